@@ -152,19 +152,15 @@ func DefaultCompute() *Compute {
 	}
 }
 
-// computeCORS has the lists that Nova sets.
+// computeCORS has the lists that Nova sets (nova.middleware, set_defaults).
 func computeCORS() CORS {
-	return CORS{
-		AllowCredentials: true,
-		MaxAge:           3600,
-		ExposeHeaders: []string{
+	return defaultCORS(
+		[]string{
 			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token",
 			"X-OpenStack-Nova-API-Version", "OpenStack-API-Version",
 		},
-		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
-		AllowHeaders: []string{
+		[]string{
 			"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles", "X-Service-Catalog",
 			"X-User-Id", "X-Tenant-Id", "X-OpenStack-Nova-API-Version", "OpenStack-API-Version",
-		},
-	}
+		})
 }

@@ -17,14 +17,14 @@ import (
 func (c *Compute) Settings() []Setting {
 	return slices.Concat(
 		c.base(), c.Nova.settings(), c.Paths.settings(),
-		c.Nova.api(), c.Nova.wsgi(), c.Database.oslo(groupOsloDB),
+		c.Database.oslo(groupOsloDB),
 		c.keystone(), c.credentials(), c.Placement.adapter(groupPlacement), c.Neutron.adapter(groupNeutron), c.glance(),
-		c.policy(), c.cors(), c.middleware(), c.Quota.settings(), c.Scheduler.settings(), c.Scheduler.filtering(), c.Scheduler.workarounds(),
+		c.policy(), c.cors(), c.middleware(), c.Quota.settings(), c.Scheduler.settings(),
 		c.berth(), c.Boots.settings(),
 	)
 }
 
-// settings describes the options in [DEFAULT] about the service itself.
+// settings returns the rows of [DEFAULT] about the service itself, of [api] and of [wsgi].
 func (n *Nova) settings() []Setting {
 	const g = groupDefault
 	return []Setting{
@@ -42,6 +42,12 @@ func (n *Nova) settings() []Setting {
 			"Template of the names of servers on their hosts: with a number, as by default, or with id, uuid, hostname, display_name, project_id and user_id, as in %(uuid)s."),
 		used(g, "osapi_compute_unique_server_name_scope", osloconfig.String(&n.UniqueNames).Check(optional(oneOf(UniqueInProject, UniqueEverywhere))),
 			"Where a new server's hostname must be the only one of its kind: project, global, or nowhere when empty."),
+
+		authStrategy(&n.AuthStrategy),
+		used(groupAPI, "max_limit", osloconfig.IntBetween(&n.MaxLimit, 1, math.MaxInt), "Most objects in one answer.").formerlyIn(groupDefault, "osapi_max_limit"),
+		used(groupWSGI, "ssl_cert_file", osloconfig.String(&n.CertFile), "PEM file with the certificate of the API, when enabled_ssl_apis has it.").formerlyDefault(),
+		used(groupWSGI, "ssl_key_file", osloconfig.String(&n.KeyFile), "PEM file with the private key of that certificate.").formerlyDefault(),
+		used(groupWSGI, "ssl_ca_file", osloconfig.String(&n.CAFile), "PEM file with the authorities of clients' certificates; clients then need one.").formerlyDefault(),
 	}
 }
 
@@ -89,26 +95,8 @@ func checkNameTemplate(text string) error {
 	return nil
 }
 
-// api describes [api].
-func (n *Nova) api() []Setting {
-	const g = groupAPI
-	return []Setting{
-		used(g, "auth_strategy", osloconfig.Choice(&n.AuthStrategy, StrategyKeystone, StrategyNoAuth2),
-			"Authentication of callers: keystone, or noauth2, which checks nothing and is for tests: the token is the user's name, and admin is the administrator.").formerlyDefault(),
-		used(g, "max_limit", osloconfig.IntBetween(&n.MaxLimit, 1, math.MaxInt), "Most objects in one answer.").formerlyIn(groupDefault, "osapi_max_limit"),
-	}
-}
-
-// wsgi describes [wsgi].
-func (n *Nova) wsgi() []Setting {
-	const g = groupWSGI
-	return []Setting{
-		used(g, "ssl_cert_file", osloconfig.String(&n.CertFile), "PEM file with the certificate of the API, when enabled_ssl_apis has it.").formerlyDefault(),
-		used(g, "ssl_key_file", osloconfig.String(&n.KeyFile), "PEM file with the private key of that certificate.").formerlyDefault(),
-		used(g, "ssl_ca_file", osloconfig.String(&n.CAFile), "PEM file with the authorities of clients' certificates; clients then need one.").formerlyDefault(),
-	}
-}
-
+// settings returns the rows of [quota]. Their older names are in [DEFAULT], with the prefix
+// quota_.
 func (q *Quota) settings() []Setting {
 	const g = groupQuota
 	most := func(name string, v *int, help string) Setting {
@@ -128,8 +116,14 @@ func (q *Quota) settings() []Setting {
 	}
 }
 
+// settings returns the rows of [scheduler], [filter_scheduler] and [workarounds].
 func (s *Scheduler) settings() []Setting {
-	const g = groupScheduler
+	const g, filters = groupScheduler, groupFilters
+	w := &s.Weights
+	weight := func(name string, v *float64, least float64, help string) Setting {
+		return used(filters, name, osloconfig.Float(v).Check(checkWeight(least)), help)
+	}
+	anyLeast := math.Inf(-1)
 	on := func(name string, v *bool, help string) Setting { return used(g, name, osloconfig.Bool(v), help) }
 	return []Setting{
 		used(g, "max_attempts", osloconfig.IntBetween(&s.MaxAttempts, 1, math.MaxInt), "Hosts that are tried to build a server on."),
@@ -141,21 +135,10 @@ func (s *Scheduler) settings() []Setting {
 		on("query_placement_for_image_type_support", &s.ImageTypes, "Ask for hosts that support the image's disk format."),
 		on("enable_isolated_aggregate_filtering", &s.IsolateAggregates, "Keep aggregates whose metadata require traits for servers that require them too."),
 		on("image_metadata_prefilter", &s.ImageMetadata, "Ask for hosts that have the devices that the image's properties name."),
-	}
-}
 
-// filtering describes [filter_scheduler].
-func (s *Scheduler) filtering() []Setting {
-	const g = groupFilters
-	w := &s.Weights
-	weight := func(name string, v *float64, least float64, help string) Setting {
-		return used(g, name, osloconfig.Float(v).Check(checkWeight(least)), help)
-	}
-	anyLeast := math.Inf(-1)
-	return []Setting{
-		used(g, "host_subset_size", osloconfig.IntBetween(&s.SubsetSize, 1, math.MaxInt), "Among how many of the best hosts one is drawn."),
-		used(g, "shuffle_best_same_weighed_hosts", osloconfig.Bool(&s.ShuffleBest), "Draw among hosts that are equally good."),
-		used(g, "enabled_filters", osloconfig.List(&s.EnabledFilters),
+		used(filters, "host_subset_size", osloconfig.IntBetween(&s.SubsetSize, 1, math.MaxInt), "Among how many of the best hosts one is drawn."),
+		used(filters, "shuffle_best_same_weighed_hosts", osloconfig.Bool(&s.ShuffleBest), "Draw among hosts that are equally good."),
+		used(filters, "enabled_filters", osloconfig.List(&s.EnabledFilters),
 			"Nova: filters of hosts. Those that Berth has are always applied; others cause a warning."),
 		weight("ram_weight_multiplier", &w.RAM, anyLeast, "How much free memory counts; below 0, the fuller host is the better one, here and below."),
 		weight("cpu_weight_multiplier", &w.CPU, anyLeast, "How much free virtual CPUs count."),
@@ -164,6 +147,9 @@ func (s *Scheduler) filtering() []Setting {
 		weight("build_failure_weight_multiplier", &w.BuildFailure, anyLeast, "How much it counts against a host that servers could not be built there."),
 		weight("soft_affinity_weight_multiplier", &w.SoftAffinity, 0, "How much it counts that others of a group with soft affinity are on the host."),
 		weight("soft_anti_affinity_weight_multiplier", &w.SoftAntiAffinity, 0, "How much it counts that they are not, with soft anti-affinity."),
+
+		used(groupWorkarounds, "disable_fallback_pcpu_query", osloconfig.Bool(&s.DisableFallbackPCPU),
+			"Do not ask again for ordinary CPUs when no host has dedicated ones."),
 	}
 }
 
@@ -182,19 +168,13 @@ func checkWeight(least float64) func(string) error {
 	}
 }
 
-func (s *Scheduler) workarounds() []Setting {
-	return []Setting{
-		used(groupWorkarounds, "disable_fallback_pcpu_query", osloconfig.Bool(&s.DisableFallbackPCPU),
-			"Do not ask again for ordinary CPUs when no host has dedicated ones."),
-	}
-}
-
 // requestFilters are Nova's request filters (nova.scheduler.request_filter) that nova.conf cannot
 // turn off.
 var requestFilters = []string{
 	"disabled_computes", "accelerators", "packed_virtqueue", "remote_managed_ports", "ephemeral_encryption", "virtio_sound", "tpm_secret_security",
 }
 
+// settings returns the rows of [berth] of the compute service alone.
 func (b *Boots) settings() []Setting {
 	const g = groupBerth
 	return []Setting{

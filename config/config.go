@@ -221,6 +221,8 @@ func defaultService(listen string, cors CORS) Service {
 
 const debianModules = "/usr/lib/python3/dist-packages"
 
+// defaultDatabase has the defaults of oslo.db. The sizes of pools differ between services, and are
+// set by them.
 func defaultDatabase() Database {
 	return Database{
 		MySQLSQLMode:          "TRADITIONAL",
@@ -230,6 +232,7 @@ func defaultDatabase() Database {
 	}
 }
 
+// defaultBehaviour has upstream's defaults (placement.conf.placement).
 func defaultBehaviour() Behaviour {
 	return Behaviour{
 		IncompleteConsumerProjectID:            unknownConsumer,
@@ -243,20 +246,25 @@ func defaultBehaviour() Behaviour {
 // placementCORS has the lists that upstream's placement sets (placement.conf.opts,
 // set_middleware_defaults), which differ from those of oslo.middleware.
 func placementCORS() CORS {
-	return CORS{
-		AllowCredentials: true,
-		MaxAge:           3600,
-		ExposeHeaders: []string{
-			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token", "OpenStack-API-Version",
-		},
-		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
-		AllowHeaders: []string{
+	return defaultCORS(
+		[]string{"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token", "OpenStack-API-Version"},
+		[]string{
 			"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles", "X-Service-Catalog",
 			"X-User-Id", "X-Tenant-Id", "OpenStack-API-Version",
-		},
+		})
+}
+
+// defaultCORS returns the defaults of the group with a service's own lists of headers: those of answers
+// that a page may read, and those that it may send.
+func defaultCORS(expose, allow []string) CORS {
+	return CORS{
+		AllowCredentials: true, MaxAge: 3600, ExposeHeaders: expose, AllowHeaders: allow,
+		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
 	}
 }
 
+// defaultBerth has the defaults of Berth's own options: TLS from 1.2 on, bounds that a client with
+// a few connections does not meet, and proxies on this machine.
 func defaultBerth() Berth {
 	return Berth{
 		ListenMode:              "0660",

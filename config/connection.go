@@ -123,6 +123,8 @@ func parseHosts(address, name, port string) ([]Host, error) {
 	return hosts, nil
 }
 
+// parseHost reads a host. Errors do not quote it: a password with an unescaped @ or colon may be
+// in it.
 func parseHost(name, port string) (Host, error) {
 	if strings.Contains(name, "@") {
 		return Host{}, errors.New("an @ in a user's name or password is written %40")
@@ -153,6 +155,8 @@ func (c Connection) finish() (Connection, error) {
 	return Connection{}, errors.New("want one of the dialects sqlite, mysql, mariadb, postgresql")
 }
 
+// finishSQLite turns the database into a path. file: URIs are refused, since their parameters
+// (mode, cache) would change what the lock of the file protects.
 func (c Connection) finishSQLite() (Connection, error) {
 	if c.User != "" || c.Password != "" || len(c.Hosts) > 0 {
 		return Connection{}, errors.New("a SQLite URL has no host: want sqlite:////absolute/path or sqlite:///relative/path")
@@ -227,6 +231,7 @@ func (c Connection) String() string {
 	return b.String()
 }
 
+// account returns the user and asterisks for the password, with the @ that ends them.
 func (c Connection) account() string {
 	switch {
 	case c.User == "" && c.Password == "":
@@ -237,6 +242,7 @@ func (c Connection) account() string {
 	return url.PathEscape(c.User) + ":" + c.Password.String() + "@"
 }
 
+// servers returns the hosts, separated by commas.
 func (c Connection) servers() string {
 	var hosts []string
 	for _, h := range c.Hosts {

@@ -58,6 +58,7 @@ type Auth struct {
 	ApplicationCredentialSecret osloconfig.Secret
 }
 
+// defaultKeystone has keystonemiddleware's defaults.
 func defaultKeystone() Keystone {
 	return Keystone{
 		Interface:             "internal",

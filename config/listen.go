@@ -78,6 +78,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return network.Masked(), err
 }
 
+// checkProxies accepts what ProxyNetworks understands.
 func checkProxies(text string) error {
 	for entry := range strings.SplitSeq(text, ",") {
 		entry = strings.TrimSpace(entry)
@@ -88,6 +89,7 @@ func checkProxies(text string) error {
 	return nil
 }
 
+// checkHosts refuses what can be no name of a host.
 func checkHosts(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); strings.ContainsAny(name, "/ *") {
@@ -139,6 +141,7 @@ func checkOptionalAddresses(text string) error {
 	return checkAddresses(text)
 }
 
+// checkMode accepts permissions without the bits above them, such as setuid.
 func checkMode(text string) error {
 	if mode, err := strconv.ParseUint(text, 8, 32); err != nil || mode > uint64(fs.ModePerm) {
 		return errors.New("want permissions in octal, such as 0660")
@@ -146,6 +149,8 @@ func checkMode(text string) error {
 	return nil
 }
 
+// checkPrefix accepts paths that need no escaping in links, so that a prefix can be compared with
+// the start of a request's path.
 func checkPrefix(text string) error {
 	if text == "" {
 		return nil

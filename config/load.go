@@ -77,6 +77,7 @@ func load[S loadable[S]](files, dirs []string, defaults func() S) (s S, warnings
 	return s, append(warnings, s.resolve()...), nil
 }
 
+// table converts rows for the loader.
 func table(settings []Setting, ignored osloconfig.Names) osloconfig.Table {
 	t := osloconfig.Table{Ignored: ignored}
 	for _, s := range settings {
@@ -123,6 +124,8 @@ func (s *Service) gives(group, option string) bool {
 	return slices.Contains(s.Ignored, osloconfig.Name{Group: group, Option: option}.String())
 }
 
+// follow takes the group of Keystone's credentials, and the default of state_path, which is
+// pybasedir.
 func (p *Placement) follow(first *Placement) {
 	p.Keystone.AuthSection = first.Keystone.AuthSection
 	p.Paths.StatePath = first.Paths.PyBaseDir
@@ -132,11 +135,14 @@ func (p *Placement) check() error { return nil }
 
 func (p *Placement) resolve() []string { return nil }
 
+// follow takes the groups of the credentials.
 func (n *Network) follow(first *Network) {
 	n.Keystone.AuthSection = first.Keystone.AuthSection
 	n.Placement.AuthSection, n.Nova.AuthSection = first.Placement.AuthSection, first.Nova.AuthSection
 }
 
+// check refuses types of networks without their driver, the plugin qos without its extension
+// driver, and TLS without certificates.
 func (n *Network) check() error {
 	var errs []error
 	for _, t := range n.ML2.TenantNetworkTypes {
@@ -156,6 +162,8 @@ func (n *Network) check() error {
 	return errors.Join(errs...)
 }
 
+// resolve sets the address and the files of TLS where [berth] has none, and warns about plugins
+// and drivers that Berth does not have: the operator would miss their part of the API.
 func (n *Network) resolve() (warnings []string) {
 	b := &n.Berth
 	b.Listen = cmp.Or(b.Listen, n.Neutron.address())
@@ -179,6 +187,7 @@ func (n *Network) resolve() (warnings []string) {
 	return warnings
 }
 
+// follow takes the groups of the credentials, and the default of state_path, which is pybasedir.
 func (c *Compute) follow(first *Compute) {
 	c.Keystone.AuthSection = first.Keystone.AuthSection
 	c.Placement.AuthSection, c.Neutron.AuthSection = first.Placement.AuthSection, first.Neutron.AuthSection
@@ -186,6 +195,7 @@ func (c *Compute) follow(first *Compute) {
 	c.Paths.StatePath = first.Paths.PyBaseDir
 }
 
+// check refuses TLS without certificates.
 func (c *Compute) check() error {
 	if n := &c.Nova; n.OverTLS() && (n.CertFile == "" || n.KeyFile == "") && c.Berth.TLSCertFile == "" {
 		return fmt.Errorf("[DEFAULT] enabled_ssl_apis has %s: set [wsgi] ssl_cert_file and ssl_key_file too", computeAPI)
@@ -200,6 +210,9 @@ var filters = []string{
 	"ServerGroupAffinityFilter", "ServerGroupAntiAffinityFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter",
 }
 
+// resolve sets the address and the files of TLS where [berth] has none. It warns about filters
+// that Berth does not have, and about time-outs with which another instance could take over an
+// operation whose request is still under way.
 func (c *Compute) resolve() (warnings []string) {
 	b, n := &c.Berth, &c.Nova
 	b.Listen = cmp.Or(b.Listen, n.address())

@@ -115,19 +115,11 @@ func DefaultNetwork() *Network {
 	}
 }
 
-// networkCORS has the lists that Neutron sets.
+// networkCORS has the lists that Neutron sets (neutron.common.config, set_cors_middleware_defaults).
 func networkCORS() CORS {
-	return CORS{
-		AllowCredentials: true,
-		MaxAge:           3600,
-		ExposeHeaders: []string{
-			"X-Auth-Token", "X-Subject-Token", "X-Service-Token", "X-OpenStack-Request-ID", "OpenStack-Volume-microversion",
-		},
-		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
-		AllowHeaders: []string{
-			"X-Auth-Token", "X-Identity-Status", "X-Roles", "X-Service-Catalog", "X-User-Id", "X-Tenant-Id", "X-OpenStack-Request-ID",
-		},
-	}
+	return defaultCORS(
+		[]string{"X-Auth-Token", "X-Subject-Token", "X-Service-Token", "X-OpenStack-Request-ID", "OpenStack-Volume-microversion"},
+		[]string{"X-Auth-Token", "X-Identity-Status", "X-Roles", "X-Service-Catalog", "X-User-Id", "X-Tenant-Id", "X-OpenStack-Request-ID"})
 }
 
 // plugins are Neutron's names of the service plugins, aliases and classes.

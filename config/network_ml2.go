@@ -61,6 +61,8 @@ const (
 	maxGREKey = 1<<32 - 1
 )
 
+// defaultML2 has ML2's defaults. Without mechanism drivers no port is bound, and without ranges
+// there are no VLANs and no tunnels.
 func defaultML2() ML2 {
 	return ML2{
 		TypeDrivers: slices.Clone(networkTypes), TenantNetworkTypes: []string{typeLocal}, OverlayIPVersion: "4",
@@ -83,11 +85,18 @@ func (m *ML2) Extends(driver string) bool { return slices.Contains(m.ExtensionDr
 // Enables reports whether a type driver is enabled: networks may be of that type then.
 func (m *ML2) Enables(networkType string) bool { return slices.Contains(m.TypeDrivers, networkType) }
 
+// settings returns the rows of [ml2], of the groups of its types of networks, and of those of the drivers.
 func (m *ML2) settings() []Setting {
-	return slices.Concat(m.base(), m.types(), m.drivers())
-}
-
-func (m *ML2) base() []Setting {
+	numbers := func(group, name string, v *[]string, most int) Setting {
+		return used(group, name, osloconfig.List(v).Check(each(func(text string) error {
+			_, err := parseRange(text, most)
+			return err
+		})), "Tunnel numbers, as first:last, for networks that ask for none in particular.")
+	}
+	prohibited := func(group string, v *[]string) Setting {
+		return used(group, "vnic_type_prohibit_list", osloconfig.List(v),
+			"Types of VNICs that the driver is not to bind, of those it can.").formerly("vnic_type_blacklist")
+	}
 	const g = groupML2
 	return []Setting{
 		used(g, "type_drivers", osloconfig.List(&m.TypeDrivers).Check(each(oneOf(networkTypes...))), "Types that networks may have."),
@@ -102,20 +111,7 @@ func (m *ML2) base() []Setting {
 		used(g, "external_network_type", osloconfig.String(&m.ExternalType).Check(optional(oneOf(networkTypes...))),
 			"Type of external networks that are created without one; that of other networks when empty."),
 		used(g, "overlay_ip_version", osloconfig.Choice(&m.OverlayIPVersion, "4", "6"), "Version of IP that tunnels are carried by."),
-	}
-}
 
-// maxMTU is that of the loopback interface on Linux.
-const maxMTU = 65536
-
-func (m *ML2) types() []Setting {
-	numbers := func(group, name string, v *[]string, most int) Setting {
-		return used(group, name, osloconfig.List(v).Check(each(func(text string) error {
-			_, err := parseRange(text, most)
-			return err
-		})), "Tunnel numbers, as first:last, for networks that ask for none in particular.")
-	}
-	return []Setting{
 		used("ml2_type_flat", "flat_networks", osloconfig.List(&m.FlatNetworks), "Physical networks that may be flat; * for any. Empty: none."),
 		used("ml2_type_vlan", "network_vlan_ranges", osloconfig.List(&m.VLANRanges).Check(each(func(text string) error {
 			_, _, err := parseVLANRange(text)
@@ -125,19 +121,14 @@ func (m *ML2) types() []Setting {
 		numbers("ml2_type_vxlan", "vni_ranges", &m.VXLANRanges, maxVNI),
 		numbers("ml2_type_geneve", "vni_ranges", &m.GeneveRanges, maxVNI),
 		used("ml2_type_geneve", "max_header_size", osloconfig.Int(&m.GeneveMaxHeader), "Bytes of a Geneve header, without that of IP."),
-	}
-}
 
-func (m *ML2) drivers() []Setting {
-	prohibited := func(group string, v *[]string) Setting {
-		return used(group, "vnic_type_prohibit_list", osloconfig.List(v),
-			"Types of VNICs that the driver is not to bind, of those it can.").formerly("vnic_type_blacklist")
-	}
-	return []Setting{
 		prohibited("ovs_driver", &m.OpenVSwitchProhibits),
 		prohibited("sriov_driver", &m.SRIOVProhibits),
 	}
 }
+
+// maxMTU is that of the loopback interface on Linux.
+const maxMTU = 65536
 
 // each returns a check of the entries of a list, whose error names the invalid entry.
 func each(check func(string) error) func(string) error {
@@ -164,6 +155,7 @@ func optional(check func(string) error) func(string) error {
 	}
 }
 
+// oneOf returns a check that accepts the words only.
 func oneOf(words ...string) func(string) error {
 	return func(text string) error {
 		if slices.Contains(words, text) {
@@ -173,6 +165,7 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
+// checkMechanism accepts the mechanism drivers that Berth has, and the one that binds no ports.
 func checkMechanism(name string) error {
 	if name == DriverL2Population {
 		return nil

@@ -35,6 +35,7 @@ const (
 	AuthAdminToken = "admin_token"
 )
 
+// defaultNeighbour has Neutron's default of endpoint_type, in [nova] and [placement].
 func defaultNeighbour() Neighbour { return Neighbour{EndpointType: "public"} }
 
 // Interfaces returns the acceptable interfaces of the service's endpoint, the preferred one first.
@@ -69,6 +70,8 @@ func (n *Neighbour) session(g string) []Setting {
 	}, n.credentials(cmp.Or(n.AuthSection, g)))
 }
 
+// credentials returns the rows of the credentials in a group. Beside the plugins of Keystone there
+// are three kinds without it, for trials and tests.
 func (n *Neighbour) credentials(g string) []Setting {
 	kind := used(g, "auth_type", osloconfig.String(&n.AuthType),
 		"Kind of the credentials: password, v3password, v3applicationcredential; or none, noauth or admin_token, which ask at endpoint_override without Keystone. Empty: the service is not asked.").

@@ -16,6 +16,7 @@ type OVN struct {
 
 const groupOVN = "ovn"
 
+// defaultOVN has the defaults of networking-ovn's options (neutron.conf.plugins.ml2.drivers.ovn).
 func defaultOVN() OVN {
 	return OVN{Connection: "tcp:127.0.0.1:6642", Timeout: 180, ProbeInterval: 60000, SocketDir: "/var/run/openvswitch"}
 }

@@ -10,58 +10,44 @@ import (
 // of n: Display returns the values in n.
 func (n *Network) Settings() []Setting {
 	return slices.Concat(
-		n.base(), n.serving(), n.plugin(), n.limiting(),
+		n.base(), n.Neutron.settings(),
 		n.Database.oslo(groupOsloDB), n.keystone(), n.credentials(), n.Placement.settings(groupPlacement), n.nova(),
 		n.policy(), n.cors(), n.middleware(), n.ssl(), n.ML2.settings(), n.OVN.settings(), n.quotas(), n.berth(), n.promises(),
 	)
 }
 
-// serving describes the options in [DEFAULT] about the service itself.
-func (n *Network) serving() []Setting {
-	d := &n.Neutron
+// settings returns the rows of [DEFAULT]: of the service itself, of networks and their extensions, and
+// of bounds.
+func (n *Neutron) settings() []Setting {
 	const g = groupDefault
 	return []Setting{
-		used(g, "state_path", osloconfig.String(&d.StatePath), "Neutron's directory for state. Only good for $state_path in other values."),
-		used(g, "bind_host", osloconfig.String(&d.BindHost), "Address of the API, unless [berth] listen names one. Neutron's default is 0.0.0.0: all addresses."),
-		used(g, "bind_port", osloconfig.IntBetween(&d.BindPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
-		used(g, "use_ssl", osloconfig.Bool(&d.UseSSL), "Serve with TLS by the files of [ssl], unless [berth] tls_cert_file names one."),
-		used(g, "auth_strategy", osloconfig.Choice(&d.AuthStrategy, StrategyKeystone, StrategyNoAuth),
+		used(g, "state_path", osloconfig.String(&n.StatePath), "Neutron's directory for state. Only good for $state_path in other values."),
+		used(g, "bind_host", osloconfig.String(&n.BindHost), "Address of the API, unless [berth] listen names one. Neutron's default is 0.0.0.0: all addresses."),
+		used(g, "bind_port", osloconfig.IntBetween(&n.BindPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
+		used(g, "use_ssl", osloconfig.Bool(&n.UseSSL), "Serve with TLS by the files of [ssl], unless [berth] tls_cert_file names one."),
+		used(g, "auth_strategy", osloconfig.Choice(&n.AuthStrategy, StrategyKeystone, StrategyNoAuth),
 			"Authentication of callers: keystone, or noauth, which checks nothing and is for tests: the token is the user's name, and admin is the administrator."),
-		used(g, "notify_nova_on_port_status_changes", osloconfig.Bool(&d.NotifyNovaOfStatus), "Notify Nova when a server's port is plugged or unplugged."),
-		used(g, "notify_nova_on_port_data_changes", osloconfig.Bool(&d.NotifyNovaOfData), "Notify Nova when a server's port is changed or removed."),
-	}
-}
+		used(g, "notify_nova_on_port_status_changes", osloconfig.Bool(&n.NotifyNovaOfStatus), "Notify Nova when a server's port is plugged or unplugged."),
+		used(g, "notify_nova_on_port_data_changes", osloconfig.Bool(&n.NotifyNovaOfData), "Notify Nova when a server's port is changed or removed."),
 
-// plugin describes the options in [DEFAULT] about networks and their extensions.
-func (n *Network) plugin() []Setting {
-	d := &n.Neutron
-	const g = groupDefault
-	return []Setting{
-		used(g, "core_plugin", osloconfig.String(&d.CorePlugin).Check(optional(oneOf("ml2", "neutron.plugins.ml2.plugin.Ml2Plugin"))),
+		used(g, "core_plugin", osloconfig.String(&n.CorePlugin).Check(optional(oneOf("ml2", "neutron.plugins.ml2.plugin.Ml2Plugin"))),
 			"Berth is like the plugin ml2, and no other."),
-		used(g, "service_plugins", osloconfig.List(&d.ServicePlugins),
+		used(g, "service_plugins", osloconfig.List(&n.ServicePlugins),
 			"Parts that Berth is to have: placement keeps the agents' devices in placement; qos, trunk and segments. Others are warned about."),
-		used(g, "base_mac", osloconfig.String(&d.BaseMAC).Check(checkMAC), "MAC addresses of ports begin with its first three octets."),
-		used(g, "global_physnet_mtu", osloconfig.IntBetween(&d.GlobalPhysnetMTU, 0, maxMTU), "Largest packet on physical networks, in bytes; tunnels carry less.").
+		used(g, "base_mac", osloconfig.String(&n.BaseMAC).Check(checkMAC), "MAC addresses of ports begin with its first three octets."),
+		used(g, "global_physnet_mtu", osloconfig.IntBetween(&n.GlobalPhysnetMTU, 0, maxMTU), "Largest packet on physical networks, in bytes; tunnels carry less.").
 			formerlyIn(groupML2, "segment_mtu"),
-		used(g, "agent_down_time", osloconfig.IntBetween(&d.AgentDownTime, 1, 1<<31-1),
+		used(g, "agent_down_time", osloconfig.IntBetween(&n.AgentDownTime, 1, 1<<31-1),
 			"Seconds after its last heartbeat at which an agent counts as down."),
-		used(g, "enable_new_agents", osloconfig.Bool(&d.NewAgents),
+		used(g, "enable_new_agents", osloconfig.Bool(&n.NewAgents),
 			"Have new agents bind ports with guarantees, rather than once an administrator has turned them on."),
-		used(g, "network_link_prefix", osloconfig.String(&d.LinkPrefix).Check(checkLinkPrefix),
+		used(g, "network_link_prefix", osloconfig.String(&n.LinkPrefix).Check(checkLinkPrefix),
 			"URL prefix of links in answers, instead of that of the request and of [berth] trusted_proxies."),
-	}
-}
 
-// limiting describes the bounds in [DEFAULT].
-func (n *Network) limiting() []Setting {
-	d := &n.Neutron
-	const g = groupDefault
-	return []Setting{
-		used(g, "max_dns_nameservers", osloconfig.Int(&d.MaxDNSNameservers), "Name servers that a subnet may have."),
-		used(g, "max_subnet_host_routes", osloconfig.Int(&d.MaxSubnetHostRoutes), "Host routes of a subnet."),
-		used(g, "max_allowed_address_pair", osloconfig.Int(&d.MaxAddressPairs), "Allowed address pairs that a port may have."),
-		used(g, "pagination_max_limit", osloconfig.String(&d.PaginationMaxLimit).Check(checkPageLimit),
+		used(g, "max_dns_nameservers", osloconfig.Int(&n.MaxDNSNameservers), "Name servers that a subnet may have."),
+		used(g, "max_subnet_host_routes", osloconfig.Int(&n.MaxSubnetHostRoutes), "Host routes of a subnet."),
+		used(g, "max_allowed_address_pair", osloconfig.Int(&n.MaxAddressPairs), "Allowed address pairs that a port may have."),
+		used(g, "pagination_max_limit", osloconfig.String(&n.PaginationMaxLimit).Check(checkPageLimit),
 			"Most objects in one answer, which is then a page; infinite, 0 or a number below it, for no bound."),
 	}
 }
@@ -84,6 +70,7 @@ func (d *Database) oslo(g string) []Setting {
 	return all
 }
 
+// ssl returns the rows of [ssl] (oslo.service).
 func (n *Network) ssl() []Setting {
 	const g = groupSSL
 	return []Setting{
@@ -93,6 +80,7 @@ func (n *Network) ssl() []Setting {
 	}
 }
 
+// quotas returns the rows of [quotas].
 func (n *Network) quotas() []Setting {
 	q := &n.Quotas
 	const g = groupQuotas
@@ -108,6 +96,7 @@ func (n *Network) quotas() []Setting {
 	}
 }
 
+// promises returns the rows of [berth] of the network service alone.
 func (n *Network) promises() []Setting {
 	p := &n.Promises
 	const g = groupBerth

@@ -7,7 +7,8 @@ import (
 )
 
 // A Setting is a row of the table of options: an option with its name, help and older names, bound
-// to the field with its value.
+// to the field with its value. The help is a part of the documents and of the manual pages: it
+// says what the option does here, and where that differs from upstream.
 type Setting struct {
 	osloconfig.Option
 }
@@ -42,9 +43,11 @@ const (
 // Settings returns the table of all options, in the order of the documentation, bound to the fields
 // of p: their Display returns the values in p.
 func (p *Placement) Settings() []Setting {
-	return slices.Concat(
-		p.base(), p.Paths.settings(), p.api(), p.Database.settings(groupDatabase), p.placement(),
-		p.cors(), p.policy(), p.keystone(), p.credentials(), p.middleware(), p.berth(), p.snapshot(),
+	return append(slices.Concat(
+		p.base(), append(p.Paths.settings(), authStrategy(&p.API.AuthStrategy)), p.Database.settings(groupDatabase), p.placement(),
+		p.cors(), p.policy(), p.keystone(), p.credentials(), p.middleware(), p.berth(),
+	),
+		used(groupBerth, "reconcile_interval", osloconfig.Seconds(&p.Berth.ReconcileInterval), "Time between comparisons of the snapshot in memory with the database. Writes of upstream's service or of other programs are seen after this time; those of other instances of Berth are seen at once. When a comparison takes more than a tenth of this time, the interval grows, up to a minute; a SQLite file is compared only after another program has written. 0: never."),
 	)
 }
 
@@ -68,6 +71,7 @@ func (s Setting) formerlyDefault() Setting {
 	return s
 }
 
+// base returns the rows of [DEFAULT] that all services have, options of oslo.log.
 func (s *Service) base() []Setting {
 	d := &s.Default
 	const g = groupDefault
@@ -80,19 +84,14 @@ func (s *Service) base() []Setting {
 	}
 }
 
+// settings returns the rows of upstream's directories, which oslo.config substitutes in other
+// values: $state_path in the URL of a SQLite file.
 func (d *Paths) settings() []Setting {
 	const g = groupDefault
 	return []Setting{
 		used(g, "pybasedir", osloconfig.String(&d.PyBaseDir), "Where upstream's Python modules are. Only good for $pybasedir in other values."),
 		used(g, "state_path", osloconfig.String(&d.StatePath),
 			"Upstream's directory for state, by default the same as pybasedir. Only good for $state_path in other values."),
-	}
-}
-
-func (p *Placement) api() []Setting {
-	return []Setting{
-		used(groupAPI, "auth_strategy", osloconfig.Choice(&p.API.AuthStrategy, StrategyKeystone, StrategyNoAuth2),
-			"Authentication of callers: keystone, or noauth2, which checks nothing and is for tests: the token is the user's name, and admin is the administrator.").formerlyDefault(),
 	}
 }
 
@@ -113,6 +112,12 @@ func (d *Database) settings(g string) []Setting {
 	}
 }
 
+// authStrategy returns the row of [api] that placement.conf and nova.conf have.
+func authStrategy(v *string) Setting {
+	return used(groupAPI, "auth_strategy", osloconfig.Choice(v, StrategyKeystone, StrategyNoAuth2),
+		"Authentication of callers: keystone, or noauth2, which checks nothing and is for tests: the token is the user's name, and admin is the administrator.").formerlyDefault()
+}
+
 // checkConnection accepts "" and what ParseConnection accepts.
 func checkConnection(text string) error {
 	if text == "" {
@@ -122,6 +127,7 @@ func checkConnection(text string) error {
 	return err
 }
 
+// placement returns the rows of [placement] of placement.conf.
 func (p *Placement) placement() []Setting {
 	b := &p.Placement
 	const g = groupPlacement
@@ -142,6 +148,7 @@ func (p *Placement) placement() []Setting {
 	}
 }
 
+// cors returns the rows of [cors] (oslo.middleware).
 func (s *Service) cors() []Setting {
 	c := &s.CORS
 	const g = groupCORS
@@ -155,6 +162,8 @@ func (s *Service) cors() []Setting {
 	}
 }
 
+// policy returns the rows of [oslo_policy]. Its options for rules that a remote server checks are
+// ignored.
 func (s *Service) policy() []Setting {
 	o := &s.Policy
 	const g = groupPolicy
@@ -167,6 +176,7 @@ func (s *Service) policy() []Setting {
 	}
 }
 
+// middleware returns the row of [oslo_middleware], whose headers upstream believes from everybody.
 func (s *Service) middleware() []Setting {
 	const g = groupProxy
 	return []Setting{
@@ -181,11 +191,8 @@ func (s Setting) formerlyIn(group, name string) Setting {
 	return s
 }
 
+// berth returns the rows of [berth] that all services have: listeners, TLS and HTTP/2, bounds.
 func (s *Service) berth() []Setting {
-	return slices.Concat(s.listening(), s.tls(), s.limits())
-}
-
-func (s *Service) listening() []Setting {
 	b := &s.Berth
 	const g = groupBerth
 	return []Setting{
@@ -205,13 +212,7 @@ func (s *Service) listening() []Setting {
 			"Start although auth_strategy accepts any token and other machines can reach the API: every client that reaches it has full access."),
 		used(g, "compress_min_size", osloconfig.Int(&b.CompressMinSize),
 			"Size in bytes from which answers are compressed for clients that accept gzip. 0 or -1: never."),
-	}
-}
 
-func (s *Service) tls() []Setting {
-	b := &s.Berth
-	const g = groupBerth
-	return []Setting{
 		used(g, "tls_cert_file", osloconfig.String(&b.TLSCertFile),
 			"PEM file with the certificate of the API and those of the authorities between. Empty: no TLS. Changed files are noticed."),
 		used(g, "tls_key_file", osloconfig.String(&b.TLSKeyFile), "PEM file with the private key of that certificate."),
@@ -220,13 +221,7 @@ func (s *Service) tls() []Setting {
 		used(g, "tls_min_version", osloconfig.Choice(&b.TLSMinVersion, TLS12, TLS13), "Oldest version of TLS that is spoken."),
 		used(g, "http2", osloconfig.Bool(&b.HTTP2), "Speak HTTP/2 too: over TLS, and without TLS to clients that begin with it."),
 		used(g, "http2_max_streams", osloconfig.IntBetween(&b.HTTP2MaxStreams, 1, 1<<16), "Requests that may be under way on one HTTP/2 connection."),
-	}
-}
 
-func (s *Service) limits() []Setting {
-	b := &s.Berth
-	const g = groupBerth
-	return []Setting{
 		used(g, "max_connections", osloconfig.IntBetween(&b.MaxConnections, 0, 1<<20),
 			"Connections to the API that are served at a time; further ones wait. 0: no bound, here and in the next two."),
 		used(g, "max_connections_per_client", osloconfig.IntBetween(&b.MaxConnectionsPerClient, 0, 1<<20),
@@ -238,14 +233,5 @@ func (s *Service) limits() []Setting {
 		used(g, "write_timeout", osloconfig.Seconds(&b.WriteTimeout), "Time from the end of the headers to the end of the answer."),
 		used(g, "idle_timeout", osloconfig.Seconds(&b.IdleTimeout), "Time an idle connection stays open."),
 		used(g, "shutdown_timeout", osloconfig.Seconds(&b.ShutdownTimeout), "Time that requests under way have to finish when the service is stopped."),
-	}
-}
-
-// snapshot describes the options of placement's snapshot in memory.
-func (p *Placement) snapshot() []Setting {
-	b := &p.Berth
-	const g = groupBerth
-	return []Setting{
-		used(g, "reconcile_interval", osloconfig.Seconds(&b.ReconcileInterval), "Time between comparisons of the snapshot in memory with the database. Writes of upstream's service or of other programs are seen after this time; those of other instances of Berth are seen at once. When a comparison takes more than a tenth of this time, the interval grows, up to a minute; a SQLite file is compared only after another program has written. 0: never."),
 	}
 }
