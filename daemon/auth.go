@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
@@ -44,10 +46,7 @@ func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m 
 // askKeystone returns an Authenticator that checks tokens at Keystone and answers as
 // keystonemiddleware does.
 func askKeystone(v *keystone.Validator, k *config.Keystone) httpapi.Authenticator {
-	uri := k.WWWAuthenticateURI
-	if uri == "" {
-		uri = k.Auth.AuthURL
-	}
+	uri := cmp.Or(k.WWWAuthenticateURI, k.Auth.AuthURL)
 	return func(r *http.Request) (identity.Caller, error) {
 		c, err := v.Caller(r.Context(), keystone.Request{
 			Token:        userToken(r.Header),
@@ -75,14 +74,10 @@ func userToken(h http.Header) string {
 func joined(h http.Header, name string) string { return strings.Join(h[name], ",") }
 
 // credentialsGroup returns the group of the settings with the credentials, for messages.
-func credentialsGroup(k *config.Keystone) string {
-	if k.AuthSection != "" {
-		return k.AuthSection
-	}
-	return "keystone_authtoken"
-}
+func credentialsGroup(k *config.Keystone) string { return cmp.Or(k.AuthSection, "keystone_authtoken") }
 
-// keystoneOptions converts the settings. timeout counts where http_connect_timeout is not set.
+// keystoneOptions converts the settings. timeout counts where http_connect_timeout is not set. A
+// cache time or a time-out below 0 counts as 0: keystonemiddleware turns its cache off with -1.
 func keystoneOptions(k *config.Keystone) keystone.Options {
 	seconds := orInt(k.HTTPConnectTimeout, orInt(k.Timeout, 0))
 	return keystone.Options{
@@ -136,23 +131,25 @@ type keystoneMetrics struct {
 	up          prometheus.Gauge
 }
 
+// newKeystoneMetrics registers the metrics. Keystone counts as available until a request to it
+// fails: nothing is sent before the first token has to be checked.
 func newKeystoneMetrics(reg prometheus.Registerer) *keystoneMetrics {
 	m := &keystoneMetrics{
 		validations: counterVec(reg, "berth_keystone_validations_total", "Requests whose caller was checked, by what came of it: accepted, refused, unavailable.", "outcome"),
 		hits:        counter(reg, "berth_keystone_cache_hits_total", "Tokens that were known from an earlier check."),
-		asked: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		asked: promauto.With(reg).NewHistogramVec(prometheus.HistogramOpts{
 			Name: "berth_keystone_ask_seconds", Help: "Time of asking Keystone about a token, by what came of it.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 11),
 		}, []string{"outcome"}),
-		up: prometheus.NewGauge(prometheus.GaugeOpts{
+		up: promauto.With(reg).NewGauge(prometheus.GaugeOpts{
 			Name: "berth_keystone_up", Help: "1, or 0 while Keystone is unavailable.",
 		}),
 	}
 	m.up.Set(1)
-	reg.MustRegister(m.asked, m.up)
 	return m
 }
 
+// hooks returns the functions that package keystone calls, from many goroutines.
 func (m *keystoneMetrics) hooks() keystone.Metrics {
 	return keystone.Metrics{
 		Validated: func(o keystone.Outcome) { m.validations.WithLabelValues(string(o)).Inc() },

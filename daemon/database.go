@@ -20,6 +20,8 @@ import (
 // the file in the user's data directory when the settings have no connection.
 type DatabaseKind struct{ group, file string }
 
+// The databases of the services. Those of the network and the compute service are in Neutron's and
+// Nova's group [database] (oslo.db), and never Neutron's and Nova's own: their tables are Berth's.
 var (
 	PlacementDatabase = DatabaseKind{"placement_database", "placement.db"}
 	networkDatabase   = DatabaseKind{"database", "network.db"}
@@ -121,7 +123,11 @@ func databaseServer(c config.Connection, db *config.Database) (*sqlstore.Server,
 	}
 	var hosts []string
 	for _, h := range c.Hosts {
-		hosts = append(hosts, hostPort(h))
+		host := h.Name
+		if h.Port != 0 { // else the dialect's default
+			host = net.JoinHostPort(h.Name, strconv.Itoa(h.Port))
+		}
+		hosts = append(hosts, host)
 	}
 	return &sqlstore.Server{
 		Dialect:       dialect,
@@ -137,14 +143,7 @@ func databaseServer(c config.Connection, db *config.Database) (*sqlstore.Server,
 	}, nil
 }
 
-// hostPort formats a host for the store; without a port it is the dialect's default.
-func hostPort(h config.Host) string {
-	if h.Port == 0 {
-		return h.Name
-	}
-	return net.JoinHostPort(h.Name, strconv.Itoa(h.Port))
-}
-
+// orInt returns an optional setting, or other when it is not set.
 func orInt(n *int, other int) int {
 	if n == nil {
 		return other

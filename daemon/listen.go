@@ -54,21 +54,19 @@ func fillListeners(ctx context.Context, all *[]net.Listener, list string, b *con
 		return nil
 	}
 	for _, a := range config.Addresses(list) {
-		ln, err := listenOn(ctx, a, b)
+		var ln net.Listener
+		var err error
+		if a.Unix != "" {
+			ln, err = httpapi.ListenUnix(ctx, a.Unix, b.SocketMode())
+		} else {
+			ln, err = listenTCP(ctx, a.TCP)
+		}
 		if err != nil {
 			return Fail(AddressUnusable, fmt.Errorf("listening on %s: %w", a, err))
 		}
 		*all = append(*all, ln)
 	}
 	return nil
-}
-
-// listenOn opens one address.
-func listenOn(ctx context.Context, a config.Address, b *config.Berth) (net.Listener, error) {
-	if a.Unix != "" {
-		return httpapi.ListenUnix(ctx, a.Unix, b.SocketMode())
-	}
-	return listenTCP(ctx, a.TCP)
 }
 
 // listenTCP opens a TCP address. The error of one in use names the process that has it, if this
@@ -94,7 +92,7 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 // does not begin.
 func (l listeners) close() {
 	for _, ln := range append(l.api, l.ops...) {
-		ln.Close() // the service has ended, or reports why it does not begin
+		ln.Close()
 	}
 }
 

@@ -1,7 +1,7 @@
 package daemon
 
 import (
-	"math"
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +22,8 @@ type serviceMetrics struct {
 	database *databaseMetrics
 }
 
+// newServiceMetrics registers the metrics that do not depend on the kind of service, together with
+// Go's and the process's own.
 func newServiceMetrics() *serviceMetrics {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -48,17 +50,14 @@ func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
 
 // watchUnfinished registers a gauge of the network service's pending changes in placement, which
 // calls count at each scrape.
-func (m *serviceMetrics) watchUnfinished(count func() (int, error)) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "berth_network_unfinished_changes",
-		Help: "Changes in placement that the network service has written down and not made yet; not a number while the database cannot be read.",
-	}, func() float64 {
-		n, err := count()
-		if err != nil {
-			return math.NaN()
-		}
-		return float64(n)
-	}))
+func (m *serviceMetrics) watchUnfinished(count func(context.Context) (int, error)) {
+	m.watchCounts([]countedGauge{{
+		name: "berth_network_unfinished_changes",
+		help: "Changes in placement that the network service has written down and not made yet; not a number while the database cannot be read.",
+	}}, func(ctx context.Context) ([]float64, error) {
+		n, err := count(ctx)
+		return []float64{float64(n)}, err
+	})
 }
 
 // watchUnknown registers a gauge of the servers on compute hosts that the service has not
@@ -118,6 +117,8 @@ func (m *databaseMetrics) hooks() sqlstore.Metrics {
 	}
 }
 
+// settled counts a commit whose answer was lost, once the store has found out whether it took
+// place.
 func (m *databaseMetrics) settled(committed bool) {
 	outcome := "not_committed"
 	if committed {
@@ -129,6 +130,8 @@ func (m *databaseMetrics) settled(committed bool) {
 // reloadMetrics count the reloads on SIGHUP.
 type reloadMetrics struct{ *prometheus.CounterVec }
 
+// newReloadMetrics registers the counter. Both outcomes have a series from the start: an increase
+// from nothing to 1 would not be one for an alert.
 func newReloadMetrics(reg prometheus.Registerer) reloadMetrics {
 	m := reloadMetrics{counterVec(reg, "berth_reloads_total", "Reloads by SIGHUP, by outcome: ok, or failed when a part stays as it was.", "outcome")}
 	for _, outcome := range []string{"ok", "failed"} {

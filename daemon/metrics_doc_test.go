@@ -72,7 +72,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	}
 	m := newPlacementMetrics()
 	m.watch(s)
-	m.watchUnfinished(func() (int, error) { return 0, nil })
+	m.watchUnfinished(func(context.Context) (int, error) { return 0, nil })
 	m.watchUnknown(func() int { return 0 })
 	m.watchAgents(func(context.Context) ([]network.Agent, error) { return nil, nil })
 	m.watchHosts(func(context.Context) ([]compute.HostService, error) { return nil, nil })

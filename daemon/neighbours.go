@@ -48,6 +48,7 @@ type neighbourClients struct {
 	ends   []func()
 }
 
+// end closes the clients that were made, also when making a further one has failed.
 func (a *neighbourClients) end() {
 	for _, end := range a.ends {
 		end()
@@ -88,6 +89,7 @@ func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o c
 	return o, nil
 }
 
+// fixedEndpoint is the address of a neighbour that is not looked up in Keystone's catalogue.
 func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Auth.Endpoint) }
 
 // login sets up requests to a neighbour with a token from Keystone.

@@ -26,6 +26,8 @@ type NetworkServer struct {
 	tracker *tracking.Tracker // nil without the plugin placement
 }
 
+// networkPolicy has Neutron's rules, which may compare fields of the request's body
+// (field:networks:shared=True).
 func networkPolicy() policyOf {
 	return policyOf{defaults: networkapi.PolicyDefaults(), networking: true}
 }
@@ -158,7 +160,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 	s.authenticate = knowAgents(s.serving.certs, s.authenticate)
 	ready := readable(s.alive)
 	m.watchReady(ready)
-	m.watchUnfinished(s.unfinished)
+	m.watchUnfinished(s.service.Unfinished)
 	m.watchAgents(func(ctx context.Context) ([]network.Agent, error) { return s.service.Agents(ctx) })
 	s.openBehind(networkapi.Handler, httpapi.Config{
 		Service: "network",
@@ -170,13 +172,6 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 
 // Network returns the service, for use in the same process.
 func (s *NetworkServer) Network() *network.Service { return s.service }
-
-// unfinished counts the pending changes in placement.
-func (s *NetworkServer) unfinished() (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
-	defer cancel()
-	return s.service.Unfinished(ctx)
-}
 
 // alive reads from the database. It does not return while the database hangs, which the watchdog
 // detects.

@@ -68,9 +68,13 @@ type policyOf struct {
 // settings files.
 func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
 	set := cfg.Policy
+	var dirs []string
+	for _, dir := range set.Dirs {
+		dirs = append(dirs, BesideSettings(cfg, dir))
+	}
 	e, err := policy.New(policy.Options{
 		File:               BesideSettings(cfg, set.File),
-		Dirs:               mapStrings(set.Dirs, func(dir string) string { return BesideSettings(cfg, dir) }),
+		Dirs:               dirs,
 		DefaultRule:        set.DefaultRule,
 		EnforceScope:       set.EnforceScope,
 		EnforceNewDefaults: set.EnforceNewDefaults,
@@ -100,9 +104,14 @@ func BesideSettings(cfg *config.Service, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
-	dirs := append(mapStrings(cfg.Files, filepath.Dir), cfg.Dirs...)
+	var dirs []string
+	for _, file := range cfg.Files {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	dirs = append(dirs, cfg.Dirs...)
 	for _, dir := range dirs {
-		if full := filepath.Join(dir, path); exists(full) {
+		full := filepath.Join(dir, path)
+		if _, err := os.Stat(full); err == nil {
 			return full
 		}
 	}
@@ -110,34 +119,6 @@ func BesideSettings(cfg *config.Service, path string) string {
 		return filepath.Join(dirs[0], path)
 	}
 	return ""
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func mapStrings(list []string, f func(string) string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = f(s)
-	}
-	return out
-}
-
-// corsOf converts the settings, to nil when no origin is allowed.
-func corsOf(c config.CORS) *httpapi.CORS {
-	if len(c.AllowedOrigin) == 0 {
-		return nil
-	}
-	return &httpapi.CORS{
-		AllowedOrigins:   c.AllowedOrigin,
-		AllowCredentials: c.AllowCredentials,
-		ExposeHeaders:    c.ExposeHeaders,
-		MaxAge:           c.MaxAge,
-		AllowMethods:     c.AllowMethods,
-		AllowHeaders:     c.AllowHeaders,
-	}
 }
 
 // serveOptions converts the settings. 0 means no bound in the settings, and the default in the

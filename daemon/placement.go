@@ -74,6 +74,8 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 	return nil
 }
 
+// settings converts the settings for the service. A refresh that fails after a commit is counted
+// and logged: the write itself has succeeded, and its client was told so.
 func (s *PlacementServer) settings(m *placementMetrics) service.Settings {
 	set := service.DefaultSettings()
 	set.IncompleteProject = s.cfg.Placement.IncompleteConsumerProjectID
@@ -114,11 +116,11 @@ func (s *PlacementServer) Placement() *service.Service { return s.service }
 
 // ready reports whether requests can be answered correctly.
 func (s *PlacementServer) ready() (bool, string) {
-	w, err := s.service.Ready()
+	snap, err := s.service.Ready()
 	if err != nil {
 		return false, err.Error()
 	}
-	return true, fmt.Sprintf("ok, %d providers", w.Len())
+	return true, fmt.Sprintf("ok, %d providers", snap.Len())
 }
 
 // candidateSettings converts the settings for the API. Upstream compares the number of candidates
@@ -146,8 +148,8 @@ func (s *PlacementServer) Run(ctx context.Context) error {
 
 // status returns the text for systemd.
 func (s *PlacementServer) status() string {
-	w, _ := s.service.Ready() // an old snapshot counts too
-	return fmt.Sprintf("%d providers", w.Len())
+	snap, _ := s.service.Ready() // an old snapshot counts too
+	return fmt.Sprintf("%d providers", snap.Len())
 }
 
 // alive returns once a read has acquired everything that it may wait for, or the database is

@@ -39,11 +39,14 @@ func newPlacementMetrics() *placementMetrics {
 
 func (m *placementMetrics) claim(e service.ClaimEvent) { m.claims.WithLabelValues(string(e)).Inc() }
 
+// searched observes a search, including the time of writing its answer.
 func (m *placementMetrics) searched(took time.Duration, found int) {
 	m.search.Observe(took.Seconds())
 	m.candidates.Observe(float64(found))
 }
 
+// foundNone counts a search without candidates by the constraint that left none, which is found
+// out after the answer; it is unknown when too many such answers come at once.
 func (m *placementMetrics) foundNone(c candidates.Constraint) {
 	m.empty.WithLabelValues(string(c)).Inc()
 }
@@ -82,10 +85,10 @@ func (c *capacityCollector) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
-	w := c.snapshot()
-	totals := w.Totals()
+	snap := c.snapshot()
+	totals := snap.Totals()
 	for _, t := range totals[:min(len(totals), maxCapacityClasses)] {
-		class := w.ClassName(t.Class)
+		class := snap.ClassName(t.Class)
 		for desc, value := range map[*prometheus.Desc]int64{
 			c.total: t.Total, c.reserved: t.Reserved, c.usable: t.Capacity, c.used: t.Used, c.providers: t.Providers,
 		} {
@@ -98,8 +101,8 @@ func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
 func (m *placementMetrics) watch(s *service.Service) {
 	gauge := func(name, help string, value func(*snapshot.Snapshot) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			w, _ := s.Ready() // an old snapshot counts too
-			return value(w)
+			snap, _ := s.Ready() // an old snapshot counts too
+			return value(snap)
 		}))
 	}
 	m.watchReady(func() (bool, string) {
@@ -107,13 +110,13 @@ func (m *placementMetrics) watch(s *service.Service) {
 		return err == nil, ""
 	})
 	m.registry.MustRegister(newCapacityCollector(func() *snapshot.Snapshot {
-		w, _ := s.Ready() // an old snapshot counts too
-		return w
+		snap, _ := s.Ready() // an old snapshot counts too
+		return snap
 	}))
 	gauge("berth_snapshot_providers", "Resource providers in the snapshot that reads are answered from.",
-		func(w *snapshot.Snapshot) float64 { return float64(w.Len()) })
+		func(snap *snapshot.Snapshot) float64 { return float64(snap.Len()) })
 	gauge("berth_snapshot_trees", "Provider trees in that snapshot.",
-		func(w *snapshot.Snapshot) float64 { return float64(w.TreeCount()) })
+		func(snap *snapshot.Snapshot) float64 { return float64(snap.TreeCount()) })
 	gauge("berth_snapshot_age_seconds", "Time since that snapshot was last changed.",
-		func(w *snapshot.Snapshot) float64 { return time.Since(w.Built()).Seconds() })
+		func(snap *snapshot.Snapshot) float64 { return time.Since(snap.Built()).Seconds() })
 }

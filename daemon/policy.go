@@ -12,12 +12,6 @@ type livePolicy struct {
 	current atomic.Pointer[policy.Enforcer]
 }
 
-func newLivePolicy(rules *policy.Enforcer) *livePolicy {
-	p := new(livePolicy)
-	p.current.Store(rules)
-	return p
-}
-
 // Allow applies the current rules.
 func (p *livePolicy) Allow(caller identity.Caller, rule string, target map[string]string) error {
 	return p.current.Load().Allow(caller, rule, target)

@@ -25,8 +25,11 @@ type reloadStep struct {
 // Settings that no step lists need a restart.
 func reloadSteps() []reloadStep {
 	return []reloadStep{
-		{"log file", nil, (*Server).reloadLogFile},
-		{"log level", []string{"[DEFAULT] debug"}, (*Server).reloadLogLevel},
+		{"log file", nil, func(s *Server, _ *config.Service) error { return s.source.output.Reopen() }},
+		{"log level", []string{"[DEFAULT] debug"}, func(s *Server, cfg *config.Service) error {
+			s.source.output.SetDebug(cfg.Default.Debug)
+			return nil
+		}},
 		{"TLS", []string{
 			"[berth] tls_cert_file", "[berth] tls_key_file", "[berth] tls_client_ca_file", "[berth] tls_agent_ca_file", "[berth] tls_min_version",
 			"[ssl] cert_file", "[ssl] key_file", "[ssl] ca_file",
@@ -74,15 +77,8 @@ func (s *Server) reread() (cfg serviceSettings, ok bool) {
 	return cfg, true
 }
 
-func (s *Server) reloadLogFile(*config.Service) error {
-	return s.source.output.Reopen()
-}
-
-func (s *Server) reloadLogLevel(cfg *config.Service) error {
-	s.source.output.SetDebug(cfg.Default.Debug)
-	return nil
-}
-
+// reloadTLS reads the certificates again, from the files that the settings name. Listeners are
+// opened with or without TLS, so that turning it on or off needs a restart.
 func (s *Server) reloadTLS(cfg *config.Service) error {
 	files, on, err := tlsFiles(cfg)
 	switch was := s.serving.certs != nil; {
@@ -97,12 +93,15 @@ func (s *Server) reloadTLS(cfg *config.Service) error {
 	return s.serving.certs.Reload(files)
 }
 
+// reloadFront replaces the settings of the handlers in front of the API and the bounds of
+// connections.
 func (s *Server) reloadFront(cfg *config.Service) error {
 	s.serving.front.Set(frontSettings(cfg, s.guard, s.serving.format))
 	s.serving.limit.Set(limitSettings(cfg))
 	return nil
 }
 
+// reloadPolicy reads the policy files. The old rules remain in force when they are invalid.
 func (s *Server) reloadPolicy(cfg *config.Service) error {
 	rules, err := s.policy.read(cfg, s.log)
 	if err != nil {

@@ -82,6 +82,8 @@ type Dependencies struct {
 	Alone        bool // its neighbours end with it, and no other process has its database
 }
 
+// newServer returns the common part of a service that is about to start. It opens nothing, so that
+// there is nothing to close when the settings turn out to be invalid.
 func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, d Dependencies) Server {
 	return Server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: d.Authenticate, guard: d.Guard}
 }
@@ -108,24 +110,24 @@ func (s *Server) begin(ctx context.Context, p Process, b startOptions, m *servic
 	if err != nil {
 		return opts, Fail(WrongSettings, err)
 	}
-	s.rules, s.reloads = newLivePolicy(rules), m.reloads
-	s.announce(p, b, name)
+	s.rules, s.reloads = new(livePolicy), m.reloads
+	s.rules.current.Store(rules)
+	cfg := s.running.Common()
+	s.log.Info("Berth's "+b.service+" service starts", "version", p.Version, "database", name, "listen", cfg.Berth.Listen)
+	if len(cfg.Files) == 0 {
+		s.log.Info("no settings were given: " + b.trial)
+	}
 	WarnRelative(opts.Path, s.log)
 	// The address precedes the database, since it is cheaper to find that it is in use.
 	if err := s.listen(ctx, p, b, m); err != nil {
 		return opts, err
 	}
-	opts.Logger, opts.Metrics, opts.Trace = s.log, m.database.hooks(), s.tracer.SQL(tracedSystem(opts))
-	return opts, nil
-}
-
-// announce logs which settings the start uses.
-func (s *Server) announce(p Process, b startOptions, database string) {
-	cfg := s.running.Common()
-	s.log.Info("Berth's "+b.service+" service starts", "version", p.Version, "database", database, "listen", cfg.Berth.Listen)
-	if len(cfg.Files) == 0 {
-		s.log.Info("no settings were given: " + b.trial)
+	system := "sqlite" // OpenTelemetry's name, which those of the dialects are too
+	if opts.Server != nil {
+		system = opts.Server.Dialect
 	}
+	opts.Logger, opts.Metrics, opts.Trace = s.log, m.database.hooks(), s.tracer.SQL(system)
+	return opts, nil
 }
 
 // listen starts tracing, sets up authentication and opens the listeners.
@@ -174,7 +176,11 @@ func (s *Server) open(c httpapi.Config, m *serviceMetrics, ready func() (bool, s
 func (s *Server) openBehind(front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
 	cfg := s.running.Common()
 	c.Authenticate, c.Log, c.Metrics = s.authenticate, s.log, m.http
-	c.MaxBody, c.CORS = int64(cfg.Berth.MaxBodySize), corsOf(cfg.CORS)
+	c.MaxBody = int64(cfg.Berth.MaxBodySize)
+	if len(cfg.CORS.AllowedOrigin) > 0 {
+		cors := httpapi.CORS(cfg.CORS)
+		c.CORS = &cors
+	}
 	s.api = front(s.tracer.Handler(httpapi.New(c), routeNames(c.Routes)))
 	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Ready: s.serving.ready(ready), Profile: cfg.Berth.PProf})
 	s.serving.open(s.api, s.ops)
@@ -206,19 +212,13 @@ func readable(alive func(context.Context) error) func() (bool, string) {
 		ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 		defer cancel()
 		if err := alive(ctx); err != nil {
-			return false, unreadable(err)
+			if errors.Is(err, sqlstore.ErrFileLost) {
+				return false, err.Error()
+			}
+			return false, "the database cannot be read" // a server's error may name hosts and users; the log has it
 		}
 		return true, "ok"
 	}
-}
-
-// unreadable returns the text in /readyz about a database that does not answer. For a file the error
-// has the reason; for a server it is in the log only, since the error may name hosts and users.
-func unreadable(err error) string {
-	if errors.Is(err, sqlstore.ErrFileLost) {
-		return err.Error()
-	}
-	return "the database cannot be read"
 }
 
 // An apiServer is a server with its own part of Run.

@@ -23,6 +23,8 @@ func frontSettings(cfg *config.Service, g *Guard, as httpapi.Format) httpapi.Fro
 	}
 }
 
+// limitSettings converts the bounds of connections. Trusted proxies are exempt from the bound for
+// one address: the connections of all clients come from theirs.
 func limitSettings(cfg *config.Service) httpapi.LimitSettings {
 	return httpapi.LimitSettings{
 		Max:       cfg.Berth.MaxConnections,

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/tracing"
 )
 
@@ -41,6 +41,7 @@ func startTracing(ctx context.Context, p Process, service string, reg prometheus
 	return tracer
 }
 
+// addTo returns a function that adds to a counter.
 func addTo(c prometheus.Counter) func(int) { return func(n int) { c.Add(float64(n)) } }
 
 // stopTracing sends the last spans, for a few seconds at most. Further calls do nothing.
@@ -50,14 +51,6 @@ func stopTracing(t *tracing.Tracer, log *slog.Logger) {
 	if err := t.Shutdown(ctx); err != nil {
 		log.Warn("some traces were not sent", "error", err)
 	}
-}
-
-// tracedSystem is OpenTelemetry's name of the database.
-func tracedSystem(opts sqlstore.Options) string {
-	if opts.Server == nil {
-		return "sqlite"
-	}
-	return opts.Server.Dialect
 }
 
 // routeNames returns a function that finds the route of a request, so that a span has its name even
@@ -73,17 +66,10 @@ func routeNames(routes []httpapi.Route) func(*http.Request) string {
 		if _, known := names[pattern]; !known {
 			mux.Handle(pattern, http.NotFoundHandler())
 		}
-		names[pattern] = routeName(r)
+		names[pattern] = cmp.Or(r.Name, r.Pattern)
 	}
 	return func(r *http.Request) string {
 		_, pattern := mux.Handler(r)
 		return names[pattern]
 	}
-}
-
-func routeName(r httpapi.Route) string {
-	if r.Name != "" {
-		return r.Name
-	}
-	return r.Pattern
 }

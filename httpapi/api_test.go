@@ -400,7 +400,7 @@ func TestClientsThatLeaveAreNoErrors(t *testing.T) {
 // placementCORS are upstream Placement's defaults for the origins.
 func placementCORS(origins ...string) *httpapi.CORS {
 	return &httpapi.CORS{
-		AllowedOrigins:   origins,
+		AllowedOrigin:    origins,
 		AllowCredentials: true,
 		ExposeHeaders: []string{
 			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token", "OpenStack-API-Version",

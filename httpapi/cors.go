@@ -11,7 +11,7 @@ import (
 // modified once an API uses it. The fields are the options allowed_origin, allow_credentials,
 // expose_headers, max_age, allow_methods and allow_headers of [cors].
 type CORS struct {
-	AllowedOrigins   []string // "https://host[:port]"; "*" allows any
+	AllowedOrigin    []string // "https://host[:port]"; "*" allows any
 	AllowCredentials bool
 	ExposeHeaders    []string
 	MaxAge           int // seconds; 0 leaves it out
@@ -40,8 +40,8 @@ func (c *CORS) match(r *http.Request) grant {
 	switch {
 	case r.Header["Origin"] == nil:
 		return grant{}
-	case slices.Contains(c.AllowedOrigins, origin):
-	case slices.Contains(c.AllowedOrigins, "*"):
+	case slices.Contains(c.AllowedOrigin, origin):
+	case slices.Contains(c.AllowedOrigin, "*"):
 		origin = "*"
 	default:
 		return grant{}

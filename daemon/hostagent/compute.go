@@ -27,7 +27,8 @@ import (
 // (nova.objects.service).
 const ServiceVersion = 64
 
-// A computeHost is the compute host that an agent runs beside the network agents.
+// A computeHost is the compute host that an agent runs beside the network agents. It belongs to
+// the goroutine of run, but for the driver.
 type computeHost struct {
 	src    osloconfig.Sources
 	names  agentsettings.Names
@@ -113,7 +114,8 @@ func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 	}
 }
 
-// host returns the host as the settings have it.
+// host returns the host as the settings have it, with a client for each address of the compute
+// service; end closes them. The driver is the one of the start, since servers depend on it.
 func (h *computeHost) host() (one *host.Host, end func(), err error) {
 	options, err := serviceOptions(h.set.Service(), h.log)
 	if err != nil {
@@ -242,6 +244,8 @@ func (r *hostReports) now() (compute.Report, inventory.Host, error) {
 	}}, has.Host, nil
 }
 
+// look inspects the machine. The caller holds the lock. The same failure is logged once: the
+// inspection is repeated with every report.
 func (r *hostReports) look() error {
 	now, err := r.set.Report(node.Machine{})
 	if err != nil {

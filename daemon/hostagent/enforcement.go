@@ -14,7 +14,8 @@ import (
 )
 
 // An enforcement applies the rates of one agent's ports beside its heartbeats, which report its
-// findings.
+// findings. It is one for the life of the agent: run is called again after each change of the
+// settings.
 type enforcement struct {
 	runDir   string // of Open vSwitch, "" for its own choice
 	host     hostFacts
@@ -62,6 +63,8 @@ func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, serv
 	k.Run(ctx)
 }
 
+// see sets what heartbeats report from then on; nil reports nothing, as of an agent that does not
+// enforce.
 func (e *enforcement) see(fn func() agentsettings.Observed) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

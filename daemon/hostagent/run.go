@@ -68,7 +68,8 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 	return nil
 }
 
-// hostOf is the name of the host.
+// hostOf is the name of the host for the log. Settings of the network agents and of the compute
+// host have to agree about it, since ports are bound by it.
 func hostOf(all []*agentsettings.Settings, set *node.Settings) string {
 	if len(all) > 0 {
 		return all[0].Default.Host
@@ -150,7 +151,8 @@ func NetworkService(c *client.Network) agent.Service { return agentService{c} }
 // An agentService is a network service from an agent's view.
 type agentService struct{ client *client.Network }
 
-// Beat implements agent.Service.
+// Beat implements agent.Service. The topic is the one of Neutron's agents that no RPC is sent to
+// (L2_AGENT_TOPIC).
 func (s agentService) Beat(ctx context.Context, h agent.Heartbeat) (agent.Answer, error) {
 	r, err := s.client.Beat(ctx, network.Heartbeat{
 		Type: h.Type, Binary: h.Binary, Host: h.Host, Topic: "N/A", Zone: h.Zone, Configurations: h.Configurations, Start: h.Start,
@@ -158,7 +160,8 @@ func (s agentService) Beat(ctx context.Context, h agent.Heartbeat) (agent.Answer
 	return agent.Answer{Synced: r.Synced, Failure: r.SyncError}, err
 }
 
-// Ports implements agent.Service.
+// Ports implements agent.Service: it returns when the ports differ from the known revision, or
+// after wait with the same ones.
 func (s agentService) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (agent.Ports, error) {
 	found, err := s.client.HostPorts(ctx, host, driver, known, wait)
 	ports := make([]agent.Port, len(found.Ports))
@@ -174,7 +177,8 @@ func (s agentService) Ports(ctx context.Context, host, driver, known string, wai
 	return agent.Ports{Revision: found.Revision, Ports: ports}, err
 }
 
-// Wire implements agent.Service.
+// Wire implements agent.Service. The network service sets the status of a port by it, as by an RPC
+// of Neutron's agents.
 func (s agentService) Wire(ctx context.Context, host string, plugged map[string]bool) error {
 	return s.client.Wire(ctx, host, plugged)
 }

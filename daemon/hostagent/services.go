@@ -36,6 +36,9 @@ func serviceOptions(s agentsettings.Service, log *slog.Logger) ([]client.Options
 	return all, errors.Join(errs...)
 }
 
+// serviceAccess returns the access to an address of a service: with the token of a file, which is
+// read for each request, or else with the token of the settings. Without either it is noauth's,
+// for trials.
 func serviceAccess(s agentsettings.Service, url string) (client.Access, error) {
 	if *s.TokenFile != "" {
 		return client.FromFile(url, *s.TokenFile)
