@@ -14,7 +14,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// agentFlags are the flags of "berth agent" and "berth agent check".
+// agentFlags are the flags of "berth agent" and "berth agent check": the check has to read what
+// the agent would read.
 type agentFlags struct {
 	files, dirs []string
 	kinds       []string
@@ -22,6 +23,9 @@ type agentFlags struct {
 	computeFiles, computeDirs []string
 }
 
+// add adds the flags to a command. The compute host has files of its own, since Neutron's and
+// Nova's options of the same name ([DEFAULT] host, debug) may have different values on one
+// machine.
 func (f *agentFlags) add(cmd *cobra.Command) {
 	addConfigFlags(cmd, "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
 	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "run a compute host too, with the settings of this nova.conf; may be given several times, later ones win")
@@ -58,8 +62,10 @@ them, and runs the servers that are scheduled to it. [berth] compute_driver
 selects how: "fake" only records them, for trials, and "netns" makes each a
 network namespace with interfaces on the host's bridges. With that flag alone it
 runs no network agents. docs/operations/compute-host.md lists the options.`,
-		Example: `  berth agent --config /etc/neutron/neutron.conf --config /etc/neutron/plugins/ml2/openvswitch_agent.ini
-  berth agent --config /etc/neutron/plugins/ml2/openvswitch_agent.ini --compute-config /etc/nova/nova.conf
+		Example: `  berth agent --config /etc/neutron/neutron.conf \
+      --config /etc/neutron/plugins/ml2/openvswitch_agent.ini
+  berth agent --config /etc/neutron/plugins/ml2/openvswitch_agent.ini \
+      --compute-config /etc/nova/nova.conf
   berth agent check --config /etc/neutron/plugins/ml2/openvswitch_agent.ini`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -132,6 +138,8 @@ func (f *agentFlags) source(ctx context.Context, env environment) (src hostagent
 }
 
 // checkAgent prints the findings about the settings of a host, and fails when one is an error.
+// Warnings about the settings go to standard error, so that with -f json standard output has the
+// findings alone.
 func checkAgent(env environment, src hostagent.Source, asJSON bool) error {
 	findings, warnings, err := src.Check()
 	for _, w := range warnings {

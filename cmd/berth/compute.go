@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
@@ -51,20 +49,9 @@ certificates and policy files.
 		Example: `  berth compute serve --config /etc/nova/nova.conf`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return daemon.ServeCompute(cmd.Context(), env.process(), flags.compute)
+			return daemon.ServeCompute(cmd.Context(), env.process(), readSettings(&flags, config.LoadCompute, nil))
 		},
 	}
 	flags.add(cmd, "nova.conf", "127.0.0.1:8774")
 	return cmd
-}
-
-// compute reads the settings of the compute service and applies the flags, at the start and at each
-// reload.
-func (f *serveFlags) compute() (*config.Compute, []string, error) {
-	cfg, warnings, err := config.LoadCompute(f.files, f.dirs)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the settings:\n%w", err)
-	}
-	f.apply(&cfg.Service)
-	return cfg, warnings, nil
 }

@@ -57,6 +57,8 @@ type dbSource struct {
 	connection  string
 }
 
+// flags adds the flags to a command. A URL may be in a file (@FILE), so that its password need not
+// be on the command line, which other users of the machine can read.
 func (s *dbSource) flags(cmd *cobra.Command) {
 	addConfigFlags(cmd, "placement.conf", &s.files, &s.dirs)
 	cmd.Flags().StringVar(&s.connection, "connection", "", "use the database of this `URL` instead, or of the URL in the file @FILE")
@@ -65,7 +67,7 @@ func (s *dbSource) flags(cmd *cobra.Command) {
 // settings reads the settings. A URL in the flags replaces theirs; it is tried once, since an
 // interactive command is to fail at once.
 func (s *dbSource) settings() (*config.Placement, error) {
-	cfg, _, err := loadConfig(s.files, s.dirs)
+	cfg, _, err := readSettings(&serveFlags{files: s.files, dirs: s.dirs}, config.LoadPlacement, nil)()
 	if err != nil || s.connection == "" {
 		return cfg, err
 	}
@@ -88,7 +90,9 @@ func connectionURL(text string) (osloconfig.Secret, error) {
 	return osloconfig.Secret(text), nil
 }
 
-// An openedDB is the open database of a command.
+// An openedDB is the open database of a command. Its name is the file or the URL without the
+// password. The settings are there for what is in them beside the database: the policy file, and
+// the owner of incomplete consumers.
 type openedDB struct {
 	*dbtool.Tables
 	name string // for messages
@@ -101,7 +105,9 @@ func (db *openedDB) Close() error {
 	return errors.Join(db.Tables.Close(), db.log.Close())
 }
 
-// open opens the database. The error has its exit code.
+// open opens the database. The error has its exit code: that of usage for the settings, and those
+// of dbFail for the database. What the store reports meanwhile, such as slow operations, is logged
+// to standard error.
 func (s *dbSource) open(ctx context.Context, env environment, access dbtool.Access) (*openedDB, error) {
 	cfg, err := s.settings()
 	if err != nil {

@@ -37,7 +37,8 @@ Exit codes:
   2    errors that must be corrected, or wrong arguments or settings
   3    the database cannot be used`,
 		Example: `  berth db check --config /etc/placement/placement.conf
-  berth db check --connection @/etc/placement/database-url -f json | jq '.checks[] | select(.result > 0)'`,
+  berth db check --connection @/etc/placement/database-url -f json |
+      jq '.checks[] | select(.result > 0)'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, dbtool.Look, func(db *openedDB) error {
@@ -53,6 +54,7 @@ Exit codes:
 }
 
 // checkDB runs the checks of the database and that of the policy file, and prints the findings.
+// They are printed also when one is a failure, which the exit code then says.
 func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) error {
 	findings, err := db.Check(ctx)
 	if err != nil {
@@ -87,7 +89,8 @@ func checkPolicyFile(cfg *config.Placement) dbtool.Finding {
 	return f
 }
 
-// verdict returns an error whose exit code is the worst of the findings, nil when all are successes.
+// verdict returns an error whose exit code is the worst of the findings, as oslo.upgradecheck's is
+// the greatest code of all checks; nil when all are successes.
 func verdict(findings []dbtool.Finding) error {
 	n := map[dbtool.Verdict]int{}
 	worst := dbtool.Success
@@ -101,9 +104,12 @@ func verdict(findings []dbtool.Finding) error {
 	return fail(int(worst), fmt.Errorf("of %d checks %d failed and %d warn", len(findings), n[dbtool.Failure], n[dbtool.Warning]))
 }
 
+// findingsTitle is the title that upstream's command prints above its findings (display_title in
+// oslo.upgradecheck).
 const findingsTitle = "Upgrade Check Results"
 
-// findingsJSON prints findings in the JSON of oslo.upgradecheck.
+// findingsJSON prints findings in the JSON of oslo.upgradecheck, where a check without details has
+// null.
 func findingsJSON(w io.Writer, findings []dbtool.Finding) error {
 	type one struct {
 		Check   string         `json:"check"`
@@ -151,7 +157,8 @@ func findingsTable(w io.Writer, findings []dbtool.Finding) error {
 	return err
 }
 
-// wrap breaks text into lines of at most width characters, all but the first indented.
+// wrap breaks text into lines of at most width characters, all but the first indented, as
+// oslo.upgradecheck does with the details (_get_details).
 func wrap(text string, width int) string {
 	var lines []string
 	line := ""

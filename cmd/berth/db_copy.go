@@ -11,7 +11,8 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
-// newDBCopy returns "berth db copy".
+// newDBCopy returns "berth db copy". It has no --config: settings name one database, and both are
+// named by URLs here.
 func newDBCopy(env environment) *cobra.Command {
 	var from, to string
 	var resume, dry bool
@@ -34,9 +35,12 @@ A URL has the form of [placement_database] connection, with or without +driver.
 @FILE names a file with the URL, since other users can see command lines.
 
 ` + dbExitHelp,
-		Example: `  berth db copy --from sqlite:////var/lib/placement/placement.db --to @/root/mariadb-url --dry-run
-  berth db copy --from sqlite:////var/lib/placement/placement.db --to @/root/mariadb-url
-  berth db copy --from @/root/mariadb-url --to postgresql://placement@db/placement?sslmode=verify-full`,
+		Example: `  berth db copy --from sqlite:////var/lib/placement/placement.db \
+      --to @/root/mariadb-url --dry-run
+  berth db copy --from sqlite:////var/lib/placement/placement.db \
+      --to @/root/mariadb-url
+  berth db copy --from @/root/mariadb-url \
+      --to postgresql://placement@db/placement?sslmode=verify-full`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" || to == "" {
@@ -69,7 +73,8 @@ func copyDB(ctx context.Context, from, to dbSource, c *dbCopy) error {
 // errDry ends a dry run after the plan.
 var errDry = errors.New("nothing is to be written")
 
-// A dbCopy is one run of "berth db copy", with its output.
+// A dbCopy is one run of "berth db copy", with its output. The databases are set when both are
+// open.
 type dbCopy struct {
 	env            environment
 	source, target *openedDB

@@ -34,7 +34,8 @@ A file is replaced only when the dump is complete and on disk.
 
 ` + dbExitHelp,
 		Example: `  berth db dump --config /etc/placement/placement.conf --output placement.dump
-  berth db dump --connection @/etc/placement/database-url | zstd > placement.dump.zst`,
+  berth db dump --connection @/etc/placement/database-url |
+      zstd > placement.dump.zst`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, dbtool.Look, func(db *openedDB) error {
@@ -64,8 +65,9 @@ func dumpDB(ctx context.Context, env environment, db *openedDB, output string) e
 	return nil
 }
 
-// written calls fn with a temporary file beside path, which it renames to path after everything was
-// synced to disk, so that a file at path is complete; or with standard output for "".
+// written calls fn with a temporary file beside path, which it renames to path after everything
+// was synced to disk, so that a file at path is complete; or with standard output for "". Only the
+// owner can read the file: a dump has the ids of projects and users.
 func written(env environment, path string, fn func(io.Writer) error) error {
 	if path == "" {
 		return fn(env.stdout)

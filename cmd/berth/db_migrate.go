@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
-// The constants of upstream's command.
+// The constants of upstream's command (placement.cmd.manage, db_online_data_migrations).
 const (
 	// migrateBatch is how many rows a transaction changes.
 	migrateBatch = 50
@@ -21,7 +21,9 @@ const (
 	exitCount = 127
 )
 
-// A migrated is the result of one migration in JSON.
+// A migrated is the result of one migration in JSON, with the columns of upstream's table. Both
+// numbers are the same: upstream counts the rows that its query matches first, and a migration
+// here says only how many rows it has changed.
 type migrated struct {
 	Name  string `json:"migration"`
 	Found int    `json:"found"`
@@ -53,7 +55,7 @@ func newDBMigrate(env environment) *cobra.Command {
 	var form *choice
 	var count string
 	cmd := &cobra.Command{
-		Use:     "online-data-migrations [--config FILE | --connection URL] [--max-count N] [-f FORMAT]",
+		Use:     "online-data-migrations [--config FILE | --connection URL]\n        [--max-count N] [-f FORMAT]",
 		Aliases: []string{"online_data_migrations"},
 		Short:   "Complete rows that old releases left incomplete",
 		Long: `Online-data-migrations does what placement-manage db online_data_migrations
@@ -118,8 +120,9 @@ type migrator struct {
 	failed error // of the last round
 }
 
-// run runs the migrations and prints the result. As upstream's command, it fails with 1 while there
-// may be more rows, and with 2 when rows could not be changed.
+// run runs the migrations and prints the result. As upstream's command, it fails with 1 while
+// there may be more rows, and with 2 when rows could not be changed. With a bound, errors do not
+// count while the last round has changed rows: what remains may depend on them.
 func (m *migrator) run(ctx context.Context) error {
 	m.done = make(map[string]int)
 	if m.most == 0 {
@@ -144,6 +147,7 @@ func (m *migrator) run(ctx context.Context) error {
 	return nil
 }
 
+// say prints a line of upstream's output, unless the result is JSON.
 func (m *migrator) say(format string, args ...any) {
 	if !m.quiet {
 		fmt.Fprintf(m.out, format, args...)

@@ -19,6 +19,8 @@ type progress struct {
 	shown    bool
 }
 
+// newProgress returns a progress on standard error, since standard output may be the dump itself,
+// or JSON. Nothing is printed for a task that is done within the first interval.
 func newProgress(env environment) *progress {
 	p := &progress{w: env.stderr, terminal: isTerminal(env.stderr), every: 10 * time.Second, last: time.Now()}
 	if p.terminal {
@@ -50,6 +52,7 @@ func (p *progress) end() {
 	}
 }
 
+// percent returns how much of a task is done; all of it when there is nothing to do.
 func percent(rows, of int64) int64 {
 	if of == 0 {
 		return 100
@@ -79,6 +82,7 @@ func printCounts(w io.Writer, counts []dbtool.TableCount) {
 	}
 }
 
+// sumRows returns the rows of all tables together.
 func sumRows(counts []dbtool.TableCount) (n int64) {
 	for _, c := range counts {
 		n += c.Rows

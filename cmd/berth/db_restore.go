@@ -20,7 +20,7 @@ func newDBRestore(env environment) *cobra.Command {
 	var dry bool
 	var form *choice
 	cmd := &cobra.Command{
-		Use:   "restore [--config FILE | --connection URL] [--input FILE] [--dry-run] [-f FORMAT]",
+		Use:   "restore [--config FILE | --connection URL] [--input FILE]\n        [--dry-run] [-f FORMAT]",
 		Short: "Fill an empty database from a dump",
 		Long: `Restore creates the tables and fills them with the rows of a dump, ids included.
 The database must be empty, or have empty tables; any other is refused. Do not
@@ -30,9 +30,12 @@ The dump is read twice: nothing is written if it is truncated or altered. All
 rows are then written in one transaction.
 
 ` + dbExitHelp,
-		Example: `  berth db restore --connection sqlite:////var/lib/placement/new.db --input placement.dump
-  zstd -d < placement.dump.zst | berth db restore --config /etc/placement/placement.conf
-  berth db restore --connection @/etc/placement/database-url --input placement.dump --dry-run`,
+		Example: `  berth db restore --connection sqlite:////var/lib/placement/new.db \
+      --input placement.dump
+  zstd -d < placement.dump.zst |
+      berth db restore --config /etc/placement/placement.conf
+  berth db restore --connection @/etc/placement/database-url \
+      --input placement.dump --dry-run`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in, err := dumpInput(input, cmd.InOrStdin())

@@ -16,7 +16,7 @@ func newDBSync(env environment) *cobra.Command {
 	var dry bool
 	var form *choice
 	cmd := &cobra.Command{
-		Use:   "sync [--config FILE | --connection URL] [--dry-run] [-f FORMAT]",
+		Use:   "sync [--config FILE | --connection URL] [--dry-run]\n        [-f FORMAT]",
 		Short: "Create the tables, or upgrade them to Berth's revision",
 		Long: `Sync does what placement-manage db sync does, up to revision ` + migrations.Target + `,
 which every release of OpenStack Placement since Xena uses. On a server it also
@@ -75,7 +75,8 @@ func printUpgrade(w io.Writer, u dbtool.Upgrade, dry bool) {
 	}
 }
 
-// upgradeJSON prints the result of "berth db sync -f json".
+// upgradeJSON prints the result of "berth db sync -f json". Without any steps the list is empty,
+// not null.
 func upgradeJSON(w io.Writer, database string, u dbtool.Upgrade, dry bool) error {
 	type step struct {
 		Revision string `json:"revision"`

@@ -19,7 +19,7 @@ func newDBUninstall(env environment) *cobra.Command {
 	var yes, force bool
 	var form *choice
 	cmd := &cobra.Command{
-		Use:   "uninstall [--config FILE | --connection URL] [--yes] [-f FORMAT]",
+		Use:   "uninstall [--config FILE | --connection URL] [--yes]\n        [-f FORMAT]",
 		Short: "Drop Berth's own tables to go back to Placement",
 		Long: `Uninstall drops the four tables that Berth adds to a database on a server
 (berth_version, berth_writers, berth_changes, berth_holds), and berth_copy,
@@ -84,7 +84,8 @@ func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, a
 	return own, nil
 }
 
-// consent asks for confirmation on a terminal, and requires --yes elsewhere.
+// consent asks for confirmation on a terminal, and requires --yes elsewhere. Every answer that
+// does not begin with y is a refusal, and so is the end of the input.
 func consent(w io.Writer, stdin io.Reader, yes bool) error {
 	if yes {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
-// dbVersion is the output of "berth db version -f json".
+// dbVersion is the output of "berth db version -f json". Its keys are part of the program's
+// interface; standing is one of the words of [dbtool.Standing].
 type dbVersion struct {
 	Database    string `json:"database"`
 	Server      string `json:"server"`
@@ -27,13 +28,14 @@ func newDBVersion(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version [--config FILE | --connection URL] [-f FORMAT]",
 		Short: "Print the revision of the database's tables",
-		Long: `Version prints the revision of OpenStack's tables in the database, the release of
-OpenStack Placement that introduced it, and whether it is the revision that
+		Long: `Version prints the revision of OpenStack's tables in the database, the release
+of OpenStack Placement that introduced it, and whether it is the revision that
 Berth uses. It changes nothing and may run at any time.
 
 ` + dbExitHelp,
 		Example: `  berth db version --config /etc/placement/placement.conf
-  berth db version --connection sqlite:////var/lib/placement/placement.db -f json`,
+  berth db version --connection sqlite:////var/lib/placement/placement.db \
+      -f json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, dbtool.Look, func(db *openedDB) error {

@@ -29,6 +29,9 @@ func TestHelp(t *testing.T) {
 			t.Error(err)
 		}
 		for line := range strings.Lines(out.String()) {
+			if cmd.HasParent() && cmd.Parent().Name() == "completion" { // cobra's own texts
+				break
+			}
 			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > helpWidth || line != strings.TrimRight(line, " ") {
 				t.Errorf("%s --help: a line is wider than %d columns or ends in a space:\n%s", cmd.CommandPath(), helpWidth, line)
 			}
@@ -56,26 +59,5 @@ func TestHelp(t *testing.T) {
 	walk(root)
 	if commands < 20 {
 		t.Errorf("%d commands were looked at: this test looks for the wrong thing", commands)
-	}
-}
-
-func TestNarrowLine(t *testing.T) {
-	long := "  berth db copy --from sqlite:////var/lib/placement/placement.db --to-file /root/mariadb-url --yes"
-	want := "  berth db copy --from sqlite:////var/lib/placement/placement.db \\\n      --to-file /root/mariadb-url --yes"
-	if got := narrowLine(long, ` \`, "    "); got != want {
-		t.Errorf("narrowLine:\n%s\nwant\n%s", got, want)
-	}
-	for _, same := range []string{"", "  berth up", strings.Repeat("x", 200)} {
-		if got := narrowLine(same, ` \`, "    "); got != same {
-			t.Errorf("narrowLine(%q) = %q", same, got)
-		}
-	}
-}
-
-func TestNarrowParagraphs(t *testing.T) {
-	text := "short\nlines\n\n" + strings.Repeat("long ", 20) + "\nline\n\nTable:\n  a  b"
-	want := "short\nlines\n\n" + strings.TrimSpace(strings.Repeat("long ", 16)) + "\nlong long long long line\n\nTable:\n  a  b"
-	if got := narrowParagraphs(text); got != want {
-		t.Errorf("narrowParagraphs:\n%s\nwant\n%s", got, want)
 	}
 }

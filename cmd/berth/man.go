@@ -70,6 +70,8 @@ func writeManual(dir string, root *cobra.Command, date string) error {
 	return nil
 }
 
+// placementManual, networkManual and computeManual describe the settings of a service for its
+// page. The rows are those of the defaults, which are the same tables that the services load by.
 func placementManual() manpages.Configuration {
 	return manpages.Configuration{
 		Page: "berth-placement.conf", Service: "placement",

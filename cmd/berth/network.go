@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
@@ -50,36 +48,25 @@ certificates and policy files.
 
 ` + exitHelp,
 		Example: `  berth network serve
-  berth network serve --config /etc/neutron/neutron.conf --config /etc/neutron/plugins/ml2/ml2_conf.ini
+  berth network serve --config /etc/neutron/neutron.conf \
+      --config /etc/neutron/plugins/ml2/ml2_conf.ini
 
   # and then, from elsewhere
   curl -H 'X-Auth-Token: admin' http://127.0.0.1:9696/v2.0/networks
 
-  export OS_AUTH_TYPE=admin_token OS_ENDPOINT=http://127.0.0.1:9696/ OS_TOKEN=admin
+  export OS_AUTH_TYPE=admin_token OS_TOKEN=admin
+  export OS_ENDPOINT=http://127.0.0.1:9696/
   openstack network create net0 --provider-network-type vlan \
     --provider-physical-network physnet0 --provider-segment 100
   openstack network qos policy create policy0
-  openstack network qos rule create policy0 --type minimum-bandwidth --min-kbps 1000000 --egress
+  openstack network qos rule create policy0 --type minimum-bandwidth \
+    --min-kbps 1000000 --egress
   openstack port create port0 --network net0 --qos-policy policy0`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return daemon.ServeNetwork(cmd.Context(), env.process(), flags.network)
+			return daemon.ServeNetwork(cmd.Context(), env.process(), readSettings(&flags, config.LoadNetwork, daemon.TrialNetwork))
 		},
 	}
 	flags.add(cmd, "neutron.conf or ml2_conf.ini", daemon.TrialNetworkAddress)
 	return cmd
-}
-
-// network reads the settings of the network service and applies the flags, at the start and at each
-// reload. Without files they are those of a trial.
-func (f *serveFlags) network() (*config.Network, []string, error) {
-	cfg, warnings, err := config.LoadNetwork(f.files, f.dirs)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the settings:\n%w", err)
-	}
-	if f.none() {
-		daemon.TrialNetwork(cfg)
-	}
-	f.apply(&cfg.Service)
-	return cfg, warnings, nil
 }

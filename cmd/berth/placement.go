@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
@@ -42,34 +40,17 @@ lists all settings. SIGHUP reloads settings, certificates and policy files.
 
 ` + exitHelp,
 		Example: `  berth placement serve
-  berth placement serve --config /etc/placement/placement.conf --listen 0.0.0.0:8778
+  berth placement serve --config /etc/placement/placement.conf \
+      --listen 0.0.0.0:8778
 
   # and then, from elsewhere
   curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return daemon.ServePlacement(cmd.Context(), env.process(), func() (*config.Placement, []string, error) {
-				cfg, warnings, err := loadConfig(flags.files, flags.dirs)
-				if err == nil {
-					flags.apply(&cfg.Service)
-				}
-				return cfg, warnings, err
-			})
+			trial := func(cfg *config.Placement) { cfg.API.AuthStrategy = config.StrategyNoAuth2 }
+			return daemon.ServePlacement(cmd.Context(), env.process(), readSettings(&flags, config.LoadPlacement, trial))
 		},
 	}
 	flags.add(cmd, "placement.conf", "127.0.0.1:8778")
 	return cmd
-}
-
-// loadConfig reads the settings of the placement service. Without files they are those of a trial,
-// with noauth2.
-func loadConfig(files, dirs []string) (*config.Placement, []string, error) {
-	cfg, warnings, err := config.LoadPlacement(files, dirs)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the settings:\n%w", err)
-	}
-	if len(files) == 0 && len(dirs) == 0 {
-		cfg.API.AuthStrategy = config.StrategyNoAuth2
-	}
-	return cfg, warnings, nil
 }

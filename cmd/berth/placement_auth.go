@@ -10,7 +10,8 @@ import (
 )
 
 // newPlacementCheckAuth returns "berth placement check-auth". The token may be in the environment,
-// since other users of the machine can read command lines.
+// since other users of the machine can read command lines. Without any files it does not become a
+// trial as "serve" does: noauth2 has nothing to check.
 func newPlacementCheckAuth(env environment) *cobra.Command {
 	var files, dirs []string
 	var token string
@@ -35,7 +36,8 @@ Exit codes:
   1  a step failed; the service would answer requests with 401 or 503
   2  wrong arguments or settings`,
 		Example: `  berth placement check-auth --config /etc/placement/placement.conf
-  OS_TOKEN=$(openstack token issue -f value -c id) berth placement check-auth --config /etc/placement/placement.conf`,
+  OS_TOKEN=$(openstack token issue -f value -c id) \
+      berth placement check-auth --config /etc/placement/placement.conf`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, warnings, err := config.LoadPlacement(files, dirs)

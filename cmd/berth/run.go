@@ -34,7 +34,8 @@ const exitHelp = `Exit codes:
   4  the database is in use by another process
   5  the address to listen on cannot be used`
 
-// An environment is a command's access to the process, which tests replace.
+// An environment is a command's access to the process, which tests replace. Standard input is
+// cobra's (InOrStdin).
 type environment struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
@@ -56,6 +57,7 @@ type failure struct {
 	err  error
 }
 
+// Error returns the message of the cause: the exit code is not part of it.
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
@@ -109,6 +111,9 @@ func complain(w io.Writer, err error) {
 	}
 }
 
+// helpWidth is how many columns help may take, those of a terminal by default.
+const helpWidth = 80
+
 // newRoot returns the command "berth" with all its subcommands.
 func newRoot(env environment) *cobra.Command {
 	root := &cobra.Command{
@@ -132,7 +137,8 @@ berth agent          the agents of a host`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Version}}")
-	narrowHelp(root)
+	// Cobra's help breaks only the texts of flags; all others are written within the width.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(suggestFlag)
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)

@@ -9,14 +9,16 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// serveFlags are the flags of the commands that serve by settings files.
+// serveFlags are the flags of the commands that serve by settings files. Those that are given
+// override the files at each reload too.
 type serveFlags struct {
 	files, dirs []string
 	listen      string
 	remote      bool
 }
 
-// add adds the flags, given the usual names of the files and the default address.
+// add adds the flags, given the usual names of the files and the default address. The address is
+// checked before any file is read, so that the error names the flag.
 func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 	addConfigFlags(cmd, file, &f.files, &f.dirs)
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default "+address+")")
@@ -53,15 +55,27 @@ func checkListen(flag, address string) error {
 	return nil
 }
 
-// none reports whether no settings files are given: the service is started as a trial.
-func (f *serveFlags) none() bool { return len(f.files) == 0 && len(f.dirs) == 0 }
-
-// apply overrides the settings with the flags.
-func (f *serveFlags) apply(cfg *config.Service) {
-	if f.listen != "" {
-		cfg.Berth.Listen = f.listen
-	}
-	if f.remote {
-		cfg.Berth.AllowRemoteNoAuth = true
+// readSettings returns a function that reads the settings of a service with load and applies the flags;
+// it is called at the start and at each reload. trial, unless it is nil, changes the settings of a start
+// without files.
+func readSettings[C interface{ Common() *config.Service }](
+	f *serveFlags, load func(files, dirs []string) (C, []string, error), trial func(C),
+) func() (C, []string, error) {
+	return func() (cfg C, warnings []string, err error) {
+		cfg, warnings, err = load(f.files, f.dirs)
+		if err != nil {
+			return cfg, nil, fmt.Errorf("reading the settings:\n%w", err)
+		}
+		if trial != nil && len(f.files)+len(f.dirs) == 0 {
+			trial(cfg)
+		}
+		common := cfg.Common()
+		if f.listen != "" {
+			common.Berth.Listen = f.listen
+		}
+		if f.remote {
+			common.Berth.AllowRemoteNoAuth = true
+		}
+		return cfg, warnings, nil
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/berthcloud/berth/devcloud"
 )
 
-// newUp returns "berth up".
+// newUp returns "berth up". It has a flag for the address of each service that devcloud starts,
+// with devcloud's names and defaults.
 func newUp(env environment) *cobra.Command {
 	var opts devcloud.Options
 	var guide bool

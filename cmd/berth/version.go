@@ -19,7 +19,8 @@ var (
 	revision = ""
 )
 
-// versionInfo is the output of "berth version -f json".
+// versionInfo is the output of "berth version -f json". Its keys are part of the program's
+// interface.
 type versionInfo struct {
 	Version   string `json:"version"`
 	Revision  string `json:"revision"`
