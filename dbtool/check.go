@@ -97,6 +97,8 @@ func unfit(revision string, s Standing) Finding {
 	return f
 }
 
+// checkRevision compares the revision with the one that Berth works on. A newer one that Berth
+// knows is good: it differs in indexes.
 func checkRevision(in *inspection) (Verdict, string, error) {
 	switch {
 	case in.revision == "":
@@ -142,6 +144,8 @@ LEFT JOIN allocations a ON a.consumer_id = c.uuid
 WHERE a.id IS NULL`
 )
 
+// checkLog warns about a change log that is not trimmed. Services trim it at intervals, so that up
+// to twice the number of entries that they keep is normal.
 func checkLog(in *inspection) (Verdict, string, error) {
 	there, err := in.Tx.HasTable("berth_changes")
 	if err != nil || !there {
@@ -159,6 +163,8 @@ func checkLog(in *inspection) (Verdict, string, error) {
 		"where none is to run any more, run `berth db uninstall`.", entries, writers), nil
 }
 
+// checkCopy finds the target of an interrupted copy: berth_copy is there until all rows were
+// compared.
 func checkCopy(in *inspection) (Verdict, string, error) {
 	there, err := in.Tx.HasTable("berth_copy")
 	if err != nil || !there {
@@ -168,6 +174,9 @@ func checkCopy(in *inspection) (Verdict, string, error) {
 		"or drop the database and copy again.", nil
 }
 
+// checkCharset warns about encodings that cannot store every character, and about columns whose
+// collations differ: MySQL refuses to compare some of those (error 1267), and uses no index for
+// others.
 func checkCharset(in *inspection) (Verdict, string, error) {
 	sets, err := sqlconn.List(in.Tx, func(one *sqlconn.Row) string { return one.Text(0) }, charsetQuery[in.Session.Dialect.Name])
 	if err != nil {
@@ -198,6 +207,7 @@ WHERE table_schema = DATABASE() AND collation_name IS NOT NULL AND table_name IN
 ORDER BY collation_name`,
 }
 
+// tableNames lists upstream's tables: other tables in the database are not looked at.
 func tableNames() []string {
 	var all []string
 	for _, table := range migrations.Tables {

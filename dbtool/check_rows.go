@@ -44,6 +44,8 @@ LEFT JOIN ` + ref.to + ` t ON t.id = r.` + ref.column + `
 WHERE t.id IS NULL AND r.` + ref.column + ` IS NOT NULL`)
 }
 
+// allDangling makes one finding of all references of a list that have bad rows, with the advice
+// for them.
 func (in *inspection) allDangling(refs []reference, advice string) (Verdict, string, error) {
 	var bad []string
 	for _, ref := range refs {
@@ -61,11 +63,15 @@ func (in *inspection) allDangling(refs []reference, advice string) (Verdict, str
 	return Failure, strings.Join(bad, " ") + " " + advice, nil
 }
 
+// checkAllocations finds allocations of missing providers or classes. They are apart from the
+// other references because they cannot be put right through the API.
 func checkAllocations(in *inspection) (Verdict, string, error) {
 	return in.allDangling(allocated, "Nobody can see or release them. Keep a dump, and with services stopped run for each "+
 		"DELETE FROM allocations WHERE column NOT IN (SELECT id FROM table).")
 }
 
+// checkReferences finds rows of the other tables that refer to missing ones. The types of
+// consumers are a column of the newest revisions only.
 func checkReferences(in *inspection) (Verdict, string, error) {
 	refs := referred
 	if in.revision == "" || len(migrations.After(in.revision)) == 0 {
@@ -98,6 +104,8 @@ JOIN resource_classes c ON c.id = u.resource_class_id
 LEFT JOIN inventories i ON i.resource_provider_id = u.resource_provider_id AND i.resource_class_id = u.resource_class_id
 ORDER BY p.id, c.id`
 
+// checkUsage finds providers with more in use than their capacity. That is a warning, since it has
+// innocent causes: the API accepts an inventory that is below its usage.
 func checkUsage(in *inspection) (Verdict, string, error) {
 	over, named := 0, []string(nil)
 	err := in.Each(func(one *sqlconn.Row) {
@@ -127,6 +135,9 @@ func some(n int) string {
 // A forest has the providers by id.
 type forest map[int64]kin
 
+// checkTrees finds providers whose parents form a loop or do not exist, and roots that are not
+// those of their trees. A search works by root, and would not see such providers, or see them in a
+// wrong tree.
 func checkTrees(in *inspection) (Verdict, string, error) {
 	all, err := sqlconn.List(in.Tx, readKin, `
 SELECT

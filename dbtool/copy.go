@@ -113,6 +113,8 @@ func (c *copier) begun(ctx context.Context, resume bool) error {
 	})
 }
 
+// run copies the tables, in an order in which the references of each are to tables before it, then
+// the references within tables, and compares. Each part may be interrupted and run again.
 func (c *copier) run(ctx context.Context, checking meter) error {
 	if err := c.to.makeTables(ctx); err != nil {
 		return err
@@ -153,6 +155,8 @@ const copyTable = `CREATE TABLE berth_copy (
     PRIMARY KEY (id)
 )`
 
+// readPlace returns the recorded progress; the error is ErrNoRow when the copy was interrupted
+// before it recorded any.
 func readPlace(r *sqlconn.Tx) (copyPlace, error) {
 	return sqlconn.First(r, func(one *sqlconn.Row) copyPlace {
 		p := copyPlace{source: one.Text(0), table: one.Text(1), rows: one.Int(4)}
@@ -269,6 +273,8 @@ func (c *copier) compare(ctx context.Context, m meter) error {
 	})
 }
 
+// sumUp returns the digest of a table. Values that the target could not store, such as infinity,
+// are an error that names the row.
 func sumUp(r *sqlconn.Tx, table migrations.Table, m *meter) (*digest, error) {
 	d := newDigest()
 	err := pages(r, table, nil, func(rows []tuple) error {

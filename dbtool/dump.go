@@ -77,6 +77,7 @@ type dumper struct {
 	meter  meter
 }
 
+// all writes the whole dump. The last line is written after the checksum of the others is known.
 func (d *dumper) all(r *sqlconn.Tx) error {
 	if err := d.value(dumpHead{dumpFormat, dumpVersion, migrations.Target}); err != nil {
 		return err
@@ -115,6 +116,7 @@ func (d *dumper) table(r *sqlconn.Tx, table migrations.Table) error {
 	return err
 }
 
+// value writes a line that is no row.
 func (d *dumper) value(v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
@@ -123,6 +125,7 @@ func (d *dumper) value(v any) error {
 	return d.write(append(line, '\n'))
 }
 
+// write writes a line, which becomes part of the checksum.
 func (d *dumper) write(line []byte) error {
 	d.sum.Write(line)
 	_, err := d.out.Write(line)

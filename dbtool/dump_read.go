@@ -61,6 +61,7 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
+// damaged returns an ErrDamaged that names the current line.
 func (d *dumpReader) damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %w", ErrDamaged, d.n, fmt.Errorf(format, args...))
 }
@@ -90,6 +91,7 @@ func (d *dumpReader) value(v any, what string) error {
 	return d.current(v, what)
 }
 
+// current reads the line that next has read as a JSON object; what says what is expected there.
 func (d *dumpReader) current(v any, what string) error {
 	if err := json.Unmarshal(d.line, v); err != nil {
 		return d.damaged("%s is expected here: %w", what, err)
@@ -97,6 +99,8 @@ func (d *dumpReader) current(v any, what string) error {
 	return nil
 }
 
+// head reads the first line, and goes on to the second. A dump of another version or schema is not
+// damaged: the error says which program reads it.
 func (d *dumpReader) head() error {
 	var h dumpHead
 	if err := d.value(&h, "the head of a dump"); err != nil {

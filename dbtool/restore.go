@@ -38,6 +38,7 @@ func (t *Tables) Vacant(ctx context.Context) error {
 	})
 }
 
+// nothing returns ErrFilled with the name of a table that has rows.
 func (t *Tables) nothing(r *sqlconn.Tx) error {
 	table, err := t.filled(r)
 	if err == nil && table != "" {

@@ -71,6 +71,8 @@ func pages(r *sqlconn.Tx, table migrations.Table, after []int64, fn func([]tuple
 	}
 }
 
+// page reads the rows of one page. A value that is not of its column's kind, which SQLite allows,
+// is an error that names the row before it, since its own key may be the bad value.
 func page(r *sqlconn.Tx, table migrations.Table, after []int64) (rows []tuple, err error) {
 	where, args := behind(table.Key, after)
 	var bad error
@@ -172,6 +174,8 @@ func (t tuple) line() ([]byte, error) {
 	return append(out, ']', '\n'), nil
 }
 
+// appendValue appends the JSON of a value, and refuses numbers that single precision does not
+// have.
 func appendValue(out []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -191,6 +195,8 @@ func appendValue(out []byte, v any) ([]byte, error) {
 	return nil, fmt.Errorf("there is no form for a %T", v)
 }
 
+// appendText appends a text as JSON. encoding/json would replace what is not UTF-8, so that
+// different rows had the same line.
 func appendText(out []byte, text string) ([]byte, error) {
 	if !utf8.ValidString(text) {
 		return nil, fmt.Errorf("%q is not UTF-8", text)
@@ -226,6 +232,8 @@ func parseLine(table migrations.Table, text []byte) (tuple, error) {
 	return t, nil
 }
 
+// parseValue returns the value of a column from the JSON of a dump, and false for one that the
+// column's kind does not have.
 func parseValue(kind migrations.Kind, v any) (value any, ok bool) {
 	if v == nil {
 		return nil, true

@@ -36,6 +36,7 @@ func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
 	return u, err
 }
 
+// revisions are the names of steps.
 func revisions(steps []migrations.Revision) []string {
 	ids := make([]string, len(steps))
 	for i, step := range steps {

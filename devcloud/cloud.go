@@ -309,6 +309,8 @@ func (c *cloud) runHosts(ctx context.Context) error {
 	return nil
 }
 
+// endHosts ends hosts and agents. It may be called while the example is being loaded: what is
+// started later is ended by the next call.
 func (c *cloud) endHosts() {
 	c.mu.Lock()
 	ends := c.ends

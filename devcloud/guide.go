@@ -77,6 +77,7 @@ func made(ctx context.Context, at *gophercloud.ServiceClient, kind string, o obj
 	return answer[kind].ID, err
 }
 
+// play goes through the guide. On an error it stops where it is: the cloud is temporary.
 func (s *scenario) play(ctx context.Context) error {
 	net, policy, err := s.prepare(ctx)
 	if err != nil {
@@ -142,6 +143,7 @@ type portView struct {
 	} `json:"resource_request"`
 }
 
+// port reads a port as the administrator, since its binding is not shown to others.
 func (s *scenario) port(ctx context.Context, id string) (portView, error) {
 	var answer struct{ Port portView }
 	_, err := s.admin.network.Get(ctx, s.admin.network.ServiceURL("ports", id), &answer, nil)

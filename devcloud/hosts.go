@@ -18,7 +18,8 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// guideUUID is the UUID of the guide's host, as the guide prints it.
+// guideUUID is the UUID of the guide's host, as the guide prints it. It is constant, so that the
+// host keeps its provider after a restart.
 const guideUUID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 
 // hostName is the name of a host of "berth up".

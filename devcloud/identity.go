@@ -19,6 +19,8 @@ import (
 // after a restart with new passwords.
 var upProject = local.Project{ID: "d3e0000000000000000000000000d3e0", Name: "demo"}
 
+// The users. admin and demo are for people; the agents and the compute service have users with the
+// roles that theirs have in a real cloud.
 const (
 	upAdmin = "admin"
 	upDemo  = "demo"
@@ -107,6 +109,9 @@ func newDirectory(p passwords, token string) *local.Directory {
 	return d
 }
 
+// cloudsYAML and openrc are the files for the openstack client. They ask for compute's
+// microversion 2.72, the first with which Nova makes servers with ports that have a resource
+// request; the client's own default is 2.1.
 var cloudsYAML = template.Must(template.New("clouds.yaml").Parse(`# For the openstack client: --os-cloud berth-admin, or berth-demo.
 clouds:
 {{- range .Users}}
@@ -153,6 +158,7 @@ func (c *cloud) writeFiles() error {
 	return errors.Join(errs...)
 }
 
+// writeFile writes a file with passwords into the directory of the cloud.
 func (c *cloud) writeFile(name string, t *template.Template, with any) error {
 	var text bytes.Buffer
 	if err := t.Execute(&text, with); err != nil {

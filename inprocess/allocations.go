@@ -12,7 +12,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Allocations is allocations.Placement's.
+// Allocations is allocations.Placement's. The names of classes are those of a snapshot that is at
+// least as new as the rows, since a class may have been created for them.
 func (p *Placement) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
 	h, err := p.service.AllocationsOf(ctx, placement.UUID(consumer))
 	if err != nil || len(h.Allocations) == 0 {

@@ -15,7 +15,8 @@ import (
 // customTrait matches the traits that clients may create.
 var customTrait = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]{1,248}$`)
 
-// EnsureTrait is network.Placement's.
+// EnsureTrait is network.Placement's. Standard traits are refused, as by the API: placement has
+// all of them.
 func (p *Placement) EnsureTrait(ctx context.Context, name string) error {
 	if !customTrait.MatchString(name) {
 		return invalid("%.50q cannot be a trait: it has to be CUSTOM_ and capital letters, digits and underscores, at most 255 of them", name)
@@ -84,6 +85,7 @@ func complete(i guarantee.Inventory) placement.Inventory {
 	}
 }
 
+// or returns an optional number, or the default of placement's API (its schema of inventories).
 func or[T any](v *T, otherwise T) T {
 	if v == nil {
 		return otherwise

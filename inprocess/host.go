@@ -69,6 +69,8 @@ func wantsOf(all []compute.Wanted) host.Wants {
 	return w
 }
 
+// wantedOf converts a server with its ports. The host gets the providers of a port's allocation,
+// by which it chooses the device.
 func wantedOf(w compute.Wanted) host.Wanted {
 	s := host.Wanted{Deleted: w.Deleted, Event: string(w.Event), Server: driver.Server{
 		ID: string(w.Server), Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.EphemeralGB,

@@ -68,11 +68,13 @@ func noProvider(err error) error {
 	return err
 }
 
+// isKind reports whether an error is a fault of a kind; nil is of none.
 func isKind(err error, want fault.Kind) bool {
 	kind, _ := fault.Of(err)
 	return err != nil && kind == want
 }
 
+// invalid returns the fault of a request that the wire refuses with 400.
 func invalid(format string, args ...any) error {
 	return fault.New(fault.Invalid, "", format, args...)
 }

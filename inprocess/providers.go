@@ -80,6 +80,7 @@ func (p *Placement) EnsureProvider(ctx context.Context, want network.Provider) e
 	return allocations.Retry(ctx, allocations.Pause, func() error { return told(p.ensureProvider(ctx, want), nil) })
 }
 
+// ensureProvider updates the provider, and creates it when there is none with the UUID.
 func (p *Placement) ensureProvider(ctx context.Context, want network.Provider) error {
 	err := p.update(ctx, want)
 	if !isKind(err, fault.NotFound) {
@@ -111,7 +112,8 @@ func (p *Placement) update(ctx context.Context, want network.Provider) error {
 	return err
 }
 
-// find returns a provider in a fresh snapshot.
+// find returns a provider in a snapshot that has it if any instance has created it. Fault:
+// NotFound.
 func (p *Placement) find(ctx context.Context, uuid string) (*snapshot.Snapshot, *snapshot.Provider, *snapshot.Tree, error) {
 	snapshot, err := p.service.SnapshotWith(ctx, placement.UUID(uuid))
 	if err != nil {
@@ -135,6 +137,7 @@ func (p *Placement) RemoveProvider(ctx context.Context, uuid string) error {
 	})
 }
 
+// checkUUID refuses what the wire's schemas refuse as a UUID.
 func checkUUID(text string) error {
 	if _, err := guarantee.ParseUUID(text); err != nil {
 		return invalid("%v", err)

@@ -67,6 +67,8 @@ func newToken(h keystone.Holder) *Token {
 	}
 }
 
+// add appends a step with its result. Callers must not put secrets into the detail: the report is
+// printed.
 func (r *Report) add(step, result, format string, args ...any) {
 	r.Steps = append(r.Steps, Step{step, result, fmt.Sprintf(format, args...)})
 }
@@ -77,6 +79,7 @@ func (r *Report) warn(step, format string, args ...any) {
 	r.add(step, stepWarning, format, args...)
 }
 
+// fail appends a failed step. Errors of package keystone contain no secrets.
 func (r *Report) fail(step string, err error) { r.add(step, stepFailed, "%v", err) }
 
 // Failure returns the error with which the command fails: that of the first failed step, nil without

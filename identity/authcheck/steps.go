@@ -121,6 +121,8 @@ func (r *Report) right(own keystone.Holder) {
 	r.warn("right", "%s has neither the role service nor admin, so that Keystone refuses to check tokens, unless its policy was changed; check with --token", own.UserName)
 }
 
+// clock reports how far Keystone's clock is ahead, by the Date of its answers; a negative time is
+// behind.
 func (r *Report) clock(ahead time.Duration) {
 	if ahead.Abs() > clockTolerance {
 		r.warn("clock", "Keystone's is ahead of this machine's by %s: tokens expire too early or too late; keep both in step with NTP", ahead.Round(time.Second))
@@ -129,6 +131,8 @@ func (r *Report) clock(ahead time.Duration) {
 	r.ok("clock", "in step with Keystone's")
 }
 
+// tls reports the version of TLS to Keystone. Having none is a warning: networks of their own for
+// services are common.
 func (r *Report) tls(self keystone.Self) {
 	if self.TLS == "" {
 		r.warn("tls", "Keystone is reached without TLS: passwords and tokens can be read on the way")

@@ -65,7 +65,8 @@ func (r release) image() error {
 	return r.archive(dir)
 }
 
-// config says how the image is run, keeping what it says of its layer.
+// config says how the image is run, keeping what it says of its layer. The operator's settings are
+// read after the image's own and win.
 func (r release) config(image v1.Image) *v1.ConfigFile {
 	c, err := image.ConfigFile()
 	if err != nil {
@@ -91,7 +92,9 @@ func (r release) config(image v1.Image) *v1.ConfigFile {
 	return c
 }
 
-// files is the one layer of the image.
+// files is the one layer of the image: a tar archive whose owners, modes and times do not depend
+// on the machine. The image has no shell and no distribution, so that what is listed here is all
+// there is.
 func (r release) files() ([]byte, error) {
 	program, err := os.ReadFile(r.program)
 	if err != nil {

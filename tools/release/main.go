@@ -21,12 +21,15 @@ func main() {
 	}
 }
 
-// A release is what the arguments say of it.
+// A release is what the arguments say of it: the built program, what it is, the settings that the
+// image has, and the file to write.
 type release struct {
 	program, arch, version, revision, settings, out string
 	made                                            time.Time
 }
 
+// run makes the part that the first argument names. The time of everything in it is an argument
+// too, since the same source has to give the same bytes.
 func run(args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("which part: image or sbom")

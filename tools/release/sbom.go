@@ -11,7 +11,7 @@ import (
 )
 
 // sbom writes which modules, and which Go, are linked into the program, as the program itself
-// says.
+// says: go.mod lists more, those of tests and tools.
 func (r release) sbom() error {
 	info, err := buildinfo.ReadFile(r.program)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r release) sbom() error {
 	return f.Close()
 }
 
-// used is what stands in the place of a module.
+// used is what stands in the place of a module: a replacement is what has to be looked up.
 func used(m *debug.Module) *debug.Module {
 	if m.Replace != nil {
 		return m.Replace
