@@ -165,6 +165,7 @@ func (b *treeBuilder) tree(rows []int32) *Tree {
 			ID: r.ID, Generation: r.Generation, Modified: placement.StampOf(r.Modified), Parent: -1, Index: i, parentID: r.Parent,
 			UUID: placement.UUID(cut(len(r.UUID))), Name: cut(len(r.Name)),
 		}
+		p.PlainUUID = strings.Trim(string(p.UUID), "0123456789abcdefABCDEF-") == ""
 		p.Inventories, inventories = b.cutInventories(at, inventories)
 		b.describe(at, p)
 		t.sharing = t.sharing || p.Shares

@@ -27,6 +27,9 @@ type Provider struct {
 	parentID   int64 // as its row has it
 	// Shares says that the provider has the trait SharesViaAggregate.
 	Shares bool
+	// PlainUUID says that the UUID has hexadecimal digits and dashes only, which are the same in every
+	// text format.
+	PlainUUID bool
 }
 
 // An Inventory is a provider's inventory of one class with the amount of it that is allocated. Equal
