@@ -64,8 +64,9 @@ func (a *assignment) next() bool {
 // whether there was one.
 func (a *assignment) advance() bool {
 	d := a.domains[a.depth]
+	isolated := a.asked.Isolate && a.requests[d.request].granular
 	for at := a.at[a.depth] + 1; at < d.to; at++ {
-		if !a.assign(at) {
+		if isolated && a.taken[a.providers[at]] || !a.assign(at) {
 			continue
 		}
 		if a.failed < deadEnds || a.matching.possible(&a.constraints, a.assigned, a.depth) {
@@ -76,12 +77,12 @@ func (a *assignment) advance() bool {
 	return false
 }
 
-// assign gives the domain at the current depth an option and goes one deeper, unless that would
-// break a constraint or leave another request without hope.
+// assign gives the domain at the current depth an option that isolation allows and goes one deeper,
+// unless that would break another constraint or leave another request without hope.
 func (a *assignment) assign(at int) bool {
 	k, number := a.domains[a.depth].request, a.providers[at]
 	r := &a.requests[k]
-	if r.granular && a.asked.Isolate && a.taken[number] || !a.affords(r, number) {
+	if !a.affords(r, number) {
 		return false
 	}
 	if a.words > 0 && !a.cover(a.depth, at, r) {
