@@ -50,7 +50,7 @@ func LoadCertificates(files TLSFiles, log *slog.Logger, m *Metrics) (*Certificat
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Certificates{log: log, metrics: m, files: files}
+	c := &Certificates{log: log, metrics: m.orUnread(), files: files}
 	c.nextLook.Store(time.Now().Add(certificateInterval).UnixNano())
 	return c, c.load(files)
 }

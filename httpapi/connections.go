@@ -38,7 +38,7 @@ const maxLeaving = 64
 // NewConnLimit returns a ConnLimit. Metrics may be nil.
 func NewConnLimit(s LimitSettings, m *Metrics) *ConnLimit {
 	return &ConnLimit{
-		metrics: m, settings: s, byClient: make(map[netip.Addr]int),
+		metrics: m.orUnread(), settings: s, byClient: make(map[netip.Addr]int),
 		leaving: make(chan struct{}, maxLeaving), changed: make(chan struct{}),
 	}
 }
@@ -81,7 +81,7 @@ func (l *ConnLimit) admit(client netip.Addr) (v verdict, changed <-chan struct{}
 	}
 	l.open++
 	l.byClient[client]++
-	l.metrics.openConnections(+1)
+	l.metrics.connections.Inc()
 	return admitted, nil
 }
 
@@ -93,7 +93,7 @@ func (l *ConnLimit) release(client netip.Addr) {
 	if l.byClient[client]--; l.byClient[client] == 0 {
 		delete(l.byClient, client)
 	}
-	l.metrics.openConnections(-1)
+	l.metrics.connections.Dec()
 	l.wake()
 }
 
@@ -142,7 +142,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 func (l *limitedListener) wait(client netip.Addr) verdict {
 	v, changed := l.limit.admit(client)
 	if v == tooMany {
-		l.limit.metrics.delayConnection()
+		l.limit.metrics.delayed.Inc() // once, when the wait begins
 	}
 	for v == tooMany {
 		select {
@@ -169,7 +169,7 @@ func clientOf(c net.Conn) netip.Addr {
 // answer, and with TLS always, since plain text is of no use to a client that waits for a
 // handshake.
 func (l *limitedListener) refuse(c net.Conn) {
-	l.limit.metrics.refuseConnection()
+	l.limit.metrics.refusedConns.Inc() // whether the client gets an answer or not
 	select {
 	case l.limit.leaving <- struct{}{}:
 	default:

@@ -49,7 +49,7 @@ type Front struct {
 
 // NewFront returns a Front before next. Metrics may be nil.
 func NewFront(next http.Handler, s FrontSettings, m *Metrics) *Front {
-	f := &Front{next: next, metrics: m}
+	f := &Front{next: next, metrics: m.orUnread()}
 	f.Set(s)
 	return f
 }
@@ -62,7 +62,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := f.settings.Load()
 	defer f.inFlight.Add(-1)
 	if n := f.inFlight.Add(1); s.MaxRequests > 0 && n > int64(s.MaxRequests) {
-		f.metrics.refuseRequest()
+		f.metrics.refusedReqs.Inc()
 		refuse(w, r, s.Problem, http.StatusServiceUnavailable, "Too many requests are under way.")
 		return
 	}

@@ -45,7 +45,7 @@ func newTLSListener(ln net.Listener, opts ServeOptions) *tlsListener {
 	}
 	l := &tlsListener{
 		Listener: ln, config: opts.TLS.server(protocols...), format: opts.Format, timeout: tlsTimeout,
-		log: opts.Log, metrics: opts.Metrics, ready: make(chan net.Conn), failed: make(chan error),
+		log: opts.Log, metrics: opts.Metrics.orUnread(), ready: make(chan net.Conn), failed: make(chan error),
 	}
 	if t := opts.ReadHeaderTimeout; t > 0 {
 		l.timeout = t
@@ -124,7 +124,7 @@ func (l *tlsListener) refuse(c net.Conn, err error) {
 	if l.ctx.Err() != nil {
 		return
 	}
-	l.metrics.failHandshake()
+	l.metrics.handshakes.Inc()
 	l.log.Debug("a TLS handshake failed", "client", c.RemoteAddr().String(), "error", err)
 	var re tls.RecordHeaderError
 	if errors.As(err, &re) && re.Conn != nil && slices.Contains(httpBegins, string(re.RecordHeader[:])) {

@@ -94,6 +94,7 @@ func New(cfg Config) *API {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.Metrics = cfg.Metrics.orUnread()
 	if cfg.Public == nil {
 		cfg.Public = isRoot
 	}
@@ -136,7 +137,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := a.cfg.PathFirst; p != nil {
 		x.Header()[p.RequestID] = []string{x.origin.RequestID}
 	}
-	a.metrics.begin()
+	a.metrics.inFlight.Inc()
 	defer a.end(x, r)
 	if a.cfg.CORS != nil {
 		x.cors = a.cfg.CORS.match(r)

@@ -1,14 +1,16 @@
 package httpapi
 
 import (
+	"crypto/tls"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics are the Prometheus metrics of connections and requests, of any number of APIs. All methods of a nil
-// Metrics do nothing. It may be used from many goroutines.
+// Metrics are the Prometheus metrics of connections and requests, of any number of APIs. They may be used
+// from many goroutines.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -23,39 +25,56 @@ type Metrics struct {
 	tlsCertificate prometheus.Gauge
 }
 
-// NewMetrics returns Metrics registered with reg. It panics when reg already
-// has metrics of these names.
+// NewMetrics returns Metrics registered with reg. It panics when reg already has metrics of these names.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
+	auto := promauto.With(reg)
+	counter := func(name, help string) prometheus.Counter {
+		return auto.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
 	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_http_requests_total",
 			Help: "Requests answered, by service, route, method and status.",
 		}, []string{"service", "route", "method", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "berth_http_request_seconds",
 			Help: "Time from a request's header to the end of its answer, by service, route and method.",
 			// 15 bounds, from 0.1 ms to 37 s.
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 15),
 		}, []string{"service", "route", "method"}),
-		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		inFlight: auto.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "berth_http_requests_in_flight",
 			Help: "Requests that are being answered, by service.",
 		}, []string{"service"}),
+		connections: auto.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_http_connections", Help: "Connections to the API that are open.",
+		}),
+		delayed:      counter("berth_http_connections_delayed_total", "Connections that had to wait because too many were open."),
+		refusedConns: counter("berth_http_connections_refused_total", "Connections that were refused because their client had too many."),
+		refusedReqs:  counter("berth_http_requests_refused_total", "Requests that were refused because too many were under way."),
+		handshakes:   counter("berth_tls_handshake_failures_total", "TLS handshakes that failed."),
+		tlsLoads: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_tls_loads_total", Help: "Attempts to read the TLS files, by outcome: ok, failed.",
+		}, []string{"outcome"}),
+		tlsCertificate: auto.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_tls_certificate_expiry_seconds", Help: "When the certificate in use expires, as Unix time; 0 without TLS.",
+		}),
 	}
-	m.addServing()
-	reg.MustRegister(m.requests, m.seconds, m.inFlight, m.connections, m.delayed, m.refusedConns, m.refusedReqs,
-		m.handshakes, m.tlsLoads, m.tlsCertificate)
+	m.tlsLoads.WithLabelValues(outcomeOK)
+	m.tlsLoads.WithLabelValues(outcomeFailed)
 	return m
 }
 
-// declare has a route and method in the metrics before its first request. A nil Metrics has none.
-func (m *Metrics) declare(service, route, method string) {
-	if m != nil {
-		m.seconds.WithLabelValues(service, route, method)
+// orUnread returns the Metrics, and for nil some that are in no registry, so that the code that counts need
+// not ask whether somebody reads the result.
+func (m *Metrics) orUnread() *Metrics {
+	if m == nil {
+		return NewMetrics(prometheus.NewRegistry())
 	}
+	return m
 }
 
-// An apiMetrics counts the requests of one API. A nil one counts nothing.
+// An apiMetrics counts the requests of one API.
 type apiMetrics struct {
 	all      *Metrics
 	service  string
@@ -64,25 +83,12 @@ type apiMetrics struct {
 
 // of returns what counts the requests of a service.
 func (m *Metrics) of(service string) *apiMetrics {
-	if m == nil {
-		return nil
-	}
 	return &apiMetrics{m, service, m.inFlight.WithLabelValues(service)}
-}
-
-// begin counts a request in.
-func (m *apiMetrics) begin() {
-	if m != nil {
-		m.inFlight.Inc()
-	}
 }
 
 // end counts a request out. Paths and methods without a route share one method, so that callers cannot
 // make up labels.
 func (m *apiMetrics) end(x *exchange, took time.Duration) {
-	if m == nil {
-		return
-	}
 	method := "other"
 	if x.route != nil {
 		method = x.route.Method
@@ -90,4 +96,20 @@ func (m *apiMetrics) end(x *exchange, took time.Duration) {
 	m.inFlight.Dec()
 	m.all.seconds.WithLabelValues(m.service, x.routeName(), method).Observe(took.Seconds())
 	m.all.requests.WithLabelValues(m.service, x.routeName(), method, strconv.Itoa(x.status)).Inc()
+}
+
+const (
+	outcomeOK     = "ok"
+	outcomeFailed = "failed"
+)
+
+// loadedCertificate notes what became of an attempt to read the TLS files. After an error cfg is not used:
+// the expiry stays that of the certificate in use.
+func (m *Metrics) loadedCertificate(cfg *tls.Config, err error) {
+	if err != nil {
+		m.tlsLoads.WithLabelValues(outcomeFailed).Inc()
+		return
+	}
+	m.tlsLoads.WithLabelValues(outcomeOK).Inc()
+	m.tlsCertificate.Set(float64(cfg.Certificates[0].Leaf.NotAfter.Unix()))
 }

@@ -84,7 +84,7 @@ func newTable(cfg Config) table {
 	for _, r := range cfg.Routes {
 		p := t.pattern(r)
 		p.add(r)
-		cfg.Metrics.declare(cfg.Service, p.name, r.Method)
+		cfg.Metrics.seconds.WithLabelValues(cfg.Service, p.name, r.Method)
 	}
 	return t
 }

@@ -86,7 +86,7 @@ func (h *textHandler) appendRecord(b []byte, ctx context.Context, r slog.Record)
 	if r.Time.IsZero() {
 		r.Time = time.Now()
 	}
-	b = appendTime(b, r.Time)
+	b = r.Time.AppendFormat(b, "2006-01-02 15:04:05.000")
 	for _, s := range [...]string{pid, levelName(r.Level), h.name} {
 		b = append(b, ' ')
 		b = append(b, s...)
@@ -100,28 +100,6 @@ func (h *textHandler) appendRecord(b []byte, ctx context.Context, r slog.Record)
 		return true
 	})
 	return append(b, '\n')
-}
-
-// appendTime appends t as "2006-01-02 15:04:05.000" formats it, in less time.
-func appendTime(b []byte, t time.Time) []byte {
-	year, month, day := t.Date()
-	hour, minute, second := t.Clock()
-	b = append(appendDigits(b, year, 1000), '-')
-	b = append(appendDigits(b, int(month), 10), '-')
-	b = append(appendDigits(b, day, 10), ' ')
-	b = append(appendDigits(b, hour, 10), ':')
-	b = append(appendDigits(b, minute, 10), ':')
-	b = append(appendDigits(b, second, 10), '.')
-	return appendDigits(b, t.Nanosecond()/1_000_000, 100)
-}
-
-// appendDigits appends n from the digit that counts unit on, with zeros before
-// it.
-func appendDigits(b []byte, n, unit int) []byte {
-	for ; unit > 0; unit /= 10 {
-		b = append(b, byte('0'+n/unit%10))
-	}
-	return b
 }
 
 // levelName is the level as Python calls it.
@@ -185,30 +163,11 @@ func appendAttr(b []byte, prefix string, a slog.Attr) []byte {
 
 // appendValue appends s, quoted when a reader could misread it.
 func appendValue(b []byte, s string) []byte {
-	if s == "" || !isPlainASCII(s) && strings.IndexFunc(s, isOdd) >= 0 {
+	if s == "" || strings.IndexFunc(s, isOdd) >= 0 {
 		return strconv.AppendQuote(b, s)
 	}
 	return append(b, s...)
 }
-
-// isPlainASCII reports whether s is ASCII that needs no quotes, as most values are. It is the fast
-// path for the line of each request.
-func isPlainASCII(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c >= utf8.RuneSelf || !plain[c] {
-			return false
-		}
-	}
-	return true
-}
-
-// plain are the characters of ASCII that need no quotes.
-var plain = func() (set [utf8.RuneSelf]bool) {
-	for c := range set {
-		set[c] = !isOdd(rune(c))
-	}
-	return set
-}()
 
 // isOdd reports whether a value with this character has to be quoted. Brackets are among them
 // because the origin stands in brackets.
