@@ -119,11 +119,6 @@ func (s *Service) ignores(list string) osloconfig.Names {
 	return names
 }
 
-// gives reports whether the files set an option that is ignored.
-func (s *Service) gives(group, option string) bool {
-	return slices.Contains(s.Ignored, osloconfig.Name{Group: group, Option: option}.String())
-}
-
 // follow takes the group of Keystone's credentials, and the default of state_path, which is
 // pybasedir.
 func (p *Placement) follow(first *Placement) {
@@ -224,7 +219,7 @@ func (c *Compute) resolve() (warnings []string) {
 			warnings = append(warnings, fmt.Sprintf("[filter_scheduler] enabled_filters: Berth does not have %q", name))
 		}
 	}
-	if c.gives(groupAPIDatabase, "connection") {
+	if slices.Contains(c.Ignored, osloconfig.Name{Group: groupAPIDatabase, Option: "connection"}.String()) {
 		warnings = append(warnings, "[api_database] connection is passed over: all is in the database of [database]")
 	}
 	for _, n := range []struct {

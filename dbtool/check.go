@@ -182,7 +182,9 @@ func checkCharset(in *inspection) (Verdict, string, error) {
 	if err != nil {
 		return Success, "", err
 	}
-	if bad := slices.DeleteFunc(slices.Clone(sets), isUnicode); len(bad) > 0 {
+	// Collations of MySQL begin with the name of their character set; others are names of encodings.
+	unicode := func(name string) bool { return strings.HasPrefix(strings.ToLower(name), "utf") }
+	if bad := slices.DeleteFunc(slices.Clone(sets), unicode); len(bad) > 0 {
 		return Warning, fmt.Sprintf("Text is kept as %s: names with other letters cannot be kept. Dump the database, "+
 			"make it again with UTF-8 (MariaDB: utf8mb4) and restore it.", strings.Join(bad, ", ")), nil
 	}
@@ -192,9 +194,6 @@ func checkCharset(in *inspection) (Verdict, string, error) {
 	}
 	return Success, "", nil
 }
-
-// isUnicode reports whether a collation of MySQL or an encoding can store every character.
-func isUnicode(name string) bool { return strings.HasPrefix(strings.ToLower(name), "utf") }
 
 // charsetQuery selects the encodings of texts, by dialect.
 var charsetQuery = map[string]string{

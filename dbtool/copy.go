@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -122,10 +123,8 @@ func (c *copier) run(ctx context.Context, checking meter) error {
 	if err := c.start(ctx); err != nil {
 		return fmt.Errorf("beginning to copy: %w", err)
 	}
-	for i, table := range migrations.Tables {
-		if i < c.index() {
-			continue
-		}
+	begun := slices.IndexFunc(migrations.Tables, func(t migrations.Table) bool { return t.Name == c.at.table })
+	for _, table := range migrations.Tables[max(0, begun):] {
 		if err := c.table(ctx, table); err != nil {
 			return fmt.Errorf("copying %s: %w", table.Name, err)
 		}
@@ -136,12 +135,10 @@ func (c *copier) run(ctx context.Context, checking meter) error {
 	if err := c.compare(ctx, checking); err != nil {
 		return err
 	}
-	return c.finish(ctx)
-}
-
-// index is the position of the table that is being copied.
-func (c *copier) index() int {
-	return slices.IndexFunc(migrations.Tables, func(t migrations.Table) bool { return t.Name == c.at.table })
+	return c.to.Write(ctx, func(w *sqlconn.Tx) error {
+		_, err := w.Exec(`DROP TABLE berth_copy`)
+		return err
+	})
 }
 
 // copyTable creates the table with the progress, which has one row.
@@ -276,7 +273,7 @@ func (c *copier) compare(ctx context.Context, m meter) error {
 // sumUp returns the digest of a table. Values that the target could not store, such as infinity,
 // are an error that names the row.
 func sumUp(r *sqlconn.Tx, table migrations.Table, m *meter) (*digest, error) {
-	d := newDigest()
+	d := &digest{sum: sha256.New()}
 	err := pages(r, table, nil, func(rows []tuple) error {
 		for _, row := range rows {
 			if err := d.add(row); err != nil {
@@ -287,12 +284,4 @@ func sumUp(r *sqlconn.Tx, table migrations.Table, m *meter) (*digest, error) {
 		return nil
 	})
 	return d, err
-}
-
-// finish drops the table with the progress.
-func (c *copier) finish(ctx context.Context) error {
-	return c.to.Write(ctx, func(w *sqlconn.Tx) error {
-		_, err := w.Exec(`DROP TABLE berth_copy`)
-		return err
-	})
 }

@@ -2,7 +2,6 @@ package dbtool
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -266,8 +265,6 @@ type digest struct {
 	rows int64
 	sum  hash.Hash
 }
-
-func newDigest() *digest { return &digest{sum: sha256.New()} }
 
 // add takes a row in.
 func (d *digest) add(t tuple) error {

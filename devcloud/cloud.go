@@ -291,7 +291,11 @@ func (c *cloud) serve(ctx context.Context) error {
 		}
 		ending = append(ending, func() { end(); all.Wait() })
 	}
-	stage(c.runHosts)
+	stage(func(ctx context.Context) error {
+		<-ctx.Done()
+		c.endHosts()
+		return nil
+	})
 	stage(c.compute.Run)
 	stage(c.network.Run)
 	stage(c.placement.Run, c.identity.Run, c.images.Run)
@@ -300,13 +304,6 @@ func (c *cloud) serve(ctx context.Context) error {
 		end()
 	}
 	return errors.Join(errs...)
-}
-
-// runHosts runs hosts and agents until ctx ends.
-func (c *cloud) runHosts(ctx context.Context) error {
-	<-ctx.Done()
-	c.endHosts()
-	return nil
 }
 
 // endHosts ends hosts and agents. It may be called while the example is being loaded: what is

@@ -32,19 +32,13 @@ type setting struct {
 // that could be read, even with an error; the error joins a SyntaxError for each malformed line.
 func Parse(path string, text []byte) (*File, error) {
 	p := parser{file: &File{path: path}}
-	for _, line := range lines(string(text)) {
+	// Lines end as in Python's text files: at \n, \r\n and \r.
+	for _, line := range strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(text)), "\n") {
 		p.line++
 		p.read(line)
 	}
 	p.flush()
 	return p.file, errors.Join(p.errs...)
-}
-
-// lines splits text the way Python's text files do: at \n, \r\n and \r.
-func lines(text string) []string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	text = strings.ReplaceAll(text, "\r", "\n")
-	return strings.Split(text, "\n")
 }
 
 // A parser has the assignment that continuation lines may extend.
@@ -69,31 +63,20 @@ func (p *parser) read(line string) {
 	case line == "":
 		p.flush()
 	case line[0] == ' ' || line[0] == '\t':
-		p.resume(strings.TrimLeftFunc(line, isSpace))
+		if !p.open { // a blank line, a comment or a heading in between ends the assignment
+			p.fail("an indented line continues a value, and there is none above it")
+			return
+		}
+		p.current.value += "\n" + strings.TrimLeftFunc(line, isSpace)
 	default:
 		p.flush()
-		p.start(line)
-	}
-}
-
-// resume appends a continuation line to the assignment. A blank line, a comment or a heading in
-// between ends the assignment.
-func (p *parser) resume(rest string) {
-	if !p.open {
-		p.fail("an indented line continues a value, and there is none above it")
-		return
-	}
-	p.current.value += "\n" + rest
-}
-
-// start takes a line that is not indented.
-func (p *parser) start(line string) {
-	switch line[0] {
-	case '[':
-		p.heading(line)
-	case '#', ';':
-	default:
-		p.assign(line)
+		switch line[0] {
+		case '[':
+			p.heading(line)
+		case '#', ';':
+		default:
+			p.assign(line)
+		}
 	}
 }
 

@@ -70,7 +70,9 @@ func (l *loader) load(o *Option) {
 	l.states[o] = busy
 	a, ok := l.set.find(o)
 	if ok {
-		l.warnOlder(o, a)
+		for _, u := range a.older {
+			l.warnings = append(l.warnings, fmt.Sprintf("%s: %s is an older name of %s", u.at, u.name, o.Name))
+		}
 		if err := l.assign(o, a); err != nil {
 			l.states[o] = failed
 			l.report(o, a, err)
@@ -96,12 +98,6 @@ func (l *loader) assign(o *Option, a answer) error {
 		return nil
 	}
 	return err
-}
-
-func (l *loader) warnOlder(o *Option, a answer) {
-	for _, u := range a.older {
-		l.warnings = append(l.warnings, fmt.Sprintf("%s: %s is an older name of %s", u.at, u.name, o.Name))
-	}
 }
 
 // report adds the error of an option, except when another one was at fault.

@@ -44,7 +44,7 @@ func writeManual(dir string, root *cobra.Command, date string) error {
 	s := manpages.Stamp{Version: currentVersion().Version, Date: date}
 	var settings []manpages.Page
 	of := map[string]manpages.Page{} // by the first word of a command that reads them
-	for _, c := range []manpages.Configuration{placementManual(), networkManual(), computeManual()} {
+	for _, c := range manuals() {
 		page := manpages.Settings(c, s)
 		settings, of[c.Service] = append(settings, page), page
 	}
@@ -70,20 +70,17 @@ func writeManual(dir string, root *cobra.Command, date string) error {
 	return nil
 }
 
-// placementManual, networkManual and computeManual describe the settings of a service for its
-// page. The rows are those of the defaults, which are the same tables that the services load by.
-func placementManual() manpages.Configuration {
-	return manpages.Configuration{
+// manuals describe the settings of the services for their pages. The rows are those of the defaults, which
+// are the same tables that the services load by.
+func manuals() []manpages.Configuration {
+	placement, network, compute := config.DefaultPlacement(), config.DefaultNetwork(), config.DefaultCompute()
+	return []manpages.Configuration{{
 		Page: "berth-placement.conf", Service: "placement",
 		Files:    "the file that OpenStack Placement reads",
 		Variable: "OS_PLACEMENT_DATABASE__CONNECTION", Option: "`connection` in `[placement_database]`",
 		Paths:    []manpages.Path{{Name: "/etc/berth/placement.conf", Meaning: "What the packaged service reads."}},
-		Settings: config.DefaultPlacement().Settings(), Ignored: config.DefaultPlacement().Ignores(),
-	}
-}
-
-func networkManual() manpages.Configuration {
-	return manpages.Configuration{
+		Settings: placement.Settings(), Ignored: placement.Ignores(),
+	}, {
 		Page: "berth-network.conf", Service: "network",
 		Files:    "the files that a Neutron server reads, neutron.conf and ml2_conf.ini, given one after the other",
 		Variable: "OS_DATABASE__CONNECTION", Option: "`connection` in `[database]`",
@@ -91,16 +88,12 @@ func networkManual() manpages.Configuration {
 			{Name: "/etc/neutron/neutron.conf", Meaning: "Neutron's. Its database is not Berth's: name another one."},
 			{Name: "/etc/neutron/plugins/ml2/ml2_conf.ini", Meaning: "What Neutron's ML2 reads: networks and the drivers that bind ports."},
 		},
-		Settings: config.DefaultNetwork().Settings(), Ignored: config.DefaultNetwork().Ignores(),
-	}
-}
-
-func computeManual() manpages.Configuration {
-	return manpages.Configuration{
+		Settings: network.Settings(), Ignored: network.Ignores(),
+	}, {
 		Page: "berth-compute.conf", Service: "compute",
 		Files:    "the file that Nova's services read, nova.conf, or several",
 		Variable: "OS_DATABASE__CONNECTION", Option: "`connection` in `[database]`",
 		Paths:    []manpages.Path{{Name: "/etc/nova/nova.conf", Meaning: "Nova's. Its database is not Berth's: name another one."}},
-		Settings: config.DefaultCompute().Settings(), Ignored: config.DefaultCompute().Ignores(),
-	}
+		Settings: compute.Settings(), Ignored: compute.Ignores(),
+	}}
 }

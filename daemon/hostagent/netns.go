@@ -61,14 +61,6 @@ type hostFacts struct {
 	bridges bool
 }
 
-// facts returns the facts about the compute host for network agents.
-func (h *computeHost) facts() (b hostFacts) {
-	if d, ok := h.driver.(*netns.Driver); ok {
-		b.elsewhere, b.bridges = d.Addresses, !h.set.Netns.OVS
-	}
-	return b
-}
-
 // uplinks returns the NIC that each bridge of the agent's settings has beside the ends of servers'
 // interfaces.
 func uplinks(set *agentsettings.Settings, machine agentsettings.Machine) (map[string]string, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/agent"
+	"github.com/berthcloud/berth/agent/driver/netns"
 	"github.com/berthcloud/berth/agent/node"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client"
@@ -53,7 +54,9 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 			return daemon.Fail(daemon.WrongSettings, err)
 		}
 		also(h.run)
-		b = h.facts()
+		if d, ok := h.driver.(*netns.Driver); ok {
+			b.elsewhere, b.bridges = d.Addresses, !set.Netns.OVS
+		}
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -62,19 +65,17 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 		also(src.reporter(p.Getenv("OVS_RUNDIR"), one, services, b, log).Run)
 	}
 	running.Go(func() { passOn(ctx, hangup, reloads, output, log) })
-	log.Info("Berth's agent starts", "version", p.Version, "host", hostOf(all, set), "agents", len(reloads))
+	host := ""
+	if set != nil {
+		host = set.Default.Host
+	}
+	if len(all) > 0 { // the same one, since ports are bound by it
+		host = all[0].Default.Host
+	}
+	log.Info("Berth's agent starts", "version", p.Version, "host", host, "agents", len(reloads))
 	running.Wait()
 	log.Info("Berth's agent has stopped")
 	return nil
-}
-
-// hostOf is the name of the host for the log. Settings of the network agents and of the compute
-// host have to agree about it, since ports are bound by it.
-func hostOf(all []*agentsettings.Settings, set *node.Settings) string {
-	if len(all) > 0 {
-		return all[0].Default.Host
-	}
-	return set.Default.Host
 }
 
 // openAgentLog opens the log in the settings of the network agents, or else in those of the compute

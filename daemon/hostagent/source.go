@@ -34,7 +34,9 @@ func (src Source) loadAll() (all []*agentsettings.Settings, set *node.Settings, 
 	}
 	if src.IsCompute {
 		var more []string
-		set, more, errs[1] = src.loadHost()
+		if set, more, err = node.Load(src.Compute, src.Names); err != nil {
+			set, errs[1] = nil, fmt.Errorf("reading the compute host's settings:\n%w", err)
+		}
 		warnings = append(warnings, more...)
 	}
 	return all, set, warnings, errors.Join(errs[:]...)
@@ -71,15 +73,6 @@ func (src Source) load() (all []*agentsettings.Settings, warnings []string, err 
 		return nil, warnings, errors.New("the settings name no device: set [ovs] bridge_mappings or [sriov_nic] physical_device_mappings, or give --kind")
 	}
 	return all, warnings, nil
-}
-
-// loadHost reads the settings of the compute host.
-func (src Source) loadHost() (*node.Settings, []string, error) {
-	set, warnings, err := node.Load(src.Compute, src.Names)
-	if err != nil {
-		return nil, warnings, fmt.Errorf("reading the compute host's settings:\n%w", err)
-	}
-	return set, warnings, nil
 }
 
 // Check compares the settings with the machine, without starting or changing anything. The error is

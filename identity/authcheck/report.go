@@ -109,14 +109,7 @@ func (r *Report) Write(w io.Writer, asJSON bool) error {
 		fmt.Fprintln(t, "\nRULE\tALLOWED\tOPERATIONS")
 	}
 	for _, one := range r.Rules {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", one.Rule, yesNo(one.Allowed), strings.Join(one.Operations, ", "))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", one.Rule, map[bool]string{true: "yes", false: "no"}[one.Allowed], strings.Join(one.Operations, ", "))
 	}
 	return t.Flush()
-}
-
-func yesNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
 }

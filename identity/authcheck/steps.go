@@ -5,6 +5,7 @@
 package authcheck
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,9 +183,4 @@ func describeHolder(h keystone.Holder) string {
 	return fmt.Sprintf("user %s (%s) for %s, roles %s", h.UserName, c.UserID, scope, orNone(strings.Join(c.Roles, ", ")))
 }
 
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
-}
+func orNone(text string) string { return cmp.Or(text, "none") }
