@@ -49,8 +49,7 @@ func (c *Compute) ImageService() Neighbour {
 		*Neighbour
 	}{{groupNeutron, &c.Neutron}, {groupPlacement, &c.Placement}} {
 		if n.AuthType == "" && from.AuthType != "" {
-			n.AuthType, n.Auth = from.AuthType, from.Auth
-			n.Auth.Endpoint = c.Glance.Auth.Endpoint
+			n.AuthType, n.Auth, n.Token = from.AuthType, from.Auth, from.Token
 			n.AuthSection, n.CAFile = cmp.Or(from.AuthSection, from.group), cmp.Or(n.CAFile, from.CAFile)
 		}
 	}

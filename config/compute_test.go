@@ -285,11 +285,11 @@ func TestCredentialsForGlance(t *testing.T) {
 	)
 	for text, want := range map[string]config.Neighbour{
 		"":                        {},
-		own + neutron + placement: {AuthType: "password", Auth: config.Auth{Username: "g", Endpoint: "http://g"}, CAFile: "gca"},
+		own + neutron + placement: {AuthType: "password", Auth: config.Auth{Username: "g"}, Endpoint: "http://g", CAFile: "gca"},
 		neutron + placement:       {AuthType: "password", Auth: config.Auth{Username: "n"}, AuthSection: "neutron", CAFile: "nca"},
 		elsewhere:                 {AuthType: "password", Auth: config.Auth{Username: "m"}, AuthSection: "more"},
 		placement + "[glance]\ncafile = gca\nendpoint_override = http://g\n": {
-			AuthType: "admin_token", Auth: config.Auth{Token: "t"}, AuthSection: "placement", CAFile: "gca", EndpointOverride: "http://g",
+			AuthType: "admin_token", Token: "t", AuthSection: "placement", CAFile: "gca", EndpointOverride: "http://g",
 		},
 		"[glance]\nendpoint_override = http://g\napi_servers = http://a,http://b\n": {EndpointOverride: "http://a"},
 	} {

@@ -50,8 +50,6 @@ type Auth struct {
 	DefaultDomainName string
 	SystemScope       string
 	TrustID           string
-	Token             osloconfig.Secret
-	Endpoint          string
 
 	ApplicationCredentialID     string
 	ApplicationCredentialName   string

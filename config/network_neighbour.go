@@ -14,6 +14,8 @@ type Neighbour struct {
 	AuthType    string // keystoneauth's name of a plugin, as in Keystone; or none, noauth or admin_token
 	AuthSection string // group that Auth was read from, when it is another one
 	Auth        Auth
+	Token       osloconfig.Secret // of the kind admin_token
+	Endpoint    string            // for the kinds without Keystone, when EndpointOverride is empty
 
 	RegionName       string
 	EndpointType     string   // public, internal or admin
@@ -27,7 +29,7 @@ type Neighbour struct {
 }
 
 // The values of Neighbour.AuthType that need no Keystone. All three use EndpointOverride, or else
-// Auth.Endpoint; with the last one the token is Auth.Token, with the others the administrator's
+// Endpoint; with the last one the token is Token, with the others the administrator's
 // token of a service with noauth2.
 const (
 	AuthNone       = "none"
@@ -77,8 +79,8 @@ func (n *Neighbour) credentials(g string) []Setting {
 		"Kind of the credentials: password, v3password, v3applicationcredential; or none, noauth or admin_token, which ask at endpoint_override without Keystone. Empty: the service is not asked.").
 		formerly("auth_plugin")
 	return slices.Concat([]Setting{kind}, n.Auth.settings(g), []Setting{
-		used(g, "token", osloconfig.Hidden(&n.Auth.Token), "Token of the kind admin_token."),
-		used(g, "endpoint", osloconfig.String(&n.Auth.Endpoint), "Address for the kinds without Keystone, when endpoint_override is empty.").formerly("url"),
+		used(g, "token", osloconfig.Hidden(&n.Token), "Token of the kind admin_token."),
+		used(g, "endpoint", osloconfig.String(&n.Endpoint), "Address for the kinds without Keystone, when endpoint_override is empty.").formerly("url"),
 	})
 }
 

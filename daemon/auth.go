@@ -81,7 +81,7 @@ func credentialsGroup(k *config.Keystone) string { return cmp.Or(k.AuthSection, 
 func keystoneOptions(k *config.Keystone) keystone.Options {
 	seconds := orInt(k.HTTPConnectTimeout, orInt(k.Timeout, 0))
 	return keystone.Options{
-		Credentials:          keystoneCredentials(k.AuthType, &k.Auth),
+		Credentials:          keystone.Credentials{Type: k.AuthType, Auth: keystone.Auth(k.Auth)},
 		Interface:            k.Interface,
 		Region:               k.RegionName,
 		CAFile:               k.CAFile,
@@ -95,31 +95,6 @@ func keystoneOptions(k *config.Keystone) keystone.Options {
 		ServiceRolesRequired: k.ServiceTokenRolesRequired,
 		ServiceType:          k.ServiceType,
 		DelayDecision:        k.DelayAuthDecision,
-	}
-}
-
-func keystoneCredentials(kind string, a *config.Auth) keystone.Credentials {
-	return keystone.Credentials{
-		Type:              kind,
-		AuthURL:           a.AuthURL,
-		Username:          a.Username,
-		UserID:            a.UserID,
-		UserDomainID:      a.UserDomainID,
-		UserDomainName:    a.UserDomainName,
-		Password:          a.Password,
-		CredentialID:      a.ApplicationCredentialID,
-		CredentialName:    a.ApplicationCredentialName,
-		CredentialSecret:  a.ApplicationCredentialSecret,
-		ProjectID:         a.ProjectID,
-		ProjectName:       a.ProjectName,
-		ProjectDomainID:   a.ProjectDomainID,
-		ProjectDomainName: a.ProjectDomainName,
-		DomainID:          a.DomainID,
-		DomainName:        a.DomainName,
-		SystemScope:       a.SystemScope,
-		TrustID:           a.TrustID,
-		DefaultDomainID:   a.DefaultDomainID,
-		DefaultDomain:     a.DefaultDomainName,
 	}
 }
 

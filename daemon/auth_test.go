@@ -52,10 +52,13 @@ default_domain_name = ddn
 `)
 	want := keystone.Options{
 		Credentials: keystone.Credentials{
-			Type: "v3password", AuthURL: "http://keystone.test", Username: "u", UserID: "ui", UserDomainID: "udi", UserDomainName: "udn",
-			Password: "p", CredentialID: "aci", CredentialName: "acn", CredentialSecret: "acs",
-			ProjectID: "pi", ProjectName: "pn", ProjectDomainID: "pdi", ProjectDomainName: "pdn",
-			DomainID: "di", DomainName: "dn", SystemScope: "all", TrustID: "ti", DefaultDomainID: "ddi", DefaultDomain: "ddn",
+			Type: "v3password",
+			Auth: keystone.Auth{
+				AuthURL: "http://keystone.test", Username: "u", UserID: "ui", UserDomainID: "udi", UserDomainName: "udn",
+				Password: "p", ApplicationCredentialID: "aci", ApplicationCredentialName: "acn", ApplicationCredentialSecret: "acs",
+				ProjectID: "pi", ProjectName: "pn", ProjectDomainID: "pdi", ProjectDomainName: "pdn",
+				DomainID: "di", DomainName: "dn", SystemScope: "all", TrustID: "ti", DefaultDomainID: "ddi", DefaultDomainName: "ddn",
+			},
 		},
 		Interface: "public", Region: "one", CAFile: "ca.pem", CertFile: "cert.pem", KeyFile: "key.pem", Insecure: true,
 		Timeout: 7 * time.Second, Retries: 2, CacheTime: time.Minute,

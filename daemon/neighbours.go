@@ -78,7 +78,7 @@ func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o c
 		named = group
 		o.Access, err = client.Fixed(fixedEndpoint(n), client.NoAuth)
 	case config.AuthAdminToken:
-		o.Access, err = client.Fixed(fixedEndpoint(n), n.Auth.Token.Reveal())
+		o.Access, err = client.Fixed(fixedEndpoint(n), n.Token.Reveal())
 	default:
 		err = a.login(&o, n, group, kind)
 	}
@@ -90,12 +90,12 @@ func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o c
 }
 
 // fixedEndpoint is the address of a neighbour that is not looked up in Keystone's catalogue.
-func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Auth.Endpoint) }
+func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Endpoint) }
 
 // login sets up requests to a neighbour with a token from Keystone.
 func (a *neighbourClients) login(o *client.Options, n *config.Neighbour, group, kind string) error {
 	session, err := keystone.NewSession(keystone.Options{
-		Credentials: keystoneCredentials(n.AuthType, &n.Auth),
+		Credentials: keystone.Credentials{Type: n.AuthType, Auth: keystone.Auth(n.Auth)},
 		Section:     cmp.Or(n.AuthSection, group),
 		Region:      n.RegionName,
 		CAFile:      n.CAFile,

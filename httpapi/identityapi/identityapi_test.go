@@ -233,7 +233,10 @@ func TestWhoSeesWhat(t *testing.T) {
 func TestServicesCheckTokens(t *testing.T) {
 	s := newService(t)
 	v, err := keystone.New(keystone.Options{Credentials: keystone.Credentials{
-		Type: "password", AuthURL: s.url + "/v3", Username: "nova", Password: "third", UserDomainID: "default", ProjectName: "demo", ProjectDomainID: "default",
+		Type: "password",
+		Auth: keystone.Auth{
+			AuthURL: s.url + "/v3", Username: "nova", Password: "third", UserDomainID: "default", ProjectName: "demo", ProjectDomainID: "default",
+		},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -52,12 +52,14 @@ func TestCredentials(t *testing.T) {
 			"scope":    object{"project": object{"name": "service", "domain": object{"id": "d1"}}},
 		}},
 		{"ApplicationCredential", func(c *keystone.Credentials) {
-			*c = keystone.Credentials{Type: keystone.ApplicationCredential, AuthURL: c.AuthURL, CredentialID: "c1", CredentialSecret: "s1"}
+			*c = keystone.Credentials{Type: keystone.ApplicationCredential, Auth: keystone.Auth{
+				AuthURL: c.AuthURL, ApplicationCredentialID: "c1", ApplicationCredentialSecret: "s1",
+			}}
 		}, object{
 			"identity": object{"methods": []any{"application_credential"}, "application_credential": object{"id": "c1", "secret": "s1"}},
 		}},
 		{"ApplicationCredentialByName", func(c *keystone.Credentials) {
-			c.Type, c.CredentialName, c.CredentialSecret = keystone.ApplicationCredential, "mine", "s1"
+			c.Type, c.ApplicationCredentialName, c.ApplicationCredentialSecret = keystone.ApplicationCredential, "mine", "s1"
 		}, object{
 			"identity": object{"methods": []any{"application_credential"}, "application_credential": object{
 				"name": "mine", "secret": "s1", "user": object{"name": "placement", "domain": object{"name": "Default"}},
@@ -100,7 +102,7 @@ func TestWrongOptions(t *testing.T) {
 		{"Interface", func(o *keystone.Options) { o.Interface = "private" }, []string{`interface = "private"`}},
 		{"KeyAlone", func(o *keystone.Options) { o.KeyFile = "key.pem" }, []string{"without certfile"}},
 		{"NoSecret", func(o *keystone.Options) {
-			o.Credentials = keystone.Credentials{Type: keystone.ApplicationCredential, AuthURL: "http://keystone.test"}
+			o.Credentials = keystone.Credentials{Type: keystone.ApplicationCredential, Auth: keystone.Auth{AuthURL: "http://keystone.test"}}
 		}, []string{"application_credential_id is not set", "application_credential_secret is not set"}},
 		{"NoCAFile", func(o *keystone.Options) { o.CAFile = "/nothing" }, []string{"cafile", "/nothing"}},
 		{"NoCertFile", func(o *keystone.Options) { o.CertFile = "/nothing" }, []string{"certfile"}},

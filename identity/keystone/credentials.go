@@ -35,12 +35,12 @@ func (c *Credentials) identity() object {
 // credential returns an application credential. Its name is unique only among those of its user, so
 // that the user is sent with it; an id needs nothing else.
 func (c *Credentials) credential() object {
-	o := object{"secret": string(c.CredentialSecret)}
-	if c.CredentialID != "" {
-		o["id"] = c.CredentialID
+	o := object{"secret": string(c.ApplicationCredentialSecret)}
+	if c.ApplicationCredentialID != "" {
+		o["id"] = c.ApplicationCredentialID
 		return o
 	}
-	o["name"], o["user"] = c.CredentialName, c.user()
+	o["name"], o["user"] = c.ApplicationCredentialName, c.user()
 	return o
 }
 
@@ -83,7 +83,7 @@ func (c *Credentials) defaultDomain() object {
 	if !c.finds() {
 		return nil
 	}
-	return named(c.DefaultDomainID, c.DefaultDomain)
+	return named(c.DefaultDomainID, c.DefaultDomainName)
 }
 
 // named returns a reference by id or by name, nil without either.

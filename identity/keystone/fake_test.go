@@ -188,9 +188,11 @@ func (late) Temporary() bool { return true }
 func options() keystone.Options {
 	return keystone.Options{
 		Credentials: keystone.Credentials{
-			Type: keystone.Password, AuthURL: "http://keystone.test",
-			Username: "placement", Password: "pass-of-placement", UserDomainName: "Default",
-			ProjectName: "service", ProjectDomainName: "Default",
+			Type: keystone.Password,
+			Auth: keystone.Auth{
+				AuthURL: "http://keystone.test", Username: "placement", Password: "pass-of-placement", UserDomainName: "Default",
+				ProjectName: "service", ProjectDomainName: "Default",
+			},
 		},
 		Timeout:      5 * time.Second,
 		CacheTime:    5 * time.Minute,

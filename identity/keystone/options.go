@@ -67,22 +67,34 @@ const (
 
 // Credentials are the service's own, for its logins at Keystone.
 type Credentials struct {
-	Type    string // Password, V3Password, ApplicationCredential, Token or V3Token
-	AuthURL string // with or without a trailing /v3
+	Type  string // Password, V3Password, ApplicationCredential, Token or V3Token
+	Token Secret // of Token and V3Token
+	Auth
+}
 
-	Username, UserID               string
-	UserDomainID, UserDomainName   string
-	Password                       Secret
-	CredentialID, CredentialName   string // of an application credential
-	CredentialSecret               Secret
-	Token                          Secret // of Token and V3Token
-	ProjectID, ProjectName         string
-	ProjectDomainID                string
-	ProjectDomainName              string
-	DomainID, DomainName           string
-	SystemScope                    string // "all" or empty
-	TrustID                        string
-	DefaultDomainID, DefaultDomain string // domain of user and project that name none, by id or by name
+// Auth are the options of keystoneauth's plugins, in the order of config.Auth, which converts to it. Those
+// that the Type does not have are empty.
+type Auth struct {
+	AuthURL           string // with or without a trailing /v3
+	Username          string
+	UserID            string
+	Password          Secret
+	UserDomainID      string
+	UserDomainName    string
+	ProjectName       string
+	ProjectID         string
+	ProjectDomainID   string
+	ProjectDomainName string
+	DomainID          string
+	DomainName        string
+	DefaultDomainID   string // domain of user and project that name none, by id or by name
+	DefaultDomainName string
+	SystemScope       string // "all" or empty
+	TrustID           string
+
+	ApplicationCredentialID     string
+	ApplicationCredentialName   string
+	ApplicationCredentialSecret Secret
 }
 
 // patience is how long a Validator waits for one answer.
@@ -136,9 +148,9 @@ func (c *Credentials) check() []error {
 	case Password, V3Password:
 		errs = append(errs, c.checkUser()...)
 	case ApplicationCredential:
-		want(c.CredentialID != "" || c.CredentialName != "", "application_credential_id is not set")
-		want(c.CredentialID != "" || c.UserID != "" || c.Username != "", "application_credential_name: want user_id, or username and its domain, as well")
-		want(c.CredentialSecret != "", "application_credential_secret is not set")
+		want(c.ApplicationCredentialID != "" || c.ApplicationCredentialName != "", "application_credential_id is not set")
+		want(c.ApplicationCredentialID != "" || c.UserID != "" || c.Username != "", "application_credential_name: want user_id, or username and its domain, as well")
+		want(c.ApplicationCredentialSecret != "", "application_credential_secret is not set")
 	case Token, V3Token:
 		want(c.Token != "", "token is not set")
 	case "":

@@ -23,9 +23,11 @@ func realOptions(k *keystonetest.Keystone) keystone.Options {
 	p := keystonetest.Find(keystonetest.Placement)
 	return keystone.Options{
 		Credentials: keystone.Credentials{
-			Type: keystone.Password, AuthURL: k.URL(),
-			Username: p.Name, Password: keystone.Secret(p.Password), UserDomainName: "Default",
-			ProjectName: p.Project, ProjectDomainID: "default",
+			Type: keystone.Password,
+			Auth: keystone.Auth{
+				AuthURL: k.URL(), Username: p.Name, Password: keystone.Secret(p.Password), UserDomainName: "Default",
+				ProjectName: p.Project, ProjectDomainID: "default",
+			},
 		},
 		Timeout:      hangTime,
 		Retries:      3,
@@ -139,7 +141,7 @@ func testOwnCredentials(t *testing.T, k *keystonetest.Keystone) {
 	id, secret := k.ApplicationCredential(keystonetest.Find(keystonetest.Placement), "own")
 	k.Region("Elsewhere")
 	k.Endpoint("public", "Elsewhere", k.URL()) // without a version
-	credential := keystone.Credentials{Type: keystone.ApplicationCredential, CredentialID: id, CredentialSecret: keystone.Secret(secret)}
+	credential := keystone.Credentials{Type: keystone.ApplicationCredential, Auth: keystone.Auth{ApplicationCredentialID: id, ApplicationCredentialSecret: keystone.Secret(secret)}}
 	for _, tc := range []struct {
 		name   string
 		change func(*keystone.Options)

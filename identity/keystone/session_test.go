@@ -168,8 +168,8 @@ func TestSessionDoesNotKeepTheImpatient(t *testing.T) {
 func TestSessionWithAToken(t *testing.T) {
 	change := func(o *keystone.Options) {
 		o.Credentials = keystone.Credentials{
-			Type: keystone.V3Token, AuthURL: "http://keystone.test/v3", Token: "given",
-			ProjectName: "service", ProjectDomainName: "Default",
+			Type: keystone.V3Token, Token: "given",
+			Auth: keystone.Auth{AuthURL: "http://keystone.test/v3", ProjectName: "service", ProjectDomainName: "Default"},
 		}
 	}
 	f := newFake()
