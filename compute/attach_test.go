@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/racetest"
+	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -296,8 +297,9 @@ func TestDetachOfPortWithoutAllocation(t *testing.T) {
 }
 
 // What a port asks for changes while a server gets it, or loses it, before whichever request: the
-// server holds what its ports ask for in the end.
+// server holds what its ports ask for in the end. A rotation has every second request.
 func TestPortThatChanges(t *testing.T) {
+	first, step := rotation.Every(2)
 	for _, name := range []string{"Boot", "Attach", "Detach", "Delete"} {
 		s := scenarios[name]
 		for _, rate := range []int64{0, 500, 2000} {
@@ -308,7 +310,7 @@ func TestPortThatChanges(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t, 10000, "cn1", "cn2")
 				policy := w.policy(rate)
-				for at, met := 1, true; met && !t.Failed(); at++ {
+				for at, met := 1+first, true; met && !t.Failed(); at += step {
 					w.prepare(s)
 					w.paths.network.happens(at, func() { w.changePolicies(policy) })
 					w.during(s, w.Service)
@@ -320,8 +322,9 @@ func TestPortThatChanges(t *testing.T) {
 	}
 }
 
-// The same when the policy is that of the port's network.
+// The same when the policy is that of the port's network. A rotation has every second request.
 func TestNetworkThatChanges(t *testing.T) {
+	first, step := rotation.Every(2)
 	for _, name := range []string{"Attach", "Detach", "Delete"} {
 		for _, rate := range []int64{0, 500, 2000} {
 			if racetest.Few() && rate != 2000 {
@@ -349,7 +352,7 @@ func TestNetworkThatChanges(t *testing.T) {
 					}
 				}
 				w.policy(rate)
-				for at, met := 1, true; met && !t.Failed(); at++ {
+				for at, met := 1+first, true; met && !t.Failed(); at += step {
 					w.prepare(s)
 					w.paths.network.happens(at, func() { w.changeNetwork(rate) })
 					w.during(s, w.Service)

@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/racetest"
+	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -85,8 +86,9 @@ func (w *fixture) theOne(name string) network.ID {
 }
 
 // A port that is removed while it is taken from a server, or given to one, before whichever request:
-// what it held is given back, once.
+// what it held is given back, once. A rotation has every second request.
 func TestPortThatIsRemovedMeanwhile(t *testing.T) {
+	first, step := rotation.Every(2)
 	for name, s := range besides {
 		for _, to := range []string{"placement", "network"} {
 			if racetest.Few() && (name != "Detach" || to == "placement") {
@@ -96,7 +98,7 @@ func TestPortThatIsRemovedMeanwhile(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t, 10000, "cn1", "cn2")
 				path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network}[to]
-				for at, met := 1, true; met && !t.Failed(); at++ {
+				for at, met := 1+first, true; met && !t.Failed(); at += step {
 					w.prepare(s)
 					var port network.ID
 					if !strings.HasPrefix(name, "Attach") {
@@ -118,8 +120,9 @@ func TestPortThatIsRemovedMeanwhile(t *testing.T) {
 }
 
 // The same when the process ends, or a request is not answered, and the port is removed before the
-// next one goes on.
+// next one goes on. A rotation has every second request.
 func TestPortThatIsRemovedAfterwards(t *testing.T) {
+	first, step := rotation.Every(2)
 	for name, s := range besides {
 		for _, how := range []string{"process", "network before", "network after", "placement after"} {
 			if racetest.Few() && (name != "Detach" || how != "process") {
@@ -130,7 +133,7 @@ func TestPortThatIsRemovedAfterwards(t *testing.T) {
 				w := newFixture(t, 10000, "cn1", "cn2")
 				to, when, _ := strings.Cut(how, " ")
 				path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network, "process": {}}[to]
-				for at, met := 1, true; met && !t.Failed(); at++ {
+				for at, met := 1+first, true; met && !t.Failed(); at += step {
 					w.prepare(s)
 					var port network.ID
 					if !strings.HasPrefix(name, "Attach") {

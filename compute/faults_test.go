@@ -257,8 +257,9 @@ func TestTakeOverOfEndedRuns(t *testing.T) {
 	}
 }
 
-// Wherever the process ends, the next one finishes what it had begun.
+// Wherever the process ends, the next one finishes what it had begun. A rotation has every second transaction.
 func TestServersSurviveTheProcess(t *testing.T) {
+	first, step := rotation.Every(2)
 	for name, s := range scenarios {
 		if racetest.Few() && name != "Boot" {
 			continue
@@ -266,7 +267,7 @@ func TestServersSurviveTheProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, 10000, "cn1", "cn2")
-			for at, met := 1, true; met && !t.Failed(); at++ {
+			for at, met := 1+first, true; met && !t.Failed(); at += step {
 				w.prepare(s)
 				store := &dying{Store: w.store, endAt: at}
 				w.during(s, w.serve(store))

@@ -19,6 +19,7 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/racetest"
+	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/placement/service"
@@ -26,7 +27,7 @@ import (
 
 // Whatever happens on the way to placement, at every request of a sync, or at some and
 // all that follow until the next heartbeat: an agent that is said to be synced is, and one that is
-// not becomes it with the heartbeats that follow.
+// not becomes it with the heartbeats that follow. A rotation has every second request.
 func TestSyncsSurviveTheWire(t *testing.T) {
 	for fault := range wireFaults {
 		if racetest.Few() && fault != "CutAfterwards" && fault != "Conflict" {
@@ -36,11 +37,11 @@ func TestSyncsSurviveTheWire(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", fault, on), func(t *testing.T) {
 				t.Parallel()
 				d := newDrill(t, placementapitest.New(t, service.DefaultSettings()), fault)
-				step := 1
+				first, step := rotation.Every(2)
 				if on {
 					step = 4
 				}
-				for at, met := 1, true; met && !t.Failed(); at += step {
+				for at, met := 1+first, true; met && !t.Failed(); at += step {
 					met = d.meets(wireFaults[fault], at, on)
 				}
 			})

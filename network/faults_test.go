@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/racetest"
+	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/placement/service"
 )
@@ -111,11 +112,12 @@ func TestMovesSurviveTheWire(t *testing.T) {
 }
 
 // survives makes a change again and again, on whose way to placement something breaks,
-// at each request in turn.
+// at each request in turn. A rotation has every second request.
 func (c *cloud) survives(s step, behind http.Handler, fault string, on bool) {
 	c.t.Helper()
 	wire, places := newWire(c.t, behind, patience(fault))
-	for at, met := 1, true; met && !c.t.Failed(); at++ {
+	first, step := rotation.Every(2)
+	for at, met := 1+first, true; met && !c.t.Failed(); at += step {
 		c.prepare(s)
 		wire.breaks(wireFaults[fault], at, on)
 		met = c.meets(s, wire, places, at)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/internal/racetest"
+	"github.com/berthcloud/berth/internal/rotation"
 )
 
 // A question is a cloud, and what is done to it, line by line. These make the cloud:
@@ -52,7 +53,7 @@ func TestScenarios(t *testing.T) {
 }
 
 // What a scenario does last may end anywhere, with the process or with placement. Once
-// they are back, everything is as it was before, or as it is when nothing ends.
+// they are back, everything is as it was before, or as it is when nothing ends. A rotation has every second question.
 func TestScenariosSurviveTheEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a while")
@@ -60,10 +61,11 @@ func TestScenariosSurviveTheEnd(t *testing.T) {
 	for _, file := range golden.Files(t, "testdata/*.txt") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
+			first, step := rotation.Every(2)
 			n := 0
 			golden.Answer(t, file, func(t *testing.T, question []string) []string {
 				t.Helper()
-				if n++; !racetest.Enabled || n%10 == 1 {
+				if n++; racetest.Enabled && n%10 == 1 || !racetest.Enabled && n%step == first {
 					endEverywhere(t, question)
 				}
 				return newFixture(t).play(question)
