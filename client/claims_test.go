@@ -15,7 +15,7 @@ import (
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/placement"
 )

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // EnsureTrait is network.Placement's.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute/inventory"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	computerequest "github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // wirePort is a port in Neutron's JSON.

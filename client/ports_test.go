@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	computerequest "github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // neutron answers as Neutron does about one port, and stores what is written to it.

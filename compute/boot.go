@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // The events of a server's creation, as Nova calls them.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // Detach begins to detach a port from a server. One that was created for it is deleted. Faults:

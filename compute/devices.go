@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/compute/request"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // deviceVNICs are the types of ports that are a device of the host, and whether it is a

@@ -6,7 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/request"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // Network is what the compute service needs of the network service: Berth's, or any over REST. It

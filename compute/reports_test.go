@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 

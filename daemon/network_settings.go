@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // networkSettings converts the settings. The error joins all mistakes in the drivers' settings.

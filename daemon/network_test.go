@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/config/configtest"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // TestNetworkSettings follows the settings to where they have an effect.

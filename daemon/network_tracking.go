@@ -3,8 +3,8 @@ package daemon
 import (
 	"context"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/tracking"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/daemon/hostagent"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
 

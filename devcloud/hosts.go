@@ -13,9 +13,9 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/daemon/hostagent"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // guideUUID is the UUID of the guide's host, as the guide prints it. It is constant, so that the

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 

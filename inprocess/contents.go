@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // An Agent is an agent and whether it lives.

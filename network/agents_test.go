@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // The types of VNICs that are bound in a way of their own.

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // guaranteedTo returns the guarantees of the bound ports of a server, with one of them in its new

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 func TestBoundPortIsBound(t *testing.T) {

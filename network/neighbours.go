@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // Placement is what the network service needs of the placement service. A failed call returns a fault

@@ -10,9 +10,9 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A paced placement does something on the way to or from one of its calls.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // CreateRule adds a rule to a policy. Faults: QosPolicyNotFound,

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A network that nothing can be guaranteed on gets no policy that does: neither when it

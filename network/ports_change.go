@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // UpdatePort changes a port. The function gets the current port; it may run more than once.

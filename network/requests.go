@@ -1,7 +1,7 @@
 package network
 
 import (
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // Request returns the resource request of a port: the guarantees of the effective policy, from a

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // Settings are what an operator decides about networks.

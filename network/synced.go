@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // A SyncResult is how an attempt to bring an agent's devices into placement ended.

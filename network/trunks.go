@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // trunksOf returns the trunks that some ports are the parents of, by port.

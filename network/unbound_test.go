@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A port that cannot be bound has a reason, for who asks and in the log: what its host, or the agent

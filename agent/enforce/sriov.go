@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/agent"
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/agent/tc"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // A Host is the host that an SRIOV works on: tc.Linux, or its stand-in in a test.

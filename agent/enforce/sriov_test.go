@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/agent/tc"
 	"github.com/berthcloud/berth/agent/tc/tctest"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // identityFile has the UUID of the compute node, Nova's and Berth's.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/compute/inventory"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // A Report is what a host says of itself.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // Changes says what is different in the second of two readings, a line each,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // A Level says how bad a Finding is.

@@ -1,6 +1,6 @@
 package settings
 
-import "github.com/berthcloud/berth/network/guarantee"
+import "github.com/berthcloud/berth/guarantee"
 
 // mapped looks at a device that belongs to a physical network.
 func (c *checker) mapped(s *Settings, name string) {

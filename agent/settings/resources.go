@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // Resources are an agent's resources in placement. Devices are bridges for OVS and OVN, physical

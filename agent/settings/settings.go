@@ -15,7 +15,7 @@ package settings
 import (
 	"time"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
 

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berthcloud/berth/agent/settings"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
 

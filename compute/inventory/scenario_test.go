@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/golden"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/golden"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 

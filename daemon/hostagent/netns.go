@@ -15,7 +15,7 @@ import (
 	"github.com/berthcloud/berth/agent/ovsdb"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/daemon"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // openNetns returns the driver whose servers are network namespaces, and a function that closes it.

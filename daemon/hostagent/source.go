@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/agent/node"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/compute/inventory"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
 

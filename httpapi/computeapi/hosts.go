@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // hosts is the prefix of the routes by which compute hosts report, read their lists of servers, and

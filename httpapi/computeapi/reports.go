@@ -7,9 +7,9 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // What a host has is inventory.Host in JSON, its devices are compute.Device.

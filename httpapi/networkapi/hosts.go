@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // hostRoutes are the routes by which agents read the ports that are bound to their host and report

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 type (

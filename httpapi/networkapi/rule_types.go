@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 func (a *API) ruleTypeRoutes() []httpapi.Route {

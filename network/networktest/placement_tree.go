@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // UUIDs of what tests of a network.Placement make. Nothing has the last.

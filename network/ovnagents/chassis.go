@@ -17,8 +17,8 @@ import (
 	"github.com/berthcloud/berth/agent/ovn"
 	"github.com/berthcloud/berth/agent/ovsdb"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A Reporter reports OVN's chassis as agents: it derives from the southbound database the

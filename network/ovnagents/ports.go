@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/berthcloud/berth/agent/ovn"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A portReporter reports to a network service which ports OVN's chassis have plugged in: on changes

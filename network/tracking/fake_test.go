@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/tracking"
 )
 

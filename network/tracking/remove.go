@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // removeOthers removes the agent's providers that its report does not name any more,

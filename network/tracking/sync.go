@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // An agentSync is the sync of one agent, under way.

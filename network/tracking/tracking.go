@@ -25,8 +25,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A Report says that an agent's devices should be brought into placement.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/golden"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A question is "state", the driver, the host and options, then the report:

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/golden"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A question is a change of a bound port's policy:

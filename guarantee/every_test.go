@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/golden"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // What a request depends on. It is what rules ask for, of what the network is on, for a

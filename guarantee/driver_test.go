@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 func TestNamespaces(t *testing.T) {
