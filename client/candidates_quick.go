@@ -15,8 +15,8 @@ import (
 func (w *wireCandidates) quick(body []byte) bool {
 	r := quickReader{text: body, words: map[string]string{}}
 	var a selection.Answer
-	r.object(func(name string) field {
-		switch name {
+	r.object(func(name []byte) field {
+		switch string(name) {
 		case "allocation_requests":
 			a.Candidates = []selection.Candidate{}
 			r.array(func() { a.Candidates = append(a.Candidates, r.candidate()) })
@@ -43,8 +43,8 @@ func (w *wireCandidates) quick(body []byte) bool {
 // candidate reads one of the allocation_requests.
 func (r *quickReader) candidate() (c selection.Candidate) {
 	c.Amounts = allocations.Amounts{}
-	r.object(func(name string) field {
-		switch name {
+	r.object(func(name []byte) field {
+		switch string(name) {
 		case "allocations":
 			r.members(func(provider string) {
 				_, twice := c.Amounts[provider]
@@ -68,8 +68,8 @@ func (r *quickReader) candidate() (c selection.Candidate) {
 
 // holding reads the amounts of one provider.
 func (r *quickReader) holding() (all map[string]int64) {
-	r.object(func(name string) field {
-		if name != "resources" {
+	r.object(func(name []byte) field {
+		if string(name) != "resources" {
 			return unknown
 		}
 		all = map[string]int64{}
@@ -92,8 +92,8 @@ func (r *quickReader) ids() []placement.UUID {
 // summary reads one of the provider_summaries. Its traits and its parent are of no use.
 func (r *quickReader) summary() (p selection.Provider) {
 	p.Stocks = map[string]selection.Stock{}
-	r.object(func(name string) field {
-		switch name {
+	r.object(func(name []byte) field {
+		switch string(name) {
 		case "resources":
 			r.members(func(class string) {
 				_, twice := p.Stocks[class]
@@ -119,8 +119,8 @@ func (r *quickReader) summary() (p selection.Provider) {
 }
 
 func (r *quickReader) stock() (s selection.Stock) {
-	r.object(func(name string) field {
-		switch name {
+	r.object(func(name []byte) field {
+		switch string(name) {
 		case "capacity":
 			s.Capacity = r.number()
 			return 1
@@ -208,9 +208,14 @@ const unknown field = 0
 
 // object reads an object with known fields, each once at most. Read is called for each name and
 // returns the field.
-func (r *quickReader) object(read func(name string) field) {
+func (r *quickReader) object(read func(name []byte) field) {
 	var seen field
-	r.members(func(name string) {
+	r.list('{', '}', func() {
+		name := r.plain()
+		r.want(':')
+		if r.odd {
+			return
+		}
 		is := read(name)
 		r.odd = r.odd || is == unknown || seen&is != 0
 		seen |= is

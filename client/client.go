@@ -54,6 +54,28 @@ type Options struct {
 	Asked func(method string, status int, took time.Duration)
 
 	Log *slog.Logger // of retries; nil discards
+
+	fresh *http.Client // on connections that no other request uses; nil when HTTP cannot be had that way
+}
+
+// A reuser is a transport that can be had without the reuse of connections.
+type reuser interface{ WithoutReuse() http.RoundTripper }
+
+// freshOf returns a client whose requests have connections of their own, nil when a client's transport
+// is not known.
+func freshOf(c *http.Client) *http.Client {
+	fresh := *c
+	switch t := c.Transport.(type) {
+	case *http.Transport:
+		alone := t.Clone()
+		alone.DisableKeepAlives = true
+		fresh.Transport = alone
+	case reuser:
+		fresh.Transport = t.WithoutReuse()
+	default:
+		return nil
+	}
+	return &fresh
 }
 
 // An Access has the address of a service and the token for it. It may be used concurrently. The
@@ -145,6 +167,7 @@ func (o *Options) complete() {
 	if o.HTTP == nil {
 		o.HTTP = newHTTPClient(o.Concurrency)
 	}
+	o.fresh = freshOf(o.HTTP)
 }
 
 // A Trust has the authorities that an HTTP client trusts and its client certificate: files in PEM.
@@ -183,6 +206,8 @@ func newHTTPClient(connections int) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = connections
 	t.IdleConnTimeout = 15 * time.Second
+	// A thousand candidates have megabytes: compressing them and back takes more time than the search.
+	t.DisableCompression = true
 	return &http.Client{
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -97,13 +97,17 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 	if err != nil {
 		return nil, s.unavailable(err)
 	}
+	by := s.opts.HTTP
 	if q.onlyOnce() {
 		// On a new connection: if an old one were closed meanwhile, it would be unknown whether the
 		// request was carried out.
-		s.opts.HTTP.CloseIdleConnections()
+		if by = s.opts.fresh; by == nil {
+			by = s.opts.HTTP
+			by.CloseIdleConnections()
+		}
 	}
 	begin := time.Now()
-	a, err := s.exchange(ctx, r, s.opts.Timeout+q.held)
+	a, err := s.exchange(ctx, by, r, s.opts.Timeout+q.held)
 	if err != nil {
 		s.opts.Asked(q.method, 0, time.Since(begin))
 		return nil, s.unavailable(err)
@@ -116,10 +120,10 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 const maxAnswer = 16 << 20
 
 // exchange sends a request and reads the whole answer, within a time.
-func (s *service) exchange(ctx context.Context, r *http.Request, within time.Duration) (*answer, error) {
+func (s *service) exchange(ctx context.Context, by *http.Client, r *http.Request, within time.Duration) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	res, err := s.opts.HTTP.Do(r.WithContext(ctx))
+	res, err := by.Do(r.WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}

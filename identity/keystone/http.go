@@ -38,10 +38,13 @@ func newHTTPClient(o Options) (*http.Client, error) {
 		MaxIdleConnsPerHost: maxConnections / 4,
 		IdleConnTimeout:     15 * time.Second,
 		ForceAttemptHTTP2:   true,
+		DisableCompression:  true, // services use the client too, for large answers on fast networks
 	}
 	var sender http.RoundTripper = transport
 	if o.Wrap != nil {
-		sender = wrapped{o.Wrap(sender), transport}
+		alone := transport.Clone()
+		alone.DisableKeepAlives = true
+		sender = wrapped{o.Wrap(transport), transport, o.Wrap(alone)}
 	}
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: sameOrigin, Transport: sender}, nil
 }
@@ -50,7 +53,11 @@ func newHTTPClient(o Options) (*http.Client, error) {
 type wrapped struct {
 	http.RoundTripper
 	inside *http.Transport
+	alone  http.RoundTripper // without the reuse of connections
 }
+
+// WithoutReuse returns the transport for requests that must be sent on connections of their own.
+func (w wrapped) WithoutReuse() http.RoundTripper { return w.alone }
 
 // CloseIdleConnections implements the interface that http.Client checks for.
 func (w wrapped) CloseIdleConnections() { w.inside.CloseIdleConnections() }
