@@ -46,26 +46,45 @@ func (s *Service) movePort(ctx context.Context, id ID, fn func(*PortSpec) error)
 	if err != nil {
 		return p, err
 	}
+	var d portDraft
+	var of *change // that the draft was read in: the second function may run in the same transaction
+	draft := func(c *change) (err error) {
+		if of != c {
+			of = c
+			d, err = drafted(c, id, fn)
+		}
+		return err
+	}
 	err = s.applyMoves(ctx, func(c *change) ([]move, error) {
-		m, err := c.portMove(id, fn, short.missing)
+		if err := draft(c); err != nil {
+			return nil, err
+		}
+		m, err := c.portMove(d, short.missing)
 		return []move{m}, err
 	}, func(c *change, moves []move) error {
-		if err := c.stands(short, id, fn); err != nil {
+		if err := draft(c); err != nil {
 			return err
 		}
-		p, err = c.updatePort(id, fn, moves[0])
+		if err := c.stands(short, d); err != nil {
+			return err
+		}
+		p, err = c.updatePort(d, moves[0])
 		return err
 	})
 	return p, err
 }
 
+// A portDraft is a port and the state that is requested for it.
+type portDraft struct {
+	port Port
+	spec PortSpec
+}
+
 // portMove returns the move of a port that is changed: to another policy, or by what its allocation
 // lacks.
-func (c *change) portMove(id ID, fn func(*PortSpec) error, missing allocations.Amounts) (move, error) {
-	p, spec, err := drafted(c, id, fn)
+func (c *change) portMove(d portDraft, missing allocations.Amounts) (move, error) {
+	p, spec := d.port, d.spec
 	switch {
-	case err != nil:
-		return move{}, err
 	case len(missing) > 0:
 		p.DeviceID = spec.DeviceID
 		return planned(p, guarantee.Plan{Differences: missing}), nil
@@ -84,20 +103,20 @@ func (c *change) portMove(id ID, fn func(*PortSpec) error, missing allocations.A
 	return c.moveOf(p, rules)
 }
 
-// drafted returns a port and its requested state.
-func drafted(r Reader, id ID, fn func(*PortSpec) error) (Port, PortSpec, error) {
+// drafted reads a port and makes the draft of a change.
+func drafted(r Reader, id ID, fn func(*PortSpec) error) (portDraft, error) {
 	all, err := ports(r, Where(ByID, id))
 	if err == nil && len(all) == 0 {
 		err = NotFound("port", id)
 	}
 	if err != nil {
-		return Port{}, PortSpec{}, err
+		return portDraft{}, err
 	}
 	spec := all[0].spec()
 	if err := fn(&spec); err != nil {
-		return all[0], spec, err
+		return portDraft{}, err
 	}
-	return all[0], spec, firstError(spec.subnetsSeen(r), spec.Choice.allowed(r, all[0].Policy, spec.Policy), all[0].keepsDevice(r, spec))
+	return portDraft{all[0], spec}, firstError(spec.subnetsSeen(r), spec.Choice.allowed(r, all[0].Policy, spec.Policy), all[0].keepsDevice(r, spec))
 }
 
 // keepsDevice refuses to change the device of a port with an allocation for a caller without the
@@ -139,11 +158,8 @@ func (p *Port) quiet(spec PortSpec) bool {
 		slices.Equal(spec.SecurityGroups, p.SecurityGroups)
 }
 
-func (c *change) updatePort(id ID, fn func(*PortSpec) error, m move) (p Port, err error) {
-	p, spec, err := drafted(c, id, fn)
-	if err != nil {
-		return p, err
-	}
+func (c *change) updatePort(d portDraft, m move) (Port, error) {
+	p, spec := d.port, d.spec
 	row := spec.PortRow
 	if row.Policy != p.Policy {
 		if err := c.policyExists(row.Policy); err != nil {
@@ -156,6 +172,7 @@ func (c *change) updatePort(id ID, fn func(*PortSpec) error, m move) (p Port, er
 	if err := c.moveAddresses(row, p, spec); err != nil {
 		return p, err
 	}
+	var err error
 	if p.rebinds(spec) {
 		row.Status = PortDown
 		err = c.setBinding(p.Binding, spec)
@@ -167,13 +184,13 @@ func (c *change) updatePort(id ID, fn func(*PortSpec) error, m move) (p Port, er
 	}
 	if row.MAC != p.MAC && p.Binding.bound() {
 		return p, conflict("PortBound", "Unable to complete operation on port %s, port is already bound, "+
-			"port type: %s, old_mac %s, new_mac %s.", id, p.Binding.VIF, p.MAC, cmp.Or(row.MAC, c.settings.MACBase+randomOctets()))
+			"port type: %s, old_mac %s, new_mac %s.", p.ID, p.Binding.VIF, p.MAC, cmp.Or(row.MAC, c.settings.MACBase+randomOctets()))
 	}
 	c.touch(&row.Common)
 	if err := c.writePort(&row, c.Replace); err != nil {
 		return p, err
 	}
-	next, err := c.rebound(id, p.binds(spec))
+	next, err := c.rebound(p.ID, p.binds(spec))
 	if err != nil {
 		return p, err
 	}

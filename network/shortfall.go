@@ -30,7 +30,11 @@ func (s *Service) shortfall(ctx context.Context, id ID, fn func(*PortSpec) error
 	}
 	var others []IntentRow
 	err = s.store.View(ctx, func(r Reader) error {
-		if f, err = s.wanted(r, id, fn); err == nil && len(f.want) > 0 {
+		d, err := drafted(r, id, fn)
+		if err != nil {
+			return err
+		}
+		if f, err = s.wanted(r, d); err == nil && len(f.want) > 0 {
 			others, err = disturbing(r, id, f.server)
 		}
 		return err
@@ -50,9 +54,9 @@ func (s *Service) shortfall(ctx context.Context, id ID, fn func(*PortSpec) error
 }
 
 // wanted returns a shortfall without what the server's allocations have.
-func (s *Service) wanted(r Reader, id ID, fn func(*PortSpec) error) (f shortfall, err error) {
-	p, spec, err := drafted(r, id, fn)
-	if err != nil || !p.binds(spec) || spec.DeviceID == "" {
+func (s *Service) wanted(r Reader, d portDraft) (f shortfall, err error) {
+	p, spec := d.port, d.spec
+	if !p.binds(spec) || spec.DeviceID == "" {
 		return f, err
 	}
 	p.Binding.Profile, p.Binding.VNIC, p.Policy = spec.Profile, spec.VNIC, spec.Policy
@@ -97,15 +101,15 @@ func (s *Service) await(ctx context.Context, others []IntentRow) error {
 
 // stands fails with ErrGeneration when a shortfall was computed for another state than the one to
 // be written.
-func (c *change) stands(f shortfall, id ID, fn func(*PortSpec) error) error {
+func (c *change) stands(f shortfall, d portDraft) error {
 	if c.placement == nil {
 		return nil
 	}
-	now, err := c.wanted(c, id, fn)
+	now, err := c.wanted(c, d)
 	if err != nil || len(now.want) == 0 && len(f.want) == 0 {
 		return err
 	}
-	others, err := disturbing(c, id, now.server)
+	others, err := disturbing(c, d.port.ID, now.server)
 	if err == nil && (len(others) > 0 || now.server != f.server || !reflect.DeepEqual(now.want, f.want)) {
 		err = allocations.ErrGeneration
 	}
