@@ -147,7 +147,7 @@ func (n *ComputeNetwork) one(ctx context.Context, w *wirePort) (compute.Port, er
 
 // all returns ports with their networks and subnets.
 func (n *ComputeNetwork) all(ctx context.Context, ports []wirePort) ([]compute.Port, error) {
-	query := url.Values{}
+	query := url.Values{"fields": {"id", "name", "provider:physical_network"}}
 	for _, w := range ports {
 		if !slices.Contains(query["id"], w.Network) {
 			query.Add("id", w.Network)
@@ -181,6 +181,18 @@ func (n *ComputeNetwork) list(ctx context.Context, query url.Values) ([]compute.
 		return nil, nil
 	}
 	return n.all(ctx, *answer.Ports)
+}
+
+// Ports is compute.Network's.
+func (n *ComputeNetwork) Ports(ctx context.Context, ids ...compute.ID) ([]compute.Port, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	query := url.Values{}
+	for _, id := range ids {
+		query.Add("id", string(id))
+	}
+	return n.list(ctx, query)
 }
 
 // ServerPorts is compute.Network's.

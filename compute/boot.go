@@ -129,11 +129,15 @@ func (p Port) has(address string) bool {
 
 // readPorts reads the server's ports again, in their order, and stores them.
 func (j *job) readPorts(ctx context.Context) ([]Port, error) {
+	there, err := j.s.portsByID(ctx, j.b.Networks)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]Port, len(j.b.Networks))
 	for i, n := range j.b.Networks {
-		p, err := j.s.network.Port(ctx, n.Port)
-		if err != nil {
-			return nil, fmt.Errorf("port %s: %w", n.Port, err)
+		p, ok := there[n.Port]
+		if !ok {
+			return nil, fmt.Errorf("port %s: %w", n.Port, ErrNoPort)
 		}
 		all[i] = p
 	}

@@ -26,6 +26,8 @@ type Network interface {
 
 	// Port returns a port, ErrNoPort when there is none.
 	Port(ctx context.Context, id ID) (Port, error)
+	// Ports returns the ports with the ids, in any order, without those that do not exist.
+	Ports(ctx context.Context, ids ...ID) ([]Port, error)
 	// ServerPorts returns the ports that are a server's.
 	ServerPorts(ctx context.Context, server ID) ([]Port, error)
 	// Segments returns the segments that a port can be in when its network has some of

@@ -141,13 +141,17 @@ func (s *Service) checkImage(ctx context.Context, d *draft) (err error) {
 // checkPorts looks at the ports that exist already.
 func (s *Service) checkPorts(ctx context.Context, d *draft) error {
 	d.ports = map[ID]Port{}
+	there, err := s.portsByID(ctx, d.Networks)
+	if err != nil {
+		return asInvalid(err)
+	}
 	for i, n := range d.Networks {
 		if n.Port == "" {
 			continue
 		}
-		p, err := s.port(ctx, d.by, n.Port)
-		if err != nil {
-			return asInvalid(err)
+		p, ok := there[n.Port]
+		if !ok || p.Project != d.by.Project && !d.by.Admin {
+			return asInvalid(noPort(n.Port))
 		}
 		if _, twice := d.ports[p.ID]; twice {
 			return invalid("HTTPBadRequest", "Port ID '%s' was specified twice: you cannot attach a port multiple times.", p.ID)
@@ -167,13 +171,31 @@ func (s *Service) checkPorts(ctx context.Context, d *draft) error {
 	return nil
 }
 
+// portsByID reads the ports that networks name, those that exist.
+func (s *Service) portsByID(ctx context.Context, networks []NetworkSpec) (map[ID]Port, error) {
+	var ids []ID
+	for _, n := range networks {
+		if n.Port != "" && !slices.Contains(ids, n.Port) {
+			ids = append(ids, n.Port)
+		}
+	}
+	all, err := s.network.Ports(ctx, ids...)
+	there := make(map[ID]Port, len(all))
+	for _, p := range all {
+		there[p.ID] = p
+	}
+	return there, err
+}
+
+func noPort(id ID) error { return notFound("PortNotFound", "Port id %s could not be found.", id) }
+
 func portInUse(id ID) error { return conflict("PortInUse", "Port %s is still in use.", id) }
 
 // port returns a port that a caller may use. Fault: PortNotFound.
 func (s *Service) port(ctx context.Context, by Caller, id ID) (Port, error) {
 	p, err := s.network.Port(ctx, id)
 	if errors.Is(err, ErrNoPort) || err == nil && p.Project != by.Project && !by.Admin {
-		err = notFound("PortNotFound", "Port id %s could not be found.", id)
+		err = noPort(id)
 	}
 	return p, err
 }

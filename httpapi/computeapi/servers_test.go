@@ -63,6 +63,15 @@ func (p ports) Port(_ context.Context, id compute.ID) (compute.Port, error) {
 	return compute.Port{}, compute.ErrNoPort
 }
 
+func (p ports) Ports(_ context.Context, ids ...compute.ID) (all []compute.Port, err error) {
+	for _, port := range p.all {
+		if slices.Contains(ids, port.ID) {
+			all = append(all, port)
+		}
+	}
+	return all, nil
+}
+
 func (p ports) ServerPorts(_ context.Context, server compute.ID) (all []compute.Port, err error) {
 	for _, port := range p.all {
 		if port.Server == string(server) {
