@@ -75,13 +75,28 @@ func (s *Service) Usage(ctx context.Context, project, user string) (used Quotas,
 }
 
 func (s *Service) usage(r Reader, project, user string) (Quotas, error) {
-	used := Quotas{}
-	for resource := range s.settings.Quotas {
-		used[resource] = 0
-	}
 	servers, err := Rows[ServerRow](r, Where(ByProject, project))
 	if err != nil {
 		return nil, err
+	}
+	used, err := s.serversUse(servers, user)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := Rows[GroupRow](r, Where(ByProject, project))
+	for _, g := range groups {
+		if user == "" || g.User == user {
+			used[ServerGroups]++
+		}
+	}
+	return used, err
+}
+
+// serversUse returns what servers use, or those of a user among them.
+func (s *Service) serversUse(servers []ServerRow, user string) (Quotas, error) {
+	used := Quotas{}
+	for resource := range s.settings.Quotas {
+		used[resource] = 0
 	}
 	for _, row := range servers {
 		if user != "" && row.User != user || row.State == Deleted {
@@ -95,13 +110,7 @@ func (s *Service) usage(r Reader, project, user string) (Quotas, error) {
 		used[Cores] += f.VCPUs
 		used[RAM] += f.MemoryMB
 	}
-	groups, err := Rows[GroupRow](r, Where(ByProject, project))
-	for _, g := range groups {
-		if user == "" || g.User == user {
-			used[ServerGroups]++
-		}
-	}
-	return used, err
+	return used, nil
 }
 
 // SetQuotas changes limits of a project, or of a user in it. Without force, it refuses a limit that

@@ -224,20 +224,32 @@ func tooMany(d *draft, each map[string]int64, free, limits Quotas) error {
 		all(over), all(requested), all(used), all(allowed), all(over))
 }
 
-// headroom is how much of the limited resources is left to a user of a project, and the limits that
-// bound it.
+// headroom is how much of the resources of servers that are limited is left to a user of a project, and
+// the limits that bound it. The servers are read only when there is a limit, and once.
 func (c *change) headroom(project, user string) (free, limits Quotas, err error) {
 	free, limits = Quotas{}, Quotas{}
+	var servers []ServerRow
+	read := false
 	for _, u := range []string{"", user} {
 		most, err := c.limits(c, project, u)
 		if err != nil {
 			return nil, nil, err
 		}
-		used, err := c.usage(c, project, u)
+		if most[Instances] < 0 && most[Cores] < 0 && most[RAM] < 0 {
+			continue
+		}
+		if !read {
+			if servers, err = Rows[ServerRow](c, Where(ByProject, project)); err != nil {
+				return nil, nil, err
+			}
+			read = true
+		}
+		used, err := c.serversUse(servers, u)
 		if err != nil {
 			return nil, nil, err
 		}
-		for resource, limit := range most {
+		for _, resource := range []string{Instances, Cores, RAM} {
+			limit := most[resource]
 			left, seen := free[resource]
 			if limit >= 0 && (!seen || limit-used[resource] < left) {
 				free[resource], limits[resource] = limit-used[resource], limit
