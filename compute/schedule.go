@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -157,35 +156,21 @@ func advance(ctx context.Context, jobs []*job) error {
 // place chooses and claims a host for each of some servers that ask for the same. The error
 // is a *Failure when there is none.
 func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
-	p, err := s.snapshot(ctx, jobs)
+	chooser, err := s.choose(ctx, jobs, ports, len(jobs) > 1)
 	if err != nil {
 		return err
 	}
-	spec := p.spec(ports)
-	if spec.Routed, err = s.routed(ctx, ports); err != nil {
-		var f *Failure
-		if errors.As(err, &f) {
-			return f
-		}
-		return aborted(networkTrouble, err)
-	}
-	r, err := request.New(spec, s.settings.Requests, p.aggregates)
-	if err != nil {
-		return refusal(err)
-	}
-	answer, err := s.candidates(ctx, r)
-	if err != nil {
-		return refusal(err)
-	}
-	settings := s.settings.Selection
-	if settings.Seed == 0 {
-		settings.Seed = rand.Uint64() // each time another one, as Nova
-	}
-	chooser := selection.New(p.wanted, p.hosts, answer, settings)
+	defer func() { chooser.Release() }()
 	for i := 0; !chooser.Done(); {
 		claim, ok := chooser.Next()
-		if !ok {
-			return s.noValidHost(ctx, r, chooser, answer)
+		switch {
+		case !ok && chooser.final:
+			return s.noValidHost(ctx, chooser)
+		case !ok:
+			if chooser, err = s.choose(ctx, jobs, ports, true); err != nil {
+				return err
+			}
+			continue
 		}
 		err := jobs[i].claim(ctx, stepClaim, claim)
 		var refused *hostRefused
@@ -206,18 +191,6 @@ func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
 	return nil
 }
 
-// candidates queries placement.
-func (s *Service) candidates(ctx context.Context, r request.Request) (selection.Answer, error) {
-	answer, err := s.placement.Candidates(ctx, r.Query)
-	if err != nil || len(answer.Candidates) > 0 {
-		return answer, err
-	}
-	if q, ok := r.Fallback(); ok {
-		return s.placement.Candidates(ctx, q)
-	}
-	return answer, nil
-}
-
 // refusal is the failure of servers when placement cannot be queried, or refuses the query.
 func refusal(err error) error {
 	f := &Failure{Code: 500, Message: "No valid host was found. ", Details: err.Error()}
@@ -231,20 +204,20 @@ func refusal(err error) error {
 }
 
 // noValidHost is the failure of servers for which there is no valid host, with the reasons.
-func (s *Service) noValidHost(ctx context.Context, r request.Request, c *selection.Chooser, a selection.Answer) error {
+func (s *Service) noValidHost(ctx context.Context, c *choice) error {
 	none := c.NoValidHost()
 	f := &Failure{Code: 500, Message: none.Error(), Details: strings.Join(none.Details, "\n")}
-	if len(a.Candidates) > 0 {
+	if !c.offer.Empty() {
 		return f
 	}
-	reasons, err := r.Reasons(func(q placement.Query) (bool, error) {
+	reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
 		answer, err := s.placement.Candidates(ctx, q)
 		return len(answer.Candidates) > 0, err
 	})
 	if err != nil {
 		reasons = []string{"the reason is unknown:  " + err.Error()}
 	}
-	f.Details = strings.Join(append(reasons, r.Warnings...), "\n")
+	f.Details = strings.Join(append(reasons, c.request.Warnings...), "\n")
 	return f
 }
 

@@ -77,6 +77,8 @@ type Service struct {
 	working   atomic.Int32  // how many carry operations out
 	hosts     *hostWatches
 	findings  findings
+	cached    hostsCache
+	asked     askedTogether
 }
 
 // Options are what a service has besides its store and its settings. The zero value is usable.
@@ -126,14 +128,19 @@ func (s *Service) wake() {
 // update runs fn in a transaction with the time of its rows.
 func (s *Service) update(ctx context.Context, fn func(*change) error) error {
 	now := s.now().UTC().Truncate(time.Second)
-	return s.store.Update(ctx, now, func(w Writer) error { return fn(&change{w, s, now}) })
+	var written touched // in any of the runs: it may be unknown which one was committed
+	defer func() { s.cached.invalidate(written) }()
+	return s.store.Update(ctx, now, func(w Writer) error {
+		return fn(&change{Writer: w, Service: s, at: now, touched: &written})
+	})
 }
 
 // A change is a transaction under way.
 type change struct {
 	Writer
 	*Service
-	at time.Time
+	at      time.Time
+	touched *touched // rows that it writes
 }
 
 // next returns the next number of something, 1 for the first.

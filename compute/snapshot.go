@@ -1,7 +1,6 @@
 package compute
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -22,8 +21,12 @@ type snapshot struct {
 	aggregates []request.Aggregate
 }
 
-// snapshot reads it in one View.
-func (s *Service) snapshot(ctx context.Context, jobs []*job) (p snapshot, err error) {
+// snapshot reads it. With again the hosts and the aggregates are read as well, instead of taken from the
+// cache.
+func (s *Service) snapshot(ctx context.Context, jobs []*job, again bool) (p snapshot, err error) {
+	if p.hosts, p.aggregates, err = s.choosable(ctx, again); err != nil {
+		return p, err
+	}
 	p.job = jobs[0]
 	own := map[ID]bool{}
 	for _, j := range jobs {
@@ -44,7 +47,7 @@ func (s *Service) snapshot(ctx context.Context, jobs []*job) (p snapshot, err er
 		if p.wanted.Group, err = wantedGroup(r, p.server.Group, own); err != nil {
 			return err
 		}
-		return s.hostsFor(r, &p, own)
+		return p.serversOn(r, own)
 	})
 	return p, err
 }
@@ -72,21 +75,9 @@ func wantedGroup(r Reader, id ID, own map[ID]bool) (*selection.Group, error) {
 	return g, err
 }
 
-// hostsFor reads the hosts, without the servers that are being scheduled.
-func (s *Service) hostsFor(r Reader, p *snapshot, own map[ID]bool) error {
-	nodes, err := Rows[NodeRow](r)
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(nodes, func(a, b NodeRow) int { return cmp.Compare(a.Number, b.Number) })
-	services, err := s.services(r)
-	if err != nil {
-		return err
-	}
-	byHost := make(map[string]HostService, len(services))
-	for _, h := range services {
-		byHost[h.Host] = h
-	}
+// serversOn adds to the hosts the servers that the choice depends on, without those that are being
+// scheduled.
+func (p *snapshot) serversOn(r Reader, own map[ID]bool) error {
 	servers, err := p.others(r)
 	if err != nil {
 		return err
@@ -97,30 +88,15 @@ func (s *Service) hostsFor(r Reader, p *snapshot, own map[ID]bool) error {
 			on[at] = append(on[at], row)
 		}
 	}
-	all, err := aggregates(r)
-	if err != nil {
-		return err
-	}
-	for _, a := range all {
-		p.aggregates = append(p.aggregates, request.Aggregate{UUID: placement.UUID(a.ID), Metadata: a.Metadata})
-	}
-	for _, n := range nodes {
-		service := byHost[n.Host]
-		h := selection.Host{
-			Name: n.Host, Node: n.Name, Provider: placement.UUID(n.ID), Enabled: !service.Disabled, Up: service.Up, Failed: n.Failed,
-		}
-		for _, row := range on[[2]string{n.Host, n.Name}] {
+	for i := range p.hosts {
+		h := &p.hosts[i]
+		h.Servers, h.Busy = nil, 0 // the View may run again
+		for _, row := range on[[2]string{h.Name, h.Node}] {
 			h.Servers = append(h.Servers, string(row.ID))
 			if row.Task != "" {
 				h.Busy++
 			}
 		}
-		for _, a := range all {
-			if slices.Contains(a.Hosts, n.Host) {
-				h.Metadata = append(h.Metadata, a.Metadata)
-			}
-		}
-		p.hosts = append(p.hosts, h)
 	}
 	return nil
 }

@@ -181,6 +181,7 @@ func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Durati
 // RunWatches wakes hosts that wait when other instances change their lists, until ctx ends.
 func (s *Service) RunWatches(ctx context.Context) {
 	watch.Follow(ctx, s.store.Others, func() {
+		s.cached.invalidate(touched{all: true})
 		s.hosts.tellAll()
 		s.wake()
 	}, s.log)

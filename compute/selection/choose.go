@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/compute/request"
-	"github.com/berthcloud/berth/placement"
 )
 
 // A Chooser chooses hosts for some servers. It is for one goroutine.
@@ -14,38 +13,40 @@ type Chooser struct {
 	settings Settings
 	draw     *rand.Rand
 	hosts    []*state
-	used     map[placement.UUID]map[string]Stock
+	offer    *Offer
 	taken    []Claim // one of each server that has one
-	line     []Claim // for the current server; nil: not computed yet
-	last     Claim
-	asked    bool     // last is with the caller
-	refused  []string // why hosts will not do for it, a line each
-	empty    bool     // placement had no candidate at all
+
+	// What follows is about the current server.
+	ordered bool     // the hosts are, in left
+	left    []*state // those not tried yet, the best first
+	line    []Claim  // those not tried yet of the host that is being tried
+	last    Claim
+	asked   bool // last is with the caller, and reserved
+	// Why hosts will not do for it, a line each: filtered, with too little left, refused.
+	filtered, tight, refused []string
 }
 
 // A state is a host while servers are being placed.
 type state struct {
 	Host
 	candidates []Candidate
+	weight     float64
 }
 
-// New returns a chooser for servers among the hosts in placement's answer. It ignores hosts that
-// the answer does not name.
-func New(w Wanted, hosts []Host, a Answer, s Settings) *Chooser {
-	c := &Chooser{wanted: w, settings: s, draw: rand.New(rand.NewPCG(s.Seed, 0)), used: map[placement.UUID]map[string]Stock{}, empty: len(a.Candidates) == 0}
-	for i, candidates := range a.byHost(hosts) {
+// New returns a chooser for servers among the hosts of an offer. It ignores hosts that the offer does
+// not name, and does not modify the list.
+func New(w Wanted, hosts []Host, o *Offer, s Settings) *Chooser {
+	c := &Chooser{wanted: w, settings: s, draw: rand.New(rand.NewPCG(s.Seed, 0)), offer: o}
+	states := make([]state, 0, len(hosts))
+	for i, candidates := range o.byHost(hosts) {
 		if len(candidates) > 0 {
 			h := hosts[i]
-			h.Servers = slices.Clone(h.Servers)
-			c.hosts = append(c.hosts, &state{h, candidates})
+			h.Servers = slices.Clip(h.Servers) // Taken appends to it
+			states = append(states, state{Host: h, candidates: candidates})
 		}
 	}
-	for id, p := range a.Providers {
-		stocks := make(map[string]Stock, len(p.Stocks))
-		for class, s := range p.Stocks {
-			stocks[class] = s
-		}
-		c.used[id] = stocks
+	for i := range states {
+		c.hosts = append(c.hosts, &states[i])
 	}
 	if w.Group != nil {
 		g := *w.Group
@@ -67,30 +68,43 @@ func (c *Chooser) Server() string {
 }
 
 // Next returns the claim to try next for the current server: the one before was refused. It returns
-// false when there is none left.
+// false when there is none left. The claim counts as used until another one is asked for, or Release.
 func (c *Chooser) Next() (Claim, bool) {
 	if c.Done() {
 		return Claim{}, false
 	}
 	if c.asked {
-		c.refused = append(c.refused, "host "+c.last.Host+": placement refused the claim of "+c.last.String())
-		c.asked = false
+		c.Refuse("placement refused the claim of " + c.last.String())
 	}
-	if c.line == nil {
-		c.refused = nil
-		c.line = c.queue(c.order(), len(c.hosts))
+	if !c.ordered {
+		c.left, c.ordered = c.order(), true
 	}
-	if len(c.line) == 0 {
-		return Claim{}, false
+	for {
+		for len(c.line) == 0 {
+			if len(c.left) == 0 {
+				return Claim{}, false
+			}
+			c.line, c.left = c.claims(c.left[0]), c.left[1:]
+		}
+		c.last, c.line = c.line[0], c.line[1:]
+		if c.asked = c.offer.reserve(c.last.Amounts); c.asked {
+			return c.last, true
+		}
 	}
-	c.last, c.line, c.asked = c.line[0], c.line[1:], true
-	return c.last, true
 }
 
 // Refuse says why the claim that Next returned last will not do, when it was not
 // placement that did not take it.
 func (c *Chooser) Refuse(why string) {
 	c.refused = append(c.refused, "host "+c.last.Host+": "+why)
+	c.Release()
+}
+
+// Release takes back the reservation of the claim that Next returned last, unless it was Taken.
+func (c *Chooser) Release() {
+	if c.asked {
+		c.offer.giveBack(c.last.Amounts)
+	}
 	c.asked = false
 }
 
@@ -98,15 +112,7 @@ func (c *Chooser) Refuse(why string) {
 func (c *Chooser) Taken() {
 	server := c.Server()
 	c.taken = append(c.taken, c.last)
-	c.line, c.asked = nil, false
-	for provider, classes := range c.last.Amounts {
-		for class, n := range classes {
-			if s, ok := c.used[placement.UUID(provider)][class]; ok {
-				s.Used += n
-				c.used[placement.UUID(provider)][class] = s
-			}
-		}
-	}
+	c.line, c.left, c.ordered, c.asked = nil, nil, false, false
 	for _, h := range c.hosts {
 		if h.Name == c.last.Host && h.Node == c.last.Node {
 			h.Servers = append(h.Servers, server)
@@ -128,55 +134,58 @@ func (c *Chooser) Alternates() []Claim {
 	if c.wanted.Forced {
 		return nil
 	}
-	c.refused = nil
 	others := slices.DeleteFunc(c.order(), func(h *state) bool {
 		return slices.ContainsFunc(c.taken, func(t Claim) bool { return t.Provider == h.Provider })
 	})
-	return c.queue(others, c.settings.Attempts-1)
+	var all []Claim
+	for most := c.settings.Attempts - 1; most > 0 && len(others) > 0; others = others[1:] {
+		if claims := c.claims(others[0]); len(claims) > 0 {
+			all = append(all, claims...)
+			most--
+		}
+	}
+	return all
 }
 
-// queue returns the claims of hosts, of so many hosts at most.
-func (c *Chooser) queue(hosts []*state, most int) []Claim {
-	line := []Claim{}
-	for _, h := range hosts {
-		if most <= 0 {
+// claims returns the claims of a host, up to the bound, for which there is enough left.
+func (c *Chooser) claims(h *state) (all []Claim) {
+	c.offer.mu.Lock()
+	defer c.offer.mu.Unlock()
+	for _, candidate := range h.candidates {
+		if len(all) == c.settings.Candidates {
 			break
 		}
-		n := len(line)
-		for _, candidate := range h.candidates {
-			if len(line)-n == c.settings.Candidates {
-				break
-			}
-			if c.fits(candidate) {
-				line = append(line, Claim{Host: h.Name, Node: h.Node, Provider: h.Provider, Candidate: candidate})
-			}
-		}
-		if len(line) > n {
-			most--
-		} else {
-			c.refuse(h, "the servers before this one leave not enough of it")
+		if c.offer.fits(candidate.Amounts) {
+			candidate.Mappings = c.wanted.own(candidate.Mappings)
+			all = append(all, Claim{Host: h.Name, Node: h.Node, Provider: h.Provider, Candidate: candidate})
 		}
 	}
-	return line
+	if len(all) == 0 {
+		c.tight = append(c.tight, "host "+h.Name+": the servers before this one leave not enough of it")
+	}
+	return all
 }
 
-// fits reports whether the claims of the servers before leave enough for a candidate.
-func (c *Chooser) fits(candidate Candidate) bool {
-	for provider, classes := range candidate.Amounts {
-		for class, n := range classes {
-			if s, ok := c.used[placement.UUID(provider)][class]; ok && s.Used+n > s.Capacity {
-				return false
-			}
-		}
+// own names the groups as the server does.
+func (w *Wanted) own(m request.Mappings) request.Mappings {
+	if len(w.Suffixes) == 0 {
+		return m
 	}
-	return true
+	named := make(request.Mappings, len(m))
+	for suffix, providers := range m {
+		if name, ok := w.Suffixes[suffix]; ok {
+			suffix = name
+		}
+		named[suffix] = providers
+	}
+	return named
 }
 
 // NoValidHost returns the fault for servers that have no host, with the reasons of the
 // hosts that would not do for the current one.
 func (c *Chooser) NoValidHost() *request.NoValidHost {
-	if c.empty {
+	if c.offer.Empty() {
 		return &request.NoValidHost{}
 	}
-	return &request.NoValidHost{Reason: "There are not enough hosts available.", Details: slices.Clone(c.refused)}
+	return &request.NoValidHost{Reason: "There are not enough hosts available.", Details: slices.Concat(c.filtered, c.tight, c.refused)}
 }

@@ -46,10 +46,6 @@ func (c *Chooser) together(h *state) (bool, string) {
 	return true, ""
 }
 
-func (c *Chooser) refuse(h *state, why string) {
-	c.refused = append(c.refused, "host "+h.Name+": "+why)
-}
-
 // shared is how many ids are in both lists.
 func shared(a, b []string) (n int) {
 	for _, id := range a {

@@ -105,7 +105,7 @@ func (c choice) order() []string {
 		g := selection.Group(*c.Group)
 		w.Group = &g
 	}
-	chooser := selection.New(w, hosts, a, selection.DefaultSettings())
+	chooser := selection.New(w, hosts, selection.NewOffer(a), selection.DefaultSettings())
 	order := []string{}
 	for {
 		claim, ok := chooser.Next()

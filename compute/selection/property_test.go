@@ -53,7 +53,7 @@ func choose(t *testing.T, seed uint64) (claims, alternates []selection.Claim) {
 	}
 	s := selection.DefaultSettings()
 	s.Seed, s.Subset, s.Shuffle = seed, 1+r.IntN(3), r.IntN(2) == 0
-	return run(t, selection.New(w, hosts, a, s), a, len(w.Servers), r)
+	return run(t, selection.New(w, hosts, selection.NewOffer(a), s), a, len(w.Servers), r)
 }
 
 func stocked(root, class string, n int64) selection.Provider {

@@ -267,7 +267,7 @@ func TestChoiceScenarios(t *testing.T) {
 	for _, file := range []string{"testdata/hosts.txt", "testdata/groups.txt", "testdata/alternates.txt"} {
 		runScenarios(t, file, func(t *testing.T, question []string) []string {
 			c := newCloud(t, question)
-			chooser := selection.New(c.wanted, c.hosts, c.answer(), c.settings)
+			chooser := selection.New(c.wanted, c.hosts, selection.NewOffer(c.answer()), c.settings)
 			var lines []string
 			for !chooser.Done() {
 				claim, ok := chooser.Next()

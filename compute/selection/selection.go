@@ -5,11 +5,16 @@
 // A Chooser goes from server to server. Next returns one claim after the other until one is
 // accepted; Taken continues with the next server, with that much less free on the host:
 //
+//	c := selection.New(wanted, hosts, selection.NewOffer(answer), settings)
+//	defer c.Release()
 //	for !c.Done() {
 //		claim, ok := c.Next()
 //		if !ok { all or nothing: release what was claimed, c.NoValidHost() }
 //		if placement accepts it { c.Taken() }
 //	}
+//
+// Choosers of several servers may use one Offer concurrently. A claim that Next returns counts as used
+// for all of them.
 //
 // Hosts are filtered and weighed as Nova does (nova.scheduler). Of a host all candidates are tried,
 // up to a bound, where Nova tries the first.
@@ -73,17 +78,6 @@ type Provider struct {
 // A Stock is how much there is of a class, and how much of it is used.
 type Stock struct{ Capacity, Used int64 }
 
-// Add adds another answer: that of the request's Fallback.
-func (a *Answer) Add(other Answer) {
-	a.Candidates = append(a.Candidates, other.Candidates...)
-	for id, p := range other.Providers {
-		if a.Providers == nil {
-			a.Providers = map[placement.UUID]Provider{}
-		}
-		a.Providers[id] = p
-	}
-}
-
 // A Host is where servers run.
 type Host struct {
 	Name     string // of its service
@@ -112,6 +106,9 @@ type Wanted struct {
 	Same, Different []string
 	// Ignored are the names of hosts that will not do.
 	Ignored []string
+	// Suffixes are the names that the servers have for groups of the query, by those in the offer;
+	// others are named alike.
+	Suffixes map[string]string
 }
 
 // A Group is a server group.
@@ -161,36 +158,6 @@ type Claim struct {
 	Host, Node string
 	Provider   placement.UUID // root of the host's tree
 	Candidate
-}
-
-// byHost sorts the candidates into the hosts that they are on, each in the order of
-// the answer. A candidate of sharing providers alone is on no host.
-func (a *Answer) byHost(hosts []Host) [][]Candidate {
-	all := make([][]Candidate, len(hosts))
-	at := make(map[placement.UUID]int, len(hosts))
-	for i, h := range hosts {
-		at[h.Provider] = i
-	}
-	for _, c := range a.Candidates {
-		if i, ok := a.hostOf(c, at); ok {
-			all[i] = append(all[i], c)
-		}
-	}
-	return all
-}
-
-// hostOf finds the host whose tree a candidate takes from.
-func (a *Answer) hostOf(c Candidate, at map[placement.UUID]int) (int, bool) {
-	for _, provider := range sortedKeys(c.Amounts) {
-		id := placement.UUID(provider)
-		if i, ok := at[id]; ok {
-			return i, true
-		}
-		if i, ok := at[a.Providers[id].Root]; ok {
-			return i, true
-		}
-	}
-	return 0, false
 }
 
 func sortedKeys[V any](m map[string]V) []string {

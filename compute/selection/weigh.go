@@ -10,17 +10,18 @@ import (
 // order returns the hosts that will do for the current server, the best first. Why the
 // others will not is noted.
 func (c *Chooser) order() []*state {
-	var left []*state
+	c.filtered, c.tight, c.refused = nil, nil, nil
+	left := make([]*state, 0, len(c.hosts))
 	for _, h := range c.hosts {
 		if ok, why := c.passes(h); ok {
 			left = append(left, h)
 		} else {
-			c.refuse(h, why)
+			c.filtered = append(c.filtered, "host "+h.Name+": "+why)
 		}
 	}
-	weights := c.weigh(left)
+	c.weigh(left)
 	slices.SortStableFunc(left, func(a, b *state) int {
-		switch d := weights[b] - weights[a]; {
+		switch d := b.weight - a.weight; {
 		case d > 0:
 			return 1
 		case d < 0:
@@ -28,18 +29,18 @@ func (c *Chooser) order() []*state {
 		}
 		return 0
 	})
-	c.shuffle(left, weights)
+	c.shuffle(left)
 	return left
 }
 
 // shuffle draws the first host among the best, as the operator wants it.
-func (c *Chooser) shuffle(hosts []*state, weights map[*state]float64) {
+func (c *Chooser) shuffle(hosts []*state) {
 	if len(hosts) < 2 {
 		return
 	}
 	if c.settings.Shuffle {
 		same := 1
-		for same < len(hosts) && weights[hosts[same]] == weights[hosts[0]] {
+		for same < len(hosts) && hosts[same].weight == hosts[0].weight {
 			same++
 		}
 		c.draw.Shuffle(same, func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
@@ -64,10 +65,7 @@ type weigher struct {
 func (c *Chooser) weighers() []weigher {
 	s := c.settings
 	free := func(class string) func(*state) float64 {
-		return func(h *state) float64 {
-			stock := c.used[h.Provider][class]
-			return float64(stock.Capacity - stock.Used)
-		}
+		return func(h *state) float64 { return float64(c.offer.free(h.Provider, class)) }
 	}
 	members := func(policy string, sign int) func(*state) float64 {
 		return func(h *state) float64 {
@@ -88,11 +86,15 @@ func (c *Chooser) weighers() []weigher {
 	}
 }
 
-// weigh returns the weights of hosts.
-func (c *Chooser) weigh(hosts []*state) map[*state]float64 {
-	sums := make(map[*state]float64, len(hosts))
+// weigh sets the weights of hosts.
+func (c *Chooser) weigh(hosts []*state) {
+	c.offer.mu.Lock()
+	defer c.offer.mu.Unlock()
+	for _, h := range hosts {
+		h.weight = 0
+	}
+	raw := make([]float64, len(hosts))
 	for _, w := range c.weighers() {
-		raw := make([]float64, len(hosts))
 		for i, h := range hosts {
 			raw[i] = w.of(h)
 		}
@@ -102,10 +104,9 @@ func (c *Chooser) weigh(hosts []*state) map[*state]float64 {
 			if w.less {
 				m = -m
 			}
-			sums[h] += m * raw[i]
+			h.weight += m * raw[i]
 		}
 	}
-	return sums
 }
 
 // normalize brings numbers between 0 and 1. Where all are the same, or none is above

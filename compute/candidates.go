@@ -1,0 +1,147 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/placement"
+)
+
+// askedTogether are the queries for candidates that are under way. Servers that are scheduled at the
+// same time with equal queries get one answer, which was asked for after each of them had asked, so
+// that it is as new as one of their own: while a query is under way, all that come wait for the next.
+type askedTogether struct {
+	mu  sync.Mutex
+	all map[string]*askedOnce // the newest by query
+}
+
+// An askedOnce is one query.
+type askedOnce struct {
+	begun bool // others must not join it; guarded by the mutex of askedTogether
+	done  chan struct{}
+	offer *selection.Offer // when done
+	err   error
+}
+
+// ask returns the answer to a query.
+func (t *askedTogether) ask(ctx context.Context, q placement.Query, ask func() (selection.Answer, error)) (*selection.Offer, error) {
+	key := fmt.Sprintf("%+v", q)
+	for {
+		t.mu.Lock()
+		if t.all == nil {
+			t.all = map[string]*askedOnce{}
+		}
+		before := t.all[key]
+		one, first := before, before == nil || before.begun
+		if first {
+			one = &askedOnce{done: make(chan struct{})}
+			t.all[key] = one
+		}
+		t.mu.Unlock()
+		if first {
+			if before != nil {
+				select {
+				case <-before.done:
+				case <-ctx.Done():
+				}
+			}
+			t.carryOut(ctx, key, one, ask)
+		}
+		select {
+		case <-one.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if ctx.Err() != nil || !errors.Is(one.err, context.Canceled) {
+			return one.offer, one.err
+		}
+		// The operation that asked for all of them has ended.
+	}
+}
+
+func (t *askedTogether) carryOut(ctx context.Context, key string, one *askedOnce, ask func() (selection.Answer, error)) {
+	t.mu.Lock()
+	one.begun = true
+	t.mu.Unlock()
+	if one.err = ctx.Err(); one.err == nil {
+		var answer selection.Answer
+		answer, one.err = ask()
+		one.offer = selection.NewOffer(answer)
+	}
+	t.mu.Lock()
+	if t.all[key] == one {
+		delete(t.all, key)
+	}
+	t.mu.Unlock()
+	close(one.done)
+}
+
+// A choice is a choice of hosts for servers.
+type choice struct {
+	*selection.Chooser
+	request request.Request
+	offer   *selection.Offer
+	// final says that there is no host when the chooser has none. Otherwise it was made from what
+	// others claim from as well, or from hosts that were not read for it.
+	final bool
+}
+
+// choose prepares the choice for servers that ask for the same. One that has to be final gets an answer
+// and hosts of its own. The error is a *Failure when there can be no host.
+func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final bool) (*choice, error) {
+	p, err := s.snapshot(ctx, jobs, final)
+	if err != nil {
+		return nil, err
+	}
+	spec := p.spec(ports)
+	if spec.Routed, err = s.routed(ctx, ports); err != nil {
+		var f *Failure
+		if errors.As(err, &f) {
+			return nil, f
+		}
+		return nil, aborted(networkTrouble, err)
+	}
+	c := &choice{final: final}
+	if c.request, err = request.New(spec, s.settings.Requests, p.aggregates); err != nil {
+		return nil, refusal(err)
+	}
+	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); err != nil {
+		return nil, refusal(err)
+	}
+	c.Chooser = selection.New(p.wanted, p.hosts, c.offer, s.drawing())
+	return c, nil
+}
+
+// drawing returns the settings of a choice: each time with another seed, as Nova, unless it is set.
+func (s *Service) drawing() selection.Settings {
+	settings := s.settings.Selection
+	if settings.Seed == 0 {
+		settings.Seed = rand.Uint64()
+	}
+	return settings
+}
+
+// candidates queries placement, and returns with the answer the server's own suffixes for those in it.
+func (s *Service) candidates(ctx context.Context, r request.Request, alone bool) (o *selection.Offer, own map[string]string, err error) {
+	ask := func(q placement.Query) (*selection.Offer, error) {
+		if alone {
+			answer, err := s.placement.Candidates(ctx, q)
+			return selection.NewOffer(answer), err
+		}
+		q, own = r.Alike(q)
+		return s.asked.ask(ctx, q, func() (selection.Answer, error) { return s.placement.Candidates(ctx, q) })
+	}
+	o, err = ask(r.Query)
+	if err != nil || !o.Empty() {
+		return o, own, err
+	}
+	if q, ok := r.Fallback(); ok {
+		o, err = ask(q)
+	}
+	return o, own, err
+}

@@ -1,0 +1,101 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/placement"
+)
+
+// TestAskedTogether: queries that come while an equal one is under way share the next, which begins after
+// all of them have come; others do not wait.
+func TestAskedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shared askedTogether
+		var mu sync.Mutex
+		asked := 0
+		came, got := map[int]time.Time{}, map[int]*selection.Offer{}
+		begun := map[*selection.Offer]time.Time{}
+		var all sync.WaitGroup
+		ask := func(n int, q placement.Query) {
+			mu.Lock()
+			came[n] = time.Now()
+			mu.Unlock()
+			var begin time.Time
+			o, err := shared.ask(t.Context(), q, func() (selection.Answer, error) {
+				begin = time.Now()
+				mu.Lock()
+				asked++
+				mu.Unlock()
+				time.Sleep(time.Second)
+				return selection.Answer{}, nil
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			if got[n] = o; !begin.IsZero() {
+				begun[o] = begin
+			}
+		}
+		for n := range 10 {
+			all.Go(func() { ask(n, placement.Query{Limit: 1}) })
+			time.Sleep(150 * time.Millisecond)
+		}
+		all.Go(func() { ask(10, placement.Query{Limit: 2}) })
+		all.Wait()
+		for n, o := range got {
+			if begun[o].Before(came[n]) {
+				t.Errorf("query %d, of %v, got what was asked for at %v", n, came[n], begun[o])
+			}
+		}
+		// The first is alone, 1 to 6 share the second, 7 to 9 the third, and the last is another.
+		if asked != 4 || got[1] != got[6] || got[7] != got[9] || got[0] == got[1] || len(shared.all) > 0 {
+			t.Errorf("%d queries were sent; %v", asked, got)
+		}
+	})
+}
+
+// A query that ends with the operation that sent it is sent again for the others; a failure is
+// everybody's.
+func TestAskedTogetherForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shared askedTogether
+		failed := errors.New("no")
+		first, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		ask := func(ctx context.Context, want, answer error) {
+			_, err := shared.ask(ctx, placement.Query{}, func() (selection.Answer, error) {
+				select {
+				case <-ctx.Done():
+					return selection.Answer{}, ctx.Err()
+				case <-time.After(time.Second):
+				}
+				return selection.Answer{}, answer
+			})
+			if !errors.Is(err, want) {
+				t.Errorf("it failed with %v, want %v", err, want)
+			}
+		}
+		all.Go(func() { ask(t.Context(), nil, nil) })
+		synctest.Wait()
+		all.Go(func() { ask(first, context.Canceled, nil) }) // it would send the next
+		synctest.Wait()
+		for range 3 {
+			all.Go(func() { ask(t.Context(), failed, failed) })
+		}
+		synctest.Wait()
+		time.Sleep(1500 * time.Millisecond)
+		stop()
+		all.Wait()
+		if len(shared.all) > 0 {
+			t.Errorf("%d queries are left", len(shared.all))
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A hostsCache has the hosts and aggregates that hosts are chosen by. Every change that this service
+// makes invalidates the rows that it writes before it returns: whoever chooses a host later reads those
+// rows again, and not those of all hosts. What other instances change is seen when RunWatches notices it,
+// and after maxHostsAge at the latest.
+type hostsCache struct {
+	staleMu sync.Mutex
+	stale   touched
+
+	mu         sync.Mutex // guards what follows, also while it is read
+	readAt     time.Time  // the time of reading all of it
+	nodes      map[ID]NodeRow
+	services   map[ID]ServiceRow
+	order      []ID          // of nodes, by number
+	byHost     map[string]ID // services
+	aggregates []Aggregate
+	metadata   map[string][]map[string]string // of the aggregates of a host
+}
+
+// maxHostsAge bounds the age of cached hosts.
+const maxHostsAge = time.Minute
+
+// touched are the rows of a hostsCache that a change writes.
+type touched struct {
+	nodes, services map[ID]bool
+	aggregates      bool // or their members
+	all             bool
+}
+
+// row notes a row that is written.
+func (t *touched) row(row any) {
+	switch r := row.(type) {
+	case *NodeRow:
+		t.nodes = with(t.nodes, r.ID)
+	case *ServiceRow:
+		t.services = with(t.services, r.ID)
+	case *AggregateRow, *MemberRow:
+		t.aggregates = true
+	}
+}
+
+// removed notes that rows of a type are removed.
+func (t *touched) removed(row any) {
+	switch row.(type) {
+	case *NodeRow, *ServiceRow:
+		t.all = true
+	case *AggregateRow, *MemberRow:
+		t.aggregates = true
+	}
+}
+
+// with adds ids to a set.
+func with(set map[ID]bool, ids ...ID) map[ID]bool {
+	if set == nil {
+		set = map[ID]bool{}
+	}
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
+func (t *touched) none() bool { return !t.all && !t.aggregates && len(t.nodes)+len(t.services) == 0 }
+
+// invalidate has rows read again before they are used.
+func (h *hostsCache) invalidate(t touched) {
+	if t.none() {
+		return
+	}
+	h.staleMu.Lock()
+	defer h.staleMu.Unlock()
+	h.stale.nodes = with(h.stale.nodes, sortedIDs(t.nodes)...)
+	h.stale.services = with(h.stale.services, sortedIDs(t.services)...)
+	h.stale.aggregates = h.stale.aggregates || t.aggregates
+	h.stale.all = h.stale.all || t.all
+}
+
+// Insert is Writer's.
+func (c *change) Insert(row any) error {
+	c.touched.row(row)
+	return c.Writer.Insert(row)
+}
+
+// Replace is Writer's.
+func (c *change) Replace(row any) error {
+	c.touched.row(row)
+	return c.Writer.Replace(row)
+}
+
+// Remove is Writer's.
+func (c *change) Remove(row any, where ...Match) (int, error) {
+	c.touched.removed(row)
+	return c.Writer.Remove(row, where...)
+}
+
+// choosable returns the hosts to choose from, by their numbers, without servers, and the aggregates. With
+// again all of them are read.
+func (s *Service) choosable(ctx context.Context, again bool) ([]selection.Host, []request.Aggregate, error) {
+	h := &s.cached
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := s.refresh(ctx, h, again); err != nil {
+		return nil, nil, err
+	}
+	hosts := make([]selection.Host, len(h.order))
+	for i, id := range h.order {
+		n := h.nodes[id]
+		service := h.services[h.byHost[n.Host]]
+		hosts[i] = selection.Host{
+			Name: n.Host, Node: n.Name, Provider: placement.UUID(n.ID), Enabled: !service.Disabled, Up: s.up(service), Failed: n.Failed,
+			Metadata: h.metadata[n.Host],
+		}
+	}
+	aggregates := make([]request.Aggregate, len(h.aggregates))
+	for i, a := range h.aggregates {
+		aggregates[i] = request.Aggregate{UUID: placement.UUID(a.ID), Metadata: a.Metadata}
+	}
+	return hosts, aggregates, nil
+}
+
+// refresh reads what is stale, in a View that begins after it is known what that is: a change that
+// commits later marks its rows as stale again.
+func (s *Service) refresh(ctx context.Context, h *hostsCache, again bool) error {
+	now := s.now()
+	h.staleMu.Lock()
+	stale := h.stale
+	h.stale = touched{}
+	h.staleMu.Unlock()
+	if age := now.Sub(h.readAt); again || h.nodes == nil || age < 0 || age > maxHostsAge {
+		stale.all = true
+	}
+	if stale.none() {
+		return nil
+	}
+	err := s.store.View(ctx, func(r Reader) error { return h.read(r, stale) })
+	if err != nil {
+		h.invalidate(touched{all: true})
+		return err
+	}
+	if stale.all {
+		h.readAt = now
+	}
+	return nil
+}
+
+// read reads stale rows.
+func (h *hostsCache) read(r Reader, stale touched) error {
+	if stale.all || len(stale.nodes) > 0 {
+		known := len(h.nodes)
+		if err := reread(r, &h.nodes, stale.all, stale.nodes, func(n NodeRow) ID { return n.ID }); err != nil {
+			return err
+		}
+		if stale.all || len(h.nodes) != known {
+			h.order = slices.SortedFunc(maps.Keys(h.nodes), func(a, b ID) int { return cmp.Compare(h.nodes[a].Number, h.nodes[b].Number) })
+		}
+	}
+	if stale.all || len(stale.services) > 0 {
+		known := len(h.services)
+		if err := reread(r, &h.services, stale.all, stale.services, func(row ServiceRow) ID { return row.ID }); err != nil {
+			return err
+		}
+		if stale.all || len(h.services) != known {
+			h.byHost = make(map[string]ID, len(h.services))
+			for id, row := range h.services {
+				h.byHost[row.Host] = id
+			}
+		}
+	}
+	if !stale.all && !stale.aggregates {
+		return nil
+	}
+	all, err := aggregates(r)
+	if err != nil {
+		return err
+	}
+	h.aggregates, h.metadata = all, map[string][]map[string]string{}
+	for _, a := range all {
+		for _, host := range a.Hosts {
+			h.metadata[host] = append(h.metadata[host], a.Metadata)
+		}
+	}
+	return nil
+}
+
+// reread reads rows with some ids, or all of them, into a map.
+func reread[T Row](r Reader, into *map[ID]T, all bool, ids map[ID]bool, id func(T) ID) error {
+	var where []Match
+	if !all {
+		where = []Match{Where(ByID, slices.Collect(maps.Keys(ids))...)}
+	}
+	rows, err := Rows[T](r, where...)
+	if err != nil {
+		return err
+	}
+	if all {
+		*into = make(map[ID]T, len(rows))
+	}
+	for gone := range ids {
+		delete(*into, gone)
+	}
+	for _, row := range rows {
+		(*into)[id(row)] = row
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package selection
+
+import (
+	"sync"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/placement"
+)
+
+// An Offer is an answer of placement that several choosers may use concurrently: what one of them has
+// claimed, or is about to claim, counts as used for the others.
+type Offer struct {
+	answer Answer
+	trees  [][]placement.UUID // of each candidate: the providers one of which is its host
+
+	mu       sync.Mutex                          // guards what follows
+	reserved map[placement.UUID]map[string]int64 // since the answer, on the providers of claims
+}
+
+// NewOffer returns the offer of an answer, which must not be modified any more.
+func NewOffer(a Answer) *Offer {
+	o := &Offer{answer: a, trees: make([][]placement.UUID, len(a.Candidates)), reserved: map[placement.UUID]map[string]int64{}}
+	for i, c := range a.Candidates {
+		for _, provider := range sortedKeys(c.Amounts) {
+			id := placement.UUID(provider)
+			o.trees[i] = append(o.trees[i], id)
+			if root := a.Providers[id].Root; root != "" && root != id {
+				o.trees[i] = append(o.trees[i], root)
+			}
+		}
+	}
+	return o
+}
+
+// Empty reports whether placement has no candidate.
+func (o *Offer) Empty() bool { return len(o.answer.Candidates) == 0 }
+
+// byHost sorts the candidates into the hosts that they are on, each in the order of the answer. A
+// candidate of sharing providers alone is on no host.
+func (o *Offer) byHost(hosts []Host) [][]Candidate {
+	all := make([][]Candidate, len(hosts))
+	at := make(map[placement.UUID]int, len(hosts))
+	for i, h := range hosts {
+		at[h.Provider] = i
+	}
+	for n, c := range o.answer.Candidates {
+		for _, id := range o.trees[n] {
+			if i, ok := at[id]; ok {
+				all[i] = append(all[i], c)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// free returns how much of a class is left on a provider. The caller holds the lock.
+func (o *Offer) free(provider placement.UUID, class string) int64 {
+	s := o.answer.Providers[provider].Stocks[class]
+	return s.Capacity - s.Used - o.reserved[provider][class]
+}
+
+// fits reports whether what is left is enough for a claim. What placement does not say of a provider
+// is taken to be enough. The caller holds the lock.
+func (o *Offer) fits(amounts allocations.Amounts) bool {
+	for provider, classes := range amounts {
+		stocks := o.answer.Providers[placement.UUID(provider)].Stocks
+		for class, n := range classes {
+			if _, ok := stocks[class]; ok && o.free(placement.UUID(provider), class) < n {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// reserve counts a claim as used, unless what is left is not enough.
+func (o *Offer) reserve(amounts allocations.Amounts) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.fits(amounts) {
+		return false
+	}
+	o.add(amounts, 1)
+	return true
+}
+
+// giveBack takes back a reservation.
+func (o *Offer) giveBack(amounts allocations.Amounts) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.add(amounts, -1)
+}
+
+func (o *Offer) add(amounts allocations.Amounts, sign int64) {
+	for provider, classes := range amounts {
+		id := placement.UUID(provider)
+		if o.reserved[id] == nil {
+			o.reserved[id] = make(map[string]int64, len(classes))
+		}
+		for class, n := range classes {
+			o.reserved[id][class] += sign * n
+		}
+	}
+}
