@@ -45,9 +45,9 @@ type serving struct {
 	waiting atomic.Pointer[string]
 }
 
-// startPatience is the time that systemd is asked to wait for each step of the start
+// stepTimeout is the time that systemd is asked to wait for each step of the start
 // (EXTEND_TIMEOUT_USEC).
-const startPatience = 5 * time.Minute
+const stepTimeout = 5 * time.Minute
 
 // newServing opens the listeners of the settings, or takes over those of systemd, and answers there
 // that the service is starting, in the format of its API's errors. The error is a [Failure], and
@@ -100,7 +100,7 @@ func (v *serving) serve(open listeners, opts httpapi.ServeOptions, m *httpapi.Me
 func (v *serving) progress(text string) {
 	text = "starting: " + text
 	v.waiting.Store(&text)
-	v.logUnsent(v.notify.Starting(text, startPatience))
+	v.logUnsent(v.notify.Starting(text, stepTimeout))
 }
 
 // state returns the reason why requests are not answered, "" when they are.
@@ -183,7 +183,7 @@ func (v *serving) stop() (err error) {
 		if v.leave != nil {
 			v.leave()
 		}
-		v.logUnsent(v.notify.Stopping("finishing the requests under way", v.stopTimeout+startPatience))
+		v.logUnsent(v.notify.Stopping("finishing the requests under way", v.stopTimeout+stepTimeout))
 		err = errors.Join(v.apiServers.stop(), v.opsServers.stop())
 		signal.Stop(v.reload) // SIGHUP ends the process from here on
 	})

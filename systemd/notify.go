@@ -31,9 +31,9 @@ type Notifier struct {
 // NOTIFY_SOCKET.
 func NewNotifier() *Notifier { return &Notifier{socket: os.Getenv("NOTIFY_SOCKET")} }
 
-// Starting reports the progress of the start, and extends its time-out by patience.
-func (n *Notifier) Starting(status string, patience time.Duration) error {
-	return n.send(statusLine(status), extend(patience))
+// Starting reports the progress of the start, and extends its time-out by the given time.
+func (n *Notifier) Starting(status string, timeout time.Duration) error {
+	return n.send(statusLine(status), extend(timeout))
 }
 
 // Ready reports that the service has started, or has finished Reloading.
@@ -46,9 +46,9 @@ func (n *Notifier) Reloading() error {
 	return n.send(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()), statusLine("reloading"))
 }
 
-// Stopping reports that the service ends, which may take as long as patience.
-func (n *Notifier) Stopping(status string, patience time.Duration) error {
-	return n.send(daemon.SdNotifyStopping, statusLine(status), extend(patience))
+// Stopping reports that the service ends, which may take this long.
+func (n *Notifier) Stopping(status string, timeout time.Duration) error {
+	return n.send(daemon.SdNotifyStopping, statusLine(status), extend(timeout))
 }
 
 // alive resets the watchdog.

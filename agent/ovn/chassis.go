@@ -43,7 +43,7 @@ type Event struct {
 
 // A view is what is known of the chassis.
 type view struct {
-	patience time.Duration
+	downTime time.Duration
 	chassis  map[ovsdb.UUID]ovsdb.Row
 	private  map[ovsdb.UUID]ovsdb.Row // rows of Chassis_Private
 	global   ovsdb.Row                // of SB_Global, nil when there is none
@@ -58,9 +58,9 @@ type sign struct {
 	at       time.Time
 }
 
-func newView(patience time.Duration) *view {
+func newView(downTime time.Duration) *view {
 	return &view{
-		patience: patience, chassis: make(map[ovsdb.UUID]ovsdb.Row), private: make(map[ovsdb.UUID]ovsdb.Row),
+		downTime: downTime, chassis: make(map[ovsdb.UUID]ovsdb.Row), private: make(map[ovsdb.UUID]ovsdb.Row),
 		heard: make(map[string]sign), reported: make(map[string]Chassis), ports: newPorts(),
 	}
 }
@@ -167,7 +167,7 @@ func (v *view) alive(name string, sequence int64, now time.Time) (alive bool, un
 	if ovsdb.Value[int64](v.global, "nb_cfg")-sequence <= 1 { // one more may be on its way
 		return true, time.Time{}
 	}
-	until = last.at.Add(v.patience)
+	until = last.at.Add(v.downTime)
 	if !now.Before(until) {
 		return false, time.Time{}
 	}

@@ -41,8 +41,8 @@ func TestOptions(t *testing.T) {
 // A chassis that does not follow nb_cfg is alive until its time is up.
 func TestAlive(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	const patience = 75 * time.Second
-	v := ovn.NewView(patience)
+	const downTime = 75 * time.Second
+	v := ovn.NewView(downTime)
 	take := func(table string, r ovsdb.Row) { v.Take([]ovsdb.Change{{Table: table, UUID: "1", New: r}}) }
 	at := func(after time.Duration, wantAlive bool, wantEvents int, wantNext time.Duration) {
 		t.Helper()
@@ -57,11 +57,11 @@ func TestAlive(t *testing.T) {
 	take("Chassis", row("hv1", "host", 0, nil, nil))
 	at(0, true, 1, 0)
 	take("SB_Global", ovsdb.Row{"nb_cfg": int64(5)})
-	at(10*time.Second, true, 0, patience)
-	at(74*time.Second, true, 0, patience)
+	at(10*time.Second, true, 0, downTime)
+	at(74*time.Second, true, 0, downTime)
 	at(75*time.Second, false, 1, 0)
 	take("Chassis_Private", ovsdb.Row{"name": "hv1", "nb_cfg": int64(3)}) // two behind, but moving
-	at(80*time.Second, true, 1, 80*time.Second+patience)
+	at(80*time.Second, true, 1, 80*time.Second+downTime)
 	take("Chassis_Private", ovsdb.Row{"name": "hv1", "nb_cfg": int64(4)}) // one behind
 	at(time.Hour, true, 0, 0)
 	v.Take([]ovsdb.Change{{Table: "Chassis", UUID: "1"}})

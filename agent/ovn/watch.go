@@ -30,12 +30,12 @@ func Tables() map[string][]string {
 // runs, changes accumulate: each chassis is then reported once, in its current state.
 //
 // A chassis is alive as long as it keeps up with the number that SB_Global has in nb_cfg, one
-// behind at most, or has changed its own less than patience ago (Neutron's agent_down_time, 75 s).
+// behind at most, or has changed its own less than downTime ago (Neutron's agent_down_time, 75 s).
 // So it depends on a program that raises the number now and then, as Neutron does: without one all
 // are alive. The times that are compared are those of the changes' arrival here, not the clock of
 // the host.
-func Watch(ctx context.Context, db *ovsdb.Client, patience time.Duration, handle func(Event)) error {
-	v := newView(patience)
+func Watch(ctx context.Context, db *ovsdb.Client, downTime time.Duration, handle func(Event)) error {
+	v := newView(downTime)
 	var next time.Time
 	for {
 		d, err := until(ctx, db, next)

@@ -15,7 +15,7 @@ import (
 )
 
 // watched returns a client of the server, and the events.
-func watched(t *testing.T, s *ovstest.Server, patience time.Duration) (*ovsdb.Client, <-chan ovn.Event) {
+func watched(t *testing.T, s *ovstest.Server, downTime time.Duration) (*ovsdb.Client, <-chan ovn.Event) {
 	t.Helper()
 	remotes, err := ovsdb.ParseRemotes(s.Remote())
 	if err != nil {
@@ -27,7 +27,7 @@ func watched(t *testing.T, s *ovstest.Server, patience time.Duration) (*ovsdb.Cl
 	var running sync.WaitGroup
 	running.Go(func() { _ = db.Run(ctx) })
 	running.Go(func() {
-		if err := ovn.Watch(ctx, db, patience, func(e ovn.Event) { events <- e }); !errors.Is(err, context.Canceled) {
+		if err := ovn.Watch(ctx, db, downTime, func(e ovn.Event) { events <- e }); !errors.Is(err, context.Canceled) {
 			t.Errorf("Watch: %v", err)
 		}
 	})

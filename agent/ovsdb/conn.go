@@ -43,7 +43,7 @@ type conn struct {
 func (c *conn) serve(probe time.Duration, limit int) error {
 	stop := make(chan struct{})
 	var prober sync.WaitGroup
-	r := &boundedReader{conn: c.net, patience: 2 * probe, limit: limit, heard: make(chan struct{}, 1)}
+	r := &boundedReader{conn: c.net, timeout: 2 * probe, limit: limit, heard: make(chan struct{}, 1)}
 	prober.Go(func() { c.probe(probe, r.heard, stop) })
 	err := c.read(r)
 	close(stop)
@@ -214,7 +214,7 @@ func isNull(text json.RawMessage) bool {
 // nothing arrives.
 type boundedReader struct {
 	conn        net.Conn
-	patience    time.Duration
+	timeout     time.Duration
 	limit, left int
 	heard       chan struct{} // gets a token for what was read
 }
@@ -223,13 +223,13 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	if r.left <= 0 {
 		return 0, &ProtocolError{"a message", errTooLong}
 	}
-	if err := r.conn.SetReadDeadline(time.Now().Add(r.patience)); err != nil {
+	if err := r.conn.SetReadDeadline(time.Now().Add(r.timeout)); err != nil {
 		return 0, err
 	}
 	n, err := r.conn.Read(p[:min(len(p), r.left)])
 	r.left -= n
 	if os.IsTimeout(err) {
-		err = fmt.Errorf("nothing arrived for %s", r.patience)
+		err = fmt.Errorf("nothing arrived for %s", r.timeout)
 	}
 	select {
 	case r.heard <- struct{}{}:

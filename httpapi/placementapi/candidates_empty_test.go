@@ -140,7 +140,7 @@ func TestExplanationsAreBounded(t *testing.T) {
 			if err := d.Decode(&line); err != nil {
 				t.Fatal(err)
 			}
-			if line.Msg != "no allocation candidates" || line.Constraint != "capacity" || line.Reason != "VCPU: no room for VCPU:5 drops 1, 0 left" ||
+			if line.Msg != "no allocation candidates" || line.Constraint != "capacity" || line.Reason != "VCPU: no free capacity for VCPU:5 drops 1, 0 left" ||
 				line.RequestID == "" && lines < counts[candidates.NoCapacity]-1 {
 				t.Errorf("line %d is %+v", lines, line)
 			}

@@ -69,7 +69,7 @@ func New(opts Options) (*Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Timeout = opts.patience()
+	client.Timeout = opts.answerTimeout()
 	return &Validator{
 		opts:  opts,
 		http:  client,
@@ -197,11 +197,11 @@ func (v *Validator) ask(ctx context.Context, raw string, key key) (*token, error
 	if err != nil {
 		return nil, asUnavailable(err)
 	}
-	patience := v.opts.patience()
+	timeout := v.opts.answerTimeout()
 	if probe {
-		patience = v.opts.Timeout
+		timeout = v.opts.Timeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
 	begin := time.Now()
 	t, err := v.validate(ctx, raw, key.allowExpired, probe)

@@ -97,8 +97,8 @@ type Auth struct {
 	ApplicationCredentialSecret Secret
 }
 
-// patience is how long a Validator waits for one answer.
-func (o *Options) patience() time.Duration { return o.Timeout * time.Duration(1+o.Retries) }
+// answerTimeout is how long a Validator waits for one answer, with its retries.
+func (o *Options) answerTimeout() time.Duration { return o.Timeout * time.Duration(1+o.Retries) }
 
 // complete sets defaults and checks the rest.
 func (o *Options) complete() error {

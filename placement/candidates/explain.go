@@ -214,7 +214,7 @@ func newFunnel(q *compiledQuery, r *request) *funnel {
 	for _, n := range r.needs {
 		class := q.snapshot.ClassName(n.class)
 		f.steps = append(f.steps, Drop{Kind: NoInventory, Constraint: "no inventory of " + class},
-			Drop{Kind: NoCapacity, Constraint: fmt.Sprintf("no room for %s:%d", class, n.amount)})
+			Drop{Kind: NoCapacity, Constraint: fmt.Sprintf("no free capacity for %s:%d", class, n.amount)})
 	}
 	f.steps = append(f.steps,
 		Drop{Kind: RequiredTraits, Constraint: "required traits"}, Drop{Kind: ForbiddenTraits, Constraint: "forbidden traits"},

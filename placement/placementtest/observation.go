@@ -49,7 +49,7 @@ func Observe(w *snapshot.Snapshot) Observation {
 		Totals:        w.Totals(),
 	}
 	for t := range w.Trees() {
-		mustBe(w.Tree(t.Index()) == t && t.Index() < w.IndexLimit(), "a tree is in its slot")
+		mustBe(w.Tree(t.Index()) == t && t.Index() < w.IndexLimit(), "a tree has its index")
 		for _, p := range t.Providers {
 			o.provider(w, t, p)
 		}
@@ -109,40 +109,40 @@ func rootsOf(w *snapshot.Snapshot, set []uint64) []placement.UUID {
 	return roots
 }
 
-// mostRoom is more than any inventory of an observed snapshot has.
-const mostRoom = 20
+// mostFree is more than any inventory of an observed snapshot has.
+const mostFree = 20
 
 // observeFree returns the biggest amount for which there may be free capacity in each
 // tree, where there is any.
 func observeFree(w *snapshot.Snapshot, class placement.ClassID) map[placement.UUID]int64 {
-	room := w.FreeCapacity(class)
+	free := w.FreeCapacity(class)
 	amounts := make(map[placement.UUID]int64)
 	for t := range w.Trees() {
-		for amount := int64(1); hasRoom(room, t.Index(), amount); amount++ {
+		for amount := int64(1); hasFree(free, t.Index(), amount); amount++ {
 			amounts[t.Root().UUID] = amount
 		}
 	}
-	for _, amount := range []int64{-1, 0, 1, 4, 9, mostRoom} {
-		mustBe(!hasRoom(room, w.IndexLimit()+1000, max(amount, 1)), "no slot, no room")
+	for _, amount := range []int64{-1, 0, 1, 4, 9, mostFree} {
+		mustBe(!hasFree(free, w.IndexLimit()+1000, max(amount, 1)), "beyond the indexes nothing is free")
 		for word := range w.IndexLimit()/64 + 2 {
 			for _, among := range []uint64{math.MaxUint64, 5} {
-				mustBe(room.Word(word, among, amount) == wordOf(room, word, among, amount), "a word is its slots")
+				mustBe(free.Word(word, among, amount) == wordOf(free, word, among, amount), "a word has the bits of its trees")
 			}
 		}
 	}
 	return amounts
 }
 
-// hasRoom is FreeCapacity.Word for one index.
-func hasRoom(r snapshot.FreeCapacity, slot int, amount int64) bool {
-	bit := uint64(1) << (slot & 63)
-	return r.Word(slot>>6, bit, amount) == bit
+// hasFree is FreeCapacity.Word for one index.
+func hasFree(r snapshot.FreeCapacity, index int, amount int64) bool {
+	bit := uint64(1) << (index & 63)
+	return r.Word(index>>6, bit, amount) == bit
 }
 
 // wordOf is FreeCapacity.Word one index at a time.
 func wordOf(r snapshot.FreeCapacity, word int, among uint64, amount int64) (set uint64) {
 	for bit := range 64 {
-		if among&(1<<bit) != 0 && hasRoom(r, word*64+bit, amount) {
+		if among&(1<<bit) != 0 && hasFree(r, word*64+bit, amount) {
 			set |= 1 << bit
 		}
 	}
@@ -158,8 +158,8 @@ func mustBeIndexed(w *snapshot.Snapshot, t *snapshot.Tree) {
 		class := placement.ClassID(n.ID)
 		offers := func(p *snapshot.Provider) bool { return p.Inventory(class) != nil }
 		mustBeSet(t, t.WithClass(class), offers)
-		for amount := int64(1); amount < mostRoom; amount++ {
-			mustHaveRoom(w, t, class, amount)
+		for amount := int64(1); amount < mostFree; amount++ {
+			mustHaveFree(w, t, class, amount)
 		}
 	}
 	for _, n := range w.Traits().List() {
@@ -184,14 +184,14 @@ func mustBeSet(t *snapshot.Tree, set []uint64, has func(*snapshot.Provider) bool
 	}
 }
 
-func mustHaveRoom(w *snapshot.Snapshot, t *snapshot.Tree, class placement.ClassID, amount int64) {
-	room := false
+func mustHaveFree(w *snapshot.Snapshot, t *snapshot.Tree, class placement.ClassID, amount int64) {
+	free := false
 	for _, p := range t.Providers {
 		s := p.Inventory(class)
-		room = room || s != nil && s.HasFree(amount)
+		free = free || s != nil && s.HasFree(amount)
 	}
-	says := hasRoom(w.FreeCapacity(class), t.Index(), amount)
-	mustBe(says || !room, "what has room is said to have room")
+	says := hasFree(w.FreeCapacity(class), t.Index(), amount)
+	mustBe(says || !free, "what has free capacity is said to have it")
 }
 
 // totalsOf adds up the inventories of all trees.

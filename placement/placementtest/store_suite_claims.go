@@ -11,7 +11,7 @@ import (
 // claims are the tests of placement.ClaimWriter, and of the questions about
 // allocations that are one statement.
 var claims = []storeTest{
-	{"ClaimantsAreRead", readClaimants},
+	{"ConsumerStatesAreRead", readConsumerStates},
 	{"ClaimsAreWrittenTogether", writeClaims},
 	{"ReleaseOfLockedTrees", releaseOfLocked},
 	{"ManyConsumersAreReleased", releaseMany},
@@ -34,7 +34,7 @@ func twoHosts(c *storeCase) (one, two placement.ProviderRow, vm placement.Consum
 	return one, two, vm
 }
 
-func readClaimants(c *storeCase) {
+func readConsumerStates(c *storeCase) {
 	one, two, vm := twoHosts(c)
 	c.update(later, func(w placement.Writer) error {
 		got, err := w.ConsumerStates([]placement.ConsumerRow{
@@ -50,13 +50,13 @@ func readClaimants(c *storeCase) {
 			}},
 			{UUID: uuidOf("ghost")},
 		}
-		c.same("Claimants", got, want)
+		c.same("ConsumerStates", got, want)
 		return err
 	})
 }
 
-// freed is what vm of twoHosts holds.
-func freed(one, two placement.ProviderRow, vm placement.ConsumerRow) map[placement.UUID][]placement.AllocatedAmount {
+// released are the allocations of vm of twoHosts.
+func released(one, two placement.ProviderRow, vm placement.ConsumerRow) map[placement.UUID][]placement.AllocatedAmount {
 	return map[placement.UUID][]placement.AllocatedAmount{vm.UUID: {
 		{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
 		{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 3},
@@ -83,7 +83,7 @@ func writeClaims(c *storeCase) {
 	c.allocate(leaver.UUID, two, 1, 4)
 	made := placement.ConsumerRow{UUID: uuidOf("new"), Project: "red", User: "bob", Type: "NEW"}         // owners that are not there
 	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann", Generation: 1} // of the type it has
-	frees := freed(one, two, vm)
+	frees := released(one, two, vm)
 	frees[leaver.UUID] = []placement.AllocatedAmount{{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 4}}
 	rows := placement.ClaimRows{
 		Bumps:    []placement.ProviderBump{{ID: two.ID, Root: one.ID, From: 0, By: 1}, {ID: one.ID, Root: one.ID, From: 0, By: 3}},
@@ -127,7 +127,7 @@ func writeClaims(c *storeCase) {
 // allocations asks for a check of its tree, and no provider rises.
 func releaseOfLocked(c *storeCase) {
 	one, two, vm := twoHosts(c)
-	frees := freed(one, two, vm)
+	frees := released(one, two, vm)
 	for i := range frees[vm.UUID] {
 		frees[vm.UUID][i].Root = 0
 	}
@@ -191,8 +191,8 @@ func missClaims(c *storeCase) {
 	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann", Generation: 1}
 	stale, gone, other := kept, kept, kept
 	stale.Generation, gone.ID, other.UUID = 7, 1<<30, uuidOf("other")
-	all := freed(one, two, vm)
-	more, fewer, moved := freed(one, two, vm), freed(one, two, vm), freed(one, two, vm)
+	all := released(one, two, vm)
+	more, fewer, moved := released(one, two, vm), released(one, two, vm), released(one, two, vm)
 	more[vm.UUID] = append(more[vm.UUID], more[vm.UUID][1])
 	fewer[vm.UUID] = fewer[vm.UUID][:1]
 	moved[vm.UUID][1].Root = two.ID
@@ -235,7 +235,7 @@ func repeatClaims(c *storeCase) {
 			Allocations: []placement.AllocationRow{{Provider: two.ID, Consumer: uuidOf(name), Class: 0, Used: 1}},
 		}
 	}
-	gone := placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: freed(one, two, vm)}
+	gone := placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: released(one, two, vm)}
 	stale := placement.ClaimRows{Bumps: []placement.ProviderBump{{ID: one.ID, Root: one.ID, From: 4, By: 1}}}
 	ours := errors.New("the test's own")
 	update := func(outcome error, all ...placement.ClaimRows) error {

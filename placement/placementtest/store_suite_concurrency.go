@@ -110,9 +110,9 @@ func shuttle(c *storeCase, p placement.ProviderRow, n int) {
 // claimTheLast lets many ask for more than there is: the check and the claim of
 // each must be one.
 func claimTheLast(c *storeCase) {
-	const workers, room = 16, 5
+	const workers, free = 16, 5
 	p := c.provider("cn1", nil)
-	c.inventory(p.ID, 0, room)
+	c.inventory(p.ID, 0, free)
 	var won atomic.Int64
 	storetest.Together(workers, func(i int) {
 		err := c.store.Update(context.Background(), later, func(w placement.Writer) error {
@@ -120,7 +120,7 @@ func claimTheLast(c *storeCase) {
 			if err != nil {
 				return err
 			}
-			if invs[0].Used >= room {
+			if invs[0].Used >= free {
 				return errRefused
 			}
 			vm := uuidOf(fmt.Sprintf("vm%d", i))
@@ -133,7 +133,7 @@ func claimTheLast(c *storeCase) {
 			c.Errorf("claim %d: %v", i, err)
 		}
 	})
-	c.same("claims that won", won.Load(), int64(room))
+	c.same("claims that won", won.Load(), int64(free))
 	invs := read(c, func(r placement.Reader) ([]placement.InventoryRow, error) { return r.Inventories(p.ID) })
-	c.same("in use", invs[0].Used, int64(room))
+	c.same("in use", invs[0].Used, int64(free))
 }
