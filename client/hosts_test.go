@@ -56,7 +56,7 @@ func TestHostReports(t *testing.T) {
 		Report: func() (compute.Report, inventory.Host, error) {
 			return compute.Report{Host: "cn1", Version: 64, Node: compute.NodeRow{
 				ID: nodeID, Name: "cn1", Type: "fake", Version: 1, Address: "192.0.2.1", VCPUs: 8, MemoryMB: 1024, DiskGB: 100, CPU: []byte(`{"arch":"x86_64"}`),
-				Devices: []byte(`[{"slot":"0000:05:10.1","vendor":"8086:154d"}]`),
+				Devices: []byte(`[{"slot":"0000:05:10.1","vendor":"8086:154d"},{"slot":"","vendor":"","parent":"ens5"}]`),
 			}}, *has, nil
 		},
 	})

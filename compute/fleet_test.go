@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -11,15 +13,23 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
-	"github.com/berthcloud/berth/inprocess"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/computeapi"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/microversion"
 )
 
 // fleet runs the fixture's service and a host of the fake driver for each name, as in
 // production, until the test ends.
 func (w *fixture) fleet(fail func(host, verb, server string) error, hosts ...string) map[string]*driver.Fake {
 	w.Helper()
+	server := httptest.NewServer(w.api())
+	w.Cleanup(server.Close) // after the hosts have stopped, which wait for answers
 	running, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	w.Cleanup(func() {
@@ -32,14 +42,30 @@ func (w *fixture) fleet(fail func(host, verb, server string) error, hosts ...str
 		fakes[name] = &driver.Fake{
 			Delay: time.Millisecond, Fail: func(verb, server string) error { return fail(name, verb, server) },
 		}
-		_, node := computetest.Host(name, 0)
+		service := client.NewHost(options(w, server.URL), client.HostSays{Name: name, Report: func() (compute.Report, inventory.Host, error) {
+			_, node := computetest.Host(name, 0)
+			id, err := guarantee.ParseUUID(string(node.ID))
+			return compute.Report{Host: name, Version: 66, Node: *node}, inventory.Host{
+				ID: id, Name: name, VCPU: inventory.Amount{Total: 100}, MemoryMB: inventory.Amount{Total: 100_000}, DiskGB: inventory.Amount{Total: 1000},
+			}, err
+		}})
 		one := &host.Host{
-			Driver: fakes[name], Service: inprocess.NewHost(w.Service, compute.Report{Host: name, Version: 66, Node: *node}, nil),
-			Log: slog.New(slog.DiscardHandler), ReportInterval: time.Second, Concurrency: 4,
+			Driver: fakes[name], Service: service, Log: slog.New(slog.DiscardHandler), ReportInterval: time.Second, Concurrency: 4,
 		}
-		all.Go(func() { one.Run(running) })
+		all.Go(func() { one.Run(running); service.Close() })
 	}
 	return fakes
+}
+
+// api returns the API of the fixture's service, which every caller may use as the administrator.
+func (w *fixture) api() http.Handler {
+	w.Helper()
+	rules := must(policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()}))
+	api := &computeapi.API{Compute: w.Service, Policy: rules}
+	return computeapi.Handler(httpapi.New(httpapi.Config{
+		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
+		Authenticate: httpapi.NoAuth, Public: computeapi.Public, Problem: computeapi.Problem,
+	}))
 }
 
 // becomes waits until a server is as it should be.

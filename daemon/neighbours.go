@@ -18,11 +18,11 @@ import (
 // networkNeighbours returns clients of the services in the settings, and a function that closes
 // them. It sends no requests yet, so that neighbours may start in any order.
 func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n network.Neighbours, end func(), err error) {
-	n.Log, n.Placement = log, d.Placement
+	n.Log = log
 	asked := neighbourClients{log: log, tracer: tracer, given: d.Access}
 	placement, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
 	compute, errCompute := asked.options(&cfg.Nova, "nova", "compute")
-	if cfg.Neutron.Has(config.PluginPlacement) && cfg.Placement.AuthType == "" && d.Placement == nil {
+	if cfg.Neutron.Has(config.PluginPlacement) && placement.Access == nil && errPlacement == nil {
 		errPlacement = errors.New("[placement] auth_type: set it, and the credentials with it, for the service plugin placement")
 	}
 	if err := errors.Join(errPlacement, errCompute); err != nil {

@@ -111,9 +111,6 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 	}, m.serviceMetrics, s.ready)
 }
 
-// Placement is the service, for use in the same process.
-func (s *PlacementServer) Placement() *service.Service { return s.service }
-
 // ready reports whether requests can be answered correctly.
 func (s *PlacementServer) ready() (bool, string) {
 	snap, err := s.service.Ready()

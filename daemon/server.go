@@ -75,7 +75,6 @@ type Server struct {
 type Dependencies struct {
 	Authenticate httpapi.Authenticator
 	Guard        *Guard
-	Placement    network.Placement        // the network service's client
 	Access       map[string]client.Access // to neighbours, by their type in the catalogue
 	AgentID      func(kind, host string) network.ID
 	Empty        bool // it begins with an empty database

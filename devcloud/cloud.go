@@ -40,7 +40,6 @@ import (
 	"github.com/berthcloud/berth/httpapi/identityapi"
 	"github.com/berthcloud/berth/httpapi/imageapi"
 	"github.com/berthcloud/berth/identity/local"
-	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -220,8 +219,10 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	networks.Neutron.ServicePlugins = append(networks.Neutron.ServicePlugins, config.PluginPlacement)
 	networks.Database.Connection = c.database("network.db")
 	trust.AgentID = upAgentID
-	trust.Placement = inprocess.NewPlacement(c.placement.Placement())
-	trust.Access = map[string]client.Access{"compute": c.login(upCompute, func() string { at, _ := c.computeURL.Load().(string); return at })}
+	trust.Access = map[string]client.Access{
+		"placement": c.login(upNetwork, func() string { return c.url(&c.placement.Server) }),
+		"compute":   c.login(upNetwork, func() string { at, _ := c.computeURL.Load().(string); return at }),
+	}
 	if c.network, err = daemon.StartNetwork(ctx, c.process, networks, c.output.Logger(daemon.NetworkLog), trust); err != nil {
 		return atFlag(err, "network", "network-listen")
 	}

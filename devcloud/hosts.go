@@ -9,12 +9,12 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/daemon/hostagent"
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -52,9 +52,9 @@ const (
 // guidePhysicalNetwork is the physical network that the NIC of the guide's host is connected to.
 const guidePhysicalNetwork = "physnet0"
 
-// newLocalHost returns the compute service as a host in the same process sees it. The NIC of the
-// guide's host accepts ports of the VNIC type direct, as many as it has virtual functions.
-func newLocalHost(has *inventory.Host, s *compute.Service) (host.Service, error) {
+// hostReport returns what a host reports of itself. The NIC of the guide's host accepts ports of the VNIC
+// type direct, as many as it has virtual functions.
+func hostReport(has *inventory.Host) (compute.Report, error) {
 	node := compute.NodeRow{
 		ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
 		VCPUs: has.VCPU.Total, MemoryMB: has.MemoryMB.Total, DiskGB: has.DiskGB.Total, CPU: []byte("{}"),
@@ -63,10 +63,10 @@ func newLocalHost(has *inventory.Host, s *compute.Service) (host.Service, error)
 		var err error
 		node.Devices, err = json.Marshal([]compute.Device{{PhysicalNetwork: guidePhysicalNetwork, Parent: guideNIC}})
 		if err != nil {
-			return nil, err
+			return compute.Report{}, err
 		}
 	}
-	return inprocess.NewHost(s, compute.Report{Host: has.Name, Version: hostagent.ServiceVersion, Node: node}, has), nil
+	return compute.Report{Host: has.Name, Version: hostagent.ServiceVersion, Node: node}, nil
 }
 
 // reportPorts returns a function that reports ports of a host as plugged in to the network service,
@@ -87,21 +87,43 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	local, err := newLocalHost(&has, c.compute.Compute())
+	report, err := hostReport(&has)
 	if err != nil {
 		return nil, err
 	}
-	if err := local.Report(ctx, nil); err != nil {
-		return nil, fmt.Errorf("host %s: %w", has.Name, err)
-	}
 	log := c.output.Logger(daemon.AgentLog).With("host", has.Name)
+	var last client.HostReported // reports are sent one after the other
+	service := client.NewHost(client.Options{
+		Access: c.login(upAgent, func() string { return c.url(&c.compute.Server) }), Log: log,
+	}, client.HostSays{
+		Name:   has.Name,
+		Report: func() (compute.Report, inventory.Host, error) { return report, has, nil },
+		Heard: func(now client.HostReported) {
+			if now.SyncError != "" && now.SyncError != last.SyncError {
+				log.Error("the resources of the host are not up to date in placement", "error", now.SyncError)
+			}
+			last = now
+		},
+	})
+	defer func() {
+		if err != nil {
+			service.Close()
+			err = fmt.Errorf("host %s: %w", has.Name, err)
+		}
+	}()
+	if err := service.Report(ctx, nil); err != nil {
+		return nil, err
+	}
+	if last.SyncError != "" {
+		return nil, fmt.Errorf("its resources are not in placement: %s", last.SyncError)
+	}
 	d, endDriver, err := c.openDriver(has.Name, log)
 	if err != nil {
-		return nil, fmt.Errorf("host %s: %w", has.Name, err)
+		return nil, err
 	}
-	h := &host.Host{Service: local, Driver: d, Log: log, ReportInterval: reportInterval, Concurrency: buildsAtOnce}
+	h := &host.Host{Service: service, Driver: d, Log: log, ReportInterval: reportInterval, Concurrency: buildsAtOnce}
 	stop := daemon.Background(h.Run)
-	return func() { stop(); endDriver() }, nil
+	return func() { stop(); service.Close(); endDriver() }, nil
 }
 
 // openDriver returns the driver of a host's servers, and a function that closes it.

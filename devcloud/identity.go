@@ -19,14 +19,14 @@ import (
 // after a restart with new passwords.
 var upProject = local.Project{ID: "d3e0000000000000000000000000d3e0", Name: "demo"}
 
-// The users. admin and demo are for people; the agents and the compute service have users with the
-// roles that theirs have in a real cloud.
+// The users. admin and demo are for people; the agents and the services have users with the roles that
+// theirs have in a real cloud.
 const (
-	upAdmin = "admin"
-	upDemo  = "demo"
-	upAgent = "berth" // the agents' user
-	// upCompute is the compute service's user.
+	upAdmin   = "admin"
+	upDemo    = "demo"
+	upAgent   = "berth" // of agents and compute hosts
 	upCompute = "nova"
+	upNetwork = "neutron"
 )
 
 // passwords are those of the users.
@@ -49,7 +49,7 @@ func loadPasswords(dir string, anew bool) (passwords, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for _, user := range []string{upAdmin, upDemo, upAgent, upCompute} {
+	for _, user := range []string{upAdmin, upDemo, upAgent, upCompute, upNetwork} {
 		if p[user] == "" {
 			p[user] = local.NewPassword()
 		}
@@ -104,6 +104,7 @@ func newDirectory(p passwords, token string) *local.Directory {
 		local.User{ID: "ad000000000000000000000000000002", Name: upDemo, Password: p[upDemo], Roles: []string{"member", "reader"}},
 		local.User{ID: "ad000000000000000000000000000003", Name: upAgent, Password: p[upAgent], Roles: []string{"service"}},
 		local.User{ID: "ad000000000000000000000000000004", Name: upCompute, Password: p[upCompute], Roles: []string{"admin", "member", "reader", "service"}},
+		local.User{ID: "ad000000000000000000000000000005", Name: upNetwork, Password: p[upNetwork], Roles: []string{"admin", "member", "reader", "service"}},
 	)
 	d.Static = token
 	return d

@@ -11,10 +11,9 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/inprocess"
+	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/placement/service"
-	"github.com/berthcloud/berth/sqlstore"
 )
 
 // A flaky placement is one that can be told to be away from one of its calls on.
@@ -105,16 +104,7 @@ func newCloud(t *testing.T) *cloud {
 // newPlacement returns a real placement that is empty.
 func newPlacement(t *testing.T) network.Placement {
 	t.Helper()
-	store, err := sqlstore.Open(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	places, err := service.New(context.Background(), store, service.DefaultSettings())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return inprocess.NewPlacement(places)
+	return asking(t, placementapitest.New(t, service.DefaultSettings()), time.Minute)
 }
 
 // newCloudOn is newCloud with a given placement.

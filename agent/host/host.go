@@ -19,7 +19,7 @@ import (
 // A Service is the compute service as a host sees it. A failed call is retried.
 type Service interface {
 	// Report says that the host is alive, what it has, and which servers are there that the
-	// service has not listed, sorted. ErrNotSynced is among the causes when the report was accepted.
+	// service has not listed, sorted. It succeeds when the service has accepted the report.
 	Report(ctx context.Context, unknown []string) error
 	// Wanted returns the list of the host's servers, once its revision differs from known or some
 	// time has passed.
@@ -27,10 +27,6 @@ type Service interface {
 	// Done says how something ended.
 	Done(ctx context.Context, results []Result) error
 }
-
-// ErrNotSynced says that the compute service has accepted a report, and that placement does not
-// have what the host has.
-var ErrNotSynced = errors.New("the host's inventory is not synced to placement")
 
 // Wants is the list of a host's servers at a revision, which is never "".
 type Wants struct {
@@ -110,15 +106,13 @@ func (h *Host) report(ctx context.Context) {
 		unknown := h.unknown
 		h.mu.Unlock()
 		err := h.Service.Report(ctx, unknown)
-		if err == nil || errors.Is(err, ErrNotSynced) {
-			accept()
-		}
 		if err != nil {
 			h.failed(ctx, "the report to the compute service failed", err)
 			rest(ctx, pause)
 			pause = min(2*pause, maxPause)
 			continue
 		}
+		accept()
 		pause = firstPause
 		rest(ctx, h.ReportInterval)
 	}

@@ -18,7 +18,7 @@ const (
 	nodePart     = `"id": ` + uuidPart + `, "name": ` + textPart + `, "type": ` + textPart + `, "version": ` + anyCountPart + `,
 		"address": {"type": "string", "maxLength": 255}, "vcpus": ` + anyCountPart + `, "memory_mb": ` + anyCountPart + `,
 		"disk_gb": ` + anyCountPart + `, "cpu_info": {"type": "object"}, "devices": ` + pciDevicesPart
-	pciDevicesPart = `{"type": "array", "maxItems": 4096, "items": {"type": "object", "properties": {"slot": ` + textPart + `, "vendor": ` + shortPart + `,
+	pciDevicesPart = `{"type": "array", "maxItems": 4096, "items": {"type": "object", "properties": {"slot": ` + shortPart + `, "vendor": ` + shortPart + `,
 		"physical_network": ` + shortPart + `, "parent": ` + shortPart + `, "whole": {"type": "boolean"}},
 		"required": ["slot"], "additionalProperties": false}}`
 	shortPart  = `{"type": "string", "maxLength": 255}`

@@ -89,12 +89,11 @@ var rules = []struct{ pkg, may string }{
 	{"agent/tc", ""},
 	{"agent/tc/tctest", "agent/tc"},
 	{"client", "agent/driver agent/host allocations compute compute/extraspecs compute/inventory compute/request compute/selection fault guarantee microversion network placement"},
-	{"inprocess", "agent/driver agent/host allocations compute compute/inventory fault guarantee network placement placement/service placement/snapshot"},
 	{"internal/ovstest", "internal/process"},
 
 	{"daemon", "agent/ovsdb client compute compute/request compute/selection config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/ovnagents network/tracking placement placement/candidates placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon guarantee logging network osloconfig"},
-	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity/local images inprocess logging network osloconfig"},
+	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity/local images logging network osloconfig"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},

@@ -16,23 +16,10 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
-	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/placement/service"
-	"github.com/berthcloud/berth/sqlstore"
 )
-
-// newService returns Berth's placement on a new store in memory.
-func newService(t *testing.T) *service.Service {
-	t.Helper()
-	store, err := sqlstore.Open(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	s, err := service.New(context.Background(), store, service.DefaultSettings())
-	must(t, err)
-	return s
-}
 
 // remote returns a client of the placement service at an address.
 func remote(t *testing.T, url string) *client.Placement {
@@ -75,7 +62,6 @@ func reportOf(host string, bridges ...string) guarantee.State {
 // TestPlacementService tracks the guide's host in real placement services, through
 // changes of its devices and of its name.
 func TestPlacementService(t *testing.T) {
-	t.Run("InProcess", func(t *testing.T) { testPlacementService(t, inprocess.NewPlacement(newService(t))) })
 	t.Run("REST", func(t *testing.T) {
 		server := httptest.NewServer(placementapitest.New(t, service.DefaultSettings()))
 		defer server.Close()
