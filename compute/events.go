@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -135,8 +136,12 @@ func (c *change) seePorts(server ID, ports []Port) error {
 		if i < 0 {
 			continue
 		}
+		before := row
 		if err := row.see(ports[i]); err != nil {
 			return err
+		}
+		if reflect.DeepEqual(row, before) {
+			continue
 		}
 		if err := c.Replace(&row); err != nil {
 			return err

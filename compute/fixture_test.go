@@ -56,16 +56,21 @@ const (
 // each direction.
 func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 	t.Helper()
-	w := &fixture{T: t, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, now: computetest.Now, paths: &paths{}}
-	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
-	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
-	w.newNetwork()
 	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	w.store = storetest.Rerun(store)
+	return newFixtureIn(t, storetest.Rerun(store), room, hosts...)
+}
+
+// newFixtureIn is newFixture with a given store.
+func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string) *fixture {
+	t.Helper()
+	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, now: computetest.Now, paths: &paths{}}
+	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
+	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
+	w.newNetwork()
 	w.Service = w.serve(w.store)
 	for _, h := range hosts {
 		w.host(h, room)

@@ -5,12 +5,14 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/rows"
 )
 
 // A hostsCache has the hosts and aggregates that hosts are chosen by. Every change that this service
@@ -83,27 +85,86 @@ func (h *hostsCache) invalidate(t touched) {
 	}
 	h.staleMu.Lock()
 	defer h.staleMu.Unlock()
-	h.stale.nodes = with(h.stale.nodes, sortedIDs(t.nodes)...)
-	h.stale.services = with(h.stale.services, sortedIDs(t.services)...)
-	h.stale.aggregates = h.stale.aggregates || t.aggregates
-	h.stale.all = h.stale.all || t.all
+	h.stale.add(t)
+}
+
+// add adds other rows.
+func (t *touched) add(other touched) {
+	t.nodes = with(t.nodes, sortedIDs(other.nodes)...)
+	t.services = with(t.services, sortedIDs(other.services)...)
+	t.aggregates = t.aggregates || other.aggregates
+	t.all = t.all || other.all
+}
+
+// What other instances are told of touched rows. No list of a host has these keys, so that reports of hosts wake
+// nobody.
+const (
+	noteHosts      = "hosts"
+	noteAggregates = "aggregates"
+	noteNode       = "node "
+	noteService    = "service "
+)
+
+func (t touched) notes() (n rows.Notes) {
+	if t.all {
+		n.Add(noteHosts)
+	}
+	if t.aggregates {
+		n.Add(noteAggregates)
+	}
+	for id := range t.nodes {
+		n.Add(noteNode + string(id))
+	}
+	for id := range t.services {
+		n.Add(noteService + string(id))
+	}
+	return n
+}
+
+// touchedBy returns the rows that another instance has noted.
+func touchedBy(n rows.Notes) touched {
+	t := touched{all: n.Has(noteHosts), aggregates: n.Has(noteAggregates)}
+	for _, key := range n.Keys() {
+		if id, ok := strings.CutPrefix(key, noteNode); ok {
+			t.nodes = with(t.nodes, ID(id))
+		}
+		if id, ok := strings.CutPrefix(key, noteService); ok {
+			t.services = with(t.services, ID(id))
+		}
+	}
+	return t
 }
 
 // Insert is Writer's.
 func (c *change) Insert(row any) error {
-	c.touched.row(row)
+	c.writes(row)
 	return c.Writer.Insert(row)
 }
 
 // Replace is Writer's.
 func (c *change) Replace(row any) error {
-	c.touched.row(row)
+	c.writes(row)
 	return c.Writer.Replace(row)
+}
+
+func (c *change) writes(row any) {
+	var t touched
+	t.row(row)
+	c.touches(t)
+}
+
+func (c *change) touches(t touched) {
+	if !t.none() {
+		c.touched.add(t)
+		c.Note(t.notes())
+	}
 }
 
 // Remove is Writer's.
 func (c *change) Remove(row any, where ...Match) (int, error) {
-	c.touched.removed(row)
+	var t touched
+	t.removed(row)
+	c.touches(t)
 	return c.Writer.Remove(row, where...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/watch"
 )
 
 // Settings are what an operator decides about the compute service.
@@ -64,7 +65,7 @@ func DefaultSettings() Settings {
 // A Service has the rules of the compute service. Its methods may be called concurrently. Callers
 // check permissions before.
 type Service struct {
-	store     Store
+	store     *watch.Store
 	settings  Settings
 	placement Placement // nil: there is none
 	trees     *trees    // nil: trees of hosts are not in placement
@@ -75,7 +76,7 @@ type Service struct {
 	run       string
 	due       chan struct{} // has one when there is something to do
 	working   atomic.Int32  // how many carry operations out
-	hosts     *hostWatches
+	hosts     hostWatches
 	findings  findings
 	cached    hostsCache
 	asked     askedTogether
@@ -110,9 +111,10 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	if o.Trees != nil {
 		kept = newTrees(o.Trees)
 	}
+	watching := watch.NewStore(store, watched)
 	return &Service{
-		store: store, settings: settings, placement: o.Placement, trees: kept, network: o.Network, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
-		due: make(chan struct{}, 1), hosts: newHostWatches(),
+		store: watching, settings: settings, placement: o.Placement, trees: kept, network: o.Network, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
+		due: make(chan struct{}, 1), hosts: hostWatches{watching},
 		findings: findings{all: map[string][]unlistedServer{}},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/watch"
 )
 
@@ -54,16 +55,21 @@ type Result struct {
 // it must destroy. A host that has never reported has none.
 func (s *Service) Wanted(ctx context.Context, host string) (all []Wanted, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		if err := reported(r, host); err != nil {
-			return err
-		}
-		if all, err = s.wantedOf(r, host); err != nil {
-			return err
-		}
-		all, err = withLeftovers(r, host, all)
+		all, err = s.wantedAt(r, host)
 		return err
 	})
 	return all, err
+}
+
+func (s *Service) wantedAt(r Reader, host string) ([]Wanted, error) {
+	if err := reported(r, host); err != nil {
+		return nil, err
+	}
+	all, err := s.wantedOf(r, host)
+	if err != nil {
+		return nil, err
+	}
+	return withLeftovers(r, host, all)
 }
 
 func (s *Service) wantedOf(r Reader, host string) ([]Wanted, error) {
@@ -170,26 +176,18 @@ func (s ServerRow) wanted(op OperationRow, ports []ServerPort) (Wanted, bool, er
 // case after wait or when the service stops. Changes by other instances are seen within
 // watch.Interval.
 func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Duration, changed func([]Wanted) bool) ([]Wanted, error) {
-	one := s.hosts.add(host)
-	defer s.hosts.remove(one)
-	return watch.Await(ctx, wait, one.changed, s.hosts.ended, func() ([]Wanted, bool, error) {
-		all, err := s.Wanted(ctx, host)
-		return all, err == nil && changed(all), err
-	})
+	return watch.Await(ctx, s.store, wait, func(r Reader) ([]Wanted, error) { return s.wantedAt(r, host) }, changed)
 }
 
-// RunWatches wakes hosts that wait when other instances change their lists, until ctx ends.
-func (s *Service) RunWatches(ctx context.Context) {
-	watch.Follow(ctx, s.store.Others, func() {
-		s.cached.invalidate(touched{all: true})
-		s.hosts.tellAll()
-		s.wake()
-	}, s.log)
+// RunWatches wakes hosts that wait when other instances change their lists, and has hosts that others change read
+// again, until ctx ends. It looks whenever due has a value, which should be every watch.Interval.
+func (s *Service) RunWatches(ctx context.Context, due <-chan time.Time) {
+	s.store.RunFollow(ctx, due, func(n rows.Notes) { s.cached.invalidate(touchedBy(n)) }, s.log)
 }
 
 // EndWatches answers all hosts that wait, now and later, so that a service that stops need
 // not wait for them. It may be called more than once.
-func (s *Service) EndWatches() { s.hosts.end.Do(func() { close(s.hosts.ended) }) }
+func (s *Service) EndWatches() { s.store.End() }
 
 // Done stores results of a host. It ignores the result of an event that has ended or is not the
 // host's any more.

@@ -1,65 +1,55 @@
 package compute
 
-import "sync"
+import (
+	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/watch"
+)
+
+// watched are the rows that the list of a host is made of, and those that tell of its answers, by their keys:
+// hosts, servers, ports, operations, events and leftovers.
+var watched = watch.Rules{
+	watch.Row(
+		watch.By(ByID, func(r *ServerRow) ID { return r.ID }),
+		watch.By(ByHost, func(r *ServerRow) string { return r.Host }),
+	),
+	watch.Row(
+		watch.By(ByID, func(r *OperationRow) ID { return r.ID }),
+		watch.By(ByServer, func(r *OperationRow) ID { return r.Server }),
+	),
+	watch.Row(
+		watch.By(ByPort, func(r *PortRow) ID { return r.Port }),
+		watch.By(ByServer, func(r *PortRow) ID { return r.Server }),
+	),
+	watch.Row(
+		watch.By(ByID, func(r *LeftoverRow) ID { return r.ID }),
+		watch.By(ByHost, func(r *LeftoverRow) string { return r.Host }),
+		watch.By(ByServer, func(r *LeftoverRow) ID { return r.Server }),
+	),
+	watch.Row(watch.By(ByID, func(r *EventRow) ID { return r.ID })),
+}
 
 // hostWatches are the hosts that wait for changes of their lists.
-type hostWatches struct {
-	mu    sync.Mutex
-	all   map[*hostWatch]struct{}
-	ended chan struct{}
-	end   sync.Once
-}
+type hostWatches struct{ store *watch.Store }
 
-// A hostWatch is for one host, or for none in particular: then all changes wake it.
+// A hostWatch is for one host.
 type hostWatch struct {
-	host    string
-	changed chan struct{} // receives when the list must be read again
+	*watch.Poll
+	changed <-chan struct{} // receives when the list must be read again
 }
 
-func newHostWatches() *hostWatches {
-	return &hostWatches{all: map[*hostWatch]struct{}{}, ended: make(chan struct{})}
+func (w hostWatches) add(host string) hostWatch {
+	p := w.store.Begin(host)
+	return hostWatch{p, p.Changed}
 }
 
-func (w *hostWatches) add(host string) *hostWatch {
-	one := &hostWatch{host, make(chan struct{}, 1)}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all[one] = struct{}{}
-	return one
-}
-
-func (w *hostWatches) remove(one *hostWatch) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.all, one)
-}
+func (w hostWatches) remove(one hostWatch) { one.End() }
 
 // notify wakes the watches of some hosts.
-func (w *hostWatches) notify(hosts ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for one := range w.all {
-		for _, h := range hosts {
-			if one.host == "" || one.host == h {
-				one.look()
-				break
-			}
-		}
-	}
+func (w hostWatches) notify(hosts ...string) {
+	var n rows.Notes
+	n.Add(hosts...)
+	w.store.Notify(n)
 }
 
 // tellAll has all look again.
-func (w *hostWatches) tellAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for one := range w.all {
-		one.look()
-	}
-}
-
-func (w *hostWatch) look() {
-	select {
-	case w.changed <- struct{}{}:
-	default: // it has yet to look
-	}
-}
+func (w hostWatches) tellAll() { w.store.Notify(rows.Notes{All: true}) }

@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
+	"github.com/berthcloud/berth/watch"
 )
 
 // A ComputeServer is a running compute service: its database is open and its listeners accept
@@ -64,7 +65,7 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	if err := s.service.TakeOver(ctx, ended, rest); err != nil {
 		return s, databaseFailure(err)
 	}
-	s.ends = append(s.ends, Background(s.service.RunOperations), Background(s.service.RunWatches), Background(s.mirror))
+	s.ends = append(s.ends, Background(s.service.RunOperations), Background(ticking(watch.Interval, s.service.RunWatches)), Background(s.mirror))
 	metrics.watchUnknown(s.service.UnknownServers)
 	metrics.watchHosts(s.service.Services)
 	metrics.watchOperations(s.service.Operations)

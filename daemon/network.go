@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/network/ovnagents"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
+	"github.com/berthcloud/berth/watch"
 )
 
 // A NetworkServer is a running network service: its database is open and its listeners accept
@@ -81,7 +82,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 func (s *NetworkServer) work(service *network.Service, n network.Neighbours, alone bool) {
 	s.service = service
 	s.serving.leave = s.service.EndWatches
-	s.ends = append(s.ends, Background(s.service.RunEvents), Background(s.service.RunWatches))
+	s.ends = append(s.ends, Background(s.service.RunEvents), Background(ticking(watch.Interval, s.service.RunWatches)))
 	if n.Placement != nil && s.cfg.Neutron.Has(config.PluginPlacement) {
 		s.tracker = s.newTracker(n.Placement)
 		s.ends = append(s.ends, Background(s.tracker.Run))

@@ -294,3 +294,12 @@ func repeat(ctx context.Context, interval time.Duration, fn func()) {
 		}
 	}
 }
+
+// ticking returns fn with a clock that ticks once in each interval.
+func ticking(interval time.Duration, fn func(ctx context.Context, due <-chan time.Time)) func(context.Context) {
+	return func(ctx context.Context) {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		fn(ctx, tick.C)
+	}
+}

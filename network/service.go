@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/watch"
 )
 
 // Settings are what an operator decides about networks.
@@ -92,10 +93,9 @@ func DefaultSettings() Settings {
 // A Service has the rules of the network service. Its methods may be called concurrently. Callers
 // check permissions before.
 type Service struct {
-	store     Store
+	store     *watch.Store
 	placement Placement // nil: guarantees are not in placement
 	events    *events
-	watches   *watches
 	log       *slog.Logger
 	settings  Settings
 	maker     maker // of intents
@@ -117,13 +117,12 @@ func NewService(store Store, settings Settings, n Neighbours) *Service {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Service{
-		store: store, settings: settings, maker: maker{settings.Instance, newID()}, now: time.Now, log: log,
-		placement: n.Placement, events: newEvents(n.Compute, settings.Events, log), watches: newWatches(),
+		store: watch.NewStore(store, watched), settings: settings, maker: maker{settings.Instance, newID()}, now: time.Now, log: log,
+		placement: n.Placement, events: newEvents(n.Compute, settings.Events, log),
 	}
 }
 
-// update runs fn in a transaction with the time of its rows, and wakes the callers that wait for
-// its changes.
+// update runs fn in a transaction with the time of its rows.
 func (s *Service) update(ctx context.Context, fn func(*change) error) error {
 	now := s.now().UTC().Truncate(time.Second)
 	var last *change
@@ -131,16 +130,13 @@ func (s *Service) update(ctx context.Context, fn func(*change) error) error {
 		last = &change{Writer: w, Service: s, at: now}
 		return fn(last)
 	})
-	if last == nil { // there was no transaction
+	if err != nil {
 		return err
 	}
-	s.watches.notify(last.touched) // with an error too: it may not be known what became of it
-	if err == nil {
-		for _, w := range last.warnings {
-			s.log.WarnContext(ctx, w.text, w.args...)
-		}
+	for _, w := range last.warnings {
+		s.log.WarnContext(ctx, w.text, w.args...)
 	}
-	return err
+	return nil
 }
 
 // A warning is for the log.
@@ -154,7 +150,6 @@ type change struct {
 	Writer
 	*Service
 	at       time.Time
-	touched  touched
 	warnings []warning // to log once the transaction is committed
 	cache    readCache
 }
@@ -166,7 +161,6 @@ func (c *change) warn(text string, args ...any) {
 
 // Insert is that of a Writer.
 func (c *change) Insert(row any) error {
-	c.touched.row(row)
 	err := c.Writer.Insert(row)
 	if err == nil {
 		c.cache.inserted(row)
@@ -176,14 +170,12 @@ func (c *change) Insert(row any) error {
 
 // Replace is that of a Writer.
 func (c *change) Replace(row any) error {
-	c.touched.row(row)
 	c.cache.changed(row)
 	return c.Writer.Replace(row)
 }
 
 // Remove is that of a Writer.
 func (c *change) Remove(row any, where ...Match) (int, error) {
-	c.touched.removed(row, where)
 	c.cache.changed(row)
 	return c.Writer.Remove(row, where...)
 }

@@ -3,6 +3,8 @@ package network
 import (
 	"context"
 	"slices"
+
+	"github.com/berthcloud/berth/rows"
 )
 
 // Wired stores that an agent has plugged ports in on its host, or unplugged them. Ports that are
@@ -85,6 +87,15 @@ func (s *Service) wire(ctx context.Context, ids []ID, reported func(*Port) (up, 
 	return nil
 }
 
-// OnPorts subscribes a function to ports that this service has changed, or may have, from now on.
-// It must not block; it replaces the one before.
-func (s *Service) OnPorts(fn func([]ID)) { s.watches.subscribe(fn) }
+// OnPorts subscribes a function to ports that this service has changed, or may have, from now on: it
+// gets their ids, among others. It must not block; it replaces the one before.
+func (s *Service) OnPorts(fn func([]ID)) {
+	s.store.OnNotes(func(n rows.Notes) {
+		keys := n.Keys()
+		ids := make([]ID, len(keys))
+		for i, k := range keys {
+			ids[i] = ID(k)
+		}
+		fn(ids)
+	})
+}

@@ -22,12 +22,20 @@ type Store interface {
 	// Update runs fn in a transaction and commits when it returns nil. Transactions on a database
 	// are serialized, so that what fn has read is valid until the commit. fn may run more than once
 	// and must not retain results of an earlier run. The error of fn is returned as it is. now is
-	// the time of the change; times in rows are written as they are.
+	// the time of the change; times in rows are written as they are. An Update that writes no row
+	// changes nothing in the database.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
 
-	// Others returns a number that increases when other instances on the same database change rows,
-	// and not with changes through this Store. It may be too low while an Update is committed.
-	Others(ctx context.Context) (int64, error)
+	// Follow returns a Follower at the beginning.
+	Follow() Follower
+}
+
+// A Follower reads what the Updates of other instances on the same database have noted (Writer). It
+// is for one goroutine.
+type Follower interface {
+	// Notes returns what was noted since the last call that returned no error. It has the Updates that
+	// returned before this call. The first call, and one that may miss some of it, returns All.
+	Notes(ctx context.Context) (Notes, error)
 }
 
 // A Reader reads rows. It is valid until its function returns, for one goroutine.
@@ -55,6 +63,10 @@ type Writer interface {
 	// returns their number. The row is a pointer to any value of the type. There is no cascade:
 	// removing rows that others refer to is a programming error, as in Insert.
 	Remove(row any, where ...Match) (int, error)
+
+	// Note has other instances told of keys when the Update is committed. What an Update notes without
+	// writing a row is lost.
+	Note(Notes)
 }
 
 // The errors of a Writer after which its transaction can continue.

@@ -1,32 +1,132 @@
 // Package watch is the services' common part of long polling by hosts: an answer is delayed until
-// there is a change. The services define changes and which hosts they concern.
+// there is a change.
+//
+// A change concerns an answer when both have a key in common. Keys are values of fields of rows: ids, names of
+// hosts. A service says which fields they are (Rules), and nothing else: a Store notes the keys of the rows that
+// an Update writes, and Await those of the rows that an answer is made of, and of the conditions by which they were
+// read. So no operation of a service can omit to tell of a change. A note wakes the polls of this
+// instance at once, and those of other instances when they look for it next (rows.Follower):
+//
+//	Update ──► rows written ──► notes ──┬─────────────────────────────► polls that have read such rows
+//	                                    └─► change log ~~► RunFollow ──► polls of other instances
+//
+// Await depends on every key that it should: a row that begins to match a condition has the condition's value
+// as a key, and one that matched has been read.
 package watch
 
 import (
 	"context"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/berthcloud/berth/rows"
 )
 
-// Interval is the interval of checks for changes by other instances.
+// Interval is the interval of looks for changes by other instances.
 const Interval = 2 * time.Second
 
-// Await returns the result of look as soon as it is a change, and after wait, or when ended is
-// closed, in any case. It calls look at once and after each value on changed. When ctx ends first
-// it returns the reason.
-func Await[T any](ctx context.Context, wait time.Duration, changed, ended <-chan struct{}, look func() (now T, isNew bool, err error)) (T, error) {
+// A Store is the store of a service whose changes wake long polls. It is made by NewStore and is safe for
+// concurrent use.
+type Store struct {
+	rows.Store
+	rules Rules
+	noted atomic.Pointer[func(rows.Notes)] // see OnNotes
+
+	ended chan struct{}
+	end   sync.Once
+
+	mu    sync.Mutex // guards polls, and what they depend on
+	polls map[*Poll]struct{}
+}
+
+// NewStore returns a store that keeps its rows in another one.
+func NewStore(store rows.Store, rules Rules) *Store {
+	return &Store{Store: store, rules: rules, ended: make(chan struct{}), polls: map[*Poll]struct{}{}}
+}
+
+// Update is rows.Store's. It wakes the polls that depend on rows that were written, also when it fails: it may
+// not be known what became of them.
+func (s *Store) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
+	var last *writer
+	err := s.Store.Update(ctx, now, func(w rows.Writer) error {
+		last = &writer{Writer: w, rules: s.rules}
+		return fn(last)
+	})
+	if last == nil || last.noted.Empty() {
+		return err
+	}
+	s.Notify(last.noted)
+	if fn := s.noted.Load(); fn != nil {
+		(*fn)(last.noted)
+	}
+	return err
+}
+
+// OnNotes subscribes a function to what Updates of this store note from now on. It must not block; it replaces the
+// one before.
+func (s *Store) OnNotes(fn func(rows.Notes)) { s.noted.Store(&fn) }
+
+// Notify wakes the polls that changes concern.
+func (s *Store) Notify(n rows.Notes) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.polls {
+		switch {
+		case p.looking:
+			p.missed.Merge(n)
+		case p.depends.concernedBy(n):
+			p.wake()
+		}
+	}
+}
+
+// RunFollow wakes polls that depend on what other instances write, until ctx ends, after heard got what they note; heard
+// may be nil. It looks for that at once and whenever due has a value, which should be every Interval.
+func (s *Store) RunFollow(ctx context.Context, due <-chan time.Time, heard func(rows.Notes), log *slog.Logger) {
+	others := s.Follow()
+	for {
+		n, err := others.Notes(ctx)
+		switch {
+		case err == nil && !n.Empty():
+			if heard != nil {
+				heard(n)
+			}
+			s.Notify(n)
+		case err != nil && ctx.Err() == nil:
+			log.WarnContext(ctx, "it cannot be seen what other instances change", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-due:
+		}
+	}
+}
+
+// End has all polls answered, now and later, so that a service that stops need not wait for them. It may
+// be called more than once.
+func (s *Store) End() { s.end.Do(func() { close(s.ended) }) }
+
+// Await returns what read reads as soon as isNew says so of it, and after wait, or when the store's polls are
+// ended, in any case. It reads at once, in a View, and after each change that concerns the rows that were read last.
+// When ctx ends first it returns the reason.
+func Await[T any](ctx context.Context, s *Store, wait time.Duration, read func(rows.Reader) (T, error), isNew func(T) bool) (T, error) {
+	poll := s.Begin()
+	defer poll.End()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
-		now, isNew, err := look()
-		if err != nil || isNew {
+		now, err := Read(ctx, poll, read)
+		if err != nil || isNew(now) {
 			return now, err
 		}
 		select {
-		case <-changed:
+		case <-poll.Changed:
 		case <-timer.C:
 			return now, nil
-		case <-ended:
+		case <-s.ended:
 			return now, nil
 		case <-ctx.Done():
 			var none T
@@ -35,25 +135,16 @@ func Await[T any](ctx context.Context, wait time.Duration, changed, ended <-chan
 	}
 }
 
-// Follow calls notify when other instances have changed something, until ctx ends. Count is the
-// number of their changes.
-func Follow(ctx context.Context, count func(context.Context) (int64, error), notify func(), log *slog.Logger) {
-	tick := time.NewTicker(Interval)
-	defer tick.Stop()
-	var seen int64
-	for {
-		n, err := count(ctx)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			log.WarnContext(ctx, "it cannot be seen what other instances change", "error", err)
-		case err == nil && n > seen:
-			seen = n
-			notify()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+// Read returns what read reads in a View. From then on the poll depends on that, and is woken by changes since
+// the View began.
+func Read[T any](ctx context.Context, poll *Poll, read func(rows.Reader) (T, error)) (now T, err error) {
+	poll.look()
+	var last dependencies
+	err = poll.store.View(ctx, func(r rows.Reader) (err error) {
+		last = dependencies{}
+		now, err = read(reader{r, poll.store.rules, &last})
+		return err
+	})
+	poll.looked(last)
+	return now, err
 }

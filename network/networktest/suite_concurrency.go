@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/rows"
 )
 
 var concurrency = []storeTest{
@@ -15,7 +16,7 @@ var concurrency = []storeTest{
 	{"WhatWasReadStaysTrueUntilTheCommit", takeTheLast},
 	{"RefusedNeighboursLeaveNothing", general(sample.RefusedNeighboursLeaveNothing)},
 	{"ViewsSeeWhatReturnedBefore", general(sample.ViewsSeeWhatReturnedBefore)},
-	{"OthersAreCounted", countOthers},
+	{"OthersAreFollowed", followNotes},
 	{"ViewsNeverSeeHalfAnUpdate", viewWhileWriting},
 	{"LeavingTheQueueHarmsNobody", general(sample.LeavingTheQueueHarmsNobody)},
 }
@@ -80,50 +81,64 @@ func takeTheLast(c *storeCase) {
 	}
 }
 
-// countOthers changes rows through each store, and together: each knows of what the
-// others did only.
-func countOthers(c *storeCase) {
-	others := func(s network.Store) int64 {
-		n, err := s.Others(context.Background())
+// followNotes has each store note something, and the others learn of it, of all and of nothing else. A store
+// that is alone learns of nothing.
+func followNotes(c *storeCase) {
+	followers := make([]rows.Follower, len(c.stores))
+	next := func(i int) rows.Notes {
+		n, err := followers[i].Notes(context.Background())
 		if err != nil {
-			c.Fatalf("Others() = %v", err)
+			c.Fatalf("Notes() = %v", err)
 		}
 		return n
 	}
+	for i, s := range c.stores {
+		followers[i] = s.Follow()
+		c.same("everything may have changed before", next(i).All, len(c.stores) > 1)
+		c.same("nothing has since", next(i).Empty(), true)
+	}
 	policies := 0
-	for _, one := range c.stores {
-		before := map[network.Store]int64{}
-		for _, s := range c.stores {
-			before[s] = others(s)
-		}
-		for range 3 {
-			policies++
-			p := NewPolicy(fmt.Sprint("p", policies))
-			if err := one.Update(context.Background(), Now, func(w network.Writer) error { return Insert(w, p) }); err != nil {
-				c.Fatal(err)
+	note := func(s network.Store, write bool, end error, keys ...string) {
+		err := s.Update(context.Background(), Now, func(w network.Writer) error {
+			var n rows.Notes
+			n.Add(keys...)
+			w.Note(n)
+			if write {
+				policies++
+				if err := Insert(w, NewPolicy(fmt.Sprint("p", policies))); err != nil {
+					return err
+				}
 			}
-			if err := one.Update(context.Background(), Now, func(network.Writer) error { return errRefused }); !errors.Is(err, errRefused) {
-				c.Fatal(err)
-			}
-		}
-		for _, s := range c.stores {
-			want := int64(3)
-			if s == one {
-				want = 0
-			}
-			c.same("changes of others", others(s)-before[s], want)
+			return end
+		})
+		if !errors.Is(err, end) {
+			c.Fatalf("Update() = %v, want %v", err, end)
 		}
 	}
-	before := others(c.store)
-	c.together(30, func(i int, s network.Store) {
-		if s != c.store {
-			return
+	many := make([]string, 5000)
+	for i := range many {
+		many[i] = fmt.Sprint("key", i)
+	}
+	for i, s := range c.stores {
+		note(s, true, nil, "a", "b ☃ \"")
+		note(s, true, errRefused, "refused")
+		note(s, false, nil, "without a row")
+		note(s, true, nil)
+		note(s, true, nil, "c")
+		for other := range followers {
+			var want []string
+			if other != i {
+				want = []string{"a", "b ☃ \"", "c"}
+			}
+			n := next(other)
+			c.same("keys", n.Keys(), want)
+			c.same("everything may have changed", n.All, false)
 		}
-		if err := s.Update(context.Background(), Now, func(w network.Writer) error { return Insert(w, NewPolicy(fmt.Sprint("mine", i))) }); err != nil {
-			c.Error(err)
+		note(s, true, nil, many...)
+		for other := range followers {
+			c.same("everything may have changed", next(other).All, other != i)
 		}
-	})
-	c.same("changes of others", others(c.store)-before, int64(0))
+	}
 }
 
 // viewWhileWriting moves an address from one port to the other all the time: every

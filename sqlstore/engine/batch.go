@@ -29,15 +29,14 @@ func (s *Engine) transact(next func() *job) ([]*job, error) {
 	defer s.Writer.GiveBack(ses)
 	start := time.Now()
 	r, err := s.runAll(ses, first, next)
+	commits := slices.ContainsFunc(r.members, s.writes)
 	switch {
-	case err == nil && r.keeps():
-		s.written.Add(1)
+	case err == nil && commits:
 		if err = s.commit(ses, r.members); err != nil {
-			s.written.Add(-1)
 			r.members[0].noteWait(s, err, start)
 		}
 	case err == nil && r.open:
-		err = ses.Do("ROLLBACK")
+		err = s.endMember(ses, false, false)
 	}
 	if errors.Is(err, errUnsettled) {
 		for _, m := range r.members {
@@ -53,15 +52,20 @@ func (s *Engine) transact(next func() *job) ([]*job, error) {
 		}
 		return append(r.members, r.missed...), err
 	}
-	s.answer(r.members, time.Since(start))
+	if s.opts.Metrics.Committed != nil && len(r.members) > 0 && (commits || !s.service.WritesHaveEntries) {
+		s.opts.Metrics.Committed(sizeOf(r.members), time.Since(start))
+	}
+	answer(r.members)
 	return r.missed, r.cause
 }
 
-// answer ends the jobs of a transaction that is durable.
-func (s *Engine) answer(members []*job, took time.Duration) {
-	if len(members) > 0 && s.opts.Metrics.Committed != nil {
-		s.opts.Metrics.Committed(sizeOf(members), took)
-	}
+// writes reports whether a job has something to commit.
+func (s *Engine) writes(j *job) bool {
+	return j.outcome == nil && (j.entry != nil || !s.service.WritesHaveEntries)
+}
+
+// answer ends the jobs of a transaction that is durable, or has written nothing.
+func answer(members []*job) {
 	for _, j := range members {
 		if j.outcome == nil {
 			for _, fn := range j.onCommit {
@@ -86,11 +90,6 @@ type round struct {
 	members []*job // that ran
 	missed  []*job // that were rolled back, because others hold locks that they need
 	cause   error  // why the last of those was
-}
-
-// keeps reports whether there is anything to commit.
-func (r *round) keeps() bool {
-	return slices.ContainsFunc(r.members, func(j *job) bool { return j.outcome == nil })
 }
 
 // runAll runs what next yields in one transaction, which begins with the locks

@@ -71,8 +71,6 @@ type Engine struct {
 	log     changeLog // of what Updates touched, on a server
 
 	service Service
-	// written counts the transactions that wrote, the one that is being committed included.
-	written atomic.Int64
 
 	mu      sync.Mutex // guards closed
 	closed  bool
@@ -99,9 +97,6 @@ func (s *Engine) Dialect() *sqlconn.Dialect { return s.d }
 
 // Redial has all connections made again before they are used, to the primary if there is another one by now.
 func (s *Engine) Redial() { s.epoch.Add(1) }
-
-// Written counts the transactions that wrote, the one that is being committed included.
-func (s *Engine) Written() int64 { return s.written.Load() }
 
 // begin starts a transaction. A connection that has been idle may have been
 // closed by the server meanwhile; then it is made again.

@@ -129,6 +129,9 @@ type Service struct {
 	// Encode makes an entry of the change log of what the Updates of a transaction noted for
 	// it (Tx.Entry): its body for other stores, and what this store keeps of it. Nil for empty ones.
 	Encode func(noted []any) (body string, own any)
+	// WritesHaveEntries says that every Update that writes sets Tx.Entry. A transaction without any
+	// is not committed, and not in the change log.
+	WritesHaveEntries bool
 }
 
 // A Schema is how a database gets the tables of a kind of store.

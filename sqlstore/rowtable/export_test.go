@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/sqlstore/engine"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -55,6 +56,7 @@ func (s *rowStore) Empty(ctx context.Context) error {
 				return fmt.Errorf("emptying %s: %w", name, err)
 			}
 		}
+		w.Entry = &rows.Notes{All: true}
 		return nil
 	})
 }

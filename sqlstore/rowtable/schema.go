@@ -73,8 +73,8 @@ func (s *rowStore) check(t *sqlconn.Tx) error {
 			return err
 		}
 	}
-	turn, err := t.Exists(`SELECT turn FROM berth_turn`)
-	if err == nil && !turn {
+	lock, err := t.Exists(`SELECT turn FROM berth_turn`)
+	if err == nil && !lock {
 		err = errors.New("its table berth_turn has no row, so that instances would not wait for each other: INSERT INTO berth_turn (id, turn) VALUES (1, 0)")
 	}
 	return err

@@ -28,9 +28,9 @@ type rowKind struct {
 // versions is the table that has the version. A database with it is the service's.
 func (k rowKind) versions() string { return "berth_" + k.service }
 
-// lockStatement begins every transaction that writes to a server. Only one transaction that has changed the
-// row runs at a time: on one server others wait for the row; of transactions on two nodes of a cluster the
-// second is rolled back.
+// lockStatement takes the write lock, a row, at the beginning of every transaction that writes to a server. Only one
+// transaction that has changed the row runs at a time: on one server others wait for the row; of transactions on two
+// nodes of a cluster the second is rolled back. Programs of different versions must lock the same row, so its name stays.
 const lockStatement = "UPDATE berth_turn SET turn = turn + 1"
 
 // newRowStore returns a store that is not open. Without a server there is no LockStatement: a file
@@ -40,7 +40,10 @@ func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 		opts.Server = opts.Server.Named("berth-" + kind.service)
 	}
 	s := &rowStore{rowKind: kind}
-	is := engine.Service{Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: sqlconn.Naming{Section: "database", Database: kind.versions()}}}
+	is := engine.Service{
+		Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: sqlconn.Naming{Section: "database", Database: kind.versions()}},
+		Encode: encodeNotes, WritesHaveEntries: true,
+	}
 	if opts.Server != nil {
 		is.LockStatement = lockStatement
 	}
@@ -79,18 +82,5 @@ func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
 // leaves without having run; once it runs, its outcome is waited for. On a server it
 // also leaves when it does not run within Options.RetryTime.
 func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
-	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error { return fn(rowWriter{rowReader{s.tables, t}}) })
-}
-
-// Others counts the transactions of other instances on the same server: those that
-// berth_turn counts, without the store's own. No other process writes to a file.
-func (s *rowStore) Others(ctx context.Context) (n int64, err error) {
-	if !s.Dialect().Shared {
-		return 0, nil
-	}
-	err = s.Engine.View(ctx, func(t *sqlconn.Tx) error {
-		n, err = sqlconn.First(t, sqlconn.Integer, "SELECT turn FROM berth_turn")
-		return err
-	})
-	return n - s.Written(), err
+	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error { return fn(&rowWriter{rowReader: rowReader{s.tables, t}}) })
 }

@@ -25,31 +25,41 @@ func (n rowReader) Read(into any, where ...rows.Match) error {
 // A rowWriter is a writer of a service's rows. It implements rows.Writer, and reads what it wrote.
 type rowWriter struct {
 	rowReader
+	notes rows.Notes
 }
 
-func (n rowWriter) Insert(row any) error {
+func (n *rowWriter) Insert(row any) error {
 	t, err := n.table(row, rowTable.hasRow)
 	if err != nil {
 		return err
 	}
+	n.write()
 	return t.insert(n.tx, row)
 }
 
-func (n rowWriter) Replace(row any) error {
+func (n *rowWriter) Replace(row any) error {
 	t, err := n.table(row, rowTable.hasRow)
 	if err != nil {
 		return err
 	}
+	n.write()
 	return t.replace(n.tx, row)
 }
 
-func (n rowWriter) Remove(row any, where ...rows.Match) (int, error) {
+func (n *rowWriter) Remove(row any, where ...rows.Match) (int, error) {
 	t, err := n.table(row, rowTable.hasRow)
 	if err != nil {
 		return 0, err
 	}
+	n.write()
 	return t.remove(n.tx, where)
 }
+
+func (n *rowWriter) Note(notes rows.Notes) { n.notes.Merge(notes) }
+
+// write begins to write rows: the transaction gets an entry in the change log, with what is noted until
+// its end.
+func (n *rowWriter) write() { n.tx.Entry = &n.notes }
 
 // table returns the table that has what v points to.
 func (n rowReader) table(v any, has func(rowTable, any) bool) (rowTable, error) {
