@@ -29,7 +29,6 @@ type Candidate struct {
 type Use struct {
 	Provider *snapshot.Provider
 	Tree     *snapshot.Tree // the provider's own, which need not be the anchor
-	Index    int            // Provider.Index, for those who need not look at the provider
 	Amounts  []Amount       // each class once, summed over the groups
 }
 
@@ -42,21 +41,16 @@ type Amount struct {
 // A builder makes candidates of assignments and has the memory of the one
 // that is being yielded.
 type builder struct {
-	uses    []Use
+	uses    []Use   // as many as a candidate may have
 	numbers []int32 // of each use's provider
-	// useOf has for each number the index of that provider's use, noUse between candidates.
-	useOf []int32
 
 	mapped   []*snapshot.Provider   // by request
-	mappings [][]*snapshot.Provider // by group
+	mappings [][]*snapshot.Provider // by group: pieces of mapped, with room for one provider of each request
 }
-
-// noUse is the index of no use.
-const noUse = -1
 
 // reserve makes space for the candidates of a query.
 func (b *builder) reserve(q *compiledQuery) {
-	b.mapped = resize(b.mapped, len(q.requests))
+	b.uses, b.mapped = resize(b.uses, len(q.requests)), resize(b.mapped, len(q.requests))
 	b.mappings = b.mappings[:0]
 	for k := 0; k < len(q.requests); {
 		from := k
@@ -78,11 +72,8 @@ func (b *builder) reset() {
 
 // candidate makes the candidate of a complete assignment.
 func (b *builder) candidate(a *assignment) Candidate {
-	for len(b.useOf) < a.count() {
-		b.useOf = append(b.useOf, noUse)
-	}
 	// 1. What is taken from each provider.
-	b.uses, b.numbers = b.uses[:0], b.numbers[:0]
+	b.numbers = b.numbers[:0]
 	for k, number := range a.assigned {
 		p, tree := a.provider(number)
 		b.mapped[k] = p
@@ -90,41 +81,32 @@ func (b *builder) candidate(a *assignment) Candidate {
 		if len(r.needs) == 0 {
 			continue
 		}
-		if b.useOf[number] == noUse {
-			b.useOf[number] = int32(len(b.uses))
+		at := slices.Index(b.numbers, number)
+		if at < 0 {
+			at = len(b.numbers)
 			b.numbers = append(b.numbers, number)
-			u := Use{Provider: p, Tree: tree, Index: p.Index}
-			if n := len(b.uses); n < cap(b.uses) {
-				u.Amounts = b.uses[:n+1][n].Amounts[:0] // the memory of an earlier candidate's
-			}
-			b.uses = append(b.uses, u)
+			u := &b.uses[at] // with the memory of an earlier candidate's amounts
+			u.Provider, u.Tree, u.Amounts = p, tree, u.Amounts[:0]
 		}
-		u := &b.uses[b.useOf[number]]
+		u := &b.uses[at]
 		for i := range r.needs {
 			u.Amounts = r.needs[i].addTo(u.Amounts)
 		}
 	}
-	for _, number := range b.numbers {
-		b.useOf[number] = noUse
-	}
 	// 2. Each provider of the unsuffixed group once. A suffixed group is one request and has one.
-	for k := 0; k < len(a.requests); {
-		group, from := a.requests[k].group, k
-		for k < len(a.requests) && a.requests[k].group == group {
-			k++
-		}
-		if k-from < 2 {
+	for group, own := range b.mappings {
+		if own = own[:cap(own)]; len(own) < 2 {
 			continue
 		}
-		once := b.mapped[from : from+1]
-		for _, p := range b.mapped[from+1 : k] {
+		once := own[:1]
+		for _, p := range own[1:] {
 			if !slices.Contains(once, p) {
 				once = append(once, p)
 			}
 		}
-		b.mappings[group] = once[: len(once) : k-from]
+		b.mappings[group] = once
 	}
-	return Candidate{Anchor: a.tree, Uses: b.uses, Mappings: b.mappings}
+	return Candidate{Anchor: a.tree, Uses: b.uses[:len(b.numbers)], Mappings: b.mappings}
 }
 
 // addTo adds a need to amounts.

@@ -86,7 +86,7 @@ func (q *compiledQuery) needs(resources []placement.ClassAmount) []need {
 	for _, r := range resources {
 		class, ok := q.snapshot.Class(r.Class)
 		q.unknown = q.unknown || !ok
-		needs = append(needs, need{class: class, amount: r.Amount, common: -1})
+		needs = append(needs, need{class: class, amount: r.Amount})
 	}
 	return needs
 }
@@ -161,10 +161,10 @@ func (q *compiledQuery) listClasses() {
 		return
 	}
 	for i := range q.requests {
-		for j := range q.requests[i].needs {
-			n := &q.requests[i].needs[j]
+		r := &q.requests[i]
+		for _, n := range r.needs {
 			if index, ok := common[n.class]; ok {
-				n.common = index
+				r.common = append(r.common, need{n.class, n.amount, index})
 			}
 		}
 	}

@@ -27,10 +27,7 @@ func (c *constraints) prepare() bool {
 	if c.commonClasses > 0 {
 		c.left = resize(c.left, c.count()*c.commonClasses)
 		for _, d := range c.domains {
-			for _, n := range c.requests[d.request].needs {
-				if n.common < 0 {
-					continue
-				}
+			for _, n := range c.requests[d.request].common {
 				for _, number := range c.providers[d.from:d.to] {
 					p, _ := c.provider(number)
 					s := p.Inventory(n.class)
@@ -115,9 +112,9 @@ func (c *constraints) cover(depth, at int, r *request) bool {
 
 // affords reports whether what is left on a provider is enough for a request.
 func (c *constraints) affords(r *request, number int32) bool {
-	for i := range r.needs {
-		n := &r.needs[i]
-		if n.common >= 0 && c.left[int(number)*c.commonClasses+n.common] < n.amount {
+	for i := range r.common {
+		n := &r.common[i]
+		if c.left[int(number)*c.commonClasses+n.common] < n.amount {
 			return false
 		}
 	}
@@ -135,9 +132,8 @@ func (c *constraints) add(r *request, number int32, sign int64) {
 	if r.granular && c.asked.Isolate {
 		c.taken[number] = sign < 0
 	}
-	for i := range r.needs {
-		if n := &r.needs[i]; n.common >= 0 {
-			c.left[int(number)*c.commonClasses+n.common] += sign * n.amount
-		}
+	for i := range r.common {
+		n := &r.common[i]
+		c.left[int(number)*c.commonClasses+n.common] += sign * n.amount
 	}
 }

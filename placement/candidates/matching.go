@@ -94,7 +94,7 @@ func (m *matching) countSpare() {
 
 // wants returns how much of a common class the request of a domain needs.
 func (m *matching) wants(depth, class int) int64 {
-	for _, n := range m.requests[m.domains[depth].request].needs {
+	for _, n := range m.requests[m.domains[depth].request].common {
 		if n.common == class {
 			return n.amount
 		}

@@ -45,6 +45,7 @@ type request struct {
 	group    int
 	granular bool
 	needs    []need
+	common   []need // those of needs whose class another request needs too
 	// required are any-of sets that the provider itself must satisfy; the
 	// unsuffixed group's are in compiledQuery.required instead.
 	required    [][]placement.TraitID
@@ -60,9 +61,7 @@ type request struct {
 type need struct {
 	class  placement.ClassID
 	amount int64
-	// common numbers the classes that several requests want, -1 for a class
-	// that only this request wants.
-	common int
+	common int // in request.common: the number of the class among those that several requests want
 }
 
 // A sharingProvider is a provider with the trait SharesViaAggregate that could serve

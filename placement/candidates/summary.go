@@ -41,7 +41,7 @@ func (s *Summary) Add(c Candidate) {
 		index := u.Tree.Index()
 		s.trees.add(index)
 		if s.flat {
-			s.used[position{index, u.Index}] = true
+			s.used[position{index, u.Provider.Index}] = true
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (s *Summary) addCutOff() {
 	for c := range s.result.unlimited().All() {
 		for i := range c.Uses {
 			if index := c.Uses[i].Tree.Index(); s.trees.has(index) {
-				s.used[position{index, c.Uses[i].Index}] = true
+				s.used[position{index, c.Uses[i].Provider.Index}] = true
 			}
 		}
 		if looked++; looked == maxKept {
