@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	wholeSize  = 1 << 20   // a JSON up to about this size is one piece
-	pieceSize  = 256 << 10 // a bigger one is written in pieces of about this size
+	pieceSize  = 1 << 20   // a JSON up to about this size is one piece, a longer one is written in such pieces
 	ownPiece   = 128 << 10 // what is ready and so long is not copied into a piece
 	retainSize = 2 << 20   // bigger buffers are not kept for reuse
 )
@@ -76,17 +75,9 @@ func (j *JSON) write(piece []byte) {
 	j.wrote = true
 }
 
-// limit is how much is put together before it is written.
-func (j *JSON) limit() int {
-	if j.wrote {
-		return pieceSize
-	}
-	return wholeSize
-}
-
 // sep writes what separates an element from the one before it.
 func (j *JSON) sep() {
-	if j.w != nil && len(j.buf) >= j.limit() {
+	if j.w != nil && len(j.buf) >= pieceSize {
 		j.flush()
 	}
 	if j.comma {
@@ -179,7 +170,7 @@ func (j *JSON) Null() {
 // Raw writes an element that is JSON already, such as a cached text. A long one is not copied.
 func (j *JSON) Raw(b []byte) {
 	j.sep()
-	if len(b) >= ownPiece && j.w != nil && len(j.buf)+len(b) > j.limit() {
+	if len(b) >= ownPiece && j.w != nil && len(j.buf)+len(b) > pieceSize {
 		j.flush()
 		j.write(b)
 		return
