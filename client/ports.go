@@ -291,11 +291,18 @@ func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.
 	body := map[string]any{
 		"device_id": b.Server, "device_owner": b.Owner, "binding:host_id": b.Host, "binding:profile": profile,
 	}
-	p, err := n.update(ctx, id, 0, body)
-	if err == nil && p.Failed() {
+	w, err := n.put(ctx, id, 0, body)
+	if err != nil {
+		return compute.Port{}, err
+	}
+	if err := n.learnPrefixes(ctx, []wirePort{*w}); err != nil {
+		return compute.Port{}, err
+	}
+	p := w.port(map[string]wireNetwork{w.Network: {Name: b.NetworkName, PhysicalNetwork: b.PhysicalNetwork}}, &n.prefixes)
+	if p.Failed() {
 		p.Reason = n.whyUnbound(ctx, id)
 	}
-	return p, err
+	return p, nil
 }
 
 type wireBinding struct {
@@ -323,21 +330,18 @@ func portInUse(id compute.ID) error {
 // codeChanged is Berth's code for a port whose resource request differs from its allocation.
 const codeChanged = "ResourceRequestChanged"
 
-// update changes a port that has a revision, 0 for any.
-func (n *ComputeNetwork) update(ctx context.Context, id compute.ID, revision int64, body map[string]any) (compute.Port, error) {
+// put changes a port that has a revision, 0 for any.
+func (n *ComputeNetwork) put(ctx context.Context, id compute.ID, revision int64, body map[string]any) (*wirePort, error) {
 	var answer wirePortAnswer
 	q := request{method: http.MethodPut, path: portPath(id), body: map[string]any{"port": body}, revision: revision}
 	err := n.service.call(ctx, q, &answer)
 	if r := refused(err, http.StatusConflict); r != nil && r.Code == codeChanged {
-		return compute.Port{}, &known{r, compute.ErrPortChanged}
+		return nil, &known{r, compute.ErrPortChanged}
 	}
 	if r := refused(err, http.StatusPreconditionFailed); r != nil {
-		return compute.Port{}, &known{r, compute.ErrRevision}
+		return nil, &known{r, compute.ErrRevision}
 	}
-	if err != nil {
-		return compute.Port{}, noPort(err)
-	}
-	return n.one(ctx, answer.Port)
+	return answer.Port, noPort(err)
 }
 
 // UnbindPort is compute.Network's.
@@ -359,7 +363,11 @@ func (n *ComputeNetwork) UnbindPort(ctx context.Context, server, id compute.ID, 
 		return compute.Port{}, err
 	}
 	body := map[string]any{"device_id": "", "device_owner": "", "binding:host_id": nil, "binding:profile": profile}
-	return n.update(ctx, id, now.Revision, body)
+	w, err := n.put(ctx, id, now.Revision, body)
+	if err != nil {
+		return compute.Port{}, err
+	}
+	return n.one(ctx, w)
 }
 
 // DeletePort is compute.Network's.

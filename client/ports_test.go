@@ -105,9 +105,13 @@ func TestPortsAreBound(t *testing.T) {
 	must(t, "ParseUUID", err)
 	bound, err := n.BindPort(t.Context(), otherID, compute.Binding{
 		Server: serverID, Owner: "compute:nova", Host: "cn1", Allocation: guarantee.ProfileAllocation{Old: provider},
-		Device: &compute.Device{Slot: "new", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
+		Device:      &compute.Device{Slot: "new", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
+		NetworkName: "net0", PhysicalNetwork: "physnet0",
 	})
 	must(t, "BindPort", err)
+	if bound.NetworkName != "net0" || bound.PhysicalNetwork != "physnet0" || len(bound.Addresses) != 1 || bound.Addresses[0].Prefix != 24 {
+		t.Errorf("the port's network is %+v", bound)
+	}
 	if bound.Server != serverID || bound.Host != "cn1" || bound.Slot != "new" || bound.Allocation.Old != provider {
 		t.Errorf("the port is %+v", bound)
 	}
@@ -126,6 +130,9 @@ func TestPortsAreBound(t *testing.T) {
 	}
 	var wrote []string
 	all := p.calls()
+	if n := count(all, "GET /v2.0/networks?"); n != 2 {
+		t.Errorf("it asked %d times for the network, want once for each UnbindPort: BindPort is told", n)
+	}
 	if n := count(all, "GET /v2.0/subnets?"); n != 1 {
 		t.Errorf("it asked %d times for a subnet, whose prefix does not change", n)
 	}

@@ -236,7 +236,7 @@ func (j *job) checkGroups(ports []Port) error {
 
 // bindOne binds one port.
 func (j *job) bindOne(ctx context.Context, server ServerRow, p Port, zone string) (Port, error) {
-	b := Binding{Server: server.ID, Owner: j.s.owner(zone), Host: server.Host}
+	b := Binding{Server: server.ID, Owner: j.s.owner(zone), Host: server.Host, NetworkName: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork}
 	var err error
 	if b.Allocation, err = p.Asks.Binding(j.b.Claim.Mappings); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrPortChanged, err)

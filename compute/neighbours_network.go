@@ -130,6 +130,8 @@ type Binding struct {
 	Host       string
 	Allocation guarantee.ProfileAllocation
 	Device     *Device // the port's device, nil for a virtual port
+	// NetworkName and PhysicalNetwork are those of the port, which BindPort returns as they are here.
+	NetworkName, PhysicalNetwork string
 }
 
 // A Device is a PCI device that a host can give to a server.
