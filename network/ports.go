@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A Port is a port with what hangs on it and what its network gives it.
@@ -293,13 +294,32 @@ func (c *change) secured(spec PortSpec, old PortRow) error {
 // orPythonNone is a text as Neutron's errors show it, which say None for nothing.
 func orPythonNone(s string) string { return cmp.Or(s, "None") }
 
-// rebound is plugged of a port that has changed.
-func (c *change) rebound(id ID, bind bool) (Port, error) {
-	all, err := ports(c, Where(ByID, id))
+// rebound is plugged of a port that a draft has changed. Of a port with the same addresses, policy and
+// groups as before only the row and the binding are read again.
+func (c *change) rebound(d portDraft, bind bool) (Port, error) {
+	p, spec := d.port, d.spec
+	if !spec.AnyIPs || len(p.Addresses) == 0 || spec.MAC != p.MAC || spec.Policy != p.Policy || !slices.Equal(sorted(spec.SecurityGroups), p.SecurityGroups) {
+		all, err := ports(c, Where(ByID, p.ID))
+		if err != nil {
+			return Port{}, err
+		}
+		return c.plugged(all[0], bind)
+	}
+	row, err := byID[PortRow](c, "port", p.ID)
 	if err != nil {
 		return Port{}, err
 	}
-	return c.plugged(all[0], bind)
+	bindings, err := Rows[BindingRow](c, Where(ByPort, p.ID))
+	if err != nil {
+		return Port{}, err
+	}
+	p.PortRow = row
+	for _, b := range bindings {
+		if b.Active {
+			p.Binding = b
+		}
+	}
+	return c.plugged(p, bind)
 }
 
 // plugged binds a port if bind is set, and returns it as it is then. The port's row is written

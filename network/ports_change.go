@@ -190,7 +190,7 @@ func (c *change) updatePort(d portDraft, m move) (Port, error) {
 	if err := c.writePort(&row, c.Replace); err != nil {
 		return p, err
 	}
-	next, err := c.rebound(p.ID, p.binds(spec))
+	next, err := c.rebound(d, p.binds(spec))
 	if err != nil {
 		return p, err
 	}
