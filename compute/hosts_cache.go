@@ -27,10 +27,13 @@ type hostsCache struct {
 	readAt     time.Time  // the time of reading all of it
 	nodes      map[ID]NodeRow
 	services   map[ID]ServiceRow
-	order      []ID          // of nodes, by number
-	byHost     map[string]ID // services
 	aggregates []Aggregate
-	metadata   map[string][]map[string]string // of the aggregates of a host
+	// hosts are the result, by number, without what depends on the time, and reports the services that it
+	// depends on.
+	hosts   []selection.Host
+	reports []ServiceRow
+	nodeAt  map[ID]int       // in hosts
+	hostAt  map[string][]int // hypervisors of a host
 }
 
 // maxHostsAge bounds the age of cached hosts.
@@ -177,14 +180,9 @@ func (s *Service) choosable(ctx context.Context, again bool) ([]selection.Host, 
 	if err := s.refresh(ctx, h, again); err != nil {
 		return nil, nil, err
 	}
-	hosts := make([]selection.Host, len(h.order))
-	for i, id := range h.order {
-		n := h.nodes[id]
-		service := h.services[h.byHost[n.Host]]
-		hosts[i] = selection.Host{
-			Name: n.Host, Node: n.Name, Provider: placement.UUID(n.ID), Enabled: !service.Disabled, Up: s.up(service), Failed: n.Failed,
-			Metadata: h.metadata[n.Host],
-		}
+	hosts := slices.Clone(h.hosts)
+	for i := range hosts {
+		hosts[i].Up = s.up(h.reports[i])
 	}
 	aggregates := make([]request.Aggregate, len(h.aggregates))
 	for i, a := range h.aggregates {
@@ -218,43 +216,59 @@ func (s *Service) refresh(ctx context.Context, h *hostsCache, again bool) error 
 	return nil
 }
 
-// read reads stale rows.
-func (h *hostsCache) read(r Reader, stale touched) error {
+// read reads stale rows, and makes the result of all.
+func (h *hostsCache) read(r Reader, stale touched) (err error) {
 	if stale.all || len(stale.nodes) > 0 {
-		known := len(h.nodes)
-		if err := reread(r, &h.nodes, stale.all, stale.nodes, func(n NodeRow) ID { return n.ID }); err != nil {
-			return err
-		}
-		if stale.all || len(h.nodes) != known {
-			h.order = slices.SortedFunc(maps.Keys(h.nodes), func(a, b ID) int { return cmp.Compare(h.nodes[a].Number, h.nodes[b].Number) })
-		}
+		err = reread(r, &h.nodes, stale.all, stale.nodes, func(n NodeRow) ID { return n.ID })
 	}
-	if stale.all || len(stale.services) > 0 {
-		known := len(h.services)
-		if err := reread(r, &h.services, stale.all, stale.services, func(row ServiceRow) ID { return row.ID }); err != nil {
-			return err
-		}
-		if stale.all || len(h.services) != known {
-			h.byHost = make(map[string]ID, len(h.services))
-			for id, row := range h.services {
-				h.byHost[row.Host] = id
-			}
-		}
+	if err == nil && (stale.all || len(stale.services) > 0) {
+		err = reread(r, &h.services, stale.all, stale.services, func(row ServiceRow) ID { return row.ID })
 	}
-	if !stale.all && !stale.aggregates {
-		return nil
+	if err == nil && (stale.all || stale.aggregates) {
+		h.aggregates, err = aggregates(r)
 	}
-	all, err := aggregates(r)
 	if err != nil {
 		return err
 	}
-	h.aggregates, h.metadata = all, map[string][]map[string]string{}
-	for _, a := range all {
-		for _, host := range a.Hosts {
-			h.metadata[host] = append(h.metadata[host], a.Metadata)
+	if stale.all || stale.aggregates || len(h.nodes) != len(h.hosts) {
+		h.build()
+		return nil
+	}
+	for id := range stale.nodes {
+		i := h.nodeAt[id]
+		h.hosts[i].Node, h.hosts[i].Failed = h.nodes[id].Name, h.nodes[id].Failed
+	}
+	for id := range stale.services {
+		for _, i := range h.hostAt[h.services[id].Host] {
+			h.reports[i], h.hosts[i].Enabled = h.services[id], !h.services[id].Disabled
 		}
 	}
 	return nil
+}
+
+// build makes the result of all rows.
+func (h *hostsCache) build() {
+	services := make(map[string]ServiceRow, len(h.services))
+	for _, row := range h.services {
+		services[row.Host] = row
+	}
+	metadata := map[string][]map[string]string{}
+	for _, a := range h.aggregates {
+		for _, host := range a.Hosts {
+			metadata[host] = append(metadata[host], a.Metadata)
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(h.nodes), func(a, b ID) int { return cmp.Compare(h.nodes[a].Number, h.nodes[b].Number) })
+	h.hosts, h.reports = make([]selection.Host, len(order)), make([]ServiceRow, len(order))
+	h.nodeAt, h.hostAt = make(map[ID]int, len(order)), make(map[string][]int, len(order))
+	for i, id := range order {
+		n := h.nodes[id]
+		h.nodeAt[id], h.hostAt[n.Host] = i, append(h.hostAt[n.Host], i)
+		h.reports[i] = services[n.Host]
+		h.hosts[i] = selection.Host{
+			Name: n.Host, Node: n.Name, Provider: placement.UUID(n.ID), Enabled: !h.reports[i].Disabled, Failed: n.Failed, Metadata: metadata[n.Host],
+		}
+	}
 }
 
 // reread reads rows with some ids, or all of them, into a map.

@@ -30,6 +30,7 @@ type Chooser struct {
 type state struct {
 	Host
 	candidates []Candidate
+	stocks     map[string]Stock // of its provider
 	weight     float64
 }
 
@@ -42,7 +43,7 @@ func New(w Wanted, hosts []Host, o *Offer, s Settings) *Chooser {
 		if len(candidates) > 0 {
 			h := hosts[i]
 			h.Servers = slices.Clip(h.Servers) // Taken appends to it
-			states = append(states, state{Host: h, candidates: candidates})
+			states = append(states, state{Host: h, candidates: candidates, stocks: o.answer.Providers[h.Provider].Stocks})
 		}
 	}
 	for i := range states {

@@ -54,19 +54,14 @@ func (o *Offer) byHost(hosts []Host) [][]Candidate {
 	return all
 }
 
-// free returns how much of a class is left on a provider. The caller holds the lock.
-func (o *Offer) free(provider placement.UUID, class string) int64 {
-	s := o.answer.Providers[provider].Stocks[class]
-	return s.Capacity - s.Used - o.reserved[provider][class]
-}
-
 // fits reports whether what is left is enough for a claim. What placement does not say of a provider
 // is taken to be enough. The caller holds the lock.
 func (o *Offer) fits(amounts allocations.Amounts) bool {
 	for provider, classes := range amounts {
-		stocks := o.answer.Providers[placement.UUID(provider)].Stocks
+		id := placement.UUID(provider)
+		stocks, reserved := o.answer.Providers[id].Stocks, o.reserved[id]
 		for class, n := range classes {
-			if _, ok := stocks[class]; ok && o.free(placement.UUID(provider), class) < n {
+			if s, ok := stocks[class]; ok && s.Capacity-s.Used-reserved[class] < n {
 				return false
 			}
 		}

@@ -57,23 +57,24 @@ func (c *Chooser) shuffle(hosts []*state) {
 type weigher struct {
 	option     string // that metadata of aggregates can have another value for
 	multiplier float64
-	less       bool // than the other hosts is better
-	bounded    bool // numbers below 0 are 0, which is the least
-	of         func(*state) float64
+	less       bool                 // than the other hosts is better
+	bounded    bool                 // numbers below 0 are 0, which is the least
+	of         func(*state) float64 // nil: the same for all
 }
 
 func (c *Chooser) weighers() []weigher {
 	s := c.settings
 	free := func(class string) func(*state) float64 {
-		return func(h *state) float64 { return float64(c.offer.free(h.Provider, class)) }
+		return func(h *state) float64 {
+			s := h.stocks[class]
+			return float64(s.Capacity - s.Used - c.offer.reserved[h.Provider][class])
+		}
 	}
 	members := func(policy string, sign int) func(*state) float64 {
-		return func(h *state) float64 {
-			if g := c.wanted.Group; g != nil && g.Policy == policy {
-				return float64(sign * shared(h.Servers, g.Members))
-			}
-			return 0
+		if c.wanted.Group == nil || c.wanted.Group.Policy != policy {
+			return nil
 		}
+		return func(h *state) float64 { return float64(sign * shared(h.Servers, c.wanted.Group.Members)) }
 	}
 	return []weigher{
 		{"ram_weight_multiplier", s.RAM, false, true, free("MEMORY_MB")},
@@ -95,6 +96,9 @@ func (c *Chooser) weigh(hosts []*state) {
 	}
 	raw := make([]float64, len(hosts))
 	for _, w := range c.weighers() {
+		if w.of == nil {
+			continue
+		}
 		for i, h := range hosts {
 			raw[i] = w.of(h)
 		}
