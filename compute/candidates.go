@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
@@ -14,18 +15,28 @@ import (
 
 // askedTogether are the queries for candidates that are under way. Servers that are scheduled at the
 // same time with equal queries get one answer, which was asked for after each of them had asked, so
-// that it is as new as one of their own: while a query is under way, all that come wait for the next.
+// that it is as new as one of their own: while a query is under way, and for a while after a long one,
+// all that come wait for the next.
 type askedTogether struct {
 	mu  sync.Mutex
 	all map[string]*askedOnce // the newest by query
 }
 
+// The pause after a query is so many times as long as the query, and bounded. An answer of a thousand
+// candidates takes much CPU time; with the pause more servers share the next one.
+const (
+	askPause    = 3
+	maxAskPause = 250 * time.Millisecond
+)
+
 // An askedOnce is one query.
 type askedOnce struct {
 	begun bool // others must not join it; guarded by the mutex of askedTogether
 	done  chan struct{}
-	offer *selection.Offer // when done
+	// When done:
+	offer *selection.Offer
 	err   error
+	next  time.Time // when an equal one may begin
 }
 
 // ask returns the answer to a query.
@@ -33,9 +44,7 @@ func (t *askedTogether) ask(ctx context.Context, q placement.Query, ask func() (
 	key := fmt.Sprintf("%+v", q)
 	for {
 		t.mu.Lock()
-		if t.all == nil {
-			t.all = map[string]*askedOnce{}
-		}
+		t.forget()
 		before := t.all[key]
 		one, first := before, before == nil || before.begun
 		if first {
@@ -44,13 +53,8 @@ func (t *askedTogether) ask(ctx context.Context, q placement.Query, ask func() (
 		}
 		t.mu.Unlock()
 		if first {
-			if before != nil {
-				select {
-				case <-before.done:
-				case <-ctx.Done():
-				}
-			}
-			t.carryOut(ctx, key, one, ask)
+			before.await(ctx)
+			t.carryOut(ctx, one, ask)
 		}
 		select {
 		case <-one.done:
@@ -64,20 +68,52 @@ func (t *askedTogether) ask(ctx context.Context, q placement.Query, ask func() (
 	}
 }
 
-func (t *askedTogether) carryOut(ctx context.Context, key string, one *askedOnce, ask func() (selection.Answer, error)) {
+// forget drops queries after which the next need not wait.
+func (t *askedTogether) forget() {
+	if t.all == nil {
+		t.all = map[string]*askedOnce{}
+	}
+	for key, one := range t.all {
+		select {
+		case <-one.done:
+			if !time.Now().Before(one.next) {
+				delete(t.all, key)
+			}
+		default:
+		}
+	}
+}
+
+// await waits until an equal query may begin, or ctx ends. It may be nil.
+func (o *askedOnce) await(ctx context.Context) {
+	if o == nil {
+		return
+	}
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		return
+	}
+	pause := time.NewTimer(time.Until(o.next))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+}
+
+func (t *askedTogether) carryOut(ctx context.Context, one *askedOnce, ask func() (selection.Answer, error)) {
 	t.mu.Lock()
 	one.begun = true
 	t.mu.Unlock()
+	begin := time.Now()
 	if one.err = ctx.Err(); one.err == nil {
 		var answer selection.Answer
 		answer, one.err = ask()
 		one.offer = selection.NewOffer(answer)
 	}
-	t.mu.Lock()
-	if t.all[key] == one {
-		delete(t.all, key)
-	}
-	t.mu.Unlock()
+	now := time.Now()
+	one.next = now.Add(min(askPause*now.Sub(begin), maxAskPause))
 	close(one.done)
 }
 
