@@ -117,7 +117,7 @@ func TestBesideTellsOfFailures(t *testing.T) {
 			s := openFileStore(t, 2)
 			err := s.View(t.Context(), func(rows placement.Reader) error {
 				r := rows.(*reader).Tx
-				if r.Beside(do[0], do[1]) == nil {
+				if r.Concurrently(do[0], do[1]) == nil {
 					t.Error("the error is lost")
 				}
 				if r.Usable() == nil {

@@ -57,9 +57,9 @@ func (r *reader) everything(all *placement.TreeRows) error {
 	if err != nil {
 		return err
 	}
-	run := r.InTurn
+	run := r.Sequentially
 	if counts.total() >= manyRows {
-		run = r.Beside
+		run = r.Concurrently
 	}
 	return r.halves(all, counts, run)
 }

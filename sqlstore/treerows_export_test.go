@@ -7,7 +7,7 @@ func TreeRowsBeside(rows placement.Reader) (all placement.TreeRows, err error) {
 	r := rows.(*reader)
 	counts, err := r.countRows()
 	if err == nil {
-		err = r.halves(&all, counts, r.Beside)
+		err = r.halves(&all, counts, r.Concurrently)
 	}
 	return all, err
 }

@@ -308,20 +308,20 @@ func (t *Tx) Parallel() (other *Tx, end func(), ok bool) {
 	return t.StartParallel(t)
 }
 
-// InTurn runs two functions one after the other.
-func (t *Tx) InTurn(one, other func(*Tx) error) error {
+// Sequentially runs two functions one after the other.
+func (t *Tx) Sequentially(one, other func(*Tx) error) error {
 	if err := one(t); err != nil {
 		return err
 	}
 	return other(t)
 }
 
-// Beside runs one function on the transaction and the other on a parallel reader at the same time,
-// or both in turn when there is none. Each must keep to the transaction it is given.
-func (t *Tx) Beside(one, other func(*Tx) error) error {
+// Concurrently runs one function on the transaction and the other on a parallel reader at the same time,
+// or one after the other when there is none. Each must keep to the transaction it is given.
+func (t *Tx) Concurrently(one, other func(*Tx) error) error {
 	second, end, ok := t.Parallel()
 	if !ok {
-		return t.InTurn(one, other)
+		return t.Sequentially(one, other)
 	}
 	defer end()
 	type outcome struct {
