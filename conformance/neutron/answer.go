@@ -18,6 +18,25 @@ type answer struct {
 	body    []byte
 	ordered bool     // the order of a list in it has a meaning
 	only    []string // the attributes to show, nil for all
+	not     []string // attributes that are not shown
+}
+
+// says reports whether an answer is one that a request is repeated for: a status, or way=value, where
+// the value null says that there is nothing.
+func (a answer) says(what string) bool {
+	way, want, ok := strings.Cut(what, "=")
+	if !ok {
+		return fmt.Sprint(a.status) == what
+	}
+	v, err := decode(a.body)
+	if err != nil || a.status/100 != 2 {
+		return false
+	}
+	found, err := find(v, way)
+	if want == "null" {
+		return err != nil
+	}
+	return err == nil && fmt.Sprint(found) == want
 }
 
 // text returns the answer in the form of a dialogue, with names in place of variable values.
@@ -35,7 +54,7 @@ func (a answer) text(n *names) string {
 	if e, ok := asError(v); ok {
 		return strings.Join(append(lines, e.lines(n)...), "\n")
 	}
-	v = n.value("", arrange(pick(v, a.only), a.ordered, n))
+	v = n.value("", arrange(without(pick(v, a.only), a.not), a.ordered, n))
 	return strings.Join(append(lines, layOut(v)), "\n")
 }
 
@@ -128,6 +147,22 @@ func pick(v any, only []string) any {
 	for _, thing := range things {
 		if attributes, ok := thing.(map[string]any); ok {
 			maps.DeleteFunc(attributes, func(key string, _ any) bool { return !slices.Contains(only, key) })
+		}
+	}
+	return v
+}
+
+// without removes attributes from all objects in an answer.
+func without(v any, keys []string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(key string, _ any) bool { return slices.Contains(keys, key) })
+		for _, inner := range v {
+			without(inner, keys)
+		}
+	case []any:
+		for _, inner := range v {
+			without(inner, keys)
 		}
 	}
 	return v

@@ -94,6 +94,8 @@ type request struct {
 	header [][2]string // value "-" for none
 	binds  [][2]string // name and where in the answer its value is
 	only   []string    // the attributes to show, nil for all
+	until  []string    // what the answer must say
+	not    []string    // attributes that are not shown, wherever they are
 }
 
 var headerForm = regexp.MustCompile(`\s\[([^:\]]+):\s*([^\]]*)\]`)
@@ -116,6 +118,14 @@ func parseRequest(line string) (request, error) {
 	for _, word := range words[3:] {
 		if only, ok := strings.CutPrefix(word, "only="); ok {
 			r.only = strings.Split(only, ",")
+			continue
+		}
+		if not, ok := strings.CutPrefix(word, "without="); ok {
+			r.not = strings.Split(not, ",")
+			continue
+		}
+		if until, ok := strings.CutPrefix(word, "until="); ok {
+			r.until = append(r.until, until)
 			continue
 		}
 		name, way, _ := strings.Cut(word, "=")

@@ -21,6 +21,11 @@
 //	@net                          a name for the id of what the answer shows
 //	@ip=fixed_ips.0.ip_address    a name for what is found on that way in it
 //	only=name,mtu                 the attributes to show, instead of all
+//	without=generation            attributes that are not shown, wherever they are in the answer
+//	until=status=ACTIVE           sends the request again until this is there in the answer: a value
+//	                              on that way, null for none
+//	until=404                     sends it again until the answer has this status; of several of
+//	                              these all must be true
 //	[If-Match: text]              a header; "-" leaves one out
 //
 // Elsewhere @net is replaced by the value, in requests and answers alike. @demo and @other are the
@@ -28,7 +33,8 @@
 //
 // Ids, MAC and IP addresses, segment numbers, bridges and sockets that the service chose and the
 // dialogue does not name are written <id1>, <mac1>, <ip1>, <number1>, <bridge1> and <socket1> in
-// the order in which they appear, the same for the same value; a time is <time>. Values in a
+// the order in which they appear, the same for the same value; so are compute's ids of hosts,
+// passwords and reservations, <host1>, <password1> and <reservation1>; a time is <time>. Values in a
 // request of the dialogue are written unchanged.
 //
 // Other blocks act as agents: "heartbeat KIND HOST", of an ovs, sriov, dhcp or l3 agent, with
@@ -36,6 +42,10 @@
 // the configurations in its body; "silence ovs HOST" makes its last heartbeat a day old; "wired
 // @port HOST" reports that the port was plugged in. "placement GET /path" is a request to the
 // placement service that the side reports to.
+//
+// Dialogues with a [Cloud] send requests for paths below /v2.0 to its network service. "hold
+// compute HOST" lets a host begin nothing more, so that states in between can be seen, until
+// "release compute HOST".
 //
 // # Differences
 //

@@ -53,12 +53,14 @@ const (
 	bridgePattern = `tbr-[0-9a-f]{8}-[0-9a-f]`
 	// A port of DPDK's has a socket, called after its id.
 	socketPattern = `vhu[0-9a-f]{8}-[0-9a-f]{2}`
+	// A host has an id for each project, made of both.
+	hostPattern = `[0-9a-f]{56}`
 )
 
 var (
-	chosenForm = regexp.MustCompile(`\b(?:` + uuidPattern + `|[0-9a-f]{32})\b|` + macPattern + "|" + bridgePattern + "|" + socketPattern)
+	chosenForm = regexp.MustCompile(`\b(?:` + uuidPattern + `|[0-9a-f]{32}|` + hostPattern + `)\b|` + macPattern + "|" + bridgePattern + "|" + socketPattern)
 	timeForm   = regexp.MustCompile(`^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+|Z)| \d\d:\d\d:\d\d(?:\.\d+)?)$`)
-	addresses  = []string{"ip_address", "fixed_ips"}
+	addresses  = []string{"ip_address", "fixed_ips", "addr"}
 	numbers    = []string{"provider:segmentation_id", "segmentation_id", "vlan"}
 )
 
@@ -75,6 +77,13 @@ func (n *names) text(s string) string {
 	})
 }
 
+const hostLength = 56
+
+// chosenWords are attributes whose values are words that a service chooses, with their kinds.
+var chosenWords = map[string]string{
+	"adminPass": "password", "reservation_id": "reservation", "OS-EXT-SRV-ATTR:reservation_id": "reservation",
+}
+
 func kindOf(chosen string) string {
 	switch {
 	case strings.Contains(chosen, ":"):
@@ -83,6 +92,8 @@ func kindOf(chosen string) string {
 		return "bridge"
 	case strings.HasPrefix(chosen, "vhu"):
 		return "socket"
+	case len(chosen) == hostLength:
+		return "host"
 	}
 	return "id"
 }
@@ -153,6 +164,9 @@ func (n *names) word(attribute, s string) string {
 	}
 	if _, err := strconv.Atoi(s); err == nil && slices.Contains(numbers, attribute) {
 		return n.name("number", s)
+	}
+	if kind := chosenWords[attribute]; kind != "" && s != "" {
+		return n.name(kind, s)
 	}
 	return n.text(s)
 }

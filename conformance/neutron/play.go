@@ -88,6 +88,8 @@ func (p *player) do(b block) string {
 		return p.act(r, b)
 	case r.who == "placement":
 		return p.ask(r, b, p.side.PlacementURL(), p.side.PlacementToken())
+	case slices.Contains(People, r.who) && strings.HasPrefix(r.path, networking):
+		return p.ask(r, b, p.networkURL(), p.side.Token(p.t, r.who))
 	case slices.Contains(People, r.who):
 		return p.ask(r, b, p.side.URL(), p.side.Token(p.t, r.who))
 	}
@@ -95,7 +97,18 @@ func (p *player) do(b block) string {
 	return ""
 }
 
-// act does what an agent does.
+// networking is where the paths of a network service begin.
+const networking = "/v2.0/"
+
+// networkURL returns the address of the network service: the side, or its neighbour.
+func (p *player) networkURL() string {
+	if c, ok := p.side.(Cloud); ok {
+		return c.NetworkURL()
+	}
+	return p.side.URL()
+}
+
+// act does what an agent or a host does.
 func (p *player) act(r request, b block) string {
 	p.t.Helper()
 	switch first, second := r.args[0], p.names.resolve(r.args[1]); r.who {
@@ -114,14 +127,43 @@ func (p *player) act(r request, b block) string {
 		p.side.Silence(p.t, Kind(first), second)
 	case "wired":
 		p.side.Wired(p.t, p.names.resolve(first), second)
+	case "hold", "release":
+		c, ok := p.side.(Cloud)
+		if !ok {
+			p.t.Fatalf("%s: there are no hosts", b.line)
+		}
+		if r.who == "hold" {
+			c.Hold(p.t, second)
+		} else {
+			c.Release(p.t, second)
+		}
 	default:
 		p.t.Fatalf("%s: nobody does that", b.line)
 	}
 	return "done"
 }
 
-// ask sends a request and returns its answer in the form of a dialogue.
+const (
+	untilTime  = time.Minute           // how long an answer may take to say what it must
+	untilPause = 20 * time.Millisecond // between the requests
+)
+
+// ask sends a request, again until the answer says what it must, and returns the answer in the form
+// of a dialogue.
 func (p *player) ask(r request, b block, url, token string) string {
+	p.t.Helper()
+	for end := time.Now().Add(untilTime); ; time.Sleep(untilPause) {
+		a := p.send(r, b, url, token)
+		said := func(what string) bool { return a.says(p.names.resolve(what)) }
+		if !slices.ContainsFunc(r.until, func(what string) bool { return !said(what) }) || time.Now().After(end) {
+			p.bind(r, b, a.body)
+			return strings.ReplaceAll(a.text(p.names), url, "http://host")
+		}
+	}
+}
+
+// send sends a request.
+func (p *player) send(r request, b block, url, token string) answer {
 	p.t.Helper()
 	req, err := http.NewRequest(r.method, url+p.names.resolve(r.path), strings.NewReader(p.names.resolve(b.body)))
 	if err != nil {
@@ -137,9 +179,7 @@ func (p *player) ask(r request, b block, url, token string) string {
 	if err != nil {
 		p.t.Fatalf("%s: %v", b.line, err)
 	}
-	p.bind(r, b, body)
-	a := answer{res.StatusCode, res.Header, body, r.method == http.MethodPost || strings.Contains(r.path, "sort_key="), r.only}
-	return strings.ReplaceAll(a.text(p.names), url, "http://host")
+	return answer{res.StatusCode, res.Header, body, r.method == http.MethodPost || strings.Contains(r.path, "sort_key="), r.only, r.not}
 }
 
 func setHeaders(req *http.Request, r request, token string, hasBody bool) {

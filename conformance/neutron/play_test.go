@@ -193,6 +193,45 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// TestUntil repeats requests until the answer is the one that is waited for.
+func TestUntil(t *testing.T) {
+	s, path := newToy(t), writeDialogue(t, `admin POST /things @a
+{"name": "a", "state": "new"}
+
+admin GET /things/@a until=state=done
+
+admin GET /things/@a until=owner.id=null
+
+admin GET /things/nobody until=404
+`)
+	asked := 0
+	s.spoil = func(thing map[string]any) {
+		if asked++; asked > 3 {
+			thing["state"] = "done"
+		}
+		if thing["owner"] = map[string]any{"id": "x"}; asked > 6 {
+			thing["owner"] = map[string]any{}
+		}
+	}
+	neutron.Record(t, s, path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"state=done\n----\n200\n" + `{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "@a", "name": "a", "owner": {"id": "x"}, "state": "done"}}`,
+		"id=null\n----\n200\n" + `{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "@a", "name": "a", "owner": {}, "state": "done"}}`,
+		"until=404\n----\n404\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("want %s in what was recorded:\n%s", want, text)
+		}
+	}
+	if asked != 8 {
+		t.Errorf("it is asked %d times, want 8: once to make the thing, 3 and 3 times for it, and once for another", asked)
+	}
+}
+
 // TestPlayFindsDifferences plants faults in the service, each of which must be detected.
 func TestPlayFindsDifferences(t *testing.T) {
 	for name, spoil := range map[string]func(map[string]any){

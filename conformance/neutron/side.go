@@ -15,7 +15,7 @@ type Side interface {
 	Token(t testing.TB, who string) string
 
 	// Projects returns the ids of the projects: "demo", which admin, member
-	// and reader are in, and "other".
+	// and reader are in, and "other". Those of users may be among them.
 	Projects() map[string]string
 
 	// Reset brings the service and its placement to the initial state: no objects of users, no
@@ -31,6 +31,19 @@ type Side interface {
 
 	// Wired reports that the agent on a host has plugged a port in.
 	Wired(t testing.TB, port, host string)
+}
+
+// A Cloud is a Side that is a compute service with a network service beside it, to which the
+// requests below /v2.0 go, and with hosts.
+type Cloud interface {
+	Side
+
+	// NetworkURL returns the address of the network service without a trailing slash.
+	NetworkURL() string
+
+	// Hold lets a host begin nothing from now on, and Release lets it begin what it was asked for.
+	Hold(t testing.TB, host string)
+	Release(t testing.TB, host string)
 }
 
 // People are the users of requests: an administrator, a member and a reader of one project, a
