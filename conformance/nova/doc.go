@@ -7,5 +7,9 @@
 // compute HOST" makes its last report a day old. "heartbeat server NAME" creates a server; the body
 // has the arguments of server in reference.py.
 //
-// [StartWhole] runs all of Nova's services, for tests that boot servers with it.
+// [StartWhole] runs all of Nova's services, for tests that boot servers with it. The dialogues in
+// testdata/cloud were recorded from it, beside Berth's placement and network services: see
+// [StartCloud]. Their hosts, h1 and h2, are there from the start, and the ids of users are called
+// @member_user and so on. Servers and ports are asked for at one side after the other, so requests
+// that could be answered from a state in between have an "until".
 package nova

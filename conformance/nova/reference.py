@@ -148,18 +148,11 @@ class Auth:
         return self.app(environ, start_response)
 
 
-class Control:
-    """An application with /-/ added."""
+class Commands:
+    """An application with /-/ added: a method for each path there."""
 
-    def __init__(self, app, directory):
+    def __init__(self, app):
         self.app = app
-        self.paths = [os.path.join(directory, name) for name in ('main.db', 'api.db')]
-        self.start = []
-        for path in self.paths:
-            copy = sqlite3.connect(':memory:')
-            with sqlite3.connect(path) as db:
-                db.backup(copy)
-            self.start.append(copy)
 
     def __call__(self, environ, start_response):
         path = environ['PATH_INFO']
@@ -169,6 +162,20 @@ class Control:
         getattr(self, path.removeprefix('/-/'))(**json.loads(body or '{}'))
         start_response('204 No Content', [])
         return []
+
+
+class Control(Commands):
+    """What the computes would say."""
+
+    def __init__(self, app, directory):
+        super().__init__(app)
+        self.paths = [os.path.join(directory, name) for name in ('main.db', 'api.db')]
+        self.start = []
+        for path in self.paths:
+            copy = sqlite3.connect(':memory:')
+            with sqlite3.connect(path) as db:
+                db.backup(copy)
+            self.start.append(copy)
 
     def reset(self):
         for path, copy in zip(self.paths, self.start):

@@ -75,6 +75,7 @@ func wholeConf(dir, main, api string, n Neighbours) string {
 const wholeConfiguration = `[DEFAULT]
 state_path = %[1]s
 transport_url = fake:/
+host = controller
 compute_driver = whole.Driver
 my_ip = 127.0.0.1
 service_down_time = 7200

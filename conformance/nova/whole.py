@@ -6,17 +6,26 @@ Usage: whole.py CONFIG CELL0 ADDRESS:PORT HOST=UUID...
 
 CONFIG is a nova.conf that names two empty databases, and CELL0 is the URL of a third. The
 services speak over a message bus in memory, and Keystone says who calls. A host's provider
-has the UUID.
+has the UUID. These are POST requests below /-/:
+
+    plugging network, token  hosts report the ports that they plug in to Berth's network service
+    hold     host            the hypervisor of a host begins nothing more
+    release  host            it goes on
+    reset                    the rows of what users made, all of it deleted, are gone
 """
 
 import eventlet
 
 eventlet.monkey_patch()
 
+import functools
 import sys
+import time
 
 import eventlet.wsgi
 import os_vif
+import requests
+import sqlalchemy
 from keystonemiddleware import auth_token
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
@@ -30,6 +39,8 @@ from nova.api import auth
 from nova.api import compute_req_id
 from nova.compute import rpcapi as compute
 from nova.conductor import rpcapi as conductor
+from nova.db.api import api as api_db
+from nova.db.main import api as main_db
 from nova.objects import host_mapping
 from nova.pci import utils as pci
 from nova.scheduler import rpcapi as scheduler
@@ -40,10 +51,57 @@ import reference
 CONF = conf.CONF
 
 UUIDS = {}  # of providers, by host
+HELD = set()  # hosts
+SERVICES = []  # that run
+
+
+def held(method):
+    """A method of a Driver that begins when its host is not held."""
+    @functools.wraps(method)
+    def begin(self, *args, **kwargs):
+        while self._host in HELD:
+            time.sleep(0.01)
+        return method(self, *args, **kwargs)
+    return begin
 
 
 class Driver(fake.MediumFakeDriver):
     """A hypervisor on a host with one card, ens5, that has four virtual functions."""
+
+    network = token = None  # a service that hears of ports, and a token for it
+
+    def plug(self, vifs):
+        if self.network and vifs:
+            requests.post('%s/berth/v1/hosts/%s/ports' % (self.network, self._host), headers={'X-Auth-Token': self.token},
+                          json={'ports': {vif['id']: 'ACTIVE' for vif in vifs}}).raise_for_status()
+
+    @held
+    def spawn(self, *args, network_info=None, **kwargs):
+        super().spawn(*args, network_info=network_info, **kwargs)
+        self.plug(network_info)
+
+    def arrived(self, vifs):
+        """Servers that came from elsewhere have ports."""
+        self._interfaces.update((vif['id'], vif) for vif in vifs)
+        self.plug(vifs)
+
+    @held
+    def attach_interface(self, context, instance, image_meta, vif):
+        super().attach_interface(context, instance, image_meta, vif)
+        self.plug([vif])
+
+    def post_live_migration_at_destination(self, context, instance, network_info, *args, **kwargs):
+        super().post_live_migration_at_destination(context, instance, network_info, *args, **kwargs)
+        self.arrived(network_info)
+
+    def finish_migration(self, context, migration, instance, disk_info, network_info, *args, **kwargs):
+        super().finish_migration(context, migration, instance, disk_info, network_info, *args, **kwargs)
+        self.arrived(network_info)
+
+    @held
+    def finish_revert_migration(self, context, instance, network_info, *args, **kwargs):
+        super().finish_revert_migration(context, instance, network_info, *args, **kwargs)
+        self.arrived(network_info)
 
     def get_available_resource(self, nodename):
         card = '0000:05:00.0'
@@ -53,6 +111,43 @@ class Driver(fake.MediumFakeDriver):
                     for n in range(1, 5)]
         return dict(super().get_available_resource(nodename), uuid=UUIDS[nodename],
                     pci_passthrough_devices=jsonutils.dumps(devices))
+
+
+for name in ('power_off', 'power_on', 'reboot', 'destroy', 'detach_interface', 'migrate_disk_and_power_off', 'live_migration',
+             'confirm_migration', 'snapshot'):
+    setattr(Driver, name, held(getattr(Driver, name)))
+
+
+class Control(reference.Commands):
+    """What tests do besides requests."""
+
+    def __init__(self, app, cell0):
+        super().__init__(app)
+        self.cell0 = cell0
+
+    def plugging(self, network, token):
+        Driver.network, Driver.token = network, token
+
+    def hold(self, host):
+        HELD.add(host)
+
+    def release(self, host):
+        HELD.discard(host)
+
+    # Rows of the deployment, and of what is kept in memory.
+    KEPT = {'services', 'compute_nodes', 'cell_mappings', 'host_mappings'}
+
+    def reset(self):
+        for engine in (main_db.get_engine(), api_db.get_engine(), sqlalchemy.create_engine(self.cell0)):
+            with engine.begin() as db:
+                db.execute(sqlalchemy.text('SET FOREIGN_KEY_CHECKS = 0'))
+                for table in set(sqlalchemy.inspect(db).get_table_names()) - self.KEPT:
+                    if db.execute(sqlalchemy.text('SELECT 1 FROM `%s` LIMIT 1' % table)).first():
+                        db.execute(sqlalchemy.text('TRUNCATE TABLE `%s`' % table))
+                db.execute(sqlalchemy.text('SET FOREIGN_KEY_CHECKS = 1'))
+        for s in SERVICES:
+            if s.binary == 'nova-compute':
+                s.manager.update_available_resource(context.get_admin_context())
 
 
 def main(path, cell0, address, *hosts):
@@ -75,11 +170,13 @@ def main(path, cell0, address, *hosts):
     name, port = address.split(':')
     # Without reuse_port=False a second server could take half of the requests.
     listener = eventlet.listen((name, int(port)), reuse_port=False)
-    eventlet.wsgi.server(listener, app, log_output=False)
+    eventlet.wsgi.server(listener, Control(app, cell0), log_output=False)
 
 
 def start(binary, topic, host=None):
-    service.Service.create(binary=binary, topic=topic, host=host).start()
+    one = service.Service.create(binary=binary, topic=topic, host=host)
+    one.start()
+    SERVICES.append(one)
 
 
 if __name__ == '__main__':
