@@ -80,7 +80,7 @@ func (s *Service) attachable(ctx context.Context, by Caller, n *NetworkSpec) (p 
 		return p, err
 	}
 	if err = s.addressesFree(ctx, by, []NetworkSpec{*n}); code(err) == "FixedIpAlreadyInUse" {
-		err = conflict("FixedIpAlreadyInUse", "%s", err.Error())
+		err = conflict("FixedIpAlreadyInUse", "Fixed IP %s is already in use.", n.Address)
 	}
 	return p, err
 }

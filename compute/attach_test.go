@@ -136,7 +136,7 @@ func TestAttachIsRefused(t *testing.T) {
 			"no address",
 			compute.NetworkSpec{Network: compute.ID(w.net), Address: address},
 			nil, nil, fault.Conflict, "FixedIpAlreadyInUse",
-			fmt.Sprintf("Fixed IP address %s is already in use on instance %s.", address, other),
+			fmt.Sprintf("Fixed IP %s is already in use.", address),
 		},
 		{
 			"another subnet's address",

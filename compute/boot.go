@@ -14,7 +14,8 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 )
 
-// The events of a server's creation, as Nova calls them.
+// The events of a server's creation, as Nova calls them: that of the choice of a host is there when it
+// failed only.
 const (
 	eventSchedule = "conductor_schedule_and_build_instances"
 	eventBuild    = "compute__do_build_and_run_instance"

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -64,12 +65,17 @@ func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error
 	return err
 }
 
+// mayPower refuses what cannot be done now, in Nova's order: only a reboot looks last for the host.
 func (c *change) mayPower(row ServerRow, by Caller, p powering) error {
 	if err := row.unlocked(by); err != nil {
 		return err
 	}
+	var notReady error
 	if row.Host == "" {
-		return conflict("InstanceNotReady", "Instance %s is not ready", row.ID)
+		notReady = conflict("InstanceNotReady", "Instance %s is not ready", row.ID)
+	}
+	if notReady != nil && p.action != "reboot" {
+		return notReady
 	}
 	if !slices.Contains(p.states, row.State) {
 		return busy(row.ID, p.action, "vm_state", row.State)
@@ -77,7 +83,7 @@ func (c *change) mayPower(row ServerRow, by Caller, p powering) error {
 	if err := idleServer(c, row, p.action); err != nil {
 		return err
 	}
-	return row.launched(p.action)
+	return cmp.Or(row.launched(p.action), notReady)
 }
 
 // DeleteServer begins to delete a server, whatever else is under way with it. For the end it

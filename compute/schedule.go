@@ -138,13 +138,9 @@ func (j *job) unclaim(ctx context.Context) error {
 // advance moves servers that have a host to the next step.
 func advance(ctx context.Context, jobs []*job) error {
 	for _, j := range jobs {
-		err := j.commit(ctx, stepBind, func(c *change, row *ServerRow) error {
-			event, err := c.begin(j.b.Action, eventSchedule, "")
-			if err != nil {
-				return err
-			}
+		err := j.commit(ctx, stepBind, func(_ *change, row *ServerRow) error {
 			row.Task = Networking
-			return c.end(event.ID, nil)
+			return nil
 		})
 		if err != nil && !errors.Is(err, errDeleted) && !errors.Is(err, errLost) {
 			return err

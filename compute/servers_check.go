@@ -2,7 +2,6 @@ package compute
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"slices"
 	"strings"
@@ -59,9 +58,6 @@ func (s *Service) checkCount(_ context.Context, d *draft) (err error) {
 					"if an fixed_ip is specified.")
 			}
 		}
-	}
-	if _, err := base64.StdEncoding.DecodeString(d.UserData); err != nil {
-		return invalid("InstanceUserDataMalformed", "User data needs to be valid base 64.")
 	}
 	d.hints, err = readHints(d.Hints)
 	return err

@@ -206,7 +206,7 @@ func (c *change) enoughServers(d *draft) (int, error) {
 func tooMany(d *draft, each map[string]int64, free, limits Quotas) error {
 	least, most := d.count()
 	var over, requested, used, allowed []string
-	for _, resource := range []string{Instances, Cores, RAM} {
+	for _, resource := range []string{Cores, Instances, RAM} {
 		want := each[resource] * int64(most)
 		left, limited := free[resource]
 		if !limited || left >= want {

@@ -228,7 +228,6 @@ func TestCreateServersRefuses(t *testing.T) {
 		{func(s *compute.ServerSpec) { s.Zone = "mars" }, fault.Invalid, "InvalidRequest", "The requested availability zone is not available"},
 		{func(s *compute.ServerSpec) { s.ForcedHost = "cn9" }, fault.Invalid, "ComputeHostNotFound", "Compute host cn9 could not be found."},
 		{func(s *compute.ServerSpec) { s.KeyName = "k" }, fault.Invalid, "KeypairNotFound", "Invalid key_name provided."},
-		{func(s *compute.ServerSpec) { s.UserData = "?" }, fault.Invalid, "InstanceUserDataMalformed", "User data needs to be valid base 64."},
 		{func(s *compute.ServerSpec) { s.Hints = []byte(`{"group": "g"}`) }, fault.Invalid, "InstanceGroupNotFound", "Instance group g could not be found."},
 		{
 			func(s *compute.ServerSpec) { s.Hostname, s.Max = "h", 2 },
@@ -236,7 +235,7 @@ func TestCreateServersRefuses(t *testing.T) {
 		},
 		{
 			func(s *compute.ServerSpec) { s.Min, s.Max = 3, 4 },
-			fault.Denied, "TooManyInstances", "Quota exceeded for instances, cores: Requested 3-4, 8, but already used 0, 0 of 3, 5 instances, cores",
+			fault.Denied, "TooManyInstances", "Quota exceeded for cores, instances: Requested 8, 3-4, but already used 0, 0 of 5, 3 cores, instances",
 		},
 	} {
 		_, err := c.CreateServers(ctx, ann, spec(tc.change))

@@ -34,16 +34,27 @@ var whole = []string{"", "null", "[]", "{}", `"x"`, "1", "true", "{", `{"a": "\u
 // A said is a request of a dialogue.
 type said struct{ who, method, path, header, body string }
 
-var saidForm = regexp.MustCompile(`^(\w+) (GET|POST|PUT|DELETE|PATCH) (\S+)(?: \[OpenStack-API-Version: (compute [\d.]+)\])?`)
+var (
+	saidForm    = regexp.MustCompile(`^(\w+) (GET|POST|PUT|DELETE|PATCH) (\S+)`)
+	versionForm = regexp.MustCompile(`\[OpenStack-API-Version: (compute [\d.]+)\]`)
+	nameForm    = regexp.MustCompile(`@[a-z][a-z0-9_]*`)
+)
 
-// allSaid returns the requests of all dialogues.
+// someID is the id of the server that there is, and of what dialogues have a name for.
+const someID = "33333333-0000-4000-8000-000000000001"
+
+// allSaid returns the requests of all dialogues to the compute service.
 func allSaid(t *testing.T) (all []said) {
 	t.Helper()
-	files, err := filepath.Glob("../../conformance/nova/testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
+	files := []string{"testdata/hosts.txt"}
+	for _, pattern := range []string{"*.txt", "cloud/*.txt"} {
+		more, err := filepath.Glob("../../conformance/nova/testdata/" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
 	}
-	for _, file := range append(files, "testdata/servers.txt", "testdata/actions.txt", "testdata/hosts.txt") {
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -54,9 +65,23 @@ func allSaid(t *testing.T) (all []said) {
 			for strings.HasPrefix(line, "#") {
 				line, body, _ = strings.Cut(body, "\n")
 			}
-			if m := saidForm.FindStringSubmatch(line); m != nil {
-				all = append(all, said{m[1], m[2], m[3], m[4], body})
+			named := func(text string) string {
+				return nameForm.ReplaceAllStringFunc(text, func(name string) string {
+					if name == "@demo" {
+						return name
+					}
+					return someID
+				})
 			}
+			m := saidForm.FindStringSubmatch(line)
+			if m == nil || m[1] == "placement" || strings.HasPrefix(m[3], "/v2.0/") {
+				continue
+			}
+			version := ""
+			if v := versionForm.FindStringSubmatch(line); v != nil {
+				version = v[1]
+			}
+			all = append(all, said{m[1], m[2], named(m[3]), version, named(body)})
 		}
 	}
 	return all
@@ -71,7 +96,7 @@ func TestOddRequestsAreTheCallers(t *testing.T) {
 	s.Heartbeat(t, neutron.Agent{Host: "cn1"})
 	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
 	s.makeServer(t, neutron.Agent{Kind: nova.Server, Host: "vm0", Configurations: map[string]any{
-		"id": "33333333-0000-4000-8000-000000000001", "flavor": "c1", "image": image, "host": "cn1",
+		"id": someID, "flavor": "c1", "image": image, "host": "cn1",
 	}})
 	all := allSaid(t)
 	if len(all) < 300 {

@@ -167,23 +167,15 @@ func (s *side) makeServer(t testing.TB, a neutron.Agent) {
 	}
 }
 
-// What is said of servers where Nova asks its neighbours. The answers are Berth's: they
-// are held to Nova's source by whoever changes them.
-func TestServers(t *testing.T) {
-	network := somePorts()
+// TestHostsAPI is about what hosts say and are told, which is no API of Nova's: the answers are Berth's.
+func TestHostsAPI(t *testing.T) {
 	s := newSide(t)
-	s.options = compute.Options{
-		Network: network,
-		Images: images{image: {
-			Image: extraspecs.Image{ID: string(image), Name: "cirros", DiskFormat: "qcow2"}, Status: "active", MinMemoryMB: 64, Size: 1 << 20,
-		}},
-	}
-	for _, file := range []string{"testdata/servers.txt", "testdata/actions.txt", "testdata/hosts.txt"} {
-		if *updateDifferences {
-			neutron.Record(t, s, file)
-		} else {
-			neutron.Play(t, s, file)
-		}
+	s.options = compute.Options{Network: somePorts()}
+	const file = "testdata/hosts.txt"
+	if *updateDifferences {
+		neutron.Record(t, s, file)
+	} else {
+		neutron.Play(t, s, file)
 	}
 }
 
@@ -270,6 +262,26 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 		})
 		if status != c.want || !strings.Contains(answer, c.text) {
 			t.Errorf("a server of a flavor with %s: %d %s, want %d %s", c.specs, status, answer, c.want, c.text)
+		}
+	}
+}
+
+// Servers have no volumes, files or certificates, which Nova's may have.
+func TestNoVolumes(t *testing.T) {
+	s := newSide(t)
+	s.options = compute.Options{Images: images{image: {Image: extraspecs.Image{ID: string(image), Name: "plain"}, Status: "active"}}}
+	s.Reset(t)
+	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	for more, want := range map[string]string{
+		`"block_device_mapping_v2": [{"source_type": "volume", "destination_type": "volume", "uuid": "v"}]`: "Block Device Mapping is Invalid: servers have no volumes here.",
+		`"trusted_image_certificates": ["c"]`: "Signatures of images are not checked here.",
+	} {
+		status, answer := s.say(t, said{
+			"member", "POST", "/v2.1/servers", "compute 2.72",
+			`{"server": {"name": "vm", "imageRef": "` + string(image) + `", "flavorRef": "c1", "networks": "none", ` + more + `}}`,
+		})
+		if status != http.StatusBadRequest || !strings.Contains(answer, want) {
+			t.Errorf("a server with %s: %d %s, want 400 %s", more, status, answer, want)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (q *request) putServerExtensions(j *httpapi.JSON, s compute.Server) {
 		"OS-EXT-STS:task_state", orNull(s.Task), "OS-EXT-STS:vm_state", s.State, "OS-EXT-STS:power_state", int(s.Power),
 		"os-extended-volumes:volumes_attached", []string{})
 	if len(s.Ports) > 0 {
-		put(j, "security_groups", securityGroups(s.SecurityGroups))
+		put(j, "security_groups", securityGroups(s.SecurityGroups, len(s.Ports)))
 	}
 	if q.may("os-extended-server-attributes", ofProject(s.Project)) {
 		q.putServerAttributes(j, s)
@@ -133,12 +133,12 @@ func groupsOf(s compute.Server) []string {
 	return []string{string(s.Group)}
 }
 
-// securityGroups are those of the ports that were made for a server.
-func securityGroups(names []string) writer {
+// securityGroups are those of so many ports that were made for a server: each port has them.
+func securityGroups(names []string, ports int) writer {
 	if len(names) == 0 {
 		names = []string{"default"}
 	}
-	return array(names, func(j *httpapi.JSON, name string) { object(j, "name", name) })
+	return array(slices.Repeat(names, ports), func(j *httpapi.JSON, name string) { object(j, "name", name) })
 }
 
 // imageOf is the image of a server, an empty text for none.
@@ -174,9 +174,9 @@ func (q *request) flavorOf(s compute.Server) writer {
 	}
 }
 
-// shownPorts are the ports whose addresses a server shows: none while it is being built.
+// shownPorts are the ports whose addresses a server shows: none before it has run.
 func shownPorts(s compute.Server) []compute.ServerPort {
-	if s.State == compute.Building {
+	if s.LaunchedAt.IsZero() {
 		return nil
 	}
 	return s.Ports
