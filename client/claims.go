@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -19,6 +20,7 @@ var _ compute.Placement = (*ComputePlacement)(nil)
 
 // NewComputePlacement returns a ComputePlacement. It sends no request.
 func NewComputePlacement(opts Options) *ComputePlacement {
+	opts.Held = operation.Held
 	return &ComputePlacement{NewPlacement(opts)}
 }
 

@@ -53,6 +53,10 @@ type Options struct {
 	// be called concurrently.
 	Asked func(method string, status int, took time.Duration)
 
+	// Held, when not nil, is called before each request that changes something; its error is returned in
+	// the place of sending the request.
+	Held func(context.Context) error
+
 	Log *slog.Logger // of retries; nil discards
 
 	fresh *http.Client // on connections that no other request uses; nil when HTTP cannot be had that way

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/fault"
 )
 
@@ -22,6 +23,7 @@ var _ compute.Network = (*ComputeNetwork)(nil)
 // NewComputeNetwork returns a ComputeNetwork. The address of the Access is that of the service
 // without a version. It sends no request.
 func NewComputeNetwork(opts Options) *ComputeNetwork {
+	opts.Held = operation.Held
 	return &ComputeNetwork{service: newService("network", opts)}
 }
 

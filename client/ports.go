@@ -291,7 +291,7 @@ func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.
 	body := map[string]any{
 		"device_id": b.Server, "device_owner": b.Owner, "binding:host_id": b.Host, "binding:profile": profile,
 	}
-	w, err := n.put(ctx, id, 0, body)
+	w, err := n.put(ctx, id, now.Revision, body)
 	if err != nil {
 		return compute.Port{}, err
 	}

@@ -106,6 +106,11 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 			by.CloseIdleConnections()
 		}
 	}
+	if s.opts.Held != nil && q.method != http.MethodGet {
+		if err := s.opts.Held(ctx); err != nil {
+			return nil, err
+		}
+	}
 	begin := time.Now()
 	a, err := s.exchange(ctx, by, r, s.opts.Timeout+q.held)
 	if err != nil {

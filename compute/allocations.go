@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/operation"
 )
 
 // setAllocations replaces the allocations of a server, whatever they are. Only steps that are retried
@@ -21,9 +22,27 @@ func (s *Service) setAllocations(ctx context.Context, server ServerRow, amounts 
 	})
 }
 
+// claimAllocations writes the claim of a server, which has no allocations: what another worker has claimed for it
+// is not replaced. Errors are those of Placement, and errNotTaken.
+func (s *Service) claimAllocations(ctx context.Context, server ServerRow, amounts allocations.Amounts) error {
+	return allocations.Retry(ctx, allocations.Pause, func() error {
+		now, err := s.placement.Allocations(ctx, string(server.ID))
+		switch {
+		case err != nil || now.Amounts.Equal(amounts):
+			return err
+		case len(now.Amounts) > 0:
+			return errNotTaken
+		}
+		return s.placement.SetAllocations(ctx, string(server.ID), allocations.Consumer{
+			Amounts: amounts, Project: server.Project, User: server.User, Type: allocations.Instance,
+		})
+	})
+}
+
 // adjust adds the operation's amounts to the server's allocations, or subtracts them when sign is -1,
 // exactly once however often it is called. It logs amounts that are not allocated and cannot be
-// subtracted. Errors are those of allocations.Change.Make, and of commit.
+// subtracted. Errors are those of allocations.Change.Make, and of save. After one that is no
+// *operation.Unanswered nothing is under way.
 func (j *job) adjust(ctx context.Context, sign int64) error {
 	if len(j.b.Amounts) == 0 {
 		return nil
@@ -37,21 +56,28 @@ func (j *job) adjust(ctx context.Context, sign int64) error {
 		return nil
 	case err != nil && sign < 0 && j.unknown():
 		return nil // they stay allocated until the server is deleted
+	case errors.As(err, new(*operation.Unanswered)) && !errors.Is(err, allocations.ErrUnsettled):
+		return errors.New(err.Error()) // it was found not to have taken place
 	case err != nil || j.b.Done:
 		return err
 	}
 	return c.Record.Result(ctx, allocations.Done)
 }
 
-// settle determines whether the last attempt to add the operation's amounts took place. When that is
+// settle determines, once, whether the last attempt to add the operation's amounts took place. When that is
 // unknown, it counts as not done: what was not added must not be released.
 func (j *job) settle(ctx context.Context) error {
-	_, err := j.change(1).Settle(ctx)
-	if j.unknown() {
-		j.b.Attempt = nil
-		return j.commit(ctx, j.op.Step, nil)
+	if j.b.Settled {
+		return nil
 	}
-	return err
+	if _, err := j.change(1).Settle(ctx); err != nil && !j.unknown() {
+		return err
+	}
+	if j.b.Attempt = nil; !j.b.Done {
+		j.b.Amounts = nil
+	}
+	j.b.Settled, j.b.Done = true, false
+	return j.save(ctx)
 }
 
 // unknown reports whether it is unknown what became of the last attempt.
@@ -113,8 +139,8 @@ func (r *operationRecord) Result(ctx context.Context, o allocations.Outcome) err
 }
 
 func (r *operationRecord) commit(ctx context.Context) error {
-	err := r.j.commit(ctx, r.j.op.Step, nil)
-	if errors.Is(err, errDeleted) || errors.Is(err, errLost) {
+	err := r.j.save(ctx)
+	if errors.Is(err, operation.ErrTurned) || errors.Is(err, operation.ErrLost) {
 		return fmt.Errorf("%w: %w", allocations.ErrEnded, err)
 	}
 	return err

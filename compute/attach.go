@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
@@ -41,18 +43,40 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 	if err := s.mayAsk(p, server, host); err != nil {
 		return ServerPort{}, err
 	}
-	j, err := s.awaitTurn(ctx, host.Host, func() (*job, error) { return s.beginAttach(ctx, by, server, n, p) })
+	one := s.hosts.add(host.Host)
+	defer s.hosts.remove(one)
+	var began time.Time
+	j, err := s.awaitTurn(ctx, one, func() (*job, error) {
+		began = s.now()
+		return s.beginAttach(ctx, by, server, n, p)
+	})
 	if err != nil {
 		return ServerPort{}, err
 	}
 	ctx = context.WithoutCancel(ctx) // a client that disconnects does not stop it half way
-	defer s.keep(ctx, []*job{j})()
-	if err := j.attach(ctx); !errors.Is(err, errOver) {
-		j.b.Failure = &Failure{Message: j.attachFault(err).Error(), Details: err.Error()}
-		j.run(ctx)
+	if err := s.runner.Finish(ctx, began, j, s.patiently(one)); err != nil {
 		return ServerPort{}, j.attachFault(err)
 	}
 	return s.Interface(ctx, by, server, j.b.Port)
+}
+
+// patiently returns a function that waits until it is worth looking whether a host has answered. It returns an
+// error when HostTime has passed since its first call.
+func (s *Service) patiently(one hostWatch) func(context.Context) error {
+	end := sync.OnceValue(func() time.Time { return time.Now().Add(s.settings.HostTime) })
+	return func(context.Context) error {
+		patience := time.NewTimer(time.Until(end()))
+		defer patience.Stop()
+		others := time.NewTimer(watch.Interval)
+		defer others.Stop()
+		select {
+		case <-one.changed:
+		case <-others.C:
+		case <-patience.C:
+			return errors.New("the host did not answer")
+		}
+		return nil
+	}
 }
 
 // attachable validates what a request attaches. It returns no port when one must be created.
@@ -93,9 +117,7 @@ func code(err error) fault.Code {
 
 // awaitTurn begins an attachment when the server's operation that is under way has ended, with the
 // fault of that when it does not within HostTime.
-func (s *Service) awaitTurn(ctx context.Context, host string, begin func() (*job, error)) (*job, error) {
-	one := s.hosts.add(host)
-	defer s.hosts.remove(one)
+func (s *Service) awaitTurn(ctx context.Context, one hostWatch, begin func() (*job, error)) (*job, error) {
 	patience := time.NewTimer(s.settings.HostTime)
 	defer patience.Stop()
 	others := time.NewTicker(watch.Interval)
@@ -119,9 +141,9 @@ func (s *Service) awaitTurn(ctx context.Context, host string, begin func() (*job
 // beginAttach notes that a port is attached, which is this process's to do. It returns ErrTaken
 // while another operation of the server is under way.
 func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n NetworkSpec, p Port) (*job, error) {
-	j := &job{s: s, op: OperationRow{Server: server}, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
+	j := &job{s: s, id: newID(), worker: s.newWorker(), op: OperationRow{Server: server}, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
 	err := s.update(ctx, func(c *change) error {
-		row, err := attachableTo(c, by, server, attachAction)
+		row, err := s.attachableTo(c, by, server, attachAction)
 		if err != nil {
 			return err
 		}
@@ -142,7 +164,7 @@ func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n Netwo
 		}
 		j.b.Place = place
 		if n.Port != "" {
-			if err := c.addPort(server, p, place, n.Tag, false); err != nil {
+			if err := c.addPort(PortRow{Server: server, Place: place, Tag: n.Tag, Unplugged: true}, p); err != nil {
 				return err
 			}
 		}
@@ -155,7 +177,8 @@ func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n Netwo
 			return err
 		}
 		j.b.Action, j.b.Event = action.ID, event.ID
-		j.op = OperationRow{ID: newID(), Server: server, Kind: attach, Step: stepPorts, Worker: s.newWorker(), Lease: c.at.Add(s.settings.LeaseTime), CreatedAt: c.at}
+		j.op = OperationRow{ID: j.id, Server: server, Kind: attach, Worker: j.worker, Lease: c.leaseEnd(), CreatedAt: c.at}
+		j.op.moveTo(c.kinds[attach].first())
 		if j.op.Body, err = json.Marshal(j.b); err != nil {
 			return err
 		}
@@ -166,7 +189,7 @@ func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n Netwo
 
 // attachableTo returns a server, and refuses to attach to it, or to detach from it, in another
 // state.
-func attachableTo(r Reader, by Caller, server ID, action string) (ServerRow, error) {
+func (s *Service) attachableTo(r Reader, by Caller, server ID, action string) (ServerRow, error) {
 	row, err := found[ServerRow](r, noServer(server), Where(ByID, server))
 	if err != nil {
 		return row, err
@@ -177,7 +200,7 @@ func attachableTo(r Reader, by Caller, server ID, action string) (ServerRow, err
 	if err := row.in(action, attachStates...); err != nil {
 		return row, err
 	}
-	if err := idleServer(r, row, action); err != nil {
+	if err := s.idleServer(r, row, action); err != nil {
 		return row, err
 	}
 	return row, row.launched(action)
@@ -186,7 +209,7 @@ func attachableTo(r Reader, by Caller, server ID, action string) (ServerRow, err
 // mayAttach is attachableTo without the checks of the port. It returns the server's host.
 func (s *Service) mayAttach(ctx context.Context, by Caller, server ID) (host HostService, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		row, err := attachableTo(r, by, server, attachAction)
+		row, err := s.attachableTo(r, by, server, attachAction)
 		if err != nil {
 			return err
 		}
@@ -215,70 +238,61 @@ func (s *Service) mayAsk(p Port, server ID, host HostService) error {
 	return nil
 }
 
-// attach carries out the steps of an attachment, up to errOver. After another error the operation
-// must undo them.
-func (j *job) attach(ctx context.Context) error {
+// attachPort makes the port in a network.
+func (j *job) attachPort(ctx context.Context) (next, error) {
+	if j.b.Port != "" {
+		return next{}, nil
+	}
 	server, err := j.server(ctx)
 	if err != nil {
-		return err
-	}
-	for _, step := range []func(context.Context, ServerRow) error{j.attachPort, j.attachClaim, j.attachBind, j.attachPlug} {
-		if err := step(ctx, server); err != nil {
-			return err
-		}
-	}
-	return j.finish(ctx, func(c *change, _ *ServerRow) error { return c.end(j.b.Event, nil) })
-}
-
-// attachPort makes the port in a network.
-func (j *job) attachPort(ctx context.Context, server ServerRow) error {
-	if j.b.Port != "" {
-		return nil
+		return next{}, err
 	}
 	n := &j.b.Networks[0]
 	p, err := j.makePort(ctx, server, *n)
 	if err != nil {
-		return err
+		return next{}, err
 	}
-	n.Port, j.b.Port, j.b.Own = p.ID, p.ID, true
-	if err := j.commit(ctx, stepPorts, func(c *change, row *ServerRow) error {
-		return c.addPort(row.ID, p, j.b.Place, n.Tag, true)
+	tag := n.Tag
+	j.b.Networks[0].Port, j.b.Port, j.b.Own = p.ID, p.ID, true
+	if err := j.save(ctx, func(c *change, row *ServerRow) error {
+		return c.addPort(PortRow{Server: row.ID, Place: j.b.Place, Tag: tag, Own: true, Unplugged: true}, p)
 	}); err != nil {
-		return err
+		return next{}, err
 	}
 	if len(p.Asks.Groups) > 0 && !(j.s.settings.NetworksMayAsk && j.s.settings.AttachMayAsk) {
-		return invalid("NetworksWithQoSPolicyNotSupported", "Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
-			server.ID, n.Network)
+		return next{}, invalid("NetworksWithQoSPolicyNotSupported", "Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
+			server.ID, p.Network)
 	}
-	return nil
+	return next{}, nil
 }
 
 // attachClaim adds the port's resource request to the server's allocation, by the first of the
 // candidates that placement accepts.
-func (j *job) attachClaim(ctx context.Context, server ServerRow) error {
-	none := invalid("InterfaceAttachResourceAllocationFailed", "Failed to allocate additional resources to %s during interface attach", server.ID)
+func (j *job) attachClaim(ctx context.Context) (next, error) {
+	none := invalid("InterfaceAttachResourceAllocationFailed", "Failed to allocate additional resources to %s during interface attach", j.op.Server)
+	server, err := j.server(ctx)
+	if err != nil {
+		return next{}, err
+	}
 	p, err := j.s.network.Port(ctx, j.b.Port)
 	if err != nil {
-		return err
+		return next{}, err
 	}
 	node, err := j.s.nodeOf(ctx, server)
 	if err != nil {
-		return err
+		return next{}, err
 	}
 	j.ports = []Port{p}
 	r, err := request.Attach(p.Asks, placement.UUID(node), j.s.settings.Requests)
 	if err != nil {
-		return err
+		return next{}, err
 	}
 	if len(r.Query.Groups) == 0 {
-		return j.attachDevice(ctx)
-	}
-	if err := j.commit(ctx, stepClaim, nil); err != nil {
-		return err
+		return next{}, j.attachDevice(ctx)
 	}
 	answer, err := j.s.placement.Candidates(ctx, r.Query)
 	if err != nil {
-		return errors.Join(none, err)
+		return next{}, errors.Join(none, err)
 	}
 	for i, candidate := range answer.Candidates {
 		if i == j.s.settings.Selection.Candidates {
@@ -289,17 +303,17 @@ func (j *job) attachClaim(ctx context.Context, server ServerRow) error {
 			none = err
 			continue
 		} else if err != nil {
-			return err
+			return next{}, err
 		}
 		err := j.adjust(ctx, 1)
 		switch {
-		case err == nil, errors.Is(err, errDeleted), errors.Is(err, errLost):
-			return err
+		case err == nil, errors.Is(err, operation.ErrTurned), errors.Is(err, operation.ErrLost):
+			return next{}, err
 		case !errors.Is(err, allocations.ErrCapacity) && !errors.Is(err, allocations.ErrGeneration):
-			return errors.Join(none, err)
+			return next{}, errors.Join(none, err)
 		}
 	}
-	return none
+	return next{}, none
 }
 
 // codeNoDevice is the code of an attachment for which the host has no device.
@@ -307,7 +321,7 @@ const codeNoDevice = "InterfaceAttachPciClaimFailed"
 
 // attachDevice chooses the PCI device of the port.
 func (j *job) attachDevice(ctx context.Context) error {
-	err := j.commit(ctx, stepClaim, func(c *change, row *ServerRow) error { return c.chooseDevices(j, *row, row.Node) })
+	err := j.save(ctx, func(c *change, row *ServerRow) error { return c.chooseDevices(j, *row, row.Node) })
 	if errors.As(err, new(*hostRefused)) {
 		err = invalid(codeNoDevice, "Failed to claim PCI device for %s during interface attach", j.op.Server)
 	}
@@ -325,67 +339,43 @@ func (s *Service) nodeOf(ctx context.Context, server ServerRow) (id ID, err erro
 }
 
 // attachBind binds the port.
-func (j *job) attachBind(ctx context.Context, server ServerRow) error {
+func (j *job) attachBind(ctx context.Context) (next, error) {
+	server, err := j.server(ctx)
+	if err != nil {
+		return next{}, err
+	}
 	zone, err := j.s.zoneOf(ctx, server.Host)
 	if err != nil {
-		return err
+		return next{}, err
 	}
 	p, err := j.s.network.Port(ctx, j.b.Port)
 	if err != nil {
-		return err
+		return next{}, err
 	}
 	if err := j.checkGroups([]Port{p}); err != nil {
-		return err
+		return next{}, err
 	}
 	if len(j.b.Amounts) > 0 {
 		if err := j.noteUnsure(ctx, -1); err != nil {
-			return err
+			return next{}, err
 		}
-	}
-	if err := j.commit(ctx, stepBind, nil); err != nil {
-		return err
+		if err := j.save(ctx); err != nil {
+			return next{}, err
+		}
 	}
 	p, err = j.bindOne(ctx, server, p, zone)
 	j.b.Bound = len(p.allocation()) > 0 && (err == nil || errors.As(err, new(*notBound)))
-	if j.b.Bound || errors.Is(err, ErrPortChanged) || code(err) == "PortInUse" {
+	if j.b.Bound || errors.Is(err, ErrPortChanged) || errors.Is(err, ErrRevision) || code(err) == "PortInUse" {
 		j.b.Unsure = nil // the answer says what became of it
 	}
-	if err != nil {
-		return err
-	}
-	return j.commit(ctx, stepHost, func(c *change, row *ServerRow) error { return c.seePorts(row.ID, []Port{p}) })
-}
-
-// attachPlug waits until the host has plugged the port in.
-func (j *job) attachPlug(ctx context.Context, server ServerRow) error {
-	one := j.s.hosts.add(server.Host)
-	defer j.s.hosts.remove(one)
-	patience := time.NewTimer(j.s.settings.HostTime)
-	defer patience.Stop()
-	others := time.NewTicker(watch.Interval)
-	defer others.Stop()
-	for {
-		event, err := j.awaited(ctx)
-		switch {
-		case err == nil && event.Result == failed:
-			return errors.New(event.Details)
-		case !errors.Is(err, errWait):
-			return err
-		}
-		select {
-		case <-one.changed:
-		case <-others.C:
-		case <-patience.C:
-			return errors.New("the host did not answer")
-		}
-	}
+	return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, []Port{p}) }}, err
 }
 
 // attachFault is the fault of an attachment that failed.
 func (j *job) attachFault(err error) error {
 	kind, c := fault.Of(err)
 	switch {
-	case errors.Is(err, errDeleted), errors.Is(err, errLost):
+	case errors.Is(err, operation.ErrTurned), errors.Is(err, operation.ErrLost):
 		return busy(j.op.Server, attachAction, "task_state", Deleting)
 	case errors.Is(err, ErrNoPort):
 		return notFound("PortNotFound", "Port id %s could not be found.", j.b.Port)
@@ -417,46 +407,41 @@ func (a *attachFailed) Fault() (fault.Kind, fault.Code) {
 	return fault.Failed, "InterfaceAttachFailed"
 }
 
-// drop begins to take an attachment back.
-func (j *job) drop(ctx context.Context) error {
-	t := stepError{text: (&attachFailed{server: j.op.Server}).Error(), details: "it was interrupted, at step " + j.op.Step}
-	if j.b.Failure != nil {
-		t = stepError{text: j.b.Failure.Message, details: j.b.Failure.Details}
+// notAttached is the effect of an attachment that failed, or whose process has ended.
+func (j *job) notAttached(err error) effect {
+	t := stepError{text: j.attachFault(err).Error(), details: err.Error()}
+	if errors.Is(err, operation.ErrInterrupted) {
+		t = stepError{text: (&attachFailed{server: j.op.Server}).Error(), details: err.Error() + ", at step " + j.op.Step}
 	}
-	return j.commit(ctx, stepUndo, func(c *change, _ *ServerRow) error { return c.end(j.b.Event, &t) })
+	return func(c *change, _ *ServerRow) error {
+		event := j.b.Event
+		j.b.Event, j.b.Asked = "", ""
+		return c.end(event, &t)
+	}
 }
 
-// detachAgain finds out whether something was claimed for the port of an attachment, and frees
-// it.
-func (j *job) detachAgain(ctx context.Context) error {
-	if err := j.settle(ctx); err != nil {
-		return err
+// removePort takes the port from the server, and deletes it when it was created for the server.
+func (j *job) removePort(ctx context.Context) (next, error) {
+	if j.b.Own {
+		if err := j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: j.b.Port, Own: true}); err != nil {
+			return next{}, err
+		}
 	}
-	if !j.b.Done {
-		j.b.Amounts = nil
-	}
-	if j.b.Port != "" {
-		return j.unbind(ctx)
-	}
-	if j.b.Making {
+	if j.b.Making && j.b.Port == "" {
 		if err := j.removeStray(ctx); err != nil {
-			return err
+			return next{}, err
 		}
 	}
-	j.b.Done = false
-	return j.commit(ctx, stepRelease, nil)
+	return next{Change: func(c *change, row *ServerRow) error {
+		_, err := c.Remove(&PortRow{}, Where(ByPort, j.b.Port), Where(ByServer, row.ID))
+		return err
+	}}, nil
 }
 
-// giveBack takes from the server what the port had, and the port.
-func (j *job) giveBack(ctx context.Context) error {
-	if err := j.adjust(ctx, -1); err != nil {
-		return err
+// release releases what the port had.
+func (j *job) release(ctx context.Context) (next, error) {
+	if err := j.settle(ctx); err != nil {
+		return next{}, err
 	}
-	return j.finish(ctx, func(c *change, _ *ServerRow) error {
-		if err := c.end(j.b.Event, nil); err != nil { // a failure that was noted stays
-			return err
-		}
-		_, err := c.Remove(&PortRow{}, Where(ByPort, j.b.Port), Where(ByServer, j.op.Server))
-		return err
-	})
+	return next{}, j.adjust(ctx, -1)
 }

@@ -170,6 +170,7 @@ func TestAttachIsRefused(t *testing.T) {
 		if f, ok := fault.Find(err); !ok || f.Error() != tc.text {
 			t.Errorf("%s: %v, want %s", tc.what, err, tc.text)
 		}
+		w.work(w.Service, nil)
 		if n := len(computetest.Read[compute.PortRow](t, w.store, compute.Where(compute.ByServer, vm))); n != 0 {
 			t.Errorf("%s: the server has %d ports", tc.what, n)
 		}
@@ -405,6 +406,7 @@ func TestPower(t *testing.T) {
 		{func() error { return w.RebootServer(ctx, ann, vm, true) }, compute.Active, true},
 	} {
 		w.must(step.do())
+		must(w.Recover(ctx))
 		wanted := must(w.Wanted(ctx, "cn1"))
 		if wanted[0].Event == "" || wanted[0].Running != step.runs {
 			t.Errorf("the host is to do %+v", wanted[0])

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/guarantee"
 )
@@ -24,15 +25,6 @@ const (
 // abortPrefix is what the details of a build begin with that is not to be tried on
 // another host.
 const abortPrefix = "BuildAbortException: "
-
-// server returns the server of an operation.
-func (j *job) server(ctx context.Context) (row ServerRow, err error) {
-	err = j.s.store.View(ctx, func(r Reader) error {
-		row, err = One[ServerRow](r, Where(ByID, j.op.Server))
-		return err
-	})
-	return row, err
-}
 
 // owner is what ports of the server call their owner.
 func (s *Service) owner(zone string) string {
@@ -58,8 +50,8 @@ func (j *job) makePorts(ctx context.Context) error {
 			return err
 		}
 		j.b.Networks[i].Port = p.ID
-		err = j.commit(ctx, j.op.Step, func(c *change, _ *ServerRow) error {
-			return c.addPort(server.ID, p, i, j.b.Networks[i].Tag, true)
+		err = j.save(ctx, func(c *change, _ *ServerRow) error {
+			return c.addPort(PortRow{Server: server.ID, Place: i, Tag: j.b.Networks[i].Tag, Own: true}, p)
 		})
 		if err != nil {
 			return err
@@ -93,15 +85,15 @@ func (j *job) makePort(ctx context.Context, server ServerRow, n NetworkSpec) (Po
 	for _, p := range have {
 		switch {
 		case known[p.ID]:
-		case j.op.Kind == attach: // it makes one attempt, so a port that exists already is not its
+		case j.kind().Once != nil: // it makes one attempt, so a port that exists already is not its
 			j.b.Others = append(j.b.Others, p.ID)
 		case p.Network == n.Network && (n.Address == "" || p.has(n.Address)):
 			return p, nil
 		}
 	}
-	if j.op.Kind == attach {
+	if j.kind().Once != nil {
 		j.b.Making = true
-		if err := j.commit(ctx, j.op.Step, nil); err != nil {
+		if err := j.save(ctx); err != nil {
 			return Port{}, err
 		}
 	}
@@ -114,7 +106,7 @@ func (j *job) makePort(ctx context.Context, server ServerRow, n NetworkSpec) (Po
 // known are the ports that are the server's.
 func (j *job) known(ctx context.Context) (map[ID]bool, error) {
 	known := map[ID]bool{}
-	err := j.s.store.View(ctx, func(r Reader) error {
+	err := j.view(ctx, func(r Reader) error {
 		rows, err := Rows[PortRow](r, Where(ByServer, j.op.Server))
 		for _, row := range rows {
 			known[row.Port] = true
@@ -146,34 +138,24 @@ func (j *job) readPorts(ctx context.Context) ([]Port, error) {
 	return all, nil
 }
 
-// bind binds the ports to the chosen host, which then builds the server.
-func (j *job) bind(ctx context.Context) error {
+// bind binds the ports to the chosen host.
+func (j *job) bind(ctx context.Context) (next, error) {
 	server, err := j.server(ctx)
 	if err != nil {
-		return err
+		return next{}, err
 	}
 	ports, err := j.bindAll(ctx, server)
 	switch {
-	case errors.Is(err, errDeleted), errors.Is(err, errLost), ctx.Err() != nil:
-		return err
+	case err == nil:
+		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, ports) }}, nil
+	case undecided(ctx, err):
+		return next{}, err
 	case errors.Is(err, ErrPortChanged) && j.b.Tried < j.s.settings.Selection.Attempts:
-		return j.retry(ctx, stepAgain, err)
+		return j.retry(ctx, server, err, true), nil
 	case errors.As(err, new(*notBound)):
-		return j.retry(ctx, stepNext, err)
-	case err != nil:
-		return j.abort(ctx, networkTrouble, err)
+		return j.retry(ctx, server, err, false), nil
 	}
-	return j.commit(ctx, stepHost, func(c *change, row *ServerRow) error {
-		if err := c.seePorts(row.ID, ports); err != nil {
-			return err
-		}
-		if _, err := c.Remove(&LeftoverRow{}, Where(ByServer, row.ID), Where(ByHost, row.Host)); err != nil {
-			return err // it was tried here before
-		}
-		event, err := c.begin(j.b.Action, eventBuild, row.Host)
-		j.b.Event, row.Task = event.ID, Spawning
-		return err
-	})
+	return next{Back: true, Change: j.gaveUp(j.abortion(networkTrouble, err))}, nil
 }
 
 // A notBound says that a port could not be bound to a host.
@@ -207,7 +189,7 @@ func (j *job) bindAll(ctx context.Context, server ServerRow) ([]Port, error) {
 	}
 	zone, err := j.s.zoneOf(ctx, server.Host)
 	if err != nil {
-		return nil, err
+		return nil, own(err)
 	}
 	for i, p := range ports {
 		if ports[i], err = j.bindOne(ctx, server, p, zone); err != nil {
@@ -245,7 +227,12 @@ func (j *job) bindOne(ctx context.Context, server ServerRow, p Port, zone string
 	if d, ok := j.b.Devices[p.ID]; ok {
 		b.Device = &d
 	}
-	bound, err := j.s.network.BindPort(ctx, p.ID, b)
+	var bound Port
+	for range tries {
+		if bound, err = j.s.network.BindPort(ctx, p.ID, b); !errors.Is(err, ErrRevision) {
+			break
+		}
+	}
 	if err == nil && bound.Failed() {
 		err = &notBound{port: p.ID, host: server.Host, why: bound.Reason}
 	}
@@ -262,26 +249,49 @@ func (s *Service) zoneOf(ctx context.Context, host string) (zone string, err err
 	return zone, err
 }
 
-// built looks how the host built the server.
-func (j *job) built(ctx context.Context) error {
-	event, err := j.awaited(ctx)
-	if err != nil {
-		return err
-	}
-	if event.Result == succeeded {
-		return j.finish(ctx, func(c *change, row *ServerRow) error {
-			row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.at
-			if err := c.end(j.b.Event, nil); err != nil {
-				return err
+// build has the host build the server.
+func (j *job) build(ctx context.Context) (next, error) {
+	if j.b.Asked == "" {
+		err := j.save(ctx, func(c *change, row *ServerRow) error {
+			if j.b.Event == "" {
+				event, err := c.begin(j.b.Action, eventBuild, row.Host)
+				if err != nil {
+					return err
+				}
+				j.b.Event = event.ID
 			}
-			return c.buildEnded(*row, nil)
+			j.b.Asked, row.Task = j.b.Event, Spawning
+			return c.wish(*row, func(is *HostedRow) { is.Wish, is.Event, is.Boot, is.Slots = WishRunning, j.b.Event, "", nil })
 		})
+		if err == nil {
+			err = &operation.Wait{Event: string(j.b.Asked)}
+		}
+		return next{}, err
+	}
+	event, err := j.answer(ctx)
+	if err != nil || event.Result == succeeded {
+		return next{}, err
+	}
+	server, err := j.server(ctx)
+	if err != nil {
+		return next{}, err
 	}
 	cause := errors.New(event.Details)
 	if strings.HasPrefix(event.Traceback, abortPrefix) {
-		return j.abort(ctx, event.Details, cause)
+		return next{Back: true, Change: j.gaveUp(j.abortion(event.Details, cause))}, nil
 	}
-	return j.retry(ctx, stepNext, cause)
+	return j.retry(ctx, server, cause, false), nil
+}
+
+// built is the effect of a boot that has succeeded.
+func (j *job) built() effect {
+	return func(c *change, row *ServerRow) error {
+		row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.at
+		if err := c.end(j.b.Event, nil); err != nil {
+			return err
+		}
+		return c.buildEnded(*row, nil)
+	}
 }
 
 // buildEnded counts the builds of a host that failed since one succeeded.
@@ -300,28 +310,24 @@ func (c *change) buildEnded(server ServerRow, cause error) error {
 	return c.Replace(&n)
 }
 
-// retry undoes what was done on a host and continues with a step: the next host, or another choice.
-func (j *job) retry(ctx context.Context, next string, cause error) error {
-	var host string
-	err := j.commit(ctx, next, func(c *change, row *ServerRow) error {
-		host = row.Host
+// retry undoes what was done on a host; then the next alternate is tried or, anew, another choice is made.
+func (j *job) retry(ctx context.Context, server ServerRow, cause error, anew bool) next {
+	j.s.log.WarnContext(ctx, "a build failed on a host", "server", server.ID, "host", server.Host, "alternates", len(j.b.Rest), "error", cause)
+	return next{Back: true, Until: stepClaim, Change: func(c *change, row *ServerRow) error {
 		text := fmt.Sprintf("Build of instance %s was re-scheduled: %s", row.ID, forUser(cause))
 		if err := c.failed(j, row.Host, &stepError{text: text, details: cause.Error()}); err != nil {
 			return err
 		}
-		if err := c.leaveOnHost(j, *row); err != nil {
-			return err
-		}
 		row.Task = Scheduling
 		j.b.Tried++
+		j.b.Anew = anew
 		j.b.Causes = append(j.b.Causes, failedHost{Host: row.Host, Text: fmt.Sprintf("%.*s", maxCause, forUser(cause)), Details: fmt.Sprintf("%.*s", maxCause, cause)})
 		j.b.Rest = slices.DeleteFunc(j.b.Rest, func(other selection.Claim) bool { return other.Host == row.Host })
+		if anew {
+			return nil // the ports have changed, which is not the host's fault
+		}
 		return c.buildEnded(*row, cause)
-	})
-	if err == nil {
-		j.s.log.WarnContext(ctx, "a build failed on a host", "server", j.op.Server, "host", host, "alternates", len(j.b.Rest), "error", cause)
-	}
-	return err
+	}}
 }
 
 // maxCause bounds what is kept of why a host could not build a server, in runes.
@@ -329,8 +335,8 @@ const maxCause = 1000
 
 // exhausted is the failure of a server that no host could build. Its details have the reason of
 // each.
-func (j *job) exhausted() Failure {
-	f := Failure{Code: 500, Message: fmt.Sprintf("Exceeded maximum number of retries. Exhausted all hosts available "+
+func (j *job) exhausted() *Failure {
+	f := &Failure{Code: 500, Message: fmt.Sprintf("Exceeded maximum number of retries. Exhausted all hosts available "+
 		"for retrying build failures for instance %s.", j.op.Server)}
 	var details []string
 	for _, c := range j.b.Causes {
@@ -343,20 +349,12 @@ func (j *job) exhausted() Failure {
 	return f
 }
 
-// leaveOnHost makes the host of a failed build destroy what it has of the server.
-func (c *change) leaveOnHost(j *job, row ServerRow) error {
-	if j.op.Step != stepHost {
-		return nil // the host was not asked to build it
-	}
-	return c.leaveAt(row.Host, row.ID)
-}
-
 // failed notes that the step of the action that is under way failed, or one that had not
 // begun.
 func (c *change) failed(j *job, host string, t *stepError) error {
 	if j.b.Event == "" {
 		name := eventBuild
-		if j.op.Step == stepClaim || j.op.Step == stepNext {
+		if j.op.Step == stepClaim {
 			name, host = eventSchedule, ""
 		}
 		event, err := c.begin(j.b.Action, name, host)
@@ -366,27 +364,24 @@ func (c *change) failed(j *job, host string, t *stepError) error {
 		j.b.Event = event.ID
 	}
 	err := c.end(j.b.Event, t)
-	j.b.Event = ""
+	j.b.Event, j.b.Asked = "", ""
 	return err
 }
 
-// abort gives up a server for which no other host may be tried.
-func (j *job) abort(ctx context.Context, reason string, cause error) error {
-	text := fmt.Sprintf("Build of instance %s aborted: %s", j.op.Server, reason)
-	return j.giveUp(ctx, Failure{Code: 500, Message: text, Details: cause.Error()})
+// abortion is the failure of a server for which no other host may be tried.
+func (j *job) abortion(reason string, cause error) Failure {
+	return Failure{Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", j.op.Server, reason), Details: cause.Error()}
 }
 
-// giveUp puts a server into error, and has what was done for it taken back.
-func (j *job) giveUp(ctx context.Context, f Failure) error {
-	return j.commit(ctx, stepUndo, func(c *change, row *ServerRow) error {
+// gaveUp is the effect of a failure that no other host can mend: the server is in error, and what was done
+// for it is undone.
+func (j *job) gaveUp(f Failure) effect {
+	return func(c *change, row *ServerRow) error {
 		if err := c.failed(j, row.Host, &stepError{text: f.Message, details: f.Details}); err != nil {
 			return err
 		}
-		if err := c.leaveOnHost(j, *row); err != nil {
-			return err
-		}
 		return c.inError(row, f)
-	})
+	}
 }
 
 // inError puts a server into error.
@@ -397,41 +392,45 @@ func (c *change) inError(row *ServerRow, f Failure) (err error) {
 	return err
 }
 
-// undo takes back all that was done for a server that is not to be.
-func (j *job) undo(ctx context.Context) error {
-	server, err := j.server(ctx)
+// unbindAll unbinds the server's ports.
+func (j *job) unbindAll(ctx context.Context) (next, error) {
+	known, err := j.known(ctx)
 	if err != nil {
-		return err
+		return next{}, err
 	}
-	if err := j.freePorts(ctx); err != nil {
-		return err
+	for _, id := range sortedIDs(known) {
+		if err := j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: id}); err != nil {
+			return next{}, err
+		}
 	}
-	if err := j.s.setAllocations(ctx, server, nil); err != nil {
-		return err
-	}
-	return j.finish(ctx, func(c *change, row *ServerRow) error {
-		row.Host, row.Node = "", ""
-		_, err := c.Remove(&PortRow{}, Where(ByServer, row.ID))
-		return err
-	})
+	return next{}, nil
 }
 
-// freePorts deletes the ports that were created for a server, and unbinds the others.
-func (j *job) freePorts(ctx context.Context) error {
+// removePorts takes the ports from the server, and deletes those that were created for it.
+func (j *job) removePorts(ctx context.Context) (next, error) {
 	var rows []PortRow
-	err := j.s.store.View(ctx, func(r Reader) (err error) {
+	err := j.view(ctx, func(r Reader) (err error) {
 		rows, err = Rows[PortRow](r, Where(ByServer, j.op.Server))
 		return err
 	})
 	if err != nil {
-		return err
+		return next{}, err
 	}
 	for _, row := range rows {
+		if !row.Own {
+			continue
+		}
 		if err := j.s.freePort(ctx, row); err != nil {
-			return err
+			return next{}, err
 		}
 	}
-	return j.removeStray(ctx)
+	if err := j.removeStray(ctx); err != nil {
+		return next{}, err
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		_, err := c.Remove(&PortRow{}, Where(ByServer, row.ID))
+		return err
+	}}, nil
 }
 
 // removeStray deletes the ports that were created for a server and not stored, but not those that

@@ -229,7 +229,6 @@ func TestHostThatDoesNotBuild(t *testing.T) {
 			t.Errorf("after %v the server is %s, want %s", step.time, got, step.want)
 		}
 	}
-	w.agrees("a build that took too long")
 	if f, _ := must(w.Server(ctx, vm)).Failure(); f.Message != fmt.Sprintf("Build of instance %s aborted: it is not built after 600 seconds", vm) {
 		t.Errorf("the failure is %+v", f)
 	}
@@ -240,6 +239,8 @@ func TestHostThatDoesNotBuild(t *testing.T) {
 			}
 		}
 	}
+	w.work(s, nil)
+	w.agrees("a build that took too long")
 	vm = w.boot("vm2", w.port(1000))
 	must(s.Recover(ctx))
 	w.later(10 * time.Minute)

@@ -4,19 +4,16 @@
 // for placement, package selection chooses among the candidates, and package extraspecs has the
 // meaning of extra specs.
 //
-// What takes several steps with a server is an operation, a row with a kind and a step. A worker
-// that has its lease carries out the step and commits the next one, so that any worker can continue
-// after a crash (journal.go):
+// What takes several steps with a server is an operation: a list of steps (operations.go) that package
+// operation carries out, forward or backwards, and after a crash goes on with:
 //
 //	boot    ports ─► claim ─► bind ─► host ─► (ACTIVE)
-//	          ▲                │       │
-//	          ├──── again ◄────┤       │        another choice
-//	          │      next ◄────┴───────┘        the next candidate, and bind again
-//	          └─ any step ─► undo ─► (ERROR)
-//	delete  host ─► unbind ─► release ─► (deleted)
-//	attach  ports ─► claim ─► bind ─► host ─► (attached), or undo ─► release
-//	detach  host ─► unbind ─► release ─► (detached)
+//	attach  ports ─► claim ─► bind ─► host ─► (attached)
+//	delete  (deleted)  ◄─ ports ◄─ claim ◄─ bind ◄─ host
+//	detach  (detached) ◄─ ports ◄─ claim ◄─ bind ◄─ host
 //	power   host ─► (done)
+//
+// What a host is to make of a server is a row (HostedRow), which the step "host" writes (hosted.go).
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package compute

@@ -15,7 +15,7 @@ import (
 func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error {
 	host := ""
 	err := s.update(ctx, func(c *change) error {
-		row, err := attachableTo(c, by, server, "detach_interface")
+		row, err := s.attachableTo(c, by, server, "detach_interface")
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error 
 		if err != nil {
 			return err
 		}
-		return c.newOperation(server, detach, stepHost, body{Action: action.ID, Event: event.ID, Port: port, Own: p.Own})
+		return c.newOperation(server, detach, body{Action: action.ID, Event: event.ID, Port: port, Own: p.Own, Bound: true, Settled: true})
 	})
 	s.hosts.notify(host)
 	return err
@@ -41,61 +41,67 @@ func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error 
 // tries is the number of attempts to unbind a port that others change concurrently.
 const tries = 10
 
-// unplugged looks whether the host has unplugged the port.
-func (j *job) unplugged(ctx context.Context) error {
-	event, err := j.awaited(ctx)
-	if err != nil {
-		return err
+// detached ends a detachment, when its turn comes, of a port that was removed from its server in the meantime:
+// as in Nova, its event says so.
+func detached(c *change, server ID, b body) (bool, error) {
+	rows, err := Rows[PortRow](c, Where(ByPort, b.Port), Where(ByServer, server))
+	if err != nil || len(rows) > 0 {
+		return false, err
 	}
-	if event.Result == failed {
-		return j.finish(ctx, func(*change, *ServerRow) error { return nil })
-	}
-	return j.commit(ctx, stepUnbind, nil)
+	text := fmt.Sprintf("Port %s is not attached", b.Port)
+	return true, c.end(b.Event, &stepError{text: text, details: text})
+}
+
+// notUnplugged is the effect of a host that could not unplug the port: the server keeps it.
+func (j *job) notUnplugged(EventRow) effect {
+	return func(c *change, row *ServerRow) error { return c.setUnplugged(row.ID, j.b.Port, false) }
 }
 
 // unbind unbinds the port from the server and stores what must be released for it. The program that
 // unbinds a port releases its allocation: what the port had at the revision at which it was unbound
 // here, and nothing when another program deleted it before, because the network service releases it
 // then.
-func (j *job) unbind(ctx context.Context) error {
+func (j *job) unbind(ctx context.Context) (next, error) {
+	if err := j.settle(ctx); err != nil {
+		return next{}, err
+	}
 	for range tries {
 		p, err := j.s.network.Port(ctx, j.b.Port)
 		switch {
 		case errors.Is(err, ErrNoPort):
-			return j.removed(ctx)
+			return next{}, j.unbindRemoved(ctx)
 		case err != nil:
-			return err
+			return next{}, err
 		case p.Server != string(j.op.Server): // the unbinding was not answered, or another program did it
-			if j.bound() && j.b.Unsure == nil && p.Server == "" {
+			if j.b.Bound && j.b.Unsure == nil && p.Server == "" {
 				j.b.Amounts = p.allocation()
 			}
-			return j.unbound(ctx, p)
+			j.b.Unsure, j.b.Done = nil, false
+			return next{}, nil
 		}
 		again, err := j.noteUnbinding(ctx, p)
 		if err != nil {
-			return err
+			return next{}, err
 		}
 		now, err := j.s.network.UnbindPort(ctx, j.op.Server, p.ID, p.Revision)
 		switch {
 		case err == nil:
-			if now.Allocation = p.Allocation; j.bound() { // its network's policy does not raise its revision
+			if now.Allocation = p.Allocation; j.b.Bound { // its network's policy does not raise its revision
 				j.b.Amounts = now.allocation()
 			}
-			return j.unbound(ctx, now)
+			j.b.Unsure, j.b.Done = nil, false
+			return next{}, nil
 		case errors.Is(err, ErrNoPort):
 			if !again {
 				j.b.Unsure = nil
 			}
-			return j.removed(ctx)
+			return next{}, j.unbindRemoved(ctx)
 		case !errors.Is(err, ErrRevision):
-			return err
+			return next{}, err
 		}
 	}
-	return fmt.Errorf("unbinding port %s: %w", j.b.Port, ErrRevision)
+	return next{}, fmt.Errorf("unbinding port %s: %w", j.b.Port, ErrRevision)
 }
-
-// bound reports whether the port was bound.
-func (j *job) bound() bool { return j.op.Kind == detach || j.b.Bound }
 
 // noteUnbinding stores the port's allocation, and that it is unbound at its revision. It reports
 // whether an earlier unbinding at that revision was stored, which may still take effect.
@@ -104,7 +110,7 @@ func (j *job) noteUnbinding(ctx context.Context, p Port) (again bool, err error)
 	j.b.Bound = j.b.Bound || len(held) > 0
 	again = j.b.Unsure != nil && j.b.Unsure.Revision == p.Revision
 	j.b.Unsure = nil
-	if !j.bound() {
+	if !j.b.Bound {
 		return again, nil // only this operation releases what was claimed for it
 	}
 	if j.b.Amounts = held; len(held) == 0 {
@@ -113,7 +119,7 @@ func (j *job) noteUnbinding(ctx context.Context, p Port) (again bool, err error)
 	if err := j.noteUnsure(ctx, p.Revision); err != nil {
 		return again, err
 	}
-	return again, j.commit(ctx, j.op.Step, nil)
+	return again, j.save(ctx)
 }
 
 // noteUnsure stores that a request for the port is about to be sent; the caller commits it.
@@ -123,20 +129,8 @@ func (j *job) noteUnsure(ctx context.Context, revision int64) error {
 	return err
 }
 
-// unbound continues when the port is not the server's any more. One that was created for the server
-// is deleted, unless another server has it.
-func (j *job) unbound(ctx context.Context, p Port) error {
-	if j.b.Own && p.Server == "" {
-		if err := j.s.network.DeletePort(ctx, p.ID); err != nil {
-			return err
-		}
-	}
-	j.b.Unsure, j.b.Done = nil, false
-	return j.commit(ctx, stepRelease, nil)
-}
-
-// removed continues when the port does not exist any more.
-func (j *job) removed(ctx context.Context) error {
+// unbindRemoved continues when the port does not exist any more.
+func (j *job) unbindRemoved(ctx context.Context) error {
 	if j.b.Unsure != nil && len(j.b.Amounts) > 0 {
 		held, err := j.stillAllocated(ctx)
 		if err != nil {
@@ -145,11 +139,11 @@ func (j *job) removed(ctx context.Context) error {
 		if !held {
 			j.b.Amounts = nil
 		}
-	} else if j.bound() {
+	} else if j.b.Bound {
 		j.b.Amounts = nil
 	}
 	j.b.Unsure, j.b.Done = nil, false
-	return j.commit(ctx, stepRelease, nil)
+	return nil
 }
 
 // releaseTime bounds how long the network service takes to release the allocation of a deleted

@@ -74,8 +74,8 @@ func (d Device) serves(p Port, m request.Mappings, node string) bool {
 	return d.Parent != "" && name.UUID().String() == string(provider)
 }
 
-// takenDevices are the slots of a host that servers have or will have. The choice of the server's
-// own operation does not count: it is made again.
+// takenDevices are the slots of a host that servers have or will have, or that the host may not have taken back
+// yet. The choice of the server's own operation does not count: it is made again.
 func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
 	rows, err := Rows[ServerRow](c, Where(ByHost, host))
 	if err != nil {
@@ -92,6 +92,15 @@ func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
 			if p.Shown.Host == host && p.Shown.Slot != "" {
 				taken[p.Shown.Slot] = true
 			}
+		}
+	}
+	former, err := Rows[HostedRow](c, Where(ByHost, host))
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range former {
+		for _, slot := range row.Slots {
+			taken[slot] = true
 		}
 	}
 	operations, err := Rows[OperationRow](c, Where(ByServer, ids...))

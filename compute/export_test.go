@@ -13,3 +13,13 @@ func (s *Service) BeginPoll() *watch.Poll { return s.store.Begin() }
 func (s *Service) ReadWanted(ctx context.Context, p *watch.Poll, host string) ([]Wanted, error) {
 	return watch.Read(ctx, p, func(r Reader) ([]Wanted, error) { return s.wantedAt(r, host) })
 }
+
+// Recover carries out all operations that are due, one after the other, and returns how many are
+// left: they wait for a host or for a neighbour, or another worker has them.
+func (s *Service) Recover(ctx context.Context) (left int, err error) {
+	if err := s.runner.RunDue(ctx); err != nil {
+		return 0, err
+	}
+	left, _, err = s.Operations(ctx)
+	return left, err
+}

@@ -1,9 +1,11 @@
 package compute_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/berthcloud/berth/placement/service"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
@@ -38,6 +41,7 @@ type fixture struct {
 	net      network.ID        // physnet0
 	policies map[int64]network.ID
 	given    map[network.ID]bool // ports that were made for no server
+	hosts    map[string]string   // by the UUIDs of their providers
 	last     network.ID          // of them
 
 	mu  sync.Mutex // guards now
@@ -67,7 +71,7 @@ func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 // newFixtureIn is newFixture with a given store.
 func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string) *fixture {
 	t.Helper()
-	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, now: computetest.Now, paths: &paths{}}
+	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}}
 	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
 	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
 	w.newNetwork()
@@ -177,6 +181,7 @@ func (w *fixture) hostAt(name, physical string, room int64) {
 	_, node := computetest.Host(name, 0)
 	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
 	id := string(node.ID)
+	w.hosts[id] = name
 	w.must(w.places.EnsureProvider(ctx, network.Provider{UUID: id, Name: name}))
 	w.must(w.places.SetInventories(ctx, id, map[string]guarantee.Inventory{
 		"VCPU": {Total: 100}, "MEMORY_MB": {Total: 100000}, "DISK_GB": {Total: 1000},
@@ -202,6 +207,7 @@ func (w *fixture) track(a network.Agent, id string) {
 			at.Parent = p.Parent.String()
 		}
 		w.must(w.places.EnsureProvider(ctx, at))
+		w.hosts[at.UUID] = w.hosts[id]
 		for _, t := range p.Traits {
 			w.must(w.places.EnsureTrait(ctx, t))
 		}
@@ -325,12 +331,13 @@ func (w *fixture) report() {
 }
 
 // agrees holds the three services against each other: each server holds what its flavor
-// and its bound ports ask for, nobody else holds anything, no port is stuck, and nothing
+// and its bound ports ask for, on the providers of its host and of those ports, nobody else holds
+// anything, no port is stuck, each host that is up is to have its servers and no others, and nothing
 // is under way.
 func (w *fixture) agrees(after string) {
 	w.Helper()
 	if left := computetest.Read[compute.OperationRow](w, w.store); len(left) > 0 {
-		w.Errorf("%s: %d operations are left: %s/%s %s", after, len(left), left[0].Kind, left[0].Step, left[0].Body)
+		w.Errorf("%s: %d operations are left: %s/%s back %v %s", after, len(left), left[0].Kind, left[0].Step, left[0].Back, left[0].Body)
 	}
 	if left, err := w.network.Recover(ctx, 0); err != nil || left != 0 {
 		w.Errorf("%s: %d intents are left, %v", after, left, err)
@@ -343,29 +350,27 @@ func (w *fixture) agrees(after string) {
 			w.Errorf("%s: server %s is stuck: %s, %s", after, s.Name, s.State, s.Task)
 		}
 	}
-	want := map[string]map[string]int64{}
+	want := map[string]allocations.Amounts{}
+	for id, s := range there {
+		if s.Host != "" {
+			_, node := computetest.Host(s.Host, 0)
+			want[id] = allocations.Amounts{string(node.ID): {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}}
+		}
+	}
 	ports, err := w.network.Ports(ctx)
 	w.must(err)
 	for i := range ports {
 		w.fits(after, &ports[i], there, want)
 	}
-	for id, s := range there {
-		if s.Host == "" {
-			continue
-		}
-		if want[id] == nil {
-			want[id] = map[string]int64{}
-		}
-		want[id]["VCPU"], want[id]["MEMORY_MB"], want[id]["DISK_GB"] = 1, 128, 1
-	}
 	w.compareAllocations(after, want)
+	w.compareHosted(after, there)
 	if w.Failed() {
 		w.Errorf("that was %s", after)
 	}
 }
 
 // fits looks at one port, and adds what it asks for to the expected allocations of its server.
-func (w *fixture) fits(after string, p *network.Port, there map[string]compute.ServerRow, want map[string]map[string]int64) {
+func (w *fixture) fits(after string, p *network.Port, there map[string]compute.ServerRow, want map[string]allocations.Amounts) {
 	w.Helper()
 	rows := computetest.Read[compute.PortRow](w, w.store, compute.Where(compute.ByPort, compute.ID(p.ID)))
 	server, ok := there[p.DeviceID]
@@ -381,44 +386,72 @@ func (w *fixture) fits(after string, p *network.Port, there map[string]compute.S
 	case !ok:
 		w.Errorf("%s: port %s is of a server that does not exist", after, p.ID)
 		return
-	case server.Host == "" || p.Binding.Host != server.Host || len(rows) != 1 || string(rows[0].Server) != p.DeviceID:
-		w.Errorf("%s: port %s is bound to %q, its server %s is on %q; %d rows", after, p.ID, p.Binding.Host, server.Name, server.Host, len(rows))
+	case server.Host == "" || p.Binding.Host != server.Host || len(rows) != 1 || string(rows[0].Server) != p.DeviceID || rows[0].Unplugged:
+		w.Errorf("%s: port %s is bound to %q, its server %s is on %q; rows are %+v", after, p.ID, p.Binding.Host, server.Name, server.Host, rows)
 	}
-	if want[p.DeviceID] == nil {
-		want[p.DeviceID] = map[string]int64{}
+	var profile struct{ Allocation guarantee.ProfileAllocation }
+	if len(p.Binding.Profile) > 0 {
+		w.must(json.Unmarshal(p.Binding.Profile, &profile))
 	}
 	for _, g := range w.network.Request(p).Groups {
-		for class, n := range g.Resources {
-			want[p.DeviceID][class] += n
+		provider := profile.Allocation.Old
+		if profile.Allocation.Groups != nil {
+			provider = profile.Allocation.Groups[g.ID]
 		}
+		if host := w.hosts[provider.String()]; host != server.Host {
+			w.Errorf("%s: port %s has its rate on %s, of %q, and its server %s is on %q", after, p.ID, provider, host, server.Name, server.Host)
+		}
+		want[p.DeviceID] = want[p.DeviceID].Plus(allocations.Amounts{provider.String(): g.Resources})
 	}
 }
 
-// compareAllocations compares the allocations of servers with the expected ones, and with the usages.
-func (w *fixture) compareAllocations(after string, want map[string]map[string]int64) {
+// compareAllocations compares the allocations of servers with the expected ones, on each provider, and
+// with the usages.
+func (w *fixture) compareAllocations(after string, want map[string]allocations.Amounts) {
 	w.Helper()
 	total := map[string]int64{}
-	for id, classes := range want {
+	for id, amounts := range want {
 		held, err := w.places.Allocations(ctx, id)
 		w.must(err)
-		sum := map[string]int64{}
-		for _, amounts := range held.Amounts {
-			for class, n := range amounts {
-				sum[class] += n
+		if !held.Amounts.Equal(amounts) {
+			w.Errorf("%s: server %s holds %v, want %v", after, id, held.Amounts, amounts)
+		}
+		for _, classes := range held.Amounts {
+			for class, n := range classes {
 				total[class] += n
 			}
 		}
-		for class, n := range classes {
-			if sum[class] != n {
-				w.Errorf("%s: server %s holds %d of %s, want %d", after, id, sum[class], class, n)
+	}
+	if used := w.used(); used[egress] != total[egress] || used[ingress] != total[ingress] || used["VCPU"] != total["VCPU"] {
+		w.Errorf("%s: %v is used, and servers have %v", after, used, total)
+	}
+}
+
+// compareHosted looks what hosts are to have: those that are up, their servers; others also what they have
+// to destroy when they are back.
+func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow) {
+	w.Helper()
+	up := map[string]bool{}
+	for _, h := range must(w.Services(ctx)) {
+		up[h.Host] = h.Up
+	}
+	have := map[compute.ID]string{}
+	for _, row := range computetest.Read[compute.HostedRow](w, w.store) {
+		switch server := there[string(row.Server)]; {
+		case row.Wish == compute.WishGone:
+			if up[row.Host] {
+				w.Errorf("%s: %s has not destroyed server %s", after, row.Host, row.Server)
 			}
-		}
-		if len(sum) != len(classes) {
-			w.Errorf("%s: server %s holds %v, want %v", after, id, sum, classes)
+		case server.Host != row.Host || row.Event != "" || (row.Wish == compute.WishRunning) != (server.Power == compute.Running):
+			w.Errorf("%s: a host is to have %+v, its server is %s on %q", after, row, server.State, server.Host)
+		default:
+			have[row.Server] = row.Host
 		}
 	}
-	if used := w.used(); used[egress] != total[egress] || used["VCPU"] != total["VCPU"] {
-		w.Errorf("%s: %v is used, and servers have %v", after, used, total)
+	for id, server := range there {
+		if have[compute.ID(id)] != server.Host {
+			w.Errorf("%s: server %s is on %q, which is not to have it", after, server.Name, server.Host)
+		}
 	}
 }
 
@@ -452,6 +485,9 @@ type breakable struct {
 	after  bool       // it breaks when it was carried out
 	met    bool       // one did
 	does   func()     // instead of breaking: something else happens, before it
+	reads  bool       // that happens before a request that only reads
+	late   []func()   // what was not answered and has yet to take effect
+	delays bool       // instead of breaking: it takes effect later
 }
 
 func newBreakable(t testing.TB, h http.Handler) *breakable {
@@ -472,8 +508,15 @@ func (b *breakable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hit := b.at > 0 && (b.number == b.at || b.on && b.number > b.at)
 	b.met = b.met || hit
 	after, does := b.after, b.does
+	if hit && b.delays {
+		body, _ := io.ReadAll(r.Body) // what was lost is not carried out either
+		again := r.Clone(context.Background())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		b.late = append(b.late, func() { b.handler.ServeHTTP(httptest.NewRecorder(), again) })
+	}
+	reads := b.reads
 	b.mu.Unlock()
-	if hit && does != nil {
+	if hit && does != nil && (!reads || r.Method == http.MethodGet) {
 		does()
 	}
 	if !hit || does != nil {
@@ -490,7 +533,26 @@ func (b *breakable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *breakable) breaks(at int, on, after bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.number, b.at, b.on, b.after, b.met, b.does = 0, at, on, after, false, nil
+	b.number, b.at, b.on, b.after, b.met, b.does, b.reads, b.delays = 0, at, on, after, false, nil, false, false
+}
+
+// isLate has a request not be answered, and take effect when lands is called.
+func (b *breakable) isLate(at int) {
+	b.breaks(at, false, false)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.delays = true
+}
+
+// lands has what is late take effect.
+func (b *breakable) lands() {
+	b.mu.Lock()
+	late := b.late
+	b.late = nil
+	b.mu.Unlock()
+	for _, one := range late {
+		one()
+	}
 }
 
 // happens has something happen before a request, counted from here.
@@ -499,6 +561,15 @@ func (b *breakable) happens(at int, does func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.does = does
+}
+
+// stalls has something happen while a request waits that only reads, counted from here: its worker goes on
+// after it.
+func (b *breakable) stalls(at int, does func()) {
+	b.happens(at, does)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads = true
 }
 
 // goesOn has what happens before a request happen before all that follow it.

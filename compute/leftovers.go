@@ -7,30 +7,6 @@ import (
 	"sync"
 )
 
-// leaveAt stores that a host must destroy what it has of a server. The host's success, or a build
-// of the same server there, ends that.
-func (c *change) leaveAt(host string, server ID) error {
-	if host == "" {
-		return nil
-	}
-	there, err := Rows[LeftoverRow](c, Where(ByServer, server), Where(ByHost, host))
-	if err != nil || len(there) > 0 {
-		return err
-	}
-	return c.Insert(&LeftoverRow{ID: newID(), Server: server, Host: host, CreatedAt: c.at})
-}
-
-// destroyed handles the result of a leftover, and reports whether it was that of one. The host
-// retries a failure by itself.
-func (c *change) destroyed(host string, r Result) (bool, error) {
-	rows, err := Rows[LeftoverRow](c, Where(ByID, r.Event), Where(ByHost, host), Where(ByServer, r.Server))
-	if err != nil || len(rows) == 0 || r.Error != "" {
-		return len(rows) > 0, err
-	}
-	_, err = c.Remove(&LeftoverRow{}, Where(ByID, r.Event))
-	return true, err
-}
-
 // A unlistedServer is a server that a host has and that is not in its list.
 type unlistedServer struct {
 	server ID
@@ -52,7 +28,7 @@ func (c *change) destroyDeleted(host string, unknown []ID) (others []unlistedSer
 	if err != nil {
 		return nil, err
 	}
-	known, err := Rows[LeftoverRow](c, Where(ByHost, host), Where(ByServer, unknown...))
+	known, err := Rows[HostedRow](c, Where(ByHost, host), Where(ByServer, unknown...))
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +39,10 @@ func (c *change) destroyDeleted(host string, unknown []ID) (others []unlistedSer
 	isDeleted := make(map[ID]bool, len(deleted))
 	for _, g := range deleted {
 		isDeleted[g.ID] = true
-		if slices.ContainsFunc(known, func(l LeftoverRow) bool { return l.Server == g.ID }) {
+		if slices.ContainsFunc(known, func(row HostedRow) bool { return row.Server == g.ID }) {
 			continue
 		}
-		if err := c.Insert(&LeftoverRow{ID: newID(), Server: g.ID, Host: host, CreatedAt: c.at}); err != nil {
+		if err := c.Insert(&HostedRow{Server: g.ID, Host: host, Wish: WishGone, Event: newID(), CreatedAt: c.at}); err != nil {
 			return nil, err
 		}
 	}

@@ -87,7 +87,7 @@ func TestLeftByBuilds(t *testing.T) {
 		}
 		return &compute.Result{Error: "it cannot"}
 	}
-	for range 4 {
+	for range 5 {
 		must(w.Recover(ctx))
 		w.hostsWork(w.Service, all)
 	}

@@ -41,10 +41,11 @@ type Network interface {
 	// Nova calls them: PortLimitExceeded, NoMoreFixedIps, InvalidInput,
 	// FixedIpAlreadyInUse.
 	CreatePort(ctx context.Context, p PortSpec) (Port, error)
-	// BindPort binds a port to a server's host and names the providers that serve it. It returns
-	// ErrNoPort when the port does not exist, and ErrPortChanged when its resource request is not
-	// the one that the providers were chosen for. A port of another server is a conflict,
-	// PortInUse. A failed binding is no error: see Port.Failed.
+	// BindPort binds a port to a server's host and names the providers that serve it. It does so only
+	// while the port is as it was read for that, and sends the request once. It returns ErrNoPort when the
+	// port does not exist, ErrRevision when it was changed concurrently, and ErrPortChanged when its
+	// resource request is not the one that the providers were chosen for. A port of another server is a
+	// conflict, PortInUse. A failed binding is no error: see Port.Failed.
 	BindPort(ctx context.Context, id ID, b Binding) (Port, error)
 	// UnbindPort removes the server, the host and the providers from a port, and returns it as it
 	// is then. It does so only while the port has the revision, 0 for any, and sends the request

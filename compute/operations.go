@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/selection"
 )
 
@@ -20,34 +21,93 @@ const (
 	power  = "power"
 )
 
-// The steps of operations: the work in progress while the row has the step.
+// The steps of operations.
 const (
-	stepPorts   = "ports"   // boot, attach: ports are created in networks
-	stepClaim   = "claim"   // boot, attach: candidates are chosen, noted and claimed
-	stepNext    = "next"    // boot: the next host is tried
-	stepAgain   = "again"   // boot: a claim is undone, and another choice made
-	stepBind    = "bind"    // boot, attach: ports are bound
-	stepHost    = "host"    // all: the host does its part
-	stepUnbind  = "unbind"  // delete, detach: ports are unbound or removed
-	stepRelease = "release" // delete, detach: the allocation is released
-	stepUndo    = "undo"    // boot, attach: what was done is taken back
+	stepPorts = "ports" // ports are created in networks
+	stepClaim = "claim" // a candidate is chosen, noted and claimed
+	stepBind  = "bind"  // ports are bound to the host
+	stepHost  = "host"  // the host does its part
 )
 
-// steps has the function that carries out each step of each kind of operation.
-var steps = map[string]map[string]func(*job, context.Context) error{
-	boot: {
-		stepPorts: (*job).scheduleAlone, stepClaim: (*job).scheduleAlone, stepNext: (*job).next, stepAgain: (*job).again,
-		stepBind: (*job).bind, stepHost: (*job).built, stepUndo: (*job).undo,
-	},
-	remove: {stepHost: (*job).destroy, stepUnbind: (*job).freeAllPorts, stepRelease: (*job).release},
-	power:  {stepHost: (*job).powered},
-	// The request that attaches carries out its own steps (attach.go). A worker finds the operation only when
-	// that request has ended without an answer, and so undoes it.
-	attach: {
-		stepPorts: (*job).drop, stepClaim: (*job).drop, stepBind: (*job).drop, stepHost: (*job).drop,
-		stepUndo: (*job).detachAgain, stepRelease: (*job).giveBack,
-	},
-	detach: {stepHost: (*job).unplugged, stepUnbind: (*job).unbind, stepRelease: (*job).giveBack},
+// An effect is what a step changes in the database: rows, and the server that the operation is of, which is
+// stored after it. It may run more than once.
+type effect = func(*change, *ServerRow) error
+
+type (
+	next = operation.Next[effect]
+	step = operation.Step[*job, effect]
+	list = operation.List[*job, effect]
+)
+
+// A kind of operation is a list of steps, and what others need to know about it.
+type kind struct {
+	list
+	// back says that it begins at the end of its list: it undoes what another kind does.
+	back bool
+	// quiet says that it sets no task_state, as in Nova: what is asked of the server meanwhile waits for its end.
+	quiet bool
+	// final says that nothing follows it. Any other kind becomes the deletion of its server when that is requested.
+	final bool
+	// asks, unless nil, is what its first step asks the host for. The host is asked already when the
+	// operation begins.
+	asks func(*change, ServerRow, *body) error
+	// limit, unless nil, is the age of a server up to which its host may take its time; 0 means any.
+	limit func(Settings) time.Duration
+	// refused, unless nil, is the effect that ends the operation when the host cannot undo its part. Without
+	// it the host is waited for, which tries again by itself.
+	refused func(*job, EventRow) effect
+	// moot, unless nil, ends an operation that has waited for another one and has nothing left to do.
+	moot func(c *change, server ID, b body) (bool, error)
+}
+
+// newKinds returns the operations.
+func newKinds() map[string]kind {
+	server := []step{
+		{Name: stepPorts, Together: schedule, Undo: (*job).removePorts},
+		{Name: stepClaim, Together: schedule, Undo: (*job).unclaim},
+		{Name: stepBind, Do: (*job).bind, Undo: (*job).unbindAll},
+		{Name: stepHost, Do: (*job).build, Undo: (*job).destroy},
+	}
+	port := []step{
+		{Name: stepPorts, Do: (*job).attachPort, Undo: (*job).removePort},
+		{Name: stepClaim, Do: (*job).attachClaim, Undo: (*job).release},
+		{Name: stepBind, Do: (*job).attachBind, Undo: (*job).unbind},
+		{Name: stepHost, Do: (*job).plug, Undo: (*job).unplug},
+	}
+	return map[string]kind{
+		boot: {
+			list:  list{Steps: server, Done: (*job).built, Undone: (*job).ended},
+			limit: func(s Settings) time.Duration { return s.BuildTime },
+		},
+		remove: {list: list{Steps: server, Undone: (*job).removed}, back: true, final: true, refused: (*job).notDestroyed},
+		attach: {list: list{Steps: port, Done: (*job).ended, Undone: (*job).ended, Once: (*job).notAttached}, quiet: true},
+		detach: {list: list{Steps: port, Undone: (*job).ended}, back: true, quiet: true, asks: askUnplug, refused: (*job).notUnplugged, moot: detached},
+		power:  {list: list{Steps: []step{{Name: stepHost, Do: (*job).changePower}}}, asks: askPower},
+	}
+}
+
+// first is the cursor that an operation begins with.
+func (k kind) first() operation.Cursor {
+	if k.back {
+		return k.Last()
+	}
+	return operation.Cursor{Step: k.Steps[0].Name}
+}
+
+// shared reports whether operations of a reservation carry out a step together.
+func (k kind) shared(at operation.Cursor) bool {
+	s, ok := k.At(at)
+	return ok && s.Together != nil && !at.Back
+}
+
+// ended ends the event of an operation, if it has not ended with an error.
+func (j *job) ended() effect {
+	return func(c *change, _ *ServerRow) error {
+		if j.b.Event == "" {
+			return nil
+		}
+		return c.end(j.b.Event, nil)
+	}
 }
 
 // A failedHost is why a host did not build a server: for users, and for administrators.
@@ -62,6 +122,8 @@ type failedHost struct {
 type body struct {
 	Action ID `json:"action"`
 	Event  ID `json:"event,omitempty"` // the step of the action that is under way
+	// Asked is the event that the host was asked to end, in the current direction.
+	Asked ID `json:"asked,omitempty"`
 	// Reservation is that of the servers that are created together.
 	Reservation string `json:"reservation,omitempty"`
 
@@ -76,6 +138,8 @@ type body struct {
 	Claim *selection.Claim  `json:"claim,omitempty"`
 	Rest  []selection.Claim `json:"rest,omitempty"`
 	Tried int               `json:"tried,omitempty"` // hosts
+	// Anew says that a new choice is made instead of taking the next of Rest.
+	Anew bool `json:"anew,omitempty"`
 	// Causes are why the hosts that were tried did not build it.
 	Causes []failedHost `json:"causes,omitempty"`
 	// Devices are the PCI devices of ports, by port.
@@ -90,29 +154,45 @@ type body struct {
 	Amounts allocations.Amounts  `json:"amounts,omitempty"`
 	Attempt *allocations.Attempt `json:"attempt,omitempty"`
 	Done    bool                 `json:"done,omitempty"` // the write took place
+	// Settled says that it is known what was claimed for the port.
+	Settled bool `json:"settled,omitempty"`
 	// Making says that a port is created to be attached. Others are ports with the server's id that
 	// existed before and are not its own.
 	Making bool `json:"making,omitempty"`
 	Others []ID `json:"others,omitempty"`
-	// Bound says that the port being attached was bound, so that whoever deletes it releases its
-	// allocation. A port being detached always was.
+	// Bound says that the port was bound, so that whoever deletes it releases its allocation.
 	Bound bool `json:"bound,omitempty"`
 	// Unsure, unless nil, is a request to bind or to unbind the port that was not answered.
 	Unsure *unsure `json:"unsure,omitempty"`
 
 	// Verb is what is done to the power: "start", "stop", "reboot".
 	Verb string `json:"verb,omitempty"`
-	// Failure is why an attachment is undone.
-	Failure *Failure `json:"failure,omitempty"`
 
 	// Next are the operations that wait for this one. Others add to them: what is stored counts.
 	Next []queued `json:"next,omitempty"`
 }
 
+// body reads the body of an operation.
+func (o OperationRow) body() (b body, err error) {
+	if err = json.Unmarshal(o.Body, &b); err != nil {
+		err = fmt.Errorf("reading operation %s: %w", o.ID, err)
+	}
+	return b, err
+}
+
+// cursor is how far an operation is.
+func (o OperationRow) cursor() operation.Cursor {
+	return operation.Cursor{Step: o.Step, Back: o.Back, Until: o.Until}
+}
+
+// moveTo moves it.
+func (o *OperationRow) moveTo(at operation.Cursor) {
+	o.Step, o.Back, o.Until = at.Step, at.Back, at.Until
+}
+
 // A queued is an operation that begins when the one under way ends.
 type queued struct {
 	Kind string          `json:"kind"`
-	Step string          `json:"step"`
 	Body json.RawMessage `json:"body"`
 }
 
@@ -132,11 +212,7 @@ func (s *Service) canWork() error {
 
 // newOperation begins an operation of a server, without a lease, or queues it behind the current
 // one. It is a conflict when too many wait already.
-func (c *change) newOperation(server ID, kind, step string, b body) error {
-	text, err := json.Marshal(b)
-	if err != nil {
-		return err
-	}
+func (c *change) newOperation(server ID, kind string, b body) error {
 	if err := c.canWork(); err != nil {
 		return err
 	}
@@ -144,8 +220,23 @@ func (c *change) newOperation(server ID, kind, step string, b body) error {
 	if err != nil {
 		return err
 	}
+	if asks := c.kinds[kind].asks; len(under) == 0 && asks != nil {
+		row, err := One[ServerRow](c, Where(ByID, server))
+		if err != nil {
+			return err
+		}
+		if err := asks(c, row, &b); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
 	if len(under) == 0 {
-		return c.Insert(&OperationRow{ID: newID(), Server: server, Kind: kind, Step: step, Body: text, CreatedAt: c.at})
+		row := OperationRow{ID: newID(), Server: server, Kind: kind, Body: text, Awaits: b.Asked, Reservation: b.Reservation, CreatedAt: c.at}
+		row.moveTo(c.kinds[kind].first())
+		return c.Insert(&row)
 	}
 	first, err := under[0].body()
 	if err == nil && len(first.Next) >= maxQueued {
@@ -154,52 +245,59 @@ func (c *change) newOperation(server ID, kind, step string, b body) error {
 	if err != nil {
 		return err
 	}
-	first.Next = append(first.Next, queued{kind, step, text})
+	first.Next = append(first.Next, queued{kind, text})
 	if under[0].Body, err = json.Marshal(first); err != nil {
 		return err
 	}
 	return c.Replace(&under[0])
 }
 
-// beginNext begins the first of the operations that waited for one that has ended. A port that was
-// removed from its server in the meantime is not detached again: as in Nova, the event says so.
+// beginNext begins the first of the operations that waited for one that has ended.
 func (c *change) beginNext(server ID, next []queued) error {
 	for i, q := range next {
 		var b body
 		if err := json.Unmarshal(q.Body, &b); err != nil {
 			return fmt.Errorf("reading an operation that waits, of server %s: %w", server, err)
 		}
-		if q.Kind == detach {
-			rows, err := Rows[PortRow](c, Where(ByPort, b.Port), Where(ByServer, server))
+		if moot := c.kinds[q.Kind].moot; moot != nil {
+			is, err := moot(c, server, b)
 			if err != nil {
 				return err
 			}
-			if len(rows) == 0 {
-				text := fmt.Sprintf("Port %s is not attached", b.Port)
-				if err := c.end(b.Event, &stepError{text: text, details: text}); err != nil {
-					return err
-				}
+			if is {
 				continue
 			}
 		}
 		b.Next = next[i+1:]
-		return c.newOperation(server, q.Kind, q.Step, b)
+		return c.newOperation(server, q.Kind, b)
 	}
 	return nil
 }
 
-// idleServer refuses an action while an operation of the server is in progress. An attachment or a
-// detachment does not count, as in Nova, where it sets no task_state: an action that arrives then
-// waits for its end.
-func idleServer(r Reader, row ServerRow, action string) error {
+// idleServer refuses an action while an operation of the server is in progress. A quiet one does not
+// count: the action then waits for its end.
+func (s *Service) idleServer(r Reader, row ServerRow, action string) error {
 	if row.Task != "" {
 		return busy(row.ID, action, "task_state", row.Task)
 	}
 	under, err := Rows[OperationRow](r, Where(ByServer, row.ID))
-	if err == nil && len(under) > 0 && under[0].Kind != attach && under[0].Kind != detach {
+	if err == nil && len(under) > 0 && !s.kinds[under[0].Kind].quiet {
 		err = busy(row.ID, action, "task_state", "")
 	}
 	return err
+}
+
+// Operations returns the number of operations, and the age of the oldest.
+func (s *Service) Operations(ctx context.Context) (count int, oldest time.Duration, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		rows, err := Rows[OperationRow](r)
+		count, oldest = len(rows), 0
+		for _, row := range rows {
+			oldest = max(oldest, s.now().Sub(row.CreatedAt))
+		}
+		return err
+	})
+	return count, oldest, err
 }
 
 // An unsure is a request to the network service that may have taken place: it is noted before it is

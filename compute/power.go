@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
+
+	"github.com/berthcloud/berth/compute/operation"
 )
 
 // A powering is something done to the power of servers.
@@ -59,7 +60,7 @@ func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		return c.newOperation(id, power, stepHost, body{Action: action.ID, Event: event.ID, Verb: p.action})
+		return c.newOperation(id, power, body{Action: action.ID, Event: event.ID, Verb: p.action})
 	})
 	s.hosts.notify(host)
 	return err
@@ -80,69 +81,53 @@ func (c *change) mayPower(row ServerRow, by Caller, p powering) error {
 	if !slices.Contains(p.states, row.State) {
 		return busy(row.ID, p.action, "vm_state", row.State)
 	}
-	if err := idleServer(c, row, p.action); err != nil {
+	if err := c.idleServer(c, row, p.action); err != nil {
 		return err
 	}
 	return cmp.Or(row.launched(p.action), notReady)
 }
 
-// DeleteServer begins to delete a server, whatever else is under way with it. For the end it
-// waits, a little, when the server is on no host, as Nova's API does. Faults:
-// InstanceNotFound, InstanceIsLocked.
-func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
-	alone := false
-	err := s.update(ctx, func(c *change) error {
-		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
-		if err != nil {
-			return err
+// askPower asks the host of a server to change its power.
+func askPower(c *change, server ServerRow, b *body) error {
+	b.Asked = b.Event
+	return c.wish(server, func(is *HostedRow) {
+		is.Event, is.Boot, is.Wish = b.Event, "", WishRunning
+		switch b.Verb {
+		case "stop":
+			is.Wish = WishStopped
+		case "reboot":
+			is.Boot = b.Event
 		}
-		if err := row.unlocked(by); err != nil || row.Task == Deleting {
-			return err // it is deleted already
-		}
-		if err := c.canWork(); err != nil {
-			return err
-		}
-		row.Task, row.Progress, row.UpdatedAt = Deleting, 0, c.at
-		if err := c.Replace(&row); err != nil {
-			return err
-		}
-		action, err := c.act(by, id, "delete")
-		if err != nil {
-			return err
-		}
-		under, err := Rows[OperationRow](c, Where(ByServer, id))
-		if err != nil || len(under) > 0 {
-			return err // its worker becomes the deletion
-		}
-		alone = row.Host == ""
-		return c.newOperation(id, remove, stepHost, body{Action: action.ID})
 	})
-	s.wake()
-	if err == nil && alone {
-		s.awaitEnd(ctx, id)
-	}
-	return err
 }
 
-const (
-	// endTime is how long a caller waits for the deletion of a server without a host, and
-	// lookForEnd the interval of checking.
-	endTime    = 5 * time.Second
-	lookForEnd = 10 * time.Millisecond
-)
-
-// awaitEnd waits until a server is deleted, not longer than endTime, and only while operations are
-// carried out here.
-func (s *Service) awaitEnd(ctx context.Context, id ID) {
-	ctx, cancel := context.WithTimeout(ctx, endTime)
-	defer cancel()
-	for s.working.Load() > 0 {
-		if _, err := s.Server(ctx, id); err != nil {
-			return
+// changePower has the host change the power of the server.
+func (j *job) changePower(ctx context.Context) (next, error) {
+	if j.b.Asked == "" {
+		err := j.save(ctx, func(c *change, row *ServerRow) error { return askPower(c, *row, &j.b) })
+		if err == nil {
+			err = &operation.Wait{Event: string(j.b.Asked)}
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(lookForEnd):
-		}
+		return next{}, err
 	}
+	event, err := j.answer(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		row.Task = ""
+		var t *stepError
+		switch {
+		case event.Result == failed:
+			t = &stepError{text: event.Details, details: event.Details}
+		case j.b.Verb == "stop":
+			row.State, row.Power = Stopped, ShutDown
+		default:
+			row.State, row.Power = Active, Running
+		}
+		if err := c.wish(*row, func(is *HostedRow) { is.Wish, is.Event, is.Boot = row.usual(), "", "" }); err != nil {
+			return err
+		}
+		return c.end(j.b.Event, t) // a failure that was noted stays
+	}}, nil
 }

@@ -1,101 +1,119 @@
 package compute
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"time"
 )
 
-// eventDelete is the event of a server's deletion, as Nova calls it.
-const eventDelete = "compute_terminate_instance"
+// A deletion, and its event, as Nova calls them.
+const (
+	deleteAction = "delete"
+	eventDelete  = "compute_terminate_instance"
+)
 
-// destroy has the host destroy the server. One that is down does so when it is back, and
-// is not waited for.
-func (j *job) destroy(ctx context.Context) error {
-	if j.b.Event == "" {
-		return j.commit(ctx, stepHost, func(c *change, row *ServerRow) error {
-			event, err := c.begin(j.b.Action, eventDelete, row.Host)
-			j.b.Event = event.ID
-			if err == nil && row.Host == "" {
-				err = c.answered(event.ID)
-			}
-			return err
-		})
-	}
-	event, err := j.awaited(ctx)
-	if err != nil {
-		return err
-	}
-	if event.Result == failed && !event.FinishedAt.IsZero() {
-		return j.finish(ctx, func(c *change, row *ServerRow) error {
-			return c.inError(row, Failure{Code: 500, Message: fmt.Sprintf("Failed to delete instance %s: %s", row.ID, event.Details), Details: event.Traceback})
-		})
-	}
-	return j.commit(ctx, stepUnbind, func(c *change, row *ServerRow) error {
-		if event.Result == failed { // the host is down: it destroys the server when it is back
-			return c.leaveAt(row.Host, row.ID)
-		}
-		return nil
-	})
-}
-
-// freeAllPorts frees the server's ports.
-func (j *job) freeAllPorts(ctx context.Context) error {
-	if err := j.freePorts(ctx); err != nil {
-		return err
-	}
-	return j.commit(ctx, stepRelease, nil)
-}
-
-// release deletes the server's allocation and its rows. Its actions are kept.
-func (j *job) release(ctx context.Context) error {
-	server, err := j.server(ctx)
-	if err != nil {
-		return err
-	}
-	if err := j.s.setAllocations(ctx, server, nil); err != nil {
-		return err
-	}
-	err = j.update(ctx, func(c *change) error {
-		row, err := c.mine(j)
+// DeleteServer begins to delete a server, whatever else is under way with it. For the end it
+// waits, a little, when the server is on no host, as Nova's API does. Faults:
+// InstanceNotFound, InstanceIsLocked.
+func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
+	alone := false
+	err := s.update(ctx, func(c *change) error {
+		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
-		if _, err := c.Remove(&PortRow{}, Where(ByServer, row.ID)); err != nil {
+		if err := row.unlocked(by); err != nil || row.Task == Deleting {
+			return err // it is deleted already
+		}
+		if err := c.canWork(); err != nil {
 			return err
 		}
-		if _, err := c.Remove(&OperationRow{}, Where(ByID, j.op.ID)); err != nil {
+		row.Task, row.Progress, row.UpdatedAt = Deleting, 0, c.at
+		if err := c.Replace(&row); err != nil {
 			return err
 		}
+		action, err := c.act(by, id, deleteAction)
+		if err != nil {
+			return err
+		}
+		under, err := Rows[OperationRow](c, Where(ByServer, id))
+		if err != nil || len(under) > 0 {
+			return err // its worker becomes the deletion
+		}
+		alone = row.Host == ""
+		event, err := c.begin(action.ID, eventDelete, row.Host)
+		if err != nil {
+			return err
+		}
+		return c.newOperation(id, remove, body{Action: action.ID, Event: event.ID})
+	})
+	s.wake()
+	if err == nil && alone {
+		s.awaitEnd(ctx, id)
+	}
+	return err
+}
+
+const (
+	// endTime is how long a caller waits for the deletion of a server without a host, and
+	// lookForEnd the interval of checking.
+	endTime    = 5 * time.Second
+	lookForEnd = 10 * time.Millisecond
+)
+
+// awaitEnd waits until a server is deleted, not longer than endTime, and only while operations are
+// carried out here.
+func (s *Service) awaitEnd(ctx context.Context, id ID) {
+	ctx, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	for s.working.Load() > 0 {
+		if _, err := s.Server(ctx, id); err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookForEnd):
+		}
+	}
+}
+
+// notDestroyed is the effect of a host that could not destroy the server.
+func (j *job) notDestroyed(event EventRow) effect {
+	return func(c *change, row *ServerRow) error {
+		err := c.wish(*row, func(is *HostedRow) { is.Wish, is.Event, is.Slots = row.usual(), "", nil })
+		if err != nil {
+			return err
+		}
+		return c.inError(row, Failure{Code: 500, Message: fmt.Sprintf("Failed to delete instance %s: %s", row.ID, event.Details), Details: event.Traceback})
+	}
+}
+
+// removed is the effect of a deletion: the server's rows are deleted. Its actions are kept.
+func (j *job) removed() effect {
+	return func(c *change, row *ServerRow) error {
 		if j.b.Event != "" {
 			if err := c.end(j.b.Event, nil); err != nil {
 				return err
 			}
 		}
-		if _, err = c.Remove(&ServerRow{}, Where(ByID, row.ID)); err != nil || row.LaunchedAt.IsZero() {
+		there, err := Rows[HostedRow](c, Where(ByServer, row.ID))
+		if err != nil {
 			return err
 		}
-		return c.Insert(&DeletedRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, c.at})
-	})
-	j.s.hosts.notify(server.Host)
-	return cmp.Or(err, errOver)
-}
-
-// powered looks what became of the server's power.
-func (j *job) powered(ctx context.Context) error {
-	event, err := j.awaited(ctx)
-	if err != nil {
-		return err
-	}
-	return j.finish(ctx, func(c *change, row *ServerRow) error {
-		row.Task = ""
-		switch {
-		case event.Result == failed:
-		case j.b.Verb == "stop":
-			row.State, row.Power = Stopped, ShutDown
-		default:
-			row.State, row.Power = Active, Running
+		for _, one := range there {
+			if one.Wish == WishGone {
+				continue
+			}
+			one.Wish, one.Event = WishGone, newID()
+			if err := c.Replace(&one); err != nil {
+				return err
+			}
 		}
-		return c.end(j.b.Event, nil) // a failure that was noted stays
-	})
+		gone := *row
+		*row = ServerRow{}
+		if _, err := c.Remove(&ServerRow{}, Where(ByID, gone.ID)); err != nil || gone.LaunchedAt.IsZero() {
+			return err
+		}
+		return c.Insert(&DeletedRow{gone.ID, gone.Project, gone.Name, gone.Flavor, gone.LaunchedAt, c.at})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
@@ -16,44 +17,39 @@ import (
 )
 
 // schedule creates the ports of servers that are created together, and chooses and claims a host
-// for each: for all, or all of them fail. A server whose deletion is requested is left out. It
-// returns an error when the caller must retry.
-func (s *Service) schedule(ctx context.Context, jobs []*job) error {
-	for {
-		live := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j.lost || !scheduled(j.op) })
-		if len(live) == 0 {
-			return nil
-		}
-		err := s.scheduleAll(ctx, live)
-		var f *Failure
+// for each: for all, or all of them fail. A server that a host could not build takes its next alternate instead.
+// It is the doing of the steps ports and claim.
+func schedule(ctx context.Context, jobs []*job) ([]next, error) {
+	s := jobs[0].s
+	var err error
+	if first := jobs[0]; len(jobs) == 1 && first.b.Tried > 0 && !first.b.Anew {
+		err = first.takeAlternate(ctx)
+	} else {
+		err = s.scheduleAll(ctx, jobs)
+	}
+	all := make([]next, len(jobs))
+	var f *Failure
+	for i, j := range jobs {
 		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
 		case err == nil:
-			return nil
-		case errors.Is(err, errDeleted), errors.Is(err, errLost):
-			continue // without it
+			all[i].Change = j.scheduled()
 		case errors.As(err, &f):
-			return s.giveUpAll(ctx, live, *f)
+			own := *f
+			own.Message = strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
+			all[i] = next{Back: true, Change: j.gaveUp(own)}
 		default:
-			return err
+			return nil, err
 		}
 	}
+	return all, nil
 }
 
-// scheduleAlone schedules one server.
-func (j *job) scheduleAlone(ctx context.Context) error { return j.s.schedule(ctx, []*job{j}) }
-
-// giveUpAll puts servers into error.
-func (s *Service) giveUpAll(ctx context.Context, jobs []*job, f Failure) error {
-	for _, j := range jobs {
-		own := f
-		own.Message = strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
-		if err := j.giveUp(ctx, own); err != nil && !errors.Is(err, errDeleted) && !errors.Is(err, errLost) {
-			return err
-		}
+// scheduled is the effect of a choice.
+func (j *job) scheduled() effect {
+	return func(_ *change, row *ServerRow) error {
+		j.b.Anew, row.Task = false, Networking
+		return nil
 	}
-	return nil
 }
 
 // thisServer stands for the id of a server in the text of a failure of several servers.
@@ -80,25 +76,22 @@ func (s *Service) scheduleAll(ctx context.Context, jobs []*job) error {
 			ports[i], err = j.readPorts(ctx)
 		}
 		if err != nil {
-			return j.failureOf(err, networkTrouble)
+			return failureOf(ctx, err, networkTrouble)
 		}
-		if err := j.unclaim(ctx); err != nil {
-			return j.failureOf(err, "its allocation could not be released")
+		if err := j.takeBack(ctx); err != nil {
+			return failureOf(ctx, err, "its allocation could not be released")
 		}
 		alike = alike && !slices.ContainsFunc(ports[i], s.matters)
 	}
 	if alike {
-		if err := s.place(ctx, jobs, ports[0]); err != nil {
-			return err
-		}
-		return advance(ctx, jobs)
+		return s.place(ctx, jobs, ports[0])
 	}
 	for i, j := range jobs { // each has a request of its own
 		if err := s.place(ctx, []*job{j}, ports[i]); err != nil {
 			return err
 		}
 	}
-	return advance(ctx, jobs)
+	return nil
 }
 
 // matters reports whether what a port is like says where its server can go.
@@ -106,47 +99,44 @@ func (s *Service) matters(p Port) bool {
 	return len(p.Asks.Groups) > 0 || s.settings.Requests.RoutedNetworks
 }
 
-// failureOf is the failure of a server by an error; errors of the journal are returned as they are.
-func (j *job) failureOf(err error, reason string) error {
-	if errors.Is(err, errDeleted) || errors.Is(err, errLost) {
+// failureOf is the failure of a server by an error, from which something follows.
+func failureOf(ctx context.Context, err error, reason string) error {
+	if undecided(ctx, err) {
 		return err
 	}
 	return aborted(reason, err)
 }
 
-// unclaim releases the claim of an earlier attempt.
-func (j *job) unclaim(ctx context.Context) error {
-	if j.b.Claim == nil && j.op.Step == stepClaim {
-		return nil
-	}
-	server, err := j.server(ctx)
-	if err != nil {
-		return err
-	}
+// takeBack begins the step claim: it releases the claim of an earlier run.
+func (j *job) takeBack(ctx context.Context) error {
+	at := operation.Cursor{Step: stepClaim}
 	if j.b.Claim != nil {
-		if err := j.s.setAllocations(ctx, server, nil); err != nil {
+		back, err := j.unclaim(ctx)
+		if err != nil {
 			return err
 		}
+		return j.Commit(ctx, at, back.Change)
 	}
-	j.b.Claim, j.b.Rest = nil, nil
-	return j.commit(ctx, stepClaim, func(_ *change, row *ServerRow) error {
-		row.Host, row.Node = "", ""
+	if j.Cursor() == at {
 		return nil
-	})
+	}
+	return j.Commit(ctx, at)
 }
 
-// advance moves servers that have a host to the next step.
-func advance(ctx context.Context, jobs []*job) error {
-	for _, j := range jobs {
-		err := j.commit(ctx, stepBind, func(_ *change, row *ServerRow) error {
-			row.Task = Networking
-			return nil
-		})
-		if err != nil && !errors.Is(err, errDeleted) && !errors.Is(err, errLost) {
-			return err
-		}
+// unclaim deletes the allocation of a server.
+func (j *job) unclaim(ctx context.Context) (next, error) {
+	server, err := j.server(ctx)
+	if err != nil {
+		return next{}, err
 	}
-	return nil
+	if err := j.s.setAllocations(ctx, server, nil); err != nil {
+		return next{}, err
+	}
+	return next{Change: func(_ *change, row *ServerRow) error {
+		j.b.Claim, j.b.Devices = nil, nil
+		row.Host, row.Node = "", ""
+		return nil
+	}}, nil
 }
 
 // place chooses and claims a host for each of some servers that ask for the same. The error
@@ -168,7 +158,7 @@ func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
 			}
 			continue
 		}
-		err := jobs[i].claim(ctx, stepClaim, claim)
+		err := jobs[i].claim(ctx, claim)
 		var refused *hostRefused
 		switch {
 		case err == nil:
@@ -228,10 +218,10 @@ var errNotTaken = errors.New("compute: placement refused the claim")
 
 // claim stores a claim and writes it to placement. The error is a *hostRefused or errNotTaken when
 // another candidate should be tried, and a *Failure when placement cannot be used.
-func (j *job) claim(ctx context.Context, step string, claim selection.Claim) error {
+func (j *job) claim(ctx context.Context, claim selection.Claim) error {
 	j.b.Claim = &claim
 	var server ServerRow
-	err := j.commit(ctx, step, func(c *change, row *ServerRow) error {
+	err := j.Commit(ctx, operation.Cursor{Step: stepClaim}, func(c *change, row *ServerRow) error {
 		if err := c.checkHost(*row, claim.Host, j.b.Forced); err != nil {
 			return err
 		}
@@ -245,11 +235,11 @@ func (j *job) claim(ctx context.Context, step string, claim selection.Claim) err
 	if err != nil {
 		return err
 	}
-	err = j.s.setAllocations(ctx, server, claim.Amounts)
+	err = j.s.claimAllocations(ctx, server, claim.Amounts)
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, allocations.ErrCapacity), errors.Is(err, allocations.ErrGeneration):
+	case err == nil, undecided(ctx, err):
+		return err
+	case errors.Is(err, errNotTaken), errors.Is(err, allocations.ErrCapacity), errors.Is(err, allocations.ErrGeneration):
 		return errNotTaken
 	}
 	return refusal(err)
@@ -261,7 +251,7 @@ func (c *change) checkHost(server ServerRow, host string, forced bool) error {
 	if forced {
 		return nil
 	}
-	if up, err := c.isUp(host); err != nil || !up {
+	if up, err := c.isUp(c, host); err != nil || !up {
 		return cmp.Or[error](err, &hostRefused{"its compute service is down"})
 	}
 	if server.Group == "" {
@@ -291,58 +281,23 @@ func (c *change) checkHost(server ServerRow, host string, forced bool) error {
 	return nil
 }
 
-// next tries one of the alternates, once what was done on the host before is taken back.
-func (j *job) next(ctx context.Context) error {
-	if err := j.undoClaim(ctx); err != nil {
-		return err
+// takeAlternate claims the next of the candidates that were left when the first one was chosen.
+func (j *job) takeAlternate(ctx context.Context) error {
+	if err := j.takeBack(ctx); err != nil {
+		return failureOf(ctx, err, "its allocation could not be released")
 	}
 	if _, err := j.readPorts(ctx); errors.Is(err, ErrNoPort) {
-		return j.abort(ctx, networkTrouble, err)
+		return aborted(networkTrouble, err)
 	} else if err != nil {
 		return err
 	}
 	for len(j.b.Rest) > 0 {
 		claim := j.b.Rest[0]
-		err := j.claim(ctx, stepNext, claim)
-		var f *Failure
-		switch {
-		case err == nil:
-			return j.commit(ctx, stepBind, func(_ *change, row *ServerRow) error {
-				row.Task = Networking
-				return nil
-			})
-		case errors.As(err, &f):
-			return j.giveUp(ctx, *f)
-		case !errors.Is(err, errNotTaken) && !errors.As(err, new(*hostRefused)):
+		err := j.claim(ctx, claim)
+		if !errors.Is(err, errNotTaken) && !errors.As(err, new(*hostRefused)) {
 			return err
 		}
 		j.b.Rest = j.b.Rest[1:]
 	}
-	return j.giveUp(ctx, j.exhausted())
-}
-
-// again goes back to before there was a choice.
-func (j *job) again(ctx context.Context) error {
-	if err := j.undoClaim(ctx); err != nil {
-		return err
-	}
-	return j.commit(ctx, stepPorts, nil)
-}
-
-// undoClaim unbinds the ports of a server and deletes its allocation.
-func (j *job) undoClaim(ctx context.Context) error {
-	server, err := j.server(ctx)
-	if err != nil {
-		return err
-	}
-	known, err := j.known(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range sortedIDs(known) {
-		if err := j.s.freePort(ctx, PortRow{Server: server.ID, Port: id}); err != nil {
-			return err
-		}
-	}
-	return j.s.setAllocations(ctx, server, nil)
+	return j.exhausted()
 }

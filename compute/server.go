@@ -94,6 +94,8 @@ type PortRow struct {
 	Tag     string
 	// Own says that the server's creation created the port, so that it is deleted with the server.
 	Own bool
+	// Unplugged says that the host is not to have it: not yet, or not any more.
+	Unplugged bool
 	// Seen is a JSON object: the port as the network service showed it last.
 	Seen []byte
 }
@@ -157,24 +159,45 @@ type DeletedRow struct {
 	TerminatedAt time.Time
 }
 
-// A LeftoverRow says that a host may have a server, or part of one, that it must not have any more:
-// the server was deleted while the host was down, or another host builds it now. The host's list
-// has it until the host reports that it is destroyed. Its id is that of the event.
-type LeftoverRow struct {
-	ID        ID
-	Server    ID
-	Host      string
+// A HostedRow says what a host is to make of a server. The first step that asks the host for it makes
+// the row, and the host's report that the server is destroyed removes it, which may be after the server's
+// deletion. A server that was moved, or deleted while its host was down, has one on its former host.
+type HostedRow struct {
+	Server ID
+	Host   string
+	Wish   string // WishRunning, WishStopped, WishGone
+	// Event is whose result the host has yet to report, "" for none.
+	Event ID
+	// Refused is the last event that it could not end and was asked for again, "" for none.
+	Refused ID
+	// Boot, unless empty, is a start that the server must have had.
+	Boot ID
+	// Slots are the PCI devices that the host may still have given to the server, though no port has them.
+	Slots     []string
 	CreatedAt time.Time
 }
 
+// What a host is to make of a server.
+const (
+	WishRunning = "running"
+	WishStopped = "stopped"
+	WishGone    = "gone"
+)
+
 // An OperationRow is something under way with a server that concerns other services
-// (decision 21). A server has one at most.
+// (decision 31). A server has one at most.
 type OperationRow struct {
 	ID     ID
 	Server ID
 	Kind   string
 	Step   string
+	Back   bool   // steps are undone
+	Until  string // the last step that is undone and then done again, "" for all of them
 	Body   []byte // what is needed to go on, and to undo: a JSON object
+	// Awaits is the event without which nobody need go on with it, "" for none.
+	Awaits ID
+	// Reservation is that of the servers whose operations are taken together, "" for none.
+	Reservation string
 	// Worker has the operation until Lease; then anybody may go on with it. Its name says of which run of
 	// the program it is, if that is known: a run that has ended loses it earlier.
 	Worker    string

@@ -81,8 +81,7 @@ func (c *change) done(by Caller, id ID, action string) error {
 	return err
 }
 
-// ResetState sets the state of a server, Active or Error, whatever it was. Its operation continues,
-// except a change of its power that waits for a host which is down: that one ends. Fault:
+// ResetState sets the state of a server, Active or Error, whatever it was. Its operation continues. Fault:
 // InstanceNotFound.
 func (s *Service) ResetState(ctx context.Context, by Caller, id ID, state string) error {
 	_, err := s.changeServer(ctx, id, func(c *change, row *ServerRow) error {
@@ -90,36 +89,12 @@ func (s *Service) ResetState(ctx context.Context, by Caller, id ID, state string
 		if err != nil {
 			return err
 		}
-		if len(under) > 0 && under[0].Kind == power {
-			if under, err = c.endPower(*row, under); err != nil {
-				return err
-			}
-		}
 		if row.State = state; len(under) == 0 {
 			row.Task = ""
 		}
 		return c.done(by, id, "resetState")
 	})
 	return err
-}
-
-// endPower ends a change of a server's power when its host is down, and returns the remaining
-// operations.
-func (c *change) endPower(server ServerRow, under []OperationRow) ([]OperationRow, error) {
-	up, err := c.isUp(server.Host)
-	if err != nil || up {
-		return under, err
-	}
-	b, err := under[0].body()
-	if err != nil {
-		return under, err
-	}
-	const text = "its host is down, and its state was reset"
-	if err := c.end(b.Event, &stepError{text: text, details: text}); err != nil {
-		return under, err
-	}
-	_, err = c.Remove(&OperationRow{}, Where(ByID, under[0].ID))
-	return nil, err
 }
 
 // metadataStates are those in which metadata may be changed.

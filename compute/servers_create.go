@@ -153,7 +153,7 @@ func (c *change) createServer(row *ServerRow, b body, d *draft) (err error) {
 		if n.Port == "" {
 			continue
 		}
-		if err := c.addPort(row.ID, d.ports[n.Port], i, n.Tag, false); err != nil {
+		if err := c.addPort(PortRow{Server: row.ID, Place: i, Tag: n.Tag}, d.ports[n.Port]); err != nil {
 			return err
 		}
 	}
@@ -162,12 +162,12 @@ func (c *change) createServer(row *ServerRow, b body, d *draft) (err error) {
 		return err
 	}
 	b.Action = action.ID
-	return c.newOperation(row.ID, boot, stepPorts, b)
+	return c.newOperation(row.ID, boot, b)
 }
 
 // addPort notes that a port is a server's. Fault: PortInUse.
-func (c *change) addPort(server ID, p Port, place int, tag string, own bool) error {
-	row := PortRow{Port: p.ID, Server: server, Place: place, Tag: tag, Own: own}
+func (c *change) addPort(row PortRow, p Port) error {
+	row.Port = p.ID
 	if err := row.see(p); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/watch"
@@ -80,6 +81,9 @@ type Service struct {
 	findings  findings
 	cached    hostsCache
 	asked     askedTogether
+	kinds     map[string]kind // of operations
+	runner    *operation.Runner[effect, *job]
+	dueNow    dueList
 }
 
 // Options are what a service has besides its store and its settings. The zero value is usable.
@@ -112,11 +116,19 @@ func NewService(store Store, settings Settings, o Options) *Service {
 		kept = newTrees(o.Trees)
 	}
 	watching := watch.NewStore(store, watched)
-	return &Service{
-		store: watching, settings: settings, placement: o.Placement, trees: kept, network: o.Network, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
+	s := &Service{
+		store: watching, settings: settings, trees: kept, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
 		due: make(chan struct{}, 1), hosts: hostWatches{watching},
-		findings: findings{all: map[string][]unlistedServer{}},
+		findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
 	}
+	if o.Placement != nil {
+		s.placement = fencedPlacement{o.Placement}
+	}
+	if o.Network != nil {
+		s.network = fencedNetwork{o.Network}
+	}
+	s.runner = newRunner(s)
+	return s
 }
 
 // wake says that there is something to do.

@@ -21,14 +21,14 @@ var (
 )
 
 // Row is any type of row. Its key is the ID; of access the flavor and the project, of keypairs user
-// and name, of members and mirrors aggregate and host, of ports the port, of quotas project, user
-// and resource, of counters the name.
+// and name, of members and mirrors aggregate and host, of ports the port, of hosted server
+// and host, of quotas project, user and resource, of counters the name.
 //
 // Other unique keys: the names of flavors and of aggregates, binary and host of services, the names
 // of nodes, and the server of operations.
 type Row interface {
 	FlavorRow | FlavorAccessRow | KeypairRow | GroupRow | AggregateRow | MemberRow | MirrorRow | ServiceRow | NodeRow |
-		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | DeletedRow | LeftoverRow
+		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | DeletedRow | HostedRow
 }
 
 // The fields, and which types have them.
@@ -39,9 +39,9 @@ const (
 	ByName      Field = "name"      // flavors, keypairs, aggregates, nodes, counters
 	ByFlavor    Field = "flavor"    // access, servers: FlavorID
 	ByAggregate Field = "aggregate" // members, mirrors
-	ByHost      Field = "host"      // members, mirrors, services, nodes, servers, leftovers
+	ByHost      Field = "host"      // members, mirrors, services, nodes, servers, hosted
 	ByGroup     Field = "group"     // servers
-	ByServer    Field = "server"    // ports, actions, migrations, operations, leftovers
+	ByServer    Field = "server"    // ports, actions, migrations, operations, hosted
 	ByPort      Field = "port"      // ports
 	ByRequest   Field = "request"   // actions
 	ByAction    Field = "action"    // events

@@ -51,8 +51,8 @@ type Result struct {
 	Everywhere bool
 }
 
-// Wanted returns the list of servers of a host in order of creation, followed by the leftovers that
-// it must destroy. A host that has never reported has none.
+// Wanted returns the list of servers of a host in order of creation, followed by those that it must destroy. A
+// host that has never reported has none.
 func (s *Service) Wanted(ctx context.Context, host string) (all []Wanted, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		all, err = s.wantedAt(r, host)
@@ -65,111 +65,62 @@ func (s *Service) wantedAt(r Reader, host string) ([]Wanted, error) {
 	if err := reported(r, host); err != nil {
 		return nil, err
 	}
-	all, err := s.wantedOf(r, host)
-	if err != nil {
-		return nil, err
-	}
-	return withLeftovers(r, host, all)
+	return s.wantedOf(r, host)
 }
 
-func (s *Service) wantedOf(r Reader, host string) ([]Wanted, error) {
-	servers, err := Rows[ServerRow](r, Where(ByHost, host))
-	if err != nil || len(servers) == 0 {
+func (s *Service) wantedOf(r Reader, host string) (all []Wanted, err error) {
+	hosted, err := Rows[HostedRow](r, Where(ByHost, host))
+	if err != nil || len(hosted) == 0 {
+		return nil, err
+	}
+	slices.SortFunc(hosted, func(a, b HostedRow) int { return cmp.Compare(a.Server, b.Server) })
+	wishes := make(map[ID]HostedRow, len(hosted))
+	var ids []ID
+	var gone []Wanted
+	for _, row := range hosted {
+		if row.Wish == WishGone {
+			gone = append(gone, Wanted{Server: row.Server, Deleted: true, Event: row.Event})
+			continue
+		}
+		wishes[row.Server] = row
+		ids = append(ids, row.Server)
+	}
+	if len(ids) == 0 {
+		return gone, nil
+	}
+	servers, err := Rows[ServerRow](r, Where(ByID, ids...))
+	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(servers, func(a, b ServerRow) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID)) })
-	ids := make([]ID, len(servers))
-	for i, row := range servers {
-		ids[i] = row.ID
-	}
-	operations, err := Rows[OperationRow](r, Where(ByServer, ids...))
-	if err != nil {
-		return nil, err
-	}
-	under := map[ID]OperationRow{}
-	for _, op := range operations {
-		under[op.Server] = op
-	}
 	ports, err := portsOf(r, servers)
 	if err != nil {
 		return nil, err
 	}
-	var all []Wanted
 	for _, row := range servers {
-		w, ok, err := row.wanted(under[row.ID], ports[row.ID])
+		w, err := row.wanted(wishes[row.ID], ports[row.ID])
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			w.Name = s.InstanceName(row)
-			all = append(all, w)
-		}
+		w.Name = s.InstanceName(row)
+		all = append(all, w)
 	}
-	return all, nil
+	return append(all, gone...), nil
 }
 
-// withLeftovers adds the leftovers of a host to its list.
-func withLeftovers(r Reader, host string, all []Wanted) ([]Wanted, error) {
-	rows, err := Rows[LeftoverRow](r, Where(ByHost, host))
-	if err != nil || len(rows) == 0 {
-		return all, err
-	}
-	own := make(map[ID]bool, len(all))
-	for _, w := range all {
-		own[w.Server] = true
-	}
-	slices.SortFunc(rows, func(a, b LeftoverRow) int { return cmp.Compare(a.ID, b.ID) })
-	for _, row := range rows {
-		if !own[row.Server] {
-			all = append(all, Wanted{Server: row.Server, Deleted: true, Event: row.ID})
-		}
-	}
-	return all, nil
-}
-
-// wanted is the desired state of a server on its host, without the name, and whether it is in the
-// list.
-func (s ServerRow) wanted(op OperationRow, ports []ServerPort) (Wanted, bool, error) {
-	w := Wanted{
-		Server: s.ID, Running: s.State != Stopped && s.Power != ShutDown, Image: s.Image,
+// wanted is the desired state of a server on a host, without the name.
+func (s ServerRow) wanted(is HostedRow, ports []ServerPort) (w Wanted, err error) {
+	w = Wanted{
+		Server: s.ID, Running: is.Wish == WishRunning, Boot: is.Boot, Event: is.Event, Image: s.Image,
 		Hostname: s.Hostname, Metadata: s.Metadata, KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}
-	var b body
-	var err error
-	if w.Flavor, err = s.flavor(); err != nil {
-		return w, false, err
-	}
-	if op.Kind != "" {
-		if b, err = op.body(); err != nil {
-			return w, false, err
-		}
-	}
-	atHost := op.Step == stepHost
-	if atHost {
-		w.Event = b.Event
-	}
-	switch op.Kind {
-	case boot:
-		w.Running = true
-		if !atHost {
-			return w, false, nil
-		}
-	case remove:
-		w.Deleted = true
-		if !atHost {
-			return w, false, nil
-		}
-	case power:
-		if w.Running = b.Verb != "stop"; b.Verb == "reboot" {
-			w.Boot = b.Event
-		}
-	}
 	for _, p := range ports {
-		if p.Port != b.Port || op.Kind == attach && atHost {
+		if !p.Unplugged {
 			w.Ports = append(w.Ports, WantedPort{Tag: p.Tag, Port: p.Shown})
 		}
 	}
-	return w, true, nil
+	w.Flavor, err = s.flavor()
+	return w, err
 }
 
 // AwaitWanted returns what Wanted does as soon as that differs from what the caller has, and in any
@@ -209,30 +160,4 @@ func (s *Service) Done(ctx context.Context, host string, results []Result) error
 	s.hosts.notify(host)
 	s.wake()
 	return err
-}
-
-func (c *change) hostDid(host string, r Result) error {
-	if left, err := c.destroyed(host, r); left || err != nil {
-		return err
-	}
-	servers, err := Rows[ServerRow](c, Where(ByID, r.Server), Where(ByHost, host))
-	if err != nil || len(servers) == 0 {
-		return err
-	}
-	under, err := Rows[OperationRow](c, Where(ByServer, r.Server))
-	if err != nil || len(under) == 0 || under[0].Step != stepHost {
-		return err
-	}
-	b, err := under[0].body()
-	if err != nil || b.Event != r.Event {
-		return err
-	}
-	if r.Error == "" {
-		return c.answered(r.Event)
-	}
-	t := stepError{text: r.Error, details: r.Error}
-	if r.Everywhere {
-		t.details = abortPrefix + t.details
-	}
-	return c.end(r.Event, &t)
 }

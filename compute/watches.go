@@ -6,24 +6,19 @@ import (
 )
 
 // watched are the rows that the list of a host is made of, and those that tell of its answers, by their keys:
-// hosts, servers, ports, operations, events and leftovers.
+// hosts, servers, ports and events.
 var watched = watch.Rules{
 	watch.Row(
 		watch.By(ByID, func(r *ServerRow) ID { return r.ID }),
 		watch.By(ByHost, func(r *ServerRow) string { return r.Host }),
 	),
 	watch.Row(
-		watch.By(ByID, func(r *OperationRow) ID { return r.ID }),
-		watch.By(ByServer, func(r *OperationRow) ID { return r.Server }),
-	),
-	watch.Row(
 		watch.By(ByPort, func(r *PortRow) ID { return r.Port }),
 		watch.By(ByServer, func(r *PortRow) ID { return r.Server }),
 	),
 	watch.Row(
-		watch.By(ByID, func(r *LeftoverRow) ID { return r.ID }),
-		watch.By(ByHost, func(r *LeftoverRow) string { return r.Host }),
-		watch.By(ByServer, func(r *LeftoverRow) ID { return r.Server }),
+		watch.By(ByHost, func(r *HostedRow) string { return r.Host }),
+		watch.By(ByServer, func(r *HostedRow) ID { return r.Server }),
 	),
 	watch.Row(watch.By(ByID, func(r *EventRow) ID { return r.ID })),
 }

@@ -217,7 +217,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	daemon.TrialNetwork(networks)
 	c.listening(c.opts.NetworkListen)(&networks.Berth)
 	networks.Neutron.ServicePlugins = append(networks.Neutron.ServicePlugins, config.PluginPlacement)
-	networks.Database.Connection = c.database("network.db")
+	networks.Database.Connection, networks.Database.SyncOnStartup = c.database("network.db"), true
 	trust.AgentID = upAgentID
 	trust.Access = map[string]client.Access{
 		"placement": c.login(upNetwork, func() string { return c.url(&c.placement.Server) }),
@@ -251,7 +251,7 @@ func (c *cloud) listening(address string) func(*config.Berth) {
 func (c *cloud) startCompute(ctx context.Context, g daemon.Dependencies) error {
 	computes := config.DefaultCompute()
 	c.listening(c.opts.ComputeListen)(&computes.Berth)
-	computes.Database.Connection = c.database("compute.db")
+	computes.Database.Connection, computes.Database.SyncOnStartup = c.database("compute.db"), true
 	g.Access, g.Alone = map[string]client.Access{}, true
 	for kind, s := range map[string]*daemon.Server{"placement": &c.placement.Server, "network": &c.network.Server, "image": &c.images.Server} {
 		g.Access[kind] = c.login(upCompute, func() string { return c.url(s) })

@@ -279,7 +279,7 @@ func (h *Host) attend(ctx context.Context, id string) {
 	if want != nil && want.Event != "" {
 		h.reportResult(ctx, id, want, err)
 	}
-	if err != nil && (want == nil || want.Event == "" || want.Deleted) {
+	if err != nil && (want == nil || want.Event == "" || want.Deleted || errors.As(err, new(*plugged))) {
 		rest(ctx, retryPause)
 	}
 }
@@ -324,6 +324,12 @@ func (h *Host) make(ctx context.Context, id string, want *Wanted) error {
 	return nil
 }
 
+// A plugged is the error of a port that could not be unplugged: the service asks for that again.
+type plugged struct{ error }
+
+// Unwrap returns the driver's.
+func (p *plugged) Unwrap() error { return p.error }
+
 func (h *Host) carryOut(ctx context.Context, id string, want *Wanted, s step) error {
 	switch s.verb {
 	case "build":
@@ -333,7 +339,10 @@ func (h *Host) carryOut(ctx context.Context, id string, want *Wanted, s step) er
 	case "plug":
 		return h.Driver.Plug(ctx, id, s.port)
 	case "unplug":
-		return h.Driver.Unplug(ctx, id, s.port.ID)
+		if err := h.Driver.Unplug(ctx, id, s.port.ID); err != nil {
+			return &plugged{err}
+		}
+		return nil
 	case "start":
 		return h.Driver.Start(ctx, id, want.Boot)
 	}

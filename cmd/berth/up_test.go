@@ -190,7 +190,7 @@ func TestUpGoesOnAtOnce(t *testing.T) {
 	now := time.Now().UTC()
 	err = store.Update(t.Context(), now, func(w compute.Writer) error {
 		return w.Insert(&compute.OperationRow{
-			ID: "0d000000-0000-4000-8000-000000000001", Server: id, Kind: "delete", Step: "unbind", Body: []byte(`{"action": ""}`),
+			ID: "0d000000-0000-4000-8000-000000000001", Server: id, Kind: "delete", Step: "bind", Back: true, Body: []byte(`{"action": ""}`),
 			Worker: "killed", Lease: now.Add(time.Hour), CreatedAt: now,
 		})
 	})

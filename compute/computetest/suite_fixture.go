@@ -26,14 +26,14 @@ type fixture struct {
 	migration compute.MigrationRow
 	operation compute.OperationRow
 	gone      compute.DeletedRow
-	leftover  compute.LeftoverRow
+	hosted    compute.HostedRow
 }
 
 // Rows returns pointers to all of them, those that others refer to first.
 func (w *fixture) Rows() []any {
 	return []any{
 		&w.flavor, &w.access, &w.keypair, &w.group, &w.aggregate, &w.member, &w.mirror, &w.service, &w.node, &w.quota, &w.counter,
-		&w.server, &w.port, &w.action, &w.event, &w.migration, &w.operation, &w.gone, &w.leftover,
+		&w.server, &w.port, &w.action, &w.event, &w.migration, &w.operation, &w.gone, &w.hosted,
 	}
 }
 
@@ -71,7 +71,7 @@ func fullFixture() *fixture {
 			AccessIPv4: "192.0.2.8", AccessIPv6: "2001:db8::8", Group: ID("group"), Hints: []byte(`{"same_host":["x"]}`), Locked: "owner", LockedReason: "mine",
 			Progress: 50, Fault: []byte(`{"code":500}`), CreatedAt: Now, UpdatedAt: later, LaunchedAt: later, TerminatedAt: later,
 		},
-		port:   compute.PortRow{Port: ID("port"), Server: ID("server"), Network: ID("network"), Place: 1, Tag: "nic1", Own: true, Seen: []byte(`{"mac_address":"fa:16:3e:00:00:01"}`)},
+		port:   compute.PortRow{Port: ID("port"), Server: ID("server"), Network: ID("network"), Place: 1, Tag: "nic1", Own: true, Unplugged: true, Seen: []byte(`{"mac_address":"fa:16:3e:00:00:01"}`)},
 		action: compute.ActionRow{ID: ID("action"), Server: ID("server"), Place: 3, Action: "create", Request: "req-1", Project: "red", User: "bob", StartedAt: Now, UpdatedAt: later, Message: "Error"},
 		event: compute.EventRow{
 			ID: ID("event"), Action: ID("action"), Place: 2, Event: "compute__do_build_and_run_instance", Host: "cn1", StartedAt: Now, FinishedAt: later,
@@ -82,8 +82,8 @@ func fullFixture() *fixture {
 			Dest: "cn2", DestNode: "cn2.example.org", OldFlavor: "1", NewFlavor: "2", CreatedAt: Now, UpdatedAt: later,
 		},
 		gone:      compute.DeletedRow{ID: ID("gone"), Project: "red", Name: "old", Flavor: []byte(`{"VCPUs": 1}`), LaunchedAt: Now, TerminatedAt: later},
-		leftover:  compute.LeftoverRow{ID: ID("leftover"), Server: ID("server"), Host: "cn1", CreatedAt: Now},
-		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Body: []byte(`{"x":1}`), Worker: "w1", Lease: later, CreatedAt: Now},
+		hosted:    compute.HostedRow{Server: ID("server"), Host: "cn1", Wish: compute.WishRunning, Event: ID("event"), Refused: ID("refused"), Boot: ID("event"), Slots: []string{"0000:81:00.1"}, CreatedAt: Now},
+		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Back: true, Until: "ports", Awaits: ID("event"), Reservation: "r-1", Body: []byte(`{"x":1}`), Worker: "w1", Lease: later, CreatedAt: Now},
 	}
 }
 
@@ -111,6 +111,6 @@ func bareFixture(prefix string) *fixture {
 		migration: compute.MigrationRow{ID: id("migration")},
 		operation: compute.OperationRow{ID: id("operation"), Server: id("server")},
 		gone:      compute.DeletedRow{ID: id("gone")},
-		leftover:  compute.LeftoverRow{ID: id("leftover")},
+		hosted:    compute.HostedRow{Server: id("server"), Host: full.hosted.Host + prefix},
 	}
 }

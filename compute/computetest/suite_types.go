@@ -84,8 +84,8 @@ var rowTypes = []rowType{
 	typeOf[compute.DeletedRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.gone.ID, compute.ByProject: w.gone.Project}
 	}),
-	typeOf[compute.LeftoverRow](func(w *fixture) fields {
-		return fields{compute.ByID: w.leftover.ID, compute.ByServer: w.leftover.Server, compute.ByHost: w.leftover.Host}
+	typeOf[compute.HostedRow](func(w *fixture) fields {
+		return fields{compute.ByServer: w.hosted.Server, compute.ByHost: w.hosted.Host}
 	}),
 }
 

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -20,11 +21,10 @@ type lease struct {
 
 type leaseKey struct{}
 
-// hold renews the lease of operations until it is ended, and returns the context in which they are worked
-// on.
-func (r *Runner[C, J]) hold(ctx context.Context, jobs []J) (context.Context, *lease) {
-	l := &lease{now: r.Now, lasts: r.Lease}
-	l.until = l.now().Add(l.lasts)
+// hold renews the lease of operations that were taken at a time, until it is ended, and returns the
+// context in which they are worked on.
+func (r *Runner[C, J]) hold(ctx context.Context, taken time.Time, jobs []J) (context.Context, *lease) {
+	l := &lease{now: r.Now, lasts: r.Lease, until: taken.Add(r.Lease)}
 	ctx, l.cancel = context.WithCancel(ctx)
 	ctx = context.WithValue(ctx, leaseKey{}, l)
 	l.keeper.Go(func() {
@@ -36,14 +36,19 @@ func (r *Runner[C, J]) hold(ctx context.Context, jobs []J) (context.Context, *le
 				return
 			case <-tick.C:
 			}
-			began, renewed := l.now(), true
+			began, renewed, failed := l.now(), 0, false
 			for _, j := range jobs {
-				if err := j.Renew(ctx); err != nil && ctx.Err() == nil {
+				err := j.Renew(ctx)
+				switch {
+				case err == nil:
+					renewed++
+				case errors.Is(err, ErrLost): // or it has ended, or waits
+				case ctx.Err() == nil:
 					r.Log.WarnContext(ctx, "the lease of an operation cannot be renewed", "operation", j, "error", err)
-					renewed = false
+					failed = true
 				}
 			}
-			if renewed {
+			if renewed > 0 && !failed {
 				l.extend(began)
 			}
 			if Held(ctx) != nil {
@@ -68,23 +73,31 @@ func (l *lease) extend(from time.Time) {
 	}
 }
 
-// Held returns why the worker in whose context it is called may not go on: ErrLost when its lease has
-// expired, so that another worker may have the operation, or the context's error. It is nil outside of operations.
+// Held returns why the worker in whose context it is called may not send a request that changes something:
+// ErrLost when less than a quarter of its lease is left, so that another worker may have the operation before
+// the request takes effect, or the context's error. It is nil outside of operations.
 func Held(ctx context.Context) error {
 	l, _ := ctx.Value(leaseKey{}).(*lease)
 	if l != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if !l.now().Before(l.until) {
+		if !l.now().Add(l.lasts / 4).Before(l.until) {
 			return ErrLost
 		}
 	}
 	return ctx.Err()
 }
 
-// extend notes that a commit has renewed the lease.
-func extend(ctx context.Context, err error) {
-	if l, _ := ctx.Value(leaseKey{}).(*lease); l != nil && err == nil {
-		l.extend(l.now())
+// extending runs a commit, which renews the lease from when it begins.
+func extending(ctx context.Context, commit func() error) error {
+	l, _ := ctx.Value(leaseKey{}).(*lease)
+	if l == nil {
+		return commit()
 	}
+	began := l.now()
+	err := commit()
+	if err == nil {
+		l.extend(began)
+	}
+	return err
 }

@@ -20,8 +20,8 @@
 //     lease; Held says whether it has, for callers that are about to send a request.
 //   - A step that waits for an event ends with a Wait: the lease is released, and whoever stores the
 //     operation says when the event has occurred, or cannot any more.
-//   - A step with another error is carried out again after RetryDelay. When the error is Unanswered, a
-//     request may be under way still: the lease then expires first, which is longer than a request takes.
+//   - A step with another error is carried out again after a delay. When the error is Unanswered, a
+//     request may be under way still: as long as a lease, which is longer than a request takes, nobody takes it.
 //     Nothing is undone, and nothing else is done, while a request may still take effect.
 package operation
 
@@ -145,8 +145,9 @@ type Job[C any] interface {
 	// End removes the operation, with changes. ErrTurned is as in Commit.
 	End(ctx context.Context, changes ...C) error
 	Renew(ctx context.Context) error
-	// Release ends the lease. After a *Wait the operation is due when the event has occurred, after the
-	// end of the process at once, after another cause with the Runner's delay.
+	// Release ends the lease. After a *Wait the operation is due when the event has occurred, after an
+	// *Unanswered when the time of a lease has passed, after the end of the process at once, and after
+	// another cause with a delay.
 	Release(ctx context.Context, cause error) error
 	// Lost reports whether one of the methods returned ErrLost.
 	Lost() bool

@@ -37,6 +37,7 @@ func (r *Runner[C, J]) Run(ctx context.Context) {
 	for {
 		for more := true; more && ctx.Err() == nil; {
 			places <- struct{}{} // before the lease begins, which would otherwise expire while it waits
+			began := r.Now()
 			jobs, err := r.Take(ctx)
 			if err != nil && ctx.Err() == nil {
 				r.Log.ErrorContext(ctx, "operations cannot be read", "error", err)
@@ -46,7 +47,7 @@ func (r *Runner[C, J]) Run(ctx context.Context) {
 				continue
 			}
 			running.Go(func() {
-				r.carryOut(ctx, jobs)
+				r.carryOut(ctx, began, jobs)
 				<-places
 			})
 		}
@@ -62,26 +63,27 @@ func (r *Runner[C, J]) Run(ctx context.Context) {
 // RunDue carries out all operations that are due, one after the other.
 func (r *Runner[C, J]) RunDue(ctx context.Context) error {
 	for {
+		began := r.Now()
 		jobs, err := r.Take(ctx)
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
-		r.carryOut(ctx, jobs)
+		r.carryOut(ctx, began, jobs)
 	}
 }
 
-// Finish carries out an operation that the caller has the lease of, and returns the error for which
+// Finish carries out an operation that the caller has had the lease of since a time, and returns the error for which
 // it is undone, ErrLost or ErrTurned. While a step waits it calls wait, which returns when it is worth looking again, or
 // an error to undo the operation. What is left to be undone when Finish returns is others' to do.
-func (r *Runner[C, J]) Finish(ctx context.Context, j J, wait func(context.Context) error) error {
-	ctx, lease := r.hold(ctx, []J{j})
+func (r *Runner[C, J]) Finish(ctx context.Context, since time.Time, j J, wait func(context.Context) error) error {
+	ctx, lease := r.hold(ctx, since, []J{j})
 	defer lease.end()
 	return r.run(ctx, j, wait)
 }
 
-// carryOut works on operations until they end, wait, or are lost to another worker.
-func (r *Runner[C, J]) carryOut(ctx context.Context, jobs []J) {
-	ctx, lease := r.hold(ctx, jobs)
+// carryOut works on operations that were taken at a time, until they end, wait, or are lost to another worker.
+func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Time, jobs []J) {
+	ctx, lease := r.hold(ctx, taken, jobs)
 	defer lease.end()
 	err := r.together(ctx, jobs)
 	for _, j := range jobs {
@@ -207,9 +209,7 @@ func (r *Runner[C, J]) move(ctx context.Context, j J, n Next[C]) error {
 	list, at := r.Lists[j.Kind()], j.Cursor()
 	to, over := list.after(at, n)
 	if !over {
-		err := j.Commit(ctx, to, n.Change)
-		extend(ctx, err)
-		return err
+		return extending(ctx, func() error { return j.Commit(ctx, to, n.Change) })
 	}
 	changes := []C{n.Change}
 	switch end := list.Done; {
@@ -234,14 +234,7 @@ func (r *Runner[C, J]) rest(ctx context.Context, j J, cause error) {
 	if !waits && ctx.Err() == nil {
 		r.Log.WarnContext(ctx, "an operation does not go on", "kind", j.Kind(), "step", j.Cursor().Step, "back", j.Cursor().Back, "operation", j, "error", cause)
 	}
-	ctx = context.WithoutCancel(ctx)
-	var err error
-	if errors.As(cause, new(*Unanswered)) {
-		err = j.Renew(ctx) // the lease is longer than the request
-	} else {
-		err = j.Release(ctx, cause)
-	}
-	if err != nil && !errors.Is(err, ErrLost) {
+	if err := j.Release(context.WithoutCancel(ctx), cause); err != nil && !errors.Is(err, ErrLost) {
 		r.Log.WarnContext(ctx, "the lease of an operation could not be released; it expires", "operation", j, "error", err)
 	}
 }

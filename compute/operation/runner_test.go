@@ -92,6 +92,9 @@ func (j *job) Release(_ context.Context, cause error) error {
 		if j.s.awaits = errors.As(cause, new(*operation.Wait)); !j.s.awaits {
 			j.s.lease = time.Now().Add(5 * time.Second)
 		}
+		if errors.As(cause, new(*operation.Unanswered)) {
+			j.s.lease = time.Now().Add(leaseTime)
+		}
 	})
 }
 
@@ -400,7 +403,7 @@ func TestOnce(t *testing.T) {
 			w := newWorld()
 			w.act = at("+"+name, operation.Next[change]{}, no)
 			jobs, _ := w.take(t.Context())
-			if err := w.runner(once).Finish(t.Context(), jobs[0], func(context.Context) error { return nil }); !errors.Is(err, no) {
+			if err := w.runner(once).Finish(t.Context(), time.Now(), jobs[0], func(context.Context) error { return nil }); !errors.Is(err, no) {
 				t.Errorf("%s: Finish = %v", name, err)
 			}
 			if len(w.done) > 0 || w.there || !slices.Contains(w.written, "no") {
@@ -411,7 +414,7 @@ func TestOnce(t *testing.T) {
 			w := newWorld()
 			w.dieAt = i + 1
 			jobs, _ := w.take(t.Context())
-			_ = w.runner(once).Finish(t.Context(), jobs[0], func(context.Context) error { return nil })
+			_ = w.runner(once).Finish(t.Context(), time.Now(), jobs[0], func(context.Context) error { return nil })
 			w.dieAt = 0
 			time.Sleep(leaseTime)
 			if err := w.runner(once).RunDue(t.Context()); err != nil {
@@ -427,7 +430,7 @@ func TestOnce(t *testing.T) {
 			w := newWorld()
 			w.act = at("+c", operation.Next[change]{}, &operation.Wait{Event: "e"})
 			jobs, _ := w.take(t.Context())
-			if err := w.runner(once).Finish(t.Context(), jobs[0], func(context.Context) error { return patience }); !errors.Is(err, patience) {
+			if err := w.runner(once).Finish(t.Context(), time.Now(), jobs[0], func(context.Context) error { return patience }); !errors.Is(err, patience) {
 				t.Errorf("Finish = %v, want %v", err, patience)
 			}
 			if (len(w.done) == 3) != (patience == nil) || w.there {

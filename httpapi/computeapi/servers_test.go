@@ -156,6 +156,9 @@ func (s *side) makeServer(t testing.TB, a neutron.Agent) {
 		ID: computetest.ID(a.Host + " event"), Action: created.ID, Event: "compute__do_build_and_run_instance", Host: g.Host,
 		StartedAt: now, FinishedAt: now, Result: "Success",
 	})
+	if g.Host != "" {
+		computetest.Add(t, s.store, &compute.HostedRow{Server: g.ID, Host: g.Host, Wish: compute.WishRunning, CreatedAt: now})
+	}
 	if p := g.Port; p != nil {
 		seen, err := json.Marshal(compute.Port{
 			ID: p.ID, Network: p.NetworkID, NetworkName: p.Network, MAC: p.MAC, Addresses: []compute.Address{{IP: p.IP}},

@@ -50,7 +50,7 @@ var rules = []struct{ pkg, may string }{
 	{"network/networktest", "allocations fault guarantee internal/storetest network rows"},
 	{"network/tracking", "allocations guarantee network"},
 	{"network/ovnagents", "agent/ovn agent/ovsdb agent/settings config guarantee network"},
-	{"compute", "allocations compute/extraspecs compute/inventory compute/request compute/selection fault guarantee placement rows watch"},
+	{"compute", "allocations compute/extraspecs compute/inventory compute/operation compute/request compute/selection fault guarantee placement rows watch"},
 	{"compute/computetest", "compute"},
 	{"compute/extraspecs", "fault placement"},
 	{"compute/inventory", "allocations guarantee placement"},
@@ -88,7 +88,7 @@ var rules = []struct{ pkg, may string }{
 	{"agent/settings", "config guarantee osloconfig"},
 	{"agent/tc", ""},
 	{"agent/tc/tctest", "agent/tc"},
-	{"client", "agent/driver agent/host allocations compute compute/extraspecs compute/inventory compute/request compute/selection fault guarantee microversion network placement"},
+	{"client", "agent/driver agent/host allocations compute compute/extraspecs compute/inventory compute/operation compute/request compute/selection fault guarantee microversion network placement"},
 	{"internal/ovstest", "internal/process"},
 
 	{"daemon", "agent/ovsdb client compute compute/request compute/selection config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/ovnagents network/tracking placement placement/candidates placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},

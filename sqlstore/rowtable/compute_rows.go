@@ -11,7 +11,7 @@ import (
 var computeTables = []rowTable{
 	flavorTable(), flavorAccessTable(), keypairTable(), serverGroupTable(),
 	aggregateTable(), memberTable(), mirrorTable(), serviceTable(), nodeTable(), computeQuotaTable(), counterTable(),
-	serverTable(), serverPortTable(), actionTable(), eventTable(), migrationTable(), operationTable(), deletedTable(), leftoverTable(),
+	serverTable(), serverPortTable(), actionTable(), eventTable(), migrationTable(), operationTable(), deletedTable(), hostedTable(),
 }
 
 func flavorTable() *table[compute.FlavorRow] {

@@ -61,6 +61,7 @@ func serverPortTable() *table[compute.PortRow] {
 		text("tag", func(r *T) *string { return &r.Tag }),
 		flag("own", func(r *T) *bool { return &r.Own }),
 		document("seen", func(r *T) *[]byte { return &r.Seen }),
+		flag("unplugged", func(r *T) *bool { return &r.Unplugged }),
 	)
 }
 
@@ -128,6 +129,10 @@ func operationTable() *table[compute.OperationRow] {
 		text("worker", func(r *T) *string { return &r.Worker }),
 		moment("lease", func(r *T) *time.Time { return &r.Lease }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
+		flag("back", func(r *T) *bool { return &r.Back }),
+		text("back_to", func(r *T) *string { return &r.Until }),
+		text("awaits", func(r *T) *compute.ID { return &r.Awaits }),
+		text("reservation", func(r *T) *string { return &r.Reservation }),
 	)
 }
 
@@ -143,12 +148,16 @@ func deletedTable() *table[compute.DeletedRow] {
 	)
 }
 
-func leftoverTable() *table[compute.LeftoverRow] {
-	type T = compute.LeftoverRow
-	return newTable("leftovers", byID, nil,
-		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
+func hostedTable() *table[compute.HostedRow] {
+	type T = compute.HostedRow
+	return newTable("hosted", []string{"server", "host"}, nil,
 		text("server", func(r *T) *compute.ID { return &r.Server }, compute.ByServer),
 		text("host", func(r *T) *string { return &r.Host }, compute.ByHost),
+		text("wish", func(r *T) *string { return &r.Wish }),
+		text("event", func(r *T) *compute.ID { return &r.Event }),
+		text("refused", func(r *T) *compute.ID { return &r.Refused }),
+		text("boot", func(r *T) *compute.ID { return &r.Boot }),
+		texts("slots", func(r *T) *[]string { return &r.Slots }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 	)
 }

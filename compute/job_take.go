@@ -1,0 +1,181 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A dueList has the operations that were due when they were looked for last: those that are taken
+// together in one element.
+type dueList struct {
+	mu  sync.Mutex
+	all [][]ID
+}
+
+// take takes the lease of an operation that is due, with those that are carried out together with
+// it; none when none is due. It looks by reading, and writes only to take one.
+func (s *Service) take(ctx context.Context) ([]*job, error) {
+	if s.placement == nil || s.network == nil {
+		return nil, nil // operations wait for a service that has neighbours
+	}
+	s.dueNow.mu.Lock()
+	defer s.dueNow.mu.Unlock()
+	for looked := false; ; {
+		if len(s.dueNow.all) == 0 {
+			if looked {
+				return nil, nil
+			}
+			looked = true
+			err := s.store.View(ctx, func(r Reader) (err error) {
+				s.dueNow.all, err = s.lookForDue(r)
+				return err
+			})
+			if err != nil || len(s.dueNow.all) == 0 {
+				return nil, err
+			}
+		}
+		ids := s.dueNow.all[0]
+		s.dueNow.all = s.dueNow.all[1:]
+		if jobs, err := s.takeAll(ctx, ids); err != nil || len(jobs) > 0 {
+			return jobs, err
+		}
+	}
+}
+
+// lookForDue returns the operations that can go on, the oldest first.
+func (s *Service) lookForDue(r Reader) (all [][]ID, err error) {
+	rows, err := Rows[OperationRow](r)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	slices.SortFunc(rows, func(a, b OperationRow) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	now := s.now().UTC().Truncate(time.Second)
+	waits, err := s.waiting(r, rows)
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]int{}      // the element of a reservation
+	leased := map[string]bool{} // reservations of which another worker has an operation
+	for _, row := range rows {
+		together := row.Reservation != "" && s.kinds[row.Kind].shared(row.cursor())
+		i, known := at[row.Reservation]
+		switch {
+		case row.Lease.After(now):
+			leased[row.Reservation] = leased[row.Reservation] || together
+		case waits[row.ID]:
+		case together && known:
+			all[i] = append(all[i], row.ID)
+		default:
+			if together {
+				at[row.Reservation] = len(all)
+			}
+			all = append(all, []ID{row.ID})
+		}
+	}
+	for reservation, i := range at {
+		if leased[reservation] {
+			all[i] = nil
+		}
+	}
+	return slices.DeleteFunc(all, func(ids []ID) bool { return len(ids) == 0 }), nil
+}
+
+// waiting are the operations that wait for the answer of a host. A host that is down is not waited
+// for, nor one that builds a server for too long.
+func (s *Service) waiting(r Reader, rows []OperationRow) (map[ID]bool, error) {
+	var ids []ID
+	for _, row := range rows {
+		if row.Awaits != "" {
+			ids = append(ids, row.Server)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	all, err := Rows[ServerRow](r, Where(ByID, ids...))
+	if err != nil {
+		return nil, err
+	}
+	servers := make(map[ID]ServerRow, len(all))
+	for _, row := range all {
+		servers[row.ID] = row
+	}
+	hosted, err := Rows[HostedRow](r, Where(ByServer, ids...))
+	if err != nil {
+		return nil, err
+	}
+	asked := make(map[ID]string, len(hosted)) // the host, by event
+	for _, row := range hosted {
+		if row.Event != "" {
+			asked[row.Event] = row.Host
+		}
+	}
+	services, err := Rows[ServiceRow](r)
+	if err != nil {
+		return nil, err
+	}
+	up := make(map[string]bool, len(services))
+	for _, row := range services {
+		up[row.Host] = s.up(row)
+	}
+	waits := map[ID]bool{}
+	for _, row := range rows {
+		host, unanswered := asked[row.Awaits]
+		server := servers[row.Server]
+		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.deletes(server, row) && s.overdue(server, row) == 0
+	}
+	return waits, nil
+}
+
+// overdue is the time within which the host of a server should have done its part and has not; 0 when it
+// may still.
+func (s *Service) overdue(server ServerRow, row OperationRow) time.Duration {
+	limit := s.kinds[row.Kind].limit
+	if limit == nil || row.Back {
+		return 0
+	}
+	most := limit(s.settings)
+	if most > 0 && s.now().UTC().Truncate(time.Second).Sub(server.CreatedAt) > most {
+		return most
+	}
+	return 0
+}
+
+// takeAll takes operations, unless one of them is not due any more.
+func (s *Service) takeAll(ctx context.Context, ids []ID) (jobs []*job, err error) {
+	err = s.update(ctx, func(c *change) error {
+		jobs = nil
+		rows, err := Rows[OperationRow](c, Where(ByID, ids...))
+		if err != nil || len(rows) < len(ids) || slices.ContainsFunc(rows, func(row OperationRow) bool { return row.Lease.After(c.at) }) {
+			return err
+		}
+		slices.SortFunc(rows, func(a, b OperationRow) int { return cmp.Compare(slices.Index(ids, a.ID), slices.Index(ids, b.ID)) })
+		var taken []*job
+		for _, row := range rows {
+			server, err := One[ServerRow](c, Where(ByID, row.Server))
+			if err != nil {
+				return err
+			}
+			row.Worker, row.Lease, row.Awaits = c.newWorker(), c.leaseEnd(), ""
+			if c.deletes(server, row) {
+				err = c.becomeDelete(&row, server)
+			} else {
+				err = c.Replace(&row)
+			}
+			if err != nil {
+				return err
+			}
+			b, err := row.body()
+			if err != nil {
+				return err
+			}
+			taken = append(taken, &job{s: s, id: row.ID, worker: row.Worker, op: row, b: b})
+		}
+		jobs = taken
+		return nil
+	})
+	return jobs, err
+}

@@ -1,0 +1,72 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/operation"
+	"github.com/berthcloud/berth/fault"
+)
+
+// fenced sends a request that changes something in another service: only while the worker has its operation, and
+// with a *operation.Unanswered when it may take effect later. A refused connection did nothing.
+func fenced(ctx context.Context, send func() error) error {
+	if err := operation.Held(ctx); err != nil {
+		return err
+	}
+	err := send()
+	if kind, _ := fault.Of(err); kind == fault.Unavailable && !errors.Is(err, syscall.ECONNREFUSED) {
+		return &operation.Unanswered{Err: err}
+	}
+	return err
+}
+
+// A fencedPlacement is a Placement whose changes are fenced.
+type fencedPlacement struct{ Placement }
+
+// SetAllocations is allocations.Placement's.
+func (p fencedPlacement) SetAllocations(ctx context.Context, consumer string, c allocations.Consumer) error {
+	return fenced(ctx, func() error { return p.Placement.SetAllocations(ctx, consumer, c) })
+}
+
+// SetManyAllocations is allocations.Placement's.
+func (p fencedPlacement) SetManyAllocations(ctx context.Context, consumers map[string]allocations.Consumer) error {
+	return fenced(ctx, func() error { return p.Placement.SetManyAllocations(ctx, consumers) })
+}
+
+// A fencedNetwork is a Network whose changes are fenced.
+type fencedNetwork struct{ Network }
+
+// CreatePort is Network's.
+func (n fencedNetwork) CreatePort(ctx context.Context, spec PortSpec) (p Port, err error) {
+	err = fenced(ctx, func() error {
+		p, err = n.Network.CreatePort(ctx, spec)
+		return err
+	})
+	return p, err
+}
+
+// BindPort is Network's.
+func (n fencedNetwork) BindPort(ctx context.Context, id ID, b Binding) (p Port, err error) {
+	err = fenced(ctx, func() error {
+		p, err = n.Network.BindPort(ctx, id, b)
+		return err
+	})
+	return p, err
+}
+
+// UnbindPort is Network's.
+func (n fencedNetwork) UnbindPort(ctx context.Context, server, id ID, revision int64) (p Port, err error) {
+	err = fenced(ctx, func() error {
+		p, err = n.Network.UnbindPort(ctx, server, id, revision)
+		return err
+	})
+	return p, err
+}
+
+// DeletePort is Network's.
+func (n fencedNetwork) DeletePort(ctx context.Context, id ID) error {
+	return fenced(ctx, func() error { return n.Network.DeletePort(ctx, id) })
+}
