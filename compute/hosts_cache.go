@@ -16,7 +16,7 @@ import (
 )
 
 // A hostsCache has the hosts and aggregates that hosts are chosen by. Every change that this service
-// makes invalidates the rows that it writes before it returns: whoever chooses a host later reads those
+// makes invalidates the rows that it writes before it returns: a later choice of a host reads those
 // rows again, and not those of all hosts. What other instances change is seen when RunWatches notices it,
 // and after maxHostsAge at the latest.
 type hostsCache struct {

@@ -232,7 +232,7 @@ func (j *job) Release(ctx context.Context, cause error) error {
 		case errors.As(cause, &waits):
 			row.Awaits = ID(waits.Event)
 		case errors.As(cause, new(*operation.Unanswered)):
-			row.Lease = c.leaseEnd() // nobody goes on while the request may take effect
+			row.Lease = c.leaseEnd() // no worker takes it while the request may take effect
 		case !errors.Is(cause, context.Canceled):
 			row.Lease = c.at.Add(retryDelay)
 		}

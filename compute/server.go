@@ -194,7 +194,7 @@ type OperationRow struct {
 	Back   bool   // steps are undone
 	Until  string // the last step that is undone and then done again, "" for all of them
 	Body   []byte // what is needed to go on, and to undo: a JSON object
-	// Awaits is the event without which nobody need go on with it, "" for none.
+	// Awaits is the event that a worker has to wait for before it takes the operation, "" for none.
 	Awaits ID
 	// Reservation is that of the servers whose operations are taken together, "" for none.
 	Reservation string

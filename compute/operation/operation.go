@@ -21,7 +21,7 @@
 //   - A step that waits for an event ends with a Wait: the lease is released, and whoever stores the
 //     operation says when the event has occurred, or cannot any more.
 //   - A step with another error is carried out again after a delay. When the error is Unanswered, a
-//     request may be under way still: as long as a lease, which is longer than a request takes, nobody takes it.
+//     request may be under way still: as long as a lease, which is longer than a request takes, no worker takes it.
 //     Nothing is undone, and nothing else is done, while a request may still take effect.
 package operation
 
