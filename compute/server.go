@@ -23,6 +23,9 @@ type ServerRow struct {
 	Forced string // host that an administrator requested, "" for none
 
 	Image ID // "" when it boots from a volume
+	// ImageMeta is a JSON object: the image as it was when the server was created. Those of servers that
+	// were created before it was kept are nil.
+	ImageMeta []byte
 	// Flavor is a JSON object: the flavor as it was when the server was created.
 	Flavor         []byte
 	FlavorID       ID
@@ -144,8 +147,10 @@ type MigrationRow struct {
 	DestNode   string
 	OldFlavor  ID
 	NewFlavor  ID
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
+	// Former is a JSON object: what the server had before the move, for its way back.
+	Former    []byte
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // A DeletedRow is the record of a deleted server that had been launched, for the usage of its
@@ -165,7 +170,9 @@ type DeletedRow struct {
 type HostedRow struct {
 	Server ID
 	Host   string
-	Wish   string // WishRunning, WishStopped, WishGone
+	Wish   string // WishRunning, WishStopped, WishKept, WishGone
+	// Generation rises when the host is to build the server anew.
+	Generation int64
 	// Event is whose result the host has yet to report, "" for none.
 	Event ID
 	// Refused is the last event that it could not end and was asked for again, "" for none.
@@ -181,7 +188,10 @@ type HostedRow struct {
 const (
 	WishRunning = "running"
 	WishStopped = "stopped"
-	WishGone    = "gone"
+	// WishKept is for a server that runs on another host and may come back: it is stopped, its ports are
+	// unplugged, and the host keeps the rest of it.
+	WishKept = "kept"
+	WishGone = "gone"
 )
 
 // An OperationRow is something under way with a server that concerns other services

@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -81,6 +82,10 @@ func (c *change) draw(d *draft) (ServerRow, body, error) {
 		Tags: slices.Compact(slices.Sorted(slices.Values(d.Tags))), SecurityGroups: d.SecurityGroups, UserData: d.UserData,
 		ConfigDrive: d.ConfigDrive, DiskConfig: d.DiskConfig, AccessIPv4: d.AccessIPv4, AccessIPv6: d.AccessIPv6,
 		Hints: d.Hints, CreatedAt: c.at, UpdatedAt: c.at,
+	}
+	var err error
+	if row.ImageMeta, err = json.Marshal(d.image.Image); err != nil {
+		return row, body{}, err
 	}
 	b := body{Reservation: row.Reservation, Networks: d.Networks, Groups: d.groups, Image: d.image.Image}
 	if d.KeyName != "" {

@@ -48,6 +48,7 @@ func serverTable() *table[compute.ServerRow] {
 		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
 		moment("launched_at", func(r *T) *time.Time { return &r.LaunchedAt }),
 		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }),
+		document("image_meta", func(r *T) *[]byte { return &r.ImageMeta }),
 	)
 }
 
@@ -115,6 +116,7 @@ func migrationTable() *table[compute.MigrationRow] {
 		text("new_flavor", func(r *T) *compute.ID { return &r.NewFlavor }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
+		document("former", func(r *T) *[]byte { return &r.Former }),
 	)
 }
 
@@ -159,5 +161,6 @@ func hostedTable() *table[compute.HostedRow] {
 		text("boot", func(r *T) *compute.ID { return &r.Boot }),
 		texts("slots", func(r *T) *[]string { return &r.Slots }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
+		number("generation", func(r *T) *int64 { return &r.Generation }),
 	)
 }

@@ -55,6 +55,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 			for _, statement := range []string{
 				`DROP TABLE hosted`, `ALTER TABLE server_ports DROP COLUMN unplugged`, `ALTER TABLE operations DROP COLUMN back`,
 				`ALTER TABLE operations DROP COLUMN back_to`, `ALTER TABLE operations DROP COLUMN awaits`, `ALTER TABLE operations DROP COLUMN reservation`,
+				`ALTER TABLE servers DROP COLUMN image_meta`, `ALTER TABLE migrations DROP COLUMN former`,
 				`INSERT INTO leftovers (id, server, host) VALUES ('` + string(left) + `', '` + string(left) + `', 'cn2')`, `UPDATE berth_compute SET version = 5`,
 			} {
 				_, err := conn.ExecContext(t.Context(), statement)
