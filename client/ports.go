@@ -269,6 +269,21 @@ func (w *wirePort) profile() (map[string]any, error) {
 	return others, nil
 }
 
+// profileWith returns the profile of a port with compute's keys as a binding has them.
+func (w *wirePort) profileWith(b compute.Binding) (map[string]any, error) {
+	profile, err := w.profile()
+	if err != nil {
+		return nil, err
+	}
+	if !b.Allocation.Empty() {
+		profile["allocation"] = b.Allocation
+	}
+	if d := b.Device; d != nil {
+		profile["pci_slot"], profile["pci_vendor_info"], profile["physical_network"] = d.Slot, d.Vendor, d.PhysicalNetwork
+	}
+	return profile, nil
+}
+
 // BindPort is compute.Network's.
 func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.Binding) (compute.Port, error) {
 	now, err := n.readPort(ctx, id)
@@ -278,15 +293,9 @@ func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.
 	if now.Device != "" && now.Device != string(b.Server) {
 		return compute.Port{}, portInUse(id)
 	}
-	profile, err := now.profile()
+	profile, err := now.profileWith(b)
 	if err != nil {
 		return compute.Port{}, err
-	}
-	if !b.Allocation.Empty() {
-		profile["allocation"] = b.Allocation
-	}
-	if d := b.Device; d != nil {
-		profile["pci_slot"], profile["pci_vendor_info"], profile["physical_network"] = d.Slot, d.Vendor, d.PhysicalNetwork
 	}
 	body := map[string]any{
 		"device_id": b.Server, "device_owner": b.Owner, "binding:host_id": b.Host, "binding:profile": profile,
@@ -300,22 +309,22 @@ func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.
 	}
 	p := w.port(map[string]wireNetwork{w.Network: {Name: b.NetworkName, PhysicalNetwork: b.PhysicalNetwork}}, &n.prefixes)
 	if p.Failed() {
-		p.Reason = n.whyUnbound(ctx, id)
+		p.Reason = n.whyUnbound(ctx, id, b.Host)
 	}
 	return p, nil
 }
 
-type wireBinding struct {
+type wireReason struct {
 	Reason string `json:"reason"`
 }
 
-func (w *wireBinding) check() bool { return true }
+func (w *wireReason) check() bool { return true }
 
-// whyUnbound returns why a port could not be bound, "" when the service does not return it: Neutron
-// has it only in its log, and the reason is only informative.
-func (n *ComputeNetwork) whyUnbound(ctx context.Context, id compute.ID) string {
-	var answer wireBinding
-	path := "/berth/v1/ports/" + url.PathEscape(string(id)) + "/binding"
+// whyUnbound returns why a port could not be bound to a host, "" when the service does not return it:
+// Neutron has it only in its log, and the reason is only informative.
+func (n *ComputeNetwork) whyUnbound(ctx context.Context, id compute.ID, host string) string {
+	var answer wireReason
+	path := "/berth/v1/ports/" + url.PathEscape(string(id)) + "/binding?" + url.Values{"host": {host}}.Encode()
 	if n.service.call(ctx, request{method: http.MethodGet, path: path}, &answer) != nil {
 		return ""
 	}
@@ -330,18 +339,23 @@ func portInUse(id compute.ID) error {
 // codeChanged is Berth's code for a port whose resource request differs from its allocation.
 const codeChanged = "ResourceRequestChanged"
 
+// portChanged marks the refusal of an allocation that is not for the resource request of the port.
+func portChanged(err error) error {
+	if r := refused(err, http.StatusConflict); r != nil && r.Code == codeChanged {
+		return &known{r, compute.ErrPortChanged}
+	}
+	return noPort(err)
+}
+
 // put changes a port that has a revision, 0 for any.
 func (n *ComputeNetwork) put(ctx context.Context, id compute.ID, revision int64, body map[string]any) (*wirePort, error) {
 	var answer wirePortAnswer
 	q := request{method: http.MethodPut, path: portPath(id), body: map[string]any{"port": body}, revision: revision}
 	err := n.service.call(ctx, q, &answer)
-	if r := refused(err, http.StatusConflict); r != nil && r.Code == codeChanged {
-		return nil, &known{r, compute.ErrPortChanged}
-	}
 	if r := refused(err, http.StatusPreconditionFailed); r != nil {
 		return nil, &known{r, compute.ErrRevision}
 	}
-	return answer.Port, noPort(err)
+	return answer.Port, portChanged(err)
 }
 
 // UnbindPort is compute.Network's.

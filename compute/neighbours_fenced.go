@@ -70,3 +70,26 @@ func (n fencedNetwork) UnbindPort(ctx context.Context, server, id ID, revision i
 func (n fencedNetwork) DeletePort(ctx context.Context, id ID) error {
 	return fenced(ctx, func() error { return n.Network.DeletePort(ctx, id) })
 }
+
+// CreateBinding is Network's.
+func (n fencedNetwork) CreateBinding(ctx context.Context, id ID, b Binding) (is PortBinding, err error) {
+	err = fenced(ctx, func() error {
+		is, err = n.Network.CreateBinding(ctx, id, b)
+		return err
+	})
+	return is, err
+}
+
+// ActivateBinding is Network's.
+func (n fencedNetwork) ActivateBinding(ctx context.Context, id ID, host string) (p Port, err error) {
+	err = fenced(ctx, func() error {
+		p, err = n.Network.ActivateBinding(ctx, id, host)
+		return err
+	})
+	return p, err
+}
+
+// DeleteBinding is Network's.
+func (n fencedNetwork) DeleteBinding(ctx context.Context, id ID, host string) error {
+	return fenced(ctx, func() error { return n.Network.DeleteBinding(ctx, id, host) })
+}

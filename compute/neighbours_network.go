@@ -55,13 +55,34 @@ type Network interface {
 	UnbindPort(ctx context.Context, server, id ID, revision int64) (Port, error)
 	// DeletePort removes a port. One that is not there is removed.
 	DeletePort(ctx context.Context, id ID) error
+
+	// CreateBinding binds a server's port to a second host, Binding.Host, with the providers and the
+	// device that serve it there. The port stays bound as it is until ActivateBinding. A binding
+	// that exists there with these providers and this device is returned as it is, one with others is
+	// replaced; the active one is returned whatever it has, see PortBinding.Active. It returns
+	// ErrNoPort when the port does not exist and ErrPortChanged when its resource request is not the
+	// one that the providers were chosen for. A port that is not the server's is a conflict,
+	// PortInUse. A failed binding is no error and is not kept: see PortBinding.Failed. After an error
+	// that is none of these the binding may exist.
+	CreateBinding(ctx context.Context, id ID, b Binding) (PortBinding, error)
+	// ActivateBinding makes a port's binding to a host the active one, and returns the port as it is
+	// then: on that host, and DOWN until it is plugged in there. The binding that was active becomes
+	// inactive and stays until DeleteBinding. An active binding is activated. It returns ErrNoPort
+	// when the port does not exist and ErrNoBinding when it has no binding to the host. After an
+	// error that is neither the binding may be active.
+	ActivateBinding(ctx context.Context, id ID, host string) (Port, error)
+	// DeleteBinding removes an inactive binding of a port. One that is not there, or whose port is not
+	// there, is removed. The active one is not: ErrBindingActive.
+	DeleteBinding(ctx context.Context, id ID, host string) error
 }
 
 // The errors of a Network besides faults.
 var (
-	ErrNoPort      = errors.New("compute: the port does not exist")
-	ErrPortChanged = errors.New("compute: the resource request of the port has changed")
-	ErrRevision    = errors.New("compute: the port was changed concurrently")
+	ErrNoPort        = errors.New("compute: the port does not exist")
+	ErrPortChanged   = errors.New("compute: the resource request of the port has changed")
+	ErrRevision      = errors.New("compute: the port was changed concurrently")
+	ErrNoBinding     = errors.New("compute: the port has no binding to the host")
+	ErrBindingActive = errors.New("compute: the binding is the active one of the port")
 )
 
 // A ProjectNetwork is a network that a project may use.
@@ -105,7 +126,10 @@ type Port struct {
 }
 
 // Failed reports whether the port could not be bound to its host.
-func (p Port) Failed() bool { return p.VIF == "binding_failed" }
+func (p Port) Failed() bool { return p.VIF == vifFailed }
+
+// vifFailed is the binding:vif_type of a binding that failed.
+const vifFailed = "binding_failed"
 
 // An Address is a fixed IP.
 type Address struct {
@@ -124,7 +148,7 @@ type PortSpec struct {
 	SecurityGroups []ID   // none: the project's default
 }
 
-// A Binding is the request to bind a port.
+// A Binding is the request to bind a port. CreateBinding uses Server, Host, Allocation and Device only.
 type Binding struct {
 	Server     ID
 	Owner      string // device_owner
@@ -134,6 +158,21 @@ type Binding struct {
 	// NetworkName and PhysicalNetwork are those of the port, which BindPort returns as they are here.
 	NetworkName, PhysicalNetwork string
 }
+
+// A PortBinding is the binding of a port to one host.
+type PortBinding struct {
+	Host   string
+	Active bool // the port is there; otherwise it can be activated
+	VNIC   string
+	VIF    string // binding:vif_type
+	// Reason is as in Port.
+	Reason     string
+	Allocation guarantee.ProfileAllocation
+	Slot       string // the PCI address of its device, "" for none
+}
+
+// Failed reports whether the port could not be bound to the host.
+func (b PortBinding) Failed() bool { return b.VIF == vifFailed }
 
 // A Device is a PCI device that a host can give to a server.
 type Device struct {
