@@ -321,7 +321,7 @@ const codeNoDevice = "InterfaceAttachPciClaimFailed"
 
 // attachDevice chooses the PCI device of the port.
 func (j *job) attachDevice(ctx context.Context) error {
-	err := j.save(ctx, func(c *change, row *ServerRow) error { return c.chooseDevices(j, *row, row.Node) })
+	err := j.save(ctx, func(c *change, row *ServerRow) error { return c.chooseDevices(j, *row, row.Host, row.Node) })
 	if errors.As(err, new(*hostRefused)) {
 		err = invalid(codeNoDevice, "Failed to claim PCI device for %s during interface attach", j.op.Server)
 	}

@@ -227,14 +227,18 @@ func (j *job) bindOne(ctx context.Context, server ServerRow, p Port, zone string
 	if d, ok := j.b.Devices[p.ID]; ok {
 		b.Device = &d
 	}
-	var bound Port
+	return j.bindPort(ctx, p, b)
+}
+
+// bindPort binds a port as a binding says.
+func (j *job) bindPort(ctx context.Context, p Port, b Binding) (bound Port, err error) {
 	for range tries {
 		if bound, err = j.s.network.BindPort(ctx, p.ID, b); !errors.Is(err, ErrRevision) {
 			break
 		}
 	}
 	if err == nil && bound.Failed() {
-		err = &notBound{port: p.ID, host: server.Host, why: bound.Reason}
+		err = &notBound{port: p.ID, host: b.Host, why: bound.Reason}
 	}
 	return bound, err
 }

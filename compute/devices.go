@@ -16,22 +16,16 @@ var deviceVNICs = map[string]bool{"direct": false, "macvtap": false, "direct-phy
 // chooseDevices stores the PCI devices of a hypervisor for the ports of an operation: free ones, on
 // the interface whose bandwidth was chosen for the port if it requests bandwidth. It is a
 // *hostRefused when there are not enough.
-func (c *change) chooseDevices(j *job, server ServerRow, node string) error {
+func (c *change) chooseDevices(j *job, server ServerRow, host, node string) error {
 	j.b.Devices = nil
 	if !slices.ContainsFunc(j.ports, func(p Port) bool { _, is := deviceVNICs[p.VNIC]; return is }) {
 		return nil
 	}
-	row, err := One[NodeRow](c, Where(ByName, node))
+	all, err := c.devicesOf(node)
 	if err != nil {
 		return err
 	}
-	var all []Device
-	if len(row.Devices) > 0 { // a host that lists none can give none
-		if err := json.Unmarshal(row.Devices, &all); err != nil {
-			return fmt.Errorf("reading the devices of %s: %w", node, err)
-		}
-	}
-	taken, err := c.takenDevices(row.Host, server.ID)
+	taken, err := c.takenDevices(host, server.ID)
 	if err != nil {
 		return err
 	}
@@ -53,6 +47,17 @@ func (c *change) chooseDevices(j *job, server ServerRow, node string) error {
 	}
 	j.b.Devices = chosen
 	return nil
+}
+
+// devicesOf returns the PCI devices of a hypervisor. A host that lists none can give none.
+func (c *change) devicesOf(node string) (all []Device, err error) {
+	row, err := One[NodeRow](c, Where(ByName, node))
+	if err == nil && len(row.Devices) > 0 {
+		if err = json.Unmarshal(row.Devices, &all); err != nil {
+			err = fmt.Errorf("reading the devices of %s: %w", node, err)
+		}
+	}
+	return all, err
 }
 
 // free reports whether a device, what it is part of, and all its parts are unused.
@@ -103,7 +108,7 @@ func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
 			taken[slot] = true
 		}
 	}
-	operations, err := Rows[OperationRow](c, Where(ByServer, ids...))
+	operations, err := Rows[OperationRow](c)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +117,9 @@ func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
 		if err != nil {
 			return nil, err
 		}
+		to := slices.Contains(ids, op.Server) || b.Claim != nil && b.Claim.Host == host // a server that moves is not there yet
 		for _, d := range b.Devices {
-			if op.Server != server {
+			if to && op.Server != server {
 				taken[d.Slot] = true
 			}
 		}

@@ -95,6 +95,73 @@ var scenarios = map[string]scenario{
 			return s.Detach(ctx, ann, w.only(), ports[0].Port)
 		},
 	},
+	"Resize": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.resizeOn(s) },
+	},
+	"ResizeOfStopped": {
+		begin: func(w *fixture) {
+			w.must(w.bootOn(w.Service, 1, w.port(1000)))
+			w.work(w.Service, nil)
+			w.must(w.StopServer(ctx, ann, w.only()))
+		},
+		do: func(w *fixture, s *compute.Service) error { return w.resizeOn(s) },
+	},
+	"ResizeSourceFails": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.resizeOn(s) },
+		fails: func(w *fixture) func(string, compute.Wanted) *compute.Result {
+			source, failed := must(w.Server(ctx, w.only())).Host, false
+			return func(host string, want compute.Wanted) *compute.Result {
+				if host != source || failed {
+					return nil
+				}
+				failed = true
+				return &compute.Result{Error: "it cannot stop"}
+			}
+		},
+	},
+	"ResizeDestinationFails": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.resizeOn(s) },
+		fails: func(w *fixture) func(string, compute.Wanted) *compute.Result {
+			source := must(w.Server(ctx, w.only())).Host
+			return func(host string, want compute.Wanted) *compute.Result {
+				if host == source || want.Deleted {
+					return nil
+				}
+				return &compute.Result{Error: "it cannot be built"}
+			}
+		},
+	},
+	"ResizeConfirmed": {
+		begin: func(w *fixture) { w.resized() },
+		do:    func(w *fixture, s *compute.Service) error { return s.ConfirmResize(ctx, ann, w.only()) },
+	},
+	"ResizeReverted": {
+		begin: func(w *fixture) { w.resized() },
+		do:    func(w *fixture, s *compute.Service) error { return s.RevertResize(ctx, ann, w.only()) },
+	},
+	"DeleteResized": {
+		begin: func(w *fixture) { w.resized() },
+		do:    func(w *fixture, s *compute.Service) error { return s.DeleteServer(ctx, ann, w.only()) },
+	},
+	"DeleteWhileItMoves": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
+			if err := s.MigrateServer(ctx, root, w.only(), ""); err != nil {
+				return err
+			}
+			if _, err := s.Recover(ctx); err != nil {
+				return err
+			}
+			w.hostsWork(s, nil) // the source has stopped it
+			if _, err := s.Recover(ctx); err != nil {
+				return err
+			}
+			return s.DeleteServer(ctx, ann, w.only())
+		},
+	},
 	"DeleteWhileItIsBuilt": {
 		do: func(w *fixture, s *compute.Service) error {
 			if err := w.bootOn(s, 1, w.port(1000)); err != nil {
@@ -106,6 +173,19 @@ var scenarios = map[string]scenario{
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
+}
+
+// resizeOn begins to resize the only server.
+func (w *fixture) resizeOn(s *compute.Service) error {
+	return s.ResizeServer(ctx, ann, w.only(), compute.Resizing{Flavor: "m2"})
+}
+
+// resized makes a server that was resized and waits to be confirmed.
+func (w *fixture) resized() {
+	w.Helper()
+	w.must(w.bootOn(w.Service, 1, w.port(1000)))
+	w.work(w.Service, nil)
+	w.must(w.resizeOn(w.Service))
 }
 
 // only returns the only server.

@@ -80,6 +80,7 @@ func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string
 		w.host(h, room)
 	}
 	w.add(computetest.Flavor("m1", 1, 128, 1))
+	w.add(computetest.Flavor("m2", 2, 256, 2))
 	return w
 }
 
@@ -354,7 +355,7 @@ func (w *fixture) agrees(after string) {
 	for id, s := range there {
 		if s.Host != "" {
 			_, node := computetest.Host(s.Host, 0)
-			want[id] = allocations.Amounts{string(node.ID): {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}}
+			want[id] = allocations.Amounts{string(node.ID): sizeOf(s.FlavorID)}
 		}
 	}
 	ports, err := w.network.Ports(ctx)
@@ -362,11 +363,58 @@ func (w *fixture) agrees(after string) {
 	for i := range ports {
 		w.fits(after, &ports[i], there, want)
 	}
+	for _, m := range computetest.Read[compute.MigrationRow](w, w.store) {
+		w.fitsMigration(after, m, there[string(m.Server)], want)
+	}
 	w.compareAllocations(after, want)
 	w.compareHosted(after, there)
 	if w.Failed() {
 		w.Errorf("that was %s", after)
 	}
+}
+
+// sizeOf is what servers of a flavor have: m2 is twice as large as all others.
+func sizeOf(flavor compute.ID) map[string]int64 {
+	if flavor == "m2" {
+		return map[string]int64{"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 2}
+	}
+	return map[string]int64{"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
+}
+
+// fitsMigration looks at one migration, and adds what it is to have: of a server that may come back, what its former
+// flavor and its ports ask for, on the source.
+func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server compute.ServerRow, want map[string]allocations.Amounts) {
+	w.Helper()
+	want[string(m.ID)] = allocations.Amounts{}
+	switch m.Status {
+	case "confirmed", "reverted", "error":
+		return
+	case "finished":
+	default:
+		w.Errorf("%s: a migration is %s", after, m.Status)
+	}
+	if server.State != compute.Resized || server.Host != m.Dest {
+		w.Errorf("%s: server %s is %s on %q, and its migration from %q to %q waits", after, m.Server, server.State, server.Host, m.Source, m.Dest)
+	}
+	_, node := computetest.Host(m.Source, 0)
+	sum := allocations.Amounts{string(node.ID): sizeOf(m.OldFlavor)}
+	held, err := w.places.Allocations(ctx, string(m.ID))
+	w.must(err)
+	ports, err := w.network.Ports(ctx)
+	w.must(err)
+	for provider := range held.Amounts {
+		if w.hosts[provider] != m.Source || provider == string(node.ID) {
+			continue
+		}
+		for i := range ports {
+			for _, g := range w.network.Request(&ports[i]).Groups {
+				if ports[i].DeviceID == string(m.Server) {
+					sum = sum.Plus(allocations.Amounts{provider: g.Resources})
+				}
+			}
+		}
+	}
+	want[string(m.ID)] = sum
 }
 
 // fits looks at one port, and adds what it asks for to the expected allocations of its server.
@@ -441,6 +489,10 @@ func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow
 		case row.Wish == compute.WishGone:
 			if up[row.Host] {
 				w.Errorf("%s: %s has not destroyed server %s", after, row.Host, row.Server)
+			}
+		case row.Wish == compute.WishKept:
+			if server.State != compute.Resized || server.Host == row.Host || row.Event != "" {
+				w.Errorf("%s: a host is to keep %+v, its server is %s on %q", after, row, server.State, server.Host)
 			}
 		case server.Host != row.Host || row.Event != "" || (row.Wish == compute.WishRunning) != (server.Power == compute.Running):
 			w.Errorf("%s: a host is to have %+v, its server is %s on %q", after, row, server.State, server.Host)

@@ -20,7 +20,12 @@ func hosted(r Reader, server ID, host string) (HostedRow, bool, error) {
 
 // wish changes what a server's host is to make of it.
 func (c *change) wish(server ServerRow, fn func(*HostedRow)) error {
-	row, is, err := hosted(c, server.ID, server.Host)
+	return c.wishAt(server, server.Host, fn)
+}
+
+// wishAt changes what a host is to make of a server.
+func (c *change) wishAt(server ServerRow, host string, fn func(*HostedRow)) error {
+	row, is, err := hosted(c, server.ID, host)
 	if err != nil {
 		return err
 	}
@@ -50,10 +55,13 @@ func (s *Service) isUp(r Reader, host string) (bool, error) {
 // hostIsDown is why a host did not do its part.
 const hostIsDown = "its host is down"
 
-// answer returns the event that the host was asked to end, and a *operation.Wait while it may still. A
+// answer returns the event that the server's host was asked to end, and a *operation.Wait while it may still. A
 // host that is down is not waited for, nor is one that takes too long: the event has failed then, and has
 // no end.
-func (j *job) answer(ctx context.Context) (event EventRow, err error) {
+func (j *job) answer(ctx context.Context) (EventRow, error) { return j.answerOf(ctx, "") }
+
+// answerOf is answer for a host, "" for the server's.
+func (j *job) answerOf(ctx context.Context, host string) (event EventRow, err error) {
 	turned := false
 	err = j.view(ctx, func(r Reader) error {
 		server, err := One[ServerRow](r, Where(ByID, j.op.Server))
@@ -66,7 +74,7 @@ func (j *job) answer(ctx context.Context) (event EventRow, err error) {
 		if event, err = One[EventRow](r, Where(ByID, j.b.Asked)); err != nil || event.Result != "" {
 			return err
 		}
-		up, err := j.s.isUp(r, server.Host)
+		up, err := j.s.isUp(r, cmp.Or(host, server.Host))
 		if err != nil {
 			return err
 		}
@@ -88,7 +96,7 @@ func (j *job) answer(ctx context.Context) (event EventRow, err error) {
 	return event, err
 }
 
-// A parting is what is known of a server, or of a port of it, that its host is to let go of.
+// A parting is what is known of a server, or of a port of it, that a host is to let go of.
 type parting struct {
 	server ServerRow
 	row    HostedRow
@@ -97,16 +105,17 @@ type parting struct {
 	ports  []ServerPort
 }
 
-// parting reads it.
-func (j *job) parting(ctx context.Context) (p parting, err error) {
+// parting reads it. The host is the server's if it is "".
+func (j *job) parting(ctx context.Context, host string) (p parting, err error) {
 	err = j.view(ctx, func(r Reader) error {
 		if p.server, err = One[ServerRow](r, Where(ByID, j.op.Server)); err != nil {
 			return err
 		}
-		if p.row, p.is, err = hosted(r, p.server.ID, p.server.Host); err != nil || !p.is {
+		host := cmp.Or(host, p.server.Host)
+		if p.row, p.is, err = hosted(r, p.server.ID, host); err != nil || !p.is {
 			return err
 		}
-		if p.up, err = j.s.isUp(r, p.server.Host); err != nil {
+		if p.up, err = j.s.isUp(r, host); err != nil {
 			return err
 		}
 		if j.b.Event != "" {
@@ -121,30 +130,60 @@ func (j *job) parting(ctx context.Context) (p parting, err error) {
 	return p, err
 }
 
-// slots are the PCI devices that a server's host has given to its ports.
+// slots are the PCI devices that the host has given to ports.
 func (p parting) slots(ports ...ServerPort) (slots []string) {
 	for _, one := range ports {
-		if one.Shown.Host == p.server.Host && one.Shown.Slot != "" {
+		if one.Shown.Host == p.row.Host && one.Shown.Slot != "" {
 			slots = append(slots, one.Shown.Slot)
 		}
 	}
 	return slots
 }
 
-// destroy has the host destroy the server. Nothing is given back before it has; one that is down does so when
-// it is back, and is not waited for.
+// destroy has the server's host destroy it, or all hosts that have something of it when the server is deleted.
 func (j *job) destroy(ctx context.Context) (next, error) {
-	p, err := j.parting(ctx)
-	switch {
-	case err != nil || !p.is:
+	hosts := []string{""}
+	if j.kind().final {
+		var rows []HostedRow
+		err := j.view(ctx, func(r Reader) (err error) {
+			rows, err = Rows[HostedRow](r, Where(ByServer, j.op.Server))
+			return err
+		})
+		if err != nil {
+			return next{}, err
+		}
+		hosts = nil
+		for _, row := range rows {
+			hosts = append(hosts, row.Host)
+		}
+	}
+	for _, host := range hosts {
+		if n, err := j.destroyAt(ctx, host); err != nil || n.End {
+			return n, err
+		}
+	}
+	return next{}, nil
+}
+
+// destroyAt has a host destroy the server, "" for the server's host. Nothing is given back before it has; one
+// that is down does so when it is back, and is not waited for.
+func (j *job) destroyAt(ctx context.Context, host string) (next, error) {
+	p, err := j.parting(ctx, host)
+	if err != nil || !p.is {
 		return next{}, err
-	case p.event.Result == failed && j.kind().refused != nil:
+	}
+	// The refusal of the server's host may end the operation. Any other host tries again by itself.
+	var ends ID
+	if j.kind().refused != nil && p.row.Host == p.server.Host {
+		ends = j.b.Event
+	}
+	if ends != "" && p.event.Result == failed {
 		return next{End: true, Change: j.kind().refused(j, p.event)}, nil
 	}
-	if p.row.Wish != WishGone || j.b.Event != "" && p.row.Event != j.b.Event {
-		p.row.Event = cmp.Or(j.b.Event, newID())
+	if p.row.Wish != WishGone || ends != "" && p.row.Event != ends {
+		p.row.Event = cmp.Or(ends, newID())
 		err := j.save(ctx, func(c *change, server *ServerRow) error {
-			return c.wish(*server, func(row *HostedRow) {
+			return c.wishAt(*server, p.row.Host, func(row *HostedRow) {
 				row.Wish, row.Event, row.Boot = WishGone, p.row.Event, ""
 				row.Slots = slices.Compact(slices.Sorted(slices.Values(append(row.Slots, p.slots(p.ports...)...))))
 			})
@@ -194,7 +233,7 @@ func askUnplug(c *change, server ServerRow, b *body) error {
 // unplug has the host unplug the port that is detached. Nothing is given back before it has, unless it is
 // down.
 func (j *job) unplug(ctx context.Context) (next, error) {
-	p, err := j.parting(ctx)
+	p, err := j.parting(ctx, "")
 	if err != nil {
 		return next{}, err
 	}
@@ -266,8 +305,14 @@ func (c *change) hostDid(host string, r Result) error {
 		_, err := c.Remove(&HostedRow{}, Where(ByServer, row.Server), Where(ByHost, host))
 		return err
 	}
-	if row.Event = ""; r.Error == "" {
-		row.Slots = nil // it has what its ports have
+	if row.Event = ""; r.Error == "" && len(row.Slots) > 0 {
+		moves, err := Rows[MigrationRow](c, Where(ByServer, row.Server))
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(moves, func(m MigrationRow) bool { return m.Source == host && !m.over() }) { // it may come back
+			row.Slots = nil // it has what its ports have
+		}
 	}
 	return c.Replace(&row)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,6 +56,9 @@ func newRunner(s *Service) *operation.Runner[effect, *job] {
 func (s *Service) RunOperations(ctx context.Context) {
 	s.working.Add(1)
 	defer s.working.Add(-1)
+	var confirmations sync.WaitGroup
+	defer confirmations.Wait()
+	confirmations.Go(func() { s.runConfirmations(ctx) })
 	s.runner.Run(ctx)
 }
 

@@ -19,14 +19,19 @@ const (
 	attach = "attach"
 	detach = "detach"
 	power  = "power"
+	move   = "move" // a resize or a cold migration
+	// A move ends with one of these.
+	confirm = "confirm"
+	revert  = "revert"
 )
 
 // The steps of operations.
 const (
-	stepPorts = "ports" // ports are created in networks
-	stepClaim = "claim" // a candidate is chosen, noted and claimed
-	stepBind  = "bind"  // ports are bound to the host
-	stepHost  = "host"  // the host does its part
+	stepPorts  = "ports"  // ports are created in networks
+	stepClaim  = "claim"  // a candidate is chosen, noted and claimed
+	stepSource = "source" // the host that the server leaves does its part
+	stepBind   = "bind"   // ports are bound to the host
+	stepHost   = "host"   // the host does its part
 )
 
 // An effect is what a step changes in the database: rows, and the server that the operation is of, which is
@@ -74,6 +79,16 @@ func newKinds() map[string]kind {
 		{Name: stepBind, Do: (*job).attachBind, Undo: (*job).unbind},
 		{Name: stepHost, Do: (*job).plug, Undo: (*job).unplug},
 	}
+	moves := []step{
+		{Name: stepClaim, Do: (*job).moveTo, Undo: (*job).takeBackSource},
+		{Name: stepSource, Do: (*job).leaveSource, Undo: (*job).returnToSource},
+		{Name: stepBind, Do: (*job).bindToDestination, Undo: (*job).bindToSource},
+		{Name: stepHost, Do: (*job).buildAtDestination, Undo: (*job).leaveDestination},
+	}
+	stays := []step{
+		{Name: stepSource, Do: (*job).destroyAtSource},
+		{Name: stepClaim, Do: (*job).releaseSource},
+	}
 	return map[string]kind{
 		boot: {
 			list:  list{Steps: server, Done: (*job).built, Undone: (*job).ended},
@@ -83,6 +98,10 @@ func newKinds() map[string]kind {
 		attach: {list: list{Steps: port, Done: (*job).ended, Undone: (*job).ended, Once: (*job).notAttached}, quiet: true},
 		detach: {list: list{Steps: port, Undone: (*job).ended}, back: true, quiet: true, asks: askUnplug, refused: (*job).notUnplugged, moot: detached},
 		power:  {list: list{Steps: []step{{Name: stepHost, Do: (*job).changePower}}}, asks: askPower},
+
+		move:    {list: list{Steps: moves, Undone: (*job).movedBack}},
+		revert:  {list: list{Steps: moves, Undone: (*job).movedBack}, back: true},
+		confirm: {list: list{Steps: stays, Done: (*job).moveConfirmed}},
 	}
 }
 
@@ -164,6 +183,16 @@ type body struct {
 	Bound bool `json:"bound,omitempty"`
 	// Unsure, unless nil, is a request to bind or to unbind the port that was not answered.
 	Unsure *unsure `json:"unsure,omitempty"`
+
+	// Migration is the move that is under way, Flavor what the server gets with it, as in ServerRow.
+	Migration ID              `json:"migration,omitempty"`
+	Flavor    json.RawMessage `json:"flavor,omitempty"`
+	FlavorID  ID              `json:"flavor_id,omitempty"`
+	// Exchange and Return are the last writes that gave its allocations to the migration, and back.
+	Exchange *allocations.Attempt `json:"exchange,omitempty"`
+	Return   *allocations.Attempt `json:"return,omitempty"`
+	// Trouble is why the server is in error once the move is undone, nil if it is not.
+	Trouble *Failure `json:"trouble,omitempty"`
 
 	// Verb is what is done to the power: "start", "stop", "reboot".
 	Verb string `json:"verb,omitempty"`

@@ -109,6 +109,9 @@ func (j *job) removed() effect {
 				return err
 			}
 		}
+		if _, err := c.Remove(&MigrationRow{}, Where(ByServer, row.ID)); err != nil {
+			return err
+		}
 		gone := *row
 		*row = ServerRow{}
 		if _, err := c.Remove(&ServerRow{}, Where(ByID, gone.ID)); err != nil || gone.LaunchedAt.IsZero() {

@@ -132,11 +132,30 @@ func (j *job) unclaim(ctx context.Context) (next, error) {
 	if err := j.s.setAllocations(ctx, server, nil); err != nil {
 		return next{}, err
 	}
+	if err := j.releaseMigrations(ctx); err != nil {
+		return next{}, err
+	}
 	return next{Change: func(_ *change, row *ServerRow) error {
 		j.b.Claim, j.b.Devices = nil, nil
 		row.Host, row.Node = "", ""
 		return nil
 	}}, nil
+}
+
+// releaseMigrations deletes the allocations of moves of a server that have not ended.
+func (j *job) releaseMigrations(ctx context.Context) error {
+	var all []MigrationRow
+	err := j.view(ctx, func(r Reader) (err error) {
+		all, err = Rows[MigrationRow](r, Where(ByServer, j.op.Server))
+		return err
+	})
+	for _, m := range all {
+		if err == nil && !m.over() {
+			e := allocations.Exchange{Placement: j.s.placement, Migration: string(m.ID)}
+			err = e.Confirm(ctx)
+		}
+	}
+	return err
 }
 
 // place chooses and claims a host for each of some servers that ask for the same. The error
@@ -225,8 +244,11 @@ func (j *job) claim(ctx context.Context, claim selection.Claim) error {
 		if err := c.checkHost(*row, claim.Host, j.b.Forced); err != nil {
 			return err
 		}
-		if err := c.chooseDevices(j, *row, claim.Node); err != nil {
+		if err := c.chooseDevices(j, *row, claim.Host, claim.Node); err != nil {
 			return err
+		}
+		if j.b.Migration != "" {
+			return c.goesTo(j, claim)
 		}
 		row.Host, row.Node = claim.Host, claim.Node
 		server = *row
@@ -234,6 +256,9 @@ func (j *job) claim(ctx context.Context, claim selection.Claim) error {
 	})
 	if err != nil {
 		return err
+	}
+	if j.b.Migration != "" {
+		return j.exchange(ctx)
 	}
 	err = j.s.claimAllocations(ctx, server, claim.Amounts)
 	switch {

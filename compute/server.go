@@ -60,6 +60,7 @@ const (
 	Active   = "active"
 	Paused   = "paused"
 	Stopped  = "stopped"
+	Resized  = "resized" // or migrated, not confirmed yet
 	Error    = "error"
 	Deleted  = "deleted"
 )
@@ -74,6 +75,12 @@ const (
 	PoweringOn   = "powering-on"
 	Rebooting    = "rebooting"
 	RebootingHot = "rebooting_hard"
+
+	ResizePrep      = "resize_prep"      // a host is chosen
+	ResizeMigrating = "resize_migrating" // the source stops it
+	ResizeMigrated  = "resize_migrated"  // its ports are bound
+	ResizeFinish    = "resize_finish"    // the destination builds it
+	ResizeReverting = "resize_reverting"
 )
 
 // A Power is whether a server runs, as its host says (power_state).

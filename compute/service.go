@@ -45,6 +45,10 @@ type Settings struct {
 	// BuildTime is the age up to which a server may be building on its host; older ones fail. 0
 	// means no limit while the host reports.
 	BuildTime time.Duration
+	// ResizeOnHost allows a resized server to stay on its host.
+	ResizeOnHost bool
+	// ConfirmWindow is how long a resize waits before it is confirmed by itself, 0 for ever.
+	ConfirmWindow time.Duration
 	// HostTime is how long a caller waits for a host that must do something at once.
 	HostTime time.Duration
 	// NetworksMayAsk allows servers in networks that guarantee bandwidth. Nova refuses that.

@@ -37,7 +37,14 @@ func (s *Service) snapshot(ctx context.Context, jobs []*job, again bool) (p snap
 		if p.server, err = One[ServerRow](r, Where(ByID, p.job.op.Server)); err != nil {
 			return err
 		}
-		if p.flavor, err = p.server.flavor(); err != nil {
+		wanted := p.server
+		if p.job.b.Migration != "" {
+			wanted.Flavor = p.job.b.Flavor
+			if !s.settings.ResizeOnHost || p.job.b.FlavorID == p.server.FlavorID {
+				p.wanted.Ignored = []string{p.server.Host}
+			}
+		}
+		if p.flavor, err = wanted.flavor(); err != nil {
 			return err
 		}
 		if p.hints, err = readHints(p.server.Hints); err != nil {

@@ -115,7 +115,7 @@ func (s ServerRow) wanted(is HostedRow, ports []ServerPort) (w Wanted, err error
 		Hostname: s.Hostname, Metadata: s.Metadata, KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}
 	for _, p := range ports {
-		if !p.Unplugged {
+		if !p.Unplugged && is.Wish != WishKept {
 			w.Ports = append(w.Ports, WantedPort{Tag: p.Tag, Port: p.Shown})
 		}
 	}

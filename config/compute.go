@@ -36,7 +36,9 @@ type Nova struct {
 	MaxLimit        int    // objects in one answer
 	ServiceDownTime int    // seconds
 	ResponseTimeout int    // seconds
-	BuildTimeout    int    // seconds; 0 for any time
+	ResizeSameHost  bool
+	ConfirmWindow   int // seconds; 0 for no end
+	BuildTimeout    int // seconds; 0 for any time
 	DefaultZone     string
 	NameTemplate    string // of servers at their hosts
 	UniqueNames     string // UniqueInProject, UniqueEverywhere, or empty

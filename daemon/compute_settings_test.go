@@ -27,6 +27,8 @@ func TestComputeSettings(t *testing.T) {
 service_down_time = 30
 rpc_response_timeout = 40
 instance_build_timeout = 50
+allow_resize_to_same_host = yes
+resize_confirm_window = 60
 default_availability_zone = here
 instance_name_template = vm-%08x
 osapi_compute_unique_server_name_scope = global
@@ -81,6 +83,8 @@ candidates_per_host = 14
 		HostTime:        40 * time.Second,
 		LeaseTime:       70 * time.Second,
 		BuildTime:       50 * time.Second,
+		ResizeOnHost:    true,
+		ConfirmWindow:   time.Minute,
 		DefaultZone:     "here",
 		NameTemplate:    "vm-%08x",
 		UniqueNames:     compute.UniqueEverywhere,

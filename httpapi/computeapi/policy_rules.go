@@ -90,6 +90,10 @@ var policyRules = []policyRule{
 
 	{"os_compute_api:servers:start", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (os-start)"},
 	{"os_compute_api:servers:stop", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (os-stop)"},
+	{"os_compute_api:servers:resize", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (resize)"},
+	{"os_compute_api:servers:confirm_resize", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (confirmResize)"},
+	{"os_compute_api:servers:revert_resize", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (revertResize)"},
+	{"os_compute_api:os-migrate-server:migrate", "rule:context_is_admin", "", "POST /servers/{server_id}/action (migrate)"},
 	{"os_compute_api:servers:reboot", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (reboot)"},
 	{"os_compute_api:os-lock-server:lock", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (lock)"},
 	{"os_compute_api:os-lock-server:unlock", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (unlock)"},

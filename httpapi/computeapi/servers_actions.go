@@ -10,14 +10,14 @@ import (
 
 func (a *API) serverActionRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.route(http.MethodPost, "/servers/{server}/action", 1, act(
-			action{"os-start", (*request).startServer},
-			action{"os-stop", (*request).stopServer},
-			action{"reboot", (*request).rebootServer},
-			action{"lock", (*request).lockServer},
-			action{"unlock", (*request).unlockServer},
-			action{"os-resetState", (*request).resetServer},
-		)),
+		a.route(http.MethodPost, "/servers/{server}/action", 1, act(append([]action{
+			{"os-start", (*request).startServer},
+			{"os-stop", (*request).stopServer},
+			{"reboot", (*request).rebootServer},
+			{"lock", (*request).lockServer},
+			{"unlock", (*request).unlockServer},
+			{"os-resetState", (*request).resetServer},
+		}, moveActions...)...)),
 	}
 }
 

@@ -1,0 +1,441 @@
+package compute
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/guarantee"
+)
+
+// The actions of moves, as Nova calls them, and the types of migrations.
+const (
+	resizeAction  = "resize"
+	migrateAction = "migrate"
+	confirmAction = "confirmResize"
+	revertAction  = "revertResize"
+
+	typeResize  = "resize"
+	typeMigrate = "migration"
+)
+
+// The statuses of migrations.
+const (
+	preMigrating  = "pre-migrating"  // a host is chosen
+	migrating     = "migrating"      // the source stops the server
+	postMigrating = "post-migrating" // the destination builds it
+	finished      = "finished"       // it waits to be confirmed or reverted
+	confirming    = "confirming"
+	confirmed     = "confirmed"
+	reverting     = "reverting"
+	reverted      = "reverted"
+	migrationFail = "error"
+)
+
+// A former is what a server had before a move, for its way back. Its names are not to change.
+type former struct {
+	State    string          `json:"state"` // vm_state
+	Power    Power           `json:"power"`
+	Flavor   json.RawMessage `json:"flavor"` // as in ServerRow
+	FlavorID ID              `json:"flavor_id"`
+	// Amounts are its allocations on the source, and Ports its ports there. They are known once a
+	// destination is chosen.
+	Amounts allocations.Amounts `json:"amounts,omitempty"`
+	Ports   []formerPort        `json:"ports,omitempty"`
+}
+
+// A formerPort is the binding of a port to the source.
+type formerPort struct {
+	Port       ID                          `json:"port"`
+	Allocation guarantee.ProfileAllocation `json:"allocation"`
+	Device     *Device                     `json:"device,omitempty"`
+	// Amounts are what the server had for the port.
+	Amounts allocations.Amounts `json:"amounts,omitempty"`
+}
+
+// former reads what the server had before the move.
+func (m MigrationRow) former() (f former, err error) {
+	if err = json.Unmarshal(m.Former, &f); err != nil {
+		err = fmt.Errorf("reading migration %s: %w", m.ID, err)
+	}
+	return f, err
+}
+
+// over reports whether a migration has ended.
+func (m MigrationRow) over() bool { return slices.Contains(migrationsOver, m.Status) }
+
+// setMigration changes a migration.
+func (c *change) setMigration(id ID, fn func(*MigrationRow)) error {
+	row, err := One[MigrationRow](c, Where(ByID, id))
+	if err != nil {
+		return err
+	}
+	fn(&row)
+	row.UpdatedAt = c.at
+	return c.Replace(&row)
+}
+
+// A Resizing is a request to give a server another flavor.
+type Resizing struct {
+	Flavor     ID
+	DiskConfig string // "AUTO", "MANUAL", "" for the latter
+}
+
+// ResizeServer begins to give a server another flavor, on another host unless Settings.ResizeOnHost allows its own. The
+// server then waits to be confirmed or reverted. Faults: InstanceNotFound, InstanceIsLocked, InvalidState,
+// InstanceNotReady, ServiceUnavailable, FlavorNotFound, CannotResizeDisk, CannotResizeToSameFlavor, TooManyInstances,
+// and those of a server's creation that are about the flavor and the image.
+func (s *Service) ResizeServer(ctx context.Context, by Caller, id ID, to Resizing) error {
+	row, err := s.movable(ctx, by, id, resizeAction)
+	if err != nil {
+		return err
+	}
+	flavor, err := s.Flavor(ctx, Viewer{Project: by.Project, Admin: by.Admin}, to.Flavor)
+	if err != nil {
+		return asInvalid(err)
+	}
+	old, err := row.flavor()
+	switch {
+	case err != nil:
+		return err
+	case flavor.RootGB == 0 && old.RootGB != 0:
+		return invalid("CannotResizeDisk", "Server disk was unable to be resized because: Resize to zero disk flavor is not allowed.")
+	case flavor.ID == row.FlavorID:
+		return invalid("CannotResizeToSameFlavor", "When resizing, instances must change flavor!")
+	case flavor.Disabled:
+		return asInvalid(noFlavor(to.Flavor))
+	}
+	image, err := s.imageOf(ctx, row)
+	if err != nil {
+		return err
+	}
+	if image.Status != "" { // it still exists
+		if err := flavor.holds(image); err != nil {
+			return err
+		}
+	}
+	if err := extraspecs.Supported(flavor.extra(), image.Image); err != nil {
+		return err
+	}
+	b := body{Image: image.Image, Flavor: flavor.Keep(), FlavorID: flavor.ID}
+	return s.beginMove(ctx, by, id, moving{action: resizeAction, kind: typeResize, body: b, prepare: func(c *change, row *ServerRow) error {
+		if row.DiskConfig = "MANUAL"; to.DiskConfig != "" {
+			row.DiskConfig = to.DiskConfig
+		}
+		return c.enoughToGrow(*row, old, flavor)
+	}})
+}
+
+// MigrateServer begins to move a server, which is stopped meanwhile, to another host: the one with the name, or any
+// when it is "". The server then waits to be confirmed or reverted. Faults: InstanceNotFound, InstanceIsLocked,
+// InvalidState, InstanceNotReady, ServiceUnavailable, ComputeHostNotFound, CannotMigrateToSameHost.
+func (s *Service) MigrateServer(ctx context.Context, by Caller, id ID, host string) error {
+	row, err := s.movable(ctx, by, id, migrateAction)
+	if err != nil {
+		return err
+	}
+	image, err := s.imageOf(ctx, row)
+	if err != nil {
+		return err
+	}
+	b := body{Image: image.Image, Flavor: row.Flavor, FlavorID: row.FlavorID}
+	return s.beginMove(ctx, by, id, moving{action: migrateAction, kind: typeMigrate, body: b, host: host, prepare: func(_ *change, row *ServerRow) error {
+		row.DiskConfig = "MANUAL"
+		return nil
+	}})
+}
+
+// movable returns a server that can be resized or migrated now.
+func (s *Service) movable(ctx context.Context, by Caller, id ID, action string) (row ServerRow, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err = s.movableIn(r, by, id, action)
+		return err
+	})
+	return row, err
+}
+
+func (s *Service) movableIn(r Reader, by Caller, id ID, action string) (ServerRow, error) {
+	row, err := found[ServerRow](r, noServer(id), Where(ByID, id))
+	if err != nil {
+		return row, err
+	}
+	if err := row.unlocked(by); err != nil {
+		return row, err
+	}
+	if err := row.in(action, Active, Stopped); err != nil {
+		return row, err
+	}
+	if err := s.idleServer(r, row, action); err != nil {
+		return row, err
+	}
+	if row.Host == "" {
+		return row, conflict("InstanceNotReady", "Instance %s is not ready", row.ID)
+	}
+	return row, s.mustBeUp(r, row.Host)
+}
+
+// mustBeUp refuses a move from a host that is down. The fault does not name the host, which users may not know.
+func (s *Service) mustBeUp(r Reader, host string) error {
+	up, err := s.isUp(r, host)
+	if err == nil && !up {
+		err = conflict("ServiceUnavailable", "Service is unavailable at this time.")
+	}
+	return err
+}
+
+// imageOf returns the image of a server. One that does not exist any more has no Status, and the properties that it
+// had when the server was created.
+func (s *Service) imageOf(ctx context.Context, row ServerRow) (image Image, err error) {
+	if s.images == nil {
+		return image, absent("image")
+	}
+	if row.Image == "" {
+		return image, nil
+	}
+	image, err = s.images.Image(ctx, row.Project, row.Image)
+	switch {
+	case err != nil && !errors.Is(err, ErrNoImage):
+		return image, err
+	case err != nil:
+		image = Image{Image: extraspecs.Image{ID: string(row.Image)}}
+	}
+	if len(row.ImageMeta) > 0 {
+		err = json.Unmarshal(row.ImageMeta, &image.Image)
+	} else {
+		err = nil
+	}
+	return image, err
+}
+
+// holds refuses an image that a server of the flavor has no room for.
+func (f FlavorRow) holds(image Image) error {
+	disk := f.RootGB * gib
+	switch {
+	case f.MemoryMB < image.MinMemoryMB:
+		return invalid("FlavorMemoryTooSmall", "Flavor's memory is too small for requested image.")
+	case disk > 0 && image.Size > disk:
+		return invalid("FlavorDiskSmallerThanImage", "Flavor's disk is too small for requested image. Flavor disk is %d bytes, image is %d bytes.",
+			disk, image.Size)
+	case disk > 0 && image.MinDiskGB*gib > disk:
+		return invalid("FlavorDiskSmallerThanMinDisk", "Flavor's disk is smaller than the minimum size specified in image metadata. "+
+			"Flavor disk is %d bytes, minimum size is %d bytes.", disk, image.MinDiskGB*gib)
+	}
+	return nil
+}
+
+// enoughToGrow refuses a larger flavor for which the quotas have not enough.
+func (c *change) enoughToGrow(row ServerRow, old extraspecs.Flavor, to FlavorRow) error {
+	free, limits, err := c.headroom(row.Project, row.User)
+	if err != nil {
+		return err
+	}
+	more := map[string]int64{Cores: to.VCPUs - old.VCPUs, RAM: to.MemoryMB - old.MemoryMB}
+	var over, requested, used, allowed []string
+	for _, resource := range []string{Cores, RAM} {
+		left, limited := free[resource]
+		if !limited || more[resource] <= 0 || left >= more[resource] {
+			continue
+		}
+		over, requested = append(over, resource), append(requested, strconv.FormatInt(more[resource], 10))
+		used, allowed = append(used, strconv.FormatInt(limits[resource]-left, 10)), append(allowed, strconv.FormatInt(limits[resource], 10))
+	}
+	if len(over) == 0 {
+		return nil
+	}
+	all := func(words []string) string { return strings.Join(words, ", ") }
+	return overQuota("TooManyInstances", "Quota exceeded for %s: Requested %s, but already used %s of %s %s",
+		all(over), all(requested), all(used), all(allowed), all(over))
+}
+
+// A moving is a resize or a migration that begins.
+type moving struct {
+	action, kind string // of the action and the migration
+	host         string // the destination, "" for any
+	body         body
+	// prepare changes the server's row, and refuses what cannot be.
+	prepare func(*change, *ServerRow) error
+}
+
+// beginMove notes a move. Its worker carries it out.
+func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) error {
+	err := s.update(ctx, func(c *change) error {
+		row, err := s.movableIn(c, by, id, m.action)
+		if err != nil {
+			return err
+		}
+		b := m.body
+		if m.host != "" {
+			if m.host == row.Host {
+				return invalid("CannotMigrateToSameHost", "Cannot migrate to the host where the server exists.")
+			}
+			if b.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: m.host}}); err != nil {
+				return err
+			}
+		}
+		was, err := json.Marshal(former{State: row.State, Power: row.Power, Flavor: row.Flavor, FlavorID: row.FlavorID})
+		if err != nil {
+			return err
+		}
+		if err := m.prepare(c, &row); err != nil {
+			return err
+		}
+		row.Task, row.Progress, row.UpdatedAt = ResizePrep, 0, c.at
+		if err := c.Replace(&row); err != nil {
+			return err
+		}
+		migration := MigrationRow{
+			ID: newID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: preMigrating, Source: row.Host, SourceNode: row.Node,
+			OldFlavor: row.FlavorID, NewFlavor: b.FlavorID, Former: was, CreatedAt: c.at, UpdatedAt: c.at,
+		}
+		if migration.Number, err = c.next("migrations"); err != nil {
+			return err
+		}
+		if err := c.Insert(&migration); err != nil {
+			return err
+		}
+		action, err := c.act(by, id, m.action)
+		if err != nil {
+			return err
+		}
+		for _, event := range []string{"conductor_migrate_server", "cold_migrate"} {
+			if _, err := c.begin(action.ID, event, ""); err != nil {
+				return err
+			}
+		}
+		b.Action, b.Migration = action.ID, migration.ID
+		return c.newOperation(id, move, b)
+	})
+	s.wake()
+	return err
+}
+
+// unconfirmed returns the move of a resized server that can be confirmed or reverted. Fault: MigrationNotFound.
+func (c *change) unconfirmed(row ServerRow) (MigrationRow, error) {
+	all, err := Rows[MigrationRow](c, Where(ByServer, row.ID))
+	for _, m := range all {
+		if m.Status == finished {
+			return m, err
+		}
+	}
+	if err == nil {
+		err = invalid("MigrationNotFound", "Instance has not been resized.")
+	}
+	return MigrationRow{}, err
+}
+
+// ConfirmResize begins to remove from its former host a server that was resized or migrated. Faults: InstanceNotFound,
+// InstanceIsLocked, InvalidState, MigrationNotFound, ServiceUnavailable.
+func (s *Service) ConfirmResize(ctx context.Context, by Caller, id ID) error {
+	return s.conclude(ctx, by, id, confirmAction, func(c *change, row *ServerRow, m MigrationRow, action ID) (string, body, error) {
+		if err := c.mustBeUp(c, m.Source); err != nil {
+			return "", body{}, err
+		}
+		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = confirming }); err != nil {
+			return "", body{}, err
+		}
+		event, err := c.begin(action, "compute_confirm_resize", m.Source)
+		return confirm, body{Event: event.ID}, err
+	})
+}
+
+// RevertResize begins to bring a server that was resized or migrated back to its former host. Faults: InstanceNotFound,
+// InstanceIsLocked, InvalidState, MigrationNotFound.
+func (s *Service) RevertResize(ctx context.Context, by Caller, id ID) error {
+	return s.conclude(ctx, by, id, revertAction, func(c *change, row *ServerRow, m MigrationRow, action ID) (string, body, error) {
+		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = reverting }); err != nil {
+			return "", body{}, err
+		}
+		row.Task = ResizeReverting
+		event, err := c.begin(action, "compute_revert_resize", m.Dest)
+		return revert, body{Event: event.ID}, err
+	})
+}
+
+// conclude begins the end of a move.
+func (s *Service) conclude(ctx context.Context, by Caller, id ID, action string, begin func(c *change, row *ServerRow, m MigrationRow, action ID) (kind string, b body, err error)) error {
+	err := s.update(ctx, func(c *change) error {
+		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+		if err != nil {
+			return err
+		}
+		if err := row.unlocked(by); err != nil {
+			return err
+		}
+		if err := row.in(action, Resized); err != nil {
+			return err
+		}
+		if row.Task != "" {
+			return busy(id, action, "task_state", row.Task)
+		}
+		m, err := c.unconfirmed(row)
+		if err != nil {
+			return err
+		}
+		act, err := c.act(by, id, action)
+		if err != nil {
+			return err
+		}
+		kind, b, err := begin(c, &row, m, act.ID)
+		if err != nil {
+			return err
+		}
+		row.UpdatedAt = c.at
+		if err := c.Replace(&row); err != nil {
+			return err
+		}
+		b.Action, b.Migration = act.ID, m.ID
+		return c.newOperation(id, kind, b)
+	})
+	s.wake()
+	return err
+}
+
+// confirmInterval is how often resizes are looked for that are to be confirmed by themselves.
+const confirmInterval = time.Minute
+
+// runConfirmations confirms resizes that have waited for Settings.ConfirmWindow, until ctx ends.
+func (s *Service) runConfirmations(ctx context.Context) {
+	if s.settings.ConfirmWindow == 0 {
+		return
+	}
+	tick := time.NewTicker(confirmInterval)
+	defer tick.Stop()
+	for {
+		if err := s.confirmOld(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "resizes cannot be confirmed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// confirmOld confirms the resizes that have waited for Settings.ConfirmWindow.
+func (s *Service) confirmOld(ctx context.Context) error {
+	var due []MigrationRow
+	err := s.store.View(ctx, func(r Reader) error {
+		all, err := Rows[MigrationRow](r)
+		due = slices.DeleteFunc(all, func(m MigrationRow) bool {
+			return m.Status != finished || s.now().Sub(m.UpdatedAt) < s.settings.ConfirmWindow
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range due {
+		if err := s.ConfirmResize(ctx, Caller{Admin: true}, m.Server); err != nil {
+			s.log.WarnContext(ctx, "a resize cannot be confirmed", "server", m.Server, "error", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,507 @@
+package compute
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/compute/operation"
+	"github.com/berthcloud/berth/compute/selection"
+)
+
+// migration returns the migration of an operation, with what the server had before it.
+func (j *job) migration(ctx context.Context) (m MigrationRow, f former, err error) {
+	err = j.view(ctx, func(r Reader) error {
+		m, err = One[MigrationRow](r, Where(ByID, j.b.Migration))
+		return err
+	})
+	if err == nil {
+		f, err = m.former()
+	}
+	return m, f, err
+}
+
+// moveTo chooses a host, and gives the server the allocations there and its migration those on the source.
+func (j *job) moveTo(ctx context.Context) (next, error) {
+	err := errNotTaken
+	if j.b.Claim != nil { // chosen by an earlier run
+		err = j.exchange(ctx)
+	}
+	if errors.Is(err, errNotTaken) {
+		if err = j.noteFormer(ctx); err == nil {
+			err = j.s.place(ctx, []*job{j}, j.ports)
+		}
+	}
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		own := *f
+		own.Message = strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
+		return next{Back: true, Change: j.moveFailed(f.Details, &own)}, nil
+	case errors.Is(err, allocations.ErrNotAllocated):
+		return next{Back: true, Change: j.moveFailed(err.Error(), err)}, nil
+	case err != nil:
+		return next{}, err
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		row.Task = ResizeMigrating
+		if err := c.endAll(j.b.Action, nil); err != nil {
+			return err
+		}
+		prepared, err := c.begin(j.b.Action, "compute_prep_resize", j.b.Claim.Host)
+		if err != nil {
+			return err
+		}
+		return c.end(prepared.ID, nil)
+	}}, nil
+}
+
+// noteFormer reads the server's ports, and stores what it has on the source.
+func (j *job) noteFormer(ctx context.Context) error {
+	m, was, err := j.migration(ctx)
+	if err != nil {
+		return err
+	}
+	if err := j.readOwnPorts(ctx); err != nil {
+		return err
+	}
+	held, err := j.s.placement.Allocations(ctx, string(j.op.Server))
+	if err != nil {
+		return err
+	}
+	was.Amounts, was.Ports = held.Amounts, nil
+	return j.save(ctx, func(c *change, _ *ServerRow) error {
+		devices, err := c.devicesOf(m.SourceNode)
+		if err != nil {
+			return err
+		}
+		for _, p := range j.ports {
+			if p.Host != m.Source {
+				continue
+			}
+			one := formerPort{Port: p.ID, Allocation: p.Allocation, Amounts: p.allocation()}
+			if i := slices.IndexFunc(devices, func(d Device) bool { return p.Slot != "" && d.Slot == p.Slot }); i >= 0 {
+				one.Device = &devices[i]
+			}
+			was.Ports = append(was.Ports, one)
+		}
+		return c.setMigration(m.ID, func(m *MigrationRow) { m.Former, err = json.Marshal(was) })
+	})
+}
+
+// readOwnPorts reads the ports that the server has now, in their order.
+func (j *job) readOwnPorts(ctx context.Context) error {
+	var rows []ServerPort
+	err := j.view(ctx, func(r Reader) error {
+		all, err := portsOf(r, []ServerRow{{ID: j.op.Server}})
+		rows = all[j.op.Server]
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	j.b.Networks = nil
+	for _, row := range rows {
+		j.b.Networks = append(j.b.Networks, NetworkSpec{Port: row.Port, Network: row.Network, Tag: row.Tag})
+	}
+	there, err := j.s.portsByID(ctx, j.b.Networks)
+	if err != nil {
+		return err
+	}
+	j.b.Networks = slices.DeleteFunc(j.b.Networks, func(n NetworkSpec) bool { return there[n.Port].Server != string(j.op.Server) })
+	j.ports = nil
+	for _, n := range j.b.Networks {
+		j.ports = append(j.ports, there[n.Port])
+	}
+	return nil
+}
+
+// goesTo stores that the server moves to a host.
+func (c *change) goesTo(j *job, to selection.Claim) error {
+	return c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Dest, m.DestNode, m.Status = to.Host, to.Node, migrating })
+}
+
+// exchange gives the server the allocations that were chosen, and its migration those that it has. The error is
+// errNotTaken when another candidate should be tried.
+func (j *job) exchange(ctx context.Context) error {
+	err := j.exchanging(false).Begin(ctx, j.b.Claim.Amounts)
+	switch {
+	case errors.Is(err, allocations.ErrCapacity), errors.Is(err, allocations.ErrGeneration):
+		return errNotTaken
+	case errors.Is(err, allocations.ErrUnsettled), errors.Is(err, allocations.ErrEnded), errors.Is(err, allocations.ErrNotAllocated):
+		return err
+	case errors.As(err, new(*operation.Unanswered)):
+		return errors.New(err.Error()) // it was found not to have taken place
+	}
+	return err
+}
+
+// exchanging is the exchange of allocations between the server and its migration, or its way back.
+func (j *job) exchanging(back bool) *allocations.Exchange {
+	r := &exchangeRecord{operationRecord{j, 1}, &j.b.Exchange}
+	if back {
+		r.attempt = &j.b.Return
+	}
+	return &allocations.Exchange{Placement: j.s.placement, Server: string(j.op.Server), Migration: string(j.b.Migration), Record: r, Now: j.s.now}
+}
+
+// An exchangeRecord stores the attempts at an exchange, or at its way back, in the body of its operation.
+type exchangeRecord struct {
+	operationRecord
+	attempt **allocations.Attempt
+}
+
+// Load returns what the operation has.
+func (r *exchangeRecord) Load(context.Context) (allocations.State, error) {
+	return allocations.State{Consumer: string(r.j.op.Server), Attempt: *r.attempt}, nil
+}
+
+// Note stores an attempt.
+func (r *exchangeRecord) Note(ctx context.Context, a allocations.Attempt) error {
+	*r.attempt = &a
+	return r.commit(ctx)
+}
+
+// Result stores that an attempt has been settled. Whether it took place is read from placement, where the migration has
+// allocations then.
+func (r *exchangeRecord) Result(ctx context.Context, _ allocations.Outcome) error {
+	*r.attempt = nil
+	return r.commit(ctx)
+}
+
+// moveFailed is the effect of a failure of a move, which is undone.
+func (j *job) moveFailed(details string, cause error) effect {
+	return func(c *change, _ *ServerRow) error {
+		j.b.Asked = ""
+		return c.endAll(j.b.Action, &stepError{text: forUser(cause), details: details})
+	}
+}
+
+// leaveSource has the source stop the server and keep it.
+func (j *job) leaveSource(ctx context.Context) (next, error) {
+	m, _, err := j.migration(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if j.b.Asked == "" {
+		p, err := j.parting(ctx, m.Source)
+		if err != nil {
+			return next{}, err
+		}
+		return next{}, j.ask(ctx, m.Source, "compute_resize_instance", func(_ *ServerRow, row *HostedRow) {
+			row.Wish, row.Boot = WishKept, ""
+			row.Slots = append(row.Slots, p.slots(p.ports...)...)
+		})
+	}
+	event, err := j.answerOf(ctx, m.Source)
+	if err != nil {
+		return next{}, err
+	}
+	if event.Result == failed {
+		return next{Back: true, Change: j.moveFailed(event.Traceback, errors.New(event.Details))}, nil
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		row.Host, row.Node, row.Task, row.Progress = m.Dest, m.DestNode, ResizeMigrated, 0
+		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = postMigrating }); err != nil {
+			return err
+		}
+		return j.endAsked(c)
+	}}, nil
+}
+
+// ask has a host do something to the server, as an event of the operation's action, and waits for it.
+func (j *job) ask(ctx context.Context, host, event string, wish func(*ServerRow, *HostedRow)) error {
+	err := j.save(ctx, func(c *change, row *ServerRow) error {
+		begun, err := c.begin(j.b.Action, event, host)
+		if err != nil {
+			return err
+		}
+		j.b.Asked = begun.ID
+		return c.wishAt(*row, host, func(is *HostedRow) {
+			wish(row, is)
+			is.Event = begun.ID
+		})
+	})
+	if err == nil {
+		err = &operation.Wait{Event: string(j.b.Asked)}
+	}
+	return err
+}
+
+// endAsked ends the event that a host was asked to end.
+func (j *job) endAsked(c *change) error {
+	err := c.end(j.b.Asked, nil)
+	j.b.Asked = ""
+	return err
+}
+
+// bindToDestination binds the server's ports to its new host.
+func (j *job) bindToDestination(ctx context.Context) (next, error) {
+	server, err := j.server(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if err := j.readOwnPorts(ctx); err != nil {
+		return next{}, err
+	}
+	ports, err := j.bindAll(ctx, server)
+	switch {
+	case err == nil:
+		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, ports) }}, nil
+	case undecided(ctx, err):
+		return next{}, err
+	}
+	return next{Back: true, Change: j.moveFailed(err.Error(), err)}, nil
+}
+
+// buildAtDestination has the new host build the server, with the new flavor.
+func (j *job) buildAtDestination(ctx context.Context) (next, error) {
+	m, was, err := j.migration(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if j.b.Asked == "" {
+		return next{}, j.ask(ctx, m.Dest, "compute_finish_resize", func(server *ServerRow, row *HostedRow) {
+			server.Flavor, server.FlavorID, server.Task = j.b.Flavor, j.b.FlavorID, ResizeFinish
+			row.Wish, row.Boot = was.wish(), ""
+			row.Generation++
+		})
+	}
+	event, err := j.answerOf(ctx, m.Dest)
+	if err != nil {
+		return next{}, err
+	}
+	if event.Result == failed {
+		return next{Back: true, Change: j.moveFailed(event.Traceback, errors.New(event.Details))}, nil
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		row.State, row.Task, row.LaunchedAt = Resized, "", c.at
+		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = finished }); err != nil {
+			return err
+		}
+		return j.endAsked(c)
+	}}, nil
+}
+
+// wish is what a host was to make of the server.
+func (f former) wish() string { return ServerRow{State: f.State, Power: f.Power}.usual() }
+
+// leaveDestination has the destination destroy the server, unless that is the source as well.
+func (j *job) leaveDestination(ctx context.Context) (next, error) {
+	m, _, err := j.migration(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if m.Dest != m.Source {
+		if n, err := j.destroyAt(ctx, m.Dest); err != nil {
+			return n, err
+		}
+	}
+	return next{Change: func(c *change, _ *ServerRow) error {
+		if j.b.Event == "" {
+			return nil
+		}
+		err := c.end(j.b.Event, nil)
+		j.b.Event = ""
+		return err
+	}}, nil
+}
+
+// bindToSource binds the server's ports to its former host again, as they were. A port that cannot be is a
+// failure of the server, which comes back without it.
+func (j *job) bindToSource(ctx context.Context) (next, error) {
+	m, was, err := j.migration(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	zone, err := j.s.zoneOf(ctx, m.Source)
+	if err != nil {
+		return next{}, own(err)
+	}
+	if err := j.readOwnPorts(ctx); err != nil {
+		return next{}, err
+	}
+	var trouble error
+	for i, p := range j.ports {
+		k := slices.IndexFunc(was.Ports, func(f formerPort) bool { return f.Port == p.ID })
+		if k < 0 {
+			continue
+		}
+		b := Binding{
+			Server: j.op.Server, Owner: j.s.owner(zone), Host: m.Source, Allocation: was.Ports[k].Allocation, Device: was.Ports[k].Device,
+			NetworkName: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork,
+		}
+		bound, err := j.bindPort(ctx, p, b)
+		switch {
+		case undecided(ctx, err), errors.Is(err, ErrRevision):
+			return next{}, err
+		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
+		case err != nil:
+			trouble = err
+		default:
+			j.ports[i] = bound
+		}
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		if trouble != nil {
+			j.b.Trouble = &Failure{Code: 500, Message: forUser(trouble), Details: trouble.Error()}
+		}
+		return c.seePorts(row.ID, j.ports)
+	}}, nil
+}
+
+// returnToSource has the source run the server again.
+func (j *job) returnToSource(ctx context.Context) (next, error) {
+	m, was, err := j.migration(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if j.b.Asked == "" {
+		return next{}, j.ask(ctx, m.Source, "compute_finish_revert_resize", func(server *ServerRow, row *HostedRow) {
+			server.Host, server.Node, server.Flavor, server.FlavorID = m.Source, m.SourceNode, was.Flavor, was.FlavorID
+			if row.Wish != WishKept && m.Source == m.Dest { // it was built with the new flavor
+				row.Generation++
+			}
+			row.Wish, row.Boot = was.wish(), ""
+		})
+	}
+	event, err := j.answerOf(ctx, m.Source)
+	if err != nil {
+		return next{}, err
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		if event.Result == failed && event.Details != hostIsDown { // which runs it when it is back
+			j.b.Trouble = &Failure{Code: 500, Message: event.Details, Details: event.Traceback}
+		}
+		if err := c.wishAt(*row, m.Source, func(row *HostedRow) { row.Event, row.Slots = "", nil }); err != nil {
+			return err
+		}
+		return j.endAsked(c)
+	}}, nil
+}
+
+// takeBackSource gives the server the allocations that its migration has, without those of ports that do not exist any
+// more.
+func (j *job) takeBackSource(ctx context.Context) (next, error) {
+	_, was, err := j.migration(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	err = j.exchanging(true).Revert(ctx)
+	if errors.As(err, new(*operation.Unanswered)) && !errors.Is(err, allocations.ErrUnsettled) {
+		err = errors.New(err.Error()) // it was found not to have taken place
+	}
+	if err != nil {
+		return next{}, err
+	}
+	return next{}, j.releaseRemoved(ctx, was)
+}
+
+// releaseRemoved releases what a server that is back on its former host has for ports that were removed meanwhile: the
+// network service released what it had for them on the other host.
+func (j *job) releaseRemoved(ctx context.Context, was former) error {
+	if err := j.readOwnPorts(ctx); err != nil {
+		return err
+	}
+	left := was.Amounts
+	for _, f := range was.Ports {
+		if slices.ContainsFunc(j.ports, func(p Port) bool { return p.ID == f.Port }) {
+			continue
+		}
+		var err error
+		if left, err = left.Minus(f.Amounts); err != nil {
+			return fmt.Errorf("releasing the allocation of the removed port %s: %w", f.Port, err)
+		}
+	}
+	if left.Equal(was.Amounts) {
+		return nil
+	}
+	return allocations.Retry(ctx, allocations.Pause, func() error {
+		now, err := j.s.placement.Allocations(ctx, string(j.op.Server))
+		if err != nil || !now.Amounts.Equal(was.Amounts) {
+			return err
+		}
+		now.Amounts = left
+		return j.s.placement.SetAllocations(ctx, string(j.op.Server), now)
+	})
+}
+
+// movedBack is the effect of a move that was undone, or that was reverted.
+func (j *job) movedBack() effect {
+	return func(c *change, row *ServerRow) error {
+		m, err := One[MigrationRow](c, Where(ByID, j.b.Migration))
+		if err != nil {
+			return err
+		}
+		was, err := m.former()
+		if err != nil {
+			return err
+		}
+		row.State, row.Task, row.Power = was.State, "", was.Power
+		status := migrationFail
+		if m.Status == reverting {
+			status = reverted
+		}
+		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = status }); err != nil {
+			return err
+		}
+		if j.b.Trouble == nil {
+			return c.endAll(j.b.Action, nil)
+		}
+		if err := c.endAll(j.b.Action, &stepError{text: j.b.Trouble.Message, details: j.b.Trouble.Details}); err != nil {
+			return err
+		}
+		return c.inError(row, *j.b.Trouble)
+	}
+}
+
+// destroyAtSource has the source destroy what it kept of a server whose move is confirmed.
+func (j *job) destroyAtSource(ctx context.Context) (next, error) {
+	m, _, err := j.migration(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if m.Source == m.Dest {
+		return next{Change: func(c *change, row *ServerRow) error {
+			return c.wish(*row, func(is *HostedRow) { is.Slots = nil })
+		}}, nil
+	}
+	return j.destroyAt(ctx, m.Source)
+}
+
+// releaseSource deletes the allocations of the migration.
+func (j *job) releaseSource(ctx context.Context) (next, error) {
+	return next{}, j.exchanging(true).Confirm(ctx)
+}
+
+// moveConfirmed is the effect of a confirmation.
+func (j *job) moveConfirmed() effect {
+	return func(c *change, row *ServerRow) error {
+		row.State, row.Task = Active, ""
+		if row.Power == ShutDown {
+			row.State = Stopped
+		}
+		if err := c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Status = confirmed }); err != nil {
+			return err
+		}
+		return c.endAll(j.b.Action, nil)
+	}
+}
+
+// endAll ends the events of an action that have not ended.
+func (c *change) endAll(action ID, t *stepError) error {
+	events, err := Rows[EventRow](c, Where(ByAction, action))
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := c.end(e.ID, t); err != nil { // one that has ended stays as it is
+			return err
+		}
+	}
+	return nil
+}
