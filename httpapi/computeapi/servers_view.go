@@ -254,6 +254,7 @@ var serverStates = []serverState{
 	{compute.Stopped, "SHUTOFF", map[string]string{
 		"resize_prep": "RESIZE", "resize_migrating": "RESIZE", "resize_migrated": "RESIZE", "resize_finish": "RESIZE",
 	}},
+	{compute.Resized, "VERIFY_RESIZE", map[string]string{compute.ResizeReverting: "REVERT_RESIZE"}},
 	{compute.Paused, "PAUSED", map[string]string{"migrating": "MIGRATING"}},
 	{compute.Error, "ERROR", nil},
 	{compute.Deleted, "DELETED", nil},
