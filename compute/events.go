@@ -12,8 +12,9 @@ import (
 type ExternalEvent struct {
 	Name   string // "network-changed", "network-vif-plugged", …
 	Server ID
-	Tag    string // the port's id, "" for none
+	Tag    string // the port's id, or what else the event is about, "" for none
 	Status string // "completed", "failed" or "in-progress"
+	By     Caller // who says so
 }
 
 // A Receipt says what becomes of an event.
@@ -23,15 +24,19 @@ type Receipt int
 const (
 	Accepted Receipt = iota
 	NoServer         // 404: there is no such server
-	NoTag            // 400: it has to say which port it is about
+	NoTag            // 400: it has to say what it is about
 	NoHost           // 422: the server is on no host
 )
 
 // The events that something follows from.
 const (
-	vifDeleted = "network-vif-deleted"
-	vifPrefix  = "network-"
+	vifDeleted  = "network-vif-deleted"
+	vifPrefix   = "network-"
+	powerUpdate = "power-update"
 )
+
+// withTag are the events that have to say what they are about.
+var withTag = []string{vifDeleted, "volume-extended", powerUpdate}
 
 // Receive handles events. Ports of servers are read again; one that was deleted is removed from its
 // server, and its host unplugs it. The network service releases its allocation.
@@ -39,7 +44,9 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 	receipts := make([]Receipt, len(events))
 	changed := map[ID]bool{}
 	deleted := map[ID]ID{}
+	var powers []ExternalEvent
 	err := s.store.View(ctx, func(r Reader) error {
+		powers = nil
 		for i, e := range events {
 			rows, err := Rows[ServerRow](r, Where(ByID, e.Server))
 			if err != nil {
@@ -52,6 +59,9 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 			if e.Name == vifDeleted {
 				deleted[ID(e.Tag)] = e.Server
 			}
+			if e.Name == powerUpdate {
+				powers = append(powers, e)
+			}
 			changed[e.Server] = changed[e.Server] || strings.HasPrefix(e.Name, vifPrefix)
 		}
 		return nil
@@ -61,6 +71,11 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 	}
 	if err := s.forgetPorts(ctx, deleted); err != nil {
 		return nil, err
+	}
+	if len(powers) > 0 {
+		if err := s.update(ctx, func(c *change) error { return c.seePowers(powers) }); err != nil {
+			return nil, err
+		}
 	}
 	for _, id := range sortedIDs(changed) {
 		if ctx.Err() != nil {
@@ -88,12 +103,53 @@ func receive(e ExternalEvent, server []ServerRow) Receipt {
 	switch {
 	case len(server) == 0:
 		return NoServer
-	case e.Name == vifDeleted && e.Tag == "":
+	case slices.Contains(withTag, e.Name) && e.Tag == "":
 		return NoTag
 	case server[0].Host == "":
 		return NoHost
 	}
 	return Accepted
+}
+
+// powerActions are what a server's power was changed for, by what such events say, and the state in which it
+// can have been.
+var powerActions = map[string]struct {
+	action, state string
+	power         Power
+}{
+	"POWER_ON": {"start", Stopped, ShutDown}, "POWER_OFF": {"stop", Active, Running},
+}
+
+// seePowers notes that other services say that they changed the power of servers. Only services that run
+// machines do, of which no host here has any, so that such an action fails, as with most drivers of Nova's.
+func (c *change) seePowers(events []ExternalEvent) error {
+	for _, e := range events {
+		means, known := powerActions[e.Tag]
+		rows, err := Rows[ServerRow](c, Where(ByID, e.Server))
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 || !known {
+			continue
+		}
+		action, err := c.act(e.By, e.Server, means.action)
+		if err != nil {
+			return err
+		}
+		event, err := c.begin(action.ID, "compute_power_update", rows[0].Host)
+		if err != nil {
+			return err
+		}
+		var why *stepError
+		if s := rows[0]; s.State == means.state && s.Power == means.power && s.Task == "" {
+			const text = "The host does not let other services change the power of its servers."
+			why = &stepError{text: text, details: text}
+		}
+		if err := c.end(event.ID, why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgetPorts takes ports from their servers.

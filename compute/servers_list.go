@@ -216,7 +216,7 @@ var sortKeys = map[string]func(a, b ServerRow) int{
 	"key_name":          by(func(s ServerRow) string { return s.KeyName }),
 	"launch_index":      by(func(s ServerRow) int { return s.Place }),
 	"launched_at":       func(a, b ServerRow) int { return a.LaunchedAt.Compare(b.LaunchedAt) },
-	"locked":            by(func(s ServerRow) string { return s.Locked }),
+	"locked":            by(func(s ServerRow) int { return map[bool]int{true: 1}[s.Locked != ""] }),
 	"node":              by(func(s ServerRow) string { return s.Node }),
 	"power_state":       by(func(s ServerRow) Power { return s.Power }),
 	"progress":          by(func(s ServerRow) int { return s.Progress }),

@@ -340,8 +340,20 @@ func TestReceive(t *testing.T) {
 		{Name: "network-vif-deleted", Server: vm.ID},
 		{Name: "network-vif-deleted", Server: early.ID, Tag: "t"},
 		{Name: "power-update", Server: vm.ID},
+		{Name: "power-update", Server: vm.ID, Tag: "POWER_OFF", By: ann},
+		{Name: "power-update", Server: vm.ID, Tag: "POWER_ON", By: ann},
+		{Name: "power-update", Server: vm.ID, Tag: "COLOUR", By: ann},
 	}))
-	if fmt.Sprint(got) != fmt.Sprint([]compute.Receipt{compute.NoServer, compute.NoTag, compute.NoHost, compute.Accepted}) {
+	if fmt.Sprint(got) != fmt.Sprint([]compute.Receipt{
+		compute.NoServer, compute.NoTag, compute.NoHost, compute.NoTag, compute.Accepted, compute.Accepted, compute.Accepted,
+	}) {
 		t.Errorf("receipts are %v", got)
+	}
+	var noted []string
+	for _, a := range must(c.Actions(ctx, vm.ID)) {
+		noted = append(noted, a.Action+" "+a.Message)
+	}
+	if fmt.Sprint(noted) != "[start  stop Error]" { // it runs already, and no host lets its power be changed by others
+		t.Errorf("actions are %q", noted)
 	}
 }

@@ -85,6 +85,13 @@ var Compute = History{
 	{Version{2, 70}, "interfaces show their tag"},
 	{Version{2, 71}, "a server shows its server group"},
 	{Version{2, 72}, "a server may be created with ports that ask for resources"},
+	{Version{2, 73}, "a lock has a reason, and lists of servers are filtered and sorted by whether they are locked"},
+	{Version{2, 74}, "a new server may ask for a host or a hypervisor"},
+	{Version{2, 75}, "queries have no unknown parameters, a change of a server answers with all of it, and what is none is shown"},
+	{Version{2, 76}, "there are events about power"},
+	{Version{2, 77}, "(shelved servers)"},
+	{Version{2, 78}, "servers have a topology"},
+	{Version{2, 79}, "(volumes)"},
 }
 
 // A FormatError reports a text that is not written as versions of the compute API

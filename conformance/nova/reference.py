@@ -109,12 +109,18 @@ class Nobody:
         return lambda *args, **kwargs: None
 
 
+def unknown(self, *args, **kwargs):
+    """What a compute answers whose driver does not know."""
+    raise NotImplementedError
+
+
 def detach():
     """Neighbours are not asked."""
     report.report_client_singleton = Nobody
     for name in ('update_aggregates', 'delete_aggregate'):
         setattr(query.SchedulerQueryClient, name, lambda self, *args, **kwargs: None)
     rpcapi.ComputeAPI.set_host_enabled = lambda self, *args, **kwargs: None
+    rpcapi.ComputeAPI.get_host_uptime = unknown
     identity.verify_project_id = lambda ctxt, project_id: True
     notifications.send_instance_update_notification = lambda *args, **kwargs: None
     security_group_api.get_instances_security_groups_bindings = (
@@ -215,7 +221,7 @@ class Control(Commands):
             flavor=size, vcpus=size.vcpus, memory_mb=size.memory_mb,
             root_gb=size.root_gb, ephemeral_gb=size.ephemeral_gb, launched_at=now if host else None, kernel_id='', ramdisk_id='',
             reservation_id='r-01234567', launch_index=0, config_drive='', metadata={}, system_metadata={}, auto_disk_config=False,
-            progress=0, info_cache=objects.InstanceInfoCache(network_info=network_model.NetworkInfo(vifs)))
+            locked=False, progress=0, info_cache=objects.InstanceInfoCache(network_info=network_model.NetworkInfo(vifs)))
         with context.target_cell(ctxt, cell) as cctxt:
             instance._context = cctxt
             instance.create()

@@ -25,6 +25,7 @@ const networkEvents = `"network-changed", "network-vif-plugged", "network-vif-un
 var (
 	eventsSchema2_1  = eventsSchema(networkEvents)
 	eventsSchema2_51 = eventsSchema(networkEvents + `, "volume-extended"`)
+	eventsSchema2_76 = eventsSchema(networkEvents + `, "volume-extended", "power-update"`)
 )
 
 // receipts are the status of an event that is not accepted, by what becomes of it.
@@ -37,7 +38,10 @@ var receipts = map[compute.Receipt]int{
 // becomes of it. When some are not accepted, that is a status of its own.
 func (q *request) receiveEvents() error {
 	schema := eventsSchema2_1
-	if q.minor >= 51 {
+	switch {
+	case q.minor >= 76:
+		schema = eventsSchema2_76
+	case q.minor >= 51:
 		schema = eventsSchema2_51
 	}
 	v, err := q.checked(schema, "events")
@@ -50,6 +54,7 @@ func (q *request) receiveEvents() error {
 	events := make([]compute.ExternalEvent, v.Len())
 	for i, item := range v.Items() {
 		events[i] = externalEvent(item)
+		events[i].By = q.by()
 	}
 	became, err := q.api.Compute.Receive(q.Context(), events)
 	if err != nil {

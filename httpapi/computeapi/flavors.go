@@ -265,7 +265,7 @@ func (q *request) putFlavor(j *httpapi.JSON, f compute.FlavorRow) {
 func (q *request) putFlavorDetail(j *httpapi.JSON, f compute.FlavorRow) {
 	q.putFlavor(j, f)
 	var swap any = f.SwapMB
-	if f.SwapMB == 0 {
+	if f.SwapMB == 0 && q.minor < 75 {
 		swap = ""
 	}
 	put(j, "ram", f.MemoryMB, "disk", f.RootGB, "swap", swap, "OS-FLV-EXT-DATA:ephemeral", f.EphemeralGB,

@@ -142,7 +142,7 @@ func (q *request) hypervisor(h compute.Hypervisor, detail, servers bool, more ..
 		if detail {
 			q.putHypervisorDetail(j, h)
 		}
-		if servers && len(h.Servers) > 0 {
+		if servers && (len(h.Servers) > 0 || q.minor >= 75) {
 			put(j, "servers", array(h.Servers, func(j *httpapi.JSON, s compute.ServerRow) {
 				object(j, "name", q.api.Compute.InstanceName(s), "uuid", s.ID)
 			}))

@@ -27,9 +27,11 @@ var (
 func ofProject(id string) target { return target{"project_id": id} }
 func ofUser(id string) target    { return target{"user_id": id} }
 
-// can refuses what policy does. Rules are named without what all begin with.
+// can refuses what policy does. Rules are named without what most begin with.
 func (q *request) can(rule string, t target) error {
-	rule = "os_compute_api:" + rule
+	if !strings.HasPrefix(rule, "compute:") {
+		rule = "os_compute_api:" + rule
+	}
 	err := q.api.Policy.Allow(q.caller, rule, t)
 	if kind, _ := fault.Of(err); kind == fault.Denied {
 		return fault.New(fault.Denied, codeForbidden, "Policy doesn't allow %s to be performed.", rule)

@@ -84,9 +84,13 @@ var policyRules = []policyRule{
 	{"os_compute_api:os-extended-server-attributes", "rule:context_is_admin", "", "GET /servers/{id}, GET /servers/detail"},
 	{"os_compute_api:servers:create", "rule:project_member_or_admin", "", "POST /servers"},
 	{"os_compute_api:servers:create:forced_host", "rule:context_is_admin", "", "POST /servers"},
+	{"compute:servers:create:requested_destination", "rule:context_is_admin", "", "POST /servers"},
 	{"os_compute_api:servers:create:attach_network", "rule:project_member_or_admin", "", "POST /servers"},
 	{"os_compute_api:servers:update", "rule:project_member_or_admin", "", "PUT /servers/{server_id}"},
 	{"os_compute_api:servers:delete", "rule:project_member_or_admin", "", "DELETE /servers/{server_id}"},
+
+	{"compute:server:topology:index", "rule:project_reader_or_admin", "", "GET /servers/{server_id}/topology"},
+	{"compute:server:topology:host:index", "rule:context_is_admin", "", "GET /servers/{server_id}/topology"},
 
 	{"os_compute_api:servers:start", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (os-start)"},
 	{"os_compute_api:servers:stop", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (os-stop)"},

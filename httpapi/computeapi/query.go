@@ -14,11 +14,11 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyschema"
 )
 
-// A querySchema is the schema of a query string. Parameters that it does not name are ignored,
-// unless it is strict.
+// A querySchema is the schema of a query string. Parameters that it does not name are ignored before
+// 2.75, and refused since; a strict schema refuses them at every version.
 type querySchema struct {
-	names  []string
-	schema *pyschema.Schema
+	names       []string // one that begins with ^ stands for all that begin with the rest
+	lax, strict *pyschema.Schema
 }
 
 // many is a parameter that may be repeated, once one that may not.
@@ -27,15 +27,35 @@ func once(part string) string { return `{"type": "array", "items": ` + part + `,
 
 // newQuery returns a schema of alternating names and parts.
 func newQuery(strict bool, params ...string) querySchema {
-	var q querySchema
-	var properties []string
+	var s querySchema
+	var properties, patterns []string
 	for i := 0; i < len(params); i += 2 {
-		q.names = append(q.names, params[i])
-		properties = append(properties, strconv.Quote(params[i])+": "+params[i+1])
+		s.names = append(s.names, params[i])
+		property := strconv.Quote(params[i]) + ": " + params[i+1]
+		if strings.HasPrefix(params[i], "^") {
+			patterns = append(patterns, property)
+		} else {
+			properties = append(properties, property)
+		}
 	}
-	q.schema = draft4.MustCompile(`{"type": "object", "properties": {` + strings.Join(properties, ", ") +
-		`}, "additionalProperties": ` + strconv.FormatBool(!strict) + `}`)
-	return q
+	text := `{"type": "object", "properties": {` + strings.Join(properties, ", ") + `}`
+	if patterns != nil {
+		text += `, "patternProperties": {` + strings.Join(patterns, ", ") + `}`
+	}
+	s.strict = draft4.MustCompile(text + `, "additionalProperties": false}`)
+	s.lax = s.strict
+	if !strict {
+		s.lax = draft4.MustCompile(text + `}`)
+	}
+	return s
+}
+
+// has reports whether the schema names a parameter.
+func (s querySchema) has(param string) bool {
+	return slices.ContainsFunc(s.names, func(name string) bool {
+		prefix, all := strings.CutPrefix(name, "^")
+		return name == param || all && strings.HasPrefix(param, prefix)
+	})
 }
 
 // checkQuery validates the query string against a schema, and keeps what the schema names.
@@ -52,10 +72,14 @@ func (q *request) checkQuery(s querySchema) error {
 		}
 		given[i] = pyjson.Member{Key: name, Value: pyjson.NewArray(values...)}
 	}
-	if m := s.schema.First(pyjson.NewObject(given...)); m != nil {
+	schema := s.lax
+	if q.minor >= 75 {
+		schema = s.strict
+	}
+	if m := schema.First(pyjson.NewObject(given...)); m != nil {
 		return mistaken(m, "query parameters", m.Path[:min(len(m.Path), 1)])
 	}
-	maps.DeleteFunc(all, func(name string, _ []string) bool { return !slices.Contains(s.names, name) })
+	maps.DeleteFunc(all, func(name string, _ []string) bool { return !s.has(name) })
 	q.query = all
 	return nil
 }

@@ -18,6 +18,7 @@ func (a *API) serverRoutes() []httpapi.Route {
 		a.route(http.MethodGet, one, 1, (*request).showServer),
 		a.route(http.MethodPut, one, 1, (*request).updateServer),
 		a.route(http.MethodDelete, one, 1, (*request).deleteServer),
+		a.route(http.MethodGet, one+"/topology", 78, (*request).showTopology),
 	}
 }
 
@@ -50,6 +51,15 @@ func (q *request) showServer() error {
 	return q.respond(http.StatusOK, members("server", q.server(s, serverView{whole: true, groups: q.minor >= 71})))
 }
 
+// showTopology tells the NUMA nodes of a server, of which there are none: extra specs that ask for
+// some are refused.
+func (q *request) showTopology() error {
+	if _, err := q.serverInPath("compute:server:topology:index"); err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, members("nodes", []string{}, "pagesize_kb", nil))
+}
+
 var (
 	serverUpdateSchema2_1  = bodySchema("server", objectPart(serverChangeParts, ""))
 	serverUpdateSchema2_19 = bodySchema("server", objectPart(serverChangeParts+`, "description": `+shortTextPart, ""))
@@ -78,7 +88,7 @@ func (q *request) updateServer() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("server", q.server(s, serverView{groups: q.minor >= 71})))
+	return q.respond(http.StatusOK, members("server", q.server(s, serverView{whole: q.minor >= 75, groups: q.minor >= 71})))
 }
 
 func serverChange(v pyjson.Value) compute.ServerChange {

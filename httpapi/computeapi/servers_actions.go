@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 func (a *API) serverActionRoutes() []httpapi.Route {
@@ -24,7 +25,8 @@ func (a *API) serverActionRoutes() []httpapi.Route {
 var (
 	rebootSchema = bodySchema("reboot", objectPart(
 		`"type": {"type": "string", "enum": ["HARD", "Hard", "hard", "SOFT", "Soft", "soft"]}`, `"type"`))
-	resetSchema = bodySchema("os-resetState", objectPart(`"state": {"type": "string", "enum": ["active", "error"]}`, `"state"`))
+	lockSchema2_73 = bodySchema("lock", `{"type": ["object", "null"], "properties": {"locked_reason": `+textPart+`}, "additionalProperties": false}`)
+	resetSchema    = bodySchema("os-resetState", objectPart(`"state": {"type": "string", "enum": ["active", "error"]}`, `"state"`))
 )
 
 // onServer does something to the server in the path that is not waited for.
@@ -62,9 +64,18 @@ func (q *request) rebootServer() error {
 	})
 }
 
+// lockServer locks a server, for a reason since 2.73. Before, nothing of the body matters but its name.
 func (q *request) lockServer() error {
+	var reason pyjson.Value
+	if q.minor >= 73 {
+		v, err := q.checked(lockSchema2_73, "lock")
+		if err != nil {
+			return err
+		}
+		reason, _ = v.Get("locked_reason")
+	}
 	return q.onServer("os-lock-server:lock", func(s compute.Server) error {
-		return q.api.Compute.Lock(q.Context(), q.by(), s.ID, "")
+		return q.api.Compute.Lock(q.Context(), q.by(), s.ID, reason.Str())
 	})
 }
 

@@ -63,7 +63,7 @@ func newPassword() string {
 func (q *request) serverSpec(v pyjson.Value) (compute.ServerSpec, error) {
 	spec := q.plainSpec(v)
 	for _, step := range []func(*compute.ServerSpec, pyjson.Value) error{
-		q.specCounts, q.specPolicy, q.specZone, specDevices, specImage, q.specNetworks,
+		q.specCounts, q.specPolicy, q.specZone, q.specHost, specDevices, specImage, q.specNetworks,
 	} {
 		if err := step(&spec, v); err != nil {
 			return spec, err
@@ -183,6 +183,22 @@ func (q *request) specZone(spec *compute.ServerSpec, v pyjson.Value) (err error)
 		spec.Zone = ""
 	}
 	return err
+}
+
+// specHost reads which host or hypervisor is asked for, beside what zones can name.
+func (q *request) specHost(spec *compute.ServerSpec, v pyjson.Value) error {
+	host, _ := v.Get("host")
+	node, _ := v.Get("hypervisor_hostname")
+	if spec.Host, spec.Node = host.Str(), node.Str(); spec.Host == "" && spec.Node == "" {
+		return nil
+	}
+	if err := q.can("compute:servers:create:requested_destination", own); err != nil {
+		return err
+	}
+	if spec.ForcedHost != "" || spec.ForcedNode != "" {
+		return badRequest("One mechanism with host and/or hypervisor_hostname and another mechanism with zone:host:node are mutually exclusive.")
+	}
+	return nil
 }
 
 // specDevices refuses what is not done here: volumes, files and certificates. An image

@@ -47,7 +47,7 @@ func (q *request) listServers(detail bool) error {
 func (q *request) servers(rule string) ([]compute.Server, error) {
 	q.dropFilters()
 	for name := range q.query {
-		if slices.Contains(joinedParams, name) {
+		if slices.Contains(joinedParams, name) || strings.HasPrefix(name, "_") {
 			return nil, badRequest("Invalid filter field: %s.", name)
 		}
 	}
@@ -86,6 +86,9 @@ func (q *request) dropFilters() {
 	}
 	if q.minor >= 66 {
 		allowed = append(allowed, "changes-before")
+	}
+	if q.minor >= 73 {
+		allowed = append(allowed, "locked")
 	}
 	for name := range q.query {
 		if !slices.Contains(allowed, name) {
@@ -130,6 +133,13 @@ func (q *request) serverFilter() (f compute.ServerFilter, some bool, err error) 
 	}
 	if f.ChangedSince, f.ChangedBefore, err = q.times(); err != nil {
 		return f, false, err
+	}
+	if t, ok := q.last("locked"); ok {
+		locked, known := parseBool(t)
+		if !known {
+			return f, false, unknownTruth(t)
+		}
+		f.Locked = &locked
 	}
 	if deleted, _ := parseBool(text("deleted")); deleted {
 		some = false // what is deleted is gone
@@ -207,8 +217,7 @@ func (q *request) whose(f *compute.ServerFilter, rule string) error {
 	if text != "" {
 		var ok bool
 		if all, ok = parseBool(text); !ok {
-			return fault.New(fault.Invalid, "InvalidInput", "Unrecognized value '%s', acceptable values are: "+
-				"'0', '1', 'f', 'false', 'n', 'no', 'off', 'on', 't', 'true', 'y', 'yes'", text)
+			return unknownTruth(text)
 		}
 	}
 	if !all {
@@ -220,6 +229,12 @@ func (q *request) whose(f *compute.ServerFilter, rule string) error {
 		f.Project = tenant
 	}
 	return q.can(rule+":get_all_tenants", own)
+}
+
+// unknownTruth refuses what is neither true nor false.
+func unknownTruth(text string) error {
+	return fault.New(fault.Invalid, "InvalidInput", "Unrecognized value '%s', acceptable values are: "+
+		"'0', '1', 'f', 'false', 'n', 'no', 'off', 'on', 't', 'true', 'y', 'yes'", text)
 }
 
 // serverPage reads which page is asked for, and in which order.
@@ -244,7 +259,7 @@ func (q *request) serverPage() (compute.Page, error) {
 		}
 		key = strings.TrimSpace(key)
 		switch {
-		case slices.Contains(ignoredSorts, key):
+		case slices.Contains(ignoredSorts, key) && (key != "locked" || q.minor < 73):
 			continue
 		case (key == "host" || key == "node") && !q.isAdmin():
 			return p, fault.New(fault.Denied, "HTTPForbidden", "Only administrators can sort servers by %s", key)

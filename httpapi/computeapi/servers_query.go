@@ -2,6 +2,7 @@ package computeapi
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,28 +12,25 @@ import (
 const (
 	regexPart = `{"type": "string", "format": "regex"}`
 	timePart  = `{"type": "string", "format": "date-time"}`
-
-	serverSortPart = `{"type": "string", "enum": ["access_ip_v4", "access_ip_v6", "auto_disk_config", "availability_zone", "config_drive",
-		"created_at", "display_description", "display_name", "host", "hostname", "image_ref", "instance_type_id", "kernel_id", "key_name",
-		"launch_index", "launched_at", "locked_by", "node", "power_state", "progress", "project_id", "ramdisk_id", "root_device_name",
-		"task_state", "terminated_at", "updated_at", "user_id", "uuid", "vm_state", "architecture", "cell_name", "cleaned",
-		"default_ephemeral_device", "default_swap_device", "deleted", "deleted_at", "disable_terminate", "ephemeral_gb",
-		"ephemeral_key_uuid", "id", "key_data", "launched_on", "locked", "memory_mb", "os_type", "reservation_id", "root_gb",
-		"shutdown_terminate", "user_data", "vcpus", "vm_mode"]}`
 )
 
-// ignoredSorts are what servers cannot be sorted by, though it is no mistake to ask
-// for it.
-var ignoredSorts = strings.Fields(`architecture cell_name cleaned default_ephemeral_device default_swap_device deleted deleted_at
-	disable_terminate ephemeral_gb ephemeral_key_uuid id key_data launched_on locked memory_mb os_type reservation_id root_gb
-	shutdown_terminate user_data vcpus vm_mode`)
+// What servers can be sorted by, and what they cannot be sorted by though it is no mistake before 2.75 to
+// ask for it. Since 2.73 locked is one of the former.
+var (
+	serverSorts = strings.Fields(`access_ip_v4 access_ip_v6 auto_disk_config availability_zone config_drive created_at display_description
+		display_name host hostname image_ref instance_type_id kernel_id key_name launch_index launched_at locked_by node power_state
+		progress project_id ramdisk_id root_device_name task_state terminated_at updated_at user_id uuid vm_state`)
+	ignoredSorts = strings.Fields(`architecture cell_name cleaned default_ephemeral_device default_swap_device deleted deleted_at
+		disable_terminate ephemeral_gb ephemeral_key_uuid id key_data launched_on locked memory_mb os_type reservation_id root_gb
+		shutdown_terminate user_data vcpus vm_mode`)
+)
 
 // serverParams are the parameters of lists of servers in Nova's order, expressions
 // marked with a tilde.
 const serverParams = `user_id project_id tenant_id launch_index image_ref image ~kernel_id ~ramdisk_id ~hostname ~key_name ~power_state
 	vm_state task_state host ~node ~flavor ~reservation_id ~launched_at ~terminated_at ~availability_zone ~name ~display_name ~description
 	~display_description ~locked_by uuid ~root_device_name ~config_drive ~access_ip_v4 ~access_ip_v6 ~auto_disk_config ~progress sort_key
-	sort_dir all_tenants soft_deleted deleted status changes-since ~ip ~ip6 ~created_at
+	sort_dir all_tenants soft_deleted deleted status changes-since ~ip ~ip6 ~created_at ^_
 	block_device_mapping services metadata system_metadata info_cache security_groups pci_devices`
 
 // joinedParams are none of the filters that they seem to be.
@@ -42,19 +40,18 @@ var joinedParams = []string{"block_device_mapping", "services", "metadata", "sys
 var tagParams = []string{"tags", "tags-any", "not-tags", "not-tags-any"}
 
 var (
-	serversQuery2_1  = serversQuery()
-	serversQuery2_26 = serversQuery(tagQuery()...)
-	serversQuery2_66 = serversQuery(append(tagQuery(), "changes-before", many(timePart))...)
+	serversQuery2_1  = serversQuery(1)
+	serversQuery2_26 = serversQuery(26)
+	serversQuery2_66 = serversQuery(66)
+	serversQuery2_73 = serversQuery(73)
+	serversQuery2_75 = serversQuery(75)
 )
 
-func tagQuery() (params []string) {
-	for _, name := range tagParams {
-		params = append(params, name, many(regexPart))
+func serversQuery(minor int) querySchema {
+	sorts := slices.Concat(serverSorts, ignoredSorts)
+	if minor >= 75 {
+		sorts = slices.Concat(serverSorts, []string{"locked"})
 	}
-	return params
-}
-
-func serversQuery(more ...string) querySchema {
 	var params []string
 	for name := range strings.FieldsSeq(serverParams) {
 		name, isExpression := strings.CutPrefix(name, "~")
@@ -63,18 +60,33 @@ func serversQuery(more ...string) querySchema {
 		case isExpression:
 			part = regexPart
 		case name == "sort_key":
-			part = serverSortPart
+			part = `{"type": "string", "enum": ["` + strings.Join(sorts, `", "`) + `"]}`
 		case name == "changes-since":
 			part = timePart
 		}
 		params = append(params, name, many(part))
 	}
 	params = append(params, "limit", many(countPart), "marker", many(stringPart))
-	return newQuery(false, append(params, more...)...)
+	if minor >= 26 {
+		for _, name := range tagParams {
+			params = append(params, name, many(regexPart))
+		}
+	}
+	if minor >= 66 {
+		params = append(params, "changes-before", many(timePart))
+	}
+	if minor >= 73 {
+		params = append(params, "locked", many(stringPart))
+	}
+	return newQuery(false, params...)
 }
 
 func (q *request) serversSchema() querySchema {
 	switch {
+	case q.minor >= 75:
+		return serversQuery2_75
+	case q.minor >= 73:
+		return serversQuery2_73
 	case q.minor >= 66:
 		return serversQuery2_66
 	case q.minor >= 26:

@@ -100,6 +100,9 @@ func newServerSchema(minor int) *pyschema.Schema {
 		parts = append(parts, `"trusted_image_certificates": {"type": ["array", "null"], "minItems": 1, "maxItems": 50, "uniqueItems": true,
 			"items": {"type": "string", "minLength": 1}}`)
 	}
+	if minor >= 74 {
+		parts = append(parts, `"host": `+hostPart, `"hypervisor_hostname": `+hostPart)
+	}
 	required := `"name", "flavorRef"`
 	if minor >= 37 {
 		required += `, "networks"`
@@ -112,7 +115,7 @@ func newServerSchema(minor int) *pyschema.Schema {
 
 // serverVersions are the minor versions that changed the body of POST /servers, newest
 // first.
-var serverVersions = []int{67, 63, 57, 52, 42, 37, 33, 32, 19, 1}
+var serverVersions = []int{74, 67, 63, 57, 52, 42, 37, 33, 32, 19, 1}
 
 var serverSchemas = func() map[int]*pyschema.Schema {
 	all := map[int]*pyschema.Schema{}

@@ -115,6 +115,9 @@ func (q *request) putServerSince(j *httpapi.JSON, s compute.Server) {
 	if q.minor >= 9 {
 		put(j, "locked", s.Locked != "")
 	}
+	if q.minor >= 73 {
+		put(j, "locked_reason", orNull(s.LockedReason))
+	}
 	if q.minor >= 19 {
 		put(j, "description", orNull(s.Description))
 	}
