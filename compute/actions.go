@@ -3,6 +3,7 @@ package compute
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -130,19 +131,77 @@ type MigrationFilter struct {
 	Source        string
 }
 
+// A Migration is a move of a server with what it is shown with.
+type Migration struct {
+	MigrationRow
+	// DestAddress is the address at which the server arrives, "" for live migrations, and for hosts that do not
+	// exist any more.
+	DestAddress string
+	// OldNumber and NewNumber are the numbers of the flavors, 0 for one that does not exist any more.
+	OldNumber, NewNumber int64
+}
+
+// liveMigration is the type of migrations of servers that run.
+const liveMigration = "live-migration"
+
+// Live reports whether the server runs while it moves.
+func (m MigrationRow) Live() bool { return m.Type == liveMigration }
+
+// MovesLive reports whether the row is a live migration that is in progress.
+func (m MigrationRow) MovesLive() bool {
+	return m.Live() && slices.Contains([]string{"queued", "preparing", "running", "post-migrating"}, m.Status)
+}
+
 // Migrations returns the migrations of servers that match a filter, newest first.
-func (s *Service) Migrations(ctx context.Context, f MigrationFilter) (all []MigrationRow, err error) {
+func (s *Service) Migrations(ctx context.Context, f MigrationFilter) (all []Migration, err error) {
 	var where []Match
 	if f.Server != "" {
 		where = append(where, Where(ByServer, f.Server))
 	}
 	err = s.store.View(ctx, func(r Reader) error {
-		all, err = Rows[MigrationRow](r, where...)
+		rows, err := Rows[MigrationRow](r, where...)
+		if err != nil {
+			return err
+		}
+		rows = slices.DeleteFunc(rows, func(m MigrationRow) bool { return !f.passes(m) })
+		slices.SortFunc(rows, func(a, b MigrationRow) int { return cmp.Compare(b.Number, a.Number) })
+		all, err = completeMigrations(r, rows)
 		return err
 	})
-	all = slices.DeleteFunc(all, func(m MigrationRow) bool { return !f.passes(m) })
-	slices.SortFunc(all, func(a, b MigrationRow) int { return cmp.Compare(b.Number, a.Number) })
 	return all, err
+}
+
+// completeMigrations returns migrations with what belongs to them, in two reads.
+func completeMigrations(r Reader, rows []MigrationRow) ([]Migration, error) {
+	hosts, flavors := map[string]bool{}, map[ID]bool{}
+	for _, m := range rows {
+		hosts[m.Dest] = true
+		flavors[m.OldFlavor], flavors[m.NewFlavor] = true, true
+	}
+	nodes, err := Rows[NodeRow](r, Where(ByHost, slices.Collect(maps.Keys(hosts))...))
+	if err != nil {
+		return nil, err
+	}
+	addresses := map[string]string{}
+	for _, n := range nodes {
+		addresses[n.Host] = n.Address
+	}
+	known, err := Rows[FlavorRow](r, Where(ByID, slices.Collect(maps.Keys(flavors))...))
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[ID]int64{}
+	for _, flavor := range known {
+		numbers[flavor.ID] = flavor.Number
+	}
+	all := make([]Migration, len(rows))
+	for i, m := range rows {
+		all[i] = Migration{MigrationRow: m, OldNumber: numbers[m.OldFlavor], NewNumber: numbers[m.NewFlavor]}
+		if !m.Live() {
+			all[i].DestAddress = addresses[m.Dest]
+		}
+	}
+	return all, nil
 }
 
 func (f MigrationFilter) passes(m MigrationRow) bool {

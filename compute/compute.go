@@ -28,6 +28,7 @@ type ID string
 // A FlavorRow is a size of servers.
 type FlavorRow struct {
 	ID          ID // flavorid: what administrators call it
+	Number      int64
 	Name        string
 	VCPUs       int64
 	MemoryMB    int64

@@ -36,7 +36,7 @@ const (
 )
 
 // withTag are the events that have to say what they are about.
-var withTag = []string{vifDeleted, "volume-extended", powerUpdate}
+var withTag = []string{vifDeleted, "volume-extended", powerUpdate, "accelerator-request-bound"}
 
 // Receive handles events. Ports of servers are read again; one that was deleted is removed from its
 // server, and its host unplugs it. The network service releases its allocation.

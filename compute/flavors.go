@@ -116,6 +116,10 @@ func (s *Service) CreateFlavor(ctx context.Context, row FlavorRow) (FlavorRow, e
 				return cmp.Or(err, other.taken)
 			}
 		}
+		var err error
+		if row.Number, err = c.next("flavors"); err != nil {
+			return err
+		}
 		return c.Insert(&row)
 	})
 	return row, err
@@ -179,18 +183,12 @@ func (s *Service) DeleteFlavor(ctx context.Context, id ID) error {
 	})
 }
 
-// SetExtraSpecs adds extra specs to a flavor's, or replaces them. With check, what
-// Nova has no meaning for is refused. Faults: FlavorNotFound, and those of
-// extraspecs.Validate.
-func (s *Service) SetExtraSpecs(ctx context.Context, id ID, specs map[string]string, check bool) (FlavorRow, error) {
-	for _, name := range sortedKeys(specs) {
-		if !check {
-			break
-		}
-		if err := extraspecs.Validate(name, specs[name]); err != nil {
-			return FlavorRow{}, err
-		}
-	}
+// CheckExtraSpec refuses what extraspecs.Validate does: names of Nova's namespaces that Nova does not know, and values
+// that a name cannot have.
+func CheckExtraSpec(name, value string) error { return extraspecs.Validate(name, value) }
+
+// SetExtraSpecs adds extra specs to a flavor's, or replaces them, whatever they mean. Fault: FlavorNotFound.
+func (s *Service) SetExtraSpecs(ctx context.Context, id ID, specs map[string]string) (FlavorRow, error) {
 	return s.changeFlavor(ctx, id, func(row *FlavorRow) error {
 		if row.Specs == nil {
 			row.Specs = map[string]string{}

@@ -89,16 +89,21 @@ func (s *Service) complete(r Reader, rows []ServerRow) ([]Server, error) {
 	}
 	all := make([]Server, len(rows))
 	for i, row := range rows {
-		one := Server{ServerRow: row, Ports: ports[row.ID], In: row.Zone, Service: byHost[row.Host]}
-		if row.Host != "" {
-			one.In = cmp.Or(one.Service.Zone, s.settings.DefaultZone)
-		}
+		one := Server{ServerRow: row, Ports: ports[row.ID], In: s.inZone(row, byHost), Service: byHost[row.Host]}
 		if one.Made, err = row.flavor(); err != nil {
 			return nil, err
 		}
 		all[i] = one
 	}
 	return all, nil
+}
+
+// inZone returns the zone of a server's host, or the requested one while it has none.
+func (s *Service) inZone(row ServerRow, byHost map[string]HostService) string {
+	if row.Host == "" {
+		return row.Zone
+	}
+	return cmp.Or(byHost[row.Host].Zone, s.settings.DefaultZone)
 }
 
 // servicesOf returns the services of the hosts of servers, by host, and no others: there may

@@ -5,6 +5,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -17,18 +18,20 @@ type ServerFilter struct {
 	Name     *regexp.Regexp // that is found in it
 	Hostname *regexp.Regexp
 	// Description and the others of their kind are found in what they are of.
-	Description, Zone, KeyName, Node, Reservation *regexp.Regexp
+	Description, KeyName, Node, Reservation, AccessIPv4, AccessIPv6 *regexp.Regexp
+	// Power and Progress are found in the numbers, and times in "2006-01-02 15:04:05" of UTC.
+	Power, Progress, Created, Launched, Terminated *regexp.Regexp
 
+	Zone       *regexp.Regexp // found in the zone of its host, or the requested one while it has none
 	IPv4, IPv6 *regexp.Regexp // found in one of its addresses
 	Host       string
 	Image      ID
 	Flavor     ID
 	States     []string // vm_state
 	Tasks      []string // task_state, "" for none
-	Powers     []Power
 	Locked     *bool
-	// ConfigDrive wants those with one, or without.
-	ConfigDrive *bool
+	// ConfigDrive is found in "True", or in "true", which servers with one are said to have.
+	ConfigDrive *regexp.Regexp
 	// ChangedSince and ChangedBefore bound the time of the last change, both
 	// included.
 	ChangedSince, ChangedBefore time.Time
@@ -72,6 +75,16 @@ func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error
 	}
 	tagged := f.tagged()
 	rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return !f.passes(row) || !tagged(row.Tags) })
+	if f.Zone != nil {
+		byHost, err := s.servicesOf(r, rows)
+		if err != nil {
+			return nil, err
+		}
+		rows = slices.DeleteFunc(rows, func(row ServerRow) bool {
+			zone := s.inZone(row, byHost)
+			return zone == "" || !f.Zone.MatchString(zone)
+		})
+	}
 	if f.IPv4 != nil || f.IPv6 != nil {
 		ports, err := portsOf(r, rows)
 		if err != nil {
@@ -114,7 +127,14 @@ func (f ServerFilter) where() (all []Match) {
 	return all
 }
 
+// passes looks at the row of a server. An expression is not found in what a server does not have.
 func (f ServerFilter) passes(s ServerRow) bool {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.DateTime)
+	}
 	for _, p := range []struct {
 		pattern *regexp.Regexp
 		text    string
@@ -122,12 +142,18 @@ func (f ServerFilter) passes(s ServerRow) bool {
 		{f.Name, s.Name},
 		{f.Hostname, s.Hostname},
 		{f.Description, s.Description},
-		{f.Zone, s.Zone},
 		{f.KeyName, s.KeyName},
 		{f.Node, s.Node},
 		{f.Reservation, s.Reservation},
+		{f.AccessIPv4, s.AccessIPv4},
+		{f.AccessIPv6, s.AccessIPv6},
+		{f.Power, strconv.Itoa(int(s.Power))},
+		{f.Progress, strconv.Itoa(s.Progress)},
+		{f.Created, at(s.CreatedAt)},
+		{f.Launched, at(s.LaunchedAt)},
+		{f.Terminated, at(s.TerminatedAt)},
 	} {
-		if p.pattern != nil && !p.pattern.MatchString(p.text) {
+		if p.pattern != nil && (p.text == "" || !p.pattern.MatchString(p.text)) {
 			return false
 		}
 	}
@@ -147,9 +173,8 @@ func (f ServerFilter) is(s ServerRow) bool {
 		f.Image != "" && s.Image != f.Image,
 		f.States != nil && !slices.Contains(f.States, s.State),
 		f.Tasks != nil && !slices.Contains(f.Tasks, s.Task),
-		f.Powers != nil && !slices.Contains(f.Powers, s.Power),
 		f.Locked != nil && *f.Locked != (s.Locked != ""),
-		f.ConfigDrive != nil && *f.ConfigDrive != s.ConfigDrive,
+		f.ConfigDrive != nil && !(s.ConfigDrive && (f.ConfigDrive.MatchString("True") || f.ConfigDrive.MatchString("true"))),
 		!f.ChangedSince.IsZero() && changed.Before(f.ChangedSince),
 		!f.ChangedBefore.IsZero() && changed.After(f.ChangedBefore):
 		return false

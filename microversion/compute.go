@@ -92,6 +92,13 @@ var Compute = History{
 	{Version{2, 77}, "(shelved servers)"},
 	{Version{2, 78}, "servers have a topology"},
 	{Version{2, 79}, "(volumes)"},
+	{Version{2, 80}, "migrations show project_id and user_id, and are filtered by them"},
+	{Version{2, 81}, "(images)"},
+	{Version{2, 82}, "there are events about accelerators"},
+	{Version{2, 83}, "everybody may look for servers by states, times, keys and users"},
+	{Version{2, 84}, "events of instance actions show details"},
+	{Version{2, 85}, "(volumes)"},
+	{Version{2, 86}, "extra specs that are known are checked"},
 }
 
 // A FormatError reports a text that is not written as versions of the compute API

@@ -42,7 +42,7 @@ func fullFixture() *fixture {
 	later := Now.Add(time.Microsecond)
 	return &fixture{
 		flavor: compute.FlavorRow{
-			ID: "1", Name: "m1 \u00fc", VCPUs: 4, MemoryMB: 1 << 40, RootGB: 1, EphemeralGB: 2, SwapMB: 3, RxTx: 0.3, Public: true, Disabled: true,
+			ID: "1", Number: 9, Name: "m1 \u00fc", VCPUs: 4, MemoryMB: 1 << 40, RootGB: 1, EphemeralGB: 2, SwapMB: 3, RxTx: 0.3, Public: true, Disabled: true,
 			Description: "large", Specs: map[string]string{"resources:VGPU": "1", `"q"`: "<&>"}, CreatedAt: Now, UpdatedAt: later,
 		},
 		access:  compute.FlavorAccessRow{Flavor: "1", Project: "red"},

@@ -59,8 +59,11 @@ func (r *Reference) PlacementURL() string { return "" }
 // PlacementToken returns "", as PlacementURL.
 func (r *Reference) PlacementToken() string { return "" }
 
-// Server is the kind of a heartbeat that creates a server.
-const Server neutron.Kind = "server"
+// Server and Migration are the kinds of heartbeats that create a server, and a move of one.
+const (
+	Server    neutron.Kind = "server"
+	Migration neutron.Kind = "migration"
+)
 
 // Token returns the token of a person, which is its name.
 func (r *Reference) Token(_ testing.TB, who string) string { return Token(who) }
@@ -85,13 +88,13 @@ func Projects() map[string]string {
 // Reset restores Nova's rows.
 func (r *Reference) Reset(t testing.TB) { r.control(t, "reset", nil) }
 
-// Heartbeat creates a host with its service and its hypervisor, or a server.
+// Heartbeat creates a host with its service and its hypervisor, a server, or a move.
 func (r *Reference) Heartbeat(t testing.TB, a neutron.Agent) {
 	t.Helper()
-	if a.Kind == Server {
+	if a.Kind == Server || a.Kind == Migration {
 		arguments := maps.Clone(a.Configurations)
 		arguments["name"] = a.Host
-		r.control(t, "server", arguments)
+		r.control(t, string(a.Kind), arguments)
 		return
 	}
 	r.control(t, "report", map[string]any{"host": a.Host})

@@ -10,6 +10,7 @@ message bus, which is not here: what they would say comes as POST requests below
     report  host      a compute service and its hypervisor are there and alive
     silence host      the last report of a service was a day ago
     server  name ...  there is a server, as if a host had built it: see Control.server
+    migration ...     a server moves, or has moved: see Control.migration
 """
 
 import eventlet
@@ -232,6 +233,16 @@ class Control(Commands):
             objects.InstanceActionEvent.event_finish_with_failure(cctxt, id, 'compute__do_build_and_run_instance')
         objects.InstanceMapping(
             ctxt, instance_uuid=id, project_id=ctxt.project_id, user_id=user, cell_mapping=cell, queued_for_delete=False).create()
+
+    def migration(self, name, server, type, status, flavor, source=None, dest=None, user='admin'):
+        """A move of a server to a host, at whose address a cold one arrives."""
+        ctxt = context.get_admin_context()
+        with context.target_cell(ctxt, objects.CellMapping.get_by_uuid(ctxt, CELL1)) as cctxt:
+            size = objects.Flavor.get_by_flavor_id(cctxt, flavor).id
+            objects.Migration(
+                cctxt, uuid=name, instance_uuid=server, migration_type=type, status=status, source_compute=source, source_node=source,
+                dest_compute=dest, dest_node=dest, dest_host=None if type == 'live-migration' or not dest else '192.0.2.1',
+                old_instance_type_id=size, new_instance_type_id=size, user_id=user, project_id=DEMO).create()
 
     def silence(self, host):
         then = timeutils.utcnow() - datetime.timedelta(days=1)

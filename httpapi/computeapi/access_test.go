@@ -135,6 +135,8 @@ func accesses() []access {
 		{"GET /v2.1/servers/detail", "/v2.1/servers/detail", 0, "", projects},
 		{"GET /v2.1/servers/detail", "/v2.1/servers/detail?all_tenants=1", 0, "", adminsOnly},
 		{"GET /v2.1/servers/{server}", ownServer, 0, "", readers},
+		{"GET /v2.1/servers/{server}/migrations", ownServer + "/migrations", 80, "", "403 403 404 200 200 404"},
+		{"GET /v2.1/servers/{server}/migrations/{migration}", ownServer + "/migrations/1", 80, "", "403 403 404 404 404 404"},
 		{"GET /v2.1/servers/{server}/topology", ownServer + "/topology", 78, "", readers},
 		{"PUT /v2.1/servers/{server}", ownServer, 0, `{"server": {"name": "x"}}`, changes(200)},
 		{"DELETE /v2.1/servers/{server}", ownServer, 0, "", changes(204)},

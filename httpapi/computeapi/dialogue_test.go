@@ -91,8 +91,12 @@ func secondsApart() func() time.Time {
 
 func (s *side) Heartbeat(t testing.TB, a neutron.Agent) {
 	t.Helper()
-	if a.Kind == nova.Server {
+	switch a.Kind {
+	case nova.Server:
 		s.makeServer(t, a)
+		return
+	case nova.Migration:
+		s.makeMigration(t, a)
 		return
 	}
 	_, node := computetest.Host(a.Host, 0)

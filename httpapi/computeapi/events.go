@@ -26,6 +26,7 @@ var (
 	eventsSchema2_1  = eventsSchema(networkEvents)
 	eventsSchema2_51 = eventsSchema(networkEvents + `, "volume-extended"`)
 	eventsSchema2_76 = eventsSchema(networkEvents + `, "volume-extended", "power-update"`)
+	eventsSchema2_82 = eventsSchema(networkEvents + `, "volume-extended", "power-update", "accelerator-request-bound"`)
 )
 
 // receipts are the status of an event that is not accepted, by what becomes of it.
@@ -39,6 +40,8 @@ var receipts = map[compute.Receipt]int{
 func (q *request) receiveEvents() error {
 	schema := eventsSchema2_1
 	switch {
+	case q.minor >= 82:
+		schema = eventsSchema2_82
 	case q.minor >= 76:
 		schema = eventsSchema2_76
 	case q.minor >= 51:

@@ -66,7 +66,7 @@ func (q *request) updateSpec() error {
 	if err := q.can("os-flavor-extra-specs:update", nobodys); err != nil {
 		return err
 	}
-	if err := checkSpecs(q.body); err != nil {
+	if err := q.checkSpecs(q.body); err != nil {
 		return err
 	}
 	if _, ok := q.body.Get(q.param("key")); !ok {
@@ -76,7 +76,7 @@ func (q *request) updateSpec() error {
 }
 
 func (q *request) setSpecs(v pyjson.Value) error {
-	if err := checkSpecs(v); err != nil {
+	if err := q.checkSpecs(v); err != nil {
 		return err
 	}
 	if _, err := q.flavor(); err != nil {
@@ -86,21 +86,27 @@ func (q *request) setSpecs(v pyjson.Value) error {
 	for _, m := range v.Members() {
 		specs[m.Key] = shown(m.Value)
 	}
-	if _, err := q.api.Compute.SetExtraSpecs(q.Context(), q.flavorID(), specs, false); err != nil {
+	if _, err := q.api.Compute.SetExtraSpecs(q.Context(), q.flavorID(), specs); err != nil {
 		return err
 	}
 	return q.respond(http.StatusOK, func(j *httpapi.JSON) { j.Value(q.body) })
 }
 
 // checkSpecs refuses numbers that are too long, or that an answer could not repeat, which a
-// schema cannot.
-func checkSpecs(v pyjson.Value) error {
+// schema cannot, and since 2.86 what the names that Nova knows cannot have.
+func (q *request) checkSpecs(v pyjson.Value) error {
 	for _, m := range v.Members() {
 		if m.Value.IsNumber() && utf8.RuneCountInString(shown(m.Value)) > 255 {
 			return badRequest("extra_specs value has %d characters, more than 255.", len(shown(m.Value)))
 		}
 		if !m.Value.IsFinite() {
 			return badRequest("extra_specs value %s is not finite.", shown(m.Value))
+		}
+		if q.minor < 86 {
+			continue
+		}
+		if err := compute.CheckExtraSpec(m.Key, shown(m.Value)); err != nil {
+			return err
 		}
 	}
 	return nil

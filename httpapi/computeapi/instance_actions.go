@@ -127,23 +127,27 @@ func (q *request) showAction() error {
 		return err
 	}
 	whole := q.may("os-instance-actions:events", ofProject(project))
+	details := q.minor >= 84 && q.may("os-instance-actions:events:details", ofProject(project))
 	return q.respond(http.StatusOK, members("instanceAction", func(j *httpapi.JSON) {
 		j.Object()
 		q.putAction(j, a.ActionRow)
 		if whole || q.minor >= 51 {
-			put(j, "events", array(a.Events, func(j *httpapi.JSON, e compute.EventRow) { q.putEvent(j, e, project, whole) }))
+			put(j, "events", array(a.Events, func(j *httpapi.JSON, e compute.EventRow) { q.putEvent(j, e, project, whole, details) }))
 		}
 		j.EndObject()
 	}))
 }
 
 // putEvent writes an event of an action. Its host, and the error, are only for callers who may see
-// the whole.
-func (q *request) putEvent(j *httpapi.JSON, e compute.EventRow, project string, whole bool) {
+// the whole, and what is said of the error for those who may see details.
+func (q *request) putEvent(j *httpapi.JSON, e compute.EventRow, project string, whole, details bool) {
 	j.Object()
 	put(j, "event", e.Event, "start_time", e.StartedAt, "finish_time", e.FinishedAt, "result", orNull(e.Result))
 	if whole {
 		put(j, "traceback", orNull(e.Traceback))
+	}
+	if details {
+		put(j, "details", orNull(e.Details))
 	}
 	if q.minor >= 62 {
 		if whole {

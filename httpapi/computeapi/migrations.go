@@ -3,13 +3,19 @@ package computeapi
 import (
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
 )
 
 func (a *API) migrationRoutes() []httpapi.Route {
-	return []httpapi.Route{a.route(http.MethodGet, "/os-migrations", 1, (*request).listMigrations)}
+	const ofServer = "/servers/{server}/migrations"
+	return []httpapi.Route{
+		a.route(http.MethodGet, "/os-migrations", 1, (*request).listMigrations),
+		a.route(http.MethodGet, ofServer, 23, (*request).listServerMigrations),
+		a.route(http.MethodGet, ofServer+"/{migration}", 23, (*request).showServerMigration),
+	}
 }
 
 var (
@@ -23,11 +29,15 @@ var (
 	migrationsQuery2_1  = newQuery(false, migrationParams...)
 	migrationsQuery2_59 = newQuery(true, migrationPages...)
 	migrationsQuery2_66 = newQuery(true, append(slices.Clone(migrationPages), "changes-before", once(timePart))...)
+	migrationsQuery2_80 = newQuery(true, append(slices.Clone(migrationPages), "changes-before", once(timePart),
+		"user_id", once(stringPart), "project_id", once(stringPart))...)
 )
 
 func (q *request) listMigrations() error {
 	schema := migrationsQuery2_1
 	switch {
+	case q.minor >= 80:
+		schema = migrationsQuery2_80
 	case q.minor >= 66:
 		schema = migrationsQuery2_66
 	case q.minor >= 59:
@@ -54,14 +64,14 @@ func (q *request) listMigrations() error {
 }
 
 // migrations are those that the query selects.
-func (q *request) migrations() ([]compute.MigrationRow, error) {
+func (q *request) migrations() ([]compute.Migration, error) {
 	text := func(name string) string { t, _ := q.last(name); return t }
 	if hidden, _ := parseBool(text("hidden")); hidden {
 		return nil, nil // none is
 	}
 	all, err := q.api.Compute.Migrations(q.Context(), compute.MigrationFilter{
 		Server: compute.ID(text("instance_uuid")), Status: text("status"), Type: text("migration_type"),
-		Host: text("host"), Source: text("source_compute"),
+		Host: text("host"), Source: text("source_compute"), User: text("user_id"), Project: text("project_id"),
 	})
 	if err != nil || q.minor < 59 {
 		return all, err
@@ -71,31 +81,96 @@ func (q *request) migrations() ([]compute.MigrationRow, error) {
 		return nil, err
 	}
 	p := q.page()
-	if p.marked && !slices.ContainsFunc(all, func(m compute.MigrationRow) bool { return string(m.ID) == p.marker }) {
-		return nil, badRequest("Marker %s could not be found.", p.marker)
-	}
 	if p.marked {
-		all = all[1+slices.IndexFunc(all, func(m compute.MigrationRow) bool { return string(m.ID) == p.marker }):]
+		at := slices.IndexFunc(all, func(m compute.Migration) bool { return string(m.ID) == p.marker })
+		if at < 0 {
+			return nil, badRequest("Marker %s could not be found.", p.marker)
+		}
+		all = all[at+1:]
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(m compute.MigrationRow) bool {
+	all = slices.DeleteFunc(all, func(m compute.Migration) bool {
 		return !since.IsZero() && m.UpdatedAt.Before(since) || !before.IsZero() && m.UpdatedAt.After(before)
 	})
 	return all[:min(len(all), p.limit)], nil
 }
 
-// putMigration writes a move of a server. Flavors are called by their ids, not by
-// numbers of the database.
-func (q *request) putMigration(j *httpapi.JSON, m compute.MigrationRow) {
+// putMigration writes a move of a server. A live one that is in progress can be looked at by itself.
+func (q *request) putMigration(j *httpapi.JSON, m compute.Migration) {
+	number := func(n int64) any {
+		if n == 0 {
+			return nil
+		}
+		return n
+	}
 	j.Object()
-	put(j, "id", m.Number, "source_compute", orNull(m.Source), "source_node", orNull(m.SourceNode), "dest_compute", orNull(m.Dest),
-		"dest_node", orNull(m.DestNode), "dest_host", nil, "status", m.Status, "instance_uuid", m.Server,
-		"old_instance_type_id", orNull(string(m.OldFlavor)), "new_instance_type_id", orNull(string(m.NewFlavor)),
-		"created_at", m.CreatedAt, "updated_at", m.UpdatedAt)
+	q.putMove(j, m)
+	put(j, "instance_uuid", m.Server, "old_instance_type_id", number(m.OldNumber), "new_instance_type_id", number(m.NewNumber))
 	if q.minor >= 23 {
 		put(j, "migration_type", m.Type)
+		if m.MovesLive() {
+			put(j, "links", q.links("servers/"+string(m.Server)+"/migrations", strconv.FormatInt(m.Number, 10)))
+		}
 	}
+	j.EndObject()
+}
+
+// putMove writes what every answer says of a move.
+func (q *request) putMove(j *httpapi.JSON, m compute.Migration) {
+	put(j, "id", m.Number, "source_compute", orNull(m.Source), "source_node", orNull(m.SourceNode), "dest_compute", orNull(m.Dest),
+		"dest_node", orNull(m.DestNode), "dest_host", orNull(m.DestAddress), "status", m.Status,
+		"created_at", m.CreatedAt, "updated_at", m.UpdatedAt)
 	if q.minor >= 59 {
 		put(j, "uuid", m.ID)
 	}
-	j.EndObject()
+	if q.minor >= 80 {
+		put(j, "user_id", m.User, "project_id", m.Project)
+	}
+}
+
+// serverMoves are the migrations of the server in the path.
+func (q *request) serverMoves(rule string) (compute.Server, []compute.Migration, error) {
+	s, err := q.serverInPath(rule)
+	if err != nil {
+		return s, nil, err
+	}
+	all, err := q.api.Compute.Migrations(q.Context(), compute.MigrationFilter{Server: s.ID})
+	return s, all, err
+}
+
+func (q *request) listServerMigrations() error {
+	_, all, err := q.serverMoves("servers:migrations:index")
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(m compute.Migration) bool { return !m.MovesLive() })
+	return q.respond(http.StatusOK, members("migrations", array(all, func(j *httpapi.JSON, m compute.Migration) { q.liveMove(m)(j) })))
+}
+
+func (q *request) showServerMigration() error {
+	s, all, err := q.serverMoves("servers:migrations:show")
+	if err != nil {
+		return err
+	}
+	number := q.param("migration")
+	at := slices.IndexFunc(all, func(m compute.Migration) bool { return strconv.FormatInt(m.Number, 10) == number })
+	switch {
+	case at < 0:
+		return notFound("In-progress live migration %s is not found for server %s.", number, s.ID)
+	case !all[at].Live():
+		return notFound("Migration %s for server %s is not live-migration.", number, s.ID)
+	case !all[at].MovesLive():
+		return notFound("Live migration %s for server %s is not in progress.", number, s.ID)
+	}
+	return q.respond(http.StatusOK, members("migration", q.liveMove(all[at])))
+}
+
+// liveMove is what is shown of a live migration in progress. How much of it is copied no host says.
+func (q *request) liveMove(m compute.Migration) writer {
+	return func(j *httpapi.JSON) {
+		j.Object()
+		q.putMove(j, m)
+		put(j, "server_uuid", m.Server, "memory_total_bytes", nil, "memory_processed_bytes", nil, "memory_remaining_bytes", nil,
+			"disk_total_bytes", nil, "disk_processed_bytes", nil, "disk_remaining_bytes", nil)
+		j.EndObject()
+	}
 }

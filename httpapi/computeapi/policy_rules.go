@@ -122,7 +122,10 @@ var policyRules = []policyRule{
 	{"os_compute_api:os-instance-actions:list", "rule:project_reader_or_admin", "os_compute_api:os-instance-actions=rule:admin_or_owner", "GET /servers/{server_id}/os-instance-actions"},
 	{"os_compute_api:os-instance-actions:show", "rule:project_reader_or_admin", "os_compute_api:os-instance-actions=rule:admin_or_owner", "GET /servers/{server_id}/os-instance-actions/{request_id}"},
 	{"os_compute_api:os-instance-actions:events", "rule:context_is_admin", "", "GET /servers/{server_id}/os-instance-actions/{request_id}"},
+	{"os_compute_api:os-instance-actions:events:details", "rule:context_is_admin", "", "GET /servers/{server_id}/os-instance-actions/{request_id}"},
 	{"os_compute_api:os-migrations:index", "rule:context_is_admin", "", "GET /os-migrations"},
+	{"os_compute_api:servers:migrations:index", "rule:context_is_admin", "", "GET /servers/{server_id}/migrations"},
+	{"os_compute_api:servers:migrations:show", "rule:context_is_admin", "", "GET /servers/{server_id}/migrations/{migration_id}"},
 	{"os_compute_api:os-server-external-events:create", "rule:context_is_admin", "", "POST /os-server-external-events"},
 
 	// Nova has no rule for its hosts, which speak over a message bus.

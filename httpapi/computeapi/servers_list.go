@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
@@ -90,6 +89,10 @@ func (q *request) dropFilters() {
 	if q.minor >= 73 {
 		allowed = append(allowed, "locked")
 	}
+	if q.minor >= 83 {
+		allowed = append(allowed, "availability_zone", "config_drive", "key_name", "created_at", "launched_at", "terminated_at",
+			"power_state", "task_state", "vm_state", "progress", "user_id")
+	}
 	for name := range q.query {
 		if !slices.Contains(allowed, name) {
 			delete(q.query, name)
@@ -118,13 +121,6 @@ func (q *request) serverFilter() (f compute.ServerFilter, some bool, err error) 
 		if t, ok := q.last(name); ok {
 			*list = []string{t}
 		}
-	}
-	if n, err := strconv.Atoi(text("power_state")); err == nil {
-		f.Powers = []compute.Power{compute.Power(n)}
-	}
-	if t, ok := q.last("config_drive"); ok {
-		drive, _ := parseBool(t)
-		f.ConfigDrive = &drive
 	}
 	for name, list := range map[string]*[]string{"tags": &f.Tags, "tags-any": &f.AnyTags, "not-tags": &f.NotTags, "not-tags-any": &f.NotAnyTags} {
 		if t, ok := q.last(name); ok {
@@ -173,6 +169,22 @@ func expressionOf(f *compute.ServerFilter, name string) **regexp.Regexp {
 		return &f.IPv4
 	case "ip6":
 		return &f.IPv6
+	case "config_drive":
+		return &f.ConfigDrive
+	case "power_state":
+		return &f.Power
+	case "progress":
+		return &f.Progress
+	case "created_at":
+		return &f.Created
+	case "launched_at":
+		return &f.Launched
+	case "terminated_at":
+		return &f.Terminated
+	case "access_ip_v4":
+		return &f.AccessIPv4
+	case "access_ip_v6":
+		return &f.AccessIPv6
 	}
 	return nil
 }

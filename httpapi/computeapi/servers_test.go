@@ -170,6 +170,27 @@ func (s *side) makeServer(t testing.TB, a neutron.Agent) {
 	}
 }
 
+// makeMigration makes a move of a server, as reference.py in conformance/nova does.
+func (s *side) makeMigration(t testing.TB, a neutron.Agent) {
+	t.Helper()
+	g := struct {
+		Server, Flavor                   compute.ID
+		Type, Status, Source, Dest, User string
+	}{User: "admin"}
+	text, err := json.Marshal(a.Configurations)
+	if err == nil {
+		err = json.Unmarshal(text, &g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	computetest.Add(t, s.store, &compute.MigrationRow{
+		ID: compute.ID(a.Host), Number: int64(1 + len(computetest.Read[compute.MigrationRow](t, s.store))), Server: g.Server,
+		Project: nova.Projects()["demo"], User: g.User, Type: g.Type, Status: g.Status, Source: g.Source, SourceNode: g.Source,
+		Dest: g.Dest, DestNode: g.Dest, OldFlavor: g.Flavor, NewFlavor: g.Flavor, CreatedAt: time.Now().UTC(),
+	})
+}
+
 // TestHostsAPI is about what hosts say and are told, which is no API of Nova's: the answers are Berth's.
 func TestHostsAPI(t *testing.T) {
 	s := newSide(t)

@@ -17,7 +17,7 @@ var rowsFiles embed.FS
 const NetworkVersion = 2
 
 // ComputeVersion is the same of the compute service's tables, and berth_compute.
-const ComputeVersion = 7
+const ComputeVersion = 8
 
 // RowsFirst are the first versions of services' tables. Earlier ones were never released.
 var RowsFirst = map[string]int{"network": 2, "compute": 5}

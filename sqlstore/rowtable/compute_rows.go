@@ -31,6 +31,7 @@ func flavorTable() *table[compute.FlavorRow] {
 		pairs("specs", func(r *T) *map[string]string { return &r.Specs }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
+		number("number", func(r *T) *int64 { return &r.Number }),
 	)
 }
 

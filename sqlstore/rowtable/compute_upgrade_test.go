@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -56,6 +57,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 				`DROP TABLE hosted`, `ALTER TABLE server_ports DROP COLUMN unplugged`, `ALTER TABLE operations DROP COLUMN back`,
 				`ALTER TABLE operations DROP COLUMN back_to`, `ALTER TABLE operations DROP COLUMN awaits`, `ALTER TABLE operations DROP COLUMN reservation`,
 				`ALTER TABLE servers DROP COLUMN image_meta`, `ALTER TABLE migrations DROP COLUMN former`,
+				`ALTER TABLE flavors DROP COLUMN number`, `DELETE FROM counters WHERE name = 'flavors'`,
 				`INSERT INTO leftovers (id, server, host) VALUES ('` + string(left) + `', '` + string(left) + `', 'cn2')`, `UPDATE berth_compute SET version = 5`,
 			} {
 				_, err := conn.ExecContext(t.Context(), statement)
@@ -85,6 +87,48 @@ func TestOperationsAreUpgraded(t *testing.T) {
 		want := []compute.HostedRow{{Server: left, Host: "cn2", Wish: compute.WishGone, Event: left}}
 		if diff := cmp.Diff(want, computetest.Read[compute.HostedRow](t, again, compute.Where(compute.ByServer, left))); diff != "" {
 			t.Errorf("what a host is to destroy (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestFlavorsGetNumbers goes from the version in which flavors had no numbers: those that exist get them in their
+// order, and the next one gets the next.
+func TestFlavorsGetNumbers(t *testing.T) {
+	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
+		s, err := rowtable.OpenCompute(t.Context(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range []compute.ID{"c", "a", "b"} {
+			at := computetest.Now.Add(time.Duration(i/2) * time.Second) // the first two at the same time
+			computetest.Add(t, s, &compute.FlavorRow{ID: id, Name: string(id), CreatedAt: at, UpdatedAt: at})
+		}
+		err = s.OnWriter(func(conn *sql.Conn) error {
+			var all error
+			for _, statement := range []string{`ALTER TABLE flavors DROP COLUMN number`, `UPDATE berth_compute SET version = 7`} {
+				_, err := conn.ExecContext(t.Context(), statement)
+				all = errors.Join(all, err)
+			}
+			return all
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		opts.Sync = true
+		again := openCompute(t, opts)
+		got := map[compute.ID]int64{}
+		for _, row := range computetest.Read[compute.FlavorRow](t, again) {
+			got[row.ID] = row.Number
+		}
+		if diff := cmp.Diff(map[compute.ID]int64{"a": 1, "c": 2, "b": 3}, got); diff != "" {
+			t.Errorf("numbers of flavors (-want +got):\n%s", diff)
+		}
+		want := []compute.CounterRow{{Name: "flavors", Last: 3}}
+		if diff := cmp.Diff(want, computetest.Read[compute.CounterRow](t, again)); diff != "" {
+			t.Errorf("counters (-want +got):\n%s", diff)
 		}
 	})
 }
