@@ -103,14 +103,16 @@ func (w *wireWants) check() bool { return w.Revision != "" && w.Servers != nil }
 
 // wireWanted is an entry of a host's list.
 type wireWanted struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Deleted bool   `json:"deleted"`
-	Running bool   `json:"running"`
-	Boot    string `json:"boot"`
-	Event   string `json:"event"`
-	Image   string `json:"image"`
-	Flavor  struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Deleted    bool   `json:"deleted"`
+	Kept       bool   `json:"kept"`
+	Running    bool   `json:"running"`
+	Boot       string `json:"boot"`
+	Generation int64  `json:"generation"`
+	Event      string `json:"event"`
+	Image      string `json:"image"`
+	Flavor     struct {
 		VCPUs       int64 `json:"vcpus"`
 		MemoryMB    int64 `json:"memory_mb"`
 		RootGB      int64 `json:"root_gb"`
@@ -139,9 +141,9 @@ type wireWantedPort struct {
 }
 
 func (w *wireWanted) wanted() host.Wanted {
-	s := host.Wanted{Deleted: w.Deleted, Event: w.Event, Server: driver.Server{
+	s := host.Wanted{Deleted: w.Deleted, Kept: w.Kept, Event: w.Event, Server: driver.Server{
 		ID: w.ID, Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.EphemeralGB,
-		Image: w.Image, Running: w.Running, Boot: w.Boot, Hostname: w.Hostname, Metadata: w.Metadata, KeyData: w.KeyData,
+		Image: w.Image, Running: w.Running, Boot: w.Boot, Generation: w.Generation, Hostname: w.Hostname, Metadata: w.Metadata, KeyData: w.KeyData,
 		UserData: w.UserData, ConfigDrive: w.ConfigDrive,
 	}}
 	for _, p := range w.Ports {
@@ -177,6 +179,7 @@ func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (ho
 type wireResult struct {
 	Server     string `json:"server"`
 	Event      string `json:"event"`
+	Generation int64  `json:"generation"`
 	Error      string `json:"error,omitempty"`
 	Everywhere bool   `json:"everywhere"`
 }

@@ -88,7 +88,7 @@ func TestHostReports(t *testing.T) {
 
 // TestHostWorks: a host reads the desired state, and reports the outcome.
 func TestHostWorks(t *testing.T) {
-	const wants = `{"revision": "r1", "servers": [{"id": "a", "name": "instance-00000001", "deleted": false, "running": true, "boot": null, "event": "e",
+	const wants = `{"revision": "r1", "servers": [{"id": "a", "name": "instance-00000001", "deleted": false, "kept": true, "generation": 2, "running": true, "boot": null, "event": "e",
 		"image": "i", "flavor": {"name": "m1", "vcpus": 1, "memory_mb": 128, "root_gb": 1, "ephemeral_gb": 2, "swap_mb": 0, "extra_specs": {}},
 		"ports": [{"id": "p", "tag": null, "network_id": "n", "mac_address": "fa:16:3e:00:00:01", "vnic_type": "direct", "vif_type": "hw_veb",
 			"pci_slot": "0000:05:10.1", "physical_network": "physnet0", "providers": ["rp"], "fixed_ips": [{"subnet_id": "s", "ip_address": "10.0.4.2", "prefix_length": 24}]}],
@@ -107,8 +107,8 @@ func TestHostWorks(t *testing.T) {
 	defer h.Close()
 	got, err := h.Wanted(t.Context(), "r0", 30*time.Second)
 	must(t, "Wanted", err)
-	want := host.Wants{Revision: "r1", Servers: []host.Wanted{{Event: "e", Server: driver.Server{
-		ID: "a", Name: "instance-00000001", VCPUs: 1, MemoryMB: 128, DiskGB: 3, Image: "i", Running: true, Hostname: "vm",
+	want := host.Wants{Revision: "r1", Servers: []host.Wanted{{Event: "e", Kept: true, Server: driver.Server{
+		ID: "a", Name: "instance-00000001", VCPUs: 1, MemoryMB: 128, DiskGB: 3, Image: "i", Running: true, Generation: 2, Hostname: "vm",
 		Metadata: map[string]string{"a": "b"}, KeyData: "ssh", UserData: "dQ==", ConfigDrive: true,
 		Ports: []driver.Port{{
 			ID: "p", MAC: "fa:16:3e:00:00:01", VNIC: "direct", VIF: "hw_veb", PhysicalNetwork: "physnet0", Slot: "0000:05:10.1", Addresses: []string{"10.0.4.2/24"}, Providers: []string{"rp"},
@@ -127,8 +127,8 @@ func TestHostWorks(t *testing.T) {
 	}
 	p.calls()
 	answer, status = "", http.StatusNoContent
-	must(t, "Done", h.Done(t.Context(), []host.Result{{Server: "a", Event: "e", Error: "no room", Everywhere: true}}))
-	const said = `{"results":[{"server":"a","event":"e","error":"no room","everywhere":true}]}`
+	must(t, "Done", h.Done(t.Context(), []host.Result{{Server: "a", Event: "e", Generation: 2, Error: "no room", Everywhere: true}}))
+	const said = `{"results":[{"server":"a","event":"e","generation":2,"error":"no room","everywhere":true}]}`
 	if all := p.calls(); len(all) != 1 || all[0].call != "POST /berth/v1/hosts/cn%201/servers" || all[0].body != said {
 		t.Errorf("it was told %+v", all)
 	}

@@ -265,7 +265,16 @@ func (j *job) build(ctx context.Context) (next, error) {
 				j.b.Event = event.ID
 			}
 			j.b.Asked, row.Task = j.b.Event, Spawning
-			return c.wish(*row, func(is *HostedRow) { is.Wish, is.Event, is.Boot, is.Slots = WishRunning, j.b.Event, "", nil })
+			_, remains, err := hosted(c, row.ID, row.Host)
+			if err != nil {
+				return err
+			}
+			return c.wish(*row, func(is *HostedRow) {
+				is.Wish, is.Event, is.Boot, is.Slots = WishRunning, j.b.Event, "", nil
+				if remains { // of an earlier stay: the host may still have that server
+					is.Generation++
+				}
+			})
 		})
 		if err == nil {
 			err = &operation.Wait{Event: string(j.b.Asked)}

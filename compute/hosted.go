@@ -284,6 +284,9 @@ func (c *change) hostDid(host string, r Result) error {
 		return err
 	}
 	awaited := len(events) > 0 && events[0].Result == ""
+	if builds := row.Wish == WishRunning || row.Wish == WishStopped; builds && r.Error == "" && r.Generation != row.Generation {
+		r.Error, r.Everywhere = "the agent of the host is older than the compute service and cannot build a server anew", false
+	}
 	switch {
 	case r.Error != "" && !awaited && row.Wish == WishGone:
 		return nil
@@ -305,7 +308,7 @@ func (c *change) hostDid(host string, r Result) error {
 		_, err := c.Remove(&HostedRow{}, Where(ByServer, row.Server), Where(ByHost, host))
 		return err
 	}
-	if row.Event = ""; r.Error == "" && len(row.Slots) > 0 {
+	if row.Event = ""; r.Error == "" && row.Wish != WishKept && len(row.Slots) > 0 {
 		moves, err := Rows[MigrationRow](c, Where(ByServer, row.Server))
 		if err != nil {
 			return err

@@ -283,3 +283,42 @@ func TestDeleteWhileAPortIsAttached(t *testing.T) {
 		t.Errorf("the server is %s, ports are %+v", w.state(vm), all)
 	}
 }
+
+// A server that a host has still, or may have, from an earlier stay is not the one that it is to build. A host
+// that does not know generations cannot build it.
+func TestRemainsOnAHostAreNotBuilt(t *testing.T) {
+	w := newFixture(t, 2500, "cn1", "cn2")
+	vm := w.boot("vm", w.port(1000))
+	for _, host := range []string{"cn1", "cn2"} {
+		w.add(&compute.HostedRow{Server: vm, Host: host, Wish: compute.WishGone, Event: computetest.ID("gone"), Generation: 4, CreatedAt: computetest.Now})
+	}
+	must(w.Recover(ctx))
+	first := must(w.Server(ctx, vm)).Host
+	wanted := must(w.Wanted(ctx, first))[0]
+	if wanted.Deleted || wanted.Generation != 5 {
+		t.Errorf("the host is to have %+v", wanted)
+	}
+	w.must(w.Done(ctx, first, []compute.Result{{Server: vm, Event: wanted.Event}}))
+	w.work(w.Service, nil)
+	if second := must(w.Server(ctx, vm)).Host; second == first || w.state(vm) != compute.Active {
+		t.Errorf("the server is %s on %q, and was on %s: %s", w.state(vm), second, first, w.why(vm))
+	}
+	w.agrees("remains")
+}
+
+// A kept server stays on its host without its ports, and its devices stay given to it.
+func TestKeptServers(t *testing.T) {
+	w := newFixture(t, 2500, "cn1")
+	vm := w.boot("vm", w.port(1000))
+	w.work(w.Service, nil)
+	row := computetest.Read[compute.HostedRow](w, w.store)[0]
+	row.Wish, row.Event, row.Slots = compute.WishKept, computetest.ID("event"), []string{"0000:01:00.1"}
+	w.must(w.store.Update(ctx, w.clock(), func(c compute.Writer) error { return c.Replace(&row) }))
+	if wanted := must(w.Wanted(ctx, "cn1")); len(wanted) != 1 || !wanted[0].Kept || wanted[0].Running || len(wanted[0].Ports) != 0 {
+		t.Errorf("the host is to have %+v", wanted)
+	}
+	w.must(w.Done(ctx, "cn1", []compute.Result{{Server: vm, Event: row.Event}}))
+	if row = computetest.Read[compute.HostedRow](w, w.store)[0]; row.Event != "" || len(row.Slots) != 1 {
+		t.Errorf("the row is %+v", row)
+	}
+}

@@ -17,6 +17,12 @@ type Wanted struct {
 	Server  ID
 	Name    string // what hypervisors call it
 	Deleted bool
+	// Kept says that the host stops it, unplugs its ports and keeps the rest of it. It is not built if the
+	// host does not have it.
+	Kept bool
+	// Generation is that of the server that the host is to have: one of another generation is destroyed, and
+	// built again.
+	Generation int64
 	// Running says whether it must run. Boot, unless empty, is a start that it must have had: with
 	// a new one it is restarted.
 	Running bool
@@ -46,6 +52,8 @@ type WantedPort struct {
 type Result struct {
 	Server ID
 	Event  ID
+	// Generation is that of the server as it was listed; 0 if the host does not know generations.
+	Generation int64
 	// Error is the error message, "" for success. Everywhere says that it would fail on any host.
 	Error      string
 	Everywhere bool
@@ -111,11 +119,11 @@ func (s *Service) wantedOf(r Reader, host string) (all []Wanted, err error) {
 // wanted is the desired state of a server on a host, without the name.
 func (s ServerRow) wanted(is HostedRow, ports []ServerPort) (w Wanted, err error) {
 	w = Wanted{
-		Server: s.ID, Running: is.Wish == WishRunning, Boot: is.Boot, Event: is.Event, Image: s.Image,
+		Server: s.ID, Kept: is.Wish == WishKept, Generation: is.Generation, Running: is.Wish == WishRunning, Boot: is.Boot, Event: is.Event, Image: s.Image,
 		Hostname: s.Hostname, Metadata: s.Metadata, KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}
 	for _, p := range ports {
-		if !p.Unplugged && is.Wish != WishKept {
+		if !p.Unplugged && !w.Kept {
 			w.Ports = append(w.Ports, WantedPort{Tag: p.Tag, Port: p.Shown})
 		}
 	}

@@ -43,6 +43,8 @@ type Server struct {
 	Ports    []Port // in their order
 	Running  bool
 	Boot     string // the start that it must have had, "" for the first
+	// Generation counts how often the server is built on the host anew, from an image.
+	Generation int64
 
 	Hostname    string
 	Metadata    map[string]string
@@ -81,4 +83,6 @@ type State struct {
 	Running bool
 	Boot    string   // of its last start, "" for the first
 	Ports   []string // ids, sorted
+	// Generation is that of the Server that was built.
+	Generation int64
 }

@@ -78,7 +78,7 @@ func (f *Fake) Servers(context.Context) ([]State, error) {
 // Build is Driver's.
 func (f *Fake) Build(ctx context.Context, s Server) error {
 	return f.do(ctx, "build", s.ID, func(now *State) {
-		now.Built, now.Running, now.Boot, now.Ports = true, s.Running, s.Boot, nil
+		now.Built, now.Running, now.Boot, now.Generation, now.Ports = true, s.Running, s.Boot, s.Generation, nil
 		for _, p := range s.Ports {
 			now.Ports = append(now.Ports, p.ID)
 		}

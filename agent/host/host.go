@@ -40,12 +40,16 @@ type Wants struct {
 type Wanted struct {
 	driver.Server
 	Deleted bool
-	Event   string // whose result must be reported, "" for none
+	// Kept says that it stays as it is, without ports, and is not built if the host does not have it.
+	Kept  bool
+	Event string // whose result must be reported, "" for none
 }
 
 // A Result is the result of an event.
 type Result struct {
 	Server, Event string
+	// Generation is that of the entry.
+	Generation int64
 	// Error is the error message, "" for success. Everywhere says that it would fail on any host.
 	Error      string
 	Everywhere bool
@@ -353,7 +357,7 @@ func (h *Host) carryOut(ctx context.Context, id string, want *Wanted, s step) er
 // destruction of a server is retried while the list has it.
 func (h *Host) reportResult(ctx context.Context, id string, want *Wanted, err error) {
 	event, again := want.Event, err != nil && want.Deleted
-	r := Result{Server: id, Event: event, Everywhere: errors.Is(err, driver.ErrEverywhere)}
+	r := Result{Server: id, Event: event, Generation: want.Generation, Everywhere: errors.Is(err, driver.ErrEverywhere)}
 	if err != nil {
 		r.Error = err.Error()
 	}

@@ -356,3 +356,30 @@ func TestRestart(t *testing.T) {
 		t.Errorf("there are (-want +got)\n%s", d)
 	}
 }
+
+// A server of another generation is built again, and a kept one stays as it is.
+func TestGenerations(t *testing.T) {
+	fake := &driver.Fake{}
+	inBubble(t, fake, func(t *testing.T, s *service) {
+		for generation, event := range []string{"e0", "e1"} {
+			one := server("a", event, "p")
+			one.Generation = int64(generation)
+			s.want(one)
+			time.Sleep(time.Minute)
+			if d := cmp.Diff([]host.Result{{Server: "a", Event: event, Generation: int64(generation)}}, s.heard()); d != "" {
+				t.Errorf("it was said (-want +got)\n%s", d)
+			}
+			states, err := fake.Servers(t.Context())
+			if d := cmp.Diff([]driver.State{{ID: "a", Built: true, Running: true, Ports: []string{"p"}, Generation: int64(generation)}}, states); d != "" || err != nil {
+				t.Errorf("generation %d, %v (-want +got)\n%s", generation, err, d)
+			}
+		}
+		for _, id := range []string{"a", "b"} {
+			s.want(host.Wanted{Server: driver.Server{ID: id}, Kept: true, Event: "kept " + id})
+			time.Sleep(time.Minute)
+		}
+		if d := cmp.Diff([]string{"a built=true running=false []"}, there(t, fake)); d != "" {
+			t.Errorf("there are (-want +got)\n%s", d)
+		}
+	})
+}

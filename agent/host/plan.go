@@ -13,7 +13,8 @@ type step struct {
 }
 
 // plan returns the steps that make a server match its entry. A server that does not exist is nil,
-// and so is the entry of one that must not be touched. A half built server is built again.
+// and so is the entry of one that must not be touched. A half built server is built again, and so is one
+// of another generation. One that is kept is not built: half built, it is of no use.
 func plan(want *Wanted, is *driver.State) (steps []step) {
 	if want == nil {
 		return nil
@@ -24,11 +25,18 @@ func plan(want *Wanted, is *driver.State) (steps []step) {
 		}
 		return steps
 	}
-	if is == nil {
-		return []step{{verb: "build"}}
+	stays := is != nil && is.Built && (want.Kept || is.Generation == want.Generation)
+	if is != nil && !stays {
+		steps = append(steps, step{verb: "destroy"})
 	}
-	if !is.Built {
-		return []step{{verb: "destroy"}, {verb: "build"}}
+	switch {
+	case !stays && want.Kept:
+		return steps
+	case !stays:
+		return append(steps, step{verb: "build"})
+	}
+	if !want.Running && is.Running {
+		steps = append(steps, step{verb: "stop"})
 	}
 	for _, id := range is.Ports {
 		if !slices.ContainsFunc(want.Ports, func(p driver.Port) bool { return p.ID == id }) {
@@ -40,11 +48,8 @@ func plan(want *Wanted, is *driver.State) (steps []step) {
 			steps = append(steps, step{"plug", p})
 		}
 	}
-	switch {
-	case want.Running && (!is.Running || want.Boot != "" && want.Boot != is.Boot):
+	if want.Running && (!is.Running || want.Boot != "" && want.Boot != is.Boot) {
 		steps = append(steps, step{verb: "start"})
-	case !want.Running && is.Running:
-		steps = append(steps, step{verb: "stop"})
 	}
 	return steps
 }

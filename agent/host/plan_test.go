@@ -12,24 +12,30 @@ func TestPlan(t *testing.T) {
 	runs := func(boot string, ports ...driver.Port) *Wanted {
 		return &Wanted{Server: driver.Server{ID: "s", Running: true, Boot: boot, Ports: ports}}
 	}
+	kept := &Wanted{Kept: true}
 	for name, tc := range map[string]struct {
 		want  *Wanted
 		is    *driver.State
 		steps []step
 	}{
-		"Nothing":       {nil, nil, nil},
-		"New":           {runs("", a), nil, []step{{verb: "build"}}},
-		"AsWanted":      {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"a"}}, nil},
-		"StartedBefore": {runs(""), &driver.State{Built: true, Running: true, Boot: "1"}, nil},
-		"HalfMade":      {runs("", a), &driver.State{}, []step{{verb: "destroy"}, {verb: "build"}}},
-		"NotWanted":     {nil, &driver.State{Built: true}, nil},
-		"ToGo":          {&Wanted{Deleted: true}, &driver.State{Built: true}, []step{{verb: "destroy"}}},
-		"HasGone":       {&Wanted{Deleted: true}, nil, nil},
-		"OtherPorts":    {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"b"}}, []step{{"unplug", b}, {"plug", a}}},
-		"Stop":          {&Wanted{}, &driver.State{Built: true, Running: true}, []step{{verb: "stop"}}},
-		"Stopped":       {&Wanted{Server: driver.Server{Boot: "1"}}, &driver.State{Built: true}, nil},
-		"Start":         {runs(""), &driver.State{Built: true}, []step{{verb: "start"}}},
-		"Reboot":        {runs("2"), &driver.State{Built: true, Running: true, Boot: "1"}, []step{{verb: "start"}}},
+		"Nothing":         {nil, nil, nil},
+		"New":             {runs("", a), nil, []step{{verb: "build"}}},
+		"AsWanted":        {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"a"}}, nil},
+		"StartedBefore":   {runs(""), &driver.State{Built: true, Running: true, Boot: "1"}, nil},
+		"HalfMade":        {runs("", a), &driver.State{}, []step{{verb: "destroy"}, {verb: "build"}}},
+		"NotWanted":       {nil, &driver.State{Built: true}, nil},
+		"ToGo":            {&Wanted{Deleted: true}, &driver.State{Built: true}, []step{{verb: "destroy"}}},
+		"HasGone":         {&Wanted{Deleted: true}, nil, nil},
+		"OtherPorts":      {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"b"}}, []step{{"unplug", b}, {"plug", a}}},
+		"Stop":            {&Wanted{}, &driver.State{Built: true, Running: true}, []step{{verb: "stop"}}},
+		"Stopped":         {&Wanted{Server: driver.Server{Boot: "1"}}, &driver.State{Built: true}, nil},
+		"Start":           {runs(""), &driver.State{Built: true}, []step{{verb: "start"}}},
+		"OtherGeneration": {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"a"}, Generation: 1}, []step{{verb: "destroy"}, {verb: "build"}}},
+		"Kept":            {kept, &driver.State{Built: true, Running: true, Ports: []string{"a"}}, []step{{verb: "stop"}, {"unplug", a}}},
+		"KeptGeneration":  {kept, &driver.State{Built: true, Generation: 1}, nil},
+		"KeptAndMissing":  {kept, nil, nil},
+		"KeptAndHalfMade": {kept, &driver.State{}, []step{{verb: "destroy"}}},
+		"Reboot":          {runs("2"), &driver.State{Built: true, Running: true, Boot: "1"}, []step{{verb: "start"}}},
 	} {
 		if got := plan(tc.want, tc.is); !slices.EqualFunc(got, tc.steps, func(x, y step) bool { return x.verb == y.verb && x.port.ID == y.port.ID }) {
 			t.Errorf("%s: %v, want %v", name, got, tc.steps)

@@ -26,6 +26,7 @@ func (a *API) hostRoutes() []httpapi.Route {
 }
 
 var resultsSchema = bodySchema("results", `{"type": "array", "maxItems": 4096, "items": `+objectPart(`"server": `+uuidPart+`, "event": `+uuidPart+`,
+		"generation": {"type": "integer", "minimum": 0},
 		"error": `+stringPart+`, "everywhere": {"type": "boolean"}`, `"server", "event"`)+`}`)
 
 // mayReport is the rule of hosts.
@@ -78,7 +79,7 @@ func (q *request) wait() (time.Duration, error) {
 // putWanted writes an entry of the list.
 func putWanted(j *httpapi.JSON, w compute.Wanted) {
 	f := w.Flavor
-	object(j, "id", w.Server, "name", w.Name, "deleted", w.Deleted, "running", w.Running, "boot", orNull(string(w.Boot)),
+	object(j, "id", w.Server, "name", w.Name, "deleted", w.Deleted, "kept", w.Kept, "generation", w.Generation, "running", w.Running, "boot", orNull(string(w.Boot)),
 		"event", orNull(string(w.Event)), "image", orNull(string(w.Image)),
 		"flavor", members("name", f.Name, "vcpus", f.VCPUs, "memory_mb", f.MemoryMB, "root_gb", f.RootGB, "ephemeral_gb", f.EphemeralGB,
 			"swap_mb", f.SwapMB, "extra_specs", f.Specs),
@@ -107,8 +108,10 @@ func (q *request) takeResults() error {
 	results := make([]compute.Result, v.Len())
 	for i, item := range v.Items() {
 		everywhere, _ := item.Get("everywhere")
+		generation, _ := item.Get("generation")
 		results[i] = compute.Result{
 			Server: compute.ID(*textOf(item, "server")), Event: compute.ID(*textOf(item, "event")), Everywhere: everywhere.Bool(),
+			Generation: number(generation),
 		}
 		if message := textOf(item, "error"); message != nil {
 			results[i].Error = *message

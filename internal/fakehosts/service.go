@@ -91,7 +91,8 @@ func (s *seen) servers() string {
 // wanted is the desired state of a server, in the format of the API.
 type wanted struct {
 	ID, Name, Image, Event, Boot string
-	Deleted, Running             bool
+	Deleted, Kept, Running       bool
+	Generation                   int64
 	Flavor                       struct {
 		VCPUs    int64
 		MemoryMB int64 `json:"memory_mb"`
@@ -114,9 +115,9 @@ func (s *seen) Wanted(ctx context.Context, known string, wait time.Duration) (ho
 	err := s.services.call(ctx, "GET", s.servers()+"?"+query.Encode(), nil, &got)
 	wants := host.Wants{Revision: got.Revision}
 	for _, w := range got.Servers {
-		one := host.Wanted{Deleted: w.Deleted, Event: w.Event, Server: driver.Server{
+		one := host.Wanted{Deleted: w.Deleted, Kept: w.Kept, Event: w.Event, Server: driver.Server{
 			ID: w.ID, Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.MoreGB,
-			Image: w.Image, Running: w.Running, Boot: w.Boot,
+			Image: w.Image, Running: w.Running, Boot: w.Boot, Generation: w.Generation,
 		}}
 		for _, p := range w.Ports {
 			one.Ports = append(one.Ports, driver.Port{ID: p.ID, MAC: p.MAC})
@@ -130,7 +131,7 @@ func (s *seen) Wanted(ctx context.Context, known string, wait time.Duration) (ho
 func (s *seen) Done(ctx context.Context, results []host.Result) error {
 	said := make([]object, len(results))
 	for i, r := range results {
-		said[i] = object{"server": r.Server, "event": r.Event, "everywhere": r.Everywhere}
+		said[i] = object{"server": r.Server, "event": r.Event, "generation": r.Generation, "everywhere": r.Everywhere}
 		if r.Error != "" {
 			said[i]["error"] = r.Error
 		}

@@ -215,6 +215,24 @@ func TestInterrupted(t *testing.T) {
 	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 up 192.0.2.1/24")
 }
 
+// The generation of a server is kept in its file; those of earlier releases have none.
+func TestGeneration(t *testing.T) {
+	m := newMachine(t)
+	s := m.server(port(1))
+	m.must(m.driver.Build(t.Context(), s))
+	if text, err := os.ReadFile(m.file(s.ID)); err != nil || strings.Contains(string(text), "generation") {
+		t.Errorf("the file of generation 0 is %s, %v", text, err)
+	}
+	m.wantState(s.ID, built(s.ID, "", port(1)))
+	m.must(m.driver.Destroy(t.Context(), s.ID))
+	s.Generation = 3
+	m.must(m.driver.Build(t.Context(), s))
+	m.restart()
+	want := built(s.ID, "", port(1))
+	want.Generation = 3
+	m.wantState(s.ID, want)
+}
+
 func TestFilesThatAreGarbage(t *testing.T) {
 	for name, text := range map[string]string{
 		"Empty": "", "Half": `{"server": "`, "Other": `{"server": "5e57e000-0000-4000-8000-000000000009", "built": true}`,

@@ -20,7 +20,9 @@ type record struct {
 	Built   bool   `json:"built"`
 	Running bool   `json:"running"`
 	Boot    string `json:"boot,omitempty"`
-	Plugs   []plug `json:"plugs"`
+	// Generation is 0 in the files of earlier releases.
+	Generation int64  `json:"generation,omitempty"`
+	Plugs      []plug `json:"plugs"`
 }
 
 // plugOf returns the place of a port's plug, -1 when there is none.
@@ -39,7 +41,7 @@ func (r *record) free() int {
 
 // state is what the record says of a server whose namespace is there.
 func (r *record) state() driver.State {
-	s := driver.State{ID: r.Server, Built: r.Built, Running: r.Running, Boot: r.Boot}
+	s := driver.State{ID: r.Server, Built: r.Built, Running: r.Running, Boot: r.Boot, Generation: r.Generation}
 	for _, p := range r.Plugs {
 		if p.Made {
 			s.Ports = append(s.Ports, p.Port)

@@ -64,7 +64,7 @@ func (w *work) build(ctx context.Context, s driver.Server, plugs []plug) error {
 			return err
 		}
 	}
-	w.record.Name, w.record.Running, w.record.Boot, w.record.Plugs = s.Name, s.Running, s.Boot, plugs
+	w.record.Name, w.record.Running, w.record.Boot, w.record.Generation, w.record.Plugs = s.Name, s.Running, s.Boot, s.Generation, plugs
 	if err := w.save(); err != nil {
 		return err
 	}
