@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/compute/inventory"
 )
 
@@ -94,101 +94,25 @@ func (h *Host) Report(ctx context.Context, unknown []string) error {
 	return err
 }
 
-type wireWants struct {
-	Revision string        `json:"revision"`
-	Servers  *[]wireWanted `json:"servers"`
-}
+type wireList hostlist.List
 
-func (w *wireWants) check() bool { return w.Revision != "" && w.Servers != nil }
-
-// wireWanted is an entry of a host's list.
-type wireWanted struct {
-	ID         string `json:"id"`
-	Name       string `json:"name"`
-	Deleted    bool   `json:"deleted"`
-	Kept       bool   `json:"kept"`
-	Running    bool   `json:"running"`
-	Boot       string `json:"boot"`
-	Generation int64  `json:"generation"`
-	Event      string `json:"event"`
-	Image      string `json:"image"`
-	Flavor     struct {
-		VCPUs       int64 `json:"vcpus"`
-		MemoryMB    int64 `json:"memory_mb"`
-		RootGB      int64 `json:"root_gb"`
-		EphemeralGB int64 `json:"ephemeral_gb"`
-	} `json:"flavor"`
-	Ports       []wireWantedPort  `json:"ports"`
-	Hostname    string            `json:"hostname"`
-	Metadata    map[string]string `json:"metadata"`
-	KeyData     string            `json:"key_data"`
-	UserData    string            `json:"user_data"`
-	ConfigDrive bool              `json:"config_drive"`
-}
-
-type wireWantedPort struct {
-	ID              string   `json:"id"`
-	MAC             string   `json:"mac_address"`
-	VNIC            string   `json:"vnic_type"`
-	VIF             string   `json:"vif_type"`
-	Slot            string   `json:"pci_slot"`
-	PhysicalNetwork string   `json:"physical_network"`
-	Providers       []string `json:"providers"`
-	Addresses       []struct {
-		IP     string `json:"ip_address"`
-		Prefix int    `json:"prefix_length"`
-	} `json:"fixed_ips"`
-}
-
-func (w *wireWanted) wanted() host.Wanted {
-	s := host.Wanted{Deleted: w.Deleted, Kept: w.Kept, Event: w.Event, Server: driver.Server{
-		ID: w.ID, Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.EphemeralGB,
-		Image: w.Image, Running: w.Running, Boot: w.Boot, Generation: w.Generation, Hostname: w.Hostname, Metadata: w.Metadata, KeyData: w.KeyData,
-		UserData: w.UserData, ConfigDrive: w.ConfigDrive,
-	}}
-	for _, p := range w.Ports {
-		port := driver.Port{ID: p.ID, MAC: p.MAC, VNIC: p.VNIC, VIF: p.VIF, PhysicalNetwork: p.PhysicalNetwork, Slot: p.Slot, Providers: p.Providers}
-		for _, a := range p.Addresses {
-			port.Addresses = append(port.Addresses, driver.Address(a.IP, a.Prefix))
-		}
-		s.Ports = append(s.Ports, port)
-	}
-	return s
-}
+func (w *wireList) check() bool { return w.Revision != "" && w.Servers != nil }
 
 func (h *Host) path() string { return "/berth/v1/hosts/" + url.PathEscape(h.says.Name) + "/servers" }
 
 // Wanted implements host.Service. The wait is in whole seconds; the service waits for a minute at
 // most.
-func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
+func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (hostlist.List, error) {
 	query := url.Values{"wait": {strconv.Itoa(int(wait / time.Second))}}
 	if known != "" {
 		query.Set("revision", known)
 	}
-	var out wireWants
-	if err := h.service.call(ctx, request{method: http.MethodGet, path: h.path() + "?" + query.Encode(), held: wait}, &out); err != nil {
-		return host.Wants{}, err
-	}
-	wants := host.Wants{Revision: out.Revision, Servers: make([]host.Wanted, len(*out.Servers))}
-	for i := range *out.Servers {
-		wants.Servers[i] = (*out.Servers)[i].wanted()
-	}
-	return wants, nil
-}
-
-type wireResult struct {
-	Server     string `json:"server"`
-	Event      string `json:"event"`
-	Generation int64  `json:"generation"`
-	Error      string `json:"error,omitempty"`
-	Everywhere bool   `json:"everywhere"`
+	var out wireList
+	err := h.service.call(ctx, request{method: http.MethodGet, path: h.path() + "?" + query.Encode(), held: wait}, &out)
+	return hostlist.List(out), err
 }
 
 // Done is host.Service's.
-func (h *Host) Done(ctx context.Context, results []host.Result) error {
-	all := make([]wireResult, len(results))
-	for i, r := range results {
-		all[i] = wireResult(r)
-	}
-	return h.service.call(ctx, request{method: http.MethodPost, path: h.path(), body: map[string]any{"results": all}}, nil)
+func (h *Host) Done(ctx context.Context, results []hostlist.Result) error {
+	return h.service.call(ctx, request{method: http.MethodPost, path: h.path(), body: map[string]any{"results": results}}, nil)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/agent/host"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
@@ -107,13 +108,15 @@ func TestHostWorks(t *testing.T) {
 	defer h.Close()
 	got, err := h.Wanted(t.Context(), "r0", 30*time.Second)
 	must(t, "Wanted", err)
-	want := host.Wants{Revision: "r1", Servers: []host.Wanted{{Event: "e", Kept: true, Server: driver.Server{
-		ID: "a", Name: "instance-00000001", VCPUs: 1, MemoryMB: 128, DiskGB: 3, Image: "i", Running: true, Generation: 2, Hostname: "vm",
-		Metadata: map[string]string{"a": "b"}, KeyData: "ssh", UserData: "dQ==", ConfigDrive: true,
-		Ports: []driver.Port{{
-			ID: "p", MAC: "fa:16:3e:00:00:01", VNIC: "direct", VIF: "hw_veb", PhysicalNetwork: "physnet0", Slot: "0000:05:10.1", Addresses: []string{"10.0.4.2/24"}, Providers: []string{"rp"},
+	want := hostlist.List{Revision: "r1", Servers: []hostlist.Server{{
+		ID: "a", Name: "instance-00000001", Kept: true, Generation: 2, Running: true, Event: "e", Image: "i", Hostname: "vm",
+		Flavor:   hostlist.Flavor{Name: "m1", VCPUs: 1, MemoryMB: 128, RootGB: 1, EphemeralGB: 2, Specs: map[string]string{}},
+		Metadata: map[string]string{"a": "b"}, KeyName: "k", KeyData: "ssh", UserData: "dQ==", ConfigDrive: true,
+		Ports: []hostlist.Port{{
+			ID: "p", Network: "n", MAC: "fa:16:3e:00:00:01", VNIC: "direct", VIF: "hw_veb", PhysicalNetwork: "physnet0", Slot: "0000:05:10.1", Providers: []string{"rp"},
+			Addresses: []hostlist.Address{{Subnet: "s", IP: "10.0.4.2", Prefix: 24}},
 		}},
-	}}}}
+	}}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("Wanted (-want +got)\n%s", d)
 	}
@@ -127,7 +130,7 @@ func TestHostWorks(t *testing.T) {
 	}
 	p.calls()
 	answer, status = "", http.StatusNoContent
-	must(t, "Done", h.Done(t.Context(), []host.Result{{Server: "a", Event: "e", Generation: 2, Error: "no room", Everywhere: true}}))
+	must(t, "Done", h.Done(t.Context(), []hostlist.Result{{Server: "a", Event: "e", Generation: 2, Error: "no room", Everywhere: true}}))
 	const said = `{"results":[{"server":"a","event":"e","generation":2,"error":"no room","everywhere":true}]}`
 	if all := p.calls(); len(all) != 1 || all[0].call != "POST /berth/v1/hosts/cn%201/servers" || all[0].body != said {
 		t.Errorf("it was told %+v", all)
@@ -146,7 +149,7 @@ func TestHostKeepsItsServers(t *testing.T) {
 	node := compute.NodeRow{ID: nodeID, Name: "cn1", Type: "fake", Version: 1, CPU: []byte("{}")}
 	var fake driver.Fake
 	const vm = "33333333-0000-4000-8000-000000000001"
-	must(t, "Build", fake.Build(t.Context(), driver.Server{ID: vm}))
+	must(t, "Build", fake.Build(t.Context(), hostlist.Server{ID: vm}))
 	for _, step := range []struct {
 		what, name string
 		until      func() bool

@@ -43,10 +43,10 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 	if err := s.mayAsk(p, server, host); err != nil {
 		return ServerPort{}, err
 	}
-	one := s.hosts.add(host.Host)
-	defer s.hosts.remove(one)
+	poll := s.store.Begin(string(server)) // what its operations and its host write
+	defer poll.End()
 	var began time.Time
-	j, err := s.awaitTurn(ctx, one, func() (*job, error) {
+	j, err := s.awaitTurn(ctx, poll, func() (*job, error) {
 		began = s.now()
 		return s.beginAttach(ctx, by, server, n, p)
 	})
@@ -54,7 +54,7 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 		return ServerPort{}, err
 	}
 	ctx = context.WithoutCancel(ctx) // a client that disconnects does not stop it half way
-	if err := s.runner.Finish(ctx, began, j, s.patiently(one)); err != nil {
+	if err := s.runner.Finish(ctx, began, j, s.patiently(poll)); err != nil {
 		return ServerPort{}, j.attachFault(err)
 	}
 	return s.Interface(ctx, by, server, j.b.Port)
@@ -62,7 +62,7 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 
 // patiently returns a function that waits until it is worth looking whether a host has answered. It returns an
 // error when HostTime has passed since its first call.
-func (s *Service) patiently(one hostWatch) func(context.Context) error {
+func (s *Service) patiently(poll *watch.Poll) func(context.Context) error {
 	end := sync.OnceValue(func() time.Time { return time.Now().Add(s.settings.HostTime) })
 	return func(context.Context) error {
 		patience := time.NewTimer(time.Until(end()))
@@ -70,7 +70,7 @@ func (s *Service) patiently(one hostWatch) func(context.Context) error {
 		others := time.NewTimer(watch.Interval)
 		defer others.Stop()
 		select {
-		case <-one.changed:
+		case <-poll.Changed:
 		case <-others.C:
 		case <-patience.C:
 			return errors.New("the host did not answer")
@@ -117,7 +117,7 @@ func code(err error) fault.Code {
 
 // awaitTurn begins an attachment when the server's operation that is under way has ended, with the
 // fault of that when it does not within HostTime.
-func (s *Service) awaitTurn(ctx context.Context, one hostWatch, begin func() (*job, error)) (*job, error) {
+func (s *Service) awaitTurn(ctx context.Context, poll *watch.Poll, begin func() (*job, error)) (*job, error) {
 	patience := time.NewTimer(s.settings.HostTime)
 	defer patience.Stop()
 	others := time.NewTicker(watch.Interval)
@@ -128,7 +128,7 @@ func (s *Service) awaitTurn(ctx context.Context, one hostWatch, begin func() (*j
 			return j, err
 		}
 		select {
-		case <-one.changed:
+		case <-poll.Changed:
 		case <-others.C:
 		case <-patience.C:
 			return nil, busy(j.op.Server, attachAction, "task_state", "")

@@ -234,7 +234,7 @@ func TestHostThatDoesNotBuild(t *testing.T) {
 	}
 	for _, host := range []string{"cn1", "cn2"} {
 		for _, wanted := range must(w.Wanted(ctx, host)) {
-			if !wanted.Deleted || wanted.Server != vm {
+			if !wanted.Deleted || wanted.ID != string(vm) {
 				t.Errorf("%s is to do %+v", host, wanted)
 			}
 		}

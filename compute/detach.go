@@ -13,13 +13,11 @@ import (
 // Detach begins to detach a port from a server. One that was created for it is deleted. Faults:
 // InstanceNotFound, PortNotFound, InstanceIsLocked, InvalidState.
 func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error {
-	host := ""
-	err := s.update(ctx, func(c *change) error {
+	return s.update(ctx, func(c *change) error {
 		row, err := s.attachableTo(c, by, server, "detach_interface")
 		if err != nil {
 			return err
 		}
-		host = row.Host
 		p, err := found[PortRow](c, notFound("PortNotFound", "Port id %s could not be found.", port), Where(ByPort, port), Where(ByServer, server))
 		if err != nil {
 			return err
@@ -34,8 +32,6 @@ func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error 
 		}
 		return c.newOperation(server, detach, body{Action: action.ID, Event: event.ID, Port: port, Own: p.Own, Bound: true, Settled: true})
 	})
-	s.hosts.notify(host)
-	return err
 }
 
 // tries is the number of attempts to unbind a port that others change concurrently.

@@ -157,7 +157,7 @@ func (s *Service) forgetPorts(ctx context.Context, deleted map[ID]ID) error {
 	if len(deleted) == 0 {
 		return nil
 	}
-	err := s.update(ctx, func(c *change) error {
+	return s.update(ctx, func(c *change) error {
 		for port, server := range deleted {
 			if _, err := c.Remove(&PortRow{}, Where(ByPort, port), Where(ByServer, server)); err != nil {
 				return err
@@ -165,8 +165,6 @@ func (s *Service) forgetPorts(ctx context.Context, deleted map[ID]ID) error {
 		}
 		return nil
 	})
-	s.hosts.tellAll() // a deleted port is rare
-	return err
 }
 
 // refreshPorts stores the current state of a server's ports. It does not add or remove ports.

@@ -294,7 +294,7 @@ func (w *fixture) hostsWork(s *compute.Service, fails func(string, compute.Wante
 					r = f
 				}
 			}
-			r.Server, r.Event, r.Generation, did = one.Server, one.Event, one.Generation, true
+			r.Server, r.Event, r.Generation, did = one.ID, one.Event, one.Generation, true
 			w.must(s.Done(ctx, h.Host, []compute.Result{*r}))
 		}
 	}

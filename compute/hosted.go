@@ -275,11 +275,11 @@ func (c *change) setUnplugged(server, port ID, is bool) error {
 // hostDid stores what a host has done. A failure ends the event of an action. Without one, the host tries by
 // itself to destroy a server again, and is asked again for anything else.
 func (c *change) hostDid(host string, r Result) error {
-	row, is, err := hosted(c, r.Server, host)
-	if err != nil || !is || r.Event == "" || row.Event != r.Event {
+	row, is, err := hosted(c, ID(r.Server), host)
+	if err != nil || !is || r.Event == "" || row.Event != ID(r.Event) {
 		return err
 	}
-	events, err := Rows[EventRow](c, Where(ByID, r.Event))
+	events, err := Rows[EventRow](c, Where(ByID, row.Event))
 	if err != nil {
 		return err
 	}
@@ -291,15 +291,15 @@ func (c *change) hostDid(host string, r Result) error {
 	case r.Error != "" && !awaited && row.Wish == WishGone:
 		return nil
 	case r.Error != "" && !awaited:
-		row.Refused = r.Event
+		row.Refused = row.Event
 	case r.Error != "":
 		t := stepError{text: r.Error, details: r.Error}
 		if r.Everywhere {
 			t.details = abortPrefix + t.details
 		}
-		err = c.end(r.Event, &t)
+		err = c.end(row.Event, &t)
 	case awaited:
-		err = c.answered(r.Event)
+		err = c.answered(row.Event)
 	}
 	if err != nil {
 		return err

@@ -124,13 +124,12 @@ func (j *job) kind() kind { return j.s.kinds[j.op.Kind] }
 func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect) error {
 	var row OperationRow
 	var turned bool
-	var touched []string
 	err := j.update(ctx, func(c *change) error {
 		server, err := c.mine(j)
 		if err != nil {
 			return err
 		}
-		row, touched = j.op, []string{server.Host}
+		row = j.op
 		row.Lease = c.leaseEnd()
 		if turned = c.deletes(server, row); turned {
 			return c.becomeDelete(&row, server)
@@ -138,7 +137,6 @@ func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect
 		if err := carryOut(c, &server, effects); err != nil {
 			return err
 		}
-		touched = append(touched, server.Host)
 		server.UpdatedAt = c.at
 		if err := c.Replace(&server); err != nil {
 			return err
@@ -152,7 +150,7 @@ func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect
 		}
 		return c.Replace(&row)
 	})
-	return j.wrote(err, row, turned, touched)
+	return j.wrote(err, row, turned)
 }
 
 // save writes effects and the job's body within a step.
@@ -164,13 +162,12 @@ func (j *job) save(ctx context.Context, effects ...effect) error {
 func (j *job) End(ctx context.Context, effects ...effect) error {
 	var row OperationRow
 	var turned bool
-	var touched []string
 	err := j.update(ctx, func(c *change) error {
 		server, err := c.mine(j)
 		if err != nil {
 			return err
 		}
-		row, touched = j.op, []string{server.Host}
+		row = j.op
 		row.Lease = c.leaseEnd()
 		if turned = c.deletes(server, row); turned {
 			return c.becomeDelete(&row, server)
@@ -181,14 +178,13 @@ func (j *job) End(ctx context.Context, effects ...effect) error {
 		if err := carryOut(c, &server, effects); err != nil || server.ID == "" {
 			return err // there is no server any more
 		}
-		touched = append(touched, server.Host)
 		server.UpdatedAt = c.at
 		if err := c.Replace(&server); err != nil {
 			return err
 		}
 		return c.beginNext(server.ID, j.b.Next)
 	})
-	err = j.wrote(err, row, turned, touched)
+	err = j.wrote(err, row, turned)
 	j.s.wake() // for what waited
 	return err
 }
@@ -206,8 +202,7 @@ func carryOut(c *change, server *ServerRow, effects []effect) error {
 }
 
 // wrote concludes a transaction.
-func (j *job) wrote(err error, row OperationRow, turned bool, touched []string) error {
-	j.s.hosts.notify(touched...)
+func (j *job) wrote(err error, row OperationRow, turned bool) error {
 	if errors.Is(err, operation.ErrLost) {
 		j.lost.Store(true)
 	}

@@ -21,7 +21,7 @@ func (w *fixture) destroys(host string) (ids []compute.ID) {
 	w.Helper()
 	for _, one := range must(w.Wanted(ctx, host)) {
 		if one.Deleted {
-			ids = append(ids, one.Server)
+			ids = append(ids, compute.ID(one.ID))
 		}
 	}
 	return ids
@@ -40,12 +40,12 @@ func TestDeletedWhileItsHostIsDown(t *testing.T) {
 		t.Fatalf("the server is %s", got)
 	}
 	w.report()
-	for _, r := range []compute.Result{{Error: "it is in use"}, {Event: computetest.ID("other")}, {}} {
+	for _, r := range []compute.Result{{Error: "it is in use"}, {Event: string(computetest.ID("other"))}, {}} {
 		wanted := must(w.Wanted(ctx, "cn1"))
-		if len(wanted) != 1 || !wanted[0].Deleted || wanted[0].Server != vm || wanted[0].Event == "" {
+		if len(wanted) != 1 || !wanted[0].Deleted || wanted[0].ID != string(vm) || wanted[0].Event == "" {
 			t.Fatalf("before %+v, the host is to do %+v", r, wanted)
 		}
-		if r.Server = vm; r.Event == "" {
+		if r.Server = string(vm); r.Event == "" {
 			r.Event = wanted[0].Event
 		}
 		w.must(w.Done(ctx, "cn1", []compute.Result{r}))
@@ -154,5 +154,5 @@ func TestUnknownHost(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	_, err := w.Wanted(ctx, "cn2")
 	w.refusedWith(err, fault.NotFound, "ComputeHostNotFound")
-	w.refusedWith(w.Done(ctx, "cn2", []compute.Result{{Server: computetest.ID("vm"), Event: computetest.ID("event")}}), fault.NotFound, "ComputeHostNotFound")
+	w.refusedWith(w.Done(ctx, "cn2", []compute.Result{{Server: string(computetest.ID("vm")), Event: string(computetest.ID("event"))}}), fault.NotFound, "ComputeHostNotFound")
 }

@@ -298,7 +298,7 @@ func TestRemainsOnAHostAreNotBuilt(t *testing.T) {
 	if wanted.Deleted || wanted.Generation != 5 {
 		t.Errorf("the host is to have %+v", wanted)
 	}
-	w.must(w.Done(ctx, first, []compute.Result{{Server: vm, Event: wanted.Event}}))
+	w.must(w.Done(ctx, first, []compute.Result{{Server: string(vm), Event: wanted.Event}}))
 	w.work(w.Service, nil)
 	if second := must(w.Server(ctx, vm)).Host; second == first || w.state(vm) != compute.Active {
 		t.Errorf("the server is %s on %q, and was on %s: %s", w.state(vm), second, first, w.why(vm))
@@ -317,7 +317,7 @@ func TestKeptServers(t *testing.T) {
 	if wanted := must(w.Wanted(ctx, "cn1")); len(wanted) != 1 || !wanted[0].Kept || wanted[0].Running || len(wanted[0].Ports) != 0 {
 		t.Errorf("the host is to have %+v", wanted)
 	}
-	w.must(w.Done(ctx, "cn1", []compute.Result{{Server: vm, Event: row.Event}}))
+	w.must(w.Done(ctx, "cn1", []compute.Result{{Server: string(vm), Event: string(row.Event)}}))
 	if row = computetest.Read[compute.HostedRow](w, w.store)[0]; row.Event != "" || len(row.Slots) != 1 {
 		t.Errorf("the row is %+v", row)
 	}

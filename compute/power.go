@@ -38,13 +38,11 @@ func (s *Service) RebootServer(ctx context.Context, by Caller, id ID, hard bool)
 
 // power stores a change of a server's power; its host carries it out.
 func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error {
-	host := ""
-	err := s.update(ctx, func(c *change) error {
+	return s.update(ctx, func(c *change) error {
 		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
-		host = row.Host
 		if err := c.mayPower(row, by, p); err != nil {
 			return err
 		}
@@ -62,8 +60,6 @@ func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error
 		}
 		return c.newOperation(id, power, body{Action: action.ID, Event: event.ID, Verb: p.action})
 	})
-	s.hosts.notify(host)
-	return err
 }
 
 // mayPower refuses what cannot be done now, in Nova's order: only a reboot looks last for the host.

@@ -40,9 +40,6 @@ func (s *Service) Report(ctx context.Context, r Report) error {
 		return err
 	}
 	s.found(ctx, r.Host, others)
-	if len(r.Unknown) > len(others) {
-		s.hosts.notify(r.Host)
-	}
 	return nil
 }
 

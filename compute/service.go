@@ -81,7 +81,6 @@ type Service struct {
 	run       string
 	due       chan struct{} // has one when there is something to do
 	working   atomic.Int32  // how many carry operations out
-	hosts     hostWatches
 	findings  findings
 	cached    hostsCache
 	asked     askedTogether
@@ -122,8 +121,7 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	watching := watch.NewStore(store, watched)
 	s := &Service{
 		store: watching, settings: settings, trees: kept, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
-		due: make(chan struct{}, 1), hosts: hostWatches{watching},
-		findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
+		due: make(chan struct{}, 1), findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
 	}
 	if o.Placement != nil {
 		s.placement = fencedPlacement{o.Placement}

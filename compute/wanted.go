@@ -6,58 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/watch"
 )
 
-// A Wanted is the desired state of a server on a host: it must be as this says or, if Deleted, be
-// destroyed. A host must not touch a server that is not in its list.
-type Wanted struct {
-	Server  ID
-	Name    string // what hypervisors call it
-	Deleted bool
-	// Kept says that the host stops it, unplugs its ports and keeps the rest of it. It is not built if the
-	// host does not have it.
-	Kept bool
-	// Generation is that of the server that the host is to have: one of another generation is destroyed, and
-	// built again.
-	Generation int64
-	// Running says whether it must run. Boot, unless empty, is a start that it must have had: with
-	// a new one it is restarted.
-	Running bool
-	Boot    ID
-	Flavor  extraspecs.Flavor
-	Image   ID
-	// Ports are its ports, in their order.
-	Ports []WantedPort
-	// The server gets these as its metadata.
-	Hostname    string
-	Metadata    map[string]string
-	KeyName     string
-	KeyData     string
-	UserData    string // base64
-	ConfigDrive bool
-	// Event is the event whose result the host must report, "" for none.
-	Event ID
-}
-
-// A WantedPort is a port of a wanted server.
-type WantedPort struct {
-	Tag string
-	Port
-}
-
-// A Result is the result of an event on a host.
-type Result struct {
-	Server ID
-	Event  ID
-	// Generation is that of the server as it was listed; 0 if the host does not know generations.
-	Generation int64
-	// Error is the error message, "" for success. Everywhere says that it would fail on any host.
-	Error      string
-	Everywhere bool
-}
+// Wanted is the desired state of a server on a host, and Result the result of an event there.
+type (
+	Wanted = hostlist.Server
+	Result = hostlist.Result
+)
 
 // Wanted returns the list of servers of a host in order of creation, followed by those that it must destroy. A
 // host that has never reported has none.
@@ -87,7 +45,7 @@ func (s *Service) wantedOf(r Reader, host string) (all []Wanted, err error) {
 	var gone []Wanted
 	for _, row := range hosted {
 		if row.Wish == WishGone {
-			gone = append(gone, Wanted{Server: row.Server, Deleted: true, Event: row.Event})
+			gone = append(gone, Wanted{ID: string(row.Server), Deleted: true, Generation: row.Generation, Event: string(row.Event)})
 			continue
 		}
 		wishes[row.Server] = row
@@ -118,17 +76,33 @@ func (s *Service) wantedOf(r Reader, host string) (all []Wanted, err error) {
 
 // wanted is the desired state of a server on a host, without the name.
 func (s ServerRow) wanted(is HostedRow, ports []ServerPort) (w Wanted, err error) {
+	f, err := s.flavor()
 	w = Wanted{
-		Server: s.ID, Kept: is.Wish == WishKept, Generation: is.Generation, Running: is.Wish == WishRunning, Boot: is.Boot, Event: is.Event, Image: s.Image,
-		Hostname: s.Hostname, Metadata: s.Metadata, KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
+		ID: string(s.ID), Kept: is.Wish == WishKept, Generation: is.Generation, Running: is.Wish == WishRunning, Boot: string(is.Boot), Event: string(is.Event),
+		Image: string(s.Image), Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata,
+		KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}
 	for _, p := range ports {
 		if !p.Unplugged && !w.Kept {
-			w.Ports = append(w.Ports, WantedPort{Tag: p.Tag, Port: p.Shown})
+			w.Ports = append(w.Ports, p.listed())
 		}
 	}
-	w.Flavor, err = s.flavor()
 	return w, err
+}
+
+// listed is the port in the list of a host.
+func (p ServerPort) listed() hostlist.Port {
+	is := p.Shown
+	one := hostlist.Port{
+		ID: string(is.ID), Tag: p.Tag, Network: string(is.Network), MAC: is.MAC, VNIC: is.VNIC, VIF: is.VIF, Slot: is.Slot, PhysicalNetwork: is.PhysicalNetwork,
+	}
+	for _, id := range is.Allocation.Providers() {
+		one.Providers = append(one.Providers, id.String())
+	}
+	for _, a := range is.Addresses {
+		one.Addresses = append(one.Addresses, hostlist.Address{Subnet: string(a.Subnet), IP: a.IP, Prefix: a.Prefix})
+	}
+	return one
 }
 
 // AwaitWanted returns what Wanted does as soon as that differs from what the caller has, and in any
@@ -165,7 +139,6 @@ func (s *Service) Done(ctx context.Context, host string, results []Result) error
 		}
 		return nil
 	})
-	s.hosts.notify(host)
 	s.wake()
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A Fake is a Driver whose servers exist in memory only. It may be used concurrently. Its fields
@@ -76,7 +78,7 @@ func (f *Fake) Servers(context.Context) ([]State, error) {
 }
 
 // Build is Driver's.
-func (f *Fake) Build(ctx context.Context, s Server) error {
+func (f *Fake) Build(ctx context.Context, s hostlist.Server) error {
 	return f.do(ctx, "build", s.ID, func(now *State) {
 		now.Built, now.Running, now.Boot, now.Generation, now.Ports = true, s.Running, s.Boot, s.Generation, nil
 		for _, p := range s.Ports {
@@ -92,7 +94,7 @@ func (f *Fake) Destroy(ctx context.Context, id string) error {
 }
 
 // Plug is Driver's.
-func (f *Fake) Plug(ctx context.Context, id string, p Port) error {
+func (f *Fake) Plug(ctx context.Context, id string, p hostlist.Port) error {
 	return f.do(ctx, "plug", id, func(s *State) {
 		if at, there := slices.BinarySearch(s.Ports, p.ID); !there {
 			s.Ports = slices.Insert(s.Ports, at, p.ID)

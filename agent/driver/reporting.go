@@ -1,6 +1,10 @@
 package driver
 
-import "context"
+import (
+	"context"
+
+	"github.com/berthcloud/berth/compute/hostlist"
+)
 
 // A Reporting is a Driver that reports the ports that it has plugged in: for drivers whose ports no
 // network agent can see. A failed report fails the operation.
@@ -11,7 +15,7 @@ type Reporting struct {
 }
 
 // Build implements Driver.
-func (t *Reporting) Build(ctx context.Context, s Server) error {
+func (t *Reporting) Build(ctx context.Context, s hostlist.Server) error {
 	if err := t.Driver.Build(ctx, s); err != nil || len(s.Ports) == 0 {
 		return err
 	}
@@ -23,7 +27,7 @@ func (t *Reporting) Build(ctx context.Context, s Server) error {
 }
 
 // Plug implements Driver.
-func (t *Reporting) Plug(ctx context.Context, id string, p Port) error {
+func (t *Reporting) Plug(ctx context.Context, id string, p hostlist.Port) error {
 	if err := t.Driver.Plug(ctx, id, p); err != nil {
 		return err
 	}

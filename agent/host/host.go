@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A Service is the compute service as a host sees it. A failed call is retried.
@@ -23,36 +24,9 @@ type Service interface {
 	Report(ctx context.Context, unknown []string) error
 	// Wanted returns the list of the host's servers, once its revision differs from known or some
 	// time has passed.
-	Wanted(ctx context.Context, known string, wait time.Duration) (Wants, error)
+	Wanted(ctx context.Context, known string, wait time.Duration) (hostlist.List, error)
 	// Done says how something ended.
-	Done(ctx context.Context, results []Result) error
-}
-
-// Wants is the list of a host's servers at a revision, which is never "".
-type Wants struct {
-	Revision string
-	Servers  []Wanted
-}
-
-// A Wanted is the desired state of a server; the server is destroyed only if it is Deleted. A server
-// that the host has and that is not in the list is reported and not touched: the host may have had
-// another name before, or the service may have another database, or an older state of it.
-type Wanted struct {
-	driver.Server
-	Deleted bool
-	// Kept says that it stays as it is, without ports, and is not built if the host does not have it.
-	Kept  bool
-	Event string // whose result must be reported, "" for none
-}
-
-// A Result is the result of an event.
-type Result struct {
-	Server, Event string
-	// Generation is that of the entry.
-	Generation int64
-	// Error is the error message, "" for success. Everywhere says that it would fail on any host.
-	Error      string
-	Everywhere bool
+	Done(ctx context.Context, results []hostlist.Result) error
 }
 
 // A Host is one host. Its fields are set before Run is called.
@@ -66,10 +40,10 @@ type Host struct {
 	Concurrency int
 
 	mu       sync.Mutex
-	wanted   map[string]*Wanted // by server; nil before it is known
-	working  map[string]bool    // servers
-	reported map[string]string  // the last reported event by server
-	unknown  []string           // servers that exist and are not in the list, sorted
+	wanted   map[string]*hostlist.Server // by server; nil before it is known
+	working  map[string]bool             // servers
+	reported map[string]string           // the last reported event by server
+	unknown  []string                    // servers that exist and are not in the list, sorted
 	turns    chan struct{}
 	accepted chan struct{} // closed once a report was accepted
 	again    chan struct{} // receives when the servers must be compared again
@@ -166,10 +140,10 @@ func (h *Host) follow(ctx context.Context) {
 	}
 }
 
-func (h *Host) want(all []Wanted) {
+func (h *Host) want(all []hostlist.Server) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.wanted = make(map[string]*Wanted, len(all))
+	h.wanted = make(map[string]*hostlist.Server, len(all))
 	for i := range all {
 		h.wanted[all[i].ID] = &all[i]
 	}
@@ -212,7 +186,7 @@ func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
 
 // find stores and logs the servers that exist and are not in the list, each once. Listed is the
 // list before the driver was asked: a server that was destroyed since is no finding.
-func (h *Host) find(is []driver.State, listed map[string]*Wanted) {
+func (h *Host) find(is []driver.State, listed map[string]*hostlist.Server) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if listed == nil {
@@ -290,7 +264,7 @@ func (h *Host) attend(ctx context.Context, id string) {
 
 // change changes a server once fewer than the bound are in progress, and returns its entry of the
 // list at that time.
-func (h *Host) change(ctx context.Context, id string) (*Wanted, error) {
+func (h *Host) change(ctx context.Context, id string) (*hostlist.Server, error) {
 	select {
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()
@@ -301,14 +275,14 @@ func (h *Host) change(ctx context.Context, id string) (*Wanted, error) {
 	return want, h.make(ctx, id, want)
 }
 
-func (h *Host) wants(id string) *Wanted {
+func (h *Host) wants(id string) *hostlist.Server {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.wanted[id]
 }
 
 // make makes a server match its entry in the list.
-func (h *Host) make(ctx context.Context, id string, want *Wanted) error {
+func (h *Host) make(ctx context.Context, id string, want *hostlist.Server) error {
 	all, err := h.Driver.Servers(ctx)
 	if err != nil {
 		return err
@@ -334,10 +308,10 @@ type plugged struct{ error }
 // Unwrap returns the driver's.
 func (p *plugged) Unwrap() error { return p.error }
 
-func (h *Host) carryOut(ctx context.Context, id string, want *Wanted, s step) error {
+func (h *Host) carryOut(ctx context.Context, id string, want *hostlist.Server, s step) error {
 	switch s.verb {
 	case "build":
-		return h.Driver.Build(ctx, want.Server)
+		return h.Driver.Build(ctx, *want)
 	case "destroy":
 		return h.Driver.Destroy(ctx, id)
 	case "plug":
@@ -355,14 +329,14 @@ func (h *Host) carryOut(ctx context.Context, id string, want *Wanted, s step) er
 
 // reportResult reports the result of an event, until the report succeeds or the entry changes. The
 // destruction of a server is retried while the list has it.
-func (h *Host) reportResult(ctx context.Context, id string, want *Wanted, err error) {
+func (h *Host) reportResult(ctx context.Context, id string, want *hostlist.Server, err error) {
 	event, again := want.Event, err != nil && want.Deleted
-	r := Result{Server: id, Event: event, Generation: want.Generation, Everywhere: errors.Is(err, driver.ErrEverywhere)}
+	r := hostlist.Result{Server: id, Event: event, Generation: want.Generation, Everywhere: errors.Is(err, driver.ErrEverywhere)}
 	if err != nil {
 		r.Error = err.Error()
 	}
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
-		err := h.Service.Done(ctx, []Result{r})
+		err := h.Service.Done(ctx, []hostlist.Result{r})
 		if err == nil && again {
 			return
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A service is a compute service that wants what a test says, and that fails when it is
@@ -26,8 +27,8 @@ type service struct {
 	mu       sync.Mutex
 	changed  chan struct{}
 	revision int
-	wants    []host.Wanted
-	results  []host.Result
+	wants    []hostlist.Server
+	results  []hostlist.Result
 	reports  int
 	refuses  error    // of each report
 	unknown  []string // of the last report
@@ -36,7 +37,7 @@ type service struct {
 
 func newService() *service { return &service{changed: make(chan struct{})} }
 
-func (s *service) want(all ...host.Wanted) {
+func (s *service) want(all ...hostlist.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wants = all
@@ -71,10 +72,10 @@ func (s *service) refuse(err error) {
 	s.refuses = err
 }
 
-func (s *service) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
+func (s *service) Wanted(ctx context.Context, known string, wait time.Duration) (hostlist.List, error) {
 	for {
 		s.mu.Lock()
-		now, changed, err := host.Wants{Revision: fmt.Sprint(s.revision), Servers: slices.Clone(s.wants)}, s.changed, s.failing()
+		now, changed, err := hostlist.List{Revision: fmt.Sprint(s.revision), Servers: slices.Clone(s.wants)}, s.changed, s.failing()
 		s.mu.Unlock()
 		if err != nil || now.Revision != known {
 			return now, err
@@ -89,7 +90,7 @@ func (s *service) Wanted(ctx context.Context, known string, wait time.Duration) 
 	}
 }
 
-func (s *service) Done(_ context.Context, results []host.Result) error {
+func (s *service) Done(_ context.Context, results []hostlist.Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failing(); err != nil {
@@ -100,12 +101,12 @@ func (s *service) Done(_ context.Context, results []host.Result) error {
 }
 
 // heard returns what was said since the last time, sorted.
-func (s *service) heard() []host.Result {
+func (s *service) heard() []hostlist.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.results
 	s.results = nil
-	slices.SortFunc(all, func(a, b host.Result) int { return strings.Compare(a.Server, b.Server) })
+	slices.SortFunc(all, func(a, b hostlist.Result) int { return strings.Compare(a.Server, b.Server) })
 	return all
 }
 
@@ -124,10 +125,10 @@ func inBubble(t *testing.T, fake *driver.Fake, test func(t *testing.T, s *servic
 	})
 }
 
-func server(id, event string, ports ...string) host.Wanted {
-	w := host.Wanted{Server: driver.Server{ID: id, Running: true}, Event: event}
+func server(id, event string, ports ...string) hostlist.Server {
+	w := hostlist.Server{ID: id, Running: true, Event: event}
 	for _, p := range ports {
-		w.Ports = append(w.Ports, driver.Port{ID: p})
+		w.Ports = append(w.Ports, hostlist.Port{ID: p})
 	}
 	return w
 }
@@ -147,15 +148,15 @@ func there(t *testing.T, d driver.Driver) (all []string) {
 }
 
 // gone is what is wanted of a server that is to be destroyed.
-func gone(id, event string) host.Wanted {
-	return host.Wanted{Server: driver.Server{ID: id}, Deleted: true, Event: event}
+func gone(id, event string) hostlist.Server {
+	return hostlist.Server{ID: id, Deleted: true, Event: event}
 }
 
 // Servers that are not listed are left alone, logged once and reported, until they are listed, or said to be gone.
 func TestUnknownServers(t *testing.T) {
 	fake := &driver.Fake{}
 	for _, id := range []string{"b", "a", "c"} {
-		if err := fake.Build(t.Context(), driver.Server{ID: id}); err != nil {
+		if err := fake.Build(t.Context(), hostlist.Server{ID: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,14 +169,14 @@ func TestUnknownServers(t *testing.T) {
 		running.Go(func() { h.Run(ctx) })
 		for _, step := range []struct {
 			what    string
-			want    []host.Wanted
+			want    []hostlist.Server
 			unknown []string
 			there   []string
 		}{
 			{"an empty list", nil, []string{"a", "b", "c"}, []string{"a", "b", "c"}},
-			{"a list of others", []host.Wanted{server("d", "e1")}, []string{"a", "b", "c"}, []string{"a", "b", "c", "d"}},
-			{"a list with one of them", []host.Wanted{server("b", ""), server("d", "e1")}, []string{"a", "c"}, []string{"a", "b", "c", "d"}},
-			{"a list with one to destroy", []host.Wanted{server("b", ""), gone("c", "e2")}, []string{"a", "d"}, []string{"a", "b", "d"}},
+			{"a list of others", []hostlist.Server{server("d", "e1")}, []string{"a", "b", "c"}, []string{"a", "b", "c", "d"}},
+			{"a list with one of them", []hostlist.Server{server("b", ""), server("d", "e1")}, []string{"a", "c"}, []string{"a", "b", "c", "d"}},
+			{"a list with one to destroy", []hostlist.Server{server("b", ""), gone("c", "e2")}, []string{"a", "d"}, []string{"a", "b", "d"}},
 		} {
 			s.want(step.want...)
 			time.Sleep(3 * time.Minute)
@@ -215,7 +216,7 @@ func TestRefusedReports(t *testing.T) {
 		}
 		s.refuse(nil)
 		time.Sleep(time.Minute)
-		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
+		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
 			t.Errorf("once a report is accepted, it was said (-want +got)\n%s", d)
 		}
 	})
@@ -242,7 +243,7 @@ func TestDestroyFails(t *testing.T) {
 		}
 		busy.Store(false)
 		time.Sleep(time.Minute)
-		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
+		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
 		if is := there(t, fake); is != nil {
@@ -254,7 +255,7 @@ func TestDestroyFails(t *testing.T) {
 func TestHost(t *testing.T) {
 	fake := &driver.Fake{Delay: time.Second}
 	inBubble(t, fake, func(t *testing.T, s *service) {
-		check := func(what string, results []host.Result, servers ...string) {
+		check := func(what string, results []hostlist.Result, servers ...string) {
 			t.Helper()
 			time.Sleep(20 * time.Second)
 			if d := cmp.Diff(results, s.heard()); d != "" {
@@ -265,17 +266,17 @@ func TestHost(t *testing.T) {
 			}
 		}
 		s.want(server("a", "e1", "p"), server("b", "e2"), server("c", "e3"))
-		check("three that are new", []host.Result{{Server: "a", Event: "e1"}, {Server: "b", Event: "e2"}, {Server: "c", Event: "e3"}},
+		check("three that are new", []hostlist.Result{{Server: "a", Event: "e1"}, {Server: "b", Event: "e2"}, {Server: "c", Event: "e3"}},
 			"a built=true running=true [p]", "b built=true running=true []", "c built=true running=true []")
 
 		stopped, again := server("b", ""), server("c", "e5")
 		stopped.Running, again.Boot = false, "2"
 		s.want(server("a", "e4", "p", "q"), stopped, again)
-		check("a port, a stop and a reboot", []host.Result{{Server: "a", Event: "e4"}, {Server: "c", Event: "e5"}},
+		check("a port, a stop and a reboot", []hostlist.Result{{Server: "a", Event: "e4"}, {Server: "c", Event: "e5"}},
 			"a built=true running=true [p q]", "b built=true running=false []", "c built=true running=true2 []")
 
 		s.want(gone("a", "e6"))
-		check("one that is to go, and others that are not listed", []host.Result{{Server: "a", Event: "e6"}},
+		check("one that is to go, and others that are not listed", []hostlist.Result{{Server: "a", Event: "e6"}},
 			"b built=true running=false []", "c built=true running=true2 []")
 
 		if s.reports < 5 {
@@ -296,7 +297,7 @@ func TestFailures(t *testing.T) {
 	inBubble(t, fake, func(t *testing.T, s *service) {
 		s.want(server("a", "e1"), server("b", "e2"), server("c", ""))
 		time.Sleep(5 * time.Minute)
-		want := []host.Result{{Server: "a", Event: "e1", Error: "no such image"}, {Server: "b", Event: "e2", Error: bad["build b"].Error(), Everywhere: true}}
+		want := []hostlist.Result{{Server: "a", Event: "e1", Error: "no such image"}, {Server: "b", Event: "e2", Error: bad["build b"].Error(), Everywhere: true}}
 		if d := cmp.Diff(want, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
@@ -311,7 +312,7 @@ func TestFailures(t *testing.T) {
 		delete(bad, "build a")
 		s.want(server("a", "e3"), gone("b", "e4"), stopped)
 		time.Sleep(time.Minute)
-		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e3"}, {Server: "b", Event: "e4"}}, s.heard()); d != "" {
+		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e3"}, {Server: "b", Event: "e4"}}, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
 		if d := cmp.Diff([]string{"a built=true running=true []", "c built=true running=true []"}, there(t, fake)); d != "" {
@@ -333,7 +334,7 @@ func TestServiceThatIsAway(t *testing.T) {
 		s.mu.Unlock()
 		s.want(server("a", "e1"))
 		time.Sleep(2 * time.Minute)
-		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" || s.fails != 0 {
+		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" || s.fails != 0 {
 			t.Errorf("%d failures are left, it was said (-want +got)\n%s", s.fails, d)
 		}
 	})
@@ -347,7 +348,7 @@ func TestRestart(t *testing.T) {
 		inBubble(t, fake, func(t *testing.T, s *service) {
 			s.want(server("a", "e1"))
 			time.Sleep(time.Minute)
-			if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
+			if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
 				t.Errorf("it was said (-want +got)\n%s", d)
 			}
 		})
@@ -366,7 +367,7 @@ func TestGenerations(t *testing.T) {
 			one.Generation = int64(generation)
 			s.want(one)
 			time.Sleep(time.Minute)
-			if d := cmp.Diff([]host.Result{{Server: "a", Event: event, Generation: int64(generation)}}, s.heard()); d != "" {
+			if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: event, Generation: int64(generation)}}, s.heard()); d != "" {
 				t.Errorf("it was said (-want +got)\n%s", d)
 			}
 			states, err := fake.Servers(t.Context())
@@ -375,7 +376,7 @@ func TestGenerations(t *testing.T) {
 			}
 		}
 		for _, id := range []string{"a", "b"} {
-			s.want(host.Wanted{Server: driver.Server{ID: id}, Kept: true, Event: "kept " + id})
+			s.want(hostlist.Server{ID: id, Kept: true, Event: "kept " + id})
 			time.Sleep(time.Minute)
 		}
 		if d := cmp.Diff([]string{"a built=true running=false []"}, there(t, fake)); d != "" {

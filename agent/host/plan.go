@@ -4,18 +4,19 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A step is one call of a driver.
 type step struct {
 	verb string // build, destroy, plug, unplug, start or stop
-	port driver.Port
+	port hostlist.Port
 }
 
 // plan returns the steps that make a server match its entry. A server that does not exist is nil,
 // and so is the entry of one that must not be touched. A half built server is built again, and so is one
 // of another generation. One that is kept is not built: half built, it is of no use.
-func plan(want *Wanted, is *driver.State) (steps []step) {
+func plan(want *hostlist.Server, is *driver.State) (steps []step) {
 	if want == nil {
 		return nil
 	}
@@ -39,8 +40,8 @@ func plan(want *Wanted, is *driver.State) (steps []step) {
 		steps = append(steps, step{verb: "stop"})
 	}
 	for _, id := range is.Ports {
-		if !slices.ContainsFunc(want.Ports, func(p driver.Port) bool { return p.ID == id }) {
-			steps = append(steps, step{"unplug", driver.Port{ID: id}})
+		if !slices.ContainsFunc(want.Ports, func(p hostlist.Port) bool { return p.ID == id }) {
+			steps = append(steps, step{"unplug", hostlist.Port{ID: id}})
 		}
 	}
 	for _, p := range want.Ports {

@@ -5,16 +5,17 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 func TestPlan(t *testing.T) {
-	a, b := driver.Port{ID: "a"}, driver.Port{ID: "b"}
-	runs := func(boot string, ports ...driver.Port) *Wanted {
-		return &Wanted{Server: driver.Server{ID: "s", Running: true, Boot: boot, Ports: ports}}
+	a, b := hostlist.Port{ID: "a"}, hostlist.Port{ID: "b"}
+	runs := func(boot string, ports ...hostlist.Port) *hostlist.Server {
+		return &hostlist.Server{ID: "s", Running: true, Boot: boot, Ports: ports}
 	}
-	kept := &Wanted{Kept: true}
+	kept := &hostlist.Server{Kept: true}
 	for name, tc := range map[string]struct {
-		want  *Wanted
+		want  *hostlist.Server
 		is    *driver.State
 		steps []step
 	}{
@@ -24,11 +25,11 @@ func TestPlan(t *testing.T) {
 		"StartedBefore":   {runs(""), &driver.State{Built: true, Running: true, Boot: "1"}, nil},
 		"HalfMade":        {runs("", a), &driver.State{}, []step{{verb: "destroy"}, {verb: "build"}}},
 		"NotWanted":       {nil, &driver.State{Built: true}, nil},
-		"ToGo":            {&Wanted{Deleted: true}, &driver.State{Built: true}, []step{{verb: "destroy"}}},
-		"HasGone":         {&Wanted{Deleted: true}, nil, nil},
+		"ToGo":            {&hostlist.Server{Deleted: true}, &driver.State{Built: true}, []step{{verb: "destroy"}}},
+		"HasGone":         {&hostlist.Server{Deleted: true}, nil, nil},
 		"OtherPorts":      {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"b"}}, []step{{"unplug", b}, {"plug", a}}},
-		"Stop":            {&Wanted{}, &driver.State{Built: true, Running: true}, []step{{verb: "stop"}}},
-		"Stopped":         {&Wanted{Server: driver.Server{Boot: "1"}}, &driver.State{Built: true}, nil},
+		"Stop":            {&hostlist.Server{}, &driver.State{Built: true, Running: true}, []step{{verb: "stop"}}},
+		"Stopped":         {&hostlist.Server{Boot: "1"}, &driver.State{Built: true}, nil},
 		"Start":           {runs(""), &driver.State{Built: true}, []step{{verb: "start"}}},
 		"OtherGeneration": {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"a"}, Generation: 1}, []step{{verb: "destroy"}, {verb: "build"}}},
 		"Kept":            {kept, &driver.State{Built: true, Running: true, Ports: []string{"a"}}, []step{{verb: "stop"}, {"unplug", a}}},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A Choice is several equivalent compute services: they are tried in order, from the one that
@@ -56,7 +58,7 @@ func (c *Choice) Report(ctx context.Context, unknown []string) error {
 }
 
 // Wanted is that of Service.
-func (c *Choice) Wanted(ctx context.Context, known string, wait time.Duration) (w Wants, err error) {
+func (c *Choice) Wanted(ctx context.Context, known string, wait time.Duration) (w hostlist.List, err error) {
 	err = c.ask(ctx, func(s Service) error {
 		w, err = s.Wanted(ctx, known, wait)
 		return err
@@ -65,6 +67,6 @@ func (c *Choice) Wanted(ctx context.Context, known string, wait time.Duration) (
 }
 
 // Done is Service's.
-func (c *Choice) Done(ctx context.Context, results []Result) error {
+func (c *Choice) Done(ctx context.Context, results []hostlist.Result) error {
 	return c.ask(ctx, func(s Service) error { return s.Done(ctx, results) })
 }

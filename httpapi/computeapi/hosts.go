@@ -3,12 +3,13 @@ package computeapi
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/httpapi"
 )
 
@@ -53,7 +54,7 @@ func (q *request) wantedOfHost() error {
 	var text []byte
 	var revision string
 	_, err = q.api.Compute.AwaitWanted(q.Context(), q.param("host"), wait, func(all []compute.Wanted) bool {
-		text = httpapi.JSONText(array(all, putWanted))
+		text, err = json.Marshal(append([]hostlist.Server{}, all...))
 		sum := sha256.Sum256(text)
 		revision = hex.EncodeToString(sum[:8])
 		return revision != known
@@ -76,26 +77,6 @@ func (q *request) wait() (time.Duration, error) {
 	return time.Duration(min(n, int(maxWait/time.Second))) * time.Second, nil
 }
 
-// putWanted writes an entry of the list.
-func putWanted(j *httpapi.JSON, w compute.Wanted) {
-	f := w.Flavor
-	object(j, "id", w.Server, "name", w.Name, "deleted", w.Deleted, "kept", w.Kept, "generation", w.Generation, "running", w.Running, "boot", orNull(string(w.Boot)),
-		"event", orNull(string(w.Event)), "image", orNull(string(w.Image)),
-		"flavor", members("name", f.Name, "vcpus", f.VCPUs, "memory_mb", f.MemoryMB, "root_gb", f.RootGB, "ephemeral_gb", f.EphemeralGB,
-			"swap_mb", f.SwapMB, "extra_specs", f.Specs),
-		"ports", array(w.Ports, putWantedPort), "hostname", w.Hostname, "metadata", w.Metadata, "key_name", orNull(w.KeyName),
-		"key_data", orNull(w.KeyData), "user_data", orNull(w.UserData), "config_drive", w.ConfigDrive)
-}
-
-func putWantedPort(j *httpapi.JSON, p compute.WantedPort) {
-	object(j, "id", p.ID, "tag", orNull(p.Tag), "network_id", p.Network, "mac_address", p.MAC, "vnic_type", p.VNIC, "vif_type", p.VIF,
-		"pci_slot", orNull(p.Slot), "physical_network", orNull(p.PhysicalNetwork),
-		"providers", array(p.Allocation.Providers(), func(j *httpapi.JSON, id guarantee.UUID) { j.String(id.String()) }),
-		"fixed_ips", array(p.Addresses, func(j *httpapi.JSON, a compute.Address) {
-			object(j, "subnet_id", a.Subnet, "ip_address", a.IP, "prefix_length", a.Prefix)
-		}))
-}
-
 // takeResults reads the results of a host.
 func (q *request) takeResults() error {
 	v, err := q.checked(resultsSchema, "results")
@@ -105,17 +86,9 @@ func (q *request) takeResults() error {
 	if err := q.mayReport(); err != nil {
 		return err
 	}
-	results := make([]compute.Result, v.Len())
-	for i, item := range v.Items() {
-		everywhere, _ := item.Get("everywhere")
-		generation, _ := item.Get("generation")
-		results[i] = compute.Result{
-			Server: compute.ID(*textOf(item, "server")), Event: compute.ID(*textOf(item, "event")), Everywhere: everywhere.Bool(),
-			Generation: number(generation),
-		}
-		if message := textOf(item, "error"); message != nil {
-			results[i].Error = *message
-		}
+	var results []hostlist.Result
+	if err := json.Unmarshal(textIn(v), &results); err != nil {
+		return badRequest("results: %v", err)
 	}
 	if err := q.api.Compute.Done(q.Context(), q.param("host"), results); err != nil {
 		return err

@@ -40,7 +40,7 @@ func TestHostsWaitForNews(t *testing.T) {
 	}
 	select {
 	case answer := <-answers:
-		if strings.Contains(answer, known.Revision) || !strings.Contains(answer, `"running": false`) {
+		if strings.Contains(answer, known.Revision) || !strings.Contains(answer, `"running":false`) {
 			t.Errorf("the answer is %s", answer)
 		}
 	case <-time.After(30 * time.Second):

@@ -245,7 +245,7 @@ func (s *side) plugs(host string, over <-chan struct{}) {
 		})
 		for _, w := range all {
 			if err == nil && w.Event != "" {
-				err = s.service.Done(ctx, host, []compute.Result{{Server: w.Server, Event: w.Event}})
+				err = s.service.Done(ctx, host, []compute.Result{{Server: w.ID, Event: w.Event}})
 			}
 		}
 		if err != nil {

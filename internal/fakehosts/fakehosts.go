@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // Services are those that hosts report to. Its fields are set before it is used.
@@ -216,7 +217,7 @@ type plugging struct {
 }
 
 // Build is Driver's.
-func (p *plugging) Build(ctx context.Context, s driver.Server) error {
+func (p *plugging) Build(ctx context.Context, s hostlist.Server) error {
 	if err := p.Driver.Build(ctx, s); err != nil {
 		return err
 	}
@@ -224,14 +225,14 @@ func (p *plugging) Build(ctx context.Context, s driver.Server) error {
 }
 
 // Plug is Driver's.
-func (p *plugging) Plug(ctx context.Context, id string, port driver.Port) error {
+func (p *plugging) Plug(ctx context.Context, id string, port hostlist.Port) error {
 	if err := p.Driver.Plug(ctx, id, port); err != nil {
 		return err
 	}
 	return p.wire(ctx, port)
 }
 
-func (p *plugging) wire(ctx context.Context, ports ...driver.Port) error {
+func (p *plugging) wire(ctx context.Context, ports ...hostlist.Port) error {
 	if p.services.Network == "" || len(ports) == 0 {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 type object = map[string]any
@@ -88,55 +88,16 @@ func (s *seen) servers() string {
 	return s.services.Compute + "/berth/v1/hosts/" + url.PathEscape(s.host.Name) + "/servers"
 }
 
-// wanted is the desired state of a server, in the format of the API.
-type wanted struct {
-	ID, Name, Image, Event, Boot string
-	Deleted, Kept, Running       bool
-	Generation                   int64
-	Flavor                       struct {
-		VCPUs    int64
-		MemoryMB int64 `json:"memory_mb"`
-		RootGB   int64 `json:"root_gb"`
-		MoreGB   int64 `json:"ephemeral_gb"`
-	}
-	Ports []struct {
-		ID  string
-		MAC string `json:"mac_address"`
-	}
-}
-
 // Wanted implements host.Service.
-func (s *seen) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
-	var got struct {
-		Revision string
-		Servers  []wanted
-	}
+func (s *seen) Wanted(ctx context.Context, known string, wait time.Duration) (list hostlist.List, err error) {
 	query := url.Values{"revision": {known}, "wait": {strconv.Itoa(int(wait / time.Second))}}
-	err := s.services.call(ctx, "GET", s.servers()+"?"+query.Encode(), nil, &got)
-	wants := host.Wants{Revision: got.Revision}
-	for _, w := range got.Servers {
-		one := host.Wanted{Deleted: w.Deleted, Kept: w.Kept, Event: w.Event, Server: driver.Server{
-			ID: w.ID, Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.MoreGB,
-			Image: w.Image, Running: w.Running, Boot: w.Boot, Generation: w.Generation,
-		}}
-		for _, p := range w.Ports {
-			one.Ports = append(one.Ports, driver.Port{ID: p.ID, MAC: p.MAC})
-		}
-		wants.Servers = append(wants.Servers, one)
-	}
-	return wants, err
+	err = s.services.call(ctx, "GET", s.servers()+"?"+query.Encode(), nil, &list)
+	return list, err
 }
 
 // Done is host.Service's.
-func (s *seen) Done(ctx context.Context, results []host.Result) error {
-	said := make([]object, len(results))
-	for i, r := range results {
-		said[i] = object{"server": r.Server, "event": r.Event, "generation": r.Generation, "everywhere": r.Everywhere}
-		if r.Error != "" {
-			said[i]["error"] = r.Error
-		}
-	}
-	return s.services.call(ctx, "POST", s.servers(), object{"results": said}, nil)
+func (s *seen) Done(ctx context.Context, results []hostlist.Result) error {
+	return s.services.call(ctx, "POST", s.servers(), object{"results": results}, nil)
 }
 
 // A patient service retries soon when the service does not answer.
@@ -166,7 +127,7 @@ func (p *patient) Report(ctx context.Context, unknown []string) error {
 }
 
 // Wanted implements host.Service.
-func (p *patient) Wanted(ctx context.Context, known string, wait time.Duration) (wants host.Wants, err error) {
+func (p *patient) Wanted(ctx context.Context, known string, wait time.Duration) (wants hostlist.List, err error) {
 	err = p.until(ctx, func() error {
 		wants, err = p.Service.Wanted(ctx, known, wait)
 		return err
@@ -175,6 +136,6 @@ func (p *patient) Wanted(ctx context.Context, known string, wait time.Duration) 
 }
 
 // Done is host.Service's.
-func (p *patient) Done(ctx context.Context, results []host.Result) error {
+func (p *patient) Done(ctx context.Context, results []hostlist.Result) error {
 	return p.until(ctx, func() error { return p.Service.Done(ctx, results) })
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
@@ -28,7 +28,7 @@ func (m *machine) addDevice(name, mac string) {
 }
 
 // direct returns the nth port, with the device.
-func direct(n int) driver.Port {
+func direct(n int) hostlist.Port {
 	p := port(n)
 	p.VNIC, p.VIF, p.Slot = "direct", "hw_veb", slot
 	return p
@@ -96,7 +96,7 @@ func TestDevicesOnTheirWay(t *testing.T) {
 			m.addDevice("ens5v1", "0a:00:00:00:00:07")
 			s := m.server()
 			m.must(m.driver.Build(t.Context(), s))
-			s.Ports = []driver.Port{direct(1)}
+			s.Ports = []hostlist.Port{direct(1)}
 			text, err := os.ReadFile(m.file(s.ID))
 			m.must(err)
 			plug := `"plugs": [{"port": "` + direct(1).ID + `", "way": "device", "at": "` + slot + `", "mac": "` + direct(1).MAC + `"}]`

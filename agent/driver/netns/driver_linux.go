@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A Driver runs the servers of one host. It may be used from many goroutines.
@@ -162,7 +163,7 @@ func (d *Driver) Addresses() (all []net.HardwareAddr, err error) {
 
 // Build implements driver.Driver. For a server that exists it creates what is missing, and removes
 // what is not requested.
-func (d *Driver) Build(ctx context.Context, s driver.Server) error {
+func (d *Driver) Build(ctx context.Context, s hostlist.Server) error {
 	if !isUUID(s.ID) {
 		return everywhere("%.100q is no id of a server", s.ID)
 	}
@@ -182,7 +183,7 @@ func (d *Driver) Destroy(ctx context.Context, id string) error {
 }
 
 // Plug implements driver.Driver.
-func (d *Driver) Plug(ctx context.Context, id string, p driver.Port) error {
+func (d *Driver) Plug(ctx context.Context, id string, p hostlist.Port) error {
 	plug, err := d.config.place(p)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/driver/netns"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/internal/ovstest"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
@@ -22,7 +23,7 @@ func TestEverythingTwice(t *testing.T) {
 	m := newMachine(t)
 	ctx := t.Context()
 	first, second, third := port(1), shared(2), port(3)
-	first.Addresses = append(first.Addresses, "2001:db8::1/64")
+	first.Addresses = append(first.Addresses, at("2001:db8::1/64")...)
 	s := m.server(first, second)
 	twice := func(fn func() error, want *driver.State, lines ...string) {
 		t.Helper()
@@ -93,7 +94,7 @@ func TestBuildStopped(t *testing.T) {
 func TestServersReachEachOther(t *testing.T) {
 	m := newMachine(t)
 	first, second := m.server(port(1), shared(11)), m.server(port(2), shared(12))
-	first.Ports[1].Addresses, second.Ports[1].Addresses = []string{"198.51.100.1/24"}, []string{"198.51.100.2/24"}
+	first.Ports[1].Addresses, second.Ports[1].Addresses = at("198.51.100.1/24"), at("198.51.100.2/24")
 	m.must(m.driver.Build(t.Context(), first))
 	m.must(m.driver.Build(t.Context(), second))
 	traffictest.Serve(t, m.config.Prefix+second.ID, 5201)
@@ -105,9 +106,9 @@ func TestServersReachEachOther(t *testing.T) {
 // A build that fails leaves a server that is half built, which the next build goes on
 // with and Destroy removes.
 func TestHalfMade(t *testing.T) {
-	for name, next := range map[string]func(m *machine, s driver.Server) error{
-		"Build": func(m *machine, s driver.Server) error { return m.driver.Build(m.t.Context(), s) },
-		"DestroyAndBuild": func(m *machine, s driver.Server) error {
+	for name, next := range map[string]func(m *machine, s hostlist.Server) error{
+		"Build": func(m *machine, s hostlist.Server) error { return m.driver.Build(m.t.Context(), s) },
+		"DestroyAndBuild": func(m *machine, s hostlist.Server) error {
 			return errors.Join(m.driver.Destroy(m.t.Context(), s.ID), m.driver.Destroy(m.t.Context(), s.ID), m.driver.Build(m.t.Context(), s))
 		},
 	} {
@@ -141,8 +142,8 @@ func TestBuildOfAnother(t *testing.T) {
 	s := m.server(port(1), shared(2), port(3))
 	m.must(m.driver.Build(t.Context(), s))
 	changed := port(3)
-	changed.MAC, changed.Addresses = "fa:16:3e:00:00:33", []string{"192.0.2.33/24", "192.0.2.34"}
-	s.Ports = []driver.Port{shared(4), changed}
+	changed.MAC, changed.Addresses = "fa:16:3e:00:00:33", at("192.0.2.33/24", "192.0.2.34")
+	s.Ports = []hostlist.Port{shared(4), changed}
 	m.must(m.driver.Build(t.Context(), s))
 	m.wantState(s.ID, built(s.ID, "", shared(4), changed))
 	m.wantInside(s.ID, "eth0 macvlan fa:16:3e:00:00:04 up 192.0.2.4/24", "eth1 veth fa:16:3e:00:00:33 up 192.0.2.33/24 192.0.2.34/32")
@@ -158,7 +159,7 @@ func TestPlugOfAChangedPort(t *testing.T) {
 	moved.VIF, moved.PhysicalNetwork, moved.Addresses = "hw_veb", "physnet1", nil
 	m.must(m.driver.Plug(t.Context(), s.ID, moved))
 	other := port(2)
-	other.Addresses = []string{"203.0.113.2/25"}
+	other.Addresses = at("203.0.113.2/25")
 	m.must(m.driver.Plug(t.Context(), s.ID, other))
 	m.wantInside(s.ID, "eth0 macvlan fa:16:3e:00:00:01 up", "eth1 veth fa:16:3e:00:00:02 up 203.0.113.2/25")
 	m.wantTaps("tap00000002-90 br0")
@@ -363,7 +364,7 @@ func TestServersThatAreNotThere(t *testing.T) {
 // Only what no host could build is said to be so.
 func TestPortsThatCannotBe(t *testing.T) {
 	m := newMachine(t)
-	with := func(change func(p *driver.Port)) driver.Server {
+	with := func(change func(p *hostlist.Port)) hostlist.Server {
 		p := port(1)
 		change(&p)
 		return m.server(p)
@@ -372,24 +373,24 @@ func TestPortsThatCannotBe(t *testing.T) {
 	unnamed := m.server()
 	unnamed.ID = "server-1"
 	for name, c := range map[string]struct {
-		server     driver.Server
+		server     hostlist.Server
 		want       string
 		everywhere bool
 	}{
 		"NoUUID":        {unnamed, `"server-1" is no id of a server`, true},
-		"NoID":          {with(func(p *driver.Port) { p.ID = "x/../../x/../../y" }), "is no id of a port", true},
-		"ShortID":       {with(func(p *driver.Port) { p.ID = "p1" }), `"p1" is no id of a port`, true},
-		"NoMAC":         {with(func(p *driver.Port) { p.MAC = "fa:16" }), `"fa:16" is no MAC address`, true},
-		"Multicast":     {with(func(p *driver.Port) { p.MAC = "01:00:5e:00:00:01" }), "is no MAC address of an interface", true},
-		"NoAddress":     {with(func(p *driver.Port) { p.Addresses = []string{"10.0.0.7/33"} }), `"10.0.0.7/33" is no address`, true},
+		"NoID":          {with(func(p *hostlist.Port) { p.ID = "x/../../x/../../y" }), "is no id of a port", true},
+		"ShortID":       {with(func(p *hostlist.Port) { p.ID = "p1" }), `"p1" is no id of a port`, true},
+		"NoMAC":         {with(func(p *hostlist.Port) { p.MAC = "fa:16" }), `"fa:16" is no MAC address`, true},
+		"Multicast":     {with(func(p *hostlist.Port) { p.MAC = "01:00:5e:00:00:01" }), "is no MAC address of an interface", true},
+		"NoAddress":     {with(func(p *hostlist.Port) { p.Addresses = at("10.0.0.7/33") }), `"10.0.0.7/33" is no address`, true},
 		"Twins":         {twins, "their interfaces would have one name", true},
-		"VIF":           {with(func(p *driver.Port) { p.VIF = "binding_failed" }), `VIF type "binding_failed"`, false},
-		"NoBridge":      {with(func(p *driver.Port) { p.PhysicalNetwork = "physnet7" }), "there is no bridge for physical network physnet7", false},
-		"NoNIC":         {with(func(p *driver.Port) { p.VIF = "hw_veb" }), "there is no NIC for physical network physnet0", false},
-		"WhichNIC":      {with(func(p *driver.Port) { p.VIF, p.PhysicalNetwork = "hw_veb", "physnet2" }), "its NIC among those of physical network physnet2 is unknown", false},
-		"Slot":          {with(func(p *driver.Port) { p.VIF, p.Slot = "hw_veb", "../../x" }), "is no PCI address", false},
-		"NoDevice":      {with(func(p *driver.Port) { p.VIF, p.Slot = "hw_veb", "0000:05:10.1" }), "there is not one network device at 0000:05:10.1 but 0", false},
-		"OffloadedPort": {with(func(p *driver.Port) { p.VIF, p.Slot = "ovs", "0000:05:10.1" }), "offloading", false},
+		"VIF":           {with(func(p *hostlist.Port) { p.VIF = "binding_failed" }), `VIF type "binding_failed"`, false},
+		"NoBridge":      {with(func(p *hostlist.Port) { p.PhysicalNetwork = "physnet7" }), "there is no bridge for physical network physnet7", false},
+		"NoNIC":         {with(func(p *hostlist.Port) { p.VIF = "hw_veb" }), "there is no NIC for physical network physnet0", false},
+		"WhichNIC":      {with(func(p *hostlist.Port) { p.VIF, p.PhysicalNetwork = "hw_veb", "physnet2" }), "its NIC among those of physical network physnet2 is unknown", false},
+		"Slot":          {with(func(p *hostlist.Port) { p.VIF, p.Slot = "hw_veb", "../../x" }), "is no PCI address", false},
+		"NoDevice":      {with(func(p *hostlist.Port) { p.VIF, p.Slot = "hw_veb", "0000:05:10.1" }), "there is not one network device at 0000:05:10.1 but 0", false},
+		"OffloadedPort": {with(func(p *hostlist.Port) { p.VIF, p.Slot = "ovs", "0000:05:10.1" }), "offloading", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := m.driver.Build(t.Context(), c.server)
@@ -446,12 +447,12 @@ func TestNothingIsDoneWhenItIsTooLate(t *testing.T) {
 // Servers are worked on at the same time, and one server by one at a time.
 func TestManyAtOnce(t *testing.T) {
 	m := newMachine(t)
-	var all []driver.Server
+	var all []hostlist.Server
 	for i := range 8 {
 		all = append(all, m.server(port(2*i+1), shared(2*i+2)))
 	}
 	var wg sync.WaitGroup
-	each := func(fn func(s driver.Server) error) {
+	each := func(fn func(s hostlist.Server) error) {
 		t.Helper()
 		for _, s := range all {
 			for range 2 {
@@ -469,16 +470,16 @@ func TestManyAtOnce(t *testing.T) {
 		})
 		wg.Wait()
 	}
-	each(func(s driver.Server) error { return m.driver.Build(t.Context(), s) })
+	each(func(s hostlist.Server) error { return m.driver.Build(t.Context(), s) })
 	for _, s := range all {
 		m.wantState(s.ID, built(s.ID, "", s.Ports...))
 	}
-	each(func(s driver.Server) error { return m.driver.Unplug(t.Context(), s.ID, s.Ports[0].ID) })
-	each(func(s driver.Server) error { return m.driver.Start(t.Context(), s.ID, "b") })
+	each(func(s hostlist.Server) error { return m.driver.Unplug(t.Context(), s.ID, s.Ports[0].ID) })
+	each(func(s hostlist.Server) error { return m.driver.Start(t.Context(), s.ID, "b") })
 	for _, s := range all {
 		m.wantState(s.ID, built(s.ID, "b", s.Ports[1]))
 	}
-	each(func(s driver.Server) error { return m.driver.Destroy(t.Context(), s.ID) })
+	each(func(s hostlist.Server) error { return m.driver.Destroy(t.Context(), s.ID) })
 	m.wantTaps("")
 }
 
@@ -491,7 +492,7 @@ func TestNothingStaysOpen(t *testing.T) {
 		m.must(m.driver.Build(t.Context(), s))
 		m.must(m.driver.Plug(t.Context(), s.ID, port(3)))
 		m.must(m.driver.Unplug(t.Context(), s.ID, port(1).ID))
-		refused(t, m.driver.Plug(t.Context(), s.ID, driver.Port{ID: port(4).ID, MAC: port(4).MAC, VIF: "bridge", PhysicalNetwork: "physnet9"}), "no bridge br9")
+		refused(t, m.driver.Plug(t.Context(), s.ID, hostlist.Port{ID: port(4).ID, MAC: port(4).MAC, VIF: "bridge", PhysicalNetwork: "physnet9"}), "no bridge br9")
 		m.must(m.driver.Start(t.Context(), s.ID, "b"))
 		m.must(m.driver.Stop(t.Context(), s.ID))
 		m.must(m.driver.Destroy(t.Context(), s.ID))

@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 var errLinux = errors.New("network namespaces need Linux")
@@ -27,13 +28,13 @@ func (*Driver) Servers(context.Context) ([]driver.State, error) { return nil, er
 func (*Driver) Addresses() ([]net.HardwareAddr, error) { return nil, errLinux }
 
 // Build implements driver.Driver.
-func (*Driver) Build(context.Context, driver.Server) error { return errLinux }
+func (*Driver) Build(context.Context, hostlist.Server) error { return errLinux }
 
 // Destroy implements driver.Driver.
 func (*Driver) Destroy(context.Context, string) error { return errLinux }
 
 // Plug implements driver.Driver.
-func (*Driver) Plug(context.Context, string, driver.Port) error { return errLinux }
+func (*Driver) Plug(context.Context, string, hostlist.Port) error { return errLinux }
 
 // Unplug implements driver.Driver.
 func (*Driver) Unplug(context.Context, string, string) error { return errLinux }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/driver/netns"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
@@ -88,21 +90,21 @@ func (m *machine) clean() {
 }
 
 // server returns one with a new id that runs.
-func (m *machine) server(ports ...driver.Port) driver.Server {
+func (m *machine) server(ports ...hostlist.Port) hostlist.Server {
 	m.servers++
-	return driver.Server{ID: fmt.Sprintf("5e57e000-0000-4000-8000-%012d", m.servers), Name: "instance", Running: true, Ports: ports}
+	return hostlist.Server{ID: fmt.Sprintf("5e57e000-0000-4000-8000-%012d", m.servers), Name: "instance", Running: true, Ports: ports}
 }
 
 // port returns the nth, on a Linux bridge.
-func port(n int) driver.Port {
-	return driver.Port{
+func port(n int) hostlist.Port {
+	return hostlist.Port{
 		ID: fmt.Sprintf("%08d-90a7-4000-8000-000000000000", n), MAC: fmt.Sprintf("fa:16:3e:00:00:%02x", n), VNIC: "normal", VIF: "bridge",
-		PhysicalNetwork: "physnet0", Addresses: []string{fmt.Sprintf("192.0.2.%d/24", n)},
+		PhysicalNetwork: "physnet0", Addresses: at(fmt.Sprintf("192.0.2.%d/24", n)),
 	}
 }
 
 // shared returns the nth, on nic0.
-func shared(n int) driver.Port {
+func shared(n int) hostlist.Port {
 	p := port(n)
 	p.VNIC, p.VIF, p.PhysicalNetwork = "macvtap", "hw_veb", "physnet1"
 	return p
@@ -148,7 +150,7 @@ func (m *machine) wantState(id string, want *driver.State) {
 }
 
 // built is the state of a server that runs with ports.
-func built(id, boot string, ports ...driver.Port) *driver.State {
+func built(id, boot string, ports ...hostlist.Port) *driver.State {
 	s := &driver.State{ID: id, Built: true, Running: true, Boot: boot}
 	for _, p := range ports {
 		s.Ports = append(s.Ports, p.ID)
@@ -260,4 +262,14 @@ func texts(all []net.HardwareAddr) (s []string) {
 		s = append(s, a.String())
 	}
 	return s
+}
+
+// at are addresses, with the lengths of their prefixes or without.
+func at(texts ...string) (all []hostlist.Address) {
+	for _, text := range texts {
+		ip, prefix, _ := strings.Cut(text, "/")
+		n, _ := strconv.Atoi(prefix)
+		all = append(all, hostlist.Address{IP: ip, Prefix: n})
+	}
+	return all
 }

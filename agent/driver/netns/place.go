@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A way is how a port is connected to its server.
@@ -63,7 +64,7 @@ func (p plug) prefixes() []netip.Prefix {
 }
 
 // places returns how the ports of a server are plugged in, numbered in their order.
-func (c *Config) places(s driver.Server) ([]plug, error) {
+func (c *Config) places(s hostlist.Server) ([]plug, error) {
 	var all []plug
 	for i, port := range s.Ports {
 		p, err := c.place(port)
@@ -87,7 +88,7 @@ func everywhere(format string, args ...any) error {
 }
 
 // place returns how a port is plugged in, without its number.
-func (c *Config) place(port driver.Port) (p plug, err error) {
+func (c *Config) place(port hostlist.Port) (p plug, err error) {
 	if len(port.ID) < ofPort || !spaceName(port.ID) {
 		return p, everywhere("%.100q is no id of a port", port.ID)
 	}
@@ -97,7 +98,7 @@ func (c *Config) place(port driver.Port) (p plug, err error) {
 	}
 	p = plug{Port: port.ID, MAC: mac.String()}
 	for _, a := range port.Addresses {
-		prefix, err := prefixOf(a)
+		prefix, err := prefixOf(a.String())
 		if err != nil {
 			return p, everywhere("port %s: %.100q is no address", port.ID, a)
 		}
@@ -123,7 +124,7 @@ func prefixOf(text string) (netip.Prefix, error) {
 }
 
 // way chooses by the VIF type, which is how the network service has bound the port.
-func (c *Config) way(port driver.Port) (w way, at string, err error) {
+func (c *Config) way(port hostlist.Port) (w way, at string, err error) {
 	physical := port.PhysicalNetwork
 	switch port.VIF {
 	case "ovs":
@@ -165,7 +166,7 @@ func network(physical string) string {
 }
 
 // nic finds the NIC of a port that has no device of its own.
-func (c *Config) nic(port driver.Port) (string, error) {
+func (c *Config) nic(port hostlist.Port) (string, error) {
 	all := c.NICs[port.PhysicalNetwork]
 	if len(all) > 1 {
 		all = slices.DeleteFunc(slices.Clone(all), func(n NIC) bool { return !slices.Contains(port.Providers, n.Provider) })

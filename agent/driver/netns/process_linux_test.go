@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/driver/netns"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/internal/process"
 )
 
@@ -90,7 +91,7 @@ func work(t *testing.T, text string) {
 	}
 	s := (&machine{}).server(port(2), direct(1), shared(3))
 	other := s
-	other.Ports = []driver.Port{shared(3), port(2), port(5)}
+	other.Ports = []hostlist.Port{shared(3), port(2), port(5)}
 	ctx := context.Background()
 	for n := 0; ; n++ {
 		for _, err := range []error{

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/agent"
-	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/driver/netns"
 	"github.com/berthcloud/berth/agent/enforce"
 	"github.com/berthcloud/berth/agent/ovsdb"
 	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/internal/ovstest"
 	"github.com/berthcloud/berth/internal/traffictest"
 	"github.com/berthcloud/berth/osloconfig"
@@ -56,7 +56,7 @@ func newSwitchMachine(t *testing.T) (*machine, *ovstest.Switch) {
 }
 
 // switched returns the nth port, on Open vSwitch.
-func switched(n int, physical string) driver.Port {
+func switched(n int, physical string) hostlist.Port {
 	p := port(n)
 	p.VIF, p.PhysicalNetwork = "ovs", physical
 	return p
@@ -80,7 +80,7 @@ func wantPlugs(t *testing.T, s *ovstest.Switch, lines ...string) {
 	}
 }
 
-func plugged(bridge, server string, p driver.Port) string {
+func plugged(bridge, server string, p hostlist.Port) string {
 	return fmt.Sprintf(`%s tap%.11s {attached-mac="%s", iface-id="%s", iface-status=active, vm-uuid="%s"}`, bridge, p.ID, p.MAC, p.ID, server)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // A work is what is done to one server.
@@ -48,7 +48,7 @@ func (w *work) save() error {
 }
 
 // build makes a server out of whatever is there.
-func (w *work) build(ctx context.Context, s driver.Server, plugs []plug) error {
+func (w *work) build(ctx context.Context, s hostlist.Server, plugs []plug) error {
 	if w.record == nil {
 		if err := w.destroy(ctx); err != nil { // the state is unknown
 			return err
