@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 )
@@ -163,9 +164,19 @@ type ServerChange struct {
 	DiskConfig                  *string
 }
 
-// UpdateServer changes a server. Fault: InstanceNotFound.
+// UpdateServer changes a server. Faults: InstanceNotFound, and InstanceExists for a host name that another server has,
+// where the settings want names to be unique.
 func (s *Service) UpdateServer(ctx context.Context, id ID, ch ServerChange) (Server, error) {
-	return s.changeServer(ctx, id, func(_ *change, row *ServerRow) error {
+	return s.changeServer(ctx, id, func(c *change, row *ServerRow) error {
+		if ch.Hostname != nil && !strings.EqualFold(*ch.Hostname, row.Hostname) {
+			taken, err := c.hostnames(row.Project)
+			if err != nil {
+				return err
+			}
+			if name := strings.ToLower(*ch.Hostname); taken[name] {
+				return conflict("InstanceExists", "Instance %s already exists.", name)
+			}
+		}
 		for _, f := range []struct {
 			to   *string
 			from *string

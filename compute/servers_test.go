@@ -303,6 +303,15 @@ func TestUniqueNames(t *testing.T) {
 		if err := create(ann, 2); err != nil { // which are called otherwise
 			t.Errorf("scope %q: %v", scope, err)
 		}
+		last := must(c.Servers(ctx, compute.ServerFilter{Project: ann.Project}, compute.Page{}))[0]
+		for name, taken := range map[string]bool{"MY-VM": want[0], strings.ToUpper(last.Hostname): false, "another": false} {
+			_, err := c.UpdateServer(ctx, last.ID, compute.ServerChange{Hostname: &name})
+			if taken {
+				c.refused("UpdateServer", err, fault.Conflict, "InstanceExists", "Instance my-vm already exists.")
+			} else if err != nil {
+				t.Errorf("scope %q, host name %s: %v", scope, name, err)
+			}
+		}
 	}
 }
 

@@ -99,6 +99,13 @@ var Compute = History{
 	{Version{2, 84}, "events of instance actions show details"},
 	{Version{2, 85}, "(volumes)"},
 	{Version{2, 86}, "extra specs that are known are checked"},
+	{Version{2, 87}, "(volumes)"},
+	{Version{2, 88}, "hypervisors show an uptime, and not what placement knows"},
+	{Version{2, 89}, "(volumes)"},
+	{Version{2, 90}, "servers have a hostname of their own, which everybody sees"},
+	{Version{2, 91}, "(shelved servers)"},
+	{Version{2, 92}, "keypairs are not generated, and names of them may have @ and dots"},
+	{Version{2, 93}, "there are events about volumes that have another image"},
 }
 
 // A FormatError reports a text that is not written as versions of the compute API

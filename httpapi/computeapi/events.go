@@ -27,6 +27,7 @@ var (
 	eventsSchema2_51 = eventsSchema(networkEvents + `, "volume-extended"`)
 	eventsSchema2_76 = eventsSchema(networkEvents + `, "volume-extended", "power-update"`)
 	eventsSchema2_82 = eventsSchema(networkEvents + `, "volume-extended", "power-update", "accelerator-request-bound"`)
+	eventsSchema2_93 = eventsSchema(networkEvents + `, "volume-extended", "power-update", "accelerator-request-bound", "volume-reimaged"`)
 )
 
 // receipts are the status of an event that is not accepted, by what becomes of it.
@@ -40,6 +41,8 @@ var receipts = map[compute.Receipt]int{
 func (q *request) receiveEvents() error {
 	schema := eventsSchema2_1
 	switch {
+	case q.minor >= 93:
+		schema = eventsSchema2_93
 	case q.minor >= 82:
 		schema = eventsSchema2_82
 	case q.minor >= 76:

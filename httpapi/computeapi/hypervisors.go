@@ -17,9 +17,9 @@ func (a *API) hypervisorRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		a.route(http.MethodGet, all, 1, func(q *request) error { return q.listHypervisors(false) }),
 		a.route(http.MethodGet, all+"/detail", 1, func(q *request) error { return q.listHypervisors(true) }),
-		a.route(http.MethodGet, all+"/statistics", 1, (*request).statistics),
+		a.between(http.MethodGet, all+"/statistics", 1, 87, (*request).statistics),
 		a.route(http.MethodGet, one, 1, (*request).showHypervisor),
-		a.route(http.MethodGet, one+"/uptime", 1, (*request).uptime),
+		a.between(http.MethodGet, one+"/uptime", 1, 87, (*request).uptime),
 		a.between(http.MethodGet, one+"/search", 1, 52, func(q *request) error { return q.searchHypervisors("search", false) }),
 		a.between(http.MethodGet, one+"/servers", 1, 52, func(q *request) error { return q.searchHypervisors("servers", true) }),
 	}
@@ -155,6 +155,10 @@ func (q *request) hypervisor(h compute.Hypervisor, detail, servers bool, more ..
 func (q *request) putHypervisorDetail(j *httpapi.JSON, h compute.Hypervisor) {
 	put(j, "hypervisor_type", h.Type, "hypervisor_version", h.Version, "host_ip", orNull(h.Address),
 		"service", members("id", q.serviceID(h.Service), "host", h.Host, "disabled_reason", orNull(h.Service.Reason)))
+	if q.minor >= 88 {
+		put(j, "uptime", nil) // see uptime
+		return
+	}
 	putCapacity(j, h)
 	var cpu any = string(h.CPU)
 	if q.minor >= 28 {

@@ -18,17 +18,23 @@ func (a *API) keypairRoutes() []httpapi.Route {
 	}
 }
 
+// keypairNamePart is for the name of a keypair, of some characters only.
+func keypairNamePart(format string) string {
+	return `"name": {"allOf": [` + namePart + `, {"type": "string", "minLength": 1, "maxLength": 255, "format": "` + format + `"}]}`
+}
+
 const (
-	keypairNamePart = `"name": {"allOf": [` + namePart + `, {"type": "string", "minLength": 1, "maxLength": 255, "format": "keypair_name_20"}]}`
 	keypairTypePart = `"type": {"type": "string", "enum": ["ssh", "x509"]}`
 	publicKeyPart   = `"public_key": ` + stringPart
 )
 
 var (
-	keypairCreateSchema2_1  = bodySchema("keypair", objectPart(keypairNamePart+", "+publicKeyPart, `"name"`))
-	keypairCreateSchema2_2  = bodySchema("keypair", objectPart(keypairNamePart+", "+keypairTypePart+", "+publicKeyPart, `"name"`))
+	keypairCreateSchema2_1  = bodySchema("keypair", objectPart(keypairNamePart("keypair_name_20")+", "+publicKeyPart, `"name"`))
+	keypairCreateSchema2_2  = bodySchema("keypair", objectPart(keypairNamePart("keypair_name_20")+", "+keypairTypePart+", "+publicKeyPart, `"name"`))
 	keypairCreateSchema2_10 = bodySchema("keypair", objectPart(
-		keypairNamePart+", "+keypairTypePart+", "+publicKeyPart+`, "user_id": `+stringPart, `"name"`))
+		keypairNamePart("keypair_name_20")+", "+keypairTypePart+", "+publicKeyPart+`, "user_id": `+stringPart, `"name"`))
+	keypairCreateSchema2_92 = bodySchema("keypair", objectPart(
+		keypairNamePart("keypair_name_292")+", "+keypairTypePart+", "+publicKeyPart+`, "user_id": `+stringPart, `"name", "public_key"`))
 
 	keypairQuery2_10  = newQuery(false, "user_id", many(stringPart))
 	keypairsQuery2_35 = newQuery(false, "user_id", many(stringPart), "limit", many(countPart), "marker", many(stringPart))
@@ -37,6 +43,8 @@ var (
 // keypairCreateSchema is for the body of POST /os-keypairs.
 func keypairCreateSchema(minor int) *pyschema.Schema {
 	switch {
+	case minor >= 92:
+		return keypairCreateSchema2_92
 	case minor >= 10:
 		return keypairCreateSchema2_10
 	case minor >= 2:

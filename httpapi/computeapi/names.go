@@ -14,9 +14,10 @@ var nameReasons = map[string]string{
 	"az_name":                           "printable characters except :.Can not start or end with whitespace.",
 	"name_with_leading_trailing_spaces": "printable characters with at least one non space character",
 	"keypair_name_20":                   "Only expected characters: [" + keypairChars + "]",
+	"keypair_name_292":                  "Only expected characters: [@." + keypairChars + "]",
 }
 
-// keypairChars are what names of keypairs may have in them.
+// keypairChars are what names of keypairs may have in them; since 2.92 also @ and dots.
 const keypairChars = "_- 0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // Expressions that Go has not, or that would be too long to read.
@@ -50,6 +51,10 @@ func isZoneName(v pyjson.Value) bool { return isName(v) && !strings.Contains(v.S
 
 func isSpacedName(v pyjson.Value) bool {
 	return isPrintable(v.Str()) && strings.ContainsFunc(v.Str(), func(c rune) bool { return printable(c) && !isSpace(c) })
+}
+
+func isKeypairName292(v pyjson.Value) bool {
+	return strings.Trim(v.Str(), "@."+keypairChars) == "" && v.Kind() == pyjson.String
 }
 
 func isKeypairName(v pyjson.Value) bool {

@@ -53,6 +53,7 @@ func TestFormatsAreNovas(t *testing.T) {
 		{"az_name", isZoneName, names},
 		{"name_with_leading_trailing_spaces", isSpacedName, names},
 		{"keypair_name_20", isKeypairName, names},
+		{"keypair_name_292", isKeypairName292, names},
 		{"printable", text(isPrintable), names},
 		{"flavor id", text(isFlavorID), names},
 		{"ipv4", isIPv4, addresses},

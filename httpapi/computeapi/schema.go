@@ -13,10 +13,12 @@ import (
 // Schemas are kept as JSON text in Nova's order of keys: what comes first is named
 // first. Parts that several schemas share are constants.
 const (
-	stringPart   = `{"type": "string"}`
-	namePart     = `{"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}`
-	textPart     = `{"type": "string", "minLength": 1, "maxLength": 255}`
-	hostPart     = `{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-._]*$"}`
+	stringPart = `{"type": "string"}`
+	namePart   = `{"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}`
+	textPart   = `{"type": "string", "minLength": 1, "maxLength": 255}`
+	hostPart   = `{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-._]*$"}`
+	// hostnamePart is for the host name of a server.
+	hostnamePart = `{"type": "string", "minLength": 2, "maxLength": 63, "pattern": "^[a-zA-Z0-9]+[a-zA-Z0-9-]*[a-zA-Z0-9]+$"}`
 	countPart    = `{"type": ["integer", "string"], "pattern": "^[0-9]*$", "minimum": 0, "minLength": 1}`
 	positivePart = `{"type": ["integer", "string"], "pattern": "^[0-9]*$", "minimum": 1, "minLength": 1}`
 	booleanPart  = `{"type": ["boolean", "string"], "enum": [true, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes",
@@ -26,7 +28,7 @@ const (
 // draft4 has the formats of Nova's validators, and the expressions that Go has not.
 var draft4 = pyschema.Draft4{
 	Formats: pyschema.Formats{
-		"uuid": pyschema.IsUUIDLike, "name": isName, "az_name": isZoneName, "keypair_name_20": isKeypairName,
+		"uuid": pyschema.IsUUIDLike, "name": isName, "az_name": isZoneName, "keypair_name_20": isKeypairName, "keypair_name_292": isKeypairName292,
 		"ipv4": isIPv4, "ipv6": isIPv6, "regex": isExpression, "date-time": isTime, "base64": isBase64,
 		"name_with_leading_trailing_spaces": isSpacedName,
 	},

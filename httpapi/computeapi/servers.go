@@ -63,6 +63,8 @@ func (q *request) showTopology() error {
 var (
 	serverUpdateSchema2_1  = bodySchema("server", objectPart(serverChangeParts, ""))
 	serverUpdateSchema2_19 = bodySchema("server", objectPart(serverChangeParts+`, "description": `+shortTextPart, ""))
+	serverUpdateSchema2_90 = bodySchema("server", objectPart(
+		serverChangeParts+`, "description": `+shortTextPart+`, "hostname": `+hostnamePart, ""))
 )
 
 const (
@@ -73,7 +75,10 @@ const (
 
 func (q *request) updateServer() error {
 	schema := serverUpdateSchema2_1
-	if q.minor >= 19 {
+	switch {
+	case q.minor >= 90:
+		schema = serverUpdateSchema2_90
+	case q.minor >= 19:
 		schema = serverUpdateSchema2_19
 	}
 	v, err := q.checked(schema, "server")
@@ -93,7 +98,7 @@ func (q *request) updateServer() error {
 
 func serverChange(v pyjson.Value) compute.ServerChange {
 	return compute.ServerChange{
-		Name: trimmed(textOf(v, "name")), Description: textOf(v, "description"), DiskConfig: textOf(v, "OS-DCF:diskConfig"),
+		Name: trimmed(textOf(v, "name")), Description: textOf(v, "description"), Hostname: textOf(v, "hostname"), DiskConfig: textOf(v, "OS-DCF:diskConfig"),
 		AccessIPv4: canonicalIn(v, "accessIPv4"), AccessIPv6: canonicalIn(v, "accessIPv6"),
 	}
 }

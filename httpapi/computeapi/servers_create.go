@@ -81,6 +81,8 @@ func (q *request) plainSpec(v pyjson.Value) compute.ServerSpec {
 			spec.Name = strings.TrimSpace(text)
 		case "description":
 			spec.Description = text
+		case "hostname":
+			spec.Hostname = text
 		case "flavorRef":
 			ref := shown(m.Value)
 			spec.Flavor = compute.ID(ref[strings.LastIndexByte(ref, '/')+1:])

@@ -93,6 +93,9 @@ func (q *request) dropFilters() {
 		allowed = append(allowed, "availability_zone", "config_drive", "key_name", "created_at", "launched_at", "terminated_at",
 			"power_state", "task_state", "vm_state", "progress", "user_id")
 	}
+	if q.minor >= 90 {
+		allowed = append(allowed, "hostname")
+	}
 	for name := range q.query {
 		if !slices.Contains(allowed, name) {
 			delete(q.query, name)

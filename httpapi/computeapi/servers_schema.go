@@ -103,6 +103,9 @@ func newServerSchema(minor int) *pyschema.Schema {
 	if minor >= 74 {
 		parts = append(parts, `"host": `+hostPart, `"hypervisor_hostname": `+hostPart)
 	}
+	if minor >= 90 {
+		parts = append(parts, `"hostname": `+hostnamePart)
+	}
 	required := `"name", "flavorRef"`
 	if minor >= 37 {
 		required += `, "networks"`
@@ -115,7 +118,7 @@ func newServerSchema(minor int) *pyschema.Schema {
 
 // serverVersions are the minor versions that changed the body of POST /servers, newest
 // first.
-var serverVersions = []int{74, 67, 63, 57, 52, 42, 37, 33, 32, 19, 1}
+var serverVersions = []int{90, 74, 67, 63, 57, 52, 42, 37, 33, 32, 19, 1}
 
 var serverSchemas = func() map[int]*pyschema.Schema {
 	all := map[int]*pyschema.Schema{}

@@ -127,6 +127,9 @@ func (q *request) putServerSince(j *httpapi.JSON, s compute.Server) {
 	if q.minor >= 63 {
 		put(j, "trusted_image_certificates", nil)
 	}
+	if q.minor >= 90 && !q.may("os-extended-server-attributes", ofProject(s.Project)) {
+		put(j, "OS-EXT-SRV-ATTR:hostname", s.Hostname) // others see it among more
+	}
 }
 
 func groupsOf(s compute.Server) []string {
