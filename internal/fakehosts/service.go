@@ -78,7 +78,7 @@ func (s *seen) Report(ctx context.Context, unknown []string) error {
 	h := s.host
 	return s.services.call(ctx, "POST", s.services.Compute+"/berth/v1/heartbeats", object{"host": object{
 		"host": h.Name, "version": 66, "node": object{
-			"id": h.ID, "name": h.Name, "type": "fake", "version": 1, "address": "127.0.0.1",
+			"id": h.ID, "name": h.Name, "type": "fake", "version": 1, "address": "192.168.0.1",
 			"vcpus": h.VCPUs, "memory_mb": h.MemoryMB, "disk_gb": h.DiskGB,
 		}, "unknown_servers": append([]string{}, unknown...),
 	}}, nil)
