@@ -73,25 +73,34 @@ func (c *change) deviceMAC(row BindingRow) string {
 	return cmp.Or(profile.MAC, c.settings.MACBase+randomOctets())
 }
 
-// WhyUnbound returns why a port cannot be bound to the host that its active binding names: which
-// agent or host lacks what. It is empty when the port is bound, when there is nothing to bind, and
-// when the port could be bound by what agents report at the time of the call. Faults: PortNotFound.
-func (s *Service) WhyUnbound(ctx context.Context, port ID) (reason string, err error) {
+// WhyUnbound returns why a port cannot be bound to a host, "" for the one that its active binding
+// names: which agent or host lacks what. It is empty when the port is bound there, when there is nothing
+// to bind, and when the port could be bound by what agents report at the time of the call. For a host
+// that the port has no binding to, allocations are not looked at. Faults: PortNotFound.
+func (s *Service) WhyUnbound(ctx context.Context, port ID, host string) (reason string, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		all, err := ports(r, Where(ByID, port))
-		switch {
-		case err != nil:
-			return err
-		case len(all) == 0:
-			return NotFound("port", port)
-		case all[0].Binding.VIF != VIFFailed:
-			return nil
-		}
-		agents, err := Rows[AgentRow](r, Where(ByHost, all[0].Binding.Host))
 		if err != nil {
 			return err
 		}
-		if _, why := s.plugIn(&all[0], agents); why != nil {
+		if len(all) == 0 {
+			return NotFound("port", port)
+		}
+		p := all[0]
+		if host != "" && host != p.Binding.Host {
+			if slices.ContainsFunc(p.Inactive, func(b BindingRow) bool { return b.Host == host }) {
+				return nil
+			}
+			p.Binding = BindingRow{Host: host, VNIC: p.Binding.VNIC, VIF: VIFFailed, Profile: orEmpty(nil)}
+		}
+		if p.Binding.VIF != VIFFailed {
+			return nil
+		}
+		agents, err := Rows[AgentRow](r, Where(ByHost, p.Binding.Host))
+		if err != nil {
+			return err
+		}
+		if _, why := s.plugIn(&p, agents); why != nil {
 			reason = why.Error()
 		}
 		return nil
@@ -251,11 +260,14 @@ func (s *Service) plugSRIOV(p *Port, reaches func(SegmentRow) bool) (plug, bool)
 	return plug{}, false
 }
 
-// allocation returns which providers serve the port. What is no allocation keeps a port
+// allocation returns which providers serve the port.
+func (p *Port) allocation() (guarantee.ProfileAllocation, error) { return p.Binding.allocation() }
+
+// allocation returns which providers serve the port there. What is no allocation keeps a port
 // from being bound, unless it is nothing in some form.
-func (p *Port) allocation() (a guarantee.ProfileAllocation, err error) {
+func (b *BindingRow) allocation() (a guarantee.ProfileAllocation, err error) {
 	var profile struct{ Allocation json.RawMessage }
-	if err := json.Unmarshal(p.Binding.Profile, &profile); err != nil {
+	if err := json.Unmarshal(b.Profile, &profile); err != nil {
 		return a, err
 	}
 	switch string(profile.Allocation) {

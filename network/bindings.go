@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -43,7 +44,8 @@ type BindingSpec struct {
 
 // CreateBinding binds a port to a second host; the binding is inactive while the port is active on
 // the first. Faults: PortNotFound, BadRequest for a port without a device owner of compute,
-// PortBindingAlreadyExists, PortBindingError when no driver can bind it there.
+// PortBindingAlreadyExists, PortBindingError when no driver can bind it there, ResourceRequestChanged
+// when its allocation is for other request groups than the port's.
 func (s *Service) CreateBinding(ctx context.Context, port ID, spec BindingSpec) (row BindingRow, err error) {
 	err = s.update(ctx, func(c *change) error {
 		p, err := c.portOf(port)
@@ -51,12 +53,11 @@ func (s *Service) CreateBinding(ctx context.Context, port ID, spec BindingSpec) 
 			return err
 		}
 		row = BindingRow{Port: port, Host: spec.Host, VNIC: spec.VNIC, Profile: orEmpty(spec.Profile), Details: orEmpty(nil), VIF: VIFUnbound}
-		if err := c.Insert(&row); errors.Is(err, ErrTaken) {
+		err = c.Insert(&row)
+		if errors.Is(err, ErrTaken) {
 			return bindingExists(port, spec.Host)
-		} else if err != nil {
-			return err
 		}
-		return c.rebind(p, &row)
+		return firstError(err, c.rebind(p, &row))
 	})
 	return row, err
 }
@@ -83,12 +84,17 @@ func (c *change) rebind(p Port, row *BindingRow) error {
 	c.touch(&p.Common)
 	port := p.PortRow
 	p.Binding = *row
+	if c.placement != nil {
+		if _, err := c.promised(&p); err != nil {
+			return err
+		}
+	}
 	if _, err := c.bind(&p); err != nil {
 		return err
 	}
 	*row = p.Binding
 	if row.VIF == VIFFailed {
-		return fault.New(fault.Failed, "PortBindingError", "Binding for port %s on host %s could not be created or updated.", p.ID, row.Host)
+		return c.bindingFailed(&p)
 	}
 	if row.Active {
 		c.touch(&p.Common)
@@ -97,9 +103,20 @@ func (c *change) rebind(p Port, row *BindingRow) error {
 	return c.Replace(&port)
 }
 
+// bindingFailed is the fault of a binding that failed; for the log it says why.
+func (c *change) bindingFailed(p *Port) error {
+	agents, err := c.agentsOn(p.Binding.Host)
+	if err != nil {
+		return err
+	}
+	_, why := c.plugIn(p, agents)
+	failed := fault.New(fault.Failed, "PortBindingError", "Binding for port %s on host %s could not be created or updated.", p.ID, p.Binding.Host)
+	return fmt.Errorf("%w: %w", failed, why)
+}
+
 // UpdateBinding changes a binding and binds it again; it may move to another host. Faults:
 // PortNotFound, BadRequest for a port without a device owner of compute, PortBindingNotFound,
-// PortBindingAlreadyExists, PortBindingError.
+// PortBindingAlreadyExists, PortBindingError, ResourceRequestChanged.
 func (s *Service) UpdateBinding(ctx context.Context, port ID, host string, fn func(*BindingSpec) error) (row BindingRow, err error) {
 	err = s.update(ctx, func(c *change) error {
 		p, found, err := c.bindingOn(port, host)
@@ -148,9 +165,10 @@ func (c *change) bindingOn(port ID, host string) (Port, BindingRow, error) {
 	return p, row, err
 }
 
-// ActivateBinding makes a binding the active one; the previous one becomes inactive. Faults:
-// PortNotFound, BadRequest for a port without a device owner of compute, PortBindingNotFound,
-// PortBindingAlreadyActive.
+// ActivateBinding makes a binding the active one; the previous one becomes inactive, and is not bound
+// again when it is activated. The port is down until it is wired there. Faults: PortNotFound, BadRequest
+// for a port without a device owner of compute, PortBindingNotFound, PortBindingAlreadyActive,
+// MacAddressInUse for a whole device with the address of another port.
 func (s *Service) ActivateBinding(ctx context.Context, port ID, host string) (row BindingRow, err error) {
 	var p Port
 	before := ""
@@ -168,9 +186,16 @@ func (s *Service) ActivateBinding(ctx context.Context, port ID, host string) (ro
 		old.Active, old.VIF, old.Details, old.Driver, old.Segment = false, VIFUnbound, orEmpty(nil), "", ""
 		row.Active = true
 		p.Status = PortDown
+		if row.VNIC == vnicDirectPhysical {
+			p.MAC = c.deviceMAC(row)
+		}
 		p.Revision++ // for the binding that was active
 		c.touch(&p.Common)
-		return firstError(c.Replace(&old), c.Replace(&row), c.Replace(&p.PortRow))
+		err = firstError(c.Replace(&old), c.Replace(&row), c.Replace(&p.PortRow))
+		if errors.Is(err, ErrTaken) {
+			err = macInUse(&p.PortRow)
+		}
+		return err
 	})
 	if err == nil {
 		s.events.status(p, before)

@@ -2,6 +2,7 @@ package network
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/guarantee"
@@ -59,20 +60,39 @@ func (s *Service) promised(p *Port) (allocations.Amounts, error) {
 	return amounts, nil
 }
 
-// intendRelease stores an intent to release the allocation of a port, if it is a server's and may
-// have one.
-func (c *change) intendRelease(p Port) (IntentRow, error) {
+// intendReleases stores intents to release the allocations of a port, if it is a server's and may have
+// some: at the providers of its binding, and at those of a binding that it is being moved to. While a
+// server moves it has allocations at one of the two, and the consumer of its migration has those at the
+// other; what a server does not have is not released (noAllocations).
+func (c *change) intendReleases(p Port) (intents []IntentRow, err error) {
 	if c.placement == nil || c.settings.KeepDeleted || !ofCompute(p.DeviceOwner) || p.DeviceID == "" {
-		return IntentRow{}, nil
+		return nil, nil
 	}
-	amounts, err := c.promised(&p)
-	if errors.As(err, new(*RequestChanged)) || err == nil && len(amounts) == 0 {
-		return IntentRow{}, nil
+	for _, b := range append([]BindingRow{p.Binding}, p.destinations()...) {
+		p.Binding = b
+		amounts, err := c.promised(&p)
+		if errors.As(err, new(*RequestChanged)) || err == nil && len(amounts) == 0 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		intent, err := c.newIntent(intentRelease, p.ID, adjustment{Consumer: p.DeviceID, Differences: amounts.Negated()})
+		if err != nil {
+			return nil, err
+		}
+		intents = append(intents, intent)
 	}
-	if err != nil {
-		return IntentRow{}, err
-	}
-	return c.newIntent(intentRelease, p.ID, adjustment{Consumer: p.DeviceID, Differences: amounts.Negated()})
+	return intents, nil
+}
+
+// destinations returns the inactive bindings with an allocation that can be activated. One that was
+// active is none of them.
+func (p *Port) destinations() []BindingRow {
+	return slices.DeleteFunc(slices.Clone(p.Inactive), func(b BindingRow) bool {
+		allocation, _ := b.allocation() // what is no allocation serves nothing
+		return !b.bound() || allocation.Empty()
+	})
 }
 
 // noAllocations reports whether there is nothing to release: the server has no allocations.

@@ -217,7 +217,8 @@ func (s *Service) takeBack(ctx context.Context, moves []move) {
 }
 
 // moveOf returns the move of a port for which another policy becomes effective. Only ports of
-// servers with an allocation move.
+// servers with an allocation move. While the server is being moved it is refused: allocations of two
+// consumers on two hosts would have to follow.
 func (c *change) moveOf(p Port, rules []RuleRow) (move, error) {
 	m := move{port: p}
 	id, err := guarantee.ParseUUID(string(p.ID))
@@ -233,6 +234,9 @@ func (c *change) moveOf(p Port, rules []RuleRow) (move, error) {
 			"direction-oriented minimum packet rate rule, or vice versa, is not supported.")
 	case errors.As(err, &unknown):
 		return m, conflict("UnknownRequestGroup", "%s", unknown)
+	}
+	if there := p.destinations(); err == nil && len(there) > 0 && (plan.Rewrite || len(plan.Differences) > 0) {
+		return m, beingChanged("Port %s is being moved to host %s.", p.ID, there[0].Host)
 	}
 	for _, w := range plan.Warnings {
 		c.warn(w, "port", p.ID)

@@ -14,6 +14,7 @@ type Port struct {
 	PortRow
 	Addresses []AddressRow // in the order of their subnets
 	Binding   BindingRow   // the active one
+	Inactive  []BindingRow // to other hosts
 	Network   Network
 	Rules     []RuleRow // of the policy in effect
 	Trunk     *Trunk    // that it is the parent of
@@ -96,7 +97,7 @@ func ports(r Reader, where ...Match) ([]Port, error) {
 // parts are what hangs on some ports, by what it hangs on.
 type parts struct {
 	addresses map[ID][]AddressRow
-	bindings  map[ID]BindingRow
+	bindings  map[ID][]BindingRow
 	networks  map[ID]Network
 	rules     map[ID][]RuleRow
 	trunks    map[ID]Trunk
@@ -118,12 +119,7 @@ func readParts(r Reader, rows []PortRow) (p parts, err error) {
 		return p, err
 	}
 	p.addresses = group(addresses, func(a *AddressRow) ID { return a.Port })
-	p.bindings = make(map[ID]BindingRow, len(rows))
-	for _, b := range bindings {
-		if b.Active {
-			p.bindings[b.Port] = b
-		}
-	}
+	p.bindings = group(bindings, func(b *BindingRow) ID { return b.Port })
 	p.networks = make(map[ID]Network, len(nets))
 	for _, n := range nets {
 		p.networks[n.ID] = n
@@ -154,12 +150,25 @@ func rulesOf(r Reader, rows []PortRow, nets []Network) (map[ID][]RuleRow, error)
 }
 
 func (p *parts) join(row PortRow) Port {
-	port := Port{PortRow: row, Addresses: p.addresses[row.ID], Binding: p.bindings[row.ID], Network: p.networks[row.Network]}
+	port := Port{PortRow: row, Addresses: p.addresses[row.ID], Network: p.networks[row.Network]}
+	port.takes(p.bindings[row.ID])
 	port.Rules, port.SecurityGroups = p.rules[port.EffectivePolicy()], p.groups[row.ID]
 	if t, ok := p.trunks[row.ID]; ok {
 		port.Trunk = &t
 	}
 	return port
+}
+
+// takes sets the bindings of a port.
+func (p *Port) takes(bindings []BindingRow) {
+	p.Inactive = nil
+	for _, b := range bindings {
+		if b.Active {
+			p.Binding = b
+		} else {
+			p.Inactive = append(p.Inactive, b)
+		}
+	}
 }
 
 // MaxAddresses bounds the addresses that one request names or needs, of all its ports together:
@@ -314,11 +323,7 @@ func (c *change) rebound(d portDraft, bind bool) (Port, error) {
 		return Port{}, err
 	}
 	p.PortRow = row
-	for _, b := range bindings {
-		if b.Active {
-			p.Binding = b
-		}
-	}
+	p.takes(bindings)
 	return c.plugged(p, bind)
 }
 

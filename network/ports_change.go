@@ -116,24 +116,19 @@ func drafted(r Reader, id ID, fn func(*PortSpec) error) (portDraft, error) {
 	if err := fn(&spec); err != nil {
 		return portDraft{}, err
 	}
-	return portDraft{all[0], spec}, firstError(spec.subnetsSeen(r), spec.Choice.allowed(r, all[0].Policy, spec.Policy), all[0].keepsDevice(r, spec))
+	return portDraft{all[0], spec}, firstError(spec.subnetsSeen(r), spec.Choice.allowed(r, all[0].Policy, spec.Policy), all[0].keepsDevice(spec))
 }
 
 // keepsDevice refuses to change the device of a port with an allocation for a caller without the
 // right to allocations. The allocation follows the port's policy and is released with the port, for
 // the consumer that the device names; the caller could name another project's server, or none. An
 // inactive binding counts: its allocation is the port's once it is activated.
-func (p *Port) keepsDevice(r Reader, spec PortSpec) error {
+func (p *Port) keepsDevice(spec PortSpec) error {
 	if !spec.KeepDevice || spec.DeviceID == p.DeviceID && spec.DeviceOwner == p.DeviceOwner {
 		return nil
 	}
-	bindings, err := Rows[BindingRow](r, Where(ByPort, p.ID))
-	if err != nil {
-		return err
-	}
-	for _, b := range bindings {
-		one := Port{Binding: b}
-		if allocation, _ := one.allocation(); !allocation.Empty() { // what is no allocation serves nothing
+	for _, b := range append([]BindingRow{p.Binding}, p.Inactive...) {
+		if allocation, _ := b.allocation(); !allocation.Empty() { // what is no allocation serves nothing
 			return conflict("PortInUse", "Unable to complete operation on port %s for network %s. Port already has an attached device %s.",
 				p.ID, p.Network.ID, p.DeviceID)
 		}
@@ -169,7 +164,7 @@ func (c *change) updatePort(d portDraft, m move) (Port, error) {
 	if err := firstError(c.ensureDefaultGroup(p.Project), c.secured(spec, p.PortRow), c.changeGroups(p, spec)); err != nil {
 		return p, err
 	}
-	if err := c.moveAddresses(row, p, spec); err != nil {
+	if err := firstError(c.moveAddresses(row, p, spec), c.dropInactive(p, spec)); err != nil {
 		return p, err
 	}
 	var err error
@@ -198,6 +193,20 @@ func (c *change) updatePort(d portDraft, m move) (Port, error) {
 		next.Revision--
 	}
 	return next, c.parentMoved(p, next)
+}
+
+// dropInactive removes the inactive bindings of a port that gets another device, or none: they are for
+// a move of the server that had the port, and so are their allocations.
+func (c *change) dropInactive(p Port, spec PortSpec) error {
+	if spec.DeviceID == p.DeviceID || len(p.Inactive) == 0 {
+		return nil
+	}
+	hosts := make([]string, len(p.Inactive))
+	for i, b := range p.Inactive {
+		hosts[i] = b.Host
+	}
+	_, err := c.Remove(&BindingRow{}, Where(ByPort, p.ID), Where(ByHost, hosts...))
+	return err
 }
 
 // spec is what the port says now.
@@ -233,11 +242,11 @@ func sameJSON(a, b []byte) bool {
 	return string(one) == string(two)
 }
 
-// DeletePort removes a port and its dependents, and releases its allocation (bug 1820588); a
-// release that fails is retried. Faults: PortNotFound, PortInUseAsTrunkParent, PortInUseAsSubPort.
+// DeletePort removes a port and its dependents, and releases its allocation (bug 1820588), of a port
+// that is being moved also the one at its destination; a release that fails is retried. Faults: PortNotFound, PortInUseAsTrunkParent, PortInUseAsSubPort.
 func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) error {
 	var p Port
-	var intent IntentRow
+	var intents []IntentRow
 	err := s.update(ctx, func(c *change) (err error) {
 		all, err := ports(c, Where(ByID, id))
 		if err != nil {
@@ -250,7 +259,7 @@ func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) erro
 		if err := firstError(c.notOnTrunk(id), met(only, &p.Common)); err != nil {
 			return err
 		}
-		if intent, err = c.intendRelease(p); err != nil {
+		if intents, err = c.intendReleases(p); err != nil {
 			return err
 		}
 		_, addresses := c.Remove(&AddressRow{}, Where(ByPort, id))
@@ -263,7 +272,7 @@ func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) erro
 		return err
 	}
 	s.events.port(vifDeleted, p)
-	if intent.ID != "" {
+	for _, intent := range intents {
 		if err := s.release(context.WithoutCancel(ctx), intent.ID); err != nil {
 			s.log.WarnContext(ctx, "the allocation of a deleted port is not released yet; the release is retried", "port", id, "server", p.DeviceID, "error", err)
 		}

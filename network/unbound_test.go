@@ -60,7 +60,7 @@ func TestWhyUnbound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.WhyUnbound(t.Context(), made[0].ID)
+		got, err := s.WhyUnbound(t.Context(), made[0].ID, "")
 		if err != nil || !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
 			t.Errorf("a %s port on %s with %s: %q, %v, want %q", test.vnic, test.host, test.profile, got, err, test.want)
 		}
@@ -68,7 +68,7 @@ func TestWhyUnbound(t *testing.T) {
 			t.Errorf("a %s port on %s with %s: the log says %q, want %q", test.vnic, test.host, test.profile, log.String(), test.want)
 		}
 	}
-	if _, err := s.WhyUnbound(t.Context(), "nobody"); err == nil {
+	if _, err := s.WhyUnbound(t.Context(), "nobody", ""); err == nil {
 		t.Error("a port that there is not has a reason")
 	}
 }

@@ -24,7 +24,7 @@ func (a *API) bindings() *bindingResource {
 	return &bindingResource{
 		api: a, name: "binding", plural: "bindings", rule: "port_binding", path: "/v2.0/ports/{port_id}/bindings",
 		table:  bindingTable(),
-		marker: markersEnd,
+		marker: markersEnd, notBulk: true,
 		id:     func(b *network.BindingRow) string { return b.Host },
 		key:    network.ByHost,
 		target: func(*network.BindingRow) target { return target{} },
@@ -103,7 +103,7 @@ func bindingTable() []attribute[network.BindingRow, bindingSpec] {
 	)
 	return []attribute[B, S]{
 		{
-			name: "host", use: post | put | required | filter, convert: toText, check: text(255), show: func(b *B) pyjson.Value { return valueOf(b.Host) },
+			name: "host", use: post | put | required | filter, convert: toText, check: hostName, show: func(b *B) pyjson.Value { return valueOf(b.Host) },
 			set: func(s *S, v pyjson.Value) { s.Host = v.Str() },
 		},
 		{name: "vif_type", use: filter, show: func(b *B) pyjson.Value { return valueOf(b.VIF) }},
@@ -120,6 +120,14 @@ func bindingTable() []attribute[network.BindingRow, bindingSpec] {
 		},
 		{name: "status", use: filter, show: func(b *B) pyjson.Value { return valueOf(bindingStatus(b.Active)) }},
 	}
+}
+
+// hostName checks the host of a binding, which has one.
+func hostName(v pyjson.Value) string {
+	if v.Kind() == pyjson.String && v.Str() == "" {
+		return "'' Blank strings are not permitted"
+	}
+	return text(255)(v)
 }
 
 // maxProfile is how long a profile may be, as Python writes JSON.

@@ -27,7 +27,8 @@ func (a *API) hostRoutes() []httpapi.Route {
 	}
 }
 
-// getPortBinding returns why a port could not be bound, to callers who may see the details of its
+// getPortBinding returns why a port could not be bound to the host that it should be on, or to the one
+// in the query, to callers who may see the details of its
 // binding. Neutron has that in its log only, so its attributes have no place for it.
 func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 	ctx, res := r.Context(), a.ports()
@@ -38,12 +39,19 @@ func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(ctx, "get_port:binding:vif_details", res.about(&p)); err != nil {
 		return err
 	}
-	reason, err := a.Network.WhyUnbound(ctx, p.ID)
+	host := cmp.Or(r.URL.Query().Get("host"), p.Binding.Host)
+	reason, err := a.Network.WhyUnbound(ctx, p.ID, host)
 	if err != nil {
 		return err
 	}
+	vif := ""
+	for _, b := range append([]network.BindingRow{p.Binding}, p.Inactive...) {
+		if b.Host == host {
+			vif = b.VIF
+		}
+	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("host", p.Binding.Host, "vif_type", p.Binding.VIF, "reason", orNone(reason)))
+		j.Value(object("host", host, "vif_type", orNone(vif), "reason", orNone(reason)))
 	})
 }
 

@@ -179,7 +179,7 @@ func (a *API) bindingTable() []portAttribute {
 		{
 			name: "binding:host_id", use: post | put | filter | guarded, convert: toText, check: text(255),
 			set:  func(s *S, v pyjson.Value) { s.Host, s.Rebind = v.Str(), true },
-			show: func(p *P) pyjson.Value { return valueOf(p.Binding.Host) },
+			show: func(p *P) pyjson.Value { return valueOf(p.Binding.Host) }, with: onAnyHost,
 		},
 		{
 			name: "binding:profile", use: post | put | guarded, convert: smallProfile, check: orNull(anObject),
@@ -188,6 +188,14 @@ func (a *API) bindingTable() []portAttribute {
 		},
 		{name: "binding:vif_type", use: filter, show: func(p *P) pyjson.Value { return valueOf(p.Binding.VIF) }},
 		{name: "binding:vif_details", show: func(p *P) pyjson.Value { return boundDetails(&p.Binding) }},
+	}
+}
+
+// onAnyHost reports whether a port has a binding to one of some hosts, active or not.
+func onAnyHost(hosts []string) func(*network.Port) bool {
+	any := setOf(hosts)
+	return func(p *network.Port) bool {
+		return any[p.Binding.Host] || slices.ContainsFunc(p.Inactive, func(b network.BindingRow) bool { return any[b.Host] })
 	}
 }
 

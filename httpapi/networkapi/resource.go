@@ -27,7 +27,8 @@ type resource[T, S any] struct {
 	// common finds what of a spec If-Match is about; nil when it means nothing.
 	common func(*S) *network.Common
 
-	single  bool // POST takes one object only
+	single  bool // POST reads one object only
+	notBulk bool // POST refuses a list of objects
 	open    bool // policy alone hides objects of other projects
 	noPages bool // limit and marker mean nothing
 	marker  markers

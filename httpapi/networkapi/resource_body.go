@@ -15,6 +15,9 @@ func (res *resource[T, S]) bodies(r *http.Request, creating bool) (items []body,
 		return nil, false, err
 	}
 	list, bulk := v.Get(res.plural)
+	if bulk && creating && res.notBulk {
+		return nil, true, badRequest("Bulk operation not supported")
+	}
 	if !bulk || !creating || res.single {
 		one, err := res.body(r, v, creating)
 		return []body{one}, false, err
