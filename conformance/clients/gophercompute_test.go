@@ -98,7 +98,7 @@ func newUser(t *testing.T, dir, cloud string) *user {
 			t.Fatal(err)
 		}
 	}
-	u.c.Microversion, u.placement.Microversion = "2.72", "1.36"
+	u.c.Microversion, u.placement.Microversion = "2.93", "1.36"
 	return u
 }
 
@@ -210,12 +210,14 @@ func (u *user) cloud() {
 
 func (u *user) keypairs() {
 	u.t.Helper()
-	made, err := keypairs.Create(u.ctx, u.at("2.91").c, keypairs.CreateOpts{Name: "key"}).Extract()
+	made, err := keypairs.Create(u.ctx, u.at("2.94").c, keypairs.CreateOpts{Name: "key"}).Extract()
 	u.refused("create a keypair at a version there is not", err, 406)
 	if made != nil && made.Name != "" {
 		u.t.Errorf("made %+v", made)
 	}
-	made, err = keypairs.Create(u.ctx, u.c, keypairs.CreateOpts{Name: "key", Type: "ssh"}).Extract()
+	_, err = keypairs.Create(u.ctx, u.c, keypairs.CreateOpts{Name: "key", Type: "ssh"}).Extract()
+	u.refused("generate a keypair", err, 400) // since 2.92
+	made, err = keypairs.Create(u.ctx, u.at("2.91").c, keypairs.CreateOpts{Name: "key", Type: "ssh"}).Extract()
 	u.ok("create a keypair", err)
 	if made.PrivateKey == "" || made.Fingerprint == "" {
 		u.t.Errorf("the keypair is %+v", made)
@@ -223,8 +225,11 @@ func (u *user) keypairs() {
 	got, err := keypairs.Get(u.ctx, u.c, "key", nil).Extract()
 	u.ok("get the keypair", err)
 	u.same("public key", made.PublicKey, got.PublicKey)
-	_, err = keypairs.Create(u.ctx, u.c, keypairs.CreateOpts{Name: "key", Type: "ssh"}).Extract()
-	u.refused("create it again", err, 409)
+	_, err = keypairs.Create(u.ctx, u.c, keypairs.CreateOpts{Name: "key", Type: "ssh", PublicKey: made.PublicKey}).Extract()
+	u.refused("import it again", err, 409)
+	imported, err := keypairs.Create(u.ctx, u.c, keypairs.CreateOpts{Name: "me@host.1", Type: "ssh", PublicKey: made.PublicKey}).Extract()
+	u.ok("import it under another name", err)
+	u.same("fingerprint", made.Fingerprint, imported.Fingerprint)
 }
 
 func (u *user) groups() string {

@@ -69,6 +69,8 @@ func (q *request) putServerExtensions(j *httpapi.JSON, s compute.Server) {
 	}
 	if q.may("os-extended-server-attributes", ofProject(s.Project)) {
 		q.putServerAttributes(j, s)
+	} else if q.minor >= 90 {
+		put(j, "OS-EXT-SRV-ATTR:hostname", s.Hostname)
 	}
 	if q.minor >= 16 {
 		q.putHostStatus(j, s)
@@ -126,9 +128,6 @@ func (q *request) putServerSince(j *httpapi.JSON, s compute.Server) {
 	}
 	if q.minor >= 63 {
 		put(j, "trusted_image_certificates", nil)
-	}
-	if q.minor >= 90 && !q.may("os-extended-server-attributes", ofProject(s.Project)) {
-		put(j, "OS-EXT-SRV-ATTR:hostname", s.Hostname) // others see it among more
 	}
 }
 
