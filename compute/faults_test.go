@@ -95,6 +95,34 @@ var scenarios = map[string]scenario{
 			return s.Detach(ctx, ann, w.only(), ports[0].Port)
 		},
 	},
+	"Rebuild": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.rebuildOn(s) },
+	},
+	"RebuildOfStopped": {
+		begin: func(w *fixture) {
+			w.must(w.bootOn(w.Service, 1, w.port(1000)))
+			w.work(w.Service, nil)
+			w.must(w.StopServer(ctx, ann, w.only()))
+		},
+		do: func(w *fixture, s *compute.Service) error { return w.rebuildOn(s) },
+	},
+	"RebuildFails": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.rebuildOn(s) },
+		fails: func(*fixture) func(string, compute.Wanted) *compute.Result {
+			return func(string, compute.Wanted) *compute.Result { return &compute.Result{Error: "it cannot be built"} }
+		},
+	},
+	"DeleteWhileItIsRebuilt": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
+			if err := w.rebuildOn(s); err != nil {
+				return err
+			}
+			return s.DeleteServer(ctx, ann, w.only())
+		},
+	},
 	"Resize": {
 		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
 		do:    func(w *fixture, s *compute.Service) error { return w.resizeOn(s) },
@@ -173,6 +201,12 @@ var scenarios = map[string]scenario{
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
+}
+
+// rebuildOn begins to rebuild the only server.
+func (w *fixture) rebuildOn(s *compute.Service) error {
+	_, err := s.RebuildServer(ctx, ann, w.only(), compute.Rebuilding{Image: cirros})
+	return err
 }
 
 // resizeOn begins to resize the only server.

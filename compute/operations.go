@@ -14,12 +14,13 @@ import (
 
 // The kinds of operations.
 const (
-	boot   = "boot"
-	remove = "delete"
-	attach = "attach"
-	detach = "detach"
-	power  = "power"
-	move   = "move" // a resize or a cold migration
+	boot    = "boot"
+	remove  = "delete"
+	attach  = "attach"
+	detach  = "detach"
+	power   = "power"
+	rebuild = "rebuild"
+	move    = "move" // a resize or a cold migration
 	// A move ends with one of these.
 	confirm = "confirm"
 	revert  = "revert"
@@ -94,10 +95,11 @@ func newKinds() map[string]kind {
 			list:  list{Steps: server, Done: (*job).built, Undone: (*job).ended},
 			limit: func(s Settings) time.Duration { return s.BuildTime },
 		},
-		remove: {list: list{Steps: server, Undone: (*job).removed}, back: true, final: true, refused: (*job).notDestroyed},
-		attach: {list: list{Steps: port, Done: (*job).ended, Undone: (*job).ended, Once: (*job).notAttached}, quiet: true},
-		detach: {list: list{Steps: port, Undone: (*job).ended}, back: true, quiet: true, asks: askUnplug, refused: (*job).notUnplugged, moot: detached},
-		power:  {list: list{Steps: []step{{Name: stepHost, Do: (*job).changePower}}}, asks: askPower},
+		remove:  {list: list{Steps: server, Undone: (*job).removed}, back: true, final: true, refused: (*job).notDestroyed},
+		attach:  {list: list{Steps: port, Done: (*job).ended, Undone: (*job).ended, Once: (*job).notAttached}, quiet: true},
+		detach:  {list: list{Steps: port, Undone: (*job).ended}, back: true, quiet: true, asks: askUnplug, refused: (*job).notUnplugged, moot: detached},
+		power:   {list: list{Steps: []step{{Name: stepHost, Do: (*job).changePower}}}, asks: askPower},
+		rebuild: {list: list{Steps: []step{{Name: stepHost, Do: (*job).rebuildOnHost}}}, asks: askRebuild},
 
 		move:    {list: list{Steps: moves, Undone: (*job).movedBack}},
 		revert:  {list: list{Steps: moves, Undone: (*job).movedBack}, back: true},

@@ -97,14 +97,19 @@ func askPower(c *change, server ServerRow, b *body) error {
 	})
 }
 
+// asking asks the host of the server for something, and waits for it.
+func (j *job) asking(ctx context.Context, ask func(*change, ServerRow, *body) error) error {
+	err := j.save(ctx, func(c *change, row *ServerRow) error { return ask(c, *row, &j.b) })
+	if err == nil {
+		err = &operation.Wait{Event: string(j.b.Asked)}
+	}
+	return err
+}
+
 // changePower has the host change the power of the server.
 func (j *job) changePower(ctx context.Context) (next, error) {
 	if j.b.Asked == "" {
-		err := j.save(ctx, func(c *change, row *ServerRow) error { return askPower(c, *row, &j.b) })
-		if err == nil {
-			err = &operation.Wait{Event: string(j.b.Asked)}
-		}
-		return next{}, err
+		return next{}, j.asking(ctx, askPower)
 	}
 	event, err := j.answer(ctx)
 	if err != nil {

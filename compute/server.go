@@ -67,14 +67,15 @@ const (
 
 // What is done to servers (task_state).
 const (
-	Scheduling   = "scheduling"
-	Networking   = "networking"
-	Spawning     = "spawning"
-	Deleting     = "deleting"
-	PoweringOff  = "powering-off"
-	PoweringOn   = "powering-on"
-	Rebooting    = "rebooting"
-	RebootingHot = "rebooting_hard"
+	Scheduling     = "scheduling"
+	Networking     = "networking"
+	Spawning       = "spawning"
+	Deleting       = "deleting"
+	TaskRebuilding = "rebuilding"
+	PoweringOff    = "powering-off"
+	PoweringOn     = "powering-on"
+	Rebooting      = "rebooting"
+	RebootingHot   = "rebooting_hard"
 
 	ResizePrep      = "resize_prep"      // a host is chosen
 	ResizeMigrating = "resize_migrating" // the source stops it

@@ -167,33 +167,36 @@ type ServerChange struct {
 // UpdateServer changes a server. Faults: InstanceNotFound, and InstanceExists for a host name that another server has,
 // where the settings want names to be unique.
 func (s *Service) UpdateServer(ctx context.Context, id ID, ch ServerChange) (Server, error) {
-	return s.changeServer(ctx, id, func(c *change, row *ServerRow) error {
-		if ch.Hostname != nil && !strings.EqualFold(*ch.Hostname, row.Hostname) {
-			taken, err := c.hostnames(row.Project)
-			if err != nil {
-				return err
-			}
-			if name := strings.ToLower(*ch.Hostname); taken[name] {
-				return conflict("InstanceExists", "Instance %s already exists.", name)
-			}
+	return s.changeServer(ctx, id, func(c *change, row *ServerRow) error { return c.apply(ch, row) })
+}
+
+// apply changes a server's row. Fault: InstanceExists.
+func (c *change) apply(ch ServerChange, row *ServerRow) error {
+	if ch.Hostname != nil && !strings.EqualFold(*ch.Hostname, row.Hostname) {
+		taken, err := c.hostnames(row.Project)
+		if err != nil {
+			return err
 		}
-		for _, f := range []struct {
-			to   *string
-			from *string
-		}{
-			{&row.Name, ch.Name},
-			{&row.Description, ch.Description},
-			{&row.Hostname, ch.Hostname},
-			{&row.AccessIPv4, ch.AccessIPv4},
-			{&row.AccessIPv6, ch.AccessIPv6},
-			{&row.DiskConfig, ch.DiskConfig},
-		} {
-			if f.from != nil {
-				*f.to = *f.from
-			}
+		if name := strings.ToLower(*ch.Hostname); taken[name] {
+			return conflict("InstanceExists", "Instance %s already exists.", name)
 		}
-		return nil
-	})
+	}
+	for _, f := range []struct {
+		to   *string
+		from *string
+	}{
+		{&row.Name, ch.Name},
+		{&row.Description, ch.Description},
+		{&row.Hostname, ch.Hostname},
+		{&row.AccessIPv4, ch.AccessIPv4},
+		{&row.AccessIPv6, ch.AccessIPv6},
+		{&row.DiskConfig, ch.DiskConfig},
+	} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	return nil
 }
 
 // changeServer changes a server's row.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
-	"github.com/berthcloud/berth/compute/request"
 )
 
 // A draft is a validated request for servers, as far as neighbours are needed for the validation.
@@ -111,27 +110,7 @@ func (s *Service) checkImage(ctx context.Context, d *draft) (err error) {
 	if err != nil {
 		return err
 	}
-	disk := d.flavor.RootGB * gib
-	switch {
-	case d.image.Status != "active":
-		return invalid("ImageNotActive", "Image %s is not active.", d.Image)
-	case d.flavor.MemoryMB < d.image.MinMemoryMB:
-		return invalid("FlavorMemoryTooSmall", "Flavor's memory is too small for requested image.")
-	case disk > 0 && d.image.Size > disk:
-		return invalid("FlavorDiskSmallerThanImage", "Flavor's disk is too small for requested image. Flavor disk is %d bytes, image is %d bytes.",
-			disk, d.image.Size)
-	case disk > 0 && d.image.MinDiskGB*gib > disk:
-		return invalid("FlavorDiskSmallerThanMinDisk", "Flavor's disk is smaller than the minimum size specified in image metadata. "+
-			"Flavor disk is %d bytes, minimum size is %d bytes.", disk, d.image.MinDiskGB*gib)
-	}
-	if err := d.image.Check(); err != nil {
-		return err
-	}
-	_, err = request.New(request.Spec{Flavor: d.flavor.extra(), Image: d.image.Image, Project: d.by.Project}, s.settings.Requests, nil)
-	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // the failure is reported where it can name the reason
-		return err
-	}
-	return extraspecs.Supported(d.flavor.extra(), d.image.Image)
+	return s.fits(d.image, d.flavor.extra(), d.by.Project)
 }
 
 // checkPorts looks at the ports that exist already.

@@ -143,6 +143,8 @@ func accesses() []access {
 		{"POST /v2.1/servers/{server}/action (os-start)", ownServer + "/action", 0, `{"os-start": null}`, changes(409)},
 		{"POST /v2.1/servers/{server}/action (os-stop)", ownServer + "/action", 0, `{"os-stop": null}`, changes(202)},
 		{"POST /v2.1/servers/{server}/action (reboot)", ownServer + "/action", 0, `{"reboot": {"type": "SOFT"}}`, changes(202)},
+		{"POST /v2.1/servers/{server}/action (rebuild)", ownServer + "/action", 0, `{"rebuild": {"imageRef": "` + string(image) + `"}}`, changes(202)},
+		{"POST /v2.1/servers/{server}/action (rebuild)", ownServer + "/action", 63, `{"rebuild": {"imageRef": "` + string(image) + `", "trusted_image_certificates": null}}`, changes(202)},
 		{"POST /v2.1/servers/{server}/action (lock)", ownServer + "/action", 0, `{"lock": null}`, changes(202)},
 		{"POST /v2.1/servers/{server}/action (unlock)", ownServer + "/action", 0, `{"unlock": null}`, changes(202)},
 		{"POST /v2.1/servers/{server}/action (os-resetState)", ownServer + "/action", 0, `{"os-resetState": {"state": "active"}}`, "403 403 404 202 202 404"},

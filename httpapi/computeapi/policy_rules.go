@@ -99,6 +99,8 @@ var policyRules = []policyRule{
 	{"os_compute_api:servers:revert_resize", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (revertResize)"},
 	{"os_compute_api:os-migrate-server:migrate", "rule:context_is_admin", "", "POST /servers/{server_id}/action (migrate)"},
 	{"os_compute_api:servers:reboot", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (reboot)"},
+	{"os_compute_api:servers:rebuild", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (rebuild)"},
+	{"os_compute_api:servers:rebuild:trusted_certs", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (rebuild)"},
 	{"os_compute_api:os-lock-server:lock", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (lock)"},
 	{"os_compute_api:os-lock-server:unlock", "rule:project_member_or_admin", "", "POST /servers/{server_id}/action (unlock)"},
 	{"os_compute_api:os-lock-server:unlock:unlock_override", "rule:context_is_admin", "", "POST /servers/{server_id}/action (unlock)"},

@@ -15,6 +15,7 @@ func (a *API) serverActionRoutes() []httpapi.Route {
 			{"os-start", (*request).startServer},
 			{"os-stop", (*request).stopServer},
 			{"reboot", (*request).rebootServer},
+			{"rebuild", (*request).rebuildServer},
 			{"lock", (*request).lockServer},
 			{"unlock", (*request).unlockServer},
 			{"os-resetState", (*request).resetServer},

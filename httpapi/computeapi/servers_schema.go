@@ -36,6 +36,14 @@ const (
 		"cidr": {"type": "string", "pattern": "^/[0-9a-f.:]+$"}}, "additionalProperties": true}`
 )
 
+// filesPart is what may be put into a server before 2.57, and certificatesPart names what its image is checked with since 2.63.
+var (
+	filesPart = `"personality": {"type": "array", "items": ` +
+		objectPart(`"path": `+stringPart+`, "contents": {"type": "string", "format": "base64"}`, "") + `}`
+	certificatesPart = `"trusted_image_certificates": {"type": ["array", "null"], "minItems": 1, "maxItems": 50, "uniqueItems": true,
+		"items": {"type": "string", "minLength": 1}}`
+)
+
 // networksPart is what may be said of the networks of a new server. There is a tag for
 // each at 2.32 to 2.36 and since 2.42; a word stands for the whole list since 2.37.
 func networksPart(minor int) string {
@@ -80,8 +88,7 @@ func newServerSchema(minor int) *pyschema.Schema {
 		`"accessIPv6": {"type": "string", "format": "ipv6"}`,
 	}
 	if minor < 57 {
-		parts = append(parts, `"personality": {"type": "array", "items": `+
-			objectPart(`"path": `+stringPart+`, "contents": {"type": "string", "format": "base64"}`, "")+`}`)
+		parts = append(parts, filesPart)
 	}
 	parts = append(parts, `"availability_zone": `+namePart,
 		`"block_device_mapping": {"type": "array", "items": `+objectPart(deviceParts, "")+`}`,
@@ -97,8 +104,7 @@ func newServerSchema(minor int) *pyschema.Schema {
 		parts = append(parts, `"tags": {"type": "array", "items": `+tagPart+`, "maxItems": 50}`)
 	}
 	if minor >= 63 {
-		parts = append(parts, `"trusted_image_certificates": {"type": ["array", "null"], "minItems": 1, "maxItems": 50, "uniqueItems": true,
-			"items": {"type": "string", "minLength": 1}}`)
+		parts = append(parts, certificatesPart)
 	}
 	if minor >= 74 {
 		parts = append(parts, `"host": `+hostPart, `"hypervisor_hostname": `+hostPart)

@@ -20,15 +20,20 @@ type serverView struct {
 func (q *request) server(s compute.Server, v serverView) writer {
 	return func(j *httpapi.JSON) {
 		j.Object()
-		q.putServer(j, s, v.whole)
-		if v.whole {
-			q.putServerExtensions(j, s)
-		}
-		q.putServerSince(j, s)
-		if v.groups {
-			put(j, "server_groups", groupsOf(s))
-		}
+		q.putServerView(j, s, v)
 		j.EndObject()
+	}
+}
+
+// putServerView writes the members of what is shown of a server.
+func (q *request) putServerView(j *httpapi.JSON, s compute.Server, v serverView) {
+	q.putServer(j, s, v.whole)
+	if v.whole {
+		q.putServerExtensions(j, s)
+	}
+	q.putServerSince(j, s)
+	if v.groups {
+		put(j, "server_groups", groupsOf(s))
 	}
 }
 
@@ -254,14 +259,16 @@ var serverStates = []serverState{
 		"rebooting": "REBOOT", "reboot_pending": "REBOOT", "reboot_started": "REBOOT",
 		"rebooting_hard": "HARD_REBOOT", "reboot_pending_hard": "HARD_REBOOT", "reboot_started_hard": "HARD_REBOOT",
 		"migrating": "MIGRATING", "resize_prep": "RESIZE", "resize_migrating": "RESIZE", "resize_migrated": "RESIZE", "resize_finish": "RESIZE",
+		compute.TaskRebuilding: "REBUILD",
 	}},
 	{compute.Building, "BUILD", nil},
 	{compute.Stopped, "SHUTOFF", map[string]string{
 		"resize_prep": "RESIZE", "resize_migrating": "RESIZE", "resize_migrated": "RESIZE", "resize_finish": "RESIZE",
+		compute.TaskRebuilding: "REBUILD",
 	}},
 	{compute.Resized, "VERIFY_RESIZE", map[string]string{compute.ResizeReverting: "REVERT_RESIZE"}},
 	{compute.Paused, "PAUSED", map[string]string{"migrating": "MIGRATING"}},
-	{compute.Error, "ERROR", nil},
+	{compute.Error, "ERROR", map[string]string{compute.TaskRebuilding: "REBUILD"}},
 	{compute.Deleted, "DELETED", nil},
 }
 
