@@ -265,16 +265,7 @@ func (j *job) build(ctx context.Context) (next, error) {
 				j.b.Event = event.ID
 			}
 			j.b.Asked, row.Task = j.b.Event, Spawning
-			_, remains, err := hosted(c, row.ID, row.Host)
-			if err != nil {
-				return err
-			}
-			return c.wish(*row, func(is *HostedRow) {
-				is.Wish, is.Event, is.Boot, is.Slots = WishRunning, j.b.Event, "", nil
-				if remains { // of an earlier stay: the host may still have that server
-					is.Generation++
-				}
-			})
+			return c.wishBuilt(*row, j.b.Event)
 		})
 		if err == nil {
 			err = &operation.Wait{Event: string(j.b.Asked)}
@@ -294,6 +285,20 @@ func (j *job) build(ctx context.Context) (next, error) {
 		return next{Back: true, Change: j.gaveUp(j.abortion(event.Details, cause))}, nil
 	}
 	return j.retry(ctx, server, cause, false), nil
+}
+
+// wishBuilt has the host of a server build it. What the host may still have of an earlier stay is not that server.
+func (c *change) wishBuilt(server ServerRow, event ID) error {
+	_, remains, err := hosted(c, server.ID, server.Host)
+	if err != nil {
+		return err
+	}
+	return c.wish(server, func(is *HostedRow) {
+		is.Wish, is.Event, is.Boot, is.Slots = WishRunning, event, "", nil
+		if remains {
+			is.Generation++
+		}
+	})
 }
 
 // built is the effect of a boot that has succeeded.

@@ -123,6 +123,58 @@ var scenarios = map[string]scenario{
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
+	"Shelve": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return s.ShelveServer(ctx, ann, w.only()) },
+	},
+	"ShelveFails": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return s.ShelveServer(ctx, ann, w.only()) },
+		fails: func(*fixture) func(string, compute.Wanted) *compute.Result {
+			return func(_ string, want compute.Wanted) *compute.Result {
+				if want.Deleted {
+					return &compute.Result{Error: "it is in use"}
+				}
+				return nil
+			}
+		},
+	},
+	"Unshelve": {
+		begin: func(w *fixture) { w.shelved() },
+		do: func(w *fixture, s *compute.Service) error {
+			return s.UnshelveServer(ctx, ann, w.only(), compute.Unshelving{})
+		},
+	},
+	"UnshelveFails": {
+		begin: func(w *fixture) { w.shelved() },
+		do: func(w *fixture, s *compute.Service) error {
+			return s.UnshelveServer(ctx, ann, w.only(), compute.Unshelving{})
+		},
+		fails: func(*fixture) func(string, compute.Wanted) *compute.Result {
+			return func(_ string, want compute.Wanted) *compute.Result {
+				if want.Deleted {
+					return nil
+				}
+				return &compute.Result{Error: "it cannot be built"}
+			}
+		},
+	},
+	"DeleteShelved": {
+		begin: func(w *fixture) { w.shelved() },
+		do:    func(w *fixture, s *compute.Service) error { return s.DeleteServer(ctx, ann, w.only()) },
+	},
+	"DeleteWhileItIsShelved": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
+			if err := s.ShelveServer(ctx, ann, w.only()); err != nil {
+				return err
+			}
+			if _, err := s.Recover(ctx); err != nil {
+				return err
+			}
+			return s.DeleteServer(ctx, ann, w.only())
+		},
+	},
 	"Resize": {
 		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
 		do:    func(w *fixture, s *compute.Service) error { return w.resizeOn(s) },
@@ -201,6 +253,14 @@ var scenarios = map[string]scenario{
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
+}
+
+// shelved makes a server that is shelved.
+func (w *fixture) shelved() {
+	w.Helper()
+	w.must(w.bootOn(w.Service, 1, w.port(1000)))
+	w.work(w.Service, nil)
+	w.must(w.ShelveServer(ctx, ann, w.only()))
 }
 
 // rebuildOn begins to rebuild the only server.

@@ -434,6 +434,11 @@ func (w *fixture) fits(after string, p *network.Port, there map[string]compute.S
 	case !ok:
 		w.Errorf("%s: port %s is of a server that does not exist", after, p.ID)
 		return
+	case server.State == compute.ShelvedOffloaded:
+		if server.Host != "" || p.Binding.Host != "" || len(p.Binding.Profile) > 2 || p.DeviceOwner == "" || len(rows) != 1 {
+			w.Errorf("%s: port %s of a shelved server is bound to %q with %s, %d rows", after, p.ID, p.Binding.Host, p.Binding.Profile, len(rows))
+		}
+		return
 	case server.Host == "" || p.Binding.Host != server.Host || len(rows) != 1 || string(rows[0].Server) != p.DeviceID || rows[0].Unplugged:
 		w.Errorf("%s: port %s is bound to %q, its server %s is on %q; rows are %+v", after, p.ID, p.Binding.Host, server.Name, server.Host, rows)
 	}

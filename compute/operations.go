@@ -14,13 +14,15 @@ import (
 
 // The kinds of operations.
 const (
-	boot    = "boot"
-	remove  = "delete"
-	attach  = "attach"
-	detach  = "detach"
-	power   = "power"
-	rebuild = "rebuild"
-	move    = "move" // a resize or a cold migration
+	boot     = "boot"
+	remove   = "delete"
+	attach   = "attach"
+	detach   = "detach"
+	power    = "power"
+	rebuild  = "rebuild"
+	shelve   = "shelve"
+	unshelve = "unshelve"
+	move     = "move" // a resize or a cold migration
 	// A move ends with one of these.
 	confirm = "confirm"
 	revert  = "revert"
@@ -90,16 +92,23 @@ func newKinds() map[string]kind {
 		{Name: stepSource, Do: (*job).destroyAtSource},
 		{Name: stepClaim, Do: (*job).releaseSource},
 	}
+	places := []step{
+		{Name: stepClaim, Do: (*job).claimAgain, Undo: (*job).unclaim},
+		{Name: stepBind, Do: (*job).bindAgain, Undo: (*job).unbindFromHost},
+		{Name: stepHost, Do: (*job).buildAgain, Undo: (*job).destroy},
+	}
 	return map[string]kind{
 		boot: {
 			list:  list{Steps: server, Done: (*job).built, Undone: (*job).ended},
 			limit: func(s Settings) time.Duration { return s.BuildTime },
 		},
-		remove:  {list: list{Steps: server, Undone: (*job).removed}, back: true, final: true, refused: (*job).notDestroyed},
-		attach:  {list: list{Steps: port, Done: (*job).ended, Undone: (*job).ended, Once: (*job).notAttached}, quiet: true},
-		detach:  {list: list{Steps: port, Undone: (*job).ended}, back: true, quiet: true, asks: askUnplug, refused: (*job).notUnplugged, moot: detached},
-		power:   {list: list{Steps: []step{{Name: stepHost, Do: (*job).changePower}}}, asks: askPower},
-		rebuild: {list: list{Steps: []step{{Name: stepHost, Do: (*job).rebuildOnHost}}}, asks: askRebuild},
+		remove:   {list: list{Steps: server, Undone: (*job).removed}, back: true, final: true, refused: (*job).notDestroyed},
+		attach:   {list: list{Steps: port, Done: (*job).ended, Undone: (*job).ended, Once: (*job).notAttached}, quiet: true},
+		detach:   {list: list{Steps: port, Undone: (*job).ended}, back: true, quiet: true, asks: askUnplug, refused: (*job).notUnplugged, moot: detached},
+		power:    {list: list{Steps: []step{{Name: stepHost, Do: (*job).changePower}}}, asks: askPower},
+		rebuild:  {list: list{Steps: []step{{Name: stepHost, Do: (*job).rebuildOnHost}}}, asks: askRebuild},
+		unshelve: {list: list{Steps: places, Done: (*job).unshelved, Undone: (*job).shelved}},
+		shelve:   {list: list{Steps: places, Undone: (*job).shelved}, back: true, refused: (*job).notShelved},
 
 		move:    {list: list{Steps: moves, Undone: (*job).movedBack}},
 		revert:  {list: list{Steps: moves, Undone: (*job).movedBack}, back: true},

@@ -60,9 +60,11 @@ const (
 	Active   = "active"
 	Paused   = "paused"
 	Stopped  = "stopped"
-	Resized  = "resized" // or migrated, not confirmed yet
-	Error    = "error"
-	Deleted  = "deleted"
+	// ShelvedOffloaded is of a server that is on no host, and can be built again.
+	ShelvedOffloaded = "shelved_offloaded"
+	Resized          = "resized" // or migrated, not confirmed yet
+	Error            = "error"
+	Deleted          = "deleted"
 )
 
 // What is done to servers (task_state).
@@ -72,6 +74,8 @@ const (
 	Spawning       = "spawning"
 	Deleting       = "deleting"
 	TaskRebuilding = "rebuilding"
+	TaskShelving   = "shelving"
+	TaskUnshelving = "unshelving"
 	PoweringOff    = "powering-off"
 	PoweringOn     = "powering-on"
 	Rebooting      = "rebooting"

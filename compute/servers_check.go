@@ -70,10 +70,15 @@ func (s *Service) checkZone(ctx context.Context, d *draft) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(zones, func(z Zone) bool { return z.Name == d.Zone && z.Available }) {
+	if !available(zones, d.Zone) {
 		return invalid("InvalidRequest", "The requested availability zone is not available")
 	}
 	return nil
+}
+
+// available reports whether there is an availability zone that has hosts.
+func available(zones []Zone, name string) bool {
+	return slices.ContainsFunc(zones, func(z Zone) bool { return z.Name == name && z.Available })
 }
 
 func (s *Service) checkFlavor(ctx context.Context, d *draft) (err error) {

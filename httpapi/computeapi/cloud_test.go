@@ -219,7 +219,7 @@ func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGr
 // notServed are the dialogues with operations that Berth does not have yet, and the reasons.
 var notServed = map[string]string{
 	"moves_evacuate.txt": noMoves, "moves_live.txt": noMoves,
-	"moves_migrate.txt": noMoves, "moves_shelve.txt": noMoves,
+	"moves_migrate.txt": noMoves,
 }
 
 const noMoves = "servers do not move, and are not rebuilt"

@@ -2,6 +2,7 @@ package computeapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
@@ -11,7 +12,7 @@ import (
 
 func (a *API) serverActionRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.route(http.MethodPost, "/servers/{server}/action", 1, act(append([]action{
+		a.route(http.MethodPost, "/servers/{server}/action", 1, act(slices.Concat([]action{
 			{"os-start", (*request).startServer},
 			{"os-stop", (*request).stopServer},
 			{"reboot", (*request).rebootServer},
@@ -19,7 +20,7 @@ func (a *API) serverActionRoutes() []httpapi.Route {
 			{"lock", (*request).lockServer},
 			{"unlock", (*request).unlockServer},
 			{"os-resetState", (*request).resetServer},
-		}, moveActions...)...)),
+		}, moveActions, shelveActions)...)),
 	}
 }
 

@@ -269,6 +269,7 @@ var serverStates = []serverState{
 	{compute.Resized, "VERIFY_RESIZE", map[string]string{compute.ResizeReverting: "REVERT_RESIZE"}},
 	{compute.Paused, "PAUSED", map[string]string{"migrating": "MIGRATING"}},
 	{compute.Error, "ERROR", map[string]string{compute.TaskRebuilding: "REBUILD"}},
+	{compute.ShelvedOffloaded, "SHELVED_OFFLOADED", nil},
 	{compute.Deleted, "DELETED", nil},
 }
 

@@ -1,0 +1,290 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+)
+
+// Shelving and its way back, as Nova calls the actions and their events.
+const (
+	shelveAction   = "shelve"
+	offloadAction  = "shelveOffload"
+	unshelveAction = "unshelve"
+
+	eventShelve   = "compute_shelve_instance"
+	eventUnshelve = "compute_unshelve_instance"
+	eventChoose   = "schedule_instances"
+	eventImage    = "get_image_info"
+)
+
+// ShelveServer begins to take a server from its host and to release its allocations. The server keeps its ports, which
+// are bound to no host then; what was on its disk is lost. Faults: InstanceNotFound, InstanceIsLocked, InvalidState,
+// InstanceNotReady.
+func (s *Service) ShelveServer(ctx context.Context, by Caller, id ID) error {
+	err := s.update(ctx, func(c *change) error {
+		row, err := c.free(by, id, shelveAction, Active, Stopped, Paused)
+		if err != nil {
+			return err
+		}
+		if err := row.launched(shelveAction); err != nil {
+			return err
+		}
+		if row.Host == "" {
+			return conflict("InstanceNotReady", "Instance %s is not ready", id)
+		}
+		row.Task, row.UpdatedAt = TaskShelving, c.at
+		if err := c.Replace(&row); err != nil {
+			return err
+		}
+		action, err := c.act(by, id, shelveAction)
+		if err != nil {
+			return err
+		}
+		event, err := c.begin(action.ID, eventShelve, row.Host)
+		if err != nil {
+			return err
+		}
+		return c.newOperation(id, shelve, body{Action: action.ID, Event: event.ID})
+	})
+	s.wake()
+	return err
+}
+
+// OffloadServer takes a shelved server from its host. There is none that is on a host. Faults: InstanceNotFound,
+// InstanceIsLocked, InvalidState.
+func (s *Service) OffloadServer(ctx context.Context, by Caller, id ID) error {
+	return s.update(ctx, func(c *change) error {
+		_, err := c.free(by, id, offloadAction)
+		return err
+	})
+}
+
+// free returns a server that nothing is under way with and that is in one of some states.
+func (c *change) free(by Caller, id ID, action string, states ...string) (ServerRow, error) {
+	row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+	if err != nil {
+		return row, err
+	}
+	if err := row.unlocked(by); err != nil {
+		return row, err
+	}
+	if err := row.in(action, states...); err != nil {
+		return row, err
+	}
+	return row, c.idleServer(c, row, action)
+}
+
+// An Unshelving says where a shelved server is to be built.
+type Unshelving struct {
+	Zone *string // the new availability zone, "" for any; nil: as it was
+	Host string  // "" for any
+	// MayChoose returns why the caller may not choose a host.
+	MayChoose func() error
+}
+
+// UnshelveServer begins to build a shelved server on a host. Faults: InstanceNotFound, InstanceIsLocked, InvalidState,
+// InvalidRequest, ComputeHostNotFound, UnshelveHostNotInAZ, what MayChoose returns.
+func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshelving) error {
+	var row ServerRow
+	err := s.store.View(ctx, func(r Reader) (err error) {
+		row, err = found[ServerRow](r, noServer(id), Where(ByID, id))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	image, trouble := s.imageOf(ctx, row)
+	zones, err := s.Zones(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.update(ctx, func(c *change) error {
+		row, err := c.free(by, id, unshelveAction, ShelvedOffloaded)
+		if err != nil {
+			return err
+		}
+		b := body{Image: image.Image}
+		if to.Zone != nil {
+			row.Zone = *to.Zone
+			if row.Zone != "" && !available(zones, row.Zone) {
+				return invalid("InvalidRequest", "The requested availability zone is not available")
+			}
+		}
+		if to.Host != "" {
+			if err := to.MayChoose(); err != nil {
+				return err
+			}
+			if b.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: to.Host}}); err != nil {
+				return err
+			}
+			in, err := c.zonesOf(c)
+			if err != nil {
+				return err
+			}
+			if row.Zone != "" && cmp.Or(in[to.Host], c.settings.DefaultZone) != row.Zone {
+				return conflict("UnshelveHostNotInAZ", "Host %q is not in the availability zone %q.", to.Host, row.Zone)
+			}
+		}
+		if trouble != nil {
+			return trouble
+		}
+		row.Task, row.UpdatedAt = TaskUnshelving, c.at
+		if err := c.Replace(&row); err != nil {
+			return err
+		}
+		action, err := c.act(by, id, unshelveAction)
+		if err != nil {
+			return err
+		}
+		choose, err := c.begin(action.ID, eventChoose, "")
+		if err != nil {
+			return err
+		}
+		read, err := c.begin(action.ID, eventImage, "")
+		if err == nil {
+			err = c.end(read.ID, nil)
+		}
+		if err != nil {
+			return err
+		}
+		b.Action, b.Event = action.ID, choose.ID
+		return c.newOperation(id, unshelve, b)
+	})
+	s.wake()
+	return err
+}
+
+// claimAgain chooses and claims a host for a shelved server.
+func (j *job) claimAgain(ctx context.Context) (next, error) {
+	if j.b.Claim != nil { // chosen by an earlier run
+		back, err := j.unclaim(ctx)
+		if err == nil {
+			err = j.save(ctx, back.Change)
+		}
+		if err != nil {
+			return next{}, err
+		}
+	}
+	err := j.readOwnPorts(ctx)
+	if err == nil {
+		err = j.s.place(ctx, []*job{j}, j.ports)
+	}
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		text := strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
+		return next{Back: true, Change: j.notUnshelved(text, f.Details)}, nil
+	case err != nil:
+		return next{}, err
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		if err := c.end(j.b.Event, nil); err != nil {
+			return err
+		}
+		event, err := c.begin(j.b.Action, eventUnshelve, row.Host)
+		j.b.Event, row.Task = event.ID, Spawning
+		return err
+	}}, nil
+}
+
+// notUnshelved is the effect of a failure: what was done is undone, and the server is shelved as before.
+func (j *job) notUnshelved(text, details string) effect {
+	return func(c *change, _ *ServerRow) error {
+		err := c.end(j.b.Event, &stepError{text: text, details: details})
+		j.b.Event, j.b.Asked = "", ""
+		return err
+	}
+}
+
+// bindAgain binds the ports of a server to the host that was chosen.
+func (j *job) bindAgain(ctx context.Context) (next, error) {
+	server, err := j.server(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if err := j.readOwnPorts(ctx); err != nil {
+		return next{}, err
+	}
+	ports, err := j.bindAll(ctx, server)
+	switch {
+	case err == nil:
+		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, ports) }}, nil
+	case undecided(ctx, err):
+		return next{}, err
+	}
+	return next{Back: true, Change: j.notUnshelved(forUser(err), err.Error())}, nil
+}
+
+// unbindFromHost binds the ports of a server to no host. They stay the server's, without the providers that served them:
+// whoever deletes one must not release what is not allocated any more.
+func (j *job) unbindFromHost(ctx context.Context) (next, error) {
+	server, err := j.server(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	zone, err := j.s.zoneOf(ctx, server.Host)
+	if err != nil {
+		return next{}, own(err)
+	}
+	if err := j.readOwnPorts(ctx); err != nil {
+		return next{}, err
+	}
+	for i, p := range j.ports {
+		if p.Host == "" {
+			continue
+		}
+		bound, err := j.bindPort(ctx, p, Binding{Server: server.ID, Owner: j.s.owner(zone), NetworkName: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork})
+		switch {
+		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
+		case err != nil:
+			return next{}, err
+		default:
+			j.ports[i] = bound
+		}
+	}
+	return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, j.ports) }}, nil
+}
+
+// buildAgain has the host build a shelved server.
+func (j *job) buildAgain(ctx context.Context) (next, error) {
+	if j.b.Asked == "" {
+		return next{}, j.asking(ctx, func(c *change, row ServerRow, b *body) error {
+			b.Asked = b.Event
+			return c.wishBuilt(row, b.Event)
+		})
+	}
+	event, err := j.answer(ctx)
+	if err != nil || event.Result == succeeded {
+		return next{}, err
+	}
+	return next{Back: true, Change: j.notUnshelved(event.Details, event.Traceback)}, nil
+}
+
+// unshelved is the effect of a server that runs again.
+func (j *job) unshelved() effect {
+	return func(c *change, row *ServerRow) error {
+		row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.at
+		return c.end(j.b.Event, nil)
+	}
+}
+
+// shelved is the effect of a server that is on no host any more, or not again.
+func (j *job) shelved() effect {
+	return func(c *change, row *ServerRow) error {
+		row.State, row.Task, row.Power = ShelvedOffloaded, "", ShutDown
+		if j.b.Event == "" {
+			return nil
+		}
+		return c.end(j.b.Event, nil)
+	}
+}
+
+// notShelved is the effect of a host that could not destroy the server, which stays there.
+func (j *job) notShelved(EventRow) effect {
+	return func(c *change, row *ServerRow) error {
+		row.Task = ""
+		return c.wish(*row, func(is *HostedRow) { is.Wish, is.Event, is.Slots = row.usual(), "", nil })
+	}
+}
