@@ -235,7 +235,7 @@ var scenarios = map[string]scenario{
 			if _, err := s.Recover(ctx); err != nil {
 				return err
 			}
-			w.hostsWork(s, nil) // the source has stopped it
+			w.hostsWork(w.Service, nil) // the source has stopped it
 			if _, err := s.Recover(ctx); err != nil {
 				return err
 			}
