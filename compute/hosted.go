@@ -305,8 +305,10 @@ func (c *change) hostDid(host string, r Result) error {
 		return err
 	}
 	if row.Wish == WishGone && r.Error == "" {
-		_, err := c.Remove(&HostedRow{}, Where(ByServer, row.Server), Where(ByHost, host))
-		return err
+		if _, err := c.Remove(&HostedRow{}, Where(ByServer, row.Server), Where(ByHost, host)); err != nil {
+			return err
+		}
+		return c.sourceIsClean(row.Server, host)
 	}
 	if row.Event = ""; r.Error == "" && row.Wish != WishKept && len(row.Slots) > 0 {
 		moves, err := Rows[MigrationRow](c, Where(ByServer, row.Server))

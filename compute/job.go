@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -228,6 +229,7 @@ func (j *job) Release(ctx context.Context, cause error) error {
 	err := j.leased(ctx, func(c *change, row *OperationRow) {
 		row.Worker, row.Lease = "", time.Time{}
 		switch {
+		case errors.As(cause, &waits) && bytes.Contains(row.Body, []byte(`"abort":true`)) && !j.b.Abort: // it was aborted meanwhile
 		case errors.As(cause, &waits):
 			row.Awaits = ID(waits.Event)
 		case errors.As(cause, new(*operation.Unanswered)):
@@ -351,7 +353,7 @@ func (c *change) mine(j *job) (ServerRow, error) {
 	if err != nil {
 		return ServerRow{}, err
 	}
-	j.b.Next = b.Next
+	j.b.Next, j.b.Abort = b.Next, b.Abort
 	return One[ServerRow](c, Where(ByID, j.op.Server))
 }
 

@@ -124,13 +124,16 @@ func (s *Service) ResizeServer(ctx context.Context, by Caller, id ID, to Resizin
 	if err := extraspecs.Supported(flavor.extra(), image.Image); err != nil {
 		return err
 	}
-	b := body{Image: image.Image, Flavor: flavor.Keep(), FlavorID: flavor.ID}
-	return s.beginMove(ctx, by, id, moving{action: resizeAction, kind: typeResize, body: b, prepare: func(c *change, row *ServerRow) error {
+	m := s.coldMove(by, id, resizeAction, typeResize)
+	m.body = body{Image: image.Image, Flavor: flavor.Keep(), FlavorID: flavor.ID}
+	m.prepare = func(c *change, row *ServerRow) error {
 		if row.DiskConfig = "MANUAL"; to.DiskConfig != "" {
 			row.DiskConfig = to.DiskConfig
 		}
 		return c.enoughToGrow(*row, old, flavor)
-	}})
+	}
+	_, err = s.beginMove(ctx, by, id, m)
+	return err
 }
 
 // MigrateServer begins to move a server, which is stopped meanwhile, to another host: the one with the name, or any
@@ -145,11 +148,23 @@ func (s *Service) MigrateServer(ctx context.Context, by Caller, id ID, host stri
 	if err != nil {
 		return err
 	}
-	b := body{Image: image.Image, Flavor: row.Flavor, FlavorID: row.FlavorID}
-	return s.beginMove(ctx, by, id, moving{action: migrateAction, kind: typeMigrate, body: b, host: host, prepare: func(_ *change, row *ServerRow) error {
+	m := s.coldMove(by, id, migrateAction, typeMigrate)
+	m.host, m.body = host, body{Image: image.Image, Flavor: row.Flavor, FlavorID: row.FlavorID}
+	m.prepare = func(_ *change, row *ServerRow) error {
 		row.DiskConfig = "MANUAL"
 		return nil
-	}})
+	}
+	_, err = s.beginMove(ctx, by, id, m)
+	return err
+}
+
+// coldMove is what resizes and migrations have in common.
+func (s *Service) coldMove(by Caller, id ID, action, kind string) moving {
+	return moving{
+		operation: move, action: action, kind: kind, task: ResizePrep, status: preMigrating,
+		events: []string{"conductor_migrate_server", "cold_migrate"},
+		may:    func(c *change) (ServerRow, error) { return s.movableIn(c, by, id, action) },
+	}
 }
 
 // movable returns a server that can be resized or migrated now.
@@ -254,26 +269,34 @@ func (c *change) enoughToGrow(row ServerRow, old extraspecs.Flavor, to FlavorRow
 		all(over), all(requested), all(used), all(allowed), all(over))
 }
 
-// A moving is a resize or a migration that begins.
+// A moving is a move that begins.
 type moving struct {
-	action, kind string // of the action and the migration
-	host         string // the destination, "" for any
+	operation    string   // its kind
+	action, kind string   // of the action and the migration
+	task, status string   // of the server and the migration
+	events       []string // of the action
+	host         string   // the destination, "" for any
 	body         body
-	// prepare changes the server's row, and refuses what cannot be.
+	// may returns the server, and refuses to move it in another state.
+	may func(*change) (ServerRow, error)
+	// prepare, unless nil, changes the server's row, and refuses what cannot be.
 	prepare func(*change, *ServerRow) error
 }
 
 // beginMove notes a move. Its worker carries it out.
-func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) error {
-	err := s.update(ctx, func(c *change) error {
-		row, err := s.movableIn(c, by, id, m.action)
+func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) (migration MigrationRow, err error) {
+	err = s.update(ctx, func(c *change) error {
+		row, err := m.may(c)
 		if err != nil {
 			return err
 		}
 		b := m.body
 		if m.host != "" {
-			if m.host == row.Host {
+			switch {
+			case m.host == row.Host && m.operation == move:
 				return invalid("CannotMigrateToSameHost", "Cannot migrate to the host where the server exists.")
+			case m.host == row.Host && b.Forced:
+				return invalid("UnableToMigrateToSelf", "Unable to migrate instance (%s) to current host (%s).", id, m.host)
 			}
 			if b.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: m.host}}); err != nil {
 				return err
@@ -283,16 +306,21 @@ func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) err
 		if err != nil {
 			return err
 		}
-		if err := m.prepare(c, &row); err != nil {
-			return err
+		if m.prepare != nil {
+			if err := m.prepare(c, &row); err != nil {
+				return err
+			}
 		}
-		row.Task, row.Progress, row.UpdatedAt = ResizePrep, 0, c.at
+		row.Task, row.Progress, row.UpdatedAt = m.task, 0, c.at
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		migration := MigrationRow{
-			ID: newID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: preMigrating, Source: row.Host, SourceNode: row.Node,
+		migration = MigrationRow{
+			ID: newID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: m.status, Source: row.Host, SourceNode: row.Node,
 			OldFlavor: row.FlavorID, NewFlavor: b.FlavorID, Former: was, CreatedAt: c.at, UpdatedAt: c.at,
+		}
+		if m.kind == typeEvacuate {
+			migration.OldFlavor, migration.NewFlavor = "", ""
 		}
 		if migration.Number, err = c.next("migrations"); err != nil {
 			return err
@@ -304,16 +332,17 @@ func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) err
 		if err != nil {
 			return err
 		}
-		for _, event := range []string{"conductor_migrate_server", "cold_migrate"} {
+		for _, event := range m.events {
 			if _, err := c.begin(action.ID, event, ""); err != nil {
 				return err
 			}
 		}
+		b.Host = m.host
 		b.Action, b.Migration = action.ID, migration.ID
-		return c.newOperation(id, move, b)
+		return c.newOperation(id, m.operation, b)
 	})
 	s.wake()
-	return err
+	return migration, err
 }
 
 // unconfirmed returns the move of a resized server that can be confirmed or reverted. Fault: MigrationNotFound.

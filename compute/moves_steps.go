@@ -33,6 +33,9 @@ func (j *job) moveTo(ctx context.Context) (next, error) {
 	}
 	if errors.Is(err, errNotTaken) {
 		if err = j.noteFormer(ctx); err == nil {
+			err = j.mayForce()
+		}
+		if err == nil {
 			err = j.s.place(ctx, []*job{j}, j.ports)
 		}
 	}
@@ -48,16 +51,37 @@ func (j *job) moveTo(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
-		row.Task = ResizeMigrating
 		if err := c.endAll(j.b.Action, nil); err != nil {
 			return err
 		}
-		prepared, err := c.begin(j.b.Action, "compute_prep_resize", j.b.Claim.Host)
-		if err != nil {
-			return err
+		var checks [][2]string
+		switch j.op.Kind {
+		case live:
+			checks = [][2]string{{"compute_check_can_live_migrate_destination", j.b.Claim.Host}, {"compute_check_can_live_migrate_source", row.Host}}
+		case move:
+			checks = [][2]string{{"compute_prep_resize", j.b.Claim.Host}}
+			row.Task = ResizeMigrating
 		}
-		return c.end(prepared.ID, nil)
+		for _, check := range checks {
+			e, err := c.begin(j.b.Action, check[0], check[1])
+			if err != nil {
+				return err
+			}
+			if err := c.end(e.ID, nil); err != nil {
+				return err
+			}
+		}
+		return nil
 	}}, nil
+}
+
+// mayForce refuses to force a server with guaranteed ports to a host, as Nova does.
+func (j *job) mayForce() error {
+	if !j.b.Forced || !slices.ContainsFunc(j.ports, func(p Port) bool { return len(p.allocation()) > 0 }) {
+		return nil
+	}
+	return &Failure{Code: 500, Message: fmt.Sprintf("No valid host was found. Unable to move instance %s to host %s. The instance has complex allocations "+
+		"on the source host so move cannot be forced.", j.op.Server, j.b.Host)}
 }
 
 // noteFormer reads the server's ports, and stores what it has on the source.
@@ -122,7 +146,8 @@ func (j *job) readOwnPorts(ctx context.Context) error {
 
 // goesTo stores that the server moves to a host.
 func (c *change) goesTo(j *job, to selection.Claim) error {
-	return c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Dest, m.DestNode, m.Status = to.Host, to.Node, migrating })
+	status := map[string]string{move: migrating, live: preparing, evacuate: preMigrating}[j.op.Kind]
+	return c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Dest, m.DestNode, m.Status = to.Host, to.Node, status })
 }
 
 // exchange gives the server the allocations that were chosen, and its migration those that it has. The error is
@@ -197,30 +222,25 @@ func (j *job) leaveSource(ctx context.Context) (next, error) {
 			row.Slots = append(row.Slots, p.slots(p.ports...)...)
 		})
 	}
-	event, err := j.answerOf(ctx, m.Source)
-	if err != nil {
-		return next{}, err
-	}
-	if event.Result == failed {
-		return next{Back: true, Change: j.moveFailed(event.Traceback, errors.New(event.Details))}, nil
-	}
-	return next{Change: func(c *change, row *ServerRow) error {
+	return j.asked(ctx, m.Source, func(c *change, row *ServerRow) error {
 		row.Host, row.Node, row.Task, row.Progress = m.Dest, m.DestNode, ResizeMigrated, 0
-		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = postMigrating }); err != nil {
-			return err
-		}
-		return j.endAsked(c)
-	}}, nil
+		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = postMigrating })
+	})
 }
 
 // ask has a host do something to the server, as an event of the operation's action, and waits for it.
-func (j *job) ask(ctx context.Context, host, event string, wish func(*ServerRow, *HostedRow)) error {
+func (j *job) ask(ctx context.Context, host, event string, wish func(*ServerRow, *HostedRow), also ...func(*change) error) error {
 	err := j.save(ctx, func(c *change, row *ServerRow) error {
 		begun, err := c.begin(j.b.Action, event, host)
 		if err != nil {
 			return err
 		}
 		j.b.Asked = begun.ID
+		for _, do := range also {
+			if err := do(c); err != nil {
+				return err
+			}
+		}
 		return c.wishAt(*row, host, func(is *HostedRow) {
 			wish(row, is)
 			is.Event = begun.ID
@@ -271,20 +291,10 @@ func (j *job) buildAtDestination(ctx context.Context) (next, error) {
 			row.Generation++
 		})
 	}
-	event, err := j.answerOf(ctx, m.Dest)
-	if err != nil {
-		return next{}, err
-	}
-	if event.Result == failed {
-		return next{Back: true, Change: j.moveFailed(event.Traceback, errors.New(event.Details))}, nil
-	}
-	return next{Change: func(c *change, row *ServerRow) error {
+	return j.asked(ctx, m.Dest, func(c *change, row *ServerRow) error {
 		row.State, row.Task, row.LaunchedAt = Resized, "", c.at
-		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = finished }); err != nil {
-			return err
-		}
-		return j.endAsked(c)
-	}}, nil
+		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = finished })
+	})
 }
 
 // wish is what a host was to make of the server.
@@ -361,7 +371,11 @@ func (j *job) returnToSource(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	if j.b.Asked == "" {
-		return next{}, j.ask(ctx, m.Source, "compute_finish_revert_resize", func(server *ServerRow, row *HostedRow) {
+		event := "compute_finish_revert_resize"
+		if j.op.Kind == live {
+			event = "compute_rollback_live_migration"
+		}
+		return next{}, j.ask(ctx, m.Source, event, func(server *ServerRow, row *HostedRow) {
 			server.Host, server.Node, server.Flavor, server.FlavorID = m.Source, m.SourceNode, was.Flavor, was.FlavorID
 			if row.Wish != WishKept && m.Source == m.Dest { // it was built with the new flavor
 				row.Generation++
@@ -443,8 +457,11 @@ func (j *job) movedBack() effect {
 		}
 		row.State, row.Task, row.Power = was.State, "", was.Power
 		status := migrationFail
-		if m.Status == reverting {
+		switch {
+		case m.Status == reverting:
 			status = reverted
+		case j.b.Abort:
+			status = cancelled
 		}
 		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = status }); err != nil {
 			return err

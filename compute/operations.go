@@ -23,6 +23,9 @@ const (
 	shelve   = "shelve"
 	unshelve = "unshelve"
 	move     = "move" // a resize or a cold migration
+	live     = "live" // a live migration
+	evacuate = "evacuate"
+	clean    = "clean" // what an evacuated server has on its former host is released
 	// A move ends with one of these.
 	confirm = "confirm"
 	revert  = "revert"
@@ -35,6 +38,11 @@ const (
 	stepSource = "source" // the host that the server leaves does its part
 	stepBind   = "bind"   // ports are bound to the host
 	stepHost   = "host"   // the host does its part
+
+	stepPrepare  = "prepare"  // the destination builds the server, which does not run there yet
+	stepActivate = "activate" // the ports change to the destination
+	stepLeave    = "leave"    // the former host destroys the server
+	stepRelease  = "release"  // what was allocated there is released
 )
 
 // An effect is what a step changes in the database: rows, and the server that the operation is of, which is
@@ -89,8 +97,26 @@ func newKinds() map[string]kind {
 		{Name: stepHost, Do: (*job).buildAtDestination, Undo: (*job).leaveDestination},
 	}
 	stays := []step{
-		{Name: stepSource, Do: (*job).destroyAtSource},
-		{Name: stepClaim, Do: (*job).releaseSource},
+		{Name: stepLeave, Do: (*job).destroyAtSource},
+		{Name: stepRelease, Do: (*job).releaseSource},
+	}
+	lives := []step{
+		{Name: stepClaim, Do: (*job).moveTo, Undo: (*job).takeBackSource},
+		{Name: stepBind, Do: (*job).bindSecond, Undo: (*job).unbindSecond},
+		{Name: stepPrepare, Do: (*job).prepareDestination, Undo: (*job).destroyAtDestination},
+		{Name: stepSource, Do: (*job).stopAtSource, Undo: (*job).returnToSource},
+		{Name: stepActivate, Do: (*job).activate, Undo: (*job).activateSource},
+		{Name: stepHost, Do: (*job).runAtDestination},
+		{Name: stepLeave, Do: (*job).leaveBehind},
+		{Name: stepRelease, Do: (*job).releaseSource},
+	}
+	evacuation := []step{
+		{Name: stepClaim, Do: (*job).moveTo, Undo: (*job).takeBackSource},
+		{Name: stepSource, Do: (*job).keepFromSource, Undo: (*job).leaveToSource},
+		{Name: stepBind, Do: (*job).bindSecond, Undo: (*job).unbindSecond},
+		{Name: stepHost, Do: (*job).rebuildAtDestination, Undo: (*job).destroyAtDestination},
+		{Name: stepActivate, Do: (*job).activate, Undo: (*job).activateSource},
+		{Name: stepLeave, Do: (*job).unbindSource},
 	}
 	places := []step{
 		{Name: stepClaim, Do: (*job).claimAgain, Undo: (*job).unclaim},
@@ -110,9 +136,12 @@ func newKinds() map[string]kind {
 		unshelve: {list: list{Steps: places, Done: (*job).unshelved, Undone: (*job).shelved}},
 		shelve:   {list: list{Steps: places, Undone: (*job).shelved}, back: true, refused: (*job).notShelved},
 
-		move:    {list: list{Steps: moves, Undone: (*job).movedBack}},
-		revert:  {list: list{Steps: moves, Undone: (*job).movedBack}, back: true},
-		confirm: {list: list{Steps: stays, Done: (*job).moveConfirmed}},
+		move:     {list: list{Steps: moves, Undone: (*job).movedBack}},
+		revert:   {list: list{Steps: moves, Undone: (*job).movedBack}, back: true},
+		live:     {list: list{Steps: lives, Done: (*job).movedLive, Undone: (*job).movedBack}},
+		evacuate: {list: list{Steps: evacuation, Done: (*job).evacuated, Undone: (*job).movedBack}},
+		clean:    {list: list{Steps: []step{{Name: stepRelease, Do: (*job).releaseSource}}, Done: (*job).sourceCleaned}, quiet: true},
+		confirm:  {list: list{Steps: stays, Done: (*job).moveConfirmed}},
 	}
 }
 
@@ -198,10 +227,15 @@ type body struct {
 	// Migration is the move that is under way, Flavor what the server gets with it, as in ServerRow.
 	Migration ID              `json:"migration,omitempty"`
 	Flavor    json.RawMessage `json:"flavor,omitempty"`
+	Host      string          `json:"host,omitempty"` // the destination that was asked for
 	FlavorID  ID              `json:"flavor_id,omitempty"`
 	// Exchange and Return are the last writes that gave its allocations to the migration, and back.
 	Exchange *allocations.Attempt `json:"exchange,omitempty"`
 	Return   *allocations.Attempt `json:"return,omitempty"`
+	// There are the server's ports as they are bound to the destination of a live migration, Abort says that it is
+	// to be undone, which others write.
+	There map[ID]Port `json:"there,omitempty"`
+	Abort bool        `json:"abort,omitempty"`
 	// Trouble is why the server is in error once the move is undone, nil if it is not.
 	Trouble *Failure `json:"trouble,omitempty"`
 

@@ -150,7 +150,7 @@ func (j *job) releaseMigrations(ctx context.Context) error {
 		return err
 	})
 	for _, m := range all {
-		if err == nil && !m.over() {
+		if err == nil && (!m.over() || m.Type == typeEvacuate && m.Status == done) {
 			e := allocations.Exchange{Placement: j.s.placement, Migration: string(m.ID)}
 			err = e.Confirm(ctx)
 		}

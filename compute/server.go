@@ -86,6 +86,9 @@ const (
 	ResizeMigrated  = "resize_migrated"  // its ports are bound
 	ResizeFinish    = "resize_finish"    // the destination builds it
 	ResizeReverting = "resize_reverting"
+	Migrating       = "migrating"
+	Rebuilding      = "rebuilding"
+	RebuildSpawning = "rebuild_spawning"
 )
 
 // A Power is whether a server runs, as its host says (power_state).
@@ -192,7 +195,10 @@ type HostedRow struct {
 	// Boot, unless empty, is a start that the server must have had.
 	Boot ID
 	// Slots are the PCI devices that the host may still have given to the server, though no port has them.
-	Slots     []string
+	Slots []string
+	// Bound, unless nil, is a JSON object: the server's ports by their ids, as they are bound to this host while
+	// the server is on another one.
+	Bound     []byte
 	CreatedAt time.Time
 }
 

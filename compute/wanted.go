@@ -3,6 +3,8 @@ package compute
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -82,10 +84,23 @@ func (s ServerRow) wanted(is HostedRow, ports []ServerPort) (w Wanted, err error
 		Image: string(s.Image), Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata,
 		KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}
-	for _, p := range ports {
-		if !p.Unplugged && !w.Kept {
-			w.Ports = append(w.Ports, p.listed())
+	if err != nil || w.Kept {
+		return w, err
+	}
+	var there map[ID]Port
+	if len(is.Bound) > 0 && is.Host != s.Host {
+		if err := json.Unmarshal(is.Bound, &there); err != nil {
+			return w, fmt.Errorf("reading the ports of server %s on %s: %w", s.ID, is.Host, err)
 		}
+	}
+	for _, p := range ports {
+		if p.Unplugged {
+			continue
+		}
+		if bound, ok := there[p.Port]; ok {
+			p.Shown = bound
+		}
+		w.Ports = append(w.Ports, p.listed())
 	}
 	return w, err
 }

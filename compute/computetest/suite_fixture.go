@@ -82,7 +82,7 @@ func fullFixture() *fixture {
 			Dest: "cn2", DestNode: "cn2.example.org", OldFlavor: "1", NewFlavor: "2", Former: []byte(`{"state":"active"}`), CreatedAt: Now, UpdatedAt: later,
 		},
 		gone:      compute.DeletedRow{ID: ID("gone"), Project: "red", Name: "old", Flavor: []byte(`{"VCPUs": 1}`), LaunchedAt: Now, TerminatedAt: later},
-		hosted:    compute.HostedRow{Server: ID("server"), Host: "cn1", Wish: compute.WishRunning, Generation: 3, Event: ID("event"), Refused: ID("refused"), Boot: ID("event"), Slots: []string{"0000:81:00.1"}, CreatedAt: Now},
+		hosted:    compute.HostedRow{Server: ID("server"), Host: "cn1", Wish: compute.WishRunning, Generation: 3, Event: ID("event"), Refused: ID("refused"), Boot: ID("event"), Slots: []string{"0000:81:00.1"}, Bound: []byte(`{"x":{}}`), CreatedAt: Now},
 		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Back: true, Until: "ports", Awaits: ID("event"), Reservation: "r-1", Body: []byte(`{"x":1}`), Worker: "w1", Lease: later, CreatedAt: Now},
 	}
 }

@@ -47,7 +47,7 @@ func (a *API) Routes() []httpapi.Route {
 	for _, part := range [][]httpapi.Route{
 		a.flavorRoutes(), a.extraSpecRoutes(), a.flavorAccessRoutes(), a.keypairRoutes(), a.aggregateRoutes(), a.zoneRoutes(),
 		a.serviceRoutes(), a.hypervisorRoutes(), a.groupRoutes(), a.quotaRoutes(), a.limitRoutes(), a.usageRoutes(), a.serverRoutes(),
-		a.serverActionRoutes(), a.serverMetadataRoutes(), a.serverTagRoutes(), a.interfaceRoutes(), a.addressRoutes(), a.instanceActionRoutes(),
+		a.serverActionRoutes(), a.liveMigrationRoutes(), a.serverMetadataRoutes(), a.serverTagRoutes(), a.interfaceRoutes(), a.addressRoutes(), a.instanceActionRoutes(),
 		a.migrationRoutes(), a.eventRoutes(), a.hostRoutes(),
 	} {
 		routes = append(routes, part...)

@@ -2,8 +2,13 @@ package computeapi
 
 import (
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyschema"
 )
 
 // moveActions are the actions that move servers.
@@ -12,6 +17,8 @@ var moveActions = []action{
 	{"migrate", (*request).migrateServer},
 	{"confirmResize", (*request).confirmResize},
 	{"revertResize", (*request).revertResize},
+	{"os-migrateLive", (*request).migrateLive},
+	{"evacuate", (*request).evacuateServer},
 }
 
 var (
@@ -71,5 +78,138 @@ func (q *request) confirmResize() error {
 func (q *request) revertResize() error {
 	return q.onServer("servers:revert_resize", func(s compute.Server) error {
 		return q.api.Compute.RevertResize(q.Context(), q.by(), s.ID)
+	})
+}
+
+var (
+	liveSchema2_1 = bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+booleanPart+`, "disk_over_commit": `+booleanPart,
+		`"block_migration", "disk_over_commit", "host"`))
+	liveSchema2_25 = bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart, `"block_migration", "host"`))
+	liveSchema2_30 = bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart+`, "force": `+booleanPart,
+		`"block_migration", "host"`))
+
+	evacuateSchema2_1  = bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "onSharedStorage": `+booleanPart+`, "adminPass": `+stringPart, `"onSharedStorage"`))
+	evacuateSchema2_14 = bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "adminPass": `+stringPart, ""))
+	evacuateSchema2_29 = bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "adminPass": `+stringPart+`, "force": `+booleanPart, ""))
+)
+
+// autoPart is a truth value or "auto".
+var autoPart = strings.TrimSuffix(booleanPart, "]}") + `, "auto"]}`
+
+// noForcedHost is the fault of a request that forces a host and names none.
+func noForcedHost() error { return badRequest("Can't force to a non-provided destination") }
+
+// migrateLive moves a running server. Before 2.30 a host that is named is forced. Since 2.34 the answer does not wait for the
+// choice of a host.
+func (q *request) migrateLive() error {
+	var schema *pyschema.Schema
+	switch {
+	case q.minor >= 68, q.minor >= 25 && q.minor < 30:
+		schema = liveSchema2_25
+	case q.minor >= 30:
+		schema = liveSchema2_30
+	default:
+		schema = liveSchema2_1
+	}
+	v, err := q.checked(schema, "os-migrateLive")
+	if err != nil {
+		return err
+	}
+	to := compute.LiveMigration{Wait: q.minor < 34}
+	if host := textOf(v, "host"); host != nil {
+		to.Host = *host
+	}
+	force, said := v.Get("force")
+	to.Forced = said && truth(force) || q.minor < 30 && to.Host != ""
+	return q.onServer("os-migrate-server:migrate_live", func(s compute.Server) error {
+		if to.Forced && to.Host == "" {
+			return noForcedHost()
+		}
+		return q.api.Compute.LiveMigrateServer(q.Context(), q.by(), s.ID, to)
+	})
+}
+
+// evacuateServer builds a server whose host is down on another one. Before 2.14 the answer has the administrator's password,
+// and before 2.29 a host that is named is forced.
+func (q *request) evacuateServer() error {
+	var schema *pyschema.Schema
+	switch {
+	case q.minor >= 68, q.minor >= 14 && q.minor < 29:
+		schema = evacuateSchema2_14
+	case q.minor >= 29:
+		schema = evacuateSchema2_29
+	default:
+		schema = evacuateSchema2_1
+	}
+	v, err := q.checked(schema, "evacuate")
+	if err != nil {
+		return err
+	}
+	var to compute.Evacuation
+	if host := textOf(v, "host"); host != nil {
+		to.Host = *host
+	}
+	force, said := v.Get("force")
+	to.Forced = said && truth(force) || q.minor < 29 && to.Host != ""
+	password := newPassword()
+	if said := textOf(v, "adminPass"); said != nil {
+		shared, _ := v.Get("onSharedStorage")
+		if truth(shared) {
+			return badRequest("admin password can't be changed on existing disk")
+		}
+		password = *said
+	}
+	s, err := q.serverInPath("os-evacuate")
+	if err != nil {
+		return err
+	}
+	if to.Forced && to.Host == "" {
+		return noForcedHost()
+	}
+	if err := q.api.Compute.EvacuateServer(q.Context(), q.by(), s.ID, to); err != nil {
+		return err
+	}
+	if q.minor >= 14 {
+		return q.done(http.StatusOK)
+	}
+	return q.respond(http.StatusOK, members("adminPass", password))
+}
+
+// liveMigrationRoutes are those about a live migration in progress.
+func (a *API) liveMigrationRoutes() []httpapi.Route {
+	const one = "/servers/{server}/migrations/{migration}"
+	return []httpapi.Route{
+		a.route(http.MethodPost, one+"/action", 22, act(action{"force_complete", (*request).completeLiveMigration})),
+		a.route(http.MethodDelete, one, 24, (*request).abortLiveMigration),
+	}
+}
+
+var completeSchema = bodySchema("force_complete", `{"type": "null"}`)
+
+// migrationInPath is the number of the migration in the path; what is no number is that of none.
+func (q *request) migrationInPath() int64 {
+	n, err := strconv.ParseInt(q.param("migration"), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func (q *request) completeLiveMigration() error {
+	if _, err := q.checked(completeSchema, "force_complete"); err != nil {
+		return err
+	}
+	return q.onServer("servers:migrations:force_complete", func(s compute.Server) error {
+		err := q.api.Compute.CompleteLiveMigration(q.Context(), q.by(), s.ID, q.migrationInPath())
+		if isFault(err, "MigrationNotFoundForInstance") {
+			err = fault.New(fault.Invalid, "MigrationNotFoundForInstance", "Migration %s not found for instance %s", q.param("migration"), s.ID)
+		}
+		return err
+	})
+}
+
+func (q *request) abortLiveMigration() error {
+	return q.onServer("servers:migrations:delete", func(s compute.Server) error {
+		return q.api.Compute.AbortLiveMigration(q.Context(), q.by(), s.ID, q.migrationInPath(), q.minor >= 65)
 	})
 }

@@ -162,5 +162,6 @@ func hostedTable() *table[compute.HostedRow] {
 		texts("slots", func(r *T) *[]string { return &r.Slots }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 		number("generation", func(r *T) *int64 { return &r.Generation }),
+		document("bound", func(r *T) *[]byte { return &r.Bound }),
 	)
 }
