@@ -23,3 +23,6 @@ func (s *Service) Recover(ctx context.Context) (left int, err error) {
 	left, _, err = s.Operations(ctx)
 	return left, err
 }
+
+// ConfirmOld confirms the resizes that have waited for Settings.ConfirmWindow.
+func (s *Service) ConfirmOld(ctx context.Context) error { return s.confirmOld(ctx) }

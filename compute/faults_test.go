@@ -242,6 +242,70 @@ var scenarios = map[string]scenario{
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
+	"Live": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.liveOn(s) },
+	},
+	"LiveDestinationFails": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.liveOn(s) },
+		fails: func(w *fixture) func(string, compute.Wanted) *compute.Result {
+			source := must(w.Server(ctx, w.only())).Host
+			return func(host string, want compute.Wanted) *compute.Result {
+				if host == source || want.Deleted || !want.Running {
+					return nil
+				}
+				return &compute.Result{Error: "it cannot run"}
+			}
+		},
+	},
+	"LiveAborted": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
+			if err := w.liveOn(s); err != nil {
+				return err
+			}
+			for range 2 {
+				if _, err := s.Recover(ctx); err != nil {
+					return err
+				}
+				w.hostsWork(s, nil)
+			}
+			_ = s.AbortLiveMigration(ctx, root, w.only(), w.lastMigration().Number, true) // it may be too late
+			return nil
+		},
+	},
+	"DeleteWhileItMovesLive": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
+			if err := w.liveOn(s); err != nil {
+				return err
+			}
+			for range 2 {
+				if _, err := s.Recover(ctx); err != nil {
+					return err
+				}
+				w.hostsWork(s, nil)
+			}
+			return s.DeleteServer(ctx, ann, w.only())
+		},
+	},
+	"Evacuate": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.evacuateOn(s) },
+	},
+	"EvacuateFails": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return w.evacuateOn(s) },
+		fails: func(*fixture) func(string, compute.Wanted) *compute.Result {
+			return func(_ string, want compute.Wanted) *compute.Result {
+				if want.Deleted {
+					return nil
+				}
+				return &compute.Result{Error: "it cannot be built"}
+			}
+		},
+	},
 	"DeleteWhileItIsBuilt": {
 		do: func(w *fixture, s *compute.Service) error {
 			if err := w.bootOn(s, 1, w.port(1000)); err != nil {
@@ -280,6 +344,35 @@ func (w *fixture) resized() {
 	w.must(w.bootOn(w.Service, 1, w.port(1000)))
 	w.work(w.Service, nil)
 	w.must(w.resizeOn(w.Service))
+}
+
+// liveOn begins to migrate the only server, which goes on running.
+func (w *fixture) liveOn(s *compute.Service) error {
+	return s.LiveMigrateServer(ctx, root, w.only(), compute.LiveMigration{})
+}
+
+// evacuateOn begins to evacuate the only server, whose host dies. It comes back when hosts report.
+func (w *fixture) evacuateOn(s *compute.Service) error {
+	w.Helper()
+	source := must(w.Server(ctx, w.only())).Host
+	w.later(2 * time.Minute)
+	for _, h := range must(w.Services(ctx)) {
+		if _, node := computetest.Host(h.Host, 0); h.Host != source {
+			w.must(w.Report(ctx, compute.Report{Host: h.Host, Version: 66, Node: *node}))
+		}
+	}
+	return s.EvacuateServer(ctx, root, w.only(), compute.Evacuation{})
+}
+
+// lastMigration returns the newest migration.
+func (w *fixture) lastMigration() (last compute.MigrationRow) {
+	w.Helper()
+	for _, m := range computetest.Read[compute.MigrationRow](w, w.store) {
+		if m.Number > last.Number {
+			last = m
+		}
+	}
+	return last
 }
 
 // only returns the only server.

@@ -387,7 +387,7 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 	w.Helper()
 	want[string(m.ID)] = allocations.Amounts{}
 	switch m.Status {
-	case "confirmed", "reverted", "error":
+	case "confirmed", "reverted", "error", "completed", "cancelled":
 		return
 	case "finished":
 	default:

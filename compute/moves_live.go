@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// The action of a live migration, and the type of its migration.
+// The actions of a live migration.
 const (
 	liveAction     = "os-migrateLive"
 	liveNoted      = "live-migration" // as it is listed among the server's actions
-	typeLive       = "live-migration"
 	completeAction = "live_migration_force_complete"
 	abortAction    = "live_migration_cancel"
 )
@@ -70,7 +69,7 @@ func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to Li
 		outer = "conductor_live_migrate_instance"
 	}
 	m := moving{
-		operation: live, action: liveNoted, kind: typeLive, task: Migrating, status: enqueued, events: []string{outer}, host: to.Host,
+		operation: live, action: liveNoted, kind: liveMigration, task: Migrating, status: enqueued, events: []string{outer}, host: to.Host,
 		may:  func(c *change) (ServerRow, error) { err := may(c); return row, err },
 		body: body{Image: image.Image, Flavor: row.Flavor, FlavorID: row.FlavorID, Forced: to.Forced},
 	}
@@ -129,8 +128,8 @@ func lastFailure(r Reader, server ID) (error, error) {
 	return nil, err
 }
 
-// liveMigration returns a live migration of a server by its number. Fault: MigrationNotFound.
-func liveMigration(r Reader, server ID, number int64) (MigrationRow, error) {
+// migrationOf returns a migration of a server by its number. Fault: MigrationNotFound.
+func migrationOf(r Reader, server ID, number int64) (MigrationRow, error) {
 	all, err := Rows[MigrationRow](r, Where(ByServer, server))
 	for _, m := range all {
 		if m.Number == number {
@@ -217,7 +216,7 @@ func (c *change) migratingServer(by Caller, id ID, number int64, action, method 
 	if row.Task != Migrating {
 		return row, MigrationRow{}, busy(id, action, "task_state", row.taskShown())
 	}
-	m, err := liveMigration(c, id, number)
+	m, err := migrationOf(c, id, number)
 	if err == nil && !slices.Contains(statuses, m.Status) {
 		err = invalid("InvalidMigrationState", "Migration %d state of instance %s is %s. Cannot %s while the migration is in this state.", number, id, m.Status, method)
 	}

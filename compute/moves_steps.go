@@ -97,8 +97,9 @@ func (j *job) noteFormer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	was.Amounts, was.Ports = held.Amounts, nil
+	was.Amounts = held.Amounts
 	return j.save(ctx, func(c *change, _ *ServerRow) error {
+		was.Ports = nil
 		devices, err := c.devicesOf(m.SourceNode)
 		if err != nil {
 			return err

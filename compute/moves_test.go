@@ -1,0 +1,186 @@
+package compute_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+)
+
+// moves is a server with guaranteed ports, and what its moves are looked at by.
+type moves struct {
+	*fixture
+	vm     compute.ID
+	source string
+}
+
+// newMoves boots a server with two guaranteed ports on one of two hosts.
+func newMoves(t *testing.T) *moves {
+	t.Helper()
+	w := newFixture(t, 10000, "cn1", "cn2")
+	m := &moves{fixture: w, vm: w.boot("vm", w.port(1000), w.port(2000))}
+	w.work(w.Service, nil)
+	m.source = must(w.Server(ctx, m.vm)).Host
+	return m
+}
+
+// is checks the state of the server, whether it is on another host than at first, the status of its last migration, and
+// how much of the bandwidth of all hosts is allocated.
+func (m *moves) is(what, state string, moved bool, status string, bandwidth int64) {
+	m.Helper()
+	m.agrees(what)
+	one := must(m.Server(ctx, m.vm))
+	if one.State != state || (one.Host != m.source) != moved || m.lastMigration().Status != status {
+		m.Errorf("%s: the server is %s on %s, which it began on %s, and its migration is %s; want %s, moved %v, %s: %s",
+			what, one.State, one.Host, m.source, m.lastMigration().Status, state, moved, status, m.why(m.vm))
+	}
+	if used := m.used()[egress]; used != bandwidth {
+		m.Errorf("%s: %d kbit/s are allocated, want %d", what, used, bandwidth)
+	}
+}
+
+// TestResize follows a server with guaranteed ports through its resize, with what is allocated on both hosts until it is
+// confirmed or reverted.
+func TestResize(t *testing.T) {
+	m := newMoves(t)
+	resize := func(to compute.ID) {
+		t.Helper()
+		m.must(m.ResizeServer(ctx, ann, m.vm, compute.Resizing{Flavor: to}))
+		m.work(m.Service, nil)
+	}
+	resize("m2")
+	m.is("a resize", compute.Resized, true, "finished", 6000)
+	m.must(m.RevertResize(ctx, ann, m.vm))
+	m.work(m.Service, nil)
+	m.is("a revert", compute.Active, false, "reverted", 3000)
+	if flavor := must(m.Server(ctx, m.vm)).FlavorID; flavor != "m1" {
+		t.Errorf("the flavor is %s after a revert", flavor)
+	}
+	resize("m2")
+	m.must(m.ConfirmResize(ctx, ann, m.vm))
+	m.work(m.Service, nil)
+	m.is("a confirmation", compute.Active, true, "confirmed", 3000)
+	m.must(m.StopServer(ctx, ann, m.vm))
+	m.work(m.Service, nil)
+	resize("m1")
+	m.is("a resize of a stopped server, to where it was at first", compute.Resized, false, "finished", 6000)
+	m.must(m.RevertResize(ctx, ann, m.vm))
+	m.work(m.Service, nil)
+	m.is("its revert", compute.Stopped, true, "reverted", 3000)
+	m.must(m.MigrateServer(ctx, root, m.vm, m.source))
+	m.work(m.Service, nil)
+	m.is("a cold migration to a host", compute.Resized, false, "finished", 6000)
+	m.must(m.DeleteServer(ctx, ann, m.vm))
+	m.work(m.Service, nil)
+	m.agrees("a deletion before the confirmation")
+	if used := m.used(); used[egress] != 0 || used["VCPU"] != 0 {
+		t.Errorf("%v is allocated after the deletion", used)
+	}
+}
+
+// A resized server may stay on its host where the settings allow it, and is built there with each of its flavors.
+func TestResizeOnItsHost(t *testing.T) {
+	w := newFixture(t, 10000, "cn1")
+	s := w.serve(w.store, func(s *compute.Settings) { s.ResizeOnHost = true })
+	vm := w.boot("vm", w.port(1000))
+	w.work(s, nil)
+	w.must(s.ResizeServer(ctx, ann, vm, compute.Resizing{Flavor: "m2"}))
+	w.work(s, nil)
+	if one := must(s.Server(ctx, vm)); one.State != compute.Resized || one.Host != "cn1" || w.used()["VCPU"] != 3 {
+		t.Fatalf("the server is %s on %s, %v is used: %s", one.State, one.Host, w.used(), w.why(vm))
+	}
+	w.must(s.RevertResize(ctx, ann, vm))
+	w.work(s, nil)
+	w.agrees("a revert on the same host")
+	w.must(s.ResizeServer(ctx, ann, vm, compute.Resizing{Flavor: "m2"}))
+	w.work(s, nil)
+	w.must(s.ConfirmResize(ctx, ann, vm))
+	w.work(s, nil)
+	w.agrees("a confirmation on the same host")
+	if used := w.used(); used["VCPU"] != 2 || used[egress] != 1000 {
+		t.Errorf("%v is used", used)
+	}
+}
+
+// Resizes are confirmed by themselves when the window has passed, and not before.
+func TestResizesConfirmThemselves(t *testing.T) {
+	m := newMoves(t)
+	s := m.serve(m.store, func(s *compute.Settings) { s.ConfirmWindow = time.Hour })
+	m.must(s.ResizeServer(ctx, ann, m.vm, compute.Resizing{Flavor: "m2"}))
+	m.work(s, nil)
+	m.later(59 * time.Minute)
+	m.report()
+	m.must(s.ConfirmOld(ctx))
+	m.work(s, nil)
+	m.is("before the window has passed", compute.Resized, true, "finished", 6000)
+	m.later(time.Minute)
+	m.report()
+	m.must(s.ConfirmOld(ctx))
+	m.work(s, nil)
+	m.is("when it has", compute.Active, true, "confirmed", 3000)
+}
+
+// A port that is deleted while its server can be reverted leaves nothing allocated, and the server comes back without it.
+func TestPortsDeletedWhileResized(t *testing.T) {
+	m := newMoves(t)
+	m.must(m.ResizeServer(ctx, ann, m.vm, compute.Resizing{Flavor: "m2"}))
+	m.work(m.Service, nil)
+	m.must(m.network.DeletePort(ctx, m.last))
+	if _, err := m.Receive(ctx, []compute.ExternalEvent{{Name: "network-vif-deleted", Server: m.vm, Tag: string(m.last)}}); err != nil {
+		t.Fatal(err)
+	}
+	m.must(m.RevertResize(ctx, ann, m.vm))
+	m.work(m.Service, nil)
+	m.is("a revert without the deleted port", compute.Active, false, "reverted", 1000)
+}
+
+// A live migration leaves the server's ports on the new host, and nothing on the old one. One that fails, wherever, or that
+// is aborted leaves all as it was.
+func TestLiveMigration(t *testing.T) {
+	m := newMoves(t)
+	m.must(m.LiveMigrateServer(ctx, root, m.vm, compute.LiveMigration{}))
+	m.work(m.Service, nil)
+	m.is("a live migration", compute.Active, true, "completed", 3000)
+	for refused := 1; ; refused++ {
+		n, from := 0, must(m.Server(ctx, m.vm)).Host
+		m.must(m.LiveMigrateServer(ctx, root, m.vm, compute.LiveMigration{Host: m.source}))
+		m.work(m.Service, func(host string, want compute.Wanted) *compute.Result {
+			if n++; n == refused && !want.Deleted {
+				return &compute.Result{Error: "it cannot"}
+			}
+			return nil
+		})
+		if m.lastMigration().Status == "completed" {
+			break // all that can be refused was
+		}
+		m.is("a host that cannot", compute.Active, from != m.source, "error", 3000)
+	}
+	m.is("a live migration to a host", compute.Active, false, "completed", 3000)
+	m.must(m.LiveMigrateServer(ctx, root, m.vm, compute.LiveMigration{}))
+	must(m.Recover(ctx)) // the destination is asked
+	m.must(m.AbortLiveMigration(ctx, root, m.vm, m.lastMigration().Number, true))
+	m.work(m.Service, nil)
+	m.is("an abortion", compute.Active, false, "cancelled", 3000)
+}
+
+// An evacuated server has its ports on the new host. The source destroys what it has of it when it is back, and what was
+// allocated there is released then.
+func TestEvacuation(t *testing.T) {
+	m := newMoves(t)
+	if err := m.EvacuateServer(ctx, root, m.vm, compute.Evacuation{}); err == nil {
+		t.Error("a server is evacuated from a host that is up")
+	}
+	m.must(m.evacuateOn(m.Service))
+	m.work(m.Service, nil)
+	one := must(m.Server(ctx, m.vm))
+	if one.State != compute.Active || one.Host == m.source || m.lastMigration().Status != "done" || m.used()[egress] != 6000 {
+		t.Fatalf("the server is %s on %s, its migration %s, %v is used: %s", one.State, one.Host, m.lastMigration().Status, m.used(), m.why(m.vm))
+	}
+	m.report()
+	m.work(m.Service, nil)
+	m.is("the source is back", compute.Active, true, "completed", 3000)
+	if rows := computetest.Read[compute.HostedRow](t, m.store); len(rows) != 1 || rows[0].Host != one.Host {
+		t.Errorf("hosts are to have %+v", rows)
+	}
+}
