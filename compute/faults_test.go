@@ -269,7 +269,7 @@ var scenarios = map[string]scenario{
 				if _, err := s.Recover(ctx); err != nil {
 					return err
 				}
-				w.hostsWork(s, nil)
+				w.hostsWork(w.Service, nil)
 			}
 			_ = s.AbortLiveMigration(ctx, root, w.only(), w.lastMigration().Number, true) // it may be too late
 			return nil
@@ -285,7 +285,7 @@ var scenarios = map[string]scenario{
 				if _, err := s.Recover(ctx); err != nil {
 					return err
 				}
-				w.hostsWork(s, nil)
+				w.hostsWork(w.Service, nil)
 			}
 			return s.DeleteServer(ctx, ann, w.only())
 		},

@@ -319,6 +319,13 @@ func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) (mi
 			ID: newID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: m.status, Source: row.Host, SourceNode: row.Node,
 			OldFlavor: row.FlavorID, NewFlavor: b.FlavorID, Former: was, CreatedAt: c.at, UpdatedAt: c.at,
 		}
+		if b.Forced {
+			node, err := One[NodeRow](c, Where(ByID, b.Node))
+			if err != nil {
+				return err
+			}
+			migration.Dest, migration.DestNode = node.Host, node.Name
+		}
 		if m.kind == typeEvacuate {
 			migration.OldFlavor, migration.NewFlavor = "", ""
 		}

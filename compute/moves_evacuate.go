@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -36,7 +37,7 @@ func (s *Service) EvacuateServer(ctx context.Context, by Caller, id ID, to Evacu
 		return err
 	}
 	_, err = s.beginMove(ctx, by, id, moving{
-		operation: evacuate, action: evacuateAction, kind: typeEvacuate, task: Rebuilding, status: accepted, events: []string{"rebuild_server"}, host: to.Host,
+		operation: evacuate, action: evacuateAction, kind: typeEvacuate, task: TaskRebuilding, status: accepted, events: []string{"rebuild_server"}, host: to.Host,
 		may:  func(c *change) (ServerRow, error) { return s.evacuableIn(c, id, to) },
 		body: body{Image: image.Image, Flavor: row.Flavor, FlavorID: row.FlavorID, Forced: to.Forced},
 	})
@@ -105,9 +106,9 @@ func (j *job) leaveToSource(ctx context.Context) (next, error) {
 	}}, err
 }
 
-// rebuildAtDestination has the destination build the server.
+// rebuildAtDestination has the destination build the server, which runs when its ports are bound there.
 func (j *job) rebuildAtDestination(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
+	m, _, err := j.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
@@ -117,11 +118,33 @@ func (j *job) rebuildAtDestination(ctx context.Context) (next, error) {
 			return next{}, err
 		}
 		return next{}, j.ask(ctx, m.Dest, "compute_rebuild_instance", func(_ *ServerRow, row *HostedRow) {
-			row.Wish, row.Boot, row.Bound = was.wish(), "", bound
+			row.Wish, row.Boot, row.Bound = WishStopped, "", bound
 			row.Generation++
 		})
 	}
 	return j.asked(ctx, m.Dest, nil)
+}
+
+// runEvacuated has the destination run the server, unless it was stopped. There is no way back any more: a server that does
+// not run is in error.
+func (j *job) runEvacuated(ctx context.Context) (next, error) {
+	m, was, err := j.migration(ctx)
+	if err != nil || was.wish() == WishStopped {
+		return next{}, err
+	}
+	if j.b.Asked == "" {
+		return next{}, j.ask(ctx, m.Dest, "compute_start_instance", func(_ *ServerRow, row *HostedRow) { row.Wish = WishRunning })
+	}
+	event, err := j.answerOf(ctx, m.Dest)
+	if err != nil {
+		return next{}, err
+	}
+	return next{Change: func(c *change, _ *ServerRow) error {
+		if event.Result == failed {
+			j.b.Trouble = &Failure{Code: 500, Message: event.Details, Details: event.Traceback}
+		}
+		return j.endAsked(c)
+	}}, nil
 }
 
 // evacuated is the effect of an evacuation that has succeeded: the source destroys the server when it is back.
@@ -143,6 +166,12 @@ func (j *job) evacuated() effect {
 		}
 		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = done }); err != nil {
 			return err
+		}
+		if j.b.Trouble != nil {
+			if err := c.wish(*row, func(is *HostedRow) { is.Event = "" }); err != nil {
+				return err
+			}
+			return cmp.Or(c.endAll(j.b.Action, &stepError{text: j.b.Trouble.Message, details: j.b.Trouble.Details}), c.inError(row, *j.b.Trouble))
 		}
 		return c.endAll(j.b.Action, nil)
 	}

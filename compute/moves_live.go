@@ -94,7 +94,7 @@ func (s *Service) awaitChoice(ctx context.Context, m MigrationRow) error {
 			if err != nil || len(rows) == 0 { // the server was deleted
 				return err
 			}
-			if chosen = rows[0].Status != enqueued; rows[0].Dest != "" || rows[0].Status != migrationFail {
+			if chosen = rows[0].Status != enqueued; rows[0].Status != migrationFail {
 				return nil
 			}
 			failure, err = lastFailure(r, m.Server)
@@ -310,7 +310,10 @@ func (j *job) unbindSecond(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	return next{}, j.deleteBindings(ctx, m.Dest)
+	if err := j.deleteBindings(ctx, m.Dest); j.b.Trouble == nil || !errors.Is(err, ErrBindingActive) {
+		return next{}, err
+	}
+	return next{}, nil // it could not be bound to the source again, and the server is in error
 }
 
 // deleteBindings removes the bindings of the server's ports to a host that the server is not on.
@@ -428,31 +431,52 @@ func (j *job) activate(ctx context.Context) (next, error) {
 	}}, nil
 }
 
-// activateSource makes the bindings to the source the active ones again.
+// activateSource makes the bindings to the source the active ones again. They are made anew: one that was active before
+// is not bound.
 func (j *job) activateSource(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+	m, was, err := j.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
 	if err := j.readOwnPorts(ctx); err != nil {
 		return next{}, err
 	}
+	var trouble error
 	for i, p := range j.ports {
-		now, err := j.s.network.ActivateBinding(ctx, p.ID, m.Source)
+		k := slices.IndexFunc(was.Ports, func(f formerPort) bool { return f.Port == p.ID })
+		if k < 0 || p.Host == m.Source && !p.Failed() {
+			continue
+		}
+		now, err := j.activateAt(ctx, p, Binding{Server: j.op.Server, Host: m.Source, Allocation: was.Ports[k].Allocation, Device: was.Ports[k].Device})
 		switch {
 		case errors.Is(err, ErrNoPort):
-		case errors.Is(err, ErrNoBinding): // another program has removed it
-			return j.bindToSource(ctx)
-		case err != nil:
+		case undecided(ctx, err):
 			return next{}, err
+		case err != nil:
+			trouble = err
 		default:
 			j.ports[i] = now
 		}
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
+		if trouble != nil {
+			j.b.Trouble = &Failure{Code: 500, Message: forUser(trouble), Details: trouble.Error()}
+		}
 		row.Host, row.Node = m.Source, m.SourceNode
 		return c.seePorts(row.ID, j.ports)
 	}}, nil
+}
+
+// activateAt binds a port to a host, and makes that binding the active one.
+func (j *job) activateAt(ctx context.Context, p Port, b Binding) (Port, error) {
+	is, err := j.s.network.CreateBinding(ctx, p.ID, b)
+	if err == nil && is.Failed() {
+		err = &notBound{port: p.ID, host: b.Host, why: is.Reason}
+	}
+	if err != nil {
+		return p, err
+	}
+	return j.s.network.ActivateBinding(ctx, p.ID, b.Host)
 }
 
 // runAtDestination has the destination run the server.

@@ -114,8 +114,9 @@ func newKinds() map[string]kind {
 		{Name: stepClaim, Do: (*job).moveTo, Undo: (*job).takeBackSource},
 		{Name: stepSource, Do: (*job).keepFromSource, Undo: (*job).leaveToSource},
 		{Name: stepBind, Do: (*job).bindSecond, Undo: (*job).unbindSecond},
-		{Name: stepHost, Do: (*job).rebuildAtDestination, Undo: (*job).destroyAtDestination},
+		{Name: stepPrepare, Do: (*job).rebuildAtDestination, Undo: (*job).destroyAtDestination},
 		{Name: stepActivate, Do: (*job).activate, Undo: (*job).activateSource},
+		{Name: stepHost, Do: (*job).runEvacuated},
 		{Name: stepLeave, Do: (*job).unbindSource},
 	}
 	places := []step{

@@ -87,7 +87,6 @@ const (
 	ResizeFinish    = "resize_finish"    // the destination builds it
 	ResizeReverting = "resize_reverting"
 	Migrating       = "migrating"
-	Rebuilding      = "rebuilding"
 	RebuildSpawning = "rebuild_spawning"
 )
 

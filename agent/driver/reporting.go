@@ -33,3 +33,18 @@ func (t *Reporting) Plug(ctx context.Context, id string, p hostlist.Port) error 
 	}
 	return t.Report(ctx, []string{p.ID})
 }
+
+// Start implements Driver. The ports of a server that arrives in a live migration are bound to the host only after it was
+// built there, and are reported again.
+func (t *Reporting) Start(ctx context.Context, id, boot string) error {
+	if err := t.Driver.Start(ctx, id, boot); err != nil {
+		return err
+	}
+	all, err := t.Servers(ctx)
+	for i := range all {
+		if all[i].ID == id && len(all[i].Ports) > 0 {
+			return t.Report(ctx, all[i].Ports)
+		}
+	}
+	return err
+}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
-	"github.com/berthcloud/berth/compute/hostlist"
 )
 
 // Services are those that hosts report to. Its fields are set before it is used.
@@ -32,6 +31,8 @@ type Services struct {
 	// Again is the delay before a host retries a failed request to compute, 0 for the hosts' own
 	// delay.
 	Again time.Duration
+	// Inventories has hosts report what they have, and compute bring it into placement.
+	Inventories bool
 }
 
 // A Host is one host. Its fields are set before it is used.
@@ -177,7 +178,11 @@ func (s *Services) Run(ctx context.Context, hosts ...*Host) {
 	}
 	for _, h := range hosts {
 		one := host.Host{
-			Service: s.service(h), Driver: &plugging{&h.Driver, s, h.Name}, Log: log.With("host", h.Name),
+			Service: s.service(h),
+			Driver: &driver.Reporting{Driver: &h.Driver, Report: func(ctx context.Context, ports []string) error {
+				return s.wire(ctx, h.Name, ports)
+			}},
+			Log:            log.With("host", h.Name),
 			ReportInterval: s.ReportInterval, Concurrency: 10,
 		}
 		if one.ReportInterval == 0 {
@@ -208,37 +213,14 @@ func (s *Services) keepBeating(ctx context.Context, h *Host, log *slog.Logger) {
 	}
 }
 
-// A plugging driver reports the ports that it plugs in to the network service, as a network agent
-// of the host would.
-type plugging struct {
-	driver.Driver
-	services *Services
-	host     string
-}
-
-// Build is Driver's.
-func (p *plugging) Build(ctx context.Context, s hostlist.Server) error {
-	if err := p.Driver.Build(ctx, s); err != nil {
-		return err
-	}
-	return p.wire(ctx, s.Ports...)
-}
-
-// Plug is Driver's.
-func (p *plugging) Plug(ctx context.Context, id string, port hostlist.Port) error {
-	if err := p.Driver.Plug(ctx, id, port); err != nil {
-		return err
-	}
-	return p.wire(ctx, port)
-}
-
-func (p *plugging) wire(ctx context.Context, ports ...hostlist.Port) error {
-	if p.services.Network == "" || len(ports) == 0 {
+// wire has the network agent of a host report that ports are plugged in.
+func (s *Services) wire(ctx context.Context, host string, ports []string) error {
+	if s.Network == "" || len(ports) == 0 {
 		return nil
 	}
 	said := object{}
-	for _, port := range ports {
-		said[port.ID] = "ACTIVE"
+	for _, id := range ports {
+		said[id] = "ACTIVE"
 	}
-	return p.services.call(ctx, "POST", p.services.Network+"/berth/v1/hosts/"+url.PathEscape(p.host)+"/ports", object{"ports": said}, nil)
+	return s.call(ctx, "POST", s.Network+"/berth/v1/hosts/"+url.PathEscape(host)+"/ports", object{"ports": said}, nil)
 }

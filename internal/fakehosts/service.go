@@ -76,12 +76,17 @@ type seen struct {
 // Report is host.Service's.
 func (s *seen) Report(ctx context.Context, unknown []string) error {
 	h := s.host
-	return s.services.call(ctx, "POST", s.services.Compute+"/berth/v1/heartbeats", object{"host": object{
+	said := object{
 		"host": h.Name, "version": 66, "node": object{
 			"id": h.ID, "name": h.Name, "type": "fake", "version": 1, "address": "192.168.0.1",
 			"vcpus": h.VCPUs, "memory_mb": h.MemoryMB, "disk_gb": h.DiskGB,
 		}, "unknown_servers": append([]string{}, unknown...),
-	}}, nil)
+	}
+	if s.services.Inventories {
+		amount := func(total int) object { return object{"total": total, "initial_allocation_ratio": 1.0} }
+		said["inventory"] = object{"vcpu": amount(h.VCPUs), "pcpu": amount(0), "memory_mb": amount(h.MemoryMB), "disk_gb": amount(h.DiskGB)}
+	}
+	return s.services.call(ctx, "POST", s.services.Compute+"/berth/v1/heartbeats", object{"host": said}, nil)
 }
 
 func (s *seen) servers() string {
