@@ -12,8 +12,13 @@
 //	delete  (deleted)  ◄─ ports ◄─ claim ◄─ bind ◄─ host
 //	detach  (detached) ◄─ ports ◄─ claim ◄─ bind ◄─ host
 //	power   host ─► (done)
+//	move    claim ─► source ─► bind ─► host ─► (VERIFY_RESIZE)
+//	revert  (as before)  ◄─ claim ◄─ source ◄─ bind ◄─ host
+//	live    claim ─► bind ─► prepare ─► source ─► activate ─► host ─► leave ─► release ─► (ACTIVE)
 //
-// What a host is to make of a server is a row (HostedRow), which the step "host" writes (hosted.go).
+// There are more (newKinds, and decision 31).
+//
+// What a host is to make of a server is a row (HostedRow), which the steps that ask hosts write (hosted.go).
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package compute
