@@ -259,6 +259,21 @@ func TestFilesThatAreGarbage(t *testing.T) {
 	}
 }
 
+// A driver that was killed while it wrote its first record of a server has left something of the server, which is listed and
+// can be destroyed.
+func TestFilesThatWereBegun(t *testing.T) {
+	m := newMachine(t)
+	s := m.server()
+	path := filepath.Join(m.config.Dir, s.ID+".json.new")
+	m.must(os.WriteFile(path, []byte("{"), 0o600))
+	m.restart()
+	m.wantState(s.ID, &driver.State{ID: s.ID})
+	m.must(m.driver.Destroy(t.Context(), s.ID))
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the file stays")
+	}
+}
+
 // Other files are somebody else's.
 func TestOtherFilesAreLeftAlone(t *testing.T) {
 	m := newMachine(t)

@@ -75,18 +75,19 @@ func isUUID(s string) bool {
 	return true
 }
 
-// list returns the servers that have a file.
+// list returns the servers that have a file, also one that was never completed: its writer has ended.
 func (d records) list() (ids []string, err error) {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), ending); ok && isUUID(id) {
+		if id, ok := strings.CutSuffix(strings.TrimSuffix(e.Name(), unsure), ending); ok && isUUID(id) {
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
 }
 
 // errGarbage is the cause of not understanding a file.
