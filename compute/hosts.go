@@ -188,14 +188,23 @@ func (s *Service) removeTrees(ctx context.Context, id ID) error {
 		return nil
 	}
 	var nodes []NodeRow
+	var evacuated []MigrationRow
 	err := s.store.View(ctx, func(r Reader) error {
 		row, err := deletable(r, id)
 		if err != nil {
 			return err
 		}
+		if evacuated, err = s.evacuatedFrom(r, row.Host); err != nil {
+			return err
+		}
 		nodes, err = Rows[NodeRow](r, Where(ByHost, row.Host))
 		return err
 	})
+	for _, m := range evacuated {
+		if err == nil {
+			err = s.releaseEvacuated(ctx, m)
+		}
+	}
 	for _, n := range nodes {
 		if err == nil {
 			s.trees.invalidate(n.Host)

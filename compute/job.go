@@ -1,7 +1,6 @@
 package compute
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -229,9 +228,10 @@ func (j *job) Release(ctx context.Context, cause error) error {
 	err := j.leased(ctx, func(c *change, row *OperationRow) {
 		row.Worker, row.Lease = "", time.Time{}
 		switch {
-		case errors.As(cause, &waits) && bytes.Contains(row.Body, []byte(`"abort":true`)) && !j.b.Abort: // it was aborted meanwhile
 		case errors.As(cause, &waits):
-			row.Awaits = ID(waits.Event)
+			if b, err := row.body(); err != nil || b.Abort == j.b.Abort { // it was not aborted meanwhile
+				row.Awaits = ID(waits.Event)
+			}
 		case errors.As(cause, new(*operation.Unanswered)):
 			row.Lease = c.leaseEnd() // no worker takes it while the request may take effect
 		case !errors.Is(cause, context.Canceled):

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/berthcloud/berth/allocations"
 )
 
 const (
@@ -199,4 +201,25 @@ func (j *job) sourceCleaned() effect {
 	return func(c *change, _ *ServerRow) error {
 		return c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Status = completed })
 	}
+}
+
+// evacuatedFrom returns the evacuations from a host that is down whose allocations there wait for its return.
+func (s *Service) evacuatedFrom(r Reader, host string) ([]MigrationRow, error) {
+	if up, err := s.isUp(r, host); err != nil || up {
+		return nil, err
+	}
+	all, err := Rows[MigrationRow](r)
+	return slices.DeleteFunc(all, func(m MigrationRow) bool { return m.Type != typeEvacuate || m.Status != done || m.Source != host }), err
+}
+
+// releaseEvacuated releases what an evacuated server still has on its former host, which is not expected to come back. Should
+// it, it destroys the server all the same.
+func (s *Service) releaseEvacuated(ctx context.Context, m MigrationRow) error {
+	e := allocations.Exchange{Placement: s.placement, Migration: string(m.ID)}
+	if err := e.Confirm(ctx); err != nil {
+		return err
+	}
+	return s.update(ctx, func(c *change) error {
+		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = completed })
+	})
 }

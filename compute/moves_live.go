@@ -348,7 +348,9 @@ func (j *job) prepareDestination(ctx context.Context) (next, error) {
 			row.Generation++
 		})
 	}
-	return j.asked(ctx, m.Dest, nil)
+	return j.asked(ctx, m.Dest, func(c *change, _ *ServerRow) error {
+		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = running })
+	})
 }
 
 // asked returns what follows the answer of a host: the step is done, with an effect, or the move is undone.
@@ -393,13 +395,10 @@ func (j *job) stopAtSource(ctx context.Context) (next, error) {
 		if err != nil {
 			return next{}, err
 		}
-		err = j.ask(ctx, m.Source, "compute_live_migration", func(_ *ServerRow, row *HostedRow) {
+		return next{}, j.ask(ctx, m.Source, "compute_live_migration", func(_ *ServerRow, row *HostedRow) {
 			row.Wish, row.Boot = WishKept, ""
 			row.Slots = append(row.Slots, p.slots(p.ports...)...)
-		}, func(c *change) error {
-			return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = running })
 		})
-		return next{}, err
 	}
 	return j.asked(ctx, m.Source, nil)
 }

@@ -230,18 +230,13 @@ func (j *job) leaveSource(ctx context.Context) (next, error) {
 }
 
 // ask has a host do something to the server, as an event of the operation's action, and waits for it.
-func (j *job) ask(ctx context.Context, host, event string, wish func(*ServerRow, *HostedRow), also ...func(*change) error) error {
+func (j *job) ask(ctx context.Context, host, event string, wish func(*ServerRow, *HostedRow)) error {
 	err := j.save(ctx, func(c *change, row *ServerRow) error {
 		begun, err := c.begin(j.b.Action, event, host)
 		if err != nil {
 			return err
 		}
 		j.b.Asked = begun.ID
-		for _, do := range also {
-			if err := do(c); err != nil {
-				return err
-			}
-		}
 		return c.wishAt(*row, host, func(is *HostedRow) {
 			wish(row, is)
 			is.Event = begun.ID

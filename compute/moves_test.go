@@ -184,3 +184,19 @@ func TestEvacuation(t *testing.T) {
 		t.Errorf("hosts are to have %+v", rows)
 	}
 }
+
+// The service of a host that does not come back can be deleted once its servers are evacuated: what they had there is
+// released.
+func TestDeadHostsAreDeleted(t *testing.T) {
+	m := newMoves(t)
+	m.must(m.evacuateOn(m.Service))
+	m.work(m.Service, nil)
+	for _, h := range must(m.Services(ctx)) {
+		if h.Host == m.source {
+			m.must(m.DeleteService(ctx, h.ID))
+		}
+	}
+	if used := m.used(); used[egress] != 3000 || used["VCPU"] != 1 || m.lastMigration().Status != "completed" {
+		t.Errorf("%v is used, and the migration is %s", used, m.lastMigration().Status)
+	}
+}

@@ -96,11 +96,11 @@ func newKinds() map[string]kind {
 		{Name: stepBind, Do: (*job).bindToDestination, Undo: (*job).bindToSource},
 		{Name: stepHost, Do: (*job).buildAtDestination, Undo: (*job).leaveDestination},
 	}
-	stays := []step{
+	confirmation := []step{
 		{Name: stepLeave, Do: (*job).destroyAtSource},
 		{Name: stepRelease, Do: (*job).releaseSource},
 	}
-	lives := []step{
+	liveMove := []step{
 		{Name: stepClaim, Do: (*job).moveTo, Undo: (*job).takeBackSource},
 		{Name: stepBind, Do: (*job).bindSecond, Undo: (*job).unbindSecond},
 		{Name: stepPrepare, Do: (*job).prepareDestination, Undo: (*job).destroyAtDestination},
@@ -139,10 +139,10 @@ func newKinds() map[string]kind {
 
 		move:     {list: list{Steps: moves, Undone: (*job).movedBack}},
 		revert:   {list: list{Steps: moves, Undone: (*job).movedBack}, back: true},
-		live:     {list: list{Steps: lives, Done: (*job).movedLive, Undone: (*job).movedBack}},
+		live:     {list: list{Steps: liveMove, Done: (*job).movedLive, Undone: (*job).movedBack}},
 		evacuate: {list: list{Steps: evacuation, Done: (*job).evacuated, Undone: (*job).movedBack}},
 		clean:    {list: list{Steps: []step{{Name: stepRelease, Do: (*job).releaseSource}}, Done: (*job).sourceCleaned}, quiet: true},
-		confirm:  {list: list{Steps: stays, Done: (*job).moveConfirmed}},
+		confirm:  {list: list{Steps: confirmation, Done: (*job).moveConfirmed}},
 	}
 }
 
