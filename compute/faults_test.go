@@ -443,9 +443,9 @@ func (w *fixture) afterwards(after string) {
 
 // Whatever happens on the way to a neighbour, at whatever request: as soon as the way is
 // free, all that is allocated, bound and made belongs to a server, and no server is stuck. A rotation has
-// half of the scenarios.
+// a quarter of the scenarios.
 func TestServersSurviveTheirNeighbours(t *testing.T) {
-	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 2)
+	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}

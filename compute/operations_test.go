@@ -22,9 +22,9 @@ func (w *fixture) path(to string) *breakable {
 }
 
 // A request that is not answered takes effect later, whichever it is, while its worker lives: in the end, all
-// that is allocated, bound and made belongs to a server all the same. A rotation has half of the scenarios.
+// that is allocated, bound and made belongs to a server all the same. A rotation has a quarter of the scenarios.
 func TestRequestsThatTakeEffectLate(t *testing.T) {
-	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 2)
+	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}
@@ -52,9 +52,9 @@ func TestRequestsThatTakeEffectLate(t *testing.T) {
 }
 
 // A worker stalls, at whichever request, until its lease has expired and another one has carried out its
-// operation: what it does when it goes on has no effect. A rotation has half of the scenarios.
+// operation: what it does when it goes on has no effect. A rotation has a quarter of the scenarios.
 func TestTwoLivingWorkers(t *testing.T) {
-	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 2)
+	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
 	if racetest.Few() {
 		names = []string{"Boot"}
 	}
