@@ -250,9 +250,12 @@ func noNewPort(err error, p compute.PortSpec) error {
 	return err
 }
 
+// allocationKey is the key of a binding:profile that names the providers of a port.
+const allocationKey = "allocation"
+
 // The keys of a binding:profile that are compute's (nova.network.neutron).
 var profileKeys = []string{
-	"allocation", "pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address", "arq_uuid",
+	allocationKey, "pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address", "arq_uuid",
 }
 
 // profile returns the profile of a port without compute's keys.
@@ -276,7 +279,7 @@ func (w *wirePort) profileWith(b compute.Binding) (map[string]any, error) {
 		return nil, err
 	}
 	if !b.Allocation.Empty() {
-		profile["allocation"] = b.Allocation
+		profile[allocationKey] = b.Allocation
 	}
 	if d := b.Device; d != nil {
 		profile["pci_slot"], profile["pci_vendor_info"], profile["physical_network"] = d.Slot, d.Vendor, d.PhysicalNetwork
@@ -356,6 +359,37 @@ func (n *ComputeNetwork) put(ctx context.Context, id compute.ID, revision int64,
 		return nil, &known{r, compute.ErrRevision}
 	}
 	return answer.Port, portChanged(err)
+}
+
+// NameProviders is compute.Network's.
+func (n *ComputeNetwork) NameProviders(ctx context.Context, id compute.ID, revision int64, a guarantee.ProfileAllocation) (compute.Port, error) {
+	now, err := n.readPort(ctx, id)
+	if err != nil {
+		return compute.Port{}, err
+	}
+	if revision != 0 && now.Revision != revision {
+		return compute.Port{}, compute.ErrRevision
+	}
+	profile := map[string]json.RawMessage{}
+	if len(now.Profile) > 0 {
+		if err := json.Unmarshal(now.Profile, &profile); err != nil {
+			return compute.Port{}, err
+		}
+	}
+	if profile == nil { // it was null
+		profile = map[string]json.RawMessage{}
+	}
+	delete(profile, allocationKey)
+	if !a.Empty() {
+		if profile[allocationKey], err = json.Marshal(a); err != nil {
+			return compute.Port{}, err
+		}
+	}
+	w, err := n.put(ctx, id, now.Revision, map[string]any{"binding:profile": profile})
+	if err != nil {
+		return compute.Port{}, err
+	}
+	return n.one(ctx, w)
 }
 
 // UnbindPort is compute.Network's.

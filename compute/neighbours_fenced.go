@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // fenced sends a request that changes something in another service: only while the worker has its operation, and
@@ -52,6 +53,15 @@ func (n fencedNetwork) CreatePort(ctx context.Context, spec PortSpec) (p Port, e
 func (n fencedNetwork) BindPort(ctx context.Context, id ID, b Binding) (p Port, err error) {
 	err = fenced(ctx, func() error {
 		p, err = n.Network.BindPort(ctx, id, b)
+		return err
+	})
+	return p, err
+}
+
+// NameProviders is Network's.
+func (n fencedNetwork) NameProviders(ctx context.Context, id ID, revision int64, a guarantee.ProfileAllocation) (p Port, err error) {
+	err = fenced(ctx, func() error {
+		p, err = n.Network.NameProviders(ctx, id, revision, a)
 		return err
 	})
 	return p, err

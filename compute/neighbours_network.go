@@ -47,6 +47,11 @@ type Network interface {
 	// resource request is not the one that the providers were chosen for. A port of another server is a
 	// conflict, PortInUse. A failed binding is no error: see Port.Failed.
 	BindPort(ctx context.Context, id ID, b Binding) (Port, error)
+	// NameProviders names the providers that serve a bound port, or none, and changes nothing else of it.
+	// It does so only while the port has the revision, 0 for any, and sends the request once: after an
+	// error that is none of the following, the port may name them. It returns ErrNoPort when the port does
+	// not exist, ErrRevision when it has another revision, and ErrPortChanged as BindPort does.
+	NameProviders(ctx context.Context, id ID, revision int64, a guarantee.ProfileAllocation) (Port, error)
 	// UnbindPort removes the server, the host and the providers from a port, and returns it as it
 	// is then. It does so only while the port has the revision, 0 for any, and sends the request
 	// once: after an error that is none of the following, the port may be unbound. It returns
