@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -397,24 +398,34 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 		w.Errorf("%s: server %s is %s on %q, and its migration from %q to %q waits", after, m.Server, server.State, server.Host, m.Source, m.Dest)
 	}
 	_, node := computetest.Host(m.Source, 0)
-	sum := allocations.Amounts{string(node.ID): sizeOf(m.OldFlavor)}
 	held, err := w.places.Allocations(ctx, string(m.ID))
 	w.must(err)
 	ports, err := w.network.Ports(ctx)
 	w.must(err)
-	for provider := range held.Amounts {
-		if w.hosts[provider] != m.Source || provider == string(node.ID) {
-			continue
-		}
-		for i := range ports {
-			for _, g := range w.network.Request(&ports[i]).Groups {
+	has, asked := map[string]int64{}, map[string]int64{} // for all ports, by class
+	for i := range ports {
+		for _, g := range w.network.Request(&ports[i]).Groups {
+			for class, n := range g.Resources {
 				if ports[i].DeviceID == string(m.Server) {
-					sum = sum.Plus(allocations.Amounts{provider: g.Resources})
+					asked[class] += n
 				}
 			}
 		}
 	}
-	want[string(m.ID)] = sum
+	for provider, classes := range held.Amounts {
+		for class, n := range classes {
+			if provider != string(node.ID) {
+				has[class] += n
+			}
+		}
+		if w.hosts[provider] != m.Source {
+			w.Errorf("%s: a migration from %s holds %v on %s", after, m.Source, classes, w.hosts[provider])
+		}
+	}
+	if !maps.Equal(has, asked) || !maps.Equal(held.Amounts[string(node.ID)], sizeOf(m.OldFlavor)) {
+		w.Errorf("%s: a migration holds %v, want %v of %s and %v for ports", after, held.Amounts, sizeOf(m.OldFlavor), node.ID, asked)
+	}
+	want[string(m.ID)] = held.Amounts
 }
 
 // fits looks at one port, and adds what it asks for to the expected allocations of its server.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // moves is a server with guaranteed ports, and what its moves are looked at by.
@@ -198,5 +199,56 @@ func TestDeadHostsAreDeleted(t *testing.T) {
 	}
 	if used := m.used(); used[egress] != 3000 || used["VCPU"] != 1 || m.lastMigration().Status != "completed" {
 		t.Errorf("%v is used, and the migration is %s", used, m.lastMigration().Status)
+	}
+}
+
+// A device of a port that moves is one of the interface whose bandwidth the port has on its new host. That on the former
+// host is nobody else's while the server may come back, and its port's again when it does.
+func TestMovesOfDevices(t *testing.T) {
+	w := newFixture(t, 2500, "cn1", "cn2")
+	w.nics("cn1", "2000")
+	w.nics("cn2", "2000")
+	vm := w.boot("vm", w.port(1500, "direct"), w.port(1000))
+	w.work(w.Service, nil)
+	at := func(what string) (host, slot string) {
+		t.Helper()
+		one := must(w.Server(ctx, vm))
+		p := one.Ports[0].Shown
+		parents := map[string]string{"0000:01:00.1": "ens1", "0000:02:00.1": "ens2", "0000:02:00.2": "ens2"}
+		nic := guarantee.Name{Driver: guarantee.SRIOV, Hypervisor: one.Host, Device: parents[p.Slot]}
+		if got := p.Allocation.Providers(); p.Host != one.Host || len(got) != 1 || got[0] != nic.UUID() {
+			t.Errorf("%s: the port is %q on %q, of %v; its server is on %q: %s", what, p.Slot, p.Host, got, one.Host, w.why(vm))
+		}
+		w.agrees(what)
+		return one.Host, p.Slot
+	}
+	source, slot := at("a boot")
+	w.must(w.ResizeServer(ctx, ann, vm, compute.Resizing{Flavor: "m2"}))
+	w.work(w.Service, nil)
+	if host, _ := at("a resize"); host == source {
+		t.Fatalf("the server is still on %s: %s", host, w.why(vm))
+	}
+	var others []compute.ID // the bandwidth of one NIC of each host is left
+	for _, state := range []string{compute.Active, compute.Active, compute.Error} {
+		other := w.boot("other", w.port(1500, "direct"))
+		w.work(w.Service, nil)
+		if got := w.state(other); got != state {
+			t.Errorf("another server is %s, want %s: %s", got, state, w.why(other))
+		}
+		others = append(others, other)
+	}
+	w.must(w.RevertResize(ctx, ann, vm))
+	w.work(w.Service, nil)
+	if host, back := at("a revert"); host != source || back != slot {
+		t.Errorf("the port is %s on %s, and was %s on %s", back, host, slot, source)
+	}
+	for _, other := range others {
+		w.must(w.DeleteServer(ctx, ann, other))
+	}
+	w.work(w.Service, nil)
+	w.must(w.LiveMigrateServer(ctx, root, vm, compute.LiveMigration{}))
+	w.work(w.Service, nil)
+	if host, _ := at("a live migration"); host == source {
+		t.Errorf("the server is still on %s: %s", host, w.why(vm))
 	}
 }
