@@ -81,6 +81,23 @@ func (w *fixture) healsTo(what string, h compute.Healing, want healing.Code, tex
 	}
 }
 
+// matches checks that a server has the amounts of its only port exactly when that names a provider.
+func (w *fixture) matches(after string, vm compute.ID) {
+	w.Helper()
+	var want, held int64
+	for _, p := range must(w.network.Ports(ctx)) {
+		if p.DeviceID == string(vm) && strings.Contains(string(p.Binding.Profile), `"allocation"`) {
+			want = 1000
+		}
+	}
+	for _, classes := range must(w.places.Allocations(ctx, string(vm))).Amounts {
+		held += classes[egress]
+	}
+	if held != want {
+		w.Errorf("%s: the server has %d, and its port names a provider of %d", after, held, want)
+	}
+}
+
 func TestHeal(t *testing.T) {
 	for what, breaks := range map[string]func(w *fixture, vm compute.ID){
 		"the ports":                  func(*fixture, compute.ID) {},
@@ -238,6 +255,7 @@ func TestHealSurvivesItsNeighbours(t *testing.T) {
 						w.later(5 * time.Minute)
 						w.report()
 						w.work(w.Service, nil)
+						w.matches(fmt.Sprintf("request %d to %s broke", at, to), vm)
 						w.heals(w.Service, compute.Healing{Server: vm})
 						w.agrees(fmt.Sprintf("request %d to %s broke", at, to))
 						w.healsTo("once more", compute.Healing{Server: vm}, healing.Nothing, "")
@@ -259,6 +277,7 @@ func TestHealSurvivesTheProcess(t *testing.T) {
 		w.later(5 * time.Minute)
 		w.report()
 		w.work(w.Service, nil)
+		w.matches(fmt.Sprintf("the process ended at update %d", at), vm)
 		w.heals(w.Service, compute.Healing{Server: vm})
 		w.agrees(fmt.Sprintf("the process ended at update %d", at))
 		w.healsTo("once more", compute.Healing{Server: vm}, healing.Nothing, "")
