@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/process"
@@ -168,55 +166,19 @@ func TestFirstSteps(t *testing.T) {
 	if first, _ := rotation.Every(2); first != 0 {
 		return
 	}
-	data, err := os.ReadFile(firstSteps)
-	if err != nil {
-		t.Fatal(err)
-	}
 	known, err := os.ReadFile("testdata/guide.txt") // has the ids that do not differ
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(string(data), "\n")
-	checkPrerequisites(t, string(data))
+	page := readPage(t, firstSteps)
+	checkPrerequisites(t, strings.Join(page.lines, "\n"))
 	n := newNewcomer(t)
-	added := 0 // lines of the page, by -record
-	all := commandsOf(lines)
-	if len(all) < 20 {
-		t.Fatalf("the page has %d commands: this test looks for the wrong thing", len(all))
-	}
-	for _, c := range all {
-		var got string
+	page.compare(t, string(known), func(c *typed) string {
 		if c.line == "make up" {
-			got = n.makesUp()
-		} else {
-			got = n.types(c.line)
+			return n.makesUp()
 		}
-		if *record && !strings.Contains(c.want, left) {
-			count := strings.Count(c.want, "\n")
-			at := c.end + added
-			var block []string
-			for line := range strings.Lines(got) {
-				if line = strings.TrimRight(line, " \n"); line != "" {
-					block = append(block, "    "+line)
-				}
-			}
-			lines = append(lines[:at-count:at-count], append(block, lines[at:]...)...)
-			added += len(block) - count
-			continue
-		}
-		want, printed := stable(c.want, string(known)), stable(got, string(known))
-		if strings.Contains(c.want, left) {
-			printed = kept(want, printed)
-		}
-		if d := cmp.Diff(want, printed); d != "" {
-			t.Errorf("%s: %s (-page +printed)\n%s", firstSteps, c.line, d)
-		}
-	}
-	if *record {
-		if err := os.WriteFile(firstSteps, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+		return n.types(c.line)
+	})
 }
 
 // kept is the part of an output that a page contains, which marks its omissions.
