@@ -147,7 +147,7 @@ func migrationOf(r Reader, server ID, number int64) (MigrationRow, error) {
 // InvalidMigrationState.
 func (s *Service) CompleteLiveMigration(ctx context.Context, by Caller, id ID, number int64) error {
 	return s.update(ctx, func(c *change) error {
-		_, m, err := c.migratingServer(by, id, number, "force_complete", "force complete", running)
+		m, err := c.migrationUnderWay(by, id, number, "force_complete", "force complete", running)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (s *Service) AbortLiveMigration(ctx context.Context, by Caller, id ID, numb
 		if early {
 			statuses = append(statuses, enqueued, preparing)
 		}
-		_, m, err := c.migratingServer(by, id, number, "abort live migration", "abort live migration", statuses...)
+		m, err := c.migrationUnderWay(by, id, number, "abort live migration", "abort live migration", statuses...)
 		if err != nil {
 			return err
 		}
@@ -204,23 +204,23 @@ func (s *Service) AbortLiveMigration(ctx context.Context, by Caller, id ID, numb
 	return err
 }
 
-// migratingServer returns a server that migrates and its migration, which must have one of some statuses.
-func (c *change) migratingServer(by Caller, id ID, number int64, action, method string, statuses ...string) (ServerRow, MigrationRow, error) {
+// migrationUnderWay returns the migration that a server is in, which must have one of some statuses.
+func (c *change) migrationUnderWay(by Caller, id ID, number int64, action, method string, statuses ...string) (m MigrationRow, err error) {
 	row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
 	if err != nil {
-		return row, MigrationRow{}, err
+		return m, err
 	}
 	if err := row.unlocked(by); err != nil {
-		return row, MigrationRow{}, err
+		return m, err
 	}
 	if row.Task != Migrating {
-		return row, MigrationRow{}, busy(id, action, "task_state", row.taskShown())
+		return m, busy(id, action, "task_state", row.taskShown())
 	}
-	m, err := migrationOf(c, id, number)
+	m, err = migrationOf(c, id, number)
 	if err == nil && !slices.Contains(statuses, m.Status) {
 		err = invalid("InvalidMigrationState", "Migration %d state of instance %s is %s. Cannot %s while the migration is in this state.", number, id, m.Status, method)
 	}
-	return row, m, err
+	return m, err
 }
 
 // taskShown is the task_state in refusals.
@@ -381,7 +381,7 @@ func (j *job) destroyAtDestination(ctx context.Context) (next, error) {
 	return j.destroyAt(ctx, m.Dest)
 }
 
-// stopAtSource has the source stop the server, whose memory goes to the destination.
+// stopAtSource has the source stop the server and keep it. No driver moves its memory.
 func (j *job) stopAtSource(ctx context.Context) (next, error) {
 	m, _, err := j.migration(ctx)
 	if err != nil {

@@ -218,7 +218,7 @@ func (j *job) bindAgain(ctx context.Context) (next, error) {
 }
 
 // unbindFromHost binds the ports of a server to no host. They stay the server's, without the providers that served them:
-// whoever deletes one must not release what is not allocated any more.
+// the deletion of one must not release what is not allocated any more.
 func (j *job) unbindFromHost(ctx context.Context) (next, error) {
 	server, err := j.server(ctx)
 	if err != nil {
