@@ -334,6 +334,16 @@ func (n *ComputeNetwork) whyUnbound(ctx context.Context, id compute.ID, host str
 	return answer.Reason
 }
 
+// Settle is compute.Network's. Neutron changes allocations before it answers, and does not have the path.
+func (n *ComputeNetwork) Settle(ctx context.Context, server compute.ID) error {
+	path := "/berth/v1/servers/" + url.PathEscape(string(server)) + "/settle"
+	err := n.service.call(ctx, request{method: http.MethodPost, path: path}, nil)
+	if refused(err, http.StatusNotFound) != nil {
+		return nil
+	}
+	return err
+}
+
 // portInUse is the fault of a port that is another server's.
 func portInUse(id compute.ID) error {
 	return fault.New(fault.Conflict, "PortInUse", "Port %s is still in use.", id)

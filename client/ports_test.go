@@ -201,3 +201,20 @@ func TestPortsThatAreNotThere(t *testing.T) {
 	wantKind(t, "Port of a service at another address", err, fault.Unavailable)
 	wantKind(t, "DeletePort of a service at another address", elsewhere.DeletePort(t.Context(), otherID), fault.Unavailable)
 }
+
+// Neutron has no request to settle, and nothing that would have to be.
+func TestNothingIsToSettleInNeutron(t *testing.T) {
+	for status, fails := range map[int]bool{http.StatusNotFound: false, http.StatusConflict: true, http.StatusServiceUnavailable: true} {
+		p, n := neutron(t, "null")
+		p.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(status)
+			return true
+		})
+		if err := n.Settle(t.Context(), "vm"); (err != nil) != fails {
+			t.Errorf("after an answer %d the error is %v", status, err)
+		}
+		if n := count(p.calls(), "POST /berth/v1/servers/vm/settle"); n != 1 {
+			t.Errorf("%d requests were sent", n)
+		}
+	}
+}

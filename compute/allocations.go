@@ -80,6 +80,15 @@ func (j *job) settle(ctx context.Context) error {
 	return j.save(ctx)
 }
 
+// settleReleases has the network service complete what is under way with the server's allocations. Its error has no
+// other consequence than that the step is repeated.
+func (j *job) settleReleases(ctx context.Context) error {
+	if err := j.s.network.Settle(ctx, j.op.Server); err != nil {
+		return &ownError{err}
+	}
+	return nil
+}
+
 // unknown reports whether it is unknown what became of the last attempt.
 func (j *job) unknown() bool { return j.b.Attempt != nil && j.b.Attempt.Lost }
 

@@ -37,7 +37,7 @@ type fixture struct {
 	*compute.Service
 	store    compute.Store
 	network  *network.Service
-	places   *client.Placement // as the network service and this test see it
+	places   *client.Placement // as this test sees it
 	paths    *paths            // to what the compute service asks
 	net      network.ID        // physnet0
 	policies map[int64]network.ID
@@ -49,8 +49,9 @@ type fixture struct {
 	now time.Time
 }
 
-// paths are what lies between the compute service and its neighbours.
-type paths struct{ placement, network *breakable }
+// paths are what lies between the compute service and its neighbours, and between the network service and
+// placement.
+type paths struct{ placement, network, amounts *breakable }
 
 const (
 	egress  = "NET_BW_EGR_KILOBIT_PER_SEC"
@@ -74,6 +75,7 @@ func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string
 	t.Helper()
 	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}}
 	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
+	w.paths.amounts = newBreakable(t, w.paths.placement.handler)
 	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
 	w.newNetwork()
 	w.Service = w.serve(w.store)
@@ -140,7 +142,7 @@ func (w *fixture) newNetwork() {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: w.places})
+	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: client.NewPlacement(options(w, w.paths.amounts.url))})
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
 	w.must(err)
 	api := &networkapi.API{Network: w.network, Policy: rules}

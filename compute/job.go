@@ -273,11 +273,11 @@ func (c *change) leaseEnd() time.Time {
 	return end
 }
 
-// An ownError is an error of the service's own database, from which nothing follows but that a step is
-// repeated.
+// An ownError is an error from which nothing follows but that a step is repeated: of the service's own database, or of a
+// request that changes nothing for the operation.
 type ownError struct{ err error }
 
-// Error is that of the database.
+// Error is its cause's.
 func (e *ownError) Error() string { return e.err.Error() }
 
 // Unwrap returns it.

@@ -61,6 +61,11 @@ type Network interface {
 	// DeletePort removes a port. One that is not there is removed.
 	DeletePort(ctx context.Context, id ID) error
 
+	// Settle completes what is under way with the allocations of a server, such as the release of a port that was
+	// deleted: nothing takes effect later that was requested before. It is a conflict while a request changes them. It
+	// does nothing when the network service has none of that.
+	Settle(ctx context.Context, server ID) error
+
 	// CreateBinding binds a server's port to a second host, Binding.Host, with the providers and the
 	// device that serve it there. The port stays bound as it is until ActivateBinding. A binding
 	// that exists there with these providers and this device is returned as it is, one with others is

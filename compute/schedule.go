@@ -129,6 +129,11 @@ func (j *job) unclaim(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
+	if j.op.Kind != remove { // the server gets others, which a late release of the network service must not find
+		if err := j.settleReleases(ctx); err != nil {
+			return next{}, err
+		}
+	}
 	if err := j.s.setAllocations(ctx, server, nil); err != nil {
 		return next{}, err
 	}

@@ -52,6 +52,39 @@ func TestShelve(t *testing.T) {
 	}
 }
 
+// What the network service releases late, of a port that was deleted or got a smaller policy before its server was
+// shelved, is not taken from what the server has when it is built again.
+func TestLateReleasesOfAShelvedServer(t *testing.T) {
+	for what, change := range map[string]func(*fixture, network.ID) error{
+		"deleted": func(w *fixture, port network.ID) error { return w.network.DeletePort(ctx, port) },
+		"smaller": func(w *fixture, port network.ID) error {
+			policy := w.policy(100)
+			_, err := w.network.UpdatePort(ctx, port, func(s *network.PortSpec) error { s.Policy = policy; return nil })
+			return err
+		},
+	} {
+		w := newFixture(t, 10000, "cn1")
+		vm := w.boot("vm", w.port(1000), w.port(1000))
+		w.work(w.Service, nil)
+		w.paths.amounts.breaks(1, true, false)
+		w.must(change(w, w.last))
+		w.must(w.ShelveServer(ctx, ann, vm))
+		w.work(w.Service, nil)
+		if w.UnshelveServer(ctx, ann, vm, compute.Unshelving{}) == nil { // it does not wait for the release
+			w.work(w.Service, nil)
+		}
+		w.paths.amounts.heals()
+		w.afterwards(what)
+		if w.state(vm) == compute.ShelvedOffloaded {
+			w.must(w.UnshelveServer(ctx, ann, vm, compute.Unshelving{}))
+			w.afterwards(what + ", built again")
+		}
+		if got := w.state(vm); got != compute.Active {
+			t.Errorf("%s: the server is %s: %s", what, got, w.why(vm))
+		}
+	}
+}
+
 // A port that is deleted while its server is shelved releases nothing: what it had is others' by then.
 func TestPortOfAShelvedServerIsDeleted(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")

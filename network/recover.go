@@ -42,6 +42,30 @@ func (s *Service) Recover(ctx context.Context, older time.Duration) (left int, e
 	return left, nil
 }
 
+// Settle completes what is under way with the allocations of a server: releases of ports that were deleted or got
+// a smaller policy. It is a conflict, PortBeingChanged, while a request changes them. After it nothing takes effect that
+// was requested before.
+func (s *Service) Settle(ctx context.Context, server string) error {
+	if s.placement == nil {
+		return nil
+	}
+	err := allocations.Retry(ctx, swapPause, func() error {
+		var under []IntentRow
+		err := s.store.View(ctx, func(r Reader) (err error) {
+			under, err = disturbing(r, "", server)
+			return err
+		})
+		if err == nil && len(under) > 0 {
+			err = s.await(ctx, under)
+		}
+		return err
+	})
+	if errors.Is(err, allocations.ErrGeneration) {
+		err = beingChanged("The allocations of server %s are being changed by another request.", server)
+	}
+	return err
+}
+
 // Unfinished returns the number of intents whose changes in placement are not made yet, or not
 // known to be.
 func (s *Service) Unfinished(ctx context.Context) (int, error) {

@@ -16,7 +16,7 @@ import (
 )
 
 // hostRoutes are the routes by which agents read the ports that are bound to their host and report
-// which are plugged in, and by which compute reads why one is not bound. They are Berth's own
+// which are plugged in, and by which compute reads why one is not bound and settles allocations. They are Berth's own
 // (decision 20).
 func (a *API) hostRoutes() []httpapi.Route {
 	const path = "/berth/v1/hosts/{host}/ports"
@@ -24,7 +24,20 @@ func (a *API) hostRoutes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: path, Handle: a.hostPorts},
 		{Method: http.MethodPost, Pattern: path, Handle: a.wireHostPorts},
 		{Method: http.MethodGet, Pattern: "/berth/v1/ports/{id}/binding", Handle: a.getPortBinding},
+		{Method: http.MethodPost, Pattern: "/berth/v1/servers/{server}/settle", Handle: a.settle},
 	}
+}
+
+// settle completes what is under way with the allocations of a server, for compute, which is about to replace them.
+func (a *API) settle(w http.ResponseWriter, r *http.Request) error {
+	err := a.allow(r.Context(), "update_port:binding:profile", target{})
+	if err == nil {
+		err = a.Network.Settle(r.Context(), httpapi.Param(r, "server"))
+	}
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
 }
 
 // getPortBinding returns why a port could not be bound to the host that it should be on, or to the one

@@ -106,6 +106,11 @@ func TestHostPorts(t *testing.T) {
 	if status, body := c.ask("someone", "POST", "/berth/v1/hosts/h/ports", `{"ports": {}}`); status != http.StatusForbidden {
 		t.Errorf("a member is answered %d %s, want 403", status, body)
 	}
+	for caller, want := range map[string]int{"someone": http.StatusForbidden, "admin": http.StatusNoContent} {
+		if status, body := c.ask(caller, "POST", "/berth/v1/servers/"+port+"/settle", ""); status != want {
+			t.Errorf("the request of %s to settle is answered %d %s, want %d", caller, status, body, want)
+		}
+	}
 }
 
 // Of two who would wait only one may.

@@ -81,7 +81,7 @@ var policyRules = []policyRule{
 	{"update_port:fixed_ips:subnet_id", "rule:context_is_advsvc or rule:network_owner or rule:admin_only or rule:shared", "rule:context_is_advsvc or rule:admin_or_network_owner or rule:shared", "PUT /v2.0/ports/{id}"},
 	{"update_port:port_security_enabled", "rule:context_is_advsvc or rule:network_owner or rule:admin_only", "rule:context_is_advsvc or rule:admin_or_network_owner", "PUT /v2.0/ports/{id}"},
 	{"update_port:binding:host_id", "rule:admin_only", "rule:admin_only", "PUT /v2.0/ports/{id}"},
-	{"update_port:binding:profile", "rule:admin_only", "rule:admin_only", "PUT /v2.0/ports/{id}"},
+	{"update_port:binding:profile", "rule:admin_only", "rule:admin_only", "PUT /v2.0/ports/{id}, POST /berth/v1/servers/{server}/settle"},
 	{"update_port:binding:vnic_type", "rule:admin_only or role:member and project_id:%(project_id)s or rule:context_is_advsvc", "rule:admin_or_owner or rule:context_is_advsvc", "PUT /v2.0/ports/{id}"},
 	{"update_port:allowed_address_pairs", "rule:admin_only or rule:network_owner", "rule:admin_or_network_owner", "PUT /v2.0/ports/{id}"},
 	{"update_port:allowed_address_pairs:mac_address", "rule:admin_only or rule:network_owner", "rule:admin_or_network_owner", "PUT /v2.0/ports/{id}"},
