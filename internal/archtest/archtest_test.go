@@ -96,6 +96,8 @@ var rules = []struct{ pkg, may string }{
 	{"daemon", "agent/ovsdb client compute compute/request compute/selection config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/ovnagents network/tracking placement placement/candidates placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon guarantee logging network osloconfig"},
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity/local images logging network osloconfig"},
+	{"ops/cloud", "placement placement/snapshot"},
+	{"ops/cloud/cloudtest", "ops/cloud placement/snapshot"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},
@@ -130,7 +132,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "ops/cloud/cloudtest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
 
 // black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"

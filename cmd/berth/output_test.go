@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// The formats are those of the openstack command's lists.
+func TestOutputFormats(t *testing.T) {
+	r := result{
+		columns: []string{"name", "used", "traits", "up", "host"},
+		rows: [][]any{
+			{"cn1", int64(7), []string{"A", "B"}, true, nil},
+			{"a,b", 12, []string(nil), false, "x <y>"},
+		},
+	}
+	shown := struct {
+		Hosts int      `json:"hosts"`
+		Names []string `json:"names"`
+		Note  string   `json:"note"`
+	}{2, []string{"cn1", "12"}, "yes: & no"}
+	with := r
+	with.value = shown
+	for _, c := range []struct {
+		args string
+		r    result
+		want string
+	}{
+		{"", r, `
++------+------+--------+-------+-------+
+| name | used | traits | up    | host  |
++------+------+--------+-------+-------+
+| cn1  |    7 | A, B   | True  |       |
+| a,b  |   12 |        | False | x <y> |
++------+------+--------+-------+-------+
+`},
+		{"-f value -c name -c host", r, "\ncn1 \na,b x <y>\n"},
+		{"-f csv", r, "\nname,used,traits,up,host\ncn1,7,\"A, B\",True,\n\"a,b\",12,,False,x <y>\n"},
+		{"-f json -c NAME -c traits", r, `
+[
+  {
+    "name": "cn1",
+    "traits": [
+      "A",
+      "B"
+    ]
+  },
+  {
+    "name": "a,b",
+    "traits": null
+  }
+]
+`},
+		{"-f yaml", with, "\nhosts: 2\nnames:\n  - cn1\n  - \"12\"\nnote: 'yes: & no'\n"},
+		{"-f json", with, "\n{\n  \"hosts\": 2,\n  \"names\": [\n    \"cn1\",\n    \"12\"\n  ],\n  \"note\": \"yes: & no\"\n}\n"},
+	} {
+		var got bytes.Buffer
+		cmd := &cobra.Command{}
+		out := addOutput(cmd)
+		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.print(&got, c.r); err != nil || "\n"+got.String() != c.want {
+			t.Errorf("%q prints %v\n%s\nwant%s", c.args, err, got.String(), c.want)
+		}
+	}
+}
+
+// A column that the table does not have is refused, with those that it has.
+func TestUnknownColumn(t *testing.T) {
+	o := output{format: &choice{word: "table"}, columns: []string{"size"}}
+	err := o.print(&bytes.Buffer{}, result{columns: []string{"name", "used"}})
+	if code, _ := codeOf(err); code != exitUsage || !strings.Contains(err.Error(), "name, used") {
+		t.Errorf("%v with code %d", err, code)
+	}
+}
