@@ -119,6 +119,8 @@ type RequestExplanation struct {
 	Drops []Drop
 	// Left is how many providers could serve the request, each at home.
 	Left int
+	// LeftTrees is how many trees have one that could, of their own or one that shares with them.
+	LeftTrees int
 }
 
 // A Drop is how many providers a constraint rules out.
@@ -126,6 +128,8 @@ type Drop struct {
 	Kind       Constraint
 	Constraint string // with the class and the amount
 	Providers  int
+	// Trees is how many trees the constraint leaves without a provider for the request, of those that had one before it.
+	Trees int
 }
 
 // Explain counts, for a query, what every constraint drops. It gives the faults
@@ -144,8 +148,9 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, asked placement.Query) (
 		}
 	}
 	if q.unknown {
-		q = q.explainUnknown(&e)
+		q.explainUnknown(&e)
 	}
+	q = q.explicable()
 	for k := range q.requests {
 		e.Vacuous = e.Vacuous || q.requests[k].granular && q.requests[k].vacuous()
 		request, ok := q.explainRequest(ctx, k)
@@ -161,18 +166,31 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, asked placement.Query) (
 	return e, nil
 }
 
-// explainUnknown returns the query of the groups before the first that names what does
-// not exist: the search was over there at the latest. If it was over at that group, it
-// was for aggregates without members.
-func (q *compiledQuery) explainUnknown(e *Explanation) *compiledQuery {
-	known := q.asked
-	if at := q.resolved; at < len(known.Groups) && !q.anyMember(&known.Groups[at]) {
+// explainUnknown explains the first group that names what does not exist, if the search was over at that group: it
+// was for aggregates without members then.
+func (q *compiledQuery) explainUnknown(e *Explanation) {
+	if at := q.resolved; at < len(q.asked.Groups) && !q.anyMember(&q.asked.Groups[at]) {
 		e.Requests = append(e.Requests, RequestExplanation{
-			Suffix: known.Groups[at].Suffix, Drops: []Drop{{MemberOf, "member_of", e.Providers}},
+			Suffix: q.asked.Groups[at].Suffix, Drops: []Drop{{MemberOf, "member_of", e.Providers, e.Trees}},
 		})
 	}
-	known.Groups = known.Groups[:q.resolved]
-	return compile(q.snapshot, known)
+}
+
+// explicable returns a query of which every request can be judged: without the groups from the first on that names what
+// does not exist, since the search was over there at the latest, and with the sharing providers, which a
+// query that is impossible by itself was compiled without.
+func (q *compiledQuery) explicable() *compiledQuery {
+	if q.unknown {
+		known := q.asked
+		known.Groups = known.Groups[:q.resolved]
+		q = compile(q.snapshot, known)
+	}
+	if q.impossible {
+		whole := *q
+		whole.findSharingProviders()
+		q = &whole
+	}
+	return q
 }
 
 // explainRequest sends all providers through the constraints of one request. It returns
@@ -184,20 +202,27 @@ func (q *compiledQuery) explainRequest(ctx context.Context, k int) (RequestExpla
 		e.Class = q.snapshot.ClassName(r.needs[0].class)
 	}
 	f := newFunnel(q, r)
+	o := treeOptions{compiledQuery: q}
 	for tree := range q.snapshot.Trees() {
 		if ctx.Err() != nil {
 			return e, false
 		}
 		rootMember, excluded := r.rootCountsForAll(tree.Root()), r.excludesTree(tree.Root())
+		furthest := 0
 		for _, provider := range tree.Providers {
 			v, need := r.judge(provider, rootMember)
 			if v == fits && excluded {
 				v = isMember
 			}
-			f.count(v, need, r.within(tree.Index()))
+			furthest = max(furthest, f.count(v, need, r.within(tree.Index())))
 		}
+		o.enter(tree.Index())
+		if !excluded && slices.ContainsFunc(o.sharing, func(at int32) bool { return q.sharingProviders[at].serves[k] }) {
+			furthest = len(f.steps) - 1
+		}
+		f.steps[furthest].Trees++
 	}
-	e.Drops, e.Left = f.drops()
+	e.Drops, e.Left, e.LeftTrees = f.drops()
 	return e, true
 }
 
@@ -223,8 +248,8 @@ func newFunnel(q *compiledQuery, r *request) *funnel {
 	return f
 }
 
-// count puts a provider where it was dropped, or at the end.
-func (f *funnel) count(v verdict, need int, within bool) {
+// count puts a provider where it was dropped, or at the end, and returns that step.
+func (f *funnel) count(v verdict, need int, within bool) int {
 	at := len(f.steps) - 1
 	switch {
 	case v == fits && within:
@@ -236,14 +261,14 @@ func (f *funnel) count(v verdict, need int, within bool) {
 		at = 2*f.needs + int(v-lacksTrait)
 	}
 	f.steps[at].Providers++
+	return at
 }
 
-// drops returns the steps that dropped any, and how many providers are left. The funnel is of no
+// drops returns the steps that dropped any, and how many providers and trees are left. The funnel is of no
 // use after it.
-func (f *funnel) drops() ([]Drop, int) {
-	last := len(f.steps) - 1
-	left := f.steps[last].Providers
-	return slices.DeleteFunc(f.steps[:last], func(d Drop) bool { return d.Providers == 0 }), left
+func (f *funnel) drops() (drops []Drop, left, trees int) {
+	last := f.steps[len(f.steps)-1]
+	return slices.DeleteFunc(f.steps[:len(f.steps)-1], func(d Drop) bool { return d.Providers == 0 }), last.Providers, last.Trees
 }
 
 // explainTrees counts the trees that can serve all requests.

@@ -244,7 +244,7 @@ func TestExplainCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := candidates.RequestExplanation{Drops: []candidates.Drop{{Kind: candidates.NoInventory, Constraint: "no inventory of PGPU", Providers: 2}}, Left: 2}
+	request := candidates.RequestExplanation{Drops: []candidates.Drop{{Kind: candidates.NoInventory, Constraint: "no inventory of PGPU", Providers: 2, Trees: 1}}, Left: 2, LeftTrees: 1}
 	want := candidates.Explanation{Providers: 4, Trees: 2, Alone: 1}
 	for _, g := range q.Groups {
 		request.Suffix = g.Suffix

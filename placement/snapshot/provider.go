@@ -69,6 +69,18 @@ func (s *Inventory) HasFree(amount int64) bool {
 	return s.Admits(amount) && s.Fits(s.Used, amount)
 }
 
+// Most returns the greatest amount that can be allocated now in one allocation, 0 when none can.
+func (s *Inventory) Most() int64 {
+	most := min(s.Capacity()-s.Used, s.MaxUnit)
+	if s.StepSize > 1 {
+		most -= most % s.StepSize
+	}
+	if most < s.MinUnit || !s.HasFree(most) {
+		return 0
+	}
+	return most
+}
+
 // freeEntry is the entry of an inventory: the most that may be asked of it now.
 func (s *Inventory) freeEntry() int32 {
 	const precise = 1 << 53 // beyond, a float64 does not tell whole numbers apart

@@ -1,0 +1,214 @@
+package candidates
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// Anchors yields the trees that have a candidate, each once, whatever the query's limits. When ctx ends it yields no more.
+// It costs one assignment for each tree, and not all of them.
+func (r *Result) Anchors(ctx context.Context) iter.Seq[*snapshot.Tree] {
+	return func(yield func(*snapshot.Tree) bool) {
+		if r.query.impossible {
+			return
+		}
+		s := newSolver(r.query)
+		defer s.free()
+		trees := scan{compiledQuery: r.query}
+		for index := trees.next(); index >= 0 && ctx.Err() == nil; index = trees.next() {
+			if s.begin(index) && s.assignment.next() && !yield(r.query.snapshot.Tree(index)) {
+				return
+			}
+		}
+	}
+}
+
+// HasAnchor reports whether a tree has a candidate.
+func (r *Result) HasAnchor(t *snapshot.Tree) bool {
+	if r.query.impossible || !r.query.candidateTrees.has(t.Index()) {
+		return false
+	}
+	s := newSolver(r.query)
+	defer s.free()
+	return s.begin(t.Index()) && s.assignment.next()
+}
+
+// A Miss is a reason why a tree has no candidate: a request that none of its providers can serve, or what stands in the way of
+// all requests together.
+type Miss struct {
+	Kind Constraint
+	// Suffix is the group, and Class the class of the unsuffixed group that the request is of; both are empty for what is
+	// about the whole query.
+	Suffix, Class string
+	// Provider is the one that comes closest to serving the request, nil where there is none.
+	Provider *snapshot.Provider
+	// Lacking is the class of which the provider has no inventory (NoInventory) or not enough (NoCapacity), and Asked
+	// how much is asked for.
+	Lacking string
+	Asked   int64
+	// Most is the greatest amount that the provider could give now, within its units (NoCapacity).
+	Most int64
+	// Traits are the required ones that the provider lacks, each "A or B" where one of several would do, or the forbidden
+	// ones that it has. For RequiredTraits of the unsuffixed group they are what its providers lack between them.
+	Traits []string
+}
+
+// Misses returns why a tree has no candidate, empty when it has one: first what its root lacks; otherwise a miss for each
+// request that no provider can serve, by itself; otherwise that the requests cannot be served together.
+func (r *Result) Misses(t *snapshot.Tree) []Miss {
+	q := r.query.explicable()
+	if root := t.Root(); !q.rootQualifies(root) {
+		return []Miss{{Kind: RootRequired, Provider: root, Traits: q.rootTraits(root)}}
+	}
+	s := newSolver(q)
+	defer s.free()
+	s.enter(t.Index())
+	var all []Miss
+	for k := range q.requests {
+		if miss, ok := q.closest(k, &s.treeOptions); !ok {
+			all = append(all, miss)
+		}
+	}
+	switch {
+	case len(all) > 0:
+	case q.impossible:
+		all = []Miss{{Kind: UnknownConstraint}}
+	case !s.open(t.Index()) || !s.prepare():
+		all = []Miss{{Kind: RequiredTraits, Traits: q.missingTraits(&s.treeOptions)}}
+	default:
+		if s.start(); !s.assignment.next() {
+			all = []Miss{{Kind: Combination}}
+		}
+	}
+	return all
+}
+
+// rootTraits lists what root_required wants and a root lacks, and with "!" what it has and must not have.
+func (q *compiledQuery) rootTraits(root *snapshot.Provider) (names []string) {
+	for i, id := range q.rootRequired {
+		if !root.HasTrait(id) {
+			names = append(names, q.asked.RootRequired[i])
+		}
+	}
+	for i, id := range q.rootForbidden {
+		if root.HasTrait(id) {
+			names = append(names, "!"+q.asked.RootForbidden[i])
+		}
+	}
+	return names
+}
+
+// closest returns the miss of the provider that passes the most constraints of request k in the tree that is entered; ok is true when
+// one passes all.
+func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
+	r := &q.requests[k]
+	miss = Miss{Kind: NoInventory, Suffix: q.groups[r.group]}
+	if !r.granular {
+		miss.Class = q.snapshot.ClassName(r.needs[0].class)
+	}
+	if r.granular && r.vacuous() {
+		miss.Kind = EmptyGroup
+		return miss, false
+	}
+	if slices.ContainsFunc(o.sharing, func(at int32) bool { return q.sharingProviders[at].serves[k] }) && !r.excludesTree(o.tree.Root()) {
+		return miss, true
+	}
+	rootMember, excluded := r.rootCountsForAll(o.tree.Root()), r.excludesTree(o.tree.Root())
+	best := -1
+	for _, p := range o.tree.Providers {
+		v, need := r.judge(p, rootMember)
+		switch {
+		case v == fits && excluded:
+			v = isMember
+		case v == fits && r.within(o.treeIndex):
+			return miss, true
+		}
+		next := q.miss(r, p, v, need)
+		rank := r.rank(v, need)
+		if rank < best || rank == best && !closer(next, miss) {
+			continue
+		}
+		next.Suffix, next.Class = miss.Suffix, miss.Class
+		best, miss = rank, next
+	}
+	return miss, false
+}
+
+// rank orders verdicts by how many constraints were passed.
+func (r *request) rank(v verdict, need int) int {
+	switch {
+	case v == fits: // but in the wrong tree
+		return 2*len(r.needs) + int(isMember) + 1
+	case v <= noCapacity:
+		return 2*need + int(v)
+	}
+	return 2*len(r.needs) + int(v)
+}
+
+// closer reports whether a provider comes closer to serving a request than another one that fails by the same constraint.
+func closer(a, b Miss) bool {
+	return cmp.Or(cmp.Compare(a.Most, b.Most), cmp.Compare(len(b.Traits), len(a.Traits))) > 0
+}
+
+// miss says why a provider cannot serve a request.
+func (q *compiledQuery) miss(r *request, p *snapshot.Provider, v verdict, need int) Miss {
+	m := Miss{Provider: p}
+	switch v {
+	case noInventory, noCapacity:
+		m.Lacking, m.Asked = q.snapshot.ClassName(r.needs[need].class), r.needs[need].amount
+		m.Kind = NoInventory
+		if v == noCapacity {
+			m.Kind, m.Most = NoCapacity, p.Inventory(r.needs[need].class).Most()
+		} else {
+			m.Provider = nil
+		}
+	case lacksTrait:
+		m.Kind = RequiredTraits
+		for i, anyOf := range r.required {
+			if !hasAny(p, anyOf) {
+				m.Traits = append(m.Traits, strings.Join(q.asked.Groups[r.group].Required[i], " or "))
+			}
+		}
+	case hasForbidden:
+		m.Kind = ForbiddenTraits
+		for i, id := range r.forbidden {
+			if p.HasTrait(id) {
+				m.Traits = append(m.Traits, q.asked.Groups[r.group].Forbidden[i])
+			}
+		}
+	case notMember:
+		m.Kind = MemberOf
+	case isMember:
+		m.Kind = ForbiddenMemberOf
+	case fits:
+		m.Kind = InTree
+	}
+	return m
+}
+
+// missingTraits lists the required traits of the unsuffixed group that none of its options has in the tree that is open.
+func (q *compiledQuery) missingTraits(o *treeOptions) (names []string) {
+	at := slices.IndexFunc(q.asked.Groups, func(g placement.RequestGroup) bool { return g.Suffix == "" })
+	if at < 0 {
+		return nil
+	}
+	for i, anyOf := range q.required {
+		had := false
+		for _, d := range o.domains {
+			for _, number := range o.providers[d.from:d.to] {
+				p, _ := o.provider(number)
+				had = had || !q.requests[d.request].granular && hasAny(p, anyOf)
+			}
+		}
+		if !had {
+			names = append(names, strings.Join(q.asked.Groups[at].Required[i], " or "))
+		}
+	}
+	return names
+}

@@ -1,0 +1,161 @@
+package candidates_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// A tree is an anchor when a candidate of the answer belongs to it, and has a reason when it is none.
+func TestAnchorsAndMisses(t *testing.T) {
+	var cases tally
+	rapid.Check(t, func(rt *rapid.T) {
+		b := placementtest.Forest(rt)
+		w, q := b.Snapshot(), placementtest.Question(rt, b)
+		q.Flat = false
+		r, err := candidates.Search(w, q)
+		if err != nil {
+			cases.add(false)
+			return
+		}
+		anchors := map[string]bool{}
+		for tree := range r.Anchors(t.Context()) {
+			anchors[tree.Root().Name] = true
+		}
+		cases.add(len(anchors) > 0)
+		// Each tree by itself: the others cannot anchor when their roots lack a trait that this one has.
+		for tree := range w.Trees() {
+			name := tree.Root().Name
+			alone := anchoredAlone(w, q, tree)
+			if anchors[name] != alone || r.HasAnchor(tree) != alone {
+				rt.Errorf("%s is an anchor: %v and %v, want %v", name, anchors[name], r.HasAnchor(tree), alone)
+			}
+			misses := r.Misses(tree)
+			if (len(misses) == 0) != alone {
+				rt.Errorf("%s is an anchor: %v, and misses %+v", name, alone, misses)
+			}
+		}
+	})
+	cases.enough(t, mostHave)
+}
+
+// anchoredAlone reports whether a tree has a candidate, from all candidates: it has when it has the providers of
+// one of them, or they share with it.
+func anchoredAlone(w *snapshot.Snapshot, q placement.Query, tree *snapshot.Tree) bool {
+	s := slow{w: w, q: q}
+	if !s.suits(tree) {
+		return false
+	}
+	ways := make([][]way, len(q.Groups))
+	for i, g := range q.Groups {
+		all, _, _ := s.group(g)
+		ways[i] = slices.DeleteFunc(all, func(w way) bool { return w.anchor != tree })
+	}
+	return len(s.merge(ways)) > 0
+}
+
+// Misses name the constraint, the provider that comes closest, and the numbers.
+func TestMisses(t *testing.T) {
+	b := placementtest.NewBuilder()
+	b.Provider("cn1").Inventory("VCPU", 16, func(r *placement.InventoryRow) { r.Used, r.MaxUnit = 3, 8 }).Traits("CUSTOM_OLD")
+	b.Provider("cn1/nic0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 1000, func(r *placement.InventoryRow) { r.Used, r.StepSize = 400, 250 }).Traits("CUSTOM_PHYSNET_1")
+	b.Provider("cn1/nic1").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 100).Traits("CUSTOM_PHYSNET_1", "CUSTOM_PHYSNET_2")
+	b.Trait("CUSTOM_FAST")
+	w := b.Snapshot()
+	bandwidth := func(n int64, traits ...string) placement.RequestGroup {
+		g := placement.RequestGroup{Suffix: "_p", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", n))}
+		for _, trait := range traits {
+			g.Required = append(g.Required, []string{trait})
+		}
+		return g
+	}
+	type miss struct {
+		Kind                             candidates.Constraint
+		Suffix, Class, Provider, Lacking string
+		Asked, Most                      int64
+		Traits                           []string
+	}
+	vcpu := placement.RequestGroup{Resources: resources(amount("VCPU", 1))}
+	for name, c := range map[string]struct {
+		q    placement.Query
+		want []miss
+	}{
+		"fits":     {asks(vcpu), nil},
+		"max_unit": {asks(placement.RequestGroup{Resources: resources(amount("VCPU", 9))}), []miss{{Kind: candidates.NoCapacity, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Asked: 9, Most: 8}}},
+		"the fullest step": {
+			asks(vcpu, bandwidth(750)),
+			[]miss{{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic0", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Asked: 750, Most: 500}},
+		},
+		"two groups": {
+			asks(placement.RequestGroup{Resources: resources(amount("DISK_GB", 1))}, bandwidth(250, "CUSTOM_PHYSNET_2")),
+			[]miss{
+				{Kind: candidates.NoInventory, Class: "DISK_GB", Lacking: "DISK_GB", Asked: 1},
+				{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic0", Traits: []string{"CUSTOM_PHYSNET_2"}},
+			},
+		},
+		"fewest traits": {
+			asks(bandwidth(50, "CUSTOM_PHYSNET_1", "CUSTOM_FAST")),
+			[]miss{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic1", Traits: []string{"CUSTOM_FAST"}}},
+		},
+		"root": {
+			placement.Query{Groups: asks(vcpu).Groups, RootRequired: []string{"CUSTOM_FAST"}, RootForbidden: []string{"CUSTOM_OLD"}},
+			[]miss{{Kind: candidates.RootRequired, Provider: "cn1", Traits: []string{"CUSTOM_FAST", "!CUSTOM_OLD"}}},
+		},
+		"between them": {
+			asks(placement.RequestGroup{Resources: resources(amount("VCPU", 1)), Required: [][]string{{"CUSTOM_FAST", "CUSTOM_PHYSNET_1"}}}),
+			[]miss{{Kind: candidates.RequiredTraits, Traits: []string{"CUSTOM_FAST or CUSTOM_PHYSNET_1"}}},
+		},
+		"together": {
+			placement.Query{Isolate: true, Groups: []placement.RequestGroup{bandwidth(250), {Suffix: "_q", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 250))}}},
+			[]miss{{Kind: candidates.Combination}},
+		},
+		"an aggregate without members": {
+			asks(placement.RequestGroup{Resources: resources(amount("VCPU", 1)), MemberOf: [][]placement.UUID{{"nobody"}}}),
+			[]miss{{Kind: candidates.MemberOf, Class: "VCPU", Provider: "cn1"}},
+		},
+	} {
+		tree := slices.Collect(w.Trees())[0]
+		var got []miss
+		for _, m := range search(t, w, c.q).Misses(tree) {
+			one := miss{m.Kind, m.Suffix, m.Class, "", m.Lacking, m.Asked, m.Most, m.Traits}
+			if m.Provider != nil {
+				one.Provider = m.Provider.Name
+			}
+			got = append(got, one)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Trees are counted beside providers: a tree is dropped by the constraint at which its last provider is.
+func TestExplainCountsTrees(t *testing.T) {
+	b := placementtest.NewBuilder()
+	b.Provider("a").Inventory("VCPU", 4)
+	b.Provider("a/x").Inventory("VCPU", 1)
+	b.Provider("b").Inventory("VCPU", 1)
+	b.Provider("c")
+	b.Provider("d").Aggregates("pooled")
+	b.Provider("pool").Inventory("VCPU", 8).Shares().Aggregates("pooled")
+	e, err := candidates.Explain(t.Context(), b.Snapshot(), asks(placement.RequestGroup{Resources: resources(amount("VCPU", 2))}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[candidates.Constraint][2]int{"left": {e.Requests[0].Left, e.Requests[0].LeftTrees}}
+	for _, d := range e.Requests[0].Drops {
+		got[d.Kind] = [2]int{d.Providers, d.Trees}
+	}
+	want := map[candidates.Constraint][2]int{candidates.NoInventory: {2, 1}, candidates.NoCapacity: {2, 1}, "left": {2, 3}}
+	if !maps.Equal(got, want) {
+		t.Errorf("providers and trees %v, want %v", got, want)
+	}
+}
