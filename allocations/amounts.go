@@ -136,6 +136,19 @@ func (a Amounts) Concerned(by Amounts) Amounts {
 	return part
 }
 
+// With returns the amounts with others in the place of those of the same providers and classes. One that is not above zero
+// is no allocation.
+func (a Amounts) With(others Amounts) Amounts {
+	now := a.clone()
+	for provider, classes := range others {
+		if now[provider] == nil {
+			now[provider] = map[string]int64{}
+		}
+		maps.Copy(now[provider], classes)
+	}
+	return now.withoutZeros()
+}
+
 // Lacking returns what is missing of some amounts, on the providers with allocations.
 func (a Amounts) Lacking(want Amounts) Amounts {
 	missing := Amounts{}

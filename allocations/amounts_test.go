@@ -19,7 +19,7 @@ import (
 //
 //	held cn1 VCPU:1 MEMORY_MB:512      what a consumer has
 //	other cn2 VCPU:1                   and what comes or goes
-//	plus                               what is asked: plus, minus, add, lacking, concerned
+//	plus                               what is asked: plus, minus, add, with, lacking, concerned
 type calculation struct {
 	held, other allocations.Amounts
 	verb        string
@@ -78,6 +78,8 @@ func (b *calculation) ask(t *testing.T) []string {
 		sum, err = b.held.Minus(b.other)
 	case "add":
 		sum, err = b.held.Add(b.other)
+	case "with":
+		sum = b.held.With(b.other)
 	case "lacking":
 		sum = b.held.Lacking(b.other)
 	case "concerned":

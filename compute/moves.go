@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/placement"
 )
 
 // The actions of moves, as Nova calls them, and the types of migrations.
@@ -58,6 +61,21 @@ type formerPort struct {
 	Device     *Device                     `json:"device,omitempty"`
 	// Amounts are what the server had for the port.
 	Amounts allocations.Amounts `json:"amounts,omitempty"`
+}
+
+// serving is the allocation on the former host for what the port asks for now: each group has the provider that had its
+// classes there. It is an error when there is none.
+func (f formerPort) serving(asks request.Port) (guarantee.ProfileAllocation, error) {
+	m := request.Mappings{}
+	for _, g := range asks.Groups {
+		for provider, had := range f.Amounts {
+			lacks := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { return had[class] == 0 })
+			if !lacks {
+				m[g.ID] = append(m[g.ID], placement.UUID(provider))
+			}
+		}
+	}
+	return asks.Binding(m)
 }
 
 // former reads what the server had before the move.

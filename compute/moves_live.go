@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // The actions of a live migration.
@@ -446,10 +448,13 @@ func (j *job) activateSource(ctx context.Context) (next, error) {
 		if k < 0 || p.Host == m.Source && !p.Failed() {
 			continue
 		}
-		now, err := j.activateAt(ctx, p, Binding{Server: j.op.Server, Host: m.Source, Allocation: was.Ports[k].Allocation, Device: was.Ports[k].Device})
+		now, serving, err := p, guarantee.ProfileAllocation{}, error(nil)
+		if serving, err = was.Ports[k].serving(p.Asks); err == nil {
+			now, err = j.activateAt(ctx, p, Binding{Server: j.op.Server, Host: m.Source, Allocation: serving, Device: was.Ports[k].Device})
+		}
 		switch {
 		case errors.Is(err, ErrNoPort):
-		case undecided(ctx, err):
+		case undecided(ctx, err), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case err != nil:
 			trouble = err

@@ -90,10 +90,7 @@ func (j *job) noteFormer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := j.readOwnPorts(ctx); err != nil {
-		return err
-	}
-	held, err := j.s.placement.Allocations(ctx, string(j.op.Server))
+	held, err := j.readSettled(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,6 +140,31 @@ func (j *job) readOwnPorts(ctx context.Context) error {
 		j.ports = append(j.ports, there[n.Port])
 	}
 	return nil
+}
+
+// readSettled returns what the server has, and reads its ports, as both are at one time: the network service has nothing to
+// add or to release for them then.
+func (j *job) readSettled(ctx context.Context) (held allocations.Consumer, err error) {
+	same := func(a, b Port) bool { return a.ID == b.ID && a.allocation().Equal(b.allocation()) }
+	for range tries {
+		if err := j.readOwnPorts(ctx); err != nil {
+			return held, err
+		}
+		before := j.ports
+		if err := j.settleReleases(ctx); err != nil {
+			return held, err
+		}
+		if held, err = j.s.placement.Allocations(ctx, string(j.op.Server)); err != nil {
+			return held, err
+		}
+		if err := j.readOwnPorts(ctx); err != nil {
+			return held, err
+		}
+		if slices.EqualFunc(before, j.ports, same) {
+			return held, nil
+		}
+	}
+	return held, fmt.Errorf("reading the ports of server %s: %w", j.op.Server, ErrRevision)
 }
 
 // goesTo stores that the server moves to a host.
@@ -334,16 +356,19 @@ func (j *job) bindToSource(ctx context.Context) (next, error) {
 	var trouble error
 	for i, p := range j.ports {
 		k := slices.IndexFunc(was.Ports, func(f formerPort) bool { return f.Port == p.ID })
-		if k < 0 {
-			continue
+		if k < 0 || p.Host == m.Source && m.Source != m.Dest && !p.Failed() {
+			continue // it is not the server's former one, or was not bound to the destination
 		}
 		b := Binding{
-			Server: j.op.Server, Owner: j.s.owner(zone), Host: m.Source, Allocation: was.Ports[k].Allocation, Device: was.Ports[k].Device,
+			Server: j.op.Server, Owner: j.s.owner(zone), Host: m.Source, Device: was.Ports[k].Device,
 			NetworkName: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork,
 		}
-		bound, err := j.bindPort(ctx, p, b)
+		bound := p
+		if b.Allocation, err = was.Ports[k].serving(p.Asks); err == nil {
+			bound, err = j.bindPort(ctx, p, b)
+		}
 		switch {
-		case undecided(ctx, err), errors.Is(err, ErrRevision):
+		case undecided(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
 		case err != nil:
@@ -394,10 +419,10 @@ func (j *job) returnToSource(ctx context.Context) (next, error) {
 	}}, nil
 }
 
-// takeBackSource gives the server the allocations that its migration has, without those of ports that do not exist any
-// more.
+// takeBackSource gives the server the allocations that its migration has, as its ports ask for them now. A port that was given
+// more while it was on the destination, where the source has not as much, is a failure of the server.
 func (j *job) takeBackSource(ctx context.Context) (next, error) {
-	_, was, err := j.migration(ctx)
+	m, was, err := j.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
@@ -408,36 +433,40 @@ func (j *job) takeBackSource(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	return next{}, j.releaseRemoved(ctx, was)
+	err = allocations.Retry(ctx, allocations.Pause, func() error { return j.followPorts(ctx, m.Source, was) })
+	if errors.Is(err, allocations.ErrCapacity) {
+		return next{Change: func(*change, *ServerRow) error {
+			j.b.Trouble = &Failure{Code: 500, Message: "The former host does not have what the ports of the server are guaranteed.", Details: err.Error()}
+			return nil
+		}}, nil
+	}
+	return next{}, err
 }
 
-// releaseRemoved releases what a server that is back on its former host has for ports that were removed meanwhile: the
-// network service released what it had for them on the other host.
-func (j *job) releaseRemoved(ctx context.Context, was former) error {
-	if err := j.readOwnPorts(ctx); err != nil {
+// followPorts makes what a server that is back on its former host has for its ports what they ask for now. Ports may have been
+// removed, or have got another policy: what they had there was the migration's then, which the network service does not
+// change.
+func (j *job) followPorts(ctx context.Context, source string, was former) error {
+	held, err := j.readSettled(ctx)
+	if err != nil {
 		return err
 	}
-	left := was.Amounts
+	differences := allocations.Amounts{}
 	for _, f := range was.Ports {
-		if slices.ContainsFunc(j.ports, func(p Port) bool { return p.ID == f.Port }) {
-			continue
-		}
-		var err error
-		if left, err = left.Minus(f.Amounts); err != nil {
-			return fmt.Errorf("releasing the allocation of the removed port %s: %w", f.Port, err)
+		i := slices.IndexFunc(j.ports, func(p Port) bool { return p.ID == f.Port })
+		switch {
+		case i < 0:
+			differences = differences.Plus(f.Amounts.Negated())
+		case j.ports[i].Host == source: // another one could not be bound there, and the server is in error
+			differences = differences.Plus(f.Amounts.Negated()).Plus(j.ports[i].allocation())
 		}
 	}
-	if left.Equal(was.Amounts) {
+	want := held.Amounts.With(was.Amounts.Plus(differences).Concerned(differences))
+	if want.Equal(held.Amounts) {
 		return nil
 	}
-	return allocations.Retry(ctx, allocations.Pause, func() error {
-		now, err := j.s.placement.Allocations(ctx, string(j.op.Server))
-		if err != nil || !now.Amounts.Equal(was.Amounts) {
-			return err
-		}
-		now.Amounts = left
-		return j.s.placement.SetAllocations(ctx, string(j.op.Server), now)
-	})
+	held.Amounts = want
+	return j.s.placement.SetAllocations(ctx, string(j.op.Server), held)
 }
 
 // movedBack is the effect of a move that was undone, or that was reverted.

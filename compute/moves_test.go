@@ -1,12 +1,17 @@
 package compute_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/racetest"
+	"github.com/berthcloud/berth/internal/rotation"
+	"github.com/berthcloud/berth/network"
 )
 
 // moves is a server with guaranteed ports, and what its moves are looked at by.
@@ -134,6 +139,58 @@ func TestPortsDeletedWhileResized(t *testing.T) {
 	m.must(m.RevertResize(ctx, ann, m.vm))
 	m.work(m.Service, nil)
 	m.is("a revert without the deleted port", compute.Active, false, "reverted", 1000)
+}
+
+// A port gets a smaller policy while its server moves, before whichever request: the server and its migration have what
+// the flavor and the ports ask for, on the hosts of each, whether the move succeeds or is undone. A rotation has every
+// second request.
+func TestPortsThatShrinkWhileServersMove(t *testing.T) {
+	first, step := rotation.Every(2)
+	for _, name := range []string{"Resize", "ResizeReverted", "ResizeDestinationFails", "Live", "LiveDestinationFails", "Evacuate", "Unshelve"} {
+		for _, to := range []string{"placement", "network"} {
+			if racetest.Few() && (name != "Resize" || to == "placement") {
+				continue
+			}
+			t.Run(name+"/"+to, func(t *testing.T) {
+				t.Parallel()
+				w := newFixture(t, 10000, "cn1", "cn2")
+				policy := w.policy(500)
+				path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network}[to]
+				for at, met := 1+first, true; met && !t.Failed(); at += step {
+					w.prepare(scenarios[name])
+					path.happens(at, func() { w.shrink(policy) })
+					w.during(scenarios[name], w.Service)
+					met = path.heals()
+					what := fmt.Sprintf("the port changed before request %d", at)
+					w.afterwards(what)
+					if one := must(w.Server(ctx, w.only())); one.State == compute.Resized {
+						w.must(w.RevertResize(ctx, ann, one.ID))
+						w.afterwards(what + ", and the server is back")
+					}
+					if got := w.state(w.only()); got != compute.Active && got != compute.ShelvedOffloaded {
+						t.Errorf("%s: the server is %s: %s", what, got, w.why(w.only()))
+					}
+				}
+			})
+		}
+	}
+}
+
+// shrink gives all ports with a policy another one, unless that is refused while they move.
+func (w *fixture) shrink(policy network.ID) {
+	w.Helper()
+	for _, p := range must(w.network.Ports(ctx)) {
+		if p.Policy == "" {
+			continue
+		}
+		_, err := w.network.UpdatePort(ctx, p.ID, func(s *network.PortSpec) error {
+			s.Policy = policy
+			return nil
+		})
+		if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict {
+			w.Error(err)
+		}
+	}
 }
 
 // A live migration leaves the server's ports on the new host, and nothing on the old one. One that fails, wherever, or that
