@@ -33,7 +33,7 @@ func TestGroupsAlikeButForOneThing(t *testing.T) {
 			for _, changed := range []int{0, 1} {
 				q := pieces(2, "VCPU", 1)
 				change(&q.Groups[changed])
-				want, _ := searchSlow(w, q)
+				want, _ := placementtest.SearchSlow(w, q)
 				got, _ := keys(t, w, q)
 				if diff := cmp.Diff(want, sorted(got)); diff != "" || len(want) == 0 {
 					t.Errorf("group %d is another (-slow +search):\n%s", changed, diff)
@@ -58,7 +58,7 @@ func TestSharersHaveSubtrees(t *testing.T) {
 	)
 	q.SameSubtrees = [][]string{{"_1", "_2"}}
 	w := b.Snapshot()
-	want, _ := searchSlow(w, q)
+	want, _ := placementtest.SearchSlow(w, q)
 	got, _ := keys(t, w, q)
 	if diff := cmp.Diff(want, sorted(got)); diff != "" || len(want) != 1 {
 		t.Errorf("%d candidates (-slow +search):\n%s", len(want), diff)

@@ -80,7 +80,7 @@ func bendBy(rng *rand.Rand, r *placement.InventoryRow) {
 func orderedKeys(w *snapshot.Snapshot, r *candidates.Result) []string {
 	list := make([]string, 0)
 	for c := range r.All() {
-		list = append(list, key(w, r, c))
+		list = append(list, placementtest.Key(w, r, c))
 	}
 	return list
 }

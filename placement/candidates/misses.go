@@ -52,38 +52,44 @@ type Miss struct {
 	// how much is asked for.
 	Lacking string
 	Asked   int64
-	// Most is the greatest amount that the provider could give now, within its units (NoCapacity).
-	Most int64
+	// Most is the greatest amount that the provider could give now, within its units, of Inventory (NoCapacity).
+	Most      int64
+	Inventory *snapshot.Inventory
 	// Traits are the required ones that the provider lacks, each "A or B" where one of several would do, or the forbidden
 	// ones that it has. For RequiredTraits of the unsuffixed group they are what its providers lack between them.
 	Traits []string
 }
 
-// Misses returns why a tree has no candidate, empty when it has one: first what its root lacks; otherwise a miss for each
-// request that no provider can serve, by itself; otherwise that the requests cannot be served together.
+// Misses returns why a tree has no candidate, empty when it has one: what its root lacks, and a miss for each request that no
+// provider can serve, by itself; without any of the latter, that the requests cannot be served together.
 func (r *Result) Misses(t *snapshot.Tree) []Miss {
-	q := r.query.explicable()
+	q := *r.query.explicable()
+	var all []Miss
 	if root := t.Root(); !q.rootQualifies(root) {
-		return []Miss{{Kind: RootRequired, Provider: root, Traits: q.rootTraits(root)}}
+		all = []Miss{{Kind: RootRequired, Provider: root, Traits: q.rootTraits(root)}}
+		q.rootRequired, q.rootForbidden = nil, nil // so that the rest is looked at
 	}
-	s := newSolver(q)
+	unqualified := len(all)
+	s := newSolver(&q)
 	defer s.free()
 	s.enter(t.Index())
-	var all []Miss
 	for k := range q.requests {
 		if miss, ok := q.closest(k, &s.treeOptions); !ok {
 			all = append(all, miss)
 		}
 	}
 	switch {
-	case len(all) > 0:
+	case len(all) > unqualified:
+	case r.query.unknown && r.query.resolved < len(r.query.asked.Groups):
+		// The search was over at a group with an unknown name: its aggregates have no members.
+		all = append(all, Miss{Kind: MemberOf, Suffix: r.query.asked.Groups[r.query.resolved].Suffix})
 	case q.impossible:
-		all = []Miss{{Kind: UnknownConstraint}}
+		all = append(all, Miss{Kind: UnknownConstraint})
 	case !s.open(t.Index()) || !s.prepare():
-		all = []Miss{{Kind: RequiredTraits, Traits: q.missingTraits(&s.treeOptions)}}
+		all = append(all, Miss{Kind: RequiredTraits, Traits: q.missingTraits(&s.treeOptions)})
 	default:
 		if s.start(); !s.assignment.next() {
-			all = []Miss{{Kind: Combination}}
+			all = append(all, Miss{Kind: Combination})
 		}
 	}
 	return all
@@ -164,7 +170,8 @@ func (q *compiledQuery) miss(r *request, p *snapshot.Provider, v verdict, need i
 		m.Lacking, m.Asked = q.snapshot.ClassName(r.needs[need].class), r.needs[need].amount
 		m.Kind = NoInventory
 		if v == noCapacity {
-			m.Kind, m.Most = NoCapacity, p.Inventory(r.needs[need].class).Most()
+			m.Kind, m.Inventory = NoCapacity, p.Inventory(r.needs[need].class)
+			m.Most = m.Inventory.Most()
 		} else {
 			m.Provider = nil
 		}

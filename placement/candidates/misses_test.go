@@ -11,7 +11,6 @@ import (
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
-	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A tree is an anchor when a candidate of the answer belongs to it, and has a reason when it is none.
@@ -31,10 +30,10 @@ func TestAnchorsAndMisses(t *testing.T) {
 			anchors[tree.Root().Name] = true
 		}
 		cases.add(len(anchors) > 0)
-		// Each tree by itself: the others cannot anchor when their roots lack a trait that this one has.
+		slow := placementtest.AnchorsSlow(w, q)
 		for tree := range w.Trees() {
 			name := tree.Root().Name
-			alone := anchoredAlone(w, q, tree)
+			alone := slow[tree]
 			if anchors[name] != alone || r.HasAnchor(tree) != alone {
 				rt.Errorf("%s is an anchor: %v and %v, want %v", name, anchors[name], r.HasAnchor(tree), alone)
 			}
@@ -45,21 +44,6 @@ func TestAnchorsAndMisses(t *testing.T) {
 		}
 	})
 	cases.enough(t, mostHave)
-}
-
-// anchoredAlone reports whether a tree has a candidate, from all candidates: it has when it has the providers of
-// one of them, or they share with it.
-func anchoredAlone(w *snapshot.Snapshot, q placement.Query, tree *snapshot.Tree) bool {
-	s := slow{w: w, q: q}
-	if !s.suits(tree) {
-		return false
-	}
-	ways := make([][]way, len(q.Groups))
-	for i, g := range q.Groups {
-		all, _, _ := s.group(g)
-		ways[i] = slices.DeleteFunc(all, func(w way) bool { return w.anchor != tree })
-	}
-	return len(s.merge(ways)) > 0
 }
 
 // Misses name the constraint, the provider that comes closest, and the numbers.

@@ -22,7 +22,7 @@ func keys(t testing.TB, w *snapshot.Snapshot, q placement.Query) ([]string, stri
 	}
 	var list []string
 	for c := range r.All() {
-		list = append(list, key(w, r, c))
+		list = append(list, placementtest.Key(w, r, c))
 		overcommits(t, c)
 	}
 	return list, ""
@@ -61,7 +61,7 @@ func compareWithSlow(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
 		w, q := b.Snapshot(), placementtest.Question(rt, b)
-		want, wantFault := searchSlow(w, q)
+		want, wantFault := placementtest.SearchSlow(w, q)
 		cases.add(len(want) > 0)
 		got, fault := keys(t, w, q)
 		if diff := cmp.Diff(wantFault, fault); diff != "" {

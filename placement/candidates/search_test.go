@@ -215,7 +215,7 @@ func TestResultCanBeRangedOverAgainAndAtOnce(t *testing.T) {
 
 func allKeys(w *snapshot.Snapshot, r *candidates.Result) (list []string) {
 	for c := range r.All() {
-		list = append(list, key(w, r, c))
+		list = append(list, placementtest.Key(w, r, c))
 	}
 	return list
 }

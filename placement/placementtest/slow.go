@@ -1,4 +1,4 @@
-package candidates_test
+package placementtest
 
 import (
 	"fmt"
@@ -11,11 +11,17 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// searchSlow answers a query by the book: for each group all ways to satisfy
+// SearchSlow answers a query by the book: for each group all ways to satisfy
 // it, then all products, then a look at each. It returns the keys of the
 // distinct candidates, sorted, or the text of a fault.
-func searchSlow(w *snapshot.Snapshot, q placement.Query) ([]string, string) {
+func SearchSlow(w *snapshot.Snapshot, q placement.Query) ([]string, string) {
 	s := slow{w: w, q: q}
+	return s.search()
+}
+
+// search is SearchSlow, which notes the anchors.
+func (s *slow) search() ([]string, string) {
+	w, q := s.w, s.q
 	for _, name := range slices.Concat(q.RootRequired, q.RootForbidden) {
 		if _, ok := w.Trait(name); !ok {
 			return nil, "No such trait(s): " + name + "."
@@ -35,9 +41,17 @@ func searchSlow(w *snapshot.Snapshot, q placement.Query) ([]string, string) {
 	return s.merge(ways), ""
 }
 
+// AnchorsSlow returns the trees that have candidates by the book, none for a query with a fault.
+func AnchorsSlow(w *snapshot.Snapshot, q placement.Query) map[*snapshot.Tree]bool {
+	s := slow{w: w, q: q}
+	s.search()
+	return s.anchors
+}
+
 type slow struct {
-	w *snapshot.Snapshot
-	q placement.Query
+	w       *snapshot.Snapshot
+	q       placement.Query
+	anchors map[*snapshot.Tree]bool // that have candidates
 }
 
 // A node is a provider with its tree.
@@ -244,6 +258,7 @@ func (s *slow) traited(v way, g placement.RequestGroup) bool {
 // merge puts a way of each group together, at each anchor.
 func (s *slow) merge(ways [][]way) []string {
 	found := make(map[string]bool)
+	s.anchors = make(map[*snapshot.Tree]bool)
 	for _, t := range s.trees() {
 		products := [][]way{nil}
 		for _, list := range ways {
@@ -260,6 +275,7 @@ func (s *slow) merge(ways [][]way) []string {
 		for _, p := range products {
 			if s.isolated(p) && s.related(p) && s.fitting(p) && !s.tangled(p) {
 				found[slowKey(s.w, p)] = true
+				s.anchors[t] = true
 			}
 		}
 	}
@@ -357,8 +373,8 @@ func slowKey(w *snapshot.Snapshot, p []way) string {
 	return strings.Join(lines, "; ")
 }
 
-// key is slowKey of a candidate.
-func key(w *snapshot.Snapshot, r *candidates.Result, c candidates.Candidate) string {
+// Key is a candidate as SearchSlow returns it.
+func Key(w *snapshot.Snapshot, r *candidates.Result, c candidates.Candidate) string {
 	var lines []string
 	for _, u := range c.Uses {
 		for _, a := range u.Amounts {
