@@ -97,6 +97,7 @@ var rules = []struct{ pkg, may string }{
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon guarantee logging network osloconfig"},
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity/local images logging network osloconfig"},
 	{"ops/cloud", "placement placement/snapshot"},
+	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
 	{"ops/cloud/cloudtest", "ops/cloud placement/snapshot"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},

@@ -1,0 +1,350 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// A Change is a change of a single constraint of a query.
+type Change struct {
+	Kind  ChangeKind `json:"kind"`
+	Group string     `json:"group"`
+	// Name is what is not asked for any more: a trait ("A or B" where one of several was wanted), a class, aggregates, suffixes.
+	Name string `json:"name"`
+	// From and To are the amounts of a LowerAmount.
+	From int64 `json:"from,omitempty"`
+	To   int64 `json:"to,omitempty"`
+	// Hosts is how many hosts fit with the change, and Names are some that do not fit without it.
+	Hosts int      `json:"hosts"`
+	Names []string `json:"names"`
+
+	query placement.Query
+}
+
+// A ChangeKind is a kind of change.
+type ChangeKind string
+
+// All kinds, the smallest change first: of changes that help as many hosts this is the order.
+const (
+	LowerAmount        ChangeKind = "amount"              // less of a class
+	WithoutIsolation   ChangeKind = "group_policy"        // none instead of isolate
+	WithoutSubtree     ChangeKind = "same_subtree"        // without one of the sets
+	WithoutForbidden   ChangeKind = "forbidden"           // a forbidden trait may be there
+	WithoutRequired    ChangeKind = "required"            // a required trait may be missing
+	WithoutRootTrait   ChangeKind = "root_required"       // so for the host's root
+	WithoutRootForbid  ChangeKind = "root_forbidden"      // and
+	WithoutMemberOf    ChangeKind = "member_of"           // any aggregate will do
+	WithoutNotMemberOf ChangeKind = "forbidden_member_of" // even those that were excluded
+	WithoutInTree      ChangeKind = "in_tree"             // any host will do
+	WithoutClass       ChangeKind = "class"               // a class is not asked for
+	WithoutGroup       ChangeKind = "group"               // a whole group is not asked for
+	maxNames                      = 5                     // of Change.Names
+	maxSums                       = 1 << 12               // of amounts that other requests want of a class
+)
+
+var changeOrder = []ChangeKind{
+	LowerAmount, WithoutIsolation, WithoutSubtree, WithoutForbidden, WithoutRequired, WithoutRootTrait, WithoutRootForbid,
+	WithoutMemberOf, WithoutNotMemberOf, WithoutInTree, WithoutClass, WithoutGroup,
+}
+
+// String says what is changed, for people, to follow "if".
+func (c Change) String() string {
+	of := ""
+	if c.Group != "" {
+		of = " by group " + c.Group
+	}
+	switch c.Kind {
+	case LowerAmount:
+		return fmt.Sprintf("%d %s less were asked for%s (%d instead of %d)", c.From-c.To, c.Name, of, c.To, c.From)
+	case WithoutIsolation:
+		return "several groups could have the same provider (group_policy none)"
+	case WithoutSubtree:
+		return "the groups " + c.Name + " were not needed in one subtree"
+	case WithoutForbidden, WithoutNotMemberOf:
+		return c.Name + " were not forbidden" + of
+	case WithoutRootForbid:
+		if c.Name == disabled {
+			return "they were not disabled"
+		}
+		return c.Name + " were not forbidden of the host"
+	case WithoutRootTrait:
+		return c.Name + " were not asked of the host"
+	case WithoutMemberOf:
+		return "no member of the aggregates " + c.Name + " were asked for" + of
+	case WithoutInTree:
+		return "any host would do" + of
+	case WithoutGroup:
+		return "group " + c.Name + " were not asked for"
+	}
+	return c.Name + " were not asked for" + of
+}
+
+// disabled is the trait of hosts whose compute service is disabled.
+const disabled = "COMPUTE_STATUS_DISABLED"
+
+// changes returns the changes with which more hosts fit than those that fit now.
+func changes(ctx context.Context, s *snapshot.Snapshot, q placement.Query, fitting map[*snapshot.Tree]bool) ([]Change, error) {
+	list := relaxed(q)
+	for i := range q.Groups {
+		for j := range q.Groups[i].Resources {
+			list = append(list, lowered(ctx, s, q, i, j, fitting)...)
+		}
+	}
+	helpful := []Change{}
+	for _, c := range list {
+		r, err := candidates.Search(s, c.query)
+		if err != nil {
+			continue // refused for something else that is unknown
+		}
+		c.Names = []string{}
+		for tree := range r.Anchors(ctx) {
+			c.Hosts++
+			if !fitting[tree] && len(c.Names) < maxNames {
+				c.Names = append(c.Names, tree.Root().Name)
+			}
+		}
+		if c.Hosts > len(fitting) {
+			helpful = append(helpful, c)
+		}
+	}
+	slices.SortStableFunc(helpful, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(b.Hosts, a.Hosts), cmp.Compare(slices.Index(changeOrder, a.Kind), slices.Index(changeOrder, b.Kind)))
+	})
+	return helpful, ctx.Err()
+}
+
+// relaxed returns all queries with one constraint less.
+func relaxed(q placement.Query) (list []Change) {
+	add := func(kind ChangeKind, group, name string, edit func(*placement.Query)) {
+		next := q
+		next.Groups = slices.Clone(q.Groups)
+		edit(&next)
+		if len(next.Groups) > 0 {
+			list = append(list, Change{Kind: kind, Group: group, Name: name, query: next})
+		}
+	}
+	if q.Isolate {
+		add(WithoutIsolation, "", "", func(q *placement.Query) { q.Isolate = false })
+	}
+	for i, set := range q.SameSubtrees {
+		add(WithoutSubtree, "", strings.Join(set, ", "), func(q *placement.Query) { q.SameSubtrees = without(q.SameSubtrees, i) })
+	}
+	for i, trait := range q.RootRequired {
+		add(WithoutRootTrait, "", trait, func(q *placement.Query) { q.RootRequired = without(q.RootRequired, i) })
+	}
+	for i, trait := range q.RootForbidden {
+		add(WithoutRootForbid, "", trait, func(q *placement.Query) { q.RootForbidden = without(q.RootForbidden, i) })
+	}
+	for at, g := range q.Groups {
+		for i, anyOf := range g.Required {
+			add(WithoutRequired, g.Suffix, strings.Join(anyOf, " or "), func(q *placement.Query) { q.Groups[at].Required = without(g.Required, i) })
+		}
+		for i, trait := range g.Forbidden {
+			add(WithoutForbidden, g.Suffix, trait, func(q *placement.Query) { q.Groups[at].Forbidden = without(g.Forbidden, i) })
+		}
+		for i, anyOf := range g.MemberOf {
+			add(WithoutMemberOf, g.Suffix, uuids(anyOf, " or "), func(q *placement.Query) { q.Groups[at].MemberOf = without(g.MemberOf, i) })
+		}
+		if len(g.NotMemberOf) > 0 {
+			add(WithoutNotMemberOf, g.Suffix, uuids(g.NotMemberOf, ", "), func(q *placement.Query) { q.Groups[at].NotMemberOf = nil })
+		}
+		if g.InTree != "" {
+			add(WithoutInTree, g.Suffix, string(g.InTree), func(q *placement.Query) { q.Groups[at].InTree = "" })
+		}
+		for i, c := range g.Resources {
+			if !alone(g) {
+				add(WithoutClass, g.Suffix, c.Class, func(q *placement.Query) { *q = withoutClass(*q, at, i) })
+			}
+		}
+		if len(q.Groups) > 1 && (g.Suffix != "" || alone(g)) {
+			add(WithoutGroup, g.Suffix, cmp.Or(g.Suffix, firstClass(g)), func(q *placement.Query) { *q = withoutGroup(*q, at) })
+		}
+	}
+	return list
+}
+
+// alone reports whether a group asks for nothing without its only class.
+func alone(g placement.RequestGroup) bool {
+	return len(g.Resources) == 1 && (g.Suffix == "" || len(g.Required)+len(g.MemberOf) == 0)
+}
+
+func firstClass(g placement.RequestGroup) string {
+	if len(g.Resources) == 0 {
+		return ""
+	}
+	return g.Resources[0].Class
+}
+
+// withoutClass returns a query with a class less in a group, and without the group when it asks for nothing then.
+func withoutClass(q placement.Query, group, at int) placement.Query {
+	if alone(q.Groups[group]) {
+		return withoutGroup(q, group)
+	}
+	q.Groups = slices.Clone(q.Groups)
+	q.Groups[group].Resources = without(q.Groups[group].Resources, at)
+	return q
+}
+
+// withoutGroup returns a query without a group, which no set of same_subtree names then.
+func withoutGroup(q placement.Query, group int) placement.Query {
+	suffix := q.Groups[group].Suffix
+	q.Groups = without(q.Groups, group)
+	sets := make([][]string, len(q.SameSubtrees))
+	for i, set := range q.SameSubtrees {
+		sets[i] = slices.DeleteFunc(slices.Clone(set), func(s string) bool { return s == suffix })
+	}
+	q.SameSubtrees = sets
+	return q
+}
+
+// without returns a list without one of its elements. The list itself does not change.
+func without[E any](list []E, at int) []E { return slices.Delete(slices.Clone(list), at, at+1) }
+
+func uuids(list []placement.UUID, between string) string {
+	words := make([]string, len(list))
+	for i, uuid := range list {
+		words[i] = string(uuid)
+	}
+	return strings.Join(words, between)
+}
+
+// lowered returns the query with less of a class in a group: with the greatest amount that a host could still serve, and with the one that
+// every host could that would fit without the class. It returns nothing when no amount helps.
+func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group, at int, fitting map[*snapshot.Tree]bool) (list []Change) {
+	asked := q.Groups[group].Resources[at]
+	class, ok := s.Class(asked.Class)
+	if !ok {
+		return nil
+	}
+	with := func(amount int64) placement.Query {
+		next := q
+		next.Groups = slices.Clone(q.Groups)
+		next.Groups[group].Resources = slices.Clone(q.Groups[group].Resources)
+		next.Groups[group].Resources[at].Amount = amount
+		return next
+	}
+	// 1. The amounts that could be the greatest in some tree: what a provider has left beside other requests for the class.
+	sums := sumsOfOthers(q, group, asked.Class)
+	trees := map[int64][]*snapshot.Tree{}
+	of := func(p *snapshot.Provider, to func(int64)) {
+		inventory := p.Inventory(class)
+		if inventory == nil {
+			return
+		}
+		for sum := range sums {
+			if v := mostBeside(inventory, sum, asked.Amount-1); v > 0 {
+				to(v)
+			}
+		}
+	}
+	shared := map[int64]bool{} // amounts of sharing providers, which may serve any tree
+	possible := possibleWithout(ctx, s, q, group, at, fitting)
+	for tree := range s.Trees() {
+		own := map[int64]bool{}
+		for _, p := range tree.Providers {
+			if p.Shares {
+				of(p, func(v int64) { shared[v] = true })
+			}
+			if possible[tree] {
+				of(p, func(v int64) { own[v] = true })
+			}
+		}
+		for v := range own {
+			trees[v] = append(trees[v], tree)
+		}
+	}
+	for v := range shared {
+		trees[v] = slices.Collect(maps.Keys(possible))
+	}
+	// 2. The greatest of each tree, by a search for it.
+	var greatest []int64
+	for _, v := range slices.Backward(slices.Sorted(maps.Keys(trees))) {
+		r, err := candidates.Search(s, with(v))
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		for _, tree := range trees[v] {
+			if possible[tree] && r.HasAnchor(tree) {
+				delete(possible, tree)
+				greatest = append(greatest, v)
+			}
+		}
+	}
+	if len(greatest) == 0 {
+		return nil
+	}
+	for _, to := range slices.Compact([]int64{greatest[0], greatest[len(greatest)-1]}) {
+		list = append(list, Change{Kind: LowerAmount, Group: q.Groups[group].Suffix, Name: asked.Class, From: asked.Amount, To: to, query: with(to)})
+	}
+	return list
+}
+
+// possibleWithout returns hosts that do not fit now: all that would with some amount of the class, and maybe others. They are
+// those that fit without the class, and without what the provider of the class may contribute to: the required traits
+// of the group without suffix, and the sets of same_subtree with the group.
+func possibleWithout(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group, at int, fitting map[*snapshot.Tree]bool) map[*snapshot.Tree]bool {
+	possible := map[*snapshot.Tree]bool{}
+	if q.Groups[group].Suffix == "" {
+		q.Groups = slices.Clone(q.Groups)
+		q.Groups[group].Required = nil
+	}
+	q.SameSubtrees = slices.DeleteFunc(slices.Clone(q.SameSubtrees), func(set []string) bool { return slices.Contains(set, q.Groups[group].Suffix) })
+	q = withoutClass(q, group, at)
+	if len(q.Groups) == 0 { // nothing else is asked for
+		for tree := range s.Trees() {
+			possible[tree] = !fitting[tree]
+		}
+		return possible
+	}
+	if r, err := candidates.Search(s, q); err == nil {
+		for tree := range r.Anchors(ctx) {
+			if !fitting[tree] {
+				possible[tree] = true
+			}
+		}
+	}
+	return possible
+}
+
+// sumsOfOthers returns how much the other requests for a class could take together of the provider that serves a group, by
+// their numbers: the sums of all subsets, up to maxSums of them.
+func sumsOfOthers(q placement.Query, group int, class string) map[int64]bool {
+	sums := map[int64]bool{0: true}
+	for i, g := range q.Groups {
+		for _, c := range g.Resources {
+			if i == group || c.Class != class {
+				continue
+			}
+			for _, sum := range slices.Sorted(maps.Keys(sums)) {
+				if more := sum + c.Amount; len(sums) < maxSums && more > sum {
+					sums[more] = true
+				}
+			}
+		}
+	}
+	return sums
+}
+
+// mostBeside returns the greatest amount up to a limit that an inventory has left when so much more of it is taken, within its
+// units; 0 for none.
+func mostBeside(i *snapshot.Inventory, taken, limit int64) int64 {
+	if i.Capacity() <= 0 {
+		return 0
+	}
+	most := min(i.Capacity()-i.Used-taken, i.MaxUnit-taken, limit)
+	if i.StepSize > 1 {
+		most -= most % i.StepSize
+	}
+	if most < max(i.MinUnit, 1) {
+		return 0
+	}
+	return most
+}

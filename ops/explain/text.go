@@ -1,0 +1,150 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/berthcloud/berth/placement/candidates"
+)
+
+// shown is how many changes the text for people has.
+const shown = 8
+
+// Write writes an explanation for people. Owner says whose request group a suffix is ("port eth0, group …"); nil for the suffix
+// itself.
+func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error {
+	if owner == nil {
+		owner = func(suffix string) string {
+			if suffix == "" {
+				return "the group without suffix"
+			}
+			return "group " + suffix
+		}
+	}
+	var b strings.Builder
+	switch {
+	case e.Refused != "":
+		fmt.Fprintf(&b, "Placement refuses the query: %s\n", e.Refused)
+	case e.Fitting == 0:
+		fmt.Fprintf(&b, "No host fits; there are %s with %s.\n", count(e.Hosts, "host"), count(e.Providers, "provider"))
+	default:
+		fmt.Fprintf(&b, "%s of %d fit.\n", count(e.Fitting, "host"), e.Hosts)
+	}
+	if e.Refused == "" {
+		e.writeGroups(&b, owner)
+	}
+	e.writeChanges(&b)
+	for i, h := range e.Near {
+		if i == 0 {
+			b.WriteString("\nWhat hosts lack that do not fit:\n")
+		}
+		if len(h.Misses) == 0 {
+			fmt.Fprintf(&b, "  %s: nothing, it fits\n", h.Name)
+		}
+		for k, m := range h.Misses {
+			name := h.Name + ":"
+			if k > 0 {
+				name = strings.Repeat(" ", len(name))
+			}
+			fmt.Fprintf(&b, "  %s %s\n", name, m)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeGroups writes what each constraint drops.
+func (e *Explanation) writeGroups(b *strings.Builder, owner func(string) string) {
+	for _, g := range e.Groups {
+		who := owner(g.Suffix)
+		if g.Class != "" {
+			who += ", " + g.Class
+		}
+		fmt.Fprintf(b, "\n%s: %s\n", upper(who), fit(g.Hosts, g.Providers))
+		for _, d := range g.Drops {
+			fmt.Fprintf(b, "  %s dropped: %s\n", hostsAndProviders(d.Hosts, d.Providers), d.Constraint)
+		}
+	}
+	b.WriteString("\n")
+	if e.RootDropped > 0 {
+		fmt.Fprintf(b, "Traits of the host drop %s.\n", count(e.RootDropped, "host"))
+	}
+	fmt.Fprintf(b, "%s can serve each group by itself, and %d all of them together.\n", upper(count(e.Alone, "host")), e.Together)
+}
+
+// writeChanges writes what would help.
+func (e *Explanation) writeChanges(b *strings.Builder) {
+	switch {
+	case len(e.Changes) > 0:
+		b.WriteString("\nWith a single change:\n")
+	case e.Fitting < e.Hosts:
+		b.WriteString("\nNo single change of the request would give another host.\n")
+	}
+	for i, c := range e.Changes {
+		if i == shown {
+			fmt.Fprintf(b, "  and %d more\n", len(e.Changes)-shown)
+			return
+		}
+		names := strings.Join(c.Names, ", ")
+		if more := c.Hosts - e.Fitting - len(c.Names); more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(b, "  %s would fit if %s: %s\n", count(c.Hosts, "host"), c, names)
+	}
+}
+
+// fit says how many are left.
+func fit(hosts, providers int) string {
+	if hosts == 0 {
+		return "no host is left"
+	}
+	return fmt.Sprintf("%s left", hostsAndProviders(hosts, providers))
+}
+
+func hostsAndProviders(hosts, providers int) string {
+	if hosts == 0 {
+		return count(providers, "provider")
+	}
+	return count(hosts, "host") + " (" + count(providers, "provider") + ")"
+}
+
+// count is a number with what is counted.
+func count(n int, of string) string {
+	switch n {
+	case 0:
+		return "no " + of
+	case 1:
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+// upper begins a sentence.
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// Summary says in one line what is missing, for a fault's details: the constraint and the change that helps most.
+func (e *Explanation) Summary() string {
+	switch {
+	case e.Refused != "":
+		return "placement refuses the request: " + e.Refused
+	case e.Fitting > 0:
+		return count(e.Fitting, "host") + " fit now"
+	}
+	s := "no host fits (" + e.Constraint + ")"
+	for _, g := range e.Groups {
+		if g.Hosts == 0 && len(g.Drops) > 0 {
+			last := g.Drops[len(g.Drops)-1]
+			s = fmt.Sprintf("no host is left for %s: %s", strings.TrimSpace(g.Suffix+" "+g.Class), last.Constraint)
+			break
+		}
+	}
+	if e.Constraint == string(candidates.Combination) {
+		s = "each group fits somewhere, but no host can serve all of them together"
+	}
+	if len(e.Changes) > 0 {
+		c := e.Changes[0]
+		s += fmt.Sprintf("; %s would fit if %s", count(c.Hosts, "host"), c)
+	}
+	return s
+}
