@@ -34,11 +34,11 @@ func (a *API) candidateRoutes() []httpapi.Route {
 //
 // 1.12 writes allocations as an object by provider, 1.17 adds traits, 1.27 all resource classes of a
 // provider, 1.29 whole trees, 1.34 mappings. What versions change in the query is at
-// parseCandidatesQuery. The answer is written while the search runs: it stops when the limit is
+// CandidatesQuery. The answer is written while the search runs: it stops when the limit is
 // reached or the client has disconnected, and there may be more candidates than fit into memory.
 func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	q, err := parseCandidatesQuery(r)
+	q, err := CandidatesQuery(r.URL.RawQuery, minor(r))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package placementapi
 
 import (
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,15 +29,16 @@ func cutGroupKey(key string, minor int) (name, suffix string, ok bool) {
 	return m[1], m[2], true
 }
 
-// parseCandidatesQuery decodes the request for candidates. All its errors are 400.
+// CandidatesQuery decodes the query string of a request for candidates at microversion 1.minor. All its errors are of kind
+// Invalid.
 //
 // 1.16 has limit, 1.17 required traits, 1.21 member_of, 1.22 forbidden traits, 1.24 repeated
 // member_of, 1.25 groups with suffixes and group_policy, 1.29 nested trees (before it trees are
 // flat), 1.31 in_tree, 1.32 forbidden aggregates, 1.33 suffixes that are words, 1.35 root_required,
 // 1.36 same_subtree and groups without resources, 1.39 any-traits and repeated required.
-func parseCandidatesQuery(r *http.Request) (placement.Query, error) {
+func CandidatesQuery(raw string, minor int) (placement.Query, error) {
 	var pq placement.Query
-	q, err := parseQuery(r, candidatesListSchemas.at(minor(r)))
+	q, err := validQuery(raw, minor, candidatesListSchemas.at(minor))
 	if err != nil {
 		return pq, err
 	}

@@ -41,7 +41,7 @@ func TestEveryVersionHasAScenario(t *testing.T) {
 	}
 }
 
-// Each route is asked at its oldest version and at its newest.
+// Each route is asked at its oldest version and at its newest, but for Berth's own, which upstream does not have.
 func TestEveryRouteHasScenarios(t *testing.T) {
 	requests := asked(t)
 	newest := microversion.Placement.Max().Minor
@@ -50,6 +50,9 @@ func TestEveryRouteHasScenarios(t *testing.T) {
 		last := r.Until
 		if last == 0 {
 			last = newest
+		}
+		if strings.HasPrefix(r.Pattern, "/berth/") {
+			continue
 		}
 		for _, minor := range []int{r.Since, last} {
 			version := fmt.Sprintf("1.%d", minor)

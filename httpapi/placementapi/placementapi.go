@@ -50,19 +50,21 @@ type API struct {
 	// Explainer, when not nil, gets every answer without candidates.
 	Explainer *Explainer
 
-	texts treeTexts
+	texts      treeTexts
+	explaining chan struct{} // has room for one; full while an explanation is made
 }
 
 // Routes returns the routes of the API, in upstream's order: the Allow header
 // lists methods in it.
 func (a *API) Routes() []httpapi.Route {
+	a.explaining = make(chan struct{}, 1)
 	routes := []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/", Handle: a.getRoot},
 		{Method: http.MethodGet, Pattern: "", Name: "/", Handle: a.getRoot},
 	}
 	for _, part := range [][]httpapi.Route{
 		a.classRoutes(), a.providerRoutes(), a.inventoryRoutes(), a.usageRoutes(), a.aggregateRoutes(),
-		a.allocationRoutes(), a.candidateRoutes(), a.traitRoutes(), a.reshaperRoutes(),
+		a.allocationRoutes(), a.candidateRoutes(), a.traitRoutes(), a.reshaperRoutes(), a.explainRoutes(),
 	} {
 		routes = append(routes, part...)
 	}

@@ -28,18 +28,23 @@ type queryParam struct{ key, value string }
 // parseQuery decodes the query string and validates it against a schema, which sees the last of
 // repeated parameters.
 func parseQuery(r *http.Request, schema *pyschema.Schema) (query, error) {
-	q, err := rawQuery(r)
+	return validQuery(r.URL.RawQuery, minor(r), schema)
+}
+
+// validQuery is parseQuery for the query string of a request at a version.
+func validQuery(raw string, minor int, schema *pyschema.Schema) (query, error) {
+	q, err := splitQuery(raw, minor)
 	if err != nil {
 		return q, err
 	}
 	return q, q.validate(schema)
 }
 
-// rawQuery splits the query string as WebOb does: at & and at ;, with empty pieces skipped, and
+// splitQuery splits the query string as WebOb does: at & and at ;, with empty pieces skipped, and
 // values optional. A parameter that is not UTF-8 is an error.
-func rawQuery(r *http.Request) (query, error) {
-	q := query{minor: minor(r)}
-	for piece, rest := "", r.URL.RawQuery; rest != ""; {
+func splitQuery(raw string, minor int) (query, error) {
+	q := query{minor: minor}
+	for piece, rest := "", raw; rest != ""; {
 		piece, rest = cutPiece(rest)
 		if piece == "" {
 			continue

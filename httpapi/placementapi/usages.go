@@ -46,7 +46,7 @@ func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
 // has the filter consumer_type.
 func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	q, parseErr := rawQuery(r)
+	q, parseErr := splitQuery(r.URL.RawQuery, minor(r))
 	project, ok := q.last("project_id")
 	if !ok {
 		project = policy.None

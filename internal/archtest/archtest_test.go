@@ -69,7 +69,7 @@ var rules = []struct{ pkg, may string }{
 	{"httpapi", "fault httpapi/pyjson identity logging microversion"},
 	{"httpapi/pyjson", ""},
 	{"httpapi/pyschema", "httpapi/pyjson"},
-	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion placement placement/candidates placement/service placement/snapshot"},
+	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion ops/explain placement placement/candidates placement/service placement/snapshot"},
 
 	{"httpapi/placementapi/placementapitest", "httpapi httpapi/placementapi identity/policy microversion placement placement/service sqlstore"},
 	{"httpapi/identityapi", "fault httpapi identity identity/local"},

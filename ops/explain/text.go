@@ -29,7 +29,7 @@ func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error
 	case e.Fitting == 0:
 		fmt.Fprintf(&b, "No host fits; there are %s with %s.\n", count(e.Hosts, "host"), count(e.Providers, "provider"))
 	default:
-		fmt.Fprintf(&b, "%s of %d fit.\n", count(e.Fitting, "host"), e.Hosts)
+		fmt.Fprintf(&b, "%s, of %d.\n", fits(e.Fitting), e.Hosts)
 	}
 	if e.Refused == "" {
 		e.writeGroups(&b, owner)
@@ -109,6 +109,14 @@ func hostsAndProviders(hosts, providers int) string {
 	return count(hosts, "host") + " (" + count(providers, "provider") + ")"
 }
 
+// fits says how many hosts fit.
+func fits(n int) string {
+	if n == 1 {
+		return "1 host fits"
+	}
+	return count(n, "host") + " fit"
+}
+
 // count is a number with what is counted.
 func count(n int, of string) string {
 	switch n {
@@ -125,26 +133,24 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // Summary says in one line what is missing, for a fault's details: the constraint and the change that helps most.
 func (e *Explanation) Summary() string {
+	s := "no host fits (" + e.Constraint + ")"
 	switch {
 	case e.Refused != "":
-		return "placement refuses the request: " + e.Refused
+		s = "placement refuses the request: " + strings.TrimSuffix(e.Refused, ".")
 	case e.Fitting > 0:
-		return count(e.Fitting, "host") + " fit now"
-	}
-	s := "no host fits (" + e.Constraint + ")"
-	for _, g := range e.Groups {
-		if g.Hosts == 0 && len(g.Drops) > 0 {
-			last := g.Drops[len(g.Drops)-1]
-			s = fmt.Sprintf("no host is left for %s: %s", strings.TrimSpace(g.Suffix+" "+g.Class), last.Constraint)
-			break
+		return fits(e.Fitting) + " now"
+	case e.Constraint == string(candidates.Combination):
+		s = "each group fits somewhere, but no host can serve all of them together"
+	default:
+		for _, g := range e.Groups {
+			if g.Hosts == 0 && len(g.Drops) > 0 {
+				s = fmt.Sprintf("no host is left for %s: %s", strings.TrimSpace(g.Suffix+" "+g.Class), g.Drops[len(g.Drops)-1].Constraint)
+				break
+			}
 		}
 	}
-	if e.Constraint == string(candidates.Combination) {
-		s = "each group fits somewhere, but no host can serve all of them together"
-	}
 	if len(e.Changes) > 0 {
-		c := e.Changes[0]
-		s += fmt.Sprintf("; %s would fit if %s", count(c.Hosts, "host"), c)
+		s += fmt.Sprintf("; %s would fit if %s", count(e.Changes[0].Hosts, "host"), e.Changes[0])
 	}
 	return s
 }
