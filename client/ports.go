@@ -253,9 +253,12 @@ func noNewPort(err error, p compute.PortSpec) error {
 // allocationKey is the key of a binding:profile that names the providers of a port.
 const allocationKey = "allocation"
 
+// destinationKey is the key of a binding:profile that names the host that the port is being moved to.
+const destinationKey = "migrating_to"
+
 // The keys of a binding:profile that are compute's (nova.network.neutron).
 var profileKeys = []string{
-	allocationKey, "pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address", "arq_uuid",
+	allocationKey, destinationKey, "pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address", "arq_uuid",
 }
 
 // profile returns the profile of a port without compute's keys.
@@ -371,6 +374,46 @@ func (n *ComputeNetwork) put(ctx context.Context, id compute.ID, revision int64,
 	return answer.Port, portChanged(err)
 }
 
+// profileAsIs returns the profile of a port with all of its keys.
+func (w *wirePort) profileAsIs() (map[string]json.RawMessage, error) {
+	profile := map[string]json.RawMessage{}
+	if len(w.Profile) > 0 {
+		if err := json.Unmarshal(w.Profile, &profile); err != nil {
+			return nil, err
+		}
+	}
+	if profile == nil { // it was null
+		profile = map[string]json.RawMessage{}
+	}
+	return profile, nil
+}
+
+// NameDestination is compute.Network's.
+func (n *ComputeNetwork) NameDestination(ctx context.Context, id compute.ID, host string) error {
+	now, err := n.readPort(ctx, id)
+	if err != nil {
+		return err
+	}
+	profile, err := now.profileAsIs()
+	if err != nil {
+		return err
+	}
+	named, there := profile[destinationKey]
+	text, err := json.Marshal(host)
+	switch {
+	case err != nil:
+		return err
+	case host == "" && !there, string(named) == string(text):
+		return nil
+	case host == "":
+		delete(profile, destinationKey)
+	default:
+		profile[destinationKey] = text
+	}
+	_, err = n.put(ctx, id, now.Revision, map[string]any{"binding:profile": profile})
+	return err
+}
+
 // NameProviders is compute.Network's.
 func (n *ComputeNetwork) NameProviders(ctx context.Context, id compute.ID, revision int64, a guarantee.ProfileAllocation) (compute.Port, error) {
 	now, err := n.readPort(ctx, id)
@@ -380,14 +423,9 @@ func (n *ComputeNetwork) NameProviders(ctx context.Context, id compute.ID, revis
 	if revision != 0 && now.Revision != revision {
 		return compute.Port{}, compute.ErrRevision
 	}
-	profile := map[string]json.RawMessage{}
-	if len(now.Profile) > 0 {
-		if err := json.Unmarshal(now.Profile, &profile); err != nil {
-			return compute.Port{}, err
-		}
-	}
-	if profile == nil { // it was null
-		profile = map[string]json.RawMessage{}
+	profile, err := now.profileAsIs()
+	if err != nil {
+		return compute.Port{}, err
 	}
 	delete(profile, allocationKey)
 	if !a.Empty() {

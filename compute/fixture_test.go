@@ -455,9 +455,15 @@ func (w *fixture) fits(after string, p *network.Port, there map[string]compute.S
 	case server.Host == "" || p.Binding.Host != server.Host || len(rows) != 1 || string(rows[0].Server) != p.DeviceID || rows[0].Unplugged:
 		w.Errorf("%s: port %s is bound to %q, its server %s is on %q; rows are %+v", after, p.ID, p.Binding.Host, server.Name, server.Host, rows)
 	}
-	var profile struct{ Allocation guarantee.ProfileAllocation }
+	var profile struct {
+		Allocation  guarantee.ProfileAllocation
+		Destination string `json:"migrating_to"`
+	}
 	if len(p.Binding.Profile) > 0 {
 		w.must(json.Unmarshal(p.Binding.Profile, &profile))
+	}
+	if profile.Destination != "" {
+		w.Errorf("%s: the profile of port %s says that it moves to %s", after, p.ID, profile.Destination)
 	}
 	for _, g := range w.network.Request(p).Groups {
 		provider := profile.Allocation.Old

@@ -263,6 +263,9 @@ func (j *job) bindSecond(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	there, err := j.bindAllAt(ctx, m.Dest)
+	if err == nil && j.op.Kind == live { // agents on the destination plug it in before the server runs there
+		err = j.nameDestination(ctx, m.Dest)
+	}
 	switch {
 	case err == nil:
 		return next{Change: func(*change, *ServerRow) error {
@@ -303,6 +306,23 @@ func (j *job) bindAllAt(ctx context.Context, host string) (map[ID]Port, error) {
 	return there, nil
 }
 
+// nameDestination notes on the server's ports where it is being moved to, or with "" that it is not any more. Of a port that
+// does not name the providers which its request needs, nothing is noted.
+func (j *job) nameDestination(ctx context.Context, host string) error {
+	for _, p := range j.ports {
+		var err error
+		for range tries {
+			if err = j.s.network.NameDestination(ctx, p.ID, host); !errors.Is(err, ErrRevision) {
+				break
+			}
+		}
+		if err != nil && !errors.Is(err, ErrNoPort) && !errors.Is(err, ErrPortChanged) {
+			return err
+		}
+	}
+	return nil
+}
+
 // boundThere are the ports for the row of the destination.
 func (j *job) boundThere() ([]byte, error) { return json.Marshal(j.b.There) }
 
@@ -311,6 +331,14 @@ func (j *job) unbindSecond(ctx context.Context) (next, error) {
 	m, _, err := j.migration(ctx)
 	if err != nil {
 		return next{}, err
+	}
+	if j.op.Kind == live {
+		if err := j.readOwnPorts(ctx); err != nil {
+			return next{}, err
+		}
+		if err := j.nameDestination(ctx, ""); err != nil {
+			return next{}, err
+		}
 	}
 	if err := j.deleteBindings(ctx, m.Dest); j.b.Trouble == nil || !errors.Is(err, ErrBindingActive) {
 		return next{}, err

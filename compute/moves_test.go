@@ -1,6 +1,7 @@
 package compute_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -217,6 +218,15 @@ func TestLiveMigration(t *testing.T) {
 	m.is("a live migration to a host", compute.Active, false, "completed", 3000)
 	m.must(m.LiveMigrateServer(ctx, root, m.vm, compute.LiveMigration{}))
 	must(m.Recover(ctx)) // the destination is asked
+	for _, p := range must(m.network.Ports(ctx)) {
+		var profile struct {
+			Destination string `json:"migrating_to"`
+		}
+		m.must(json.Unmarshal(p.Binding.Profile, &profile))
+		if profile.Destination != m.lastMigration().Dest || p.Status != network.PortDown || p.Binding.VIF != "ovs" || len(p.Inactive) != 1 {
+			t.Errorf("a port that moves to %s is %s, %s with %s", m.lastMigration().Dest, p.Status, p.Binding.VIF, p.Binding.Profile)
+		}
+	}
 	m.must(m.AbortLiveMigration(ctx, root, m.vm, m.lastMigration().Number, true))
 	m.work(m.Service, nil)
 	m.is("an abortion", compute.Active, false, "cancelled", 3000)

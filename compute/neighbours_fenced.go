@@ -67,6 +67,11 @@ func (n fencedNetwork) NameProviders(ctx context.Context, id ID, revision int64,
 	return p, err
 }
 
+// NameDestination is Network's.
+func (n fencedNetwork) NameDestination(ctx context.Context, id ID, host string) error {
+	return fenced(ctx, func() error { return n.Network.NameDestination(ctx, id, host) })
+}
+
 // UnbindPort is Network's.
 func (n fencedNetwork) UnbindPort(ctx context.Context, server, id ID, revision int64) (p Port, err error) {
 	err = fenced(ctx, func() error {

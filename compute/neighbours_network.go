@@ -52,6 +52,11 @@ type Network interface {
 	// error that is none of the following, the port may name them. It returns ErrNoPort when the port does
 	// not exist, ErrRevision when it has another revision, and ErrPortChanged as BindPort does.
 	NameProviders(ctx context.Context, id ID, revision int64, a guarantee.ProfileAllocation) (Port, error)
+	// NameDestination notes in the profile of a bound port the host that its server is being moved to, or removes that when
+	// the host is "". Other than that the port stays as it is; BindPort, UnbindPort and bindings of other hosts do not have
+	// it. It returns ErrNoPort when the port does not exist, ErrRevision when it was changed concurrently, and
+	// ErrPortChanged as BindPort does.
+	NameDestination(ctx context.Context, id ID, host string) error
 	// UnbindPort removes the server, the host and the providers from a port, and returns it as it
 	// is then. It does so only while the port has the revision, 0 for any, and sends the request
 	// once: after an error that is none of the following, the port may be unbound. It returns

@@ -244,16 +244,18 @@ func (c *change) moveOf(p Port, rules []RuleRow) (move, error) {
 	return planned(p, plan), err
 }
 
-// follow writes the allocation that a port has after its move into its profile.
-func (c *change) follow(m move) error {
-	if !m.plan.Rewrite {
-		return nil
-	}
-	profile, err := withAllocation(m.port.Binding.Profile, m.plan.Allocation)
-	if err != nil {
-		return err
+// follow writes the profile of a port that stays bound as it is: a requested one, with the allocation that the port has
+// after its move.
+func (c *change) follow(m move, profile []byte) (err error) {
+	if m.plan.Rewrite {
+		if profile, err = withAllocation(profile, m.plan.Allocation); err != nil {
+			return err
+		}
 	}
 	row := m.port.Binding
+	if sameJSON(profile, row.Profile) {
+		return nil
+	}
 	row.Profile = profile
 	return c.Replace(&row)
 }

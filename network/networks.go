@@ -152,7 +152,7 @@ func (s *Service) UpdateNetwork(ctx context.Context, id ID, fn func(*NetworkSpec
 	err = s.applyMoves(ctx, func(c *change) ([]move, error) { return c.networkMoves(id, fn) },
 		func(c *change, moves []move) error {
 			for _, m := range moves {
-				if err := firstError(c.follow(m), c.countFollowed(m)); err != nil {
+				if err := firstError(c.follow(m, m.port.Binding.Profile), c.countFollowed(m)); err != nil {
 					return err
 				}
 			}

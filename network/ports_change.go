@@ -136,9 +136,23 @@ func (p *Port) keepsDevice(spec PortSpec) error {
 	return nil
 }
 
-// rebinds reports whether a port must be bound again, or unbound.
+// rebinds reports whether a port must be bound again, or unbound. That its server is being moved, which compute notes in the
+// profile for agents, has no part in how it is bound.
 func (p *Port) rebinds(spec PortSpec) bool {
-	return spec.Host != p.Binding.Host || spec.VNIC != p.Binding.VNIC || !sameJSON(spec.Profile, p.Binding.Profile)
+	return spec.Host != p.Binding.Host || spec.VNIC != p.Binding.VNIC ||
+		!sameJSON(spec.Profile, p.Binding.Profile) && !sameJSON(withoutDestination(spec.Profile), withoutDestination(p.Binding.Profile))
+}
+
+// withoutDestination returns a profile without the host that the port is being moved to. What is no object is
+// returned as it is.
+func withoutDestination(profile []byte) []byte {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(orEmpty(profile), &all) != nil {
+		return profile
+	}
+	delete(all, "migrating_to")
+	text, _ := json.Marshal(all) // it was JSON
+	return text
 }
 
 // binds reports whether a port must be bound: again, or because it could not be before.
@@ -172,7 +186,7 @@ func (c *change) updatePort(d portDraft, m move) (Port, error) {
 		row.Status = PortDown
 		err = c.setBinding(p.Binding, spec)
 	} else {
-		err = c.follow(m)
+		err = c.follow(m, spec.Profile)
 	}
 	if err != nil {
 		return p, err
