@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A Result is the answer to a query. It is safe for concurrent use, and may be
@@ -43,6 +44,26 @@ func (r *Result) All() iter.Seq[Candidate] {
 			s.sample(yield)
 		} else {
 			s.inOrder(&scan{compiledQuery: r.query}, yield)
+		}
+	}
+}
+
+// In yields the candidates whose anchor is a tree of the snapshot, whatever the query's limits and its sample. All trees together
+// have the candidates of All.
+func (r *Result) In(t *snapshot.Tree) iter.Seq[Candidate] {
+	return func(yield func(Candidate) bool) {
+		if r.query.impossible || !r.query.candidateTrees.has(t.Index()) {
+			return
+		}
+		s := newSolver(r.query)
+		defer s.free()
+		if !s.begin(t.Index()) {
+			return
+		}
+		for s.assignment.next() {
+			if !s.repeated() && !s.hidden() && !yield(s.candidate(&s.assignment)) {
+				return
+			}
 		}
 	}
 }

@@ -1,0 +1,223 @@
+package capacity_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berthcloud/berth/ops/capacity"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// search returns the result of a query that must not fail.
+func search(t testing.TB, s *snapshot.Snapshot, q placement.Query) *candidates.Result {
+	r, err := candidates.Search(s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// claim returns a builder after the claim of a candidate, whose snapshot is made from rows.
+func claim(b *placementtest.Builder, c candidates.Candidate) *placementtest.Builder {
+	next := b.Clone()
+	for _, u := range c.Uses {
+		for _, a := range u.Amounts {
+			next.Use(u.Provider.Name, a.Class, a.Amount)
+		}
+	}
+	return next
+}
+
+// optimum returns the greatest number of claims of a query, each of a candidate on a snapshot made from rows after the ones before: all
+// orders are tried. It returns -1 when that takes too long.
+func optimum(t testing.TB, b *placementtest.Builder, q placement.Query) int64 {
+	seen, steps, looked := map[string]int64{}, 0, 0
+	var best func(b *placementtest.Builder) int64
+	best = func(b *placementtest.Builder) int64 {
+		s := b.Snapshot()
+		key := used(s)
+		if n, ok := seen[key]; ok {
+			return n
+		}
+		if steps++; steps > 100 {
+			return -1
+		}
+		var most int64
+		for c := range search(t, s, q).All() {
+			if looked++; looked > 1000 {
+				return -1
+			}
+			n := best(claim(b, c))
+			if n < 0 {
+				return -1
+			}
+			most = max(most, n+1)
+		}
+		seen[key] = most
+		return most
+	}
+	return best(b)
+}
+
+// used is what is allocated in a snapshot, as text.
+func used(s *snapshot.Snapshot) string {
+	var all strings.Builder
+	for t := range s.Trees() {
+		for _, p := range t.Providers {
+			for _, in := range p.Inventories {
+				fmt.Fprintf(&all, "%d,", in.Used)
+			}
+		}
+	}
+	return all.String()
+}
+
+// The best of all sequences of claims lies within the bounds, and where they are equal that is the number; without sharing
+// providers they are equal in these small clouds.
+func TestLeftIsTheOptimum(t *testing.T) {
+	some, exact, all := 0, 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		b := placementtest.Forest(rt)
+		q := placementtest.Question(rt, b)
+		q.Groups = q.Groups[:min(len(q.Groups), 3)]
+		q.SameSubtrees = known(q)
+		s := b.Snapshot()
+		c, err := capacity.Left(rt.Context(), s, q)
+		if err != nil {
+			return
+		}
+		q.Flat, q.BreadthFirst = false, false
+		want := optimum(t, b, q)
+		if want < 0 {
+			return
+		}
+		all++
+		if want > 0 {
+			some++
+		}
+		if c.Exact() {
+			exact++
+		}
+		if want < c.Least || want > c.Most {
+			rt.Fatalf("%d to %d claims fit; the best sequence has %d", c.Least, c.Most, want)
+		}
+		for _, h := range c.Hosts {
+			if len(h.Misses) == 0 {
+				rt.Errorf("host %s lacks nothing after all claims", h.Name)
+			}
+		}
+		if sharing := slices.ContainsFunc(s.WithSharing(), func(w uint64) bool { return w != 0 }); !sharing && !c.Exact() {
+			rt.Errorf("%d to %d claims fit, not exact; the best sequence has %d", c.Least, c.Most, want)
+		}
+	})
+	if some*5 < all || exact*10 < all*9 {
+		t.Errorf("of %d counts %d are above zero and %d exact", all, some, exact)
+	}
+}
+
+// known are the sets of same_subtree of groups that are still there.
+func known(q placement.Query) (sets [][]string) {
+	for _, set := range q.SameSubtrees {
+		set = slices.DeleteFunc(slices.Clone(set), func(suffix string) bool {
+			return !slices.ContainsFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == suffix })
+		})
+		if len(set) > 0 {
+			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+// host adds a compute host with two network devices to a cloud.
+func host(b *placementtest.Builder, name string, vcpus, first, second int64) {
+	b.Provider(name).Inventory("VCPU", vcpus).Inventory("MEMORY_MB", 65536)
+	b.Provider(name + "/agent")
+	b.Provider(name+"/agent/eth0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", first).Traits("CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL")
+	b.Provider(name+"/agent/eth1").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", second).Traits("CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL")
+}
+
+// server asks for processors, and a port on physical network A for each rate.
+func server(vcpus int64, rates ...int64) placement.Query {
+	q := placement.Query{Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: vcpus}, {Class: "MEMORY_MB", Amount: 1024}}}}}
+	for i, rate := range rates {
+		q.Groups = append(q.Groups, placement.RequestGroup{
+			Suffix: fmt.Sprintf("_port%d", i), Resources: []placement.ClassAmount{{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: rate}},
+			Required: [][]string{{"CUSTOM_PHYSNET_A"}, {"CUSTOM_VNIC_TYPE_NORMAL"}},
+		})
+	}
+	return q
+}
+
+// What runs out, and how many fit, in clouds where it is known.
+func TestLeft(t *testing.T) {
+	hosts := func(b *placementtest.Builder) {
+		host(b, "cn1", 8, 1000, 1000)
+		host(b, "cn2", 8, 300, 700)
+		host(b, "cn3", 0, 1000, 1000)
+	}
+	isolated := server(1, 300, 300)
+	isolated.Isolate = true
+	shared := func(b *placementtest.Builder) {
+		b.Provider("pool").Shares().Aggregates("x").Inventory("DISK_GB", 50)
+		b.Provider("cn1").Aggregates("x").Inventory("VCPU", 3).Inventory("MEMORY_MB", 65536)
+		b.Provider("cn2").Aggregates("x").Inventory("VCPU", 8).Inventory("MEMORY_MB", 65536).Inventory("DISK_GB", 20)
+	}
+	disk := server(1)
+	disk.Groups[0].Resources = append(disk.Groups[0].Resources, placement.ClassAmount{Class: "DISK_GB", Amount: 10})
+	for _, c := range []struct {
+		name, want string
+		cloud      func(*placementtest.Builder)
+		q          placement.Query
+	}{
+		{"flavor alone", "16: cn1 8 [capacity VCPU cn1 0 of 1], cn2 8 [capacity VCPU cn2 0 of 1], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1)},
+		{"a port", "9: cn1 6 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn2/agent/eth1 100 of 300], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1, 300)},
+		// cn2 is left with room for one of the two ports, on eth1.
+		{"isolated ports", "4: cn1 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300, capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 1 [combination   0 of 0], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, isolated},
+		{"ports together", "4: cn1 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300, capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 1 [combination   0 of 0], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1, 300, 300)},
+		{"shared disk", "7: cn2 4 [capacity DISK_GB cn2 0 of 10], cn1 3 [capacity VCPU cn1 0 of 1, inventory DISK_GB  0 of 10]", shared, disk},
+	} {
+		b := placementtest.NewBuilder()
+		c.cloud(b)
+		count, err := capacity.Left(t.Context(), b.Snapshot(), c.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprint(count.Least)
+		if !count.Exact() {
+			got += fmt.Sprint("-", count.Most)
+		}
+		sep := ": "
+		for _, h := range count.Hosts {
+			var lacks []string
+			for _, m := range h.Misses {
+				lacks = append(lacks, fmt.Sprintf("%s %s %s %d of %d", m.Kind, m.Class, m.Provider, m.Available, m.Asked))
+			}
+			got += fmt.Sprintf("%s%s %d [%s]", sep, h.Name, h.Least, strings.Join(lacks, ", "))
+			sep = ", "
+		}
+		if got != c.want {
+			t.Errorf("%s: %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+// A query that takes nothing has no number, and one that placement refuses its fault.
+func TestLeftRefuses(t *testing.T) {
+	b := placementtest.NewBuilder()
+	host(b, "cn1", 8, 1000, 1000)
+	for want, q := range map[string]placement.Query{
+		"asks for no resources": {Groups: []placement.RequestGroup{{Required: [][]string{{"CUSTOM_PHYSNET_A"}}}}},
+		"BANANA":                {Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "BANANA", Amount: 1}}}}},
+	} {
+		if _, err := capacity.Left(t.Context(), b.Snapshot(), q); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
