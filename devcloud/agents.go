@@ -3,6 +3,7 @@ package devcloud
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,19 +60,19 @@ tunnel_types = vxlan
 local_ip = 127.0.0.1
 `
 
-// agentKinds are the agents of the guide's host, in the order of their devices in the guide's list
-// of providers.
+// agentKinds are the agents of a host with devices, in the order of the devices in the guide's list of
+// providers.
 var agentKinds = []agentsettings.Kind{agentsettings.SRIOV, agentsettings.OVS}
 
-// startAgents starts the agents of the guide's host, one after the other, so that their devices in
-// placement have the same order each time. With network namespaces they enforce rates: see
+// startAgents starts the agents of a host with devices, one after the other, so that these have the same
+// order in placement each time. The hosts before it have agents like these. With network namespaces they enforce rates: see
 // enforcePorts. end ends them.
-func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
-	text := guideAgents
+func (c *cloud) startAgents(ctx context.Context, n int) (end func(), err error) {
+	host, text := hostName(n), guideAgents
 	if c.lab != nil {
-		text = namespaceAgents
+		text = fmt.Sprintf(namespaceAgents, host)
 	}
-	path, err := c.agentsFile(guideHost+".ini", text)
+	path, err := c.agentsFile(host+".ini", text)
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +90,14 @@ func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
 	to := c.agentServices()
 	ctx, stop := context.WithTimeout(ctx, syncTime)
 	defer stop()
-	for n, kind := range agentKinds {
-		r, err := c.reporter(guideHost, kind, osloconfig.Sources{Files: files}, to)
+	for i, kind := range agentKinds {
+		r, err := c.reporter(host, kind, osloconfig.Sources{Files: files}, to)
 		if err != nil {
 			end()
 			return nil, err
 		}
 		all.Go(func() { r.Run(running, nil) })
-		if err := c.awaitAgents(ctx, n+1); err != nil {
+		if err := c.awaitAgents(ctx, n*len(agentKinds)+i+1); err != nil {
 			end()
 			return nil, err
 		}
@@ -105,7 +106,7 @@ func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
 }
 
 // startOtherAgents starts an Open vSwitch agent on each host but the guide's, with tunnels and no
-// devices. With network namespaces those hosts have no switch and no agent. end ends them.
+// devices. With network namespaces those hosts have their agents already. end ends them.
 func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 	if c.lab != nil {
 		return func() {}, nil
@@ -163,7 +164,7 @@ func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfi
 	set, _, err := read()
 	findings := &agent.Findings{}
 	return &agent.Reporter{
-		Beside: c.enforcePorts(findings, log), Observed: func() agentsettings.Observed { return agentsettings.Observed{Findings: findings.List()} },
+		Beside: c.enforcePorts(host, findings, log), Observed: func() agentsettings.Observed { return agentsettings.Observed{Findings: findings.List()} },
 		Services: to, Settings: set, Read: read, Log: log,
 		Fingerprint: func() agentsettings.Fingerprint { return agentsettings.FingerprintOf(sources) },
 	}, err

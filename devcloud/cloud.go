@@ -50,7 +50,7 @@ type Options struct {
 
 	MetricsListen string // "" is nowhere
 
-	Hosts  int    // 1 to MaxHosts
+	Hosts  int    // 1 to MaxHosts, with Netns MaxNetnsHosts
 	Driver string // Fake or Netns
 
 	Remote       bool     // other machines may reach it
@@ -102,11 +102,11 @@ type cloud struct {
 	// computeURL is the address of the compute service, nil before it has one.
 	computeURL atomic.Value
 
-	// lab is the network of the guide's host, and servers its driver: nil unless servers are
-	// network namespaces.
+	// lab is the network of the hosts, and servers are their drivers: nil unless servers are network
+	// namespaces.
 	lab     *netns.Lab
-	labLock net.Listener // open while there is the lab
-	servers *netns.Driver
+	labLock net.Listener             // open while there is the lab
+	servers map[string]*netns.Driver // by host
 
 	mu   sync.Mutex
 	ends []func() // of the hosts and agents
@@ -348,10 +348,10 @@ func (c *cloud) load(ctx context.Context) error {
 			return err
 		}
 		c.keep(end)
-		if n > 0 {
+		if n > 0 && c.lab == nil {
 			continue
 		}
-		if end, err = c.startAgents(ctx); err != nil { // below the first host, before there are others
+		if end, err = c.startAgents(ctx, n); err != nil { // below the first host, before there are others
 			return err
 		}
 		c.keep(end)

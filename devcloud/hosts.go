@@ -49,17 +49,17 @@ const (
 	buildsAtOnce = 10
 )
 
-// guidePhysicalNetwork is the physical network that the NIC of the guide's host is connected to.
+// guidePhysicalNetwork is the physical network that the devices of hosts are connected to.
 const guidePhysicalNetwork = "physnet0"
 
-// hostReport returns what a host reports of itself. The NIC of the guide's host accepts ports of the VNIC
-// type direct, as many as it has virtual functions.
-func hostReport(has *inventory.Host) (compute.Report, error) {
+// hostReport returns what a host reports of itself. A NIC accepts ports of the VNIC type direct, as many as it
+// has virtual functions.
+func hostReport(has *inventory.Host, nic bool) (compute.Report, error) {
 	node := compute.NodeRow{
 		ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
 		VCPUs: has.VCPU.Total, MemoryMB: has.MemoryMB.Total, DiskGB: has.DiskGB.Total, CPU: []byte("{}"),
 	}
-	if has.Name == guideHost {
+	if nic {
 		var err error
 		node.Devices, err = json.Marshal([]compute.Device{{PhysicalNetwork: guidePhysicalNetwork, Parent: guideNIC}})
 		if err != nil {
@@ -87,7 +87,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := hostReport(&has)
+	report, err := hostReport(&has, has.Name == guideHost || c.lab != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -135,9 +135,7 @@ func (c *cloud) openDriver(name string, log *slog.Logger) (driver.Driver, func()
 	if err != nil {
 		return nil, nil, err
 	}
-	if name == guideHost {
-		c.servers = d
-	}
+	c.servers[name] = d
 	if c.opts.Reset {
 		destroyAll(d, log) // of a process that was killed: the new database does not list them
 	}

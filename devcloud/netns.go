@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/berthcloud/berth/agent"
@@ -27,11 +31,14 @@ const (
 	Netns = "netns"
 )
 
-// namespaceAgents are the guide's agents with rates that a laptop can forward.
-const namespaceAgents = `# What the agents of the host devstack0 report, and hold servers to: as in openvswitch_agent.ini
+// MaxNetnsHosts is the greatest number of hosts whose servers are network namespaces.
+const MaxNetnsHosts = netns.MaxHosts
+
+// namespaceAgents are the guide's agents with rates that a laptop can forward, for the host %[1]s.
+const namespaceAgents = `# What the agents of the host %[1]s report, and hold servers to: as in openvswitch_agent.ini
 # and sriov_agent.ini of Neutron. Changes are noticed within seconds; the wires stay as they are.
 [DEFAULT]
-host = devstack0
+host = %[1]s
 
 [ovs]
 bridge_mappings = physnet0:br-physnet0
@@ -42,14 +49,17 @@ physical_device_mappings = physnet0:ens5
 resource_provider_bandwidths = ens5:500000:500000
 `
 
-// The namespaces of the guide's host and of the other ends of its wires.
+// The namespaces where the wires of all hosts end, and how the names of all others begin.
 const (
-	hostSpace   = "berth-" + guideHost
+	spacePrefix = "berth-"
 	bridgeSpace = "berth-outside-bridge"
 	nicSpace    = "berth-outside-nic"
 )
 
-// The devices of the guide's host. The bridge's NIC has no name in the guide.
+// hostSpace is the namespace of a host. Those of its servers have its name and a hyphen for their prefix.
+func hostSpace(host string) string { return spacePrefix + host }
+
+// The devices of each host, which are those of the guide's. The bridge's NIC has no name in the guide.
 const (
 	guideBridge = "br-physnet0"
 	bridgeNIC   = "ens4"
@@ -57,15 +67,19 @@ const (
 	wireRate    = 625_000 // kbit/s; above the agents' rates, so that incoming traffic does not queue before them
 )
 
-// newLab describes the network of the guide's host when servers are network namespaces.
-func newLab() *netns.Lab {
-	return &netns.Lab{Namespace: hostSpace, Own: true, Wires: []netns.Wire{
+// newLab describes the network of some hosts when servers are network namespaces.
+func newLab(hosts int) *netns.Lab {
+	lab := &netns.Lab{Own: true, Wires: []netns.Wire{
 		{NIC: bridgeNIC, Bridge: guideBridge, Outside: bridgeSpace, Rate: wireRate},
 		{NIC: guideNIC, Outside: nicSpace, Rate: wireRate},
 	}}
+	for n := range hosts {
+		lab.Hosts = append(lab.Hosts, hostSpace(hostName(n)))
+	}
+	return lab
 }
 
-// startLab creates the namespaces and devices of the guide's host, if servers are to be network
+// startLab creates the namespaces and devices of the hosts, if servers are to be network
 // namespaces. They are removed with the cloud.
 func (c *cloud) startLab(ctx context.Context) error {
 	if c.opts.Driver != Netns {
@@ -73,18 +87,60 @@ func (c *cloud) startLab(ctx context.Context) error {
 	}
 	// The names are the same in each cloud. The kernel releases this socket however the process
 	// ends.
-	lock, err := net.Listen("unix", "@"+hostSpace)
+	first := hostSpace(guideHost)
+	lock, err := net.Listen("unix", "@"+first)
 	if err != nil {
-		return daemon.Fail(daemon.Failed, fmt.Errorf("--driver netns: is %s used by another berth up on this machine? %w", hostSpace, err))
+		return daemon.Fail(daemon.Failed, fmt.Errorf("--driver netns: is %s used by another berth up on this machine? %w", first, err))
 	}
-	c.lab, c.labLock = newLab(), lock
+	c.lab, c.labLock, c.servers = newLab(c.opts.Hosts), lock, map[string]*netns.Driver{}
+	if err := c.sweep(ctx); err != nil {
+		return daemon.Fail(daemon.Failed, fmt.Errorf("--driver netns: %w", err))
+	}
 	if err := c.lab.Make(ctx); err != nil {
 		return daemon.Fail(daemon.Failed, fmt.Errorf("--driver netns: %w", err))
 	}
 	return nil
 }
 
-// endLab removes the guide's host.
+// leftSpace is the name of the namespace of a host, or of a server.
+var leftSpace = regexp.MustCompile(`^` + spacePrefix + `(devstack([0-9]{1,2}))(?:-[0-9a-f-]{36})?$`)
+
+// sweep removes what a cloud that was killed has left, which may have had more hosts. What it cannot remove
+// is logged: it matters only if a host of this cloud needs its name, and then the lab says so.
+func (c *cloud) sweep(ctx context.Context) error {
+	names, err := netns.Namespaces()
+	if err != nil {
+		return err
+	}
+	left, most := map[string]bool{}, 0
+	for _, name := range names {
+		if m := leftSpace.FindStringSubmatch(name); m != nil {
+			n, _ := strconv.Atoi(m[2]) // digits
+			if n < MaxNetnsHosts && hostName(n) == m[1] {
+				left[m[1]], most = true, max(most, n+1)
+			}
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(left)) {
+		// Its servers may be there without it.
+		err := (&netns.Lab{Hosts: []string{hostSpace(host)}, Own: true}).Make(ctx)
+		var d *netns.Driver
+		if err == nil {
+			d, err = c.newNetns(host, c.log)
+		}
+		if err != nil {
+			c.log.Warn("servers of a former cloud cannot be removed", "host", host, "error", err)
+			continue
+		}
+		destroyAll(d, c.log)
+	}
+	if err := newLab(most).Remove(ctx); err != nil {
+		c.log.Warn("not all namespaces of a former cloud can be removed", "error", err)
+	}
+	return ctx.Err()
+}
+
+// endLab removes the hosts.
 func (c *cloud) endLab() {
 	if c.lab == nil {
 		return
@@ -92,22 +148,20 @@ func (c *cloud) endLab() {
 	ctx, stop := context.WithTimeout(context.Background(), tidyTime)
 	defer stop()
 	if err := c.lab.Remove(ctx); err != nil {
-		c.log.Error("the namespaces and devices of the guide's host cannot be removed", "error", err)
+		c.log.Error("the namespaces and devices of the hosts cannot be removed", "error", err)
 	}
 	_ = c.labLock.Close() // the lock ends with the descriptor, whatever Close returns
 	c.lab = nil
 }
 
-// newNetns returns the driver of a host whose servers are network namespaces. Only the guide's host
-// has bridges and NICs.
+// newNetns returns the driver of a host whose servers are network namespaces.
 func (c *cloud) newNetns(name string, log *slog.Logger) (*netns.Driver, error) {
-	config := netns.Config{Dir: filepath.Join(c.dir, "netns", name), Prefix: "berth-" + name + "-", Log: log}
-	if name == guideHost {
-		config.Namespace = hostSpace
-		config.Bridges = map[string]string{"physnet0": guideBridge}
-		config.NICs = map[string][]netns.NIC{"physnet0": {{Name: guideNIC}}}
-	}
-	return netns.New(config)
+	return netns.New(netns.Config{
+		Dir: filepath.Join(c.dir, "netns", name), Prefix: hostSpace(name) + "-", Namespace: hostSpace(name),
+		Bridges: map[string]string{guidePhysicalNetwork: guideBridge},
+		NICs:    map[string][]netns.NIC{guidePhysicalNetwork: {{Name: guideNIC}}},
+		Log:     log,
+	})
 }
 
 // destroyAll removes the servers of a host, which creates them again after a restart.
@@ -123,14 +177,15 @@ func destroyAll(d driver.Driver, log *slog.Logger) {
 	}
 }
 
-// enforcePorts returns a function that enforces the rates of an agent's ports on the guide's host,
-// beside its heartbeats; nil when there is nothing to enforce.
-func (c *cloud) enforcePorts(findings *agent.Findings, log *slog.Logger) func(context.Context, *agentsettings.Settings, []agent.Service) {
+// enforcePorts returns a function that enforces the rates of the ports of an agent on its host, beside
+// its heartbeats; nil when there is nothing to enforce.
+func (c *cloud) enforcePorts(host string, findings *agent.Findings, log *slog.Logger) func(context.Context, *agentsettings.Settings, []agent.Service) {
 	if c.lab == nil {
 		return nil
 	}
+	servers := c.servers[host]
 	return func(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
-		kernel, err := tc.Open(hostSpace)
+		kernel, err := tc.Open(hostSpace(host))
 		if err != nil {
 			log.Error("the rates of ports cannot be enforced", "error", err)
 			findings.Set([]string{err.Error()})
@@ -145,7 +200,7 @@ func (c *cloud) enforcePorts(findings *agent.Findings, log *slog.Logger) func(co
 			tc.Kernel
 			tc.VFs
 		}{tc.Within(kernel, nic), kernel}, agentsettings.Sysfs(""))
-		h.Uplinks, h.Elsewhere = map[string]string{guideBridge: bridgeNIC}, c.servers.Addresses
+		h.Uplinks, h.Elsewhere = map[string]string{guideBridge: bridgeNIC}, servers.Addresses
 		stop := daemon.Background(h.Run)
 		defer stop()
 		k := agent.Keeper{Services: services, Settings: set, Enforcer: h, Findings: findings, Log: log}
@@ -161,16 +216,18 @@ func (c *cloud) compete() string {
 	}
 	return `
 Servers are network namespaces here. To measure the guarantee, make a second
-server without one, and let both send over the same link:
+server without one on the same host, and let both send over the same link:
 
+  host=$(openstack server show server0 -f value -c OS-EXT-SRV-ATTR:host)
   openstack port create port-normal --network net0
   openstack server create server1 --flavor cirros256 \
-    --image cirros-0.5.1-x86_64-disk --port port-normal
+    --image cirros-0.5.1-x86_64-disk --port port-normal \
+    --availability-zone nova:$host
   ip -n berth-outside-bridge address add 10.0.4.254/24 dev eth0
   ip netns exec berth-outside-bridge iperf3 -s -D -p 5201
   ip netns exec berth-outside-bridge iperf3 -s -D -p 5202
-  in0=berth-devstack0-$(openstack server show server0 -f value -c id)
-  in1=berth-devstack0-$(openstack server show server1 -f value -c id)
+  in0=berth-$host-$(openstack server show server0 -f value -c id)
+  in1=berth-$host-$(openstack server show server1 -f value -c id)
   ip netns exec $in1 iperf3 -c 10.0.4.254 -p 5202 -P 16 -t 20 >server1.txt &
   ip netns exec $in0 iperf3 -c 10.0.4.254 -p 5201 -t 10 -f m
   wait; grep SUM server1.txt
@@ -185,7 +242,7 @@ Without the guarantee it gets a fraction of that:
 `
 }
 
-// guaranteed returns a rate for the guide's policy in kbit/s, within what the guide's host offers.
+// guaranteed returns a rate for the guide's policy in kbit/s, within what the hosts offer.
 func (c *cloud) guaranteed() string {
 	if c.lab == nil {
 		return "1000000"

@@ -40,6 +40,7 @@ var (
 
 		{"UpDriver", "up --driver pony", exitUsage},
 		{"UpHosts", "up --hosts 0", exitUsage},
+		{"UpHostsNetns", "up --driver netns --hosts 33", exitUsage},
 		{"UpHostsNumber", "up --hosts many", exitUsage},
 		{"UpData", "up --data /dev/null/x", exitUsage},
 		{"UpAddress", "up --listen pony", exitUsage},

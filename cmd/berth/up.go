@@ -24,9 +24,10 @@ file devstack0.ini, which may be edited. Servers are only recorded: nothing runs
 on the host.
 
 With --driver netns, as root on Linux, servers are network namespaces, and so is
-devstack0, with a bridge and a network card whose links carry 500 Mbit/s to the
-namespaces berth-outside-bridge and berth-outside-nic. Its agents enforce the
-policies of ports, and guarantees can be measured with iperf3.
+each host, with a bridge and a network card whose links carry 500 Mbit/s to the
+namespaces berth-outside-bridge and berth-outside-nic, where the links of all
+hosts meet. The agents of a host enforce the policies of ports, and guarantees
+can be measured with iperf3, before and after a server moves.
 
 The users admin and demo of the project demo log in at an identity service, a
 small part of Keystone, with clouds.yaml, admin-openrc and demo-openrc in the
@@ -66,7 +67,7 @@ Changes are kept for the next start; --reset deletes them.
 	cmd.Flags().BoolVar(&opts.Remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach; passwords and tokens are sent unencrypted")
 	cmd.Flags().StringSliceVar(&opts.AllowedHosts, "allowed-host", nil, "answer requests for the host `NAME` too; the first is in the catalogue when listening on all addresses")
 	cmd.Flags().StringVar(&opts.MetricsListen, "metrics-listen", "", "serve metrics and readiness of all services at `HOST:PORT`, as /placement/metrics and /placement/readyz")
-	cmd.Flags().IntVar(&opts.Hosts, "hosts", 1, "run `N` hosts: devstack0 with the guide's devices, devstack1 and so on without any")
+	cmd.Flags().IntVar(&opts.Hosts, "hosts", 1, "run `N` hosts: devstack0 with the guide's devices, devstack1 and so on without any, or with --driver netns each with its own")
 	cmd.Flags().StringVar(&opts.Driver, "driver", devcloud.Fake, "run servers with `DRIVER`: fake only records them, netns makes them network namespaces with interfaces")
 	cmd.Flags().StringVar(&opts.Data, "data", "", "keep databases and files in `DIR` (default $XDG_DATA_HOME/berth/up)")
 	cmd.Flags().BoolVar(&guide, "run-guide", false, "run the steps of the guide in a temporary cloud, and print what happens")
@@ -85,8 +86,12 @@ func checkUp(opts *devcloud.Options) error {
 			return err
 		}
 	}
-	if opts.Hosts < 1 || opts.Hosts > devcloud.MaxHosts {
-		return fmt.Errorf("--hosts %d: want 1 to %d", opts.Hosts, devcloud.MaxHosts)
+	most, with := devcloud.MaxHosts, ""
+	if opts.Driver == devcloud.Netns {
+		most, with = devcloud.MaxNetnsHosts, " with --driver netns"
+	}
+	if opts.Hosts < 1 || opts.Hosts > most {
+		return fmt.Errorf("--hosts %d: want 1 to %d%s", opts.Hosts, most, with)
 	}
 	return nil
 }

@@ -115,12 +115,12 @@ func (d *Driver) Servers(ctx context.Context) ([]driver.State, error) {
 		known[id] = true
 		all = append(all, d.state(id))
 	}
-	entries, err := os.ReadDir(spaces)
+	names, err := Namespaces()
 	if err != nil {
-		return nil, fmt.Errorf("listing namespaces: %w", err)
+		return nil, err
 	}
-	for _, e := range entries {
-		if id, ours := strings.CutPrefix(e.Name(), d.config.Prefix); ours && isUUID(id) && !known[id] {
+	for _, name := range names {
+		if id, ours := strings.CutPrefix(name, d.config.Prefix); ours && isUUID(id) && !known[id] {
 			all = append(all, driver.State{ID: id})
 		}
 	}

@@ -13,6 +13,9 @@ import (
 
 var errLinux = errors.New("network namespaces need Linux")
 
+// Namespaces fails: there are no network namespaces here.
+func Namespaces() ([]string, error) { return nil, errLinux }
+
 // A Driver runs the servers of one host: only Linux has what it needs.
 type Driver struct{}
 

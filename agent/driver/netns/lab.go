@@ -6,28 +6,32 @@ import (
 	"net/netip"
 )
 
-// A Lab is a small environment of a host, for trials on one machine: NICs, whose wires lead outside
-// and have a rate, and bridges with them. The outside is a network namespace for each wire:
+// A Lab is a small environment of hosts, for trials on one machine: NICs, whose wires lead outside
+// and have a rate, and bridges with them. The outside is a network namespace for each wire, in which
+// the wires of all hosts meet:
 //
-//	        the host                     the namespace Outside
-//	bridge ─── nic ════ wire ─── bridge ─── far ════ eth0   with addresses
-//	                     ▲ rate              ▲ rate
+//	        host 0                     the namespace Outside
+//	bridge ─── nic ════ wire0 ─── line0 ─── far0 ════ port0 ─── eth0   a bridge, with addresses
+//	                     ▲ rate               ▲ rate              │
+//	bridge ─── nic ════ wire1 ─── line1 ─── far1 ════ port1 ──────┘
+//	        host 1
 //
-// To measure a guarantee, iperf3 is run there and in a server.
+// To measure a guarantee, iperf3 is run there, or in a server, and in a server.
 type Lab struct {
-	// Namespace is that of the host, as in Config. With Own it is a name, and created and removed
-	// with the rest.
-	Namespace string
-	Own       bool
-	Wires     []Wire
+	// Hosts are the namespaces of the hosts, each as Namespace in Config. The wires of a host have its
+	// place in this list for their number. With Own they are names, and created and removed with the
+	// rest.
+	Hosts []string
+	Own   bool
+	Wires []Wire // of each host
 }
 
-// A Wire is a NIC and what it leads to.
+// A Wire is a NIC of each host, and what it leads to.
 type Wire struct {
-	NIC     string // created by Open
+	NIC     string // created by Make
 	Bridge  string // created with the NIC in it; "" for none: ports may share the NIC
 	Outside string // the namespace at the other end, which is created
-	// Rate is how much goes through each way, in kbit/s; 0 is as much as can be.
+	// Rate is how much goes through each way from and to each host, in kbit/s; 0 is as much as can be.
 	Rate int64
 	// Addresses are those of the other end, with the lengths of their prefixes.
 	Addresses []string
@@ -43,8 +47,14 @@ func (l *Lab) check() error {
 		}
 		taken[what+name] = true
 	}
-	if l.Own && !spaceName(l.Namespace) {
-		wrong = append(wrong, fmt.Errorf("a host's namespace cannot be called %q", l.Namespace))
+	for _, host := range l.Hosts {
+		if l.Own && !spaceName(host) {
+			wrong = append(wrong, fmt.Errorf("a host's namespace cannot be called %q", host))
+		}
+		once("namespace", host)
+	}
+	if len(l.Hosts) > MaxHosts {
+		wrong = append(wrong, fmt.Errorf("a lab cannot have %d hosts: %d at most", len(l.Hosts), MaxHosts))
 	}
 	for _, w := range l.Wires {
 		wrong = append(wrong, named("the NIC", "", w.NIC))
@@ -68,5 +78,8 @@ func (l *Lab) check() error {
 	}
 	return errors.Join(wrong...)
 }
+
+// MaxHosts is the greatest number of hosts of a lab.
+const MaxHosts = 32
 
 const maxRate = 100_000_000 // kbit/s

@@ -2,9 +2,11 @@ package netns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
+	"strconv"
 
 	"github.com/vishvananda/netlink"
 )
@@ -12,60 +14,43 @@ import (
 // labGroup marks the interfaces of a lab: it is the group that they are created in.
 const labGroup = 0xbe70
 
-// Names in the namespace outside.
-const (
-	labWire, labBridge, labFar, labEnd = "wire", "bridge", "far", "eth0"
-)
+// labEnd is the bridge outside in which the wires of all hosts meet.
+const labEnd = "eth0"
+
+// A line is the part of a wire that is outside, of one host. Its fields are names of interfaces.
+type line struct{ wire, bridge, far, port string }
+
+func lineOf(host int) line {
+	n := strconv.Itoa(host)
+	return line{"wire" + n, "line" + n, "far" + n, "port" + n}
+}
 
 // Make makes what is not there yet. What has one of the names and is not a lab's is an
 // error.
 func (l *Lab) Make(ctx context.Context) error {
+	if err := l.check(); err != nil {
+		return err
+	}
 	if err := shareSpaces(); err != nil {
 		return err
 	}
-	if err := l.makeHost(); err != nil {
-		return err
-	}
-	return l.each(ctx, func(host *space, w Wire) error { return w.make(host) })
-}
-
-// makeHost makes the host's namespace, if it is the lab's.
-func (l *Lab) makeHost() error {
-	if !l.Own {
-		return nil
-	}
-	if err := l.check(); err != nil {
-		return err
-	}
-	s, err := openLab(l.Namespace)
-	if err == nil {
-		s.close()
-	}
-	return err
-}
-
-// Remove removes all that there is of it, and nothing else.
-func (l *Lab) Remove(ctx context.Context) error {
-	if l.Own && !isSpace(spacePath(l.Namespace)) { // the wires may be there still
-		if err := l.makeHost(); err != nil {
+	for n, name := range l.Hosts {
+		if err := l.makeHost(ctx, n, name); err != nil {
 			return err
 		}
 	}
-	if err := l.each(ctx, func(host *space, w Wire) error { return w.remove(host) }); err != nil || !l.Own {
-		return err
-	}
-	return removeSpace(l.Namespace)
+	return nil
 }
 
-func (l *Lab) each(ctx context.Context, fn func(host *space, w Wire) error) error {
-	if err := l.check(); err != nil {
-		return err
+func (l *Lab) makeHost(ctx context.Context, n int, name string) error {
+	if l.Own {
+		s, err := openLab(name)
+		if err != nil {
+			return err
+		}
+		s.close()
 	}
-	path := l.Namespace
-	if path != "" && !filepath.IsAbs(path) {
-		path = spacePath(path)
-	}
-	host, err := openSpace(path)
+	host, err := openSpace(hostPath(name))
 	if err != nil {
 		return err
 	}
@@ -74,11 +59,92 @@ func (l *Lab) each(ctx context.Context, fn func(host *space, w Wire) error) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := fn(host, w); err != nil {
+		if err := w.make(host, lineOf(n)); err != nil {
 			return fmt.Errorf("the lab's wire from %s to %s: %w", w.NIC, w.Outside, err)
 		}
 	}
 	return nil
+}
+
+// hostPath is the path of a host's namespace, "" for that of this process.
+func hostPath(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return spacePath(name)
+}
+
+// Remove removes all that there is of it, and nothing else. What it cannot remove keeps nothing else
+// from being removed.
+func (l *Lab) Remove(ctx context.Context) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range l.Hosts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		errs = append(errs, l.removeHost(name))
+	}
+	for _, w := range l.Wires {
+		errs = append(errs, removeLab(w.Outside))
+	}
+	return errors.Join(errs...)
+}
+
+// removeHost removes the NICs and bridges of a host, and its namespace if that is the lab's.
+func (l *Lab) removeHost(name string) error {
+	path := hostPath(name)
+	if l.Own && !isSpace(path) {
+		return removeSpace(name) // it may have been about to be one
+	}
+	host, err := openSpace(path)
+	if err != nil {
+		return err
+	}
+	defer host.close()
+	if l.Own {
+		if err := isOurs(host, name); err != nil {
+			return err
+		}
+	}
+	for _, w := range l.Wires {
+		for _, name := range []string{w.NIC, w.Bridge} {
+			if name == "" {
+				continue
+			}
+			link, err := host.link(name)
+			if err != nil {
+				return err
+			}
+			if link != nil && isLab(link) {
+				if err := host.drop(link); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if !l.Own {
+		return nil
+	}
+	return removeSpace(name)
+}
+
+// removeLab removes a namespace, which must be a lab's if there is one.
+func removeLab(name string) error {
+	if path := spacePath(name); isSpace(path) {
+		s, err := openSpace(path)
+		if err != nil {
+			return err
+		}
+		err = isOurs(s, name)
+		s.close()
+		if err != nil {
+			return err
+		}
+	}
+	return removeSpace(name)
 }
 
 func isLab(link netlink.Link) bool { return link.Attrs().Group == labGroup }
@@ -99,7 +165,8 @@ func (w Wire) attributes(name string) netlink.LinkAttrs {
 	return attrs
 }
 
-func (w Wire) make(host *space) error {
+// make makes the wire of one host.
+func (w Wire) make(host *space, line line) error {
 	nic, err := host.labLink(w.NIC)
 	if err != nil {
 		return err
@@ -109,35 +176,41 @@ func (w Wire) make(host *space) error {
 		return err
 	}
 	defer outside.close()
-	if err := w.joinOutside(host, outside, nic); err != nil {
+	// The mark comes first: a wire has none at this end.
+	end, err := outside.madeBridge(w, labEnd)
+	if err != nil {
 		return err
 	}
-	bridge, err := outside.madeBridge(w, labBridge)
+	if err := (pair{inside: outside}).up(plug{Addresses: w.Addresses}); err != nil {
+		return err
+	}
+	if err := w.joinOutside(host, outside, nic, line); err != nil {
+		return err
+	}
+	bridge, err := outside.madeBridge(w, line.bridge)
 	if err != nil {
 		return err
 	}
 	// Else it would answer for the addresses beyond it, and be a way past the rate.
 	if err := outside.LinkSetARPOff(bridge); err != nil {
-		return fmt.Errorf("interface %s: %w", labBridge, err)
+		return fmt.Errorf("interface %s: %w", line.bridge, err)
 	}
-	far, err := w.end(outside)
-	if err != nil {
+	if err := w.joinEnd(outside, line); err != nil {
 		return err
 	}
-	wire, err := outside.LinkByName(labWire)
-	if err != nil {
-		return err
-	}
-	for _, link := range []netlink.Link{wire, far} {
-		err := outside.LinkSetMaster(link, bridge)
+	for name, master := range map[string]netlink.Link{line.wire: bridge, line.far: bridge, line.port: end} {
+		link, err := outside.LinkByName(name)
+		if err == nil {
+			err = outside.LinkSetMaster(link, master)
+		}
 		if err == nil {
 			err = outside.LinkSetUp(link)
 		}
-		if err == nil {
+		if err == nil && name != line.port {
 			err = w.shape(outside, link)
 		}
 		if err != nil {
-			return fmt.Errorf("interface %s: %w", link.Attrs().Name, explain(err))
+			return fmt.Errorf("interface %s: %w", name, explain(err))
 		}
 	}
 	return w.onHost(host)
@@ -192,9 +265,9 @@ func isOurs(s *space, name string) error {
 	return nil
 }
 
-// joinOutside makes the wire, unless it leads there already.
-func (w Wire) joinOutside(host, outside *space, nic netlink.Link) error {
-	wire, err := outside.link(labWire)
+// joinOutside makes the pair of the NIC and the wire, unless it leads there already.
+func (w Wire) joinOutside(host, outside *space, nic netlink.Link, line line) error {
+	wire, err := outside.link(line.wire)
 	if err != nil {
 		return err
 	}
@@ -211,11 +284,7 @@ func (w Wire) joinOutside(host, outside *space, nic netlink.Link) error {
 			return err
 		}
 	}
-	// The mark comes first: a wire has none at this end.
-	if _, err := outside.madeBridge(w, labBridge); err != nil {
-		return err
-	}
-	err = host.LinkAdd(&netlink.Veth{LinkAttrs: w.attributes(w.NIC), PeerName: labWire, PeerNamespace: netlink.NsFd(outside.ns)})
+	err = host.LinkAdd(&netlink.Veth{LinkAttrs: w.attributes(w.NIC), PeerName: line.wire, PeerNamespace: netlink.NsFd(outside.ns)})
 	if err != nil {
 		return fmt.Errorf("making %s: %w", w.NIC, explain(err))
 	}
@@ -239,21 +308,16 @@ func (s *space) madeBridge(w Wire, name string) (netlink.Link, error) {
 	return bridge, s.LinkSetUp(bridge)
 }
 
-// end makes the pair that has the outside's addresses, and returns its nearer end.
-func (w Wire) end(outside *space) (netlink.Link, error) {
-	far, err := outside.labLink(labFar)
-	if err != nil {
-		return nil, err
+// joinEnd makes the pair that leads from a line to where all lines meet.
+func (w Wire) joinEnd(outside *space, line line) error {
+	far, err := outside.labLink(line.far)
+	if err != nil || far != nil {
+		return err
 	}
-	if far == nil {
-		if err := outside.LinkAdd(&netlink.Veth{LinkAttrs: w.attributes(labFar), PeerName: labEnd}); err != nil {
-			return nil, fmt.Errorf("making %s: %w", labEnd, explain(err))
-		}
-		if far, err = outside.LinkByName(labFar); err != nil {
-			return nil, err
-		}
+	if err := outside.LinkAdd(&netlink.Veth{LinkAttrs: w.attributes(line.far), PeerName: line.port}); err != nil {
+		return fmt.Errorf("making %s: %w", line.far, explain(err))
 	}
-	return far, pair{inside: outside}.up(plug{Addresses: w.Addresses})
+	return nil
 }
 
 // shape limits an interface to the rate, in the direction in which it sends.
@@ -293,33 +357,4 @@ func (w Wire) onHost(host *space) error {
 		return fmt.Errorf("giving %s to bridge %s: %w", w.NIC, w.Bridge, err)
 	}
 	return nil
-}
-
-func (w Wire) remove(host *space) error {
-	if path := spacePath(w.Outside); isSpace(path) {
-		outside, err := openSpace(path)
-		if err != nil {
-			return err
-		}
-		err = isOurs(outside, w.Outside)
-		outside.close()
-		if err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{w.NIC, w.Bridge} {
-		if name == "" {
-			continue
-		}
-		link, err := host.link(name)
-		if err != nil {
-			return err
-		}
-		if link != nil && isLab(link) {
-			if err := host.drop(link); err != nil {
-				return err
-			}
-		}
-	}
-	return removeSpace(w.Outside)
 }

@@ -2,6 +2,7 @@ package netns_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/agent/enforce"
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/agent/tc"
+	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
@@ -24,7 +26,7 @@ import (
 func newLab(t *testing.T, m *machine) *netns.Lab {
 	t.Helper()
 	outside := strings.TrimSuffix(m.config.Prefix, "s-") + "out-"
-	lab := &netns.Lab{Namespace: m.host, Wires: []netns.Wire{
+	lab := &netns.Lab{Hosts: []string{m.host}, Wires: []netns.Wire{
 		{NIC: "ens5", Outside: outside + "5", Rate: wireRate, Addresses: []string{"192.0.2.254/24"}},
 		{NIC: "ens6", Bridge: "br-ens6", Outside: outside + "6", Rate: wireRate, Addresses: []string{"192.0.2.254/24", "2001:db8::fe/64"}},
 	}}
@@ -96,7 +98,7 @@ func TestLab(t *testing.T) {
 func TestLabWithItsHost(t *testing.T) {
 	m := newMachine(t)
 	host, outside := m.host+"-own", m.host+"-out"
-	lab := &netns.Lab{Namespace: host, Own: true, Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ex", Outside: outside}}}
+	lab := &netns.Lab{Hosts: []string{host}, Own: true, Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ex", Outside: outside}}}
 	t.Cleanup(func() { _ = lab.Remove(context.Background()) })
 	for range 2 {
 		m.must(lab.Make(t.Context()))
@@ -114,8 +116,76 @@ func TestLabWithItsHost(t *testing.T) {
 			}
 		}
 	}
-	lab.Namespace = "../x"
+	lab.Hosts[0] = "../x"
 	refused(t, lab.Make(t.Context()), `a host's namespace cannot be called "../x"`)
+}
+
+// Hosts of a lab have interfaces of the same names, and their servers reach each other and the outside. Lab and driver
+// leave nothing.
+func TestLabOfHosts(t *testing.T) {
+	traffictest.Need(t, "tc", "iperf3")
+	m := newMachine(t)
+	prefix := strings.TrimSuffix(m.config.Prefix, "s-")
+	outside := prefix + "out"
+	lab := &netns.Lab{
+		Hosts: []string{prefix + "a", prefix + "b"}, Own: true,
+		Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ex", Outside: outside, Rate: wireRate, Addresses: []string{"192.0.2.254/24"}}},
+	}
+	t.Cleanup(func() {
+		if err := lab.Remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if left, _ := filepath.Glob("/run/netns/" + prefix + "[abo]*"); len(left) > 0 {
+			t.Errorf("namespaces stay: %q", left)
+		}
+	})
+	m.must(lab.Make(t.Context()))
+	m.must(lab.Make(t.Context()))
+	if text := traffictest.Run(t, "tc", "-n", outside, "qdisc"); strings.Count(text, "rate 500Mbit") != 4 {
+		t.Errorf("want the rate at both ends of two wires:\n%s", text)
+	}
+	var hosts []*netns.Driver
+	for _, host := range lab.Hosts {
+		d, err := netns.New(netns.Config{Dir: t.TempDir(), Prefix: host + "-", Namespace: host, Bridges: map[string]string{"physnet0": "br-ex"}})
+		m.must(err)
+		hosts = append(hosts, d)
+		t.Cleanup(func() {
+			left, err := d.Servers(context.Background())
+			for _, s := range left {
+				err = errors.Join(err, d.Destroy(context.Background(), s.ID))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	moves, stays := m.server(port(1)), m.server(port(2))
+	m.must(hosts[0].Build(t.Context(), moves))
+	m.must(hosts[1].Build(t.Context(), stays))
+	at := func(host int, s hostlist.Server) string { return lab.Hosts[host] + "-" + s.ID }
+	serve := func(namespace string) {
+		t.Helper()
+		traffictest.Serve(t, namespace, 5201)
+		traffictest.Flow{Namespace: namespace, Server: "127.0.0.1", Port: 5201, Connections: 1}.Reach(t)
+	}
+	reach := func(namespace, to string) { // before a lost packet is sent again
+		t.Helper()
+		traffictest.Run(t, "ip", "netns", "exec", namespace, "iperf3", "-c", to, "-n", "64K", "--connect-timeout", "900")
+	}
+	serve(at(0, moves))
+	serve(at(1, stays))
+	reach(outside, "192.0.2.1")
+	reach(outside, "192.0.2.2")
+	reach(at(1, stays), "192.0.2.1")
+	there := moves
+	there.Running = false
+	m.must(hosts[1].Build(t.Context(), there)) // both hosts have it, and the same interfaces
+	serve(at(1, moves))
+	reach(outside, "192.0.2.1")
+	m.must(hosts[0].Stop(t.Context(), moves.ID))
+	m.must(hosts[1].Start(t.Context(), moves.ID, ""))
+	m.must(hosts[0].Destroy(t.Context(), moves.ID))
+	reach(at(1, stays), "192.0.2.1")
 }
 
 // A lab takes nothing that is somebody else's.
@@ -137,7 +207,7 @@ func TestLabAmongOthers(t *testing.T) {
 		"Twice":     {netns.Wire{NIC: "ens5", Bridge: "ens5", Outside: other}, "interface ens5 is there twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lab := &netns.Lab{Namespace: m.host, Wires: []netns.Wire{c.wire}}
+			lab := &netns.Lab{Hosts: []string{m.host}, Wires: []netns.Wire{c.wire}}
 			refused(t, lab.Make(t.Context()), c.want)
 			if err := lab.Remove(t.Context()); err != nil {
 				refused(t, err, c.want)
@@ -150,6 +220,13 @@ func TestLabAmongOthers(t *testing.T) {
 				t.Errorf("the namespace %s-2 stays", other)
 			}
 		})
+	}
+	lab := &netns.Lab{Hosts: []string{other, m.host + "-own"}, Own: true}
+	refused(t, lab.Make(t.Context()), "which has an interface eth0, is not a lab's")
+	traffictest.Run(t, "ip", "netns", "add", lab.Hosts[1])
+	refused(t, lab.Remove(t.Context()), "which has an interface eth0, is not a lab's")
+	if _, err := os.Stat("/run/netns/" + lab.Hosts[1]); err == nil {
+		t.Errorf("the namespace %s stays", lab.Hosts[1])
 	}
 	if got := interfaces(t, other); !strings.Contains(got, "eth0") {
 		t.Errorf("the other namespace has lost its interfaces: %s", got)

@@ -144,7 +144,7 @@ func passBy(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := &netns.Lab{Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ens5", Outside: config.Prefix + "outside", Rate: wireRate}}}
+	lab := &netns.Lab{Hosts: []string{""}, Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ens5", Outside: config.Prefix + "outside", Rate: wireRate}}}
 	s := (&machine{}).server(port(1))
 	for _, err := range []error{
 		lab.Make(t.Context()), lab.Make(t.Context()), d.Build(t.Context(), s), d.Build(t.Context(), s), lab.Remove(t.Context()), lab.Remove(t.Context()),

@@ -39,6 +39,18 @@ func shareSpaces() error {
 	return nil
 }
 
+// Namespaces returns the names of all network namespaces that have one, sorted, as `ip netns` does.
+func Namespaces() (names []string, err error) {
+	entries, err := os.ReadDir(spaces)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
 func spacePath(name string) string { return filepath.Join(spaces, name) }
 
 // isSpace reports whether a path is that of a namespace, and not of a file that one was to be
