@@ -126,10 +126,16 @@ func (w *work) joinAndSwitch(ctx context.Context, p plug) error {
 	if err := w.join(ctx, p); err != nil {
 		return err
 	}
-	if w.record.Running {
-		return w.up(p)
+	if !w.record.Running {
+		return w.down(p)
 	}
-	return w.down(p)
+	if err := w.up(p); err != nil {
+		return err
+	}
+	if err := w.announce(ctx, p); err != nil { // its first packet does the same
+		w.config.Log.Warn("bridges may look for a server where it was", "server", w.server, "error", err)
+	}
+	return nil
 }
 
 func (w *work) join(ctx context.Context, p plug) error {

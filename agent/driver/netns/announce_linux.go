@@ -1,0 +1,86 @@
+package netns
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// passTime is how long the host's end of a pair may take to pass packets on after the other end came up.
+const passTime = time.Second
+
+// announce sends a frame from the interface of a port to all, so that bridges learn where its address is
+// now: the server may have been on another host. It is a request of RARP, which needs no IP address and
+// is not answered, as QEMU sends it after a migration.
+func (s pair) announce(ctx context.Context, p plug) error {
+	if p.Way == byBridge || p.Way == bySwitch {
+		if err := s.awaitTap(ctx, p); err != nil {
+			return err
+		}
+	}
+	return s.inside.sendRARP(p.eth())
+}
+
+// awaitTap waits until the host's end of a port's pair has noticed that the other end is up. A bridge drops what comes
+// from it before.
+func (s pair) awaitTap(ctx context.Context, p plug) error {
+	ctx, cancel := context.WithTimeout(ctx, passTime)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		tap, err := s.host.LinkByName(p.tap())
+		if err != nil {
+			return fmt.Errorf("looking for interface %s: %w", p.tap(), err)
+		}
+		if tap.Attrs().OperState == netlink.OperUp {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("interface %s is not up: %w", p.tap(), ctx.Err())
+		}
+	}
+}
+
+func (s *space) sendRARP(name string) error {
+	link, err := s.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	const etherRARP = 0x8035
+	to := unix.SockaddrLinklayer{Ifindex: link.Attrs().Index, Halen: 6, Addr: [8]byte{255, 255, 255, 255, 255, 255}}
+	err = apart(func() error {
+		if err := netns.Set(s.ns); err != nil {
+			return err
+		}
+		socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0) // receives nothing
+		if err != nil {
+			return err
+		}
+		defer unix.Close(socket)
+		return unix.Sendto(socket, rarp(etherRARP, link.Attrs().HardwareAddr), 0, &to)
+	})
+	if err != nil {
+		return fmt.Errorf("announcing interface %s: %w", name, err)
+	}
+	return nil
+}
+
+// rarp is a frame in which an interface asks all others for its own IP address.
+func rarp(kind uint16, mac net.HardwareAddr) []byte {
+	const shortest = 60 // of a frame
+	everybody := slices.Repeat([]byte{255}, 6)
+	b := binary.BigEndian.AppendUint16(slices.Concat(everybody, mac), kind)
+	b = append(b, 0, 1, 8, 0, 6, 4, 0, 3) // Ethernet, IPv4, the lengths of their addresses; a request
+	b = slices.Concat(b, mac, make([]byte, 4), mac)
+	return append(b, make([]byte, shortest-len(b))...)
+}
