@@ -38,6 +38,7 @@ var shown = []struct{ page, first, why string }{
 	{"docs/first-steps.md", "git clone", "needs the network"},
 	{"docs/first-steps.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/operations/moves.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
+	{"docs/operations/namespaces.md", "$ ", "what is typed with what is printed, which conformance/namespaces types"},
 	{"docs/decisions/0004-view-and-update.md", "View(ctx", "Go"},
 	{"docs/decisions/0017-network-slice.md", "daemon    ─►", "a drawing"},
 	{"docs/decisions/0021-compute-slice.md", "daemon    ─►", "a drawing"},
