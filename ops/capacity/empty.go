@@ -1,0 +1,314 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// A Holder is a consumer with allocations on a host that is to be emptied.
+type Holder struct {
+	UUID string
+	Name string // of the server, "" when it is not known
+	// Query is what is asked of placement when it moves.
+	Query placement.Query
+	// Elsewhere are its allocations that are not on the host, on sharing providers, by the UUID of the provider. They are held twice until
+	// its move is confirmed, as those on the host are.
+	Elsewhere map[string]map[string]int64
+	// Assumed says what the query was made of when the flavor and the ports are not known.
+	Assumed string
+}
+
+// A Plan is how to empty a host.
+type Plan struct {
+	Host string `json:"host"`
+	UUID string `json:"uuid"`
+	// Moves in their order: each is a candidate when the ones before it are made.
+	Moves []Move `json:"moves"`
+	// Stuck are the consumers for which the plan has no host.
+	Stuck []Stuck `json:"stuck"`
+	// Waiting holds resources on the host and cannot be moved: migrations that are under way.
+	Waiting []Waiting `json:"waiting"`
+	// Confirm says that the plan needs each move to be confirmed before the next begins: what a server held on sharing
+	// providers is used by a later one. Otherwise all may be confirmed at the end.
+	Confirm bool `json:"confirm_each_move"`
+	// Proven says, of a plan with Stuck, that no plan moves all: every choice of hosts was tried, in this order of the consumers.
+	Proven bool `json:"proven"`
+}
+
+// A Move is where a consumer goes.
+type Move struct {
+	Consumer string `json:"consumer_uuid"`
+	Name     string `json:"name,omitempty"`
+	To       string `json:"to"`
+	ToUUID   string `json:"to_uuid"`
+	// Allocations are amounts by the UUID of the provider and the class, and Mappings the providers of each group.
+	Allocations map[string]map[string]int64 `json:"allocations"`
+	Mappings    map[string][]string         `json:"mappings"`
+	Assumed     string                      `json:"assumed,omitempty"`
+}
+
+// A Stuck is a consumer for which the plan has no host.
+type Stuck struct {
+	Consumer string `json:"consumer_uuid"`
+	Name     string `json:"name,omitempty"`
+	Reason   string `json:"reason"`
+	// Alone says that there is a host for it when the others are not moved.
+	Alone   bool   `json:"fits_alone"`
+	Assumed string `json:"assumed,omitempty"`
+}
+
+// A Waiting is a consumer on the host that nobody can move.
+type Waiting struct {
+	Consumer string `json:"consumer_uuid"`
+	Server   string `json:"server_uuid,omitempty"`
+	Reason   string `json:"reason"`
+}
+
+// Bounds of the search for a plan.
+const (
+	maxTargets = 256  // hosts that are considered for a consumer
+	maxChoices = 8    // ways that are considered on a host
+	maxTries   = 2000 // moves that are tried
+)
+
+// disabled is the trait of a host on which Nova schedules nothing.
+const disabled = "COMPUTE_STATUS_DISABLED"
+
+// Empty plans where the consumers of a host go. The host is no destination, nor are hosts with the trait COMPUTE_STATUS_DISABLED
+// and those that unfit reports; unfit may be nil. Big consumers are moved first, each to the host where it leaves the least; where that leaves
+// none for a later one, other choices are tried, a bounded number of them. When no plan for all is found, the plan moves as many as
+// the first choices allow. It returns the error of ctx when that ends.
+func Empty(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, holders []Holder, unfit func(*snapshot.Tree) bool) (*Plan, error) {
+	p := &Plan{Host: host.Root().Name, UUID: string(host.Root().UUID), Moves: []Move{}, Stuck: []Stuck{}, Waiting: []Waiting{}}
+	rest := s.WithTrees([]int64{host.Root().ID}, placement.TreeRows{}, s.Built())
+	e := &emptying{ctx: ctx, unfit: unfit, holders: biggestFirst(s, holders)}
+	for i := range e.holders {
+		h := &e.holders[i]
+		h.Query = unlimited(h.Query)
+		if _, known := s.Trait(disabled); known && !slices.Contains(h.Query.RootForbidden, disabled) {
+			h.Query.RootForbidden = append(slices.Clip(h.Query.RootForbidden), disabled)
+		}
+	}
+	// 1. Who fits alone? When somebody does not, there is no plan for all, unless the moves of others free something.
+	alone, all := make([]bool, len(e.holders)), true
+	for i := range e.holders {
+		options, _ := e.options(rest, &e.holders[i], 1)
+		alone[i] = len(options) > 0
+		all = all && alone[i]
+	}
+	// 2. A plan for all, at first without confirming each move.
+	p.Proven = true
+	frees := slices.ContainsFunc(holders, func(h Holder) bool { return len(h.Elsewhere) > 0 })
+	for _, confirm := range []bool{false, true} {
+		if !confirm && !all || confirm && !frees {
+			continue
+		}
+		e.confirm, e.tries, e.cut = confirm, maxTries, false
+		e.taken, e.failed = map[snapshot.InventoryKey]int64{}, map[string]bool{}
+		moves, ok := e.from(rest, 0)
+		if ok {
+			p.Moves, p.Confirm, p.Proven = append(p.Moves, moves...), confirm, true
+			return p, ctx.Err()
+		}
+		p.Proven = p.Proven && !e.cut
+	}
+	// 3. Otherwise as many as fit.
+	for i := range e.holders {
+		h := &e.holders[i]
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if options, _ := e.options(rest, h, maxTargets); len(options) > 0 {
+			p.Moves = append(p.Moves, options[0].Move)
+			rest = e.after(rest, h, options[0])
+			continue
+		}
+		reason := ""
+		switch why, err := candidates.Explain(ctx, rest, h.Query); {
+		case err != nil:
+			reason = err.Error()
+		default:
+			reason = why.Reason()
+		}
+		p.Stuck = append(p.Stuck, Stuck{h.UUID, h.Name, reason, alone[i], h.Assumed})
+	}
+	p.Confirm = e.confirm
+	return p, ctx.Err()
+}
+
+// biggestFirst sorts consumers by the part that they ask for of what a provider has on average, of the class in which
+// this is most.
+func biggestFirst(s *snapshot.Snapshot, holders []Holder) []Holder {
+	average := map[string]float64{}
+	for _, t := range s.Totals() {
+		average[s.ClassName(t.Class)] = max(float64(t.Capacity)/float64(t.Providers), 1)
+	}
+	size := func(h Holder) (most float64) {
+		sums := map[string]int64{}
+		for _, g := range h.Query.Groups {
+			for _, r := range g.Resources {
+				sums[r.Class] += r.Amount
+			}
+		}
+		for class, n := range sums {
+			most = max(most, float64(n)/max(average[class], 1))
+		}
+		return most
+	}
+	sorted := slices.Clone(holders)
+	slices.SortStableFunc(sorted, func(a, b Holder) int {
+		return cmp.Or(cmp.Compare(size(b), size(a)), strings.Compare(a.UUID, b.UUID))
+	})
+	return sorted
+}
+
+// An emptying is the search for a plan: depth first, a consumer after the other.
+type emptying struct {
+	ctx     context.Context
+	holders []Holder
+	unfit   func(*snapshot.Tree) bool
+	confirm bool // each move is confirmed before the next
+
+	tries  int
+	cut    bool                            // not everything was tried
+	taken  map[snapshot.InventoryKey]int64 // by the moves so far
+	failed map[string]bool                 // what was taken, and by how many, where the rest had no plan
+}
+
+// An option is a move with what it takes.
+type option struct {
+	Move
+	way   way
+	tight float64 // the least part of an inventory that it leaves free
+}
+
+// from returns the moves of the consumers from k on.
+func (e *emptying) from(s *snapshot.Snapshot, k int) (moves []Move, ok bool) {
+	if k == len(e.holders) {
+		return nil, true
+	}
+	at := e.position(k)
+	if e.failed[at] {
+		return nil, false
+	}
+	h := &e.holders[k]
+	options, cut := e.options(s, h, maxTargets)
+	e.cut = e.cut || cut
+	for _, o := range options {
+		if e.tries--; e.tries < 0 || e.ctx.Err() != nil {
+			e.cut = true
+			return nil, false
+		}
+		for _, u := range o.way {
+			e.taken[u.key] += u.amount
+		}
+		moves, ok := e.from(e.after(s, h, o), k+1)
+		for _, u := range o.way {
+			e.taken[u.key] -= u.amount
+		}
+		if ok {
+			return append([]Move{o.Move}, moves...), true
+		}
+	}
+	e.failed[at] = true
+	return nil, false
+}
+
+// position names what the search depends on at consumer k.
+func (e *emptying) position(k int) string {
+	keys := slices.SortedFunc(maps.Keys(e.taken), func(a, b snapshot.InventoryKey) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Class, b.Class))
+	})
+	text := fmt.Sprint(k)
+	for _, key := range keys {
+		if n := e.taken[key]; n != 0 {
+			text += fmt.Sprintf(" %d/%d=%d", key.Provider, key.Class, n)
+		}
+	}
+	return text
+}
+
+// options lists where a consumer may go, on so many hosts at most, the tightest first; cut is true when there may be more. A query that placement
+// refuses has none.
+func (e *emptying) options(s *snapshot.Snapshot, h *Holder, hosts int) (list []option, cut bool) {
+	r, err := candidates.Search(s, h.Query)
+	if err != nil {
+		return nil, false
+	}
+	for t := range r.Anchors(e.ctx) {
+		if e.unfit != nil && e.unfit(t) {
+			continue
+		}
+		if hosts--; hosts < 0 {
+			cut = true
+			break
+		}
+		before := len(list)
+		for c := range r.In(t) {
+			w := wayOf(c)
+			if slices.ContainsFunc(list[before:], func(o option) bool { return o.way.equal(w) }) {
+				continue
+			}
+			if len(list)-before == maxChoices {
+				cut = true
+				break
+			}
+			list = append(list, newOption(s, r, h, c, w))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b option) int { return cmp.Compare(a.tight, b.tight) })
+	return list, cut
+}
+
+// newOption returns the move of a consumer to a candidate.
+func newOption(s *snapshot.Snapshot, r *candidates.Result, h *Holder, c candidates.Candidate, w way) option {
+	root := c.Anchor.Root()
+	o := option{way: w, tight: 1, Move: Move{
+		Consumer: h.UUID, Name: h.Name, To: root.Name, ToUUID: string(root.UUID), Assumed: h.Assumed,
+		Allocations: map[string]map[string]int64{}, Mappings: map[string][]string{},
+	}}
+	for _, u := range c.Uses {
+		amounts := map[string]int64{}
+		for _, a := range u.Amounts {
+			amounts[s.ClassName(a.Class)] = a.Amount
+			in := u.Provider.Inventory(a.Class)
+			o.tight = min(o.tight, float64(in.Capacity()-in.Used-a.Amount)/float64(max(in.Capacity(), 1)))
+		}
+		o.Allocations[string(u.Provider.UUID)] = amounts
+	}
+	for i, suffix := range r.Groups() {
+		for _, p := range c.Mappings[i] {
+			o.Mappings[suffix] = append(o.Mappings[suffix], string(p.UUID))
+		}
+	}
+	return o
+}
+
+// after returns the snapshot after a move.
+func (e *emptying) after(s *snapshot.Snapshot, h *Holder, o option) *snapshot.Snapshot {
+	l := newLedger(s)
+	l.take(o.way, 1)
+	if e.confirm {
+		for uuid, amounts := range h.Elsewhere {
+			p, t := s.Provider(placement.UUID(uuid))
+			if p == nil {
+				continue // of the host, which is left out
+			}
+			for name, n := range amounts {
+				if class, ok := s.Class(name); ok && p.Inventory(class) != nil {
+					l.taken.Used[snapshot.InventoryKey{Provider: p.ID, Class: class}] -= n
+					l.trees[t] = true
+				}
+			}
+		}
+	}
+	return l.after()
+}

@@ -1,0 +1,316 @@
+package capacity_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berthcloud/berth/ops/capacity"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// allocations are what a candidate takes, as a plan and records have it.
+func allocations(s *snapshot.Snapshot, c candidates.Candidate) map[string]map[string]int64 {
+	all := map[string]map[string]int64{}
+	for _, u := range c.Uses {
+		amounts := map[string]int64{}
+		for _, a := range u.Amounts {
+			amounts[s.ClassName(a.Class)] = a.Amount
+		}
+		all[string(u.Provider.UUID)] = amounts
+	}
+	return all
+}
+
+// find is search for a drawn case.
+func find(t *rapid.T, s *snapshot.Snapshot, q placement.Query) *candidates.Result {
+	r, err := candidates.Search(s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// populated draws a small cloud with consumers, and the query that each was placed by.
+func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]placement.Query) {
+	b := placementtest.Forest(t)
+	queries := map[string]placement.Query{}
+	var consumers []cloud.Consumer
+	for i := range rapid.IntRange(1, 5).Draw(t, "consumers") {
+		s, q := b.Snapshot(), placementtest.Question(t, b)
+		for g := range q.Groups {
+			q.Groups[g].InTree = ""
+		}
+		q.Flat = false
+		r, err := candidates.Search(s, q)
+		if err != nil {
+			continue
+		}
+		skip := rapid.IntRange(0, 3).Draw(t, "skip")
+		for c := range r.All() {
+			if skip--; skip >= 0 {
+				continue
+			}
+			of := cloud.Consumer{UUID: fmt.Sprintf("c%d", i), Type: "INSTANCE", Allocations: allocations(s, c)}
+			if len(of.Allocations) > 0 {
+				b = claim(b, c)
+				consumers = append(consumers, of)
+				queries[of.UUID] = q
+			}
+			break
+		}
+	}
+	c := &cloud.Cloud{Placement: cloudtest.Records(b.Snapshot())}
+	c.Placement.Consumers = append([]cloud.Consumer{}, consumers...)
+	return b, c, queries
+}
+
+// move applies a move to a cloud, and fails the test when it is no candidate there, or goes to the host that is emptied.
+func move(t *rapid.T, b *placementtest.Builder, host string, h capacity.Holder, m capacity.Move, confirm bool) {
+	s := b.Snapshot()
+	found := false
+	for c := range find(t, s, h.Query).All() {
+		if found = cmp.Equal(allocations(s, c), m.Allocations); found {
+			break
+		}
+	}
+	if !found {
+		t.Fatalf("%s has no candidate %v", h.UUID, m.Allocations)
+	}
+	use := func(all map[string]map[string]int64, sign int64) {
+		for uuid, amounts := range all {
+			for class, n := range amounts {
+				id, _ := s.Class(class)
+				b.Use(uuid, id, sign*n)
+			}
+		}
+	}
+	for uuid := range m.Allocations {
+		if _, tree := s.Provider(placement.UUID(uuid)); tree.Root().Name == host {
+			t.Fatalf("%s moves to %s, which is to be emptied", h.UUID, uuid)
+		}
+	}
+	use(m.Allocations, 1)
+	if confirm {
+		use(h.Elsewhere, -1)
+	}
+}
+
+// feasible reports by brute force whether all consumers have a place, in the order of the list; the second result is false when that
+// takes too long.
+func feasible(t *rapid.T, b *placementtest.Builder, host string, holders []capacity.Holder, steps *int) (bool, bool) {
+	if len(holders) == 0 {
+		return true, true
+	}
+	s := b.Snapshot()
+	for c := range find(t, s, holders[0].Query).All() {
+		if *steps--; *steps < 0 {
+			return false, false
+		}
+		inside := func(u candidates.Use) bool { return u.Tree.Root().Name == host }
+		if c.Anchor.Root().Name == host || slices.ContainsFunc(c.Uses, inside) {
+			continue
+		}
+		if ok, known := feasible(t, claim(b, c), host, holders[1:], steps); ok || !known {
+			return ok, known
+		}
+	}
+	return false, true
+}
+
+// Plans can be carried out move by move on the snapshot, and there is one for all where trying everything finds one.
+func TestPlansCanBeCarriedOut(t *testing.T) {
+	whole, stuck := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		b, c, queries := populated(rt)
+		s := b.Snapshot()
+		_, host := s.Provider("t0")
+		holders, _, err := capacity.Holders(c, s, host, nil)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if known := rapid.Bool().Draw(rt, "known"); known { // what they ask for, not only what they have
+			for i := range holders {
+				holders[i].Query = queries[holders[i].UUID]
+			}
+		}
+		plan, err := capacity.Empty(rt.Context(), s, host, holders, nil)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if len(plan.Moves)+len(plan.Stuck) != len(holders) {
+			rt.Fatalf("%d moves and %d stuck of %d", len(plan.Moves), len(plan.Stuck), len(holders))
+		}
+		by := map[string]capacity.Holder{}
+		for _, h := range holders {
+			by[h.UUID] = h
+		}
+		moved := b.Clone()
+		for _, m := range plan.Moves {
+			move(rt, moved, "t0", by[m.Consumer], m, plan.Confirm)
+		}
+		switch {
+		case len(holders) == 0:
+			return
+		case len(plan.Stuck) == 0:
+			whole++
+			return
+		}
+		stuck++
+		steps := 300
+		if ok, known := feasible(rt, b.Clone(), "t0", holders, &steps); known && ok && plan.Proven {
+			rt.Errorf("%d are stuck, and all have a place", len(plan.Stuck))
+		}
+		for _, o := range plan.Stuck {
+			if o.Reason == "" {
+				rt.Errorf("%s is stuck without a reason", o.Consumer)
+			}
+		}
+	})
+	if whole == 0 || stuck == 0 {
+		t.Errorf("%d hosts could be emptied and %d not", whole, stuck)
+	}
+}
+
+// records returns the records of a cloud with consumers.
+func records(b *placementtest.Builder, consumers ...cloud.Consumer) *cloud.Cloud {
+	c := &cloud.Cloud{Placement: cloudtest.Records(b.Snapshot())}
+	c.Placement.Consumers = consumers
+	return c
+}
+
+// vms returns consumers with processors of a host.
+func vms(b *placementtest.Builder, host string, amounts ...int64) (list []cloud.Consumer) {
+	for i, n := range amounts {
+		b.Use(host, b.Class("VCPU"), n)
+		list = append(list, cloud.Consumer{UUID: fmt.Sprintf("vm%d", i), Allocations: map[string]map[string]int64{host: {"VCPU": n}}})
+	}
+	return list
+}
+
+// emptied plans to empty cn1 and returns the moves and what is stuck as text.
+func emptied(t *testing.T, b *placementtest.Builder, c *cloud.Cloud) (string, *capacity.Plan) {
+	s := b.Snapshot()
+	_, host := s.ProviderNamed("cn1")
+	holders, waiting, err := capacity.Holders(c, s, host, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := capacity.Empty(t.Context(), s, host, holders, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []string
+	for _, m := range plan.Moves {
+		text = append(text, m.Consumer+" to "+m.To)
+	}
+	for _, o := range plan.Stuck {
+		text = append(text, o.Consumer+" stuck: "+o.Reason)
+	}
+	for _, w := range waiting {
+		text = append(text, w.Consumer+" waits: "+w.Reason)
+	}
+	return strings.Join(text, "; "), plan
+}
+
+// The first choices leave no place for the last server; other choices do.
+func TestEmptyTriesOtherChoices(t *testing.T) {
+	b := placementtest.NewBuilder()
+	b.Provider("cn1").Inventory("VCPU", 20)
+	b.Provider("cn2").Inventory("VCPU", 7)
+	b.Provider("cn3").Inventory("VCPU", 6)
+	b.Provider("cn4").Inventory("VCPU", 99).Traits("COMPUTE_STATUS_DISABLED")
+	// The tightest place for 4 is cn3, and then there is none for the last 3. On cn2 it leaves one.
+	if got, _ := emptied(t, b, records(b, vms(b, "cn1", 4, 3, 3, 3)...)); got != "vm0 to cn2; vm1 to cn2; vm2 to cn3; vm3 to cn3" {
+		t.Errorf("%s", got)
+	}
+	got, plan := emptied(t, b, records(b, vms(b, "cn1", 4, 4, 3, 3)...))
+	if !strings.Contains(got, "vm3 stuck: 3 providers in 3 trees; root_required drops 1 trees; VCPU: no free capacity for VCPU:3 drops 2") || !plan.Proven || len(plan.Stuck) != 1 || !plan.Stuck[0].Alone {
+		t.Errorf("%s, proven %v", got, plan.Proven)
+	}
+}
+
+// A port's amounts go to a device of the same physical network, and a disk on shared storage is held twice until the move is
+// confirmed.
+func TestEmptyFromAllocations(t *testing.T) {
+	b := placementtest.NewBuilder()
+	for _, name := range []string{"cn1", "cn2"} {
+		host(b, name, 8, 1000, 1000)
+	}
+	b.Provider("cn2/agent/eth2").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 9000).Traits("CUSTOM_PHYSNET_B", "CUSTOM_VNIC_TYPE_NORMAL")
+	port := cloud.Consumer{UUID: "vm", Allocations: map[string]map[string]int64{
+		"cn1": {"VCPU": 2, "MEMORY_MB": 512}, "cn1/agent/eth0": {"NET_BW_EGR_KILOBIT_PER_SEC": 900},
+	}}
+	got, plan := emptied(t, b, records(b, port))
+	if got != "vm to cn2" || !slices.Contains(slices.Sorted(maps.Keys(plan.Moves[0].Allocations)), "cn2/agent/eth0") || !strings.Contains(plan.Moves[0].Assumed, "no server") {
+		t.Errorf("%s: %+v", got, plan.Moves)
+	}
+	b = placementtest.NewBuilder()
+	b.Provider("pool").Shares().Aggregates("x").Inventory("DISK_GB", 50, func(r *placement.InventoryRow) { r.Used = 40 })
+	for _, name := range []string{"cn1", "cn2"} {
+		b.Provider(name).Aggregates("x").Inventory("VCPU", 8)
+	}
+	disk := func(uuid string) cloud.Consumer {
+		return cloud.Consumer{UUID: uuid, Allocations: map[string]map[string]int64{"cn1": {"VCPU": 1}, "pool": {"DISK_GB": 10}}}
+	}
+	if got, plan = emptied(t, b, records(b, disk("a"), disk("b"))); got != "a to cn2; b to cn2" || !plan.Confirm {
+		t.Errorf("%s, confirm %v", got, plan.Confirm)
+	}
+	if got, plan = emptied(t, b, records(b, disk("a"))); got != "a to cn2" || plan.Confirm {
+		t.Errorf("%s, confirm %v", got, plan.Confirm)
+	}
+}
+
+// Servers whose flavor and ports are known are asked for by these; migrations, and servers under way, are not moved.
+func TestHolders(t *testing.T) {
+	b := placementtest.NewBuilder()
+	for _, name := range []string{"cn1", "cn2", "cn3"} {
+		b.Provider(name).Inventory("VCPU", 8)
+	}
+	c := records(b, vms(b, "cn1", 1, 1, 1, 1, 1)...)
+	c.Placement.Consumers[4].Type = "MIGRATION"
+	c.Placement.Consumers = append(c.Placement.Consumers, cloud.Consumer{UUID: "other", Allocations: map[string]map[string]int64{"cn2": {"VCPU": 1}}})
+	c.Compute = &cloud.Compute{
+		Servers: []cloud.Server{{UUID: "vm0", Name: "web"}, {UUID: "vm1", Name: "db"}, {UUID: "vm2", Name: "in"}},
+		Migrations: []cloud.Migration{
+			{UUID: "vm3", Server: "gone", Status: "finished", SourceNode: "cn1", DestNode: "cn3"},
+			{UUID: "m", Server: "vm2", Status: "running", SourceNode: "cn2", DestNode: "cn1"},
+		},
+	}
+	s := b.Snapshot()
+	_, tree := s.ProviderNamed("cn1")
+	holders, waiting, err := capacity.Holders(c, s, tree, func(of *cloud.Server) (placement.Query, error) {
+		if of.Name == "db" {
+			return placement.Query{}, fmt.Errorf("its flavor is wrong")
+		}
+		return server(5), nil
+	})
+	if err != nil || len(holders) != 2 || len(waiting) != 3 {
+		t.Fatalf("%+v, waiting %+v, %v", holders, waiting, err)
+	}
+	if diff := cmp.Diff(server(5), holders[0].Query); diff != "" || holders[0].Assumed != "" || holders[0].Name != "web" {
+		t.Errorf("web: %+v (-want +got):\n%s", holders[0], diff)
+	}
+	if h := holders[1]; !strings.HasPrefix(h.Assumed, "its flavor is wrong; ") || h.Query.Groups[0].Resources[0].Amount != 1 {
+		t.Errorf("db: %+v", h)
+	}
+	for i, want := range []string{"moving from cn2 to cn1 (running)", "migration of server gone to cn3 (finished)", "do not have"} {
+		if !strings.Contains(waiting[i].Reason, want) {
+			t.Errorf("%+v, want %s", waiting[i], want)
+		}
+	}
+	c.Placement.Consumers = nil
+	if _, _, err := capacity.Holders(c, s, tree, nil); err == nil {
+		t.Error("records without allocations make a plan")
+	}
+}

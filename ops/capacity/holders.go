@@ -1,0 +1,131 @@
+package capacity
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// Holders returns the consumers that have allocations in the tree of a host, and those among them that cannot be moved: migrations that are
+// under way, and their servers. Asks returns what placement is asked for when a server moves; it may be nil. A consumer that is no server
+// in the records, or that asks has an error for, is taken to need what it has. It fails when the records have no allocations.
+func Holders(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, asks func(*cloud.Server) (placement.Query, error)) ([]Holder, []Waiting, error) {
+	if c.Placement == nil || c.Placement.Consumers == nil {
+		return nil, nil, errors.New("the records have no allocations of placement")
+	}
+	servers, migrations, moving := map[string]*cloud.Server{}, map[string]*cloud.Migration{}, map[string]*cloud.Migration{}
+	if c.Compute != nil {
+		for i := range c.Compute.Servers {
+			servers[c.Compute.Servers[i].UUID] = &c.Compute.Servers[i]
+		}
+		for i := range c.Compute.Migrations {
+			m := &c.Compute.Migrations[i]
+			migrations[m.UUID], moving[m.Server] = m, m
+		}
+	}
+	var holders []Holder
+	waiting := []Waiting{}
+	for i := range c.Placement.Consumers {
+		of := &c.Placement.Consumers[i]
+		on := onHost(of, host)
+		if len(on) == 0 {
+			continue
+		}
+		m, move := migrations[of.UUID], moving[of.UUID]
+		switch {
+		case m != nil:
+			waiting = append(waiting, Waiting{of.UUID, m.Server, fmt.Sprintf(
+				"migration of server %s to %s (%s): it holds what the server had here until it is confirmed or reverted", m.Server, m.DestNode, m.Status)})
+			continue
+		case strings.EqualFold(of.Type, "migration"):
+			waiting = append(waiting, Waiting{Consumer: of.UUID, Reason: "a migration that the records of the compute service do not have"})
+			continue
+		case move != nil:
+			waiting = append(waiting, Waiting{of.UUID, of.UUID, fmt.Sprintf("the server is moving from %s to %s (%s)", move.SourceNode, move.DestNode, move.Status)})
+			continue
+		}
+		h := Holder{UUID: of.UUID, Elsewhere: map[string]map[string]int64{}}
+		for uuid, amounts := range of.Allocations {
+			if p, _ := s.Provider(placement.UUID(uuid)); on[uuid] == nil && p != nil && p.Shares {
+				h.Elsewhere[uuid] = amounts
+			}
+		}
+		why := "the records have no server with this UUID"
+		if server := servers[of.UUID]; server != nil {
+			h.Name, why = server.Name, "what the server asks for is not known"
+			if asks != nil {
+				q, err := asks(server)
+				if h.Query = q; err == nil {
+					holders = append(holders, h)
+					continue
+				}
+				why = err.Error()
+			}
+		}
+		h.Query = fromAllocations(s, host, on, h.Elsewhere)
+		h.Assumed = why + "; it is taken to need the classes and amounts that it has, of providers with the same CUSTOM_PHYSNET_* and CUSTOM_VNIC_TYPE_* traits, and nothing else"
+		holders = append(holders, h)
+	}
+	return holders, waiting, nil
+}
+
+// onHost returns the allocations of a consumer on the providers of a tree, by their UUIDs.
+func onHost(of *cloud.Consumer, host *snapshot.Tree) map[string]map[string]int64 {
+	on := map[string]map[string]int64{}
+	for _, p := range host.Providers {
+		if amounts := of.Allocations[string(p.UUID)]; len(amounts) > 0 {
+			on[string(p.UUID)] = amounts
+		}
+	}
+	return on
+}
+
+// fromAllocations returns a query for what a consumer has: what the root and sharing providers give is the group without suffix,
+// and what each other provider gives a group of its own, which requires the traits of physical networks and VNIC types that the
+// provider has.
+func fromAllocations(s *snapshot.Snapshot, host *snapshot.Tree, on, elsewhere map[string]map[string]int64) placement.Query {
+	sums := map[string]int64{}
+	var q placement.Query
+	for _, p := range host.Providers {
+		amounts := on[string(p.UUID)]
+		if p.Parent < 0 || p.Shares {
+			for class, n := range amounts {
+				sums[class] += n
+			}
+			continue
+		}
+		if len(amounts) == 0 {
+			continue
+		}
+		g := placement.RequestGroup{Suffix: fmt.Sprintf("_%d", len(q.Groups)+1), Resources: amountsOf(amounts)}
+		for _, id := range p.Traits {
+			if name := s.TraitName(id); strings.HasPrefix(name, "CUSTOM_PHYSNET_") || strings.HasPrefix(name, "CUSTOM_VNIC_TYPE_") {
+				g.Required = append(g.Required, []string{name})
+			}
+		}
+		q.Groups = append(q.Groups, g)
+	}
+	for _, amounts := range elsewhere {
+		for class, n := range amounts {
+			sums[class] += n
+		}
+	}
+	if len(sums) > 0 {
+		q.Groups = slices.Insert(q.Groups, 0, placement.RequestGroup{Resources: amountsOf(sums)})
+	}
+	return q
+}
+
+// amountsOf lists amounts in the order of their classes.
+func amountsOf(amounts map[string]int64) (list []placement.ClassAmount) {
+	for _, class := range slices.Sorted(maps.Keys(amounts)) {
+		list = append(list, placement.ClassAmount{Class: class, Amount: amounts[class]})
+	}
+	return list
+}
