@@ -23,6 +23,8 @@ var flagValues = map[string]cobra.CompletionFunc{
 	"data":               directories,
 	"input":              files(),
 	"output":             files(),
+	"from-file":          files(),
+	"os-interface":       oneOf("public", "internal", "admin"),
 	"connection":         databaseURLs,
 	"from":               databaseURLs,
 	"to":                 databaseURLs,

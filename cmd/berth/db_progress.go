@@ -32,16 +32,22 @@ func newProgress(env environment) *progress {
 // of returns a function that prints the progress of one kind of work.
 func (p *progress) of(doing string) dbtool.Progress {
 	return func(table string, rows, of int64) {
-		if time.Since(p.last) < p.every {
-			return
-		}
-		p.last, p.shown = time.Now(), true
-		text := fmt.Sprintf("%s %s: %d of %d rows (%d %%)", doing, table, rows, of, percent(rows, of))
-		if p.terminal {
-			fmt.Fprintf(p.w, "\r\x1b[K%s", text)
-		} else {
-			fmt.Fprintln(p.w, text)
-		}
+		p.show(func() string {
+			return fmt.Sprintf("%s %s: %d of %d rows (%d %%)", doing, table, rows, of, percent(rows, of))
+		})
+	}
+}
+
+// show prints a text unless the last one is too recent.
+func (p *progress) show(text func() string) {
+	if time.Since(p.last) < p.every {
+		return
+	}
+	p.last, p.shown = time.Now(), true
+	if p.terminal {
+		fmt.Fprintf(p.w, "\r\x1b[K%s", text())
+	} else {
+		fmt.Fprintln(p.w, text())
 	}
 }
 

@@ -21,6 +21,7 @@ var printNothingForPrograms = map[string]string{
 	"berth compute serve":         "a server",
 	"berth up":                    "a server; --run-guide prints steps as they are taken",
 	"berth db dump":               "a dump is lines of JSON",
+	"berth placement export":      "the file is JSON",
 	"berth man":                   "writes files",
 	"berth help":                  "help is for people",
 	"berth completion bash":       "a script for a shell",

@@ -15,7 +15,7 @@ func newPlacement(env environment) *cobra.Command {
 		Args:  knownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env))
+	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env), newPlacementExport(env))
 	return cmd
 }
 

@@ -23,6 +23,7 @@ const (
 	exitDatabase = 3 // the database cannot be used
 	exitInUse    = 4 // another process has the database
 	exitListen   = 5 // the address to listen on cannot be had
+	exitFound    = 6 // a command that looks has found something
 )
 
 // exitHelp documents the codes in the help texts of commands that serve.

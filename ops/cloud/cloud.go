@@ -1,6 +1,7 @@
 // Package cloud has the records of a cloud's services, as the operators' tools use them: placement's providers and
 // allocations, the servers and hosts of the compute service, the ports and agents of the network service. It is plain data, and
-// reads no service: ops/openstack and ops/database fill it, [Write] and [Read] have the file that it is kept in.
+// reads no service: ops/openstack fills it from the APIs and dbtool from placement's database, [Write] and [Read] have the file
+// that it is kept in.
 //
 // JSON keys are those of the services' APIs. Amounts are in the units of placement's resource classes: NET_BW_* in kbit/s,
 // MEMORY_MB in MiB, DISK_GB in GiB.
@@ -36,10 +37,10 @@ type Placement struct {
 	Traits    []string   `json:"traits"`
 	Providers []Provider `json:"resource_providers"`
 	// Consumers are those with allocations; nil when they were not read.
-	Consumers []Consumer `json:"consumers,omitempty"`
+	Consumers []Consumer `json:"consumers,omitzero"`
 }
 
-// A Provider is a resource provider with all that belongs to it.
+// A Provider is a resource provider with all that belongs to it. After [Placement.Sort] no list and no map is nil.
 type Provider struct {
 	UUID       string `json:"uuid"`
 	Name       string `json:"name"`
@@ -48,7 +49,7 @@ type Provider struct {
 	Parent      string               `json:"parent_provider_uuid,omitempty"`
 	Root        string               `json:"root_provider_uuid"`
 	Inventories map[string]Inventory `json:"inventories"`
-	// Usages is how much of each class is allocated; classes with inventory that nothing is allocated of may be missing.
+	// Usages is how much of each class is allocated. Readers leave out classes that nothing is allocated of.
 	Usages     map[string]int64 `json:"usages"`
 	Traits     []string         `json:"traits"`     // sorted
 	Aggregates []string         `json:"aggregates"` // sorted
@@ -82,7 +83,7 @@ type Compute struct {
 	Hypervisors []Hypervisor `json:"hypervisors"`
 	Aggregates  []Aggregate  `json:"aggregates"`
 	Servers     []Server     `json:"servers"`
-	// Migrations are those that may have allocations: all but the finished, failed and cancelled ones.
+	// Migrations are those that may have allocations: all but the completed, confirmed, reverted, failed and cancelled ones.
 	Migrations []Migration `json:"migrations"`
 }
 
@@ -254,7 +255,15 @@ func (p *Placement) Sort() {
 	slices.SortFunc(p.Providers, func(a, b Provider) int { return strings.Compare(a.UUID, b.UUID) })
 	slices.SortFunc(p.Consumers, func(a, b Consumer) int { return strings.Compare(a.UUID, b.UUID) })
 	for i := range p.Providers {
-		slices.Sort(p.Providers[i].Traits)
-		slices.Sort(p.Providers[i].Aggregates)
+		of := &p.Providers[i]
+		of.Traits, of.Aggregates = append([]string{}, of.Traits...), append([]string{}, of.Aggregates...)
+		slices.Sort(of.Traits)
+		slices.Sort(of.Aggregates)
+		if of.Inventories == nil {
+			of.Inventories = map[string]Inventory{}
+		}
+		if of.Usages == nil {
+			of.Usages = map[string]int64{}
+		}
 	}
 }

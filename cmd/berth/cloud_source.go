@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/dbtool"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/openstack"
+)
+
+// operatorExitHelp documents the exit codes in the help texts of the operators' commands.
+const operatorExitHelp = `Exit codes:
+  0  looked, and there is nothing to report
+  1  could not look; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  6  looked, and found something`
+
+// cloudSourceHelp says in the help texts of the operators' commands where records are from.
+const cloudSourceHelp = `The records are read from the APIs of the cloud that --os-cloud names in
+clouds.yaml, or that OS_CLOUD or OS_AUTH_URL and its like name; from placement's
+database with --config or --connection, which takes a query for each table
+instead of four requests for each provider, and has placement only; or from a
+file that berth placement export has written. Which one, and how long it took,
+is printed on standard error.`
+
+// A cloudSource selects where a command has the records of a cloud from, by its flags.
+type cloudSource struct {
+	options openstack.Options
+	db      dbSource
+	file    string
+}
+
+// flags adds the flags to a command. Those of the APIs have the names that they have in the openstack client.
+func (s *cloudSource) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.options.Cloud, "os-cloud", "", "read the APIs of the cloud `NAME` of clouds.yaml")
+	f.StringVar(&s.options.Region, "os-region-name", "", "use the endpoints of the region `NAME`")
+	f.Var(&choice{known: []string{"public", "internal", "admin"}}, "os-interface", "use the endpoints of `INTERFACE`: public, internal or admin")
+	s.db.flags(cmd)
+	f.StringVar(&s.file, "from-file", "", "read `FILE`, which berth placement export has written; - is standard input")
+}
+
+// errNoSource is the error when nothing says where the records are.
+var errNoSource = errors.New(`nothing says which cloud to read. One of these does:
+  --os-cloud NAME       a cloud in clouds.yaml, as for the openstack client (or OS_CLOUD)
+  OS_AUTH_URL, …        the variables that an openrc file sets
+  --config FILE         a placement.conf: the database of the placement service
+  --connection URL      the URL of that database, or @FILE with it
+  --from-file FILE      what berth placement export has written`)
+
+// read reads parts of the records. Standard error has what was read, how long it took, and what is missing. The error has its
+// exit code.
+func (s *cloudSource) read(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
+	api := s.options.Cloud + s.options.Region + cmd.Flag("os-interface").Value.String()
+	ways := 0
+	for _, given := range []bool{api != "", len(s.db.files)+len(s.db.dirs) > 0 || s.db.connection != "", s.file != ""} {
+		if given {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return nil, fail(exitUsage, errors.New("records are read from one place: --os-cloud and its like, --config or --connection, and --from-file exclude each other"))
+	}
+	start := time.Now()
+	var c *cloud.Cloud
+	var err error
+	switch {
+	case s.file != "":
+		c, err = s.readFile(cmd.InOrStdin())
+	case len(s.db.files)+len(s.db.dirs) > 0 || s.db.connection != "":
+		c, err = s.readDatabase(cmd.Context(), env, parts)
+	default:
+		c, err = s.readAPIs(cmd, env, parts)
+	}
+	if err == nil {
+		err = c.Check(parts)
+	}
+	switch _, coded := codeOf(err); {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		return nil, fail(exitFailure, errors.New("interrupted"))
+	case coded:
+		return nil, err
+	default:
+		return nil, fail(exitFailure, err)
+	}
+	fmt.Fprintf(env.stderr, "read %s from %s in %.1f s\n", hasRecords(c), c.Source, time.Since(start).Seconds())
+	for _, text := range c.Unread {
+		fmt.Fprintf(env.stderr, "note: %s\n", text)
+	}
+	return c, nil
+}
+
+// readFile reads a file. It stays as it is, except that its source names it.
+func (s *cloudSource) readFile(in io.Reader) (*cloud.Cloud, error) {
+	name := "standard input"
+	if s.file != "-" {
+		f, err := os.Open(s.file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in, name = f, s.file
+	}
+	c, err := cloud.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c.Source = name + " (" + c.Source + ", " + c.Begun.Format(time.RFC3339) + ")"
+	return c, nil
+}
+
+// readDatabase reads placement's part.
+func (s *cloudSource) readDatabase(ctx context.Context, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
+	c := &cloud.Cloud{Begun: time.Now().UTC()}
+	err := s.db.work(ctx, env, dbtool.Look, func(db *openedDB) (err error) {
+		p := newProgress(env)
+		defer p.end()
+		c.Source = "the database " + db.name
+		c.Placement, err = db.Placement(ctx, parts.Consumers != cloud.Skip, p.of("reading"))
+		if err != nil {
+			return fmt.Errorf("the database %s: %w", db.name, err)
+		}
+		return nil
+	})
+	c.Ended = time.Now().UTC()
+	return c, err
+}
+
+// readAPIs reads the services.
+func (s *cloudSource) readAPIs(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
+	client, err := s.connect(cmd, env)
+	if err != nil {
+		return nil, err
+	}
+	p := newProgress(env)
+	defer p.end()
+	return client.Read(cmd.Context(), parts, func(what string, done, of int) {
+		p.show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
+	})
+}
+
+// connect logs in to the cloud of the flags or the variables.
+func (s *cloudSource) connect(cmd *cobra.Command, env environment) (*openstack.Client, error) {
+	o := s.options
+	o.Interface, o.Getenv = cmd.Flag("os-interface").Value.String(), env.getenv
+	client, err := openstack.Connect(cmd.Context(), o)
+	if errors.Is(err, openstack.ErrUnnamed) {
+		return nil, fail(exitUsage, errNoSource)
+	}
+	return client, err
+}
+
+// hasRecords describes records for people, in a line.
+func hasRecords(c *cloud.Cloud) string {
+	var has []string
+	if p := c.Placement; p != nil {
+		has = append(has, fmt.Sprintf("%d providers", len(p.Providers)))
+		if p.Consumers != nil {
+			has = append(has, fmt.Sprintf("%d consumers", len(p.Consumers)))
+		}
+	}
+	if c.Compute != nil {
+		has = append(has, fmt.Sprintf("%d servers", len(c.Compute.Servers)))
+	}
+	if c.Network != nil {
+		has = append(has, fmt.Sprintf("%d ports", len(c.Network.Ports)))
+	}
+	return strings.Join(has, ", ")
+}

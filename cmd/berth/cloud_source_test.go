@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// berthIn runs a command line with variables and standard input.
+func berthIn(t *testing.T, stdin string, variables map[string]string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	env := environment{stdout: &out, stderr: &err, getenv: func(name string) string { return variables[name] }}
+	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
+	defer cancel()
+	root := newRoot(env)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetArgs(args)
+	if failed := root.ExecuteContext(ctx); failed != nil {
+		complain(&err, failed)
+		var ok bool
+		if code, ok = codeOf(failed); !ok {
+			code = exitUsage
+		}
+	}
+	return code, out.String(), err.String()
+}
+
+// readRecords reads a file of records.
+func readRecords(t *testing.T, path string) *cloud.Cloud {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c, err := cloud.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A running cloud is exported through its APIs, with clouds.yaml and with the variables of an openrc file, and placement's part
+// from its database: the records are the same. The file is read again from its name and from standard input.
+func TestExport(t *testing.T) {
+	dir := t.TempDir()
+	u := startUp(t, dir)
+	defer u.stop()
+	net0 := u.made(u.network+"/networks", "network", map[string]any{
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+	})
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
+	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
+	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
+	port := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
+	u.made(u.compute+"/servers", "server", map[string]any{
+		"name": "server0", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
+	})
+	u.await(map[string]int{"ACTIVE": 1})
+
+	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml")}
+	file := filepath.Join(dir, "cloud.json")
+	run := func(want int, says string, args ...string) (stdout string) {
+		t.Helper()
+		code, stdout, stderr := berthIn(t, "", named, args...)
+		if code != want || !strings.Contains(stderr, says) {
+			t.Errorf("berth %q exits with %d, want %d, and says:\n%s", args, code, want, stderr)
+		}
+		return stdout
+	}
+	run(exitOK, "read 7 providers, 1 consumers, 1 servers, ", "placement", "export", "--os-cloud", "berth-admin", "--all", file)
+	run(exitFailure, "exists; --force replaces it", "placement", "export", "--os-cloud", "berth-admin", file)
+	run(exitFailure, "403 Forbidden", "placement", "export", "--os-cloud", "berth-demo")
+	run(exitFailure, `cloud "nobody" not found`, "placement", "export", "--os-cloud", "nobody")
+	c := readRecords(t, file)
+	if n := c.Network; n == nil || len(n.Ports) != 1 || n.Ports[0].Allocation == nil || n.Ports[0].Request == nil || len(n.Policies) == 0 || len(n.Agents) == 0 {
+		t.Errorf("the network's records are %+v", n)
+	}
+	if s := c.Compute; s == nil || len(s.Servers) != 1 || s.Servers[0].Host != upHostName || s.Servers[0].Flavor.Name != "cirros256" || len(s.Hypervisors) != 3 || len(s.Services) == 0 {
+		t.Errorf("compute's records are %+v", s)
+	}
+	if c.Unread != nil {
+		t.Errorf("unread: %q", c.Unread)
+	}
+
+	run(exitOK, "from the database ", "placement", "export", "--connection", "sqlite:///"+filepath.Join(dir, "placement.db"), "--force", file)
+	fromDatabase := readRecords(t, file)
+	if diff := cmp.Diff(c.Placement, fromDatabase.Placement); diff != "" {
+		t.Errorf("records (-API +database):\n%s", diff)
+	}
+	again := run(exitOK, "read 7 providers, 1 consumers from "+file+" (the database ", "placement", "export", "--from-file", file)
+	run(exitFailure, "has no records of the network service", "placement", "export", "--from-file", file, "--network")
+	run(exitOK, "note: "+file, "placement", "export", "--from-file", file, "--all", "--force", file)
+	code, stdout, stderr := berthIn(t, again, nil, "placement", "export", "--from-file", "-")
+	if code != exitOK {
+		t.Errorf("from standard input: %d\n%s", code, stderr)
+	}
+	last, err := cloud.Read(strings.NewReader(stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.Placement, last.Placement); diff != "" {
+		t.Errorf("records after three files (-want +got):\n%s", diff)
+	}
+}
+
+// Sources exclude each other, and without any the error names all.
+func TestCloudSourceMistakes(t *testing.T) {
+	for _, tc := range []struct {
+		args string
+		code int
+		says []string
+	}{
+		{"", exitUsage, []string{"--os-cloud NAME", "OS_AUTH_URL", "--config FILE", "--connection URL", "--from-file FILE"}},
+		{"--os-cloud a --from-file b", exitUsage, []string{"exclude each other"}},
+		{"--os-region-name a --connection sqlite:////nowhere", exitUsage, []string{"exclude each other"}},
+		{"--config a --from-file b", exitUsage, []string{"exclude each other"}},
+		{"--os-interface x", exitUsage, []string{"want public or internal or admin"}},
+		{"--from-file /nowhere", exitFailure, []string{"/nowhere: no such file"}},
+		{"--from-file /dev/null", exitFailure, []string{"/dev/null: not a file of a cloud's records"}},
+		{"--connection sqlite:////nowhere/x.db", exitDatabase, []string{"/nowhere/x.db"}},
+		{"--config /nowhere.conf", exitUsage, []string{"/nowhere.conf"}},
+		{"a b", exitUsage, []string{"at most one argument"}},
+	} {
+		code, stdout, stderr := berthIn(t, "", nil, append([]string{"placement", "export"}, strings.Fields(tc.args)...)...)
+		if code != tc.code || stdout != "" {
+			t.Errorf("berth placement export %s exits with %d, want %d, and prints %q", tc.args, code, tc.code, stdout)
+		}
+		contains(t, "standard error of "+tc.args, stderr, tc.says)
+	}
+}

@@ -1,0 +1,151 @@
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// computeVersion is the oldest that has what the records need: flavors with their extra specs in servers since 2.47, UUIDs of
+// services and hypervisors since 2.53, of migrations since 2.59.
+const computeVersion = "2.59"
+
+// pageSize is how many objects a page of a list has at most; services may have a lower limit.
+const pageSize = 1000
+
+// readCompute reads the records of the compute service.
+func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cloud.Compute, error) {
+	s, err := c.service("compute", computeVersion)
+	if err != nil {
+		return nil, err
+	}
+	records := &cloud.Compute{}
+	done := m.begin("lists of the compute service", 5)
+	var services struct{ Services []cloud.Service }
+	if err := get(ctx, s, "os-services", &services); err != nil {
+		return nil, err
+	}
+	records.Services = services.Services
+	done()
+	var aggregates struct{ Aggregates []cloud.Aggregate }
+	if err := get(ctx, s, "os-aggregates", &aggregates); err != nil {
+		return nil, err
+	}
+	records.Aggregates = aggregates.Aggregates
+	done()
+	err = pages(ctx, s, "os-hypervisors/detail", nil, "hypervisors", func(h *hypervisor) string {
+		h.Host = h.Service.Host
+		records.Hypervisors = append(records.Hypervisors, h.Hypervisor)
+		return h.UUID
+	})
+	if err != nil {
+		return nil, err
+	}
+	done()
+	bare := 0 // servers whose flavor is without extra specs
+	err = pages(ctx, s, "servers/detail", url.Values{"all_tenants": {"1"}}, "servers", func(of *server) string {
+		if of.Flavor.Specs == nil {
+			bare++
+		}
+		records.Servers = append(records.Servers, of.record())
+		return of.UUID
+	})
+	if err != nil {
+		return nil, err
+	}
+	if bare > 0 {
+		r.Unread = append(r.Unread, fmt.Sprintf("The compute service does not show this user the extra specs of the flavors of %d servers.", bare))
+	}
+	done()
+	err = pages(ctx, s, "os-migrations", nil, "migrations", func(of *cloud.Migration) string {
+		if !slices.Contains([]string{"completed", "confirmed", "reverted", "failed", "cancelled"}, of.Status) {
+			records.Migrations = append(records.Migrations, *of)
+		}
+		return of.UUID
+	})
+	if err != nil {
+		return nil, err
+	}
+	done()
+	return records, nil
+}
+
+// A hypervisor is a compute node as the API has it.
+type hypervisor struct {
+	cloud.Hypervisor
+	Service struct{ Host string }
+}
+
+// A server is a server as the API has it.
+type server struct {
+	UUID    string          `json:"id"`
+	Name    string          `json:"name"`
+	Status  string          `json:"status"`
+	Task    string          `json:"OS-EXT-STS:task_state"`
+	Host    string          `json:"OS-EXT-SRV-ATTR:host"`
+	Node    string          `json:"OS-EXT-SRV-ATTR:hypervisor_hostname"`
+	Zone    string          `json:"OS-EXT-AZ:availability_zone"`
+	Project string          `json:"tenant_id"`
+	User    string          `json:"user_id"`
+	Created time.Time       `json:"created"`
+	Image   json.RawMessage `json:"image"` // an object, or "" for a server without one
+	Flavor  struct {
+		cloud.Flavor
+		Original string `json:"original_name"`
+	} `json:"flavor"`
+	Fault struct{ Message string } `json:"fault"`
+}
+
+func (s *server) record() cloud.Server {
+	var image struct{ ID string }
+	_ = json.Unmarshal(s.Image, &image) // "" is no object
+	flavor := s.Flavor.Flavor
+	flavor.Name = s.Flavor.Original
+	return cloud.Server{
+		UUID: s.UUID, Name: s.Name, Status: s.Status, Task: s.Task, Host: s.Host, Node: s.Node, Zone: s.Zone, Project: s.Project, User: s.User,
+		Created: s.Created, Flavor: flavor, Image: image.ID, Fault: s.Fault.Message,
+	}
+}
+
+// pages reads a list page by page and calls fn with each object, which returns its id. The links of services are used to see whether
+// there is more, and not followed: behind a proxy they may name an address that cannot be reached.
+func pages[T any](ctx context.Context, s *gophercloud.ServiceClient, path string, query url.Values, key string, fn func(*T) string) error {
+	q := url.Values{"limit": {fmt.Sprint(pageSize)}}
+	for name, values := range query {
+		q[name] = values
+	}
+	for {
+		var answer map[string]json.RawMessage
+		if err := get(ctx, s, path+"?"+q.Encode(), &answer); err != nil {
+			return err
+		}
+		var list []T
+		var links []struct{ Rel string }
+		for name, into := range map[string]any{key: &list, key + "_links": &links} {
+			if text, ok := answer[name]; ok {
+				if err := json.Unmarshal(text, into); err != nil {
+					return told("the "+s.Type+" service", fmt.Errorf("GET %s: %w", path, err))
+				}
+			}
+		}
+		last := ""
+		for i := range list {
+			last = fn(&list[i])
+		}
+		more := slices.ContainsFunc(links, func(l struct{ Rel string }) bool { return l.Rel == "next" })
+		if len(list) == 0 || !more {
+			return nil
+		}
+		if q.Get("marker") == last {
+			return fmt.Errorf("the %s service answers GET %s with the same page again", s.Type, path)
+		}
+		q.Set("marker", last)
+	}
+}

@@ -1,0 +1,142 @@
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// readNetwork reads the records of the network service. An extension that the service does not have is an empty list, or an
+// absent field.
+func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, error) {
+	s, err := c.service("network", "")
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(s.Endpoint, "/v2.0/") {
+		s.ResourceBase = s.Endpoint + "v2.0/"
+	}
+	records := &cloud.Network{}
+	done := m.begin("lists of the network service", 4)
+	var shown struct{ bindings, hidden int }
+	for _, list := range []struct {
+		path string
+		read func() error
+	}{
+		{"agents", func() error {
+			return pages(ctx, s, "agents", nil, "agents", func(a *cloud.Agent) string {
+				records.Agents = append(records.Agents, *a)
+				return a.UUID
+			})
+		}},
+		{"ports", func() error {
+			return pages(ctx, s, "ports", nil, "ports", func(p *port) string {
+				if p.Binding == nil {
+					shown.hidden++
+				}
+				if p.Device != "" {
+					records.Ports = append(records.Ports, p.record())
+				}
+				return p.UUID
+			})
+		}},
+		{"networks", func() error {
+			return pages(ctx, s, "networks", nil, "networks", func(n *network) string {
+				records.Networks = append(records.Networks, n.record())
+				return n.UUID
+			})
+		}},
+		{"qos/policies", func() error { return readPolicies(ctx, s, records) }},
+	} {
+		if err := list.read(); err != nil && (list.path == "ports" || list.path == "networks" || !isStatus(err, http.StatusNotFound)) {
+			return nil, err
+		}
+		done()
+	}
+	if shown.hidden > 0 {
+		return nil, &refusal{"the network service does not show this user where ports are bound; take an administrator", http.StatusForbidden}
+	}
+	return records, nil
+}
+
+func readPolicies(ctx context.Context, s *gophercloud.ServiceClient, records *cloud.Network) error {
+	return pages(ctx, s, "qos/policies", nil, "policies", func(p *cloud.QoSPolicy) string {
+		p.Rules = slices.DeleteFunc(p.Rules, func(r cloud.QoSRule) bool { return !strings.HasPrefix(r.Type, "minimum_") })
+		records.Policies = append(records.Policies, *p)
+		return p.UUID
+	})
+}
+
+// A port is a port as the API has it.
+type port struct {
+	cloud.Port
+	Binding *string `json:"binding:host_id"`
+	Profile struct {
+		Allocation allocation
+	} `json:"binding:profile"`
+	Request *request `json:"resource_request"`
+}
+
+func (p *port) record() cloud.Port {
+	r := p.Port
+	if p.Binding != nil {
+		r.Host = *p.Binding
+	}
+	r.Allocation, r.Request = p.Profile.Allocation, nil
+	if p.Request != nil {
+		r.Request = &p.Request.PortRequest
+	}
+	return r
+}
+
+// An allocation is the key of a binding profile: providers by the group, or one provider, as Neutron had it before Yoga.
+type allocation map[string]string
+
+func (a *allocation) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*a = allocation{"": one}
+		return nil
+	}
+	return json.Unmarshal(text, (*map[string]string)(a))
+}
+
+// A request is a port's request, with groups or, as Neutron had it before Yoga, with one.
+type request struct{ cloud.PortRequest }
+
+func (r *request) UnmarshalJSON(text []byte) error {
+	var old cloud.PortGroup
+	if err := json.Unmarshal(text, &old); err != nil {
+		return fmt.Errorf("resource_request: %w", err)
+	}
+	if old.Resources != nil {
+		r.Groups = []cloud.PortGroup{old}
+		return nil
+	}
+	return json.Unmarshal(text, &r.PortRequest)
+}
+
+// A network is a network as the API has it.
+type network struct {
+	cloud.NetworkOf
+	Segments []struct {
+		Physical string `json:"provider:physical_network"`
+	} `json:"segments"`
+}
+
+func (n *network) record() cloud.NetworkOf {
+	r := n.NetworkOf
+	for _, s := range n.Segments {
+		if s.Physical != "" {
+			r.Segments = append(r.Segments, s.Physical)
+		}
+	}
+	return r
+}

@@ -1,0 +1,279 @@
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// placementVersion is the newest of OpenStack Zed, and of all releases since.
+const placementVersion = "1.39"
+
+// attempts is how often a provider is read that changes meanwhile.
+const attempts = 4
+
+// readPlacement reads the records of the placement service.
+func (c *Client) readPlacement(ctx context.Context, consumers bool, r *cloud.Cloud, m *meter) (*cloud.Placement, error) {
+	s, err := c.service("placement", placementVersion)
+	if err != nil {
+		return nil, err
+	}
+	p := &placementReader{ServiceClient: s, consumers: consumers}
+	if err := p.lists(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.readProviders(ctx, m.begin("providers", len(p.listed))); err != nil {
+		return nil, err
+	}
+	if consumers {
+		if err := p.readConsumers(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	records := p.records()
+	if n := p.restless(); n > 0 {
+		r.Unread = append(r.Unread, fmt.Sprintf("%d providers changed whenever they were read; their records are of several moments.", n))
+	}
+	return records, nil
+}
+
+// A placementReader reads the placement service.
+type placementReader struct {
+	*gophercloud.ServiceClient
+	consumers bool
+
+	classes, traits []string
+	listed          []listedProvider
+	read            []readProvider // by the index in listed
+	owners          []cloud.Consumer
+}
+
+// A listedProvider is a provider as lists have it.
+type listedProvider struct {
+	UUID       string `json:"uuid"`
+	Name       string `json:"name"`
+	Generation int64  `json:"generation"`
+	Parent     string `json:"parent_provider_uuid"`
+	Root       string `json:"root_provider_uuid"`
+}
+
+// A readProvider is a provider with the consumers that have allocations of it. It is gone when it was removed meanwhile, and
+// restless when no two requests found the same generation.
+type readProvider struct {
+	cloud.Provider
+	consumers      []string
+	gone, restless bool
+}
+
+// lists reads what a request each has.
+func (p *placementReader) lists(ctx context.Context) error {
+	var classes struct {
+		List []struct{ Name string } `json:"resource_classes"`
+	}
+	var traits struct{ Traits []string }
+	var providers struct {
+		List []listedProvider `json:"resource_providers"`
+	}
+	for _, of := range []struct {
+		path string
+		into any
+	}{{"resource_classes", &classes}, {"traits", &traits}, {"resource_providers", &providers}} {
+		if err := get(ctx, p.ServiceClient, of.path, of.into); err != nil {
+			return err
+		}
+	}
+	for _, class := range classes.List {
+		p.classes = append(p.classes, class.Name)
+	}
+	p.traits, p.listed = traits.Traits, providers.List
+	return nil
+}
+
+// readProviders reads what belongs to each provider.
+func (p *placementReader) readProviders(ctx context.Context, done func()) error {
+	p.read = make([]readProvider, len(p.listed))
+	return each(ctx, len(p.listed), func(ctx context.Context, i int) error {
+		defer done()
+		of := p.listed[i]
+		for n := 1; ; n++ {
+			one, same, err := p.readProvider(ctx, of)
+			switch {
+			case isStatus(err, http.StatusNotFound):
+				p.read[i].gone = true
+				return nil
+			case err != nil:
+				return err
+			case same || n == attempts:
+				one.restless = !same
+				p.read[i] = one
+				return nil
+			}
+			switch err := get(ctx, p.ServiceClient, "resource_providers/"+of.UUID, &of); {
+			case isStatus(err, http.StatusNotFound):
+				p.read[i].gone = true
+				return nil
+			case err != nil:
+				return err
+			}
+		}
+	})
+}
+
+// readProvider reads what belongs to a provider, and reports whether all answers had the generation that it was listed with.
+func (p *placementReader) readProvider(ctx context.Context, of listedProvider) (one readProvider, same bool, err error) {
+	one.Provider = cloud.Provider{
+		UUID: of.UUID, Name: of.Name, Generation: of.Generation, Parent: of.Parent, Root: of.Root,
+		Inventories: map[string]cloud.Inventory{}, Usages: map[string]int64{},
+	}
+	same = true
+	ask := func(what string, into any, generation *int64) {
+		if err == nil {
+			*generation = of.Generation // services that do not say it
+			err = get(ctx, p.ServiceClient, "resource_providers/"+of.UUID+"/"+what, into)
+			same = same && *generation == of.Generation
+		}
+	}
+	var inventories struct {
+		Generation  int64 `json:"resource_provider_generation"`
+		Inventories map[string]cloud.Inventory
+	}
+	ask("inventories", &inventories, &inventories.Generation)
+	var traits struct {
+		Generation int64 `json:"resource_provider_generation"`
+		Traits     []string
+	}
+	ask("traits", &traits, &traits.Generation)
+	var aggregates struct {
+		Generation int64 `json:"resource_provider_generation"`
+		Aggregates []string
+	}
+	ask("aggregates", &aggregates, &aggregates.Generation)
+	one.Inventories, one.Traits, one.Aggregates = inventories.Inventories, traits.Traits, aggregates.Aggregates
+	if !p.consumers {
+		var usages struct {
+			Generation int64 `json:"resource_provider_generation"`
+			Usages     map[string]int64
+		}
+		ask("usages", &usages, &usages.Generation)
+		for class, used := range usages.Usages {
+			if used != 0 {
+				one.Usages[class] = used
+			}
+		}
+		return one, same, err
+	}
+	var allocations struct {
+		Generation  int64 `json:"resource_provider_generation"`
+		Allocations map[string]struct{}
+	}
+	ask("allocations", &allocations, &allocations.Generation)
+	for consumer := range allocations.Allocations {
+		one.consumers = append(one.consumers, consumer)
+	}
+	return one, same, err
+}
+
+// readConsumers reads the consumers that providers have named, each with its allocations of one moment. What providers have
+// in use is the sum of these, so that both agree also while the cloud changes.
+func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
+	seen := map[string]bool{}
+	var uuids []string
+	at := map[string]*cloud.Provider{}
+	for i := range p.read {
+		if !p.read[i].gone {
+			at[p.read[i].UUID] = &p.read[i].Provider
+		}
+		for _, uuid := range p.read[i].consumers {
+			if !seen[uuid] {
+				seen[uuid] = true
+				uuids = append(uuids, uuid)
+			}
+		}
+	}
+	all := make([]cloud.Consumer, len(uuids))
+	done := m.begin("consumers", len(uuids))
+	err := each(ctx, len(uuids), func(ctx context.Context, i int) error {
+		defer done()
+		var answer struct {
+			Allocations map[string]struct{ Resources map[string]int64 }
+			Generation  int64  `json:"consumer_generation"`
+			Project     string `json:"project_id"`
+			User        string `json:"user_id"`
+			Type        string `json:"consumer_type"`
+		}
+		if err := get(ctx, p.ServiceClient, "allocations/"+uuids[i], &answer); err != nil {
+			return err
+		}
+		if answer.Type == "unknown" {
+			answer.Type = ""
+		}
+		all[i] = cloud.Consumer{
+			UUID: uuids[i], Generation: answer.Generation, Project: answer.Project, User: answer.User, Type: answer.Type,
+			Allocations: map[string]map[string]int64{},
+		}
+		for provider, a := range answer.Allocations {
+			all[i].Allocations[provider] = a.Resources
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.owners = slices.DeleteFunc(all, func(c cloud.Consumer) bool { return len(c.Allocations) == 0 }) // it was deleted meanwhile
+	for i := range p.owners {
+		for provider, resources := range p.owners[i].Allocations {
+			for class, amount := range resources {
+				if of := at[provider]; of != nil {
+					of.Usages[class] += amount
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// records returns what was read. A provider whose parent or root was removed meanwhile was itself, and is left out.
+func (p *placementReader) records() *cloud.Placement {
+	records := &cloud.Placement{Classes: p.classes, Traits: p.traits, Consumers: p.owners}
+	if p.consumers && records.Consumers == nil {
+		records.Consumers = []cloud.Consumer{}
+	}
+	there := map[string]bool{}
+	for i := range p.read {
+		if !p.read[i].gone {
+			there[p.read[i].UUID] = true
+		}
+	}
+	for left := true; left; {
+		left = false
+		for i := range p.read {
+			of := &p.read[i]
+			if there[of.UUID] && (!there[of.Root] || of.Parent != "" && !there[of.Parent]) {
+				delete(there, of.UUID)
+				left = true
+			}
+		}
+	}
+	for i := range p.read {
+		if there[p.read[i].UUID] {
+			records.Providers = append(records.Providers, p.read[i].Provider)
+		}
+	}
+	records.Sort()
+	return records
+}
+
+// restless counts the providers that changed whenever they were read.
+func (p *placementReader) restless() (n int) {
+	for i := range p.read {
+		if p.read[i].restless {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// A Progress is called with the number of requests' subjects that are read, and how many there are. What there is becomes
+// known while reading, so the second number grows. It is called from several goroutines, one at a time.
+type Progress func(what string, done, of int)
+
+// Read reads parts of the records. The error is that of a part that is needed; what is missing of the others is in Unread of
+// the records. It ends at once when ctx does.
+func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*cloud.Cloud, error) {
+	r := &cloud.Cloud{Source: c.source, Begun: time.Now().UTC()}
+	m := &meter{progress: p}
+	for _, part := range []struct {
+		want cloud.Want
+		read func() error
+	}{
+		{max(parts.Placement, parts.Consumers), func() (err error) {
+			r.Placement, err = c.readPlacement(ctx, parts.Consumers != cloud.Skip, r, m)
+			return err
+		}},
+		{parts.Compute, func() (err error) {
+			r.Compute, err = c.readCompute(ctx, r, m)
+			return err
+		}},
+		{parts.Network, func() (err error) {
+			r.Network, err = c.readNetwork(ctx, m)
+			return err
+		}},
+	} {
+		if part.want == cloud.Skip {
+			continue
+		}
+		err := part.read()
+		var refused *refusal
+		var missing *absent
+		switch {
+		case err == nil:
+		case part.want == cloud.Try && (errors.As(err, &refused) || errors.As(err, &missing)):
+			r.Unread = append(r.Unread, sentence(err.Error()))
+		default:
+			return nil, err
+		}
+	}
+	r.Ended = time.Now().UTC()
+	return r, nil
+}
+
+// sentence makes a sentence of an error.
+func sentence(text string) string {
+	return string(text[0]&^0x20) + text[1:] + "."
+}
+
+// A meter counts for a Progress.
+type meter struct {
+	mu       sync.Mutex
+	progress Progress
+}
+
+// begin returns what counts one up, of so many.
+func (m *meter) begin(what string, of int) func() {
+	done := 0
+	return func() {
+		if m.progress == nil {
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		done++
+		m.progress(what, done, of)
+	}
+}
+
+// each calls fn with the numbers below n, several at a time. It returns the first error, after all calls have returned.
+func each(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(n, concurrent) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := fn(ctx, i); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
