@@ -25,7 +25,7 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 			return nil, err
 		}
 		if reason != "" {
-			all = append(all, r.owner(g.Suffix)+": "+reason)
+			all = append(all, r.Owner(g.Suffix)+": "+reason)
 		}
 	}
 	if len(all) > 0 {
@@ -42,13 +42,13 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 	case some:
 		return []string{"there are candidates now; there were none when the server was scheduled"}, nil
 	case len(r.Query.Groups) == 1:
-		return []string{r.owner(r.Query.Groups[0].Suffix) + ": none of those hosts meets the requirements: " + r.ofRoots()}, nil
+		return []string{r.Owner(r.Query.Groups[0].Suffix) + ": none of those hosts meets the requirements: " + r.ofRoots()}, nil
 	}
 	return []string{"no host can serve all groups together" + r.together()}, nil
 }
 
-// owner says whose group it is.
-func (r Request) owner(suffix string) string {
+// Owner says whose group a suffix of the query is: "the flavor", "the flavor, group …", "port …".
+func (r Request) Owner(suffix string) string {
 	if suffix == "" {
 		return "the flavor"
 	}

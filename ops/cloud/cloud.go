@@ -145,6 +145,14 @@ type Flavor struct {
 	Specs     map[string]string `json:"extra_specs"`
 }
 
+// An Image is an image, as far as scheduling looks at it.
+type Image struct {
+	UUID       string            `json:"id"`
+	Name       string            `json:"name"`
+	DiskFormat string            `json:"disk_format"`
+	Properties map[string]string `json:"properties"`
+}
+
 // A Migration is a move of a server from a host to another one.
 type Migration struct {
 	UUID       string `json:"uuid"`

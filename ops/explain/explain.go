@@ -25,6 +25,8 @@ type Explanation struct {
 	Providers int `json:"providers"`
 	Hosts     int `json:"hosts"`
 	Fitting   int `json:"fitting_hosts"`
+	// Fit are the names of those that fit, sorted.
+	Fit []string `json:"fit"`
 	// Constraint is the kind of constraint that leaves no host, one of candidates.Constraint; "" when hosts fit.
 	Constraint string `json:"constraint,omitempty"`
 	// Refused is why placement refuses the query, with 400, "" when it does not.
@@ -94,7 +96,7 @@ type Options struct {
 // and an error for a host that is not there.
 func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Options) (*Explanation, error) {
 	q.Limit, q.Max, q.Sample, q.BreadthFirst, q.Flat = 0, 0, nil, false, false
-	e := &Explanation{Providers: s.Len(), Hosts: s.TreeCount(), Groups: []Group{}, Changes: []Change{}, Near: []Host{}}
+	e := &Explanation{Providers: s.Len(), Hosts: s.TreeCount(), Fit: []string{}, Groups: []Group{}, Changes: []Change{}, Near: []Host{}}
 	var only *snapshot.Tree
 	if o.Host != "" {
 		if _, only = s.Provider(placement.UUID(o.Host)); only == nil {
@@ -113,7 +115,9 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 	fitting := map[*snapshot.Tree]bool{}
 	for tree := range r.Anchors(ctx) {
 		fitting[tree] = true
+		e.Fit = append(e.Fit, tree.Root().Name)
 	}
+	slices.Sort(e.Fit)
 	e.Fitting = len(fitting)
 	counts, err := candidates.Explain(ctx, s, q)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/placement/candidates"
 )
 
-// shown is how many changes the text for people has.
+// shown is how many changes, and how many hosts that fit, the text for people has.
 const shown = 8
 
 // Write writes an explanation for people. Owner says whose request group a suffix is ("port eth0, group …"); nil for the suffix
@@ -29,7 +29,11 @@ func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error
 	case e.Fitting == 0:
 		fmt.Fprintf(&b, "No host fits; there are %s with %s.\n", count(e.Hosts, "host"), count(e.Providers, "provider"))
 	default:
-		fmt.Fprintf(&b, "%s, of %d.\n", fits(e.Fitting), e.Hosts)
+		more := ""
+		if e.Fitting > shown {
+			more = fmt.Sprintf(" and %d more", e.Fitting-shown)
+		}
+		fmt.Fprintf(&b, "%s, of %d: %s%s.\n", fits(e.Fitting), e.Hosts, strings.Join(e.Fit[:min(len(e.Fit), shown)], ", "), more)
 	}
 	if e.Refused == "" {
 		e.writeGroups(&b, owner)

@@ -1,0 +1,162 @@
+// Package ask builds the query that Nova sends to placement for a server, from records of a cloud, so that tools can ask what Nova
+// would. It is pure. The rules are those of compute/request, with Nova's default settings: filters that an operator has
+// switched on in nova.conf ([scheduler] query_placement_…, limit_tenants_to_placement_aggregate) are chosen with
+// request.Settings.
+package ask
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Server is what is asked for: a server to be created, or one that exists.
+type Server struct {
+	Flavor cloud.Flavor
+	Image  cloud.Image
+	// FromVolume says that the root disk is a volume, which takes no disk of the host.
+	FromVolume bool
+	Ports      []cloud.Port
+	Project    string // "" when it does not matter
+	Zone       string // availability zone, "" for any
+	// Node is the name of the provider of the only host that will do, "" for any; Nova takes it from a forced host.
+	Node string
+	// Hints are scheduler hints.
+	Hints Hints
+}
+
+// Hints are the scheduler hints that Nova's default filters have. They are not part of the query: Nova drops hosts that
+// placement offers. Refused tells which.
+type Hints struct {
+	// Same and Different are servers whose host the server is to be on, or not.
+	Same, Different []string
+}
+
+// Request returns what Nova asks placement for, with the warnings of what it ignores in the flavor. The error says why Nova asks
+// nothing and answers that there is no valid host, or refuses the request.
+func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Request, error) {
+	spec := request.Spec{
+		Flavor: extraspecs.Flavor{
+			Name: s.Flavor.Name, VCPUs: s.Flavor.VCPUs, MemoryMB: s.Flavor.RAM, RootGB: s.Flavor.Disk,
+			EphemeralGB: s.Flavor.Ephemeral, SwapMB: s.Flavor.Swap, Specs: s.Flavor.Specs,
+		},
+		Image:      extraspecs.Image{ID: s.Image.UUID, Name: s.Image.Name, DiskFormat: s.Image.DiskFormat, Properties: s.Image.Properties},
+		FromVolume: s.FromVolume,
+		Project:    s.Project,
+		Zone:       s.Zone,
+		Unlimited:  len(s.Hints.Same)+len(s.Hints.Different) > 0,
+	}
+	for i := range s.Ports {
+		if p, ok := port(&s.Ports[i]); ok {
+			spec.Ports = append(spec.Ports, p)
+		}
+	}
+	if s.Node != "" {
+		at := -1
+		if c.Placement != nil {
+			at = slices.IndexFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Name == s.Node || p.UUID == s.Node })
+		}
+		if at < 0 {
+			return request.Request{}, fmt.Errorf("no provider has the name or UUID %q", s.Node)
+		}
+		spec.InTree = placement.UUID(c.Placement.Providers[at].UUID)
+	}
+	var aggregates []request.Aggregate
+	if c.Compute != nil {
+		for _, a := range c.Compute.Aggregates {
+			aggregates = append(aggregates, request.Aggregate{UUID: placement.UUID(a.UUID), Metadata: a.Metadata})
+		}
+	}
+	if s.Zone != "" && !slices.ContainsFunc(aggregates, func(a request.Aggregate) bool { return a.Metadata["availability_zone"] == s.Zone }) && s.Zone != defaultZone {
+		return request.Request{}, fmt.Errorf("no host aggregate is the availability zone %q: Nova refuses the request", s.Zone)
+	}
+	return request.New(spec, settings, aggregates)
+}
+
+// defaultZone is the zone of hosts without an aggregate that is one ([DEFAULT] default_availability_zone of nova.conf).
+const defaultZone = "nova"
+
+// port returns the request of a port, false when it asks for nothing.
+func port(p *cloud.Port) (request.Port, bool) {
+	if p.Request == nil || len(p.Request.Groups) == 0 {
+		return request.Port{}, false
+	}
+	asks := request.Port{ID: p.UUID, VNIC: p.VNIC, SameSubtree: p.Request.SameSubtree}
+	for _, g := range p.Request.Groups {
+		id := g.ID
+		if id == "" { // the format before groups
+			id, asks.Old = p.UUID, true
+		}
+		asks.Groups = append(asks.Groups, request.Group{ID: id, Resources: g.Resources, Required: g.Required})
+	}
+	return asks, true
+}
+
+// Of returns what a server that exists asks for, with its ports among the records. The image is to be filled in by the caller,
+// who can look it up. It is an error when there is no such server, by its UUID or, where that is unique, its name.
+func Of(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
+	if c.Compute == nil {
+		return Server{}, nil, fmt.Errorf("the records of the compute service are needed to find the server %q", server)
+	}
+	var found []*cloud.Server
+	for i := range c.Compute.Servers {
+		if s := &c.Compute.Servers[i]; s.UUID == server || s.Name == server {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Server{}, nil, fmt.Errorf("there is no server with the name or UUID %q", server)
+	case 1:
+	default:
+		return Server{}, nil, fmt.Errorf("%d servers have the name %q; take the UUID of one", len(found), server)
+	}
+	s := found[0]
+	asked := Server{Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image}, FromVolume: s.Image == "", Project: s.Project}
+	if c.Network != nil {
+		for _, p := range c.Network.Ports {
+			if p.Device == s.UUID {
+				asked.Ports = append(asked.Ports, p)
+			}
+		}
+	}
+	return asked, s, nil
+}
+
+// Refused returns why Nova does not take a host that placement offers, "" when it may: its service is disabled or down, or a
+// hint forbids it. The host is the name of its provider. What the records do not have is not looked at.
+func (s Server) Refused(c *cloud.Cloud, host string) string {
+	if c.Compute == nil {
+		return ""
+	}
+	of := host // the service of the node
+	for _, h := range c.Compute.Hypervisors {
+		if h.Hostname == host {
+			of = h.Host
+		}
+	}
+	for _, service := range c.Compute.Services {
+		switch {
+		case service.Binary != "nova-compute" || service.Host != of:
+		case service.Status == "disabled":
+			return strings.TrimSuffix("its compute service is disabled: "+service.DisabledReason, ": ")
+		case service.State != "up":
+			return "its compute service is down"
+		}
+	}
+	on := func(uuid string) bool {
+		return slices.ContainsFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == uuid && s.Node == host })
+	}
+	if at := slices.IndexFunc(s.Hints.Different, on); at >= 0 {
+		return "server " + s.Hints.Different[at] + " is there (hint different_host)"
+	}
+	if len(s.Hints.Same) > 0 && !slices.ContainsFunc(s.Hints.Same, on) {
+		return "no server of the hint same_host is there"
+	}
+	return ""
+}
