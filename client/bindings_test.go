@@ -30,7 +30,9 @@ type wireBinding struct {
 func moving(t *testing.T) (*proxy, *client.ComputeNetwork) {
 	t.Helper()
 	p, n := neutron(t, "null")
-	_, err := n.BindPort(t.Context(), otherID, compute.Binding{Server: serverID, Owner: "compute:nova", Host: "cn1"})
+	read, err := n.Port(t.Context(), otherID)
+	must(t, "Port", err)
+	_, err = n.BindPort(t.Context(), read, compute.Binding{Server: serverID, Owner: "compute:nova", Host: "cn1"})
 	must(t, "BindPort", err)
 	p.calls()
 	all := map[string]*wireBinding{"cn1": {Host: "cn1", Profile: json.RawMessage(`{"theirs":1}`), Status: "ACTIVE", VIF: "hw_veb", VNIC: "direct"}}

@@ -96,6 +96,7 @@ func (w *wirePort) port(nets map[string]wireNetwork, subnets *prefixes) compute.
 		ID: compute.ID(w.ID), Network: compute.ID(w.Network), Project: w.Project, Server: w.Device, MAC: w.MAC, Status: w.Status,
 		NetworkName: nets[w.Network].Name, PhysicalNetwork: nets[w.Network].PhysicalNetwork,
 		Later: w.Allocation == "deferred", Bare: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Revision: w.Revision, Asks: w.asks(),
+		Profile: w.Profile,
 	}
 	for _, a := range w.FixedIPs {
 		p.Addresses = append(p.Addresses, compute.Address{IP: a.IP, Subnet: compute.ID(a.Subnet), Prefix: subnets.of(a.Subnet)})
@@ -291,33 +292,29 @@ func (w *wirePort) profileWith(b compute.Binding) (map[string]any, error) {
 }
 
 // BindPort is compute.Network's.
-func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.Binding) (compute.Port, error) {
-	now, err := n.readPort(ctx, id)
-	if err != nil {
-		return compute.Port{}, err
+func (n *ComputeNetwork) BindPort(ctx context.Context, p compute.Port, b compute.Binding) (compute.Port, error) {
+	if p.Server != "" && p.Server != string(b.Server) {
+		return compute.Port{}, portInUse(p.ID)
 	}
-	if now.Device != "" && now.Device != string(b.Server) {
-		return compute.Port{}, portInUse(id)
-	}
-	profile, err := now.profileWith(b)
+	profile, err := (&wirePort{Profile: p.Profile}).profileWith(b)
 	if err != nil {
 		return compute.Port{}, err
 	}
 	body := map[string]any{
 		"device_id": b.Server, "device_owner": b.Owner, "binding:host_id": b.Host, "binding:profile": profile,
 	}
-	w, err := n.put(ctx, id, now.Revision, body)
+	w, err := n.put(ctx, p.ID, p.Revision, body)
 	if err != nil {
 		return compute.Port{}, err
 	}
 	if err := n.learnPrefixes(ctx, []wirePort{*w}); err != nil {
 		return compute.Port{}, err
 	}
-	p := w.port(map[string]wireNetwork{w.Network: {Name: b.NetworkName, PhysicalNetwork: b.PhysicalNetwork}}, &n.prefixes)
-	if p.Failed() {
-		p.Reason = n.whyUnbound(ctx, id, b.Host)
+	bound := w.port(map[string]wireNetwork{w.Network: {Name: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork}}, &n.prefixes)
+	if bound.Failed() {
+		bound.Reason = n.whyUnbound(ctx, p.ID, b.Host)
 	}
-	return p, nil
+	return bound, nil
 }
 
 type wireReason struct {

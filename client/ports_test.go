@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -103,10 +104,12 @@ func TestPortsAreBound(t *testing.T) {
 	p, n := neutron(t, "null")
 	provider, err := guarantee.ParseUUID(deviceID)
 	must(t, "ParseUUID", err)
-	bound, err := n.BindPort(t.Context(), otherID, compute.Binding{
+	read, err := n.Port(t.Context(), otherID)
+	must(t, "Port", err)
+	p.calls()
+	bound, err := n.BindPort(t.Context(), read, compute.Binding{
 		Server: serverID, Owner: "compute:nova", Host: "cn1", Allocation: guarantee.ProfileAllocation{Old: provider},
-		Device:      &compute.Device{Slot: "new", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
-		NetworkName: "net0", PhysicalNetwork: "physnet0",
+		Device: &compute.Device{Slot: "new", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
 	})
 	must(t, "BindPort", err)
 	if bound.NetworkName != "net0" || bound.PhysicalNetwork != "physnet0" || len(bound.Addresses) != 1 || bound.Addresses[0].Prefix != 24 {
@@ -115,7 +118,9 @@ func TestPortsAreBound(t *testing.T) {
 	if bound.Server != serverID || bound.Host != "cn1" || bound.Slot != "new" || bound.Allocation.Old != provider {
 		t.Errorf("the port is %+v", bound)
 	}
-	_, err = n.BindPort(t.Context(), otherID, compute.Binding{Server: otherID})
+	_, err = n.BindPort(t.Context(), read, compute.Binding{Server: serverID, Host: "cn2"})
+	wantIs(t, "BindPort of one that was read before", err, compute.ErrRevision)
+	_, err = n.BindPort(t.Context(), bound, compute.Binding{Server: otherID})
 	wantKind(t, "BindPort of another server", err, fault.Conflict)
 	_, err = n.UnbindPort(t.Context(), otherID, otherID, 0)
 	wantKind(t, "UnbindPort of another server", err, fault.Conflict)
@@ -130,17 +135,18 @@ func TestPortsAreBound(t *testing.T) {
 	}
 	var wrote []string
 	all := p.calls()
-	if n := count(all, "GET /v2.0/networks?"); n != 2 {
-		t.Errorf("it asked %d times for the network, want once for each UnbindPort: BindPort is told", n)
+	if got := []string{all[0].call[:4], all[1].call[:4]}; got[0] != "PUT " || got[1] != "PUT " {
+		t.Errorf("BindPort asks for %s and %s, want it to be told what was read", all[0].call, all[1].call)
 	}
-	if n := count(all, "GET /v2.0/subnets?"); n != 1 {
-		t.Errorf("it asked %d times for a subnet, whose prefix does not change", n)
+	if n := count(all, "GET /v2.0/networks?"); n != 2 {
+		t.Errorf("it asked %d times for the network, want once for each UnbindPort", n)
 	}
 	for _, s := range all {
 		if strings.HasPrefix(s.call, "PUT ") {
 			wrote = append(wrote, s.body)
 		}
 	}
+	wrote = slices.DeleteFunc(wrote, func(body string) bool { return strings.Contains(body, `"cn2"`) }) // which was refused
 	want := []string{
 		fmt.Sprintf(`{"port":{"binding:host_id":"cn1","binding:profile":{"allocation":%q,"pci_slot":"new","pci_vendor_info":"8086:154c",`+
 			`"physical_network":"physnet0","theirs":1},"device_id":%q,"device_owner":"compute:nova"}}`, deviceID, serverID),
@@ -155,7 +161,9 @@ func TestPortsAreBound(t *testing.T) {
 // that is not retried: the caller must know whether its own request has unbound it.
 func TestUnbindingIsConditional(t *testing.T) {
 	p, n := neutron(t, "null")
-	bound, err := n.BindPort(t.Context(), otherID, compute.Binding{Server: serverID, Owner: "compute:nova", Host: "cn1"})
+	read, err := n.Port(t.Context(), otherID)
+	must(t, "Port", err)
+	bound, err := n.BindPort(t.Context(), read, compute.Binding{Server: serverID, Owner: "compute:nova", Host: "cn1"})
 	must(t, "BindPort", err)
 	var puts, answer atomic.Int32
 	answer.Store(http.StatusServiceUnavailable)

@@ -290,14 +290,12 @@ func (j *job) attachClaim(ctx context.Context) (next, error) {
 	if len(r.Query.Groups) == 0 {
 		return next{}, j.attachDevice(ctx)
 	}
+	r.Query.Limit = min(r.Query.Limit, j.s.settings.Selection.Candidates) // all are of one host
 	answer, err := j.s.placement.Candidates(ctx, r.Query)
 	if err != nil {
 		return next{}, errors.Join(none, err)
 	}
-	for i, candidate := range answer.Candidates {
-		if i == j.s.settings.Selection.Candidates {
-			break
-		}
+	for _, candidate := range answer.Candidates {
 		j.b.Amounts, j.b.Claim = candidate.Amounts, &selection.Claim{Candidate: candidate}
 		if err := j.attachDevice(ctx); code(err) == codeNoDevice {
 			none = err

@@ -2,7 +2,9 @@ package compute_test
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,8 +55,19 @@ func TestAttachAndDetach(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.running()
 	port := w.port(1000)
+	var limits []string
+	placement := w.paths.placement.handler
+	w.paths.placement.handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/allocation_candidates" {
+			limits = append(limits, r.URL.Query().Get("limit"))
+		}
+		placement.ServeHTTP(out, r)
+	})
 	p := must(w.attach(w.Service, vm, compute.NetworkSpec{Port: port, Tag: "t"}, nil))
 	w.agrees("attach of a port")
+	if !slices.Equal(limits, []string{"10"}) {
+		t.Errorf("placement is asked for %v candidates, want as many as are tried", limits)
+	}
 	if p.Shown.ID != port || p.Tag != "t" || p.Own || p.Shown.Allocation.Empty() {
 		t.Errorf("the port is %+v", p)
 	}

@@ -219,7 +219,7 @@ func (j *job) checkGroups(ports []Port) error {
 
 // bindOne binds one port.
 func (j *job) bindOne(ctx context.Context, server ServerRow, p Port, zone string) (Port, error) {
-	b := Binding{Server: server.ID, Owner: j.s.owner(zone), Host: server.Host, NetworkName: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork}
+	b := Binding{Server: server.ID, Owner: j.s.owner(zone), Host: server.Host}
 	var err error
 	if b.Allocation, err = p.Asks.Binding(j.b.Claim.Mappings); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrPortChanged, err)
@@ -230,12 +230,20 @@ func (j *job) bindOne(ctx context.Context, server ServerRow, p Port, zone string
 	return j.bindPort(ctx, p, b)
 }
 
-// bindPort binds a port as a binding says.
+// bindPort binds a port as a binding says. It is read again when it was changed since.
 func (j *job) bindPort(ctx context.Context, p Port, b Binding) (bound Port, err error) {
 	for range tries {
-		if bound, err = j.s.network.BindPort(ctx, p.ID, b); !errors.Is(err, ErrRevision) {
+		if bound, err = j.s.network.BindPort(ctx, p, b); !errors.Is(err, ErrRevision) {
 			break
 		}
+		now, read := j.s.network.Port(ctx, p.ID)
+		switch {
+		case errors.Is(read, ErrNoPort):
+			return bound, read
+		case read != nil:
+			return bound, &ownError{read}
+		}
+		p = now
 	}
 	if err == nil && bound.Failed() {
 		err = &notBound{port: p.ID, host: b.Host, why: bound.Reason}

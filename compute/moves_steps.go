@@ -359,10 +359,7 @@ func (j *job) bindToSource(ctx context.Context) (next, error) {
 		if k < 0 || p.Host == m.Source && m.Source != m.Dest && !p.Failed() {
 			continue // it is not the server's former one, or was not bound to the destination
 		}
-		b := Binding{
-			Server: j.op.Server, Owner: j.s.owner(zone), Host: m.Source, Device: was.Ports[k].Device,
-			NetworkName: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork,
-		}
+		b := Binding{Server: j.op.Server, Owner: j.s.owner(zone), Host: m.Source, Device: was.Ports[k].Device}
 		bound := p
 		if b.Allocation, err = was.Ports[k].serving(p.Asks); err == nil {
 			bound, err = j.bindPort(ctx, p, b)

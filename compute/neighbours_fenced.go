@@ -50,12 +50,12 @@ func (n fencedNetwork) CreatePort(ctx context.Context, spec PortSpec) (p Port, e
 }
 
 // BindPort is Network's.
-func (n fencedNetwork) BindPort(ctx context.Context, id ID, b Binding) (p Port, err error) {
+func (n fencedNetwork) BindPort(ctx context.Context, p Port, b Binding) (bound Port, err error) {
 	err = fenced(ctx, func() error {
-		p, err = n.Network.BindPort(ctx, id, b)
+		bound, err = n.Network.BindPort(ctx, p, b)
 		return err
 	})
-	return p, err
+	return bound, err
 }
 
 // NameProviders is Network's.

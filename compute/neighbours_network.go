@@ -42,11 +42,11 @@ type Network interface {
 	// FixedIpAlreadyInUse.
 	CreatePort(ctx context.Context, p PortSpec) (Port, error)
 	// BindPort binds a port to a server's host and names the providers that serve it. It does so only
-	// while the port is as it was read for that, and sends the request once. It returns ErrNoPort when the
-	// port does not exist, ErrRevision when it was changed concurrently, and ErrPortChanged when its
+	// while the port is as it was read, and sends the request once. It returns ErrNoPort when the
+	// port does not exist, ErrRevision when it was changed since, and ErrPortChanged when its
 	// resource request is not the one that the providers were chosen for. A port of another server is a
 	// conflict, PortInUse. A failed binding is no error: see Port.Failed.
-	BindPort(ctx context.Context, id ID, b Binding) (Port, error)
+	BindPort(ctx context.Context, p Port, b Binding) (Port, error)
 	// NameProviders names the providers that serve a bound port, or none, and changes nothing else of it.
 	// It does so only while the port has the revision, 0 for any, and sends the request once: after an
 	// error that is none of the following, the port may name them. It returns ErrNoPort when the port does
@@ -136,6 +136,8 @@ type Port struct {
 	Allocation      guarantee.ProfileAllocation `json:"allocation"`
 	// Slot is the PCI address of its device, "" for none.
 	Slot string `json:"slot,omitempty"`
+	// Profile is its binding:profile as it was read, with the keys of others, which BindPort keeps.
+	Profile []byte `json:"-"`
 	// Asks is its resource request.
 	Asks request.Port `json:"asks"`
 }
@@ -170,8 +172,6 @@ type Binding struct {
 	Host       string
 	Allocation guarantee.ProfileAllocation
 	Device     *Device // the port's device, nil for a virtual port
-	// NetworkName and PhysicalNetwork are those of the port, which BindPort returns as they are here.
-	NetworkName, PhysicalNetwork string
 }
 
 // A PortBinding is the binding of a port to one host.

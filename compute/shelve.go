@@ -235,7 +235,7 @@ func (j *job) unbindFromHost(ctx context.Context) (next, error) {
 		if p.Host == "" {
 			continue
 		}
-		bound, err := j.bindPort(ctx, p, Binding{Server: server.ID, Owner: j.s.owner(zone), NetworkName: p.NetworkName, PhysicalNetwork: p.PhysicalNetwork})
+		bound, err := j.bindPort(ctx, p, Binding{Server: server.ID, Owner: j.s.owner(zone)})
 		switch {
 		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
 		case err != nil:

@@ -42,9 +42,9 @@ func (p ports) Networks(context.Context, string, ...compute.ID) ([]compute.Proje
 	return nil, nil
 }
 
-func (p ports) BindPort(_ context.Context, id compute.ID, b compute.Binding) (compute.Port, error) {
+func (p ports) BindPort(_ context.Context, read compute.Port, b compute.Binding) (compute.Port, error) {
 	for i := range p.all {
-		if port := &p.all[i]; port.ID == id {
+		if port := &p.all[i]; port.ID == read.ID {
 			port.Server, port.Host, port.VIF, port.Status = string(b.Server), b.Host, "ovs", "ACTIVE"
 			return *port, nil
 		}
