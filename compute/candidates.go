@@ -122,6 +122,8 @@ type choice struct {
 	*selection.Chooser
 	request request.Request
 	offer   *selection.Offer
+	// leaves is the provider of the host that the server is to leave, "" for none.
+	leaves placement.UUID
 	// final says that there is no host when the chooser has none. Otherwise it was made from what
 	// others claim from as well, or from hosts that were not read for it.
 	final bool
@@ -143,6 +145,11 @@ func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final b
 		return nil, aborted(networkTrouble, err)
 	}
 	c := &choice{final: final}
+	for _, h := range p.hosts {
+		if h.Name == p.wanted.Ignored {
+			c.leaves = h.Provider
+		}
+	}
 	if c.request, err = request.New(spec, s.settings.Requests, p.aggregates); err != nil {
 		return nil, refusal(err)
 	}

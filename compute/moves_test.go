@@ -3,6 +3,7 @@ package compute_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -266,6 +267,28 @@ func TestDeadHostsAreDeleted(t *testing.T) {
 	}
 	if used := m.used(); used[egress] != 3000 || used["VCPU"] != 1 || m.lastMigration().Status != "completed" {
 		t.Errorf("%v is used, and the migration is %s", used, m.lastMigration().Status)
+	}
+}
+
+// A move without a valid host says what the other hosts lack, not only that the server is to leave its own.
+func TestMovesSayWhatIsMissing(t *testing.T) {
+	w := newFixture(t, 4500, "cn1", "cn2")
+	vm := w.boot("vm", w.port(2000))
+	w.work(w.Service, nil)
+	port := w.last
+	w.boot("other", w.port(3000))
+	w.work(w.Service, nil)
+	w.must(w.MigrateServer(ctx, root, vm, ""))
+	w.work(w.Service, nil)
+	w.agrees("a move without a valid host")
+	source := must(w.Server(ctx, vm)).Host
+	for _, want := range []string{
+		"No valid host was found. There are not enough hosts available.", "host " + source + ": the server is to leave it",
+		"other hosts: port " + string(port) + ", group ", ": no provider has NET_BW_EGR_KILOBIT_PER_SEC:2000 free",
+	} {
+		if why := w.why(vm); !strings.Contains(why, want) {
+			t.Errorf("the move says %q, want %q", why, want)
+		}
 	}
 }
 

@@ -213,22 +213,30 @@ func refusal(err error) error {
 	return f
 }
 
-// noValidHost is the failure of servers for which there is no valid host, with the reasons.
+// noValidHost is the failure of servers for which there is no valid host, with the reasons. Of a server that moves they are
+// those of all hosts but its own.
 func (s *Service) noValidHost(ctx context.Context, c *choice) error {
 	none := c.NoValidHost()
-	f := &Failure{Code: 500, Message: none.Error(), Details: strings.Join(none.Details, "\n")}
-	if !c.offer.Empty() {
-		return f
+	details := none.Details
+	if c.Nowhere() {
+		reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
+			if c.leaves != "" {
+				q.Limit = s.settings.Requests.MaxResults // the first ones may be on its own
+			}
+			answer, err := s.placement.Candidates(ctx, q)
+			return answer.Elsewhere(c.leaves), err
+		})
+		if err != nil {
+			reasons = []string{"the reason is unknown:  " + err.Error()}
+		}
+		if c.leaves != "" {
+			for i, r := range reasons {
+				reasons[i] = "other hosts: " + r
+			}
+		}
+		details = slices.Concat(details, reasons, c.request.Warnings)
 	}
-	reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
-		answer, err := s.placement.Candidates(ctx, q)
-		return len(answer.Candidates) > 0, err
-	})
-	if err != nil {
-		reasons = []string{"the reason is unknown:  " + err.Error()}
-	}
-	f.Details = strings.Join(append(reasons, c.request.Warnings...), "\n")
-	return f
+	return &Failure{Code: 500, Message: none.Error(), Details: strings.Join(details, "\n")}
 }
 
 // A hostRefused says that a host will not do after all.

@@ -41,7 +41,7 @@ func (s *Service) snapshot(ctx context.Context, jobs []*job, again bool) (p snap
 		if p.job.b.Migration != "" {
 			wanted.Flavor = p.job.b.Flavor
 			if !s.settings.ResizeOnHost || p.job.b.FlavorID == p.server.FlavorID {
-				p.wanted.Ignored = []string{p.server.Host}
+				p.wanted.Ignored = p.server.Host
 			}
 		}
 		if p.flavor, err = wanted.flavor(); err != nil {

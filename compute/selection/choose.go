@@ -182,6 +182,11 @@ func (w *Wanted) own(m request.Mappings) request.Mappings {
 	return named
 }
 
+// Nowhere returns whether no host has a candidate but the one that the servers are to leave.
+func (c *Chooser) Nowhere() bool {
+	return !slices.ContainsFunc(c.hosts, func(h *state) bool { return h.Name != c.wanted.Ignored })
+}
+
 // NoValidHost returns the fault for servers that have no host, with the reasons of the
 // hosts that would not do for the current one.
 func (c *Chooser) NoValidHost() *request.NoValidHost {

@@ -7,8 +7,8 @@ import (
 
 // passes reports whether a host will do for the current server, and why not.
 func (c *Chooser) passes(h *state) (bool, string) {
-	if slices.Contains(c.wanted.Ignored, h.Name) {
-		return false, "it was tried before"
+	if h.Name == c.wanted.Ignored {
+		return false, "the server is to leave it"
 	}
 	if c.wanted.Forced {
 		return true, ""

@@ -127,7 +127,7 @@ func (c *cloud) line(words []string) {
 	case "different":
 		c.wanted.Different = rest
 	case "ignore":
-		c.wanted.Ignored = rest
+		c.wanted.Ignored = rest[0]
 	case "forced":
 		c.wanted.Forced = true
 	case "set":

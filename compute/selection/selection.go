@@ -37,6 +37,18 @@ type Answer struct {
 	Providers map[placement.UUID]Provider
 }
 
+// Elsewhere reports whether there is a candidate outside of the tree of a root provider, "" for none.
+func (a Answer) Elsewhere(root placement.UUID) bool {
+	return slices.ContainsFunc(a.Candidates, func(c Candidate) bool {
+		for provider := range c.Amounts {
+			if id := placement.UUID(provider); root != "" && (id == root || a.Providers[id].Root == root) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // A Candidate is one way to satisfy a request.
 type Candidate struct {
 	Amounts  allocations.Amounts // by provider and class
@@ -104,8 +116,8 @@ type Wanted struct {
 	Forced bool
 	// Same and Different are servers to be with, and not to be with.
 	Same, Different []string
-	// Ignored are the names of hosts that will not do.
-	Ignored []string
+	// Ignored is the name of the host that the servers are to leave, "" for none.
+	Ignored string
 	// Suffixes are the names that the servers have for groups of the query, by those in the offer;
 	// others are named alike.
 	Suffixes map[string]string
