@@ -1,6 +1,7 @@
 package capacity_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/berthcloud/berth/bench/clouds"
@@ -30,5 +31,35 @@ func BenchmarkLeft(b *testing.B) {
 		}
 		b.ReportMetric(float64(c.Least), "claims")
 		b.ReportMetric(float64(c.Most), "most")
+	}
+}
+
+func BenchmarkLeftOfMix(b *testing.B) {
+	s := clouds.Bandwidth(10_000, 1).Snapshot()
+	plain := flavorWithPort()
+	plain.Groups = plain.Groups[:1]
+	b.ReportAllocs()
+	for b.Loop() {
+		c, err := capacity.LeftOfMix(b.Context(), s, []capacity.Part{{Name: "plain", Query: plain, Weight: 3}, {Name: "port", Query: flavorWithPort(), Weight: 1}})
+		if err != nil || c.Least == 0 {
+			b.Fatal(c, err)
+		}
+		b.ReportMetric(float64(c.Least), "rounds")
+		b.ReportMetric(float64(c.Most), "most")
+	}
+}
+
+func BenchmarkEmpty(b *testing.B) {
+	s := clouds.Bandwidth(10_000, 1).Snapshot()
+	holders := make([]capacity.Holder, 50)
+	for i := range holders {
+		holders[i] = capacity.Holder{UUID: fmt.Sprint(i), Query: flavorWithPort()}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		p, err := capacity.Empty(b.Context(), s, s.Tree(0), holders, nil)
+		if err != nil || len(p.Stuck) > 0 {
+			b.Fatal(p, err)
+		}
 	}
 }

@@ -116,6 +116,15 @@ func (l *ledger) take(w way, n int64) {
 	}
 }
 
+// fits is how often a way can be taken.
+func (l *ledger) fits(w way) int64 {
+	n := l.free(w[0].inventory) / w[0].amount
+	for _, u := range w[1:] {
+		n = min(n, l.free(u.inventory)/u.amount)
+	}
+	return n
+}
+
 // after returns the snapshot after the claims.
 func (l *ledger) after() *snapshot.Snapshot {
 	var changes placement.Changes

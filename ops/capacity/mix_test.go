@@ -1,0 +1,122 @@
+package capacity_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berthcloud/berth/ops/capacity"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/placementtest"
+)
+
+// bestRounds returns the greatest number of rounds of claims, each of a candidate on a snapshot made from rows after the ones before; all orders
+// are tried. It returns -1 when that takes too long.
+func bestRounds(t *rapid.T, b *placementtest.Builder, round []placement.Query) int64 {
+	type position struct {
+		used string
+		at   int
+	}
+	seen, looked := map[position]int64{}, 0
+	var best func(b *placementtest.Builder, at int) int64
+	best = func(b *placementtest.Builder, at int) (most int64) {
+		s := b.Snapshot()
+		here := position{used(s), at}
+		if n, ok := seen[here]; ok {
+			return n
+		}
+		for c := range find(t, s, round[at]).All() {
+			if looked++; looked > 400 {
+				return -1
+			}
+			n := best(claim(b, c), (at+1)%len(round))
+			if n < 0 {
+				return -1
+			}
+			if at+1 == len(round) {
+				n++
+			}
+			most = max(most, n)
+		}
+		seen[here] = most
+		return most
+	}
+	return best(b, 0)
+}
+
+// The best that is possible lies within the bounds, and the claims of the hosts are those of the rounds.
+func TestMixWithinBounds(t *testing.T) {
+	some, exact, all := 0, 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		b := placementtest.Forest(rt)
+		var parts []capacity.Part
+		var round []placement.Query
+		for i := range 2 {
+			q := placementtest.Question(rt, b)
+			q.Groups, q.Flat = q.Groups[:1], false
+			q.SameSubtrees = known(q)
+			p := capacity.Part{Name: fmt.Sprint(i), Query: q, Weight: rapid.Int64Range(1, 2).Draw(rt, "weight")}
+			parts = append(parts, p)
+			for range p.Weight {
+				round = append(round, q)
+			}
+		}
+		c, err := capacity.LeftOfMix(rt.Context(), b.Snapshot(), parts)
+		if err != nil {
+			return
+		}
+		want := bestRounds(rt, b, round)
+		if want < 0 {
+			return
+		}
+		all++
+		if want > 0 {
+			some++
+		}
+		if c.Exact() {
+			exact++
+		}
+		if want < c.Least || want > c.Most {
+			rt.Fatalf("%d to %d rounds fit; the best sequence has %d", c.Least, c.Most, want)
+		}
+		sums := map[string]int64{}
+		for _, h := range c.Hosts {
+			for name, n := range h.Claims {
+				sums[name] += n
+			}
+		}
+		for _, p := range parts {
+			if sums[p.Name] != c.Least*p.Weight {
+				rt.Errorf("%d claims of %s are on hosts, in %d rounds of %d", sums[p.Name], p.Name, c.Least, p.Weight)
+			}
+		}
+	})
+	if some*10 < all || exact*2 < all {
+		t.Errorf("of %d counts %d are above zero and %d exact", all, some, exact)
+	}
+}
+
+// Rounds that need more than one host, with what stops them.
+func TestMix(t *testing.T) {
+	b := placementtest.NewBuilder()
+	host(b, "cn1", 8, 1000, 0)
+	host(b, "cn2", 9, 0, 0)
+	c, err := capacity.LeftOfMix(t.Context(), b.Snapshot(), []capacity.Part{{"web", server(1), 3}, {"db", server(2, 300), 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Least != 3 || c.Most != 3 || c.Stops != "web" || len(c.RunsOut) != 1 || c.RunsOut[0].Class != "VCPU" {
+		t.Errorf("%+v", c)
+	}
+	for want, parts := range map[string][]capacity.Part{
+		"The mix is empty":      nil,
+		"weight of web is 0":    {{"web", server(1), 0}},
+		"asks for no resources": {{"web", placement.Query{}, 1}},
+	} {
+		if _, err := capacity.LeftOfMix(t.Context(), b.Snapshot(), parts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
