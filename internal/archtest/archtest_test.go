@@ -100,7 +100,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/ask", "compute/extraspecs compute/request ops/cloud placement"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
-	{"ops/cloud/cloudtest", "ops/cloud placement/snapshot"},
+	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},
 	{"ops/openstack", "ops/cloud"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
