@@ -100,6 +100,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/ask", "compute/extraspecs compute/request ops/cloud placement"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
+	{"ops/audit", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},
 	{"ops/openstack", "ops/cloud"},
 	{"cmd/berth", "*"},

@@ -1,0 +1,387 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+func agentDeadWithPorts(x *index, r *report) {
+	for _, a := range x.agents {
+		if a.Alive {
+			continue
+		}
+		ports := 0
+		for i := range x.network.Ports {
+			if p := &x.network.Ports[i]; p.Host == a.Host && slices.Contains(a.driver.VIFTypes, p.VIF) {
+				ports++
+			}
+		}
+		if ports > 0 {
+			r.found(Finding{
+				About: []Subject{a.subject()}, Found: fmt.Sprintf("it was last heard of at %s, and %d ports are bound on its host", a.Heartbeat, ports), Expected: "an agent that is alive",
+				Command: "openstack network agent show " + a.UUID,
+			})
+		}
+	}
+}
+
+func agentNotSynced(x *index, r *report) {
+	for _, a := range x.agents {
+		if a.Synced != nil && !*a.Synced && a.report.HasBandwidths() {
+			r.found(Finding{
+				About: []Subject{a.subject()}, Found: "resources_synced is false", Expected: "true: placement has what it reports",
+				Command: "openstack network agent show " + a.UUID,
+			})
+		}
+	}
+}
+
+func agentReportInvalid(x *index, r *report) {
+	for _, a := range x.agents {
+		if a.err != nil {
+			r.found(Finding{
+				About: []Subject{a.subject()}, Found: "its report cannot be used: " + a.err.Error(), Expected: "bandwidths by device, and the mappings of physical networks",
+				Command: "openstack network agent show -f json " + a.UUID,
+			})
+		}
+	}
+}
+
+func agentDeviceLeftOut(x *index, r *report) {
+	for _, a := range x.agents {
+		for _, warning := range a.state.Warnings {
+			r.found(Finding{
+				About: []Subject{a.subject()}, Found: warning, Expected: "a physical network and a hypervisor for each device with bandwidth",
+				Command: "openstack network agent show -f json " + a.UUID,
+			})
+		}
+	}
+}
+
+// alike reports whether two names may be of one host: they differ by case, or one is the short form of the other.
+func alike(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
+}
+
+func agentHostUnknown(x *index, r *report) {
+	for _, a := range x.agents {
+		for _, name := range a.state.Hypervisors() {
+			if p := x.byName[name]; p != nil && p.Parent == "" {
+				continue
+			}
+			found := fmt.Sprintf("it has devices on %s, and no root provider has that name", name)
+			for p := range x.roots() {
+				if alike(p.Name, name) {
+					found += "; there is " + p.Name
+				}
+			}
+			r.found(Finding{
+				About: []Subject{a.subject(), {Kind: "host", ID: name}}, Found: found, Expected: "the hostname of the hypervisor, as compute calls it",
+				Command: "openstack hypervisor list",
+			})
+		}
+	}
+}
+
+func agentHostDiffers(x *index, r *report) {
+	for _, a := range x.agents {
+		for _, name := range a.state.Hypervisors() {
+			if h := x.nodesByName[name]; h != nil && h.Host != a.Host {
+				r.found(Finding{
+					About: []Subject{a.subject(), hostSubject(h)}, Found: fmt.Sprintf("its host is %s, and the compute service of %s is on host %s", a.Host, name, h.Host),
+					Expected: "one name of the host in both services", Command: "openstack network agent show " + a.UUID,
+				})
+			}
+		}
+	}
+}
+
+// reported calls fn with the providers that agents report, sorted, and with what placement has of them, nil for nothing.
+func (x *index) reported(fn func(w *wanted, is *cloud.Provider)) {
+	for _, uuid := range slices.Sorted(maps.Keys(x.wanted)) {
+		fn(x.wanted[uuid], x.byUUID[uuid])
+	}
+}
+
+// devices calls fn with the providers of devices that agents report and placement has.
+func (x *index) devices(fn func(w *wanted, is *cloud.Provider)) {
+	x.reported(func(w *wanted, is *cloud.Provider) {
+		if is != nil && w.Device != "" {
+			fn(w, is)
+		}
+	})
+}
+
+// restart is the command that has an agent report again.
+func (a *agent) restart() string {
+	if a.driver.Name == guarantee.OVN.Name {
+		return "systemctl restart neutron-server" // which reads the chassis again
+	}
+	return fmt.Sprintf("ssh %s systemctl restart %s", a.Host, a.driver.Binary)
+}
+
+func agentProviderMissing(x *index, r *report) {
+	x.reported(func(w *wanted, is *cloud.Provider) {
+		if p := x.byName[w.Hypervisor]; is == nil && p != nil && p.Parent == "" {
+			r.found(Finding{
+				About: []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, w.agent.subject()}, Found: "placement does not have the provider",
+				Expected: "a provider that its agent reports", Command: w.agent.restart(),
+			})
+		}
+	})
+}
+
+func providerNameDiffers(x *index, r *report) {
+	x.reported(func(w *wanted, is *cloud.Provider) {
+		if is != nil && is.Name != w.Name {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "its name is " + is.Name, Expected: w.Name,
+				Command: fmt.Sprintf("openstack resource provider set --name '%s' %s", w.Name, is.UUID),
+			})
+		}
+	})
+}
+
+func agentProviderMisplaced(x *index, r *report) {
+	x.reported(func(w *wanted, is *cloud.Provider) {
+		root := x.byName[w.Hypervisor]
+		if is != nil && w.Device == "" && root != nil && is.Parent != root.UUID && (is.Parent == "" || x.byUUID[is.Parent] != nil) {
+			r.misplaced(x, is, root.UUID)
+		}
+	})
+}
+
+func deviceProviderMisplaced(x *index, r *report) {
+	x.devices(func(w *wanted, is *cloud.Provider) {
+		if is.Parent != w.Parent.String() && (is.Parent == "" || x.byUUID[is.Parent] != nil) {
+			r.misplaced(x, is, w.Parent.String())
+		}
+	})
+}
+
+// misplaced adds the finding of a provider that has another parent than it is to have. Placement moves it since 1.37.
+func (r *report) misplaced(x *index, is *cloud.Provider, parent string) {
+	found := "it has no parent"
+	if is.Parent != "" {
+		found = "its parent is " + x.providerSubject(is.Parent).String()
+	}
+	r.found(Finding{
+		About: []Subject{x.providerSubject(is.UUID)}, Found: found, Expected: x.providerSubject(parent).String(),
+		Command: fmt.Sprintf("openstack --os-placement-api-version 1.37 resource provider set --parent-provider %s %s", parent, is.UUID),
+	})
+}
+
+// stale calls fn with the providers whose names are those of agents or devices that no agent reports.
+func (x *index) stale(fn func(p *cloud.Provider, n guarantee.Name)) {
+	for i := range x.placement.Providers {
+		p := &x.placement.Providers[i]
+		n, ok := guarantee.ParseName(p.Name)
+		if ok && x.wanted[p.UUID] == nil && !x.opaque[opaque{n.Driver.Name, n.Hypervisor}] {
+			fn(p, n)
+		}
+	}
+}
+
+func agentProviderStale(x *index, r *report) {
+	x.stale(func(p *cloud.Provider, n guarantee.Name) {
+		if n.Device == "" {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
+					n.Driver.AgentType, n.Hypervisor, len(x.below[p.UUID]), amounts(x.usedBelow(p))),
+				Expected: "an agent that reports it", Command: "openstack resource provider delete " + x.deepest(p),
+			})
+		}
+	})
+}
+
+// usedBelow sums what is allocated of a provider and of those below it.
+func (x *index) usedBelow(p *cloud.Provider) map[string]int64 {
+	sum := maps.Clone(p.Usages)
+	if sum == nil {
+		sum = map[string]int64{}
+	}
+	for _, child := range x.below[p.UUID] {
+		for class, n := range child.Usages {
+			sum[class] += n
+		}
+	}
+	maps.DeleteFunc(sum, func(_ string, n int64) bool { return n == 0 })
+	return sum
+}
+
+// deepest lists the UUIDs of a provider and those below it in the order in which they can be deleted.
+func (x *index) deepest(p *cloud.Provider) string {
+	var list []string
+	for _, child := range x.below[p.UUID] {
+		list = append(list, child.UUID)
+	}
+	return strings.Join(append(list, p.UUID), " ")
+}
+
+func deviceProviderStale(x *index, r *report) {
+	x.stale(func(p *cloud.Provider, n guarantee.Name) {
+		agent := guarantee.Name{Driver: n.Driver, Hypervisor: n.Hypervisor}.UUID().String()
+		if n.Device == "" || x.wanted[agent] == nil && x.byUUID[agent] != nil {
+			return // with that of its agent
+		}
+		r.found(Finding{
+			About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, amounts(x.usedBelow(p))),
+			Expected: "a device that its agent reports", Command: "openstack resource provider delete " + p.UUID,
+		})
+	})
+}
+
+func inventoryClassMissing(x *index, r *report) {
+	x.reported(func(w *wanted, is *cloud.Provider) {
+		if is == nil {
+			return
+		}
+		for _, class := range slices.Sorted(maps.Keys(w.Inventories)) {
+			if _, has := is.Inventories[class]; !has {
+				r.found(Finding{
+					About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "it has no inventory of " + class,
+					Expected: fmt.Sprintf("%d, which its agent reports", w.Inventories[class].Total), Command: w.agent.restart(),
+				})
+			}
+		}
+	})
+}
+
+func inventoryClassSuperfluous(x *index, r *report) {
+	x.reported(func(w *wanted, is *cloud.Provider) {
+		if is == nil {
+			return
+		}
+		for _, class := range slices.Sorted(maps.Keys(is.Inventories)) {
+			if _, reports := w.Inventories[class]; bandwidth(class) && !reports {
+				r.found(Finding{
+					About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: fmt.Sprintf("it has an inventory of %s, %d", class, is.Inventories[class].Total),
+					Expected: "no such inventory: its agent does not report it", Command: fmt.Sprintf("openstack resource provider inventory delete --resource-class %s %s", class, is.UUID),
+				})
+			}
+		}
+	})
+}
+
+// stocks calls fn with the inventories that agents report and placement has.
+func (x *index) stocks(fn func(w *wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory)) {
+	x.reported(func(w *wanted, is *cloud.Provider) {
+		if is == nil {
+			return
+		}
+		for _, class := range slices.Sorted(maps.Keys(w.Inventories)) {
+			if has, ok := is.Inventories[class]; ok {
+				fn(w, is, class, w.Inventories[class], has)
+			}
+		}
+	})
+}
+
+func inventoryTotalDiffers(x *index, r *report) {
+	x.stocks(func(w *wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+		if has.Total != want.Total {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: fmt.Sprintf("its total of %s is %d", class, has.Total),
+				Expected: fmt.Sprintf("%d, which its agent reports", want.Total), Command: w.agent.restart(),
+			})
+		}
+	})
+}
+
+// or returns what a pointer points to, or a default.
+func or[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func inventorySettingsDiffer(x *index, r *report) {
+	x.stocks(func(w *wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+		expected := cloud.Inventory{
+			Reserved: or(want.Reserved, 0), MinUnit: or(want.MinUnit, 1), StepSize: or(want.StepSize, 1), AllocationRatio: or(want.AllocationRatio, 1),
+		}
+		if got := (cloud.Inventory{Reserved: has.Reserved, MinUnit: has.MinUnit, StepSize: has.StepSize, AllocationRatio: has.AllocationRatio}); got != expected {
+			show := func(i cloud.Inventory) string {
+				return fmt.Sprintf("reserved %d, min_unit %d, step_size %d, allocation_ratio %g", i.Reserved, i.MinUnit, i.StepSize, i.AllocationRatio)
+			}
+			r.found(Finding{
+				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: fmt.Sprintf("of %s it has %s", class, show(got)),
+				Expected: show(expected) + ", which its agent reports", Command: w.agent.restart(),
+			})
+		}
+	})
+}
+
+func maxUnitBelowTotal(x *index, r *report) {
+	x.stocks(func(w *wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+		if has.MaxUnit < has.Total && (want.MaxUnit == nil || *want.MaxUnit != has.MaxUnit) {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, has.MaxUnit),
+				Expected: fmt.Sprintf("the total, %d: its agent reports no such limit", has.Total), Command: w.agent.restart(),
+			})
+		}
+	})
+}
+
+// physnets are the traits about networks among some.
+func physnets(traits []string) (list []string) {
+	for _, t := range traits {
+		if strings.HasPrefix(t, "CUSTOM_PHYSNET_") || t == guarantee.TunnelTrait {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// physnetsDiffer reports whether a provider lacks the trait of a network that its agent reports.
+func physnetsDiffer(x *index, p *cloud.Provider) bool {
+	return slices.ContainsFunc(physnets(x.wanted[p.UUID].Traits), func(t string) bool { return !slices.Contains(p.Traits, t) }) || !hasVNIC(p)
+}
+
+func hasVNIC(p *cloud.Provider) bool {
+	return slices.ContainsFunc(p.Traits, func(t string) bool { return strings.HasPrefix(t, "CUSTOM_VNIC_TYPE_") })
+}
+
+func physnetTraitMissing(x *index, r *report) {
+	x.devices(func(w *wanted, is *cloud.Provider) {
+		for _, trait := range physnets(w.Traits) {
+			if !slices.Contains(is.Traits, trait) {
+				r.found(Finding{
+					About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
+					Command: w.agent.restart(),
+				})
+			}
+		}
+	})
+}
+
+func physnetTraitSuperfluous(x *index, r *report) {
+	x.devices(func(w *wanted, is *cloud.Provider) {
+		for _, trait := range physnets(is.Traits) {
+			if !slices.Contains(w.Traits, trait) {
+				r.found(Finding{
+					About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "it has the trait " + trait, Expected: "only networks that its agent maps to it",
+					Command: w.agent.restart(),
+				})
+			}
+		}
+	})
+}
+
+func vnicTraitMissing(x *index, r *report) {
+	x.devices(func(w *wanted, is *cloud.Provider) {
+		if !hasVNIC(is) {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "it has no trait of a VNIC type", Expected: "one for each type that its driver binds",
+				Command: w.agent.restart(),
+			})
+		}
+	})
+}

@@ -1,0 +1,181 @@
+// Package audit compares the records of a cloud's services with each other and finds where they disagree: allocations that
+// belong to nothing, ports that are guaranteed what nobody has allocated, providers that do not follow their agents. It is pure and read-only: it
+// takes records (ops/cloud) and changes nothing.
+//
+// What it can find is the table in kinds.go: for each kind a code, what it means, what mends it, and the rule that finds it.
+// A rule runs only when the records that it needs were read. Servers that something is under way with are
+// not compared with what they will have, except by rules that hold in every state.
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// A Severity says how much a finding matters.
+type Severity string
+
+// The severities.
+const (
+	Error   Severity = "error"   // a guarantee is not kept, capacity is lost, or an operation will fail
+	Warning Severity = "warning" // something will go wrong when something else happens
+	Info    Severity = "info"    // worth knowing
+)
+
+// Severities are all, the most severe first.
+var Severities = []Severity{Error, Warning, Info}
+
+// AtLeast reports whether a severity is the other one or a more severe one.
+func (s Severity) AtLeast(than Severity) bool {
+	return slices.Index(Severities, s) <= slices.Index(Severities, than)
+}
+
+// A Finding is a disagreement of records, with the JSON keys that programs read.
+type Finding struct {
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	// About are the records that disagree, the one to look at first being the first.
+	About []Subject `json:"about"`
+	// Found and Expected are a sentence each, with numbers.
+	Found    string `json:"found"`
+	Expected string `json:"expected"`
+	Means    string `json:"means"`
+	// Command is the next command to type: it mends the finding, or shows what is needed to choose.
+	Command string `json:"command"`
+}
+
+// A Subject is a record that a finding is about.
+type Subject struct {
+	Kind string `json:"kind"` // server, port, migration, consumer, provider, host, agent, aggregate
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+// String returns the subject for people.
+func (s Subject) String() string {
+	if s.Name == "" || s.Name == s.ID {
+		return s.Kind + " " + s.ID
+	}
+	return fmt.Sprintf("%s %s (%s)", s.Kind, s.ID, s.Name)
+}
+
+// A Result is what Check returns.
+type Result struct {
+	// Findings are in the order of severities, then of the table of codes, then of what they are about.
+	Findings []Finding `json:"findings"`
+	// Unchecked says which rules did not run, or not for all records, and why.
+	Unchecked []Unchecked `json:"unchecked"`
+}
+
+// An Unchecked is why some codes were not looked for.
+type Unchecked struct {
+	Codes  []string `json:"codes"`
+	Reason string   `json:"reason"`
+}
+
+// Options restrict what is looked for. Those that are empty restrict nothing.
+type Options struct {
+	Codes    []string
+	Severity Severity // this or a more severe one
+	// Servers and Ports are UUIDs or names, Hosts are names of hosts or hypervisors. A finding has to be about one of each list that is not empty.
+	Servers, Ports, Hosts []string
+}
+
+// Check compares the records with each other.
+func Check(c *cloud.Cloud, o Options) Result {
+	x := newIndex(c)
+	result := Result{Findings: []Finding{}, Unchecked: []Unchecked{}}
+	for i := range kinds {
+		k := &kinds[i]
+		if len(o.Codes) > 0 && !slices.Contains(o.Codes, k.Code) || o.Severity != "" && !k.Severity.AtLeast(o.Severity) {
+			continue
+		}
+		if reason := x.lacks(k.needs); reason != "" {
+			result.unchecked(k.Code, reason)
+			continue
+		}
+		r := &report{kind: k}
+		k.rule(x, r)
+		for _, reason := range r.partly {
+			result.unchecked(k.Code, reason)
+		}
+		slices.SortStableFunc(r.findings, func(a, b Finding) int { return cmp.Compare(a.About[0].ID, b.About[0].ID) })
+		for _, f := range r.findings {
+			if x.concerns(f, "server", o.Servers) && x.concerns(f, "port", o.Ports) && x.onHost(f, o.Hosts) {
+				result.Findings = append(result.Findings, f)
+			}
+		}
+	}
+	slices.SortStableFunc(result.Findings, func(a, b Finding) int {
+		return cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity))
+	})
+	return result
+}
+
+func (r *Result) unchecked(code, reason string) {
+	for i := range r.Unchecked {
+		if r.Unchecked[i].Reason == reason {
+			r.Unchecked[i].Codes = append(r.Unchecked[i].Codes, code)
+			return
+		}
+	}
+	r.Unchecked = append(r.Unchecked, Unchecked{Codes: []string{code}, Reason: reason})
+}
+
+// A report collects what the rule of a kind finds.
+type report struct {
+	kind     *Kind
+	findings []Finding
+	partly   []string
+}
+
+// found adds a finding, to which it adds what all findings of the kind have.
+func (r *report) found(f Finding) {
+	f.Code, f.Severity, f.Means = r.kind.Code, r.kind.Severity, r.kind.Means
+	r.findings = append(r.findings, f)
+}
+
+// cannot says once why the rule did not look at some records.
+func (r *report) cannot(reason string) {
+	if !slices.Contains(r.partly, reason) {
+		r.partly = append(r.partly, reason)
+	}
+}
+
+// concerns reports whether a finding is about one of the records of a kind that are named. A consumer is a server
+// or a migration of one.
+func (x *index) concerns(f Finding, kind string, names []string) bool {
+	if len(names) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.About, func(s Subject) bool {
+		switch {
+		case s.Kind == kind:
+		case kind == "server" && s.Kind == "consumer":
+		case kind == "server" && s.Kind == "port" && x.port(s.ID) != nil:
+			s.ID = x.port(s.ID).Device
+		default:
+			return false
+		}
+		return slices.Contains(names, s.ID) || s.Name != "" && slices.Contains(names, s.Name)
+	})
+}
+
+// onHost reports whether a finding is about something on one of the hosts.
+func (x *index) onHost(f Finding, hosts []string) bool {
+	if len(hosts) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.About, func(s Subject) bool {
+		for _, name := range x.hostsOf(s) {
+			if slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,304 @@
+package audit
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+)
+
+// holders are the consumers, in their order.
+func (x *index) holders() iter.Seq[*cloud.Consumer] {
+	return func(yield func(*cloud.Consumer) bool) {
+		for i := range x.placement.Consumers {
+			if !yield(&x.placement.Consumers[i]) {
+				return
+			}
+		}
+	}
+}
+
+// allocations calls fn with each allocation of a consumer, sorted.
+func allocations(c *cloud.Consumer, fn func(provider, class string, n int64)) {
+	for _, provider := range slices.Sorted(maps.Keys(c.Allocations)) {
+		for _, class := range slices.Sorted(maps.Keys(c.Allocations[provider])) {
+			fn(provider, class, c.Allocations[provider][class])
+		}
+	}
+}
+
+// leftOver reports whether a consumer is a migration that has ended: it is one by its type, or by its record.
+func (x *index) leftOver(c *cloud.Consumer) bool {
+	if m := x.migrations[c.UUID]; m != nil {
+		return slices.Contains(endedMoves, m.Status)
+	}
+	return x.servers[c.UUID] == nil && c.Type == "MIGRATION"
+}
+
+func orphanedAllocation(x *index, r *report) {
+	for c := range x.holders() {
+		if len(c.Allocations) > 0 && x.servers[c.UUID] == nil && x.migrations[c.UUID] == nil && !x.leftOver(c) {
+			r.found(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: "it holds " + x.held(c),
+				Expected: "a server or a migration under way with this UUID", Command: "openstack resource provider allocation delete " + c.UUID,
+			})
+		}
+	}
+}
+
+func migrationLeftOver(x *index, r *report) {
+	for c := range x.holders() {
+		if len(c.Allocations) > 0 && x.leftOver(c) {
+			r.found(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: "it is of a migration that has ended, and holds " + x.held(c), Expected: "nothing",
+				Command: "openstack resource provider allocation delete " + c.UUID,
+			})
+		}
+	}
+}
+
+func consumerEmpty(x *index, r *report) {
+	for c := range x.holders() {
+		if len(c.Allocations) == 0 {
+			r.found(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: fmt.Sprintf("it has generation %d and no allocations", c.Generation),
+				Expected: "no consumer: placement removes it with its last allocation", Command: "openstack resource provider allocation show " + c.UUID,
+			})
+		}
+	}
+}
+
+// typeOf returns the type that a consumer is to have, "" for one that is neither a server nor a migration.
+func (x *index) typeOf(c *cloud.Consumer) string {
+	switch {
+	case x.servers[c.UUID] != nil:
+		return "INSTANCE"
+	case x.migrations[c.UUID] != nil:
+		return "MIGRATION"
+	}
+	return ""
+}
+
+func consumerWithoutType(x *index, r *report) {
+	// Nova sets no types: where nothing has one there is nothing to compare with.
+	if !slices.ContainsFunc(x.placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" }) {
+		return
+	}
+	for c := range x.holders() {
+		if want := x.typeOf(c); want != "" && c.Type == "" && len(c.Allocations) > 0 {
+			r.found(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its consumer has no type", Expected: want,
+				Command: "openstack --os-placement-api-version 1.38 resource provider allocation show " + c.UUID,
+			})
+		}
+	}
+}
+
+func consumerTypeWrong(x *index, r *report) {
+	for c := range x.holders() {
+		if want := x.typeOf(c); want != "" && c.Type != "" && c.Type != want {
+			r.found(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its consumer has the type " + c.Type, Expected: want,
+				Command: "openstack --os-placement-api-version 1.38 resource provider allocation show " + c.UUID,
+			})
+		}
+	}
+}
+
+// ownerOf returns the server whose project and user a consumer is to have, nil when there is none.
+func (x *index) ownerOf(c *cloud.Consumer) *server {
+	if m := x.migrations[c.UUID]; m != nil {
+		return x.servers[m.Server]
+	}
+	return x.servers[c.UUID]
+}
+
+func consumerProjectWrong(x *index, r *report) {
+	for c := range x.holders() {
+		if s := x.ownerOf(c); s != nil && s.Project != c.Project {
+			r.found(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its allocations are of project " + c.Project, Expected: "project " + s.Project,
+				Command: "nova-manage placement heal_allocations --instance " + s.UUID,
+			})
+		}
+	}
+}
+
+func consumerUserWrong(x *index, r *report) {
+	for c := range x.holders() {
+		if s := x.ownerOf(c); s != nil && s.User != c.User {
+			r.found(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its allocations are of user " + c.User, Expected: "user " + s.User,
+				Command: "nova-manage placement heal_allocations --instance " + s.UUID,
+			})
+		}
+	}
+}
+
+func allocationOnGoneProvider(x *index, r *report) {
+	for c := range x.holders() {
+		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
+			if x.byUUID[uuid] == nil {
+				r.found(Finding{
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Found: "it holds " + amounts(c.Allocations[uuid]) + " of a provider that is not there",
+					Expected: "a provider with this UUID", Command: "berth db check",
+				})
+			}
+		}
+	}
+}
+
+func allocationWithoutInventory(x *index, r *report) {
+	for c := range x.holders() {
+		allocations(c, func(provider, class string, n int64) {
+			p := x.byUUID[provider]
+			if p == nil {
+				return
+			}
+			if _, ok := p.Inventories[class]; !ok {
+				r.found(Finding{
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Found: fmt.Sprintf("it holds %s %d", class, n),
+					Expected: "an inventory of " + class, Command: "openstack resource provider inventory list " + provider,
+				})
+			}
+		})
+	}
+}
+
+func amountBreaksUnits(x *index, r *report) {
+	for c := range x.holders() {
+		allocations(c, func(provider, class string, n int64) {
+			p := x.byUUID[provider]
+			if p == nil {
+				return
+			}
+			i, ok := p.Inventories[class]
+			if ok && (n < i.MinUnit || n > i.MaxUnit || i.StepSize > 0 && n%i.StepSize != 0) {
+				r.found(Finding{
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Found: fmt.Sprintf("it holds %s %d", class, n),
+					Expected: fmt.Sprintf("an amount from %d to %d in steps of %d", i.MinUnit, i.MaxUnit, i.StepSize),
+					Command:  "openstack resource provider inventory list " + provider,
+				})
+			}
+		})
+	}
+}
+
+func usageDiffers(x *index, r *report) {
+	for i := range x.placement.Providers {
+		p := &x.placement.Providers[i]
+		classes := maps.Clone(p.Usages)
+		if classes == nil {
+			classes = map[string]int64{}
+		}
+		maps.Copy(classes, x.allocated[p.UUID])
+		for _, class := range slices.Sorted(maps.Keys(classes)) {
+			if used, sum := p.Usages[class], x.allocated[p.UUID][class]; used != sum {
+				r.found(Finding{
+					About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are used", used, class),
+					Expected: fmt.Sprintf("%d, which is the sum of the allocations", sum), Command: "openstack resource provider usage show " + p.UUID,
+				})
+			}
+		}
+	}
+}
+
+// What is wrong with providers themselves.
+
+func capacityExceeded(x *index, r *report) {
+	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
+		capacity := placement.Inventory(i).Capacity()
+		if used := p.Usages[class]; used > 0 && used > capacity {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are used", used, class),
+				Expected: fmt.Sprintf("at most %d, which is (total %d - reserved %d) * %g", capacity, i.Total, i.Reserved, i.AllocationRatio),
+				Command:  "openstack resource provider show --allocations " + p.UUID,
+			})
+		}
+	})
+}
+
+func guaranteeOvercommitted(x *index, r *report) {
+	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
+		used := p.Usages[class]
+		if bandwidth(class) && used > i.Total-i.Reserved && used <= placement.Inventory(i).Capacity() {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are guaranteed, with an allocation ratio of %g", used, class, i.AllocationRatio),
+				Expected: fmt.Sprintf("at most %d, which the device has (total %d - reserved %d)", i.Total-i.Reserved, i.Total, i.Reserved),
+				Command:  "openstack resource provider show --allocations " + p.UUID,
+			})
+		}
+	})
+}
+
+func reservedAboveTotal(x *index, r *report) {
+	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
+		if i.Reserved > i.Total {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are reserved", i.Reserved, class),
+				Expected: fmt.Sprintf("at most the total, %d", i.Total), Command: "openstack resource provider inventory list " + p.UUID,
+			})
+		}
+	})
+}
+
+// inventories calls fn with each inventory, sorted.
+func (x *index) inventories(fn func(p *cloud.Provider, class string, i cloud.Inventory)) {
+	for i := range x.placement.Providers {
+		p := &x.placement.Providers[i]
+		for _, class := range slices.Sorted(maps.Keys(p.Inventories)) {
+			fn(p, class, p.Inventories[class])
+		}
+	}
+}
+
+func unknownClass(x *index, r *report) {
+	x.inventories(func(p *cloud.Provider, class string, _ cloud.Inventory) {
+		if _, ok := slices.BinarySearch(x.placement.Classes, class); !ok {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has an inventory of " + class, Expected: "a class that placement knows",
+				Command: "openstack resource class list",
+			})
+		}
+	})
+}
+
+func unknownTrait(x *index, r *report) {
+	for i := range x.placement.Providers {
+		p := &x.placement.Providers[i]
+		for _, trait := range p.Traits {
+			if _, ok := slices.BinarySearch(x.placement.Traits, trait); !ok {
+				r.found(Finding{
+					About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait " + trait, Expected: "a trait that placement knows",
+					Command: "openstack trait list",
+				})
+			}
+		}
+	}
+}
+
+func providerParentGone(x *index, r *report) {
+	for i := range x.placement.Providers {
+		if p := &x.placement.Providers[i]; p.Parent != "" && x.byUUID[p.Parent] == nil {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: "its parent " + p.Parent + " is not there", Expected: "a parent that is a provider, or none",
+				Command: "berth db check",
+			})
+		}
+	}
+}
+
+func providerRootDiffers(x *index, r *report) {
+	for i := range x.placement.Providers {
+		p := &x.placement.Providers[i]
+		if top := x.top(p); p.Root != top.UUID {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: "its root is " + p.Root,
+				Expected: fmt.Sprintf("%s (%s), to which its parents lead", top.UUID, top.Name), Command: "berth db check",
+			})
+		}
+	}
+}

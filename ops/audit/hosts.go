@@ -1,0 +1,275 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+const disabledTrait = "COMPUTE_STATUS_DISABLED"
+
+func hypervisorWithoutProvider(x *index, r *report) {
+	for i := range x.compute.Hypervisors {
+		h := &x.compute.Hypervisors[i]
+		if x.byUUID[h.UUID] == nil && x.byName[h.Hostname] == nil {
+			r.found(Finding{
+				About: []Subject{hostSubject(h), {Kind: "provider", ID: h.UUID}}, Found: "placement has no provider of the compute node", Expected: "one with its UUID " + h.UUID,
+				Command: "openstack compute service list --host " + h.Host,
+			})
+		}
+	}
+}
+
+func hypervisorUUIDDiffers(x *index, r *report) {
+	for i := range x.compute.Hypervisors {
+		h := &x.compute.Hypervisors[i]
+		if p := x.byName[h.Hostname]; x.byUUID[h.UUID] == nil && p != nil {
+			r.found(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the provider with its name has the UUID %s", p.UUID), Expected: h.UUID + ", the UUID of the compute node",
+				Command: "openstack resource provider show --allocations " + p.UUID,
+			})
+		}
+	}
+}
+
+func hypervisorNameDiffers(x *index, r *report) {
+	for i := range x.compute.Hypervisors {
+		h := &x.compute.Hypervisors[i]
+		if p := x.byUUID[h.UUID]; p != nil && p.Name != h.Hostname {
+			r.found(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its provider has the name " + p.Name, Expected: h.Hostname,
+				Command: "openstack hypervisor show " + h.UUID,
+			})
+		}
+	}
+}
+
+// isHost reports whether a root provider looks like one of a compute node.
+func isHost(p *cloud.Provider) bool {
+	for _, class := range []string{"VCPU", "PCPU", "MEMORY_MB"} {
+		if _, ok := p.Inventories[class]; ok {
+			return true
+		}
+	}
+	return slices.Contains(p.Traits, "COMPUTE_NODE")
+}
+
+func providerOfGoneHost(x *index, r *report) {
+	for p := range x.roots() {
+		if isHost(p) && x.hypervisorOf(p) == nil {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", amounts(x.usedBelow(p))),
+				Expected: "a compute node", Command: "openstack resource provider show --allocations " + p.UUID,
+			})
+		}
+	}
+}
+
+func hostWithoutService(x *index, r *report) {
+	for i := range x.compute.Hypervisors {
+		h := &x.compute.Hypervisors[i]
+		if x.services[h.Host] == nil {
+			r.found(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(h.UUID)}, Found: "no compute service is on its host", Expected: "a service, or no compute node and no provider",
+				Command: "openstack compute service list --host " + h.Host,
+			})
+		}
+	}
+}
+
+func namesAlike(x *index, r *report) {
+	// A name and its short form are next to each other among those with one first label.
+	byLabel := map[string][]*cloud.Provider{}
+	for p := range x.roots() {
+		label, _, _ := strings.Cut(strings.ToLower(p.Name), ".")
+		for _, other := range byLabel[label] {
+			if alike(other.Name, p.Name) {
+				r.found(Finding{
+					About: []Subject{x.providerSubject(p.UUID), x.providerSubject(other.UUID)}, Found: fmt.Sprintf("the names %s and %s may be of one host", other.Name, p.Name),
+					Expected: "one provider for a host", Command: "openstack hypervisor list",
+				})
+			}
+		}
+		byLabel[label] = append(byLabel[label], p)
+	}
+}
+
+func disabledTraitMissing(x *index, r *report) {
+	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
+		if s.Status == "disabled" && !slices.Contains(p.Traits, disabledTrait) {
+			r.found(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is disabled, and its provider does not have the trait " + disabledTrait,
+				Expected: "the trait, so that placement offers no candidates there",
+				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
+			})
+		}
+	})
+}
+
+func disabledTraitSuperfluous(x *index, r *report) {
+	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
+		if s.Status == "enabled" && slices.Contains(p.Traits, disabledTrait) {
+			r.found(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is enabled, and its provider has the trait " + disabledTrait,
+				Expected: "no such trait: no server is started there",
+				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
+			})
+		}
+	})
+}
+
+// nodes calls fn with the compute nodes that have a service and a provider.
+func (x *index) nodes(fn func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider)) {
+	for i := range x.compute.Hypervisors {
+		h := &x.compute.Hypervisors[i]
+		if s, p := x.services[h.Host], x.hostRoot(h.Host, h.Hostname); s != nil && p != nil {
+			fn(h, s, p)
+		}
+	}
+}
+
+// Host aggregates.
+
+func aggregateSubject(a *cloud.Aggregate) Subject {
+	return Subject{Kind: "aggregate", ID: a.UUID, Name: a.Name}
+}
+
+// members calls fn with the members of host aggregates that have a provider.
+func (x *index) members(fn func(a *cloud.Aggregate, host string, p *cloud.Provider)) {
+	for i := range x.compute.Aggregates {
+		a := &x.compute.Aggregates[i]
+		for _, host := range a.Hosts {
+			for _, h := range x.hypervisors[host] {
+				if p := x.hostRoot(h.Host, h.Hostname); p != nil {
+					fn(a, host, p)
+				}
+			}
+		}
+	}
+}
+
+func aggregateMirrorMissing(x *index, r *report) {
+	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
+		if !slices.Contains(p.Aggregates, a.UUID) {
+			r.found(Finding{
+				About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("host %s is a member, and its provider is not", host), Expected: "the same members in placement",
+				Command: "nova-manage placement sync_aggregates",
+			})
+		}
+	})
+}
+
+func aggregateMirrorSuperfluous(x *index, r *report) {
+	for i := range x.compute.Aggregates {
+		a := &x.compute.Aggregates[i]
+		for p := range x.roots() {
+			h := x.hypervisorOf(p)
+			if h != nil && slices.Contains(p.Aggregates, a.UUID) && !slices.Contains(a.Hosts, h.Host) {
+				others := slices.DeleteFunc(slices.Clone(p.Aggregates), func(uuid string) bool { return uuid == a.UUID })
+				for k := range others {
+					others[k] = " --aggregate " + others[k]
+				}
+				r.found(Finding{
+					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("provider %s is a member, and host %s is not", p.Name, h.Host), Expected: "the same members in placement",
+					Command: fmt.Sprintf("openstack --os-placement-api-version 1.19 resource provider aggregate set --generation %d%s %s", p.Generation, strings.Join(others, ""), p.UUID),
+				})
+			}
+		}
+	}
+}
+
+func aggregateHostUnknown(x *index, r *report) {
+	for i := range x.compute.Aggregates {
+		a := &x.compute.Aggregates[i]
+		for _, host := range a.Hosts {
+			if len(x.hypervisors[host]) == 0 {
+				r.found(Finding{
+					About: []Subject{aggregateSubject(a), {Kind: "host", ID: host}}, Found: fmt.Sprintf("host %s is a member, and is no compute node", host), Expected: "members that are compute nodes",
+					Command: fmt.Sprintf("openstack aggregate remove host %d %s", a.ID, host),
+				})
+			}
+		}
+	}
+}
+
+// ratioKeys are the keys of the metadata with which host aggregates set ratios, where Nova reads them.
+var ratioKeys = []struct{ key, class string }{
+	{"cpu_allocation_ratio", "VCPU"}, {"ram_allocation_ratio", "MEMORY_MB"}, {"disk_allocation_ratio", "DISK_GB"},
+}
+
+func aggregateRatioDiffers(x *index, r *report) {
+	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
+		for _, k := range ratioKeys {
+			ratio, err := strconv.ParseFloat(a.Metadata[k.key], 64)
+			i, has := p.Inventories[k.class]
+			if err == nil && has && i.AllocationRatio != ratio {
+				r.found(Finding{
+					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the allocation ratio of %s is %g on %s", k.class, i.AllocationRatio, p.Name),
+					Expected: fmt.Sprintf("%g, which the aggregate's metadata say (%s)", ratio, k.key),
+					Command:  fmt.Sprintf("openstack resource provider inventory set --amend --resource %s:allocation_ratio=%g %s", k.class, ratio, p.UUID),
+				})
+			}
+		}
+	})
+}
+
+func ratiosDifferInAggregate(x *index, r *report) {
+	type first struct {
+		host  string
+		ratio float64
+	}
+	seen, told := map[string]first{}, map[string]bool{}
+	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
+		for _, class := range flavorClasses {
+			i, has := p.Inventories[class]
+			if !has {
+				continue
+			}
+			key := a.UUID + class
+			other, there := seen[key]
+			if !there {
+				seen[key] = first{host, i.AllocationRatio}
+			} else if other.ratio != i.AllocationRatio && !told[key] {
+				told[key] = true
+				r.found(Finding{
+					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the allocation ratio of %s is %g on host %s and %g on host %s", class, other.ratio, other.host, i.AllocationRatio, host),
+					Expected: "one ratio for all hosts of the aggregate", Command: "openstack resource provider inventory list " + p.UUID,
+				})
+			}
+		}
+	})
+}
+
+func sharingWithoutAggregate(x *index, r *report) {
+	for i := range x.placement.Providers {
+		if p := &x.placement.Providers[i]; shares(p) && len(p.Aggregates) == 0 {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait MISC_SHARES_VIA_AGGREGATE and is in no aggregate", Expected: "an aggregate whose members use it",
+				Command: "openstack resource provider aggregate list " + p.UUID,
+			})
+		}
+	}
+}
+
+func sharingAggregateEmpty(x *index, r *report) {
+	members := map[string]int{} // that do not share
+	for i := range x.placement.Providers {
+		if p := &x.placement.Providers[i]; !shares(p) {
+			for _, a := range p.Aggregates {
+				members[a]++
+			}
+		}
+	}
+	for i := range x.placement.Providers {
+		p := &x.placement.Providers[i]
+		if shares(p) && len(p.Aggregates) > 0 && !slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: "no provider is in the aggregates through which it shares", Expected: "hosts that use it",
+				Command: "openstack resource provider aggregate list " + p.UUID,
+			})
+		}
+	}
+}

@@ -1,0 +1,492 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// bandwidth reports whether a class is of what ports are guaranteed.
+func bandwidth(class string) bool {
+	return slices.Contains([]string{
+		guarantee.EgressBandwidth, guarantee.IngressBandwidth,
+		guarantee.EgressPacketRate, guarantee.IngressPacketRate, guarantee.PacketRate,
+	}, class)
+}
+
+// computePorts calls fn with the ports of servers. The server is nil for one that is not there.
+func (x *index) computePorts(fn func(p *cloud.Port, s *server)) {
+	for i := range x.network.Ports {
+		if p := &x.network.Ports[i]; strings.HasPrefix(p.Owner, "compute:") && p.Device != "" {
+			fn(p, x.servers[p.Device])
+		}
+	}
+}
+
+// boundPorts calls fn with the ports that are bound on the host of their server, of servers that nothing is under way
+// with.
+func (x *index) boundPorts(fn func(p *cloud.Port, s *server)) {
+	x.computePorts(func(p *cloud.Port, s *server) {
+		if s != nil && !s.busy && s.root != nil && p.Host == s.Host {
+			fn(p, s)
+		}
+	})
+}
+
+// asks reports whether a port asks placement for anything.
+func asks(p *cloud.Port) bool {
+	if p.Request == nil {
+		return false
+	}
+	for _, g := range p.Request.Groups {
+		for _, n := range g.Resources {
+			if n > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// provider returns the provider that a port names for a group, "" for none. A key in the older format has one
+// provider, which is that of the bandwidth.
+func provider(p *cloud.Port, g cloud.PortGroup) string {
+	if old, ok := p.Allocation[""]; ok {
+		for class := range g.Resources {
+			if class == guarantee.EgressBandwidth || class == guarantee.IngressBandwidth {
+				return old
+			}
+		}
+		return ""
+	}
+	return p.Allocation[g.ID]
+}
+
+// keyedGroups calls fn with each group of a bound port and the provider that the port names for it.
+func (x *index) keyedGroups(fn func(p *cloud.Port, s *server, g cloud.PortGroup, provider string)) {
+	x.boundPorts(func(p *cloud.Port, s *server) {
+		if p.Request == nil {
+			return
+		}
+		for _, g := range p.Request.Groups {
+			if uuid := provider(p, g); uuid != "" {
+				fn(p, s, g, uuid)
+			}
+		}
+	})
+}
+
+// groupName names a group for people.
+func groupName(g cloud.PortGroup) string {
+	if g.ID == "" {
+		return "the port's group"
+	}
+	return "group " + g.ID
+}
+
+func portOfGoneServer(x *index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *server) {
+		if s == nil {
+			r.found(Finding{
+				About: []Subject{portSubject(p), {Kind: "server", ID: p.Device}}, Found: "its device is server " + p.Device + ", which is not there",
+				Expected: "a server, or no device", Command: "openstack port unset --device " + p.UUID,
+			})
+		}
+	})
+}
+
+func portHostDiffers(x *index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *server) {
+		if s != nil && !s.busy && s.root != nil && p.Host != "" && p.Host != s.Host {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host, Expected: "host " + s.Host + ", where its server runs",
+				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
+			})
+		}
+	})
+}
+
+func portBindingFailed(x *index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *server) {
+		if s != nil && !s.busy && p.VIF == "binding_failed" {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject()}, Found: fmt.Sprintf("binding it on host %s failed", p.Host), Expected: "a port that is bound",
+				Command: "openstack network agent list --host " + p.Host,
+			})
+		}
+	})
+}
+
+func portNotBound(x *index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *server) {
+		if s == nil || s.busy || s.root == nil || s.Status == "ERROR" || s.Status == "SHELVED_OFFLOADED" {
+			return
+		}
+		if p.Host == "" || p.VIF == "unbound" {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject()}, Found: "it is not bound", Expected: "it is bound on host " + s.Host,
+				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
+			})
+		}
+	})
+}
+
+func portOfOffloadedServerBound(x *index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *server) {
+		if s != nil && !s.busy && s.Status == "SHELVED_OFFLOADED" && p.Host != "" {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host, Expected: "no host until its server is unshelved",
+				Command: "openstack port unset --host " + p.UUID,
+			})
+		}
+	})
+}
+
+func keyOfUnboundPort(x *index, r *report) {
+	for i := range x.network.Ports {
+		p := &x.network.Ports[i]
+		if s := x.servers[p.Device]; p.Host == "" && len(p.Allocation) > 0 && (s == nil || !s.busy) {
+			r.found(Finding{
+				About: []Subject{portSubject(p)}, Found: "it is not bound, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
+				Command: "openstack port unset --binding-profile allocation " + p.UUID,
+			})
+		}
+	}
+}
+
+// names are the providers that a port names.
+func names(x *index, p *cloud.Port) string {
+	var list []string
+	for _, uuid := range slices.Sorted(maps.Values(p.Allocation)) {
+		list = append(list, x.providerSubject(uuid).String())
+	}
+	return strings.Join(list, ", ")
+}
+
+func boundWithoutKey(x *index, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *server) {
+		if asks(p) && len(p.Allocation) == 0 && p.VIF != "binding_failed" && p.VIF != "unbound" {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host + ", and names no provider",
+				Expected: "a provider that gives it " + requested(p), Command: "nova-manage placement heal_allocations --instance " + s.UUID,
+			})
+		}
+	})
+}
+
+// requested describes what a port asks for.
+func requested(p *cloud.Port) string {
+	sum := map[string]int64{}
+	for _, g := range p.Request.Groups {
+		for class, n := range g.Resources {
+			sum[class] += n
+		}
+	}
+	return amounts(sum)
+}
+
+// requestsHidden says that the service does not show what ports ask for: no port asks for anything, and one has a policy that guarantees something.
+func (x *index) requestsHidden() bool {
+	guarantees := map[string]bool{}
+	for _, q := range x.network.Policies {
+		for _, rule := range q.Rules {
+			if rule.MinKbps > 0 || rule.MinKpps > 0 {
+				guarantees[q.UUID] = true
+			}
+		}
+	}
+	hidden := false
+	for i := range x.network.Ports {
+		p := &x.network.Ports[i]
+		if p.Request != nil {
+			return false
+		}
+		policy := p.Policy
+		if policy == "" {
+			policy = p.NetworkPolicy
+		}
+		hidden = hidden || guarantees[policy]
+	}
+	return hidden
+}
+
+func keyWithoutRequest(x *index, r *report) {
+	if x.requestsHidden() {
+		r.cannot("The network service did not show what ports ask for.")
+		return
+	}
+	x.boundPorts(func(p *cloud.Port, s *server) {
+		if len(p.Allocation) > 0 && !asks(p) {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject()}, Found: "it asks for nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
+				Command: "openstack port unset --binding-profile allocation " + p.UUID,
+			})
+		}
+	})
+}
+
+func keyGroupUnknown(x *index, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *server) {
+		if !asks(p) {
+			return
+		}
+		for _, id := range slices.Sorted(maps.Keys(p.Allocation)) {
+			if id != "" && !slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == id }) {
+				r.found(Finding{
+					About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile has a provider for group " + id,
+					Expected: "the groups that it asks for: " + groupIDs(p), Command: "openstack port show " + p.UUID,
+				})
+			}
+		}
+	})
+}
+
+func groupIDs(p *cloud.Port) string {
+	var ids []string
+	for _, g := range p.Request.Groups {
+		ids = append(ids, g.ID)
+	}
+	return strings.Join(ids, ", ")
+}
+
+func keyGroupMissing(x *index, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *server) {
+		if !asks(p) || len(p.Allocation) == 0 {
+			return
+		}
+		for id := range p.Allocation { // of a group under another id there is a finding already
+			if id != "" && !slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == id }) {
+				return
+			}
+		}
+		for _, g := range p.Request.Groups {
+			if provider(p, g) == "" {
+				r.found(Finding{
+					About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile names no provider for " + groupName(g),
+					Expected: "one that gives it " + amounts(g.Resources),
+					Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
+				})
+			}
+		}
+	})
+}
+
+func keyFormatOld(x *index, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *server) {
+		if _, old := p.Allocation[""]; old && asks(p) && p.Request.Groups[0].ID != "" {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile names a provider without its group", Expected: "a provider for each of the groups " + groupIDs(p),
+				Command: "neutron-sanitize-port-binding-profile-allocation",
+			})
+		}
+	})
+}
+
+func keyProviderGone(x *index, r *report) {
+	x.keyedGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, uuid string) {
+		if x.byUUID[uuid] == nil {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject(), x.providerSubject(uuid)}, Found: "its binding profile names provider " + uuid + ", which is not there",
+				Expected: "a provider of host " + s.Host, Command: "openstack server migrate " + s.UUID,
+			})
+		}
+	})
+}
+
+func keyProviderOfOtherHost(x *index, r *report) {
+	x.keyedGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, uuid string) {
+		if of := x.byUUID[uuid]; of != nil && !shares(of) && x.top(of) != s.root {
+			r.found(Finding{
+				About: []Subject{portSubject(p), s.subject(), x.providerSubject(uuid)}, Found: fmt.Sprintf("its binding profile names a provider of %s", x.top(of).Name),
+				Expected: "a provider of " + s.root.Name + ", on which it is bound", Command: "openstack server migrate " + s.UUID,
+			})
+		}
+	})
+}
+
+// homeGroups calls fn with those of keyedGroups whose provider is one of the server's host. Others have codes of their own.
+func (x *index) homeGroups(fn func(p *cloud.Port, s *server, g cloud.PortGroup, of *cloud.Provider)) {
+	x.keyedGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, uuid string) {
+		if of := x.byUUID[uuid]; of != nil && x.top(of) == s.root {
+			fn(p, s, g, of)
+		}
+	})
+}
+
+func keyProviderLacksClass(x *index, r *report) {
+	x.homeGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, of *cloud.Provider) {
+		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
+			_, has := of.Inventories[class]
+			if !has && s.heldOf(of.UUID, class) == 0 {
+				r.found(Finding{
+					About: []Subject{portSubject(p), s.subject(), x.providerSubject(of.UUID)}, Found: "its binding profile names a provider without an inventory of " + class,
+					Expected: fmt.Sprintf("a provider that gives it %s %d", class, g.Resources[class]), Command: "openstack server migrate " + s.UUID,
+				})
+			}
+		}
+	})
+}
+
+func keyProviderLacksTrait(x *index, r *report) {
+	x.homeGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, of *cloud.Provider) {
+		if _, reported := x.wanted[of.UUID]; reported && physnetsDiffer(x, of) {
+			return // the provider has a finding
+		}
+		for _, trait := range g.Required {
+			if !slices.Contains(of.Traits, trait) {
+				r.found(Finding{
+					About: []Subject{portSubject(p), s.subject(), x.providerSubject(of.UUID)}, Found: "its binding profile names a provider without the trait " + trait,
+					Expected: "a provider with the traits " + strings.Join(g.Required, ", "), Command: "openstack server migrate " + s.UUID,
+				})
+			}
+		}
+	})
+}
+
+// heldOf returns what a server holds of a class on a provider.
+func (s *server) heldOf(provider, class string) int64 {
+	if s.held == nil {
+		return 0
+	}
+	return s.held.Allocations[provider][class]
+}
+
+// A lack is what a port of a server asks for and the server does not hold.
+type lack struct {
+	port        *cloud.Port
+	provider    *cloud.Provider
+	class       string
+	has, wanted int64
+}
+
+// lacking calls fn with what ports lack on the providers that they name. The ports of a server share what it holds in their
+// order.
+func (x *index) lacking(fn func(s *server, l lack)) {
+	type place struct{ server, provider, class string }
+	left := map[place]int64{}
+	x.homeGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, of *cloud.Provider) {
+		if s.held == nil || !slices.Contains(s.trees, s.root.UUID) {
+			return
+		}
+		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
+			n, at := g.Resources[class], place{s.UUID, of.UUID, class}
+			if _, seen := left[at]; !seen {
+				left[at] = s.heldOf(of.UUID, class)
+			}
+			has := min(n, left[at])
+			left[at] -= has
+			if _, stock := of.Inventories[class]; has < n && (stock || s.heldOf(of.UUID, class) > 0) {
+				fn(s, lack{p, of, class, has, n})
+			}
+		}
+	})
+}
+
+func keyNotAllocated(x *index, r *report) {
+	x.lacking(func(s *server, l lack) {
+		if len(s.held.Allocations[l.provider.UUID]) == 0 {
+			r.lacks(x, s, l, fmt.Sprintf("its server holds nothing of the provider that it names, %s", l.provider.Name))
+		}
+	})
+}
+
+func portAmountMissing(x *index, r *report) {
+	x.lacking(func(s *server, l lack) {
+		if len(s.held.Allocations[l.provider.UUID]) > 0 {
+			r.lacks(x, s, l, fmt.Sprintf("its server holds %s %d for it on %s", l.class, l.has, l.provider.Name))
+		}
+	})
+}
+
+func (r *report) lacks(x *index, s *server, l lack, found string) {
+	r.found(Finding{
+		About: []Subject{portSubject(l.port), s.subject(), x.providerSubject(l.provider.UUID)}, Found: found,
+		Expected: fmt.Sprintf("%s %d, which it asks for", l.class, l.wanted),
+		Command:  fmt.Sprintf("openstack resource provider allocation show %s", s.UUID),
+	})
+}
+
+func portAmountSuperfluous(x *index, r *report) {
+	named := map[string]map[string]map[string]int64{} // by server, provider and class
+	unnamed := map[string]bool{}                      // servers with a port whose amounts are not known to be of a provider
+	x.computePorts(func(p *cloud.Port, s *server) {
+		if s == nil {
+			return
+		}
+		groups := []cloud.PortGroup(nil)
+		if p.Request != nil {
+			groups = p.Request.Groups
+		}
+		for _, g := range groups {
+			uuid := provider(p, g)
+			if uuid == "" || x.byUUID[uuid] == nil || s.root == nil || x.top(x.byUUID[uuid]) != s.root || p.Host != s.Host {
+				unnamed[s.UUID] = true
+				continue
+			}
+			if named[s.UUID] == nil {
+				named[s.UUID] = map[string]map[string]int64{}
+			}
+			if named[s.UUID][uuid] == nil {
+				named[s.UUID][uuid] = map[string]int64{}
+			}
+			for class, n := range g.Resources {
+				named[s.UUID][uuid][class] += n
+			}
+		}
+		unnamed[s.UUID] = unnamed[s.UUID] || len(groups) == 0 && len(p.Allocation) > 0
+	})
+	hidden := x.requestsHidden()
+	x.atHome(func(s *server) {
+		if unnamed[s.UUID] {
+			return // the port has a finding; what is held may be for it
+		}
+		if hidden {
+			r.cannot("The network service did not show what ports ask for.")
+			return
+		}
+		own := map[string]int64{} // of the flavor, on any provider
+		if ways, known := s.flavorAsks(&report{}); known {
+			own = ways[0]
+		} else if s.Flavor.Specs == nil {
+			r.cannot("The compute service did not show the extra specs of flavors.")
+			return
+		}
+		allocations(s.held, func(uuid, class string, n int64) {
+			if more := n - named[s.UUID][uuid][class] - own[class]; bandwidth(class) && more > 0 && x.treeOf(uuid) == s.root.UUID {
+				r.found(Finding{
+					About: []Subject{s.subject(), x.providerSubject(uuid)}, Found: fmt.Sprintf("it holds %s %d on %s", class, n, x.providerSubject(uuid).Name),
+					Expected: fmt.Sprintf("%d, which its ports ask for there", n-more), Command: "openstack resource provider allocation show " + s.UUID,
+				})
+			}
+		})
+	})
+}
+
+func requestTraitWithoutProvider(x *index, r *report) {
+	has := map[string]bool{}
+	for i := range x.placement.Providers {
+		for _, trait := range x.placement.Providers[i].Traits {
+			has[trait] = true
+		}
+	}
+	for i := range x.network.Ports {
+		p := &x.network.Ports[i]
+		if !asks(p) {
+			continue
+		}
+		for _, g := range p.Request.Groups {
+			for _, trait := range g.Required {
+				if !has[trait] {
+					r.found(Finding{
+						About: []Subject{portSubject(p)}, Found: "it asks for a provider with the trait " + trait + ", and no provider has it",
+						Expected: "a provider with it, or no server can be started with the port", Command: "openstack --os-placement-api-version 1.18 resource provider list --required " + trait,
+					})
+				}
+			}
+		}
+	}
+}
