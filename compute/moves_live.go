@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
 )
 
@@ -306,8 +307,8 @@ func (j *job) bindAllAt(ctx context.Context, host string) (map[ID]Port, error) {
 	return there, nil
 }
 
-// nameDestination notes on the server's ports where it is being moved to, or with "" that it is not any more. Of a port that
-// does not name the providers which its request needs, nothing is noted.
+// nameDestination notes on the server's ports where it is being moved to, or with "" that it is not any more. Nothing is noted of
+// a port whose change the network service refuses, such as that of a whole device with a guarantee: no agent plugs it in.
 func (j *job) nameDestination(ctx context.Context, host string) error {
 	for _, p := range j.ports {
 		var err error
@@ -316,7 +317,7 @@ func (j *job) nameDestination(ctx context.Context, host string) error {
 				break
 			}
 		}
-		if err != nil && !errors.Is(err, ErrNoPort) && !errors.Is(err, ErrPortChanged) {
+		if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && !errors.Is(err, ErrNoPort) {
 			return err
 		}
 	}
