@@ -60,23 +60,32 @@ var errNoSource = errors.New(`nothing says which cloud to read. One of these doe
 // read reads parts of the records. Standard error has what was read, how long it took, and what is missing. The error has its
 // exit code.
 func (s *cloudSource) read(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
-	api := s.options.Cloud + s.options.Region + cmd.Flag("os-interface").Value.String()
-	ways := 0
-	for _, given := range []bool{api != "", len(s.db.files)+len(s.db.dirs) > 0 || s.db.connection != "", s.file != ""} {
-		if given {
-			ways++
-		}
-	}
-	if ways > 1 {
+	if s.ways(cmd) > 1 {
 		return nil, fail(exitUsage, errors.New("records are read from one place: --os-cloud and its like, --config or --connection, and --from-file exclude each other"))
 	}
+	return s.readGiven(cmd, env, parts)
+}
+
+// ways counts the ways to records that the flags name.
+func (s *cloudSource) ways(cmd *cobra.Command) (n int) {
+	api := s.options.Cloud + s.options.Region + cmd.Flag("os-interface").Value.String()
+	for _, given := range []bool{api != "", s.db.given(), s.file != ""} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+// readGiven is read for a source that names one way at most.
+func (s *cloudSource) readGiven(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
 	start := time.Now()
 	var c *cloud.Cloud
 	var err error
 	switch {
 	case s.file != "":
 		c, err = s.readFile(cmd.InOrStdin())
-	case len(s.db.files)+len(s.db.dirs) > 0 || s.db.connection != "":
+	case s.db.given():
 		c, err = s.readDatabase(cmd.Context(), env, parts)
 	default:
 		c, err = s.readAPIs(cmd, env, parts)

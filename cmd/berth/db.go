@@ -64,6 +64,9 @@ func (s *dbSource) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.connection, "connection", "", "use the database of this `URL` instead, or of the URL in the file @FILE")
 }
 
+// given reports whether a flag names a database.
+func (s *dbSource) given() bool { return len(s.files)+len(s.dirs) > 0 || s.connection != "" }
+
 // settings reads the settings. A URL in the flags replaces theirs; it is tried once, since an
 // interactive command is to fail at once.
 func (s *dbSource) settings() (*config.Placement, error) {

@@ -104,6 +104,15 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"ok", "steps"},
 			map[string][]string{"steps": {"detail", "result", "step"}},
 		},
+		"berth placement tree": {[]string{"cn1", "--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
+			"": {"aggregates", "depth", "generation", "holdings", "inventories", "name", "traits", "uuid"},
+		}},
+		"berth placement top": {[]string{"--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
+			"": {"capacity", "id", "name", "percent", "resource_class", "used"},
+		}},
+		"berth placement diff": {[]string{sampleRecords(t, 2), sampleRecords(t, 3)}, exitFound, nil, map[string][]string{
+			"": {"after", "before", "change", "consumer_uuid", "provider", "provider_uuid", "subject", "what"},
+		}},
 		"berth agent check": {[]string{"--config", agent}, exitFailure, nil, map[string][]string{"": {"about", "level", "text"}}},
 	}
 	document, err := os.ReadFile("../../docs/operations/README.md")

@@ -103,6 +103,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/audit", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},
 	{"ops/openstack", "ops/cloud"},
+	{"ops/records", "ops/cloud placement"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},

@@ -18,6 +18,9 @@ const (
 // Parts are the parts of a cloud's records that a tool uses. A tool that wants consumers gets placement too.
 type Parts struct {
 	Placement, Consumers, Compute, Network Want
+	// Tree is the name or UUID of a provider whose tree is all that the tool uses of placement's providers; "" for all. A source may
+	// have more.
+	Tree string
 }
 
 // All are all parts, of which placement has to be there.

@@ -69,6 +69,27 @@ func TestVanishedProvider(t *testing.T) {
 	}
 }
 
+// For one tree only its providers are read.
+func TestReadOneTree(t *testing.T) {
+	var asked atomic.Int64
+	url := placementWith(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/inventories") {
+			asked.Add(1)
+		}
+		return false
+	})
+	for host, want := range map[string]int{"cn1": 2, "cn1:eth0": 2, "shared": 1, "cn9": 0, "00000000-0000-4000-8000-000000000001": 1} {
+		asked.Store(0)
+		c, err := readAlone(t, url, cloud.Parts{Consumers: cloud.Need, Tree: host})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(c.Placement.Providers); n != want || int(asked.Load()) != want {
+			t.Errorf("the tree of %s has %d providers, and %d were read; want %d", host, n, asked.Load(), want)
+		}
+	}
+}
+
 // A provider that changes while it is read is read again, and one that never rests is named.
 func TestRestlessProvider(t *testing.T) {
 	for _, changes := range []int64{1, 1000} {

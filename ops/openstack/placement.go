@@ -18,19 +18,22 @@ const placementVersion = "1.39"
 const attempts = 4
 
 // readPlacement reads the records of the placement service.
-func (c *Client) readPlacement(ctx context.Context, consumers bool, r *cloud.Cloud, m *meter) (*cloud.Placement, error) {
+func (c *Client) readPlacement(ctx context.Context, parts cloud.Parts, r *cloud.Cloud, m *meter) (*cloud.Placement, error) {
 	s, err := c.service("placement", placementVersion)
 	if err != nil {
 		return nil, err
 	}
-	p := &placementReader{ServiceClient: s, consumers: consumers}
+	p := &placementReader{ServiceClient: s, consumers: parts.Consumers != cloud.Skip}
 	if err := p.lists(ctx); err != nil {
 		return nil, err
+	}
+	if parts.Tree != "" {
+		p.keepTree(parts.Tree)
 	}
 	if err := p.readProviders(ctx, m.begin("providers", len(p.listed))); err != nil {
 		return nil, err
 	}
-	if consumers {
+	if p.consumers {
 		if err := p.readConsumers(ctx, m); err != nil {
 			return nil, err
 		}
@@ -92,6 +95,17 @@ func (p *placementReader) lists(ctx context.Context) error {
 	}
 	p.traits, p.listed = traits.Traits, providers.List
 	return nil
+}
+
+// keepTree leaves of the listed providers those of the tree that has one of a name or UUID.
+func (p *placementReader) keepTree(host string) {
+	root := ""
+	for _, of := range p.listed {
+		if of.UUID == host || of.Name == host {
+			root = of.Root
+		}
+	}
+	p.listed = slices.DeleteFunc(p.listed, func(l listedProvider) bool { return l.Root != root })
 }
 
 // readProviders reads what belongs to each provider.

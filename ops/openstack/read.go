@@ -24,7 +24,7 @@ func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*clou
 		read func() error
 	}{
 		{max(parts.Placement, parts.Consumers), func() (err error) {
-			r.Placement, err = c.readPlacement(ctx, parts.Consumers != cloud.Skip, r, m)
+			r.Placement, err = c.readPlacement(ctx, parts, r, m)
 			return err
 		}},
 		{parts.Compute, func() (err error) {

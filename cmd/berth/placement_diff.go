@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/records"
+)
+
+// newPlacementDiff returns "berth placement diff".
+func newPlacementDiff(env environment) *cobra.Command {
+	var source cloudSource
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "diff FILE [FILE]",
+		Short: "Show what is different in two files of records, or in a cloud now",
+		Long: `Diff shows which providers, inventories, traits, aggregates and allocations were
+added, removed or changed between two files that berth placement export has
+written, or, with one FILE, between the file and a cloud now. Generations are no
+difference. When one of both has no consumers, what is used of each provider is
+compared instead of allocations.
+
+` + cloudSourceHelp + `
+
+` + operatorExitHelp,
+		Example: `  berth placement diff before.json after.json
+  berth placement diff before.json --os-cloud admin -f json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 && len(args) != 2 {
+				return errors.New("want one or two arguments, files of records")
+			}
+			return nil
+		},
+		ValidArgsFunction: files(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parts := cloud.Parts{Placement: cloud.Need}
+			before, err := (&cloudSource{file: args[0]}).readGiven(cmd, env, parts)
+			if err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				if source.ways(cmd) > 0 {
+					return fail(exitUsage, errors.New("with two files no other source of records can be named"))
+				}
+				source.file = args[1]
+			}
+			if before.Placement.Consumers != nil {
+				parts.Consumers = cloud.Try
+			}
+			after, err := source.read(cmd, env, parts)
+			if err != nil {
+				return err
+			}
+			changes := records.Diff(before.Placement, after.Placement)
+			r := result{columns: []string{"Change", "What", "Provider", "Consumer", "Subject", "Before", "After"}, value: append([]records.Change{}, changes...)}
+			for _, c := range changes {
+				r.rows = append(r.rows, []any{c.Change, c.What, c.Provider, c.Consumer, c.Subject, c.Before, c.After})
+			}
+			if len(changes) > 0 || out.format.word != "table" {
+				if err := out.print(env.stdout, r); err != nil {
+					return fail(exitFailure, err)
+				}
+			}
+			if len(changes) > 0 {
+				return fail(exitFound, fmt.Errorf("%d differences", len(changes)))
+			}
+			return nil
+		},
+	}
+	source.flags(cmd)
+	out = addOutput(cmd)
+	return cmd
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// sampleRecords writes the records of a host, of which a server has some VCPU, and returns the file.
+func sampleRecords(t *testing.T, used int64) string {
+	t.Helper()
+	const host, server = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-0000000000c1"
+	p := &cloud.Placement{
+		Classes: []string{"VCPU"}, Traits: []string{"HW_CPU_X86_VMX"},
+		Providers: []cloud.Provider{{
+			UUID: host, Name: "cn1", Root: host, Generation: used, Traits: []string{"HW_CPU_X86_VMX"}, Usages: map[string]int64{"VCPU": used},
+			Inventories: map[string]cloud.Inventory{"VCPU": {Total: 4, Reserved: 1, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 2}},
+		}},
+		Consumers: []cloud.Consumer{{
+			UUID: server, Project: "p1", User: "u1", Type: "INSTANCE", Allocations: map[string]map[string]int64{host: {"VCPU": used}},
+		}},
+	}
+	p.Sort()
+	path := filepath.Join(t.TempDir(), "cloud.json")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := cloud.Write(f, &cloud.Cloud{Source: "a test", Begun: time.Unix(0, 0).UTC(), Placement: p}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The commands that show records print them for people, and say with their exit code whether there is a difference.
+func TestShowRecords(t *testing.T) {
+	before, after := sampleRecords(t, 2), sampleRecords(t, 3)
+	for _, tc := range []struct {
+		args   string
+		code   int
+		stdout string
+		says   string
+	}{
+		{"tree cn1 --from-file " + before, exitOK, `cn1  (00000000-0000-4000-8000-000000000001, generation 2)
+  VCPU: 2 of 6 used, 4 free (total 4, reserved 1, ratio 2)
+  traits: HW_CPU_X86_VMX
+  INSTANCE 00000000-0000-4000-8000-0000000000c1 of project p1 holds VCPU 2
+`, "read 1 providers, 1 consumers from"},
+		{"tree cn1 -f value -c free -c provider --from-file " + before, exitOK, "4 cn1\n", ""},
+		{"tree cn2 --from-file " + before, exitFailure, "", `no provider has the name or UUID "cn2"`},
+		{"tree", exitUsage, "", "want one argument"},
+		{"top -f csv --from-file " + before, exitOK, "Provider,UUID,Resource Class,Used,Capacity,Percent\ncn1,00000000-0000-4000-8000-000000000001,VCPU,2,6,33.3\n", ""},
+		{"top --by consumers -f value --from-file " + before, exitOK, "00000000-0000-4000-8000-0000000000c1 INSTANCE p1 VCPU 2 6 33.3\n", ""},
+		{"top --by projects -f value --class VCPU --limit 1 --from-file " + before, exitOK, "p1 VCPU 2 6 33.3\n", ""},
+		{"top --by projects -f value --class DISK_GB --from-file " + before, exitOK, "", ""},
+		{"top --by hosts --from-file " + before, exitUsage, "", "want providers or consumers or projects"},
+		{"diff " + before + " " + before, exitOK, "", ""},
+		{"diff " + before + " --from-file " + after + " -f value", exitFound, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 differences"},
+		{"diff -f json " + before + " " + before, exitOK, "[]\n", ""},
+		{"diff " + before + " " + after + " --from-file " + after, exitUsage, "", "with two files no other source"},
+		{"diff /nowhere " + after, exitFailure, "", "/nowhere"},
+		{"diff", exitUsage, "", "want one or two arguments"},
+	} {
+		code, stdout, stderr := berth(t, append([]string{"placement"}, strings.Fields(tc.args)...)...)
+		if diff := cmp.Diff(tc.stdout, stdout); diff != "" || code != tc.code || !strings.Contains(stderr, tc.says) {
+			t.Errorf("berth placement %s exits with %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", tc.args, code, tc.code, stderr, diff)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/records"
+)
+
+// newPlacementTop returns "berth placement top".
+func newPlacementTop(env environment) *cobra.Command {
+	var source cloudSource
+	var out *output
+	var class string
+	var limit int
+	by := &choice{word: "providers", known: []string{"providers", "consumers", "projects"}}
+	cmd := &cobra.Command{
+		Use:   "top [--by WHAT] [--class CLASS]",
+		Short: "Show the fullest providers and the biggest holders",
+		Long: `Top shows the providers whose capacity of a resource class is used most, or,
+with --by consumers or --by projects, who holds the biggest share of the cloud's
+capacity of a class. Without --class it compares all classes.
+
+` + cloudSourceHelp + `
+
+` + lookExitHelp,
+		Example: `  berth placement top --os-cloud admin
+  berth placement top --from-file cloud.json --by projects --class VCPU`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			parts := cloud.Parts{Placement: cloud.Need}
+			if by.word != "providers" {
+				parts.Consumers = cloud.Need
+			}
+			c, err := source.read(cmd, env, parts)
+			if err != nil {
+				return err
+			}
+			var levels []records.Level
+			r := result{}
+			switch by.word {
+			case "providers":
+				levels = records.Fullest(c.Placement, class)
+				r.columns = []string{"Provider", "UUID", "Resource Class", "Used", "Capacity", "Percent"}
+			case "consumers":
+				levels = records.Biggest(c.Placement, class, false)
+				r.columns = []string{"Consumer", "Type", "Project", "Resource Class", "Used", "Capacity", "Percent"}
+			default:
+				levels = records.Biggest(c.Placement, class, true)
+				r.columns = []string{"Project", "Resource Class", "Used", "Capacity", "Percent"}
+			}
+			if limit > 0 {
+				levels = levels[:min(limit, len(levels))]
+			}
+			for _, l := range levels {
+				row := []any{l.UUID}
+				switch by.word {
+				case "providers":
+					row = []any{l.Name, l.UUID}
+				case "consumers":
+					row = []any{l.UUID, l.Type, l.Project}
+				}
+				r.rows = append(r.rows, append(row, l.Class, l.Used, l.Capacity, l.Percent))
+			}
+			r.value = append([]records.Level{}, levels...)
+			return fail(exitFailure, out.print(env.stdout, r))
+		},
+	}
+	source.flags(cmd)
+	out = addOutput(cmd)
+	f := cmd.Flags()
+	f.Var(by, "by", "show `WHAT`: providers, consumers or projects")
+	_ = cmd.RegisterFlagCompletionFunc("by", oneOf(by.known...)) // the flag exists: the line above
+	f.StringVar(&class, "class", "", "show the resource class `CLASS` only")
+	f.IntVar(&limit, "limit", 20, "show this number of rows at most, 0 for all")
+	return cmd
+}

@@ -1,0 +1,195 @@
+package records
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// A Change is a difference between two clouds, or of one at two times. Generations are no difference.
+type Change struct {
+	Change string `json:"change"` // added, removed, changed
+	// What changed: provider, name, parent, inventory, trait, aggregate, usage, allocation, consumer.
+	What     string `json:"what"`
+	Provider string `json:"provider,omitempty"` // its name
+	UUID     string `json:"provider_uuid,omitempty"`
+	Consumer string `json:"consumer_uuid,omitempty"`
+	Subject  string `json:"subject,omitempty"` // the class, trait or aggregate
+	Before   string `json:"before,omitempty"`
+	After    string `json:"after,omitempty"`
+}
+
+// Diff returns what is different in placement's records b from a: by provider, then by consumer. Allocations are compared when both have
+// consumers, else what is used of each provider.
+func Diff(a, b *cloud.Placement) []Change {
+	d := &differ{names: map[string]string{}}
+	for _, p := range []*cloud.Placement{a, b} {
+		for i := range p.Providers {
+			d.names[p.Providers[i].UUID] = p.Providers[i].Name
+		}
+	}
+	consumers := a.Consumers != nil && b.Consumers != nil
+	before, after := byUUID(a.Providers, func(p *cloud.Provider) string { return p.UUID }), byUUID(b.Providers, func(p *cloud.Provider) string { return p.UUID })
+	for _, uuid := range union(before, after) {
+		d.provider(uuid, before[uuid], after[uuid], !consumers)
+	}
+	if consumers {
+		before, after := byUUID(a.Consumers, func(c *cloud.Consumer) string { return c.UUID }), byUUID(b.Consumers, func(c *cloud.Consumer) string { return c.UUID })
+		for _, uuid := range union(before, after) {
+			d.consumer(uuid, before[uuid], after[uuid])
+		}
+	}
+	return d.changes
+}
+
+func byUUID[T any](list []T, uuid func(*T) string) map[string]*T {
+	all := make(map[string]*T, len(list))
+	for i := range list {
+		all[uuid(&list[i])] = &list[i]
+	}
+	return all
+}
+
+// union lists the keys of both maps, sorted.
+func union[V, W any](a map[string]V, b map[string]W) []string {
+	all := slices.Collect(maps.Keys(a))
+	for key := range b {
+		if _, ok := a[key]; !ok {
+			all = append(all, key)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+type differ struct {
+	names   map[string]string
+	changes []Change
+}
+
+// note adds a change unless both values are the same. "" is a value that is not there.
+func (d *differ) note(c Change, before, after string) {
+	switch {
+	case before == after:
+		return
+	case before == "":
+		c.Change = "added"
+	case after == "":
+		c.Change = "removed"
+	default:
+		c.Change = "changed"
+	}
+	c.Before, c.After = before, after
+	d.changes = append(d.changes, c)
+}
+
+// provider compares what belongs to a provider; nil is one that is not there.
+func (d *differ) provider(uuid string, a, b *cloud.Provider, usages bool) {
+	of := Change{Provider: d.names[uuid], UUID: uuid}
+	with := func(what, subject string) Change {
+		c := of
+		c.What, c.Subject = what, subject
+		return c
+	}
+	switch {
+	case a == nil:
+		d.note(with("provider", ""), "", b.Name)
+		a = &cloud.Provider{Name: b.Name}
+	case b == nil:
+		d.note(with("provider", ""), a.Name, "")
+		b = &cloud.Provider{Name: a.Name}
+	}
+	d.note(with("name", ""), a.Name, b.Name)
+	d.note(with("parent", ""), d.named(a.Parent), d.named(b.Parent))
+	for _, class := range union(a.Inventories, b.Inventories) {
+		d.note(with("inventory", class), inventory(a.Inventories, class), inventory(b.Inventories, class))
+	}
+	d.sets(with, "trait", a.Traits, b.Traits)
+	d.sets(with, "aggregate", a.Aggregates, b.Aggregates)
+	if usages {
+		for _, class := range union(a.Usages, b.Usages) {
+			d.note(with("usage", class), amount(a.Usages[class]), amount(b.Usages[class]))
+		}
+	}
+}
+
+// sets compares two lists as sets.
+func (d *differ) sets(with func(what, subject string) Change, what string, a, b []string) {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	there := func(list []string, one string) string {
+		if slices.Contains(list, one) {
+			return one
+		}
+		return ""
+	}
+	for _, one := range slices.Compact(all) {
+		d.note(with(what, one), there(a, one), there(b, one))
+	}
+}
+
+// consumer compares a consumer's allocations and who it is; nil is one that is not there.
+func (d *differ) consumer(uuid string, a, b *cloud.Consumer) {
+	if a != nil && b != nil {
+		who := func(c *cloud.Consumer) string {
+			return fmt.Sprintf("%s of project %s, user %s", cmp.Or(c.Type, "unknown"), c.Project, c.User)
+		}
+		d.note(Change{What: "consumer", Consumer: uuid}, who(a), who(b))
+	}
+	var before, after map[string]map[string]int64
+	if a != nil {
+		before = a.Allocations
+	}
+	if b != nil {
+		after = b.Allocations
+	}
+	for _, provider := range union(before, after) {
+		for _, class := range union(before[provider], after[provider]) {
+			c := Change{What: "allocation", Provider: d.names[provider], UUID: provider, Consumer: uuid, Subject: class}
+			d.note(c, amount(before[provider][class]), amount(after[provider][class]))
+		}
+	}
+}
+
+// named names a provider for people.
+func (d *differ) named(uuid string) string {
+	if uuid == "" {
+		return ""
+	}
+	return cmp.Or(d.names[uuid], uuid)
+}
+
+func amount(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// inventory describes one as the API has it, without what has the default.
+func inventory(all map[string]cloud.Inventory, class string) string {
+	i, ok := all[class]
+	if !ok {
+		return ""
+	}
+	parts := []string{fmt.Sprint("total ", i.Total)}
+	for _, p := range []struct {
+		name           string
+		value, usually any
+	}{
+		{"reserved", i.Reserved, int64(0)},
+		{"min_unit", i.MinUnit, int64(1)},
+		{"max_unit", i.MaxUnit, int64(1<<31 - 1)},
+		{"step_size", i.StepSize, int64(1)},
+		{"allocation_ratio", i.AllocationRatio, 1.0},
+	} {
+		if p.value != p.usually {
+			parts = append(parts, fmt.Sprint(p.name, " ", p.value))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,108 @@
+// Package records has the operators' views of placement's records: one tree, the fullest providers and the biggest
+// holders, the differences of two clouds. It reads no cloud and prints nothing.
+package records
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Node is a provider of a tree.
+type Node struct {
+	Name       string   `json:"name"`
+	UUID       string   `json:"uuid"`
+	Parent     string   `json:"parent_provider_uuid,omitempty"`
+	Generation int64    `json:"generation"`
+	Depth      int      `json:"depth"` // 0 for the root
+	Stocks     []Stock  `json:"inventories"`
+	Traits     []string `json:"traits"`
+	Aggregates []string `json:"aggregates"`
+	// Holdings are what consumers have of the provider, in the order of their UUIDs.
+	Holdings []Holding `json:"holdings"`
+}
+
+// A Stock is what a provider has of a class, and how much of that is used. A class that is allocated and has no inventory has a
+// total of 0.
+type Stock struct {
+	Class    string  `json:"resource_class"`
+	Total    int64   `json:"total"`
+	Reserved int64   `json:"reserved"`
+	Ratio    float64 `json:"allocation_ratio"`
+	Capacity int64   `json:"capacity"`
+	Used     int64   `json:"used"`
+	Free     int64   `json:"free"` // negative where more is used than there is
+}
+
+// A Holding is what a consumer has of a provider.
+type Holding struct {
+	Consumer  string           `json:"consumer_uuid"`
+	Type      string           `json:"consumer_type,omitempty"`
+	Project   string           `json:"project_id"`
+	Resources map[string]int64 `json:"resources"`
+}
+
+// Tree returns the tree that has a provider of a name or UUID, parents before children and children by their names. It fails when there
+// is none.
+func Tree(p *cloud.Placement, host string) ([]Node, error) {
+	at := slices.IndexFunc(p.Providers, func(p cloud.Provider) bool { return p.UUID == host || p.Name == host })
+	if at < 0 {
+		return nil, fmt.Errorf("no provider has the name or UUID %q", host)
+	}
+	children := map[string][]*cloud.Provider{}
+	for i := range p.Providers {
+		if of := &p.Providers[i]; of.Root == p.Providers[at].Root {
+			children[of.Parent] = append(children[of.Parent], of)
+		}
+	}
+	holdings := map[string][]Holding{}
+	for _, c := range p.Consumers {
+		for provider, resources := range c.Allocations {
+			holdings[provider] = append(holdings[provider], Holding{c.UUID, c.Type, c.Project, resources})
+		}
+	}
+	var nodes []Node
+	var add func(of *cloud.Provider, depth int)
+	add = func(of *cloud.Provider, depth int) {
+		nodes = append(nodes, Node{
+			Name: of.Name, UUID: of.UUID, Parent: of.Parent, Generation: of.Generation, Depth: depth, Stocks: stocks(of), Traits: of.Traits,
+			Aggregates: of.Aggregates, Holdings: append([]Holding{}, holdings[of.UUID]...),
+		})
+		below := children[of.UUID]
+		slices.SortFunc(below, func(a, b *cloud.Provider) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID))
+		})
+		delete(children, of.UUID) // a loop in wrong records ends
+		for _, child := range below {
+			add(child, depth+1)
+		}
+	}
+	for _, root := range children[""] {
+		add(root, 0)
+	}
+	return nodes, nil
+}
+
+// stocks lists the inventories of a provider by their classes.
+func stocks(of *cloud.Provider) []Stock {
+	classes := map[string]bool{}
+	for class := range of.Inventories {
+		classes[class] = true
+	}
+	for class := range of.Usages {
+		classes[class] = true
+	}
+	list := []Stock{}
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		i := of.Inventories[class]
+		inventory := placement.Inventory(i)
+		s := Stock{Class: class, Total: i.Total, Reserved: i.Reserved, Ratio: i.AllocationRatio, Capacity: inventory.Capacity(), Used: of.Usages[class]}
+		s.Free = s.Capacity - s.Used
+		list = append(list, s)
+	}
+	return list
+}
