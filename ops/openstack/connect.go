@@ -79,7 +79,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		case tokens.GetResult:
 			return r.ExtractServiceCatalog()
 		}
-		return nil, errors.New("Keystone does not serve version 3 of its API there")
+		return nil, errors.New("the identity service does not serve version 3 of its API")
 	}
 	return c, nil
 }
