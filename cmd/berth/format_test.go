@@ -113,6 +113,12 @@ func TestResultsAsJSON(t *testing.T) {
 		"berth placement diff": {[]string{sampleRecords(t, 2), sampleRecords(t, 3)}, exitFound, nil, map[string][]string{
 			"": {"after", "before", "change", "consumer_uuid", "provider", "provider_uuid", "subject", "what"},
 		}},
+		"berth audit": {
+			[]string{"--from-file", recordsFile(t, leaking())},
+			exitFound,
+			[]string{"findings", "unchecked"},
+			map[string][]string{"findings": {"about", "code", "command", "expected", "found", "means", "severity"}},
+		},
 		"berth agent check": {[]string{"--config", agent}, exitFailure, nil, map[string][]string{"": {"about", "level", "text"}}},
 	}
 	document, err := os.ReadFile("../../docs/operations/README.md")

@@ -60,6 +60,14 @@ var (
 		{"AgentCheckFinds", "agent check --config AGENT", exitFailure},
 		{"AgentCheckFormat", "agent check --config AGENT -f xml", exitUsage},
 
+		{"AuditCode", "audit --code sail", exitUsage},
+		{"AuditSources", "audit --from-file MALFORMED --config MALFORMED", exitUsage},
+		{"AuditRecords", "audit --from-file MALFORMED", exitFailure},
+		{"ExportRecords", "placement export --from-file MALFORMED", exitFailure},
+		{"TreeOfNothing", "placement tree", exitUsage},
+		{"TopRecords", "placement top --from-file MALFORMED", exitFailure},
+		{"DiffOfNothing", "placement diff", exitUsage},
+
 		{"MigrateCount", "db online-data-migrations --max-count x", exitCount},
 		{"MigrateCountMissing", "db online-data-migrations --max-count", exitUsage},
 		{"DumpFile", "db dump --connection MADE --output /nowhere/dump", exitFailure},
@@ -123,7 +131,7 @@ func allMistakes() (all []mistake) {
 			with(service+" serve", m)
 		}
 	}
-	for _, command := range []string{"placement check-auth", "agent", "agent check"} {
+	for _, command := range []string{"placement check-auth", "agent", "agent check", "audit"} {
 		with(command, settingsMistakes...)
 	}
 	for _, command := range []string{"version", "sync", "check", "online-data-migrations", "dump", "uninstall"} {

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// newAudit returns "berth audit".
+func newAudit(env environment) *cobra.Command {
+	var source cloudSource
+	var options audit.Options
+	var list bool
+	var out *output
+	var known []string
+	for _, k := range audit.Kinds() {
+		known = append(known, k.Code)
+	}
+	severity := &choice{known: []string{string(audit.Error), string(audit.Warning), string(audit.Info)}}
+	cmd := &cobra.Command{
+		Use:   "audit [--code CODE] [--severity SEVERITY] [--host HOST]",
+		Short: "Find what the services of a cloud disagree on",
+		Long: `Audit compares the records of placement, the compute and the network service
+with each other: allocations with servers, migrations and ports, providers with
+hypervisors and the reports of agents, host aggregates with those of placement.
+It changes nothing. Every finding has a code that stays the same, what was found
+and expected, and the next command to type. --codes lists the codes.
+
+Servers and ports that something is under way with are left out. The services
+are read one after the other: look again before you mend what may just have
+changed. Codes that need records which were not read are named on standard
+error.
+
+` + cloudSourceHelp + `
+
+` + operatorExitHelp,
+		Example: `  berth audit --os-cloud admin
+  berth audit --os-cloud admin --severity error -f json
+  berth audit --os-cloud admin --host cn7
+  berth audit --from-file cloud.json --code names-alike -f value -c command
+  berth audit --codes`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if list {
+				return fail(exitFailure, out.print(env.stdout, auditCodes()))
+			}
+			for _, code := range options.Codes {
+				if !slices.Contains(known, code) {
+					return fail(exitUsage, fmt.Errorf("there is no code %q; berth audit --codes lists them", code))
+				}
+			}
+			options.Severity = audit.Severity(severity.word)
+			c, err := source.read(cmd, env, cloud.All)
+			if err != nil {
+				return err
+			}
+			found := audit.Check(c, options)
+			for _, u := range found.Unchecked {
+				fmt.Fprintf(env.stderr, "note: not looked for everywhere: %s. %s\n", strings.Join(u.Codes, ", "), u.Reason)
+			}
+			if err := out.print(env.stdout, auditResult(found)); err != nil {
+				if _, coded := codeOf(err); coded {
+					return err
+				}
+				return fail(exitFailure, err)
+			}
+			if n := len(found.Findings); n > 0 {
+				return fail(exitFound, fmt.Errorf("the services disagree: %d findings", n))
+			}
+			return nil
+		},
+	}
+	source.flags(cmd)
+	f := cmd.Flags()
+	f.StringSliceVar(&options.Codes, "code", nil, "look for `CODE` only; may be repeated")
+	f.Var(severity, "severity", "look for `SEVERITY` and what is worse: error, warning or info")
+	f.StringArrayVar(&options.Servers, "server", nil, "print what is about the server `NAME` or UUID only; may be repeated")
+	f.StringArrayVar(&options.Ports, "port", nil, "print what is about the port `NAME` or UUID only; may be repeated")
+	f.StringArrayVar(&options.Hosts, "host", nil, "print what is on the host `NAME` only; may be repeated")
+	f.BoolVar(&list, "codes", false, "list the codes, and read no cloud")
+	_ = errors.Join( // the flags exist: the lines above
+		cmd.RegisterFlagCompletionFunc("code", oneOf(known...)),
+		cmd.RegisterFlagCompletionFunc("severity", oneOf(severity.known...)))
+	out = addOutput(cmd)
+	return cmd
+}
+
+// auditResult is the result as it is printed.
+func auditResult(found audit.Result) result {
+	r := result{columns: []string{"Code", "Severity", "About", "Found", "Expected", "Command"}, value: found}
+	for _, f := range found.Findings {
+		var about []string
+		for _, s := range f.About {
+			about = append(about, s.String())
+		}
+		r.rows = append(r.rows, []any{f.Code, string(f.Severity), about, f.Found, f.Expected, f.Command})
+	}
+	r.text = func(w io.Writer) error {
+		var b strings.Builder
+		for i, f := range found.Findings {
+			fmt.Fprintf(&b, "%s: %s\n", f.Severity, f.Code)
+			for _, line := range [][2]string{
+				{"about", strings.Join(cells(r.rows[i][2:3]), "")}, {"found", f.Found}, {"expected", f.Expected}, {"means", f.Means}, {"next", f.Command},
+			} {
+				fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
+			}
+			b.WriteByte('\n')
+		}
+		if len(found.Findings) == 0 {
+			b.WriteString("nothing found\n")
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	return r
+}
+
+// auditCodes lists the kinds of findings.
+func auditCodes() result {
+	r := result{columns: []string{"Code", "Severity", "Means", "Mends"}}
+	for _, k := range audit.Kinds() {
+		r.rows = append(r.rows, []any{k.Code, string(k.Severity), k.Means, k.Mends})
+	}
+	return r
+}

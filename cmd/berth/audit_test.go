@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+)
+
+// recordsFile writes records to a file.
+func recordsFile(t *testing.T, c *cloud.Cloud) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cloud.json")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.Write(f, c); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// leaking is a cloud with one finding: a server holds more than its flavor asks for.
+func leaking() *cloud.Cloud {
+	b := cloudtest.New()
+	b.Host("cn1", "")
+	b.Server("server0", "cn1")
+	b.Add(cloudtest.UUID("server server0"), cloudtest.UUID("host cn1"), map[string]int64{"MEMORY_MB": 1})
+	return b.Done()
+}
+
+func TestAudit(t *testing.T) {
+	file := recordsFile(t, leaking())
+	healthy := cloudtest.New()
+	healthy.Host("cn1", "")
+	for _, tc := range []struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{[]string{"--from-file", recordsFile(t, healthy.Done())}, exitOK, "nothing found\n", "read 1 providers"},
+		{[]string{"--from-file", file}, exitFound, "warning: flavor-amount-superfluous\n", "the services disagree: 1 findings"},
+		{[]string{"--from-file", file, "-f", "value", "-c", "code", "-c", "found"}, exitFound, "flavor-amount-superfluous it holds MEMORY_MB 1025\n", ""},
+		{[]string{"--from-file", file, "--severity", "error"}, exitOK, "nothing found\n", ""},
+		{[]string{"--from-file", file, "--code", "orphaned-allocation"}, exitOK, "nothing found\n", ""},
+		{[]string{"--from-file", file, "--server", "server0", "--host", "cn1"}, exitFound, "about     server ", ""},
+		{[]string{"--from-file", file, "--server", "server1"}, exitOK, "nothing found\n", ""},
+		{[]string{"--from-file", file, "--port", "port0"}, exitOK, "nothing found\n", ""},
+		{[]string{"--from-file", file, "--code", "orphan"}, exitUsage, "", `there is no code "orphan"; berth audit --codes lists them`},
+		{[]string{"--from-file", file, "--severity", "bad"}, exitUsage, "", "want error or warning or info"},
+		{[]string{"--from-file", file, "-c", "price"}, exitUsage, "", `there is no column "price"`},
+		{[]string{"--from-file", file + ".gone"}, exitFailure, "", "no such file"},
+		{[]string{"--codes", "-f", "value", "-c", "code"}, exitOK, "orphaned-allocation\n", ""},
+	} {
+		code, stdout, stderr := berth(t, append([]string{"audit"}, tc.args...)...)
+		if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.stderr) {
+			t.Errorf("berth audit %q exits with %d, want %d, and prints:\n%s%s", tc.args, code, tc.code, stdout, stderr)
+		}
+	}
+	c := leaking()
+	c.Network = nil
+	if code, _, stderr := berth(t, "audit", "--from-file", recordsFile(t, c)); code != exitFound || !strings.Contains(stderr, "note: not looked for everywhere: port-of-gone-server") {
+		t.Errorf("without the network service it exits with %d:\n%s", code, stderr)
+	}
+}
+
+// The services of berth up agree, with a server that has a guaranteed port.
+func TestAuditOfUp(t *testing.T) {
+	dir := t.TempDir()
+	u := startUp(t, dir)
+	defer u.stop()
+	net0 := u.made(u.network+"/networks", "network", map[string]any{
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+	})
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
+	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
+	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
+	port := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
+	u.made(u.compute+"/servers", "server", map[string]any{
+		"name": "server0", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
+	})
+	u.await(map[string]int{"ACTIVE": 1})
+	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
+	code, stdout, stderr := berthIn(t, "", named, "audit")
+	if code != exitOK || stdout != "nothing found\n" || strings.Contains(stderr, "note:") {
+		t.Errorf("berth audit exits with %d:\n%s%s", code, stdout, stderr)
+	}
+}
+
+// The page has the table of codes.
+func TestAuditDocument(t *testing.T) {
+	page := documents(t)["docs/operations/audit.md"]
+	rows := 0
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "| `") {
+			rows++
+		}
+	}
+	for _, k := range audit.Kinds() {
+		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Code, k.Severity, k.Means, k.Mends); !strings.Contains(page, row) {
+			t.Errorf("docs/operations/audit.md lacks\n%s", row)
+		}
+	}
+	if rows != len(audit.Kinds()) {
+		t.Errorf("docs/operations/audit.md has %d codes, want %d", rows, len(audit.Kinds()))
+	}
+}
