@@ -365,7 +365,7 @@ func (j *job) bindToSource(ctx context.Context) (next, error) {
 			bound, err = j.bindPort(ctx, p, b)
 		}
 		switch {
-		case undecidedWayBack(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
+		case undecided(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
 		case err != nil:

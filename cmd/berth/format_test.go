@@ -104,6 +104,19 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"ok", "steps"},
 			map[string][]string{"steps": {"detail", "result", "step"}},
 		},
+		"berth explain": {
+			[]string{"resources=VCPU:4,DISK_GB:1", "--from-file", sampleRecords(t, 2)},
+			exitFound,
+			[]string{
+				"changes", "constraint", "dropped_by_root_required", "fit", "fitting_hosts", "groups", "hosts", "hosts_for_all_groups", "hosts_for_each_group", "near",
+				"not_taken", "providers", "summary",
+			},
+			map[string][]string{
+				"groups":  {"dropped", "group", "hosts", "providers", "resource_class"},
+				"changes": {"group", "hosts", "kind", "name", "names"},
+				"near":    {"misses", "name", "uuid"},
+			},
+		},
 		"berth placement tree": {[]string{"cn1", "--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
 			"": {"aggregates", "depth", "generation", "holdings", "inventories", "name", "traits", "uuid"},
 		}},

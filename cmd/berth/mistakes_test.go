@@ -65,6 +65,10 @@ var (
 		{"AuditRecords", "audit --from-file MALFORMED", exitFailure},
 		{"ExportRecords", "placement export --from-file MALFORMED", exitFailure},
 		{"TreeOfNothing", "placement tree", exitUsage},
+		{"ExplainNothing", "explain", exitUsage},
+		{"ExplainTwoWays", "explain resources=VCPU:1 --server web1", exitUsage},
+		{"ExplainAQuery", "explain resources=VCPU --from-file MALFORMED", exitUsage},
+		{"ExplainAHint", "explain --server web1 --hint group=x", exitUsage},
 		{"TopRecords", "placement top --from-file MALFORMED", exitFailure},
 		{"DiffOfNothing", "placement diff", exitUsage},
 

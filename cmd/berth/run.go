@@ -144,7 +144,7 @@ berth agent          the agents of a host`,
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newUp(env), newAudit(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
+	root.AddCommand(newUp(env), newAudit(env), newExplain(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
 	root.SetGlobalNormalizationFunc(openStackNames)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

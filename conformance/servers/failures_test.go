@@ -44,7 +44,7 @@ func TestFailingNeighbours(t *testing.T) {
 
 // kindOf is the kind of the trouble that a test is about.
 func kindOf(name string) string {
-	for _, kind := range []string{late, refused, lands, slow} {
+	for _, kind := range []string{late, refused} {
 		if strings.HasSuffix(name, kind) {
 			return kind
 		}
@@ -62,14 +62,13 @@ func (c *cloud) bears(s scenario, number int, t trouble) (met bool) {
 	do()
 	c.halted()
 	met = c.ways.heal()
-	c.ways.landing.Wait()
 	c.toPlaces.reopen(c)
 	c.toNets.reopen(c)
 	c.lapse()
 	c.wake()
 	c.rests()
-	c.agreesTwice()
-	if t.kind == slow || !met && t.kind != late && t.kind != lands { // of those that are impatient any request may fail
+	c.agrees()
+	if !met && t.kind != late { // of those that are impatient any request may fail
 		look()
 	}
 	if c.Failed() {
@@ -127,7 +126,7 @@ func TestPortsChangeMeanwhile(t *testing.T) {
 		for number, met := 1, true; met; number++ {
 			c.clear()
 			p := c.newPort(rate)
-			met = c.halts("", number, true, func() { c.send("POST", "/servers", c.wish(1, "", p)) }, func(h *halt, _ string) {
+			met = c.halts(number, true, func() { c.send("POST", "/servers", c.wish(1, "", p)) }, func(h *halt) {
 				meanwhile[name](c, p)
 				h.goOn <- true
 			})
@@ -172,9 +171,7 @@ func TestDyingHosts(t *testing.T) {
 
 // dies ends a host, which never reports the result of its work.
 func (c *cloud) dies(host string, dead chan struct{}) {
-	c.Helper()
 	c.running[host].end()
 	dead <- struct{}{}
 	<-c.running[host].ended
-	delete(c.running, host)
 }

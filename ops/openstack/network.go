@@ -16,12 +16,9 @@ import (
 // readNetwork reads the records of the network service. An extension that the service does not have is an empty list, or an
 // absent field.
 func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, error) {
-	s, err := c.service("network", "")
+	s, err := c.network()
 	if err != nil {
 		return nil, err
-	}
-	if !strings.HasSuffix(s.Endpoint, "/v2.0/") {
-		s.ResourceBase = s.Endpoint + "v2.0/"
 	}
 	records := &cloud.Network{}
 	done := m.begin("lists of the network service", 4)

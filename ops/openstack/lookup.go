@@ -1,0 +1,165 @@
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// flavorVersion is the first at which flavors have their extra specs.
+const flavorVersion = "2.61"
+
+// Flavor returns the flavor with an id or a name.
+func (c *Client) Flavor(ctx context.Context, word string) (cloud.Flavor, error) {
+	s, err := c.service("compute", flavorVersion)
+	if err != nil {
+		return cloud.Flavor{}, err
+	}
+	var one struct{ Flavor flavor }
+	switch err := get(ctx, s, "flavors/"+url.PathEscape(word), &one); {
+	case err == nil:
+		return one.Flavor.record(), nil
+	case !isStatus(err, http.StatusNotFound):
+		return cloud.Flavor{}, err
+	}
+	var found []cloud.Flavor
+	err = pages(ctx, s, "flavors/detail", url.Values{"is_public": {"None"}}, "flavors", func(f *flavor) string {
+		if f.Name == word {
+			found = append(found, f.record())
+		}
+		return f.ID
+	})
+	return only(found, err, "flavor", word)
+}
+
+// A flavor is a flavor as the API has it.
+type flavor struct {
+	ID        string
+	Name      string
+	VCPUs     int64
+	RAM       int64
+	Disk      int64
+	Ephemeral int64             `json:"OS-FLV-EXT-DATA:ephemeral"`
+	Swap      json.RawMessage   // "" for none
+	Specs     map[string]string `json:"extra_specs"`
+}
+
+func (f *flavor) record() cloud.Flavor {
+	var swap int64
+	_ = json.Unmarshal(f.Swap, &swap) // "" is no number
+	return cloud.Flavor{Name: f.Name, VCPUs: f.VCPUs, RAM: f.RAM, Disk: f.Disk, Ephemeral: f.Ephemeral, Swap: swap, Specs: f.Specs}
+}
+
+// Image returns the image with an id or a name.
+func (c *Client) Image(ctx context.Context, word string) (cloud.Image, error) {
+	s, err := c.service("image", "")
+	if err != nil {
+		return cloud.Image{}, err
+	}
+	s.ResourceBase = strings.TrimSuffix(s.Endpoint, "v2/") + "v2/"
+	var one map[string]any
+	switch err := get(ctx, s, "images/"+url.PathEscape(word), &one); {
+	case err == nil:
+		return image(one), nil
+	case !isStatus(err, http.StatusNotFound) && !isStatus(err, http.StatusBadRequest):
+		return cloud.Image{}, err
+	}
+	var found []cloud.Image
+	err = pages(ctx, s, "images", url.Values{"name": {word}}, "images", func(of *map[string]any) string {
+		found = append(found, image(*of))
+		return found[len(found)-1].UUID
+	})
+	return only(found, err, "image", word)
+}
+
+// image returns the record of an image, whose properties are beside its fields in the API.
+func image(of map[string]any) cloud.Image {
+	i := cloud.Image{Properties: map[string]string{}}
+	for key, v := range of {
+		text, ok := v.(string)
+		switch {
+		case !ok:
+		case key == "id":
+			i.UUID = text
+		case key == "name":
+			i.Name = text
+		case key == "disk_format":
+			i.DiskFormat = text
+		default:
+			i.Properties[key] = text
+		}
+	}
+	return i
+}
+
+// Port returns the port with an id or a name.
+func (c *Client) Port(ctx context.Context, word string) (cloud.Port, error) {
+	s, err := c.network()
+	if err != nil {
+		return cloud.Port{}, err
+	}
+	var one struct{ Port port }
+	switch err := get(ctx, s, "ports/"+url.PathEscape(word), &one); {
+	case err == nil:
+		return one.Port.record(), nil
+	case !isStatus(err, http.StatusNotFound):
+		return cloud.Port{}, err
+	}
+	var found []cloud.Port
+	err = pages(ctx, s, "ports", url.Values{"name": {word}}, "ports", func(p *port) string {
+		found = append(found, p.record())
+		return p.UUID
+	})
+	return only(found, err, "port", word)
+}
+
+// only returns what was found when it is one.
+func only[T any](found []T, err error, what, word string) (T, error) {
+	var none T
+	switch {
+	case err != nil:
+		return none, err
+	case len(found) == 0:
+		return none, fmt.Errorf("there is no %s with the id or name %q", what, word)
+	case len(found) > 1:
+		return none, fmt.Errorf("%d %ss have the name %q; take the id of one", len(found), what, word)
+	}
+	return found[0], nil
+}
+
+// ServerOfRequest returns which of the servers has an action with a request id; "" when none has.
+func (c *Client) ServerOfRequest(ctx context.Context, servers []string, request string) (string, error) {
+	s, err := c.service("compute", computeVersion)
+	if err != nil {
+		return "", err
+	}
+	for _, uuid := range servers {
+		var action struct{}
+		switch err := get(ctx, s, "servers/"+uuid+"/os-instance-actions/"+url.PathEscape(request), &action); {
+		case err == nil:
+			return uuid, nil
+		case !isStatus(err, http.StatusNotFound):
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// network returns the client of the network service.
+func (c *Client) network() (*gophercloud.ServiceClient, error) {
+	s, err := c.service("network", "")
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(s.Endpoint, "/v2.0/") {
+		s.ResourceBase = s.Endpoint + "v2.0/"
+	}
+	return s, nil
+}
