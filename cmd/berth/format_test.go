@@ -132,6 +132,18 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"findings", "unchecked"},
 			map[string][]string{"findings": {"about", "code", "command", "expected", "found", "means", "severity"}},
 		},
+		"berth capacity left": {
+			[]string{"--from-file", capacityFile(t), "--query", "resources=VCPU:1"},
+			exitOK,
+			[]string{"exact", "hosts", "least", "most", "runs_out"},
+			map[string][]string{"hosts": {"least", "misses", "most", "name", "uuid"}, "runs_out": {"group", "hosts", "kind", "resource_class"}},
+		},
+		"berth capacity empty": {
+			[]string{"--from-file", capacityFile(t), "cn1"},
+			exitOK,
+			[]string{"confirm_each_move", "host", "moves", "proven", "stuck", "uuid", "waiting"},
+			map[string][]string{"moves": {"allocations", "consumer_uuid", "mappings", "name", "to", "to_uuid"}},
+		},
 		"berth agent check": {[]string{"--config", agent}, exitFailure, nil, map[string][]string{"": {"about", "level", "text"}}},
 	}
 	document, err := os.ReadFile("../../docs/operations/README.md")

@@ -130,7 +130,9 @@ berth network        the network service: the part of OpenStack Networking that
                      guaranteed bandwidth needs
 berth compute        the compute service: the part of OpenStack Compute that
                      scheduling needs
-berth agent          the agents of a host`,
+berth agent          the agents of a host
+berth capacity       how much is left of a cloud, and whether a host can be
+                     emptied`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionText(),
@@ -144,7 +146,7 @@ berth agent          the agents of a host`,
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newUp(env), newAudit(env), newExplain(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
+	root.AddCommand(newUp(env), newAudit(env), newExplain(env), newCapacity(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
 	root.SetGlobalNormalizationFunc(openStackNames)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

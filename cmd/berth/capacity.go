@@ -1,0 +1,422 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/microversion"
+	novaask "github.com/berthcloud/berth/ops/ask"
+	"github.com/berthcloud/berth/ops/capacity"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// newCapacity returns "berth capacity", which has subcommands only.
+func newCapacity(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "capacity",
+		Short: "How much is left of a cloud, and whether a host can be emptied",
+		Args:  knownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCapacityLeft(env), newCapacityEmpty(env))
+	return cmd
+}
+
+// newCapacityLeft returns "berth capacity left".
+func newCapacityLeft(env environment) *cobra.Command {
+	var source cloudSource
+	var queries, servers, without []string
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "left [--query QUERY] [--server SERVER] [--without HOST]",
+		Short: "Count how many more servers fit, and what runs out first",
+		Long: `Left counts how many more claims of a query fit: they are simulated on a copy
+of placement's records, each after the ones before, until none fits. For each
+host it prints how many, and what it lacks for one more.
+
+A query is what GET /allocation_candidates takes, or what Nova asks for a server
+like one that exists, with its flavor and ports. Several of them are a mix: it
+counts rounds, with one claim of each, or as many as stand before it (3*...).
+
+When the groups of a query can be served by several providers, or hosts share
+providers, the number may be known between two bounds only: the first has been
+reached by claims, more than the second cannot fit.
+
+Nothing is looked at that placement does not know: server groups, NUMA and PCI
+devices of hosts, filters of Nova. The requirements of a server's image are not
+in the records, and are not asked for.
+
+` + cloudSourceHelp + `
+
+Exit codes:
+  0  at least one fits
+  1  could not look; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  6  none fits`,
+		Example: `  berth capacity left --os-cloud admin --server web1
+  berth capacity left --config /etc/placement/placement.conf \
+      --query 'resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20'
+  berth capacity left --from-file cloud.json --without cn7 \
+      --query '3*resources=VCPU:1' --query 'resources=VCPU:8'`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(queries)+len(servers) == 0 {
+				return fail(exitUsage, errors.New("nothing says what is to be counted: --query has a query, --server a server that exists"))
+			}
+			parts := cloud.Parts{Placement: cloud.Need}
+			if len(servers) > 0 {
+				parts.Compute, parts.Network = cloud.Need, cloud.Try
+			}
+			mix, err := rawParts(queries) // before a cloud is read in vain
+			if err != nil {
+				return fail(exitUsage, err)
+			}
+			c, s, err := source.snapshot(cmd, env, parts)
+			if err != nil {
+				return err
+			}
+			for _, word := range servers {
+				weight, server := weighted(word)
+				q, err := likeServer(c, server)
+				if err != nil {
+					return fail(exitUsage, err)
+				}
+				mix = append(mix, capacity.Part{Name: server, Query: q, Weight: weight})
+			}
+			for _, name := range without {
+				host, err := hostNamed(s, name)
+				if err != nil {
+					return fail(exitUsage, err)
+				}
+				s = s.WithTrees([]int64{host.Root().ID}, placement.TreeRows{}, s.Built())
+			}
+			most, r, err := left(cmd, s, mix)
+			switch {
+			case cmd.Context().Err() != nil:
+				return fail(exitFailure, errors.New("interrupted"))
+			case err != nil:
+				return fail(exitUsage, err)
+			}
+			if err := out.print(env.stdout, r); err != nil {
+				return err
+			}
+			if most == 0 {
+				return fail(exitFound, errors.New("none fits"))
+			}
+			return nil
+		},
+	}
+	source.flags(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&queries, "query", nil, "count claims of `QUERY`, the query string of GET /allocation_candidates; may be repeated")
+	f.StringArrayVar(&servers, "server", nil, "count servers like `SERVER`, a name or UUID; may be repeated")
+	f.StringArrayVar(&without, "without", nil, "count as if `HOST`, a name or UUID, was not there; may be repeated")
+	out = addOutput(cmd)
+	return cmd
+}
+
+// snapshot reads parts of the records and returns them with their snapshot.
+func (s *cloudSource) snapshot(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, *snapshot.Snapshot, error) {
+	c, err := s.read(cmd, env, parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, err := c.Snapshot()
+	return c, snap, fail(exitFailure, err)
+}
+
+// weighted cuts a weight from the front of a word: "3*web" is 3 and "web", and "web" is 1 and "web".
+func weighted(word string) (int64, string) {
+	if number, rest, ok := strings.Cut(word, "*"); ok {
+		if n, err := strconv.ParseInt(number, 10, 32); err == nil {
+			return n, rest
+		}
+	}
+	return 1, word
+}
+
+// rawParts parses query strings.
+func rawParts(queries []string) (mix []capacity.Part, err error) {
+	for _, word := range queries {
+		weight, raw := weighted(word)
+		raw = strings.TrimPrefix(raw, "?")
+		q, err := placementapi.CandidatesQuery(raw, microversion.Placement.Max().Minor)
+		if err != nil {
+			return nil, fmt.Errorf("the query %q: %w", raw, err)
+		}
+		mix = append(mix, capacity.Part{Name: raw, Query: q, Weight: weight})
+	}
+	return mix, nil
+}
+
+// likeServer returns what Nova asks for a server like one that exists.
+func likeServer(c *cloud.Cloud, name string) (placement.Query, error) {
+	if c.Network == nil {
+		return placement.Query{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
+	}
+	asked, _, err := novaask.Of(c, name)
+	if err != nil {
+		return placement.Query{}, err
+	}
+	r, err := novaask.Request(asked, c, request.DefaultSettings())
+	return r.Query, err
+}
+
+// hostNamed finds the tree of a host by the name or UUID of a provider in it.
+func hostNamed(s *snapshot.Snapshot, name string) (*snapshot.Tree, error) {
+	_, t := s.ProviderNamed(name)
+	if t == nil {
+		_, t = s.Provider(placement.UUID(name))
+	}
+	if t == nil {
+		return nil, fmt.Errorf("there is no provider with the name or UUID %q", name)
+	}
+	return t, nil
+}
+
+// left counts what is left, and returns it with how many fit.
+func left(cmd *cobra.Command, s *snapshot.Snapshot, mix []capacity.Part) (int64, result, error) {
+	if len(mix) > 1 || mix[0].Weight != 1 {
+		c, err := capacity.LeftOfMix(cmd.Context(), s, mix)
+		if err != nil {
+			return 0, result{}, err
+		}
+		return c.Most, mixResult(c), nil
+	}
+	c, err := capacity.Left(cmd.Context(), s, mix[0].Query)
+	if err != nil {
+		return 0, result{}, err
+	}
+	return c.Most, leftResult(c), nil
+}
+
+// leftResult is what "berth capacity left" prints for one query.
+func leftResult(c *capacity.Count) result {
+	r := result{columns: []string{"host", "fits", "most", "runs out"}, value: struct {
+		Exact bool `json:"exact"`
+		*capacity.Count
+	}{c.Exact(), c}}
+	for _, h := range c.Hosts {
+		var lacks []string
+		for _, m := range h.Misses {
+			lacks = append(lacks, missing(m))
+		}
+		r.rows = append(r.rows, []any{h.Name, h.Least, h.Most, lacks})
+	}
+	r.text = func(w io.Writer) error {
+		fmt.Fprintf(w, "%s\n%s", howMany(c.Range, "more fit"), outFirst(c.RunsOut))
+		return r.head(w)
+	}
+	return r
+}
+
+// mixResult is what it prints for a mix.
+func mixResult(c *capacity.MixCount) result {
+	r := result{columns: []string{"host", "claims of", "fits"}, value: struct {
+		Exact bool `json:"exact"`
+		*capacity.MixCount
+	}{c.Exact(), c}}
+	for _, h := range c.Hosts {
+		for _, name := range slices.Sorted(maps.Keys(h.Claims)) {
+			r.rows = append(r.rows, []any{h.Name, name, h.Claims[name]})
+		}
+	}
+	r.text = func(w io.Writer) error {
+		fmt.Fprintf(w, "%s\nno further claim of %s\n%s", howMany(c.Range, "rounds fit"), c.Stops, outFirst(c.RunsOut))
+		return r.head(w)
+	}
+	return r
+}
+
+// peopleRows is how many lines of a long table people get.
+const peopleRows = 20
+
+// head writes the beginning of the table.
+func (r result) head(w io.Writer) error {
+	rows := r.rows[:min(len(r.rows), peopleRows)]
+	if err := writeTable(w, r.columns, rows); err != nil {
+		return err
+	}
+	if more := len(r.rows) - len(rows); more > 0 {
+		fmt.Fprintf(w, "and %d lines more; -f csv prints all\n", more)
+	}
+	return nil
+}
+
+// howMany says a number that is exact or between bounds.
+func howMany(r capacity.Range, what string) string {
+	if r.Exact() {
+		return fmt.Sprintf("%d %s (exact)", r.Least, what)
+	}
+	return fmt.Sprintf("%d %s, and no more than %d can", r.Least, what, r.Most)
+}
+
+// outFirst says what runs out on most hosts, in a line for each kind, three at most.
+func outFirst(all []capacity.RunsOut) string {
+	var b strings.Builder
+	for _, o := range all[:min(len(all), 3)] {
+		hosts := "hosts"
+		if o.Hosts == 1 {
+			hosts = "host"
+		}
+		fmt.Fprintf(&b, "%d %s: %s\n", o.Hosts, hosts, missing(capacity.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Asked: -1}))
+	}
+	return b.String()
+}
+
+// missing says what a host lacks. Amounts are left out when Asked is negative.
+func missing(m capacity.Miss) string {
+	var text string
+	switch m.Kind {
+	case "capacity":
+		if text = "not enough " + m.Class; m.Asked >= 0 {
+			text = fmt.Sprintf("%s of %s: %d of %d", m.Class, m.Provider, m.Available, m.Asked)
+		}
+	case "inventory":
+		text = "no inventory of " + m.Class
+	case "required", "root_required":
+		text = "lacks " + strings.Join(m.Traits, ", ")
+	case "forbidden":
+		text = "has " + strings.Join(m.Traits, ", ")
+	case "combination":
+		text = "not all groups together"
+	default:
+		text = m.Kind
+	}
+	if m.Group != "" {
+		text += " (group " + m.Group + ")"
+	}
+	return text
+}
+
+// newCapacityEmpty returns "berth capacity empty".
+func newCapacityEmpty(env environment) *cobra.Command {
+	var source cloudSource
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "empty HOST",
+		Short: "Plan where the servers of a host go, move by move",
+		Long: `Empty looks for a place for everything that has allocations on a host, a name or
+UUID of a provider. Moves are simulated in their order, big servers first, each
+on what the ones before leave, so that they can be carried out one by one. It
+changes nothing.
+
+For a server whose flavor and ports are in the records it asks what Nova would.
+Otherwise, with --config for example, a consumer is taken to need the classes
+and amounts that it has, of providers with the same CUSTOM_PHYSNET_* and
+CUSTOM_VNIC_TYPE_* traits; the output says so. The host, hosts that are disabled
+and those whose compute service is down are left out.
+
+Both hosts of a move are held until it is confirmed. What servers have on shared
+providers is counted twice as well, unless only a plan that confirms each move
+before the next is found, which the output says.
+
+Not looked at are server groups, NUMA and PCI devices of hosts, requirements of
+images, and zones that servers are bound to.
+
+` + cloudSourceHelp + `
+
+Exit codes:
+  0  there is a plan for all, or nothing is on the host
+  1  could not look; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  6  something has no place, or is moving already`,
+		Example: `  berth capacity empty --os-cloud admin cn7
+  berth capacity empty --config /etc/placement/placement.conf cn7 -f json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes the name or UUID of one host", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, s, err := source.snapshot(cmd, env, cloud.All)
+			if err != nil {
+				return err
+			}
+			host, err := hostNamed(s, args[0])
+			if err != nil {
+				return fail(exitUsage, err)
+			}
+			holders, waiting, err := capacity.Holders(c, s, host, func(of *cloud.Server) (placement.Query, error) { return likeServer(c, of.UUID) })
+			if err != nil {
+				return fail(exitFailure, err)
+			}
+			unfit := func(t *snapshot.Tree) bool { return novaask.Server{}.Refused(c, t.Root().Name) != "" }
+			plan, err := capacity.Empty(cmd.Context(), s, host, holders, unfit)
+			switch {
+			case cmd.Context().Err() != nil:
+				return fail(exitFailure, errors.New("interrupted"))
+			case err != nil:
+				return fail(exitFailure, err)
+			}
+			plan.Waiting = waiting
+			if err := out.print(env.stdout, planResult(plan)); err != nil {
+				return err
+			}
+			if n := len(plan.Stuck) + len(plan.Waiting); n > 0 {
+				return fail(exitFound, fmt.Errorf("%s cannot be emptied: %d of %d consumers have no place or are moving", plan.Host, n, n+len(plan.Moves)))
+			}
+			return nil
+		},
+	}
+	source.flags(cmd)
+	out = addOutput(cmd)
+	return cmd
+}
+
+// planResult is what "berth capacity empty" prints: a line for each consumer.
+func planResult(p *capacity.Plan) result {
+	r := result{columns: []string{"move", "consumer", "name", "to", "note"}, value: p}
+	assumed := 0
+	for i, m := range p.Moves {
+		r.rows = append(r.rows, []any{i + 1, m.Consumer, m.Name, m.To, nil})
+		assumed += min(len(m.Assumed), 1)
+	}
+	for _, s := range p.Stuck {
+		note := "no place: " + s.Reason
+		if s.Alone {
+			note = "no place beside the others: " + s.Reason
+		}
+		r.rows = append(r.rows, []any{nil, s.Consumer, s.Name, nil, note})
+		assumed += min(len(s.Assumed), 1)
+	}
+	for _, w := range p.Waiting {
+		r.rows = append(r.rows, []any{nil, w.Consumer, nil, nil, w.Reason})
+	}
+	r.text = func(w io.Writer) error {
+		all := len(p.Moves) + len(p.Stuck) + len(p.Waiting)
+		switch {
+		case all == 0:
+			_, err := fmt.Fprintf(w, "nothing has allocations on %s\n", p.Host)
+			return err
+		case all == len(p.Moves):
+			fmt.Fprintf(w, "%s can be emptied with %d moves\n", p.Host, all)
+		case p.Proven && len(p.Stuck) > 0:
+			fmt.Fprintf(w, "%s cannot be emptied; these moves can be made, %d of %d\n", p.Host, len(p.Moves), all)
+		default:
+			fmt.Fprintf(w, "no plan was found that empties %s; these moves can be made, %d of %d\n", p.Host, len(p.Moves), all)
+		}
+		if p.Confirm {
+			fmt.Fprintln(w, "each move has to be confirmed before the next begins")
+		}
+		if assumed > 0 {
+			fmt.Fprintf(w, "%d of them are taken to need what they have: their flavors and ports are not known\n", assumed)
+		}
+		return writeTable(w, r.columns, r.rows)
+	}
+	return r
+}

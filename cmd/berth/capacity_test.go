@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/placement/placementtest"
+)
+
+// capacityFile writes the records of three hosts, of which cn1 has two servers, and returns the name of the file.
+func capacityFile(t *testing.T) string {
+	t.Helper()
+	b := placementtest.NewBuilder()
+	b.Provider("cn1").Inventory("VCPU", 8).Inventory("MEMORY_MB", 4096)
+	b.Provider("cn2").Inventory("VCPU", 4).Inventory("MEMORY_MB", 4096)
+	b.Provider("cn3").Inventory("VCPU", 3).Inventory("MEMORY_MB", 4096)
+	vcpu := b.Class("VCPU")
+	b.Use("cn1", vcpu, 5)
+	c := &cloud.Cloud{
+		Source: "a test", Placement: cloudtest.Records(b.Snapshot()), Network: &cloud.Network{},
+		Compute: &cloud.Compute{Servers: []cloud.Server{
+			{UUID: "s1", Name: "web", Node: "cn1", Flavor: cloud.Flavor{Name: "big", VCPUs: 3, RAM: 512}},
+			{UUID: "s2", Name: "db", Node: "cn1", Flavor: cloud.Flavor{Name: "small", VCPUs: 2, RAM: 512}},
+		}},
+	}
+	c.Placement.Traits = append(c.Placement.Traits, "COMPUTE_STATUS_DISABLED")
+	c.Placement.Consumers = []cloud.Consumer{
+		{UUID: "s1", Allocations: map[string]map[string]int64{"cn1": {"VCPU": 3}}},
+		{UUID: "s2", Allocations: map[string]map[string]int64{"cn1": {"VCPU": 2}}},
+	}
+	path := filepath.Join(t.TempDir(), "cloud.json")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := cloud.Write(f, c); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What is left is counted for queries, for servers like one that exists and for mixes, with and without a host; plans name the moves and
+// what has no place.
+func TestCapacity(t *testing.T) {
+	file := capacityFile(t)
+	for _, c := range []struct {
+		args string
+		code int
+		want string // in what is printed, on standard output and standard error
+	}{
+		{"left --query resources=VCPU:1", exitOK, "10 more fit (exact)\n3 hosts: not enough VCPU\n"},
+		{"left --query resources=VCPU:1 --without cn2", exitOK, "6 more fit (exact)"},
+		{"left --server web", exitOK, "3 more fit (exact)"},
+		{"left --server 2*web --server db", exitOK, "1 rounds fit (exact)\nno further claim of web\n"},
+		{"left --query resources=VCPU:9", exitFound, "0 more fit (exact)"},
+		{"left --query resources=VCPU:2 -f csv", exitOK, "host,fits,most,runs out\ncn2,2,2,VCPU of cn2: 0 of 2\n"},
+		{"left --query resources=BANANA:2", exitUsage, "No such resource class BANANA"},
+		{"left --query resource=VCPU:2", exitUsage, `the query "resource=VCPU:2": `},
+		{"left --query 0*resources=VCPU:2", exitUsage, "it must be 1 or more"},
+		{"left --server nobody", exitUsage, `no server with the name or UUID "nobody"`},
+		{"left --query resources=VCPU:2 --without cn9", exitUsage, `no provider with the name or UUID "cn9"`},
+		{"left", exitUsage, "nothing says what is to be counted"},
+		{"empty cn1", exitOK, "cn1 can be emptied with 2 moves\n"},
+		{"empty cn1 -f value -c consumer -c to", exitOK, "s1 cn3\ns2 cn2\n"},
+		{"empty cn2", exitOK, "nothing has allocations on cn2\n"},
+		{"empty cn9", exitUsage, `no provider with the name or UUID "cn9"`},
+		{"empty", exitUsage, "takes the name or UUID of one host"},
+	} {
+		args := append([]string{"capacity"}, strings.Fields(c.args)...)
+		code, stdout, stderr := berthIn(t, "", nil, append(args, "--from-file", file)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("berth capacity %s exits with %d, want %d, and prints\n%s%s\nwant %q", c.args, code, c.code, stdout, stderr, c.want)
+		}
+	}
+}
