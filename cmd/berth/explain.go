@@ -205,7 +205,7 @@ func (x *explanation) query(cmd *cobra.Command, env environment, c *cloud.Cloud)
 	var none *request.NoValidHost
 	switch {
 	case errors.As(err, &none):
-		return placement.Query{}, fail(exitFound, fmt.Errorf("Nova does not ask placement: %s", strings.Join(none.Details, "; ")))
+		return placement.Query{}, fail(exitFound, fmt.Errorf("placement is not asked by Nova: %s", strings.Join(none.Details, "; ")))
 	case err != nil:
 		return placement.Query{}, fail(exitUsage, err)
 	}

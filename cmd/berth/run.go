@@ -131,8 +131,12 @@ berth network        the network service: the part of OpenStack Networking that
 berth compute        the compute service: the part of OpenStack Compute that
                      scheduling needs
 berth agent          the agents of a host
-berth capacity       how much is left of a cloud, and whether a host can be
-                     emptied`,
+
+On any OpenStack cloud:
+
+berth explain        why there is no valid host, and what would help
+berth audit          what the services disagree on
+berth capacity       how much is left, and whether a host can be emptied`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionText(),
