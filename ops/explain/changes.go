@@ -56,10 +56,13 @@ var changeOrder = []ChangeKind{
 }
 
 // String says what is changed, for people, to follow "if".
-func (c Change) String() string {
+func (c Change) String() string { return c.describe(groupName) }
+
+// describe is String with other names of groups.
+func (c Change) describe(owner func(suffix string) string) string {
 	of := ""
 	if c.Group != "" {
-		of = " by group " + c.Group
+		of = " by " + owner(c.Group)
 	}
 	switch c.Kind {
 	case LowerAmount:
@@ -82,9 +85,19 @@ func (c Change) String() string {
 	case WithoutInTree:
 		return "any host would do" + of
 	case WithoutGroup:
-		return "group " + c.Name + " were not asked for"
+		if c.Group != "" {
+			return owner(c.Group) + " were not there"
+		}
 	}
 	return c.Name + " were not asked for" + of
+}
+
+// groupName says which group a suffix is.
+func groupName(suffix string) string {
+	if suffix == "" {
+		return "the group without suffix"
+	}
+	return "group " + suffix
 }
 
 // disabled is the trait of hosts whose compute service is disabled.

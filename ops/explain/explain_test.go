@@ -275,7 +275,7 @@ No host can serve each group by itself, and 0 all of them together.
 With a single change:
   1 host would fit if 200000 NET_BW_EGR_KILOBIT_PER_SEC less were asked for by group port (1000000 instead of 1200000): cn0
   1 host would fit if NET_BW_EGR_KILOBIT_PER_SEC were not asked for by group port: cn0
-  1 host would fit if group port were not asked for: cn0
+  1 host would fit if group port were not there: cn0
 
 What hosts lack that do not fit:
   cn0: group port: NET_BW_EGR_KILOBIT_PER_SEC:1200000 asked, 1000000 available on cn0/eth0 (0 of 1000000 used)

@@ -15,12 +15,7 @@ const shown = 8
 // itself.
 func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error {
 	if owner == nil {
-		owner = func(suffix string) string {
-			if suffix == "" {
-				return "the group without suffix"
-			}
-			return "group " + suffix
-		}
+		owner = groupName
 	}
 	var b strings.Builder
 	switch {
@@ -38,7 +33,7 @@ func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error
 	if e.Refused == "" {
 		e.writeGroups(&b, owner)
 	}
-	e.writeChanges(&b)
+	e.writeChanges(&b, owner)
 	for i, h := range e.Near {
 		if i == 0 {
 			b.WriteString("\nWhat hosts lack that do not fit:\n")
@@ -78,7 +73,7 @@ func (e *Explanation) writeGroups(b *strings.Builder, owner func(string) string)
 }
 
 // writeChanges writes what would help.
-func (e *Explanation) writeChanges(b *strings.Builder) {
+func (e *Explanation) writeChanges(b *strings.Builder, owner func(string) string) {
 	switch {
 	case len(e.Changes) > 0:
 		b.WriteString("\nWith a single change:\n")
@@ -94,7 +89,7 @@ func (e *Explanation) writeChanges(b *strings.Builder) {
 		if more := c.Hosts - e.Fitting - len(c.Names); more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		fmt.Fprintf(b, "  %s would fit if %s: %s\n", count(c.Hosts, "host"), c, names)
+		fmt.Fprintf(b, "  %s would fit if %s: %s\n", count(c.Hosts, "host"), c.describe(owner), names)
 	}
 }
 
