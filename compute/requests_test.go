@@ -39,7 +39,6 @@ func TestRequestsOfABoot(t *testing.T) {
 		"GET ports":                 3, // when the server is requested, scheduled, and bound
 		"GET networks":              3,
 		"GET subnets":               1, // prefixes do not change
-		"GET ports/…":               2,
 		"PUT ports/…":               2,
 		"GET allocation_candidates": 1,
 		"GET allocations/…":         1,

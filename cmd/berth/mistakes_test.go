@@ -65,6 +65,8 @@ var (
 		{"AuditRecords", "audit --from-file MALFORMED", exitFailure},
 		{"ExportRecords", "placement export --from-file MALFORMED", exitFailure},
 		{"TreeOfNothing", "placement tree", exitUsage},
+		{"CapacityOfNothing", "capacity left", exitUsage},
+		{"CapacityOfARecord", "capacity empty cn1 --from-file MALFORMED", exitFailure},
 		{"ExplainNothing", "explain", exitUsage},
 		{"ExplainTwoWays", "explain resources=VCPU:1 --server web1", exitUsage},
 		{"ExplainAQuery", "explain resources=VCPU --from-file MALFORMED", exitUsage},
