@@ -34,6 +34,7 @@ type explanation struct {
 	near          int
 	out           *output
 	asked         novaask.Server
+	unread        string // what is not known of the server, for people
 	owner         func(string) string
 }
 
@@ -209,6 +210,9 @@ func (x *explanation) query(cmd *cobra.Command, env environment, c *cloud.Cloud)
 	case err != nil:
 		return placement.Query{}, fail(exitUsage, err)
 	}
+	if x.unread != "" {
+		fmt.Fprintf(env.stderr, "note: %s\n", x.unread)
+	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(env.stderr, "note: Nova ignores a part of the flavor: %s\n", warning)
 	}
@@ -256,7 +260,11 @@ func (x *explanation) find(ctx context.Context, client *openstack.Client, c *clo
 	if err != nil {
 		return server, err
 	}
-	if of.Image != "" && client != nil {
+	switch {
+	case of.Image == "":
+	case client == nil:
+		x.unread = "The image of the server is not among the records of a file: what it requires is not asked for."
+	default:
 		server.Image, err = client.Image(ctx, of.Image)
 	}
 	return server, err

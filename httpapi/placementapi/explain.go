@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/explain"
@@ -27,7 +28,8 @@ func (a *API) explainRoutes() []httpapi.Route {
 
 // explain says why a query has few hosts or none, and what would help: 200 with an explain.Explanation and its summary. With a host in the path, the
 // name or UUID of a provider, it says what that host lacks, and answers 404 when there is no such provider. A query that
-// /allocation_candidates refuses for a name that does not exist is explained as well; other errors of the query are answered with 400.
+// /allocation_candidates refuses for a name that does not exist is explained as well; other errors of the query are answered with 400, and
+// 503 says that the explanation, with the wait for others, takes longer than explanationLimit.
 func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	q, err := CandidatesQuery(r.URL.RawQuery, microversion.Placement.Max().Minor)
 	if err != nil {
@@ -39,13 +41,16 @@ func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	case a.explaining <- struct{}{}:
 		defer func() { <-a.explaining }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return tooLong(ctx)
 	}
 	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	e, err := explain.Explain(ctx, snapshot, q, explain.Options{Near: nearHosts, Host: httpapi.Param(r, "host")})
+	if ctx.Err() != nil {
+		return tooLong(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -58,6 +63,11 @@ func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	}
 	a.modified(w, r, time.Time{})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { j.Raw(body) })
+}
+
+// tooLong is the fault of an explanation whose time is up.
+func tooLong(ctx context.Context) error {
+	return fault.New(fault.Unavailable, "", "The explanation was given up: %v. Try again later.", ctx.Err())
 }
 
 // nearHosts is how many hosts that do not fit are described.
