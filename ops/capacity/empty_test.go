@@ -117,8 +117,15 @@ func feasible(t *rapid.T, b *placementtest.Builder, host string, holders []capac
 		if *steps--; *steps < 0 {
 			return false, false
 		}
-		inside := func(u candidates.Use) bool { return u.Tree.Root().Name == host }
-		if c.Anchor.Root().Name == host || slices.ContainsFunc(c.Uses, inside) {
+		// A group without resources takes nothing, and may be mapped to a sharing provider of the host all the same.
+		inside := c.Anchor.Root().Name == host
+		for _, providers := range c.Mappings {
+			for _, p := range providers {
+				_, tree := s.Provider(p.UUID)
+				inside = inside || tree.Root().Name == host
+			}
+		}
+		if inside {
 			continue
 		}
 		if ok, known := feasible(t, claim(b, c), host, holders[1:], steps); ok || !known {
