@@ -19,7 +19,7 @@ var kinds = []Kind{
 	// Allocations and their consumers.
 	{
 		"orphaned-allocation", Error, "Capacity is lost: nothing that exists uses the resources.",
-		"Ensure that no server has the UUID, soft-deleted ones included, and delete the allocation.", consumers | computing, orphanedAllocation,
+		"Ensure that no server has the UUID, and delete the allocation.", consumers | computing, orphanedAllocation,
 	},
 	{
 		"migration-left-over", Error, "Capacity of the host that the server left is lost.",

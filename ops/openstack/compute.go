@@ -50,7 +50,8 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 	}
 	done()
 	bare := 0 // servers whose flavor is without extra specs
-	err = pages(ctx, s, "servers/detail", url.Values{"all_tenants": {"1"}}, "servers", func(of *server) string {
+	// Servers that were deleted softly (Nova's reclaim_instance_interval) keep their allocations and ports until they are reclaimed.
+	err = pages(ctx, s, "servers/detail", url.Values{"all_tenants": {"1"}, "soft_deleted": {"true"}}, "servers", func(of *server) string {
 		if of.Flavor.Specs == nil {
 			bare++
 		}

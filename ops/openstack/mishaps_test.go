@@ -276,10 +276,10 @@ func healthy() map[string]string {
 		"/v2.1/os-services":                   `{"services": [{"id": "s1", "binary": "nova-compute", "host": "cn1", "zone": "nova", "status": "disabled", "state": "up", "forced_down": false, "disabled_reason": null}]}`,
 		"/v2.1/os-aggregates":                 `{"aggregates": [{"id": 1, "uuid": "a1", "name": "ssd", "availability_zone": null, "hosts": ["cn1"], "metadata": {"k": "v"}}]}`,
 		"/v2.1/os-hypervisors/detail?" + page: `{"hypervisors": [{"id": "h1", "hypervisor_hostname": "cn1.example", "service": {"id": "s1", "host": "cn1"}, "cpu_info": {}}]}`,
-		"/v2.1/servers/detail?all_tenants=1&" + page: `{"servers": [{"id": "vm1", "name": "vm", "status": "ACTIVE", "OS-EXT-STS:task_state": null, "OS-EXT-SRV-ATTR:host": "cn1", "OS-EXT-SRV-ATTR:hypervisor_hostname": "cn1.example",
+		"/v2.1/servers/detail?all_tenants=1&" + page + "&soft_deleted=true": `{"servers": [{"id": "vm1", "name": "vm", "status": "ACTIVE", "OS-EXT-STS:task_state": null, "OS-EXT-SRV-ATTR:host": "cn1", "OS-EXT-SRV-ATTR:hypervisor_hostname": "cn1.example",
 			"OS-EXT-AZ:availability_zone": "nova", "tenant_id": "p1", "user_id": "u1", "created": "2026-01-02T03:04:05Z", "image": {"id": "i1"},
 			"flavor": {"vcpus": 2, "ram": 512, "disk": 1, "ephemeral": 0, "swap": 0, "original_name": "m1", "extra_specs": {"trait:HW": "required"}}}], "servers_links": [{"rel": "next", "href": "http://elsewhere"}]}`,
-		"/v2.1/servers/detail?all_tenants=1&" + page + "&marker=vm1": `{"servers": [{"id": "vm2", "status": "ERROR", "created": "2026-01-02T03:04:05Z", "image": "", "OS-EXT-SRV-ATTR:host": null, "fault": {"message": "No valid host"},
+		"/v2.1/servers/detail?all_tenants=1&" + page + "&marker=vm1&soft_deleted=true": `{"servers": [{"id": "vm2", "status": "ERROR", "created": "2026-01-02T03:04:05Z", "image": "", "OS-EXT-SRV-ATTR:host": null, "fault": {"message": "No valid host"},
 			"flavor": {"vcpus": 2, "ram": 512, "disk": 1, "ephemeral": 0, "swap": 0, "original_name": "m1", "extra_specs": {}}}]}`,
 		"/v2.1/os-migrations?" + page: `{"migrations": [{"id": 1, "uuid": "m1", "instance_uuid": "vm1", "status": "finished", "migration_type": "resize", "source_compute": "cn1", "source_node": "cn1.example", "dest_compute": "cn2", "dest_node": "cn2.example"},
 			{"id": 2, "uuid": "m2", "status": "confirmed"}]}`,
@@ -329,7 +329,7 @@ func TestUnread(t *testing.T) {
 	denied["/v2.0/ports?limit=1000"] = `{"ports": [{"id": "p1", "device_id": "vm1"}]}`
 	delete(few, "/v2.0/agents?limit=1000")
 	delete(few, "/v2.0/qos/policies?limit=1000")
-	few["/v2.1/servers/detail?all_tenants=1&limit=1000"] = `{"servers": [{"id": "vm1", "created": "2026-01-02T03:04:05Z", "image": "", "flavor": {"original_name": "m1"}}]}`
+	few["/v2.1/servers/detail?all_tenants=1&limit=1000&soft_deleted=true"] = `{"servers": [{"id": "vm1", "created": "2026-01-02T03:04:05Z", "image": "", "flavor": {"original_name": "m1"}}]}`
 	for _, tc := range []struct {
 		answers map[string]string
 		want    []string
