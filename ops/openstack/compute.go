@@ -14,8 +14,8 @@ import (
 )
 
 // computeVersion is the oldest that has what the records need: flavors with their extra specs in servers since 2.47, UUIDs of
-// services and hypervisors since 2.53, of migrations since 2.59.
-const computeVersion = "2.59"
+// services and hypervisors since 2.53, of migrations since 2.59, and services of cells that are down since 2.69.
+const computeVersion = "2.69"
 
 // pageSize is how many objects a page of a list has at most; services may have a lower limit.
 const pageSize = 1000
@@ -33,6 +33,11 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		return nil, err
 	}
 	records.Services = services.Services
+	for _, of := range services.Services {
+		if of.Status == "UNKNOWN" { // pages of servers leave out those of a cell that is down, and do not say so
+			return nil, &refusal{fmt.Sprintf("the compute service does not reach the cell of the host %s, and leaves out its servers; try again when it does", of.Host), 0}
+		}
+	}
 	done()
 	var aggregates struct{ Aggregates []cloud.Aggregate }
 	if err := get(ctx, s, "os-aggregates", &aggregates); err != nil {

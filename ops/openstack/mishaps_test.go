@@ -246,7 +246,7 @@ func stack(t *testing.T, answers map[string]string) (url string) {
 			http.Error(w, `{"NeutronError": {"message": "no such thing"}}`, http.StatusNotFound)
 		case text == "":
 			http.Error(w, `{"forbidden": {"message": "Policy doesn't allow it.", "code": 403}}`, http.StatusForbidden)
-		case strings.HasPrefix(r.URL.Path, "/v2.1") && r.Header.Get("OpenStack-API-Version") != "compute 2.59":
+		case strings.HasPrefix(r.URL.Path, "/v2.1") && r.Header.Get("OpenStack-API-Version") != "compute 2.69":
 			http.Error(w, `{"badRequest": {"message": "the version"}}`, http.StatusBadRequest)
 		default:
 			fmt.Fprint(w, text)
@@ -324,7 +324,8 @@ func readStack(t *testing.T, answers map[string]string, parts cloud.Parts) *clou
 // What a user may not read, and what the cloud does not have, is said in a sentence. Extensions that the network service does not
 // have are empty lists.
 func TestUnread(t *testing.T) {
-	denied, few := healthy(), healthy()
+	denied, few, down := healthy(), healthy(), healthy()
+	down["/v2.1/os-services"] = `{"services": [{"id": "s1", "binary": "nova-compute", "host": "cn1", "status": "enabled"}, {"binary": "nova-compute", "host": "cn2", "status": "UNKNOWN"}]}`
 	denied["/v2.1/os-services"] = ""
 	denied["/v2.0/ports?limit=1000"] = `{"ports": [{"id": "p1", "device_id": "vm1"}]}`
 	delete(few, "/v2.0/agents?limit=1000")
@@ -338,6 +339,7 @@ func TestUnread(t *testing.T) {
 			"The compute service answers GET /v2.1/os-services with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator.",
 			"The network service does not show this user where ports are bound; take an administrator.",
 		}},
+		{down, []string{"The compute service does not reach the cell of the host cn2, and leaves out its servers; try again when it does."}},
 		{few, []string{"The compute service does not show this user the extra specs of the flavors of 1 servers."}},
 		{nil, []string{
 			"The catalog of the cloud at URL/v3 has no public endpoint of the compute service in the region one.",
