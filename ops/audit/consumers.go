@@ -40,6 +40,9 @@ func (x *index) leftOver(c *cloud.Consumer) bool {
 
 func orphanedAllocation(x *index, r *report) {
 	for c := range x.holders() {
+		if !slices.Contains([]string{"", "INSTANCE", "MIGRATION"}, c.Type) {
+			continue // of a service that is not read, such as Blazar's reservations
+		}
 		if len(c.Allocations) > 0 && x.servers[c.UUID] == nil && x.migrations[c.UUID] == nil && !x.leftOver(c) {
 			r.found(Finding{
 				About: []Subject{x.consumerSubject(c.UUID)}, Found: "it holds " + x.held(c),
