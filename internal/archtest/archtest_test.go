@@ -101,6 +101,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/ask", "compute/extraspecs compute/request ops/cloud placement"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
 	{"ops/audit", "compute/extraspecs compute/request guarantee ops/cloud placement"},
+	{"ops/audit/audittest", "guarantee ops/audit ops/cloud ops/cloud/cloudtest"},
 	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},
 	{"ops/openstack", "ops/cloud"},
 	{"ops/records", "ops/cloud placement"},
@@ -138,7 +139,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "ops/cloud/cloudtest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
 
 // black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"

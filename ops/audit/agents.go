@@ -10,14 +10,14 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-func agentDeadWithPorts(x *index, r *report) {
-	for _, a := range x.agents {
+func agentDeadWithPorts(x *Index, r *report) {
+	for _, a := range x.Agents {
 		if a.Alive {
 			continue
 		}
 		ports := 0
-		for i := range x.network.Ports {
-			if p := &x.network.Ports[i]; p.Host == a.Host && slices.Contains(a.driver.VIFTypes, p.VIF) {
+		for i := range x.Network.Ports {
+			if p := &x.Network.Ports[i]; p.Host == a.Host && slices.Contains(a.Driver.VIFTypes, p.VIF) {
 				ports++
 			}
 		}
@@ -30,9 +30,9 @@ func agentDeadWithPorts(x *index, r *report) {
 	}
 }
 
-func agentNotSynced(x *index, r *report) {
-	for _, a := range x.agents {
-		if a.Synced != nil && !*a.Synced && a.report.HasBandwidths() {
+func agentNotSynced(x *Index, r *report) {
+	for _, a := range x.Agents {
+		if a.Synced != nil && !*a.Synced && a.Report.HasBandwidths() {
 			r.found(Finding{
 				About: []Subject{a.subject()}, Found: "resources_synced is false", Expected: "true: placement has what it reports",
 				Command: "openstack network agent show " + a.UUID,
@@ -41,8 +41,8 @@ func agentNotSynced(x *index, r *report) {
 	}
 }
 
-func agentReportInvalid(x *index, r *report) {
-	for _, a := range x.agents {
+func agentReportInvalid(x *Index, r *report) {
+	for _, a := range x.Agents {
 		if a.err != nil {
 			r.found(Finding{
 				About: []Subject{a.subject()}, Found: "its report cannot be used: " + a.err.Error(), Expected: "bandwidths by device, and the mappings of physical networks",
@@ -52,9 +52,9 @@ func agentReportInvalid(x *index, r *report) {
 	}
 }
 
-func agentDeviceLeftOut(x *index, r *report) {
-	for _, a := range x.agents {
-		for _, warning := range a.state.Warnings {
+func agentDeviceLeftOut(x *Index, r *report) {
+	for _, a := range x.Agents {
+		for _, warning := range a.State.Warnings {
 			r.found(Finding{
 				About: []Subject{a.subject()}, Found: warning, Expected: "a physical network and a hypervisor for each device with bandwidth",
 				Command: "openstack network agent show -f json " + a.UUID,
@@ -69,14 +69,14 @@ func alike(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
 
-func agentHostUnknown(x *index, r *report) {
-	for _, a := range x.agents {
-		for _, name := range a.state.Hypervisors() {
-			if p := x.byName[name]; p != nil && p.Parent == "" {
+func agentHostUnknown(x *Index, r *report) {
+	for _, a := range x.Agents {
+		for _, name := range a.State.Hypervisors() {
+			if p := x.ByName[name]; p != nil && p.Parent == "" {
 				continue
 			}
 			found := fmt.Sprintf("it has devices on %s, and no root provider has that name", name)
-			for p := range x.roots() {
+			for p := range x.Roots() {
 				if alike(p.Name, name) {
 					found += "; there is " + p.Name
 				}
@@ -89,9 +89,9 @@ func agentHostUnknown(x *index, r *report) {
 	}
 }
 
-func agentHostDiffers(x *index, r *report) {
-	for _, a := range x.agents {
-		for _, name := range a.state.Hypervisors() {
+func agentHostDiffers(x *Index, r *report) {
+	for _, a := range x.Agents {
+		for _, name := range a.State.Hypervisors() {
 			if h := x.nodesByName[name]; h != nil && h.Host != a.Host {
 				r.found(Finding{
 					About: []Subject{a.subject(), hostSubject(h)}, Found: fmt.Sprintf("its host is %s, and the compute service of %s is on host %s", a.Host, name, h.Host),
@@ -103,15 +103,15 @@ func agentHostDiffers(x *index, r *report) {
 }
 
 // reported calls fn with the providers that agents report, sorted, and with what placement has of them, nil for nothing.
-func (x *index) reported(fn func(w *wanted, is *cloud.Provider)) {
-	for _, uuid := range slices.Sorted(maps.Keys(x.wanted)) {
-		fn(x.wanted[uuid], x.byUUID[uuid])
+func (x *Index) reported(fn func(w *Wanted, is *cloud.Provider)) {
+	for _, uuid := range slices.Sorted(maps.Keys(x.Wanted)) {
+		fn(x.Wanted[uuid], x.ByUUID[uuid])
 	}
 }
 
 // devices calls fn with the providers of devices that agents report and placement has.
-func (x *index) devices(fn func(w *wanted, is *cloud.Provider)) {
-	x.reported(func(w *wanted, is *cloud.Provider) {
+func (x *Index) devices(fn func(w *Wanted, is *cloud.Provider)) {
+	x.reported(func(w *Wanted, is *cloud.Provider) {
 		if is != nil && w.Device != "" {
 			fn(w, is)
 		}
@@ -119,54 +119,54 @@ func (x *index) devices(fn func(w *wanted, is *cloud.Provider)) {
 }
 
 // restart is the command that has an agent report again.
-func (a *agent) restart() string {
-	if a.driver.Name == guarantee.OVN.Name {
+func (a *Agent) restart() string {
+	if a.Driver.Name == guarantee.OVN.Name {
 		return "systemctl restart neutron-server" // which reads the chassis again
 	}
-	return fmt.Sprintf("ssh %s systemctl restart %s", a.Host, a.driver.Binary)
+	return fmt.Sprintf("ssh %s systemctl restart %s", a.Host, a.Driver.Binary)
 }
 
-func agentProviderMissing(x *index, r *report) {
-	x.reported(func(w *wanted, is *cloud.Provider) {
-		if p := x.byName[w.Hypervisor]; is == nil && p != nil && p.Parent == "" {
+func agentProviderMissing(x *Index, r *report) {
+	x.reported(func(w *Wanted, is *cloud.Provider) {
+		if p := x.ByName[w.Hypervisor]; is == nil && p != nil && p.Parent == "" {
 			r.found(Finding{
-				About: []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, w.agent.subject()}, Found: "placement does not have the provider",
-				Expected: "a provider that its agent reports", Command: w.agent.restart(),
+				About: []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, w.Agent.subject()}, Found: "placement does not have the provider",
+				Expected: "a provider that its agent reports", Command: w.Agent.restart(),
 			})
 		}
 	})
 }
 
-func providerNameDiffers(x *index, r *report) {
-	x.reported(func(w *wanted, is *cloud.Provider) {
+func providerNameDiffers(x *Index, r *report) {
+	x.reported(func(w *Wanted, is *cloud.Provider) {
 		if is != nil && is.Name != w.Name {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "its name is " + is.Name, Expected: w.Name,
+				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "its name is " + is.Name, Expected: w.Name,
 				Command: fmt.Sprintf("openstack resource provider set --name '%s' %s", w.Name, is.UUID),
 			})
 		}
 	})
 }
 
-func agentProviderMisplaced(x *index, r *report) {
-	x.reported(func(w *wanted, is *cloud.Provider) {
-		root := x.byName[w.Hypervisor]
-		if is != nil && w.Device == "" && root != nil && is.Parent != root.UUID && (is.Parent == "" || x.byUUID[is.Parent] != nil) {
+func agentProviderMisplaced(x *Index, r *report) {
+	x.reported(func(w *Wanted, is *cloud.Provider) {
+		root := x.ByName[w.Hypervisor]
+		if is != nil && w.Device == "" && root != nil && is.Parent != root.UUID && (is.Parent == "" || x.ByUUID[is.Parent] != nil) {
 			r.misplaced(x, is, root.UUID)
 		}
 	})
 }
 
-func deviceProviderMisplaced(x *index, r *report) {
-	x.devices(func(w *wanted, is *cloud.Provider) {
-		if is.Parent != w.Parent.String() && (is.Parent == "" || x.byUUID[is.Parent] != nil) {
+func deviceProviderMisplaced(x *Index, r *report) {
+	x.devices(func(w *Wanted, is *cloud.Provider) {
+		if is.Parent != w.Parent.String() && (is.Parent == "" || x.ByUUID[is.Parent] != nil) {
 			r.misplaced(x, is, w.Parent.String())
 		}
 	})
 }
 
 // misplaced adds the finding of a provider that has another parent than it is to have. Placement moves it since 1.37.
-func (r *report) misplaced(x *index, is *cloud.Provider, parent string) {
+func (r *report) misplaced(x *Index, is *cloud.Provider, parent string) {
 	found := "it has no parent"
 	if is.Parent != "" {
 		found = "its parent is " + x.providerSubject(is.Parent).String()
@@ -178,35 +178,35 @@ func (r *report) misplaced(x *index, is *cloud.Provider, parent string) {
 }
 
 // stale calls fn with the providers whose names are those of agents or devices that no agent reports.
-func (x *index) stale(fn func(p *cloud.Provider, n guarantee.Name)) {
-	for i := range x.placement.Providers {
-		p := &x.placement.Providers[i]
+func (x *Index) stale(fn func(p *cloud.Provider, n guarantee.Name)) {
+	for i := range x.Placement.Providers {
+		p := &x.Placement.Providers[i]
 		n, ok := guarantee.ParseName(p.Name)
-		if ok && x.wanted[p.UUID] == nil && !x.opaque[opaque{n.Driver.Name, n.Hypervisor}] {
+		if ok && x.Wanted[p.UUID] == nil && !x.opaque[opaque{n.Driver.Name, n.Hypervisor}] {
 			fn(p, n)
 		}
 	}
 }
 
-func agentProviderStale(x *index, r *report) {
+func agentProviderStale(x *Index, r *report) {
 	x.stale(func(p *cloud.Provider, n guarantee.Name) {
 		if n.Device == "" {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
-					n.Driver.AgentType, n.Hypervisor, len(x.below[p.UUID]), amounts(x.usedBelow(p))),
+					n.Driver.AgentType, n.Hypervisor, len(x.Below[p.UUID]), amounts(x.UsedBelow(p))),
 				Expected: "an agent that reports it", Command: "openstack resource provider delete " + x.deepest(p),
 			})
 		}
 	})
 }
 
-// usedBelow sums what is allocated of a provider and of those below it.
-func (x *index) usedBelow(p *cloud.Provider) map[string]int64 {
+// UsedBelow sums what is allocated of a provider and of those below it.
+func (x *Index) UsedBelow(p *cloud.Provider) map[string]int64 {
 	sum := maps.Clone(p.Usages)
 	if sum == nil {
 		sum = map[string]int64{}
 	}
-	for _, child := range x.below[p.UUID] {
+	for _, child := range x.Below[p.UUID] {
 		for class, n := range child.Usages {
 			sum[class] += n
 		}
@@ -216,52 +216,52 @@ func (x *index) usedBelow(p *cloud.Provider) map[string]int64 {
 }
 
 // deepest lists the UUIDs of a provider and those below it in the order in which they can be deleted.
-func (x *index) deepest(p *cloud.Provider) string {
+func (x *Index) deepest(p *cloud.Provider) string {
 	var list []string
-	for _, child := range x.below[p.UUID] {
+	for _, child := range x.Below[p.UUID] {
 		list = append(list, child.UUID)
 	}
 	return strings.Join(append(list, p.UUID), " ")
 }
 
-func deviceProviderStale(x *index, r *report) {
+func deviceProviderStale(x *Index, r *report) {
 	x.stale(func(p *cloud.Provider, n guarantee.Name) {
 		agent := guarantee.Name{Driver: n.Driver, Hypervisor: n.Hypervisor}.UUID().String()
-		if n.Device == "" || x.wanted[agent] == nil && x.byUUID[agent] != nil {
+		if n.Device == "" || x.Wanted[agent] == nil && x.ByUUID[agent] != nil {
 			return // with that of its agent
 		}
 		r.found(Finding{
-			About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, amounts(x.usedBelow(p))),
+			About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, amounts(x.UsedBelow(p))),
 			Expected: "a device that its agent reports", Command: "openstack resource provider delete " + p.UUID,
 		})
 	})
 }
 
-func inventoryClassMissing(x *index, r *report) {
-	x.reported(func(w *wanted, is *cloud.Provider) {
+func inventoryClassMissing(x *Index, r *report) {
+	x.reported(func(w *Wanted, is *cloud.Provider) {
 		if is == nil {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(w.Inventories)) {
 			if _, has := is.Inventories[class]; !has {
 				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "it has no inventory of " + class,
-					Expected: fmt.Sprintf("%d, which its agent reports", w.Inventories[class].Total), Command: w.agent.restart(),
+					About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "it has no inventory of " + class,
+					Expected: fmt.Sprintf("%d, which its agent reports", w.Inventories[class].Total), Command: w.Agent.restart(),
 				})
 			}
 		}
 	})
 }
 
-func inventoryClassSuperfluous(x *index, r *report) {
-	x.reported(func(w *wanted, is *cloud.Provider) {
+func inventoryClassSuperfluous(x *Index, r *report) {
+	x.reported(func(w *Wanted, is *cloud.Provider) {
 		if is == nil {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(is.Inventories)) {
-			if _, reports := w.Inventories[class]; bandwidth(class) && !reports {
+			if _, reports := w.Inventories[class]; OfPorts(class) && !reports {
 				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: fmt.Sprintf("it has an inventory of %s, %d", class, is.Inventories[class].Total),
+					About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("it has an inventory of %s, %d", class, is.Inventories[class].Total),
 					Expected: "no such inventory: its agent does not report it", Command: fmt.Sprintf("openstack resource provider inventory delete --resource-class %s %s", class, is.UUID),
 				})
 			}
@@ -270,8 +270,8 @@ func inventoryClassSuperfluous(x *index, r *report) {
 }
 
 // stocks calls fn with the inventories that agents report and placement has.
-func (x *index) stocks(fn func(w *wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory)) {
-	x.reported(func(w *wanted, is *cloud.Provider) {
+func (x *Index) stocks(fn func(w *Wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory)) {
+	x.reported(func(w *Wanted, is *cloud.Provider) {
 		if is == nil {
 			return
 		}
@@ -283,12 +283,12 @@ func (x *index) stocks(fn func(w *wanted, is *cloud.Provider, class string, want
 	})
 }
 
-func inventoryTotalDiffers(x *index, r *report) {
-	x.stocks(func(w *wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+func inventoryTotalDiffers(x *Index, r *report) {
+	x.stocks(func(w *Wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
 		if has.Total != want.Total {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: fmt.Sprintf("its total of %s is %d", class, has.Total),
-				Expected: fmt.Sprintf("%d, which its agent reports", want.Total), Command: w.agent.restart(),
+				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("its total of %s is %d", class, has.Total),
+				Expected: fmt.Sprintf("%d, which its agent reports", want.Total), Command: w.Agent.restart(),
 			})
 		}
 	})
@@ -302,8 +302,8 @@ func or[T any](p *T, otherwise T) T {
 	return *p
 }
 
-func inventorySettingsDiffer(x *index, r *report) {
-	x.stocks(func(w *wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+func inventorySettingsDiffer(x *Index, r *report) {
+	x.stocks(func(w *Wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
 		expected := cloud.Inventory{
 			Reserved: or(want.Reserved, 0), MinUnit: or(want.MinUnit, 1), StepSize: or(want.StepSize, 1), AllocationRatio: or(want.AllocationRatio, 1),
 		}
@@ -312,26 +312,26 @@ func inventorySettingsDiffer(x *index, r *report) {
 				return fmt.Sprintf("reserved %d, min_unit %d, step_size %d, allocation_ratio %g", i.Reserved, i.MinUnit, i.StepSize, i.AllocationRatio)
 			}
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: fmt.Sprintf("of %s it has %s", class, show(got)),
-				Expected: show(expected) + ", which its agent reports", Command: w.agent.restart(),
+				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("of %s it has %s", class, show(got)),
+				Expected: show(expected) + ", which its agent reports", Command: w.Agent.restart(),
 			})
 		}
 	})
 }
 
-func maxUnitBelowTotal(x *index, r *report) {
-	x.stocks(func(w *wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+func maxUnitBelowTotal(x *Index, r *report) {
+	x.stocks(func(w *Wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
 		if has.MaxUnit < has.Total && (want.MaxUnit == nil || *want.MaxUnit != has.MaxUnit) {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, has.MaxUnit),
-				Expected: fmt.Sprintf("the total, %d: its agent reports no such limit", has.Total), Command: w.agent.restart(),
+				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, has.MaxUnit),
+				Expected: fmt.Sprintf("the total, %d: its agent reports no such limit", has.Total), Command: w.Agent.restart(),
 			})
 		}
 	})
 }
 
-// physnets are the traits about networks among some.
-func physnets(traits []string) (list []string) {
+// PhysicalNetworks are the traits about networks among some.
+func PhysicalNetworks(traits []string) (list []string) {
 	for _, t := range traits {
 		if strings.HasPrefix(t, "CUSTOM_PHYSNET_") || t == guarantee.TunnelTrait {
 			list = append(list, t)
@@ -341,46 +341,46 @@ func physnets(traits []string) (list []string) {
 }
 
 // physnetsDiffer reports whether a provider lacks the trait of a network that its agent reports.
-func physnetsDiffer(x *index, p *cloud.Provider) bool {
-	return slices.ContainsFunc(physnets(x.wanted[p.UUID].Traits), func(t string) bool { return !slices.Contains(p.Traits, t) }) || !hasVNIC(p)
+func physnetsDiffer(x *Index, p *cloud.Provider) bool {
+	return slices.ContainsFunc(PhysicalNetworks(x.Wanted[p.UUID].Traits), func(t string) bool { return !slices.Contains(p.Traits, t) }) || !hasVNIC(p)
 }
 
 func hasVNIC(p *cloud.Provider) bool {
 	return slices.ContainsFunc(p.Traits, func(t string) bool { return strings.HasPrefix(t, "CUSTOM_VNIC_TYPE_") })
 }
 
-func physnetTraitMissing(x *index, r *report) {
-	x.devices(func(w *wanted, is *cloud.Provider) {
-		for _, trait := range physnets(w.Traits) {
+func physnetTraitMissing(x *Index, r *report) {
+	x.devices(func(w *Wanted, is *cloud.Provider) {
+		for _, trait := range PhysicalNetworks(w.Traits) {
 			if !slices.Contains(is.Traits, trait) {
 				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
-					Command: w.agent.restart(),
+					About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
+					Command: w.Agent.restart(),
 				})
 			}
 		}
 	})
 }
 
-func physnetTraitSuperfluous(x *index, r *report) {
-	x.devices(func(w *wanted, is *cloud.Provider) {
-		for _, trait := range physnets(is.Traits) {
+func physnetTraitSuperfluous(x *Index, r *report) {
+	x.devices(func(w *Wanted, is *cloud.Provider) {
+		for _, trait := range PhysicalNetworks(is.Traits) {
 			if !slices.Contains(w.Traits, trait) {
 				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "it has the trait " + trait, Expected: "only networks that its agent maps to it",
-					Command: w.agent.restart(),
+					About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "it has the trait " + trait, Expected: "only networks that its agent maps to it",
+					Command: w.Agent.restart(),
 				})
 			}
 		}
 	})
 }
 
-func vnicTraitMissing(x *index, r *report) {
-	x.devices(func(w *wanted, is *cloud.Provider) {
+func vnicTraitMissing(x *Index, r *report) {
+	x.devices(func(w *Wanted, is *cloud.Provider) {
 		if !hasVNIC(is) {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.agent.subject()}, Found: "it has no trait of a VNIC type", Expected: "one for each type that its driver binds",
-				Command: w.agent.restart(),
+				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "it has no trait of a VNIC type", Expected: "one for each type that its driver binds",
+				Command: w.Agent.restart(),
 			})
 		}
 	})

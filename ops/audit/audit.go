@@ -87,7 +87,7 @@ type Options struct {
 
 // Check compares the records with each other.
 func Check(c *cloud.Cloud, o Options) Result {
-	x := newIndex(c)
+	x := NewIndex(c)
 	result := Result{Findings: []Finding{}, Unchecked: []Unchecked{}}
 	for i := range kinds {
 		k := &kinds[i]
@@ -148,7 +148,7 @@ func (r *report) cannot(reason string) {
 
 // concerns reports whether a finding is about one of the records of a kind that are named. A consumer is a server
 // or a migration of one.
-func (x *index) concerns(f Finding, kind string, names []string) bool {
+func (x *Index) concerns(f Finding, kind string, names []string) bool {
 	if len(names) == 0 {
 		return true
 	}
@@ -166,7 +166,7 @@ func (x *index) concerns(f Finding, kind string, names []string) bool {
 }
 
 // onHost reports whether a finding is about something on one of the hosts.
-func (x *index) onHost(f Finding, hosts []string) bool {
+func (x *Index) onHost(f Finding, hosts []string) bool {
 	if len(hosts) == 0 {
 		return true
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // holders are the consumers, in their order.
-func (x *index) holders() iter.Seq[*cloud.Consumer] {
+func (x *Index) holders() iter.Seq[*cloud.Consumer] {
 	return func(yield func(*cloud.Consumer) bool) {
-		for i := range x.placement.Consumers {
-			if !yield(&x.placement.Consumers[i]) {
+		for i := range x.Placement.Consumers {
+			if !yield(&x.Placement.Consumers[i]) {
 				return
 			}
 		}
@@ -31,19 +31,19 @@ func allocations(c *cloud.Consumer, fn func(provider, class string, n int64)) {
 }
 
 // leftOver reports whether a consumer is a migration that has ended: it is one by its type, or by its record.
-func (x *index) leftOver(c *cloud.Consumer) bool {
-	if m := x.migrations[c.UUID]; m != nil {
+func (x *Index) leftOver(c *cloud.Consumer) bool {
+	if m := x.Migrations[c.UUID]; m != nil {
 		return slices.Contains(endedMoves, m.Status)
 	}
-	return x.servers[c.UUID] == nil && c.Type == "MIGRATION"
+	return x.Servers[c.UUID] == nil && c.Type == "MIGRATION"
 }
 
-func orphanedAllocation(x *index, r *report) {
+func orphanedAllocation(x *Index, r *report) {
 	for c := range x.holders() {
 		if !slices.Contains([]string{"", "INSTANCE", "MIGRATION"}, c.Type) {
 			continue // of a service that is not read, such as Blazar's reservations
 		}
-		if len(c.Allocations) > 0 && x.servers[c.UUID] == nil && x.migrations[c.UUID] == nil && !x.leftOver(c) {
+		if len(c.Allocations) > 0 && x.Servers[c.UUID] == nil && x.Migrations[c.UUID] == nil && !x.leftOver(c) {
 			r.found(Finding{
 				About: []Subject{x.consumerSubject(c.UUID)}, Found: "it holds " + x.held(c),
 				Expected: "a server or a migration under way with this UUID", Command: "openstack resource provider allocation delete " + c.UUID,
@@ -52,7 +52,7 @@ func orphanedAllocation(x *index, r *report) {
 	}
 }
 
-func migrationLeftOver(x *index, r *report) {
+func migrationLeftOver(x *Index, r *report) {
 	for c := range x.holders() {
 		if len(c.Allocations) > 0 && x.leftOver(c) {
 			r.found(Finding{
@@ -63,7 +63,7 @@ func migrationLeftOver(x *index, r *report) {
 	}
 }
 
-func consumerEmpty(x *index, r *report) {
+func consumerEmpty(x *Index, r *report) {
 	for c := range x.holders() {
 		if len(c.Allocations) == 0 {
 			r.found(Finding{
@@ -75,19 +75,19 @@ func consumerEmpty(x *index, r *report) {
 }
 
 // typeOf returns the type that a consumer is to have, "" for one that is neither a server nor a migration.
-func (x *index) typeOf(c *cloud.Consumer) string {
+func (x *Index) typeOf(c *cloud.Consumer) string {
 	switch {
-	case x.servers[c.UUID] != nil:
+	case x.Servers[c.UUID] != nil:
 		return "INSTANCE"
-	case x.migrations[c.UUID] != nil:
+	case x.Migrations[c.UUID] != nil:
 		return "MIGRATION"
 	}
 	return ""
 }
 
-func consumerWithoutType(x *index, r *report) {
+func consumerWithoutType(x *Index, r *report) {
 	// Nova sets no types: where nothing has one there is nothing to compare with.
-	if !slices.ContainsFunc(x.placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" }) {
+	if !slices.ContainsFunc(x.Placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" }) {
 		return
 	}
 	for c := range x.holders() {
@@ -100,7 +100,7 @@ func consumerWithoutType(x *index, r *report) {
 	}
 }
 
-func consumerTypeWrong(x *index, r *report) {
+func consumerTypeWrong(x *Index, r *report) {
 	for c := range x.holders() {
 		if want := x.typeOf(c); want != "" && c.Type != "" && c.Type != want {
 			r.found(Finding{
@@ -112,14 +112,14 @@ func consumerTypeWrong(x *index, r *report) {
 }
 
 // ownerOf returns the server whose project and user a consumer is to have, nil when there is none.
-func (x *index) ownerOf(c *cloud.Consumer) *server {
-	if m := x.migrations[c.UUID]; m != nil {
-		return x.servers[m.Server]
+func (x *Index) ownerOf(c *cloud.Consumer) *Server {
+	if m := x.Migrations[c.UUID]; m != nil {
+		return x.Servers[m.Server]
 	}
-	return x.servers[c.UUID]
+	return x.Servers[c.UUID]
 }
 
-func consumerProjectWrong(x *index, r *report) {
+func consumerProjectWrong(x *Index, r *report) {
 	for c := range x.holders() {
 		if s := x.ownerOf(c); s != nil && s.Project != c.Project {
 			r.found(Finding{
@@ -130,7 +130,7 @@ func consumerProjectWrong(x *index, r *report) {
 	}
 }
 
-func consumerUserWrong(x *index, r *report) {
+func consumerUserWrong(x *Index, r *report) {
 	for c := range x.holders() {
 		if s := x.ownerOf(c); s != nil && s.User != c.User {
 			r.found(Finding{
@@ -141,10 +141,10 @@ func consumerUserWrong(x *index, r *report) {
 	}
 }
 
-func allocationOnGoneProvider(x *index, r *report) {
+func allocationOnGoneProvider(x *Index, r *report) {
 	for c := range x.holders() {
 		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
-			if x.byUUID[uuid] == nil {
+			if x.ByUUID[uuid] == nil {
 				r.found(Finding{
 					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Found: "it holds " + amounts(c.Allocations[uuid]) + " of a provider that is not there",
 					Expected: "a provider with this UUID", Command: "berth db check",
@@ -154,10 +154,10 @@ func allocationOnGoneProvider(x *index, r *report) {
 	}
 }
 
-func allocationWithoutInventory(x *index, r *report) {
+func allocationWithoutInventory(x *Index, r *report) {
 	for c := range x.holders() {
 		allocations(c, func(provider, class string, n int64) {
-			p := x.byUUID[provider]
+			p := x.ByUUID[provider]
 			if p == nil {
 				return
 			}
@@ -171,10 +171,10 @@ func allocationWithoutInventory(x *index, r *report) {
 	}
 }
 
-func amountBreaksUnits(x *index, r *report) {
+func amountBreaksUnits(x *Index, r *report) {
 	for c := range x.holders() {
 		allocations(c, func(provider, class string, n int64) {
-			p := x.byUUID[provider]
+			p := x.ByUUID[provider]
 			if p == nil {
 				return
 			}
@@ -190,9 +190,9 @@ func amountBreaksUnits(x *index, r *report) {
 	}
 }
 
-func usageDiffers(x *index, r *report) {
-	for i := range x.placement.Providers {
-		p := &x.placement.Providers[i]
+func usageDiffers(x *Index, r *report) {
+	for i := range x.Placement.Providers {
+		p := &x.Placement.Providers[i]
 		classes := maps.Clone(p.Usages)
 		if classes == nil {
 			classes = map[string]int64{}
@@ -211,7 +211,7 @@ func usageDiffers(x *index, r *report) {
 
 // What is wrong with providers themselves.
 
-func capacityExceeded(x *index, r *report) {
+func capacityExceeded(x *Index, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		capacity := placement.Inventory(i).Capacity()
 		if used := p.Usages[class]; used > 0 && used > capacity {
@@ -224,10 +224,10 @@ func capacityExceeded(x *index, r *report) {
 	})
 }
 
-func guaranteeOvercommitted(x *index, r *report) {
+func guaranteeOvercommitted(x *Index, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		used := p.Usages[class]
-		if bandwidth(class) && used > i.Total-i.Reserved && used <= placement.Inventory(i).Capacity() {
+		if OfPorts(class) && used > i.Total-i.Reserved && used <= placement.Inventory(i).Capacity() {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are guaranteed, with an allocation ratio of %g", used, class, i.AllocationRatio),
 				Expected: fmt.Sprintf("at most %d, which the device has (total %d - reserved %d)", i.Total-i.Reserved, i.Total, i.Reserved),
@@ -237,7 +237,7 @@ func guaranteeOvercommitted(x *index, r *report) {
 	})
 }
 
-func reservedAboveTotal(x *index, r *report) {
+func reservedAboveTotal(x *Index, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		if i.Reserved > i.Total {
 			r.found(Finding{
@@ -249,18 +249,18 @@ func reservedAboveTotal(x *index, r *report) {
 }
 
 // inventories calls fn with each inventory, sorted.
-func (x *index) inventories(fn func(p *cloud.Provider, class string, i cloud.Inventory)) {
-	for i := range x.placement.Providers {
-		p := &x.placement.Providers[i]
+func (x *Index) inventories(fn func(p *cloud.Provider, class string, i cloud.Inventory)) {
+	for i := range x.Placement.Providers {
+		p := &x.Placement.Providers[i]
 		for _, class := range slices.Sorted(maps.Keys(p.Inventories)) {
 			fn(p, class, p.Inventories[class])
 		}
 	}
 }
 
-func unknownClass(x *index, r *report) {
+func unknownClass(x *Index, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, _ cloud.Inventory) {
-		if _, ok := slices.BinarySearch(x.placement.Classes, class); !ok {
+		if _, ok := slices.BinarySearch(x.Placement.Classes, class); !ok {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has an inventory of " + class, Expected: "a class that placement knows",
 				Command: "openstack resource class list",
@@ -269,11 +269,11 @@ func unknownClass(x *index, r *report) {
 	})
 }
 
-func unknownTrait(x *index, r *report) {
-	for i := range x.placement.Providers {
-		p := &x.placement.Providers[i]
+func unknownTrait(x *Index, r *report) {
+	for i := range x.Placement.Providers {
+		p := &x.Placement.Providers[i]
 		for _, trait := range p.Traits {
-			if _, ok := slices.BinarySearch(x.placement.Traits, trait); !ok {
+			if _, ok := slices.BinarySearch(x.Placement.Traits, trait); !ok {
 				r.found(Finding{
 					About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait " + trait, Expected: "a trait that placement knows",
 					Command: "openstack trait list",
@@ -283,9 +283,9 @@ func unknownTrait(x *index, r *report) {
 	}
 }
 
-func providerParentGone(x *index, r *report) {
-	for i := range x.placement.Providers {
-		if p := &x.placement.Providers[i]; p.Parent != "" && x.byUUID[p.Parent] == nil {
+func providerParentGone(x *Index, r *report) {
+	for i := range x.Placement.Providers {
+		if p := &x.Placement.Providers[i]; p.Parent != "" && x.ByUUID[p.Parent] == nil {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "its parent " + p.Parent + " is not there", Expected: "a parent that is a provider, or none",
 				Command: "berth db check",
@@ -294,10 +294,10 @@ func providerParentGone(x *index, r *report) {
 	}
 }
 
-func providerRootDiffers(x *index, r *report) {
-	for i := range x.placement.Providers {
-		p := &x.placement.Providers[i]
-		if top := x.top(p); p.Root != top.UUID {
+func providerRootDiffers(x *Index, r *report) {
+	for i := range x.Placement.Providers {
+		p := &x.Placement.Providers[i]
+		if top := x.Top(p); p.Root != top.UUID {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "its root is " + p.Root,
 				Expected: fmt.Sprintf("%s (%s), to which its parents lead", top.UUID, top.Name), Command: "berth db check",

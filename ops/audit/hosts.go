@@ -9,12 +9,13 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-const disabledTrait = "COMPUTE_STATUS_DISABLED"
+// DisabledTrait is the trait of a host on which Nova starts nothing.
+const DisabledTrait = "COMPUTE_STATUS_DISABLED"
 
-func hypervisorWithoutProvider(x *index, r *report) {
-	for i := range x.compute.Hypervisors {
-		h := &x.compute.Hypervisors[i]
-		if x.byUUID[h.UUID] == nil && x.byName[h.Hostname] == nil {
+func hypervisorWithoutProvider(x *Index, r *report) {
+	for i := range x.Compute.Hypervisors {
+		h := &x.Compute.Hypervisors[i]
+		if x.ByUUID[h.UUID] == nil && x.ByName[h.Hostname] == nil {
 			r.found(Finding{
 				About: []Subject{hostSubject(h), {Kind: "provider", ID: h.UUID}}, Found: "placement has no provider of the compute node", Expected: "one with its UUID " + h.UUID,
 				Command: "openstack compute service list --host " + h.Host,
@@ -23,10 +24,10 @@ func hypervisorWithoutProvider(x *index, r *report) {
 	}
 }
 
-func hypervisorUUIDDiffers(x *index, r *report) {
-	for i := range x.compute.Hypervisors {
-		h := &x.compute.Hypervisors[i]
-		if p := x.byName[h.Hostname]; x.byUUID[h.UUID] == nil && p != nil {
+func hypervisorUUIDDiffers(x *Index, r *report) {
+	for i := range x.Compute.Hypervisors {
+		h := &x.Compute.Hypervisors[i]
+		if p := x.ByName[h.Hostname]; x.ByUUID[h.UUID] == nil && p != nil {
 			r.found(Finding{
 				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the provider with its name has the UUID %s", p.UUID), Expected: h.UUID + ", the UUID of the compute node",
 				Command: "openstack resource provider show --allocations " + p.UUID,
@@ -35,10 +36,10 @@ func hypervisorUUIDDiffers(x *index, r *report) {
 	}
 }
 
-func hypervisorNameDiffers(x *index, r *report) {
-	for i := range x.compute.Hypervisors {
-		h := &x.compute.Hypervisors[i]
-		if p := x.byUUID[h.UUID]; p != nil && p.Name != h.Hostname {
+func hypervisorNameDiffers(x *Index, r *report) {
+	for i := range x.Compute.Hypervisors {
+		h := &x.Compute.Hypervisors[i]
+		if p := x.ByUUID[h.UUID]; p != nil && p.Name != h.Hostname {
 			r.found(Finding{
 				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its provider has the name " + p.Name, Expected: h.Hostname,
 				Command: "openstack hypervisor show " + h.UUID,
@@ -47,8 +48,8 @@ func hypervisorNameDiffers(x *index, r *report) {
 	}
 }
 
-// isHost reports whether a root provider looks like one of a compute node.
-func isHost(p *cloud.Provider) bool {
+// IsHost reports whether a root provider looks like one of a compute node.
+func IsHost(p *cloud.Provider) bool {
 	for _, class := range []string{"VCPU", "PCPU", "MEMORY_MB"} {
 		if _, ok := p.Inventories[class]; ok {
 			return true
@@ -57,21 +58,21 @@ func isHost(p *cloud.Provider) bool {
 	return slices.Contains(p.Traits, "COMPUTE_NODE")
 }
 
-func providerOfGoneHost(x *index, r *report) {
-	for p := range x.roots() {
-		if isHost(p) && x.hypervisorOf(p) == nil {
+func providerOfGoneHost(x *Index, r *report) {
+	for p := range x.Roots() {
+		if IsHost(p) && x.HypervisorOf(p) == nil {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", amounts(x.usedBelow(p))),
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", amounts(x.UsedBelow(p))),
 				Expected: "a compute node", Command: "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
 	}
 }
 
-func hostWithoutService(x *index, r *report) {
-	for i := range x.compute.Hypervisors {
-		h := &x.compute.Hypervisors[i]
-		if x.services[h.Host] == nil {
+func hostWithoutService(x *Index, r *report) {
+	for i := range x.Compute.Hypervisors {
+		h := &x.Compute.Hypervisors[i]
+		if x.Services[h.Host] == nil {
 			r.found(Finding{
 				About: []Subject{hostSubject(h), x.providerSubject(h.UUID)}, Found: "no compute service is on its host", Expected: "a service, or no compute node and no provider",
 				Command: "openstack compute service list --host " + h.Host,
@@ -80,10 +81,10 @@ func hostWithoutService(x *index, r *report) {
 	}
 }
 
-func namesAlike(x *index, r *report) {
+func namesAlike(x *Index, r *report) {
 	// A name and its short form are next to each other among those with one first label.
 	byLabel := map[string][]*cloud.Provider{}
-	for p := range x.roots() {
+	for p := range x.Roots() {
 		label, _, _ := strings.Cut(strings.ToLower(p.Name), ".")
 		for _, other := range byLabel[label] {
 			if alike(other.Name, p.Name) {
@@ -97,11 +98,11 @@ func namesAlike(x *index, r *report) {
 	}
 }
 
-func disabledTraitMissing(x *index, r *report) {
+func disabledTraitMissing(x *Index, r *report) {
 	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
-		if s.Status == "disabled" && !slices.Contains(p.Traits, disabledTrait) {
+		if s.Status == "disabled" && !slices.Contains(p.Traits, DisabledTrait) {
 			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is disabled, and its provider does not have the trait " + disabledTrait,
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is disabled, and its provider does not have the trait " + DisabledTrait,
 				Expected: "the trait, so that placement offers no candidates there",
 				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
 			})
@@ -109,11 +110,11 @@ func disabledTraitMissing(x *index, r *report) {
 	})
 }
 
-func disabledTraitSuperfluous(x *index, r *report) {
+func disabledTraitSuperfluous(x *Index, r *report) {
 	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
-		if s.Status == "enabled" && slices.Contains(p.Traits, disabledTrait) {
+		if s.Status == "enabled" && slices.Contains(p.Traits, DisabledTrait) {
 			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is enabled, and its provider has the trait " + disabledTrait,
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is enabled, and its provider has the trait " + DisabledTrait,
 				Expected: "no such trait: no server is started there",
 				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
 			})
@@ -122,10 +123,10 @@ func disabledTraitSuperfluous(x *index, r *report) {
 }
 
 // nodes calls fn with the compute nodes that have a service and a provider.
-func (x *index) nodes(fn func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider)) {
-	for i := range x.compute.Hypervisors {
-		h := &x.compute.Hypervisors[i]
-		if s, p := x.services[h.Host], x.hostRoot(h.Host, h.Hostname); s != nil && p != nil {
+func (x *Index) nodes(fn func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider)) {
+	for i := range x.Compute.Hypervisors {
+		h := &x.Compute.Hypervisors[i]
+		if s, p := x.Services[h.Host], x.HostRoot(h.Host, h.Hostname); s != nil && p != nil {
 			fn(h, s, p)
 		}
 	}
@@ -138,12 +139,12 @@ func aggregateSubject(a *cloud.Aggregate) Subject {
 }
 
 // members calls fn with the members of host aggregates that have a provider.
-func (x *index) members(fn func(a *cloud.Aggregate, host string, p *cloud.Provider)) {
-	for i := range x.compute.Aggregates {
-		a := &x.compute.Aggregates[i]
+func (x *Index) members(fn func(a *cloud.Aggregate, host string, p *cloud.Provider)) {
+	for i := range x.Compute.Aggregates {
+		a := &x.Compute.Aggregates[i]
 		for _, host := range a.Hosts {
-			for _, h := range x.hypervisors[host] {
-				if p := x.hostRoot(h.Host, h.Hostname); p != nil {
+			for _, h := range x.Hypervisors[host] {
+				if p := x.HostRoot(h.Host, h.Hostname); p != nil {
 					fn(a, host, p)
 				}
 			}
@@ -151,7 +152,7 @@ func (x *index) members(fn func(a *cloud.Aggregate, host string, p *cloud.Provid
 	}
 }
 
-func aggregateMirrorMissing(x *index, r *report) {
+func aggregateMirrorMissing(x *Index, r *report) {
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
 		if !slices.Contains(p.Aggregates, a.UUID) {
 			r.found(Finding{
@@ -162,11 +163,11 @@ func aggregateMirrorMissing(x *index, r *report) {
 	})
 }
 
-func aggregateMirrorSuperfluous(x *index, r *report) {
-	for i := range x.compute.Aggregates {
-		a := &x.compute.Aggregates[i]
-		for p := range x.roots() {
-			h := x.hypervisorOf(p)
+func aggregateMirrorSuperfluous(x *Index, r *report) {
+	for i := range x.Compute.Aggregates {
+		a := &x.Compute.Aggregates[i]
+		for p := range x.Roots() {
+			h := x.HypervisorOf(p)
 			if h != nil && slices.Contains(p.Aggregates, a.UUID) && !slices.Contains(a.Hosts, h.Host) {
 				others := slices.DeleteFunc(slices.Clone(p.Aggregates), func(uuid string) bool { return uuid == a.UUID })
 				for k := range others {
@@ -181,11 +182,11 @@ func aggregateMirrorSuperfluous(x *index, r *report) {
 	}
 }
 
-func aggregateHostUnknown(x *index, r *report) {
-	for i := range x.compute.Aggregates {
-		a := &x.compute.Aggregates[i]
+func aggregateHostUnknown(x *Index, r *report) {
+	for i := range x.Compute.Aggregates {
+		a := &x.Compute.Aggregates[i]
 		for _, host := range a.Hosts {
-			if len(x.hypervisors[host]) == 0 {
+			if len(x.Hypervisors[host]) == 0 {
 				r.found(Finding{
 					About: []Subject{aggregateSubject(a), {Kind: "host", ID: host}}, Found: fmt.Sprintf("host %s is a member, and is no compute node", host), Expected: "members that are compute nodes",
 					Command: fmt.Sprintf("openstack aggregate remove host %d %s", a.ID, host),
@@ -200,7 +201,7 @@ var ratioKeys = []struct{ key, class string }{
 	{"cpu_allocation_ratio", "VCPU"}, {"ram_allocation_ratio", "MEMORY_MB"}, {"disk_allocation_ratio", "DISK_GB"},
 }
 
-func aggregateRatioDiffers(x *index, r *report) {
+func aggregateRatioDiffers(x *Index, r *report) {
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
 		for _, k := range ratioKeys {
 			ratio, err := strconv.ParseFloat(a.Metadata[k.key], 64)
@@ -216,7 +217,7 @@ func aggregateRatioDiffers(x *index, r *report) {
 	})
 }
 
-func ratiosDifferInAggregate(x *index, r *report) {
+func ratiosDifferInAggregate(x *Index, r *report) {
 	type first struct {
 		host  string
 		ratio float64
@@ -243,9 +244,9 @@ func ratiosDifferInAggregate(x *index, r *report) {
 	})
 }
 
-func sharingWithoutAggregate(x *index, r *report) {
-	for i := range x.placement.Providers {
-		if p := &x.placement.Providers[i]; shares(p) && len(p.Aggregates) == 0 {
+func sharingWithoutAggregate(x *Index, r *report) {
+	for i := range x.Placement.Providers {
+		if p := &x.Placement.Providers[i]; Shares(p) && len(p.Aggregates) == 0 {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait MISC_SHARES_VIA_AGGREGATE and is in no aggregate", Expected: "an aggregate whose members use it",
 				Command: "openstack resource provider aggregate list " + p.UUID,
@@ -254,18 +255,18 @@ func sharingWithoutAggregate(x *index, r *report) {
 	}
 }
 
-func sharingAggregateEmpty(x *index, r *report) {
+func sharingAggregateEmpty(x *Index, r *report) {
 	members := map[string]int{} // that do not share
-	for i := range x.placement.Providers {
-		if p := &x.placement.Providers[i]; !shares(p) {
+	for i := range x.Placement.Providers {
+		if p := &x.Placement.Providers[i]; !Shares(p) {
 			for _, a := range p.Aggregates {
 				members[a]++
 			}
 		}
 	}
-	for i := range x.placement.Providers {
-		p := &x.placement.Providers[i]
-		if shares(p) && len(p.Aggregates) > 0 && !slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
+	for i := range x.Placement.Providers {
+		p := &x.Placement.Providers[i]
+		if Shares(p) && len(p.Aggregates) > 0 && !slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "no provider is in the aggregates through which it shares", Expected: "hosts that use it",
 				Command: "openstack resource provider aggregate list " + p.UUID,

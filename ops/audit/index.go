@@ -22,81 +22,82 @@ const (
 	networking
 )
 
-// An index is the records of a cloud, found by what they are called.
-type index struct {
-	cloud     *cloud.Cloud
-	placement *cloud.Placement // without anything where it was not read, as compute and network
-	compute   *cloud.Compute
-	network   *cloud.Network
+// An Index is the records of a cloud, found by what they are called. It is read only, and so are the records that it returns.
+type Index struct {
+	Cloud     *cloud.Cloud
+	Placement *cloud.Placement // without anything where it was not read, as Compute and Network
+	Compute   *cloud.Compute
+	Network   *cloud.Network
 
-	byUUID    map[string]*cloud.Provider
-	byName    map[string]*cloud.Provider
-	below     map[string][]*cloud.Provider // by parent
-	consumer  map[string]*cloud.Consumer
+	ByUUID    map[string]*cloud.Provider
+	ByName    map[string]*cloud.Provider
+	Below     map[string][]*cloud.Provider // by parent
+	Consumer  map[string]*cloud.Consumer
 	allocated map[string]map[string]int64 // by provider and class
 
-	servers     map[string]*server
-	migrations  map[string]*cloud.Migration
-	moves       map[string][]*cloud.Migration  // by server
-	hypervisors map[string][]*cloud.Hypervisor // by host
+	Servers     map[string]*Server
+	Migrations  map[string]*cloud.Migration
+	Moves       map[string][]*cloud.Migration  // by server
+	Hypervisors map[string][]*cloud.Hypervisor // by host
 	nodesByUUID map[string]*cloud.Hypervisor
 	nodesByName map[string]*cloud.Hypervisor
-	services    map[string]*cloud.Service // nova-compute, by host
-	ports       map[string]*cloud.Port
-	portsOf     map[string][]*cloud.Port // by device
+	Services    map[string]*cloud.Service // nova-compute, by host
+	Ports       map[string]*cloud.Port
+	PortsOf     map[string][]*cloud.Port // by device
 
-	agents []*agent
-	wanted map[string]*wanted // what agents report, by the UUID of the provider
+	Agents []*Agent
+	Wanted map[string]*Wanted // what agents report, by the UUID of the provider
 	// opaque are hypervisors whose agents of a driver do not say what they have.
 	opaque map[opaque]bool
 }
 
 type opaque struct{ driver, hypervisor string }
 
-// An agent is one whose type has providers.
-type agent struct {
+// An Agent is one whose type has providers.
+type Agent struct {
 	*cloud.Agent
-	driver guarantee.Driver
-	report guarantee.Report
-	state  guarantee.State
+	Driver guarantee.Driver
+	Report guarantee.Report
+	State  guarantee.State
 	err    error // its report cannot be read
 }
 
-// A wanted is a provider that an agent reports.
-type wanted struct {
+// A Wanted is a provider that an agent reports.
+type Wanted struct {
 	guarantee.Provider
-	agent *agent
+	Agent *Agent
 }
 
-func newIndex(c *cloud.Cloud) *index {
-	x := &index{
-		cloud: c, placement: c.Placement, compute: c.Compute, network: c.Network,
-		byUUID: map[string]*cloud.Provider{}, byName: map[string]*cloud.Provider{}, below: map[string][]*cloud.Provider{},
-		consumer: map[string]*cloud.Consumer{}, allocated: map[string]map[string]int64{},
-		servers: map[string]*server{}, migrations: map[string]*cloud.Migration{}, moves: map[string][]*cloud.Migration{},
-		hypervisors: map[string][]*cloud.Hypervisor{}, nodesByUUID: map[string]*cloud.Hypervisor{}, nodesByName: map[string]*cloud.Hypervisor{}, services: map[string]*cloud.Service{},
-		ports: map[string]*cloud.Port{}, portsOf: map[string][]*cloud.Port{},
-		wanted: map[string]*wanted{}, opaque: map[opaque]bool{},
+// NewIndex returns the index of records, which must not change as long as it is used.
+func NewIndex(c *cloud.Cloud) *Index {
+	x := &Index{
+		Cloud: c, Placement: c.Placement, Compute: c.Compute, Network: c.Network,
+		ByUUID: map[string]*cloud.Provider{}, ByName: map[string]*cloud.Provider{}, Below: map[string][]*cloud.Provider{},
+		Consumer: map[string]*cloud.Consumer{}, allocated: map[string]map[string]int64{},
+		Servers: map[string]*Server{}, Migrations: map[string]*cloud.Migration{}, Moves: map[string][]*cloud.Migration{},
+		Hypervisors: map[string][]*cloud.Hypervisor{}, nodesByUUID: map[string]*cloud.Hypervisor{}, nodesByName: map[string]*cloud.Hypervisor{}, Services: map[string]*cloud.Service{},
+		Ports: map[string]*cloud.Port{}, PortsOf: map[string][]*cloud.Port{},
+		Wanted: map[string]*Wanted{}, opaque: map[opaque]bool{},
 	}
-	if x.placement == nil {
-		x.placement = &cloud.Placement{}
+	if x.Placement == nil {
+		x.Placement = &cloud.Placement{}
 	}
-	if x.compute == nil {
-		x.compute = &cloud.Compute{}
+	if x.Compute == nil {
+		x.Compute = &cloud.Compute{}
 	}
-	if x.network == nil {
-		x.network = &cloud.Network{}
+	if x.Network == nil {
+		x.Network = &cloud.Network{}
 	}
-	for i := range x.placement.Providers {
-		p := &x.placement.Providers[i]
-		x.byUUID[p.UUID], x.byName[p.Name] = p, p
+	for i := range x.Placement.Providers {
+		p := &x.Placement.Providers[i]
+		x.ByUUID[p.UUID], x.ByName[p.Name] = p, p
 		if p.Parent != "" {
-			x.below[p.Parent] = append(x.below[p.Parent], p)
+			x.Below[p.Parent] = append(x.Below[p.Parent], p)
 		}
 	}
-	for i := range x.placement.Consumers {
-		c := &x.placement.Consumers[i]
-		x.consumer[c.UUID] = c
+	for i := range x.Placement.Consumers {
+		c := &x.Placement.Consumers[i]
+		x.Consumer[c.UUID] = c
 		for provider, classes := range c.Allocations {
 			if x.allocated[provider] == nil {
 				x.allocated[provider] = map[string]int64{}
@@ -106,57 +107,57 @@ func newIndex(c *cloud.Cloud) *index {
 			}
 		}
 	}
-	for i := range x.compute.Hypervisors {
-		h := &x.compute.Hypervisors[i]
-		x.hypervisors[h.Host] = append(x.hypervisors[h.Host], h)
+	for i := range x.Compute.Hypervisors {
+		h := &x.Compute.Hypervisors[i]
+		x.Hypervisors[h.Host] = append(x.Hypervisors[h.Host], h)
 		x.nodesByUUID[h.UUID], x.nodesByName[h.Hostname] = h, h
 	}
-	for i := range x.compute.Services {
-		if s := &x.compute.Services[i]; s.Binary == "nova-compute" {
-			x.services[s.Host] = s
+	for i := range x.Compute.Services {
+		if s := &x.Compute.Services[i]; s.Binary == "nova-compute" {
+			x.Services[s.Host] = s
 		}
 	}
-	for i := range x.compute.Migrations {
-		m := &x.compute.Migrations[i]
-		x.migrations[m.UUID] = m
-		x.moves[m.Server] = append(x.moves[m.Server], m)
+	for i := range x.Compute.Migrations {
+		m := &x.Compute.Migrations[i]
+		x.Migrations[m.UUID] = m
+		x.Moves[m.Server] = append(x.Moves[m.Server], m)
 	}
-	for i := range x.network.Ports {
-		p := &x.network.Ports[i]
-		x.ports[p.UUID] = p
-		x.portsOf[p.Device] = append(x.portsOf[p.Device], p)
+	for i := range x.Network.Ports {
+		p := &x.Network.Ports[i]
+		x.Ports[p.UUID] = p
+		x.PortsOf[p.Device] = append(x.PortsOf[p.Device], p)
 	}
-	for i := range x.network.Agents {
-		x.addAgent(&x.network.Agents[i])
+	for i := range x.Network.Agents {
+		x.addAgent(&x.Network.Agents[i])
 	}
-	for i := range x.compute.Servers {
-		s := &server{Server: &x.compute.Servers[i]}
-		x.servers[s.UUID] = s
+	for i := range x.Compute.Servers {
+		s := &Server{Server: &x.Compute.Servers[i]}
+		x.Servers[s.UUID] = s
 		x.place(s)
 	}
 	return x
 }
 
-func (x *index) addAgent(of *cloud.Agent) {
+func (x *Index) addAgent(of *cloud.Agent) {
 	for _, d := range guarantee.Drivers() {
 		if of.Type != d.AgentType && of.Binary != d.Binary {
 			continue
 		}
-		a := &agent{Agent: of, driver: d}
+		a := &Agent{Agent: of, Driver: d}
 		text, err := json.Marshal(of.Configurations)
 		if err == nil {
-			a.report, err = guarantee.ParseReport(text)
+			a.Report, err = guarantee.ParseReport(text)
 		}
 		if a.err = err; err == nil {
-			a.state = d.State(of.Host, a.report)
+			a.State = d.State(of.Host, a.Report)
 		}
-		x.agents = append(x.agents, a)
-		for _, p := range a.state.Providers {
-			x.wanted[p.UUID.String()] = &wanted{p, a}
+		x.Agents = append(x.Agents, a)
+		for _, p := range a.State.Providers {
+			x.Wanted[p.UUID.String()] = &Wanted{p, a}
 		}
 		// Neutron does not show what chassis of OVN report.
-		if a.err != nil || d.Name == guarantee.OVN.Name && !a.report.HasBandwidths() {
-			for _, h := range append(slices.Collect(maps.Values(a.report.Hypervisors)), of.Host) {
+		if a.err != nil || d.Name == guarantee.OVN.Name && !a.Report.HasBandwidths() {
+			for _, h := range append(slices.Collect(maps.Values(a.Report.Hypervisors)), of.Host) {
 				x.opaque[opaque{d.Name, h}] = true
 			}
 		}
@@ -164,8 +165,8 @@ func (x *index) addAgent(of *cloud.Agent) {
 }
 
 // lacks returns which of the parts that a rule needs were not read, "" when all were.
-func (x *index) lacks(needs part) string {
-	c := x.cloud
+func (x *Index) lacks(needs part) string {
+	c := x.Cloud
 	for _, p := range []struct {
 		part  part
 		there bool
@@ -184,15 +185,15 @@ func (x *index) lacks(needs part) string {
 }
 
 // port returns a port, nil when there is none.
-func (x *index) port(uuid string) *cloud.Port { return x.ports[uuid] }
+func (x *Index) port(uuid string) *cloud.Port { return x.Ports[uuid] }
 
-// top returns the root of the tree that a provider is in. Where a parent is missing it is the one that the provider names as its root.
-func (x *index) top(p *cloud.Provider) *cloud.Provider {
+// Top returns the root of the tree that a provider is in. Where a parent is missing it is the one that the provider names as its root.
+func (x *Index) Top(p *cloud.Provider) *cloud.Provider {
 	seen := 0
-	for at := p; ; at = x.byUUID[at.Parent] {
+	for at := p; ; at = x.ByUUID[at.Parent] {
 		switch {
-		case at == nil || seen > len(x.byUUID): // no parent, or a circle
-			if root := x.byUUID[p.Root]; root != nil {
+		case at == nil || seen > len(x.ByUUID): // no parent, or a circle
+			if root := x.ByUUID[p.Root]; root != nil {
 				return root
 			}
 			return p
@@ -204,34 +205,34 @@ func (x *index) top(p *cloud.Provider) *cloud.Provider {
 }
 
 // treeOf returns the UUID of the root of a provider's tree, "" for a provider that is not there.
-func (x *index) treeOf(uuid string) string {
-	if p := x.byUUID[uuid]; p != nil {
-		return x.top(p).UUID
+func (x *Index) treeOf(uuid string) string {
+	if p := x.ByUUID[uuid]; p != nil {
+		return x.Top(p).UUID
 	}
 	return ""
 }
 
-// shares reports whether a provider shares what it has with other trees.
-func shares(p *cloud.Provider) bool { return slices.Contains(p.Traits, "MISC_SHARES_VIA_AGGREGATE") }
+// Shares reports whether a provider shares what it has with other trees.
+func Shares(p *cloud.Provider) bool { return slices.Contains(p.Traits, "MISC_SHARES_VIA_AGGREGATE") }
 
-// hostRoot returns the provider of a compute node, nil when there is none. One with the name of the node will do.
-func (x *index) hostRoot(host, node string) *cloud.Provider {
-	for _, h := range x.hypervisors[host] {
+// HostRoot returns the provider of a compute node, nil when there is none. One with the name of the node will do.
+func (x *Index) HostRoot(host, node string) *cloud.Provider {
+	for _, h := range x.Hypervisors[host] {
 		if node != "" && h.Hostname != node {
 			continue
 		}
-		if p := x.byUUID[h.UUID]; p != nil {
+		if p := x.ByUUID[h.UUID]; p != nil {
 			return p
 		}
-		if p := x.byName[h.Hostname]; p != nil {
+		if p := x.ByName[h.Hostname]; p != nil {
 			return p
 		}
 	}
 	return nil
 }
 
-// hypervisorOf returns the compute node that a root provider is of, nil for none.
-func (x *index) hypervisorOf(p *cloud.Provider) *cloud.Hypervisor {
+// HypervisorOf returns the compute node that a root provider is of, nil for none.
+func (x *Index) HypervisorOf(p *cloud.Provider) *cloud.Hypervisor {
 	if h := x.nodesByUUID[p.UUID]; h != nil {
 		return h
 	}
@@ -239,48 +240,48 @@ func (x *index) hypervisorOf(p *cloud.Provider) *cloud.Hypervisor {
 }
 
 // hostsOf are the names of the hosts that a subject is on.
-func (x *index) hostsOf(s Subject) []string {
+func (x *Index) hostsOf(s Subject) []string {
 	switch s.Kind {
 	case "host":
 		return []string{s.ID, s.Name}
 	case "provider":
-		p := x.byUUID[s.ID]
+		p := x.ByUUID[s.ID]
 		if p == nil {
 			return nil
 		}
-		root := x.top(p)
+		root := x.Top(p)
 		names := []string{root.Name}
-		if h := x.hypervisorOf(root); h != nil {
+		if h := x.HypervisorOf(root); h != nil {
 			names = append(names, h.Host)
 		}
 		return names
 	case "server", "consumer":
-		if s := x.servers[s.ID]; s != nil {
+		if s := x.Servers[s.ID]; s != nil {
 			return []string{s.Host, s.Node}
 		}
 	case "migration":
-		if m := x.migrations[s.ID]; m != nil {
+		if m := x.Migrations[s.ID]; m != nil {
 			return []string{m.SourceHost, m.SourceNode, m.DestHost, m.DestNode}
 		}
 	case "port":
-		if p := x.ports[s.ID]; p != nil {
+		if p := x.Ports[s.ID]; p != nil {
 			return []string{p.Host}
 		}
 	case "agent":
-		for _, a := range x.agents {
+		for _, a := range x.Agents {
 			if a.UUID == s.ID {
-				return append(a.state.Hypervisors(), a.Host)
+				return append(a.State.Hypervisors(), a.Host)
 			}
 		}
 	}
 	return nil
 }
 
-// roots are the providers without a parent.
-func (x *index) roots() iter.Seq[*cloud.Provider] {
+// Roots are the providers without a parent.
+func (x *Index) Roots() iter.Seq[*cloud.Provider] {
 	return func(yield func(*cloud.Provider) bool) {
-		for i := range x.placement.Providers {
-			if p := &x.placement.Providers[i]; p.Parent == "" && !yield(p) {
+		for i := range x.Placement.Providers {
+			if p := &x.Placement.Providers[i]; p.Parent == "" && !yield(p) {
 				return
 			}
 		}
@@ -289,19 +290,19 @@ func (x *index) roots() iter.Seq[*cloud.Provider] {
 
 // The subjects.
 
-func (x *index) providerSubject(uuid string) Subject {
+func (x *Index) providerSubject(uuid string) Subject {
 	s := Subject{Kind: "provider", ID: uuid}
-	if p := x.byUUID[uuid]; p != nil {
+	if p := x.ByUUID[uuid]; p != nil {
 		s.Name = p.Name
 	}
 	return s
 }
 
-func (x *index) consumerSubject(uuid string) Subject {
+func (x *Index) consumerSubject(uuid string) Subject {
 	switch {
-	case x.servers[uuid] != nil:
-		return x.servers[uuid].subject()
-	case x.migrations[uuid] != nil:
+	case x.Servers[uuid] != nil:
+		return x.Servers[uuid].subject()
+	case x.Migrations[uuid] != nil:
 		return Subject{Kind: "migration", ID: uuid}
 	}
 	return Subject{Kind: "consumer", ID: uuid}
@@ -309,7 +310,7 @@ func (x *index) consumerSubject(uuid string) Subject {
 
 func portSubject(p *cloud.Port) Subject { return Subject{Kind: "port", ID: p.UUID, Name: p.Name} }
 
-func (a *agent) subject() Subject {
+func (a *Agent) subject() Subject {
 	return Subject{Kind: "agent", ID: a.UUID, Name: a.Type + " on " + a.Host}
 }
 
@@ -330,7 +331,7 @@ func amounts(of map[string]int64) string {
 }
 
 // held describes the allocations of a consumer by provider.
-func (x *index) held(c *cloud.Consumer) string {
+func (x *Index) held(c *cloud.Consumer) string {
 	if c == nil || len(c.Allocations) == 0 {
 		return "nothing"
 	}

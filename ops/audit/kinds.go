@@ -8,7 +8,7 @@ type Kind struct {
 	Means, Mends string
 
 	needs part
-	rule  func(x *index, r *report)
+	rule  func(x *Index, r *report)
 }
 
 // Kinds returns all kinds, in the order in which they are documented.

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// bandwidth reports whether a class is of what ports are guaranteed.
-func bandwidth(class string) bool {
+// OfPorts reports whether a class is of what ports are guaranteed.
+func OfPorts(class string) bool {
 	return slices.Contains([]string{
 		guarantee.EgressBandwidth, guarantee.IngressBandwidth,
 		guarantee.EgressPacketRate, guarantee.IngressPacketRate, guarantee.PacketRate,
@@ -19,26 +19,26 @@ func bandwidth(class string) bool {
 }
 
 // computePorts calls fn with the ports of servers. The server is nil for one that is not there.
-func (x *index) computePorts(fn func(p *cloud.Port, s *server)) {
-	for i := range x.network.Ports {
-		if p := &x.network.Ports[i]; strings.HasPrefix(p.Owner, "compute:") && p.Device != "" {
-			fn(p, x.servers[p.Device])
+func (x *Index) computePorts(fn func(p *cloud.Port, s *Server)) {
+	for i := range x.Network.Ports {
+		if p := &x.Network.Ports[i]; strings.HasPrefix(p.Owner, "compute:") && p.Device != "" {
+			fn(p, x.Servers[p.Device])
 		}
 	}
 }
 
 // boundPorts calls fn with the ports that are bound on the host of their server, of servers that nothing is under way
 // with.
-func (x *index) boundPorts(fn func(p *cloud.Port, s *server)) {
-	x.computePorts(func(p *cloud.Port, s *server) {
-		if s != nil && !s.busy && s.root != nil && p.Host == s.Host {
+func (x *Index) boundPorts(fn func(p *cloud.Port, s *Server)) {
+	x.computePorts(func(p *cloud.Port, s *Server) {
+		if s != nil && !s.Busy && s.Root != nil && p.Host == s.Host {
 			fn(p, s)
 		}
 	})
 }
 
-// asks reports whether a port asks placement for anything.
-func asks(p *cloud.Port) bool {
+// Asks reports whether a port asks placement for anything.
+func Asks(p *cloud.Port) bool {
 	if p.Request == nil {
 		return false
 	}
@@ -52,9 +52,9 @@ func asks(p *cloud.Port) bool {
 	return false
 }
 
-// provider returns the provider that a port names for a group, "" for none. A key in the older format has one
+// Named returns the provider that a port names for a group, "" for none. A key in the older format has one
 // provider, which is that of the bandwidth.
-func provider(p *cloud.Port, g cloud.PortGroup) string {
+func Named(p *cloud.Port, g cloud.PortGroup) string {
 	if old, ok := p.Allocation[""]; ok {
 		for class := range g.Resources {
 			if class == guarantee.EgressBandwidth || class == guarantee.IngressBandwidth {
@@ -67,13 +67,13 @@ func provider(p *cloud.Port, g cloud.PortGroup) string {
 }
 
 // keyedGroups calls fn with each group of a bound port and the provider that the port names for it.
-func (x *index) keyedGroups(fn func(p *cloud.Port, s *server, g cloud.PortGroup, provider string)) {
-	x.boundPorts(func(p *cloud.Port, s *server) {
+func (x *Index) keyedGroups(fn func(p *cloud.Port, s *Server, g cloud.PortGroup, provider string)) {
+	x.boundPorts(func(p *cloud.Port, s *Server) {
 		if p.Request == nil {
 			return
 		}
 		for _, g := range p.Request.Groups {
-			if uuid := provider(p, g); uuid != "" {
+			if uuid := Named(p, g); uuid != "" {
 				fn(p, s, g, uuid)
 			}
 		}
@@ -88,8 +88,8 @@ func groupName(g cloud.PortGroup) string {
 	return "group " + g.ID
 }
 
-func portOfGoneServer(x *index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *server) {
+func portOfGoneServer(x *Index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *Server) {
 		if s == nil {
 			r.found(Finding{
 				About: []Subject{portSubject(p), {Kind: "server", ID: p.Device}}, Found: "its device is server " + p.Device + ", which is not there",
@@ -99,9 +99,9 @@ func portOfGoneServer(x *index, r *report) {
 	})
 }
 
-func portHostDiffers(x *index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *server) {
-		if s != nil && !s.busy && s.root != nil && p.Host != "" && p.Host != s.Host {
+func portHostDiffers(x *Index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *Server) {
+		if s != nil && !s.Busy && s.Root != nil && p.Host != "" && p.Host != s.Host {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host, Expected: "host " + s.Host + ", where its server runs",
 				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
@@ -110,9 +110,9 @@ func portHostDiffers(x *index, r *report) {
 	})
 }
 
-func portBindingFailed(x *index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *server) {
-		if s != nil && !s.busy && p.VIF == "binding_failed" {
+func portBindingFailed(x *Index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *Server) {
+		if s != nil && !s.Busy && p.VIF == "binding_failed" {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject()}, Found: fmt.Sprintf("binding it on host %s failed", p.Host), Expected: "a port that is bound",
 				Command: "openstack network agent list --host " + p.Host,
@@ -121,9 +121,9 @@ func portBindingFailed(x *index, r *report) {
 	})
 }
 
-func portNotBound(x *index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *server) {
-		if s == nil || s.busy || s.root == nil || s.Status == "ERROR" || s.Status == "SHELVED_OFFLOADED" {
+func portNotBound(x *Index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *Server) {
+		if s == nil || s.Busy || s.Root == nil || s.Status == "ERROR" || s.Status == "SHELVED_OFFLOADED" {
 			return
 		}
 		if p.Host == "" || p.VIF == "unbound" {
@@ -135,9 +135,9 @@ func portNotBound(x *index, r *report) {
 	})
 }
 
-func portOfOffloadedServerBound(x *index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *server) {
-		if s != nil && !s.busy && s.Status == "SHELVED_OFFLOADED" && p.Host != "" {
+func portOfOffloadedServerBound(x *Index, r *report) {
+	x.computePorts(func(p *cloud.Port, s *Server) {
+		if s != nil && !s.Busy && s.Status == "SHELVED_OFFLOADED" && p.Host != "" {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host, Expected: "no host until its server is unshelved",
 				Command: "openstack port unset --host " + p.UUID,
@@ -146,10 +146,10 @@ func portOfOffloadedServerBound(x *index, r *report) {
 	})
 }
 
-func keyOfUnboundPort(x *index, r *report) {
-	for i := range x.network.Ports {
-		p := &x.network.Ports[i]
-		if s := x.servers[p.Device]; p.Host == "" && len(p.Allocation) > 0 && (s == nil || !s.busy) {
+func keyOfUnboundPort(x *Index, r *report) {
+	for i := range x.Network.Ports {
+		p := &x.Network.Ports[i]
+		if s := x.Servers[p.Device]; p.Host == "" && len(p.Allocation) > 0 && (s == nil || !s.Busy) {
 			r.found(Finding{
 				About: []Subject{portSubject(p)}, Found: "it is not bound, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
 				Command: "openstack port unset --binding-profile allocation " + p.UUID,
@@ -159,7 +159,7 @@ func keyOfUnboundPort(x *index, r *report) {
 }
 
 // names are the providers that a port names.
-func names(x *index, p *cloud.Port) string {
+func names(x *Index, p *cloud.Port) string {
 	var list []string
 	for _, uuid := range slices.Sorted(maps.Values(p.Allocation)) {
 		list = append(list, x.providerSubject(uuid).String())
@@ -167,9 +167,9 @@ func names(x *index, p *cloud.Port) string {
 	return strings.Join(list, ", ")
 }
 
-func boundWithoutKey(x *index, r *report) {
-	x.boundPorts(func(p *cloud.Port, s *server) {
-		if asks(p) && len(p.Allocation) == 0 && p.VIF != "binding_failed" && p.VIF != "unbound" {
+func boundWithoutKey(x *Index, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *Server) {
+		if Asks(p) && len(p.Allocation) == 0 && p.VIF != "binding_failed" && p.VIF != "unbound" {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host + ", and names no provider",
 				Expected: "a provider that gives it " + requested(p), Command: "nova-manage placement heal_allocations --instance " + s.UUID,
@@ -190,9 +190,9 @@ func requested(p *cloud.Port) string {
 }
 
 // requestsHidden says that the service does not show what ports ask for: no port asks for anything, and one has a policy that guarantees something.
-func (x *index) requestsHidden() bool {
+func (x *Index) requestsHidden() bool {
 	guarantees := map[string]bool{}
-	for _, q := range x.network.Policies {
+	for _, q := range x.Network.Policies {
 		for _, rule := range q.Rules {
 			if rule.MinKbps > 0 || rule.MinKpps > 0 {
 				guarantees[q.UUID] = true
@@ -200,8 +200,8 @@ func (x *index) requestsHidden() bool {
 		}
 	}
 	hidden := false
-	for i := range x.network.Ports {
-		p := &x.network.Ports[i]
+	for i := range x.Network.Ports {
+		p := &x.Network.Ports[i]
 		if p.Request != nil {
 			return false
 		}
@@ -214,13 +214,13 @@ func (x *index) requestsHidden() bool {
 	return hidden
 }
 
-func keyWithoutRequest(x *index, r *report) {
+func keyWithoutRequest(x *Index, r *report) {
 	if x.requestsHidden() {
 		r.cannot("The network service did not show what ports ask for.")
 		return
 	}
-	x.boundPorts(func(p *cloud.Port, s *server) {
-		if len(p.Allocation) > 0 && !asks(p) {
+	x.boundPorts(func(p *cloud.Port, s *Server) {
+		if len(p.Allocation) > 0 && !Asks(p) {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject()}, Found: "it asks for nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
 				Command: "openstack port unset --binding-profile allocation " + p.UUID,
@@ -229,9 +229,9 @@ func keyWithoutRequest(x *index, r *report) {
 	})
 }
 
-func keyGroupUnknown(x *index, r *report) {
-	x.boundPorts(func(p *cloud.Port, s *server) {
-		if !asks(p) {
+func keyGroupUnknown(x *Index, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *Server) {
+		if !Asks(p) {
 			return
 		}
 		for _, id := range slices.Sorted(maps.Keys(p.Allocation)) {
@@ -253,9 +253,9 @@ func groupIDs(p *cloud.Port) string {
 	return strings.Join(ids, ", ")
 }
 
-func keyGroupMissing(x *index, r *report) {
-	x.boundPorts(func(p *cloud.Port, s *server) {
-		if !asks(p) || len(p.Allocation) == 0 {
+func keyGroupMissing(x *Index, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *Server) {
+		if !Asks(p) || len(p.Allocation) == 0 {
 			return
 		}
 		for id := range p.Allocation { // of a group under another id there is a finding already
@@ -264,7 +264,7 @@ func keyGroupMissing(x *index, r *report) {
 			}
 		}
 		for _, g := range p.Request.Groups {
-			if provider(p, g) == "" {
+			if Named(p, g) == "" {
 				r.found(Finding{
 					About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile names no provider for " + groupName(g),
 					Expected: "one that gives it " + amounts(g.Resources),
@@ -275,9 +275,9 @@ func keyGroupMissing(x *index, r *report) {
 	})
 }
 
-func keyFormatOld(x *index, r *report) {
-	x.boundPorts(func(p *cloud.Port, s *server) {
-		if _, old := p.Allocation[""]; old && asks(p) && p.Request.Groups[0].ID != "" {
+func keyFormatOld(x *Index, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *Server) {
+		if _, old := p.Allocation[""]; old && Asks(p) && p.Request.Groups[0].ID != "" {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile names a provider without its group", Expected: "a provider for each of the groups " + groupIDs(p),
 				Command: "neutron-sanitize-port-binding-profile-allocation",
@@ -286,9 +286,9 @@ func keyFormatOld(x *index, r *report) {
 	})
 }
 
-func keyProviderGone(x *index, r *report) {
-	x.keyedGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, uuid string) {
-		if x.byUUID[uuid] == nil {
+func keyProviderGone(x *Index, r *report) {
+	x.keyedGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, uuid string) {
+		if x.ByUUID[uuid] == nil {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject(), x.providerSubject(uuid)}, Found: "its binding profile names provider " + uuid + ", which is not there",
 				Expected: "a provider of host " + s.Host, Command: "openstack server migrate " + s.UUID,
@@ -297,28 +297,28 @@ func keyProviderGone(x *index, r *report) {
 	})
 }
 
-func keyProviderOfOtherHost(x *index, r *report) {
-	x.keyedGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, uuid string) {
-		if of := x.byUUID[uuid]; of != nil && !shares(of) && x.top(of) != s.root {
+func keyProviderOfOtherHost(x *Index, r *report) {
+	x.keyedGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, uuid string) {
+		if of := x.ByUUID[uuid]; of != nil && !Shares(of) && x.Top(of) != s.Root {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject(), x.providerSubject(uuid)}, Found: fmt.Sprintf("its binding profile names a provider of %s", x.top(of).Name),
-				Expected: "a provider of " + s.root.Name + ", on which it is bound", Command: "openstack server migrate " + s.UUID,
+				About: []Subject{portSubject(p), s.subject(), x.providerSubject(uuid)}, Found: fmt.Sprintf("its binding profile names a provider of %s", x.Top(of).Name),
+				Expected: "a provider of " + s.Root.Name + ", on which it is bound", Command: "openstack server migrate " + s.UUID,
 			})
 		}
 	})
 }
 
 // homeGroups calls fn with those of keyedGroups whose provider is one of the server's host. Others have codes of their own.
-func (x *index) homeGroups(fn func(p *cloud.Port, s *server, g cloud.PortGroup, of *cloud.Provider)) {
-	x.keyedGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, uuid string) {
-		if of := x.byUUID[uuid]; of != nil && x.top(of) == s.root {
+func (x *Index) homeGroups(fn func(p *cloud.Port, s *Server, g cloud.PortGroup, of *cloud.Provider)) {
+	x.keyedGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, uuid string) {
+		if of := x.ByUUID[uuid]; of != nil && x.Top(of) == s.Root {
 			fn(p, s, g, of)
 		}
 	})
 }
 
-func keyProviderLacksClass(x *index, r *report) {
-	x.homeGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, of *cloud.Provider) {
+func keyProviderLacksClass(x *Index, r *report) {
+	x.homeGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, of *cloud.Provider) {
 		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
 			_, has := of.Inventories[class]
 			if !has && s.heldOf(of.UUID, class) == 0 {
@@ -331,9 +331,9 @@ func keyProviderLacksClass(x *index, r *report) {
 	})
 }
 
-func keyProviderLacksTrait(x *index, r *report) {
-	x.homeGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, of *cloud.Provider) {
-		if _, reported := x.wanted[of.UUID]; reported && physnetsDiffer(x, of) {
+func keyProviderLacksTrait(x *Index, r *report) {
+	x.homeGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, of *cloud.Provider) {
+		if _, reported := x.Wanted[of.UUID]; reported && physnetsDiffer(x, of) {
 			return // the provider has a finding
 		}
 		for _, trait := range g.Required {
@@ -348,11 +348,11 @@ func keyProviderLacksTrait(x *index, r *report) {
 }
 
 // heldOf returns what a server holds of a class on a provider.
-func (s *server) heldOf(provider, class string) int64 {
-	if s.held == nil {
+func (s *Server) heldOf(provider, class string) int64 {
+	if s.Held == nil {
 		return 0
 	}
-	return s.held.Allocations[provider][class]
+	return s.Held.Allocations[provider][class]
 }
 
 // A lack is what a port of a server asks for and the server does not hold.
@@ -365,11 +365,11 @@ type lack struct {
 
 // lacking calls fn with what ports lack on the providers that they name. The ports of a server share what it holds in their
 // order.
-func (x *index) lacking(fn func(s *server, l lack)) {
+func (x *Index) lacking(fn func(s *Server, l lack)) {
 	type place struct{ server, provider, class string }
 	left := map[place]int64{}
-	x.homeGroups(func(p *cloud.Port, s *server, g cloud.PortGroup, of *cloud.Provider) {
-		if s.held == nil || !slices.Contains(s.trees, s.root.UUID) {
+	x.homeGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, of *cloud.Provider) {
+		if s.Held == nil || !slices.Contains(s.Trees, s.Root.UUID) {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
@@ -386,23 +386,23 @@ func (x *index) lacking(fn func(s *server, l lack)) {
 	})
 }
 
-func keyNotAllocated(x *index, r *report) {
-	x.lacking(func(s *server, l lack) {
-		if len(s.held.Allocations[l.provider.UUID]) == 0 {
+func keyNotAllocated(x *Index, r *report) {
+	x.lacking(func(s *Server, l lack) {
+		if len(s.Held.Allocations[l.provider.UUID]) == 0 {
 			r.lacks(x, s, l, fmt.Sprintf("its server holds nothing of the provider that it names, %s", l.provider.Name))
 		}
 	})
 }
 
-func portAmountMissing(x *index, r *report) {
-	x.lacking(func(s *server, l lack) {
-		if len(s.held.Allocations[l.provider.UUID]) > 0 {
+func portAmountMissing(x *Index, r *report) {
+	x.lacking(func(s *Server, l lack) {
+		if len(s.Held.Allocations[l.provider.UUID]) > 0 {
 			r.lacks(x, s, l, fmt.Sprintf("its server holds %s %d for it on %s", l.class, l.has, l.provider.Name))
 		}
 	})
 }
 
-func (r *report) lacks(x *index, s *server, l lack, found string) {
+func (r *report) lacks(x *Index, s *Server, l lack, found string) {
 	r.found(Finding{
 		About: []Subject{portSubject(l.port), s.subject(), x.providerSubject(l.provider.UUID)}, Found: found,
 		Expected: fmt.Sprintf("%s %d, which it asks for", l.class, l.wanted),
@@ -410,10 +410,10 @@ func (r *report) lacks(x *index, s *server, l lack, found string) {
 	})
 }
 
-func portAmountSuperfluous(x *index, r *report) {
+func portAmountSuperfluous(x *Index, r *report) {
 	named := map[string]map[string]map[string]int64{} // by server, provider and class
 	unnamed := map[string]bool{}                      // servers with a port whose amounts are not known to be of a provider
-	x.computePorts(func(p *cloud.Port, s *server) {
+	x.computePorts(func(p *cloud.Port, s *Server) {
 		if s == nil {
 			return
 		}
@@ -422,8 +422,8 @@ func portAmountSuperfluous(x *index, r *report) {
 			groups = p.Request.Groups
 		}
 		for _, g := range groups {
-			uuid := provider(p, g)
-			if uuid == "" || x.byUUID[uuid] == nil || s.root == nil || x.top(x.byUUID[uuid]) != s.root || p.Host != s.Host {
+			uuid := Named(p, g)
+			if uuid == "" || x.ByUUID[uuid] == nil || s.Root == nil || x.Top(x.ByUUID[uuid]) != s.Root || p.Host != s.Host {
 				unnamed[s.UUID] = true
 				continue
 			}
@@ -440,7 +440,7 @@ func portAmountSuperfluous(x *index, r *report) {
 		unnamed[s.UUID] = unnamed[s.UUID] || len(groups) == 0 && len(p.Allocation) > 0
 	})
 	hidden := x.requestsHidden()
-	x.atHome(func(s *server) {
+	x.atHome(func(s *Server) {
 		if unnamed[s.UUID] {
 			return // the port has a finding; what is held may be for it
 		}
@@ -455,8 +455,8 @@ func portAmountSuperfluous(x *index, r *report) {
 			r.cannot("The compute service did not show the extra specs of flavors.")
 			return
 		}
-		allocations(s.held, func(uuid, class string, n int64) {
-			if more := n - named[s.UUID][uuid][class] - own[class]; bandwidth(class) && more > 0 && x.treeOf(uuid) == s.root.UUID {
+		allocations(s.Held, func(uuid, class string, n int64) {
+			if more := n - named[s.UUID][uuid][class] - own[class]; OfPorts(class) && more > 0 && x.treeOf(uuid) == s.Root.UUID {
 				r.found(Finding{
 					About: []Subject{s.subject(), x.providerSubject(uuid)}, Found: fmt.Sprintf("it holds %s %d on %s", class, n, x.providerSubject(uuid).Name),
 					Expected: fmt.Sprintf("%d, which its ports ask for there", n-more), Command: "openstack resource provider allocation show " + s.UUID,
@@ -466,16 +466,16 @@ func portAmountSuperfluous(x *index, r *report) {
 	})
 }
 
-func requestTraitWithoutProvider(x *index, r *report) {
+func requestTraitWithoutProvider(x *Index, r *report) {
 	has := map[string]bool{}
-	for i := range x.placement.Providers {
-		for _, trait := range x.placement.Providers[i].Traits {
+	for i := range x.Placement.Providers {
+		for _, trait := range x.Placement.Providers[i].Traits {
 			has[trait] = true
 		}
 	}
-	for i := range x.network.Ports {
-		p := &x.network.Ports[i]
-		if !asks(p) {
+	for i := range x.Network.Ports {
+		p := &x.Network.Ports[i]
+		if !Asks(p) {
 			continue
 		}
 		for _, g := range p.Request.Groups {
