@@ -44,6 +44,24 @@ func (c *ComputePlacement) Candidates(ctx context.Context, q placement.Query) (s
 	return is.answer(), nil
 }
 
+// wireExplanation is the part of an explanation that is read.
+type wireExplanation struct {
+	Summary string `json:"summary"`
+}
+
+func (w *wireExplanation) check() bool { return w.Summary != "" }
+
+// Explain is compute.Placement's.
+func (c *ComputePlacement) Explain(ctx context.Context, q placement.Query) (string, error) {
+	q.Limit = 0
+	var is wireExplanation
+	err := c.placement.call(ctx, anyTrait, request{method: http.MethodGet, path: "/berth/v1/explain?" + parameters(q).Encode()}, &is)
+	if refused(err, http.StatusNotFound) != nil || refused(err, http.StatusMethodNotAllowed) != nil {
+		return "", nil
+	}
+	return is.Summary, err
+}
+
 // parameters encodes a query for placement. A group_policy is sent only where placement requires
 // one.
 func parameters(q placement.Query) url.Values {

@@ -21,7 +21,8 @@ import (
 )
 
 func TestComputePlacementOfBerth(t *testing.T) {
-	testComputePlacement(t, newProxy(t, berth(t)))
+	testComputePlacement(t, newProxy(t, berth(t)), "no host is left for _PORT: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1001; "+
+		"1 host would fit if 1 NET_BW_EGR_KILOBIT_PER_SEC less were asked for by group _PORT (1000 instead of 1001)")
 }
 
 // TestComputePlacementOfUpstream runs the same test with the distribution's service.
@@ -29,17 +30,19 @@ func TestComputePlacementOfUpstream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the distribution's Placement")
 	}
-	testComputePlacement(t, newProxy(t, forward(server.StartUpstream(t, server.Options{}).URL())))
+	testComputePlacement(t, newProxy(t, forward(server.StartUpstream(t, server.Options{}).URL())), "")
 }
 
-// testComputePlacement tests the contract of compute.Placement against a service.
-func testComputePlacement(t *testing.T, service *proxy) {
+// testComputePlacement tests the contract of compute.Placement against a service, which explains a query for more than there is with
+// a text, "" for a service that explains nothing.
+func testComputePlacement(t *testing.T, service *proxy, explained string) {
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, *proxy, *client.ComputePlacement)
 	}{
 		{"Candidates", testCandidates},
 		{"CandidatesReadQuickly", testReadQuickly},
+		{"Explain", func(t *testing.T, service *proxy, c *client.ComputePlacement) { testExplain(t, service, c, explained) }},
 		{"Claims", testClaims},
 		{"ConcurrentChanges", testConcurrentChanges},
 		{"Aggregates", testGrouping},
@@ -90,6 +93,29 @@ func testCandidates(t *testing.T, service *proxy, c *client.ComputePlacement) {
 	wantKind(t, "Candidates with an unknown trait", err, fault.Invalid)
 	_, err = c.Candidates(t.Context(), placement.Query{Groups: []placement.RequestGroup{{Suffix: "_A"}}})
 	wantKind(t, "Candidates for nothing", err, fault.Invalid)
+}
+
+func testExplain(t *testing.T, service *proxy, c *client.ComputePlacement, want string) {
+	got, err := c.Explain(t.Context(), guaranteed(1001))
+	if err != nil || got != want {
+		t.Errorf("Explain = %q, %v, want %q", got, err, want)
+	}
+	if n := count(service.calls(), "GET /berth/v1/explain?"); n != 1 {
+		t.Errorf("it was asked %d times, want once", n)
+	}
+	if _, err := c.Explain(t.Context(), placement.Query{Groups: []placement.RequestGroup{{Suffix: "_A"}}}); (err == nil) != (want == "") {
+		t.Errorf("Explain of nothing = %v", err)
+	}
+	defer service.intercept(nil)
+	service.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/" {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		}
+		return r.URL.Path != "/"
+	})
+	if got, err := c.Explain(t.Context(), guaranteed(1)); got != "" || err != nil {
+		t.Errorf("Explain of a service without it = %q, %v", got, err)
+	}
 }
 
 // claimed is a server's allocation on the device.

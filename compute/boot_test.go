@@ -91,7 +91,10 @@ func TestNobodyHasRoom(t *testing.T) {
 	if one.State != compute.Error || !ok || f.Code != 500 || f.Message != "No valid host was found. " || one.Host != "" {
 		t.Errorf("the server is %+v, %+v", one.ServerRow, f)
 	}
-	for _, text := range []string{"No valid host was found. ", "port " + string(port) + ", group ", egress + ":3000 free"} {
+	for _, text := range []string{
+		"No valid host was found. ", "port " + string(port) + ", group ", egress + ":3000 free",
+		"placement: no host is left for ", "; 1 host would fit if group ",
+	} {
 		if why := w.why(vm); !strings.Contains(why, text) {
 			t.Errorf("the event says %q, want %q in it", why, text)
 		}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -154,7 +156,11 @@ func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final b
 		return nil, refusal(err)
 	}
 	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); err != nil {
-		return nil, refusal(err)
+		f := refusal(err)
+		if kind, _ := fault.Of(err); kind == fault.Invalid { // a trait that placement does not know, say
+			f.Details = strings.Join(append([]string{f.Details}, s.explanation(ctx, c)...), "\n")
+		}
+		return nil, f
 	}
 	c.Chooser = selection.New(p.wanted, p.hosts, c.offer, s.drawing())
 	return c, nil

@@ -105,3 +105,21 @@ func TestAskedTogetherForOthers(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// An unanswering is a placement service that does not answer.
+type unanswering struct{ Placement }
+
+func (unanswering) Explain(ctx context.Context, _ placement.Query) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+// A failure does not wait long for an explanation, and is complete without one.
+func TestExplanationsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, begin := &Service{placement: unanswering{}}, time.Now()
+		if got, took := s.explanation(t.Context(), &choice{}), time.Since(begin); got != nil || took != explainTime {
+			t.Errorf("the explanation is %q after %v", got, took)
+		}
+	})
+}

@@ -17,6 +17,10 @@ type Placement interface {
 	// that names what placement does not know is a fault of kind Invalid.
 	Candidates(ctx context.Context, q placement.Query) (selection.Answer, error)
 
+	// Explain returns, in one line for administrators, why a query has few candidates or none, and what would help. It is
+	// "" when the service does not explain queries; upstream's does not.
+	Explain(ctx context.Context, q placement.Query) (string, error)
+
 	// Aggregates returns those that a provider is in. ErrNoProvider says that there is
 	// no such provider.
 	Aggregates(ctx context.Context, provider ID) ([]placement.UUID, error)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/operation"
@@ -202,7 +203,7 @@ func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
 }
 
 // refusal is the failure of servers when placement cannot be queried, or refuses the query.
-func refusal(err error) error {
+func refusal(err error) *Failure {
 	f := &Failure{Code: 500, Message: "No valid host was found. ", Details: err.Error()}
 	var none *request.NoValidHost
 	if errors.As(err, &none) {
@@ -219,6 +220,7 @@ func (s *Service) noValidHost(ctx context.Context, c *choice) error {
 	none := c.NoValidHost()
 	details := none.Details
 	if c.Nowhere() {
+		var explanation []string
 		reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
 			if c.leaves != "" {
 				q.Limit = s.settings.Requests.MaxResults // the first ones may be on its own
@@ -228,15 +230,35 @@ func (s *Service) noValidHost(ctx context.Context, c *choice) error {
 		})
 		if err != nil {
 			reasons = []string{"the reason is unknown:  " + err.Error()}
+		} else {
+			explanation = s.explanation(ctx, c)
 		}
 		if c.leaves != "" {
 			for i, r := range reasons {
 				reasons[i] = "other hosts: " + r
 			}
 		}
-		details = slices.Concat(details, reasons, c.request.Warnings)
+		details = slices.Concat(details, reasons, explanation, c.request.Warnings)
 	}
 	return &Failure{Code: 500, Message: none.Error(), Details: strings.Join(details, "\n")}
+}
+
+// explainTime is the most time that a failure waits for placement's explanation.
+const explainTime = 3 * time.Second
+
+// explanation returns placement's explanation of a query without candidates, a line for the details of the failure; none when there is
+// no explanation in time. Placement counts the host that a server leaves as any other.
+func (s *Service) explanation(ctx context.Context, c *choice) []string {
+	ctx, cancel := context.WithTimeout(ctx, explainTime)
+	defer cancel()
+	text, err := s.placement.Explain(ctx, c.request.Query)
+	switch {
+	case err != nil, text == "":
+		return nil
+	case c.leaves != "":
+		return []string{"placement, for all hosts with its own: " + text}
+	}
+	return []string{"placement: " + text}
 }
 
 // A hostRefused says that a host will not do after all.
