@@ -39,14 +39,19 @@ type cloudSource struct {
 	file    string
 }
 
-// flags adds the flags to a command. Those of the APIs have the names that they have in the openstack client.
+// flags adds the flags to a command.
 func (s *cloudSource) flags(cmd *cobra.Command) {
+	s.apiFlags(cmd)
+	s.db.flags(cmd)
+	cmd.Flags().StringVar(&s.file, "from-file", "", "read `FILE`, which berth placement export has written; - is standard input")
+}
+
+// apiFlags adds the flags that select APIs. They have the names that they have in the openstack client.
+func (s *cloudSource) apiFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.options.Cloud, "os-cloud", "", "read the APIs of the cloud `NAME` of clouds.yaml")
 	f.StringVar(&s.options.Region, "os-region-name", "", "use the endpoints of the region `NAME`")
 	f.Var(&choice{known: []string{"public", "internal", "admin"}}, "os-interface", "use the endpoints of `INTERFACE`: public, internal or admin")
-	s.db.flags(cmd)
-	f.StringVar(&s.file, "from-file", "", "read `FILE`, which berth placement export has written; - is standard input")
 }
 
 // errNoSource is the error when nothing says where the records are.

@@ -40,7 +40,7 @@ func TestCompletion(t *testing.T) {
 		"db ":                                   {[]string{"check", "copy", "dump", "online-data-migrations", "restore", "sync", "uninstall", "version"}, noFiles},
 		"db s":                                  {[]string{"sync"}, noFiles},
 		"db version ":                           {nil, noFiles},
-		"placement ":                            {[]string{"check-auth", "diff", "export", "serve", "top", "tree"}, noFiles},
+		"placement ":                            {[]string{"check-auth", "diff", "export", "import", "serve", "top", "tree"}, noFiles},
 		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "explain", "help", "network", "placement", "up", "version"}, noFiles},
 		"completion ":                           {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
 		"man ":                                  {nil, directories},

@@ -126,6 +126,12 @@ func TestResultsAsJSON(t *testing.T) {
 		"berth placement diff": {[]string{sampleRecords(t, 2), sampleRecords(t, 3)}, exitFound, nil, map[string][]string{
 			"": {"after", "before", "change", "consumer_uuid", "provider", "provider_uuid", "subject", "what"},
 		}},
+		"berth placement import": {
+			[]string{sampleRecords(t, 2), "--merge"},
+			exitFound,
+			[]string{"applied", "conflicts", "creates", "others", "requests", "target"},
+			map[string][]string{"conflicts": {"name", "reason", "uuid", "what"}, "requests": {"body", "method", "microversion", "path", "service"}},
+		},
 		"berth audit": {
 			[]string{"--from-file", recordsFile(t, leaking())},
 			exitFound,
@@ -150,6 +156,7 @@ func TestResultsAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cloud := servedPlacement(t, nil, otherTraits...)
 	for _, c := range leaves(t) {
 		path := c.CommandPath()
 		if _, ok := printNothingForPrograms[path]; ok {
@@ -164,7 +171,7 @@ func TestResultsAsJSON(t *testing.T) {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {
-			code, stdout, stderr := berth(t, append(append(strings.Fields(path)[1:], tc.args...), "-f", "json")...)
+			code, stdout, stderr := berthIn(t, "", cloud, append(append(strings.Fields(path)[1:], tc.args...), "-f", "json")...)
 			var got any
 			if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != tc.code {
 				t.Fatalf("it exits with %d, want %d, and prints %q: %v\n%s", code, tc.code, stdout, err, stderr)

@@ -64,6 +64,8 @@ var (
 		{"AuditSources", "audit --from-file MALFORMED --config MALFORMED", exitUsage},
 		{"AuditRecords", "audit --from-file MALFORMED", exitFailure},
 		{"ExportRecords", "placement export --from-file MALFORMED", exitFailure},
+		{"ImportOfNothing", "placement import", exitUsage},
+		{"ImportRecords", "placement import MALFORMED", exitFailure},
 		{"TreeOfNothing", "placement tree", exitUsage},
 		{"CapacityOfNothing", "capacity left", exitUsage},
 		{"CapacityOfARecord", "capacity empty cn1 --from-file MALFORMED", exitFailure},

@@ -15,7 +15,7 @@ func newPlacement(env environment) *cobra.Command {
 		Args:  knownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env), newPlacementExport(env),
+	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env), newPlacementExport(env), newPlacementImport(env),
 		newPlacementTree(env), newPlacementTop(env), newPlacementDiff(env))
 	return cmd
 }

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/restore"
+)
+
+// newPlacementImport returns "berth placement import".
+func newPlacementImport(env environment) *cobra.Command {
+	var source cloudSource
+	var out *output
+	var apply, merge, yes bool
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Write the records of a file into an empty placement service",
+		Long: `Import creates in a placement service what a file that berth placement export
+has written has of placement: custom resource classes and traits, providers with
+their UUIDs, parents before children, inventories, traits, aggregates, and the
+allocations of consumers. It is for support, tests and planning. Without --apply
+it changes nothing, and prints what it would create; -f value prints the
+requests. FILE - is standard input.
+
+The service has to be empty, or to have a part of the file, so that an import
+that was interrupted goes on when it is started again. With --merge it may have
+other providers and consumers too. What it has with other content is never
+changed or removed: it is reported, and left out with all that needs it. So is
+what the service cannot have, such as traits that are newer than it.
+
+Generations are those of the new service, not of the file. Providers whose
+allocations exceed their capacity, or break the rules of units, have a greater
+inventory until these are written. A file that does not agree with itself is
+refused before anything is written.
+
+Import works with every Placement since OpenStack Zed (microversion 1.39), of
+Berth or OpenStack, through its API, so that its rules hold; consumers without a
+type are written with 1.37. Berth db restore writes into a database.
+
+Exit codes:
+  0  the service has all that the file has
+  1  could not read, was refused, or stopped; standard error says why
+  2  wrong arguments or settings
+  6  there is something to create, or something was left out`,
+		Example: `  berth placement import cloud.json --os-cloud lab
+  berth placement import cloud.json --os-cloud lab --apply
+  berth placement import cloud.json --os-cloud lab -f value -c method -c path
+  berth placement diff cloud.json --os-cloud lab`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("want one argument, a file of records")
+			}
+			return nil
+		},
+		ValidArgsFunction: files(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parts := cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}
+			file, err := (&cloudSource{file: args[0]}).readGiven(cmd, env, parts)
+			if err != nil {
+				return err
+			}
+			if wrong := restore.Check(file.Placement); len(wrong) > 0 {
+				return fail(exitFailure, fmt.Errorf("%s does not agree with itself, and nothing was written:\n  %s", args[0], strings.Join(firstOf(wrong, 10), "\n  ")))
+			}
+			there, err := source.read(cmd, env, parts)
+			if err != nil {
+				return err
+			}
+			r := importing{Plan: restore.New(file.Placement, there.Placement), target: there.Source}
+			if others := r.Others; !merge && (others != (restore.Counts{}) || len(r.Conflicts) > 0) {
+				return fail(exitFailure, fmt.Errorf("%s cannot become what the file has: %d providers and %d consumers of it are not in the file, and %d records of the file "+
+					"are there otherwise or cannot be created. --merge leaves those out and creates the others%s",
+					there.Source, others.Providers, others.Consumers, len(r.Conflicts), strings.Join(append([]string{""}, r.leftOut(10)...), "\n")))
+			}
+			if apply && len(r.Stages) > 0 {
+				if err := r.carryOut(cmd, env, &source, yes); err != nil {
+					return err
+				}
+			}
+			r.applied = apply
+			if err := out.print(env.stdout, r.result()); err != nil {
+				if _, coded := codeOf(err); coded {
+					return err
+				}
+				return fail(exitFailure, err)
+			}
+			switch {
+			case len(r.Conflicts) > 0:
+				return fail(exitFound, fmt.Errorf("%d records were left out", len(r.Conflicts)))
+			case len(r.Stages) > 0 && !apply:
+				return fail(exitFound, errors.New("nothing was changed: --apply creates these"))
+			}
+			return nil
+		},
+	}
+	source.apiFlags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&apply, "apply", false, "create the records")
+	f.BoolVar(&merge, "merge", false, "allow other records in the service, and leave out what differs")
+	f.BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	out = addOutput(cmd)
+	return cmd
+}
+
+// firstOf returns the first of some lines, and a line that says how many more there are.
+func firstOf(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	return append(lines[:n:n], fmt.Sprintf("and %d more", len(lines)-n))
+}
+
+// An importing is an import with what it is about.
+type importing struct {
+	*restore.Plan
+	target  string
+	applied bool
+}
+
+// carryOut asks, and sends the requests stage by stage.
+func (r *importing) carryOut(cmd *cobra.Command, env environment, source *cloudSource, yes bool) error {
+	if err := r.describe(env.stderr); err != nil {
+		return fail(exitFailure, err)
+	}
+	if err := consent(env.stderr, cmd.InOrStdin(), yes); err != nil {
+		return err
+	}
+	client, err := source.connect(cmd, env)
+	if err != nil {
+		return fail(exitFailure, err)
+	}
+	start, all, done := time.Now(), len(r.Requests()), 0
+	p := newProgress(env)
+	for _, s := range r.Stages {
+		err := client.Send(cmd.Context(), s.Requests, func() {
+			done++
+			p.show(func() string { return fmt.Sprintf("writing %s: %d of %d requests", s.Name, done, all) })
+		})
+		if err != nil {
+			p.end()
+			if errors.Is(err, context.Canceled) {
+				err = errors.New("interrupted")
+			}
+			return fail(exitFailure, fmt.Errorf("%w; %d of %d requests were answered: the same command goes on", err, done, all))
+		}
+	}
+	p.end()
+	fmt.Fprintf(env.stderr, "%d requests in %.1f s\n", all, time.Since(start).Seconds())
+	return nil
+}
+
+// result is the import as it is printed: for programs the requests.
+func (r *importing) result() result {
+	requests := r.Requests()
+	of := result{columns: []string{"Method", "Path", "Microversion", "Body"}, text: r.describe}
+	for _, q := range requests {
+		of.rows = append(of.rows, []any{q.Method, q.Path, q.Microversion, string(q.Body)})
+	}
+	of.value = struct {
+		Target    string             `json:"target"`
+		Applied   bool               `json:"applied"`
+		Creates   restore.Counts     `json:"creates"`
+		Others    restore.Counts     `json:"others"`
+		Conflicts []restore.Conflict `json:"conflicts"`
+		Requests  []cloud.Request    `json:"requests"`
+	}{r.target, r.applied, r.Creates, r.Others, r.Conflicts, requests}
+	return of
+}
+
+// describe says what the import is about to do, or has done.
+func (r *importing) describe(w io.Writer) error {
+	var lines []string
+	counts := fmt.Sprintf("%d resource classes, %d traits, %d providers, %d consumers", r.Creates.Classes, r.Creates.Traits, r.Creates.Providers, r.Creates.Consumers)
+	switch {
+	case len(r.Stages) == 0:
+		lines = append(lines, "nothing to create in "+r.target)
+	case r.applied:
+		lines = append(lines, "created in "+r.target+": "+counts)
+	default:
+		lines = append(lines, "to create in "+r.target+": "+counts)
+		for _, s := range r.Stages {
+			lines = append(lines, fmt.Sprintf("  %6d requests: %s", len(s.Requests), s.Name))
+		}
+	}
+	_, err := fmt.Fprintln(w, strings.Join(append(lines, r.leftOut(100)...), "\n"))
+	return err
+}
+
+// leftOut lists conflicts, so many at most.
+func (r *importing) leftOut(most int) []string {
+	var lines []string
+	for _, c := range r.Conflicts {
+		about := c.UUID
+		if c.Name != "" {
+			about = c.Name + " (" + c.UUID + ")"
+		}
+		lines = append(lines, fmt.Sprintf("  left out: %s %s: %s", c.What, about, c.Reason))
+	}
+	return firstOf(lines, most)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement/service"
+)
+
+// servedPlacement serves a placement service that requests have been sent to, and returns the variables that name it. Meanwhile sees each request
+// that changes something; it may be nil.
+func servedPlacement(t *testing.T, meanwhile func(), requests ...string) map[string]string {
+	t.Helper()
+	api := placementapitest.New(t, service.DefaultSettings())
+	for _, line := range requests {
+		method, rest, _ := strings.Cut(line, " ")
+		path, body, _ := strings.Cut(rest, " ")
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		r.Header.Set("OpenStack-API-Version", "placement 1.39")
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Auth-Token", "admin")
+		w := httptest.NewRecorder()
+		if api.ServeHTTP(w, r); w.Code > 299 {
+			t.Fatalf("%s = %d %s", line, w.Code, w.Body)
+		}
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && meanwhile != nil {
+			meanwhile()
+		}
+		api.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return map[string]string{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": s.URL, "OS_TOKEN": "admin", "HOME": t.TempDir()}
+}
+
+// The requests that make a provider like that of sampleRecords, but for its traits.
+var otherTraits = []string{
+	`POST /resource_providers {"uuid": "00000000-0000-4000-8000-000000000001", "name": "cn1"}`,
+	`PUT /resource_providers/00000000-0000-4000-8000-000000000001/traits {"resource_provider_generation": 0, "traits": ["HW_CPU_X86_AVX"]}`,
+}
+
+// A file is imported into an empty service: first as a dry run, then with its requests, then there is nothing to do, and no difference.
+func TestImport(t *testing.T) {
+	empty, file := servedPlacement(t, nil), sampleRecords(t, 2)
+	for _, tc := range []struct {
+		args         string
+		code         int
+		stdout, says string
+	}{
+		{"import FILE", exitFound, `to create in the placement service at URL: 0 resource classes, 0 traits, 1 providers, 1 consumers
+       1 requests: providers at depth 0
+       1 requests: inventories
+       1 requests: traits
+       1 requests: allocations
+`, "nothing was changed: --apply creates these"},
+		{"import FILE -f value -c method -c path", exitFound, `POST /resource_providers
+PUT /resource_providers/00000000-0000-4000-8000-000000000001/inventories
+PUT /resource_providers/00000000-0000-4000-8000-000000000001/traits
+PUT /allocations/00000000-0000-4000-8000-0000000000c1
+`, ""},
+		{"import FILE --apply", exitUsage, "", "confirm with --yes"},
+		{"diff FILE -f value -c change -c what", exitFound, "removed provider\nremoved inventory\nremoved trait\nremoved allocation\n", ""},
+		{"import FILE --apply --yes", exitOK, "created in the placement service at URL: 0 resource classes, 0 traits, 1 providers, 1 consumers\n", "4 requests in "},
+		{"diff FILE", exitOK, "", ""},
+		{"import FILE", exitOK, "nothing to create in the placement service at URL\n", ""},
+		{"import FILE --apply -f value", exitOK, "", ""},
+		{"import " + sampleRecords(t, 3), exitFailure, "", "0 providers and 0 consumers of it are not in the file, and 1 records of the file are there otherwise"},
+		{"import FILE --from-file x", exitUsage, "", "unknown flag: --from-file"},
+		{"import", exitUsage, "", "want one argument"},
+		{"import FILE --column x", exitUsage, "", `there is no column "x"`},
+	} {
+		args := strings.Fields(strings.ReplaceAll(tc.args, "FILE", file))
+		code, stdout, stderr := berthIn(t, "", empty, append([]string{"placement"}, args...)...)
+		want := strings.ReplaceAll(tc.stdout, "URL", empty["OS_ENDPOINT"])
+		if diff := cmp.Diff(want, stdout); diff != "" || code != tc.code || !strings.Contains(stderr, tc.says) {
+			t.Errorf("berth placement %s exits with %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", tc.args, code, tc.code, stderr, diff)
+		}
+	}
+}
+
+// Into a service that is not empty a file is imported with --merge only, and what differs stays.
+func TestImportMerges(t *testing.T) {
+	used, file := servedPlacement(t, nil, append([]string{`POST /resource_providers {"name": "cn0"}`}, otherTraits...)...), sampleRecords(t, 2)
+	const conflict = "  left out: traits cn1 (00000000-0000-4000-8000-000000000001): the service has HW_CPU_X86_AVX, and the file HW_CPU_X86_VMX\n"
+	run := func(code int, stdout, says string, args ...string) {
+		t.Helper()
+		got, out, stderr := berthIn(t, "", used, append([]string{"placement", "import", file}, args...)...)
+		want := strings.ReplaceAll(stdout, "URL", used["OS_ENDPOINT"])
+		if diff := cmp.Diff(want, out); diff != "" || got != code || !strings.Contains(stderr, says) {
+			t.Errorf("%q: exit code %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", args, got, code, stderr, diff)
+		}
+	}
+	run(exitFailure, "", "1 providers and 0 consumers of it are not in the file, and 1 records of the file are there otherwise", "--apply", "--yes")
+	run(exitFound, "created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumers\n"+conflict, "1 records were left out", "--merge", "--apply", "--yes")
+	run(exitFound, "nothing to create in the placement service at URL\n"+conflict, "1 records were left out", "--merge", "--apply", "--yes")
+}
+
+// An import that is interrupted says so, and the same command goes on.
+func TestImportGoesOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var requests atomic.Int64
+	empty := servedPlacement(t, func() {
+		if requests.Add(1) == 2 {
+			cancel()
+		}
+	})
+	file := sampleRecords(t, 2)
+	var out, complaints strings.Builder
+	env := environment{stdout: &out, stderr: &complaints, getenv: func(name string) string { return empty[name] }}
+	code := run(ctx, []string{"placement", "import", file, "--apply", "--yes"}, env)
+	if says := complaints.String(); code != exitFailure || !strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command goes on") {
+		t.Errorf("it exits with %d, and says:\n%s", code, says)
+	}
+	for _, args := range [][]string{{"import", file, "--apply", "--yes"}, {"diff", file}} {
+		if code, stdout, stderr := berthIn(t, "", empty, append([]string{"placement"}, args...)...); code != exitOK {
+			t.Errorf("%q exits with %d:\n%s%s", args, code, stdout, stderr)
+		}
+	}
+	if n := requests.Load(); n != 4 {
+		t.Errorf("both together have sent %d requests, want 4", n)
+	}
+}
+
+// A file that does not agree with itself is refused, and nothing is written.
+func TestImportRefuses(t *testing.T) {
+	empty := servedPlacement(t, func() { t.Error("something is written") })
+	c := readRecords(t, sampleRecords(t, 2))
+	c.Placement.Providers[0].Usages["VCPU"] = 5
+	c.Placement.Providers[0].Parent = "00000000-0000-4000-8000-000000000009"
+	path := filepath.Join(t.TempDir(), "wrong.json")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := cloud.Write(f, c); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := berthIn(t, "", empty, "placement", "import", path, "--apply", "--yes", "--merge")
+	if code != exitFailure || stdout != "" {
+		t.Errorf("it exits with %d, and prints %s", code, stdout)
+	}
+	contains(t, "standard error", stderr, []string{
+		"does not agree with itself, and nothing was written",
+		"provider 00000000-0000-4000-8000-000000000001 has the parent 00000000-0000-4000-8000-000000000009, which is not there",
+		"has 5 of VCPU in use, and consumers have 2 of it",
+	})
+}

@@ -1,0 +1,62 @@
+package openstack_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/openstack"
+)
+
+// Allocations that other requests disturbed are sent again, so many times; other conflicts are errors at once, and after an error nothing more
+// is sent.
+func TestSend(t *testing.T) {
+	const (
+		claim  = "/allocations/00000000-0000-4000-8000-0000000000c9"
+		traits = cn1 + "/traits"
+	)
+	for name, tc := range map[string]struct {
+		path, body string
+		conflicts  int64 // answers 409 first
+		code       string
+		asked      int64
+		err        string
+	}{
+		"Fine":      {claim, claimBody, 0, "", 1, ""},
+		"Disturbed": {claim, claimBody, 4, "placement.concurrent_update", 5, ""},
+		"Always":    {claim, claimBody, 5, "placement.concurrent_update", 5, "the placement service answers PUT " + claim + " with 409 Conflict: why"},
+		"Full":      {claim, claimBody, 1, "placement.undefined_code", 1, "409 Conflict: why"},
+		"Moved":     {traits, `{"traits": [], "resource_provider_generation": 0}`, 1, "placement.concurrent_update", 1, "409 Conflict: why"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodGet || asked.Add(1) > tc.conflicts {
+					return false
+				}
+				w.WriteHeader(http.StatusConflict)
+				fmt.Fprintf(w, `{"errors": [{"status": 409, "detail": "why", "code": %q}]}`, tc.code)
+				return true
+			})
+			client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: alone(url), Wait: atOnce})
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := 0
+			r := cloud.Request{Service: "placement", Method: "PUT", Path: tc.path, Microversion: "1.39", Body: json.RawMessage(tc.body)}
+			err = client.Send(t.Context(), []cloud.Request{r}, func() { done++ })
+			if text := fmt.Sprint(err); (err != nil) != (tc.err != "") || !strings.Contains(text, tc.err) && err != nil {
+				t.Errorf("the error is %v, want %q", err, tc.err)
+			}
+			if n := asked.Load(); n != tc.asked || done != map[bool]int{true: 1}[tc.err == ""] {
+				t.Errorf("%d requests are sent, want %d; done is called %d times", n, tc.asked, done)
+			}
+		})
+	}
+}
+
+const claimBody = `{"allocations": {"00000000-0000-4000-8000-000000000002": {"resources": {"VCPU": 1}}}, "project_id": "p1", "user_id": "u1", "consumer_generation": null, "consumer_type": "INSTANCE"}`

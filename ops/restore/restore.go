@@ -1,0 +1,439 @@
+// Package restore plans the requests that write the placement records of a file into a placement service. It sends none, and
+// changes nothing that the service has: see [New].
+package restore
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+)
+
+// The microversions of requests. A consumer without a type can only be written as before there were types (1.38).
+const (
+	newest       = "1.39"
+	withoutTypes = "1.37"
+)
+
+// A Plan is how a placement service gets the records of a file.
+type Plan struct {
+	// Stages have the requests, in their order. Those of one stage do not depend on each other.
+	Stages []Stage
+	// Creates is what they create.
+	Creates Counts
+	// Conflicts are what the service has with other content, and what it cannot have. No request is about them.
+	Conflicts []Conflict
+	// Others are the providers and consumers of the service that the file does not have.
+	Others Counts
+}
+
+// Counts are numbers of records.
+type Counts struct {
+	Classes   int `json:"resource_classes"`
+	Traits    int `json:"traits"`
+	Providers int `json:"resource_providers"`
+	Consumers int `json:"consumers"`
+}
+
+// A Stage is requests that may be sent at the same time.
+type Stage struct {
+	Name     string // what they write, for people
+	Requests []cloud.Request
+}
+
+// A Conflict is something in the file that the service does not get.
+type Conflict struct {
+	// What is provider, inventory, traits, aggregates or consumer.
+	What string `json:"what"`
+	// UUID is that of the provider or consumer, Name the provider's.
+	UUID   string `json:"uuid"`
+	Name   string `json:"name,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Requests returns the requests of all stages.
+func (p *Plan) Requests() []cloud.Request {
+	all := []cloud.Request{}
+	for _, s := range p.Stages {
+		all = append(all, s.Requests...)
+	}
+	return all
+}
+
+// New returns the plan for a service that has the records there to get those of the file, which [Check] finds nothing wrong with. Classes, traits,
+// providers, inventories, traits and aggregates of providers, and consumers that the service has with the same content need no request, so that
+// the plan after some of the requests has the others. What it has with other content is left as it is, and is a conflict.
+//
+// Requests name the generation that a provider will have if nothing else changes it. Generations are not those of the file.
+//
+// Placement refuses allocations that exceed the capacity or break the rules of units, but lets an inventory be changed so that
+// allocations do. Providers of such allocations get a greater inventory first, and the right one after the allocations.
+func New(file, there *cloud.Placement) *Plan {
+	p := &planner{
+		there: map[string]*cloud.Provider{}, states: map[string]*state{}, used: map[stock]int64{},
+		classes: set(there.Classes), traits: set(there.Traits), names: map[string]string{}, plan: &Plan{Conflicts: []Conflict{}},
+	}
+	for i := range there.Providers {
+		of := &there.Providers[i]
+		p.there[of.UUID], p.names[of.Name] = of, of.UUID
+		for class, n := range of.Usages {
+			p.used[stock{of.UUID, class}] = n
+		}
+	}
+	p.words(file)
+	p.providers(file)
+	p.greater(file)
+	p.parts()
+	p.consumers(file, there)
+	for _, s := range p.order {
+		if s.raised {
+			s.generation += s.claims
+			p.add("capacities", p.putInventories(s, s.inventories))
+		}
+	}
+	p.plan.Others.Providers = len(p.there) - p.known
+	return p.plan
+}
+
+// A state is a provider of the file with what the service has of it.
+type state struct {
+	*cloud.Provider
+	there *cloud.Provider // nil when it is created
+	depth int
+	// generation is what it will have before the next request about it.
+	generation int64
+	// inventories and traits are those of the file, without names that the service does not know and cannot make.
+	inventories map[string]cloud.Inventory
+	traits      []string
+	// claimed are the inventories at the time of the allocations, nil when they are in conflict. When they are raised, inventories follow.
+	claimed map[string]cloud.Inventory
+	raised  bool
+	claims  int64 // consumers that the plan writes with allocations of it
+	// conflict is whether the provider itself is not as in the file.
+	conflict bool
+}
+
+type planner struct {
+	there           map[string]*cloud.Provider
+	names           map[string]string // providers of the service by their names
+	classes, traits map[string]bool   // that the service has, or will have
+	used            map[stock]int64   // of the service, with what the plan writes
+	states          map[string]*state
+	order           []*state // parents before children
+	known           int      // providers of the file that the service has
+	plan            *Plan
+}
+
+func set(list []string) map[string]bool {
+	all := make(map[string]bool, len(list))
+	for _, one := range list {
+		all[one] = true
+	}
+	return all
+}
+
+// add adds a request to the stage of a name, which is the last one or a new one.
+func (p *planner) add(stage string, r cloud.Request) {
+	if n := len(p.plan.Stages); n == 0 || p.plan.Stages[n-1].Name != stage {
+		p.plan.Stages = append(p.plan.Stages, Stage{Name: stage})
+	}
+	last := &p.plan.Stages[len(p.plan.Stages)-1]
+	last.Requests = append(last.Requests, r)
+}
+
+func (p *planner) conflict(c Conflict, format string, args ...any) {
+	c.Reason = fmt.Sprintf(format, args...)
+	p.plan.Conflicts = append(p.plan.Conflicts, c)
+}
+
+func request(method, path, version string, body any) cloud.Request {
+	r := cloud.Request{Service: "placement", Method: method, Path: path, Microversion: version}
+	if body != nil {
+		r.Body, _ = json.Marshal(body) // maps of strings and numbers
+	}
+	return r
+}
+
+// words creates the custom classes and traits.
+func (p *planner) words(file *cloud.Placement) {
+	classes, traits := set(file.Classes), set(file.Traits)
+	for i := range file.Providers {
+		for class := range file.Providers[i].Inventories {
+			classes[class] = true
+		}
+		for _, trait := range file.Providers[i].Traits {
+			traits[trait] = true
+		}
+	}
+	for _, of := range []struct {
+		path         string
+		words, there map[string]bool
+		count        *int
+	}{{"/resource_classes/", classes, p.classes, &p.plan.Creates.Classes}, {"/traits/", traits, p.traits, &p.plan.Creates.Traits}} {
+		for _, word := range sortedKeys(of.words) {
+			if strings.HasPrefix(word, "CUSTOM_") && !of.there[word] {
+				p.add("resource classes and traits", request("PUT", of.path+word, newest, nil))
+				of.there[word] = true
+				*of.count++
+			}
+		}
+	}
+}
+
+// providers creates the providers, those of each depth in a stage.
+func (p *planner) providers(file *cloud.Placement) {
+	for i := range file.Providers {
+		of := &file.Providers[i]
+		p.states[of.UUID] = &state{Provider: of, there: p.there[of.UUID]}
+	}
+	for _, s := range p.states {
+		for at := s; at.Parent != ""; at = p.states[at.Parent] {
+			s.depth++
+		}
+	}
+	p.order = slices.SortedFunc(maps.Values(p.states), func(a, b *state) int {
+		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.UUID, b.UUID))
+	})
+	for _, s := range p.order {
+		c := Conflict{What: "provider", UUID: s.UUID, Name: s.Name}
+		s.conflict = true
+		switch {
+		case s.there != nil:
+			p.known++
+			s.generation = s.there.Generation
+			switch {
+			case s.there.Name != s.Name:
+				p.conflict(c, "the service has it with the name %s", s.there.Name)
+			case s.there.Parent != s.Parent:
+				p.conflict(c, "its parent is %s, and in the file %s", cmp.Or(s.there.Parent, "none"), cmp.Or(s.Parent, "none"))
+			default:
+				s.conflict = false
+			}
+		case p.names[s.Name] != "":
+			p.conflict(c, "the service has another provider of this name, %s", p.names[s.Name])
+		case s.Parent != "" && p.states[s.Parent].conflict:
+			p.conflict(c, "its parent %s is not as in the file", p.states[s.Parent].Name)
+		default:
+			s.conflict = false
+			body := map[string]any{"uuid": s.UUID, "name": s.Name}
+			if s.Parent != "" {
+				body["parent_provider_uuid"] = s.Parent
+			}
+			p.add(fmt.Sprintf("providers at depth %d", s.depth), request("POST", "/resource_providers", newest, body))
+			p.plan.Creates.Providers++
+		}
+	}
+}
+
+// greater finds the inventories that the file's allocations do not fit into, and raises them.
+func (p *planner) greater(file *cloud.Placement) {
+	used, broken := map[stock]int64{}, map[stock]bool{}
+	for i := range file.Consumers {
+		for provider, resources := range file.Consumers[i].Allocations {
+			for class, n := range resources {
+				at := stock{provider, class}
+				used[at] += n
+				broken[at] = broken[at] || !placement.Inventory(p.states[provider].Inventories[class]).Admits(n)
+			}
+		}
+	}
+	for _, s := range p.order {
+		s.inventories, s.claimed = map[string]cloud.Inventory{}, map[string]cloud.Inventory{}
+		for class, i := range s.Inventories {
+			if !p.classes[class] {
+				continue
+			}
+			s.inventories[class], s.claimed[class] = i, i
+			if at := (stock{s.UUID, class}); broken[at] || !placement.Inventory(i).Fits(0, used[at]) {
+				s.claimed[class] = cloud.Inventory{Total: maxInt, MinUnit: 1, MaxUnit: maxInt, StepSize: 1, AllocationRatio: endlessRatio}
+				s.raised = true
+			}
+		}
+	}
+}
+
+// endlessRatio lets a million consumers have all that an allocation can have.
+const endlessRatio = 1e6
+
+// parts writes what belongs to each provider, unless the service has it.
+func (p *planner) parts() {
+	for _, s := range p.order {
+		p.inventoriesOf(s)
+	}
+	for _, s := range p.order {
+		c := Conflict{What: "traits", UUID: s.UUID, Name: s.Name}
+		for _, trait := range s.Traits {
+			if p.traits[trait] {
+				s.traits = append(s.traits, trait)
+			} else if !s.conflict {
+				p.conflict(c, "the service does not know the trait %s", trait)
+			}
+		}
+		if p.missing(s, c, s.traits, func(of *cloud.Provider) []string { return of.Traits }) {
+			p.add("traits", p.put(s, "traits", s.traits))
+		}
+	}
+	for _, s := range p.order {
+		c := Conflict{What: "aggregates", UUID: s.UUID, Name: s.Name}
+		if p.missing(s, c, s.Aggregates, func(of *cloud.Provider) []string { return of.Aggregates }) {
+			p.add("aggregates", p.put(s, "aggregates", s.Aggregates))
+		}
+	}
+}
+
+// missing reports whether a provider has to get a list, because it has none.
+func (p *planner) missing(s *state, c Conflict, want []string, list func(*cloud.Provider) []string) bool {
+	var has []string
+	if s.there != nil {
+		has = list(s.there)
+	}
+	switch {
+	case s.conflict || len(want) == len(has) && maps.Equal(set(want), set(has)):
+		return false
+	case len(has) > 0:
+		p.conflict(c, "the service has %s, and the file %s", strings.Join(has, ", "), cmp.Or(strings.Join(want, ", "), "none"))
+		return false
+	}
+	return true
+}
+
+func (p *planner) inventoriesOf(s *state) {
+	c := Conflict{What: "inventory", UUID: s.UUID, Name: s.Name}
+	if s.conflict {
+		s.claimed, s.raised = nil, false
+		return
+	}
+	for _, class := range sortedKeys(s.Inventories) {
+		if !p.classes[class] {
+			p.conflict(c, "the service does not know the class %s", class)
+		}
+	}
+	var has map[string]cloud.Inventory
+	if s.there != nil {
+		has = s.there.Inventories
+	}
+	switch {
+	case sameInventories(has, s.inventories):
+		s.claimed, s.raised = s.inventories, false
+	case sameInventories(has, s.claimed): // the plan was carried out in part
+	case len(has) > 0:
+		s.claimed, s.raised = nil, false
+		p.conflict(c, "the service has other inventories of it: %s", different(has, s.inventories))
+	default:
+		p.add("inventories", p.putInventories(s, s.claimed))
+	}
+}
+
+// putInventories returns the request that sets inventories.
+func (p *planner) putInventories(s *state, all map[string]cloud.Inventory) cloud.Request {
+	return p.put(s, "inventories", all)
+}
+
+// put returns the request that sets a part of a provider, which has the next generation then.
+func (p *planner) put(s *state, part string, value any) cloud.Request {
+	r := request("PUT", "/resource_providers/"+s.UUID+"/"+part, newest, map[string]any{part: value, "resource_provider_generation": s.generation})
+	s.generation++
+	return r
+}
+
+// sameInventories compares as exactly as MySQL keeps ratios.
+func sameInventories(a, b map[string]cloud.Inventory) bool {
+	return maps.EqualFunc(a, b, sameInventory)
+}
+
+func sameInventory(a, b cloud.Inventory) bool {
+	same := float32(a.AllocationRatio) == float32(b.AllocationRatio)
+	a.AllocationRatio = b.AllocationRatio
+	return same && a == b
+}
+
+// different lists the classes of which two maps have different inventories.
+func different(a, b map[string]cloud.Inventory) string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	var list []string
+	for _, class := range sortedKeys(all) {
+		one, first := a[class]
+		other, second := b[class]
+		if first != second || !sameInventory(one, other) {
+			list = append(list, class)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// consumers writes the allocations.
+func (p *planner) consumers(file, there *cloud.Placement) {
+	has := make(map[string]*cloud.Consumer, len(there.Consumers))
+	for i := range there.Consumers {
+		has[there.Consumers[i].UUID] = &there.Consumers[i]
+	}
+	p.plan.Others.Consumers = len(has)
+	for i := range file.Consumers {
+		of := &file.Consumers[i]
+		c := Conflict{What: "consumer", UUID: of.UUID}
+		if now := has[of.UUID]; now != nil {
+			p.plan.Others.Consumers--
+			switch {
+			case now.Project != of.Project || now.User != of.User || now.Type != of.Type:
+				p.conflict(c, "the service has it as %s of project %s, user %s", cmp.Or(now.Type, "unknown"), now.Project, now.User)
+			case !maps.EqualFunc(now.Allocations, of.Allocations, maps.Equal[map[string]int64, map[string]int64]):
+				p.conflict(c, "the service has other allocations of it")
+			}
+			continue
+		}
+		if why := p.refused(of); why != "" {
+			p.conflict(c, "%s", why)
+			continue
+		}
+		p.claim(of)
+	}
+}
+
+// refused returns why a consumer cannot get its allocations, "" when it can.
+func (p *planner) refused(of *cloud.Consumer) string {
+	for _, provider := range sortedKeys(of.Allocations) {
+		s := p.states[provider]
+		if s.claimed == nil {
+			return fmt.Sprintf("the provider %s or its inventories are not as in the file", s.Name)
+		}
+		for _, class := range sortedKeys(of.Allocations[provider]) {
+			n := of.Allocations[provider][class]
+			i, ok := s.claimed[class]
+			inventory := placement.Inventory(i)
+			switch used := p.used[stock{provider, class}]; {
+			case !ok:
+				return fmt.Sprintf("the service does not know the class %s", class)
+			case !inventory.Admits(n):
+				return fmt.Sprintf("its %d of %s of %s are not in the units of the inventory", n, class, s.Name)
+			case !inventory.Fits(used, n):
+				return fmt.Sprintf("its %d of %s of %s exceed what is free, %d", n, class, s.Name, max(0, inventory.Capacity()-used))
+			}
+		}
+	}
+	return ""
+}
+
+// claim adds the request that writes the allocations of a consumer.
+func (p *planner) claim(of *cloud.Consumer) {
+	allocations := map[string]any{}
+	for provider, resources := range of.Allocations {
+		allocations[provider] = map[string]any{"resources": resources}
+		p.states[provider].claims++
+		for class, n := range resources {
+			p.used[stock{provider, class}] += n
+		}
+	}
+	body := map[string]any{"allocations": allocations, "project_id": of.Project, "user_id": of.User, "consumer_generation": nil}
+	version := withoutTypes
+	if of.Type != "" {
+		version, body["consumer_type"] = newest, of.Type
+	}
+	p.add("allocations", request("PUT", "/allocations/"+of.UUID, version, body))
+	p.plan.Creates.Consumers++
+}
