@@ -16,6 +16,8 @@ type Changes struct {
 	TreeChanges []TreeChange
 	Catalogs    bool // the names of classes or traits
 	All         bool // anything, the catalogs included
+	// Deeds are the changes as watchers see them. They are for the change log only: the snapshot does not need them.
+	Deeds []Deed
 }
 
 // Tree adds the tree with that root. More than one call for a root is as good as one.
@@ -35,6 +37,7 @@ func (c *Changes) Add(more Changes) {
 	c.TreeChanges = slices.Concat(c.TreeChanges, more.TreeChanges)
 	c.Catalogs = c.Catalogs || more.Catalogs
 	c.All = c.All || more.All
+	c.Deeds = append(c.Deeds, more.Deeds...)
 }
 
 // Empty reports whether nothing changed.
@@ -42,8 +45,8 @@ func (c Changes) Empty() bool {
 	return len(c.Roots) == 0 && len(c.TreeChanges) == 0 && !c.Catalogs && !c.All
 }
 
-// AsRoots is c with the roots of the changed trees in the place of TreeChanges. It is what the
-// change log can say and what outlives the snapshot that a TreeChange begins with.
+// AsRoots is c with the roots of the changed trees in the place of TreeChanges, and without Deeds. It is what
+// followers need and what outlives the snapshot that a TreeChange begins with.
 func (c Changes) AsRoots() Changes {
 	plain := Changes{Catalogs: c.Catalogs, All: c.All}
 	for root := range c.Roots {

@@ -60,6 +60,16 @@ type Store interface {
 	// log it cannot see: Checksums tell of that.
 	Changed(ctx context.Context, since Position) (Changes, Position, error)
 
+	// Log returns entries of the change log behind a mark, some hundreds of each writer at most: those of one writer in
+	// their order, of several in the order in which they were written. Its first page for a nil mark has no entries and
+	// is at the end of the log. Entries include this store's own. Of a store that is not Shared the log begins when
+	// it is opened. It sees what Changed sees.
+	Log(ctx context.Context, since Mark) (LogPage, error)
+	// LogSince returns the mark of the entries that were written before a time, and whether the log has all since.
+	LogSince(ctx context.Context, since time.Time) (Mark, bool, error)
+	// Logged returns a channel that is closed when this store has appended to the change log since the call.
+	Logged() <-chan struct{}
+
 	// Others returns a mark that changes whenever something else than this
 	// store commits to the database; ok is false when the database does not
 	// tell.

@@ -16,17 +16,20 @@ const maxRoots = 2000
 // bodyAll is the body of such an entry.
 const bodyAll = "*"
 
-// encodeChanges makes one entry of the changes of several Updates. The store itself keeps them
+// encodeChanges makes one entry of the changes of several Updates: in the first line what a follower of
+// the log has to read again, behind it the events (eventtext.go). The store itself keeps the changes
 // as they are, with TreeChanges, which no body has.
 func encodeChanges(noted []any) (body string, stored any) {
 	var all placement.Changes
 	for _, n := range noted {
 		all.Add(n.(placement.Changes))
 	}
-	return encode(all), all
+	deeds := all.Deeds
+	all.Deeds = nil
+	return string(appendDeeds([]byte(encode(all)), deeds)), all
 }
 
-// encode writes changes as the body of an entry: root ids, and a c for the
+// encode writes changes as the first line of the body of an entry: root ids, and a c for the
 // catalogs. It is a list of words with a space in between. Older programs take a word that they do
 // not know for a change of everything, so that new words may be added.
 func encode(c placement.Changes) string {
@@ -53,7 +56,8 @@ func encode(c placement.Changes) string {
 // decode adds what a body says. False means that it was written by something
 // that knows more than this program.
 func decode(body string, c *placement.Changes) bool {
-	for word := range strings.FieldsSeq(body) {
+	words, _, _ := strings.Cut(body, "\n")
+	for word := range strings.FieldsSeq(words) {
 		if word == "c" {
 			c.Catalogs = true
 			continue

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
 )
 
 // A Change is a difference between two clouds, or of one at two times. Generations are no difference.
@@ -176,20 +176,5 @@ func inventory(all map[string]cloud.Inventory, class string) string {
 	if !ok {
 		return ""
 	}
-	parts := []string{fmt.Sprint("total ", i.Total)}
-	for _, p := range []struct {
-		name           string
-		value, usually any
-	}{
-		{"reserved", i.Reserved, int64(0)},
-		{"min_unit", i.MinUnit, int64(1)},
-		{"max_unit", i.MaxUnit, int64(1<<31 - 1)},
-		{"step_size", i.StepSize, int64(1)},
-		{"allocation_ratio", i.AllocationRatio, 1.0},
-	} {
-		if p.value != p.usually {
-			parts = append(parts, fmt.Sprint(p.name, " ", p.value))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return placement.Inventory(i).Text()
 }

@@ -54,6 +54,11 @@ func (t *tx) setAggregates(p placement.ProviderRow, want []placement.UUID) error
 		ids[r.UUID] = r.ID
 	}
 	add, remove := difference(have, want)
+	if len(add)+len(remove) > 0 {
+		if err := t.sets(p, placement.EventAggregate, texts(add), texts(remove)); err != nil {
+			return err
+		}
+	}
 	removed := make([]placement.AggregateID, 0, len(remove))
 	for _, uuid := range remove {
 		removed = append(removed, ids[uuid])
@@ -62,4 +67,13 @@ func (t *tx) setAggregates(p placement.ProviderRow, want []placement.UUID) error
 		return err
 	}
 	return t.AddProviderAggregates(p.ID, add...)
+}
+
+// texts are UUIDs as strings.
+func texts(uuids []placement.UUID) []string {
+	list := make([]string, len(uuids))
+	for i, u := range uuids {
+		list[i] = string(u)
+	}
+	return list
 }

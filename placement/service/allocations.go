@@ -28,7 +28,7 @@ func (s *Service) SetManyAllocations(ctx context.Context, cs []placement.Claim) 
 // first try decides on the snapshot where it can; after a conflict the next ones read rows under
 // locks, since a snapshot that was stale once may be so again.
 func (s *Service) claimTogether(ctx context.Context, unknownPrefix string, claims ...placement.Claim) error {
-	r := &claimRequest{claims: s.owned(claims)}
+	r := &claimRequest{claims: s.owned(claims), cause: s.cause(ctx)}
 	return s.claim(ctx, func(try int) error {
 		r.rows = try > 0
 		return s.describe(s.writeTogether(ctx, r), unknownPrefix)
@@ -106,7 +106,7 @@ func (s *Service) observe(e ClaimEvent) {
 // provider's generation rises. It fails as NotFound when there are none. Upstream does the same:
 // delete_all in its objects.allocation increments nothing.
 func (s *Service) DeleteAllocations(ctx context.Context, consumer placement.UUID) error {
-	r := &claimRequest{claims: []placement.Claim{{Consumer: consumer}}, release: true}
+	r := &claimRequest{claims: []placement.Claim{{Consumer: consumer}}, release: true, cause: s.cause(ctx)}
 	return s.retry(ctx, func(try int) error {
 		r.rows = try > 0
 		return s.writeTogether(ctx, r)

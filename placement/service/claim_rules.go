@@ -29,6 +29,8 @@ type claimRequest struct {
 	release bool
 	// rows has the request decided from rows at once.
 	rows bool
+	// cause is who asked.
+	cause placement.Cause
 }
 
 // A claimState is the state of providers that requests are decided on, one after the other,
@@ -46,6 +48,9 @@ type claimState struct {
 	trees   []*snapshot.Tree // that what is pending is about, as they were before
 	raised  map[int64]int    // by provider: its place in rows.Providers
 	rows    placement.ClaimRows
+
+	events []placement.Event // of the request that is being decided
+	deeds  []placement.Deed  // of those that were accepted
 }
 
 // newClaimState returns the state of a snapshot with nothing pending.
@@ -95,14 +100,20 @@ func (s *claimState) class(name string) placement.ClassID {
 // rules gets the fault of the first, in this order: generations of the consumers, providers,
 // classes, inventories, units, capacity.
 func (s *claimState) decide(r *claimRequest, consumers []placement.ConsumerState) error {
+	s.events = nil
+	var err error
 	if r.release {
-		return s.release(consumers[0])
+		err = s.release(consumers[0])
+	} else {
+		var lines []claimLine
+		if lines, err = s.lines(r.claims, consumers); err == nil {
+			err = s.claim(r.claims, consumers, lines)
+		}
 	}
-	lines, err := s.lines(r.claims, consumers)
-	if err != nil {
-		return err
+	if err == nil && len(s.events) > 0 {
+		s.deeds = append(s.deeds, placement.Deed{Cause: r.cause, Events: s.events})
 	}
-	return s.claim(r.claims, consumers, lines)
+	return err
 }
 
 // release accepts that a consumer gives back all that it has. A consumer whose allocations are all
@@ -115,6 +126,9 @@ func (s *claimState) release(who placement.ConsumerState) error {
 	if err := s.owns(who, make(map[snapshot.InventoryKey]int64)); err != nil {
 		return err
 	}
+	var a amounts
+	s.had(&a, who)
+	s.tell(who.UUID, a)
 	s.free(who)
 	s.rows.Deletes = append(s.rows.Deletes, who.Row())
 	return nil
@@ -327,7 +341,9 @@ func checkOffered(order []*claimedProvider, lines []claimLine) error {
 // one that did not exist is not added. Consumers are freed first, all of them: a request may move
 // allocations from one of its consumers to another (POST /allocations).
 func (s *claimState) accept(claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine, byUUID map[placement.UUID]*claimedProvider) {
-	for _, who := range consumers {
+	told := make([]amounts, len(claims))
+	for i, who := range consumers {
+		s.had(&told[i], who)
 		s.free(who)
 	}
 	has := make([]bool, len(claims))
@@ -337,6 +353,7 @@ func (s *claimState) accept(claims []placement.Claim, consumers []placement.Cons
 		}
 		p := byUUID[l.provider]
 		has[l.claim] = true
+		told[l.claim].at(p.Provider, p.tree, l.class, l.name).after += l.amount
 		s.touch(p.tree)
 		s.pending.Used[snapshot.InventoryKey{Provider: p.ID, Class: l.class}] += l.amount
 		s.rows.Allocations = append(s.rows.Allocations, placement.AllocationRow{
@@ -345,6 +362,7 @@ func (s *claimState) accept(claims []placement.Claim, consumers []placement.Cons
 	}
 	for i, c := range claims {
 		who := consumers[i]
+		s.tell(c.Consumer, told[i])
 		row := placement.ConsumerRow{ID: who.ID, UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type, Generation: who.Generation}
 		switch {
 		case !has[i] && who.ID != 0:

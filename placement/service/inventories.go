@@ -284,7 +284,7 @@ func (t *tx) deleteInventories(p placement.ProviderRow, classes ...placement.Cla
 		}
 		return 0, usedInventory(inventoryInUse(strings.Join(names, ", "), p.UUID))
 	}
-	return t.Writer.DeleteInventories(p.ID, classes...)
+	return t.DeleteInventories(p.ID, classes...)
 }
 
 // classNames returns the names of classes, sorted by id.

@@ -20,9 +20,10 @@ func (s *Service) CreateProvider(ctx context.Context, n placement.NewProvider) (
 	}
 	err := s.update(ctx, func(t *tx) error {
 		row := placement.ProviderRow{UUID: n.UUID, Name: n.Name}
+		var parent placement.ProviderRow
 		if n.Parent != "" {
-			parent, err := t.parentFor(n)
-			if err != nil {
+			var err error
+			if parent, err = t.parentFor(n); err != nil {
 				return err
 			}
 			row.Parent, row.Root = parent.ID, parent.Root
@@ -31,12 +32,20 @@ func (s *Service) CreateProvider(ctx context.Context, n placement.NewProvider) (
 		if err != nil {
 			return duplicateProvider(err, n)
 		}
+		event := placement.Event{What: placement.EventProvider, Provider: n.UUID, Name: n.Name, Root: n.UUID, After: n.Name}
 		if row.Root == 0 {
 			t.changes.Tree(id)
+			t.deeds.event(event)
 			return nil
 		}
-		info.Root, err = t.rootUUID(row.Root)
-		return err
+		if info.Root, err = t.rootUUID(row.Root); err != nil {
+			return err
+		}
+		event.Root = info.Root
+		t.deeds.event(event)
+		event.What, event.After = placement.EventParent, parent.Name
+		t.deeds.event(event)
+		return nil
 	})
 	return info, err
 }
@@ -116,14 +125,17 @@ func (s *Service) UpdateProvider(ctx context.Context, uuid placement.UUID, c pla
 				return err
 			}
 		}
-		info, err = t.info(move.row)
+		if info, err = t.info(move.row); err != nil {
+			return err
+		}
+		move.tell(row, info)
 		// Upstream returns when the provider was changed before this, if it
 		// ever was.
 		info.Modified = time.Time{}
 		if row.Updated {
 			info.Modified = row.Modified
 		}
-		return err
+		return nil
 	})
 	return info, err
 }
@@ -150,6 +162,29 @@ type move struct {
 	row    placement.ProviderRow
 	rows   []placement.ProviderRow // of its present tree, when it moves
 	change placement.ProviderChange
+	parent string // the name of the new one
+}
+
+// tell adds the events of a provider that was row and is as info has it.
+func (m *move) tell(row placement.ProviderRow, info placement.ProviderInfo) {
+	e := placement.Event{Provider: info.UUID, Name: info.Name, Root: info.Root}
+	before := ""
+	for _, r := range m.rows {
+		if r.ID == row.Parent {
+			before = r.Name
+		}
+		if r.ID == row.Root && r.UUID != info.Root {
+			e.OldRoot = r.UUID
+		}
+	}
+	if row.Name != info.Name {
+		e.What, e.Before, e.After = placement.EventName, row.Name, info.Name
+		m.deeds.event(e)
+	}
+	if row.Parent != m.row.Parent {
+		e.What, e.Before, e.After = placement.EventParent, before, m.parent
+		m.deeds.event(e)
+	}
 }
 
 // plan sets parent and root of the row, or says why it may not move.
@@ -180,7 +215,7 @@ func (m *move) plan() error {
 			return m.refuse("update", "creating loop in the provider tree is not allowed.")
 		}
 	}
-	m.row.Parent, m.row.Root = parent.ID, parent.Root
+	m.row.Parent, m.row.Root, m.parent = parent.ID, parent.Root, parent.Name
 	return nil
 }
 
@@ -247,6 +282,12 @@ func (s *Service) DeleteProvider(ctx context.Context, uuid placement.UUID) error
 			return fault.New(fault.Conflict, placement.CodeProviderInUse,
 				"Unable to delete resource provider %s: Resource provider has allocations.", uuid)
 		}
+		event, err := t.about(row, placement.EventProvider)
+		if err != nil {
+			return err
+		}
+		event.Before = row.Name
+		t.deeds.event(event)
 		return t.DeleteProvider(row.ID)
 	})
 }

@@ -107,6 +107,7 @@ func (t *tx) writeClaims(s *Service, claims []placement.Claim, consumers []place
 	for _, tree := range state.trees {
 		t.changes.Tree(tree.Root().ID)
 	}
+	t.deeds.events = append(t.deeds.events, state.events...)
 	return t.WriteClaims(state.rows)
 }
 

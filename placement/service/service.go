@@ -83,6 +83,8 @@ type Settings struct {
 	// RefreshFailed, when not nil, is called with the reason why the snapshot could not be brought up to date
 	// after something was committed. Requests that are answered from it fail until it can.
 	RefreshFailed func(error)
+	// Cause, when not nil, returns the request that a context belongs to, for the change log.
+	Cause func(context.Context) placement.Cause
 	// ObserveOthers, when not nil, is called with what other services on the same
 	// store changed, before it is read.
 	ObserveOthers func(placement.Changes)
@@ -214,6 +216,7 @@ var errStale = errors.New("the database cannot be read")
 type tx struct {
 	placement.Writer
 	changes placement.Changes
+	deeds   deeds
 }
 
 // tree is provider for a change of the tree itself: the root is locked as well, so
@@ -234,6 +237,10 @@ func (t *tx) provider(uuid placement.UUID) (placement.ProviderRow, error) {
 	p, err := t.Writer.Provider(uuid)
 	if err == nil {
 		t.changes.Tree(p.Root)
+		if t.deeds.rows == nil {
+			t.deeds.rows = make(map[int64]placement.ProviderRow)
+		}
+		t.deeds.rows[p.ID] = p
 	}
 	return p, err
 }
@@ -267,10 +274,17 @@ func (s *Service) retry(ctx context.Context, attempt func(try int) error) error 
 func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	var done placement.Changes
 	err := s.store.Update(ctx, s.settings.Now(), func(writer placement.Writer) error {
-		t := &tx{Writer: writer}
+		t := &tx{Writer: writer, deeds: deeds{snapshot: s.snapshot.Load()}}
 		err := fn(t)
 		done = t.changes
-		writer.Changed(done)
+		noted := done
+		if err == nil {
+			var events []placement.Event
+			if events, err = t.collected(); len(events) > 0 {
+				noted.Deeds = []placement.Deed{{Cause: s.cause(ctx), Events: events}}
+			}
+		}
+		writer.Changed(noted)
 		return err
 	})
 	// On a shared store Snapshot reads it in the change log before it answers,
@@ -281,6 +295,14 @@ func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 		s.refreshed(s.refreshHere(context.WithoutCancel(ctx), done))
 	}
 	return err
+}
+
+// cause returns the request that a context belongs to, as far as it is known.
+func (s *Service) cause(ctx context.Context) placement.Cause {
+	if s.settings.Cause == nil {
+		return placement.Cause{}
+	}
+	return s.settings.Cause(ctx)
 }
 
 // refreshed reports the failure of a refresh whose caller is answered all the same. The end of a

@@ -173,6 +173,12 @@ func each(all []*job) func() *job {
 // returns nil only when it is. An error that leaves open whether the commit took place is settled
 // first, on a new connection: errUnsettled is what is left when that fails as well.
 func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
+	var noted []any
+	for _, m := range members {
+		if m.outcome == nil && m.entry != nil {
+			noted = append(noted, m.entry)
+		}
+	}
 	if !s.d.Shared {
 		if err := ses.Do("COMMIT"); err != nil {
 			return err
@@ -180,14 +186,14 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 		if err := s.files.Check(); errors.Is(err, sqlconn.ErrFileLost) {
 			return err // what was committed may be in a file that cannot be opened again
 		}
+		if s.service.Watched {
+			body, _ := s.service.Encode(noted)
+			s.kept.add(body, time.Now())
+			s.logged.ring()
+		}
 		return nil
 	}
-	var noted []any
-	for _, m := range members {
-		if m.outcome == nil && m.entry != nil {
-			noted = append(noted, m.entry)
-		}
-	}
+	defer s.logged.ring()
 	body, own := s.service.Encode(noted)
 	entry, err := s.log.commit(ses, sqlconn.Stamp(members[0].now.Truncate(s.d.Precision)), body, own)
 	if err == nil || s.log.rolledBack(ses.Dialect, err) {

@@ -47,6 +47,33 @@ type changeLog struct {
 	present bool  // it is in berth_writers
 
 	recent recentEntries
+
+	timed bool // Service.Watched
+	sizes logSizes
+}
+
+// keepBytes is how much of the newest entries' bodies a writer keeps, about.
+const keepBytes = 64 << 20
+
+// logSizes know how long a writer's entries are: bodies with the events of many claims are long. The marks are made when the log is
+// cleaned up, so that entries of the last minutes always stay for other stores.
+type logSizes struct {
+	sum   int64 // of all bodies
+	marks []sizeMark
+}
+
+// A sizeMark is how long the bodies were up to an entry, that one included.
+type sizeMark struct{ seq, sum int64 }
+
+// keepFrom returns the number up to which entries are too many or too long, and makes a mark at the newest one.
+func (l *logSizes) keepFrom(newest int64) int64 {
+	drop := newest - KeepEntries
+	for len(l.marks) > 0 && l.sum-l.marks[0].sum >= keepBytes {
+		drop = max(drop, l.marks[0].seq)
+		l.marks = l.marks[1:]
+	}
+	l.marks = append(l.marks, sizeMark{newest, l.sum})
+	return drop
 }
 
 // commit writes the entry of the transaction that the session is in and commits
@@ -70,11 +97,16 @@ VALUES (?, ?, `+ses.Dialect.Now+`)`, e.writer, stamp); err != nil {
 			return e, notCommitted{err}
 		}
 	}
+	query := insertEntry + "?)"
+	if l.timed {
+		query, body = insertEntry+ses.Dialect.WithClock+")", body+"\n"
+	}
 	// Before the commit: a reader of the entry finds this.
 	l.recent.keep(e, own)
-	err := commitWith(ses, sqlconn.Statement{Query: insertEntry, Args: []any{e.writer, e.seq, stamp, body}})
+	err := commitWith(ses, sqlconn.Statement{Query: query, Args: []any{e.writer, e.seq, stamp, body}})
 	if err == nil {
 		l.seq, l.present = e.seq, true
+		l.sizes.sum += int64(len(body))
 		return e, nil
 	}
 	l.recent.drop(e)
@@ -94,10 +126,10 @@ COMMIT`, last.Args...)
 	return ses.Do("COMMIT")
 }
 
-// insertEntry writes an entry: its writer, number, time and body.
+// insertEntry is the beginning of the statement that writes an entry: its writer, number, time and body.
 const insertEntry = `
 INSERT INTO berth_changes (writer, seq, created_at, body)
-VALUES (?, ?, ?, ?)`
+VALUES (?, ?, ?, `
 
 // A notCommitted is why a transaction came to its end before its commit was sent. It is what
 // rolledBack recognises, so that such a transaction is run again without being looked up.
@@ -119,5 +151,5 @@ func (l *changeLog) rolledBack(d *sqlconn.Dialect, err error) bool {
 // followed like anybody's.
 func (l *changeLog) renew() {
 	l.id = 1 + rand.Int64N(1<<53)
-	l.seq, l.present = 0, false
+	l.seq, l.present, l.sizes = 0, false, logSizes{}
 }

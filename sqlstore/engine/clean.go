@@ -25,6 +25,7 @@ func (s *Engine) CleanLog() {
 // that is deleted go with it, by the foreign key of berth_changes.
 func (s *Engine) cleanLogOnce() error {
 	id := s.log.id
+	keptFrom := s.log.sizes.keepFrom(s.log.seq)
 	ses := s.Writer.Own()
 	defer s.Writer.GiveBack(ses)
 	err := s.begin(context.Background(), ses, s.d.Begin)
@@ -33,7 +34,7 @@ func (s *Engine) cleanLogOnce() error {
 		args  []any
 	}{
 		{`UPDATE berth_writers SET beat_at = ` + s.d.Now + ` WHERE id = ?`, []any{id}},
-		{`DELETE FROM berth_changes WHERE writer = ? AND seq <= ?`, []any{id, s.log.seq - KeepEntries}},
+		{`DELETE FROM berth_changes WHERE writer = ? AND seq <= ?`, []any{id, keptFrom}},
 		// By the server's clock: those of other machines may be wrong.
 		{`DELETE FROM berth_writers WHERE beat_at < ` + s.d.HourAgo + ` AND id <> ?`, []any{id}},
 	} {

@@ -69,6 +69,8 @@ type Engine struct {
 	Writer  *sqlconn.Pool
 	readers *sqlconn.Pool
 	log     changeLog // of what Updates touched, on a server
+	kept    keptLog   // of a file
+	logged  bell      // rings when the log has a new entry
 
 	service Service
 
@@ -86,7 +88,7 @@ func New(opts Options, kind Service) *Engine {
 	if kind.Encode == nil {
 		kind.Encode = func([]any) (string, any) { return "", nil }
 	}
-	return &Engine{opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, service: kind}
+	return &Engine{opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, service: kind, log: changeLog{timed: kind.Watched}, kept: newKeptLog()}
 }
 
 // Options are those of the engine, with the defaults for what was left zero.

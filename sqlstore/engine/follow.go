@@ -68,30 +68,7 @@ func (s *Engine) followOnce(ctx context.Context, since LogPosition) (found LogCh
 // from its first entry on. One that was deleted is not in the new position.
 func (s *Engine) readLog(t *sqlconn.Tx, since LogPosition) (found LogChanges, at LogPosition, err error) {
 	at = LogPosition{Seen: make(map[int64]int64), At: time.Now()}
-	demoted := false
-	heads, err := sqlconn.List(t, func(one *sqlconn.Row) entry {
-		demoted = demoted || one.Int(2) != 0
-		return entry{one.Int(0), one.Int(1)}
-	}, `
-SELECT
-    w.id,
-    COALESCE(
-        (
-            SELECT c.seq
-            FROM berth_changes c
-            WHERE c.writer = w.id
-            ORDER BY c.seq DESC
-            LIMIT 1
-        ),
-        0
-    ),
-    `+s.d.Demoted+`
-FROM berth_writers w`)
-	if err == nil && demoted {
-		// It answers, and with what was true when it was the primary.
-		s.epoch.Add(1)
-		err = t.Fail(sqlconn.ErrDemoted)
-	}
+	heads, err := s.heads(t)
 	if err != nil {
 		return found, since, err
 	}
@@ -118,6 +95,35 @@ FROM berth_writers w`)
 		}
 	}
 	return found, at, nil
+}
+
+// heads returns the number of the newest entry of each writer, 0 of one without any.
+func (s *Engine) heads(t *sqlconn.Tx) ([]entry, error) {
+	demoted := false
+	heads, err := sqlconn.List(t, func(one *sqlconn.Row) entry {
+		demoted = demoted || one.Int(2) != 0
+		return entry{one.Int(0), one.Int(1)}
+	}, `
+SELECT
+    w.id,
+    COALESCE(
+        (
+            SELECT c.seq
+            FROM berth_changes c
+            WHERE c.writer = w.id
+            ORDER BY c.seq DESC
+            LIMIT 1
+        ),
+        0
+    ),
+    `+s.d.Demoted+`
+FROM berth_writers w`)
+	if err == nil && demoted {
+		// It answers, and with what was true when it was the primary.
+		s.epoch.Add(1)
+		err = t.Fail(sqlconn.ErrDemoted)
+	}
+	return heads, err
 }
 
 // readEntries adds what a writer's entries after a known one say and returns

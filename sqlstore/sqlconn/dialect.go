@@ -59,6 +59,8 @@ type Dialect struct {
 	FoldCase, FoldLike bool
 	// Now and HourAgo are the times of the server, in UTC.
 	Now, HourAgo string
+	// WithClock is a text and behind it the time of the server when the statement began, in UTC with microseconds.
+	WithClock string
 	// Rerun says that the statements that make tables may run again: where
 	// they cannot be rolled back, a beginning may have been interrupted.
 	Rerun bool

@@ -33,6 +33,8 @@ FOR NO KEY UPDATE`,
 FOR SHARE`,
 	Now:     "TIMEZONE('UTC', NOW())",
 	HourAgo: "TIMEZONE('UTC', NOW()) - INTERVAL '1 hour'",
+	// NOW would be when the transaction began.
+	WithClock: "CAST(? AS TEXT) || TO_CHAR(CLOCK_TIMESTAMP() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
 	OnConflict: `
 ON CONFLICT DO NOTHING`,
 	returning: true,
