@@ -2,6 +2,8 @@ package config_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -333,5 +335,39 @@ timeout = 4
 	}
 	if diff := cmp.Diff([]string{"internal", "public"}, c.Neutron.Interfaces()); diff != "" {
 		t.Errorf("interfaces of an empty file (-want +got):\n%s", diff)
+	}
+}
+
+// Of a nova.conf only the settings of requests are read, whatever else is in it, and what it leaves to Nova's defaults is named.
+func TestLoadScheduler(t *testing.T) {
+	const text = "[DEFAULT]\nnonsense = 1\n[database]\nconnection = mysql://secret\n[scheduler]\n" +
+		"limit_tenants_to_placement_aggregate = true\nmax_placement_results = 50\nquery_placement_for_availability_zone = $flag\nflag = off\n[berth]\nlisten = wrong\n"
+	path := filepath.Join(t.TempDir(), "nova.conf")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, _, err := config.LoadScheduler(path); err == nil {
+		t.Fatalf("a reference to an unknown option is taken: %+v", s)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(text, "$flag", "off", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, assumed, err := config.LoadScheduler(path)
+	if err != nil || !s.LimitTenants || s.Zones || s.MaxPlacementResults != 50 || s.ImageTypes {
+		t.Errorf("%+v, %v", s, err)
+	}
+	want := []string{
+		"[scheduler] query_placement_for_routed_network_aggregates = false", "[scheduler] placement_aggregate_required_for_tenants = false",
+		"[scheduler] query_placement_for_image_type_support = false", "[scheduler] enable_isolated_aggregate_filtering = false",
+		"[scheduler] image_metadata_prefilter = false", "[workarounds] disable_fallback_pcpu_query = false",
+	}
+	if diff := cmp.Diff(want, assumed); diff != "" {
+		t.Errorf("assumed (-want +got):\n%s", diff)
+	}
+	if s, assumed, err = config.LoadScheduler(); err != nil || !s.Zones || len(assumed) != 9 {
+		t.Errorf("without a file %+v, %q, %v", s, assumed, err)
+	}
+	if _, _, err = config.LoadScheduler("/nowhere/nova.conf"); err == nil {
+		t.Error("a file that is not there is taken")
 	}
 }

@@ -44,6 +44,28 @@ func LoadCompute(files, dirs []string) (c *Compute, warnings []string, err error
 	return load(files, dirs, DefaultCompute)
 }
 
+// LoadScheduler reads of a nova.conf only how Nova asks placement for a server: the request filters of [scheduler], their limit, and
+// [workarounds]. The rest of the file is not checked. Assumed are the settings that the file does not have, with Nova's defaults, as
+// "[group] name = value"; they are all settings when no file is named. The error is as that of LoadPlacement.
+func LoadScheduler(files ...string) (s *Scheduler, assumed []string, err error) {
+	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files})
+	s = &DefaultCompute().Scheduler
+	var t osloconfig.Table
+	for _, o := range s.settings() {
+		if o.Group == groupFilters || o.Option.Option == "max_attempts" {
+			continue // the choice among placement's candidates
+		}
+		t.Options = append(t.Options, o.Option)
+		if !set.Given(o.Option) {
+			assumed = append(assumed, o.String()+" = "+o.Display())
+		}
+	}
+	if _, err = set.Load(t); readErr != nil || err != nil {
+		return nil, nil, errors.Join(readErr, err)
+	}
+	return s, assumed, nil
+}
+
 // A loadable S is the settings of one service.
 type loadable[S any] interface {
 	Common() *Service

@@ -41,13 +41,19 @@ func computeQuotas(q *config.Quota) compute.Quotas {
 
 // computeRequests converts the settings of requests to placement.
 func computeRequests(cfg *config.Compute) request.Settings {
-	s, set := &cfg.Scheduler, request.DefaultSettings()
+	set := RequestSettings(&cfg.Scheduler)
+	set.Owner, set.Off = cfg.Boots.OwnedHosts, cfg.Boots.FiltersOff
+	return set
+}
+
+// RequestSettings converts Nova's own settings of requests to placement.
+func RequestSettings(s *config.Scheduler) request.Settings {
+	set := request.DefaultSettings()
 	set.MaxResults = s.MaxPlacementResults
 	set.LimitTenants, set.TenantsNeedAggregate = s.LimitTenants, s.TenantsNeedAggregate
 	set.Zones, set.ImageTypes, set.ImageMetadata = s.Zones, s.ImageTypes, s.ImageMetadata
 	set.IsolateAggregates, set.RoutedNetworks = s.IsolateAggregates, s.RoutedNetworks
 	set.DisableFallbackPCPU = s.DisableFallbackPCPU
-	set.Owner, set.Off = cfg.Boots.OwnedHosts, cfg.Boots.FiltersOff
 	return set
 }
 

@@ -33,29 +33,39 @@ func newCapacity(env environment) *cobra.Command {
 	return cmd
 }
 
+// A leftover is the flags of "berth capacity left".
+type leftover struct {
+	serverFlags
+
+	source                             cloudSource
+	nova                               novaSettings
+	queries, flavors, servers, without []string
+	out                                *output
+}
+
 // newCapacityLeft returns "berth capacity left".
 func newCapacityLeft(env environment) *cobra.Command {
-	var source cloudSource
-	var queries, servers, without []string
-	var out *output
+	x := &leftover{}
 	cmd := &cobra.Command{
-		Use:   "left [--query QUERY] [--server SERVER] [--without HOST]",
+		Use:   "left [--query QUERY | --flavor F | --server S] …",
 		Short: "Count how many more servers fit, and what runs out first",
 		Long: `Left counts how many more claims of a query fit: they are simulated on a copy
 of placement's records, each after the ones before, until none fits. For each
 host it prints how many, and what it lacks for one more.
 
-A query is what GET /allocation_candidates takes, or what Nova asks for a server
-like one that exists, with its flavor and ports. Several of them are a mix: it
-counts rounds, with one claim of each, or as many as stand before it (3*...).
+A query is what GET /allocation_candidates takes; or what Nova asks for a server
+of a flavor, each with an image, and with ports and networks like those that are
+given; or for a server like one that exists, with its flavor and ports. Several
+of them are a mix: it counts rounds, with one claim of each, or as many as stand
+before it (3*...).
 
 When the groups of a query can be served by several providers, or hosts share
 providers, the number may be known between two bounds only: the first has been
 reached by claims, more than the second cannot fit.
 
 Nothing is looked at that placement does not know: server groups, NUMA and PCI
-devices of hosts, filters of Nova. The requirements of a server's image are not
-in the records, and are not asked for.
+devices of hosts, filters of Nova. Nova's request filters are those that are on
+by default, or in the nova.conf of --nova-config.
 
 ` + cloudSourceHelp + `
 
@@ -65,66 +75,117 @@ Exit codes:
   2  wrong arguments or settings
   3  the database cannot be used
   6  none fits`,
-		Example: `  berth capacity left --os-cloud admin --server web1
+		Example: `  berth capacity left --os-cloud admin --flavor m1.large --image debian
+  berth capacity left --os-cloud admin --flavor '3*m1.small' --flavor m1.large
+  berth capacity left --os-cloud admin --server web1
   berth capacity left --config /etc/placement/placement.conf \
       --query 'resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20'
   berth capacity left --from-file cloud.json --without cn7 \
       --query '3*resources=VCPU:1' --query 'resources=VCPU:8'`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(queries)+len(servers) == 0 {
-				return fail(exitUsage, errors.New("nothing says what is to be counted: --query has a query, --server a server that exists"))
-			}
-			parts := cloud.Parts{Placement: cloud.Need}
-			if len(servers) > 0 {
-				parts.Compute, parts.Network = cloud.Need, cloud.Try
-			}
-			mix, err := rawParts(queries) // before a cloud is read in vain
-			if err != nil {
-				return fail(exitUsage, err)
-			}
-			c, s, err := source.snapshot(cmd, env, parts)
-			if err != nil {
-				return err
-			}
-			for _, word := range servers {
-				weight, server := weighted(word)
-				q, err := likeServer(c, server)
-				if err != nil {
-					return fail(exitUsage, err)
-				}
-				mix = append(mix, capacity.Part{Name: server, Query: q, Weight: weight})
-			}
-			for _, name := range without {
-				host, err := hostNamed(s, name)
-				if err != nil {
-					return fail(exitUsage, err)
-				}
-				s = s.WithTrees([]int64{host.Root().ID}, placement.TreeRows{}, s.Built())
-			}
-			most, r, err := left(cmd, s, mix)
-			switch {
-			case cmd.Context().Err() != nil:
-				return fail(exitFailure, errors.New("interrupted"))
-			case err != nil:
-				return fail(exitUsage, err)
-			}
-			if err := out.print(env.stdout, r); err != nil {
-				return err
-			}
-			if most == 0 {
-				return fail(exitFound, errors.New("none fits"))
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd, env) },
 	}
-	source.flags(cmd)
+	x.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&queries, "query", nil, "count claims of `QUERY`, the query string of GET /allocation_candidates; may be repeated")
-	f.StringArrayVar(&servers, "server", nil, "count servers like `SERVER`, a name or UUID; may be repeated")
-	f.StringArrayVar(&without, "without", nil, "count as if `HOST`, a name or UUID, was not there; may be repeated")
-	out = addOutput(cmd)
+	f.StringArrayVar(&x.queries, "query", nil, "count claims of `QUERY`, the query string of GET /allocation_candidates; may be repeated")
+	f.StringArrayVar(&x.flavors, "flavor", nil, "count servers of `FLAVOR`, a name or id; may be repeated")
+	f.StringArrayVar(&x.servers, "server", nil, "count servers like `SERVER`, a name or UUID; may be repeated")
+	x.serverFlags.flags(cmd)
+	x.nova.flags(cmd)
+	f.StringArrayVar(&x.without, "without", nil, "count as if `HOST`, a name or UUID, was not there; may be repeated")
+	x.out = addOutput(cmd)
 	return cmd
+}
+
+// run counts.
+func (x *leftover) run(cmd *cobra.Command, env environment) error {
+	if len(x.queries)+len(x.servers)+len(x.flavors) == 0 {
+		return fail(exitUsage, errors.New("nothing says what is to be counted: --query has a query, --flavor a flavor, --server a server that exists"))
+	}
+	if err := x.check(len(x.flavors) > 0); err != nil {
+		return fail(exitUsage, err)
+	}
+	if err := x.nova.read(); err != nil {
+		return err
+	}
+	parts := cloud.Parts{Placement: cloud.Need}
+	if len(x.flavors) > 0 {
+		parts.Compute = cloud.Try // host aggregates
+	}
+	if len(x.servers) > 0 {
+		parts.Compute, parts.Network = cloud.Need, cloud.Try
+	}
+	mix, err := rawParts(x.queries) // before a cloud is read in vain
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	c, s, err := x.source.snapshot(cmd, env, parts)
+	if err != nil {
+		return err
+	}
+	asked, err := x.asked(cmd, env, c)
+	if err != nil {
+		return err
+	}
+	mix = append(mix, asked...)
+	for _, name := range x.without {
+		host, err := hostNamed(s, name)
+		if err != nil {
+			return fail(exitUsage, err)
+		}
+		s = s.WithTrees([]int64{host.Root().ID}, placement.TreeRows{}, s.Built())
+	}
+	most, r, err := left(cmd, s, mix)
+	switch {
+	case cmd.Context().Err() != nil:
+		return fail(exitFailure, errors.New("interrupted"))
+	case err != nil:
+		return fail(exitUsage, err)
+	}
+	if err := x.out.print(env.stdout, r); err != nil {
+		return err
+	}
+	if most == 0 {
+		return fail(exitFound, errors.New("none fits"))
+	}
+	return nil
+}
+
+// asked returns what Nova asks for the servers that the flags describe or name. The error has its exit code.
+func (x *leftover) asked(cmd *cobra.Command, env environment, c *cloud.Cloud) (mix []capacity.Part, err error) {
+	if len(x.flavors)+len(x.servers) == 0 {
+		return nil, nil
+	}
+	f, end, err := x.source.finder(cmd, env, c, x.serverFlags, x.nova, len(x.flavors) > 0)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	add := func(words []string, find func(word string) (novaask.Server, error)) error {
+		for _, word := range words {
+			weight, name := weighted(word)
+			server, err := find(name)
+			if err != nil {
+				return lookupFailure(err)
+			}
+			r, err := f.ask(server)
+			if err != nil {
+				return fail(exitUsage, fmt.Errorf("%s: %w", name, err))
+			}
+			mix = append(mix, capacity.Part{Name: name, Query: r.Query, Weight: weight})
+		}
+		return nil
+	}
+	err = add(x.servers, func(word string) (novaask.Server, error) {
+		if c.Network == nil {
+			return novaask.Server{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", word)
+		}
+		return f.existing(cmd.Context(), word)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mix, add(x.flavors, func(word string) (novaask.Server, error) { return f.toCreate(cmd.Context(), word) })
 }
 
 // snapshot reads parts of the records and returns them with their snapshot.
@@ -161,8 +222,8 @@ func rawParts(queries []string) (mix []capacity.Part, err error) {
 	return mix, nil
 }
 
-// likeServer returns what Nova asks for a server like one that exists.
-func likeServer(c *cloud.Cloud, name string) (placement.Query, error) {
+// likeServer returns what Nova asks for a server like one that exists, by its records: without its image, and segments of its networks.
+func likeServer(c *cloud.Cloud, settings request.Settings, name string) (placement.Query, error) {
 	if c.Network == nil {
 		return placement.Query{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
 	}
@@ -170,7 +231,8 @@ func likeServer(c *cloud.Cloud, name string) (placement.Query, error) {
 	if err != nil {
 		return placement.Query{}, err
 	}
-	r, err := novaask.Request(asked, c, request.DefaultSettings())
+	settings.RoutedNetworks = false
+	r, err := novaask.Request(asked, c, settings)
 	return r.Query, err
 }
 
@@ -304,6 +366,7 @@ func missing(m capacity.Miss) string {
 // newCapacityEmpty returns "berth capacity empty".
 func newCapacityEmpty(env environment) *cobra.Command {
 	var source cloudSource
+	var nova novaSettings
 	var out *output
 	cmd := &cobra.Command{
 		Use:   "empty HOST",
@@ -343,6 +406,9 @@ Exit codes:
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := nova.read(); err != nil {
+				return err
+			}
 			c, s, err := source.snapshot(cmd, env, cloud.All)
 			if err != nil {
 				return err
@@ -351,9 +417,12 @@ Exit codes:
 			if err != nil {
 				return fail(exitUsage, err)
 			}
-			holders, waiting, err := capacity.Holders(c, s, host, func(of *cloud.Server) (placement.Query, error) { return likeServer(c, of.UUID) })
+			holders, waiting, err := capacity.Holders(c, s, host, func(of *cloud.Server) (placement.Query, error) { return likeServer(c, nova.settings, of.UUID) })
 			if err != nil {
 				return fail(exitFailure, err)
+			}
+			if c.Compute != nil {
+				nova.note(env)
 			}
 			unfit := func(t *snapshot.Tree) bool { return novaask.Server{}.Refused(c, t.Root().Name) != "" }
 			plan, err := capacity.Empty(cmd.Context(), s, host, holders, unfit)
@@ -374,6 +443,7 @@ Exit codes:
 		},
 	}
 	source.flags(cmd)
+	nova.flags(cmd)
 	out = addOutput(cmd)
 	return cmd
 }

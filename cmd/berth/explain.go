@@ -16,26 +16,26 @@ import (
 	novaask "github.com/berthcloud/berth/ops/ask"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/explain"
-	"github.com/berthcloud/berth/ops/openstack"
 	"github.com/berthcloud/berth/placement"
 )
 
 // An explanation is the flags of "berth explain".
 type explanation struct {
-	source        cloudSource
-	server        string
-	request       string
-	flavor, image string
-	ports         []string
-	volume        bool
-	zone          string
-	hints         []string
-	host          string
-	near          int
-	out           *output
-	asked         novaask.Server
-	unread        string // what is not known of the server, for people
-	owner         func(string) string
+	serverFlags
+
+	source  cloudSource
+	nova    novaSettings
+	server  string
+	request string
+	flavor  string
+	hints   []string
+	host    string
+	near    int
+	out     *output
+
+	asked   novaask.Server // {} for a query
+	owner   func(string) string
+	assumed []string // settings of Nova
 }
 
 // newExplain returns "berth explain".
@@ -54,14 +54,13 @@ The request is one of these:
   --server          what a server asks for that exists or failed: its flavor,
                     image and ports
   --request-id      the same for the server whose request (req-…) failed
-  --flavor          a server to be created, with --image, --port and others as
-                    for openstack server create
+  --flavor          a server to be created, with --image, --port, --network and
+                    others as for openstack server create
 
-A server is asked for as Nova does, with the filters that Nova has on by
-default. Hosts whose service is down or disabled, or that a hint forbids, are
-named, since Nova does not take them. A network whose QoS policy guarantees
-something is not asked for: Nova refuses to boot with it; create a port and give
-it with --port.
+A server is asked for as Nova does, with the request filters that are on by
+default, or in the nova.conf of --nova-config. Hosts whose service is down or
+disabled, or that a hint or the server group forbids, are named, since Nova does
+not take them.
 
 With --host it says why not there. All records of the placement service are
 read; Berth's own explains queries itself, at GET /berth/v1/explain?QUERY.
@@ -77,6 +76,8 @@ Exit codes:
 		Example: `  berth explain --os-cloud admin --server web1
   berth explain --os-cloud admin --flavor m1.large --image debian --port fast0
   berth explain --os-cloud admin --server web1 --host cn7
+  berth explain --os-cloud admin --flavor m1.large --network net0 \
+      --hint group=3f4e… --nova-config /etc/nova/nova.conf
   berth explain --config /etc/placement/placement.conf \
       'resources=VCPU:4,MEMORY_MB:8192&required=HW_CPU_X86_AVX512F'`,
 		Args: x.oneRequest,
@@ -87,11 +88,9 @@ Exit codes:
 	f.StringVar(&x.server, "server", "", "explain what `SERVER`, a name or UUID, asks for")
 	f.StringVar(&x.request, "request-id", "", "explain what the server asks for whose request `ID` failed")
 	f.StringVar(&x.flavor, "flavor", "", "explain a server of `FLAVOR`, a name or id")
-	f.StringVar(&x.image, "image", "", "from `IMAGE`, a name or id")
-	f.StringArrayVar(&x.ports, "port", nil, "with `PORT`, a name or id; may be repeated")
-	f.BoolVar(&x.volume, "boot-from-volume", false, "whose root disk is a volume")
-	f.StringVar(&x.zone, "availability-zone", "", "in `ZONE`, or on a host with ZONE:HOST")
-	f.StringArrayVar(&x.hints, "hint", nil, "with the scheduler hint `KEY=UUID`: same_host or different_host; may be repeated")
+	x.serverFlags.flags(cmd)
+	x.nova.flags(cmd)
+	f.StringArrayVar(&x.hints, "hint", nil, "with the hint `KEY=UUID`: group, same_host or different_host; may be repeated")
 	f.StringVar(&x.host, "host", "", "say what `HOST`, the name or UUID of its provider, lacks")
 	f.IntVar(&x.near, "near", 5, "describe `N` hosts that do not fit")
 	x.out = addOutput(cmd)
@@ -111,15 +110,16 @@ func (x *explanation) oneRequest(_ *cobra.Command, args []string) error {
 		return errors.New("nothing says what is asked for: give a QUERY, --server, --request-id or --flavor")
 	case ways > 1 || len(args) > 1:
 		return errors.New("what is asked for is said in one way: a QUERY in quotes, --server, --request-id or --flavor")
-	case x.flavor == "" && (x.image != "" || len(x.ports) > 0 || x.volume):
-		return errors.New("--image, --port and --boot-from-volume are about a server to be created, and want --flavor")
 	}
-	_, err := x.parseHints()
+	if err := x.check(x.flavor != ""); err != nil {
+		return err
+	}
+	_, _, err := x.parseHints()
 	return err
 }
 
-// parseHints returns the hints of the flags.
-func (x *explanation) parseHints() (h novaask.Hints, err error) {
+// parseHints returns the hints of the flags, and the id of the server group among them.
+func (x *explanation) parseHints() (h novaask.Hints, group string, err error) {
 	for _, text := range x.hints {
 		key, uuid, _ := strings.Cut(text, "=")
 		switch {
@@ -129,11 +129,13 @@ func (x *explanation) parseHints() (h novaask.Hints, err error) {
 			h.Same = append(h.Same, uuid)
 		case key == "different_host":
 			h.Different = append(h.Different, uuid)
+		case key == "group":
+			group = uuid
 		default:
-			err = fmt.Errorf("--hint %s: the hints same_host and different_host are known", text)
+			err = fmt.Errorf("--hint %s: the hints group, same_host and different_host are known", text)
 		}
 	}
-	return h, err
+	return h, group, err
 }
 
 // run explains the request.
@@ -145,6 +147,9 @@ func (x *explanation) run(cmd *cobra.Command, env environment, args []string) er
 		if q, err = placementapi.CandidatesQuery(args[0], microversion.Placement.Max().Minor); err != nil {
 			return fail(exitUsage, fmt.Errorf("the query: %w", err))
 		}
+	}
+	if err := x.nova.read(); err != nil {
+		return err
 	}
 	parts := cloud.Parts{Placement: cloud.Need}
 	if len(args) == 0 {
@@ -183,26 +188,29 @@ func (x *explanation) run(cmd *cobra.Command, env environment, args []string) er
 	return nil
 }
 
-// query returns what Nova asks for the server that the flags name.
+// query returns what Nova asks for the server that the flags name or describe.
 func (x *explanation) query(cmd *cobra.Command, env environment, c *cloud.Cloud) (placement.Query, error) {
 	ctx := cmd.Context()
-	var client *openstack.Client
-	if x.flavor != "" || x.request != "" || x.source.file == "" {
-		var err error
-		if client, err = x.source.connect(cmd, env); err != nil {
-			return placement.Query{}, fail(exitUsage, fmt.Errorf("servers, flavors and images are looked up in the cloud's APIs: %w", err))
-		}
-	}
-	server, err := x.find(ctx, client, c)
+	f, end, err := x.source.finder(cmd, env, c, x.serverFlags, x.nova, x.flavor != "" || x.request != "")
 	if err != nil {
-		return placement.Query{}, fail(exitFailure, err)
+		return placement.Query{}, err
 	}
-	zone, node, _ := strings.Cut(x.zone, ":")
-	server.Zone, server.Node = cmp.Or(zone, server.Zone), node
-	if server.Hints, err = x.parseHints(); err != nil {
+	defer end()
+	server, err := x.find(ctx, f)
+	if err != nil {
+		return placement.Query{}, lookupFailure(err)
+	}
+	hints, group, err := x.parseHints()
+	if err != nil {
 		return placement.Query{}, fail(exitUsage, err)
 	}
-	r, err := novaask.Request(server, c, request.DefaultSettings())
+	server.Hints.Same, server.Hints.Different = hints.Same, hints.Different
+	if group != "" {
+		if server.Hints.Group, err = f.group(ctx, group); err != nil {
+			return placement.Query{}, fail(exitFailure, err)
+		}
+	}
+	r, err := f.ask(server)
 	var none *request.NoValidHost
 	switch {
 	case errors.As(err, &none):
@@ -210,64 +218,34 @@ func (x *explanation) query(cmd *cobra.Command, env environment, c *cloud.Cloud)
 	case err != nil:
 		return placement.Query{}, fail(exitUsage, err)
 	}
-	if x.unread != "" {
-		fmt.Fprintf(env.stderr, "note: %s\n", x.unread)
-	}
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(env.stderr, "note: Nova ignores a part of the flavor: %s\n", warning)
-	}
-	x.asked, x.owner = server, r.Owner
+	x.asked, x.owner, x.assumed = server, f.owner(r), x.nova.assumed
 	return r.Query, nil
 }
 
 // find returns the server that the flags name or describe.
-func (x *explanation) find(ctx context.Context, client *openstack.Client, c *cloud.Cloud) (server novaask.Server, err error) {
-	if x.flavor != "" {
-		server.FromVolume = x.volume
-		if server.Flavor, err = client.Flavor(ctx, x.flavor); err != nil {
-			return server, err
-		}
-		for _, word := range x.ports {
-			p, err := client.Port(ctx, word)
-			if err != nil {
-				return server, err
-			}
-			server.Ports = append(server.Ports, p)
-		}
-		if x.image != "" {
-			server.Image, err = client.Image(ctx, x.image)
-		}
-		return server, err
-	}
-	word := x.server
-	if x.request != "" {
-		var servers []string // those that failed first
-		for _, failed := range []bool{true, false} {
-			for _, s := range c.Compute.Servers {
-				if (s.Status == "ERROR") == failed {
-					servers = append(servers, s.UUID)
-				}
-			}
-		}
-		if word, err = client.ServerOfRequest(ctx, servers, x.request); err != nil {
-			return server, err
-		}
-		if word == "" {
-			return server, fmt.Errorf("no server has an action with the request id %s", x.request)
-		}
-	}
-	server, of, err := novaask.Of(c, word)
-	if err != nil {
-		return server, err
-	}
+func (x *explanation) find(ctx context.Context, f *finder) (novaask.Server, error) {
 	switch {
-	case of.Image == "":
-	case client == nil:
-		x.unread = "The image of the server is not among the records of a file: what it requires is not asked for."
-	default:
-		server.Image, err = client.Image(ctx, of.Image)
+	case x.flavor != "":
+		return f.toCreate(ctx, x.flavor)
+	case x.server != "":
+		return f.existing(ctx, x.server)
 	}
-	return server, err
+	var servers []string // those that failed first
+	for _, failed := range []bool{true, false} {
+		for _, s := range f.cloud.Compute.Servers {
+			if (s.Status == "ERROR") == failed {
+				servers = append(servers, s.UUID)
+			}
+		}
+	}
+	server, err := f.client.ServerOfRequest(ctx, servers, x.request, f.progress)
+	switch {
+	case err != nil:
+		return novaask.Server{}, err
+	case server == "":
+		return novaask.Server{}, fmt.Errorf("no server has an action with the request id %s", x.request)
+	}
+	return f.existing(ctx, server)
 }
 
 // A refusedHost is a host that placement offers and Nova does not take.
@@ -309,7 +287,8 @@ func (x *explanation) print(env environment, e *explain.Explanation, refused []r
 			Summary string `json:"summary"`
 			*explain.Explanation
 			Refused []refusedHost `json:"not_taken"`
-		}{e.Summary(), e, refused},
+			Assumed []string      `json:"assumed_settings,omitempty"`
+		}{e.Summary(), e, refused, x.assumed},
 	}
 	for _, g := range e.Groups {
 		for _, d := range g.Drops {

@@ -72,7 +72,10 @@ var (
 		{"ExplainNothing", "explain", exitUsage},
 		{"ExplainTwoWays", "explain resources=VCPU:1 --server web1", exitUsage},
 		{"ExplainAQuery", "explain resources=VCPU --from-file MALFORMED", exitUsage},
-		{"ExplainAHint", "explain --server web1 --hint group=x", exitUsage},
+		{"ExplainAHint", "explain --server web1 --hint color=x", exitUsage},
+		{"ExplainImageOfAServer", "explain --server web1 --image debian", exitUsage},
+		{"ExplainNoNovaConf", "explain --server web1 --nova-config MISSING", exitUsage},
+		{"LeftWithAnImage", "capacity left --query resources=VCPU:1 --image debian --from-file MALFORMED", exitUsage},
 		{"TopRecords", "placement top --from-file MALFORMED", exitFailure},
 		{"DiffOfNothing", "placement diff", exitUsage},
 

@@ -43,11 +43,11 @@ func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	case <-ctx.Done():
 		return tooLong(ctx)
 	}
+	var e *explain.Explanation
 	snapshot, err := a.Placement.Snapshot(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		e, err = explain.Explain(ctx, snapshot, q, explain.Options{Near: nearHosts, Host: httpapi.Param(r, "host")})
 	}
-	e, err := explain.Explain(ctx, snapshot, q, explain.Options{Near: nearHosts, Host: httpapi.Param(r, "host")})
 	if ctx.Err() != nil {
 		return tooLong(ctx)
 	}

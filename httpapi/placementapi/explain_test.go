@@ -1,11 +1,14 @@
 package placementapi_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/placement/service"
@@ -49,6 +52,26 @@ func TestExplain(t *testing.T) {
 			if !strings.Contains(w.Body.String(), part) {
 				t.Errorf("%s is answered without %s: %s", c.target, part, w.Body)
 			}
+		}
+	}
+}
+
+// An explanation whose time is up is answered with 503, also while it waits for another one.
+func TestExplainTakesTooLong(t *testing.T) {
+	api := placementapitest.New(t, service.DefaultSettings())
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	for i := range 20 { // of which some find the turn free, and have to read what is new, and some do not look
+		made := httptest.NewRequest(http.MethodPost, "/resource_providers", strings.NewReader(fmt.Sprintf(`{"name": "cn%d"}`, i)))
+		made.Header.Set("X-Auth-Token", "admin")
+		made.Header.Set("Content-Type", "application/json")
+		api.ServeHTTP(httptest.NewRecorder(), made)
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/berth/v1/explain?resources=VCPU:1", nil)
+		r.Header.Set("X-Auth-Token", "admin")
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "The explanation was given up: context deadline exceeded. Try again later.") {
+			t.Fatalf("it is answered with %d: %s", w.Code, w.Body)
 		}
 	}
 }

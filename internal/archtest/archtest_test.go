@@ -98,7 +98,7 @@ var rules = []struct{ pkg, may string }{
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity/local images logging network osloconfig"},
 	{"ops/capacity", "fault ops/cloud placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
-	{"ops/ask", "compute/extraspecs compute/request ops/cloud placement"},
+	{"ops/ask", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
 	{"ops/audit", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/audit/audittest", "guarantee ops/audit ops/cloud ops/cloud/cloudtest"},

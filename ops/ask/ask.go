@@ -1,7 +1,6 @@
 // Package ask builds the query that Nova sends to placement for a server, from records of a cloud, so that tools can ask what Nova
-// would. It is pure. The rules are those of compute/request, with Nova's default settings: filters that an operator has
-// switched on in nova.conf ([scheduler] query_placement_…, limit_tenants_to_placement_aggregate) are chosen with
-// request.Settings.
+// would. It is pure. The rules are those of compute/request: filters that an operator has switched on in nova.conf
+// ([scheduler] query_placement_…, limit_tenants_to_placement_aggregate) are chosen with request.Settings.
 package ask
 
 import (
@@ -11,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/placement"
 )
@@ -22,12 +22,16 @@ type Server struct {
 	// FromVolume says that the root disk is a volume, which takes no disk of the host.
 	FromVolume bool
 	Ports      []cloud.Port
-	Project    string // "" when it does not matter
-	Zone       string // availability zone, "" for any
+	// Segments are, for each port in a routed network, the UUIDs of the segments that it can be in.
+	Segments [][]string
+	Project  string // "" when it does not matter
+	Zone     string // availability zone, "" for any
 	// Node is the name of the provider of the only host that will do, "" for any; Nova takes it from a forced host.
 	Node string
 	// Hints are scheduler hints.
 	Hints Hints
+	// UUID is the server's, "" for one to be created.
+	UUID string
 }
 
 // Hints are the scheduler hints that Nova's default filters have. They are not part of the query: Nova drops hosts that
@@ -35,7 +39,12 @@ type Server struct {
 type Hints struct {
 	// Same and Different are servers whose host the server is to be on, or not.
 	Same, Different []string
+	// Group is the server group that the server is in, or is to be in; nil for none.
+	Group *cloud.ServerGroup
 }
+
+// any reports whether there are any, with which Nova asks for all candidates that there are.
+func (h *Hints) any() bool { return len(h.Same)+len(h.Different) > 0 || h.Group != nil }
 
 // Request returns what Nova asks placement for, with the warnings of what it ignores in the flavor. The error says why Nova asks
 // nothing and answers that there is no valid host, or refuses the request.
@@ -49,11 +58,17 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 		FromVolume: s.FromVolume,
 		Project:    s.Project,
 		Zone:       s.Zone,
-		Unlimited:  len(s.Hints.Same)+len(s.Hints.Different) > 0,
+		Unlimited:  s.Hints.any(),
 	}
 	for i := range s.Ports {
 		if p, ok := port(&s.Ports[i]); ok {
 			spec.Ports = append(spec.Ports, p)
+		}
+	}
+	if settings.RoutedNetworks {
+		var err error
+		if spec.Routed, err = routed(s.Segments, c); err != nil {
+			return request.Request{}, err
 		}
 	}
 	if s.Node != "" {
@@ -97,6 +112,62 @@ func port(p *cloud.Port) (request.Port, bool) {
 	return asks, true
 }
 
+// PortIn returns the port that Nova creates for the nth network of a new server, as far as placement looks at it: with the request that
+// the network's QoS policy gives it. The policy may be empty.
+func PortIn(n cloud.NetworkOf, policy cloud.QoSPolicy, nth int) (cloud.Port, error) {
+	network, err := guarantee.ParseUUID(n.UUID)
+	if err != nil {
+		return cloud.Port{}, fmt.Errorf("the network %s: %w", n.Name, err)
+	}
+	of := guarantee.Port{ID: network.Derive(fmt.Sprint(nth)), VNICType: "normal", Segments: []guarantee.Segment{{Type: n.Type, PhysicalNetwork: n.Physical}}}
+	for _, physical := range n.Segments {
+		of.Segments = append(of.Segments, guarantee.Segment{Type: n.Type, PhysicalNetwork: physical})
+	}
+	for _, r := range policy.Rules {
+		of.Rules = append(of.Rules, guarantee.Rule{ID: r.UUID, Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.MinKbps + r.MinKpps})
+	}
+	p := cloud.Port{UUID: of.ID.String(), Network: n.UUID, VNIC: of.VNICType, NetworkPolicy: policy.UUID}
+	r := of.Request(guarantee.Extensions{Tunnels: true})
+	if len(r.Groups) == 0 {
+		return p, nil
+	}
+	p.Request = &cloud.PortRequest{}
+	for _, g := range r.Groups {
+		p.Request.Groups = append(p.Request.Groups, cloud.PortGroup{ID: g.ID.String(), Required: g.Required, Resources: g.Resources})
+	}
+	for _, id := range r.SameSubtree() {
+		p.Request.SameSubtree = append(p.Request.SameSubtree, id.String())
+	}
+	return p, nil
+}
+
+// routed returns, for each port, the aggregates of the hosts that reach one of its segments. Neutron keeps a provider for each segment, in
+// the aggregate of these hosts. The error is a *request.NoValidHost when there is none.
+func routed(ports [][]string, c *cloud.Cloud) (all [][]placement.UUID, err error) {
+	for _, segments := range ports {
+		var reach []placement.UUID
+		for _, segment := range segments {
+			var p *cloud.Provider
+			if c.Placement != nil {
+				p = c.Placement.Provider(segment)
+			}
+			if p == nil || len(p.Aggregates) == 0 {
+				return nil, &request.NoValidHost{
+					Reason:  "Scheduling failed: Aggregates not found",
+					Details: []string{fmt.Sprintf("placement has no provider for the segment %s, or it is in no aggregate", segment)},
+				}
+			}
+			for _, a := range p.Aggregates {
+				reach = append(reach, placement.UUID(a))
+			}
+		}
+		if len(reach) > 0 {
+			all = append(all, reach)
+		}
+	}
+	return all, nil
+}
+
 // Of returns what a server that exists asks for, with its ports among the records. The image is to be filled in by the caller,
 // who can look it up. It is an error when there is no such server, by its UUID or, where that is unique, its name.
 func Of(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
@@ -117,7 +188,7 @@ func Of(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 		return Server{}, nil, fmt.Errorf("%d servers have the name %q; take the UUID of one", len(found), server)
 	}
 	s := found[0]
-	asked := Server{Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image}, FromVolume: s.Image == "", Project: s.Project}
+	asked := Server{UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image}, FromVolume: s.Image == "", Project: s.Project}
 	if c.Network != nil {
 		for _, p := range c.Network.Ports {
 			if p.Device == s.UUID {
@@ -157,6 +228,39 @@ func (s Server) Refused(c *cloud.Cloud, host string) string {
 	}
 	if len(s.Hints.Same) > 0 && !slices.ContainsFunc(s.Hints.Same, on) {
 		return "no server of the hint same_host is there"
+	}
+	if s.Hints.Group != nil {
+		return s.apart(c, of)
+	}
+	return ""
+}
+
+// apart returns why the server group forbids a host, by the name of its service. As in Nova, a group with a soft policy forbids none, and
+// anti-affinity leaves a server where it is.
+func (s Server) apart(c *cloud.Cloud, host string) string {
+	g := s.Hints.Group
+	var hosts []string // of the members
+	for _, member := range c.Compute.Servers {
+		if member.Host == "" || !slices.Contains(g.Members, member.UUID) {
+			continue
+		}
+		if member.UUID == s.UUID && member.Host == host && g.Policy == "anti-affinity" {
+			return ""
+		}
+		hosts = append(hosts, member.Host)
+	}
+	there := 0
+	for _, h := range hosts {
+		if h == host {
+			there++
+		}
+	}
+	switch most := max(1, g.Rules.MaxPerHost); {
+	case g.Policy == "affinity" && len(hosts) > 0 && there == 0:
+		slices.Sort(hosts)
+		return fmt.Sprintf("the servers of the group %s are on %s (affinity)", g.Name, strings.Join(slices.Compact(hosts), ", "))
+	case g.Policy == "anti-affinity" && there >= most:
+		return fmt.Sprintf("servers of the group %s that are there: %d, of %d at most (anti-affinity)", g.Name, there, most)
 	}
 	return ""
 }

@@ -1,6 +1,8 @@
 package ask_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,7 +117,107 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s with %+v: %q, want %q", r.host, r.hints, got, r.want)
 		}
 	}
+	for _, g := range []struct {
+		policy  string
+		most    int
+		members []string
+		host    string
+		want    string
+	}{
+		{"anti-affinity", 0, []string{"s1", "s2"}, "cn3", "servers of the group g that are there: 1, of 1 at most (anti-affinity)"},
+		{"anti-affinity", 2, []string{"s1", "s2"}, "cn3", ""},
+		{"anti-affinity", 0, []string{"s2"}, "cn3", ""},
+		{"anti-affinity", 0, []string{"me", "s1"}, "cn3", ""}, // where it is
+		{"affinity", 0, []string{"s1", "s2"}, "cn4", "the servers of the group g are on cn3 (affinity)"},
+		{"affinity", 0, []string{"s1", "s2"}, "cn3", ""},
+		{"affinity", 0, []string{"s2"}, "cn4", ""}, // which is on no host
+		{"soft-anti-affinity", 0, []string{"s1"}, "cn3", ""},
+		{"soft-affinity", 0, []string{"s1"}, "cn4", ""},
+	} {
+		c.Compute.Servers[0].Host = "cn3"
+		c.Compute.Servers = append(c.Compute.Servers, cloud.Server{UUID: "me", Host: "cn3"})
+		group := &cloud.ServerGroup{Name: "g", Policy: g.policy, Members: g.members}
+		group.Rules.MaxPerHost = g.most
+		if got := (ask.Server{UUID: "me", Hints: ask.Hints{Group: group}}).Refused(c, g.host); got != g.want {
+			t.Errorf("%s in %+v: %q, want %q", g.host, group, got, g.want)
+		}
+	}
 	if got := (ask.Server{}).Refused(&cloud.Cloud{}, "cn1"); got != "" {
 		t.Errorf("without records: %q", got)
+	}
+}
+
+// Hints ask for all candidates, as in Nova.
+func TestHintsAreUnlimited(t *testing.T) {
+	for _, h := range []ask.Hints{{Same: []string{"s1"}}, {Different: []string{"s1"}}, {Group: &cloud.ServerGroup{}}} {
+		if r, err := ask.Request(ask.Server{Flavor: small, Hints: h}, records(), request.DefaultSettings()); err != nil || r.Query.Limit != 0 {
+			t.Errorf("with %+v: a limit of %d, %v", h, r.Query.Limit, err)
+		}
+	}
+}
+
+// The port that is made for a network asks for what the network's policy guarantees, each by itself.
+func TestPortIn(t *testing.T) {
+	n := cloud.NetworkOf{UUID: "00000000-0000-4000-8000-000000000001", Name: "net0", Type: "vlan", Physical: "physnet0"}
+	gold := cloud.QoSPolicy{UUID: "q1", Rules: []cloud.QoSRule{
+		{UUID: "r1", Type: "minimum_bandwidth", Direction: "egress", MinKbps: 5}, {UUID: "r2", Type: "minimum_packet_rate", Direction: "any", MinKpps: 7},
+	}}
+	p, err := ask.PortIn(n, gold, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := ask.PortIn(n, gold, 1)
+	r, err := ask.Request(ask.Server{Flavor: small, Ports: []cloud.Port{p, other}}, records(), request.DefaultSettings())
+	if err != nil || len(r.Query.Groups) != 5 || len(r.Query.SameSubtrees) != 2 {
+		t.Fatalf("%+v, %v", r.Query, err)
+	}
+	for i, want := range []placement.RequestGroup{
+		{Resources: []placement.ClassAmount{{Class: bandwidth, Amount: 5}}, Required: [][]string{{"CUSTOM_PHYSNET_PHYSNET0"}, {"CUSTOM_VNIC_TYPE_NORMAL"}}},
+		{Resources: []placement.ClassAmount{{Class: "NET_PACKET_RATE_KILOPACKET_PER_SEC", Amount: 7}}, Required: [][]string{{"CUSTOM_VNIC_TYPE_NORMAL"}}},
+	} {
+		want.Suffix = p.Request.Groups[i].ID
+		if !slices.ContainsFunc(r.Query.Groups, func(g placement.RequestGroup) bool { return cmp.Equal(g, want) }) {
+			t.Errorf("%+v is not asked for: %+v", want, r.Query.Groups)
+		}
+	}
+	n.Physical = "" // not that of a provider network
+	n.Segments = []string{"a", "b"}
+	if p, err = ask.PortIn(n, gold, 0); err != nil || p.Request.Groups[0].Required[0] != "CUSTOM_PHYSNET_A" {
+		t.Errorf("with several segments %+v, %v", p.Request, err)
+	}
+	if p, err = ask.PortIn(n, cloud.QoSPolicy{}, 0); err != nil || p.Request != nil {
+		t.Errorf("without a policy %+v, %v", p.Request, err)
+	}
+	if _, err = ask.PortIn(cloud.NetworkOf{UUID: "n1", Name: "odd"}, gold, 0); err == nil {
+		t.Error("a network without a UUID is taken")
+	}
+}
+
+// Filters that nova.conf switches on are in the query; hosts have to reach a segment of each port in a routed network.
+func TestSettings(t *testing.T) {
+	c := records()
+	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: "u2", Aggregates: []string{"a8", "a9"}}, cloud.Provider{UUID: "u3"})
+	c.Compute.Aggregates = append(c.Compute.Aggregates, cloud.Aggregate{UUID: "a2", Metadata: map[string]string{"filter_tenant_id": "p"}})
+	s := ask.Server{Flavor: small, Project: "p", Image: cloud.Image{DiskFormat: "raw"}, Segments: [][]string{{"u2"}, {}}}
+	set := request.Settings{MaxResults: 10, LimitTenants: true, ImageTypes: true, RoutedNetworks: true}
+	r, err := ask.Request(s, c, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]placement.UUID{{"a2"}, {"a8", "a9"}}, r.Query.Groups[0].MemberOf); diff != "" || r.Query.Limit != 10 {
+		t.Errorf("a limit of %d, aggregates (-want +got):\n%s", r.Query.Limit, diff)
+	}
+	if diff := cmp.Diff([]string{"COMPUTE_IMAGE_TYPE_RAW"}, r.Query.RootRequired); diff != "" {
+		t.Errorf("required of the host (-want +got):\n%s", diff)
+	}
+	for _, segment := range []string{"u3", "u9"} {
+		s.Segments = [][]string{{segment}}
+		var none *request.NoValidHost
+		if _, err := ask.Request(s, c, set); !errors.As(err, &none) || !strings.Contains(none.Details[0], "the segment "+segment) {
+			t.Errorf("in the segment %s: %v", segment, err)
+		}
+	}
+	if _, err := ask.Request(s, c, request.DefaultSettings()); err != nil {
+		t.Errorf("segments count without the setting: %v", err)
 	}
 }

@@ -153,6 +153,17 @@ type Image struct {
 	Properties map[string]string `json:"properties"`
 }
 
+// A ServerGroup is a server group, whose servers are to be on the same host or on different ones.
+type ServerGroup struct {
+	UUID   string `json:"id"`
+	Name   string `json:"name"`
+	Policy string `json:"policy"` // affinity, anti-affinity, soft-affinity, soft-anti-affinity
+	Rules  struct {
+		MaxPerHost int `json:"max_server_per_host"` // 0 for the default, 1
+	} `json:"rules"`
+	Members []string `json:"members"` // UUIDs of servers
+}
+
 // A Migration is a move of a server from a host to another one.
 type Migration struct {
 	UUID       string `json:"uuid"`
@@ -192,6 +203,7 @@ type Port struct {
 	UUID    string `json:"id"`
 	Name    string `json:"name"`
 	Network string `json:"network_id"`
+	Subnet  string `json:"subnet_id,omitempty"` // of its first address
 	Device  string `json:"device_id"`
 	Owner   string `json:"device_owner"`
 	Project string `json:"project_id"`

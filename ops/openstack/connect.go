@@ -104,6 +104,21 @@ func connectAlone(o Options) (*Client, error) {
 // Source names the cloud for people, without credentials.
 func (c *Client) Source() string { return c.source }
 
+// Project returns the id of the project that the client has logged in to, "" for none.
+func (c *Client) Project() string {
+	var project *tokens.Project
+	switch r := c.provider.GetAuthResult().(type) {
+	case tokens.CreateResult:
+		project, _ = r.ExtractProject() // it is absent from what cannot be read
+	case tokens.GetResult:
+		project, _ = r.ExtractProject()
+	}
+	if project == nil {
+		return ""
+	}
+	return project.ID
+}
+
 // use sets how the provider's client sends requests.
 func (c *Client) use(provider *gophercloud.ProviderClient, client http.Client, o Options) {
 	wait := o.Wait

@@ -3,9 +3,11 @@ package openstack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -13,12 +15,12 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// flavorVersion is the first at which flavors have their extra specs.
-const flavorVersion = "2.61"
+// groupsVersion is the first at which a server names its server group.
+const groupsVersion = "2.71"
 
 // Flavor returns the flavor with an id or a name.
 func (c *Client) Flavor(ctx context.Context, word string) (cloud.Flavor, error) {
-	s, err := c.service("compute", flavorVersion)
+	s, err := c.service("compute", computeVersion)
 	if err != nil {
 		return cloud.Flavor{}, err
 	}
@@ -134,23 +136,128 @@ func only[T any](found []T, err error, what, word string) (T, error) {
 	return found[0], nil
 }
 
-// ServerOfRequest returns which of the servers has an action with a request id; "" when none has.
-func (c *Client) ServerOfRequest(ctx context.Context, servers []string, request string) (string, error) {
+// Network returns the network with an id or a name.
+func (c *Client) Network(ctx context.Context, word string) (cloud.NetworkOf, error) {
+	s, err := c.network()
+	if err != nil {
+		return cloud.NetworkOf{}, err
+	}
+	var one struct{ Network network }
+	switch err := get(ctx, s, "networks/"+url.PathEscape(word), &one); {
+	case err == nil:
+		return one.Network.record(), nil
+	case !isStatus(err, http.StatusNotFound):
+		return cloud.NetworkOf{}, err
+	}
+	var found []cloud.NetworkOf
+	err = pages(ctx, s, "networks", url.Values{"name": {word}}, "networks", func(n *network) string {
+		found = append(found, n.record())
+		return n.UUID
+	})
+	return only(found, err, "network", word)
+}
+
+// Policy returns the QoS policy with an id, with its rules that guarantee something.
+func (c *Client) Policy(ctx context.Context, id string) (cloud.QoSPolicy, error) {
+	s, err := c.network()
+	if err != nil {
+		return cloud.QoSPolicy{}, err
+	}
+	var one struct{ Policy cloud.QoSPolicy }
+	err = get(ctx, s, "qos/policies/"+url.PathEscape(id), &one)
+	keepGuarantees(&one.Policy)
+	return one.Policy, err
+}
+
+// Segments returns the ids of the segments that a port in a network can be in: those of the network's subnets or, when the port has an
+// address, that of its subnet. There are none in a network that is not routed.
+func (c *Client) Segments(ctx context.Context, network, subnet string) (ids []string, err error) {
+	s, err := c.network()
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"network_id": {network}}
+	if subnet != "" {
+		query = url.Values{"id": {subnet}}
+	}
+	err = pages(ctx, s, "subnets", query, "subnets", func(of *struct {
+		UUID    string `json:"id"`
+		Segment string `json:"segment_id"`
+	},
+	) string {
+		if of.Segment != "" && !slices.Contains(ids, of.Segment) {
+			ids = append(ids, of.Segment)
+		}
+		return of.UUID
+	})
+	return ids, err
+}
+
+// Group returns the server group with an id.
+func (c *Client) Group(ctx context.Context, id string) (cloud.ServerGroup, error) {
+	s, err := c.service("compute", computeVersion)
+	if err != nil {
+		return cloud.ServerGroup{}, err
+	}
+	var one struct {
+		Group cloud.ServerGroup `json:"server_group"`
+	}
+	err = get(ctx, s, "os-server-groups/"+url.PathEscape(id), &one)
+	if isStatus(err, http.StatusNotFound) {
+		err = fmt.Errorf("there is no server group with the id %q", id)
+	}
+	return one.Group, err
+}
+
+// GroupOf returns the id of the server group that a server is in, "" for none.
+func (c *Client) GroupOf(ctx context.Context, server string) (string, error) {
+	s, err := c.service("compute", groupsVersion)
+	if err != nil {
+		return "", err
+	}
+	var one struct {
+		Server struct {
+			Groups []string `json:"server_groups"`
+		}
+	}
+	if err := get(ctx, s, "servers/"+url.PathEscape(server), &one); err != nil || len(one.Server.Groups) == 0 {
+		return "", err
+	}
+	return one.Server.Groups[0], nil
+}
+
+// ServerOfRequest returns which of the servers has an action with a request id; "" when none has. It asks for several servers at a
+// time, the first ones first.
+func (c *Client) ServerOfRequest(ctx context.Context, servers []string, request string, p Progress) (string, error) {
 	s, err := c.service("compute", computeVersion)
 	if err != nil {
 		return "", err
 	}
-	for _, uuid := range servers {
+	m := &meter{progress: p}
+	done := m.begin("actions of servers", len(servers))
+	err = each(ctx, len(servers), func(ctx context.Context, i int) error {
 		var action struct{}
-		switch err := get(ctx, s, "servers/"+uuid+"/os-instance-actions/"+url.PathEscape(request), &action); {
+		err := get(ctx, s, "servers/"+servers[i]+"/os-instance-actions/"+url.PathEscape(request), &action)
+		done()
+		switch {
 		case err == nil:
-			return uuid, nil
-		case !isStatus(err, http.StatusNotFound):
-			return "", err
+			return &hasAction{servers[i]}
+		case isStatus(err, http.StatusNotFound):
+			return nil
 		}
+		return err
+	})
+	var found *hasAction
+	if errors.As(err, &found) {
+		return found.server, nil
 	}
-	return "", nil
+	return "", err
 }
+
+// A hasAction ends a search.
+type hasAction struct{ server string }
+
+func (h *hasAction) Error() string { return "it is server " + h.server }
 
 // network returns the client of the network service.
 func (c *Client) network() (*gophercloud.ServiceClient, error) {

@@ -212,6 +212,12 @@ func TestInterrupted(t *testing.T) {
 // A stack is a Keystone with a catalog, and services that answer as a table says: a body by method and path, "" for 403.
 func stack(t *testing.T, answers map[string]string) (url string) {
 	t.Helper()
+	return stackWith(t, answers, func(http.ResponseWriter, *http.Request) bool { return false })
+}
+
+// stackWith is a stack before which a handler may answer some requests: it reports whether it has.
+func stackWith(t *testing.T, answers map[string]string, instead func(w http.ResponseWriter, r *http.Request) bool) (url string) {
+	t.Helper()
 	placement := placementWith(t, func(http.ResponseWriter, *http.Request) bool { return false })
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -235,18 +241,23 @@ func stack(t *testing.T, answers map[string]string) (url string) {
 			w.WriteHeader(http.StatusCreated)
 			catalog := []string{service("placement", placement), service("network", s.URL)}
 			if answers != nil {
-				catalog = append(catalog, service("compute", s.URL+"/v2.1"))
+				catalog = append(catalog, service("compute", s.URL+"/v2.1"), service("image", s.URL))
 			}
-			fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": [%s]}}`, strings.Join(catalog, ", "))
+			fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p1"}, "catalog": [%s]}}`, strings.Join(catalog, ", "))
 			return
 		}
 		text, ok := answers[r.URL.RequestURI()]
+		version := "compute 2.69"
+		if strings.HasPrefix(r.URL.Path, "/v2.1/servers/vm") { // which names its group
+			version = "compute 2.71"
+		}
 		switch {
+		case instead(w, r):
 		case !ok:
 			http.Error(w, `{"NeutronError": {"message": "no such thing"}}`, http.StatusNotFound)
 		case text == "":
 			http.Error(w, `{"forbidden": {"message": "Policy doesn't allow it.", "code": 403}}`, http.StatusForbidden)
-		case strings.HasPrefix(r.URL.Path, "/v2.1") && r.Header.Get("OpenStack-API-Version") != "compute 2.69":
+		case strings.HasPrefix(r.URL.Path, "/v2.1") && r.Header.Get("OpenStack-API-Version") != version:
 			http.Error(w, `{"badRequest": {"message": "the version"}}`, http.StatusBadRequest)
 		default:
 			fmt.Fprint(w, text)

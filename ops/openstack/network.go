@@ -65,10 +65,15 @@ func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, err
 
 func readPolicies(ctx context.Context, s *gophercloud.ServiceClient, records *cloud.Network) error {
 	return pages(ctx, s, "qos/policies", nil, "policies", func(p *cloud.QoSPolicy) string {
-		p.Rules = slices.DeleteFunc(p.Rules, func(r cloud.QoSRule) bool { return !strings.HasPrefix(r.Type, "minimum_") })
+		keepGuarantees(p)
 		records.Policies = append(records.Policies, *p)
 		return p.UUID
 	})
+}
+
+// keepGuarantees leaves of the rules of a policy those that guarantee something.
+func keepGuarantees(p *cloud.QoSPolicy) {
+	p.Rules = slices.DeleteFunc(p.Rules, func(r cloud.QoSRule) bool { return !strings.HasPrefix(r.Type, "minimum_") })
 }
 
 // A port is a port as the API has it.
@@ -78,7 +83,10 @@ type port struct {
 	Profile struct {
 		Allocation allocation
 	} `json:"binding:profile"`
-	Request *request `json:"resource_request"`
+	Request  *request `json:"resource_request"`
+	FixedIPs []struct {
+		Subnet string `json:"subnet_id"`
+	} `json:"fixed_ips"`
 }
 
 func (p *port) record() cloud.Port {
@@ -87,6 +95,9 @@ func (p *port) record() cloud.Port {
 		r.Host = *p.Binding
 	}
 	r.Allocation, r.Request = p.Profile.Allocation, nil
+	if len(p.FixedIPs) > 0 {
+		r.Subnet = p.FixedIPs[0].Subnet
+	}
 	if p.Request != nil {
 		r.Request = &p.Request.PortRequest
 	}

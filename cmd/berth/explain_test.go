@@ -1,0 +1,115 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is asked for a server that failed, that exists or that is to be created is found in the APIs of a running cloud, and explained and
+// counted as Nova would ask for it.
+func TestExplainInACloud(t *testing.T) {
+	dir := t.TempDir()
+	u := startUp(t, dir)
+	defer u.stop()
+	rule := func(kbps int) map[string]any { return map[string]any{"min_kbps": kbps, "direction": "egress"} }
+	rules := func(policy string) string { return u.network + "/qos/policies/" + policy + "/minimum_bandwidth_rules" }
+	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "gold"})
+	u.made(rules(gold), "minimum_bandwidth_rule", rule(3_000_000))
+	huge := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "huge"})
+	u.made(rules(huge), "minimum_bandwidth_rule", rule(12_000_000))
+	net0 := u.made(u.network+"/networks", "network", map[string]any{
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+	})
+	u.made(u.network+"/networks", "network", map[string]any{
+		"name": "promising", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 101, "qos_policy_id": gold,
+	})
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
+	port := u.made(u.network+"/ports", "port", map[string]any{"name": "fast0", "network_id": net0, "qos_policy_id": huge})
+	failed := u.made(u.compute+"/servers", "server", map[string]any{"name": "failed", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}}})
+	group := u.made(u.compute+"/os-server-groups", "server_group", map[string]any{"name": "apart", "policy": "anti-affinity"})
+	var made struct{ Server struct{ ID string } }
+	u.ask(http.MethodPost, u.compute+"/servers", map[string]any{
+		"server":             map[string]any{"name": "member", "flavorRef": "c1", "imageRef": upImage, "networks": "none"},
+		"os:scheduler_hints": map[string]any{"group": group},
+	}, &made)
+	u.await(map[string]int{"ACTIVE": 1, "ERROR": 1})
+	var member struct {
+		Server struct {
+			Node string `json:"OS-EXT-SRV-ATTR:hypervisor_hostname"`
+		}
+	}
+	u.ask(http.MethodGet, u.compute+"/servers/"+made.Server.ID, nil, &member)
+	node := member.Server.Node
+	var actions struct {
+		List []struct {
+			Request string `json:"request_id"`
+		} `json:"instanceActions"`
+	}
+	u.ask(http.MethodGet, u.compute+"/servers/"+failed+"/os-instance-actions", nil, &actions)
+
+	tenants, images := filepath.Join(dir, "tenants.conf"), filepath.Join(dir, "images.conf")
+	for path, text := range map[string]string{
+		tenants: "[scheduler]\nlimit_tenants_to_placement_aggregate = true\nplacement_aggregate_required_for_tenants = true\n",
+		images:  "[scheduler]\nquery_placement_for_image_type_support = true\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "cloud.json")
+	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
+	if code, _, stderr := berthIn(t, "", named, "placement", "export", "--all", file); code != exitOK {
+		t.Fatal(stderr)
+	}
+	none := []string{"no host is left\n", "no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:12000000", "Port " + port + ", group "}
+	const ofFlavor = " --flavor cirros256 --image cirros-0.5.1-x86_64-disk"
+	assumed := "note: Nova is taken to have the request filters of its default nova.conf"
+	for _, tc := range []struct {
+		args string
+		code int
+		want []string // in what is printed
+	}{
+		{"explain --server failed", exitOK, []string{"3 hosts fit", assumed, "note: The server failed has no host and no ports."}},
+		{"explain --server failed --port fast0", exitFound, none},
+		{"explain --port " + port + " --request-id " + actions.List[0].Request, exitFound, none},
+		{"explain --request-id req-none", exitFailure, []string{"no server has an action with the request id req-none"}},
+		{"explain --port fast0" + ofFlavor, exitFound, none},
+		{"explain --port none" + ofFlavor, exitFailure, []string{`no port with the id or name "none"`}},
+		{"explain --network net0" + ofFlavor, exitOK, []string{"3 hosts fit"}},
+		{"explain --network promising" + ofFlavor, exitOK, []string{
+			"1 host fits, of 3: devstack0", "The port in network promising, group ", "Nova does not boot servers with such a network",
+		}},
+		{"explain --network promising --network promising --network promising --network promising" + ofFlavor, exitFound, []string{"devstack0"}},
+		{"explain --availability-zone nova:devstack1" + ofFlavor, exitOK, []string{"1 host fits, of 3: devstack1", "not the requested"}},
+		{"explain --availability-zone west" + ofFlavor, exitUsage, []string{`no host aggregate is the availability zone "west"`}},
+		{"explain --availability-zone nova:cn9" + ofFlavor, exitUsage, []string{`"cn9"`}},
+		{"explain --hint group=" + group + ofFlavor, exitOK, []string{"3 hosts fit", node + ": servers of the group apart that are there: 1, of 1 at most (anti-affinity)"}},
+		{"explain --hint group=6f1b1a5e-0000-4000-8000-000000000001" + ofFlavor, exitFailure, []string{"there is no server group with the id"}},
+		{"explain --hint different_host=" + made.Server.ID + ofFlavor, exitOK, []string{node + ": server " + made.Server.ID + " is there (hint different_host)"}},
+		{"explain --hint same_host=" + made.Server.ID + ofFlavor, exitOK, []string{"no server of the hint same_host is there"}},
+		{"explain --server member -f json", exitOK, []string{`"not_taken": []`, `"[scheduler] image_metadata_prefilter = false"`}},
+		{"explain --server member --nova-config " + tenants, exitFound, []string{"placement is not asked by Nova: no host aggregate has metadata filter_tenant_id for project " + upProjectID}},
+		{"explain --project nobody --nova-config " + tenants + ofFlavor, exitFound, []string{"for project nobody"}},
+		{"explain --nova-config " + images + ofFlavor, exitOK, []string{"3 hosts fit", "note: images.conf leaves to Nova's defaults: [scheduler] max_placement_results = 1000, "}},
+		{"explain --server failed --port fast0 --from-file " + file, exitFound, none},
+		{"explain --server failed --from-file " + file, exitOK, []string{"note: The image and the server group of the server failed are not among the records of a file"}},
+
+		{"capacity left --network promising" + ofFlavor, exitOK, []string{"3 more fit (exact)", "Nova does not boot servers with such a network"}},
+		{"capacity left --port fast0" + ofFlavor, exitFound, []string{"0 more fit (exact)"}},
+		{"capacity left --flavor 2*cirros256 --flavor nothing", exitFailure, []string{`no flavor with the id or name "nothing"`}},
+		{"capacity left --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", exitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
+		{"capacity left --server failed --port fast0 --nova-config " + images, exitFound, []string{"0 more fit (exact)", "note: images.conf leaves"}},
+		{"capacity left --server member --from-file " + file, exitOK, []string{"278 more fit (exact)", "are not among the records of a file"}},
+		{"capacity left --availability-zone nova:devstack1" + ofFlavor + " -f csv", exitOK, []string{"devstack1,"}},
+		{"capacity empty " + node, exitOK, []string{node + " can be emptied with 1 moves", assumed}},
+	} {
+		code, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)
+		if code != tc.code {
+			t.Errorf("berth %s exits with %d, want %d", tc.args, code, tc.code)
+		}
+		contains(t, "berth "+tc.args, stdout+stderr, tc.want)
+	}
+}

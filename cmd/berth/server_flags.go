@@ -1,0 +1,253 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
+	novaask "github.com/berthcloud/berth/ops/ask"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/openstack"
+)
+
+// serverFlags are the flags that describe servers to be created, as "openstack server create" has them. Ports and networks may be those
+// of a server that failed, too: it has lost them.
+type serverFlags struct {
+	image           string
+	ports, networks []string
+	volume          bool
+	zone            string
+	project         string
+}
+
+// flags adds the flags to a command.
+func (s *serverFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.image, "image", "", "from `IMAGE`, a name or id")
+	f.StringArrayVar(&s.ports, "port", nil, "with `PORT`, a name or id, beside those that it has; may be repeated")
+	f.StringArrayVar(&s.networks, "network", nil, "with a new port in `NETWORK`, a name or id; may be repeated")
+	f.BoolVar(&s.volume, "boot-from-volume", false, "whose root disk is a volume")
+	f.StringVar(&s.zone, "availability-zone", "", "in `ZONE`, or on a host with ZONE:HOST")
+	f.StringVar(&s.project, "project", "", "of the project with `ID`, instead of the one that is logged in to")
+}
+
+// check refuses flags about a server to be created when there is none.
+func (s *serverFlags) check(flavor bool) error {
+	if !flavor && (s.image != "" || s.volume || s.project != "") {
+		return errors.New("--image, --boot-from-volume and --project are about a server to be created, and want --flavor")
+	}
+	return nil
+}
+
+// A finder finds what Nova asks for servers, in the records and the APIs of a cloud.
+type finder struct {
+	serverFlags
+
+	cloud    *cloud.Cloud
+	client   *openstack.Client // nil when the records are those of a file
+	settings request.Settings
+	notes    []string // what is not known, or ignored, a line each
+	progress openstack.Progress
+	owners   []string // of ports that are made for networks: the name, what it is called instead, and so on
+}
+
+// finder returns a finder in records of the source, with the flags of a command. It logs in when the records are not those of a file, or
+// when it needs to. End is called when all is found: it says on standard error what is not known.
+func (s *cloudSource) finder(cmd *cobra.Command, env environment, c *cloud.Cloud, flags serverFlags, nova novaSettings, needs bool) (f *finder, end func(), err error) {
+	p := newProgress(env)
+	f = &finder{serverFlags: flags, cloud: c, settings: nova.settings, progress: func(what string, done, of int) {
+		p.show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
+	}}
+	if needs || flags.needsAPIs() || s.file == "" {
+		if f.client, err = s.connect(cmd, env); err != nil {
+			return nil, nil, fail(exitUsage, fmt.Errorf("servers, flavors and images are looked up in the cloud's APIs: %w", err))
+		}
+	}
+	return f, func() {
+		p.end()
+		nova.note(env)
+		for _, text := range f.notes {
+			fmt.Fprintf(env.stderr, "note: %s\n", text)
+		}
+	}, nil
+}
+
+func (f *finder) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(f.notes, text) {
+		f.notes = append(f.notes, text)
+	}
+}
+
+// needsAPIs reports whether the flags name what has to be looked up.
+func (s *serverFlags) needsAPIs() bool { return len(s.ports)+len(s.networks) > 0 }
+
+// toCreate returns a server to be created of a flavor.
+func (f *finder) toCreate(ctx context.Context, flavor string) (s novaask.Server, err error) {
+	s.FromVolume, s.Project = f.volume, cmp.Or(f.project, f.client.Project())
+	if s.Flavor, err = f.client.Flavor(ctx, flavor); err != nil {
+		return s, err
+	}
+	if f.image != "" {
+		if s.Image, err = f.client.Image(ctx, f.image); err != nil {
+			return s, err
+		}
+	}
+	return s, f.complete(ctx, &s)
+}
+
+// existing returns a server that exists, by its name or UUID.
+func (f *finder) existing(ctx context.Context, word string) (novaask.Server, error) {
+	s, of, err := novaask.Of(f.cloud, word)
+	if err != nil {
+		return s, fail(exitUsage, err)
+	}
+	if of.Host == "" && len(s.Ports) == 0 && !f.needsAPIs() {
+		f.note("The server %s has no host and no ports. When the creation of a server fails, Nova tells no more which ports it was to have: name them with --port and --network.", word)
+	}
+	switch {
+	case f.client == nil:
+		f.note("The image and the server group of the server %s are not among the records of a file: what they require is not asked for.", word)
+		return s, f.complete(ctx, &s)
+	case of.Image != "":
+		if s.Image, err = f.client.Image(ctx, of.Image); err != nil {
+			return s, err
+		}
+	}
+	group, err := f.client.GroupOf(ctx, of.UUID)
+	if err == nil && group != "" {
+		s.Hints.Group, err = f.group(ctx, group)
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, f.complete(ctx, &s)
+}
+
+// lookupFailure gives the error of a lookup its exit code, unless it has one.
+func lookupFailure(err error) error {
+	if _, coded := codeOf(err); coded {
+		return err
+	}
+	return fail(exitFailure, err)
+}
+
+// group returns a server group.
+func (f *finder) group(ctx context.Context, id string) (*cloud.ServerGroup, error) {
+	if f.client == nil {
+		return nil, errors.New("server groups are looked up in the cloud's APIs")
+	}
+	g, err := f.client.Group(ctx, id)
+	return &g, err
+}
+
+// complete adds the ports and the zone of the flags, and the segments of ports where Nova looks at them.
+func (f *finder) complete(ctx context.Context, s *novaask.Server) error {
+	for _, word := range f.ports {
+		p, err := f.client.Port(ctx, word)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(s.Ports, func(has cloud.Port) bool { return has.UUID == p.UUID }) {
+			s.Ports = append(s.Ports, p)
+		}
+	}
+	for i, word := range f.networks {
+		n, err := f.client.Network(ctx, word)
+		if err != nil {
+			return err
+		}
+		var policy cloud.QoSPolicy
+		if n.Policy != "" {
+			if policy, err = f.client.Policy(ctx, n.Policy); err != nil {
+				return err
+			}
+		}
+		p, err := novaask.PortIn(n, policy, i)
+		if err != nil {
+			return err
+		}
+		if p.Request != nil {
+			f.owners = append(f.owners, "port "+p.UUID, "the port in network "+word)
+			f.note("The QoS policy of network %s guarantees something: Nova does not boot servers with such a network, only with a port in it.", word)
+		}
+		s.Ports = append(s.Ports, p)
+	}
+	zone, node, _ := strings.Cut(f.zone, ":")
+	s.Zone, s.Node = cmp.Or(zone, s.Zone), node
+	if !f.settings.RoutedNetworks {
+		return nil
+	}
+	if f.client == nil {
+		f.note("The segments of networks are not among the records of a file: Nova's setting query_placement_for_routed_network_aggregates is left out.")
+		f.settings.RoutedNetworks = false
+		return nil
+	}
+	for _, p := range s.Ports {
+		segments, err := f.client.Segments(ctx, p.Network, p.Subnet)
+		if err != nil {
+			return err
+		}
+		s.Segments = append(s.Segments, segments)
+	}
+	return nil
+}
+
+// ask returns what Nova asks for a server, with a note for each part of the flavor that Nova ignores.
+func (f *finder) ask(s novaask.Server) (request.Request, error) {
+	r, err := novaask.Request(s, f.cloud, f.settings)
+	for _, warning := range r.Warnings {
+		f.note("Nova ignores a part of the flavor: %s", warning)
+	}
+	return r, err
+}
+
+// owner says whose request group a suffix is.
+func (f *finder) owner(r request.Request) func(suffix string) string {
+	rename := strings.NewReplacer(f.owners...)
+	return func(suffix string) string { return rename.Replace(r.Owner(suffix)) }
+}
+
+// A novaSettings is how Nova asks placement: by a nova.conf, or by default.
+type novaSettings struct {
+	file     string
+	settings request.Settings
+	assumed  []string // settings with Nova's defaults
+}
+
+func (n *novaSettings) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&n.file, "nova-config", "", "ask as Nova does with the request filters of `FILE`, a nova.conf")
+}
+
+// read reads the file. The error has its exit code.
+func (n *novaSettings) read() error {
+	var files []string
+	if n.file != "" {
+		files = []string{n.file}
+	}
+	s, assumed, err := config.LoadScheduler(files...)
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	n.settings, n.assumed = daemon.RequestSettings(s), assumed
+	return nil
+}
+
+// note says on standard error what was assumed.
+func (n *novaSettings) note(env environment) {
+	if n.file == "" {
+		fmt.Fprintf(env.stderr, "note: Nova is taken to have the request filters of its default nova.conf; --nova-config FILE reads another\n")
+		return
+	}
+	if len(n.assumed) > 0 {
+		fmt.Fprintf(env.stderr, "note: %s leaves to Nova's defaults: %s\n", path.Base(n.file), strings.Join(n.assumed, ", "))
+	}
+}
