@@ -2,6 +2,7 @@ package osloconfig
 
 import (
 	"errors"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,6 +40,18 @@ func Parse(path string, text []byte) (*File, error) {
 	}
 	p.flush()
 	return p.file, errors.Join(p.errs...)
+}
+
+// All yields the assignments in the order of the file, names with lower-case groups other than DEFAULT, and values without their
+// substitutions. Lines of a value are joined by newlines.
+func (f *File) All() iter.Seq2[Name, string] {
+	return func(yield func(Name, string) bool) {
+		for _, s := range f.settings {
+			if !yield(s.name, s.value) {
+				return
+			}
+		}
+	}
 }
 
 // A parser has the assignment that continuation lines may extend.

@@ -24,6 +24,8 @@ var flagValues = map[string]cobra.CompletionFunc{
 	"input":              files(),
 	"output":             files(),
 	"from-file":          files(),
+	"policy-file":        files("yaml", "json"),
+	"settings":           files("conf", "ini"),
 	"os-interface":       oneOf("public", "internal", "admin"),
 	"connection":         databaseURLs,
 	"from":               databaseURLs,

@@ -138,6 +138,12 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"findings", "unchecked"},
 			map[string][]string{"findings": {"about", "code", "command", "expected", "found", "means", "severity"}},
 		},
+		"berth doctor": {
+			[]string{"--from-file", doctorFile(t)},
+			exitFound,
+			[]string{"checks", "source"},
+			map[string][]string{"checks": {"check", "command", "evidence", "group", "means", "result"}},
+		},
 		"berth capacity left": {
 			[]string{"--from-file", capacityFile(t), "--query", "resources=VCPU:1"},
 			exitOK,

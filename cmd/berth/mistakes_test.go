@@ -63,6 +63,10 @@ var (
 		{"AuditCode", "audit --code sail", exitUsage},
 		{"AuditSources", "audit --from-file MALFORMED --config MALFORMED", exitUsage},
 		{"AuditRecords", "audit --from-file MALFORMED", exitFailure},
+		{"DoctorCheck", "doctor --check fever", exitUsage},
+		{"DoctorSources", "doctor --from-file MALFORMED --config MALFORMED", exitUsage},
+		{"DoctorRecords", "doctor --from-file MALFORMED", exitFailure},
+		{"DoctorSettings", "doctor --from-file MALFORMED --settings /nowhere", exitFailure},
 		{"ExportRecords", "placement export --from-file MALFORMED", exitFailure},
 		{"ImportOfNothing", "placement import", exitUsage},
 		{"ImportRecords", "placement import MALFORMED", exitFailure},
@@ -142,7 +146,7 @@ func allMistakes() (all []mistake) {
 			with(service+" serve", m)
 		}
 	}
-	for _, command := range []string{"placement check-auth", "agent", "agent check", "audit"} {
+	for _, command := range []string{"placement check-auth", "agent", "agent check", "audit", "doctor"} {
 		with(command, settingsMistakes...)
 	}
 	for _, command := range []string{"version", "sync", "check", "online-data-migrations", "dump", "uninstall"} {

@@ -100,6 +100,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/ask", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
+	{"ops/doctor", "compute/request guarantee ops/ask ops/audit ops/cloud ops/explain osloconfig"},
 	{"ops/audit", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/audit/audittest", "guarantee ops/audit ops/cloud ops/cloud/cloudtest"},
 	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},

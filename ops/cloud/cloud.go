@@ -24,6 +24,8 @@ type Cloud struct {
 	Placement *Placement `json:"placement,omitempty"`
 	Compute   *Compute   `json:"compute,omitempty"`
 	Network   *Network   `json:"network,omitempty"`
+	// Surroundings are measured for doctor only.
+	Surroundings *Surroundings `json:"surroundings,omitempty"`
 
 	// Unread says what could not be read and why, in one sentence each: a service that the caller may not ask, a field that an
 	// older service does not have. Tools repeat it beside their results.
@@ -193,8 +195,13 @@ type Agent struct {
 	Alive     bool   `json:"alive"`
 	AdminUp   bool   `json:"admin_state_up"`
 	Heartbeat string `json:"heartbeat_timestamp"`
+	// Created is when the service first heard of it, and Started when it was started last.
+	Created string `json:"created_at,omitempty"`
+	Started string `json:"started_at,omitempty"`
 	// Synced is whether its resources are in placement, nil when the service does not say.
-	Synced         *bool          `json:"resources_synced"`
+	Synced *bool `json:"resources_synced"`
+	// SyncError is why they are not, where the service says: only Berth's does.
+	SyncError      string         `json:"berth:sync_error,omitempty"`
 	Configurations map[string]any `json:"configurations"`
 }
 

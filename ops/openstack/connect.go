@@ -22,6 +22,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+
+	"github.com/berthcloud/berth/ops/cloud"
 )
 
 // concurrent is how many requests are sent at a time.
@@ -41,12 +43,25 @@ type Options struct {
 // ErrUnnamed is the error of Connect when neither a cloud is named nor OS_AUTH_URL set.
 var ErrUnnamed = errors.New("no cloud is named")
 
+// A LoginError is the error of Connect when the identity service cannot be reached or gives no token. The others are about settings.
+type LoginError struct {
+	// Surroundings have the problem.
+	Surroundings cloud.Surroundings
+	err          error
+}
+
+func (e *LoginError) Error() string { return e.err.Error() }
+func (e *LoginError) Unwrap() error { return e.err }
+
 // A Client has logged in to a cloud. It may be used by several goroutines.
 type Client struct {
 	provider *gophercloud.ProviderClient
 	catalog  func() (*tokens.ServiceCatalog, error)
 	endpoint gophercloud.EndpointOpts
 	source   string
+	name     string // of the cloud
+	auth     string // the URL of the identity service, "" for none
+	asked    time.Time
 }
 
 // Connect logs in. Errors do not contain passwords or tokens.
@@ -59,7 +74,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{endpoint: endpoint, source: "the cloud at " + plain(auth.IdentityEndpoint)}
+	c := &Client{endpoint: endpoint, source: "the cloud at " + plain(auth.IdentityEndpoint), name: name, auth: plain(auth.IdentityEndpoint), asked: time.Now().UTC()}
 	if name != "" {
 		c.source = "the cloud " + name + " at " + plain(auth.IdentityEndpoint)
 	}
@@ -70,7 +85,9 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	auth.AllowReauth = auth.TokenID == "" // reading a big cloud may take longer than a token is valid
 	c.use(provider, client, o)
 	if err := openstack.Authenticate(ctx, provider, auth); err != nil {
-		return nil, fmt.Errorf("logging in to %s: %w", c.source, told("Keystone", err))
+		err = told("Keystone", err)
+		login := cloud.Login{Cloud: name, URL: c.auth, Asked: c.asked, Problem: problem(err)}
+		return nil, &LoginError{cloud.Surroundings{Login: login}, fmt.Errorf("logging in to %s: %w", c.source, err)}
 	}
 	c.catalog = func() (*tokens.ServiceCatalog, error) {
 		switch r := provider.GetAuthResult().(type) {

@@ -1,0 +1,395 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/berthcloud/berth/daemon"
+	"github.com/berthcloud/berth/dbtool"
+	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/doctor"
+	"github.com/berthcloud/berth/ops/openstack"
+)
+
+// An examination is the flags of "berth doctor".
+type examination struct {
+	source   cloudSource
+	options  doctor.Options
+	ports    []string
+	list     bool
+	policies []string
+	settings []string
+	out      *output
+}
+
+// newDoctor returns "berth doctor".
+func newDoctor(env environment) *cobra.Command {
+	x := &examination{}
+	var known []string
+	for _, c := range doctor.Checks() {
+		known = append(known, c.Name)
+	}
+	cmd := &cobra.Command{
+		Use:   "doctor [--server SERVER] [--host HOST] [--check CHECK]",
+		Short: "Find out why guaranteed bandwidth does not work in a cloud",
+		Long: `Doctor examines a cloud from the outside in: whether its services can be reached
+and are new enough, clocks, agents and what placement has of them, networks,
+ports and compute services, and whether the records agree. Each check is ok,
+warns, has failed or is unknown, with what was seen; a failed one says what it
+means and the next command to type. It changes nothing. --list lists the checks.
+
+With --server it also follows the server: its port, policy and request, its
+allocation, the binding of its ports, and why there was no host. A server that
+got no host has given its ports back: name them with --port.
+
+Services that cannot be reached are a failed check. What could not be read is
+unknown, never ok. Placement's database is looked at beside the APIs when
+--config or --connection names it. Of other services, --settings takes the
+settings files of one host: nova.conf, ml2_conf.ini, openvswitch_agent.ini.
+
+` + cloudSourceHelp + `
+
+Exit codes:
+  0  no check has failed; some may warn, or be unknown
+  1  could not look; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  6  a check has failed`,
+		Example: `  berth doctor --os-cloud admin
+  berth doctor --os-cloud admin --server web1
+  berth doctor --os-cloud admin --host cn7 \
+      --settings /etc/neutron/plugins/ml2/openvswitch_agent.ini
+  berth doctor --os-cloud admin -f value -c result -c check
+  berth doctor --list`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if x.list {
+				return fail(exitFailure, x.out.print(env.stdout, doctorChecks()))
+			}
+			for _, name := range x.options.Checks {
+				if !slices.Contains(known, name) {
+					return fail(exitUsage, fmt.Errorf("there is no check %q; berth doctor --list lists them", name))
+				}
+			}
+			if len(x.ports) > 0 && x.options.Server == "" {
+				return fail(exitUsage, errors.New("--port is about a server, and wants --server"))
+			}
+			return x.run(cmd, env)
+		},
+	}
+	x.source.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&x.options.Server, "server", "", "examine the server `NAME` or UUID too")
+	f.StringArrayVar(&x.ports, "port", nil, "with the port `NAME` or UUID, which the server was to have; may be repeated")
+	f.StringVar(&x.options.Host, "host", "", "restrict checks of hosts to the host `NAME`")
+	f.StringSliceVar(&x.options.Checks, "check", nil, "make the check `NAME` only; may be repeated")
+	f.StringArrayVar(&x.policies, "policy-file", nil, "look at the policy file `FILE` of a placement service; may be repeated")
+	f.StringArrayVar(&x.settings, "settings", nil, "look at the settings file `FILE` of a service on the host of --host, or else on this machine; may be repeated")
+	f.BoolVar(&x.list, "list", false, "list the checks, and read no cloud")
+	_ = cmd.RegisterFlagCompletionFunc("check", oneOf(known...)) // the flag exists: the line above
+	x.out = addOutput(cmd)
+	return cmd
+}
+
+// run makes the checks and prints their results.
+func (x *examination) run(cmd *cobra.Command, env environment) error {
+	in, err := x.input(cmd, env)
+	if err != nil {
+		return err
+	}
+	report, err := doctor.Examine(cmd.Context(), in, x.options)
+	switch {
+	case cmd.Context().Err() != nil:
+		return fail(exitFailure, errors.New("interrupted"))
+	case err != nil:
+		return fail(exitFailure, err)
+	}
+	if err := x.out.print(env.stdout, doctorResult(report)); err != nil {
+		if _, coded := codeOf(err); coded {
+			return err
+		}
+		return fail(exitFailure, err)
+	}
+	if n := report.Count(doctor.Failed); n > 0 {
+		return fail(exitFound, fmt.Errorf("of %d checks %d failed", len(report.Results), n))
+	}
+	return nil
+}
+
+// input reads what is examined.
+func (x *examination) input(cmd *cobra.Command, env environment) (in doctor.Input, err error) {
+	if in.Cloud, err = x.read(cmd, env); err != nil {
+		return in, err
+	}
+	if x.source.db.given() {
+		if in.Database, err = x.database(cmd.Context(), env); err != nil {
+			return in, err
+		}
+	}
+	if err := x.findPolicies(); err != nil {
+		return in, err
+	}
+	for _, path := range x.policies {
+		in.Policies = append(in.Policies, readPolicy(path))
+	}
+	in.SettingsHost = x.options.Host
+	if in.SettingsHost == "" && len(x.settings) > 0 {
+		if in.SettingsHost, err = os.Hostname(); err != nil {
+			return in, fail(exitFailure, fmt.Errorf("the name of this machine: %w; --host names it", err))
+		}
+	}
+	for _, path := range x.settings {
+		file, err := readSettingsFile(path)
+		if err != nil {
+			return in, fail(exitUsage, err)
+		}
+		in.Settings = append(in.Settings, file)
+	}
+	return in, x.lookUp(cmd, env, in.Cloud)
+}
+
+// read reads the records. A database is looked at beside the APIs where these are named too; a cloud that gives no token is a record of
+// that.
+func (x *examination) read(cmd *cobra.Command, env environment) (*cloud.Cloud, error) {
+	api := x.source.namesAPI(cmd, env)
+	switch {
+	case x.source.file != "" && (api && x.source.ways(cmd) > 1 || x.source.db.given()):
+		return nil, fail(exitUsage, errors.New("records are read from one place: --from-file and the other ways exclude each other"))
+	case x.source.file != "", x.source.db.given() && !api:
+		return x.source.readGiven(cmd, env, cloud.Parts{Placement: cloud.Try, Consumers: cloud.Try, Compute: cloud.Try, Network: cloud.Try})
+	}
+	start := time.Now()
+	client, err := x.source.connect(cmd, env)
+	if refused, ok := errors.AsType[*openstack.LoginError](err); ok && cmd.Context().Err() == nil {
+		now := time.Now().UTC()
+		around := refused.Surroundings
+		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: now, Ended: now, Surroundings: &around}, nil
+	}
+	if err == nil {
+		p := newProgress(env)
+		defer p.end()
+		var c *cloud.Cloud
+		c, err = client.Survey(cmd.Context(), func(what string, done, of int) {
+			p.show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
+		})
+		if err == nil {
+			fmt.Fprintf(env.stderr, "read %s from %s in %.1f s\n", cmp.Or(hasRecords(c), "nothing"), c.Source, time.Since(start).Seconds())
+			return c, nil
+		}
+	}
+	if cmd.Context().Err() != nil {
+		return nil, fail(exitFailure, errors.New("interrupted"))
+	}
+	if _, coded := codeOf(err); coded {
+		return nil, err
+	}
+	return nil, fail(exitFailure, err)
+}
+
+// namesAPI reports whether the flags or the variables name a cloud with APIs.
+func (s *cloudSource) namesAPI(cmd *cobra.Command, env environment) bool {
+	return s.options.Cloud+s.options.Region+cmd.Flag("os-interface").Value.String()+env.getenv("OS_CLOUD")+env.getenv("OS_AUTH_URL")+env.getenv("OS_ENDPOINT") != ""
+}
+
+// database looks at placement's database. What is wrong with it is part of the result; the error is about the settings.
+func (x *examination) database(ctx context.Context, env environment) (*doctor.Database, error) {
+	d := &doctor.Database{Name: "of the settings"}
+	err := x.source.db.work(ctx, env, dbtool.Look, func(db *openedDB) error {
+		d.Name = db.name
+		v, err := db.Version(ctx)
+		if err != nil {
+			return err
+		}
+		d.Server, d.Revision, d.Release, d.Standing = v.Server, v.Revision, v.Release, string(v.Standing)
+		if v.Standing == dbtool.StandsEmpty || v.Standing == dbtool.StandsUnknown {
+			return nil
+		}
+		found, err := db.Check(ctx)
+		for _, f := range found {
+			result := map[dbtool.Verdict]doctor.Status{dbtool.Success: doctor.OK, dbtool.Warning: doctor.Warning, dbtool.Failure: doctor.Failed}[f.Verdict]
+			d.Rows = append(d.Rows, doctor.RowCheck{Name: f.Check, Result: result, Details: f.Details})
+		}
+		return err
+	})
+	if code, _ := codeOf(err); err != nil && code == exitUsage || ctx.Err() != nil {
+		return nil, err
+	}
+	if err != nil {
+		d.Problem = err.Error()
+	}
+	return d, nil
+}
+
+// findPolicies adds the policy file of placement's settings, where there is one and none is named.
+func (x *examination) findPolicies() error {
+	if len(x.policies) > 0 || len(x.source.db.files)+len(x.source.db.dirs) == 0 {
+		return nil
+	}
+	cfg, err := x.source.db.settings()
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	path := daemon.BesideSettings(&cfg.Service, cfg.Policy.File)
+	if _, err := os.Stat(path); err == nil {
+		x.policies = append(x.policies, path)
+	}
+	return nil
+}
+
+// readPolicy reads a policy file of placement. What is wrong with it is part of the result.
+func readPolicy(path string) doctor.PolicyFile {
+	f := doctor.PolicyFile{Path: path, Rules: map[string]string{}, Defaults: map[string]string{}}
+	for _, rule := range placementapi.PolicyDefaults() {
+		f.Defaults[rule.Name] = rule.Check
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		f.Problem = err.Error()
+		return f
+	}
+	f.JSON = json.Valid(text)
+	var rules map[string]any
+	if err := yaml.Unmarshal(text, &rules); err != nil {
+		f.Problem = err.Error()
+	}
+	for name, rule := range rules {
+		f.Rules[name] = fmt.Sprint(rule)
+	}
+	return f
+}
+
+func readSettingsFile(path string) (doctor.SettingsFile, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return doctor.SettingsFile{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return doctor.SettingsFile{}, err
+	}
+	return doctor.ParseSettings(path, text, info.ModTime()), nil
+}
+
+// lookUp looks up what the records do not have of the server: its image, which is left out where it cannot be found, and ports that it
+// was to have.
+func (x *examination) lookUp(cmd *cobra.Command, env environment, c *cloud.Cloud) error {
+	if x.options.Server == "" || c.Compute == nil {
+		return nil
+	}
+	if x.source.file != "" || !x.source.namesAPI(cmd, env) {
+		if len(x.ports) > 0 {
+			return fail(exitUsage, errors.New("--port looks the port up in the cloud's APIs"))
+		}
+		return nil
+	}
+	client, err := x.source.connect(cmd, env)
+	if err != nil {
+		return fail(exitFailure, err)
+	}
+	i := slices.IndexFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == x.options.Server || s.Name == x.options.Server })
+	if i >= 0 && c.Compute.Servers[i].Image != "" {
+		if image, err := client.Image(cmd.Context(), c.Compute.Servers[i].Image); err == nil {
+			x.options.Image = &image
+		}
+	}
+	for _, word := range x.ports {
+		p, err := client.Port(cmd.Context(), word)
+		if err != nil {
+			return fail(exitFailure, err)
+		}
+		x.options.Ports = append(x.options.Ports, p)
+	}
+	return nil
+}
+
+// evidenceShown is how much of what was seen people are shown of a check.
+const evidenceShown = 5
+
+// doctorResult is the result as it is printed.
+func doctorResult(report doctor.Report) result {
+	r := result{columns: []string{"Check", "Result", "Evidence", "Means", "Command"}, value: report}
+	for _, c := range report.Results {
+		var seen []string
+		for _, e := range c.Evidence {
+			seen = append(seen, e.Text)
+		}
+		r.rows = append(r.rows, []any{c.Check, string(c.Result), strings.Join(seen, "; "), c.Means, c.Command})
+	}
+	r.text = func(w io.Writer) error {
+		_, err := io.WriteString(w, doctorText(report))
+		return err
+	}
+	return r
+}
+
+// doctorText is the result for people. Checks of a group that are unknown for the same reasons are one.
+func doctorText(report doctor.Report) string {
+	var b strings.Builder
+	group := ""
+	for i := 0; i < len(report.Results); i++ {
+		c := report.Results[i]
+		if c.Group != group {
+			if group != "" {
+				b.WriteByte('\n')
+			}
+			group = c.Group
+			fmt.Fprintf(&b, "%s\n", group)
+		}
+		names := []string{c.Check}
+		for ; c.Result == doctor.Unknown && i+1 < len(report.Results); i++ {
+			next := report.Results[i+1]
+			if next.Group != group || next.Result != doctor.Unknown || !slices.Equal(next.Evidence, c.Evidence) {
+				break
+			}
+			names = append(names, next.Check)
+		}
+		shown := c.Evidence
+		if len(shown) > evidenceShown {
+			shown = shown[:evidenceShown]
+		}
+		fmt.Fprintf(&b, "  %-8s %-22s", c.Result, strings.Join(names, ", "))
+		if len(names) > 1 {
+			fmt.Fprintf(&b, "\n%33s", "")
+		}
+		b.WriteByte(' ')
+		for k, e := range shown {
+			if k > 0 {
+				fmt.Fprintf(&b, "%34s", "")
+			}
+			fmt.Fprintf(&b, "%s\n", e.Text)
+		}
+		if left := len(c.Evidence) - len(shown); left > 0 {
+			fmt.Fprintf(&b, "%34s… and %d more, in -f json\n", "", left)
+		}
+		if c.Means != "" {
+			fmt.Fprintf(&b, "           means  %s\n", c.Means)
+		}
+		if c.Command != "" {
+			fmt.Fprintf(&b, "           next   %s\n", c.Command)
+		}
+	}
+	fmt.Fprintf(&b, "\n%d ok, %d warn, %d failed, %d unknown\n",
+		report.Count(doctor.OK), report.Count(doctor.Warning), report.Count(doctor.Failed), report.Count(doctor.Unknown))
+	return b.String()
+}
+
+// doctorChecks lists the checks.
+func doctorChecks() result {
+	r := result{columns: []string{"Check", "Group", "Looks at", "Means"}}
+	for _, c := range doctor.Checks() {
+		r.rows = append(r.rows, []any{c.Name, c.Group, c.Looks, c.Means})
+	}
+	return r
+}

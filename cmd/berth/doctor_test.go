@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/ops/doctor"
+)
+
+// doctorFile is a file of records with which checks have failed: its agents report no bandwidth.
+func doctorFile(t *testing.T) string { return recordsFile(t, leaking()) }
+
+func TestDoctor(t *testing.T) {
+	file := doctorFile(t)
+	dir := t.TempDir()
+	settings, policy, same := filepath.Join(dir, "nova.conf"), filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "policy.json")
+	rewrite(t, settings, "[DEFAULT]\ncpu_allocation_ratio = 16\n")
+	rewrite(t, policy, "placement:usages: role:reader\n")
+	rewrite(t, same, `{"placement:usages": "role:admin"}`)
+	for _, tc := range []struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{[]string{"--from-file", file}, exitFound, "  failed   agents-alive           there is no agent", "checks 2 failed"},
+		{[]string{"--from-file", file}, exitFound, "  unknown  login, catalog, endpoints, ", ""},
+		{[]string{"--from-file", file, "--check", "compute-services"}, exitOK, "1 ok, 0 warn, 0 failed, 0 unknown\n", "read 1 providers"},
+		{[]string{"--from-file", file, "--check", "agents-alive,compute-services", "-f", "value", "-c", "result", "-c", "check"}, exitFound, "failed agents-alive\nok compute-services\n", "of 2 checks 1 failed"},
+		{[]string{"--from-file", file, "--check", "compute-services", "--host", "cn2"}, exitFound, "there is no compute service on the host cn2", ""},
+		{[]string{"--from-file", file, "--check", "server-scheduled", "--server", "server0"}, exitOK, "it is on cn1, ACTIVE", ""},
+		{[]string{"--from-file", file, "--server", "server1"}, exitFailure, "", `there is no server with the name or UUID "server1"`},
+		{[]string{"--from-file", file, "--server", "server0", "--port", "a"}, exitUsage, "", "--port looks the port up in the cloud's APIs"},
+		{[]string{"--from-file", file, "--port", "a"}, exitUsage, "", "--port is about a server, and wants --server"},
+		{[]string{"--from-file", file, "--check", "settings-ratios", "--settings", settings, "--host", "cn1"}, exitFound, "cpu_allocation_ratio = 16, and placement the ratio 4 of VCPU of cn1", ""},
+		{[]string{"--from-file", file, "--check", "settings-ratios", "--settings", settings}, exitOK, "There is no hypervisor on the host", ""},
+		{[]string{"--from-file", file, "--settings", settings + ".gone"}, exitUsage, "", "no such file"},
+		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy}, exitOK, `placement:usages is "role:reader", by default`, ""},
+		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy, "--policy-file", same}, exitFound, `placement:usages is "role:reader" in`, ""},
+		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy + ".gone"}, exitFound, "no such file", ""},
+		{[]string{"--from-file", file, "--check", "fever"}, exitUsage, "", `there is no check "fever"; berth doctor --list lists them`},
+		{[]string{"--from-file", file, "--connection", "sqlite:////nowhere"}, exitUsage, "", "exclude each other"},
+		{[]string{"--from-file", file + ".gone"}, exitFailure, "", "no such file"},
+		{nil, exitUsage, "", "--os-cloud NAME"},
+		{[]string{"--list", "-f", "value", "-c", "check"}, exitOK, "login\ncatalog\n", ""},
+	} {
+		code, stdout, stderr := berth(t, append([]string{"doctor"}, tc.args...)...)
+		if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.stderr) {
+			t.Errorf("berth doctor %q exits with %d, want %d, and prints:\n%s%s", tc.args, code, tc.code, stdout, stderr)
+		}
+	}
+}
+
+// With berth up all checks are ok, of its APIs and of its database, and those of a server with a guaranteed port. A cloud that cannot be
+// reached is the first check that has failed.
+func TestDoctorOfUp(t *testing.T) {
+	dir := t.TempDir()
+	u := startUp(t, dir)
+	defer u.stop()
+	net0 := u.made(u.network+"/networks", "network", map[string]any{
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+	})
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
+	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
+	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
+	port := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
+	u.made(u.compute+"/servers", "server", map[string]any{
+		"name": "server0", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
+	})
+	u.await(map[string]int{"ACTIVE": 1})
+	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
+	database := "sqlite:///" + filepath.Join(dir, "placement.db")
+	code, stdout, stderr := berthIn(t, "", named, "doctor", "--server", "server0", "--connection", database)
+	if code != exitOK || !strings.HasSuffix(stdout, " ok, 0 warn, 0 failed, 0 unknown\n") || strings.Contains(stderr, "note:") {
+		t.Errorf("berth doctor exits with %d:\n%s%s", code, stdout, stderr)
+	}
+
+	// A server that asks for more than there is.
+	huge := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "huge"})
+	u.made(u.network+"/qos/policies/"+huge+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 2_000_000_000, "direction": "egress"})
+	port = u.made(u.network+"/ports", "port", map[string]any{"name": "port1", "network_id": net0, "qos_policy_id": huge})
+	u.made(u.compute+"/servers", "server", map[string]any{
+		"name": "server1", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
+	})
+	u.await(map[string]int{"ACTIVE": 1, "ERROR": 1})
+	code, stdout, stderr = berthIn(t, "", named, "doctor", "--server", "server1", "--port", "port1", "-f", "value", "-c", "check", "-c", "result")
+	if code != exitFound || !strings.Contains(stdout, "server-scheduled failed\nserver-candidates failed\nserver-ports ok\n") {
+		t.Errorf("of a server without a host it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = berthIn(t, "", named, "doctor", "--server", "server1", "--port", "port2")
+	if code != exitFailure || !strings.Contains(stderr, `there is no port with the id or name "port2"`) {
+		t.Errorf("of a port that is not there it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+
+	// Who may read nothing.
+	named["OS_CLOUD"] = "berth-demo"
+	code, stdout, stderr = berthIn(t, "", named, "doctor")
+	if code != exitOK || !strings.Contains(stdout, "  warning  token-roles ") || !strings.Contains(stdout, "  unknown  records-read           The records of the placement service were not read. The placement service answers GET") {
+		t.Errorf("for a member it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+	// A cloud that is not there, and a database that is not.
+	gone := map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "a", "OS_PASSWORD": "hidden-word", "OS_PROJECT_NAME": "c"}
+	code, stdout, stderr = berthIn(t, "", gone, "doctor", "--connection", "sqlite:////nowhere/placement.db")
+	if code != exitFound || !strings.HasPrefix(stdout, doctor.Checks()[0].Group+"\n  failed   login ") || !strings.Contains(stdout, "next   curl -sS -i -m 20 http://127.0.0.1:1/v3") ||
+		!strings.Contains(stdout, "  failed   database-schema ") || strings.Contains(stdout+stderr, "hidden-word") {
+		t.Errorf("without a cloud it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+}
+
+// The policy file of placement's settings is found.
+func TestDoctorFindsThePolicyFile(t *testing.T) {
+	dir := t.TempDir()
+	rewrite(t, filepath.Join(dir, "placement.conf"), "[placement_database]\nconnection = sqlite:///"+filepath.Join(dir, "none.db")+"\n")
+	rewrite(t, filepath.Join(dir, "policy.yaml"), "placement:usages: role:reader\n")
+	code, stdout, stderr := berth(t, "doctor", "--from-file", doctorFile(t), "--config", filepath.Join(dir, "placement.conf"))
+	if code != exitUsage || !strings.Contains(stderr, "exclude each other") {
+		t.Errorf("with a file and a database it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+	named := map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "a", "OS_PASSWORD": "b", "OS_PROJECT_NAME": "c"}
+	code, stdout, stderr = berthIn(t, "", named, "doctor", "--config", filepath.Join(dir, "placement.conf"), "--check", "policy-files")
+	if code != exitOK || !strings.Contains(stdout, filepath.Join(dir, "policy.yaml")+": 1 rules, of which 1 differ from the default") {
+		t.Errorf("it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none.db")); err == nil {
+		t.Error("it has made a database")
+	}
+}
+
+// The page has the table of checks.
+func TestDoctorDocument(t *testing.T) {
+	page := documents(t)["docs/operations/doctor.md"]
+	rows := 0
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "| `") {
+			rows++
+		}
+	}
+	for _, c := range doctor.Checks() {
+		if row := fmt.Sprintf("| `%s` | %s | %s |\n", c.Name, c.Looks, c.Means); !strings.Contains(page, row) {
+			t.Errorf("docs/operations/doctor.md lacks\n%s", row)
+		}
+	}
+	if rows != len(doctor.Checks()) {
+		t.Errorf("docs/operations/doctor.md has %d checks, want %d", rows, len(doctor.Checks()))
+	}
+}

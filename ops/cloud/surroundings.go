@@ -1,0 +1,72 @@
+package cloud
+
+import "time"
+
+// Surroundings are what was measured around the records: how a caller reached the services, and what they say of themselves. They have no
+// credentials.
+type Surroundings struct {
+	Login     Login      `json:"login"`
+	Endpoints []Endpoint `json:"endpoints"`
+	// Extensions are the aliases of the network service's API extensions, sorted, and RuleTypes the types of QoS rules that it
+	// enforces. Nil is not known.
+	Extensions []string `json:"extensions,omitzero"`
+	RuleTypes  []string `json:"qos_rule_types,omitzero"`
+	// Unread is why the records of a service were not read, by the type of the service.
+	Unread map[string]string `json:"unread,omitempty"`
+}
+
+// A Login is how the caller got a token.
+type Login struct {
+	// Cloud is its name in clouds.yaml, "" without one.
+	Cloud string `json:"cloud,omitempty"`
+	// URL is that of the identity service, "" when the caller uses none.
+	URL     string  `json:"auth_url,omitempty"`
+	Problem Problem `json:"problem,omitzero"`
+
+	User    string   `json:"user,omitempty"`
+	Project string   `json:"project,omitempty"`
+	System  bool     `json:"system_scope,omitempty"`
+	Roles   []string `json:"roles,omitzero"` // sorted; nil is not known
+	// Issued and Expires are by the clock of the identity service, Asked by the caller's.
+	Issued  time.Time `json:"issued_at,omitzero"`
+	Expires time.Time `json:"expires_at,omitzero"`
+	Asked   time.Time `json:"asked_at,omitzero"`
+}
+
+// An Endpoint is the endpoint of a service in the catalog that a caller would use, with what its root document says.
+type Endpoint struct {
+	Service string `json:"service"` // placement, compute, network, identity, image
+	// URL is "" when the catalog has none.
+	URL     string  `json:"url,omitempty"`
+	Problem Problem `json:"problem,omitzero"`
+	// Status is that of the answer, 0 for none.
+	Status int `json:"status,omitempty"`
+	// Min and Max are the microversions, of the image and the network service the newest version only.
+	Min string `json:"min_version,omitempty"`
+	Max string `json:"max_version,omitempty"`
+	// Ahead is by how many seconds the clock of the service is ahead of the caller's, as exact as a second; nil is not known.
+	Ahead *float64 `json:"clock_ahead_s,omitempty"`
+	// CertificateExpires is zero for an endpoint without TLS.
+	CertificateExpires time.Time `json:"certificate_expires,omitzero"`
+}
+
+// A Problem is why a request got no answer that can be used.
+type Problem struct {
+	Kind ProblemKind `json:"kind,omitempty"`
+	Text string      `json:"text,omitempty"`
+}
+
+// A ProblemKind is what kind of problem it is, "" for none.
+type ProblemKind string
+
+// The kinds.
+const (
+	ProblemAbsent      ProblemKind = "absent"      // the catalog has no such endpoint
+	ProblemName        ProblemKind = "name"        // the name of the host cannot be resolved
+	ProblemConnection  ProblemKind = "connection"  // nothing listens there, or the network does not lead there
+	ProblemTime        ProblemKind = "time"        // there was no answer in time
+	ProblemCertificate ProblemKind = "certificate" // the certificate is not trusted
+	ProblemCredentials ProblemKind = "credentials" // 401
+	ProblemAnswer      ProblemKind = "answer"      // another answer than the API has
+	ProblemOther       ProblemKind = "other"
+)

@@ -1,0 +1,291 @@
+// Package doctor examines why guaranteed bandwidth does not work in a cloud, from the outside in: whether its services can be reached and are new enough,
+// whether agents are alive and placement has what they report, whether ports have what they were promised. It is pure: it takes records
+// (ops/cloud) and what was measured around them, and asks nobody.
+//
+// The checks are the table in checks.go. What a rule of ops/audit finds is not looked for again: such a check has the codes of the
+// rules. A check whose data was not read is unknown, and never ok.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// A Status is the result of a check.
+type Status string
+
+// The results, the worst first.
+const (
+	Failed  Status = "failed"
+	Warning Status = "warning"
+	Unknown Status = "unknown"
+	OK      Status = "ok"
+)
+
+var statuses = []Status{Failed, Warning, Unknown, OK}
+
+// worse reports whether a status is worse than the other one.
+func (s Status) worse(than Status) bool {
+	return slices.Index(statuses, s) < slices.Index(statuses, than)
+}
+
+// Input is what is examined.
+type Input struct {
+	// Cloud has the records, and the surroundings where they were measured.
+	Cloud *cloud.Cloud
+	// Database is the state of placement's database, nil when it was not looked at.
+	Database *Database
+	// Policies are policy files of the placement service.
+	Policies []PolicyFile
+	// Settings are settings files of one host, whose name is SettingsHost.
+	Settings     []SettingsFile
+	SettingsHost string
+}
+
+// Options restrict what is examined.
+type Options struct {
+	Checks []string // names; empty for all
+	// Server is the UUID or the name of a server that is examined too, "" for none.
+	Server string
+	// Image is that of the server, nil when it is not known.
+	Image *cloud.Image
+	// Ports are further ports of the server. One that failed for want of a host has given its ports back.
+	Ports []cloud.Port
+	// Host is the name of a host to which checks of hosts are restricted, "" for all.
+	Host string
+}
+
+// A Report is what Examine returns, with the JSON keys that programs read.
+type Report struct {
+	Source  string   `json:"source"`
+	Results []Result `json:"checks"` // in the order of the table
+}
+
+// A Result is that of one check.
+type Result struct {
+	Check  string `json:"check"`
+	Group  string `json:"group"`
+	Result Status `json:"result"`
+	// Evidence is what was seen, the worst first.
+	Evidence []Evidence `json:"evidence"`
+	// Means says what follows, and Command is the next command to type; both are "" when the check is ok or unknown.
+	Means   string `json:"means"`
+	Command string `json:"command"`
+}
+
+// An Evidence is one thing that was seen.
+type Evidence struct {
+	Result  Status `json:"result"`
+	Text    string `json:"text"`
+	Command string `json:"command"`
+}
+
+// Count returns how many results are of a status.
+func (r Report) Count(s Status) (n int) {
+	for _, of := range r.Results {
+		if of.Result == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Examine makes the checks. Those of a server are made only when the options name one; it is an error when the records have no such
+// server, or several of the name. Those of the database and of files are made when these are given, or when the options name the check. It
+// ends with the error of ctx.
+func Examine(ctx context.Context, in Input, o Options) (Report, error) {
+	x, err := newExam(ctx, in, o)
+	if err != nil {
+		return Report{}, err
+	}
+	for _, c := range checks {
+		for _, code := range c.codes {
+			x.elsewhere[code] = true
+		}
+	}
+	report := Report{Source: in.Cloud.Source, Results: []Result{}}
+	for i := range checks {
+		c := &checks[i]
+		switch named := slices.Contains(o.Checks, c.Name); {
+		case len(o.Checks) > 0 && !named, c.Group == serverGroup && o.Server == "", !named && !x.given(c.needs):
+			continue
+		}
+		r := &findings{}
+		if reason := x.lacks(c.needs); reason != "" {
+			r.unknown("%s", reason)
+		} else {
+			if c.codes != nil {
+				x.fromAudit(c.codes, r)
+			}
+			if c.run != nil {
+				c.run(x, r)
+			}
+		}
+		report.Results = append(report.Results, r.result(c))
+	}
+	return report, nil
+}
+
+// An exam is the input with what several checks look at.
+type exam struct {
+	Input
+	Options
+	around *cloud.Surroundings // without anything when it was not measured
+	// now is when the records were read, by the caller's clock.
+	now time.Time
+	// audited are what audit finds, and unchecked why it did not look for a code.
+	audited   map[string][]audit.Finding
+	unchecked map[string]string
+	// elsewhere are the codes of audit that have a check of their own.
+	elsewhere map[string]bool
+	agents    []*agent
+	server    *serverExam
+}
+
+func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
+	x := &exam{
+		Input: in, Options: o, around: in.Cloud.Surroundings, now: in.Cloud.Ended,
+		audited: map[string][]audit.Finding{}, unchecked: map[string]string{},
+		elsewhere: map[string]bool{"port-binding-failed": true, "port-not-bound": true, "request-trait-without-provider": true},
+	}
+	if x.around == nil {
+		x.around = &cloud.Surroundings{}
+	}
+	var options audit.Options
+	if o.Host != "" {
+		options.Hosts = []string{o.Host}
+	}
+	found := audit.Check(in.Cloud, options)
+	for _, f := range found.Findings {
+		x.audited[f.Code] = append(x.audited[f.Code], f)
+	}
+	for _, u := range found.Unchecked {
+		for _, code := range u.Codes {
+			x.unchecked[code] = u.Reason
+		}
+	}
+	x.addAgents()
+	if o.Server == "" {
+		return x, nil
+	}
+	return x, x.addServer(ctx)
+}
+
+// A need is a part of the input that a check cannot do without.
+type need int
+
+const (
+	around need = 1 << iota
+	providers
+	consumers
+	computing
+	networking
+	database
+	policies
+	settings
+)
+
+// given reports whether the caller gave what a check is about, where that is not the cloud itself.
+func (x *exam) given(needs need) bool {
+	return (needs&database == 0 || x.Database != nil) && (needs&policies == 0 || len(x.Policies) > 0) && (needs&settings == 0 || len(x.Settings) > 0)
+}
+
+// lacks returns what a check needs and the input does not have, "" when it has all. The check records-read has the reasons.
+func (x *exam) lacks(needs need) string {
+	c := x.Cloud
+	var list []string
+	for _, n := range []struct {
+		need  need
+		there bool
+		why   string
+	}{
+		{around, c.Surroundings != nil, "The services were not asked: the records are not from the APIs."},
+		{providers, c.Placement != nil, "The records of the placement service were not read."},
+		{consumers, c.Placement == nil || c.Placement.Consumers != nil, "The allocations were not read."},
+		{computing, c.Compute != nil, "The records of the compute service were not read."},
+		{networking, c.Network != nil, "The records of the network service were not read."},
+		{database, x.Database != nil, "Placement's database was not looked at; --config or --connection names it."},
+		{policies, len(x.Policies) > 0, "No policy file of the placement service is known; --policy-file names one."},
+		{settings, len(x.Settings) > 0, "No settings file was given; --settings names one."},
+	} {
+		if needs&n.need != 0 && !n.there {
+			list = append(list, n.why)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// fromAudit takes over what audit finds: errors fail a check, warnings warn, and what is worth knowing is a note.
+func (x *exam) fromAudit(codes []string, r *findings) {
+	n := 0
+	for _, code := range codes {
+		if reason := x.unchecked[code]; reason != "" {
+			r.unknown("%s", reason)
+		}
+		for _, f := range x.audited[code] {
+			n++
+			status := map[audit.Severity]Status{audit.Error: Failed, audit.Warning: Warning, audit.Info: OK}[f.Severity]
+			r.add(status, f.Command, fmt.Sprintf("%s: %s; expected: %s (%s)", f.About[0], f.Found, f.Expected, f.Code))
+		}
+	}
+	if n == 0 && r.list == nil {
+		r.ok("audit finds none of: %s", strings.Join(codes, ", "))
+	}
+}
+
+// findings collect what a check sees.
+type findings struct{ list []Evidence }
+
+func (r *findings) add(s Status, command, text string) {
+	e := Evidence{Result: s, Text: text, Command: command}
+	if !slices.Contains(r.list, e) {
+		r.list = append(r.list, e)
+	}
+}
+
+func (r *findings) ok(format string, args ...any) { r.add(OK, "", fmt.Sprintf(format, args...)) }
+
+func (r *findings) unknown(format string, args ...any) {
+	r.add(Unknown, "", fmt.Sprintf(format, args...))
+}
+
+func (r *findings) warn(command, format string, args ...any) {
+	r.add(Warning, command, fmt.Sprintf(format, args...))
+}
+
+func (r *findings) fail(command, format string, args ...any) {
+	r.add(Failed, command, fmt.Sprintf(format, args...))
+}
+
+// worst is the worst status so far.
+func (r *findings) worst() Status {
+	worst := OK
+	for _, e := range r.list {
+		if e.Result.worse(worst) {
+			worst = e.Result
+		}
+	}
+	return worst
+}
+
+// result is the result of a check. One that saw nothing is unknown.
+func (r *findings) result(c *Check) Result {
+	if r.list == nil {
+		r.unknown("There is nothing to look at.")
+	}
+	slices.SortStableFunc(r.list, func(a, b Evidence) int {
+		return cmp.Compare(slices.Index(statuses, a.Result), slices.Index(statuses, b.Result))
+	})
+	result := Result{Check: c.Name, Group: c.Group, Result: r.worst(), Evidence: r.list}
+	if result.Result.worse(Unknown) {
+		result.Means, result.Command = c.Means, r.list[0].Command
+	}
+	return result
+}

@@ -1,0 +1,292 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// neededExtensions are the extensions of Neutron without which nothing is guaranteed, and wantedExtensions those without which a part
+// is not.
+var (
+	neededExtensions = [][2]string{
+		{"qos", "policies"},
+		{"port-resource-request", "what a port asks of placement"},
+		{"binding", "where ports are bound"},
+	}
+	wantedExtensions = [][2]string{
+		{"qos-bw-minimum-ingress", "guarantees for what servers receive"},
+		{"port-resource-request-groups", "several guarantees for a port (Yoga)"},
+		{"qos-port-network-policy", "policies that ports have from their network"},
+		{"qos-pps-minimum", "guaranteed packet rates (Yoga)"},
+		{"agent-resources-synced", "whether placement has what agents report"},
+	}
+)
+
+func extensions(x *exam, r *findings) {
+	if x.around.Extensions == nil {
+		r.unknown("The extensions of the network service were not read.")
+		return
+	}
+	for _, e := range neededExtensions {
+		if !slices.Contains(x.around.Extensions, e[0]) {
+			r.fail("grep -E 'service_plugins|extension_drivers' -r /etc/neutron", "the network service has no extension %s: %s", e[0], e[1])
+		}
+	}
+	for _, e := range wantedExtensions {
+		if !slices.Contains(x.around.Extensions, e[0]) {
+			r.warn("openstack extension list --network", "the network service has no extension %s: %s", e[0], e[1])
+		}
+	}
+	if r.list == nil {
+		r.ok("%d extensions, and among them the %d that guarantees have", len(x.around.Extensions), len(neededExtensions)+len(wantedExtensions))
+	}
+}
+
+func ruleTypes(x *exam, r *findings) {
+	switch {
+	case x.around.RuleTypes == nil:
+		r.unknown("The types of QoS rules were not read.")
+	case !slices.Contains(x.around.RuleTypes, string(guarantee.MinimumBandwidth)):
+		r.fail("grep mechanism_drivers -r /etc/neutron", "no mechanism driver enforces minimum_bandwidth; the types are %s", strings.Join(x.around.RuleTypes, ", "))
+	default:
+		r.ok("%s", strings.Join(x.around.RuleTypes, ", "))
+	}
+}
+
+// on reports whether a record is on the host of the options.
+func (x *exam) on(hosts ...string) bool {
+	return x.Host == "" || slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, x.Host) })
+}
+
+// mapped returns the physical networks that an agent is connected to. Neutron shows those of OVN's chassis under a key of
+// their own.
+func (a *agent) mapped() []string {
+	nets := a.nets()
+	text, _ := a.Configurations["bridge-mappings"].(string)
+	for item := range strings.SplitSeq(text, ",") {
+		if net, _, ok := strings.Cut(strings.TrimSpace(item), ":"); ok {
+			nets = append(nets, net)
+		}
+	}
+	return nets
+}
+
+func physicalNetworks(x *exam, r *findings) {
+	hosts := map[string]int{}
+	for _, a := range x.agents {
+		for _, net := range a.mapped() {
+			hosts[net]++
+		}
+	}
+	for _, n := range x.Cloud.Network.Networks {
+		nets := slices.Clone(n.Segments)
+		if n.Physical != "" {
+			nets = append(nets, n.Physical)
+		}
+		for _, net := range nets {
+			if hosts[net] == 0 {
+				r.fail("openstack network agent list --long", "no agent%s is connected to %s, the physical network of the network %s (%s)", x.onHost(), net, n.Name, n.UUID)
+			} else {
+				r.ok("%s: %d agents", net, hosts[net])
+			}
+		}
+	}
+	if x.Host != "" {
+		// A host need not be on every network.
+		for i := range r.list {
+			if r.list[i].Result == Failed {
+				r.list[i].Result = Warning
+			}
+		}
+	}
+	x.fromAudit([]string{"request-trait-without-provider"}, r)
+	if r.list == nil {
+		r.ok("no network is on a physical network")
+	}
+}
+
+// guaranteed returns the policies with a rule that guarantees something.
+func (x *exam) guaranteed() map[string]*cloud.QoSPolicy {
+	all := map[string]*cloud.QoSPolicy{}
+	for i := range x.Cloud.Network.Policies {
+		p := &x.Cloud.Network.Policies[i]
+		if slices.ContainsFunc(p.Rules, func(r cloud.QoSRule) bool { return r.MinKbps > 0 || r.MinKpps > 0 }) {
+			all[p.UUID] = p
+		}
+	}
+	return all
+}
+
+// policyRules describes the rules of a policy.
+func policyRules(p *cloud.QoSPolicy) string {
+	var list []string
+	for _, rule := range p.Rules {
+		amount := fmt.Sprintf("%d kbit/s", rule.MinKbps)
+		if rule.MinKpps > 0 {
+			amount = fmt.Sprintf("%d kpps", rule.MinKpps)
+		}
+		list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s", rule.Type, amount, rule.Direction)))
+	}
+	return strings.Join(list, ", ")
+}
+
+func policyHasRule(x *exam, r *findings) {
+	for _, p := range x.Cloud.Network.Policies {
+		if x.guaranteed()[p.UUID] != nil {
+			r.ok("%s: %s", p.Name, policyRules(&p))
+		}
+	}
+	if r.list == nil {
+		r.warn("openstack network qos rule create --help",
+			"none of %d policies has a rule that guarantees something (minimum-bandwidth, minimum-packet-rate)", len(x.Cloud.Network.Policies))
+	}
+}
+
+func portName(p *cloud.Port) string {
+	if p.Name == "" {
+		return p.UUID
+	}
+	return p.UUID + " (" + p.Name + ")"
+}
+
+// policyOf is the policy that counts for a port: its own, or that of its network.
+func policyOf(p *cloud.Port) string {
+	if p.Policy != "" {
+		return p.Policy
+	}
+	return p.NetworkPolicy
+}
+
+// isNormal reports whether a port is one of a server, which alone ask placement for something.
+func isNormal(p *cloud.Port) bool { return strings.HasPrefix(p.Owner, "compute:") || p.Owner == "" }
+
+// network returns a network, nil when it is not among the records.
+func (x *exam) network(uuid string) *cloud.NetworkOf {
+	i := slices.IndexFunc(x.Cloud.Network.Networks, func(n cloud.NetworkOf) bool { return n.UUID == uuid })
+	if i < 0 {
+		return nil
+	}
+	return &x.Cloud.Network.Networks[i]
+}
+
+// lacksRequest returns why a port whose policy guarantees something asks for nothing.
+func (x *exam) lacksRequest(p *cloud.Port) (Status, string) {
+	n := x.network(p.Network)
+	if n != nil && n.Physical == "" && len(n.Segments) == 0 {
+		return Warning, fmt.Sprintf("its network %s (%s) is on no physical network; tunnelled networks ask since Yoga, with [ml2] tunnelled_network_rp_name", n.Name, n.Type)
+	}
+	return Failed, "the network service does not make requests for placement, or a caller without the right to see them has read the port"
+}
+
+func portRequests(x *exam, r *findings) {
+	policies := x.guaranteed()
+	asking := 0
+	for i := range x.Cloud.Network.Ports {
+		p := &x.Cloud.Network.Ports[i]
+		policy := policies[policyOf(p)]
+		if policy == nil || !isNormal(p) || !x.on(p.Host) {
+			continue
+		}
+		if p.Request != nil && len(p.Request.Groups) > 0 {
+			asking++
+			continue
+		}
+		status, why := x.lacksRequest(p)
+		r.add(status, "openstack port show -c resource_request -c qos_policy_id -c qos_network_policy_id "+p.UUID,
+			fmt.Sprintf("port %s has the policy %s (%s), and no resource_request: %s", portName(p), policy.Name, policyRules(policy), why))
+	}
+	r.ok("%d ports ask placement for what their policy guarantees", asking)
+}
+
+// whyUnbound returns why a port could not be bound on its host, as far as the records tell.
+func (x *exam) whyUnbound(p *cloud.Port) (why, command string) {
+	show := "grep " + p.UUID + " /var/log/neutron/neutron-server.log"
+	physical := ""
+	if n := x.network(p.Network); n != nil {
+		physical = n.Physical
+	}
+	var on []*agent
+	var reasons []string
+	command = show
+	for _, a := range x.agents {
+		if strings.EqualFold(a.Host, p.Host) {
+			on = append(on, a)
+		}
+	}
+	for _, a := range on {
+		switch {
+		case !slices.Contains(a.driver.VNICTypes, p.VNIC):
+			continue
+		case !a.Alive:
+			reasons = append(reasons, "the "+a.named()+" is not alive")
+			command = "ssh " + a.Host + " systemctl status " + a.driver.Binary
+		case !a.AdminUp:
+			reasons = append(reasons, "the "+a.named()+" is disabled")
+			command = "openstack network agent set --enable " + a.UUID
+		case physical != "" && !slices.Contains(a.mapped(), physical):
+			reasons = append(reasons, fmt.Sprintf("the %s is not connected to the physical network %s", a.named(), physical))
+			command = "openstack network agent show " + a.UUID
+		default:
+			return "its agents on " + p.Host + " could bind it now; the log of the network service says why they did not", show
+		}
+	}
+	switch {
+	case on == nil:
+		return "no agent is on the host " + p.Host, "openstack network agent list --host " + p.Host
+	case reasons == nil:
+		return fmt.Sprintf("no agent on %s binds ports of the VNIC type %s", p.Host, p.VNIC), "openstack network agent list --host " + p.Host
+	}
+	return strings.Join(reasons, ", and "), command
+}
+
+func portBindings(x *exam, r *findings) {
+	for _, code := range []string{"port-binding-failed", "port-not-bound"} {
+		if reason := x.unchecked[code]; reason != "" {
+			r.unknown("%s", reason)
+		}
+		for _, f := range x.audited[code] {
+			i := slices.IndexFunc(x.Cloud.Network.Ports, func(p cloud.Port) bool { return p.UUID == f.About[0].ID })
+			if i < 0 {
+				continue
+			}
+			why, command := x.whyUnbound(&x.Cloud.Network.Ports[i])
+			r.fail(command, "%s: %s; %s (%s)", f.About[0], f.Found, why, f.Code)
+		}
+	}
+	if r.list == nil {
+		r.ok("%d ports with a device", len(x.Cloud.Network.Ports))
+	}
+}
+
+func portsMixed(x *exam, r *findings) {
+	for _, a := range x.agents {
+		for _, p := range a.state.Providers {
+			is := x.Cloud.Placement.Provider(p.UUID.String())
+			if p.Device == "" || is == nil || is.Usages[guarantee.EgressBandwidth]+is.Usages[guarantee.IngressBandwidth] == 0 {
+				continue
+			}
+			plain := 0
+			for i := range x.Cloud.Network.Ports {
+				port := &x.Cloud.Network.Ports[i]
+				n := x.network(port.Network)
+				if port.Host != a.Host || port.Request != nil || !isNormal(port) || !slices.Contains(a.driver.VIFTypes, port.VIF) || n == nil || n.Physical == "" {
+					continue
+				}
+				if slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait(n.Physical)) {
+					plain++
+				}
+			}
+			if plain > 0 {
+				r.warn("openstack port list --long --host "+a.Host, "%s has guarantees of %d kbit/s egress and %d ingress, and %d ports without any guarantee are bound beside them",
+					p.Name, is.Usages[guarantee.EgressBandwidth], is.Usages[guarantee.IngressBandwidth], plain)
+			}
+		}
+	}
+	if r.list == nil {
+		r.ok("no device has ports with and without a guarantee")
+	}
+}

@@ -1,0 +1,317 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// command returns what shows more about a problem with a URL.
+func command(p cloud.Problem, place string) string {
+	u, err := url.Parse(place)
+	if err != nil || u.Host == "" {
+		return "openstack catalog list"
+	}
+	switch p.Kind {
+	case cloud.ProblemName:
+		return "getent hosts " + u.Hostname()
+	case cloud.ProblemCertificate:
+		return fmt.Sprintf("openssl s_client -connect %s -servername %s </dev/null", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")), u.Hostname())
+	case cloud.ProblemCredentials:
+		return "openstack token issue"
+	case cloud.ProblemAbsent:
+		return "openstack catalog list"
+	case cloud.ProblemTime:
+		return "curl -sS -m 120 -o /dev/null -w '%{time_total}\\n' " + place
+	}
+	return "curl -sS -i -m 20 " + place
+}
+
+func login(x *exam, r *findings) {
+	l := x.around.Login
+	switch {
+	case l.Problem.Kind == cloud.ProblemCredentials:
+		r.fail(command(l.Problem, l.URL), "%s; user, password, project and domains are those of clouds.yaml or the OS_* variables", l.Problem.Text)
+	case l.Problem.Kind != "":
+		r.fail(command(l.Problem, l.URL), "%s", l.Problem.Text)
+	case l.URL == "":
+		r.ok("there is no identity service: OS_AUTH_TYPE is none or admin_token")
+	default:
+		r.ok("%s in the project %s at %s", l.User, cmp.Or(l.Project, "(none)"), l.URL)
+	}
+}
+
+// asked returns the endpoints that were asked for; none are when logging in failed.
+func (x *exam) asked(r *findings) []cloud.Endpoint {
+	if x.around.Endpoints == nil {
+		r.unknown("The services were not asked: there is no token.")
+	}
+	return x.around.Endpoints
+}
+
+func catalog(x *exam, r *findings) {
+	for _, e := range x.asked(r) {
+		switch {
+		case e.URL != "":
+			r.ok("%s: %s", e.Service, e.URL)
+		case x.around.Login.URL == "":
+			r.ok("%s: not asked for, without an identity service", e.Service)
+		case e.Service == "image":
+			r.warn("openstack catalog list", "%s", e.Problem.Text)
+		default:
+			r.fail("openstack catalog list", "%s", e.Problem.Text)
+		}
+	}
+}
+
+func endpoints(x *exam, r *findings) {
+	for _, e := range x.asked(r) {
+		switch {
+		case e.URL == "":
+		case e.Problem.Kind != "" && e.Service == "image":
+			r.warn(command(e.Problem, e.URL), "%s", e.Problem.Text)
+		case e.Problem.Kind != "":
+			r.fail(command(e.Problem, e.URL), "%s", e.Problem.Text)
+		default:
+			r.ok("%s answers with %d", e.Service, e.Status)
+		}
+	}
+}
+
+// expiring is how long before its end a certificate is warned about.
+const expiring = 30 * 24 * time.Hour
+
+func certificates(x *exam, r *findings) {
+	for _, e := range x.asked(r) {
+		u, err := url.Parse(e.URL)
+		if err != nil || e.URL == "" {
+			continue
+		}
+		show := command(cloud.Problem{Kind: cloud.ProblemCertificate}, e.URL)
+		ip := net.ParseIP(u.Hostname())
+		switch left := e.CertificateExpires.Sub(x.now); {
+		case e.Problem.Kind == cloud.ProblemCertificate:
+			r.fail(show, "%s", e.Problem.Text)
+		case u.Scheme != "https" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()):
+			r.ok("%s: without TLS, on this machine", e.Service)
+		case u.Scheme != "https":
+			r.warn("openstack endpoint list --service "+e.Service, "%s: %s is without TLS; everyone on the way can read tokens", e.Service, e.URL)
+		case e.CertificateExpires.IsZero():
+			r.unknown("The certificate of the %s service was not seen.", e.Service)
+		case left < 0:
+			r.fail(show, "%s: the certificate has expired on %s", e.Service, e.CertificateExpires.Format(time.DateOnly))
+		case left < expiring:
+			r.warn(show, "%s: the certificate expires in %d days, on %s", e.Service, int(left.Hours()/24), e.CertificateExpires.Format(time.DateOnly))
+		default:
+			r.ok("%s: the certificate is valid until %s", e.Service, e.CertificateExpires.Format(time.DateOnly))
+		}
+	}
+}
+
+// A release is a release of OpenStack with the newest microversions of its services.
+type release struct {
+	name               string
+	compute, placement string
+}
+
+// releases are those from the first with guaranteed bandwidth on.
+var releases = []release{
+	{"Stein", "2.72", "1.31"},
+	{"Train", "2.79", "1.36"},
+	{"Ussuri or Victoria", "2.87", "1.36"},
+	{"Wallaby", "2.88", "1.36"},
+	{"Xena", "2.90", "1.38"},
+	{"Yoga", "2.90", "1.39"},
+	{"Zed", "2.93", "1.39"},
+	{"2023.1 or 2023.2", "2.95", "1.39"},
+	{"2024.1 or 2024.2", "2.96", "1.39"},
+}
+
+// minor is the number after the point of a microversion, -1 for what is none.
+func minor(version string) int {
+	_, text, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// releaseOf names the release by the newest microversion of a service.
+func releaseOf(service, newest string) string {
+	of := func(r release) int {
+		if service == "compute" {
+			return minor(r.compute)
+		}
+		return minor(r.placement)
+	}
+	var names []string
+	for _, r := range releases {
+		if of(r) == minor(newest) {
+			names = append(names, r.name)
+		}
+	}
+	switch last := releases[len(releases)-1]; {
+	case minor(newest) < of(releases[0]):
+		return "older than " + releases[0].name
+	case minor(newest) > of(last):
+		return "newer than " + last.name
+	case names == nil:
+		return "between two releases"
+	case of(last) == minor(newest) && names[0] != last.name:
+		return names[0] + " or newer"
+	}
+	return strings.Join(names, " or ")
+}
+
+// What guaranteed bandwidth needs of the services.
+var neededVersions = []struct{ service, version, why string }{
+	{"placement", "1.29", "nested providers among the candidates (Stein)"},
+	{"compute", "2.72", "servers with ports that are guaranteed something (Stein)"},
+}
+
+// What later releases need, which guaranteed bandwidth works without in part.
+var wantedVersions = []struct{ service, version, why string }{
+	{"placement", "1.36", "same_subtree, which Nova asks with since Train and ports with packet rates need"},
+	{"placement", "1.39", "the newest since Yoga"},
+	{"compute", "2.87", "moves of servers with such ports, at any microversion (Ussuri)"},
+}
+
+func versions(x *exam, r *findings) {
+	for _, e := range x.asked(r) {
+		if e.Problem.Kind != "" {
+			if e.Service == "placement" || e.Service == "compute" {
+				r.unknown("The versions of the %s service are not known.", e.Service)
+			}
+			continue
+		}
+		if e.Min == "" {
+			r.ok("%s: %s", e.Service, e.Max)
+			continue
+		}
+		name := releaseOf(e.Service, e.Max)
+		before := len(r.list)
+		for _, n := range neededVersions {
+			if n.service == e.Service && minor(e.Max) < minor(n.version) {
+				r.fail("openstack versions show --service "+e.Service, "%s: up to %s (%s), and %s is needed: %s", e.Service, e.Max, name, n.version, n.why)
+			}
+		}
+		for _, n := range wantedVersions {
+			if n.service == e.Service && minor(e.Max) < minor(n.version) {
+				r.warn("openstack versions show --service "+e.Service, "%s: up to %s (%s), without %s: %s", e.Service, e.Max, name, n.version, n.why)
+			}
+		}
+		if len(r.list) == before {
+			r.ok("%s: %s to %s (%s)", e.Service, e.Min, e.Max, name)
+		}
+	}
+}
+
+func roles(x *exam, r *findings) {
+	l := x.around.Login
+	has := func(role string) bool { return slices.Contains(l.Roles, role) }
+	switch {
+	case l.Problem.Kind != "":
+		r.unknown("There is no token.")
+	case l.URL == "":
+		r.ok("there is no identity service, and thus no roles")
+	case l.Roles == nil:
+		r.unknown("The identity service does not say which roles the token has.")
+	case has("admin"), has("reader") && l.System:
+		r.ok("%s", strings.Join(l.Roles, ", "))
+	default:
+		r.warn("openstack role assignment list --names --user "+cmp.Or(l.User, "USER"),
+			"%s has %s; the records of all projects are shown to admin, or to reader in the scope of the system", cmp.Or(l.User, "the user"), cmp.Or(strings.Join(l.Roles, ", "), "no role"))
+	}
+}
+
+// By how many seconds clocks may differ. Neutron takes an agent for dead after 75 seconds without a report, Nova a service after 60.
+const (
+	clockWarns = 5
+	clockFails = 30
+)
+
+func clocks(x *exam, r *findings) {
+	show := "chronyc tracking"
+	judge := func(what string, ahead float64) {
+		text := fmt.Sprintf("%s is %.1f s %s this machine's", what, max(ahead, -ahead), map[bool]string{true: "ahead of", false: "behind"}[ahead >= 0])
+		switch off := max(ahead, -ahead); {
+		case off >= clockFails:
+			r.fail(show, "%s", text)
+		case off >= clockWarns:
+			r.warn(show, "%s", text)
+		default:
+			r.ok("%s", text)
+		}
+	}
+	var network float64
+	for _, e := range x.asked(r) {
+		if e.Ahead != nil {
+			judge("the clock of the "+e.Service+" service", *e.Ahead)
+			if e.Service == "network" {
+				network = *e.Ahead
+			}
+		} else if e.URL != "" {
+			r.unknown("The clock of the %s service is not known: it sent no date.", e.Service)
+		}
+	}
+	// A token that was there before was issued earlier; one of the future tells.
+	if l := x.around.Login; !l.Issued.IsZero() {
+		if ahead := l.Issued.Sub(l.Asked).Seconds(); ahead >= clockWarns {
+			judge("by issued_at of the token, the clock of the identity service", ahead)
+		} else {
+			r.ok("the token is not of the future: issued at %s, asked for at %s", l.Issued.Format(time.TimeOnly), l.Asked.Format(time.TimeOnly))
+		}
+	}
+	for _, a := range x.agents {
+		if at := moment(a.Heartbeat); !at.IsZero() {
+			if ahead := at.Sub(x.now).Seconds() - network; ahead >= clockWarns {
+				r.warn(show, "the last heartbeat of the %s on %s is %.0f s in the future: the instances of the network service have different clocks", a.Type, a.Host, ahead)
+			}
+		}
+	}
+}
+
+// moment parses a time of the network service, which has no zone; zero for what is none.
+func moment(text string) time.Time {
+	text = strings.TrimSuffix(strings.Replace(text, "T", " ", 1), "Z")
+	at, err := time.Parse(time.DateTime, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func recordsRead(x *exam, r *findings) {
+	for _, part := range []struct {
+		name  string
+		needs need
+		count func() string
+	}{
+		{"placement", providers | consumers, func() string {
+			return fmt.Sprintf("%d providers, %d consumers", len(x.Cloud.Placement.Providers), len(x.Cloud.Placement.Consumers))
+		}},
+		{"compute", computing, func() string {
+			return fmt.Sprintf("%d hypervisors, %d servers", len(x.Cloud.Compute.Hypervisors), len(x.Cloud.Compute.Servers))
+		}},
+		{"network", networking, func() string {
+			return fmt.Sprintf("%d agents, %d ports", len(x.Cloud.Network.Agents), len(x.Cloud.Network.Ports))
+		}},
+	} {
+		if why := x.lacks(part.needs); why != "" {
+			r.unknown("%s", strings.TrimSuffix(why+" "+x.around.Unread[part.name], " "))
+		} else {
+			r.ok("%s: %s", part.name, part.count())
+		}
+	}
+	for _, text := range x.Cloud.Unread {
+		r.unknown("%s", text)
+	}
+}

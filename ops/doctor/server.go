@@ -1,0 +1,337 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/ops/ask"
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/explain"
+)
+
+// A serverExam is the server that is examined.
+type serverExam struct {
+	*cloud.Server
+	asks  ask.Server
+	ports []*cloud.Port
+	holds *cloud.Consumer // nil for none
+	// explained says whether a host fits what the server asks for now; nil when that could not be searched for, for the reason in why.
+	explained *explain.Explanation
+	why       string
+	// audited are the findings about the server.
+	audited audit.Result
+}
+
+// addServer finds the server of the options. Nothing is found where the compute service was not read.
+func (x *exam) addServer(ctx context.Context) error {
+	if x.Cloud.Compute == nil {
+		return nil
+	}
+	asks, of, err := ask.Of(x.Cloud, x.Options.Server)
+	if err != nil {
+		return err
+	}
+	if x.Image != nil {
+		asks.Image = *x.Image
+	}
+	s := &serverExam{Server: of, asks: asks, audited: audit.Check(x.Cloud, audit.Options{Servers: []string{of.UUID}})}
+	x.server = s
+	if x.Cloud.Network != nil {
+		for i := range x.Cloud.Network.Ports {
+			if p := &x.Cloud.Network.Ports[i]; p.Device == of.UUID {
+				s.ports = append(s.ports, p)
+			}
+		}
+	}
+	for i := range x.Ports {
+		if p := &x.Ports[i]; !slices.ContainsFunc(s.ports, func(of *cloud.Port) bool { return of.UUID == p.UUID }) {
+			s.ports = append(s.ports, p)
+			s.asks.Ports = append(s.asks.Ports, *p)
+		}
+	}
+	if x.Cloud.Placement == nil {
+		s.why = x.lacks(providers)
+		return nil
+	}
+	for i := range x.Cloud.Placement.Consumers {
+		if c := &x.Cloud.Placement.Consumers[i]; c.UUID == of.UUID {
+			s.holds = c
+		}
+	}
+	query, err := ask.Request(s.asks, x.Cloud, request.DefaultSettings())
+	if err != nil {
+		s.why = "Nova asks placement nothing for it: " + err.Error() + "."
+		return nil
+	}
+	snapshot, err := x.Cloud.Snapshot()
+	if err != nil {
+		s.why = "The records of placement contradict each other: " + err.Error() + "."
+		return nil
+	}
+	s.explained, err = explain.Explain(ctx, snapshot, query.Query, explain.Options{})
+	if err != nil {
+		s.explained, s.why = nil, "What would fit was not found out: "+err.Error()+"."
+	}
+	return ctx.Err()
+}
+
+// asking are the ports that ask placement for something.
+func (s *serverExam) asking() (list []*cloud.Port) {
+	for _, p := range s.ports {
+		if p.Request != nil && len(p.Request.Groups) > 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// placed reports whether the server has a host.
+func (s *serverExam) placed() bool { return s.Host != "" }
+
+const portsGivenBack = "It has no port now: a server that got no host gives its ports back. --port names those that it was to have."
+
+func serverPorts(x *exam, r *findings) {
+	s := x.server
+	switch asking := s.asking(); {
+	case len(s.ports) == 0 && s.placed():
+		r.warn("openstack server create --help", "it has no port: was it started with --nic none?")
+	case len(s.ports) == 0:
+		r.unknown("%s", portsGivenBack)
+	case len(asking) == 0:
+		r.warn("openstack port list --server "+s.UUID, "none of its %d ports asks placement for something: it was started with a network, whose port gets no guarantee, or with ports without a policy that guarantees", len(s.ports))
+	default:
+		r.ok("%d of %d ports ask placement for something", len(asking), len(s.ports))
+	}
+}
+
+func serverPolicy(x *exam, r *findings) {
+	policies := x.guaranteed()
+	for _, p := range x.server.ports {
+		policy := policyOf(p)
+		from := "of its own"
+		if p.Policy == "" {
+			from = "of its network"
+		}
+		switch {
+		case policy == "":
+			r.ok("port %s has no policy", portName(p))
+		case policies[policy] == nil:
+			r.warn("openstack network qos rule list "+policy, "port %s has the policy %s, %s, which has no rule that guarantees something", portName(p), policy, from)
+		default:
+			r.ok("port %s has the policy %s, %s: %s", portName(p), policies[policy].Name, from, policyRules(policies[policy]))
+		}
+	}
+	if len(x.server.ports) == 0 {
+		r.unknown("%s", portsGivenBack)
+	}
+	with := slices.ContainsFunc(x.server.ports, func(p *cloud.Port) bool { return policyOf(p) != "" })
+	if len(x.server.ports) > 0 && !with {
+		r.warn("openstack port set --qos-policy POLICY "+x.server.ports[0].UUID, "none of its %d ports has a policy", len(x.server.ports))
+	}
+}
+
+func serverRequest(x *exam, r *findings) {
+	policies := x.guaranteed()
+	for _, p := range x.server.ports {
+		switch {
+		case p.Request != nil && len(p.Request.Groups) > 0:
+			for _, g := range p.Request.Groups {
+				r.ok("port %s asks for %s with %s", portName(p), amounts(g.Resources), strings.Join(g.Required, ", "))
+			}
+		case policies[policyOf(p)] != nil:
+			status, why := x.lacksRequest(p)
+			r.add(status, "openstack port show -c resource_request "+p.UUID, fmt.Sprintf("port %s has a policy that guarantees, and no resource_request: %s", portName(p), why))
+		default:
+			r.ok("port %s asks for nothing, and is guaranteed nothing", portName(p))
+		}
+	}
+	if len(x.server.ports) == 0 {
+		r.unknown("%s", portsGivenBack)
+	}
+}
+
+// amounts describes resources: "NET_BW_EGR_KILOBIT_PER_SEC 1000, VCPU 2".
+func amounts(of map[string]int64) string {
+	var list []string
+	for _, class := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, fmt.Sprintf("%s %d", class, of[class]))
+	}
+	return strings.Join(list, ", ")
+}
+
+func serverScheduled(x *exam, r *findings) {
+	s := x.server
+	switch {
+	case s.placed() && s.Status == "ERROR":
+		r.fail("openstack server event list "+s.UUID, "it is on %s, in ERROR: %s", s.Host, strings.TrimSpace(s.Fault))
+	case s.placed():
+		r.ok("it is on %s, %s", s.Host, s.Status)
+	case s.Status == "ERROR":
+		r.fail("berth explain --server "+s.UUID, "it has no host, and is in ERROR: %s", strings.TrimSpace(s.Fault))
+	case strings.HasPrefix(s.Status, "SHELVED"):
+		r.ok("it has no host: it is %s", s.Status)
+	default:
+		r.warn("openstack server event list "+s.UUID, "it has no host, and is %s (%s)", s.Status, s.Task)
+	}
+}
+
+func serverCandidates(x *exam, r *findings) {
+	s := x.server
+	if s.explained == nil {
+		r.unknown("%s", s.why)
+		return
+	}
+	e := s.explained
+	// Groups are called after what asks for them.
+	summary := e.Summary()
+	for _, p := range s.ports {
+		if p.Request != nil {
+			for _, g := range p.Request.Groups {
+				if g.ID == "" {
+					g.ID = p.UUID // as ask calls it
+				}
+				summary = strings.ReplaceAll(strings.ReplaceAll(summary, "group "+g.ID, g.ID), g.ID, "port "+portName(p))
+			}
+		}
+	}
+	explainIt := "berth explain --server " + s.UUID
+	switch {
+	case e.Fitting > 0 && s.Status == "ERROR" && !s.placed():
+		r.warn(explainIt, "%d of %d hosts have room for it now: either they had not when it was scheduled, or Nova did not take them", e.Fitting, e.Hosts)
+	case e.Fitting > 0:
+		r.ok("%d of %d hosts have room for another one like it", e.Fitting, e.Hosts)
+	case s.placed():
+		r.ok("it has a host; there is no room for another one like it: %s", summary)
+	default:
+		r.fail(explainIt, "%s", summary)
+	}
+	if len(s.ports) == 0 && !s.placed() {
+		r.warn(explainIt, "what its ports ask for was not looked at: %s", portsGivenBack)
+	}
+	if x.Image == nil && s.Image != "" {
+		r.ok("what its image requires was not looked at")
+	}
+}
+
+func serverAllocation(x *exam, r *findings) {
+	s := x.server
+	show := "openstack resource provider allocation show " + s.UUID
+	switch {
+	case s.holds == nil && s.placed():
+		r.fail("nova-manage placement heal_allocations --instance "+s.UUID, "it is on %s, and has no allocation", s.Host)
+	case s.holds == nil:
+		r.ok("it has no host, and no allocation")
+	case !s.placed():
+		r.warn(show, "it has no host, and allocations of %d providers", len(s.holds.Allocations))
+	default:
+		for _, uuid := range slices.Sorted(maps.Keys(s.holds.Allocations)) {
+			r.ok("%s of %s", amounts(s.holds.Allocations[uuid]), x.providerName(uuid))
+		}
+	}
+}
+
+func (x *exam) providerName(uuid string) string {
+	if p := x.Cloud.Placement.Provider(uuid); p != nil {
+		return p.Name
+	}
+	return uuid
+}
+
+// fromServer takes over what audit finds about the server, of some codes.
+func (x *exam) fromServer(codes []string, r *findings) {
+	for _, f := range x.server.audited.Findings {
+		if slices.Contains(codes, f.Code) {
+			status := map[audit.Severity]Status{audit.Error: Failed, audit.Warning: Warning, audit.Info: OK}[f.Severity]
+			r.add(status, f.Command, fmt.Sprintf("%s: %s; expected: %s (%s)", f.About[0], f.Found, f.Expected, f.Code))
+		}
+	}
+	for _, u := range x.server.audited.Unchecked {
+		if slices.ContainsFunc(u.Codes, func(code string) bool { return slices.Contains(codes, code) }) {
+			r.unknown("%s", u.Reason)
+		}
+	}
+}
+
+var allocationCodes = []string{
+	"allocation-on-gone-provider", "allocation-on-wrong-host", "held-on-several-hosts", "flavor-amount-missing", "flavor-amount-superfluous", "class-not-asked",
+	"port-amount-missing", "port-amount-superfluous",
+}
+
+var profileCodes = []string{
+	"bound-without-key", "key-without-request", "key-group-unknown", "key-group-missing", "key-format-old", "key-provider-gone", "key-provider-of-other-host",
+	"key-provider-lacks-class", "key-provider-lacks-trait", "key-not-allocated", "key-of-unbound-port",
+}
+
+func serverProviders(x *exam, r *findings) {
+	x.fromServer(allocationCodes, r)
+	s := x.server
+	if r.list != nil {
+		return
+	}
+	for _, p := range s.asking() {
+		for group, uuid := range p.Allocation {
+			held := int64(0)
+			if s.holds != nil {
+				for _, n := range s.holds.Allocations[uuid] {
+					held += n
+				}
+			}
+			if held > 0 {
+				r.ok("port %s has its part of %s%s", portName(p), x.providerName(uuid), strings.TrimSuffix(", group "+group, ", group "))
+			}
+		}
+	}
+	switch {
+	case r.list != nil:
+	case s.holds == nil:
+		r.ok("it has no host, and no allocation")
+	default:
+		r.ok("its allocation is what its flavor asks for; no port has a part of it")
+	}
+}
+
+func serverProfile(x *exam, r *findings) {
+	x.fromServer(profileCodes, r)
+	for _, p := range x.server.asking() {
+		switch {
+		case len(p.Allocation) > 0:
+			for _, group := range slices.Sorted(maps.Keys(p.Allocation)) {
+				r.ok("port %s: %s", portName(p), x.providerName(p.Allocation[group]))
+			}
+		case !x.server.placed():
+			r.ok("port %s has no allocation key, since the server has no host", portName(p))
+		case r.worst() == OK:
+			r.fail("openstack port show -c binding_profile "+p.UUID, "port %s has no key allocation in its binding profile", portName(p))
+		}
+	}
+	if r.list == nil {
+		r.ok("no port asks for something, and none has the key")
+	}
+}
+
+func serverBound(x *exam, r *findings) {
+	s := x.server
+	for _, p := range s.ports {
+		switch {
+		case !s.placed() && p.Host == "":
+			r.ok("port %s is not bound, since the server has no host", portName(p))
+		case p.VIF == "binding_failed":
+			why, command := x.whyUnbound(p)
+			r.fail(command, "port %s could not be bound on %s: %s", portName(p), p.Host, why)
+		case p.VIF == "unbound" || p.VIF == "" || p.Host == "":
+			r.fail("openstack port show "+p.UUID, "port %s is not bound, and its server is on %s", portName(p), s.Host)
+		case p.Host != s.Host && s.Task == "" && s.placed():
+			r.fail("openstack port show "+p.UUID, "port %s is bound on %s, and its server is on %s", portName(p), p.Host, s.Host)
+		default:
+			r.ok("port %s is bound on %s (%s), %s", portName(p), p.Host, p.VIF, p.Status)
+		}
+	}
+	if r.list == nil {
+		r.ok("it has no port")
+	}
+}
