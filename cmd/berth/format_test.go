@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/ops/heal"
 )
 
 // printNothingForPrograms are the commands without a result that -f could format otherwise, and
@@ -144,6 +146,13 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"checks", "source"},
 			map[string][]string{"checks": {"check", "command", "evidence", "group", "means", "result"}},
 		},
+		"berth heal allocations": {
+			[]string{"--from-file", recordsFile(t, leaking()), "--force"}, int(heal.Nothing), []string{"commands", "plan", "results"}, nil,
+		},
+		"berth heal aggregates": {[]string{"--from-file", recordsFile(t, leaking())}, exitOK, []string{"commands", "plan", "results"}, nil},
+		"berth heal providers":  {[]string{"--from-file", recordsFile(t, leaking())}, exitOK, []string{"commands", "plan", "results"}, nil},
+		"berth heal ports":      {[]string{"--from-file", recordsFile(t, leaking())}, exitOK, []string{"commands", "plan", "results"}, nil},
+		"berth heal all":        {[]string{"--from-file", recordsFile(t, leaking()), "--force"}, exitFound, []string{"commands", "plan", "results"}, nil},
 		"berth capacity left": {
 			[]string{"--from-file", capacityFile(t), "--query", "resources=VCPU:1"},
 			exitOK,
@@ -204,8 +213,12 @@ func TestResultsAsJSON(t *testing.T) {
 					t.Errorf("docs/operations/README.md does not say what %q of %s is", key, path)
 				}
 			}
-			if code, _, stderr := berth(t, append(strings.Fields(path)[1:], "-f", "xml")...); code != exitUsage || !strings.Contains(stderr, `invalid argument "xml" for "-f, --format" flag`) {
-				t.Errorf("with -f xml it exits with %d, want %d:\n%s", code, exitUsage, stderr)
+			wrong := exitUsage
+			if path == "berth heal allocations" || path == "berth heal aggregates" {
+				wrong = novaBadInput
+			}
+			if code, _, stderr := berth(t, append(strings.Fields(path)[1:], "-f", "xml")...); code != wrong || !strings.Contains(stderr, `invalid argument "xml" for "-f, --format" flag`) {
+				t.Errorf("with -f xml it exits with %d, want %d:\n%s", code, wrong, stderr)
 			}
 		})
 	}

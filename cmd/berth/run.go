@@ -137,6 +137,7 @@ On any OpenStack cloud:
 berth doctor         why guaranteed bandwidth does not work, check by check
 berth explain        why there is no valid host, and what would help
 berth audit          what the services disagree on
+berth heal           mend it
 berth capacity       how much is left, and whether a host can be emptied`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -151,7 +152,7 @@ berth capacity       how much is left, and whether a host can be emptied`,
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newUp(env), newAudit(env), newDoctor(env), newExplain(env), newCapacity(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
+	root.AddCommand(newUp(env), newAudit(env), newHeal(env), newDoctor(env), newExplain(env), newCapacity(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
 	root.SetGlobalNormalizationFunc(openStackNames)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

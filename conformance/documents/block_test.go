@@ -39,6 +39,7 @@ var shown = []struct{ page, first, why string }{
 	{"docs/first-steps.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/operations/moves.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/operations/namespaces.md", "$ ", "what is typed with what is printed, which conformance/namespaces types"},
+	{"docs/operations/heal.md", "$ berth heal", "what is printed for records whose ids differ each time; tests of ops/heal and cmd/berth hold to what it says"},
 	{"docs/operations/no-valid-host.md", "$ berth explain", "what is printed for ports whose ids differ each time; TestText of ops/explain holds to the form"},
 	{"docs/operations/no-valid-host.md", "$ openstack server show", "the fault of such a server; TestNobodyHasRoom of compute holds to the form"},
 	{"docs/operations/doctor.md", "$ berth doctor", "what is printed, cut, for ids that differ each time; TestDoctorOfUp of cmd/berth holds to the form"},

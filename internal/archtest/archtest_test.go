@@ -99,6 +99,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/capacity", "fault ops/cloud placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/ask", "compute/extraspecs compute/request guarantee ops/cloud placement"},
+	{"ops/heal", "allocations ops/audit ops/cloud placement placement/candidates"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
 	{"ops/doctor", "compute/request guarantee ops/ask ops/audit ops/cloud ops/explain osloconfig"},
 	{"ops/audit", "compute/extraspecs compute/request guarantee ops/cloud placement"},

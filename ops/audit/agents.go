@@ -193,7 +193,7 @@ func agentProviderStale(x *Index, r *report) {
 		if n.Device == "" {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
-					n.Driver.AgentType, n.Hypervisor, len(x.Below[p.UUID]), amounts(x.UsedBelow(p))),
+					n.Driver.AgentType, n.Hypervisor, len(x.Below[p.UUID]), Amounts(x.UsedBelow(p))),
 				Expected: "an agent that reports it", Command: "openstack resource provider delete " + x.deepest(p),
 			})
 		}
@@ -231,7 +231,7 @@ func deviceProviderStale(x *Index, r *report) {
 			return // with that of its agent
 		}
 		r.found(Finding{
-			About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, amounts(x.UsedBelow(p))),
+			About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, Amounts(x.UsedBelow(p))),
 			Expected: "a device that its agent reports", Command: "openstack resource provider delete " + p.UUID,
 		})
 	})

@@ -146,7 +146,7 @@ func allocationOnGoneProvider(x *Index, r *report) {
 		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
 			if x.ByUUID[uuid] == nil {
 				r.found(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Found: "it holds " + amounts(c.Allocations[uuid]) + " of a provider that is not there",
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Found: "it holds " + Amounts(c.Allocations[uuid]) + " of a provider that is not there",
 					Expected: "a provider with this UUID", Command: "berth db check",
 				})
 			}

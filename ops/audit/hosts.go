@@ -62,7 +62,7 @@ func providerOfGoneHost(x *Index, r *report) {
 	for p := range x.Roots() {
 		if IsHost(p) && x.HypervisorOf(p) == nil {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", amounts(x.UsedBelow(p))),
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", Amounts(x.UsedBelow(p))),
 				Expected: "a compute node", Command: "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
@@ -224,7 +224,7 @@ func ratiosDifferInAggregate(x *Index, r *report) {
 	}
 	seen, told := map[string]first{}, map[string]bool{}
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
-		for _, class := range flavorClasses {
+		for _, class := range FlavorClasses {
 			i, has := p.Inventories[class]
 			if !has {
 				continue

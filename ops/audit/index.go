@@ -318,8 +318,8 @@ func hostSubject(h *cloud.Hypervisor) Subject {
 	return Subject{Kind: "host", ID: h.Host, Name: h.Hostname}
 }
 
-// amounts describes allocations or resources: "NET_BW_EGR_KILOBIT_PER_SEC 1000, VCPU 2".
-func amounts(of map[string]int64) string {
+// Amounts describes allocations or resources: "NET_BW_EGR_KILOBIT_PER_SEC 1000, VCPU 2".
+func Amounts(of map[string]int64) string {
 	var list []string
 	for _, class := range slices.Sorted(maps.Keys(of)) {
 		list = append(list, fmt.Sprintf("%s %d", class, of[class]))
@@ -341,7 +341,15 @@ func (x *Index) held(c *cloud.Consumer) string {
 		if name == "" {
 			name = uuid
 		}
-		list = append(list, amounts(c.Allocations[uuid])+" on "+name)
+		list = append(list, Amounts(c.Allocations[uuid])+" on "+name)
 	}
 	return strings.Join(list, "; ")
+}
+
+// Total is the sum of amounts.
+func Total(of map[string]int64) (sum int64) {
+	for _, n := range of {
+		sum += n
+	}
+	return sum
 }

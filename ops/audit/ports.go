@@ -186,7 +186,7 @@ func requested(p *cloud.Port) string {
 			sum[class] += n
 		}
 	}
-	return amounts(sum)
+	return Amounts(sum)
 }
 
 // requestsHidden says that the service does not show what ports ask for: no port asks for anything, and one has a policy that guarantees something.
@@ -267,7 +267,7 @@ func keyGroupMissing(x *Index, r *report) {
 			if Named(p, g) == "" {
 				r.found(Finding{
 					About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile names no provider for " + groupName(g),
-					Expected: "one that gives it " + amounts(g.Resources),
+					Expected: "one that gives it " + Amounts(g.Resources),
 					Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 				})
 			}

@@ -1,9 +1,11 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/request"
@@ -94,8 +96,8 @@ func (x *Index) Sources(s *Server) (trees []string) {
 	return trees
 }
 
-// holdsAtHome returns what a server holds of each class on its host and on providers that share with it.
-func (x *Index) holdsAtHome(s *Server) map[string]int64 {
+// HoldsAtHome returns what a server holds of each class on its host and on providers that share with it.
+func (x *Index) HoldsAtHome(s *Server) map[string]int64 {
 	sum := map[string]int64{}
 	for uuid, classes := range s.Held.Allocations {
 		if p := x.ByUUID[uuid]; p == nil || !Shares(p) && x.Top(p) != s.Root {
@@ -161,12 +163,12 @@ func heldOnSeveralHosts(x *Index, r *report) {
 	}
 }
 
-// flavorAsks returns what the flavor of a server asks for by class, in each of the ways that Nova asks for it. It
-// returns false where that is not known.
-func (s *Server) flavorAsks(r *report) (ways []map[string]int64, known bool) {
+// FlavorQueries returns the queries to placement for the flavor of a server, without its ports, in the order in which Nova sends them. The last
+// one is for an image that asks for dedicated CPUs, which the records do not have. It is an error when the flavor is not known, or asks for
+// something that depends on the image.
+func (s *Server) FlavorQueries() (ways []placement.Query, err error) {
 	if s.Flavor.Specs == nil {
-		r.cannot("The compute service did not show the extra specs of flavors.")
-		return nil, false
+		return nil, errors.New("the compute service did not show the extra specs of flavors")
 	}
 	f := extraspecs.Flavor{
 		Name: s.Flavor.Name, VCPUs: s.Flavor.VCPUs, MemoryMB: s.Flavor.RAM, RootGB: s.Flavor.Disk,
@@ -174,35 +176,61 @@ func (s *Server) flavorAsks(r *report) (ways []map[string]int64, known bool) {
 	}
 	q, err := request.New(request.Spec{Flavor: f, FromVolume: s.Image == ""}, request.DefaultSettings(), nil)
 	if err != nil {
-		r.cannot(fmt.Sprintf("What flavor %s asks for is not known without the image: %v.", s.Flavor.Name, err))
-		return nil, false
+		return nil, fmt.Errorf("what flavor %s asks for is not known without the image: %w", s.Flavor.Name, err)
 	}
-	sum := func(q placement.Query) map[string]int64 {
-		asks := map[string]int64{}
-		for _, g := range q.Groups {
-			for _, a := range g.Resources {
-				asks[a.Class] += a.Amount
+	ways = append(ways, q.Query)
+	if other, ok := q.Fallback(); ok {
+		ways = append(ways, other)
+	}
+	dedicated := q.Query
+	dedicated.Groups = slices.Clone(dedicated.Groups)
+	changed := false
+	for i, g := range dedicated.Groups {
+		resources := slices.Clone(g.Resources)
+		for k := range resources {
+			if resources[k].Class == "PCPU" {
+				return ways, nil
+			}
+			if resources[k].Class == "VCPU" {
+				resources[k].Class, changed = "PCPU", true
 			}
 		}
-		return asks
+		dedicated.Groups[i].Resources = resources
 	}
-	first := sum(q.Query)
-	ways = append(ways, first)
-	if other, ok := q.Fallback(); ok {
-		ways = append(ways, sum(other))
-	}
-	// An image may ask for dedicated CPUs.
-	if n := first["VCPU"]; n > 0 && first["PCPU"] == 0 {
-		dedicated := maps.Clone(first)
-		delete(dedicated, "VCPU")
-		dedicated["PCPU"] = n
+	if changed {
 		ways = append(ways, dedicated)
+	}
+	return ways, nil
+}
+
+// flavorAsks returns what the flavor of a server asks for by class, in each of the ways that Nova asks for it. It
+// returns false where that is not known.
+func (s *Server) flavorAsks(r *report) (ways []map[string]int64, known bool) {
+	queries, err := s.FlavorQueries()
+	if err != nil {
+		text := err.Error()
+		r.cannot(strings.ToUpper(text[:1]) + text[1:] + ".")
+		return nil, false
+	}
+	for _, q := range queries {
+		ways = append(ways, Sum(q))
 	}
 	return ways, true
 }
 
-// flavorClasses are the classes that only flavors ask for.
-var flavorClasses = []string{"VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"}
+// Sum returns what the groups of a query ask for together, by class.
+func Sum(q placement.Query) map[string]int64 {
+	asks := map[string]int64{}
+	for _, g := range q.Groups {
+		for _, a := range g.Resources {
+			asks[a.Class] += a.Amount
+		}
+	}
+	return asks
+}
+
+// FlavorClasses are the classes that only flavors ask for.
+var FlavorClasses = []string{"VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"}
 
 // flavorDifference returns what a server holds on its host and what its flavor asks for, of each class in
 // which they differ, in the way of asking that differs least.
@@ -211,9 +239,9 @@ func (x *Index) flavorDifference(s *Server, r *report) (held, asked map[string]i
 	if !known {
 		return nil, nil, nil
 	}
-	held = x.holdsAtHome(s)
+	held = x.HoldsAtHome(s)
 	for i, way := range ways {
-		classes := slices.Clone(flavorClasses)
+		classes := slices.Clone(FlavorClasses)
 		for class := range way {
 			if !slices.Contains(classes, class) && !OfPorts(class) {
 				classes = append(classes, class)
@@ -256,8 +284,8 @@ func (x *Index) flavorAmounts(r *report, wrong func(held, asked int64) bool) {
 		}
 		if len(found) > 0 {
 			r.found(Finding{
-				About: []Subject{s.subject(), x.providerSubject(s.Root.UUID)}, Found: "it holds " + amounts(found),
-				Expected: fmt.Sprintf("flavor %s asks for %s", s.Flavor.Name, amounts(want)),
+				About: []Subject{s.subject(), x.providerSubject(s.Root.UUID)}, Found: "it holds " + Amounts(found),
+				Expected: fmt.Sprintf("flavor %s asks for %s", s.Flavor.Name, Amounts(want)),
 				Command:  "openstack resource provider allocation show " + s.UUID,
 			})
 		}

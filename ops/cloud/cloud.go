@@ -221,7 +221,11 @@ type Port struct {
 	VIF     string `json:"binding:vif_type"`
 	// Allocation is the key "allocation" of the binding profile: the provider of each group. A port of an older service has one provider and no groups; it is under "".
 	Allocation map[string]string `json:"allocation,omitempty"`
-	Policy     string            `json:"qos_policy_id,omitempty"`
+	// Profile are the other keys of the binding profile.
+	Profile map[string]any `json:"binding:profile,omitempty"`
+	// Revision grows with each change of the port; 0 when the service does not say it.
+	Revision int64  `json:"revision_number,omitempty"`
+	Policy   string `json:"qos_policy_id,omitempty"`
 	// NetworkPolicy is the policy that the port has from its network.
 	NetworkPolicy string       `json:"qos_network_policy_id,omitempty"`
 	Request       *PortRequest `json:"resource_request,omitempty"`

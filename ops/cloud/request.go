@@ -2,12 +2,13 @@ package cloud
 
 import "encoding/json"
 
-// A Request is one that changes something in a service. Its body names what it was planned from, such as a generation, so
+// A Request is one that changes something in a service, or reads it. Its body or a header names what it was planned from, such as a generation, so
 // that the service refuses it when that has changed.
 type Request struct {
-	Service      string          `json:"service"` // placement, compute, network: the types of the catalog
-	Method       string          `json:"method"`
-	Path         string          `json:"path"` // below the endpoint, from its slash
-	Microversion string          `json:"microversion,omitempty"`
-	Body         json.RawMessage `json:"body,omitempty"`
+	Service      string            `json:"service"` // placement, compute, network: the types of the catalog
+	Method       string            `json:"method"`
+	Path         string            `json:"path"` // below the endpoint, from its slash
+	Microversion string            `json:"microversion,omitempty"`
+	Headers      map[string]string `json:"headers,omitempty"`
+	Body         json.RawMessage   `json:"body,omitempty"`
 }

@@ -79,10 +79,8 @@ func keepGuarantees(p *cloud.QoSPolicy) {
 // A port is a port as the API has it.
 type port struct {
 	cloud.Port
-	Binding *string `json:"binding:host_id"`
-	Profile struct {
-		Allocation allocation
-	} `json:"binding:profile"`
+	Binding  *string  `json:"binding:host_id"`
+	Profile  profile  `json:"binding:profile"`
 	Request  *request `json:"resource_request"`
 	FixedIPs []struct {
 		Subnet string `json:"subnet_id"`
@@ -94,7 +92,7 @@ func (p *port) record() cloud.Port {
 	if p.Binding != nil {
 		r.Host = *p.Binding
 	}
-	r.Allocation, r.Request = p.Profile.Allocation, nil
+	r.Allocation, r.Profile, r.Request = p.Profile.allocation, p.Profile.rest, nil
 	if len(p.FixedIPs) > 0 {
 		r.Subnet = p.FixedIPs[0].Subnet
 	}
@@ -102,6 +100,28 @@ func (p *port) record() cloud.Port {
 		r.Request = &p.Request.PortRequest
 	}
 	return r
+}
+
+// A profile is a binding profile: its key allocation, and the others, nil for none.
+type profile struct {
+	allocation allocation
+	rest       map[string]any
+}
+
+func (p *profile) UnmarshalJSON(text []byte) error {
+	var of struct{ Allocation allocation }
+	if err := json.Unmarshal(text, &of); err != nil {
+		return err
+	}
+	p.allocation = of.Allocation
+	if err := json.Unmarshal(text, &p.rest); err != nil {
+		return err
+	}
+	delete(p.rest, "allocation")
+	if len(p.rest) == 0 {
+		p.rest = nil
+	}
+	return nil
 }
 
 // An allocation is the key of a binding profile: providers by the group, or one provider, as Neutron had it before Yoga.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,24 +43,10 @@ func (c *Client) Send(ctx context.Context, requests []cloud.Request, done func()
 }
 
 func (c *Client) send(ctx context.Context, r cloud.Request) error {
-	s, err := c.service(r.Service, r.Microversion)
-	if err != nil {
-		return err
-	}
 	for n := 1; ; n++ {
-		options := &gophercloud.RequestOpts{
-			OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent},
-			// net/http sends a request with this header again on another connection when the server has closed the one that was kept, as uWSGI
-			// does after each answer. If both are carried out, the generation in the body has the second refused.
-			MoreHeaders: map[string]string{"Accept": "application/json", "Idempotency-Key": rand.Text()},
-		}
-		if r.Body != nil {
-			options.RawBody = bytes.NewReader(r.Body)
-			options.MoreHeaders["Content-Type"] = "application/json"
-		}
-		_, err := s.Request(ctx, r.Method, strings.TrimSuffix(s.ServiceURL(""), "/")+r.Path, options)
+		res, err := c.request(ctx, r)
 		if err == nil {
-			return nil
+			return res.Body.Close()
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -72,4 +59,72 @@ func (c *Client) send(ctx context.Context, r cloud.Request) error {
 			return told("the "+r.Service+" service", fmt.Errorf("%s %s: %w", r.Method, r.Path, err))
 		}
 	}
+}
+
+// request sends a request once, or again when the service is busy.
+func (c *Client) request(ctx context.Context, r cloud.Request) (*http.Response, error) {
+	s, err := c.endpointOf(r.Service, r.Microversion)
+	if err != nil {
+		return nil, err
+	}
+	options := &gophercloud.RequestOpts{
+		OkCodes:          []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent},
+		KeepResponseBody: true,
+		// net/http sends a request with this header again on another connection when the server has closed the one that was kept, as uWSGI
+		// does after each answer. If both are carried out, the generation in the body has the second refused.
+		MoreHeaders: map[string]string{"Accept": "application/json", "Idempotency-Key": rand.Text()},
+	}
+	for name, value := range r.Headers {
+		options.MoreHeaders[name] = value
+	}
+	if r.Body != nil {
+		options.RawBody = bytes.NewReader(r.Body)
+		options.MoreHeaders["Content-Type"] = "application/json"
+	}
+	return s.Request(ctx, r.Method, strings.TrimSuffix(s.ServiceURL(""), "/")+r.Path, options)
+}
+
+// Do sends one request and returns the status and the body of the answer, also of one that is a refusal. The error is that there is no answer. A service
+// that is busy is asked again.
+func (c *Client) Do(ctx context.Context, r cloud.Request) (status int, body []byte, err error) {
+	res, err := c.request(ctx, r)
+	var refused gophercloud.ErrUnexpectedResponseCode
+	switch {
+	case errors.As(err, &refused):
+		return refused.Actual, refused.Body, nil
+	case err != nil && ctx.Err() != nil:
+		return 0, nil, ctx.Err()
+	case err != nil:
+		return 0, nil, told("the "+r.Service+" service", fmt.Errorf("%s %s: %w", r.Method, r.Path, err))
+	}
+	defer res.Body.Close()
+	if body, err = io.ReadAll(res.Body); err != nil {
+		return 0, nil, told("the "+r.Service+" service", fmt.Errorf("%s %s: %w", r.Method, r.Path, err))
+	}
+	return res.StatusCode, body, nil
+}
+
+// Endpoint returns the URL of a service, without a slash at its end, below which the paths of requests are.
+func (c *Client) Endpoint(service string) (string, error) {
+	s, err := c.endpointOf(service, "")
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(s.ServiceURL(""), "/"), nil
+}
+
+// endpointOf returns the client of a service. That of the network service ends in its version.
+func (c *Client) endpointOf(service, microversion string) (*gophercloud.ServiceClient, error) {
+	if service == "network" {
+		return c.network()
+	}
+	return c.service(service, microversion)
+}
+
+// Message returns what the body of a refusal says, in one line, and without one what its status means.
+func Message(status int, body []byte) string {
+	if said := message(body); said != "" {
+		return said
+	}
+	return http.StatusText(status)
 }

@@ -85,7 +85,7 @@ func anyPort(*cloud.Port) bool { return true }
 
 func anyServer(*audit.Server) bool { return true }
 
-// provider returns the first provider with a property.
+// anyProvider returns the first provider with a property.
 func (x index) anyProvider(ok func(p *cloud.Provider) bool) *cloud.Provider {
 	for i := range x.Placement.Providers {
 		if p := &x.Placement.Providers[i]; ok(p) {

@@ -1,0 +1,274 @@
+package heal
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+)
+
+// A group is a group of a port's request, with the provider that gives it, "" for one that is to be chosen.
+type group struct {
+	port *cloud.Port
+	cloud.PortGroup
+	at string
+	// formerly is the provider that the port names and that cannot be, "" for none.
+	formerly string
+}
+
+// suffix is the suffix of the group in queries. Groups of the older format have that of their port.
+func (g group) suffix() string { return cmp.Or(g.ID, g.port.UUID) }
+
+// amounts are what the group takes of its provider.
+func (g group) amounts() allocations.Amounts { return allocations.Amounts{g.at: g.Resources} }
+
+// A choice is where groups belong.
+type choice struct {
+	amounts allocations.Amounts
+	at      map[string]string // provider by suffix
+}
+
+// maxChoices is how many candidates are looked at. More than one that fits is ambiguous, whatever their number.
+const maxChoices = 1000
+
+// A problem is why nothing is chosen.
+type problem struct {
+	text string
+	nova NovaCode
+}
+
+// choose finds where the flavor of a server (when query is not nil) and open groups of its ports belong. usage is what is allocated of providers without
+// the server, and spare what the server holds beyond what is accounted for.
+func (p *planner) choose(s *audit.Server, flavor *placement.Query, open, fixed []group, usage, spare allocations.Amounts) (choice, *problem) {
+	var q placement.Query
+	own := map[string]bool{} // suffixes of the flavor
+	if flavor != nil {
+		q.Isolate = flavor.Isolate
+		for _, g := range flavor.Groups {
+			// The server is there: traits and aggregates are about where it might have been started. Those of a group with a suffix say which provider is meant.
+			next := placement.RequestGroup{Suffix: g.Suffix, Resources: g.Resources}
+			if g.Suffix != "" {
+				next.Required, next.Forbidden = g.Required, g.Forbidden
+			}
+			if len(g.Resources) > 0 {
+				q.Groups = append(q.Groups, next)
+				own[g.Suffix] = true
+			}
+		}
+	}
+	for _, g := range open {
+		next := placement.RequestGroup{Suffix: g.suffix()}
+		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
+			if n := g.Resources[class]; n > 0 {
+				next.Resources = append(next.Resources, placement.ClassAmount{Class: class, Amount: n})
+			}
+		}
+		for _, trait := range g.Required {
+			next.Required = append(next.Required, []string{trait})
+		}
+		q.Groups = append(q.Groups, next)
+	}
+	if len(q.Groups) == 0 {
+		return choice{amounts: allocations.Amounts{}}, nil
+	}
+	// A flavor with more than resources of the host itself does not say which provider the server has in fact.
+	if flavor != nil && (len(own) > 1 || own[""] && slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
+		all, err := p.search(s, placement.Query{Groups: q.Groups[:len(own)], Isolate: q.Isolate}, nil)
+		if err != nil {
+			return choice{}, &problem{err.Error(), Refused}
+		}
+		if all = p.permitted(all, open, fixed); len(all) > 1 {
+			return choice{}, &problem{fmt.Sprintf("flavor %s asks for more than resources of its host itself, and %s can have come from several providers; choose with --provider SUFFIX=PROVIDER, or move the server",
+				s.Flavor.Name, audit.Amounts(audit.Sum(*flavor))), Refused}
+		}
+	}
+	all, err := p.search(s, q, usage)
+	if err != nil {
+		return choice{}, &problem{err.Error(), NotAllocated}
+	}
+	if len(all) == 0 {
+		return choice{}, &problem{fmt.Sprintf("no providers of host %s have what it asks for free: %s", s.Host, audit.Amounts(audit.Sum(q))), NotAllocated}
+	}
+	if all = p.permitted(all, open, fixed); len(all) == 0 {
+		return choice{}, &problem{"the providers that are given with --provider, or below which its other groups are, do not have what it asks for", NotAllocated}
+	}
+	if some := p.byAddress(all, open); len(some) > 0 {
+		all = some
+	}
+	// What is held already is for what names nothing yet: a run may have ended between the two.
+	covered := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return len(short(spare, c.amounts)) > 0 })
+	if len(covered) > 0 {
+		all = covered
+	}
+	if len(all) > 1 {
+		var where []string
+		for _, g := range open {
+			for _, c := range all {
+				if name := p.ByUUID[c.at[g.suffix()]].Name; !slices.Contains(where, name) {
+					where = append(where, name)
+				}
+			}
+		}
+		return choice{}, &problem{fmt.Sprintf("it is not known which of several providers it has: %s; choose with --provider PORT=PROVIDER, or detach and attach the port", strings.Join(where, ", ")), NotAllocated}
+	}
+	return all[0], nil
+}
+
+// search returns the different ways in which a query can be satisfied on a server's host. A nil usage leaves capacity out of it.
+func (p *planner) search(s *audit.Server, q placement.Query, usage allocations.Amounts) (all []choice, err error) {
+	c := cloud.Cloud{Begun: p.Cloud.Begun, Placement: &cloud.Placement{Classes: p.Placement.Classes, Traits: p.Placement.Traits}}
+	there := map[string]bool{s.Root.UUID: true}
+	for i := range p.Placement.Providers {
+		if of := &p.Placement.Providers[i]; audit.Shares(of) {
+			there[p.Top(of).UUID] = true
+		}
+	}
+	for i := range p.Placement.Providers {
+		of := p.Placement.Providers[i]
+		if root := p.Top(&of); there[root.UUID] {
+			of.Usages, of.Root = usage[of.UUID], root.UUID
+			c.Placement.Providers = append(c.Placement.Providers, of)
+		}
+	}
+	is, err := c.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	r, err := candidates.Search(is, q)
+	if err != nil {
+		return nil, err
+	}
+	_, tree := is.Provider(placement.UUID(s.Root.UUID))
+	seen := map[string]bool{}
+	for found := range r.In(tree) {
+		one := choice{amounts: allocations.Amounts{}, at: map[string]string{}}
+		for _, u := range found.Uses {
+			amounts := map[string]int64{}
+			for _, a := range u.Amounts {
+				amounts[is.ClassName(a.Class)] = a.Amount
+			}
+			one.amounts[string(u.Provider.UUID)] = amounts
+		}
+		for i, suffix := range r.Groups() {
+			if suffix != "" {
+				one.at[suffix] = string(found.Mappings[i][0].UUID)
+			}
+		}
+		name := string(text([]any{one.amounts, one.at}))
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if all = append(all, one); len(all) == maxChoices {
+			break
+		}
+	}
+	return all, nil
+}
+
+// permitted leaves the choices with the providers that the operator gave, and in which groups of a port that belong below one provider are below one
+// of theirs.
+func (p *planner) permitted(all []choice, open, fixed []group) []choice {
+	given := func(c choice, provider string, words ...string) bool {
+		for _, word := range words {
+			if of := p.o.Providers[word]; word != "" && of != "" && of != provider && of != p.ByUUID[provider].Name {
+				return false
+			}
+		}
+		return true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c choice) bool {
+		for suffix, provider := range c.at {
+			if !given(c, provider, suffix) {
+				return true
+			}
+		}
+		together := map[string][]string{} // of the groups that belong together, by port
+		for _, g := range slices.Concat(open, fixed) {
+			at := cmp.Or(g.at, c.at[g.suffix()])
+			if _, asked := c.at[g.suffix()]; asked && g.at == "" && !p.givenPort(g, c) {
+				return true
+			}
+			if at != "" && g.port.Request != nil && slices.Contains(g.port.Request.SameSubtree, g.ID) {
+				together[g.port.UUID] = append(together[g.port.UUID], at)
+			}
+		}
+		for _, list := range together {
+			if !slices.ContainsFunc(list, func(top string) bool {
+				return !slices.ContainsFunc(list, func(uuid string) bool { return !p.isBelow(uuid, top) })
+			}) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// givenPort reports whether a choice has one of a port's groups where the operator said, or nothing was said.
+func (p *planner) givenPort(g group, c choice) bool {
+	want := cmp.Or(p.o.Providers[g.port.UUID], p.o.Providers[g.port.Name])
+	if want == "" || g.port.Request == nil {
+		return true
+	}
+	return slices.ContainsFunc(g.port.Request.Groups, func(of cloud.PortGroup) bool {
+		at := c.at[group{port: g.port, PortGroup: of}.suffix()]
+		return at != "" && (at == want || p.ByUUID[at].Name == want)
+	})
+}
+
+// isBelow reports whether a provider is another one or below it.
+func (p *planner) isBelow(uuid, top string) bool {
+	for n := 0; uuid != "" && n <= len(p.ByUUID); n++ {
+		if uuid == top {
+			return true
+		}
+		of := p.ByUUID[uuid]
+		if of == nil {
+			return false
+		}
+		uuid = of.Parent
+	}
+	return false
+}
+
+// slot matches the address of a PCI device, and interfaceName the name of an interface by its place, as udev gives them.
+var (
+	slot          = regexp.MustCompile(`^([0-9a-f]{4,8}):([0-9a-f]{2}):[0-9a-f]{2}\.[0-7]$`)
+	interfaceName = regexp.MustCompile(`^en(?:P([0-9]+))?p([0-9]+)s[0-9]+(?:f[0-9]+)?(?:np[0-9]+|d[0-9]+)?$`)
+)
+
+// byAddress leaves the choices in which a port that is a PCI device has the interface on its bus, where the names of interfaces say their bus and
+// one of those that can be chosen is on it. A virtual function is on the bus of its physical one, or on the next.
+func (p *planner) byAddress(all []choice, open []group) []choice {
+	for _, g := range open {
+		address, _ := g.port.Profile["pci_slot"].(string)
+		at := slot.FindStringSubmatch(address)
+		if at == nil {
+			continue
+		}
+		on := func(c choice) (bus string) {
+			name := p.ByUUID[c.at[g.suffix()]].Name
+			m := interfaceName.FindStringSubmatch(name[strings.LastIndexByte(name, ':')+1:])
+			if m == nil {
+				return ""
+			}
+			domain, _ := strconv.Atoi(m[1]) // "" is 0
+			n, _ := strconv.Atoi(m[2])
+			return fmt.Sprintf("%04x:%02x", domain, n)
+		}
+		matching := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return on(c) != at[1]+":"+at[2] })
+		if len(matching) > 0 && !slices.ContainsFunc(all, func(c choice) bool { return on(c) == "" }) {
+			all = matching
+		}
+	}
+	return all
+}

@@ -1,0 +1,175 @@
+package heal_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/audit/audittest"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/heal"
+)
+
+// all heals all that can be.
+var all = heal.Options{Delete: true, Force: true}
+
+// codes are the codes of findings, each once, sorted.
+func codes(findings []audit.Finding) []string {
+	list := []string{}
+	for _, f := range findings {
+		list = append(list, f.Code)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// planted returns a world with a fault.
+func planted(t *testing.T, p audittest.Plant) *world {
+	t.Helper()
+	c := audittest.Copied(audittest.Whole().Done())
+	if !p.In(c) {
+		t.Fatal("the cloud has nothing to plant the fault in")
+	}
+	return newWorld(t, c)
+}
+
+// still returns records without what every change raises, and without those that steps are about.
+func still(t *testing.T, c *cloud.Cloud, but ...*heal.Plan) *cloud.Cloud {
+	t.Helper()
+	about := map[string]bool{}
+	for _, p := range but {
+		for _, s := range p.Steps {
+			for _, of := range s.About {
+				about[of.ID] = true
+			}
+		}
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of cloud.Cloud
+	if err := json.Unmarshal(text, &of); err != nil {
+		t.Fatal(err)
+	}
+	of.Source, of.Begun, of.Ended = "", time.Time{}, time.Time{}
+	p := of.Placement
+	p.Providers = slices.DeleteFunc(p.Providers, func(p cloud.Provider) bool { return about[p.UUID] })
+	p.Consumers = slices.DeleteFunc(p.Consumers, func(c cloud.Consumer) bool { return about[c.UUID] })
+	of.Network.Ports = slices.DeleteFunc(of.Network.Ports, func(p cloud.Port) bool { return about[p.UUID] })
+	for i := range p.Providers {
+		p.Providers[i].Generation = 0
+		if len(but) > 0 {
+			p.Providers[i].Usages, p.Providers[i].Root = nil, "" // of those below
+		}
+	}
+	for i := range p.Consumers {
+		p.Consumers[i].Generation = 0
+	}
+	for i := range of.Network.Ports {
+		of.Network.Ports[i].Revision = 0
+	}
+	return &of
+}
+
+// unmended are the faults of codes that requests mend which no request mends all the same. TestWhatIsLeft has them.
+var unmended = map[string]string{
+	"held-on-several-hosts/three of a move": "left alone while something is under way",
+	"key-provider-lacks-trait/":             "no providers of host cn1 have what it asks for free",
+	"agent-provider-stale/":                 "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
+	"device-provider-stale/":                "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
+}
+
+// What cannot be mended is left with the reason.
+func TestWhatIsLeft(t *testing.T) {
+	for _, plant := range audittest.Plants {
+		want, ok := unmended[plant.Code+"/"+plant.Name]
+		if !ok {
+			continue
+		}
+		plan := heal.New(planted(t, plant).read(), all)
+		if len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return strings.Contains(l.Why, want) && l.Command != "" }) {
+			t.Errorf("%s: steps %+v, left %+v", plant.Code, plan.Steps, plan.Left)
+		}
+	}
+}
+
+// Each fault that a request mends is mended: audit finds nothing then, and nothing else has changed. A second plan is empty. A run that is ended after
+// any of its requests, and followed by another one, ends in the same cloud.
+func TestPlantedFaultsAreMended(t *testing.T) {
+	mended := map[string]bool{}
+	for _, plant := range audittest.Plants {
+		if _, _, ok := heal.Mends(plant.Code); !ok {
+			continue
+		}
+		mended[plant.Code] = true
+		if _, stays := unmended[plant.Code+"/"+plant.Name]; stays {
+			continue
+		}
+		t.Run(plant.Code+"/"+plant.Name, func(t *testing.T) {
+			w := planted(t, plant)
+			before := w.read()
+			if got := codes(audit.Check(before, audit.Options{}).Findings); !slices.Equal(got, plant.Codes()) {
+				t.Fatalf("the world has the findings %q", got)
+			}
+			plan := heal.New(before, all)
+			if len(plan.Steps) == 0 {
+				t.Fatalf("no steps; left: %+v", plan.Left)
+			}
+			for _, s := range plan.Steps {
+				t.Logf("%d %q %v %s: %v %s", s.ID, s.Codes, s.About, s.Why, s.Request, s.Request.Body)
+			}
+			for _, r := range w.apply(plan, -1) {
+				if r.Outcome != heal.Done {
+					t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+				}
+			}
+			after := w.read()
+			left := codes(audit.Check(after, audit.Options{}).Findings)
+			if left = slices.DeleteFunc(left, func(code string) bool { return code == plant.Also }); len(left) > 0 {
+				t.Errorf("after it there are %q: %+v", left, audit.Check(after, audit.Options{}).Findings)
+			}
+			if again := heal.New(after, all); len(again.Steps) > 0 {
+				t.Errorf("a second plan has the steps %+v", again.Steps)
+			}
+			if diff := cmp.Diff(still(t, before, plan), still(t, after, plan)); diff != "" {
+				t.Errorf("healthy records changed:\n%s", diff)
+			}
+			for k := range plan.Steps {
+				w := planted(t, plant)
+				for _, r := range w.apply(heal.New(w.read(), all), k)[k:] {
+					if r.Outcome != heal.Unsent {
+						t.Errorf("ended after %d requests: step %d is %s", k, r.Step, r.Outcome)
+					}
+				}
+				for _, r := range w.apply(heal.New(w.read(), all), -1) {
+					if r.Outcome != heal.Done {
+						t.Errorf("after %d requests, another run: step %d: %s: %s", k, r.Step, r.Outcome, r.Text)
+					}
+				}
+				if diff := cmp.Diff(still(t, after), still(t, w.read())); diff != "" {
+					t.Errorf("ended after %d requests (-in one run +in two):\n%s", k, diff)
+				}
+			}
+		})
+	}
+	for _, k := range audit.Kinds() {
+		if _, _, ok := heal.Mends(k.Code); ok && !mended[k.Code] {
+			t.Errorf("no fault of the kind %s is mended", k.Code)
+		}
+	}
+}
+
+// Every code of audit has a part, and no other one has.
+func TestEveryCodeHasAPart(t *testing.T) {
+	for _, k := range audit.Kinds() {
+		if part, _, _ := heal.Mends(k.Code); !slices.Contains(heal.Parts, part) {
+			t.Errorf("%s has the part %q", k.Code, part)
+		}
+	}
+}

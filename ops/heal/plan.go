@@ -1,0 +1,132 @@
+package heal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// FileVersion is the version of the format of a plan's file. A file of another version is refused.
+const FileVersion = 1
+
+// A Plan is what mends findings, as a list of requests, with the JSON keys of its file.
+type Plan struct {
+	Version int `json:"version"`
+	// Parts are what the plan was asked for. Source is where its records are from, and Read when they were read.
+	Parts  []Part `json:"parts"`
+	Source string `json:"source"`
+	Read   string `json:"read"`
+	// Steps in the order in which they are sent.
+	Steps []Step `json:"steps"`
+	// Left are the findings that the plan does not mend, and servers that are left alone.
+	Left []Left `json:"not_healed"`
+	// More says that there are more servers to heal than the plan was to have.
+	More bool `json:"more"`
+}
+
+// A Step is one request with what it is for.
+type Step struct {
+	ID    int             `json:"id"` // from 1
+	Codes []string        `json:"codes"`
+	About []audit.Subject `json:"about"`
+	Why   string          `json:"why"`
+	// Checks are read just before the request is sent. When one does not hold it is not sent.
+	Checks  []Check       `json:"checks"`
+	Request cloud.Request `json:"request"`
+	// After are the steps without which this one is not sent.
+	After []int `json:"after"`
+}
+
+// The services.
+const (
+	Placement = "placement"
+	Compute   = "compute"
+	Network   = "network"
+)
+
+// A Check is a GET with what its answer must be: the status and, unless Has is nil, the values that Has names. An object has those that are named
+// and may have others, a list has no others. null is the same as no value.
+type Check struct {
+	cloud.Request
+	Status int             `json:"status"`
+	Has    json.RawMessage `json:"has,omitempty"`
+	// Says is what the check is about, in a sentence without a full stop: "server X is on host cn1".
+	Says string `json:"says"`
+}
+
+// A Left is what is not mended.
+type Left struct {
+	Code  string          `json:"code,omitempty"` // "" for a server that is left alone
+	About []audit.Subject `json:"about"`
+	Why   string          `json:"why"`
+	// Command is what to type, or what shows what to decide.
+	Command string `json:"command"`
+	// Nova is what nova-manage placement heal_allocations returns for it, 0 when it does not look at it.
+	Nova NovaCode `json:"heal_allocations_code,omitempty"`
+}
+
+// A NovaCode is an exit code of nova-manage placement heal_allocations.
+type NovaCode int
+
+// The codes of heal_allocations.
+const (
+	Healed       NovaCode = 0 // something was healed
+	MaxReached   NovaCode = 1 // there may be more to heal
+	NoNode       NovaCode = 2 // the compute node of a server is not known
+	NotAllocated NovaCode = 3 // an allocation could not be made or changed
+	Nothing      NovaCode = 4 // there was nothing to heal, or nothing was to be written
+	NoPorts      NovaCode = 5 // the ports of servers cannot be read
+	NotNamed     NovaCode = 6 // a port could not name its provider
+	NotUndone    NovaCode = 7 // ports were changed and could not be changed back, which cannot happen here
+	Refused      NovaCode = 8 // servers of this kind are not healed
+)
+
+// Write writes the file of a plan.
+func Write(w io.Writer, p *Plan) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(p)
+}
+
+// Read reads the file of a plan. It refuses what [Write] of this version does not write, since a key that is not understood may be one
+// that matters.
+func Read(r io.Reader) (*Plan, error) {
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	var p Plan
+	if err := d.Decode(&p); err != nil {
+		return nil, fmt.Errorf("it is no plan of berth heal: %w", err)
+	}
+	if p.Version != FileVersion {
+		return nil, fmt.Errorf("it is a plan in the format %d, and this program reads %d", p.Version, FileVersion)
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for k := range s.Checks {
+			s.Checks[k].Has, s.Checks[k].Body = compact(s.Checks[k].Has), compact(s.Checks[k].Body)
+		}
+		s.Request.Body = compact(s.Request.Body)
+		if s.ID != i+1 {
+			return nil, fmt.Errorf("step %d has the id %d; steps are numbered from 1, in their order", i+1, s.ID)
+		}
+		if s.Request.Service == Compute && s.Request.Method == "DELETE" {
+			return nil, fmt.Errorf("step %d deletes something of the compute service, which no plan does", s.ID)
+		}
+	}
+	return &p, nil
+}
+
+// compact returns JSON in one line, as it is sent and printed.
+func compact(text json.RawMessage) json.RawMessage {
+	if text == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	_ = json.Compact(&b, text) // the decoder has read it
+	return b.Bytes()
+}

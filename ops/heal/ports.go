@@ -1,0 +1,78 @@
+package heal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// boundKeys are what the compute service writes into a binding profile when it binds a port.
+var boundKeys = []string{"pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address"}
+
+// ports changes ports that have no part in an allocation, or no longer.
+func (p *planner) ports(findings []audit.Finding) {
+	order, by := byFirst(findings)
+	for _, id := range order {
+		of := p.Ports[id]
+		// A port whose key is made anew gets it in the format that is to be.
+		if at := slices.IndexFunc(p.plan.Steps, func(s Step) bool { return s.Request.Path == "/ports/"+id }); at >= 0 {
+			s := &p.plan.Steps[at]
+			s.Codes = slices.Compact(slices.Sorted(slices.Values(append(s.Codes, codes(by[id])...))))
+			continue
+		}
+		changed, profile := object{}, maps.Clone(of.Profile)
+		if profile == nil {
+			profile = map[string]any{}
+		}
+		next := of.Allocation
+		var checks []Check
+		s := p.Servers[of.Device]
+		if s != nil {
+			checks = append(checks, sameServer(s))
+		}
+		for _, f := range by[id] {
+			switch f.Code {
+			case "port-of-gone-server":
+				checks = append(checks, noServer(of.Device))
+				changed["device_id"], changed["device_owner"], changed["binding:host_id"] = "", "", ""
+				for _, name := range boundKeys {
+					delete(profile, name)
+				}
+				changed["binding:profile"] = profile
+				next = nil
+			case "port-of-offloaded-server-bound":
+				changed["binding:host_id"] = ""
+			case "key-of-unbound-port", "key-without-request":
+				next = nil
+			case "key-format-old":
+				next = map[string]string{}
+				for _, g := range of.Request.Groups {
+					if provider := audit.Named(of, g); provider != "" {
+						next[g.ID] = provider
+					}
+				}
+			}
+		}
+		if !maps.Equal(next, of.Allocation) {
+			changed["binding:profile"] = profile
+		}
+		if len(next) > 0 {
+			profile["allocation"] = key(next)
+		}
+		p.setPort(Step{Codes: codes(by[id]), About: by[id][0].About, Why: whys(by[id]), Checks: checks}, of, changed)
+	}
+}
+
+// setPort adds the step that changes a port. It is refused when the port has changed: by its revision, or where it has none by reading it before.
+func (p *planner) setPort(s Step, of *cloud.Port, changed object) int {
+	s.Request = cloud.Request{Service: Network, Method: "PUT", Path: "/ports/" + of.UUID, Body: text(object{"port": changed})}
+	if of.Revision > 0 {
+		s.Request.Headers = map[string]string{"If-Match": fmt.Sprintf("revision_number=%d", of.Revision)}
+	} else {
+		s.Checks = append(s.Checks, samePort(of))
+	}
+	return p.add(s)
+}

@@ -1,0 +1,307 @@
+package heal_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/heal"
+	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/placement/service"
+)
+
+// A world is a cloud to which plans are applied: Berth's placement service, and the records of the compute and the network service, which answer as those
+// services do to the requests of plans.
+type world struct {
+	t         *testing.T
+	placement http.Handler
+	url       string
+	c         *cloud.Cloud // its placement part is what was loaded
+	sent      []cloud.Request
+	answer    func(r cloud.Request) (status int, answered bool) // answers in the place of a service, nil for no such
+}
+
+// newWorld returns a world with the records of a cloud.
+func newWorld(t *testing.T, c *cloud.Cloud) *world {
+	t.Helper()
+	w := &world{t: t, placement: placementapitest.New(t, service.DefaultSettings()), c: c}
+	server := httptest.NewServer(w.placement)
+	t.Cleanup(server.Close)
+	w.url = server.URL
+	for i := range c.Network.Ports {
+		c.Network.Ports[i].Revision = int64(i + 3)
+	}
+	w.load()
+	return w
+}
+
+// load writes the records of placement.
+func (w *world) load() {
+	p := w.c.Placement
+	for _, class := range p.Classes {
+		if strings.HasPrefix(class, "CUSTOM_") {
+			w.must("PUT", "resource_classes/"+class, nil)
+		}
+	}
+	for _, trait := range p.Traits {
+		if strings.HasPrefix(trait, "CUSTOM_") {
+			w.must("PUT", "traits/"+trait, nil)
+		}
+	}
+	type object = map[string]any
+	there := map[string]bool{"": true}
+	for len(there) <= len(p.Providers) {
+		before := len(there)
+		for _, of := range p.Providers {
+			if there[of.UUID] || !there[of.Parent] {
+				continue
+			}
+			there[of.UUID] = true
+			body := object{"uuid": of.UUID, "name": of.Name}
+			if of.Parent != "" {
+				body["parent_provider_uuid"] = of.Parent
+			}
+			w.must("POST", "resource_providers", body)
+			path, generation := "resource_providers/"+of.UUID, 0
+			for _, part := range []struct {
+				name  string
+				value any
+				some  bool
+			}{
+				{"inventories", of.Inventories, len(of.Inventories) > 0}, {"traits", of.Traits, len(of.Traits) > 0}, {"aggregates", of.Aggregates, len(of.Aggregates) > 0},
+			} {
+				if part.some {
+					w.must("PUT", path+"/"+part.name, object{"resource_provider_generation": generation, part.name: part.value})
+					generation++
+				}
+			}
+		}
+		if len(there) == before {
+			w.t.Fatal("a provider's parent is not there")
+		}
+	}
+	for _, c := range p.Consumers {
+		held := object{}
+		for provider, resources := range c.Allocations {
+			held[provider] = object{"resources": resources}
+		}
+		body := object{"allocations": held, "project_id": c.Project, "user_id": c.User, "consumer_generation": nil}
+		version := "1.28"
+		if c.Type != "" {
+			version, body["consumer_type"] = "1.38", c.Type
+		}
+		w.mustAt(version, "PUT", "allocations/"+c.UUID, body)
+	}
+}
+
+func (w *world) must(method, path string, body any) {
+	w.t.Helper()
+	w.mustAt("1.39", method, path, body)
+}
+
+func (w *world) mustAt(version, method, path string, body any) {
+	w.t.Helper()
+	r := cloud.Request{Service: heal.Placement, Method: method, Path: "/" + path, Microversion: version}
+	if body != nil {
+		r.Body, _ = json.Marshal(body)
+	}
+	if status, answer := w.place(r); status > 299 {
+		w.t.Fatalf("%s %s %s: %d %s", method, path, r.Body, status, answer)
+	}
+}
+
+// place sends a request to placement.
+func (w *world) place(r cloud.Request) (int, []byte) {
+	req := httptest.NewRequest(r.Method, r.Path, bytes.NewReader(r.Body))
+	req.Header.Set("OpenStack-API-Version", "placement "+r.Microversion)
+	req.Header.Set("X-Auth-Token", "admin")
+	if r.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	answer := httptest.NewRecorder()
+	w.placement.ServeHTTP(answer, req)
+	return answer.Code, answer.Body.Bytes()
+}
+
+// send sends a request of a plan.
+func (w *world) send(_ context.Context, r cloud.Request) (int, []byte, error) {
+	if w.answer != nil {
+		if status, ok := w.answer(r); ok {
+			if status == 0 {
+				return 0, nil, context.DeadlineExceeded
+			}
+			return status, []byte(`{"errors": [{"detail": "no"}]}`), nil
+		}
+	}
+	if r.Method != "GET" {
+		w.sent = append(w.sent, r)
+	}
+	kind, id, _ := strings.Cut(strings.TrimPrefix(r.Path, "/"), "/")
+	id, _, _ = strings.Cut(id, "?")
+	switch {
+	case r.Service == heal.Placement:
+		status, answer := w.place(r)
+		return status, answer, nil
+	case kind == "servers":
+		return w.server(id)
+	case kind == "os-aggregates":
+		for _, a := range w.c.Compute.Aggregates {
+			if strconv.FormatInt(a.ID, 10) == id {
+				return answered(200, map[string]any{"aggregate": a})
+			}
+		}
+	case strings.HasPrefix(kind, "os-services?"):
+		_, host, _ := strings.Cut(kind, "&host=")
+		list := slices.DeleteFunc(slices.Clone(w.c.Compute.Services), func(s cloud.Service) bool { return s.Host != host })
+		return answered(200, map[string]any{"services": list})
+	case kind == "ports":
+		return w.port(r, id)
+	}
+	return answered(404, nil)
+}
+
+func answered(status int, v any) (int, []byte, error) {
+	body, err := json.Marshal(v)
+	return status, body, err
+}
+
+func (w *world) server(id string) (int, []byte, error) {
+	for _, s := range w.c.Compute.Servers {
+		if s.UUID == id {
+			null := func(text string) any {
+				if text == "" {
+					return nil
+				}
+				return text
+			}
+			return answered(200, map[string]any{"server": map[string]any{
+				"id": id, "status": s.Status, "OS-EXT-SRV-ATTR:host": null(s.Host), "OS-EXT-STS:task_state": null(s.Task),
+			}})
+		}
+	}
+	return answered(404, nil)
+}
+
+// port answers a request for a port as Neutron does: a binding profile is replaced as a whole, and a port without a host is not bound.
+func (w *world) port(r cloud.Request, id string) (int, []byte, error) {
+	at := slices.IndexFunc(w.c.Network.Ports, func(p cloud.Port) bool { return p.UUID == id })
+	if at < 0 {
+		return answered(404, nil)
+	}
+	p := &w.c.Network.Ports[at]
+	if r.Method == "PUT" {
+		if match := r.Headers["If-Match"]; match != "" && match != fmt.Sprintf("revision_number=%d", p.Revision) {
+			return answered(412, nil)
+		}
+		var body struct {
+			Port struct {
+				Device  *string                     `json:"device_id"`
+				Owner   *string                     `json:"device_owner"`
+				Host    *string                     `json:"binding:host_id"`
+				Profile *map[string]json.RawMessage `json:"binding:profile"`
+			}
+		}
+		d := json.NewDecoder(bytes.NewReader(r.Body))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&body); err != nil {
+			w.t.Errorf("%s: %v", r.Body, err)
+			return answered(400, nil)
+		}
+		p.Revision++
+		if body.Port.Device != nil {
+			p.Device = *body.Port.Device
+		}
+		if body.Port.Owner != nil {
+			p.Owner = *body.Port.Owner
+		}
+		if body.Port.Host != nil {
+			if p.Host = *body.Port.Host; p.Host == "" {
+				p.VIF, p.Status = "unbound", "DOWN"
+			}
+		}
+		if body.Port.Profile != nil {
+			p.Profile, p.Allocation = nil, nil
+			for name, value := range *body.Port.Profile {
+				var one string
+				var err error
+				switch {
+				case name != "allocation":
+					var v any
+					err = json.Unmarshal(value, &v)
+					if p.Profile == nil {
+						p.Profile = map[string]any{}
+					}
+					p.Profile[name] = v
+				case json.Unmarshal(value, &one) == nil:
+					p.Allocation = map[string]string{"": one}
+				default:
+					err = json.Unmarshal(value, &p.Allocation)
+				}
+				if err != nil {
+					w.t.Errorf("%s: %v", r.Body, err)
+				}
+			}
+		}
+	}
+	profile := map[string]any{}
+	for name, v := range p.Profile {
+		profile[name] = v
+	}
+	if one, old := p.Allocation[""]; old {
+		profile["allocation"] = one
+	} else if p.Allocation != nil {
+		profile["allocation"] = p.Allocation
+	}
+	return answered(200, map[string]any{"port": map[string]any{
+		"id": p.UUID, "device_id": p.Device, "binding:host_id": p.Host, "revision_number": p.Revision, "binding:profile": profile,
+	}})
+}
+
+// read reads the records.
+func (w *world) read() *cloud.Cloud {
+	w.t.Helper()
+	client, err := openstack.Connect(w.t.Context(), openstack.Options{Getenv: func(name string) string {
+		return map[string]string{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": w.url, "OS_TOKEN": "admin"}[name]
+	}, Wait: func(context.Context, time.Duration) error { return nil }})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c, err := client.Read(w.t.Context(), cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text, err := json.Marshal(w.c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var rest cloud.Cloud
+	if err := json.Unmarshal(text, &rest); err != nil {
+		w.t.Fatal(err)
+	}
+	c.Compute, c.Network = rest.Compute, rest.Network
+	return c
+}
+
+// apply applies a plan, of which the first n requests are sent.
+func (w *world) apply(p *heal.Plan, n int) []heal.Result {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	if n == 0 {
+		cancel()
+	}
+	return heal.Apply(ctx, p, w.send, openstack.Message, func(heal.Step, heal.Result) {
+		if n--; n == 0 {
+			cancel()
+		}
+	})
+}
