@@ -63,6 +63,15 @@ type formerPort struct {
 	Amounts allocations.Amounts `json:"amounts,omitempty"`
 }
 
+// port returns the binding that a port had.
+func (f former) port(id ID) (formerPort, bool) {
+	i := slices.IndexFunc(f.Ports, func(p formerPort) bool { return p.Port == id })
+	if i < 0 {
+		return formerPort{}, false
+	}
+	return f.Ports[i], true
+}
+
 // serving is the allocation on the former host for what the port asks for now: each group has the provider that had its
 // classes there. It is an error when there is none.
 func (f formerPort) serving(asks request.Port) (guarantee.ProfileAllocation, error) {

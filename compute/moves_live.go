@@ -473,13 +473,13 @@ func (j *job) activateSource(ctx context.Context) (next, error) {
 	}
 	var trouble error
 	for i, p := range j.ports {
-		k := slices.IndexFunc(was.Ports, func(f formerPort) bool { return f.Port == p.ID })
-		if k < 0 || p.Host == m.Source && !p.Failed() {
+		f, ok := was.port(p.ID)
+		if !ok || p.Host == m.Source && !p.Failed() {
 			continue
 		}
 		now, serving, err := p, guarantee.ProfileAllocation{}, error(nil)
-		if serving, err = was.Ports[k].serving(p.Asks); err == nil {
-			now, err = j.activateAt(ctx, p, Binding{Server: j.op.Server, Host: m.Source, Allocation: serving, Device: was.Ports[k].Device})
+		if serving, err = f.serving(p.Asks); err == nil {
+			now, err = j.activateAt(ctx, p, Binding{Server: j.op.Server, Host: m.Source, Allocation: serving, Device: f.Device})
 		}
 		switch {
 		case errors.Is(err, ErrNoPort):

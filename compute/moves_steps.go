@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/guarantee"
 )
 
 // migration returns the migration of an operation, with what the server had before it.
@@ -355,13 +356,13 @@ func (j *job) bindToSource(ctx context.Context) (next, error) {
 	}
 	var trouble error
 	for i, p := range j.ports {
-		k := slices.IndexFunc(was.Ports, func(f formerPort) bool { return f.Port == p.ID })
-		if k < 0 || p.Host == m.Source && m.Source != m.Dest && !p.Failed() {
+		f, ok := was.port(p.ID)
+		if !ok || p.Host == m.Source && m.Source != m.Dest && !p.Failed() {
 			continue // it is not the server's former one, or was not bound to the destination
 		}
-		b := Binding{Server: j.op.Server, Owner: j.s.owner(zone), Host: m.Source, Device: was.Ports[k].Device}
+		b := Binding{Server: j.op.Server, Owner: j.s.owner(zone), Host: m.Source, Device: f.Device}
 		bound := p
-		if b.Allocation, err = was.Ports[k].serving(p.Asks); err == nil {
+		if b.Allocation, err = f.serving(p.Asks); err == nil {
 			bound, err = j.bindPort(ctx, p, b)
 		}
 		switch {
@@ -417,7 +418,8 @@ func (j *job) returnToSource(ctx context.Context) (next, error) {
 }
 
 // takeBackSource gives the server the allocations that its migration has, as its ports ask for them now. A port that was given
-// more while it was on the destination, where the source has not as much, is a failure of the server.
+// more while it was on the destination, where the source has not as much, is a failure of the server: the port is bound without
+// any provider, and nothing is allocated for it until it is healed.
 func (j *job) takeBackSource(ctx context.Context) (next, error) {
 	m, was, err := j.migration(ctx)
 	if err != nil {
@@ -430,14 +432,50 @@ func (j *job) takeBackSource(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	err = allocations.Retry(ctx, allocations.Pause, func() error { return j.followPorts(ctx, m.Source, was) })
-	if errors.Is(err, allocations.ErrCapacity) {
-		return next{Change: func(*change, *ServerRow) error {
-			j.b.Trouble = &Failure{Code: 500, Message: "The former host does not have what the ports of the server are guaranteed.", Details: err.Error()}
-			return nil
-		}}, nil
+	err = allocations.Retry(ctx, allocations.Pause, func() error {
+		err := j.followPorts(ctx, m.Source, was)
+		if errors.Is(err, allocations.ErrCapacity) {
+			if err = j.forgetGrown(ctx, m.Source, was); err == nil {
+				err = j.followPorts(ctx, m.Source, was)
+			}
+		}
+		return err
+	})
+	return next{Change: func(c *change, row *ServerRow) error {
+		for _, p := range j.ports {
+			f, ok := was.port(p.ID)
+			if ok && p.Host == m.Source && len(f.Amounts) > 0 && len(p.Asks.Groups) > 0 && p.Allocation.Empty() {
+				j.b.Trouble = &Failure{
+					Code: 500, Message: "The former host does not have what the ports of the server are guaranteed.",
+					Details: fmt.Sprintf("host %s does not have what port %s asks for, which is bound without a guarantee", m.Source, p.ID),
+				}
+			}
+		}
+		return c.seePorts(row.ID, j.ports)
+	}}, err
+}
+
+// forgetGrown has the ports that are bound to the source, and ask for more than they had there, name no provider.
+func (j *job) forgetGrown(ctx context.Context, source string, was former) error {
+	for _, p := range j.ports {
+		f, ok := was.port(p.ID)
+		if !ok || p.Host != source {
+			continue
+		}
+		grown := false
+		for provider, asked := range p.allocation() {
+			for class, n := range asked {
+				grown = grown || n > f.Amounts[provider][class]
+			}
+		}
+		if !grown {
+			continue
+		}
+		if _, err := j.s.network.NameProviders(ctx, p.ID, p.Revision, guarantee.ProfileAllocation{}); err != nil && !errors.Is(err, ErrNoPort) {
+			return err
+		}
 	}
-	return next{}, err
+	return nil
 }
 
 // followPorts makes what a server that is back on its former host has for its ports what they ask for now. Ports may have been

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/healing"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/racetest"
@@ -175,6 +176,60 @@ func TestPortsThatShrinkWhileServersMove(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A port that is given more while its server waits to be confirmed may ask for what the former host does not have any more.
+// The server that goes back is in error then, and has what its other ports ask for. The port is healed once there is room, or
+// can be detached, or get its former policy.
+func TestPortsThatGrowWhileServersWait(t *testing.T) {
+	for _, way := range []string{"heal", "detach", "former policy"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			m := newMoves(t)
+			grown := must(m.Server(ctx, m.vm)).Ports[0].Port
+			set := func(rate int64) {
+				t.Helper()
+				policy := m.policy(rate)
+				_, err := m.network.UpdatePort(ctx, network.ID(grown), func(s *network.PortSpec) error {
+					s.Policy = policy
+					return nil
+				})
+				m.must(err)
+			}
+			m.must(m.ResizeServer(ctx, ann, m.vm, compute.Resizing{Flavor: "m2"}))
+			m.work(m.Service, nil)
+			other := m.boot("other", m.port(6500)) // on the former host, of which 500 kbit/s are left
+			m.work(m.Service, nil)
+			if one := must(m.Server(ctx, other)); one.Host != m.source {
+				t.Fatalf("the other server is on %q: %s", one.Host, m.why(other))
+			}
+			set(3000)
+			m.must(m.RevertResize(ctx, ann, m.vm))
+			m.work(m.Service, nil)
+			one := must(m.Server(ctx, m.vm))
+			if one.State != compute.Error || one.Host != m.source || m.lastMigration().Status != "reverted" || !strings.Contains(string(one.Fault), string(grown)) {
+				t.Fatalf("the server is %s on %s: %s", one.State, one.Host, one.Fault)
+			}
+			if used := m.used()[egress]; used != 2000+6500 {
+				t.Errorf("%d kbit/s are allocated", used)
+			}
+			m.must(m.ResetState(ctx, root, m.vm, compute.Active))
+			switch way {
+			case "heal":
+				m.must(m.DeleteServer(ctx, ann, other))
+				m.work(m.Service, nil)
+			case "detach":
+				m.must(m.Detach(ctx, ann, m.vm, grown))
+				m.work(m.Service, nil)
+			case "former policy":
+				set(1000)
+			}
+			if way != "detach" {
+				m.healsTo(way, compute.Healing{Server: m.vm}, healing.Healed, "vm: true")
+			}
+			m.agrees(way)
+		})
 	}
 }
 
