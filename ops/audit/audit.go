@@ -44,8 +44,10 @@ type Finding struct {
 	Found    string `json:"found"`
 	Expected string `json:"expected"`
 	Means    string `json:"means"`
-	// Command is the next command to type: it mends the finding, or shows what is needed to choose.
+	// Command is the next command to type: berth heal where that mends the finding, or what shows what is needed to choose.
 	Command string `json:"command"`
+	// Otherwise is the command for a finding that berth heal cannot mend after all, the same as Command where it never does.
+	Otherwise string `json:"-"`
 }
 
 // A Subject is a record that a finding is about.
@@ -98,7 +100,7 @@ func Check(c *cloud.Cloud, o Options) Result {
 			result.unchecked(k.Code, reason)
 			continue
 		}
-		r := &report{kind: k}
+		r := &report{x: x, kind: k}
 		k.rule(x, r)
 		for _, reason := range r.partly {
 			result.unchecked(k.Code, reason)
@@ -128,6 +130,7 @@ func (r *Result) unchecked(code, reason string) {
 
 // A report collects what the rule of a kind finds.
 type report struct {
+	x        *Index
 	kind     *Kind
 	findings []Finding
 	partly   []string
@@ -135,8 +138,30 @@ type report struct {
 
 // found adds a finding, to which it adds what all findings of the kind have.
 func (r *report) found(f Finding) {
-	f.Code, f.Severity, f.Means = r.kind.Code, r.kind.Severity, r.kind.Means
+	f.Code, f.Severity, f.Means, f.Otherwise = r.kind.Code, r.kind.Severity, r.kind.Means, f.Command
+	if r.kind.Heals != "" {
+		f.Command = fmt.Sprintf("berth heal %s --code %s %s", r.kind.Heals, f.Code, r.x.selector(f.About))
+	}
 	r.findings = append(r.findings, f)
+}
+
+// selector is the flag that selects what a finding is about.
+func (x *Index) selector(about []Subject) string {
+	s := about[0]
+	if s.Kind == "aggregate" && len(about) > 1 {
+		s = about[1]
+	}
+	switch s.Kind {
+	case "port":
+		return "--port " + s.ID
+	case "host":
+		return "--host " + s.ID
+	case "provider":
+		if p := x.ByUUID[s.ID]; p != nil {
+			return fmt.Sprintf("--host '%s'", x.Top(p).Name)
+		}
+	}
+	return "--server " + s.ID
 }
 
 // cannot says once why the rule did not look at some records.
@@ -146,8 +171,7 @@ func (r *report) cannot(reason string) {
 	}
 }
 
-// concerns reports whether a finding is about one of the records of a kind that are named. A consumer is a server
-// or a migration of one.
+// concerns reports whether a finding is about one of the records of a kind that are named. Consumers and migrations are named as servers are.
 func (x *Index) concerns(f Finding, kind string, names []string) bool {
 	if len(names) == 0 {
 		return true
@@ -155,7 +179,7 @@ func (x *Index) concerns(f Finding, kind string, names []string) bool {
 	return slices.ContainsFunc(f.About, func(s Subject) bool {
 		switch {
 		case s.Kind == kind:
-		case kind == "server" && s.Kind == "consumer":
+		case kind == "server" && (s.Kind == "consumer" || s.Kind == "migration"):
 		case kind == "server" && s.Kind == "port" && x.port(s.ID) != nil:
 			s.ID = x.port(s.ID).Device
 		default:

@@ -124,7 +124,7 @@ func consumerProjectWrong(x *Index, r *report) {
 		if s := x.ownerOf(c); s != nil && s.Project != c.Project {
 			r.found(Finding{
 				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its allocations are of project " + c.Project, Expected: "project " + s.Project,
-				Command: "nova-manage placement heal_allocations --instance " + s.UUID,
+				Command: "openstack resource provider allocation show " + c.UUID,
 			})
 		}
 	}
@@ -135,7 +135,7 @@ func consumerUserWrong(x *Index, r *report) {
 		if s := x.ownerOf(c); s != nil && s.User != c.User {
 			r.found(Finding{
 				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its allocations are of user " + c.User, Expected: "user " + s.User,
-				Command: "nova-manage placement heal_allocations --instance " + s.UUID,
+				Command: "openstack resource provider allocation show " + c.UUID,
 			})
 		}
 	}

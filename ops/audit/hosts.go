@@ -157,7 +157,7 @@ func aggregateMirrorMissing(x *Index, r *report) {
 		if !slices.Contains(p.Aggregates, a.UUID) {
 			r.found(Finding{
 				About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("host %s is a member, and its provider is not", host), Expected: "the same members in placement",
-				Command: "nova-manage placement sync_aggregates",
+				Command: fmt.Sprintf("openstack resource provider aggregate list %s", p.UUID),
 			})
 		}
 	})

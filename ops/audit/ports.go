@@ -172,7 +172,8 @@ func boundWithoutKey(x *Index, r *report) {
 		if Asks(p) && len(p.Allocation) == 0 && p.VIF != "binding_failed" && p.VIF != "unbound" {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host + ", and names no provider",
-				Expected: "a provider that gives it " + requested(p), Command: "nova-manage placement heal_allocations --instance " + s.UUID,
+				Expected: "a provider that gives it " + requested(p),
+				Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 			})
 		}
 	})

@@ -116,7 +116,7 @@ func serverWithoutAllocation(x *Index, r *report) {
 			r.found(Finding{
 				About: []Subject{s.subject(), x.providerSubject(s.Root.UUID)}, Found: "placement has no allocation for it",
 				Expected: fmt.Sprintf("what flavor %s asks for, on %s", s.Flavor.Name, s.Root.Name),
-				Command:  "nova-manage placement heal_allocations --instance " + s.UUID,
+				Command:  "openstack server migrate " + s.UUID,
 			})
 		}
 	})
@@ -128,7 +128,7 @@ func allocationOnWrongHost(x *Index, r *report) {
 			r.found(Finding{
 				About: []Subject{s.subject(), x.providerSubject(s.Trees[0]), x.providerSubject(s.Root.UUID)},
 				Found: "it holds " + x.held(s.Held), Expected: fmt.Sprintf("allocations on %s, where it runs", s.Root.Name),
-				Command: fmt.Sprintf("openstack resource provider allocation delete %s && nova-manage placement heal_allocations --instance %s", s.UUID, s.UUID),
+				Command: "openstack resource provider allocation show " + s.UUID,
 			})
 		}
 	})

@@ -228,7 +228,7 @@ func New(c *cloud.Cloud, o Options) *Plan {
 		case r.way == never:
 			p.left(f, f.Found+"; no request of one service mends it", r.nova)
 		case !p.permits(r.need):
-			p.left(f, f.Found+"; it is mended with "+string(r.need)+", or when its code is named", 0)
+			p.plan.Left = append(p.plan.Left, Left{Code: f.Code, About: f.About, Why: f.Found + "; it is mended with " + string(r.need) + ", or when its code is named", Command: f.Command})
 		case o.SkipPorts && r.way == server && f.About[0].Kind == "port":
 			p.left(f, f.Found+"; ports are left out", 0)
 		default:
@@ -283,7 +283,7 @@ func (p *planner) findings(c *cloud.Cloud) []audit.Finding {
 
 // left adds a finding that the plan does not mend.
 func (p *planner) left(f audit.Finding, why string, nova NovaCode) {
-	p.plan.Left = append(p.plan.Left, Left{Code: f.Code, About: f.About, Why: why, Command: f.Command, Nova: nova})
+	p.plan.Left = append(p.plan.Left, Left{Code: f.Code, About: f.About, Why: why, Command: f.Otherwise, Nova: nova})
 }
 
 // add adds a step and returns its number.

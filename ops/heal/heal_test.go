@@ -38,6 +38,28 @@ func planted(t *testing.T, p audittest.Plant) *world {
 	return newWorld(t, c)
 }
 
+// typed are the options of a command that audit prints: "berth heal ports --code CODE --port 'UUID'".
+func typed(t *testing.T, command string) heal.Options {
+	t.Helper()
+	words := strings.Fields(command)
+	if len(words) != 7 || words[0] != "berth" || words[1] != "heal" || words[3] != "--code" {
+		t.Fatalf("the command %q", command)
+	}
+	o := heal.Options{Parts: []heal.Part{heal.Part(words[2])}, Codes: []string{words[4]}}
+	list := []string{strings.Trim(words[6], "'")}
+	switch words[5] {
+	case "--server":
+		o.Servers = list
+	case "--port":
+		o.Ports = list
+	case "--host":
+		o.Hosts = list
+	default:
+		t.Fatalf("the command %q", command)
+	}
+	return o
+}
+
 // still returns records without what every change raises, and without those that steps are about.
 func still(t *testing.T, c *cloud.Cloud, but ...*heal.Plan) *cloud.Cloud {
 	t.Helper()
@@ -121,6 +143,14 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 			if len(plan.Steps) == 0 {
 				t.Fatalf("no steps; left: %+v", plan.Left)
 			}
+			for _, f := range audit.Check(before, audit.Options{}).Findings {
+				if _, _, mends := heal.Mends(f.Code); !mends {
+					continue
+				}
+				if named := heal.New(before, typed(t, f.Command)); len(named.Steps) == 0 {
+					t.Errorf("%s has no steps; left: %+v", f.Command, named.Left)
+				}
+			}
 			for _, s := range plan.Steps {
 				t.Logf("%d %q %v %s: %v %s", s.ID, s.Codes, s.About, s.Why, s.Request, s.Request.Body)
 			}
@@ -168,8 +198,12 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 // Every code of audit has a part, and no other one has.
 func TestEveryCodeHasAPart(t *testing.T) {
 	for _, k := range audit.Kinds() {
-		if part, _, _ := heal.Mends(k.Code); !slices.Contains(heal.Parts, part) {
+		part, _, mends := heal.Mends(k.Code)
+		if !slices.Contains(heal.Parts, part) {
 			t.Errorf("%s has the part %q", k.Code, part)
+		}
+		if mends != (k.Heals != "") || mends && k.Heals != string(part) {
+			t.Errorf("audit names berth heal %q for %s, which is mended by %q", k.Heals, k.Code, part)
 		}
 	}
 }
