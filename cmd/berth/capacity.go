@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,11 +42,16 @@ type leftover struct {
 	nova                               novaSettings
 	queries, flavors, servers, without []string
 	out                                *output
+
+	owners map[string]string // whose request groups suffixes are
 }
+
+// owner says whose request group a suffix is.
+func (x *leftover) owner(suffix string) string { return cmp.Or(x.owners[suffix], "group "+suffix) }
 
 // newCapacityLeft returns "berth capacity left".
 func newCapacityLeft(env environment) *cobra.Command {
-	x := &leftover{}
+	x := &leftover{owners: map[string]string{}}
 	cmd := &cobra.Command{
 		Use:   "left [--query QUERY | --flavor F | --server S] …",
 		Short: "Count how many more servers fit, and what runs out first",
@@ -135,7 +141,7 @@ func (x *leftover) run(cmd *cobra.Command, env environment) error {
 		}
 		s = s.WithTrees([]int64{host.Root().ID}, placement.TreeRows{}, s.Built())
 	}
-	most, r, err := left(cmd, s, mix)
+	most, r, err := left(cmd, s, mix, x.owner)
 	switch {
 	case cmd.Context().Err() != nil:
 		return fail(exitFailure, errors.New("interrupted"))
@@ -173,6 +179,11 @@ func (x *leftover) asked(cmd *cobra.Command, env environment, c *cloud.Cloud) (m
 				return fail(exitUsage, fmt.Errorf("%s: %w", name, err))
 			}
 			mix = append(mix, capacity.Part{Name: name, Query: r.Query, Weight: weight})
+			owner := f.owner(r)
+			for _, g := range r.Query.Groups {
+				port, _, _ := strings.Cut(owner(g.Suffix), ", group ") // the class tells groups of a port apart
+				x.owners[g.Suffix] = port
+			}
 		}
 		return nil
 	}
@@ -249,23 +260,23 @@ func hostNamed(s *snapshot.Snapshot, name string) (*snapshot.Tree, error) {
 }
 
 // left counts what is left, and returns it with how many fit.
-func left(cmd *cobra.Command, s *snapshot.Snapshot, mix []capacity.Part) (int64, result, error) {
+func left(cmd *cobra.Command, s *snapshot.Snapshot, mix []capacity.Part, owner func(string) string) (int64, result, error) {
 	if len(mix) > 1 || mix[0].Weight != 1 {
 		c, err := capacity.LeftOfMix(cmd.Context(), s, mix)
 		if err != nil {
 			return 0, result{}, err
 		}
-		return c.Most, mixResult(c), nil
+		return c.Most, mixResult(c, owner), nil
 	}
 	c, err := capacity.Left(cmd.Context(), s, mix[0].Query)
 	if err != nil {
 		return 0, result{}, err
 	}
-	return c.Most, leftResult(c), nil
+	return c.Most, leftResult(c, owner), nil
 }
 
 // leftResult is what "berth capacity left" prints for one query.
-func leftResult(c *capacity.Count) result {
+func leftResult(c *capacity.Count, owner func(string) string) result {
 	r := result{columns: []string{"host", "fits", "most", "runs out"}, value: struct {
 		Exact bool `json:"exact"`
 		*capacity.Count
@@ -273,19 +284,19 @@ func leftResult(c *capacity.Count) result {
 	for _, h := range c.Hosts {
 		var lacks []string
 		for _, m := range h.Misses {
-			lacks = append(lacks, missing(m))
+			lacks = append(lacks, missing(m, owner))
 		}
 		r.rows = append(r.rows, []any{h.Name, h.Least, h.Most, lacks})
 	}
 	r.text = func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\n%s", howMany(c.Range, "more fit"), outFirst(c.RunsOut))
+		fmt.Fprintf(w, "%s\n%s", howMany(c.Range, "more fit"), outFirst(c.RunsOut, owner))
 		return r.head(w)
 	}
 	return r
 }
 
 // mixResult is what it prints for a mix.
-func mixResult(c *capacity.MixCount) result {
+func mixResult(c *capacity.MixCount, owner func(string) string) result {
 	r := result{columns: []string{"host", "claims of", "fits"}, value: struct {
 		Exact bool `json:"exact"`
 		*capacity.MixCount
@@ -296,7 +307,7 @@ func mixResult(c *capacity.MixCount) result {
 		}
 	}
 	r.text = func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\nno further claim of %s\n%s", howMany(c.Range, "rounds fit"), c.Stops, outFirst(c.RunsOut))
+		fmt.Fprintf(w, "%s\nno further claim of %s\n%s", howMany(c.Range, "rounds fit"), c.Stops, outFirst(c.RunsOut, owner))
 		return r.head(w)
 	}
 	return r
@@ -326,20 +337,24 @@ func howMany(r capacity.Range, what string) string {
 }
 
 // outFirst says what runs out on most hosts, in a line for each kind, three at most.
-func outFirst(all []capacity.RunsOut) string {
+func outFirst(all []capacity.RunsOut, owner func(string) string) string {
 	var b strings.Builder
 	for _, o := range all[:min(len(all), 3)] {
-		hosts := "hosts"
-		if o.Hosts == 1 {
-			hosts = "host"
-		}
-		fmt.Fprintf(&b, "%d %s: %s\n", o.Hosts, hosts, missing(capacity.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Asked: -1}))
+		fmt.Fprintf(&b, "%s: %s\n", counted(int(o.Hosts), "host"), missing(capacity.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Asked: -1}, owner))
 	}
 	return b.String()
 }
 
+// counted is a number with what is counted.
+func counted(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
 // missing says what a host lacks. Amounts are left out when Asked is negative.
-func missing(m capacity.Miss) string {
+func missing(m capacity.Miss, owner func(string) string) string {
 	var text string
 	switch m.Kind {
 	case "capacity":
@@ -358,7 +373,7 @@ func missing(m capacity.Miss) string {
 		text = m.Kind
 	}
 	if m.Group != "" {
-		text += " (group " + m.Group + ")"
+		text += " (" + owner(m.Group) + ")"
 	}
 	return text
 }
@@ -474,7 +489,7 @@ func planResult(p *capacity.Plan) result {
 			_, err := fmt.Fprintf(w, "nothing has allocations on %s\n", p.Host)
 			return err
 		case all == len(p.Moves):
-			fmt.Fprintf(w, "%s can be emptied with %d moves\n", p.Host, all)
+			fmt.Fprintf(w, "%s can be emptied with %s\n", p.Host, counted(all, "move"))
 		case p.Proven && len(p.Stuck) > 0:
 			fmt.Fprintf(w, "%s cannot be emptied; these moves can be made, %d of %d\n", p.Host, len(p.Moves), all)
 		default:

@@ -57,7 +57,7 @@ type finder struct {
 	settings request.Settings
 	notes    []string // what is not known, or ignored, a line each
 	progress openstack.Progress
-	owners   []string // of ports that are made for networks: the name, what it is called instead, and so on
+	owners   []string // of request groups, by their UUIDs, and what the user calls them, in turn
 }
 
 // finder returns a finder in records of the source, with the flags of a command. It logs in when the records are not those of a file, or
@@ -159,6 +159,7 @@ func (f *finder) complete(ctx context.Context, s *novaask.Server) error {
 		if !slices.ContainsFunc(s.Ports, func(has cloud.Port) bool { return has.UUID == p.UUID }) {
 			s.Ports = append(s.Ports, p)
 		}
+		f.owners = append(f.owners, "port "+p.UUID, "port "+word)
 	}
 	for i, word := range f.networks {
 		n, err := f.client.Network(ctx, word)

@@ -43,6 +43,8 @@ var shown = []struct{ page, first, why string }{
 	{"docs/operations/no-valid-host.md", "$ berth explain", "what is printed for ports whose ids differ each time; TestText of ops/explain holds to the form"},
 	{"docs/operations/no-valid-host.md", "$ openstack server show", "the fault of such a server; TestNobodyHasRoom of compute holds to the form"},
 	{"docs/operations/doctor.md", "$ berth doctor", "what is printed, cut, for ids that differ each time; TestDoctorOfUp of cmd/berth holds to the form"},
+	{"docs/operations/how-much-is-left.md", "$ berth capacity left", "what is printed for a cloud with servers; TestExplainInACloud of cmd/berth holds to the form"},
+	{"docs/operations/empty-a-host.md", "$ berth capacity empty", "what is printed for a cloud with servers; TestCapacity of cmd/berth holds to the form"},
 	{"docs/decisions/0004-view-and-update.md", "View(ctx", "Go"},
 	{"docs/decisions/0017-network-slice.md", "daemon    ─►", "a drawing"},
 	{"docs/decisions/0021-compute-slice.md", "daemon    ─►", "a drawing"},

@@ -206,11 +206,13 @@ func describe(t *snapshot.Tree, misses []candidates.Miss) Host {
 }
 
 // String says what a host lacks, for people.
-func (m Miss) String() string {
+func (m Miss) String() string { return m.text(groupName) }
+
+// text is String with words for whose request group a suffix is.
+func (m Miss) text(owner func(suffix string) string) string {
 	about := ""
-	switch {
-	case m.Group != "":
-		about = "group " + m.Group + ": "
+	if m.Group != "" {
+		about = owner(m.Group) + ": "
 	}
 	on := ""
 	if m.Provider != "" {

@@ -46,7 +46,7 @@ func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error
 			if k > 0 {
 				name = strings.Repeat(" ", len(name))
 			}
-			fmt.Fprintf(&b, "  %s %s\n", name, m)
+			fmt.Fprintf(&b, "  %s %s\n", name, m.text(owner))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -110,8 +110,8 @@ func (q *compiledQuery) rootTraits(root *snapshot.Provider) (names []string) {
 	return names
 }
 
-// closest returns the miss of the provider that passes the most constraints of request k in the tree that is entered; ok is true when
-// one passes all.
+// closest returns the miss of the provider that comes closest to serving request k in the tree that is entered; ok is true when one serves
+// it.
 func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 	r := &q.requests[k]
 	miss = Miss{Kind: NoInventory, Suffix: q.groups[r.group]}
@@ -136,7 +136,7 @@ func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 			return miss, true
 		}
 		next := q.miss(r, p, v, need)
-		rank := r.rank(v, need)
+		rank := r.rank(p, v, need, rootMember)
 		if rank < best || rank == best && !closer(next, miss) {
 			continue
 		}
@@ -146,11 +146,16 @@ func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 	return miss, false
 }
 
-// rank orders verdicts by how many constraints were passed.
-func (r *request) rank(v verdict, need int) int {
+// rank orders providers by how many constraints they pass. Those that lack nothing but the amount come after all others but those in
+// the wrong tree: capacity becomes free, and a provider of another kind stays of another kind.
+func (r *request) rank(p *snapshot.Provider, v verdict, need int, rootMember bool) int {
+	others := 2*len(r.needs) + int(isMember) // the highest of all others
 	switch {
 	case v == fits: // but in the wrong tree
-		return 2*len(r.needs) + int(isMember) + 1
+		return others + len(r.needs) + 1
+	case v == noCapacity && satisfies(p, r.required) && !hasAny(p, r.forbidden) &&
+		(rootMember || memberOfAll(p, r.memberOf)) && !memberOfAny(p, r.notMemberOf):
+		return others + 1 + need
 	case v <= noCapacity:
 		return 2*need + int(v)
 	}

@@ -82,8 +82,12 @@ func TestMisses(t *testing.T) {
 			asks(placement.RequestGroup{Resources: resources(amount("DISK_GB", 1))}, bandwidth(250, "CUSTOM_PHYSNET_2")),
 			[]miss{
 				{Kind: candidates.NoInventory, Class: "DISK_GB", Lacking: "DISK_GB", Asked: 1},
-				{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic0", Traits: []string{"CUSTOM_PHYSNET_2"}},
+				{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic1", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Asked: 250, Most: 100},
 			},
+		},
+		"enough of another kind": {
+			asks(bandwidth(250, "CUSTOM_FAST")),
+			[]miss{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic0", Traits: []string{"CUSTOM_FAST"}}},
 		},
 		"fewest traits": {
 			asks(bandwidth(50, "CUSTOM_PHYSNET_1", "CUSTOM_FAST")),
