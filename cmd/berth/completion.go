@@ -24,6 +24,7 @@ var flagValues = map[string]cobra.CompletionFunc{
 	"input":              files(),
 	"output":             files(),
 	"from-file":          files(),
+	"bundle":             files("tar.gz", "tgz"),
 	"policy-file":        files("yaml", "json"),
 	"settings":           files("conf", "ini"),
 	"os-interface":       oneOf("public", "internal", "admin"),

@@ -55,6 +55,8 @@ The commands of OpenStack and those that correspond to them:
 type dbSource struct {
 	files, dirs []string
 	connection  string
+	// once has a database of the settings tried once, whatever they say: a database that cannot be reached is a result.
+	once bool
 }
 
 // flags adds the flags to a command. A URL may be in a file (@FILE), so that its password need not
@@ -71,6 +73,9 @@ func (s *dbSource) given() bool { return len(s.files)+len(s.dirs) > 0 || s.conne
 // interactive command is to fail at once.
 func (s *dbSource) settings() (*config.Placement, error) {
 	cfg, _, err := readSettings(&serveFlags{files: s.files, dirs: s.dirs}, config.LoadPlacement, nil)()
+	if err == nil && s.once {
+		cfg.Database.MaxRetries = 0
+	}
 	if err != nil || s.connection == "" {
 		return cfg, err
 	}

@@ -31,12 +31,16 @@ type examination struct {
 	list     bool
 	policies []string
 	settings []string
-	out      *output
+	// bundle is the path of the bundle to write, "" for none, and hideNames whether names are hashes in it.
+	bundle    string
+	hideNames bool
+	out       *output
 }
 
 // newDoctor returns "berth doctor".
 func newDoctor(env environment) *cobra.Command {
 	x := &examination{}
+	x.source.db.once = true
 	var known []string
 	for _, c := range doctor.Checks() {
 		known = append(known, c.Name)
@@ -59,6 +63,10 @@ unknown, never ok. Placement's database is looked at beside the APIs when
 --config or --connection names it. Of other services, --settings takes the
 settings files of one host: nova.conf, ml2_conf.ini, openvswitch_agent.ini.
 
+--bundle writes an archive for a bug report: the records, the results, versions,
+and the files of --config and --settings without secrets and comments. Nothing
+else of the machine is in it.
+
 ` + cloudSourceHelp + `
 
 Exit codes:
@@ -71,6 +79,7 @@ Exit codes:
   berth doctor --os-cloud admin --server web1
   berth doctor --os-cloud admin --host cn7 \
       --settings /etc/neutron/plugins/ml2/openvswitch_agent.ini
+  berth doctor --os-cloud admin --bundle report.tar.gz --hide-names
   berth doctor --os-cloud admin -f value -c result -c check
   berth doctor --list`,
 		Args: noArguments,
@@ -86,6 +95,9 @@ Exit codes:
 			if len(x.ports) > 0 && x.options.Server == "" {
 				return fail(exitUsage, errors.New("--port is about a server, and wants --server"))
 			}
+			if x.hideNames && x.bundle == "" {
+				return fail(exitUsage, errors.New("--hide-names is about a bundle, and wants --bundle"))
+			}
 			return x.run(cmd, env)
 		},
 	}
@@ -98,6 +110,8 @@ Exit codes:
 	f.StringArrayVar(&x.policies, "policy-file", nil, "look at the policy file `FILE` of a placement service; may be repeated")
 	f.StringArrayVar(&x.settings, "settings", nil, "look at the settings file `FILE` of a service on the host of --host, or else on this machine; may be repeated")
 	f.BoolVar(&x.list, "list", false, "list the checks, and read no cloud")
+	f.StringVar(&x.bundle, "bundle", "", "write records and results to `FILE` too, a tar.gz without secrets, for a bug report")
+	f.BoolVar(&x.hideNames, "hide-names", false, "have hashes instead of names of servers, ports, networks, projects and users in the bundle and the results")
 	_ = cmd.RegisterFlagCompletionFunc("check", oneOf(known...)) // the flag exists: the line above
 	x.out = addOutput(cmd)
 	return cmd
@@ -105,10 +119,14 @@ Exit codes:
 
 // run makes the checks and prints their results.
 func (x *examination) run(cmd *cobra.Command, env environment) error {
+	if err := x.noBundleYet(); err != nil {
+		return err
+	}
 	in, err := x.input(cmd, env)
 	if err != nil {
 		return err
 	}
+	x.scrub(in)
 	report, err := doctor.Examine(cmd.Context(), in, x.options)
 	switch {
 	case cmd.Context().Err() != nil:
@@ -121,6 +139,9 @@ func (x *examination) run(cmd *cobra.Command, env environment) error {
 			return err
 		}
 		return fail(exitFailure, err)
+	}
+	if err := x.writeBundle(env, in, report); err != nil {
+		return err
 	}
 	if n := report.Count(doctor.Failed); n > 0 {
 		return fail(exitFound, fmt.Errorf("of %d checks %d failed", len(report.Results), n))

@@ -88,13 +88,13 @@ func policyFiles(x *exam, r *findings) {
 				r.warn("oslopolicy-list-redundant --namespace placement", "%s has the rule %s, which placement does not ask for", f.Path, name)
 			case known && plainRule(is) != plainRule(f.Rules[name]):
 				changed++
-				r.ok("%s: %s is %q, by default %q", f.Path, name, f.Rules[name], is)
+				r.ok("%s: %s is %q, by default %q", f.Path, name, withoutCredentials(f.Rules[name]), is)
 			}
 		}
 		r.ok("%s: %d rules, of which %d differ from the default", f.Path, len(f.Rules), changed)
 		for _, name := range slices.Sorted(maps.Keys(union(first.Rules, f.Rules))) {
 			if a, b := first.Rules[name], f.Rules[name]; first.Problem == "" && plainRule(a) != plainRule(b) {
-				r.fail("diff "+first.Path+" "+f.Path, "%s is %q in %s and %q in %s: the instances of the service decide differently", name, a, first.Path, b, f.Path)
+				r.fail("diff "+first.Path+" "+f.Path, "%s is %q in %s and %q in %s: the instances of the service decide differently", name, withoutCredentials(a), first.Path, withoutCredentials(b), f.Path)
 			}
 		}
 	}

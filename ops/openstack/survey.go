@@ -251,7 +251,7 @@ func problem(err error) cloud.Problem {
 		p.Kind = cloud.ProblemAnswer
 	case errors.As(err, &name):
 		p.Kind = cloud.ProblemName
-	case errors.As(err, &untrusted), errors.As(err, &unknown), errors.As(err, &record):
+	case errors.As(err, &untrusted), errors.As(err, &unknown), errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		p.Kind = cloud.ProblemCertificate
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		p.Kind = cloud.ProblemTime
