@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -220,9 +221,46 @@ func (s *Service) mayAttach(ctx context.Context, by Caller, server ID) (host Hos
 	return host, err
 }
 
-// groupsVersion is the first version of a host's service that knows of ports with groups of
-// requests (Nova's release Xena).
-const groupsVersion = 60
+// The first versions of hosts' services that know of ports with groups of requests (Nova's release Xena): when servers are
+// created or moved, where all hosts must know of them, and when ports are attached.
+const (
+	createGroups = 58
+	moveGroups   = 59
+	attachGroups = 60
+)
+
+// allKnow reports whether the services of all hosts have a version. Those that were forced down do not count.
+func allKnow(r Reader, version int) (bool, error) {
+	services, err := Rows[ServiceRow](r)
+	old := slices.ContainsFunc(services, func(row ServiceRow) bool { return row.Version > 0 && row.Version < version && !row.ForcedDown })
+	return !old, err
+}
+
+// mayMoveGroups refuses to move a server with ports that have groups of requests while the service of some host does not know of
+// them.
+func (s *Service) mayMoveGroups(ctx context.Context, server ID) error {
+	var all bool
+	err := s.store.View(ctx, func(r Reader) (err error) {
+		all, err = allKnow(r, moveGroups)
+		return err
+	})
+	if err != nil || all {
+		return err
+	}
+	if s.network == nil {
+		return absent("network")
+	}
+	ports, err := s.network.ServerPorts(ctx, server)
+	if err == nil && slices.ContainsFunc(ports, func(p Port) bool { return len(p.Asks.Groups) > 0 && !p.Asks.Old }) {
+		err = oldCompute()
+	}
+	return err
+}
+
+func oldCompute() error {
+	return invalid("ExtendedResourceRequestOldCompute", "The port-resource-request-groups neutron API extension is not supported by old "+
+		"nova compute service. Upgrade your compute services to Xena (24.0.0) or later.")
+}
 
 // mayAsk refuses a port with a resource request where attaching it is not supported.
 func (s *Service) mayAsk(p Port, server ID, host HostService) error {
@@ -231,9 +269,8 @@ func (s *Service) mayAsk(p Port, server ID, host HostService) error {
 		return nil
 	case !s.settings.AttachMayAsk:
 		return invalid("AttachInterfaceWithQoSPolicyNotSupported", "Attaching interfaces with QoS policy is not supported for instance %s.", server)
-	case !p.Asks.Old && host.Version < groupsVersion:
-		return invalid("ExtendedResourceRequestOldCompute", "The port-resource-request-groups neutron API extension is not supported by old "+
-			"nova compute service. Upgrade your compute services to Xena (24.0.0) or later.")
+	case !p.Asks.Old && host.Version < attachGroups:
+		return oldCompute()
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ type Resizing struct {
 
 // ResizeServer begins to give a server another flavor, on another host unless Settings.ResizeOnHost allows its own. The
 // server then waits to be confirmed or reverted. Faults: InstanceNotFound, InstanceIsLocked, InvalidState,
-// InstanceNotReady, ServiceUnavailable, FlavorNotFound, CannotResizeDisk, CannotResizeToSameFlavor, TooManyInstances,
+// InstanceNotReady, ServiceUnavailable, ExtendedResourceRequestOldCompute, FlavorNotFound, CannotResizeDisk, CannotResizeToSameFlavor, TooManyInstances,
 // and those of a server's creation that are about the flavor and the image.
 func (s *Service) ResizeServer(ctx context.Context, by Caller, id ID, to Resizing) error {
 	row, err := s.movable(ctx, by, id, resizeAction)
@@ -165,7 +165,8 @@ func (s *Service) ResizeServer(ctx context.Context, by Caller, id ID, to Resizin
 
 // MigrateServer begins to move a server, which is stopped meanwhile, to another host: the one with the name, or any
 // when it is "". The server then waits to be confirmed or reverted. Faults: InstanceNotFound, InstanceIsLocked,
-// InvalidState, InstanceNotReady, ServiceUnavailable, ComputeHostNotFound, CannotMigrateToSameHost.
+// InvalidState, InstanceNotReady, ServiceUnavailable, ExtendedResourceRequestOldCompute, ComputeHostNotFound,
+// CannotMigrateToSameHost.
 func (s *Service) MigrateServer(ctx context.Context, by Caller, id ID, host string) error {
 	row, err := s.movable(ctx, by, id, migrateAction)
 	if err != nil {
@@ -196,6 +197,9 @@ func (s *Service) coldMove(by Caller, id ID, action, kind string) moving {
 
 // movable returns a server that can be resized or migrated now.
 func (s *Service) movable(ctx context.Context, by Caller, id ID, action string) (row ServerRow, err error) {
+	if err := s.mayMoveGroups(ctx, id); err != nil {
+		return row, err
+	}
 	err = s.store.View(ctx, func(r Reader) error {
 		row, err = s.movableIn(r, by, id, action)
 		return err

@@ -28,7 +28,7 @@ type Evacuation struct {
 
 // EvacuateServer begins to build on another host a server whose host is down. The source destroys it when it is back;
 // until then its migration has the allocations there. Faults: InstanceNotFound, InvalidState, ComputeHostNotFound,
-// ComputeServiceInUse.
+// ComputeServiceInUse, ExtendedResourceRequestOldCompute.
 func (s *Service) EvacuateServer(ctx context.Context, by Caller, id ID, to Evacuation) error {
 	row, err := s.evacuable(ctx, id, to)
 	if err != nil {
@@ -47,6 +47,9 @@ func (s *Service) EvacuateServer(ctx context.Context, by Caller, id ID, to Evacu
 }
 
 func (s *Service) evacuable(ctx context.Context, id ID, to Evacuation) (row ServerRow, err error) {
+	if err := s.mayMoveGroups(ctx, id); err != nil {
+		return row, err
+	}
 	err = s.store.View(ctx, func(r Reader) error {
 		row, err = s.evacuableIn(r, id, to)
 		return err

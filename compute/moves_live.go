@@ -39,7 +39,7 @@ type LiveMigration struct {
 }
 
 // LiveMigrateServer begins to move a running server to another host. Faults: InstanceNotFound, InstanceIsLocked,
-// InvalidState, InstanceNotReady, ComputeHostNotFound, and NoValidHost if it waits.
+// InvalidState, InstanceNotReady, ComputeHostNotFound, ExtendedResourceRequestOldCompute, and NoValidHost if it waits.
 func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to LiveMigration) error {
 	var row ServerRow
 	may := func(r Reader) (err error) {
@@ -59,6 +59,9 @@ func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to Li
 			return conflict("InstanceNotReady", "Instance %s is not ready", row.ID)
 		}
 		return nil
+	}
+	if err := s.mayMoveGroups(ctx, id); err != nil {
+		return err
 	}
 	if err := s.store.View(ctx, may); err != nil {
 		return err

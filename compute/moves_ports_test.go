@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
@@ -192,6 +193,41 @@ func TestMovesOfPorts(t *testing.T) {
 				t.Errorf("the server is still on %s: %s", now, w.why(vm))
 			}
 		})
+	}
+}
+
+// While the service of some host does not know of ports with groups of requests, servers with such ports are neither created nor
+// moved. Others are, and servers of a host that was forced down.
+func TestMovesNeedHostsThatKnowGroups(t *testing.T) {
+	w := newFixture(t, 10000, "cn1", "cn2")
+	vm, plain := w.boot("vm", w.port(1000)), w.boot("plain", w.port(0))
+	w.work(w.Service, nil)
+	for _, version := range []int{59, 58, 57} {
+		_, node := computetest.Host("cn2", 0)
+		w.must(w.Report(ctx, compute.Report{Host: "cn2", Version: version, Node: *node}))
+		port := w.port(1000)
+		for what, do := range map[string]func(compute.ID) error{
+			"create": func(id compute.ID) error {
+				spec := compute.ServerSpec{Name: "next", Flavor: "m1", Image: cirros, PortsMayAsk: true, Networks: []compute.NetworkSpec{{Port: port}}}
+				if id == plain {
+					spec.Networks[0].Port = w.port(0)
+				}
+				_, err := w.CreateServers(ctx, ann, spec)
+				return err
+			},
+			"resize":   func(id compute.ID) error { return w.ResizeServer(ctx, ann, id, compute.Resizing{Flavor: "m2"}) },
+			"migrate":  func(id compute.ID) error { return w.MigrateServer(ctx, root, id, "") },
+			"live":     func(id compute.ID) error { return w.LiveMigrateServer(ctx, root, id, compute.LiveMigration{}) },
+			"unshelve": func(id compute.ID) error { return w.UnshelveServer(ctx, ann, id, compute.Unshelving{}) },
+			"evacuate": func(id compute.ID) error { return w.EvacuateServer(ctx, root, id, compute.Evacuation{}) },
+		} {
+			const refusal fault.Code = "ExtendedResourceRequestOldCompute"
+			_, of := fault.Of(do(vm))
+			if _, others := fault.Of(do(plain)); others == refusal || (of == refusal) != (version < 58 || version < 59 && what != "create") {
+				t.Errorf("%s, where a host has version %d: %q, and %q for another server", what, version, of, others)
+			}
+			w.work(w.Service, nil)
+		}
 	}
 }
 

@@ -125,6 +125,7 @@ func (s *Service) checkPorts(ctx context.Context, d *draft) error {
 	if err != nil {
 		return asInvalid(err)
 	}
+	grouped := false
 	for i, n := range d.Networks {
 		if n.Port == "" {
 			continue
@@ -147,8 +148,18 @@ func (s *Service) checkPorts(ctx context.Context, d *draft) error {
 		}
 		d.ports[p.ID] = p
 		d.Networks[i].Network = p.Network
+		grouped = grouped || len(p.Asks.Groups) > 0 && !p.Asks.Old
 	}
-	return nil
+	if !grouped {
+		return nil
+	}
+	return s.store.View(ctx, func(r Reader) error {
+		all, err := allKnow(r, createGroups)
+		if err == nil && !all {
+			err = oldCompute()
+		}
+		return err
+	})
 }
 
 // portsByID reads the ports that networks name, those that exist.

@@ -85,8 +85,11 @@ type Unshelving struct {
 }
 
 // UnshelveServer begins to build a shelved server on a host. Faults: InstanceNotFound, InstanceIsLocked, InvalidState,
-// InvalidRequest, ComputeHostNotFound, UnshelveHostNotInAZ, what MayChoose returns.
+// InvalidRequest, ComputeHostNotFound, ExtendedResourceRequestOldCompute, UnshelveHostNotInAZ, what MayChoose returns.
 func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshelving) error {
+	if err := s.mayMoveGroups(ctx, id); err != nil {
+		return err
+	}
 	var row ServerRow
 	err := s.store.View(ctx, func(r Reader) (err error) {
 		row, err = found[ServerRow](r, noServer(id), Where(ByID, id))
