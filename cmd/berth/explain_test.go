@@ -2,10 +2,15 @@ package main
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // What is asked for a server that failed, that exists or that is to be created is found in the APIs of a running cloud, and explained and
@@ -111,5 +116,77 @@ func TestExplainInACloud(t *testing.T) {
 			t.Errorf("berth %s exits with %d, want %d", tc.args, code, tc.code)
 		}
 		contains(t, "berth "+tc.args, stdout+stderr, tc.want)
+	}
+}
+
+// Shells complete the names of what is in a running cloud, or in a file, as flags' values and as the argument HOST. They wait for it two
+// seconds, and are told of no failure.
+func TestCompleteNames(t *testing.T) {
+	dir := t.TempDir()
+	u := startUp(t, dir)
+	defer u.stop()
+	net0 := u.made(u.network+"/networks", "network", map[string]any{"name": "net0"})
+	fast := u.made(u.network+"/ports", "port", map[string]any{"name": "fast0", "network_id": net0})
+	nameless := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0})
+	var twins []string
+	for _, name := range []string{"web.1", "webs", "twin", "twin"} {
+		id := u.made(u.compute+"/servers", "server", map[string]any{"name": name, "flavorRef": "c1", "imageRef": upImage, "networks": "none"})
+		if name == "twin" {
+			twins = append(twins, id)
+		}
+	}
+	slices.Sort(twins)
+	u.await(map[string]int{"ACTIVE": 4})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer hanging.Close()
+	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml")}
+	file := filepath.Join(dir, "cloud.json")
+	if code, _, stderr := berthIn(t, "", named, "placement", "export", "--os-cloud", "berth-admin", "--all", file); code != exitOK {
+		t.Fatal(stderr)
+	}
+	hosts := []string{"devstack0", "devstack1", "devstack2"}
+	ports := []string{"fast0", nameless}
+	slices.Sort(ports)
+	for _, tc := range []struct {
+		line string
+		want []string
+	}{
+		{"explain --os-cloud berth-admin --host ", hosts},
+		{"explain --os-cloud berth-admin --host=devstack1", hosts[1:2]},
+		{"explain --os-cloud berth-admin --server web.", []string{"web.1"}},
+		{"explain --os-cloud berth-admin --server ", append(slices.Clone(twins), "web.1", "webs")},
+		{"explain --os-cloud berth-admin --flavor cirros", []string{"cirros256"}},
+		{"explain --os-cloud berth-admin --image cirros", []string{"cirros-0.5.1-x86_64-disk"}},
+		{"explain --os-cloud berth-admin --port ", ports},
+		{"explain --os-cloud berth-admin --port " + fast, nil}, // which has a name
+		{"explain --os-cloud berth-admin --network ", []string{"net0"}},
+		{"capacity left --os-cloud berth-admin --flavor 3*ci", []string{"3*cirros256"}},
+		{"capacity left --os-cloud berth-admin --without ", hosts},
+		{"capacity empty --os-cloud berth-admin devs", hosts},
+		{"capacity empty --os-cloud berth-admin devstack0 ", nil},
+		{"placement tree --os-cloud berth-admin ", hosts},
+		{"audit --os-cloud berth-admin --server webs", []string{"webs"}},
+		{"audit --os-cloud berth-admin --port f", []string{"fast0"}},
+		{"doctor --os-cloud berth-admin --host ", hosts},
+		{"heal allocations --os-cloud berth-admin --server webs", []string{"webs"}},
+		{"placement tree --from-file " + file + " ", hosts},
+		{"audit --from-file " + file + " --server webs", []string{"webs"}},
+		{"audit --from-file " + file + " --port f", nil}, // it has no device
+		{"audit --from-file /nowhere --server ", nil},
+		{"explain --connection sqlite:////nowhere --host ", nil},
+		{"explain --os-cloud nobody --server ", nil},
+		{"explain --server ", nil},
+	} {
+		code, stdout, stderr := berthIn(t, "", named, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(tc.line, " ")...)...)
+		lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+		if last := len(lines) - 1; code != exitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" {
+			t.Errorf("berth %s completes to %q, want %q; %s", tc.line, lines, tc.want, stderr)
+		}
+	}
+	begin := time.Now()
+	code, stdout, _ := berthIn(t, "", map[string]string{"OS_AUTH_URL": hanging.URL, "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p"},
+		cobra.ShellCompNoDescRequestCmd, "explain", "--server", "")
+	if took := time.Since(begin); code != exitOK || stdout != ":4\n" || took > 10*time.Second {
+		t.Errorf("a cloud that does not answer completes to %q after %v", stdout, took)
 	}
 }

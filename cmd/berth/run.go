@@ -167,6 +167,7 @@ berth capacity       how much is left, and whether a host can be emptied`,
 			}
 		}
 	}
+	completeNames(root, env)
 	completeValues(root)
 	return root
 }

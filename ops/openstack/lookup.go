@@ -61,11 +61,10 @@ func (f *flavor) record() cloud.Flavor {
 
 // Image returns the image with an id or a name.
 func (c *Client) Image(ctx context.Context, word string) (cloud.Image, error) {
-	s, err := c.service("image", "")
+	s, err := c.image()
 	if err != nil {
 		return cloud.Image{}, err
 	}
-	s.ResourceBase = strings.TrimSuffix(s.Endpoint, "v2/") + "v2/"
 	var one map[string]any
 	switch err := get(ctx, s, "images/"+url.PathEscape(word), &one); {
 	case err == nil:
@@ -258,6 +257,15 @@ func (c *Client) ServerOfRequest(ctx context.Context, servers []string, request 
 type hasAction struct{ server string }
 
 func (h *hasAction) Error() string { return "it is server " + h.server }
+
+// image returns the client of the image service.
+func (c *Client) image() (*gophercloud.ServiceClient, error) {
+	s, err := c.service("image", "")
+	if err == nil {
+		s.ResourceBase = strings.TrimSuffix(s.Endpoint, "v2/") + "v2/"
+	}
+	return s, err
+}
 
 // network returns the client of the network service.
 func (c *Client) network() (*gophercloud.ServiceClient, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -160,5 +161,32 @@ func TestServerOfRequest(t *testing.T) {
 	}
 	if _, err := client.ServerOfRequest(t.Context(), servers, "req-denied", nil); err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
 		t.Errorf("what may not be read: %v", err)
+	}
+}
+
+// Names for shells are searched for where a service can search, and those of the pages before one that fails are there.
+func TestNames(t *testing.T) {
+	answers := named()
+	answers["/v2.1/servers?all_tenants=1&limit=1000&name=%5Eweb%5C.1"] = `{"servers": [{"id": "vm1", "name": "web.1"}], "servers_links": [{"rel": "next"}]}`
+	answers["/v2.1/servers?all_tenants=1&limit=1000&marker=vm1&name=%5Eweb%5C.1"] = ""
+	answers["/v2.0/ports?fields=id&fields=name&limit=1000"] = `{"ports": [{"id": "p1", "name": ""}]}`
+	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, answers), nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		kind, begun string
+		want        []openstack.Named
+		err         string
+	}{
+		{openstack.Servers, "web.1", []openstack.Named{{ID: "vm1", Name: "web.1"}}, "403 Forbidden"},
+		{openstack.Ports, "x", []openstack.Named{{ID: "p1"}}, ""},
+		{openstack.Hosts, "", []openstack.Named{{ID: "00000000-0000-4000-8000-000000000001", Name: "shared"}, {ID: "00000000-0000-4000-8000-000000000002", Name: "cn1"}}, ""},
+	} {
+		got, err := client.Names(t.Context(), tc.kind, tc.begun)
+		slices.SortFunc(got, func(a, b openstack.Named) int { return strings.Compare(a.ID, b.ID) })
+		if diff := cmp.Diff(tc.want, got); diff != "" || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: %v (-want +got):\n%s", tc.kind, err, diff)
+		}
 	}
 }
