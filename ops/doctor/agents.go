@@ -1,57 +1,24 @@
 package doctor
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/audit"
 )
 
 // An agent is a network agent of a type that has providers.
-type agent struct {
-	*cloud.Agent
-	driver guarantee.Driver
-	report guarantee.Report
-	state  guarantee.State
-	err    error // its report cannot be read
-}
-
-// addAgents finds the agents of the drivers, of the host of the options if there is one.
-func (x *exam) addAgents() {
-	if x.Cloud.Network == nil {
-		return
-	}
-	for i := range x.Cloud.Network.Agents {
-		of := &x.Cloud.Network.Agents[i]
-		for _, d := range guarantee.Drivers() {
-			if of.Type != d.AgentType && of.Binary != d.Binary {
-				continue
-			}
-			a := &agent{Agent: of, driver: d}
-			text, err := json.Marshal(of.Configurations)
-			if err == nil {
-				a.report, err = guarantee.ParseReport(text)
-			}
-			if a.err = err; err == nil {
-				a.state = d.State(of.Host, a.report)
-			}
-			if x.Host == "" || strings.EqualFold(a.Host, x.Host) || slices.Contains(a.state.Hypervisors(), x.Host) {
-				x.agents = append(x.agents, a)
-			}
-		}
-	}
-}
+type agent struct{ *audit.Agent }
 
 // nets returns the physical networks that an agent's devices are on.
 func (a *agent) nets() (names []string) {
-	for net := range a.report.BridgeMappings {
+	for net := range a.Report.BridgeMappings {
 		names = append(names, net)
 	}
-	for net := range a.report.DeviceMappings {
+	for net := range a.Report.DeviceMappings {
 		names = append(names, net)
 	}
 	slices.Sort(names)
@@ -63,10 +30,10 @@ func (a *agent) named() string { return a.Type + " on " + a.Host }
 
 // restart is the command that has an agent report again.
 func (a *agent) restart() string {
-	if a.driver.Name == guarantee.OVN.Name {
+	if a.Driver.Name == guarantee.OVN.Name {
 		return "systemctl restart neutron-server" // which reads the chassis again
 	}
-	return "ssh " + a.Host + " systemctl restart " + a.driver.Binary
+	return "ssh " + a.Host + " systemctl restart " + a.Driver.Binary
 }
 
 func agentsAlive(x *exam, r *findings) {
@@ -80,10 +47,10 @@ func agentsAlive(x *exam, r *findings) {
 		if at := moment(a.Heartbeat); !at.IsZero() {
 			heard = "it was last heard of " + x.now.Sub(at).Round(time.Second).String() + " before, at " + a.Heartbeat
 		}
-		if a.report.HasBandwidths() {
-			r.fail("ssh "+a.Host+" systemctl status "+a.driver.Binary, "the %s is not alive: %s", a.named(), heard)
+		if a.Report.HasBandwidths() {
+			r.fail("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s is not alive: %s", a.named(), heard)
 		} else {
-			r.warn("ssh "+a.Host+" systemctl status "+a.driver.Binary, "the %s, which reports no bandwidth, is not alive: %s", a.named(), heard)
+			r.warn("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s, which reports no bandwidth, is not alive: %s", a.named(), heard)
 		}
 	}
 	switch {
@@ -119,7 +86,7 @@ func agentsSynced(x *exam, r *findings) {
 	never := 0
 	reporting := 0
 	for _, a := range x.agents {
-		if !a.report.HasBandwidths() {
+		if !a.Report.HasBandwidths() {
 			continue
 		}
 		reporting++
@@ -147,12 +114,10 @@ func bandwidthsConfigured(x *exam, r *findings) {
 	reporting := 0
 	for _, a := range x.agents {
 		switch {
-		case a.err != nil:
-			r.fail("openstack network agent show -f json "+a.UUID, "the report of the %s cannot be used: %s", a.named(), a.err)
-		case a.report.HasBandwidths() && len(a.report.Bandwidths) > 0:
+		case a.Report.HasBandwidths() && len(a.Report.Bandwidths) > 0:
 			reporting++
 			r.ok("the %s: %s", a.named(), strings.Join(devices(a), ", "))
-		case a.driver.Name == guarantee.OVN.Name:
+		case a.Driver.Name == guarantee.OVN.Name:
 			r.unknown("The network service does not show what the %s has: see external_ids of the Open_vSwitch table of %s.", a.named(), a.Host)
 		case len(a.nets()) > 0:
 			r.warn("ssh "+a.Host+" grep -rn resource_provider_bandwidths /etc/neutron", "the %s has the physical networks %s, and no bandwidth of them (resource_provider_bandwidths)", a.named(), strings.Join(a.nets(), ", "))
@@ -164,7 +129,7 @@ func bandwidthsConfigured(x *exam, r *findings) {
 }
 
 func devices(a *agent) (names []string) {
-	for name := range a.report.Bandwidths {
+	for name := range a.Report.Bandwidths {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -173,7 +138,7 @@ func devices(a *agent) (names []string) {
 
 func bandwidthsMapped(x *exam, r *findings) {
 	for _, a := range x.agents {
-		if len(a.report.Bandwidths) > 0 && len(a.nets()) == 0 {
+		if len(a.Report.Bandwidths) > 0 && len(a.nets()) == 0 {
 			r.fail("openstack network agent show -f json "+a.UUID, "the %s has bandwidth of %s, and no mapping of a physical network", a.named(), strings.Join(devices(a), ", "))
 		}
 	}
@@ -188,7 +153,7 @@ func agentsRestarted(x *exam, r *findings) {
 		switch {
 		case started.IsZero():
 			r.unknown("The network service does not say when the %s was started.", a.named())
-		case !a.report.HasBandwidths() && len(a.nets()) > 0 && started.Sub(created) < atFirst:
+		case !a.Report.HasBandwidths() && len(a.nets()) > 0 && started.Sub(created) < atFirst:
 			r.warn(a.restart(), "the %s reports no bandwidth, and was not restarted since it was first started at %s", a.named(), a.Started)
 		default:
 			r.ok("the %s was started at %s", a.named(), a.Started)
@@ -204,7 +169,7 @@ func agentsRestarted(x *exam, r *findings) {
 // that reports what they say has read them, also without a restart.
 func (x *exam) settingsOlder(a *agent, r *findings) {
 	started := moment(a.Started)
-	text, path := x.settingOf(agentGroups[a.driver.Name], "resource_provider_bandwidths")
+	text, path := x.settingOf(agentGroups[a.Driver.Name], "resource_provider_bandwidths")
 	if !strings.EqualFold(a.Host, x.SettingsHost) || started.IsZero() || path == "" {
 		return
 	}

@@ -121,11 +121,11 @@ func Examine(ctx context.Context, in Input, o Options) (Report, error) {
 		if reason := x.lacks(c.needs); reason != "" {
 			r.unknown("%s", reason)
 		} else {
-			if c.codes != nil {
-				x.fromAudit(c.codes, r)
-			}
 			if c.run != nil {
 				c.run(x, r)
+			}
+			if c.codes != nil {
+				x.fromAudit(c.codes, r)
 			}
 		}
 		report.Results = append(report.Results, r.result(c))
@@ -171,7 +171,11 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 			x.unchecked[code] = u.Reason
 		}
 	}
-	x.addAgents()
+	for _, a := range audit.NewIndex(in.Cloud).Agents {
+		if x.on(append(a.State.Hypervisors(), a.Host)...) {
+			x.agents = append(x.agents, &agent{a})
+		}
+	}
 	if o.Server == "" {
 		return x, nil
 	}

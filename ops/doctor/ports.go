@@ -219,11 +219,11 @@ func (x *exam) whyUnbound(p *cloud.Port) (why, command string) {
 	}
 	for _, a := range on {
 		switch {
-		case !slices.Contains(a.driver.VNICTypes, p.VNIC):
+		case !slices.Contains(a.Driver.VNICTypes, p.VNIC):
 			continue
 		case !a.Alive:
 			reasons = append(reasons, "the "+a.named()+" is not alive")
-			command = "ssh " + a.Host + " systemctl status " + a.driver.Binary
+			command = "ssh " + a.Host + " systemctl status " + a.Driver.Binary
 		case !a.AdminUp:
 			reasons = append(reasons, "the "+a.named()+" is disabled")
 			command = "openstack network agent set --enable " + a.UUID
@@ -264,7 +264,7 @@ func portBindings(x *exam, r *findings) {
 
 func portsMixed(x *exam, r *findings) {
 	for _, a := range x.agents {
-		for _, p := range a.state.Providers {
+		for _, p := range a.State.Providers {
 			is := x.Cloud.Placement.Provider(p.UUID.String())
 			if p.Device == "" || is == nil || is.Usages[guarantee.EgressBandwidth]+is.Usages[guarantee.IngressBandwidth] == 0 {
 				continue
@@ -273,7 +273,7 @@ func portsMixed(x *exam, r *findings) {
 			for i := range x.Cloud.Network.Ports {
 				port := &x.Cloud.Network.Ports[i]
 				n := x.network(port.Network)
-				if port.Host != a.Host || port.Request != nil || !isNormal(port) || !slices.Contains(a.driver.VIFTypes, port.VIF) || n == nil || n.Physical == "" {
+				if port.Host != a.Host || port.Request != nil || !isNormal(port) || !slices.Contains(a.Driver.VIFTypes, port.VIF) || n == nil || n.Physical == "" {
 					continue
 				}
 				if slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait(n.Physical)) {

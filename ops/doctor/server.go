@@ -141,7 +141,7 @@ func serverRequest(x *exam, r *findings) {
 		switch {
 		case p.Request != nil && len(p.Request.Groups) > 0:
 			for _, g := range p.Request.Groups {
-				r.ok("port %s asks for %s with %s", portName(p), amounts(g.Resources), strings.Join(g.Required, ", "))
+				r.ok("port %s asks for %s with %s", portName(p), audit.Amounts(g.Resources), strings.Join(g.Required, ", "))
 			}
 		case policies[policyOf(p)] != nil:
 			status, why := x.lacksRequest(p)
@@ -153,15 +153,6 @@ func serverRequest(x *exam, r *findings) {
 	if len(x.server.ports) == 0 {
 		r.unknown("%s", portsGivenBack)
 	}
-}
-
-// amounts describes resources: "NET_BW_EGR_KILOBIT_PER_SEC 1000, VCPU 2".
-func amounts(of map[string]int64) string {
-	var list []string
-	for _, class := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, fmt.Sprintf("%s %d", class, of[class]))
-	}
-	return strings.Join(list, ", ")
 }
 
 func serverScheduled(x *exam, r *findings) {
@@ -223,14 +214,14 @@ func serverAllocation(x *exam, r *findings) {
 	show := "openstack resource provider allocation show " + s.UUID
 	switch {
 	case s.holds == nil && s.placed():
-		r.fail("nova-manage placement heal_allocations --instance "+s.UUID, "it is on %s, and has no allocation", s.Host)
+		r.fail("berth heal allocations --server "+s.UUID, "it is on %s, and has no allocation", s.Host)
 	case s.holds == nil:
 		r.ok("it has no host, and no allocation")
 	case !s.placed():
 		r.warn(show, "it has no host, and allocations of %d providers", len(s.holds.Allocations))
 	default:
 		for _, uuid := range slices.Sorted(maps.Keys(s.holds.Allocations)) {
-			r.ok("%s of %s", amounts(s.holds.Allocations[uuid]), x.providerName(uuid))
+			r.ok("%s of %s", audit.Amounts(s.holds.Allocations[uuid]), x.providerName(uuid))
 		}
 	}
 }

@@ -93,7 +93,7 @@ func settingsReported(x *exam, r *findings) {
 			continue
 		}
 		there = true
-		text, path := x.settingOf(agentGroups[a.driver.Name], "resource_provider_bandwidths")
+		text, path := x.settingOf(agentGroups[a.Driver.Name], "resource_provider_bandwidths")
 		if path == "" {
 			continue
 		}
@@ -102,11 +102,11 @@ func settingsReported(x *exam, r *findings) {
 			r.fail("less "+path, "%s: resource_provider_bandwidths: %s", path, err)
 			continue
 		}
-		same := maps.EqualFunc(set, a.report.Bandwidths, func(a, b guarantee.Directed) bool {
+		same := maps.EqualFunc(set, a.Report.Bandwidths, func(a, b guarantee.Directed) bool {
 			return rate(a.Egress) == rate(b.Egress) && rate(a.Ingress) == rate(b.Ingress)
 		})
 		if !same {
-			r.fail(a.restart(), "%s has the bandwidths %s, and the %s reports %s", path, rates(set), a.named(), rates(a.report.Bandwidths))
+			r.fail(a.restart(), "%s has the bandwidths %s, and the %s reports %s", path, rates(set), a.named(), rates(a.Report.Bandwidths))
 		} else {
 			r.ok("the %s reports what %s has: %s", a.named(), path, rates(set))
 		}
@@ -119,7 +119,7 @@ func settingsReported(x *exam, r *findings) {
 
 // reports reports whether an agent reports these bandwidths.
 func (a *agent) reports(set map[string]guarantee.Directed) bool {
-	return maps.EqualFunc(set, a.report.Bandwidths, func(a, b guarantee.Directed) bool {
+	return maps.EqualFunc(set, a.Report.Bandwidths, func(a, b guarantee.Directed) bool {
 		return rate(a.Egress) == rate(b.Egress) && rate(a.Ingress) == rate(b.Ingress)
 	})
 }
