@@ -380,9 +380,9 @@ func (h *healing) exit(plan *heal.Plan, results []heal.Result) error {
 		for _, r := range results {
 			switch r.Outcome {
 			case heal.MovedOn, heal.Skipped:
-				return fail(3, errors.New("providers have changed meanwhile; the next run mends them"))
+				return fail(int(heal.SyncChanged), errors.New("providers have changed meanwhile; the next run mends them"))
 			case heal.Failed, heal.Unknown:
-				return fail(2, errors.New(r.Text))
+				return fail(int(heal.SyncRefused), errors.New(r.Text))
 			}
 		}
 		for _, l := range plan.Left {

@@ -225,6 +225,12 @@ func New(c *cloud.Cloud, o Options) *Plan {
 		r := rules[f.Code]
 		switch {
 		case !slices.Contains(p.plan.Parts, r.part) || len(o.Codes) > 0 && !slices.Contains(o.Codes, f.Code):
+		case f.Code == "aggregate-host-unknown":
+			nova := HostNodeless
+			if p.Services[f.About[1].ID] == nil {
+				nova = HostUnmapped
+			}
+			p.left(f, f.Found, nova)
 		case r.way == never:
 			p.left(f, f.Found+"; no request of one service mends it", r.nova)
 		case !p.permits(r.need):
@@ -237,6 +243,9 @@ func New(c *cloud.Cloud, o Options) *Plan {
 	}
 	p.places(by[place])
 	p.aggregates(by[aggregates])
+	if slices.Contains(p.plan.Parts, Aggregates) && len(o.Codes) == 0 {
+		p.providerless()
+	}
 	p.traits(by[traits])
 	p.inventories(by[inventory])
 	for _, f := range by[release] {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -65,11 +66,11 @@ type Left struct {
 	Why   string          `json:"why"`
 	// Command is what to type, or what shows what to decide.
 	Command string `json:"command"`
-	// Nova is what nova-manage placement heal_allocations returns for it, 0 when it does not look at it.
-	Nova NovaCode `json:"heal_allocations_code,omitempty"`
+	// Nova is the exit code of nova-manage placement heal_allocations or sync_aggregates for it, 0 when they do not look at it.
+	Nova NovaCode `json:"nova_manage_code,omitempty"`
 }
 
-// A NovaCode is an exit code of nova-manage placement heal_allocations.
+// A NovaCode is an exit code of a command of nova-manage.
 type NovaCode int
 
 // The codes of heal_allocations.
@@ -83,6 +84,15 @@ const (
 	NotNamed     NovaCode = 6 // a port could not name its provider
 	NotUndone    NovaCode = 7 // ports were changed and could not be changed back, which cannot happen here
 	Refused      NovaCode = 8 // servers of this kind are not healed
+)
+
+// The codes of sync_aggregates.
+const (
+	SyncRefused      NovaCode = 2 // placement or the compute service refused a request
+	SyncChanged      NovaCode = 3 // a provider changed meanwhile
+	HostUnmapped     NovaCode = 4 // a member of a host aggregate is no host
+	HostNodeless     NovaCode = 5 // a member has no compute node
+	NodeProviderless NovaCode = 6 // a compute node of a member has no provider
 )
 
 // Write writes the file of a plan.
@@ -114,8 +124,8 @@ func Read(r io.Reader) (*Plan, error) {
 		if s.ID != i+1 {
 			return nil, fmt.Errorf("step %d has the id %d; steps are numbered from 1, in their order", i+1, s.ID)
 		}
-		if s.Request.Service == Compute && s.Request.Method == "DELETE" {
-			return nil, fmt.Errorf("step %d deletes something of the compute service, which no plan does", s.ID)
+		if s.Request.Method == "DELETE" && (s.Request.Service != Placement || !strings.HasPrefix(s.Request.Path, "/resource_providers/")) {
+			return nil, fmt.Errorf("step %d deletes something else than a provider, which no plan does", s.ID)
 		}
 	}
 	return &p, nil

@@ -110,6 +110,23 @@ func (p *planner) aggregates(findings []audit.Finding) {
 	}
 }
 
+// providerless adds the compute nodes of members of host aggregates that have no provider to what is left.
+func (p *planner) providerless() {
+	for _, a := range p.Compute.Aggregates {
+		for _, host := range a.Hosts {
+			for _, h := range p.Hypervisors[host] {
+				if p.HostRoot(h.Host, h.Hostname) == nil && (len(p.o.Hosts) == 0 || slices.Contains(p.o.Hosts, host)) {
+					p.plan.Left = append(p.plan.Left, Left{
+						Code: "hypervisor-without-provider", About: []audit.Subject{{Kind: "host", ID: host, Name: h.Hostname}},
+						Why: fmt.Sprintf("host %s is a member of the host aggregate %s, and placement has no provider of it", host, a.Name), Nova: NodeProviderless,
+						Command: "openstack compute service list --host " + host,
+					})
+				}
+			}
+		}
+	}
+}
+
 // traits sets the trait of disabled hosts, or removes it.
 func (p *planner) traits(findings []audit.Finding) {
 	for _, f := range findings {

@@ -266,8 +266,13 @@ func (sp *serverPlan) place(whole, flavor bool) bool {
 			ways = sp.alike(ways)
 		}
 		for i := range ways {
-			if chosen, why = sp.choose(sp.s, &ways[i], open, fixed, usage, short(exact, sp.held)); why == nil {
+			some, no := sp.choose(sp.s, &ways[i], open, fixed, usage, short(exact, sp.held))
+			if no == nil {
+				chosen, why = some, nil
 				break
+			}
+			if i == 0 {
+				why = no
 			}
 		}
 	} else {
@@ -333,18 +338,10 @@ func (sp *serverPlan) problem(why *problem) bool {
 func (sp *serverPlan) write() {
 	s, was := sp.s, sp.Consumer[sp.s.UUID]
 	var after []int
-	var list []audit.Finding
 	keys := sp.keys()
-	for _, f := range sp.findings {
-		if f.About[0].Kind != "port" || keys[f.About[0].ID] == nil || slices.Contains([]string{"key-not-allocated", "port-amount-missing", "bound-without-key", "key-group-missing"}, f.Code) {
-			list = append(list, f)
-		}
-	}
 	differs := was == nil || !sp.held.Equal(sp.now) || was.Project != sp.c.Project || was.User != sp.c.User || was.Type != sp.c.Type
 	if differs {
-		if len(list) == 0 {
-			list = sp.findings
-		}
+		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool { return f.Code == "key-group-unknown" }) // which is about the name of a group
 		step := Step{Codes: codes(list), Why: whys(list) + "; it is to hold " + sp.describe(sp.now), Checks: []Check{sameServer(s)}}
 		step.About = append(step.About, audit.Subject{Kind: "server", ID: s.UUID, Name: s.Name})
 		for _, of := range sp.PortsOf[s.UUID] {

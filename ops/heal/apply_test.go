@@ -1,0 +1,390 @@
+package heal_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/audit/audittest"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/heal"
+	"github.com/berthcloud/berth/ops/openstack"
+)
+
+// A cloud that changes between the plan and its requests refuses them, whatever the fault is: something begins with the server that a step is about, or another
+// one writes the record that it changes. What is refused changes nothing.
+func TestChangedCloudRefusesPlans(t *testing.T) {
+	servers, records := 0, 0
+	for _, plant := range audittest.Plants {
+		if _, _, ok := heal.Mends(plant.Code); !ok || unmended[plant.Code+"/"+plant.Name] != "" {
+			continue
+		}
+		w := planted(t, plant)
+		before := w.read()
+		plan := heal.New(before, all)
+		refused := func(change string) {
+			t.Helper()
+			for i, r := range w.apply(plan, -1) {
+				depends := i == 0 || slices.Contains(plan.Steps[i].After, 1)
+				if depends && r.Outcome != heal.MovedOn && r.Outcome != heal.Skipped || i == 0 && r.Text == "" {
+					t.Errorf("%s: after %s step %d is %s: %q", plant.Code, change, r.Step, r.Outcome, r.Text)
+				}
+			}
+		}
+		if len(plan.Steps) == 1 && w.begin(plan.Steps[0], true) {
+			refused("something began with the server")
+			w.begin(plan.Steps[0], false)
+			servers++
+		}
+		w.touch(plan.Steps[0], before.Placement)
+		after := w.read()
+		refused("the record was written")
+		if len(plan.Steps) == 1 {
+			if diff := cmp.Diff(still(t, after), still(t, w.read())); diff != "" {
+				t.Errorf("%s: what is refused changes:\n%s", plant.Code, diff)
+			}
+		}
+		records++
+	}
+	if servers < 20 || records < 35 {
+		t.Errorf("refused for %d servers and %d records", servers, records)
+	}
+}
+
+// begin has something begin with the server that a step checks, or end. A server that is not there was deleted softly. It returns false when the step
+// checks no server.
+func (w *world) begin(s heal.Step, begins bool) bool {
+	at := slices.IndexFunc(s.Checks, func(c heal.Check) bool { return strings.HasPrefix(c.Path, "/servers/") })
+	if at < 0 {
+		return false
+	}
+	id := strings.TrimPrefix(s.Checks[at].Path, "/servers/")
+	for i := range w.c.Compute.Servers {
+		if of := &w.c.Compute.Servers[i]; of.UUID == id && of.Status != "SOFT_DELETED" {
+			of.Task = map[bool]string{true: "rebuilding"}[begins]
+			return true
+		}
+	}
+	w.c.Compute.Servers = slices.DeleteFunc(w.c.Compute.Servers, func(s cloud.Server) bool { return s.Status == "SOFT_DELETED" })
+	if begins {
+		w.c.Compute.Servers = append(w.c.Compute.Servers, cloud.Server{UUID: id, Status: "SOFT_DELETED"})
+	}
+	return true
+}
+
+// touch writes the record that a step changes.
+func (w *world) touch(s heal.Step, p *cloud.Placement) {
+	parts := strings.Split(s.Request.Path, "/")
+	switch id := parts[2]; parts[1] {
+	case "allocations":
+		body := map[string]any{
+			"allocations": map[string]any{cloudtest.UUID("host cn6"): map[string]any{"resources": map[string]any{"VCPU": 1}}}, "project_id": "p", "user_id": "another",
+			"consumer_generation": nil,
+		}
+		if at := slices.IndexFunc(p.Consumers, func(c cloud.Consumer) bool { return c.UUID == id }); at >= 0 {
+			held := map[string]any{}
+			for provider, resources := range p.Consumers[at].Allocations {
+				held[provider] = map[string]any{"resources": resources}
+			}
+			body["allocations"], body["consumer_generation"] = held, p.Consumers[at].Generation
+		}
+		w.mustAt("1.28", "PUT", "allocations/"+id, body)
+	case "ports":
+		for i := range w.c.Network.Ports {
+			if of := &w.c.Network.Ports[i]; of.UUID == id {
+				of.Revision++
+				of.Name = "renamed"
+			}
+		}
+	default:
+		of := p.Provider(id)
+		if len(parts) == 3 { // its place
+			body := map[string]any{"name": of.Name + "-renamed"}
+			if of.Parent != "" {
+				body["parent_provider_uuid"] = of.Parent
+			}
+			w.must("PUT", "resource_providers/"+id, body)
+			return
+		}
+		w.must("PUT", "resource_providers/"+id+"/traits", map[string]any{"traits": append(of.Traits, "HW_CPU_X86_VMX"), "resource_provider_generation": of.Generation})
+	}
+}
+
+// boundWithoutKey is a world whose plan has an allocation and then a port.
+func boundWithoutKey(t *testing.T) (*world, *heal.Plan) {
+	t.Helper()
+	at := slices.IndexFunc(audittest.Plants, func(p audittest.Plant) bool { return p.Code == "key-provider-of-other-host" })
+	w := planted(t, audittest.Plants[at])
+	for i := range w.c.Network.Ports {
+		if p := &w.c.Network.Ports[i]; p.Name == "one" { // another server has nothing for its port
+			p.Allocation = nil
+			c := w.read().Placement
+			k := slices.IndexFunc(c.Consumers, func(c cloud.Consumer) bool { return c.UUID == p.Device })
+			held := map[string]any{}
+			for provider, resources := range c.Consumers[k].Allocations {
+				if c.Provider(provider).Parent == "" {
+					held[provider] = map[string]any{"resources": resources}
+				}
+			}
+			w.mustAt("1.28", "PUT", "allocations/"+p.Device, map[string]any{
+				"allocations": held, "project_id": cloudtest.Project, "user_id": cloudtest.User, "consumer_generation": c.Consumers[k].Generation,
+			})
+		}
+	}
+	plan := heal.New(w.read(), heal.Options{Codes: []string{"bound-without-key"}})
+	if len(plan.Steps) != 2 || !slices.Equal(plan.Steps[1].After, []int{1}) {
+		t.Fatalf("the plan has the steps %+v", plan.Steps)
+	}
+	return w, plan
+}
+
+// What a service answers becomes the outcome, and steps that depend on one that was not done are not sent.
+func TestOutcomes(t *testing.T) {
+	outcomes := func(list []heal.Result) (o []heal.Outcome) {
+		for _, r := range list {
+			o = append(o, r.Outcome)
+		}
+		return o
+	}
+	for name, tc := range map[string]struct {
+		method, service string
+		status          int // 0 for no answer
+		want            []heal.Outcome
+	}{
+		"AllocationRefused": {"PUT", heal.Placement, 400, []heal.Outcome{heal.Failed, heal.Skipped}},
+		"AllocationChanged": {"PUT", heal.Placement, 409, []heal.Outcome{heal.MovedOn, heal.Skipped}},
+		"AllocationLost":    {"PUT", heal.Placement, 0, []heal.Outcome{heal.Unknown, heal.Skipped}},
+		"AllocationBroken":  {"PUT", heal.Placement, 500, []heal.Outcome{heal.Failed, heal.Skipped}},
+		"PortDenied":        {"PUT", heal.Network, 403, []heal.Outcome{heal.Done, heal.Failed}},
+		"PortChanged":       {"PUT", heal.Network, 412, []heal.Outcome{heal.Done, heal.MovedOn}},
+		"PortDeleted":       {"PUT", heal.Network, 404, []heal.Outcome{heal.Done, heal.MovedOn}},
+		"ServerUnreadable":  {"GET", heal.Compute, 500, []heal.Outcome{heal.Failed, heal.Skipped}},
+		"ServerUnanswered":  {"GET", heal.Compute, 0, []heal.Outcome{heal.Failed, heal.Skipped}},
+		"ServerDeleted":     {"GET", heal.Compute, 404, []heal.Outcome{heal.MovedOn, heal.Skipped}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, plan := boundWithoutKey(t)
+			w.answer = func(r cloud.Request) (int, bool) { return tc.status, r.Method == tc.method && r.Service == tc.service }
+			results := w.apply(plan, -1)
+			if got := outcomes(results); !slices.Equal(got, tc.want) {
+				t.Fatalf("%v: %+v", got, results)
+			}
+			// The next run does what is left.
+			w.answer = nil
+			for _, r := range w.apply(heal.New(w.read(), heal.Options{Codes: []string{"bound-without-key"}}), -1) {
+				if r.Outcome != heal.Done {
+					t.Errorf("the next run: step %d: %s: %s", r.Step, r.Outcome, r.Text)
+				}
+			}
+			if left := audit.Check(w.read(), audit.Options{Codes: []string{"bound-without-key", "key-not-allocated", "port-amount-superfluous"}}).Findings; len(left) > 0 {
+				t.Errorf("then there are %+v", left)
+			}
+		})
+	}
+}
+
+// A request that is being sent when the run is interrupted is waited for, and the next one is not sent.
+func TestInterruptedRun(t *testing.T) {
+	w, plan := boundWithoutKey(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	results := heal.Apply(ctx, plan, func(ctx context.Context, r cloud.Request) (int, []byte, error) {
+		if r.Method == "PUT" {
+			cancel()
+			if ctx.Err() != nil {
+				t.Error("the request is broken off")
+			}
+		}
+		return w.send(ctx, r)
+	}, openstack.Message, func(heal.Step, heal.Result) {})
+	if results[0].Outcome != heal.Done || results[1].Outcome != heal.Unsent || len(w.sent) != 1 {
+		t.Errorf("%+v, %d requests", results, len(w.sent))
+	}
+}
+
+// A port without a revision is read just before it is changed.
+func TestPortWithoutRevision(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		w, _ := boundWithoutKey(t)
+		c := w.read()
+		for i := range c.Network.Ports {
+			c.Network.Ports[i].Revision = 0
+		}
+		plan := heal.New(c, heal.Options{Codes: []string{"bound-without-key"}})
+		if changed {
+			w.answer = func(r cloud.Request) (int, bool) {
+				if r.Method == "PUT" && r.Service == heal.Placement {
+					for i := range w.c.Network.Ports {
+						if p := &w.c.Network.Ports[i]; p.Name == "one" {
+							p.Host = "cn3"
+						}
+					}
+				}
+				return 0, false
+			}
+		}
+		want := heal.Done
+		if changed {
+			want = heal.MovedOn
+		}
+		if r := w.apply(plan, -1); r[1].Outcome != want || plan.Steps[1].Request.Headers != nil {
+			t.Errorf("changed %t: %+v", changed, r)
+		}
+	}
+}
+
+// A plan comes back from its file, and is carried out as if it had been made at once. What is no plan is refused.
+func TestPlanFile(t *testing.T) {
+	w, plan := boundWithoutKey(t)
+	var file bytes.Buffer
+	if err := heal.Write(&file, plan); err != nil {
+		t.Fatal(err)
+	}
+	text := file.String()
+	again, err := heal.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(plan, again); diff != "" {
+		t.Errorf("the plan from its file (-want +got):\n%s", diff)
+	}
+	for _, r := range w.apply(again, -1) {
+		if r.Outcome != heal.Done {
+			t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+		}
+	}
+	for _, r := range w.apply(again, -1) {
+		if r.Outcome == heal.Done {
+			t.Errorf("step %d is done twice", r.Step)
+		}
+	}
+	for wrong, want := range map[string]string{
+		"": "it is no plan of berth heal", "[]": "it is no plan", `{"version": 1, "colour": 1}`: "unknown field", `{"version": 2}`: "in the format 2",
+		strings.Replace(text, `"id": 2`, `"id": 7`, 1):                    "steps are numbered from 1",
+		strings.Replace(text, `"method": "PUT"`, `"method": "DELETE"`, 1): "deletes something else than a provider",
+	} {
+		if _, err := heal.Read(strings.NewReader(wrong)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %q", wrong, err, want)
+		}
+	}
+}
+
+// The command repeats the request.
+func TestCurl(t *testing.T) {
+	r := cloud.Request{
+		Service: heal.Network, Method: "PUT", Path: "/ports/p1", Headers: map[string]string{"If-Match": "revision_number=3"}, Body: json.RawMessage(`{"port":{"name":"it's"}}`),
+	}
+	const want = `curl -X PUT -H "X-Auth-Token: $OS_TOKEN" -H 'If-Match: revision_number=3' -H 'Content-Type: application/json' -d '{"port":{"name":"it'\''s"}}' "$NETWORK_URL/ports/p1"`
+	if got := heal.Curl(r); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	r = cloud.Request{Service: heal.Placement, Method: "DELETE", Path: "/resource_providers/p1", Microversion: "1.37"}
+	const deletes = `curl -X DELETE -H "X-Auth-Token: $OS_TOKEN" -H 'OpenStack-API-Version: placement 1.37' "$PLACEMENT_URL/resource_providers/p1"`
+	if got := heal.Curl(r); got != deletes {
+		t.Errorf("%s\nwant\n%s", got, deletes)
+	}
+}
+
+// Providers that nothing reports are deleted from the bottom up, also in the plan that releases what was allocated of them.
+func TestStaleProvidersAreDeleted(t *testing.T) {
+	b := cloudtest.New()
+	b.Host("cn1", "")
+	b.Host("cn2", "")
+	b.Agent("cn1", guarantee.OpenVSwitch, 1000, "net0", "net1")
+	b.Agent("cn2", guarantee.OpenVSwitch, 1000, "net0", "net1")
+	b.Server("server0", "cn1")
+	b.Server("server1", "cn2")
+	b.Port("port0", "server0", "net0", guarantee.OpenVSwitch, 1000, 10, true)
+	c := b.Done()
+	// The agent of cn1 is removed, host cn2 too; the server of cn2 was deleted, and the port of that of cn1.
+	c.Network.Agents = nil
+	c.Network.Ports = nil
+	c.Compute.Hypervisors, c.Compute.Services, c.Compute.Servers = c.Compute.Hypervisors[:1], c.Compute.Services[:1], c.Compute.Servers[:1]
+	w := newWorld(t, c)
+	without := heal.New(w.read(), heal.Options{})
+	if len(without.Steps) > 0 || len(without.Left) != len(audit.Check(w.read(), audit.Options{}).Findings) {
+		t.Errorf("without --delete there are the steps %+v, and left are %+v", without.Steps, without.Left)
+	}
+	providers := heal.New(w.read(), heal.Options{Parts: []heal.Part{heal.Providers}, Delete: true})
+	for _, l := range providers.Left {
+		if !strings.Contains(l.Why, "it stays: ") || !strings.Contains(l.Why, "is allocated of cn") {
+			t.Errorf("left: %+v", l)
+		}
+	}
+	plan := heal.New(w.read(), heal.Options{Delete: true})
+	var paths []string
+	for i, r := range w.apply(plan, -1) {
+		if r.Outcome != heal.Done {
+			t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+		}
+		paths = append(paths, plan.Steps[i].Request.Method)
+	}
+	if left := audit.Check(w.read(), audit.Options{}).Findings; len(left) > 0 || len(w.read().Placement.Providers) != 1 {
+		t.Errorf("steps %q; then there are %+v and %d providers", paths, left, len(w.read().Placement.Providers))
+	}
+}
+
+// Options restrict a plan, which says what it leaves.
+func TestOptions(t *testing.T) {
+	b := cloudtest.New()
+	b.Host("cn1", "")
+	b.Agent("cn1", guarantee.OpenVSwitch, 1000, "net0")
+	for _, name := range []string{"server0", "server1", "server2"} {
+		b.Server(name, "cn1")
+		b.Port("port of "+name, name, "net0", guarantee.OpenVSwitch, 1000, 0, true)
+	}
+	b.At("server2").Task = "resize_prep"
+	c := b.Done()
+	c.Placement.Consumers = []cloud.Consumer{}
+	cloudtest.Count(c)
+	c.Network.Ports[0].Allocation = nil
+	for i := range c.Compute.Servers { // the second is the oldest
+		c.Compute.Servers[i].Created = c.Begun.AddDate(0, 0, -i)
+	}
+	one := heal.New(c, heal.Options{Max: 1})
+	if !one.More || len(one.Steps) != 1 || one.Steps[0].About[0].Name != "server1" {
+		t.Errorf("with a maximum of one: %+v", one)
+	}
+	if len(one.Left) != 1 || one.Left[0].About[0].Name != "server2" || !strings.Contains(one.Left[0].Why, "resize_prep") {
+		t.Errorf("left are %+v", one.Left)
+	}
+	if both := heal.New(c, heal.Options{Max: 2}); both.More || len(both.Steps) != 3 {
+		t.Errorf("with a maximum of two: %+v", both)
+	}
+	skipped := heal.New(c, heal.Options{SkipPorts: true})
+	if len(skipped.Steps) != 2 || !strings.Contains(string(skipped.Steps[0].Request.Body), guarantee.EgressBandwidth) || strings.Contains(string(skipped.Steps[1].Request.Body), guarantee.EgressBandwidth) {
+		t.Errorf("without ports: %+v", skipped.Steps)
+	}
+	if named := heal.New(c, heal.Options{Servers: []string{"server0"}}); len(named.Steps) != 2 || len(named.Left) > 0 {
+		t.Errorf("of one server: %+v", named)
+	}
+	if none := heal.New(c, heal.Options{Parts: []heal.Part{heal.Ports, heal.Aggregates, heal.Providers}}); len(none.Steps)+len(none.Left) > 0 {
+		t.Errorf("of other parts: %+v", none)
+	}
+}
+
+// Members of host aggregates without a provider have the codes of sync_aggregates.
+func TestAggregatesWithoutProviders(t *testing.T) {
+	b := cloudtest.New()
+	for _, host := range []string{"cn1", "cn2", "cn3"} {
+		b.Host(host, "")
+	}
+	b.Aggregate("fast", "cn1", "cn2", "cn3", "cn4")
+	c := b.Done()
+	c.Placement.Providers = slices.DeleteFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Name == "cn3" })
+	c.Compute.Hypervisors = slices.DeleteFunc(c.Compute.Hypervisors, func(h cloud.Hypervisor) bool { return h.Host == "cn2" })
+	got := map[string]heal.NovaCode{}
+	for _, l := range heal.New(c, heal.Options{Parts: []heal.Part{heal.Aggregates}}).Left {
+		got[l.About[len(l.About)-1].ID] = l.Nova
+	}
+	if diff := cmp.Diff(map[string]heal.NovaCode{"cn2": heal.HostNodeless, "cn3": heal.NodeProviderless, "cn4": heal.HostUnmapped}, got); diff != "" {
+		t.Errorf("codes (-want +got):\n%s", diff)
+	}
+}

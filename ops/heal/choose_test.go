@@ -1,0 +1,267 @@
+package heal_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/audit/audittest"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/heal"
+)
+
+// twoInterfaces is a cloud with a server that has two ports, each a virtual function of one of two interfaces of its host, which can both
+// serve them. The ports name nothing, and nothing is allocated for them.
+func twoInterfaces() *cloud.Cloud {
+	b := cloudtest.New()
+	b.Host("cn1", "")
+	b.Agent("cn1", guarantee.SRIOV, 0, "net0", "net1")
+	b.Server("server0", "cn1")
+	for i, port := range []string{"port0", "port1"} {
+		b.Port(port, "server0", fmt.Sprintf("net%d", i), guarantee.SRIOV, 4000000, 0, true)
+	}
+	c := b.Done()
+	names := map[string]string{"cn1:NIC Switch agent:ens-net0": "cn1:NIC Switch agent:enp129s0f0", "cn1:NIC Switch agent:ens-net1": "cn1:NIC Switch agent:enp131s0f0np0"}
+	for i := range c.Placement.Providers {
+		p := &c.Placement.Providers[i]
+		if name, ok := names[p.Name]; ok {
+			p.Name, p.Traits = name, []string{"CUSTOM_VNIC_TYPE_DIRECT"}
+			delete(c.Placement.Consumers[0].Allocations, p.UUID)
+		}
+	}
+	for i := range c.Network.Ports {
+		p := &c.Network.Ports[i]
+		p.Allocation = nil
+		p.Request.Groups[0].Required = []string{"CUSTOM_VNIC_TYPE_DIRECT"}
+	}
+	cloudtest.Count(c)
+	return c
+}
+
+// named are the names of the providers that ports name after a plan, by the name of the port.
+func named(t *testing.T, w *world, o heal.Options) (map[string]string, *heal.Plan) {
+	t.Helper()
+	o.Parts = []heal.Part{heal.Allocations}
+	plan := heal.New(w.read(), o)
+	for _, r := range w.apply(plan, -1) {
+		if r.Outcome != heal.Done {
+			t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+		}
+	}
+	after := w.read()
+	at := map[string]string{}
+	for _, p := range after.Network.Ports {
+		for _, uuid := range p.Allocation {
+			at[p.Name] = after.Placement.Provider(uuid).Name[len("cn1:NIC Switch agent:"):]
+		}
+	}
+	return at, plan
+}
+
+const interface0, interface1 = "enp129s0f0", "enp131s0f0np0"
+
+// Among several providers that is taken which the operator names, which is on the bus of the port's device, or of which the server holds something that no port
+// names. Otherwise nothing is.
+func TestWhichProvider(t *testing.T) {
+	port := func(c *cloud.Cloud, i int) *cloud.Port { return &c.Network.Ports[i] }
+	provider := func(c *cloud.Cloud, name string) string {
+		at := slices.IndexFunc(c.Placement.Providers, func(p cloud.Provider) bool { return strings.HasSuffix(p.Name, name) })
+		return c.Placement.Providers[at].UUID
+	}
+	holds := func(c *cloud.Cloud, name string, kbps int64) {
+		c.Placement.Consumers[0].Allocations[provider(c, name)] = map[string]int64{guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps}
+	}
+	for name, tc := range map[string]struct {
+		change  func(c *cloud.Cloud)
+		options heal.Options
+		want    map[string]string
+		why     string // that nothing is done
+	}{
+		"NothingSays": {why: "it is not known which of several providers it has: cn1:NIC Switch agent:enp129s0f0, cn1:NIC Switch agent:enp131s0f0np0"},
+		"OneIsGiven":  {options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}}, why: "it is not known which"},
+		"BothAreGiven": {
+			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0, cloudtest.UUID("port port1"): "cn1:NIC Switch agent:" + interface1}},
+			want:    map[string]string{"port0": interface0, "port1": interface1},
+		},
+		"BothOnOne": {
+			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0, "port1": "cn1:NIC Switch agent:" + interface0}},
+			want:    map[string]string{"port0": interface0, "port1": interface0},
+		},
+		"TooMuchForOne": {
+			change: func(c *cloud.Cloud) {
+				for i := range c.Network.Ports {
+					port(c, i).Request.Groups[0].Resources = map[string]int64{guarantee.EgressBandwidth: 6000000, guarantee.IngressBandwidth: 6000000}
+				}
+			},
+			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface1}},
+			want:    map[string]string{"port0": interface1, "port1": interface0},
+		},
+		"AnUnknownOneIsGiven": {options: heal.Options{Providers: map[string]string{"port0": "enp1s0"}}, why: "the providers that are given with --provider"},
+		"ByAddress": {
+			change: func(c *cloud.Cloud) {
+				port(c, 0).Profile = map[string]any{"pci_slot": "0000:83:02.1", "physical_network": "net0"}
+				port(c, 1).Profile = map[string]any{"pci_slot": "0000:81:02.1", "physical_network": "net0"}
+			},
+			want: map[string]string{"port0": interface1, "port1": interface0},
+		},
+		"ByAnAddressElsewhere": {
+			change: func(c *cloud.Cloud) {
+				port(c, 0).Profile = map[string]any{"pci_slot": "0000:85:02.1"}
+				port(c, 1).Profile = map[string]any{"pci_slot": "0001:81:02.1"}
+			},
+			why: "it is not known which",
+		},
+		"ByWhatIsHeld": {
+			change: func(c *cloud.Cloud) {
+				holds(c, interface1, 8000000)
+			},
+			want: map[string]string{"port0": interface1, "port1": interface1},
+		},
+		"ByLessThanBoth": {
+			change: func(c *cloud.Cloud) { holds(c, interface1, 4000000) },
+			why:    "it is not known which",
+		},
+		"Full": {
+			change: func(c *cloud.Cloud) {
+				for i := range c.Placement.Providers {
+					for class, of := range c.Placement.Providers[i].Inventories {
+						if audit.OfPorts(class) {
+							of.Total = 5000000
+							of.Reserved = 2000000
+							c.Placement.Providers[i].Inventories[class] = of
+						}
+					}
+				}
+			},
+			why: "no providers of host cn1 have what it asks for free: NET_BW_EGR_KILOBIT_PER_SEC 8000000",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := twoInterfaces()
+			if tc.change != nil {
+				tc.change(c)
+			}
+			w := newWorld(t, c)
+			got, plan := named(t, w, tc.options)
+			if tc.want == nil {
+				tc.want = map[string]string{}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("ports name (-want +got):\n%s", diff)
+			}
+			if tc.why != "" && (len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return strings.Contains(l.Why, tc.why) && l.Nova == heal.NotAllocated })) {
+				t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
+			}
+			if tc.why == "" {
+				list := slices.DeleteFunc(audit.Check(w.read(), audit.Options{}).Findings, func(f audit.Finding) bool {
+					// The test has changed what agents report.
+					return !strings.HasPrefix(f.Code, "key-") && !strings.HasPrefix(f.Code, "bound-") && !strings.HasPrefix(f.Code, "port-")
+				})
+				if len(list) > 0 {
+					t.Errorf("after it: %+v", list)
+				}
+				for _, p := range w.c.Network.Ports {
+					if tc.change != nil && name == "ByAddress" && p.Profile["physical_network"] != "net0" {
+						t.Errorf("the profile of port %s is %v", p.Name, p.Profile)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A run that ended when amounts were allocated and the ports did not name them yet goes on with what it chose.
+func TestRunGoesOnWithWhatItChose(t *testing.T) {
+	w := newWorld(t, twoInterfaces())
+	o := heal.Options{Parts: []heal.Part{heal.Allocations}, Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface1, "port1": "cn1:NIC Switch agent:" + interface1}}
+	w.apply(heal.New(w.read(), o), 1)
+	got, plan := named(t, w, heal.Options{})
+	if want := map[string]string{"port0": interface1, "port1": interface1}; !maps.Equal(got, want) || len(plan.Steps) != 2 {
+		t.Errorf("ports name %v, want %v, with the steps %+v", got, want, plan.Steps)
+	}
+}
+
+// A flavor whose groups can be of one provider only is healed, one whose groups can be of several where the operator says of which.
+func TestFlavorsWithGroups(t *testing.T) {
+	of := func(specs map[string]string, devices ...string) *cloud.Cloud {
+		b := cloudtest.New()
+		b.Host("cn1", "")
+		b.Server("server0", "cn1")
+		b.At("server0").Flavor.Specs = specs
+		root := cloudtest.UUID("host cn1")
+		for _, name := range devices {
+			b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
+				UUID: cloudtest.UUID(name), Name: name, Parent: root, Root: root, Traits: []string{"CUSTOM_" + strings.ToUpper(name)},
+				Inventories: map[string]cloud.Inventory{
+					"CUSTOM_GPU": {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}, "VGPU": {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1},
+				},
+			})
+		}
+		c := b.Done()
+		c.Placement.Consumers = []cloud.Consumer{}
+		cloudtest.Count(c)
+		return c
+	}
+	group, vgpu := map[string]string{"resources1:CUSTOM_GPU": "2"}, map[string]string{"resources:VGPU": "1"}
+	for name, tc := range map[string]struct {
+		c    *cloud.Cloud
+		o    heal.Options
+		want string // the name of the provider, "" for none
+	}{
+		"One":         {c: of(group, "gpu0"), want: "gpu0"},
+		"Several":     {c: of(group, "gpu0", "gpu1")},
+		"Given":       {c: of(group, "gpu0", "gpu1"), o: heal.Options{Providers: map[string]string{"1": "gpu1"}}, want: "gpu1"},
+		"ByTrait":     {c: of(map[string]string{"resources1:CUSTOM_GPU": "2", "trait1:CUSTOM_GPU1": "required"}, "gpu0", "gpu1"), want: "gpu1"},
+		"VGPU":        {c: of(vgpu, "gpu0"), want: "gpu0"},
+		"SeveralVGPU": {c: of(vgpu, "gpu0", "gpu1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.c)
+			plan := heal.New(w.read(), tc.o)
+			for _, r := range w.apply(plan, -1) {
+				if r.Outcome != heal.Done {
+					t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+				}
+			}
+			after := w.read()
+			switch {
+			case tc.want == "":
+				if len(plan.Steps) > 0 || len(plan.Left) != 1 || plan.Left[0].Nova != heal.Refused {
+					t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
+				}
+			case len(after.Placement.Consumers) != 1 || after.Placement.Consumers[0].Allocations[cloudtest.UUID(tc.want)] == nil || len(audit.Check(after, audit.Options{}).Findings) > 0:
+				t.Errorf("left %+v, then %+v, %+v", plan.Left, after.Placement.Consumers, audit.Check(after, audit.Options{}).Findings)
+			}
+		})
+	}
+}
+
+// The disk of a server whose host has none is that of the provider that shares with it.
+func TestSharedDisk(t *testing.T) {
+	c := audittest.Whole().Done()
+	shared := cloudtest.UUID("server shared")
+	var was map[string]map[string]int64
+	c.Placement.Consumers = slices.DeleteFunc(c.Placement.Consumers, func(c cloud.Consumer) bool {
+		if c.UUID == shared {
+			was = c.Allocations
+		}
+		return c.UUID == shared
+	})
+	cloudtest.Count(c)
+	w := newWorld(t, c)
+	w.apply(heal.New(w.read(), heal.Options{}), -1)
+	at := slices.IndexFunc(w.read().Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == shared })
+	if at < 0 {
+		t.Fatal("the server has no allocation")
+	}
+	if diff := cmp.Diff(was, w.read().Placement.Consumers[at].Allocations); diff != "" || len(was) != 2 {
+		t.Errorf("the allocation (-want +got):\n%s", diff)
+	}
+}
