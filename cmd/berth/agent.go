@@ -28,8 +28,8 @@ type agentFlags struct {
 // machine.
 func (f *agentFlags) add(cmd *cobra.Command) {
 	addConfigFlags(cmd, "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
-	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "run a compute host too, with the settings of this nova.conf; may be given several times, later ones win")
-	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "read all *.conf files of this directory, after the files of --compute-config")
+	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "run a compute host too, with the settings of `FILE`, a nova.conf; may be given several times, later ones win")
+	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "read all *.conf files of `DIR`, after the files of --compute-config")
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "run these `AGENTS`: ovs, sriov (default those that the files name devices for)")
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -60,4 +61,58 @@ func TestHelp(t *testing.T) {
 	if commands < 20 {
 		t.Errorf("%d commands were looked at: this test looks for the wrong thing", commands)
 	}
+}
+
+// The examples of every command are command lines that it takes.
+func TestExamples(t *testing.T) {
+	lines := 0
+	for _, of := range leaves(t) {
+		if of.Parent().Name() == "completion" { // cobra's own
+			continue
+		}
+		for _, line := range exampleLines(of.Example) {
+			lines++
+			root := newRoot(environment{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+			cmd, rest, err := root.Find(line[1:])
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err == nil {
+				err = cmd.ValidateArgs(cmd.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("an example of %s: %q: %v", of.CommandPath(), line, err)
+			}
+		}
+	}
+	if lines < 40 {
+		t.Errorf("%d examples were looked at: this test looks for the wrong thing", lines)
+	}
+}
+
+// exampleLines are the words of the command lines of berth in an example, as a shell has them.
+func exampleLines(example string) (lines [][]string) {
+	for line := range strings.Lines(strings.ReplaceAll(example, "\\\n", "")) {
+		var words []string
+		for i, part := range strings.Split(strings.TrimSpace(line), "'") {
+			if i%2 == 1 { // between quotes
+				words = append(words, part)
+			} else {
+				words = append(words, strings.Fields(part)...)
+			}
+		}
+		begin := slices.Index(words, "berth")
+		if begin < 0 || words[0] == "#" {
+			continue
+		}
+		words = words[begin:]
+		if end := slices.IndexFunc(words, func(w string) bool { return strings.HasSuffix(w, ";") }); end >= 0 {
+			words = append(slices.Clone(words[:end]), strings.TrimSuffix(words[end], ";"))
+		}
+		if end := slices.IndexFunc(words, func(w string) bool { return w == "|" || w == ">" || w == "&&" }); end >= 0 {
+			words = words[:end]
+		}
+		lines = append(lines, words)
+	}
+	return lines
 }

@@ -29,8 +29,8 @@ func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 // addConfigFlags adds the flags for settings files. OpenStack's name of the first, --config-file, is
 // accepted too: see openStackNames.
 func addConfigFlags(cmd *cobra.Command, file string, files, dirs *[]string) {
-	cmd.Flags().StringArrayVar(files, "config", nil, "read this "+file+"; may be given several times, later ones win; --config-file is the same")
-	cmd.Flags().StringArrayVar(dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+	cmd.Flags().StringArrayVar(files, "config", nil, "read `FILE`, a "+file+"; may be given several times, later ones win; --config-file is the same")
+	cmd.Flags().StringArrayVar(dirs, "config-dir", nil, "read all *.conf files of `DIR`, after the files")
 }
 
 // openStackNames maps the names of flags in OpenStack's programs to those of Berth.

@@ -127,6 +127,25 @@ func (a *aged) state(v vm) string {
 	return strings.Join(said, " ")
 }
 
+// audit returns the codes that the audit finds, each once.
+func (a *aged) audit() string {
+	a.Helper()
+	a.Setenv("OS_CLIENT_CONFIG_FILE", filepath.Join(a.dir, "clouds.yaml"))
+	a.Setenv("OS_CLOUD", "berth-admin")
+	code, out := server.Run(a, time.Minute, server.Berth(a), "audit", "-f", "json")
+	var found struct{ Findings []struct{ Code string } }
+	begin, end := strings.Index(out, "{"), strings.LastIndex(out, "}")
+	if begin < 0 || json.Unmarshal([]byte(out[begin:end+1]), &found) != nil || code != map[bool]int{true: 6}[len(found.Findings) > 0] {
+		a.Fatalf("berth audit ends with %d:\n%s", code, out)
+	}
+	var codes []string
+	for _, f := range found.Findings {
+		codes = append(codes, f.Code)
+	}
+	slices.Sort(codes)
+	return strings.Join(slices.Compact(codes), " ")
+}
+
 // copies copies database files into a directory.
 func (a *aged) copies(to, from string, services ...string) {
 	a.Helper()
@@ -142,7 +161,7 @@ func (a *aged) copies(to, from string, services ...string) {
 }
 
 // TestDatabasesOfDifferentAge does the experiment of the table in backup.md: server A is deleted
-// and B created after the backup, and some of the databases are restored.
+// and B created after the backup, and some of the databases are restored. The audit finds then what after-a-restore.md says.
 func TestDatabasesOfDifferentAge(t *testing.T) {
 	a := newAged(t)
 	all, older, newer := []string{"placement", "network", "compute"}, t.TempDir(), t.TempDir()
@@ -169,11 +188,12 @@ func TestDatabasesOfDifferentAge(t *testing.T) {
 		restored        []string
 		deleted, made   string
 		deletedA, goneB string // after both were deleted as far as compute lists them
+		findings        string // of the audit before
 	}{
-		{all, "listed bound allocated", "", "port", ""},
-		{[]string{"compute"}, "listed port", "bound allocated", "port", "bound allocated"},
-		{[]string{"network"}, "bound", "listed allocated", "bound", ""},
-		{[]string{"placement"}, "port allocated", "listed bound", "port allocated", "port"},
+		{all, "listed bound allocated", "", "port", "", ""},
+		{[]string{"compute"}, "listed port", "bound allocated", "port", "bound allocated", "orphaned-allocation port-of-gone-server server-without-allocation"},
+		{[]string{"network"}, "bound", "listed allocated", "bound", "", "port-amount-superfluous port-of-gone-server"},
+		{[]string{"placement"}, "port allocated", "listed bound", "port allocated", "port", "orphaned-allocation server-without-allocation"},
 	} {
 		t.Logf("%v are restored", tc.restored)
 		a.copies(a.dir, newer, all...)
@@ -182,6 +202,9 @@ func TestDatabasesOfDifferentAge(t *testing.T) {
 		a.ready()
 		if diff := cmp.Diff([]string{tc.deleted, tc.made}, []string{a.state(deleted), a.state(made)}); diff != "" {
 			t.Errorf("A and B (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(tc.findings, a.audit()); diff != "" {
+			t.Errorf("the audit finds (-want +got):\n%s", diff)
 		}
 		for _, v := range []vm{deleted, made} {
 			if strings.Contains(a.state(v), "listed") {
