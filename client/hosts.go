@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"github.com/berthcloud/berth/agent/host"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/hostlist"
-	"github.com/berthcloud/berth/compute/inventory"
 )
 
 // A Host is a client of Berth's compute service for one of its hosts. It may be used concurrently.
@@ -23,8 +21,8 @@ type Host struct {
 // HostSays is the content of a host's report and the receiver of its answer.
 type HostSays struct {
 	Name string // of the host
-	// Report returns the host and its inventory. Its Node has the name and the id of the Inventory.
-	Report func() (compute.Report, inventory.Host, error)
+	// Report returns the report without the unknown servers.
+	Report func() (compute.Report, error)
 	// Heard is called with the answer. Nil: it is ignored.
 	Heard func(HostReported)
 }
@@ -45,27 +43,6 @@ func NewHost(opts Options, says HostSays) *Host { return &Host{newService("compu
 // Close closes idle connections.
 func (h *Host) Close() { h.service.opts.HTTP.CloseIdleConnections() }
 
-type wireNode struct {
-	ID       string          `json:"id"`
-	Name     string          `json:"name"`
-	Type     string          `json:"type"`
-	Version  int             `json:"version"`
-	Address  string          `json:"address"`
-	VCPUs    int64           `json:"vcpus"`
-	MemoryMB int64           `json:"memory_mb"`
-	DiskGB   int64           `json:"disk_gb"`
-	CPU      json.RawMessage `json:"cpu_info"`
-	Devices  json.RawMessage `json:"devices,omitempty"`
-}
-
-type wireReport struct {
-	Host      string         `json:"host"`
-	Version   int            `json:"version"`
-	Node      wireNode       `json:"node"`
-	Inventory inventory.Host `json:"inventory"`
-	Unknown   []string       `json:"unknown_servers,omitempty"`
-}
-
 // maxUnknown is how many unknown servers a report may have.
 const maxUnknown = 4096
 
@@ -77,17 +54,15 @@ func (w *wireHostReported) check() bool { return w.Host != nil }
 
 // Report implements host.Service. Heard gets the state of the sync to placement, which is no error.
 func (h *Host) Report(ctx context.Context, unknown []string) error {
-	r, has, err := h.says.Report()
+	r, err := h.says.Report()
 	if err != nil {
 		return err
 	}
-	n := r.Node
-	body := map[string]wireReport{"host": {r.Host, r.Version, wireNode{
-		ID: string(n.ID), Name: n.Name, Type: n.Type, Version: n.Version, Address: n.Address,
-		VCPUs: n.VCPUs, MemoryMB: n.MemoryMB, DiskGB: n.DiskGB, CPU: n.CPU, Devices: n.Devices,
-	}, has, unknown[:min(len(unknown), maxUnknown)]}}
+	for _, id := range unknown[:min(len(unknown), maxUnknown)] {
+		r.Unknown = append(r.Unknown, compute.ID(id))
+	}
 	var out wireHostReported
-	err = h.service.call(ctx, request{method: http.MethodPost, path: "/berth/v1/heartbeats", body: body}, &out)
+	err = h.service.call(ctx, request{method: http.MethodPost, path: "/berth/v1/heartbeats", body: map[string]compute.Report{"host": r}}, &out)
 	if err == nil && h.says.Heard != nil {
 		h.says.Heard(*out.Host)
 	}

@@ -54,11 +54,11 @@ func TestHostReports(t *testing.T) {
 	var heard client.HostReported
 	h := client.NewHost(at(t, p.url), client.HostSays{
 		Name: "cn1", Heard: func(r client.HostReported) { heard = r },
-		Report: func() (compute.Report, inventory.Host, error) {
+		Report: func() (compute.Report, error) {
 			return compute.Report{Host: "cn1", Version: 64, Node: compute.NodeRow{
 				ID: nodeID, Name: "cn1", Type: "fake", Version: 1, Address: "192.0.2.1", VCPUs: 8, MemoryMB: 1024, DiskGB: 100, CPU: []byte(`{"arch":"x86_64"}`),
 				Devices: []byte(`[{"slot":"0000:05:10.1","vendor":"8086:154d"},{"slot":"","vendor":"","parent":"ens5"}]`),
-			}}, *has, nil
+			}, Inventory: has}, nil
 		},
 	})
 	defer h.Close()
@@ -103,7 +103,7 @@ func TestHostWorks(t *testing.T) {
 		return true
 	})
 	h := client.NewHost(at(t, p.url), client.HostSays{
-		Name: "cn 1", Report: func() (compute.Report, inventory.Host, error) { return compute.Report{}, inventory.Host{}, nil },
+		Name: "cn 1", Report: func() (compute.Report, error) { return compute.Report{}, nil },
 	})
 	defer h.Close()
 	got, err := h.Wanted(t.Context(), "r0", 30*time.Second)
@@ -158,8 +158,8 @@ func TestHostKeepsItsServers(t *testing.T) {
 		{"another name", "cn2", func() bool { return count(p.calls(), "POST /berth/v1/heartbeats") > 0 }},
 	} {
 		p.calls()
-		h := client.NewHost(at(t, p.url), client.HostSays{Name: step.name, Report: func() (compute.Report, inventory.Host, error) {
-			return compute.Report{Host: step.name, Version: 64, Node: node}, inventory.Host{}, nil
+		h := client.NewHost(at(t, p.url), client.HostSays{Name: step.name, Report: func() (compute.Report, error) {
+			return compute.Report{Host: step.name, Version: 64, Node: node}, nil
 		}})
 		one := host.Host{Service: h, Driver: &fake, Log: slog.New(slog.DiscardHandler), ReportInterval: 10 * time.Millisecond, Concurrency: 1}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)

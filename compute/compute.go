@@ -23,7 +23,10 @@
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package compute
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // An ID names a server, a host or another row: a UUID in lower case with hyphens, but
 // for flavors, which administrators name. Those of projects and users are whatever
@@ -128,24 +131,24 @@ type ServiceRow struct {
 
 // A NodeRow is a hypervisor. Its id is that of the root of its tree in placement.
 type NodeRow struct {
-	ID       ID
-	Number   int64
-	Host     string // of its service
-	Name     string // hypervisor_hostname
-	Type     string
-	Version  int
-	Address  string // host_ip
-	VCPUs    int64
-	MemoryMB int64
-	DiskGB   int64
-	CPU      []byte // cpu_info, a JSON object
+	ID       ID              `json:"id"`
+	Number   int64           `json:"-"`
+	Host     string          `json:"-"`    // of its service
+	Name     string          `json:"name"` // hypervisor_hostname
+	Type     string          `json:"type"`
+	Version  int             `json:"version"`
+	Address  string          `json:"address"` // host_ip
+	VCPUs    int64           `json:"vcpus"`
+	MemoryMB int64           `json:"memory_mb"`
+	DiskGB   int64           `json:"disk_gb"`
+	CPU      json.RawMessage `json:"cpu_info,omitempty"` // an object
 	// Devices are the PCI devices that its servers can have as ports, a JSON list of Device; nil
 	// when the host does not report any: then it has no servers with such ports.
-	Devices []byte
+	Devices json.RawMessage `json:"devices,omitempty"`
 	// Failed is how many builds failed since one succeeded.
-	Failed    int
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	Failed    int       `json:"-"`
+	CreatedAt time.Time `json:"-"`
+	UpdatedAt time.Time `json:"-"`
 }
 
 // A QuotaRow is a limit of a project, of a user in a project, or, for the project DefaultClass, of

@@ -42,12 +42,12 @@ func (w *fixture) fleet(fail func(host, verb, server string) error, hosts ...str
 		fakes[name] = &driver.Fake{
 			Delay: time.Millisecond, Fail: func(verb, server string) error { return fail(name, verb, server) },
 		}
-		service := client.NewHost(options(w, server.URL), client.HostSays{Name: name, Report: func() (compute.Report, inventory.Host, error) {
+		service := client.NewHost(options(w, server.URL), client.HostSays{Name: name, Report: func() (compute.Report, error) {
 			_, node := computetest.Host(name, 0)
 			id, err := guarantee.ParseUUID(string(node.ID))
-			return compute.Report{Host: name, Version: 66, Node: *node}, inventory.Host{
+			return compute.Report{Host: name, Version: 66, Node: *node, Inventory: &inventory.Host{
 				ID: id, Name: name, VCPU: inventory.Amount{Total: 100}, MemoryMB: inventory.Amount{Total: 100_000}, DiskGB: inventory.Amount{Total: 1000},
-			}, err
+			}}, err
 		}})
 		one := &host.Host{
 			Driver: fakes[name], Service: service, Log: slog.New(slog.DiscardHandler), ReportInterval: time.Second, Concurrency: 4,

@@ -11,13 +11,16 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 )
 
-// A Report is what a host says of itself.
+// A Report is what a host says of itself, and its JSON. Services and hosts may be of different releases: members are added, not
+// changed.
 type Report struct {
-	Host    string
-	Version int
-	Node    NodeRow // fields that the host does not report are ignored
+	Host    string  `json:"host"`
+	Version int     `json:"version"` // of its service
+	Node    NodeRow `json:"node"`
+	// Inventory is for KeepTree, with the id and the name of the Node. Nil: the host does not say.
+	Inventory *inventory.Host `json:"inventory,omitempty"`
 	// Unknown are the servers that it has and that were not in its last list.
-	Unknown []ID
+	Unknown []ID `json:"unknown_servers,omitempty"`
 }
 
 // Report stores that a host is alive, and its properties. Its service and its hypervisor are

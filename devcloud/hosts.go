@@ -66,7 +66,7 @@ func hostReport(has *inventory.Host, nic bool) (compute.Report, error) {
 			return compute.Report{}, err
 		}
 	}
-	return compute.Report{Host: has.Name, Version: hostagent.ServiceVersion, Node: node}, nil
+	return compute.Report{Host: has.Name, Version: hostagent.ServiceVersion, Node: node, Inventory: has}, nil
 }
 
 // reportPorts returns a function that reports ports of a host as plugged in to the network service,
@@ -97,7 +97,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 		Access: c.login(upAgent, func() string { return c.url(&c.compute.Server) }), Log: log,
 	}, client.HostSays{
 		Name:   has.Name,
-		Report: func() (compute.Report, inventory.Host, error) { return report, has, nil },
+		Report: func() (compute.Report, error) { return report, nil },
 		Heard: func(now client.HostReported) {
 			if now.SyncError != "" && now.SyncError != last.SyncError {
 				log.Error("the resources of the host are not up to date in placement", "error", now.SyncError)

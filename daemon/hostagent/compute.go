@@ -18,7 +18,6 @@ import (
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/osloconfig"
 )
@@ -222,26 +221,26 @@ type hostReports struct {
 
 // now returns the report. The machine is inspected again after an interval; when that fails, the
 // last result stays.
-func (r *hostReports) now() (compute.Report, inventory.Host, error) {
+func (r *hostReports) now() (compute.Report, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.at.IsZero() || r.set.ResourceInterval > 0 && time.Since(r.at) >= r.set.ResourceInterval {
 		if err := r.look(); err != nil && r.at.IsZero() {
-			return compute.Report{}, inventory.Host{}, err
+			return compute.Report{}, err
 		}
 	}
 	has := r.last
 	devices, err := json.Marshal(has.Devices)
 	if err != nil {
-		return compute.Report{}, inventory.Host{}, err
+		return compute.Report{}, err
 	}
 	if len(has.Devices) == 0 {
 		devices = nil
 	}
-	return compute.Report{Host: r.set.Default.Host, Version: ServiceVersion, Node: compute.NodeRow{
+	return compute.Report{Host: r.set.Default.Host, Version: ServiceVersion, Inventory: &has.Host, Node: compute.NodeRow{
 		ID: compute.ID(has.Host.ID.String()), Name: has.Host.Name, Type: has.Type, Version: has.Version, Address: has.Address,
 		VCPUs: has.Host.VCPU.Total + has.Host.PCPU.Total, MemoryMB: has.Host.MemoryMB.Total, DiskGB: has.Host.DiskGB.Total, CPU: has.CPUInfo, Devices: devices,
-	}}, has.Host, nil
+	}}, nil
 }
 
 // look inspects the machine. The caller holds the lock. The same failure is logged once: the

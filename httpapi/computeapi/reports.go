@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-// What a host has is inventory.Host in JSON, its devices are compute.Device.
+// A report is compute.Report in JSON; the devices of its node are compute.Device.
 const (
 	anyCountPart = `{"type": "integer", "minimum": 0, "maximum": 2147483647}`
 	nodePart     = `"id": ` + uuidPart + `, "name": ` + textPart + `, "type": ` + textPart + `, "version": ` + anyCountPart + `,
@@ -58,14 +57,7 @@ func (q *request) takeReport() error {
 	if !v.IsFinite() { // it is kept as JSON
 		return badRequest("host: a number is not finite")
 	}
-	version, _ := v.Get("version")
-	node, _ := v.Get("node")
-	r := compute.Report{Host: *textOf(v, "host"), Version: int(number(version)), Node: nodeIn(node)}
-	unknown, _ := v.Get("unknown_servers")
-	for _, id := range unknown.Items() {
-		r.Unknown = append(r.Unknown, compute.ID(strings.ToLower(id.Str())))
-	}
-	has, err := inventoryIn(v, r.Node)
+	r, err := reportIn(v)
 	if err != nil {
 		return err
 	}
@@ -74,8 +66,8 @@ func (q *request) takeReport() error {
 	}
 	var synced, trouble any
 	var warnings []string
-	if has != nil {
-		warnings, err = q.api.Compute.KeepTree(q.Context(), r.Host, *has)
+	if r.Inventory != nil {
+		warnings, err = q.api.Compute.KeepTree(q.Context(), r.Host, *r.Inventory)
 		if synced = err == nil; err != nil {
 			trouble = err.Error()
 		}
@@ -84,59 +76,34 @@ func (q *request) takeReport() error {
 		"warnings", array(warnings, func(j *httpapi.JSON, w string) { j.String(w) }))))
 }
 
-// inventoryIn is what a host says that it has, nil if it does not say.
-func inventoryIn(v pyjson.Value, node compute.NodeRow) (*inventory.Host, error) {
-	said, ok := v.Get("inventory")
-	if !ok {
-		return nil, nil
+// reportIn is a report that keeps to the schema.
+func reportIn(v pyjson.Value) (r compute.Report, err error) {
+	if err := json.Unmarshal(textIn(v), &r); err != nil {
+		return r, badRequest("host: %v", err)
 	}
-	var has inventory.Host
-	if err := json.Unmarshal(textIn(said), &has); err != nil {
-		return nil, badRequest("inventory: %v", err)
+	r.Node.ID = compute.ID(strings.ToLower(string(r.Node.ID)))
+	for i, id := range r.Unknown {
+		r.Unknown[i] = compute.ID(strings.ToLower(string(id)))
 	}
-	id, err := guarantee.ParseUUID(string(node.ID))
-	if err != nil {
-		return nil, badRequest("id of the node: %v", err)
+	if r.Node.CPU == nil {
+		r.Node.CPU = []byte("{}")
 	}
-	has.ID, has.Name = id, node.Name
-	for _, a := range has.Additional {
+	if r.Inventory == nil {
+		return r, nil
+	}
+	if r.Inventory.ID, err = guarantee.ParseUUID(string(r.Node.ID)); err != nil {
+		return r, badRequest("id of the node: %v", err)
+	}
+	r.Inventory.Name = r.Node.Name
+	for _, a := range r.Inventory.Additional {
 		if (a.ID == "") == (a.Name == "") {
-			return nil, badRequest("inventory: want either a uuid or a name for what %s adds", a.File)
+			return r, badRequest("inventory: want either a uuid or a name for what %s adds", a.File)
 		}
 	}
-	return &has, nil
+	return r, nil
 }
 
 // textIn is a value as JSON text.
 func textIn(v pyjson.Value) []byte {
 	return httpapi.JSONText(func(j *httpapi.JSON) { j.Value(v) })
-}
-
-func nodeIn(v pyjson.Value) compute.NodeRow {
-	node := compute.NodeRow{CPU: []byte("{}")}
-	for _, m := range v.Members() {
-		switch text := m.Value.Str(); m.Key {
-		case "id":
-			node.ID = compute.ID(strings.ToLower(text))
-		case "name":
-			node.Name = text
-		case "type":
-			node.Type = text
-		case "version":
-			node.Version = int(number(m.Value))
-		case "address":
-			node.Address = text
-		case "vcpus":
-			node.VCPUs = number(m.Value)
-		case "memory_mb":
-			node.MemoryMB = number(m.Value)
-		case "disk_gb":
-			node.DiskGB = number(m.Value)
-		case "cpu_info":
-			node.CPU = textIn(m.Value)
-		case "devices":
-			node.Devices = textIn(m.Value)
-		}
-	}
-	return node
 }

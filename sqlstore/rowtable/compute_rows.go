@@ -131,11 +131,11 @@ func nodeTable() *table[compute.NodeRow] {
 		number("vcpus", func(r *T) *int64 { return &r.VCPUs }),
 		number("memory_mb", func(r *T) *int64 { return &r.MemoryMB }),
 		number("disk_gb", func(r *T) *int64 { return &r.DiskGB }),
-		document("cpu", func(r *T) *[]byte { return &r.CPU }),
+		document("cpu", func(r *T) *[]byte { return (*[]byte)(&r.CPU) }),
 		number("failed", func(r *T) *int { return &r.Failed }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
-		document("devices", func(r *T) *[]byte { return &r.Devices }),
+		document("devices", func(r *T) *[]byte { return (*[]byte)(&r.Devices) }),
 	)
 }
 
