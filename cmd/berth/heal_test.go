@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/heal"
+)
+
+// What services of berth up disagree on is healed, a plan that is applied late is refused, and nothing is done without --apply.
+func TestHealOfUp(t *testing.T) {
+	dir := t.TempDir()
+	u := startUp(t, dir)
+	defer u.stop()
+	server, port := u.guaranteed()
+	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
+	plan := filepath.Join(dir, "plan.json")
+	run := func(code int, stdout, stderr string, args ...string) {
+		t.Helper()
+		got, out, err := berthIn(t, "", named, args...)
+		if got != code || !strings.Contains(out, stdout) || !strings.Contains(err, stderr) {
+			t.Errorf("berth %s exits with %d, want %d, and prints:\n%s%s\nwant %q, %q", strings.Join(args, " "), got, code, out, err, stdout, stderr)
+		}
+	}
+	healthy := func() {
+		t.Helper()
+		run(exitOK, "nothing found", "", "audit")
+		run(exitOK, "nothing to heal", "", "heal", "all")
+		run(int(heal.Nothing), "nothing to heal", "there is nothing to heal", "heal", "allocations", "--apply", "--yes")
+	}
+	healthy()
+
+	// The server loses its allocation.
+	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
+	run(int(heal.Nothing), "step 1: server-without-allocation", "1 requests would be sent", "heal", "allocations", "--plan", plan)
+	run(exitFound, "step 1: server-without-allocation", "there is something to heal", "heal", "all")
+	run(novaUnexpected, "", "file exists", "heal", "allocations", "--plan", plan)
+	run(novaBadInput, "", "confirm with --yes", "heal", "allocations", "--from-plan", plan, "--apply")
+	run(exitFound, "server-without-allocation", "", "audit")
+	run(exitUsage, "", "is a plan of [allocations]; berth heal all carries it out", "heal", "ports", "--from-plan", plan)
+	run(int(heal.Healed), `"outcome": "done"`, "note: PLACEMENT_URL="+u.url, "heal", "allocations", "--from-plan", plan, "--apply", "--yes", "-f", "json")
+	run(int(heal.NotAllocated), "outcome   changed meanwhile: the placement service answers 409", "0 of 1 requests", "heal", "allocations", "--from-plan", plan, "--apply", "--yes")
+	healthy()
+
+	// Its port loses the key, and then both are lost.
+	forget := func() {
+		u.ask("PUT", u.network+"/ports/"+port, map[string]any{"port": map[string]any{"binding:profile": map[string]any{}}}, nil)
+	}
+	forget()
+	run(int(heal.Healed), "If-Match: revision_number=", "note: NETWORK_URL="+u.network, "heal", "allocations", "--code", "bound-without-key", "--port", port, "--apply", "--yes")
+	healthy()
+	forget()
+	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
+	run(exitOK, "outcome   done", "", "heal", "all", "--apply", "--yes")
+	healthy()
+
+	// A consumer that does not exist has an allocation.
+	var held struct{ Allocations map[string]any }
+	u.ask("GET", u.url+"/allocations/"+server, nil, &held)
+	orphan := cloudtest.UUID("orphan")
+	for provider := range held.Allocations {
+		delete(held.Allocations[provider].(map[string]any), "generation")
+	}
+	body := map[string]any{"allocations": held.Allocations, "project_id": "p", "user_id": "u", "consumer_generation": nil, "consumer_type": "INSTANCE"}
+	u.ask("PUT", u.url+"/allocations/"+orphan, body, nil)
+	run(int(heal.Healed), "it is mended with --delete", "", "heal", "allocations", "--apply", "--yes") // the server's consumer gets a type, as the other has one
+	run(int(heal.Healed), "outcome   done", "", "heal", "allocations", "--apply", "--yes", "--delete")
+	healthy()
+}
+
+// A command that ends with a code of nova-manage has it, whatever is in the plan.
+func TestHealExitCodes(t *testing.T) {
+	build := func(change func(b *cloudtest.Builder)) string {
+		b := cloudtest.New()
+		b.Host("cn1", "")
+		b.Host("cn2", "")
+		b.Server("server0", "cn1")
+		b.Aggregate("fast", "cn1")
+		change(b)
+		return recordsFile(t, b.Done())
+	}
+	healthy := build(func(*cloudtest.Builder) {})
+	lost := build(func(b *cloudtest.Builder) { b.Placement.Consumers = []cloud.Consumer{} })
+	for name, tc := range map[string]struct {
+		args           string
+		code           int
+		stdout, stderr string
+	}{
+		"Healthy":          {"allocations --from-file " + healthy, int(heal.Nothing), "nothing to heal\n", "there is nothing to heal"},
+		"Lost":             {"allocations --from-file " + lost, int(heal.Nothing), "step 1: server-without-allocation\n", "nothing was changed: 1 requests would be sent; --apply sends them"},
+		"OtherServer":      {"allocations --server server9 --from-file " + lost, int(heal.Nothing), "nothing to heal\n", ""},
+		"LostAsAll":        {"all --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "there is something to heal: 1 requests"},
+		"LostOtherwise":    {"ports --from-file " + lost, exitOK, "nothing to heal\n", ""},
+		"LostCode":         {"all --code server-without-allocation -f value -c outcome -c codes --from-file " + lost, exitFound, "planned server-without-allocation\n", ""},
+		"UnknownHost":      {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Host = "cn9" }), int(heal.NoNode), "not healed: server-host-unknown\n", "cn9"},
+		"NoPorts":          {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), int(heal.NoPorts), "", "the ports of servers could not be read"},
+		"NoPortsAll":       {"all --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), exitFailure, "", "the ports of servers could not be read"},
+		"SkippedPorts":     {"allocations --skip-port-allocations --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), int(heal.Nothing), "nothing to heal\n", ""},
+		"NoServers":        {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.Compute = nil }), novaUnexpected, "", "has no records of the compute service"},
+		"NoFile":           {"aggregates --from-file " + healthy + ".none", novaUnexpected, "", "no such file"},
+		"Aggregates":       {"aggregates --from-file " + healthy, exitOK, "nothing to heal\n", ""},
+		"Members":          {"aggregates --from-file " + build(func(b *cloudtest.Builder) { b.Compute.Aggregates[0].Hosts = []string{"cn2"} }), exitOK, "step 2: aggregate-mirror-superfluous\n", ""},
+		"UnknownMember":    {"aggregates --from-file " + build(func(b *cloudtest.Builder) { b.Aggregate("slow", "cn9") }), int(heal.HostUnmapped), "not healed: aggregate-host-unknown\n", ""},
+		"Busy":             {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), int(heal.Nothing), "left alone\n", ""},
+		"BusyAll":          {"all --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), exitOK, "left alone\n", ""},
+		"OnlyWithForce":    {"allocations --from-file " + recordsFile(t, leaking()), int(heal.Nothing), "it is mended with --force, or when its code is named", ""},
+		"OnlyWithForceAll": {"all --from-file " + recordsFile(t, leaking()), exitFound, "not healed: flavor-amount-superfluous\n", "1 findings are not healed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := berth(t, append([]string{"heal"}, strings.Fields(tc.args)...)...)
+			if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.stderr) {
+				t.Errorf("berth heal %s exits with %d, want %d, and prints:\n%s%s\nwant %q, %q", tc.args, code, tc.code, stdout, stderr, tc.stdout, tc.stderr)
+			}
+		})
+	}
+}
+
+// The file of a plan is the plan that json prints, and the text of a plan has all requests.
+func TestHealPlanFile(t *testing.T) {
+	b := cloudtest.New()
+	b.Host("cn1", "")
+	b.Server("server0", "cn1")
+	b.Placement.Consumers = []cloud.Consumer{}
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	_, stdout, _ := berth(t, "heal", "all", "--from-file", recordsFile(t, b.Done()), "--plan", plan, "-f", "json")
+	var printed struct {
+		Plan     heal.Plan
+		Commands []string
+	}
+	if err := json.Unmarshal([]byte(stdout), &printed); err != nil || len(printed.Commands) != 1 || !strings.HasPrefix(printed.Commands[0], "curl -X PUT") {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	text, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := heal.Read(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read.Steps[0].Request.Path != printed.Plan.Steps[0].Request.Path || len(read.Steps) != 1 {
+		t.Errorf("the file has %+v, and %+v is printed", read.Steps, printed.Plan.Steps)
+	}
+	if code, stdout, stderr := berth(t, "heal", "all", "--from-plan", plan); code != exitFound || !strings.Contains(stdout, "step 1: server-without-allocation") {
+		t.Errorf("with the plan it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+}
