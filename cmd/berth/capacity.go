@@ -18,6 +18,7 @@ import (
 	novaask "github.com/berthcloud/berth/ops/ask"
 	"github.com/berthcloud/berth/ops/capacity"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
@@ -340,7 +341,7 @@ func howMany(r capacity.Range, what string) string {
 func outFirst(all []capacity.RunsOut, owner func(string) string) string {
 	var b strings.Builder
 	for _, o := range all[:min(len(all), 3)] {
-		fmt.Fprintf(&b, "%s: %s\n", counted(int(o.Hosts), "host"), missing(capacity.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Asked: -1}, owner))
+		fmt.Fprintf(&b, "%s: %s\n", counted(int(o.Hosts), "host"), missing(explain.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Asked: -1}, owner))
 	}
 	return b.String()
 }
@@ -354,12 +355,12 @@ func counted(n int, of string) string {
 }
 
 // missing says what a host lacks. Amounts are left out when Asked is negative.
-func missing(m capacity.Miss, owner func(string) string) string {
+func missing(m explain.Miss, owner func(string) string) string {
 	var text string
 	switch m.Kind {
 	case "capacity":
 		if text = "not enough " + m.Class; m.Asked >= 0 {
-			text = fmt.Sprintf("%s of %s: %d of %d", m.Class, m.Provider, m.Available, m.Asked)
+			text = fmt.Sprintf("%s of %s: %d of %d", m.Class, m.Provider, m.Most, m.Asked)
 		}
 	case "inventory":
 		text = "no inventory of " + m.Class

@@ -96,7 +96,7 @@ var rules = []struct{ pkg, may string }{
 	{"daemon", "agent/ovsdb client compute compute/request compute/selection config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/ovnagents network/tracking placement placement/candidates placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon guarantee logging network osloconfig"},
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity/local images logging network osloconfig"},
-	{"ops/capacity", "fault ops/cloud placement placement/candidates placement/snapshot"},
+	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/ask", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/heal", "allocations ops/audit ops/cloud placement placement/candidates"},

@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/snapshot"
@@ -34,26 +35,11 @@ type Range struct {
 // Exact reports whether the bounds are equal.
 func (r Range) Exact() bool { return r.Least == r.Most }
 
-// A Miss is what a host lacks for one claim more; see candidates.Miss.
-type Miss struct {
-	Kind      string   `json:"kind"`
-	Group     string   `json:"group"`
-	Class     string   `json:"resource_class,omitempty"`
-	Provider  string   `json:"provider,omitempty"` // its name
-	Asked     int64    `json:"asked,omitempty"`
-	Available int64    `json:"available"`
-	Traits    []string `json:"traits,omitempty"`
-}
-
-// misses describes what a tree lacks, with the classes that ran out first.
-func misses(r *candidates.Result, t *snapshot.Tree) []Miss {
-	all := []Miss{}
+// misses describes what a tree lacks for one claim more, with the classes that ran out first.
+func misses(r *candidates.Result, t *snapshot.Tree) []explain.Miss {
+	all := []explain.Miss{}
 	for _, of := range r.Misses(t) {
-		m := Miss{Kind: string(of.Kind), Group: of.Suffix, Class: cmp.Or(of.Lacking, of.Class), Asked: of.Asked, Available: of.Most, Traits: of.Traits}
-		if of.Provider != nil {
-			m.Provider = of.Provider.Name
-		}
-		all = append(all, m)
+		all = append(all, explain.NewMiss(of))
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/ops/explain"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/snapshot"
@@ -30,7 +31,7 @@ type Host struct {
 	UUID string `json:"uuid"`
 	Range
 	// Misses are what it lacks for another claim, after all of them.
-	Misses []Miss `json:"misses"`
+	Misses []explain.Miss `json:"misses"`
 }
 
 // Left returns how many more of a query fit; its limits and its sample do not matter. It gives the fault that a search for

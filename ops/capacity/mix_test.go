@@ -48,7 +48,7 @@ func bestRounds(t *rapid.T, b *placementtest.Builder, round []placement.Query) i
 
 // The best that is possible lies within the bounds, and the claims of the hosts are those of the rounds.
 func TestMixWithinBounds(t *testing.T) {
-	some, exact, all := 0, 0, 0
+	var n tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
 		var parts []capacity.Part
@@ -71,20 +71,11 @@ func TestMixWithinBounds(t *testing.T) {
 		if want < 0 {
 			return
 		}
-		all++
-		if want > 0 {
-			some++
-		}
-		if c.Exact() {
-			exact++
-		}
-		if want < c.Least || want > c.Most {
-			rt.Fatalf("%d to %d rounds fit; the best sequence has %d", c.Least, c.Most, want)
-		}
+		n.add(rt, c.Range, want)
 		sums := map[string]int64{}
 		for _, h := range c.Hosts {
-			for name, n := range h.Claims {
-				sums[name] += n
+			for name, claims := range h.Claims {
+				sums[name] += claims
 			}
 		}
 		for _, p := range parts {
@@ -93,8 +84,8 @@ func TestMixWithinBounds(t *testing.T) {
 			}
 		}
 	})
-	if some*10 < all || exact*2 < all {
-		t.Errorf("of %d counts %d are above zero and %d exact", all, some, exact)
+	if n.some*10 < n.all || n.exact*2 < n.all {
+		t.Errorf("of %d counts %d are above zero and %d exact", n.all, n.some, n.exact)
 	}
 }
 

@@ -193,16 +193,21 @@ func shortage(m candidates.Miss) float64 {
 func describe(t *snapshot.Tree, misses []candidates.Miss) Host {
 	h := Host{Name: t.Root().Name, UUID: string(t.Root().UUID), Misses: []Miss{}}
 	for _, of := range misses {
-		m := Miss{Kind: string(of.Kind), Group: of.Suffix, Class: cmp.Or(of.Lacking, of.Class), Asked: of.Asked, Most: of.Most, Traits: of.Traits}
-		if of.Provider != nil {
-			m.Provider = of.Provider.Name
-		}
-		if of.Inventory != nil {
-			m.Total, m.Reserved, m.Used, m.MaxUnit = of.Inventory.Total, of.Inventory.Reserved, of.Inventory.Used, of.Inventory.MaxUnit
-		}
-		h.Misses = append(h.Misses, m)
+		h.Misses = append(h.Misses, NewMiss(of))
 	}
 	return h
+}
+
+// NewMiss returns what a host lacks, with names.
+func NewMiss(of candidates.Miss) Miss {
+	m := Miss{Kind: string(of.Kind), Group: of.Suffix, Class: cmp.Or(of.Lacking, of.Class), Asked: of.Asked, Most: of.Most, Traits: of.Traits}
+	if of.Provider != nil {
+		m.Provider = of.Provider.Name
+	}
+	if of.Inventory != nil {
+		m.Total, m.Reserved, m.Used, m.MaxUnit = of.Inventory.Total, of.Inventory.Reserved, of.Inventory.Used, of.Inventory.MaxUnit
+	}
+	return m
 }
 
 // String says what a host lacks, for people.

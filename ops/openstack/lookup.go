@@ -106,19 +106,22 @@ func (c *Client) Port(ctx context.Context, word string) (cloud.Port, error) {
 	if err != nil {
 		return cloud.Port{}, err
 	}
-	var one struct{ Port port }
-	switch err := get(ctx, s, "ports/"+url.PathEscape(word), &one); {
-	case err == nil:
-		return one.Port.record(), nil
-	case !isStatus(err, http.StatusNotFound):
-		return cloud.Port{}, err
+	p, err := named(ctx, s, "port", word, func(p *port) string { return p.UUID })
+	return p.record(), err
+}
+
+// named finds the object of a kind with an id, or else with a name.
+func named[T any](ctx context.Context, s *gophercloud.ServiceClient, kind, word string, id func(*T) string) (T, error) {
+	var one map[string]T
+	if err := get(ctx, s, kind+"s/"+url.PathEscape(word), &one); err == nil || !isStatus(err, http.StatusNotFound) {
+		return one[kind], err
 	}
-	var found []cloud.Port
-	err = pages(ctx, s, "ports", url.Values{"name": {word}}, "ports", func(p *port) string {
-		found = append(found, p.record())
-		return p.UUID
+	var found []T
+	err := pages(ctx, s, kind+"s", url.Values{"name": {word}}, kind+"s", func(of *T) string {
+		found = append(found, *of)
+		return id(of)
 	})
-	return only(found, err, "port", word)
+	return only(found, err, kind, word)
 }
 
 // only returns what was found when it is one.
@@ -141,19 +144,8 @@ func (c *Client) Network(ctx context.Context, word string) (cloud.NetworkOf, err
 	if err != nil {
 		return cloud.NetworkOf{}, err
 	}
-	var one struct{ Network network }
-	switch err := get(ctx, s, "networks/"+url.PathEscape(word), &one); {
-	case err == nil:
-		return one.Network.record(), nil
-	case !isStatus(err, http.StatusNotFound):
-		return cloud.NetworkOf{}, err
-	}
-	var found []cloud.NetworkOf
-	err = pages(ctx, s, "networks", url.Values{"name": {word}}, "networks", func(n *network) string {
-		found = append(found, n.record())
-		return n.UUID
-	})
-	return only(found, err, "network", word)
+	n, err := named(ctx, s, "network", word, func(n *network) string { return n.UUID })
+	return n.record(), err
 }
 
 // Policy returns the QoS policy with an id, with its rules that guarantee something.
