@@ -72,7 +72,8 @@ reached by claims, more than the second cannot fit.
 
 Nothing is looked at that placement does not know: server groups, NUMA and PCI
 devices of hosts, filters of Nova. Nova's request filters are those that are on
-by default, or in the nova.conf of --nova-config.
+by default, or in the nova.conf of --nova-config. With --flavor and --server,
+hosts whose compute service is disabled or down are left out.
 
 ` + cloudSourceHelp + `
 
@@ -135,13 +136,23 @@ func (x *leftover) run(cmd *cobra.Command, env environment) error {
 		return err
 	}
 	mix = append(mix, asked...)
+	var out []int64 // roots of hosts that are left out
 	for _, name := range x.without {
 		host, err := hostNamed(s, name)
 		if err != nil {
 			return fail(exitUsage, err)
 		}
-		s = s.WithTrees([]int64{host.Root().ID}, placement.TreeRows{}, s.Built())
+		out = append(out, host.Root().ID)
 	}
+	if len(x.flavors)+len(x.servers) > 0 { // a query counts what placement would grant
+		for host := range s.Trees() {
+			if why := (novaask.Server{}).Refused(c, host.Root().Name); why != "" && !slices.Contains(out, host.Root().ID) {
+				fmt.Fprintf(env.stderr, "note: %s is left out: %s\n", host.Root().Name, why)
+				out = append(out, host.Root().ID)
+			}
+		}
+	}
+	s = s.WithTrees(out, placement.TreeRows{}, s.Built())
 	most, r, err := left(cmd, s, mix, x.owner)
 	switch {
 	case cmd.Context().Err() != nil:
@@ -197,7 +208,8 @@ func (x *leftover) asked(cmd *cobra.Command, env environment, c *cloud.Cloud) (m
 	if err != nil {
 		return nil, err
 	}
-	return mix, add(x.flavors, func(word string) (novaask.Server, error) { return f.toCreate(cmd.Context(), word) })
+	err = add(x.flavors, func(word string) (novaask.Server, error) { return f.toCreate(cmd.Context(), word) })
+	return mix, err
 }
 
 // snapshot reads parts of the records and returns them with their snapshot.

@@ -18,11 +18,12 @@ func capacityFile(t *testing.T) string {
 	b.Provider("cn1").Inventory("VCPU", 8).Inventory("MEMORY_MB", 4096)
 	b.Provider("cn2").Inventory("VCPU", 4).Inventory("MEMORY_MB", 4096)
 	b.Provider("cn3").Inventory("VCPU", 3).Inventory("MEMORY_MB", 4096)
+	b.Provider("cn5").Inventory("VCPU", 3).Inventory("MEMORY_MB", 4096)
 	vcpu := b.Class("VCPU")
 	b.Use("cn1", vcpu, 5)
 	c := &cloud.Cloud{
 		Source: "a test", Placement: cloudtest.Records(b.Snapshot()), Network: &cloud.Network{},
-		Compute: &cloud.Compute{Servers: []cloud.Server{
+		Compute: &cloud.Compute{Services: []cloud.Service{{Binary: "nova-compute", Host: "cn5", State: "down"}}, Servers: []cloud.Server{
 			{UUID: "s1", Name: "web", Node: "cn1", Flavor: cloud.Flavor{Name: "big", VCPUs: 3, RAM: 512}},
 			{UUID: "s2", Name: "db", Node: "cn1", Flavor: cloud.Flavor{Name: "small", VCPUs: 2, RAM: 512}},
 		}},
@@ -53,9 +54,11 @@ func TestCapacity(t *testing.T) {
 		code int
 		want string // in what is printed, on standard output and standard error
 	}{
-		{"left --query resources=VCPU:1", exitOK, "10 more fit (exact)\n3 hosts: not enough VCPU\n"},
-		{"left --query resources=VCPU:1 --without cn2", exitOK, "6 more fit (exact)"},
+		{"left --query resources=VCPU:1", exitOK, "13 more fit (exact)\n4 hosts: not enough VCPU\n"},
+		{"left --query resources=VCPU:1 --without cn2", exitOK, "9 more fit (exact)"},
 		{"left --server web", exitOK, "3 more fit (exact)"},
+		{"left --server web --without cn4", exitUsage, `no provider with the name or UUID "cn4"`},
+		{"left --server web", exitOK, "note: cn5 is left out: its compute service is down\n"},
 		{"left --server 2*web --server db", exitOK, "1 rounds fit (exact)\nno further claim of web\n"},
 		{"left --query resources=VCPU:9", exitFound, "0 more fit (exact)"},
 		{"left --query resources=VCPU:2 -f csv", exitOK, "host,fits,most,runs out\ncn2,2,2,VCPU of cn2: 0 of 2\n"},
