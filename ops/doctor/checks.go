@@ -87,7 +87,9 @@ var checks = []Check{
 	},
 	{
 		"bandwidths-configured", agentGroup, "whether agents with physical networks report bandwidths (resource_provider_bandwidths)",
-		"Placement has no bandwidth of the host: ports that ask for some get no host there.", networking, []string{"agent-report-invalid"}, bandwidthsConfigured,
+		"Placement has no bandwidth of the host: ports that ask for some get no host there.", networking,
+		[]string{"agent-report-invalid"},
+		bandwidthsConfigured,
 	},
 	{
 		"bandwidths-mapped", agentGroup, "whether the bandwidths of agents are of bridges and devices that their mappings have",

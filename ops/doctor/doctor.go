@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -145,7 +146,9 @@ type exam struct {
 	unchecked map[string]string
 	// elsewhere are the codes of audit that have a check of their own.
 	elsewhere map[string]bool
-	agents    []*agent
+	index     *audit.Index
+	agents    []*agent // of the host of the options, or all
+	networks  map[string]*cloud.NetworkOf
 	server    *serverExam
 }
 
@@ -162,7 +165,8 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 	if o.Host != "" {
 		options.Hosts = []string{o.Host}
 	}
-	found := audit.Check(in.Cloud, options)
+	x.leaveOutPart()
+	found := audit.Check(x.Cloud, options)
 	for _, f := range found.Findings {
 		x.audited[f.Code] = append(x.audited[f.Code], f)
 	}
@@ -171,7 +175,8 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 			x.unchecked[code] = u.Reason
 		}
 	}
-	for _, a := range audit.NewIndex(in.Cloud).Agents {
+	x.index = audit.NewIndex(x.Cloud)
+	for _, a := range x.index.Agents {
 		if x.on(append(a.State.Hypervisors(), a.Host)...) {
 			x.agents = append(x.agents, &agent{a})
 		}
@@ -180,6 +185,24 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 		return x, nil
 	}
 	return x, x.addServer(ctx)
+}
+
+// leaveOutPart takes the network's records for unread when they are a part only: Neutron shows a user without the right to see agents none,
+// and of networks and ports those of the project.
+func (x *exam) leaveOutPart() {
+	n, l := x.Cloud.Network, x.around.Login
+	if n == nil || len(n.Agents) > 0 || l.Roles == nil || readsAll(l) {
+		return
+	}
+	part := *x.Cloud
+	part.Network = nil
+	around := *x.around
+	around.Unread = maps.Clone(around.Unread)
+	if around.Unread == nil {
+		around.Unread = map[string]string{}
+	}
+	around.Unread["network"] = "It shows this user no agent, and maybe the networks and ports of one project only; take an administrator."
+	part.Surroundings, x.around, x.Cloud = &around, &around, &part
 }
 
 // A need is a part of the input that a check cannot do without.
@@ -245,11 +268,19 @@ func (x *exam) fromAudit(codes []string, r *findings) {
 }
 
 // findings collect what a check sees.
-type findings struct{ list []Evidence }
+type findings struct {
+	list []Evidence
+	seen map[Evidence]bool // in the list
+}
 
+// add adds what was seen, once.
 func (r *findings) add(s Status, command, text string) {
 	e := Evidence{Result: s, Text: text, Command: command}
-	if !slices.Contains(r.list, e) {
+	if r.seen == nil {
+		r.seen = map[Evidence]bool{}
+	}
+	if !r.seen[e] {
+		r.seen[e] = true
 		r.list = append(r.list, e)
 	}
 }
@@ -279,6 +310,9 @@ func (r *findings) worst() Status {
 	return worst
 }
 
+// mostGood is how many things that are ok a result has; a big cloud has thousands.
+const mostGood = 20
+
 // result is the result of a check. One that saw nothing is unknown.
 func (r *findings) result(c *Check) Result {
 	if r.list == nil {
@@ -287,6 +321,10 @@ func (r *findings) result(c *Check) Result {
 	slices.SortStableFunc(r.list, func(a, b Evidence) int {
 		return cmp.Compare(slices.Index(statuses, a.Result), slices.Index(statuses, b.Result))
 	})
+	if good := slices.IndexFunc(r.list, func(e Evidence) bool { return e.Result == OK }); good >= 0 && len(r.list)-good > mostGood {
+		left := len(r.list) - good - mostGood
+		r.list = append(r.list[:good+mostGood], Evidence{Result: OK, Text: fmt.Sprintf("and %d more that are ok", left)})
+	}
 	result := Result{Check: c.Name, Group: c.Group, Result: r.worst(), Evidence: r.list}
 	if result.Result.worse(Unknown) {
 		result.Means, result.Command = c.Means, r.list[0].Command

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -453,6 +454,43 @@ func TestUnreadIsUnknown(t *testing.T) {
 		if r.Result != doctor.Unknown {
 			t.Errorf("with nothing: %+v", r)
 		}
+	}
+}
+
+// A user without the right to see agents has none of them, and a part of the other records: that is unknown, and not a cloud without agents.
+func TestPartIsUnknown(t *testing.T) {
+	in := healthy(t)
+	in.Cloud.Network.Agents, in.Cloud.Network.Ports = nil, nil
+	in.Cloud.Surroundings.Login.Roles = []string{"reader"}
+	report := examine(t, in, doctor.Options{})
+	for _, name := range []string{"records-read", "agents-alive", "bandwidths-configured", "port-requests", "hypervisor-names", "records-agree"} {
+		if r := find(t, report, name); r.Result != doctor.Unknown {
+			t.Errorf("%+v", r)
+		}
+	}
+	in.Cloud.Surroundings.Login.System = true
+	if r := find(t, examine(t, in, doctor.Options{}), "agents-alive"); r.Result != doctor.Failed {
+		t.Errorf("for a reader in the scope of the system: %+v", r)
+	}
+}
+
+// Of many things that are ok some are named, and of those that are not all.
+func TestManyAreCounted(t *testing.T) {
+	in := healthy(t)
+	for i := range 30 {
+		p := in.Cloud.Network.Policies[0]
+		p.Name = fmt.Sprint("policy", i)
+		in.Cloud.Network.Policies = append(in.Cloud.Network.Policies, p)
+		s := in.Cloud.Compute.Services[0]
+		s.Host, s.State = fmt.Sprint("host", i), "down"
+		in.Cloud.Compute.Services = append(in.Cloud.Compute.Services, s)
+	}
+	report := examine(t, in, doctor.Options{})
+	if e := find(t, report, "policies").Evidence; len(e) != 21 || e[20].Text != "and 11 more that are ok" {
+		t.Errorf("%d: %+v", len(e), e)
+	}
+	if e := find(t, report, "compute-services").Evidence; len(e) != 31 {
+		t.Errorf("%d: %+v", len(e), e)
 	}
 }
 

@@ -135,8 +135,9 @@ func policyRules(p *cloud.QoSPolicy) string {
 }
 
 func policyHasRule(x *exam, r *findings) {
+	guaranteed := x.guaranteed()
 	for _, p := range x.Cloud.Network.Policies {
-		if x.guaranteed()[p.UUID] != nil {
+		if guaranteed[p.UUID] != nil {
 			r.ok("%s: %s", p.Name, policyRules(&p))
 		}
 	}
@@ -166,11 +167,13 @@ func isNormal(p *cloud.Port) bool { return strings.HasPrefix(p.Owner, "compute:"
 
 // network returns a network, nil when it is not among the records.
 func (x *exam) network(uuid string) *cloud.NetworkOf {
-	i := slices.IndexFunc(x.Cloud.Network.Networks, func(n cloud.NetworkOf) bool { return n.UUID == uuid })
-	if i < 0 {
-		return nil
+	if x.networks == nil {
+		x.networks = map[string]*cloud.NetworkOf{}
+		for i := range x.Cloud.Network.Networks {
+			x.networks[x.Cloud.Network.Networks[i].UUID] = &x.Cloud.Network.Networks[i]
+		}
 	}
-	return &x.Cloud.Network.Networks[i]
+	return x.networks[uuid]
 }
 
 // lacksRequest returns why a port whose policy guarantees something asks for nothing.
@@ -249,11 +252,7 @@ func portBindings(x *exam, r *findings) {
 			r.unknown("%s", reason)
 		}
 		for _, f := range x.audited[code] {
-			i := slices.IndexFunc(x.Cloud.Network.Ports, func(p cloud.Port) bool { return p.UUID == f.About[0].ID })
-			if i < 0 {
-				continue
-			}
-			why, command := x.whyUnbound(&x.Cloud.Network.Ports[i])
+			why, command := x.whyUnbound(x.index.Ports[f.About[0].ID])
 			r.fail(command, "%s: %s; %s (%s)", f.About[0], f.Found, why, f.Code)
 		}
 	}
@@ -263,6 +262,12 @@ func portBindings(x *exam, r *findings) {
 }
 
 func portsMixed(x *exam, r *findings) {
+	plainOn := map[string][]*cloud.Port{} // by host, those that ask for nothing
+	for i := range x.Cloud.Network.Ports {
+		if p := &x.Cloud.Network.Ports[i]; p.Request == nil && isNormal(p) {
+			plainOn[p.Host] = append(plainOn[p.Host], p)
+		}
+	}
 	for _, a := range x.agents {
 		for _, p := range a.State.Providers {
 			is := x.Cloud.Placement.Provider(p.UUID.String())
@@ -270,10 +275,9 @@ func portsMixed(x *exam, r *findings) {
 				continue
 			}
 			plain := 0
-			for i := range x.Cloud.Network.Ports {
-				port := &x.Cloud.Network.Ports[i]
+			for _, port := range plainOn[a.Host] {
 				n := x.network(port.Network)
-				if port.Host != a.Host || port.Request != nil || !isNormal(port) || !slices.Contains(a.Driver.VIFTypes, port.VIF) || n == nil || n.Physical == "" {
+				if !slices.Contains(a.Driver.VIFTypes, port.VIF) || n == nil || n.Physical == "" {
 					continue
 				}
 				if slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait(n.Physical)) {

@@ -214,9 +214,13 @@ func versions(x *exam, r *findings) {
 	}
 }
 
+// readsAll reports whether a token has a role that may read the records of all projects.
+func readsAll(l cloud.Login) bool {
+	return slices.Contains(l.Roles, "admin") || l.System && slices.Contains(l.Roles, "reader")
+}
+
 func roles(x *exam, r *findings) {
 	l := x.around.Login
-	has := func(role string) bool { return slices.Contains(l.Roles, role) }
 	switch {
 	case l.Problem.Kind != "":
 		r.unknown("There is no token.")
@@ -224,7 +228,7 @@ func roles(x *exam, r *findings) {
 		r.ok("there is no identity service, and thus no roles")
 	case l.Roles == nil:
 		r.unknown("The identity service does not say which roles the token has.")
-	case has("admin"), has("reader") && l.System:
+	case readsAll(l):
 		r.ok("%s", strings.Join(l.Roles, ", "))
 	default:
 		r.warn("openstack role assignment list --names --user "+cmp.Or(l.User, "USER"),
