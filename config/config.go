@@ -179,6 +179,8 @@ type Berth struct {
 	ShutdownTimeout   time.Duration
 
 	ReconcileInterval time.Duration // between comparisons with the database; 0: none
+
+	MaxEventStreams, MaxEventStreamsPerProject int // at a time; 0: no bound
 }
 
 // The values of Berth.TLSMinVersion.
@@ -283,5 +285,8 @@ func defaultBerth() Berth {
 		IdleTimeout:             120 * time.Second,
 		ShutdownTimeout:         30 * time.Second,
 		ReconcileInterval:       5 * time.Second,
+
+		MaxEventStreams:           256,
+		MaxEventStreamsPerProject: 32,
 	}
 }

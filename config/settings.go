@@ -48,6 +48,8 @@ func (p *Placement) Settings() []Setting {
 		p.cors(), p.policy(), p.keystone(), p.credentials(), p.middleware(), p.berth(),
 	),
 		used(groupBerth, "reconcile_interval", osloconfig.Seconds(&p.Berth.ReconcileInterval), "Time between comparisons of the snapshot in memory with the database. Writes of upstream's service or of other programs are seen after this time; those of other instances of Berth are seen at once. When a comparison takes more than a tenth of this time, the interval grows, up to a minute; a SQLite file is compared only after another program has written. 0: never."),
+		used(groupBerth, "max_event_streams", osloconfig.IntBetween(&p.Berth.MaxEventStreams, 0, 1<<20), "Streams of events (GET /berth/v1/events) at a time; further ones are answered with 503. Each is a request under way (max_requests). 0: no bound."),
+		used(groupBerth, "max_event_streams_per_project", osloconfig.IntBetween(&p.Berth.MaxEventStreamsPerProject, 0, 1<<20), "Streams of events at a time of the callers with one project; further ones are answered with 429. 0: no bound."),
 	)
 }
 

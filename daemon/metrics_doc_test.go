@@ -72,6 +72,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	}
 	m := newPlacementMetrics()
 	m.watch(s)
+	m.streams(0, "client")
 	m.watchUnfinished(func(context.Context) (int, error) { return 0, nil })
 	m.watchUnknown(func() int { return 0 })
 	m.watchAgents(func(context.Context) ([]network.Agent, error) { return nil, nil })

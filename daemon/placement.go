@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/internal/gcpolicy"
+	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/service"
@@ -82,12 +83,22 @@ func (s *PlacementServer) settings(m *placementMetrics) service.Settings {
 	set.IncompleteUser = s.cfg.Placement.IncompleteConsumerUserID
 	set.ConflictRetries = s.cfg.Placement.AllocationConflictRetryCount
 	set.Observe = m.claim
+	set.Cause = causeOf
 	set.ObserveOthers = m.sharing.followed
 	set.RefreshFailed = func(err error) {
 		m.refreshFailed.Inc()
 		s.log.Warn("the snapshot could not be brought up to date; requests that need it are answered with 503 until it can", "error", err.Error())
 	}
 	return set
+}
+
+// causeOf returns the request that a context belongs to, for the change log.
+func causeOf(ctx context.Context) placement.Cause {
+	o, _ := ctx.Value(logging.Key{}).(*logging.Origin)
+	if o == nil {
+		return placement.Cause{}
+	}
+	return placement.Cause{RequestID: o.RequestID, GlobalID: o.GlobalID, User: o.User, Project: o.Project, Operation: httpapi.Operation(ctx)}
 }
 
 // wire assembles the handlers and opens the API.
@@ -99,6 +110,9 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 		Candidates: candidateSettings(s.cfg),
 		Searched:   m.searched,
 		Explainer:  placementapi.NewExplainer(s.log, m.foundNone),
+		Streams: placementapi.StreamSettings{
+			Max: s.cfg.Berth.MaxEventStreams, PerProject: s.cfg.Berth.MaxEventStreamsPerProject, Changed: m.streams,
+		},
 	}
 	m.watch(s.service)
 	s.ends = append(s.ends, Background(api.Explainer.Run), Background(api.Prepare))

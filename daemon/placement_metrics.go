@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/berthcloud/berth/placement/candidates"
 )
@@ -21,6 +22,8 @@ type placementMetrics struct {
 	// refreshFailed counts refreshes that failed after a commit.
 	refreshFailed prometheus.Counter
 	sharing       *sharingMetrics
+	openStreams   prometheus.Gauge
+	endedStreams  *prometheus.CounterVec
 }
 
 func newPlacementMetrics() *placementMetrics {
@@ -33,7 +36,17 @@ func newPlacementMetrics() *placementMetrics {
 		candidates:     histogram(reg, "berth_search_candidates", "Allocation candidates in an answer.", prometheus.ExponentialBuckets(1, 4, 9)),
 		empty:          counterVec(reg, "berth_candidates_empty_total", "Answers without allocation candidates, by the constraint that left none.", "constraint"),
 		claims:         counterVec(reg, "berth_claims_total", "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.", "outcome"),
+		openStreams:    promauto.With(reg).NewGauge(prometheus.GaugeOpts{Name: "berth_event_streams", Help: "Streams of events that are open."}),
+		endedStreams:   counterVec(reg, "berth_event_streams_ended_total", "Streams of events that have ended, by the reason.", "reason"),
 		refreshFailed:  counter(reg, "berth_refresh_failures_total", "Commits after which the snapshot could not be brought up to date."),
+	}
+}
+
+// streams notes how many streams of events there are, and why one has ended.
+func (m *placementMetrics) streams(open int, ended string) {
+	m.openStreams.Set(float64(open))
+	if ended != "" {
+		m.endedStreams.WithLabelValues(ended).Inc()
 	}
 }
 

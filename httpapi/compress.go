@@ -58,12 +58,15 @@ func (c *compressor) sendHeader() {
 	}
 }
 
+// EventStream is the media type of server-sent events. They are not compressed: each is sent as soon as it is known.
+const EventStream = "text/event-stream"
+
 // decide chooses between gzip and the answer as it is, once, before the header is sent. Statuses
 // that never have a body (204, 304), bodies that have an encoding already, and small ones stay as
 // they are.
 func (c *compressor) decide(status int) {
 	h := c.Header()
-	if status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Encoding") != "" || c.small(h) {
+	if status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Type") == EventStream || h.Get("Content-Encoding") != "" || c.small(h) {
 		return
 	}
 	// A cache must not return this to clients that cannot decode it. The uncompressed form is for

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
@@ -99,6 +100,15 @@ func RequestID(r *http.Request) string {
 		return x.origin.RequestID
 	}
 	return ""
+}
+
+// Operation returns the method and the route of the request that ctx belongs to, "" for one that no API serves.
+func Operation(ctx context.Context) string {
+	x := exchangeOf(ctx)
+	if x == nil || x.route == nil {
+		return ""
+	}
+	return x.route.Method + " " + x.route.Pattern
 }
 
 // WriteHeader begins the answer. A status below 200 is interim and does not begin it.

@@ -68,7 +68,10 @@ func (o ServeOptions) withDefaults() ServeOptions {
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptions) error {
 	opts = opts.withDefaults()
 	srv := &http.Server{
-		Handler:                      closing(h),
+		Handler: closing(h),
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.Background(), stoppingKey{}, ctx.Done())
+		},
 		ReadHeaderTimeout:            opts.ReadHeaderTimeout,
 		ReadTimeout:                  opts.ReadTimeout,
 		WriteTimeout:                 opts.WriteTimeout,
@@ -87,6 +90,16 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 	case <-ctx.Done():
 	}
 	return stop(srv, failed, opts)
+}
+
+// stoppingKey is the key of the channel that Stopping returns.
+type stoppingKey struct{}
+
+// Stopping returns a channel that is closed when the server of a request stops: an answer that has no end is to end then. It is nil for a
+// request that no Serve serves.
+func Stopping(ctx context.Context) <-chan struct{} {
+	stopping, _ := ctx.Value(stoppingKey{}).(<-chan struct{})
+	return stopping
 }
 
 // closing has a connection closed after a request whose end its client and a proxy between may see

@@ -3,7 +3,10 @@
 // in package policy. This package imports none of them, so that handlers depend on the caller only.
 package identity
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Scope is the kind of scope of a caller's token, as keystoneauth and oslo.policy distinguish
 // them.
@@ -45,6 +48,9 @@ type Caller struct {
 	ServiceProjectID       string
 	ServiceProjectDomainID string
 	ServiceRoles           []string
+
+	// Expires is when the caller's token does; zero when that is not known.
+	Expires time.Time
 
 	// Hosts are the host names in the caller's certificate: it acts for these hosts only. Nil: the
 	// caller sent a token.

@@ -48,10 +48,7 @@ type Store interface {
 	// unless all get one. Write runs on one goroutine and must not wait for the store.
 	Group(write func(w Writer, requests []any) []error) func(ctx context.Context, now time.Time, request any) error
 
-	// Shared reports whether other programs may write the same database.
-	// Then what they committed must be asked for before anything is answered
-	// from memory.
-	Shared() bool
+	ChangeLog
 
 	// Changed returns what this store and others on the same database
 	// committed since a position, maybe more, and the position after it; from the zero
@@ -59,16 +56,6 @@ type Store interface {
 	// before it was called. What programs write that do not keep the change
 	// log it cannot see: Checksums tell of that.
 	Changed(ctx context.Context, since Position) (Changes, Position, error)
-
-	// Log returns entries of the change log behind a mark, some hundreds of each writer at most: those of one writer in
-	// their order, of several in the order in which they were written. Its first page for a nil mark has no entries and
-	// is at the end of the log. Entries include this store's own. Of a store that is not Shared the log begins when
-	// it is opened. It sees what Changed sees.
-	Log(ctx context.Context, since Mark) (LogPage, error)
-	// LogSince returns the mark of the entries that were written before a time, and whether the log has all since.
-	LogSince(ctx context.Context, since time.Time) (Mark, bool, error)
-	// Logged returns a channel that is closed when this store has appended to the change log since the call.
-	Logged() <-chan struct{}
 
 	// Others returns a mark that changes whenever something else than this
 	// store commits to the database; ok is false when the database does not
@@ -82,6 +69,24 @@ type Store interface {
 
 	// Close waits for running transactions and releases the store.
 	Close() error
+}
+
+// A ChangeLog is what was committed to a store, as watchers are told of it.
+type ChangeLog interface {
+	// Shared reports whether other programs may write the same database.
+	// Then what they committed must be asked for before anything is answered
+	// from memory.
+	Shared() bool
+
+	// Log returns entries of the change log behind a mark, some hundreds of each writer at most: those of one writer in
+	// their order, of several in the order in which they were written. Its first page for a nil mark has no entries and
+	// is at the end of the log. Entries include this store's own. Of a store that is not Shared the log begins when
+	// it is opened. It sees what Changed sees.
+	Log(ctx context.Context, since Mark) (LogPage, error)
+	// LogSince returns the mark of the entries that were written before a time, and whether the log has all since.
+	LogSince(ctx context.Context, since time.Time) (Mark, bool, error)
+	// Logged returns a channel that is closed when this store has appended to the change log since the call.
+	Logged() <-chan struct{}
 }
 
 // A Reader reads the rows of one state of the store. Lists come in the order of their ids unless

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/identityapi"
@@ -245,6 +246,7 @@ func TestServicesCheckTokens(t *testing.T) {
 	token := s.token("demo", "other")
 	got, err := v.Caller(context.Background(), keystone.Request{Token: token})
 	want, _ := s.directory.Caller(token)
+	want.Expires = want.Expires.UTC().Truncate(time.Microsecond)
 	if a, b := text(got), text(want); err != nil || a != b {
 		t.Errorf("Caller = %s, %v, want %s", a, err, b)
 	}

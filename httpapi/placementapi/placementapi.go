@@ -50,21 +50,26 @@ type API struct {
 	// Explainer, when not nil, gets every answer without candidates.
 	Explainer *Explainer
 
-	texts      treeTexts
+	texts treeTexts
+	// Streams bounds the streams of events.
+	Streams StreamSettings
+
 	explaining chan struct{} // has room for one; full while an explanation is made
+	streams    *streams
 }
 
 // Routes returns the routes of the API, in upstream's order: the Allow header
 // lists methods in it.
 func (a *API) Routes() []httpapi.Route {
 	a.explaining = make(chan struct{}, 1)
+	a.streams = &streams{settings: a.Streams, open: make(map[string]int)}
 	routes := []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/", Handle: a.getRoot},
 		{Method: http.MethodGet, Pattern: "", Name: "/", Handle: a.getRoot},
 	}
 	for _, part := range [][]httpapi.Route{
 		a.classRoutes(), a.providerRoutes(), a.inventoryRoutes(), a.usageRoutes(), a.aggregateRoutes(),
-		a.allocationRoutes(), a.candidateRoutes(), a.traitRoutes(), a.reshaperRoutes(), a.explainRoutes(),
+		a.allocationRoutes(), a.candidateRoutes(), a.traitRoutes(), a.reshaperRoutes(), a.explainRoutes(), a.eventRoutes(),
 	} {
 		routes = append(routes, part...)
 	}

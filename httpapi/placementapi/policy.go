@@ -52,6 +52,9 @@ const (
 	policyCandidatesList = "placement:allocation_candidates:list"
 
 	policyReshape = "placement:reshaper:reshape"
+
+	// Berth's own.
+	policyEvents = "berth:placement:events"
 )
 
 // What the operations' rules refer to.
@@ -113,6 +116,7 @@ var operations = []struct {
 	{policyProviderAllocationsList, adminOrService, "List the allocations of a provider.", "GET /resource_providers/{uuid}/allocations"},
 
 	{policyCandidatesList, adminOrService, "Ask which providers could serve a request.", "GET /allocation_candidates"},
+	{policyEvents, adminOrService, "Watch what changes (Berth's own).", "GET /berth/v1/events"},
 	{policyReshape, serviceOnly, "Move inventories and allocations between providers in one step.", "POST /reshaper"},
 }
 

@@ -71,6 +71,10 @@ func TestCaller(t *testing.T) {
 			f.know("good", said)
 			got, err := ask(newValidator(t, f), "  good ")
 			wantOK(t, "Caller", err)
+			if left := time.Until(got.Expires); left < 59*time.Minute || left > time.Hour {
+				t.Errorf("the token expires in %s, want an hour", left)
+			}
+			got.Expires = time.Time{}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Caller (-want +got):\n%s", diff)
 			}

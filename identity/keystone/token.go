@@ -104,6 +104,7 @@ func parseToken(body []byte) (*token, error) {
 	}
 	issued, _ := time.Parse(time.RFC3339, d.IssuedAt) // for operators only
 	t := &token{caller: w.caller(), userName: d.User.Name, issued: issued, expires: expires, catalog: d.Catalog}
+	t.caller.Expires = expires
 	if d.Project != nil {
 		t.projectName = d.Project.Name
 	}

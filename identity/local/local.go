@@ -222,7 +222,7 @@ func (d *Directory) Caller(id string) (identity.Caller, error) {
 	if !ok {
 		return identity.Caller{}, fault.New(fault.Unauthentic, "", "no such token")
 	}
-	c := identity.Caller{UserID: t.User.ID, UserDomainID: DomainID, Roles: t.Roles()}
+	c := identity.Caller{UserID: t.User.ID, UserDomainID: DomainID, Roles: t.Roles(), Expires: t.Expires}
 	if t.Scope.Project {
 		c.ProjectID, c.ProjectDomainID, c.AdminProject = d.Project.ID, DomainID, true
 	}

@@ -40,6 +40,7 @@ var rules = []struct{ pkg, may string }{
 	{"placement", "fault"},
 	{"placement/snapshot", "fault placement"},
 	{"placement/candidates", "fault placement placement/snapshot"},
+	{"placement/events", "placement"},
 	{"placement/service", "fault placement placement/snapshot"},
 	{"placement/placementtest", "fault internal/golden internal/storetest placement placement/candidates placement/snapshot"},
 	{"allocations", "fault"},
@@ -69,7 +70,7 @@ var rules = []struct{ pkg, may string }{
 	{"httpapi", "fault httpapi/pyjson identity logging microversion"},
 	{"httpapi/pyjson", ""},
 	{"httpapi/pyschema", "httpapi/pyjson"},
-	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion ops/explain placement placement/candidates placement/service placement/snapshot"},
+	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion ops/explain placement placement/candidates placement/events placement/service placement/snapshot"},
 
 	{"httpapi/placementapi/placementapitest", "httpapi httpapi/placementapi identity/policy microversion placement placement/service sqlstore"},
 	{"httpapi/identityapi", "fault httpapi identity identity/local"},

@@ -197,6 +197,9 @@ func (s *Service) follow(ctx context.Context) error {
 	return err
 }
 
+// ChangeLog is the change log of the store.
+func (s *Service) ChangeLog() placement.ChangeLog { return s.store }
+
 // Ready returns the newest snapshot there is and why requests cannot be answered from it, nil
 // when they can. It does not touch the store.
 func (s *Service) Ready() (*snapshot.Snapshot, error) {
