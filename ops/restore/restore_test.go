@@ -278,6 +278,17 @@ func TestConflicts(t *testing.T) {
 			i.Total = 5
 			p.Provider(host).Inventories["VCPU"] = i
 		}, []string{"inventory cn1: the service has other inventories of it: VCPU"}, 0},
+		"OtherRatio": {func(p *cloud.Placement) {
+			i := p.Provider(host).Inventories["VCPU"]
+			i.AllocationRatio = 1.2
+			p.Provider(host).Inventories["VCPU"] = i
+		}, []string{"inventory cn1: the service has other inventories of it: VCPU"}, 0},
+		// MySQL keeps ratios with single precision.
+		"SameRatio": {func(p *cloud.Placement) {
+			i := p.Provider(host).Inventories["VCPU"]
+			i.AllocationRatio = float64(float32(1.1))
+			p.Provider(host).Inventories["VCPU"] = i
+		}, nil, 0},
 		"OtherTraits": {func(p *cloud.Placement) { p.Provider(host).Traits = []string{"CUSTOM_GOLD"} }, []string{
 			"traits cn1: the service has CUSTOM_GOLD, and the file CUSTOM_GOLD, HW_CPU_X86_VMX",
 		}, 0},
