@@ -243,14 +243,28 @@ func (s *Service) noValidHost(ctx context.Context, c *choice) error {
 	return &Failure{Code: 500, Message: none.Error(), Details: strings.Join(details, "\n")}
 }
 
-// explainTime is the most time that a failure waits for placement's explanation.
-const explainTime = 3 * time.Second
+// The most time that a failure waits for placement's explanation, and of that for the explanations of others: one is asked for at a
+// time, so that the requests of other servers do not wait for those that fail.
+const (
+	explainTime = 3 * time.Second
+	explainTurn = 500 * time.Millisecond
+)
 
 // explanation returns placement's explanation of a query without candidates, a line for the details of the failure; none when there is
 // no explanation in time. Placement counts the host that a server leaves as any other.
 func (s *Service) explanation(ctx context.Context, c *choice) []string {
 	ctx, cancel := context.WithTimeout(ctx, explainTime)
 	defer cancel()
+	turn := time.NewTimer(explainTurn)
+	defer turn.Stop()
+	select {
+	case s.explains <- struct{}{}:
+		defer func() { <-s.explains }()
+	case <-turn.C:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
 	text, err := s.placement.Explain(ctx, c.request.Query)
 	switch {
 	case err != nil, text == "":

@@ -84,6 +84,7 @@ type Service struct {
 	findings  findings
 	cached    hostsCache
 	asked     askedTogether
+	explains  chan struct{}   // has one while an explanation is under way
 	kinds     map[string]kind // of operations
 	runner    *operation.Runner[effect, *job]
 	dueNow    dueList
@@ -121,7 +122,7 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	watching := watch.NewStore(store, watched)
 	s := &Service{
 		store: watching, settings: settings, trees: kept, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
-		due: make(chan struct{}, 1), findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
+		due: make(chan struct{}, 1), explains: make(chan struct{}, 1), findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
 	}
 	if o.Placement != nil {
 		s.placement = fencedPlacement{o.Placement}
