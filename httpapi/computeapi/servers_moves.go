@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
 )
 
@@ -81,76 +82,77 @@ func (q *request) revertResize() error {
 	})
 }
 
-var (
-	liveSchema2_1 = bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+booleanPart+`, "disk_over_commit": `+booleanPart,
-		`"block_migration", "disk_over_commit", "host"`))
-	liveSchema2_25 = bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart, `"block_migration", "host"`))
-	liveSchema2_30 = bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart+`, "force": `+booleanPart,
-		`"block_migration", "host"`))
+// A destined is an action that names a host, or none. A host that is named is forced in the oldest versions, then where "force" says
+// so, and never since 2.68, where the schema is again the one before "force".
+type destined struct {
+	name                  string
+	oldest, plain, forces *pyschema.Schema
+	since, forcesSince    int
+}
 
-	evacuateSchema2_1  = bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "onSharedStorage": `+booleanPart+`, "adminPass": `+stringPart, `"onSharedStorage"`))
-	evacuateSchema2_14 = bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "adminPass": `+stringPart, ""))
-	evacuateSchema2_29 = bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "adminPass": `+stringPart+`, "force": `+booleanPart, ""))
+var (
+	liveMigration = destined{
+		"os-migrateLive",
+		bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+booleanPart+`, "disk_over_commit": `+booleanPart,
+			`"block_migration", "disk_over_commit", "host"`)),
+		bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart, `"block_migration", "host"`)),
+		bodySchema("os-migrateLive", objectPart(`"host": `+maybeHostPart+`, "block_migration": `+autoPart+`, "force": `+booleanPart, `"block_migration", "host"`)),
+		25, 30,
+	}
+	evacuation = destined{
+		"evacuate",
+		bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "onSharedStorage": `+booleanPart+`, "adminPass": `+stringPart, `"onSharedStorage"`)),
+		bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "adminPass": `+stringPart, "")),
+		bodySchema("evacuate", objectPart(`"host": `+hostPart+`, "adminPass": `+stringPart+`, "force": `+booleanPart, "")),
+		14, 29,
+	}
 )
 
 // autoPart is a truth value or "auto".
 var autoPart = strings.TrimSuffix(booleanPart, "]}") + `, "auto"]}`
 
+// destined reads such an action: the host, "" for any, and whether it is forced.
+func (q *request) destined(d destined) (v pyjson.Value, host string, forced bool, err error) {
+	schema := d.plain
+	switch {
+	case q.minor < d.since:
+		schema = d.oldest
+	case q.minor >= d.forcesSince && q.minor < 68:
+		schema = d.forces
+	}
+	if v, err = q.checked(schema, d.name); err != nil {
+		return v, "", false, err
+	}
+	if name := textOf(v, "host"); name != nil {
+		host = *name
+	}
+	force, said := v.Get("force")
+	return v, host, said && truth(force) || q.minor < d.forcesSince && host != "", nil
+}
+
 // noForcedHost is the fault of a request that forces a host and names none.
 func noForcedHost() error { return badRequest("Can't force to a non-provided destination") }
 
-// migrateLive moves a running server. Before 2.30 a host that is named is forced. Since 2.34 the answer does not wait for the
-// choice of a host.
+// migrateLive moves a running server. Since 2.34 the answer does not wait for the choice of a host.
 func (q *request) migrateLive() error {
-	var schema *pyschema.Schema
-	switch {
-	case q.minor >= 68, q.minor >= 25 && q.minor < 30:
-		schema = liveSchema2_25
-	case q.minor >= 30:
-		schema = liveSchema2_30
-	default:
-		schema = liveSchema2_1
-	}
-	v, err := q.checked(schema, "os-migrateLive")
+	_, host, forced, err := q.destined(liveMigration)
 	if err != nil {
 		return err
 	}
-	to := compute.LiveMigration{Wait: q.minor < 34}
-	if host := textOf(v, "host"); host != nil {
-		to.Host = *host
-	}
-	force, said := v.Get("force")
-	to.Forced = said && truth(force) || q.minor < 30 && to.Host != ""
 	return q.onServer("os-migrate-server:migrate_live", func(s compute.Server) error {
-		if to.Forced && to.Host == "" {
+		if forced && host == "" {
 			return noForcedHost()
 		}
-		return q.api.Compute.LiveMigrateServer(q.Context(), q.by(), s.ID, to)
+		return q.api.Compute.LiveMigrateServer(q.Context(), q.by(), s.ID, compute.LiveMigration{Host: host, Forced: forced, Wait: q.minor < 34})
 	})
 }
 
-// evacuateServer builds a server whose host is down on another one. Before 2.14 the answer has the administrator's password,
-// and before 2.29 a host that is named is forced.
+// evacuateServer builds a server whose host is down on another one. Before 2.14 the answer has the administrator's password.
 func (q *request) evacuateServer() error {
-	var schema *pyschema.Schema
-	switch {
-	case q.minor >= 68, q.minor >= 14 && q.minor < 29:
-		schema = evacuateSchema2_14
-	case q.minor >= 29:
-		schema = evacuateSchema2_29
-	default:
-		schema = evacuateSchema2_1
-	}
-	v, err := q.checked(schema, "evacuate")
+	v, host, forced, err := q.destined(evacuation)
 	if err != nil {
 		return err
 	}
-	var to compute.Evacuation
-	if host := textOf(v, "host"); host != nil {
-		to.Host = *host
-	}
-	force, said := v.Get("force")
-	to.Forced = said && truth(force) || q.minor < 29 && to.Host != ""
 	password := newPassword()
 	if said := textOf(v, "adminPass"); said != nil {
 		shared, _ := v.Get("onSharedStorage")
@@ -163,10 +165,10 @@ func (q *request) evacuateServer() error {
 	if err != nil {
 		return err
 	}
-	if to.Forced && to.Host == "" {
+	if forced && host == "" {
 		return noForcedHost()
 	}
-	if err := q.api.Compute.EvacuateServer(q.Context(), q.by(), s.ID, to); err != nil {
+	if err := q.api.Compute.EvacuateServer(q.Context(), q.by(), s.ID, compute.Evacuation{Host: host, Forced: forced}); err != nil {
 		return err
 	}
 	if q.minor >= 14 {
