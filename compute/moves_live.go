@@ -251,7 +251,7 @@ func (j *job) aborted(ctx context.Context) (next, bool, error) {
 		j.b.Abort = b.Abort
 		return err
 	})
-	return next{Back: true, Change: j.moveFailed(errAborted.Error(), errAborted)}, j.b.Abort, err
+	return next{Back: true, Change: j.stepFailed(errAborted.Error(), errAborted)}, j.b.Abort, err
 }
 
 // bindSecond binds the server's ports to the destination as well.
@@ -279,7 +279,7 @@ func (j *job) bindSecond(ctx context.Context) (next, error) {
 	case undecided(ctx, err):
 		return next{}, err
 	}
-	return next{Back: true, Change: j.moveFailed(err.Error(), err)}, nil
+	return next{Back: true, Change: j.notBoundThere(err)}, nil
 }
 
 // bindAllAt binds the server's ports to a second host, and returns them as they are there.
@@ -394,7 +394,7 @@ func (j *job) asked(ctx context.Context, host string, done effect) (next, error)
 		return next{}, err
 	}
 	if event.Result == failed {
-		return next{Back: true, Change: j.moveFailed(event.Traceback, errors.New(event.Details))}, nil
+		return next{Back: true, Change: j.stepFailed(event.Traceback, errors.New(event.Details))}, nil
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
 		if done != nil {
@@ -453,7 +453,7 @@ func (j *job) activate(ctx context.Context) (next, error) {
 		case undecided(ctx, err):
 			return next{}, err
 		case err != nil:
-			return next{Back: true, Change: j.moveFailed(err.Error(), err)}, nil
+			return next{Back: true, Change: j.notBoundThere(err)}, nil
 		default:
 			j.ports[i] = now
 		}

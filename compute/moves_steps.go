@@ -45,9 +45,9 @@ func (j *job) moveTo(ctx context.Context) (next, error) {
 	case errors.As(err, &f):
 		own := *f
 		own.Message = strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
-		return next{Back: true, Change: j.moveFailed(f.Details, &own)}, nil
+		return next{Back: true, Change: j.stepFailed(f.Details, &own)}, nil
 	case errors.Is(err, allocations.ErrNotAllocated):
-		return next{Back: true, Change: j.moveFailed(err.Error(), err)}, nil
+		return next{Back: true, Change: j.stepFailed(err.Error(), err)}, nil
 	case err != nil:
 		return next{}, err
 	}
@@ -222,11 +222,37 @@ func (r *exchangeRecord) Result(ctx context.Context, _ allocations.Outcome) erro
 	return r.commit(ctx)
 }
 
-// moveFailed is the effect of a failure of a move, which is undone.
-func (j *job) moveFailed(details string, cause error) effect {
+// stepFailed is the effect of a failure of an operation that is undone: the events of its action that have not ended end with it.
+func (j *job) stepFailed(details string, cause error) effect {
 	return func(c *change, _ *ServerRow) error {
 		j.b.Asked = ""
 		return c.endAll(j.b.Action, &stepError{text: forUser(cause), details: details})
+	}
+}
+
+// bindEvents are the events, on the destination, in which Nova binds the ports of servers that move and makes the bindings active:
+// no host is asked for that here.
+var bindEvents = map[[2]string]string{
+	{move, stepBind}:         "compute_finish_resize",
+	{live, stepBind}:         "compute_pre_live_migration",
+	{live, stepActivate}:     "compute_post_live_migration_at_destination",
+	{evacuate, stepBind}:     "compute_rebuild_instance",
+	{evacuate, stepActivate}: "compute_rebuild_instance",
+}
+
+// notBoundThere is stepFailed for ports that could not be bound. A move has an event for it.
+func (j *job) notBoundThere(cause error) effect {
+	return func(c *change, row *ServerRow) error {
+		if event, ok := bindEvents[[2]string{j.op.Kind, j.op.Step}]; ok {
+			m, err := One[MigrationRow](c, Where(ByID, j.b.Migration))
+			if err != nil {
+				return err
+			}
+			if _, err := c.begin(j.b.Action, event, m.Dest); err != nil {
+				return err
+			}
+		}
+		return j.stepFailed(cause.Error(), cause)(c, row)
 	}
 }
 
@@ -278,8 +304,8 @@ func (j *job) endAsked(c *change) error {
 	return err
 }
 
-// bindToDestination binds the server's ports to its new host.
-func (j *job) bindToDestination(ctx context.Context) (next, error) {
+// bindToHost binds the ports that the server has now to its new host.
+func (j *job) bindToHost(ctx context.Context) (next, error) {
 	server, err := j.server(ctx)
 	if err != nil {
 		return next{}, err
@@ -294,7 +320,7 @@ func (j *job) bindToDestination(ctx context.Context) (next, error) {
 	case undecided(ctx, err):
 		return next{}, err
 	}
-	return next{Back: true, Change: j.moveFailed(err.Error(), err)}, nil
+	return next{Back: true, Change: j.notBoundThere(err)}, nil
 }
 
 // buildAtDestination has the new host build the server, with the new flavor.

@@ -3,6 +3,7 @@ package compute_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -345,6 +346,60 @@ func TestMovesSayWhatIsMissing(t *testing.T) {
 		if why := w.why(vm); !strings.Contains(why, want) {
 			t.Errorf("the move says %q, want %q", why, want)
 		}
+	}
+}
+
+// A move whose ports cannot be bound to the destination, or not changed to it, says so in an event there, also when no host was
+// asked for anything.
+func TestMovesSayWhyPortsAreNotBound(t *testing.T) {
+	liveMove := func(m *moves) error { return m.LiveMigrateServer(ctx, root, m.vm, compute.LiveMigration{}) }
+	evacuation := func(m *moves) error { return m.evacuateOn(m.Service) }
+	for name, tc := range map[string]struct {
+		do     func(*moves) error
+		method string
+		path   string // the end of the refused request's
+		event  string
+	}{
+		"Resize": {
+			func(m *moves) error { return m.ResizeServer(ctx, ann, m.vm, compute.Resizing{Flavor: "m2"}) },
+			http.MethodPut, "", "compute_finish_resize",
+		},
+		"LiveBound":         {liveMove, http.MethodPost, "/bindings", "compute_pre_live_migration"},
+		"LiveActivated":     {liveMove, http.MethodPut, "/activate", "compute_post_live_migration_at_destination"},
+		"EvacuateBound":     {evacuation, http.MethodPost, "/bindings", "compute_rebuild_instance"},
+		"EvacuateActivated": {evacuation, http.MethodPut, "/activate", "compute_rebuild_instance"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMoves(t)
+			handler, refused := m.paths.network.handler, false
+			m.paths.network.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != tc.method || !strings.HasSuffix(r.URL.Path, tc.path) || refused {
+					handler.ServeHTTP(w, r)
+					return
+				}
+				refused = true
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write([]byte(`{"NeutronError": {"type": "InvalidInput", "message": "it cannot be bound", "detail": ""}}`))
+			})
+			m.must(tc.do(m))
+			m.work(m.Service, nil)
+			m.afterwards("a refusal")
+			if one := must(m.Server(ctx, m.vm)); !refused || one.State != compute.Active || one.Host != m.source {
+				t.Fatalf("%v, the server is %s on %s", refused, one.State, one.Host)
+			}
+			last := must(m.Actions(ctx, m.vm))[0]
+			why := ""
+			for _, e := range computetest.Read[compute.EventRow](t, m.store, compute.Where(compute.ByAction, last.ID)) {
+				if e.Result == "Error" {
+					why += e.Event + " on " + e.Host + ": " + e.Details
+				}
+			}
+			if want := tc.event + " on " + m.lastMigration().Dest + ": "; !strings.HasPrefix(why, want) || !strings.Contains(why, "it cannot be bound") || last.Message != "Error" {
+				t.Errorf("the action says %q, and %q; want %q", last.Message, why, want)
+			}
+		})
 	}
 }
 

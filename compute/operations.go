@@ -95,7 +95,7 @@ func newKinds() map[string]kind {
 	moves := []step{
 		{Name: stepClaim, Do: (*job).moveTo, Undo: (*job).takeBackSource},
 		{Name: stepSource, Do: (*job).leaveSource, Undo: (*job).returnToSource},
-		{Name: stepBind, Do: (*job).bindToDestination, Undo: (*job).bindToSource},
+		{Name: stepBind, Do: (*job).bindToHost, Undo: (*job).bindToSource},
 		{Name: stepHost, Do: (*job).buildAtDestination, Undo: (*job).leaveDestination},
 	}
 	confirmation := []step{
@@ -123,7 +123,7 @@ func newKinds() map[string]kind {
 	}
 	places := []step{
 		{Name: stepClaim, Do: (*job).claimAgain, Undo: (*job).unclaim},
-		{Name: stepBind, Do: (*job).bindAgain, Undo: (*job).unbindFromHost},
+		{Name: stepBind, Do: (*job).bindToHost, Undo: (*job).unbindFromHost},
 		{Name: stepHost, Do: (*job).buildAgain, Undo: (*job).destroy},
 	}
 	heals := []step{

@@ -178,7 +178,7 @@ func (j *job) claimAgain(ctx context.Context) (next, error) {
 	switch {
 	case errors.As(err, &f):
 		text := strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
-		return next{Back: true, Change: j.notUnshelved(text, f.Details)}, nil
+		return next{Back: true, Change: j.stepFailed(f.Details, errors.New(text))}, nil
 	case err != nil:
 		return next{}, err
 	}
@@ -190,34 +190,6 @@ func (j *job) claimAgain(ctx context.Context) (next, error) {
 		j.b.Event, row.Task = event.ID, Spawning
 		return err
 	}}, nil
-}
-
-// notUnshelved is the effect of a failure: what was done is undone, and the server is shelved as before.
-func (j *job) notUnshelved(text, details string) effect {
-	return func(c *change, _ *ServerRow) error {
-		err := c.end(j.b.Event, &stepError{text: text, details: details})
-		j.b.Event, j.b.Asked = "", ""
-		return err
-	}
-}
-
-// bindAgain binds the ports of a server to the host that was chosen.
-func (j *job) bindAgain(ctx context.Context) (next, error) {
-	server, err := j.server(ctx)
-	if err != nil {
-		return next{}, err
-	}
-	if err := j.readOwnPorts(ctx); err != nil {
-		return next{}, err
-	}
-	ports, err := j.bindAll(ctx, server)
-	switch {
-	case err == nil:
-		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, ports) }}, nil
-	case undecided(ctx, err):
-		return next{}, err
-	}
-	return next{Back: true, Change: j.notUnshelved(forUser(err), err.Error())}, nil
 }
 
 // unbindFromHost binds the ports of a server to no host. They stay the server's, without the providers that served them:
@@ -262,7 +234,7 @@ func (j *job) buildAgain(ctx context.Context) (next, error) {
 	if err != nil || event.Result == succeeded {
 		return next{}, err
 	}
-	return next{Back: true, Change: j.notUnshelved(event.Details, event.Traceback)}, nil
+	return next{Back: true, Change: j.stepFailed(event.Traceback, errors.New(event.Details))}, nil
 }
 
 // unshelved is the effect of a server that runs again.
@@ -277,10 +249,7 @@ func (j *job) unshelved() effect {
 func (j *job) shelved() effect {
 	return func(c *change, row *ServerRow) error {
 		row.State, row.Task, row.Power = ShelvedOffloaded, "", ShutDown
-		if j.b.Event == "" {
-			return nil
-		}
-		return c.end(j.b.Event, nil)
+		return c.endAll(j.b.Action, nil)
 	}
 }
 
