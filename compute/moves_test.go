@@ -10,7 +10,6 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
-	"github.com/berthcloud/berth/compute/healing"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/racetest"
@@ -181,10 +180,10 @@ func TestPortsThatShrinkWhileServersMove(t *testing.T) {
 }
 
 // A port that is given more while its server waits to be confirmed may ask for what the former host does not have any more.
-// The server that goes back is in error then, and has what its other ports ask for. The port is healed once there is room, or
-// can be detached, or get its former policy.
+// The server that goes back is in error then, and has what its other ports ask for. The port can be detached, and attached again once there is
+// room or when it gets its former policy.
 func TestPortsThatGrowWhileServersWait(t *testing.T) {
-	for _, way := range []string{"heal", "detach", "former policy"} {
+	for _, way := range []string{"room", "detach", "former policy"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			m := newMoves(t)
@@ -217,7 +216,7 @@ func TestPortsThatGrowWhileServersWait(t *testing.T) {
 			}
 			m.must(m.ResetState(ctx, root, m.vm, compute.Active))
 			switch way {
-			case "heal":
+			case "room":
 				m.must(m.DeleteServer(ctx, ann, other))
 				m.work(m.Service, nil)
 			case "detach":
@@ -227,7 +226,11 @@ func TestPortsThatGrowWhileServersWait(t *testing.T) {
 				set(1000)
 			}
 			if way != "detach" {
-				m.healsTo(way, compute.Healing{Server: m.vm}, healing.Healed, "vm: true")
+				m.must(m.Detach(ctx, ann, m.vm, grown))
+				m.work(m.Service, nil)
+				_, err := m.attach(m.Service, m.vm, compute.NetworkSpec{Port: grown}, nil)
+				m.must(err)
+				m.work(m.Service, nil)
 			}
 			m.agrees(way)
 		})

@@ -10,7 +10,6 @@ import (
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/guarantee"
 )
 
 // The kinds of operations.
@@ -27,7 +26,6 @@ const (
 	live     = "live" // a live migration
 	evacuate = "evacuate"
 	clean    = "clean" // what an evacuated server has on its former host is released
-	heal     = "heal"  // a missing allocation is made
 	// A move ends with one of these.
 	confirm = "confirm"
 	revert  = "revert"
@@ -126,10 +124,6 @@ func newKinds() map[string]kind {
 		{Name: stepBind, Do: (*job).bindToHost, Undo: (*job).unbindFromHost},
 		{Name: stepHost, Do: (*job).buildAgain, Undo: (*job).destroy},
 	}
-	heals := []step{
-		{Name: stepClaim, Do: (*job).healClaim, Undo: (*job).release},
-		{Name: stepBind, Do: (*job).healName, Undo: (*job).healForget},
-	}
 	return map[string]kind{
 		boot: {
 			list:  list{Steps: server, Done: (*job).built, Undone: (*job).ended},
@@ -138,7 +132,6 @@ func newKinds() map[string]kind {
 		remove:   {list: list{Steps: server, Undone: (*job).removed}, back: true, final: true, refused: (*job).notDestroyed},
 		attach:   {list: list{Steps: port, Done: (*job).ended, Undone: (*job).ended, Once: (*job).notAttached}, quiet: true},
 		detach:   {list: list{Steps: port, Undone: (*job).ended}, back: true, quiet: true, asks: askUnplug, refused: (*job).notUnplugged, moot: detached},
-		heal:     {list: list{Steps: heals, Done: (*job).ended, Undone: (*job).ended, Once: (*job).notHealed}, quiet: true},
 		power:    {list: list{Steps: []step{{Name: stepHost, Do: (*job).changePower}}}, asks: askPower},
 		rebuild:  {list: list{Steps: []step{{Name: stepHost, Do: (*job).rebuildOnHost}}}, asks: askRebuild},
 		unshelve: {list: list{Steps: places, Done: (*job).unshelved, Undone: (*job).shelved}},
@@ -246,10 +239,6 @@ type body struct {
 	Abort bool        `json:"abort,omitempty"`
 	// Trouble is why the server is in error once the move is undone, nil if it is not.
 	Trouble *Failure `json:"trouble,omitempty"`
-
-	// Replace says that an allocation is replaced to heal it, Names the providers that a healed port is to name.
-	Replace bool                         `json:"replace,omitempty"`
-	Names   *guarantee.ProfileAllocation `json:"names,omitempty"`
 
 	// Verb is what is done to the power: "start", "stop", "reboot".
 	Verb string `json:"verb,omitempty"`
