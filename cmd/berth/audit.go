@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,7 @@ func newAudit(env environment) *cobra.Command {
 	var source cloudSource
 	var options audit.Options
 	var list bool
+	var recheck time.Duration
 	var out *output
 	var known []string
 	for _, k := range audit.Kinds() {
@@ -25,7 +27,7 @@ func newAudit(env environment) *cobra.Command {
 	}
 	severity := &choice{known: []string{string(audit.Error), string(audit.Warning), string(audit.Info)}}
 	cmd := &cobra.Command{
-		Use:   "audit [--code CODE] [--severity SEVERITY] [--host HOST]",
+		Use:   "audit [--code CODE] [--severity SEVERITY] [--recheck]",
 		Short: "Find what the services of a cloud disagree on",
 		Long: `Audit compares the records of placement, the compute and the network service
 with each other: allocations with servers, migrations and ports, providers with
@@ -34,9 +36,10 @@ It changes nothing. Every finding has a code that stays the same, what was found
 and expected, and the next command to type. --codes lists the codes.
 
 Servers and ports that something is under way with are left out. The services
-are read one after the other: look again before you mend what may just have
-changed. Codes that need records which were not read are named on standard
-error.
+are read one after the other, so that what changes meanwhile may appear as a
+finding: --recheck reads them a second time after a while, when something was
+found, and reports what was found both times. Codes that need records which
+were not read are named on standard error.
 
 ` + cloudSourceHelp + `
 
@@ -44,6 +47,7 @@ error.
 		Example: `  berth audit --os-cloud admin
   berth audit --os-cloud admin --severity error -f json
   berth audit --os-cloud admin --host cn7
+  berth audit --os-cloud admin --recheck
   berth audit --from-file cloud.json --code names-alike -f value -c command
   berth audit --codes`,
 		Args: noArguments,
@@ -56,12 +60,30 @@ error.
 					return fail(exitUsage, fmt.Errorf("there is no code %q; berth audit --codes lists them", code))
 				}
 			}
+			switch {
+			case recheck < 0:
+				return fail(exitUsage, fmt.Errorf("--recheck %v: want a duration that is not negative", recheck))
+			case cmd.Flag("recheck").Changed && source.file != "":
+				return fail(exitUsage, errors.New("a file does not change: --recheck and --from-file exclude each other"))
+			}
 			options.Severity = audit.Severity(severity.word)
 			c, err := source.read(cmd, env, cloud.All)
 			if err != nil {
 				return err
 			}
 			found := audit.Check(c, options)
+			if cmd.Flag("recheck").Changed && len(found.Findings) > 0 {
+				fmt.Fprintf(env.stderr, "found at first: %d; looking again in %v\n", len(found.Findings), recheck)
+				select {
+				case <-cmd.Context().Done():
+					return fail(exitFailure, errors.New("interrupted"))
+				case <-time.After(recheck):
+				}
+				if c, err = source.read(cmd, env, cloud.All); err != nil {
+					return err
+				}
+				found = audit.Both(found, audit.Check(c, options))
+			}
 			for _, u := range found.Unchecked {
 				fmt.Fprintf(env.stderr, "note: not looked for everywhere: %s. %s\n", strings.Join(u.Codes, ", "), u.Reason)
 			}
@@ -84,6 +106,8 @@ error.
 	f.StringArrayVar(&options.Servers, "server", nil, "print what is about the server `NAME` or UUID only; may be repeated")
 	f.StringArrayVar(&options.Ports, "port", nil, "print what is about the port `NAME` or UUID only; may be repeated")
 	f.StringArrayVar(&options.Hosts, "host", nil, "print what is on the host `NAME` only; may be repeated")
+	f.DurationVar(&recheck, "recheck", recheckAfter, "look again after `DURATION`, 10 seconds if none is given, and report what stays")
+	f.Lookup("recheck").NoOptDefVal = recheckAfter.String()
 	f.BoolVar(&list, "codes", false, "list the codes, and read no cloud")
 	_ = errors.Join( // the flags exist: the lines above
 		cmd.RegisterFlagCompletionFunc("code", oneOf(known...)),
@@ -91,6 +115,10 @@ error.
 	out = addOutput(cmd)
 	return cmd
 }
+
+// recheckAfter is how long audit waits before it looks again, unless another time is given. Most of what services do between two requests
+// is done by then.
+const recheckAfter = 10 * time.Second
 
 // auditResult is the result as it is printed.
 func auditResult(found audit.Result) result {

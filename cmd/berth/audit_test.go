@@ -103,6 +103,48 @@ func TestAuditOfUp(t *testing.T) {
 	}
 }
 
+// undoing is standard error of a command, and undoes what it is about to look at again.
+type undoing struct {
+	strings.Builder
+	undo func()
+}
+
+func (u *undoing) Write(text []byte) (int, error) {
+	if undo := u.undo; undo != nil && strings.Contains(string(text), "looking again") {
+		u.undo = nil
+		undo()
+	}
+	return u.Builder.Write(text)
+}
+
+// A second look finds what is still there.
+func TestAuditLooksAgain(t *testing.T) {
+	dir := t.TempDir()
+	u := startUp(t, dir)
+	defer u.stop()
+	root := cloudtest.UUID("gone")
+	u.ask("POST", u.url+"/resource_providers", map[string]any{"name": "gone", "uuid": root}, nil)
+	u.ask("PUT", u.url+"/resource_providers/"+root+"/traits", map[string]any{"resource_provider_generation": 0, "traits": []string{"COMPUTE_NODE"}}, nil)
+	look := func(undo func()) (code int, stdout, stderr string) {
+		var out strings.Builder
+		said := &undoing{undo: undo}
+		named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
+		env := environment{stdout: &out, stderr: said, getenv: func(name string) string { return named[name] }}
+		code = run(t.Context(), []string{"audit", "--recheck=1ms"}, env)
+		return code, out.String(), said.String()
+	}
+	if code, stdout, stderr := look(nil); code != exitFound || !strings.Contains(stdout, "provider-of-gone-host") || !strings.Contains(stderr, "found at first: 1; looking again in 1ms\n") {
+		t.Errorf("berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr := look(func() { u.ask("DELETE", u.url+"/resource_providers/"+root, nil, nil) })
+	if code != exitOK || stdout != "nothing found\n" || strings.Count(stderr, "read ") != 2 {
+		t.Errorf("after the fault is gone berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := look(nil); code != exitOK || strings.Count(stderr, "read ") != 1 {
+		t.Errorf("berth audit --recheck of a healthy cloud exits with %d:\n%s", code, stderr)
+	}
+}
+
 // The page has the table of codes.
 func TestAuditDocument(t *testing.T) {
 	page := documents(t)["docs/operations/audit.md"]

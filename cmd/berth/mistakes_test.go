@@ -62,6 +62,8 @@ var (
 
 		{"AuditCode", "audit --code sail", exitUsage},
 		{"AuditSources", "audit --from-file MALFORMED --config MALFORMED", exitUsage},
+		{"AuditRecheckOfFile", "audit --from-file MALFORMED --recheck", exitUsage},
+		{"AuditRecheckBefore", "audit --recheck=-1s", exitUsage},
 		{"AuditRecords", "audit --from-file MALFORMED", exitFailure},
 		{"DoctorCheck", "doctor --check fever", exitUsage},
 		{"DoctorSources", "doctor --from-file MALFORMED --config MALFORMED", exitUsage},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,9 @@ type Options struct {
 	// Placement, with Catalogue, starts another placement than the distribution's and returns its
 	// URL. It checks tokens with the Keystone.
 	Placement func(k *keystonetest.Keystone) string
+	// Database is the SQLAlchemy URL of Neutron's database, "" for SQLite, on which Neutron cannot do two things at a time, and
+	// which Reset needs.
+	Database string
 	// Rules is a policy file of an operator's own, "" for none.
 	Rules string
 	// Compute, with Catalogue, has Neutron notify the compute service that will be in the catalogue
@@ -101,6 +105,9 @@ func (r *Reference) configure(t testing.TB, opts Options) string {
 		more["nova"] = server.LoginAs(r.keystone, "project-admin")
 		more["DEFAULT"] = map[string]string{"notify_nova_on_port_status_changes": "true", "notify_nova_on_port_data_changes": "true"}
 		more["ovs_driver"] = map[string]string{"vnic_type_prohibit_list": "direct"}
+	}
+	if opts.Database != "" {
+		more["database"] = map[string]string{"connection": strings.ReplaceAll(opts.Database, "$", "$$")}
 	}
 	if opts.Rules != "" {
 		rules, err := os.ReadFile(opts.Rules)
@@ -221,6 +228,12 @@ func (r *Reference) Silence(t testing.TB, kind Kind, host string) {
 func (r *Reference) Wired(t testing.TB, port, host string) {
 	t.Helper()
 	r.control(t, "wired", map[string]any{"port": port, "host": host})
+}
+
+// SQL changes rows of Neutron's database, as no request does.
+func (r *Reference) SQL(t testing.TB, statement string) {
+	t.Helper()
+	r.control(t, "sql", map[string]any{"statement": statement})
 }
 
 // control calls a function that reference.py adds to Neutron.

@@ -1,14 +1,15 @@
-"""Runs the distribution's Neutron for tests, in one process and on SQLite.
+"""Runs the distribution's Neutron for tests, in one process, on SQLite or MariaDB.
 
 Usage: reference.py CONFIG ADDRESS:PORT
 
 Neutron's agents speak over a message bus, which is not here. What they would say
 comes as POST requests below /-/ and goes to the code that would receive it:
 
-    reset                        all rows are again what they were at the start
+    reset                        all rows are again what they were at the start, on SQLite only
     report   agent_state         a heartbeat of an agent
     silence  agent_type, host    the last heartbeat of an agent was a day ago
     wired    port, host          the agent has plugged the port in
+    sql      statement           changes rows, as no request does
 """
 
 import eventlet
@@ -41,7 +42,10 @@ def main(conf, address):
     config.setup_logging()
     config.set_config_defaults()
     # The migrations cannot run on SQLite.
-    head.get_metadata().create_all(db_api.CONTEXT_WRITER.get_engine())
+    metadata = head.get_metadata()
+    for table in metadata.tables.values():
+        table.dialect_kwargs['mysql_charset'] = 'utf8'  # as the migrations have it: some keys are long
+    metadata.create_all(db_api.CONTEXT_WRITER.get_engine())
     app = config.load_paste_app('neutron')
     host, port = address.split(':')
     # Without reuse_port=False a second server could take half of the requests.
@@ -54,7 +58,10 @@ class Control:
 
     def __init__(self, app):
         self.app = app
-        self.path = engine.make_url(cfg.CONF.database.connection).database
+        url = engine.make_url(cfg.CONF.database.connection)
+        if not url.drivername.startswith('sqlite'):
+            return
+        self.path = url.database
         self.start = sqlite3.connect(':memory:')
         with sqlite3.connect(self.path) as db:
             db.backup(self.start)
@@ -97,6 +104,10 @@ class Control:
     def wired(self, port, host):
         directory.get_plugin().update_port_status(
             context.get_admin_context(), port, constants.PORT_STATUS_ACTIVE, host)
+
+    def sql(self, statement):
+        with db_api.CONTEXT_WRITER.get_engine().begin() as db:
+            db.exec_driver_sql(statement)
 
 
 if __name__ == '__main__':

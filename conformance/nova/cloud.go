@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -58,15 +57,11 @@ func StartCloud(t testing.TB) *Cloud {
 		"placement":          server.Login(k),
 		"keystone_authtoken": server.Login(k),
 	})).URL()
-	images := httptest.NewUnstartedServer(new(snapshots).handler())
-	images.Listener.Close()
-	images.Listener = servertest.Listen(t)
-	images.Start()
-	t.Cleanup(images.Close)
+	images := StartImages(t)
 	k.Service("placement", "placement", c.placement)
 	k.Service("network", "neutron", c.network)
-	k.Service("image", "glance", images.URL)
-	c.nova = StartWhole(t, Neighbours{Keystone: k, Placement: c.placement, Network: c.network, Image: images.URL}, Hosts())
+	k.Service("image", "glance", images)
+	c.nova = StartWhole(t, Neighbours{Keystone: k, Placement: c.placement, Network: c.network, Image: images}, Hosts())
 	c.control(t, "plugging", map[string]any{"network": c.network, "token": c.Token(t, "service")})
 	for _, host := range slices.Sorted(maps.Keys(Hosts())) {
 		c.beat(t, host)

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"sync"
+	"testing"
 
 	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // snapshots is an image service that has the image of [fakehosts.Images] too, and keeps what is made
@@ -15,6 +18,17 @@ import (
 type snapshots struct {
 	mu  sync.Mutex
 	all map[string]map[string]any // by id
+}
+
+// StartImages starts the image service and returns its address. It is stopped at the end of the test.
+func StartImages(t testing.TB) string {
+	t.Helper()
+	images := httptest.NewUnstartedServer(new(snapshots).handler())
+	images.Listener.Close()
+	images.Listener = servertest.Listen(t)
+	images.Start()
+	t.Cleanup(images.Close)
+	return images.URL
 }
 
 func (s *snapshots) handler() http.Handler {

@@ -12,6 +12,7 @@ has the UUID. These are POST requests below /-/:
     hold     host            the hypervisor of a host begins nothing more
     release  host            it goes on
     reset                    the rows of what users made, all of it deleted, are gone
+    sql      statement, api  changes rows of the cell, or of the API, as no request does
 """
 
 import eventlet
@@ -133,6 +134,10 @@ class Control(reference.Commands):
 
     def release(self, host):
         HELD.discard(host)
+
+    def sql(self, statement, api=False):
+        with (api_db if api else main_db).get_engine().begin() as db:
+            db.exec_driver_sql(statement)
 
     # Rows of the deployment, and of what is kept in memory.
     KEPT = {'services', 'compute_nodes', 'cell_mappings', 'host_mappings'}

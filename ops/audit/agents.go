@@ -173,7 +173,8 @@ func (r *report) misplaced(x *Index, is *cloud.Provider, parent string) {
 	}
 	r.found(Finding{
 		About: []Subject{x.providerSubject(is.UUID)}, Found: found, Expected: x.providerSubject(parent).String(),
-		Command: fmt.Sprintf("openstack --os-placement-api-version 1.37 resource provider set --parent-provider %s %s", parent, is.UUID),
+		// The client wants the name too.
+		Command: fmt.Sprintf("openstack --os-placement-api-version 1.37 resource provider set --name '%s' --parent-provider %s %s", is.Name, parent, is.UUID),
 	})
 }
 
@@ -194,7 +195,7 @@ func agentProviderStale(x *Index, r *report) {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
 					n.Driver.AgentType, n.Hypervisor, len(x.Below[p.UUID]), Amounts(x.UsedBelow(p))),
-				Expected: "an agent that reports it", Command: "openstack resource provider delete " + x.deepest(p),
+				Expected: "an agent that reports it", Command: x.deletes(p),
 			})
 		}
 	})
@@ -215,13 +216,14 @@ func (x *Index) UsedBelow(p *cloud.Provider) map[string]int64 {
 	return sum
 }
 
-// deepest lists the UUIDs of a provider and those below it in the order in which they can be deleted.
-func (x *Index) deepest(p *cloud.Provider) string {
+// deletes are the commands that delete a provider and those below it, in the order in which they can be deleted. The client deletes one at a
+// time.
+func (x *Index) deletes(p *cloud.Provider) string {
 	var list []string
 	for _, child := range x.Below[p.UUID] {
-		list = append(list, child.UUID)
+		list = append(list, x.deletes(child))
 	}
-	return strings.Join(append(list, p.UUID), " ")
+	return strings.Join(append(list, "openstack resource provider delete "+p.UUID), " && ")
 }
 
 func deviceProviderStale(x *Index, r *report) {

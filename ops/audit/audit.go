@@ -118,6 +118,29 @@ func Check(c *cloud.Cloud, o Options) Result {
 	return result
 }
 
+// Both returns the result of a second look without the findings that the first one does not have. A finding is the same when its
+// code and the records that it is about are; numbers in it may have changed.
+func Both(first, second Result) Result {
+	seen := map[string]bool{}
+	key := func(f Finding) string {
+		ids := []string{f.Code}
+		for _, s := range f.About {
+			ids = append(ids, s.Kind, s.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	for _, f := range first.Findings {
+		seen[key(f)] = true
+	}
+	both := Result{Findings: []Finding{}, Unchecked: second.Unchecked}
+	for _, f := range second.Findings {
+		if seen[key(f)] {
+			both.Findings = append(both.Findings, f)
+		}
+	}
+	return both
+}
+
 func (r *Result) unchecked(code, reason string) {
 	for i := range r.Unchecked {
 		if r.Unchecked[i].Reason == reason {

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -176,5 +177,25 @@ func TestCodesAreUnique(t *testing.T) {
 			t.Errorf("%+v", k)
 		}
 		seen[k.Code] = true
+	}
+}
+
+// What is found both times is what stays, as it was the second time.
+func TestBoth(t *testing.T) {
+	finding := func(code, id, found string) audit.Finding {
+		return audit.Finding{Code: code, About: []audit.Subject{{Kind: "server", ID: id}}, Found: found}
+	}
+	first := audit.Result{Findings: []audit.Finding{finding("a", "1", "x"), finding("a", "2", "x"), finding("b", "1", "x")}}
+	second := audit.Result{
+		Findings:  []audit.Finding{finding("a", "1", "y"), finding("a", "3", "y"), finding("b", "2", "y"), finding("b", "1", "x")},
+		Unchecked: []audit.Unchecked{{Reason: "unread"}},
+	}
+	got := audit.Both(first, second)
+	want := audit.Result{Findings: []audit.Finding{finding("a", "1", "y"), finding("b", "1", "x")}, Unchecked: second.Unchecked}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := audit.Both(audit.Result{}, second); got.Findings == nil || len(got.Findings) > 0 {
+		t.Errorf("%+v, want no findings", got)
 	}
 }

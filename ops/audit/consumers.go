@@ -86,8 +86,8 @@ func (x *Index) typeOf(c *cloud.Consumer) string {
 }
 
 func consumerWithoutType(x *Index, r *report) {
-	// Nova sets no types: where nothing has one there is nothing to compare with.
-	if !slices.ContainsFunc(x.Placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" }) {
+	// Nova sets no types, other services do: where no server and no migration has one there is nothing to compare with.
+	if !slices.ContainsFunc(x.Placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" && x.typeOf(&c) != "" }) {
 		return
 	}
 	for c := range x.holders() {
@@ -263,7 +263,7 @@ func unknownClass(x *Index, r *report) {
 		if _, ok := slices.BinarySearch(x.Placement.Classes, class); !ok {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has an inventory of " + class, Expected: "a class that placement knows",
-				Command: "openstack resource class list",
+				Command: "openstack --os-placement-api-version 1.2 resource class list",
 			})
 		}
 	})
@@ -276,7 +276,7 @@ func unknownTrait(x *Index, r *report) {
 			if _, ok := slices.BinarySearch(x.Placement.Traits, trait); !ok {
 				r.found(Finding{
 					About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait " + trait, Expected: "a trait that placement knows",
-					Command: "openstack trait list",
+					Command: "openstack --os-placement-api-version 1.6 trait list",
 				})
 			}
 		}

@@ -42,7 +42,7 @@ func hypervisorNameDiffers(x *Index, r *report) {
 		if p := x.ByUUID[h.UUID]; p != nil && p.Name != h.Hostname {
 			r.found(Finding{
 				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its provider has the name " + p.Name, Expected: h.Hostname,
-				Command: "openstack hypervisor show " + h.UUID,
+				Command: "openstack hypervisor show " + h.Hostname,
 			})
 		}
 	}
@@ -249,7 +249,7 @@ func sharingWithoutAggregate(x *Index, r *report) {
 		if p := &x.Placement.Providers[i]; Shares(p) && len(p.Aggregates) == 0 {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait MISC_SHARES_VIA_AGGREGATE and is in no aggregate", Expected: "an aggregate whose members use it",
-				Command: "openstack resource provider aggregate list " + p.UUID,
+				Command: "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
 			})
 		}
 	}
@@ -269,7 +269,7 @@ func sharingAggregateEmpty(x *Index, r *report) {
 		if Shares(p) && len(p.Aggregates) > 0 && !slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "no provider is in the aggregates through which it shares", Expected: "hosts that use it",
-				Command: "openstack resource provider aggregate list " + p.UUID,
+				Command: "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
 			})
 		}
 	}

@@ -143,10 +143,6 @@ var kinds = []Kind{
 		"Detach and attach the port.", providers | computing | networking, portNotBound, "",
 	},
 	{
-		"port-of-offloaded-server-bound", Warning, "The host of the port is an old one; unshelving may keep it.",
-		"Clear the host of the port.", computing | networking, portOfOffloadedServerBound, "ports",
-	},
-	{
 		"key-of-unbound-port", Warning, "Binding the port fails when the provider is not one of the next host.",
 		"Remove the key allocation from the binding profile.", networking, keyOfUnboundPort, "ports",
 	},

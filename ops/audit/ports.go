@@ -93,7 +93,7 @@ func portOfGoneServer(x *Index, r *report) {
 		if s == nil {
 			r.found(Finding{
 				About: []Subject{portSubject(p), {Kind: "server", ID: p.Device}}, Found: "its device is server " + p.Device + ", which is not there",
-				Expected: "a server, or no device", Command: "openstack port unset --device " + p.UUID,
+				Expected: "a server, or no device", Command: "openstack port set --device '' --device-owner '' " + p.UUID,
 			})
 		}
 	})
@@ -130,17 +130,6 @@ func portNotBound(x *Index, r *report) {
 			r.found(Finding{
 				About: []Subject{portSubject(p), s.subject()}, Found: "it is not bound", Expected: "it is bound on host " + s.Host,
 				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
-			})
-		}
-	})
-}
-
-func portOfOffloadedServerBound(x *Index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *Server) {
-		if s != nil && !s.Busy && s.Status == "SHELVED_OFFLOADED" && p.Host != "" {
-			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host, Expected: "no host until its server is unshelved",
-				Command: "openstack port unset --host " + p.UUID,
 			})
 		}
 	})

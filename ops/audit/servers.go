@@ -157,7 +157,7 @@ func heldOnSeveralHosts(x *Index, r *report) {
 			r.found(Finding{
 				About: []Subject{s.subject(), x.providerSubject(tree)}, Found: "it holds " + x.held(s.Held),
 				Expected: fmt.Sprintf("allocations on %s only: no move of it is under way", s.Root.Name),
-				Command:  "openstack resource provider allocation unset --provider " + tree + " " + s.UUID,
+				Command:  "openstack --os-placement-api-version 1.28 resource provider allocation unset --provider " + tree + " " + s.UUID,
 			})
 		}
 	}
@@ -338,7 +338,7 @@ func evacuationSourceHeld(x *Index, r *report) {
 			r.found(Finding{
 				About: []Subject{s.subject(), x.providerSubject(root.UUID)}, Found: fmt.Sprintf("it was evacuated from %s and holds %s", m.SourceHost, x.held(s.Held)),
 				Expected: "nothing there: the host's service was deleted, so that it does not return",
-				Command:  "openstack resource provider allocation unset --provider " + root.UUID + " " + s.UUID,
+				Command:  "openstack --os-placement-api-version 1.28 resource provider allocation unset --provider " + root.UUID + " " + s.UUID,
 			})
 		}
 	}

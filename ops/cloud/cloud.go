@@ -85,7 +85,8 @@ type Compute struct {
 	Hypervisors []Hypervisor `json:"hypervisors"`
 	Aggregates  []Aggregate  `json:"aggregates"`
 	Servers     []Server     `json:"servers"`
-	// Migrations are those that may have allocations: all but the completed, confirmed, reverted, failed and cancelled ones.
+	// Migrations are those that may have allocations: all but the completed, confirmed, reverted, failed and cancelled ones that have
+	// none.
 	Migrations []Migration `json:"migrations"`
 }
 

@@ -173,7 +173,6 @@ var rules = map[string]rule{
 	"provider-root-differs":       {part: Providers},
 
 	"port-of-gone-server":            {Ports, port, deletes, 0},
-	"port-of-offloaded-server-bound": {Ports, port, asked, 0},
 	"key-of-unbound-port":            {Ports, port, asked, 0},
 	"key-without-request":            {Ports, port, asked, 0},
 	"key-format-old":                 {Ports, port, asked, 0},

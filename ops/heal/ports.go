@@ -43,8 +43,6 @@ func (p *planner) ports(findings []audit.Finding) {
 				}
 				changed["binding:profile"] = profile
 				next = nil
-			case "port-of-offloaded-server-bound":
-				changed["binding:host_id"] = ""
 			case "key-of-unbound-port", "key-without-request":
 				next = nil
 			case "key-format-old":

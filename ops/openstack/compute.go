@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -70,8 +71,15 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		r.Unread = append(r.Unread, fmt.Sprintf("The compute service does not show this user the extra specs of the flavors of %d servers.", bare))
 	}
 	done()
+	holds := func(*cloud.Migration) bool { return false }
+	if r.Placement != nil {
+		holds = func(of *cloud.Migration) bool {
+			_, found := slices.BinarySearchFunc(r.Placement.Consumers, of.UUID, func(c cloud.Consumer, uuid string) int { return strings.Compare(c.UUID, uuid) })
+			return found
+		}
+	}
 	err = pages(ctx, s, "os-migrations", nil, "migrations", func(of *cloud.Migration) string {
-		if !slices.Contains([]string{"completed", "confirmed", "reverted", "failed", "cancelled"}, of.Status) {
+		if !slices.Contains([]string{"completed", "confirmed", "reverted", "failed", "cancelled"}, of.Status) || holds(of) {
 			records.Migrations = append(records.Migrations, *of)
 		}
 		return of.UUID

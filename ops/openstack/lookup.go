@@ -100,13 +100,17 @@ func image(of map[string]any) cloud.Image {
 	return i
 }
 
-// Port returns the port with an id or a name.
+// Port returns the port with an id or a name. One of a QoS policy is refused to a user whom the service does not show what ports ask for.
 func (c *Client) Port(ctx context.Context, word string) (cloud.Port, error) {
 	s, err := c.network()
 	if err != nil {
 		return cloud.Port{}, err
 	}
 	p, err := named(ctx, s, "port", word, func(p *port) string { return p.UUID })
+	// The service leaves out what ports ask for, as where they are bound. To users who see the binding it shows null for nothing.
+	if err == nil && p.Binding == nil && p.Policy+p.NetworkPolicy != "" {
+		err = &refusal{fmt.Sprintf("the network service does not show this user what port %s asks for; take an administrator", word), http.StatusForbidden}
+	}
 	return p.record(), err
 }
 

@@ -293,7 +293,7 @@ func healthy() map[string]string {
 		"/v2.1/servers/detail?all_tenants=1&" + page + "&marker=vm1&soft_deleted=true": `{"servers": [{"id": "vm2", "status": "ERROR", "created": "2026-01-02T03:04:05Z", "image": "", "OS-EXT-SRV-ATTR:host": null, "fault": {"message": "No valid host"},
 			"flavor": {"vcpus": 2, "ram": 512, "disk": 1, "ephemeral": 0, "swap": 0, "original_name": "m1", "extra_specs": {}}}]}`,
 		"/v2.1/os-migrations?" + page: `{"migrations": [{"id": 1, "uuid": "m1", "instance_uuid": "vm1", "status": "finished", "migration_type": "resize", "source_compute": "cn1", "source_node": "cn1.example", "dest_compute": "cn2", "dest_node": "cn2.example"},
-			{"id": 2, "uuid": "m2", "status": "confirmed"}]}`,
+			{"id": 2, "uuid": "m2", "status": "confirmed"}, {"id": 3, "uuid": "00000000-0000-4000-8000-0000000000c2", "instance_uuid": "vm1", "status": "confirmed"}]}`,
 		"/v2.0/agents?" + page: `{"agents": [{"id": "ag1", "agent_type": "Open vSwitch agent", "binary": "neutron-openvswitch-agent", "host": "cn1", "alive": true, "admin_state_up": true, "heartbeat_timestamp": "2026-01-02 03:04:05", "resources_synced": true, "configurations": {"x": 1}}]}`,
 		"/v2.0/ports?" + page: `{"ports": [{"id": "p1", "network_id": "n1", "device_id": "vm1", "device_owner": "compute:nova", "binding:host_id": "cn1", "binding:vnic_type": "normal", "binding:vif_type": "ovs", "binding:profile": {"allocation": {"g1": "rp1"}},
 			"resource_request": {"request_groups": [{"id": "g1", "required": ["CUSTOM_PHYSNET_0"], "resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 5}}], "same_subtree": ["g1"]}},

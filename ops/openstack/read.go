@@ -18,6 +18,14 @@ type Progress func(what string, done, of int)
 // the records. It ends at once when ctx does.
 func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*cloud.Cloud, error) {
 	r := &cloud.Cloud{Source: c.source, Begun: time.Now().UTC()}
+	if err := c.readParts(ctx, r, parts, p); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// readParts adds parts to records. Those of the compute service depend on placement's, if these are there.
+func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Parts, p Progress) error {
 	m := &meter{progress: p}
 	for _, part := range []struct {
 		want cloud.Want
@@ -47,11 +55,11 @@ func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*clou
 		case part.want == cloud.Try && (errors.As(err, &refused) || errors.As(err, &missing)):
 			r.Unread = append(r.Unread, sentence(err.Error()))
 		default:
-			return nil, err
+			return err
 		}
 	}
 	r.Ended = time.Now().UTC()
-	return r, nil
+	return nil
 }
 
 // sentence makes a sentence of an error.

@@ -56,7 +56,8 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 		if silent(service) {
 			continue
 		}
-		read, err := c.Read(ctx, of.parts, p)
+		read := &cloud.Cloud{Placement: all.Placement}
+		err := c.readParts(ctx, read, of.parts, p)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -65,7 +66,7 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 			continue
 		}
 		all.Placement, all.Compute, all.Network = cmp.Or(all.Placement, read.Placement), cmp.Or(all.Compute, read.Compute), cmp.Or(all.Network, read.Network)
-		if read.Placement == nil && read.Compute == nil && read.Network == nil {
+		if map[string]bool{"placement": read.Placement == nil, "compute": read.Compute == nil, "network": read.Network == nil}[service] {
 			around.Unread[service] = strings.Join(read.Unread, " ")
 		} else {
 			all.Unread = append(all.Unread, read.Unread...)

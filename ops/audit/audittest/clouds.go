@@ -45,6 +45,12 @@ func Whole() *cloudtest.Builder {
 	b.Server("offloaded", "cn2")
 	b.Port("waiting", "offloaded", "net1", guarantee.OpenVSwitch, 500, 0, true)
 	b.Offloaded("offloaded")
+	// Nova offloads a server and leaves its ports as they were, up to the key; unshelving binds them anew.
+	b.Server("left", "cn2")
+	b.Port("stays", "left", "net1", guarantee.OpenVSwitch, 500, 0, true)
+	stays := b.Network.Ports[len(b.Network.Ports)-1]
+	b.Offloaded("left")
+	b.Network.Ports[len(b.Network.Ports)-1] = stays
 	b.Server("failed", "cn2")
 	b.Failed("failed")
 	b.Server("resized", "cn2")

@@ -467,14 +467,6 @@ var Plants = []Plant{
 		}
 		return true
 	}},
-	{Code: "port-of-offloaded-server-bound", plant: func(x index) bool {
-		s := x.anyServer(func(s *audit.Server) bool { return s.Status == "SHELVED_OFFLOADED" && len(x.PortsOf[s.UUID]) > 0 })
-		if s == nil {
-			return false
-		}
-		x.PortsOf[s.UUID][0].Host = "cn2"
-		return true
-	}},
 	{Code: "key-of-unbound-port", plant: func(x index) bool {
 		s := x.anyServer(func(s *audit.Server) bool { return s.Status == "SHELVED_OFFLOADED" && len(x.PortsOf[s.UUID]) > 0 })
 		if s == nil {

@@ -1,0 +1,36 @@
+package operators
+
+import (
+	"testing"
+
+	"github.com/berthcloud/berth/internal/rotation"
+)
+
+// TestDebian is about Debian's services.
+func TestDebian(t *testing.T) { startDebian(t).all(t) }
+
+// TestBerth is about those of "berth up".
+func TestBerth(t *testing.T) { startBerth(t).all(t) }
+
+// all are the tests of a stack, which starts once for all of them. Each leaves it as it was. A run in a rotation has one of three groups.
+func (s *stack) all(t *testing.T) {
+	t.Run("Healthy", func(t *testing.T) {
+		if got := s.berth(t, nil, "audit"); got.code != 0 || got.stdout != "nothing found\n" {
+			t.Errorf("in a healthy cloud audit says: %s", got)
+		}
+	})
+	groups := []func(t *testing.T){
+		func(t *testing.T) {
+			t.Run("Records", s.records)
+			t.Run("Boots", s.boots)
+			if s.debian {
+				t.Run("Readers", s.readers)
+			}
+		},
+		func(t *testing.T) { t.Run("Faults", s.plant) },
+		func(t *testing.T) { t.Run("Mended", s.mends) },
+	}
+	for _, group := range rotation.Part(groups, 3) {
+		group(t)
+	}
+}
