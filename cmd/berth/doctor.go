@@ -234,6 +234,17 @@ func (x *examination) database(ctx context.Context, env environment) (*doctor.Da
 			return err
 		}
 		d.Server, d.Revision, d.Release, d.Standing = v.Server, v.Revision, v.Release, string(v.Standing)
+		replicas, err := db.Replication(ctx)
+		if err != nil {
+			return err
+		}
+		d.ReadOnly = replicas.ReadOnly
+		if replicas.Cluster != nil {
+			d.Cluster = new(doctor.Cluster(*replicas.Cluster))
+		}
+		for _, s := range replicas.Standbys {
+			d.Standbys = append(d.Standbys, doctor.Standby(s))
+		}
 		if v.Standing == dbtool.StandsEmpty || v.Standing == dbtool.StandsUnknown {
 			return nil
 		}

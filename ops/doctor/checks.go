@@ -209,6 +209,10 @@ var checks = []Check{
 		"The placement service answers wrongly, or fails.", database, nil, databaseRows,
 	},
 	{
+		"database-replicas", databaseGroup, "whether the database takes writes, its Galera cluster is whole, and its standbys follow",
+		"Writes fail, or what was written is lost when a server fails.", database, nil, databaseReplicas,
+	},
+	{
 		"policy-files", databaseGroup, "whether policy files of the placement service can be used, are equal, and what they change",
 		"Requests are refused, or allowed, against expectation.", policies, nil, policyFiles,
 	},

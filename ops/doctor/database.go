@@ -17,6 +17,22 @@ type Database struct {
 	// Standing is what the revision means for this program, as dbtool has it.
 	Standing string
 	Rows     []RowCheck
+	// ReadOnly, Cluster and Standbys are how the server takes part in replication, as dbtool has it.
+	ReadOnly bool
+	Cluster  *Cluster
+	Standbys []Standby
+}
+
+// A Cluster is a Galera cluster, as one of its servers sees it.
+type Cluster struct {
+	Size          int64
+	Status, State string
+}
+
+// A Standby is a server that follows the one that was looked at. Behind is by how many seconds, -1 when that is not known.
+type Standby struct {
+	Name, State string
+	Behind      float64
 }
 
 // A RowCheck is the result of a check of dbtool.
@@ -56,6 +72,57 @@ func databaseRows(x *exam, r *findings) {
 		r.add(c.Result, "berth db check", c.Name+": "+c.Details)
 	}
 	r.ok("%d of %d checks of berth db check pass", passed, len(x.Database.Rows))
+}
+
+// standbyLate is by how many seconds a standby may be behind. What it has not applied is lost when it takes over.
+const standbyLate = 10
+
+func databaseReplicas(x *exam, r *findings) {
+	d := x.Database
+	if d.Problem != "" {
+		r.unknown("The database was not read: %s.", d.Problem)
+		return
+	}
+	if d.ReadOnly {
+		r.fail("grep -A9 'database\\]' /etc/placement/placement.conf", "%s takes no writes: it is a standby, or was made read-only", d.Name)
+	}
+	if c := d.Cluster; c != nil {
+		show := `mysql -e "SHOW GLOBAL STATUS LIKE 'wsrep%'"`
+		switch {
+		case c.Status != "Primary":
+			r.fail(show, "the server does not belong to the majority of its cluster (%s, %s): it refuses statements", c.Status, c.State)
+		case c.State != "Synced":
+			r.warn(show, "the server of the cluster is not up to date: it is %s", c.State)
+		case c.Size < 3:
+			r.warn(show, "the cluster has %d servers; it stops when one of fewer than three fails", c.Size)
+		default:
+			r.ok("a cluster of %d servers, %s", c.Size, c.State)
+		}
+	}
+	for _, s := range d.Standbys {
+		show := "psql -c 'SELECT * FROM pg_stat_replication'"
+		switch {
+		case s.State == "":
+			r.unknown("The database does not show this user how far the standby %s is; the role pg_monitor may see it.", s.Name)
+		case s.State != "streaming":
+			r.warn(show, "the standby %s does not follow: it is in the state %s", s.Name, s.State)
+		case s.Behind > standbyLate:
+			r.warn(show, "the standby %s is %.0f s behind", s.Name, s.Behind)
+		case s.Behind < 0: // since nothing was written
+			r.ok("the standby %s follows", s.Name)
+		default:
+			r.ok("the standby %s is %.1f s behind", s.Name, s.Behind)
+		}
+	}
+	switch {
+	case r.list != nil:
+	case strings.HasPrefix(d.Server, "SQLite"):
+		r.ok("a file has no replicas")
+	case strings.HasPrefix(d.Server, "PostgreSQL"):
+		r.ok("the server has no standby")
+	default:
+		r.unknown("The server is in no Galera cluster; of other replicas it does not tell this user.")
+	}
 }
 
 // A PolicyFile is a policy file of the placement service.

@@ -68,7 +68,7 @@ func healthy(t *testing.T) *doctor.Input {
 	defaults := map[string]string{"placement:usages": "role:admin"}
 	return &doctor.Input{
 		Cloud:        c,
-		Database:     &doctor.Database{Name: "mysql://db.test/placement", Server: "MariaDB 10.11", Revision: "b5c396305c25", Release: "Xena (6.0)", Standing: "current", Rows: []doctor.RowCheck{{Name: "rows", Result: doctor.OK}}},
+		Database:     &doctor.Database{Name: "mysql://db.test/placement", Server: "MariaDB 10.11", Revision: "b5c396305c25", Release: "Xena (6.0)", Standing: "current", Rows: []doctor.RowCheck{{Name: "rows", Result: doctor.OK}}, Cluster: &doctor.Cluster{Size: 3, Status: "Primary", State: "Synced"}},
 		Policies:     []doctor.PolicyFile{{Path: "a.yaml", Rules: map[string]string{"placement:usages": "role:reader"}, Defaults: defaults}, {Path: "b.yaml", Rules: map[string]string{"placement:usages": "role:reader"}, Defaults: defaults}},
 		Settings:     []doctor.SettingsFile{doctor.ParseSettings("nova.conf", []byte(novaConf), now.AddDate(0, 0, -10)), doctor.ParseSettings("agent.ini", []byte(agentConf), now.AddDate(0, 0, -10))},
 		SettingsHost: "cn1",
@@ -334,6 +334,20 @@ var plants = []struct {
 		in.Database.Rows = []doctor.RowCheck{{Name: "Trees", Result: doctor.Failed, Details: "2 rows"}}
 	}, "Trees: 2 rows", "berth db check"},
 	{"database-rows", doctor.Unknown, func(in *doctor.Input, _ *cloud.Cloud) { in.Database.Problem = "connection refused" }, "was not read", ""},
+	{"database-replicas", doctor.Failed, func(in *doctor.Input, _ *cloud.Cloud) { in.Database.ReadOnly = true }, "takes no writes", "grep -A9"},
+	{"database-replicas", doctor.Failed, func(in *doctor.Input, _ *cloud.Cloud) { in.Database.Cluster.Status = "non-Primary" }, "does not belong to the majority", "wsrep"},
+	{"database-replicas", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) { in.Database.Cluster.State = "Donor/Desynced" }, "it is Donor/Desynced", "wsrep"},
+	{"database-replicas", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) { in.Database.Cluster.Size = 2 }, "the cluster has 2 servers", "wsrep"},
+	{"database-replicas", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.Standbys = []doctor.Standby{{"db2", "streaming", 1}, {"db3", "streaming", 45.2}}
+	}, "the standby db3 is 45 s behind", "pg_stat_replication"},
+	{"database-replicas", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.Standbys = []doctor.Standby{{"db2", "catchup", -1}}
+	}, "the standby db2 does not follow: it is in the state catchup", "pg_stat_replication"},
+	{"database-replicas", doctor.Unknown, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.Standbys = []doctor.Standby{{"db2", "", -1}}
+	}, "how far the standby db2 is", ""},
+	{"database-replicas", doctor.Unknown, func(in *doctor.Input, _ *cloud.Cloud) { in.Database.Cluster = nil }, "is in no Galera cluster", ""},
 	{"policy-files", doctor.Failed, func(in *doctor.Input, _ *cloud.Cloud) {
 		in.Policies[1].Rules = map[string]string{"placement:usages": "role:admin"}
 	}, `placement:usages is "role:reader" in a.yaml and "role:admin" in b.yaml`, "diff a.yaml b.yaml"},
