@@ -138,7 +138,8 @@ berth doctor         why guaranteed bandwidth does not work, check by check
 berth explain        why there is no valid host, and what would help
 berth audit          what the services disagree on
 berth heal           mend it
-berth capacity       how much is left, and whether a host can be emptied`,
+berth capacity       how much is left, and whether a host can be emptied
+berth placement      with tree, top, diff, export and import: what is where`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionText(),
