@@ -77,6 +77,7 @@ Where a port may be of several providers, the address of the PCI device decides
 that it is bound with, then --provider; otherwise it is not healed.`,
 		`Exit codes are those of nova-manage placement heal_allocations. They differ from
 those of other commands of berth:
+
   0    something was healed
   1    --max-count was reached
   2    the compute node of a server is not known
@@ -96,6 +97,7 @@ takes them out of those that their hosts have left. Aggregates of placement that
 are no host aggregates stay.`,
 		`Exit codes are those of nova-manage placement sync_aggregates. They differ from
 those of other commands of berth:
+
   0    providers and host aggregates agree, or agree now; or no --apply
   2    the compute or the placement service failed or refused a request
   3    a provider has changed meanwhile
