@@ -27,9 +27,11 @@ type cloud struct {
 	// reported since and what follows from it is done.
 	start, report func()
 
-	// plug reports to the network service that all ports of the host are plugged in, where no agent
-	// does.
+	// plug reports to the network service that all bound ports are plugged in, where no agent does.
 	plug func()
+
+	// bridge has the network agent of a second host report a bridge with this bandwidth.
+	bridge func(kbps int)
 
 	// more adds another bridge to the guide's host.
 	more func()

@@ -11,7 +11,7 @@
 // Debian's Nova too, each time: for them, upstream's output is Nova's beside Berth's services.
 //
 // Two pages of docs are played too, docs/first-steps.md and docs/operations/moves.md: their commands are run and their outputs
-// compared.
+// compared, those of the second also with Berth's compute service beside Debian's Placement and Neutron.
 //
 // Values that differ from run to run have names. A line "= <port>" below a command names the id
 // that it prints <port>, there and below; others are <id1>, <id2> and so on. A UUID that is in the

@@ -1,13 +1,21 @@
 package guide
 
 import (
+	"context"
+	"maps"
+	"net/http"
+	"os/exec"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/keystonetest"
 	"github.com/berthcloud/berth/internal/rotation"
 )
 
@@ -18,6 +26,8 @@ var (
 	shows = regexp.MustCompile(`^openstack [^$]*\b(?:show|list)\b`)
 	// sets is a command that keeps what another one prints in a variable of the shell.
 	sets = regexp.MustCompile(`^([A-Z]+)=\$\((.+)\)$`)
+	// bandwidths is the end of a command that changes the bandwidth of the second host's bridge.
+	bandwidths = regexp.MustCompile(`(\d+):\d+(?:'|/ )`)
 )
 
 // TestMoves runs the commands of the page about moves of servers, with "berth up" and two hosts, and compares their output with
@@ -30,11 +40,114 @@ func TestMoves(t *testing.T) {
 	const dir = "/root/.local/share/berth/up" // on the page
 	_, here := server.StartBerthUp(t, "--hosts", "2")
 	admin := newTerminal(t, openrc(t, here+"/admin-openrc"))
+	playMoves(t, func(line string) string {
+		line = strings.ReplaceAll(line, dir, here)
+		if strings.Contains(line, `"`) { // which a client that reads commands does not know
+			return admin.shell(line, "")
+		}
+		return admin.run(line)
+	})
+}
+
+// TestMovesBesideDebians runs the commands of the page with Berth's compute service beside Debian's Placement, Debian's Neutron or
+// both: one of the three in every second rotation. "berth audit" finds nothing between the moves.
+func TestMovesBesideDebians(t *testing.T) {
+	openstack.Need(t)
+	mixes := map[string]func(*testing.T) *cloud{
+		"Placement": func(t *testing.T) *cloud { return besideNetwork(t, debiansAt, startBerthsCompute) },
+		"Neutron":   func(t *testing.T) *cloud { return besideNeutron(t, berthAt, startBerthsCompute) },
+		"Both":      func(t *testing.T) *cloud { return besideNeutron(t, debiansAt, startBerthsCompute) },
+	}
+	for _, name := range rotation.Part(slices.Sorted(maps.Keys(mixes)), 6) {
+		t.Run(name, func(t *testing.T) {
+			c := mixes[name](t)
+			admin := newTerminal(t, c.login("admin"))
+			admin.run("openstack flavor create cirros256 --vcpus 1 --ram 256 --disk 1 -f value -c name")
+			playMoves(t, func(line string) string {
+				switch {
+				case !strings.HasPrefix(line, "openstack "):
+					of := bandwidths.FindStringSubmatch(line)
+					if of == nil {
+						t.Fatalf("there is no counterpart of %s", line)
+					}
+					kbps, err := strconv.Atoi(of[1])
+					if err != nil {
+						t.Fatal(err)
+					}
+					c.bridge(kbps)
+					return ""
+				case strings.HasPrefix(line, "openstack server ") && !shows.MatchString(line):
+					c.plug()
+					agree(t, admin.env, line)
+				}
+				if strings.Contains(line, `"`) {
+					return inOrder(admin.shell(line, ""))
+				}
+				return inOrder(admin.run(line))
+			})
+			agree(t, admin.env, "the end")
+		})
+	}
+}
+
+// agree requires that "berth audit" finds nothing.
+func agree(t *testing.T, env []string, before string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bootTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, server.Berth(t), "audit", "-f", "value")
+	cmd.Env = env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("before %s: berth audit: %v\n%s", before, err, out)
+	}
+}
+
+// startBerthsCompute starts Berth's compute service with two hosts.
+func startBerthsCompute(t *testing.T, k *keystonetest.Keystone, placement, network string) {
+	t.Helper()
+	at := server.StartCompute(t, placement, network, startImages(t, k), server.Options{Config: map[string]map[string]string{
+		"api": {"auth_strategy": "keystone"}, "keystone_authtoken": server.Login(k),
+		"placement": server.Login(k), "neutron": server.LoginAs(k, "project-admin"),
+	}})
+	k.Service("compute", "nova", at.URL()+"/v2.1")
+	services := &fakehosts.Services{
+		Placement: placement, Compute: at.URL(), ReportInterval: time.Second,
+		Client: &http.Client{Transport: withToken(k.Token(keystonetest.Find("nova"))), Timeout: time.Minute},
+	}
+	hosts := []*fakehosts.Host{ // a server that may be on both gets the one with more memory, as on the page
+		{Name: "devstack0", ID: "3b36d91e-bf60-460f-b1f8-3322dee5cdfd", VCPUs: 8, MemoryMB: 16384, DiskGB: 100},
+		{Name: "devstack1", ID: "103a9b17-1356-517c-a546-ff47415a96d7", VCPUs: 8, MemoryMB: 8192, DiskGB: 100},
+	}
+	if err := services.Introduce(t.Context(), hosts...); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		services.Run(ctx, hosts...)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// withToken sends requests with a token of Keystone.
+type withToken string
+
+// RoundTrip is http.RoundTripper's.
+func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Auth-Token", string(w))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// playMoves runs the commands of the page about moves, and compares their output with the page.
+func playMoves(t *testing.T, run func(line string) string) {
+	t.Helper()
 	page := readPage(t, moves)
 	known := page.printed(t, "openstack resource provider list") // ids that follow from names
 	variables := map[string]string{}
 	page.compare(t, known, func(c *typed) string {
-		line := strings.ReplaceAll(c.line, dir, here)
+		line := c.line
 		for name, value := range variables {
 			line = strings.ReplaceAll(line, "$"+name, value)
 		}
@@ -42,12 +155,8 @@ func TestMoves(t *testing.T) {
 			return ""
 		}
 		if s := sets.FindStringSubmatch(line); s != nil {
-			variables[s[1]] = strings.TrimSpace(admin.run(s[2]))
+			variables[s[1]] = strings.TrimSpace(run(s[2]))
 			return ""
-		}
-		run := admin.run
-		if strings.Contains(line, `"`) { // which a client that reads commands does not know
-			run = func(line string) string { return admin.shell(line, "") }
 		}
 		out := run(line)
 		if !shows.MatchString(line) || *record {

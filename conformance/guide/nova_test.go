@@ -2,6 +2,7 @@ package guide
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -32,12 +33,12 @@ func TestBootWithNova(t *testing.T) {
 		same    func(printed string) string // removes differences between the implementations
 	}{
 		"AndBerth": {
-			func(t *testing.T) *cloud { return besideNetwork(t, berthAt) },
+			func(t *testing.T) *cloud { return besideNetwork(t, berthAt, startNova) },
 			[]string{"boot.txt", "more.txt"},
 			func(printed string) string { return printed },
 		},
-		"AndDebiansPlacement": {func(t *testing.T) *cloud { return besideNetwork(t, debiansAt) }, []string{"boot.txt"}, inOrder},
-		"AndDebiansNeutron":   {besideNeutron, []string{"boot.txt"}, unlikeNeutron},
+		"AndDebiansPlacement": {func(t *testing.T) *cloud { return besideNetwork(t, debiansAt, startNova) }, []string{"boot.txt"}, inOrder},
+		"AndDebiansNeutron":   {func(t *testing.T) *cloud { return besideNeutron(t, berthAt, startNova) }, []string{"boot.txt"}, unlikeNeutron},
 	}
 	for _, name := range rotation.Part(slices.Sorted(maps.Keys(mixes)), 3) {
 		mix := mixes[name]
@@ -94,9 +95,12 @@ func debiansAt(t *testing.T, k *keystonetest.Keystone) string {
 	return neutron.StartPlacement(t, opts)
 }
 
-// besideNetwork starts Nova on the guide's host, beside Berth's network service and agents
-// and a placement.
-func besideNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string) *cloud {
+// A startCompute starts a compute service with the guide's host beside a placement and a network service, and adds it to the
+// catalogue.
+type startCompute func(t *testing.T, k *keystonetest.Keystone, placement, network string)
+
+// besideNetwork starts a compute service beside Berth's network service and agents, and a placement.
+func besideNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
 	t.Helper()
 	k := keystonetest.Start(t, keystonetest.Options{})
 	places := placement(t, k)
@@ -106,28 +110,38 @@ func besideNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keysto
 	}))
 	k.Service("placement", "placement", places)
 	k.Service("network", "neutron", nets.URL())
-	startNova(t, k, places, nets.URL())
+	compute(t, k, places, nets.URL())
 	b := berth{t, k, nets.URL()}
 	server.StartAgent(t, on("devstack0"), filled(sriovAgent, k), b.reporting())
 	b.await("true")
 	paths := server.StartAgent(t, on("devstack0"), b.reporting(), filled(ovsAgent, k))
 	b.await("true", "true")
-	return &cloud{login: loginForNova(k), plug: b.plug, more: func() {
-		if err := os.WriteFile(paths[len(paths)-1], []byte(moreBridges), 0o600); err != nil {
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}}
+	}
+	var second []string // files of devstack1's agent
+	return &cloud{
+		login: loginForNova(k), plug: b.plug, more: func() { write(paths[len(paths)-1], moreBridges) },
+		bridge: func(kbps int) {
+			ovs := fmt.Sprintf("[ovs]\nbridge_mappings = physnet0:br-physnet0\nresource_provider_bandwidths = br-physnet0:%d:%d\n", kbps, kbps)
+			if second == nil {
+				second = server.StartAgent(t, on("devstack1"), b.reporting(), ovs)
+			}
+			write(second[len(second)-1], ovs)
+		},
+	}
 }
 
-// besideNeutron starts Nova on the guide's host, beside Debian's Neutron and Berth's
-// placement.
-func besideNeutron(t *testing.T) *cloud {
+// besideNeutron starts a compute service beside Debian's Neutron and a placement.
+func besideNeutron(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
 	t.Helper()
 	r := neutron.StartReference(t, neutron.Options{
-		Catalogue: true, Compute: true, Placement: func(k *keystonetest.Keystone) string { return berthAt(t, k) },
+		Catalogue: true, Compute: true, Placement: func(k *keystonetest.Keystone) string { return placement(t, k) },
 	})
 	k := r.Keystone()
-	startNova(t, k, r.PlacementURL(), r.URL())
+	compute(t, k, r.PlacementURL(), r.URL())
 	for _, a := range []neutron.Agent{agents[1], agents[0]} { // the card's first
 		a.Start = true
 		r.Heartbeat(t, a)
@@ -137,15 +151,24 @@ func besideNeutron(t *testing.T) *cloud {
 	return &cloud{
 		login: loginForNova(k),
 		plug: func() {
-			for _, port := range b.bound() {
-				r.Wired(t, port, "devstack0")
+			for _, host := range []string{"devstack0", "devstack1"} {
+				for _, port := range b.bound(host) {
+					r.Wired(t, port, host)
+				}
 			}
+		},
+		bridge: func(kbps int) {
+			a := agents[0]
+			a.Host, a.Configurations, a.Start = "devstack1", maps.Clone(a.Configurations), true
+			a.Configurations["resource_provider_bandwidths"] = object{"br-physnet0": both(kbps)}
+			a.Configurations["resource_provider_hypervisors"] = object{"br-physnet0": "devstack1"}
+			r.Heartbeat(t, a)
 		},
 	}
 }
 
-// startNova starts it with one host, and an image service.
-func startNova(t *testing.T, k *keystonetest.Keystone, placement, network string) {
+// startImages starts an image service with the guide's image, adds it to the catalogue, and returns its address.
+func startImages(t *testing.T, k *keystonetest.Keystone) string {
 	t.Helper()
 	images := httptest.NewUnstartedServer(fakehosts.Images())
 	images.Listener.Close()
@@ -153,7 +176,13 @@ func startNova(t *testing.T, k *keystonetest.Keystone, placement, network string
 	images.Start()
 	t.Cleanup(images.Close)
 	k.Service("image", "glance", images.URL)
-	nova.StartWhole(t, nova.Neighbours{Keystone: k, Placement: placement, Network: network, Image: images.URL},
+	return images.URL
+}
+
+// startNova starts Debian's Nova with one host.
+func startNova(t *testing.T, k *keystonetest.Keystone, placement, network string) {
+	t.Helper()
+	nova.StartWhole(t, nova.Neighbours{Keystone: k, Placement: placement, Network: network, Image: startImages(t, k)},
 		map[string]string{"devstack0": "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"})
 }
 
@@ -162,26 +191,30 @@ func loginForNova(k *keystonetest.Keystone) func(string) []string {
 	return func(who string) []string { return append(atKeystone(k, who), "OS_COMPUTE_API_VERSION=2.72") }
 }
 
-// plug reports that the ports of the guide's host are plugged in, as its agent does where there is
-// an Open vSwitch.
+// plug reports that the ports of all hosts are plugged in, as their agents do where there is an Open
+// vSwitch.
 func (b berth) plug() {
 	b.t.Helper()
-	said := object{}
-	for _, port := range b.bound() {
-		said[port] = "ACTIVE"
-	}
 	c := rest.New(b.url, "").As(b.k.Token(keystonetest.Find("nova")))
 	defer c.Close()
-	c.Must(b.t, 200, "POST", "/berth/v1/hosts/devstack0/ports", object{"ports": said})
+	for _, host := range []string{"devstack0", "devstack1"} {
+		said := object{}
+		for _, port := range b.bound(host) {
+			said[port] = "ACTIVE"
+		}
+		if len(said) > 0 {
+			c.Must(b.t, 200, "POST", "/berth/v1/hosts/"+host+"/ports", object{"ports": said})
+		}
+	}
 }
 
-// bound are the ports that are bound to the guide's host.
-func (b berth) bound() (ids []string) {
+// bound are the ports that are bound to a host.
+func (b berth) bound(host string) (ids []string) {
 	b.t.Helper()
 	c := rest.New(b.url, "").As(b.k.Token(keystonetest.Find("project-admin")))
 	defer c.Close()
 	var list struct{ Ports []struct{ ID string } }
-	if err := json.Unmarshal(c.Must(b.t, 200, "GET", "/v2.0/ports?binding:host_id=devstack0", nil).Body, &list); err != nil {
+	if err := json.Unmarshal(c.Must(b.t, 200, "GET", "/v2.0/ports?binding:host_id="+host, nil).Body, &list); err != nil {
 		b.t.Fatal(err)
 	}
 	for _, p := range list.Ports {
