@@ -18,7 +18,7 @@ import (
 func TestExplainInACloud(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
-	defer u.stop()
+	defer func() { u.stop() }()
 	rule := func(kbps int) map[string]any { return map[string]any{"min_kbps": kbps, "direction": "egress"} }
 	rules := func(policy string) string { return u.network + "/qos/policies/" + policy + "/minimum_bandwidth_rules" }
 	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "gold"})
@@ -117,6 +117,23 @@ func TestExplainInACloud(t *testing.T) {
 		}
 		contains(t, "berth "+tc.args, stdout+stderr, tc.want)
 	}
+
+	// The image of a server that exists may have been deleted since.
+	u.stop()
+	path := filepath.Join(dir, "images.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, path, strings.ReplaceAll(string(text), upImage, "c1440051-0000-4000-8000-000000000052"))
+	u = startUp(t, dir)
+	code, stdout, stderr := berthIn(t, "", named, "explain", "--server", "member")
+	if code != exitOK {
+		t.Errorf("berth explain of a server without its image exits with %d", code)
+	}
+	contains(t, "berth explain of a server without its image", stdout+stderr, []string{
+		"3 hosts fit", "note: What the image of the server member requires is not asked for: there is no image with the id or name",
+	})
 }
 
 // Shells complete the names of what is in a running cloud, or in a file, as flags' values and as the argument HOST. They wait for it two

@@ -118,8 +118,14 @@ func (f *finder) existing(ctx context.Context, word string) (novaask.Server, err
 		f.note("The image and the server group of the server %s are not among the records of a file: what they require is not asked for.", word)
 		return s, f.complete(ctx, &s)
 	case of.Image != "":
-		if s.Image, err = f.client.Image(ctx, of.Image); err != nil {
+		image, err := f.client.Image(ctx, of.Image)
+		switch {
+		case ctx.Err() != nil:
 			return s, err
+		case err != nil: // it may have been deleted since
+			f.note("What the image of the server %s requires is not asked for: %v", word, err)
+		default:
+			s.Image = image
 		}
 	}
 	group, err := f.client.GroupOf(ctx, of.UUID)
