@@ -247,10 +247,13 @@ func New(c *cloud.Cloud, o Options) *Plan {
 	}
 	p.traits(by[traits])
 	p.inventories(by[inventory])
+	released := map[string]bool{}
 	for _, f := range by[release] {
 		p.release(f)
+		released[f.About[0].ID] = true
 	}
-	p.servers(by[server])
+	// What else is wrong with a consumer goes with its allocation.
+	p.servers(slices.DeleteFunc(by[server], func(f audit.Finding) bool { return released[f.About[0].ID] }))
 	p.ports(by[port])
 	p.removals(by[removal])
 	return p.plan

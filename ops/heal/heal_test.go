@@ -207,3 +207,29 @@ func TestEveryCodeHasAPart(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with an allocation that is deleted is not mended as well.
+func TestOneStepForAConsumer(t *testing.T) {
+	for _, plant := range audittest.Plants {
+		if plant.Code != "offloaded-server-holds" {
+			continue
+		}
+		c := audittest.Copied(audittest.Whole().Done())
+		if !plant.In(c) {
+			t.Fatal("the cloud has nothing to plant the fault in")
+		}
+		for i := range c.Placement.Consumers {
+			if of := &c.Placement.Consumers[i]; slices.ContainsFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == of.UUID && s.Status == "SHELVED_OFFLOADED" }) {
+				of.Type, of.User = "", "another"
+			}
+		}
+		if got := codes(audit.Check(c, audit.Options{}).Findings); !slices.Equal(got, []string{"consumer-user-wrong", "consumer-without-type", "offloaded-server-holds"}) {
+			t.Fatalf("audit finds %q", got)
+		}
+		if steps := heal.New(c, all).Steps; len(steps) != 1 || steps[0].Codes[0] != "offloaded-server-holds" {
+			t.Errorf("the steps are %+v", steps)
+		}
+		return
+	}
+	t.Fatal("the fault is not there")
+}
