@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -47,6 +48,7 @@ type Host struct {
 	turns    chan struct{}
 	accepted chan struct{} // closed once a report was accepted
 	again    chan struct{} // receives when the servers must be compared again
+	listed   chan struct{} // closed, and another one, when wanted changes
 }
 
 const (
@@ -67,7 +69,7 @@ const (
 // Run works until ctx ends. Servers stay as they are then.
 func (h *Host) Run(ctx context.Context) {
 	h.working, h.reported, h.again = map[string]bool{}, map[string]string{}, make(chan struct{}, 1)
-	h.accepted = make(chan struct{})
+	h.accepted, h.listed = make(chan struct{}), make(chan struct{})
 	h.turns = make(chan struct{}, max(1, h.Concurrency))
 	var all sync.WaitGroup
 	all.Go(func() { h.report(ctx) })
@@ -104,11 +106,34 @@ func (h *Host) failed(ctx context.Context, what string, err error) {
 
 // rest waits for about so long, not beyond the end of ctx.
 func rest(ctx context.Context, about time.Duration) {
-	timer := time.NewTimer(about*3/4 + rand.N(about/4+1))
+	timer := time.NewTimer(roughly(about))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
+	}
+}
+
+func roughly(about time.Duration) time.Duration { return about*3/4 + rand.N(about/4+1) }
+
+// restAsListed is rest before a retry for a server. It ends early when the server is listed differently.
+func (h *Host) restAsListed(ctx context.Context, id string, want *hostlist.Server) {
+	timer := time.NewTimer(roughly(retryPause))
+	defer timer.Stop()
+	for {
+		h.mu.Lock()
+		now, listed := h.wanted[id], h.listed
+		h.mu.Unlock()
+		if !reflect.DeepEqual(now, want) {
+			return
+		}
+		select {
+		case <-listed:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -147,6 +172,8 @@ func (h *Host) want(all []hostlist.Server) {
 	for i := range all {
 		h.wanted[all[i].ID] = &all[i]
 	}
+	close(h.listed)
+	h.listed = make(chan struct{})
 	h.trigger()
 }
 
@@ -257,8 +284,12 @@ func (h *Host) attend(ctx context.Context, id string) {
 	if want != nil && want.Event != "" {
 		h.reportResult(ctx, id, want, err)
 	}
-	if err != nil && (want == nil || want.Event == "" || want.Deleted || errors.As(err, new(*plugged))) {
+	switch {
+	case err == nil:
+	case want == nil, want.Deleted, errors.As(err, new(*plugged)): // what is refused is asked for again at once, as another event
 		rest(ctx, retryPause)
+	case want.Event == "":
+		h.restAsListed(ctx, id, want)
 	}
 }
 

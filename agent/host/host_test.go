@@ -324,6 +324,32 @@ func TestFailures(t *testing.T) {
 	})
 }
 
+// What is wanted of a server after something has failed is done at once: the destruction of one that could not be built, for which
+// the service waits before it tries another host, and what a user wants of one that is tried again because no event waits for it.
+func TestWishesAfterFailures(t *testing.T) {
+	var bad atomic.Bool
+	bad.Store(true)
+	fake := &driver.Fake{Fail: func(verb, _ string) error {
+		if verb == "build" && bad.Load() {
+			return errors.New("it cannot")
+		}
+		return nil
+	}}
+	inBubble(t, fake, func(t *testing.T, s *service) {
+		s.want(server("a", "e1"), server("b", ""))
+		time.Sleep(time.Second)
+		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e1", Error: "it cannot"}}, s.heard()); d != "" {
+			t.Errorf("it was said (-want +got)\n%s", d)
+		}
+		bad.Store(false)
+		s.want(gone("a", "e2"), server("b", "e3"))
+		time.Sleep(time.Millisecond)
+		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e2"}, {Server: "b", Event: "e3"}}, s.heard()); d != "" {
+			t.Errorf("it was said at once (-want +got)\n%s", d)
+		}
+	})
+}
+
 // A service that is away is waited for; what it has not heard it is told again.
 func TestServiceThatIsAway(t *testing.T) {
 	fake := &driver.Fake{}
