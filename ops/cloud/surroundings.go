@@ -11,8 +11,17 @@ type Surroundings struct {
 	// enforces. Nil is not known.
 	Extensions []string `json:"extensions,omitzero"`
 	RuleTypes  []string `json:"qos_rule_types,omitzero"`
+	// ServiceUsers are the users that services of OpenStack log in as, as far as they have the usual names. Nil is not known.
+	ServiceUsers []ServiceUser `json:"service_users,omitzero"`
 	// Unread is why the records of a service were not read, by the type of the service.
 	Unread map[string]string `json:"unread,omitempty"`
+}
+
+// A ServiceUser is the user of a service: nova, neutron or placement.
+type ServiceUser struct {
+	Name    string   `json:"name"`
+	Enabled bool     `json:"enabled"`
+	Roles   []string `json:"roles"` // in any project, sorted
 }
 
 // A Login is how the caller got a token.

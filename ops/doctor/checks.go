@@ -56,6 +56,10 @@ var checks = []Check{
 		"Records are missing, so that other checks see less than there is.", around, nil, roles,
 	},
 	{
+		"service-roles", reachGroup, "whether the users nova, neutron and placement are enabled, and have the role admin or service",
+		"Services refuse what the others ask of them: placement has no claims, ports are not bound.", around, nil, serviceRoles,
+	},
+	{
 		"clocks", reachGroup, "how much the clocks of the services differ from this machine's, and whether heartbeats and the token are of the future",
 		"Tokens are refused as expired, and agents and services are taken for dead.", around, nil, clocks,
 	},

@@ -58,6 +58,9 @@ func healthy(t *testing.T) *doctor.Input {
 			"qos-pps-minimum",
 		},
 		RuleTypes: []string{"bandwidth_limit", "minimum_bandwidth"},
+		ServiceUsers: []cloud.ServiceUser{
+			{Name: "nova", Enabled: true, Roles: []string{"admin"}}, {Name: "neutron", Enabled: true, Roles: []string{"service"}}, {Name: "placement", Enabled: true, Roles: []string{"admin", "service"}},
+		},
 	}
 	for _, e := range [][3]string{{"identity", "", "v3.14"}, {"placement", "1.0", "1.39"}, {"compute", "2.1", "2.96"}, {"network", "", "v2.0"}, {"image", "", "v2.16"}} {
 		around.Endpoints = append(around.Endpoints, cloud.Endpoint{
@@ -182,6 +185,14 @@ var plants = []struct {
 	{"token-roles", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Surroundings.Login.Roles = []string{"member", "reader"}
 	}, "admin has member, reader", "openstack role assignment list"},
+	{"service-roles", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
+		c.Surroundings.ServiceUsers[1].Roles = []string{"member"}
+	}, "the user neutron has member, and neither admin nor service", "openstack role add --user neutron --project service service"},
+	{"service-roles", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Surroundings.ServiceUsers[0].Enabled = false }, "the user nova is disabled", "openstack user set --enable nova"},
+	{"service-roles", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) {
+		c.Surroundings.ServiceUsers = []cloud.ServiceUser{}
+	}, "No user is called nova", ""},
+	{"service-roles", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) { c.Surroundings.ServiceUsers = nil }, "were not read", ""},
 	{"clocks", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		ahead := -95.0
 		endpoint(c, "network").Ahead = &ahead

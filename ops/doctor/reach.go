@@ -236,6 +236,27 @@ func roles(x *exam, r *findings) {
 	}
 }
 
+func serviceRoles(x *exam, r *findings) {
+	users := x.around.ServiceUsers
+	if users == nil {
+		r.unknown("The users of services and their roles were not read.")
+		return
+	}
+	for _, u := range users {
+		switch roles := strings.Join(u.Roles, ", "); {
+		case !u.Enabled:
+			r.fail("openstack user set --enable "+u.Name, "the user %s is disabled", u.Name)
+		case !slices.Contains(u.Roles, "admin") && !slices.Contains(u.Roles, "service"):
+			r.fail("openstack role add --user "+u.Name+" --project service service", "the user %s has %s, and neither admin nor service", u.Name, cmp.Or(roles, "no role"))
+		default:
+			r.ok("%s: %s", u.Name, roles)
+		}
+	}
+	if len(users) == 0 {
+		r.unknown("No user is called nova, neutron or placement; services log in with other names, or not at all.")
+	}
+}
+
 // By how many seconds clocks may differ. Neutron takes an agent for dead after 75 seconds without a report, Nova a service after 60.
 const (
 	clockWarns = 5

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -38,13 +39,9 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	silent := func(service string) bool {
+	problemOf := func(service string) cloud.Problem {
 		i := slices.IndexFunc(around.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
-		e := around.Endpoints[i]
-		if e.Problem.Kind != "" {
-			around.Unread[service] = sentence(e.Problem.Text)
-		}
-		return e.Problem.Kind != ""
+		return around.Endpoints[i].Problem
 	}
 	for _, of := range []struct {
 		service string
@@ -53,7 +50,8 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 		{"placement", cloud.Parts{Placement: cloud.Try, Consumers: cloud.Try}}, {"compute", cloud.Parts{Compute: cloud.Try}}, {"network", cloud.Parts{Network: cloud.Try}},
 	} {
 		service := of.service
-		if silent(service) {
+		if p := problemOf(service); p.Kind != "" {
+			around.Unread[service] = sentence(p.Text)
 			continue
 		}
 		read := &cloud.Cloud{Placement: all.Placement}
@@ -72,8 +70,13 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 			all.Unread = append(all.Unread, read.Unread...)
 		}
 	}
-	if !silent("network") {
+	if problemOf("network").Kind == "" {
 		c.surveyNetwork(ctx, around)
+	}
+	if problemOf("identity").Kind == "" {
+		if users, err := c.serviceUsers(ctx); err == nil {
+			around.ServiceUsers = users
+		}
 	}
 	all.Ended = time.Now().UTC()
 	return all, ctx.Err()
@@ -230,6 +233,46 @@ func (c *Client) surveyNetwork(ctx context.Context, around *cloud.Surroundings) 
 		}
 		slices.Sort(around.RuleTypes)
 	}
+}
+
+// serviceUsers reads the users of services that have the usual names, with their roles.
+func (c *Client) serviceUsers(ctx context.Context) ([]cloud.ServiceUser, error) {
+	s, err := c.service("identity", "")
+	if err != nil {
+		return nil, err
+	}
+	s.ResourceBase = strings.TrimSuffix(s.Endpoint, "v3/") + "v3/"
+	found := []cloud.ServiceUser{}
+	for _, name := range []string{"nova", "neutron", "placement"} {
+		var users struct {
+			Users []struct {
+				ID, Name string
+				Enabled  bool
+			}
+		}
+		if err := get(ctx, s, "users?name="+name, &users); err != nil {
+			return nil, err
+		}
+		for _, u := range users.Users {
+			if u.Name != name {
+				continue
+			}
+			var assigned struct {
+				List []struct{ Role struct{ Name string } } `json:"role_assignments"`
+			}
+			if err := get(ctx, s, "role_assignments?effective&include_names&user.id="+url.QueryEscape(u.ID), &assigned); err != nil {
+				return nil, err
+			}
+			of := cloud.ServiceUser{Name: name, Enabled: u.Enabled, Roles: []string{}}
+			for _, a := range assigned.List {
+				of.Roles = append(of.Roles, a.Role.Name)
+			}
+			slices.Sort(of.Roles)
+			of.Roles = slices.Compact(of.Roles)
+			found = append(found, of)
+		}
+	}
+	return found, nil
 }
 
 // problem describes why a request got no answer.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/keystonetest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/openstack"
 )
@@ -185,5 +186,46 @@ func TestLoginProblems(t *testing.T) {
 	_, err = openstack.Connect(ctx, openstack.Options{Getenv: variables(url, nil)})
 	if refused, ok := errors.AsType[*openstack.LoginError](err); !ok || refused.Surroundings.Login.Problem.Kind != cloud.ProblemTime {
 		t.Errorf("without time: %v", err)
+	}
+}
+
+// Of a real Keystone a survey reads the token's roles and the users of services with theirs.
+func TestSurveyOfKeystone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts Keystone: not under -short")
+	}
+	k := keystonetest.Start(t, keystonetest.Options{})
+	around := func(persona string) *cloud.Surroundings {
+		p := keystonetest.Find(persona)
+		more := map[string]string{"OS_USERNAME": p.Name, "OS_PASSWORD": p.Password, "OS_PROJECT_NAME": p.Project, "OS_REGION_NAME": ""}
+		if p.Scope == "system" {
+			more["OS_SYSTEM_SCOPE"] = "all"
+		}
+		client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(k.URL(), more), Wait: atOnce})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := client.Survey(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Surroundings
+	}
+	s := around("project-admin")
+	if l := s.Login; l.User != "project-admin" || l.Project != keystonetest.Demo || l.System || !slices.Contains(l.Roles, "admin") || l.Issued.IsZero() || l.Expires.Before(l.Issued) ||
+		l.Issued.Sub(l.Asked).Abs() > time.Minute {
+		t.Errorf("the login is %+v", l)
+	}
+	if diff := cmp.Diff([]cloud.ServiceUser{{Name: "nova", Enabled: true, Roles: []string{"service"}}, {Name: "placement", Enabled: true, Roles: []string{"service"}}}, s.ServiceUsers); diff != "" {
+		t.Errorf("users of services (-want +got):\n%s", diff)
+	}
+	if e := endpointOf(t, &cloud.Cloud{Surroundings: s}, "identity"); e.Problem.Kind != "" || !strings.HasPrefix(e.Max, "v3.") {
+		t.Errorf("the endpoint is %+v", e)
+	}
+	if s := around("project-reader"); s.ServiceUsers != nil || !slices.Equal(s.Login.Roles, []string{"reader"}) {
+		t.Errorf("for a reader: %+v, %+v", s.Login, s.ServiceUsers)
+	}
+	if s := around("system-reader"); !s.Login.System || s.Login.Project != "" {
+		t.Errorf("in the scope of the system: %+v", s.Login)
 	}
 }
