@@ -118,9 +118,8 @@ when nothing is allocated of them.`, healExitHelp,
 	heal.Ports: {
 		"Correct the binding profiles of ports",
 		`Ports takes the key allocation out of the binding profiles of ports that must
-not have it, writes it in the format of today, and unbinds ports of servers that
-are offloaded. With --delete it takes ports from servers that are no more; the
-ports stay.`, healExitHelp,
+not have it, and writes it in the format of today. With --delete it takes ports
+from servers that are no more; the ports stay.`, healExitHelp,
 	},
 	"": {
 		"Do all that the other commands do",

@@ -200,7 +200,12 @@ type planner struct {
 	// raised is how often the steps so far raise the generation of a provider, and last the step that did.
 	raised map[string]int64
 	last   map[string]int
-	// typed says that consumers have types in this cloud. Nova sets none.
+	// written are the consumers that a step writes the allocation of.
+	written map[string]int
+	// moved are the providers that a step gives another parent, and unkeyed the ports whose key a step removes.
+	moved   map[string]int
+	unkeyed map[string]bool
+	// typed says that servers and migrations have types in this cloud. Nova sets none.
 	typed bool
 }
 
@@ -210,7 +215,7 @@ func New(c *cloud.Cloud, o Options) *Plan {
 		Index: audit.NewIndex(c), o: o,
 		plan:     &Plan{Version: FileVersion, Parts: o.Parts, Source: c.Source, Read: c.Ended.UTC().Format(time.RFC3339), Steps: []Step{}, Left: []Left{}},
 		used:     map[string]map[string]int64{},
-		released: map[string][]int{}, raised: map[string]int64{}, last: map[string]int{},
+		released: map[string][]int{}, raised: map[string]int64{}, last: map[string]int{}, written: map[string]int{}, moved: map[string]int{}, unkeyed: map[string]bool{},
 	}
 	if len(o.Parts) == 0 {
 		p.plan.Parts = Parts
@@ -218,7 +223,9 @@ func New(c *cloud.Cloud, o Options) *Plan {
 	for i := range p.Placement.Providers {
 		p.used[p.Placement.Providers[i].UUID] = maps.Clone(p.Placement.Providers[i].Usages)
 	}
-	p.typed = slices.ContainsFunc(p.Placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" })
+	p.typed = slices.ContainsFunc(p.Placement.Consumers, func(c cloud.Consumer) bool {
+		return c.Type != "" && (p.Servers[c.UUID] != nil || p.Migrations[c.UUID] != nil)
+	})
 	by := map[way][]audit.Finding{}
 	for _, f := range p.findings(c) {
 		r := rules[f.Code]
@@ -238,6 +245,9 @@ func New(c *cloud.Cloud, o Options) *Plan {
 			p.left(f, f.Found+"; ports are left out", 0)
 		default:
 			by[r.way] = append(by[r.way], f)
+			if f.Code == "key-without-request" {
+				p.unkeyed[f.About[0].ID] = true
+			}
 		}
 	}
 	p.places(by[place])
@@ -247,13 +257,10 @@ func New(c *cloud.Cloud, o Options) *Plan {
 	}
 	p.traits(by[traits])
 	p.inventories(by[inventory])
-	released := map[string]bool{}
 	for _, f := range by[release] {
 		p.release(f)
-		released[f.About[0].ID] = true
 	}
-	// What else is wrong with a consumer goes with its allocation.
-	p.servers(slices.DeleteFunc(by[server], func(f audit.Finding) bool { return released[f.About[0].ID] }))
+	p.servers(by[server])
 	p.ports(by[port])
 	p.removals(by[removal])
 	return p.plan
@@ -318,6 +325,7 @@ func (p *planner) add(s Step) int {
 func (p *planner) change(s Step, c cloud.Consumer, now allocations.Amounts) int {
 	s.Request = write(c, now)
 	id := p.add(s)
+	p.written[c.UUID] = id
 	for provider, classes := range c.Allocations {
 		for class, n := range classes {
 			if p.used[provider] == nil {
@@ -440,8 +448,8 @@ func (p *planner) release(f audit.Finding) {
 	}
 	var check Check
 	switch of := p.Servers[c.UUID]; {
-	case of != nil && of.Busy:
-		p.leftAlone(of)
+	case p.written[c.UUID] > 0:
+		p.also(p.written[c.UUID], f)
 		return
 	case of != nil:
 		check = sameServer(of)
@@ -451,6 +459,12 @@ func (p *planner) release(f audit.Finding) {
 		check = noServer(c.UUID)
 	}
 	p.change(Step{Codes: []string{f.Code}, About: f.About[:1], Why: "nothing that exists needs what it holds: " + f.Found, Checks: []Check{check}}, *c, nil)
+}
+
+// also has a step mend another finding.
+func (p *planner) also(id int, f audit.Finding) {
+	s := &p.plan.Steps[id-1]
+	s.Codes = slices.Compact(slices.Sorted(slices.Values(append(s.Codes, f.Code))))
 }
 
 // leftAlone says once that nothing is changed about a server because something is under way with it.

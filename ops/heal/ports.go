@@ -19,8 +19,9 @@ func (p *planner) ports(findings []audit.Finding) {
 		of := p.Ports[id]
 		// A port whose key is made anew gets it in the format that is to be.
 		if at := slices.IndexFunc(p.plan.Steps, func(s Step) bool { return s.Request.Path == "/ports/"+id }); at >= 0 {
-			s := &p.plan.Steps[at]
-			s.Codes = slices.Compact(slices.Sorted(slices.Values(append(s.Codes, codes(by[id])...))))
+			for _, f := range by[id] {
+				p.also(at+1, f)
+			}
 			continue
 		}
 		changed, profile := object{}, maps.Clone(of.Profile)

@@ -1,6 +1,8 @@
 package heal
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,13 +44,16 @@ func (p *planner) places(findings []audit.Finding) {
 				parent = p.ByName[w.Hypervisor].UUID
 			}
 		}
-		p.add(Step{
+		step := p.add(Step{
 			Codes: codes(by[id]), About: by[id][0].About, Why: whys(by[id]) + "; it is to be " + by[id][0].Expected, Checks: []Check{sameProvider(is)},
 			Request: cloud.Request{Service: Placement, Method: "PUT", Path: "/resource_providers/" + id, Microversion: "1.37", Body: text(struct {
 				Name   string `json:"name"`
 				Parent any    `json:"parent_provider_uuid"`
 			}{name, orNull(parent)})},
 		})
+		if parent != is.Parent {
+			p.moved[id] = step
+		}
 	}
 }
 
@@ -191,7 +196,8 @@ func (p *planner) removals(findings []audit.Finding) {
 	deleted := map[string]int{} // the step
 	for _, f := range findings {
 		tree := p.bottomUp(f.About[0].ID)
-		if why := p.inUse(tree); why != "" {
+		why, unnamed := p.inUse(tree)
+		if why != "" {
 			p.left(f, f.Found+"; it stays: "+why, 0)
 			continue
 		}
@@ -199,9 +205,9 @@ func (p *planner) removals(findings []audit.Finding) {
 			if _, ok := deleted[of.UUID]; ok {
 				continue
 			}
-			after := slices.Clone(p.released[of.UUID])
+			after := slices.Concat(p.released[of.UUID], unnamed)
 			for _, child := range p.Below[of.UUID] {
-				after = append(after, deleted[child.UUID])
+				after = append(after, cmp.Or(p.moved[child.UUID], deleted[child.UUID]))
 			}
 			deleted[of.UUID] = p.add(Step{
 				Codes: []string{f.Code}, About: []audit.Subject{{Kind: "provider", ID: of.UUID, Name: of.Name}}, Why: f.Found, Checks: []Check{sameProvider(of)}, After: after,
@@ -211,10 +217,12 @@ func (p *planner) removals(findings []audit.Finding) {
 	}
 }
 
-// bottomUp lists a provider and those below it, children before parents.
+// bottomUp lists a provider and those below it that no step moves, children before parents.
 func (p *planner) bottomUp(uuid string) (list []*cloud.Provider) {
 	for _, child := range p.Below[uuid] {
-		list = append(list, p.bottomUp(child.UUID)...)
+		if p.moved[child.UUID] == 0 {
+			list = append(list, p.bottomUp(child.UUID)...)
+		}
 	}
 	if of := p.ByUUID[uuid]; of != nil {
 		list = append(list, of)
@@ -222,11 +230,11 @@ func (p *planner) bottomUp(uuid string) (list []*cloud.Provider) {
 	return list
 }
 
-// inUse returns why providers cannot be deleted, "" when they can.
-func (p *planner) inUse(tree []*cloud.Provider) string {
+// inUse returns why providers cannot be deleted, "" when they can, and the steps after which no port names them.
+func (p *planner) inUse(tree []*cloud.Provider) (why string, after []int) {
 	for _, of := range tree {
 		if w := p.Wanted[of.UUID]; w != nil {
-			return "the " + w.Agent.Type + " on " + w.Agent.Host + " reports " + of.Name
+			return "the " + w.Agent.Type + " on " + w.Agent.Host + " reports " + of.Name, nil
 		}
 		for _, class := range slices.Sorted(maps.Keys(p.used[of.UUID])) {
 			if n := p.used[of.UUID][class]; n > 0 {
@@ -236,16 +244,22 @@ func (p *planner) inUse(tree []*cloud.Provider) string {
 						holders = append(holders, c.UUID)
 					}
 				}
-				return fmt.Sprintf("%s %d is allocated of %s, by %s", class, n, of.Name, strings.Join(holders, ", "))
+				return fmt.Sprintf("%s %d is allocated of %s, by %s", class, n, of.Name, strings.Join(holders, ", ")), nil
 			}
 		}
 		for i := range p.Network.Ports {
-			for _, uuid := range p.Network.Ports[i].Allocation {
-				if uuid == of.UUID {
-					return "port " + p.Network.Ports[i].UUID + " names " + of.Name
-				}
+			port := &p.Network.Ports[i]
+			if !slices.Contains(slices.Collect(maps.Values(port.Allocation)), of.UUID) {
+				continue
 			}
+			at := slices.IndexFunc(p.plan.Steps, func(s Step) bool {
+				return s.Request.Path == "/ports/"+port.UUID && bytes.Contains(s.Request.Body, []byte("binding:profile")) && !bytes.Contains(s.Request.Body, []byte(of.UUID))
+			})
+			if at < 0 {
+				return "port " + port.UUID + " names " + of.Name, nil
+			}
+			after = append(after, at+1)
 		}
 	}
-	return ""
+	return "", after
 }

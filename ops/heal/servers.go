@@ -20,6 +20,10 @@ func (p *planner) servers(findings []audit.Finding) {
 		if f.About[0].Kind == "port" {
 			id = f.About[1].ID
 		}
+		if step := p.written[id]; step > 0 { // which deletes it, and what else is wrong with it
+			p.also(step, f)
+			continue
+		}
 		by[id] = append(by[id], f)
 	}
 	var all []*audit.Server
@@ -40,7 +44,9 @@ func (p *planner) servers(findings []audit.Finding) {
 		before := len(p.plan.Steps)
 		switch {
 		case s.Busy:
-			p.leftAlone(s)
+			for _, f := range by[s.UUID] {
+				p.left(f, f.Found+"; left alone while something is under way", 0)
+			}
 		default:
 			(&serverPlan{planner: p, s: s, findings: by[s.UUID]}).make()
 		}
@@ -91,6 +97,7 @@ type serverPlan struct {
 	held   allocations.Amounts
 	now    allocations.Amounts // what it is to hold, as far as it is known
 	groups []group             // of ports on its host
+	known  bool                // the groups of all its ports have a provider, or get one
 }
 
 // has reports whether a finding of one of some codes is to be mended, about a port when that is not nil.
@@ -163,10 +170,12 @@ func (sp *serverPlan) collect(whole bool) {
 	if sp.s.Root == nil {
 		return
 	}
+	sp.known = !sp.o.SkipPorts
 	ports := slices.Clone(sp.PortsOf[sp.s.UUID])
 	slices.SortFunc(ports, func(a, b *cloud.Port) int { return strings.Compare(a.UUID, b.UUID) })
 	for _, of := range ports {
 		if of.Host != sp.s.Host || !audit.Asks(of) {
+			sp.known = sp.known && !audit.Asks(of) && (len(of.Allocation) == 0 || sp.unkeyed[of.UUID])
 			continue
 		}
 		for _, g := range of.Request.Groups {
@@ -191,7 +200,8 @@ func (sp *serverPlan) collect(whole bool) {
 			if wrong {
 				one.formerly, one.at = one.at, ""
 			} else if is == nil || !audit.Shares(is) && sp.Top(is) != sp.s.Root {
-				continue // it has no provider, and that is not to be mended
+				sp.known = false // it has no provider, and that is not to be mended
+				continue
 			}
 			sp.groups = append(sp.groups, one)
 		}
@@ -287,10 +297,11 @@ func (sp *serverPlan) place(whole, flavor bool) bool {
 			sp.groups[i].at = chosen.at[g.suffix()]
 		}
 	}
-	// 5. What is superfluous of the ports' classes stays, unless it is to be released.
+	// 5. What is superfluous of the ports' classes stays, unless it is to be released. Where ports named nothing it is not found before.
+	found := sp.known && len(open) > 0 && sp.permits(deletes) && (len(sp.o.Codes) == 0 || slices.Contains(sp.o.Codes, "port-amount-superfluous"))
 	for uuid, classes := range sp.now {
 		for class, n := range classes {
-			superfluous := slices.ContainsFunc(sp.findings, func(f audit.Finding) bool { return f.Code == "port-amount-superfluous" && f.About[1].ID == uuid })
+			superfluous := found || slices.ContainsFunc(sp.findings, func(f audit.Finding) bool { return f.Code == "port-amount-superfluous" && f.About[1].ID == uuid })
 			if audit.OfPorts(class) && n > result[uuid][class] && !superfluous {
 				result = result.Plus(allocations.Amounts{uuid: {class: n - result[uuid][class]}})
 			}

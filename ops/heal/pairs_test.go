@@ -1,0 +1,99 @@
+package heal_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/audit/audittest"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/heal"
+)
+
+// mends heals a world until a plan is empty, and reports what is wrong: a request that is refused, more than two runs, or a finding that is neither mended nor in
+// the last plan.
+func mends(t *testing.T, w *world) {
+	t.Helper()
+	t.Helper()
+	for run := 1; ; run++ {
+		plan := heal.New(w.read(), all)
+		for _, r := range w.apply(plan, -1) {
+			if r.Outcome != heal.Done {
+				t.Errorf("run %d, step %d: %s: %s (%s %s)", run, r.Step, r.Outcome, r.Text, heal.Describe(plan.Steps[r.Step-1].Request), plan.Steps[r.Step-1].Request.Body)
+			}
+		}
+		if len(plan.Steps) == 0 {
+			for _, f := range audit.Check(w.read(), audit.Options{}).Findings {
+				if !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return l.Code == f.Code }) {
+					t.Errorf("after %d runs there is %+v", run, f)
+				}
+			}
+			return
+		}
+		if run == 2 {
+			t.Errorf("a second run has the steps %+v", plan.Steps)
+			return
+		}
+	}
+}
+
+// twice reports whether a consumer is there twice: both faults make it.
+func twice(c *cloud.Cloud) bool {
+	seen := map[string]bool{}
+	return slices.ContainsFunc(c.Placement.Consumers, func(c cloud.Consumer) bool {
+		was := seen[c.UUID]
+		seen[c.UUID] = true
+		return was
+	})
+}
+
+// Two faults at a time are mended, each beside the other.
+func TestTwoFaultsAreMended(t *testing.T) {
+	var plants []audittest.Plant
+	for _, p := range audittest.Plants {
+		if _, _, ok := heal.Mends(p.Code); ok {
+			plants = append(plants, p)
+		}
+	}
+	planted := 0
+	for i, one := range plants {
+		for k, other := range plants[:i] {
+			if (i*len(plants)+k)%pairs != 0 {
+				continue
+			}
+			c := audittest.Copied(audittest.Whole().Done())
+			if !one.In(c) || !other.In(c) || twice(c) {
+				continue
+			}
+			planted++
+			t.Run(one.Code+" and "+other.Code, func(t *testing.T) { mends(t, newWorld(t, c)) })
+		}
+	}
+	if planted < 15 {
+		t.Errorf("%d pairs of faults were planted", planted)
+	}
+}
+
+// pairs is by how much pairs of faults are thinned out: all take minutes.
+const pairs = 37
+
+// Faults are mended in any cloud.
+func TestFaultsAreMendedInAnyCloud(t *testing.T) {
+	planted := 0
+	for seed := range 40 {
+		var c *cloud.Cloud
+		for n := range audittest.Plants {
+			p := audittest.Plants[(seed*7+n)%len(audittest.Plants)]
+			c = audittest.Copied(audittest.Clouds.Example(seed))
+			if _, _, ok := heal.Mends(p.Code); ok && p.In(c) {
+				planted++
+				t.Run(fmt.Sprintf("%s/%d", p.Code, seed), func(t *testing.T) { mends(t, newWorld(t, c)) })
+				break
+			}
+		}
+	}
+	if planted < 20 {
+		t.Errorf("%d faults were planted", planted)
+	}
+}
