@@ -229,21 +229,10 @@ const (
 	attachGroups = 60
 )
 
-// allKnow reports whether the services of all hosts have a version. Those that were forced down do not count.
-func allKnow(r Reader, version int) (bool, error) {
-	services, err := Rows[ServiceRow](r)
-	old := slices.ContainsFunc(services, func(row ServiceRow) bool { return row.Version > 0 && row.Version < version && !row.ForcedDown })
-	return !old, err
-}
-
 // mayMoveGroups refuses to move a server with ports that have groups of requests while the service of some host does not know of
 // them.
 func (s *Service) mayMoveGroups(ctx context.Context, server ID) error {
-	var all bool
-	err := s.store.View(ctx, func(r Reader) (err error) {
-		all, err = allKnow(r, moveGroups)
-		return err
-	})
+	all, err := s.allKnow(ctx, moveGroups)
 	if err != nil || all {
 		return err
 	}

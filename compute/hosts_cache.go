@@ -191,6 +191,22 @@ func (s *Service) choosable(ctx context.Context, again bool) ([]selection.Host, 
 	return hosts, aggregates, nil
 }
 
+// allKnow reports whether the services of all hosts have a version. Those that were forced down do not count.
+func (s *Service) allKnow(ctx context.Context, version int) (bool, error) {
+	h := &s.cached
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := s.refresh(ctx, h, false); err != nil {
+		return false, err
+	}
+	for _, row := range h.services {
+		if row.Version > 0 && row.Version < version && !row.ForcedDown {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // refresh reads what is stale, in a View that begins after it is known what that is: a change that
 // commits later marks its rows as stale again.
 func (s *Service) refresh(ctx context.Context, h *hostsCache, again bool) error {

@@ -153,13 +153,11 @@ func (s *Service) checkPorts(ctx context.Context, d *draft) error {
 	if !grouped {
 		return nil
 	}
-	return s.store.View(ctx, func(r Reader) error {
-		all, err := allKnow(r, createGroups)
-		if err == nil && !all {
-			err = oldCompute()
-		}
-		return err
-	})
+	all, err := s.allKnow(ctx, createGroups)
+	if err == nil && !all {
+		err = oldCompute()
+	}
+	return err
 }
 
 // portsByID reads the ports that networks name, those that exist.
