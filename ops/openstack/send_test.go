@@ -59,4 +59,55 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// One request is answered whatever the status is, with its headers. No answer is an error, which names the service.
+func TestDo(t *testing.T) {
+	var got *http.Request
+	url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
+		got = r
+		switch r.URL.Path {
+		case "/busy":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/changed":
+			w.WriteHeader(http.StatusPreconditionFailed)
+			fmt.Fprint(w, `{"NeutronError": {"message": "constrained to 3", "type": "x", "detail": ""}}`)
+		case "/cut":
+			panic(http.ErrAbortHandler)
+		default:
+			return false
+		}
+		return true
+	})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: alone(url), Wait: atOnce})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]struct {
+		status    int
+		said, err string
+	}{
+		cn1:                           {200, "OK", ""},
+		"/resource_providers/nothing": {404, "No resource provider with uuid nothing found", ""},
+		"/busy":                       {503, "Service Unavailable", ""},
+		"/changed":                    {412, "constrained to 3", ""},
+		"/cut":                        {0, "", "asking the placement service: GET /cut"},
+	} {
+		status, body, err := client.Do(t.Context(), cloud.Request{Service: "placement", Method: "GET", Path: path, Microversion: "1.30", Headers: map[string]string{"If-Match": "revision_number=3"}})
+		if status != want.status || (err != nil) != (want.err != "") || err != nil && !strings.Contains(err.Error(), want.err) {
+			t.Errorf("GET %s is answered with %d, %v", path, status, err)
+		}
+		if said := openstack.Message(status, body); err == nil && !strings.Contains(said, want.said) {
+			t.Errorf("GET %s says %q, want %q", path, said, want.said)
+		}
+		if got.Header.Get("If-Match") != "revision_number=3" || got.Header.Get("OpenStack-API-Version") != "placement 1.30" {
+			t.Errorf("GET %s has the headers %v", path, got.Header)
+		}
+	}
+	if at, err := client.Endpoint("placement"); at != url || err != nil {
+		t.Errorf("the endpoint is %q, %v; want %q", at, err, url)
+	}
+	if _, _, err := client.Do(t.Context(), cloud.Request{Service: "network", Method: "GET", Path: "/ports"}); err == nil || !strings.Contains(err.Error(), "network") {
+		t.Errorf("a request to a service that is not there: %v", err)
+	}
+}
+
 const claimBody = `{"allocations": {"00000000-0000-4000-8000-000000000002": {"resources": {"VCPU": 1}}}, "project_id": "p1", "user_id": "u1", "consumer_generation": null, "consumer_type": "INSTANCE"}`
