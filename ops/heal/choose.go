@@ -48,7 +48,7 @@ type problem struct {
 
 // choose finds where the flavor of a server (when query is not nil) and open groups of its ports belong. usage is what is allocated of providers without
 // the server, and spare what the server holds beyond what is accounted for.
-func (p *planner) choose(s *audit.Server, flavor *placement.Query, open, fixed []group, usage, spare allocations.Amounts) (choice, *problem) {
+func (p *planner) choose(s *audit.Server, flavor *placement.Query, open, fixed []group, usage func(uuid string) map[string]int64, spare allocations.Amounts) (choice, *problem) {
 	var q placement.Query
 	own := map[string]bool{} // suffixes of the flavor
 	if flavor != nil {
@@ -124,18 +124,19 @@ func (p *planner) choose(s *audit.Server, flavor *placement.Query, open, fixed [
 }
 
 // search returns the different ways in which a query can be satisfied on a server's host. A nil usage leaves capacity out of it.
-func (p *planner) search(s *audit.Server, q placement.Query, usage allocations.Amounts) (all []choice, err error) {
+func (p *planner) search(s *audit.Server, q placement.Query, usage func(uuid string) map[string]int64) (all []choice, err error) {
 	c := cloud.Cloud{Begun: p.Cloud.Begun, Placement: &cloud.Placement{Classes: p.Placement.Classes, Traits: p.Placement.Traits}}
-	there := map[string]bool{s.Root.UUID: true}
-	for i := range p.Placement.Providers {
-		if of := &p.Placement.Providers[i]; audit.Shares(of) {
-			there[p.Top(of).UUID] = true
+	roots := append([]string{s.Root.UUID}, p.sharing...)
+	for i, root := range roots {
+		if slices.Contains(roots[:i], root) {
+			continue
 		}
-	}
-	for i := range p.Placement.Providers {
-		of := p.Placement.Providers[i]
-		if root := p.Top(&of); there[root.UUID] {
-			of.Usages, of.Root = usage[of.UUID], root.UUID
+		for _, is := range p.trees[root] {
+			of := *is
+			of.Usages, of.Root = nil, root
+			if usage != nil {
+				of.Usages = usage(of.UUID)
+			}
 			c.Placement.Providers = append(c.Placement.Providers, of)
 		}
 	}

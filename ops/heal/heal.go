@@ -200,6 +200,9 @@ type planner struct {
 	// raised is how often the steps so far raise the generation of a provider, and last the step that did.
 	raised map[string]int64
 	last   map[string]int
+	// trees are the providers by the root of their tree, and sharing the roots of trees in which one shares with others.
+	trees   map[string][]*cloud.Provider
+	sharing []string
 	// written are the consumers that a step writes the allocation of.
 	written map[string]int
 	// moved are the providers that a step gives another parent, and unkeyed the ports whose key a step removes.
@@ -213,15 +216,21 @@ type planner struct {
 func New(c *cloud.Cloud, o Options) *Plan {
 	p := &planner{
 		Index: audit.NewIndex(c), o: o,
-		plan:     &Plan{Version: FileVersion, Parts: o.Parts, Source: c.Source, Read: c.Ended.UTC().Format(time.RFC3339), Steps: []Step{}, Left: []Left{}},
-		used:     map[string]map[string]int64{},
+		plan: &Plan{Version: FileVersion, Parts: o.Parts, Source: c.Source, Read: c.Ended.UTC().Format(time.RFC3339), Steps: []Step{}, Left: []Left{}},
+		used: map[string]map[string]int64{}, trees: map[string][]*cloud.Provider{},
 		released: map[string][]int{}, raised: map[string]int64{}, last: map[string]int{}, written: map[string]int{}, moved: map[string]int{}, unkeyed: map[string]bool{},
 	}
 	if len(o.Parts) == 0 {
 		p.plan.Parts = Parts
 	}
 	for i := range p.Placement.Providers {
-		p.used[p.Placement.Providers[i].UUID] = maps.Clone(p.Placement.Providers[i].Usages)
+		of := &p.Placement.Providers[i]
+		p.used[of.UUID] = maps.Clone(of.Usages)
+		root := p.Top(of).UUID
+		p.trees[root] = append(p.trees[root], of)
+		if audit.Shares(of) {
+			p.sharing = append(p.sharing, root)
+		}
 	}
 	p.typed = slices.ContainsFunc(p.Placement.Consumers, func(c cloud.Consumer) bool {
 		return c.Type != "" && (p.Servers[c.UUID] != nil || p.Migrations[c.UUID] != nil)

@@ -269,7 +269,17 @@ func (sp *serverPlan) place(whole, flavor bool) bool {
 			}
 		}
 	}
-	usage := allocations.Amounts(sp.used).Plus(allocations.Amounts(sp.held).Negated()).Plus(exact)
+	usage := func(uuid string) map[string]int64 { // without the server, but for what it is to hold already
+		sum := map[string]int64{}
+		maps.Copy(sum, sp.used[uuid])
+		for class, n := range sp.held[uuid] {
+			sum[class] -= n
+		}
+		for class, n := range exact[uuid] {
+			sum[class] += n
+		}
+		return sum
+	}
 	chosen, why := choice{amounts: allocations.Amounts{}}, (*problem)(nil)
 	if flavor {
 		if !whole {
