@@ -41,7 +41,7 @@ func TestCompletion(t *testing.T) {
 		"db s":                                  {[]string{"sync"}, noFiles},
 		"db version ":                           {nil, noFiles},
 		"placement ":                            {[]string{"check-auth", "diff", "export", "import", "serve", "top", "tree"}, noFiles},
-		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "heal", "help", "network", "placement", "up", "version"}, noFiles},
+		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "heal", "help", "network", "placement", "up", "version", "watch"}, noFiles},
 		"completion ":                           {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
 		"man ":                                  {nil, directories},
 		"version -f ":                           {text, noFiles},

@@ -69,6 +69,10 @@ var (
 		{"DoctorSources", "doctor --from-file MALFORMED --config MALFORMED", exitUsage},
 		{"DoctorRecords", "doctor --from-file MALFORMED", exitFailure},
 		{"DoctorSettings", "doctor --from-file MALFORMED --settings /nowhere", exitFailure},
+		{"WatchSources", "watch --os-cloud a --config MALFORMED", exitUsage},
+		{"WatchFile", "watch --from-file MALFORMED", exitUsage},
+		{"WatchInterval", "watch --interval 5ms", exitUsage},
+		{"WatchFormat", "watch -f csv", exitUsage},
 		{"HealCode", "heal all --code sail", exitUsage},
 		{"HealRecords", "heal all --from-file MALFORMED", exitFailure},
 		{"HealAFile", "heal all --from-file MALFORMED --apply", exitUsage},
@@ -161,7 +165,7 @@ func allMistakes() (all []mistake) {
 			with(service+" serve", m)
 		}
 	}
-	for _, command := range []string{"placement check-auth", "agent", "agent check", "audit", "doctor"} {
+	for _, command := range []string{"placement check-auth", "agent", "agent check", "audit", "doctor", "watch"} {
 		with(command, settingsMistakes...)
 	}
 	for _, command := range []string{"version", "sync", "check", "online-data-migrations", "dump", "uninstall"} {

@@ -139,6 +139,7 @@ berth explain        why there is no valid host, and what would help
 berth audit          what the services disagree on
 berth heal           mend it
 berth capacity       how much is left, and whether a host can be emptied
+berth watch          what changes, as it changes
 berth placement      with tree, top, diff, export and import: what is where`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -153,7 +154,7 @@ berth placement      with tree, top, diff, export and import: what is where`,
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newUp(env), newAudit(env), newHeal(env), newDoctor(env), newExplain(env), newCapacity(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
+	root.AddCommand(newUp(env), newAudit(env), newHeal(env), newDoctor(env), newExplain(env), newCapacity(env), newWatch(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
 	root.SetGlobalNormalizationFunc(openStackNames)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

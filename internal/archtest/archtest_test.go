@@ -107,6 +107,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},
 	{"ops/openstack", "ops/cloud"},
 	{"ops/records", "ops/cloud placement"},
+	{"ops/follow", "ops/cloud ops/records"},
 	{"ops/restore", "ops/cloud placement"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},

@@ -54,6 +54,23 @@ type placementReader struct {
 	listed          []listedProvider
 	read            []readProvider // by the index in listed
 	owners          []cloud.Consumer
+
+	known       map[listedProvider]readProvider // of an earlier reading, where their generation did not change
+	knownOwners map[string]cloud.Consumer
+}
+
+// know has the reader take from an earlier one what belongs to providers that are listed as they were then.
+func (p *placementReader) know(earlier *placementReader) {
+	p.known, p.knownOwners = make(map[listedProvider]readProvider), make(map[string]cloud.Consumer)
+	for i, of := range earlier.listed {
+		if one := earlier.read[i]; !one.gone && !one.restless {
+			one.Usages = map[string]int64{} // summed up anew
+			p.known[of] = one
+		}
+	}
+	for _, c := range earlier.owners {
+		p.knownOwners[c.UUID] = c
+	}
 }
 
 // A listedProvider is a provider as lists have it.
@@ -114,6 +131,10 @@ func (p *placementReader) readProviders(ctx context.Context, done func()) error 
 	return each(ctx, len(p.listed), func(ctx context.Context, i int) error {
 		defer done()
 		of := p.listed[i]
+		if one, ok := p.known[of]; ok {
+			p.read[i] = one
+			return nil
+		}
 		for n := 1; ; n++ {
 			one, same, err := p.readProvider(ctx, of)
 			switch {
@@ -195,14 +216,16 @@ func (p *placementReader) readProvider(ctx context.Context, of listedProvider) (
 // readConsumers reads the consumers that providers have named, each with its allocations of one moment. What providers have
 // in use is the sum of these, so that both agree also while the cloud changes.
 func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
-	seen := map[string]bool{}
+	seen, changed := map[string]bool{}, map[string]bool{}
 	var uuids []string
 	at := map[string]*cloud.Provider{}
 	for i := range p.read {
 		if !p.read[i].gone {
 			at[p.read[i].UUID] = &p.read[i].Provider
 		}
+		_, known := p.known[p.listed[i]]
 		for _, uuid := range p.read[i].consumers {
+			changed[uuid] = changed[uuid] || !known
 			if !seen[uuid] {
 				seen[uuid] = true
 				uuids = append(uuids, uuid)
@@ -213,6 +236,10 @@ func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
 	done := m.begin("consumers", len(uuids))
 	err := each(ctx, len(uuids), func(ctx context.Context, i int) error {
 		defer done()
+		if c, ok := p.knownOwners[uuids[i]]; ok && !changed[uuids[i]] {
+			all[i] = c
+			return nil
+		}
 		var answer struct {
 			Allocations map[string]struct{ Resources map[string]int64 }
 			Generation  int64  `json:"consumer_generation"`

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/follow"
+	"github.com/berthcloud/berth/ops/openstack"
+)
+
+// A watcher is the flags of "berth watch".
+type watcher struct {
+	source                       cloudSource
+	tree, consumer, class, since string
+	root                         string // of the tree, of a database
+	interval                     time.Duration
+	format                       *choice
+}
+
+// newWatch returns "berth watch".
+func newWatch(env environment) *cobra.Command {
+	x := &watcher{format: &choice{word: "table", known: []string{"table", "json"}}}
+	cmd := &cobra.Command{
+		Use:   "watch [--tree HOST] [--consumer UUID] [--class CLASS]",
+		Short: "Show what changes in placement, as it changes",
+		Long: `Watch prints a line for each provider, inventory, trait, aggregate and
+allocation that is added, removed or changed, until Ctrl-C.
+
+Berth's placement service has a stream of events, with who changed something, by
+which request. When the connection breaks, watch goes on behind the last event,
+at whichever instance answers; it says so when events are lost. --since begins
+with what changed before: since an id of an event, or for a duration.
+
+Other placement services, and databases (--config, --connection), are read again
+and again, which is said at the beginning. Then it is not known who changed
+something, and a change that is taken back between two readings is not seen. Of
+more than 100 providers only those whose generation rose are read each time, and
+all of them each tenth time: until then allocations that were deleted may not be
+seen.
+
+` + cloudSourceHelp + `
+
+Exit codes:
+  0  interrupted, as it is meant to end
+  1  could not look; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used`,
+		Example: `  berth watch --os-cloud admin
+  berth watch --os-cloud admin --tree cn1 --since 10m
+  berth watch --os-cloud admin --class VCPU -f json | jq .after`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd, env) },
+	}
+	x.source.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&x.tree, "tree", "", "show what is in the tree of `HOST`, the name or UUID of a provider")
+	f.StringVar(&x.consumer, "consumer", "", "show allocations of the consumer `UUID`, such as a server")
+	f.StringVar(&x.class, "class", "", "show inventories and allocations of the resource class `CLASS`")
+	f.StringVar(&x.since, "since", "", "begin with what changed since `ID|DURATION`: an event's id, or 10m")
+	f.DurationVar(&x.interval, "interval", 5*time.Second, "read each `DURATION` where there is no stream: 30s is 30 seconds")
+	f.VarP(x.format, "format", "f", "print lines for people (table), or JSON, an object a line: `FORMAT`")
+	_ = cmd.RegisterFlagCompletionFunc("format", oneOf("table", "json")) // the flag exists: the line above
+	return cmd
+}
+
+// run watches until ctx ends.
+func (x *watcher) run(cmd *cobra.Command, env environment) error {
+	ctx := cmd.Context()
+	switch {
+	case x.source.ways(cmd) > 1:
+		return fail(exitUsage, errors.New("one place is watched: --os-cloud and its like, and --config or --connection exclude each other"))
+	case x.source.file != "":
+		return fail(exitUsage, errors.New("a file does not change: name a cloud or a database"))
+	case x.interval < time.Second:
+		return fail(exitUsage, errors.New("--interval: want 1s or more"))
+	}
+	note := func(text string) { fmt.Fprintf(env.stderr, "note: %s\n", text) }
+	w := follow.Watcher{Event: x.printer(env.stdout), Note: note}
+	poll := func(what string, read func(context.Context) (*cloud.Placement, error)) error {
+		if x.since != "" {
+			note("--since has no effect: what changed before is not known")
+		}
+		note(fmt.Sprintf("%s has no stream of events: it is read each %s; who changed something is not known", what, x.interval))
+		begun := false
+		first := func(ctx context.Context) (*cloud.Placement, error) {
+			p, err := read(ctx)
+			if err == nil && !begun {
+				begun = true
+				fmt.Fprintf(env.stderr, "watching %s\n", what)
+			}
+			return p, err
+		}
+		return follow.Poll(ctx, first, x.interval, follow.Filter{Consumer: x.consumer, Class: x.class, Tree: x.tree != ""}, w)
+	}
+	if x.source.db.given() {
+		return x.ended(poll("a database", func(ctx context.Context) (*cloud.Placement, error) {
+			c, err := x.source.readDatabase(ctx, env, cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need})
+			if err != nil {
+				return nil, err
+			}
+			return x.only(c.Placement), nil
+		}))
+	}
+	client, err := x.source.connect(cmd, env)
+	if err != nil {
+		return x.ended(err)
+	}
+	query := url.Values{}
+	for name, value := range map[string]string{"tree": x.tree, "consumer": x.consumer, "class": x.class, "since": x.since} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	begun := false
+	err = follow.Stream(ctx, func(ctx context.Context, last string) (io.ReadCloser, error) {
+		body, err := client.Events(ctx, query, last)
+		switch {
+		case err == nil && !begun:
+			begun = true
+			fmt.Fprintf(env.stderr, "watching %s\n", client.Source())
+		case err != nil && (errors.Is(err, openstack.ErrNoEvents) || openstack.Refused(err)):
+			err = follow.Stop{Err: err}
+		}
+		return body, err
+	}, w)
+	if errors.Is(err, openstack.ErrNoEvents) && !begun {
+		err = poll("the placement service of "+client.Source(), client.Poller(x.tree).Read)
+	}
+	return x.ended(err)
+}
+
+// ended returns the error with its exit code.
+func (x *watcher) ended(err error) error {
+	if _, coded := codeOf(err); err == nil || coded {
+		return err
+	}
+	return fail(exitFailure, err)
+}
+
+// only leaves of the providers those of the tree that is watched.
+func (x *watcher) only(p *cloud.Placement) *cloud.Placement {
+	if x.tree == "" {
+		return p
+	}
+	for i := range p.Providers {
+		if of := &p.Providers[i]; of.Name == x.tree || of.UUID == x.tree {
+			x.root = of.Root
+		}
+	}
+	part := *p
+	part.Providers = nil
+	for i := range p.Providers {
+		if x.root != "" && p.Providers[i].Root == x.root {
+			part.Providers = append(part.Providers, p.Providers[i])
+		}
+	}
+	return &part
+}
+
+// printer prints events.
+func (x *watcher) printer(w io.Writer) func(follow.Event) error {
+	if x.format.word == "json" {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		return func(event follow.Event) error { return e.Encode(event) }
+	}
+	return func(event follow.Event) error {
+		_, err := fmt.Fprintln(w, event.Text())
+		return err
+	}
+}

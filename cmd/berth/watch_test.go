@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/placement/service"
+)
+
+// A watched is a placement service, and berth watch of it.
+type watched struct {
+	t     *testing.T
+	url   string
+	lines *bufio.Scanner
+	errs  *lockedBuffer
+	stop  context.CancelFunc
+	code  chan int
+}
+
+// A lockedBuffer is a buffer for several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// watch starts berth watch.
+func watch(t *testing.T, url string, args ...string) *watched {
+	t.Helper()
+	w := &watched{t: t, url: url, errs: new(lockedBuffer), code: make(chan int, 1)}
+	r, out := io.Pipe()
+	w.lines = bufio.NewScanner(r)
+	variables := map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": url, "OS_TOKEN": "admin"}
+	env := environment{stdout: out, stderr: w.errs, getenv: func(name string) string { return variables[name] }}
+	ctx, stop := context.WithCancel(t.Context())
+	w.stop = stop
+	go func() {
+		w.code <- run(ctx, append([]string{"watch"}, args...), env)
+		out.Close()
+	}()
+	return w
+}
+
+// next returns the next line without its time.
+func (w *watched) next() string {
+	w.t.Helper()
+	if !w.lines.Scan() {
+		w.t.Fatalf("berth watch ended with %d: %s", <-w.code, w.errs)
+	}
+	_, text, _ := strings.Cut(w.lines.Text(), " ")
+	return text
+}
+
+// end interrupts it and wants it to end well.
+func (w *watched) end() {
+	w.t.Helper()
+	w.stop()
+	for w.lines.Scan() {
+	}
+	if code := <-w.code; code != exitOK {
+		w.t.Errorf("berth watch exits with %d after an interrupt: %s", code, w.errs)
+	}
+}
+
+// waitFor waits until standard error has a text.
+func (w *watched) waitFor(text string) {
+	w.t.Helper()
+	for !strings.Contains(w.errs.String(), text) {
+		select {
+		case code := <-w.code:
+			w.t.Fatalf("berth watch ended with %d: %s", code, w.errs)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// send sends a request that must succeed.
+func send(t *testing.T, url, method, path, body string) {
+	t.Helper()
+	r, err := http.NewRequest(method, url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Auth-Token", "admin")
+	r.Header.Set("OpenStack-API-Version", "placement 1.38")
+	r.Header.Set("Content-Type", "application/json")
+	// A connection of its own, since those that are kept are cut.
+	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode >= 300 {
+		t.Fatalf("%s %s: %d %s", method, path, answer.StatusCode, text)
+	}
+}
+
+const (
+	watchedHost   = "6f1b1a5e-0000-4000-8000-000000000001"
+	watchedOther  = "6f1b1a5e-0000-4000-8000-000000000002"
+	watchedServer = "6f1b1a5e-0000-4000-8000-0000000000a1"
+)
+
+// change does one thing of each kind.
+func change(t *testing.T, url string) {
+	t.Helper()
+	send(t, url, "PUT", "/resource_providers/"+watchedHost+"/inventories", `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}`)
+	send(t, url, "PUT", "/resource_providers/"+watchedHost+"/traits", `{"resource_provider_generation": 1, "traits": ["HW_CPU_X86_VMX"]}`)
+	send(t, url, "PUT", "/allocations/"+watchedServer, `{"allocations": {"`+watchedHost+`": {"resources": {"VCPU": 2}}},
+		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+}
+
+// berth watch prints what the stream of Berth's service has, as it comes, and goes on behind an id.
+func TestWatch(t *testing.T) {
+	server := httptest.NewServer(placementapitest.New(t, service.DefaultSettings()))
+	t.Cleanup(server.Close) // when the context of the test has ended, and with it berth watch
+	send(t, server.URL, "POST", "/resource_providers", `{"name": "cn1", "uuid": "`+watchedHost+`"}`)
+	send(t, server.URL, "POST", "/resource_providers", `{"name": "cn2", "uuid": "`+watchedOther+`"}`)
+	w := watch(t, server.URL)
+	w.waitFor("watching the placement service at " + server.URL)
+	change(t, server.URL)
+	want := []string{
+		"added   inventory VCPU on cn1: total 8",
+		"added   trait HW_CPU_X86_VMX on cn1",
+		"added   allocation VCPU of " + watchedServer + " on cn1: 2",
+	}
+	for _, line := range want {
+		if got := w.next(); got != line {
+			t.Errorf("a line is %q, want %q", got, line)
+		}
+	}
+	// The connection breaks: nothing is lost, nothing comes twice.
+	server.CloseClientConnections()
+	send(t, server.URL, "DELETE", "/allocations/"+watchedServer, "")
+	if got := w.next(); got != "removed allocation VCPU of "+watchedServer+" on cn1: 2" {
+		t.Errorf("after the connection broke a line is %q", got)
+	}
+	w.end()
+	if says := w.errs.String(); strings.Contains(says, "lost") {
+		t.Errorf("standard error: %s", says)
+	}
+
+	w = watch(t, server.URL, "--since", "1h", "--class", "VCPU", "--tree", "cn1", "-f", "json")
+	var got []map[string]any
+	for range 3 {
+		if !w.lines.Scan() {
+			t.Fatalf("berth watch ended: %s", w.errs)
+		}
+		var e map[string]any
+		if err := json.Unmarshal(w.lines.Bytes(), &e); err != nil || e["id"] == "" || e["time"] == "" {
+			t.Fatalf("a line is %s: %v", w.lines.Text(), err)
+		}
+		delete(e, "id")
+		delete(e, "time")
+		got = append(got, e)
+	}
+	w.end()
+	one := func(change, what string, more ...string) map[string]any {
+		e := map[string]any{
+			"change": change, "what": what, "provider": "cn1", "provider_uuid": watchedHost, "root_provider_uuid": watchedHost, "subject": "VCPU",
+		}
+		for i := 0; i < len(more); i += 2 {
+			e[more[i]] = more[i+1]
+		}
+		return e
+	}
+	if diff := cmp.Diff([]map[string]any{
+		one("added", "inventory", "after", "total 8"),
+		one("added", "allocation", "after", "2", "consumer_uuid", watchedServer),
+		one("removed", "allocation", "before", "2", "consumer_uuid", watchedServer),
+	}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, tc := range []struct{ args, says string }{
+		{"--tree cn9", `There is no provider with the name or UUID "cn9".`},
+		{"--since yesterday!", "is not the id of an event"},
+	} {
+		w := watch(t, server.URL, strings.Fields(tc.args)...)
+		if code := <-w.code; code != exitFailure || !strings.Contains(w.errs.String(), tc.says) {
+			t.Errorf("watch %s exits with %d: %s", tc.args, code, w.errs)
+		}
+	}
+}
+
+// Where there is no stream, berth watch reads again and again, and says so.
+func TestWatchByPolling(t *testing.T) {
+	api := placementapitest.New(t, service.DefaultSettings())
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/berth/") {
+			http.NotFound(rw, r)
+			return
+		}
+		api.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(server.Close)
+	send(t, server.URL, "POST", "/resource_providers", `{"name": "cn1", "uuid": "`+watchedHost+`"}`)
+	send(t, server.URL, "POST", "/resource_providers", `{"name": "cn2", "uuid": "`+watchedOther+`"}`)
+	everything := watch(t, server.URL, "--interval", "1s", "--since", "1h")
+	tree := watch(t, server.URL, "--interval", "1s", "--tree", "cn2")
+	everything.waitFor("watching the placement service of")
+	tree.waitFor("watching the placement service of")
+	if !strings.Contains(everything.errs.String(), "it is read each 1s; who changed something is not known") || !strings.Contains(everything.errs.String(), "--since has no effect") {
+		t.Errorf("standard error: %s", everything.errs)
+	}
+	change(t, server.URL)
+	send(t, server.URL, "PUT", "/resource_providers/"+watchedOther, `{"name": "cn3"}`)
+	got := map[string]bool{}
+	for range 4 {
+		got[everything.next()] = true
+	}
+	want := map[string]bool{
+		"added   inventory VCPU on cn1: total 8": true, "added   trait HW_CPU_X86_VMX on cn1": true,
+		"added   allocation VCPU of " + watchedServer + " on cn1: 2": true, "changed name on cn3: cn2 -> cn3": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	// A release raises no generation, and is seen.
+	send(t, server.URL, "DELETE", "/allocations/"+watchedServer, "")
+	if line := everything.next(); line != "removed allocation VCPU of "+watchedServer+" on cn1: 2" {
+		t.Errorf("a line is %q", line)
+	}
+	everything.end()
+	if line := tree.next(); line != "changed name on cn3: cn2 -> cn3" {
+		t.Errorf("a line is %q", line)
+	}
+	tree.end()
+}

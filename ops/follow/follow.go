@@ -1,0 +1,252 @@
+// Package follow tells what changes in placement, as it changes: from the stream of events of Berth's placement service, or by reading any
+// placement service again and again. It opens no connection and prints nothing.
+package follow
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/records"
+)
+
+// An Event is one value that changed. By polling, ID and all behind After are not known, and the time is that of the reading.
+type Event struct {
+	ID   string    `json:"id,omitempty"`
+	Time time.Time `json:"time"`
+	records.Change
+	Root      string `json:"root_provider_uuid,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
+	GlobalID  string `json:"global_request_id,omitempty"`
+	User      string `json:"user_id,omitempty"`
+	Project   string `json:"project_id,omitempty"`
+	Operation string `json:"operation,omitempty"`
+}
+
+// A Watcher gets what happens. Its functions are called one at a time. An error of Event ends the watch.
+type Watcher struct {
+	Event func(Event) error
+	Note  func(text string) // something that the user should know
+}
+
+// silence is how long a stream may say nothing: the service sends a line every 15 seconds.
+const silence = 45 * time.Second
+
+// longestPause is the longest time between two attempts to connect.
+const longestPause = 30 * time.Second
+
+// A Stop is an error after which it is of no use to connect again.
+type Stop struct{ Err error }
+
+// Error is that of Err.
+func (s Stop) Error() string { return s.Err.Error() }
+
+// Stream follows a stream of events until ctx ends, which is no error. Open connects, behind the event with the id last, or from the beginning for an
+// empty one. When the stream ends it is opened again, after pauses that grow while that fails. The error is that of the first attempt, a Stop, or one
+// of the watcher.
+func Stream(ctx context.Context, open func(ctx context.Context, last string) (io.ReadCloser, error), w Watcher) error {
+	last, failures := "", 0
+	for first := true; ctx.Err() == nil; first = false {
+		begun := last
+		err := connect(ctx, open, &last, w)
+		var of watcherError
+		var stop Stop
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &of):
+			return of.error
+		case errors.As(err, &stop):
+			return stop.Err
+		case err != nil && first && last == "":
+			return err
+		case err == nil || last != begun:
+			failures = 0
+		default:
+			failures++
+		}
+		pause := min(time.Second<<min(failures, 5), longestPause)
+		if failures > 0 {
+			w.Note(fmt.Sprintf("%v; trying again in %s", err, pause))
+		}
+		select {
+		case <-time.After(pause/2 + rand.N(pause/2)): // many clients do not come back at the same moment
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// A watcherError is an error of the watcher.
+type watcherError struct{ error }
+
+// connect reads one stream to its end.
+func connect(ctx context.Context, open func(context.Context, string) (io.ReadCloser, error), last *string, w Watcher) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	body, err := open(ctx, *last)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	quiet := time.AfterFunc(silence, cancel)
+	defer quiet.Stop()
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 1<<20)
+	var name, id, data string
+	for lines.Scan() {
+		quiet.Reset(silence)
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch key {
+		case "event":
+			name = value
+		case "id":
+			id = value
+		case "data":
+			data = value
+		}
+		if lines.Text() != "" {
+			continue
+		}
+		switch name {
+		case "change":
+			var e Event
+			if err := json.Unmarshal([]byte(data), &e); err != nil {
+				return fmt.Errorf("the stream has an event that is not understood: %w", err)
+			}
+			if err := w.Event(e); err != nil {
+				return watcherError{err}
+			}
+		case "reset":
+			var reset struct{ Reason string }
+			_ = json.Unmarshal([]byte(data), &reset) // the reason is for people
+			w.Note(lostText(reset.Reason))
+		}
+		if id != "" {
+			*last = id
+		}
+		name, id, data = "", "", ""
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("reading the stream: %w", err)
+	}
+	return nil
+}
+
+// lostText says which events there are not.
+func lostText(reason string) string {
+	if reason == "unlisted" {
+		return "a transaction changed more than its entry in the change log lists: what there is now is in berth placement tree and export"
+	}
+	return "events are lost: the change log does not go back so far any more; what there is now is in berth placement tree and export"
+}
+
+// A Filter is what of all changes a poll tells.
+type Filter struct {
+	Consumer string // a UUID; "" for all
+	Class    string
+	Tree     bool // the records have the providers of a tree only, and consumers with what they have elsewhere
+}
+
+// wants reports whether a change is among them.
+func (f Filter) wants(c *records.Change) bool {
+	if f.Consumer != "" && c.Consumer != f.Consumer {
+		return false
+	}
+	if f.Tree && c.What == "allocation" && c.Provider == "" {
+		return false
+	}
+	return f.Class == "" || c.Subject == f.Class && (c.What == "inventory" || c.What == "allocation" || c.What == "usage")
+}
+
+// Poll reads records again and again, with a pause between two readings, and tells the differences until ctx ends, which is no error. A reading that
+// fails is tried again after pauses that grow; the first one's error ends it.
+func Poll(ctx context.Context, read func(context.Context) (*cloud.Placement, error), interval time.Duration, f Filter, w Watcher) error {
+	before, err := read(ctx)
+	if err != nil {
+		return unlessOver(ctx, err)
+	}
+	for failures := 0; ; {
+		pause := interval
+		if failures > 0 {
+			pause = max(interval, min(time.Second<<min(failures, 5), longestPause))
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+		after, err := read(ctx)
+		if err != nil {
+			if unlessOver(ctx, err) == nil {
+				return nil
+			}
+			failures++
+			w.Note(fmt.Sprintf("%v; trying again", err))
+			continue
+		}
+		failures = 0
+		now := time.Now().UTC()
+		removed := make(map[string]bool)
+		for _, c := range records.Diff(before, after) {
+			if c.What == "provider" && c.Change == "removed" {
+				removed[c.UUID] = true
+			} else if removed[c.UUID] && c.What != "allocation" {
+				continue // it went with its provider
+			}
+			if f.wants(&c) {
+				if err := w.Event(Event{Time: now, Change: c}); err != nil {
+					return err
+				}
+			}
+		}
+		before = after
+	}
+}
+
+// unlessOver is the error, or nil when ctx has ended.
+func unlessOver(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Text describes an event for people, in a line.
+func (e *Event) Text() string {
+	at := e.Time.Local().Format(time.TimeOnly)
+	subject := e.What
+	if e.Subject != "" {
+		subject += " " + e.Subject
+	}
+	text := fmt.Sprintf("%s %-7s %s", at, e.Change.Change, subject)
+	if e.Consumer != "" {
+		text += " of " + e.Consumer
+	}
+	if e.Provider != "" && e.What != "provider" {
+		text += " on " + e.Provider
+	}
+	switch {
+	case e.What == "trait" || e.What == "aggregate" || e.What == "resource_class" && (e.Before == "" || e.After == ""):
+	case e.Before != "" && e.After != "":
+		text += ": " + e.Before + " -> " + e.After
+	default:
+		text += ": " + e.Before + e.After
+	}
+	if e.Operation == "" {
+		return text
+	}
+	id := e.RequestID
+	if e.GlobalID != "" {
+		id = e.GlobalID
+	}
+	return text + "  (" + id + ", user " + e.User + ", " + e.Operation + ")"
+}
