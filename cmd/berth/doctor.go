@@ -27,6 +27,7 @@ import (
 type examination struct {
 	source   cloudSource
 	options  doctor.Options
+	nova     novaSettings
 	ports    []string
 	list     bool
 	policies []string
@@ -102,6 +103,7 @@ Exit codes:
 		},
 	}
 	x.source.flags(cmd)
+	x.nova.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&x.options.Server, "server", "", "examine the server `NAME` or UUID too")
 	f.StringArrayVar(&x.ports, "port", nil, "with the port `NAME` or UUID, which the server was to have; may be repeated")
@@ -122,6 +124,10 @@ func (x *examination) run(cmd *cobra.Command, env environment) error {
 	if err := x.noBundleYet(); err != nil {
 		return err
 	}
+	if err := x.nova.read(); err != nil {
+		return err
+	}
+	x.options.Filters = &x.nova.settings
 	in, err := x.input(cmd, env)
 	if err != nil {
 		return err

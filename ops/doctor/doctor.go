@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
 )
@@ -59,6 +60,8 @@ type Options struct {
 	Image *cloud.Image
 	// Ports are further ports of the server. One that failed for want of a host has given its ports back.
 	Ports []cloud.Port
+	// Filters are the request filters of Nova; nil for those of its default settings.
+	Filters *request.Settings
 	// Host is the name of a host to which checks of hosts are restricted, "" for all.
 	Host string
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
@@ -392,6 +393,11 @@ var plants = []struct {
 		noHost(c)
 		c.Network.Ports[0].Request.Groups[0].Resources["NET_BW_EGR_KILOBIT_PER_SEC"] = 1
 	}, "2 of 2 hosts have room for it now", "berth explain --server "},
+	{"server-candidates", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
+		noHost(c)
+		c.Network.Ports[0].Request.Groups[0].Resources["NET_BW_EGR_KILOBIT_PER_SEC"] = 1
+		c.Compute.Services[0].Status, c.Compute.Services[1].State = "disabled", "down"
+	}, "2 of 2 hosts have room for it, and Nova takes none of them", "openstack compute service list"},
 	{"server-ports", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) {
 		noHost(c)
 		c.Network.Ports = nil
@@ -556,6 +562,20 @@ func TestPortsGivenBack(t *testing.T) {
 	}
 	if r := find(t, report, "server-policy"); r.Result != doctor.OK {
 		t.Errorf("with its port: %+v", r)
+	}
+}
+
+// The request filters of a nova.conf count for what a server asks for.
+func TestFilters(t *testing.T) {
+	in := healthy(t)
+	filters := request.DefaultSettings()
+	filters.LimitTenants, filters.TenantsNeedAggregate = true, true
+	for _, want := range []doctor.Status{doctor.Unknown, doctor.Failed} { // with a host, and without one
+		r := find(t, examine(t, in, doctor.Options{Server: "web", Filters: &filters}), "server-candidates")
+		if r.Result != want || !strings.Contains(r.Evidence[0].Text, map[doctor.Status]string{doctor.Unknown: "No hosts available for tenant", doctor.Failed: "no host aggregate has metadata filter_tenant_id"}[want]) {
+			t.Errorf("want %s: %+v", want, r)
+		}
+		noHost(in.Cloud)
 	}
 }
 

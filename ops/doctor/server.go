@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,8 @@ type serverExam struct {
 	// explained says whether a host fits what the server asks for now; nil when that could not be searched for, for the reason in why.
 	explained *explain.Explanation
 	why       string
+	// notAsked is why Nova answers that there is no valid host without asking placement, "" when it asks.
+	notAsked string
 	// audited are the findings about the server.
 	audited audit.Result
 }
@@ -63,9 +66,16 @@ func (x *exam) addServer(ctx context.Context) error {
 			s.holds = c
 		}
 	}
-	query, err := ask.Request(s.asks, x.Cloud, request.DefaultSettings())
+	filters := request.DefaultSettings()
+	if x.Filters != nil {
+		filters = *x.Filters
+	}
+	query, err := ask.Request(s.asks, x.Cloud, filters)
 	if err != nil {
 		s.why = "Nova asks placement nothing for it: " + err.Error() + "."
+		if none, ok := errors.AsType[*request.NoValidHost](err); ok {
+			s.notAsked = strings.Join(none.Details, "; ")
+		}
 		return nil
 	}
 	snapshot, err := x.Cloud.Snapshot()
@@ -173,7 +183,12 @@ func serverScheduled(x *exam, r *findings) {
 
 func serverCandidates(x *exam, r *findings) {
 	s := x.server
-	if s.explained == nil {
+	switch {
+	case s.explained != nil:
+	case s.notAsked != "" && !s.placed():
+		r.fail("berth explain --server "+s.UUID, "Nova finds no host for it without asking placement: %s", s.notAsked)
+		return
+	default:
 		r.unknown("%s", s.why)
 		return
 	}
@@ -191,11 +206,21 @@ func serverCandidates(x *exam, r *findings) {
 		}
 	}
 	explainIt := "berth explain --server " + s.UUID
+	// Placement offers hosts that Nova does not take.
+	taken := e.Fitting
+	for _, host := range e.Fit {
+		if why := s.asks.Refused(x.Cloud, host); why != "" {
+			taken--
+			r.ok("Nova does not take %s: %s", host, why)
+		}
+	}
 	switch {
+	case e.Fitting > 0 && taken == 0 && !s.placed():
+		r.fail("openstack compute service list --service nova-compute", "%d of %d hosts have room for it, and Nova takes none of them", e.Fitting, e.Hosts)
 	case e.Fitting > 0 && s.Status == "ERROR" && !s.placed():
-		r.warn(explainIt, "%d of %d hosts have room for it now: either they had not when it was scheduled, or Nova did not take them", e.Fitting, e.Hosts)
+		r.warn(explainIt, "%d of %d hosts have room for it now: either they had not when it was scheduled, or Nova did not take them", taken, e.Hosts)
 	case e.Fitting > 0:
-		r.ok("%d of %d hosts have room for another one like it", e.Fitting, e.Hosts)
+		r.ok("%d of %d hosts have room for another one like it", taken, e.Hosts)
 	case s.placed():
 		r.ok("it has a host; there is no room for another one like it: %s", summary)
 	default:
