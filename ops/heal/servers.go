@@ -97,7 +97,11 @@ type serverPlan struct {
 	held   allocations.Amounts
 	now    allocations.Amounts // what it is to hold, as far as it is known
 	groups []group             // of ports on its host
-	known  bool                // the groups of all its ports have a provider, or get one
+	// without are ports that are left, and why.
+	without map[string]*problem
+	// apart says that ports are placed one after the other. What is held and named by none may be for another one then.
+	apart bool
+	known bool // the groups of all its ports have a provider, or get one
 }
 
 // has reports whether a finding of one of some codes is to be mended, about a port when that is not nil.
@@ -107,10 +111,63 @@ func (sp *serverPlan) has(of *cloud.Port, list ...string) bool {
 	})
 }
 
-// make makes the steps.
+// make makes the steps. A port for which there is no provider, or more than one, is left, and does not prevent what else is to be mended.
 func (sp *serverPlan) make() {
+	sp.without = map[string]*problem{}
+	why := sp.try()
+	if why == nil {
+		sp.write()
+		return
+	}
+	var open []string // ports
+	for _, g := range sp.groups {
+		if g.at == "" && !slices.Contains(open, g.port.UUID) {
+			open = append(open, g.port.UUID)
+		}
+	}
+	for _, uuid := range open {
+		sp.without[uuid] = why
+	}
+	if len(open) > 0 {
+		why = sp.try()
+	}
+	if why != nil {
+		for _, f := range sp.findings {
+			sp.unmended(f, why)
+		}
+		return
+	}
+	sp.apart = len(open) > 1
+	for _, uuid := range open {
+		delete(sp.without, uuid)
+		if why := sp.try(); why != nil {
+			sp.without[uuid] = why
+		}
+	}
+	_ = sp.try() // without these there is no problem
+	sp.findings = slices.DeleteFunc(sp.findings, func(f audit.Finding) bool {
+		why := sp.without[f.About[0].ID]
+		if why != nil {
+			sp.unmended(f, why)
+		}
+		return why != nil
+	})
+	sp.write()
+}
+
+// unmended adds a finding with a problem to what is left.
+func (sp *serverPlan) unmended(f audit.Finding, why *problem) {
+	nova := NovaCode(0)
+	if rules[f.Code].nova != 0 {
+		nova = why.nova
+	}
+	sp.left(f, f.Found+"; "+why.text, nova)
+}
+
+// try finds what the server is to hold and its ports are to name, without some of its ports.
+func (sp *serverPlan) try() *problem {
 	s := sp.s
-	sp.held, sp.now = allocations.Amounts{}, allocations.Amounts{}
+	sp.held, sp.now, sp.groups = allocations.Amounts{}, allocations.Amounts{}, nil
 	sp.c = cloud.Consumer{UUID: s.UUID, Project: s.Project, User: s.User}
 	if sp.typed {
 		sp.c.Type = "INSTANCE"
@@ -123,12 +180,8 @@ func (sp *serverPlan) make() {
 	sp.owner()
 	whole := sp.has(nil, "server-without-allocation", "allocation-on-wrong-host")
 	sp.release(whole)
-	sp.collect(whole)
-	flavor := whole || sp.has(nil, "flavor-amount-missing", "flavor-amount-superfluous", "class-not-asked")
-	if !sp.place(whole, flavor) {
-		return
-	}
-	sp.write()
+	sp.collect()
+	return sp.place(whole, whole || sp.has(nil, "flavor-amount-missing", "flavor-amount-superfluous", "class-not-asked"))
 }
 
 // owner gives the allocation its project, user and type.
@@ -166,7 +219,7 @@ func (sp *serverPlan) release(whole bool) {
 }
 
 // collect finds the groups of the ports on the host, and which of them have no provider that can be theirs.
-func (sp *serverPlan) collect(whole bool) {
+func (sp *serverPlan) collect() {
 	if sp.s.Root == nil {
 		return
 	}
@@ -197,9 +250,9 @@ func (sp *serverPlan) collect(whole bool) {
 				lacksTrait := slices.ContainsFunc(g.Required, func(trait string) bool { return !slices.Contains(is.Traits, trait) })
 				wrong = lacksClass && sp.has(of, "key-provider-lacks-class") || lacksTrait && sp.has(of, "key-provider-lacks-trait")
 			}
-			if wrong {
+			if wrong && sp.without[of.UUID] == nil {
 				one.formerly, one.at = one.at, ""
-			} else if is == nil || !audit.Shares(is) && sp.Top(is) != sp.s.Root {
+			} else if wrong || is == nil || !audit.Shares(is) && sp.Top(is) != sp.s.Root {
 				sp.known = false // it has no provider, and that is not to be mended
 				continue
 			}
@@ -208,8 +261,8 @@ func (sp *serverPlan) collect(whole bool) {
 	}
 }
 
-// place makes now complete. It reports false when there is a problem, which it adds to what is left.
-func (sp *serverPlan) place(whole, flavor bool) bool {
+// place makes now complete.
+func (sp *serverPlan) place(whole, flavor bool) *problem {
 	var open, fixed []group
 	named := allocations.Amounts{} // what groups with a provider take
 	for _, g := range sp.groups {
@@ -237,7 +290,7 @@ func (sp *serverPlan) place(whole, flavor bool) bool {
 	if flavor {
 		var err error
 		if ways, err = sp.s.FlavorQueries(); err != nil {
-			return sp.problem(&problem{err.Error(), Refused})
+			return &problem{err.Error(), Refused}
 		}
 	}
 	// 3. Ports that nothing names may have something already.
@@ -281,12 +334,16 @@ func (sp *serverPlan) place(whole, flavor bool) bool {
 		return sum
 	}
 	chosen, why := choice{amounts: allocations.Amounts{}}, (*problem)(nil)
+	spare := short(exact, sp.held)
+	if sp.apart {
+		spare = nil
+	}
 	if flavor {
 		if !whole {
 			ways = sp.alike(ways)
 		}
 		for i := range ways {
-			some, no := sp.choose(sp.s, &ways[i], open, fixed, usage, short(exact, sp.held))
+			some, no := sp.choose(sp.s, &ways[i], open, fixed, usage, spare)
 			if no == nil {
 				chosen, why = some, nil
 				break
@@ -296,10 +353,10 @@ func (sp *serverPlan) place(whole, flavor bool) bool {
 			}
 		}
 	} else {
-		chosen, why = sp.choose(sp.s, nil, open, fixed, usage, short(exact, sp.held))
+		chosen, why = sp.choose(sp.s, nil, open, fixed, usage, spare)
 	}
 	if why != nil {
-		return sp.problem(why)
+		return why
 	}
 	result := exact.Plus(chosen.amounts)
 	for i, g := range sp.groups {
@@ -317,8 +374,8 @@ func (sp *serverPlan) place(whole, flavor bool) bool {
 			}
 		}
 	}
-	sp.now = result.Plus(nil)
-	return true
+	sp.now = result
+	return nil
 }
 
 // alike returns the way in which the flavor differs least from what is held.
@@ -341,18 +398,6 @@ func (sp *serverPlan) alike(ways []placement.Query) []placement.Query {
 		}
 	}
 	return ways[best : best+1]
-}
-
-// problem adds the server's findings to what is left.
-func (sp *serverPlan) problem(why *problem) bool {
-	for _, f := range sp.findings {
-		nova := NovaCode(0)
-		if rules[f.Code].nova != 0 {
-			nova = why.nova
-		}
-		sp.left(f, f.Found+"; "+why.text, nova)
-	}
-	return false
 }
 
 // write adds the step for the allocation, when that changes, and then those for the ports that name other providers.
