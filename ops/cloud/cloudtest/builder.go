@@ -138,9 +138,12 @@ func (b *Builder) Server(name, host string) *cloud.Server {
 	return b.At(name)
 }
 
-// At returns a server.
+// At returns a server. It panics when there is none.
 func (b *Builder) At(name string) *cloud.Server {
-	i := slices.IndexFunc(b.Compute.Servers, func(s cloud.Server) bool { return s.Name == name })
+	i := len(b.Compute.Servers) - 1 // it mostly is the last one
+	for b.Compute.Servers[i].Name != name {
+		i--
+	}
 	return &b.Compute.Servers[i]
 }
 
@@ -149,8 +152,8 @@ func (b *Builder) hold(uuid, kind, host string) {
 	root := UUID("host " + host)
 	held := map[string]map[string]int64{root: {"VCPU": FlavorSmall.VCPUs, "MEMORY_MB": FlavorSmall.RAM}}
 	disk := root
-	for _, p := range b.Placement.Providers {
-		if p.UUID == root && len(p.Aggregates) > 0 {
+	for i := range b.Placement.Providers {
+		if p := &b.Placement.Providers[i]; p.UUID == root && len(p.Aggregates) > 0 {
 			for _, of := range b.Placement.Providers {
 				if slices.Contains(of.Traits, "MISC_SHARES_VIA_AGGREGATE") && slices.Contains(p.Aggregates, of.Aggregates[0]) {
 					disk = of.UUID
@@ -167,7 +170,10 @@ func (b *Builder) hold(uuid, kind, host string) {
 
 // Add adds what a consumer has of a provider.
 func (b *Builder) Add(consumer, provider string, amounts map[string]int64) {
-	i := slices.IndexFunc(b.Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == consumer })
+	i := len(b.Placement.Consumers) - 1 // it mostly is the last one
+	for b.Placement.Consumers[i].UUID != consumer {
+		i--
+	}
 	held := b.Placement.Consumers[i].Allocations
 	if held[provider] == nil {
 		held[provider] = map[string]int64{}
@@ -319,12 +325,18 @@ func (b *Builder) Done() *cloud.Cloud {
 
 // Count sums up the allocations as the usages of providers.
 func Count(c *cloud.Cloud) {
+	usages := map[string]map[string]int64{}
 	for i := range c.Placement.Providers {
 		p := &c.Placement.Providers[i]
 		p.Usages = map[string]int64{}
-		for _, consumer := range c.Placement.Consumers {
-			for class, n := range consumer.Allocations[p.UUID] {
-				p.Usages[class] += n
+		usages[p.UUID] = p.Usages
+	}
+	for _, consumer := range c.Placement.Consumers {
+		for provider, amounts := range consumer.Allocations {
+			for class, n := range amounts {
+				if usages[provider] != nil {
+					usages[provider][class] += n
+				}
 			}
 		}
 	}
