@@ -77,8 +77,9 @@ func Scrub(c *cloud.Cloud) {
 	}
 }
 
-// withoutCredentials returns a text with *** instead of the users and passwords of URLs.
+// withoutCredentials returns a text with *** instead of the users and passwords of URLs, and of passwords that are named as such.
 func withoutCredentials(text string) string {
+	text = inline.ReplaceAllString(text, "${1}"+redacted)
 	return credentials.ReplaceAllStringFunc(text, func(found string) string {
 		if found[0] == '?' {
 			return found // the query of a request to an API

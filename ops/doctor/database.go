@@ -141,7 +141,7 @@ func policyFiles(x *exam, r *findings) {
 	first := x.Policies[0]
 	for _, f := range x.Policies {
 		if f.Problem != "" {
-			r.fail("less "+f.Path, "%s: %s", f.Path, f.Problem)
+			r.fail("less "+f.Path, "%s: %s", f.Path, withoutCredentials(f.Problem))
 			continue
 		}
 		if f.JSON {

@@ -596,6 +596,7 @@ connection = mysql+pymysql://placement:d4t@base/-secret@db.test/placement
 [ironic]
 extra = "x https://u:tw1ce-secret@h/ y http://v:tw1ce2-secret@h/"
 [custom]
+dsn = host=db.test user=placement password=dsn-secret dbname=placement
 pw = p2-secret
 multi = one
    https://user:c0ntinued-secret@host/
@@ -611,7 +612,7 @@ ssh_key = -----BEGIN-----
 	if strings.Contains(all, "secret@") || strings.Contains(all, "-secret") {
 		t.Errorf("secrets are left:\n%s", all)
 	}
-	for _, stays := range []string{"cpu_allocation_ratio = 4.0", "auth_url = http://identity.test:5000", "password = ***", "mysql+pymysql://***@db.test/placement", "region_name = one", "1 lines cannot be read", "[keystone_authtoken]"} {
+	for _, stays := range []string{"cpu_allocation_ratio = 4.0", "auth_url = http://identity.test:5000", "password = ***", "mysql+pymysql://***@db.test/placement", "region_name = one", "dbname=placement", "1 lines cannot be read", "[keystone_authtoken]"} {
 		if !strings.Contains(all, stays) {
 			t.Errorf("%q is not there:\n%s", stays, all)
 		}

@@ -219,6 +219,9 @@ var secretNames = regexp.MustCompile(`(?i)passw|passphrase|pwd|\bpw\b|_pw$|secre
 // credentials matches the users and passwords of URLs, up to the last @, and queries.
 var credentials = regexp.MustCompile(`://\S*@|\?\S*`)
 
+// inline matches a password within a text: password=word.
+var inline = regexp.MustCompile(`(?i)\b(\w*(?:passw|passphrase|pwd|secret|token)\w*\s*[=:]\s*)[^\s,;&]+`)
+
 const redacted = "***"
 
 // Redact returns the settings of files without secrets: without the values of options that may be secrets, without users, passwords and
@@ -280,6 +283,7 @@ func (f *SettingsFile) redacted(secrets []string) string {
 			}
 			return "://" + redacted + "@"
 		})
+		value = inline.ReplaceAllString(value, "${1}"+redacted)
 		for _, secret := range secrets {
 			value = strings.ReplaceAll(value, secret, redacted)
 		}
