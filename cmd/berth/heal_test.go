@@ -120,6 +120,47 @@ func TestHealExitCodes(t *testing.T) {
 	}
 }
 
+// What became of requests decides about the exit code: the first that was not done, and that the run was interrupted before all else.
+func TestHealExitOfResults(t *testing.T) {
+	plan := &heal.Plan{Steps: []heal.Step{
+		{ID: 1, Request: cloud.Request{Service: heal.Placement}}, {ID: 2, Request: cloud.Request{Service: heal.Network}},
+	}}
+	left := []heal.Left{{Code: "server-host-unknown", Nova: heal.NoNode, Why: "no node"}}
+	for name, tc := range map[string]struct {
+		part  heal.Part
+		first heal.Outcome
+		then  heal.Outcome
+		left  []heal.Left
+		more  bool
+		code  int
+	}{
+		"Done":               {heal.Allocations, heal.Done, heal.Done, nil, false, 0},
+		"Max":                {heal.Allocations, heal.Done, heal.Done, nil, true, int(heal.MaxReached)},
+		"NotAllocated":       {heal.Allocations, heal.Failed, heal.Skipped, nil, false, int(heal.NotAllocated)},
+		"NotNamed":           {heal.Allocations, heal.Done, heal.MovedOn, nil, false, int(heal.NotNamed)},
+		"NoNode":             {heal.Allocations, heal.Done, heal.Done, left, true, int(heal.NoNode)},
+		"Interrupted":        {heal.Allocations, heal.Done, heal.Unsent, left, false, novaUnexpected},
+		"Agree":              {heal.Aggregates, heal.Done, heal.Done, nil, false, 0},
+		"Changed":            {heal.Aggregates, heal.Done, heal.MovedOn, nil, false, int(heal.SyncChanged)},
+		"Refused":            {heal.Aggregates, heal.Failed, heal.MovedOn, nil, false, int(heal.SyncRefused)},
+		"All":                {"", heal.Done, heal.Done, nil, false, exitOK},
+		"AllChanged":         {"", heal.Done, heal.MovedOn, nil, false, exitFound},
+		"AllLeft":            {"", heal.Done, heal.Done, left, false, exitFound},
+		"AllInterrupted":     {"", heal.Done, heal.Unsent, nil, false, exitFailure},
+		"PortsNotAnswered":   {heal.Ports, heal.Unknown, heal.Done, nil, false, exitFound},
+		"ProvidersLeftAlone": {heal.Providers, heal.Done, heal.Done, []heal.Left{{Why: "busy"}}, false, exitOK},
+	} {
+		plan.Left, plan.More = tc.left, tc.more
+		code := exitOK
+		if err := (&healing{part: tc.part}).exit(plan, []heal.Result{{Step: 1, Outcome: tc.first, Text: "why"}, {Step: 2, Outcome: tc.then, Text: "why"}}); err != nil {
+			code, _ = codeOf(err)
+		}
+		if code != tc.code {
+			t.Errorf("%s: exit code %d, want %d", name, code, tc.code)
+		}
+	}
+}
+
 // The file of a plan is the plan that json prints, and the text of a plan has all requests.
 func TestHealPlanFile(t *testing.T) {
 	b := cloudtest.New()
