@@ -2,10 +2,13 @@ package openstack_test
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +153,44 @@ func TestSurveyOfASickService(t *testing.T) {
 	denied["/v2.1/os-services"] = "<html>"
 	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Surroundings.Unread["compute"], "not what its API has") {
 		t.Errorf("compute %v, unread %q", c.Compute, c.Surroundings.Unread)
+	}
+}
+
+// Of an endpoint with TLS a survey has the end of its certificate. It is asked with the token.
+func TestSurveyOverTLS(t *testing.T) {
+	var image *httptest.Server
+	image = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v3/auth/tokens" {
+			w.Header().Set("X-Subject-Token", "t")
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": [{"type": "image", "endpoints": [{"interface": "public", "region_id": "one", "region": "one", "url": %q}]}]}}`, image.URL)
+			return
+		}
+		if r.Header.Get("X-Auth-Token") != "t" {
+			t.Errorf("GET %s is sent without the token", r.URL)
+		}
+		fmt.Fprint(w, `{"versions": [{"id": "v2.16"}]}`)
+	}))
+	defer image.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: image.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(image.URL, map[string]string{"OS_CACERT": ca}), Wait: atOnce})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.Survey(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := endpointOf(t, c, "image"); e.Problem.Kind != "" || !e.CertificateExpires.Equal(image.Certificate().NotAfter) || e.Max != "v2.16" {
+		t.Errorf("the endpoint is %+v", e)
+	}
+	for _, service := range []string{"placement", "compute", "network"} {
+		if !strings.Contains(c.Surroundings.Unread[service], "no public endpoint of the "+service+" service") {
+			t.Errorf("unread: %q", c.Surroundings.Unread)
+		}
 	}
 }
 
