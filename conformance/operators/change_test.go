@@ -93,7 +93,7 @@ type provider struct {
 	Parent any    `json:"parent_provider_uuid"`
 }
 
-// place changes the name or the parent of a provider.
+// change changes the name or the parent of a provider.
 func (s *stack) change(t *testing.T, uuid string, change func(p *provider)) {
 	t.Helper()
 	path := "/resource_providers/" + uuid

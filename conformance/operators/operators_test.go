@@ -1,8 +1,11 @@
 package operators
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/rotation"
 )
 
@@ -11,6 +14,26 @@ func TestDebian(t *testing.T) { startDebian(t).all(t) }
 
 // TestBerth is about those of "berth up".
 func TestBerth(t *testing.T) { startBerth(t).all(t) }
+
+// TestEveryKind requires a plant of each kind that audit has, or the reason why there is none.
+func TestEveryKind(t *testing.T) {
+	code, out := server.Run(t, awaitTime, server.Berth(t), "audit", "--codes", "-f", "value", "-c", "code")
+	if code != 0 {
+		t.Fatal(out)
+	}
+	kinds := strings.Fields(out)
+	for _, kind := range kinds {
+		planted := slices.ContainsFunc(plants, func(p plant) bool { return p.code == kind })
+		if (unplanted[kind] != "") == planted {
+			t.Errorf("%s is planted: %v, and the reason why not is %q", kind, planted, unplanted[kind])
+		}
+	}
+	for _, p := range plants {
+		if !slices.Contains(kinds, p.code) {
+			t.Errorf("audit has no kind %s", p.code)
+		}
+	}
+}
 
 // all are the tests of a stack, which starts once for all of them. Each leaves it as it was. A run in a rotation has one of three groups.
 func (s *stack) all(t *testing.T) {

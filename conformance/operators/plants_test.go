@@ -42,15 +42,18 @@ var unbound = []string{"port-binding-failed"}
 // nobody is the id of nothing.
 var nobody = rest.UUID("b0d1e5", 1)
 
-// The kinds that are not planted, since no service that runs shows them. They are in files, or when a service is read while it
-// changes; berth db check finds the rows that are their cause:
-//
-//	consumer-empty               Placement shows consumers by their allocations
-//	allocation-on-gone-provider  it leaves out rows that refer to a row that is not there, and so does reading its database
-//	provider-parent-gone         likewise
-//	unknown-class, unknown-trait likewise
-//	usage-differs                usages are sums of the allocations that are shown
-//	host-without-service         Nova does not show compute nodes without a service: provider-of-gone-host
+// unplanted are the kinds that are not planted, and why: no service that runs shows them. They are in files, or when a service is read
+// while it changes; "berth db check" finds the rows that are the cause of most.
+var unplanted = map[string]string{
+	"consumer-empty":              "Placement shows consumers by their allocations",
+	"allocation-on-gone-provider": "Placement leaves out rows that refer to a row that is not there, and so does reading its database",
+	"provider-parent-gone":        "likewise",
+	"unknown-class":               "likewise",
+	"unknown-trait":               "likewise",
+	"usage-differs":               "usages are sums of the allocations that are shown",
+	"host-without-service":        "Nova does not show compute nodes without a service: provider-of-gone-host",
+}
+
 var plants = []plant{
 	// Allocations and their consumers.
 	{code: "orphaned-allocation", mended: true, plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], ""); return nobody }},
