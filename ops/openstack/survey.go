@@ -33,10 +33,12 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 	all := &cloud.Cloud{Source: c.source, Begun: time.Now().UTC()}
 	around := &cloud.Surroundings{Login: c.login(), Unread: map[string]string{}}
 	all.Surroundings = around
-	for _, service := range surveyed {
-		around.Endpoints = append(around.Endpoints, c.measure(ctx, service))
-	}
-	if err := ctx.Err(); err != nil {
+	around.Endpoints = make([]cloud.Endpoint, len(surveyed))
+	err := each(ctx, len(surveyed), func(ctx context.Context, i int) error {
+		around.Endpoints[i] = c.measure(ctx, surveyed[i])
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	problemOf := func(service string) cloud.Problem {
