@@ -66,7 +66,7 @@ func (s *streams) enter(project string, log placement.ChangeLog) (*events.Feed, 
 	s.open[project]++
 	s.changed("")
 	if s.feed == nil {
-		s.feed = events.NewFeed(log)
+		s.feed = events.NewFeed(log, eventTexts)
 	}
 	return s.feed, nil
 }
@@ -297,7 +297,7 @@ func (s *stream) run(ctx context.Context, expires time.Time) string {
 		}
 		sent := len(s.buf)
 		for i := range batch.Entries {
-			s.entry(&batch.Entries[i])
+			s.entry(batch.Entries[i])
 		}
 		s.at.mark = maps.Clone(s.reader.Mark())
 		if sent == len(s.buf) {
@@ -326,38 +326,34 @@ func (s *stream) run(ctx context.Context, expires time.Time) string {
 const pieceSize = 64 << 10
 
 // entry writes the events of an entry that are asked for.
-func (s *stream) entry(e *placement.Entry) {
-	n, all, had := 0, e.Len(), s.at.sent[e.Writer]
+func (s *stream) entry(e events.Entry) {
+	n, had := 0, s.at.sent[e.Writer]
+	delete(s.at.sent, e.Writer)
+	before := s.at.String() + "!" + strconv.FormatInt(e.Writer, 36) + "."
 	for _, d := range e.Deeds {
 		for i := range d.Events {
 			if n++; n <= had || !s.watch.wants(&d.Events[i]) {
 				continue
 			}
-			if s.at.sent[e.Writer] = n; n == all && !e.Unlisted {
-				s.done(e)
+			id := before + strconv.Itoa(n)
+			if n == len(e.Texts) && !e.Unlisted {
+				s.at.mark[e.Writer] = e.Seq
+				id = s.at.String()
 			}
-			id := s.at.String()
-			s.event("change", id, eventBody(id, e.Time, d.Cause, &d.Events[i]))
+			s.event("change", id, e.Texts[n-1])
 			if len(s.buf) >= pieceSize {
 				s.send()
 			}
 		}
 	}
-	s.done(e)
+	s.at.mark[e.Writer] = e.Seq
 	if e.Unlisted {
 		s.reset("unlisted")
 	}
 }
 
-// done notes that all of an entry was sent.
-func (s *stream) done(e *placement.Entry) {
-	delete(s.at.sent, e.Writer)
-	s.at.mark[e.Writer] = e.Seq
-}
-
 // An eventJSON is an event as clients see it. Its keys are those of the changes that berth placement diff prints.
 type eventJSON struct {
-	ID        string              `json:"id"`
 	Time      time.Time           `json:"time"`
 	Change    string              `json:"change"`
 	What      placement.EventKind `json:"what"`
@@ -375,12 +371,23 @@ type eventJSON struct {
 	Operation string              `json:"operation,omitempty"`
 }
 
-func eventBody(id string, at time.Time, c placement.Cause, e *placement.Event) []byte {
-	body, _ := json.Marshal(eventJSON{ // strings and a time have no error
-		ID: id, Time: at, Change: e.Change(), What: e.What, Provider: e.Name, UUID: e.Provider, Root: e.Root, Consumer: e.Consumer, Subject: e.Subject,
+// eventTexts returns the events of an entry as JSON. Their ids are not in it: they differ between streams.
+func eventTexts(entry *placement.Entry) [][]byte {
+	texts := make([][]byte, 0, entry.Len())
+	for _, d := range entry.Deeds {
+		for i := range d.Events {
+			texts = append(texts, eventText(entry.Time, d.Cause, &d.Events[i]))
+		}
+	}
+	return texts
+}
+
+func eventText(at time.Time, c placement.Cause, e *placement.Event) []byte {
+	text, _ := json.Marshal(eventJSON{ // strings and a time have no error
+		Time: at, Change: e.Change(), What: e.What, Provider: e.Name, UUID: e.Provider, Root: e.Root, Consumer: e.Consumer, Subject: e.Subject,
 		Before: e.Before, After: e.After, RequestID: c.RequestID, GlobalID: c.GlobalID, User: c.User, Project: c.Project, Operation: c.Operation,
 	})
-	return body
+	return text
 }
 
 // reset tells the client to read the state again: entries before this are not in the log any more ("lost"), or the log does not list what
@@ -391,7 +398,9 @@ func (s *stream) reset(why string) {
 
 // event writes an event.
 func (s *stream) event(name, id string, body []byte) {
-	s.buf = fmt.Appendf(s.buf, "event: %s\nid: %s\ndata: %s\n\n", name, id, body)
+	s.buf = append(append(append(s.buf, "event: "...), name...), "\nid: "...)
+	s.buf = append(append(append(s.buf, id...), "\ndata: "...), body...)
+	s.buf = append(s.buf, "\n\n"...)
 }
 
 // comment writes a line that clients pass over.

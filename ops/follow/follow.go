@@ -122,6 +122,7 @@ func connect(ctx context.Context, open func(context.Context, string) (io.ReadClo
 			if err := json.Unmarshal([]byte(data), &e); err != nil {
 				return fmt.Errorf("the stream has an event that is not understood: %w", err)
 			}
+			e.ID = id
 			if err := w.Event(e); err != nil {
 				return watcherError{err}
 			}

@@ -18,13 +18,14 @@ const (
 	// restInterval is the least time between two reads: under load they have more entries.
 	restInterval = 100 * time.Millisecond
 	// Bounds of the newest entries that a Feed keeps.
-	keepEntries = 1024
+	keepEntries = 4096
 	keepEvents  = 32 << 10
 )
 
 // A Feed reads a log while there are readers. It is safe for concurrent use.
 type Feed struct {
-	log placement.ChangeLog
+	log    placement.ChangeLog
+	render func(*placement.Entry) [][]byte
 
 	mu      sync.Mutex
 	readers int
@@ -39,18 +40,35 @@ type Feed struct {
 
 // An item is an entry, or that entries before the next one are lost.
 type item struct {
-	entry placement.Entry
+	entry Entry
 	lost  bool
 }
 
-// NewFeed returns a feed of a log.
-func NewFeed(log placement.ChangeLog) *Feed { return &Feed{log: log, news: make(chan struct{})} }
+// An Entry is an entry of the log with the texts of its events, in their order. It must not be changed.
+type Entry struct {
+	*placement.Entry
+	Texts [][]byte
+}
+
+// NewFeed returns a feed of a log. Render makes the texts of an entry, once for all readers that have read what was before.
+func NewFeed(log placement.ChangeLog, render func(*placement.Entry) [][]byte) *Feed {
+	return &Feed{log: log, render: render, news: make(chan struct{})}
+}
+
+// rendered returns entries with their texts.
+func (f *Feed) rendered(entries []placement.Entry) []Entry {
+	all := make([]Entry, len(entries))
+	for i := range entries {
+		all[i] = Entry{&entries[i], f.render(&entries[i])}
+	}
+	return all
+}
 
 // A Batch is what a Reader has next.
 type Batch struct {
 	// Lost says that entries before these were not in the log any more.
 	Lost    bool
-	Entries []placement.Entry
+	Entries []Entry
 }
 
 // A Reader reads a feed from a position. It is for one goroutine, and must be closed.
@@ -84,6 +102,8 @@ func (f *Feed) Open(ctx context.Context, since placement.Mark) (*Reader, error) 
 		f.failed, f.items, f.events, f.at = nil, nil, 0, page.At
 		go f.read(reading)
 	}
+	// What the feed has is behind the mark already: the reader need not look for itself.
+	r.next, r.live = f.first+int64(len(f.items)), r.mark.Reaches(f.at)
 	return r, nil
 }
 
@@ -161,7 +181,7 @@ func (r *Reader) catchUp(ctx context.Context) (Batch, error) {
 	}
 	r.mark = page.At
 	r.next, r.live = next, !page.More && r.mark.Reaches(at)
-	return Batch{page.Lost, page.Entries}, nil
+	return Batch{page.Lost, f.rendered(page.Entries)}, nil
 }
 
 // take returns the items behind the mark, and a channel that is closed when there are more.
@@ -231,6 +251,7 @@ func (f *Feed) read(ctx context.Context) {
 
 // add takes in a page, or that there is none.
 func (f *Feed) add(ctx context.Context, page placement.LogPage, err error) {
+	entries := f.rendered(page.Entries)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ctx.Err() != nil {
@@ -243,13 +264,15 @@ func (f *Feed) add(ctx context.Context, page placement.LogPage, err error) {
 		if page.Lost {
 			f.items = append(f.items, item{lost: true})
 		}
-		for _, e := range page.Entries {
+		for _, e := range entries {
 			f.items = append(f.items, item{entry: e})
 			f.events += e.Len()
 		}
 		drop := 0
 		for ; len(f.items)-drop > keepEntries || f.events > keepEvents; drop++ {
-			f.events -= f.items[drop].entry.Len()
+			if !f.items[drop].lost {
+				f.events -= f.items[drop].entry.Len()
+			}
 		}
 		f.items, f.first = slices.Delete(f.items, 0, drop), f.first+int64(drop)
 		f.at = page.At
