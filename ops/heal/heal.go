@@ -247,7 +247,7 @@ func New(c *cloud.Cloud, o Options) *Plan {
 			}
 			p.left(f, f.Found, nova)
 		case r.way == never:
-			p.left(f, f.Found+"; no request of one service mends it", r.nova)
+			p.left(f, f.Found+"; no request mends it", r.nova)
 		case !p.permits(r.need):
 			p.plan.Left = append(p.plan.Left, Left{Code: f.Code, About: f.About, Why: f.Found + "; it is mended with " + string(r.need) + ", or when its code is named", Command: f.Command})
 		case o.SkipPorts && r.way == server && f.About[0].Kind == "port":
@@ -284,7 +284,8 @@ func (p *planner) permits(n need) bool {
 func (p *planner) findings(c *cloud.Cloud) []audit.Finding {
 	o := audit.Options{Servers: p.o.Servers, Ports: p.o.Ports, Hosts: p.o.Hosts}
 	found := audit.Check(c, o).Findings
-	if c.Network == nil || !p.permits(deletes) {
+	removes := slices.Contains(p.plan.Parts, Ports) && (len(p.o.Codes) == 0 || slices.Contains(p.o.Codes, "key-without-request"))
+	if c.Network == nil || !removes || !p.permits(deletes) {
 		return found
 	}
 	without, network := *c, *c.Network

@@ -170,7 +170,7 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 			if diff := cmp.Diff(still(t, before, plan), still(t, after, plan)); diff != "" {
 				t.Errorf("healthy records changed:\n%s", diff)
 			}
-			for k := range plan.Steps {
+			for k := 1; k < len(plan.Steps); k++ {
 				w := planted(t, plant)
 				for _, r := range w.apply(heal.New(w.read(), all), k)[k:] {
 					if r.Outcome != heal.Unsent {
@@ -191,6 +191,31 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 	for _, k := range audit.Kinds() {
 		if _, _, ok := heal.Mends(k.Code); ok && !mended[k.Code] {
 			t.Errorf("no fault of the kind %s is mended", k.Code)
+		}
+	}
+}
+
+// Amounts of a port that asks for nothing are released in the plan that removes its key, and not before.
+func TestAmountsOfPortsThatAskForNothing(t *testing.T) {
+	at := slices.IndexFunc(audittest.Plants, func(p audittest.Plant) bool { return p.Code == "key-without-request" })
+	c := planted(t, audittest.Plants[at]).read()
+	for _, tc := range []struct {
+		parts []heal.Part
+		codes []string
+		want  []string
+	}{
+		{nil, nil, []string{"port-amount-superfluous", "key-without-request"}},
+		{[]heal.Part{heal.Allocations}, nil, nil},
+		{[]heal.Part{heal.Ports}, nil, []string{"key-without-request"}},
+		{nil, []string{"port-amount-superfluous"}, nil},
+		{nil, []string{"key-without-request"}, []string{"key-without-request"}},
+	} {
+		var got []string
+		for _, s := range heal.New(c, heal.Options{Parts: tc.parts, Codes: tc.codes, Delete: true}).Steps {
+			got = append(got, s.Codes...)
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("of %q, with the codes %q: %q, want %q", tc.parts, tc.codes, got, tc.want)
 		}
 	}
 }
