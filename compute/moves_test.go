@@ -237,6 +237,47 @@ func TestPortsThatGrowWhileServersWait(t *testing.T) {
 	}
 }
 
+// Whatever request is not answered while such a server goes back: it has what its other ports ask for, and keeps that
+// when the port is detached. A rotation has a quarter of the requests.
+func TestGrownPortsSurviveTheWire(t *testing.T) {
+	first, step := rotation.Every(4)
+	for _, to := range []string{"placement", "network"} {
+		if racetest.Few() && to == "network" {
+			continue
+		}
+		t.Run(to, func(t *testing.T) {
+			t.Parallel()
+			for at, met := 1+first, true; met && !t.Failed(); at += step {
+				m := newMoves(t)
+				grown, policy := must(m.Server(ctx, m.vm)).Ports[0].Port, m.policy(3000)
+				m.must(m.ResizeServer(ctx, ann, m.vm, compute.Resizing{Flavor: "m2"}))
+				m.work(m.Service, nil)
+				m.boot("other", m.port(6500))
+				m.work(m.Service, nil)
+				_, err := m.network.UpdatePort(ctx, network.ID(grown), func(s *network.PortSpec) error {
+					s.Policy = policy
+					return nil
+				})
+				m.must(err)
+				path := map[string]*breakable{"placement": m.paths.placement, "network": m.paths.network}[to]
+				path.breaks(at, false, true)
+				m.during(scenario{do: func(w *fixture, s *compute.Service) error { return s.RevertResize(ctx, ann, m.vm) }}, m.Service)
+				met = path.heals()
+				m.later(5 * time.Minute)
+				m.report()
+				m.work(m.Service, nil)
+				if one := must(m.Server(ctx, m.vm)); one.State != compute.Error || one.Host != m.source || m.used()[egress] != 2000+6500 {
+					t.Errorf("request %d: the server is %s on %s, and %d kbit/s are allocated", at, one.State, one.Host, m.used()[egress])
+				}
+				m.must(m.ResetState(ctx, root, m.vm, compute.Active))
+				m.must(m.Detach(ctx, ann, m.vm, grown))
+				m.work(m.Service, nil)
+				m.agrees(fmt.Sprintf("request %d to %s broke", at, to))
+			}
+		})
+	}
+}
+
 // shrink gives all ports with a policy another one, unless that is refused while they move.
 func (w *fixture) shrink(policy network.ID) {
 	w.Helper()
