@@ -3,6 +3,8 @@ package operators
 import (
 	"strings"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/rotation"
 )
 
 // boots is about a boot that failed, as an operator asks about it.
@@ -20,11 +22,12 @@ func (s *stack) boots(t *testing.T) {
 	}
 	request := list.Actions[0].Request
 	asked := "no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:100000000"
-	for _, tc := range []struct {
+	type boot struct {
 		args []string
 		code int
 		says string
-	}{
+	}
+	for _, tc := range rotation.Part([]boot{
 		{[]string{"--server", failed, "--port", "vast"}, 6, asked},
 		{[]string{"--server", "failed", "--port", "vast"}, 6, asked},
 		{[]string{"--request-id", request, "--port", "vast"}, 6, asked},
@@ -35,7 +38,7 @@ func (s *stack) boots(t *testing.T) {
 		{[]string{"--server", "golden"}, 0, ", of 3: "},
 		{[]string{"--request-id", "req-" + nobody}, 1, "no server has an action with the request id req-" + nobody},
 		{[]string{"--server", "nothing"}, 2, "there is no server with the name or UUID"},
-	} {
+	}, 2) {
 		got := s.berth(t, nil, append([]string{"explain"}, tc.args...)...)
 		if got.code != tc.code || !strings.Contains(got.stdout+got.stderr, tc.says) {
 			t.Errorf("explain %q, want exit code %d and %q: %s", tc.args, tc.code, tc.says, got)
@@ -50,11 +53,12 @@ func (s *stack) readers(t *testing.T) {
 		compute   = "he compute service answers GET /v2.1/os-services with 403 Forbidden"
 		network   = "note: The network service does not show this user where ports are bound"
 	)
-	for _, tc := range []struct {
+	type reading struct {
 		who, command string
 		code         int
 		says         []string // on standard error
-	}{
+	}
+	for _, tc := range rotation.Part([]reading{
 		{"project-reader", "explain resources=VCPU:1", 1, []string{placement}},
 		{"project-reader", "explain --flavor small", 1, []string{placement}},
 		{"project-reader", "capacity left --flavor small", 1, []string{placement}},
@@ -72,7 +76,7 @@ func (s *stack) readers(t *testing.T) {
 		{"project-observer", "placement top", 0, nil},
 		{"project-observer", "placement export --all", 0, []string{"note: T" + compute, network}},
 		{"project-observer", "placement export --compute", 1, []string{"t" + compute}},
-	} {
+	}, 2) {
 		got := s.berth(t, s.people[tc.who], strings.Fields(tc.command)...)
 		ok := got.code == tc.code && (tc.code == 0) == (got.stdout != "") && (tc.says != nil || !strings.Contains(got.stderr, "note:"))
 		for _, text := range tc.says {
