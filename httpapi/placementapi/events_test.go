@@ -490,6 +490,13 @@ func TestEventsSayWhatIsLost(t *testing.T) {
 		if len(all) != 4097 || all[0].name != "reset" || all[0].data != `{"reason":"lost"}` || !strings.Contains(all[1].data, `"after":"904"`) {
 			t.Errorf("%d events: %+v, %+v, …", len(all), all[0], all[1])
 		}
+		// Another process, of which nothing is known yet, does not have the position.
+		fresh := watched(t, inMemory(t), placementapi.StreamSettings{})
+		elsewhere := watching(t, fresh, "/berth/v1/events", e.id)
+		if got, _ := elsewhere.next(); got.name != "reset" {
+			t.Errorf("behind an id of another process there is %+v", got)
+		}
+		elsewhere.close()
 		// A slow reader is behind what the feed keeps, and misses nothing.
 		again.close()
 		slow := watching(t, api, "/berth/v1/events", all[2000].id)

@@ -102,8 +102,8 @@ func (f *Feed) Open(ctx context.Context, since placement.Mark) (*Reader, error) 
 		f.failed, f.items, f.events, f.at = nil, nil, 0, page.At
 		go f.read(reading)
 	}
-	// What the feed has is behind the mark already: the reader need not look for itself.
-	r.next, r.live = f.first+int64(len(f.items)), r.mark.Reaches(f.at)
+	// At the end of the log, what the feed has is behind the mark already. Of a mark from elsewhere the log itself has to say what is lost.
+	r.next, r.live = f.first+int64(len(f.items)), since == nil && r.mark.Reaches(f.at)
 	return r, nil
 }
 
