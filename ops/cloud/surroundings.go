@@ -1,6 +1,9 @@
 package cloud
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Surroundings are what was measured around the records: how a caller reached the services, and what they say of themselves. They have no
 // credentials.
@@ -41,6 +44,10 @@ type Login struct {
 	Expires time.Time `json:"expires_at,omitzero"`
 	Asked   time.Time `json:"asked_at,omitzero"`
 }
+
+// MaySeePart reports whether services may show the caller a part of their records without saying so: the default policies of Nova and
+// Neutron show those of all projects to the role admin only.
+func (l Login) MaySeePart() bool { return l.Roles != nil && !slices.Contains(l.Roles, "admin") }
 
 // An Endpoint is the endpoint of a service in the catalog that a caller would use, with what its root document says.
 type Endpoint struct {

@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -168,7 +167,6 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 	if o.Host != "" {
 		options.Hosts = []string{o.Host}
 	}
-	x.leaveOutPart()
 	found := audit.Check(x.Cloud, options)
 	for _, f := range found.Findings {
 		x.audited[f.Code] = append(x.audited[f.Code], f)
@@ -188,24 +186,6 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 		return x, nil
 	}
 	return x, x.addServer(ctx)
-}
-
-// leaveOutPart takes the network's records for unread when they are a part only: Neutron shows a user without the right to see agents none,
-// and of networks and ports those of the project.
-func (x *exam) leaveOutPart() {
-	n, l := x.Cloud.Network, x.around.Login
-	if n == nil || len(n.Agents) > 0 || l.Roles == nil || readsAll(l) {
-		return
-	}
-	part := *x.Cloud
-	part.Network = nil
-	around := *x.around
-	around.Unread = maps.Clone(around.Unread)
-	if around.Unread == nil {
-		around.Unread = map[string]string{}
-	}
-	around.Unread["network"] = "It shows this user no agent, and maybe the networks and ports of one project only; take an administrator."
-	part.Surroundings, x.around, x.Cloud = &around, &around, &part
 }
 
 // A need is a part of the input that a check cannot do without.

@@ -488,23 +488,6 @@ func TestUnreadIsUnknown(t *testing.T) {
 	}
 }
 
-// A user without the right to see agents has none of them, and a part of the other records: that is unknown, and not a cloud without agents.
-func TestPartIsUnknown(t *testing.T) {
-	in := healthy(t)
-	in.Cloud.Network.Agents, in.Cloud.Network.Ports = nil, nil
-	in.Cloud.Surroundings.Login.Roles = []string{"reader"}
-	report := examine(t, in, doctor.Options{})
-	for _, name := range []string{"records-read", "agents-alive", "bandwidths-configured", "port-requests", "hypervisor-names", "records-agree"} {
-		if r := find(t, report, name); r.Result != doctor.Unknown {
-			t.Errorf("%+v", r)
-		}
-	}
-	in.Cloud.Surroundings.Login.System = true
-	if r := find(t, examine(t, in, doctor.Options{}), "agents-alive"); r.Result != doctor.Failed {
-		t.Errorf("for a reader in the scope of the system: %+v", r)
-	}
-}
-
 // Of many things that are ok some are named, and of those that are not all.
 func TestManyAreCounted(t *testing.T) {
 	in := healthy(t)

@@ -214,11 +214,6 @@ func versions(x *exam, r *findings) {
 	}
 }
 
-// readsAll reports whether a token has a role that may read the records of all projects.
-func readsAll(l cloud.Login) bool {
-	return slices.Contains(l.Roles, "admin") || l.System && slices.Contains(l.Roles, "reader")
-}
-
 func roles(x *exam, r *findings) {
 	l := x.around.Login
 	switch {
@@ -228,11 +223,11 @@ func roles(x *exam, r *findings) {
 		r.ok("there is no identity service, and thus no roles")
 	case l.Roles == nil:
 		r.unknown("The identity service does not say which roles the token has.")
-	case readsAll(l):
+	case !l.MaySeePart():
 		r.ok("%s", strings.Join(l.Roles, ", "))
 	default:
 		r.warn("openstack role assignment list --names --user "+cmp.Or(l.User, "USER"),
-			"%s has %s; the records of all projects are shown to admin, or to reader in the scope of the system", cmp.Or(l.User, "the user"), cmp.Or(strings.Join(l.Roles, ", "), "no role"))
+			"%s has %s; the records of all projects are shown to admin", cmp.Or(l.User, "the user"), cmp.Or(strings.Join(l.Roles, ", "), "no role"))
 	}
 }
 

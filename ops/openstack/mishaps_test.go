@@ -243,7 +243,7 @@ func stackWith(t *testing.T, answers map[string]string, instead func(w http.Resp
 			if answers != nil {
 				catalog = append(catalog, service("compute", s.URL+"/v2.1"), service("image", s.URL))
 			}
-			fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p1"}, "catalog": [%s]}}`, strings.Join(catalog, ", "))
+			fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p1"}, "catalog": [%s]%s}}`, strings.Join(catalog, ", "), answers["more of the token"])
 			return
 		}
 		text, ok := answers[r.URL.RequestURI()]
@@ -335,7 +335,12 @@ func readStack(t *testing.T, answers map[string]string, parts cloud.Parts) *clou
 // What a user may not read, and what the cloud does not have, is said in a sentence. Extensions that the network service does not
 // have are empty lists.
 func TestUnread(t *testing.T) {
-	denied, few, down := healthy(), healthy(), healthy()
+	denied, few, down, part, none := healthy(), healthy(), healthy(), healthy(), healthy()
+	for _, without := range []map[string]string{part, none} {
+		without["/v2.0/agents?limit=1000"], without["/v2.0/ports?limit=1000"] = `{"agents": []}`, `{"ports": []}`
+	}
+	part["more of the token"] = `, "roles": [{"name": "reader"}, {"name": "member"}]`
+	none["more of the token"] = `, "roles": [{"name": "admin"}]`
 	down["/v2.1/os-services"] = `{"services": [{"id": "s1", "binary": "nova-compute", "host": "cn1", "status": "enabled"}, {"binary": "nova-compute", "host": "cn2", "status": "UNKNOWN"}]}`
 	denied["/v2.1/os-services"] = ""
 	denied["/v2.0/ports?limit=1000"] = `{"ports": [{"id": "p1", "device_id": "vm1"}]}`
@@ -350,6 +355,8 @@ func TestUnread(t *testing.T) {
 			"The compute service answers GET /v2.1/os-services with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator.",
 			"The network service does not show this user where ports are bound; take an administrator.",
 		}},
+		{part, []string{"The network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator."}},
+		{none, nil},
 		{down, []string{"The compute service does not reach the cell of the host cn2, and leaves out its servers; try again when it does."}},
 		{few, []string{"The compute service does not show this user the extra specs of the flavors of 1 servers."}},
 		{nil, []string{

@@ -22,7 +22,7 @@ func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, err
 	}
 	records := &cloud.Network{}
 	done := m.begin("lists of the network service", 4)
-	var shown struct{ bindings, hidden int }
+	listed, hidden := map[string]bool{}, 0
 	for _, list := range []struct {
 		path string
 		read func() error
@@ -36,7 +36,7 @@ func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, err
 		{"ports", func() error {
 			return pages(ctx, s, "ports", nil, "ports", func(p *port) string {
 				if p.Binding == nil {
-					shown.hidden++
+					hidden++
 				}
 				if p.Device != "" {
 					records.Ports = append(records.Ports, p.record())
@@ -52,12 +52,18 @@ func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, err
 		}},
 		{"qos/policies", func() error { return readPolicies(ctx, s, records) }},
 	} {
-		if err := list.read(); err != nil && (list.path == "ports" || list.path == "networks" || !isStatus(err, http.StatusNotFound)) {
+		err := list.read()
+		if err != nil && (list.path == "ports" || list.path == "networks" || !isStatus(err, http.StatusNotFound)) {
 			return nil, err
 		}
+		listed[list.path] = err == nil
 		done()
 	}
-	if shown.hidden > 0 {
+	// Who may not see agents gets an empty list of them, and of ports and networks those of a project.
+	if listed["agents"] && len(records.Agents) == 0 && c.login().MaySeePart() {
+		return nil, &refusal{"the network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator", http.StatusForbidden}
+	}
+	if hidden > 0 {
 		return nil, &refusal{"the network service does not show this user where ports are bound; take an administrator", http.StatusForbidden}
 	}
 	return records, nil
