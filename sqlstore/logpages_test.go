@@ -235,6 +235,12 @@ func TestFilesKeepTheirNewestEntries(t *testing.T) {
 		}
 		return p
 	}
+	if _, whole, _ := a.LogSince(ctx, time.Now().Add(-time.Hour)); whole {
+		t.Error("the log has all of an hour before the store was opened")
+	}
+	if _, whole, _ := a.LogSince(ctx, time.Now()); !whole {
+		t.Error("the log has not all since it was opened")
+	}
 	start := page(nil).At
 	rung := a.Logged()
 	change(placement.Event{What: placement.EventTrait, Subject: "a\nb", After: "ü"})

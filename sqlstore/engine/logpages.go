@@ -160,7 +160,8 @@ func (b *bell) ring() {
 
 // A keptLog is the log of a file, in memory: its one process is the only writer. It is safe for concurrent use.
 type keptLog struct {
-	writer int64 // drawn at random when the store is opened
+	writer int64     // drawn at random when the store is opened
+	begun  time.Time // and when that was
 
 	mu      *sync.Mutex
 	seq     int64 // of the newest entry
@@ -179,7 +180,7 @@ const (
 	keptBytes   = 16 << 20
 )
 
-func newKeptLog() keptLog { return keptLog{writer: 1 + rand.Int64N(1<<53), mu: new(sync.Mutex)} }
+func newKeptLog() keptLog { return keptLog{writer: 1 + rand.Int64N(1<<53), begun: time.Now(), mu: new(sync.Mutex)} }
 
 // add appends an entry unless it has one line only, and drops what is too old.
 func (k *keptLog) add(body string, at time.Time) {
@@ -233,5 +234,5 @@ func (k *keptLog) since(at time.Time) (map[int64]int64, bool) {
 	if i < 0 {
 		i = len(k.entries)
 	}
-	return map[int64]int64{k.writer: first + int64(i)}, i > 0 || first == 0
+	return map[int64]int64{k.writer: first + int64(i)}, i > 0 || first == 0 && !at.Before(k.begun)
 }
