@@ -89,7 +89,7 @@ func (s *stack) mends(t *testing.T) {
 			after := filepath.Join(dir, fmt.Sprint(i, ".json"))
 			s.export(t, after)
 			got := s.berth(t, nil, "placement", "diff", before, after, "-f", "value")
-			if n := strings.Count(got.stdout, "\n"); n != p.left || got.code != 0 && got.code != 6 {
+			if n := strings.Count(got.stdout, "\n"); n != p.left && p.left != anything || got.code != 0 && got.code != 6 {
 				t.Errorf("placement is not as it was, but for %d differences: %s", p.left, got)
 			}
 		})

@@ -199,3 +199,16 @@ func TestBoth(t *testing.T) {
 		t.Errorf("%+v, want no findings", got)
 	}
 }
+
+// A host that is no compute node is removed from an aggregate by a command only when Nova knows it: it answers 404 otherwise.
+func TestCommandForUnknownMember(t *testing.T) {
+	for want, services := range map[string][]cloud.Service{
+		"openstack aggregate show 1":                {},
+		"openstack aggregate remove host 1 nowhere": {{Binary: "nova-compute", Host: "nowhere"}},
+	} {
+		c := &cloud.Cloud{Compute: &cloud.Compute{Services: services, Aggregates: []cloud.Aggregate{{ID: 1, UUID: "a", Hosts: []string{"nowhere"}}}}}
+		if found := audit.Check(c, audit.Options{}).Findings; len(found) != 1 || found[0].Command != want {
+			t.Errorf("found %+v, want the command %s", found, want)
+		}
+	}
+}

@@ -187,9 +187,13 @@ func aggregateHostUnknown(x *Index, r *report) {
 		a := &x.Compute.Aggregates[i]
 		for _, host := range a.Hosts {
 			if len(x.Hypervisors[host]) == 0 {
+				command := fmt.Sprintf("openstack aggregate remove host %d %s", a.ID, host)
+				if x.Services[host] == nil { // Nova answers 404
+					command = fmt.Sprintf("openstack aggregate show %d", a.ID)
+				}
 				r.found(Finding{
 					About: []Subject{aggregateSubject(a), {Kind: "host", ID: host}}, Found: fmt.Sprintf("host %s is a member, and is no compute node", host), Expected: "members that are compute nodes",
-					Command: fmt.Sprintf("openstack aggregate remove host %d %s", a.ID, host),
+					Command: command,
 				})
 			}
 		}

@@ -326,7 +326,7 @@ var kinds = []Kind{
 	},
 	{
 		"aggregate-host-unknown", Warning, "Synchronizing aggregates fails at the host.",
-		"Remove the host from the aggregate.", computing, aggregateHostUnknown, "",
+		"Remove the host from the aggregate; one that Nova does not know any more, in the table aggregate_hosts of its API's database.", computing, aggregateHostUnknown, "",
 	},
 	{
 		"aggregate-ratio-differs", Info, "The ratio in an aggregate's metadata has no effect where placement has another one.",
