@@ -92,12 +92,12 @@ func receive(r *bufio.Reader, method string) (a *answer, end bool, err error) {
 	if err != nil {
 		return nil, true, err
 	}
-	defer res.Body.Close()
 	if res.Header.Get("Content-Type") == "text/event-stream" {
-		body := make([]byte, 1024) // it has no end
+		body := make([]byte, 1024) // it has no end, which Close would wait for
 		n, err := res.Body.Read(body)
 		return &answer{status: res.StatusCode, header: res.Header, body: body[:n]}, true, err
 	}
+	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		return nil, true, fmt.Errorf("reading the body of a %d: %w", res.StatusCode, err)

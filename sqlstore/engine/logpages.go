@@ -180,7 +180,9 @@ const (
 	keptBytes   = 16 << 20
 )
 
-func newKeptLog() keptLog { return keptLog{writer: 1 + rand.Int64N(1<<53), begun: time.Now(), mu: new(sync.Mutex)} }
+func newKeptLog() keptLog {
+	return keptLog{writer: 1 + rand.Int64N(1<<53), begun: time.Now(), mu: new(sync.Mutex)}
+}
 
 // add appends an entry unless it has one line only, and drops what is too old.
 func (k *keptLog) add(body string, at time.Time) {
