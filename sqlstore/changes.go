@@ -26,7 +26,12 @@ func encodeChanges(noted []any) (body string, stored any) {
 	}
 	deeds := all.Deeds
 	all.Deeds = nil
-	return string(appendDeeds([]byte(encode(all)), deeds)), all
+	words := encode(all)
+	if len(deeds) == 0 {
+		return words, all
+	}
+	text := make([]byte, 0, len(words)+768*len(deeds)) // a claim of three classes has 500 bytes
+	return string(appendDeeds(append(text, words...), deeds)), all
 }
 
 // encode writes changes as the first line of the body of an entry: root ids, and a c for the

@@ -213,6 +213,9 @@ func (a *amounts) at(p *snapshot.Provider, tree *snapshot.Tree, class placement.
 			return one
 		}
 	}
+	if *a == nil {
+		*a = make(amounts, 0, 8)
+	}
 	*a = append(*a, amountChange{provider: p, root: tree.Root().UUID, class: class, name: name})
 	return &(*a)[len(*a)-1]
 }
@@ -237,6 +240,7 @@ func (s *claimState) className(id placement.ClassID) string {
 
 // tell adds the events of a consumer.
 func (s *claimState) tell(consumer placement.UUID, a amounts) {
+	s.events = slices.Grow(s.events, len(a))
 	for i := range a {
 		one := &a[i]
 		if one.before == one.after {
