@@ -16,8 +16,8 @@ type Changes struct {
 	TreeChanges []TreeChange
 	Catalogs    bool // the names of classes or traits
 	All         bool // anything, the catalogs included
-	// Deeds are the changes as watchers see them. They are for the change log only: the snapshot does not need them.
-	Deeds []Deed
+	// Requests are the changes as watchers see them. They are for the change log only: the snapshot does not need them.
+	Requests []RequestEvents
 }
 
 // Tree adds the tree with that root. More than one call for a root is as good as one.
@@ -37,7 +37,7 @@ func (c *Changes) Add(more Changes) {
 	c.TreeChanges = slices.Concat(c.TreeChanges, more.TreeChanges)
 	c.Catalogs = c.Catalogs || more.Catalogs
 	c.All = c.All || more.All
-	c.Deeds = append(c.Deeds, more.Deeds...)
+	c.Requests = append(c.Requests, more.Requests...)
 }
 
 // Empty reports whether nothing changed.
@@ -45,7 +45,7 @@ func (c Changes) Empty() bool {
 	return len(c.Roots) == 0 && len(c.TreeChanges) == 0 && !c.Catalogs && !c.All
 }
 
-// AsRoots is c with the roots of the changed trees in the place of TreeChanges, and without Deeds. It is what
+// AsRoots is c with the roots of the changed trees in the place of TreeChanges, and without Requests. It is what
 // followers need and what outlives the snapshot that a TreeChange begins with.
 func (c Changes) AsRoots() Changes {
 	plain := Changes{Catalogs: c.Catalogs, All: c.All}

@@ -60,8 +60,8 @@ type Cause struct {
 	Operation string // the method and path of the request
 }
 
-// A Deed is what one request changed.
-type Deed struct {
+// RequestEvents are what one request changed.
+type RequestEvents struct {
 	Cause  Cause
 	Events []Event
 }
@@ -70,14 +70,14 @@ type Deed struct {
 type Entry struct {
 	Writer, Seq int64
 	Time        time.Time // of the database, just before the commit
-	Deeds       []Deed
+	Requests    []RequestEvents
 	// Unlisted says that the transaction changed more than an entry lists, or was written by a program that lists nothing.
 	Unlisted bool
 }
 
 // Len is how many events the entry has.
 func (e *Entry) Len() (n int) {
-	for _, d := range e.Deeds {
+	for _, d := range e.Requests {
 		n += len(d.Events)
 	}
 	return n

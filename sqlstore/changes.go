@@ -24,14 +24,14 @@ func encodeChanges(noted []any) (body string, stored any) {
 	for _, n := range noted {
 		all.Add(n.(placement.Changes))
 	}
-	deeds := all.Deeds
-	all.Deeds = nil
+	requests := all.Requests
+	all.Requests = nil
 	words := encode(all)
-	if len(deeds) == 0 {
+	if len(requests) == 0 {
 		return words, all
 	}
-	text := make([]byte, 0, len(words)+768*len(deeds)) // a claim of three classes has 500 bytes
-	return string(appendDeeds(append(text, words...), deeds)), all
+	text := make([]byte, 0, len(words)+768*len(requests)) // a claim of three classes has 500 bytes
+	return string(appendRequests(append(text, words...), requests)), all
 }
 
 // encode writes changes as the first line of the body of an entry: root ids, and a c for the

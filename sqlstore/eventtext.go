@@ -16,27 +16,27 @@ import (
 // Empty members are left out, and events that differ in their subject and values share the rest. They are written by hand: it
 // happens in the goroutine that all writes wait for.
 
-// maxDeedText is how long the lines of an entry may be, in bytes. Of a longer one watchers are told that it is not listed.
-const maxDeedText = 256 << 10
+// maxEventText is how long the lines of an entry may be, in bytes. Of a longer one watchers are told that it is not listed.
+const maxEventText = 256 << 10
 
 // unlisted is a line in the place of those that are too long.
 const unlisted = "!"
 
-// appendDeeds appends the lines of deeds to the first line of a body.
-func appendDeeds(body []byte, deeds []placement.Deed) []byte {
+// appendRequests appends the lines of requests to the first line of a body.
+func appendRequests(body []byte, requests []placement.RequestEvents) []byte {
 	begin := len(body)
-	for i := range deeds {
-		if len(deeds[i].Events) > 0 {
-			body = appendDeed(append(body, '\n'), &deeds[i])
+	for i := range requests {
+		if len(requests[i].Events) > 0 {
+			body = appendRequest(append(body, '\n'), &requests[i])
 		}
-		if len(body)-begin > maxDeedText {
+		if len(body)-begin > maxEventText {
 			return append(body[:begin], "\n"+unlisted...)
 		}
 	}
 	return body
 }
 
-func appendDeed(b []byte, d *placement.Deed) []byte {
+func appendRequest(b []byte, d *placement.RequestEvents) []byte {
 	b = append(b, '{')
 	b = appendMember(b, "r", d.Cause.RequestID)
 	b = appendMember(b, "g", d.Cause.GlobalID)
@@ -125,16 +125,16 @@ func readEntry(e engine.LogEntry) placement.Entry {
 			entry.Unlisted = true
 			continue
 		}
-		deed := placement.Deed{Cause: placement.Cause{RequestID: text.R, GlobalID: text.G, User: text.U, Project: text.P, Operation: text.O}}
+		request := placement.RequestEvents{Cause: placement.Cause{RequestID: text.R, GlobalID: text.G, User: text.U, Project: text.P, Operation: text.O}}
 		for _, e := range text.E {
 			for _, x := range e.X {
-				deed.Events = append(deed.Events, placement.Event{
+				request.Events = append(request.Events, placement.Event{
 					What: placement.EventKind(e.W), Provider: placement.UUID(e.I), Name: e.N, Root: placement.UUID(e.T), OldRoot: placement.UUID(e.F),
 					Consumer: placement.UUID(e.C), Subject: x[0], Before: x[1], After: x[2],
 				})
 			}
 		}
-		entry.Deeds = append(entry.Deeds, deed)
+		entry.Requests = append(entry.Requests, request)
 	}
 	return entry
 }

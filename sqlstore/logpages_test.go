@@ -114,7 +114,7 @@ func TestLogIsTheDifference(t *testing.T) {
 						return
 					}
 					for _, e := range page.Entries {
-						for _, d := range e.Deeds {
+						for _, d := range e.Requests {
 							results[n] = append(results[n], d.Events...)
 						}
 					}
@@ -220,7 +220,7 @@ func TestFilesKeepTheirNewestEntries(t *testing.T) {
 	change := func(e placement.Event) {
 		t.Helper()
 		err := a.Update(ctx, now, func(w placement.Writer) error {
-			w.Changed(placement.Changes{Deeds: []placement.Deed{{Events: []placement.Event{e}}}})
+			w.Changed(placement.Changes{Requests: []placement.RequestEvents{{Events: []placement.Event{e}}}})
 			return nil
 		})
 		if err != nil {
@@ -250,11 +250,11 @@ func TestFilesKeepTheirNewestEntries(t *testing.T) {
 		t.Error("nobody is told of the entry")
 	}
 	p := page(start)
-	want := []placement.Deed{{Events: []placement.Event{{What: placement.EventTrait, Subject: "a\nb", After: "ü"}}}}
+	want := []placement.RequestEvents{{Events: []placement.Event{{What: placement.EventTrait, Subject: "a\nb", After: "ü"}}}}
 	if p.Lost || len(p.Entries) != 1 {
 		t.Fatalf("page %+v", p)
 	}
-	if diff := cmp.Diff(want, p.Entries[0].Deeds); diff != "" {
+	if diff := cmp.Diff(want, p.Entries[0].Requests); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	second := p.At

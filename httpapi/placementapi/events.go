@@ -330,7 +330,7 @@ func (s *stream) entry(e events.Entry) {
 	n, had := 0, s.at.sent[e.Writer]
 	delete(s.at.sent, e.Writer)
 	before := s.at.String() + "!" + strconv.FormatInt(e.Writer, 36) + "."
-	for _, d := range e.Deeds {
+	for _, d := range e.Requests {
 		for i := range d.Events {
 			if n++; n <= had || !s.watch.wants(&d.Events[i]) {
 				continue
@@ -374,7 +374,7 @@ type eventJSON struct {
 // eventTexts returns the events of an entry as JSON. Their ids are not in it: they differ between streams.
 func eventTexts(entry *placement.Entry) [][]byte {
 	texts := make([][]byte, 0, entry.Len())
-	for _, d := range entry.Deeds {
+	for _, d := range entry.Requests {
 		for i := range d.Events {
 			texts = append(texts, eventText(entry.Time, d.Cause, &d.Events[i]))
 		}

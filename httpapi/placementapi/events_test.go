@@ -478,7 +478,7 @@ func TestEventsSayWhatIsLost(t *testing.T) {
 		for n := range 5000 {
 			err := store.Update(context.Background(), time.Now(), func(w placement.Writer) error {
 				event := placement.Event{What: placement.EventTrait, Subject: "T", After: fmt.Sprint(n)}
-				w.Changed(placement.Changes{Deeds: []placement.Deed{{Events: []placement.Event{event}}}})
+				w.Changed(placement.Changes{Requests: []placement.RequestEvents{{Events: []placement.Event{event}}}})
 				return nil
 			})
 			if err != nil {

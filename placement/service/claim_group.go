@@ -105,20 +105,20 @@ func (s *Service) writeGroup(writer placement.Writer, g *claimGroup, newer map[*
 		return nil, err
 	}
 	replacements := state.replacements(writer.Stamp())
-	s.publish(writer, replacements, state.deeds)
+	s.publish(writer, replacements, state.requests)
 	return replacements, nil
 }
 
 // publish has the snapshot follow what a transaction makes of trees, once that is durable. On a
 // shared store the trees are not noted for the next refresh: the entry in the change log has them,
 // and follow brings them in with what others wrote before.
-func (s *Service) publish(writer placement.Writer, replacements []snapshot.Replacement, deeds []placement.Deed) {
+func (s *Service) publish(writer placement.Writer, replacements []snapshot.Replacement, requests []placement.RequestEvents) {
 	var changes placement.Changes
 	for _, r := range replacements {
 		changes.TreeChanges = append(changes.TreeChanges, r)
 	}
 	noted := changes
-	noted.Deeds = deeds
+	noted.Requests = requests
 	writer.Changed(noted)
 	writer.OnCommit(func() {
 		if !s.store.Shared() {

@@ -49,8 +49,8 @@ type claimState struct {
 	raised  map[int64]int    // by provider: its place in rows.Providers
 	rows    placement.ClaimRows
 
-	events []placement.Event // of the request that is being decided
-	deeds  []placement.Deed  // of those that were accepted
+	events   []placement.Event         // of the request that is being decided
+	requests []placement.RequestEvents // of those that were accepted
 }
 
 // newClaimState returns the state of a snapshot with nothing pending.
@@ -111,7 +111,7 @@ func (s *claimState) decide(r *claimRequest, consumers []placement.ConsumerState
 		}
 	}
 	if err == nil && len(s.events) > 0 {
-		s.deeds = append(s.deeds, placement.Deed{Cause: r.cause, Events: s.events})
+		s.requests = append(s.requests, placement.RequestEvents{Cause: r.cause, Events: s.events})
 	}
 	return err
 }
@@ -127,8 +127,8 @@ func (s *claimState) release(who placement.ConsumerState) error {
 		return err
 	}
 	var a amounts
-	s.had(&a, who)
-	s.tell(who.UUID, a)
+	s.addHeld(&a, who)
+	s.addEvents(who.UUID, a)
 	s.free(who)
 	s.rows.Deletes = append(s.rows.Deletes, who.Row())
 	return nil
@@ -341,9 +341,9 @@ func checkOffered(order []*claimedProvider, lines []claimLine) error {
 // one that did not exist is not added. Consumers are freed first, all of them: a request may move
 // allocations from one of its consumers to another (POST /allocations).
 func (s *claimState) accept(claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine, byUUID map[placement.UUID]*claimedProvider) {
-	told := make([]amounts, len(claims))
+	changed := make([]amounts, len(claims))
 	for i, who := range consumers {
-		s.had(&told[i], who)
+		s.addHeld(&changed[i], who)
 		s.free(who)
 	}
 	has := make([]bool, len(claims))
@@ -353,7 +353,7 @@ func (s *claimState) accept(claims []placement.Claim, consumers []placement.Cons
 		}
 		p := byUUID[l.provider]
 		has[l.claim] = true
-		told[l.claim].at(p.Provider, p.tree, l.class, l.name).after += l.amount
+		changed[l.claim].at(p.Provider, p.tree, l.class, l.name).after += l.amount
 		s.touch(p.tree)
 		s.pending.Used[snapshot.InventoryKey{Provider: p.ID, Class: l.class}] += l.amount
 		s.rows.Allocations = append(s.rows.Allocations, placement.AllocationRow{
@@ -362,7 +362,7 @@ func (s *claimState) accept(claims []placement.Claim, consumers []placement.Cons
 	}
 	for i, c := range claims {
 		who := consumers[i]
-		s.tell(c.Consumer, told[i])
+		s.addEvents(c.Consumer, changed[i])
 		row := placement.ConsumerRow{ID: who.ID, UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type, Generation: who.Generation}
 		switch {
 		case !has[i] && who.ID != 0:

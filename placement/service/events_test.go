@@ -50,7 +50,7 @@ func TestEventsAreTheDifference(t *testing.T) {
 				t.Fatalf("seed %d, step %d (%s) is refused (%v), and logged: %+v", seed, n, step, failed, entries)
 			}
 			for _, e := range entries {
-				for _, d := range e.Deeds {
+				for _, d := range e.Requests {
 					for _, event := range d.Events {
 						kinds[event.What]++
 						if err := before.Apply(event); err != nil {
@@ -85,7 +85,7 @@ func TestEventsNameTheirRequest(t *testing.T) {
 	}
 	c := cloudOn(t, openStore(t), set)
 	_, at := c.logged(nil)
-	var got []placement.Deed
+	var got []placement.RequestEvents
 	do := func(id string, fn func(context.Context) error) {
 		c.must(fn(context.WithValue(ctx, key{}, id)))
 		var entries []placement.Entry
@@ -94,7 +94,7 @@ func TestEventsNameTheirRequest(t *testing.T) {
 			if e.Time.IsZero() || e.Unlisted {
 				t.Errorf("%s: entry %+v", id, e)
 			}
-			got = append(got, e.Deeds...)
+			got = append(got, e.Requests...)
 		}
 	}
 	create := func(name, parent string) func(context.Context) error {
@@ -117,17 +117,17 @@ func TestEventsNameTheirRequest(t *testing.T) {
 	do("r7", func(ctx context.Context) error { return c.SetAllocations(ctx, claim("vm2")) })
 	do("r8", func(ctx context.Context) error { return c.DeleteProvider(ctx, "br") })
 
-	of := func(id string, events ...placement.Event) placement.Deed {
+	of := func(id string, events ...placement.Event) placement.RequestEvents {
 		for i := range events {
 			if events[i].Provider == "" {
 				events[i].Provider = "br"
 			}
 			events[i].Name, events[i].Root = `name of "`+string(events[i].Provider)+`"`, "cn1"
 		}
-		return placement.Deed{Cause: placement.Cause{RequestID: id, User: "u1"}, Events: events}
+		return placement.RequestEvents{Cause: placement.Cause{RequestID: id, User: "u1"}, Events: events}
 	}
 	const allocation = placement.EventAllocation
-	want := []placement.Deed{
+	want := []placement.RequestEvents{
 		of("r1", placement.Event{What: placement.EventProvider, Provider: "cn1", After: `name of "cn1"`}),
 		of("r2", placement.Event{What: placement.EventProvider, After: `name of "br"`}, placement.Event{What: placement.EventParent, After: `name of "cn1"`}),
 		of("r3", placement.Event{What: placement.EventInventory, Subject: "VCPU", After: "total 8"},

@@ -35,16 +35,16 @@ func (s *Service) CreateProvider(ctx context.Context, n placement.NewProvider) (
 		event := placement.Event{What: placement.EventProvider, Provider: n.UUID, Name: n.Name, Root: n.UUID, After: n.Name}
 		if row.Root == 0 {
 			t.changes.Tree(id)
-			t.deeds.event(event)
+			t.recorder.add(event)
 			return nil
 		}
 		if info.Root, err = t.rootUUID(row.Root); err != nil {
 			return err
 		}
 		event.Root = info.Root
-		t.deeds.event(event)
+		t.recorder.add(event)
 		event.What, event.After = placement.EventParent, parent.Name
-		t.deeds.event(event)
+		t.recorder.add(event)
 		return nil
 	})
 	return info, err
@@ -128,7 +128,7 @@ func (s *Service) UpdateProvider(ctx context.Context, uuid placement.UUID, c pla
 		if info, err = t.info(move.row); err != nil {
 			return err
 		}
-		move.tell(row, info)
+		move.addEvents(row, info)
 		// Upstream returns when the provider was changed before this, if it
 		// ever was.
 		info.Modified = time.Time{}
@@ -165,8 +165,8 @@ type move struct {
 	parent string // the name of the new one
 }
 
-// tell adds the events of a provider that was row and is as info has it.
-func (m *move) tell(row placement.ProviderRow, info placement.ProviderInfo) {
+// addEvents adds the events of a provider that was row and is as info has it.
+func (m *move) addEvents(row placement.ProviderRow, info placement.ProviderInfo) {
 	e := placement.Event{Provider: info.UUID, Name: info.Name, Root: info.Root}
 	before := ""
 	for _, r := range m.rows {
@@ -179,11 +179,11 @@ func (m *move) tell(row placement.ProviderRow, info placement.ProviderInfo) {
 	}
 	if row.Name != info.Name {
 		e.What, e.Before, e.After = placement.EventName, row.Name, info.Name
-		m.deeds.event(e)
+		m.recorder.add(e)
 	}
 	if row.Parent != m.row.Parent {
 		e.What, e.Before, e.After = placement.EventParent, before, m.parent
-		m.deeds.event(e)
+		m.recorder.add(e)
 	}
 }
 
@@ -287,7 +287,7 @@ func (s *Service) DeleteProvider(ctx context.Context, uuid placement.UUID) error
 			return err
 		}
 		event.Before = row.Name
-		t.deeds.event(event)
+		t.recorder.add(event)
 		return t.DeleteProvider(row.ID)
 	})
 }

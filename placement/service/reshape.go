@@ -107,7 +107,7 @@ func (t *tx) writeClaims(s *Service, claims []placement.Claim, consumers []place
 	for _, tree := range state.trees {
 		t.changes.Tree(tree.Root().ID)
 	}
-	t.deeds.events = append(t.deeds.events, state.events...)
+	t.recorder.events = append(t.recorder.events, state.events...)
 	return t.WriteClaims(state.rows)
 }
 

@@ -218,8 +218,8 @@ var errStale = errors.New("the database cannot be read")
 // A tx is a store's transaction that notes what it touches.
 type tx struct {
 	placement.Writer
-	changes placement.Changes
-	deeds   deeds
+	changes  placement.Changes
+	recorder recorder
 }
 
 // tree is provider for a change of the tree itself: the root is locked as well, so
@@ -240,10 +240,10 @@ func (t *tx) provider(uuid placement.UUID) (placement.ProviderRow, error) {
 	p, err := t.Writer.Provider(uuid)
 	if err == nil {
 		t.changes.Tree(p.Root)
-		if t.deeds.rows == nil {
-			t.deeds.rows = make(map[int64]placement.ProviderRow)
+		if t.recorder.rows == nil {
+			t.recorder.rows = make(map[int64]placement.ProviderRow)
 		}
-		t.deeds.rows[p.ID] = p
+		t.recorder.rows[p.ID] = p
 	}
 	return p, err
 }
@@ -277,14 +277,14 @@ func (s *Service) retry(ctx context.Context, attempt func(try int) error) error 
 func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	var done placement.Changes
 	err := s.store.Update(ctx, s.settings.Now(), func(writer placement.Writer) error {
-		t := &tx{Writer: writer, deeds: deeds{snapshot: s.snapshot.Load()}}
+		t := &tx{Writer: writer, recorder: recorder{snapshot: s.snapshot.Load()}}
 		err := fn(t)
 		done = t.changes
 		noted := done
 		if err == nil {
 			var events []placement.Event
 			if events, err = t.collected(); len(events) > 0 {
-				noted.Deeds = []placement.Deed{{Cause: s.cause(ctx), Events: events}}
+				noted.Requests = []placement.RequestEvents{{Cause: s.cause(ctx), Events: events}}
 			}
 		}
 		writer.Changed(noted)

@@ -27,7 +27,7 @@ func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, e
 		_, err := t.InsertTrait(name)
 		created = err == nil
 		if created {
-			t.deeds.event(placement.Event{What: placement.EventTrait, Subject: name, After: name})
+			t.recorder.add(placement.Event{What: placement.EventTrait, Subject: name, After: name})
 		}
 		if errors.Is(err, placement.ErrNameTaken) {
 			return nil
@@ -58,7 +58,7 @@ func (s *Service) DeleteTrait(ctx context.Context, name string) error {
 		} else if used {
 			return fault.New(fault.Conflict, "", "The trait %s is in use by a resource provider.", name)
 		}
-		t.deeds.event(placement.Event{What: placement.EventTrait, Subject: name, Before: name})
+		t.recorder.add(placement.Event{What: placement.EventTrait, Subject: name, Before: name})
 		return t.Writer.DeleteTrait(id)
 	})
 }
@@ -165,7 +165,7 @@ func (t *tx) traitNames(ids []placement.TraitID) ([]string, error) {
 	names := make([]string, len(ids))
 	var read map[placement.TraitID]string
 	for i, id := range ids {
-		if names[i] = t.deeds.snapshot.TraitName(id); names[i] != "" {
+		if names[i] = t.recorder.snapshot.TraitName(id); names[i] != "" {
 			continue
 		}
 		if read == nil {

@@ -11,8 +11,8 @@ import (
 
 // What transactions say in the change log of what they do, for watchers (decision 37).
 
-// A deeds collects the events of a transaction. The zero value has none.
-type deeds struct {
+// A recorder collects the events of a transaction. The zero value has none.
+type recorder struct {
 	snapshot *snapshot.Snapshot // the one at the beginning
 	events   []placement.Event
 	rows     map[int64]placement.ProviderRow // that were found, by id
@@ -25,8 +25,8 @@ type changedInventories struct {
 	before, after map[placement.ClassID]placement.Inventory
 }
 
-// event adds an event.
-func (d *deeds) event(e placement.Event) { d.events = append(d.events, e) }
+// add adds an event.
+func (r *recorder) add(e placement.Event) { r.events = append(r.events, e) }
 
 // about returns an event about a provider. Its root is read only where the snapshot does not have it.
 func (t *tx) about(p placement.ProviderRow, what placement.EventKind) (placement.Event, error) {
@@ -34,7 +34,7 @@ func (t *tx) about(p placement.ProviderRow, what placement.EventKind) (placement
 	if p.Root == p.ID {
 		return e, nil
 	}
-	if known, tree := t.deeds.snapshot.Provider(p.UUID); known != nil && known.ID == p.ID && tree.Root().ID == p.Root {
+	if known, tree := t.recorder.snapshot.Provider(p.UUID); known != nil && known.ID == p.ID && tree.Root().ID == p.Root {
 		e.Root = tree.Root().UUID
 		return e, nil
 	}
@@ -51,11 +51,11 @@ func (t *tx) sets(p placement.ProviderRow, what placement.EventKind, added, remo
 	}
 	for _, s := range removed {
 		e.Subject, e.Before, e.After = s, s, ""
-		t.deeds.event(e)
+		t.recorder.add(e)
 	}
 	for _, s := range added {
 		e.Subject, e.Before, e.After = s, "", s
-		t.deeds.event(e)
+		t.recorder.add(e)
 	}
 	return nil
 }
@@ -63,14 +63,14 @@ func (t *tx) sets(p placement.ProviderRow, what placement.EventKind, added, remo
 // inventories returns what is noted of a provider whose inventories are about to be written. What it has before is in the snapshot when that
 // is of the same generation, since each write of inventory raises it.
 func (t *tx) inventories(provider int64) (*changedInventories, error) {
-	for _, c := range t.deeds.changed {
+	for _, c := range t.recorder.changed {
 		if c.of.ID == provider {
 			return c, nil
 		}
 	}
-	row := t.deeds.rows[provider]
+	row := t.recorder.rows[provider]
 	c := &changedInventories{of: row, before: make(map[placement.ClassID]placement.Inventory)}
-	if p, _ := t.deeds.snapshot.Provider(row.UUID); p != nil && p.ID == row.ID && p.Generation == row.Generation {
+	if p, _ := t.recorder.snapshot.Provider(row.UUID); p != nil && p.ID == row.ID && p.Generation == row.Generation {
 		for i := range p.Inventories {
 			c.before[p.Inventories[i].Class] = *p.Inventories[i].Inventory
 		}
@@ -84,7 +84,7 @@ func (t *tx) inventories(provider int64) (*changedInventories, error) {
 		}
 	}
 	c.after = maps.Clone(c.before)
-	t.deeds.changed = append(t.deeds.changed, c)
+	t.recorder.changed = append(t.recorder.changed, c)
 	return c, nil
 }
 
@@ -131,7 +131,7 @@ func (t *tx) DeleteInventories(provider int64, classes ...placement.ClassID) (in
 
 // collected returns all events of the transaction, those of inventories last.
 func (t *tx) collected() ([]placement.Event, error) {
-	for _, c := range t.deeds.changed {
+	for _, c := range t.recorder.changed {
 		var ids []placement.ClassID
 		for id, inv := range c.before {
 			if after, ok := c.after[id]; !ok || after != inv {
@@ -163,10 +163,10 @@ func (t *tx) collected() ([]placement.Event, error) {
 			if inv, ok := c.after[id]; ok {
 				e.After = inv.Text()
 			}
-			t.deeds.event(e)
+			t.recorder.add(e)
 		}
 	}
-	return t.deeds.events, nil
+	return t.recorder.events, nil
 }
 
 // namesOfClasses returns the name of each class. Those of custom classes are read: another service may have given the id to another class since
@@ -176,7 +176,7 @@ func (t *tx) namesOfClasses(ids []placement.ClassID) ([]string, error) {
 	var byID map[placement.ClassID]string
 	for i, id := range ids {
 		if id < placement.FirstCustomClass {
-			names[i] = t.deeds.snapshot.ClassName(id)
+			names[i] = t.recorder.snapshot.ClassName(id)
 			continue
 		}
 		if byID == nil {
@@ -220,8 +220,8 @@ func (a *amounts) at(p *snapshot.Provider, tree *snapshot.Tree, class placement.
 	return &(*a)[len(*a)-1]
 }
 
-// had adds what a consumer has.
-func (s *claimState) had(a *amounts, who placement.ConsumerState) {
+// addHeld adds what a consumer has.
+func (s *claimState) addHeld(a *amounts, who placement.ConsumerState) {
 	for _, h := range who.Allocations {
 		if h.ProviderUUID != "" {
 			p, tree := s.provider(h.ProviderUUID)
@@ -238,8 +238,8 @@ func (s *claimState) className(id placement.ClassID) string {
 	return strconv.Itoa(int(id))
 }
 
-// tell adds the events of a consumer.
-func (s *claimState) tell(consumer placement.UUID, a amounts) {
+// addEvents adds the events of a consumer.
+func (s *claimState) addEvents(consumer placement.UUID, a amounts) {
 	s.events = slices.Grow(s.events, len(a))
 	for i := range a {
 		one := &a[i]
