@@ -61,9 +61,9 @@ func TestSend(t *testing.T) {
 
 // One request is answered whatever the status is, with its headers. No answer is an error, which names the service.
 func TestDo(t *testing.T) {
-	var got *http.Request
+	var got atomic.Pointer[http.Request]
 	url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
-		got = r
+		got.Store(r)
 		switch r.URL.Path {
 		case "/busy":
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -98,8 +98,8 @@ func TestDo(t *testing.T) {
 		if said := openstack.Message(status, body); err == nil && !strings.Contains(said, want.said) {
 			t.Errorf("GET %s says %q, want %q", path, said, want.said)
 		}
-		if got.Header.Get("If-Match") != "revision_number=3" || got.Header.Get("OpenStack-API-Version") != "placement 1.30" {
-			t.Errorf("GET %s has the headers %v", path, got.Header)
+		if h := got.Load().Header; h.Get("If-Match") != "revision_number=3" || h.Get("OpenStack-API-Version") != "placement 1.30" {
+			t.Errorf("GET %s has the headers %v", path, h)
 		}
 	}
 	if at, err := client.Endpoint("placement"); at != url || err != nil {
