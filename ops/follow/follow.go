@@ -145,9 +145,9 @@ func connect(ctx context.Context, open func(context.Context, string) (io.ReadClo
 // lostText says which events there are not.
 func lostText(reason string) string {
 	if reason == "unlisted" {
-		return "a transaction changed more than its entry in the change log lists: what there is now is in berth placement tree and export"
+		return "a transaction changed more than its entry in the change log lists: what there is now is shown by berth placement tree"
 	}
-	return "events are lost: the change log does not go back so far any more; what there is now is in berth placement tree and export"
+	return "events are lost: the change log does not go back so far any more; what there is now is shown by berth placement tree"
 }
 
 // A Filter is what of all changes a poll tells.
