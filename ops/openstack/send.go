@@ -17,8 +17,11 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// claims is how often allocations are sent that placement refuses because their providers changed meanwhile.
+// claims is how often a request is sent that placement refuses for what others do at the same time.
 const claims = 5
+
+// namesTime is how long a request waits before it is sent again because placement does not know a class that was created.
+const namesTime = 200 * time.Millisecond
 
 // grace is how long requests that were sent may take when no more are wanted.
 const grace = 10 * time.Second
@@ -51,12 +54,20 @@ func (c *Client) send(ctx context.Context, r cloud.Request) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// Requests at the same time with allocations of the same provider disturb each other.
+		// Requests at the same time with allocations of the same provider disturb each other. In upstream's Placement a class that was created a
+		// moment ago may be unknown: threads share what the service has read of the names.
 		var status gophercloud.ErrUnexpectedResponseCode
-		disturbed := errors.As(err, &status) && status.Actual == http.StatusConflict && r.Method == http.MethodPut &&
-			strings.HasPrefix(r.Path, "/allocations/") && bytes.Contains(status.Body, []byte("placement.concurrent_update"))
+		disturbed := errors.As(err, &status) && r.Method == http.MethodPut &&
+			(status.Actual == http.StatusConflict && strings.HasPrefix(r.Path, "/allocations/") && bytes.Contains(status.Body, []byte("placement.concurrent_update")) ||
+				status.Actual == http.StatusBadRequest && bytes.Contains(status.Body, []byte("No such resource class")))
 		if !disturbed || n == claims {
 			return told("the "+r.Service+" service", fmt.Errorf("%s %s: %w", r.Method, r.Path, err))
+		}
+		if status.Actual == http.StatusBadRequest {
+			select {
+			case <-time.After(namesTime):
+			case <-ctx.Done():
+			}
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestSend(t *testing.T) {
 	)
 	for name, tc := range map[string]struct {
 		path, body string
-		conflicts  int64 // answers 409 first
+		conflicts  int64 // answers 409 first, or 400 with this code
 		code       string
 		asked      int64
 		err        string
@@ -30,6 +30,8 @@ func TestSend(t *testing.T) {
 		"Disturbed": {claim, claimBody, 4, "placement.concurrent_update", 5, ""},
 		"Always":    {claim, claimBody, 5, "placement.concurrent_update", 5, "the placement service answers PUT " + claim + " with 409 Conflict: why"},
 		"Full":      {claim, claimBody, 1, "placement.undefined_code", 1, "409 Conflict: why"},
+		"Unknown":   {cn1 + "/traits", `{"traits": [], "resource_provider_generation": 6}`, 2, "400", 3, ""},
+		"Never":     {claim, claimBody, 9, "400", 5, "400 Bad Request: No such resource class CUSTOM_X."},
 		"Moved":     {traits, `{"traits": [], "resource_provider_generation": 0}`, 1, "placement.concurrent_update", 1, "409 Conflict: why"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,6 +39,11 @@ func TestSend(t *testing.T) {
 			url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodGet || asked.Add(1) > tc.conflicts {
 					return false
+				}
+				if tc.code == "400" {
+					w.WriteHeader(http.StatusBadRequest)
+					fmt.Fprint(w, `{"errors": [{"status": 400, "detail": "No such resource class CUSTOM_X."}]}`)
+					return true
 				}
 				w.WriteHeader(http.StatusConflict)
 				fmt.Fprintf(w, `{"errors": [{"status": 409, "detail": "why", "code": %q}]}`, tc.code)
