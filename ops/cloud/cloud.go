@@ -185,6 +185,7 @@ type Network struct {
 	Ports    []Port      `json:"ports"` // those with a device
 	Networks []NetworkOf `json:"networks"`
 	Policies []QoSPolicy `json:"policies"`
+	Trunks   []Trunk     `json:"trunks,omitzero"` // nil when they were not read
 }
 
 // An Agent is a network agent of a host.
@@ -253,6 +254,23 @@ type NetworkOf struct {
 	Physical string   `json:"provider:physical_network,omitempty"`
 	Segments []string `json:"segments,omitempty"` // physical networks, where there are several
 	Policy   string   `json:"qos_policy_id,omitempty"`
+}
+
+// A Trunk is a trunk: the port of a server that carries the packets of other ports too, each with a tag.
+type Trunk struct {
+	UUID     string      `json:"id"`
+	Name     string      `json:"name"`
+	Parent   TrunkPort   `json:"port"`
+	Subports []TrunkPort `json:"sub_ports"`
+}
+
+// A TrunkPort is a port of a trunk. It need not be among the ports of the records: it may have no device. All but its UUID is "" when it
+// was removed while the records were read.
+type TrunkPort struct {
+	UUID          string `json:"port_id"`
+	Name          string `json:"name,omitempty"`
+	Policy        string `json:"qos_policy_id,omitempty"`
+	NetworkPolicy string `json:"qos_network_policy_id,omitempty"`
 }
 
 // A QoSPolicy is a policy with its rules that guarantee something.

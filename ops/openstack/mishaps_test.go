@@ -299,7 +299,9 @@ func healthy() map[string]string {
 			"resource_request": {"request_groups": [{"id": "g1", "required": ["CUSTOM_PHYSNET_0"], "resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 5}}], "same_subtree": ["g1"]}},
 			{"id": "p2", "device_id": "vm2", "binding:host_id": "", "binding:profile": {"allocation": "rp2"}, "resource_request": {"required": ["CUSTOM_PHYSNET_0"], "resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 6}}},
 			{"id": "p3", "device_id": "vm2", "binding:host_id": "", "binding:profile": {}, "resource_request": null},
-			{"id": "p4", "device_id": "", "binding:host_id": ""}]}`,
+			{"id": "p4", "name": "tagged", "device_id": "", "binding:host_id": "", "qos_policy_id": "q1"}, {"id": "p5", "device_id": "", "binding:host_id": "", "qos_network_policy_id": "q1"}]}`,
+		"/v2.0/trunks?" + page: `{"trunks": [{"id": "t1", "name": "lines", "port_id": "p1", "status": "ACTIVE", "sub_ports": [{"port_id": "p4", "segmentation_id": 101, "segmentation_type": "vlan"}, {"port_id": "p9", "segmentation_id": 102, "segmentation_type": "vlan"}]},
+			{"id": "t2", "name": "", "port_id": "p5", "sub_ports": []}]}`,
 		"/v2.0/networks?" + page: `{"networks": [{"id": "n1", "name": "net", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "qos_policy_id": null},
 			{"id": "n2", "name": "many", "segments": [{"provider:physical_network": "a"}, {"provider:physical_network": null}]}]}`,
 		"/v2.0/qos/policies?" + page: `{"policies": [{"id": "q1", "name": "gold", "rules": [{"id": "r1", "type": "minimum_bandwidth", "direction": "egress", "min_kbps": 5}, {"id": "r2", "type": "bandwidth_limit", "max_kbps": 7}]}]}`,
@@ -335,7 +337,7 @@ func readStack(t *testing.T, answers map[string]string, parts cloud.Parts) *clou
 // What a user may not read, and what the cloud does not have, is said in a sentence. Extensions that the network service does not
 // have are empty lists.
 func TestUnread(t *testing.T) {
-	denied, few, down, part, none := healthy(), healthy(), healthy(), healthy(), healthy()
+	denied, few, down, part, none, untrunked := healthy(), healthy(), healthy(), healthy(), healthy(), healthy()
 	for _, without := range []map[string]string{part, none} {
 		without["/v2.0/agents?limit=1000"], without["/v2.0/ports?limit=1000"] = `{"agents": []}`, `{"ports": []}`
 	}
@@ -346,6 +348,8 @@ func TestUnread(t *testing.T) {
 	denied["/v2.0/ports?limit=1000"] = `{"ports": [{"id": "p1", "device_id": "vm1"}]}`
 	delete(few, "/v2.0/agents?limit=1000")
 	delete(few, "/v2.0/qos/policies?limit=1000")
+	delete(few, "/v2.0/trunks?limit=1000")
+	untrunked["/v2.0/trunks?limit=1000"] = ""
 	few["/v2.1/servers/detail?all_tenants=1&limit=1000&soft_deleted=true"] = `{"servers": [{"id": "vm1", "created": "2026-01-02T03:04:05Z", "image": "", "flavor": {"original_name": "m1"}}]}`
 	for _, tc := range []struct {
 		answers map[string]string
@@ -357,6 +361,7 @@ func TestUnread(t *testing.T) {
 		}},
 		{part, []string{"The network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator."}},
 		{none, nil},
+		{untrunked, []string{"The network service answers GET /v2.0/trunks?limit=1000 with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator."}},
 		{down, []string{"The compute service does not reach the cell of the host cn2, and leaves out its servers; try again when it does."}},
 		{few, []string{"The compute service does not show this user the extra specs of the flavors of 1 servers."}},
 		{nil, []string{
@@ -374,6 +379,12 @@ func TestUnread(t *testing.T) {
 		if diff := cmp.Diff(tc.want, c.Unread); diff != "" {
 			t.Errorf("unread (-want +got):\n%s", diff)
 		}
+	}
+	if trunks := readStack(t, few, cloud.All).Network.Trunks; trunks == nil || len(trunks) > 0 {
+		t.Errorf("without the extension the trunks are %#v", trunks)
+	}
+	if trunks := readStack(t, untrunked, cloud.All).Network.Trunks; trunks != nil {
+		t.Errorf("to a user who may not read them the trunks are %#v", trunks)
 	}
 	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, denied), nil)})
 	if err != nil {

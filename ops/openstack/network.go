@@ -3,6 +3,7 @@ package openstack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,15 +15,16 @@ import (
 )
 
 // readNetwork reads the records of the network service. An extension that the service does not have is an empty list, or an
-// absent field.
-func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, error) {
+// absent field. What it says of trunks that it may not read is added to the sentences of r.
+func (c *Client) readNetwork(ctx context.Context, r *cloud.Cloud, m *meter) (*cloud.Network, error) {
 	s, err := c.network()
 	if err != nil {
 		return nil, err
 	}
 	records := &cloud.Network{}
-	done := m.begin("lists of the network service", 4)
+	done := m.begin("lists of the network service", 5)
 	listed, hidden := map[string]bool{}, 0
+	onTrunk := map[string][]*cloud.TrunkPort{} // by port
 	for _, list := range []struct {
 		path string
 		read func() error
@@ -33,8 +35,28 @@ func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, err
 				return a.UUID
 			})
 		}},
+		{"trunks", func() error {
+			trunks, err := readTrunks(ctx, s)
+			var refused *refusal
+			if errors.As(err, &refused) && refused.status != http.StatusNotFound {
+				r.Unread = append(r.Unread, sentence(err.Error()))
+				return nil
+			}
+			records.Trunks = trunks
+			for i := range trunks {
+				t := &trunks[i]
+				onTrunk[t.Parent.UUID] = append(onTrunk[t.Parent.UUID], &t.Parent)
+				for k := range t.Subports {
+					onTrunk[t.Subports[k].UUID] = append(onTrunk[t.Subports[k].UUID], &t.Subports[k])
+				}
+			}
+			return err
+		}},
 		{"ports", func() error {
 			return pages(ctx, s, "ports", nil, "ports", func(p *port) string {
+				for _, of := range onTrunk[p.UUID] {
+					of.Name, of.Policy, of.NetworkPolicy = p.Name, p.Policy, p.NetworkPolicy
+				}
 				if p.Binding == nil {
 					hidden++
 				}
@@ -67,6 +89,21 @@ func (c *Client) readNetwork(ctx context.Context, m *meter) (*cloud.Network, err
 		return nil, &refusal{"the network service does not show this user where ports are bound; take an administrator", http.StatusForbidden}
 	}
 	return records, nil
+}
+
+// readTrunks reads the trunks. There are none, with the error, where the service does not have the extension.
+func readTrunks(ctx context.Context, s *gophercloud.ServiceClient) ([]cloud.Trunk, error) {
+	all := []cloud.Trunk{}
+	err := pages(ctx, s, "trunks", nil, "trunks", func(t *struct {
+		cloud.Trunk
+		Parent string `json:"port_id"`
+	},
+	) string {
+		t.Trunk.Parent = cloud.TrunkPort{UUID: t.Parent}
+		all = append(all, t.Trunk)
+		return t.UUID
+	})
+	return all, err
 }
 
 func readPolicies(ctx context.Context, s *gophercloud.ServiceClient, records *cloud.Network) error {

@@ -40,7 +40,7 @@ func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Part
 			return err
 		}},
 		{parts.Network, func() (err error) {
-			r.Network, err = c.readNetwork(ctx, m)
+			r.Network, err = c.readNetwork(ctx, r, m)
 			return err
 		}},
 	} {
