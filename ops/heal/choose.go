@@ -16,25 +16,21 @@ import (
 	"github.com/berthcloud/berth/placement/candidates"
 )
 
-// A group is a group of a port's request, with the provider that gives it, "" for one that is to be chosen.
-type group struct {
-	port *cloud.Port
-	cloud.PortGroup
-	at string
-	// formerly is the provider that the port names and that cannot be, "" for none.
-	formerly string
+// A demand is what providers are chosen for.
+type demand struct {
+	server *audit.Server
+	flavor *placement.Query // nil when the flavor's amounts stay
+	ports  portGroups       // of which the open ones get a provider
+	// usage is what is allocated from a provider by class, without what is chosen.
+	usage func(uuid string) map[string]int64
+	// spare is what the server holds and nothing accounts for.
+	spare allocations.Amounts
 }
 
-// suffix is the suffix of the group in queries. Groups of the older format have that of their port.
-func (g group) suffix() string { return cmp.Or(g.ID, g.port.UUID) }
-
-// amounts are what the group takes of its provider.
-func (g group) amounts() allocations.Amounts { return allocations.Amounts{g.at: g.Resources} }
-
-// A choice is where groups belong.
+// A choice is one way to satisfy a demand.
 type choice struct {
-	amounts allocations.Amounts
-	at      map[string]string // provider by suffix
+	amounts   allocations.Amounts
+	providers map[string]string // by the suffix of the group
 }
 
 // maxChoices is how many candidates are looked at. More than one that fits is ambiguous, whatever their number.
@@ -46,14 +42,13 @@ type problem struct {
 	nova NovaCode
 }
 
-// choose finds where the flavor of a server (when query is not nil) and open groups of its ports belong. usage is what is allocated of providers without
-// the server, and spare what the server holds beyond what is accounted for.
-func (p *planner) choose(s *audit.Server, flavor *placement.Query, open, fixed []group, usage func(uuid string) map[string]int64, spare allocations.Amounts) (choice, *problem) {
+// choose returns the only choice that satisfies a demand, or why there is none or more than one.
+func (p *planner) choose(d demand) (choice, *problem) {
 	var q placement.Query
 	own := map[string]bool{} // suffixes of the flavor
-	if flavor != nil {
-		q.Isolate = flavor.Isolate
-		for _, g := range flavor.Groups {
+	if d.flavor != nil {
+		q.Isolate = d.flavor.Isolate
+		for _, g := range d.flavor.Groups {
 			// The server is there: traits and aggregates are about where it might have been started. Those of a group with a suffix say which provider is meant.
 			next := placement.RequestGroup{Suffix: g.Suffix, Resources: g.Resources}
 			if g.Suffix != "" {
@@ -65,7 +60,7 @@ func (p *planner) choose(s *audit.Server, flavor *placement.Query, open, fixed [
 			}
 		}
 	}
-	for _, g := range open {
+	for _, g := range d.ports.open {
 		next := placement.RequestGroup{Suffix: g.suffix()}
 		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
 			if n := g.Resources[class]; n > 0 {
@@ -81,39 +76,39 @@ func (p *planner) choose(s *audit.Server, flavor *placement.Query, open, fixed [
 		return choice{amounts: allocations.Amounts{}}, nil
 	}
 	// A flavor with more than resources of the host itself does not say which provider the server has in fact.
-	if flavor != nil && (len(own) > 1 || own[""] && slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
-		all, err := p.search(s, placement.Query{Groups: q.Groups[:len(own)], Isolate: q.Isolate}, nil)
+	if d.flavor != nil && (len(own) > 1 || own[""] && slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
+		all, err := p.search(d.server, placement.Query{Groups: q.Groups[:len(own)], Isolate: q.Isolate}, nil)
 		if err != nil {
 			return choice{}, &problem{err.Error(), Refused}
 		}
-		if all = p.permitted(all, open, fixed); len(all) > 1 {
+		if all = p.permitted(all, d.ports); len(all) > 1 {
 			return choice{}, &problem{fmt.Sprintf("flavor %s asks for more than resources of its host itself, and %s can have come from several providers; choose with --provider SUFFIX=PROVIDER, or move the server",
-				s.Flavor.Name, audit.Amounts(audit.Sum(*flavor))), Refused}
+				d.server.Flavor.Name, audit.Amounts(audit.Sum(*d.flavor))), Refused}
 		}
 	}
-	all, err := p.search(s, q, usage)
+	all, err := p.search(d.server, q, d.usage)
 	if err != nil {
 		return choice{}, &problem{err.Error(), NotAllocated}
 	}
 	if len(all) == 0 {
-		return choice{}, &problem{fmt.Sprintf("no providers of host %s have what it asks for free: %s", s.Host, audit.Amounts(audit.Sum(q))), NotAllocated}
+		return choice{}, &problem{fmt.Sprintf("no providers of host %s have what it asks for free: %s", d.server.Host, audit.Amounts(audit.Sum(q))), NotAllocated}
 	}
-	if all = p.permitted(all, open, fixed); len(all) == 0 {
+	if all = p.permitted(all, d.ports); len(all) == 0 {
 		return choice{}, &problem{"the providers that are given with --provider, or below which its other groups are, do not have what it asks for", NotAllocated}
 	}
-	if some := p.byAddress(all, open); len(some) > 0 {
+	if some := p.byAddress(all, d.ports.open); len(some) > 0 {
 		all = some
 	}
 	// What is held already is for what names nothing yet: a run may have ended between the two.
-	covered := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return len(short(spare, c.amounts)) > 0 })
+	covered := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return len(short(d.spare, c.amounts)) > 0 })
 	if len(covered) > 0 {
 		all = covered
 	}
 	if len(all) > 1 {
 		var where []string
-		for _, g := range open {
+		for _, g := range d.ports.open {
 			for _, c := range all {
-				if name := p.ByUUID[c.at[g.suffix()]].Name; !slices.Contains(where, name) {
+				if name := p.ByUUID[c.providers[g.suffix()]].Name; !slices.Contains(where, name) {
 					where = append(where, name)
 				}
 			}
@@ -151,7 +146,7 @@ func (p *planner) search(s *audit.Server, q placement.Query, usage func(uuid str
 	_, tree := is.Provider(placement.UUID(s.Root.UUID))
 	seen := map[string]bool{}
 	for found := range r.In(tree) {
-		one := choice{amounts: allocations.Amounts{}, at: map[string]string{}}
+		one := choice{amounts: allocations.Amounts{}, providers: map[string]string{}}
 		for _, u := range found.Uses {
 			amounts := map[string]int64{}
 			for _, a := range u.Amounts {
@@ -161,10 +156,10 @@ func (p *planner) search(s *audit.Server, q placement.Query, usage func(uuid str
 		}
 		for i, suffix := range r.Groups() {
 			if suffix != "" {
-				one.at[suffix] = string(found.Mappings[i][0].UUID)
+				one.providers[suffix] = string(found.Mappings[i][0].UUID)
 			}
 		}
-		name := string(text([]any{one.amounts, one.at}))
+		name := string(text([]any{one.amounts, one.providers}))
 		if seen[name] {
 			continue
 		}
@@ -178,25 +173,17 @@ func (p *planner) search(s *audit.Server, q placement.Query, usage func(uuid str
 
 // permitted leaves the choices with the providers that the operator gave, and in which groups of a port that belong below one provider are below one
 // of theirs.
-func (p *planner) permitted(all []choice, open, fixed []group) []choice {
-	given := func(c choice, provider string, words ...string) bool {
-		for _, word := range words {
-			if of := p.o.Providers[word]; word != "" && of != "" && of != provider && of != p.ByUUID[provider].Name {
-				return false
-			}
-		}
-		return true
-	}
+func (p *planner) permitted(all []choice, ports portGroups) []choice {
 	return slices.DeleteFunc(slices.Clone(all), func(c choice) bool {
-		for suffix, provider := range c.at {
-			if !given(c, provider, suffix) {
+		for suffix, provider := range c.providers {
+			if want := p.o.Providers[suffix]; want != "" && want != provider && want != p.ByUUID[provider].Name {
 				return true
 			}
 		}
 		together := map[string][]string{} // of the groups that belong together, by port
-		for _, g := range slices.Concat(open, fixed) {
-			at := cmp.Or(g.at, c.at[g.suffix()])
-			if _, asked := c.at[g.suffix()]; asked && g.at == "" && !p.givenPort(g, c) {
+		for _, g := range slices.Concat(ports.open, ports.named) {
+			at := cmp.Or(g.provider, c.providers[g.suffix()])
+			if _, asked := c.providers[g.suffix()]; asked && g.provider == "" && !p.givenPort(g, c) {
 				return true
 			}
 			if at != "" && g.port.Request != nil && slices.Contains(g.port.Request.SameSubtree, g.ID) {
@@ -221,7 +208,7 @@ func (p *planner) givenPort(g group, c choice) bool {
 		return true
 	}
 	return slices.ContainsFunc(g.port.Request.Groups, func(of cloud.PortGroup) bool {
-		at := c.at[group{port: g.port, PortGroup: of}.suffix()]
+		at := c.providers[group{port: g.port, PortGroup: of}.suffix()]
 		return at != "" && (at == want || p.ByUUID[at].Name == want)
 	})
 }
@@ -257,7 +244,7 @@ func (p *planner) byAddress(all []choice, open []group) []choice {
 			continue
 		}
 		on := func(c choice) (bus string) {
-			name := p.ByUUID[c.at[g.suffix()]].Name
+			name := p.ByUUID[c.providers[g.suffix()]].Name
 			m := interfaceName.FindStringSubmatch(name[strings.LastIndexByte(name, ':')+1:])
 			if m == nil {
 				return ""

@@ -6,8 +6,9 @@
 // consumers release; then what servers lack, each followed by the ports that name it; then other ports; at last providers are deleted. Amounts are in
 // placement before a port names their provider.
 //
-// A consumer gets one request, which mends all that is selected of it (servers.go). Where groups of its flavor and its ports belong that have no provider is
-// what placement would answer, asked of the records without what the server itself holds (choose.go).
+// A consumer gets one request, which mends all that is selected of it (servers.go). Its new allocation is computed from the one that was read, the flavor and the
+// resource requests of its ports (amounts.go, groups.go). Providers for groups that have none are what placement would answer, asked of the records without the
+// server's own allocation (choose.go).
 package heal
 
 import (

@@ -1,7 +1,7 @@
 package heal
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -41,15 +41,18 @@ func (p *planner) servers(findings []audit.Finding) {
 			p.plan.More = true
 			break
 		}
-		before := len(p.plan.Steps)
-		switch {
-		case s.Busy:
+		if s.Busy {
 			for _, f := range by[s.UUID] {
 				p.left(f, f.Found+"; left alone while something is under way", 0)
 			}
-		default:
-			(&serverPlan{planner: p, s: s, findings: by[s.UUID]}).make()
+			continue
 		}
+		sp := serverPlan{planner: p, server: s, findings: by[s.UUID], held: allocations.Amounts{}}
+		if c := p.Consumer[s.UUID]; c != nil {
+			sp.held = c.Allocations
+		}
+		before := len(p.plan.Steps)
+		sp.make()
 		if len(p.plan.Steps) > before {
 			healed++
 		}
@@ -87,49 +90,45 @@ func (p *planner) ownerOf(m *cloud.Migration) *audit.Server {
 	return p.Servers[m.Server]
 }
 
-// A serverPlan makes the steps for a server.
+// A serverPlan makes the steps for a server: one that writes its allocation, and one for each of its ports whose binding profile changes.
 type serverPlan struct {
 	*planner
-	s        *audit.Server
-	findings []audit.Finding
-
-	c      cloud.Consumer // that the record is of, with the owner that it is to have
-	held   allocations.Amounts
-	now    allocations.Amounts // what it is to hold, as far as it is known
-	groups []group             // of ports on its host
-	// without are ports that are left, and why.
-	without map[string]*problem
-	// apart says that ports are placed one after the other. What is held and named by none may be for another one then.
-	apart bool
-	known bool // the groups of all its ports have a provider, or get one
+	server   *audit.Server
+	findings []audit.Finding     // those about the server and its ports that are mended
+	held     allocations.Amounts // the allocation that was read
 }
 
-// has reports whether a finding of one of some codes is to be mended, about a port when that is not nil.
+// A target is what a server and its ports have when its plan is carried out.
+type target struct {
+	consumer cloud.Consumer // as it was read, with the project, the user and the type that it gets
+	amounts  allocations.Amounts
+	groups   []group // of its ports, each with a provider
+}
+
+// has reports whether a finding of one of some codes is mended, about a port when that is not nil.
 func (sp *serverPlan) has(of *cloud.Port, list ...string) bool {
 	return slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
 		return slices.Contains(list, f.Code) && (of == nil || f.About[0].ID == of.UUID)
 	})
 }
 
-// make makes the steps. A port for which there is no provider, or more than one, is left, and does not prevent what else is to be mended.
+// make adds the steps. A port is left when its groups fit on no provider or on more than one, and all else of the server is mended.
 func (sp *serverPlan) make() {
-	sp.without = map[string]*problem{}
-	why := sp.try()
+	t, why := sp.solve(nil, false)
 	if why == nil {
-		sp.write()
+		sp.write(t)
 		return
 	}
-	var open []string // ports
-	for _, g := range sp.groups {
-		if g.at == "" && !slices.Contains(open, g.port.UUID) {
-			open = append(open, g.port.UUID)
+	// It is not known which port is the cause: without any of them first, then with one after the other.
+	left := map[string]*problem{} // ports, by UUID
+	var open []string
+	for _, g := range sp.portGroups(nil).open {
+		if left[g.port.UUID] == nil {
+			left[g.port.UUID], open = why, append(open, g.port.UUID)
 		}
 	}
-	for _, uuid := range open {
-		sp.without[uuid] = why
-	}
 	if len(open) > 0 {
-		why = sp.try()
+		t, why = sp.solve(left, false)
 	}
 	if why != nil {
 		for _, f := range sp.findings {
@@ -137,22 +136,22 @@ func (sp *serverPlan) make() {
 		}
 		return
 	}
-	sp.apart = len(open) > 1
 	for _, uuid := range open {
-		delete(sp.without, uuid)
-		if why := sp.try(); why != nil {
-			sp.without[uuid] = why
+		delete(left, uuid)
+		if more, why := sp.solve(left, len(open) > 1); why == nil {
+			t = more
+		} else {
+			left[uuid] = why
 		}
 	}
-	_ = sp.try() // without these there is no problem
 	sp.findings = slices.DeleteFunc(sp.findings, func(f audit.Finding) bool {
-		why := sp.without[f.About[0].ID]
+		why := left[f.About[0].ID]
 		if why != nil {
 			sp.unmended(f, why)
 		}
 		return why != nil
 	})
-	sp.write()
+	sp.write(t)
 }
 
 // unmended adds a finding with a problem to what is left.
@@ -164,232 +163,124 @@ func (sp *serverPlan) unmended(f audit.Finding, why *problem) {
 	sp.left(f, f.Found+"; "+why.text, nova)
 }
 
-// try finds what the server is to hold and its ports are to name, without some of its ports.
-func (sp *serverPlan) try() *problem {
-	s := sp.s
-	sp.held, sp.now, sp.groups = allocations.Amounts{}, allocations.Amounts{}, nil
-	sp.c = cloud.Consumer{UUID: s.UUID, Project: s.Project, User: s.User}
-	if sp.typed {
-		sp.c.Type = "INSTANCE"
+// solve returns the target of the server, without the ports that are left. single says that open ports are solved one after the other: what the server holds
+// beyond what is accounted for may be for another one of them then.
+func (sp *serverPlan) solve(left map[string]*problem, single bool) (target, *problem) {
+	t := target{consumer: sp.consumer()}
+	rebuild := sp.has(nil, "server-without-allocation", "allocation-on-wrong-host") // all of the allocation
+	replace := rebuild || sp.has(nil, "flavor-amount-missing", "flavor-amount-superfluous", "class-not-asked")
+	ways, err := sp.server.FlavorQueries()
+	if replace && err != nil {
+		return t, &problem{err.Error(), Refused}
 	}
-	if c := sp.Consumer[s.UUID]; c != nil {
-		sp.c = *c
-		sp.held = allocations.Amounts(c.Allocations).Plus(nil)
-		sp.now = sp.held.Plus(nil)
+	groups := sp.portGroups(left)
+	named := allocations.Amounts{} // the sum of the groups whose provider the ports name
+	for _, g := range groups.named {
+		named = named.Plus(allocations.Amounts{g.provider: g.Resources})
 	}
-	sp.owner()
-	whole := sp.has(nil, "server-without-allocation", "allocation-on-wrong-host")
-	sp.release(whole)
-	sp.collect()
-	return sp.place(whole, whole || sp.has(nil, "flavor-amount-missing", "flavor-amount-superfluous", "class-not-asked"))
-}
 
-// owner gives the allocation its project, user and type.
-func (sp *serverPlan) owner() {
-	if sp.has(nil, "consumer-project-wrong") {
-		sp.c.Project = sp.s.Project
-	}
-	if sp.has(nil, "consumer-user-wrong") {
-		sp.c.User = sp.s.User
-	}
-	if sp.has(nil, "consumer-type-wrong", "consumer-without-type") {
-		sp.c.Type = "INSTANCE"
-	}
-}
-
-// release takes away what is held elsewhere.
-func (sp *serverPlan) release(whole bool) {
-	sources := sp.Sources(sp.s)
-	for uuid := range maps.Clone(sp.now) {
-		of := sp.ByUUID[uuid]
-		tree := ""
-		if of != nil {
-			tree = sp.Top(of).UUID
-		}
-		gone := whole && !slices.Contains(sources, tree)
-		for _, f := range sp.findings {
-			if (f.Code == "held-on-several-hosts" || f.Code == "evacuation-source-held") && len(f.About) > 1 && f.About[1].ID == tree && of != nil && !audit.Shares(of) {
-				gone = true
-			}
-		}
-		if gone {
-			delete(sp.now, uuid)
-		}
-	}
-}
-
-// collect finds the groups of the ports on the host, and which of them have no provider that can be theirs.
-func (sp *serverPlan) collect() {
-	if sp.s.Root == nil {
-		return
-	}
-	sp.known = !sp.o.SkipPorts
-	ports := slices.Clone(sp.PortsOf[sp.s.UUID])
-	slices.SortFunc(ports, func(a, b *cloud.Port) int { return strings.Compare(a.UUID, b.UUID) })
-	for _, of := range ports {
-		if of.Host != sp.s.Host || !audit.Asks(of) {
-			sp.known = sp.known && !audit.Asks(of) && (len(of.Allocation) == 0 || sp.unkeyed[of.UUID])
-			continue
-		}
-		for _, g := range of.Request.Groups {
-			if audit.Total(g.Resources) == 0 {
-				continue
-			}
-			one := group{port: of, PortGroup: g, at: audit.Named(of, g)}
-			is := sp.ByUUID[one.at]
-			wrong := false
-			switch {
-			case one.at == "":
-				wrong = sp.has(of, "bound-without-key", "key-group-missing", "key-group-unknown")
-			case is == nil:
-				wrong = sp.has(of, "key-provider-gone")
-			case !audit.Shares(is) && sp.Top(is) != sp.s.Root:
-				wrong = sp.has(of, "key-provider-of-other-host")
-			default:
-				lacksClass := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { _, ok := is.Inventories[class]; return !ok })
-				lacksTrait := slices.ContainsFunc(g.Required, func(trait string) bool { return !slices.Contains(is.Traits, trait) })
-				wrong = lacksClass && sp.has(of, "key-provider-lacks-class") || lacksTrait && sp.has(of, "key-provider-lacks-trait")
-			}
-			if wrong && sp.without[of.UUID] == nil {
-				one.formerly, one.at = one.at, ""
-			} else if wrong || is == nil || !audit.Shares(is) && sp.Top(is) != sp.s.Root {
-				sp.known = false // it has no provider, and that is not to be mended
-				continue
-			}
-			sp.groups = append(sp.groups, one)
-		}
-	}
-}
-
-// place makes now complete.
-func (sp *serverPlan) place(whole, flavor bool) *problem {
-	var open, fixed []group
-	named := allocations.Amounts{} // what groups with a provider take
-	for _, g := range sp.groups {
-		switch {
-		case g.at != "":
-			fixed, named = append(fixed, g), named.Plus(g.amounts())
-		case sp.o.SkipPorts:
-		default:
-			open = append(open, g)
-		}
-	}
-	// 1. What a group takes of a provider that cannot be its own is given back, as far as no other one names it.
-	for _, g := range open {
+	// What was allocated for groups of a provider that is replaced is released; what groups that stay lack is added.
+	amounts := sp.withoutOtherHosts(rebuild)
+	for _, g := range groups.open {
 		for class, n := range g.Resources {
-			if has := sp.now[g.formerly][class]; g.formerly != "" && has > 0 {
-				sp.now[g.formerly][class] = max(has-n, min(has, named[g.formerly][class]))
+			if has := amounts[g.former][class]; g.former != "" && has > 0 {
+				amounts[g.former][class] = max(has-n, min(has, named[g.former][class]))
 			}
 		}
 	}
-	// 2. What groups with a provider lack.
-	if whole || sp.has(nil, "key-not-allocated", "port-amount-missing") {
-		sp.now = most(sp.now, named)
+	if rebuild || sp.has(nil, "key-not-allocated", "port-amount-missing") {
+		amounts = most(amounts, named)
 	}
-	var ways []placement.Query
-	if flavor {
-		var err error
-		if ways, err = sp.s.FlavorQueries(); err != nil {
-			return &problem{err.Error(), Refused}
-		}
+
+	// The base is what stays, whichever providers are chosen.
+	flavor := map[string]int64{}
+	if err == nil {
+		flavor = audit.Sum(ways[0])
 	}
-	// 3. Ports that nothing names may have something already.
-	exact := sp.now.Plus(nil)
-	own := map[string]int64{} // of the flavor, of classes of ports
-	if queries, err := sp.s.FlavorQueries(); err == nil {
-		own = audit.Sum(queries[0])
+	base := sp.withoutUnnamed(amounts, named, flavor)
+	if replace && !rebuild {
+		base = sp.withoutFlavor(base, ways)
 	}
-	for uuid, classes := range exact {
-		if of := sp.ByUUID[uuid]; of == nil || sp.s.Root == nil || sp.Top(of) != sp.s.Root {
-			continue
-		}
-		for class, n := range classes {
-			if audit.OfPorts(class) {
-				classes[class] = min(n, named[uuid][class]+own[class])
-			}
-		}
-	}
-	// 4. The flavor's part is made anew.
-	if flavor && !whole {
-		for uuid, classes := range exact {
-			if of := sp.ByUUID[uuid]; of == nil || !audit.Shares(of) && sp.Top(of) != sp.s.Root {
-				continue
-			}
-			for class := range classes {
-				if slices.Contains(audit.FlavorClasses, class) || !audit.OfPorts(class) && slices.ContainsFunc(ways, func(q placement.Query) bool { return audit.Sum(q)[class] > 0 }) {
-					classes[class] = 0
-				}
-			}
-		}
-	}
-	usage := func(uuid string) map[string]int64 { // without the server, but for what it is to hold already
+	d := demand{server: sp.server, ports: groups}
+	d.usage = func(uuid string) map[string]int64 { // the server's own allocation counts with its base only
 		sum := map[string]int64{}
 		maps.Copy(sum, sp.used[uuid])
 		for class, n := range sp.held[uuid] {
 			sum[class] -= n
 		}
-		for class, n := range exact[uuid] {
+		for class, n := range base[uuid] {
 			sum[class] += n
 		}
 		return sum
 	}
-	chosen, why := choice{amounts: allocations.Amounts{}}, (*problem)(nil)
-	spare := short(exact, sp.held)
-	if sp.apart {
-		spare = nil
+	if !single {
+		d.spare = short(base, sp.held)
 	}
-	if flavor {
-		if !whole {
-			ways = sp.alike(ways)
-		}
+	var chosen choice
+	var why *problem
+	if rebuild { // in the first way that fits, as Nova asks; the problem is that of the first
 		for i := range ways {
-			some, no := sp.choose(sp.s, &ways[i], open, fixed, usage, spare)
+			d.flavor = &ways[i]
+			some, no := sp.choose(d)
 			if no == nil {
 				chosen, why = some, nil
 				break
 			}
-			if i == 0 {
-				why = no
-			}
+			why = cmp.Or(why, no)
 		}
 	} else {
-		chosen, why = sp.choose(sp.s, nil, open, fixed, usage, spare)
+		if replace {
+			d.flavor = sp.alike(ways)
+		}
+		chosen, why = sp.choose(d)
 	}
 	if why != nil {
-		return why
+		return t, why
 	}
-	result := exact.Plus(chosen.amounts)
-	for i, g := range sp.groups {
-		if g.at == "" {
-			sp.groups[i].at = chosen.at[g.suffix()]
-		}
+	t.groups = groups.named
+	for _, g := range groups.open {
+		g.provider = chosen.providers[g.suffix()]
+		t.groups = append(t.groups, g)
 	}
-	// 5. What is superfluous of the ports' classes stays, unless it is to be released. Where ports named nothing it is not found before.
-	found := sp.known && len(open) > 0 && sp.permits(deletes) && (len(sp.o.Codes) == 0 || slices.Contains(sp.o.Codes, "port-amount-superfluous"))
-	for uuid, classes := range sp.now {
-		for class, n := range classes {
-			superfluous := found || slices.ContainsFunc(sp.findings, func(f audit.Finding) bool { return f.Code == "port-amount-superfluous" && f.About[1].ID == uuid })
-			if audit.OfPorts(class) && n > result[uuid][class] && !superfluous {
-				result = result.Plus(allocations.Amounts{uuid: {class: n - result[uuid][class]}})
-			}
-		}
-	}
-	sp.now = result
-	return nil
+	t.amounts = sp.withUnnamed(base.Plus(chosen.amounts), amounts, groups)
+	return t, nil
 }
 
-// alike returns the way in which the flavor differs least from what is held.
-func (sp *serverPlan) alike(ways []placement.Query) []placement.Query {
+// consumer returns the server's consumer with its project, user and type corrected.
+func (sp *serverPlan) consumer() cloud.Consumer {
+	s := sp.server
+	c := cloud.Consumer{UUID: s.UUID, Project: s.Project, User: s.User}
+	if sp.typed {
+		c.Type = "INSTANCE"
+	}
+	if is := sp.Consumer[s.UUID]; is != nil {
+		c = *is
+	}
+	if sp.has(nil, "consumer-project-wrong") {
+		c.Project = s.Project
+	}
+	if sp.has(nil, "consumer-user-wrong") {
+		c.User = s.User
+	}
+	if sp.has(nil, "consumer-type-wrong", "consumer-without-type") {
+		c.Type = "INSTANCE"
+	}
+	return c
+}
+
+// alike returns the way of asking for the flavor that differs in the fewest classes from what the server holds.
+func (sp *serverPlan) alike(ways []placement.Query) *placement.Query {
 	best, least := 0, -1
+	held := sp.HoldsAtHome(sp.server)
 	for i, q := range ways {
-		differ, held := 0, sp.HoldsAtHome(sp.s)
-		for class, n := range audit.Sum(q) {
+		differ, asked := 0, audit.Sum(q)
+		for class, n := range asked {
 			if held[class] != n {
 				differ++
 			}
 		}
 		for _, class := range audit.FlavorClasses {
-			if held[class] > 0 && audit.Sum(q)[class] == 0 {
+			if held[class] > 0 && asked[class] == 0 {
 				differ++
 			}
 		}
@@ -397,101 +288,60 @@ func (sp *serverPlan) alike(ways []placement.Query) []placement.Query {
 			best, least = i, differ
 		}
 	}
-	return ways[best : best+1]
+	return &ways[best]
 }
 
-// write adds the step for the allocation, when that changes, and then those for the ports that name other providers.
-func (sp *serverPlan) write() {
-	s, was := sp.s, sp.Consumer[sp.s.UUID]
+// write adds the step for the allocation, when that changes, and then those for the ports whose binding profile changes.
+func (sp *serverPlan) write(t target) {
+	s, was := sp.server, sp.Consumer[sp.server.UUID]
+	concerned := func(of *cloud.Port) (about []audit.Finding) {
+		for _, f := range sp.findings {
+			if f.About[0].ID == of.UUID {
+				about = append(about, f)
+			}
+		}
+		return about
+	}
 	var after []int
-	keys := sp.keys()
-	differs := was == nil || !sp.held.Equal(sp.now) || was.Project != sp.c.Project || was.User != sp.c.User || was.Type != sp.c.Type
-	if differs {
+	if was == nil || !sp.held.Equal(t.amounts) || was.Project != t.consumer.Project || was.User != t.consumer.User || was.Type != t.consumer.Type {
 		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool { return f.Code == "key-group-unknown" }) // which is about the name of a group
-		step := Step{Codes: codes(list), Why: whys(list) + "; it is to hold " + sp.describe(sp.now), Checks: []Check{sameServer(s)}}
+		step := Step{Codes: codes(list), Why: whys(list) + "; it is to hold " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
 		step.About = append(step.About, audit.Subject{Kind: "server", ID: s.UUID, Name: s.Name})
 		for _, of := range sp.PortsOf[s.UUID] {
-			if sp.has(of, codes(sp.findings)...) {
+			if len(concerned(of)) > 0 {
 				step.About = append(step.About, audit.Subject{Kind: "port", ID: of.UUID, Name: of.Name})
 				step.Checks = append(step.Checks, samePort(of))
 			}
 		}
-		after = append(after, sp.change(step, sp.c, sp.now))
+		after = append(after, sp.change(step, t.consumer, t.amounts))
+	}
+	keys := map[string]map[string]string{} // the provider of each group, by port
+	for _, g := range t.groups {
+		if sp.has(g.port, keyCodes...) {
+			if keys[g.port.UUID] == nil {
+				keys[g.port.UUID] = map[string]string{}
+			}
+			keys[g.port.UUID][g.ID] = g.provider
+		}
 	}
 	for _, uuid := range slices.Sorted(maps.Keys(keys)) {
 		of := sp.Ports[uuid]
-		var about []audit.Finding
-		for _, f := range sp.findings {
-			if f.About[0].ID == uuid {
-				about = append(about, f)
-			}
+		if maps.Equal(keys[uuid], of.Allocation) {
+			continue
 		}
 		profile := maps.Clone(of.Profile)
 		if profile == nil {
 			profile = map[string]any{}
 		}
 		profile["allocation"] = key(keys[uuid])
-		sp.setPort(Step{Codes: codes(about), About: about[0].About, Why: whys(about) + "; it is to name " + sp.names(keys[uuid]), Checks: []Check{sameServer(s)}, After: after},
-			of, object{"binding:profile": profile})
-	}
-}
-
-// keys are the keys that ports are to have, of those that change.
-func (sp *serverPlan) keys() map[string]map[string]string {
-	keys := map[string]map[string]string{}
-	for _, g := range sp.groups {
-		if !sp.has(g.port, "bound-without-key", "key-group-missing", "key-group-unknown", "key-provider-gone", "key-provider-of-other-host", "key-provider-lacks-class", "key-provider-lacks-trait") || g.at == "" {
-			continue
+		var names []string
+		for _, provider := range slices.Sorted(maps.Values(keys[uuid])) {
+			names = append(names, sp.ByUUID[provider].Name)
 		}
-		if keys[g.port.UUID] == nil {
-			keys[g.port.UUID] = map[string]string{}
-		}
-		keys[g.port.UUID][g.ID] = g.at
+		about := concerned(of)
+		sp.setPort(Step{
+			Codes: codes(about), About: about[0].About, Why: whys(about) + "; it is to name " + strings.Join(slices.Compact(names), ", "),
+			Checks: []Check{sameServer(s)}, After: after,
+		}, of, object{"binding:profile": profile})
 	}
-	maps.DeleteFunc(keys, func(uuid string, of map[string]string) bool { return maps.Equal(of, sp.Ports[uuid].Allocation) })
-	return keys
-}
-
-// names are the providers of a key, for people.
-func (sp *serverPlan) names(of map[string]string) string {
-	var list []string
-	for _, uuid := range slices.Sorted(maps.Values(of)) {
-		list = append(list, sp.ByUUID[uuid].Name)
-	}
-	return strings.Join(slices.Compact(list), ", ")
-}
-
-// describe returns amounts for people.
-func (sp *serverPlan) describe(of allocations.Amounts) string {
-	var list []string
-	for _, uuid := range slices.Sorted(maps.Keys(of)) {
-		name := uuid
-		if p := sp.ByUUID[uuid]; p != nil {
-			name = p.Name
-		}
-		if some := maps.Clone(of[uuid]); audit.Total(some) > 0 {
-			maps.DeleteFunc(some, func(_ string, n int64) bool { return n == 0 })
-			list = append(list, fmt.Sprintf("%s on %s", audit.Amounts(some), name))
-		}
-	}
-	if list == nil {
-		return "nothing"
-	}
-	return strings.Join(list, "; ")
-}
-
-// most returns the greater amount of each provider and class.
-func most(a, b allocations.Amounts) allocations.Amounts { return a.Plus(short(a, b)) }
-
-// short returns what is missing of some amounts.
-func short(has, want allocations.Amounts) allocations.Amounts {
-	missing := allocations.Amounts{}
-	for uuid, classes := range want {
-		for class, n := range classes {
-			if d := n - has[uuid][class]; d > 0 {
-				missing = missing.Plus(allocations.Amounts{uuid: {class: d}})
-			}
-		}
-	}
-	return missing
 }

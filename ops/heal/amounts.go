@@ -1,0 +1,113 @@
+package heal
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/placement"
+)
+
+// withoutOtherHosts returns what is held, without the trees of hosts that findings say it must not be held on. An allocation that is rebuilt keeps only the
+// trees from which the server was evacuated.
+func (sp *serverPlan) withoutOtherHosts(rebuild bool) allocations.Amounts {
+	sources := sp.Sources(sp.server)
+	amounts := sp.held.Plus(nil)
+	maps.DeleteFunc(amounts, func(uuid string, _ map[string]int64) bool {
+		of := sp.ByUUID[uuid]
+		if of == nil {
+			return rebuild
+		}
+		tree := sp.Top(of).UUID
+		return rebuild && !slices.Contains(sources, tree) || !audit.Shares(of) && slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
+			return (f.Code == "held-on-several-hosts" || f.Code == "evacuation-source-held") && len(f.About) > 1 && f.About[1].ID == tree
+		})
+	})
+	return amounts
+}
+
+// withoutUnnamed returns amounts without those of ports' classes on the server's host that no port names and the flavor does not ask for. They may be for ports
+// that name nothing yet.
+func (sp *serverPlan) withoutUnnamed(amounts, named allocations.Amounts, flavor map[string]int64) allocations.Amounts {
+	rest := amounts.Plus(nil)
+	for uuid, classes := range rest {
+		if of := sp.ByUUID[uuid]; of == nil || sp.server.Root == nil || sp.Top(of) != sp.server.Root {
+			continue
+		}
+		for class, n := range classes {
+			if audit.OfPorts(class) {
+				classes[class] = min(n, named[uuid][class]+flavor[class])
+			}
+		}
+	}
+	return rest
+}
+
+// withUnnamed returns the result with what it lacks of the ports' classes that were held before. They are superfluous, and stay unless it is a finding that is
+// mended, or would be the next one: while ports name nothing, audit does not know what is superfluous.
+func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups portGroups) allocations.Amounts {
+	const code = "port-amount-superfluous"
+	if groups.complete && len(groups.open) > 0 && sp.permits(deletes) && (len(sp.o.Codes) == 0 || slices.Contains(sp.o.Codes, code)) {
+		return result
+	}
+	for uuid, classes := range short(result, before) {
+		if slices.ContainsFunc(sp.findings, func(f audit.Finding) bool { return f.Code == code && f.About[1].ID == uuid }) {
+			continue
+		}
+		maps.DeleteFunc(classes, func(class string, _ int64) bool { return !audit.OfPorts(class) })
+		result = result.Plus(allocations.Amounts{uuid: classes})
+	}
+	return result
+}
+
+// withoutFlavor returns amounts without what flavors ask for, on the server's host and on providers that share with others.
+func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placement.Query) allocations.Amounts {
+	rest := amounts.Plus(nil)
+	for uuid, classes := range rest {
+		if of := sp.ByUUID[uuid]; of == nil || !audit.Shares(of) && sp.Top(of) != sp.server.Root {
+			continue
+		}
+		maps.DeleteFunc(classes, func(class string, _ int64) bool {
+			return slices.Contains(audit.FlavorClasses, class) || !audit.OfPorts(class) && slices.ContainsFunc(ways, func(q placement.Query) bool { return audit.Sum(q)[class] > 0 })
+		})
+	}
+	return rest
+}
+
+// describe returns amounts for people.
+func (sp *serverPlan) describe(of allocations.Amounts) string {
+	var list []string
+	for _, uuid := range slices.Sorted(maps.Keys(of)) {
+		name := uuid
+		if p := sp.ByUUID[uuid]; p != nil {
+			name = p.Name
+		}
+		if some := maps.Clone(of[uuid]); audit.Total(some) > 0 {
+			maps.DeleteFunc(some, func(_ string, n int64) bool { return n == 0 })
+			list = append(list, fmt.Sprintf("%s on %s", audit.Amounts(some), name))
+		}
+	}
+	if list == nil {
+		return "nothing"
+	}
+	return strings.Join(list, "; ")
+}
+
+// most returns the greater amount of each provider and class.
+func most(a, b allocations.Amounts) allocations.Amounts { return a.Plus(short(a, b)) }
+
+// short returns what is missing of some amounts.
+func short(has, want allocations.Amounts) allocations.Amounts {
+	missing := allocations.Amounts{}
+	for uuid, classes := range want {
+		for class, n := range classes {
+			if d := n - has[uuid][class]; d > 0 {
+				missing = missing.Plus(allocations.Amounts{uuid: {class: d}})
+			}
+		}
+	}
+	return missing
+}

@@ -1,0 +1,87 @@
+package heal
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// A group is a group of the resource request of a port that is bound on the host of its server.
+type group struct {
+	port *cloud.Port
+	cloud.PortGroup
+	// provider is the one that the group's amounts are allocated from, "" while it is not chosen.
+	provider string
+	// former is the provider in the port's binding profile that is replaced, "" for none.
+	former string
+}
+
+// suffix is the suffix of the group in queries. Groups of the older format have that of their port.
+func (g group) suffix() string { return cmp.Or(g.ID, g.port.UUID) }
+
+// A portGroups is the groups of a server's ports.
+type portGroups struct {
+	named []group // whose provider the ports name, and keep
+	open  []group // whose provider is to be chosen
+	// complete says that these are all that the server's ports take from its host.
+	complete bool
+}
+
+// keyCodes are the codes about the providers in a port's binding profile that are mended by others.
+var keyCodes = []string{
+	"bound-without-key", "key-group-missing", "key-group-unknown", "key-provider-gone", "key-provider-of-other-host", "key-provider-lacks-class", "key-provider-lacks-trait",
+}
+
+// portGroups returns the groups of the server's ports. A group without a provider that can serve it is open where its finding is mended and its port is not left,
+// and otherwise in neither list.
+func (sp *serverPlan) portGroups(left map[string]*problem) portGroups {
+	var all portGroups
+	s := sp.server
+	if s.Root == nil {
+		return all
+	}
+	all.complete = !sp.o.SkipPorts
+	ports := slices.Clone(sp.PortsOf[s.UUID])
+	slices.SortFunc(ports, func(a, b *cloud.Port) int { return strings.Compare(a.UUID, b.UUID) })
+	for _, of := range ports {
+		if of.Host != s.Host || !audit.Asks(of) {
+			all.complete = all.complete && !audit.Asks(of) && (len(of.Allocation) == 0 || sp.unkeyed[of.UUID])
+			continue
+		}
+		for _, asked := range of.Request.Groups {
+			if audit.Total(asked.Resources) == 0 {
+				continue
+			}
+			g := group{port: of, PortGroup: asked, provider: audit.Named(of, asked)}
+			is := sp.ByUUID[g.provider]
+			elsewhere := is != nil && !audit.Shares(is) && sp.Top(is) != s.Root
+			var wrong bool
+			switch {
+			case g.provider == "":
+				wrong = sp.has(of, "bound-without-key", "key-group-missing", "key-group-unknown")
+			case is == nil:
+				wrong = sp.has(of, "key-provider-gone")
+			case elsewhere:
+				wrong = sp.has(of, "key-provider-of-other-host")
+			default:
+				lacksClass := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { _, ok := is.Inventories[class]; return !ok })
+				lacksTrait := slices.ContainsFunc(g.Required, func(trait string) bool { return !slices.Contains(is.Traits, trait) })
+				wrong = lacksClass && sp.has(of, "key-provider-lacks-class") || lacksTrait && sp.has(of, "key-provider-lacks-trait")
+			}
+			switch {
+			case wrong && left[of.UUID] == nil:
+				g.former, g.provider = g.provider, ""
+				all.open = append(all.open, g)
+			case wrong || is == nil || elsewhere:
+				all.complete = false
+			default:
+				all.named = append(all.named, g)
+			}
+		}
+	}
+	return all
+}
