@@ -84,28 +84,35 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 	}
 	note := func(text string) { fmt.Fprintf(env.stderr, "note: %s\n", text) }
 	w := follow.Watcher{Event: x.printer(env.stdout), Note: note}
-	poll := func(what string, read func(context.Context) (*cloud.Placement, error)) error {
+	poll := func(what *string, read func(context.Context) (*cloud.Placement, error)) error { // the first reading may name what is read
 		if x.since != "" {
 			note("--since has no effect: what changed before is not known")
 		}
-		note(fmt.Sprintf("%s has no stream of events: it is read each %s; who changed something is not known", what, x.interval))
+		note(fmt.Sprintf("%s has no stream of events: it is read each %s; who changed something is not known", *what, x.interval))
 		begun := false
 		first := func(ctx context.Context) (*cloud.Placement, error) {
 			p, err := read(ctx)
-			if err == nil && !begun {
-				begun = true
-				fmt.Fprintf(env.stderr, "watching %s\n", what)
+			if err != nil || begun {
+				return p, err
 			}
-			return p, err
+			if x.tree != "" && len(p.Providers) == 0 {
+				return nil, fmt.Errorf("no provider has the name or UUID %q", x.tree)
+			}
+			begun = true
+			fmt.Fprintf(env.stderr, "watching %s\n", *what)
+			return p, nil
 		}
 		return follow.Poll(ctx, first, x.interval, follow.Filter{Consumer: x.consumer, Class: x.class, Tree: x.tree != ""}, w)
 	}
 	if x.source.db.given() {
-		return x.ended(poll("a database", func(ctx context.Context) (*cloud.Placement, error) {
+		database := "a database"
+		x.source.db.once = true // it is tried again here, and said
+		return x.ended(poll(&database, func(ctx context.Context) (*cloud.Placement, error) {
 			c, err := x.source.readDatabase(ctx, env, cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need})
 			if err != nil {
 				return nil, err
 			}
+			database = c.Source
 			return x.only(c.Placement), nil
 		}))
 	}
@@ -132,7 +139,8 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 		return body, err
 	}, w)
 	if errors.Is(err, openstack.ErrNoEvents) && !begun {
-		err = poll("the placement service of "+client.Source(), client.Poller(x.tree).Read)
+		what := "the placement service of " + client.Source()
+		err = poll(&what, client.Poller(x.tree).Read)
 	}
 	return x.ended(err)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement/service"
 )
 
@@ -47,13 +49,16 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// watch starts berth watch.
+// watch starts berth watch of the service at a URL, or of what the arguments name when it is empty.
 func watch(t *testing.T, url string, args ...string) *watched {
 	t.Helper()
 	w := &watched{t: t, url: url, errs: new(lockedBuffer), code: make(chan int, 1)}
 	r, out := io.Pipe()
 	w.lines = bufio.NewScanner(r)
-	variables := map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": url, "OS_TOKEN": "admin"}
+	variables := map[string]string{}
+	if url != "" {
+		variables = map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": url, "OS_TOKEN": "admin"}
+	}
 	env := environment{stdout: out, stderr: w.errs, getenv: func(name string) string { return variables[name] }}
 	ctx, stop := context.WithCancel(t.Context())
 	w.stop = stop
@@ -248,4 +253,77 @@ func TestWatchByPolling(t *testing.T) {
 		t.Errorf("a line is %q", line)
 	}
 	tree.end()
+}
+
+// A database is read again and again while a service changes it. A server that does not answer for a while does not end the watch.
+func TestWatchADatabase(t *testing.T) {
+	onDatabases(t, func(t *testing.T, newURL func(*testing.T) string) {
+		url := newURL(t)
+		r := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0", "--config", settings(t, database(url)))
+		service := r.url
+		send(t, service, "POST", "/resource_providers", `{"name": "cn1", "uuid": "`+watchedHost+`"}`)
+		send(t, service, "POST", "/resource_providers", `{"name": "cn2", "uuid": "`+watchedOther+`"}`)
+
+		var proxy *dbtest.Proxy
+		read := url // by berth watch
+		if server := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(url); server != "" {
+			proxy = dbtest.NewProxy(t, server)
+			read = strings.Replace(url, server, proxy.Address(), 1)
+		}
+		everything := watch(t, "", "--config", settings(t, database(read)), "--interval", "1s")
+		tree := watch(t, "", "--connection", read, "--interval", "1s", "--tree", "cn2", "-f", "json")
+		everything.waitFor("watching the database ")
+		tree.waitFor("watching the database ")
+		if says := everything.errs.String(); !strings.Contains(says, "note: a database has no stream of events: it is read each 1s; who changed something is not known\n") {
+			t.Errorf("standard error: %s", says)
+		}
+		change(t, service)
+		send(t, service, "PUT", "/resource_providers/"+watchedOther, `{"name": "cn3"}`)
+		got := map[string]bool{}
+		for range 4 {
+			got[everything.next()] = true
+		}
+		if diff := cmp.Diff(map[string]bool{
+			"added   inventory VCPU on cn1: total 8": true, "added   trait HW_CPU_X86_VMX on cn1": true,
+			"added   allocation VCPU of " + watchedServer + " on cn1: 2": true, "changed name on cn3: cn2 -> cn3": true,
+		}, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if !tree.lines.Scan() || !strings.Contains(tree.lines.Text(), `"change":"changed","what":"name"`) {
+			t.Errorf("of the tree there is %s: %s", tree.lines.Text(), tree.errs)
+		}
+		tree.end()
+		if proxy != nil {
+			proxy.Cut()
+			everything.waitFor("; trying again in 2s")
+			send(t, service, "DELETE", "/allocations/"+watchedServer, "")
+			proxy.Heal()
+			everything.waitFor("note: the records can be read again")
+		} else {
+			send(t, service, "DELETE", "/allocations/"+watchedServer, "")
+		}
+		if line := everything.next(); line != "removed allocation VCPU of "+watchedServer+" on cn1: 2" {
+			t.Errorf("a line is %q", line)
+		}
+		everything.end()
+
+		nowhere := watch(t, "", "--connection", read, "--tree", "cn9")
+		if code := <-nowhere.code; code != exitFailure || !strings.Contains(nowhere.errs.String(), `no provider has the name or UUID "cn9"`) {
+			t.Errorf("watching a tree that does not exist exits with %d: %s", code, nowhere.errs)
+		}
+		if proxy == nil {
+			r.stop()
+			return
+		}
+		// A server that is silent does not hold up an interrupt.
+		proxy.HalfOpen()
+		silent := watch(t, "", "--connection", read)
+		silent.waitFor("it is read each 5s")
+		begun := time.Now()
+		silent.end()
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("the watch ended %s after the interrupt", took)
+		}
+		r.stop()
+	})
 }

@@ -42,6 +42,9 @@ const silence = 45 * time.Second
 // longestPause is the longest time between two attempts to connect.
 const longestPause = 30 * time.Second
 
+// pauseAfter is the time between two attempts after some failures in a row.
+func pauseAfter(failures int) time.Duration { return min(time.Second<<min(failures, 5), longestPause) }
+
 // A Stop is an error after which it is of no use to connect again.
 type Stop struct{ Err error }
 
@@ -72,7 +75,7 @@ func Stream(ctx context.Context, open func(ctx context.Context, last string) (io
 		default:
 			failures++
 		}
-		pause := min(time.Second<<min(failures, 5), longestPause)
+		pause := pauseAfter(failures)
 		if failures > 0 {
 			w.Note(fmt.Sprintf("%v; trying again in %s", err, pause))
 		}
@@ -175,11 +178,8 @@ func Poll(ctx context.Context, read func(context.Context) (*cloud.Placement, err
 	if err != nil {
 		return unlessOver(ctx, err)
 	}
+	pause := interval
 	for failures := 0; ; {
-		pause := interval
-		if failures > 0 {
-			pause = max(interval, min(time.Second<<min(failures, 5), longestPause))
-		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -191,10 +191,14 @@ func Poll(ctx context.Context, read func(context.Context) (*cloud.Placement, err
 				return nil
 			}
 			failures++
-			w.Note(fmt.Sprintf("%v; trying again", err))
+			pause = max(interval, pauseAfter(failures))
+			w.Note(fmt.Sprintf("%v; trying again in %s", err, pause))
 			continue
 		}
-		failures = 0
+		if failures > 0 {
+			w.Note("the records can be read again")
+			failures, pause = 0, interval
+		}
 		now := time.Now().UTC()
 		removed := make(map[string]bool)
 		for _, c := range records.Diff(before, after) {
