@@ -58,7 +58,7 @@ func TestAudit(t *testing.T) {
 		{[]string{"--from-file", file, "--code", "orphan"}, exitUsage, "", `there is no code "orphan"; berth audit --codes lists them`},
 		{[]string{"--from-file", file, "--severity", "bad"}, exitUsage, "", "want error or warning or info"},
 		{[]string{"--from-file", file, "-c", "price"}, exitUsage, "", `there is no column "price"`},
-		{[]string{"--from-file", file + ".gone"}, exitFailure, "", "no such file"},
+		{[]string{"--from-file", file + ".missing"}, exitFailure, "", "no such file"},
 		{[]string{"--codes", "-f", "value", "-c", "code"}, exitOK, "orphaned-allocation\n", ""},
 	} {
 		code, stdout, stderr := berth(t, append([]string{"audit"}, tc.args...)...)
@@ -122,8 +122,8 @@ func TestAuditLooksAgain(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
 	defer u.stop()
-	root := cloudtest.UUID("gone")
-	u.ask("POST", u.url+"/resource_providers", map[string]any{"name": "gone", "uuid": root}, nil)
+	root := cloudtest.UUID("deleted")
+	u.ask("POST", u.url+"/resource_providers", map[string]any{"name": "deleted", "uuid": root}, nil)
 	u.ask("PUT", u.url+"/resource_providers/"+root+"/traits", map[string]any{"resource_provider_generation": 0, "traits": []string{"COMPUTE_NODE"}}, nil)
 	look := func(undo func()) (code int, stdout, stderr string) {
 		var out strings.Builder
@@ -138,7 +138,7 @@ func TestAuditLooksAgain(t *testing.T) {
 	}
 	code, stdout, stderr := look(func() { u.ask("DELETE", u.url+"/resource_providers/"+root, nil, nil) })
 	if code != exitOK || stdout != "nothing found\n" || strings.Count(stderr, "read ") != 2 {
-		t.Errorf("after the fault is gone berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
+		t.Errorf("after the fault is removed berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	if code, _, stderr := look(nil); code != exitOK || strings.Count(stderr, "read ") != 1 {
 		t.Errorf("berth audit --recheck of a healthy cloud exits with %d:\n%s", code, stderr)

@@ -101,7 +101,7 @@ those of other commands of berth:
   0    providers and host aggregates agree, or agree now; or no --apply
   2    the compute or the placement service failed or refused a request
   3    a provider has changed meanwhile
-  4    a member of a host aggregate is no host
+  4    a member of a host aggregate is not a host
   5    a member has no compute node
   6    a compute node has no provider
   127  wrong arguments (elsewhere 2)
@@ -110,16 +110,16 @@ those of other commands of berth:
 	heal.Providers: {
 		"Put providers in their place, and delete stale ones",
 		`Providers gives the providers of agents and their devices the names and parents
-that they are to have (which takes a placement service with 1.37), and the trait
+that they must have (which takes a placement service with 1.37), and the trait
 of disabled hosts to hosts whose service is disabled. With --delete it deletes
-providers of agents, devices and hosts that are no more, from the bottom up,
-when nothing is allocated of them.`, healExitHelp,
+providers of agents, devices and hosts that do not exist any more, children
+first, when nothing is allocated from them.`, healExitHelp,
 	},
 	heal.Ports: {
 		"Correct the binding profiles of ports",
 		`Ports takes the key allocation out of the binding profiles of ports that must
 not have it, and writes it in the format of today. With --delete it takes ports
-from servers that are no more; the ports stay.`, healExitHelp,
+from servers that were deleted; the ports stay.`, healExitHelp,
 	},
 	"": {
 		"Do all that the other commands do",

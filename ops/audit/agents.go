@@ -165,7 +165,7 @@ func deviceProviderMisplaced(x *Index, r *report) {
 	})
 }
 
-// misplaced adds the finding of a provider that has another parent than it is to have. Placement moves it since 1.37.
+// misplaced adds the finding of a provider that has another parent than its agent reports. Placement moves it since 1.37.
 func (r *report) misplaced(x *Index, is *cloud.Provider, parent string) {
 	found := "it has no parent"
 	if is.Parent != "" {

@@ -1,10 +1,10 @@
-// Package audit compares the records of a cloud's services with each other and finds where they disagree: allocations that
-// belong to nothing, ports that are guaranteed what nobody has allocated, providers that do not follow their agents. It is pure and read-only: it
-// takes records (ops/cloud) and changes nothing.
+// Package audit compares the records of a cloud's services with each other and finds where they disagree: allocations of servers that
+// do not exist, ports whose guarantees are not allocated, providers that differ from the reports of their agents. It is pure: it takes records (ops/cloud) and
+// changes nothing.
 //
 // What it can find is the table in kinds.go: for each kind a code, what it means, what mends it, and the rule that finds it.
-// A rule runs only when the records that it needs were read. Servers that something is under way with are
-// not compared with what they will have, except by rules that hold in every state.
+// A rule runs only when the records that it needs were read. Servers with an operation or a move under way are examined only by
+// rules that hold in every state.
 package audit
 
 import (

@@ -200,7 +200,7 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-// A host that is no compute node is removed from an aggregate by a command only when Nova knows it: it answers 404 otherwise.
+// A host that is not a compute node is removed from an aggregate by a command only when Nova knows it: it answers 404 otherwise.
 func TestCommandForUnknownMember(t *testing.T) {
 	for want, services := range map[string][]cloud.Service{
 		"openstack aggregate show 1":                {},

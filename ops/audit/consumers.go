@@ -74,7 +74,7 @@ func consumerEmpty(x *Index, r *report) {
 	}
 }
 
-// typeOf returns the type that a consumer is to have, "" for one that is neither a server nor a migration.
+// typeOf returns the type that a consumer must have, "" for one that is neither a server nor a migration.
 func (x *Index) typeOf(c *cloud.Consumer) string {
 	switch {
 	case x.Servers[c.UUID] != nil:
@@ -111,7 +111,7 @@ func consumerTypeWrong(x *Index, r *report) {
 	}
 }
 
-// ownerOf returns the server whose project and user a consumer is to have, nil when there is none.
+// ownerOf returns the server whose project and user a consumer must have, nil when there is none.
 func (x *Index) ownerOf(c *cloud.Consumer) *Server {
 	if m := x.Migrations[c.UUID]; m != nil {
 		return x.Servers[m.Server]

@@ -192,7 +192,7 @@ func aggregateHostUnknown(x *Index, r *report) {
 					command = fmt.Sprintf("openstack aggregate show %d", a.ID)
 				}
 				r.found(Finding{
-					About: []Subject{aggregateSubject(a), {Kind: "host", ID: host}}, Found: fmt.Sprintf("host %s is a member, and is no compute node", host), Expected: "members that are compute nodes",
+					About: []Subject{aggregateSubject(a), {Kind: "host", ID: host}}, Found: fmt.Sprintf("host %s is a member, and is not a compute node", host), Expected: "members that are compute nodes",
 					Command: command,
 				})
 			}

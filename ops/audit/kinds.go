@@ -103,7 +103,7 @@ var kinds = []Kind{
 		"Start the compute service on the host under its former name, or evacuate the server.", computing, serverHostUnknown, "",
 	},
 	{
-		"evacuation-source-held", Error, "Capacity that nobody will release is allocated.",
+		"evacuation-source-held", Error, "Capacity is allocated that no service will release.",
 		"Remove the part of the allocation that is on the former host.", consumers | computing, evacuationSourceHeld, "allocations",
 	},
 
@@ -245,7 +245,7 @@ var kinds = []Kind{
 		"Start the agent again, or delete its providers, those of devices first.", providers | networking, agentProviderStale, "providers",
 	},
 	{
-		"device-provider-stale", Warning, "Servers are sent to a device that is gone.",
+		"device-provider-stale", Warning, "Servers are sent to a device that does not exist.",
 		"Delete the provider once nothing of it is allocated.", providers | networking, deviceProviderStale, "providers",
 	},
 	{
@@ -333,7 +333,7 @@ var kinds = []Kind{
 		"Set the ratio in placement and in the settings of the host, or remove the metadata.", providers | computing, aggregateRatioDiffers, "",
 	},
 	{
-		"ratios-differ-in-aggregate", Info, "Hosts that are to be alike are filled to different degrees.",
+		"ratios-differ-in-aggregate", Info, "Hosts that should be alike are filled to different degrees.",
 		"Set the same ratios in the settings of the hosts.", providers | computing, ratiosDifferInAggregate, "",
 	},
 	{

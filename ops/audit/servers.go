@@ -16,7 +16,7 @@ import (
 // A Server is a server with what placement has of it.
 type Server struct {
 	*cloud.Server
-	// Busy says that something is under way with it.
+	// Busy says that an operation or a move is under way.
 	Busy  bool
 	Moves []*cloud.Migration
 	Held  *cloud.Consumer // nil without allocations
@@ -25,13 +25,13 @@ type Server struct {
 	Trees []string
 }
 
-// settledStates are the states in which a server has all that it is to have, once nothing is under way with it.
+// settledStates are the states in which a server must have all its allocations, unless an operation is under way.
 var settledStates = []string{
 	"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED", "VERIFY_RESIZE", "ERROR",
 }
 
-// restingMoves are the states of migrations in which nothing happens until somebody or something asks for it: a resize waits to be
-// confirmed, an evacuated server's source host has not returned, a move has failed. The last ones have ended.
+// restingMoves are the states of migrations in which nothing happens until it is asked for: a resize waits to be confirmed, an
+// evacuated server's source host has not returned, a move has failed. The last ones have ended.
 var (
 	restingMoves = append([]string{"finished", "done", "error"}, endedMoves...)
 	endedMoves   = []string{"completed", "confirmed", "reverted", "failed", "cancelled"}
@@ -60,7 +60,7 @@ func (x *Index) place(s *Server) {
 
 func (s *Server) subject() Subject { return Subject{Kind: "server", ID: s.UUID, Name: s.Name} }
 
-// settled calls fn with the servers that are on a host that is known, and that nothing is under way with.
+// settled calls fn with the servers on known hosts that are not busy.
 func (x *Index) settled(fn func(s *Server)) {
 	for i := range x.Compute.Servers {
 		if s := x.Servers[x.Compute.Servers[i].UUID]; !s.Busy && s.Root != nil {
@@ -78,7 +78,7 @@ func (x *Index) atHome(fn func(s *Server)) {
 	})
 }
 
-// sourceRoot returns the provider of the host that a server leaves, also of one that is no compute node any more; nil when there is none.
+// sourceRoot returns the provider of the host that a server leaves, also when it is not a compute node any more; nil when there is none.
 func (x *Index) sourceRoot(m *cloud.Migration) *cloud.Provider {
 	if root := x.HostRoot(m.SourceHost, m.SourceNode); root != nil {
 		return root
@@ -320,7 +320,7 @@ func serverHostUnknown(x *Index, r *report) {
 		}
 		if !slices.ContainsFunc(x.Hypervisors[s.Host], func(h *cloud.Hypervisor) bool { return s.Node == "" || h.Hostname == s.Node }) {
 			r.found(Finding{
-				About: []Subject{s.subject(), {Kind: "host", ID: s.Host, Name: s.Node}}, Found: fmt.Sprintf("it is on host %s, node %s, which is no compute node", s.Host, s.Node),
+				About: []Subject{s.subject(), {Kind: "host", ID: s.Host, Name: s.Node}}, Found: fmt.Sprintf("it is on host %s, node %s, which is not a compute node", s.Host, s.Node),
 				Expected: "a host in the list of hypervisors", Command: "openstack hypervisor list --long",
 			})
 		}
@@ -384,7 +384,7 @@ func migrationOfGoneServer(x *Index, r *report) {
 		if c := x.Consumer[m.UUID]; x.Servers[m.Server] == nil && c != nil && !slices.Contains(endedMoves, m.Status) {
 			r.found(Finding{
 				About: []Subject{{Kind: "migration", ID: m.UUID}, {Kind: "server", ID: m.Server}}, Found: "the migration holds " + x.held(c),
-				Expected: "nothing: its server is gone", Command: "openstack resource provider allocation delete " + m.UUID,
+				Expected: "nothing: its server does not exist", Command: "openstack resource provider allocation delete " + m.UUID,
 			})
 		}
 	}

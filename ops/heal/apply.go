@@ -22,7 +22,7 @@ const (
 	MovedOn Outcome = "changed meanwhile" // a check did not hold, or the service refused it for a generation or revision; nothing was changed
 	Failed  Outcome = "failed"            // the service refused it; nothing was changed
 	Unknown Outcome = "unknown"           // no answer to the request: it may have been carried out
-	Skipped Outcome = "skipped"           // a step that it is to be sent after was not done
+	Skipped Outcome = "skipped"           // a step that must be done before it was not
 	Unsent  Outcome = "not sent"          // the run ended before
 )
 
@@ -33,8 +33,8 @@ type Result struct {
 	Text    string  `json:"text,omitempty"`
 }
 
-// Apply sends the requests of a plan one after the other, and returns a result for each step. A step that is refused does not end it; those that are to be sent
-// after it are skipped. When ctx ends, the request that is being sent is still waited for, and the others are not sent. The function is called with each result as soon as it
+// Apply sends the requests of a plan one after the other, and returns a result for each step. A step that is refused does not end it; those that depend
+// on it are skipped. When ctx ends, the request that is being sent is still waited for, and the others are not sent. The function is called with each result as soon as it
 // is known; explain returns what a service said.
 func Apply(ctx context.Context, p *Plan, send Send, explain func(status int, body []byte) string, report func(Step, Result)) []Result {
 	results := make([]Result, 0, len(p.Steps))
@@ -104,7 +104,7 @@ func (c Check) holds(ctx context.Context, send Send, explain func(int, []byte) s
 	case status != c.Status && status != ok && status != notFound:
 		return "", fmt.Errorf("it is not known whether %s: the %s service answers %d: %s", c.Says, c.Service, status, explain(status, body))
 	case status != c.Status:
-		return "it is not so any more that " + c.Says, nil
+		return "it is no longer true that " + c.Says, nil
 	}
 	var has, is any
 	if err := json.Unmarshal(c.Has, &has); err != nil {
@@ -114,7 +114,7 @@ func (c Check) holds(ctx context.Context, send Send, explain func(int, []byte) s
 		return "", fmt.Errorf("it is not known whether %s: the %s service: %w", c.Says, c.Service, err)
 	}
 	if at, same := matches("", has, is); !same {
-		return fmt.Sprintf("it is not so any more that %s (%s)", c.Says, at), nil
+		return fmt.Sprintf("it is no longer true that %s (%s)", c.Says, at), nil
 	}
 	return "", nil
 }

@@ -19,36 +19,36 @@ import (
 	"github.com/berthcloud/berth/ops/openstack"
 )
 
-// A cloud that changes between the plan and its requests refuses them, whatever the fault is: something begins with the server that a step is about, or another
-// one writes the record that it changes. What is refused changes nothing.
+// A cloud that changes between the plan and its requests refuses them, whatever the fault is: an operation begins on the server that a step is about, or another
+// client writes the record that it changes. A step that is refused changes nothing.
 func TestChangedCloudRefusesPlans(t *testing.T) {
 	servers, records := 0, 0
 	for _, plant := range audittest.Plants {
 		if _, _, ok := heal.Mends(plant.Code); !ok || unmended[plant.Code+"/"+plant.Name] != "" {
 			continue
 		}
-		w := planted(t, plant)
-		before := w.read()
+		fc := planted(t, plant)
+		before := fc.read()
 		plan := heal.New(before, all)
 		refused := func(change string) {
 			t.Helper()
-			for i, r := range w.apply(plan, -1) {
+			for i, r := range fc.apply(plan, -1) {
 				depends := i == 0 || slices.Contains(plan.Steps[i].After, 1)
 				if depends && r.Outcome != heal.MovedOn && r.Outcome != heal.Skipped || i == 0 && r.Text == "" {
 					t.Errorf("%s: after %s step %d is %s: %q", plant.Code, change, r.Step, r.Outcome, r.Text)
 				}
 			}
 		}
-		if len(plan.Steps) == 1 && w.begin(plan.Steps[0], true) {
-			refused("something began with the server")
-			w.begin(plan.Steps[0], false)
+		if len(plan.Steps) == 1 && fc.begin(plan.Steps[0], true) {
+			refused("an operation began on the server")
+			fc.begin(plan.Steps[0], false)
 			servers++
 		}
-		w.touch(plan.Steps[0], before.Placement)
-		after := w.read()
+		fc.touch(plan.Steps[0], before.Placement)
+		after := fc.read()
 		refused("the record was written")
 		if len(plan.Steps) == 1 {
-			if diff := cmp.Diff(still(t, after), still(t, w.read())); diff != "" {
+			if diff := cmp.Diff(still(t, after), still(t, fc.read())); diff != "" {
 				t.Errorf("%s: what is refused changes:\n%s", plant.Code, diff)
 			}
 		}
@@ -59,29 +59,29 @@ func TestChangedCloudRefusesPlans(t *testing.T) {
 	}
 }
 
-// begin has something begin with the server that a step checks, or end. A server that is not there was deleted softly. It returns false when the step
-// checks no server.
-func (w *world) begin(s heal.Step, begins bool) bool {
+// begin sets a task state on the server that a step checks, or clears it. A server that does not exist is deleted softly. It returns false when the step checks
+// no server.
+func (fc *fakeCloud) begin(s heal.Step, begins bool) bool {
 	at := slices.IndexFunc(s.Checks, func(c heal.Check) bool { return strings.HasPrefix(c.Path, "/servers/") })
 	if at < 0 {
 		return false
 	}
 	id := strings.TrimPrefix(s.Checks[at].Path, "/servers/")
-	for i := range w.c.Compute.Servers {
-		if of := &w.c.Compute.Servers[i]; of.UUID == id && of.Status != "SOFT_DELETED" {
+	for i := range fc.c.Compute.Servers {
+		if of := &fc.c.Compute.Servers[i]; of.UUID == id && of.Status != "SOFT_DELETED" {
 			of.Task = map[bool]string{true: "rebuilding"}[begins]
 			return true
 		}
 	}
-	w.c.Compute.Servers = slices.DeleteFunc(w.c.Compute.Servers, func(s cloud.Server) bool { return s.Status == "SOFT_DELETED" })
+	fc.c.Compute.Servers = slices.DeleteFunc(fc.c.Compute.Servers, func(s cloud.Server) bool { return s.Status == "SOFT_DELETED" })
 	if begins {
-		w.c.Compute.Servers = append(w.c.Compute.Servers, cloud.Server{UUID: id, Status: "SOFT_DELETED"})
+		fc.c.Compute.Servers = append(fc.c.Compute.Servers, cloud.Server{UUID: id, Status: "SOFT_DELETED"})
 	}
 	return true
 }
 
 // touch writes the record that a step changes.
-func (w *world) touch(s heal.Step, p *cloud.Placement) {
+func (fc *fakeCloud) touch(s heal.Step, p *cloud.Placement) {
 	parts := strings.Split(s.Request.Path, "/")
 	switch id := parts[2]; parts[1] {
 	case "allocations":
@@ -96,10 +96,10 @@ func (w *world) touch(s heal.Step, p *cloud.Placement) {
 			}
 			body["allocations"], body["consumer_generation"] = held, p.Consumers[at].Generation
 		}
-		w.mustAt("1.28", "PUT", "allocations/"+id, body)
+		fc.mustAt("1.28", "PUT", "allocations/"+id, body)
 	case "ports":
-		for i := range w.c.Network.Ports {
-			if of := &w.c.Network.Ports[i]; of.UUID == id {
+		for i := range fc.c.Network.Ports {
+			if of := &fc.c.Network.Ports[i]; of.UUID == id {
 				of.Revision++
 				of.Name = "renamed"
 			}
@@ -111,22 +111,22 @@ func (w *world) touch(s heal.Step, p *cloud.Placement) {
 			if of.Parent != "" {
 				body["parent_provider_uuid"] = of.Parent
 			}
-			w.must("PUT", "resource_providers/"+id, body)
+			fc.must("PUT", "resource_providers/"+id, body)
 			return
 		}
-		w.must("PUT", "resource_providers/"+id+"/traits", map[string]any{"traits": append(of.Traits, "HW_CPU_X86_VMX"), "resource_provider_generation": of.Generation})
+		fc.must("PUT", "resource_providers/"+id+"/traits", map[string]any{"traits": append(of.Traits, "HW_CPU_X86_VMX"), "resource_provider_generation": of.Generation})
 	}
 }
 
-// boundWithoutKey is a world whose plan has an allocation and then a port.
-func boundWithoutKey(t *testing.T) (*world, *heal.Plan) {
+// boundWithoutKey returns a cloud whose plan has a step for an allocation and then one for a port.
+func boundWithoutKey(t *testing.T) (*fakeCloud, *heal.Plan) {
 	t.Helper()
 	at := slices.IndexFunc(audittest.Plants, func(p audittest.Plant) bool { return p.Code == "key-provider-of-other-host" })
-	w := planted(t, audittest.Plants[at])
-	for i := range w.c.Network.Ports {
-		if p := &w.c.Network.Ports[i]; p.Name == "one" { // another server has nothing for its port
+	fc := planted(t, audittest.Plants[at])
+	for i := range fc.c.Network.Ports {
+		if p := &fc.c.Network.Ports[i]; p.Name == "one" { // another server has nothing for its port
 			p.Allocation = nil
-			c := w.read().Placement
+			c := fc.read().Placement
 			k := slices.IndexFunc(c.Consumers, func(c cloud.Consumer) bool { return c.UUID == p.Device })
 			held := map[string]any{}
 			for provider, resources := range c.Consumers[k].Allocations {
@@ -134,16 +134,16 @@ func boundWithoutKey(t *testing.T) (*world, *heal.Plan) {
 					held[provider] = map[string]any{"resources": resources}
 				}
 			}
-			w.mustAt("1.28", "PUT", "allocations/"+p.Device, map[string]any{
+			fc.mustAt("1.28", "PUT", "allocations/"+p.Device, map[string]any{
 				"allocations": held, "project_id": cloudtest.Project, "user_id": cloudtest.User, "consumer_generation": c.Consumers[k].Generation,
 			})
 		}
 	}
-	plan := heal.New(w.read(), heal.Options{Codes: []string{"bound-without-key"}})
+	plan := heal.New(fc.read(), heal.Options{Codes: []string{"bound-without-key"}})
 	if len(plan.Steps) != 2 || !slices.Equal(plan.Steps[1].After, []int{1}) {
 		t.Fatalf("the plan has the steps %+v", plan.Steps)
 	}
-	return w, plan
+	return fc, plan
 }
 
 // What a service answers becomes the outcome, and steps that depend on one that was not done are not sent.
@@ -171,20 +171,20 @@ func TestOutcomes(t *testing.T) {
 		"ServerDeleted":     {"GET", heal.Compute, 404, []heal.Outcome{heal.MovedOn, heal.Skipped}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, plan := boundWithoutKey(t)
-			w.answer = func(r cloud.Request) (int, bool) { return tc.status, r.Method == tc.method && r.Service == tc.service }
-			results := w.apply(plan, -1)
+			fc, plan := boundWithoutKey(t)
+			fc.answer = func(r cloud.Request) (int, bool) { return tc.status, r.Method == tc.method && r.Service == tc.service }
+			results := fc.apply(plan, -1)
 			if got := outcomes(results); !slices.Equal(got, tc.want) {
 				t.Fatalf("%v: %+v", got, results)
 			}
 			// The next run does what is left.
-			w.answer = nil
-			for _, r := range w.apply(heal.New(w.read(), heal.Options{Codes: []string{"bound-without-key"}}), -1) {
+			fc.answer = nil
+			for _, r := range fc.apply(heal.New(fc.read(), heal.Options{Codes: []string{"bound-without-key"}}), -1) {
 				if r.Outcome != heal.Done {
 					t.Errorf("the next run: step %d: %s: %s", r.Step, r.Outcome, r.Text)
 				}
 			}
-			if left := audit.Check(w.read(), audit.Options{Codes: []string{"bound-without-key", "key-not-allocated", "port-amount-superfluous"}}).Findings; len(left) > 0 {
+			if left := audit.Check(fc.read(), audit.Options{Codes: []string{"bound-without-key", "key-not-allocated", "port-amount-superfluous"}}).Findings; len(left) > 0 {
 				t.Errorf("then there are %+v", left)
 			}
 		})
@@ -193,7 +193,7 @@ func TestOutcomes(t *testing.T) {
 
 // A request that is being sent when the run is interrupted is waited for, and the next one is not sent.
 func TestInterruptedRun(t *testing.T) {
-	w, plan := boundWithoutKey(t)
+	fc, plan := boundWithoutKey(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	results := heal.Apply(ctx, plan, func(ctx context.Context, r cloud.Request) (int, []byte, error) {
 		if r.Method == "PUT" {
@@ -202,27 +202,27 @@ func TestInterruptedRun(t *testing.T) {
 				t.Error("the request is broken off")
 			}
 		}
-		return w.send(ctx, r)
+		return fc.send(ctx, r)
 	}, openstack.Message, func(heal.Step, heal.Result) {})
-	if results[0].Outcome != heal.Done || results[1].Outcome != heal.Unsent || len(w.sent) != 1 {
-		t.Errorf("%+v, %d requests", results, len(w.sent))
+	if results[0].Outcome != heal.Done || results[1].Outcome != heal.Unsent || len(fc.sent) != 1 {
+		t.Errorf("%+v, %d requests", results, len(fc.sent))
 	}
 }
 
 // A port without a revision is read just before it is changed.
 func TestPortWithoutRevision(t *testing.T) {
 	for _, changed := range []bool{false, true} {
-		w, _ := boundWithoutKey(t)
-		c := w.read()
+		fc, _ := boundWithoutKey(t)
+		c := fc.read()
 		for i := range c.Network.Ports {
 			c.Network.Ports[i].Revision = 0
 		}
 		plan := heal.New(c, heal.Options{Codes: []string{"bound-without-key"}})
 		if changed {
-			w.answer = func(r cloud.Request) (int, bool) {
+			fc.answer = func(r cloud.Request) (int, bool) {
 				if r.Method == "PUT" && r.Service == heal.Placement {
-					for i := range w.c.Network.Ports {
-						if p := &w.c.Network.Ports[i]; p.Name == "one" {
+					for i := range fc.c.Network.Ports {
+						if p := &fc.c.Network.Ports[i]; p.Name == "one" {
 							p.Host = "cn3"
 						}
 					}
@@ -234,15 +234,15 @@ func TestPortWithoutRevision(t *testing.T) {
 		if changed {
 			want = heal.MovedOn
 		}
-		if r := w.apply(plan, -1); r[1].Outcome != want || plan.Steps[1].Request.Headers != nil {
+		if r := fc.apply(plan, -1); r[1].Outcome != want || plan.Steps[1].Request.Headers != nil {
 			t.Errorf("changed %t: %+v", changed, r)
 		}
 	}
 }
 
-// A plan comes back from its file, and is carried out as if it had been made at once. What is no plan is refused.
+// A plan comes back from its file, and is carried out as the plan itself is. Other files are refused.
 func TestPlanFile(t *testing.T) {
-	w, plan := boundWithoutKey(t)
+	fc, plan := boundWithoutKey(t)
 	var file bytes.Buffer
 	if err := heal.Write(&file, plan); err != nil {
 		t.Fatal(err)
@@ -255,18 +255,18 @@ func TestPlanFile(t *testing.T) {
 	if diff := cmp.Diff(plan, again); diff != "" {
 		t.Errorf("the plan from its file (-want +got):\n%s", diff)
 	}
-	for _, r := range w.apply(again, -1) {
+	for _, r := range fc.apply(again, -1) {
 		if r.Outcome != heal.Done {
 			t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
 		}
 	}
-	for _, r := range w.apply(again, -1) {
+	for _, r := range fc.apply(again, -1) {
 		if r.Outcome == heal.Done {
 			t.Errorf("step %d is done twice", r.Step)
 		}
 	}
 	for wrong, want := range map[string]string{
-		"": "it is no plan of berth heal", "[]": "it is no plan", `{"version": 1, "colour": 1}`: "unknown field", `{"version": 2}`: "in the format 2",
+		"": "not a plan of berth heal", "[]": "not a plan", `{"version": 1, "colour": 1}`: "unknown field", `{"version": 2}`: "has the format 2",
 		strings.Replace(text, `"id": 2`, `"id": 7`, 1):                    "steps are numbered from 1",
 		strings.Replace(text, `"method": "PUT"`, `"method": "DELETE"`, 1): "deletes something else than a provider",
 	} {
@@ -307,27 +307,27 @@ func TestStaleProvidersAreDeleted(t *testing.T) {
 	c.Network.Agents = nil
 	c.Network.Ports = nil
 	c.Compute.Hypervisors, c.Compute.Services, c.Compute.Servers = c.Compute.Hypervisors[:1], c.Compute.Services[:1], c.Compute.Servers[:1]
-	w := newWorld(t, c)
-	without := heal.New(w.read(), heal.Options{})
-	if len(without.Steps) > 0 || len(without.Left) != len(audit.Check(w.read(), audit.Options{}).Findings) {
+	fc := newFakeCloud(t, c)
+	without := heal.New(fc.read(), heal.Options{})
+	if len(without.Steps) > 0 || len(without.Left) != len(audit.Check(fc.read(), audit.Options{}).Findings) {
 		t.Errorf("without --delete there are the steps %+v, and left are %+v", without.Steps, without.Left)
 	}
-	providers := heal.New(w.read(), heal.Options{Parts: []heal.Part{heal.Providers}, Delete: true})
+	providers := heal.New(fc.read(), heal.Options{Parts: []heal.Part{heal.Providers}, Delete: true})
 	for _, l := range providers.Left {
 		if !strings.Contains(l.Why, "it stays: ") || !strings.Contains(l.Why, "is allocated of cn") {
 			t.Errorf("left: %+v", l)
 		}
 	}
-	plan := heal.New(w.read(), heal.Options{Delete: true})
+	plan := heal.New(fc.read(), heal.Options{Delete: true})
 	var paths []string
-	for i, r := range w.apply(plan, -1) {
+	for i, r := range fc.apply(plan, -1) {
 		if r.Outcome != heal.Done {
 			t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
 		}
 		paths = append(paths, plan.Steps[i].Request.Method)
 	}
-	if left := audit.Check(w.read(), audit.Options{}).Findings; len(left) > 0 || len(w.read().Placement.Providers) != 1 {
-		t.Errorf("steps %q; then there are %+v and %d providers", paths, left, len(w.read().Placement.Providers))
+	if left := audit.Check(fc.read(), audit.Options{}).Findings; len(left) > 0 || len(fc.read().Placement.Providers) != 1 {
+		t.Errorf("steps %q; then there are %+v and %d providers", paths, left, len(fc.read().Placement.Providers))
 	}
 }
 

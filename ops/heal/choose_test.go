@@ -46,16 +46,16 @@ func twoInterfaces() *cloud.Cloud {
 }
 
 // named are the names of the providers that ports name after a plan, by the name of the port.
-func named(t *testing.T, w *world, o heal.Options) (map[string]string, *heal.Plan) {
+func named(t *testing.T, fc *fakeCloud, o heal.Options) (map[string]string, *heal.Plan) {
 	t.Helper()
 	o.Parts = []heal.Part{heal.Allocations}
-	plan := heal.New(w.read(), o)
-	for _, r := range w.apply(plan, -1) {
+	plan := heal.New(fc.read(), o)
+	for _, r := range fc.apply(plan, -1) {
 		if r.Outcome != heal.Done {
 			t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
 		}
 	}
-	after := w.read()
+	after := fc.read()
 	at := map[string]string{}
 	for _, p := range after.Network.Ports {
 		for _, uuid := range p.Allocation {
@@ -151,8 +151,8 @@ func TestWhichProvider(t *testing.T) {
 			if tc.change != nil {
 				tc.change(c)
 			}
-			w := newWorld(t, c)
-			got, plan := named(t, w, tc.options)
+			fc := newFakeCloud(t, c)
+			got, plan := named(t, fc, tc.options)
 			nothing := tc.want == nil
 			if nothing {
 				tc.want = map[string]string{}
@@ -164,14 +164,14 @@ func TestWhichProvider(t *testing.T) {
 				t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
 			}
 			if tc.why == "" {
-				list := slices.DeleteFunc(audit.Check(w.read(), audit.Options{}).Findings, func(f audit.Finding) bool {
+				list := slices.DeleteFunc(audit.Check(fc.read(), audit.Options{}).Findings, func(f audit.Finding) bool {
 					// The test has changed what agents report.
 					return !strings.HasPrefix(f.Code, "key-") && !strings.HasPrefix(f.Code, "bound-") && !strings.HasPrefix(f.Code, "port-")
 				})
 				if len(list) > 0 {
 					t.Errorf("after it: %+v", list)
 				}
-				for _, p := range w.c.Network.Ports {
+				for _, p := range fc.c.Network.Ports {
 					if tc.change != nil && name == "ByAddress" && p.Profile["physical_network"] != "net0" {
 						t.Errorf("the profile of port %s is %v", p.Name, p.Profile)
 					}
@@ -187,20 +187,20 @@ func TestPortThatIsLeft(t *testing.T) {
 	c.Placement.Consumers = []cloud.Consumer{}
 	c.Network.Ports[0].Profile = map[string]any{"pci_slot": "0000:83:02.1"}
 	cloudtest.Count(c)
-	w := newWorld(t, c)
-	got, plan := named(t, w, heal.Options{})
+	fc := newFakeCloud(t, c)
+	got, plan := named(t, fc, heal.Options{})
 	if diff := cmp.Diff(map[string]string{"port0": interface1}, got); diff != "" {
 		t.Errorf("ports name (-want +got):\n%s", diff)
 	}
 	if len(plan.Steps) != 2 || len(plan.Left) != 1 || plan.Left[0].Code != "bound-without-key" || plan.Left[0].About[0].Name != "port1" || plan.Left[0].Nova != heal.NotAllocated {
 		t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
 	}
-	held := w.read().Placement.Consumers[0].Allocations
+	held := fc.read().Placement.Consumers[0].Allocations
 	if held[cloudtest.UUID("host cn1")]["VCPU"] != cloudtest.FlavorSmall.VCPUs || len(held) != 2 {
 		t.Errorf("the server holds %v", held)
 	}
 	// What is left is chosen by the operator, in another run.
-	got, _ = named(t, w, heal.Options{Providers: map[string]string{"port1": "cn1:NIC Switch agent:" + interface1}})
+	got, _ = named(t, fc, heal.Options{Providers: map[string]string{"port1": "cn1:NIC Switch agent:" + interface1}})
 	if diff := cmp.Diff(map[string]string{"port0": interface1, "port1": interface1}, got); diff != "" {
 		t.Errorf("then ports name (-want +got):\n%s", diff)
 	}
@@ -208,10 +208,10 @@ func TestPortThatIsLeft(t *testing.T) {
 
 // A run that ended when amounts were allocated and the ports did not name them yet goes on with what it chose.
 func TestRunGoesOnWithWhatItChose(t *testing.T) {
-	w := newWorld(t, twoInterfaces())
+	fc := newFakeCloud(t, twoInterfaces())
 	o := heal.Options{Parts: []heal.Part{heal.Allocations}, Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface1, "port1": "cn1:NIC Switch agent:" + interface1}}
-	w.apply(heal.New(w.read(), o), 1)
-	got, plan := named(t, w, heal.Options{})
+	fc.apply(heal.New(fc.read(), o), 1)
+	got, plan := named(t, fc, heal.Options{})
 	if want := map[string]string{"port0": interface1, "port1": interface1}; !maps.Equal(got, want) || len(plan.Steps) != 2 {
 		t.Errorf("ports name %v, want %v, with the steps %+v", got, want, plan.Steps)
 	}
@@ -252,14 +252,14 @@ func TestFlavorsWithGroups(t *testing.T) {
 		"SeveralVGPU": {c: of(vgpu, "gpu0", "gpu1")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, tc.c)
-			plan := heal.New(w.read(), tc.o)
-			for _, r := range w.apply(plan, -1) {
+			fc := newFakeCloud(t, tc.c)
+			plan := heal.New(fc.read(), tc.o)
+			for _, r := range fc.apply(plan, -1) {
 				if r.Outcome != heal.Done {
 					t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
 				}
 			}
-			after := w.read()
+			after := fc.read()
 			switch {
 			case tc.want == "":
 				if len(plan.Steps) > 0 || len(plan.Left) != 1 || plan.Left[0].Nova != heal.Refused {
@@ -284,13 +284,13 @@ func TestSharedDisk(t *testing.T) {
 		return c.UUID == shared
 	})
 	cloudtest.Count(c)
-	w := newWorld(t, c)
-	w.apply(heal.New(w.read(), heal.Options{}), -1)
-	at := slices.IndexFunc(w.read().Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == shared })
+	fc := newFakeCloud(t, c)
+	fc.apply(heal.New(fc.read(), heal.Options{}), -1)
+	at := slices.IndexFunc(fc.read().Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == shared })
 	if at < 0 {
 		t.Fatal("the server has no allocation")
 	}
-	if diff := cmp.Diff(was, w.read().Placement.Consumers[at].Allocations); diff != "" || len(was) != 2 {
+	if diff := cmp.Diff(was, fc.read().Placement.Consumers[at].Allocations); diff != "" || len(was) != 2 {
 		t.Errorf("the allocation (-want +got):\n%s", diff)
 	}
 }

@@ -404,12 +404,12 @@ type object map[string]any
 // computeVersion is what audit's records of the compute service are read with.
 const computeVersion = "2.59"
 
-// noServer checks that there is no server with a UUID, also none that was deleted softly.
+// noServer checks that no server has a UUID, also none that was deleted softly.
 func noServer(uuid string) Check {
 	return Check{Request: get(Compute, "/servers/"+uuid), Status: 404, Says: "there is no server " + uuid}
 }
 
-// sameServer checks that a server is where and what it was, and that nothing is under way with it.
+// sameServer checks that a server has its host and its status, and no operation under way.
 func sameServer(s *audit.Server) Check {
 	var host any
 	where := "no host"

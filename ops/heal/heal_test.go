@@ -28,14 +28,14 @@ func codes(findings []audit.Finding) []string {
 	return slices.Compact(list)
 }
 
-// planted returns a world with a fault.
-func planted(t *testing.T, p audittest.Plant) *world {
+// planted returns a cloud with a fault.
+func planted(t *testing.T, p audittest.Plant) *fakeCloud {
 	t.Helper()
 	c := audittest.Copied(audittest.Whole().Done())
 	if !p.In(c) {
 		t.Fatal("the cloud has nothing to plant the fault in")
 	}
-	return newWorld(t, c)
+	return newFakeCloud(t, c)
 }
 
 // typed are the options of a command that audit prints: "berth heal ports --code CODE --port 'UUID'".
@@ -134,10 +134,10 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 			continue
 		}
 		t.Run(plant.Code+"/"+plant.Name, func(t *testing.T) {
-			w := planted(t, plant)
-			before := w.read()
+			fc := planted(t, plant)
+			before := fc.read()
 			if got := codes(audit.Check(before, audit.Options{}).Findings); !slices.Equal(got, plant.Codes()) {
-				t.Fatalf("the world has the findings %q", got)
+				t.Fatalf("the cloud has the findings %q", got)
 			}
 			plan := heal.New(before, all)
 			if len(plan.Steps) == 0 {
@@ -154,12 +154,12 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 			for _, s := range plan.Steps {
 				t.Logf("%d %q %v %s: %v %s", s.ID, s.Codes, s.About, s.Why, s.Request, s.Request.Body)
 			}
-			for _, r := range w.apply(plan, -1) {
+			for _, r := range fc.apply(plan, -1) {
 				if r.Outcome != heal.Done {
 					t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
 				}
 			}
-			after := w.read()
+			after := fc.read()
 			left := codes(audit.Check(after, audit.Options{}).Findings)
 			if left = slices.DeleteFunc(left, func(code string) bool { return code == plant.Also }); len(left) > 0 {
 				t.Errorf("after it there are %q: %+v", left, audit.Check(after, audit.Options{}).Findings)
@@ -171,18 +171,18 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 				t.Errorf("healthy records changed:\n%s", diff)
 			}
 			for k := 1; k < len(plan.Steps); k++ {
-				w := planted(t, plant)
-				for _, r := range w.apply(heal.New(w.read(), all), k)[k:] {
+				fc := planted(t, plant)
+				for _, r := range fc.apply(heal.New(fc.read(), all), k)[k:] {
 					if r.Outcome != heal.Unsent {
 						t.Errorf("ended after %d requests: step %d is %s", k, r.Step, r.Outcome)
 					}
 				}
-				for _, r := range w.apply(heal.New(w.read(), all), -1) {
+				for _, r := range fc.apply(heal.New(fc.read(), all), -1) {
 					if r.Outcome != heal.Done {
 						t.Errorf("after %d requests, another run: step %d: %s: %s", k, r.Step, r.Outcome, r.Text)
 					}
 				}
-				if diff := cmp.Diff(still(t, after), still(t, w.read())); diff != "" {
+				if diff := cmp.Diff(still(t, after), still(t, fc.read())); diff != "" {
 					t.Errorf("ended after %d requests (-in one run +in two):\n%s", k, diff)
 				}
 			}

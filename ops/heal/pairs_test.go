@@ -11,20 +11,19 @@ import (
 	"github.com/berthcloud/berth/ops/heal"
 )
 
-// mends heals a world until a plan is empty, and reports what is wrong: a request that is refused, more than two runs, or a finding that is neither mended nor in
+// mends heals a cloud until a plan is empty, and reports what is wrong: a request that is refused, more than two runs, or a finding that is neither mended nor in
 // the last plan.
-func mends(t *testing.T, w *world) {
-	t.Helper()
+func mends(t *testing.T, fc *fakeCloud) {
 	t.Helper()
 	for run := 1; ; run++ {
-		plan := heal.New(w.read(), all)
-		for _, r := range w.apply(plan, -1) {
+		plan := heal.New(fc.read(), all)
+		for _, r := range fc.apply(plan, -1) {
 			if r.Outcome != heal.Done {
 				t.Errorf("run %d, step %d: %s: %s (%s %s)", run, r.Step, r.Outcome, r.Text, heal.Describe(plan.Steps[r.Step-1].Request), plan.Steps[r.Step-1].Request.Body)
 			}
 		}
 		if len(plan.Steps) == 0 {
-			for _, f := range audit.Check(w.read(), audit.Options{}).Findings {
+			for _, f := range audit.Check(fc.read(), audit.Options{}).Findings {
 				if !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return l.Code == f.Code }) {
 					t.Errorf("after %d runs there is %+v", run, f)
 				}
@@ -38,7 +37,7 @@ func mends(t *testing.T, w *world) {
 	}
 }
 
-// twice reports whether a consumer is there twice: both faults make it.
+// twice reports whether records have a consumer twice, which both faults create.
 func twice(c *cloud.Cloud) bool {
 	seen := map[string]bool{}
 	return slices.ContainsFunc(c.Placement.Consumers, func(c cloud.Consumer) bool {
@@ -67,7 +66,7 @@ func TestTwoFaultsAreMended(t *testing.T) {
 				continue
 			}
 			planted++
-			t.Run(one.Code+" and "+other.Code, func(t *testing.T) { mends(t, newWorld(t, c)) })
+			t.Run(one.Code+" and "+other.Code, func(t *testing.T) { mends(t, newFakeCloud(t, c)) })
 		}
 	}
 	if planted < 15 {
@@ -88,7 +87,7 @@ func TestFaultsAreMendedInAnyCloud(t *testing.T) {
 			c = audittest.Copied(audittest.Clouds.Example(seed))
 			if _, _, ok := heal.Mends(p.Code); ok && p.In(c) {
 				planted++
-				t.Run(fmt.Sprintf("%s/%d", p.Code, seed), func(t *testing.T) { mends(t, newWorld(t, c)) })
+				t.Run(fmt.Sprintf("%s/%d", p.Code, seed), func(t *testing.T) { mends(t, newFakeCloud(t, c)) })
 				break
 			}
 		}

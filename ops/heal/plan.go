@@ -25,7 +25,7 @@ type Plan struct {
 	Steps []Step `json:"steps"`
 	// Left are the findings that the plan does not mend, and servers that are left alone.
 	Left []Left `json:"not_healed"`
-	// More says that there are more servers to heal than the plan was to have.
+	// More says that there are more servers to heal than [Options].Max.
 	More bool `json:"more"`
 }
 
@@ -79,7 +79,7 @@ const (
 	MaxReached   NovaCode = 1 // there may be more to heal
 	NoNode       NovaCode = 2 // the compute node of a server is not known
 	NotAllocated NovaCode = 3 // an allocation could not be made or changed
-	Nothing      NovaCode = 4 // there was nothing to heal, or nothing was to be written
+	Nothing      NovaCode = 4 // there was nothing to heal, or no request was allowed
 	NoPorts      NovaCode = 5 // the ports of servers cannot be read
 	NotNamed     NovaCode = 6 // a port could not name its provider
 	NotUndone    NovaCode = 7 // ports were changed and could not be changed back, which cannot happen here
@@ -90,7 +90,7 @@ const (
 const (
 	SyncRefused      NovaCode = 2 // placement or the compute service refused a request
 	SyncChanged      NovaCode = 3 // a provider changed meanwhile
-	HostUnmapped     NovaCode = 4 // a member of a host aggregate is no host
+	HostUnmapped     NovaCode = 4 // a member of a host aggregate is not a host
 	HostNodeless     NovaCode = 5 // a member has no compute node
 	NodeProviderless NovaCode = 6 // a compute node of a member has no provider
 )
@@ -110,10 +110,10 @@ func Read(r io.Reader) (*Plan, error) {
 	d.DisallowUnknownFields()
 	var p Plan
 	if err := d.Decode(&p); err != nil {
-		return nil, fmt.Errorf("it is no plan of berth heal: %w", err)
+		return nil, fmt.Errorf("not a plan of berth heal: %w", err)
 	}
 	if p.Version != FileVersion {
-		return nil, fmt.Errorf("it is a plan in the format %d, and this program reads %d", p.Version, FileVersion)
+		return nil, fmt.Errorf("the plan has the format %d, and this program reads %d", p.Version, FileVersion)
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]

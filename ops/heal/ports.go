@@ -12,12 +12,12 @@ import (
 // boundKeys are what the compute service writes into a binding profile when it binds a port.
 var boundKeys = []string{"pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address"}
 
-// ports changes ports that have no part in an allocation, or no longer.
+// ports corrects ports that have nothing to do with an allocation, or no longer have.
 func (p *planner) ports(findings []audit.Finding) {
 	order, by := byFirst(findings)
 	for _, id := range order {
 		of := p.Ports[id]
-		// A port whose key is made anew gets it in the format that is to be.
+		// A port whose key an earlier step replaces gets it in today's format there.
 		if at := slices.IndexFunc(p.plan.Steps, func(s Step) bool { return s.Request.Path == "/ports/"+id }); at >= 0 {
 			for _, f := range by[id] {
 				p.also(at+1, f)

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// raise returns the generation that a request for a provider carries after the steps so far, and the steps that it is sent after. The next one is
-// sent after the step with this number.
+// raise returns the generation that a request for a provider carries after the steps so far, and the steps that must be done before it. The next request
+// for the provider waits for the step with the next number.
 func (p *planner) raise(of *cloud.Provider) (generation int64, after []int) {
 	if id, ok := p.last[of.UUID]; ok {
 		after = []int{id}
@@ -24,7 +24,7 @@ func (p *planner) raise(of *cloud.Provider) (generation int64, after []int) {
 	return generation, after
 }
 
-// places gives providers their names and parents, those of agents before those of devices.
+// places corrects names and parents of providers, those of agents before those of devices.
 func (p *planner) places(findings []audit.Finding) {
 	order, by := byFirst(findings)
 	slices.SortStableFunc(order, func(a, b string) int { return p.depth(a) - p.depth(b) })
@@ -45,7 +45,7 @@ func (p *planner) places(findings []audit.Finding) {
 			}
 		}
 		step := p.add(Step{
-			Codes: codes(by[id]), About: by[id][0].About, Why: whys(by[id]) + "; it is to be " + by[id][0].Expected, Checks: []Check{sameProvider(is)},
+			Codes: codes(by[id]), About: by[id][0].About, Why: whys(by[id]) + "; expected: " + by[id][0].Expected, Checks: []Check{sameProvider(is)},
 			Request: cloud.Request{Service: Placement, Method: "PUT", Path: "/resource_providers/" + id, Microversion: "1.37", Body: text(struct {
 				Name   string `json:"name"`
 				Parent any    `json:"parent_provider_uuid"`
@@ -72,7 +72,7 @@ func orNull(uuid string) any {
 	return uuid
 }
 
-// sameProvider checks that a provider has its name and its parent still.
+// sameProvider checks that a provider still has its name and its parent.
 func sameProvider(of *cloud.Provider) Check {
 	return Check{
 		Request: get(Placement, "/resource_providers/"+of.UUID), Status: 200, Has: text(object{"name": of.Name, "parent_provider_uuid": orNull(of.Parent)}),
@@ -158,7 +158,7 @@ func (p *planner) traits(findings []audit.Finding) {
 	}
 }
 
-// inventories leaves out the inventories that agents do not report. Those of which something is allocated stay.
+// inventories removes the inventories that agents do not report. Those with allocations stay.
 func (p *planner) inventories(findings []audit.Finding) {
 	order, by := byFirst(findings)
 	for _, id := range order {
@@ -190,8 +190,8 @@ func (p *planner) inventories(findings []audit.Finding) {
 	}
 }
 
-// removals deletes providers with those below them, from the bottom up. Those of which something is allocated after the steps so far, or that a port
-// names, stay.
+// removals deletes providers with those below them, children first. Those with allocations after the steps so far, or in the
+// binding profile of a port, stay.
 func (p *planner) removals(findings []audit.Finding) {
 	deleted := map[string]int{} // the step
 	for _, f := range findings {

@@ -305,7 +305,7 @@ func (sp *serverPlan) write(t target) {
 	var after []int
 	if was == nil || !sp.held.Equal(t.amounts) || was.Project != t.consumer.Project || was.User != t.consumer.User || was.Type != t.consumer.Type {
 		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool { return f.Code == "key-group-unknown" }) // which is about the name of a group
-		step := Step{Codes: codes(list), Why: whys(list) + "; it is to hold " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
+		step := Step{Codes: codes(list), Why: whys(list) + "; it must hold " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
 		step.About = append(step.About, audit.Subject{Kind: "server", ID: s.UUID, Name: s.Name})
 		for _, of := range sp.PortsOf[s.UUID] {
 			if len(concerned(of)) > 0 {
@@ -340,7 +340,7 @@ func (sp *serverPlan) write(t target) {
 		}
 		about := concerned(of)
 		sp.setPort(Step{
-			Codes: codes(about), About: about[0].About, Why: whys(about) + "; it is to name " + strings.Join(slices.Compact(names), ", "),
+			Codes: codes(about), About: about[0].About, Why: whys(about) + "; it must name " + strings.Join(slices.Compact(names), ", "),
 			Checks: []Check{sameServer(s)}, After: after,
 		}, of, object{"binding:profile": profile})
 	}

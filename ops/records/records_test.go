@@ -21,12 +21,12 @@ func sample() *cloud.Placement {
 				"MEMORY_MB": {Total: 100, Reserved: 10, MinUnit: 1, MaxUnit: 1<<31 - 1, StepSize: 1, AllocationRatio: 1},
 			}, Usages: map[string]int64{"VCPU": 3}},
 			{UUID: "3", Name: "cn1:b", Root: "1", Parent: "1", Inventories: map[string]cloud.Inventory{"BW": {Total: 10, AllocationRatio: 1}}, Usages: map[string]int64{"BW": 12}},
-			{UUID: "2", Name: "cn1:a", Root: "1", Parent: "1", Usages: map[string]int64{"GONE": 1}},
+			{UUID: "2", Name: "cn1:a", Root: "1", Parent: "1", Usages: map[string]int64{"LOST": 1}},
 			{UUID: "4", Name: "cn2", Root: "4", Inventories: map[string]cloud.Inventory{"VCPU": {Total: 8, AllocationRatio: 1}}, Usages: map[string]int64{"VCPU": 2}},
 		},
 		Consumers: []cloud.Consumer{
 			{UUID: "c1", Project: "p1", User: "u", Type: "INSTANCE", Allocations: map[string]map[string]int64{"1": {"VCPU": 2}, "3": {"BW": 12}}},
-			{UUID: "c2", Project: "p2", User: "u", Allocations: map[string]map[string]int64{"1": {"VCPU": 1}, "2": {"GONE": 1}}},
+			{UUID: "c2", Project: "p2", User: "u", Allocations: map[string]map[string]int64{"1": {"VCPU": 1}, "2": {"LOST": 1}}},
 			{UUID: "c3", Project: "p2", User: "u", Type: "INSTANCE", Allocations: map[string]map[string]int64{"4": {"VCPU": 2}}},
 		},
 	}
@@ -53,7 +53,7 @@ func TestTree(t *testing.T) {
 		}
 		want := []string{
 			"cn1 gen 7 [CUSTOM_A HW] [agg]; MEMORY_MB 0 of 90, free 90; VCPU 3 of 8, free 5; c1/INSTANCE/p1 map[VCPU:2]; c2//p2 map[VCPU:1]",
-			"  cn1:a gen 0 [] []; GONE 1 of 0, free -1; c2//p2 map[GONE:1]",
+			"  cn1:a gen 0 [] []; LOST 1 of 0, free -1; c2//p2 map[LOST:1]",
 			"  cn1:b gen 0 [] []; BW 12 of 10, free -2; c1/INSTANCE/p1 map[BW:12]",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -71,10 +71,10 @@ func TestTop(t *testing.T) {
 		got  []records.Level
 		want string
 	}{
-		"Fullest":  {records.Fullest(p, ""), "cn1:b BW 120; cn1:a GONE 100; cn1 VCPU 37.5; cn2 VCPU 25; cn1 MEMORY_MB 0"},
+		"Fullest":  {records.Fullest(p, ""), "cn1:b BW 120; cn1:a LOST 100; cn1 VCPU 37.5; cn2 VCPU 25; cn1 MEMORY_MB 0"},
 		"OfClass":  {records.Fullest(p, "VCPU"), "cn1 VCPU 37.5; cn2 VCPU 25"},
 		"NoClass":  {records.Fullest(p, "PONY"), ""},
-		"Biggest":  {records.Biggest(p, "", false), "c1 BW 120; c2 GONE 100; c1 VCPU 12.5; c3 VCPU 12.5; c2 VCPU 6.3"},
+		"Biggest":  {records.Biggest(p, "", false), "c1 BW 120; c2 LOST 100; c1 VCPU 12.5; c3 VCPU 12.5; c2 VCPU 6.3"},
 		"Projects": {records.Biggest(p, "VCPU", true), "p2 VCPU 18.8; p1 VCPU 12.5"},
 	} {
 		var got []string
@@ -109,7 +109,7 @@ func TestDiff(t *testing.T) {
 			p.Consumers[0].Allocations = map[string]map[string]int64{"4": {"VCPU": 2}, "3": {"BW": 12}}
 		}, []string{`removed allocation cn1 1 c1 VCPU: 2 -> `, `added allocation cn2 4 c1 VCPU:  -> 2`}},
 		"Owner":      {func(p *cloud.Placement) { p.Consumers[1].Type = "MIGRATION" }, []string{`changed consumer c2: unknown of project p2, user u -> MIGRATION of project p2, user u`}},
-		"Gone":       {func(p *cloud.Placement) { p.Consumers = p.Consumers[:2] }, []string{`removed allocation cn2 4 c3 VCPU: 2 -> `}},
+		"Removed":    {func(p *cloud.Placement) { p.Consumers = p.Consumers[:2] }, []string{`removed allocation cn2 4 c3 VCPU: 2 -> `}},
 		"NoProvider": {func(p *cloud.Placement) { p.Providers = p.Providers[:3] }, []string{`removed provider cn2 4: cn2 -> `, `removed inventory cn2 4 VCPU: total 8, min_unit 0, max_unit 0, step_size 0 -> `}},
 		"Usages":     {func(p *cloud.Placement) { p.Consumers = nil; p.Providers[0].Usages["VCPU"] = 4 }, []string{`changed usage cn1 1 VCPU: 3 -> 4`}},
 	} {

@@ -74,7 +74,7 @@ var Clouds = rapid.Custom(func(t *rapid.T) *cloud.Cloud {
 	nets := map[string][]string{}
 	for i := range hosts {
 		host := fmt.Sprintf("cn%d", i)
-		disk := "nfs" // which has to have somebody who uses it
+		disk := "nfs" // which must have a host that uses it
 		if i > 0 {
 			disk = rapid.SampledFrom([]string{"", "", "nfs"}).Draw(t, "disk")
 		}

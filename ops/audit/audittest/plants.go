@@ -45,7 +45,7 @@ func (p Plant) In(c *cloud.Cloud) bool {
 // An index finds the records to put faults in.
 type index struct{ *audit.Index }
 
-// The pickers return the first record with a property, nil when there is none.
+// These methods return the first record with a property, nil when there is none.
 
 func (x index) anyServer(ok func(s *audit.Server) bool) (found *audit.Server) {
 	for i := range x.Compute.Servers {
@@ -56,8 +56,8 @@ func (x index) anyServer(ok func(s *audit.Server) bool) (found *audit.Server) {
 	return found
 }
 
-// homely are servers that run and hold what they need, without anything special.
-func (x index) homely(ok func(s *audit.Server) bool) *audit.Server {
+// settledServer returns a server that runs on its host and was never moved, and has its allocation there.
+func (x index) settledServer(ok func(s *audit.Server) bool) *audit.Server {
 	return x.anyServer(func(s *audit.Server) bool {
 		return s.Status == "ACTIVE" && !s.Busy && s.Held != nil && len(s.Trees) == 1 && len(s.Moves) == 0 && ok(s)
 	})
@@ -65,10 +65,10 @@ func (x index) homely(ok func(s *audit.Server) bool) *audit.Server {
 
 func (x index) portless(s *audit.Server) bool { return len(x.PortsOf[s.UUID]) == 0 }
 
-// promised is a port of such a server that guarantees something, the first one of its server.
-func (x index) promised(ok func(p *cloud.Port) bool) *cloud.Port {
+// guaranteedPort returns a port of such a server that asks placement for something, the first one of its server.
+func (x index) guaranteedPort(ok func(p *cloud.Port) bool) *cloud.Port {
 	var found *cloud.Port
-	x.homely(func(s *audit.Server) bool {
+	x.settledServer(func(s *audit.Server) bool {
 		for _, p := range x.PortsOf[s.UUID] {
 			if found == nil && audit.Asks(p) && ok(p) {
 				found = p
@@ -95,7 +95,7 @@ func (x index) anyProvider(ok func(p *cloud.Provider) bool) *cloud.Provider {
 	return nil
 }
 
-// idleDevice is the provider of a device that nothing uses, and nothing names.
+// idleDevice is the provider of a device without allocations, which no port names.
 func (x index) idleDevice() *cloud.Provider {
 	return x.anyProvider(func(p *cloud.Provider) bool {
 		w := x.Wanted[p.UUID]
@@ -114,7 +114,7 @@ func (x index) named(uuid string) bool {
 	})
 }
 
-// usedDevice is the provider of a device that something uses.
+// usedDevice is the provider of a device with allocations.
 func (x index) usedDevice() *cloud.Provider {
 	return x.anyProvider(func(p *cloud.Provider) bool {
 		w := x.Wanted[p.UUID]
@@ -192,16 +192,16 @@ func set(p *cloud.Provider, class string, change func(i *cloud.Inventory)) bool 
 
 // Plants has a fault of each kind of finding, or several.
 var Plants = []Plant{
-	{Code: "orphaned-allocation", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("nobody"), "INSTANCE", x.host().UUID) }},
-	{Code: "orphaned-allocation", Name: "of a server that is gone", plant: func(x index) bool {
-		s := x.homely(x.portless)
+	{Code: "orphaned-allocation", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("unknown"), "INSTANCE", x.host().UUID) }},
+	{Code: "orphaned-allocation", Name: "of a server that was deleted", plant: func(x index) bool {
+		s := x.settledServer(x.portless)
 		if s == nil {
 			return false
 		}
 		x.Compute.Servers = slices.DeleteFunc(x.Compute.Servers, func(o cloud.Server) bool { return o.UUID == s.UUID })
 		return true
 	}},
-	{Code: "migration-left-over", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("nobody"), "MIGRATION", x.host().UUID) }},
+	{Code: "migration-left-over", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("unknown"), "MIGRATION", x.host().UUID) }},
 	{Code: "migration-left-over", Name: "with its record", plant: func(x index) bool {
 		m, s := x.resizing(), (*audit.Server)(nil)
 		if m == nil {
@@ -212,7 +212,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "consumer-empty", plant: func(x index) bool {
-		uuid := cloudtest.UUID("nobody")
+		uuid := cloudtest.UUID("unknown")
 		x.addConsumer(uuid, "INSTANCE", "")
 		for i := range x.Placement.Consumers {
 			if c := &x.Placement.Consumers[i]; c.UUID == uuid {
@@ -222,7 +222,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "consumer-without-type", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil || len(x.Placement.Consumers) < 2 {
 			return false
 		}
@@ -230,7 +230,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "consumer-type-wrong", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -238,7 +238,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "consumer-project-wrong", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -254,7 +254,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "consumer-user-wrong", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -262,7 +262,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "allocation-on-gone-provider", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -270,7 +270,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "allocation-without-inventory", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -278,11 +278,11 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "amount-breaks-units", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "VCPU", func(i *cloud.Inventory) { i.MinUnit = 3 })
 	}},
 	{Code: "amount-breaks-units", Name: "step", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "MEMORY_MB", func(i *cloud.Inventory) { i.StepSize = 1000 })
 	}},
 	{Code: "usage-differs", usage: true, plant: func(x index) bool {
@@ -291,15 +291,15 @@ var Plants = []Plant{
 	}},
 
 	{Code: "server-without-allocation", plant: func(x index) bool {
-		s := x.homely(x.portless)
+		s := x.settledServer(x.portless)
 		return s != nil && x.dropConsumer(s.UUID)
 	}},
 	{Code: "server-without-allocation", Name: "with ports", plant: func(x index) bool {
-		p := x.promised(anyPort)
+		p := x.guaranteedPort(anyPort)
 		return p != nil && x.dropConsumer(p.Device)
 	}},
 	{Code: "allocation-on-wrong-host", plant: func(x index) bool {
-		s := x.homely(x.portless)
+		s := x.settledServer(x.portless)
 		if s == nil || s.Held.Allocations[s.Root.UUID]["DISK_GB"] == 0 {
 			return false
 		}
@@ -314,7 +314,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "held-on-several-hosts", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil || x.otherHost(s) == nil {
 			return false
 		}
@@ -334,7 +334,7 @@ var Plants = []Plant{
 		return len(s.Held.Allocations) > 3
 	}},
 	{Code: "flavor-amount-missing", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -342,7 +342,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "flavor-amount-missing", Name: "class", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -350,7 +350,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "flavor-amount-superfluous", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -358,7 +358,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "class-not-asked", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
@@ -374,7 +374,7 @@ var Plants = []Plant{
 		return s != nil && x.addConsumer(s.UUID, "INSTANCE", x.host().UUID)
 	}},
 	{Code: "server-host-unknown", plant: func(x index) bool {
-		s := x.homely(x.portless)
+		s := x.settledServer(x.portless)
 		if s == nil {
 			return false
 		}
@@ -433,12 +433,12 @@ var Plants = []Plant{
 			return false
 		}
 		p := x.Network.Ports[0]
-		p.UUID, p.Device, p.Allocation, p.Request = cloudtest.UUID("port of nobody"), cloudtest.UUID("nobody"), nil, nil
+		p.UUID, p.Device, p.Allocation, p.Request = cloudtest.UUID("port of unknown"), cloudtest.UUID("unknown"), nil, nil
 		x.Network.Ports = append(x.Network.Ports, p)
 		return true
 	}},
 	{Code: "port-host-differs", plant: func(x index) bool {
-		s := x.homely(func(s *audit.Server) bool { return len(x.PortsOf[s.UUID]) > 0 })
+		s := x.settledServer(func(s *audit.Server) bool { return len(x.PortsOf[s.UUID]) > 0 })
 		if s == nil {
 			return false
 		}
@@ -446,7 +446,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "port-binding-failed", plant: func(x index) bool {
-		s := x.homely(func(s *audit.Server) bool { return len(x.PortsOf[s.UUID]) > 0 })
+		s := x.settledServer(func(s *audit.Server) bool { return len(x.PortsOf[s.UUID]) > 0 })
 		if s == nil {
 			return false
 		}
@@ -454,7 +454,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "port-not-bound", plant: func(x index) bool {
-		s := x.homely(func(s *audit.Server) bool {
+		s := x.settledServer(func(s *audit.Server) bool {
 			return slices.ContainsFunc(x.PortsOf[s.UUID], func(p *cloud.Port) bool { return !audit.Asks(p) })
 		})
 		if s == nil {
@@ -476,7 +476,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "bound-without-key", plant: func(x index) bool {
-		p := x.promised(groups)
+		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
 		}
@@ -484,7 +484,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "key-without-request", plant: func(x index) bool {
-		p := x.promised(groups)
+		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
 		}
@@ -492,7 +492,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "key-group-unknown", plant: func(x index) bool {
-		p := x.promised(groups)
+		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
 		}
@@ -502,7 +502,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "key-group-missing", plant: func(x index) bool {
-		p := x.promised(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) > 1 })
+		p := x.guaranteedPort(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) > 1 })
 		if p == nil {
 			return false
 		}
@@ -510,7 +510,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "key-format-old", plant: func(x index) bool {
-		p := x.promised(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) == 1 })
+		p := x.guaranteedPort(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) == 1 })
 		if p == nil {
 			return false
 		}
@@ -518,7 +518,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "key-provider-gone", plant: func(x index) bool {
-		p := x.promised(groups)
+		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
 		}
@@ -526,7 +526,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "key-provider-of-other-host", plant: func(x index) bool {
-		p := x.promised(groups)
+		p := x.guaranteedPort(groups)
 		if p == nil || x.otherHost(x.Servers[p.Device]) == nil {
 			return false
 		}
@@ -534,13 +534,13 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "key-provider-lacks-class", plant: func(x index) bool {
-		p := x.promised(func(p *cloud.Port) bool {
+		p := x.guaranteedPort(func(p *cloud.Port) bool {
 			return groups(p) && len(p.Request.Groups) == 1 && len(x.PortsOf[p.Device]) == 1
 		})
 		if p == nil {
 			return false
 		}
-		// The key names the host itself, which has the traits meanwhile.
+		// The key names the host's root provider, which has the traits.
 		s, g := x.Servers[p.Device], p.Request.Groups[0]
 		delete(s.Held.Allocations, p.Allocation[g.ID])
 		p.Allocation[g.ID] = s.Root.UUID
@@ -549,7 +549,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "key-provider-lacks-trait", plant: func(x index) bool {
-		p := x.promised(anyPort)
+		p := x.guaranteedPort(anyPort)
 		if p == nil {
 			return false
 		}
@@ -557,7 +557,7 @@ var Plants = []Plant{
 		return x.anyProvider(func(p *cloud.Provider) bool { return slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait("net1")) }) != nil
 	}},
 	{Code: "key-not-allocated", plant: func(x index) bool {
-		p := x.promised(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) == 1 })
+		p := x.guaranteedPort(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) == 1 })
 		if p == nil {
 			return false
 		}
@@ -565,7 +565,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "port-amount-missing", plant: func(x index) bool {
-		p := x.promised(anyPort)
+		p := x.guaranteedPort(anyPort)
 		if p == nil {
 			return false
 		}
@@ -574,7 +574,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "port-amount-superfluous", plant: func(x index) bool {
-		p := x.promised(anyPort)
+		p := x.guaranteedPort(anyPort)
 		if p == nil {
 			return false
 		}
@@ -582,7 +582,7 @@ var Plants = []Plant{
 		return true
 	}},
 	{Code: "port-amount-superfluous", Name: "port that was deleted", plant: func(x index) bool {
-		p := x.promised(anyPort)
+		p := x.guaranteedPort(anyPort)
 		if p == nil {
 			return false
 		}
@@ -599,7 +599,7 @@ var Plants = []Plant{
 	}},
 
 	{Code: "agent-dead-with-ports", plant: func(x index) bool {
-		p := x.promised(func(p *cloud.Port) bool { return p.VIF == "ovs" })
+		p := x.guaranteedPort(func(p *cloud.Port) bool { return p.VIF == "ovs" })
 		if p == nil {
 			return false
 		}
@@ -706,7 +706,7 @@ var Plants = []Plant{
 		for _, key := range []string{"resource_provider_bandwidths", "resource_provider_hypervisors"} {
 			devices := w.Agent.Configurations[key].(map[string]any)
 			if key == "resource_provider_hypervisors" && len(devices) == 1 {
-				continue // the agent has a provider still
+				continue // the agent still has a provider
 			}
 			delete(devices, w.Device)
 		}
@@ -883,12 +883,12 @@ var Plants = []Plant{
 	}},
 	{Code: "sharing-without-aggregate", plant: func(x index) bool { x.ByName["nfs"].Aggregates = []string{}; return true }},
 	{Code: "sharing-aggregate-empty", plant: func(x index) bool {
-		x.ByName["nfs"].Aggregates = []string{cloudtest.UUID("nobody's")}
+		x.ByName["nfs"].Aggregates = []string{cloudtest.UUID("unknown aggregate")}
 		return true
 	}},
 
 	{Code: "capacity-exceeded", plant: func(x index) bool {
-		s := x.homely(anyServer)
+		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "MEMORY_MB", func(i *cloud.Inventory) { i.Reserved = i.Total })
 	}},
 	{Code: "guarantee-overcommitted", plant: func(x index) bool {

@@ -20,9 +20,9 @@ import (
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// A world is a cloud to which plans are applied: Berth's placement service, and the records of the compute and the network service, which answer as those
-// services do to the requests of plans.
-type world struct {
+// A fakeCloud is a cloud to which plans are applied: Berth's placement service, and the records of a compute and a network service, from which requests of plans
+// are answered as those services answer them.
+type fakeCloud struct {
 	t         *testing.T
 	placement http.Handler
 	url       string
@@ -31,31 +31,31 @@ type world struct {
 	answer    func(r cloud.Request) (status int, answered bool) // answers in the place of a service, nil for no such
 }
 
-// newWorld returns a world with the records of a cloud.
-func newWorld(t *testing.T, c *cloud.Cloud) *world {
+// newFakeCloud returns a fake with the records of a cloud.
+func newFakeCloud(t *testing.T, c *cloud.Cloud) *fakeCloud {
 	t.Helper()
-	w := &world{t: t, placement: placementapitest.New(t, service.DefaultSettings()), c: c}
-	server := httptest.NewServer(w.placement)
+	fc := &fakeCloud{t: t, placement: placementapitest.New(t, service.DefaultSettings()), c: c}
+	server := httptest.NewServer(fc.placement)
 	t.Cleanup(server.Close)
-	w.url = server.URL
+	fc.url = server.URL
 	for i := range c.Network.Ports {
 		c.Network.Ports[i].Revision = int64(i + 3)
 	}
-	w.load()
-	return w
+	fc.load()
+	return fc
 }
 
 // load writes the records of placement.
-func (w *world) load() {
-	p := w.c.Placement
+func (fc *fakeCloud) load() {
+	p := fc.c.Placement
 	for _, class := range p.Classes {
 		if strings.HasPrefix(class, "CUSTOM_") {
-			w.must("PUT", "resource_classes/"+class, nil)
+			fc.must("PUT", "resource_classes/"+class, nil)
 		}
 	}
 	for _, trait := range p.Traits {
 		if strings.HasPrefix(trait, "CUSTOM_") {
-			w.must("PUT", "traits/"+trait, nil)
+			fc.must("PUT", "traits/"+trait, nil)
 		}
 	}
 	type object = map[string]any
@@ -71,7 +71,7 @@ func (w *world) load() {
 			if of.Parent != "" {
 				body["parent_provider_uuid"] = of.Parent
 			}
-			w.must("POST", "resource_providers", body)
+			fc.must("POST", "resource_providers", body)
 			path, generation := "resource_providers/"+of.UUID, 0
 			for _, part := range []struct {
 				name  string
@@ -81,13 +81,13 @@ func (w *world) load() {
 				{"inventories", of.Inventories, len(of.Inventories) > 0}, {"traits", of.Traits, len(of.Traits) > 0}, {"aggregates", of.Aggregates, len(of.Aggregates) > 0},
 			} {
 				if part.some {
-					w.must("PUT", path+"/"+part.name, object{"resource_provider_generation": generation, part.name: part.value})
+					fc.must("PUT", path+"/"+part.name, object{"resource_provider_generation": generation, part.name: part.value})
 					generation++
 				}
 			}
 		}
 		if len(there) == before {
-			w.t.Fatal("a provider's parent is not there")
+			fc.t.Fatal("a provider's parent is not there")
 		}
 	}
 	for _, c := range p.Consumers {
@@ -100,28 +100,28 @@ func (w *world) load() {
 		if c.Type != "" {
 			version, body["consumer_type"] = "1.38", c.Type
 		}
-		w.mustAt(version, "PUT", "allocations/"+c.UUID, body)
+		fc.mustAt(version, "PUT", "allocations/"+c.UUID, body)
 	}
 }
 
-func (w *world) must(method, path string, body any) {
-	w.t.Helper()
-	w.mustAt("1.39", method, path, body)
+func (fc *fakeCloud) must(method, path string, body any) {
+	fc.t.Helper()
+	fc.mustAt("1.39", method, path, body)
 }
 
-func (w *world) mustAt(version, method, path string, body any) {
-	w.t.Helper()
+func (fc *fakeCloud) mustAt(version, method, path string, body any) {
+	fc.t.Helper()
 	r := cloud.Request{Service: heal.Placement, Method: method, Path: "/" + path, Microversion: version}
 	if body != nil {
 		r.Body, _ = json.Marshal(body)
 	}
-	if status, answer := w.place(r); status > 299 {
-		w.t.Fatalf("%s %s %s: %d %s", method, path, r.Body, status, answer)
+	if status, answer := fc.place(r); status > 299 {
+		fc.t.Fatalf("%s %s %s: %d %s", method, path, r.Body, status, answer)
 	}
 }
 
 // place sends a request to placement.
-func (w *world) place(r cloud.Request) (int, []byte) {
+func (fc *fakeCloud) place(r cloud.Request) (int, []byte) {
 	req := httptest.NewRequest(r.Method, r.Path, bytes.NewReader(r.Body))
 	req.Header.Set("OpenStack-API-Version", "placement "+r.Microversion)
 	req.Header.Set("X-Auth-Token", "admin")
@@ -129,14 +129,14 @@ func (w *world) place(r cloud.Request) (int, []byte) {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	answer := httptest.NewRecorder()
-	w.placement.ServeHTTP(answer, req)
+	fc.placement.ServeHTTP(answer, req)
 	return answer.Code, answer.Body.Bytes()
 }
 
 // send sends a request of a plan.
-func (w *world) send(_ context.Context, r cloud.Request) (int, []byte, error) {
-	if w.answer != nil {
-		if status, ok := w.answer(r); ok {
+func (fc *fakeCloud) send(_ context.Context, r cloud.Request) (int, []byte, error) {
+	if fc.answer != nil {
+		if status, ok := fc.answer(r); ok {
 			if status == 0 {
 				return 0, nil, context.DeadlineExceeded
 			}
@@ -144,28 +144,28 @@ func (w *world) send(_ context.Context, r cloud.Request) (int, []byte, error) {
 		}
 	}
 	if r.Method != "GET" {
-		w.sent = append(w.sent, r)
+		fc.sent = append(fc.sent, r)
 	}
 	kind, id, _ := strings.Cut(strings.TrimPrefix(r.Path, "/"), "/")
 	id, _, _ = strings.Cut(id, "?")
 	switch {
 	case r.Service == heal.Placement:
-		status, answer := w.place(r)
+		status, answer := fc.place(r)
 		return status, answer, nil
 	case kind == "servers":
-		return w.server(id)
+		return fc.server(id)
 	case kind == "os-aggregates":
-		for _, a := range w.c.Compute.Aggregates {
+		for _, a := range fc.c.Compute.Aggregates {
 			if strconv.FormatInt(a.ID, 10) == id {
 				return answered(200, map[string]any{"aggregate": a})
 			}
 		}
 	case strings.HasPrefix(kind, "os-services?"):
 		_, host, _ := strings.Cut(kind, "&host=")
-		list := slices.DeleteFunc(slices.Clone(w.c.Compute.Services), func(s cloud.Service) bool { return s.Host != host })
+		list := slices.DeleteFunc(slices.Clone(fc.c.Compute.Services), func(s cloud.Service) bool { return s.Host != host })
 		return answered(200, map[string]any{"services": list})
 	case kind == "ports":
-		return w.port(r, id)
+		return fc.port(r, id)
 	}
 	return answered(404, nil)
 }
@@ -175,8 +175,8 @@ func answered(status int, v any) (int, []byte, error) {
 	return status, body, err
 }
 
-func (w *world) server(id string) (int, []byte, error) {
-	for _, s := range w.c.Compute.Servers {
+func (fc *fakeCloud) server(id string) (int, []byte, error) {
+	for _, s := range fc.c.Compute.Servers {
 		if s.UUID == id {
 			null := func(text string) any {
 				if text == "" {
@@ -193,12 +193,12 @@ func (w *world) server(id string) (int, []byte, error) {
 }
 
 // port answers a request for a port as Neutron does: a binding profile is replaced as a whole, and a port without a host is not bound.
-func (w *world) port(r cloud.Request, id string) (int, []byte, error) {
-	at := slices.IndexFunc(w.c.Network.Ports, func(p cloud.Port) bool { return p.UUID == id })
+func (fc *fakeCloud) port(r cloud.Request, id string) (int, []byte, error) {
+	at := slices.IndexFunc(fc.c.Network.Ports, func(p cloud.Port) bool { return p.UUID == id })
 	if at < 0 {
 		return answered(404, nil)
 	}
-	p := &w.c.Network.Ports[at]
+	p := &fc.c.Network.Ports[at]
 	if r.Method == "PUT" {
 		if match := r.Headers["If-Match"]; match != "" && match != fmt.Sprintf("revision_number=%d", p.Revision) {
 			return answered(412, nil)
@@ -214,7 +214,7 @@ func (w *world) port(r cloud.Request, id string) (int, []byte, error) {
 		d := json.NewDecoder(bytes.NewReader(r.Body))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&body); err != nil {
-			w.t.Errorf("%s: %v", r.Body, err)
+			fc.t.Errorf("%s: %v", r.Body, err)
 			return answered(400, nil)
 		}
 		p.Revision++
@@ -248,7 +248,7 @@ func (w *world) port(r cloud.Request, id string) (int, []byte, error) {
 					err = json.Unmarshal(value, &p.Allocation)
 				}
 				if err != nil {
-					w.t.Errorf("%s: %v", r.Body, err)
+					fc.t.Errorf("%s: %v", r.Body, err)
 				}
 			}
 		}
@@ -268,38 +268,38 @@ func (w *world) port(r cloud.Request, id string) (int, []byte, error) {
 }
 
 // read reads the records.
-func (w *world) read() *cloud.Cloud {
-	w.t.Helper()
-	client, err := openstack.Connect(w.t.Context(), openstack.Options{Getenv: func(name string) string {
-		return map[string]string{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": w.url, "OS_TOKEN": "admin"}[name]
+func (fc *fakeCloud) read() *cloud.Cloud {
+	fc.t.Helper()
+	client, err := openstack.Connect(fc.t.Context(), openstack.Options{Getenv: func(name string) string {
+		return map[string]string{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": fc.url, "OS_TOKEN": "admin"}[name]
 	}, Wait: func(context.Context, time.Duration) error { return nil }})
 	if err != nil {
-		w.t.Fatal(err)
+		fc.t.Fatal(err)
 	}
-	c, err := client.Read(w.t.Context(), cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}, nil)
+	c, err := client.Read(fc.t.Context(), cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}, nil)
 	if err != nil {
-		w.t.Fatal(err)
+		fc.t.Fatal(err)
 	}
-	text, err := json.Marshal(w.c)
+	text, err := json.Marshal(fc.c)
 	if err != nil {
-		w.t.Fatal(err)
+		fc.t.Fatal(err)
 	}
 	var rest cloud.Cloud
 	if err := json.Unmarshal(text, &rest); err != nil {
-		w.t.Fatal(err)
+		fc.t.Fatal(err)
 	}
 	c.Compute, c.Network = rest.Compute, rest.Network
 	return c
 }
 
 // apply applies a plan, of which the first n requests are sent.
-func (w *world) apply(p *heal.Plan, n int) []heal.Result {
-	ctx, cancel := context.WithCancel(w.t.Context())
+func (fc *fakeCloud) apply(p *heal.Plan, n int) []heal.Result {
+	ctx, cancel := context.WithCancel(fc.t.Context())
 	defer cancel()
 	if n == 0 {
 		cancel()
 	}
-	return heal.Apply(ctx, p, w.send, openstack.Message, func(heal.Step, heal.Result) {
+	return heal.Apply(ctx, p, fc.send, openstack.Message, func(heal.Step, heal.Result) {
 		if n--; n == 0 {
 			cancel()
 		}
