@@ -66,14 +66,18 @@ func percent(rows, of int64) int64 {
 	return 100 * rows / of
 }
 
-// isTerminal reports whether a stream is a terminal.
+// isTerminal reports whether a stream is a terminal: a character device other than /dev/null, which cron and systemd give to jobs.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 // rate formats a number of rows and the rows per second.
