@@ -61,7 +61,7 @@ func TestCapacity(t *testing.T) {
 		{"left --server web", exitOK, "note: cn5 is left out: its compute service is down\n"},
 		{"left --server 2*web --server db", exitOK, "1 rounds fit (exact)\nno further claim of web\n"},
 		{"left --query resources=VCPU:9", exitFound, "0 more fit (exact)"},
-		{"left --query resources=VCPU:2 -f csv", exitOK, "host,fits,most,runs out\ncn2,2,2,VCPU of cn2: 0 of 2\n"},
+		{"left --query resources=VCPU:2 -f csv", exitOK, "\"host\",\"fits\",\"most\",\"runs out\"\n\"cn2\",2,2,\"VCPU of cn2: 0 of 2\"\n"},
 		{"left --query resources=BANANA:2", exitUsage, "No such resource class BANANA"},
 		{"left --query resource=VCPU:2", exitUsage, `the query "resource=VCPU:2": `},
 		{"left --query 0*resources=VCPU:2", exitUsage, "it must be 1 or more"},

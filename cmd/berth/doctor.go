@@ -81,7 +81,7 @@ Exit codes:
   berth doctor --os-cloud admin --host cn7 \
       --settings /etc/neutron/plugins/ml2/openvswitch_agent.ini
   berth doctor --os-cloud admin --bundle report.tar.gz --hide-names
-  berth doctor --os-cloud admin -f value -c result -c check
+  berth doctor --os-cloud admin -f value -c check -c result
   berth doctor --list`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -108,7 +108,7 @@ func TestExplainInACloud(t *testing.T) {
 		{"capacity left --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", exitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
 		{"capacity left --server failed --port fast0 --nova-config " + images, exitFound, []string{"0 more fit (exact)", "note: images.conf leaves"}},
 		{"capacity left --server member --from-file " + file, exitOK, []string{"278 more fit (exact)", "are not among the records of a file"}},
-		{"capacity left --availability-zone nova:devstack1" + ofFlavor + " -f csv", exitOK, []string{"devstack1,"}},
+		{"capacity left --availability-zone nova:devstack1" + ofFlavor + " -f csv", exitOK, []string{`"devstack1",`}},
 		{"capacity empty " + node, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
 	} {
 		code, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)

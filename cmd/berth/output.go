@@ -1,12 +1,13 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -78,15 +79,22 @@ func (o *output) print(w io.Writer, r result) error {
 	return writeTable(w, r.columns, r.rows)
 }
 
-// only returns the result as a table of some columns, in the order of the flags.
-func (r result) only(columns []string) (result, error) {
-	next := result{rows: make([][]any, len(r.rows))}
-	for _, name := range columns {
+// only returns the result as a table of some columns. They stay in the order of the table, as in the openstack command.
+func (r result) only(names []string) (result, error) {
+	wanted := make([]bool, len(r.columns))
+	for _, name := range names {
 		at := slices.IndexFunc(r.columns, func(c string) bool { return strings.EqualFold(c, name) })
 		if at < 0 {
 			return result{}, fmt.Errorf("there is no column %q; the columns are %s", name, strings.Join(r.columns, ", "))
 		}
-		next.columns = append(next.columns, r.columns[at])
+		wanted[at] = true
+	}
+	next := result{rows: make([][]any, len(r.rows))}
+	for at, column := range r.columns {
+		if !wanted[at] {
+			continue
+		}
+		next.columns = append(next.columns, column)
 		for i, row := range r.rows {
 			next.rows[i] = append(next.rows[i], row[at])
 		}
@@ -133,33 +141,53 @@ func blockStyle(n *yaml.Node) {
 	}
 }
 
-// writeCSV writes the table as cliff does, with a line for the names of the columns.
+// writeCSV writes the table with a line for the names of the columns. As cliff does by default (--quote nonnumeric), it has quotes
+// around all but numbers and booleans, so that a program that reads it can tell them from text.
 func (r result) writeCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	_ = c.Write(r.columns) // Error has it
-	for _, row := range r.rows {
-		_ = c.Write(cells(row))
+	var b strings.Builder
+	line := func(row []any) {
+		for i, text := range cells(row) {
+			if _, is := row[i].(bool); row[i] == nil {
+				text = `""`
+			} else if !is && !isNumber(row[i]) {
+				text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+			}
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(text)
+		}
+		b.WriteByte('\n')
 	}
-	c.Flush()
-	return c.Error()
+	head := make([]any, len(r.columns))
+	for i, name := range r.columns {
+		head[i] = name
+	}
+	line(head)
+	for _, row := range r.rows {
+		line(row)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-// writeTable writes a table in the frame of the openstack command.
+// writeTable writes a table in the frame of the openstack command. A column is on the right when it begins with a number.
 func writeTable(w io.Writer, columns []string, rows [][]any) error {
 	t := table.NewWriter()
 	t.Style().Format.Header = text.FormatDefault
-	head := make(table.Row, len(columns))
-	for i, c := range columns {
-		head[i] = c
+	head, sides := make(table.Row, len(columns)), make([]table.ColumnConfig, len(columns))
+	for i, name := range columns {
+		head[i], sides[i] = name, table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
+		if len(rows) > 0 && isNumber(rows[0][i]) {
+			sides[i].Align, sides[i].AlignHeader = text.AlignRight, text.AlignRight
+		}
 	}
 	t.AppendHeader(head)
+	t.SetColumnConfigs(sides)
 	for _, row := range rows {
 		line := make(table.Row, len(row))
 		for i, v := range cells(row) {
 			line[i] = v
-			if isNumber(row[i]) {
-				line[i] = row[i]
-			}
 		}
 		t.AppendRow(line)
 	}
@@ -167,7 +195,7 @@ func writeTable(w io.Writer, columns []string, rows [][]any) error {
 	return err
 }
 
-// isNumber reports whether a cell is a number, which tables have on the right.
+// isNumber reports whether a cell is a number.
 func isNumber(v any) bool {
 	switch v.(type) {
 	case int, int64, uint64, float64:
@@ -176,19 +204,33 @@ func isNumber(v any) bool {
 	return false
 }
 
-// cells are the values of a row as text.
+// cells are the values of a row as the openstack command prints them: None for what there is not, 1.0 for a ratio of 1.
 func cells(row []any) []string {
 	list := make([]string, len(row))
 	for i, v := range row {
 		switch v := v.(type) {
 		case nil:
+			list[i] = "None"
 		case []string:
 			list[i] = strings.Join(v, ", ")
 		case bool:
 			list[i] = map[bool]string{true: "True", false: "False"}[v]
+		case float64:
+			list[i] = strconv.FormatFloat(v, 'f', -1, 64)
+			if v == math.Trunc(v) {
+				list[i] += ".0"
+			}
 		default:
 			list[i] = fmt.Sprint(v)
 		}
 	}
 	return list
+}
+
+// orNone returns a cell with a text, or nil for "", which is a value that there is not.
+func orNone(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }

@@ -11,10 +11,10 @@ import (
 // The formats are those of the openstack command's lists.
 func TestOutputFormats(t *testing.T) {
 	r := result{
-		columns: []string{"name", "used", "traits", "up", "host"},
+		columns: []string{"name", "used", "ratio", "traits", "up", "host"},
 		rows: [][]any{
-			{"cn1", int64(7), []string{"A", "B"}, true, nil},
-			{"a,b", 12, []string(nil), false, "x <y>"},
+			{"cn1", int64(7), 1.0, []string{"A", "B"}, true, nil},
+			{"ä,\"b\"", nil, 0.25, []string(nil), false, "x <y>"},
 		},
 	}
 	shown := struct {
@@ -30,15 +30,19 @@ func TestOutputFormats(t *testing.T) {
 		want string
 	}{
 		{"", r, `
-+------+------+--------+-------+-------+
-| name | used | traits | up    | host  |
-+------+------+--------+-------+-------+
-| cn1  |    7 | A, B   | True  |       |
-| a,b  |   12 |        | False | x <y> |
-+------+------+--------+-------+-------+
++-------+------+-------+--------+-------+-------+
+| name  | used | ratio | traits | up    | host  |
++-------+------+-------+--------+-------+-------+
+| cn1   |    7 |   1.0 | A, B   | True  | None  |
+| ä,"b" | None |  0.25 |        | False | x <y> |
++-------+------+-------+--------+-------+-------+
 `},
-		{"-f value -c name -c host", r, "\ncn1 \na,b x <y>\n"},
-		{"-f csv", r, "\nname,used,traits,up,host\ncn1,7,\"A, B\",True,\n\"a,b\",12,,False,x <y>\n"},
+		{"-f value -c host -c name", r, "\ncn1 None\nä,\"b\" x <y>\n"},
+		{"-f csv", r, `
+"name","used","ratio","traits","up","host"
+"cn1",7,1.0,"A, B",True,""
+"ä,""b""","",0.25,"",False,"x <y>"
+`},
 		{"-f json -c NAME -c traits", r, `
 [
   {
@@ -49,7 +53,7 @@ func TestOutputFormats(t *testing.T) {
     ]
   },
   {
-    "name": "a,b",
+    "name": "ä,\"b\"",
     "traits": null
   }
 ]

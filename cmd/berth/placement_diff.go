@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -57,12 +58,16 @@ compared instead of allocations.
 			changes := records.Diff(before.Placement, after.Placement)
 			r := result{columns: []string{"Change", "What", "Provider", "Consumer", "Subject", "Before", "After"}, value: append([]records.Change{}, changes...)}
 			for _, c := range changes {
-				r.rows = append(r.rows, []any{c.Change, c.What, c.Provider, c.Consumer, c.Subject, c.Before, c.After})
+				r.rows = append(r.rows, []any{c.Change, c.What, orNone(c.Provider), orNone(c.Consumer), orNone(c.Subject), orNone(c.Before), orNone(c.After)})
 			}
-			if len(changes) > 0 || out.format.word != "table" {
-				if err := out.print(env.stdout, r); err != nil {
-					return fail(exitFailure, err)
+			if len(changes) == 0 {
+				r.text = func(w io.Writer) error {
+					_, err := fmt.Fprintln(w, "no differences")
+					return err
 				}
+			}
+			if err := out.print(env.stdout, r); err != nil {
+				return fail(exitFailure, err)
 			}
 			if len(changes) > 0 {
 				return fail(exitFound, fmt.Errorf("%d differences", len(changes)))

@@ -53,15 +53,17 @@ func TestShowRecords(t *testing.T) {
   traits: HW_CPU_X86_VMX
   INSTANCE 00000000-0000-4000-8000-0000000000c1 of project p1 holds VCPU 2
 `, "read 1 providers, 1 consumers from"},
-		{"tree cn1 -f value -c free -c provider --from-file " + before, exitOK, "4 cn1\n", ""},
+		{"tree cn1 -f value -c free -c provider --from-file " + before, exitOK, "cn1 4\n", ""},
 		{"tree cn2 --from-file " + before, exitFailure, "", `no provider has the name or UUID "cn2"`},
 		{"tree", exitUsage, "", "want one argument"},
-		{"top -f csv --from-file " + before, exitOK, "Provider,UUID,Resource Class,Used,Capacity,Percent\ncn1,00000000-0000-4000-8000-000000000001,VCPU,2,6,33.3\n", ""},
+		{"top -f csv --from-file " + before, exitOK, `"Provider","UUID","Resource Class","Used","Capacity","Percent"
+"cn1","00000000-0000-4000-8000-000000000001","VCPU",2,6,33.3
+`, ""},
 		{"top --by consumers -f value --from-file " + before, exitOK, "00000000-0000-4000-8000-0000000000c1 INSTANCE p1 VCPU 2 6 33.3\n", ""},
 		{"top --by projects -f value --class VCPU --limit 1 --from-file " + before, exitOK, "p1 VCPU 2 6 33.3\n", ""},
-		{"top --by projects -f value --class DISK_GB --from-file " + before, exitOK, "", ""},
+		{"top --by projects -f value --class DISK_GB --from-file " + before, exitOK, "", "note: there is nothing of the resource class DISK_GB"},
 		{"top --by hosts --from-file " + before, exitUsage, "", "want providers or consumers or projects"},
-		{"diff " + before + " " + before, exitOK, "", ""},
+		{"diff " + before + " " + before, exitOK, "no differences\n", ""},
 		{"diff " + before + " --from-file " + after + " -f value", exitFound, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 differences"},
 		{"diff -f json " + before + " " + before, exitOK, "[]\n", ""},
 		{"diff " + before + " " + after + " --from-file " + after, exitUsage, "", "with two files no other source"},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/ops/cloud"
@@ -49,6 +51,9 @@ capacity of a class. Without --class it compares all classes.
 				levels = records.Biggest(c.Placement, class, true)
 				r.columns = []string{"Project", "Resource Class", "Used", "Capacity", "Percent"}
 			}
+			if class != "" && len(levels) == 0 {
+				fmt.Fprintf(env.stderr, "note: there is nothing of the resource class %s\n", class)
+			}
 			if limit > 0 {
 				levels = levels[:min(limit, len(levels))]
 			}
@@ -58,7 +63,7 @@ capacity of a class. Without --class it compares all classes.
 				case "providers":
 					row = []any{l.Name, l.UUID}
 				case "consumers":
-					row = []any{l.UUID, l.Type, l.Project}
+					row = []any{l.UUID, orNone(l.Type), l.Project}
 				}
 				r.rows = append(r.rows, append(row, l.Class, l.Used, l.Capacity, l.Percent))
 			}
@@ -72,6 +77,6 @@ capacity of a class. Without --class it compares all classes.
 	f.Var(by, "by", "show `WHAT`: providers, consumers or projects")
 	_ = cmd.RegisterFlagCompletionFunc("by", oneOf(by.known...)) // the flag exists: the line above
 	f.StringVar(&class, "class", "", "show the resource class `CLASS` only")
-	f.IntVar(&limit, "limit", 20, "show this number of rows at most, 0 for all")
+	f.IntVar(&limit, "limit", 20, "show `N` rows at most, 0 for all")
 	return cmd
 }
