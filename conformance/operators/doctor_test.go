@@ -69,11 +69,60 @@ func (s *stack) examined(t *testing.T) {
 		t.Errorf("of a disabled agent: %+v", c)
 	}
 
+	s.trunked(t)
+
 	if s.debian {
 		for name, c := range s.checks(t, s.people["project-reader"], 0) {
 			if name == "agents-alive" && c.Result != "unknown" || name == "token-roles" && c.Result != "warning" {
 				t.Errorf("for a reader: %+v", c)
 			}
+		}
+	}
+}
+
+// trunked is about a trunk whose parent is guaranteed less than its subports: the commands that doctor prints mend it, first with a policy for the
+// parent alone, then by a change of that policy.
+func (s *stack) trunked(t *testing.T) {
+	policy := s.made(t, "/qos/policies", "policy", object{"name": "voice"})
+	rules := "/qos/policies/" + policy + "/minimum_bandwidth_rules"
+	rule := made(t, s.nets, rules, "minimum_bandwidth_rule", object{"min_kbps": 700, "direction": "egress"})
+	port := func(policy string) string {
+		return s.newPort(t, object{"network_id": s.id("network net0"), "qos_policy_id": policy})
+	}
+	one, two, parent := port(policy), port(policy), port(s.id("policy gold"))
+	trunk := s.made(t, "/trunks", "trunk", object{"name": "lines", "port_id": parent})
+	look := func() checked {
+		t.Helper()
+		return s.checks(t, nil, 0, "--check", "trunks")["trunks"]
+	}
+	if c := look(); c.Result != "ok" || c.Evidence[0].Text != "1 trunks, of which 0 have subports with guaranteed bandwidth" {
+		t.Errorf("of a trunk without subports: %+v", c)
+	}
+	add := " --subport segmentation-type=vlan,segmentation-id=101,port=" + one + " --subport segmentation-type=vlan,segmentation-id=102,port=" + two
+	if out := s.client("").Run("network trunk set" + add + " " + trunk); out != "" {
+		t.Fatal(out)
+	}
+	t.Cleanup(func() { // the policy that the command makes can be deleted when no port has it
+		s.nets.Must(t, http.StatusOK, "PUT", "/ports/"+parent, object{"port": object{"qos_policy_id": nil}})
+		if out := s.client("").Run("network qos policy delete trunk-" + trunk); out != "" {
+			t.Error(out)
+		}
+	})
+	for _, tc := range []struct {
+		kbps           int
+		seen, commands string
+	}{
+		{700, "1400 kbit/s egress and 0 ingress together", "openstack network qos policy create trunk-" + trunk},
+		{900, "1800 kbit/s egress and 0 ingress together", "openstack network qos rule set --min-kbps 1800 "},
+	} {
+		s.nets.Must(t, http.StatusOK, "PUT", rules+"/"+rule, object{"minimum_bandwidth_rule": object{"min_kbps": tc.kbps}})
+		c := look()
+		if c.Result != "warning" || !strings.Contains(c.Evidence[0].Text, tc.seen) || !strings.HasPrefix(c.Command, tc.commands) {
+			t.Errorf("of subports with %d kbit/s: %+v", tc.kbps, c)
+		}
+		s.run(t, c.Command)
+		if c := look(); c.Result != "ok" {
+			t.Errorf("after %s: %+v", c.Command, c)
 		}
 	}
 }

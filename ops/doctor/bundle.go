@@ -117,7 +117,7 @@ func scrubAny(v any) any {
 	return v
 }
 
-// HideNames replaces what users of the cloud have named by hashes with a key: the names of servers, ports, networks, policies and
+// HideNames replaces what users of the cloud have named by hashes with a key: the names of servers, ports, trunks, networks, policies and
 // aggregates, and projects and users with their ids. What was equal stays equal. Hosts, agents and flavors keep their names, without which the
 // records say nothing.
 func HideNames(c *cloud.Cloud, key []byte) {
@@ -145,6 +145,14 @@ func HideNames(c *cloud.Cloud, key []byte) {
 		for i := range c.Network.Ports {
 			hide("port", &c.Network.Ports[i].Name)
 			hide("project", &c.Network.Ports[i].Project)
+		}
+		for i := range c.Network.Trunks {
+			t := &c.Network.Trunks[i]
+			hide("trunk", &t.Name)
+			hide("port", &t.Parent.Name)
+			for k := range t.Subports {
+				hide("port", &t.Subports[k].Name)
+			}
 		}
 		for i := range c.Network.Networks {
 			hide("network", &c.Network.Networks[i].Name)

@@ -177,6 +177,10 @@ var checks = []Check{
 		"ports-mixed", portGroup, "whether ports without a guarantee are bound to devices with guarantees",
 		"Such ports may take bandwidth that others are guaranteed, or starve; aggregates of hosts keep them apart.", everyGuarantee, nil, portsMixed,
 	},
+	{
+		"trunks", portGroup, "whether the parent port of each trunk is guaranteed as much bandwidth as its subports together",
+		"Placement accounts for the parent's guarantee only: the device may not have what the subports are guaranteed.", networking, nil, trunksSized,
+	},
 
 	{
 		"compute-services", computeGroup, "whether compute services are up and enabled",

@@ -48,6 +48,13 @@ func healthy(t *testing.T) *doctor.Input {
 	}}}
 	c.Network.Networks = []cloud.NetworkOf{{UUID: cloudtest.UUID("network net0"), Name: "first", Type: "vlan", Physical: "net0"}, {UUID: "plain", Name: "tunnelled", Type: "vxlan"}}
 	c.Network.Ports[0].Policy = "policy"
+	c.Network.Policies = append(c.Network.Policies, cloud.QoSPolicy{UUID: "half", Name: "half", Rules: []cloud.QoSRule{
+		{UUID: "rule3", Type: "minimum_bandwidth", Direction: "egress", MinKbps: 500}, {UUID: "rule4", Type: "minimum_packet_rate", Direction: "any", MinKpps: 100},
+	}})
+	c.Network.Trunks = []cloud.Trunk{{
+		UUID: "trunk", Name: "lines", Parent: cloud.TrunkPort{UUID: c.Network.Ports[0].UUID, Name: "fast", Policy: "policy"},
+		Subports: []cloud.TrunkPort{{UUID: "sub1", Name: "voice", Policy: "half"}, {UUID: "sub2", NetworkPolicy: "half"}, {UUID: "sub3"}},
+	}}
 	ahead := 0.3
 	around := &cloud.Surroundings{
 		Login: cloud.Login{
@@ -216,7 +223,7 @@ var plants = []struct {
 	{"rule-types", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Surroundings.RuleTypes = []string{"dscp_marking"}
 	}, "no mechanism driver enforces minimum_bandwidth", "grep mechanism_drivers"},
-	{"policies", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Policies[0].Rules = nil }, "none of 1 policies", "qos rule create"},
+	{"policies", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Policies[0].Rules, c.Network.Policies[1].Rules = nil, nil }, "none of 2 policies", "qos rule create"},
 
 	{
 		"agents-alive", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Agents[0].Alive = false },
@@ -324,6 +331,27 @@ var plants = []struct {
 		plain.UUID, plain.Request, plain.Policy, plain.Allocation = "other", nil, "", nil
 		c.Network.Ports = append(c.Network.Ports, plain)
 	}, "cn1:Open vSwitch agent:br-net0 has guarantees of 1000 kbit/s egress and 1000 ingress, and 1 ports without", "openstack port list"},
+
+	{"trunks", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
+		c.Network.Policies[1].Rules[0].MinKbps = 501
+	}, "trunk trunk (lines): its subports are guaranteed 1002 kbit/s egress and 0 ingress together, and its parent port " + cloudtest.UUID("port fast") + " (fast) 1000 kbit/s egress and 1000 ingress; " +
+		"the subports are sub1 (voice) with 501 kbit/s egress and 0 ingress, sub2 with 501 kbit/s egress and 0 ingress", "openstack network qos rule set --min-kbps 1002 policy rule1"},
+	{
+		"trunks", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
+			c.Network.Policies[1].Rules = append(c.Network.Policies[1].Rules, cloud.QoSRule{UUID: "rule5", Type: "minimum_bandwidth", Direction: "ingress", MinKbps: 7})
+			c.Network.Policies[0].Rules = c.Network.Policies[0].Rules[:1]
+		},
+		"guaranteed 1000 kbit/s egress and 14 ingress together", "openstack network qos rule create --type minimum-bandwidth --min-kbps 14 --ingress policy",
+	},
+	{"trunks", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
+		c.Network.Trunks[0].Subports[2].NetworkPolicy = "policy"
+	}, "the parent's policy gold is that of 1 other ports too", "openstack network qos policy create trunk-trunk && openstack network qos rule create --type minimum-bandwidth --min-kbps 2000 --egress trunk-trunk && " +
+		"openstack network qos rule create --type minimum-bandwidth --min-kbps 1000 --ingress trunk-trunk && openstack port set --qos-policy trunk-trunk " + cloudtest.UUID("port fast")},
+	{"trunks", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
+		c.Network.Trunks[0].Parent.Policy = ""
+	}, "(fast) 0 kbit/s egress and 0 ingress", "openstack network qos policy create trunk-trunk && openstack network qos rule create --type minimum-bandwidth --min-kbps 1000 --egress trunk-trunk && openstack port set"},
+	{"trunks", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Trunks = nil }, "were not read", ""},
+	{"trunks", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Trunks[0].Subports[0].Policy = "hidden" }, "The policy hidden of port sub1 (voice), which is on trunk trunk (lines), was not read.", ""},
 
 	{"compute-services", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Services[0].State = "down" }, "nova-compute on cn1 is down", "ssh cn1 systemctl status nova-compute"},
 	{"compute-services", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Services[0].ForcedDown = true }, "forced down", "openstack compute service set --up cn1 nova-compute"},
@@ -500,7 +528,7 @@ func TestManyAreCounted(t *testing.T) {
 		in.Cloud.Compute.Services = append(in.Cloud.Compute.Services, s)
 	}
 	report := examine(t, in, doctor.Options{})
-	if e := find(t, report, "policies").Evidence; len(e) != 21 || e[20].Text != "and 11 more that are ok" {
+	if e := find(t, report, "policies").Evidence; len(e) != 21 || e[20].Text != "and 12 more that are ok" {
 		t.Errorf("%d: %+v", len(e), e)
 	}
 	if e := find(t, report, "compute-services").Evidence; len(e) != 31 {

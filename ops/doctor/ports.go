@@ -147,12 +147,15 @@ func policyHasRule(x *exam, r *findings) {
 	}
 }
 
-func portName(p *cloud.Port) string {
-	if p.Name == "" {
-		return p.UUID
+// named is a UUID with the name, where there is one.
+func named(uuid, name string) string {
+	if name == "" {
+		return uuid
 	}
-	return p.UUID + " (" + p.Name + ")"
+	return uuid + " (" + name + ")"
 }
+
+func portName(p *cloud.Port) string { return named(p.UUID, p.Name) }
 
 // policyOf is the policy that counts for a port: its own, or that of its network.
 func policyOf(p *cloud.Port) string {
