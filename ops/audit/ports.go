@@ -439,8 +439,8 @@ func portAmountSuperfluous(x *Index, r *report) {
 			return
 		}
 		own := map[string]int64{} // of the flavor, on any provider
-		if ways, known := s.flavorAsks(&report{}); known {
-			own = ways[0]
+		if asks := s.asks(); asks.err == nil {
+			own = asks.sums[0]
 		} else if s.Flavor.Specs == nil {
 			r.cannot("The compute service did not show the extra specs of flavors.")
 			return

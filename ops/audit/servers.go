@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/request"
@@ -23,6 +24,10 @@ type Server struct {
 	Root  *cloud.Provider // of its host, nil without one
 	// Trees are the roots of the trees that it holds something of, without those that share, sorted.
 	Trees []string
+
+	// asks and differs are computed once, when a rule needs them first: several rules do.
+	asks    func() flavorAsks
+	differs func() flavorDifference
 }
 
 // settledStates are the states in which a server must have all its allocations, unless an operation is under way.
@@ -39,6 +44,8 @@ var (
 
 // place finds what placement has of a server.
 func (x *Index) place(s *Server) {
+	s.asks = sync.OnceValue(s.askFlavor)
+	s.differs = sync.OnceValue(func() flavorDifference { return x.compareFlavor(s) })
 	s.Moves = x.Moves[s.UUID]
 	s.Busy = s.Task != "" || !slices.Contains(settledStates, s.Status) || slices.ContainsFunc(s.Moves, func(m *cloud.Migration) bool {
 		return !slices.Contains(restingMoves, m.Status)
@@ -163,10 +170,34 @@ func heldOnSeveralHosts(x *Index, r *report) {
 	}
 }
 
+// A flavorAsks is what the flavor of a server asks for, in each of the ways that Nova asks for it.
+type flavorAsks struct {
+	queries []placement.Query
+	sums    []map[string]int64 // of the groups of each query, by class
+	err     error              // why it is not known
+}
+
 // FlavorQueries returns the queries to placement for the flavor of a server, without its ports, in the order in which Nova sends them. The last
 // one is for an image that asks for dedicated CPUs, which the records do not have. It is an error when the flavor is not known, or asks for
-// something that depends on the image.
-func (s *Server) FlavorQueries() (ways []placement.Query, err error) {
+// something that depends on the image. The queries must not be changed.
+func (s *Server) FlavorQueries() ([]placement.Query, error) {
+	asks := s.asks()
+	return asks.queries, asks.err
+}
+
+func (s *Server) askFlavor() flavorAsks {
+	queries, err := s.flavorQueries()
+	if err != nil {
+		return flavorAsks{err: err}
+	}
+	asks := flavorAsks{queries: queries}
+	for _, q := range queries {
+		asks.sums = append(asks.sums, Sum(q))
+	}
+	return asks
+}
+
+func (s *Server) flavorQueries() (ways []placement.Query, err error) {
 	if s.Flavor.Specs == nil {
 		return nil, errors.New("the compute service did not show the extra specs of flavors")
 	}
@@ -203,21 +234,6 @@ func (s *Server) FlavorQueries() (ways []placement.Query, err error) {
 	return ways, nil
 }
 
-// flavorAsks returns what the flavor of a server asks for by class, in each of the ways that Nova asks for it. It
-// returns false where that is not known.
-func (s *Server) flavorAsks(r *report) (ways []map[string]int64, known bool) {
-	queries, err := s.FlavorQueries()
-	if err != nil {
-		text := err.Error()
-		r.cannot(strings.ToUpper(text[:1]) + text[1:] + ".")
-		return nil, false
-	}
-	for _, q := range queries {
-		ways = append(ways, Sum(q))
-	}
-	return ways, true
-}
-
 // Sum returns what the groups of a query ask for together, by class.
 func Sum(q placement.Query) map[string]int64 {
 	asks := map[string]int64{}
@@ -232,33 +248,29 @@ func Sum(q placement.Query) map[string]int64 {
 // FlavorClasses are the classes that only flavors ask for.
 var FlavorClasses = []string{"VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"}
 
-// flavorDifference returns what a server holds on its host and what its flavor asks for, of each class in
-// which they differ, in the way of asking that differs least.
-func (x *Index) flavorDifference(s *Server, r *report) (held, asked map[string]int64, differ []string) {
-	ways, known := s.flavorAsks(r)
-	if !known {
-		return nil, nil, nil
-	}
-	held = x.HoldsAtHome(s)
-	for i, way := range ways {
+// A flavorDifference is how the allocation of a server on its host differs from what its flavor asks for, in the way of asking that differs
+// least.
+type flavorDifference struct {
+	held, asked map[string]int64
+	classes     []string // those in which they differ, sorted
+}
+
+func (x *Index) compareFlavor(s *Server) flavorDifference {
+	d := flavorDifference{held: x.HoldsAtHome(s)}
+	for i, asked := range s.asks().sums {
 		classes := slices.Clone(FlavorClasses)
-		for class := range way {
+		for class := range asked {
 			if !slices.Contains(classes, class) && !OfPorts(class) {
 				classes = append(classes, class)
 			}
 		}
-		var d []string
-		for _, class := range classes {
-			if held[class] != way[class] {
-				d = append(d, class)
-			}
-		}
-		if i == 0 || len(d) < len(differ) {
-			asked, differ = way, d
+		classes = slices.DeleteFunc(classes, func(class string) bool { return d.held[class] == asked[class] })
+		if i == 0 || len(classes) < len(d.classes) {
+			d.asked, d.classes = asked, classes
 		}
 	}
-	slices.Sort(differ)
-	return held, asked, differ
+	slices.Sort(d.classes)
+	return d
 }
 
 func flavorAmountMissing(x *Index, r *report) {
@@ -275,11 +287,16 @@ func classNotAsked(x *Index, r *report) {
 
 func (x *Index) flavorAmounts(r *report, wrong func(held, asked int64) bool) {
 	x.atHome(func(s *Server) {
-		held, asked, differ := x.flavorDifference(s, r)
+		if err := s.asks().err; err != nil {
+			text := err.Error()
+			r.cannot(strings.ToUpper(text[:1]) + text[1:] + ".")
+			return
+		}
+		d := s.differs()
 		found, want := map[string]int64{}, map[string]int64{}
-		for _, class := range differ {
-			if wrong(held[class], asked[class]) {
-				found[class], want[class] = held[class], asked[class]
+		for _, class := range d.classes {
+			if wrong(d.held[class], d.asked[class]) {
+				found[class], want[class] = d.held[class], d.asked[class]
 			}
 		}
 		if len(found) > 0 {
