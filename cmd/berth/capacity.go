@@ -297,7 +297,9 @@ func leftResult(c *capacity.Count, owner func(string) string) result {
 	for _, h := range c.Hosts {
 		var lacks []string
 		for _, m := range h.Misses {
-			lacks = append(lacks, missing(m, owner))
+			if text := missing(m, owner); !slices.Contains(lacks, text) {
+				lacks = append(lacks, text)
+			}
 		}
 		r.rows = append(r.rows, []any{h.Name, h.Least, h.Most, lacks})
 	}
@@ -351,11 +353,14 @@ func howMany(r capacity.Range, what string) string {
 
 // outFirst says what runs out on most hosts, in a line for each kind, three at most.
 func outFirst(all []capacity.RunsOut, owner func(string) string) string {
-	var b strings.Builder
-	for _, o := range all[:min(len(all), 3)] {
-		fmt.Fprintf(&b, "%s: %s\n", counted(int(o.Hosts), "host"), missing(explain.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Asked: -1}, owner))
+	var lines []string
+	for _, o := range all {
+		line := fmt.Sprintf("%s: %s\n", counted(int(o.Hosts), "host"), missing(explain.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Asked: -1}, owner))
+		if len(lines) < 3 && !slices.Contains(lines, line) { // classes of a group have the wrong tree in common
+			lines = append(lines, line)
+		}
 	}
-	return b.String()
+	return strings.Join(lines, "")
 }
 
 // counted is a number with what is counted.
@@ -374,6 +379,12 @@ func missing(m explain.Miss, owner func(string) string) string {
 		if text = "not enough " + m.Class; m.Asked >= 0 {
 			text = fmt.Sprintf("%s of %s: %d of %d", m.Class, m.Provider, m.Most, m.Asked)
 		}
+	case "units":
+		if text = "no such amount of " + m.Class + " in one allocation"; m.Asked >= 0 {
+			text = fmt.Sprintf("%s of %s: %s in one allocation, not %d", m.Class, m.Provider, m.Units(), m.Asked)
+		}
+	case "in_tree":
+		text = "not the requested host"
 	case "inventory":
 		text = "no inventory of " + m.Class
 	case "required", "root_required":

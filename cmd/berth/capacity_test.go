@@ -8,17 +8,19 @@ import (
 
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
 // capacityFile writes the records of three hosts, of which cn1 has two servers, and returns the name of the file.
 func capacityFile(t *testing.T) string {
 	t.Helper()
+	half := func(r *placement.InventoryRow) { r.MaxUnit = 2048 }
 	b := placementtest.NewBuilder()
-	b.Provider("cn1").Inventory("VCPU", 8).Inventory("MEMORY_MB", 4096)
-	b.Provider("cn2").Inventory("VCPU", 4).Inventory("MEMORY_MB", 4096)
-	b.Provider("cn3").Inventory("VCPU", 3).Inventory("MEMORY_MB", 4096)
-	b.Provider("cn5").Inventory("VCPU", 3).Inventory("MEMORY_MB", 4096)
+	b.Provider("cn1").Inventory("VCPU", 8).Inventory("MEMORY_MB", 4096, half)
+	b.Provider("cn2").Inventory("VCPU", 4).Inventory("MEMORY_MB", 4096, half)
+	b.Provider("cn3").Inventory("VCPU", 3).Inventory("MEMORY_MB", 4096, half)
+	b.Provider("cn5").Inventory("VCPU", 3).Inventory("MEMORY_MB", 4096, half)
 	vcpu := b.Class("VCPU")
 	b.Use("cn1", vcpu, 5)
 	c := &cloud.Cloud{
@@ -60,7 +62,9 @@ func TestCapacity(t *testing.T) {
 		{"left --server web --without cn4", exitUsage, `no provider with the name or UUID "cn4"`},
 		{"left --server web", exitOK, "note: cn5 is left out: its compute service is down\n"},
 		{"left --server 2*web --server db", exitOK, "1 rounds fit (exact)\nno further claim of web\n"},
-		{"left --query resources=VCPU:9", exitFound, "0 more fit (exact)"},
+		{"left --query resources=VCPU:9", exitFound, "0 more fit (exact)\n4 hosts: not enough VCPU\n"},
+		{"left --query resources=MEMORY_MB:4000", exitFound, "0 more fit (exact)\n4 hosts: no such amount of MEMORY_MB in one allocation\n"},
+		{"left --query resources=MEMORY_MB:4000 -f csv", exitFound, "MEMORY_MB of cn3: at most 2048 in one allocation, not 4000"},
 		{"left --query resources=VCPU:2 -f csv", exitOK, "\"host\",\"fits\",\"most\",\"runs out\"\n\"cn2\",2,2,\"VCPU of cn2: 0 of 2\"\n"},
 		{"left --query resources=BANANA:2", exitUsage, "No such resource class BANANA"},
 		{"left --query resource=VCPU:2", exitUsage, `the query "resource=VCPU:2": `},

@@ -75,7 +75,7 @@ func (c Change) describe(owner func(suffix string) string) string {
 		return c.Name + " were not forbidden" + of
 	case WithoutRootForbid:
 		if c.Name == disabled {
-			return "they were not disabled"
+			return "disabled hosts were enabled"
 		}
 		return c.Name + " were not forbidden of the host"
 	case WithoutRootTrait:

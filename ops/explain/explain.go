@@ -80,7 +80,9 @@ type Miss struct {
 	Total    int64    `json:"total,omitempty"`
 	Reserved int64    `json:"reserved,omitempty"`
 	Used     int64    `json:"used,omitempty"`
+	MinUnit  int64    `json:"min_unit,omitempty"`
 	MaxUnit  int64    `json:"max_unit,omitempty"`
+	StepSize int64    `json:"step_size,omitempty"`
 	Traits   []string `json:"traits,omitempty"`
 }
 
@@ -181,8 +183,8 @@ func near(ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitti
 // could be freed.
 func shortage(m candidates.Miss) float64 {
 	switch m.Kind {
-	case candidates.NoCapacity:
-		return float64(m.Asked-m.Most) / float64(m.Asked)
+	case candidates.NoCapacity, candidates.OutOfUnits:
+		return max(0, float64(m.Asked-m.Most)/float64(m.Asked)) // more may be free than is asked for, in other units
 	case candidates.NoInventory:
 		return 3
 	}
@@ -205,7 +207,8 @@ func NewMiss(of candidates.Miss) Miss {
 		m.Provider = of.Provider.Name
 	}
 	if of.Inventory != nil {
-		m.Total, m.Reserved, m.Used, m.MaxUnit = of.Inventory.Total, of.Inventory.Reserved, of.Inventory.Used, of.Inventory.MaxUnit
+		i := of.Inventory
+		m.Total, m.Reserved, m.Used, m.MinUnit, m.MaxUnit, m.StepSize = i.Total, i.Reserved, i.Used, i.MinUnit, i.MaxUnit, i.StepSize
 	}
 	return m
 }
@@ -231,10 +234,9 @@ func (m Miss) text(owner func(suffix string) string) string {
 		if m.Reserved > 0 {
 			why += fmt.Sprintf(", %d reserved", m.Reserved)
 		}
-		if m.MaxUnit < m.Asked {
-			why += fmt.Sprintf(", at most %d in one allocation", m.MaxUnit)
-		}
 		return fmt.Sprintf("%s%s:%d asked, %d available%s (%s)", about, m.Class, m.Asked, m.Most, on, why)
+	case candidates.OutOfUnits:
+		return fmt.Sprintf("%s%s:%d asked, and %s gives %s in one allocation", about, m.Class, m.Asked, m.Provider, m.Units())
 	case candidates.RequiredTraits:
 		return about + "lacks " + strings.Join(m.Traits, ", ") + on
 	case candidates.ForbiddenTraits:
@@ -253,6 +255,17 @@ func (m Miss) text(owner func(suffix string) string) string {
 		return "each group fits by itself, but not all of them together"
 	}
 	return about + m.Kind
+}
+
+// Units says which amounts an inventory takes in one allocation, where the one that is asked for is none of them.
+func (m Miss) Units() string {
+	switch {
+	case m.Asked > m.MaxUnit:
+		return fmt.Sprintf("at most %d", m.MaxUnit)
+	case m.Asked < m.MinUnit:
+		return fmt.Sprintf("at least %d", m.MinUnit)
+	}
+	return fmt.Sprintf("multiples of %d", m.StepSize)
 }
 
 // rootWords say what a root lacks, and has.

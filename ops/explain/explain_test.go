@@ -190,6 +190,7 @@ func TestGroupsAreCounted(t *testing.T) {
 		for _, c := range g.Resources {
 			class, _ := w.Class(c.Class)
 			drop(candidates.NoInventory, func(p *snapshot.Provider) bool { return p.Inventory(class) != nil })
+			drop(candidates.OutOfUnits, func(p *snapshot.Provider) bool { return p.Inventory(class).Admits(c.Amount) })
 			drop(candidates.NoCapacity, func(p *snapshot.Provider) bool { return p.Inventory(class).HasFree(c.Amount) })
 		}
 		has := func(p *snapshot.Provider, name string) bool { id, ok := w.Trait(name); return ok && p.HasTrait(id) }
@@ -295,5 +296,25 @@ What hosts lack that do not fit:
 	if got, want := e.Summary(), "no host is left for port: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1200000; 1 host would fit if "+
 		"200000 NET_BW_EGR_KILOBIT_PER_SEC less were asked for by group port (1000000 instead of 1200000)"; got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
+	}
+}
+
+// An amount that an inventory never gives in one allocation is no lack of capacity, whatever is free.
+func TestOutOfUnits(t *testing.T) {
+	b := placementtest.NewBuilder()
+	b.Provider("cn0").Inventory("VCPU", 100, func(r *placement.InventoryRow) { r.MinUnit, r.MaxUnit, r.StepSize = 4, 8, 2 })
+	for amount, want := range map[int64]string{
+		2:  "VCPU:2 asked, and cn0 gives at least 4 in one allocation",
+		7:  "VCPU:7 asked, and cn0 gives multiples of 2 in one allocation",
+		10: "VCPU:10 asked, and cn0 gives at most 8 in one allocation",
+	} {
+		q := placement.Query{Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: amount}}}}}
+		e, err := Explain(t.Context(), b.Snapshot(), q, Options{Near: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Near[0].Misses[0].String(); got != want || e.Constraint != "units" {
+			t.Errorf("%d: %s (%s), want %s (units)", amount, got, e.Constraint, want)
+		}
 	}
 }

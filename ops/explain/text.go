@@ -41,12 +41,14 @@ func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error
 		if len(h.Misses) == 0 {
 			fmt.Fprintf(&b, "  %s: nothing, it fits\n", h.Name)
 		}
-		for k, m := range h.Misses {
-			name := h.Name + ":"
-			if k > 0 {
-				name = strings.Repeat(" ", len(name))
+		name, last := h.Name+":", ""
+		for _, m := range h.Misses {
+			text := m.text(owner)
+			if text == last { // what a group's classes have in common, such as the wrong tree
+				continue
 			}
-			fmt.Fprintf(&b, "  %s %s\n", name, m.text(owner))
+			fmt.Fprintf(&b, "  %s %s\n", name, text)
+			name, last = strings.Repeat(" ", len(name)), text
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -48,6 +48,7 @@ const (
 	NoProviders       Constraint = "no_providers"
 	RootRequired      Constraint = "root_required"
 	NoInventory       Constraint = "inventory"
+	OutOfUnits        Constraint = "units" // min_unit, max_unit or step_size
 	NoCapacity        Constraint = "capacity"
 	RequiredTraits    Constraint = "required" // of one provider, or of a tree's between them
 	ForbiddenTraits   Constraint = "forbidden"
@@ -232,13 +233,14 @@ type funnel struct {
 	needs int
 }
 
-// newFunnel returns a funnel with two steps for each need, one for each other constraint, and one
+// newFunnel returns a funnel with three steps for each need, one for each other constraint, and one
 // for what is left; count relies on this order.
 func newFunnel(q *compiledQuery, r *request) *funnel {
 	f := &funnel{needs: len(r.needs)}
 	for _, n := range r.needs {
 		class := q.snapshot.ClassName(n.class)
 		f.steps = append(f.steps, Drop{Kind: NoInventory, Constraint: "no inventory of " + class},
+			Drop{Kind: OutOfUnits, Constraint: fmt.Sprintf("min_unit, max_unit or step_size for %s:%d", class, n.amount)},
 			Drop{Kind: NoCapacity, Constraint: fmt.Sprintf("no free capacity for %s:%d", class, n.amount)})
 	}
 	f.steps = append(f.steps,
@@ -256,9 +258,9 @@ func (f *funnel) count(v verdict, need int, within bool) int {
 	case v == fits:
 		at--
 	case v <= noCapacity:
-		at = 2*need + int(v-noInventory)
+		at = 3*need + int(v-noInventory)
 	default:
-		at = 2*f.needs + int(v-lacksTrait)
+		at = 3*f.needs + int(v-lacksTrait)
 	}
 	f.steps[at].Providers++
 	return at

@@ -15,7 +15,8 @@ type verdict uint8
 const (
 	fits         verdict = iota
 	noInventory          // it offers none of a class
-	noCapacity           // it offers the class, but not this amount
+	outOfUnits           // it offers the class, but never this amount in one allocation
+	noCapacity           // it has not this amount free
 	lacksTrait           // a required trait
 	hasForbidden         // a forbidden trait
 	notMember            // of the aggregates it must be in
@@ -33,6 +34,9 @@ func (r *request) judge(p *snapshot.Provider, rootMember bool) (verdict, int) {
 			return noInventory, i
 		}
 		if !s.HasFree(r.needs[i].amount) {
+			if !s.Admits(r.needs[i].amount) {
+				return outOfUnits, i
+			}
 			return noCapacity, i
 		}
 	}

@@ -48,11 +48,11 @@ type Miss struct {
 	Suffix, Class string
 	// Provider is the one that comes closest to serving the request, nil where there is none.
 	Provider *snapshot.Provider
-	// Lacking is the class of which the provider has no inventory (NoInventory) or not enough (NoCapacity), and Asked
-	// how much is asked for.
+	// Lacking is the class of which the provider has no inventory (NoInventory), not enough (NoCapacity), or never such an
+	// amount in one allocation (OutOfUnits), and Asked how much is asked for.
 	Lacking string
 	Asked   int64
-	// Most is the greatest amount that the provider could give now, within its units, of Inventory (NoCapacity).
+	// Most is the greatest amount that the provider could give now, within its units, of Inventory (NoCapacity, OutOfUnits).
 	Most      int64
 	Inventory *snapshot.Inventory
 	// Traits are the required ones that the provider lacks, each "A or B" where one of several would do, or the forbidden
@@ -149,17 +149,17 @@ func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 // rank orders providers by how many constraints they pass. Those that lack nothing but the amount come after all others but those in
 // the wrong tree: capacity becomes free, and a provider of another kind stays of another kind.
 func (r *request) rank(p *snapshot.Provider, v verdict, need int, rootMember bool) int {
-	others := 2*len(r.needs) + int(isMember) // the highest of all others
+	others := 3*len(r.needs) + int(isMember) // the highest of all others
 	switch {
 	case v == fits: // but in the wrong tree
 		return others + len(r.needs) + 1
-	case v == noCapacity && satisfies(p, r.required) && !hasAny(p, r.forbidden) &&
+	case (v == noCapacity || v == outOfUnits) && satisfies(p, r.required) && !hasAny(p, r.forbidden) &&
 		(rootMember || memberOfAll(p, r.memberOf)) && !memberOfAny(p, r.notMemberOf):
 		return others + 1 + need
 	case v <= noCapacity:
-		return 2*need + int(v)
+		return 3*need + int(v)
 	}
-	return 2*len(r.needs) + int(v)
+	return 3*len(r.needs) + int(v)
 }
 
 // closer reports whether a provider comes closer to serving a request than another one that fails by the same constraint.
@@ -171,14 +171,16 @@ func closer(a, b Miss) bool {
 func (q *compiledQuery) miss(r *request, p *snapshot.Provider, v verdict, need int) Miss {
 	m := Miss{Provider: p}
 	switch v {
-	case noInventory, noCapacity:
+	case noInventory, outOfUnits, noCapacity:
 		m.Lacking, m.Asked = q.snapshot.ClassName(r.needs[need].class), r.needs[need].amount
-		m.Kind = NoInventory
-		if v == noCapacity {
-			m.Kind, m.Inventory = NoCapacity, p.Inventory(r.needs[need].class)
-			m.Most = m.Inventory.Most()
-		} else {
-			m.Provider = nil
+		if v == noInventory {
+			m.Kind, m.Provider = NoInventory, nil
+			break
+		}
+		m.Kind, m.Inventory = NoCapacity, p.Inventory(r.needs[need].class)
+		m.Most = m.Inventory.Most()
+		if v == outOfUnits {
+			m.Kind = OutOfUnits
 		}
 	case lacksTrait:
 		m.Kind = RequiredTraits

@@ -73,7 +73,7 @@ func TestMisses(t *testing.T) {
 		want []miss
 	}{
 		"fits":     {asks(vcpu), nil},
-		"max_unit": {asks(placement.RequestGroup{Resources: resources(amount("VCPU", 9))}), []miss{{Kind: candidates.NoCapacity, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Asked: 9, Most: 8}}},
+		"max_unit": {asks(placement.RequestGroup{Resources: resources(amount("VCPU", 9))}), []miss{{Kind: candidates.OutOfUnits, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Asked: 9, Most: 8}}},
 		"the fullest step": {
 			asks(vcpu, bandwidth(750)),
 			[]miss{{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic0", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Asked: 750, Most: 500}},
