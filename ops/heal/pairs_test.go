@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -16,14 +17,15 @@ import (
 func mends(t *testing.T, fc *fakeCloud) {
 	t.Helper()
 	for run := 1; ; run++ {
-		plan := heal.New(fc.read(), all)
+		is := fc.read()
+		plan := heal.New(is, all)
 		for _, r := range fc.apply(plan, -1) {
 			if r.Outcome != heal.Done {
 				t.Errorf("run %d, step %d: %s: %s (%s %s)", run, r.Step, r.Outcome, r.Text, heal.Describe(plan.Steps[r.Step-1].Request), plan.Steps[r.Step-1].Request.Body)
 			}
 		}
 		if len(plan.Steps) == 0 {
-			for _, f := range audit.Check(fc.read(), audit.Options{}).Findings {
+			for _, f := range audit.Check(is, audit.Options{}).Findings {
 				if !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return l.Code == f.Code }) {
 					t.Errorf("after %d runs there is %+v", run, f)
 				}
@@ -55,10 +57,14 @@ func TestTwoFaultsAreMended(t *testing.T) {
 			plants = append(plants, p)
 		}
 	}
+	first, step := rotation.Every(2 * pairs)
+	if step == 1 {
+		step = pairs
+	}
 	planted := 0
 	for i, one := range plants {
 		for k, other := range plants[:i] {
-			if (i*len(plants)+k)%pairs != 0 {
+			if (i*len(plants)+k)%step != first {
 				continue
 			}
 			c := audittest.Copied(audittest.Whole().Done())
@@ -69,18 +75,20 @@ func TestTwoFaultsAreMended(t *testing.T) {
 			t.Run(one.Code+" and "+other.Code, func(t *testing.T) { mends(t, newFakeCloud(t, c)) })
 		}
 	}
-	if planted < 15 {
+	if planted < 300/step {
 		t.Errorf("%d pairs of faults were planted", planted)
 	}
 }
 
-// pairs is by how much pairs of faults are thinned out: all take minutes.
+// pairs is by how much pairs of faults are thinned out: all take minutes. A run of a rotation takes half as many, and other ones than the run before.
 const pairs = 37
 
 // Faults are mended in any cloud.
 func TestFaultsAreMendedInAnyCloud(t *testing.T) {
-	planted := 0
-	for seed := range 40 {
+	planted, seeds := 0, 0
+	first, step := rotation.Every(2)
+	for seed := first; seed < 40; seed += step {
+		seeds++
 		var c *cloud.Cloud
 		for n := range audittest.Plants {
 			p := audittest.Plants[(seed*7+n)%len(audittest.Plants)]
@@ -92,7 +100,7 @@ func TestFaultsAreMendedInAnyCloud(t *testing.T) {
 			}
 		}
 	}
-	if planted < 20 {
+	if planted < seeds/2 {
 		t.Errorf("%d faults were planted", planted)
 	}
 }
