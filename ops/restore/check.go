@@ -14,13 +14,13 @@ import (
 // The limits of the API's schemas.
 const (
 	longestName = 200
-	longestWord = 255
+	longestID   = 255
 	maxInt      = math.MaxInt32
 )
 
 var (
 	isUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	isWord = regexp.MustCompile(`^[A-Z0-9_]{1,255}$`) // a class, a trait or the type of a consumer
+	isName = regexp.MustCompile(`^[A-Z0-9_]{1,255}$`) // of a class, a trait or the type of a consumer
 )
 
 // Check returns what no placement service can have of records, in a sentence each: none for records that agree with themselves. A
@@ -32,15 +32,15 @@ func Check(p *cloud.Placement) []string {
 	for i := range p.Providers {
 		of := &p.Providers[i]
 		for _, class := range sortedKeys(of.Usages) {
-			c.want(of.Usages[class] == used[stock{of.UUID, class}], "provider %s has %d of %s in use, and consumers have %d of it",
-				of.UUID, of.Usages[class], class, used[stock{of.UUID, class}])
+			c.want(of.Usages[class] == used[inventoryKey{of.UUID, class}], "provider %s has %d of %s in use, and consumers have %d of it",
+				of.UUID, of.Usages[class], class, used[inventoryKey{of.UUID, class}])
 		}
 	}
 	return c.wrong
 }
 
-// A stock is what a provider has of a class.
-type stock struct{ provider, class string }
+// An inventoryKey names what a provider has of a class.
+type inventoryKey struct{ provider, class string }
 
 type checker struct {
 	at    map[string]*cloud.Provider
@@ -67,7 +67,7 @@ func (c *checker) providers(list []cloud.Provider) {
 			c.inventory(of, class)
 		}
 		for _, trait := range of.Traits {
-			c.want(isWord.MatchString(trait), "provider %s has the trait %q, which is no name of a trait", of.UUID, trait)
+			c.want(isName.MatchString(trait), "provider %s has the trait %q, which is no name of a trait", of.UUID, trait)
 		}
 		for _, aggregate := range of.Aggregates {
 			c.want(isUUID.MatchString(aggregate), "provider %s has the aggregate %q, which is no UUID", of.UUID, aggregate)
@@ -99,23 +99,23 @@ func (c *checker) root(of *cloud.Provider, steps int) {
 func (c *checker) inventory(of *cloud.Provider, class string) {
 	i := of.Inventories[class]
 	within := func(n, least int64) bool { return n >= least && n <= maxInt }
-	c.want(isWord.MatchString(class), "provider %s has the class %q, which is no name of a class", of.UUID, class)
+	c.want(isName.MatchString(class), "provider %s has the class %q, which is no name of a class", of.UUID, class)
 	c.want(within(i.Total, 1) && within(i.Reserved, 0) && within(i.MinUnit, 1) && within(i.MaxUnit, 1) && within(i.StepSize, 1) &&
 		placement.Inventory(i).Capacity() >= 0 && math.Abs(i.AllocationRatio) <= math.MaxFloat32,
 		"provider %s has an inventory of %s that cannot be: %+v", of.UUID, class, i)
 }
 
 // consumers checks consumers, and returns what they have.
-func (c *checker) consumers(list []cloud.Consumer) map[stock]int64 {
-	used, seen := map[stock]int64{}, map[string]bool{}
+func (c *checker) consumers(list []cloud.Consumer) map[inventoryKey]int64 {
+	used, seen := map[inventoryKey]int64{}, map[string]bool{}
 	for i := range list {
 		of := &list[i]
 		c.want(isUUID.MatchString(of.UUID), "consumer %q has no UUID", of.UUID)
 		c.want(!seen[of.UUID], "consumer %s is there twice", of.UUID)
 		seen[of.UUID] = true
-		c.want(of.Project != "" && len(of.Project) <= longestWord && of.User != "" && len(of.User) <= longestWord,
+		c.want(of.Project != "" && len(of.Project) <= longestID && of.User != "" && len(of.User) <= longestID,
 			"consumer %s has the project %q and the user %q, of which one is empty or too long", of.UUID, of.Project, of.User)
-		c.want(of.Type == "" || isWord.MatchString(of.Type), "consumer %s has the type %q, which is no name of a type", of.UUID, of.Type)
+		c.want(of.Type == "" || isName.MatchString(of.Type), "consumer %s has the type %q, which is no name of a type", of.UUID, of.Type)
 		c.want(len(of.Allocations) > 0, "consumer %s has no allocations", of.UUID)
 		for _, provider := range sortedKeys(of.Allocations) {
 			at := c.at[provider]
@@ -128,7 +128,7 @@ func (c *checker) consumers(list []cloud.Consumer) map[stock]int64 {
 				_, ok := at.Inventories[class]
 				c.want(ok, "consumer %s has %d of %s of provider %s, which has no inventory of it", of.UUID, n, class, provider)
 				c.want(n > 0 && n <= maxInt, "consumer %s has %d of %s of provider %s", of.UUID, n, class, provider)
-				used[stock{provider, class}] += n
+				used[inventoryKey{provider, class}] += n
 			}
 		}
 	}

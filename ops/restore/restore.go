@@ -75,33 +75,33 @@ func (p *Plan) Requests() []cloud.Request {
 // allocations do. Providers of such allocations get a greater inventory first, and the right one after the allocations.
 func New(file, there *cloud.Placement) *Plan {
 	p := &planner{
-		there: map[string]*cloud.Provider{}, states: map[string]*state{}, used: map[stock]int64{},
+		there: map[string]*cloud.Provider{}, targets: map[string]*target{}, used: map[inventoryKey]int64{},
 		classes: set(there.Classes), traits: set(there.Traits), names: map[string]string{}, plan: &Plan{Conflicts: []Conflict{}},
 	}
 	for i := range there.Providers {
 		of := &there.Providers[i]
 		p.there[of.UUID], p.names[of.Name] = of, of.UUID
 		for class, n := range of.Usages {
-			p.used[stock{of.UUID, class}] = n
+			p.used[inventoryKey{of.UUID, class}] = n
 		}
 	}
-	p.words(file)
+	p.classesAndTraits(file)
 	p.providers(file)
-	p.greater(file)
-	p.parts()
+	p.raiseInventories(file)
+	p.describeProviders()
 	p.consumers(file, there)
-	for _, s := range p.order {
-		if s.raised {
-			s.generation += s.claims
-			p.add("capacities", p.putInventories(s, s.inventories))
+	for _, t := range p.order {
+		if t.raised {
+			t.generation += t.claims
+			p.add("capacities", p.put(t, "inventories", t.inventories))
 		}
 	}
 	p.plan.Others.Providers = len(p.there) - p.known
 	return p.plan
 }
 
-// A state is a provider of the file with what the service has of it.
-type state struct {
+// A target is a provider of the file with what the service has of it.
+type target struct {
 	*cloud.Provider
 	there *cloud.Provider // nil when it is created
 	depth int
@@ -120,12 +120,12 @@ type state struct {
 
 type planner struct {
 	there           map[string]*cloud.Provider
-	names           map[string]string // providers of the service by their names
-	classes, traits map[string]bool   // that the service has, or will have
-	used            map[stock]int64   // of the service, with what the plan writes
-	states          map[string]*state
-	order           []*state // parents before children
-	known           int      // providers of the file that the service has
+	names           map[string]string      // providers of the service by their names
+	classes, traits map[string]bool        // that the service has, or will have
+	used            map[inventoryKey]int64 // of the service, with what the plan writes
+	targets         map[string]*target
+	order           []*target // parents before children
+	known           int       // providers of the file that the service has
 	plan            *Plan
 }
 
@@ -159,8 +159,8 @@ func request(method, path, version string, body any) cloud.Request {
 	return r
 }
 
-// words creates the custom classes and traits.
-func (p *planner) words(file *cloud.Placement) {
+// classesAndTraits creates the custom classes and traits.
+func (p *planner) classesAndTraits(file *cloud.Placement) {
 	classes, traits := set(file.Classes), set(file.Traits)
 	for i := range file.Providers {
 		for class := range file.Providers[i].Inventories {
@@ -172,13 +172,13 @@ func (p *planner) words(file *cloud.Placement) {
 	}
 	for _, of := range []struct {
 		path         string
-		words, there map[string]bool
+		names, there map[string]bool
 		count        *int
 	}{{"/resource_classes/", classes, p.classes, &p.plan.Creates.Classes}, {"/traits/", traits, p.traits, &p.plan.Creates.Traits}} {
-		for _, word := range sortedKeys(of.words) {
-			if strings.HasPrefix(word, "CUSTOM_") && !of.there[word] {
-				p.add("resource classes and traits", request("PUT", of.path+word, newest, nil))
-				of.there[word] = true
+		for _, name := range sortedKeys(of.names) {
+			if strings.HasPrefix(name, "CUSTOM_") && !of.there[name] {
+				p.add("resource classes and traits", request("PUT", of.path+name, newest, nil))
+				of.there[name] = true
 				*of.count++
 			}
 		}
@@ -189,111 +189,111 @@ func (p *planner) words(file *cloud.Placement) {
 func (p *planner) providers(file *cloud.Placement) {
 	for i := range file.Providers {
 		of := &file.Providers[i]
-		p.states[of.UUID] = &state{Provider: of, there: p.there[of.UUID]}
+		p.targets[of.UUID] = &target{Provider: of, there: p.there[of.UUID]}
 	}
-	for _, s := range p.states {
-		for at := s; at.Parent != ""; at = p.states[at.Parent] {
-			s.depth++
+	for _, t := range p.targets {
+		for at := t; at.Parent != ""; at = p.targets[at.Parent] {
+			t.depth++
 		}
 	}
-	p.order = slices.SortedFunc(maps.Values(p.states), func(a, b *state) int {
+	p.order = slices.SortedFunc(maps.Values(p.targets), func(a, b *target) int {
 		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.UUID, b.UUID))
 	})
-	for _, s := range p.order {
-		c := Conflict{What: "provider", UUID: s.UUID, Name: s.Name}
-		s.conflict = true
+	for _, t := range p.order {
+		c := Conflict{What: "provider", UUID: t.UUID, Name: t.Name}
+		t.conflict = true
 		switch {
-		case s.there != nil:
+		case t.there != nil:
 			p.known++
-			s.generation = s.there.Generation
+			t.generation = t.there.Generation
 			switch {
-			case s.there.Name != s.Name:
-				p.conflict(c, "the service has it with the name %s", s.there.Name)
-			case s.there.Parent != s.Parent:
-				p.conflict(c, "its parent is %s, and in the file %s", cmp.Or(s.there.Parent, "none"), cmp.Or(s.Parent, "none"))
+			case t.there.Name != t.Name:
+				p.conflict(c, "the service has it with the name %s", t.there.Name)
+			case t.there.Parent != t.Parent:
+				p.conflict(c, "its parent is %s, and in the file %s", cmp.Or(t.there.Parent, "none"), cmp.Or(t.Parent, "none"))
 			default:
-				s.conflict = false
+				t.conflict = false
 			}
-		case p.names[s.Name] != "":
-			p.conflict(c, "the service has another provider of this name, %s", p.names[s.Name])
-		case s.Parent != "" && p.states[s.Parent].conflict:
-			p.conflict(c, "its parent %s is not as in the file", p.states[s.Parent].Name)
+		case p.names[t.Name] != "":
+			p.conflict(c, "the service has another provider of this name, %s", p.names[t.Name])
+		case t.Parent != "" && p.targets[t.Parent].conflict:
+			p.conflict(c, "its parent %s is not as in the file", p.targets[t.Parent].Name)
 		default:
-			s.conflict = false
-			body := map[string]any{"uuid": s.UUID, "name": s.Name}
-			if s.Parent != "" {
-				body["parent_provider_uuid"] = s.Parent
+			t.conflict = false
+			body := map[string]any{"uuid": t.UUID, "name": t.Name}
+			if t.Parent != "" {
+				body["parent_provider_uuid"] = t.Parent
 			}
-			p.add(fmt.Sprintf("providers at depth %d", s.depth), request("POST", "/resource_providers", newest, body))
+			p.add(fmt.Sprintf("providers at depth %d", t.depth), request("POST", "/resource_providers", newest, body))
 			p.plan.Creates.Providers++
 		}
 	}
 }
 
-// greater finds the inventories that the file's allocations do not fit into, and raises them.
-func (p *planner) greater(file *cloud.Placement) {
-	used, broken := map[stock]int64{}, map[stock]bool{}
+// raiseInventories finds the inventories that the file's allocations do not fit into, and raises them for the time of the allocations.
+func (p *planner) raiseInventories(file *cloud.Placement) {
+	used, broken := map[inventoryKey]int64{}, map[inventoryKey]bool{}
 	for i := range file.Consumers {
 		for provider, resources := range file.Consumers[i].Allocations {
 			for class, n := range resources {
-				at := stock{provider, class}
+				at := inventoryKey{provider, class}
 				used[at] += n
-				broken[at] = broken[at] || !placement.Inventory(p.states[provider].Inventories[class]).Admits(n)
+				broken[at] = broken[at] || !placement.Inventory(p.targets[provider].Inventories[class]).Admits(n)
 			}
 		}
 	}
-	for _, s := range p.order {
-		s.inventories, s.claimed = map[string]cloud.Inventory{}, map[string]cloud.Inventory{}
-		for class, i := range s.Inventories {
+	for _, t := range p.order {
+		t.inventories, t.claimed = map[string]cloud.Inventory{}, map[string]cloud.Inventory{}
+		for class, i := range t.Inventories {
 			if !p.classes[class] {
 				continue
 			}
-			s.inventories[class], s.claimed[class] = i, i
-			if at := (stock{s.UUID, class}); broken[at] || !placement.Inventory(i).Fits(0, used[at]) {
-				s.claimed[class] = cloud.Inventory{Total: maxInt, MinUnit: 1, MaxUnit: maxInt, StepSize: 1, AllocationRatio: endlessRatio}
-				s.raised = true
+			t.inventories[class], t.claimed[class] = i, i
+			if at := (inventoryKey{t.UUID, class}); broken[at] || !placement.Inventory(i).Fits(0, used[at]) {
+				t.claimed[class] = cloud.Inventory{Total: maxInt, MinUnit: 1, MaxUnit: maxInt, StepSize: 1, AllocationRatio: raisedRatio}
+				t.raised = true
 			}
 		}
 	}
 }
 
-// endlessRatio lets a million consumers have all that an allocation can have.
-const endlessRatio = 1e6
+// raisedRatio lets a million consumers have all that an allocation can have.
+const raisedRatio = 1e6
 
-// parts writes what belongs to each provider, unless the service has it.
-func (p *planner) parts() {
-	for _, s := range p.order {
-		p.inventoriesOf(s)
+// describeProviders writes inventories, traits and aggregates of each provider, unless the service has them.
+func (p *planner) describeProviders() {
+	for _, t := range p.order {
+		p.inventoriesOf(t)
 	}
-	for _, s := range p.order {
-		c := Conflict{What: "traits", UUID: s.UUID, Name: s.Name}
-		for _, trait := range s.Traits {
+	for _, t := range p.order {
+		c := Conflict{What: "traits", UUID: t.UUID, Name: t.Name}
+		for _, trait := range t.Traits {
 			if p.traits[trait] {
-				s.traits = append(s.traits, trait)
-			} else if !s.conflict {
+				t.traits = append(t.traits, trait)
+			} else if !t.conflict {
 				p.conflict(c, "the service does not know the trait %s", trait)
 			}
 		}
-		if p.missing(s, c, s.traits, func(of *cloud.Provider) []string { return of.Traits }) {
-			p.add("traits", p.put(s, "traits", s.traits))
+		if p.missing(t, c, t.traits, func(of *cloud.Provider) []string { return of.Traits }) {
+			p.add("traits", p.put(t, "traits", t.traits))
 		}
 	}
-	for _, s := range p.order {
-		c := Conflict{What: "aggregates", UUID: s.UUID, Name: s.Name}
-		if p.missing(s, c, s.Aggregates, func(of *cloud.Provider) []string { return of.Aggregates }) {
-			p.add("aggregates", p.put(s, "aggregates", s.Aggregates))
+	for _, t := range p.order {
+		c := Conflict{What: "aggregates", UUID: t.UUID, Name: t.Name}
+		if p.missing(t, c, t.Aggregates, func(of *cloud.Provider) []string { return of.Aggregates }) {
+			p.add("aggregates", p.put(t, "aggregates", t.Aggregates))
 		}
 	}
 }
 
 // missing reports whether a provider has to get a list, because it has none.
-func (p *planner) missing(s *state, c Conflict, want []string, list func(*cloud.Provider) []string) bool {
+func (p *planner) missing(t *target, c Conflict, want []string, list func(*cloud.Provider) []string) bool {
 	var has []string
-	if s.there != nil {
-		has = list(s.there)
+	if t.there != nil {
+		has = list(t.there)
 	}
 	switch {
-	case s.conflict || len(want) == len(has) && maps.Equal(set(want), set(has)):
+	case t.conflict || len(want) == len(has) && maps.Equal(set(want), set(has)):
 		return false
 	case len(has) > 0:
 		p.conflict(c, "the service has %s, and the file %s", strings.Join(has, ", "), cmp.Or(strings.Join(want, ", "), "none"))
@@ -302,42 +302,37 @@ func (p *planner) missing(s *state, c Conflict, want []string, list func(*cloud.
 	return true
 }
 
-func (p *planner) inventoriesOf(s *state) {
-	c := Conflict{What: "inventory", UUID: s.UUID, Name: s.Name}
-	if s.conflict {
-		s.claimed, s.raised = nil, false
+func (p *planner) inventoriesOf(t *target) {
+	c := Conflict{What: "inventory", UUID: t.UUID, Name: t.Name}
+	if t.conflict {
+		t.claimed, t.raised = nil, false
 		return
 	}
-	for _, class := range sortedKeys(s.Inventories) {
+	for _, class := range sortedKeys(t.Inventories) {
 		if !p.classes[class] {
 			p.conflict(c, "the service does not know the class %s", class)
 		}
 	}
 	var has map[string]cloud.Inventory
-	if s.there != nil {
-		has = s.there.Inventories
+	if t.there != nil {
+		has = t.there.Inventories
 	}
 	switch {
-	case sameInventories(has, s.inventories):
-		s.claimed, s.raised = s.inventories, false
-	case sameInventories(has, s.claimed): // the plan was carried out in part
+	case sameInventories(has, t.inventories):
+		t.claimed, t.raised = t.inventories, false
+	case sameInventories(has, t.claimed): // the plan was carried out in part
 	case len(has) > 0:
-		s.claimed, s.raised = nil, false
-		p.conflict(c, "the service has other inventories of it: %s", different(has, s.inventories))
+		t.claimed, t.raised = nil, false
+		p.conflict(c, "the service has other inventories of it: %s", different(has, t.inventories))
 	default:
-		p.add("inventories", p.putInventories(s, s.claimed))
+		p.add("inventories", p.put(t, "inventories", t.claimed))
 	}
-}
-
-// putInventories returns the request that sets inventories.
-func (p *planner) putInventories(s *state, all map[string]cloud.Inventory) cloud.Request {
-	return p.put(s, "inventories", all)
 }
 
 // put returns the request that sets a part of a provider, which has the next generation then.
-func (p *planner) put(s *state, part string, value any) cloud.Request {
-	r := request("PUT", "/resource_providers/"+s.UUID+"/"+part, newest, map[string]any{part: value, "resource_provider_generation": s.generation})
-	s.generation++
+func (p *planner) put(t *target, part string, value any) cloud.Request {
+	r := request("PUT", "/resource_providers/"+t.UUID+"/"+part, newest, map[string]any{part: value, "resource_provider_generation": t.generation})
+	t.generation++
 	return r
 }
 
@@ -398,21 +393,21 @@ func (p *planner) consumers(file, there *cloud.Placement) {
 // refused returns why a consumer cannot get its allocations, "" when it can.
 func (p *planner) refused(of *cloud.Consumer) string {
 	for _, provider := range sortedKeys(of.Allocations) {
-		s := p.states[provider]
-		if s.claimed == nil {
-			return fmt.Sprintf("the provider %s or its inventories are not as in the file", s.Name)
+		t := p.targets[provider]
+		if t.claimed == nil {
+			return fmt.Sprintf("the provider %s or its inventories are not as in the file", t.Name)
 		}
 		for _, class := range sortedKeys(of.Allocations[provider]) {
 			n := of.Allocations[provider][class]
-			i, ok := s.claimed[class]
+			i, ok := t.claimed[class]
 			inventory := placement.Inventory(i)
-			switch used := p.used[stock{provider, class}]; {
+			switch used := p.used[inventoryKey{provider, class}]; {
 			case !ok:
 				return fmt.Sprintf("the service does not know the class %s", class)
 			case !inventory.Admits(n):
-				return fmt.Sprintf("its %d of %s of %s are not in the units of the inventory", n, class, s.Name)
+				return fmt.Sprintf("its %d of %s of %s are not in the units of the inventory", n, class, t.Name)
 			case !inventory.Fits(used, n):
-				return fmt.Sprintf("its %d of %s of %s exceed what is free, %d", n, class, s.Name, max(0, inventory.Capacity()-used))
+				return fmt.Sprintf("its %d of %s of %s exceed what is free, %d", n, class, t.Name, max(0, inventory.Capacity()-used))
 			}
 		}
 	}
@@ -424,9 +419,9 @@ func (p *planner) claim(of *cloud.Consumer) {
 	allocations := map[string]any{}
 	for provider, resources := range of.Allocations {
 		allocations[provider] = map[string]any{"resources": resources}
-		p.states[provider].claims++
+		p.targets[provider].claims++
 		for class, n := range resources {
-			p.used[stock{provider, class}] += n
+			p.used[inventoryKey{provider, class}] += n
 		}
 	}
 	body := map[string]any{"allocations": allocations, "project_id": of.Project, "user_id": of.User, "consumer_generation": nil}
