@@ -121,7 +121,7 @@ func TestResultsAsJSON(t *testing.T) {
 			},
 		},
 		"berth placement tree": {[]string{"cn1", "--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
-			"": {"aggregates", "depth", "generation", "holdings", "inventories", "name", "traits", "uuid"},
+			"": {"aggregates", "allocations", "depth", "generation", "inventories", "name", "traits", "uuid"},
 		}},
 		"berth placement top": {[]string{"--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
 			"": {"capacity", "id", "name", "percent", "resource_class", "used"},

@@ -15,6 +15,7 @@ import (
 func newPlacementDiff(env environment) *cobra.Command {
 	var source cloudSource
 	var out *output
+	var byName bool
 	cmd := &cobra.Command{
 		Use:   "diff FILE [FILE]",
 		Short: "Show what is different in two files of records, or in a cloud now",
@@ -24,11 +25,16 @@ written, or, with one FILE, between the file and a cloud now. Generations are no
 difference. When one of both has no consumers, what is used of each provider is
 compared instead of allocations.
 
+Providers with the same UUID are compared. With --by-name they are those with
+the same name, for two clouds of their own, such as a region and its twin; what
+is used of each provider is compared then, and no allocations and aggregates.
+
 ` + cloudSourceHelp + `
 
 ` + operatorExitHelp,
 		Example: `  berth placement diff before.json after.json
-  berth placement diff before.json --os-cloud admin -f json`,
+  berth placement diff before.json --os-cloud admin -f json
+  berth placement diff --by-name region1.json --os-cloud region2`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
 				return errors.New("want one or two arguments, files of records")
@@ -48,14 +54,18 @@ compared instead of allocations.
 				}
 				source.file = args[1]
 			}
-			if before.Placement.Consumers != nil {
+			if before.Placement.Consumers != nil && !byName {
 				parts.Consumers = cloud.Try
 			}
 			after, err := source.read(cmd, env, parts)
 			if err != nil {
 				return err
 			}
-			changes := records.Diff(before.Placement, after.Placement)
+			diff := records.Diff
+			if byName {
+				diff = records.DiffByName
+			}
+			changes := diff(before.Placement, after.Placement)
 			r := result{columns: []string{"Change", "What", "Provider", "Consumer", "Subject", "Before", "After"}, value: append([]records.Change{}, changes...)}
 			for _, c := range changes {
 				r.rows = append(r.rows, []any{c.Change, c.What, orNone(c.Provider), orNone(c.Consumer), orNone(c.Subject), orNone(c.Before), orNone(c.After)})
@@ -77,5 +87,6 @@ compared instead of allocations.
 	}
 	source.flags(cmd)
 	out = addOutput(cmd)
+	cmd.Flags().BoolVar(&byName, "by-name", false, "compare providers of the same name, in two clouds")
 	return cmd
 }

@@ -65,6 +65,7 @@ func TestShowRecords(t *testing.T) {
 		{"top --by hosts --from-file " + before, exitUsage, "", "want providers or consumers or projects"},
 		{"diff " + before + " " + before, exitOK, "no differences\n", ""},
 		{"diff " + before + " --from-file " + after + " -f value", exitFound, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 differences"},
+		{"diff --by-name " + before + " " + after + " -f value", exitFound, "changed usage cn1 None VCPU 2 3\n", "1 differences"},
 		{"diff -f json " + before + " " + before, exitOK, "[]\n", ""},
 		{"diff " + before + " " + after + " --from-file " + after, exitUsage, "", "with two files no other source"},
 		{"diff /nowhere " + after, exitFailure, "", "/nowhere"},

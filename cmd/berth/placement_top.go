@@ -38,26 +38,26 @@ capacity of a class. Without --class it compares all classes.
 			if err != nil {
 				return err
 			}
-			var levels []records.Level
+			var usages []records.Usage
 			r := result{}
 			switch by.word {
 			case "providers":
-				levels = records.Fullest(c.Placement, class)
+				usages = records.Fullest(c.Placement, class)
 				r.columns = []string{"Provider", "UUID", "Resource Class", "Used", "Capacity", "Percent"}
 			case "consumers":
-				levels = records.Biggest(c.Placement, class, false)
+				usages = records.Biggest(c.Placement, class, false)
 				r.columns = []string{"Consumer", "Type", "Project", "Resource Class", "Used", "Capacity", "Percent"}
 			default:
-				levels = records.Biggest(c.Placement, class, true)
+				usages = records.Biggest(c.Placement, class, true)
 				r.columns = []string{"Project", "Resource Class", "Used", "Capacity", "Percent"}
 			}
-			if class != "" && len(levels) == 0 {
+			if class != "" && len(usages) == 0 {
 				fmt.Fprintf(env.stderr, "note: there is nothing of the resource class %s\n", class)
 			}
 			if limit > 0 {
-				levels = levels[:min(limit, len(levels))]
+				usages = usages[:min(limit, len(usages))]
 			}
-			for _, l := range levels {
+			for _, l := range usages {
 				row := []any{l.UUID}
 				switch by.word {
 				case "providers":
@@ -67,7 +67,7 @@ capacity of a class. Without --class it compares all classes.
 				}
 				r.rows = append(r.rows, append(row, l.Class, l.Used, l.Capacity, l.Percent))
 			}
-			r.value = append([]records.Level{}, levels...)
+			r.value = append([]records.Usage{}, usages...)
 			return fail(exitFailure, out.print(env.stdout, r))
 		},
 	}

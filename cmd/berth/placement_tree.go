@@ -50,20 +50,20 @@ From the APIs only this tree is read.
 			if err != nil {
 				return err
 			}
-			nodes, err := records.Tree(c.Placement, args[0])
+			providers, err := records.Tree(c.Placement, args[0])
 			if err != nil {
 				return fail(exitFailure, fmt.Errorf("%s: %w", c.Source, err))
 			}
-			r := result{columns: []string{"Provider", "UUID", "Resource Class", "Total", "Reserved", "Ratio", "Capacity", "Used", "Free"}, value: nodes}
-			for _, n := range nodes {
-				for _, s := range n.Stocks {
+			r := result{columns: []string{"Provider", "UUID", "Resource Class", "Total", "Reserved", "Ratio", "Capacity", "Used", "Free"}, value: providers}
+			for _, n := range providers {
+				for _, s := range n.Inventories {
 					r.rows = append(r.rows, []any{n.Name, n.UUID, s.Class, s.Total, s.Reserved, s.Ratio, s.Capacity, s.Used, s.Free})
 				}
-				if len(n.Stocks) == 0 {
+				if len(n.Inventories) == 0 {
 					r.rows = append(r.rows, []any{n.Name, n.UUID, nil, nil, nil, nil, nil, nil, nil})
 				}
 			}
-			r.text = func(w io.Writer) error { return treeText(w, nodes) }
+			r.text = func(w io.Writer) error { return treeText(w, providers) }
 			return fail(exitFailure, out.print(env.stdout, r))
 		},
 	}
@@ -73,13 +73,13 @@ From the APIs only this tree is read.
 }
 
 // treeText writes a tree for people.
-func treeText(w io.Writer, nodes []records.Node) error {
+func treeText(w io.Writer, providers []records.Provider) error {
 	var b strings.Builder
-	for _, n := range nodes {
+	for _, n := range providers {
 		indent := strings.Repeat("    ", n.Depth)
 		line := func(format string, args ...any) { fmt.Fprintf(&b, indent+"  "+format+"\n", args...) }
 		fmt.Fprintf(&b, "%s%s  (%s, generation %d)\n", indent, n.Name, n.UUID, n.Generation)
-		for _, s := range n.Stocks {
+		for _, s := range n.Inventories {
 			more := ""
 			if s.Reserved != 0 || s.Ratio != 1 {
 				more = fmt.Sprintf(" (total %d, reserved %d, ratio %v)", s.Total, s.Reserved, s.Ratio)
@@ -92,7 +92,7 @@ func treeText(w io.Writer, nodes []records.Node) error {
 		if len(n.Aggregates) > 0 {
 			line("aggregates: %s", strings.Join(n.Aggregates, ", "))
 		}
-		for _, h := range n.Holdings {
+		for _, h := range n.Allocations {
 			var amounts []string
 			for _, class := range slices.Sorted(maps.Keys(h.Resources)) {
 				amounts = append(amounts, fmt.Sprintf("%s %d", class, h.Resources[class]))

@@ -46,6 +46,28 @@ func Diff(a, b *cloud.Placement) []Change {
 	return d.changes
 }
 
+// DiffByName is Diff for two clouds of their own, in which the same provider has the same name and another UUID. What they cannot have in
+// common, consumers and aggregates, is not compared, but what is used of each provider is. Changes have no UUIDs.
+func DiffByName(a, b *cloud.Placement) []Change {
+	named := func(p *cloud.Placement) *cloud.Placement {
+		names := map[string]string{}
+		for i := range p.Providers {
+			names[p.Providers[i].UUID] = p.Providers[i].Name
+		}
+		next := &cloud.Placement{Providers: slices.Clone(p.Providers)}
+		for i := range next.Providers {
+			of := &next.Providers[i]
+			of.UUID, of.Parent, of.Aggregates = of.Name, names[of.Parent], nil
+		}
+		return next
+	}
+	changes := Diff(named(a), named(b))
+	for i := range changes {
+		changes[i].UUID = ""
+	}
+	return changes
+}
+
 func byUUID[T any](list []T, uuid func(*T) string) map[string]*T {
 	all := make(map[string]*T, len(list))
 	for i := range list {

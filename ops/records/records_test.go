@@ -36,17 +36,17 @@ func sample() *cloud.Placement {
 
 func TestTree(t *testing.T) {
 	for _, host := range []string{"cn1", "3", "cn1:a"} {
-		nodes, err := records.Tree(sample(), host)
+		providers, err := records.Tree(sample(), host)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, n := range nodes {
+		for _, n := range providers {
 			line := fmt.Sprintf("%s%s gen %d %v %v", strings.Repeat("  ", n.Depth), n.Name, n.Generation, n.Traits, n.Aggregates)
-			for _, s := range n.Stocks {
+			for _, s := range n.Inventories {
 				line += fmt.Sprintf("; %s %d of %d, free %d", s.Class, s.Used, s.Capacity, s.Free)
 			}
-			for _, h := range n.Holdings {
+			for _, h := range n.Allocations {
 				line += fmt.Sprintf("; %s/%s/%s %v", h.Consumer, h.Type, h.Project, h.Resources)
 			}
 			got = append(got, line)
@@ -68,7 +68,7 @@ func TestTree(t *testing.T) {
 func TestTop(t *testing.T) {
 	p := sample()
 	for name, tc := range map[string]struct {
-		got  []records.Level
+		got  []records.Usage
 		want string
 	}{
 		"Fullest":  {records.Fullest(p, ""), "cn1:b BW 120; cn1:a LOST 100; cn1 VCPU 37.5; cn2 VCPU 25; cn1 MEMORY_MB 0"},
@@ -88,6 +88,35 @@ func TestTop(t *testing.T) {
 		if diff := cmp.Diff(tc.want, strings.Join(got, "; ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// In another cloud hosts of the same name have other UUIDs, and servers of their own.
+func TestDiffByName(t *testing.T) {
+	a, b := sample(), sample()
+	uuids := map[string]string{"1": "9", "2": "8", "3": "7", "4": "6"}
+	for i := range b.Providers {
+		p := &b.Providers[i]
+		p.UUID, p.Parent, p.Root, p.Aggregates = uuids[p.UUID], uuids[p.Parent], uuids[p.Root], []string{"other"}
+		if p.Name == "cn2" {
+			p.Name, p.Usages = "cn3", nil
+		}
+		if p.Name == "cn1" {
+			p.Usages["VCPU"]++
+		}
+	}
+	var got []string
+	for _, c := range records.DiffByName(a, b) {
+		got = append(got, fmt.Sprintf("%s %s %s%s %s: %s -> %s", c.Change, c.What, c.Provider, c.UUID, c.Subject, c.Before, c.After))
+	}
+	inventory := "total 8, min_unit 0, max_unit 0, step_size 0"
+	want := []string{
+		"changed usage cn1 VCPU: 3 -> 4",
+		"removed provider cn2 : cn2 -> ", "removed inventory cn2 VCPU: " + inventory + " -> ", "removed usage cn2 VCPU: 2 -> ",
+		"added provider cn3 :  -> cn3", "added inventory cn3 VCPU:  -> " + inventory,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

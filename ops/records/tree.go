@@ -12,23 +12,24 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Node is a provider of a tree.
-type Node struct {
-	Name       string   `json:"name"`
-	UUID       string   `json:"uuid"`
-	Parent     string   `json:"parent_provider_uuid,omitempty"`
-	Generation int64    `json:"generation"`
-	Depth      int      `json:"depth"` // 0 for the root
-	Stocks     []Stock  `json:"inventories"`
-	Traits     []string `json:"traits"`
-	Aggregates []string `json:"aggregates"`
-	// Holdings are what consumers have of the provider, in the order of their UUIDs.
-	Holdings []Holding `json:"holdings"`
+// A Provider is one of a tree, with what it has and who uses it.
+type Provider struct {
+	Name       string `json:"name"`
+	UUID       string `json:"uuid"`
+	Parent     string `json:"parent_provider_uuid,omitempty"`
+	Generation int64  `json:"generation"`
+	Depth      int    `json:"depth"` // 0 for the root
+	// Inventories are in the order of their classes.
+	Inventories []Inventory `json:"inventories"`
+	Traits      []string    `json:"traits"`
+	Aggregates  []string    `json:"aggregates"`
+	// Allocations are what consumers have of the provider, in the order of the consumers' UUIDs.
+	Allocations []Allocation `json:"allocations"`
 }
 
-// A Stock is what a provider has of a class, and how much of that is used. A class that is allocated and has no inventory has a
-// total of 0.
-type Stock struct {
+// An Inventory is what a provider has of a class, and how much of that is used. A class that is allocated and has no inventory has
+// a total of 0.
+type Inventory struct {
 	Class    string  `json:"resource_class"`
 	Total    int64   `json:"total"`
 	Reserved int64   `json:"reserved"`
@@ -38,8 +39,8 @@ type Stock struct {
 	Free     int64   `json:"free"` // negative where more is used than there is
 }
 
-// A Holding is what a consumer has of a provider.
-type Holding struct {
+// An Allocation is what a consumer has of a provider.
+type Allocation struct {
 	Consumer  string           `json:"consumer_uuid"`
 	Type      string           `json:"consumer_type,omitempty"`
 	Project   string           `json:"project_id"`
@@ -48,7 +49,7 @@ type Holding struct {
 
 // Tree returns the tree that has a provider of a name or UUID, parents before children and children by their names. It fails when there
 // is none.
-func Tree(p *cloud.Placement, host string) ([]Node, error) {
+func Tree(p *cloud.Placement, host string) ([]Provider, error) {
 	at := slices.IndexFunc(p.Providers, func(p cloud.Provider) bool { return p.UUID == host || p.Name == host })
 	if at < 0 {
 		return nil, fmt.Errorf("no provider has the name or UUID %q", host)
@@ -59,18 +60,18 @@ func Tree(p *cloud.Placement, host string) ([]Node, error) {
 			children[of.Parent] = append(children[of.Parent], of)
 		}
 	}
-	holdings := map[string][]Holding{}
+	allocations := map[string][]Allocation{}
 	for _, c := range p.Consumers {
 		for provider, resources := range c.Allocations {
-			holdings[provider] = append(holdings[provider], Holding{c.UUID, c.Type, c.Project, resources})
+			allocations[provider] = append(allocations[provider], Allocation{c.UUID, c.Type, c.Project, resources})
 		}
 	}
-	var nodes []Node
+	var providers []Provider
 	var add func(of *cloud.Provider, depth int)
 	add = func(of *cloud.Provider, depth int) {
-		nodes = append(nodes, Node{
-			Name: of.Name, UUID: of.UUID, Parent: of.Parent, Generation: of.Generation, Depth: depth, Stocks: stocks(of), Traits: of.Traits,
-			Aggregates: of.Aggregates, Holdings: append([]Holding{}, holdings[of.UUID]...),
+		providers = append(providers, Provider{
+			Name: of.Name, UUID: of.UUID, Parent: of.Parent, Generation: of.Generation, Depth: depth, Inventories: inventories(of), Traits: of.Traits,
+			Aggregates: of.Aggregates, Allocations: append([]Allocation{}, allocations[of.UUID]...),
 		})
 		below := children[of.UUID]
 		slices.SortFunc(below, func(a, b *cloud.Provider) int {
@@ -84,11 +85,11 @@ func Tree(p *cloud.Placement, host string) ([]Node, error) {
 	for _, root := range children[""] {
 		add(root, 0)
 	}
-	return nodes, nil
+	return providers, nil
 }
 
-// stocks lists the inventories of a provider by their classes.
-func stocks(of *cloud.Provider) []Stock {
+// inventories lists those of a provider by their classes.
+func inventories(of *cloud.Provider) []Inventory {
 	classes := map[string]bool{}
 	for class := range of.Inventories {
 		classes[class] = true
@@ -96,13 +97,11 @@ func stocks(of *cloud.Provider) []Stock {
 	for class := range of.Usages {
 		classes[class] = true
 	}
-	list := []Stock{}
+	list := []Inventory{}
 	for _, class := range slices.Sorted(maps.Keys(classes)) {
-		i := of.Inventories[class]
-		inventory := placement.Inventory(i)
-		s := Stock{Class: class, Total: i.Total, Reserved: i.Reserved, Ratio: i.AllocationRatio, Capacity: inventory.Capacity(), Used: of.Usages[class]}
-		s.Free = s.Capacity - s.Used
-		list = append(list, s)
+		i := placement.Inventory(of.Inventories[class])
+		capacity, used := i.Capacity(), of.Usages[class]
+		list = append(list, Inventory{class, i.Total, i.Reserved, i.AllocationRatio, capacity, used, capacity - used})
 	}
 	return list
 }
