@@ -61,6 +61,7 @@ func (c *change) act(by Caller, server ID, action string) (ActionRow, error) {
 		ID: newID(), Server: server, Place: len(have), Action: action, Request: cmp.Or(by.Request, "req-"+string(newID())),
 		Project: by.Project, User: by.User, StartedAt: c.at, UpdatedAt: c.at,
 	}
+	c.by = Caller{Project: by.Project, User: by.User, Request: row.Request, Global: by.Global}
 	return row, c.Insert(&row)
 }
 

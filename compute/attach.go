@@ -177,7 +177,7 @@ func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n Netwo
 		if err != nil {
 			return err
 		}
-		j.b.Action, j.b.Event = action.ID, event.ID
+		j.b.Action, j.b.Event, j.b.By = action.ID, event.ID, c.by
 		j.op = OperationRow{ID: j.id, Server: server, Kind: attach, Worker: j.worker, Lease: c.leaseEnd(), CreatedAt: c.at}
 		j.op.moveTo(c.kinds[attach].first())
 		if j.op.Body, err = json.Marshal(j.b); err != nil {

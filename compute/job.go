@@ -40,14 +40,23 @@ type job struct {
 var _ operation.Job[effect] = (*job)(nil)
 
 // newRunner returns what carries the operations of a service out.
-func newRunner(s *Service) *operation.Runner[effect, *job] {
+func newRunner(s *Service, behalf func(context.Context, Caller) context.Context) *operation.Runner[effect, *job] {
 	lists := make(map[string]list, len(s.kinds))
 	for name, k := range s.kinds {
 		lists[name] = k.list
 	}
-	return &operation.Runner[effect, *job]{
+	r := &operation.Runner[effect, *job]{
 		Lists: lists, Take: s.take, Lease: s.settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Now: s.now, Log: s.log,
 	}
+	if behalf != nil {
+		r.Context = func(ctx context.Context, j *job) context.Context {
+			if j.b.By == (Caller{}) {
+				return ctx
+			}
+			return behalf(ctx, j.b.By)
+		}
+	}
+	return r
 }
 
 // RunOperations carries out operations until ctx ends: those that begin here, and those that other
@@ -372,7 +381,7 @@ func (c *change) becomeDelete(row *OperationRow, server ServerRow) error {
 	var b body
 	for _, a := range actions {
 		if a.Action == deleteAction {
-			b.Action = a.ID
+			b.Action, b.By = a.ID, Caller{Project: a.Project, User: a.User, Request: a.Request} // its global id is not kept
 		}
 	}
 	if b.Action != "" {

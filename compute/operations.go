@@ -182,6 +182,8 @@ type failedHost struct {
 type body struct {
 	Action ID `json:"action"`
 	Event  ID `json:"event,omitempty"` // the step of the action that is under way
+	// By is who requested it, in whose request's name other services are asked: the zero value for what the service does by itself.
+	By Caller `json:"by,omitzero"`
 	// Asked is the event that the host was asked to end, in the current direction.
 	Asked ID `json:"asked,omitempty"`
 	// Reservation is that of the servers that are created together.
@@ -286,10 +288,13 @@ func (s *Service) canWork() error {
 }
 
 // newOperation begins an operation of a server, without a lease, or queues it behind the current
-// one. It is a conflict when too many wait already.
+// one, for the caller whose action was noted in this transaction. It is a conflict when too many wait already.
 func (c *change) newOperation(server ID, kind string, b body) error {
 	if err := c.canWork(); err != nil {
 		return err
+	}
+	if b.By == (Caller{}) { // else it waited
+		b.By = c.by
 	}
 	under, err := Rows[OperationRow](c, Where(ByServer, server))
 	if err != nil {

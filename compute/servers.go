@@ -31,12 +31,14 @@ type ServerPort struct {
 	Shown Port // as the network service showed it last
 }
 
-// A Caller is the user who makes a request.
+// A Caller is the user who makes a request. The names in JSON are stored.
 type Caller struct {
-	Project string
-	User    string
-	Request string // X-OpenStack-Request-ID
-	Admin   bool   // may do what a lock forbids
+	Project string `json:"project,omitempty"`
+	User    string `json:"user,omitempty"`
+	Request string `json:"request,omitempty"` // X-OpenStack-Request-ID of the answer
+	// Global is the id of the calling service's own request, which it sent as X-OpenStack-Request-ID; "" for none.
+	Global string `json:"global,omitempty"`
+	Admin  bool   `json:"-"` // may do what a lock forbids
 }
 
 // Failure is what ServerRow.Fault says. Its names are not to change.

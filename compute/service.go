@@ -99,6 +99,8 @@ type Options struct {
 	Images  Images           // nil: there are no servers
 	Log     *slog.Logger     // nil discards
 	Now     func() time.Time // nil: time.Now
+	// Behalf returns the context in which work is done that a caller has requested, when the request may have been answered; nil: as it is.
+	Behalf func(ctx context.Context, by Caller) context.Context
 	// Run names this run of the program, "" when it cannot be distinguished from others: see
 	// TakeOver. It has at most 200 characters.
 	Run string
@@ -130,7 +132,7 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	if o.Network != nil {
 		s.network = fencedNetwork{o.Network}
 	}
-	s.runner = newRunner(s)
+	s.runner = newRunner(s, o.Behalf)
 	return s
 }
 
@@ -158,6 +160,7 @@ type change struct {
 	*Service
 	at      time.Time
 	touched *touched // rows that it writes
+	by      Caller   // of the action that was noted last, for the operations that begin with it
 }
 
 // next returns the next number of something, 1 for the first.

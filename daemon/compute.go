@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
+	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 	"github.com/berthcloud/berth/watch"
@@ -47,6 +48,9 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	}
 	s.ends = append(s.ends, end)
 	neighbours.Run = thisRun()
+	neighbours.Behalf = func(ctx context.Context, by compute.Caller) context.Context { // for logs, and for what neighbours are told
+		return context.WithValue(ctx, logging.Key{}, &logging.Origin{RequestID: by.Request, GlobalID: by.Global, User: by.User, Project: by.Project})
+	}
 	opts.Empty = d.Empty
 	store, err := rowtable.OpenCompute(ctx, opts)
 	if err != nil {

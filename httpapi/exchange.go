@@ -102,6 +102,15 @@ func RequestID(r *http.Request) string {
 	return ""
 }
 
+// GlobalID returns the id of the calling service's own request, which it sent as X-OpenStack-Request-ID. It is "" for none, and for a
+// malformed one.
+func GlobalID(r *http.Request) string {
+	if x := exchangeOf(r.Context()); x != nil {
+		return x.origin.GlobalID
+	}
+	return ""
+}
+
 // Operation returns the method and the route of the request that ctx belongs to, "" for one that no API serves.
 func Operation(ctx context.Context) string {
 	x := exchangeOf(ctx)

@@ -3,18 +3,20 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/dbtest"
@@ -24,7 +26,6 @@ import (
 // A watched is a placement service, and berth watch of it.
 type watched struct {
 	t     *testing.T
-	url   string
 	lines *bufio.Scanner
 	errs  *lockedBuffer
 	stop  context.CancelFunc
@@ -52,13 +53,19 @@ func (b *lockedBuffer) String() string {
 // watch starts berth watch of the service at a URL, or of what the arguments name when it is empty.
 func watch(t *testing.T, url string, args ...string) *watched {
 	t.Helper()
-	w := &watched{t: t, url: url, errs: new(lockedBuffer), code: make(chan int, 1)}
-	r, out := io.Pipe()
-	w.lines = bufio.NewScanner(r)
 	variables := map[string]string{}
 	if url != "" {
 		variables = map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": url, "OS_TOKEN": "admin"}
 	}
+	return watchIn(t, variables, args...)
+}
+
+// watchIn starts berth watch with variables.
+func watchIn(t *testing.T, variables map[string]string, args ...string) *watched {
+	t.Helper()
+	w := &watched{t: t, errs: new(lockedBuffer), code: make(chan int, 1)}
+	r, out := io.Pipe()
+	w.lines = bufio.NewScanner(r)
 	env := environment{stdout: out, stderr: w.errs, getenv: func(name string) string { return variables[name] }}
 	ctx, stop := context.WithCancel(t.Context())
 	w.stop = stop
@@ -192,7 +199,7 @@ func TestWatch(t *testing.T) {
 		}
 		return e
 	}
-	if diff := cmp.Diff([]map[string]any{
+	if diff := gocmp.Diff([]map[string]any{
 		one("added", "inventory", "after", "total 8"),
 		one("added", "allocation", "after", "2", "consumer_uuid", watchedServer),
 		one("removed", "allocation", "before", "2", "consumer_uuid", watchedServer),
@@ -240,7 +247,7 @@ func TestWatchByPolling(t *testing.T) {
 		"added   inventory VCPU on cn1: total 8": true, "added   trait HW_CPU_X86_VMX on cn1": true,
 		"added   allocation VCPU of " + watchedServer + " on cn1: 2": true, "changed name on cn3: cn2 -> cn3": true,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	// A release raises no generation, and is seen.
@@ -283,7 +290,7 @@ func TestWatchADatabase(t *testing.T) {
 		for range 4 {
 			got[everything.next()] = true
 		}
-		if diff := cmp.Diff(map[string]bool{
+		if diff := gocmp.Diff(map[string]bool{
 			"added   inventory VCPU on cn1: total 8": true, "added   trait HW_CPU_X86_VMX on cn1": true,
 			"added   allocation VCPU of " + watchedServer + " on cn1: 2": true, "changed name on cn3: cn2 -> cn3": true,
 		}, got); diff != "" {
@@ -326,4 +333,48 @@ func TestWatchADatabase(t *testing.T) {
 		}
 		r.stop()
 	})
+}
+
+// An event of a boot names the boot's request, as the server's list of events does, or the request that caused it elsewhere.
+func TestWatchNamesTheRequestOfABoot(t *testing.T) {
+	dir := t.TempDir()
+	u := startUp(t, dir)
+	defer u.stop()
+	w := watchIn(t, map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}, "-f", "json", "--class", "VCPU")
+	w.waitFor("watching ")
+	const elsewhere = "req-0a1b2c3d-0000-4000-8000-00000000000a"
+	for _, tc := range []struct{ sent, want string }{{"", ""}, {elsewhere, elsewhere}, {"req-of-mine", ""}} {
+		res, text := call(t, &http.Transport{}, "POST", u.compute+"/servers",
+			`{"server": {"name": "vm", "flavorRef": "c1", "imageRef": "`+upImage+`", "networks": "none"}}`,
+			"X-Auth-Token: "+u.token, "OpenStack-API-Version: compute 2.72", "X-OpenStack-Request-ID: "+tc.sent)
+		if res.StatusCode != http.StatusAccepted {
+			t.Fatalf("the boot = %d %s", res.StatusCode, text)
+		}
+		var shown struct{ Server struct{ ID string } }
+		decodeFrom(t, text, &shown)
+		u.built(shown.Server.ID)
+		var actions struct {
+			Actions []struct {
+				Request string `json:"request_id"`
+			} `json:"instanceActions"`
+		}
+		u.ask(http.MethodGet, u.compute+"/servers/"+shown.Server.ID+"/os-instance-actions", nil, &actions)
+		if len(actions.Actions) != 1 || actions.Actions[0].Request != res.Header.Get("X-OpenStack-Request-ID") {
+			t.Errorf("the server's actions are %+v, and the boot was %s", actions, res.Header.Get("X-OpenStack-Request-ID"))
+		}
+		want := cmp.Or(tc.want, actions.Actions[0].Request)
+		if !w.lines.Scan() {
+			t.Fatalf("berth watch ended: %s", w.errs)
+		}
+		var e struct {
+			Change   string
+			Consumer string `json:"consumer_uuid"`
+			Global   string `json:"global_request_id"`
+		}
+		decodeFrom(t, w.lines.Text(), &e)
+		if e.Change != "added" || e.Consumer != shown.Server.ID || e.Global != want {
+			t.Errorf("sent %q: the event is %s, want the request %s", tc.sent, w.lines.Text(), want)
+		}
+	}
+	w.end()
 }

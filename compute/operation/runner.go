@@ -25,6 +25,9 @@ type Runner[C any, J Job[C]] struct {
 	Due  <-chan struct{}
 	Now  func() time.Time
 	Log  *slog.Logger
+	// Context returns the context for the next step of an operation; nil: that of the worker. Those of operations that are carried out
+	// together are alike.
+	Context func(context.Context, J) context.Context
 }
 
 // Run carries out operations until ctx ends. It returns when all workers have stopped.
@@ -119,7 +122,7 @@ func (r *Runner[C, J]) together(ctx context.Context, jobs []J) error {
 		if err := Held(ctx); err != nil {
 			return err
 		}
-		next, err := step.Together(ctx, live)
+		next, err := step.Together(r.stepContext(ctx, live[0]), live)
 		for i := 0; err == nil && i < len(live); i++ {
 			if err = r.move(ctx, live[i], next[i]); errors.Is(err, ErrLost) || errors.Is(err, ErrTurned) {
 				err = nil
@@ -131,12 +134,22 @@ func (r *Runner[C, J]) together(ctx context.Context, jobs []J) error {
 	}
 }
 
+// stepContext is the context for the next step of an operation.
+func (r *Runner[C, J]) stepContext(ctx context.Context, j J) context.Context {
+	if r.Context == nil {
+		return ctx
+	}
+	return r.Context(ctx, j)
+}
+
 // errOver says that an operation has ended.
 var errOver = errors.New("operation: it is over")
 
 // run takes one step after the other. It returns why the operation was undone.
 func (r *Runner[C, J]) run(ctx context.Context, j J, wait func(context.Context) error) (cause error) {
+	worker := ctx
 	for {
+		ctx := r.stepContext(worker, j) // it may have become another operation
 		list, at := r.Lists[j.Kind()], j.Cursor()
 		once := list.Once != nil && !at.Back
 		err := Held(ctx)

@@ -25,7 +25,7 @@ func (a *API) serverRoutes() []httpapi.Route {
 // by is the caller as one who asks for something to be done.
 func (q *request) by() compute.Caller {
 	return compute.Caller{
-		Project: q.caller.ProjectID, User: q.caller.UserID, Request: httpapi.RequestID(q.Request), Admin: q.isAdmin(),
+		Project: q.caller.ProjectID, User: q.caller.UserID, Request: httpapi.RequestID(q.Request), Global: httpapi.GlobalID(q.Request), Admin: q.isAdmin(),
 	}
 }
 
