@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,8 @@ would give hosts, and what the hosts lack that come closest.
 
 The request is one of these:
 
-  QUERY             the query string of GET /allocation_candidates
+  QUERY             the query string of GET /allocation_candidates, with or
+                    without its path
   --server          what a server asks for that exists or failed: its flavor,
                     image and ports
   --request-id      the same for the server whose request (req-…) failed
@@ -62,17 +64,18 @@ default, or in the nova.conf of --nova-config. Hosts whose service is down or
 disabled, or that a hint or the server group forbids, are named, since Nova does
 not take them.
 
-With --host it says why not there. All records of the placement service are
-read; Berth's own explains queries itself, at GET /berth/v1/explain?QUERY.
+With --host it begins with what that host lacks. All records of the placement
+service are read; Berth's own explains queries itself, at GET
+/berth/v1/explain?QUERY.
 
 ` + cloudSourceHelp + `
 
 Exit codes:
-  0  hosts fit
+  0  hosts fit; with --host, that host fits
   1  could not look; standard error says why
   2  wrong arguments or settings
   3  the database cannot be used
-  6  no host fits`,
+  6  no host fits; with --host, that host does not`,
 		Example: `  berth explain --os-cloud admin --server web1
   berth explain --os-cloud admin --flavor m1.large --image debian --port fast0
   berth explain --os-cloud admin --server web1 --host cn7
@@ -144,7 +147,11 @@ func (x *explanation) run(cmd *cobra.Command, env environment, args []string) er
 	var q placement.Query
 	if len(args) == 1 {
 		var err error
-		if q, err = placementapi.CandidatesQuery(args[0], microversion.Placement.Max().Minor); err != nil {
+		query := args[0]
+		if path, after, ok := strings.Cut(query, "?"); ok && strings.HasSuffix(path, "/allocation_candidates") {
+			query = after // as logs have it
+		}
+		if q, err = placementapi.CandidatesQuery(query, microversion.Placement.Max().Minor); err != nil {
 			return fail(exitUsage, fmt.Errorf("the query: %w", err))
 		}
 	}
@@ -181,6 +188,15 @@ func (x *explanation) run(cmd *cobra.Command, env environment, args []string) er
 	refused := x.refused(c, e)
 	if err := x.print(env, e, refused); err != nil {
 		return err
+	}
+	if e.Host != "" && e.Refused == "" {
+		switch {
+		case !e.FitsHost():
+			return fail(exitFound, fmt.Errorf("%s does not fit", e.Host))
+		case slices.ContainsFunc(refused, func(h refusedHost) bool { return h.Name == e.Host }):
+			return fail(exitFound, fmt.Errorf("nova does not take %s", e.Host))
+		}
+		return nil
 	}
 	if e.Fitting == len(refused) {
 		return fail(exitFound, errors.New(cmp.Or(e.Refused, "no host fits")))

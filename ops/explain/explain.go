@@ -40,6 +40,8 @@ type Explanation struct {
 	Together int `json:"hosts_for_all_groups"`
 	// Changes are those of a single constraint with which hosts would fit that do not fit now; those with most hosts first.
 	Changes []Change `json:"changes"`
+	// Host is the name of the host of Options.Host, which is the only one in Near then.
+	Host string `json:"host,omitempty"`
 	// Near are hosts that do not fit, those that lack the least first.
 	Near []Host `json:"near"`
 }
@@ -107,6 +109,7 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 		if only == nil {
 			return nil, fault.New(fault.NotFound, "", "There is no provider with the name or UUID %q.", o.Host)
 		}
+		e.Host = only.Root().Name
 	}
 	r, err := candidates.Search(s, q)
 	if err != nil {
@@ -267,6 +270,9 @@ func (m Miss) Units() string {
 	}
 	return fmt.Sprintf("multiples of %d", m.StepSize)
 }
+
+// FitsHost reports whether the host of Options.Host fits.
+func (e *Explanation) FitsHost() bool { return slices.Contains(e.Fit, e.Host) }
 
 // rootWords say what a root lacks, and has.
 func rootWords(traits []string) []string {

@@ -251,6 +251,7 @@ func TestText(t *testing.T) {
 		},
 	}
 	q.Groups[1].Resources[0].Amount = 1200_000
+	port := q.Groups[1]
 	e, err := Explain(t.Context(), b.Snapshot(), q, Options{Near: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -286,9 +287,26 @@ What hosts lack that do not fit:
 	if diff := cmp.Diff(want, "\n"+text.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// The same of one host.
+	// The same of one host, which is the beginning.
 	if e, err = Explain(t.Context(), b.Snapshot(), q, Options{Host: "cn3"}); err != nil || len(e.Near) != 1 || len(e.Near[0].Misses) != 3 {
 		t.Errorf("cn3: %+v, %v", e.Near, err)
+	}
+	text.Reset()
+	if err := e.Write(&text, nil); err != nil || !strings.HasPrefix(text.String(), "cn3 does not fit:\n  the host has COMPUTE_STATUS_DISABLED\n  VCPU:16 asked") ||
+		strings.Contains(text.String(), "What hosts lack") {
+		t.Errorf("of cn3 it says, with the error %v:\n%s", err, text.String())
+	}
+	q.Groups = q.Groups[:1]
+	if e, err = Explain(t.Context(), b.Snapshot(), q, Options{Host: "cn0/eth0"}); err != nil || !e.FitsHost() {
+		t.Errorf("of a host that fits: %+v, %v", e, err)
+	}
+	text.Reset()
+	if err := e.Write(&text, nil); err != nil || !strings.HasPrefix(text.String(), "cn0 fits.\n\n1 host fits, of 4: cn0.\n") {
+		t.Errorf("of cn0 it says, with the error %v:\n%s", err, text.String())
+	}
+	q.Groups = append(q.Groups, port)
+	if e, err = Explain(t.Context(), b.Snapshot(), q, Options{}); err != nil {
+		t.Fatal(err)
 	}
 	if _, err = Explain(t.Context(), b.Snapshot(), q, Options{Host: "cn9"}); err == nil {
 		t.Error("a host that is not there is explained")

@@ -18,6 +18,17 @@ func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error
 		owner = groupName
 	}
 	var b strings.Builder
+	if e.Host != "" && e.Refused == "" {
+		heading := e.Host + " does not fit:\n"
+		if e.FitsHost() {
+			heading = e.Host + " fits.\n"
+		}
+		b.WriteString(heading)
+		for _, h := range e.Near {
+			writeMisses(&b, "", h.Misses, owner)
+		}
+		b.WriteString("\n")
+	}
 	switch {
 	case e.Refused != "":
 		fmt.Fprintf(&b, "Placement refuses the query: %s\n", e.Refused)
@@ -34,25 +45,27 @@ func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error
 		e.writeGroups(&b, owner)
 	}
 	e.writeChanges(&b, owner)
-	for i, h := range e.Near {
-		if i == 0 {
-			b.WriteString("\nWhat hosts lack that do not fit:\n")
-		}
-		if len(h.Misses) == 0 {
-			fmt.Fprintf(&b, "  %s: nothing, it fits\n", h.Name)
-		}
-		name, last := h.Name+":", ""
-		for _, m := range h.Misses {
-			text := m.text(owner)
-			if text == last { // what a group's classes have in common, such as the wrong tree
-				continue
-			}
-			fmt.Fprintf(&b, "  %s %s\n", name, text)
-			name, last = strings.Repeat(" ", len(name)), text
+	if e.Host == "" && len(e.Near) > 0 {
+		b.WriteString("\nWhat hosts lack that do not fit:\n")
+		for _, h := range e.Near {
+			writeMisses(&b, h.Name+": ", h.Misses, owner)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeMisses writes what a host lacks, in lines of which the first begins with its name.
+func writeMisses(b *strings.Builder, name string, misses []Miss, owner func(string) string) {
+	last := ""
+	for _, m := range misses {
+		text := m.text(owner)
+		if text == last { // what a group's classes have in common, such as the wrong tree
+			continue
+		}
+		fmt.Fprintf(b, "  %s%s\n", name, text)
+		name, last = strings.Repeat(" ", len(name)), text
+	}
 }
 
 // writeGroups writes what each constraint drops.

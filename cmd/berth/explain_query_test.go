@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A query is taken as a log has it, and the exit code of --host is about that host.
+func TestExplainQueries(t *testing.T) {
+	file := sampleRecords(t, 2)
+	for _, tc := range []struct {
+		query string
+		flags string
+		code  int
+		begin string
+	}{
+		{"resources=VCPU:1", "", exitOK, "1 host fits, of 1: cn1.\n"},
+		{"/allocation_candidates?resources=VCPU:1", "", exitOK, "1 host fits, of 1: cn1.\n"},
+		{"http://placement/placement/allocation_candidates?resources=VCPU:1&limit=1000", "", exitOK, "1 host fits, of 1: cn1.\n"},
+		{"/resource_providers?resources=VCPU:1", "", exitUsage, ""},
+		{"resources=VCPU:1", "--host cn1", exitOK, "cn1 fits.\n\n1 host fits, of 1: cn1.\n"},
+		{"resources=VCPU:5", "--host cn1", exitFound, "cn1 does not fit:\n  VCPU:5 asked, "},
+		{"resources=VCPU:1", "--host cn2", exitUsage, ""},
+	} {
+		code, stdout, stderr := berth(t, append([]string{"explain", tc.query, "--from-file", file}, strings.Fields(tc.flags)...)...)
+		if code != tc.code || !strings.HasPrefix(stdout, tc.begin) {
+			t.Errorf("berth explain %q %s exits with %d, want %d and %q:\n%s%s", tc.query, tc.flags, code, tc.code, tc.begin, stdout, stderr)
+		}
+	}
+}
