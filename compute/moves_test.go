@@ -333,6 +333,29 @@ func TestLiveMigration(t *testing.T) {
 	m.is("an abortion", compute.Active, false, "cancelled", 3000)
 }
 
+// A server of an affinity group moves to a host with another one of its servers only, and there also when more of them stay where it was.
+func TestMovesOfServersThatAreTogether(t *testing.T) {
+	w := newFixture(t, 2500, "cn1", "cn2", "cn3")
+	g := must(w.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: computetest.User, Policy: "affinity"}))
+	var ids []compute.ID
+	for _, host := range []string{"cn1", "cn1", "cn2"} {
+		made := must(w.CreateServers(ctx, ann, compute.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, ForcedHost: host, Hints: fmt.Appendf(nil, `{"group": %q}`, g.ID)}))
+		w.workAtOnce()
+		ids = append(ids, made[0].ID)
+	}
+	w.must(w.MigrateServer(ctx, root, ids[0], "cn3"))
+	w.workAtOnce()
+	if one := must(w.Server(ctx, ids[0])); one.Host != "cn1" || one.State != compute.Active {
+		t.Errorf("after a move away from the group the server is %s on %s", one.State, one.Host)
+	}
+	w.must(w.MigrateServer(ctx, root, ids[0], ""))
+	w.workAtOnce()
+	if one := must(w.Server(ctx, ids[0])); one.Host != "cn2" || one.State != compute.Resized {
+		t.Errorf("after a move within the group the server is %s on %s", one.State, one.Host)
+	}
+	w.agrees("moves of servers that are together")
+}
+
 // An evacuated server has its ports on the new host. The source destroys what it has of it when it is back, and what was
 // allocated there is released then.
 func TestEvacuation(t *testing.T) {

@@ -349,7 +349,7 @@ func (c *change) checkHost(server ServerRow, host string, forced bool) error {
 			elsewhere++
 		}
 	}
-	if g.Policy == selection.Affinity && elsewhere > 0 || g.Policy == selection.AntiAffinity && here >= max(1, g.MaxPerHost) {
+	if g.Policy == selection.Affinity && here == 0 && elsewhere > 0 || g.Policy == selection.AntiAffinity && here >= max(1, g.MaxPerHost) {
 		return &hostRefused{"other servers of its " + g.Policy + " group were scheduled there, or elsewhere, at the same time"}
 	}
 	return nil

@@ -51,7 +51,11 @@ func (s *Service) snapshot(ctx context.Context, jobs []*job, again bool) (p snap
 			return err
 		}
 		p.wanted.Forced, p.wanted.Same, p.wanted.Different = p.job.b.Forced, p.hints.Same, p.hints.Different
-		if p.wanted.Group, err = wantedGroup(r, p.server.Group, own); err != nil {
+		scheduled := own
+		if p.job.b.Migration != "" { // as in Nova, the host that a server leaves is one of those of its group
+			scheduled = nil
+		}
+		if p.wanted.Group, err = wantedGroup(r, p.server.Group, scheduled); err != nil {
 			return err
 		}
 		return p.serversOn(r, own)
@@ -59,8 +63,8 @@ func (s *Service) snapshot(ctx context.Context, jobs []*job, again bool) (p snap
 	return p, err
 }
 
-// wantedGroup is the server group as the choice sees it, nil for none.
-func wantedGroup(r Reader, id ID, own map[ID]bool) (*selection.Group, error) {
+// wantedGroup is the server group as the choice sees it, nil for none. Servers that are being scheduled have no host yet.
+func wantedGroup(r Reader, id ID, scheduled map[ID]bool) (*selection.Group, error) {
 	if id == "" {
 		return nil, nil
 	}
@@ -75,7 +79,7 @@ func wantedGroup(r Reader, id ID, own map[ID]bool) (*selection.Group, error) {
 			continue
 		}
 		g.Members = append(g.Members, string(m.ID))
-		if m.Host != "" && !own[m.ID] && !slices.Contains(g.Hosts, m.Host) {
+		if m.Host != "" && !scheduled[m.ID] && !slices.Contains(g.Hosts, m.Host) {
 			g.Hosts = append(g.Hosts, m.Host)
 		}
 	}
