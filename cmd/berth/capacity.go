@@ -425,8 +425,10 @@ Both hosts of a move are held until it is confirmed. What servers have on shared
 providers is counted twice as well, unless only a plan that confirms each move
 before the next is found, which the output says.
 
-Not looked at are server groups, NUMA and PCI devices of hosts, requirements of
-images, and zones that servers are bound to.
+Servers go only where their server groups and the zones that they are bound to
+let them, as far as the compute service tells: groups of all projects to
+administrators, zones from 2.96 on. Soft policies are preferences, and ignored.
+Not looked at are NUMA and PCI devices of hosts, and requirements of images.
 
 ` + cloudSourceHelp + `
 
@@ -462,6 +464,13 @@ Exit codes:
 			}
 			if c.Compute != nil {
 				nova.note(env)
+				if c.Compute.Groups == nil {
+					fmt.Fprintln(env.stderr, "note: there are no records of server groups: moves that they forbid are planned too")
+				}
+				zones := slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool { return a.Metadata["availability_zone"] != "" })
+				if zones && !c.Compute.ZonesKnown {
+					fmt.Fprintln(env.stderr, "note: the compute service does not say which zones servers are bound to (before 2.96): moves out of them are planned too")
+				}
 			}
 			unfit := func(t *snapshot.Tree) bool { return novaask.Server{}.Refused(c, t.Root().Name) != "" }
 			plan, err := capacity.Empty(cmd.Context(), s, host, holders, unfit)

@@ -25,7 +25,7 @@ func capacityFile(t *testing.T) string {
 	b.Use("cn1", vcpu, 5)
 	c := &cloud.Cloud{
 		Source: "a test", Placement: cloudtest.Records(b.Snapshot()), Network: &cloud.Network{},
-		Compute: &cloud.Compute{Services: []cloud.Service{{Binary: "nova-compute", Host: "cn5", State: "down"}}, Servers: []cloud.Server{
+		Compute: &cloud.Compute{Aggregates: []cloud.Aggregate{{Metadata: map[string]string{"availability_zone": "east"}}}, Services: []cloud.Service{{Binary: "nova-compute", Host: "cn5", State: "down"}}, Servers: []cloud.Server{
 			{UUID: "s1", Name: "web", Node: "cn1", Flavor: cloud.Flavor{Name: "big", VCPUs: 3, RAM: 512}},
 			{UUID: "s2", Name: "db", Node: "cn1", Flavor: cloud.Flavor{Name: "small", VCPUs: 2, RAM: 512}},
 		}},
@@ -74,6 +74,7 @@ func TestCapacity(t *testing.T) {
 		{"left", exitUsage, "nothing says what is to be counted"},
 		{"empty cn1", exitOK, "cn1 can be emptied with 2 moves\n"},
 		{"empty cn1 -f value -c consumer -c to", exitOK, "s1 cn3\ns2 cn2\n"},
+		{"empty cn1", exitOK, "note: there are no records of server groups: moves that they forbid are planned too\nnote: the compute service does not say which zones"},
 		{"empty cn2", exitOK, "nothing has allocations on cn2\n"},
 		{"empty cn9", exitUsage, `no provider with the name or UUID "cn9"`},
 		{"empty", exitUsage, "takes the name or UUID of one host"},

@@ -93,6 +93,7 @@ func TestExplainInACloud(t *testing.T) {
 		{"explain --availability-zone nova:cn9" + ofFlavor, exitUsage, []string{`"cn9"`}},
 		{"explain --hint group=" + group + ofFlavor, exitOK, []string{"3 hosts fit", node + ": servers of the group apart that are there: 1, of 1 at most (anti-affinity)"}},
 		{"explain --hint group=6f1b1a5e-0000-4000-8000-000000000001" + ofFlavor, exitFailure, []string{"there is no server group with the id"}},
+		{"explain --server member --hint group=" + group + " --from-file " + file, exitOK, []string{"3 hosts fit"}},
 		{"explain --hint different_host=" + made.Server.ID + ofFlavor, exitOK, []string{node + ": server " + made.Server.ID + " is there (hint different_host)"}},
 		{"explain --hint same_host=" + made.Server.ID + ofFlavor, exitOK, []string{"no server of the hint same_host is there"}},
 		{"explain --server member -f json", exitOK, []string{`"not_taken": []`, `"[scheduler] image_metadata_prefilter = false"`}},
@@ -100,16 +101,17 @@ func TestExplainInACloud(t *testing.T) {
 		{"explain --project nobody --nova-config " + tenants + ofFlavor, exitFound, []string{"for project nobody"}},
 		{"explain --nova-config " + images + ofFlavor, exitOK, []string{"3 hosts fit", "note: images.conf leaves to Nova's defaults: [scheduler] max_placement_results = 1000, "}},
 		{"explain --server failed --port fast0 --from-file " + file, exitFound, none},
-		{"explain --server failed --from-file " + file, exitOK, []string{"note: The image and the server group of the server failed are not among the records of a file"}},
+		{"explain --server failed --from-file " + file, exitOK, []string{"note: The image of the server failed is not among the records of a file"}},
 
 		{"capacity left --network promising" + ofFlavor, exitOK, []string{"3 more fit (exact)", "Nova does not boot servers with such a network"}},
 		{"capacity left --port fast0" + ofFlavor, exitFound, []string{"0 more fit (exact)"}},
 		{"capacity left --flavor 2*cirros256 --flavor nothing", exitFailure, []string{`no flavor with the id or name "nothing"`}},
 		{"capacity left --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", exitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
 		{"capacity left --server failed --port fast0 --nova-config " + images, exitFound, []string{"0 more fit (exact)", "note: images.conf leaves"}},
-		{"capacity left --server member --from-file " + file, exitOK, []string{"278 more fit (exact)", "are not among the records of a file"}},
+		{"capacity left --server member --from-file " + file, exitOK, []string{"278 more fit (exact)", "is not among the records of a file"}},
 		{"capacity left --availability-zone nova:devstack1" + ofFlavor + " -f csv", exitOK, []string{`"devstack1",`}},
 		{"capacity empty " + node, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
+		{"capacity empty " + node + " --from-file " + file, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
 	} {
 		code, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)
 		if code != tc.code {
@@ -117,6 +119,23 @@ func TestExplainInACloud(t *testing.T) {
 		}
 		contains(t, "berth "+tc.args, stdout+stderr, tc.want)
 	}
+
+	// A server for which its group leaves no host stays.
+	spread := u.made(u.compute+"/os-server-groups", "server_group", map[string]any{"name": "spread", "policy": "anti-affinity"})
+	for range 3 {
+		u.ask(http.MethodPost, u.compute+"/servers", map[string]any{
+			"server":             map[string]any{"name": "one", "flavorRef": "c1", "imageRef": upImage, "networks": "none"},
+			"os:scheduler_hints": map[string]any{"group": spread},
+		}, &made)
+	}
+	u.await(map[string]int{"ACTIVE": 4, "ERROR": 1})
+	code, stdout, stderr := berthIn(t, "", named, "capacity", "empty", node)
+	if code != exitFound {
+		t.Errorf("berth capacity empty of a host with a server that is to be apart exits with %d", code)
+	}
+	contains(t, "berth capacity empty of a host with a server that is to be apart", stdout+stderr, []string{
+		node + " cannot be emptied; these moves can be made, 1 of 2\n", "no place: its server group spread (anti-affinity, 1 for each host at most)",
+	})
 
 	// The image of a server that exists may have been deleted since.
 	u.stop()
@@ -127,7 +146,7 @@ func TestExplainInACloud(t *testing.T) {
 	}
 	rewrite(t, path, strings.ReplaceAll(string(text), upImage, "c1440051-0000-4000-8000-000000000052"))
 	u = startUp(t, dir)
-	code, stdout, stderr := berthIn(t, "", named, "explain", "--server", "member")
+	code, stdout, stderr = berthIn(t, "", named, "explain", "--server", "member")
 	if code != exitOK {
 		t.Errorf("berth explain of a server without its image exits with %d", code)
 	}

@@ -115,7 +115,10 @@ func (f *finder) existing(ctx context.Context, word string) (novaask.Server, err
 	}
 	switch {
 	case f.client == nil:
-		f.note("The image and the server group of the server %s are not among the records of a file: what they require is not asked for.", word)
+		f.note("The image of the server %s is not among the records of a file: what it requires is not asked for.", word)
+		if f.cloud.Compute.Groups == nil {
+			f.note("The server group of the server %s is not among the records of the file: what it forbids is not looked at.", word)
+		}
 		return s, f.complete(ctx, &s)
 	case of.Image != "":
 		image, err := f.client.Image(ctx, of.Image)
@@ -128,12 +131,14 @@ func (f *finder) existing(ctx context.Context, word string) (novaask.Server, err
 			s.Image = image
 		}
 	}
-	group, err := f.client.GroupOf(ctx, of.UUID)
-	if err == nil && group != "" {
-		s.Hints.Group, err = f.group(ctx, group)
-	}
-	if err != nil {
-		return s, err
+	if s.Hints.Group == nil { // its list may be that of another project
+		group, err := f.client.GroupOf(ctx, of.UUID)
+		if err == nil && group != "" {
+			s.Hints.Group, err = f.group(ctx, group)
+		}
+		if err != nil {
+			return s, err
+		}
 	}
 	return s, f.complete(ctx, &s)
 }
@@ -148,6 +153,12 @@ func lookupFailure(err error) error {
 
 // group returns a server group.
 func (f *finder) group(ctx context.Context, id string) (*cloud.ServerGroup, error) {
+	if f.cloud.Compute != nil {
+		at := slices.IndexFunc(f.cloud.Compute.Groups, func(g cloud.ServerGroup) bool { return g.UUID == id })
+		if at >= 0 {
+			return &f.cloud.Compute.Groups[at], nil
+		}
+	}
 	if f.client == nil {
 		return nil, errors.New("server groups are looked up in the cloud's APIs")
 	}

@@ -168,7 +168,8 @@ func routed(ports [][]string, c *cloud.Cloud) (all [][]placement.UUID, err error
 	return all, nil
 }
 
-// Of returns what a server that exists asks for, with its ports among the records. The image is to be filled in by the caller,
+// Of returns what a server that exists asks for, with its ports, its server group and the zone that it is bound to, as far as they are among the
+// records. The image is to be filled in by the caller,
 // who can look it up. It is an error when there is no such server, by its UUID or, where that is unique, its name.
 func Of(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 	if c.Compute == nil {
@@ -189,6 +190,16 @@ func Of(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 	}
 	s := found[0]
 	asked := Server{UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image}, FromVolume: s.Image == "", Project: s.Project}
+	// Nova asks for the zone that a server was created for whenever it moves, and for none when no aggregate is that zone.
+	if slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool { return a.Metadata["availability_zone"] == s.Pinned }) {
+		asked.Zone = s.Pinned
+	}
+	for i := range c.Compute.Groups {
+		if g := &c.Compute.Groups[i]; slices.Contains(g.Members, s.UUID) {
+			asked.Hints.Group = g
+			break
+		}
+	}
 	if c.Network != nil {
 		for _, p := range c.Network.Ports {
 			if p.Device == s.UUID {

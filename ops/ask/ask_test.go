@@ -30,8 +30,9 @@ func records() *cloud.Cloud {
 			Hypervisors: []cloud.Hypervisor{{Hostname: "cn2", Host: "h2"}},
 			Aggregates:  []cloud.Aggregate{{UUID: "a1", Metadata: map[string]string{"availability_zone": "east"}}},
 			Servers: []cloud.Server{
-				{UUID: "s1", Name: "web", Node: "cn3", Flavor: small, Project: "p"}, {UUID: "s2", Name: "db", Image: "i"}, {UUID: "s3", Name: "db"},
+				{UUID: "s1", Name: "web", Node: "cn3", Flavor: small, Project: "p", Pinned: "east"}, {UUID: "s2", Name: "db", Image: "i", Pinned: "west"}, {UUID: "s3", Name: "db"},
 			},
+			Groups: []cloud.ServerGroup{{UUID: "g1", Members: []string{"s1x"}}, {UUID: "g2", Members: []string{"s4", "s2"}}},
 		},
 		Network: &cloud.Network{Ports: []cloud.Port{
 			{UUID: "p1", Device: "s1", VNIC: "normal", Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{ID: "g", Required: []string{"CUSTOM_PHYSNET_1"}, Resources: map[string]int64{bandwidth: 100}}}}},
@@ -49,7 +50,7 @@ func TestRequest(t *testing.T) {
 	if err != nil || of.UUID != "s1" {
 		t.Fatal(of, err)
 	}
-	s.Zone, s.Node = "east", "cn1"
+	s.Node = "cn1"
 	r, err := ask.Request(s, c, request.DefaultSettings())
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +76,23 @@ func TestRequest(t *testing.T) {
 	s.FromVolume, s.Image.Properties = false, map[string]string{"trait:HW_CPU_X86_VMX": "required"}
 	if r, err = ask.Request(s, c, request.DefaultSettings()); err != nil || r.Query.Groups[0].Resources[0].Amount != 13 || len(r.Query.Groups[0].Required) != 2 {
 		t.Errorf("with an image %+v, %v", r.Query.Groups[0], err)
+	}
+}
+
+// A server asks for the zone that it is bound to where there is one, and has its server group.
+func TestServersThatAreBound(t *testing.T) {
+	for name, want := range map[string][2]string{"s1": {"east", ""}, "s2": {"", "g2"}, "s3": {}} {
+		s, _, err := ask.Of(records(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := ""
+		if s.Hints.Group != nil {
+			group = s.Hints.Group.UUID
+		}
+		if got := [2]string{s.Zone, group}; got != want {
+			t.Errorf("%s has the zone and the group %q, want %q", name, got, want)
+		}
 	}
 }
 

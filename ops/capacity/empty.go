@@ -22,8 +22,20 @@ type Holder struct {
 	// Elsewhere are its allocations that are not on the host, on sharing providers, by the UUID of the provider. They are held twice until
 	// its move is confirmed, as those on the host are.
 	Elsewhere map[string]map[string]int64
+	// Group is the server group that it is in, nil for none and for one of a soft policy.
+	Group *Group
 	// Assumed says what the query was made of when the flavor and the ports are not known.
 	Assumed string
+}
+
+// A Group is a server group with a hard policy, as Nova's scheduler looks at it when a server moves: with affinity a server may go only to
+// hosts where members are, of which its own is one that it leaves; with anti-affinity to those with fewer members than Most.
+type Group struct {
+	UUID, Name string
+	Affinity   bool // otherwise anti-affinity
+	Most       int
+	// Members is how many there are, by the name of the root provider. With anti-affinity one whose move is under way is at both hosts.
+	Members map[string]int
 }
 
 // A Plan is how to empty a host.
@@ -82,8 +94,8 @@ const (
 // disabled is the trait of a host on which Nova schedules nothing.
 const disabled = "COMPUTE_STATUS_DISABLED"
 
-// Empty plans where the consumers of a host go. The host is no destination, nor are hosts with the trait COMPUTE_STATUS_DISABLED
-// and those that unfit reports; unfit may be nil. Big consumers are moved first, each to the host where it leaves the least; where that leaves
+// Empty plans where the consumers of a host go. The host is no destination, nor are hosts with the trait COMPUTE_STATUS_DISABLED, those that
+// a server's group forbids and those that unfit reports; unfit may be nil. Big consumers are moved first, each to the host where it leaves the least; where that leaves
 // none for a later one, other choices are tried, a bounded number of them. When no plan for all is found, the plan moves as many as
 // the first choices allow. It returns the error of ctx when that ends.
 func Empty(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, holders []Holder, unfit func(*snapshot.Tree) bool) (*Plan, error) {
@@ -112,7 +124,7 @@ func Empty(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, holde
 			continue
 		}
 		e.confirm, e.tries, e.cut = confirm, maxTries, false
-		e.taken, e.failed = map[snapshot.InventoryKey]int64{}, map[string]bool{}
+		e.taken, e.placed, e.failed = map[snapshot.InventoryKey]int64{}, map[placing]int{}, map[string]bool{}
 		moves, ok := e.from(rest, 0)
 		if ok {
 			p.Moves, p.Confirm, p.Proven = append(p.Moves, moves...), confirm, true
@@ -121,6 +133,7 @@ func Empty(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, holde
 		p.Proven = p.Proven && !e.cut
 	}
 	// 3. Otherwise as many as fit.
+	e.placed = map[placing]int{}
 	for i := range e.holders {
 		h := &e.holders[i]
 		if ctx.Err() != nil {
@@ -128,20 +141,36 @@ func Empty(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, holde
 		}
 		if options, _ := e.options(rest, h, maxTargets); len(options) > 0 {
 			p.Moves = append(p.Moves, options[0].Move)
+			e.placed[placing{h.Group, options[0].To}]++
 			rest = e.after(rest, h, options[0])
 			continue
 		}
+		ungrouped := *h
+		ungrouped.Group = nil
 		reason := ""
-		switch why, err := candidates.Explain(ctx, rest, h.Query); {
-		case err != nil:
+		if options, _ := e.options(rest, &ungrouped, 1); len(options) > 0 {
+			reason = h.Group.reason(p.Host)
+		} else if why, err := candidates.Explain(ctx, rest, h.Query); err != nil {
 			reason = err.Error()
-		default:
+		} else {
 			reason = why.Reason()
 		}
 		p.Stuck = append(p.Stuck, Stuck{h.UUID, h.Name, reason, alone[i], h.Assumed})
 	}
 	p.Confirm = e.confirm
 	return p, ctx.Err()
+}
+
+// reason says why the group lets a server go to none of the hosts that fit otherwise. The host is the one that is emptied.
+func (g *Group) reason(host string) string {
+	switch {
+	case !g.Affinity:
+		return fmt.Sprintf("its server group %s (anti-affinity, %d for each host at most) has as many on each host that fits, or gets them by the moves above", g.Name, g.Most)
+	case len(g.Members) == 1 && g.Members[host] > 0:
+		return fmt.Sprintf("all servers of its server group %s (affinity) are on %s, and Nova moves one only to a host where another one is", g.Name, host)
+	default:
+		return fmt.Sprintf("no host that fits has another server of its server group %s (affinity), and Nova moves one only to such a host", g.Name)
+	}
 }
 
 // biggestFirst sorts consumers by the part that they ask for of what a provider has on average, of the class in which
@@ -180,7 +209,26 @@ type emptying struct {
 	tries  int
 	cut    bool                            // not everything was tried
 	taken  map[snapshot.InventoryKey]int64 // by the moves so far
-	failed map[string]bool                 // what was taken, and by how many, where the rest had no plan
+	placed map[placing]int                 // servers of groups, by the moves so far
+	failed map[string]bool                 // what was taken and placed, and by how many, where the rest had no plan
+}
+
+// A placing is the move of a server of a group to a host, by the name of its root provider.
+type placing struct {
+	group *Group // nil for servers without one
+	host  string
+}
+
+// allows reports whether the group of a server lets it go to a host.
+func (e *emptying) allows(h *Holder, host string) bool {
+	g := h.Group
+	switch {
+	case g == nil:
+		return true
+	case g.Affinity:
+		return g.Members[host] > 0
+	}
+	return g.Members[host]+e.placed[placing{g, host}] < g.Most
 }
 
 // An option is a move with what it takes.
@@ -210,10 +258,12 @@ func (e *emptying) from(s *snapshot.Snapshot, k int) (moves []Move, ok bool) {
 		for _, u := range o.way {
 			e.taken[u.key] += u.amount
 		}
+		e.placed[placing{h.Group, o.To}]++
 		moves, ok := e.from(e.after(s, h, o), k+1)
 		for _, u := range o.way {
 			e.taken[u.key] -= u.amount
 		}
+		e.placed[placing{h.Group, o.To}]--
 		if ok {
 			return append([]Move{o.Move}, moves...), true
 		}
@@ -233,7 +283,14 @@ func (e *emptying) position(k int) string {
 			text += fmt.Sprintf(" %d/%d=%d", key.Provider, key.Class, n)
 		}
 	}
-	return text
+	var groups []string // only what one of the rest looks at
+	for at, n := range e.placed {
+		if n != 0 && at.group != nil && !at.group.Affinity && slices.ContainsFunc(e.holders[k:], func(h Holder) bool { return h.Group == at.group }) {
+			groups = append(groups, fmt.Sprintf(" %s/%q=%d", at.group.UUID, at.host, n))
+		}
+	}
+	slices.Sort(groups)
+	return text + strings.Join(groups, "")
 }
 
 // options lists where a consumer may go, on so many hosts at most, the tightest first; cut is true when there may be more. A query that placement
@@ -244,7 +301,7 @@ func (e *emptying) options(s *snapshot.Snapshot, h *Holder, hosts int) (list []o
 		return nil, false
 	}
 	for t := range r.Anchors(e.ctx) {
-		if e.unfit != nil && e.unfit(t) {
+		if e.unfit != nil && e.unfit(t) || !e.allows(h, t.Root().Name) {
 			continue
 		}
 		if hosts--; hosts < 0 {

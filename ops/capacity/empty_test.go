@@ -41,11 +41,12 @@ func find(t *rapid.T, s *snapshot.Snapshot, q placement.Query) *candidates.Resul
 	return r
 }
 
-// populated draws a small cloud with consumers, and the query that each was placed by.
+// populated draws a small cloud with servers, some of them in server groups, and the query that each was placed by.
 func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]placement.Query) {
 	b := placementtest.Forest(t)
 	queries := map[string]placement.Query{}
 	var consumers []cloud.Consumer
+	var servers []cloud.Server
 	for i := range rapid.IntRange(1, 5).Draw(t, "consumers") {
 		s, q := b.Snapshot(), placementtest.Question(t, b)
 		for g := range q.Groups {
@@ -65,6 +66,7 @@ func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]pla
 			if len(of.Allocations) > 0 {
 				b = claim(b, c)
 				consumers = append(consumers, of)
+				servers = append(servers, cloud.Server{UUID: of.UUID, Node: c.Anchor.Root().Name})
 				queries[of.UUID] = q
 			}
 			break
@@ -72,7 +74,49 @@ func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]pla
 	}
 	c := &cloud.Cloud{Placement: cloudtest.Records(b.Snapshot())}
 	c.Placement.Consumers = append([]cloud.Consumer{}, consumers...)
+	c.Compute = &cloud.Compute{Servers: servers, Groups: make([]cloud.ServerGroup, 3)}
+	for i := range c.Compute.Groups {
+		g := &c.Compute.Groups[i]
+		g.UUID, g.Policy = fmt.Sprint("g", i), rapid.SampledFrom([]string{"anti-affinity", "anti-affinity", "affinity", "soft-affinity", "soft-anti-affinity"}).Draw(t, "policy")
+		g.Name = g.UUID
+		if g.Policy == "anti-affinity" {
+			g.Rules.MaxPerHost = rapid.IntRange(0, 2).Draw(t, "most")
+		}
+	}
+	for _, s := range servers {
+		if at := rapid.IntRange(-1, 2).Draw(t, "group"); at >= 0 {
+			c.Compute.Groups[at].Members = append(c.Compute.Groups[at].Members, s.UUID)
+		}
+	}
 	return b, c, queries
+}
+
+// taken reports whether Nova's scheduler would take a host for a server, by the server groups and where the servers are.
+func taken(c *cloud.Cloud, at map[string]string, server, host string) bool {
+	for _, g := range c.Compute.Groups {
+		if !slices.Contains(g.Members, server) {
+			continue
+		}
+		there := 0
+		for _, member := range g.Members {
+			if at[member] == host {
+				there++
+			}
+		}
+		if g.Policy == "affinity" && there == 0 || g.Policy == "anti-affinity" && there >= max(1, g.Rules.MaxPerHost) {
+			return false
+		}
+	}
+	return true
+}
+
+// nodes is where the servers of a cloud are.
+func nodes(c *cloud.Cloud) map[string]string {
+	at := map[string]string{}
+	for _, s := range c.Compute.Servers {
+		at[s.UUID] = s.Node
+	}
+	return at
 }
 
 // move applies a move to a cloud, and fails the test when it is no candidate there, or goes to the host that is emptied.
@@ -108,36 +152,41 @@ func move(t *rapid.T, b *placementtest.Builder, host string, h capacity.Holder, 
 
 // feasible reports by brute force whether all consumers have a place, in the order of the list; the second result is false when that
 // takes too long.
-func feasible(t *rapid.T, b *placementtest.Builder, host string, holders []capacity.Holder, steps *int) (bool, bool) {
+func feasible(t *rapid.T, c *cloud.Cloud, at map[string]string, b *placementtest.Builder, host string, holders []capacity.Holder, steps *int) (bool, bool) {
 	if len(holders) == 0 {
 		return true, true
 	}
+	me := holders[0].UUID
 	s := b.Snapshot()
-	for c := range find(t, s, holders[0].Query).All() {
+	for found := range find(t, s, holders[0].Query).All() {
 		if *steps--; *steps < 0 {
 			return false, false
 		}
 		// A group without resources takes nothing, and may be mapped to a sharing provider of the host all the same.
-		inside := c.Anchor.Root().Name == host
-		for _, providers := range c.Mappings {
+		to := found.Anchor.Root().Name
+		inside := to == host
+		for _, providers := range found.Mappings {
 			for _, p := range providers {
 				_, tree := s.Provider(p.UUID)
 				inside = inside || tree.Root().Name == host
 			}
 		}
-		if inside {
+		if inside || !taken(c, at, me, to) {
 			continue
 		}
-		if ok, known := feasible(t, claim(b, c), host, holders[1:], steps); ok || !known {
+		moved := maps.Clone(at)
+		moved[me] = to
+		if ok, known := feasible(t, c, moved, claim(b, found), host, holders[1:], steps); ok || !known {
 			return ok, known
 		}
 	}
 	return false, true
 }
 
-// Plans can be carried out move by move on the snapshot, and there is one for all where trying everything finds one.
+// Plans can be carried out move by move on the snapshot, as Nova's scheduler takes hosts for servers in groups, and there is one for all where
+// trying everything finds one.
 func TestPlansCanBeCarriedOut(t *testing.T) {
-	whole, stuck := 0, 0
+	whole, stuck, grouped, apart := 0, 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		b, c, queries := populated(rt)
 		s := b.Snapshot()
@@ -162,9 +211,16 @@ func TestPlansCanBeCarriedOut(t *testing.T) {
 		for _, h := range holders {
 			by[h.UUID] = h
 		}
-		moved := b.Clone()
+		moved, at := b.Clone(), nodes(c)
 		for _, m := range plan.Moves {
 			move(rt, moved, "t0", by[m.Consumer], m, plan.Confirm)
+			if !taken(c, at, m.Consumer, m.To) {
+				rt.Errorf("%s moves to %s, which its group forbids; servers are at %v", m.Consumer, m.To, at)
+			}
+			at[m.Consumer] = m.To
+			if by[m.Consumer].Group != nil {
+				apart++
+			}
 		}
 		switch {
 		case len(holders) == 0:
@@ -175,17 +231,20 @@ func TestPlansCanBeCarriedOut(t *testing.T) {
 		}
 		stuck++
 		steps := 300
-		if ok, known := feasible(rt, b.Clone(), "t0", holders, &steps); known && ok && plan.Proven {
+		if ok, known := feasible(rt, c, nodes(c), b.Clone(), "t0", holders, &steps); known && ok && plan.Proven {
 			rt.Errorf("%d are stuck, and all have a place", len(plan.Stuck))
 		}
 		for _, o := range plan.Stuck {
 			if o.Reason == "" {
 				rt.Errorf("%s is stuck without a reason", o.Consumer)
 			}
+			if strings.Contains(o.Reason, "its server group") {
+				grouped++
+			}
 		}
 	})
-	if whole == 0 || stuck == 0 {
-		t.Errorf("%d hosts could be emptied and %d not", whole, stuck)
+	if whole == 0 || stuck == 0 || grouped == 0 || apart == 0 {
+		t.Errorf("%d hosts could be emptied and %d not, %d servers had no place for their group, %d with one moved", whole, stuck, grouped, apart)
 	}
 }
 
@@ -247,6 +306,97 @@ func TestEmptyTriesOtherChoices(t *testing.T) {
 	}
 }
 
+// Servers go where their groups let them. What a group forbids is the reason for those that stay.
+func TestEmptyWithServerGroups(t *testing.T) {
+	const (
+		full   = " stuck: its server group g (anti-affinity, 1 for each host at most) has as many on each host that fits, or gets them by the moves above"
+		all    = " stuck: all servers of its server group g (affinity) are on cn1, and Nova moves one only to a host where another one is"
+		absent = " stuck: no host that fits has another server of its server group g (affinity), and Nova moves one only to such a host"
+	)
+	for name, tc := range map[string]struct {
+		policy string
+		most   int
+		on     []string // nodes of the members; those on cn1 are moved
+		moving string   // the node that the last one leaves
+		want   string
+	}{
+		"NoGroup":         {want: "vm0 to cn2; vm1 to cn2"},
+		"Soft":            {"soft-anti-affinity", 0, []string{"cn1", "cn1", "cn2"}, "", "vm0 to cn2; vm1 to cn2"},
+		"Apart":           {"anti-affinity", 0, []string{"cn1", "cn1"}, "", "vm0 to cn2; vm1 to cn3"},
+		"OneElsewhere":    {"anti-affinity", 0, []string{"cn1", "", "cn2"}, "", "vm0 to cn3; vm1 to cn3"},
+		"OneOffloaded":    {"anti-affinity", 0, []string{"cn1", "cn1", ""}, "", "vm0 to cn2; vm1 to cn3"},
+		"NoHost":          {"anti-affinity", 0, []string{"cn1", "cn1", "cn2"}, "", "vm0 to cn3; vm1" + full + " (fits alone)"},
+		"NoHostAlone":     {"anti-affinity", 0, []string{"cn1", "", "cn2", "cn3"}, "", "vm1 to cn2; vm0" + full},
+		"TwoOnAHost":      {"anti-affinity", 2, []string{"cn1", "cn1", "cn2"}, "", "vm0 to cn2; vm1 to cn3"},
+		"OneLeaves":       {"anti-affinity", 0, []string{"cn1", "", "cn3"}, "cn2", "vm1 to cn2; vm0" + full},
+		"Together":        {"affinity", 0, []string{"cn1", "cn1"}, "", "vm0" + all + "; vm1" + all},
+		"OthersElsewhere": {"affinity", 0, []string{"cn1", "cn1", "cn3"}, "", "vm0 to cn3; vm1 to cn3"},
+		"OthersWhereFull": {"affinity", 0, []string{"cn1", "", "cn4"}, "", "vm1 to cn2; vm0" + absent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := placementtest.NewBuilder()
+			b.Provider("cn1").Inventory("VCPU", 20)
+			b.Provider("cn2").Inventory("VCPU", 7)
+			b.Provider("cn3").Inventory("VCPU", 8)
+			b.Provider("cn4").Inventory("VCPU", 1)
+			c := records(b, vms(b, "cn1", 2, 2)...)
+			c.Compute = &cloud.Compute{}
+			if tc.policy != "" {
+				c.Compute.Groups = []cloud.ServerGroup{{UUID: "g", Name: "g", Policy: tc.policy}}
+				c.Compute.Groups[0].Rules.MaxPerHost = tc.most
+			}
+			for i, node := range tc.on {
+				vm := cloud.Server{UUID: fmt.Sprint("vm", i), Node: node}
+				if i < 2 && node == "" { // no member
+					vm.Node = "cn1"
+				} else {
+					c.Compute.Groups[0].Members = append(c.Compute.Groups[0].Members, vm.UUID)
+				}
+				c.Compute.Servers = append(c.Compute.Servers, vm)
+				if i == len(tc.on)-1 && tc.moving != "" {
+					c.Compute.Migrations = []cloud.Migration{{UUID: "m", Server: vm.UUID, Status: "finished", SourceNode: tc.moving, DestNode: node}}
+				}
+			}
+			got, plan := emptied(t, b, c)
+			for _, o := range plan.Stuck {
+				if o.Alone {
+					got += " (fits alone)"
+				}
+			}
+			if got != tc.want || !plan.Proven {
+				t.Errorf("proven %v: %s\nwant %s", plan.Proven, got, tc.want)
+			}
+		})
+	}
+}
+
+// The same amounts are taken of hosts by servers of a group and by others: what cannot be done after the ones can be after the others.
+func TestEmptyTriesOtherServersOfTheGroup(t *testing.T) {
+	b := placementtest.NewBuilder()
+	b.Provider("cn1").Inventory("VCPU", 20)
+	b.Provider("cn2").Inventory("VCPU", 3).Inventory("MEMORY_MB", 65536).Traits("CUSTOM_GOLD")
+	b.Provider("cn3").Inventory("VCPU", 3).Inventory("MEMORY_MB", 65536)
+	group := &capacity.Group{UUID: "g", Name: "g", Most: 1}
+	gold := server(1)
+	gold.Groups[0].Required = [][]string{{"CUSTOM_GOLD"}}
+	s := b.Snapshot()
+	_, host := s.ProviderNamed("cn1")
+	plan, err := capacity.Empty(t.Context(), s, host, []capacity.Holder{
+		{UUID: "a", Query: server(2), Group: group}, {UUID: "b", Query: server(2)}, {UUID: "c", Query: gold, Group: group},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first place for a is cn2, where c has to be. With b there instead, as much is taken of each host.
+	var to []string
+	for _, m := range plan.Moves {
+		to = append(to, m.Consumer+" to "+m.To)
+	}
+	if got := strings.Join(to, "; "); got != "a to cn3; b to cn2; c to cn2" {
+		t.Errorf("%s, stuck %+v", got, plan.Stuck)
+	}
+}
+
 // A port's amounts go to a device of the same physical network, and a disk on shared storage is held twice until the move is
 // confirmed.
 func TestEmptyFromAllocations(t *testing.T) {
@@ -292,6 +442,7 @@ func TestHolders(t *testing.T) {
 		Migrations: []cloud.Migration{
 			{UUID: "vm3", Server: "gone", Status: "finished", SourceNode: "cn1", DestNode: "cn3"},
 			{UUID: "m", Server: "vm2", Status: "running", SourceNode: "cn2", DestNode: "cn1"},
+			{UUID: "n", Server: "vm1", Status: "error", SourceNode: "cn1", DestNode: "cn3"}, // it is over
 		},
 	}
 	s := b.Snapshot()

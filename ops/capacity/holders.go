@@ -26,9 +26,13 @@ func Holders(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, asks fun
 		}
 		for i := range c.Compute.Migrations {
 			m := &c.Compute.Migrations[i]
-			migrations[m.UUID], moving[m.Server] = m, m
+			migrations[m.UUID] = m
+			if underWay(m.Status) {
+				moving[m.Server] = m
+			}
 		}
 	}
+	groups := hardGroups(c)
 	var holders []Holder
 	waiting := []Waiting{}
 	for i := range c.Placement.Consumers {
@@ -50,7 +54,7 @@ func Holders(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, asks fun
 			waiting = append(waiting, Waiting{of.UUID, of.UUID, fmt.Sprintf("the server is moving from %s to %s (%s)", move.SourceNode, move.DestNode, move.Status)})
 			continue
 		}
-		h := Holder{UUID: of.UUID, Elsewhere: map[string]map[string]int64{}}
+		h := Holder{UUID: of.UUID, Group: groups[of.UUID], Elsewhere: map[string]map[string]int64{}}
 		for uuid, amounts := range of.Allocations {
 			if p, _ := s.Provider(placement.UUID(uuid)); on[uuid] == nil && p != nil && p.Shares {
 				h.Elsewhere[uuid] = amounts
@@ -73,6 +77,50 @@ func Holders(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, asks fun
 		holders = append(holders, h)
 	}
 	return holders, waiting, nil
+}
+
+// hardGroups returns the server groups by the UUIDs of their members, without those of a soft policy, which forbid no host.
+func hardGroups(c *cloud.Cloud) map[string]*Group {
+	if c.Compute == nil {
+		return nil
+	}
+	on, moving := map[string]string{}, map[string][]string{} // nodes by the UUIDs of servers
+	for _, s := range c.Compute.Servers {
+		on[s.UUID] = s.Node
+	}
+	for _, m := range c.Compute.Migrations {
+		if underWay(m.Status) {
+			moving[m.Server] = append(moving[m.Server], m.SourceNode, m.DestNode)
+		}
+	}
+	groups := map[string]*Group{}
+	for _, of := range c.Compute.Groups {
+		if of.Policy != "affinity" && of.Policy != "anti-affinity" {
+			continue
+		}
+		g := &Group{UUID: of.UUID, Name: of.Name, Affinity: of.Policy == "affinity", Most: max(1, of.Rules.MaxPerHost), Members: map[string]int{}}
+		for _, member := range of.Members {
+			if groups[member] == nil { // a server is in one group
+				groups[member] = g
+			}
+			nodes := []string{on[member]}
+			if !g.Affinity {
+				nodes = append(nodes, moving[member]...)
+			}
+			slices.Sort(nodes)
+			for _, node := range slices.Compact(nodes) {
+				if node != "" { // it has none before one is chosen, and when it is offloaded
+					g.Members[node]++
+				}
+			}
+		}
+	}
+	return groups
+}
+
+// underWay reports whether Nova counts a migration with a status at both of its hosts.
+func underWay(status string) bool {
+	return !slices.Contains([]string{"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"}, status)
 }
 
 // onHost returns the allocations of a consumer on the providers of a tree, by their UUIDs.

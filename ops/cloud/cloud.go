@@ -88,6 +88,10 @@ type Compute struct {
 	// Migrations are those that may have allocations: all but the completed, confirmed, reverted, failed and cancelled ones that have
 	// none.
 	Migrations []Migration `json:"migrations"`
+	// Groups are the server groups of all projects; nil when they were not read. Files of before have none.
+	Groups []ServerGroup `json:"server_groups,omitzero"`
+	// ZonesKnown says that Pinned of the servers was read.
+	ZonesKnown bool `json:"pinned_zones_known,omitempty"`
 }
 
 // A Service is a process of the compute service, on a host.
@@ -121,13 +125,15 @@ type Aggregate struct {
 
 // A Server is a server, without what users keep in it.
 type Server struct {
-	UUID    string    `json:"id"`
-	Name    string    `json:"name"`
-	Status  string    `json:"status"`
-	Task    string    `json:"task_state,omitempty"`
-	Host    string    `json:"host,omitempty"` // "" before it is scheduled, and when it is offloaded
-	Node    string    `json:"hypervisor_hostname,omitempty"`
-	Zone    string    `json:"availability_zone,omitempty"`
+	UUID   string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Task   string `json:"task_state,omitempty"`
+	Host   string `json:"host,omitempty"` // "" before it is scheduled, and when it is offloaded
+	Node   string `json:"hypervisor_hostname,omitempty"`
+	Zone   string `json:"availability_zone,omitempty"`
+	// Pinned is the zone that it was created for, in which it stays when it moves; "" for none. Services say it from 2.96 on.
+	Pinned  string    `json:"pinned_availability_zone,omitempty"`
 	Project string    `json:"tenant_id"`
 	User    string    `json:"user_id"`
 	Created time.Time `json:"created"`
@@ -162,7 +168,7 @@ type ServerGroup struct {
 	Name   string `json:"name"`
 	Policy string `json:"policy"` // affinity, anti-affinity, soft-affinity, soft-anti-affinity
 	Rules  struct {
-		MaxPerHost int `json:"max_server_per_host"` // 0 for the default, 1
+		MaxPerHost int `json:"max_server_per_host,omitempty"` // 0 for the default, 1
 	} `json:"rules"`
 	Members []string `json:"members"` // UUIDs of servers
 }

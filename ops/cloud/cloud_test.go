@@ -74,6 +74,32 @@ func answer(s *snapshot.Snapshot, q placement.Query) []string {
 	return all
 }
 
+// Records with server groups come back from their file, with those that were not read apart from none at all. A file of before has none.
+func TestFileKeepsServerGroups(t *testing.T) {
+	group := cloud.ServerGroup{UUID: "g", Name: "apart", Policy: "anti-affinity", Members: []string{"vm1", "vm2"}}
+	group.Rules.MaxPerHost = 2
+	for _, of := range []*cloud.Compute{
+		{Groups: []cloud.ServerGroup{group}, ZonesKnown: true, Servers: []cloud.Server{{UUID: "vm1", Pinned: "az1"}}},
+		{Groups: []cloud.ServerGroup{}},
+		{},
+	} {
+		var file bytes.Buffer
+		if err := cloud.Write(&file, &cloud.Cloud{Compute: of}); err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(file.String(), "server_groups"); has != (of.Groups != nil) {
+			t.Errorf("%+v is written as %s", of, file.String())
+		}
+		read, err := cloud.Read(&file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(of, read.Compute); diff != "" {
+			t.Errorf("records (-written +read):\n%s", diff)
+		}
+	}
+}
+
 // Files that are not whole, or not of records, are refused with a reason.
 func TestReadRefuses(t *testing.T) {
 	var whole bytes.Buffer

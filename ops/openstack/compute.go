@@ -3,7 +3,9 @@ package openstack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,6 +20,9 @@ import (
 // services and hypervisors since 2.53, of migrations since 2.59, and services of cells that are down since 2.69.
 const computeVersion = "2.69"
 
+// zonesVersion is the first at which servers have the zone that they are bound to.
+const zonesVersion = "2.96"
+
 // pageSize is how many objects a page of a list has at most; services may have a lower limit.
 const pageSize = 1000
 
@@ -28,7 +33,7 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		return nil, err
 	}
 	records := &cloud.Compute{}
-	done := m.begin("lists of the compute service", 5)
+	done := m.begin("lists of the compute service", 6)
 	var services struct{ Services []cloud.Service }
 	if err := get(ctx, s, "os-services", &services); err != nil {
 		return nil, err
@@ -56,19 +61,40 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 	}
 	done()
 	bare := 0 // servers whose flavor is without extra specs
-	// Servers that were deleted softly (Nova's reclaim_instance_interval) keep their allocations and ports until they are reclaimed.
-	err = pages(ctx, s, "servers/detail", url.Values{"all_tenants": {"1"}, "soft_deleted": {"true"}}, "servers", func(of *server) string {
-		if of.Flavor.Specs == nil {
-			bare++
+	for _, version := range []string{zonesVersion, computeVersion} {
+		if s, err = c.service("compute", version); err != nil {
+			return nil, err
 		}
-		records.Servers = append(records.Servers, of.record())
-		return of.UUID
-	})
+		// Servers that were deleted softly (Nova's reclaim_instance_interval) keep their allocations and ports until they are reclaimed.
+		err = pages(ctx, s, "servers/detail", url.Values{"all_tenants": {"1"}, "soft_deleted": {"true"}}, "servers", func(of *server) string {
+			if of.Flavor.Specs == nil {
+				bare++
+			}
+			records.Servers = append(records.Servers, of.record())
+			return of.UUID
+		})
+		if records.ZonesKnown = version == zonesVersion && err == nil; !isStatus(err, http.StatusNotAcceptable) {
+			break
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	if bare > 0 {
 		r.Unread = append(r.Unread, fmt.Sprintf("The compute service does not show this user the extra specs of the flavors of %d servers.", bare))
+	}
+	done()
+	if s, err = c.service("compute", computeVersion); err != nil {
+		return nil, err
+	}
+	records.Groups, err = serverGroups(ctx, s)
+	switch {
+	case isStatus(err, http.StatusForbidden):
+		r.Unread = append(r.Unread, "Server groups: "+err.Error()+".")
+	case err != nil:
+		return nil, err
+	case c.login().MaySeePart():
+		r.Unread = append(r.Unread, "The compute service shows this user, who is no administrator, the server groups of one project at most.")
 	}
 	done()
 	holds := func(*cloud.Migration) bool { return false }
@@ -91,6 +117,27 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 	return records, nil
 }
 
+// serverGroups reads the server groups of all projects. The list has no markers and no links, and may be cut to fewer than asked for: an empty
+// page is its end.
+func serverGroups(ctx context.Context, s *gophercloud.ServiceClient) ([]cloud.ServerGroup, error) {
+	all := []cloud.ServerGroup{}
+	for {
+		var page struct {
+			Groups []cloud.ServerGroup `json:"server_groups"`
+		}
+		if err := get(ctx, s, fmt.Sprintf("os-server-groups?all_projects=True&limit=%d&offset=%d", pageSize, len(all)), &page); err != nil {
+			return nil, err
+		}
+		if len(page.Groups) == 0 {
+			return all, nil
+		}
+		if len(all) > 0 && page.Groups[0].UUID == all[0].UUID {
+			return nil, errors.New("the compute service answers GET os-server-groups with the same page again")
+		}
+		all = append(all, page.Groups...)
+	}
+}
+
 // A hypervisor is a compute node as the API has it.
 type hypervisor struct {
 	cloud.Hypervisor
@@ -106,6 +153,7 @@ type server struct {
 	Host    string          `json:"OS-EXT-SRV-ATTR:host"`
 	Node    string          `json:"OS-EXT-SRV-ATTR:hypervisor_hostname"`
 	Zone    string          `json:"OS-EXT-AZ:availability_zone"`
+	Pinned  string          `json:"pinned_availability_zone"`
 	Project string          `json:"tenant_id"`
 	User    string          `json:"user_id"`
 	Created time.Time       `json:"created"`
@@ -123,7 +171,7 @@ func (s *server) record() cloud.Server {
 	flavor := s.Flavor.Flavor
 	flavor.Name = s.Flavor.Original
 	return cloud.Server{
-		UUID: s.UUID, Name: s.Name, Status: s.Status, Task: s.Task, Host: s.Host, Node: s.Node, Zone: s.Zone, Project: s.Project, User: s.User,
+		UUID: s.UUID, Name: s.Name, Status: s.Status, Task: s.Task, Host: s.Host, Node: s.Node, Zone: s.Zone, Pinned: s.Pinned, Project: s.Project, User: s.User,
 		Created: s.Created, Flavor: flavor, Image: image.ID, Fault: s.Fault.Message,
 	}
 }

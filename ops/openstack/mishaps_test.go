@@ -251,8 +251,13 @@ func stackWith(t *testing.T, answers map[string]string, instead func(w http.Resp
 		if strings.HasPrefix(r.URL.Path, "/v2.1/servers/vm") { // which names its group
 			version = "compute 2.71"
 		}
+		if r.URL.Path == "/v2.1/servers/detail" && answers["old"] == "" {
+			version = "compute 2.96"
+		}
 		switch {
 		case instead(w, r):
+		case r.Header.Get("OpenStack-API-Version") == "compute 2.96" && version != "compute 2.96":
+			http.Error(w, `{"computeFault": {"message": "Version 2.96 is not supported by the API."}}`, http.StatusNotAcceptable)
 		case !ok:
 			http.Error(w, `{"NeutronError": {"message": "no such thing"}}`, http.StatusNotFound)
 		case text == "":
@@ -288,12 +293,16 @@ func healthy() map[string]string {
 		"/v2.1/os-aggregates":                 `{"aggregates": [{"id": 1, "uuid": "a1", "name": "ssd", "availability_zone": null, "hosts": ["cn1"], "metadata": {"k": "v"}}]}`,
 		"/v2.1/os-hypervisors/detail?" + page: `{"hypervisors": [{"id": "h1", "hypervisor_hostname": "cn1.example", "service": {"id": "s1", "host": "cn1"}, "cpu_info": {}}]}`,
 		"/v2.1/servers/detail?all_tenants=1&" + page + "&soft_deleted=true": `{"servers": [{"id": "vm1", "name": "vm", "status": "ACTIVE", "OS-EXT-STS:task_state": null, "OS-EXT-SRV-ATTR:host": "cn1", "OS-EXT-SRV-ATTR:hypervisor_hostname": "cn1.example",
-			"OS-EXT-AZ:availability_zone": "nova", "tenant_id": "p1", "user_id": "u1", "created": "2026-01-02T03:04:05Z", "image": {"id": "i1"},
+			"OS-EXT-AZ:availability_zone": "nova", "pinned_availability_zone": "az1", "tenant_id": "p1", "user_id": "u1", "created": "2026-01-02T03:04:05Z", "image": {"id": "i1"},
 			"flavor": {"vcpus": 2, "ram": 512, "disk": 1, "ephemeral": 0, "swap": 0, "original_name": "m1", "extra_specs": {"trait:HW": "required"}}}], "servers_links": [{"rel": "next", "href": "http://elsewhere"}]}`,
 		"/v2.1/servers/detail?all_tenants=1&" + page + "&marker=vm1&soft_deleted=true": `{"servers": [{"id": "vm2", "status": "ERROR", "created": "2026-01-02T03:04:05Z", "image": "", "OS-EXT-SRV-ATTR:host": null, "fault": {"message": "No valid host"},
 			"flavor": {"vcpus": 2, "ram": 512, "disk": 1, "ephemeral": 0, "swap": 0, "original_name": "m1", "extra_specs": {}}}]}`,
 		"/v2.1/os-migrations?" + page: `{"migrations": [{"id": 1, "uuid": "m1", "instance_uuid": "vm1", "status": "finished", "migration_type": "resize", "source_compute": "cn1", "source_node": "cn1.example", "dest_compute": "cn2", "dest_node": "cn2.example"},
 			{"id": 2, "uuid": "m2", "status": "confirmed"}, {"id": 3, "uuid": "00000000-0000-4000-8000-0000000000c2", "instance_uuid": "vm1", "status": "confirmed"}]}`,
+		"/v2.1/os-server-groups?all_projects=True&" + page + "&offset=0": `{"server_groups": [{"id": "gr1", "name": "apart", "policy": "anti-affinity", "rules": {"max_server_per_host": 2}, "members": ["vm1", "vm2"], "project_id": "p1"},
+			{"id": "gr2", "name": "together", "policy": "affinity", "rules": {}, "members": []}]}`,
+		"/v2.1/os-server-groups?all_projects=True&" + page + "&offset=2": `{"server_groups": [{"id": "gr3", "name": "more", "policy": "soft-affinity", "rules": {}, "members": ["vm3"]}]}`,
+		"/v2.1/os-server-groups?all_projects=True&" + page + "&offset=3": `{"server_groups": []}`,
 		"/v2.0/agents?" + page: `{"agents": [{"id": "ag1", "agent_type": "Open vSwitch agent", "binary": "neutron-openvswitch-agent", "host": "cn1", "alive": true, "admin_state_up": true, "heartbeat_timestamp": "2026-01-02 03:04:05", "resources_synced": true, "configurations": {"x": 1}}]}`,
 		"/v2.0/ports?" + page: `{"ports": [{"id": "p1", "network_id": "n1", "device_id": "vm1", "device_owner": "compute:nova", "binding:host_id": "cn1", "binding:vnic_type": "normal", "binding:vif_type": "ovs", "binding:profile": {"allocation": {"g1": "rp1"}, "pci_slot": "0000:81:02.1"}, "revision_number": 7,
 			"resource_request": {"request_groups": [{"id": "g1", "required": ["CUSTOM_PHYSNET_0"], "resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 5}}], "same_subtree": ["g1"]}},
@@ -321,6 +330,37 @@ func TestReadComputeAndNetwork(t *testing.T) {
 	}
 }
 
+// A service that is older than 2.96 does not say which zones servers are bound to, and all else is read. A user whom it does not show server
+// groups has none of them among the records, and a service that repeats their first page ends the reading.
+func TestReadLessOfCompute(t *testing.T) {
+	old, alone := healthy(), healthy()
+	old["old"] = "yes"
+	const servers = "/v2.1/servers/detail?all_tenants=1&limit=1000&soft_deleted=true"
+	old[servers] = strings.Replace(old[servers], `"pinned_availability_zone": "az1", `, "", 1)
+	alone["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"] = ""
+	whole, older, less := readStack(t, healthy(), cloud.All), readStack(t, old, cloud.All), readStack(t, alone, cloud.All)
+	if !whole.Compute.ZonesKnown || older.Compute.ZonesKnown || older.Unread != nil {
+		t.Errorf("zones are known: %v, and by an old service: %v; unread %q", whole.Compute.ZonesKnown, older.Compute.ZonesKnown, older.Unread)
+	}
+	older.Compute.ZonesKnown, older.Compute.Servers[0].Pinned = true, "az1"
+	if diff := cmp.Diff(whole.Compute, older.Compute); diff != "" {
+		t.Errorf("records (-2.96 +2.69):\n%s", diff)
+	}
+	less.Compute.Groups = whole.Compute.Groups
+	if diff := cmp.Diff(whole.Compute, less.Compute); diff != "" {
+		t.Errorf("records (-with groups +without):\n%s", diff)
+	}
+	same := healthy()
+	same["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=2"] = same["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"]
+	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, same), nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Read(t.Context(), cloud.All, nil); err == nil || !strings.Contains(err.Error(), "the same page again") {
+		t.Errorf("groups without end: %v", err)
+	}
+}
+
 func readStack(t *testing.T, answers map[string]string, parts cloud.Parts) *cloud.Cloud {
 	t.Helper()
 	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, answers), nil)})
@@ -337,7 +377,8 @@ func readStack(t *testing.T, answers map[string]string, parts cloud.Parts) *clou
 // What a user may not read, and what the cloud does not have, is said in a sentence. Extensions that the network service does not
 // have are empty lists.
 func TestUnread(t *testing.T) {
-	denied, few, down, part, none, untrunked := healthy(), healthy(), healthy(), healthy(), healthy(), healthy()
+	denied, few, down, part, none, untrunked, alone := healthy(), healthy(), healthy(), healthy(), healthy(), healthy(), healthy()
+	alone["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"] = ""
 	for _, without := range []map[string]string{part, none} {
 		without["/v2.0/agents?limit=1000"], without["/v2.0/ports?limit=1000"] = `{"agents": []}`, `{"ports": []}`
 	}
@@ -359,7 +400,8 @@ func TestUnread(t *testing.T) {
 			"The compute service answers GET /v2.1/os-services with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator.",
 			"The network service does not show this user where ports are bound; take an administrator.",
 		}},
-		{part, []string{"The network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator."}},
+		{alone, []string{"Server groups: the compute service answers GET /v2.1/os-server-groups?all_projects=True&limit=1000&offset=0 with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator."}},
+		{part, []string{"The compute service shows this user, who is no administrator, the server groups of one project at most.", "The network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator."}},
 		{none, nil},
 		{untrunked, []string{"The network service answers GET /v2.0/trunks?limit=1000 with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator."}},
 		{down, []string{"The compute service does not reach the cell of the host cn2, and leaves out its servers; try again when it does."}},
