@@ -6,16 +6,35 @@ import (
 	"testing"
 )
 
-// A job that has /dev/null for its standard input is not asked, but told to give --yes.
-func TestConsentOfAJob(t *testing.T) {
+// Confirmation is asked for on a terminal only. Jobs have /dev/null or a pipe for their standard input, and are told to give --yes.
+func TestConsentIsAskedForOnATerminal(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	var asked bytes.Buffer
-	err = consent(&asked, null, false)
-	if code, _ := codeOf(err); code != exitUsage || asked.Len() > 0 {
-		t.Errorf("consent with /dev/null asks %q and fails with code %d: %v", asked.String(), code, err)
+	pipe, input, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	defer input.Close()
+	if _, err := input.WriteString("yes\n"); err != nil {
+		t.Fatal(err)
+	}
+	for name, stdin := range map[string]*os.File{"/dev/null": null, "a pipe": pipe} {
+		var asked bytes.Buffer
+		err := consent(&asked, stdin, false)
+		if code, _ := codeOf(err); code != exitUsage || asked.Len() > 0 {
+			t.Errorf("consent with %s asks %q and fails with code %d: %v", name, asked.String(), code, err)
+		}
+	}
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if !isTerminal(terminal) {
+		t.Error("a pseudoterminal is not taken for a terminal")
 	}
 }

@@ -29,6 +29,18 @@ func (sp *serverPlan) withoutOtherHosts(rebuild bool) allocations.Amounts {
 	return amounts
 }
 
+// possible returns amounts without classes of which their provider has no inventory, since placement refuses these.
+func (sp *serverPlan) possible(amounts allocations.Amounts) allocations.Amounts {
+	some := amounts.Plus(nil)
+	for uuid, classes := range some {
+		maps.DeleteFunc(classes, func(class string, _ int64) bool {
+			_, has := sp.ByUUID[uuid].Inventories[class]
+			return !has
+		})
+	}
+	return some
+}
+
 // withoutUnnamed returns amounts without those of ports' classes on the server's host that no port names and the flavor does not ask for. They may be for ports
 // that name nothing yet.
 func (sp *serverPlan) withoutUnnamed(amounts, named allocations.Amounts, flavor map[string]int64) allocations.Amounts {

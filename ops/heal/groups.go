@@ -36,8 +36,8 @@ var keyCodes = []string{
 	"bound-without-key", "key-group-missing", "key-group-unknown", "key-provider-gone", "key-provider-of-other-host", "key-provider-lacks-class", "key-provider-lacks-trait",
 }
 
-// portGroups returns the groups of the server's ports. A group without a provider that can serve it is open where its finding is mended and its port is not left,
-// and otherwise in neither list.
+// portGroups returns the groups of the server's ports. A group without a provider that can serve it is open when its finding is mended and its port is not left.
+// Otherwise it keeps a provider of its host, which its port uses, and is in neither list without one.
 func (sp *serverPlan) portGroups(left map[string]*problem) portGroups {
 	var all portGroups
 	s := sp.server
@@ -76,7 +76,7 @@ func (sp *serverPlan) portGroups(left map[string]*problem) portGroups {
 			case wrong && left[of.UUID] == nil:
 				g.former, g.provider = g.provider, ""
 				all.open = append(all.open, g)
-			case wrong || is == nil || elsewhere:
+			case is == nil || elsewhere:
 				all.complete = false
 			default:
 				all.named = append(all.named, g)

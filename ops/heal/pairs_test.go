@@ -104,3 +104,18 @@ func TestFaultsAreMendedInAnyCloud(t *testing.T) {
 		t.Errorf("%d faults were planted", planted)
 	}
 }
+
+// A port that cannot be mended keeps its share of what its server holds: the other ports have theirs after it.
+func TestPortThatIsLeftKeepsItsShare(t *testing.T) {
+	for _, code := range []string{"port-amount-superfluous", "port-amount-missing"} {
+		t.Run(code, func(t *testing.T) {
+			c := audittest.Copied(audittest.Whole().Done())
+			for _, p := range audittest.Plants {
+				if (p.Code == "key-provider-lacks-trait" || p.Code == code && p.Name == "") && !p.In(c) {
+					t.Fatalf("the cloud has nothing to plant %s in", p.Code)
+				}
+			}
+			mends(t, newFakeCloud(t, c))
+		})
+	}
+}

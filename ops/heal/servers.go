@@ -189,7 +189,7 @@ func (sp *serverPlan) solve(left map[string]*problem, single bool) (target, *pro
 		}
 	}
 	if rebuild || sp.has(nil, "key-not-allocated", "port-amount-missing") {
-		amounts = most(amounts, named)
+		amounts = most(amounts, sp.possible(named))
 	}
 
 	// The base is what stays, whichever providers are chosen.
