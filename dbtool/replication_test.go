@@ -1,11 +1,15 @@
 package dbtool_test
 
 import (
+	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/dbtool"
+	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/internal/sqltest"
 	"github.com/berthcloud/berth/sqlstore"
 )
@@ -24,7 +28,13 @@ func TestReplication(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want dbtool.Replication
+			want := dbtool.Replication{Replicas: -1}
+			if k.Name != "PostgreSQL" {
+				want.Replicas, want.Grant = 0, got.Grant
+				if !strings.HasPrefix(got.Grant, "GRANT REPLICA MONITOR ON *.* TO 'berth_") {
+					t.Errorf("the right that is missing: %q", got.Grant)
+				}
+			}
 			if k.Name == "Galera" {
 				if got.Cluster == nil || got.Cluster.Size < 1 {
 					t.Fatalf("the cluster is %+v", got.Cluster)
@@ -35,5 +45,90 @@ func TestReplication(t *testing.T) {
 				t.Errorf("replication (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A replica says what it follows, how far it is, and why it does not go on; who may not see it is told the right that is missing.
+func TestReplica(t *testing.T) {
+	needServers(t)
+	primary, replica := dbtest.NewReplica(t, dbtest.Fast())
+	d := primary.CreateDatabase(t)
+	look := func(s *dbtest.Server, of dbtest.Database) (got dbtool.Replication, err error) {
+		t.Helper()
+		at := server(t, of.URL(s.Address()))
+		at.Standby, at.Retries = true, 0
+		tables, err := dbtool.OpenTables(t.Context(), sqlstore.Options{Server: at}, dbtool.Look)
+		if err != nil {
+			return got, err
+		}
+		defer tables.Close()
+		return tables.Replication(t.Context())
+	}
+	// await looks until the replica is in a state.
+	await := func(is func(r dbtool.Replication) bool) dbtool.Replication {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			got, err := look(replica, d)
+			switch {
+			case err == nil && is(got):
+				return got
+			case time.Now().After(end):
+				t.Fatalf("the replica is in the state %+v, %v", got, err)
+			}
+		}
+	}
+	following := func(r dbtool.Replication) bool {
+		return len(r.Sources) == 1 && r.Sources[0].Receives == "Yes" && r.Sources[0].Applies == "Yes" && r.Sources[0].Behind == 0
+	}
+	grant := "GRANT REPLICA MONITOR ON *.* TO '" + d.User + "'@'127.0.0.1'"
+	if diff := cmp.Diff(dbtool.Replication{ReadOnly: true, Grant: grant, Replicas: 0}, await(func(dbtool.Replication) bool { return true })); diff != "" {
+		t.Errorf("to a user without rights the replica says (-want +got):\n%s", diff)
+	}
+	if _, err := dbtool.OpenTables(t.Context(), sqlstore.Options{Server: server(t, d.URL(replica.Address()))}, dbtool.Look); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("opening a replica as any server: %v", err)
+	}
+	primary.Exec(t, grant)
+	await(func(r dbtool.Replication) bool { return r.Grant == "" }) // it has followed
+	want := dbtool.Replication{ReadOnly: true, Replicas: 0, Sources: []dbtool.Source{{Address: primary.Address(), Receives: "Yes", Applies: "Yes"}}}
+	if diff := cmp.Diff(want, await(following)); diff != "" {
+		t.Errorf("the replica says (-want +got):\n%s", diff)
+	}
+	got, err := look(primary, d)
+	if diff := cmp.Diff(dbtool.Replication{Replicas: 1}, got); diff != "" || err != nil {
+		t.Errorf("the primary says %v (-want +got):\n%s", err, diff)
+	}
+
+	// A statement takes long on the replica only.
+	_, port, _ := net.SplitHostPort(replica.Address())
+	primary.Exec(t, "SET binlog_format = STATEMENT", "CREATE DATABASE slow", "CREATE TABLE slow.rows (n INT)", "INSERT INTO slow.rows VALUES (IF(@@port = "+port+", SLEEP(3), 0))")
+	await(func(r dbtool.Replication) bool { return r.Sources[0].Behind > 0 })
+	await(following)
+
+	replica.Exec(t, "STOP SLAVE SQL_THREAD")
+	if s := await(func(r dbtool.Replication) bool { return r.Sources[0].Applies == "No" }).Sources[0]; s.Behind != -1 || s.Receives != "Yes" || s.Problem != "" {
+		t.Errorf("a replica that was stopped says %+v", s)
+	}
+	replica.Exec(t, "DROP TABLE slow.rows", "START SLAVE SQL_THREAD")
+	primary.Exec(t, "INSERT INTO slow.rows VALUES (1)")
+	if s := await(func(r dbtool.Replication) bool { return r.Sources[0].Applies == "No" && r.Sources[0].Problem != "" }).Sources[0]; !strings.Contains(s.Problem, "Table 'slow.rows' doesn't exist") {
+		t.Errorf("a replica that cannot go on says %+v", s)
+	}
+}
+
+// A standby of PostgreSQL says that it takes no writes.
+func TestStandby(t *testing.T) {
+	needServers(t)
+	pair := dbtest.NewReplicated(t, dbtest.Fast())
+	d := pair.CreateDatabase(t)
+	at := server(t, d.URL(pair.Standby.Address()))
+	at.Standby = true
+	tables, err := dbtool.OpenTables(t.Context(), sqlstore.Options{Server: at}, dbtool.Look)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tables.Close()
+	got, err := tables.Replication(t.Context())
+	if diff := cmp.Diff(dbtool.Replication{ReadOnly: true, Replicas: -1}, got); diff != "" || err != nil {
+		t.Errorf("the standby says %v (-want +got):\n%s", err, diff)
 	}
 }

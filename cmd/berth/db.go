@@ -57,6 +57,8 @@ type dbSource struct {
 	connection  string
 	// once has a database of the settings tried once, whatever they say: a database that cannot be reached is a result.
 	once bool
+	// standby has a server looked at that takes no writes, where none takes any.
+	standby bool
 }
 
 // flags adds the flags to a command. A URL may be in a file (@FILE), so that its password need not
@@ -134,6 +136,13 @@ func (s *dbSource) open(ctx context.Context, env environment, access dbtool.Acce
 	}
 	opts.Logger = log
 	t, err := dbtool.OpenTables(ctx, opts, access)
+	if err != nil && s.standby && opts.Server != nil {
+		server := *opts.Server
+		server.Standby, opts.Server = true, &server
+		if at, none := dbtool.OpenTables(ctx, opts, access); none == nil {
+			t, err = at, nil
+		}
+	}
 	if err != nil {
 		_ = output.Close() // err is the one to report
 		return nil, dbFail(err)

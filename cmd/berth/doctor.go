@@ -41,7 +41,7 @@ type examination struct {
 // newDoctor returns "berth doctor".
 func newDoctor(env environment) *cobra.Command {
 	x := &examination{}
-	x.source.db.once = true
+	x.source.db.once, x.source.db.standby = true, true
 	var known []string
 	for _, c := range doctor.Checks() {
 		known = append(known, c.Name)
@@ -244,12 +244,15 @@ func (x *examination) database(ctx context.Context, env environment) (*doctor.Da
 		if err != nil {
 			return err
 		}
-		d.ReadOnly = replicas.ReadOnly
+		d.ReadOnly, d.Replicas, d.Grant = replicas.ReadOnly, replicas.Replicas, replicas.Grant
 		if replicas.Cluster != nil {
 			d.Cluster = new(doctor.Cluster(*replicas.Cluster))
 		}
 		for _, s := range replicas.Standbys {
 			d.Standbys = append(d.Standbys, doctor.Standby(s))
+		}
+		for _, s := range replicas.Sources {
+			d.Sources = append(d.Sources, doctor.Source(s))
 		}
 		if v.Standing == dbtool.StandsEmpty || v.Standing == dbtool.StandsUnknown {
 			return nil

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/ops/doctor"
 )
 
@@ -107,6 +110,38 @@ func TestDoctorOfUp(t *testing.T) {
 		!strings.Contains(stdout, "  failed   database-schema ") || strings.Contains(stdout+stderr, "hidden-word") {
 		t.Errorf("without a cloud it exits with %d:\n%s%s", code, stdout, stderr)
 	}
+}
+
+// A database that is a replica is looked at, and is a failed check; without the right to see what it follows the statement that gives it is printed.
+func TestDoctorOfReplica(t *testing.T) {
+	if os.Getenv("BERTH_TEST_NO_DATABASES") != "" {
+		t.Skip("BERTH_TEST_NO_DATABASES is set")
+	}
+	primary, replica := dbtest.NewReplica(t, dbtest.Fast())
+	d := primary.CreateDatabase(t)
+	if code, _, stderr := berth(t, "db", "sync", "--connection", d.URL(primary.Address())); code != exitOK {
+		t.Fatal(stderr)
+	}
+	look := func(s *dbtest.Server, code int, wants ...string) (stdout string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+			got, stdout, stderr := berth(t, "doctor", "--connection", d.URL(s.Address()), "--check", "database-schema,database-replicas,records-read")
+			if !slices.ContainsFunc(wants, func(want string) bool { return !strings.Contains(stdout, want) }) && got == code {
+				return stdout
+			}
+			if time.Now().After(end) { // the replica does not follow at once
+				t.Fatalf("of %s it exits with %d, want %d and %q:\n%s%s", s.Address(), got, code, wants, stdout, stderr)
+			}
+		}
+	}
+	look(primary, exitOK, "  ok       database-replicas      replicas that are connected to the server: 1; ")
+	out := look(replica, exitFound, "  ok       database-schema ", "takes no writes: it is a standby, or was made read-only", "is not shown to the user of the database")
+	_, grant, _ := strings.Cut(out, "this lets it: ")
+	grant, _, _ = strings.Cut(grant, "\n")
+	primary.Exec(t, grant)
+	look(replica, exitFound, "takes no writes: it follows "+primary.Address()+", which placement has to use", "the server follows "+primary.Address()+", 0 s behind")
+	replica.Exec(t, "STOP SLAVE SQL_THREAD", "SET GLOBAL read_only = 0")
+	look(replica, exitOK, "  warning  database-replicas      the server does not apply what it receives of ", "next   mysql -e 'SHOW ALL REPLICAS STATUS\\G'", "takes writes, and follows "+primary.Address())
 }
 
 // The policy file of placement's settings is found.

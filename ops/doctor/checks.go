@@ -217,7 +217,7 @@ var checks = []Check{
 		"The placement service answers wrongly, or fails.", database, nil, databaseRows,
 	},
 	{
-		"database-replicas", databaseGroup, "whether the database takes writes, its Galera cluster is whole, and its standbys follow",
+		"database-replicas", databaseGroup, "whether the database takes writes, its Galera cluster is whole, it is no replica, and its standbys follow",
 		"Writes fail, or what was written is lost when a server fails.", database, nil, databaseReplicas,
 	},
 	{

@@ -17,10 +17,15 @@ type Database struct {
 	// Standing is what the revision means for this program, as dbtool has it.
 	Standing string
 	Rows     []RowCheck
-	// ReadOnly, Cluster and Standbys are how the server takes part in replication, as dbtool has it.
+	// What follows is how the server takes part in replication, as dbtool has it.
 	ReadOnly bool
 	Cluster  *Cluster
 	Standbys []Standby
+	// Sources are the servers that it follows. Grant is the statement that lets the user of the database see them, "" when it may.
+	Sources []Source
+	Grant   string
+	// Replicas is how many servers are connected to follow it, -1 when that is not known.
+	Replicas int64
 }
 
 // A Cluster is a Galera cluster, as one of its servers sees it.
@@ -33,6 +38,15 @@ type Cluster struct {
 type Standby struct {
 	Name, State string
 	Behind      float64
+}
+
+// A Source is a server that the one that was looked at follows. Receives and Applies are "Yes" while it receives its changes and applies
+// them, Behind by how many seconds it is behind, -1 when that is not known.
+type Source struct {
+	Address           string
+	Receives, Applies string
+	Problem           string
+	Behind            float64
 }
 
 // A RowCheck is the result of a check of dbtool.
@@ -83,8 +97,35 @@ func databaseReplicas(x *exam, r *findings) {
 		r.unknown("The database was not read: %s.", d.Problem)
 		return
 	}
+	readOnly := "it is a standby, or was made read-only"
+	for _, s := range d.Sources {
+		readOnly = "it follows " + s.Address + ", which placement has to use"
+	}
 	if d.ReadOnly {
-		r.fail("grep -A9 'database\\]' /etc/placement/placement.conf", "%s takes no writes: it is a standby, or was made read-only", d.Name)
+		r.fail("grep -A9 'database\\]' /etc/placement/placement.conf", "%s takes no writes: %s", d.Name, readOnly)
+	}
+	for _, s := range d.Sources {
+		show := `mysql -e 'SHOW ALL REPLICAS STATUS\G'`
+		if !strings.HasPrefix(d.Server, "MariaDB") {
+			show = `mysql -e 'SHOW REPLICA STATUS\G'`
+		}
+		problem := ""
+		if s.Problem != "" {
+			problem = ": " + withoutCredentials(s.Problem)
+		}
+		switch {
+		case s.Applies != "Yes":
+			r.warn(show, "the server does not apply what it receives of %s (the SQL thread does not run)%s", s.Address, problem)
+		case s.Receives != "Yes":
+			r.warn(show, "the server receives nothing of %s (its I/O thread is in the state %s)%s", s.Address, s.Receives, problem)
+		case s.Behind > standbyLate:
+			r.warn(show, "the server is %.0f s behind %s, which it follows", s.Behind, s.Address)
+		default:
+			r.ok("the server follows %s, %.0f s behind", s.Address, max(s.Behind, 0))
+		}
+		if !d.ReadOnly && d.Replicas == 0 {
+			r.warn(show, "the server takes writes, and follows %s, which does not follow it: what placement writes here is not in %s", s.Address, s.Address)
+		}
 	}
 	if c := d.Cluster; c != nil {
 		show := `mysql -e "SHOW GLOBAL STATUS LIKE 'wsrep%'"`
@@ -114,14 +155,21 @@ func databaseReplicas(x *exam, r *findings) {
 			r.ok("the standby %s is %.1f s behind", s.Name, s.Behind)
 		}
 	}
+	if d.Replicas > 0 {
+		r.ok("replicas that are connected to the server: %d; each knows how far it is: berth doctor --check database-replicas --connection URL", d.Replicas)
+	}
 	switch {
-	case r.list != nil:
+	case r.list != nil && !d.ReadOnly:
 	case strings.HasPrefix(d.Server, "SQLite"):
 		r.ok("a file has no replicas")
 	case strings.HasPrefix(d.Server, "PostgreSQL"):
-		r.ok("the server has no standby")
-	default:
-		r.unknown("The server is in no Galera cluster; of other replicas it does not tell this user.")
+		if r.list == nil {
+			r.ok("the server has no standby")
+		}
+	case d.Grant != "":
+		r.unknown("Whether the server follows another one is not shown to the user of the database; this lets it: %s", d.Grant)
+	case r.list == nil:
+		r.ok("the server follows no other one, and is in no Galera cluster")
 	}
 }
 

@@ -223,7 +223,9 @@ var plants = []struct {
 	{"rule-types", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Surroundings.RuleTypes = []string{"dscp_marking"}
 	}, "no mechanism driver enforces minimum_bandwidth", "grep mechanism_drivers"},
-	{"policies", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Policies[0].Rules, c.Network.Policies[1].Rules = nil, nil }, "none of 2 policies", "qos rule create"},
+	{"policies", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
+		c.Network.Policies[0].Rules, c.Network.Policies[1].Rules = nil, nil
+	}, "none of 2 policies", "qos rule create"},
 
 	{
 		"agents-alive", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Agents[0].Alive = false },
@@ -387,7 +389,37 @@ var plants = []struct {
 	{"database-replicas", doctor.Unknown, func(in *doctor.Input, _ *cloud.Cloud) {
 		in.Database.Standbys = []doctor.Standby{{"db2", "", -1}}
 	}, "how far the standby db2 is", ""},
-	{"database-replicas", doctor.Unknown, func(in *doctor.Input, _ *cloud.Cloud) { in.Database.Cluster = nil }, "is in no Galera cluster", ""},
+	{"database-replicas", doctor.OK, func(in *doctor.Input, _ *cloud.Cloud) { in.Database.Cluster = nil }, "the server follows no other one, and is in no Galera cluster", ""},
+	{
+		"database-replicas", doctor.Unknown, func(in *doctor.Input, _ *cloud.Cloud) {
+			in.Database.Cluster, in.Database.Grant = nil, "GRANT REPLICA MONITOR ON *.* TO 'p'@'%'"
+		},
+		"is not shown to the user of the database; this lets it: GRANT REPLICA MONITOR ON *.* TO 'p'@'%'", "",
+	},
+	{
+		"database-replicas", doctor.OK, func(in *doctor.Input, _ *cloud.Cloud) {
+			in.Database.Cluster, in.Database.Grant, in.Database.Replicas = nil, "GRANT", 2
+		},
+		"replicas that are connected to the server: 2; each knows how far it is", "",
+	},
+	{"database-replicas", doctor.Failed, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.ReadOnly, in.Database.Sources = true, []doctor.Source{{"db1:3306", "Yes", "Yes", "", 3}}
+	}, "takes no writes: it follows db1:3306, which placement has to use", "grep -A9"},
+	{"database-replicas", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.Sources, in.Database.Replicas = []doctor.Source{{"db1:3306", "Yes", "Yes", "", 3}}, 0
+	}, "takes writes, and follows db1:3306, which does not follow it", "SHOW ALL REPLICAS STATUS"},
+	{"database-replicas", doctor.OK, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.Sources, in.Database.Replicas = []doctor.Source{{"db1:3306", "Yes", "Yes", "", 3}}, 1
+	}, "the server follows db1:3306, 3 s behind", ""},
+	{"database-replicas", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.Sources, in.Database.Replicas = []doctor.Source{{"db1:3306", "Yes", "Yes", "", 11}}, 1
+	}, "the server is 11 s behind db1:3306", "SHOW ALL REPLICAS STATUS"},
+	{"database-replicas", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.Sources, in.Database.Replicas = []doctor.Source{{"db1:3306", "Yes", "No", "Duplicate entry", -1}}, 1
+	}, "does not apply what it receives of db1:3306 (the SQL thread does not run): Duplicate entry", "SHOW ALL REPLICAS STATUS"},
+	{"database-replicas", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) {
+		in.Database.Server, in.Database.Sources, in.Database.Replicas = "MySQL 8.4.2", []doctor.Source{{"db1:3306", "Connecting", "Yes", "", -1}}, -1
+	}, "receives nothing of db1:3306 (its I/O thread is in the state Connecting)", `'SHOW REPLICA STATUS\G'`},
 	{"policy-files", doctor.Failed, func(in *doctor.Input, _ *cloud.Cloud) {
 		in.Policies[1].Rules = map[string]string{"placement:usages": "role:admin"}
 	}, `placement:usages is "role:reader" in a.yaml and "role:admin" in b.yaml`, "diff a.yaml b.yaml"},

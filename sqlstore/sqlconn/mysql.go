@@ -135,10 +135,12 @@ type mysqlDialer struct {
 	hosts [2][]*sql.DB // by role
 	last  atomic.Int32 // the host that worked
 	mode  string       // an expression
+	// standby says that a server that takes no writes is accepted.
+	standby bool
 }
 
 func newMySQLDialer(server Server) (*mysqlDialer, error) {
-	d := &mysqlDialer{mode: "@@sql_mode"}
+	d := &mysqlDialer{mode: "@@sql_mode", standby: server.Standby}
 	if server.SQLMode != "" {
 		d.mode = "'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(server.SQLMode) + "'"
 	}
@@ -297,7 +299,7 @@ func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *s
 }
 
 // setUp gives a connection the settings of its role. A node that is cut off from
-// its cluster, and a replica, are refused here. It says what kind of server it is. READ COMMITTED
+// its cluster is refused here, and so is a replica unless standby says otherwise. It says what kind of server it is. READ COMMITTED
 // for writing: locks are taken on the rows that are found, not on the gaps between them, and each
 // statement sees what others committed.
 func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at place, err error) {
@@ -305,7 +307,7 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at pla
 	if err != nil {
 		return at, err
 	}
-	if v, ok := has["read_only"]; ok && !strings.EqualFold(v, "OFF") {
+	if v, ok := has["read_only"]; ok && !d.standby && !strings.EqualFold(v, "OFF") {
 		return at, &mysql.MySQLError{Number: 1290, Message: "the server is read-only"}
 	}
 	level := "REPEATABLE READ" // with it, a snapshot lasts

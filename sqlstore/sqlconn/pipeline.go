@@ -141,7 +141,7 @@ func walk(rows *sql.Rows, fn func(*Row)) error {
 	if err != nil {
 		return err
 	}
-	one := newRow(len(columns))
+	one := newRow(columns)
 	for rows.Next() {
 		if err := rows.Scan(one.places...); err != nil {
 			return err

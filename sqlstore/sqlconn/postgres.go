@@ -165,6 +165,9 @@ func postgresSettings(server Server) string {
 		"connect_timeout":      strconv.Itoa(int(connectTimeout.Seconds())),
 		"application_name":     "berth-placement",
 	}
+	if server.Standby {
+		settings["target_session_attrs"] = "any"
+	}
 	for name, values := range server.Params {
 		settings[name] = values[len(values)-1]
 	}

@@ -10,14 +10,16 @@ import (
 // upstream's columns allow it where its code never writes it; so does a value of the wrong type, which
 // ends the reading with an error (Err). A Row is good until the next one is read.
 type Row struct {
-	values []any
-	places []any // pointers to values
-	Err    error // the first value that was not what it should be
+	// Columns are the names of the columns. Answers of SHOW have others in each release.
+	Columns []string
+	values  []any
+	places  []any // pointers to values
+	Err     error // the first value that was not what it should be
 }
 
-// newRow returns a row for so many columns, into which database/sql scans.
-func newRow(columns int) *Row {
-	r := &Row{values: make([]any, columns), places: make([]any, columns)}
+// newRow returns a row with these columns, into which database/sql scans.
+func newRow(columns []string) *Row {
+	r := &Row{Columns: columns, values: make([]any, len(columns)), places: make([]any, len(columns))}
 	for i := range r.values {
 		r.places[i] = &r.values[i]
 	}
@@ -92,6 +94,8 @@ func (r *Row) Float(i int) float64 {
 	case nil:
 		return 0
 	case int64:
+		return float64(v)
+	case uint64: // MariaDB's seconds that a replica is behind
 		return float64(v)
 	case float32: // a single's shortest text is what it was written as
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)

@@ -52,6 +52,9 @@ func (t *Tx) Fail(err error) error {
 	return t.Broken
 }
 
+// MySQLCode returns the number of the error of MariaDB or MySQL that Usable goes on failing with, 0 for none.
+func (t *Tx) MySQLCode() uint16 { return mysqlCode(t.Cause) }
+
 // Each runs a statement and calls fn with each row of the answer. The end of the Tx's context is noticed every
 // thousand rows.
 func (t *Tx) Each(fn func(*Row), query string, args ...any) error {
@@ -81,7 +84,7 @@ func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (left, err error) {
 	if err != nil {
 		return nil, err
 	}
-	one := newRow(len(columns))
+	one := newRow(columns)
 	n := 0
 	for ; rows.Next(); n++ {
 		if err := rows.Scan(one.places...); err != nil {
