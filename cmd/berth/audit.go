@@ -18,7 +18,7 @@ import (
 func newAudit(env environment) *cobra.Command {
 	var source cloudSource
 	var options audit.Options
-	var list bool
+	var list, complete bool
 	var recheck time.Duration
 	var out *output
 	var known []string
@@ -39,13 +39,14 @@ Servers and ports that something is under way with are left out. The services
 are read one after the other, so that what changes meanwhile may appear as a
 finding: --recheck reads them a second time after a while, when something was
 found, and reports what was found both times. Codes that need records which
-were not read are named on standard error.
+were not read, for lack of a right or a service, are named on standard error;
+with --complete the exit code is 1 then, unless something else was found.
 
 ` + cloudSourceHelp + `
 
 ` + operatorExitHelp,
 		Example: `  berth audit --os-cloud admin
-  berth audit --os-cloud admin --severity error -f json
+  berth audit --os-cloud admin --severity error --complete -f json
   berth audit --os-cloud admin --host cn7
   berth audit --os-cloud admin --recheck
   berth audit --from-file cloud.json --code names-alike -f value -c command
@@ -96,6 +97,9 @@ were not read are named on standard error.
 			if n := len(found.Findings); n > 0 {
 				return fail(exitFound, fmt.Errorf("the services disagree: %d findings", n))
 			}
+			if complete && len(found.Unchecked) > 0 {
+				return fail(exitFailure, errors.New("not everything could be looked at"))
+			}
 			return nil
 		},
 	}
@@ -108,6 +112,7 @@ were not read are named on standard error.
 	f.StringArrayVar(&options.Hosts, "host", nil, "print what is on the host `NAME` only; may be repeated")
 	f.DurationVar(&recheck, "recheck", recheckAfter, "look again after `DURATION`, 10 seconds if none is given, and report what stays")
 	f.Lookup("recheck").NoOptDefVal = recheckAfter.String()
+	f.BoolVar(&complete, "complete", false, "fail when codes could not be looked for everywhere")
 	f.BoolVar(&list, "codes", false, "list the codes, and read no cloud")
 	_ = errors.Join( // the flags exist: the lines above
 		cmd.RegisterFlagCompletionFunc("code", oneOf(known...)),
@@ -141,7 +146,11 @@ func auditResult(found audit.Result) result {
 			}
 			b.WriteByte('\n')
 		}
-		if len(found.Findings) == 0 {
+		switch {
+		case len(found.Findings) > 0:
+		case len(found.Unchecked) > 0:
+			b.WriteString("nothing found in what could be looked at\n")
+		default:
 			b.WriteString("nothing found\n")
 		}
 		_, err := io.WriteString(w, b.String())

@@ -71,6 +71,17 @@ func TestAudit(t *testing.T) {
 	if code, _, stderr := berth(t, "audit", "--from-file", recordsFile(t, c)); code != exitFound || !strings.Contains(stderr, "note: not looked for everywhere: port-of-gone-server") {
 		t.Errorf("without the network service it exits with %d:\n%s", code, stderr)
 	}
+	c = healthy.Done()
+	for _, tc := range []struct {
+		cut    func()
+		code   int
+		stdout string
+	}{{func() {}, exitOK, "nothing found\n"}, {func() { c.Compute, c.Network = nil, nil }, exitFailure, "nothing found in what could be looked at\n"}} {
+		tc.cut()
+		if code, stdout, stderr := berth(t, "audit", "--complete", "--from-file", recordsFile(t, c)); code != tc.code || stdout != tc.stdout {
+			t.Errorf("berth audit --complete exits with %d, want %d, and prints:\n%s%s", code, tc.code, stdout, stderr)
+		}
+	}
 }
 
 // guaranteed starts a server with a port that guarantees bandwidth.
