@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,14 +52,20 @@ type Stop struct{ Err error }
 // Error is that of Err.
 func (s Stop) Error() string { return s.Err.Error() }
 
+// largestLine bounds a line of a stream. The longest are those of inventories, a few hundred bytes.
+const largestLine = 1 << 20
+
+// errSilent is why a stream that says nothing is left.
+var errSilent = fmt.Errorf("the stream has been silent for %s", silence)
+
 // Stream follows a stream of events until ctx ends, which is no error. Open connects, behind the event with the id last, or from the beginning for an
-// empty one. When the stream ends it is opened again, after pauses that grow while that fails. The error is that of the first attempt, a Stop, or one
-// of the watcher.
+// empty one. When the stream ends it is opened again, after the time that it names, or after pauses that grow while that fails. The error is that of
+// the first attempt, a Stop, or one of the watcher. What cannot be understood is a Stop: it would come again.
 func Stream(ctx context.Context, open func(ctx context.Context, last string) (io.ReadCloser, error), w Watcher) error {
-	last, failures := "", 0
+	s := stream{open: open, w: w}
 	for first := true; ctx.Err() == nil; first = false {
-		begun := last
-		err := connect(ctx, open, &last, w)
+		begun := s.last
+		err := s.connect(ctx)
 		var of watcherError
 		var stop Stop
 		switch {
@@ -68,15 +75,16 @@ func Stream(ctx context.Context, open func(ctx context.Context, last string) (io
 			return of.error
 		case errors.As(err, &stop):
 			return stop.Err
-		case err != nil && first && last == "":
+		case err != nil && first && s.last == "":
 			return err
-		case err == nil || last != begun:
-			failures = 0
+		case err == nil || s.last != begun:
+			s.failures = 0
 		default:
-			failures++
+			s.failures++
 		}
-		pause := pauseAfter(failures)
-		if failures > 0 {
+		pause := min(max(s.retry, time.Second), longestPause)
+		if s.failures > 0 {
+			pause = pauseAfter(s.failures)
 			w.Note(fmt.Sprintf("%v; trying again in %s", err, pause))
 		}
 		select {
@@ -90,19 +98,31 @@ func Stream(ctx context.Context, open func(ctx context.Context, last string) (io
 // A watcherError is an error of the watcher.
 type watcherError struct{ error }
 
+// A stream is one that is opened again and again.
+type stream struct {
+	open     func(context.Context, string) (io.ReadCloser, error)
+	w        Watcher
+	last     string        // the id of the last event
+	retry    time.Duration // when to come back, as the service said
+	failures int           // in a row
+}
+
 // connect reads one stream to its end.
-func connect(ctx context.Context, open func(context.Context, string) (io.ReadCloser, error), last *string, w Watcher) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	body, err := open(ctx, *last)
+func (s *stream) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body, err := s.open(ctx, s.last)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	quiet := time.AfterFunc(silence, cancel)
+	if s.failures > 0 {
+		s.w.Note("connected again")
+	}
+	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer quiet.Stop()
 	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, largestLine)
 	var name, id, data string
 	for lines.Scan() {
 		quiet.Reset(silence)
@@ -114,7 +134,11 @@ func connect(ctx context.Context, open func(context.Context, string) (io.ReadClo
 		case "id":
 			id = value
 		case "data":
-			data = value
+			data += value
+		case "retry":
+			if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+				s.retry = time.Duration(n) * time.Millisecond
+			}
 		}
 		if lines.Text() != "" {
 			continue
@@ -123,23 +147,28 @@ func connect(ctx context.Context, open func(context.Context, string) (io.ReadClo
 		case "change":
 			var e Event
 			if err := json.Unmarshal([]byte(data), &e); err != nil {
-				return fmt.Errorf("the stream has an event that is not understood: %w", err)
+				return Stop{fmt.Errorf("the stream has an event that is not understood: %w", err)}
 			}
 			e.ID = id
-			if err := w.Event(e); err != nil {
+			if err := s.w.Event(e); err != nil {
 				return watcherError{err}
 			}
 		case "reset":
 			var reset struct{ Reason string }
 			_ = json.Unmarshal([]byte(data), &reset) // the reason is for people
-			w.Note(lostText(reset.Reason))
+			s.w.Note(lostText(reset.Reason))
 		}
 		if id != "" {
-			*last = id
+			s.last = id
 		}
 		name, id, data = "", "", ""
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return Stop{fmt.Errorf("the stream has a line of more than %d bytes", largestLine)}
+	case errors.Is(context.Cause(ctx), errSilent):
+		return errSilent
+	case err != nil:
 		return fmt.Errorf("reading the stream: %w", err)
 	}
 	return nil
