@@ -84,21 +84,21 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// guaranteed starts a server with a port that guarantees bandwidth.
-func (u *upRun) guaranteed() (server, port string) {
+// guaranteed starts a server, server0, with a port on a network with a subnet; the port guarantees bandwidth.
+func (u *upRun) guaranteed() (server, port, network string) {
 	u.t.Helper()
-	net0 := u.made(u.network+"/networks", "network", map[string]any{
+	network = u.made(u.network+"/networks", "network", map[string]any{
 		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
 	})
-	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": network, "ip_version": 4, "cidr": "10.0.4.0/24"})
 	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
 	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
-	port = u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
+	port = u.made(u.network+"/ports", "port", map[string]any{"network_id": network, "qos_policy_id": gold})
 	server = u.made(u.compute+"/servers", "server", map[string]any{
 		"name": "server0", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
 	})
 	u.await(map[string]int{"ACTIVE": 1})
-	return server, port
+	return server, port, network
 }
 
 // The services of berth up agree, with a server that has a guaranteed port.

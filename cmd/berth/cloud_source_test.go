@@ -54,17 +54,9 @@ func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
 	defer u.stop()
-	net0 := u.made(u.network+"/networks", "network", map[string]any{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
-	})
-	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
-	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
-	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
-	port := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
-	u.made(u.compute+"/servers", "server", map[string]any{
-		"name": "server0", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
-	})
-	u.await(map[string]int{"ACTIVE": 1})
+	_, _, net0 := u.guaranteed()
+	line := u.made(u.network+"/ports", "port", map[string]any{"name": "line", "network_id": net0}) // it has no device, and is on no list but that of trunks
+	u.made(u.network+"/trunks", "trunk", map[string]any{"name": "trunk0", "port_id": line})
 
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml")}
 	file := filepath.Join(dir, "cloud.json")
@@ -86,6 +78,9 @@ func TestExport(t *testing.T) {
 	}
 	if s := c.Compute; s == nil || len(s.Servers) != 1 || s.Servers[0].Host != upHostName || s.Servers[0].Flavor.Name != "cirros256" || len(s.Hypervisors) != 3 || len(s.Services) == 0 {
 		t.Errorf("compute's records are %+v", s)
+	}
+	if n := c.Network.Trunks; len(n) != 1 || n[0].Name != "trunk0" || n[0].Parent != (cloud.TrunkPort{UUID: line, Name: "line"}) {
+		t.Errorf("the trunks are %+v", n)
 	}
 	if c.Unread != nil {
 		t.Errorf("unread: %q", c.Unread)

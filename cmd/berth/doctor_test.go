@@ -62,17 +62,7 @@ func TestDoctorOfUp(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
 	defer u.stop()
-	net0 := u.made(u.network+"/networks", "network", map[string]any{
-		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
-	})
-	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
-	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
-	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
-	port := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
-	u.made(u.compute+"/servers", "server", map[string]any{
-		"name": "server0", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
-	})
-	u.await(map[string]int{"ACTIVE": 1})
+	_, _, net0 := u.guaranteed()
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
 	database := "sqlite:///" + filepath.Join(dir, "placement.db")
 	code, stdout, stderr := berthIn(t, "", named, "doctor", "--server", "server0", "--connection", database)
@@ -83,7 +73,7 @@ func TestDoctorOfUp(t *testing.T) {
 	// A server that asks for more than there is.
 	huge := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "huge"})
 	u.made(u.network+"/qos/policies/"+huge+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 2_000_000_000, "direction": "egress"})
-	port = u.made(u.network+"/ports", "port", map[string]any{"name": "port1", "network_id": net0, "qos_policy_id": huge})
+	port := u.made(u.network+"/ports", "port", map[string]any{"name": "port1", "network_id": net0, "qos_policy_id": huge})
 	u.made(u.compute+"/servers", "server", map[string]any{
 		"name": "server1", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
 	})

@@ -17,7 +17,7 @@ func TestHealOfUp(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
 	defer u.stop()
-	server, port := u.guaranteed()
+	server, port, _ := u.guaranteed()
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
 	plan := filepath.Join(dir, "plan.json")
 	run := func(code int, stdout, stderr string, args ...string) {
