@@ -95,7 +95,7 @@ func (s *cloudSource) readGiven(cmd *cobra.Command, env environment, parts cloud
 	default:
 		c, err = s.readAPIs(cmd, env, parts)
 	}
-	if err == nil {
+	if err == nil && (s.file != "" || s.db.given()) { // the reader of APIs says itself why it has not read a part
 		err = c.Check(parts)
 	}
 	switch _, coded := codeOf(err); {
