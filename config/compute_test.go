@@ -339,35 +339,36 @@ timeout = 4
 }
 
 // Of a nova.conf only the settings of requests are read, whatever else is in it, and what it leaves to Nova's defaults is named.
-func TestLoadScheduler(t *testing.T) {
-	const text = "[DEFAULT]\nnonsense = 1\n[database]\nconnection = mysql://secret\n[scheduler]\n" +
+func TestLoadRequests(t *testing.T) {
+	const text = "[DEFAULT]\nnonsense = 1\ndefault_schedule_zone = az1\n[database]\nconnection = mysql://secret\n[scheduler]\n" +
 		"limit_tenants_to_placement_aggregate = true\nmax_placement_results = 50\nquery_placement_for_availability_zone = $flag\nflag = off\n[berth]\nlisten = wrong\n"
 	path := filepath.Join(t.TempDir(), "nova.conf")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, _, err := config.LoadScheduler(path); err == nil {
+	if s, _, err := config.LoadRequests(path); err == nil {
 		t.Fatalf("a reference to an unknown option is taken: %+v", s)
 	}
 	if err := os.WriteFile(path, []byte(strings.Replace(text, "$flag", "off", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, assumed, err := config.LoadScheduler(path)
-	if err != nil || !s.LimitTenants || s.Zones || s.MaxPlacementResults != 50 || s.ImageTypes {
+	s, assumed, err := config.LoadRequests(path)
+	if err != nil || !s.Scheduler.LimitTenants || s.Scheduler.Zones || s.Scheduler.MaxPlacementResults != 50 || s.Scheduler.ImageTypes || s.ScheduleZone != "az1" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	want := []string{
 		"[scheduler] query_placement_for_routed_network_aggregates = false", "[scheduler] placement_aggregate_required_for_tenants = false",
 		"[scheduler] query_placement_for_image_type_support = false", "[scheduler] enable_isolated_aggregate_filtering = false",
 		"[scheduler] image_metadata_prefilter = false", "[workarounds] disable_fallback_pcpu_query = false",
+		"[DEFAULT] default_availability_zone = nova",
 	}
 	if diff := cmp.Diff(want, assumed); diff != "" {
 		t.Errorf("assumed (-want +got):\n%s", diff)
 	}
-	if s, assumed, err = config.LoadScheduler(); err != nil || !s.Zones || len(assumed) != 9 {
+	if s, assumed, err = config.LoadRequests(); err != nil || !s.Scheduler.Zones || s.ScheduleZone != "" || len(assumed) != 11 {
 		t.Errorf("without a file %+v, %q, %v", s, assumed, err)
 	}
-	if _, _, err = config.LoadScheduler("/nowhere/nova.conf"); err == nil {
+	if _, _, err = config.LoadRequests("/nowhere/nova.conf"); err == nil {
 		t.Error("a file that is not there is taken")
 	}
 }

@@ -44,14 +44,24 @@ func LoadCompute(files, dirs []string) (c *Compute, warnings []string, err error
 	return load(files, dirs, DefaultCompute)
 }
 
-// LoadScheduler reads of a nova.conf only how Nova asks placement for a server: the request filters of [scheduler], their limit, and
-// [workarounds]. The rest of the file is not checked. Assumed are the settings that the file does not have, with Nova's defaults, as
-// "[group] name = value"; they are all settings when no file is named. The error is as that of LoadPlacement.
-func LoadScheduler(files ...string) (s *Scheduler, assumed []string, err error) {
+// Requests are what a nova.conf says about how Nova asks placement for servers.
+type Requests struct {
+	Scheduler Scheduler // without [filter_scheduler] and max_attempts
+	// DefaultZone is the zone of hosts that are in no aggregate with one, and ScheduleZone that of servers which are created without one, "" for none.
+	DefaultZone, ScheduleZone string
+}
+
+// LoadRequests reads of a nova.conf only how Nova asks placement for a server: the request filters of [scheduler], their limit,
+// [workarounds] and the default zones. The rest of the file is not checked. Assumed are the settings that the file does not have, with Nova's
+// defaults, as "[group] name = value"; they are all settings when no file is named. The error is as that of LoadPlacement.
+func LoadRequests(files ...string) (r *Requests, assumed []string, err error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files})
-	s = &DefaultCompute().Scheduler
+	of := DefaultCompute()
+	r = &Requests{Scheduler: of.Scheduler, DefaultZone: of.Nova.DefaultZone}
 	var t osloconfig.Table
-	for _, o := range s.settings() {
+	for _, o := range append(r.Scheduler.settings(),
+		used(groupDefault, "default_availability_zone", osloconfig.String(&r.DefaultZone), ""),
+		used(groupDefault, "default_schedule_zone", osloconfig.String(&r.ScheduleZone), "")) {
 		if o.Group == groupFilters || o.Option.Option == "max_attempts" {
 			continue // the choice among placement's candidates
 		}
@@ -63,7 +73,7 @@ func LoadScheduler(files ...string) (s *Scheduler, assumed []string, err error) 
 	if _, err = set.Load(t); readErr != nil || err != nil {
 		return nil, nil, errors.Join(readErr, err)
 	}
-	return s, assumed, nil
+	return r, assumed, nil
 }
 
 // A loadable S is the settings of one service.

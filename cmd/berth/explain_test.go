@@ -89,7 +89,7 @@ func TestExplainInACloud(t *testing.T) {
 		}},
 		{"explain --network promising --network promising --network promising --network promising" + ofFlavor, exitFound, []string{"devstack0"}},
 		{"explain --availability-zone nova:devstack1" + ofFlavor, exitOK, []string{"1 host fits, of 3: devstack1", "not the requested"}},
-		{"explain --availability-zone west" + ofFlavor, exitUsage, []string{`no host aggregate is the availability zone "west"`}},
+		{"explain --availability-zone west" + ofFlavor, exitUsage, []string{`no enabled service is in the availability zone "west"`}},
 		{"explain --availability-zone nova:cn9" + ofFlavor, exitUsage, []string{`"cn9"`}},
 		{"explain --hint group=" + group + ofFlavor, exitOK, []string{"3 hosts fit", node + ": servers of the group apart that are there: 1, of 1 at most (anti-affinity)"}},
 		{"explain --hint group=6f1b1a5e-0000-4000-8000-000000000001" + ofFlavor, exitFailure, []string{"there is no server group with the id"}},
@@ -136,6 +136,27 @@ func TestExplainInACloud(t *testing.T) {
 	contains(t, "berth capacity empty of a host with a server that is to be apart", stdout+stderr, []string{
 		node + " cannot be emptied; these moves can be made, 1 of 2\n", "no place: its server group spread (anti-affinity, 1 for each host at most)",
 	})
+
+	// Servers that are created without a zone get nova.conf's. Those that exist may have been created for another one.
+	u.ask(http.MethodPost, u.compute+"/os-aggregates", map[string]any{"aggregate": map[string]any{"name": "one", "availability_zone": "az1"}}, nil)
+	u.ask(http.MethodPost, u.compute+"/os-aggregates/1/action", map[string]any{"add_host": map[string]any{"host": "devstack1"}}, nil)
+	zone := filepath.Join(dir, "zone.conf")
+	if err := os.WriteFile(zone, []byte("[DEFAULT]\ndefault_schedule_zone = az1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ args, want string }{
+		{"explain" + ofFlavor, "3 hosts fit"},
+		{"explain --nova-config " + zone + ofFlavor, "1 host fits, of 3: devstack1"},
+		{"explain --availability-zone nova --nova-config " + zone + ofFlavor, "3 hosts fit"},
+		{"explain --availability-zone az1:devstack0" + ofFlavor, "1 host fits, of 3: devstack0"},
+		{"explain --server member --nova-config " + zone, "1 host fits, of 3: devstack1"},
+		{"explain --server member --nova-config " + zone, "note: Which zone the server member was created for is not known (before 2.96): it is taken to be az1"},
+		{"capacity left -f csv -c host -c fits --nova-config " + zone + ofFlavor, `"devstack0",0`},
+		{"capacity empty " + node, "note: the compute service does not say which zones servers are bound to (before 2.96)"},
+	} {
+		_, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)
+		contains(t, "berth "+tc.args, stdout+stderr, []string{tc.want})
+	}
 
 	// The image of a server that exists may have been deleted since.
 	u.stop()

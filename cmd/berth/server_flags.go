@@ -54,7 +54,7 @@ type finder struct {
 
 	cloud    *cloud.Cloud
 	client   *openstack.Client // nil when the records are those of a file
-	settings request.Settings
+	nova     novaSettings
 	notes    []string // what is not known, or ignored, a line each
 	progress openstack.Progress
 	owners   []string // of request groups, by their UUIDs, and what the user calls them, in turn
@@ -64,7 +64,7 @@ type finder struct {
 // when it needs to. End is called when all is found: it says on standard error what is not known.
 func (s *cloudSource) finder(cmd *cobra.Command, env environment, c *cloud.Cloud, flags serverFlags, nova novaSettings, needs bool) (f *finder, end func(), err error) {
 	p := newProgress(env)
-	f = &finder{serverFlags: flags, cloud: c, settings: nova.settings, progress: func(what string, done, of int) {
+	f = &finder{serverFlags: flags, cloud: c, nova: nova, progress: func(what string, done, of int) {
 		p.show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
 	}}
 	if needs || flags.needsAPIs() || s.file == "" {
@@ -92,7 +92,7 @@ func (s *serverFlags) needsAPIs() bool { return len(s.ports)+len(s.networks) > 0
 
 // toCreate returns a server to be created of a flavor.
 func (f *finder) toCreate(ctx context.Context, flavor string) (s novaask.Server, err error) {
-	s.FromVolume, s.Project = f.volume, cmp.Or(f.project, f.client.Project())
+	s.FromVolume, s.Project, s.Zone = f.volume, cmp.Or(f.project, f.client.Project()), f.nova.scheduleZone
 	if s.Flavor, err = f.client.Flavor(ctx, flavor); err != nil {
 		return s, err
 	}
@@ -112,6 +112,10 @@ func (f *finder) existing(ctx context.Context, word string) (novaask.Server, err
 	}
 	if of.Host == "" && len(s.Ports) == 0 && !f.needsAPIs() {
 		f.note("The server %s has no host and no ports. When the creation of a server fails, Nova tells no more which ports it was to have: name them with --port and --network.", word)
+	}
+	if zone := f.nova.scheduleZone; zone != "" && f.zone == "" && !f.cloud.Compute.ZonesKnown {
+		f.note("Which zone the server %s was created for is not known (before 2.96): it is taken to be %s, nova.conf's default_schedule_zone.", word, zone)
+		s.Zone = zone
 	}
 	switch {
 	case f.client == nil:
@@ -200,13 +204,16 @@ func (f *finder) complete(ctx context.Context, s *novaask.Server) error {
 		s.Ports = append(s.Ports, p)
 	}
 	zone, node, _ := strings.Cut(f.zone, ":")
-	s.Zone, s.Node = cmp.Or(zone, s.Zone), node
-	if !f.settings.RoutedNetworks {
+	if zone != "" {
+		s.Zone, s.Pinned = zone, false
+	}
+	s.Node, s.DefaultZone = node, f.nova.defaultZone
+	if !f.nova.settings.RoutedNetworks {
 		return nil
 	}
 	if f.client == nil {
 		f.note("The segments of networks are not among the records of a file: Nova's setting query_placement_for_routed_network_aggregates is left out.")
-		f.settings.RoutedNetworks = false
+		f.nova.settings.RoutedNetworks = false
 		return nil
 	}
 	for _, p := range s.Ports {
@@ -221,7 +228,7 @@ func (f *finder) complete(ctx context.Context, s *novaask.Server) error {
 
 // ask returns what Nova asks for a server, with a note for each part of the flavor that Nova ignores.
 func (f *finder) ask(s novaask.Server) (request.Request, error) {
-	r, err := novaask.Request(s, f.cloud, f.settings)
+	r, err := novaask.Request(s, f.cloud, f.nova.settings)
 	for _, warning := range r.Warnings {
 		f.note("Nova ignores a part of the flavor: %s", warning)
 	}
@@ -239,6 +246,8 @@ type novaSettings struct {
 	file     string
 	settings request.Settings
 	assumed  []string // settings with Nova's defaults
+	// The zone of hosts that are in no aggregate with one, and that of servers which are created without one, "" for none.
+	defaultZone, scheduleZone string
 }
 
 func (n *novaSettings) flags(cmd *cobra.Command) {
@@ -251,11 +260,12 @@ func (n *novaSettings) read() error {
 	if n.file != "" {
 		files = []string{n.file}
 	}
-	s, assumed, err := config.LoadScheduler(files...)
+	r, assumed, err := config.LoadRequests(files...)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	n.settings, n.assumed = daemon.RequestSettings(s), assumed
+	n.settings, n.assumed = daemon.RequestSettings(&r.Scheduler), assumed
+	n.defaultZone, n.scheduleZone = r.DefaultZone, r.ScheduleZone
 	return nil
 }
 

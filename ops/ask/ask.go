@@ -4,6 +4,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,10 @@ type Server struct {
 	Segments [][]string
 	Project  string // "" when it does not matter
 	Zone     string // availability zone, "" for any
+	// Pinned says that the server exists, and was created for the zone.
+	Pinned bool
+	// DefaultZone is the zone of hosts that are in no aggregate with one, "" for Nova's default. It is looked at when there are no records of services.
+	DefaultZone string
 	// Node is the name of the provider of the only host that will do, "" for any; Nova takes it from a forced host.
 	Node string
 	// Hints are scheduler hints.
@@ -49,6 +54,10 @@ func (h *Hints) any() bool { return len(h.Same)+len(h.Different) > 0 || h.Group 
 // Request returns what Nova asks placement for, with the warnings of what it ignores in the flavor. The error says why Nova asks
 // nothing and answers that there is no valid host, or refuses the request.
 func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Request, error) {
+	zone, err := s.zone(c)
+	if err != nil {
+		return request.Request{}, err
+	}
 	spec := request.Spec{
 		Flavor: extraspecs.Flavor{
 			Name: s.Flavor.Name, VCPUs: s.Flavor.VCPUs, MemoryMB: s.Flavor.RAM, RootGB: s.Flavor.Disk,
@@ -57,7 +66,7 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 		Image:      extraspecs.Image{ID: s.Image.UUID, Name: s.Image.Name, DiskFormat: s.Image.DiskFormat, Properties: s.Image.Properties},
 		FromVolume: s.FromVolume,
 		Project:    s.Project,
-		Zone:       s.Zone,
+		Zone:       zone,
 		Unlimited:  s.Hints.any(),
 	}
 	for i := range s.Ports {
@@ -66,7 +75,6 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 		}
 	}
 	if settings.RoutedNetworks {
-		var err error
 		if spec.Routed, err = routed(s.Segments, c); err != nil {
 			return request.Request{}, err
 		}
@@ -87,14 +95,41 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 			aggregates = append(aggregates, request.Aggregate{UUID: placement.UUID(a.UUID), Metadata: a.Metadata})
 		}
 	}
-	if s.Zone != "" && !slices.ContainsFunc(aggregates, func(a request.Aggregate) bool { return a.Metadata["availability_zone"] == s.Zone }) && s.Zone != defaultZone {
-		return request.Request{}, fmt.Errorf("no host aggregate is the availability zone %q: Nova refuses the request", s.Zone)
-	}
 	return request.New(spec, settings, aggregates)
 }
 
-// defaultZone is the zone of hosts without an aggregate that is one ([DEFAULT] default_availability_zone of nova.conf).
-const defaultZone = "nova"
+// zone returns the zone that Nova asks for: with a host that is named, none unless the host is in it. The error says why Nova refuses the
+// request: a zone is one of enabled services.
+func (s Server) zone(c *cloud.Cloud) (string, error) {
+	switch {
+	case s.Zone == "" || s.Pinned:
+		return s.Zone, nil
+	case c.Compute == nil && s.Zone == cmp.Or(s.DefaultZone, "nova"):
+		return s.Zone, nil
+	case c.Compute == nil:
+		return "", fmt.Errorf("whether there is an availability zone %q is not known: there are no records of the compute service", s.Zone)
+	case s.Node != "":
+		host := serviceOf(c, s.Node)
+		if !slices.ContainsFunc(c.Compute.Services, func(of cloud.Service) bool {
+			return of.Binary == "nova-compute" && of.Host == host && of.Zone == s.Zone
+		}) {
+			return "", nil
+		}
+	case !slices.ContainsFunc(c.Compute.Services, func(of cloud.Service) bool { return of.Zone == s.Zone && of.Status != "disabled" }):
+		return "", fmt.Errorf("no enabled service is in the availability zone %q: Nova refuses the request", s.Zone)
+	}
+	return s.Zone, nil
+}
+
+// serviceOf returns the host of the compute service of a node.
+func serviceOf(c *cloud.Cloud, node string) string {
+	for _, h := range c.Compute.Hypervisors {
+		if h.Hostname == node {
+			return h.Host
+		}
+	}
+	return node
+}
 
 // port returns the request of a port, false when it asks for nothing.
 func port(p *cloud.Port) (request.Port, bool) {
@@ -192,7 +227,7 @@ func Of(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 	asked := Server{UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image}, FromVolume: s.Image == "", Project: s.Project}
 	// Nova asks for the zone that a server was created for whenever it moves, and for none when no aggregate is that zone.
 	if slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool { return a.Metadata["availability_zone"] == s.Pinned }) {
-		asked.Zone = s.Pinned
+		asked.Zone, asked.Pinned = s.Pinned, true
 	}
 	for i := range c.Compute.Groups {
 		if g := &c.Compute.Groups[i]; slices.Contains(g.Members, s.UUID) {
@@ -216,12 +251,7 @@ func (s Server) Refused(c *cloud.Cloud, host string) string {
 	if c.Compute == nil {
 		return ""
 	}
-	of := host // the service of the node
-	for _, h := range c.Compute.Hypervisors {
-		if h.Hostname == host {
-			of = h.Host
-		}
-	}
+	of := serviceOf(c, host)
 	for _, service := range c.Compute.Services {
 		switch {
 		case service.Binary != "nova-compute" || service.Host != of:

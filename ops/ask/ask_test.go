@@ -2,6 +2,7 @@ package ask_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +94,50 @@ func TestServersThatAreBound(t *testing.T) {
 		if got := [2]string{s.Zone, group}; got != want {
 			t.Errorf("%s has the zone and the group %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A zone is one of enabled services, as they say: also the default one, whatever its name. With a host it is left out unless the host is in it.
+func TestZones(t *testing.T) {
+	zoned := records()
+	zoned.Compute.Services = []cloud.Service{
+		{Binary: "nova-compute", Host: "cn1", Zone: "east", Status: "enabled"},
+		{Binary: "nova-compute", Host: "h2", Zone: "rest", Status: "enabled"},
+		{Binary: "nova-compute", Host: "cn3", Zone: "west", Status: "disabled"},
+	}
+	zoned.Placement.Providers = append(zoned.Placement.Providers, cloud.Provider{UUID: "u2", Name: "cn2"})
+	without := &cloud.Cloud{Placement: zoned.Placement}
+	for name, tc := range map[string]struct {
+		c    *cloud.Cloud
+		s    ask.Server
+		want string // the aggregates that are asked for, or a part of the error
+	}{
+		"None":            {zoned, ask.Server{}, "[]"},
+		"AnAggregate":     {zoned, ask.Server{Zone: "east"}, "[[a1]]"},
+		"Default":         {zoned, ask.Server{Zone: "rest"}, "[]"},
+		"NovaIsNoZone":    {zoned, ask.Server{Zone: "nova"}, `no enabled service is in the availability zone "nova": Nova refuses the request`},
+		"Disabled":        {zoned, ask.Server{Zone: "west"}, `no enabled service is in the availability zone "west"`},
+		"Pinned":          {zoned, ask.Server{Zone: "west", Pinned: true}, "[]"},
+		"ItsHost":         {zoned, ask.Server{Zone: "east", Node: "cn1"}, "[[a1]]"},
+		"AnotherHost":     {zoned, ask.Server{Zone: "east", Node: "cn2"}, "[]"},
+		"DefaultUnread":   {without, ask.Server{Zone: "nova"}, "[]"},
+		"NamedUnread":     {without, ask.Server{Zone: "rest", DefaultZone: "rest"}, "[]"},
+		"OtherUnread":     {without, ask.Server{Zone: "east"}, `whether there is an availability zone "east" is not known`},
+		"NovaNamedUnread": {without, ask.Server{Zone: "nova", DefaultZone: "rest"}, `whether there is an availability zone "nova" is not known`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.s.Flavor = small
+			r, err := ask.Request(tc.s, tc.c, request.DefaultSettings())
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else {
+				got = fmt.Sprint(r.Query.Groups[0].MemberOf)
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("it asks for %s, want %s", got, tc.want)
+			}
+		})
 	}
 }
 
