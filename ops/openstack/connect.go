@@ -67,8 +67,8 @@ type Client struct {
 // Connect logs in. Errors do not contain passwords or tokens.
 func Connect(ctx context.Context, o Options) (*Client, error) {
 	name := cmp.Or(o.Cloud, o.Getenv("OS_CLOUD"))
-	if name == "" && (o.Getenv("OS_AUTH_TYPE") == "none" || o.Getenv("OS_AUTH_TYPE") == "admin_token") {
-		return connectAlone(o)
+	if s := o.standalone(name); s != nil {
+		return o.connectAlone(name, s)
 	}
 	auth, endpoint, client, err := o.settings(name)
 	if err != nil {
@@ -98,23 +98,6 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		}
 		return nil, errors.New("the identity service does not serve version 3 of its API")
 	}
-	return c, nil
-}
-
-// connectAlone returns a client of a placement service without Keystone (the authentication types none and admin_token).
-func connectAlone(o Options) (*Client, error) {
-	place := o.Getenv("OS_ENDPOINT")
-	if u, err := url.Parse(place); err != nil || u.Host == "" {
-		return nil, errors.New("OS_AUTH_TYPE=" + o.Getenv("OS_AUTH_TYPE") + " wants the URL of the placement service in OS_ENDPOINT")
-	}
-	provider := &gophercloud.ProviderClient{TokenID: o.Getenv("OS_TOKEN")}
-	c := &Client{source: "the placement service at " + plain(place)}
-	c.use(provider, newClient(nil), o)
-	c.catalog = func() (*tokens.ServiceCatalog, error) {
-		only := tokens.Endpoint{Interface: string(gophercloud.AvailabilityPublic), URL: place}
-		return &tokens.ServiceCatalog{Entries: []tokens.CatalogEntry{{Type: "placement", Endpoints: []tokens.Endpoint{only}}}}, nil
-	}
-	c.endpoint.Availability = gophercloud.AvailabilityPublic
 	return c, nil
 }
 
@@ -181,12 +164,7 @@ func (o *Options) settings(name string) (auth gophercloud.AuthOptions, endpoint 
 		clouds.WithRegion(cmp.Or(o.Region, o.Getenv("OS_REGION_NAME"))),
 		clouds.WithEndpointType(cmp.Or(o.Interface, o.Getenv("OS_INTERFACE"))),
 	}
-	if path := o.Getenv("OS_CACERT"); path != "" {
-		opts = append(opts, clouds.WithCACertPath(path))
-	}
-	if insecure, _ := strconv.ParseBool(o.Getenv("OS_INSECURE")); insecure {
-		opts = append(opts, clouds.WithInsecure(true))
-	}
+	opts = append(opts, o.verification()...)
 	where := "clouds.yaml"
 	if name == "" {
 		if o.Getenv("OS_AUTH_URL") == "" {
@@ -214,6 +192,17 @@ func (o *Options) settings(name string) (auth gophercloud.AuthOptions, endpoint 
 		s.DomainID = "default"
 	}
 	return auth, endpoint, newClient(secure), nil
+}
+
+// verification returns how the variables say that certificates are verified.
+func (o *Options) verification() (opts []clouds.ParseOption) {
+	if path := o.Getenv("OS_CACERT"); path != "" {
+		opts = append(opts, clouds.WithCACertPath(path))
+	}
+	if insecure, _ := strconv.ParseBool(o.Getenv("OS_INSECURE")); insecure {
+		opts = append(opts, clouds.WithInsecure(true))
+	}
+	return opts
 }
 
 var quoted = regexp.MustCompile("`[^`]*`")
