@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/openstack"
 )
@@ -18,8 +20,11 @@ const completionTime = 2 * time.Second
 // namedFlags are the flags whose values are names from a cloud, in the commands that read one.
 var namedFlags = map[string]string{
 	"host": openstack.Hosts, "without": openstack.Hosts, "server": openstack.Servers, "flavor": openstack.Flavors, "image": openstack.Images,
-	"port": openstack.Ports, "network": openstack.Networks,
+	"port": openstack.Ports, "network": openstack.Networks, "tree": openstack.Hosts, "class": openstack.Classes, "consumer": consumers,
 }
+
+// consumers are the UUIDs of placement's consumers. A cloud's APIs have no list of them: there it is servers.
+const consumers = "consumer"
 
 // completeNames adds completions of names from a cloud to a command and all below it that read one: to flags, and to an argument HOST.
 func completeNames(cmd *cobra.Command, env environment) {
@@ -44,8 +49,8 @@ func completeNames(cmd *cobra.Command, env environment) {
 	}
 }
 
-// names completes names of a kind from the cloud or the file that the flags name, or the variables. It offers the id of what has no name or
-// shares it. It is silent about what it cannot read.
+// names completes names of a kind from the cloud, the database or the file that the flags name, or the variables. It offers the id of what
+// has no name or shares it. It is silent about what it cannot read.
 func names(env environment, kind string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
@@ -54,7 +59,7 @@ func names(env environment, kind string) cobra.CompletionFunc {
 		if number, rest, ok := strings.Cut(begun, "*"); ok {
 			weight, begun = number+"*", rest
 		}
-		all := readNames(ctx, cmd, env, kind, begun)
+		all, byID := readNames(ctx, cmd, env, kind, begun)
 		count := map[string]int{}
 		for _, n := range all {
 			count[n.Name]++
@@ -62,10 +67,14 @@ func names(env environment, kind string) cobra.CompletionFunc {
 		var offers []cobra.Completion
 		for _, n := range all {
 			word, description := n.Name, n.ID
-			if n.Name == "" || count[n.Name] > 1 {
+			if n.Name == "" || count[n.Name] > 1 || byID {
 				word, description = n.ID, n.Name
 			}
-			if strings.HasPrefix(word, begun) {
+			switch {
+			case !strings.HasPrefix(word, begun):
+			case word == description:
+				offers = append(offers, weight+word)
+			default:
 				offers = append(offers, cobra.CompletionWithDesc(weight+word, description))
 			}
 		}
@@ -74,35 +83,69 @@ func names(env environment, kind string) cobra.CompletionFunc {
 	}
 }
 
-// readNames returns what there is of a kind.
-func readNames(ctx context.Context, cmd *cobra.Command, env environment, kind, begun string) (all []openstack.Named) {
+// readNames returns what there is of a kind, and whether it is named by its ids only, as consumers are. Where servers are not on record they are
+// consumers.
+func readNames(ctx context.Context, cmd *cobra.Command, env environment, kind, begun string) (all []openstack.Named, byID bool) {
 	flag := func(name string) string { return cmd.Flag(name).Value.String() }
+	database := dbSource{connection: flag("connection"), once: true}
+	database.files, _ = cmd.Flags().GetStringArray("config") // every command that reads a cloud has both
+	database.dirs, _ = cmd.Flags().GetStringArray("config-dir")
 	source := cloudSource{file: flag("from-file")}
-	var c *cloud.Cloud
 	switch {
 	case source.file == "-":
-		return nil
+		return nil, false
 	case source.file != "":
-		c, _ = source.readFile(nil)
-	case cmd.Flags().Changed("config") || cmd.Flags().Changed("config-dir") || cmd.Flags().Changed("connection"):
-		return nil // of a database
-	default:
-		o := openstack.Options{Cloud: flag("os-cloud"), Region: flag("os-region-name"), Interface: flag("os-interface"), Getenv: env.getenv}
-		client, err := openstack.Connect(ctx, o)
-		if err == nil {
-			all, _ = client.Names(ctx, kind, begun) // the names that were read
+		c, err := source.readFile(nil)
+		if err != nil {
+			return nil, false
 		}
-		return all
+		if kind == openstack.Servers && c.Compute == nil {
+			kind = consumers
+		}
+		return namesInRecords(c, kind), kind == consumers
+	case database.given():
+		env.stderr = io.Discard
+		if kind == openstack.Servers {
+			kind = consumers
+		}
+		_ = database.work(ctx, env, dbtool.Look, func(db *openedDB) error { // the names that were read
+			list, err := db.Names(ctx, kind, begun)
+			for _, n := range list {
+				all = append(all, openstack.Named(n))
+			}
+			return err
+		})
+		return all, kind == consumers
 	}
-	if c == nil {
-		return nil
+	o := openstack.Options{Cloud: flag("os-cloud"), Region: flag("os-region-name"), Interface: flag("os-interface"), Getenv: env.getenv}
+	client, err := openstack.Connect(ctx, o)
+	if err != nil {
+		return nil, false
 	}
+	list, named := kind, begun
+	if kind == consumers {
+		list, named = openstack.Servers, "" // which are found by the beginning of their names
+	}
+	all, _ = client.Names(ctx, list, named) // the names that were read
+	return all, kind == consumers
+}
+
+// namesInRecords returns what records have of a kind.
+func namesInRecords(c *cloud.Cloud, kind string) (all []openstack.Named) {
 	switch {
 	case kind == openstack.Hosts && c.Placement != nil:
 		for _, p := range c.Placement.Providers {
 			if p.Parent == "" {
 				all = append(all, openstack.Named{ID: p.UUID, Name: p.Name})
 			}
+		}
+	case kind == openstack.Classes && c.Placement != nil:
+		for _, class := range c.Placement.Classes {
+			all = append(all, openstack.Named{ID: class, Name: class})
+		}
+	case kind == consumers && c.Placement != nil:
+		for _, of := range c.Placement.Consumers {
+			all = append(all, openstack.Named{ID: of.UUID, Name: of.Project})
 		}
 	case kind == openstack.Servers && c.Compute != nil:
 		for _, s := range c.Compute.Servers {

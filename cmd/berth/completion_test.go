@@ -3,13 +3,17 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/berthcloud/berth/internal/dbtest"
 )
 
 // completed returns the completions of the last of some words, and the directive.
@@ -98,4 +102,69 @@ func TestEveryFlagCompletes(t *testing.T) {
 			t.Errorf("flagValues has --%s, which no command has", name)
 		}
 	}
+}
+
+// What a placement service has in its database completes too, also from a file with nothing else, in bounded time and without a word.
+func TestCompleteNamesOfADatabase(t *testing.T) {
+	onDatabases(t, func(t *testing.T, newURL func(*testing.T) string) {
+		url := newURL(t)
+		conf := settings(t, database(url))
+		r := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0", "--config", conf)
+		const nested, second = "6f1b1a5e-0000-4000-8000-000000000003", "6f1b1a5e-0000-4000-8000-0000000000a2"
+		for _, body := range []string{
+			`{"name": "cn1", "uuid": "` + watchedHost + `"}`, `{"name": "cn 2", "uuid": "` + watchedOther + `"}`,
+			`{"name": "cn1:eth0", "uuid": "` + nested + `", "parent_provider_uuid": "` + watchedHost + `"}`,
+		} {
+			send(t, r.url, "POST", "/resource_providers", body)
+		}
+		change(t, r.url)
+		send(t, r.url, "PUT", "/allocations/"+second, `{"allocations": {"`+watchedHost+`": {"resources": {"VCPU": 1}}},
+			"project_id": "another", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+		send(t, r.url, "PUT", "/resource_classes/CUSTOM_VC", "")
+		file := filepath.Join(t.TempDir(), "cloud.json")
+		if code, _, stderr := berth(t, "placement", "export", "--config", conf, file); code != exitOK {
+			t.Fatal(stderr)
+		}
+		for _, source := range []string{"--config=" + conf, "--connection=" + url, "--from-file=" + file} {
+			for _, tc := range []struct {
+				line string
+				want []string
+			}{
+				{"placement tree ", []string{"cn 2", "cn1"}},
+				{"capacity empty cn1", []string{"cn1"}},
+				{"explain --host c", []string{"cn 2", "cn1"}},
+				{"watch --tree ", []string{"cn 2", "cn1"}},
+				{"watch --class VC", []string{"VCPU"}},
+				{"placement top --class CUSTOM_", []string{"CUSTOM_VC"}},
+				{"watch --consumer ", []string{watchedServer, second}},
+				{"watch --consumer " + second, []string{second}},
+				{"watch --consumer 7", nil},
+				{"audit --server 6f1b", []string{watchedServer, second}},
+				{"audit --port ", nil},
+			} {
+				words := strings.Split(tc.line, " ")
+				words = append([]string{cobra.ShellCompNoDescRequestCmd}, slices.Insert(words, len(words)-1, source)...)
+				if strings.HasPrefix(words[len(words)-3], "--") { // a flag and its value stay together
+					words[len(words)-2], words[len(words)-3] = words[len(words)-3], words[len(words)-2]
+				}
+				code, stdout, stderr := berth(t, words...)
+				lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+				if last := len(lines) - 1; code != exitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" || strings.Contains(stderr, "database") {
+					t.Errorf("berth %s completes to %q, want %q; %s", words, lines, tc.want, stderr)
+				}
+			}
+		}
+		r.stop()
+		server := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(url)
+		if server == "" {
+			return
+		}
+		proxy := dbtest.NewProxy(t, server)
+		proxy.HalfOpen()
+		begun := time.Now()
+		offers, _ := completed(t, "placement", "tree", "--connection", strings.Replace(url, server, proxy.Address(), 1), "")
+		if took := time.Since(begun); len(offers) > 0 || took > 2*completionTime {
+			t.Errorf("a database that does not answer completes to %q after %s", offers, took)
+		}
+	})
 }

@@ -226,6 +226,11 @@ func TestCompleteNames(t *testing.T) {
 		{"audit --os-cloud berth-admin --port f", []string{"fast0"}},
 		{"doctor --os-cloud berth-admin --host ", hosts},
 		{"heal allocations --os-cloud berth-admin --server webs", []string{"webs"}},
+		{"watch --os-cloud berth-admin --tree ", hosts},
+		{"watch --os-cloud berth-admin --class VCP", []string{"VCPU"}},
+		{"watch --os-cloud berth-admin --consumer " + twins[0], twins[:1]},
+		{"placement top --os-cloud berth-admin --class NET_BW_E", []string{"NET_BW_EGR_KILOBIT_PER_SEC"}},
+		{"placement top --from-file " + file + " --class VCP", []string{"VCPU"}},
 		{"placement tree --from-file " + file + " ", hosts},
 		{"audit --from-file " + file + " --server webs", []string{"webs"}},
 		{"audit --from-file " + file + " --port f", nil}, // it has no device

@@ -19,13 +19,17 @@ const (
 	Images   = "image"
 	Ports    = "port"
 	Networks = "network"
+	Classes  = "class" // resource classes, whose ids are their names
 )
 
 // Names lists what there is of a kind whose name may begin with a text, for shells that complete names: it sends a request for a page, and
 // has what was read before an error too. Services that cannot search by the beginning of a name list all.
 func (c *Client) Names(ctx context.Context, kind, begun string) (all []Named, err error) {
-	if kind == Hosts {
+	switch kind {
+	case Hosts:
 		return c.hosts(ctx)
+	case Classes:
+		return c.classes(ctx)
 	}
 	query := url.Values{}
 	open := func() (*gophercloud.ServiceClient, error) { return c.service("compute", computeVersion) }
@@ -71,6 +75,24 @@ func (c *Client) hosts(ctx context.Context) (all []Named, err error) {
 		if p.Parent == "" {
 			all = append(all, Named{p.UUID, p.Name})
 		}
+	}
+	return all, nil
+}
+
+// classes lists the resource classes.
+func (c *Client) classes(ctx context.Context) (all []Named, err error) {
+	s, err := c.service("placement", placementVersion)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		List []struct{ Name string } `json:"resource_classes"`
+	}
+	if err := get(ctx, s, "resource_classes", &answer); err != nil {
+		return nil, err
+	}
+	for _, class := range answer.List {
+		all = append(all, Named{class.Name, class.Name})
 	}
 	return all, nil
 }
