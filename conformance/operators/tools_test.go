@@ -51,7 +51,7 @@ func (s *stack) readers(t *testing.T) {
 	const (
 		placement = "the placement service answers GET /resource_classes with 403 Forbidden"
 		compute   = "he compute service answers GET /v2.1/os-services with 403 Forbidden"
-		network   = "note: The network service does not show this user where ports are bound"
+		network   = "note: The network service shows this user no agents"
 	)
 	type reading struct {
 		who, command string

@@ -473,7 +473,7 @@ func requestTraitWithoutProvider(x *Index, r *report) {
 				if !has[trait] {
 					r.found(Finding{
 						About: []Subject{portSubject(p)}, Found: "it asks for a provider with the trait " + trait + ", and no provider has it",
-						Expected: "a provider with it, or no server can be started with the port", Command: "openstack --os-placement-api-version 1.18 resource provider list --required " + trait,
+						Expected: "a provider with it, or no server can be started with the port", Command: "openstack --os-placement-api-version 1.6 trait list --associated", // what providers have
 					})
 				}
 			}
