@@ -100,16 +100,16 @@ func (p *Poller) Read(ctx context.Context) (*cloud.Placement, error) {
 		return nil, err
 	}
 	r := &placementReader{ServiceClient: s, consumers: true}
-	if err := r.lists(ctx); err != nil {
+	if err := r.lists(ctx, p.tree); err != nil {
 		return nil, err
 	}
-	if p.tree != "" {
-		for _, of := range r.listed {
-			if of.UUID == p.tree || of.Name == p.tree {
-				p.root = of.Root
-			}
+	if len(r.listed) == 0 && p.root != "" { // the provider has another name by now
+		if err := r.lists(ctx, p.root); err != nil {
+			return nil, err
 		}
-		r.keepTree(p.root) // also when the provider has another name by now
+	}
+	if p.tree != "" && len(r.listed) > 0 {
+		p.root = r.listed[0].Root
 	}
 	if p.last != nil && len(r.listed) > everythingBelow && p.n%everythingEach != 0 {
 		r.know(p.last)

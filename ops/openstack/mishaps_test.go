@@ -69,16 +69,19 @@ func TestVanishedProvider(t *testing.T) {
 	}
 }
 
-// For one tree only its providers are read.
+// For one tree only its providers are listed and read.
 func TestReadOneTree(t *testing.T) {
-	var asked atomic.Int64
+	var asked, listed atomic.Int64
 	url := placementWith(t, func(_ http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "/inventories") {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/inventories"):
 			asked.Add(1)
+		case r.URL.Path == "/resource_providers" && r.URL.RawQuery == "":
+			listed.Add(1)
 		}
 		return false
 	})
-	for host, want := range map[string]int{"cn1": 2, "cn1:eth0": 2, "shared": 1, "cn9": 0, "00000000-0000-4000-8000-000000000001": 1} {
+	for host, want := range map[string]int{"cn1": 2, "cn1:eth0": 2, "shared": 1, "cn9": 0, "00000000-0000-4000-8000-00000000000f": 0, "00000000-0000-4000-8000-000000000001": 1} {
 		asked.Store(0)
 		c, err := readAlone(t, url, cloud.Parts{Consumers: cloud.Need, Tree: host})
 		if err != nil {
@@ -86,6 +89,9 @@ func TestReadOneTree(t *testing.T) {
 		}
 		if n := len(c.Placement.Providers); n != want || int(asked.Load()) != want {
 			t.Errorf("the tree of %s has %d providers, and %d were read; want %d", host, n, asked.Load(), want)
+		}
+		if listed.Load() > 0 {
+			t.Errorf("for the tree of %s all providers were listed", host)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -24,11 +26,8 @@ func (c *Client) readPlacement(ctx context.Context, parts cloud.Parts, r *cloud.
 		return nil, err
 	}
 	p := &placementReader{ServiceClient: s, consumers: parts.Consumers != cloud.Skip}
-	if err := p.lists(ctx); err != nil {
+	if err := p.lists(ctx, parts.Tree); err != nil {
 		return nil, err
-	}
-	if parts.Tree != "" {
-		p.keepTree(parts.Tree)
 	}
 	if err := p.readProviders(ctx, m.begin("providers", len(p.listed))); err != nil {
 		return nil, err
@@ -90,8 +89,9 @@ type readProvider struct {
 	gone, restless bool
 }
 
-// lists reads what a request each has.
-func (p *placementReader) lists(ctx context.Context) error {
+// lists reads what a request each has: classes, traits, and all providers, or those of the tree that a name or UUID is in. An
+// unknown one has no providers.
+func (p *placementReader) lists(ctx context.Context, tree string) error {
 	var classes struct {
 		List []struct{ Name string } `json:"resource_classes"`
 	}
@@ -102,11 +102,27 @@ func (p *placementReader) lists(ctx context.Context) error {
 	for _, of := range []struct {
 		path string
 		into any
-	}{{"resource_classes", &classes}, {"traits", &traits}, {"resource_providers", &providers}} {
+	}{{"resource_classes", &classes}, {"traits", &traits}} {
 		if err := get(ctx, p.ServiceClient, of.path, of.into); err != nil {
 			return err
 		}
 	}
+	path := "resource_providers"
+	if tree != "" {
+		if err := get(ctx, p.ServiceClient, path+"?name="+url.QueryEscape(tree), &providers); err != nil {
+			return err
+		}
+		if len(providers.List) > 0 {
+			tree, providers.List = providers.List[0].UUID, nil
+		}
+		path += "?in_tree=" + tree
+	}
+	if tree == "" || isUUID.MatchString(tree) { // the service refuses a tree that has not the form of a UUID
+		if err := get(ctx, p.ServiceClient, path, &providers); err != nil {
+			return err
+		}
+	}
+	p.classes = nil
 	for _, class := range classes.List {
 		p.classes = append(p.classes, class.Name)
 	}
@@ -114,16 +130,7 @@ func (p *placementReader) lists(ctx context.Context) error {
 	return nil
 }
 
-// keepTree leaves of the listed providers those of the tree that has one of a name or UUID.
-func (p *placementReader) keepTree(host string) {
-	root := ""
-	for _, of := range p.listed {
-		if of.UUID == host || of.Name == host {
-			root = of.Root
-		}
-	}
-	p.listed = slices.DeleteFunc(p.listed, func(l listedProvider) bool { return l.Root != root })
-}
+var isUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // readProviders reads what belongs to each provider.
 func (p *placementReader) readProviders(ctx context.Context, done func()) error {
