@@ -60,11 +60,11 @@ func newCapacityLeft(env environment) *cobra.Command {
 of placement's records, each after the ones before, until none fits. For each
 host it prints how many, and what it lacks for one more.
 
-A query is what GET /allocation_candidates takes; or what Nova asks for a server
-of a flavor, each with an image, and with ports and networks like those that are
-given; or for a server like one that exists, with its flavor and ports. Several
-of them are a mix: it counts rounds, with one claim of each, or as many as stand
-before it (3*...).
+A query is what GET /allocation_candidates takes, with its path or without; or
+what Nova asks for a server of a flavor, each with an image, and with ports and
+networks like those that are given; or for a server like one that exists, with
+its flavor and ports. Several of them are a mix: it counts rounds, with one
+claim of each, or as many as stand before it (3*...).
 
 When the groups of a query can be served by several providers, or hosts share
 providers, the number may be known between two bounds only: the first has been
@@ -236,7 +236,7 @@ func weighted(word string) (int64, string) {
 func rawParts(queries []string) (mix []capacity.Part, err error) {
 	for _, word := range queries {
 		weight, raw := weighted(word)
-		raw = strings.TrimPrefix(raw, "?")
+		raw = queryString(raw)
 		q, err := placementapi.CandidatesQuery(raw, microversion.Placement.Max().Minor)
 		if err != nil {
 			return nil, fmt.Errorf("the query %q: %w", raw, err)

@@ -147,11 +147,7 @@ func (x *explanation) run(cmd *cobra.Command, env environment, args []string) er
 	var q placement.Query
 	if len(args) == 1 {
 		var err error
-		query := args[0]
-		if path, after, ok := strings.Cut(query, "?"); ok && strings.HasSuffix(path, "/allocation_candidates") {
-			query = after // as logs have it
-		}
-		if q, err = placementapi.CandidatesQuery(query, microversion.Placement.Max().Minor); err != nil {
+		if q, err = placementapi.CandidatesQuery(queryString(args[0]), microversion.Placement.Max().Minor); err != nil {
 			return fail(exitUsage, fmt.Errorf("the query: %w", err))
 		}
 	}
@@ -202,6 +198,15 @@ func (x *explanation) run(cmd *cobra.Command, env environment, args []string) er
 		return fail(exitFound, errors.New(cmp.Or(e.Refused, "no host fits")))
 	}
 	return nil
+}
+
+// queryString returns the query string in what a log has of a request for candidates: its path or URL, maybe between the method and the version of
+// HTTP. Anything else is taken for the query string itself.
+func queryString(text string) string {
+	if path, query, ok := strings.Cut(text, "?"); ok && (path == "" || strings.HasSuffix(path, "allocation_candidates")) {
+		text, _, _ = strings.Cut(query, " ")
+	}
+	return text
 }
 
 // query returns what Nova asks for the server that the flags name or describe.
