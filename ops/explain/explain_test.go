@@ -336,3 +336,23 @@ func TestOutOfUnits(t *testing.T) {
 		}
 	}
 }
+
+// The summary advises to ask for less, and not to do without, even if that would help more hosts.
+func TestSummaryPrefersSmallChanges(t *testing.T) {
+	b := placementtest.NewBuilder()
+	b.Provider("cn0").Inventory("VCPU", 8)
+	b.Provider("cn1").Inventory("VCPU", 8)
+	b.Provider("cn1/eth0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 1000)
+	q := placement.Query{Groups: []placement.RequestGroup{
+		{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}}},
+		{Suffix: "port", Resources: []placement.ClassAmount{{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: 1200}}},
+	}}
+	e, err := Explain(t.Context(), b.Snapshot(), q, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "1 host would fit if 200 NET_BW_EGR_KILOBIT_PER_SEC less were asked for by group port (1000 instead of 1200)"
+	if got := e.Summary(); !strings.HasSuffix(got, "; "+want) || e.Changes[0].Kind != WithoutGroup && e.Changes[0].Kind != WithoutClass {
+		t.Errorf("the summary is %q, want %q at its end; the changes are %v", got, want, e.Changes)
+	}
+}

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/placement/candidates"
@@ -145,7 +146,8 @@ func count(n int, of string) string {
 // upper begins a sentence.
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Summary says in one line what is missing, for a fault's details: the constraint and the change that helps most.
+// Summary says in one line what is missing, for a fault's details: the constraint and the change that helps most. Not to ask for a class
+// or group at all is named only where no smaller change helps.
 func (e *Explanation) Summary() string {
 	s := "no host fits (" + e.Constraint + ")"
 	switch {
@@ -164,7 +166,8 @@ func (e *Explanation) Summary() string {
 		}
 	}
 	if len(e.Changes) > 0 {
-		s += fmt.Sprintf("; %s would fit if %s", count(e.Changes[0].Hosts, "host"), e.Changes[0])
+		best := max(0, slices.IndexFunc(e.Changes, func(c Change) bool { return c.Kind != WithoutClass && c.Kind != WithoutGroup }))
+		s += fmt.Sprintf("; %s would fit if %s", count(e.Changes[best].Hosts, "host"), e.Changes[best])
 	}
 	return s
 }
