@@ -207,7 +207,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for _, tc := range []struct{ args, says string }{
-		{"--tree cn9", `There is no provider with the name or UUID "cn9".`},
+		{"--tree cn9", `There is no provider with the name or UUID "cn9"`},
 		{"--since yesterday!", "is not the id of an event"},
 	} {
 		w := watch(t, server.URL, strings.Fields(tc.args)...)

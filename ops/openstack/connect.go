@@ -248,16 +248,27 @@ func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient,
 	}
 	eo := c.endpoint
 	eo.ApplyDefaults(kind)
+	var elsewhere []string // regions that have one
 	for _, entry := range catalog.Entries {
 		if !slices.Contains(eo.Types(), entry.Type) {
 			continue
 		}
 		for _, e := range entry.Endpoints {
-			if e.Interface != string(eo.Availability) || eo.Region != "" && e.Region != eo.Region && e.RegionID != eo.Region {
+			if e.Interface != string(eo.Availability) {
+				continue
+			}
+			if eo.Region != "" && e.Region != eo.Region && e.RegionID != eo.Region {
+				elsewhere = append(elsewhere, e.Region)
 				continue
 			}
 			return &gophercloud.ServiceClient{ProviderClient: c.provider, Endpoint: gophercloud.NormalizeURL(e.URL), Type: kind, Microversion: microversion}, nil
 		}
+	}
+	if c.auth == "" {
+		return nil, &absent{fmt.Sprintf("the %s service is not known: there is no identity service with a catalog", kind)}
+	}
+	if elsewhere != nil {
+		return nil, &absent{fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s, but in %s", c.source, eo.Availability, kind, in(eo.Region), strings.Join(elsewhere, ", "))}
 	}
 	return nil, &absent{fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source, eo.Availability, kind, in(eo.Region))}
 }
@@ -333,7 +344,9 @@ func message(body []byte) string {
 	if json.Unmarshal(body, &v) != nil {
 		return ""
 	}
-	text := strings.Join(strings.Fields(deepest(v)), " ")
+	// Some end in a line break of HTML, and most in a full stop, after which sentences go on here.
+	text := strings.Join(strings.Fields(strings.ReplaceAll(deepest(v), "<br />", " ")), " ")
+	text = strings.TrimSuffix(text, ".")
 	if len(text) > 300 {
 		text = strings.ToValidUTF8(text[:300], "") + "…"
 	}

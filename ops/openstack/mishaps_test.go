@@ -403,13 +403,13 @@ func TestUnread(t *testing.T) {
 		want    []string
 	}{
 		{denied, []string{
-			"The compute service answers GET /v2.1/os-services with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator.",
+			"The compute service answers GET /v2.1/os-services with 403 Forbidden: Policy doesn't allow it; take a user that may, such as an administrator.",
 			"The network service does not show this user where ports are bound; take an administrator.",
 		}},
-		{alone, []string{"Server groups: the compute service answers GET /v2.1/os-server-groups?all_projects=True&limit=1000&offset=0 with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator."}},
+		{alone, []string{"Server groups: the compute service answers GET /v2.1/os-server-groups?all_projects=True&limit=1000&offset=0 with 403 Forbidden: Policy doesn't allow it; take a user that may, such as an administrator."}},
 		{part, []string{"The compute service shows this user, who is no administrator, the server groups of one project at most.", "The network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator."}},
 		{none, nil},
-		{untrunked, []string{"The network service answers GET /v2.0/trunks?limit=1000 with 403 Forbidden: Policy doesn't allow it.; take a user that may, such as an administrator."}},
+		{untrunked, []string{"The network service answers GET /v2.0/trunks?limit=1000 with 403 Forbidden: Policy doesn't allow it; take a user that may, such as an administrator."}},
 		{down, []string{"The compute service does not reach the cell of the host cn2, and leaves out its servers; try again when it does."}},
 		{few, []string{"The compute service does not show this user the extra specs of the flavors of 1 servers."}},
 		{nil, []string{
@@ -467,7 +467,7 @@ func TestConnect(t *testing.T) {
 		"Variables":     {},
 		"Cloud":         {more: with("prod", "clouds.yaml")},
 		"Flag":          {o: openstack.Options{Cloud: "prod"}, more: with("wrong", "clouds.yaml")},
-		"WrongPassword": {more: map[string]string{"OS_PASSWORD": "wr0ng"}, want: "logging in to the cloud at " + url + "/v3: Keystone answers POST /v3/auth/tokens with 401 Unauthorized: The request you have made requires authentication."},
+		"WrongPassword": {more: map[string]string{"OS_PASSWORD": "wr0ng"}, want: "logging in to the cloud at " + url + "/v3: Keystone answers POST /v3/auth/tokens with 401 Unauthorized: The request you have made requires authentication"},
 		"NoSuchCloud":   {more: with("test", "clouds.yaml"), want: `clouds.yaml: cloud "test" not found`},
 		"NoURL":         {more: with("empty", "clouds.yaml"), want: "clouds.yaml: the cloud has no section auth"},
 		"BadFile":       {more: with("prod", "bad.yaml"), want: "clouds.yaml: "},
@@ -493,7 +493,7 @@ func TestConnect(t *testing.T) {
 		})
 	}
 	for _, tc := range []struct{ region, face, want string }{
-		{"two", "", "no public endpoint of the placement service in the region two"},
+		{"two", "", "no public endpoint of the placement service in the region two, but in one"},
 		{"", "internal", "refused"},
 	} {
 		client, err := openstack.Connect(t.Context(), openstack.Options{Region: tc.region, Interface: tc.face, Getenv: variables(url, nil)})

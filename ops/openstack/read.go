@@ -18,14 +18,16 @@ type Progress func(what string, done, of int)
 // the records. It ends at once when ctx does.
 func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*cloud.Cloud, error) {
 	r := &cloud.Cloud{Source: c.source, Begun: time.Now().UTC()}
-	if err := c.readParts(ctx, r, parts, p); err != nil {
+	unread := func(err error) { r.Unread = append(r.Unread, sentence(err.Error())) }
+	if err := c.readParts(ctx, r, parts, p, unread); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// readParts adds parts to records. Those of the compute service depend on placement's, if these are there.
-func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Parts, p Progress) error {
+// readParts adds parts to records, and calls unread with the reason why one was not read that need not be. Those of the compute service depend on
+// placement's, if these are there.
+func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Parts, p Progress, unread func(error)) error {
 	m := &meter{progress: p}
 	for _, part := range []struct {
 		want cloud.Want
@@ -53,7 +55,7 @@ func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Part
 		switch {
 		case err == nil:
 		case part.want == cloud.Try && (errors.As(err, &refused) || errors.As(err, &missing)):
-			r.Unread = append(r.Unread, sentence(err.Error()))
+			unread(err)
 		default:
 			return err
 		}

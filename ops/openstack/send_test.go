@@ -31,7 +31,7 @@ func TestSend(t *testing.T) {
 		"Always":    {claim, claimBody, 5, "placement.concurrent_update", 5, "the placement service answers PUT " + claim + " with 409 Conflict: why"},
 		"Full":      {claim, claimBody, 1, "placement.undefined_code", 1, "409 Conflict: why"},
 		"Unknown":   {cn1 + "/traits", `{"traits": [], "resource_provider_generation": 6}`, 2, "400", 3, ""},
-		"Never":     {claim, claimBody, 9, "400", 5, "400 Bad Request: No such resource class CUSTOM_X."},
+		"Never":     {claim, claimBody, 9, "400", 5, "400 Bad Request: No such resource class CUSTOM_X"},
 		"Moved":     {traits, `{"traits": [], "resource_provider_generation": 0}`, 1, "placement.concurrent_update", 1, "409 Conflict: why"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSend(t *testing.T) {
 				}
 				if tc.code == "400" {
 					w.WriteHeader(http.StatusBadRequest)
-					fmt.Fprint(w, `{"errors": [{"status": 400, "detail": "No such resource class CUSTOM_X."}]}`)
+					fmt.Fprint(w, `{"errors": [{"status": 400, "detail": "No such resource class CUSTOM_X"}]}`)
 					return true
 				}
 				w.WriteHeader(http.StatusConflict)

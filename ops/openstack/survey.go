@@ -41,9 +41,9 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	problemOf := func(service string) cloud.Problem {
+	problemOf := func(service string) *cloud.Problem {
 		i := slices.IndexFunc(around.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
-		return around.Endpoints[i].Problem
+		return &around.Endpoints[i].Problem
 	}
 	for _, of := range []struct {
 		service string
@@ -52,12 +52,18 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 		{"placement", cloud.Parts{Placement: cloud.Try, Consumers: cloud.Try}}, {"compute", cloud.Parts{Compute: cloud.Try}}, {"network", cloud.Parts{Network: cloud.Try}},
 	} {
 		service := of.service
-		if p := problemOf(service); p.Kind != "" {
-			around.Unread[service] = sentence(p.Text)
+		problem := problemOf(service)
+		if problem.Kind != "" {
+			around.Unread[service] = sentence(problem.Text)
 			continue
 		}
 		read := &cloud.Cloud{Placement: all.Placement}
-		err := c.readParts(ctx, read, of.parts, p)
+		err := c.readParts(ctx, read, of.parts, p, func(err error) {
+			around.Unread[service] = sentence(err.Error())
+			if isStatus(err, http.StatusUnauthorized) { // services show their versions to everyone
+				*problem = cloud.Problem{Kind: cloud.ProblemCredentials, Text: fmt.Sprintf("the %s service does not accept the token: %s", service, err)}
+			}
+		})
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -66,11 +72,7 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 			continue
 		}
 		all.Placement, all.Compute, all.Network = cmp.Or(all.Placement, read.Placement), cmp.Or(all.Compute, read.Compute), cmp.Or(all.Network, read.Network)
-		if map[string]bool{"placement": read.Placement == nil, "compute": read.Compute == nil, "network": read.Network == nil}[service] {
-			around.Unread[service] = strings.Join(read.Unread, " ")
-		} else {
-			all.Unread = append(all.Unread, read.Unread...)
-		}
+		all.Unread = append(all.Unread, read.Unread...)
 	}
 	if problemOf("network").Kind == "" {
 		c.surveyNetwork(ctx, around)
@@ -146,6 +148,9 @@ func (c *Client) measure(ctx context.Context, service string) cloud.Endpoint {
 	res, err := client.Do(r)
 	if err != nil {
 		e.Problem = problem(fmt.Errorf("asking the %s service: %w", service, err))
+		if e.Problem.Kind == cloud.ProblemTime {
+			e.Problem.Text = fmt.Sprintf("the %s service has not answered GET %s within %s", service, e.URL, endpointTime)
+		}
 		return e
 	}
 	defer res.Body.Close()

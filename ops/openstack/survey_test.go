@@ -149,6 +149,18 @@ func TestSurveyOfASickService(t *testing.T) {
 	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Surroundings.Unread["compute"], "403 Forbidden") {
 		t.Errorf("compute %v, unread %q", c.Compute, c.Surroundings.Unread)
 	}
+	// A token that is refused when lists are asked for only, since services show their versions to everyone.
+	c := survey(t, stackWith(t, healthy(), func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/v2.1/os-services" {
+			http.Error(w, `{"error": {"message": "The request you have made requires authentication."}}`, http.StatusUnauthorized)
+			return true
+		}
+		return roots(w, r)
+	}))
+	want := cloud.Problem{Kind: cloud.ProblemCredentials, Text: "the compute service does not accept the token: the compute service answers GET /v2.1/os-services with 401 Unauthorized: The request you have made requires authentication"}
+	if p := endpointOf(t, c, "compute").Problem; p != want || c.Compute != nil || c.Network == nil {
+		t.Errorf("of a service that does not accept the token: %+v", p)
+	}
 	// A list that is no list.
 	denied["/v2.1/os-services"] = "<html>"
 	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Surroundings.Unread["compute"], "not what its API has") {
