@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +39,8 @@ allocation that is added, removed or changed, until Ctrl-C.
 Berth's placement service has a stream of events, with who changed something, by
 which request. When the connection breaks, watch goes on behind the last event,
 at whichever instance answers; it says so when events are lost. --since begins
-with what changed before: since an id of an event, or for a duration.
+with what changed before: since an id of an event, a time, or for a duration, as
+far as the log goes back.
 
 Other placement services, and databases (--config, --connection), are read again
 and again, which is said at the beginning. Then it is not known who changed
@@ -55,6 +58,7 @@ Exit codes:
   3  the database cannot be used`,
 		Example: `  berth watch --os-cloud admin
   berth watch --os-cloud admin --tree cn1 --since 10m
+  berth watch --os-cloud admin --since 2026-01-02T15:04
   berth watch --os-cloud admin --class VCPU -f json | jq .after`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd, env) },
@@ -64,7 +68,7 @@ Exit codes:
 	f.StringVar(&x.tree, "tree", "", "show what is in the tree of `HOST`, the name or UUID of a provider")
 	f.StringVar(&x.consumer, "consumer", "", "show allocations of the consumer `UUID`, such as a server")
 	f.StringVar(&x.class, "class", "", "show inventories and allocations of the resource class `CLASS`")
-	f.StringVar(&x.since, "since", "", "begin with what changed since `ID|DURATION`: an event's id, or 10m")
+	f.StringVar(&x.since, "since", "", "begin with what changed since `ID|DURATION|TIME`: an event's id, 10m, or 2026-01-02T15:04:05 in local time")
 	f.DurationVar(&x.interval, "interval", 5*time.Second, "read each `DURATION` where there is no stream: 30s is 30 seconds")
 	f.VarP(x.format, "format", "f", "print lines for people (table), or JSON, an object a line: `FORMAT`")
 	_ = cmd.RegisterFlagCompletionFunc("format", oneOf("table", "json")) // the flag exists: the line above
@@ -81,6 +85,9 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 		return fail(exitUsage, errors.New("a file does not change: name a cloud or a database"))
 	case x.interval < time.Second:
 		return fail(exitUsage, errors.New("--interval: want 1s or more"))
+	}
+	if err := x.check(cmd); err != nil {
+		return fail(exitUsage, err)
 	}
 	note := func(text string) { fmt.Fprintf(env.stderr, "note: %s\n", text) }
 	w := follow.Watcher{Event: x.printer(env.stdout), Note: note}
@@ -99,6 +106,7 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 				return nil, fmt.Errorf("no provider has the name or UUID %q", x.tree)
 			}
 			begun = true
+			x.noteClass(note, p.Classes)
 			fmt.Fprintf(env.stderr, "watching %s\n", *what)
 			return p, nil
 		}
@@ -117,6 +125,9 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 		}))
 	}
 	client, err := x.source.connect(cmd, env)
+	if ctx.Err() != nil {
+		return nil // interrupted
+	}
 	if err != nil {
 		return x.ended(err)
 	}
@@ -132,6 +143,15 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 		switch {
 		case err == nil && !begun:
 			begun = true
+			if x.class != "" {
+				if known, err := client.Names(ctx, openstack.Classes, ""); err == nil { // else it is not known
+					var classes []string
+					for _, c := range known {
+						classes = append(classes, c.Name)
+					}
+					x.noteClass(note, classes)
+				}
+			}
 			fmt.Fprintf(env.stderr, "watching %s\n", client.Source())
 		case err != nil && (errors.Is(err, openstack.ErrNoEvents) || openstack.Refused(err)):
 			err = follow.Stop{Err: err}
@@ -143,6 +163,49 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 		err = poll(&what, client.Poller(x.tree).Read)
 	}
 	return x.ended(err)
+}
+
+var (
+	uuidForm    = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$`)
+	classForm   = regexp.MustCompile(`^[A-Z0-9_]+$`)
+	eventIDForm = regexp.MustCompile(`^[0-9a-z!-]*\.[0-9a-z.!-]*$`)
+)
+
+// sinceForms are those of times of --since, in the local time zone where they name none.
+var sinceForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly}
+
+// check refuses wrong values, with which nothing would ever be shown, and makes a time of --since one that the service understands.
+func (x *watcher) check(cmd *cobra.Command) error {
+	for _, name := range []string{"tree", "consumer", "class", "since"} {
+		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s: want a value", name)
+		}
+	}
+	switch {
+	case x.consumer != "" && !uuidForm.MatchString(x.consumer):
+		return fmt.Errorf("--consumer: want a UUID, such as a server's, not %q", x.consumer)
+	case x.class != "" && !classForm.MatchString(x.class):
+		return fmt.Errorf("--class: want the name of a resource class, such as VCPU, not %q", x.class)
+	case x.since == "" || eventIDForm.MatchString(x.since):
+		return nil
+	}
+	if ago, err := time.ParseDuration(x.since); err == nil && ago > 0 {
+		return nil
+	}
+	for _, form := range sinceForms {
+		if at, err := time.ParseInLocation(form, x.since, time.Local); err == nil {
+			x.since = at.UTC().Format(time.RFC3339)
+			return nil
+		}
+	}
+	return fmt.Errorf("--since: want an event's id, a duration such as 10m, or a time such as 2026-01-02T15:04:05, not %q", x.since)
+}
+
+// noteClass says so when the class that is watched does not exist, and is awaited.
+func (x *watcher) noteClass(note func(string), classes []string) {
+	if x.class != "" && !slices.Contains(classes, x.class) {
+		note(fmt.Sprintf("there is no resource class %s now", x.class))
+	}
 }
 
 // ended returns the error with its exit code.
@@ -181,7 +244,7 @@ func (x *watcher) printer(w io.Writer) func(follow.Event) error {
 		return func(event follow.Event) error { return e.Encode(event) }
 	}
 	return func(event follow.Event) error {
-		_, err := fmt.Fprintln(w, event.Text())
+		_, err := fmt.Fprintln(w, event.Text(time.Now()))
 		return err
 	}
 }

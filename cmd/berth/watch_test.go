@@ -208,13 +208,63 @@ func TestWatch(t *testing.T) {
 	}
 	for _, tc := range []struct{ args, says string }{
 		{"--tree cn9", `There is no provider with the name or UUID "cn9"`},
-		{"--since yesterday!", "is not the id of an event"},
+		{"--since 1.!", "is not the id of an event, nor a duration such as 10m, nor a time"},
 	} {
 		w := watch(t, server.URL, strings.Fields(tc.args)...)
 		if code := <-w.code; code != exitFailure || !strings.Contains(w.errs.String(), tc.says) {
 			t.Errorf("watch %s exits with %d: %s", tc.args, code, w.errs)
 		}
 	}
+}
+
+// Times of --since are local unless they name a zone; ids and durations are the service's to understand.
+func TestWatchSince(t *testing.T) {
+	local := time.Date(2026, 1, 2, 15, 4, 0, 0, time.Local).UTC().Format(time.RFC3339)
+	for text, want := range map[string]string{
+		"10m": "10m", "1.5h": "1.5h", "2788bkrwua9.1": "2788bkrwua9.1", "1.a-2.b!3.1": "1.a-2.b!3.1", "!1.2": "!1.2",
+		"2026-01-02T15:04:05Z": "2026-01-02T15:04:05Z", "2026-01-02T15:04:05+02:00": "2026-01-02T13:04:05Z",
+		"2026-01-02T15:04": local, "2026-01-02T15:04:00": local, "2026-01-02 15:04": local,
+		"0": "", "-5m": "", "yesterday": "", "15:04": "", "2026-13-01": "",
+	} {
+		x := &watcher{since: text}
+		err := x.check(newWatch(environment{}))
+		if err != nil && want == "" {
+			continue
+		}
+		if err != nil || x.since != want {
+			t.Errorf("--since %s is sent as %q, %v; want %q", text, x.since, err, want)
+		}
+	}
+}
+
+// An interrupt before there is an answer ends it as one later does. A class that does not exist is awaited, and that is said.
+func TestWatchBeforeThereIsSomething(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	for _, variables := range []map[string]string{
+		{"OS_AUTH_URL": hanging.URL, "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p", "OS_USER_DOMAIN_ID": "default", "OS_PROJECT_DOMAIN_ID": "default"},
+		{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": hanging.URL, "OS_TOKEN": "admin"},
+	} {
+		w := watchIn(t, variables)
+		<-asked
+		w.end()
+		if says := w.errs.String(); says != "" {
+			t.Errorf("standard error: %s", says)
+		}
+	}
+	server := httptest.NewServer(placementapitest.New(t, service.DefaultSettings()))
+	t.Cleanup(server.Close)
+	w := watch(t, server.URL, "--class", "CUSTOM_GPU")
+	w.waitFor("note: there is no resource class CUSTOM_GPU now\nwatching ")
+	send(t, server.URL, "PUT", "/resource_classes/CUSTOM_GPU", "")
+	if line := w.next(); line != "added   resource_class CUSTOM_GPU" {
+		t.Errorf("a line is %q", line)
+	}
+	w.end()
 }
 
 // Where there is no stream, berth watch reads again and again, and says so.

@@ -204,10 +204,13 @@ func (a *API) newWatch(r *http.Request) (*watch, error) {
 		v.since = a.Now().Add(-ago)
 	case last == "" && strings.Contains(since, "T"):
 		if v.since, err = time.Parse(time.RFC3339, since); err != nil {
-			return nil, fault.New(fault.Invalid, "", "%q is neither the id of an event nor a duration such as 10m nor a time such as 2026-01-02T15:04:05Z.", since)
+			return nil, noSince(since)
 		}
 	default:
-		if v.from, err = parsePosition(since); err != nil {
+		switch v.from, err = parsePosition(since); {
+		case err != nil && last == "":
+			return nil, noSince(since)
+		case err != nil:
 			return nil, err
 		}
 	}
@@ -229,6 +232,11 @@ func (a *API) newWatch(r *http.Request) (*watch, error) {
 		return nil, fault.New(fault.NotFound, "", "There is no provider with the name or UUID %q.", v.tree)
 	}
 	return v, nil
+}
+
+// noSince is the fault of a wrong parameter since.
+func noSince(text string) error {
+	return fault.New(fault.Invalid, "", "%q is not the id of an event, nor a duration such as 10m, nor a time such as 2026-01-02T15:04:05Z.", text)
 }
 
 // wants reports whether an event is among those that are asked for. A tree is followed when its root becomes another one.

@@ -55,8 +55,8 @@ func (s Stop) Error() string { return s.Err.Error() }
 // largestLine bounds a line of a stream. The longest are those of inventories, a few hundred bytes.
 const largestLine = 1 << 20
 
-// errSilent is why a stream that says nothing is left.
-var errSilent = fmt.Errorf("the stream has been silent for %s", silence)
+// errSilent is why a service that says nothing is left.
+var errSilent = fmt.Errorf("the service has said nothing for %s", silence)
 
 // Stream follows a stream of events until ctx ends, which is no error. Open connects, behind the event with the id last, or from the beginning for an
 // empty one. When the stream ends it is opened again, after the time that it names, or after pauses that grow while that fails. The error is that of
@@ -111,16 +111,20 @@ type stream struct {
 func (s *stream) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer quiet.Stop()
 	body, err := s.open(ctx, s.last)
+	if errors.Is(context.Cause(ctx), errSilent) {
+		err = errSilent
+	}
 	if err != nil {
 		return err
 	}
 	defer body.Close()
+	quiet.Reset(silence)
 	if s.failures > 0 {
 		s.w.Note("connected again")
 	}
-	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
-	defer quiet.Stop()
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, largestLine)
 	var name, id, data string
@@ -254,9 +258,13 @@ func unlessOver(ctx context.Context, err error) error {
 	return err
 }
 
-// Text describes an event for people, in a line.
-func (e *Event) Text() string {
-	at := e.Time.Local().Format(time.TimeOnly)
+// Text describes an event for people, in a line, with the local time, and with the date if that is not the date of now.
+func (e *Event) Text(now time.Time) string {
+	local := e.Time.Local()
+	at := local.Format(time.TimeOnly)
+	if date := local.Format(time.DateOnly); date != now.Local().Format(time.DateOnly) {
+		at = date + " " + at
+	}
 	subject := e.What
 	if e.Subject != "" {
 		subject += " " + e.Subject

@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/follow"
+	"github.com/berthcloud/berth/ops/records"
 	"github.com/berthcloud/berth/placement/service"
 )
 
@@ -304,6 +305,10 @@ func TestSilence(t *testing.T) {
 				return &slow{strings.SplitAfter(event(1)+": here\n\n"+event(2), "\n"), 40 * time.Second}, nil
 			},
 			func(ctx context.Context, _ string) (io.Reader, error) { return silent{ctx}, nil },
+			func(ctx context.Context, _ string) (io.Reader, error) { // no answer
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
 		}}
 		if err := s.stream(t, l); err != nil {
 			t.Error(err)
@@ -311,7 +316,7 @@ func TestSilence(t *testing.T) {
 		if diff := cmp.Diff([]string{"1.x T1", "2.x T2"}, l.events); diff != "" {
 			t.Errorf("events (-want +got)\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"the stream has been silent for 45s; trying again in 2s"}, l.notes); diff != "" {
+		if diff := cmp.Diff([]string{"the service has said nothing for 45s; trying again in 2s", "the service has said nothing for 45s; trying again in 4s"}, l.notes); diff != "" {
 			t.Errorf("notes (-want +got)\n%s", diff)
 		}
 		if took := s.times[2].Sub(s.times[1]); took < 46*time.Second || took > 47*time.Second || s.lasts[2] != "2.x" {
@@ -451,9 +456,9 @@ func TestPoll(t *testing.T) {
 			err = follow.Poll(ctx, read, 3*time.Second, f, follow.Watcher{
 				Event: func(e follow.Event) error {
 					if !e.Time.Equal(time.Now()) {
-						t.Errorf("the time of %s is %s", e.Text(), e.Time)
+						t.Errorf("the time of %s is %s", e.Text(time.Now()), e.Time)
 					}
-					_, line, _ := strings.Cut(e.Text(), " ")
+					_, line, _ := strings.Cut(e.Text(time.Now()), " ")
 					lines = append(lines, line)
 					return nil
 				},
@@ -493,4 +498,24 @@ func TestPoll(t *testing.T) {
 			t.Errorf("Poll = %v, want the first reading's error", err)
 		}
 	})
+}
+
+// A line has what is known of an event: the id of the calling service's request before its own, and the date where it is another day's.
+func TestText(t *testing.T) {
+	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
+	e := follow.Event{Time: at.UTC(), RequestID: "req-1", User: "u1", Operation: "PUT /x"}
+	e.Change = records.Change{Change: "changed", What: "inventory", Subject: "VCPU", Provider: "cn1", Before: "total 8", After: "total 9"}
+	for _, tc := range []struct {
+		now    time.Time
+		global string
+		want   string
+	}{
+		{at.Add(time.Hour), "", "15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-1, user u1, PUT /x)"},
+		{at.AddDate(0, 0, 1), "req-2", "2026-01-02 15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-2, user u1, PUT /x)"},
+	} {
+		e.GlobalID = tc.global
+		if got := e.Text(tc.now); got != tc.want {
+			t.Errorf("Text = %q, want %q", got, tc.want)
+		}
+	}
 }
