@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
 )
@@ -72,6 +73,9 @@ with --complete the exit code is 1 then, unless something else was found.
 			if err != nil {
 				return err
 			}
+			if err := checkNames(env, c, options); err != nil {
+				return fail(exitUsage, err)
+			}
 			found := audit.Check(c, options)
 			if cmd.Flag("recheck").Changed && len(found.Findings) > 0 {
 				fmt.Fprintf(env.stderr, "found at first: %d; looking again in %v\n", len(found.Findings), recheck)
@@ -95,7 +99,7 @@ with --complete the exit code is 1 then, unless something else was found.
 				return fail(exitFailure, err)
 			}
 			if n := len(found.Findings); n > 0 {
-				return fail(exitFound, fmt.Errorf("the services disagree: %d findings", n))
+				return fail(exitFound, fmt.Errorf("the services disagree: %s", counted(n, "finding")))
 			}
 			if complete && len(found.Unchecked) > 0 {
 				return fail(exitFailure, errors.New("not everything could be looked at"))
@@ -119,6 +123,21 @@ with --complete the exit code is 1 then, unless something else was found.
 		cmd.RegisterFlagCompletionFunc("severity", oneOf(severity.known...)))
 	out = addOutput(cmd)
 	return cmd
+}
+
+// checkNames returns an error for a server, a port or a host by whose name no record is found, which may be a mistake in typing. About a UUID it is a note
+// only: what had it was deleted, perhaps by the command before.
+func checkNames(env environment, c *cloud.Cloud, o audit.Options) error {
+	for _, s := range audit.Unknown(c, o) {
+		switch _, err := guarantee.ParseUUID(s.ID); {
+		case s.Kind == "host":
+			return fmt.Errorf("there is no host with the name %q", s.ID)
+		case err != nil:
+			return fmt.Errorf("there is no %s with the name or UUID %q", s.Kind, s.ID)
+		}
+		fmt.Fprintf(env.stderr, "note: no record has the UUID %s\n", s.ID)
+	}
+	return nil
 }
 
 // recheckAfter is how long audit waits before it looks again, unless another time is given. Most of what services do between two requests

@@ -48,13 +48,15 @@ func TestAudit(t *testing.T) {
 		stdout, stderr string
 	}{
 		{[]string{"--from-file", recordsFile(t, healthy.Done())}, exitOK, "nothing found\n", "read 1 providers"},
-		{[]string{"--from-file", file}, exitFound, "warning: flavor-amount-superfluous\n", "the services disagree: 1 findings"},
+		{[]string{"--from-file", file}, exitFound, "warning: flavor-amount-superfluous\n", "the services disagree: 1 finding\n"},
 		{[]string{"--from-file", file, "-f", "value", "-c", "code", "-c", "found"}, exitFound, "flavor-amount-superfluous it holds MEMORY_MB 1025\n", ""},
 		{[]string{"--from-file", file, "--severity", "error"}, exitOK, "nothing found\n", ""},
 		{[]string{"--from-file", file, "--code", "orphaned-allocation"}, exitOK, "nothing found\n", ""},
 		{[]string{"--from-file", file, "--server", "server0", "--host", "cn1"}, exitFound, "about     server ", ""},
-		{[]string{"--from-file", file, "--server", "server1"}, exitOK, "nothing found\n", ""},
-		{[]string{"--from-file", file, "--port", "port0"}, exitOK, "nothing found\n", ""},
+		{[]string{"--from-file", file, "--server", "server1"}, exitUsage, "", `there is no server with the name or UUID "server1"`},
+		{[]string{"--from-file", file, "--port", "port0"}, exitUsage, "", `there is no port with the name or UUID "port0"`},
+		{[]string{"--from-file", file, "--host", "CN1", "--host", "cn9"}, exitUsage, "", `there is no host with the name "cn9"`},
+		{[]string{"--from-file", file, "--server", cloudtest.UUID("deleted")}, exitOK, "nothing found\n", "note: no record has the UUID " + cloudtest.UUID("deleted")},
 		{[]string{"--from-file", file, "--code", "orphan"}, exitUsage, "", `there is no code "orphan"; berth audit --codes lists them`},
 		{[]string{"--from-file", file, "--severity", "bad"}, exitUsage, "", "want error or warning or info"},
 		{[]string{"--from-file", file, "-c", "price"}, exitUsage, "", `there is no column "price"`},

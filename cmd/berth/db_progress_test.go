@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"testing"
 )
@@ -24,7 +25,7 @@ func TestConsentIsAskedForOnATerminal(t *testing.T) {
 	}
 	for name, stdin := range map[string]*os.File{"/dev/null": null, "a pipe": pipe} {
 		var asked bytes.Buffer
-		err := consent(&asked, stdin, false)
+		err := consent(t.Context(), &asked, stdin, false)
 		if code, _ := codeOf(err); code != exitUsage || asked.Len() > 0 {
 			t.Errorf("consent with %s asks %q and fails with code %d: %v", name, asked.String(), code, err)
 		}
@@ -35,6 +36,13 @@ func TestConsentIsAskedForOnATerminal(t *testing.T) {
 	}
 	defer terminal.Close()
 	if !isTerminal(terminal) {
-		t.Error("a pseudoterminal is not taken for a terminal")
+		t.Fatal("a pseudoterminal is not taken for a terminal")
+	}
+	interrupted, interrupt := context.WithCancel(t.Context())
+	var asked bytes.Buffer
+	go interrupt()
+	err = consent(interrupted, &asked, terminal, false)
+	if code, _ := codeOf(err); code != exitFailure || asked.String() != "Go on? [y/N] \n" {
+		t.Errorf("interrupted, consent asks %q and fails with code %d: %v", asked.String(), code, err)
 	}
 }

@@ -42,7 +42,7 @@ given. An instance that has written nothing yet leaves no sign.
 					say = env.stderr
 				}
 				own, err := uninstallDB(cmd.Context(), say, db, force, func() error {
-					return consent(say, cmd.InOrStdin(), yes)
+					return consent(cmd.Context(), say, cmd.InOrStdin(), yes)
 				})
 				if err != nil || !form.json() {
 					return err
@@ -85,8 +85,8 @@ func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, a
 }
 
 // consent asks for confirmation on a terminal, and requires --yes elsewhere. Every answer that
-// does not begin with y is a refusal, and so is the end of the input.
-func consent(w io.Writer, stdin io.Reader, yes bool) error {
+// does not begin with y is a refusal, and so are the end of the input and that of ctx, which a signal ends.
+func consent(ctx context.Context, w io.Writer, stdin io.Reader, yes bool) error {
 	if yes {
 		return nil
 	}
@@ -94,9 +94,21 @@ func consent(w io.Writer, stdin io.Reader, yes bool) error {
 		return fail(exitUsage, errors.New("standard input is no terminal to ask at: confirm with --yes"))
 	}
 	fmt.Fprint(w, "Go on? [y/N] ")
-	answer, err := bufio.NewReader(stdin).ReadString('\n')
-	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
-		return fail(exitFailure, errors.New("nothing was changed"))
+	answers := make(chan string, 1)
+	go func() { // reading a terminal cannot be interrupted; the process ends then
+		answer, err := bufio.NewReader(stdin).ReadString('\n')
+		if err != nil {
+			answer = ""
+		}
+		answers <- answer
+	}()
+	select {
+	case answer := <-answers:
+		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
+			return nil
+		}
+	case <-ctx.Done():
+		fmt.Fprintln(w)
 	}
-	return nil
+	return fail(exitFailure, errors.New("nothing was changed"))
 }

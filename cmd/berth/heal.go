@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -248,7 +249,7 @@ func (h *healing) run(cmd *cobra.Command) error {
 	if !h.yes && isTerminal(cmd.InOrStdin()) {
 		writeSteps(h.env.stderr, plan, nil)
 	}
-	if err := consent(h.env.stderr, cmd.InOrStdin(), h.yes); err != nil {
+	if err := consent(cmd.Context(), h.env.stderr, cmd.InOrStdin(), h.yes); err != nil {
 		return h.failed(err)
 	}
 	results := h.carryOut(cmd.Context(), client, plan)
@@ -329,12 +330,18 @@ func (h *healing) plan(cmd *cobra.Command) (*heal.Plan, error) {
 		}
 		return nil, fail(exitFailure, err)
 	}
+	if err := checkNames(h.env, c, audit.Options{Servers: h.options.Servers, Ports: h.options.Ports, Hosts: h.options.Hosts}); err != nil {
+		return nil, h.usage(err)
+	}
 	return heal.New(c, h.options), nil
 }
 
 // writePlan writes the file of a plan, which must not be there yet.
 func writePlan(name string, p *heal.Plan) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("--plan: %s exists, and is not replaced", name)
+	}
 	if err != nil {
 		return err
 	}
@@ -348,14 +355,16 @@ func (h *healing) carryOut(ctx context.Context, client *openstack.Client, plan *
 	results := heal.Apply(ctx, plan, client.Do, openstack.Message, func(s heal.Step, _ heal.Result) {
 		p.show(func() string { return fmt.Sprintf("sending requests: %d of %d", s.ID, len(plan.Steps)) })
 	})
+	var urls []string
 	for _, service := range []string{heal.Placement, heal.Network, heal.Compute} {
 		if !slices.ContainsFunc(plan.Steps, func(s heal.Step) bool { return s.Request.Service == service }) {
 			continue
 		}
 		if url, err := client.Endpoint(service); err == nil {
-			fmt.Fprintf(h.env.stderr, "note: %s=%s in the commands, and OS_TOKEN=$(openstack token issue -f value -c id)\n", heal.Variable(service), url)
+			urls = append(urls, heal.Variable(service)+"="+url)
 		}
 	}
+	fmt.Fprintf(h.env.stderr, "note: in the commands, %s OS_TOKEN=$(openstack token issue -f value -c id)\n", strings.Join(urls, " "))
 	return results
 }
 
@@ -374,7 +383,7 @@ func (h *healing) exit(plan *heal.Plan, results []heal.Result) error {
 	}
 	switch {
 	case counts[heal.Unsent] > 0:
-		return h.failed(fmt.Errorf("interrupted: %d requests were carried out, %d were not sent", done, counts[heal.Unsent]))
+		return h.failed(fmt.Errorf("interrupted: %d of %s done, %d not sent", done, counted(len(results), "request"), counts[heal.Unsent]))
 	case h.part == heal.Allocations:
 		return h.allocationsExit(plan, results, done)
 	case h.part == heal.Aggregates:
@@ -391,13 +400,16 @@ func (h *healing) exit(plan *heal.Plan, results []heal.Result) error {
 				return fail(int(l.Nova), errors.New(l.Why))
 			}
 		}
+		if results == nil && len(plan.Steps) > 0 { // which is no error of sync_aggregates
+			fmt.Fprintf(h.env.stderr, "note: nothing was changed: --apply sends %s\n", counted(len(plan.Steps), "request"))
+		}
 		return nil
 	case results == nil && len(plan.Steps) > 0:
-		return fail(exitFound, fmt.Errorf("there is something to heal: %d requests; --apply sends them", len(plan.Steps)))
+		return fail(exitFound, fmt.Errorf("there is something to heal: --apply sends %s", counted(len(plan.Steps), "request")))
 	case done < len(results):
-		return fail(exitFound, fmt.Errorf("not all was healed: %d of %d requests were carried out", done, len(results)))
+		return fail(exitFound, fmt.Errorf("not all was healed: %d of %s done", done, counted(len(results), "request")))
 	case open > 0:
-		return fail(exitFound, fmt.Errorf("%d findings are not healed", open))
+		return fail(exitFound, fmt.Errorf("not healed: %s", counted(open, "finding")))
 	}
 	return nil
 }
@@ -412,7 +424,7 @@ func (h *healing) allocationsExit(plan *heal.Plan, results []heal.Result, done i
 		if plan.Steps[i].Request.Service == heal.Network {
 			code = heal.NotNamed
 		}
-		return fail(int(code), fmt.Errorf("not all was healed: %d of %d requests were carried out", done, len(results)))
+		return fail(int(code), fmt.Errorf("not all was healed: %d of %s done", done, counted(len(results), "request")))
 	}
 	for _, l := range plan.Left {
 		if l.Nova != 0 {
@@ -421,7 +433,7 @@ func (h *healing) allocationsExit(plan *heal.Plan, results []heal.Result, done i
 	}
 	switch {
 	case results == nil && len(plan.Steps) > 0:
-		return fail(int(heal.Nothing), fmt.Errorf("nothing was changed: %d requests would be sent; --apply sends them", len(plan.Steps)))
+		return fail(int(heal.Nothing), fmt.Errorf("nothing was changed: --apply sends %s", counted(len(plan.Steps), "request")))
 	case done == 0:
 		return fail(int(heal.Nothing), errors.New("there is nothing to heal"))
 	case plan.More:

@@ -37,14 +37,14 @@ func TestHealOfUp(t *testing.T) {
 
 	// The server loses its allocation.
 	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
-	run(int(heal.Nothing), "step 1: server-without-allocation", "1 requests would be sent", "heal", "allocations", "--plan", plan)
+	run(int(heal.Nothing), "step 1: server-without-allocation", "nothing was changed: --apply sends 1 request\n", "heal", "allocations", "--plan", plan)
 	run(exitFound, "step 1: server-without-allocation", "there is something to heal", "heal", "all")
-	run(novaUnexpected, "", "file exists", "heal", "allocations", "--plan", plan)
+	run(novaUnexpected, "", "exists, and is not replaced", "heal", "allocations", "--plan", plan)
 	run(novaBadInput, "", "confirm with --yes", "heal", "allocations", "--from-plan", plan, "--apply")
 	run(exitFound, "server-without-allocation", "", "audit")
 	run(exitUsage, "", "is a plan of [allocations]; berth heal all carries it out", "heal", "ports", "--from-plan", plan)
-	run(int(heal.Healed), `"outcome": "done"`, "note: PLACEMENT_URL="+u.url, "heal", "allocations", "--from-plan", plan, "--apply", "--yes", "-f", "json")
-	run(int(heal.NotAllocated), "outcome   changed meanwhile: the placement service answers 409", "0 of 1 requests", "heal", "allocations", "--from-plan", plan, "--apply", "--yes")
+	run(int(heal.Healed), `"outcome": "done"`, "note: in the commands, PLACEMENT_URL="+u.url, "heal", "allocations", "--from-plan", plan, "--apply", "--yes", "-f", "json")
+	run(int(heal.NotAllocated), "outcome   changed meanwhile: the placement service answers 409", "not all was healed: 0 of 1 request done", "heal", "allocations", "--from-plan", plan, "--apply", "--yes")
 	healthy()
 
 	// Its port loses the key, and then both are lost.
@@ -52,7 +52,7 @@ func TestHealOfUp(t *testing.T) {
 		u.ask("PUT", u.network+"/ports/"+port, map[string]any{"port": map[string]any{"binding:profile": map[string]any{}}}, nil)
 	}
 	forget()
-	run(int(heal.Healed), "If-Match: revision_number=", "note: NETWORK_URL="+u.network, "heal", "allocations", "--code", "bound-without-key", "--port", port, "--apply", "--yes")
+	run(int(heal.Healed), "If-Match: revision_number=", "NETWORK_URL="+u.network, "heal", "allocations", "--code", "bound-without-key", "--port", port, "--apply", "--yes")
 	healthy()
 	forget()
 	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
@@ -92,9 +92,11 @@ func TestHealExitCodes(t *testing.T) {
 		stdout, stderr string
 	}{
 		"Healthy":          {"allocations --from-file " + healthy, int(heal.Nothing), "nothing to heal\n", "there is nothing to heal"},
-		"Lost":             {"allocations --from-file " + lost, int(heal.Nothing), "step 1: server-without-allocation\n", "nothing was changed: 1 requests would be sent; --apply sends them"},
-		"OtherServer":      {"allocations --server server9 --from-file " + lost, int(heal.Nothing), "nothing to heal\n", ""},
-		"LostAsAll":        {"all --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "there is something to heal: 1 requests"},
+		"Lost":             {"allocations --from-file " + lost, int(heal.Nothing), "step 1: server-without-allocation\n", "nothing was changed: --apply sends 1 request\n"},
+		"NoSuchServer":     {"allocations --server server9 --from-file " + lost, novaBadInput, "", `there is no server with the name or UUID "server9"`},
+		"NoSuchServerAll":  {"all --server server9 --from-file " + lost, exitUsage, "", `there is no server with the name or UUID "server9"`},
+		"DeletedServer":    {"allocations --server " + cloudtest.UUID("deleted") + " --from-file " + lost, int(heal.Nothing), "nothing to heal\n", "note: no record has the UUID"},
+		"LostAsAll":        {"all --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "there is something to heal: --apply sends 1 request\n"},
 		"LostOtherwise":    {"ports --from-file " + lost, exitOK, "nothing to heal\n", ""},
 		"LostCode":         {"all --code server-without-allocation -f value -c outcome -c codes --from-file " + lost, exitFound, "planned server-without-allocation\n", ""},
 		"UnknownHost":      {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Host = "cn9" }), int(heal.NoNode), "not healed: server-host-unknown\n", "cn9"},
@@ -104,12 +106,12 @@ func TestHealExitCodes(t *testing.T) {
 		"NoServers":        {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.Compute = nil }), novaUnexpected, "", "has no records of the compute service"},
 		"NoFile":           {"aggregates --from-file " + healthy + ".none", novaUnexpected, "", "no such file"},
 		"Aggregates":       {"aggregates --from-file " + healthy, exitOK, "nothing to heal\n", ""},
-		"Members":          {"aggregates --from-file " + build(func(b *cloudtest.Builder) { b.Compute.Aggregates[0].Hosts = []string{"cn2"} }), exitOK, "step 2: aggregate-mirror-superfluous\n", ""},
+		"Members":          {"aggregates --from-file " + build(func(b *cloudtest.Builder) { b.Compute.Aggregates[0].Hosts = []string{"cn2"} }), exitOK, "step 2: aggregate-mirror-superfluous\n", "note: nothing was changed: --apply sends 2 requests\n"},
 		"UnknownMember":    {"aggregates --from-file " + build(func(b *cloudtest.Builder) { b.Aggregate("slow", "cn9") }), int(heal.HostUnmapped), "not healed: aggregate-host-unknown\n", ""},
 		"Busy":             {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), int(heal.Nothing), "left alone\n", ""},
 		"BusyAll":          {"all --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), exitOK, "left alone\n", ""},
 		"OnlyWithForce":    {"allocations --from-file " + recordsFile(t, leaking()), int(heal.Nothing), "it is mended with --force, or when its code is named", ""},
-		"OnlyWithForceAll": {"all --from-file " + recordsFile(t, leaking()), exitFound, "not healed: flavor-amount-superfluous\n", "1 findings are not healed"},
+		"OnlyWithForceAll": {"all --from-file " + recordsFile(t, leaking()), exitFound, "not healed: flavor-amount-superfluous\n", "not healed: 1 finding\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := berth(t, append([]string{"heal"}, strings.Fields(tc.args)...)...)

@@ -129,7 +129,7 @@ func (r *importing) carryOut(cmd *cobra.Command, env environment, source *cloudS
 	if err := r.describe(env.stderr); err != nil {
 		return fail(exitFailure, err)
 	}
-	if err := consent(env.stderr, cmd.InOrStdin(), yes); err != nil {
+	if err := consent(cmd.Context(), env.stderr, cmd.InOrStdin(), yes); err != nil {
 		return err
 	}
 	client, err := source.connect(cmd, env)

@@ -141,7 +141,7 @@ func providerNameDiffers(x *Index, r *report) {
 	x.reported(func(w *Wanted, is *cloud.Provider) {
 		if is != nil && is.Name != w.Name {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "its name is " + is.Name, Expected: w.Name,
+				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("its name is %q", is.Name), Expected: w.Name,
 				Command: fmt.Sprintf("openstack resource provider set --name '%s' %s", w.Name, is.UUID),
 			})
 		}
