@@ -243,11 +243,35 @@ func newFunnel(q *compiledQuery, r *request) *funnel {
 			Drop{Kind: OutOfUnits, Constraint: fmt.Sprintf("min_unit, max_unit or step_size for %s:%d", class, n.amount)},
 			Drop{Kind: NoCapacity, Constraint: fmt.Sprintf("no free capacity for %s:%d", class, n.amount)})
 	}
+	g := &q.asked.Groups[r.group]
 	f.steps = append(f.steps,
-		Drop{Kind: RequiredTraits, Constraint: "required traits"}, Drop{Kind: ForbiddenTraits, Constraint: "forbidden traits"},
-		Drop{Kind: MemberOf, Constraint: "member_of"}, Drop{Kind: ForbiddenMemberOf, Constraint: "forbidden aggregates"},
-		Drop{Kind: InTree, Constraint: "in_tree"}, Drop{})
+		Drop{Kind: RequiredTraits, Constraint: "required traits " + someOfEach(g.Required)}, Drop{Kind: ForbiddenTraits, Constraint: "forbidden traits " + some(g.Forbidden, ", ")},
+		Drop{Kind: MemberOf, Constraint: "member_of " + someOfEach(g.MemberOf)}, Drop{Kind: ForbiddenMemberOf, Constraint: "forbidden aggregates " + some(g.NotMemberOf, ", ")},
+		Drop{Kind: InTree, Constraint: "in_tree " + string(g.InTree)}, Drop{})
 	return f
+}
+
+// some names a few of what a query lists, which may be hundreds of aggregates.
+func some[S ~string](list []S, between string) string {
+	const few = 5
+	var names []string
+	for _, name := range list[:min(len(list), few)] {
+		names = append(names, string(name))
+	}
+	text := strings.Join(names, between)
+	if more := len(list) - few; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// someOfEach is some for a list of which each element is met by one of several names.
+func someOfEach[S ~string](list [][]S) string {
+	each := make([]string, len(list))
+	for i, anyOf := range list {
+		each[i] = some(anyOf, " or ")
+	}
+	return some(each, ", ")
 }
 
 // count puts a provider where it was dropped, or at the end, and returns that step.
