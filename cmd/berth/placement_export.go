@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -55,23 +56,26 @@ Exit codes:
 			if len(args) == 1 && args[0] != "-" {
 				path = args[0]
 			}
-			exists := func() error { return nil }
-			if path != "" && !force {
-				exists = func() error {
-					if _, err := os.Lstat(path); err == nil {
-						return fail(exitFailure, fmt.Errorf("%s exists; --force replaces it", path))
-					}
+			writable := func() error {
+				if path == "" {
 					return nil
 				}
+				if _, err := os.Stat(filepath.Dir(path)); err != nil {
+					return fail(exitFailure, err)
+				}
+				if _, err := os.Lstat(path); err == nil && !force {
+					return fail(exitFailure, fmt.Errorf("%s exists; --force replaces it", path))
+				}
+				return nil
 			}
-			if err := exists(); err != nil { // before a cloud is read in vain
+			if err := writable(); err != nil { // before a cloud is read in vain
 				return err
 			}
 			c, err := source.read(cmd, env, parts)
 			if err != nil {
 				return err
 			}
-			if err := exists(); err != nil {
+			if err := writable(); err != nil {
 				return err
 			}
 			return fail(exitFailure, written(env, path, func(w io.Writer) error { return cloud.Write(w, c) }))

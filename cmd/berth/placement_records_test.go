@@ -62,6 +62,8 @@ func TestShowRecords(t *testing.T) {
 		{"top --by consumers -f value --from-file " + before, exitOK, "00000000-0000-4000-8000-0000000000c1 INSTANCE p1 VCPU 2 6 33.3\n", ""},
 		{"top --by projects -f value --class VCPU --limit 1 --from-file " + before, exitOK, "p1 VCPU 2 6 33.3\n", ""},
 		{"top --by projects -f value --class DISK_GB --from-file " + before, exitOK, "", "note: there is nothing of the resource class DISK_GB"},
+		{"top --limit -1 --from-file " + before, exitUsage, "", "--limit -1: want 0 or more"},
+		{"export /nowhere/x.json --from-file " + before, exitFailure, "", "berth: stat /nowhere: no such file or directory\n"},
 		{"top --by hosts --from-file " + before, exitUsage, "", "want providers or consumers or projects"},
 		{"diff " + before + " " + before, exitOK, "no differences\n", ""},
 		{"diff " + before + " --from-file " + after + " -f value", exitFound, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 differences"},

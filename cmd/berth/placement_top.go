@@ -30,6 +30,9 @@ capacity of a class. Without --class it compares all classes.
   berth placement top --from-file cloud.json --by projects --class VCPU`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return fail(exitUsage, fmt.Errorf("--limit %d: want 0 or more", limit))
+			}
 			parts := cloud.Parts{Placement: cloud.Need}
 			if by.word != "providers" {
 				parts.Consumers = cloud.Need
