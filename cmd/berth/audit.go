@@ -68,6 +68,9 @@ with --complete the exit code is 1 then, unless something else was found.
 			case cmd.Flag("recheck").Changed && source.file != "":
 				return fail(exitUsage, errors.New("a file does not change: --recheck and --from-file exclude each other"))
 			}
+			if err := out.check(auditColumns); err != nil {
+				return err
+			}
 			options.Severity = audit.Severity(severity.word)
 			c, err := source.read(cmd, env, cloud.All)
 			if err != nil {
@@ -144,9 +147,11 @@ func checkNames(env environment, c *cloud.Cloud, o audit.Options) error {
 // is done by then.
 const recheckAfter = 10 * time.Second
 
+var auditColumns = []string{"Code", "Severity", "About", "Found", "Expected", "Command"}
+
 // auditResult is the result as it is printed.
 func auditResult(found audit.Result) result {
-	r := result{columns: []string{"Code", "Severity", "About", "Found", "Expected", "Command"}, value: found}
+	r := result{columns: auditColumns, value: found}
 	for _, f := range found.Findings {
 		var about []string
 		for _, s := range f.About {

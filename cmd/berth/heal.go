@@ -280,6 +280,9 @@ func (h *healing) check(cmd *cobra.Command) error {
 		}
 		h.options.Providers[port] = provider
 	}
+	if err := h.out.check(healColumns); err != nil {
+		return err
+	}
 	other := h.source.db.given() || h.source.file != ""
 	switch {
 	case h.options.Max < 0:
@@ -333,7 +336,36 @@ func (h *healing) plan(cmd *cobra.Command) (*heal.Plan, error) {
 	if err := checkNames(h.env, c, audit.Options{Servers: h.options.Servers, Ports: h.options.Ports, Hosts: h.options.Hosts}); err != nil {
 		return nil, h.usage(err)
 	}
+	for of, provider := range h.options.Providers {
+		if err := knownProvider(c, of, provider); err != nil {
+			return nil, h.usage(err)
+		}
+	}
 	return heal.New(c, h.options), nil
+}
+
+// knownProvider returns an error for a pair of --provider whose provider no record has, or that is neither about a port, nor a group of one, nor a group of a flavor.
+func knownProvider(c *cloud.Cloud, of, provider string) error {
+	if !slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.UUID == provider || p.Name == provider }) {
+		return fmt.Errorf("--provider %s=%s: there is no provider with the name or UUID %q", of, provider, provider)
+	}
+	if c.Network != nil {
+		for _, p := range c.Network.Ports {
+			if p.UUID == of || p.Name == of || p.Request != nil && slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == of }) {
+				return nil
+			}
+		}
+	}
+	if c.Compute != nil {
+		for _, s := range c.Compute.Servers {
+			for key := range s.Flavor.Specs {
+				if strings.HasPrefix(key, "resources"+of+":") {
+					return nil
+				}
+			}
+		}
+	}
+	return fmt.Errorf("--provider %s=%s: there is no port with the name or UUID %q, and no group of a port or of a flavor", of, provider, of)
 }
 
 // writePlan writes the file of a plan, which must not be there yet.
@@ -451,9 +483,11 @@ type healed struct {
 	Commands []string `json:"commands"`
 }
 
+var healColumns = []string{"Step", "Outcome", "Codes", "About", "Why", "Request"}
+
 // healResult is a plan, and what became of it, as it is printed.
 func healResult(plan *heal.Plan, results []heal.Result) result {
-	r := result{columns: []string{"Step", "Outcome", "Codes", "About", "Why", "Request"}, value: healed{plan, results, []string{}}}
+	r := result{columns: healColumns}
 	commands := make([]string, len(plan.Steps))
 	for i, s := range plan.Steps {
 		outcome := "planned"

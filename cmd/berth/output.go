@@ -46,6 +46,14 @@ func addOutput(cmd *cobra.Command) *output {
 	return o
 }
 
+// check returns the error of print about a column that a table does not have. A command that changes something calls it before.
+func (o *output) check(columns []string) error {
+	if _, err := (result{columns: columns}).only(o.columns); err != nil {
+		return fail(exitUsage, err)
+	}
+	return nil
+}
+
 // print prints a result in the format of the flags.
 func (o *output) print(w io.Writer, r result) error {
 	format := o.format.word

@@ -61,6 +61,9 @@ Exit codes:
 		},
 		ValidArgsFunction: files(),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(importColumns); err != nil {
+				return err
+			}
 			parts := cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}
 			file, err := (&cloudSource{file: args[0]}).readGiven(cmd, env, parts)
 			if err != nil {
@@ -156,10 +159,12 @@ func (r *importing) carryOut(cmd *cobra.Command, env environment, source *cloudS
 	return nil
 }
 
+var importColumns = []string{"Method", "Path", "Microversion", "Body"}
+
 // result is the import as it is printed: for programs the requests.
 func (r *importing) result() result {
 	requests := r.Requests()
-	of := result{columns: []string{"Method", "Path", "Microversion", "Body"}, text: r.describe}
+	of := result{columns: importColumns, text: r.describe}
 	for _, q := range requests {
 		of.rows = append(of.rows, []any{q.Method, q.Path, q.Microversion, string(q.Body)})
 	}

@@ -71,6 +71,7 @@ PUT /allocations/00000000-0000-4000-8000-0000000000c1
 `, ""},
 		{"import FILE --apply", exitUsage, "", "confirm with --yes"},
 		{"diff FILE -f value -c change -c what", exitFound, "removed provider\nremoved inventory\nremoved trait\nremoved allocation\n", ""},
+		{"import FILE --apply --yes -c price", exitUsage, "", `there is no column "price"`},
 		{"import FILE --apply --yes", exitOK, "created in the placement service at URL: 0 resource classes, 0 traits, 1 providers, 1 consumers\n", "4 requests in "},
 		{"diff FILE", exitOK, "no differences\n", ""},
 		{"import FILE", exitOK, "nothing to create in the placement service at URL\n", ""},

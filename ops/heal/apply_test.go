@@ -266,6 +266,7 @@ func TestPlanFile(t *testing.T) {
 	}
 	for wrong, want := range map[string]string{
 		"": "not a plan of berth heal", "[]": "not a plan", `{"version": 1, "colour": 1}`: "unknown field", `{"version": 2}`: "has the format 2",
+		`{"version": 1}`: "it has no parts",
 		strings.Replace(text, `"id": 2`, `"id": 7`, 1):                    "steps are numbered from 1",
 		strings.Replace(text, `"method": "PUT"`, `"method": "DELETE"`, 1): "deletes something else than a provider",
 	} {

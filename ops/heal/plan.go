@@ -3,6 +3,7 @@ package heal
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -114,6 +115,9 @@ func Read(r io.Reader) (*Plan, error) {
 	}
 	if p.Version != FileVersion {
 		return nil, fmt.Errorf("the plan has the format %d, and this program reads %d", p.Version, FileVersion)
+	}
+	if len(p.Parts) == 0 {
+		return nil, errors.New("not a plan of berth heal: it has no parts")
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
