@@ -46,6 +46,7 @@ func (s *stack) all(t *testing.T) {
 		func(t *testing.T) {
 			t.Run("Records", s.records)
 			t.Run("Boots", s.boots)
+			t.Run("Emptied", s.emptied)
 			t.Run("Examined", s.examined)
 			if s.debian {
 				t.Run("Readers", s.readers)
