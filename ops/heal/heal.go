@@ -2,9 +2,9 @@
 // changed since the records were read. Planning is pure: it takes records (ops/cloud) and returns a value. [Apply] sends a plan's requests, by what it
 // is given to send with. It never deletes a server.
 //
-// Steps are in this order: names and parents of providers, aggregates, traits and inventories, which carry the generations of providers; then what
-// consumers release; then what servers lack, each followed by the ports that name it; then other ports; at last providers are deleted. Amounts are in
-// placement before a port names their provider.
+// What is done about each code is the table in rules.go; [New] has the order in which the codes are taken. Steps are in this order: names and parents of
+// providers, aggregates, traits and inventories, which carry the generations of providers; then what consumers release; then what servers lack, each followed
+// by the ports that name it; then other ports; at last providers are deleted. Amounts are in placement before a port names their provider.
 //
 // A consumer gets one request, which mends all that is selected of it (servers.go). Its new allocation is computed from the one that was read, the flavor and the
 // resource requests of its ports (amounts.go, groups.go). Providers for groups that have none are what placement would answer, asked of the records without the
@@ -13,7 +13,6 @@ package heal
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -58,158 +57,28 @@ type Options struct {
 	Servers, Ports, Hosts []string
 }
 
-// A need is what an operator has to ask for before a code is mended.
-type need string
-
-const (
-	asked   need = ""
-	deletes need = "--delete"
-	forces  need = "--force"
-)
-
-// A way is how findings are mended.
-type way int
-
-const (
-	never      way = iota // by no request
-	release               // the consumer's allocation is deleted
-	server                // with all others of its server
-	aggregates            // the provider's aggregates are replaced
-	place                 // the provider gets another name or parent
-	traits                // the provider's traits are replaced
-	inventory             // an inventory is left out
-	removal               // the provider and those below it are deleted
-	port                  // the port is changed
-)
-
-// A rule says how findings of a code are mended.
-type rule struct {
-	part Part
-	way  way
-	need need
-	// nova is the code of heal_allocations for a finding that is left.
-	nova NovaCode
-}
-
-// rules has all codes of audit.
-var rules = map[string]rule{
-	"orphaned-allocation":          {Allocations, release, deletes, 0},
-	"migration-left-over":          {Allocations, release, deletes, 0},
-	"migration-of-gone-server":     {Allocations, release, deletes, 0},
-	"offloaded-server-holds":       {Allocations, release, deletes, 0},
-	"unplaced-server-holds":        {Allocations, release, deletes, 0},
-	"consumer-without-type":        {Allocations, server, asked, 0},
-	"consumer-type-wrong":          {Allocations, server, asked, 0},
-	"consumer-project-wrong":       {Allocations, server, asked, 0},
-	"consumer-user-wrong":          {Allocations, server, asked, 0},
-	"server-without-allocation":    {Allocations, server, asked, NotAllocated},
-	"allocation-on-wrong-host":     {Allocations, server, forces, 0},
-	"held-on-several-hosts":        {Allocations, server, deletes, 0},
-	"evacuation-source-held":       {Allocations, server, deletes, 0},
-	"flavor-amount-missing":        {Allocations, server, forces, 0},
-	"flavor-amount-superfluous":    {Allocations, server, forces, 0},
-	"class-not-asked":              {Allocations, server, forces, 0},
-	"bound-without-key":            {Allocations, server, asked, NotAllocated},
-	"key-group-unknown":            {Allocations, server, asked, 0},
-	"key-group-missing":            {Allocations, server, asked, NotAllocated},
-	"key-provider-gone":            {Allocations, server, asked, 0},
-	"key-provider-of-other-host":   {Allocations, server, asked, 0},
-	"key-provider-lacks-class":     {Allocations, server, asked, 0},
-	"key-provider-lacks-trait":     {Allocations, server, asked, 0},
-	"key-not-allocated":            {Allocations, server, asked, NotAllocated},
-	"port-amount-missing":          {Allocations, server, asked, NotAllocated},
-	"port-amount-superfluous":      {Allocations, server, deletes, 0},
-	"consumer-empty":               {part: Allocations},
-	"allocation-on-gone-provider":  {part: Allocations},
-	"allocation-without-inventory": {part: Allocations},
-	"amount-breaks-units":          {part: Allocations},
-	"usage-differs":                {part: Allocations},
-	"server-host-unknown":          {part: Allocations, nova: NoNode},
-	"migration-without-allocation": {part: Allocations},
-	"migration-on-wrong-host":      {part: Allocations},
-	"migration-record-stale":       {part: Allocations},
-	"capacity-exceeded":            {part: Allocations},
-	"guarantee-overcommitted":      {part: Allocations},
-
-	"aggregate-mirror-missing":     {Aggregates, aggregates, asked, 0},
-	"aggregate-mirror-superfluous": {Aggregates, aggregates, asked, 0},
-	"aggregate-host-unknown":       {part: Aggregates},
-	"aggregate-ratio-differs":      {part: Aggregates},
-	"ratios-differ-in-aggregate":   {part: Aggregates},
-	"sharing-without-aggregate":    {part: Aggregates},
-	"sharing-aggregate-empty":      {part: Aggregates},
-
-	"agent-provider-misplaced":    {Providers, place, asked, 0},
-	"device-provider-misplaced":   {Providers, place, asked, 0},
-	"provider-name-differs":       {Providers, place, asked, 0},
-	"disabled-trait-missing":      {Providers, traits, asked, 0},
-	"disabled-trait-superfluous":  {Providers, traits, asked, 0},
-	"inventory-class-superfluous": {Providers, inventory, deletes, 0},
-	"agent-provider-stale":        {Providers, removal, deletes, 0},
-	"device-provider-stale":       {Providers, removal, deletes, 0},
-	"provider-of-gone-host":       {Providers, removal, deletes, 0},
-	"agent-dead-with-ports":       {part: Providers},
-	"agent-not-synced":            {part: Providers},
-	"agent-report-invalid":        {part: Providers},
-	"agent-device-left-out":       {part: Providers},
-	"agent-host-unknown":          {part: Providers},
-	"agent-host-differs":          {part: Providers},
-	"agent-provider-missing":      {part: Providers},
-	"inventory-class-missing":     {part: Providers},
-	"inventory-total-differs":     {part: Providers},
-	"inventory-settings-differ":   {part: Providers},
-	"max-unit-below-total":        {part: Providers},
-	"physnet-trait-missing":       {part: Providers},
-	"physnet-trait-superfluous":   {part: Providers},
-	"vnic-trait-missing":          {part: Providers},
-	"hypervisor-without-provider": {part: Providers},
-	"hypervisor-uuid-differs":     {part: Providers},
-	"hypervisor-name-differs":     {part: Providers},
-	"host-without-service":        {part: Providers},
-	"names-alike":                 {part: Providers},
-	"reserved-above-total":        {part: Providers},
-	"unknown-class":               {part: Providers},
-	"unknown-trait":               {part: Providers},
-	"provider-parent-gone":        {part: Providers},
-	"provider-root-differs":       {part: Providers},
-
-	"port-of-gone-server":            {Ports, port, deletes, 0},
-	"key-of-unbound-port":            {Ports, port, asked, 0},
-	"key-without-request":            {Ports, port, asked, 0},
-	"key-format-old":                 {Ports, port, asked, 0},
-	"port-host-differs":              {part: Ports},
-	"port-binding-failed":            {part: Ports},
-	"port-not-bound":                 {part: Ports},
-	"request-trait-without-provider": {part: Ports},
-}
-
-// Mends returns the part that mends findings of a code, and the flag that it takes, "" for none. It reports false for a code that no request mends.
-func Mends(code string) (part Part, flag string, ok bool) {
-	r := rules[code]
-	return r.part, string(r.need), r.way != never
-}
-
-// A planner makes a plan.
+// A planner makes a plan, step by step. Its maps say what the cloud will have after the steps so far.
 type planner struct {
-	*audit.Index
-	o    Options
-	plan *Plan
+	*audit.Index // the records as they were read
+	o            Options
+	plan         *Plan
 
-	// used is what is allocated of providers after the steps so far, and released the steps that took from a provider.
+	// used is what will be allocated from each provider by class, and released the steps that take from an allocation of the provider.
 	used     map[string]map[string]int64
 	released map[string][]int
-	// raised is how often the steps so far raise the generation of a provider, and last the step that did.
+	// raised is by how much the generation of a provider will be higher, and last the last step that raises it.
 	raised map[string]int64
 	last   map[string]int
+	// written is the step that writes the allocation of a consumer, and moved the one that gives a provider another parent.
+	written map[string]int
+	moved   map[string]int
+	// unkeyed are the ports from whose binding profile a step removes the key allocation.
+	unkeyed map[string]bool
+
 	// trees are the providers by the root of their tree, and sharing the roots of trees in which one shares with others.
 	trees   map[string][]*cloud.Provider
 	sharing []string
-	// written are the consumers that a step writes the allocation of.
-	written map[string]int
-	// moved are the providers that a step gives another parent, and unkeyed the ports whose key a step removes.
-	moved   map[string]int
-	unkeyed map[string]bool
-	// typed says that servers and migrations have types in this cloud. Nova sets none.
+	// typed says that servers and migrations have consumer types in this cloud. Nova sets none.
 	typed bool
 }
 
@@ -357,98 +226,6 @@ func (p *planner) change(s Step, c cloud.Consumer, now allocations.Amounts) int 
 		}
 	}
 	return id
-}
-
-// write is the request that replaces the allocation of a consumer. It is refused when the consumer has another generation than the record,
-// and for a record without allocations when there is a consumer.
-func write(c cloud.Consumer, now allocations.Amounts) cloud.Request {
-	type resources struct {
-		Resources map[string]int64 `json:"resources"`
-	}
-	body := struct {
-		Allocations map[string]resources `json:"allocations"`
-		Project     string               `json:"project_id"`
-		User        string               `json:"user_id"`
-		Generation  *int64               `json:"consumer_generation"`
-		Type        string               `json:"consumer_type,omitempty"`
-	}{map[string]resources{}, c.Project, c.User, nil, c.Type}
-	if len(c.Allocations) > 0 || c.Generation > 0 {
-		body.Generation = &c.Generation
-	}
-	for provider, classes := range now {
-		some := maps.Clone(classes)
-		maps.DeleteFunc(some, func(_ string, n int64) bool { return n <= 0 })
-		if len(some) > 0 {
-			body.Allocations[provider] = resources{some}
-		}
-	}
-	version := "1.38" // the first with types
-	if c.Type == "" || len(body.Allocations) == 0 {
-		version, body.Type = "1.28", "" // the first with generations, which leaves the type as it is
-	}
-	return cloud.Request{Service: Placement, Method: "PUT", Path: "/allocations/" + c.UUID, Microversion: version, Body: text(body)}
-}
-
-// text returns a value as JSON. All values here can be.
-func text(v any) json.RawMessage {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return data
-}
-
-// object is a JSON object.
-type object map[string]any
-
-// computeVersion is what audit's records of the compute service are read with.
-const computeVersion = "2.59"
-
-// noServer checks that no server has a UUID, also none that was deleted softly.
-func noServer(uuid string) Check {
-	return Check{Request: get(Compute, "/servers/"+uuid), Status: 404, Says: "there is no server " + uuid}
-}
-
-// sameServer checks that a server has its host and its status, and no operation under way.
-func sameServer(s *audit.Server) Check {
-	var host any
-	where := "no host"
-	if s.Host != "" {
-		host, where = s.Host, "host "+s.Host
-	}
-	return Check{
-		Request: get(Compute, "/servers/"+s.UUID), Status: 200,
-		Has:  text(object{"server": object{"status": s.Status, "OS-EXT-SRV-ATTR:host": host, "OS-EXT-STS:task_state": nil}}),
-		Says: "server " + s.UUID + " is " + s.Status + " on " + where + " with nothing under way",
-	}
-}
-
-// samePort checks that a port has not changed.
-func samePort(of *cloud.Port) Check {
-	has := object{"device_id": of.Device, "binding:host_id": of.Host}
-	if of.Revision > 0 {
-		has["revision_number"] = of.Revision
-	} else {
-		profile := object{"allocation": nil}
-		if len(of.Allocation) > 0 {
-			profile["allocation"] = key(of.Allocation)
-		}
-		has["binding:profile"] = profile
-	}
-	return Check{Request: get(Network, "/ports/"+of.UUID), Status: 200, Has: text(object{"port": has}), Says: "port " + of.UUID + " is as it was read"}
-}
-
-// key is the key of a binding profile as the API has it: the provider of each group, or one provider in the format before groups.
-func key(of map[string]string) any {
-	if one, old := of[""]; old {
-		return one
-	}
-	return of
-}
-
-func get(s, path string) cloud.Request {
-	version := map[string]string{Placement: "1.37", Compute: computeVersion}[s]
-	return cloud.Request{Service: s, Method: "GET", Path: path, Microversion: version}
 }
 
 // release deletes the allocation of the consumer that a finding is about.
