@@ -273,7 +273,6 @@ type stream struct {
 
 // run sends events until the stream ends, and returns why.
 func (s *stream) run(ctx context.Context, expires time.Time) string {
-	_ = s.control.SetReadDeadline(time.Time{}) // the request was read; its time-out would end the stream
 	limit, why := streamTime, "time"
 	if left := time.Until(expires); left > 0 && left < limit {
 		limit, why = left, "token"

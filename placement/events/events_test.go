@@ -21,12 +21,12 @@ type log struct {
 	placement.Store
 	t *testing.T
 
-	mu     sync.Mutex
-	fails  error
+	mu    sync.Mutex
+	fails error
 	// Before and after are called once, unless nil: before the log is read, and between that and the return.
 	before, after func()
-	reads  int
-	render int // entries that were rendered
+	reads         int
+	render        int // entries that were rendered
 }
 
 func newLog(t *testing.T) *log {
