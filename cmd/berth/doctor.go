@@ -140,7 +140,7 @@ func (x *examination) run(cmd *cobra.Command, env environment) error {
 	case err != nil:
 		return fail(exitFailure, err)
 	}
-	if err := x.out.print(env.stdout, doctorResult(report)); err != nil {
+	if err := x.out.print(env.stdout, doctorResult(report, x.source.options.Cloud)); err != nil {
 		if _, coded := codeOf(err); coded {
 			return err
 		}
@@ -358,8 +358,8 @@ func (x *examination) lookUp(cmd *cobra.Command, env environment, c *cloud.Cloud
 // evidenceShown is how much of what was seen people are shown of a check.
 const evidenceShown = 5
 
-// doctorResult is the result as it is printed.
-func doctorResult(report doctor.Report) result {
+// doctorResult is the result as it is printed, for people with a line at its end when they have given the cloud by a flag.
+func doctorResult(report doctor.Report, cloud string) result {
 	r := result{columns: []string{"Check", "Result", "Evidence", "Means", "Command"}, value: report}
 	for _, c := range report.Results {
 		var seen []string
@@ -369,18 +369,29 @@ func doctorResult(report doctor.Report) result {
 		r.rows = append(r.rows, []any{c.Check, string(c.Result), strings.Join(seen, "; "), c.Means, c.Command})
 	}
 	r.text = func(w io.Writer) error {
-		_, err := io.WriteString(w, doctorText(report))
+		text := doctorText(report)
+		if cloud != "" && strings.Contains(text, "\n           next   ") {
+			text += "The commands take the cloud of OS_CLOUD: export OS_CLOUD=" + cloud + "\n"
+		}
+		_, err := io.WriteString(w, text)
 		return err
 	}
 	return r
 }
 
-// doctorText is the result for people. Checks of a group that are unknown for the same reasons are one.
+// doctorText is the result for people. Checks of a group that are unknown for the same reasons are one; without a token nothing is known, which is said
+// once.
 func doctorText(report doctor.Report) string {
 	var b strings.Builder
+	results := report.Results
+	outside := slices.ContainsFunc(results, func(c doctor.Result) bool { return c.Check == "login" && c.Result == doctor.Failed })
+	unknown := report.Count(doctor.Unknown)
+	if outside {
+		results = slices.DeleteFunc(slices.Clone(results), func(c doctor.Result) bool { return c.Result == doctor.Unknown })
+	}
 	group := ""
-	for i := 0; i < len(report.Results); i++ {
-		c := report.Results[i]
+	for i := 0; i < len(results); i++ {
+		c := results[i]
 		if c.Group != group {
 			if group != "" {
 				b.WriteByte('\n')
@@ -389,27 +400,32 @@ func doctorText(report doctor.Report) string {
 			fmt.Fprintf(&b, "%s\n", group)
 		}
 		names := []string{c.Check}
-		for ; c.Result == doctor.Unknown && i+1 < len(report.Results); i++ {
-			next := report.Results[i+1]
+		for ; c.Result == doctor.Unknown && i+1 < len(results); i++ {
+			next := results[i+1]
 			if next.Group != group || next.Result != doctor.Unknown || !slices.Equal(next.Evidence, c.Evidence) {
 				break
 			}
 			names = append(names, next.Check)
 		}
 		shown := c.Evidence
-		if len(shown) > evidenceShown {
+		if len(shown) > evidenceShown+1 { // a line about one more is as long as the one more
 			shown = shown[:evidenceShown]
 		}
-		fmt.Fprintf(&b, "  %-8s %-22s", c.Result, strings.Join(names, ", "))
 		if len(names) > 1 {
-			fmt.Fprintf(&b, "\n%33s", "")
+			fmt.Fprintf(&b, "  %-8s %s\n%33s", c.Result, strings.Join(names, ", "), "")
+		} else {
+			fmt.Fprintf(&b, "  %-8s %-22s", c.Result, c.Check)
 		}
 		b.WriteByte(' ')
+		var commands []string
 		for k, e := range shown {
 			if k > 0 {
 				fmt.Fprintf(&b, "%34s", "")
 			}
 			fmt.Fprintf(&b, "%s\n", e.Text)
+			if e.Command != "" && e.Result != doctor.OK && !slices.Contains(commands, e.Command) {
+				commands = append(commands, e.Command)
+			}
 		}
 		if left := len(c.Evidence) - len(shown); left > 0 {
 			fmt.Fprintf(&b, "%34s… and %d more, in -f json\n", "", left)
@@ -417,12 +433,14 @@ func doctorText(report doctor.Report) string {
 		if c.Means != "" {
 			fmt.Fprintf(&b, "           means  %s\n", c.Means)
 		}
-		if c.Command != "" {
-			fmt.Fprintf(&b, "           next   %s\n", c.Command)
+		for k, command := range commands {
+			fmt.Fprintf(&b, "           %-6s %s\n", map[bool]string{true: "next"}[k == 0], command)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d ok, %d warn, %d failed, %d unknown\n",
-		report.Count(doctor.OK), report.Count(doctor.Warning), report.Count(doctor.Failed), report.Count(doctor.Unknown))
+	if outside && unknown > 0 {
+		fmt.Fprintf(&b, "\nWithout a token nothing is read: %d checks are unknown.\n", unknown)
+	}
+	fmt.Fprintf(&b, "\n%d ok, %d warn, %d failed, %d unknown\n", report.Count(doctor.OK), report.Count(doctor.Warning), report.Count(doctor.Failed), unknown)
 	return b.String()
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/ops/doctor"
 )
@@ -87,6 +89,12 @@ func TestDoctorOfUp(t *testing.T) {
 		t.Errorf("of a port that is not there it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 
+	// The commands are for a cloud that the client knows by a variable.
+	code, stdout, stderr = berthIn(t, "", map[string]string{"OS_CLIENT_CONFIG_FILE": named["OS_CLIENT_CONFIG_FILE"]}, "doctor", "--os-cloud", "berth-admin", "--check", "failed-servers")
+	if code != exitOK || !strings.HasSuffix(stdout, "0 ok, 1 warn, 0 failed, 0 unknown\nThe commands take the cloud of OS_CLOUD: export OS_CLOUD=berth-admin\n") {
+		t.Errorf("with the name of a cloud it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+
 	// Who may read nothing.
 	named["OS_CLOUD"] = "berth-demo"
 	code, stdout, stderr = berthIn(t, "", named, "doctor")
@@ -97,8 +105,34 @@ func TestDoctorOfUp(t *testing.T) {
 	gone := map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "a", "OS_PASSWORD": "hidden-word", "OS_PROJECT_NAME": "c"}
 	code, stdout, stderr = berthIn(t, "", gone, "doctor", "--connection", "sqlite:////nowhere/placement.db")
 	if code != exitFound || !strings.HasPrefix(stdout, doctor.Checks()[0].Group+"\n  failed   login ") || !strings.Contains(stdout, "next   curl -sS -i -m 20 http://127.0.0.1:1/v3") ||
-		!strings.Contains(stdout, "  failed   database-schema ") || strings.Contains(stdout+stderr, "hidden-word") {
+		!strings.Contains(stdout, "  failed   database-schema ") || strings.Contains(stdout, "  unknown  ") || !strings.Contains(stdout, "\nWithout a token nothing is read: ") || strings.Contains(stdout+stderr, "hidden-word") {
 		t.Errorf("without a cloud it exits with %d:\n%s%s", code, stdout, stderr)
+	}
+}
+
+// People are shown five or six things of a check, and the next command of each that is not right.
+func TestDoctorText(t *testing.T) {
+	var of doctor.Result
+	of.Check, of.Group, of.Result, of.Means, of.Command = "endpoints", "Services", doctor.Failed, "It fails.", "one"
+	for i, command := range []string{"one", "two", "two", "", "", "late", "later"} {
+		of.Evidence = append(of.Evidence, doctor.Evidence{Result: doctor.Failed, Text: fmt.Sprint("thing ", i), Command: command})
+	}
+	of.Evidence[4].Result, of.Evidence[4].Command = doctor.OK, "of what is right"
+	head := "Services\n  failed   endpoints              thing 0\n"
+	for i := 1; i < 5; i++ {
+		head += fmt.Sprintf("%34sthing %d\n", "", i)
+	}
+	foot := "\n0 ok, 0 warn, 1 failed, 0 unknown\n"
+	commands := "           means  It fails.\n           next   one\n                  two\n"
+	for shown, want := range map[int]string{
+		7: head + "                                  … and 2 more, in -f json\n" + commands + foot,
+		6: head + "                                  thing 5\n" + commands + "                  late\n" + foot,
+	} {
+		one := of
+		one.Evidence = of.Evidence[:shown]
+		if diff := cmp.Diff(want, doctorText(doctor.Report{Results: []doctor.Result{one}})); diff != "" {
+			t.Errorf("with %d things (-want +got):\n%s", shown, diff)
+		}
 	}
 }
 
@@ -124,7 +158,7 @@ func TestDoctorOfReplica(t *testing.T) {
 			}
 		}
 	}
-	look(primary, exitOK, "  ok       database-replicas      replicas that are connected to the server: 1; ")
+	look(primary, exitOK, "  ok       database-replicas      1 replica connected to the server; ")
 	out := look(replica, exitFound, "  ok       database-schema ", "takes no writes: it is a standby, or was made read-only", "is not shown to the user of the database")
 	_, grant, _ := strings.Cut(out, "this lets it: ")
 	grant, _, _ = strings.Cut(grant, "\n")
@@ -145,7 +179,7 @@ func TestDoctorFindsThePolicyFile(t *testing.T) {
 	}
 	named := map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "a", "OS_PASSWORD": "b", "OS_PROJECT_NAME": "c"}
 	code, stdout, stderr = berthIn(t, "", named, "doctor", "--config", filepath.Join(dir, "placement.conf"), "--check", "policy-files")
-	if code != exitOK || !strings.Contains(stdout, filepath.Join(dir, "policy.yaml")+": 1 rules, of which 1 differ from the default") {
+	if code != exitOK || !strings.Contains(stdout, filepath.Join(dir, "policy.yaml")+": 1 rule, different from the default: 1") {
 		t.Errorf("it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "none.db")); err == nil {

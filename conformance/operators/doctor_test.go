@@ -95,7 +95,7 @@ func (s *stack) trunked(t *testing.T) {
 		t.Helper()
 		return s.checks(t, nil, 0, "--check", "trunks")["trunks"]
 	}
-	if c := look(); c.Result != "ok" || c.Evidence[0].Text != "1 trunks, of which 0 have subports with guaranteed bandwidth" {
+	if c := look(); c.Result != "ok" || c.Evidence[0].Text != "1 trunk, none with subports that are guaranteed bandwidth" {
 		t.Errorf("of a trunk without subports: %+v", c)
 	}
 	add := " --subport segmentation-type=vlan,segmentation-id=101,port=" + one + " --subport segmentation-type=vlan,segmentation-id=102,port=" + two

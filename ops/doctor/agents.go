@@ -57,7 +57,7 @@ func agentsAlive(x *exam, r *findings) {
 	case x.agents == nil:
 		r.fail("openstack network agent list", "there is no agent of Open vSwitch, SR-IOV or OVN%s", x.onHost())
 	case alive == len(x.agents):
-		r.ok("%d agents", alive)
+		r.ok("%s, and all are alive", count(alive, "agent"))
 	default:
 		r.ok("%d of %d agents are alive", alive, len(x.agents))
 	}
@@ -78,7 +78,7 @@ func agentsEnabled(x *exam, r *findings) {
 		}
 	}
 	if r.list == nil {
-		r.ok("%d agents", len(x.agents))
+		r.ok("%s, and none is disabled", count(len(x.agents), "agent"))
 	}
 }
 
@@ -99,14 +99,14 @@ func agentsSynced(x *exam, r *findings) {
 		case !*a.Synced:
 			r.fail("grep -i placement /var/log/neutron/neutron-server.log", "placement does not have what the %s reports (resources_synced is false); only the log of the network service says why", a.named())
 		default:
-			r.ok("the %s", a.named())
+			r.ok("placement has what the %s reports", a.named())
 		}
 	}
 	switch {
 	case reporting == 0:
 		r.ok("no agent reports bandwidth%s, so there is nothing to synchronize", x.onHost())
 	case never == reporting:
-		r.fail("grep service_plugins /etc/neutron/neutron.conf", "of none of the %d agents that report bandwidth anything was put into placement: the service plugin placement is not enabled, or no agent was restarted since it is", reporting)
+		r.fail("grep service_plugins /etc/neutron/neutron.conf", "placement has nothing of %s that may report bandwidth: the service plugin placement is not enabled, or no agent was restarted since it is", count(reporting, "agent"))
 	}
 }
 
@@ -199,7 +199,7 @@ func devicesShared(x *exam, r *findings) {
 		}
 	}
 	if r.list == nil {
-		r.ok("%d devices, each of one agent", len(users))
+		r.ok("%s with bandwidth, each of one agent", count(len(users), "device"))
 	}
 }
 
@@ -229,6 +229,6 @@ func physicalNamesAlike(x *exam, r *findings) {
 		}
 	}
 	if r.list == nil {
-		r.ok("%d physical networks, each with a trait of its own", len(byTrait))
+		r.ok("%s, none with the trait of another one", count(len(byTrait), "physical network"))
 	}
 }

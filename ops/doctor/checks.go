@@ -17,7 +17,7 @@ const (
 	reachGroup     = "The cloud and its services"
 	networkGroup   = "The network service"
 	agentGroup     = "Agents"
-	providerGroup  = "What placement has of them"
+	providerGroup  = "Providers in placement"
 	portGroup      = "Networks and ports"
 	computeGroup   = "Compute services"
 	recordGroup    = "Records"

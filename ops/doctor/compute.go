@@ -28,7 +28,7 @@ func computeServices(x *exam, r *findings) {
 		r.fail("openstack compute service list", "there is no compute service%s", x.onHost())
 		return
 	}
-	r.ok("%d services are up and enabled", working)
+	r.ok("up and enabled: %s", count(working, "service"))
 }
 
 func failedServers(x *exam, r *findings) {
@@ -46,7 +46,7 @@ func failedServers(x *exam, r *findings) {
 		}
 	}
 	if failed == 0 {
-		r.ok("none of %d servers is in ERROR", len(x.Cloud.Compute.Servers))
+		r.ok("%s, and none is in ERROR", count(len(x.Cloud.Compute.Servers), "server"))
 	}
 }
 

@@ -135,7 +135,7 @@ func databaseReplicas(x *exam, r *findings) {
 		case c.State != "Synced":
 			r.warn(show, "the server of the cluster is not up to date: it is %s", c.State)
 		case c.Size < 3:
-			r.warn(show, "the cluster has %d servers; it stops when one of fewer than three fails", c.Size)
+			r.warn(show, "the cluster has %s; it stops when one of fewer than three fails", count(int(c.Size), "server"))
 		default:
 			r.ok("a cluster of %d servers, %s", c.Size, c.State)
 		}
@@ -156,7 +156,7 @@ func databaseReplicas(x *exam, r *findings) {
 		}
 	}
 	if d.Replicas > 0 {
-		r.ok("replicas that are connected to the server: %d; each knows how far it is: berth doctor --check database-replicas --connection URL", d.Replicas)
+		r.ok("%s connected to the server; each knows how far it is: berth doctor --check database-replicas --connection URL", count(int(d.Replicas), "replica"))
 	}
 	switch {
 	case r.list != nil && !d.ReadOnly:
@@ -206,7 +206,7 @@ func policyFiles(x *exam, r *findings) {
 				r.ok("%s: %s is %q, by default %q", f.Path, name, withoutCredentials(f.Rules[name]), is)
 			}
 		}
-		r.ok("%s: %d rules, of which %d differ from the default", f.Path, len(f.Rules), changed)
+		r.ok("%s: %s, different from the default: %d", f.Path, count(len(f.Rules), "rule"), changed)
 		for _, name := range slices.Sorted(maps.Keys(union(first.Rules, f.Rules))) {
 			if a, b := first.Rules[name], f.Rules[name]; first.Problem == "" && plainRule(a) != plainRule(b) {
 				r.fail("diff "+first.Path+" "+f.Path, "%s is %q in %s and %q in %s: the instances of the service decide differently", name, withoutCredentials(a), first.Path, withoutCredentials(b), f.Path)

@@ -250,6 +250,17 @@ func (x *exam) fromAudit(codes []string, r *findings) {
 	}
 }
 
+// count is a number with what is counted, of which it takes the singular.
+func count(n int, of string) string {
+	switch n {
+	case 0:
+		return "no " + of
+	case 1:
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
 // findings collect what a check sees.
 type findings struct {
 	list []Evidence

@@ -42,7 +42,7 @@ func extensions(x *exam, r *findings) {
 		}
 	}
 	if r.list == nil {
-		r.ok("%d extensions, and among them the %d that guarantees have", len(x.around.Extensions), len(neededExtensions)+len(wantedExtensions))
+		r.ok("%s, among them all %d that guarantees use", count(len(x.around.Extensions), "extension"), len(neededExtensions)+len(wantedExtensions))
 	}
 }
 
@@ -91,7 +91,7 @@ func physicalNetworks(x *exam, r *findings) {
 			if hosts[net] == 0 {
 				r.fail("openstack network agent list --long", "no agent%s is connected to %s, the physical network of the network %s (%s)", x.onHost(), net, n.Name, n.UUID)
 			} else {
-				r.ok("%s: %d agents", net, hosts[net])
+				r.ok("%s: %s connected to it", net, count(hosts[net], "agent"))
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func policyHasRule(x *exam, r *findings) {
 	}
 	if r.list == nil {
 		r.warn("openstack network qos rule create --help",
-			"none of %d policies has a rule that guarantees something (minimum-bandwidth, minimum-packet-rate)", len(x.Cloud.Network.Policies))
+			"no QoS policy has a rule that guarantees something (minimum-bandwidth, minimum-packet-rate)")
 	}
 }
 
@@ -205,7 +205,7 @@ func portRequests(x *exam, r *findings) {
 		r.add(status, "openstack port show -c resource_request -c qos_policy_id -c qos_network_policy_id "+p.UUID,
 			fmt.Sprintf("port %s has the policy %s (%s), and no resource_request: %s", portName(p), policy.Name, policyRules(policy), why))
 	}
-	r.ok("%d ports ask placement for what their policy guarantees", asking)
+	r.ok("ports that ask placement for what their policy guarantees: %d", asking)
 }
 
 // whyUnbound returns why a port could not be bound on its host, as far as the records tell.
@@ -260,7 +260,7 @@ func portBindings(x *exam, r *findings) {
 		}
 	}
 	if r.list == nil {
-		r.ok("%d ports with a device", len(x.Cloud.Network.Ports))
+		r.ok("%s with a device; those of servers are bound", count(len(x.Cloud.Network.Ports), "port"))
 	}
 }
 
@@ -277,19 +277,19 @@ func portsMixed(x *exam, r *findings) {
 			if p.Device == "" || is == nil || is.Usages[guarantee.EgressBandwidth]+is.Usages[guarantee.IngressBandwidth] == 0 {
 				continue
 			}
-			plain := 0
+			var plain []string
 			for _, port := range plainOn[a.Host] {
 				n := x.network(port.Network)
 				if !slices.Contains(a.Driver.VIFTypes, port.VIF) || n == nil || n.Physical == "" {
 					continue
 				}
 				if slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait(n.Physical)) {
-					plain++
+					plain = append(plain, portName(port))
 				}
 			}
-			if plain > 0 {
-				r.warn("openstack port list --long --host "+a.Host, "%s has guarantees of %d kbit/s egress and %d ingress, and %d ports without any guarantee are bound beside them",
-					p.Name, is.Usages[guarantee.EgressBandwidth], is.Usages[guarantee.IngressBandwidth], plain)
+			if len(plain) > 0 {
+				r.warn("openstack port list --long --host "+a.Host, "%s has guarantees of %d kbit/s egress and %d ingress, and beside them %s without any guarantee, such as %s",
+					p.Name, is.Usages[guarantee.EgressBandwidth], is.Usages[guarantee.IngressBandwidth], count(len(plain), "port"), plain[0])
 			}
 		}
 	}

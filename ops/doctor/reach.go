@@ -34,13 +34,21 @@ func command(p cloud.Problem, place string) string {
 	return "curl -sS -i -m 20 " + place
 }
 
+// authority says how a certificate comes to be trusted, where that is the problem.
+func authority(p cloud.Problem) string {
+	if p.Kind == cloud.ProblemCertificate && strings.Contains(p.Text, "unknown authority") {
+		return "; cacert in clouds.yaml or OS_CACERT names a file with the authority's certificate"
+	}
+	return ""
+}
+
 func login(x *exam, r *findings) {
 	l := x.around.Login
 	switch {
 	case l.Problem.Kind == cloud.ProblemCredentials:
 		r.fail(command(l.Problem, l.URL), "%s; user, password, project and domains are those of clouds.yaml or the OS_* variables", l.Problem.Text)
 	case l.Problem.Kind != "":
-		r.fail(command(l.Problem, l.URL), "%s", l.Problem.Text)
+		r.fail(command(l.Problem, l.URL), "%s%s", l.Problem.Text, authority(l.Problem))
 	case l.URL == "":
 		r.ok("there is no identity service: OS_AUTH_TYPE is none or admin_token")
 	default:
@@ -57,6 +65,11 @@ func (x *exam) asked(r *findings) []cloud.Endpoint {
 }
 
 func catalog(x *exam, r *findings) {
+	l := x.around.Login
+	if l.URL != "" && l.Project == "" && !l.System && l.Roles == nil && len(x.around.Endpoints) > 0 && !slices.ContainsFunc(x.around.Endpoints, func(e cloud.Endpoint) bool { return e.URL != "" }) {
+		r.fail("openstack token issue", "the token is for no project, and has no catalog: project_name in clouds.yaml or OS_PROJECT_NAME names one")
+		return
+	}
 	for _, e := range x.asked(r) {
 		switch {
 		case e.URL != "":
@@ -98,7 +111,7 @@ func certificates(x *exam, r *findings) {
 		ip := net.ParseIP(u.Hostname())
 		switch left := e.CertificateExpires.Sub(x.now); {
 		case e.Problem.Kind == cloud.ProblemCertificate:
-			r.fail(show, "%s", e.Problem.Text)
+			r.fail(show, "%s%s", e.Problem.Text, authority(e.Problem))
 		case u.Scheme != "https" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()):
 			r.ok("%s: without TLS, on this machine", e.Service)
 		case u.Scheme != "https":
@@ -108,7 +121,7 @@ func certificates(x *exam, r *findings) {
 		case left < 0:
 			r.fail(show, "%s: the certificate has expired on %s", e.Service, e.CertificateExpires.Format(time.DateOnly))
 		case left < expiring:
-			r.warn(show, "%s: the certificate expires in %d days, on %s", e.Service, int(left.Hours()/24), e.CertificateExpires.Format(time.DateOnly))
+			r.warn(show, "%s: the certificate expires in %s, on %s", e.Service, count(int(left.Hours()/24), "day"), e.CertificateExpires.Format(time.DateOnly))
 		default:
 			r.ok("%s: the certificate is valid until %s", e.Service, e.CertificateExpires.Format(time.DateOnly))
 		}
@@ -316,13 +329,13 @@ func recordsRead(x *exam, r *findings) {
 		count func() string
 	}{
 		{"placement", providers | consumers, func() string {
-			return fmt.Sprintf("%d providers, %d consumers", len(x.Cloud.Placement.Providers), len(x.Cloud.Placement.Consumers))
+			return count(len(x.Cloud.Placement.Providers), "provider") + ", " + count(len(x.Cloud.Placement.Consumers), "consumer")
 		}},
 		{"compute", computing, func() string {
-			return fmt.Sprintf("%d hypervisors, %d servers", len(x.Cloud.Compute.Hypervisors), len(x.Cloud.Compute.Servers))
+			return count(len(x.Cloud.Compute.Hypervisors), "hypervisor") + ", " + count(len(x.Cloud.Compute.Servers), "server")
 		}},
 		{"network", networking, func() string {
-			return fmt.Sprintf("%d agents, %d ports", len(x.Cloud.Network.Agents), len(x.Cloud.Network.Ports))
+			return count(len(x.Cloud.Network.Agents), "agent") + ", " + count(len(x.Cloud.Network.Ports), "port") + " with a device"
 		}},
 	} {
 		if why := x.lacks(part.needs); why != "" {

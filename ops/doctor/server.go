@@ -103,6 +103,25 @@ func (s *serverExam) asking() (list []*cloud.Port) {
 // placed reports whether the server has a host.
 func (s *serverExam) placed() bool { return s.Host != "" }
 
+// policyName is a policy for people.
+func (x *exam) policyName(uuid string) string {
+	for _, p := range x.Cloud.Network.Policies {
+		if p.UUID == uuid {
+			return named(uuid, p.Name)
+		}
+	}
+	return uuid
+}
+
+// explain is the command that explains why the server has no host, with the ports that it was to have.
+func (x *exam) explain() string {
+	text := "berth explain --server " + x.server.UUID
+	for _, p := range x.Ports {
+		text += " --port " + p.UUID
+	}
+	return text
+}
+
 const portsGivenBack = "It has no port now: a server that got no host gives its ports back. --port names those that it was to have."
 
 func serverPorts(x *exam, r *findings) {
@@ -113,9 +132,9 @@ func serverPorts(x *exam, r *findings) {
 	case len(s.ports) == 0:
 		r.unknown("%s", portsGivenBack)
 	case len(asking) == 0:
-		r.warn("openstack port list --server "+s.UUID, "none of its %d ports asks placement for something: it was started with a network, whose port gets no guarantee, or with ports without a policy that guarantees", len(s.ports))
+		r.warn("openstack port list --server "+s.UUID, "it has %s, and none asks placement for something: it was started with a network, whose port gets no guarantee, or with ports without a policy that guarantees", count(len(s.ports), "port"))
 	default:
-		r.ok("%d of %d ports ask placement for something", len(asking), len(s.ports))
+		r.ok("ports that ask placement for something: %d of %d", len(asking), len(s.ports))
 	}
 }
 
@@ -131,7 +150,7 @@ func serverPolicy(x *exam, r *findings) {
 		case policy == "":
 			r.ok("port %s has no policy", portName(p))
 		case policies[policy] == nil:
-			r.warn("openstack network qos rule list "+policy, "port %s has the policy %s, %s, which has no rule that guarantees something", portName(p), policy, from)
+			r.warn("openstack network qos rule list "+policy, "port %s has the policy %s, %s, which has no rule that guarantees something", portName(p), x.policyName(policy), from)
 		default:
 			r.ok("port %s has the policy %s, %s: %s", portName(p), policies[policy].Name, from, policyRules(policies[policy]))
 		}
@@ -141,7 +160,7 @@ func serverPolicy(x *exam, r *findings) {
 	}
 	with := slices.ContainsFunc(x.server.ports, func(p *cloud.Port) bool { return policyOf(p) != "" })
 	if len(x.server.ports) > 0 && !with {
-		r.warn("openstack port set --qos-policy POLICY "+x.server.ports[0].UUID, "none of its %d ports has a policy", len(x.server.ports))
+		r.warn("openstack port set --qos-policy POLICY "+x.server.ports[0].UUID, "it has %s, and none has a policy", count(len(x.server.ports), "port"))
 	}
 }
 
@@ -173,7 +192,7 @@ func serverScheduled(x *exam, r *findings) {
 	case s.placed():
 		r.ok("it is on %s, %s", s.Host, s.Status)
 	case s.Status == "ERROR":
-		r.fail("berth explain --server "+s.UUID, "it has no host, and is in ERROR: %s", strings.TrimSpace(s.Fault))
+		r.fail(x.explain(), "it has no host, and is in ERROR: %s", strings.TrimSpace(s.Fault))
 	case strings.HasPrefix(s.Status, "SHELVED"):
 		r.ok("it has no host: it is %s", s.Status)
 	default:
@@ -186,7 +205,7 @@ func serverCandidates(x *exam, r *findings) {
 	switch {
 	case s.explained != nil:
 	case s.notAsked != "" && !s.placed():
-		r.fail("berth explain --server "+s.UUID, "Nova finds no host for it without asking placement: %s", s.notAsked)
+		r.fail(x.explain(), "Nova finds no host for it without asking placement: %s", s.notAsked)
 		return
 	default:
 		r.unknown("%s", s.why)
@@ -205,7 +224,7 @@ func serverCandidates(x *exam, r *findings) {
 			}
 		}
 	}
-	explainIt := "berth explain --server " + s.UUID
+	explainIt := x.explain()
 	// Placement offers hosts that Nova does not take.
 	taken := e.Fitting
 	for _, host := range e.Fit {
@@ -216,18 +235,18 @@ func serverCandidates(x *exam, r *findings) {
 	}
 	switch {
 	case e.Fitting > 0 && taken == 0 && !s.placed():
-		r.fail("openstack compute service list --service nova-compute", "%d of %d hosts have room for it, and Nova takes none of them", e.Fitting, e.Hosts)
+		r.fail("openstack compute service list --service nova-compute", "on %d of %s there is room for it, and Nova takes none of them", e.Fitting, count(e.Hosts, "host"))
 	case e.Fitting > 0 && s.Status == "ERROR" && !s.placed():
-		r.warn(explainIt, "%d of %d hosts have room for it now: either they had not when it was scheduled, or Nova did not take them", taken, e.Hosts)
+		r.warn(explainIt, "on %d of %s there is room for it now: either there was none when it was scheduled, or Nova did not take them", taken, count(e.Hosts, "host"))
 	case e.Fitting > 0:
-		r.ok("%d of %d hosts have room for another one like it", taken, e.Hosts)
+		r.ok("on %d of %s there is room for another one like it", taken, count(e.Hosts, "host"))
 	case s.placed():
 		r.ok("it has a host; there is no room for another one like it: %s", summary)
 	default:
 		r.fail(explainIt, "%s", summary)
 	}
 	if len(s.ports) == 0 && !s.placed() {
-		r.warn(explainIt, "what its ports ask for was not looked at: %s", portsGivenBack)
+		r.warn(explainIt, "what its ports ask for was not looked at, since it has none now: --port names those that it was to have")
 	}
 	if x.Image == nil && s.Image != "" {
 		r.ok("what its image requires was not looked at")
@@ -243,7 +262,7 @@ func serverAllocation(x *exam, r *findings) {
 	case s.holds == nil:
 		r.ok("it has no host, and no allocation")
 	case !s.placed():
-		r.warn(show, "it has no host, and allocations of %d providers", len(s.holds.Allocations))
+		r.warn(show, "it has no host, and allocations of %s", count(len(s.holds.Allocations), "provider"))
 	default:
 		for _, uuid := range slices.Sorted(maps.Keys(s.holds.Allocations)) {
 			r.ok("%s of %s", audit.Amounts(s.holds.Allocations[uuid]), x.providerName(uuid))

@@ -41,7 +41,7 @@ func ParseSettings(path string, text []byte, changed time.Time) SettingsFile {
 		if several, ok := err.(interface{ Unwrap() []error }); ok {
 			all = several.Unwrap()
 		}
-		f.Unread = fmt.Sprintf("%d lines cannot be read: %s", len(all), all[0])
+		f.Unread = fmt.Sprintf("cannot be read: %s, such as %s", count(len(all), "line"), all[0])
 	}
 	return f
 }
@@ -71,7 +71,7 @@ func settingsReadable(x *exam, r *findings) {
 		if f.Unread != "" {
 			r.fail("less "+f.Path, "%s", f.Unread)
 		} else {
-			r.ok("%s: %d settings, changed at %s", f.Path, len(f.settings), f.Changed.UTC().Format(timeText))
+			r.ok("%s: %s, changed at %s", f.Path, count(len(f.settings), "setting"), f.Changed.UTC().Format(timeText))
 		}
 	}
 }

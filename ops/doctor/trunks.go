@@ -61,12 +61,13 @@ func trunksSized(x *exam, r *findings) {
 		}
 		return m
 	}
-	guaranteed := 0
+	seen, guaranteed := 0, 0
 	for i := range x.Cloud.Network.Trunks {
 		t := &x.Cloud.Network.Trunks[i]
 		if p := x.index.Ports[t.Parent.UUID]; x.Host != "" && (p == nil || !x.on(p.Host)) {
 			continue
 		}
+		seen++
 		parent, sum := of(t, &t.Parent), minimum{}
 		var list []string
 		for k := range t.Subports {
@@ -89,13 +90,17 @@ func trunksSized(x *exam, r *findings) {
 			named(t.UUID, t.Name), sum, named(t.Parent.UUID, t.Parent.Name), parent, strings.Join(list, ", "))
 		policy := policies[t.Parent.Policy]
 		if policy != nil && len(ports[policy.UUID]) > 1 {
-			text += fmt.Sprintf("; the parent's policy %s is that of %d other ports too", policy.Name, len(ports[policy.UUID])-1)
+			text += fmt.Sprintf("; the parent's policy %s is that of %s too", policy.Name, count(len(ports[policy.UUID])-1, "other port"))
 			policy = nil
 		}
 		r.add(Warning, sizeParent(t, policy, parent, sum), text)
 	}
 	if r.list == nil {
-		r.ok("%d trunks, of which %d have subports with guaranteed bandwidth", len(x.Cloud.Network.Trunks), guaranteed)
+		have := "none"
+		if guaranteed > 0 {
+			have = fmt.Sprint(guaranteed)
+		}
+		r.ok("%s, %s with subports that are guaranteed bandwidth", count(seen, "trunk"), have)
 	}
 }
 
