@@ -145,8 +145,9 @@ func (x *leftover) run(cmd *cobra.Command, env environment) error {
 		out = append(out, host.Root().ID)
 	}
 	if len(x.flavors)+len(x.servers) > 0 { // a query counts what placement would grant
+		refused := novaask.Server{}.Refusals(c)
 		for host := range s.Trees() {
-			if why := (novaask.Server{}).Refused(c, host.Root().Name); why != "" && !slices.Contains(out, host.Root().ID) {
+			if why := refused(host.Root().Name); why != "" && !slices.Contains(out, host.Root().ID) {
 				fmt.Fprintf(env.stderr, "note: %s is left out: %s\n", host.Root().Name, why)
 				out = append(out, host.Root().ID)
 			}
@@ -472,7 +473,8 @@ Exit codes:
 					fmt.Fprintln(env.stderr, "note: the compute service does not say which zones servers are bound to (before 2.96): moves out of them are planned too")
 				}
 			}
-			unfit := func(t *snapshot.Tree) bool { return novaask.Server{}.Refused(c, t.Root().Name) != "" }
+			refused := novaask.Server{}.Refusals(c)
+			unfit := func(t *snapshot.Tree) bool { return refused(t.Root().Name) != "" }
 			plan, err := capacity.Empty(cmd.Context(), s, host, holders, unfit)
 			switch {
 			case cmd.Context().Err() != nil:

@@ -277,9 +277,9 @@ type refusedHost struct {
 
 // refused returns the hosts that fit and that Nova does not take.
 func (x *explanation) refused(c *cloud.Cloud, e *explain.Explanation) []refusedHost {
-	list := []refusedHost{}
+	list, refused := []refusedHost{}, x.asked.Refusals(c)
 	for _, name := range e.Fit {
-		if why := x.asked.Refused(c, name); why != "" {
+		if why := refused(name); why != "" {
 			list = append(list, refusedHost{name, why})
 		}
 	}

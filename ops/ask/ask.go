@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/request"
@@ -40,7 +39,7 @@ type Server struct {
 }
 
 // Hints are the scheduler hints that Nova's default filters have. They are not part of the query: Nova drops hosts that
-// placement offers. Refused tells which.
+// placement offers. Refusals tells which.
 type Hints struct {
 	// Same and Different are servers whose host the server is to be on, or not.
 	Same, Different []string
@@ -243,65 +242,4 @@ func Of(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 		}
 	}
 	return asked, s, nil
-}
-
-// Refused returns why Nova does not take a host that placement offers, "" when it may: its service is disabled or down, or a
-// hint forbids it. The host is the name of its provider. What the records do not have is not looked at.
-func (s Server) Refused(c *cloud.Cloud, host string) string {
-	if c.Compute == nil {
-		return ""
-	}
-	of := serviceOf(c, host)
-	for _, service := range c.Compute.Services {
-		switch {
-		case service.Binary != "nova-compute" || service.Host != of:
-		case service.Status == "disabled":
-			return strings.TrimSuffix("its compute service is disabled: "+service.DisabledReason, ": ")
-		case service.State != "up":
-			return "its compute service is down"
-		}
-	}
-	on := func(uuid string) bool {
-		return slices.ContainsFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == uuid && s.Node == host })
-	}
-	if at := slices.IndexFunc(s.Hints.Different, on); at >= 0 {
-		return "server " + s.Hints.Different[at] + " is there (hint different_host)"
-	}
-	if len(s.Hints.Same) > 0 && !slices.ContainsFunc(s.Hints.Same, on) {
-		return "no server of the hint same_host is there"
-	}
-	if s.Hints.Group != nil {
-		return s.apart(c, of)
-	}
-	return ""
-}
-
-// apart returns why the server group forbids a host, by the name of its service. As in Nova, a group with a soft policy forbids none, and
-// anti-affinity leaves a server where it is.
-func (s Server) apart(c *cloud.Cloud, host string) string {
-	g := s.Hints.Group
-	var hosts []string // of the members
-	for _, member := range c.Compute.Servers {
-		if member.Host == "" || !slices.Contains(g.Members, member.UUID) {
-			continue
-		}
-		if member.UUID == s.UUID && member.Host == host && g.Policy == "anti-affinity" {
-			return ""
-		}
-		hosts = append(hosts, member.Host)
-	}
-	there := 0
-	for _, h := range hosts {
-		if h == host {
-			there++
-		}
-	}
-	switch most := max(1, g.Rules.MaxPerHost); {
-	case g.Policy == "affinity" && len(hosts) > 0 && there == 0:
-		slices.Sort(hosts)
-		return fmt.Sprintf("the servers of the group %s are on %s (affinity)", g.Name, strings.Join(slices.Compact(hosts), ", "))
-	case g.Policy == "anti-affinity" && there >= most:
-		return fmt.Sprintf("servers of the group %s that are there: %d, of %d at most (anti-affinity)", g.Name, there, most)
-	}
-	return ""
 }

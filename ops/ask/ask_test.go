@@ -162,7 +162,7 @@ func TestErrors(t *testing.T) {
 }
 
 // Hosts that Nova does not take have a reason.
-func TestRefused(t *testing.T) {
+func TestRefusals(t *testing.T) {
 	c := records()
 	for _, r := range []struct {
 		hints ask.Hints
@@ -176,7 +176,7 @@ func TestRefused(t *testing.T) {
 		{ask.Hints{Same: []string{"s1"}}, "cn3", ""},
 		{ask.Hints{Same: []string{"s1"}}, "cn4", "no server of the hint same_host is there"},
 	} {
-		if got := (ask.Server{Hints: r.hints}).Refused(c, r.host); got != r.want {
+		if got := (ask.Server{Hints: r.hints}).Refusals(c)(r.host); got != r.want {
 			t.Errorf("%s with %+v: %q, want %q", r.host, r.hints, got, r.want)
 		}
 	}
@@ -201,11 +201,11 @@ func TestRefused(t *testing.T) {
 		c.Compute.Servers = append(c.Compute.Servers, cloud.Server{UUID: "me", Host: "cn3"})
 		group := &cloud.ServerGroup{Name: "g", Policy: g.policy, Members: g.members}
 		group.Rules.MaxPerHost = g.most
-		if got := (ask.Server{UUID: "me", Hints: ask.Hints{Group: group}}).Refused(c, g.host); got != g.want {
+		if got := (ask.Server{UUID: "me", Hints: ask.Hints{Group: group}}).Refusals(c)(g.host); got != g.want {
 			t.Errorf("%s in %+v: %q, want %q", g.host, group, got, g.want)
 		}
 	}
-	if got := (ask.Server{}).Refused(&cloud.Cloud{}, "cn1"); got != "" {
+	if got := (ask.Server{}).Refusals(&cloud.Cloud{})("cn1"); got != "" {
 		t.Errorf("without records: %q", got)
 	}
 }

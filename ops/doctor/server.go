@@ -226,9 +226,9 @@ func serverCandidates(x *exam, r *findings) {
 	}
 	explainIt := x.explain()
 	// Placement offers hosts that Nova does not take.
-	taken := e.Fitting
+	taken, refused := e.Fitting, s.asks.Refusals(x.Cloud)
 	for _, host := range e.Fit {
-		if why := s.asks.Refused(x.Cloud, host); why != "" {
+		if why := refused(host); why != "" {
 			taken--
 			r.ok("Nova does not take %s: %s", host, why)
 		}
