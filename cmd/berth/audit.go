@@ -52,7 +52,14 @@ with --complete the exit code is 1 then, unless something else was found.
   berth audit --os-cloud admin --recheck
   berth audit --from-file cloud.json --code names-alike -f value -c command
   berth audit --codes`,
-		Args: noArguments,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && cmd.Flag("recheck").Changed {
+				if _, err := time.ParseDuration(args[0]); err == nil { // a flag with an optional value has it behind a =
+					return fmt.Errorf("%s: want --recheck=%s; without = it is 10 seconds", args[0], args[0])
+				}
+			}
+			return noArguments(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
 				return fail(exitFailure, out.print(env.stdout, auditCodes()))

@@ -60,6 +60,7 @@ func TestAudit(t *testing.T) {
 		{[]string{"--from-file", file, "--code", "orphan"}, exitUsage, "", `there is no code "orphan"; berth audit --codes lists them`},
 		{[]string{"--from-file", file, "--severity", "bad"}, exitUsage, "", "want error or warning or info"},
 		{[]string{"--from-file", file, "-c", "price"}, exitUsage, "", `there is no column "price"`},
+		{[]string{"--os-cloud", "prod", "--recheck", "1m"}, exitUsage, "", "1m: want --recheck=1m; without = it is 10 seconds"},
 		{[]string{"--from-file", file + ".missing"}, exitFailure, "", "no such file"},
 		{[]string{"--codes", "-f", "value", "-c", "code"}, exitOK, "orphaned-allocation\n", ""},
 	} {
