@@ -43,9 +43,9 @@ func agentsAlive(x *exam, r *findings) {
 			alive++
 			continue
 		}
-		heard := "it was never heard of"
+		heard := "it has sent no heartbeat"
 		if at := moment(a.Heartbeat); !at.IsZero() {
-			heard = "it was last heard of " + x.now.Sub(at).Round(time.Second).String() + " before, at " + a.Heartbeat
+			heard = "its last heartbeat is " + x.now.Sub(at).Round(time.Second).String() + " old, of " + a.Heartbeat
 		}
 		if a.Report.HasBandwidths() {
 			r.fail("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s is not alive: %s", a.named(), heard)

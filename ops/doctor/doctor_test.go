@@ -238,7 +238,7 @@ var plants = []struct {
 
 	{
 		"agents-alive", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Agents[0].Alive = false },
-		"the Open vSwitch agent on cn1 is not alive: it was last heard of 20s before", "ssh cn1 systemctl status neutron-openvswitch-agent",
+		"the Open vSwitch agent on cn1 is not alive: its last heartbeat is 20s old, of 2026-01-01 00:00:00", "ssh cn1 systemctl status neutron-openvswitch-agent",
 	},
 	{"agents-alive", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Agents = nil }, "there is no agent", "openstack network agent list"},
 	{"agents-enabled", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Agents[0].AdminUp = false }, "is disabled", "openstack network agent set --enable"},
@@ -454,9 +454,17 @@ var plants = []struct {
 
 	{"server-scheduled", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { noHost(c) }, "it has no host, and is in ERROR: No valid host", "berth explain --server "},
 	{"server-scheduled", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Servers[0].Status = "ERROR" }, "it is on cn1, in ERROR", "openstack server event list"},
+	{"server-scheduled", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
+		noHost(c)
+		c.Compute.Servers[0].Fault = "Exceeded maximum number of retries. Last exception: Binding failed for port x"
+	}, "it has no host, and is in ERROR: Exceeded maximum number of retries", "openstack server event list"},
 	{"server-scheduled", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Compute.Servers[0].Status, c.Compute.Servers[0].Host = "BUILD", ""
 	}, "it has no host, and is BUILD", "openstack server event list"},
+	{"server-candidates", doctor.OK, func(_ *doctor.Input, c *cloud.Cloud) {
+		noHost(c)
+		c.Compute.Servers[0].Fault, c.Network.Ports = "Exceeded maximum number of retries. Last exception: Binding failed for port x", nil
+	}, "on 2 of 2 hosts there is room for it: it failed for something else", ""},
 	{"server-candidates", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { noHost(c) }, "(fast)", "berth explain --server "},
 	{"server-candidates", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		noHost(c)

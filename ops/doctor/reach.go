@@ -46,7 +46,7 @@ func login(x *exam, r *findings) {
 	l := x.around.Login
 	switch {
 	case l.Problem.Kind == cloud.ProblemCredentials:
-		r.fail(command(l.Problem, l.URL), "%s; user, password, project and domains are those of clouds.yaml or the OS_* variables", l.Problem.Text)
+		r.fail(command(l.Problem, l.URL), "%s; user and password, or the token, project and domains are those of clouds.yaml or the OS_* variables", l.Problem.Text)
 	case l.Problem.Kind != "":
 		r.fail(command(l.Problem, l.URL), "%s%s", l.Problem.Text, authority(l.Problem))
 	case l.URL == "":

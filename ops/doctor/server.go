@@ -122,6 +122,9 @@ func (x *exam) explain() string {
 	return text
 }
 
+// unplaced reports whether what went wrong is that no host was found. Nova says so with these words, and in the details of other faults.
+func (s *serverExam) unplaced() bool { return s.Fault == "" || strings.Contains(s.Fault, "valid host") }
+
 const portsGivenBack = "It has no port now: a server that got no host gives its ports back. --port names those that it was to have."
 
 func serverPorts(x *exam, r *findings) {
@@ -191,8 +194,10 @@ func serverScheduled(x *exam, r *findings) {
 		r.fail("openstack server event list "+s.UUID, "it is on %s, in ERROR: %s", s.Host, strings.TrimSpace(s.Fault))
 	case s.placed():
 		r.ok("it is on %s, %s", s.Host, s.Status)
-	case s.Status == "ERROR":
+	case s.Status == "ERROR" && s.unplaced():
 		r.fail(x.explain(), "it has no host, and is in ERROR: %s", strings.TrimSpace(s.Fault))
+	case s.Status == "ERROR":
+		r.fail("openstack server event list "+s.UUID, "it has no host, and is in ERROR: %s", strings.TrimSpace(s.Fault))
 	case strings.HasPrefix(s.Status, "SHELVED"):
 		r.ok("it has no host: it is %s", s.Status)
 	default:
@@ -236,6 +241,8 @@ func serverCandidates(x *exam, r *findings) {
 	switch {
 	case e.Fitting > 0 && taken == 0 && !s.placed():
 		r.fail("openstack compute service list --service nova-compute", "on %d of %s there is room for it, and Nova takes none of them", e.Fitting, count(e.Hosts, "host"))
+	case e.Fitting > 0 && s.Status == "ERROR" && !s.placed() && !s.unplaced():
+		r.ok("on %d of %s there is room for it: it failed for something else, which server-scheduled has", taken, count(e.Hosts, "host"))
 	case e.Fitting > 0 && s.Status == "ERROR" && !s.placed():
 		r.warn(explainIt, "on %d of %s there is room for it now: either there was none when it was scheduled, or Nova did not take them", taken, count(e.Hosts, "host"))
 	case e.Fitting > 0:
@@ -245,7 +252,7 @@ func serverCandidates(x *exam, r *findings) {
 	default:
 		r.fail(explainIt, "%s", summary)
 	}
-	if len(s.ports) == 0 && !s.placed() {
+	if len(s.ports) == 0 && !s.placed() && s.unplaced() {
 		r.warn(explainIt, "what its ports ask for was not looked at, since it has none now: --port names those that it was to have")
 	}
 	if x.Image == nil && s.Image != "" {
