@@ -148,6 +148,7 @@ func TestDoctorBundleHidesNames(t *testing.T) {
 		UUID: "a", Type: "Other agent", Configurations: map[string]any{"api_token": "PLANTED-2", "list": []any{map[string]any{"url": "http://u:PLANTED-3@h/"}}},
 	})
 	c.Network.Trunks = []cloud.Trunk{{UUID: "t", Name: "HIDDEN-5", Parent: cloud.TrunkPort{UUID: "p", Name: "HIDDEN-6"}, Subports: []cloud.TrunkPort{{UUID: "s", Name: "HIDDEN-7"}}}}
+	c.Compute.Groups = []cloud.ServerGroup{{UUID: "g", Name: "HIDDEN-8", Policy: "anti-affinity", Members: []string{c.Compute.Servers[0].UUID, c.Compute.Servers[1].UUID}}}
 	file := recordsFile(t, c)
 	bundle := filepath.Join(t.TempDir(), "report.tgz")
 	code, stdout, stderr := berth(t, "doctor", "--from-file", file, "--bundle", bundle, "--hide-names", "--server", "HIDDEN-3")

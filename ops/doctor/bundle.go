@@ -117,8 +117,8 @@ func scrubAny(v any) any {
 	return v
 }
 
-// HideNames replaces what users of the cloud have named by hashes with a key: the names of servers, ports, trunks, networks, policies and
-// aggregates, and projects and users with their ids. What was equal stays equal. Hosts, agents and flavors keep their names, without which the
+// HideNames replaces what users of the cloud have named by hashes with a key: the names of servers, server groups, ports, trunks, networks, policies
+// and aggregates, and projects and users with their ids. What was equal stays equal. Hosts, agents and flavors keep their names, without which the
 // records say nothing.
 func HideNames(c *cloud.Cloud, key []byte) {
 	hide := func(kind string, names ...*string) {
@@ -169,6 +169,9 @@ func HideNames(c *cloud.Cloud, key []byte) {
 		hide("server", &of.Name)
 		hide("project", &of.Project)
 		hide("user", &of.User)
+	}
+	for i := range c.Compute.Groups {
+		hide("group", &c.Compute.Groups[i].Name)
 	}
 	for i := range c.Compute.Aggregates {
 		a := &c.Compute.Aggregates[i]
