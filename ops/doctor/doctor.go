@@ -101,7 +101,7 @@ func (r Report) Count(s Status) (n int) {
 }
 
 // Examine makes the checks. Those of a server are made only when the options name one; it is an error when the records have no such
-// server, or several of the name. Those of the database and of files are made when these are given, or when the options name the check. It
+// server, or several of the name, or nothing on the host of the options. Those of the database and of files are made when these are given, or when the options name the check. It
 // ends with the error of ctx.
 func Examine(ctx context.Context, in Input, o Options) (Report, error) {
 	x, err := newExam(ctx, in, o)
@@ -163,6 +163,9 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 	if x.around == nil {
 		x.around = &cloud.Surroundings{}
 	}
+	if o.Host != "" && !x.known() {
+		return nil, fmt.Errorf("no agent, compute service, hypervisor or provider is on a host called %q", o.Host)
+	}
 	var options audit.Options
 	if o.Host != "" {
 		options.Hosts = []string{o.Host}
@@ -186,6 +189,18 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 		return x, nil
 	}
 	return x, x.addServer(ctx)
+}
+
+// known reports whether there may be something on the host of the options: a record is, or some records were not read.
+func (x *exam) known() bool {
+	c := x.Cloud
+	if c.Network == nil || c.Compute == nil || c.Placement == nil {
+		return true
+	}
+	return slices.ContainsFunc(c.Network.Agents, func(a cloud.Agent) bool { return x.on(a.Host) }) ||
+		slices.ContainsFunc(c.Compute.Services, func(s cloud.Service) bool { return x.on(s.Host) }) ||
+		slices.ContainsFunc(c.Compute.Hypervisors, func(h cloud.Hypervisor) bool { return x.on(h.Host, h.Hostname) }) ||
+		slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Parent == "" && x.on(p.Name) })
 }
 
 // A need is a part of the input that a check cannot do without.

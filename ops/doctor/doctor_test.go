@@ -602,6 +602,11 @@ func TestOneHost(t *testing.T) {
 	if r := find(t, examine(t, in, doctor.Options{Host: "cn1"}), "physical-networks"); r.Result != doctor.Warning {
 		t.Errorf("of one host: %+v", r)
 	}
+	for host, known := range map[string]bool{"CN1": true, "cn3": false} {
+		if _, err := doctor.Examine(t.Context(), *in, doctor.Options{Host: host}); (err == nil) != known || err != nil && !strings.Contains(err.Error(), `is on a host called "cn3"`) {
+			t.Errorf("of the host %s: %v", host, err)
+		}
+	}
 	if _, err := doctor.Examine(t.Context(), *in, doctor.Options{Server: "none"}); err == nil || !strings.Contains(err.Error(), `no server with the name or UUID "none"`) {
 		t.Errorf("a server that is not there: %v", err)
 	}
