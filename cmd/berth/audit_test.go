@@ -47,7 +47,7 @@ func TestAudit(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{[]string{"--from-file", recordsFile(t, healthy.Done())}, exitOK, "nothing found\n", "read 1 providers"},
+		{[]string{"--from-file", recordsFile(t, healthy.Done())}, exitOK, "nothing found\n", "read 1 provider"},
 		{[]string{"--from-file", file}, exitFound, "warning: flavor-amount-superfluous\n", "the services disagree: 1 finding\n"},
 		{[]string{"--from-file", file, "-f", "value", "-c", "code", "-c", "found"}, exitFound, "flavor-amount-superfluous it holds MEMORY_MB 1025\n", ""},
 		{[]string{"--from-file", file, "--severity", "error"}, exitOK, "nothing found\n", ""},

@@ -364,14 +364,6 @@ func outFirst(all []capacity.RunsOut, owner func(string) string) string {
 	return strings.Join(lines, "")
 }
 
-// counted is a number with what is counted.
-func counted(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
-}
-
 // missing says what a host lacks. Amounts are left out when Asked is negative.
 func missing(m explain.Miss, owner func(string) string) string {
 	var text string

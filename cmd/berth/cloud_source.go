@@ -178,16 +178,16 @@ func (s *cloudSource) connect(cmd *cobra.Command, env environment) (*openstack.C
 func hasRecords(c *cloud.Cloud) string {
 	var has []string
 	if p := c.Placement; p != nil {
-		has = append(has, fmt.Sprintf("%d providers", len(p.Providers)))
+		has = append(has, counted(len(p.Providers), "provider"))
 		if p.Consumers != nil {
-			has = append(has, fmt.Sprintf("%d consumers", len(p.Consumers)))
+			has = append(has, counted(len(p.Consumers), "consumer"))
 		}
 	}
 	if c.Compute != nil {
-		has = append(has, fmt.Sprintf("%d servers", len(c.Compute.Servers)))
+		has = append(has, counted(len(c.Compute.Servers), "server"))
 	}
 	if c.Network != nil {
-		has = append(has, fmt.Sprintf("%d ports", len(c.Network.Ports)))
+		has = append(has, counted(len(c.Network.Ports), "port"))
 	}
 	return strings.Join(has, ", ")
 }

@@ -68,7 +68,7 @@ func TestExport(t *testing.T) {
 		}
 		return stdout
 	}
-	run(exitOK, "read 7 providers, 1 consumers, 1 servers, ", "placement", "export", "--os-cloud", "berth-admin", "--all", file)
+	run(exitOK, "read 7 providers, 1 consumer, 1 server, ", "placement", "export", "--os-cloud", "berth-admin", "--all", file)
 	run(exitFailure, "exists; --force replaces it", "placement", "export", "--os-cloud", "berth-admin", file)
 	run(exitFailure, "403 Forbidden", "placement", "export", "--os-cloud", "berth-demo")
 	run(exitFailure, `cloud "nobody" not found`, "placement", "export", "--os-cloud", "nobody")
@@ -91,7 +91,7 @@ func TestExport(t *testing.T) {
 	if diff := cmp.Diff(c.Placement, fromDatabase.Placement); diff != "" {
 		t.Errorf("records (-API +database):\n%s", diff)
 	}
-	again := run(exitOK, "read 7 providers, 1 consumers from "+file+" (the database ", "placement", "export", "--from-file", file)
+	again := run(exitOK, "read 7 providers, 1 consumer from "+file+" (the database ", "placement", "export", "--from-file", file)
 	run(exitFailure, "has no records of the network service", "placement", "export", "--from-file", file, "--network")
 	run(exitOK, "note: "+file, "placement", "export", "--from-file", file, "--all", "--force", file)
 	code, stdout, stderr := berthIn(t, again, nil, "placement", "export", "--from-file", "-")

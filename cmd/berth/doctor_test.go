@@ -32,7 +32,7 @@ func TestDoctor(t *testing.T) {
 	}{
 		{[]string{"--from-file", file}, exitFound, "  failed   agents-alive           there is no agent", "checks 2 failed"},
 		{[]string{"--from-file", file}, exitFound, "  unknown  login, catalog, endpoints, ", ""},
-		{[]string{"--from-file", file, "--check", "compute-services"}, exitOK, "1 ok, 0 warn, 0 failed, 0 unknown\n", "read 1 providers"},
+		{[]string{"--from-file", file, "--check", "compute-services"}, exitOK, "1 ok, 0 warn, 0 failed, 0 unknown\n", "read 1 provider"},
 		{[]string{"--from-file", file, "--check", "agents-alive,compute-services", "-f", "value", "-c", "check", "-c", "result"}, exitFound, "agents-alive failed\ncompute-services ok\n", "of 2 checks 1 failed"},
 		{[]string{"--from-file", file, "--check", "compute-services", "--host", "cn2"}, exitFailure, "", `no agent, compute service, hypervisor or provider is on a host called "cn2"`},
 		{[]string{"--from-file", file, "--check", "server-scheduled", "--server", "server0"}, exitOK, "it is on cn1, ACTIVE", ""},

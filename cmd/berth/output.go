@@ -242,3 +242,11 @@ func orNone(text string) any {
 	}
 	return text
 }
+
+// counted is a number with what is counted.
+func counted(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}

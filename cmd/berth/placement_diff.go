@@ -80,7 +80,7 @@ is used of each provider is compared then, and no allocations and aggregates.
 				return fail(exitFailure, err)
 			}
 			if len(changes) > 0 {
-				return fail(exitFound, fmt.Errorf("%d differences", len(changes)))
+				return fail(exitFound, errors.New(counted(len(changes), "difference")))
 			}
 			return nil
 		},

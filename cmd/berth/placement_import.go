@@ -78,9 +78,9 @@ Exit codes:
 			}
 			r := importing{Plan: restore.New(file.Placement, there.Placement), target: there.Source}
 			if others := r.Others; !merge && (others != (restore.Counts{}) || len(r.Conflicts) > 0) {
-				return fail(exitFailure, fmt.Errorf("%s cannot become what the file has: %d providers and %d consumers of it are not in the file, and %d records of the file "+
-					"are there otherwise or cannot be created. --merge leaves those out and creates the others%s",
-					there.Source, others.Providers, others.Consumers, len(r.Conflicts), strings.Join(append([]string{""}, r.leftOut(10)...), "\n")))
+				return fail(exitFailure, fmt.Errorf("%s cannot become what the file has: it has %s and %s that the file lacks, and %s of the file could not be written. "+
+					"--merge leaves that out and writes the rest%s",
+					there.Source, counted(others.Providers, "provider"), counted(others.Consumers, "consumer"), counted(len(r.Conflicts), "record"), strings.Join(append([]string{""}, r.leftOut(10)...), "\n")))
 			}
 			if apply && len(r.Stages) > 0 {
 				if err := r.carryOut(cmd, env, &source, yes); err != nil {
@@ -96,7 +96,7 @@ Exit codes:
 			}
 			switch {
 			case len(r.Conflicts) > 0:
-				return fail(exitFound, fmt.Errorf("%d records were left out", len(r.Conflicts)))
+				return fail(exitFound, errors.New("left out: "+counted(len(r.Conflicts), "record")))
 			case len(r.Stages) > 0 && !apply:
 				return fail(exitFound, errors.New("nothing was changed: --apply creates these"))
 			}
@@ -155,7 +155,7 @@ func (r *importing) carryOut(cmd *cobra.Command, env environment, source *cloudS
 		}
 	}
 	p.end()
-	fmt.Fprintf(env.stderr, "%d requests in %.1f s\n", all, time.Since(start).Seconds())
+	fmt.Fprintf(env.stderr, "%s in %.1f s\n", counted(all, "request"), time.Since(start).Seconds())
 	return nil
 }
 
@@ -182,7 +182,7 @@ func (r *importing) result() result {
 // describe says what the import is about to do, or has done.
 func (r *importing) describe(w io.Writer) error {
 	var lines []string
-	counts := fmt.Sprintf("%d resource classes, %d traits, %d providers, %d consumers", r.Creates.Classes, r.Creates.Traits, r.Creates.Providers, r.Creates.Consumers)
+	counts := fmt.Sprintf("%d resource classes, %s, %s, %s", r.Creates.Classes, counted(r.Creates.Traits, "trait"), counted(r.Creates.Providers, "provider"), counted(r.Creates.Consumers, "consumer"))
 	switch {
 	case len(r.Stages) == 0:
 		lines = append(lines, "nothing to create in "+r.target)
@@ -191,7 +191,7 @@ func (r *importing) describe(w io.Writer) error {
 	default:
 		lines = append(lines, "to create in "+r.target+": "+counts)
 		for _, s := range r.Stages {
-			lines = append(lines, fmt.Sprintf("  %6d requests: %s", len(s.Requests), s.Name))
+			lines = append(lines, fmt.Sprintf("  %15s: %s", counted(len(s.Requests), "request"), s.Name))
 		}
 	}
 	_, err := fmt.Fprintln(w, strings.Join(append(lines, r.leftOut(100)...), "\n"))

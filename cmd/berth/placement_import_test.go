@@ -58,11 +58,11 @@ func TestImport(t *testing.T) {
 		code         int
 		stdout, says string
 	}{
-		{"import FILE", exitFound, `to create in the placement service at URL: 0 resource classes, 0 traits, 1 providers, 1 consumers
-       1 requests: providers at depth 0
-       1 requests: inventories
-       1 requests: traits
-       1 requests: allocations
+		{"import FILE", exitFound, `to create in the placement service at URL: 0 resource classes, 0 traits, 1 provider, 1 consumer
+        1 request: providers at depth 0
+        1 request: inventories
+        1 request: traits
+        1 request: allocations
 `, "nothing was changed: --apply creates these"},
 		{"import FILE -f value -c method -c path", exitFound, `POST /resource_providers
 PUT /resource_providers/00000000-0000-4000-8000-000000000001/inventories
@@ -72,11 +72,11 @@ PUT /allocations/00000000-0000-4000-8000-0000000000c1
 		{"import FILE --apply", exitUsage, "", "confirm with --yes"},
 		{"diff FILE -f value -c change -c what", exitFound, "removed provider\nremoved inventory\nremoved trait\nremoved allocation\n", ""},
 		{"import FILE --apply --yes -c price", exitUsage, "", `there is no column "price"`},
-		{"import FILE --apply --yes", exitOK, "created in the placement service at URL: 0 resource classes, 0 traits, 1 providers, 1 consumers\n", "4 requests in "},
+		{"import FILE --apply --yes", exitOK, "created in the placement service at URL: 0 resource classes, 0 traits, 1 provider, 1 consumer\n", "4 requests in "},
 		{"diff FILE", exitOK, "no differences\n", ""},
 		{"import FILE", exitOK, "nothing to create in the placement service at URL\n", ""},
 		{"import FILE --apply -f value", exitOK, "", ""},
-		{"import " + sampleRecords(t, 3), exitFailure, "", "0 providers and 0 consumers of it are not in the file, and 1 records of the file are there otherwise"},
+		{"import " + sampleRecords(t, 3), exitFailure, "", "it has 0 providers and 0 consumers that the file lacks, and 1 record of the file could not be written"},
 		{"import FILE --from-file x", exitUsage, "", "unknown flag: --from-file"},
 		{"import", exitUsage, "", "want one argument"},
 		{"import FILE --column x", exitUsage, "", `there is no column "x"`},
@@ -102,9 +102,9 @@ func TestImportMerges(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", args, got, code, stderr, diff)
 		}
 	}
-	run(exitFailure, "", "1 providers and 0 consumers of it are not in the file, and 1 records of the file are there otherwise", "--apply", "--yes")
-	run(exitFound, "created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumers\n"+conflict, "1 records were left out", "--merge", "--apply", "--yes")
-	run(exitFound, "nothing to create in the placement service at URL\n"+conflict, "1 records were left out", "--merge", "--apply", "--yes")
+	run(exitFailure, "", "it has 1 provider and 0 consumers that the file lacks, and 1 record of the file could not be written", "--apply", "--yes")
+	run(exitFound, "created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumer\n"+conflict, "left out: 1 record", "--merge", "--apply", "--yes")
+	run(exitFound, "nothing to create in the placement service at URL\n"+conflict, "left out: 1 record", "--merge", "--apply", "--yes")
 }
 
 // An import that is interrupted says so, and the same command goes on.

@@ -52,7 +52,7 @@ func TestShowRecords(t *testing.T) {
   VCPU: 2 of 6 used, 4 free (total 4, reserved 1, ratio 2)
   traits: HW_CPU_X86_VMX
   INSTANCE 00000000-0000-4000-8000-0000000000c1 of project p1 holds VCPU 2
-`, "read 1 providers, 1 consumers from"},
+`, "read 1 provider, 1 consumer from"},
 		{"tree cn1 -f value -c free -c provider --from-file " + before, exitOK, "cn1 4\n", ""},
 		{"tree cn2 --from-file " + before, exitFailure, "", `no provider has the name or UUID "cn2"`},
 		{"tree", exitUsage, "", "want one argument"},
@@ -66,8 +66,8 @@ func TestShowRecords(t *testing.T) {
 		{"export /nowhere/x.json --from-file " + before, exitFailure, "", "berth: stat /nowhere: no such file or directory\n"},
 		{"top --by hosts --from-file " + before, exitUsage, "", "want providers or consumers or projects"},
 		{"diff " + before + " " + before, exitOK, "no differences\n", ""},
-		{"diff " + before + " --from-file " + after + " -f value", exitFound, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 differences"},
-		{"diff --by-name " + before + " " + after + " -f value", exitFound, "changed usage cn1 None VCPU 2 3\n", "1 differences"},
+		{"diff " + before + " --from-file " + after + " -f value", exitFound, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 difference"},
+		{"diff --by-name " + before + " " + after + " -f value", exitFound, "changed usage cn1 None VCPU 2 3\n", "1 difference"},
 		{"diff -f json " + before + " " + before, exitOK, "[]\n", ""},
 		{"diff " + before + " " + after + " --from-file " + after, exitUsage, "", "with two files no other source"},
 		{"diff /nowhere " + after, exitFailure, "", "/nowhere"},

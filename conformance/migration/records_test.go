@@ -37,7 +37,7 @@ func TestImport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// Upstream's service does not do several writes at a time on SQLite.
 			to := start(t, server.Options{Database: server.NewDatabase(t, server.MariaDB).Upstream}).URL()
-			if out := berth(to, 6, "import", file); !strings.Contains(out, "1 requests: capacities") {
+			if out := berth(to, 6, "import", file); !strings.Contains(out, "1 request: capacities") {
 				t.Errorf("no provider has more allocated than it has:\n%s", out)
 			}
 			berth(to, 6, "diff", file)
