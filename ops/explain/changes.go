@@ -17,9 +17,9 @@ import (
 type Change struct {
 	Kind  ChangeKind `json:"kind"`
 	Group string     `json:"group"`
-	// Name is what is not asked for any more: a trait ("A or B" where one of several was wanted), a class, aggregates, suffixes.
+	// Name is what is not asked for any more, or less: a trait ("A or B" where one of several was wanted), a class, classes, aggregates, suffixes.
 	Name string `json:"name"`
-	// From and To are the amounts of a LowerAmount.
+	// From and To are the amounts of a LowerAmount or LowerAmounts.
 	From int64 `json:"from,omitempty"`
 	To   int64 `json:"to,omitempty"`
 	// Hosts is how many hosts fit with the change, and Names are some that do not fit without it.
@@ -35,6 +35,7 @@ type ChangeKind string
 // All kinds, the smallest change first: of changes that help as many hosts this is the order.
 const (
 	LowerAmount        ChangeKind = "amount"              // less of a class
+	LowerAmounts       ChangeKind = "amounts"             // less of each class of a group with a suffix, which asks for the same amount of each
 	WithoutIsolation   ChangeKind = "group_policy"        // none instead of isolate
 	WithoutSubtree     ChangeKind = "same_subtree"        // without one of the sets
 	WithoutForbidden   ChangeKind = "forbidden"           // a forbidden trait may be there
@@ -51,7 +52,7 @@ const (
 )
 
 var changeOrder = []ChangeKind{
-	LowerAmount, WithoutIsolation, WithoutSubtree, WithoutForbidden, WithoutRequired, WithoutRootTrait, WithoutRootForbid,
+	LowerAmount, LowerAmounts, WithoutIsolation, WithoutSubtree, WithoutForbidden, WithoutRequired, WithoutRootTrait, WithoutRootForbid,
 	WithoutMemberOf, WithoutNotMemberOf, WithoutInTree, WithoutClass, WithoutGroup,
 }
 
@@ -67,6 +68,8 @@ func (c Change) describe(owner func(suffix string) string) string {
 	switch c.Kind {
 	case LowerAmount:
 		return fmt.Sprintf("%d %s less were asked for%s (%d instead of %d)", c.From-c.To, c.Name, of, c.To, c.From)
+	case LowerAmounts:
+		return fmt.Sprintf("%d less of each of %s were asked for%s (%d instead of %d)", c.From-c.To, c.Name, of, c.To, c.From)
 	case WithoutIsolation:
 		return "several groups could have the same provider (group_policy none)"
 	case WithoutSubtree:
@@ -106,9 +109,14 @@ const disabled = "COMPUTE_STATUS_DISABLED"
 // changes returns the changes with which more hosts fit than those that fit now.
 func changes(ctx context.Context, s *snapshot.Snapshot, q placement.Query, fitting map[*snapshot.Tree]bool) ([]Change, error) {
 	list := relaxed(q)
-	for i := range q.Groups {
-		for j := range q.Groups[i].Resources {
-			list = append(list, lowered(ctx, s, q, i, j, fitting)...)
+	for i, g := range q.Groups {
+		same := g.Suffix != "" && len(g.Resources) > 1 // such as both directions of a guarantee
+		for j, r := range g.Resources {
+			list = append(list, lowered(ctx, s, q, i, g.Resources[j:j+1], fitting)...)
+			same = same && r.Amount == g.Resources[0].Amount
+		}
+		if same {
+			list = append(list, lowered(ctx, s, q, i, g.Resources, fitting)...)
 		}
 	}
 	helpful := []Change{}
@@ -229,37 +237,52 @@ func uuids(list []placement.UUID, between string) string {
 	return strings.Join(words, between)
 }
 
-// lowered returns the query with less of a class in a group: with the greatest amount that a host could still serve, and with the one that
-// every host could that would fit without the class. It returns nothing when no amount helps.
-func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group, at int, fitting map[*snapshot.Tree]bool) (list []Change) {
-	asked := q.Groups[group].Resources[at]
-	class, ok := s.Class(asked.Class)
-	if !ok {
-		return nil
+// lowered returns the query with less of some classes of a group, of each of which it asks for the same amount: with the greatest amount that a host could
+// still serve, and with the one that every host could that would fit without these classes. It returns nothing when no amount helps.
+func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, resources []placement.ClassAmount, fitting map[*snapshot.Tree]bool) (list []Change) {
+	asked := resources[0].Amount
+	names := make([]string, len(resources))
+	classes := make([]placement.ClassID, len(resources))
+	sums := make([]map[int64]bool, len(resources))
+	for i, r := range resources {
+		class, ok := s.Class(r.Class)
+		if !ok {
+			return nil
+		}
+		names[i], classes[i], sums[i] = r.Class, class, sumsOfOthers(q, group, r.Class)
 	}
 	with := func(amount int64) placement.Query {
 		next := q
 		next.Groups = slices.Clone(q.Groups)
 		next.Groups[group].Resources = slices.Clone(q.Groups[group].Resources)
-		next.Groups[group].Resources[at].Amount = amount
+		for i, r := range next.Groups[group].Resources {
+			if slices.Contains(names, r.Class) {
+				next.Groups[group].Resources[i].Amount = amount
+			}
+		}
 		return next
 	}
-	// 1. The amounts that could be the greatest in some tree: what a provider has left beside other requests for the class.
-	sums := sumsOfOthers(q, group, asked.Class)
+	// 1. The amounts that could be the greatest in some tree: what a provider has left of one of the classes beside other requests for it, in units of all.
 	trees := map[int64][]*snapshot.Tree{}
 	of := func(p *snapshot.Provider, to func(int64)) {
-		inventory := p.Inventory(class)
-		if inventory == nil {
-			return
+		step := int64(1)
+		for _, class := range classes {
+			inventory := p.Inventory(class)
+			if inventory == nil {
+				return
+			}
+			step = leastCommonMultiple(step, max(inventory.StepSize, 1))
 		}
-		for sum := range sums {
-			if v := mostBeside(inventory, sum, asked.Amount-1); v > 0 {
-				to(v)
+		for i, class := range classes {
+			for sum := range sums[i] {
+				if v := mostBeside(p.Inventory(class), sum, asked-1); v >= step {
+					to(v - v%step)
+				}
 			}
 		}
 	}
 	shared := map[int64]bool{} // amounts of sharing providers, which may serve any tree
-	possible := possibleWithout(ctx, s, q, group, at, fitting)
+	possible := possibleWithout(ctx, s, q, group, names, fitting)
 	for tree := range s.Trees() {
 		own := map[int64]bool{}
 		for _, p := range tree.Providers {
@@ -294,23 +317,41 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 	if len(greatest) == 0 {
 		return nil
 	}
+	kind := LowerAmount
+	if len(names) > 1 {
+		kind = LowerAmounts
+	}
 	for _, to := range slices.Compact([]int64{greatest[0], greatest[len(greatest)-1]}) {
-		list = append(list, Change{Kind: LowerAmount, Group: q.Groups[group].Suffix, Name: asked.Class, From: asked.Amount, To: to, query: with(to)})
+		list = append(list, Change{Kind: kind, Group: q.Groups[group].Suffix, Name: strings.Join(names, ", "), From: asked, To: to, query: with(to)})
 	}
 	return list
 }
 
-// possibleWithout returns hosts that do not fit now: all that would with some amount of the class, and maybe others. They are
-// those that fit without the class, and without what the provider of the class may contribute to: the required traits
+// leastCommonMultiple returns that of two positive numbers.
+func leastCommonMultiple(a, b int64) int64 {
+	x, y := a, b
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return a / x * b
+}
+
+// possibleWithout returns hosts that do not fit now: all that would with some amount of the classes, and maybe others. They are
+// those that fit without the classes, and without what the provider of a class may contribute to: the required traits
 // of the group without suffix, and the sets of same_subtree with the group.
-func possibleWithout(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group, at int, fitting map[*snapshot.Tree]bool) map[*snapshot.Tree]bool {
+func possibleWithout(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, classes []string, fitting map[*snapshot.Tree]bool) map[*snapshot.Tree]bool {
 	possible := map[*snapshot.Tree]bool{}
 	if q.Groups[group].Suffix == "" {
 		q.Groups = slices.Clone(q.Groups)
 		q.Groups[group].Required = nil
 	}
 	q.SameSubtrees = slices.DeleteFunc(slices.Clone(q.SameSubtrees), func(set []string) bool { return slices.Contains(set, q.Groups[group].Suffix) })
-	q = withoutClass(q, group, at)
+	groups := len(q.Groups)
+	for i := len(q.Groups[group].Resources) - 1; i >= 0 && len(q.Groups) == groups; i-- {
+		if slices.Contains(classes, q.Groups[group].Resources[i].Class) {
+			q = withoutClass(q, group, i)
+		}
+	}
 	if len(q.Groups) == 0 { // nothing else is asked for
 		for tree := range s.Trees() {
 			possible[tree] = !fitting[tree]

@@ -82,8 +82,12 @@ func question(t *rapid.T, b *placementtest.Builder) placement.Query {
 	q.Flat = false
 	q.Groups = q.Groups[:min(len(q.Groups), 3)]
 	for i := range q.Groups {
+		same := rapid.Bool().Draw(t, "same")
 		for j := range q.Groups[i].Resources {
 			q.Groups[i].Resources[j].Amount = rapid.Int64Range(1, 9).Draw(t, "much")
+			if same {
+				q.Groups[i].Resources[j].Amount = q.Groups[i].Resources[0].Amount
+			}
 		}
 	}
 	kept := func(suffix string) bool {
@@ -99,42 +103,61 @@ func question(t *rapid.T, b *placementtest.Builder) placement.Query {
 	return q
 }
 
-// checkAmounts tries all smaller amounts of each class.
+// checkAmounts tries all smaller amounts of each class, and of all classes together in a group with a suffix that asks for the same amount of each.
 func checkAmounts(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, fitting map[*snapshot.Tree]bool, e *Explanation) {
 	for i, g := range q.Groups {
-		for j, asked := range g.Resources {
-			greatest := map[*snapshot.Tree]int64{}
-			hosts := map[int64]int{}
-			for v := int64(1); v < asked.Amount; v++ {
-				next := q
-				next.Groups = slices.Clone(q.Groups)
-				next.Groups[i].Resources = slices.Clone(g.Resources)
-				next.Groups[i].Resources[j].Amount = v
-				anchors := placementtest.AnchorsSlow(w, next)
-				hosts[v] = len(anchors)
-				for tree := range anchors {
-					if !fitting[tree] {
-						greatest[tree] = v
-					}
-				}
+		same := true
+		for _, asked := range g.Resources {
+			checkAmount(rt, w, q, i, LowerAmount, []string{asked.Class}, asked.Amount, fitting, e)
+			same = same && asked.Amount == g.Resources[0].Amount
+		}
+		if same && len(g.Resources) > 1 && g.Suffix != "" {
+			var all []string
+			for _, asked := range g.Resources {
+				all = append(all, asked.Class)
 			}
-			var want []int64
-			if len(greatest) > 0 {
-				all := slices.Sorted(maps.Values(greatest))
-				want = slices.Compact([]int64{all[len(all)-1], all[0]})
-				want = slices.DeleteFunc(want, func(v int64) bool { return hosts[v] <= len(fitting) })
-			}
-			var got []int64
-			for _, c := range e.Changes {
-				if c.Kind == LowerAmount && c.Group == g.Suffix && c.Name == asked.Class {
-					got = append(got, c.To)
-				}
-			}
-			slices.SortFunc(got, func(a, b int64) int { return int(b - a) })
-			if !slices.Equal(got, want) {
-				rt.Errorf("amounts of %s in group %q instead of %d: %v, by trying all %v", asked.Class, g.Suffix, asked.Amount, got, want)
+			checkAmount(rt, w, q, i, LowerAmounts, all, g.Resources[0].Amount, fitting, e)
+		}
+	}
+}
+
+// checkAmount tries all smaller amounts of some classes of a group.
+func checkAmount(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, group int, kind ChangeKind, classes []string, asked int64, fitting map[*snapshot.Tree]bool, e *Explanation) {
+	g := q.Groups[group]
+	greatest := map[*snapshot.Tree]int64{}
+	hosts := map[int64]int{}
+	for v := int64(1); v < asked; v++ {
+		next := q
+		next.Groups = slices.Clone(q.Groups)
+		next.Groups[group].Resources = slices.Clone(g.Resources)
+		for j := range g.Resources {
+			if slices.Contains(classes, g.Resources[j].Class) {
+				next.Groups[group].Resources[j].Amount = v
 			}
 		}
+		anchors := placementtest.AnchorsSlow(w, next)
+		hosts[v] = len(anchors)
+		for tree := range anchors {
+			if !fitting[tree] {
+				greatest[tree] = v
+			}
+		}
+	}
+	var want []int64
+	if len(greatest) > 0 {
+		all := slices.Sorted(maps.Values(greatest))
+		want = slices.Compact([]int64{all[len(all)-1], all[0]})
+		want = slices.DeleteFunc(want, func(v int64) bool { return hosts[v] <= len(fitting) })
+	}
+	var got []int64
+	for _, c := range e.Changes {
+		if c.Kind == kind && c.Group == g.Suffix && c.Name == strings.Join(classes, ", ") {
+			got = append(got, c.To)
+		}
+	}
+	slices.SortFunc(got, func(a, b int64) int { return int(b - a) })
+	if !slices.Equal(got, want) {
+		rt.Errorf("amounts of %s in group %q instead of %d: %v, by trying all %v", classes, g.Suffix, asked, got, want)
 	}
 }
 
