@@ -74,9 +74,9 @@ With --force it replaces allocations by what flavors ask for and keeps the share
 of the ports. With --delete it deletes what belongs to nothing, as nova-manage
 placement audit --delete does, and parts that moves have left on other hosts.
 
-Where several providers can serve a port, --provider decides, then the address
-of the PCI device that it is bound with, then what the server holds and no port
-names; otherwise the port is not healed.`,
+Where several providers can serve a port, --provider decides, then the VIF type
+and the address of the PCI device that it is bound with, then what the server
+holds and no port names; otherwise the port is not healed.`,
 		`Exit codes are those of nova-manage placement heal_allocations. They differ from
 those of other commands of berth:
 

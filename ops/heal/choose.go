@@ -96,9 +96,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	if all = p.permitted(all, d.ports); len(all) == 0 {
 		return choice{}, &problem{"the providers that are given with --provider, or below which its other groups are, do not have what it asks for", NotAllocated}
 	}
-	if some := p.byAddress(all, d.ports.open); len(some) > 0 {
-		all = some
-	}
+	all = p.byAddress(p.byVIFType(all, d.ports.open), d.ports.open)
 	// What is held already is for what names nothing yet: a run may have ended between the two.
 	covered := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return len(short(d.spare, c.amounts)) > 0 })
 	if len(covered) > 0 {
@@ -226,6 +224,24 @@ func (p *planner) isBelow(uuid, top string) bool {
 		uuid = of.Parent
 	}
 	return false
+}
+
+// byVIFType leaves the choices in which a bound port has a provider of a driver that binds ports with its VIF type, or of no agent that is known: a virtual
+// function is bound to an interface as hw_veb, and to a bridge (hardware offload) as ovs.
+func (p *planner) byVIFType(all []choice, open []group) []choice {
+	for _, g := range open {
+		if !slices.ContainsFunc(p.Agents, func(a *audit.Agent) bool { return slices.Contains(a.Driver.VIFTypes, g.port.VIF) }) {
+			continue
+		}
+		matching := slices.DeleteFunc(slices.Clone(all), func(c choice) bool {
+			w := p.Wanted[c.providers[g.suffix()]]
+			return w != nil && !slices.Contains(w.Agent.Driver.VIFTypes, g.port.VIF)
+		})
+		if len(matching) > 0 {
+			all = matching
+		}
+	}
+	return all
 }
 
 // slot matches the address of a PCI device, and interfaceName the name of an interface by its place, as udev gives them.

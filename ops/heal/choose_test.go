@@ -181,6 +181,43 @@ func TestWhichProvider(t *testing.T) {
 	}
 }
 
+// Where an SR-IOV agent and a bridge can both serve a port, the VIF type that it is bound with says which one does.
+func TestProviderByVIFType(t *testing.T) {
+	for driver, want := range map[*guarantee.Driver]string{&guarantee.SRIOV: "ens-net0", &guarantee.OpenVSwitch: "br-net0"} {
+		b := cloudtest.New()
+		b.Host("cn1", "")
+		b.Agent("cn1", guarantee.SRIOV, 0, "net0")
+		b.Agent("cn1", guarantee.OpenVSwitch, 0, "net0")
+		b.Server("server0", "cn1")
+		b.Port("port0", "server0", "net0", *driver, 1000, 0, true)
+		c := b.Done()
+		port := &c.Network.Ports[0]
+		for _, provider := range port.Allocation {
+			delete(c.Placement.Consumers[0].Allocations, provider)
+		}
+		// Hardware offload: the bridge has a virtual function.
+		port.Allocation, port.VNIC, port.Request.Groups[0].Required[1] = nil, "direct", guarantee.VNICTypeTrait("direct")
+		cloudtest.Count(c)
+		fc := newFakeCloud(t, c)
+		plan := heal.New(fc.read(), heal.Options{})
+		fc.apply(plan, -1)
+		after := fc.read()
+		if len(after.Network.Ports[0].Allocation) != 1 {
+			t.Errorf("a port with the VIF type %s names %v; left: %+v", port.VIF, after.Network.Ports[0].Allocation, plan.Left)
+		}
+		for _, uuid := range after.Network.Ports[0].Allocation {
+			if name := after.Placement.Provider(uuid).Name; !strings.HasSuffix(name, want) {
+				t.Errorf("a port with the VIF type %s names %s", port.VIF, name)
+			}
+		}
+		port.Allocation = nil
+		port.VIF = "hostdev_physical" // which no driver has in its list
+		if left := heal.New(c, heal.Options{}).Left; len(left) != 1 || !strings.Contains(left[0].Why, "it is not known which") {
+			t.Errorf("a port with the VIF type %s: left %+v", port.VIF, left)
+		}
+	}
+}
+
 // A port that is left does not prevent that its server, and its other port, are healed.
 func TestPortThatIsLeft(t *testing.T) {
 	c := twoInterfaces()
