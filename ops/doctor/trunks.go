@@ -95,12 +95,14 @@ func trunksSized(x *exam, r *findings) {
 		}
 		r.add(Warning, sizeParent(t, policy, parent, sum), text)
 	}
-	if r.list == nil {
-		have := "none"
-		if guaranteed > 0 {
-			have = fmt.Sprint(guaranteed)
-		}
-		r.ok("%s, %s with subports that are guaranteed bandwidth", count(seen, "trunk"), have)
+	switch {
+	case r.list != nil:
+	case seen == 0:
+		r.ok("there is no trunk%s", x.onHost())
+	case guaranteed == 0:
+		r.ok("%s, none with subports that are guaranteed bandwidth", count(seen, "trunk"))
+	default:
+		r.ok("%s, %d with subports that are guaranteed bandwidth", count(seen, "trunk"), guaranteed)
 	}
 }
 
