@@ -143,7 +143,11 @@ func checkNames(env environment, c *cloud.Cloud, o audit.Options) error {
 		case s.Kind == "host":
 			return fmt.Errorf("there is no host with the name %q", s.ID)
 		case err != nil:
-			return fmt.Errorf("there is no %s with the name or UUID %q", s.Kind, s.ID)
+			kind := s.Kind
+			if kind == "port" {
+				kind = "port of a server" // others are not read
+			}
+			return fmt.Errorf("there is no %s with the name or UUID %q", kind, s.ID)
 		}
 		fmt.Fprintf(env.stderr, "note: no record has the UUID %s\n", s.ID)
 	}

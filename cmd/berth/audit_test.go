@@ -54,7 +54,7 @@ func TestAudit(t *testing.T) {
 		{[]string{"--from-file", file, "--code", "orphaned-allocation"}, exitOK, "nothing found\n", ""},
 		{[]string{"--from-file", file, "--server", "server0", "--host", "cn1"}, exitFound, "about     server ", ""},
 		{[]string{"--from-file", file, "--server", "server1"}, exitUsage, "", `there is no server with the name or UUID "server1"`},
-		{[]string{"--from-file", file, "--port", "port0"}, exitUsage, "", `there is no port with the name or UUID "port0"`},
+		{[]string{"--from-file", file, "--port", "port0"}, exitUsage, "", `there is no port of a server with the name or UUID "port0"`},
 		{[]string{"--from-file", file, "--host", "CN1", "--host", "cn9"}, exitUsage, "", `there is no host with the name "cn9"`},
 		{[]string{"--from-file", file, "--server", cloudtest.UUID("deleted")}, exitOK, "nothing found\n", "note: no record has the UUID " + cloudtest.UUID("deleted")},
 		{[]string{"--from-file", file, "--code", "orphan"}, exitUsage, "", `there is no code "orphan"; berth audit --codes lists them`},

@@ -366,7 +366,7 @@ func knownProvider(c *cloud.Cloud, of, provider string) error {
 			}
 		}
 	}
-	return fmt.Errorf("--provider %s=%s: there is no port with the name or UUID %q, and no group of a port or of a flavor", of, provider, of)
+	return fmt.Errorf("--provider %s=%s: there is no port of a server with the name or UUID %q, and no group of a port or of a flavor", of, provider, of)
 }
 
 // writePlan writes the file of a plan, which must not be there yet.

@@ -44,7 +44,7 @@ func TestHealOfUp(t *testing.T) {
 	run(novaBadInput, "", `there is no column "price"`, "heal", "allocations", "--from-plan", plan, "--apply", "--yes", "-c", "price")
 	run(exitUsage, "", `there is no column "price"`, "audit", "-c", "price")
 	run(novaBadInput, "", `there is no provider with the name or UUID "nowhere"`, "heal", "allocations", "--provider", port+"=nowhere")
-	run(novaBadInput, "", `no port with the name or UUID "price"`, "heal", "allocations", "--provider", "price=devstack0")
+	run(novaBadInput, "", `no port of a server with the name or UUID "price"`, "heal", "allocations", "--provider", "price=devstack0")
 	run(exitFound, "step 1", "", "heal", "all", "--provider", port+"=devstack0")
 	run(exitFound, "server-without-allocation", "", "audit")
 	run(exitUsage, "", "is a plan of [allocations]; berth heal all carries it out", "heal", "ports", "--from-plan", plan)

@@ -188,7 +188,7 @@ type Migration struct {
 // A Network is the records of the network service.
 type Network struct {
 	Agents   []Agent     `json:"agents"`
-	Ports    []Port      `json:"ports"` // those with a device
+	Ports    []Port      `json:"ports"` // those with a device, or with a key allocation in their binding profile
 	Networks []NetworkOf `json:"networks"`
 	Policies []QoSPolicy `json:"policies"`
 	Trunks   []Trunk     `json:"trunks,omitzero"` // nil when they were not read

@@ -60,7 +60,7 @@ func (c *Client) readNetwork(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 				if p.Binding == nil {
 					hidden++
 				}
-				if p.Device != "" {
+				if p.Device != "" || len(p.Profile.allocation) > 0 {
 					records.Ports = append(records.Ports, p.record())
 				}
 				return p.UUID

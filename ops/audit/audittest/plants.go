@@ -475,6 +475,13 @@ var Plants = []Plant{
 		x.PortsOf[s.UUID][0].Allocation = map[string]string{"": x.host().UUID}
 		return true
 	}},
+	{Code: "key-of-unbound-port", Name: "of no server", plant: func(x index) bool {
+		x.Network.Ports = append(x.Network.Ports, cloud.Port{
+			UUID: cloudtest.UUID("detached"), Name: "detached", Network: cloudtest.UUID("network"), Project: cloudtest.Project, Status: "DOWN", AdminUp: true,
+			VNIC: "normal", VIF: "unbound", Allocation: map[string]string{"": x.host().UUID},
+		})
+		return true
+	}},
 	{Code: "bound-without-key", plant: func(x index) bool {
 		p := x.guaranteedPort(groups)
 		if p == nil {
