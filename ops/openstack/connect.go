@@ -10,12 +10,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -128,26 +131,46 @@ func (c *Client) use(provider *gophercloud.ProviderClient, client http.Client, o
 	provider.HTTPClient = client
 	provider.UserAgent.Prepend("berth")
 	provider.UseTokenLock()
-	provider.RetryFunc = func(ctx context.Context, _, _ string, _ *gophercloud.RequestOpts, err error, failed uint) error {
+	provider.RetryFunc = func(ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, err error, failed uint) error {
+		most, pause := uint(0), firstPause<<(failed-1)
 		var status gophercloud.ErrUnexpectedResponseCode
-		if !errors.As(err, &status) || failed > retries || status.Actual != http.StatusServiceUnavailable && status.Actual != http.StatusTooManyRequests {
-			return err
+		switch {
+		case ctx.Err() != nil: // its cause is in err, and may be that of another request
+		case !errors.As(err, &status):
+			if method == http.MethodGet && lost(err) {
+				most = lostRetries
+			}
+		case status.Actual == http.StatusServiceUnavailable, status.Actual == http.StatusTooManyRequests:
+			most = retries
+			if s, bad := strconv.Atoi(status.ResponseHeader.Get("Retry-After")); bad == nil && s > 0 {
+				pause = min(time.Duration(s)*time.Second, longestPause)
+			}
+		case method == http.MethodGet && (status.Actual == http.StatusBadGateway || status.Actual == http.StatusGatewayTimeout):
+			most = lostRetries
 		}
-		pause := firstPause << (failed - 1)
-		if s, bad := strconv.Atoi(status.ResponseHeader.Get("Retry-After")); bad == nil && s > 0 {
-			pause = min(time.Duration(s)*time.Second, longestPause)
+		if failed > most {
+			return err
 		}
 		return wait(ctx, pause)
 	}
 	c.provider = provider
 }
 
-// A request that a service is too busy for is sent again after a pause, which doubles.
+// A request that a service is too busy for is sent again after a pause, which doubles. One that only reads is also sent again when its answer was lost, by the
+// service or a proxy before it: one of 100,000 requests is to end no audit.
 const (
 	retries      = 5
+	lostRetries  = 2
 	firstPause   = 500 * time.Millisecond
 	longestPause = 30 * time.Second
 )
+
+// lost reports whether an error is that a connection ended, or waited for too long, before the whole answer was there.
+func lost(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
 
 func onClock(ctx context.Context, d time.Duration) error {
 	select {

@@ -121,8 +121,8 @@ func TestRestlessProvider(t *testing.T) {
 	}
 }
 
-// A service that is busy is asked again, with pauses; one that remains busy, that refuses or that answers nonsense is an error that
-// says which.
+// A service that is busy, or whose answer is lost, is asked again, with pauses; one that remains so, that refuses or that answers nonsense is an error
+// that says which.
 func TestMisbehavingPlacement(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers []string // of the first requests for the inventories of cn1
@@ -137,7 +137,9 @@ func TestMisbehavingPlacement(t *testing.T) {
 		"Broken":     {[]string{"500"}, 1, "with 500 Internal Server Error: why", nil},
 		"Garbage":    {[]string{"200 <html>"}, 1, "the answer of the placement service is not what its API has", nil},
 		"WrongType":  {[]string{`200 {"inventories": []}`}, 1, "the answer of the placement service is not what its API has", nil},
-		"Cut":        {[]string{`200 {"inventories": {`}, 1, "unexpected EOF", nil},
+		"LostOnce":   {[]string{`200 {"inventories": {`, "504"}, 3, "", []time.Duration{500 * time.Millisecond, time.Second}},
+		"LostAlways": {[]string{"cut", "cut", "cut"}, 3, "unexpected EOF", []time.Duration{500 * time.Millisecond, time.Second}},
+		"NoGateway":  {[]string{"502", "502", "502"}, 3, "with 502 Bad Gateway: why", []time.Duration{500 * time.Millisecond, time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
@@ -153,6 +155,9 @@ func TestMisbehavingPlacement(t *testing.T) {
 				code, rest, _ := strings.Cut(tc.answers[n-1], " ")
 				_, _ = fmt.Sscan(code, &status)
 				switch {
+				case code == "cut":
+					w.Header().Set("Content-Length", "1000")
+					status = 200
 				case status == 200:
 					body = rest
 				case rest != "":
