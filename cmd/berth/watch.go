@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"strings"
 	"slices"
 	"time"
 
@@ -159,7 +160,10 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 		return body, err
 	}, w)
 	if errors.Is(err, openstack.ErrNoEvents) && !begun {
-		what := "the placement service of " + client.Source()
+		what := client.Source() // a cloud, or a placement service without an identity service
+		if !strings.HasPrefix(what, "the placement service ") {
+			what = "the placement service of " + what
+		}
 		err = poll(&what, client.Poller(x.tree).Read)
 	}
 	return x.ended(err)

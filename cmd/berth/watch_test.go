@@ -282,8 +282,8 @@ func TestWatchByPolling(t *testing.T) {
 	send(t, server.URL, "POST", "/resource_providers", `{"name": "cn2", "uuid": "`+watchedOther+`"}`)
 	everything := watch(t, server.URL, "--interval", "1s", "--since", "1h")
 	tree := watch(t, server.URL, "--interval", "1s", "--tree", "cn2")
-	everything.waitFor("watching the placement service of")
-	tree.waitFor("watching the placement service of")
+	everything.waitFor("watching the placement service at " + server.URL + "\n")
+	tree.waitFor("watching the placement service at " + server.URL + "\n")
 	if !strings.Contains(everything.errs.String(), "it is read each 1s; who changed something is not known") || !strings.Contains(everything.errs.String(), "--since has no effect") {
 		t.Errorf("standard error: %s", everything.errs)
 	}
