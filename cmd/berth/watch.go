@@ -8,8 +8,8 @@ import (
 	"io"
 	"net/url"
 	"regexp"
-	"strings"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
