@@ -150,11 +150,12 @@ func (s *Replication) readSources(r *sqlconn.Tx, show string) error {
 }
 
 func (s *Replication) readPostgreSQL(r *sqlconn.Tx) error {
-	standby, err := sqlconn.First(r, sqlconn.Integer, "SELECT "+sqlconn.PostgreSQLDialect.Demoted)
+	readOnly, err := sqlconn.First(r, sqlconn.Integer, `
+SELECT CASE WHEN pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' THEN 1 ELSE 0 END`)
 	if err != nil {
 		return err
 	}
-	s.ReadOnly = standby != 0
+	s.ReadOnly = readOnly != 0
 	return r.Each(func(one *sqlconn.Row) {
 		s.Standbys = append(s.Standbys, Standby{one.Text(0), one.Text(1), one.Float(2)})
 	}, `

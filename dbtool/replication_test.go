@@ -115,20 +115,34 @@ func TestReplica(t *testing.T) {
 	}
 }
 
-// A standby of PostgreSQL says that it takes no writes.
+// A standby of PostgreSQL says that it takes no writes, and so does a database that was made read-only.
 func TestStandby(t *testing.T) {
 	needServers(t)
 	pair := dbtest.NewReplicated(t, dbtest.Fast())
 	d := pair.CreateDatabase(t)
-	at := server(t, d.URL(pair.Standby.Address()))
-	at.Standby = true
-	tables, err := dbtool.OpenTables(t.Context(), sqlstore.Options{Server: at}, dbtool.Look)
-	if err != nil {
-		t.Fatal(err)
+	look := func(s *dbtest.Server) dbtool.Replication {
+		t.Helper()
+		at := server(t, d.URL(s.Address()))
+		at.Standby = true
+		tables, err := dbtool.OpenTables(t.Context(), sqlstore.Options{Server: at}, dbtool.Look)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tables.Close()
+		got, err := tables.Replication(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
 	}
-	defer tables.Close()
-	got, err := tables.Replication(t.Context())
-	if diff := cmp.Diff(dbtool.Replication{ReadOnly: true, Replicas: -1}, got); diff != "" || err != nil {
-		t.Errorf("the standby says %v (-want +got):\n%s", err, diff)
+	if diff := cmp.Diff(dbtool.Replication{ReadOnly: true, Replicas: -1}, look(pair.Standby)); diff != "" {
+		t.Errorf("the standby says (-want +got):\n%s", diff)
+	}
+	if look(pair.Primary).ReadOnly {
+		t.Error("the primary says that it takes no writes")
+	}
+	pair.Primary.Exec(t, "ALTER DATABASE "+d.Name+" SET default_transaction_read_only = on")
+	if !look(pair.Primary).ReadOnly {
+		t.Error("a database that was made read-only says that it takes writes")
 	}
 }
