@@ -475,7 +475,7 @@ Exit codes:
 				return fail(exitFailure, err)
 			}
 			plan.Waiting = waiting
-			if err := out.print(env.stdout, planResult(plan)); err != nil {
+			if err := out.print(env.stdout, planResult(plan, c)); err != nil {
 				return err
 			}
 			if n := len(plan.Stuck) + len(plan.Waiting); n > 0 {
@@ -490,8 +490,19 @@ Exit codes:
 	return cmd
 }
 
-// planResult is what "berth capacity empty" prints: a line for each consumer.
-func planResult(p *capacity.Plan) result {
+// planResult is what "berth capacity empty" prints: a line for each consumer. Reasons name the ports of groups, in the result for people.
+func planResult(p *capacity.Plan, c *cloud.Cloud) result {
+	var groups []string
+	if c.Network != nil {
+		for i := range c.Network.Ports {
+			if of := &c.Network.Ports[i]; of.Request != nil {
+				for _, g := range of.Request.Groups {
+					groups = append(groups, "group "+cmp.Or(g.ID, of.UUID)+":", "port "+cmp.Or(of.Name, of.UUID)+":") // as ask calls them
+				}
+			}
+		}
+	}
+	named := strings.NewReplacer(groups...)
 	r := result{columns: []string{"move", "consumer", "name", "to", "note"}, value: p}
 	assumed := 0
 	for i, m := range p.Moves {
@@ -528,7 +539,18 @@ func planResult(p *capacity.Plan) result {
 		if assumed > 0 {
 			fmt.Fprintf(w, "%d of them are taken to need what they have: their flavors and ports are not known\n", assumed)
 		}
-		return writeTable(w, r.columns, r.rows)
+		var rows [][]any
+		for _, row := range r.rows {
+			row = slices.Clone(row)
+			for i, v := range row {
+				if v == nil {
+					row[i] = ""
+				}
+			}
+			row[4] = named.Replace(row[4].(string))
+			rows = append(rows, row)
+		}
+		return writeTable(w, r.columns, rows)
 	}
 	return r
 }
