@@ -84,6 +84,9 @@ func TestExplainInACloud(t *testing.T) {
 		{"explain --port fast0" + ofFlavor, exitFound, none},
 		{"explain --port none" + ofFlavor, exitFailure, []string{`no port with the id or name "none"`}},
 		{"explain --network net0" + ofFlavor, exitOK, []string{"3 hosts fit"}},
+		{"explain" + ofFlavor + " --connection sqlite:///" + filepath.Join(dir, "placement.db"), exitOK, []string{
+			"3 hosts fit", "note: servers, flavors, images, ports and networks are looked up in the cloud berth-admin at http",
+		}},
 		{"explain --network promising" + ofFlavor, exitOK, []string{
 			"1 host fits, of 3: devstack0", "The port in network promising, group ", "Nova does not boot servers with such a network",
 		}},

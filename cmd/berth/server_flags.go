@@ -71,6 +71,9 @@ func (s *cloudSource) finder(cmd *cobra.Command, env environment, c *cloud.Cloud
 		if f.client, err = s.connect(cmd, env); err != nil {
 			return nil, nil, fail(exitUsage, fmt.Errorf("servers, flavors and images are looked up in the cloud's APIs: %w", err))
 		}
+		if at := f.client.Source(); at != c.Source {
+			f.note("servers, flavors, images, ports and networks are looked up in %s", at)
+		}
 	}
 	return f, func() {
 		p.end()
