@@ -154,20 +154,25 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 func near(ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitting map[*snapshot.Tree]bool, most int) []Host {
 	type ranked struct {
 		tree   *snapshot.Tree
-		misses []candidates.Miss
-		short  float64
+		misses []candidates.Miss // several of a request where more than one of its classes is missing
+		// requests is how many requests the misses are of, and short how much is missing of them.
+		requests int
+		short    float64
 	}
 	var list []ranked
 	order := func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(len(a.misses), len(b.misses)), cmp.Compare(a.short, b.short), strings.Compare(a.tree.Root().Name, b.tree.Root().Name))
+		return cmp.Or(cmp.Compare(a.requests, b.requests), cmp.Compare(a.short, b.short), strings.Compare(a.tree.Root().Name, b.tree.Root().Name))
 	}
 	for tree := range s.Trees() {
 		if fitting[tree] || ctx.Err() != nil || most <= 0 {
 			continue
 		}
 		next := ranked{tree: tree, misses: r.Misses(tree)}
-		for _, m := range next.misses {
+		for i, m := range next.misses {
 			next.short += shortage(m)
+			if i == 0 || m.Suffix != next.misses[i-1].Suffix || m.Class != next.misses[i-1].Class {
+				next.requests++
+			}
 		}
 		at, _ := slices.BinarySearchFunc(list, next, order)
 		if at < most {

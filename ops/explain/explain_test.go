@@ -379,3 +379,30 @@ func TestSummaryPrefersSmallChanges(t *testing.T) {
 		t.Errorf("the summary is %q, want %q at its end; the changes are %v", got, want, e.Changes)
 	}
 }
+
+// A host whose device lacks both directions of a guarantee is nearer than one without such a device, and has the numbers of both.
+func TestNearHostsHaveAllNumbers(t *testing.T) {
+	const egress, ingress = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"
+	b := placementtest.NewBuilder()
+	b.Provider("cn0").Inventory("VCPU", 8)
+	b.Provider("cn1").Inventory("VCPU", 8)
+	b.Provider("cn1/eth0").Inventory(egress, 1000).Inventory(ingress, 900)
+	q := placement.Query{Groups: []placement.RequestGroup{
+		{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}}},
+		{Suffix: "port", Resources: []placement.ClassAmount{{Class: egress, Amount: 2000}, {Class: ingress, Amount: 2000}}},
+	}}
+	e, err := Explain(t.Context(), b.Snapshot(), q, Options{Near: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, h := range e.Near {
+		for _, m := range h.Misses {
+			got = append(got, fmt.Sprintf("%s %s %s %d", h.Name, m.Kind, m.Class, m.Most))
+		}
+	}
+	want := []string{"cn1 capacity " + egress + " 1000", "cn1 capacity " + ingress + " 900", "cn0 inventory " + egress + " 0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what hosts lack (-want +got):\n%s", diff)
+	}
+}

@@ -61,7 +61,8 @@ type Miss struct {
 }
 
 // Misses returns why a tree has no candidate, empty when it has one: what its root lacks, and a miss for each request that no
-// provider can serve, by itself; without any of the latter, that the requests cannot be served together.
+// provider can serve, by itself, and for each further class of it of which the closest provider has not enough; without any of the
+// latter, that the requests cannot be served together.
 func (r *Result) Misses(t *snapshot.Tree) []Miss {
 	q := *r.query.explicable()
 	var all []Miss
@@ -75,7 +76,7 @@ func (r *Result) Misses(t *snapshot.Tree) []Miss {
 	s.enter(t.Index())
 	for k := range q.requests {
 		if miss, ok := q.closest(k, &s.treeOptions); !ok {
-			all = append(all, miss)
+			all = q.withFurther(append(all, miss), k, miss)
 		}
 	}
 	switch {
@@ -144,6 +145,30 @@ func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 		best, miss = rank, next
 	}
 	return miss, false
+}
+
+// withFurther appends misses of the classes of request k after the one of a miss: those that the same provider cannot give either.
+func (q *compiledQuery) withFurther(all []Miss, k int, first Miss) []Miss {
+	if first.Kind != NoCapacity && first.Kind != OutOfUnits {
+		return all
+	}
+	r := &q.requests[k]
+	at := slices.IndexFunc(r.needs, func(n need) bool { return q.snapshot.ClassName(n.class) == first.Lacking })
+	for i, n := range r.needs[at+1:] {
+		v := noCapacity
+		switch has := first.Provider.Inventory(n.class); {
+		case has == nil:
+			v = noInventory
+		case has.HasFree(n.amount):
+			continue
+		case !has.Admits(n.amount):
+			v = outOfUnits
+		}
+		next := q.miss(r, first.Provider, v, at+1+i)
+		next.Suffix, next.Class = first.Suffix, first.Class
+		all = append(all, next)
+	}
+	return all
 }
 
 // rank orders providers by how many constraints they pass. Those that lack nothing but the amount come after all others but those in

@@ -52,8 +52,14 @@ func TestMisses(t *testing.T) {
 	b.Provider("cn1").Inventory("VCPU", 16, func(r *placement.InventoryRow) { r.Used, r.MaxUnit = 3, 8 }).Traits("CUSTOM_OLD")
 	b.Provider("cn1/nic0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 1000, func(r *placement.InventoryRow) { r.Used, r.StepSize = 400, 250 }).Traits("CUSTOM_PHYSNET_1")
 	b.Provider("cn1/nic1").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 100).Traits("CUSTOM_PHYSNET_1", "CUSTOM_PHYSNET_2")
+	b.Provider("cn1/nic2").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 90).
+		Inventory("NET_BW_IGR_KILOBIT_PER_SEC", 1000, func(r *placement.InventoryRow) { r.MaxUnit = 700 }).Traits("CUSTOM_PHYSNET_3")
 	b.Trait("CUSTOM_FAST")
 	w := b.Snapshot()
+	both := placement.RequestGroup{
+		Suffix: "_b", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 750), amount("NET_BW_IGR_KILOBIT_PER_SEC", 760)),
+		Required: [][]string{{"CUSTOM_PHYSNET_3"}},
+	}
 	bandwidth := func(n int64, traits ...string) placement.RequestGroup {
 		g := placement.RequestGroup{Suffix: "_p", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", n))}
 		for _, trait := range traits {
@@ -77,6 +83,13 @@ func TestMisses(t *testing.T) {
 		"the fullest step": {
 			asks(vcpu, bandwidth(750)),
 			[]miss{{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic0", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Asked: 750, Most: 500}},
+		},
+		"two classes": {
+			asks(both),
+			[]miss{
+				{Kind: candidates.NoCapacity, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Asked: 750, Most: 90},
+				{Kind: candidates.OutOfUnits, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_IGR_KILOBIT_PER_SEC", Asked: 760, Most: 700},
+			},
 		},
 		"two groups": {
 			asks(placement.RequestGroup{Resources: resources(amount("DISK_GB", 1))}, bandwidth(250, "CUSTOM_PHYSNET_2")),
