@@ -132,7 +132,7 @@ func (x *examination) bundleFiles(in doctor.Input, report doctor.Report) (files 
 	var readme strings.Builder
 	readme.WriteString(bundleReadme)
 	if x.hideNames {
-		readme.WriteString("\nNames of servers, ports, trunks, networks, policies and aggregates, and projects\nand users, are hashes with a key that was not kept.\n")
+		readme.WriteString("\nNames of servers, server groups, ports, trunks, networks, policies and aggregates,\nand projects and users, are hashes with a key that was not kept.\n")
 	}
 	files[0].Text = []byte(readme.String())
 	return files, err

@@ -50,7 +50,7 @@ func login(x *exam, r *findings) {
 	case l.Problem.Kind != "":
 		r.fail(command(l.Problem, l.URL), "%s%s", l.Problem.Text, authority(l.Problem))
 	case l.URL == "":
-		r.ok("there is no identity service: OS_AUTH_TYPE is none or admin_token")
+		r.ok("the cloud is a placement service without Keystone, by its auth_type")
 	default:
 		r.ok("%s in the project %s at %s", l.User, cmp.Or(l.Project, "(none)"), l.URL)
 	}

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -157,7 +156,7 @@ func (c *Client) use(provider *gophercloud.ProviderClient, client http.Client, o
 }
 
 // A request that a service is too busy for is sent again after a pause, which doubles. One that only reads is also sent again when its answer was lost, by the
-// service or a proxy before it: one of 100,000 requests is to end no audit.
+// service or a proxy before it, so that one of 100,000 requests does not end an audit.
 const (
 	retries      = 5
 	lostRetries  = 2
@@ -165,11 +164,10 @@ const (
 	longestPause = 30 * time.Second
 )
 
-// lost reports whether an error is that a connection ended, or waited for too long, before the whole answer was there.
+// lost reports whether an error is that a connection ended before the whole answer was there. A time-out is none: requestTime is long enough, and a
+// service that does not answer would be waited for three times as long.
 func lost(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 func onClock(ctx context.Context, d time.Duration) error {
