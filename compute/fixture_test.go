@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -553,6 +555,7 @@ func (w *fixture) state(id compute.ID) string {
 type breakable struct {
 	handler    http.Handler
 	inner, url string // without and with what may break
+	outer      *httptest.Server
 
 	mu     sync.Mutex // guards what follows
 	number int        // of requests since breaks
@@ -574,8 +577,35 @@ func newBreakable(t testing.TB, h http.Handler) *breakable {
 		inner.Close()
 		outer.Close()
 	})
-	b.inner, b.url = inner.URL, outer.URL
+	b.inner, b.url, b.outer = inner.URL, outer.URL, outer
 	return b
+}
+
+// refuses has the service refuse connections after a request, counted from here. What it returns ends that, and reports
+// whether there was such a request.
+func (b *breakable) refuses(t testing.TB, at int) (end func() bool) {
+	t.Helper()
+	server := b.outer
+	b.happens(at, func() {
+		server.Config.SetKeepAlivesEnabled(false)
+		server.Listener.Close()
+	})
+	return func() bool {
+		t.Helper()
+		if !b.heals() {
+			return false
+		}
+		l, err := net.Listen("tcp", strings.TrimPrefix(b.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.outer = httptest.NewUnstartedServer(b)
+		b.outer.Listener.Close()
+		b.outer.Listener = l
+		b.outer.Start()
+		t.Cleanup(b.outer.Close)
+		return true
+	}
 }
 
 func (b *breakable) ServeHTTP(w http.ResponseWriter, r *http.Request) {

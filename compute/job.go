@@ -308,6 +308,13 @@ func undecided(ctx context.Context, err error) bool {
 		errors.As(err, new(*operation.Unanswered)) || errors.As(err, new(*ownError))
 }
 
+// undecidedWayBack is undecided for what is undone: it waits also for a neighbour that does not take requests now, whereas
+// what is done can fail for that.
+func undecidedWayBack(ctx context.Context, err error) bool {
+	kind, _ := fault.Of(err)
+	return undecided(ctx, err) || kind == fault.Unavailable
+}
+
 // update runs fn in a transaction. Each of its runs begins with the body that the job has now, which
 // it also has when the transaction fails.
 func (j *job) update(ctx context.Context, fn func(*change) error) error {

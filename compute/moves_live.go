@@ -486,7 +486,7 @@ func (j *job) activateSource(ctx context.Context) (next, error) {
 		}
 		switch {
 		case errors.Is(err, ErrNoPort):
-		case undecided(ctx, err), errors.Is(err, ErrPortChanged): // since it was read
+		case undecidedWayBack(ctx, err), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case err != nil:
 			trouble = err

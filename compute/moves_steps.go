@@ -392,7 +392,7 @@ func (j *job) bindToSource(ctx context.Context) (next, error) {
 			bound, err = j.bindPort(ctx, p, b)
 		}
 		switch {
-		case undecided(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
+		case undecidedWayBack(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
 		case err != nil:

@@ -356,6 +356,46 @@ func TestMovesOfServersThatAreTogether(t *testing.T) {
 	w.agrees("moves of servers that are together")
 }
 
+// A move is undone when the network service is there again that has refused connections: its absence is no reason to leave
+// the server in error, and its ports on a host that it is not on.
+func TestUndoneMovesWaitForTheNetwork(t *testing.T) {
+	for status, undone := range map[string]func(m *moves, refuse func()) scenario{
+		"reverted": func(m *moves, refuse func()) scenario {
+			m.must(m.ResizeServer(ctx, ann, m.vm, compute.Resizing{Flavor: "m2"}))
+			m.work(m.Service, nil)
+			return scenario{do: func(_ *fixture, s *compute.Service) error {
+				refuse()
+				return s.RevertResize(ctx, ann, m.vm)
+			}}
+		},
+		"error": func(m *moves, refuse func()) scenario {
+			return scenario{
+				do: func(_ *fixture, s *compute.Service) error {
+					return s.LiveMigrateServer(ctx, root, m.vm, compute.LiveMigration{})
+				},
+				fails: func(*fixture) func(string, compute.Wanted) *compute.Result {
+					return func(host string, want compute.Wanted) *compute.Result {
+						if host == m.source || !want.Running {
+							return nil
+						}
+						refuse()
+						return &compute.Result{Error: "it cannot run"}
+					}
+				},
+			}
+		},
+	} {
+		for at, met := 1, true; met && !t.Failed(); at++ {
+			m := newMoves(t)
+			end := func() bool { return false }
+			m.during(undone(m, func() { end = m.paths.network.refuses(t, at) }), m.Service)
+			met = end()
+			m.afterwards(status)
+			m.is(fmt.Sprintf("%s, with refused connections after request %d", status, at), compute.Active, false, status, 3000)
+		}
+	}
+}
+
 // An evacuated server has its ports on the new host. The source destroys what it has of it when it is back, and what was
 // allocated there is released then.
 func TestEvacuation(t *testing.T) {
