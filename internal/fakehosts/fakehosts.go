@@ -28,8 +28,8 @@ type Services struct {
 	Log *slog.Logger
 	// ReportInterval is how often hosts report, 0 for every ten seconds.
 	ReportInterval time.Duration
-	// Again is the delay before a host retries a failed request to compute, 0 for the hosts' own
-	// delay.
+	// Again is the delay before a host retries a failed request, 0 for the hosts' own delay of those to
+	// compute; those to the network service then fail what the host does.
 	Again time.Duration
 	// Inventories has hosts report what they have, and compute bring it into placement.
 	Inventories bool
@@ -43,9 +43,21 @@ type Host struct {
 	// Bridges are the rates of its bridges in each direction, in kbit/s, by physical
 	// network.
 	Bridges map[string]int
+	// NICs are its interfaces with virtual functions.
+	NICs []NIC
 	// Driver has the servers.
 	Driver driver.Fake
 }
+
+// A NIC is an interface of a host whose virtual functions can be ports.
+type NIC struct {
+	Name, PhysicalNetwork string
+	Kbps                  int // in each direction
+	VFs                   int // at most seven
+}
+
+// Slot is the PCI address of a virtual function of the host's NIC, both counted from 0.
+func Slot(nic, vf int) string { return fmt.Sprintf("0000:%02x:00.%d", nic+1, vf+1) }
 
 // Bridge is the name of a host's bridge to a physical network.
 func Bridge(physicalNetwork string) string { return "br-" + physicalNetwork }
@@ -102,18 +114,33 @@ func (s *Services) introduce(ctx context.Context, h *Host) error {
 	return (&seen{s, h}).Report(ctx, nil)
 }
 
-// Beat has the network agent of a host report.
+// Beat has the network agents of a host report.
 func (s *Services) Beat(ctx context.Context, h *Host) error {
 	mappings, rates, hypervisors := object{}, object{}, object{}
 	for network, kbps := range h.Bridges {
 		bridge := Bridge(network)
 		mappings[network], hypervisors[bridge], rates[bridge] = bridge, h.Name, object{"egress": kbps, "ingress": kbps}
 	}
+	err := s.beat(ctx, h, "Open vSwitch agent", "neutron-openvswitch-agent", object{
+		"bridge_mappings": mappings, "resource_provider_bandwidths": rates, "resource_provider_hypervisors": hypervisors,
+	})
+	if err != nil || len(h.NICs) == 0 {
+		return err
+	}
+	devices := map[string][]string{}
+	rates, hypervisors = object{}, object{}
+	for _, n := range h.NICs {
+		devices[n.PhysicalNetwork] = append(devices[n.PhysicalNetwork], n.Name)
+		hypervisors[n.Name], rates[n.Name] = h.Name, object{"egress": n.Kbps, "ingress": n.Kbps}
+	}
+	return s.beat(ctx, h, "NIC Switch agent", "neutron-sriov-nic-agent", object{
+		"device_mappings": devices, "resource_provider_bandwidths": rates, "resource_provider_hypervisors": hypervisors,
+	})
+}
+
+func (s *Services) beat(ctx context.Context, h *Host, kind, binary string, configurations object) error {
 	return s.call(ctx, "POST", s.Network+"/berth/v1/heartbeats", object{"agent": object{
-		"agent_type": "Open vSwitch agent", "binary": "neutron-openvswitch-agent", "host": h.Name,
-		"configurations": object{
-			"bridge_mappings": mappings, "resource_provider_bandwidths": rates, "resource_provider_hypervisors": hypervisors,
-		},
+		"agent_type": kind, "binary": binary, "host": h.Name, "configurations": configurations,
 	}}, nil)
 }
 
@@ -163,7 +190,8 @@ func (s *Services) synced(ctx context.Context) (map[string]bool, error) {
 	err := s.call(ctx, "GET", s.Network+"/v2.0/agents?"+fields.Encode(), nil, &all)
 	done := map[string]bool{}
 	for _, a := range all.Agents {
-		done[a.Host] = a.Synced != nil && *a.Synced
+		others, seen := done[a.Host]
+		done[a.Host] = a.Synced != nil && *a.Synced && (others || !seen)
 	}
 	return done, err
 }
@@ -180,7 +208,7 @@ func (s *Services) Run(ctx context.Context, hosts ...*Host) {
 		one := host.Host{
 			Service: s.service(h),
 			Driver: &driver.Reporting{Driver: &h.Driver, Report: func(ctx context.Context, ports []string) error {
-				return s.wire(ctx, h.Name, ports)
+				return s.until(ctx, func() error { return s.wire(ctx, h.Name, ports) })
 			}},
 			Log:            log.With("host", h.Name),
 			ReportInterval: s.ReportInterval, Concurrency: 10,
@@ -207,7 +235,7 @@ func (s *Services) keepBeating(ctx context.Context, h *Host, log *slog.Logger) {
 			return
 		case <-time.After(pause):
 		}
-		if err := s.Beat(ctx, h); err != nil && ctx.Err() == nil {
+		if err := s.until(ctx, func() error { return s.Beat(ctx, h) }); err != nil && ctx.Err() == nil {
 			log.Warn("the network service did not take the report", "error", err)
 		}
 	}

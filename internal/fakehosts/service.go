@@ -62,7 +62,7 @@ func (s *Services) call(ctx context.Context, method, url string, body, out any) 
 // service is the compute service from a host's view.
 func (s *Services) service(h *Host) host.Service {
 	if s.Again > 0 {
-		return &patient{&seen{s, h}, s.Again}
+		return &patient{&seen{s, h}, s}
 	}
 	return &seen{s, h}
 }
@@ -76,10 +76,16 @@ type seen struct {
 // Report is host.Service's.
 func (s *seen) Report(ctx context.Context, unknown []string) error {
 	h := s.host
+	devices := []object{}
+	for i, n := range h.NICs {
+		for vf := range n.VFs {
+			devices = append(devices, object{"slot": Slot(i, vf), "vendor": "8086:154c", "physical_network": n.PhysicalNetwork, "parent": n.Name})
+		}
+	}
 	said := object{
 		"host": h.Name, "version": 66, "node": object{
 			"id": h.ID, "name": h.Name, "type": "fake", "version": 1, "address": "192.168.0.1",
-			"vcpus": h.VCPUs, "memory_mb": h.MemoryMB, "disk_gb": h.DiskGB,
+			"vcpus": h.VCPUs, "memory_mb": h.MemoryMB, "disk_gb": h.DiskGB, "devices": devices,
 		}, "unknown_servers": append([]string{}, unknown...),
 	}
 	if s.services.Inventories {
@@ -108,20 +114,20 @@ func (s *seen) Done(ctx context.Context, results []hostlist.Result) error {
 // A patient service retries soon when the service does not answer.
 type patient struct {
 	host.Service
-	again time.Duration
+	*Services
 }
 
-// until repeats a call until it succeeds or ctx ends.
-func (p *patient) until(ctx context.Context, call func() error) error {
+// until repeats a call until it succeeds or ctx ends, unless failed requests are not retried.
+func (s *Services) until(ctx context.Context, call func() error) error {
 	for {
 		err := call()
-		if err == nil {
-			return nil
+		if err == nil || s.Again == 0 {
+			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(p.again):
+		case <-time.After(s.Again):
 		}
 	}
 }

@@ -28,9 +28,11 @@ func (l *Log) String() string {
 // Tail returns the last 6 KiB, enough to see why a program failed.
 func (l *Log) Tail() string {
 	const keep = 6 << 10
-	text := l.String()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := l.text.Bytes()
 	if len(text) > keep {
-		return "…" + text[len(text)-keep:]
+		return "…" + string(text[len(text)-keep:])
 	}
-	return text
+	return string(text)
 }

@@ -49,8 +49,21 @@ func (c Consumer) ByProvider() Allocations {
 type Server struct {
 	ID, Status string
 	Task       *string `json:"OS-EXT-STS:task_state"`
+	Power      int     `json:"OS-EXT-STS:power_state"`
 	Host       *string `json:"OS-EXT-SRV-ATTR:host"`
 	Fault      struct{ Message, Details string }
+	Flavor     struct{ VCPUs, RAM, Disk int }
+}
+
+// Running and ShutDown are power states of servers.
+const (
+	Running  = 1
+	ShutDown = 4
+)
+
+// Size returns the resources that a server of its flavor has of its host.
+func (s Server) Size() Amounts {
+	return Amounts{"VCPU": s.Flavor.VCPUs, "MEMORY_MB": s.Flavor.RAM, "DISK_GB": s.Flavor.Disk}
 }
 
 // At is where the server is, "" for nowhere.
@@ -61,13 +74,46 @@ func (s Server) At() string {
 	return *s.Host
 }
 
+// A Listed is what the compute service tells a host about a server that the host is to have, or to destroy.
+type Listed struct {
+	ID                     string
+	Deleted, Kept, Running bool
+	Event                  string // whose result is awaited
+}
+
+// A Migration is the compute API's record of a move of a server.
+type Migration struct {
+	ID     string `json:"uuid"`
+	Number int    `json:"id"`
+	Server string `json:"instance_uuid"`
+	Status string
+	Source string `json:"source_compute"`
+	Dest   string `json:"dest_compute"`
+}
+
+// A Profile is that of a binding.
+type Profile struct {
+	Allocation map[string]string
+	Slot       string `json:"pci_slot"`
+}
+
+// A Binding is the network API's record of a port's binding.
+type Binding struct {
+	Host, Status string
+	VIF          string `json:"vif_type"`
+	VNIC         string `json:"vnic_type"`
+	Profile      Profile
+}
+
 // A Port is the network API's record of a port.
 type Port struct {
 	ID       string
-	Device   string                                 `json:"device_id"`
-	Host     string                                 `json:"binding:host_id"`
-	VIF      string                                 `json:"binding:vif_type"`
-	Profile  struct{ Allocation map[string]string } `json:"binding:profile"`
+	Device   string  `json:"device_id"`
+	Owner    string  `json:"device_owner"`
+	Host     string  `json:"binding:host_id"`
+	VIF      string  `json:"binding:vif_type"`
+	VNIC     string  `json:"binding:vnic_type"`
+	Profile  Profile `json:"binding:profile"`
 	FixedIPs []struct {
 		IP string `json:"ip_address"`
 	} `json:"fixed_ips"`

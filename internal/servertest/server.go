@@ -53,6 +53,9 @@ func Start(t testing.TB, name, path string, command func(addr string) *exec.Cmd)
 // URL returns the address of the server without a trailing slash. Restart does not change it.
 func (s *Server) URL() string { return "http://" + s.addr }
 
+// Log returns the last 6 KiB that the server has logged.
+func (s *Server) Log() string { return s.log.Tail() }
+
 // Stop shuts the server down and waits until it has ended; one that does not end in time is killed
 // and the test fails. It does nothing for a stopped server.
 func (s *Server) Stop() {
