@@ -9,16 +9,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // the database of the compute service
+	_ "github.com/jackc/pgx/v5/stdlib" // the databases of the compute service
+	_ "modernc.org/sqlite"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/internal/fakehosts"
 	"github.com/berthcloud/berth/internal/servertest"
 )
@@ -35,32 +38,75 @@ type cloud struct {
 	ways              *ways
 	toPlaces, toNets  *way
 	compute           *server.Server
-	rows              *sql.DB // of the compute service
+	second            *server.Server // of two compute services, nil for one
+	front             *front         // of two compute services
+	at                string         // where the compute service is asked
+	networking        *server.Server // nil unless it is Berth's
+	oneBinding        bool           // ports have one binding only, and no requests for it
+	rows              *sql.DB        // of the compute service
 	services          *fakehosts.Services
 	hosts             []*fakehosts.Host
 	network           string
-	running           map[string]running // hosts
-	given             map[string]bool    // ports that were created without a server
-	rules             map[int]string     // the policies by their guarantee in each direction
+	running           map[string]running     // hosts
+	given             map[string]bool        // ports that were created without a server
+	held              map[string]allocations // what servers have before they are moved
+	rules             map[int]string         // the policies by their guarantee in each direction
 
-	fails atomic.Pointer[func(host, verb, server string) error] // returns the error of hosts' work
+	copies   copies
+	refusals int                                                   // of changes by the database
+	broken   bool                                                  // a server may be in error on its host
+	fails    atomic.Pointer[func(host, verb, server string) error] // returns the error of hosts' work
 }
 
 // The flavor of all servers.
 var flavor = rest.Resources{"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
 
+// The flavor that servers are resized to.
+var larger = rest.Resources{"VCPU": 2, "MEMORY_MB": 128, "DISK_GB": 2}
+
 // room is the capacity of a bridge, in kbit/s in each direction.
 const room = 7000
+
+// nics are the interfaces of a host with virtual functions. Each has bandwidth for one port of the
+// scenarios.
+var nics = []fakehosts.NIC{
+	{Name: "ens1", PhysicalNetwork: "physnet0", Kbps: rate + rate/2, VFs: 1}, {Name: "ens2", PhysicalNetwork: "physnet0", Kbps: rate + rate/2, VFs: 2},
+}
+
+// A kind of port is how it is bound, and which agent's device gives its bandwidth.
+type kind struct {
+	vif, agent string
+	device     func(slot string) string
+}
+
+// kinds are those of the ports, by vnic_type.
+var kinds = map[string]kind{
+	"normal": {"ovs", "Open vSwitch agent", func(string) string { return fakehosts.Bridge("physnet0") }},
+	"direct": {"hw_veb", "NIC Switch agent", func(slot string) string {
+		for i, n := range nics {
+			for vf := range n.VFs {
+				if fakehosts.Slot(i, vf) == slot {
+					return n.Name
+				}
+			}
+		}
+		return ""
+	}},
+}
 
 // Neighbours are where placement and the network service are.
 type neighbours struct {
 	placement, network string
 	// networkToken is a token for the network service, "" with noauth.
 	networkToken string
+	// service is the network service, nil unless it is Berth's.
+	service *server.Server
 	// beat has the network agent of a host report, nil if hosts do so themselves.
 	beat func(h *fakehosts.Host)
 	// compute is called with the address of the compute service, unless it is nil.
 	compute func(url string)
+	// second has another compute service on the same database, which is PostgreSQL's then.
+	second bool
 	// patience is how many seconds the compute service waits for an answer, 0 for long
 	// enough.
 	patience int
@@ -88,7 +134,7 @@ func berthNetwork(t *testing.T, placement string) neighbours {
 		"quotas":        {"quota_port": "-1"},
 		"nova":          {"auth_type": "none", "endpoint_override": events + "/v2.1"},
 	}})
-	return neighbours{placement: placement, network: s.URL(), compute: func(url string) { relay.Store(proxy(t, url)) }}
+	return neighbours{placement: placement, network: s.URL(), service: s, compute: func(url string) { relay.Store(proxy(t, url)) }}
 }
 
 // newCloudBeside starts the compute service beside neighbours, with the given number of hosts.
@@ -96,9 +142,10 @@ func newCloudBeside(t *testing.T, hosts int, n neighbours) *cloud {
 	t.Helper()
 	c := &cloud{
 		T: t, places: rest.New(n.placement, "1.36"), nets: rest.New(n.network, "").As(n.networkToken), ways: &ways{},
-		running: make(map[string]running), given: make(map[string]bool), rules: make(map[int]string),
+		running: make(map[string]running), given: make(map[string]bool), rules: make(map[int]string), held: make(map[string]allocations),
+		networking: n.service, oneBinding: n.service == nil,
 	}
-	c.toPlaces, c.toNets = c.ways.way(t, "placement", n.placement), c.ways.way(t, "network", n.network)
+	c.toPlaces, c.toNets = c.ways.way(t, "compute", "placement", n.placement), c.ways.way(t, "compute", "network", n.network)
 	c.startCompute(n)
 	c.addHosts(hosts, n)
 	c.network = c.makeAt(c.nets, "/v2.0/networks", "network", rest.Object{
@@ -106,9 +153,11 @@ func newCloudBeside(t *testing.T, hosts int, n neighbours) *cloud {
 		"shared": true,
 	})
 	c.makeAt(c.nets, "/v2.0/subnets", "subnet", rest.Object{"network_id": c.network, "ip_version": 4, "cidr": "10.0.0.0/16"})
-	c.makeAt(c.ask, "/flavors", "flavor", rest.Object{
-		"id": "f", "name": "f", "vcpus": flavor["VCPU"], "ram": flavor["MEMORY_MB"], "disk": flavor["DISK_GB"],
-	})
+	for id, size := range map[string]rest.Resources{"f": flavor, "larger": larger} {
+		c.makeAt(c.ask, "/flavors", "flavor", rest.Object{
+			"id": id, "name": id, "vcpus": size["VCPU"], "ram": size["MEMORY_MB"], "disk": size["DISK_GB"],
+		})
+	}
 	return c
 }
 
@@ -136,14 +185,26 @@ func (c *cloud) startCompute(n neighbours) {
 	if n.networkToken != "" {
 		all["neutron"]["auth_type"], all["neutron"]["token"] = "admin_token", n.networkToken
 	}
-	database := server.NewDatabase(c, server.SQLite).Berth
-	c.compute = server.StartCompute(c, c.toPlaces.url(), c.toNets.url(), images, server.Options{Database: database, Config: all})
-	if n.compute != nil {
-		n.compute(c.compute.URL())
+	if n.second {
+		all["berth"] = map[string]string{"takeover_time": strconv.Itoa(n.patience + 1)}
 	}
-	c.ask, c.report = rest.New(c.compute.URL()+"/v2.1", "compute 2.72"), rest.New(c.compute.URL(), "")
+	database, driver, source := c.newDatabase(n.second)
+	start := func(places, nets *way) *server.Server {
+		return server.StartCompute(c, places.url(), nets.url(), images, server.Options{Database: database, Config: all})
+	}
+	c.compute = start(c.toPlaces, c.toNets)
+	c.at = c.compute.URL()
+	if n.second {
+		c.second = start(c.ways.way(c.T, "second", "placement", n.placement), c.ways.way(c.T, "second", "network", n.network))
+		c.front = newFront(c.T, c.compute.URL(), c.second.URL())
+		c.at = c.front.url
+	}
+	if n.compute != nil {
+		n.compute(c.at)
+	}
+	c.ask, c.report = rest.New(c.at+"/v2.1", "compute 2.72"), rest.New(c.at, "")
 	var err error
-	if c.rows, err = sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite:///")+"?_pragma=busy_timeout(10000)"); err != nil {
+	if c.rows, err = sql.Open(driver, source); err != nil {
 		c.Fatal(err)
 	}
 	c.Cleanup(func() {
@@ -155,12 +216,28 @@ func (c *cloud) startCompute(n neighbours) {
 	})
 }
 
+// newDatabase returns an empty database, for one service or for two, and how database/sql calls it.
+func (c *cloud) newDatabase(two bool) (address, driver, source string) {
+	c.Helper()
+	if !two {
+		address = server.NewDatabase(c, server.SQLite).Berth
+		return address, "sqlite", "file:" + strings.TrimPrefix(address, "sqlite:///") + "?_pragma=busy_timeout(10000)"
+	}
+	address = dbtest.PostgreSQL(c).NewDatabase(c)
+	u, err := url.Parse(address)
+	if err != nil {
+		c.Fatal(err)
+	}
+	u.Scheme, u.RawQuery = "postgres", "sslmode=disable"
+	return address, "pgx", u.String()
+}
+
 // addHosts adds hosts, which work until the test ends.
 func (c *cloud) addHosts(count int, n neighbours) {
 	c.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	c.services = &fakehosts.Services{
-		Placement: n.placement, Network: n.network, Compute: c.compute.URL(), Client: &http.Client{Transport: transport, Timeout: time.Minute},
+		Placement: n.placement, Network: n.network, Compute: c.at, Client: &http.Client{Transport: transport, Timeout: time.Minute},
 		ReportInterval: time.Second, Again: 20 * time.Millisecond,
 	}
 	if n.beat != nil {
@@ -169,13 +246,16 @@ func (c *cloud) addHosts(count int, n neighbours) {
 	for i := range count {
 		h := &fakehosts.Host{
 			Name: fmt.Sprint("host", i), ID: rest.UUID("ab", i), VCPUs: 64, MemoryMB: 65536, DiskGB: 1000,
-			Bridges: map[string]int{"physnet0": room},
+			Bridges: map[string]int{"physnet0": room}, NICs: nics,
 		}
-		h.Driver.Fail = func(verb, id string) error {
+		h.Driver.Fail = func(verb, id string) (err error) {
 			if fails := c.fails.Load(); fails != nil {
-				return (*fails)(h.Name, verb, id)
+				err = (*fails)(h.Name, verb, id)
 			}
-			return nil
+			if err == nil {
+				c.copies.did(h.Name, verb, id)
+			}
+			return err
 		}
 		c.hosts = append(c.hosts, h)
 	}
@@ -202,6 +282,9 @@ func (c *cloud) run(h *fakehosts.Host) {
 	c.running[h.Name] = running{cancel, done}
 	c.Cleanup(func() { cancel(); <-done })
 }
+
+// lives reports whether a host runs.
+func (c *cloud) lives(host string) bool { return c.running[host].end != nil }
 
 // running is a host that runs: the function that stops it, and the channel that is closed when it
 // has ended.
@@ -238,7 +321,17 @@ func (c *cloud) policy(kbps int) string {
 // newPort creates a port without a server that guarantees kbps.
 func (c *cloud) newPort(kbps int) string {
 	c.Helper()
-	id := c.makeAt(c.nets, "/v2.0/ports", "port", rest.Object{"network_id": c.network, "qos_policy_id": c.policy(kbps)})
+	return c.newPortOf("normal", kbps)
+}
+
+// newPortOf creates a port of a type without a server; 0 kbps are no guarantee.
+func (c *cloud) newPortOf(vnic string, kbps int) string {
+	c.Helper()
+	object := rest.Object{"network_id": c.network, "binding:vnic_type": vnic}
+	if kbps > 0 {
+		object["qos_policy_id"] = c.policy(kbps)
+	}
+	id := c.makeAt(c.nets, "/v2.0/ports", "port", object)
 	c.given[id] = true
 	return id
 }

@@ -44,7 +44,7 @@ func TestFailingNeighbours(t *testing.T) {
 
 // kindOf is the kind of the trouble that a test is about.
 func kindOf(name string) string {
-	for _, kind := range []string{late, refused} {
+	for _, kind := range []string{late, refused, lands, slow} {
 		if strings.HasSuffix(name, kind) {
 			return kind
 		}
@@ -62,13 +62,14 @@ func (c *cloud) bears(s scenario, number int, t trouble) (met bool) {
 	do()
 	c.halted()
 	met = c.ways.heal()
+	c.ways.landing.Wait()
 	c.toPlaces.reopen(c)
 	c.toNets.reopen(c)
 	c.lapse()
 	c.wake()
 	c.rests()
-	c.agrees()
-	if !met && t.kind != late { // of those that are impatient any request may fail
+	c.agreesTwice()
+	if t.kind == slow || !met && t.kind != late && t.kind != lands { // of those that are impatient any request may fail
 		look()
 	}
 	if c.Failed() {
@@ -126,7 +127,7 @@ func TestPortsChangeMeanwhile(t *testing.T) {
 		for number, met := 1, true; met; number++ {
 			c.clear()
 			p := c.newPort(rate)
-			met = c.halts(number, true, func() { c.send("POST", "/servers", c.wish(1, "", p)) }, func(h *halt) {
+			met = c.halts("", number, true, func() { c.send("POST", "/servers", c.wish(1, "", p)) }, func(h *halt, _ string) {
 				meanwhile[name](c, p)
 				h.goOn <- true
 			})
@@ -171,7 +172,9 @@ func TestDyingHosts(t *testing.T) {
 
 // dies ends a host, which never reports the result of its work.
 func (c *cloud) dies(host string, dead chan struct{}) {
+	c.Helper()
 	c.running[host].end()
 	dead <- struct{}{}
 	<-c.running[host].ended
+	delete(c.running, host)
 }

@@ -61,6 +61,9 @@ func TestKilledService(t *testing.T) {
 			}
 			number += step
 		}
+		if number == 1 {
+			t.Error("no neighbour was asked")
+		}
 		t.Logf("killed at every %d. request before the %d.", step, number)
 	})
 }
@@ -69,16 +72,12 @@ func TestKilledService(t *testing.T) {
 // whether there was such a request.
 func (c *cloud) survives(s scenario, number int, after bool) (killed bool) {
 	c.Helper()
-	c.failing(nil)
 	c.clear()
 	do, look := s(c)
 	killed = c.kills(number, after, do)
-	c.agrees()
+	c.agreesTwice()
 	if !killed {
 		look()
-		if number == 1 {
-			c.Error("no neighbour was asked")
-		}
 	}
 	if c.Failed() {
 		c.Fatalf("that was killed at request %d (%t): %t", number, after, killed)
@@ -90,7 +89,7 @@ func (c *cloud) survives(s scenario, number int, after bool) (killed bool) {
 // reports whether there was such a request. It returns when no operation is under way.
 func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 	c.Helper()
-	return c.halts(number, after, do, func(h *halt) {
+	return c.halts("", number, after, do, func(h *halt, _ string) {
 		c.compute.Kill()
 		h.goOn <- false
 		c.lapse()
@@ -98,12 +97,12 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 	})
 }
 
-// halts calls do, and another function when that is at one of the service's requests, which then
-// continues. It reports whether there was such a request, and returns when no operation is under
-// way.
-func (c *cloud) halts(number int, after bool, do func(), meanwhile func(*halt)) (met bool) {
+// halts calls do, and another function when that is at one of the requests to a neighbour, "" for any, with the
+// service that sends it, which then continues. It reports whether there was such a request, and returns when no
+// operation is under way.
+func (c *cloud) halts(to string, number int, after bool, do func(), meanwhile func(h *halt, from string)) (met bool) {
 	c.Helper()
-	h := c.ways.haltAt(number, after)
+	h := c.ways.haltAt(to, number, after)
 	defer c.ways.haltNever()
 	done := make(chan struct{})
 	go func() {
@@ -114,9 +113,9 @@ func (c *cloud) halts(number int, after bool, do func(), meanwhile func(*halt)) 
 	select {
 	case <-done:
 		return false
-	case <-h.came:
+	case from := <-h.came:
+		meanwhile(h, from)
 	}
-	meanwhile(h)
 	<-done
 	return true
 }
@@ -128,7 +127,7 @@ func TestKilledServiceTakesOver(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, 2)
 	for _, number := range []int{5, 8, 12} { // of the requests to neighbours
-		h := c.ways.haltAt(number, true)
+		h := c.ways.haltAt("", number, true)
 		c.boot(3, "")
 		select {
 		case <-h.came:

@@ -1,6 +1,8 @@
 package servers
 
 import (
+	"bytes"
+	"context"
 	"io"
 	"log"
 	"maps"
@@ -11,6 +13,7 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/berthcloud/berth/internal/servertest"
 )
@@ -26,11 +29,14 @@ type ways struct {
 	halt    *halt
 	trouble *trouble // nil: halt
 	met     bool     // the request has arrived
+
+	landing sync.WaitGroup // requests whose sender has given up and which are yet to arrive
 }
 
 // A halt is that of one request.
 type halt struct {
-	came chan struct{} // gets a value when the request has arrived
+	to   string        // the neighbour, "" for any
+	came chan string   // gets the sender when the request has arrived
 	goOn chan bool     // ends the halt; false: the request gets no answer
 	off  chan struct{} // closed: there is no halt any more
 }
@@ -42,16 +48,23 @@ type trouble struct {
 }
 
 // The kinds of troubles. A late neighbour executes the request, and its answer arrives after the
-// client's time-out.
+// client's time-out. A request that lands does so after it: the neighbour gets it when the client has given
+// up; those that follow are in no trouble. A slow neighbour takes its time for each request.
 const (
 	unavailable = "Unavailable"
 	refused     = "Refused"
 	late        = "Late"
+	lands       = "Lands"
+	slow        = "Slow"
 )
 
-// A way leads to one neighbour.
+// pace is how long a slow neighbour takes.
+const pace = 50 * time.Millisecond
+
+// A way leads from a service to one neighbour.
 type way struct {
 	*ways
+	from  string
 	to    string
 	proxy http.Handler
 
@@ -60,10 +73,10 @@ type way struct {
 	server *http.Server // nil while connections are refused
 }
 
-// way creates a way to a neighbour that lasts as long as the test.
-func (all *ways) way(t testing.TB, to, at string) *way {
+// way creates a way of a service to a neighbour that lasts as long as the test.
+func (all *ways) way(t testing.TB, from, to, at string) *way {
 	t.Helper()
-	w := &way{ways: all, to: to, proxy: proxy(t, at)}
+	w := &way{ways: all, from: from, to: to, proxy: proxy(t, at)}
 	l := servertest.Listen(t)
 	w.addr = l.Addr().String()
 	w.open(l)
@@ -128,8 +141,23 @@ func (w *way) pass(rw http.ResponseWriter, r *http.Request) {
 	case here && trouble == refused:
 		w.shut()
 		panic(http.ErrAbortHandler)
+	case here && trouble == lands:
+		defer w.landing.Done()
+		text, err := io.ReadAll(r.Body)
+		<-r.Context().Done()
+		if err == nil {
+			r = r.WithContext(context.WithoutCancel(r.Context()))
+			r.Body = io.NopCloser(bytes.NewReader(text))
+			w.proxy.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		panic(http.ErrAbortHandler)
+	case here && trouble == slow:
+		select {
+		case <-time.After(pace):
+		case <-r.Context().Done():
+		}
 	case here && trouble == "" && !after:
-		halt.wait()
+		halt.wait(w.from)
 	}
 	answer := httptest.NewRecorder()
 	w.proxy.ServeHTTP(answer, r)
@@ -138,7 +166,7 @@ func (w *way) pass(rw http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
 	case here && after:
-		halt.wait()
+		halt.wait(w.from)
 	}
 	maps.Copy(rw.Header(), answer.Header())
 	rw.WriteHeader(answer.Code)
@@ -146,9 +174,9 @@ func (w *way) pass(rw http.ResponseWriter, r *http.Request) {
 }
 
 // wait waits for the test's action, such as killing the request's sender.
-func (h *halt) wait() {
+func (h *halt) wait(from string) {
 	select {
-	case h.came <- struct{}{}:
+	case h.came <- from:
 	case <-h.off:
 		return
 	}
@@ -166,19 +194,26 @@ func (all *ways) count(to string) (here, after bool, kind string, h *halt) {
 			return false, false, "", nil
 		}
 		all.number++
-		here = all.at > 0 && all.number >= all.at
+		here = all.at > 0 && (all.number == all.at || all.number > all.at && t.kind != lands)
 		all.met = all.met || here
+		if here && t.kind == lands {
+			all.landing.Add(1)
+		}
 		return here, false, t.kind, nil
+	}
+	if all.halt != nil && all.halt.to != "" && all.halt.to != to {
+		return false, false, "", nil
 	}
 	all.number++
 	return all.number == all.at, all.after, "", all.halt
 }
 
-// haltAt makes a way halt at a request, counted from here, at the next one with that number only.
-func (all *ways) haltAt(number int, after bool) *halt {
+// haltAt makes a way halt at a request to a neighbour, "" for any, counted from here, at the next one with that
+// number only.
+func (all *ways) haltAt(to string, number int, after bool) *halt {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.halt = &halt{make(chan struct{}), make(chan bool), make(chan struct{})}
+	all.halt = &halt{to, make(chan string), make(chan bool), make(chan struct{})}
 	all.number, all.at, all.after, all.trouble = 0, number, after, nil
 	return all.halt
 }
