@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,9 +121,11 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// TestDiscovery finds the API below auth_url.
+// TestDiscovery finds the API below auth_url, and never sends the password to another server than the one there.
 func TestDiscovery(t *testing.T) {
-	version := object{"version": object{"id": "v3.14", "links": []object{{"rel": "self", "href": "v3/"}}}}
+	one := func(href string) object {
+		return object{"version": object{"id": "v3.14", "links": []object{{"rel": "self", "href": href}}}}
+	}
 	for _, tc := range []struct {
 		name    string
 		kind    string
@@ -132,20 +135,45 @@ func TestDiscovery(t *testing.T) {
 		want    string // where the service logs in; empty for an error
 	}{
 		{"Root", keystone.Password, "http://k.test:5000", 300, versions("http://k.test:5000/v3/"), "http://k.test:5000/v3"},
-		{"Elsewhere", keystone.Password, "http://k.test/", 300, versions("http://other.test/v3/"), "http://other.test/v3"},
-		{"OneVersion", keystone.Password, "http://k.test/", 200, version, "http://k.test/v3"},
+		{"OtherHost", keystone.Password, "http://k.test/", 300, versions("http://other.test/v3/"), "http://k.test/v3"},
+		{"OtherHostOfTheVersion", keystone.Password, "http://k.test/identity/v3", 200, one("http://10.0.0.1:5000/v3/"), "http://k.test/identity/v3"},
+		{"OtherHostWithAnotherPath", keystone.Password, "http://k.test/identity", 300, versions("http://other.test/keystone/v3/"), "http://k.test/identity/v3"},
+		{"OtherHostWithoutAVersion", keystone.Password, "http://k.test/identity", 300, versions("http://other.test/"), "http://k.test/identity/v3"},
+		{"OtherPort", keystone.Password, "http://k.test:5000/", 300, versions("http://k.test:35357/v3/"), "http://k.test:5000/v3"},
+		{"NoPort", keystone.Password, "https://k.test:5000/", 300, versions("https://k.test/v3/"), "https://k.test:5000/v3"},
+		{"OtherScheme", keystone.Password, "http://k.test/", 300, versions("https://k.test/identity/v3/"), "http://k.test/identity/v3"},
 		{"TLSIsNotLeft", keystone.Password, "https://k.test/identity", 300, versions("http://10.0.0.1:5000/identity/v3/"), "https://k.test/identity/v3"},
+		{"TLSIsNotLeftOnTheHost", keystone.Password, "https://k.test/identity", 300, versions("http://k.test/identity/v3/"), "https://k.test/identity/v3"},
+		{"WithoutScheme", keystone.Password, "https://k.test/", 300, versions("//other.test/v3/"), "https://k.test/v3"},
+		{"WithAUser", keystone.Password, "http://k.test/", 300, versions("http://user@k.test/v3/"), "http://k.test/v3"},
+		{"OtherPath", keystone.Password, "http://k.test/", 300, versions("http://k.test/identity/v3/?a=b#c"), "http://k.test/identity/v3"},
+		{"Relative", keystone.Password, "http://k.test/identity", 300, versions("v3/"), "http://k.test/identity/v3"},
+		{"RelativeToTheHost", keystone.Password, "http://k.test/old", 300, versions("/identity/v3"), "http://k.test/identity/v3"},
+		{"OneVersion", keystone.Password, "http://k.test/", 200, one("v3/"), "http://k.test/v3"},
+		{"PlainList", keystone.Password, "http://k.test/", 200, object{"versions": []object{{"id": "v3.14", "links": []object{{"rel": "Self", "href": "/v3/"}}}}}, "http://k.test/v3"},
+		{"VersionInThePath", keystone.Password, "http://k.test/srv2.example/keystone", 300, versions("http://k.test/srv2.example/keystone/v3/"), "http://k.test/srv2.example/keystone/v3"},
 		{"NoDocumentButAVersion", keystone.Password, "http://k.test/identity/v3/", 404, "no", "http://k.test/identity/v3"},
 		{"NoDocument", keystone.Password, "http://k.test/", 404, "no", ""},
+		{"NoLink", keystone.Password, "http://k.test/", 200, object{"version": object{"id": "v3.14", "links": []object{}}}, ""},
+		{"NoURL", keystone.Password, "http://k.test/", 300, versions("http://[/v3"), ""},
 		{"OtherVersions", keystone.Password, "http://k.test/", 200, object{"versions": object{"values": []object{{"id": "v2.0"}}}}, ""},
+		{"VersionThirty", keystone.Password, "http://k.test/", 200, object{"version": object{"id": "v30.0", "links": []object{{"rel": "self", "href": "v30/"}}}}, ""},
 		{"NoList", keystone.Password, "http://k.test/", 200, "hello", ""},
 		{"V3Password", keystone.V3Password, "http://k.test/", 500, "never asked", "http://k.test/v3"},
 		{"V3PasswordWithVersion", keystone.V3Password, "http://k.test/v3", 500, "never asked", "http://k.test/v3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake()
+			f.url = tc.authURL // of the endpoint in the catalogue, which has the same document
+			configured, err := url.Parse(tc.authURL)
+			if err != nil {
+				t.Fatal(err)
+			}
 			login := ""
 			f.intercept(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Host != configured.Host || r.URL.Scheme != configured.Scheme {
+					t.Errorf("%s %s is sent to a server that is not configured", r.Method, r.URL)
+				}
 				if r.Method == http.MethodPost {
 					login = strings.TrimSuffix(r.URL.String(), "/auth/tokens")
 					return f.issue(), nil
@@ -154,8 +182,11 @@ func TestDiscovery(t *testing.T) {
 			})
 			v := newValidator(t, f, func(o *keystone.Options) { o.Credentials.Type, o.Credentials.AuthURL = tc.kind, tc.authURL })
 			self, err := v.Inspect(context.Background())
-			if (err == nil) != (tc.want != "") || login != tc.want || self.LoginURL != tc.want {
+			if tc.kind == keystone.Password && (err == nil) != (tc.want != "") || login != tc.want || self.LoginURL != tc.want {
 				t.Errorf("Inspect = %q, %v, after logging in at %q; want %q", self.LoginURL, err, login, tc.want)
+			}
+			if err == nil && self.AskURL != tc.want {
+				t.Errorf("tokens are checked at %q, want %q", self.AskURL, tc.want)
 			}
 		})
 	}
@@ -304,23 +335,32 @@ func copyAnswer(w http.ResponseWriter, res *http.Response) {
 	_, _ = w.Write([]byte(readBody(res))) // the client may have disconnected
 }
 
-// TestTokensStayOnTheServer has Keystone send the service elsewhere.
-func TestTokensStayOnTheServer(t *testing.T) {
-	f := newFake()
-	f.know("good", tokenOf("ann", time.Hour))
-	f.intercept(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Host == "elsewhere.test" {
-			t.Errorf("%s %s was sent elsewhere", r.Method, r.URL)
+// TestSecretsStayOnTheServer has Keystone redirect each kind of request to another server.
+func TestSecretsStayOnTheServer(t *testing.T) {
+	for _, path := range []string{"GET ", "POST /v3/auth/tokens", "GET /v3/auth/tokens"} {
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			for _, server := range []string{"http://elsewhere.test", "http://keystone.test:5000", "https://keystone.test"} {
+				f := newFake()
+				f.know("good", tokenOf("ann", time.Hour))
+				f.intercept(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Scheme+"://"+r.URL.Host != "http://keystone.test" {
+						t.Errorf("%s %s was sent elsewhere", r.Method, r.URL)
+					}
+					if r.Method+" "+r.URL.Path != path {
+						return nil, nil
+					}
+					res := reply(status, object{})
+					res.Header.Set("Location", server+r.URL.Path)
+					return res, nil
+				})
+				_, err := ask(newValidator(t, f), "good")
+				wantKind(t, "Caller", err, fault.Unavailable)
+				if want := "it redirects to " + server; err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s, %d: the error %v does not say that %s", path, status, err, want)
+				}
+			}
 		}
-		if r.Header.Get("X-Subject-Token") == "good" {
-			res := reply(http.StatusTemporaryRedirect, object{})
-			res.Header.Set("Location", "http://elsewhere.test/v3/auth/tokens")
-			return res, nil
-		}
-		return nil, nil
-	})
-	_, err := ask(newValidator(t, f), "good")
-	wantKind(t, "Caller", err, fault.Unavailable)
+	}
 }
 
 func TestClockDifference(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 )
@@ -165,7 +166,12 @@ func sendOnce(ctx context.Context, client *http.Client, c call) (*answer, error)
 	return &answer{status: res.StatusCode, header: res.Header, body: body, tls: res.TLS, at: time.Now()}, nil
 }
 
-// unexpected describes an answer for the log, without its content.
+// unexpected describes an answer for the log, without its content. Of a redirect that was not followed it names the server, since that is
+// what the setting should have: a proxy that redirects http to https, for example.
 func (a *answer) unexpected(c call) error {
-	return fmt.Errorf("%s %s: Keystone answered %d %s", c.method, c.url, a.status, http.StatusText(a.status))
+	server := ""
+	if to, err := url.Parse(a.header.Get("Location")); err == nil && a.status/100 == 3 && to.Host != "" {
+		server = fmt.Sprintf("; it redirects to %s://%s, where no password or token is sent", to.Scheme, to.Host)
+	}
+	return fmt.Errorf("%s %s: Keystone answered %d %s%s", c.method, c.url, a.status, http.StatusText(a.status), server)
 }

@@ -41,7 +41,7 @@ func (t *token) holder() Holder {
 // not need it.
 func (v *Validator) Inspect(ctx context.Context) (Self, error) {
 	s, err := v.login.fetch(ctx, v.opts.Retries)
-	self := Self{LoginURL: s.version.url, Version: s.version.id}
+	self := Self{LoginURL: s.version.URL, Version: s.version.ID}
 	if s.token != nil {
 		self.User, self.Clock, self.TLS = s.token.holder(), s.clock, describeTLS(s.answer.tls)
 		self.Catalog, self.Region, self.AskURL = s.endpoint.URL, s.endpoint.Region, s.ask

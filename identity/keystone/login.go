@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/berthcloud/berth/identity/discovery"
 )
 
 // A session is the service's own token, and the address that requests with it are sent to.
 type session struct {
 	id       string
 	token    *token
-	version  version3 // that issued the token
-	endpoint endpoint // of the catalogue
-	ask      string   // address there, without a trailing slash
+	version  discovery.Version // that issued the token
+	endpoint endpoint          // of the catalogue
+	ask      string            // address there, without a trailing slash
 	renew    time.Time
 	answer   *answer       // that brought the token
 	clock    time.Duration // by how much Keystone's clock is ahead of ours
@@ -121,28 +123,28 @@ func locateKeystone(ctx context.Context, l *login, s *session, retries int) (err
 }
 
 // version returns the address for logins. Credentials whose type names version 3 need no discovery.
-func (l *login) version(ctx context.Context, retries int) (version3, error) {
+func (l *login) version(ctx context.Context, retries int) (discovery.Version, error) {
 	c := l.opts.Credentials
 	if !c.finds() {
-		return withVersion(c.AuthURL), nil
+		return discovery.Version{URL: discovery.Below(c.AuthURL)}, nil
 	}
 	return discover(ctx, l.client, c.AuthURL, retries)
 }
 
 // address returns version 3 of an endpoint of the catalogue.
 func (l *login) address(ctx context.Context, endpoint string, retries int) (string, error) {
-	if versioned(endpoint) {
-		return withVersion(endpoint).url, nil
+	if discovery.Versioned(endpoint) {
+		return discovery.Below(endpoint), nil
 	}
 	v, err := discover(ctx, l.client, endpoint, retries)
-	return v.url, err
+	return v.URL, err
 }
 
 // authenticate sends the credentials. The error is a failure with refused set for 401 and 403,
 // which say that the settings are wrong. Any other error means that Keystone could not be reached
 // or answered something else.
 func (l *login) authenticate(ctx context.Context, s *session, retries int) error {
-	c := call{method: http.MethodPost, url: s.version.url + "/auth/tokens", body: l.opts.Credentials.body(), retries: retries}
+	c := call{method: http.MethodPost, url: s.version.URL + "/auth/tokens", body: l.opts.Credentials.body(), retries: retries}
 	began := time.Now()
 	a, err := send(ctx, l.client, c)
 	if err != nil {
