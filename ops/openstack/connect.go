@@ -25,6 +25,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
+	"github.com/berthcloud/berth/identity/discovery"
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
@@ -86,7 +87,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	}
 	auth.AllowReauth = auth.TokenID == "" // reading a big cloud may take longer than a token is valid
 	c.use(provider, client, o)
-	if err := openstack.Authenticate(ctx, provider, auth); err != nil {
+	if err := c.authenticate(ctx, auth); err != nil {
 		err = told("Keystone", err)
 		login := cloud.Login{Cloud: name, URL: c.auth, Asked: c.asked, Problem: problem(err)}
 		return nil, &LoginError{cloud.Surroundings{Login: login}, fmt.Errorf("logging in to %s: %w", c.source, err)}
@@ -101,6 +102,33 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		return nil, errors.New("the identity service does not serve version 3 of its API")
 	}
 	return c, nil
+}
+
+// authenticate finds version 3 of Keystone's API at the address of the options, and logs in there. Gophercloud's own discovery would follow the links of
+// the version document to other servers, with the password.
+func (c *Client) authenticate(ctx context.Context, auth gophercloud.AuthOptions) error {
+	version := discovery.Version{URL: discovery.Below(auth.IdentityEndpoint)}
+	if !discovery.Versioned(auth.IdentityEndpoint) {
+		res, err := c.provider.Request(ctx, http.MethodGet, auth.IdentityEndpoint, &gophercloud.RequestOpts{
+			OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}, KeepResponseBody: true,
+		})
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+		if err != nil {
+			return err
+		}
+		if version, err = discovery.Find(auth.IdentityEndpoint, res.StatusCode, body); err != nil {
+			return err
+		}
+		if version.URL == "" {
+			return fmt.Errorf("%s does not answer with the versions of its API: auth_url has to be Keystone's", plain(auth.IdentityEndpoint))
+		}
+	}
+	c.provider.IdentityEndpoint = version.URL + "/" // of an endpoint that ends in v3/ there is no discovery
+	return openstack.Authenticate(ctx, c.provider, auth)
 }
 
 // Source names the cloud for people, without credentials.
@@ -238,11 +266,21 @@ func parseClouds(opts []clouds.ParseOption) (auth gophercloud.AuthOptions, endpo
 	return clouds.Parse(opts...)
 }
 
-// newClient returns an HTTP client that keeps as many connections as there are requests at a time.
+// newClient returns an HTTP client that keeps as many connections as there are requests at a time. It follows redirects within a server only:
+// net/http would send the token, and the body with the password, to any other.
 func newClient(secure *tls.Config) http.Client {
-	return http.Client{Timeout: requestTime, Transport: &http.Transport{
-		TLSClientConfig: secure, Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: concurrent, ForceAttemptHTTP2: true,
-	}}
+	return http.Client{
+		Timeout: requestTime,
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > 3 {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+		Transport: &http.Transport{
+			TLSClientConfig: secure, Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: concurrent, ForceAttemptHTTP2: true,
+		},
+	}
 }
 
 // variables returns the OS_* variables as a clouds.yaml (JSON is YAML).
@@ -335,6 +373,9 @@ func told(service string, err error) error {
 	text := fmt.Sprintf("%s answers %s %s with %d %s", service, status.Method, path, status.Actual, http.StatusText(status.Actual))
 	if said := message(status.Body); said != "" {
 		text += ": " + said
+	}
+	if to, bad := url.Parse(status.ResponseHeader.Get("Location")); bad == nil && status.Actual/100 == 3 && to.Host != "" {
+		text += fmt.Sprintf("; it redirects to %s://%s, where no password or token is sent", to.Scheme, to.Host)
 	}
 	switch status.Actual {
 	case http.StatusNotAcceptable:
