@@ -36,3 +36,15 @@ func (s ServerRow) flavor() (extraspecs.Flavor, error) {
 	}
 	return extraspecs.Flavor(k), nil
 }
+
+// VCPUs are those of the server's flavor, 0 when it cannot be read.
+func (s *ServerRow) VCPUs() int64 {
+	f, _ := s.flavor() // who needs the flavor reports the error
+	return f.VCPUs
+}
+
+// MemoryMB is that of the server's flavor, 0 when it cannot be read.
+func (s *ServerRow) MemoryMB() int64 {
+	f, _ := s.flavor()
+	return f.MemoryMB
+}

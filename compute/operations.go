@@ -257,6 +257,28 @@ func (o OperationRow) body() (b body, err error) {
 	return b, err
 }
 
+// ClaimHost is the host of the operation's claim, "" while it has none.
+func (o *OperationRow) ClaimHost() string {
+	b, err := o.body()
+	if err != nil || b.Claim == nil {
+		return ""
+	}
+	return b.Claim.Host
+}
+
+// ChosenDevices are the PCI devices that were chosen for ports, by port, as the JSON object in the body; "" for none.
+func (o *OperationRow) ChosenDevices() string {
+	b, err := o.body()
+	if err != nil || len(b.Devices) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(b.Devices)
+	if err != nil {
+		panic("compute: " + err.Error()) // texts only
+	}
+	return string(text)
+}
+
 // cursor is how far an operation is.
 func (o OperationRow) cursor() operation.Cursor {
 	return operation.Cursor{Step: o.Step, Back: o.Back, Until: o.Until}

@@ -35,11 +35,11 @@ type Row interface {
 const (
 	ByID        Field = "id"        // all with an ID
 	ByProject   Field = "project"   // access, groups, quotas, servers, deleted servers
-	ByUser      Field = "user"      // keypairs, quotas
+	ByUser      Field = "user"      // keypairs, quotas, servers
 	ByName      Field = "name"      // flavors, keypairs, aggregates, nodes, counters
 	ByFlavor    Field = "flavor"    // access, servers: FlavorID
 	ByAggregate Field = "aggregate" // members, mirrors
-	ByHost      Field = "host"      // members, mirrors, services, nodes, servers, hosted
+	ByHost      Field = "host"      // members, mirrors, services, nodes, servers, hosted, operations: that they have claimed
 	ByGroup     Field = "group"     // servers
 	ByServer    Field = "server"    // ports, actions, migrations, operations, hosted
 	ByPort      Field = "port"      // ports
@@ -48,11 +48,20 @@ const (
 	ByResource  Field = "resource"  // quotas
 )
 
+// The amounts that a Reader adds up, and which types have them.
+const (
+	VCPUs    Field = "vcpus"     // servers
+	MemoryMB Field = "memory_mb" // servers
+)
+
 // Where returns the condition that a field has one of the values.
 func Where[T any](f Field, values ...T) Match { return rows.Where(f, values...) }
 
 // Rows returns all rows of a type that match every condition.
 func Rows[T Row](r Reader, where ...Match) ([]T, error) { return rows.All[T](r, where...) }
+
+// Count returns how many rows of a type match every condition.
+func Count[T Row](r Reader, where ...Match) (int64, error) { return rows.Count[T](r, where...) }
 
 // One returns the row of a type that matches every condition, ErrNoRow when there
 // is none.

@@ -60,6 +60,9 @@ func Where[T any](f Field, values ...T) Match { return rows.Where(f, values...) 
 // Rows returns all rows of a type that match every condition.
 func Rows[T Row](r Reader, where ...Match) ([]T, error) { return rows.All[T](r, where...) }
 
+// Count returns how many rows of a type match every condition.
+func Count[T Row](r Reader, where ...Match) (int64, error) { return rows.Count[T](r, where...) }
+
 // One returns the row of a type that matches every condition, ErrNoRow when there
 // is none.
 func One[T Row](r Reader, where ...Match) (T, error) { return rows.One[T](r, where...) }

@@ -43,6 +43,13 @@ type Reader interface {
 	// Read appends to rows, which must point to a slice of one of the service's
 	// types, all rows that match every condition, in the order of their keys.
 	Read(rows any, where ...Match) error
+
+	// Count returns the number of rows that match every condition, as the database counts them: none is
+	// read. The row is a pointer to any value of the type.
+	Count(row any, where ...Match) (int64, error)
+
+	// Sum is Count for the sum of an amount, a field of some types.
+	Sum(row any, amount Field, where ...Match) (int64, error)
 }
 
 // A Writer is a Reader that changes rows, given as pointers to one of the service's
@@ -99,6 +106,9 @@ func All[T any](r Reader, where ...Match) ([]T, error) {
 	err := r.Read(&rows, where...)
 	return rows, err
 }
+
+// Count returns how many rows of a type match every condition.
+func Count[T any](r Reader, where ...Match) (int64, error) { return r.Count(new(T), where...) }
 
 // One returns the row of a type that matches every condition, ErrNoRow when there is none.
 func One[T any](r Reader, where ...Match) (T, error) {

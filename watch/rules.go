@@ -109,6 +109,23 @@ func (r reader) Read(list any, where ...rows.Match) error {
 	return r.Reader.Read(list, where...)
 }
 
+// Count is rows.Reader's. Of the rows that it counts no keys are known: what depends on it depends on all changes.
+func (r reader) Count(row any, where ...rows.Match) (int64, error) {
+	r.depend(row)
+	return r.Reader.Count(row, where...)
+}
+
+// Sum is rows.Reader's, and as Count.
+func (r reader) Sum(row any, amount rows.Field, where ...rows.Match) (int64, error) {
+	r.depend(row)
+	return r.Reader.Sum(row, amount, where...)
+}
+
+// depend has the answer depend on all changes, if rows of the type wake any.
+func (r reader) depend(row any) {
+	r.into.all = r.into.all || slices.ContainsFunc(r.rules, func(rule Rule) bool { _, ok := rule.keys(row); return ok })
+}
+
 // A writer is a rows.Writer that notes the keys of the rows that it writes.
 type writer struct {
 	rows.Writer

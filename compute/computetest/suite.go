@@ -26,6 +26,7 @@ func TestStore(t *testing.T, open func(t *testing.T) []compute.Store) {
 		{"RowsComeBackAsTheyWere", comeBack},
 		{"EmptyListsAndMapsComeBackAsNil", emptyLists},
 		{"RowsAreFoundByTheirFields", findByFields},
+		{"AmountsAddUp", addUp},
 		{"TextsAreComparedByTheirBytes", compareTexts},
 		{"ReplaceWritesAllFields", replaceAll},
 		{"WhatMustBeUniqueIs", unique},
@@ -62,6 +63,15 @@ func (c *storeCase) rows(t rowType, where ...compute.Match) (rows []any, err err
 		return err
 	})
 	return rows, err
+}
+
+// count returns how many rows match, as the last store counts them.
+func (c *storeCase) count(t rowType, where ...compute.Match) (n int64, err error) {
+	err = c.other.View(context.Background(), func(r compute.Reader) error {
+		n, err = t.count(r, where...)
+		return err
+	})
+	return n, err
 }
 
 // same compares an answer. A list without elements is nil in rows.
@@ -117,7 +127,10 @@ func findByFields(c *storeCase) {
 			for _, f := range allFields {
 				value, ok := t.by(w)[f]
 				got, err := c.rows(t, compute.Where[any](f, "nobody", value, value))
+				count, notCounted := c.count(t, compute.Where[any](f, "nobody", value, value))
 				switch {
+				case (err == nil) != (notCounted == nil) || count != int64(len(got)):
+					c.Errorf("there are %d %s by %s (%v), and %d are counted (%v)", len(got), t.name, f, err, count, notCounted)
 				case !ok && err == nil:
 					c.Errorf("%s by %s = %v, want an error", t.name, f, got)
 				case ok && err != nil:
@@ -128,6 +141,48 @@ func findByFields(c *storeCase) {
 			}
 		}
 	}
+}
+
+// addUp adds up what the flavors of servers say, of more values than one statement has, and of none.
+func addUp(c *storeCase) {
+	ids := make([]compute.ID, 1200)
+	for i := range ids {
+		ids[i] = ID(fmt.Sprint("none", i))
+	}
+	for i, n := range []int64{1, 2, 4} {
+		row := Server(fmt.Sprint("vm", i), "")
+		row.Flavor = Flavor("f", n, 1024*n, 0).Keep()
+		row.Project = []string{"red", "blue"}[i%2]
+		Add(c, c.store, row)
+		ids[500*i] = row.ID
+	}
+	sum := func(want int64, amount compute.Field, where ...compute.Match) {
+		c.Helper()
+		var got int64
+		err := c.other.View(context.Background(), func(r compute.Reader) (err error) {
+			got, err = r.Sum(&compute.ServerRow{}, amount, where...)
+			return err
+		})
+		if err != nil || got != want {
+			c.Errorf("the sum of %s = %d, %v, want %d", amount, got, err, want)
+		}
+	}
+	sum(7, compute.VCPUs)
+	sum(7, compute.VCPUs, compute.Where(compute.ByID, ids...))
+	sum(5, compute.VCPUs, compute.Where(compute.ByProject, "red"))
+	sum(5<<10, compute.MemoryMB, compute.Where(compute.ByProject, "red"))
+	sum(0, compute.MemoryMB, compute.Where(compute.ByProject, "green"))
+	c.update(func(w compute.Writer) error {
+		for _, ask := range []struct {
+			row    any
+			amount compute.Field
+		}{{&compute.ServerRow{}, compute.ByID}, {&compute.ServerRow{}, "disk_gb"}, {&compute.PortRow{}, compute.VCPUs}, {compute.ServerRow{}, compute.VCPUs}} {
+			if n, err := w.Sum(ask.row, ask.amount); err == nil {
+				c.Errorf("the sum of %s of %T = %d, want an error", ask.amount, ask.row, n)
+			}
+		}
+		return nil
+	})
 }
 
 // compareTexts looks for names that some databases take for each other.

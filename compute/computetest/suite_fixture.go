@@ -66,7 +66,7 @@ func fullFixture() *fixture {
 		server: compute.ServerRow{
 			ID: ID("server"), Number: 11, Project: "red", User: "bob", Name: "vm", Description: "a server", Hostname: "vm", Reservation: "r-1", Place: 1,
 			State: compute.Active, Task: compute.Rebooting, Power: compute.Running, Host: "cn1", Node: "cn1.example.org", Zone: "az1", Forced: "cn1",
-			Image: ID("image"), ImageMeta: []byte(`{"id":"x"}`), Flavor: []byte(`{"vcpus":1}`), FlavorID: "1", KeyName: "key", KeyData: "ssh-rsa AAAA", Metadata: map[string]string{"a": "b"},
+			Image: ID("image"), ImageMeta: []byte(`{"id":"x"}`), Flavor: []byte(`{"vcpus":3,"memory_mb":512}`), FlavorID: "1", KeyName: "key", KeyData: "ssh-rsa AAAA", Metadata: map[string]string{"a": "b"},
 			Tags: []string{"a, b", `"c"`}, SecurityGroups: []string{"default"}, UserData: "IyEvYmluL3No", ConfigDrive: true, DiskConfig: "AUTO",
 			AccessIPv4: "192.0.2.8", AccessIPv6: "2001:db8::8", Group: ID("group"), Hints: []byte(`{"same_host":["x"]}`), Locked: "owner", LockedReason: "mine",
 			Progress: 50, Fault: []byte(`{"code":500}`), CreatedAt: Now, UpdatedAt: later, LaunchedAt: later, TerminatedAt: later,
@@ -83,7 +83,7 @@ func fullFixture() *fixture {
 		},
 		gone:      compute.DeletedRow{ID: ID("gone"), Project: "red", Name: "old", Flavor: []byte(`{"VCPUs": 1}`), LaunchedAt: Now, TerminatedAt: later},
 		hosted:    compute.HostedRow{Server: ID("server"), Host: "cn1", Wish: compute.WishRunning, Generation: 3, Event: ID("event"), Refused: ID("refused"), Boot: ID("event"), Slots: []string{"0000:81:00.1"}, Bound: []byte(`{"x":{}}`), CreatedAt: Now},
-		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Back: true, Until: "ports", Awaits: ID("event"), Reservation: "r-1", Body: []byte(`{"x":1}`), Worker: "w1", Lease: later, CreatedAt: Now},
+		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Back: true, Until: "ports", Awaits: ID("event"), Reservation: "r-1", Body: []byte(`{"claim":{"Host":"cn1"},"devices":{"x":{"slot":"0000:81:00.1","vendor":""}}}`), Worker: "w1", Lease: later, CreatedAt: Now},
 	}
 }
 

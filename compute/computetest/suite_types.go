@@ -10,7 +10,8 @@ import (
 type rowType struct {
 	name string
 	// read returns pointers to the rows that match.
-	read func(r compute.Reader, where ...compute.Match) ([]any, error)
+	read  func(r compute.Reader, where ...compute.Match) ([]any, error)
+	count func(r compute.Reader, where ...compute.Match) (int64, error)
 	// by are the fields that select rows of the type, with their values in a sample.
 	by func(w *fixture) fields
 }
@@ -18,7 +19,7 @@ type rowType struct {
 type fields = map[compute.Field]any
 
 func typeOf[T compute.Row](by func(w *fixture) fields) rowType {
-	return rowType{name: reflect.TypeFor[T]().Name(), by: by, read: func(r compute.Reader, where ...compute.Match) (all []any, err error) {
+	return rowType{name: reflect.TypeFor[T]().Name(), by: by, count: compute.Count[T], read: func(r compute.Reader, where ...compute.Match) (all []any, err error) {
 		rows, err := compute.Rows[T](r, where...)
 		for i := range rows {
 			all = append(all, &rows[i])
@@ -62,7 +63,7 @@ var rowTypes = []rowType{
 	typeOf[compute.CounterRow](func(w *fixture) fields { return fields{compute.ByName: w.counter.Name} }),
 	typeOf[compute.ServerRow](func(w *fixture) fields {
 		return fields{
-			compute.ByID: w.server.ID, compute.ByProject: w.server.Project, compute.ByHost: w.server.Host,
+			compute.ByID: w.server.ID, compute.ByProject: w.server.Project, compute.ByUser: w.server.User, compute.ByHost: w.server.Host,
 			compute.ByFlavor: w.server.FlavorID, compute.ByGroup: w.server.Group,
 		}
 	}),
@@ -79,7 +80,7 @@ var rowTypes = []rowType{
 		return fields{compute.ByID: w.migration.ID, compute.ByServer: w.migration.Server}
 	}),
 	typeOf[compute.OperationRow](func(w *fixture) fields {
-		return fields{compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server}
+		return fields{compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server, compute.ByHost: w.operation.ClaimHost()}
 	}),
 	typeOf[compute.DeletedRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.gone.ID, compute.ByProject: w.gone.Project}

@@ -114,6 +114,33 @@ func (c Case[R, W]) PanicsLeaveNothing() {
 	c.counts(1)
 }
 
+// CountsFollowTheTransaction counts rows within the updates that write them, of which the second is aborted.
+func (c Case[R, W]) CountsFollowTheTransaction() {
+	if err := c.insert("a"); err != nil {
+		c.Fatal(err)
+	}
+	for _, refused := range []error{nil, ErrRefused} {
+		err := c.Stores[0].Update(context.Background(), c.Now, func(w W) error {
+			before, err := c.Count(any(w).(R))
+			if err != nil {
+				return err
+			}
+			if err := c.Insert(w, fmt.Sprint("b", before)); err != nil {
+				return err
+			}
+			after, err := c.Count(any(w).(R))
+			if err == nil && after != before+1 {
+				err = fmt.Errorf("there are %d rows after an insert, and %d before", after, before)
+			}
+			return errors.Join(err, refused)
+		})
+		if !errors.Is(err, refused) || err != nil && refused == nil {
+			c.Errorf("Update() = %v, want %v", err, refused)
+		}
+		c.counts(2)
+	}
+}
+
 // ViewsReturnTheirErrors has a View refuse.
 func (c Case[R, W]) ViewsReturnTheirErrors() {
 	err := c.Stores[0].View(context.Background(), func(R) error { return ErrRefused })

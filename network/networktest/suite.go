@@ -60,8 +60,8 @@ func (c *storeCase) sample() sample {
 			return len(rows) == 1, err
 		},
 		Count: func(r network.Reader) (int, error) {
-			rows, err := network.Rows[network.PolicyRow](r)
-			return len(rows), err
+			n, err := network.Count[network.PolicyRow](r)
+			return int(n), err
 		},
 	}
 	for _, s := range c.stores {

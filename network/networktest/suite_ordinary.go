@@ -83,6 +83,9 @@ func findByFields(c *storeCase) {
 					if got, err := c.rows(t, network.Where(f, "x")); err == nil {
 						c.Errorf("%s by %s = %v, want an error", t.name, f, got)
 					}
+					if n, err := c.count(t, network.Where(f, "x")); err == nil {
+						c.Errorf("the number of %s by %s = %d, want an error", t.name, f, n)
+					}
 					continue
 				}
 				got, err := c.rows(t, network.Where[any](f, "nobody", value, value))
@@ -90,6 +93,10 @@ func findByFields(c *storeCase) {
 					c.Errorf("%s by %s: %v", t.name, f, err)
 				}
 				c.same(fmt.Sprintf("%s by %s", t.name, f), got, rows[n:n+1])
+				count, err := c.count(t, network.Where[any](f, "nobody", value, value))
+				if err != nil || count != 1 {
+					c.Errorf("there are %d %s by %s (%v), want 1", count, t.name, f, err)
+				}
 			}
 		}
 	}, full, bare)

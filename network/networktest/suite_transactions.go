@@ -14,6 +14,7 @@ var transactions = []storeTest{
 	{"DeclaredErrorsLeaveTheTransactionUsable", goOn},
 	{"UpdatesWorkAfterAFailedOne", general(sample.UpdatesWorkAfterAFailedOne)},
 	{"PanicsLeaveNothing", general(sample.PanicsLeaveNothing)},
+	{"CountsFollowTheTransaction", general(sample.CountsFollowTheTransaction)},
 	{"ViewsReturnTheirErrors", general(sample.ViewsReturnTheirErrors)},
 	{"NothingWorksAfterTheFunctionReturned", useAfter},
 	{"CancelledContextsRunNothing", general(sample.CancelledContextsRunNothing)},
@@ -112,12 +113,14 @@ func useAfter(c *storeCase) {
 	}
 	c.update(func(w network.Writer) error { writer = w; return nil })
 	_, removed := writer.Remove(&gold.Policy, network.Where(network.ByID, gold.Policy.ID))
+	_, counted := reader.Count(&gold.Policy)
 	for what, err := range map[string]error{
 		"a Reader reads":     reader.Read(&[]network.PolicyRow{}),
 		"a Writer reads":     writer.Read(&[]network.PolicyRow{}),
 		"a Writer inserts":   writer.Insert(&gold.Policy),
 		"a Writer replaces":  writer.Replace(&gold.Policy),
 		"a Writer removes":   removed,
+		"a Reader counts":    counted,
 		"a Writer asks once": func() error { _, err := network.One[network.RuleRow](writer); return err }(),
 	} {
 		if err == nil || errors.Is(err, network.ErrNoRow) {

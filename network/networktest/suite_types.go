@@ -22,13 +22,14 @@ func eachType(c *storeCase, check func(c *storeCase, t rowType, rows []any), fix
 type rowType struct {
 	name string
 	// read returns pointers to the rows that match.
-	read func(r network.Reader, where ...network.Match) ([]any, error)
+	read  func(r network.Reader, where ...network.Match) ([]any, error)
+	count func(r network.Reader, where ...network.Match) (int64, error)
 	// by are the fields that select rows of the type, with their values in a sample.
 	by func(w *fixture) map[network.Field]any
 }
 
 func typeOf[T network.Row](by func(w *fixture) map[network.Field]any) rowType {
-	return rowType{name: reflect.TypeFor[T]().Name(), by: by, read: func(r network.Reader, where ...network.Match) (all []any, err error) {
+	return rowType{name: reflect.TypeFor[T]().Name(), by: by, count: network.Count[T], read: func(r network.Reader, where ...network.Match) (all []any, err error) {
 		rows, err := network.Rows[T](r, where...)
 		for i := range rows {
 			all = append(all, &rows[i])
@@ -106,4 +107,13 @@ func (c *storeCase) rows(t rowType, where ...network.Match) (rows []any, err err
 		return err
 	})
 	return rows, err
+}
+
+// count returns how many rows match, as the last store counts them.
+func (c *storeCase) count(t rowType, where ...network.Match) (n int64, err error) {
+	err = c.other.View(context.Background(), func(r network.Reader) error {
+		n, err = t.count(r, where...)
+		return err
+	})
+	return n, err
 }

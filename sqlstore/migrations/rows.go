@@ -3,6 +3,7 @@ package migrations
 import (
 	"embed"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -17,7 +18,7 @@ var rowsFiles embed.FS
 const NetworkVersion = 2
 
 // ComputeVersion is the same of the compute service's tables, and berth_compute.
-const ComputeVersion = 8
+const ComputeVersion = 9
 
 // RowsFirst are the first versions of services' tables. Earlier ones were never released.
 var RowsFirst = map[string]int{"network": 2, "compute": 5}
@@ -32,6 +33,7 @@ var rowsWords = map[string][]string{
 		"{text}", "TEXT",
 		"{real}", "DOUBLE",
 		"{time}", "DATETIME",
+		"{integer}", "INTEGER",
 		"{end}", "",
 	},
 	"mysql": {
@@ -41,6 +43,7 @@ var rowsWords = map[string][]string{
 		"{text}", "MEDIUMTEXT",
 		"{real}", "DOUBLE",
 		"{time}", "DATETIME(6)",
+		"{integer}", "SIGNED",
 		"{end}", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=",
 	},
 	"postgresql": {
@@ -50,7 +53,23 @@ var rowsWords = map[string][]string{
 		"{text}", `TEXT COLLATE "C"`,
 		"{real}", "DOUBLE PRECISION",
 		"{time}", "TIMESTAMP WITHOUT TIME ZONE",
+		"{integer}", "BIGINT",
 		"{end}", "",
+	},
+}
+
+// jsonWords match what is in a document: {json column path}, with a path like "claim.Host". It is a text, of an object its
+// JSON, and NULL when there is none.
+var jsonWords = regexp.MustCompile(`\{json (\w+) ([\w.]+)\}`)
+
+// jsonText is the expression for it in each database, of the column and the path.
+var jsonText = map[string]func(column, path string) string{
+	"sqlite": func(column, path string) string { return fmt.Sprintf("json_extract(%s, '$.%s')", column, path) },
+	"mysql": func(column, path string) string {
+		return fmt.Sprintf("JSON_UNQUOTE(JSON_EXTRACT(%s, '$.%s'))", column, path)
+	},
+	"postgresql": func(column, path string) string {
+		return fmt.Sprintf("(CAST(%s AS JSON) #>> '{%s}')", column, strings.ReplaceAll(path, ".", ","))
 	},
 }
 
@@ -72,5 +91,9 @@ func RowsScript(service, database string, version int, collation string) ([]stri
 	if database == "mysql" {
 		words = append(words[:len(words)-1:len(words)-1], words[len(words)-1]+collation)
 	}
-	return statements(strings.NewReplacer(words...).Replace(string(text))), nil
+	script := jsonWords.ReplaceAllStringFunc(strings.NewReplacer(words...).Replace(string(text)), func(word string) string {
+		parts := jsonWords.FindStringSubmatch(word)
+		return jsonText[database](parts[1], parts[2])
+	})
+	return statements(script), nil
 }

@@ -14,6 +14,8 @@ type column[T any] struct {
 	name string
 	// by is what rows are looked for by this column, empty for nothing.
 	by rows.Field
+	// sum is the amount that the column is, empty for none.
+	sum rows.Field
 	// null says that the empty text is NULL.
 	null bool
 	// get returns what is written, set reads it back from the i-th value.
@@ -56,6 +58,21 @@ func number[T any, N ~int | ~int64](name string, at func(*T) *N) column[T] {
 		get:  func(r *T) any { return int64(*at(r)) },
 		set:  func(r *T, one *sqlconn.Row, i int) { *at(r) = N(one.Int(i)) },
 	}
+}
+
+// amountOf is a column of an amount that is in another field of the row, whose sum is found by a field. It is written
+// with the row and not read back.
+func amountOf[T any](name string, amount func(*T) int64, sum rows.Field) column[T] {
+	return column[T]{name: name, sum: sum, get: func(r *T) any { return amount(r) }, set: func(*T, *sqlconn.Row, int) {}}
+}
+
+// textOf is a column of a text that is in another field of the row. It is written with the row and not read back.
+func textOf[T any](name string, text func(*T) string, by ...rows.Field) column[T] {
+	c := column[T]{name: name, get: func(r *T) any { return text(r) }, set: func(*T, *sqlconn.Row, int) {}}
+	if len(by) > 0 {
+		c.by = by[0]
+	}
+	return c
 }
 
 // numberOr is a number that is NULL instead of one value.

@@ -12,7 +12,7 @@ func serverTable() *table[compute.ServerRow] {
 		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
 		number("number", func(r *T) *int64 { return &r.Number }),
 		text("project", func(r *T) *string { return &r.Project }, compute.ByProject),
-		text("owner", func(r *T) *string { return &r.User }),
+		text("owner", func(r *T) *string { return &r.User }, compute.ByUser),
 		text("name", func(r *T) *string { return &r.Name }),
 		text("description", func(r *T) *string { return &r.Description }),
 		text("hostname", func(r *T) *string { return &r.Hostname }),
@@ -49,6 +49,8 @@ func serverTable() *table[compute.ServerRow] {
 		moment("launched_at", func(r *T) *time.Time { return &r.LaunchedAt }),
 		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }),
 		document("image_meta", func(r *T) *[]byte { return &r.ImageMeta }),
+		amountOf("vcpus", (*T).VCPUs, compute.VCPUs),
+		amountOf("memory_mb", (*T).MemoryMB, compute.MemoryMB),
 	)
 }
 
@@ -135,6 +137,8 @@ func operationTable() *table[compute.OperationRow] {
 		text("back_to", func(r *T) *string { return &r.Until }),
 		text("awaits", func(r *T) *compute.ID { return &r.Awaits }),
 		text("reservation", func(r *T) *string { return &r.Reservation }),
+		textOf("claim_host", (*T).ClaimHost, compute.ByHost),
+		textOf("devices", (*T).ChosenDevices),
 	)
 }
 

@@ -2,6 +2,7 @@ package rowtable_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -53,13 +54,13 @@ func TestOperationsAreUpgraded(t *testing.T) {
 		left := computetest.ID("left")
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
-			for _, statement := range []string{
+			for _, statement := range append(dropColumns(s),
 				`DROP TABLE hosted`, `ALTER TABLE server_ports DROP COLUMN unplugged`, `ALTER TABLE operations DROP COLUMN back`,
 				`ALTER TABLE operations DROP COLUMN back_to`, `ALTER TABLE operations DROP COLUMN awaits`, `ALTER TABLE operations DROP COLUMN reservation`,
 				`ALTER TABLE servers DROP COLUMN image_meta`, `ALTER TABLE migrations DROP COLUMN former`,
 				`ALTER TABLE flavors DROP COLUMN number`, `DELETE FROM counters WHERE name = 'flavors'`,
-				`INSERT INTO leftovers (id, server, host) VALUES ('` + string(left) + `', '` + string(left) + `', 'cn2')`, `UPDATE berth_compute SET version = 5`,
-			} {
+				`INSERT INTO leftovers (id, server, host) VALUES ('`+string(left)+`', '`+string(left)+`', 'cn2')`, `UPDATE berth_compute SET version = 5`,
+			) {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
 			}
@@ -91,6 +92,101 @@ func TestOperationsAreUpgraded(t *testing.T) {
 	})
 }
 
+// dropColumns are the statements that undo version 9.
+func dropColumns(s *rowtable.ComputeStore) []string {
+	indexes := []string{`DROP INDEX servers_owner_idx`, `DROP INDEX operations_claim_host_idx`}
+	if s.Dialect().Name == "mysql" {
+		indexes = []string{`DROP INDEX servers_owner_idx ON servers`, `DROP INDEX operations_claim_host_idx ON operations`}
+	}
+	return append(indexes,
+		`ALTER TABLE servers DROP COLUMN vcpus`, `ALTER TABLE servers DROP COLUMN memory_mb`,
+		`ALTER TABLE operations DROP COLUMN claim_host`, `ALTER TABLE operations DROP COLUMN devices`)
+}
+
+// TestAmountsAndClaimsAreFilled goes from the version in which they were in flavors and bodies only: rows that existed have them
+// in the columns as those that are written since.
+func TestAmountsAndClaimsAreFilled(t *testing.T) {
+	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
+		s, err := rowtable.OpenCompute(t.Context(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies := []string{
+			`{}`, `{"claim":null,"devices":null}`, `{"claim":{"Host":"cn \"ü\"","Node":"x"}}`,
+			`{"claim":{"Host":"cn2"},"devices":{"p1":{"slot":"0000:81:00.1","vendor":""},"p2":{"slot":"0000:81:00.2","vendor":""}}}`,
+		}
+		for i, body := range bodies {
+			row := computetest.Server(fmt.Sprint("vm", i), "cn1")
+			row.Flavor = computetest.Flavor("f", int64(1)<<(8*i), int64(3)<<(8*i), 0).Keep()
+			if i == 0 {
+				row.Flavor = nil
+			}
+			computetest.Add(t, s, row, &compute.OperationRow{ID: computetest.ID(fmt.Sprint("op", i)), Server: row.ID, Kind: "boot", Step: "claim", Body: []byte(body)})
+		}
+		err = s.OnWriter(func(conn *sql.Conn) error {
+			var all error
+			for _, statement := range append(dropColumns(s), `UPDATE berth_compute SET version = 8`) {
+				_, err := conn.ExecContext(t.Context(), statement)
+				all = errors.Join(all, err)
+			}
+			return all
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		opts.Sync = true
+		again := openCompute(t, opts)
+		got := map[string]string{}
+		for i, row := range computetest.Read[compute.OperationRow](t, again) {
+			for _, host := range []string{"", `cn "ü"`, "cn2"} {
+				found := computetest.Read[compute.OperationRow](t, again, compute.Where(compute.ByID, row.ID), compute.Where(compute.ByHost, host))
+				if len(found) > 0 != (host == row.ClaimHost()) {
+					t.Errorf("operation %d, of %q, is found by the host %q: %v", i, row.ClaimHost(), host, len(found) > 0)
+				}
+			}
+		}
+		err = again.OnWriter(func(conn *sql.Conn) error {
+			rows, err := conn.QueryContext(t.Context(), `SELECT body, COALESCE(devices, '') FROM operations`)
+			if err != nil {
+				return err
+			}
+			for rows.Next() {
+				var body, devices string
+				if err := rows.Scan(&body, &devices); err != nil {
+					return err
+				}
+				got[body] = devices
+			}
+			return errors.Join(rows.Err(), rows.Close())
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, body := range bodies {
+			want := (&compute.OperationRow{Body: []byte(body)}).ChosenDevices()
+			var devices, chosen any
+			_, _ = json.Unmarshal([]byte(got[body]), &devices), json.Unmarshal([]byte(want), &chosen)
+			if diff := cmp.Diff(chosen, devices); diff != "" {
+				t.Errorf("the devices of %s (-want +got):\n%s", body, diff)
+			}
+		}
+		err = again.View(t.Context(), func(r compute.Reader) error {
+			vcpus, err := r.Sum(&compute.ServerRow{}, compute.VCPUs)
+			memory, err2 := r.Sum(&compute.ServerRow{}, compute.MemoryMB)
+			if want := int64(0x01010100); vcpus != want || memory != 3*want {
+				t.Errorf("servers have %d CPUs and %d MB, want %d and %d", vcpus, memory, want, 3*want)
+			}
+			return errors.Join(err, err2)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestFlavorsGetNumbers goes from the version in which flavors had no numbers: those that exist get them in their
 // order, and the next one gets the next.
 func TestFlavorsGetNumbers(t *testing.T) {
@@ -105,7 +201,7 @@ func TestFlavorsGetNumbers(t *testing.T) {
 		}
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
-			for _, statement := range []string{`ALTER TABLE flavors DROP COLUMN number`, `UPDATE berth_compute SET version = 7`} {
+			for _, statement := range append(dropColumns(s), `ALTER TABLE flavors DROP COLUMN number`, `UPDATE berth_compute SET version = 7`) {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
 			}

@@ -29,6 +29,8 @@ type rowTable interface {
 	hasRows(v any) bool
 
 	read(r *sqlconn.Tx, into any, where []rows.Match) error
+	count(r *sqlconn.Tx, where []rows.Match) (int64, error)
+	sum(r *sqlconn.Tx, amount rows.Field, where []rows.Match) (int64, error)
 	insert(w *sqlconn.Tx, row any) error
 	replace(w *sqlconn.Tx, row any) error
 	remove(w *sqlconn.Tx, where []rows.Match) (int, error)
@@ -106,6 +108,32 @@ func (t *table[T]) read(r *sqlconn.Tx, into any, where []rows.Match) error {
 	}
 	*list = found
 	return nil
+}
+
+// count adds up the parts of a search, of which no row is in two.
+func (t *table[T]) count(r *sqlconn.Tx, where []rows.Match) (int64, error) {
+	return t.total(r, "COUNT(*)", where)
+}
+
+// sum of an amount is 0 where nothing matches.
+func (t *table[T]) sum(r *sqlconn.Tx, amount rows.Field, where []rows.Match) (int64, error) {
+	at := slices.IndexFunc(t.columns, func(c column[T]) bool { return c.sum != "" && c.sum == amount })
+	if at < 0 {
+		return 0, fmt.Errorf("sqlstore: %s have no amount %q", t.name, amount)
+	}
+	return t.total(r, "SUM("+t.columns[at].name+")", where)
+}
+
+// total is the total of an aggregate function of a table, over the parts of a search.
+func (t *table[T]) total(r *sqlconn.Tx, function string, where []rows.Match) (total int64, err error) {
+	conditions, err := t.conditions(where)
+	if err != nil {
+		return 0, err
+	}
+	err = whereEach(conditions, func(where string, args []any) error {
+		return r.Each(func(one *sqlconn.Row) { total += one.Int(0) }, "\nSELECT "+function+"\nFROM "+t.name+where, args...)
+	})
+	return total, err
 }
 
 // scan reads a row of an answer to selecting.

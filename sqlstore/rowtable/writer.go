@@ -22,6 +22,22 @@ func (n rowReader) Read(into any, where ...rows.Match) error {
 	return t.read(n.tx, into, where)
 }
 
+func (n rowReader) Count(row any, where ...rows.Match) (int64, error) {
+	t, err := n.table(row, rowTable.hasRow)
+	if err != nil {
+		return 0, err
+	}
+	return t.count(n.tx, where)
+}
+
+func (n rowReader) Sum(row any, amount rows.Field, where ...rows.Match) (int64, error) {
+	t, err := n.table(row, rowTable.hasRow)
+	if err != nil {
+		return 0, err
+	}
+	return t.sum(n.tx, amount, where)
+}
+
 // A rowWriter is a writer of a service's rows. It implements rows.Writer, and reads what it wrote.
 type rowWriter struct {
 	rowReader
