@@ -75,11 +75,7 @@ func (s *Service) Usage(ctx context.Context, project, user string) (used Quotas,
 }
 
 func (s *Service) usage(r Reader, project, user string) (Quotas, error) {
-	servers, err := Rows[ServerRow](r, Where(ByProject, project))
-	if err != nil {
-		return nil, err
-	}
-	used, err := s.serversUse(servers, user)
+	used, err := s.serversUse(r, project, user)
 	if err != nil {
 		return nil, err
 	}
@@ -92,25 +88,25 @@ func (s *Service) usage(r Reader, project, user string) (Quotas, error) {
 	return used, err
 }
 
-// serversUse returns what servers use, or those of a user among them.
-func (s *Service) serversUse(servers []ServerRow, user string) (Quotas, error) {
+// serversUse returns what the servers of a project use, or those of a user in it, as the database adds it up.
+func (s *Service) serversUse(r Reader, project, user string) (Quotas, error) {
 	used := Quotas{}
 	for resource := range s.settings.Quotas {
 		used[resource] = 0
 	}
-	for _, row := range servers {
-		if user != "" && row.User != user || row.State == Deleted {
-			continue
-		}
-		f, err := row.flavor()
-		if err != nil {
-			return nil, err
-		}
-		used[Instances]++
-		used[Cores] += f.VCPUs
-		used[RAM] += f.MemoryMB
+	where := []Match{Where(ByProject, project)}
+	if user != "" {
+		where = append(where, Where(ByUser, user))
 	}
-	return used, nil
+	var err error
+	if used[Instances], err = Count[ServerRow](r, where...); err != nil {
+		return nil, err
+	}
+	if used[Cores], err = r.Sum(&ServerRow{}, VCPUs, where...); err != nil {
+		return nil, err
+	}
+	used[RAM], err = r.Sum(&ServerRow{}, MemoryMB, where...)
+	return used, err
 }
 
 // SetQuotas changes limits of a project, or of a user in it. Without force, it refuses a limit that

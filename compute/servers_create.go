@@ -230,11 +230,9 @@ func tooMany(d *draft, each map[string]int64, free, limits Quotas) error {
 }
 
 // headroom is how much of the resources of servers that are limited is left to a user of a project, and
-// the limits that bound it. The servers are read only when there is a limit, and once.
+// the limits that bound it.
 func (c *change) headroom(project, user string) (free, limits Quotas, err error) {
 	free, limits = Quotas{}, Quotas{}
-	var servers []ServerRow
-	read := false
 	for _, u := range []string{"", user} {
 		most, err := c.limits(c, project, u)
 		if err != nil {
@@ -243,13 +241,7 @@ func (c *change) headroom(project, user string) (free, limits Quotas, err error)
 		if most[Instances] < 0 && most[Cores] < 0 && most[RAM] < 0 {
 			continue
 		}
-		if !read {
-			if servers, err = Rows[ServerRow](c, Where(ByProject, project)); err != nil {
-				return nil, nil, err
-			}
-			read = true
-		}
-		used, err := c.serversUse(servers, u)
+		used, err := c.serversUse(c, project, u)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -269,7 +261,7 @@ func (c *change) enoughMembers(d *draft, group ID, more int) error {
 	if group == "" {
 		return nil
 	}
-	members, err := Rows[ServerRow](c, Where(ByGroup, group))
+	members, err := Count[ServerRow](c, Where(ByGroup, group))
 	if err != nil {
 		return err
 	}
@@ -277,7 +269,7 @@ func (c *change) enoughMembers(d *draft, group ID, more int) error {
 	if err != nil {
 		return err
 	}
-	if most := limits[ServerGroupMembers]; most >= 0 && int64(len(members)+more) > most {
+	if most := limits[ServerGroupMembers]; most >= 0 && members+int64(more) > most {
 		return overQuota("ServerGroupMemberLimitExceeded", "Quota exceeded, too many servers in group")
 	}
 	return nil

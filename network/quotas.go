@@ -112,24 +112,19 @@ func (s *Service) usage(r Reader, project, resource string) (int64, error) {
 	here := Where(ByProject, project)
 	switch resource {
 	case "network":
-		return counted[NetworkRow](r, here)
+		return Count[NetworkRow](r, here)
 	case "subnet":
-		return counted[SubnetRow](r, here)
+		return Count[SubnetRow](r, here)
 	case "port":
-		return counted[PortRow](r, here)
+		return Count[PortRow](r, here)
 	case "trunk":
-		return counted[TrunkRow](r, here)
+		return Count[TrunkRow](r, here)
 	case "security_group":
-		return counted[SecurityGroupRow](r, here)
+		return Count[SecurityGroupRow](r, here)
 	case "security_group_rule":
-		return counted[SecurityRuleRow](r, here)
+		return Count[SecurityRuleRow](r, here)
 	}
 	return 0, nil
-}
-
-func counted[T Row](r Reader, where Match) (int64, error) {
-	rows, err := Rows[T](r, where)
-	return int64(len(rows)), err
 }
 
 // within refuses to create more of a resource for a project than its quota allows.
