@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -32,7 +32,7 @@ func computing(t *testing.T, trees inventory.Placement) (*compute.Service, http.
 	store, err := rowtable.OpenCompute(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	must(t, "OpenCompute", err)
 	t.Cleanup(func() { _ = store.Close() })
-	s := compute.NewService(store, compute.DefaultSettings(), compute.Options{Trees: trees})
+	s := compute.NewService(store, compute.DefaultSettings(), compute.Options{Trees: trees, Log: logtest.Logger()})
 	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})
 	must(t, "policy", err)
 	api := &computeapi.API{Compute: s, Policy: rules}
@@ -161,7 +161,7 @@ func TestHostKeepsItsServers(t *testing.T) {
 		h := client.NewHost(at(t, p.url), client.HostSays{Name: step.name, Report: func() (compute.Report, error) {
 			return compute.Report{Host: step.name, Version: 64, Node: node}, nil
 		}})
-		one := host.Host{Service: h, Driver: &fake, Log: slog.New(slog.DiscardHandler), ReportInterval: 10 * time.Millisecond, Concurrency: 1}
+		one := host.Host{Service: h, Driver: &fake, Log: logtest.Logger(), ReportInterval: 10 * time.Millisecond, Concurrency: 1}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		var running sync.WaitGroup
 		running.Go(func() { one.Run(ctx) })

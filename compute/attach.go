@@ -142,7 +142,7 @@ func (s *Service) awaitTurn(ctx context.Context, poll *watch.Poll, begin func() 
 // beginAttach notes that a port is attached, which is this process's to do. It returns ErrTaken
 // while another operation of the server is under way.
 func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n NetworkSpec, p Port) (*job, error) {
-	j := &job{s: s, id: newID(), worker: s.newWorker(), op: OperationRow{Server: server}, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
+	j := &job{s: s, id: newID(), serverID: server, worker: s.newWorker(), op: OperationRow{Server: server}, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
 	err := s.update(ctx, func(c *change) error {
 		row, err := s.attachableTo(c, by, server, attachAction)
 		if err != nil {

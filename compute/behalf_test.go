@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/logging"
 )
 
@@ -53,7 +54,7 @@ func (w *fixture) serveNoting(r *recorder) *compute.Service {
 		nets.Close()
 	})
 	return compute.NewService(w.store, compute.DefaultSettings(), compute.Options{
-		Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock,
+		Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock, Log: logtest.Logger(),
 		Behalf: func(ctx context.Context, by compute.Caller) context.Context {
 			return context.WithValue(ctx, logging.Key{}, &logging.Origin{RequestID: by.Request, GlobalID: by.Global, User: by.User, Project: by.Project})
 		},

@@ -1,10 +1,14 @@
 package compute_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,6 +282,43 @@ func TestLeasesAreRenewed(t *testing.T) {
 		t.Errorf("the server is %s", got)
 	}
 	w.agrees("boot with a lease that is renewed all the time")
+}
+
+// A refusing store does not take every third transaction.
+type refusing struct {
+	compute.Store
+	updates atomic.Int64
+}
+
+func (r *refusing) Update(ctx context.Context, now time.Time, fn func(compute.Writer) error) error {
+	if r.updates.Add(1)%3 == 0 {
+		return errors.New("the database does not take writes")
+	}
+	return r.Store.Update(ctx, now, fn)
+}
+
+// While a worker writes, its lease is renewed, and what fails is logged with the server.
+func TestFailedRenewalsAreLogged(t *testing.T) {
+	w := newFixture(t, 2500, "cn1")
+	vm := w.boot("vm", w.port(1000))
+	var logged bytes.Buffer // its handler locks
+	w.log = slog.New(slog.NewTextHandler(&logged, nil))
+	s := w.serve(&refusing{Store: w.store}, func(s *compute.Settings) { s.LeaseTime = 4 * time.Microsecond })
+	for range 10 {
+		_, _ = s.Recover(ctx)
+		w.later(time.Minute)
+		w.report()
+	}
+	w.work(w.Service, nil)
+	if got := w.state(vm); got != compute.Active {
+		t.Errorf("the server is %s", got)
+	}
+	for line := range strings.Lines(logged.String()) {
+		if strings.Contains(line, "lease") && strings.Contains(line, " server="+string(vm)+" ") {
+			return
+		}
+	}
+	t.Errorf("no line says of which server a lease was not renewed:\n%s", logged.String())
 }
 
 // TestLeasesBeginWithTheWork boots more servers than a service works on at once, while placement

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/placement/service"
 
 	"github.com/berthcloud/berth/allocations"
@@ -46,6 +48,7 @@ type fixture struct {
 	given    map[network.ID]bool // ports that were made for no server
 	hosts    map[string]string   // by the UUIDs of their providers
 	last     network.ID          // of them
+	log      *slog.Logger        // of services that are made from now on
 
 	mu  sync.Mutex // guards now
 	now time.Time
@@ -75,7 +78,7 @@ func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 // newFixtureIn is newFixture with a given store.
 func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string) *fixture {
 	t.Helper()
-	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}}
+	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}, log: logtest.Logger()}
 	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
 	w.paths.amounts = newBreakable(t, w.paths.placement.handler)
 	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
@@ -108,7 +111,7 @@ func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*com
 	for _, set := range settings {
 		set(&s)
 	}
-	return compute.NewService(store, s, compute.Options{Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock, Run: run})
+	return compute.NewService(store, s, compute.Options{Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock, Run: run, Log: w.log})
 }
 
 func (w *fixture) clock() time.Time {
@@ -130,7 +133,7 @@ func options(t testing.TB, url string) client.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.Options{Access: access, Timeout: 10 * time.Second}
+	return client.Options{Access: access, Timeout: 10 * time.Second, Log: logtest.Logger()}
 }
 
 func (w *fixture) newNetwork() {
@@ -144,7 +147,7 @@ func (w *fixture) newNetwork() {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: client.NewPlacement(options(w, w.paths.amounts.url))})
+	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: client.NewPlacement(options(w, w.paths.amounts.url)), Log: logtest.Logger()})
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
 	w.must(err)
 	api := &networkapi.API{Network: w.network, Policy: rules}

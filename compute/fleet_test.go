@@ -3,7 +3,6 @@ package compute_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/microversion"
 )
 
@@ -50,7 +50,7 @@ func (w *fixture) fleet(fail func(host, verb, server string) error, hosts ...str
 			}}, err
 		}})
 		one := &host.Host{
-			Driver: fakes[name], Service: service, Log: slog.New(slog.DiscardHandler), ReportInterval: time.Second, Concurrency: 4,
+			Driver: fakes[name], Service: service, Log: logtest.Logger(), ReportInterval: time.Second, Concurrency: 4,
 		}
 		all.Go(func() { one.Run(running); service.Close() })
 	}

@@ -27,12 +27,13 @@ const (
 
 // A job is an operation that this process carries out.
 type job struct {
-	s      *Service
-	id     ID // of the operation
-	worker string
-	op     OperationRow // as it was written last
-	b      body         // as the next commit writes it
-	lost   atomic.Bool  // another worker has it, or it has ended
+	s        *Service
+	id       ID // of the operation
+	serverID ID // of its server
+	worker   string
+	op       OperationRow // as it was written last
+	b        body         // as the next commit writes it
+	lost     atomic.Bool  // another worker has it, or it has ended
 	// ports are the server's as they were when its host was chosen.
 	ports []Port
 }
@@ -122,8 +123,10 @@ func (j *job) Cursor() operation.Cursor { return j.op.cursor() }
 // Lost is operation.Job's.
 func (j *job) Lost() bool { return j.lost.Load() }
 
-// LogValue is the server in logs.
-func (j *job) LogValue() slog.Value { return slog.StringValue("of server " + string(j.op.Server)) }
+// LogValue is the server in logs. What renews the lease logs it while the worker writes op.
+func (j *job) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("server", string(j.serverID)))
+}
 
 // kind is the kind of the operation.
 func (j *job) kind() kind { return j.s.kinds[j.op.Kind] }

@@ -172,7 +172,7 @@ func (s *Service) takeAll(ctx context.Context, ids []ID) (jobs []*job, err error
 			if err != nil {
 				return err
 			}
-			taken = append(taken, &job{s: s, id: row.ID, worker: row.Worker, op: row, b: b})
+			taken = append(taken, &job{s: s, id: row.ID, serverID: row.Server, worker: row.Worker, op: row, b: b})
 		}
 		jobs = taken
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -38,7 +39,7 @@ func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 		set(&s)
 	}
 	places, nets := client.NewComputePlacement(options(t, nowhere)), client.NewComputeNetwork(options(t, nowhere))
-	c.Service = compute.NewService(c.store, s, compute.Options{Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return c.now }})
+	c.Service = compute.NewService(c.store, s, compute.Options{Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return c.now }, Log: logtest.Logger()})
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -48,7 +49,7 @@ func mirrored(t *testing.T) (*cloud, *aggregateRecorder) {
 	t.Cleanup(func() { _ = store.Close() })
 	b := &aggregateRecorder{in: map[[2]compute.ID]bool{}, unknown: map[compute.ID]bool{}}
 	c := &cloud{T: t, store: store, now: computetest.Now}
-	c.Service = compute.NewService(store, compute.DefaultSettings(), compute.Options{Placement: b})
+	c.Service = compute.NewService(store, compute.DefaultSettings(), compute.Options{Placement: b, Log: logtest.Logger()})
 	c.hosts("cn1", "cn2")
 	return c, b
 }

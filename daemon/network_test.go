@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/config/configtest"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/network"
 )
@@ -106,7 +106,7 @@ func TestNetworkNeighbours(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			token, id = "", ""
-			n, end, err := networkNeighbours(configtest.ReadNetwork(t, tc.text), slog.New(slog.DiscardHandler), nil, Dependencies{})
+			n, end, err := networkNeighbours(configtest.ReadNetwork(t, tc.text), logtest.Logger(), nil, Dependencies{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/berthcloud/berth/internal/logtest"
 )
 
 const (
@@ -94,7 +96,7 @@ func exportedSeries(t *testing.T) map[string][]string {
 	p := Process{Getenv: func(name string) string {
 		return map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}[name]
 	}}
-	stopTracing(startTracing(t.Context(), p, "berth-placement", m.registry, slog.New(slog.DiscardHandler)), slog.Default())
+	stopTracing(startTracing(t.Context(), p, "berth-placement", m.registry, logtest.Logger()), slog.Default())
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

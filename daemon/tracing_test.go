@@ -19,6 +19,7 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/internal/logtest"
 )
 
 // collect starts a collector for spans. It returns its URL, and a function that returns the
@@ -62,7 +63,7 @@ func TestRequestsAreTraced(t *testing.T) {
 	cfg.API.AuthStrategy = config.StrategyNoAuth2
 	cfg.Database.Connection = "sqlite://"
 	cfg.Berth.Listen = "127.0.0.1:0"
-	s, err := StartPlacement(t.Context(), p, cfg, slog.New(slog.DiscardHandler), Dependencies{})
+	s, err := StartPlacement(t.Context(), p, cfg, logtest.Logger(), Dependencies{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestWrongTracingVariablesDoNotStopTheService(t *testing.T) {
 			t.Errorf("the log has no %s:\n%s", part, &log)
 		}
 	}
-	stopTracing(tracer, slog.New(slog.DiscardHandler))
+	stopTracing(tracer, logtest.Logger())
 	if families, err := reg.Gather(); err != nil || len(families) != 0 {
 		t.Errorf("metrics of tracing that is off: %v, %v", families, err)
 	}
@@ -159,8 +160,8 @@ func TestTracingMetricIsDocumented(t *testing.T) {
 	p := Process{Getenv: func(name string) string {
 		return map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}[name]
 	}}
-	tracer := startTracing(t.Context(), p, "berth-placement", reg, slog.New(slog.DiscardHandler))
-	defer stopTracing(tracer, slog.New(slog.DiscardHandler))
+	tracer := startTracing(t.Context(), p, "berth-placement", reg, logtest.Logger())
+	defer stopTracing(tracer, logtest.Logger())
 	if got := gatheredMetrics(t, reg)["berth_trace_spans_total"]; got != (documentedMetric{"counter", "outcome"}) {
 		t.Errorf("berth_trace_spans_total is %+v", got)
 	}

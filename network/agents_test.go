@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
@@ -129,7 +130,7 @@ func TestHeartbeatsThatKeepConfigurations(t *testing.T) {
 	r := newRoom(t)
 	set := network.DefaultSettings()
 	set.Drivers = []guarantee.Driver{guarantee.OVN}
-	r.Service = network.NewService(r.store, set, network.Neighbours{})
+	r.Service = network.NewService(r.store, set, network.Neighbours{Log: logtest.Logger()})
 	r.SetClock(func() time.Time { return r.at })
 	say := func(h network.Heartbeat, sync bool, state network.SyncState, failure, configurations string) {
 		t.Helper()
@@ -164,7 +165,7 @@ func TestNewAgents(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		set := network.DefaultSettings()
 		set.NewAgentsDown = down
-		s := network.NewService(newStore(t), set, network.Neighbours{})
+		s := network.NewService(newStore(t), set, network.Neighbours{Log: logtest.Logger()})
 		beat := func() network.Agent {
 			t.Helper()
 			a, _, err := s.Beat(t.Context(), network.Heartbeat{Type: "t", Host: "h"})

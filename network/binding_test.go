@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -16,7 +17,7 @@ func TestBindOnOVN(t *testing.T) {
 	c := newCloud(t)
 	set := network.DefaultSettings()
 	set.Drivers = guarantee.Drivers()
-	c.service = network.NewService(c.store, set, network.Neighbours{Placement: c.asked})
+	c.service = network.NewService(c.store, set, network.Neighbours{Placement: c.asked, Log: logtest.Logger()})
 	report := func(host, root string) {
 		a, _, err := c.service.Beat(t.Context(), network.Heartbeat{
 			Type: guarantee.OVN.AgentType, Binary: guarantee.OVN.Binary, Host: host, Start: true,
@@ -49,7 +50,7 @@ func TestBindTunnelOnOVN(t *testing.T) {
 	set := network.DefaultSettings()
 	set.Drivers = []guarantee.Driver{guarantee.OVN}
 	set.Tunnels = map[string][]network.Range{network.Geneve: {{Low: 1, High: 9}}}
-	s := network.NewService(store, set, network.Neighbours{})
+	s := network.NewService(store, set, network.Neighbours{Log: logtest.Logger()})
 	_, _, err := s.Beat(t.Context(), network.Heartbeat{Type: guarantee.OVN.AgentType, Host: "h", Configurations: []byte(`{}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func TestBindOnDPDK(t *testing.T) {
 			c := newCloud(t)
 			set := network.DefaultSettings()
 			set.Drivers, set.OVNSockets = []guarantee.Driver{test.driver}, "/srv/sockets"
-			c.service = network.NewService(c.store, set, network.Neighbours{})
+			c.service = network.NewService(c.store, set, network.Neighbours{Log: logtest.Logger()})
 			configurations := `{"bridge_mappings": {"physnet0": "br-ex"}, ` + test.configurations[1:]
 			_, _, err := c.service.Beat(t.Context(), network.Heartbeat{Type: test.driver.AgentType, Host: "dpdk", Configurations: []byte(configurations)})
 			c.must(err)
@@ -141,7 +142,7 @@ func TestPlugged(t *testing.T) {
 	c := newCloud(t) // with an agent of Open vSwitch's
 	set := network.DefaultSettings()
 	set.Drivers = guarantee.Drivers()
-	c.service = network.NewService(c.store, set, network.Neighbours{})
+	c.service = network.NewService(c.store, set, network.Neighbours{Log: logtest.Logger()})
 	for host, d := range map[string]guarantee.Driver{"one": guarantee.OVN, "two": guarantee.OVN, "other": guarantee.OpenVSwitch} {
 		_, _, err := c.service.Beat(t.Context(), network.Heartbeat{Type: d.AgentType, Host: host, Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-ex"}}`)})
 		c.must(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/growthtest"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -63,7 +64,7 @@ func newBulk(t *testing.T) (*network.Service, *counting, network.SubnetRow) {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	s := network.NewService(store, settings, network.Neighbours{})
+	s := network.NewService(store, settings, network.Neighbours{Log: logtest.Logger()})
 	nets, err := s.CreateNetworks(t.Context(), make([]network.NetworkSpec, 1))
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/placement/service"
 )
@@ -133,7 +134,7 @@ func newCloudOn(t *testing.T, places network.Placement) *cloud {
 func (c *cloud) serve(store network.Store) *network.Service {
 	settings := network.DefaultSettings()
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
-	s := network.NewService(store, settings, network.Neighbours{Placement: c.asked})
+	s := network.NewService(store, settings, network.Neighbours{Placement: c.asked, Log: logtest.Logger()})
 	s.SetClock(c.clock)
 	return s
 }

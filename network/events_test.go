@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -33,7 +34,7 @@ func tellComputeOf(t *testing.T, of network.Events) {
 	ctx, heard := t.Context(), &ear{}
 	set := network.DefaultSettings()
 	set.Events, set.Drivers = of, guarantee.Drivers()
-	s := network.NewService(newStore(t), set, network.Neighbours{Compute: heard})
+	s := network.NewService(newStore(t), set, network.Neighbours{Compute: heard, Log: logtest.Logger()})
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.RunEvents(running)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/network"
@@ -64,7 +65,7 @@ func newDrill(t *testing.T, places http.Handler, fault string) *drill {
 	t.Helper()
 	d := &drill{T: t, places: httptest.NewServer(places), ended: make(chan struct{}), now: time.Now()}
 	t.Cleanup(d.places.Close)
-	d.Service = network.NewService(newStore(t), network.DefaultSettings(), network.Neighbours{})
+	d.Service = network.NewService(newStore(t), network.DefaultSettings(), network.Neighbours{Log: logtest.Logger()})
 	d.SetClock(func() time.Time { return d.now })
 	v, asked := newWire(t, places, patience(fault))
 	d.wire = v

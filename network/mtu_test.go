@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
@@ -19,7 +20,7 @@ func newService(t *testing.T, set network.Settings) *network.Service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	return network.NewService(storetest.Rerun(store), set, network.Neighbours{})
+	return network.NewService(storetest.Rerun(store), set, network.Neighbours{Log: logtest.Logger()})
 }
 
 // The MTU of a network is the most that fits through each of its segments, as ML2

@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
 )
@@ -165,7 +166,7 @@ func TestRecoveryByTheNextInThePlace(t *testing.T) {
 	in := func(place string, store network.Store) *network.Service {
 		settings := network.DefaultSettings()
 		settings.Instance = place
-		return network.NewService(store, settings, network.Neighbours{Placement: c.places})
+		return network.NewService(store, settings, network.Neighbours{Placement: c.places, Log: logtest.Logger()})
 	}
 	c.policies["1100"] = c.newPolicy("1100", 1100)
 	for _, place := range []string{"a", ""} {
@@ -204,7 +205,7 @@ func TestAttemptsOfOnesBefore(t *testing.T) {
 	settings := network.DefaultSettings()
 	settings.Instance = "a"
 	in := func(store network.Store) *network.Service {
-		return network.NewService(store, settings, network.Neighbours{Placement: c.places})
+		return network.NewService(store, settings, network.Neighbours{Placement: c.places, Log: logtest.Logger()})
 	}
 	_ = c.setPolicy(in(&dying{Store: c.store, endAt: 3}), "1200")
 	if err := c.setPolicyOf(in(c.store), other, "1200"); err != nil {

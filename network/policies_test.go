@@ -5,6 +5,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -28,7 +29,7 @@ func TestNetworksThatGuaranteeNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := network.DefaultSettings()
 			set.Extensions = guarantee.Extensions{Tunnels: tc.tunnels}
-			s := network.NewService(newStore(t), set, network.Neighbours{})
+			s := network.NewService(newStore(t), set, network.Neighbours{Log: logtest.Logger()})
 			must := func(err error) {
 				t.Helper()
 				if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -27,7 +28,7 @@ type freeAddresses struct {
 func newRoom(t *testing.T) *freeAddresses {
 	t.Helper()
 	r := &freeAddresses{t: t, store: &dying{Store: newStore(t)}, at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	r.Service = network.NewService(r.store, network.DefaultSettings(), network.Neighbours{})
+	r.Service = network.NewService(r.store, network.DefaultSettings(), network.Neighbours{Log: logtest.Logger()})
 	r.SetClock(func() time.Time { return r.at })
 	return r
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/sqltest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
@@ -44,7 +45,7 @@ func newInstances(t *testing.T, hosts ...string) *instances {
 		t.Cleanup(func() { _ = store.Close() })
 		settings := network.DefaultSettings()
 		settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
-		x.services[i], x.due[i] = network.NewService(store, settings, network.Neighbours{}), make(chan time.Time)
+		x.services[i], x.due[i] = network.NewService(store, settings, network.Neighbours{Log: logtest.Logger()}), make(chan time.Time)
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -112,7 +113,7 @@ func lost(t *testing.T, what string, err error) {
 // Of Updates that share a commit none is acknowledged.
 func TestLostFileUnderABatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "placement.db")
-	s := open(t, sqlstore.Options{Path: path, MaxBatchTime: time.Hour, Logger: slog.New(slog.DiscardHandler)})
+	s := open(t, sqlstore.Options{Path: path, MaxBatchTime: time.Hour, Logger: logtest.Logger()})
 	const others = 5
 	results := make(chan error, others)
 	err := addClass(s, "CUSTOM_A", func() {

@@ -3,11 +3,11 @@ package watch_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/watch"
 )
@@ -129,7 +129,7 @@ func TestRunFollow(t *testing.T) {
 				}
 			}
 		}()
-		store.RunFollow(ctx, due, nil, slog.New(slog.DiscardHandler))
+		store.RunFollow(ctx, due, nil, logtest.Logger())
 		if woken := len(poll.Changed) > 0; woken != tc.want {
 			t.Errorf("after %q the poll is woken: %t, want %t", tc.say, woken, tc.want)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
 	"github.com/berthcloud/berth/compute/hostlist"
+	"github.com/berthcloud/berth/internal/logtest"
 )
 
 // A service is a compute service that wants what a test says, and that fails when it is
@@ -115,7 +116,7 @@ func inBubble(t *testing.T, fake *driver.Fake, test func(t *testing.T, s *servic
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newService()
-		h := &host.Host{Service: s, Driver: fake, Log: slog.New(slog.DiscardHandler), ReportInterval: 10 * time.Second, Concurrency: 2}
+		h := &host.Host{Service: s, Driver: fake, Log: logtest.Logger(), ReportInterval: 10 * time.Second, Concurrency: 2}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { h.Run(ctx) })

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -44,7 +45,7 @@ func (r *Runner[C, J]) hold(ctx context.Context, taken time.Time, jobs []J) (con
 					renewed++
 				case errors.Is(err, ErrLost): // or it has ended, or waits
 				case ctx.Err() == nil:
-					r.Log.WarnContext(ctx, "the lease of an operation cannot be renewed", "operation", j, "error", err)
+					r.Log.WarnContext(ctx, "the lease of an operation cannot be renewed", slog.Any("", j), "error", err)
 					failed = true
 				}
 			}

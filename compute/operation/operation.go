@@ -28,6 +28,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 )
 
@@ -133,10 +134,11 @@ func (u *Unanswered) Error() string { return u.Err.Error() }
 // Unwrap returns it.
 func (u *Unanswered) Unwrap() error { return u.Err }
 
-// A Job is an operation that a worker has taken. Only its worker uses it, but for Renew, which may be
+// A Job is an operation that a worker has taken. Only its worker uses it, but for Renew and LogValue, which may be
 // called concurrently with all others. Methods other than Kind and Cursor return ErrLost when another
 // worker has it.
 type Job[C any] interface {
+	slog.LogValuer // a group: its attributes become those of the line
 	Kind() string
 	Cursor() Cursor // as it was committed last
 	// Commit writes a cursor and changes, in their order and in one transaction, and renews the lease. It

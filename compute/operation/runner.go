@@ -245,9 +245,9 @@ func (r *Runner[C, J]) rest(ctx context.Context, j J, cause error) {
 	}
 	waits := errors.As(cause, new(*Wait))
 	if !waits && ctx.Err() == nil {
-		r.Log.WarnContext(ctx, "an operation does not go on", "kind", j.Kind(), "step", j.Cursor().Step, "back", j.Cursor().Back, "operation", j, "error", cause)
+		r.Log.WarnContext(ctx, "an operation does not go on", "kind", j.Kind(), "step", j.Cursor().Step, "back", j.Cursor().Back, slog.Any("", j), "error", cause)
 	}
 	if err := j.Release(context.WithoutCancel(ctx), cause); err != nil && !errors.Is(err, ErrLost) {
-		r.Log.WarnContext(ctx, "the lease of an operation could not be released; it expires", "operation", j, "error", err)
+		r.Log.WarnContext(ctx, "the lease of an operation could not be released; it expires", slog.Any("", j), "error", err)
 	}
 }

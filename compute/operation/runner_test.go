@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute/operation"
+	"github.com/berthcloud/berth/internal/logtest"
 )
 
 // A change is what a step writes: a word.
@@ -47,6 +48,7 @@ type job struct {
 
 func (j *job) Kind() string             { return j.s.kind }
 func (j *job) Cursor() operation.Cursor { return j.cursor }
+func (j *job) LogValue() slog.Value     { return slog.GroupValue(slog.String("operation", j.name)) }
 
 func (j *job) Lost() bool {
 	j.s.mu.Lock()
@@ -175,7 +177,7 @@ func (w *world) runner(lists ...func(*operation.List[*job, change])) *operation.
 	}
 	return &operation.Runner[change, *job]{
 		Lists: map[string]operation.List[*job, change]{"list": list}, Take: w.take, Lease: leaseTime, Places: 1,
-		Look: time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Look: time.Second, Now: time.Now, Log: logtest.Logger(),
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/placement/service"
@@ -178,7 +179,7 @@ func (c *cloud) resetNetwork(ctx context.Context, t testing.TB, all *sync.WaitGr
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
 	places := client.NewPlacement(options(t, c.placement.URL))
 	t.Cleanup(places.Close)
-	nets := network.NewService(store, settings, network.Neighbours{Placement: places})
+	nets := network.NewService(store, settings, network.Neighbours{Placement: places, Log: logtest.Logger()})
 	tracker := tracking.New(tracking.Options{
 		Placement: places, Shared: nets.Shared,
 		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) { _ = nets.Synced(ctx, agent, r) },
@@ -204,7 +205,7 @@ func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGr
 		nets.Close()
 	})
 	s := compute.NewService(newStore(t), compute.DefaultSettings(), compute.Options{
-		Placement: places, Trees: places, Network: nets,
+		Placement: places, Trees: places, Network: nets, Log: logtest.Logger(),
 		Images: images{fakehosts.Image: {
 			Image: extraspecs.Image{ID: fakehosts.Image, Name: fakehosts.ImageName, DiskFormat: "qcow2"}, Status: "active", Size: 16338944,
 		}},

@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/internal/logtest"
 )
 
 // A side is the API on an empty database, for the dialogues that were recorded from
@@ -67,7 +68,7 @@ func (s *side) Reset(t testing.TB) {
 	settings := compute.DefaultSettings()
 	settings.ServiceDownTime = time.Hour // the clock below is a fast one
 	o := s.options
-	o.Now = secondsApart()
+	o.Now, o.Log = secondsApart(), logtest.Logger()
 	nowhere, err := client.Fixed("http://127.0.0.1:1", client.NoAuth)
 	if err != nil {
 		t.Fatal(err)

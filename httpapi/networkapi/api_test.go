@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -31,7 +32,7 @@ func newCloud(t *testing.T) *cloud {
 	settings.ProjectTypes = []string{network.VXLAN}
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
 	settings.Tunnels = map[string][]network.Range{network.VXLAN: {{Low: 1, High: 1000}}}
-	service := network.NewService(newStore(t), settings, network.Neighbours{})
+	service := network.NewService(newStore(t), settings, network.Neighbours{Log: logtest.Logger()})
 	api := newAPI(t, service)
 	s := httptest.NewServer(handler(api, httpapi.NoAuth))
 	t.Cleanup(s.Close)

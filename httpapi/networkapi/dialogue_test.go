@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/placement/service"
@@ -92,7 +93,7 @@ func (s *side) Reset(t testing.TB) {
 	settings.Tunnels = map[string][]network.Range{network.VXLAN: tunnels, network.GRE: tunnels}
 	s.places = s.resetPlacement(t)
 	s.store = newStore(t)
-	s.service = network.NewService(s.store, settings, network.Neighbours{Placement: s.places})
+	s.service = network.NewService(s.store, settings, network.Neighbours{Placement: s.places, Log: logtest.Logger()})
 	api := newAPI(t, s.service)
 	api.Policy = newPolicy(t, s.rules)
 	api.Without = []string{networkapi.DriverNUMA, networkapi.DriverDeviceProfile} // as the reference is

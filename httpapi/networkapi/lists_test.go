@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/growthtest"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -59,7 +60,7 @@ func newWalked(t *testing.T) *API {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	return &API{Network: network.NewService(store, settings, network.Neighbours{}), Policy: rules}
+	return &API{Network: network.NewService(store, settings, network.Neighbours{Log: logtest.Logger()}), Policy: rules}
 }
 
 // Every list below /v2.0 is walked, but for what is read by code of its own.

@@ -121,6 +121,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/gcpolicy", ""},
 	{"internal/golden", ""},
 	{"internal/growthtest", "internal/racetest"},
+	{"internal/logtest", ""},
 	{"internal/manpages", "config osloconfig"},
 	{"internal/novatest", "internal/upstreamtest"},
 	{"internal/process", ""},
@@ -144,7 +145,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
 
 // black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"

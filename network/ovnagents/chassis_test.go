@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/agent/ovn"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -64,7 +64,7 @@ func (r *registry) age() {
 func TestChassisReports(t *testing.T) {
 	kept := &registry{rows: make(map[string]network.Agent)}
 	syncs := 0
-	r := New(nil, func(network.Agent, bool) { syncs++ }, 6*time.Minute, slog.New(slog.DiscardHandler))
+	r := New(nil, func(network.Agent, bool) { syncs++ }, 6*time.Minute, logtest.Logger())
 	r.beat, r.agents = kept.beat, kept.agents
 	event := func(kind ovn.Kind, c ovn.Chassis) {
 		for _, host := range r.take(ovn.Event{Kind: kind, Chassis: c}) {
@@ -157,7 +157,7 @@ func TestChassisWithDPDK(t *testing.T) {
 		"":       `"chassis_name":"1"`,
 		"netdev": `"datapath_type":"netdev","ovs_capabilities":{"datapath_types":[],"iface_types":["dpdk","dpdkvhostuser"]}`,
 	} {
-		h := chassisHeartbeat(ovn.Chassis{Name: "1", Hostname: "h", DatapathType: datapath, InterfaceTypes: "dpdk,dpdkvhostuser"}, slog.New(slog.DiscardHandler))
+		h := chassisHeartbeat(ovn.Chassis{Name: "1", Hostname: "h", DatapathType: datapath, InterfaceTypes: "dpdk,dpdkvhostuser"}, logtest.Logger())
 		got := string(h.Configurations)
 		if h.Problem != "" || !strings.Contains(got, want) || strings.Contains(got, "iface_types") != (datapath != "") {
 			t.Errorf("with the datapath %q the configurations are %s (%s), without %s", datapath, got, h.Problem, want)
@@ -178,7 +178,7 @@ func TestPortReports(t *testing.T) {
 		}
 		maps.Copy(told, hosts)
 		return nil
-	}, slog.New(slog.DiscardHandler))
+	}, logtest.Logger())
 	var all []ovn.Port
 	want := map[network.ID]string{}
 	for i := range 2*portGroup + 1 {

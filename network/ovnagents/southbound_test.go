@@ -2,7 +2,6 @@ package ovnagents
 
 import (
 	"crypto/x509"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/config/configtest"
 	"github.com/berthcloud/berth/internal/certtest"
+	"github.com/berthcloud/berth/internal/logtest"
 )
 
 // Mistakes in the options are reported before the start.
@@ -39,7 +39,7 @@ func TestSouthboundOptions(t *testing.T) {
 		"Good":        {"ovn", "ovn_sb_connection = ssl:h:2" + ca, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := Southbound(configtest.ReadNetwork(t, "[ml2]\nmechanism_drivers = "+tc.drivers+"\n[ovn]\n"+tc.text+"\n"), slog.New(slog.DiscardHandler))
+			db, err := Southbound(configtest.ReadNetwork(t, "[ml2]\nmechanism_drivers = "+tc.drivers+"\n[ovn]\n"+tc.text+"\n"), logtest.Logger())
 			if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) || (db != nil) != tc.watches {
 				t.Errorf("watches: %t, error: %v; want %t, %q", db != nil, err, tc.watches, tc.wrong)
 			}

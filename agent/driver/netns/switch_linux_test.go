@@ -3,7 +3,6 @@ package netns_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/berthcloud/berth/agent/ovsdb"
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/compute/hostlist"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/ovstest"
 	"github.com/berthcloud/berth/internal/traffictest"
 	"github.com/berthcloud/berth/osloconfig"
@@ -104,7 +104,7 @@ func TestSwitch(t *testing.T) {
 	m, s := newSwitchMachine(t)
 	first, second := switched(1, "physnet0"), switched(2, "")
 	server := m.server(first, second)
-	holder, err := enforce.NewOVS(load(t, settings.OVS, "[ovs]\nbridge_mappings = physnet0:br-ex\novsdb_connection = "+s.Server.Remote()+"\n"), s.RunDir(), slog.New(slog.DiscardHandler))
+	holder, err := enforce.NewOVS(load(t, settings.OVS, "[ovs]\nbridge_mappings = physnet0:br-ex\novsdb_connection = "+s.Server.Remote()+"\n"), s.RunDir(), logtest.Logger())
 	m.must(err)
 	background(t, holder.Run)
 	sees := func(want map[string]bool) {
