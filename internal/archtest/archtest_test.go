@@ -28,6 +28,7 @@ var rules = []struct{ pkg, may string }{
 	{"microversion", ""},
 	{"logging", ""},
 	{"osloconfig", ""},
+	{"cloudconfig", ""},
 	{"config", "osloconfig"},
 	{"identity", "fault"},
 	{"identity/policy", "fault identity"},
