@@ -6,8 +6,8 @@
 // [Run] starts the services in the order of their dependencies, loads the example, prints a page
 // that says what to try, and serves until the context ends; [RunGuide] plays the guide's steps
 // instead. Services talk to each other as in production, by REST with tokens of the identity
-// service, except for the network service's requests to placement and the hosts' to the compute
-// service, which are calls in the process.
+// service. One call between a host and a service stays in the process: it reports its plugged-in ports to the network service, as a
+// network agent would.
 //
 //	cloud.go                   start and end
 //	identity.go, login.go      users, passwords and tokens; files for the openstack client
