@@ -197,8 +197,15 @@ func (n *ComputeNetwork) Ports(ctx context.Context, ids ...compute.ID) ([]comput
 }
 
 // ServerPorts is compute.Network's.
-func (n *ComputeNetwork) ServerPorts(ctx context.Context, server compute.ID) ([]compute.Port, error) {
-	return n.list(ctx, url.Values{"device_id": {string(server)}})
+func (n *ComputeNetwork) ServerPorts(ctx context.Context, servers ...compute.ID) ([]compute.Port, error) {
+	if len(servers) == 0 {
+		return nil, nil
+	}
+	query := url.Values{}
+	for _, id := range servers {
+		query.Add("device_id", string(id))
+	}
+	return n.list(ctx, query)
 }
 
 // PortWithAddress is compute.Network's.

@@ -1,7 +1,10 @@
 package compute
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -159,12 +162,38 @@ func (s *Service) forgetPorts(ctx context.Context, deleted map[ID]ID) error {
 	}
 	return s.update(ctx, func(c *change) error {
 		for port, server := range deleted {
-			if _, err := c.Remove(&PortRow{}, Where(ByPort, port), Where(ByServer, server)); err != nil {
+			rows, err := Rows[PortRow](c, Where(ByPort, port), Where(ByServer, server))
+			if err != nil {
 				return err
+			}
+			for _, row := range rows {
+				if err := c.forgetPort(row); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
+}
+
+// forgetPort takes a port from its server. Its device is the host's to give again when the host has unplugged it.
+func (c *change) forgetPort(row PortRow) error {
+	if _, err := c.Remove(&PortRow{}, Where(ByPort, row.Port), Where(ByServer, row.Server)); err != nil {
+		return err
+	}
+	var seen Port
+	if err := json.Unmarshal(row.Seen, &seen); err != nil {
+		return fmt.Errorf("reading port %s: %w", row.Port, err)
+	}
+	if seen.Slot == "" {
+		return nil
+	}
+	host, hasIt, err := hosted(c, row.Server, seen.Host)
+	if err != nil || !hasIt || host.Wish != WishRunning && host.Wish != WishStopped {
+		return err
+	}
+	host.Event, host.Slots = cmp.Or(host.Event, newID()), append(host.Slots, seen.Slot)
+	return c.Replace(&host)
 }
 
 // refreshPorts stores the current state of a server's ports. It does not add or remove ports.

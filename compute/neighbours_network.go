@@ -28,8 +28,8 @@ type Network interface {
 	Port(ctx context.Context, id ID) (Port, error)
 	// Ports returns the ports with the ids, in any order, without those that do not exist.
 	Ports(ctx context.Context, ids ...ID) ([]Port, error)
-	// ServerPorts returns the ports that are a server's.
-	ServerPorts(ctx context.Context, server ID) ([]Port, error)
+	// ServerPorts returns the ports of servers.
+	ServerPorts(ctx context.Context, servers ...ID) ([]Port, error)
 	// Segments returns the segments that a port can be in when its network has some of
 	// its own: that of its first address or, while it has none, all in which its network
 	// has subnets.

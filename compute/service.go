@@ -51,6 +51,9 @@ type Settings struct {
 	ConfirmWindow time.Duration
 	// HostTime is how long a caller waits for a host that must do something at once.
 	HostTime time.Duration
+	// PortInterval is how often the ports of each server are compared with those of the network service, in whole seconds;
+	// less than a second means never.
+	PortInterval time.Duration
 	// NetworksMayAsk allows servers in networks that guarantee bandwidth. Nova refuses that.
 	NetworksMayAsk bool
 	// AttachMayAsk allows attaching ports with resource requests to existing servers. Nova did not
@@ -63,6 +66,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		Quotas: DefaultQuotas(), ServiceDownTime: time.Minute, DefaultZone: "nova", NameTemplate: "instance-%08x",
 		Requests: request.DefaultSettings(), Selection: selection.DefaultSettings(), HostTime: time.Minute, LeaseTime: time.Minute,
+		PortInterval: time.Minute,
 		AttachMayAsk: true,
 	}
 }

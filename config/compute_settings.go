@@ -37,6 +37,8 @@ func (n *Nova) settings() []Setting {
 		used(g, "rpc_response_timeout", osloconfig.IntBetween(&n.ResponseTimeout, 1, math.MaxInt32), "Seconds that a caller waits for a host that is to do something at once."),
 		used(g, "instance_build_timeout", osloconfig.IntBetween(&n.BuildTimeout, 0, math.MaxInt32),
 			"Seconds after its creation at which a server that its host has not built goes to ERROR; 0: never while the host reports."),
+		used(g, "heal_instance_info_cache_interval", osloconfig.IntBetween(&n.HealInterval, math.MinInt32, math.MaxInt32),
+			"Seconds within which the ports of each server are compared with those of the network service, whose events may be lost; 0 and below: never. In Nova, a host compares one server in that time."),
 		used(g, "allow_resize_to_same_host", osloconfig.Bool(&n.ResizeSameHost), "Whether a server may stay on its host when it is resized."),
 		used(g, "resize_confirm_window", osloconfig.IntBetween(&n.ConfirmWindow, 0, math.MaxInt32),
 			"Seconds after which a resize or a cold migration is confirmed by itself; 0: never."),

@@ -17,6 +17,7 @@ func computeSettings(cfg *config.Compute) compute.Settings {
 	set.HostTime = time.Duration(cfg.Nova.ResponseTimeout) * time.Second
 	set.LeaseTime = time.Duration(cfg.Boots.TakeoverTime) * time.Second
 	set.BuildTime = time.Duration(cfg.Nova.BuildTimeout) * time.Second
+	set.PortInterval = time.Duration(cfg.Nova.HealInterval) * time.Second
 	set.ResizeOnHost, set.ConfirmWindow = cfg.Nova.ResizeSameHost, time.Duration(cfg.Nova.ConfirmWindow)*time.Second
 	set.DefaultZone = cfg.Nova.DefaultZone
 	set.NameTemplate, set.UniqueNames = cfg.Nova.NameTemplate, cfg.Nova.UniqueNames

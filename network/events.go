@@ -7,7 +7,8 @@ import (
 )
 
 // events sends events of servers' ports to compute, in groups and without blocking callers.
-// Failures are logged only: compute reads the ports by itself now and then.
+// Failures are logged only: the compute service compares the ports of its servers by itself, and repairs what a lost event
+// would have changed.
 type events struct {
 	compute Compute
 	of      Events

@@ -107,6 +107,9 @@ type neighbours struct {
 	compute func(url string)
 	// second has another compute service on the same database, which is PostgreSQL's then.
 	second bool
+	// ports is the interval of seconds in which ports are compared, 0 for never: their requests would be
+	// counted with those of operations.
+	ports int
 	// patience is how many seconds the compute service waits for an answer, 0 for long
 	// enough.
 	patience int
@@ -177,7 +180,7 @@ func (c *cloud) startCompute(n neighbours) {
 	c.Helper()
 	images := serve(c, fakehosts.Images())
 	all := map[string]map[string]string{
-		"DEFAULT": {"service_down_time": "4", "rpc_response_timeout": "20"},
+		"DEFAULT": {"service_down_time": "4", "rpc_response_timeout": "20", "heal_instance_info_cache_interval": strconv.Itoa(n.ports)},
 		"quota":   {"instances": "-1", "cores": "-1", "ram": "-1"},
 	}
 	patience := strconv.Itoa(cmp.Or(n.patience, 30))

@@ -72,9 +72,9 @@ func (p ports) Ports(_ context.Context, ids ...compute.ID) (all []compute.Port, 
 	return all, nil
 }
 
-func (p ports) ServerPorts(_ context.Context, server compute.ID) (all []compute.Port, err error) {
+func (p ports) ServerPorts(_ context.Context, servers ...compute.ID) (all []compute.Port, err error) {
 	for _, port := range p.all {
-		if port.Server == string(server) {
+		if slices.Contains(servers, compute.ID(port.Server)) {
 			all = append(all, port)
 		}
 	}
