@@ -192,8 +192,8 @@ func (c *change) rezone(a Aggregate, zone string, hosts []string, changes bool, 
 	if !changes || a.Zone() == zone {
 		return nil
 	}
-	servers, err := Rows[ServerRow](c, Where(ByHost, hosts...))
-	if err == nil && len(servers) > 0 {
+	servers, err := Count[ServerRow](c, Where(ByHost, hosts...))
+	if err == nil && servers > 0 {
 		err = refuse("One or more hosts contain instances in this zone")
 	}
 	return err

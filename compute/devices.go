@@ -82,17 +82,20 @@ func (d Device) serves(p Port, m request.Mappings, node string) bool {
 // takenDevices are the slots of a host that servers have or will have, or that the host may not have taken back
 // yet. The choice of the server's own operation does not count: it is made again.
 func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
-	rows, err := Rows[ServerRow](c, Where(ByHost, host))
+	summaries, err := Rows[ServerSummary](c, Where(ByHost, host))
 	if err != nil {
 		return nil, err
+	}
+	rows, ids := make([]ServerRow, len(summaries)), make([]ID, len(summaries))
+	for i, one := range summaries {
+		rows[i], ids[i] = one.row(), one.ID
 	}
 	ports, err := portsOf(c, rows)
 	if err != nil {
 		return nil, err
 	}
-	taken, ids := map[string]bool{}, make([]ID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
+	taken := map[string]bool{}
+	for _, row := range rows {
 		for _, p := range ports[row.ID] {
 			if p.Shown.Host == host && p.Shown.Slot != "" {
 				taken[p.Shown.Slot] = true
@@ -108,18 +111,21 @@ func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
 			taken[slot] = true
 		}
 	}
-	operations, err := Rows[OperationRow](c)
-	if err != nil {
-		return nil, err
-	}
-	for _, op := range operations {
-		b, err := op.body()
+	// A server that moves is not there yet: its operation has claimed the host.
+	for _, where := range []Match{Where(ByHost, host), Where(ByServer, ids...)} {
+		operations, err := Rows[OperationSummary](c, where)
 		if err != nil {
 			return nil, err
 		}
-		to := slices.Contains(ids, op.Server) || b.Claim != nil && b.Claim.Host == host // a server that moves is not there yet
-		for _, d := range b.Devices {
-			if to && op.Server != server {
+		for _, op := range operations {
+			if op.Server == server || len(op.Devices) == 0 {
+				continue
+			}
+			var chosen map[ID]Device
+			if err := json.Unmarshal(op.Devices, &chosen); err != nil {
+				return nil, fmt.Errorf("reading the devices of operation %s: %w", op.ID, err)
+			}
+			for _, d := range chosen {
 				taken[d.Slot] = true
 			}
 		}

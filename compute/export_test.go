@@ -17,12 +17,16 @@ func (s *Service) ReadWanted(ctx context.Context, p *watch.Poll, host string) ([
 // Recover carries out all operations that are due, one after the other, and returns how many are
 // left: they wait for a host or for a neighbour, or another worker has them.
 func (s *Service) Recover(ctx context.Context) (left int, err error) {
+	s.dueNow.whole.Store(true)
 	if err := s.runner.RunDue(ctx); err != nil {
 		return 0, err
 	}
 	left, _, err = s.Operations(ctx)
 	return left, err
 }
+
+// Work carries out the operations that are ready, as a worker does that was woken.
+func (s *Service) Work(ctx context.Context) error { return s.runner.RunDue(ctx) }
 
 // ConfirmOld confirms the resizes that have waited for Settings.ConfirmWindow.
 func (s *Service) ConfirmOld(ctx context.Context) error { return s.confirmOld(ctx) }

@@ -57,7 +57,7 @@ func groups(r Reader, where ...Match) ([]Group, error) {
 		all[i].GroupRow = row
 		at[row.ID], names[i] = &all[i], row.ID
 	}
-	servers, err := Rows[ServerRow](r, Where(ByGroup, names...))
+	servers, err := Rows[ServerSummary](r, Where(ByGroup, names...))
 	for _, s := range servers {
 		if s.State != Deleted {
 			at[s.Group].Members = append(at[s.Group].Members, s.ID)

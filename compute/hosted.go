@@ -96,6 +96,22 @@ func (j *job) answerOf(ctx context.Context, host string) (event EventRow, err er
 	return event, err
 }
 
+// unanswered reports whether a host has yet to report the result of an event.
+func (c *change) unanswered(server, event ID) (bool, error) {
+	rows, err := Rows[HostedRow](c, Where(ByServer, server))
+	return slices.ContainsFunc(rows, func(row HostedRow) bool { return row.Event == event }), err
+}
+
+// stopWaiting makes the operation of a server ready that waits for an event, any if it is "".
+func (c *change) stopWaiting(server, event ID) error {
+	rows, err := Rows[OperationRow](c, Where(ByServer, server))
+	if err != nil || len(rows) == 0 || rows[0].Awaits == "" || event != "" && rows[0].Awaits != event {
+		return err
+	}
+	rows[0].Awaits = ""
+	return c.Replace(&rows[0])
+}
+
 // A parting is what is known of a server, or of a port of it, that a host is to let go of.
 type parting struct {
 	server ServerRow
@@ -300,6 +316,9 @@ func (c *change) hostDid(host string, r Result) error {
 		err = c.end(row.Event, &t)
 	case awaited:
 		err = c.answered(row.Event)
+	}
+	if err == nil {
+		err = c.stopWaiting(row.Server, row.Event)
 	}
 	if err != nil {
 		return err

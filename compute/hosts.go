@@ -219,8 +219,8 @@ func (s *Service) removeTrees(ctx context.Context, id ID) error {
 
 // idle refuses a host that has servers, or that some move from or to.
 func idle(r Reader, host string) error {
-	servers, err := Rows[ServerRow](r, Where(ByHost, host))
-	if err == nil && len(servers) > 0 {
+	servers, err := Count[ServerRow](r, Where(ByHost, host))
+	if err == nil && servers > 0 {
 		err = conflict("HTTPConflict", "Unable to delete compute service that is hosting instances. Migrate or delete the instances first.")
 	}
 	if err != nil {

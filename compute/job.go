@@ -69,6 +69,7 @@ func (s *Service) RunOperations(ctx context.Context) {
 	var confirmations sync.WaitGroup
 	defer confirmations.Wait()
 	confirmations.Go(func() { s.runConfirmations(ctx) })
+	confirmations.Go(func() { s.runWholeLooks(ctx) })
 	s.runner.Run(ctx)
 }
 
@@ -242,7 +243,9 @@ func (j *job) Release(ctx context.Context, cause error) error {
 		switch {
 		case errors.As(cause, &waits):
 			if b, err := row.body(); err != nil || b.Abort == j.b.Abort { // it was not aborted meanwhile
-				row.Awaits = ID(waits.Event)
+				if unanswered, err := c.unanswered(row.Server, ID(waits.Event)); err != nil || unanswered {
+					row.Awaits = ID(waits.Event)
+				}
 			}
 		case errors.As(cause, new(*operation.Unanswered)):
 			row.Lease = c.leaseEnd() // no worker takes it while the request may take effect

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,23 @@ import (
 type dueList struct {
 	mu  sync.Mutex
 	all [][]ID
+	// whole says that the next look is at all operations: see lookForDue.
+	whole atomic.Bool
+}
+
+// runWholeLooks has all operations looked at every lookInterval, until ctx ends.
+func (s *Service) runWholeLooks(ctx context.Context) {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		s.dueNow.whole.Store(true)
+		s.wake()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // take takes the lease of an operation that is due, with those that are carried out together with
@@ -29,10 +47,14 @@ func (s *Service) take(ctx context.Context) ([]*job, error) {
 				return nil, nil
 			}
 			looked = true
+			whole := s.dueNow.whole.Swap(false)
 			err := s.store.View(ctx, func(r Reader) (err error) {
-				s.dueNow.all, err = s.lookForDue(r)
+				s.dueNow.all, err = s.lookForDue(r, whole)
 				return err
 			})
+			if err != nil && whole {
+				s.dueNow.whole.Store(true)
+			}
 			if err != nil || len(s.dueNow.all) == 0 {
 				return nil, err
 			}
@@ -45,13 +67,17 @@ func (s *Service) take(ctx context.Context) ([]*job, error) {
 	}
 }
 
-// lookForDue returns the operations that can go on, the oldest first.
-func (s *Service) lookForDue(r Reader) (all [][]ID, err error) {
-	rows, err := Rows[OperationRow](r)
+// lookForDue returns the operations that can go on, the oldest first. It reads those that are ready, which are few among
+// those that workers have and that wait for hosts. A look at the whole finds also what has become due without a change of
+// its row: the lease has expired, or the host that is waited for is down or late.
+func (s *Service) lookForDue(r Reader, whole bool) (all [][]ID, err error) {
+	rows, err := s.mayBeDue(r, whole)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	slices.SortFunc(rows, func(a, b OperationRow) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(rows, func(a, b OperationSummary) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
 	now := s.now().UTC().Truncate(time.Second)
 	waits, err := s.waiting(r, rows)
 	if err != nil {
@@ -60,7 +86,7 @@ func (s *Service) lookForDue(r Reader) (all [][]ID, err error) {
 	at := map[string]int{}      // the element of a reservation
 	leased := map[string]bool{} // reservations of which another worker has an operation
 	for _, row := range rows {
-		together := row.Reservation != "" && s.kinds[row.Kind].shared(row.cursor())
+		together := s.together(row)
 		i, known := at[row.Reservation]
 		switch {
 		case row.Lease.After(now):
@@ -83,9 +109,36 @@ func (s *Service) lookForDue(r Reader) (all [][]ID, err error) {
 	return slices.DeleteFunc(all, func(ids []ID) bool { return len(ids) == 0 }), nil
 }
 
+// mayBeDue are the operations that lookForDue looks at, and others of their reservations if they are carried out together.
+func (s *Service) mayBeDue(r Reader, whole bool) ([]OperationSummary, error) {
+	if whole {
+		return Rows[OperationSummary](r)
+	}
+	rows, err := Rows[OperationSummary](r, Where(ByReady, isReady))
+	if err != nil {
+		return nil, err
+	}
+	var reservations []string
+	for _, row := range rows {
+		if s.together(row) {
+			reservations = append(reservations, row.Reservation)
+		}
+	}
+	if len(reservations) == 0 {
+		return rows, nil
+	}
+	others, err := Rows[OperationSummary](r, Where(ByReservation, reservations...))
+	return append(rows, slices.DeleteFunc(others, func(row OperationSummary) bool { return row.Ready == isReady })...), err
+}
+
+// together reports whether an operation is at a step that those of its reservation carry out together.
+func (s *Service) together(row OperationSummary) bool {
+	return row.Reservation != "" && s.kinds[row.Kind].shared(row.row().cursor())
+}
+
 // waiting are the operations that wait for the answer of a host. A host that is down is not waited
 // for, nor one that builds a server for too long.
-func (s *Service) waiting(r Reader, rows []OperationRow) (map[ID]bool, error) {
+func (s *Service) waiting(r Reader, rows []OperationSummary) (map[ID]bool, error) {
 	var ids []ID
 	for _, row := range rows {
 		if row.Awaits != "" {
@@ -95,13 +148,13 @@ func (s *Service) waiting(r Reader, rows []OperationRow) (map[ID]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	all, err := Rows[ServerRow](r, Where(ByID, ids...))
+	all, err := Rows[ServerSummary](r, Where(ByID, ids...))
 	if err != nil {
 		return nil, err
 	}
 	servers := make(map[ID]ServerRow, len(all))
 	for _, row := range all {
-		servers[row.ID] = row
+		servers[row.ID] = row.row()
 	}
 	hosted, err := Rows[HostedRow](r, Where(ByServer, ids...))
 	if err != nil {
@@ -125,7 +178,7 @@ func (s *Service) waiting(r Reader, rows []OperationRow) (map[ID]bool, error) {
 	for _, row := range rows {
 		host, unanswered := asked[row.Awaits]
 		server := servers[row.Server]
-		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.deletes(server, row) && s.overdue(server, row) == 0
+		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.deletes(server, row.row()) && s.overdue(server, row.row()) == 0
 	}
 	return waits, nil
 }

@@ -45,7 +45,7 @@ func (c *change) hostnames(project string) (map[string]bool, error) {
 	case UniqueInProject:
 		where = append(where, Where(ByProject, project))
 	}
-	all, err := Rows[ServerRow](c, where...)
+	all, err := Rows[ServerSummary](c, where...)
 	taken := make(map[string]bool, len(all))
 	for _, row := range all {
 		taken[strings.ToLower(row.Hostname)] = true

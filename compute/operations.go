@@ -392,7 +392,7 @@ func (s *Service) idleServer(r Reader, row ServerRow, action string) error {
 // Operations returns the number of operations, and the age of the oldest.
 func (s *Service) Operations(ctx context.Context) (count int, oldest time.Duration, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		rows, err := Rows[OperationRow](r)
+		rows, err := Rows[OperationSummary](r)
 		count, oldest = len(rows), 0
 		for _, row := range rows {
 			oldest = max(oldest, s.now().Sub(row.CreatedAt))

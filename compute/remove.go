@@ -37,8 +37,11 @@ func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
 			return err
 		}
 		under, err := Rows[OperationRow](c, Where(ByServer, id))
-		if err != nil || len(under) > 0 {
-			return err // its worker becomes the deletion
+		if err != nil {
+			return err
+		}
+		if len(under) > 0 {
+			return c.stopWaiting(id, "") // its worker becomes the deletion
 		}
 		alone = row.Host == ""
 		event, err := c.begin(action.ID, eventDelete, row.Host)

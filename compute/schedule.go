@@ -335,7 +335,7 @@ func (c *change) checkHost(server ServerRow, host string, forced bool) error {
 	if err != nil {
 		return err
 	}
-	members, err := Rows[ServerRow](c, Where(ByGroup, server.Group))
+	members, err := Rows[ServerSummary](c, Where(ByGroup, server.Group))
 	if err != nil {
 		return err
 	}

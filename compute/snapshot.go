@@ -72,7 +72,7 @@ func wantedGroup(r Reader, id ID, scheduled map[ID]bool) (*selection.Group, erro
 	if err != nil {
 		return nil, err
 	}
-	members, err := Rows[ServerRow](r, Where(ByGroup, id))
+	members, err := Rows[ServerSummary](r, Where(ByGroup, id))
 	g := &selection.Group{Policy: row.Policy, Most: row.MaxPerHost}
 	for _, m := range members {
 		if m.Task == Deleting {
@@ -86,47 +86,56 @@ func wantedGroup(r Reader, id ID, scheduled map[ID]bool) (*selection.Group, erro
 	return g, err
 }
 
-// serversOn adds to the hosts the servers that the choice depends on, without those that are being
-// scheduled.
+// serversOn adds to the hosts what the choice needs to know of their servers, without those that are being scheduled: which of
+// those that the group and the hints name are there, and how many are busy.
 func (p *snapshot) serversOn(r Reader, own map[ID]bool) error {
-	servers, err := p.others(r)
+	named, err := p.named(r)
 	if err != nil {
 		return err
 	}
-	on := map[[2]string][]ServerRow{}
-	for _, row := range servers {
+	busy, err := r.CountEach(&ServerRow{}, ByBusyHost)
+	if err != nil {
+		return err
+	}
+	scheduled, err := Rows[ServerSummary](r, Where(ByID, sortedIDs(own)...))
+	if err != nil {
+		return err
+	}
+	for _, row := range scheduled {
+		if row.Task != "" {
+			busy[row.Host]--
+		}
+	}
+	on := map[[2]string][]string{}
+	for _, row := range named {
 		if at := [2]string{row.Host, row.Node}; !own[row.ID] {
-			on[at] = append(on[at], row)
+			on[at] = append(on[at], string(row.ID))
 		}
 	}
 	for i := range p.hosts {
 		h := &p.hosts[i]
-		h.Servers, h.Busy = nil, 0 // the View may run again
-		for _, row := range on[[2]string{h.Name, h.Node}] {
-			h.Servers = append(h.Servers, string(row.ID))
-			if row.Task != "" {
-				h.Busy++
-			}
-		}
+		h.Servers, h.Busy = on[[2]string{h.Name, h.Node}], int(busy[h.Name])
 	}
 	return nil
 }
 
-// others are the servers that the choice depends on: all of them when a group or a hint needs their
-// hosts, else those with an operation in progress.
-func (p *snapshot) others(r Reader) ([]ServerRow, error) {
-	if p.wanted.Group != nil || len(p.wanted.Same)+len(p.wanted.Different) > 0 {
-		return Rows[ServerRow](r)
+// named are the servers whose hosts the choice depends on: those of the group, and those of hints.
+func (p *snapshot) named(r Reader) ([]ServerSummary, error) {
+	var ids []ID
+	for _, hint := range [][]string{p.wanted.Same, p.wanted.Different} {
+		for _, id := range hint {
+			ids = append(ids, ID(id))
+		}
 	}
-	operations, err := Rows[OperationRow](r)
-	if err != nil || len(operations) == 0 {
-		return nil, err
+	if p.wanted.Group != nil {
+		for _, id := range p.wanted.Group.Members {
+			ids = append(ids, ID(id))
+		}
 	}
-	ids := make([]ID, len(operations))
-	for i, op := range operations {
-		ids[i] = op.Server
+	if len(ids) == 0 {
+		return nil, nil
 	}
-	return Rows[ServerRow](r, Where(ByID, ids...))
+	return Rows[ServerSummary](r, Where(ByID, ids...))
 }
 
 // spec is the input of the query for placement.

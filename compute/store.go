@@ -20,7 +20,7 @@ var (
 	ErrTaken = rows.ErrTaken
 )
 
-// Row is any type of row. Its key is the ID; of access the flavor and the project, of keypairs user
+// Row is any type of row, or a summary of one. Its key is the ID; of access the flavor and the project, of keypairs user
 // and name, of members and mirrors aggregate and host, of ports the port, of hosted server
 // and host, of quotas project, user and resource, of counters the name.
 //
@@ -28,7 +28,8 @@ var (
 // of nodes, and the server of operations.
 type Row interface {
 	FlavorRow | FlavorAccessRow | KeypairRow | GroupRow | AggregateRow | MemberRow | MirrorRow | ServiceRow | NodeRow |
-		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | DeletedRow | HostedRow
+		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | DeletedRow | HostedRow |
+		ServerSummary | OperationSummary
 }
 
 // The fields, and which types have them.
@@ -46,6 +47,10 @@ const (
 	ByRequest   Field = "request"   // actions
 	ByAction    Field = "action"    // events
 	ByResource  Field = "resource"  // quotas
+
+	ByBusyHost    Field = "busy_host"   // servers: BusyHost
+	ByReservation Field = "reservation" // operations
+	ByReady       Field = "ready"       // operations: Ready
 )
 
 // The amounts that a Reader adds up, and which types have them.

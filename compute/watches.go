@@ -10,6 +10,10 @@ var watched = watch.Rules{
 		watch.By(ByHost, func(r *ServerRow) string { return r.Host }),
 	),
 	watch.Row(
+		watch.By(ByID, func(r *ServerSummary) ID { return r.ID }),
+		watch.By(ByHost, func(r *ServerSummary) string { return r.Host }),
+	),
+	watch.Row(
 		watch.By(ByPort, func(r *PortRow) ID { return r.Port }),
 		watch.By(ByServer, func(r *PortRow) ID { return r.Server }),
 	),

@@ -48,6 +48,9 @@ type Reader interface {
 	// read. The row is a pointer to any value of the type.
 	Count(row any, where ...Match) (int64, error)
 
+	// CountEach is Count for the values of a field that are not empty, each with its number of rows.
+	CountEach(row any, field Field, where ...Match) (map[string]int64, error)
+
 	// Sum is Count for the sum of an amount, a field of some types.
 	Sum(row any, amount Field, where ...Match) (int64, error)
 }

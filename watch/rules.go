@@ -115,6 +115,12 @@ func (r reader) Count(row any, where ...rows.Match) (int64, error) {
 	return r.Reader.Count(row, where...)
 }
 
+// CountEach is rows.Reader's, and as Count.
+func (r reader) CountEach(row any, field rows.Field, where ...rows.Match) (map[string]int64, error) {
+	r.depend(row)
+	return r.Reader.CountEach(row, field, where...)
+}
+
 // Sum is rows.Reader's, and as Count.
 func (r reader) Sum(row any, amount rows.Field, where ...rows.Match) (int64, error) {
 	r.depend(row)

@@ -27,6 +27,7 @@ func TestStore(t *testing.T, open func(t *testing.T) []compute.Store) {
 		{"EmptyListsAndMapsComeBackAsNil", emptyLists},
 		{"RowsAreFoundByTheirFields", findByFields},
 		{"AmountsAddUp", addUp},
+		{"SummariesAreOfTheirRows", summarize},
 		{"TextsAreComparedByTheirBytes", compareTexts},
 		{"ReplaceWritesAllFields", replaceAll},
 		{"WhatMustBeUniqueIs", unique},
@@ -183,6 +184,67 @@ func addUp(c *storeCase) {
 		}
 		return nil
 	})
+}
+
+// summarize compares summaries with the rows that they are of. They are not written.
+func summarize(c *storeCase) {
+	full, bare := fullFixture(), bareFixture("bare ")
+	Add(c, c.store, full.Rows()...)
+	Add(c, c.store, bare.Rows()...)
+	for _, w := range []*fixture{full, bare} {
+		s, o := w.server, w.operation
+		server := compute.ServerSummary{
+			ID: s.ID, Project: s.Project, Hostname: s.Hostname, State: s.State, Task: s.Task, Host: s.Host, Node: s.Node, Group: s.Group, CreatedAt: s.CreatedAt,
+		}
+		for f, value := range map[compute.Field]any{compute.ByID: s.ID, compute.ByProject: s.Project, compute.ByHost: s.Host, compute.ByGroup: s.Group} {
+			c.same(fmt.Sprintf("servers by %s", f), Read[compute.ServerSummary](c, c.other, compute.Where(f, value)), []compute.ServerSummary{server})
+		}
+		op := compute.OperationSummary{
+			ID: o.ID, Server: o.Server, Kind: o.Kind, Step: o.Step, Back: o.Back, Until: o.Until, Awaits: o.Awaits, Reservation: o.Reservation,
+			Worker: o.Worker, Lease: o.Lease, CreatedAt: o.CreatedAt, ClaimHost: o.ClaimHost(), Ready: o.Ready(),
+		}
+		if text := o.ChosenDevices(); text != "" {
+			op.Devices = []byte(text)
+		}
+		for f, value := range map[compute.Field]any{
+			compute.ByID: o.ID, compute.ByServer: o.Server, compute.ByHost: op.ClaimHost, compute.ByReservation: o.Reservation, compute.ByReady: op.Ready,
+		} {
+			c.same(fmt.Sprintf("operations by %s", f), Read[compute.OperationSummary](c, c.other, compute.Where(f, value)), []compute.OperationSummary{op})
+		}
+	}
+	for _, row := range []any{&compute.ServerSummary{ID: ID("x")}, &compute.OperationSummary{ID: ID("x")}} {
+		c.update(func(w compute.Writer) error {
+			_, removed := w.Remove(row, compute.Where(compute.ByID, ID("x")))
+			for what, err := range map[string]error{"Insert": w.Insert(row), "Replace": w.Replace(row), "Remove": removed} {
+				if err == nil {
+					c.Errorf("%s(%T) = nil, want an error", what, row)
+				}
+			}
+			return nil
+		})
+	}
+	busy := func(want map[string]int64, where ...compute.Match) {
+		c.Helper()
+		var got map[string]int64
+		err := c.other.View(context.Background(), func(r compute.Reader) (err error) {
+			got, err = r.CountEach(&compute.ServerRow{}, compute.ByBusyHost, where...)
+			return err
+		})
+		if err != nil {
+			c.Error(err)
+		}
+		c.same("busy servers", got, want)
+	}
+	busy(map[string]int64{"cn1": 1})
+	for i, host := range []string{"cn1", "cn2", "cn2", ""} {
+		row := Server(fmt.Sprint("vm", i), host)
+		row.Task = compute.Rebooting
+		Add(c, c.store, row)
+	}
+	Add(c, c.store, Server("idle", "cn3"))
+	busy(map[string]int64{"cn1": 2, "cn2": 2})
+	busy(map[string]int64{"cn2": 2}, compute.Where(compute.ByHost, "cn2", "cn3"))
+	busy(map[string]int64{}, compute.Where[string](compute.ByHost))
 }
 
 // compareTexts looks for names that some databases take for each other.

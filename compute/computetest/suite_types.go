@@ -64,7 +64,7 @@ var rowTypes = []rowType{
 	typeOf[compute.ServerRow](func(w *fixture) fields {
 		return fields{
 			compute.ByID: w.server.ID, compute.ByProject: w.server.Project, compute.ByUser: w.server.User, compute.ByHost: w.server.Host,
-			compute.ByFlavor: w.server.FlavorID, compute.ByGroup: w.server.Group,
+			compute.ByFlavor: w.server.FlavorID, compute.ByGroup: w.server.Group, compute.ByBusyHost: w.server.BusyHost(),
 		}
 	}),
 	typeOf[compute.PortRow](func(w *fixture) fields {
@@ -80,7 +80,7 @@ var rowTypes = []rowType{
 		return fields{compute.ByID: w.migration.ID, compute.ByServer: w.migration.Server}
 	}),
 	typeOf[compute.OperationRow](func(w *fixture) fields {
-		return fields{compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server, compute.ByHost: w.operation.ClaimHost()}
+		return fields{compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server, compute.ByHost: w.operation.ClaimHost(), compute.ByReservation: w.operation.Reservation, compute.ByReady: w.operation.Ready()}
 	}),
 	typeOf[compute.DeletedRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.gone.ID, compute.ByProject: w.gone.Project}
@@ -93,5 +93,5 @@ var rowTypes = []rowType{
 // allFields are what rows of some type are found by.
 var allFields = []compute.Field{
 	compute.ByID, compute.ByProject, compute.ByUser, compute.ByName, compute.ByFlavor, compute.ByAggregate, compute.ByHost, compute.ByGroup,
-	compute.ByServer, compute.ByPort, compute.ByRequest, compute.ByAction, compute.ByResource,
+	compute.ByServer, compute.ByPort, compute.ByRequest, compute.ByAction, compute.ByResource, compute.ByBusyHost, compute.ByReservation, compute.ByReady,
 }

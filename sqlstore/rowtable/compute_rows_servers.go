@@ -51,6 +51,22 @@ func serverTable() *table[compute.ServerRow] {
 		document("image_meta", func(r *T) *[]byte { return &r.ImageMeta }),
 		amountOf("vcpus", (*T).VCPUs, compute.VCPUs),
 		amountOf("memory_mb", (*T).MemoryMB, compute.MemoryMB),
+		textOf("busy_host", (*T).BusyHost, compute.ByBusyHost),
+	)
+}
+
+func serverSummaries() projection[compute.ServerSummary] {
+	type T = compute.ServerSummary
+	return project("servers", byID,
+		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
+		text("project", func(r *T) *string { return &r.Project }, compute.ByProject),
+		text("hostname", func(r *T) *string { return &r.Hostname }),
+		text("state", func(r *T) *string { return &r.State }),
+		text("task", func(r *T) *string { return &r.Task }),
+		text("host", func(r *T) *string { return &r.Host }, compute.ByHost),
+		text("node", func(r *T) *string { return &r.Node }),
+		optional("server_group", func(r *T) *compute.ID { return &r.Group }, compute.ByGroup),
+		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 	)
 }
 
@@ -136,9 +152,30 @@ func operationTable() *table[compute.OperationRow] {
 		flag("back", func(r *T) *bool { return &r.Back }),
 		text("back_to", func(r *T) *string { return &r.Until }),
 		text("awaits", func(r *T) *compute.ID { return &r.Awaits }),
-		text("reservation", func(r *T) *string { return &r.Reservation }),
+		text("reservation", func(r *T) *string { return &r.Reservation }, compute.ByReservation),
 		textOf("claim_host", (*T).ClaimHost, compute.ByHost),
 		textOf("devices", (*T).ChosenDevices),
+		textOf("ready", (*T).Ready, compute.ByReady),
+	)
+}
+
+func operationSummaries() projection[compute.OperationSummary] {
+	type T = compute.OperationSummary
+	return project("operations", byID,
+		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
+		text("server", func(r *T) *compute.ID { return &r.Server }, compute.ByServer),
+		text("kind", func(r *T) *string { return &r.Kind }),
+		text("step", func(r *T) *string { return &r.Step }),
+		flag("back", func(r *T) *bool { return &r.Back }),
+		text("back_to", func(r *T) *string { return &r.Until }),
+		text("awaits", func(r *T) *compute.ID { return &r.Awaits }),
+		text("reservation", func(r *T) *string { return &r.Reservation }, compute.ByReservation),
+		text("worker", func(r *T) *string { return &r.Worker }),
+		moment("lease", func(r *T) *time.Time { return &r.Lease }),
+		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
+		text("claim_host", func(r *T) *string { return &r.ClaimHost }, compute.ByHost),
+		document("devices", func(r *T) *[]byte { return &r.Devices }),
+		text("ready", func(r *T) *string { return &r.Ready }, compute.ByReady),
 	)
 }
 

@@ -92,13 +92,19 @@ func TestOperationsAreUpgraded(t *testing.T) {
 	})
 }
 
-// dropColumns are the statements that undo version 9.
-func dropColumns(s *rowtable.ComputeStore) []string {
-	indexes := []string{`DROP INDEX servers_owner_idx`, `DROP INDEX operations_claim_host_idx`}
-	if s.Dialect().Name == "mysql" {
-		indexes = []string{`DROP INDEX servers_owner_idx ON servers`, `DROP INDEX operations_claim_host_idx ON operations`}
+// dropColumns are the statements that undo versions 9 and 10.
+func dropColumns(s *rowtable.ComputeStore) (all []string) {
+	for index, table := range map[string]string{
+		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers",
+		"operations_claim_host_idx": "operations", "operations_ready_idx": "operations", "operations_reservation_idx": "operations",
+	} {
+		if s.Dialect().Name == "mysql" {
+			index += " ON " + table
+		}
+		all = append(all, "DROP INDEX "+index)
 	}
-	return append(indexes,
+	return append(all,
+		`ALTER TABLE servers DROP COLUMN busy_host`, `ALTER TABLE operations DROP COLUMN ready`,
 		`ALTER TABLE servers DROP COLUMN vcpus`, `ALTER TABLE servers DROP COLUMN memory_mb`,
 		`ALTER TABLE operations DROP COLUMN claim_host`, `ALTER TABLE operations DROP COLUMN devices`)
 }
@@ -121,7 +127,11 @@ func TestAmountsAndClaimsAreFilled(t *testing.T) {
 			if i == 0 {
 				row.Flavor = nil
 			}
-			computetest.Add(t, s, row, &compute.OperationRow{ID: computetest.ID(fmt.Sprint("op", i)), Server: row.ID, Kind: "boot", Step: "claim", Body: []byte(body)})
+			row.Task = []string{"", compute.Spawning}[i%2]
+			computetest.Add(t, s, row, &compute.OperationRow{
+				ID: computetest.ID(fmt.Sprint("op", i)), Server: row.ID, Kind: "boot", Step: "claim", Body: []byte(body),
+				Worker: []string{"", "w"}[i%2], Awaits: []compute.ID{"", "e"}[i/2],
+			})
 		}
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
@@ -179,7 +189,15 @@ func TestAmountsAndClaimsAreFilled(t *testing.T) {
 			if want := int64(0x01010100); vcpus != want || memory != 3*want {
 				t.Errorf("servers have %d CPUs and %d MB, want %d and %d", vcpus, memory, want, 3*want)
 			}
-			return errors.Join(err, err2)
+			ready, err3 := compute.Rows[compute.OperationSummary](r, compute.Where(compute.ByReady, "ready"))
+			if len(ready) != 1 || ready[0].Server != computetest.ID("vm0") {
+				t.Errorf("ready are %v, want that of vm0", ready)
+			}
+			busy, err4 := r.CountEach(&compute.ServerRow{}, compute.ByBusyHost)
+			if diff := cmp.Diff(map[string]int64{"cn1": 2}, busy); diff != "" {
+				t.Errorf("busy servers (-want +got):\n%s", diff)
+			}
+			return errors.Join(err, err2, err3, err4)
 		})
 		if err != nil {
 			t.Error(err)

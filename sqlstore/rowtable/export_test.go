@@ -17,10 +17,18 @@ import (
 func (s *rowStore) Tables() map[string][]string {
 	all := make(map[string][]string)
 	for _, t := range s.tables {
+		if isProjection(t) {
+			continue // the table has more
+		}
 		name, columns := t.(interface{ described() (string, []string) }).described()
 		all[name] = columns
 	}
 	return all
+}
+
+func isProjection(t rowTable) bool {
+	_, is := t.(interface{ refusal() error })
+	return is
 }
 
 func (t *table[T]) described() (name string, columns []string) {
@@ -51,6 +59,9 @@ func (t *table[T]) searchable() (all []string) {
 func (s *rowStore) Empty(ctx context.Context) error {
 	return s.Engine.Update(ctx, time.Now(), func(w *sqlconn.Tx) error {
 		for _, t := range slices.Backward(s.tables) {
+			if isProjection(t) {
+				continue
+			}
 			name, _ := t.(interface{ described() (string, []string) }).described()
 			if _, err := w.Exec("DELETE FROM " + name); err != nil {
 				return fmt.Errorf("emptying %s: %w", name, err)

@@ -30,6 +30,7 @@ type rowTable interface {
 
 	read(r *sqlconn.Tx, into any, where []rows.Match) error
 	count(r *sqlconn.Tx, where []rows.Match) (int64, error)
+	countEach(r *sqlconn.Tx, field rows.Field, where []rows.Match) (map[string]int64, error)
 	sum(r *sqlconn.Tx, amount rows.Field, where []rows.Match) (int64, error)
 	insert(w *sqlconn.Tx, row any) error
 	replace(w *sqlconn.Tx, row any) error
@@ -113,6 +114,26 @@ func (t *table[T]) read(r *sqlconn.Tx, into any, where []rows.Match) error {
 // count adds up the parts of a search, of which no row is in two.
 func (t *table[T]) count(r *sqlconn.Tx, where []rows.Match) (int64, error) {
 	return t.total(r, "COUNT(*)", where)
+}
+
+// countEach adds up the parts of a search as count does. Every text that is not empty is greater than the empty one, and unlike an
+// inequality that is looked up in an index.
+func (t *table[T]) countEach(r *sqlconn.Tx, field rows.Field, where []rows.Match) (map[string]int64, error) {
+	conditions, err := t.conditions(append(where[:len(where):len(where)], rows.Match{Field: field}))
+	if err != nil {
+		return nil, err
+	}
+	name := conditions[len(where)].column
+	counts := map[string]int64{}
+	err = whereEach(conditions[:len(where)], func(where string, args []any) error {
+		word := "\nWHERE "
+		if where != "" {
+			word = " AND "
+		}
+		return r.Each(func(one *sqlconn.Row) { counts[one.Text(0)] += one.Int(1) },
+			"\nSELECT "+name+", COUNT(*)\nFROM "+t.name+where+word+name+" > ''\nGROUP BY "+name, args...)
+	})
+	return counts, err
 }
 
 // sum of an amount is 0 where nothing matches.

@@ -30,6 +30,14 @@ func (n rowReader) Count(row any, where ...rows.Match) (int64, error) {
 	return t.count(n.tx, where)
 }
 
+func (n rowReader) CountEach(row any, field rows.Field, where ...rows.Match) (map[string]int64, error) {
+	t, err := n.table(row, rowTable.hasRow)
+	if err != nil {
+		return nil, err
+	}
+	return t.countEach(n.tx, field, where)
+}
+
 func (n rowReader) Sum(row any, amount rows.Field, where ...rows.Match) (int64, error) {
 	t, err := n.table(row, rowTable.hasRow)
 	if err != nil {

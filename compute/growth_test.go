@@ -1,0 +1,153 @@
+package compute_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/internal/storetest"
+	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
+)
+
+// A grownCloud is a fixture whose cloud has many servers on other hosts, with operations under way: of half of them a worker has
+// the lease, the other half wait for their hosts.
+type grownCloud struct {
+	*fixture
+	*compute.Service
+	reads *storetest.Counted
+	group compute.ID
+}
+
+func newGrownCloud(t *testing.T, servers, operations int) *grownCloud {
+	t.Helper()
+	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	g := &grownCloud{reads: storetest.Count(store)}
+	g.fixture = newFixtureIn(t, g.reads, 100_000, "cn1", "cn2")
+	g.Service = g.serve(g.reads, func(s *compute.Settings) {
+		for _, resource := range []string{compute.Instances, compute.Cores, compute.RAM, compute.ServerGroupMembers} {
+			s.Quotas[resource] = 1 << 40
+		}
+	})
+	for _, host := range []string{"cn1", "cn2"} {
+		g.nics(host, "100000")
+	}
+	group := must(g.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: computetest.User, Name: "apart", Policy: "anti-affinity", MaxPerHost: 100}))
+	g.group = group.ID
+	g.add(manyServers(g.clock(), servers, operations)...)
+	return g
+}
+
+// manyServers are the rows of servers with large user_data on hosts that are up, of which so many have operations under way: a worker has
+// the lease of every second one, the others wait for their hosts.
+func manyServers(now time.Time, servers, operations int) (all []any) {
+	const perHost = 50
+	for i := range servers {
+		host := fmt.Sprint("far", i/perHost)
+		row := computetest.Server(fmt.Sprint("other", i), host)
+		row.UserData, row.Flavor = strings.Repeat("x", 4096), computetest.Flavor("m1", 1, 128, 1).Keep()
+		if i%perHost == 0 {
+			service, node := computetest.Host(host, int64(1000+i))
+			service.ReportedAt = now
+			all = append(all, service, node)
+		}
+		if all = append(all, row); i >= operations {
+			continue
+		}
+		row.Task = compute.Rebooting
+		op := &compute.OperationRow{
+			ID: computetest.ID(fmt.Sprint("op", i)), Server: row.ID, Kind: "power", Step: "host", CreatedAt: now,
+			Body: fmt.Appendf(nil, `{"verb": "reboot", "image": {"id": %q}}`, strings.Repeat("x", 2048)),
+		}
+		if i%2 == 0 {
+			op.Worker, op.Lease = "another", now.Add(time.Hour)
+		} else {
+			op.Awaits = computetest.ID(fmt.Sprint("event", i))
+			all = append(all, &compute.HostedRow{Server: row.ID, Host: host, Wish: compute.WishRunning, Event: op.Awaits})
+		}
+		all = append(all, op)
+	}
+	return all
+}
+
+// boot boots a server of the group with ports and returns what was read for it.
+func (g *grownCloud) boot(ports ...compute.ID) storetest.Reads {
+	g.Helper()
+	g.reads.Take()
+	spec := compute.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, PortsMayAsk: true, Hints: fmt.Appendf(nil, `{"group": %q}`, g.group)}
+	for _, p := range ports {
+		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
+	}
+	vm := must(g.CreateServers(ctx, ann, spec))[0].ID
+	for range 5 {
+		g.must(g.Work(ctx))
+		for _, host := range []string{"cn1", "cn2"} {
+			for _, wanted := range must(g.Wanted(ctx, host)) {
+				if wanted.Event != "" {
+					g.must(g.Done(ctx, host, []compute.Result{{Server: wanted.ID, Event: wanted.Event, Generation: wanted.Generation}}))
+				}
+			}
+		}
+	}
+	reads := g.reads.Take()
+	if state := g.state(vm); state != compute.Active {
+		g.Fatalf("the server is %s: %s", state, g.why(vm))
+	}
+	return reads
+}
+
+// TestBootsDoNotGrow compares what a boot reads in a cloud with 10,000 servers and 1,000 operations with what it reads in an empty
+// one: calls, rows and bytes. The boots are with a server group, quotas, a guaranteed port, and a PCI device.
+func TestBootsDoNotGrow(t *testing.T) {
+	for _, vnic := range []string{"normal", "direct"} {
+		var reads [2]storetest.Reads
+		for i, n := range []int{0, 1000} {
+			g := newGrownCloud(t, 10*n, n)
+			g.boot(g.port(0)) // reads the hosts, which are cached then
+			reads[i] = g.boot(g.port(1000, vnic))
+		}
+		few, many := reads[0], reads[1]
+		t.Logf("%s: %+v in an empty cloud, %+v in a full one", vnic, few, many)
+		if 2*many.Calls > 3*few.Calls || 2*many.Rows > 3*few.Rows || 2*many.Bytes > 3*few.Bytes {
+			t.Errorf("a boot with a %s port reads %+v in a full cloud, and %+v in an empty one", vnic, many, few)
+		}
+	}
+}
+
+// BenchmarkGrowth has what every boot does in the database, in an empty cloud and in one with 10,000 servers and 1,000 operations: the
+// quotients of the times should be near 1.
+func BenchmarkGrowth(b *testing.B) {
+	for _, n := range []int{0, 1000} {
+		store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = store.Close() })
+		computetest.Add(b, store, manyServers(computetest.Now, 10*n, n)...)
+		places, nets := client.NewComputePlacement(options(b, nowhere)), client.NewComputeNetwork(options(b, nowhere))
+		s := compute.NewService(store, compute.DefaultSettings(), compute.Options{
+			Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return computetest.Now },
+		})
+		for name, do := range map[string]func() error{
+			"work":   func() error { return s.Work(ctx) },
+			"quotas": func() error { _, err := s.Usage(ctx, computetest.Project, ""); return err },
+		} {
+			b.Run(fmt.Sprintf("%s/%d", name, 10*n), func(b *testing.B) {
+				for b.Loop() {
+					if err := do(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
