@@ -63,6 +63,7 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 		return databaseFailure(err)
 	}
 	s.keep(store)
+	s.serving.progress("reading the database, after adding the standard names that it lacks")
 	s.service, err = service.New(ctx, store, s.settings(m))
 	if err != nil {
 		return Fail(DatabaseUnusable, err)

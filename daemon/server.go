@@ -125,6 +125,7 @@ func (s *Server) begin(ctx context.Context, p Process, b startOptions, m *servic
 	if opts.Server != nil {
 		system = opts.Server.Dialect
 	}
+	opts.Step = func(text string) { s.serving.progress("opening the database: " + text) }
 	opts.Logger, opts.Metrics, opts.Trace = s.log, m.database.hooks(), s.tracer.SQL(system)
 	return opts, nil
 }

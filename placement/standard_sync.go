@@ -2,7 +2,6 @@ package placement
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -12,69 +11,47 @@ import (
 // are left alone, also standard ones of a newer list. It is meant for the start
 // of a program and may be called any number of times.
 func EnsureStandard(ctx context.Context, store Store, now time.Time) error {
-	missing, err := missingStandard(ctx, store)
-	if err != nil || !missing {
+	var classes []Named
+	var traits []string
+	read := func(r Reader) (err error) {
+		classes, traits, err = missingStandard(r)
 		return err
 	}
+	if err := store.View(ctx, read); err != nil || len(classes)+len(traits) == 0 {
+		return err // an ordinary start writes nothing
+	}
 	return store.Update(ctx, now, func(w Writer) error {
-		if err := ensureClasses(w); err != nil {
-			return fmt.Errorf("adding the standard resource classes: %w", err)
+		// Another service may be starting at this moment.
+		if err := read(w); err != nil || len(classes)+len(traits) == 0 {
+			return err
 		}
-		if err := ensureTraits(w); err != nil {
-			return fmt.Errorf("adding the standard traits: %w", err)
+		if err := w.InsertCatalogs(classes, traits); err != nil {
+			return fmt.Errorf("adding %d standard resource classes and %d traits: %w", len(classes), len(traits), err)
 		}
 		w.Changed(Changes{Catalogs: true})
 		return nil
 	})
 }
 
-// missingStandard reports whether any standard name is not in the store, so
-// that an ordinary start writes nothing.
-func missingStandard(ctx context.Context, store Store) (bool, error) {
-	missing := false
-	err := store.View(ctx, func(r Reader) error {
-		classes, err := r.Classes()
-		if err != nil {
-			return err
-		}
-		traits, err := r.Traits()
-		if err != nil {
-			return err
-		}
-		missing = len(absent(StandardClasses, classes)) > 0 || len(absent(StandardTraits, traits)) > 0
-		return nil
-	})
-	return missing, err
-}
-
-// ensureClasses adds each missing class with its index as its id.
-func ensureClasses(w Writer) error {
-	have, err := w.Classes()
+// missingStandard returns the standard names that the store lacks. A class has its index as its id. The
+// store numbers traits: their ids differ from database to database, as upstream's do, and only their
+// names mean anything to clients.
+func missingStandard(r Reader) (classes []Named, traits []string, err error) {
+	haveClasses, err := r.Classes()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	for _, i := range absent(StandardClasses, have) {
-		// Another service may be starting at this moment.
-		if err := w.InsertClass(ClassID(i), StandardClasses[i]); err != nil && !errors.Is(err, ErrNameTaken) {
-			return err
-		}
-	}
-	return nil
-}
-
-// ensureTraits adds each missing trait; the store numbers them. Ids of traits differ from database
-// to database, as upstream's do: only their names mean anything to clients.
-func ensureTraits(w Writer) error {
-	have, err := w.Traits()
+	haveTraits, err := r.Traits()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	for _, i := range absent(StandardTraits, have) {
-		if _, err := w.InsertTrait(StandardTraits[i]); err != nil && !errors.Is(err, ErrNameTaken) {
-			return err
-		}
+	for _, i := range absent(StandardClasses, haveClasses) {
+		classes = append(classes, Named{ID: int32(i), Name: StandardClasses[i]})
 	}
-	return nil
+	for _, i := range absent(StandardTraits, haveTraits) {
+		traits = append(traits, StandardTraits[i])
+	}
+	return classes, traits, nil
 }
 
 // absent returns the indexes of the names that are not in have. The result is in the order of

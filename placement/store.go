@@ -182,6 +182,9 @@ type CatalogWriter interface {
 	// given id; when another class has it InsertClass fails with ErrStale.
 	InsertTrait(name string) (TraitID, error)
 	InsertClass(id ClassID, name string) error
+	// InsertCatalogs adds classes with their ids, and traits, in few statements. When another service
+	// adds one of them at the same time the Update runs again from its start.
+	InsertCatalogs(classes []Named, traits []string) error
 	// RenameClass fails with ErrNameTaken.
 	RenameClass(id ClassID, name string) error
 	DeleteTrait(id TraitID) error

@@ -34,6 +34,33 @@ VALUES (?, ?, ?)`, w.Written, id, name)
 	return err
 }
 
+// InsertCatalogs sends all rows of a table at once. One that another service has inserted meanwhile is an
+// error, after which the engine runs the Update again.
+func (w *writer) InsertCatalogs(classes []placement.Named, traits []string) error {
+	if len(classes) > 0 {
+		args := make([]any, 0, 3*len(classes))
+		for _, c := range classes {
+			args = append(args, w.Written, c.ID, c.Name)
+		}
+		if _, err := w.Exec(`
+INSERT INTO resource_classes (created_at, id, name)
+VALUES `+sqlconn.Tuples(len(classes), 3), args...); err != nil {
+			return err
+		}
+	}
+	if len(traits) == 0 {
+		return nil
+	}
+	args := make([]any, 0, 2*len(traits))
+	for _, name := range traits {
+		args = append(args, w.Written, name)
+	}
+	_, err := w.Exec(`
+INSERT INTO traits (created_at, name)
+VALUES `+sqlconn.Tuples(len(traits), 2), args...)
+	return err
+}
+
 // LockClasses takes shared locks, so that transactions which write inventory of the same class do
 // not wait for each other. SQLite has one writer and needs none.
 func (w *writer) LockClasses(ids ...placement.ClassID) error {

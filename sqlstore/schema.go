@@ -34,11 +34,13 @@ type Schema struct {
 	// sync is [placement_database]sync_on_startup, or an operator's command that upgrades.
 	sync bool // older ones may be upgraded
 	log  *slog.Logger
+	step func(string)
 }
 
-// NewSchema returns the schema for a store with these options, of which Sync and Logger count.
+// NewSchema returns the schema for a store with these options, of which Sync, Logger and Step count.
 func NewSchema(opts engine.Options) Schema {
-	return Schema{opts.Sync, opts.WithDefaults().Logger}
+	opts = opts.WithDefaults()
+	return Schema{opts.Sync, opts.Logger, opts.Step}
 }
 
 // Hooks are what the engine opens a database with.
@@ -97,7 +99,7 @@ func (s Schema) upgrade(t *sqlconn.Tx) error {
 		return err
 	}
 	for _, step := range steps {
-		if err := s.step(t, step); err != nil {
+		if err := s.apply(t, step); err != nil {
 			return err
 		}
 	}
@@ -120,8 +122,8 @@ func noteRevision(t *sqlconn.Tx, from string) error {
 	return err
 }
 
-// step applies one revision, unless rows forbid it.
-func (s Schema) step(t *sqlconn.Tx, step migrations.Revision) error {
+// apply applies one revision, unless rows forbid it.
+func (s Schema) apply(t *sqlconn.Tx, step migrations.Revision) error {
 	if err := s.blocked(t, step); err != nil {
 		return err
 	}
@@ -129,10 +131,16 @@ func (s Schema) step(t *sqlconn.Tx, step migrations.Revision) error {
 	if err != nil {
 		return err
 	}
-	for _, statement := range script {
-		if _, err := t.Exec(statement); err != nil {
-			return fmt.Errorf("%w: upgrading to revision %s: %w", engine.ErrCreating, step.ID, err)
-		}
+	if len(script) == 0 {
+		return nil
+	}
+	report := func(done int) {
+		s.step(fmt.Sprintf("making its tables, revision %s, %d of %d statements", step.ID, done, len(script)))
+	}
+	report(0)
+	t.HoldsLocks = true
+	if err := t.Fail(t.Session.Script(script, report)); err != nil {
+		return fmt.Errorf("%w: upgrading to revision %s: %w", engine.ErrCreating, step.ID, err)
 	}
 	return nil
 }
@@ -245,10 +253,12 @@ func (s Schema) begun(t *sqlconn.Tx, names []string) (bool, error) {
 
 // CheckTables refuses a database that lacks what its revision promises.
 func (s Schema) CheckTables(t *sqlconn.Tx) error {
-	for _, one := range tableColumns {
-		if _, err := t.Exists(`SELECT ` + one.columns + ` FROM ` + one.table + ` WHERE 1 = 0`); err != nil {
-			return fmt.Errorf("its table %s is not as the revision says: %w", one.table, err)
-		}
+	queries := make([]string, len(tableColumns))
+	for i, table := range tableColumns {
+		queries[i] = `SELECT COUNT(*) FROM (SELECT ` + table.columns + ` FROM ` + table.table + ` WHERE 1 = 0) x`
+	}
+	if n, err := t.Answered(queries); err != nil {
+		return fmt.Errorf("its table %s is not as the revision says: %w", tableColumns[min(n, len(tableColumns)-1)].table, err)
 	}
 	return nil
 }

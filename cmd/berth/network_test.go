@@ -136,8 +136,13 @@ func TestNetworkAnswersWhileStarting(t *testing.T) {
 	r := launch(t, []string{"HOME=" + dir}, nil, "network", "serve", "--listen", "unix:"+socket,
 		"--config", neutronConf(t, networkDatabaseAt("mysql+pymysql://u:p@"+mute.Addr().String()+"/d")))
 	wait(t, "the service listens", func() bool { _, err := os.Stat(socket); return err == nil })
-	res, body := call(t, overUnix(socket), "GET", "http://u/v2.0/networks", "")
-	want := `{"NeutronError": {"type": "HTTPServiceUnavailable", "message": "The service is starting: opening the database.", "detail": ""}}`
+	want := `{"NeutronError": {"type": "HTTPServiceUnavailable", "message": "The service is starting: opening the database: connecting.", "detail": ""}}`
+	var res *http.Response
+	var body string
+	wait(t, "the service connects to the database", func() bool {
+		res, body = call(t, overUnix(socket), "GET", "http://u/v2.0/networks", "")
+		return body == want
+	})
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || res.Header.Get("Content-Type") != "application/json" || body != want {
 		t.Errorf("the answer is %d %v %s", res.StatusCode, res.Header, body)
 	}

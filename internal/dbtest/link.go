@@ -15,7 +15,9 @@ type link struct {
 	client, server net.Conn
 	ended          chan struct{}
 	once           sync.Once
-	loseAnswer     bool // guarded by the proxy's lock
+	// Guarded by the proxy's lock.
+	loseAnswer bool
+	answered   bool // the server has sent the last data
 }
 
 func (l *link) close() {
@@ -143,6 +145,10 @@ func (p *Proxy) hold(l *link) bool {
 func (p *Proxy) judge(l *link, d Direction, data []byte) (passes []byte, lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if d == ToServer && l.answered {
+		p.trips++
+	}
+	l.answered = d == ToClient
 	f := &p.faults
 	if f.swallow {
 		return nil, false

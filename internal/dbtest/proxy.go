@@ -21,6 +21,7 @@ type Proxy struct {
 	links    map[*link]bool
 	faults   faults
 	lost     int
+	trips    int
 }
 
 // faults are the current faults of the network.
@@ -133,6 +134,14 @@ func (p *Proxy) Lost() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost
+}
+
+// RoundTrips returns how often a client has sent something after the server's answer, on all
+// connections together. That is how often it waited for the network, whatever it sent at once.
+func (p *Proxy) RoundTrips() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trips
 }
 
 func (p *Proxy) change(f func(*faults)) {

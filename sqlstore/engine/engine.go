@@ -205,7 +205,7 @@ func (s *Engine) newSession(r sqlconn.Role) *sqlconn.Session {
 		if err != nil {
 			return nil, sqlconn.ConnectFailure(err)
 		}
-		ses.Single, ses.Nowait = at.Node, at.Nowait
+		ses.Single, ses.Nowait = at.Single, at.Nowait
 		if old := s.host.Swap(at.Host); old != nil && old != at.Host {
 			// Others may still talk to a host that was taken out of
 			// service and does not say so.

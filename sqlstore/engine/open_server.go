@@ -38,9 +38,11 @@ func (s *Engine) openServer(ctx context.Context) (err error) {
 // will not change by itself is an error at once.
 func (s *Engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 	server := s.opts.Server
+	s.opts.Step("connecting")
 	for n := 0; ; n++ {
 		err := ses.Connect(ctx)
 		if err == nil {
+			s.opts.Step("looking at its tables")
 			return nil
 		}
 		if advice := s.d.Advice(err, s.service.Schema.Known); advice != "" {
@@ -49,6 +51,7 @@ func (s *Engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 		if ctx.Err() != nil || server.Retries >= 0 && n >= server.Retries {
 			return err
 		}
+		s.opts.Step(fmt.Sprintf("connecting, after %d attempts without success, for which the log has the reasons", n+1))
 		s.opts.Logger.Warn("the database cannot be reached yet", "error", err.Error(), "again in", server.RetryInterval.String())
 		if err := sleep(ctx, server.RetryInterval); err != nil {
 			return err
@@ -129,10 +132,12 @@ func (s *Engine) createOwn(ses *sqlconn.Session) error {
 	if err != nil {
 		return err
 	}
-	for _, statement := range statements {
-		if err := ses.Do(statement); err != nil {
-			return err
-		}
+	report := func(done int) {
+		s.opts.Step(fmt.Sprintf("making Berth's own tables, %d of %d statements", done, len(statements)))
+	}
+	report(0)
+	if err := ses.Script(statements, report); err != nil {
+		return err
 	}
 	_, err = ses.Exec(`INSERT INTO berth_version (version) VALUES (?)`, migrations.OwnVersion)
 	return err

@@ -55,6 +55,9 @@ type Options struct {
 	// Progress, when not nil, is called now and then while all rows are read, with how many
 	// of how many there are so far.
 	Progress func(rows, of int64)
+	// Step, when not nil, is called while the database is opened with what is being done. The text
+	// names no server and no user.
+	Step func(string)
 }
 
 // Metrics are called by a Store as things happen. Any may be nil; they must be
@@ -80,6 +83,9 @@ type Metrics struct {
 func (o Options) WithDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Step == nil {
+		o.Step = func(string) {}
 	}
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = 5 * time.Second

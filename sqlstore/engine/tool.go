@@ -94,10 +94,11 @@ func (t *Tool) openServer(ctx context.Context) (err error) {
 		as = sqlconn.Writing
 	}
 	t.ses = &sqlconn.Session{Dialect: t.s.d, ResponseTimeout: toolTimeout, Open: func(ctx context.Context) (*sql.Conn, error) {
-		conn, _, err := t.s.dialer.Dial(ctx, as)
+		conn, at, err := t.s.dialer.Dial(ctx, as)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)
 		}
+		t.ses.Single = at.Single
 		return conn, sqlconn.IdleForLong(ctx, t.s.d, conn)
 	}}
 	t.s.sessions = append(t.s.sessions, t.ses)

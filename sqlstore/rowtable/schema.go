@@ -68,10 +68,13 @@ func (s *rowStore) found(t *sqlconn.Tx) (int, error) {
 
 // check refuses a database that lacks what its version promises.
 func (s *rowStore) check(t *sqlconn.Tx) error {
-	for _, table := range s.tables {
-		if err := table.check(t); err != nil {
-			return err
-		}
+	queries := make([]string, len(s.tables))
+	for i, table := range s.tables {
+		queries[i] = table.checking()
+	}
+	if n, err := t.Answered(queries); err != nil {
+		name := s.tables[min(n, len(s.tables)-1)].tableName()
+		return fmt.Errorf("its table %s is not as the version says: %w", name, err)
 	}
 	lock, err := t.Exists(`SELECT turn FROM berth_turn`)
 	if err == nil && !lock {
@@ -141,12 +144,22 @@ func (s *rowStore) advance(ses *sqlconn.Session, version int, collation string) 
 	if err != nil {
 		return err
 	}
-	for _, statement := range script {
+	report := func(done int) {
+		s.Options().Step(fmt.Sprintf("making its tables, version %d, %d of %d statements", version, done, len(script)))
+	}
+	report(0)
+	if ses.Pipelined() || !s.Dialect().Rerun {
+		if err := ses.Script(script, report); err == nil || !s.Dialect().Rerun || s.Dialect().Lost(err) {
+			return err
+		}
+	}
+	for i, statement := range script {
 		err := ses.Do(statement)
 		forbidden := s.Dialect().Duplicate(err) && !strings.HasPrefix(statement, "INSERT")
 		if err != nil && (forbidden || !s.Dialect().Exists(err)) {
 			return err
 		}
+		report(i + 1)
 	}
 	return nil
 }

@@ -35,8 +35,9 @@ type rowTable interface {
 	insert(w *sqlconn.Tx, row any) error
 	replace(w *sqlconn.Tx, row any) error
 	remove(w *sqlconn.Tx, where []rows.Match) (int, error)
-	// check refuses a database whose table has not all columns.
-	check(r *sqlconn.Tx) error
+	// checking is a statement with one row, which fails unless the table has all columns.
+	checking() string
+	tableName() string
 }
 
 // A table says how rows of type T are kept, and has the statements for it. Columns
@@ -80,13 +81,11 @@ func (t *table[T]) hasRow(v any) bool { _, ok := v.(*T); return ok }
 
 func (t *table[T]) hasRows(v any) bool { _, ok := v.(*[]T); return ok }
 
-// check runs the SELECT for no rows, which fails if a column is not there.
-func (t *table[T]) check(r *sqlconn.Tx) error {
-	if _, err := r.Exists(t.selecting + "\nWHERE 1 = 0"); err != nil {
-		return fmt.Errorf("its table %s is not as the version says: %w", t.name, err)
-	}
-	return nil
+func (t *table[T]) checking() string {
+	return "SELECT COUNT(*) FROM (" + t.selecting + "\nWHERE 1 = 0) x"
 }
+
+func (t *table[T]) tableName() string { return t.name }
 
 // read appends the rows in the order of their keys. Parts of a search are sorted together: texts
 // are compared by their bytes here and, by their collation, in every database.

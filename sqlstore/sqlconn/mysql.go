@@ -315,24 +315,33 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at pla
 		level = "READ COMMITTED"
 	}
 	settings := []string{
-		"SET SESSION TRANSACTION ISOLATION LEVEL " + level,
 		// Class VCPU has the id 0.
-		"SET SESSION sql_mode = CONCAT(" + d.mode + ", ',NO_AUTO_VALUE_ON_ZERO')",
-		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int(LockWait.Seconds())),
+		"sql_mode = CONCAT(" + d.mode + ", ',NO_AUTO_VALUE_ON_ZERO')",
+		fmt.Sprintf("innodb_lock_wait_timeout = %d", int(LockWait.Seconds())),
 	}
-	if at.Node = strings.EqualFold(has["wsrep_on"], "ON"); at.Node {
+	at.Single = r == Reading
+	node := strings.EqualFold(has["wsrep_on"], "ON")
+	if node {
 		// Wait for what other nodes committed before reading.
-		settings = append(settings, "SET SESSION wsrep_sync_wait = 1")
+		settings = append(settings, "wsrep_sync_wait = 1")
+		at.Single = true
 	}
 	if _, ok := has["idle_transaction_timeout"]; ok {
-		settings = append(settings, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", int(idleTransaction.Seconds())))
+		settings = append(settings, fmt.Sprintf("idle_transaction_timeout = %d", int(idleTransaction.Seconds())))
 		at.Nowait = true // MariaDB got both with 10.3
 	} else if r == Writing {
 		// The connection ends with it, and is made again when it is needed.
-		settings = append(settings, fmt.Sprintf("SET SESSION wait_timeout = %d", int(3*idleTransaction.Seconds())))
+		settings = append(settings, fmt.Sprintf("wait_timeout = %d", int(3*idleTransaction.Seconds())))
 	}
-	for _, setting := range append(settings, "DO 1") {
-		if _, err := conn.ExecContext(ctx, setting); err != nil {
+	statements := []string{
+		"SET SESSION TRANSACTION ISOLATION LEVEL " + level, // its variable has another name on MySQL
+		"SET SESSION " + strings.Join(settings, ", SESSION "),
+	}
+	if node {
+		statements = append(statements, "DO 1") // fails on one that is cut off
+	}
+	for _, statement := range statements {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return at, err
 		}
 	}

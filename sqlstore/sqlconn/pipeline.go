@@ -95,6 +95,21 @@ func (s *Session) DoAll(text string, args ...any) error {
 	})
 }
 
+// Script runs statements without values or rows in their order, in one round trip where the session sends several at once. Otherwise it
+// reports how many have run after each. Any number of them may have run when it fails.
+func (s *Session) Script(statements []string, report func(done int)) error {
+	if s.Pipelined() {
+		return s.DoAll(strings.Join(statements, ";\n"))
+	}
+	for i, statement := range statements {
+		if err := s.Do(statement); err != nil {
+			return err
+		}
+		report(i + 1)
+	}
+	return nil
+}
+
 // attempt sends statements, with what was put off, and watches over it. Send says
 // whether there was any answer.
 func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {

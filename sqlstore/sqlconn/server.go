@@ -79,8 +79,9 @@ type Dialer interface {
 type place struct {
 	// Host changes when another server has taken over, on which all connections are made again.
 	Host string // which of several
-	// Node says that it is a node of a Galera cluster.
-	Node bool
+	// Single says that each statement goes in a round trip of its own: to a node of a Galera
+	// cluster, and on MySQL's connections that read, which are not set up for several.
+	Single bool
 	// Nowait says that it knows NOWAIT.
 	Nowait bool
 }

@@ -123,6 +123,16 @@ func (t *Tx) Ask(questions []Question) error {
 	return t.Fail(err)
 }
 
+// Answered runs statements that have a row each, in one round trip where the database can, and
+// returns how many were answered before one that fails.
+func (t *Tx) Answered(queries []string) (n int, err error) {
+	questions := make([]Question, len(queries))
+	for i, query := range queries {
+		questions[i] = Question{Statement{Query: query}, func(*Row) { n = i + 1 }}
+	}
+	return n, t.Ask(questions)
+}
+
 // Tracing calls Trace for n statements that run together. The returned function ends all of them.
 func (t *Tx) Tracing(n int, query func(int) string) (end func(error)) {
 	if t.Trace == nil {
