@@ -39,7 +39,7 @@ func newServiceMetrics() *serviceMetrics {
 // watchReady registers a gauge of readiness, which calls ready at each scrape.
 func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "berth_ready", Help: "1 while requests can be answered truthfully, 0 while the database cannot be read.",
+		Name: "berth_ready", Help: "1 while requests can be answered truthfully, 0 while the database cannot be read or written.",
 	}, func() float64 {
 		if ok, _ := ready(); ok {
 			return 1

@@ -71,7 +71,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 		t.Fatal(err)
 	}
 	m := newPlacementMetrics()
-	m.watch(s)
+	m.watch(s, func() (bool, string) { return true, "" })
 	m.streams(0, "client")
 	m.watchUnfinished(func(context.Context) (int, error) { return 0, nil })
 	m.watchUnknown(func() int { return 0 })

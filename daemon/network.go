@@ -159,7 +159,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 		api.Reported, api.Removed = s.reported, s.removed
 	}
 	s.authenticate = knowAgents(s.serving.certs, s.authenticate)
-	ready := readable(s.alive)
+	ready := s.usable(s.alive)
 	m.watchReady(ready)
 	m.watchUnfinished(s.service.Unfinished)
 	m.watchAgents(func(ctx context.Context) ([]network.Agent, error) { return s.service.Agents(ctx) })

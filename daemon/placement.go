@@ -115,7 +115,7 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 			Max: s.cfg.Berth.MaxEventStreams, PerProject: s.cfg.Berth.MaxEventStreamsPerProject, Changed: m.streams,
 		},
 	}
-	m.watch(s.service)
+	m.watch(s.service, s.ready)
 	s.ends = append(s.ends, Background(api.Explainer.Run), Background(api.Prepare))
 	s.open(httpapi.Config{
 		Service:       "placement",
@@ -129,6 +129,9 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 // ready reports whether requests can be answered correctly.
 func (s *PlacementServer) ready() (bool, string) {
 	snap, err := s.service.Ready()
+	if err == nil {
+		err = s.writable()
+	}
 	if err != nil {
 		return false, err.Error()
 	}

@@ -111,17 +111,14 @@ func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // watch registers the metrics of the snapshot.
-func (m *placementMetrics) watch(s *service.Service) {
+func (m *placementMetrics) watch(s *service.Service, ready func() (bool, string)) {
 	gauge := func(name, help string, value func(*snapshot.Snapshot) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			snap, _ := s.Ready() // an old snapshot counts too
 			return value(snap)
 		}))
 	}
-	m.watchReady(func() (bool, string) {
-		_, err := s.Ready()
-		return err == nil, ""
-	})
+	m.watchReady(ready)
 	m.registry.MustRegister(newCapacityCollector(func() *snapshot.Snapshot {
 		snap, _ := s.Ready() // an old snapshot counts too
 		return snap

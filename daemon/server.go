@@ -67,7 +67,8 @@ type Server struct {
 	ln      net.Listener // the first one of the API
 	serving *serving     // nil before it listens
 
-	ends []func() // called at the end, in reverse order
+	writable func() error // of the database, why it cannot be written
+	ends     []func()     // called at the end, in reverse order
 }
 
 // Dependencies are what the process gives to a service beside its settings, in place of what the
@@ -157,8 +158,13 @@ func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 // Operators returns the handler of the operators' pages: metrics, readiness, profiles.
 func (s *Server) Operators() http.Handler { return s.serving.ops }
 
-// keep has a database closed at the end.
-func (s *Server) keep(db io.Closer) {
+// keep has a database closed at the end, and the service not ready while it cannot be written.
+func (s *Server) keep(db interface {
+	io.Closer
+	Writable() error
+},
+) {
+	s.writable = db.Writable
 	s.ends = append(s.ends, func() {
 		if err := db.Close(); err != nil {
 			s.log.Error("closing the database", "error", err)
@@ -206,9 +212,12 @@ func (s *Server) run(ctx context.Context, status func() string, alive func(conte
 // readyTime bounds the check whether the database answers.
 const readyTime = 5 * time.Second
 
-// readable returns the check of /readyz for a service that is ready when its database answers.
-func readable(alive func(context.Context) error) func() (bool, string) {
+// usable returns the check of /readyz for a service that is ready when its database answers and can be written.
+func (s *Server) usable(alive func(context.Context) error) func() (bool, string) {
 	return func() (bool, string) {
+		if err := s.writable(); err != nil {
+			return false, err.Error()
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 		defer cancel()
 		if err := alive(ctx); err != nil {

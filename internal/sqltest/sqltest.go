@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/dbtest"
@@ -74,6 +76,24 @@ func OnServers(t *testing.T, test func(t *testing.T, url string)) {
 			test(t, k.URL(t))
 		})
 	}
+}
+
+// SmallDisk returns a directory on a file system of so many KiB, which only root can mount: for others the test is skipped.
+func SmallDisk(t *testing.T, kib int) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("NOT TESTED without root: a disk that is full")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("berth-test", dir, "tmpfs", 0, fmt.Sprintf("size=%dk", kib)); err != nil {
+		t.Fatalf("a small file system cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // MakeFile writes an SQLite database with the given statements.

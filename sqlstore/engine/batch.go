@@ -191,6 +191,9 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 			s.kept.add(body, time.Now())
 			s.logged.ring()
 		}
+		if s.files.Tight() {
+			s.checkpoint(ses)
+		}
 		return nil
 	}
 	defer s.logged.ring()
@@ -217,6 +220,9 @@ func (s *Engine) lost(ses *sqlconn.Session, members []*job, cause error) {
 	// nothing to roll back and the error says just that.
 	ses.Forget()
 	_ = ses.Do("ROLLBACK")
+	if s.noteUnwritable(cause); s.d.Full(cause) && !s.d.Shared {
+		s.checkpoint(ses)
+	}
 	s.opts.Logger.Warn("a transaction was lost", "updates", sizeOf(members), "error", cause.Error())
 	if s.opts.Metrics.CommitFailed != nil {
 		s.opts.Metrics.CommitFailed(sizeOf(members))
@@ -244,7 +250,7 @@ func (s *Engine) member(ses *sqlconn.Session, j *job, open bool) (bool, error) {
 	if t.Wants != nil {
 		j.wants = append(j.wants, t.Wants)
 	}
-	if t.Cause != nil && s.again(t.Cause) {
+	if t.Cause != nil && (s.again(t.Cause) || s.d.Full(t.Cause)) {
 		j.noteWait(s, t.Cause, began)
 		return open, t.Cause
 	}

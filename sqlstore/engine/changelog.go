@@ -144,7 +144,7 @@ func (l *changeLog) rolledBack(d *sqlconn.Dialect, err error) bool {
 		l.renew() // another store believed this one dead, or the place is taken
 		return true
 	}
-	return errors.As(err, new(notCommitted)) || d.Retryable(err)
+	return errors.As(err, new(notCommitted)) || d.Retryable(err) || d.Full(err)
 }
 
 // renew gives the writer another id. What was written under the old one is

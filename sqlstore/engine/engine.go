@@ -72,6 +72,9 @@ type Engine struct {
 	kept    keptLog   // of a file
 	logged  bell      // rings when the log has a new entry
 
+	// unwritable is why writes fail, nil while they succeed as far as it is known.
+	unwritable atomic.Pointer[string]
+
 	service Service
 
 	mu      sync.Mutex // guards closed

@@ -76,8 +76,9 @@ func (s *Engine) write() {
 	if !s.d.Shared {
 		every = sqlconn.LookEvery
 	}
-	tend := time.NewTicker(every)
+	tend, probe := time.NewTicker(every), time.NewTicker(probeInterval)
 	defer tend.Stop()
+	defer probe.Stop()
 	for {
 		select {
 		case <-s.queue.filled:
@@ -92,6 +93,10 @@ func (s *Engine) write() {
 				s.CleanLog()
 			} else {
 				_ = s.files.Check() // it logs what it finds
+			}
+		case <-probe.C:
+			if s.Writable() != nil {
+				s.probe()
 			}
 		}
 	}
@@ -110,7 +115,7 @@ func (s *Engine) batch() bool {
 	}
 	switch {
 	case err == nil:
-	case len(members) == 1 && !s.again(err):
+	case len(members) == 1 && !s.again(err) && !s.d.Full(err):
 		members[0].end(s.d.Translate("committing", err))
 	default:
 		for _, j := range members {
@@ -138,6 +143,7 @@ func (s *Engine) connected() bool {
 		if err == nil {
 			return true
 		}
+		s.noteUnwritable(err)
 		if !s.late(first) {
 			_ = sleep(first.ctx, backoff(n))
 		} else if first.state.CompareAndSwap(waiting, taken) {
@@ -156,7 +162,7 @@ func (s *Engine) late(j *job) bool {
 }
 
 // alone runs one job in a transaction of its own, again when it collides or the
-// server is unavailable. A file is tried a few times only: there is no other server to wait for,
+// server is unavailable. One that a file had no room for runs once more here, since room was made for it. A file is tried a few times only: there is no other server to wait for,
 // and BusyTimeout has been waited for already.
 func (s *Engine) alone(j *job) {
 	err := sqlconn.ErrSilent

@@ -82,6 +82,9 @@ type Dialect struct {
 	// Locked recognises, among what is retryable, that waiting for a lock took
 	// too long.
 	Locked func(error) bool
+	// Full recognises, among what is unavailable, that there was no room for a write, which was
+	// not made. ReadOnly recognises that the database takes no writes.
+	Full, ReadOnly func(error) bool
 	// Demoted is an expression that is 1 on a server that takes no writes.
 	Demoted string
 	// Advice says what the operator can do about an error at the start, empty when
@@ -110,6 +113,9 @@ func (d *Dialect) Translate(doing string, err error) error {
 		return nil
 	case errors.Is(err, errOver), errors.Is(err, errFileUnavailable):
 		return err
+	case d.Full(err):
+		return fmt.Errorf("%s: %v: %w", doing, err,
+			fault.New(fault.Unavailable, CodeUnavailable, "The database has no room for changes now. Please try again later."))
 	case d.Unavailable(err), d.Retryable(err), d.Lost(err):
 		return fmt.Errorf("%s: %v: %w", doing, err,
 			fault.New(fault.Unavailable, CodeUnavailable, "The database is not available now. Please try again."))

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // SQLite goes on with a file that was removed or replaced: what it commits is durable in a
@@ -97,6 +99,26 @@ func (f *OpenFiles) Check() error {
 		}
 	}
 	return nil
+}
+
+// tightMargin is room that is always wanted beside that for the log.
+const tightMargin = 1 << 20
+
+// Tight reports whether the disk has hardly room for what the write-ahead log will add to the database file when it is copied into
+// it, and for more of the log. It is false on nil, and where it cannot be found out.
+func (f *OpenFiles) Tight() bool {
+	if f == nil {
+		return false
+	}
+	log, err := os.Stat(f.files[0].name + "-wal")
+	if err != nil {
+		return false
+	}
+	var disk unix.Statfs_t
+	if unix.Statfs(f.files[0].name, &disk) != nil {
+		return false
+	}
+	return log.Size() > 0 && int64(disk.Bavail)*int64(disk.Bsize) < 2*log.Size()+tightMargin
 }
 
 // Known is Check without looking: it returns what was found before.

@@ -104,6 +104,11 @@ ORDER BY table_name`,
 		}
 		return false
 	},
+	Full: func(err error) bool { return mysqlCode(err) == 1021 || mysqlCode(err) == 1114 },
+	ReadOnly: func(err error) bool {
+		code := mysqlCode(err)
+		return code == 1290 || code == 1792 || code == 1836
+	},
 	Advice: func(err error, known Naming) string {
 		switch mysqlCode(err) {
 		case 1045, 1698:

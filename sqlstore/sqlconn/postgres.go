@@ -78,6 +78,10 @@ ORDER BY table_name`,
 		code := postgresCode(err)
 		return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == "57014"
 	},
+	Full: func(err error) bool { return postgresCode(err) == "53100" },
+	ReadOnly: func(err error) bool {
+		return postgresCode(err) == "25006" || errors.Is(err, ErrConnecting) && strings.Contains(err.Error(), readOnlyConnection)
+	},
 	Advice: func(err error, known Naming) string {
 		switch postgresCode(err) {
 		case "28P01", "28000":
@@ -87,12 +91,15 @@ ORDER BY table_name`,
 		case "3D000":
 			return "create the database first: CREATE DATABASE " + known.Database
 		}
-		if strings.Contains(err.Error(), "read only connection") {
+		if strings.Contains(err.Error(), readOnlyConnection) {
 			return "this server is read-only: name the primary in [" + known.Section + "] connection"
 		}
 		return ""
 	},
 }
+
+// readOnlyConnection is in pgx's error when no host takes writes, which has no type.
+const readOnlyConnection = "read only connection"
 
 // postgresCode returns the SQLSTATE in err, empty when there is none.
 func postgresCode(err error) string {
