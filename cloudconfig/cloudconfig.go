@@ -104,6 +104,13 @@ func (c *Cloud) Find(kind string) Service {
 	return s
 }
 
+// SetEndpoint has a service be at an endpoint.
+func (c *Cloud) SetEndpoint(kind, endpoint string) {
+	s := c.Find(kind)
+	s.Endpoint = endpoint
+	c.services[kind] = s
+}
+
 // Read finds a cloud. The warnings are for standard error; they come with an error too.
 func Read(o Options) (c *Cloud, warnings []string, err error) {
 	r := newReader(o)

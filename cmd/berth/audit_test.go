@@ -143,7 +143,7 @@ func TestAuditLooksAgain(t *testing.T) {
 		var out strings.Builder
 		said := &undoing{undo: undo}
 		named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
-		env := environment{stdout: &out, stderr: said, getenv: func(name string) string { return named[name] }}
+		env := environment{stdout: &out, stderr: said, environ: environOf(named)}
 		code = run(t.Context(), []string{"audit", "--recheck=1ms"}, env)
 		return code, out.String(), said.String()
 	}

@@ -26,7 +26,8 @@ const operatorExitHelp = `Exit codes:
 
 // cloudSourceHelp says in the help texts of the operators' commands where records are from.
 const cloudSourceHelp = `The records are read from the APIs of the cloud that --os-cloud names in
-clouds.yaml, or that OS_CLOUD or OS_AUTH_URL and its like name; from placement's
+clouds.yaml, or that OS_CLOUD or OS_AUTH_URL and its like name, with the login
+that the openstack client would do with the same files and variables; from placement's
 database with --config or --connection, which takes a query for each table
 instead of four requests for each provider, and has placement only; or from a
 file that berth placement export has written. Which one, and how long it took,
@@ -166,10 +167,14 @@ func (s *cloudSource) readAPIs(cmd *cobra.Command, env environment, parts cloud.
 // connect logs in to the cloud of the flags or the variables.
 func (s *cloudSource) connect(cmd *cobra.Command, env environment) (*openstack.Client, error) {
 	o := s.options
-	o.Interface, o.Getenv = cmd.Flag("os-interface").Value.String(), env.getenv
+	o.Interface, o.Environ = cmd.Flag("os-interface").Value.String(), env.environ
+	o.Warn = func(text string) { fmt.Fprintf(env.stderr, "note: %s\n", text) }
 	client, err := openstack.Connect(cmd.Context(), o)
 	if errors.Is(err, openstack.ErrUnnamed) {
-		return nil, fail(exitUsage, errNoSource)
+		if err == openstack.ErrUnnamed {
+			return nil, fail(exitUsage, errNoSource)
+		}
+		return nil, fail(exitUsage, fmt.Errorf("%w\n%w", errNoSource, err)) // the error has the clouds that there are
 	}
 	return client, err
 }

@@ -17,7 +17,7 @@ import (
 func berthIn(t *testing.T, stdin string, variables map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	env := environment{stdout: &out, stderr: &err, getenv: func(name string) string { return variables[name] }}
+	env := environment{stdout: &out, stderr: &err, environ: environOf(variables)}
 	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
 	root := newRoot(env)
@@ -31,6 +31,14 @@ func berthIn(t *testing.T, stdin string, variables map[string]string, args ...st
 		}
 	}
 	return code, out.String(), err.String()
+}
+
+// environOf returns variables as os.Environ does.
+func environOf(variables map[string]string) (environ []string) {
+	for name, value := range variables {
+		environ = append(environ, name+"="+value)
+	}
+	return environ
 }
 
 // readRecords reads a file of records.
@@ -71,7 +79,7 @@ func TestExport(t *testing.T) {
 	run(exitOK, "read 7 providers, 1 consumer, 1 server, ", "placement", "export", "--os-cloud", "berth-admin", "--all", file)
 	run(exitFailure, "exists; --force replaces it", "placement", "export", "--os-cloud", "berth-admin", file)
 	run(exitFailure, "403 Forbidden", "placement", "export", "--os-cloud", "berth-demo")
-	run(exitFailure, `cloud "nobody" not found`, "placement", "export", "--os-cloud", "nobody")
+	run(exitFailure, "there is no cloud nobody; it has berth-admin, berth-demo", "placement", "export", "--os-cloud", "nobody")
 	c := readRecords(t, file)
 	if n := c.Network; n == nil || len(n.Ports) != 1 || n.Ports[0].Allocation == nil || n.Ports[0].Request == nil || len(n.Policies) == 0 || len(n.Agents) == 0 {
 		t.Errorf("the network's records are %+v", n)

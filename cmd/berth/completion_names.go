@@ -117,7 +117,7 @@ func readNames(ctx context.Context, cmd *cobra.Command, env environment, kind, b
 		})
 		return all, kind == consumers
 	}
-	o := openstack.Options{Cloud: flag("os-cloud"), Region: flag("os-region-name"), Interface: flag("os-interface"), Getenv: env.getenv}
+	o := openstack.Options{Cloud: flag("os-cloud"), Region: flag("os-region-name"), Interface: flag("os-interface"), Environ: env.environ}
 	client, err := openstack.Connect(ctx, o)
 	if err != nil {
 		return nil, false

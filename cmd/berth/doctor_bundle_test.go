@@ -89,7 +89,7 @@ func TestDoctorBundle(t *testing.T) {
 	if len(passwords) == 0 {
 		t.Fatal("clouds.yaml has no password")
 	}
-	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin", "OS_TOKEN": "PLANTED-10", "SECRET_OF_THE_MACHINE": "PLANTED-11"}
+	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin", "OS_ACCESS_TOKEN": "PLANTED-10", "SECRET_OF_THE_MACHINE": "PLANTED-11"}
 	bundle := filepath.Join(dir, "report.tar.gz")
 	args := []string{"doctor", "--bundle", bundle, "--config", placement, "--config-dir", extra, "--settings", nova, "--policy-file", policy, "--host", upHostName}
 	code, stdout, stderr := berthIn(t, "", named, args...)

@@ -37,7 +37,7 @@ var printNothingForPrograms = map[string]string{
 // for the agent, which is a server.
 func leaves(t *testing.T) (all []*cobra.Command) {
 	t.Helper()
-	root := newRoot(environment{getenv: os.Getenv})
+	root := newRoot(environment{environ: os.Environ()})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	var walk func(*cobra.Command)

@@ -19,7 +19,7 @@ var units = regexp.MustCompile(`\b(hosts|servers|seconds|rows|bytes|MiB|kbit/s)\
 // The help of every command is within 80 columns, and each flag has a help text: without a full
 // stop at the end, as the others, and with its unit.
 func TestHelp(t *testing.T) {
-	root := newRoot(environment{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+	root := newRoot(environment{stdout: io.Discard, stderr: io.Discard})
 	commands := 0
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -72,7 +72,7 @@ func TestExamples(t *testing.T) {
 		}
 		for _, line := range exampleLines(of.Example) {
 			lines++
-			root := newRoot(environment{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+			root := newRoot(environment{stdout: io.Discard, stderr: io.Discard})
 			cmd, rest, err := root.Find(line[1:])
 			if err == nil {
 				err = cmd.ParseFlags(rest)

@@ -20,9 +20,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], environment{
-		stdout: os.Stdout,
-		stderr: os.Stderr,
-		getenv: os.Getenv,
+		stdout:  os.Stdout,
+		stderr:  os.Stderr,
+		environ: os.Environ(),
 	})
 	stop()
 	os.Exit(code)

@@ -119,7 +119,7 @@ func TestImportGoesOn(t *testing.T) {
 	})
 	file := sampleRecords(t, 2)
 	var out, complaints strings.Builder
-	env := environment{stdout: &out, stderr: &complaints, getenv: func(name string) string { return empty[name] }}
+	env := environment{stdout: &out, stderr: &complaints, environ: environOf(empty)}
 	code := run(ctx, []string{"placement", "import", file, "--apply", "--yes"}, env)
 	if says := complaints.String(); code != exitFailure || !strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command goes on") {
 		t.Errorf("it exits with %d, and says:\n%s", code, says)

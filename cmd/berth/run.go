@@ -39,7 +39,17 @@ const exitHelp = `Exit codes:
 // cobra's (InOrStdin).
 type environment struct {
 	stdout, stderr io.Writer
-	getenv         func(string) string
+	environ        []string // as os.Environ returns it
+}
+
+// getenv returns a variable, "" for none.
+func (e environment) getenv(name string) string {
+	for _, v := range e.environ {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // process returns the environment for the services.

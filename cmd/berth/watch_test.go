@@ -55,7 +55,7 @@ func watch(t *testing.T, url string, args ...string) *watched {
 	t.Helper()
 	variables := map[string]string{}
 	if url != "" {
-		variables = map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": url, "OS_TOKEN": "admin"}
+		variables = map[string]string{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": url, "OS_TOKEN": "admin"}
 	}
 	return watchIn(t, variables, args...)
 }
@@ -66,7 +66,7 @@ func watchIn(t *testing.T, variables map[string]string, args ...string) *watched
 	w := &watched{t: t, errs: new(lockedBuffer), code: make(chan int, 1)}
 	r, out := io.Pipe()
 	w.lines = bufio.NewScanner(r)
-	env := environment{stdout: out, stderr: w.errs, getenv: func(name string) string { return variables[name] }}
+	env := environment{stdout: out, stderr: w.errs, environ: environOf(variables)}
 	ctx, stop := context.WithCancel(t.Context())
 	w.stop = stop
 	go func() {
@@ -247,7 +247,7 @@ func TestWatchBeforeThereIsSomething(t *testing.T) {
 	t.Cleanup(hanging.Close)
 	for _, variables := range []map[string]string{
 		{"OS_AUTH_URL": hanging.URL, "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p", "OS_USER_DOMAIN_ID": "default", "OS_PROJECT_DOMAIN_ID": "default"},
-		{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": hanging.URL, "OS_TOKEN": "admin"},
+		{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": hanging.URL, "OS_TOKEN": "admin"},
 	} {
 		w := watchIn(t, variables)
 		<-asked

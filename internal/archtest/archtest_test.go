@@ -107,7 +107,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/audit", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/audit/audittest", "guarantee ops/audit ops/cloud ops/cloud/cloudtest"},
 	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},
-	{"ops/openstack", "identity/discovery ops/cloud"},
+	{"ops/openstack", "cloudconfig identity/discovery ops/cloud"},
 	{"ops/records", "ops/cloud placement"},
 	{"ops/follow", "ops/cloud ops/records"},
 	{"ops/restore", "ops/cloud placement"},

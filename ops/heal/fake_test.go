@@ -270,9 +270,10 @@ func (fc *fakeCloud) port(r cloud.Request, id string) (int, []byte, error) {
 // read reads the records.
 func (fc *fakeCloud) read() *cloud.Cloud {
 	fc.t.Helper()
-	client, err := openstack.Connect(fc.t.Context(), openstack.Options{Getenv: func(name string) string {
-		return map[string]string{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": fc.url, "OS_TOKEN": "admin"}[name]
-	}, Wait: func(context.Context, time.Duration) error { return nil }})
+	client, err := openstack.Connect(fc.t.Context(), openstack.Options{
+		Environ: []string{"OS_AUTH_TYPE=admin_token", "OS_ENDPOINT=" + fc.url, "OS_TOKEN=admin"},
+		Wait:    func(context.Context, time.Duration) error { return nil },
+	})
 	if err != nil {
 		fc.t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package openstack_test
 
 import (
 	"encoding/pem"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -37,11 +38,12 @@ clouds:
   verified: {auth_type: admin_token, auth: {endpoint: "SECURE", token: admin}, cacert: "CA"}
   unknown: {auth_type: admin_token, auth: {endpoint: "SECURE", token: admin}}
   none: {auth_type: none, auth: {endpoint: "PLAIN"}}
-  only: {auth_type: none, placement_endpoint_override: "PLAIN"}
+  basic: {auth_type: http_basic, auth: {endpoint: "PLAIN", username: u, password: p}}
+  only: {auth_type: admin_token, placement_endpoint_override: "PLAIN"}
   nowhere: {auth_type: none, auth: {}}
   other: {auth_type: password, auth: {endpoint: "PLAIN", token: admin}}
 `),
-		filepath.Join(dir, "secure.yaml"): "clouds:\n  secret: {auth: {token: admin}}\n  none: {auth: {token: admin}}\n  only: {auth: {token: admin}}\n",
+		filepath.Join(dir, "secure.yaml"): "clouds:\n  secret: {auth: {token: admin}}\n  only: {auth: {token: admin}}\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -62,28 +64,26 @@ clouds:
 		{name: "verified"},
 		{name: "unknown", want: "certificate"},
 		{name: "unknown", more: map[string]string{"OS_CACERT": ca}},
-		{name: "unknown", more: map[string]string{"OS_INSECURE": "true"}},
-		{name: "none"},
+		{name: "none", want: "403"},
+		{name: "basic", want: "401"},
 		{name: "only"},
-		{name: "nowhere", want: "clouds.yaml: the cloud nowhere with the auth_type none wants the URL of the placement service"},
-		{name: "other", want: "clouds.yaml: the cloud other has no auth_url"},
+		{name: "nowhere", want: "clouds.yaml: the cloud nowhere: auth_type none needs the URL of the placement service"},
+		{name: "other", want: "clouds.yaml: the cloud other: auth_type password does not take endpoint, token"},
 		{more: map[string]string{"OS_ENDPOINT": plain.URL}},
 		{more: map[string]string{"OS_ENDPOINT": secure.URL, "OS_CACERT": ca}},
 		{more: map[string]string{"OS_ENDPOINT": secure.URL}, want: "certificate"},
-		{more: map[string]string{"OS_ENDPOINT": secure.URL, "OS_CACERT": filepath.Join(dir, "none")}, want: "the OS_* variables: unable to compute TLS configuration"},
+		{more: map[string]string{"OS_ENDPOINT": secure.URL, "OS_CACERT": filepath.Join(dir, "none")}, want: "the OS_* variables: certificates of authorities: open "},
 	} {
-		getenv := func(name string) string {
-			switch value, ok := tc.more[name]; {
-			case ok:
-				return value
-			case tc.name == "":
-				return variables[name]
-			case name == "OS_CLIENT_CONFIG_FILE":
-				return file
-			}
-			return ""
+		all := map[string]string{"OS_CLIENT_CONFIG_FILE": file, "OS_CLIENT_SECURE_FILE": filepath.Join(dir, "secure.yaml")}
+		if tc.name == "" {
+			all = maps.Clone(variables)
 		}
-		client, err := openstack.Connect(t.Context(), openstack.Options{Cloud: tc.name, Getenv: getenv, Wait: atOnce})
+		maps.Copy(all, tc.more)
+		var environ []string
+		for name, value := range all {
+			environ = append(environ, name+"="+value)
+		}
+		client, err := openstack.Connect(t.Context(), openstack.Options{Cloud: tc.name, Environ: environ, Wait: atOnce})
 		var c *cloud.Cloud
 		if err == nil {
 			c, err = client.Read(t.Context(), cloud.Parts{Placement: cloud.Need}, nil)
@@ -110,7 +110,7 @@ func TestWithoutKeystoneOfTheUser(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".config", "openstack", "clouds.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := openstack.Connect(t.Context(), openstack.Options{Cloud: "here", Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Cloud: "here", Environ: []string{"HOME=" + dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@
 package openstack
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,11 +19,9 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
-	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
-	"github.com/berthcloud/berth/identity/discovery"
+	"github.com/berthcloud/berth/cloudconfig"
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
@@ -38,13 +34,17 @@ const requestTime = 2 * time.Minute
 // Options say which cloud is meant. Empty ones are taken from the environment: OS_CLOUD, OS_REGION_NAME, OS_INTERFACE.
 type Options struct {
 	Cloud, Region, Interface string
-	Getenv                   func(string) string
+	// Environ is the environment, as [os.Environ] returns it.
+	Environ []string
+	// Warn is called with each setting that has no effect, and the like; nil is for nobody.
+	Warn func(text string)
 	// Wait waits before a request is tried again; nil waits on the clock.
 	Wait func(context.Context, time.Duration) error
+	site string // the system's directory of clouds.yaml, "" for the usual
 }
 
 // ErrUnnamed is the error of Connect when neither a cloud is named nor OS_AUTH_URL set.
-var ErrUnnamed = errors.New("no cloud is named")
+var ErrUnnamed = cloudconfig.ErrUnnamed
 
 // A LoginError is the error of Connect when the identity service cannot be reached or gives no token. The others are about settings.
 type LoginError struct {
@@ -60,75 +60,11 @@ func (e *LoginError) Unwrap() error { return e.err }
 type Client struct {
 	provider *gophercloud.ProviderClient
 	catalog  func() (*tokens.ServiceCatalog, error)
-	endpoint gophercloud.EndpointOpts
+	config   *cloudconfig.Cloud
 	source   string
 	name     string // of the cloud
 	auth     string // the URL of the identity service, "" for none
 	asked    time.Time
-}
-
-// Connect logs in. Errors do not contain passwords or tokens.
-func Connect(ctx context.Context, o Options) (*Client, error) {
-	name := cmp.Or(o.Cloud, o.Getenv("OS_CLOUD"))
-	if s := o.standalone(name); s != nil {
-		return o.connectAlone(name, s)
-	}
-	auth, endpoint, client, err := o.settings(name)
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{endpoint: endpoint, source: "the cloud at " + plain(auth.IdentityEndpoint), name: name, auth: plain(auth.IdentityEndpoint), asked: time.Now().UTC()}
-	if name != "" {
-		c.source = "the cloud " + name + " at " + plain(auth.IdentityEndpoint)
-	}
-	provider, err := openstack.NewClient(auth.IdentityEndpoint)
-	if err != nil {
-		return nil, fmt.Errorf("auth_url: %w", err)
-	}
-	auth.AllowReauth = auth.TokenID == "" // reading a big cloud may take longer than a token is valid
-	c.use(provider, client, o)
-	if err := c.authenticate(ctx, auth); err != nil {
-		err = told("Keystone", err)
-		login := cloud.Login{Cloud: name, URL: c.auth, Asked: c.asked, Problem: problem(err)}
-		return nil, &LoginError{cloud.Surroundings{Login: login}, fmt.Errorf("logging in to %s: %w", c.source, err)}
-	}
-	c.catalog = func() (*tokens.ServiceCatalog, error) {
-		switch r := provider.GetAuthResult().(type) {
-		case tokens.CreateResult:
-			return r.ExtractServiceCatalog()
-		case tokens.GetResult:
-			return r.ExtractServiceCatalog()
-		}
-		return nil, errors.New("the identity service does not serve version 3 of its API")
-	}
-	return c, nil
-}
-
-// authenticate finds version 3 of Keystone's API at the address of the options, and logs in there. Gophercloud's own discovery would follow the links of
-// the version document to other servers, with the password.
-func (c *Client) authenticate(ctx context.Context, auth gophercloud.AuthOptions) error {
-	version := discovery.Version{URL: discovery.Below(auth.IdentityEndpoint)}
-	if !discovery.Versioned(auth.IdentityEndpoint) {
-		res, err := c.provider.Request(ctx, http.MethodGet, auth.IdentityEndpoint, &gophercloud.RequestOpts{
-			OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}, KeepResponseBody: true,
-		})
-		if err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-		if err != nil {
-			return err
-		}
-		if version, err = discovery.Find(auth.IdentityEndpoint, res.StatusCode, body); err != nil {
-			return err
-		}
-		if version.URL == "" {
-			return fmt.Errorf("%s does not answer with the versions of its API: auth_url has to be Keystone's", plain(auth.IdentityEndpoint))
-		}
-	}
-	c.provider.IdentityEndpoint = version.URL + "/" // of an endpoint that ends in v3/ there is no discovery
-	return openstack.Authenticate(ctx, c.provider, auth)
 }
 
 // Source names the cloud for people, without credentials.
@@ -207,70 +143,11 @@ func onClock(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// settings finds how to log in: at the cloud of a name in clouds.yaml, or by the OS_* variables.
-func (o *Options) settings(name string) (auth gophercloud.AuthOptions, endpoint gophercloud.EndpointOpts, client http.Client, err error) {
-	opts := []clouds.ParseOption{
-		clouds.WithRegion(cmp.Or(o.Region, o.Getenv("OS_REGION_NAME"))),
-		clouds.WithEndpointType(cmp.Or(o.Interface, o.Getenv("OS_INTERFACE"))),
-	}
-	opts = append(opts, o.verification()...)
-	where := "clouds.yaml"
-	if name == "" {
-		if o.Getenv("OS_AUTH_URL") == "" {
-			return auth, endpoint, client, ErrUnnamed
-		}
-		// openstacksdk makes a cloud of this name of the variables too.
-		name, where = "envvars", "the OS_* variables"
-		opts = append(opts, clouds.WithCloudsYAML(strings.NewReader(o.variables(name))))
-	} else if path := o.Getenv("OS_CLIENT_CONFIG_FILE"); path != "" {
-		opts = append(opts, clouds.WithLocations(path))
-	}
-	auth, endpoint, secure, err := parseClouds(append(opts, clouds.WithCloudName(name)))
-	if err == nil && auth.IdentityEndpoint == "" {
-		err = fmt.Errorf("the cloud %s has no auth_url", name)
-	}
-	if err != nil {
-		// The reader of YAML quotes values, which may be passwords.
-		return auth, endpoint, client, fmt.Errorf("%s: %s", where, quoted.ReplaceAllString(err.Error(), "a value"))
-	}
-	// The domain with the id "default" is where the openstack client looks for names without a domain.
-	if auth.Username != "" && auth.DomainID == "" && auth.DomainName == "" {
-		auth.DomainID = "default"
-	}
-	if s := auth.Scope; s != nil && s.ProjectName != "" && s.DomainID == "" && s.DomainName == "" {
-		s.DomainID = "default"
-	}
-	return auth, endpoint, newClient(secure), nil
-}
-
-// verification returns how the variables say that certificates are verified.
-func (o *Options) verification() (opts []clouds.ParseOption) {
-	if path := o.Getenv("OS_CACERT"); path != "" {
-		opts = append(opts, clouds.WithCACertPath(path))
-	}
-	if insecure, _ := strconv.ParseBool(o.Getenv("OS_INSECURE")); insecure {
-		opts = append(opts, clouds.WithInsecure(true))
-	}
-	return opts
-}
-
-var quoted = regexp.MustCompile("`[^`]*`")
-
-// parseClouds is clouds.Parse, which panics for a cloud without the section auth.
-func parseClouds(opts []clouds.ParseOption) (auth gophercloud.AuthOptions, endpoint gophercloud.EndpointOpts, secure *tls.Config, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("the cloud has no section auth")
-		}
-	}()
-	return clouds.Parse(opts...)
-}
-
-// newClient returns an HTTP client that keeps as many connections as there are requests at a time. It follows redirects within a server only:
+// newClient returns an HTTP client with a limit of time for an answer, that keeps as many connections as there are requests at a time. It follows redirects within a server only:
 // net/http would send the token, and the body with the password, to any other.
-func newClient(secure *tls.Config) http.Client {
+func newClient(secure *tls.Config, limit time.Duration) http.Client {
 	return http.Client{
-		Timeout: requestTime,
+		Timeout: limit,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > 3 {
 				return http.ErrUseLastResponse
@@ -283,53 +160,51 @@ func newClient(secure *tls.Config) http.Client {
 	}
 }
 
-// variables returns the OS_* variables as a clouds.yaml (JSON is YAML).
-func (o *Options) variables(name string) string {
-	auth := map[string]string{}
-	for _, key := range []string{
-		"auth_url", "token", "username", "user_id", "password", "application_credential_id", "application_credential_name",
-		"application_credential_secret", "system_scope", "project_name", "project_id", "user_domain_name", "user_domain_id",
-		"project_domain_name", "project_domain_id", "domain_name", "domain_id", "trust_id",
-	} {
-		if value := o.Getenv("OS_" + strings.ToUpper(key)); value != "" {
-			auth[key] = value
-		}
-	}
-	text, _ := json.Marshal(map[string]any{"clouds": map[string]any{name: map[string]any{"auth": auth}}}) // strings only
-	return string(text)
-}
-
-// service returns the client of a service in the catalog, at a microversion, or an error that says that it is not there.
+// service returns the client of a service at the endpoint that the settings have, or of the catalog, at a microversion, or an error that says that it is
+// not there.
 func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient, error) {
-	catalog, err := c.catalog()
-	if err != nil {
-		return nil, err
+	of := c.config.Find(kind)
+	at := func(endpoint string) *gophercloud.ServiceClient {
+		return &gophercloud.ServiceClient{ProviderClient: c.provider, Endpoint: gophercloud.NormalizeURL(endpoint), Type: kind, Microversion: microversion}
 	}
-	eo := c.endpoint
-	eo.ApplyDefaults(kind)
-	var elsewhere []string // regions that have one
-	for _, entry := range catalog.Entries {
-		if !slices.Contains(eo.Types(), entry.Type) {
-			continue
-		}
-		for _, e := range entry.Endpoints {
-			if e.Interface != string(eo.Availability) {
-				continue
-			}
-			if eo.Region != "" && e.Region != eo.Region && e.RegionID != eo.Region {
-				elsewhere = append(elsewhere, e.Region)
-				continue
-			}
-			return &gophercloud.ServiceClient{ProviderClient: c.provider, Endpoint: gophercloud.NormalizeURL(e.URL), Type: kind, Microversion: microversion}, nil
-		}
+	if of.Endpoint != "" {
+		return at(of.Endpoint), nil
 	}
 	if c.auth == "" {
 		return nil, &absent{fmt.Sprintf("the %s service is not known: there is no identity service with a catalog", kind)}
 	}
-	if elsewhere != nil {
-		return nil, &absent{fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s, but in %s", c.source, eo.Availability, kind, in(eo.Region), strings.Join(elsewhere, ", "))}
+	catalog, err := c.catalog()
+	if err != nil {
+		return nil, err
 	}
-	return nil, &absent{fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source, eo.Availability, kind, in(eo.Region))}
+	types := []string{of.Type}
+	if of.Type == kind {
+		var eo gophercloud.EndpointOpts
+		eo.ApplyDefaults(kind)
+		types = eo.Types()
+	}
+	var elsewhere []string // regions that have one
+	for _, face := range of.Interfaces {
+		for _, entry := range catalog.Entries {
+			if !slices.Contains(types, entry.Type) || of.Name != "" && entry.Name != of.Name {
+				continue
+			}
+			for _, e := range entry.Endpoints {
+				switch {
+				case e.Interface != face:
+				case of.Region != "" && e.Region != of.Region && e.RegionID != of.Region:
+					elsewhere = append(elsewhere, e.Region)
+				default:
+					return at(e.URL), nil
+				}
+			}
+		}
+	}
+	text := fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source, strings.Join(of.Interfaces, " or "), kind, in(of.Region))
+	if elsewhere != nil {
+		text += ", but in " + strings.Join(elsewhere, ", ")
+	}
+	return nil, &absent{text}
 }
 
 // absent is the error about a service that is not in the catalog.

@@ -71,16 +71,14 @@ func makeCloud(t *testing.T, url string) {
 }
 
 // alone are the variables of a placement service without Keystone.
-func alone(url string) func(string) string {
-	return func(name string) string {
-		return map[string]string{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": url, "OS_TOKEN": "admin"}[name]
-	}
+func alone(url string) []string {
+	return []string{"OS_AUTH_TYPE=admin_token", "OS_ENDPOINT=" + url, "OS_TOKEN=admin"}
 }
 
 // readAlone reads a placement service without Keystone.
 func readAlone(t *testing.T, url string, parts cloud.Parts) (*cloud.Cloud, error) {
 	t.Helper()
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: alone(url), Wait: atOnce})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(url), Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestEvents(t *testing.T) {
 			}))
 			defer s.Close()
 			at = s.URL
-			client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(s.URL, nil)})
+			client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(s.URL, nil)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestEvents(t *testing.T) {
 // A service that cannot be reached is no refusal.
 func TestEventsOfAServiceThatIsDown(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: alone(s.URL)})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(s.URL)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func finding[T any](find func(context.Context, string) (T, error), word string) 
 
 // Things are found by id, and by name where that is unique; what is not found, or more than one, is an error that says so.
 func TestLookups(t *testing.T) {
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, named()), nil)})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, named()), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestServerOfRequest(t *testing.T) {
 		}
 		return false
 	})
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(url, nil)})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(url, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestNames(t *testing.T) {
 	answers["/v2.1/servers?all_tenants=1&limit=1000&name=%5Eweb%5C.1"] = `{"servers": [{"id": "vm1", "name": "web.1"}], "servers_links": [{"rel": "next"}]}`
 	answers["/v2.1/servers?all_tenants=1&limit=1000&marker=vm1&name=%5Eweb%5C.1"] = ""
 	answers["/v2.0/ports?fields=id&fields=name&limit=1000"] = `{"ports": [{"id": "p1", "name": ""}]}`
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, answers), nil)})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, answers), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -171,7 +172,7 @@ func TestMisbehavingPlacement(t *testing.T) {
 				return true
 			})
 			var pauses []time.Duration
-			client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: alone(url), Wait: func(_ context.Context, d time.Duration) error {
+			client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(url), Wait: func(_ context.Context, d time.Duration) error {
 				pauses = append(pauses, d)
 				return nil
 			}})
@@ -206,7 +207,7 @@ func TestInterrupted(t *testing.T) {
 			w.WriteHeader(status)
 			return true
 		})
-		client, err := openstack.Connect(ctx, openstack.Options{Getenv: alone(url), Wait: func(ctx context.Context, d time.Duration) error {
+		client, err := openstack.Connect(ctx, openstack.Options{Environ: alone(url), Wait: func(ctx context.Context, d time.Duration) error {
 			cancel()
 			<-ctx.Done()
 			return ctx.Err()
@@ -284,16 +285,17 @@ func stackWith(t *testing.T, answers map[string]string, instead func(w http.Resp
 }
 
 // variables are those of an openrc file.
-func variables(url string, more map[string]string) func(string) string {
-	return func(name string) string {
-		if value, ok := more[name]; ok {
-			return value
-		}
-		return map[string]string{
-			"OS_AUTH_URL": url + "/v3", "OS_USERNAME": "reader", "OS_PASSWORD": "s3cret", "OS_PROJECT_NAME": "admin", "OS_USER_DOMAIN_NAME": "Default",
-			"OS_PROJECT_DOMAIN_ID": "default", "OS_REGION_NAME": "one",
-		}[name]
+func variables(url string, more map[string]string) []string {
+	all := map[string]string{
+		"OS_AUTH_URL": url + "/v3", "OS_USERNAME": "reader", "OS_PASSWORD": "s3cret", "OS_PROJECT_NAME": "admin", "OS_USER_DOMAIN_NAME": "Default",
+		"OS_PROJECT_DOMAIN_ID": "default", "OS_REGION_NAME": "one",
 	}
+	maps.Copy(all, more)
+	var environ []string
+	for name, value := range all {
+		environ = append(environ, name+"="+value)
+	}
+	return environ
 }
 
 // healthy are answers of a compute and a network service.
@@ -364,7 +366,7 @@ func TestReadLessOfCompute(t *testing.T) {
 	}
 	same := healthy()
 	same["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=2"] = same["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"]
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, same), nil)})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, same), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +377,7 @@ func TestReadLessOfCompute(t *testing.T) {
 
 func readStack(t *testing.T, answers map[string]string, parts cloud.Parts) *cloud.Cloud {
 	t.Helper()
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, answers), nil)})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, answers), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +442,7 @@ func TestUnread(t *testing.T) {
 	if trunks := readStack(t, untrunked, cloud.All).Network.Trunks; trunks != nil {
 		t.Errorf("to a user who may not read them the trunks are %#v", trunks)
 	}
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: variables(stack(t, denied), nil)})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, denied), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -463,7 +465,7 @@ func TestConnect(t *testing.T) {
 		}
 	}
 	with := func(name, file string) map[string]string {
-		return map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, file), "OS_CLOUD": name}
+		return map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, file), "OS_CLIENT_SECURE_FILE": filepath.Join(dir, "secure.yaml"), "OS_CLOUD": name, "OS_USERNAME": "", "OS_PASSWORD": ""}
 	}
 	for name, tc := range map[string]struct {
 		o    openstack.Options
@@ -474,16 +476,16 @@ func TestConnect(t *testing.T) {
 		"Cloud":         {more: with("prod", "clouds.yaml")},
 		"Flag":          {o: openstack.Options{Cloud: "prod"}, more: with("wrong", "clouds.yaml")},
 		"WrongPassword": {more: map[string]string{"OS_PASSWORD": "wr0ng"}, want: "logging in to the cloud at " + url + "/v3: Keystone answers POST /v3/auth/tokens with 401 Unauthorized: The request you have made requires authentication"},
-		"NoSuchCloud":   {more: with("test", "clouds.yaml"), want: `clouds.yaml: cloud "test" not found`},
-		"NoURL":         {more: with("empty", "clouds.yaml"), want: "clouds.yaml: the cloud has no section auth"},
-		"BadFile":       {more: with("prod", "bad.yaml"), want: "clouds.yaml: "},
-		"NoFile":        {more: with("prod", "nowhere.yaml"), want: "clouds file not found"},
+		"NoSuchCloud":   {more: with("test", "clouds.yaml"), want: "clouds.yaml: there is no cloud test; it has empty, prod, wrong"},
+		"NoURL":         {more: map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "empty", "OS_AUTH_URL": ""}, want: "clouds.yaml: the cloud empty: auth_type password: there is no auth_url"},
+		"BadFile":       {more: with("prod", "bad.yaml"), want: "secure.yaml has a mapping at auth, where clouds.yaml has none"},
+		"NoFile":        {more: with("test", "nowhere.yaml"), want: "secure.yaml: there is no cloud test; it has prod"},
 		"Nothing":       {more: map[string]string{"OS_AUTH_URL": ""}, want: "no cloud is named"},
-		"NoEndpoint":    {more: map[string]string{"OS_AUTH_TYPE": "none"}, want: "OS_ENDPOINT"},
+		"NoEndpoint":    {more: map[string]string{"OS_AUTH_TYPE": "none", "OS_PROJECT_NAME": "", "OS_PROJECT_DOMAIN_ID": "", "OS_USER_DOMAIN_NAME": ""}, want: "OS_ENDPOINT"},
 		"NoServer":      {more: map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3"}, want: "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.o.Getenv = variables(url, tc.more)
+			tc.o.Environ = variables(url, tc.more)
 			client, err := openstack.Connect(t.Context(), tc.o)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Connect: %v, want %q", err, tc.want)
@@ -502,7 +504,7 @@ func TestConnect(t *testing.T) {
 		{"two", "", "no public endpoint of the placement service in the region two, but in one"},
 		{"", "internal", "refused"},
 	} {
-		client, err := openstack.Connect(t.Context(), openstack.Options{Region: tc.region, Interface: tc.face, Getenv: variables(url, nil)})
+		client, err := openstack.Connect(t.Context(), openstack.Options{Region: tc.region, Interface: tc.face, Environ: variables(url, nil)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func TestSend(t *testing.T) {
 				fmt.Fprintf(w, `{"errors": [{"status": 409, "detail": "why", "code": %q}]}`, tc.code)
 				return true
 			})
-			client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: alone(url), Wait: atOnce})
+			client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(url), Wait: atOnce})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestDo(t *testing.T) {
 		}
 		return true
 	})
-	client, err := openstack.Connect(t.Context(), openstack.Options{Getenv: alone(url), Wait: atOnce})
+	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(url), Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}

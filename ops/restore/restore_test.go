@@ -52,11 +52,10 @@ func newTarget(t *testing.T) *target {
 	}))
 	s.Config.ErrorLog = nil
 	t.Cleanup(s.Close)
-	variables := map[string]string{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": s.URL, "OS_TOKEN": "admin"}
 	var err error
 	of.client, err = openstack.Connect(t.Context(), openstack.Options{
-		Getenv: func(name string) string { return variables[name] },
-		Wait:   func(context.Context, time.Duration) error { return nil },
+		Environ: []string{"OS_AUTH_TYPE=admin_token", "OS_ENDPOINT=" + s.URL, "OS_TOKEN=admin"},
+		Wait:    func(context.Context, time.Duration) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
