@@ -386,14 +386,60 @@ func TestAnyOrigin(t *testing.T) {
 	}
 }
 
+// A request that fails after its client has closed the connection has the status 499 in log and metrics, whatever it failed with,
+// and is no error of the service. What a handler panics with is.
 func TestClientsThatLeaveAreNoErrors(t *testing.T) {
-	a, log := serveOne(func(_ http.ResponseWriter, r *http.Request) error { return r.Context().Err() })
-	r := request("GET", "/x/y", "")
-	ctx, cancel := context.WithCancel(r.Context())
-	cancel()
-	answerTo(a, r.WithContext(ctx))
-	if strings.Contains(log.String(), `"ERROR"`) {
-		t.Errorf("log is %s", log)
+	for name, tc := range map[string]struct {
+		err    func(context.Context) error
+		status string
+	}{
+		"Internal":    {func(ctx context.Context) error { return ctx.Err() }, "499"},
+		"Unavailable": {func(context.Context) error { return fault.New(fault.Unavailable, "", "away") }, "499"},
+		"Keystone": {func(context.Context) error {
+			return &httpapi.Challenge{Err: fault.New(fault.Unavailable, "", "away")}
+		}, "499"},
+		"Refused":  {func(context.Context) error { return fault.New(fault.Conflict, "", "taken") }, "409"},
+		"Panicked": {func(context.Context) error { panic("no") }, "500"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg, log, closed := prometheus.NewRegistry(), bytes.Buffer{}, make(chan struct{})
+			c := config()
+			c.Log = slog.New(logging.NewHandler(&log, logging.Options{Debug: true}))
+			c.Metrics = httpapi.NewMetrics(reg)
+			c.Routes = []httpapi.Route{{Method: "GET", Pattern: "/x", Handle: func(_ http.ResponseWriter, r *http.Request) error {
+				closed <- struct{}{}
+				<-r.Context().Done()
+				return tc.err(r.Context())
+			}}}
+			a, served := httpapi.New(c), make(chan struct{})
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				a.ServeHTTP(w, r)
+				close(served)
+			}))
+			defer s.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			r := request("GET", s.URL+"/x", "").WithContext(ctx)
+			r.RequestURI = ""
+			go func() {
+				<-closed
+				cancel()
+			}()
+			if res, err := http.DefaultClient.Do(r); err == nil {
+				res.Body.Close()
+			}
+			<-served
+			if text := log.String(); !strings.Contains(text, `"status":`+tc.status) || strings.Contains(text, `"ERROR"`) != (name == "Panicked") {
+				t.Errorf("log is %s", text)
+			}
+			err := testutil.GatherAndCompare(reg, strings.NewReader(`
+				# HELP berth_http_requests_total Requests answered, by service, route, method and status.
+				# TYPE berth_http_requests_total counter
+				berth_http_requests_total{method="GET",route="/x",service="placement",status="`+tc.status+`"} 1
+			`), "berth_http_requests_total")
+			if err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -86,17 +86,24 @@ func toError(err error) *Error {
 	return &Error{Status: http.StatusInternalServerError, Detail: internalText}
 }
 
+// statusClientClosed is the status in log and metrics, nginx's, of a request that failed after its client had closed the
+// connection: most such errors are a consequence of that.
+const statusClientClosed = 499
+
 // fail writes the answer for err. Once an answer has begun, the connection is
 // cut instead, so that half an answer does not look like a whole one.
 func (a *API) fail(x *exchange, r *http.Request, err error) {
 	e := toError(err)
+	if e.Status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) && !errors.As(err, new(*panicked)) {
+		e = &Error{Status: statusClientClosed}
+	}
 	a.logError(r.Context(), e, err)
 	if x.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
 	x.trim(e, err, a.cfg.Problem != nil)
 	var c *Challenge
-	if errors.As(err, &c) {
+	if errors.As(err, &c) && e.Status != statusClientClosed {
 		c.answer(x)
 		return
 	}
@@ -166,7 +173,7 @@ func (a *API) logError(ctx context.Context, e *Error, err error) {
 	switch {
 	case errors.As(err, &p):
 		a.cfg.Log.ErrorContext(ctx, "a handler panicked", "error", err, "stack", string(p.stack))
-	case e.Status >= http.StatusInternalServerError && e.Status != http.StatusNotImplemented && ctx.Err() == nil:
+	case e.Status >= http.StatusInternalServerError && e.Status != http.StatusNotImplemented:
 		a.cfg.Log.ErrorContext(ctx, "a request failed", "error", err)
 	default:
 		a.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "a request was refused", slog.String("error", err.Error()))
