@@ -34,7 +34,7 @@ func (c *ComputePlacement) Candidates(ctx context.Context, q placement.Query) (s
 		return selection.Answer{}, err
 	}
 	if newest < minor {
-		return selection.Answer{}, fault.New(fault.Unavailable, "", "placement has versions up to 1.%d of its API: the server needs 1.%d", newest, minor)
+		return selection.Answer{}, fault.New(fault.Unsupported, "", "placement has versions up to 1.%d of its API: the server needs 1.%d", newest, minor)
 	}
 	var is wireCandidates
 	path := "/allocation_candidates?" + parameters(q).Encode()

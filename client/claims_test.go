@@ -211,8 +211,7 @@ func testGrouping(t *testing.T, service *proxy, c *client.ComputePlacement) {
 	wantIs(t, "Group of nobody", c.Group(ctx, noneID, ssd, true), allocations.ErrNoProvider)
 }
 
-// TestComputeNeedsVersions: a placement service that is too old for a request counts as
-// unavailable.
+// TestComputeNeedsVersions: a placement service that is too old for a request is not one to wait for.
 func TestComputeNeedsVersions(t *testing.T) {
 	for _, tc := range []struct {
 		max   string
@@ -234,7 +233,7 @@ func TestComputeNeedsVersions(t *testing.T) {
 		c := client.NewComputePlacement(at(t, p.url))
 		t.Cleanup(c.Close)
 		_, err := c.Candidates(t.Context(), tc.query)
-		if kind, _ := fault.Of(err); (err == nil) != tc.ok || err != nil && kind != fault.Unavailable {
+		if kind, _ := fault.Of(err); (err == nil) != tc.ok || err != nil && kind != fault.Unsupported {
 			t.Errorf("Candidates at %s = %v", tc.max, err)
 		}
 	}

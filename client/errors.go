@@ -12,24 +12,28 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// Unavailable says that a service is unavailable. It is a fault of kind Unavailable.
+// Unavailable says that a service is unavailable. Its chain has a fault of kind Unavailable, whose text
+// names the service only: callers read that, and the log has the address and the reason.
 type Unavailable struct {
 	Service string // "placement"
 	Err     error
 }
 
-// Error names the service and the reason.
+// Error names the service and the reason, for the log.
 func (a *Unavailable) Error() string { return fmt.Sprintf("%s is unavailable: %v", a.Service, a.Err) }
 
-// Unwrap returns why.
-func (a *Unavailable) Unwrap() error { return a.Err }
+// Unwrap returns the fault, and why.
+func (a *Unavailable) Unwrap() []error { return []error{isUnavailable(a.Service, ""), a.Err} }
 
-// Fault returns that a neighbour is unavailable.
-func (a *Unavailable) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
+// isUnavailable is the fault that callers read of a service that is unavailable.
+func isUnavailable(service string, code fault.Code) error {
+	return fault.New(fault.Unavailable, code, "The %s service is unavailable.", service)
+}
 
 func (s *service) unavailable(err error) error { return &Unavailable{Service: s.name, Err: err} }
 
-// A Refusal is the answer of a service that refused a request.
+// A Refusal is the answer of a service that refused a request. Its chain has a fault, whose text does not
+// have the request.
 type Refusal struct {
 	Service      string // "placement"
 	Method, Path string // of the request
@@ -38,7 +42,7 @@ type Refusal struct {
 	Detail       string     // the service's message, in one line; "" when it could not be read
 }
 
-// Error describes the request and the answer.
+// Error describes the request and the answer, for the log.
 func (r *Refusal) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s answered %d", r.Service, r.Status)
@@ -63,20 +67,21 @@ func (r *Refusal) section() string {
 	return r.Service
 }
 
-// Fault returns the kind that the status has in OpenStack, with the service's code. A service that
-// refuses Berth's token, or is broken, is not the caller's fault: it is unavailable then.
-func (r *Refusal) Fault() (fault.Kind, fault.Code) {
+// Unwrap returns a fault of the kind that the status has in OpenStack, with the service's code. A service
+// that refuses Berth's token, or is broken, is not the caller's fault: it is unavailable then.
+func (r *Refusal) Unwrap() error {
+	kind := fault.Internal
 	switch s := r.Status; {
 	case s == http.StatusBadRequest:
-		return fault.Invalid, r.Code
+		kind = fault.Invalid
 	case s == http.StatusNotFound:
-		return fault.NotFound, r.Code
+		kind = fault.NotFound
 	case s == http.StatusConflict:
-		return fault.Conflict, r.Code
+		kind = fault.Conflict
 	case s == http.StatusUnauthorized, s == http.StatusForbidden, s >= 500:
-		return fault.Unavailable, r.Code
+		return isUnavailable(r.Service, r.Code)
 	}
-	return fault.Internal, r.Code
+	return fault.New(kind, r.Code, "The %s service refused the request: %s", r.Service, cmp.Or(r.Detail, http.StatusText(r.Status)))
 }
 
 // refusal converts an answer without success. One that cannot be parsed is not the service's, and

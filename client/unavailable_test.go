@@ -183,7 +183,16 @@ func TestAServiceThatIsAway(t *testing.T) {
 	if !errors.As(err, &away) || away.Service != "placement" || attempts != 3 {
 		t.Errorf("EnsureTrait = %v after %d attempts, want an Unavailable after 3", err, attempts)
 	}
+	callersRead(t, err, "The placement service is unavailable.")
 	must(t, "EnsureTrait of one that is there", newPlacement(t, service.url).EnsureTrait(t.Context(), "CUSTOM_A"))
+}
+
+// callersRead checks what callers are shown of an error, other than the log.
+func callersRead(t *testing.T, err error, want string) {
+	t.Helper()
+	if f, ok := fault.Find(err); !ok || f.Error() != want {
+		t.Errorf("callers read %v of %v, want %q", f, err, want)
+	}
 }
 
 // TestAnswersThatAreNotTheServices are malformed, or from a proxy or another service.
@@ -333,6 +342,10 @@ func TestDetailsAreShort(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %q, want %q", err, want)
 	}
+	answer(service, "PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
+	callersRead(t, p.SetAllocations(t.Context(), serverID, networktest.Allocation(1)), "The placement service refused the request: "+strings.Repeat("é", 200)+"…")
+	answer(service, "PUT", -1, http.StatusForbidden, `{"errors": [{"detail": "no"}]}`)
+	callersRead(t, p.SetAllocations(t.Context(), serverID, networktest.Allocation(1)), "The placement service is unavailable.")
 	answer(service, "PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
 	err = p.SetAllocations(t.Context(), serverID, networktest.Allocation(1))
 	if text := err.Error(); len(text) > 600 || !strings.HasSuffix(text, "é…") {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/microversion"
 )
 
@@ -43,7 +42,7 @@ func (p *Placement) newest(ctx context.Context) (int, error) {
 		return 0, p.service.unavailable(err)
 	}
 	if high.Compare(microversion.Version{Major: 1, Minor: oldest}) < 0 || low.Compare(microversion.Version{Major: 1, Minor: reparent}) > 0 {
-		return 0, fault.New(fault.Unavailable, "", "placement has the versions %s to %s of its API: the network service needs one from 1.%d to 1.%d", low, high, oldest, reparent)
+		return 0, p.service.unavailable(fmt.Errorf("it has the versions %s to %s of its API, and one from 1.%d to 1.%d is needed", low, high, oldest, reparent))
 	}
 	if high.Minor < reparent {
 		p.service.opts.Log.Warn("providers with a wrong parent cannot be moved: placement is too old for that",

@@ -45,7 +45,7 @@ func TestVersions(t *testing.T) {
 		{"Newest", "1.0", "1.39", 39, "placement 1.37"},
 		{"Older", "1.0", "1.36", 36, "placement 1.36"},
 		{"Oldest", "1.0", "1.29", 29, "placement 1.29"},
-		{"TooOld", "1.0", "1.28", 28, "1.0 to 1.28 of its API: the network service needs one from 1.29"},
+		{"TooOld", "1.0", "1.28", 28, "1.0 to 1.28 of its API, and one from 1.29"},
 		{"Unreadable", "one", "two", 39, "cannot be read"},
 		{"FarFuture", "1.40", "1.90", 90, "1.40 to 1.90"},
 	} {

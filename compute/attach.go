@@ -406,7 +406,7 @@ func (j *job) attachFault(err error) error {
 	case kind == fault.Invalid, kind == fault.Denied:
 		return err
 	case kind == fault.Conflict && !errors.Is(err, ErrPortChanged):
-		return conflict(c, "%s", err.Error())
+		return conflict(c, "%s", forUser(err))
 	}
 	return &attachFailed{j.op.Server, err}
 }
@@ -433,7 +433,7 @@ func (a *attachFailed) Fault() (fault.Kind, fault.Code) {
 
 // notAttached is the effect of an attachment that failed, or whose process has ended.
 func (j *job) notAttached(err error) effect {
-	t := stepError{text: j.attachFault(err).Error(), details: err.Error()}
+	t := stepError{text: forUser(j.attachFault(err)), details: err.Error()}
 	if errors.Is(err, operation.ErrInterrupted) {
 		t = stepError{text: (&attachFailed{server: j.op.Server}).Error(), details: err.Error() + ", at step " + j.op.Step}
 	}

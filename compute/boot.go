@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
 )
 
@@ -170,10 +171,13 @@ func (n *notBound) Error() string {
 }
 
 // forUser is the message of a cause for users: Nova's text of a port that cannot be bound, which
-// does not name the host.
+// does not name the host, and the text of a fault without what is around it, which has addresses and requests.
 func forUser(cause error) string {
 	if n := (*notBound)(nil); errors.As(cause, &n) {
 		return fmt.Sprintf("Binding failed for port %s, please check neutron logs for more information.", n.port)
+	}
+	if f, ok := fault.Find(cause); ok {
+		return f.Error()
 	}
 	return cause.Error()
 }

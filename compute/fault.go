@@ -30,9 +30,13 @@ func absent(neighbour string) error {
 // asInvalid makes a fault of something that is not there one of the request that
 // names it.
 func asInvalid(err error) error {
-	kind, code := fault.Of(err)
-	if err == nil || kind != fault.NotFound {
+	f, ok := fault.Find(err)
+	if !ok {
 		return err
 	}
-	return invalid(code, "%s", err.Error())
+	kind, code := f.Fault()
+	if kind != fault.NotFound {
+		return err
+	}
+	return invalid(code, "%s", f.Error())
 }

@@ -34,7 +34,12 @@ func (s *Service) check(ctx context.Context, by Caller, spec ServerSpec) (*draft
 	return d, nil
 }
 
+// checkCount checks the numbers in the request, before it costs anything. It refuses a caller without a project, whose servers
+// would belong to none.
 func (s *Service) checkCount(_ context.Context, d *draft) (err error) {
+	if d.by.Project == "" {
+		return invalid("HTTPBadRequest", "A server belongs to a project, and the token is not for one.")
+	}
 	for _, bound := range []struct {
 		what    string
 		n, most int

@@ -48,14 +48,15 @@ func failed(err error) error {
 	return asUnavailable(&failure{err: err})
 }
 
-// unavailable is the error that callers get; its cause is for the log.
+// unavailable is an error with the cause, for the log. Callers read the fault in its chain, which has no
+// address in it.
 type unavailable struct{ cause error }
 
-func (u *unavailable) Error() string { return fmt.Sprintf("Keystone is unavailable: %v", u.cause) }
-func (u *unavailable) Unwrap() error { return u.cause }
+func (u *unavailable) Error() string   { return fmt.Sprintf("Keystone is unavailable: %v", u.cause) }
+func (u *unavailable) Unwrap() []error { return []error{errUnavailable, u.cause} }
 
-// Fault classifies the error as unavailable.
-func (u *unavailable) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
+// errUnavailable is what callers read.
+var errUnavailable = fault.New(fault.Unavailable, "", "The Keystone service is unavailable.")
 
 // asUnavailable returns a fault of kind Unavailable.
 func asUnavailable(cause error) error { return &unavailable{cause} }
