@@ -174,7 +174,9 @@ func (c Connection) finishSQLite() (Connection, error) {
 // finishServer reads hosts from the query, as libpq has lists of servers and socket directories:
 // host=a:5432&host=b or host=a,b&port=5432,5433.
 func (c Connection) finishServer() (Connection, error) {
-	if c.Database == "" {
+	// The file of an option or of a service may name it.
+	elsewhere := c.Query.Has("read_default_file") || c.Query.Has("read_default_group") || c.Query.Has("service")
+	if c.Database == "" && !elsewhere {
 		return Connection{}, errors.New("the URL names no database: want one behind the last slash, as in …@host/placement")
 	}
 	names := split(c.Query["host"])

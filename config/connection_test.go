@@ -106,3 +106,12 @@ func FuzzParseConnection(f *testing.F) {
 		}
 	})
 }
+
+// A file that the URL names may have the database.
+func TestDatabaseNamedElsewhere(t *testing.T) {
+	for _, text := range []string{"mysql+pymysql:///?read_default_file=/etc/my.cnf", "mysql://u@h?read_default_group=x", "postgresql:///?service=berth"} {
+		if _, err := config.ParseConnection(text); err != nil {
+			t.Errorf("ParseConnection(%q) = %v", text, err)
+		}
+	}
+}

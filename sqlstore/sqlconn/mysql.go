@@ -3,13 +3,9 @@ package sqlconn
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,14 +136,22 @@ type mysqlDialer struct {
 	hosts [2][]*sql.DB // by role
 	last  atomic.Int32 // the host that worked
 	mode  string       // an expression
+	first string       // a statement of the URL's that begins each session, empty for none
 	// standby says that a server that takes no writes is accepted.
 	standby bool
 }
 
 func newMySQLDialer(server Server) (*mysqlDialer, error) {
-	d := &mysqlDialer{mode: "@@sql_mode", standby: server.Standby}
-	if server.SQLMode != "" {
-		d.mode = "'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(server.SQLMode) + "'"
+	if err := checkMySQLParams(server.Params); err != nil {
+		return nil, err
+	}
+	server, err := withOptionFile(server)
+	if err != nil {
+		return nil, err
+	}
+	d := &mysqlDialer{mode: "@@sql_mode", standby: server.Standby, first: server.Params.Get("init_command")}
+	if mode := cmp.Or(server.SQLMode, server.Params.Get("sql_mode")); mode != "" {
+		d.mode = "'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(mode) + "'"
 	}
 	hosts := server.Hosts
 	if len(hosts) == 0 {
@@ -170,99 +174,6 @@ func newMySQLDialer(server Server) (*mysqlDialer, error) {
 		}
 	}
 	return d, nil
-}
-
-// mysqlConfig translates what a SQLAlchemy URL says. Values are put into the text of statements by
-// the driver, which spares the round trip of preparing; rows that are found count as changed, as on
-// the other databases.
-func mysqlConfig(server Server, host string) (*mysql.Config, error) {
-	cfg := mysql.NewConfig()
-	cfg.User, cfg.Passwd, cfg.DBName = server.User, server.Password, server.Database
-	cfg.Net, cfg.Addr = "tcp", host
-	if socket := server.Params.Get("unix_socket"); socket != "" {
-		host = socket
-	}
-	if strings.HasPrefix(host, "/") {
-		cfg.Net, cfg.Addr = "unix", host
-	} else if _, _, err := net.SplitHostPort(host); err != nil {
-		cfg.Addr = net.JoinHostPort(strings.Trim(host, "[]"), "3306")
-	}
-	cfg.InterpolateParams, cfg.ClientFoundRows, cfg.ParseTime = true, true, true
-	cfg.Timeout = connectTimeout
-	if n, err := strconv.Atoi(server.Params.Get("connect_timeout")); err == nil && n > 0 {
-		cfg.Timeout = time.Duration(n) * time.Second
-	}
-	// This ends statements that are not answered, which is cheaper than a
-	// context that could be cancelled with each. The sessions of tools watch
-	// over theirs themselves.
-	quiet := cmp.Or(2*server.ResponseTimeout, DefaultResponseTimeout)
-	cfg.ReadTimeout, cfg.WriteTimeout = quiet, quiet
-	cfg.Logger = &mysql.NopLogger{}
-	var err error
-	cfg.TLS, err = mysqlTLS(server, host)
-	return cfg, err
-}
-
-// mysqlTLS reads PyMySQL's names for TLS; nil without any.
-func mysqlTLS(server Server, host string) (*tls.Config, error) {
-	p := server.Params
-	ca, cert, key := p.Get("ssl_ca"), p.Get("ssl_cert"), p.Get("ssl_key")
-	on := truth(p.Get("ssl")) || truth(p.Get("ssl_verify_cert")) || truth(p.Get("ssl_verify_identity"))
-	if truth(p.Get("ssl_disabled")) || ca == "" && cert == "" && !on {
-		return nil, nil
-	}
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	cfg := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		pem, err := os.ReadFile(ca)
-		if err != nil {
-			return nil, fmt.Errorf("ssl_ca: %w", err)
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ssl_ca: %s holds no certificate", ca)
-		}
-	}
-	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return nil, fmt.Errorf("ssl_cert, ssl_key: %w", err)
-		}
-		cfg.Certificates = []tls.Certificate{pair}
-	}
-	if !truth(p.Get("ssl_verify_identity")) && !truth(p.Get("ssl_check_hostname")) {
-		verify := ca != "" || truth(p.Get("ssl_verify_cert"))
-		cfg.InsecureSkipVerify = true // of the name; the chain is looked at below
-		if verify {
-			cfg.VerifyConnection = chainOnly(cfg.RootCAs)
-		}
-	}
-	return cfg, nil
-}
-
-// chainOnly accepts a server whose certificate the authorities signed, whatever
-// its name is, as MySQL's clients do unless told otherwise.
-func chainOnly(roots *x509.CertPool) func(tls.ConnectionState) error {
-	return func(cs tls.ConnectionState) error {
-		rest := x509.NewCertPool()
-		for _, c := range cs.PeerCertificates[1:] {
-			rest.AddCert(c)
-		}
-		_, err := cs.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: rest})
-		return err
-	}
-}
-
-// truth reads what Python's clients take for true.
-func truth(text string) bool {
-	switch strings.ToLower(text) {
-	case "1", "true", "yes", "on":
-		return true
-	}
-	return false
 }
 
 // Dial tries the host that worked the last time first.
@@ -308,6 +219,11 @@ func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *s
 // for writing: locks are taken on the rows that are found, not on the gaps between them, and each
 // statement sees what others committed.
 func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at place, err error) {
+	if d.first != "" { // before the settings here, which have to stay
+		if _, err := conn.ExecContext(ctx, d.first); err != nil {
+			return at, fmt.Errorf("init_command: %w", err)
+		}
+	}
 	has, err := mysqlVariables(ctx, conn)
 	if err != nil {
 		return at, err
@@ -328,7 +244,7 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at pla
 	node := strings.EqualFold(has["wsrep_on"], "ON")
 	if node {
 		// Wait for what other nodes committed before reading.
-		settings = append(settings, "wsrep_sync_wait = 1")
+		settings = append(settings, "wsrep_sync_wait = @@wsrep_sync_wait | 1")
 		at.Single = true
 	}
 	if _, ok := has["idle_transaction_timeout"]; ok {

@@ -5,13 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -139,59 +137,6 @@ func numbered() func(string) string {
 // A postgresDialer connects to the first of several servers that takes writes;
 // pgx looks for it.
 type postgresDialer struct{ db *sql.DB }
-
-func newPostgresDialer(server Server) (*postgresDialer, error) {
-	cfg, err := pgx.ParseConfig(postgresSettings(server))
-	if err != nil {
-		// The error repeats the settings, without the password as far as
-		// the driver recognises it: better none of it but the cause.
-		if cause := errors.Unwrap(err); cause != nil {
-			return nil, fmt.Errorf("connection settings: %w", cause)
-		}
-		return nil, errors.New("connection settings: the driver does not understand the parameters behind the ? of the URL")
-	}
-	db := stdlib.OpenDB(*cfg)
-	db.SetMaxIdleConns(-1) // the pool of sessions keeps them
-	return &postgresDialer{db}, nil
-}
-
-// postgresSettings writes the server in libpq's form. Parameters of the URL go before the defaults
-// here, and the server's own fields before both. Values are quoted, since a password may have
-// spaces and quotes.
-func postgresSettings(server Server) string {
-	var hosts, ports []string
-	for _, host := range server.Hosts {
-		name, port := host, "5432"
-		if h, p, err := net.SplitHostPort(host); err == nil && !strings.HasPrefix(host, "/") {
-			name, port = h, p
-		}
-		hosts, ports = append(hosts, strings.Trim(name, "[]")), append(ports, port)
-	}
-	settings := map[string]string{
-		"target_session_attrs": "read-write",
-		"connect_timeout":      strconv.Itoa(int(connectTimeout.Seconds())),
-		"application_name":     "berth-placement",
-	}
-	if server.Standby {
-		settings["target_session_attrs"] = "any"
-	}
-	for name, values := range server.Params {
-		settings[name] = values[len(values)-1]
-	}
-	for name, value := range map[string]string{
-		"user": server.User, "password": server.Password, "dbname": server.Database,
-		"host": strings.Join(hosts, ","), "port": strings.Join(ports, ","),
-	} {
-		if value != "" {
-			settings[name] = value
-		}
-	}
-	var b strings.Builder
-	for name, value := range settings {
-		b.WriteString(name + "='" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "' ")
-	}
-	return b.String()
-}
 
 // Dial connects to the first host that takes writes and sets the time-outs of the session: the
 // server itself ends a wait for a lock, and a transaction whose client is silent. Roles make no
