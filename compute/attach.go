@@ -46,9 +46,9 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 	}
 	poll := s.store.Begin(string(server)) // what its operations and its host write
 	defer poll.End()
-	var began time.Time
+	var began time.Duration
 	j, err := s.awaitTurn(ctx, poll, func() (*job, error) {
-		began = s.now()
+		began = s.elapsed()
 		return s.beginAttach(ctx, by, server, n, p)
 	})
 	if err != nil {

@@ -122,7 +122,15 @@ func (j *job) noteUnbinding(ctx context.Context, p Port) (again bool, err error)
 func (j *job) noteUnsure(ctx context.Context, revision int64) error {
 	now, err := j.s.placement.Allocations(ctx, string(j.op.Server))
 	j.b.Unsure = &unsure{At: j.s.now(), Revision: revision, Held: now.Amounts.Concerned(j.b.Amounts)}
+	j.unsureFor()
 	return err
+}
+
+// unsureFor returns for how long this process has known of the request that may have taken place.
+func (j *job) unsureFor() time.Duration {
+	j.s.dueNow.mu.Lock()
+	defer j.s.dueNow.mu.Unlock()
+	return j.s.dueNow.unsures.age(j.id, j.b.Unsure.At.UTC().Format(time.RFC3339Nano), j.s.elapsed())
 }
 
 // unbindRemoved continues when the port does not exist any more.
@@ -163,7 +171,7 @@ func (j *job) stillAllocated(ctx context.Context) (bool, error) {
 		j.s.log.ErrorContext(ctx, "the allocation of a deleted port cannot be released: others changed it, and it is unknown whether the network service released it",
 			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
 		return false, nil
-	case j.s.now().Sub(j.b.Unsure.At) < releaseTime:
+	case j.unsureFor() < releaseTime:
 		return false, fmt.Errorf("port %s is deleted, and the network service may be about to release its allocation", j.b.Port)
 	}
 	return true, nil

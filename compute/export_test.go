@@ -14,6 +14,16 @@ func (s *Service) ReadWanted(ctx context.Context, p *watch.Poll, host string) ([
 	return watch.Read(ctx, p, func(r Reader) ([]Wanted, error) { return s.wantedAt(r, host) })
 }
 
+// Look looks for operations that are due, as RunOperations does again and again, and carries none out.
+func (s *Service) Look(ctx context.Context) error {
+	s.dueNow.mu.Lock()
+	defer s.dueNow.mu.Unlock()
+	return s.store.View(ctx, func(r Reader) error {
+		_, err := s.lookForDue(r, true)
+		return err
+	})
+}
+
 // Recover carries out all operations that are due, one after the other, and returns how many are
 // left: they wait for a host or for a neighbour, or another worker has them.
 func (s *Service) Recover(ctx context.Context) (left int, err error) {

@@ -435,9 +435,11 @@ func (w *fixture) during(s scenario, service *compute.Service) {
 // afterwards lets time pass until nothing is under way.
 func (w *fixture) afterwards(after string) {
 	w.Helper()
-	w.later(5 * time.Minute)
-	w.report()
-	w.work(w.Service, nil)
+	for range 2 { // the time of a lease, and that of the network service
+		w.later(5 * time.Minute)
+		w.report()
+		w.work(w.Service, nil)
+	}
 	w.agrees(after)
 }
 
@@ -471,6 +473,74 @@ func TestServersSurviveTheirNeighbours(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A jumping store is a store during one of whose transactions the clock is set. The process may end with it.
+type jumping struct {
+	compute.Store
+	updates int
+	at      int
+	jump    func()
+	ends    bool
+}
+
+func (j *jumping) Update(ctx context.Context, now time.Time, fn func(compute.Writer) error) error {
+	j.updates++
+	if j.updates == j.at {
+		j.jump()
+	}
+	if j.ends && j.updates >= j.at {
+		return errEnded
+	}
+	return j.Store.Update(ctx, now, fn)
+}
+
+// Whenever the clock is set back or forward, no other service takes what is carried out, and nothing waits
+// for the clock; also when the process ends then. A rotation has a quarter of the scenarios.
+func TestServersSurviveTheClock(t *testing.T) {
+	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
+	if racetest.Few() {
+		names = []string{"Boot"}
+	}
+	for _, name := range names {
+		for _, by := range []time.Duration{-time.Hour, time.Hour} {
+			for _, ends := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%v/ends=%v", name, by, ends), func(t *testing.T) {
+					t.Parallel()
+					w := newFixture(t, 10000, "cn1", "cn2")
+					other := w.serve(w.store)
+					for at, met := 1, true; met && !t.Failed(); at++ {
+						w.prepare(scenarios[name])
+						store := &jumping{Store: w.store, at: at, ends: ends, jump: func() {
+							w.must(other.Look(ctx))
+							w.setClock(by)
+							w.report()
+							before := w.workers()
+							must(other.Recover(ctx))
+							for id, worker := range w.workers() {
+								if had := before[id]; had != "" && worker != had {
+									t.Errorf("update %d: the other service takes what is carried out", at)
+								}
+							}
+						}}
+						w.during(scenarios[name], w.serve(store))
+						met = store.updates >= at
+						w.afterwards(fmt.Sprintf("the clock was set at update %d", at))
+					}
+				})
+			}
+		}
+	}
+}
+
+// workers are those of the operations.
+func (w *fixture) workers() map[compute.ID]string {
+	w.Helper()
+	all := map[compute.ID]string{}
+	for _, row := range computetest.Read[compute.OperationRow](w, w.store) {
+		all[row.ID] = row.Worker
+	}
+	return all
 }
 
 // What a process was at when it ended waits for the end of its lease, unless the next one takes it

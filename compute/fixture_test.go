@@ -50,8 +50,10 @@ type fixture struct {
 	last     network.ID          // of them
 	log      *slog.Logger        // of services that are made from now on
 
-	mu  sync.Mutex // guards now
-	now time.Time
+	served  []*compute.Service // on its clock
+	mu      sync.Mutex         // guards now and elapsed
+	now     time.Time
+	elapsed time.Duration
 }
 
 // paths are what lies between the compute service and its neighbours, and between the network service and
@@ -111,7 +113,11 @@ func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*com
 	for _, set := range settings {
 		set(&s)
 	}
-	return compute.NewService(store, s, compute.Options{Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock, Run: run, Log: w.log})
+	service := compute.NewService(store, s, compute.Options{
+		Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock, Elapsed: w.monotonic, Run: run, Log: w.log,
+	})
+	w.served = append(w.served, service)
+	return service
 }
 
 func (w *fixture) clock() time.Time {
@@ -120,11 +126,28 @@ func (w *fixture) clock() time.Time {
 	return w.now
 }
 
-// later lets time pass.
-func (w *fixture) later(d time.Duration) {
+func (w *fixture) monotonic() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.now = w.now.Add(d)
+	return w.elapsed
+}
+
+// later lets time pass, after all services have looked for work, as they do every two seconds.
+func (w *fixture) later(d time.Duration) {
+	w.Helper()
+	for _, s := range w.served {
+		w.must(s.Look(ctx))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now, w.elapsed = w.now.Add(d), w.elapsed+d
+}
+
+// setClock sets the clock forward, or back.
+func (w *fixture) setClock(by time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(by)
 }
 
 func options(t testing.TB, url string) client.Options {

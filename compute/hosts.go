@@ -53,13 +53,14 @@ func (s *Service) services(r Reader, where ...Match) ([]HostService, error) {
 	return all, err
 }
 
-// up reports whether a service has reported lately.
+// up reports whether a service has reported lately. A report from the future was made before the clock was set back, and says nothing
+// of now.
 func (s *Service) up(row ServiceRow) bool {
 	last := row.ReportedAt
 	if last.IsZero() {
 		last = row.CreatedAt
 	}
-	return !row.ForcedDown && s.now().Sub(last) <= s.settings.ServiceDownTime
+	return !row.ForcedDown && s.now().Sub(last).Abs() <= s.settings.ServiceDownTime
 }
 
 // zonesOf returns the availability zones of hosts that are in one.

@@ -153,3 +153,31 @@ func TestZones(t *testing.T) {
 		t.Errorf("zones are %v, want %s", got, want)
 	}
 }
+
+// A host that reported while the clock was ahead, and not since, is down: it is not chosen, and what it has can be evacuated.
+func TestReportsFromTheFuture(t *testing.T) {
+	w := newFixture(t, 2500, "cn1", "cn2")
+	vm := w.boot("vm", w.port(1000))
+	w.work(w.Service, nil)
+	source := must(w.Server(ctx, vm)).Host
+	w.setClock(-time.Hour)
+	for _, h := range must(w.Services(ctx)) {
+		if h.Up {
+			t.Errorf("%s is up before it has reported", h.Host)
+		}
+		if _, node := computetest.Host(h.Host, 0); h.Host != source {
+			w.must(w.Report(ctx, compute.Report{Host: h.Host, Version: 66, Node: *node}))
+		}
+	}
+	another := w.boot("another", w.port(1000))
+	w.must(w.EvacuateServer(ctx, root, vm, compute.Evacuation{}))
+	w.work(w.Service, nil)
+	for _, id := range []compute.ID{vm, another} {
+		if s := must(w.Server(ctx, id)); s.Host == source || s.State != compute.Active {
+			t.Errorf("%s is %s on %q, and %s is down: %s", s.Name, s.State, s.Host, source, w.why(id))
+		}
+	}
+	w.report()
+	w.work(w.Service, nil)
+	w.agrees("clock set back")
+}

@@ -47,7 +47,7 @@ func newRunner(s *Service, behalf func(context.Context, Caller) context.Context)
 		lists[name] = k.list
 	}
 	r := &operation.Runner[effect, *job]{
-		Lists: lists, Take: s.take, Lease: s.settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Now: s.now, Log: s.log,
+		Lists: lists, Take: s.take, Lease: s.settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Elapsed: s.elapsed, Log: s.log,
 	}
 	if behalf != nil {
 		r.Context = func(ctx context.Context, j *job) context.Context {
@@ -89,13 +89,10 @@ func (s *Service) TakeOver(ctx context.Context, ended func(run string) bool, res
 			if i := strings.LastIndex(row.Worker, runEnd); i >= 0 {
 				run = row.Worker[:i]
 			}
-			if row.Worker == "" || !ended(run) {
+			if row.Worker == "" || row.Worker == unanswered || !ended(run) {
 				continue
 			}
-			row.Worker = ""
-			if rested := c.at.Add(rest); rested.Before(row.Lease) {
-				row.Lease = rested
-			}
+			row.Worker, row.Lease = "", c.at.Add(rest)
 			if err := c.Replace(&row); err != nil {
 				return err
 			}
@@ -103,6 +100,10 @@ func (s *Service) TakeOver(ctx context.Context, ended func(run string) bool, res
 		return nil
 	})
 }
+
+// unanswered is the worker of an operation whose last request was not answered: no worker takes it for the time of a lease,
+// while the request may take effect.
+const unanswered = "unanswered"
 
 // runEnd is between the run and the rest of a worker's name.
 const runEnd = "#"
@@ -240,7 +241,7 @@ func (j *job) Release(ctx context.Context, cause error) error {
 	var waits *operation.Wait
 	err := j.leased(ctx, func(c *change, row *OperationRow) {
 		row.Worker, row.Lease = "", time.Time{}
-		switch {
+		switch { // Lease is the end of a rest
 		case errors.As(cause, &waits):
 			if b, err := row.body(); err != nil || b.Abort == j.b.Abort { // it was not aborted meanwhile
 				if unanswered, err := c.unanswered(row.Server, ID(waits.Event)); err != nil || unanswered {
@@ -248,7 +249,7 @@ func (j *job) Release(ctx context.Context, cause error) error {
 				}
 			}
 		case errors.As(cause, new(*operation.Unanswered)):
-			row.Lease = c.leaseEnd() // no worker takes it while the request may take effect
+			row.Worker, row.Lease = unanswered, c.leaseEnd() // as a lease that is not renewed
 		case !errors.Is(cause, context.Canceled):
 			row.Lease = c.at.Add(retryDelay)
 		}

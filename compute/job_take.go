@@ -3,6 +3,7 @@ package compute
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,9 @@ type dueList struct {
 	all [][]ID
 	// whole says that the next look is at all operations: see lookForDue.
 	whole atomic.Bool
+	// leases and unsures are the leases of operations, and the requests that may have taken place, as this process has
+	// observed them: the times in rows are those of the clocks of machines.
+	leases, unsures observations
 }
 
 // runWholeLooks has all operations looked at every lookInterval, until ctx ends.
@@ -31,6 +35,37 @@ func (s *Service) runWholeLooks(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// An observations has what this process reads repeatedly, by operation: what it is and since when it has not changed.
+type observations map[ID]observation
+
+type observation struct {
+	what  string
+	since time.Duration
+}
+
+// age returns for how long something has been observed without a change, at a time: 0 at first.
+func (o *observations) age(id ID, what string, at time.Duration) time.Duration {
+	if last, ok := (*o)[id]; ok && last.what == what {
+		return at - last.since
+	}
+	if *o == nil {
+		*o = observations{}
+	}
+	(*o)[id] = observation{what, at}
+	return 0
+}
+
+// notDue reports whether a worker may have an operation, or it rests. A lease has expired when this process has observed
+// for its time that it was not renewed, whatever the clocks of the machines say. A rest may be too short, and it ends by the clock: one that
+// would end later than the longest from now was written before the clock was set back. Callers have locked mu.
+func (s *Service) notDue(row OperationRow) bool {
+	if row.Worker == "" {
+		rest := row.Lease.Sub(s.now().UTC().Truncate(time.Second))
+		return 0 < rest && rest <= max(s.settings.LeaseTime, retryDelay)
+	}
+	return s.dueNow.leases.age(row.ID, row.Worker+" "+row.Lease.String(), s.elapsed()) < s.settings.LeaseTime
 }
 
 // take takes the lease of an operation that is due, with those that are carried out together with
@@ -78,7 +113,15 @@ func (s *Service) lookForDue(r Reader, whole bool) (all [][]ID, err error) {
 	slices.SortFunc(rows, func(a, b OperationSummary) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
-	now := s.now().UTC().Truncate(time.Second)
+	if whole {
+		known := make(map[ID]bool, len(rows))
+		for _, row := range rows {
+			known[row.ID] = true
+		}
+		unknown := func(id ID, _ observation) bool { return !known[id] }
+		maps.DeleteFunc(s.dueNow.leases, unknown)
+		maps.DeleteFunc(s.dueNow.unsures, unknown)
+	}
 	waits, err := s.waiting(r, rows)
 	if err != nil {
 		return nil, err
@@ -87,12 +130,12 @@ func (s *Service) lookForDue(r Reader, whole bool) (all [][]ID, err error) {
 	leased := map[string]bool{} // reservations of which another worker has an operation
 	for _, row := range rows {
 		together := s.together(row)
-		i, known := at[row.Reservation]
+		i, listed := at[row.Reservation]
 		switch {
-		case row.Lease.After(now):
+		case s.notDue(row.row()):
 			leased[row.Reservation] = leased[row.Reservation] || together
 		case waits[row.ID]:
-		case together && known:
+		case together && listed:
 			all[i] = append(all[i], row.ID)
 		default:
 			if together {
@@ -202,7 +245,7 @@ func (s *Service) takeAll(ctx context.Context, ids []ID) (jobs []*job, err error
 	err = s.update(ctx, func(c *change) error {
 		jobs = nil
 		rows, err := Rows[OperationRow](c, Where(ByID, ids...))
-		if err != nil || len(rows) < len(ids) || slices.ContainsFunc(rows, func(row OperationRow) bool { return row.Lease.After(c.at) }) {
+		if err != nil || len(rows) < len(ids) || slices.ContainsFunc(rows, s.notDue) {
 			return err
 		}
 		slices.SortFunc(rows, func(a, b OperationRow) int { return cmp.Compare(slices.Index(ids, a.ID), slices.Index(ids, b.ID)) })

@@ -82,6 +82,7 @@ type Service struct {
 	images    Images    // nil: there are no servers
 	log       *slog.Logger
 	now       func() time.Time
+	elapsed   func() time.Duration
 	run       string
 	due       chan struct{} // has one when there is something to do
 	working   atomic.Int32  // how many carry operations out
@@ -103,6 +104,9 @@ type Options struct {
 	Images  Images           // nil: there are no servers
 	Log     *slog.Logger     // nil discards
 	Now     func() time.Time // nil: time.Now
+	// Elapsed is the time since some moment, which does not depend on what the clock of the machine is set to; nil:
+	// operation.Elapsed.
+	Elapsed func() time.Duration
 	// Behalf returns the context in which work is done that a caller has requested, when the request may have been answered; nil: as it is.
 	Behalf func(ctx context.Context, by Caller) context.Context
 	// Run names this run of the program, "" when it cannot be distinguished from others: see
@@ -118,6 +122,9 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Elapsed == nil {
+		o.Elapsed = operation.Elapsed
+	}
 	quotas := DefaultQuotas()
 	maps.Copy(quotas, settings.Quotas)
 	settings.Quotas = quotas
@@ -127,7 +134,7 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	}
 	watching := watch.NewStore(store, watched)
 	s := &Service{
-		store: watching, settings: settings, trees: kept, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
+		store: watching, settings: settings, trees: kept, images: o.Images, log: o.Log, now: o.Now, elapsed: o.Elapsed, run: o.Run,
 		due: make(chan struct{}, 1), explains: make(chan struct{}, 1), findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
 	}
 	if o.Placement != nil {

@@ -32,9 +32,10 @@ func (s *Service) Agents(ctx context.Context, where ...Match) (all []Agent, err 
 	return all, err
 }
 
-// alive reports whether an agent has shown up lately.
+// alive reports whether an agent has shown up lately. A heartbeat from the future was sent before the clock was set back, and says
+// nothing of now.
 func (s *Service) alive(a AgentRow) bool {
-	return s.now().Sub(a.HeartbeatAt) < s.settings.AgentDownTime
+	return s.now().Sub(a.HeartbeatAt).Abs() < s.settings.AgentDownTime
 }
 
 func (c *change) agentsOn(host string) ([]AgentRow, error) {

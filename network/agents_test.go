@@ -189,3 +189,22 @@ func TestNewAgents(t *testing.T) {
 		}
 	}
 }
+
+// An agent whose newest heartbeat is from the future is not alive: it was sent before the clock was set back.
+func TestHeartbeatsFromTheFuture(t *testing.T) {
+	r := newRoom(t)
+	h := network.Heartbeat{Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "h", Configurations: []byte(noDevice)}
+	if _, _, err := r.Beat(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		by    time.Duration
+		alive bool
+	}{{-time.Hour, false}, {-time.Minute, true}, {time.Minute, true}, {time.Hour, false}} {
+		r.SetClock(func() time.Time { return r.at.Add(tc.by) })
+		all, err := r.Agents(t.Context())
+		if err != nil || len(all) != 1 || all[0].Alive != tc.alive {
+			t.Errorf("the clock set by %v: %+v, %v, want alive %v", tc.by, all, err, tc.alive)
+		}
+	}
+}

@@ -197,6 +197,26 @@ func TestRecoveryByTheNextInThePlace(t *testing.T) {
 	c.agrees("after all")
 }
 
+// What was begun before the clock was set back or forward by an hour is recovered at once.
+func TestRecoveryWhenTheClockWasSet(t *testing.T) {
+	ctx := context.Background()
+	c := newCloud(t)
+	c.policies["1100"] = c.newPolicy("1100", 1100)
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		for _, endAt := range []int{2, 3} {
+			settings := network.DefaultSettings()
+			_ = c.setPolicy(network.NewService(&dying{Store: c.store, endAt: endAt}, settings, network.Neighbours{Placement: c.places, Log: logtest.Logger()}), "1100")
+			next := network.NewService(c.store, settings, network.Neighbours{Placement: c.places, Log: logtest.Logger()})
+			next.SetClock(func() time.Time { return time.Now().Add(by) })
+			if left, err := next.Recover(ctx, 3*time.Minute); left != 0 || err != nil || c.intents() != 0 {
+				t.Errorf("%v, ended at %d: %d, %v; %d intents", by, endAt, left, err, c.intents())
+			}
+			c.holds(1000)
+		}
+	}
+	c.agrees("after all")
+}
+
 // What a process that ended was attempting is in nobody's way once it has been followed.
 func TestAttemptsOfOnesBefore(t *testing.T) {
 	c := newCloud(t)

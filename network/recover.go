@@ -82,10 +82,11 @@ func (s *Service) intents(ctx context.Context) (rows []IntentRow, err error) {
 	return rows, err
 }
 
-// abandoned reports whether no process works on an intent any more.
+// abandoned reports whether no process works on an intent any more: its maker has ended, or it is too old. One from the future was made before
+// the clock was set back, and its age is unknown; a maker that still works on it notices.
 func (s *Service) abandoned(row IntentRow, older time.Duration) bool {
 	a, err := row.adjustment()
-	return s.now().Sub(row.CreatedAt) >= older || err == nil && a.Maker.precedes(s.maker)
+	return s.now().Sub(row.CreatedAt).Abs() >= older || err == nil && a.Maker.precedes(s.maker)
 }
 
 // finish takes back a policy intent that was carried out, and completes a release intent. It

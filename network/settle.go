@@ -102,7 +102,7 @@ func (c *change) rivals(own ID, consumer string) (left []ID, err error) {
 		if unreadable != nil || row.ID == own || a.Consumer != consumer || a.Attempt == nil || a.Attempt.Lost {
 			continue
 		}
-		if err = allocations.ErrGeneration; c.at.Sub(a.Attempt.At) >= attemptTime || a.Maker.precedes(c.maker) {
+		if err = allocations.ErrGeneration; c.at.Sub(a.Attempt.At).Abs() >= attemptTime || a.Maker.precedes(c.maker) {
 			left = append(left, row.ID)
 		}
 	}

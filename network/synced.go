@@ -85,5 +85,5 @@ const lookAgain = 5 * time.Minute
 // leaves reports whether placement may have devices that an agent does not have any more, and
 // whether they are due for a check.
 func (a *AgentRow) leaves(now guarantee.State) bool {
-	return (len(a.Kept) > 0 || len(a.Hypervisors) > len(now.Hypervisors())) && a.HeartbeatAt.Sub(a.SyncedAt) >= lookAgain
+	return (len(a.Kept) > 0 || len(a.Hypervisors) > len(now.Hypervisors())) && a.HeartbeatAt.Sub(a.SyncedAt).Abs() >= lookAgain
 }

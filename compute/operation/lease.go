@@ -11,21 +11,21 @@ import (
 // A lease is that of operations that were taken together. It is renewed while they are worked on, and
 // their context ends with it.
 type lease struct {
-	now    func() time.Time
+	now    func() time.Duration // as Runner.Elapsed
 	lasts  time.Duration
 	cancel context.CancelFunc
 	keeper sync.WaitGroup
 
 	mu    sync.Mutex // guards until
-	until time.Time
+	until time.Duration
 }
 
 type leaseKey struct{}
 
 // hold renews the lease of operations that were taken at a time, until it is ended, and returns the
 // context in which they are worked on.
-func (r *Runner[C, J]) hold(ctx context.Context, taken time.Time, jobs []J) (context.Context, *lease) {
-	l := &lease{now: r.Now, lasts: r.Lease, until: taken.Add(r.Lease)}
+func (r *Runner[C, J]) hold(ctx context.Context, taken time.Duration, jobs []J) (context.Context, *lease) {
+	l := &lease{now: r.Elapsed, lasts: r.Lease, until: taken + r.Lease}
 	ctx, l.cancel = context.WithCancel(ctx)
 	ctx = context.WithValue(ctx, leaseKey{}, l)
 	l.keeper.Go(func() {
@@ -66,12 +66,10 @@ func (l *lease) end() {
 	l.keeper.Wait()
 }
 
-func (l *lease) extend(from time.Time) {
+func (l *lease) extend(from time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if until := from.Add(l.lasts); until.After(l.until) {
-		l.until = until
-	}
+	l.until = max(l.until, from+l.lasts)
 }
 
 // Held returns why the worker in whose context it is called may not send a request that changes something:
@@ -82,7 +80,7 @@ func Held(ctx context.Context) error {
 	if l != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if !l.now().Add(l.lasts / 4).Before(l.until) {
+		if l.now()+l.lasts/4 >= l.until {
 			return ErrLost
 		}
 	}

@@ -23,8 +23,9 @@ type Runner[C any, J Job[C]] struct {
 	// Look is the interval of looking for operations that are due, besides when Due has a value.
 	Look time.Duration
 	Due  <-chan struct{}
-	Now  func() time.Time
-	Log  *slog.Logger
+	// Elapsed is the time since some moment, which does not depend on what the clock of the machine is set to.
+	Elapsed func() time.Duration
+	Log     *slog.Logger
 	// Context returns the context for the next step of an operation; nil: that of the worker. Those of operations that are carried out
 	// together are alike.
 	Context func(context.Context, J) context.Context
@@ -40,7 +41,7 @@ func (r *Runner[C, J]) Run(ctx context.Context) {
 	for {
 		for more := true; more && ctx.Err() == nil; {
 			places <- struct{}{} // before the lease begins, which would otherwise expire while it waits
-			began := r.Now()
+			began := r.Elapsed()
 			jobs, err := r.Take(ctx)
 			if err != nil && ctx.Err() == nil {
 				r.Log.ErrorContext(ctx, "operations cannot be read", "error", err)
@@ -66,7 +67,7 @@ func (r *Runner[C, J]) Run(ctx context.Context) {
 // RunDue carries out all operations that are due, one after the other.
 func (r *Runner[C, J]) RunDue(ctx context.Context) error {
 	for {
-		began := r.Now()
+		began := r.Elapsed()
 		jobs, err := r.Take(ctx)
 		if err != nil || len(jobs) == 0 {
 			return err
@@ -78,14 +79,14 @@ func (r *Runner[C, J]) RunDue(ctx context.Context) error {
 // Finish carries out an operation that the caller has had the lease of since a time, and returns the error for which
 // it is undone, ErrLost or ErrTurned. While a step waits it calls wait, which returns when it is worth looking again, or
 // an error to undo the operation. What is left to be undone when Finish returns is others' to do.
-func (r *Runner[C, J]) Finish(ctx context.Context, since time.Time, j J, wait func(context.Context) error) error {
+func (r *Runner[C, J]) Finish(ctx context.Context, since time.Duration, j J, wait func(context.Context) error) error {
 	ctx, lease := r.hold(ctx, since, []J{j})
 	defer lease.end()
 	return r.run(ctx, j, wait)
 }
 
 // carryOut works on operations that were taken at a time, until they end, wait, or are lost to another worker.
-func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Time, jobs []J) {
+func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Duration, jobs []J) {
 	ctx, lease := r.hold(ctx, taken, jobs)
 	defer lease.end()
 	err := r.together(ctx, jobs)

@@ -143,6 +143,9 @@ func newWorld() *world {
 	return &world{store: store{there: true, kind: "list", cursor: operation.Cursor{Step: "a"}}}
 }
 
+// elapsed is time as synctest has it.
+func elapsed() time.Duration { return time.Duration(time.Now().UnixNano()) }
+
 func (w *world) runner(lists ...func(*operation.List[*job, change])) *operation.Runner[change, *job] {
 	var list operation.List[*job, change]
 	for _, name := range steps {
@@ -177,7 +180,7 @@ func (w *world) runner(lists ...func(*operation.List[*job, change])) *operation.
 	}
 	return &operation.Runner[change, *job]{
 		Lists: map[string]operation.List[*job, change]{"list": list}, Take: w.take, Lease: leaseTime, Places: 1,
-		Look: time.Second, Now: time.Now, Log: logtest.Logger(),
+		Look: time.Second, Elapsed: elapsed, Log: logtest.Logger(),
 	}
 }
 
@@ -405,7 +408,7 @@ func TestOnce(t *testing.T) {
 			w := newWorld()
 			w.act = at("+"+name, operation.Next[change]{}, no)
 			jobs, _ := w.take(t.Context())
-			if err := w.runner(once).Finish(t.Context(), time.Now(), jobs[0], func(context.Context) error { return nil }); !errors.Is(err, no) {
+			if err := w.runner(once).Finish(t.Context(), elapsed(), jobs[0], func(context.Context) error { return nil }); !errors.Is(err, no) {
 				t.Errorf("%s: Finish = %v", name, err)
 			}
 			if len(w.done) > 0 || w.there || !slices.Contains(w.written, "no") {
@@ -416,7 +419,7 @@ func TestOnce(t *testing.T) {
 			w := newWorld()
 			w.dieAt = i + 1
 			jobs, _ := w.take(t.Context())
-			_ = w.runner(once).Finish(t.Context(), time.Now(), jobs[0], func(context.Context) error { return nil })
+			_ = w.runner(once).Finish(t.Context(), elapsed(), jobs[0], func(context.Context) error { return nil })
 			w.dieAt = 0
 			time.Sleep(leaseTime)
 			if err := w.runner(once).RunDue(t.Context()); err != nil {
@@ -432,7 +435,7 @@ func TestOnce(t *testing.T) {
 			w := newWorld()
 			w.act = at("+c", operation.Next[change]{}, &operation.Wait{Event: "e"})
 			jobs, _ := w.take(t.Context())
-			if err := w.runner(once).Finish(t.Context(), time.Now(), jobs[0], func(context.Context) error { return patience }); !errors.Is(err, patience) {
+			if err := w.runner(once).Finish(t.Context(), elapsed(), jobs[0], func(context.Context) error { return patience }); !errors.Is(err, patience) {
 				t.Errorf("Finish = %v, want %v", err, patience)
 			}
 			if (len(w.done) == 3) != (patience == nil) || w.there {
