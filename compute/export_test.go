@@ -6,6 +6,9 @@ import (
 	"github.com/berthcloud/berth/watch"
 )
 
+// Fenced returns clients whose changes are fenced.
+func Fenced(p Placement, n Network) (Placement, Network) { return fencedPlacement{p}, fencedNetwork{n} }
+
 // BeginPoll begins a poll of nothing.
 func (s *Service) BeginPoll() *watch.Poll { return s.store.Begin() }
 
