@@ -169,17 +169,29 @@ func (s *Service) CompleteLiveMigration(ctx context.Context, by Caller, id ID, n
 	})
 }
 
-// AbortLiveMigration begins to undo a live migration: one that is running, or also one that is not yet. It is too late when
-// the server has been stopped at its source. Faults are those of CompleteLiveMigration.
+// AbortLiveMigration begins to undo a live migration: one that is running, or also one that is not yet. It is refused when
+// the server has been stopped at its source, from where on nothing is aborted, and while the migration is undone because it has failed. Faults
+// are those of CompleteLiveMigration.
 func (s *Service) AbortLiveMigration(ctx context.Context, by Caller, id ID, number int64, early bool) error {
 	err := s.update(ctx, func(c *change) error {
 		statuses := []string{running}
 		if early {
 			statuses = append(statuses, enqueued, preparing)
 		}
-		m, err := c.migrationUnderWay(by, id, number, "abort live migration", "abort live migration", statuses...)
+		m, err := c.migrationUnderWay(by, id, number, abortMethod, abortMethod, statuses...)
 		if err != nil {
 			return err
+		}
+		under, err := One[OperationRow](c, Where(ByServer, id))
+		if err != nil {
+			return err
+		}
+		b, err := under.body()
+		if err != nil {
+			return err
+		}
+		if under.Back && !b.Abort {
+			return wrongMigrationState(id, number, "failed", abortMethod)
 		}
 		action, err := c.act(by, id, abortAction)
 		if err != nil {
@@ -192,22 +204,21 @@ func (s *Service) AbortLiveMigration(ctx context.Context, by Caller, id ID, numb
 		if err := c.end(event.ID, nil); err != nil {
 			return err
 		}
-		under, err := Rows[OperationRow](c, Where(ByServer, id))
-		if err != nil || len(under) == 0 {
+		b.Abort, under.Awaits = true, ""
+		if under.Body, err = json.Marshal(b); err != nil {
 			return err
 		}
-		b, err := under[0].body()
-		if err != nil {
-			return err
-		}
-		b.Abort, under[0].Awaits = true, ""
-		if under[0].Body, err = json.Marshal(b); err != nil {
-			return err
-		}
-		return c.Replace(&under[0])
+		return c.Replace(&under)
 	})
 	s.wake()
 	return err
+}
+
+// abortMethod is what refusals call it.
+const abortMethod = "abort live migration"
+
+func wrongMigrationState(server ID, number int64, state, method string) error {
+	return invalid("InvalidMigrationState", "Migration %d state of instance %s is %s. Cannot %s while the migration is in this state.", number, server, state, method)
 }
 
 // migrationUnderWay returns the migration that a server is in, which must have one of some statuses.
@@ -224,7 +235,7 @@ func (c *change) migrationUnderWay(by Caller, id ID, number int64, action, metho
 	}
 	m, err = migrationOf(c, id, number)
 	if err == nil && !slices.Contains(statuses, m.Status) {
-		err = invalid("InvalidMigrationState", "Migration %d state of instance %s is %s. Cannot %s while the migration is in this state.", number, id, m.Status, method)
+		err = wrongMigrationState(id, number, m.Status, method)
 	}
 	return m, err
 }
@@ -434,7 +445,12 @@ func (j *job) stopAtSource(ctx context.Context) (next, error) {
 			row.Slots = append(row.Slots, p.slots(p.ports...)...)
 		})
 	}
-	return j.asked(ctx, m.Source, nil)
+	return j.asked(ctx, m.Source, func(c *change, _ *ServerRow) error {
+		if j.b.Abort { // since this step began: the next attempt goes back
+			return errAborted
+		}
+		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = postMigrating })
+	})
 }
 
 // activate makes the bindings to the destination the active ones.

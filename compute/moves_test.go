@@ -333,6 +333,49 @@ func TestLiveMigration(t *testing.T) {
 	m.is("an abortion", compute.Active, false, "cancelled", 3000)
 }
 
+// A live migration can be aborted until its source has stopped the server: then it is cancelled. After that, and while it is undone because it has
+// failed, that is refused, and the migration ends as it does without.
+func TestAbortAtEachStep(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		accepted, refused := 0, 0
+		for rounds := 0; ; rounds++ {
+			m := newMoves(t)
+			cannot := func(_ string, want compute.Wanted) *compute.Result {
+				if fails && !want.Deleted {
+					return &compute.Result{Error: "it cannot"}
+				}
+				return nil
+			}
+			m.must(m.LiveMigrateServer(ctx, root, m.vm, compute.LiveMigration{}))
+			for range rounds / 2 {
+				must(m.Recover(ctx))
+				m.hostsWork(m.Service, cannot)
+			}
+			if rounds%2 == 1 {
+				must(m.Recover(ctx))
+			}
+			if len(computetest.Read[compute.OperationRow](m, m.store)) == 0 {
+				break // it is over
+			}
+			want := "cancelled"
+			if err := m.AbortLiveMigration(ctx, root, m.vm, m.lastMigration().Number, true); err != nil {
+				m.refusedWith(err, fault.Invalid, "InvalidMigrationState")
+				if want = "completed"; fails {
+					want = "error"
+				}
+				refused++
+			} else {
+				accepted++
+			}
+			m.work(m.Service, cannot)
+			m.is(fmt.Sprintf("an abortion after %d rounds", rounds), compute.Active, want == "completed", want, 3000)
+		}
+		if accepted == 0 || refused == 0 {
+			t.Errorf("a migration that fails %v: %d abortions were accepted, %d refused", fails, accepted, refused)
+		}
+	}
+}
+
 // A server of an affinity group moves to a host with another one of its servers only, and there also when more of them stay where it was.
 func TestMovesOfServersThatAreTogether(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2", "cn3")
