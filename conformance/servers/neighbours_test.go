@@ -38,7 +38,7 @@ func TestUpstreamNeutron(t *testing.T) {
 	t.Parallel()
 	r := neutron.StartReference(t, neutron.Options{})
 	lives(newCloudBeside(t, 2, neighbours{
-		placement: inTurn(t, r.PlacementURL()), network: r.URL(), networkToken: r.Token(t, "admin"),
+		placement: inTurn(t, r.PlacementURL()), network: r.URL(), networkToken: r.Token(t, "admin"), ports: 2,
 		beat: func(h *fakehosts.Host) {
 			bridge := fakehosts.Bridge("physnet0")
 			r.Heartbeat(t, neutron.Agent{Kind: neutron.OVS, Host: h.Name, Start: true, Configurations: rest.Object{
@@ -75,6 +75,12 @@ func lives(c *cloud) {
 		c.agrees()
 		c.has(id, 2)
 	}
+	deleted := c.newPort(0)
+	a := c.attach(id, rest.Object{"port_id": deleted})
+	same(c, "the status of an attachment: "+string(a.Body), http.StatusOK, a.Status)
+	c.nets.Must(c, 204, "DELETE", "/v2.0/ports/"+deleted, nil)
+	c.agrees() // also beside a network service that sends no events
+	c.has(id, 2)
 	full := c.newPort(2 * room)
 	refused := c.attach(id, rest.Object{"port_id": full})
 	same(c, "the status of an attachment beyond the bridge: "+string(refused.Body), http.StatusBadRequest, refused.Status)
