@@ -193,7 +193,7 @@ var logLine = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ [0-9]+ (D
 // expected are the errors that clients cause: those of documented answers, and those after agents
 // and hosts report invalid values, or after their providers are changed.
 var expected = regexp.MustCompile(`a request failed error="(Unable to create the network\. No tenant network|Binding for port |Failed to attach network adapter device )|` +
-	`the agent's devices are not synced to placement |the tree of a host could not be synced to placement `)
+	`the agent's devices are not synced to placement |the resources of the host are not up to date in placement |the tree of a host could not be synced to placement `)
 
 // Write takes what the program logs.
 func (l *watchedLog) Write(text []byte) (int, error) {

@@ -74,7 +74,7 @@ func TestFuzz(t *testing.T) {
 	if len(table) == 0 {
 		t.Fatal("no route is left")
 	}
-	f := &fuzzer{t: t, cloud: start(t), table: table, pool: newPool(), seen: map[*route]map[int]int{}}
+	f := &fuzzer{t: t, cloud: start(t), table: table, pool: newPool(), seen: map[*route]map[int]int{}, moves: newTally()}
 	for _, rt := range table {
 		if small := rt.api == "identity" || rt.api == "image"; rt.method == "POST" && len(rt.bodies) > 0 && !strings.Contains(rt.path, "{") && (!small || rt.path == "/v3/auth/tokens") {
 			f.makers = append(f.makers, rt)
@@ -89,7 +89,7 @@ func TestFuzz(t *testing.T) {
 		all.Go(func() { f.client(n) })
 	}
 	all.Wait()
-	t.Logf("%d requests in %v; the slowest took %v:\n%.500s\nby service and status:%s", f.sent.Load(), time.Since(begin).Round(time.Millisecond), f.slowest.took, f.slowest.request, f.summary())
+	t.Logf("%d requests in %v; the slowest took %v:\n%.500s\nby service and status:%s\nvalid moves:%s", f.sent.Load(), time.Since(begin).Round(time.Millisecond), f.slowest.took, f.slowest.request, f.summary(), f.moves)
 	if f.sent.Load() >= 10_000 && *only == "" {
 		f.coverage()
 	}
@@ -103,6 +103,7 @@ type fuzzer struct {
 	table  []*route
 	makers []*route // those of the table that create something
 	pool   *pool
+	moves  *tally
 	left   atomic.Int64
 	sent   atomic.Int64
 
@@ -142,7 +143,13 @@ func (f *fuzzer) client(n int) {
 	l := newLine()
 	defer l.close()
 	for f.left.Add(-1) >= 0 && f.cloud.process.Alive() {
-		q := m.request(f.choose(m), f.cloud)
+		var q *request
+		if m.chance(5) {
+			q = m.move(f.table, f.cloud)
+		}
+		if q == nil {
+			q = m.request(f.choose(m), f.cloud)
+		}
 		a, err := l.send(q)
 		f.sent.Add(1)
 		f.look(m, q, a, err)
@@ -194,6 +201,9 @@ func (f *fuzzer) look(m *maker, q *request, a *answer, err error) {
 		f.fail(q, fmt.Sprintf("%s: %d %v\n%.3000s", why, a.status, a.header, a.body))
 	}
 	f.note(q, a)
+	if q.move != "" {
+		f.moves.add(q.move, a)
+	}
 	if a.status == 401 && m.chance(10) { // tokens are revoked, too
 		f.cloud.login(m.account())
 	}
@@ -287,6 +297,11 @@ func (f *fuzzer) coverage() {
 		if n == 0 && !never.MatchString(rt.String()) {
 			missed++
 			f.t.Logf("%v was never answered with a success: %v", rt, f.seen[rt])
+		}
+	}
+	for _, a := range moves {
+		if f.moves.succeeded(a.name) == 0 && !slices.Contains(unlikely, a.name) {
+			f.t.Errorf("%s was never answered with a success: %v; the last refusal is %s", a.name, f.moves.all[a.name], f.moves.refused[a.name])
 		}
 	}
 	if f.sent.Load() >= long && missed > len(f.table)/share {

@@ -14,13 +14,14 @@ type pool struct {
 	claims      []*node           // allocations of candidates
 	generations map[string]int    // of providers
 	parents     map[string]string // the id in the path of the request from which an id was learnt
+	states      map[string]string // of servers, by their ids
 }
 
 // most bounds the stored ids of a kind.
 const most = 300
 
 func newPool() *pool {
-	return &pool{ids: map[string][]string{}, generations: map[string]int{}, parents: map[string]string{}}
+	return &pool{ids: map[string][]string{}, generations: map[string]int{}, parents: map[string]string{}, states: map[string]string{}}
 }
 
 // add stores an id, in place of another when there are many.
@@ -41,6 +42,33 @@ func (p *pool) forget(kind, id string) {
 	defer p.mu.Unlock()
 	p.ids[kind] = slices.DeleteFunc(p.ids[kind], func(one string) bool { return one == id })
 	delete(p.parents, id)
+	delete(p.states, id)
+}
+
+// serverIn returns a server that was in one of some states when it was read last, and an id of a kind, unless that is "",
+// that was learnt from a request about the server; "" when there is none.
+func (p *pool) serverIn(r *rand.Rand, states []string, kind string) (server, child string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	type found struct{ server, child string }
+	var all []found
+	if kind == "" {
+		kind = "servers"
+	}
+	for _, id := range p.ids[kind] {
+		one := found{id, id}
+		if kind != "servers" {
+			one.server = p.parents[id]
+		}
+		if slices.Contains(states, p.states[one.server]) {
+			all = append(all, one)
+		}
+	}
+	if len(all) == 0 {
+		return "", ""
+	}
+	one := all[r.IntN(len(all))]
+	return one.server, one.child
 }
 
 // count returns the number of stored ids of a kind.
@@ -118,6 +146,18 @@ func (p *pool) object(o map[string]any, kind, parent string) {
 			if parent != "" && parent != id {
 				p.parents[id] = parent
 			}
+		}
+	}
+	if status := textOf(o["status"]); kind == "servers" && status != "" {
+		p.states[textOf(o["id"])] = status
+	}
+	if id := textOf(o["id"]); o["binary"] == "nova-compute" && len(id) == 36 { // a number before 2.53
+		p.add("hosts", id)
+	}
+	if id := textOf(o["id"]); kind == "ports" && id != "" {
+		p.ids["free_ports"] = slices.DeleteFunc(p.ids["free_ports"], func(other string) bool { return other == id })
+		if o["device_id"] == "" && o["device_owner"] == "" {
+			p.add("free_ports", id)
 		}
 	}
 	if host := textOf(o["host"]); kind == "bindings" && host != "" && parent != "" {

@@ -18,6 +18,7 @@ type request struct {
 	how    framing
 	old    bool // HTTP/1.0
 
+	move    string  // the name of a valid move, "" for other requests
 	named   []named // what the path names, one below the other
 	subject string  // the token that it is about
 
