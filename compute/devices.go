@@ -2,6 +2,7 @@ package compute
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,9 +50,12 @@ func (c *change) chooseDevices(j *job, server ServerRow, host, node string) erro
 	return nil
 }
 
-// devicesOf returns the PCI devices of a hypervisor. A host that lists none can give none.
+// devicesOf returns the PCI devices of a hypervisor. A host that lists none, or does not exist, can give none.
 func (c *change) devicesOf(node string) (all []Device, err error) {
 	row, err := One[NodeRow](c, Where(ByName, node))
+	if errors.Is(err, ErrNoRow) {
+		return nil, nil // it was renamed, or its service was deleted
+	}
 	if err == nil && len(row.Devices) > 0 {
 		if err = json.Unmarshal(row.Devices, &all); err != nil {
 			err = fmt.Errorf("reading the devices of %s: %w", node, err)

@@ -1,0 +1,59 @@
+package compute_test
+
+import (
+	"testing"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/network"
+)
+
+// A server whose hypervisor reports under another name since, or not any more, can be moved all the same.
+func TestMoveFromAnUnknownHypervisor(t *testing.T) {
+	for name, begin := range map[string]func(w *fixture, vm compute.ID) error{
+		"cold": func(w *fixture, vm compute.ID) error { return w.MigrateServer(ctx, root, vm, "") },
+		"live": func(w *fixture, vm compute.ID) error {
+			return w.LiveMigrateServer(ctx, root, vm, compute.LiveMigration{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, 2500, "cn1", "cn2")
+			vm := w.boot("vm", w.port(0))
+			w.work(w.Service, nil)
+			from := must(w.Server(ctx, vm)).Host
+			w.must(w.store.Update(ctx, computetest.Now, func(c compute.Writer) error {
+				node, err := compute.One[compute.NodeRow](c, compute.Where(compute.ByName, from))
+				if err != nil {
+					return err
+				}
+				node.Name = "renamed"
+				return c.Replace(&node)
+			}))
+			w.must(begin(w, vm))
+			w.work(w.Service, nil)
+			if left := computetest.Read[compute.OperationRow](w, w.store); len(left) > 0 {
+				t.Errorf("the operation is stuck at %s", left[0].Step)
+			}
+			if s := must(w.Server(ctx, vm)); s.Host == from {
+				t.Errorf("the server is %s on %s: %s", s.State, s.Host, w.why(vm))
+			}
+		})
+	}
+}
+
+// A port that was made for a server and has a trunk since does not hold up the deletion: as with Nova, the port stays.
+func TestDeletionLeavesTheParentOfATrunk(t *testing.T) {
+	w := newFixture(t, 2500, "cn1")
+	vm := w.running()
+	port := must(w.attach(w.Service, vm, compute.NetworkSpec{Network: compute.ID(w.net)}, nil)).Port
+	w.must(w.ShelveServer(ctx, ann, vm)) // otherwise the port is bound, and cannot become a trunk's
+	w.work(w.Service, nil)
+	must(w.network.CreateTrunks(ctx, []network.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(port)}}}))
+	w.must(w.DeleteServer(ctx, ann, vm))
+	w.work(w.Service, nil)
+	w.given[network.ID(port)] = true
+	w.agrees("the server was deleted")
+	if got := w.state(vm); got != "gone" {
+		t.Errorf("the server is %s", got)
+	}
+}
