@@ -3,17 +3,21 @@ package network
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
+
+	"github.com/berthcloud/berth/fault"
 )
 
-// events sends events of servers' ports to compute, in groups and without blocking callers.
-// Failures are logged only: the compute service compares the ports of its servers by itself, and repairs what a lost event
-// would have changed.
+// events sends events of servers' ports to compute, in groups and without blocking callers. They wait in memory while
+// compute is unavailable. Events that are lost are logged only: the compute service compares the ports of its servers by
+// itself, and repairs what a lost event would have changed (decision 38).
 type events struct {
-	compute Compute
-	of      Events
-	log     *slog.Logger
-	queue   chan ServerEvent
+	compute  Compute
+	of       Events
+	log      *slog.Logger
+	queue    chan ServerEvent
+	overflow atomic.Int64 // events that were dropped since one found room
 }
 
 const (
@@ -21,8 +25,11 @@ const (
 	maxEvents = 4096
 	// eventGroup is the number of events in one request.
 	eventGroup = 100
-	// eventTime bounds the time to deliver one group.
-	eventTime = 30 * time.Second
+	// eventTime bounds the time of one attempt to deliver a group, and lastEventTime that of all when the service stops.
+	eventTime     = 30 * time.Second
+	lastEventTime = 5 * time.Second
+	// The pause after a failed attempt doubles from the first to the longest.
+	firstEventPause, longestEventPause = time.Second, 30 * time.Second
 )
 
 // Events selects the events that compute gets.
@@ -72,20 +79,40 @@ func (e *events) port(name string, p Port) {
 	}
 	select {
 	case e.queue <- event:
+		if n := e.overflow.Swap(0); n > 0 {
+			e.log.Warn("events were dropped because too many waited for compute", "events", n)
+		}
 	default:
-		e.log.Warn("too many events wait for compute: one is dropped", "event", name, "port", p.ID)
+		if e.overflow.Add(1) == 1 {
+			e.log.Warn("too many events wait for compute: events are dropped", "event", name, "port", p.ID)
+		}
 	}
 }
 
-// RunEvents sends events of servers' ports to compute until ctx ends.
+// RunEvents sends events of servers' ports to compute until ctx ends, and then, for a moment, those that wait.
 func (s *Service) RunEvents(ctx context.Context) {
-	for {
+	e := s.events
+	var group []ServerEvent
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return
-		case first := <-s.events.queue:
-			s.events.send(ctx, s.events.more(first))
+		case first := <-e.queue:
+			if group = e.more(first); e.send(ctx, group) {
+				group = nil
+			}
 		}
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastEventTime)
+	defer cancel()
+	for group != nil || len(e.queue) > 0 {
+		if group == nil {
+			group = e.more(<-e.queue)
+		}
+		if !e.send(last, group) {
+			e.log.WarnContext(ctx, "port events could not be delivered to compute before the end", "events", len(group)+len(e.queue))
+			return
+		}
+		group = nil
 	}
 }
 
@@ -103,10 +130,29 @@ func (e *events) more(first ServerEvent) []ServerEvent {
 	return group
 }
 
-func (e *events) send(ctx context.Context, group []ServerEvent) {
-	ctx, cancel := context.WithTimeout(ctx, eventTime)
-	defer cancel()
-	if err := e.compute.SendEvents(ctx, group); err != nil {
-		e.log.WarnContext(ctx, "port events could not be delivered to compute", "events", len(group), "error", err)
+// send delivers a group, and waits while compute is unavailable. A group that compute refuses is lost. It reports whether
+// the group is done with, which it is not when ctx ended before.
+func (e *events) send(ctx context.Context, group []ServerEvent) bool {
+	for pause := firstEventPause; ; pause = min(2*pause, longestEventPause) {
+		attempt, cancel := context.WithTimeout(ctx, eventTime)
+		err := e.compute.SendEvents(attempt, group)
+		cancel()
+		kind, _ := fault.Of(err)
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil:
+			return false
+		case kind != fault.Unavailable:
+			e.log.WarnContext(ctx, "port events could not be delivered to compute", "events", len(group), "error", err)
+			return true
+		case pause == firstEventPause:
+			e.log.WarnContext(ctx, "compute is unavailable: port events wait for it", "events", len(group), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
 	}
 }
