@@ -56,7 +56,7 @@ func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a.modified(w, r, time.Time{})
-	answer := newCandidatesAnswer(snapshot, result, &a.texts, minor(r), ctx.Done())
+	answer := newCandidatesAnswer(snapshot, result.Until(ctx.Done()), &a.texts, minor(r), ctx.Done())
 	err = httpapi.Respond(w, http.StatusOK, answer.write)
 	if a.Searched != nil {
 		a.Searched(a.Now().Sub(start), answer.count)

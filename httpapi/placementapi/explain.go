@@ -1,20 +1,82 @@
 package placementapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/explain"
 )
 
-// explanationLimit is the most time for an explanation, with the wait for others: one is made at a time, since it looks at every
-// provider, and searches once for each constraint of the query.
-const explanationLimit = 30 * time.Second
+const (
+	// explanationLimit is the most time for an explanation, with the wait for others.
+	explanationLimit = 30 * time.Second
+	// maxExplanations is how many are made at a time, of which one for each project: each looks at every provider, and searches once for each
+	// constraint of the query. The callers of one project wait for each other only, until as many projects want explanations.
+	maxExplanations = 4
+)
+
+// explanations gives turns to those who want explanations.
+type explanations struct {
+	all chan struct{} // has room for maxExplanations
+
+	mu       sync.Mutex
+	projects map[string]*projectTurn
+}
+
+// A projectTurn is that of the callers of a project. It exists while any of them has it or waits for it.
+type projectTurn struct {
+	taken   chan struct{} // has room for one
+	callers int
+}
+
+func newExplanations() *explanations {
+	return &explanations{all: make(chan struct{}, maxExplanations), projects: make(map[string]*projectTurn)}
+}
+
+// enter waits for a turn, which leave ends. The error is that of ctx.
+func (e *explanations) enter(ctx context.Context, project string) (leave func(), err error) {
+	e.mu.Lock()
+	turn := e.projects[project]
+	if turn == nil {
+		turn = &projectTurn{taken: make(chan struct{}, 1)}
+		e.projects[project] = turn
+	}
+	turn.callers++
+	e.mu.Unlock()
+	forget := func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if turn.callers--; turn.callers == 0 {
+			delete(e.projects, project)
+		}
+	}
+	select {
+	case turn.taken <- struct{}{}:
+	case <-ctx.Done():
+		forget()
+		return nil, ctx.Err()
+	}
+	select {
+	case e.all <- struct{}{}:
+	case <-ctx.Done():
+		<-turn.taken
+		forget()
+		return nil, ctx.Err()
+	}
+	return func() {
+		<-e.all
+		<-turn.taken
+		forget()
+	}, nil
+}
 
 // explainRoutes are Berth's own: the query string is that of /allocation_candidates at the newest version, whatever version the
 // request has. Upstream answers 404 to both paths.
@@ -28,8 +90,9 @@ func (a *API) explainRoutes() []httpapi.Route {
 
 // explain says why a query has few hosts or none, and what would help: 200 with an explain.Explanation and its summary. With a host in the path, the
 // name or UUID of a provider, it says what that host lacks, and answers 404 when there is no such provider. A query that
-// /allocation_candidates refuses for a name that does not exist is explained as well; other errors of the query are answered with 400, and
-// 503 says that the explanation, with the wait for others, takes longer than explanationLimit.
+// /allocation_candidates refuses for a name that does not exist is explained as well; other errors of the query are answered with 400, and so
+// are more than explain.MaxGroups groups. 503 says that the explanation, with the wait for others, takes longer than explanationLimit. The
+// work ends then, and when the client has disconnected.
 func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	q, err := CandidatesQuery(r.URL.RawQuery, microversion.Placement.Max().Minor)
 	if err != nil {
@@ -37,12 +100,12 @@ func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), explanationLimit)
 	defer cancel()
-	select {
-	case a.explaining <- struct{}{}:
-		defer func() { <-a.explaining }()
-	case <-ctx.Done():
+	caller, _ := identity.From(r.Context())
+	leave, err := a.explanations.enter(ctx, cmp.Or(caller.ProjectID, caller.UserID)) // tokens of a system or a domain have no project
+	if err != nil {
 		return tooLong(ctx)
 	}
+	defer leave()
 	var e *explain.Explanation
 	snapshot, err := a.Placement.Snapshot(ctx)
 	if err == nil {

@@ -54,14 +54,14 @@ type API struct {
 	// Streams bounds the streams of events.
 	Streams StreamSettings
 
-	explaining chan struct{} // has room for one; full while an explanation is made
-	streams    *streams
+	explanations *explanations
+	streams      *streams
 }
 
 // Routes returns the routes of the API, in upstream's order: the Allow header
 // lists methods in it.
 func (a *API) Routes() []httpapi.Route {
-	a.explaining = make(chan struct{}, 1)
+	a.explanations = newExplanations()
 	a.streams = &streams{settings: a.Streams, open: make(map[string]int)}
 	routes := []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/", Handle: a.getRoot},

@@ -300,7 +300,7 @@ func (e *emptying) options(s *snapshot.Snapshot, h *Holder, hosts int) (list []o
 	if err != nil {
 		return nil, false
 	}
-	for t := range r.Anchors(e.ctx) {
+	for t := range r.Until(e.ctx.Done()).Anchors() {
 		if e.unfit != nil && e.unfit(t) || !e.allows(h, t.Root().Name) {
 			continue
 		}

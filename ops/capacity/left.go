@@ -46,6 +46,7 @@ func Left(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (*Count,
 	if err != nil {
 		return nil, err
 	}
+	r = r.Until(ctx.Done())
 	var rooms []*room
 	hosts := map[int]*Host{} // by the index of the tree
 	for t := range s.Trees() {
@@ -76,6 +77,7 @@ func Left(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (*Count,
 		if r, err = candidates.Search(after, q); err != nil {
 			return nil, err
 		}
+		r = r.Until(ctx.Done())
 		var again []*room
 		for _, o := range rooms {
 			if o.whole {
@@ -102,6 +104,9 @@ func Left(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (*Count,
 		h.Most = max(h.Most, h.Least)
 		c.Least = saturated(c.Least, h.Least)
 		c.Hosts = append(c.Hosts, *h)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	c.Most = max(c.Most, c.Least)
 	slices.SortFunc(c.Hosts, func(a, b Host) int {

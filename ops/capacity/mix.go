@@ -62,7 +62,8 @@ func LeftOfMix(ctx context.Context, s *snapshot.Snapshot, parts []Part) (*MixCou
 		if w.result, err = candidates.Search(s, parts[i].Query); err != nil {
 			return nil, err
 		}
-		w.trees = slices.Collect(w.result.Anchors(ctx))
+		w.result = w.result.Until(ctx.Done())
+		w.trees = slices.Collect(w.result.Anchors())
 		walkers[i] = w
 	}
 	if len(parts) == 0 {
@@ -106,11 +107,15 @@ func LeftOfMix(ctx context.Context, s *snapshot.Snapshot, parts []Part) (*MixCou
 		if err != nil {
 			return nil, err
 		}
+		r = r.Until(ctx.Done())
 		var hosts []Host
 		for t := range after.Trees() {
 			if !t.Root().Shares {
 				hosts = append(hosts, Host{Misses: misses(r, t)})
 			}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		c.Stops, c.RunsOut = stopped.part.Name, runsOut(hosts)
 		for _, w := range walkers {

@@ -26,7 +26,7 @@ type Change struct {
 	Hosts int      `json:"hosts"`
 	Names []string `json:"names"`
 
-	query placement.Query
+	query func() placement.Query // made when it is searched for: of a query with many groups there are many changes
 }
 
 // A ChangeKind is a kind of change.
@@ -121,12 +121,15 @@ func changes(ctx context.Context, s *snapshot.Snapshot, q placement.Query, fitti
 	}
 	helpful := []Change{}
 	for _, c := range list {
-		r, err := candidates.Search(s, c.query)
+		if ctx.Err() != nil {
+			break
+		}
+		r, err := candidates.Search(s, c.query())
 		if err != nil {
 			continue // refused for something else that is unknown
 		}
 		c.Names = []string{}
-		for tree := range r.Anchors(ctx) {
+		for tree := range r.Until(ctx.Done()).Anchors() {
 			c.Hosts++
 			if !fitting[tree] && len(c.Names) < maxNames {
 				c.Names = append(c.Names, tree.Root().Name)
@@ -144,13 +147,16 @@ func changes(ctx context.Context, s *snapshot.Snapshot, q placement.Query, fitti
 
 // relaxed returns all queries with one constraint less.
 func relaxed(q placement.Query) (list []Change) {
+	if len(q.Groups) == 0 {
+		return nil
+	}
 	add := func(kind ChangeKind, group, name string, edit func(*placement.Query)) {
-		next := q
-		next.Groups = slices.Clone(q.Groups)
-		edit(&next)
-		if len(next.Groups) > 0 {
-			list = append(list, Change{Kind: kind, Group: group, Name: name, query: next})
-		}
+		list = append(list, Change{Kind: kind, Group: group, Name: name, query: func() placement.Query {
+			next := q
+			next.Groups = slices.Clone(q.Groups)
+			edit(&next)
+			return next
+		}})
 	}
 	if q.Isolate {
 		add(WithoutIsolation, "", "", func(q *placement.Query) { q.Isolate = false })
@@ -240,6 +246,9 @@ func uuids(list []placement.UUID, between string) string {
 // lowered returns the query with less of some classes of a group, of each of which it asks for the same amount: with the greatest amount that a host could
 // still serve, and with the one that every host could that would fit without these classes. It returns nothing when no amount helps.
 func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, resources []placement.ClassAmount, fitting map[*snapshot.Tree]bool) (list []Change) {
+	if ctx.Err() != nil {
+		return nil
+	}
 	asked := resources[0].Amount
 	names := make([]string, len(resources))
 	classes := make([]placement.ClassID, len(resources))
@@ -284,6 +293,9 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 	shared := map[int64]bool{} // amounts of sharing providers, which may serve any tree
 	possible := possibleWithout(ctx, s, q, group, names, fitting)
 	for tree := range s.Trees() {
+		if ctx.Err() != nil {
+			return nil
+		}
 		own := map[int64]bool{}
 		for _, p := range tree.Providers {
 			if p.Shares {
@@ -308,7 +320,7 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 			break
 		}
 		for _, tree := range trees[v] {
-			if possible[tree] && r.HasAnchor(tree) {
+			if possible[tree] && r.Until(ctx.Done()).HasAnchor(tree) {
 				delete(possible, tree)
 				greatest = append(greatest, v)
 			}
@@ -322,7 +334,7 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 		kind = LowerAmounts
 	}
 	for _, to := range slices.Compact([]int64{greatest[0], greatest[len(greatest)-1]}) {
-		list = append(list, Change{Kind: kind, Group: q.Groups[group].Suffix, Name: strings.Join(names, ", "), From: asked, To: to, query: with(to)})
+		list = append(list, Change{Kind: kind, Group: q.Groups[group].Suffix, Name: strings.Join(names, ", "), From: asked, To: to, query: func() placement.Query { return with(to) }})
 	}
 	return list
 }
@@ -359,7 +371,7 @@ func possibleWithout(ctx context.Context, s *snapshot.Snapshot, q placement.Quer
 		return possible
 	}
 	if r, err := candidates.Search(s, q); err == nil {
-		for tree := range r.Anchors(ctx) {
+		for tree := range r.Until(ctx.Done()).Anchors() {
 			if !fitting[tree] {
 				possible[tree] = true
 			}
@@ -376,6 +388,9 @@ func sumsOfOthers(q placement.Query, group int, class string) map[int64]bool {
 		for _, c := range g.Resources {
 			if i == group || c.Class != class {
 				continue
+			}
+			if len(sums) == maxSums {
+				return sums
 			}
 			for _, sum := range slices.Sorted(maps.Keys(sums)) {
 				if more := sum + c.Amount; len(sums) < maxSums && more > sum {

@@ -96,11 +96,17 @@ type Options struct {
 	Host string
 }
 
+// MaxGroups is how many request groups a query to explain may have. Each has several changes, and each change is searched for with all groups.
+const MaxGroups = 256
+
 // Explain explains a query. Its limits and its sample do not matter. It returns what it has when ctx ends, with the error of ctx,
-// and an error for a host that is not there.
+// and a fault for a host that is not there and for more than MaxGroups groups.
 func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Options) (*Explanation, error) {
 	q.Limit, q.Max, q.Sample, q.BreadthFirst, q.Flat = 0, 0, nil, false, false
 	e := &Explanation{Providers: s.Len(), Hosts: s.TreeCount(), Fit: []string{}, Groups: []Group{}, Changes: []Change{}, Near: []Host{}}
+	if len(q.Groups) > MaxGroups {
+		return nil, fault.New(fault.Invalid, "", "The query has %d request groups; one with at most %d can be explained.", len(q.Groups), MaxGroups)
+	}
 	var only *snapshot.Tree
 	if o.Host != "" {
 		if _, only = s.Provider(placement.UUID(o.Host)); only == nil {
@@ -117,8 +123,9 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 		e.Changes, err = changes(ctx, s, q, nil)
 		return e, err
 	}
+	r = r.Until(ctx.Done())
 	fitting := map[*snapshot.Tree]bool{}
-	for tree := range r.Anchors(ctx) {
+	for tree := range r.Anchors() {
 		fitting[tree] = true
 		e.Fit = append(e.Fit, tree.Root().Name)
 	}
@@ -144,7 +151,7 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 	}
 	if only != nil {
 		e.Near = append(e.Near, describe(only, r.Misses(only)))
-		return e, nil
+		return e, ctx.Err()
 	}
 	e.Near = near(ctx, s, r, fitting, o.Near)
 	return e, ctx.Err()

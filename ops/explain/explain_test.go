@@ -39,7 +39,7 @@ func TestExplanationsAreRight(t *testing.T) {
 		}
 		for _, c := range e.Changes {
 			helped[c.Kind]++
-			hosts := placementtest.AnchorsSlow(w, c.query)
+			hosts := placementtest.AnchorsSlow(w, c.query())
 			if c.Hosts != len(hosts) || c.Hosts <= len(fitting) {
 				rt.Errorf("%d hosts if %s; %d by the book, and %d without", c.Hosts, c, len(hosts), len(fitting))
 			}
@@ -50,7 +50,7 @@ func TestExplanationsAreRight(t *testing.T) {
 			}
 		}
 		for _, c := range relaxed(q) {
-			if n := len(placementtest.AnchorsSlow(w, c.query)); n > len(fitting) && !slices.ContainsFunc(e.Changes, func(o Change) bool {
+			if n := len(placementtest.AnchorsSlow(w, c.query())); n > len(fitting) && !slices.ContainsFunc(e.Changes, func(o Change) bool {
 				return c.Kind == o.Kind && c.Group == o.Group && c.Name == o.Name && o.Hosts == n
 			}) {
 				rt.Errorf("there is no change %s, with which %d hosts fit", c, n)

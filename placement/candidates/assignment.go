@@ -21,7 +21,7 @@ type assignment struct {
 
 // begin starts with another tree, and reports false when it can see that there is no assignment.
 func (a *assignment) begin(index int) bool {
-	if !a.open(index) || !a.prepare() {
+	if a.ended || !a.open(index) || !a.prepare() {
 		return false
 	}
 	a.start()
@@ -41,7 +41,7 @@ func (a *assignment) next() bool {
 	if a.depth == len(a.domains) {
 		a.unassign()
 	}
-	for {
+	for !a.stopped() {
 		// 2. The domain gets its next option, and the one below begins with its first.
 		if a.advance() {
 			if a.depth == len(a.domains) {
@@ -58,6 +58,7 @@ func (a *assignment) next() bool {
 		}
 		a.unassign()
 	}
+	return false
 }
 
 // advance gives the domain at the current depth the next option that it can have, and reports
@@ -65,7 +66,7 @@ func (a *assignment) next() bool {
 func (a *assignment) advance() bool {
 	d := a.domains[a.depth]
 	isolated := a.asked.Isolate && a.requests[d.request].granular
-	for at := a.at[a.depth] + 1; at < d.to; at++ {
+	for at := a.at[a.depth] + 1; at < d.to && !a.stopped(); at++ {
 		if isolated && a.taken[a.providers[at]] || !a.assign(at) {
 			continue
 		}

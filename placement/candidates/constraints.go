@@ -6,6 +6,7 @@ package candidates
 // are in one subtree each.
 type constraints struct {
 	treeOptions
+	stop
 
 	// left is what remains of each common class on each provider, and taken marks the
 	// providers that serve a suffixed group already.
@@ -19,6 +20,28 @@ type constraints struct {
 	has, missing, reach []uint64
 
 	subtrees subtreeState
+}
+
+// A stop ends a search that is not waited for any more.
+type stop struct {
+	done  <-chan struct{} // nil: never
+	ended bool            // since done was found closed: the search finds nothing more, in any tree
+	steps int
+}
+
+// stepsBetween is how many steps a search takes before it reads its channel again.
+const stepsBetween = 64
+
+// stopped counts a step, and reports whether the search has to end.
+func (s *stop) stopped() bool {
+	if s.steps++; s.steps%stepsBetween == 0 {
+		select {
+		case <-s.done:
+			s.ended = true
+		default:
+		}
+	}
+	return s.ended
 }
 
 // prepare begins with the options that were listed, and reports false when the required traits

@@ -69,7 +69,8 @@
 // for each of the t trees and class, step 4 G·P/64 and one for each
 // of the P that has the classes and traits, step 5 about G for each candidate, plus at most a bounded number
 // of dead ends between two candidates when what stands in the way is isolation or
-// capacity of one class, each of them G·A. Nothing from step 3 on is done before it
+// capacity of one class, each of them G·A. Where capacities of several classes are in
+// the way it may take longer than anyone waits, and Result.Until ends it. Nothing from step 3 on is done before it
 // is asked for, so a limit bounds the work, but for a sample of trees that may have several
 // candidates, which costs all of it; other samples cost step 3 for all trees.
 //

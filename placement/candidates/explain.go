@@ -301,7 +301,7 @@ func (f *funnel) drops() (drops []Drop, left, trees int) {
 func (q *compiledQuery) explainTrees(ctx context.Context, e *Explanation) {
 	rootless := *q // so that trees count which have what is asked for, but for their roots
 	rootless.rootRequired, rootless.rootForbidden = nil, nil
-	s := newSolver(&rootless)
+	s := newSolver(&rootless, ctx.Done())
 	defer s.free()
 	for t := range q.snapshot.Trees() {
 		switch {
@@ -321,6 +321,7 @@ func (q *compiledQuery) explainTrees(ctx context.Context, e *Explanation) {
 			e.Together++
 		}
 	}
+	e.Partial = s.ended
 }
 
 // String is the explanation for people, a line for each step.

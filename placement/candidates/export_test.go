@@ -17,5 +17,5 @@ func Unaided(r *Result) *Result {
 	for t := range q.snapshot.Trees() {
 		q.candidateTrees.add(t.Index())
 	}
-	return &Result{&q}
+	return &Result{&q, r.done}
 }

@@ -119,6 +119,9 @@ func (m *matching) matchAll() bool {
 	}
 	m.visited = resize(m.visited, len(m.spare))
 	for i := range m.depths {
+		if m.stopped() {
+			return true // whatever follows ends
+		}
 		clear(m.visited)
 		if !m.augment(i) {
 			return false

@@ -2,7 +2,6 @@ package candidates
 
 import (
 	"cmp"
-	"context"
 	"iter"
 	"slices"
 	"strings"
@@ -11,17 +10,17 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// Anchors yields the trees that have a candidate, each once, whatever the query's limits. When ctx ends it yields no more.
-// It costs one assignment for each tree, and not all of them.
-func (r *Result) Anchors(ctx context.Context) iter.Seq[*snapshot.Tree] {
+// Anchors yields the trees that have a candidate, each once, whatever the query's limits. It costs one assignment for each tree, and not all
+// of them.
+func (r *Result) Anchors() iter.Seq[*snapshot.Tree] {
 	return func(yield func(*snapshot.Tree) bool) {
 		if r.query.impossible {
 			return
 		}
-		s := newSolver(r.query)
+		s := newSolver(r.query, r.done)
 		defer s.free()
 		trees := scan{compiledQuery: r.query}
-		for index := trees.next(); index >= 0 && ctx.Err() == nil; index = trees.next() {
+		for index := trees.next(); index >= 0 && !s.stopped(); index = trees.next() {
 			if s.begin(index) && s.assignment.next() && !yield(r.query.snapshot.Tree(index)) {
 				return
 			}
@@ -34,7 +33,7 @@ func (r *Result) HasAnchor(t *snapshot.Tree) bool {
 	if r.query.impossible || !r.query.candidateTrees.has(t.Index()) {
 		return false
 	}
-	s := newSolver(r.query)
+	s := newSolver(r.query, r.done)
 	defer s.free()
 	return s.begin(t.Index()) && s.assignment.next()
 }
@@ -71,7 +70,7 @@ func (r *Result) Misses(t *snapshot.Tree) []Miss {
 		q.rootRequired, q.rootForbidden = nil, nil // so that the rest is looked at
 	}
 	unqualified := len(all)
-	s := newSolver(&q)
+	s := newSolver(&q, r.done)
 	defer s.free()
 	s.enter(t.Index())
 	for k := range q.requests {

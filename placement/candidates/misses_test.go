@@ -26,7 +26,7 @@ func TestAnchorsAndMisses(t *testing.T) {
 			return
 		}
 		anchors := map[string]bool{}
-		for tree := range r.Anchors(t.Context()) {
+		for tree := range r.Anchors() {
 			anchors[tree.Root().Name] = true
 		}
 		cases.add(len(anchors) > 0)

@@ -11,14 +11,19 @@ import (
 // ranged over more than once.
 type Result struct {
 	query *compiledQuery
+	done  <-chan struct{} // nil: never
 }
+
+// Until returns the result with searches that end, with less than there is, when done is closed. Whether requests fit together can take
+// longer than anyone waits, in one tree even, so what nobody waits for any more has to end. Who closes done knows that results are partial then.
+func (r *Result) Until(done <-chan struct{}) *Result { return &Result{r.query, done} }
 
 // unlimited returns the result with all its candidates, in the order of the
 // walk.
 func (r *Result) unlimited() *Result {
 	q := *r.query
 	q.asked.Limit, q.asked.Sample = 0, nil
-	return &Result{&q}
+	return &Result{&q, r.done}
 }
 
 // Groups returns the suffixes of the groups in the order of Mappings. It must
@@ -38,7 +43,7 @@ func (r *Result) All() iter.Seq[Candidate] {
 		if r.query.impossible {
 			return
 		}
-		s := newSolver(r.query)
+		s := newSolver(r.query, r.done)
 		defer s.free()
 		if r.query.asked.Sample != nil {
 			s.sample(yield)
@@ -55,7 +60,7 @@ func (r *Result) In(t *snapshot.Tree) iter.Seq[Candidate] {
 		if r.query.impossible || !r.query.candidateTrees.has(t.Index()) {
 			return
 		}
-		s := newSolver(r.query)
+		s := newSolver(r.query, r.done)
 		defer s.free()
 		if !s.begin(t.Index()) {
 			return

@@ -22,7 +22,7 @@ func Search(s *snapshot.Snapshot, asked placement.Query) (*Result, error) {
 		}
 		q.impossible = true
 	}
-	return &Result{q}, nil
+	return &Result{query: q}, nil
 }
 
 // firstFault goes through a query with unknown names in upstream's order and
@@ -59,7 +59,7 @@ func (q *compiledQuery) firstFault() error {
 // satisfiable reports whether a group has a candidate when it is asked for alone, in the trees
 // that root_required leaves.
 func (q *compiledQuery) satisfiable(g placement.RequestGroup) bool {
-	alone := Result{compile(q.snapshot, placement.Query{
+	alone := Result{query: compile(q.snapshot, placement.Query{
 		Groups:       []placement.RequestGroup{g},
 		RootRequired: q.asked.RootRequired, RootForbidden: q.asked.RootForbidden,
 		Limit: 1,

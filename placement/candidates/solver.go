@@ -15,10 +15,11 @@ type solver struct {
 
 var solvers = sync.Pool{New: func() any { return new(solver) }}
 
-// newSolver takes a solver from the pool; it must be freed.
-func newSolver(q *compiledQuery) *solver {
+// newSolver takes a solver from the pool; it must be freed. Its search ends when done is closed.
+func newSolver(q *compiledQuery, done <-chan struct{}) *solver {
 	s := solvers.Get().(*solver)
 	s.compiledQuery = q
+	s.stop = stop{done: done}
 	s.assigned = resize(s.assigned, len(q.requests))
 	s.reserve(q)
 	return s
@@ -26,7 +27,7 @@ func newSolver(q *compiledQuery) *solver {
 
 // free gives the solver's memory back, without what it refers to.
 func (s *solver) free() {
-	s.compiledQuery, s.tree = nil, nil
+	s.compiledQuery, s.tree, s.done = nil, nil, nil
 	s.reset()
 	solvers.Put(s)
 }
@@ -85,7 +86,7 @@ func (s *solver) sample(yield func(Candidate) bool) {
 // drain yields what a reservoir keeps in random order, with a solver of its own, and empties it.
 // It returns false when no more is wanted.
 func drain(r *reservoir, q *compiledQuery, yield func(Candidate) bool) bool {
-	s := newSolver(q)
+	s := newSolver(q, nil)
 	defer s.free()
 	n := len(q.requests)
 	for _, i := range r.rng.Perm(len(r.anchors)) {

@@ -69,7 +69,7 @@ func (w *walk) nextBreadthFirst() bool {
 	}
 	// 2. In each further round, the next assignment of the next tree in the queue. Trees that
 	// have no other leave it.
-	for len(w.queue) > 0 {
+	for len(w.queue) > 0 && !w.a.ended {
 		if w.at == len(w.queue) {
 			w.queue = w.queue[:w.kept]
 			w.at, w.kept = 0, 0
