@@ -105,12 +105,13 @@ LEFT JOIN inventories i ON i.resource_provider_id = u.resource_provider_id AND i
 ORDER BY p.id, c.id`
 
 // checkUsage finds providers with more in use than their capacity. That is a warning, since it has
-// innocent causes: the API accepts an inventory that is below its usage.
+// innocent causes: the API accepts an inventory that is below its usage. What is reserved while it is
+// in use, as bare-metal nodes are, is no finding.
 func checkUsage(in *inspection) (Verdict, string, error) {
 	over, named := 0, []string(nil)
 	err := in.Each(func(one *sqlconn.Row) {
 		used, inv := one.Int(2), placement.Inventory{Total: one.Int(3), Reserved: one.Int(4), AllocationRatio: one.Float(5)}
-		if !one.Null(3) && inv.Fits(used, 0) {
+		if !one.Null(3) && (inv.Fits(used, 0) || inv.ReservedInUse(used)) {
 			return
 		}
 		if over++; over <= examples {

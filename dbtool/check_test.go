@@ -115,6 +115,19 @@ func TestCheckIsContentWithSoundRows(t *testing.T) {
 	})
 }
 
+// What is reserved while it is in use, as a bare-metal node, is not over its capacity.
+func TestCheckOfReservedInventories(t *testing.T) {
+	url := synced(t, newFile(t))
+	execute(t, url, append(sound, `UPDATE inventories SET reserved = total`)...)
+	if diff := cmp.Diff(map[string]string{}, findings(t, url)); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	execute(t, url, `UPDATE inventories SET reserved = total - 1`)
+	if got := findings(t, url)["Usage Over Capacity"]; !strings.Contains(got, "has 4 VCPU in use of 2") {
+		t.Errorf("with less reserved: %q", got)
+	}
+}
+
 func TestCheckNamesSomeOfMany(t *testing.T) {
 	url := synced(t, newFile(t))
 	execute(t, url, sound...)

@@ -42,6 +42,14 @@ func (i Inventory) Capacity() int64 {
 	return math.MinInt64
 }
 
+// ReservedInUse reports whether everything is reserved while it is in use: what is used would fit if nothing were reserved. Nobody is promised more
+// than there is then. Nova reserves bare-metal nodes with a server and one-time-use PCI devices so, and devices that have left are.
+func (i Inventory) ReservedInUse(used int64) bool {
+	whole := i
+	whole.Reserved = 0
+	return used > 0 && i.Reserved == i.Total && whole.Fits(used, 0)
+}
+
 // Admits reports whether one allocation of amount respects the unit and step
 // rules, regardless of what is free.
 func (i Inventory) Admits(amount int64) bool {

@@ -80,6 +80,10 @@ func treeText(w io.Writer, providers []records.Provider) error {
 		line := func(format string, args ...any) { fmt.Fprintf(&b, indent+"  "+format+"\n", args...) }
 		fmt.Fprintf(&b, "%s%s  (%s, generation %d)\n", indent, n.Name, n.UUID, n.Generation)
 		for _, s := range n.Inventories {
+			if s.Free == 0 && s.Used > s.Capacity {
+				line("%s: %d of %d used, all reserved while it is in use", s.Class, s.Used, s.Total)
+				continue
+			}
 			more := ""
 			if s.Reserved != 0 || s.Ratio != 1 {
 				more = fmt.Sprintf(" (total %d, reserved %d, ratio %v)", s.Total, s.Reserved, s.Ratio)

@@ -468,6 +468,10 @@ var plants = []plant{
 
 	// Providers by themselves.
 	{code: "capacity-exceeded", plant: func(t *testing.T, s *stack) string {
+		s.inventories(t, s.roots[1], func(all map[string]object) { all["MEMORY_MB"]["reserved"] = all["MEMORY_MB"]["total"].(float64) - 1 })
+		return s.roots[1]
+	}},
+	{code: "reserved-in-use", plant: func(t *testing.T, s *stack) string {
 		s.inventories(t, s.roots[1], func(all map[string]object) { all["MEMORY_MB"]["reserved"] = all["MEMORY_MB"]["total"] })
 		return s.roots[1]
 	}},

@@ -214,11 +214,22 @@ func usageDiffers(x *Index, r *report) {
 func capacityExceeded(x *Index, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		capacity := placement.Inventory(i).Capacity()
-		if used := p.Usages[class]; used > 0 && used > capacity {
+		if used := p.Usages[class]; used > 0 && used > capacity && !placement.Inventory(i).ReservedInUse(used) {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are used", used, class),
 				Expected: fmt.Sprintf("at most %d, which is (total %d - reserved %d) * %g", capacity, i.Total, i.Reserved, i.AllocationRatio),
 				Command:  "openstack resource provider show --allocations " + p.UUID,
+			})
+		}
+	})
+}
+
+func reservedInUse(x *Index, r *report) {
+	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
+		if used := p.Usages[class]; placement.Inventory(i).ReservedInUse(used) {
+			r.found(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are used, and all %d are reserved", used, class, i.Total),
+				Expected: "that it was reserved on purpose", Command: "openstack resource provider inventory list " + p.UUID,
 			})
 		}
 	})

@@ -351,6 +351,10 @@ var kinds = []Kind{
 		"Move servers away, or see why the total or the ratio was lowered.", providers, capacityExceeded, "",
 	},
 	{
+		"reserved-in-use", Info, "Nothing more is allocated there: everything is reserved while it is in use.",
+		"Nothing, if it is a bare-metal node, a one-time-use device or a device that has left; lower what is reserved otherwise.", providers, reservedInUse, "",
+	},
+	{
 		"guarantee-overcommitted", Warning, "Guarantees cannot be kept when all ports use theirs.",
 		"Set an allocation ratio of 1.0 in the agent's settings.", providers, guaranteeOvercommitted, "",
 	},

@@ -147,7 +147,7 @@ var checks = []Check{
 	{
 		"capacity", providerGroup, "whether more is allocated than there is, and guarantees are overcommitted",
 		"Guarantees are not kept, and changes are refused.", providers,
-		[]string{"capacity-exceeded", "guarantee-overcommitted", "reserved-above-total"},
+		[]string{"capacity-exceeded", "reserved-in-use", "guarantee-overcommitted", "reserved-above-total"},
 		nil,
 	},
 	{

@@ -71,6 +71,7 @@ var rules = map[string]rule{
 	"migration-on-wrong-host":      {part: Allocations},
 	"migration-record-stale":       {part: Allocations},
 	"capacity-exceeded":            {part: Allocations},
+	"reserved-in-use":              {part: Allocations},
 	"guarantee-overcommitted":      {part: Allocations},
 
 	"aggregate-mirror-missing":     {Aggregates, aggregates, asked, 0},

@@ -34,6 +34,26 @@ func sample() *cloud.Placement {
 	return p
 }
 
+// Of what is all reserved while it is in use there is no more than there is.
+func TestReservedInUse(t *testing.T) {
+	for _, c := range []struct{ total, reserved, used, free int64 }{
+		{1, 1, 1, 0}, {1, 1, 0, 0}, {1, 0, 1, 0}, {8, 8, 7, 0}, {8, 8, 9, -9}, {8, 7, 4, -3}, {8, 9, 4, -5},
+	} {
+		p := &cloud.Placement{Providers: []cloud.Provider{{
+			UUID: "1", Name: "node", Root: "1",
+			Inventories: map[string]cloud.Inventory{"CUSTOM_BAREMETAL": {Total: c.total, Reserved: c.reserved, AllocationRatio: 1}},
+			Usages:      map[string]int64{"CUSTOM_BAREMETAL": c.used},
+		}}}
+		tree, err := records.Tree(p, "node")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tree[0].Inventories[0].Free; got != c.free {
+			t.Errorf("%+v: %d are free", c, got)
+		}
+	}
+}
+
 func TestTree(t *testing.T) {
 	for _, host := range []string{"cn1", "3", "cn1:a"} {
 		providers, err := records.Tree(sample(), host)

@@ -36,7 +36,7 @@ type Inventory struct {
 	Ratio    float64 `json:"allocation_ratio"`
 	Capacity int64   `json:"capacity"`
 	Used     int64   `json:"used"`
-	Free     int64   `json:"free"` // negative where more is used than there is
+	Free     int64   `json:"free"` // negative where more is used than there is, 0 where everything is reserved while it is in use
 }
 
 // An Allocation is what a consumer has of a provider.
@@ -101,7 +101,11 @@ func inventories(of *cloud.Provider) []Inventory {
 	for _, class := range slices.Sorted(maps.Keys(classes)) {
 		i := placement.Inventory(of.Inventories[class])
 		capacity, used := i.Capacity(), of.Usages[class]
-		list = append(list, Inventory{class, i.Total, i.Reserved, i.AllocationRatio, capacity, used, capacity - used})
+		free := capacity - used
+		if i.ReservedInUse(used) {
+			free = 0
+		}
+		list = append(list, Inventory{class, i.Total, i.Reserved, i.AllocationRatio, capacity, used, free})
 	}
 	return list
 }

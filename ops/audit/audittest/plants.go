@@ -896,6 +896,10 @@ var Plants = []Plant{
 
 	{Code: "capacity-exceeded", plant: func(x index) bool {
 		s := x.settledServer(anyServer)
+		return s != nil && set(s.Root, "MEMORY_MB", func(i *cloud.Inventory) { i.Reserved = i.Total - 1 })
+	}},
+	{Code: "reserved-in-use", plant: func(x index) bool {
+		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "MEMORY_MB", func(i *cloud.Inventory) { i.Reserved = i.Total })
 	}},
 	{Code: "guarantee-overcommitted", plant: func(x index) bool {
