@@ -23,6 +23,8 @@ type demand struct {
 	ports  portGroups       // of which the open ones get a provider
 	// usage is what is allocated from a provider by class, without what is chosen.
 	usage func(uuid string) map[string]int64
+	// port is the UUID of the only port that is in question when nothing is chosen, "" when all that is open may be the reason.
+	port string
 	// spare is what the server holds and nothing accounts for.
 	spare allocations.Amounts
 }
@@ -40,6 +42,8 @@ const maxChoices = 1000
 type problem struct {
 	text string
 	nova NovaCode
+	// command is what to type, "" for what the finding says.
+	command string
 }
 
 // choose returns the only choice that satisfies a demand, or why there is none or more than one.
@@ -79,22 +83,48 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	if d.flavor != nil && (len(own) > 1 || own[""] && slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
 		all, err := p.search(d.server, placement.Query{Groups: q.Groups[:len(own)], Isolate: q.Isolate}, nil)
 		if err != nil {
-			return choice{}, &problem{err.Error(), Refused}
+			return choice{}, &problem{text: err.Error(), nova: Refused}
 		}
 		if all = p.permitted(all, d.ports); len(all) > 1 {
-			return choice{}, &problem{fmt.Sprintf("flavor %s asks for more than resources of its host itself, and %s can have come from several providers; choose with --provider SUFFIX=PROVIDER, or move the server",
-				d.server.Flavor.Name, audit.Amounts(audit.Sum(*d.flavor))), Refused}
+			return choice{}, &problem{nova: Refused, text: fmt.Sprintf("flavor %s asks for more than resources of its host itself, and %s can have come from several providers; choose with --provider SUFFIX=PROVIDER, or move the server",
+				d.server.Flavor.Name, audit.Amounts(audit.Sum(*d.flavor)))}
 		}
 	}
 	all, err := p.search(d.server, q, d.usage)
 	if err != nil {
-		return choice{}, &problem{err.Error(), NotAllocated}
+		return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 	}
 	if len(all) == 0 {
-		return choice{}, &problem{fmt.Sprintf("no providers of host %s have what it asks for free: %s", d.server.Host, audit.Amounts(audit.Sum(q))), NotAllocated}
+		// The port would not be attached again either, so that detaching it would only end its connection.
+		missing, beside := audit.Sum(q), ""
+		if d.port != "" {
+			missing = map[string]int64{}
+			for _, g := range d.ports.open {
+				if g.port.UUID != d.port {
+					beside = " beside other ports"
+					continue
+				}
+				for class, n := range g.Resources {
+					missing[class] += n
+				}
+			}
+		}
+		switch all, err := p.search(d.server, q, nil); {
+		case err != nil:
+			return choice{}, &problem{text: err.Error(), nova: NotAllocated}
+		case len(all) == 0:
+			return choice{}, &problem{
+				fmt.Sprintf("no providers of host %s offer what it asks for%s, even where nothing is allocated: %s", d.server.Host, beside, audit.Amounts(missing)),
+				NotAllocated, "berth explain --server " + d.server.UUID,
+			}
+		}
+		return choice{}, &problem{
+			fmt.Sprintf("no providers of host %s have what it asks for free: %s; move servers away first", d.server.Host, audit.Amounts(missing)),
+			NotAllocated, "berth capacity empty " + d.server.Host,
+		}
 	}
 	if all = p.permitted(all, d.ports); len(all) == 0 {
-		return choice{}, &problem{"the providers that are given with --provider, or below which its other groups are, do not have what it asks for", NotAllocated}
+		return choice{}, &problem{text: "the providers that are given with --provider, or below which its other groups are, do not have what it asks for", nova: NotAllocated}
 	}
 	all = p.byAddress(p.byVIFType(all, d.ports.open), d.ports.open)
 	// What is held already is for what names nothing yet: a run may have ended between the two.
@@ -111,7 +141,10 @@ func (p *planner) choose(d demand) (choice, *problem) {
 				}
 			}
 		}
-		return choice{}, &problem{fmt.Sprintf("it is not known which of several providers it has: %s; choose with --provider PORT=PROVIDER, or detach and attach the port", strings.Join(where, ", ")), NotAllocated}
+		return choice{}, &problem{
+			text: fmt.Sprintf("it is not known which of several providers it has: %s; choose with --provider PORT=PROVIDER, or detach and attach the port", strings.Join(where, ", ")),
+			nova: NotAllocated,
+		}
 	}
 	return all[0], nil
 }

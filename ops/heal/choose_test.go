@@ -78,11 +78,19 @@ func TestWhichProvider(t *testing.T) {
 	holds := func(c *cloud.Cloud, name string, kbps int64) {
 		c.Placement.Consumers[0].Allocations[provider(c, name)] = map[string]int64{guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps}
 	}
+	others := func(c *cloud.Cloud, name string, kbps int64) {
+		c.Placement.Consumers = append(c.Placement.Consumers, cloud.Consumer{
+			UUID: cloudtest.UUID("other on " + name), Project: c.Placement.Consumers[0].Project, User: c.Placement.Consumers[0].User, Type: "INSTANCE",
+			Allocations: map[string]map[string]int64{provider(c, name): {guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps}},
+		})
+		cloudtest.Count(c)
+	}
 	for name, tc := range map[string]struct {
 		change  func(c *cloud.Cloud)
 		options heal.Options
 		want    map[string]string
 		why     string // that nothing is done
+		command string // of what is left
 	}{
 		"NothingSays": {why: "it is not known which of several providers it has: cn1:NIC Switch agent:enp129s0f0, cn1:NIC Switch agent:enp131s0f0np0"},
 		"OneIsGiven": {
@@ -133,17 +141,49 @@ func TestWhichProvider(t *testing.T) {
 		},
 		"Full": {
 			change: func(c *cloud.Cloud) {
+				others(c, interface0, 8000000)
+				others(c, interface1, 8000000)
+			},
+			why:     "no providers of host cn1 have what it asks for free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
+			command: "berth capacity empty cn1",
+		},
+		"RoomForOne": {
+			change: func(c *cloud.Cloud) {
+				others(c, interface0, 4000000)
+				others(c, interface1, 8000000)
+			},
+			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
+			want:    map[string]string{"port0": interface0},
+			why:     "no providers of host cn1 have what it asks for free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
+			command: "berth capacity empty cn1",
+		},
+		"NeverRoomForBoth": {
+			change: func(c *cloud.Cloud) {
 				for i := range c.Placement.Providers {
 					for class, of := range c.Placement.Providers[i].Inventories {
 						if audit.OfPorts(class) {
 							of.Total = 5000000
-							of.Reserved = 2000000
+							if strings.HasSuffix(c.Placement.Providers[i].Name, interface1) {
+								of.Reserved = 4000000
+							}
 							c.Placement.Providers[i].Inventories[class] = of
 						}
 					}
 				}
 			},
-			why: "no providers of host cn1 have what it asks for free: NET_BW_EGR_KILOBIT_PER_SEC 4000000",
+			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
+			want:    map[string]string{"port0": interface0},
+			why:     "no providers of host cn1 offer what it asks for beside other ports, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 4000000",
+			command: "berth explain --server",
+		},
+		"NotThere": {
+			change: func(c *cloud.Cloud) {
+				for i := range c.Network.Ports {
+					port(c, i).Request.Groups[0].Resources = map[string]int64{guarantee.EgressBandwidth: 20000000}
+				}
+			},
+			why:     "no providers of host cn1 offer what it asks for, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 20000000",
+			command: "berth explain --server",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +200,9 @@ func TestWhichProvider(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("ports name (-want +got):\n%s", diff)
 			}
-			if tc.why != "" && (nothing && len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return strings.Contains(l.Why, tc.why) && l.Nova == heal.NotAllocated })) {
+			if tc.why != "" && (nothing && len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Left, func(l heal.Left) bool {
+				return strings.Contains(l.Why, tc.why) && l.Nova == heal.NotAllocated && strings.Contains(l.Command, tc.command)
+			})) {
 				t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
 			}
 			if tc.why == "" {

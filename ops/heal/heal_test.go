@@ -102,7 +102,7 @@ func still(t *testing.T, c *cloud.Cloud, but ...*heal.Plan) *cloud.Cloud {
 // unmended are the faults of codes that requests mend which no request mends all the same. TestWhatIsLeft has them.
 var unmended = map[string]string{
 	"held-on-several-hosts/three of a move": "left alone while something is under way",
-	"key-provider-lacks-trait/":             "no providers of host cn1 have what it asks for free",
+	"key-provider-lacks-trait/":             "no providers of host cn1 offer what it asks for",
 	"agent-provider-stale/":                 "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
 	"device-provider-stale/":                "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
 }

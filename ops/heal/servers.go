@@ -114,7 +114,7 @@ func (sp *serverPlan) has(of *cloud.Port, list ...string) bool {
 
 // make adds the steps. A port is left when its groups fit on no provider or on more than one, and all else of the server is mended.
 func (sp *serverPlan) make() {
-	t, why := sp.solve(nil, false)
+	t, why := sp.solve(nil, "", false)
 	if why == nil {
 		sp.write(t)
 		return
@@ -128,7 +128,7 @@ func (sp *serverPlan) make() {
 		}
 	}
 	if len(open) > 0 {
-		t, why = sp.solve(left, false)
+		t, why = sp.solve(left, "", false)
 	}
 	if why != nil {
 		for _, f := range sp.findings {
@@ -138,7 +138,7 @@ func (sp *serverPlan) make() {
 	}
 	for _, uuid := range open {
 		delete(left, uuid)
-		if more, why := sp.solve(left, len(open) > 1); why == nil {
+		if more, why := sp.solve(left, uuid, len(open) > 1); why == nil {
 			t = more
 		} else {
 			left[uuid] = why
@@ -160,18 +160,19 @@ func (sp *serverPlan) unmended(f audit.Finding, why *problem) {
 	if rules[f.Code].nova != 0 {
 		nova = why.nova
 	}
+	f.Otherwise = cmp.Or(why.command, f.Otherwise)
 	sp.left(f, f.Found+"; "+why.text, nova)
 }
 
-// solve returns the target of the server, without the ports that are left. single says that open ports are solved one after the other: what the server holds
+// solve returns the target of the server, without the ports that are left. The port is the one that is in question, "" for all. single says that open ports are solved one after the other: what the server holds
 // beyond what is accounted for may be for another one of them then.
-func (sp *serverPlan) solve(left map[string]*problem, single bool) (target, *problem) {
+func (sp *serverPlan) solve(left map[string]*problem, port string, single bool) (target, *problem) {
 	t := target{consumer: sp.consumer()}
 	rebuild := sp.has(nil, "server-without-allocation", "allocation-on-wrong-host") // all of the allocation
 	replace := rebuild || sp.has(nil, "flavor-amount-missing", "flavor-amount-superfluous", "class-not-asked")
 	ways, err := sp.server.FlavorQueries()
 	if replace && err != nil {
-		return t, &problem{err.Error(), Refused}
+		return t, &problem{text: err.Error(), nova: Refused}
 	}
 	groups := sp.portGroups(left)
 	named := allocations.Amounts{} // the sum of the groups whose provider the ports name
@@ -201,7 +202,7 @@ func (sp *serverPlan) solve(left map[string]*problem, single bool) (target, *pro
 	if replace && !rebuild {
 		base = sp.withoutFlavor(base, ways)
 	}
-	d := demand{server: sp.server, ports: groups}
+	d := demand{server: sp.server, ports: groups, port: port}
 	d.usage = func(uuid string) map[string]int64 { // the server's own allocation counts with its base only
 		sum := map[string]int64{}
 		maps.Copy(sum, sp.used[uuid])
