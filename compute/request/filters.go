@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,6 +51,9 @@ type filtering struct {
 	memberOf    [][]placement.UUID
 	notMemberOf []placement.UUID
 }
+
+// TraitTPMSecret is the beginning of the traits of hosts that keep the secrets of TPMs; hosts of releases of Nova before 2026.1 have none of them.
+const TraitTPMSecret = "COMPUTE_SECURITY_TPM_SECRET_SECURITY_"
 
 // The filters that Settings.Off may have.
 const (
@@ -276,9 +280,14 @@ func (f *filtering) sound() error {
 	return err
 }
 
-// tpmSecrets wants hosts that keep the secrets of TPMs as the flavor says.
+// tpmSecrets wants hosts that keep the secret of the server's TPM as the flavor says, and without a word in the flavor as its user's. For a server
+// without a TPM the flavor's word means nothing.
 func (f *filtering) tpmSecrets() error {
-	if t := "COMPUTE_SECURITY_TPM_SECRET_SECURITY_" + strings.ToUpper(f.Flavor.Specs["hw:tpm_secret_security"]); standard(t) {
+	tpm, err := extraspecs.TPM(f.Flavor, f.Image)
+	if err != nil || tpm == "" {
+		return err
+	}
+	if t := TraitTPMSecret + strings.ToUpper(cmp.Or(f.Flavor.Specs["hw:tpm_secret_security"], "user")); standard(t) {
 		f.root[t] = true
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/request"
@@ -93,6 +94,12 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 		for _, a := range c.Compute.Aggregates {
 			aggregates = append(aggregates, request.Aggregate{UUID: placement.UUID(a.UUID), Metadata: a.Metadata})
 		}
+	}
+	// Of servers without a word about it, releases of Nova before 2026.1 do not ask who may read a TPM's secret. Their hosts have none of the traits.
+	if spec.Flavor.Specs["hw:tpm_secret_security"] == "" && (c.Placement == nil || !slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool {
+		return slices.ContainsFunc(p.Traits, func(trait string) bool { return strings.HasPrefix(trait, request.TraitTPMSecret) })
+	})) {
+		settings.Off = append(slices.Clone(settings.Off), request.TPMSecrets)
 	}
 	return request.New(spec, settings, aggregates)
 }

@@ -284,3 +284,32 @@ func TestSettings(t *testing.T) {
 		t.Errorf("segments count without the setting: %v", err)
 	}
 }
+
+// A server with a TPM wants a host that keeps its secret, as its user's without a word in the flavor. Where no host says how it keeps secrets Nova is too
+// old to ask for it.
+func TestSecretsOfTPMs(t *testing.T) {
+	const user, host = "COMPUTE_SECURITY_TPM_SECRET_SECURITY_USER", "COMPUTE_SECURITY_TPM_SECRET_SECURITY_HOST"
+	for _, tc := range []struct {
+		specs  map[string]string
+		traits []string // of a host
+		want   []string // of the host
+	}{
+		{map[string]string{"hw:tpm_version": "2.0"}, []string{user}, []string{user}},
+		{map[string]string{"hw:tpm_version": "2.0"}, []string{host}, []string{user}},
+		{map[string]string{"hw:tpm_version": "2.0"}, []string{"COMPUTE_SECURITY_TPM_2_0"}, nil},
+		{map[string]string{"hw:tpm_version": "2.0", "hw:tpm_secret_security": "host"}, []string{user}, []string{host}},
+		{map[string]string{"hw:tpm_version": "2.0", "hw:tpm_secret_security": "host"}, nil, []string{host}},
+		{map[string]string{"hw:tpm_secret_security": "host"}, []string{user, host}, nil},
+		{nil, []string{user}, nil},
+	} {
+		c := records()
+		c.Placement.Providers[0].Traits = tc.traits
+		r, err := ask.Request(ask.Server{Flavor: cloud.Flavor{Name: "m1", VCPUs: 1, Specs: tc.specs}}, c, request.DefaultSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, r.Query.RootRequired); diff != "" {
+			t.Errorf("%v in a cloud with %v: required of the host (-want +got):\n%s", tc.specs, tc.traits, diff)
+		}
+	}
+}
