@@ -170,7 +170,7 @@ func some(r *rand.Rand, words []string, most int) map[string]string {
 func random(r *rand.Rand) *asked {
 	coin := func() bool { return r.IntN(3) == 0 }
 	a := &asked{settings: request.Settings{
-		Off: []string{request.TPMSecrets}, // Debian's release does not ask yet who may read the secrets of TPMs
+		Off:        []string{request.TPMSecrets}, // Debian's release does not ask yet who may read the secrets of TPMs
 		MaxResults: 1000, LimitTenants: coin(), TenantsNeedAggregate: coin(), Zones: coin(), ImageTypes: coin(),
 		IsolateAggregates: coin(), ImageMetadata: coin(),
 	}}

@@ -212,3 +212,27 @@ func TestCommandForUnknownMember(t *testing.T) {
 		}
 	}
 }
+
+// A consumer without a type counts as Nova's, which the finding says: another service's may be without one too. One with another type is left alone.
+func TestConsumersOfOtherServices(t *testing.T) {
+	for kind, want := range map[string]string{"": "it has no type, so that it counts as Nova's, and holds", "INSTANCE": "it holds", "ACCELERATOR": ""} {
+		b := cloudtest.New()
+		b.Host("cn1", "")
+		c := b.Done()
+		c.Placement.Consumers = append(c.Placement.Consumers, cloud.Consumer{
+			UUID: cloudtest.UUID("other"), Generation: 1, Project: cloudtest.Project, User: cloudtest.User, Type: kind,
+			Allocations: map[string]map[string]int64{c.Placement.Providers[0].UUID: {"VCPU": 1}},
+		})
+		cloudtest.Count(c)
+		found := audit.Check(c, audit.Options{Codes: []string{"orphaned-allocation"}}).Findings
+		if want == "" {
+			if len(found) > 0 {
+				t.Errorf("of the type %q: %+v", kind, found)
+			}
+			continue
+		}
+		if len(found) != 1 || !strings.HasPrefix(found[0].Found, want) || strings.Contains(found[0].Expected, "another service") != (kind == "") {
+			t.Errorf("of the type %q: %+v", kind, found)
+		}
+	}
+}

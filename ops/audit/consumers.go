@@ -44,9 +44,14 @@ func orphanedAllocation(x *Index, r *report) {
 			continue // of a service that is not read, such as Blazar's reservations
 		}
 		if len(c.Allocations) > 0 && x.Servers[c.UUID] == nil && x.Migrations[c.UUID] == nil && !x.leftOver(c) {
+			found, expected := "it holds "+x.held(c), "a server or a migration under way with this UUID"
+			if c.Type == "" {
+				found = "it has no type, so that it counts as Nova's, and holds " + x.held(c)
+				expected += ", or something of another service (Cyborg, Zun, a reservation): look before it is deleted"
+			}
 			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: "it holds " + x.held(c),
-				Expected: "a server or a migration under way with this UUID", Command: "openstack resource provider allocation delete " + c.UUID,
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: found,
+				Expected: expected, Command: "openstack resource provider allocation delete " + c.UUID,
 			})
 		}
 	}

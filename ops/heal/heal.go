@@ -246,7 +246,11 @@ func (p *planner) release(f audit.Finding) {
 	default:
 		check = noServer(c.UUID)
 	}
-	p.change(Step{Codes: []string{f.Code}, About: f.About[:1], Why: "nothing that exists needs what it holds: " + f.Found, Checks: []Check{check}}, *c, nil)
+	why := "nothing that exists needs what it holds: " + f.Found
+	if c.Type == "" && f.Code == "orphaned-allocation" {
+		why = "no server and no migration needs what it holds, another service may: " + f.Found
+	}
+	p.change(Step{Codes: []string{f.Code}, About: f.About[:1], Why: why, Checks: []Check{check}}, *c, nil)
 }
 
 // also has a step mend another finding.

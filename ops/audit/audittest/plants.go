@@ -193,6 +193,7 @@ func set(p *cloud.Provider, class string, change func(i *cloud.Inventory)) bool 
 // Plants has a fault of each kind of finding, or several.
 var Plants = []Plant{
 	{Code: "orphaned-allocation", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("unknown"), "INSTANCE", x.host().UUID) }},
+	{Code: "orphaned-allocation", Name: "without a type", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("unknown"), "", x.host().UUID) }},
 	{Code: "orphaned-allocation", Name: "of a server that was deleted", plant: func(x index) bool {
 		s := x.settledServer(x.portless)
 		if s == nil {
