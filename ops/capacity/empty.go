@@ -300,7 +300,8 @@ func (e *emptying) options(s *snapshot.Snapshot, h *Holder, hosts int) (list []o
 	if err != nil {
 		return nil, false
 	}
-	for t := range r.Until(e.ctx.Done()).Anchors() {
+	r = r.Until(e.ctx.Done())
+	for t := range r.Anchors() {
 		if e.unfit != nil && e.unfit(t) || !e.allows(h, t.Root().Name) {
 			continue
 		}
