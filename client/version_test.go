@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -185,6 +186,33 @@ func TestFixed(t *testing.T) {
 	for _, bad := range []string{"", "placement", "ftp://here", "http://", "://"} {
 		if _, err := client.Fixed(bad, client.NoAuth); err == nil || !strings.Contains(err.Error(), "endpoint_override") {
 			t.Errorf("Fixed(%q) = %v", bad, err)
+		}
+	}
+}
+
+// The token is sent to the service only, whatever its version document links to and wherever it redirects.
+func TestTokensStayWithTheService(t *testing.T) {
+	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s is sent to a server that is not configured", r.Method, r.URL)
+	}))
+	defer stranger.Close()
+	service := newProxy(t, berth(t))
+	for _, redirected := range []string{"", "/", "/traits/CUSTOM_A"} {
+		service.calls()
+		service.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			switch r.URL.Path {
+			case redirected:
+				http.Redirect(w, r, stranger.URL+r.URL.Path, http.StatusTemporaryRedirect)
+			case "/":
+				fmt.Fprintf(w, `{"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", "links": [{"rel": "self", "href": %q}]}]}`, stranger.URL)
+			default:
+				return false
+			}
+			return true
+		})
+		err := newPlacement(t, service.url).EnsureTrait(t.Context(), "CUSTOM_A")
+		if (err == nil) != (redirected == "") {
+			t.Errorf("EnsureTrait where %q is redirected: %v", redirected, err)
 		}
 	}
 }
