@@ -170,6 +170,7 @@ type Berth struct {
 	MaxConnections          int // 0: no bound
 	MaxConnectionsPerClient int // from one address that is no trusted proxy; 0: no bound
 	MaxRequests             int // under way at a time; 0: no bound
+	MaxListsPerProject      int // of the network and the compute service: requests for lists under way at a time; 0: no bound
 
 	MaxBodySize       int // bytes
 	ReadHeaderTimeout time.Duration
@@ -278,6 +279,7 @@ func defaultBerth() Berth {
 		MaxConnections:          10000,
 		MaxConnectionsPerClient: 1000,
 		MaxRequests:             2000,
+		MaxListsPerProject:      4,
 		MaxBodySize:             16 << 20,
 		ReadHeaderTimeout:       10 * time.Second,
 		ReadTimeout:             60 * time.Second,

@@ -111,5 +111,6 @@ func (n *Network) promises() []Setting {
 			"Keep the allocation of a port that is deleted while it is bound, as Neutron does, instead of releasing it."),
 		used(g, "tls_agent_ca_file", osloconfig.String(&n.Berth.TLSAgentCAFile),
 			"PEM file with the authorities that sign agents' certificates: an agent that shows one with the name of its host needs no token. Empty: all need one."),
+		maxLists(&n.Berth),
 	}
 }

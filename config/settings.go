@@ -53,6 +53,12 @@ func (p *Placement) Settings() []Setting {
 	)
 }
 
+// maxLists is the row of a service whose lists can be long for its members.
+func maxLists(b *Berth) Setting {
+	return used(groupBerth, "max_lists_per_project", osloconfig.IntBetween(&b.MaxListsPerProject, 0, 1<<20),
+		"Requests for lists (of servers, ports and others) under way at a time for the callers with one project; further ones wait up to ten seconds, and are then answered with 429. 0: no bound.")
+}
+
 // used returns a row of the table.
 func used(group, name string, v osloconfig.Value, help string) Setting {
 	return Setting{osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}}

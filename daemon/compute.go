@@ -101,6 +101,7 @@ func (s *ComputeServer) wire(m *serviceMetrics) {
 	s.openBehind(computeapi.Handler, httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps,
 		Routes: api.Routes(), Public: computeapi.Public, Problem: computeapi.Problem,
+		Lists: httpapi.NewLists(s.cfg.Berth.MaxListsPerProject),
 	}, m, ready)
 }
 

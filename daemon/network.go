@@ -168,6 +168,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 		Routes:  api.Routes(),
 		Public:  networkapi.Public,
 		Problem: networkapi.Problem,
+		Lists:   httpapi.NewLists(s.cfg.Berth.MaxListsPerProject),
 	}, m, ready)
 }
 

@@ -110,7 +110,7 @@ func (a *API) fail(x *exchange, r *http.Request, err error) {
 	if e.allow != "" {
 		x.Header().Set("Allow", e.allow)
 	}
-	if e.Status == http.StatusServiceUnavailable {
+	if e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests {
 		x.Header().Set("Retry-After", retryAfter)
 	}
 	media, body := a.render(x, r, e)

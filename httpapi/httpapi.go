@@ -27,6 +27,7 @@
 //	                    the state of one request, which is its ResponseWriter and its context
 //	errors.go, problem.go, challenge.go
 //	                    errors to statuses and bodies
+//	lists.go            the bound of requests for lists of one project
 //	json.go, jsontext.go, answer.go
 //	                    what handlers answer with
 package httpapi
@@ -70,6 +71,8 @@ type Config struct {
 
 	CodeSince     int        // the minor version from which errors carry a code
 	UndefinedCode fault.Code // the code of errors that have none
+
+	Lists *Lists // bounds the requests of the routes that are Lists; nil does not
 
 	MaxBody int64        // bytes; 0 means DefaultMaxBody
 	CORS    *CORS        // nil disables it
@@ -189,7 +192,7 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	if err := checkMedia(route, x, r); err != nil {
 		return err
 	}
-	return call(route.Handle, x, r)
+	return a.handle(route, x, r)
 }
 
 // negotiate determines the microversion of the request and names it in the answer. The requested version may be

@@ -44,7 +44,7 @@ func (a *API) servePathFirst(x *exchange, r *http.Request) (err error) {
 		return err
 	}
 	x.route = route
-	return call(route.Handle, x, r)
+	return a.handle(route, x, r)
 }
 
 // has reports whether there is a route for a method, at any version.

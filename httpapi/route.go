@@ -25,6 +25,9 @@ type Route struct {
 	NeedsJSON bool // the request is refused with 415 unless its body is JSON
 	Produces  bool // the request is refused with 406 unless it accepts JSON
 
+	// Lists is true for routes that read many objects: Config.Lists bounds the requests of one project.
+	Lists bool
+
 	// MediaFirst checks media types before versions, as upstream does for
 	// aggregates alone.
 	MediaFirst bool

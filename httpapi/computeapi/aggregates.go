@@ -14,7 +14,7 @@ import (
 
 func (a *API) aggregateRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.route(http.MethodGet, "/os-aggregates", 1, (*request).listAggregates),
+		a.list("/os-aggregates", 1, (*request).listAggregates),
 		a.route(http.MethodPost, "/os-aggregates", 1, (*request).createAggregate),
 		a.route(http.MethodGet, "/os-aggregates/{id}", 1, (*request).showAggregate),
 		a.route(http.MethodPut, "/os-aggregates/{id}", 1, (*request).updateAggregate),

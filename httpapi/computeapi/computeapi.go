@@ -60,6 +60,13 @@ func (a *API) route(method, path string, since int, h handler) httpapi.Route {
 	return httpapi.Route{Method: method, Pattern: top + path, Since: since, Handle: a.serve(h)}
 }
 
+// list is the route of a list, or of what many objects are read for.
+func (a *API) list(path string, since int, h handler) httpapi.Route {
+	r := a.route(http.MethodGet, path, since, h)
+	r.Lists = true
+	return r
+}
+
 // between is route with the last minor version that has it.
 func (a *API) between(method, path string, since, until int, h handler) httpapi.Route {
 	r := a.route(method, path, since, h)

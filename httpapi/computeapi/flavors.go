@@ -14,9 +14,9 @@ import (
 
 func (a *API) flavorRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.route(http.MethodGet, "/flavors", 1, func(q *request) error { return q.listFlavors("flavors", q.putFlavor) }),
+		a.list("/flavors", 1, func(q *request) error { return q.listFlavors("flavors", q.putFlavor) }),
 		a.route(http.MethodPost, "/flavors", 1, (*request).createFlavor),
-		a.route(http.MethodGet, "/flavors/detail", 1, func(q *request) error { return q.listFlavors("flavors/detail", q.putFlavorDetail) }),
+		a.list("/flavors/detail", 1, func(q *request) error { return q.listFlavors("flavors/detail", q.putFlavorDetail) }),
 		a.route(http.MethodGet, "/flavors/{flavor}", 1, (*request).showFlavor),
 		a.route(http.MethodPut, "/flavors/{flavor}", 55, (*request).describeFlavor),
 		a.route(http.MethodDelete, "/flavors/{flavor}", 1, (*request).deleteFlavor),

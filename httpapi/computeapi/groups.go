@@ -12,7 +12,7 @@ import (
 
 func (a *API) groupRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.route(http.MethodGet, "/os-server-groups", 1, (*request).listGroups),
+		a.list("/os-server-groups", 1, (*request).listGroups),
 		a.route(http.MethodPost, "/os-server-groups", 1, (*request).createGroup),
 		a.route(http.MethodGet, "/os-server-groups/{id}", 1, (*request).showGroup),
 		a.route(http.MethodDelete, "/os-server-groups/{id}", 1, (*request).deleteGroup),

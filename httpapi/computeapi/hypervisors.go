@@ -15,8 +15,8 @@ import (
 func (a *API) hypervisorRoutes() []httpapi.Route {
 	const all, one = "/os-hypervisors", "/os-hypervisors/{id}"
 	return []httpapi.Route{
-		a.route(http.MethodGet, all, 1, func(q *request) error { return q.listHypervisors(false) }),
-		a.route(http.MethodGet, all+"/detail", 1, func(q *request) error { return q.listHypervisors(true) }),
+		a.list(all, 1, func(q *request) error { return q.listHypervisors(false) }),
+		a.list(all+"/detail", 1, func(q *request) error { return q.listHypervisors(true) }),
 		a.between(http.MethodGet, all+"/statistics", 1, 87, (*request).statistics),
 		a.route(http.MethodGet, one, 1, (*request).showHypervisor),
 		a.between(http.MethodGet, one+"/uptime", 1, 87, (*request).uptime),

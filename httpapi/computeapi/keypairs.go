@@ -11,7 +11,7 @@ import (
 
 func (a *API) keypairRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.route(http.MethodGet, "/os-keypairs", 1, (*request).listKeypairs),
+		a.list("/os-keypairs", 1, (*request).listKeypairs),
 		a.route(http.MethodPost, "/os-keypairs", 1, (*request).createKeypair),
 		a.route(http.MethodGet, "/os-keypairs/{name}", 1, (*request).showKeypair),
 		a.route(http.MethodDelete, "/os-keypairs/{name}", 1, (*request).deleteKeypair),

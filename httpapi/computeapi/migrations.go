@@ -12,7 +12,7 @@ import (
 func (a *API) migrationRoutes() []httpapi.Route {
 	const ofServer = "/servers/{server}/migrations"
 	return []httpapi.Route{
-		a.route(http.MethodGet, "/os-migrations", 1, (*request).listMigrations),
+		a.list("/os-migrations", 1, (*request).listMigrations),
 		a.route(http.MethodGet, ofServer, 23, (*request).listServerMigrations),
 		a.route(http.MethodGet, ofServer+"/{migration}", 23, (*request).showServerMigration),
 	}

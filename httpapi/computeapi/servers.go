@@ -12,9 +12,9 @@ import (
 func (a *API) serverRoutes() []httpapi.Route {
 	const one = "/servers/{server}"
 	return []httpapi.Route{
-		a.route(http.MethodGet, "/servers", 1, func(q *request) error { return q.listServers(false) }),
+		a.list("/servers", 1, func(q *request) error { return q.listServers(false) }),
 		a.route(http.MethodPost, "/servers", 1, (*request).createServer),
-		a.route(http.MethodGet, "/servers/detail", 1, func(q *request) error { return q.listServers(true) }),
+		a.list("/servers/detail", 1, func(q *request) error { return q.listServers(true) }),
 		a.route(http.MethodGet, one, 1, (*request).showServer),
 		a.route(http.MethodPut, one, 1, (*request).updateServer),
 		a.route(http.MethodDelete, one, 1, (*request).deleteServer),

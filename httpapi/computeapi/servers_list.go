@@ -108,9 +108,9 @@ func (q *request) dropFilters() {
 func (q *request) serverFilter() (f compute.ServerFilter, some bool, err error) {
 	some = true
 	for name, values := range q.query {
-		if expression := expressionOf(&f, name); expression != nil {
-			if *expression, err = regexp.Compile(values[len(values)-1]); err != nil {
-				return f, false, err // the schema has seen to it
+		if of := expressionOf(&f, name); of != nil {
+			if *of, err = expression(name, values[len(values)-1]); err != nil {
+				return f, false, err
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package computeapi
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
@@ -97,8 +98,40 @@ func (q *request) serversSchema() querySchema {
 
 // isExpression is the format of regular expressions. They are Go's here.
 func isExpression(v pyjson.Value) bool {
-	_, err := regexp.Compile(v.Str())
+	_, err := syntax.Parse(v.Str(), syntax.Perl)
 	return v.Str() != "" && err == nil
+}
+
+// maxExpression bounds the size of an expression, to which the time is proportional in which a character is looked at: a longest
+// name, with an anchor at both ends, and as much again.
+const maxExpression = 2 * (255 + 2)
+
+// expression compiles an expression that the schema has seen, unless it is too large: some characters can stand for a
+// million.
+func expression(name, text string) (*regexp.Regexp, error) {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err == nil && sizeOf(tree) > maxExpression {
+		err = badRequest("The regular expression of %s is too large.", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return regexp.Compile(text)
+}
+
+// sizeOf is about how many steps of an automaton an expression becomes.
+func sizeOf(e *syntax.Regexp) int {
+	n := max(1, len(e.Rune))
+	if e.Op == syntax.OpCharClass {
+		n = 1 // its ranges are searched at once
+	}
+	for _, part := range e.Sub {
+		n += sizeOf(part)
+	}
+	if e.Op == syntax.OpRepeat {
+		n *= max(1, e.Min, e.Max)
+	}
+	return n
 }
 
 func isTime(v pyjson.Value) bool {

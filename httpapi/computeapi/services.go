@@ -15,7 +15,7 @@ import (
 
 func (a *API) serviceRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.route(http.MethodGet, "/os-services", 1, (*request).listServices),
+		a.list("/os-services", 1, (*request).listServices),
 		a.between(http.MethodPut, "/os-services/{id}", 1, 52, (*request).actOnService),
 		a.route(http.MethodPut, "/os-services/{id}", 53, (*request).updateService),
 		a.route(http.MethodDelete, "/os-services/{id}", 1, (*request).deleteService),

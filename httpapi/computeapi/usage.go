@@ -12,8 +12,8 @@ import (
 func (a *API) usageRoutes() []httpapi.Route {
 	const all = "/os-simple-tenant-usage"
 	return []httpapi.Route{
-		a.route(http.MethodGet, all, 1, (*request).listUsages),
-		a.route(http.MethodGet, all+"/{project}", 1, (*request).showUsage),
+		a.list(all, 1, (*request).listUsages),
+		a.list(all+"/{project}", 1, (*request).showUsage),
 	}
 }
 

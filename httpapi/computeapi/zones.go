@@ -9,8 +9,8 @@ import (
 
 func (a *API) zoneRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.route(http.MethodGet, "/os-availability-zone", 1, func(q *request) error { return q.listZones("list", noHosts) }),
-		a.route(http.MethodGet, "/os-availability-zone/detail", 1, func(q *request) error { return q.listZones("detail", zoneHosts) }),
+		a.list("/os-availability-zone", 1, func(q *request) error { return q.listZones("list", noHosts) }),
+		a.list("/os-availability-zone/detail", 1, func(q *request) error { return q.listZones("detail", zoneHosts) }),
 	}
 }
 

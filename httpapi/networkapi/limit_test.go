@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,5 +49,15 @@ func TestLinksHaveTheirPrefix(t *testing.T) {
 			}
 		}
 		s.Close()
+	}
+}
+
+// TestListsOfOneProjectAreBounded: every list of a resource is among the requests that are bounded for each project.
+func TestListsOfOneProjectAreBounded(t *testing.T) {
+	few := []string{"/", "/v2.0/", "/v2.0/extensions", "/v2.0/quotas", "/v2.0/qos/rule-types", "/v2.0/availability_zones"}
+	for _, r := range newAPI(t, newCloud(t).service).Routes() {
+		if lists := r.Method == http.MethodGet && !strings.Contains(r.Pattern, "{") && !slices.Contains(few, r.Pattern); lists && !r.Lists {
+			t.Errorf("requests for %s are not bounded", r.Pattern)
+		}
 	}
 }

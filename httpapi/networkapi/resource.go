@@ -55,7 +55,7 @@ type resource[T, S any] struct {
 func (res *resource[T, S]) routes() []httpapi.Route {
 	one := res.path + "/{id}"
 	routes := []httpapi.Route{
-		{Method: http.MethodGet, Pattern: res.path, Handle: res.getAll},
+		{Method: http.MethodGet, Pattern: res.path, Lists: true, Handle: res.getAll},
 		{Method: http.MethodGet, Pattern: one, Handle: res.getOne},
 	}
 	if res.create != nil {
