@@ -27,11 +27,11 @@ const operatorExitHelp = `Exit codes:
 // cloudSourceHelp says in the help texts of the operators' commands where records are from.
 const cloudSourceHelp = `The records are read from the APIs of the cloud that --os-cloud names in
 clouds.yaml, or that OS_CLOUD or OS_AUTH_URL and its like name, with the login
-that the openstack client would do with the same files and variables; from placement's
-database with --config or --connection, which takes a query for each table
-instead of four requests for each provider, and has placement only; or from a
-file that berth placement export has written. Which one, and how long it took,
-is printed on standard error.`
+that the openstack client would do with the same files and variables; from
+placement's database with --config or --connection, which takes a query for each
+table instead of four requests for each provider, and has placement only; or
+from a file that berth placement export has written. Which one, and how long it
+took, is printed on standard error.`
 
 // A cloudSource selects where a command has the records of a cloud from, by its flags.
 type cloudSource struct {
