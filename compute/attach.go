@@ -56,7 +56,11 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 	}
 	ctx = context.WithoutCancel(ctx) // a client that disconnects does not stop it half way
 	if err := s.runner.Finish(ctx, began, j, s.patiently(poll)); err != nil {
-		return ServerPort{}, j.attachFault(err)
+		why := j.attachFault(err)
+		if errors.As(why, new(*attachFailed)) { // its text does not have the cause
+			s.log.WarnContext(ctx, "a port cannot be attached", "server", server, "port", j.b.Port, "error", err)
+		}
+		return ServerPort{}, why
 	}
 	return s.Interface(ctx, by, server, j.b.Port)
 }

@@ -1,10 +1,14 @@
 package compute_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -55,5 +59,19 @@ func TestDeletionLeavesTheParentOfATrunk(t *testing.T) {
 	w.agrees("the server was deleted")
 	if got := w.state(vm); got != "gone" {
 		t.Errorf("the server is %s", got)
+	}
+}
+
+// Callers do not learn why a host could not attach a port; the log does.
+func TestFailedAttachmentsAreLogged(t *testing.T) {
+	w := newFixture(t, 2500, "cn1")
+	var logged bytes.Buffer // its handler locks
+	w.log = slog.New(slog.NewTextHandler(&logged, nil))
+	w.Service = w.serve(w.store)
+	vm, port := w.running(), w.port(0)
+	_, err := w.attach(w.Service, vm, compute.NetworkSpec{Port: port}, func(string, compute.Wanted) *compute.Result { return &compute.Result{Error: "no slot is free"} })
+	w.refusedWith(err, fault.Failed, "InterfaceAttachFailed")
+	if text := logged.String(); !strings.Contains(text, "a port cannot be attached") || !strings.Contains(text, string(port)) || !strings.Contains(text, "no slot is free") {
+		t.Errorf("the log has %s", text)
 	}
 }
