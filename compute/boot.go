@@ -478,7 +478,7 @@ func (j *job) removeStray(ctx context.Context) error {
 		if known[p.ID] || slices.Contains(j.b.Others, p.ID) {
 			continue
 		}
-		if err := j.s.network.DeletePort(ctx, p.ID); err != nil {
+		if err := j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: p.ID, Own: true}); err != nil {
 			return err
 		}
 	}

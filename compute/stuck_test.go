@@ -53,6 +53,12 @@ func TestDeletionLeavesTheParentOfATrunk(t *testing.T) {
 	w.must(w.ShelveServer(ctx, ann, vm)) // otherwise the port is bound, and cannot become a trunk's
 	w.work(w.Service, nil)
 	must(w.network.CreateTrunks(ctx, []network.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(port)}}}))
+	other := network.ID(w.port(0)) // which its owner says is the server's
+	must(w.network.UpdatePort(ctx, other, func(p *network.PortSpec) error {
+		p.DeviceID, p.DeviceOwner = string(vm), "compute:nova"
+		return nil
+	}))
+	must(w.network.CreateTrunks(ctx, []network.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: other}}}))
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.work(w.Service, nil)
 	w.given[network.ID(port)] = true
