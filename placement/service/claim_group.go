@@ -5,6 +5,9 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
+	"time"
+	"unicode"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
@@ -30,9 +33,13 @@ var errBesideOthers = errors.New("placement: refused for what is not committed")
 // no limit of its own: the store refuses a request that it cannot write within its time, and a
 // context that ended is an error of claims.
 func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
-	err := s.claims(ctx, s.settings.Now(), r)
+	write := s.claims
+	if !r.plain() {
+		write = s.writeSingle
+	}
+	err := write(ctx, s.settings.Now(), r)
 	for errors.Is(err, errBesideOthers) { // until it is decided, or ctx ends
-		err = s.claims(ctx, s.settings.Now(), r)
+		err = write(ctx, s.settings.Now(), r)
 	}
 	switch {
 	case !s.store.Shared():
@@ -41,6 +48,24 @@ func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 		s.refreshed(s.follow(ctx))
 	}
 	return err
+}
+
+// plain reports whether every database can have the texts of a request. A statement with one that the database cannot have
+// fails as a whole, and with it all requests of its transaction.
+func (r *claimRequest) plain() bool {
+	ascii := func(text string) bool {
+		return !strings.ContainsFunc(text, func(c rune) bool { return c == 0 || c > unicode.MaxASCII })
+	}
+	return !slices.ContainsFunc(r.claims, func(c placement.Claim) bool {
+		return !ascii(c.Project) || !ascii(c.User) || !ascii(c.Type) || !ascii(string(c.Consumer))
+	})
+}
+
+// writeSingle writes one request behind a savepoint of its own.
+func (s *Service) writeSingle(ctx context.Context, now time.Time, request any) error {
+	return s.store.Update(ctx, now, func(w placement.Writer) error {
+		return s.writeClaims(w, []any{request})[0]
+	})
 }
 
 // writeClaims decides and writes requests, each a *claimRequest, in one transaction. Those

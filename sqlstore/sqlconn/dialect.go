@@ -85,6 +85,8 @@ type Dialect struct {
 	// Full recognises, among what is unavailable, that there was no room for a write, which was
 	// not made. ReadOnly recognises that the database takes no writes.
 	Full, ReadOnly func(error) bool
+	// Unstorable recognises that a text has a character that the character set of the database lacks.
+	Unstorable func(error) bool
 	// Demoted is an expression that is 1 on a server that takes no writes.
 	Demoted string
 	// Advice says what the operator can do about an error at the start, empty when
@@ -113,6 +115,9 @@ func (d *Dialect) Translate(doing string, err error) error {
 		return nil
 	case errors.Is(err, errOver), errors.Is(err, errFileUnavailable):
 		return err
+	case d.Unstorable(err):
+		return fmt.Errorf("%s: %v: %w", doing, err,
+			fault.New(fault.Invalid, "", "A name or an id has a character that the database cannot have in its character set."))
 	case d.Full(err):
 		return fmt.Errorf("%s: %v: %w", doing, err,
 			fault.New(fault.Unavailable, CodeUnavailable, "The database has no room for changes now. Please try again later."))

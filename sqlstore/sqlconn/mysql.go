@@ -101,6 +101,15 @@ ORDER BY table_name`,
 		return false
 	},
 	Full: func(err error) bool { return mysqlCode(err) == 1021 || mysqlCode(err) == 1114 },
+	Unstorable: func(err error) bool {
+		switch mysqlCode(err) {
+		case 1366, 1300, 3854, 1977: // a value that a column, or its character set, cannot have
+			return true
+		case 1267, 1270, 1271: // a comparison with such a value; of columns with others the database is to blame
+			return strings.Contains(err.Error(), "COERCIBLE")
+		}
+		return false
+	},
 	ReadOnly: func(err error) bool {
 		code := mysqlCode(err)
 		return code == 1290 || code == 1792 || code == 1836

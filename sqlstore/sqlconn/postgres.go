@@ -77,6 +77,10 @@ ORDER BY table_name`,
 		return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == "57014"
 	},
 	Full: func(err error) bool { return postgresCode(err) == "53100" },
+	// What the encoding of the database lacks, and the byte 0, which no encoding has.
+	Unstorable: func(err error) bool {
+		return postgresCode(err) == "22P05" || postgresCode(err) == "22021" || errors.Is(err, errNUL)
+	},
 	ReadOnly: func(err error) bool {
 		return postgresCode(err) == "25006" || errors.Is(err, ErrConnecting) && strings.Contains(err.Error(), readOnlyConnection)
 	},

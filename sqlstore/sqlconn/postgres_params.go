@@ -131,6 +131,7 @@ func postgresSettings(server Server) string {
 		"target_session_attrs": "read-write",
 		"connect_timeout":      strconv.Itoa(int(connectTimeout.Seconds())),
 		"application_name":     "berth-placement",
+		"client_encoding":      "UTF8", // of Go's texts, whatever the database has
 	}
 	if server.Standby {
 		settings["target_session_attrs"] = "any"

@@ -3,6 +3,8 @@ package sqlconn
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"reflect"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -14,8 +16,17 @@ import (
 // which they are prepared.
 type postgresPipeline struct{}
 
-// exec sends the statements in one text, for which there is the simple protocol.
+// errNUL says that a text has the byte 0.
+var errNUL = errors.New("a text has the byte 0, which PostgreSQL has in no text")
+
+// exec sends the statements in one text, for which there is the simple protocol. A byte 0 would be the end of it.
 func (postgresPipeline) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
+	for _, arg := range args {
+		// Arguments may be of types of the domain that are texts.
+		if v := reflect.ValueOf(arg); v.Kind() == reflect.String && strings.ContainsRune(v.String(), 0) {
+			return nil, errNUL
+		}
+	}
 	return s.Conn.ExecContext(ctx, s.Dialect.rebind(s.joined(query)), append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
 }
 

@@ -42,9 +42,10 @@ ORDER BY name`,
 		code := sqliteCode(err)
 		return code == sqlite3.SQLITE_BUSY_SNAPSHOT || code == sqlite3.SQLITE_BUSY_RECOVERY
 	},
-	Locked:   func(error) bool { return false },
-	Full:     func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_FULL },
-	ReadOnly: func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY },
+	Locked:     func(error) bool { return false },
+	Full:       func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_FULL },
+	Unstorable: func(error) bool { return false }, // texts are Unicode
+	ReadOnly:   func(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY },
 	// The file is not a connection that could be made again.
 	Lost: func(error) bool { return false },
 	Unavailable: func(err error) bool {
