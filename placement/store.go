@@ -108,6 +108,9 @@ type CatalogReader interface {
 	ClassInUse(id ClassID) (bool, error)
 	// TraitInUse reports whether any provider has the trait.
 	TraitInUse(id TraitID) (bool, error)
+	// TraitSpellings lists the traits that the store takes for one of the names: in another case, without accents or with
+	// spaces behind them, as the store compares texts.
+	TraitSpellings(names ...string) ([]string, error)
 }
 
 // A TreeReader reads what a Snapshot has: many trees at once.
@@ -128,6 +131,9 @@ type ProviderReader interface {
 	// Provider finds a provider by its UUID. A Writer locks it as
 	// LockProvider does.
 	Provider(uuid UUID) (ProviderRow, error)
+	// ProviderSpelling returns the name of the provider that the store takes for one of that name, as TraitSpellings does;
+	// ErrNoRow when there is none.
+	ProviderSpelling(name string) (string, error)
 	// ProvidersIn lists the providers of the tree with that root.
 	ProvidersIn(root int64) ([]ProviderRow, error)
 	// HasChildren reports whether a provider is the parent of another.

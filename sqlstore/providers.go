@@ -44,6 +44,13 @@ func (r *reader) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
 WHERE p.uuid = ?`, uuid)
 }
 
+func (r *reader) ProviderSpelling(name string) (string, error) {
+	return first(r, func(one *sqlconn.Row) string { return one.Text(0) }, `
+SELECT name
+FROM resource_providers
+WHERE name = ?`, name)
+}
+
 // Provider locks the row until the transaction ends: the caller is
 // about to change it, or what belongs to it. It is locked by its id: MySQL locks
 // indexes as well as rows, and one that is found by UUID is locked there first.

@@ -41,6 +41,13 @@ WHERE trait_id = ?
 LIMIT 1`, id)
 }
 
+func (r *reader) TraitSpellings(names ...string) ([]string, error) {
+	return sqlconn.ListIn(r.Tx, func(one *sqlconn.Row) string { return one.Text(0) }, `
+SELECT name
+FROM traits
+WHERE name IN (`, names, `)`)
+}
+
 // AddProviderTraits leaves links that are there alone. It returns ErrNoRow when
 // a trait does not exist: it was deleted after its name was resolved.
 func (w *writer) AddProviderTraits(provider int64, traits ...placement.TraitID) error {

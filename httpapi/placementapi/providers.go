@@ -37,6 +37,9 @@ func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if f.Name, err = a.Placement.ProviderSpelling(r.Context(), snapshot, f.Name); err != nil {
+		return err
+	}
 	list, err := snapshot.Providers(f)
 	if err != nil {
 		return err

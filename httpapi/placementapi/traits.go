@@ -37,9 +37,18 @@ func (a *API) listTraits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// The database may take other names for the same.
+	filter.names, err = a.Placement.TraitSpellings(r.Context(), snapshot, filter.names)
+	if err != nil {
+		return err
+	}
+	listed := make(map[string]bool, len(filter.names))
+	for _, name := range filter.names {
+		listed[name] = true
+	}
 	var list []placement.Named
 	for _, t := range snapshot.Traits().List() {
-		if filter.pass(snapshot, t) {
+		if (!filter.listed || listed[t.Name]) && filter.pass(snapshot, t) {
 			list = append(list, t)
 		}
 	}
@@ -61,12 +70,13 @@ func sortByName(list []placement.Named) {
 // A traitFilter selects traits for a listing.
 type traitFilter struct {
 	pass func(*snapshot.Snapshot, placement.Named) bool
-	// listed says that the names were given one by one: then upstream finds
+	// listed says that only traits with these names pass. Upstream finds
 	// them by an index on the name, and answers in its order.
 	listed bool
+	names  []string
 }
 
-// readTraitFilter decodes the filters: name, as in traitNameFilter, and associated, "true" or "false" in any
+// readTraitFilter decodes the filters: name, "in:A,B" or as in traitNameFilter, and associated, "true" or "false" in any
 // case.
 func readTraitFilter(r *http.Request) (traitFilter, error) {
 	var f traitFilter
@@ -76,8 +86,10 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 	}
 	byName := func(*snapshot.Snapshot, string) bool { return true }
 	if text, ok := q.last("name"); ok {
-		f.listed = strings.HasPrefix(text, "in:")
-		if byName, err = traitNameFilter(text); err != nil {
+		var list string
+		if list, f.listed = strings.CutPrefix(text, "in:"); f.listed {
+			f.names = strings.Split(list, ",")
+		} else if byName, err = traitNameFilter(text); err != nil {
 			return f, err
 		}
 	}
@@ -92,7 +104,7 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 	return f, nil
 }
 
-// traitNameFilter decodes "in:A,B" and "startswith:PREFIX". Upstream ignores other operators, and passes the
+// traitNameFilter decodes "startswith:PREFIX". Upstream ignores other operators, and passes the
 // prefix to LIKE as it is, so that its % and _ are wildcards.
 func traitNameFilter(text string) (func(*snapshot.Snapshot, string) bool, error) {
 	op, value, ok := strings.Cut(text, ":")
@@ -100,14 +112,7 @@ func traitNameFilter(text string) (func(*snapshot.Snapshot, string) bool, error)
 		return nil, fault.New(fault.Invalid, "", "Badly formatted name parameter. Expected name query string parameter in form: "+
 			"?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", text)
 	}
-	switch op {
-	case "in":
-		names := make(map[string]bool)
-		for name := range strings.SplitSeq(value, ",") {
-			names[name] = true
-		}
-		return func(_ *snapshot.Snapshot, name string) bool { return names[name] }, nil
-	case "startswith":
+	if op == "startswith" {
 		return func(w *snapshot.Snapshot, name string) bool { return like(name, value+"%", w.FoldsLike()) }, nil
 	}
 	return func(*snapshot.Snapshot, string) bool { return true }, nil

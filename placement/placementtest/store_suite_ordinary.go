@@ -3,6 +3,7 @@ package placementtest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/placement"
@@ -207,6 +208,16 @@ func keepTraits(c *storeCase) {
 	})
 	got := read(c, func(r placement.Reader) ([]placement.Named, error) { return r.Traits() })
 	c.same("Traits", got, []placement.Named{{ID: int32(gold), Name: "CUSTOM_GOLD", Modified: early}})
+	spelled := read(c, func(r placement.Reader) ([]string, error) { return r.TraitSpellings("CUSTOM_GOLD", "CUSTOM_IRON") })
+	c.same("TraitSpellings", spelled, []string{"CUSTOM_GOLD"})
+	c.update(later, func(w placement.Writer) error {
+		return w.InsertCatalogs([]placement.Named{{ID: 0, Name: "VCPU"}, {ID: 1, Name: "MEMORY_MB"}}, []string{"CUSTOM_A", "CUSTOM_B"})
+	})
+	spelled = read(c, func(r placement.Reader) ([]string, error) { return r.TraitSpellings("CUSTOM_B", "CUSTOM_A") })
+	slices.Sort(spelled) // their order is the database's
+	c.same("traits that were inserted together", spelled, []string{"CUSTOM_A", "CUSTOM_B"})
+	classes := read(c, func(r placement.Reader) ([]placement.Named, error) { return r.Classes() })
+	c.same("classes that were inserted together", classes, []placement.Named{{ID: 0, Name: "VCPU", Modified: later}, {ID: 1, Name: "MEMORY_MB", Modified: later}})
 }
 
 func linkTraits(c *storeCase) {

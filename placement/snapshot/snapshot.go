@@ -119,6 +119,9 @@ func (s *Snapshot) Trait(name string) (placement.TraitID, bool) {
 // TraitName returns the name of a trait, empty when there is none.
 func (s *Snapshot) TraitName(id placement.TraitID) string { return s.traits.Name(int32(id)) }
 
+// FoldsNames reports whether the store takes more names for the same than those that are: at least upper and lower case.
+func (s *Snapshot) FoldsNames() bool { return s.fold }
+
 // FoldsLike reports whether the store takes upper and lower case for the same
 // when it looks for names by a pattern.
 func (s *Snapshot) FoldsLike() bool { return s.like }
