@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -319,6 +320,98 @@ func TestFailedRenewalsAreLogged(t *testing.T) {
 		}
 	}
 	t.Errorf("no line says of which server a lease was not renewed:\n%s", logged.String())
+}
+
+// A counting store counts the transactions that change servers, and the operations that one transaction writes.
+type counting struct {
+	compute.Store
+	mu      sync.Mutex
+	changes int
+	most    int // operations in one transaction
+}
+
+type countingWriter struct {
+	compute.Writer
+	operations, servers int
+}
+
+func (c *countingWriter) Replace(row any) error {
+	switch row.(type) {
+	case *compute.OperationRow:
+		c.operations++
+	case *compute.ServerRow:
+		c.servers++
+	}
+	return c.Writer.Replace(row)
+}
+
+func (c *counting) Update(ctx context.Context, now time.Time, fn func(compute.Writer) error) error {
+	counted := &countingWriter{}
+	err := c.Store.Update(ctx, now, func(w compute.Writer) error {
+		counted = &countingWriter{Writer: w}
+		return fn(counted)
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most = max(c.most, counted.operations)
+	if counted.servers > 0 {
+		c.changes++
+	}
+	return err
+}
+
+// The servers of one request are chosen together, and then bound and built by all workers at once. A transaction renews
+// the leases of all that are unfinished, and each server has as many of its own as a server that is created alone.
+func TestServersOfOneRequestAreBuiltConcurrently(t *testing.T) {
+	const servers, workers = 40, 8 // some share the answers to what they read
+	w := newFixture(t, 2500, "cn1")
+	alone := &counting{Store: w.store}
+	w.must(w.bootOn(w.Service, 1))
+	w.Service = w.serve(alone)
+	w.workAtOnce()
+	store := &counting{Store: w.store}
+	w.Service = w.serve(store, func(s *compute.Settings) { s.LeaseTime = 40 * time.Millisecond })
+	w.must(w.bootOn(w.Service, servers))
+	store.mu.Lock()
+	store.changes, store.most = 0, 0
+	store.mu.Unlock()
+	var waiting atomic.Int64
+	all, renewed := make(chan struct{}), make(chan struct{})
+	w.paths.network.happens(1, func() {
+		for _, row := range computetest.Read[compute.OperationRow](w, w.store) {
+			if row.Step == "ports" || row.Step == "claim" {
+				return // these are done for all servers together
+			}
+		}
+		if waiting.Add(1) == workers {
+			close(all)
+		}
+		<-renewed
+	})
+	w.paths.network.goesOn()
+	running, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { w.RunOperations(running) })
+	select {
+	case <-all:
+		for most := 0; most < servers; {
+			store.mu.Lock()
+			most = store.most
+			store.mu.Unlock()
+			runtime.Gosched()
+		}
+	case <-time.After(30 * time.Second):
+		t.Errorf("%d servers are bound at once, want %d", waiting.Load(), workers)
+	}
+	close(renewed)
+	w.paths.network.heals()
+	w.workAtOnce()
+	stop()
+	work.Wait()
+	if most := alone.changes * servers; store.changes > most {
+		t.Errorf("%d transactions change %d servers, want %d at most", store.changes, servers, most)
+	}
+	w.agrees("boot of many servers")
 }
 
 // TestLeasesBeginWithTheWork boots more servers than a service works on at once, while placement

@@ -47,7 +47,7 @@ func newRunner(s *Service, behalf func(context.Context, Caller) context.Context)
 		lists[name] = k.list
 	}
 	r := &operation.Runner[effect, *job]{
-		Lists: lists, Take: s.take, Lease: s.settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Elapsed: s.elapsed, Log: s.log,
+		Lists: lists, Take: s.take, Renew: s.renew, Lease: s.settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Elapsed: s.elapsed, Log: s.log,
 	}
 	if behalf != nil {
 		r.Context = func(ctx context.Context, j *job) context.Context {
@@ -231,9 +231,43 @@ func (j *job) wrote(err error, row OperationRow, turned bool) error {
 	return nil
 }
 
-// Renew is operation.Job's.
-func (j *job) Renew(ctx context.Context) error {
-	return j.leased(ctx, func(c *change, row *OperationRow) { row.Lease = c.leaseEnd() })
+// renew is operation.Runner's.
+func (s *Service) renew(ctx context.Context, jobs []*job) (renewed int, err error) {
+	ids := make([]ID, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.id
+	}
+	var lost []*job
+	err = s.update(ctx, func(c *change) error {
+		renewed, lost = 0, nil
+		rows, err := Rows[OperationRow](c, Where(ByID, ids...))
+		if err != nil {
+			return err
+		}
+		byID := make(map[ID]OperationRow, len(rows))
+		for _, row := range rows {
+			byID[row.ID] = row
+		}
+		for _, j := range jobs {
+			row := byID[j.id]
+			if row.Worker != j.worker {
+				lost = append(lost, j)
+				continue
+			}
+			row.Lease = c.leaseEnd()
+			if err := c.Replace(&row); err != nil {
+				return err
+			}
+			renewed++
+		}
+		return nil
+	})
+	if err == nil {
+		for _, j := range lost {
+			j.lost.Store(true)
+		}
+	}
+	return renewed, err
 }
 
 // Release is operation.Job's.

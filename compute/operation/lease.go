@@ -2,7 +2,6 @@ package operation
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 // A lease is that of operations that were taken together. It is renewed while they are worked on, and
 // their context ends with it.
 type lease struct {
+	single bool                 // it is that of one operation
 	now    func() time.Duration // as Runner.Elapsed
 	lasts  time.Duration
 	cancel context.CancelFunc
@@ -22,10 +22,10 @@ type lease struct {
 
 type leaseKey struct{}
 
-// hold renews the lease of operations that were taken at a time, until it is ended, and returns the
+// hold renews the lease of operations that were taken at a time, of those that are unfinished, until it is ended, and returns the
 // context in which they are worked on.
-func (r *Runner[C, J]) hold(ctx context.Context, taken time.Duration, jobs []J) (context.Context, *lease) {
-	l := &lease{now: r.Elapsed, lasts: r.Lease, until: taken + r.Lease}
+func (r *Runner[C, J]) hold(ctx context.Context, taken time.Duration, single bool, unfinished func() []J) (context.Context, *lease) {
+	l := &lease{single: single, now: r.Elapsed, lasts: r.Lease, until: taken + r.Lease}
 	ctx, l.cancel = context.WithCancel(ctx)
 	ctx = context.WithValue(ctx, leaseKey{}, l)
 	l.keeper.Go(func() {
@@ -37,20 +37,17 @@ func (r *Runner[C, J]) hold(ctx context.Context, taken time.Duration, jobs []J) 
 				return
 			case <-tick.C:
 			}
-			began, renewed, failed := l.now(), 0, false
-			for _, j := range jobs {
-				err := j.Renew(ctx)
-				switch {
-				case err == nil:
-					renewed++
-				case errors.Is(err, ErrLost): // or it has ended, or waits
-				case ctx.Err() == nil:
-					r.Log.WarnContext(ctx, "the lease of an operation cannot be renewed", slog.Any("", j), "error", err)
-					failed = true
-				}
+			jobs := unfinished()
+			if len(jobs) == 0 {
+				return
 			}
-			if renewed > 0 && !failed {
+			began := l.now()
+			renewed, err := r.Renew(ctx, jobs)
+			switch {
+			case err == nil && renewed > 0:
 				l.extend(began)
+			case err != nil && ctx.Err() == nil:
+				r.Log.WarnContext(ctx, "the leases of operations cannot be renewed", slog.Any("", jobs[0]), "operations", len(jobs), "error", err)
 			}
 			if Held(ctx) != nil {
 				l.cancel()
@@ -87,7 +84,7 @@ func Held(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// extending runs a commit, which renews the lease from when it begins.
+// extending runs a commit, which renews the lease of its operation from when it begins.
 func extending(ctx context.Context, commit func() error) error {
 	l, _ := ctx.Value(leaseKey{}).(*lease)
 	if l == nil {
@@ -95,7 +92,7 @@ func extending(ctx context.Context, commit func() error) error {
 	}
 	began := l.now()
 	err := commit()
-	if err == nil {
+	if err == nil && l.single { // the commit renewed that of no other operation
 		l.extend(began)
 	}
 	return err

@@ -134,7 +134,7 @@ func (u *Unanswered) Error() string { return u.Err.Error() }
 // Unwrap returns it.
 func (u *Unanswered) Unwrap() error { return u.Err }
 
-// A Job is an operation that a worker has taken. Only its worker uses it, but for Renew and LogValue, which may be
+// A Job is an operation that a worker has taken. Only its worker uses it, but for LogValue and Runner.Renew, which may be
 // called concurrently with all others. Methods other than Kind and Cursor return ErrLost when another
 // worker has it.
 type Job[C any] interface {
@@ -146,7 +146,6 @@ type Job[C any] interface {
 	Commit(ctx context.Context, to Cursor, changes ...C) error
 	// End removes the operation, with changes. ErrTurned is as in Commit.
 	End(ctx context.Context, changes ...C) error
-	Renew(ctx context.Context) error
 	// Release ends the lease. After a *Wait the operation is due when the event has occurred, after an
 	// *Unanswered when the time of a lease has passed, after the end of the process at once, and after
 	// another cause with a delay.

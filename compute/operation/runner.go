@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,9 @@ type Runner[C any, J Job[C]] struct {
 	// Take takes the lease of an operation that is due, with those that are carried out together with
 	// it; none when none is due.
 	Take func(context.Context) ([]J, error)
+	// Renew renews the leases of operations that were taken together, in one transaction, and returns how many of them their worker still
+	// has. The others have ended, wait, or are lost.
+	Renew func(context.Context, []J) (int, error)
 	// Lease is how long a lease lasts: longer than a request takes.
 	Lease time.Duration
 	// Places is the number of workers.
@@ -51,7 +55,7 @@ func (r *Runner[C, J]) Run(ctx context.Context) {
 				continue
 			}
 			running.Go(func() {
-				r.carryOut(ctx, began, jobs)
+				r.carryOut(ctx, began, jobs, places)
 				<-places
 			})
 		}
@@ -72,7 +76,7 @@ func (r *Runner[C, J]) RunDue(ctx context.Context) error {
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
-		r.carryOut(ctx, began, jobs)
+		r.carryOut(ctx, began, jobs, nil)
 	}
 }
 
@@ -80,25 +84,65 @@ func (r *Runner[C, J]) RunDue(ctx context.Context) error {
 // it is undone, ErrLost or ErrTurned. While a step waits it calls wait, which returns when it is worth looking again, or
 // an error to undo the operation. What is left to be undone when Finish returns is others' to do.
 func (r *Runner[C, J]) Finish(ctx context.Context, since time.Duration, j J, wait func(context.Context) error) error {
-	ctx, lease := r.hold(ctx, since, []J{j})
+	ctx, lease := r.hold(ctx, since, true, func() []J { return []J{j} })
 	defer lease.end()
 	return r.run(ctx, j, wait)
 }
 
-// carryOut works on operations that were taken at a time, until they end, wait, or are lost to another worker.
-func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Duration, jobs []J) {
-	ctx, lease := r.hold(ctx, taken, jobs)
+// carryOut works on operations that were taken at a time, until they end, wait, or are lost to another worker. After the steps that they have
+// together each goes on for itself, and workers that are idle help: places are those of all workers.
+func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Duration, jobs []J, places chan struct{}) {
+	var mu sync.Mutex // guards over
+	over := make([]bool, len(jobs))
+	ctx, lease := r.hold(ctx, taken, len(jobs) == 1, func() (unfinished []J) {
+		mu.Lock()
+		defer mu.Unlock()
+		for i, j := range jobs {
+			if !over[i] {
+				unfinished = append(unfinished, j)
+			}
+		}
+		return unfinished
+	})
 	defer lease.end()
 	err := r.together(ctx, jobs)
-	for _, j := range jobs {
-		if _, is := r.sharedStep(j); is && err != nil {
-			r.rest(ctx, j, err)
-			continue
+
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	var begun atomic.Int64
+	var work func(helps bool)
+	work = func(helps bool) {
+		for i := int(begun.Add(1)) - 1; i < len(jobs); i = int(begun.Add(1)) - 1 {
+			if i+1 < len(jobs) {
+				select {
+				case places <- struct{}{}:
+					helpers.Go(func() { work(true) })
+				default:
+				}
+			}
+			j := jobs[i]
+			if _, shared := r.sharedStep(j); shared && err != nil {
+				r.rest(ctx, j, err)
+			} else if !j.Lost() {
+				_ = r.run(ctx, j, nil)
+			}
+			mu.Lock()
+			over[i] = true
+			mu.Unlock()
+			if helps { // operations that are due and wait for a place come first
+				<-places
+				select {
+				case places <- struct{}{}:
+				default:
+					return
+				}
+			}
 		}
-		if !j.Lost() {
-			_ = r.run(ctx, j, nil)
+		if helps {
+			<-places
 		}
 	}
+	work(false)
 }
 
 // sharedStep is the step that an operation carries out together with others, if it is at one.

@@ -143,6 +143,18 @@ func newWorld() *world {
 	return &world{store: store{there: true, kind: "list", cursor: operation.Cursor{Step: "a"}}}
 }
 
+// renew renews the leases of jobs.
+func renew(ctx context.Context, jobs []*job) (n int, err error) {
+	for _, j := range jobs {
+		if err := j.Renew(ctx); err == nil {
+			n++
+		} else if !errors.Is(err, operation.ErrLost) {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
 // elapsed is time as synctest has it.
 func elapsed() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
@@ -179,7 +191,7 @@ func (w *world) runner(lists ...func(*operation.List[*job, change])) *operation.
 		set(&list)
 	}
 	return &operation.Runner[change, *job]{
-		Lists: map[string]operation.List[*job, change]{"list": list}, Take: w.take, Lease: leaseTime, Places: 1,
+		Lists: map[string]operation.List[*job, change]{"list": list}, Take: w.take, Renew: renew, Lease: leaseTime, Places: 1,
 		Look: time.Second, Elapsed: elapsed, Log: logtest.Logger(),
 	}
 }
