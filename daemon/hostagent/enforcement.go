@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/berthcloud/berth/agent"
 	"github.com/berthcloud/berth/agent/enforce"
@@ -21,9 +22,24 @@ type enforcement struct {
 	host     hostFacts
 	log      *slog.Logger
 	findings agent.Findings
+	// open returns what enforces the rates of an agent of this kind, and what ends it.
+	open func(*agentsettings.Settings) (holder, func(), error)
 
 	mu       sync.Mutex
 	observed func() agentsettings.Observed // nil before the first inspection
+}
+
+// The pauses between attempts to open the kernel or the switch.
+const (
+	minOpenPause = time.Second
+	maxOpenPause = time.Minute
+)
+
+// newEnforcement returns the enforcement of an agent on this host.
+func newEnforcement(runDir string, host hostFacts, log *slog.Logger) *enforcement {
+	e := &enforcement{runDir: runDir, host: host, log: log}
+	e.open = e.openHost
+	return e
 }
 
 // A holder enforces the rates of ports while its Run runs.
@@ -42,18 +58,28 @@ func (e *enforcement) seen() (o agentsettings.Observed) {
 	return o
 }
 
-// run enforces the rates of ports until ctx ends. When they cannot be enforced, heartbeats say why.
+// run enforces the rates of ports until ctx ends. While the kernel or the switch cannot be opened, heartbeats say why, and
+// run tries again.
 func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
 	if !set.Berth.Enforce {
 		e.see(nil)
 		return
 	}
 	h, end, err := e.open(set)
-	if err != nil {
-		e.log.Error("the rates of ports cannot be enforced", "error", err)
-		e.findings.Set([]string{err.Error()})
+	for pause := minOpenPause; err != nil; pause = min(2*pause, maxOpenPause) {
+		if e.findings.Set([]string{err.Error()}) {
+			e.log.Error("the rates of ports cannot be enforced; the agent tries again", "error", err)
+		}
 		e.see(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
-		return
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if h, end, err = e.open(set); err == nil {
+			e.findings.Set(nil)
+			e.log.Info("the rates of ports can be enforced again")
+		}
 	}
 	defer end()
 	var running sync.WaitGroup
@@ -71,8 +97,8 @@ func (e *enforcement) see(fn func() agentsettings.Observed) {
 	e.observed = fn
 }
 
-// open returns the holder for the ports of an agent of this kind.
-func (e *enforcement) open(set *agentsettings.Settings) (h holder, end func(), err error) {
+// openHost opens this host's kernel or switch.
+func (e *enforcement) openHost(set *agentsettings.Settings) (h holder, end func(), err error) {
 	if set.Kind == agentsettings.SRIOV || e.host.bridges {
 		return e.openKernel(set)
 	}

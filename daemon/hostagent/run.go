@@ -118,7 +118,7 @@ func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{
 // reporter returns the reporter of a network agent, which also enforces the rates of its ports.
 func (src Source) reporter(ovsDir string, set *agentsettings.Settings, services []agent.Service, b hostFacts, log *slog.Logger) *agent.Reporter {
 	log = log.With("agent", string(set.Kind))
-	e := &enforcement{runDir: ovsDir, host: b, log: log}
+	e := newEnforcement(ovsDir, b, log)
 	return &agent.Reporter{
 		Services: services, Settings: set, Log: log, Observed: e.seen, Beside: e.run,
 		Read: func() (*agentsettings.Settings, []agent.Service, error) {
