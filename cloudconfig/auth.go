@@ -60,15 +60,15 @@ func (r *reader) login(config section, c *Cloud) error {
 	if v := config["service_provider"]; v != nil && v != "" {
 		return errors.New("service_provider: berth does not log in to a service provider by way of another Keystone")
 	}
-	if strings.HasPrefix(version, "2") && len(settings) > 3 {
+	if strings.HasPrefix(version, "2") && slices.Contains(settings, "auth_url") {
 		return fmt.Errorf("identity_api_version is %s: berth has version 3 of Keystone's API only", version)
 	}
 	auth := maps.Clone(config["auth"].(section))
 	domain, _ := textOf(config["default_domain"])
 	if version == "3" && domain != "" && (kind == Password || kind == V3Password) {
-		for _, of := range []string{"project_domain", "user_domain"} {
-			if none(auth[of+"_id"]) && none(auth[of+"_name"]) {
-				auth[of+"_id"] = domain
+		for _, key := range []string{"project_domain", "user_domain"} {
+			if none(auth[key+"_id"]) && none(auth[key+"_name"]) {
+				auth[key+"_id"] = domain
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (r *reader) login(config section, c *Cloud) error {
 		DomainID: values["domain_id"], DomainName: values["domain_name"], SystemScope: values["system_scope"], TrustID: values["trust_id"],
 		Endpoint: values["endpoint"],
 	}
-	for _, of := range []struct {
+	for _, field := range []struct {
 		into    *string
 		setting string
 	}{
@@ -96,8 +96,8 @@ func (r *reader) login(config section, c *Cloud) error {
 		{&c.Auth.ProjectDomainID, "default_domain_id"},
 		{&c.Auth.ProjectDomainName, "default_domain_name"},
 	} {
-		if kind == Password || kind == Token && (of.into == &c.Auth.ProjectDomainID || of.into == &c.Auth.ProjectDomainName) {
-			*of.into = cmp.Or(*of.into, values[of.setting])
+		if kind == Password || kind == Token && (field.into == &c.Auth.ProjectDomainID || field.into == &c.Auth.ProjectDomainName) {
+			*field.into = cmp.Or(*field.into, values[field.setting])
 		}
 	}
 	return c.check()
@@ -177,7 +177,7 @@ func choose(kind string, settings []string, config, auth section) (map[string]st
 // check returns an error for credentials with which the client does not log in.
 func (c *Cloud) check() error {
 	a := &c.Auth
-	for _, of := range []struct {
+	for _, rule := range []struct {
 		types   []string
 		missing bool
 		text    string
@@ -191,8 +191,8 @@ func (c *Cloud) check() error {
 		{[]string{V3Password, ApplicationCredential}, a.Username != "" && a.UserDomainID == "" && a.UserDomainName == "", "the username has no domain: user_domain_id or user_domain_name is missing"},
 		{[]string{V3Password, V3Token, ApplicationCredential}, a.ProjectName != "" && a.ProjectDomainID == "" && a.ProjectDomainName == "", "the project_name has no domain: project_domain_id or project_domain_name is missing"},
 	} {
-		if of.missing && slices.Contains(of.types, c.Type) {
-			return fmt.Errorf("auth_type %s: %s", c.Type, of.text)
+		if rule.missing && slices.Contains(rule.types, c.Type) {
+			return fmt.Errorf("auth_type %s: %s", c.Type, rule.text)
 		}
 	}
 	scopes := 0

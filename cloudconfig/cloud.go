@@ -201,11 +201,11 @@ func (r *reader) region(own, profile section) (region, error) {
 		return known[0], nil
 	}
 	var names []string
-	for _, of := range known {
-		if of.name == wanted {
-			return of, nil
+	for _, entry := range known {
+		if entry.name == wanted {
+			return entry, nil
 		}
-		names = append(names, of.name)
+		names = append(names, entry.name)
 	}
 	return region{}, fmt.Errorf("there is no region %s; it has %s", wanted, strings.Join(names, ", "))
 }

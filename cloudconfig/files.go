@@ -49,7 +49,7 @@ func (r *reader) load(name, variable string) (path string, s section, err error)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if i == 0 && named != "" {
-				r.warn("%s: there is no file %s; the usual places are searched", variable, named)
+				r.warn("%s: there is no file %s; the usual directories are searched", variable, named)
 			}
 			continue
 		case err != nil: // as openstacksdk does; that it is not there at all is not the same

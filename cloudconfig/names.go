@@ -93,17 +93,17 @@ func settleProject(s, auth section) error {
 func settleDomain(s, auth section) {
 	_, id := auth["project_id"]
 	_, name := auth["project_name"]
-	for _, of := range []string{"_id", "_name"} {
-		domain, ok := auth["domain"+of]
+	for _, suffix := range []string{"_id", "_name"} {
+		domain, ok := auth["domain"+suffix]
 		if !id && !name || !ok {
 			continue
 		}
-		for _, key := range []string{"user_domain" + of, "project_domain" + of} {
+		for _, key := range []string{"user_domain" + suffix, "project_domain" + suffix} {
 			if _, ok := auth[key]; !ok {
 				auth[key] = domain
 			}
 		}
-		delete(auth, "domain"+of)
+		delete(auth, "domain"+suffix)
 	}
 }
 

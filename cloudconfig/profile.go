@@ -34,7 +34,7 @@ var vendors = sync.OnceValue(func() map[string]vendor {
 // section returns the profile as a file has it.
 func (v vendor) section() section {
 	auth, s := section{}, section{}
-	for _, of := range []struct {
+	for _, field := range []struct {
 		in         section
 		key, value string
 	}{
@@ -45,8 +45,8 @@ func (v vendor) section() section {
 		{s, "interface", v.Interface},
 		{s, "compute_service_name", v.Compute},
 	} {
-		if of.value != "" {
-			of.in[of.key] = of.value
+		if field.value != "" {
+			field.in[field.key] = field.value
 		}
 	}
 	s["auth"] = auth

@@ -44,11 +44,11 @@ func (r *reader) arguments() map[string]string {
 	for _, key := range slices.Concat(authOptions, otherOptions, []string{"default_domain"}) {
 		set(key, r.vars["OS_"+strings.ToUpper(key)])
 	}
-	for _, of := range []string{"name", "id"} { // of a project, formerly a tenant
-		if args["project_"+of] == "" {
-			set("project_"+of, r.vars["OS_TENANT_"+strings.ToUpper(of)])
+	for _, key := range []string{"name", "id"} { // of a project, formerly a tenant
+		if args["project_"+key] == "" {
+			set("project_"+key, r.vars["OS_TENANT_"+strings.ToUpper(key)])
 		}
-		set("tenant_"+of, args["project_"+of])
+		set("tenant_"+key, args["project_"+key])
 	}
 	set("region_name", r.options.Region)
 	set("interface", r.options.Interface)

@@ -36,7 +36,7 @@ type Options struct {
 	Cloud, Region, Interface string
 	// Environ is the environment, as [os.Environ] returns it.
 	Environ []string
-	// Warn is called with each setting that has no effect, and the like; nil is for nobody.
+	// Warn is called with each setting that has no effect, and the like; nil drops them.
 	Warn func(text string)
 	// Wait waits before a request is tried again; nil waits on the clock.
 	Wait func(context.Context, time.Duration) error
@@ -163,12 +163,12 @@ func newClient(secure *tls.Config, limit time.Duration) http.Client {
 // service returns the client of a service at the endpoint that the settings have, or of the catalog, at a microversion, or an error that says that it is
 // not there.
 func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient, error) {
-	of := c.config.Find(kind)
+	wanted := c.config.Find(kind)
 	at := func(endpoint string) *gophercloud.ServiceClient {
 		return &gophercloud.ServiceClient{ProviderClient: c.provider, Endpoint: gophercloud.NormalizeURL(endpoint), Type: kind, Microversion: microversion}
 	}
-	if of.Endpoint != "" {
-		return at(of.Endpoint), nil
+	if wanted.Endpoint != "" {
+		return at(wanted.Endpoint), nil
 	}
 	if c.auth == "" {
 		return nil, &absent{fmt.Sprintf("the %s service is not known: there is no identity service with a catalog", kind)}
@@ -177,22 +177,22 @@ func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient,
 	if err != nil {
 		return nil, err
 	}
-	types := []string{of.Type}
-	if of.Type == kind {
+	types := []string{wanted.Type}
+	if wanted.Type == kind {
 		var eo gophercloud.EndpointOpts
 		eo.ApplyDefaults(kind)
 		types = eo.Types()
 	}
 	var elsewhere []string // regions that have one
-	for _, face := range of.Interfaces {
+	for _, face := range wanted.Interfaces {
 		for _, entry := range catalog.Entries {
-			if !slices.Contains(types, entry.Type) || of.Name != "" && entry.Name != of.Name {
+			if !slices.Contains(types, entry.Type) || wanted.Name != "" && entry.Name != wanted.Name {
 				continue
 			}
 			for _, e := range entry.Endpoints {
 				switch {
 				case e.Interface != face:
-				case of.Region != "" && e.Region != of.Region && e.RegionID != of.Region:
+				case wanted.Region != "" && e.Region != wanted.Region && e.RegionID != wanted.Region:
 					elsewhere = append(elsewhere, e.Region)
 				default:
 					return at(e.URL), nil
@@ -200,7 +200,7 @@ func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient,
 			}
 		}
 	}
-	text := fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source, strings.Join(of.Interfaces, " or "), kind, in(of.Region))
+	text := fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source, strings.Join(wanted.Interfaces, " or "), kind, in(wanted.Region))
 	if elsewhere != nil {
 		text += ", but in " + strings.Join(elsewhere, ", ")
 	}

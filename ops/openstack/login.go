@@ -69,12 +69,12 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 // alone prepares a client of a placement service without Keystone. Other services are there if the settings have their endpoints.
 func (c *Client) alone() error {
 	a := &c.config.Auth
-	place := cmp.Or(c.config.Find("placement").Endpoint, a.Endpoint)
-	if u, err := url.Parse(place); err != nil || u.Host == "" {
+	endpoint := cmp.Or(c.config.Find("placement").Endpoint, a.Endpoint)
+	if u, err := url.Parse(endpoint); err != nil || u.Host == "" {
 		return fmt.Errorf("%s: auth_type %s needs the URL of the placement service: the endpoint in auth, or OS_ENDPOINT", c.config.From, c.config.Type)
 	}
-	c.config.SetEndpoint("placement", place)
-	c.source = "the placement service at " + plain(place)
+	c.config.SetEndpoint("placement", endpoint)
+	c.source = "the placement service at " + plain(endpoint)
 	switch c.config.Type {
 	case cloudconfig.None:
 		c.provider.TokenID = "notused" // what the openstack client sends
