@@ -81,6 +81,7 @@ func loginCases(t *testing.T) (all []*loginCase) {
 			c.warning = append(c.warning, rest)
 		case "file":
 			file = rest
+			c.files[file] = ""
 		default:
 			t.Fatalf("cases.txt: line %d: %s", i+1, line)
 		}
@@ -193,7 +194,7 @@ func (k *keystone) lay(c *loginCase, root string) (env map[string]string) {
 		"$ROOT", root, "$HTTPS", k.https.URL, "$HTTP", k.http.URL,
 		"$AUTH", "auth_url: "+k.http.URL+"/v3, username: reader, password: s3cret, user_domain_name: Default",
 	)
-	files := map[string]string{"work/.keep": "", "home/ca.pem": string(k.ca.PEM()), "ca.pem": string(k.ca.PEM()), "client.pem": string(cert), "client.key": string(key)}
+	files := map[string]string{"work/.keep": "", "home/ca.pem": string(k.ca.PEM()), "ca.pem": string(k.ca.PEM()), "client.pem": string(cert), "client.key": string(key), "home/both.pem": string(cert) + string(key)}
 	for name, text := range c.files {
 		files[name] = fill.Replace(text)
 	}
