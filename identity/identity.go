@@ -5,6 +5,7 @@ package identity
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -52,10 +53,19 @@ type Caller struct {
 	// Expires is when the caller's token does; zero when that is not known.
 	Expires time.Time
 
-	// Hosts are the host names in the caller's certificate: it acts for these hosts only. Nil: the
-	// caller sent a token.
+	// Hosts are the hosts that the caller has proved to be, by a certificate or a key: it acts for these
+	// only. Nil: the caller sent a token.
 	Hosts []string
+	// AllHosts lets the caller act for every host: the service's settings let tokens do so.
+	AllHosts bool
 }
+
+// AgentRole is the role of hosts and their agents. No rule of placement names it, as agents send no
+// requests there.
+const AgentRole = "berth_agent"
+
+// ActsFor reports whether the caller may read what a host is to do, and report for it.
+func (c Caller) ActsFor(host string) bool { return c.AllHosts || slices.Contains(c.Hosts, host) }
 
 // Scope returns the scope of the caller's token: system before domain before project. A token
 // without any scope counts as one of a project, as in oslo.policy.
