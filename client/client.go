@@ -36,6 +36,9 @@ const (
 type Options struct {
 	Access Access
 
+	// HostKey returns the key of the host that requests are sent for; nil: it has none. The error is a fault.
+	HostKey func() (string, error)
+
 	// HTTP sends the requests; nil means a client that trusts the system's
 	// authorities. It must not follow redirects to other servers: requests
 	// carry the token.
@@ -126,19 +129,32 @@ type fromFile struct{ endpoint, path string }
 const maxToken = 64 << 10
 
 func (f fromFile) Access(context.Context) (endpoint, token string, err error) {
-	file, err := os.Open(f.path)
+	token, err = readSecret(f.path, "token")
+	return f.endpoint, token, err
+}
+
+// HostKeyFromFile returns an Options.HostKey with the key in a file, which is read for each request, so that it
+// may be replaced.
+func HostKeyFromFile(path string) func() (string, error) {
+	return func() (string, error) { return readSecret(path, "host key") }
+}
+
+// readSecret reads the file of a token or key.
+func readSecret(path, what string) (string, error) {
+	file, err := os.Open(path)
 	if err != nil {
-		return "", "", fault.New(fault.Unavailable, "", "the file with the token cannot be read: %v", err)
+		return "", fault.New(fault.Unavailable, "", "the file with the %s cannot be read: %v", what, err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxToken))
 	if err != nil {
-		return "", "", fault.New(fault.Unavailable, "", "the file with the token cannot be read: %v", err)
+		return "", fault.New(fault.Unavailable, "", "the file with the %s cannot be read: %v", what, err)
 	}
-	if token = strings.TrimSpace(string(text)); token == "" {
-		return "", "", fault.New(fault.Unavailable, "", "%s has no token in it", f.path)
+	secret := strings.TrimSpace(string(text))
+	if secret == "" {
+		return "", fault.New(fault.Unavailable, "", "%s has no %s in it", path, what)
 	}
-	return f.endpoint, token, nil
+	return secret, nil
 }
 
 func (fromFile) Discard(string) {}
@@ -158,6 +174,9 @@ func (o *Options) complete() {
 	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = DefaultConcurrency
+	}
+	if o.HostKey == nil {
+		o.HostKey = func() (string, error) { return "", nil }
 	}
 	if o.RequestID == nil {
 		o.RequestID = func(context.Context) string { return "" }

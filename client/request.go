@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/berthcloud/berth/identity/hostkey"
 )
 
 // A request is one call of an API.
@@ -31,7 +33,7 @@ func (q *request) encode() ([]byte, error) {
 }
 
 // build returns the request as it is sent.
-func (q *request) build(endpoint, token, id string, body []byte) (*http.Request, error) {
+func (q *request) build(endpoint, token, hostKey, id string, body []byte) (*http.Request, error) {
 	r, err := http.NewRequest(q.method, endpoint+q.path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func (q *request) build(endpoint, token, id string, body []byte) (*http.Request,
 	r.Header.Set("X-Auth-Token", token)
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("User-Agent", "berth")
-	for name, value := range map[string]string{"OpenStack-API-Version": q.version, "X-Openstack-Request-Id": id} {
+	for name, value := range map[string]string{"OpenStack-API-Version": q.version, "X-Openstack-Request-Id": id, hostkey.Header: hostKey} {
 		if value != "" {
 			r.Header.Set(name, value)
 		}

@@ -93,7 +93,11 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 	case <-ctx.Done():
 		return nil, s.unavailable(context.Cause(ctx))
 	}
-	r, err := q.build(endpoint, token, s.opts.RequestID(ctx), body)
+	key, err := s.opts.HostKey()
+	if err != nil {
+		return nil, fmt.Errorf("calling %s: %w", s.name, err)
+	}
+	r, err := q.build(endpoint, token, key, s.opts.RequestID(ctx), body)
 	if err != nil {
 		return nil, s.unavailable(err)
 	}

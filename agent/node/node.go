@@ -78,14 +78,16 @@ type Default struct {
 
 // Berth is what the group [berth] says of the way to the compute service.
 type Berth struct {
-	ComputeURLs      []string // of the compute service, tried in order
-	ComputeToken     osloconfig.Secret
-	ComputeTokenFile string
-	ComputeCertFile  string // with ComputeKeyFile: the host's own certificate
-	ComputeKeyFile   string
-	ComputeCAFile    string // authorities of the service's certificate; empty: the system's
-	ComputeTimeout   time.Duration
-	WatchInterval    time.Duration // between looks at the files; 0: never
+	ComputeURLs        []string // of the compute service, tried in order
+	ComputeToken       osloconfig.Secret
+	ComputeTokenFile   string
+	ComputeHostKey     osloconfig.Secret
+	ComputeHostKeyFile string
+	ComputeCertFile    string // with ComputeKeyFile: the host's own certificate
+	ComputeKeyFile     string
+	ComputeCAFile      string // authorities of the service's certificate; empty: the system's
+	ComputeTimeout     time.Duration
+	WatchInterval      time.Duration // between looks at the files; 0: never
 }
 
 // FakeDriver is how the driver Fake plays a host.

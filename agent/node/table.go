@@ -170,6 +170,7 @@ func (s *Settings) Service() settings.Service {
 	b := &s.Berth
 	return settings.Service{
 		Name: "compute", Example: "https://controller:8774", URLs: &b.ComputeURLs, Token: &b.ComputeToken, TokenFile: &b.ComputeTokenFile,
+		HostKey: &b.ComputeHostKey, HostKeyFile: &b.ComputeHostKeyFile,
 		CertFile: &b.ComputeCertFile, KeyFile: &b.ComputeKeyFile, CAFile: &b.ComputeCAFile, Timeout: &b.ComputeTimeout,
 	}
 }

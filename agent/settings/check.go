@@ -114,9 +114,14 @@ func (c *checker) service(s *Settings) {
 		c.say(Warning, s, "[agent] report_interval", "is more than half of agent_down_time, 75 s by default: one lost heartbeat and the agent counts as dead")
 	}
 	for _, url := range s.Berth.NetworkURLs {
-		secret := s.Berth.NetworkToken != "" || s.Berth.NetworkTokenFile != ""
-		if secret && strings.HasPrefix(url, "http://") && !loopback.MatchString(url) {
+		if !strings.HasPrefix(url, "http://") || loopback.MatchString(url) {
+			continue
+		}
+		if s.Berth.NetworkToken != "" || s.Berth.NetworkTokenFile != "" {
 			c.say(Warning, s, "[berth] network_urls", "the token goes to %s unencrypted; use https", url)
+		}
+		if s.Berth.NetworkHostKey != "" || s.Berth.NetworkHostKeyFile != "" {
+			c.say(Warning, s, "[berth] network_urls", "the host key goes to %s unencrypted; use https", url)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (s *Settings) convert(names Names, others []string) (mistakes []*Mistake, w
 		warnings = append(warnings, fmt.Sprintf("%s: %s is not in %s; its entry does nothing", o.hypervisors.name, device, o.mappings.name.Option))
 	}
 	s.Agent.TunnelTypes = pieces(strings.Join(s.Agent.TunnelTypes, ","), ",")
-	p.mistakes = append(p.mistakes, s.Berth.Service().Check()...)
+	p.mistakes = append(p.mistakes, s.Berth.Service().Check(s.Default.Host)...)
 	return p.mistakes, warnings
 }
 

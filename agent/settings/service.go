@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/identity/hostkey"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -20,6 +21,8 @@ type Service struct {
 	URLs                      *[]string // tried in order
 	Token                     *osloconfig.Secret
 	TokenFile                 *string
+	HostKey                   *osloconfig.Secret
+	HostKeyFile               *string
 	CertFile, KeyFile, CAFile *string
 	Timeout                   *time.Duration
 }
@@ -29,6 +32,8 @@ func (s Service) Settings() []config.Setting {
 	const g = groupBerth
 	return []config.Setting{
 		used(g, s.Name+"_urls", osloconfig.List(s.URLs), "Addresses of the "+s.Name+" service, separated by commas. The first one that answers is used."),
+		used(g, s.Name+"_host_key", osloconfig.Hidden(s.HostKey), "Key of this host, which 'berth agent key HOST' prints: it identifies the host to the "+s.Name+" service in place of a certificate, and needs no token. Better in a file of its own: "+s.Name+"_host_key_file."),
+		used(g, s.Name+"_host_key_file", osloconfig.String(s.HostKeyFile), "File with that key. It is read for each request."),
 		used(g, s.Name+"_token", osloconfig.Hidden(s.Token), "Token that requests carry. Better in a file of its own: "+s.Name+"_token_file."),
 		used(g, s.Name+"_token_file", osloconfig.String(s.TokenFile), "File with that token. It is read for each request."),
 		used(g, s.Name+"_cert_file", osloconfig.String(s.CertFile), "PEM file with the certificate that identifies this agent to the "+s.Name+" service."),
@@ -39,8 +44,8 @@ func (s Service) Settings() []config.Setting {
 }
 
 // Check returns what is wrong with the addresses, and with what several of the options
-// say together. It drops the blanks around addresses.
-func (s Service) Check() []*Mistake {
+// say together, on a host. It drops the blanks around addresses.
+func (s Service) Check(host string) []*Mistake {
 	var p parser
 	s.checkURLs(&p)
 	wrong := func(option, value, format string, args ...any) {
@@ -48,6 +53,16 @@ func (s Service) Check() []*Mistake {
 	}
 	if *s.Token != "" && *s.TokenFile != "" {
 		wrong("_token_file", *s.TokenFile, "%s_token is set too; leave one of the two out", s.Name)
+	}
+	if *s.HostKey != "" && *s.HostKeyFile != "" {
+		wrong("_host_key_file", *s.HostKeyFile, "%s_host_key is set too; leave one of the two out", s.Name)
+	}
+	if key := s.HostKey.Reveal(); key != "" {
+		if owner, ok := hostkey.HostOf(key); !ok {
+			wrong("_host_key", s.HostKey.String(), "want a key as 'berth agent key HOST' prints it")
+		} else if owner != host {
+			wrong("_host_key", s.HostKey.String(), "it is the key of the host %s, and this host is %s", owner, host)
+		}
 	}
 	if *s.CertFile != "" && *s.KeyFile == "" {
 		wrong("_cert_file", *s.CertFile, "set %s_key_file too: a certificate needs its key", s.Name)

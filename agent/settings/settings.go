@@ -100,15 +100,17 @@ type Switch struct {
 
 // Berth is the group [berth], which upstream does not have.
 type Berth struct {
-	NetworkURLs      []string // of the network service, tried in order
-	NetworkToken     osloconfig.Secret
-	NetworkTokenFile string
-	NetworkCertFile  string // with NetworkKeyFile: the agent's own certificate
-	NetworkKeyFile   string
-	NetworkCAFile    string // authorities of the service's certificate; empty: the system's
-	NetworkTimeout   time.Duration
-	Enforce          bool          // enforce the rates of ports
-	WatchInterval    time.Duration // between looks at the files; 0: never
+	NetworkURLs        []string // of the network service, tried in order
+	NetworkToken       osloconfig.Secret
+	NetworkTokenFile   string
+	NetworkHostKey     osloconfig.Secret
+	NetworkHostKeyFile string
+	NetworkCertFile    string // with NetworkKeyFile: the agent's own certificate
+	NetworkKeyFile     string
+	NetworkCAFile      string // authorities of the service's certificate; empty: the system's
+	NetworkTimeout     time.Duration
+	Enforce            bool          // enforce the rates of ports
+	WatchInterval      time.Duration // between looks at the files; 0: never
 }
 
 // The values of Switch.DatapathType.

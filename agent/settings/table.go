@@ -159,6 +159,7 @@ func (s *Settings) network() []config.Setting {
 func (b *Berth) Service() Service {
 	return Service{
 		Name: "network", Example: "https://controller:9696", URLs: &b.NetworkURLs, Token: &b.NetworkToken, TokenFile: &b.NetworkTokenFile,
+		HostKey: &b.NetworkHostKey, HostKeyFile: &b.NetworkHostKeyFile,
 		CertFile: &b.NetworkCertFile, KeyFile: &b.NetworkKeyFile, CAFile: &b.NetworkCAFile, Timeout: &b.NetworkTimeout,
 	}
 }

@@ -24,6 +24,13 @@ func serviceOptions(s agentsettings.Service, log *slog.Logger) ([]client.Options
 	if err != nil {
 		return nil, fmt.Errorf("[berth] %s_ca_file, %[1]s_cert_file, %[1]s_key_file: %w", s.Name, err)
 	}
+	var key func() (string, error) // nil without one
+	switch {
+	case *s.HostKeyFile != "":
+		key = client.HostKeyFromFile(*s.HostKeyFile)
+	case *s.HostKey != "":
+		key = func() (string, error) { return s.HostKey.Reveal(), nil }
+	}
 	var all []client.Options
 	var errs []error
 	for _, url := range *s.URLs {
@@ -31,7 +38,7 @@ func serviceOptions(s agentsettings.Service, log *slog.Logger) ([]client.Options
 		if err != nil {
 			errs = append(errs, fmt.Errorf("[berth] %s_urls: %w", s.Name, err))
 		}
-		all = append(all, client.Options{Access: access, HTTP: http, Timeout: *s.Timeout, Log: log})
+		all = append(all, client.Options{Access: access, HostKey: key, HTTP: http, Timeout: *s.Timeout, Log: log})
 	}
 	return all, errors.Join(errs...)
 }
