@@ -50,13 +50,20 @@ func (r *Refusal) Error() string {
 		fmt.Fprintf(&b, " %s", r.Code)
 	}
 	fmt.Fprintf(&b, " to %s %s", r.Method, r.Path)
-	switch {
-	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
+	switch refused := r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden; {
+	case r.Status == http.StatusUnauthorized && r.isHosts():
+		b.WriteString(": neither a certificate nor a host key nor a token of this host was accepted")
+	case refused && !r.isHosts():
 		fmt.Fprintf(&b, ": give the user in [%s] the role service or admin", r.section())
 	case r.Detail != "":
 		fmt.Fprintf(&b, ": %s", r.Detail)
 	}
 	return b.String()
+}
+
+// isHosts reports whether the request was one of a host or its agent, which no user in the settings of a service sends.
+func (r *Refusal) isHosts() bool {
+	return strings.HasPrefix(r.Path, "/berth/v1/heartbeats") || strings.HasPrefix(r.Path, "/berth/v1/hosts/")
 }
 
 // section is the group of upstream's settings with the connection to the service.

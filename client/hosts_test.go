@@ -3,6 +3,8 @@ package client_test
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
+	"github.com/berthcloud/berth/identity/hostkey"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/microversion"
@@ -38,8 +41,51 @@ func computing(t *testing.T, trees inventory.Placement) (*compute.Service, http.
 	api := &computeapi.API{Compute: s, Policy: rules}
 	return s, computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
-		Authenticate: httpapi.NoAuth, Public: computeapi.Public, Problem: computeapi.Problem,
+		Authenticate: httpapi.Agents{TokensForAll: true, Keys: hostKeys, Others: httpapi.NoAuth}.Authenticate, Public: computeapi.Public, Problem: computeapi.Problem,
 	}))
+}
+
+// hostKeys are those of the services.
+var hostKeys = hostkey.New("the secret of these services")
+
+// A host sends its key with every request, from a file that may change, and is told why it is refused.
+func TestHostKeys(t *testing.T) {
+	service, handler := computing(t, nil)
+	p := newProxy(t, handler)
+	file := filepath.Join(t.TempDir(), "key")
+	access, err := client.Fixed(p.url, "nobody")
+	must(t, "Fixed", err)
+	report := compute.Report{Host: "cn1", Version: 64, Node: compute.NodeRow{ID: nodeID, Name: "cn1", Type: "fake", CPU: []byte("{}")}}
+	h := client.NewHost(client.Options{Access: access, HostKey: client.HostKeyFromFile(file)}, client.HostSays{
+		Name: "cn1", Report: func() (compute.Report, error) { return report, nil },
+	})
+	defer h.Close()
+	for _, tc := range []struct{ key, want string }{
+		{"", "the file with the host key cannot be read"},
+		{" \n", "has no host key in it"},
+		{"cn1:00", "The host key is of no secret"},
+		{hostKeys.Key("cn2"), "The certificate or key is of the host cn2, and not of cn1"},
+		{hostKeys.Key("cn1") + "\n", ""},
+	} {
+		if tc.key != "" {
+			must(t, "WriteFile", os.WriteFile(file, []byte(tc.key), 0o600))
+		}
+		err := h.Report(t.Context(), nil)
+		if err == nil != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "[nova]")) {
+			t.Errorf("with the key %q: Report = %v, want %q", tc.key, err, tc.want)
+		}
+		if err != nil && tc.key != "" && strings.TrimSpace(tc.key) != "" && strings.Contains(err.Error(), tc.key) {
+			t.Errorf("the key is in the error %v", err)
+		}
+	}
+	all, err := service.Services(t.Context())
+	must(t, "Services", err)
+	if len(all) != 1 || all[0].Host != "cn1" {
+		t.Errorf("the services are %+v", all)
+	}
+	if _, err := h.Wanted(t.Context(), "", 0); err != nil {
+		t.Errorf("Wanted = %v", err)
+	}
 }
 
 // TestHostReports: a host reports its inventory, and gets the state of the sync to placement.

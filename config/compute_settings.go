@@ -20,7 +20,7 @@ func (c *Compute) Settings() []Setting {
 		c.Database.oslo(groupOsloDB),
 		c.keystone(), c.credentials(), c.Placement.adapter(groupPlacement), c.Neutron.adapter(groupNeutron), c.glance(),
 		c.policy(), c.cors(), c.middleware(), c.Quota.settings(), c.Scheduler.settings(),
-		c.berth(), c.Boots.settings(), []Setting{maxLists(&c.Berth)},
+		c.berth(), c.Berth.hosts(), c.Boots.settings(), []Setting{maxLists(&c.Berth)},
 	)
 }
 

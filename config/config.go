@@ -156,7 +156,7 @@ type Berth struct {
 	TLSCertFile     string // with TLSKeyFile: TLS on the TCP addresses of the API
 	TLSKeyFile      string
 	TLSClientCAFile string // authorities of client certificates; empty: none are required
-	TLSAgentCAFile  string // of the network service: authorities of agents' certificates; empty: agents need tokens
+	TLSAgentCAFile  string // of the network and the compute service: authorities of hosts' certificates; empty: none are accepted
 	TLSMinVersion   string // TLS12 or TLS13
 	HTTP2           bool
 	HTTP2MaxStreams int // requests under way on one HTTP/2 connection
@@ -166,6 +166,10 @@ type Berth struct {
 	CompressMinSize int      // bytes of the smallest answer that is compressed; 0 and below: none
 
 	AllowRemoteNoAuth bool // accept noauth2 on addresses that other machines can reach
+
+	// Of the network and the compute service:
+	HostIdentity  string            // HostRequired or HostByToken
+	HostKeySecret osloconfig.Secret // what hosts' keys are made of, and former ones after commas; empty: no keys are accepted
 
 	MaxConnections          int // 0: no bound
 	MaxConnectionsPerClient int // from one address that is no trusted proxy; 0: no bound
@@ -272,6 +276,7 @@ func defaultBerth() Berth {
 	return Berth{
 		ListenMode:              "0660",
 		TLSMinVersion:           TLS12,
+		HostIdentity:            HostRequired,
 		HTTP2:                   true,
 		HTTP2MaxStreams:         250,
 		TrustedProxies:          []string{"127.0.0.0/8", "::1/128", UnixPeers},

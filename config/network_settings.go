@@ -12,7 +12,7 @@ func (n *Network) Settings() []Setting {
 	return slices.Concat(
 		n.base(), n.Neutron.settings(),
 		n.Database.oslo(groupOsloDB), n.keystone(), n.credentials(), n.Placement.settings(groupPlacement), n.nova(),
-		n.policy(), n.cors(), n.middleware(), n.ssl(), n.ML2.settings(), n.OVN.settings(), n.quotas(), n.berth(), n.promises(),
+		n.policy(), n.cors(), n.middleware(), n.ssl(), n.ML2.settings(), n.OVN.settings(), n.quotas(), n.berth(), n.Berth.hosts(), n.promises(),
 	)
 }
 
@@ -109,8 +109,6 @@ func (n *Network) promises() []Setting {
 			"Let a guaranteed port of a network with several physical networks go to any of them, not only to the first. Needs placement's microversion 1.39 and a compute service that supports it."),
 		used(g, "keep_deleted_promises", osloconfig.Bool(&p.KeepDeleted),
 			"Keep the allocation of a port that is deleted while it is bound, as Neutron does, instead of releasing it."),
-		used(g, "tls_agent_ca_file", osloconfig.String(&n.Berth.TLSAgentCAFile),
-			"PEM file with the authorities that sign agents' certificates: an agent that shows one with the name of its host needs no token. Empty: all need one."),
 		maxLists(&n.Berth),
 	}
 }

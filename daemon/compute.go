@@ -96,6 +96,7 @@ func (s *ComputeServer) mirror(ctx context.Context) {
 // wire assembles the handlers and opens the API.
 func (s *ComputeServer) wire(m *serviceMetrics) {
 	api := &computeapi.API{Compute: s.service, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, MaxWaits: s.cfg.Berth.MaxRequests / 2}
+	s.identifyHosts()
 	ready := s.usable(s.alive)
 	m.watchReady(ready)
 	s.openBehind(computeapi.Handler, httpapi.Config{

@@ -158,7 +158,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 	if s.tracker != nil {
 		api.Reported, api.Removed = s.reported, s.removed
 	}
-	s.authenticate = knowAgents(s.serving.certs, s.authenticate)
+	s.identifyHosts()
 	ready := s.usable(s.alive)
 	m.watchReady(ready)
 	m.watchUnfinished(s.service.Unfinished)

@@ -59,6 +59,7 @@ type Server struct {
 	reloads reloadMetrics
 
 	authenticate httpapi.Authenticator // nil until the settings of authentication are known
+	anyToken     bool                  // it accepts any token
 	guard        *Guard                // nil when callers are checked
 	tracer       *tracing.Tracer       // nil when tracing is off
 
@@ -142,7 +143,7 @@ func (s *Server) listen(ctx context.Context, p Process, b startOptions, m *servi
 			return Fail(WrongSettings, err)
 		}
 		s.authenticate, s.ends = authenticate, append(s.ends, end)
-		s.guard = noAuthGuard(cfg, b.strategy)
+		s.guard, s.anyToken = noAuthGuard(cfg, b.strategy), b.strategy != config.StrategyKeystone
 	}
 	var err error
 	if s.serving, err = newServing(ctx, cfg, s.guard, s.log, m.registry, m.http, b.format); err != nil {

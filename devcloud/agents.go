@@ -87,7 +87,7 @@ func (c *cloud) startAgents(ctx context.Context, n int) (end func(), err error) 
 	running, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	end = func() { cancel(); all.Wait() }
-	to := c.agentServices()
+	to := c.agentServices(host)
 	ctx, stop := context.WithTimeout(ctx, syncTime)
 	defer stop()
 	for i, kind := range agentKinds {
@@ -114,9 +114,9 @@ func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 	running, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	end = func() { cancel(); all.Wait() }
-	to, sources := c.agentServices(), osloconfig.Sources{Files: []string{filepath.Join(c.dir, commonFile)}}
+	sources := osloconfig.Sources{Files: []string{filepath.Join(c.dir, commonFile)}}
 	for n := 1; n < c.opts.Hosts; n++ {
-		r, err := c.reporter(hostName(n), agentsettings.OVS, sources, to)
+		r, err := c.reporter(hostName(n), agentsettings.OVS, sources, c.agentServices(hostName(n)))
 		if err != nil {
 			end()
 			return nil, err
@@ -145,10 +145,12 @@ func (c *cloud) agentsFile(name, text string) (path string, err error) {
 	return path, nil
 }
 
-// agentServices are the services that agents report to.
-func (c *cloud) agentServices() []agent.Service {
+// agentServices are the services that the agents of a host report to.
+func (c *cloud) agentServices(host string) []agent.Service {
 	access := c.login(upAgent, func() string { return c.url(&c.network.Server) })
-	return []agent.Service{hostagent.NetworkService(client.NewNetwork(client.Options{Access: access, Log: c.output.Logger(daemon.AgentLog)}))}
+	return []agent.Service{hostagent.NetworkService(client.NewNetwork(client.Options{
+		Access: access, HostKey: c.hostKey(host), Log: c.output.Logger(daemon.AgentLog),
+	}))}
 }
 
 // reporter returns an agent of a host, which reads its settings again when the files change.

@@ -39,6 +39,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/identityapi"
 	"github.com/berthcloud/berth/httpapi/imageapi"
+	"github.com/berthcloud/berth/identity/hostkey"
 	"github.com/berthcloud/berth/identity/local"
 	"github.com/berthcloud/berth/osloconfig"
 )
@@ -93,6 +94,7 @@ type cloud struct {
 	output    *upOutput // that all services share
 	directory *local.Directory
 	passwords passwords
+	hostKeys  hostkey.Keys
 	identity  *daemon.SmallServer
 	images    *daemon.SmallServer
 	placement *daemon.PlacementServer
@@ -181,10 +183,15 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	if c.passwords, err = loadPasswords(c.dir, c.opts.Reset); err != nil {
 		return daemon.Fail(daemon.Failed, err)
 	}
-	token, err := loadToken(c.dir, c.opts.Reset)
+	token, err := loadSecret(filepath.Join(c.dir, tokenFile), "", c.opts.Reset)
 	if err != nil {
 		return daemon.Fail(daemon.Failed, err)
 	}
+	secret, err := loadSecret(filepath.Join(c.dir, hostsFile), hostsSettings, c.opts.Reset)
+	if err != nil {
+		return daemon.Fail(daemon.Failed, err)
+	}
+	c.hostKeys = hostkey.New(secret)
 	if err := c.startLab(ctx); err != nil {
 		return err
 	}
@@ -216,6 +223,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	networks := config.DefaultNetwork()
 	daemon.TrialNetwork(networks)
 	c.listening(c.opts.NetworkListen)(&networks.Berth)
+	networks.Berth.HostKeySecret = osloconfig.Secret(secret)
 	networks.Neutron.ServicePlugins = append(networks.Neutron.ServicePlugins, config.PluginPlacement)
 	networks.Database.Connection, networks.Database.SyncOnStartup = c.database("network.db"), true
 	trust.AgentID = upAgentID
@@ -226,7 +234,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	if c.network, err = daemon.StartNetwork(ctx, c.process, networks, c.output.Logger(daemon.NetworkLog), trust); err != nil {
 		return atFlag(err, "network", "network-listen")
 	}
-	if err := c.startCompute(ctx, trust); err != nil {
+	if err := c.startCompute(ctx, secret, trust); err != nil {
 		return err
 	}
 	return atFlag(c.listenForOperators(ctx, trust.Guard), "metrics", "metrics-listen")
@@ -248,9 +256,10 @@ func (c *cloud) listening(address string) func(*config.Berth) {
 }
 
 // startCompute starts the compute service with clients of the others.
-func (c *cloud) startCompute(ctx context.Context, g daemon.Dependencies) error {
+func (c *cloud) startCompute(ctx context.Context, secret string, g daemon.Dependencies) error {
 	computes := config.DefaultCompute()
 	c.listening(c.opts.ComputeListen)(&computes.Berth)
+	computes.Berth.HostKeySecret = osloconfig.Secret(secret)
 	computes.Database.Connection, computes.Database.SyncOnStartup = c.database("compute.db"), true
 	g.Access, g.Alone = map[string]client.Access{}, true
 	for kind, s := range map[string]*daemon.Server{"placement": &c.placement.Server, "network": &c.network.Server, "image": &c.images.Server} {

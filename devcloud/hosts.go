@@ -81,6 +81,11 @@ func (c *cloud) reportPorts(host string) func(context.Context, []string) error {
 	}
 }
 
+// hostKey returns the key of a host, for its requests.
+func (c *cloud) hostKey(host string) func() (string, error) {
+	return func() (string, error) { return c.hostKeys.Key(host), nil }
+}
+
 // startHost starts a host, and returns when the compute service and placement have it. end ends it.
 func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	has, err := upHost(n)
@@ -94,7 +99,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	log := c.output.Logger(daemon.AgentLog).With("host", has.Name)
 	var last client.HostReported // reports are sent one after the other
 	service := client.NewHost(client.Options{
-		Access: c.login(upAgent, func() string { return c.url(&c.compute.Server) }), Log: log,
+		Access: c.login(upAgent, func() string { return c.url(&c.compute.Server) }), HostKey: c.hostKey(has.Name), Log: log,
 	}, client.HostSays{
 		Name:   has.Name,
 		Report: func() (compute.Report, error) { return report, nil },

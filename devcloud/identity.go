@@ -12,6 +12,7 @@ import (
 	"text/template"
 
 	"github.com/berthcloud/berth/httpapi/identityapi"
+	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/local"
 )
 
@@ -61,22 +62,25 @@ func loadPasswords(dir string, anew bool) (passwords, error) {
 	return p, writeSecret(path, append(text, '\n'))
 }
 
-// tokenFile has the administrator's token, in the directory of the cloud.
-const tokenFile = "token"
+// The files in the directory of the cloud with the administrator's token, and with the setting that hosts' keys are made
+// of, for "berth agent key".
+const (
+	tokenFile     = "token"
+	hostsFile     = "hosts.conf"
+	hostsSettings = "[berth]\nhost_key_secret = "
+)
 
-// loadToken returns the administrator's token in the directory, and creates it when it is missing or
-// anew is set.
-func loadToken(dir string, anew bool) (string, error) {
-	path := filepath.Join(dir, tokenFile)
+// loadSecret returns the secret in a file behind a text, and creates the file when it has none or anew is set.
+func loadSecret(path, before string, anew bool) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	token := strings.TrimSpace(string(text))
-	if token == "" || anew {
-		token = local.NewToken()
+	secret := strings.TrimSpace(strings.TrimPrefix(string(text), before))
+	if secret == "" || anew {
+		secret = local.NewToken()
 	}
-	return token, writeSecret(path, []byte(token+"\n"))
+	return secret, writeSecret(path, []byte(before+secret+"\n"))
 }
 
 // writeSecret writes a file that only its owner can read, whatever its mode was before.
@@ -102,7 +106,7 @@ func newDirectory(p passwords, token string) *local.Directory {
 		upProject,
 		local.User{ID: "ad000000000000000000000000000001", Name: upAdmin, Password: p[upAdmin], Roles: []string{"admin", "manager", "member", "reader"}},
 		local.User{ID: "ad000000000000000000000000000002", Name: upDemo, Password: p[upDemo], Roles: []string{"member", "reader"}},
-		local.User{ID: "ad000000000000000000000000000003", Name: upAgent, Password: p[upAgent], Roles: []string{"service"}},
+		local.User{ID: "ad000000000000000000000000000003", Name: upAgent, Password: p[upAgent], Roles: []string{identity.AgentRole}},
 		local.User{ID: "ad000000000000000000000000000004", Name: upCompute, Password: p[upCompute], Roles: []string{"admin", "member", "reader", "service"}},
 		local.User{ID: "ad000000000000000000000000000005", Name: upNetwork, Password: p[upNetwork], Roles: []string{"admin", "member", "reader", "service"}},
 	)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
 )
 
@@ -86,6 +87,10 @@ type Heartbeat struct {
 	// configurations that it has: those of the heartbeat are for a new one.
 	Unchanged bool
 	Problem   string
+
+	// Hosts are the hosts that the agent has proved to be on. An agent may have devices on other hypervisors too,
+	// but not on those of other hosts' agents. Nil: that is not checked.
+	Hosts []string
 }
 
 // Beat notes a heartbeat. It makes the record of an agent that has none, also of
@@ -94,7 +99,7 @@ type Heartbeat struct {
 // the last attempt failed or never ended, or something that it does not have any more
 // may still be there. An agent without devices needs that only
 // if it had some. Of a report that makes no sense, and of a Problem, the record says
-// so, and placement keeps what it has.
+// so, and placement keeps what it has. Fault: HypervisorTaken.
 func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, err error) {
 	err = s.update(ctx, func(c *change) error {
 		rows, err := Rows[AgentRow](c, Where(ByHost, h.Host), Where(ByAgentType, h.Type))
@@ -109,6 +114,9 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 		before, _ := s.State(row) // one that is wrong had no providers
 		h.fill(&row, c.at, known && (h.Unchanged || h.Problem != ""))
 		now, err := s.State(row)
+		if taken := c.hypervisorTaken(h, now.Hypervisors()); taken != nil {
+			return taken
+		}
 		if h.Problem != "" {
 			err = errors.New(h.Problem)
 		}
@@ -123,6 +131,30 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 		return c.Insert(&row)
 	})
 	return a, sync, err
+}
+
+// hypervisorTaken refuses the heartbeat of an agent that has proved to be on some hosts, when it has devices on a
+// hypervisor of another host: one that has its name, or that its agents have devices on.
+func (c *change) hypervisorTaken(h Heartbeat, hypervisors []string) error {
+	hypervisors = slices.DeleteFunc(hypervisors, func(name string) bool { return slices.Contains(h.Hosts, name) })
+	if h.Hosts == nil || len(hypervisors) == 0 {
+		return nil
+	}
+	agents, err := Rows[AgentRow](c)
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		if slices.Contains(h.Hosts, a.Host) {
+			continue
+		}
+		for _, name := range hypervisors {
+			if a.Host == name || slices.Contains(a.Hypervisors, name) {
+				return fault.New(fault.Denied, "HypervisorTaken", "The hypervisor %s is that of the host %s, which this agent is not on: see resource_provider_hypervisors.", name, a.Host)
+			}
+		}
+	}
+	return nil
 }
 
 // newAgentID returns the id of an agent that has no record.

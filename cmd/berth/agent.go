@@ -77,7 +77,7 @@ runs no network agents. docs/operations/compute-host.md lists the options.`,
 		},
 	}
 	flags.add(cmd)
-	cmd.AddCommand(newAgentCheck(env))
+	cmd.AddCommand(newAgentCheck(env), newAgentKey(env))
 	return cmd
 }
 

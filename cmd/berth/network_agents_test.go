@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/identity/hostkey"
 	"github.com/berthcloud/berth/internal/certtest"
 )
 
@@ -34,12 +35,16 @@ func (a authority) agent(t *testing.T, host string) string {
 	return "network_cert_file = " + dir + "/cert.pem\nnetwork_key_file = " + dir + "/key.pem"
 }
 
-// Agents report over TLS, and authenticate with a token, also from a file, or with a certificate
-// for their host, which allows nothing else. The user of the token "nobody" has no role.
+// Agents report over TLS, and authenticate with a token, also from a file, or with a certificate or a key
+// of their host, which allows nothing else. The user of the token "nobody" has no role.
 func TestAgentsShowTokensOrCertificates(t *testing.T) {
 	dir := t.TempDir()
 	roots := certificate(t, dir, 1)
 	ours, theirs := newAuthority(t, dir+"/agents.pem"), newAuthority(t, dir+"/clients.pem")
+	const secret = "0123456789abcdef0123456789abcdef"
+	keys := hostkey.New(secret)
+	rewrite(t, dir+"/key", keys.Key("devstack0")+"\n")
+	rewrite(t, dir+"/other-key", keys.Key("devstack1")+"\n")
 	rewrite(t, dir+"/token", "admin\n")
 	rewrite(t, dir+"/useless", "nobody\n")
 	for name, tc := range map[string]struct {
@@ -54,6 +59,9 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 		"Certificate":           {false, "network_token = nobody\n" + ours.agent(t, "devstack0"), true, ""},
 		"CertificateOfAnother":  {false, "network_token = admin\n" + ours.agent(t, "devstack1"), false, "answered (403)"},
 		"CertificateOfNobody":   {false, "network_token = nobody\n" + theirs.agent(t, "devstack0"), false, "answered (403)"},
+		"Key":                   {false, "network_token = nobody\nnetwork_host_key_file = " + dir + "/key", true, ""},
+		"KeyInTheSettings":      {false, "network_host_key = " + keys.Key("devstack0"), true, ""},
+		"KeyOfAnother":          {false, "network_token = admin\nnetwork_host_key_file = " + dir + "/other-key", false, "is of the host devstack1, and not of devstack0"},
 		"AmongClients":          {true, "network_token = nobody\n" + ours.agent(t, "devstack0"), true, ""},
 		"OneOfTheClients":       {true, "network_token = nobody\n" + theirs.agent(t, "devstack0"), false, "answered (403)"},
 		"ClientWithoutAny":      {true, "network_token = admin", false, "certificate"},
@@ -66,7 +74,7 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 				client = "\ntls_client_ca_file = " + dir + "/clients.pem"
 			}
 			service := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config", neutronConf(t, networkDatabaseAt("sqlite://"),
-				"[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch\n[berth]\ntls_cert_file = "+dir+"/cert.pem\ntls_key_file = "+dir+"/key.pem\ntls_agent_ca_file = "+dir+"/agents.pem"+client))
+				"[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch\n[berth]\ntls_cert_file = "+dir+"/cert.pem\ntls_key_file = "+dir+"/key.pem\ntls_agent_ca_file = "+dir+"/agents.pem\nhost_key_secret = "+secret+client))
 			file := agentFile(t, "[berth]", "network_urls = "+overTLSAt(service), "network_ca_file = "+dir+"/cert.pem", tc.agent)
 			agent := launch(t, nil, nil, "agent", "--config", file)
 			if !tc.wantAgent {

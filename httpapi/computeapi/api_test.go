@@ -31,8 +31,14 @@ func handler(t testing.TB, service *compute.Service, who httpapi.Authenticator) 
 	return handlerWith(t, service, who, policy.Options{})
 }
 
-// handlerWith is handler with another policy.
+// handlerWith is handler with another policy. Tokens act for all hosts.
 func handlerWith(t testing.TB, service *compute.Service, who httpapi.Authenticator, o policy.Options) http.Handler {
+	t.Helper()
+	return handlerOf(t, service, httpapi.Agents{TokensForAll: true, Others: who}.Authenticate, o)
+}
+
+// handlerOf is handlerWith with the rules about hosts of an authenticator.
+func handlerOf(t testing.TB, service *compute.Service, who httpapi.Authenticator, o policy.Options) http.Handler {
 	t.Helper()
 	o.Defaults = computeapi.PolicyDefaults()
 	rules, err := policy.New(o)

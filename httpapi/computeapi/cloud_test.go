@@ -191,7 +191,7 @@ func (c *cloud) resetNetwork(ctx context.Context, t testing.TB, all *sync.WaitGr
 		}
 	}}
 	h := networkapi.Handler(httpapi.New(httpapi.Config{
-		Service: "network", Routes: api.Routes(), Authenticate: authenticateUser, Public: networkapi.Public, Problem: networkapi.Problem,
+		Service: "network", Routes: api.Routes(), Authenticate: httpapi.Agents{TokensForAll: true, Others: authenticateUser}.Authenticate, Public: networkapi.Public, Problem: networkapi.Problem,
 	}))
 	c.network.handler.Store(&h)
 }

@@ -1,6 +1,7 @@
 package computeapi
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,8 +31,12 @@ var resultsSchema = bodySchema("results", `{"type": "array", "maxItems": 4096, "
 		"generation": {"type": "integer", "minimum": 0},
 		"error": `+stringPart+`, "everywhere": {"type": "boolean"}`, `"server", "event"`)+`}`)
 
-// mayReport is the rule of hosts.
-func (q *request) mayReport() error { return q.can("berth-hosts:report", nobodys) }
+// actsFor is the rule of hosts: only the host itself reads and reports what is its own.
+func (q *request) actsFor(host string) error {
+	return cmp.Or(q.can(hostRule, nobodys), httpapi.CheckHost(q.Context(), host))
+}
+
+const hostRule = "berth-hosts:report"
 
 // maxWait bounds the delay of a host's answer.
 const maxWait = time.Minute
@@ -39,7 +44,7 @@ const maxWait = time.Minute
 // wantedOfHost answers with the list of a host, as soon as its revision differs from the host's, or
 // after the requested wait.
 func (q *request) wantedOfHost() error {
-	if err := q.mayReport(); err != nil {
+	if err := q.actsFor(q.param("host")); err != nil {
 		return err
 	}
 	wait, err := q.wait()
@@ -79,11 +84,11 @@ func (q *request) wait() (time.Duration, error) {
 
 // takeResults reads the results of a host.
 func (q *request) takeResults() error {
-	v, err := q.checked(resultsSchema, "results")
-	if err != nil {
+	if err := q.actsFor(q.param("host")); err != nil {
 		return err
 	}
-	if err := q.mayReport(); err != nil {
+	v, err := q.checked(resultsSchema, "results")
+	if err != nil {
 		return err
 	}
 	var results []hostlist.Result

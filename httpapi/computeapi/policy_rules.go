@@ -139,5 +139,5 @@ var policyRules = []policyRule{
 	{"os_compute_api:os-server-external-events:create", "rule:context_is_admin", "", "POST /os-server-external-events"},
 
 	// Nova has no rule for its hosts, which speak over a message bus.
-	{"os_compute_api:berth-hosts:report", "rule:context_is_admin or role:service", "", "POST /berth/v1/heartbeats, GET /berth/v1/hosts/{host}/servers, POST /berth/v1/hosts/{host}/servers"},
+	{"os_compute_api:berth-hosts:report", "rule:context_is_admin or role:berth_agent", "os_compute_api:berth-hosts:report=rule:context_is_admin or role:service", "POST /berth/v1/heartbeats, GET /berth/v1/hosts/{host}/servers, POST /berth/v1/hosts/{host}/servers"},
 }

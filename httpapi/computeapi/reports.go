@@ -1,6 +1,7 @@
 package computeapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -47,18 +48,18 @@ var reportSchema = bodySchema("host", objectPart(`"host": `+hostPart+`, "version
 // takeReport takes what a host says of itself, which is that it is alive, and brings what it
 // has into placement. That placement cannot take it is in the answer, and no failure.
 func (q *request) takeReport() error {
-	v, err := q.checked(reportSchema, "host")
-	if err != nil {
+	if err := cmp.Or(q.can(hostRule, nobodys), httpapi.CheckIsHost(q.Context())); err != nil {
 		return err
 	}
-	if err := q.mayReport(); err != nil {
+	v, err := q.checked(reportSchema, "host")
+	if err != nil {
 		return err
 	}
 	if !v.IsFinite() { // it is kept as JSON
 		return badRequest("host: a number is not finite")
 	}
 	r, err := reportIn(v)
-	if err != nil {
+	if err := cmp.Or(err, httpapi.CheckHost(q.Context(), r.Host)); err != nil {
 		return err
 	}
 	if err := q.api.Compute.Report(q.Context(), r); err != nil {

@@ -11,32 +11,27 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// A request is one to the API, whose body has been read.
+// A request is one to the API.
 type request struct {
 	*http.Request
-	w      http.ResponseWriter
-	api    *API
-	caller identity.Caller
-	minor  int          // of the version
-	body   pyjson.Value // null when there is none
-	query  url.Values   // what checkQuery has accepted
+	w       http.ResponseWriter
+	api     *API
+	caller  identity.Caller
+	minor   int          // of the version
+	body    pyjson.Value // after read; null when there is none
+	hasBody bool         // it has been read
+	query   url.Values   // what checkQuery has accepted
 }
 
 // A handler answers a request or returns why it cannot.
 type handler func(*request) error
 
-// serve reads a request for a handler.
+// serve makes a request for a handler, which reads the body when it knows that the caller may send one.
 func (a *API) serve(h handler) httpapi.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx := r.Context()
 		q := &request{Request: r, w: w, api: a, minor: microversion.From(ctx).Minor, query: url.Values{}}
 		q.caller, _ = identity.From(ctx)
-		if r.Method == http.MethodPost || r.Method == http.MethodPut {
-			var err error
-			if q.body, err = readBody(r); err != nil {
-				return err
-			}
-		}
 		if project := projectOf(ctx); project != "" && project != q.caller.ProjectID {
 			return badRequest("Malformed request URL: URL's project_id '%s' doesn't match Context's project_id '%s'",
 				project, q.caller.ProjectID)
@@ -45,17 +40,18 @@ func (a *API) serve(h handler) httpapi.Handler {
 	}
 }
 
-// readBody reads a body, which is null when it is empty.
-func readBody(r *http.Request) (pyjson.Value, error) {
-	text, err := httpapi.ReadBody(r)
+// read reads the body, which stays null when it is empty.
+func (q *request) read() error {
+	q.hasBody = true
+	text, err := httpapi.ReadBody(q.Request)
 	if err != nil || len(text) == 0 {
-		return pyjson.Value{}, err
+		return err
 	}
-	v, err := pyjson.Parse(text)
-	if err != nil || !pyjson.IsText(text, v) {
-		return v, badRequest("Malformed request body")
+	q.body, err = pyjson.Parse(text)
+	if err != nil || !pyjson.IsText(text, q.body) {
+		return badRequest("Malformed request body")
 	}
-	return v, nil
+	return nil
 }
 
 // param is the part of the path that matches a name, as text.
@@ -95,6 +91,9 @@ type action struct {
 // refused in Nova's ways.
 func act(actions ...action) handler {
 	return func(q *request) error {
+		if err := q.read(); err != nil {
+			return err
+		}
 		members := q.body.Members()
 		switch kind, n := q.body.Kind(), q.body.Len(); {
 		case kind == pyjson.String:

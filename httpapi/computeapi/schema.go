@@ -50,8 +50,13 @@ func objectPart(properties, required string) string {
 	return part + `, "additionalProperties": false}`
 }
 
-// check holds the body against a schema.
+// check reads the body, unless an action has been read from it, and holds it against a schema.
 func (q *request) check(s *pyschema.Schema) error {
+	if !q.hasBody {
+		if err := q.read(); err != nil {
+			return err
+		}
+	}
 	if m := s.First(q.body); m != nil {
 		return mistaken(m, "field/attribute", m.Path[max(len(m.Path)-1, 0):])
 	}

@@ -69,7 +69,7 @@ func agentTable() []attribute[network.Agent, network.AgentRow] {
 			set:  func(s *S, v pyjson.Value) { s.Description = v.Str() },
 			show: func(g *A) pyjson.Value { return orNone(g.Description) },
 		},
-		{name: "resources_synced", show: func(g *A) pyjson.Value { return syncState(g.Synced) }},
+		{name: "resources_synced", show: func(g *A) pyjson.Value { return syncState(g.AgentRow) }},
 		{name: "availability_zone", use: filter, show: func(g *A) pyjson.Value { return orNone(g.Zone) }},
 		{name: "alive", use: filter, convert: toBool, show: func(g *A) pyjson.Value { return valueOf(g.Alive) }},
 		{name: "configurations", show: func(g *A) pyjson.Value { return decode(g.Configurations) }},
@@ -82,12 +82,13 @@ func agentTable() []attribute[network.Agent, network.AgentRow] {
 
 var textCheck255 = text(255)
 
-// syncState is the attribute resources_synced.
-func syncState(s network.SyncState) pyjson.Value {
-	if s == network.SyncNever || s == network.SyncDue {
+// syncState is the attribute resources_synced. After a sync that failed it is false until one succeeds, also while the
+// next one is due.
+func syncState(a network.AgentRow) pyjson.Value {
+	if a.SyncError == "" && (a.Synced == network.SyncNever || a.Synced == network.SyncDue) {
 		return pyjson.Value{}
 	}
-	return valueOf(s == network.SyncDone)
+	return valueOf(a.Synced == network.SyncDone)
 }
 
 // plainTime is a time as agents show it, in UTC, and null for none.

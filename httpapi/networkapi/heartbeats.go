@@ -2,11 +2,8 @@ package networkapi
 
 import (
 	"cmp"
-	"context"
 	"net/http"
-	"slices"
 
-	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
@@ -23,7 +20,7 @@ func (a *API) heartbeatRoutes() []httpapi.Route {
 // and how the last sync of its devices went.
 func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, "report_agent_state", target{}); err != nil {
+	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckIsHost(ctx)); err != nil {
 		return err
 	}
 	v, err := readObject(r, "agent")
@@ -35,9 +32,11 @@ func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h, err := heartbeatOf(said)
-	if err := cmp.Or(err, speaksFor(ctx, h.Host)); err != nil {
+	if err := cmp.Or(err, httpapi.CheckHost(ctx, h.Host)); err != nil {
 		return err
 	}
+	caller, _ := identity.From(ctx)
+	h.Hosts = caller.Hosts
 	agent, sync, err := a.Network.Beat(ctx, h)
 	if err != nil {
 		return err
@@ -47,17 +46,8 @@ func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Value(object("agent", object("id", string(agent.ID),
-			"resources_synced", syncState(agent.Synced), "sync_error", orNone(agent.SyncError))))
+			"resources_synced", syncState(agent.AgentRow), "sync_error", orNone(agent.SyncError))))
 	})
-}
-
-// speaksFor refuses an agent that shows a certificate of another host.
-func speaksFor(ctx context.Context, host string) error {
-	caller, _ := identity.From(ctx)
-	if caller.Hosts == nil || slices.Contains(caller.Hosts, host) {
-		return nil
-	}
-	return fault.New(fault.Denied, codeForbidden, "The certificate is not one of the host %s", host)
 }
 
 // heartbeatAttributes are what a heartbeat may say, all of it text but for the last

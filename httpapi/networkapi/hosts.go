@@ -75,7 +75,7 @@ const maxWait = time.Minute
 // one that the agent has, or after the time that it wants to wait.
 func (a *API) hostPorts(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), speaksFor(ctx, httpapi.Param(r, "host"))); err != nil {
+	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckHost(ctx, httpapi.Param(r, "host"))); err != nil {
 		return err
 	}
 	wait, err := waitOf(r)
@@ -176,7 +176,7 @@ func hostRule(r network.RuleRow) pyjson.Value {
 // it finds no more.
 func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), speaksFor(ctx, httpapi.Param(r, "host"))); err != nil {
+	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckHost(ctx, httpapi.Param(r, "host"))); err != nil {
 		return err
 	}
 	v, err := readObject(r, "ports")

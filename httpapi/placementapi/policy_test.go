@@ -139,3 +139,19 @@ func allowed(t *testing.T, e *policy.Enforcer, rule string) []string {
 	slices.Sort(found)
 	return found
 }
+
+// Hosts send no requests to placement, and their role lets them do nothing there.
+func TestTheRoleOfHostsMayDoNothing(t *testing.T) {
+	for _, newDefaults := range []bool{true, false} {
+		rules, err := policy.New(policy.Options{Defaults: placementapi.PolicyDefaults(), EnforceNewDefaults: newDefaults})
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := identity.Caller{UserID: "agent on cn1", Roles: []string{identity.AgentRole}, Hosts: []string{"cn1"}}
+		for _, r := range placementapi.PolicyDefaults() {
+			if err := rules.Allow(host, r.Name, map[string]string{"project_id": "p"}); err == nil && len(r.Operations) > 0 {
+				t.Errorf("new defaults %v: a host may do what %s guards", newDefaults, r.Name)
+			}
+		}
+	}
+}

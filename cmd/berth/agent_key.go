@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/identity/hostkey"
+)
+
+// newAgentKey returns "berth agent key".
+func newAgentKey(env environment) *cobra.Command {
+	var files, dirs []string
+	cmd := &cobra.Command{
+		Use:   "key [--config FILE]... HOST...",
+		Short: "Print the keys by which hosts identify themselves",
+		Long: `Key prints the key of each HOST, a line each, for the settings of the agents on
+that host: [berth] network_host_key_file and compute_host_key_file. A host with
+a key needs no token, and reads and reports what is its own only.
+
+It runs where the network or compute service runs, and reads [berth]
+host_key_secret from the settings of either; both need the same secret when
+hosts have one key for both. Keys are made of the secret and the name of the
+host: nothing is stored, and the same command prints the same key again. HOST is
+spelled as in [DEFAULT] host of the agents, upper and lower case included.
+
+To replace the secret, set it to the new one, a comma and the old one, restart
+the services, give all hosts new keys, and remove the old secret.`,
+		Example: `  berth agent key --config /etc/berth/compute.conf cn1 > cn1.key`,
+		RunE: func(_ *cobra.Command, hosts []string) error {
+			if len(hosts) == 0 {
+				return fail(exitUsage, errors.New("want the names of hosts"))
+			}
+			secrets, err := config.LoadHostSecrets(files, dirs)
+			if err != nil {
+				return fail(exitUsage, err)
+			}
+			if len(secrets) == 0 {
+				return fail(exitUsage, errors.New("[berth] host_key_secret: set it in the settings of the network and the compute service, and name one of their files with --config"))
+			}
+			keys := hostkey.New(secrets...)
+			for _, host := range hosts {
+				if err := agentsettings.CheckHost(host); err != nil {
+					return fail(exitUsage, fmt.Errorf("%q: want the name of a host, as in [DEFAULT] host of its agents", host))
+				}
+				if _, err := fmt.Fprintln(env.stdout, keys.Key(host)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	addConfigFlags(cmd, "nova.conf or neutron.conf of the service", &files, &dirs)
+	return cmd
+}
