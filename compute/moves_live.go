@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/watch"
 )
 
 // The actions of a live migration.
@@ -89,33 +89,28 @@ func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to Li
 // awaitChoice waits until a host is chosen for a migration, not longer than Settings.HostTime. The fault says why there is
 // none.
 func (s *Service) awaitChoice(ctx context.Context, m MigrationRow) error {
-	ctx, cancel := context.WithTimeout(ctx, s.settings.HostTime)
-	defer cancel()
-	for s.working.Load() > 0 {
-		var chosen bool
-		var failure error
-		err := s.store.View(ctx, func(r Reader) error {
-			chosen, failure = true, nil
-			rows, err := Rows[MigrationRow](r, Where(ByID, m.ID))
-			if err != nil || len(rows) == 0 { // the server was deleted
-				return err
-			}
-			if chosen = rows[0].Status != enqueued; rows[0].Status != migrationFail {
-				return nil
-			}
-			failure, err = lastFailure(r, m.Server)
-			return err
-		})
-		if err != nil || chosen {
-			return errors.Join(err, failure)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(lookForEnd):
-		}
+	if s.working.Load() == 0 {
+		return nil
 	}
-	return nil
+	type choice struct {
+		made    bool
+		failure error
+	}
+	read := func(r Reader) (c choice, err error) {
+		rows, err := Rows[MigrationRow](r, Where(ByServer, m.Server), Where(ByID, m.ID))
+		if err != nil || len(rows) == 0 { // the server was deleted
+			return choice{made: true}, err
+		}
+		if c.made = rows[0].Status != enqueued; rows[0].Status == migrationFail {
+			c.failure, err = lastFailure(r, m.Server)
+		}
+		return c, err
+	}
+	c, err := watch.Await(ctx, s.store, s.settings.HostTime, read, func(c choice) bool { return c.made })
+	if ctx.Err() != nil {
+		return nil // the caller is not there any more, and the migration goes on
+	}
+	return errors.Join(err, c.failure)
 }
 
 // lastFailure returns why the last action of a server failed.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/berthcloud/berth/watch"
 )
 
 // A deletion, and its event, as Nova calls them.
@@ -57,27 +59,21 @@ func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
 	return err
 }
 
-const (
-	// endTime is how long a caller waits for the deletion of a server without a host, and
-	// lookForEnd the interval of checking.
-	endTime    = 5 * time.Second
-	lookForEnd = 10 * time.Millisecond
-)
+// endTime is how long a caller waits for the deletion of a server without a host.
+const endTime = 5 * time.Second
 
 // awaitEnd waits until a server is deleted, not longer than endTime, and only while operations are
 // carried out here.
 func (s *Service) awaitEnd(ctx context.Context, id ID) {
-	ctx, cancel := context.WithTimeout(ctx, endTime)
-	defer cancel()
-	for s.working.Load() > 0 {
-		if _, err := s.Server(ctx, id); err != nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(lookForEnd):
-		}
+	if s.working.Load() == 0 {
+		return
 	}
+	exists := func(r Reader) (bool, error) {
+		rows, err := Rows[ServerSummary](r, Where(ByID, id))
+		return len(rows) > 0, err
+	}
+	// Whatever ends the wait, the deletion goes on.
+	_, _ = watch.Await(ctx, s.store, endTime, exists, func(exists bool) bool { return !exists })
 }
 
 // notDestroyed is the effect of a host that could not destroy the server.

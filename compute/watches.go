@@ -22,4 +22,5 @@ var watched = watch.Rules{
 		watch.By(ByServer, func(r *HostedRow) ID { return r.Server }),
 	),
 	watch.Row(watch.By(ByID, func(r *EventRow) ID { return r.ID })),
+	watch.Row(watch.By(ByServer, func(r *MigrationRow) ID { return r.Server })), // for those who wait for the choice of a host
 }
