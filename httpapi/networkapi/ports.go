@@ -31,6 +31,14 @@ func (a *API) ports() *portResource {
 			return t.with("device_owner", s.DeviceOwner), err
 		},
 		list: a.Network.Ports,
+		near: func(ctx context.Context, project string) ([]network.Match, error) {
+			networks, err := a.Network.Networks(ctx, network.Where(network.ByProject, project))
+			ids := make([]network.ID, len(networks))
+			for i, n := range networks {
+				ids[i] = n.ID
+			}
+			return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByNetwork, ids...)}, err
+		},
 		where: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "mac_address": network.ByMAC,
 			"device_id": network.ByDevice, "project_id": network.ByProject, "tenant_id": network.ByProject,

@@ -39,7 +39,10 @@ type resource[T, S any] struct {
 	target func(*T) target
 	made   func(context.Context, *S) (target, error)
 
-	list   func(context.Context, ...network.Match) ([]T, error)
+	list func(context.Context, ...network.Match) ([]T, error)
+	// near returns searches that together find all objects that have to do with a project, as isNear of their targets says; nil: all
+	// are read for that.
+	near   func(ctx context.Context, project string) ([]network.Match, error)
 	refine func([]T, []filterBy) []T              // what filters do besides excluding objects; nil for nothing
 	where  map[string]network.Field               // attributes that the store looks for
 	key    network.Field                          // of the id in the path; ByID when empty
@@ -85,7 +88,7 @@ func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	l.bound(res.api.MaxLimit)
-	all, err := res.list(ctx, append(res.parent(r), res.matches(l.filters)...)...)
+	all, err := res.listNear(ctx, append(res.parent(r), res.matches(l.filters)...))
 	if err != nil {
 		return err
 	}
@@ -118,6 +121,37 @@ func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error 
 		}
 		j.EndObject()
 	})
+}
+
+// listNear returns the objects that match, of those that the caller may know of at least all: those of other projects are not read
+// where a search can tell.
+func (res *resource[T, S]) listNear(ctx context.Context, where []network.Match) ([]T, error) {
+	caller, _ := identity.From(ctx)
+	if res.near == nil || res.api.is(ctx) || caller.ProjectID == "" {
+		return res.list(ctx, where...)
+	}
+	searches, err := res.near(ctx, caller.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	for _, s := range searches {
+		part, err := res.list(ctx, append(where[:len(where):len(where)], s)...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	if len(searches) == 1 {
+		return all, nil
+	}
+	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(res.id(&a), res.id(&b)) })
+	return slices.CompactFunc(all, func(a, b T) bool { return res.id(&a) == res.id(&b) }), nil
+}
+
+// ofProject finds objects that have to do with their own project alone.
+func ofProject(_ context.Context, project string) ([]network.Match, error) {
+	return []network.Match{network.Where(network.ByProject, project)}, nil
 }
 
 // parent is what the path says of where the objects are.
@@ -176,7 +210,7 @@ func (res *resource[T, S]) found(r *http.Request) (one T, err error) {
 	if err != nil {
 		return one, err
 	}
-	if len(all) == 0 || !res.near(ctx, res.target(&all[0])) {
+	if len(all) == 0 || !res.isNear(ctx, res.target(&all[0])) {
 		return one, res.missing(r, network.ID(id))
 	}
 	return all[0], nil
@@ -186,12 +220,12 @@ func (res *resource[T, S]) found(r *http.Request) (one T, err error) {
 // shared, or on a network of the project's, and policy does not hide it.
 func (res *resource[T, S]) sees(ctx context.Context, one *T) bool {
 	t := res.about(one)
-	return res.near(ctx, t) && res.api.allow(ctx, "get_"+res.ruled(), t) == nil
+	return res.isNear(ctx, t) && res.api.allow(ctx, "get_"+res.ruled(), t) == nil
 }
 
-// near reports whether an object has to do with the caller's project, or the
+// isNear reports whether an object has to do with the caller's project, or the
 // caller with all.
-func (res *resource[T, S]) near(ctx context.Context, t target) bool {
+func (res *resource[T, S]) isNear(ctx context.Context, t target) bool {
 	return res.open || res.api.is(ctx) || t.isNear(ctx)
 }
 

@@ -21,6 +21,7 @@ func (a *API) securityGroups() *securityGroupResource {
 		target: func(g *network.SecurityGroup) target { return owner(g.Project) },
 		made:   func(_ context.Context, s *network.SecurityGroupRow) (target, error) { return owner(s.Project), nil },
 		vet:    notDefault,
+		near:   ofProject,
 		list: func(ctx context.Context, where ...network.Match) ([]network.SecurityGroup, error) {
 			if err := a.ensureDefaultGroup(ctx, where); err != nil {
 				return nil, err

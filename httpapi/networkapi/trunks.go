@@ -24,6 +24,7 @@ func (a *API) trunks() *trunkResource {
 			return numbersOf(b.values["sub_ports"])
 		},
 		list: a.Network.Trunks,
+		near: ofProject,
 		where: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "port_id": network.ByPort, "project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
