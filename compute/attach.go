@@ -62,7 +62,17 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 		}
 		return ServerPort{}, why
 	}
-	return s.Interface(ctx, by, server, j.b.Port)
+	attached, err := s.Interface(ctx, by, server, j.b.Port)
+	if !isUnavailable(err) {
+		return attached, err
+	}
+	one, err := s.Server(ctx, server) // the port is attached: it is shown as it was seen last
+	for _, row := range one.Ports {
+		if row.Port == j.b.Port {
+			attached = row
+		}
+	}
+	return attached, err
 }
 
 // patiently returns a function that waits until it is worth looking whether a host has answered. It returns an
@@ -300,6 +310,12 @@ func (j *job) attachPort(ctx context.Context) (next, error) {
 // candidates that placement accepts.
 func (j *job) attachClaim(ctx context.Context) (next, error) {
 	none := invalid("InterfaceAttachResourceAllocationFailed", "Failed to allocate additional resources to %s during interface attach", j.op.Server)
+	if j.b.Attempt != nil { // placement did not take it, or became unavailable before that was known
+		err := j.adjust(ctx, 1)
+		if err == nil || undecided(ctx, err) {
+			return next{}, err
+		}
+	}
 	server, err := j.server(ctx)
 	if err != nil {
 		return next{}, err
@@ -322,7 +338,10 @@ func (j *job) attachClaim(ctx context.Context) (next, error) {
 	}
 	r.Query.Limit = min(r.Query.Limit, j.s.settings.Selection.Candidates) // all are of one host
 	answer, err := j.s.placement.Candidates(ctx, r.Query)
-	if err != nil {
+	switch {
+	case undecided(ctx, err):
+		return next{}, err
+	case err != nil:
 		return next{}, errors.Join(none, err)
 	}
 	for _, candidate := range answer.Candidates {
@@ -335,7 +354,7 @@ func (j *job) attachClaim(ctx context.Context) (next, error) {
 		}
 		err := j.adjust(ctx, 1)
 		switch {
-		case err == nil, errors.Is(err, operation.ErrTurned), errors.Is(err, operation.ErrLost):
+		case err == nil, undecided(ctx, err):
 			return next{}, err
 		case !errors.Is(err, allocations.ErrCapacity) && !errors.Is(err, allocations.ErrGeneration):
 			return next{}, errors.Join(none, err)
@@ -407,7 +426,7 @@ func (j *job) attachFault(err error) error {
 		return busy(j.op.Server, attachAction, "task_state", Deleting)
 	case errors.Is(err, ErrNoPort):
 		return notFound("PortNotFound", "Port id %s could not be found.", j.b.Port)
-	case kind == fault.Invalid, kind == fault.Denied:
+	case kind == fault.Invalid, kind == fault.Denied, kind == fault.Unavailable:
 		return err
 	case kind == fault.Conflict && !errors.Is(err, ErrPortChanged):
 		return conflict(c, "%s", forUser(err))

@@ -85,14 +85,14 @@ func (j *job) makePort(ctx context.Context, server ServerRow, n NetworkSpec) (Po
 	}
 	for _, p := range have {
 		switch {
-		case known[p.ID]:
-		case j.kind().Once != nil: // it makes one attempt, so a port that exists already is not its
+		case known[p.ID], slices.Contains(j.b.Others, p.ID):
+		case j.kind().Once != nil && !j.b.Making: // a port that existed before is not its
 			j.b.Others = append(j.b.Others, p.ID)
 		case p.Network == n.Network && (n.Address == "" || p.has(n.Address)):
 			return p, nil
 		}
 	}
-	if j.kind().Once != nil {
+	if j.kind().Once != nil && !j.b.Making {
 		j.b.Making = true
 		if err := j.save(ctx); err != nil {
 			return Port{}, err
@@ -141,6 +141,11 @@ func (j *job) readPorts(ctx context.Context) ([]Port, error) {
 
 // bind binds the ports to the chosen host.
 func (j *job) bind(ctx context.Context) (next, error) {
+	if f, err := j.waitedTooLong(ctx); err != nil {
+		return next{}, err
+	} else if f != nil {
+		return next{Back: true, Change: j.gaveUp(f.of(j.op.Server))}, nil
+	}
 	server, err := j.server(ctx)
 	if err != nil {
 		return next{}, err

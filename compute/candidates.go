@@ -144,7 +144,7 @@ func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final b
 		if errors.As(err, &f) {
 			return nil, f
 		}
-		return nil, aborted(networkTrouble, err)
+		return nil, failureOf(ctx, err, networkTrouble)
 	}
 	c := &choice{final: final}
 	for _, h := range p.hosts {
@@ -155,7 +155,9 @@ func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final b
 	if c.request, err = request.New(spec, s.settings.Requests, p.aggregates); err != nil {
 		return nil, refusal(err)
 	}
-	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); err != nil {
+	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); undecided(ctx, err) {
+		return nil, err
+	} else if err != nil {
 		f := refusal(err)
 		if kind, _ := fault.Of(err); kind == fault.Invalid { // a trait that placement does not know, say
 			f.Details = strings.Join(append([]string{f.Details}, s.explanation(ctx, c)...), "\n")

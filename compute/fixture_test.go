@@ -11,8 +11,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"os"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,8 +59,11 @@ type fixture struct {
 }
 
 // paths are what lies between the compute service and its neighbours, and between the network service and
-// placement.
-type paths struct{ placement, network, amounts *breakable }
+// placement. Without a keystone the compute service needs no tokens.
+type paths struct {
+	placement, network, amounts, keystone *breakable
+	unanswered                            func() // is called when a request of the compute service has no answer, unless it is nil
+}
 
 const (
 	egress  = "NET_BW_EGR_KILOBIT_PER_SEC"
@@ -101,7 +106,17 @@ func (w *fixture) serve(store compute.Store, settings ...func(*compute.Settings)
 
 // serveAs is serve for a run of the program.
 func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*compute.Settings)) *compute.Service {
-	places, nets := client.NewComputePlacement(options(w, w.paths.placement.url)), client.NewComputeNetwork(options(w, w.paths.network.url))
+	toPlacement, toNetwork := w.paths.placement.options(w), w.paths.network.options(w)
+	if k := w.paths.keystone; k != nil {
+		toPlacement.Access, toNetwork.Access = login{w.paths.placement.url, k.client(w), w}, login{w.paths.network.url, k.client(w), w}
+	}
+	toPlacement.Asked = func(_ string, status int, _ time.Duration) {
+		if status == 0 && w.paths.unanswered != nil {
+			w.paths.unanswered()
+		}
+	}
+	toNetwork.Asked = toPlacement.Asked
+	places, nets := client.NewComputePlacement(toPlacement), client.NewComputeNetwork(toNetwork)
 	w.Cleanup(func() {
 		places.Close()
 		nets.Close()
@@ -170,7 +185,7 @@ func (w *fixture) newNetwork() {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: client.NewPlacement(options(w, w.paths.amounts.url)), Log: logtest.Logger()})
+	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: client.NewPlacement(w.paths.amounts.options(w)), Log: logtest.Logger()})
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
 	w.must(err)
 	api := &networkapi.API{Network: w.network, Policy: rules}
@@ -581,7 +596,8 @@ func (w *fixture) state(id compute.ID) string {
 type breakable struct {
 	handler    http.Handler
 	inner, url string // without and with what may break
-	outer      *httptest.Server
+
+	closed atomic.Bool // connections are refused
 
 	mu     sync.Mutex // guards what follows
 	number int        // of requests since breaks
@@ -603,35 +619,59 @@ func newBreakable(t testing.TB, h http.Handler) *breakable {
 		inner.Close()
 		outer.Close()
 	})
-	b.inner, b.url, b.outer = inner.URL, outer.URL, outer
+	b.inner, b.url = inner.URL, outer.URL
 	return b
 }
 
-// refuses has the service refuse connections after a request, counted from here. What it returns ends that, and reports
-// whether there was such a request.
-func (b *breakable) refuses(t testing.TB, at int) (end func() bool) {
-	t.Helper()
-	server := b.outer
-	b.happens(at, func() {
-		server.Config.SetKeepAlivesEnabled(false)
-		server.Listener.Close()
-	})
-	return func() bool {
-		t.Helper()
-		if !b.heals() {
-			return false
-		}
-		l, err := net.Listen("tcp", strings.TrimPrefix(b.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.outer = httptest.NewUnstartedServer(b)
-		b.outer.Listener.Close()
-		b.outer.Listener = l
-		b.outer.Start()
-		t.Cleanup(b.outer.Close)
-		return true
+// refuses has the service refuse connections after a request, counted from here, at once when that is 0. What it returns ends
+// that, and reports whether there was such a request.
+func (b *breakable) refuses(at int) (end func() bool) {
+	if b.happens(at, func() { b.closed.Store(true) }); at == 0 {
+		b.closed.Store(true)
+		b.met = true
 	}
+	return func() bool {
+		b.closed.Store(false)
+		return b.heals()
+	}
+}
+
+// A way is the transport of requests to a service, on which connections are refused while it is closed. Its address stays its own,
+// which a closed listener would lose to another test.
+type way struct {
+	http.RoundTripper
+	to *breakable
+}
+
+// RoundTrip is http.RoundTripper's.
+func (t way) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.to.closed.Load() {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
+	return t.RoundTripper.RoundTrip(r)
+}
+
+// WithoutReuse has requests use connections of their own.
+func (t way) WithoutReuse() http.RoundTripper {
+	alone := t.RoundTripper.(*http.Transport).Clone()
+	alone.DisableKeepAlives = true
+	return way{alone, t.to}
+}
+
+// client returns an HTTP client for the service.
+func (b *breakable) client(t testing.TB) *http.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: way{transport, b}}
+}
+
+// options returns the options of a client of the service.
+func (b *breakable) options(t testing.TB) client.Options {
+	t.Helper()
+	o := options(t, b.url)
+	o.HTTP = b.client(t)
+	return o
 }
 
 func (b *breakable) ServeHTTP(w http.ResponseWriter, r *http.Request) {

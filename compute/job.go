@@ -47,7 +47,7 @@ func newRunner(s *Service, behalf func(context.Context, Caller) context.Context)
 		lists[name] = k.list
 	}
 	r := &operation.Runner[effect, *job]{
-		Lists: lists, Take: s.take, Renew: s.renew, Lease: s.settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Elapsed: s.elapsed, Log: s.log,
+		Lists: lists, Take: s.take, Renew: s.renew, Lease: s.settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Elapsed: s.elapsed, Log: s.log, Again: notTaken,
 	}
 	if behalf != nil {
 		r.Context = func(ctx context.Context, j *job) context.Context {
@@ -148,6 +148,7 @@ func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect
 		if turned = c.deletes(server, row); turned {
 			return c.becomeDelete(&row, server)
 		}
+		j.b.Unavailable = nil
 		if err := carryOut(c, &server, effects); err != nil {
 			return err
 		}
@@ -273,8 +274,13 @@ func (s *Service) renew(ctx context.Context, jobs []*job) (renewed int, err erro
 // Release is operation.Job's.
 func (j *job) Release(ctx context.Context, cause error) error {
 	var waits *operation.Wait
-	err := j.leased(ctx, func(c *change, row *OperationRow) {
+	err := j.leased(ctx, func(c *change, row *OperationRow) error {
 		row.Worker, row.Lease = "", time.Time{}
+		if isUnavailable(cause) {
+			if err := row.noteUnavailable(cause); err != nil {
+				return err
+			}
+		}
 		switch { // Lease is the end of a rest
 		case errors.As(cause, &waits):
 			if b, err := row.body(); err != nil || b.Abort == j.b.Abort { // it was not aborted meanwhile
@@ -287,6 +293,7 @@ func (j *job) Release(ctx context.Context, cause error) error {
 		case !errors.Is(cause, context.Canceled):
 			row.Lease = c.at.Add(retryDelay)
 		}
+		return nil
 	})
 	if waits != nil {
 		j.s.wake() // the event may have ended meanwhile
@@ -295,7 +302,7 @@ func (j *job) Release(ctx context.Context, cause error) error {
 }
 
 // leased changes the lease of an operation.
-func (j *job) leased(ctx context.Context, fn func(*change, *OperationRow)) error {
+func (j *job) leased(ctx context.Context, fn func(*change, *OperationRow) error) error {
 	err := j.s.update(ctx, func(c *change) error {
 		rows, err := Rows[OperationRow](c, Where(ByID, j.id))
 		if err == nil && (len(rows) == 0 || rows[0].Worker != j.worker) {
@@ -304,7 +311,9 @@ func (j *job) leased(ctx context.Context, fn func(*change, *OperationRow)) error
 		if err != nil {
 			return err
 		}
-		fn(c, &rows[0])
+		if err := fn(c, &rows[0]); err != nil {
+			return err
+		}
 		return c.Replace(&rows[0])
 	})
 	if errors.Is(err, operation.ErrLost) {
@@ -343,17 +352,21 @@ func own(err error) error {
 }
 
 // undecided reports whether nothing follows from an error of a step but that it is repeated: it is unknown
-// whether a request took place, or the step could not be carried out here.
+// whether a request took place, another service is unavailable, or the step could not be carried out here.
 func undecided(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, operation.ErrLost) || errors.Is(err, operation.ErrTurned) ||
-		errors.As(err, new(*operation.Unanswered)) || errors.As(err, new(*ownError))
+		errors.As(err, new(*ownError)) || isUnavailable(err)
 }
 
-// undecidedWayBack is undecided for what is undone: it waits also for a neighbour that does not take requests now, whereas
-// what is done can fail for that.
-func undecidedWayBack(ctx context.Context, err error) bool {
+// isUnavailable reports whether an error is that of a request that another service has not taken, or not answered.
+func isUnavailable(err error) bool {
 	kind, _ := fault.Of(err)
-	return undecided(ctx, err) || kind == fault.Unavailable
+	return kind == fault.Unavailable || errors.As(err, new(*operation.Unanswered))
+}
+
+// notTaken reports whether an error is that of a request that another service has not taken, so that it had no effect.
+func notTaken(err error) bool {
+	return isUnavailable(err) && !errors.As(err, new(*operation.Unanswered))
 }
 
 // update runs fn in a transaction. Each of its runs begins with the body that the job has now, which

@@ -497,7 +497,7 @@ func (j *job) activateSource(ctx context.Context) (next, error) {
 		}
 		switch {
 		case errors.Is(err, ErrNoPort):
-		case undecidedWayBack(ctx, err), errors.Is(err, ErrPortChanged): // since it was read
+		case undecided(ctx, err), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case err != nil:
 			trouble = err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/operation"
@@ -43,9 +42,8 @@ func (j *job) moveTo(ctx context.Context) (next, error) {
 	var f *Failure
 	switch {
 	case errors.As(err, &f):
-		own := *f
-		own.Message = strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
-		return next{Back: true, Change: j.stepFailed(f.Details, &own)}, nil
+		failure := f.of(j.op.Server)
+		return next{Back: true, Change: j.stepFailed(f.Details, &failure)}, nil
 	case errors.Is(err, allocations.ErrNotAllocated):
 		return next{Back: true, Change: j.stepFailed(err.Error(), err)}, nil
 	case err != nil:
@@ -392,7 +390,7 @@ func (j *job) bindToSource(ctx context.Context) (next, error) {
 			bound, err = j.bindPort(ctx, p, b)
 		}
 		switch {
-		case undecidedWayBack(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
+		case undecided(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
 		case err != nil:

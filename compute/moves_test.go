@@ -431,7 +431,7 @@ func TestUndoneMovesWaitForTheNetwork(t *testing.T) {
 		for at, met := 1, true; met && !t.Failed(); at++ {
 			m := newMoves(t)
 			end := func() bool { return false }
-			m.during(undone(m, func() { end = m.paths.network.refuses(t, at) }), m.Service)
+			m.during(undone(m, func() { end = m.paths.network.refuses(at) }), m.Service)
 			met = end()
 			m.afterwards(status)
 			m.is(fmt.Sprintf("%s, with refused connections after request %d", status, at), compute.Active, false, status, 3000)

@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -177,6 +178,36 @@ type failedHost struct {
 	Details string `json:"details"`
 }
 
+// A waitCause is the error of a service that is waited for: for users, and for administrators.
+type waitCause struct {
+	Text    string `json:"text"`
+	Details string `json:"details"`
+}
+
+// noteUnavailable stores in the body of an operation why it cannot go on.
+func (o *OperationRow) noteUnavailable(cause error) error {
+	b, err := o.body()
+	if err != nil {
+		return err
+	}
+	b.Unavailable = &waitCause{forUser(cause), fmt.Sprintf("%.*s", maxCause, cause)}
+	o.Body, err = json.Marshal(b)
+	return err
+}
+
+// waitedTooLong returns the failure of a server that another service has been unavailable to for longer than its build may take, a
+// reason to try again when it may take longer, and nil when nothing was waited for.
+func (j *job) waitedTooLong(ctx context.Context) (*Failure, error) {
+	if j.b.Unavailable == nil {
+		return nil, nil
+	}
+	server, err := j.server(ctx)
+	if err != nil || j.s.overdue(server, j.op) == 0 {
+		return nil, err
+	}
+	return aborted(j.b.Unavailable.Text, errors.New(j.b.Unavailable.Details)), nil
+}
+
 // A body is what an operation needs to go on, and to undo. Which of it is used depends
 // on the kind. Its names are not to change.
 type body struct {
@@ -241,6 +272,9 @@ type body struct {
 	Abort bool        `json:"abort,omitempty"`
 	// Trouble is why the server is in error once the move is undone, nil if it is not.
 	Trouble *Failure `json:"trouble,omitempty"`
+
+	// Unavailable, unless nil, is why the operation could not go on when it was released last: another service was unavailable.
+	Unavailable *waitCause `json:"unavailable,omitempty"`
 
 	// Verb is what is done to the power: "start", "stop", "reboot".
 	Verb string `json:"verb,omitempty"`

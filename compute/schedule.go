@@ -21,23 +21,24 @@ import (
 // for each: for all, or all of them fail. A server that a host could not build takes its next alternate instead.
 // It is the doing of the steps ports and claim.
 func schedule(ctx context.Context, jobs []*job) ([]next, error) {
-	s := jobs[0].s
-	var err error
-	if first := jobs[0]; len(jobs) == 1 && first.b.Tried > 0 && !first.b.Anew {
+	first := jobs[0]
+	f, err := first.waitedTooLong(ctx)
+	switch {
+	case err != nil:
+	case f != nil:
+		err = f
+	case len(jobs) == 1 && first.b.Tried > 0 && !first.b.Anew:
 		err = first.takeAlternate(ctx)
-	} else {
-		err = s.scheduleAll(ctx, jobs)
+	default:
+		err = first.s.scheduleAll(ctx, jobs)
 	}
 	all := make([]next, len(jobs))
-	var f *Failure
 	for i, j := range jobs {
 		switch {
 		case err == nil:
 			all[i].Change = j.scheduled()
 		case errors.As(err, &f):
-			own := *f
-			own.Message = strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
-			all[i] = next{Back: true, Change: j.gaveUp(own)}
+			all[i] = next{Back: true, Change: j.gaveUp(f.of(j.op.Server))}
 		default:
 			return nil, err
 		}
@@ -58,6 +59,13 @@ const thisServer = "{server}"
 
 func aborted(reason string, cause error) *Failure {
 	return &Failure{Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", thisServer, reason), Details: cause.Error()}
+}
+
+// of returns the failure of several servers as that of one of them.
+func (f *Failure) of(server ID) Failure {
+	own := *f
+	own.Message = strings.ReplaceAll(f.Message, thisServer, string(server))
+	return own
 }
 
 // Error is the message for users.
@@ -202,14 +210,14 @@ func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
 	return nil
 }
 
-// refusal is the failure of servers when placement cannot be queried, or refuses the query.
+// refusal is the failure of servers when placement refuses a query, or a claim.
 func refusal(err error) *Failure {
 	f := &Failure{Code: 500, Message: "No valid host was found. ", Details: err.Error()}
 	var none *request.NoValidHost
 	if errors.As(err, &none) {
 		f.Message, f.Details = none.Error(), strings.Join(none.Details, "\n")
 	} else if kind, _ := fault.Of(err); kind != fault.Invalid {
-		f.Message += "The placement service is unavailable."
+		f.Message += "The placement service cannot be used."
 	}
 	return f
 }

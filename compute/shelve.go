@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 )
 
 // Shelving and its way back, as Nova calls the actions and their events.
@@ -177,8 +176,8 @@ func (j *job) claimAgain(ctx context.Context) (next, error) {
 	var f *Failure
 	switch {
 	case errors.As(err, &f):
-		text := strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
-		return next{Back: true, Change: j.stepFailed(f.Details, errors.New(text))}, nil
+		failure := f.of(j.op.Server)
+		return next{Back: true, Change: j.stepFailed(f.Details, &failure)}, nil
 	case err != nil:
 		return next{}, err
 	}

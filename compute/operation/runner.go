@@ -33,6 +33,9 @@ type Runner[C any, J Job[C]] struct {
 	// Context returns the context for the next step of an operation; nil: that of the worker. Those of operations that are carried out
 	// together are alike.
 	Context func(context.Context, J) context.Context
+	// Again reports of an error of a step with Once that the step had no effect, and is carried out again while Finish may
+	// wait; nil: of none.
+	Again func(error) bool
 }
 
 // Run carries out operations until ctx ends. It returns when all workers have stopped.
@@ -205,8 +208,12 @@ func (r *Runner[C, J]) run(ctx context.Context, j J, wait func(context.Context) 
 		default:
 			err = r.step(ctx, j)
 		}
-		if wait != nil && once && errors.As(err, new(*Wait)) {
+		switch {
+		case wait == nil || !once:
+		case errors.As(err, new(*Wait)):
 			err = wait(ctx)
+		case r.Again != nil && r.Again(err) && wait(ctx) == nil:
+			err = nil
 		}
 		switch {
 		case err == nil:
