@@ -57,8 +57,12 @@ func (c *change) act(by Caller, server ID, action string) (ActionRow, error) {
 	if err != nil {
 		return ActionRow{}, err
 	}
+	place := 0
+	for _, a := range have { // those before them may have been removed
+		place = max(place, a.Place+1)
+	}
 	row := ActionRow{
-		ID: newID(), Server: server, Place: len(have), Action: action, Request: cmp.Or(by.Request, "req-"+string(newID())),
+		ID: newID(), Server: server, Place: place, Action: action, Request: cmp.Or(by.Request, "req-"+string(newID())),
 		Project: by.Project, User: by.User, StartedAt: c.at, UpdatedAt: c.at,
 	}
 	c.by = Caller{Project: by.Project, User: by.User, Request: row.Request, Global: by.Global}

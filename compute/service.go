@@ -54,6 +54,9 @@ type Settings struct {
 	// PortInterval is how often the ports of each server are compared with those of the network service, in whole seconds;
 	// less than a second means never.
 	PortInterval time.Duration
+	// History is how long the records of what has ended are kept: actions with their events, moves, and the usage of deleted servers. 0
+	// means for ever.
+	History time.Duration
 	// NetworksMayAsk allows servers in networks that guarantee bandwidth. Nova refuses that.
 	NetworksMayAsk bool
 	// AttachMayAsk allows attaching ports with resource requests to existing servers. Nova did not

@@ -59,6 +59,12 @@ const (
 	MemoryMB Field = "memory_mb" // servers
 )
 
+// The times by which a Reader finds what is old, and which types have them.
+const (
+	UpdatedAt    Field = "updated_at"    // actions, migrations
+	TerminatedAt Field = "terminated_at" // deleted servers
+)
+
 // Where returns the condition that a field has one of the values.
 func Where[T any](f Field, values ...T) Match { return rows.Where(f, values...) }
 

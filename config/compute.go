@@ -118,6 +118,7 @@ type Boots struct {
 	CandidatesPerHost int
 	FiltersOff        []string // names of request filters
 	TakeoverTime      int      // seconds
+	HistoryDays       int      // 0: records are kept for ever
 	AttachMayAsk      bool     // ports that request resources
 }
 

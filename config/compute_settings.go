@@ -192,7 +192,9 @@ func (b *Boots) settings() []Setting {
 		used(g, "request_filters_off", osloconfig.List(&b.FiltersOff).Check(each(oneOf(requestFilters...))),
 			"What placement is not asked for, of what Nova always asks it for: "+strings.Join(requestFilters, ", ")+"."),
 		used(g, "takeover_time", osloconfig.IntBetween(&b.TakeoverTime, 1, math.MaxInt32),
-			"Seconds after which another instance takes over the unfinished operations of an instance that has died. Must exceed the timeout of every other service. An instance that restarts on the same database file, or on the same machine without a reboot, takes them over after 5."),
+			"Seconds after which another instance takes over the unfinished operations of an instance that has died. Must exceed the timeout of every other service, and be the same on all instances. An instance that restarts on the same database file, or on the same machine without a reboot, takes them over after 5."),
+		used(g, "history_days", osloconfig.IntBetween(&b.HistoryDays, 0, 36500),
+			"Days after which the records of what has ended are removed: actions of servers with their events, migrations, and what os-simple-tenant-usage counts of deleted servers. 0 keeps them for ever."),
 		used(g, "candidates_per_host", osloconfig.IntBetween(&b.CandidatesPerHost, 1, math.MaxInt), "Candidates of one host that are tried before the next one."),
 	}
 }

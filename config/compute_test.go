@@ -108,6 +108,7 @@ attach_guaranteed_ports = false
 owned_hosts_only = true
 candidates_per_host = 3
 takeover_time = 65
+history_days = 90
 request_filters_off = accelerators, virtio_sound
 `
 
@@ -162,7 +163,7 @@ func novaSettings(paths []string) *config.Compute {
 		"AvailabilityZoneFilter", "ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "PciPassthroughFilter",
 	}
 	s.SubsetSize, s.ShuffleBest, s.Weights.RAM, s.Weights.SoftAffinity = 4, true, -2.5, 0
-	want.Boots = config.Boots{NetworksMayAsk: true, OwnedHosts: true, CandidatesPerHost: 3, TakeoverTime: 65, FiltersOff: []string{"accelerators", "virtio_sound"}}
+	want.Boots = config.Boots{NetworksMayAsk: true, OwnedHosts: true, CandidatesPerHost: 3, TakeoverTime: 65, HistoryDays: 90, FiltersOff: []string{"accelerators", "virtio_sound"}}
 	want.Placement.Timeout = new(70)
 	want.Ignored = []string{
 		"[DEFAULT] default_schedule_zone", "[DEFAULT] enabled_apis", "[DEFAULT] initial_ram_allocation_ratio",

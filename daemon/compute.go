@@ -69,7 +69,7 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	if err := s.service.TakeOver(ctx, ended, rest); err != nil {
 		return s, databaseFailure(err)
 	}
-	s.ends = append(s.ends, Background(s.service.RunOperations), Background(s.service.RunPorts), Background(ticking(watch.Interval, s.service.RunWatches)), Background(s.mirror))
+	s.ends = append(s.ends, Background(s.service.RunOperations), Background(s.service.RunPorts), Background(s.service.RunHistory), Background(ticking(watch.Interval, s.service.RunWatches)), Background(s.mirror))
 	metrics.watchUnknown(s.service.UnknownServers)
 	metrics.watchHosts(s.service.Services)
 	metrics.watchOperations(s.service.Operations)

@@ -16,6 +16,7 @@ func computeSettings(cfg *config.Compute) compute.Settings {
 	set.ServiceDownTime = time.Duration(cfg.Nova.ServiceDownTime) * time.Second
 	set.HostTime = time.Duration(cfg.Nova.ResponseTimeout) * time.Second
 	set.LeaseTime = time.Duration(cfg.Boots.TakeoverTime) * time.Second
+	set.History = time.Duration(cfg.Boots.HistoryDays) * 24 * time.Hour
 	set.BuildTime = time.Duration(cfg.Nova.BuildTimeout) * time.Second
 	set.PortInterval = time.Duration(cfg.Nova.HealInterval) * time.Second
 	set.ResizeOnHost, set.ConfirmWindow = cfg.Nova.ResizeSameHost, time.Duration(cfg.Nova.ConfirmWindow)*time.Second

@@ -69,6 +69,7 @@ disable_fallback_pcpu_query = yes
 boot_in_guaranteed_networks = yes
 attach_guaranteed_ports = no
 takeover_time = 70
+history_days = 90
 request_filters_off = disabled_computes, accelerators, packed_virtqueue, remote_managed_ports, ephemeral_encryption, virtio_sound, tpm_secret_security
 owned_hosts_only = yes
 candidates_per_host = 14
@@ -82,6 +83,8 @@ candidates_per_host = 14
 		ServiceDownTime: 30 * time.Second,
 		HostTime:        40 * time.Second,
 		LeaseTime:       70 * time.Second,
+		PortInterval:    time.Minute,
+		History:         90 * 24 * time.Hour,
 		BuildTime:       50 * time.Second,
 		ResizeOnHost:    true,
 		ConfirmWindow:   time.Minute,

@@ -53,6 +53,10 @@ type Reader interface {
 
 	// Sum is Count for the sum of an amount, a field of some types.
 	Sum(row any, amount Field, where ...Match) (int64, error)
+
+	// Older returns the keys of rows whose time, a field of some types, is before a moment, in no order and not more than most of
+	// them. Rows without that time are not among them.
+	Older(row any, time Field, before time.Time, most int) ([]string, error)
 }
 
 // A Writer is a Reader that changes rows, given as pointers to one of the service's

@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/berthcloud/berth/rows"
 )
@@ -125,6 +126,12 @@ func (r reader) CountEach(row any, field rows.Field, where ...rows.Match) (map[s
 func (r reader) Sum(row any, amount rows.Field, where ...rows.Match) (int64, error) {
 	r.depend(row)
 	return r.Reader.Sum(row, amount, where...)
+}
+
+// Older is rows.Reader's, and as Count.
+func (r reader) Older(row any, at rows.Field, before time.Time, most int) ([]string, error) {
+	r.depend(row)
+	return r.Reader.Older(row, at, before, most)
 }
 
 // depend has the answer depend on all changes, if rows of the type wake any.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,6 +28,7 @@ func TestStore(t *testing.T, open func(t *testing.T) []compute.Store) {
 		{"EmptyListsAndMapsComeBackAsNil", emptyLists},
 		{"RowsAreFoundByTheirFields", findByFields},
 		{"AmountsAddUp", addUp},
+		{"OldRowsAreFound", older},
 		{"SummariesAreOfTheirRows", summarize},
 		{"TextsAreComparedByTheirBytes", compareTexts},
 		{"ReplaceWritesAllFields", replaceAll},
@@ -181,6 +183,33 @@ func addUp(c *storeCase) {
 			if n, err := w.Sum(ask.row, ask.amount); err == nil {
 				c.Errorf("the sum of %s of %T = %d, want an error", ask.amount, ask.row, n)
 			}
+		}
+		return nil
+	})
+}
+
+// older finds rows by their times, not more than some.
+func older(c *storeCase) {
+	for i := range 3 {
+		Add(c, c.store, &compute.ActionRow{ID: ID(fmt.Sprint("action", i)), StartedAt: Now, UpdatedAt: Now.Add(time.Duration(i) * time.Hour)})
+	}
+	for _, tc := range []struct {
+		before time.Duration
+		most   int
+		want   int
+	}{{0, 10, 0}, {time.Second, 10, 1}, {time.Hour, 10, 1}, {24 * time.Hour, 10, 3}, {24 * time.Hour, 2, 2}} {
+		var keys []string
+		err := c.other.View(context.Background(), func(r compute.Reader) (err error) {
+			keys, err = r.Older(&compute.ActionRow{}, compute.UpdatedAt, Now.Add(tc.before), tc.most)
+			return err
+		})
+		if err != nil || len(keys) != tc.want || len(keys) == 1 && keys[0] != string(ID("action0")) {
+			c.Errorf("older than %v: %q, %v, want %d", tc.before, keys, err, tc.want)
+		}
+	}
+	c.update(func(w compute.Writer) error {
+		if keys, err := w.Older(&compute.EventRow{}, compute.UpdatedAt, Now, 1); err == nil {
+			c.Errorf("events, which have no such time: %q", keys)
 		}
 		return nil
 	})

@@ -75,6 +75,12 @@ func (r countedReader) Sum(row any, amount rows.Field, where ...rows.Match) (int
 	return r.from.Sum(row, amount, where...)
 }
 
+func (r countedReader) Older(row any, at rows.Field, before time.Time, most int) ([]string, error) {
+	keys, err := r.from.Older(row, at, before, most)
+	r.count(Reads{Calls: 1, Rows: len(keys)})
+	return keys, err
+}
+
 func (r countedReader) count(n Reads) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
@@ -103,6 +109,10 @@ func (w countedWriter) CountEach(row any, field rows.Field, where ...rows.Match)
 
 func (w countedWriter) Sum(row any, amount rows.Field, where ...rows.Match) (int64, error) {
 	return w.reader.Sum(row, amount, where...)
+}
+
+func (w countedWriter) Older(row any, at rows.Field, before time.Time, most int) ([]string, error) {
+	return w.reader.Older(row, at, before, most)
 }
 
 // size is the number of bytes of the texts and documents in a row.

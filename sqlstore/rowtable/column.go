@@ -16,6 +16,8 @@ type column[T any] struct {
 	by rows.Field
 	// sum is the amount that the column is, empty for none.
 	sum rows.Field
+	// time is what finds rows that are older than some moment by this column, empty for nothing.
+	time rows.Field
 	// null says that the empty text is NULL.
 	null bool
 	// get returns what is written, set reads it back from the i-th value.
@@ -145,8 +147,8 @@ func pairs[T any](name string, at func(*T) *map[string]string) column[T] {
 }
 
 // moment is a column of times, to the microsecond; the zero time is NULL.
-func moment[T any](name string, at func(*T) *time.Time) column[T] {
-	return column[T]{
+func moment[T any](name string, at func(*T) *time.Time, older ...rows.Field) column[T] {
+	c := column[T]{
 		name: name,
 		get: func(r *T) any {
 			if at(r).IsZero() {
@@ -156,6 +158,10 @@ func moment[T any](name string, at func(*T) *time.Time) column[T] {
 		},
 		set: func(r *T, one *sqlconn.Row, i int) { *at(r) = one.Time(i) },
 	}
+	if len(older) > 0 {
+		c.time = older[0]
+	}
+	return c
 }
 
 // document is a column of JSON that is kept as it is. Nothing looks into it here: the service

@@ -94,7 +94,7 @@ func actionTable() *table[compute.ActionRow] {
 		text("project", func(r *T) *string { return &r.Project }),
 		text("owner", func(r *T) *string { return &r.User }),
 		moment("started_at", func(r *T) *time.Time { return &r.StartedAt }),
-		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
+		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }, compute.UpdatedAt),
 		text("message", func(r *T) *string { return &r.Message }),
 		number("place", func(r *T) *int { return &r.Place }),
 	)
@@ -133,7 +133,7 @@ func migrationTable() *table[compute.MigrationRow] {
 		text("old_flavor", func(r *T) *compute.ID { return &r.OldFlavor }),
 		text("new_flavor", func(r *T) *compute.ID { return &r.NewFlavor }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
-		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
+		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }, compute.UpdatedAt),
 		document("former", func(r *T) *[]byte { return &r.Former }),
 	)
 }
@@ -187,7 +187,7 @@ func deletedTable() *table[compute.DeletedRow] {
 		text("name", func(r *T) *string { return &r.Name }),
 		document("flavor", func(r *T) *[]byte { return &r.Flavor }),
 		moment("launched_at", func(r *T) *time.Time { return &r.LaunchedAt }),
-		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }),
+		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }, compute.TerminatedAt),
 	)
 }
 

@@ -13,7 +13,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -32,6 +34,7 @@ type rowTable interface {
 	count(r *sqlconn.Tx, where []rows.Match) (int64, error)
 	countEach(r *sqlconn.Tx, field rows.Field, where []rows.Match) (map[string]int64, error)
 	sum(r *sqlconn.Tx, amount rows.Field, where []rows.Match) (int64, error)
+	older(r *sqlconn.Tx, at rows.Field, before time.Time, most int) ([]string, error)
 	insert(w *sqlconn.Tx, row any) error
 	replace(w *sqlconn.Tx, row any) error
 	remove(w *sqlconn.Tx, where []rows.Match) (int, error)
@@ -142,6 +145,17 @@ func (t *table[T]) sum(r *sqlconn.Tx, amount rows.Field, where []rows.Match) (in
 		return 0, fmt.Errorf("sqlstore: %s have no amount %q", t.name, amount)
 	}
 	return t.total(r, "SUM("+t.columns[at].name+")", where)
+}
+
+// older looks at rows one after the other: there is no index, and who removes what is old has time.
+func (t *table[T]) older(r *sqlconn.Tx, at rows.Field, before time.Time, most int) (keys []string, err error) {
+	i := slices.IndexFunc(t.columns, func(c column[T]) bool { return c.time != "" && c.time == at })
+	if i < 0 || len(t.key) != 1 {
+		return nil, fmt.Errorf("sqlstore: %s have no time %q, or more than one key", t.name, at)
+	}
+	err = r.Each(func(one *sqlconn.Row) { keys = append(keys, one.Text(0)) },
+		"\nSELECT "+t.key[0].name+"\nFROM "+t.name+"\nWHERE "+t.columns[i].name+" < ?\nLIMIT "+strconv.Itoa(most), sqlconn.Stamp(before))
+	return keys, err
 }
 
 // total is the total of an aggregate function of a table, over the parts of a search.

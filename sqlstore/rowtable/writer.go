@@ -2,6 +2,7 @@ package rowtable
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -44,6 +45,14 @@ func (n rowReader) Sum(row any, amount rows.Field, where ...rows.Match) (int64, 
 		return 0, err
 	}
 	return t.sum(n.tx, amount, where)
+}
+
+func (n rowReader) Older(row any, at rows.Field, before time.Time, most int) ([]string, error) {
+	t, err := n.table(row, rowTable.hasRow)
+	if err != nil {
+		return nil, err
+	}
+	return t.older(n.tx, at, before, most)
 }
 
 // A rowWriter is a writer of a service's rows. It implements rows.Writer, and reads what it wrote.

@@ -1,0 +1,133 @@
+package compute
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// historyInterval is the interval of removing old records.
+	historyInterval = time.Hour
+	// historyBatch is the number of records that one transaction removes. Other writers come between two.
+	historyBatch = 200
+)
+
+// RunHistory removes the records that are older than Settings.History until ctx ends.
+func (s *Service) RunHistory(ctx context.Context) {
+	if s.settings.History <= 0 {
+		return
+	}
+	tick := time.NewTicker(historyInterval)
+	defer tick.Stop()
+	for {
+		if removed, err := s.RemoveHistory(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "old records cannot be removed; the next hour retries", "error", err)
+		} else if removed > 0 {
+			s.log.InfoContext(ctx, "old records were removed", "records", removed)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// RemoveHistory removes the records of what ended before the time of Settings.History, and returns their number: moves, the
+// usage of deleted servers, and actions with their events. An action that has not ended stays, and so do all of a server with which something is under
+// way.
+func (s *Service) RemoveHistory(ctx context.Context) (int, error) {
+	moves, err := s.removeOld(ctx, &MigrationRow{}, UpdatedAt, (*change).removeMoves)
+	if err != nil {
+		return moves, err
+	}
+	servers, err := s.removeOld(ctx, &DeletedRow{}, TerminatedAt, func(c *change, ids []string) (int, error) {
+		return c.Remove(&DeletedRow{}, Where(ByID, ids...))
+	})
+	if err != nil {
+		return moves + servers, err
+	}
+	actions, err := s.removeOld(ctx, &ActionRow{}, UpdatedAt, (*change).removeActions)
+	return moves + servers + actions, err
+}
+
+// removeOld has rows of a type removed that are older by a time, one batch after the other. Remove returns how many
+// of those with some ids it has removed.
+func (s *Service) removeOld(ctx context.Context, row any, time Field, remove func(*change, []string) (int, error)) (removed int, err error) {
+	before := s.now().UTC().Add(-s.settings.History)
+	for stay := 0; ; { // those that are not removed are found again, each time
+		var ids []string
+		err := s.store.View(ctx, func(r Reader) (err error) {
+			ids, err = r.Older(row, time, before, stay+historyBatch)
+			return err
+		})
+		if err != nil || len(ids) == stay {
+			return removed, err
+		}
+		n := 0
+		err = s.update(ctx, func(c *change) (err error) {
+			n, err = remove(c, ids)
+			return err
+		})
+		if err != nil {
+			return removed, err
+		}
+		removed, stay = removed+n, len(ids)-n
+	}
+}
+
+// removeMoves removes migrations that are over. An evacuation is not before its source is back: until then its row says what is to
+// be released.
+func (c *change) removeMoves(ids []string) (int, error) {
+	rows, err := Rows[MigrationRow](c, Where(ByID, ids...))
+	over := make([]ID, 0, len(rows))
+	for _, m := range rows {
+		if m.over() && (m.Type != typeEvacuate || m.Status != done) {
+			over = append(over, m.ID)
+		}
+	}
+	if err != nil || len(over) == 0 {
+		return 0, err
+	}
+	return c.Remove(&MigrationRow{}, Where(ByID, over...))
+}
+
+// removeActions removes actions that have ended, with their events.
+func (c *change) removeActions(ids []string) (int, error) {
+	rows, err := Rows[ActionRow](c, Where(ByID, ids...))
+	if err != nil {
+		return 0, err
+	}
+	events, err := Rows[EventRow](c, Where(ByAction, ids...))
+	if err != nil {
+		return 0, err
+	}
+	servers := make([]ID, len(rows))
+	for i, a := range rows {
+		servers[i] = a.Server
+	}
+	operations, err := Rows[OperationRow](c, Where(ByServer, servers...))
+	if err != nil {
+		return 0, err
+	}
+	underWay := map[ID]bool{} // servers and actions
+	for _, op := range operations {
+		underWay[op.Server] = true
+	}
+	for _, e := range events {
+		underWay[e.Action] = underWay[e.Action] || e.FinishedAt.IsZero()
+	}
+	over := make([]ID, 0, len(rows))
+	for _, a := range rows {
+		if !underWay[a.ID] && !underWay[a.Server] {
+			over = append(over, a.ID)
+		}
+	}
+	if len(over) == 0 {
+		return 0, nil
+	}
+	if _, err := c.Remove(&EventRow{}, Where(ByAction, over...)); err != nil {
+		return 0, err
+	}
+	return c.Remove(&ActionRow{}, Where(ByID, over...))
+}
