@@ -3,6 +3,7 @@ package compute_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,25 @@ func TestBootsDoNotGrow(t *testing.T) {
 		if 2*many.Calls > 3*few.Calls || 2*many.Rows > 3*few.Rows || 2*many.Bytes > 3*few.Bytes {
 			t.Errorf("a boot with a %s port reads %+v in a full cloud, and %+v in an empty one", vnic, many, few)
 		}
+	}
+}
+
+// TestPagesReadTheirServers compares what the first page of a list reads with what it shows: user_data of no other server is read.
+func TestPagesReadTheirServers(t *testing.T) {
+	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	computetest.Add(t, store, manyServers(computetest.Now, 1000, 0)...)
+	reads := storetest.Count(store)
+	s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{Now: func() time.Time { return computetest.Now }})
+	page := must(s.Servers(ctx, compute.ServerFilter{Project: computetest.Project, Name: regexp.MustCompile("^other")}, compute.Page{Limit: 10}))
+	if len(page) != 10 || len(page[9].UserData) != 4096 || len(page[9].Flavor) == 0 {
+		t.Errorf("the page has %d servers, want 10 with user_data", len(page))
+	}
+	if got := reads.Take(); got.Bytes > 1000*512 {
+		t.Errorf("a page of 10 servers reads %+v, of servers with 4 KB of user_data each", got)
 	}
 }
 

@@ -69,9 +69,13 @@ func (s *Service) Servers(ctx context.Context, f ServerFilter, p Page) (all []Se
 }
 
 func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error) {
-	rows, err := Rows[ServerRow](r, f.where()...)
+	entries, err := Rows[ServerEntry](r, f.where()...)
 	if err != nil {
 		return nil, err
+	}
+	rows := make([]ServerRow, len(entries))
+	for i, e := range entries {
+		rows[i] = e.ServerRow
 	}
 	tagged := f.tagged()
 	rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return !f.passes(row) || !tagged(row.Tags) })
@@ -107,7 +111,23 @@ func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error
 	if p.Limit > 0 && len(rows) > p.Limit {
 		rows = rows[:p.Limit]
 	}
+	if rows, err = whole(r, rows); err != nil {
+		return nil, err
+	}
 	return s.complete(r, rows)
+}
+
+// whole returns the rows of servers of which entries were read, in their order.
+func whole(r Reader, rows []ServerRow) ([]ServerRow, error) {
+	ids, at := make([]ID, len(rows)), make(map[ID]int, len(rows))
+	for i, row := range rows {
+		ids[i], at[row.ID] = row.ID, i
+	}
+	all, err := Rows[ServerRow](r, Where(ByID, ids...))
+	for _, row := range all {
+		rows[at[row.ID]] = row
+	}
+	return rows, err
 }
 
 // where is what of the filter the store can do.

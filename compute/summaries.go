@@ -23,6 +23,10 @@ func (s ServerSummary) row() ServerRow {
 	}
 }
 
+// A ServerEntry is what lists of servers are filtered and sorted by: a ServerRow whose flavor, documents, user_data, keys and what else is
+// only shown are empty. It is not written.
+type ServerEntry struct{ ServerRow }
+
 // BusyHost is the host of a server that something is done to, "" of others.
 func (s *ServerRow) BusyHost() string {
 	if s.Task == "" {

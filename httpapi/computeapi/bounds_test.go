@@ -60,7 +60,7 @@ type slowReader struct {
 }
 
 func (r slowReader) Read(rows any, where ...compute.Match) error {
-	if _, servers := rows.(*[]compute.ServerRow); servers && len(where) == 1 && slices.Contains(where[0].Values, any(r.project)) {
+	if _, servers := rows.(*[]compute.ServerEntry); servers && len(where) == 1 && slices.Contains(where[0].Values, any(r.project)) {
 		*r.slow = true
 	}
 	return r.Reader.Read(rows, where...)

@@ -55,6 +55,42 @@ func serverTable() *table[compute.ServerRow] {
 	)
 }
 
+// serverEntries have what lists of servers are filtered and sorted by.
+func serverEntries() projection[compute.ServerEntry] {
+	type T = compute.ServerEntry
+	return project("servers", byID,
+		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
+		number("number", func(r *T) *int64 { return &r.Number }),
+		text("project", func(r *T) *string { return &r.Project }, compute.ByProject),
+		text("owner", func(r *T) *string { return &r.User }, compute.ByUser),
+		text("name", func(r *T) *string { return &r.Name }),
+		text("description", func(r *T) *string { return &r.Description }),
+		text("hostname", func(r *T) *string { return &r.Hostname }),
+		text("reservation", func(r *T) *string { return &r.Reservation }),
+		number("place", func(r *T) *int { return &r.Place }),
+		text("state", func(r *T) *string { return &r.State }),
+		text("task", func(r *T) *string { return &r.Task }),
+		number("power", func(r *T) *compute.Power { return &r.Power }),
+		text("host", func(r *T) *string { return &r.Host }, compute.ByHost),
+		text("node", func(r *T) *string { return &r.Node }),
+		text("zone", func(r *T) *string { return &r.Zone }),
+		text("image", func(r *T) *compute.ID { return &r.Image }),
+		text("flavor_id", func(r *T) *compute.ID { return &r.FlavorID }, compute.ByFlavor),
+		text("key_name", func(r *T) *string { return &r.KeyName }),
+		pairs("metadata", func(r *T) *map[string]string { return &r.Metadata }),
+		texts("tags", func(r *T) *[]string { return &r.Tags }),
+		flag("config_drive", func(r *T) *bool { return &r.ConfigDrive }),
+		text("access_ipv4", func(r *T) *string { return &r.AccessIPv4 }),
+		text("access_ipv6", func(r *T) *string { return &r.AccessIPv6 }),
+		text("locked_by", func(r *T) *string { return &r.Locked }),
+		number("progress", func(r *T) *int { return &r.Progress }),
+		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
+		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
+		moment("launched_at", func(r *T) *time.Time { return &r.LaunchedAt }),
+		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }),
+	)
+}
+
 func serverSummaries() projection[compute.ServerSummary] {
 	type T = compute.ServerSummary
 	return project("servers", byID,
