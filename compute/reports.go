@@ -5,10 +5,12 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/fault"
 )
 
 // A Report is what a host says of itself, and its JSON. Services and hosts may be of different releases: members are added, not
@@ -21,10 +23,20 @@ type Report struct {
 	Inventory *inventory.Host `json:"inventory,omitempty"`
 	// Unknown are the servers that it has and that were not in its last list.
 	Unknown []ID `json:"unknown_servers,omitempty"`
+	// Hosts are the names that the sender has proved to have. A new hypervisor has one of them, or that of the host but for the
+	// domain. Nil: that is not checked.
+	Hosts []string `json:"-"`
+}
+
+// owns reports whether a host may have a new hypervisor of a name.
+func (r Report) owns(hypervisor string) bool {
+	short, _, _ := strings.Cut(hypervisor, ".")
+	host, _, _ := strings.Cut(r.Host, ".")
+	return r.Hosts == nil || slices.Contains(r.Hosts, hypervisor) || short == host && (hypervisor == short || r.Host == host)
 }
 
 // Report stores that a host is alive, and its properties. Its service and its hypervisor are
-// created when they are new. It is a conflict when the hypervisor's name, or its id under another
+// created when they are new; a hypervisor of an identified host must be called as it is. It is a conflict when the hypervisor's name, or its id under another
 // name, is another host's. Of its unlisted servers the host must destroy those that were deleted;
 // the others are logged, once, and not touched.
 func (s *Service) Report(ctx context.Context, r Report) error {
@@ -72,6 +84,10 @@ func (c *change) reportNode(r Report) error {
 	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed, row.CreatedAt, c.at
 	if !isNew && row.Host != r.Host {
 		return taken(said)
+	}
+	if isNew && !r.owns(r.Node.Name) {
+		return fault.New(fault.Denied, "NodeOfAnotherName", "The host %s cannot have the hypervisor %s: it has to be called as the host is, "+
+			"or be a name in the host's certificate.", r.Host, r.Node.Name)
 	}
 	if isNew {
 		said.CreatedAt = c.at

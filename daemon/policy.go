@@ -22,5 +22,10 @@ func (p *livePolicy) AllowAbout(caller identity.Caller, rule string, target func
 	return p.current.Load().AllowAbout(caller, rule, target)
 }
 
+// Possible applies the current rules.
+func (p *livePolicy) Possible(caller identity.Caller, rule string) bool {
+	return p.current.Load().Possible(caller, rule)
+}
+
 // Has reports whether there is such a rule.
 func (p *livePolicy) Has(rule string) bool { return p.current.Load().Has(rule) }

@@ -34,6 +34,18 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	return nil, &Error{Status: http.StatusBadRequest, Detail: "The body of the request ended early."}
 }
 
+// BoundBody bounds the body of a request, in bytes, below what the API takes as a whole. The error is 413 for one that is known to be longer;
+// it is that of [ReadBody] for any other.
+func BoundBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+	if r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = http.MaxBytesReader(innermost(w), r.Body, limit)
+	}
+	return nil
+}
+
 // readAll reads a body of known length into a buffer of that size, but does not allocate megabytes
 // before they arrive. A body of more than 1 MiB, and one in chunks, whose length is unknown, is
 // read into a buffer that grows with what has arrived: the header alone reserves no memory.

@@ -80,7 +80,11 @@ func leaving(now, to Provider) []string {
 // nothing must be changed.
 func (h *Host) Plan(is Tree) (Plan, error) {
 	var p Plan
-	if root, there := is.find(placement.UUID(h.ID.String())); there && root.Name != h.Name {
+	root, there := is.find(placement.UUID(h.ID.String()))
+	if there && root.Parent != "" {
+		return p, fmt.Errorf("the provider %s of the host is a part of another one in placement: use another UUID", root.Name)
+	}
+	if there && root.Name != h.Name {
 		return p, fmt.Errorf("the name of the host is %s, and its provider in placement is %s: restore the name, "+
 			"or use another UUID once the old provider has no allocations", h.Name, root.Name)
 	}

@@ -57,7 +57,7 @@ func (a *API) Routes() []httpapi.Route {
 
 // route is one of the routes, below top, from a minor version on.
 func (a *API) route(method, path string, since int, h handler) httpapi.Route {
-	return httpapi.Route{Method: method, Pattern: top + path, Since: since, Handle: a.serve(h)}
+	return httpapi.Route{Method: method, Pattern: top + path, Since: since, Handle: a.serve(h, bodyRules(method, path)...)}
 }
 
 // list is the route of a list, or of what many objects are read for.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 // The code of a fault is what Nova calls the error; it is not shown. These are of
@@ -52,6 +53,9 @@ var statusTexts = map[int]string{
 	http.StatusServiceUnavailable:  "The server is currently unavailable. Please try again at a later time.",
 }
 
+// maxMessage bounds the message of an error, which quotes what is wrong, in bytes, as in the network service. Nova has no bound.
+const maxMessage = 16 << 10
+
 // Problem writes the body of an error as Nova does.
 func Problem(p httpapi.Problem) (media string, body []byte) {
 	name, text := faultNames[p.Status], p.Detail
@@ -61,6 +65,7 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	if text == "" || p.Status == http.StatusInternalServerError && p.Code == "" {
 		text = statusTexts[p.Status]
 	}
+	text = pyjson.Cut(text, maxMessage, false)
 	return "application/json; charset=UTF-8", httpapi.JSONText(func(j *httpapi.JSON) {
 		object(j, name, members("code", p.Status, "message", text))
 	})

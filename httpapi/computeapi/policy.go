@@ -1,6 +1,9 @@
 package computeapi
 
 import (
+	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
@@ -12,6 +15,8 @@ import (
 // caller's own project and user. It refuses with a fault of kind Denied.
 type Policy interface {
 	Allow(caller identity.Caller, rule string, target map[string]string) error
+	// Possible reports whether there may be a target for which Allow lets the caller act.
+	Possible(caller identity.Caller, rule string) bool
 }
 
 // A target is what rules look at: project_id or user_id.
@@ -29,15 +34,52 @@ func ofUser(id string) target    { return target{"user_id": id} }
 
 // can refuses what policy does. Rules are named without what most begin with.
 func (q *request) can(rule string, t target) error {
-	if !strings.HasPrefix(rule, "compute:") {
+	if !strings.HasPrefix(rule, "compute:") && !strings.HasPrefix(rule, "os_compute_api:") {
 		rule = "os_compute_api:" + rule
 	}
 	err := q.api.Policy.Allow(q.caller, rule, t)
 	if kind, _ := fault.Of(err); kind == fault.Denied {
-		return fault.New(fault.Denied, codeForbidden, "Policy doesn't allow %s to be performed.", rule)
+		return forbidden(rule)
 	}
 	return err
 }
+
+func forbidden(rule string) error {
+	return fault.New(fault.Denied, codeForbidden, "Policy doesn't allow %s to be performed.", rule)
+}
+
+// possible refuses callers whom none of the rules lets through, whatever the target is. Nova reads and validates a body first, which
+// may name the action or the owner; that is only done here for callers who may be allowed something. A server of another project stays
+// hidden from them.
+func (q *request) possible(rules []string) error {
+	if len(rules) == 0 || slices.ContainsFunc(rules, func(rule string) bool { return q.api.Policy.Possible(q.caller, rule) }) {
+		return nil
+	}
+	if q.param("server") != "" {
+		if _, err := q.serverInPath(rules[0]); err != nil {
+			return err
+		}
+	}
+	return forbidden(rules[0])
+}
+
+// bodyRules are the rules of a route with a body: those whose first operation it is. Others guard only what is in its answer.
+func bodyRules(method, path string) (rules []string) {
+	if method != http.MethodPost && method != http.MethodPut {
+		return nil
+	}
+	route := method + " " + nameless.ReplaceAllString(path, "{}")
+	for _, r := range policyRules {
+		first, _, _ := strings.Cut(r.operations, ", ")
+		operation, _, _ := strings.Cut(first, " (") // behind which is the action
+		if strings.TrimSuffix(nameless.ReplaceAllString(operation, "{}"), "/") == route {
+			rules = append(rules, r.name)
+		}
+	}
+	return rules
+}
+
+var nameless = regexp.MustCompile(`\{[^}]*\}`)
 
 // may reports whether policy allows the caller a rule on a target.
 func (q *request) may(rule string, t target) bool { return q.can(rule, t) == nil }

@@ -62,6 +62,7 @@ func (q *request) takeReport() error {
 	if err := cmp.Or(err, httpapi.CheckHost(q.Context(), r.Host)); err != nil {
 		return err
 	}
+	r.Hosts = q.caller.Hosts
 	if err := q.api.Compute.Report(q.Context(), r); err != nil {
 		return err
 	}

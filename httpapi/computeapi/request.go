@@ -3,6 +3,7 @@ package computeapi
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
@@ -26,8 +27,9 @@ type request struct {
 // A handler answers a request or returns why it cannot.
 type handler func(*request) error
 
-// serve makes a request for a handler, which reads the body when it knows that the caller may send one.
-func (a *API) serve(h handler) httpapi.Handler {
+// serve makes a request for a handler, which reads the body when it knows that the caller may send one. Callers whom none of the rules can let
+// through are refused; without rules the handler does that.
+func (a *API) serve(h handler, rules ...string) httpapi.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx := r.Context()
 		q := &request{Request: r, w: w, api: a, minor: microversion.From(ctx).Minor, query: url.Values{}}
@@ -36,13 +38,25 @@ func (a *API) serve(h handler) httpapi.Handler {
 			return badRequest("Malformed request URL: URL's project_id '%s' doesn't match Context's project_id '%s'",
 				project, q.caller.ProjectID)
 		}
+		if err := q.possible(rules); err != nil {
+			return err
+		}
 		return h(q)
 	}
 }
 
+// maxBody bounds the bodies of users, which policy may need to decide, in bytes. Nova has 112 KiB by default. Reports of hosts, which
+// have been identified, are bounded by [berth] max_body_size.
+const maxBody = 1 << 20
+
 // read reads the body, which stays null when it is empty.
 func (q *request) read() error {
 	q.hasBody = true
+	if !strings.HasPrefix(q.URL.Path, hosts) {
+		if err := httpapi.BoundBody(q.w, q.Request, maxBody); err != nil {
+			return err
+		}
+	}
 	text, err := httpapi.ReadBody(q.Request)
 	if err != nil || len(text) == 0 {
 		return err

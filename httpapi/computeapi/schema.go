@@ -81,9 +81,17 @@ func mistaken(m *pyschema.Mistake, what string, where []pyjson.Value) error {
 	case isName && m.Keyword == "format":
 		text = "An invalid 'name' value was provided. The name must be: " + reason
 	case len(where) > 0:
-		text = "Invalid input for " + what + " " + shown(where[0]) + ". Value: " + shown(m.Value) + ". " + m.Message
+		text = "Invalid input for " + what + " " + brief(where[0]) + ". Value: " + brief(m.Value) + ". " + m.Message
 	}
 	return fault.New(fault.Invalid, codeValidation, "%s", text)
+}
+
+// brief is shown, bounded.
+func brief(v pyjson.Value) string {
+	if v.Kind() == pyjson.String {
+		return pyjson.Cut(v.Str(), maxMessage, false)
+	}
+	return pyjson.Brief(v, maxMessage)
 }
 
 // isIPv4 and isIPv6 are the formats of addresses. What is no text passes, as in the

@@ -60,8 +60,14 @@ func (s *scope) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(s))
 }
 
+// maxLogin bounds the body of a login, which everybody may send, in bytes. Keystone has 112 KiB.
+const maxLogin = 64 << 10
+
 // login issues a token.
 func (a *API) login(w http.ResponseWriter, r *http.Request) error {
+	if err := httpapi.BoundBody(w, r, maxLogin); err != nil {
+		return err
+	}
 	body, err := httpapi.ReadBody(r)
 	if err != nil {
 		return err

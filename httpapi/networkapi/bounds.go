@@ -9,6 +9,7 @@ const (
 	maxFixedIPs = 100      // of a port; see network.MaxAddresses for all of a request
 	maxSubports = 4094     // of a trunk: one for each VLAN
 	maxTags     = 1000     // of an object
+	maxUnmade   = 64 << 10 // bytes of the body of a request that cannot succeed
 	maxMessage  = 16 << 10 // bytes of the message of an error, which quotes what is wrong
 )
 

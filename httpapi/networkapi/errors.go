@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 // The code of a fault is what Neutron calls the type of an error. Those of package
@@ -57,9 +58,7 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	if text, ok := statusTexts[p.Status]; ok && (message == "" || p.Code == "" && !p.Unserved) {
 		message = text
 	}
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
+	message = pyjson.Cut(message, maxMessage, false)
 	return "application/json", httpapi.JSONText(func(j *httpapi.JSON) {
 		j.Value(object(key, object("type", kind, "message", message, "detail", "")))
 	})

@@ -18,6 +18,8 @@ import (
 // refuses with a fault of kind Denied.
 type Policy interface {
 	AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error
+	// Possible reports whether there may be a target for which AllowAbout lets the caller act.
+	Possible(caller identity.Caller, rule string) bool
 	// Has reports whether there is such a rule.
 	Has(rule string) bool
 }
@@ -97,6 +99,16 @@ func (a *API) allow(ctx context.Context, rule string, t target) error {
 		return fault.New(fault.Denied, codeForbidden, "rule:%s is disallowed by policy", rule)
 	}
 	return err
+}
+
+// possible refuses callers whom a rule refuses whatever the target is. Neutron reads the body first, as it has the target; that is
+// only done here for callers who may be allowed something.
+func (a *API) possible(ctx context.Context, rule string) error {
+	caller, _ := identity.From(ctx)
+	if a.Policy.Possible(caller, rule) {
+		return nil
+	}
+	return fault.New(fault.Denied, codeForbidden, "rule:%s is disallowed by policy", rule)
 }
 
 // allowAttribute checks the rule of an attribute that is set, and those of its parts where it has

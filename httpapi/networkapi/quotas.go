@@ -113,6 +113,9 @@ func (a *API) getQuotaDetails(w http.ResponseWriter, r *http.Request) error {
 
 // setQuota changes limits of a project.
 func (a *API) setQuota(w http.ResponseWriter, r *http.Request) error {
+	if err := a.mayQuota(r, "update_quota"); err != nil {
+		return err
+	}
 	v, err := readBody(r)
 	if err != nil {
 		return err
@@ -123,9 +126,6 @@ func (a *API) setQuota(w http.ResponseWriter, r *http.Request) error {
 	}
 	q, check, err := quotasOf(a.Network.DefaultQuotas(), item)
 	if err != nil {
-		return err
-	}
-	if err := a.mayQuota(r, "update_quota"); err != nil {
 		return err
 	}
 	if q, err = a.Network.SetQuotas(r.Context(), httpapi.Param(r, "id"), q, check); err != nil {

@@ -3,6 +3,7 @@ package networkapi
 import (
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"slices"
 
@@ -264,6 +265,9 @@ func (res *resource[T, S]) missing(r *http.Request, id network.ID) error {
 // post makes one object or several.
 func (res *resource[T, S]) post(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
+	if err := res.api.possible(ctx, "create_"+res.ruled()); err != nil {
+		return err
+	}
 	items, bulk, err := res.bodies(r, true)
 	if err != nil {
 		return err
@@ -353,6 +357,13 @@ func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
+	if err := res.api.possible(ctx, "update_"+res.ruled()); err != nil {
+		one, missing := res.found(r)
+		if missing != nil {
+			return missing
+		}
+		return res.hidden(ctx, res.about(&one), err)
+	}
 	items, _, err := res.bodies(r, false)
 	if err != nil {
 		return err
@@ -393,8 +404,8 @@ func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	if b, err := httpapi.ReadBody(r); err != nil || len(b) > 0 {
-		return cmp.Or(err, badRequest("Request body is not supported in DELETE."))
+	if hasBody(r) {
+		return badRequest("Request body is not supported in DELETE.")
 	}
 	one, err := res.found(r)
 	if err != nil {
@@ -409,6 +420,15 @@ func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// hasBody reports whether a request has a body, and reads at most a byte of one whose length is unknown.
+func hasBody(r *http.Request) bool {
+	if r.ContentLength >= 0 {
+		return r.ContentLength > 0
+	}
+	n, _ := io.ReadFull(r.Body, make([]byte, 1))
+	return n > 0
 }
 
 // respond answers with one object.

@@ -75,6 +75,9 @@ func (a *API) securityRuleRoutes() []httpapi.Route {
 
 // putNothing answers requests to change an object without changeable attributes.
 func (res *resource[T, S]) putNothing(w http.ResponseWriter, r *http.Request) error {
+	if err := httpapi.BoundBody(w, r, maxUnmade); err != nil {
+		return err
+	}
 	if _, _, err := res.bodies(r, false); err != nil {
 		return err
 	}

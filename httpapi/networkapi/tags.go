@@ -97,6 +97,9 @@ func (res *resource[T, S]) hasTag(w http.ResponseWriter, r *http.Request) error 
 
 // setTags replaces all tags.
 func (res *resource[T, S]) setTags(w http.ResponseWriter, r *http.Request) error {
+	if _, err := res.mayTag(r); err != nil {
+		return err
+	}
 	v, err := readBody(r)
 	if err != nil {
 		return err
@@ -138,11 +141,8 @@ func (res *resource[T, S]) changeTags(fn func(tags []string, tag string) ([]stri
 
 // tag changes the tags of the object in the path, for a caller who may change it.
 func (res *resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]string) ([]string, error)) ([]string, error) {
-	one, _, err := res.tagsOf(r)
+	one, err := res.mayTag(r)
 	if err != nil {
-		return nil, err
-	}
-	if err := res.api.allow(ctx, "update_"+res.ruled(), res.about(one)); err != nil {
 		return nil, err
 	}
 	only, err := parseCondition(r)
@@ -150,6 +150,15 @@ func (res *resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]s
 		return nil, err
 	}
 	return res.api.Network.SetTags(ctx, res.name, network.ID(res.id(one)), fn, only.check)
+}
+
+// mayTag returns the object that the path names, if the caller may change its tags.
+func (res *resource[T, S]) mayTag(r *http.Request) (*T, error) {
+	one, _, err := res.tagsOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return one, res.api.allow(r.Context(), "update_"+res.ruled(), res.about(one))
 }
 
 // tagFilters are the four filters by tags: all of them, any, not all, not any. Tags

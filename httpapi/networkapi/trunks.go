@@ -167,15 +167,15 @@ func (a *API) subports(rule string, change func(context.Context, network.ID, pyj
 		if err != nil {
 			return err
 		}
-		v, err := readBody(r)
-		if err != nil {
-			return err
-		}
 		t, err := res.visible(r)
 		if err != nil {
 			return err
 		}
 		if err := a.allow(r.Context(), rule, res.about(&t)); err != nil {
+			return err
+		}
+		v, err := readBody(r)
+		if err != nil {
 			return err
 		}
 		list, ok := v.Get("sub_ports")

@@ -10,7 +10,10 @@ import (
 // notCreatable is the POST of a kind that cannot be created by a request. Neutron adds the owner to
 // the body, as to any other, and then refuses that attribute as unknown.
 func notCreatable(path, name string, attributes ...string) httpapi.Route {
-	return httpapi.Route{Method: http.MethodPost, Pattern: path, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+	return httpapi.Route{Method: http.MethodPost, Pattern: path, Handle: func(w http.ResponseWriter, r *http.Request) error {
+		if err := httpapi.BoundBody(w, r, maxUnmade); err != nil { // there is no rule in Neutron: the body of every caller is read
+			return err
+		}
 		v, err := readObject(r, name)
 		if err != nil {
 			return err

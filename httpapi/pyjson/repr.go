@@ -15,6 +15,23 @@ var (
 // Repr returns v as Python's repr shows it: {'name': 'x', 'n': [1, 2.5, None]}.
 func Repr(v Value) string { return string(AppendRepr(nil, v)) }
 
+// Brief returns what [Repr] returns, cut off behind about max bytes, with an ellipsis. It takes no longer for a greater value.
+func Brief(v Value, max int) string {
+	if v.kind == String && len(v.str) > max { // its repr is not shorter
+		v.str = v.str[:max]
+	}
+	b, whole := appendRepr(nil, v, max)
+	return Cut(string(b), max, !whole)
+}
+
+// Cut returns a text, cut off behind about max bytes, with an ellipsis when it was longer or is only the beginning of a text.
+func Cut(text string, max int, begun bool) string {
+	if len(text) <= max && !begun {
+		return text
+	}
+	return strings.ToValidUTF8(text[:min(max, len(text))], "") + "…"
+}
+
 // AppendRepr appends what [Repr] returns to b.
 func AppendRepr(b []byte, v Value) []byte {
 	b, _ = appendRepr(b, v, math.MaxInt)

@@ -54,7 +54,7 @@ func (s *Schema) First(v pyjson.Value) *Mistake {
 		}
 	}}, v)
 	wants, _ := first.schema.source.Get(first.keyword)
-	return &Mistake{first.path, first.value, first.message(), first.keyword, wants}
+	return &Mistake{first.path, first.value, pyjson.Cut(first.message(), messageLimit, false), first.keyword, wants}
 }
 
 // exclusives are the keywords that make limits exclusive.
@@ -163,7 +163,7 @@ func (c oneOf) blame(w *walk, v pyjson.Value) {
 		for i, s := range append(all[1:], all[0]) {
 			texts[i] = s.String()
 		}
-		return pyjson.Repr(v) + " is valid under each of " + strings.Join(texts, ", ")
+		return brief(v) + " is valid under each of " + strings.Join(texts, ", ")
 	})
 }
 

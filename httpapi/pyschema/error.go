@@ -28,7 +28,13 @@ const (
 	// prettyLimit bounds the layout of a value. Python has no bound, and a
 	// request of some 100 KB can be laid out in gigabytes.
 	prettyLimit = 256 << 10
+
+	// messageLimit bounds a message, and the values in it: a body of megabytes is not sent back.
+	messageLimit = 64 << 10
 )
+
+// brief returns the repr of a value for a message.
+func brief(v pyjson.Value) string { return pyjson.Brief(v, messageLimit) }
 
 // A failure is one mistake. Paths start at the value that was validated or, for
 // the causes of another failure, at the value of that one.
@@ -104,10 +110,10 @@ func (f *failure) deepest() *failure {
 // value takes longer than validating it.
 func (f *failure) report() *Error {
 	return &Error{
-		Message: f.message(),
+		Message: pyjson.Cut(f.message(), messageLimit, false),
 		details: "\n\nFailed validating " + pyjson.Quote(f.keyword) + " in " + index("schema", f.schemaPath) +
 			":\n    " + pretty(f.schema.source) +
-			"\n\nOn " + index("instance", f.path) + ":\n    " + pretty(f.value),
+			"\n\nOn " + pyjson.Cut(index("instance", f.path), messageLimit, false) + ":\n    " + pretty(f.value),
 	}
 }
 

@@ -54,14 +54,14 @@ type ofType struct {
 func (c ofType) holds(v pyjson.Value) bool { return c.types.has(v) }
 
 func (c ofType) blame(w *walk, v pyjson.Value) {
-	w.fail(v, func() string { return pyjson.Repr(v) + " is not of type " + list(c.names) })
+	w.fail(v, func() string { return brief(v) + " is not of type " + list(c.names) })
 }
 
 // list writes the reprs of vs with commas between them.
 func list(vs []pyjson.Value) string {
 	var words []string
 	for _, v := range vs {
-		words = append(words, pyjson.Repr(v))
+		words = append(words, brief(v))
 	}
 	return strings.Join(words, ", ")
 }
@@ -255,6 +255,6 @@ func (c anyOf) blame(w *walk, v pyjson.Value) {
 		}
 		s.blame(inner, v)
 	}
-	message := func() string { return pyjson.Repr(v) + " is not valid under any of the given schemas" }
+	message := func() string { return brief(v) + " is not valid under any of the given schemas" }
 	w.failBecause(v, message, causes)
 }

@@ -24,7 +24,7 @@ func newEnum(v pyjson.Value) enum {
 func (c enum) holds(v pyjson.Value) bool { return c.keys[string(appendKey(nil, v))] }
 
 func (c enum) blame(w *walk, v pyjson.Value) {
-	w.fail(v, func() string { return pyjson.Repr(v) + " is not one of " + pyjson.Repr(c.source) })
+	w.fail(v, func() string { return brief(v) + " is not one of " + pyjson.Repr(c.source) })
 }
 
 // inRange is "minimum" or "maximum". NaN is beyond neither.
@@ -64,7 +64,7 @@ func (c inRange) blame(w *walk, v pyjson.Value) {
 	if c.texts {
 		v = numberIn(v)
 	}
-	w.fail(v, func() string { return pyjson.Repr(v) + says + pyjson.Repr(c.limit) })
+	w.fail(v, func() string { return brief(v) + says + pyjson.Repr(c.limit) })
 }
 
 // pattern is "pattern". It holds for everything that is not a string.
@@ -78,7 +78,7 @@ func (c pattern) holds(v pyjson.Value) bool {
 }
 
 func (c pattern) blame(w *walk, v pyjson.Value) {
-	w.fail(v, func() string { return pyjson.Repr(v) + " does not match " + pyjson.Quote(c.source) })
+	w.fail(v, func() string { return brief(v) + " does not match " + pyjson.Quote(c.source) })
 }
 
 // format is "format". Whether it holds for what is not a string is up to ok.
@@ -90,7 +90,7 @@ type format struct {
 func (c format) holds(v pyjson.Value) bool { return c.ok(v) }
 
 func (c format) blame(w *walk, v pyjson.Value) {
-	w.fail(v, func() string { return pyjson.Repr(v) + " is not a " + pyjson.Repr(c.name) })
+	w.fail(v, func() string { return brief(v) + " is not a " + pyjson.Repr(c.name) })
 }
 
 // A size is a bound on how long a string, an array or an object is.
@@ -136,7 +136,7 @@ func (c size) blame(w *walk, v pyjson.Value) {
 	if c.limit == c.edge {
 		says = c.atIt
 	}
-	w.fail(v, func() string { return pyjson.Repr(v) + says })
+	w.fail(v, func() string { return brief(v) + says })
 }
 
 // uniqueItems is "uniqueItems": true.
@@ -157,7 +157,7 @@ func (uniqueItems) holds(v pyjson.Value) bool {
 }
 
 func (uniqueItems) blame(w *walk, v pyjson.Value) {
-	w.fail(v, func() string { return pyjson.Repr(v) + " has non-unique elements" })
+	w.fail(v, func() string { return brief(v) + " has non-unique elements" })
 }
 
 // appendKey appends a text that is the same for equal values only: 1 and 1.0
