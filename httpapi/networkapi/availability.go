@@ -38,7 +38,10 @@ func (a *API) availabilityRoutes() []httpapi.Route {
 	res := a.availabilities()
 	return append(res.routes(),
 		httpapi.Route{Method: http.MethodPut, Pattern: res.path + "/{id}", Handle: res.putNothing},
-		httpapi.Route{Method: http.MethodPost, Pattern: res.path, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+		httpapi.Route{Method: http.MethodPost, Pattern: res.path, Handle: func(w http.ResponseWriter, r *http.Request) error {
+			if err := httpapi.BoundBody(w, r, maxUnmade); err != nil {
+				return err
+			}
 			if _, _, err := res.bodies(r, true); err != nil {
 				return err
 			}

@@ -1,19 +1,26 @@
 package placementapi_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/microversion"
 )
 
 // recorded returns the lines of a file in testdata but for its comments.
@@ -153,5 +160,41 @@ func TestTheRoleOfHostsMayDoNothing(t *testing.T) {
 				t.Errorf("new defaults %v: a host may do what %s guards", newDefaults, r.Name)
 			}
 		}
+	}
+}
+
+// The body of a caller whom policy refuses is not read, on any route.
+func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
+	rules, err := policy.New(policy.Options{Defaults: placementapi.PolicyDefaults(), EnforceNewDefaults: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := &placementapi.API{Policy: rules}
+	routes, segment, checked := api.Routes(), regexp.MustCompile(`\{\w+\}`), 0
+	h := httpapi.New(httpapi.Config{
+		Service: "placement", History: microversion.Placement, Routes: routes,
+		Authenticate: func(*http.Request) (identity.Caller, error) { return identity.Caller{UserID: "u", ProjectID: "p"}, nil },
+	})
+	for _, r := range routes {
+		if r.Method != http.MethodPost && r.Method != http.MethodPut {
+			continue
+		}
+		checked++
+		minor := 39
+		if r.Until != 0 {
+			minor = r.Until
+		}
+		req := httptest.NewRequest(r.Method, segment.ReplaceAllString(r.Pattern, "x"), iotest.ErrReader(errors.New("the body is read")))
+		req.ContentLength = 14 << 20
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("OpenStack-API-Version", fmt.Sprintf("placement 1.%d", minor))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		if w.Code != http.StatusForbidden {
+			t.Errorf("%s %s is answered %d %s, want 403", r.Method, r.Pattern, w.Code, w.Body)
+		}
+	}
+	if checked < 10 {
+		t.Errorf("%d routes were checked", checked)
 	}
 }
