@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -145,16 +146,15 @@ func newBerth(t *testing.T) *cloud {
 		"api": {"auth_strategy": "keystone"}, "keystone_authtoken": server.Login(k),
 	}})
 	networks := server.StartNetworkByFiles(t, filled(neutronConf, k), ml2Conf,
-		server.Render(map[string]map[string]string{"keystone_authtoken": server.Login(k)}))
+		server.Render(map[string]map[string]string{"keystone_authtoken": server.Login(k), "berth": {"host_key_secret": hostSecret}}))
 	k.Service("placement", "placement", places.URL())
 	k.Service("network", "neutron", networks.URL())
 	b := berth{t, k, networks.URL()}
 	return &cloud{
 		login: func(who string) []string { return atKeystone(k, who) },
 		start: func() {
-			reporting := b.reporting()
-			server.StartAgent(t, on("devstack0"), filled(ovsAgent, k), filled(sriovAgent, k), reporting)
-			server.StartAgent(t, on("devstack1"), "[ovs]\nbridge_mappings = physnet0:br-physnet0\n", reporting)
+			server.StartAgent(t, on("devstack0"), filled(ovsAgent, k), filled(sriovAgent, k), b.reporting("devstack0"))
+			server.StartAgent(t, on("devstack1"), "[ovs]\nbridge_mappings = physnet0:br-physnet0\n", b.reporting("devstack1"))
 			b.await("false", "false", "null")
 		},
 		report: func() { b.await("null", "true", "true") },
@@ -182,14 +182,26 @@ type berth struct {
 }
 
 // reporting are the settings by which agents report.
-func (b berth) reporting() string {
+func (b berth) reporting(host string) string {
 	b.t.Helper()
-	file := filepath.Join(b.t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(b.k.Token(keystonetest.Find("nova"))), 0o600); err != nil {
+	dir := b.t.TempDir()
+	file, secret := filepath.Join(dir, "key"), filepath.Join(dir, "network.conf")
+	err := os.WriteFile(secret, []byte("[berth]\nhost_key_secret = "+hostSecret+"\n"), 0o600)
+	if err != nil {
 		b.t.Fatal(err)
 	}
-	return "[berth]\nnetwork_urls = " + b.url + "\nnetwork_token_file = " + file + "\nenforce = false\n"
+	key, err := exec.Command(server.Berth(b.t), "agent", "key", "--config", secret, host).Output()
+	if err == nil {
+		err = os.WriteFile(file, key, 0o600)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return "[berth]\nnetwork_urls = " + b.url + "\nnetwork_host_key_file = " + file + "\nenforce = false\n"
 }
+
+// hostSecret is what keys of hosts are made of.
+const hostSecret = "0123456789abcdef0123456789abcdef"
 
 // await waits until there are agents with these values of resources_synced.
 func (b berth) await(want ...string) {

@@ -107,7 +107,7 @@ func startBerthsCompute(t *testing.T, k *keystonetest.Keystone, placement, netwo
 	t.Helper()
 	at := server.StartCompute(t, placement, network, startImages(t, k), server.Options{Config: map[string]map[string]string{
 		"api": {"auth_strategy": "keystone"}, "keystone_authtoken": server.Login(k),
-		"placement": server.Login(k), "neutron": server.LoginAs(k, "project-admin"),
+		"placement": server.Login(k), "neutron": server.LoginAs(k, "project-admin"), "berth": {"host_identity": "token"},
 	}})
 	k.Service("compute", "nova", at.URL()+"/v2.1")
 	services := &fakehosts.Services{

@@ -107,14 +107,15 @@ func besideNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keysto
 	nets := server.StartNetworkByFiles(t, filled(neutronConf, k), ml2Conf, server.Render(map[string]map[string]string{
 		"keystone_authtoken": server.Login(k), "nova": server.LoginAs(k, "project-admin"),
 		"ovs_driver": {"vnic_type_prohibit_list": "direct"},
+		"berth":      {"host_key_secret": hostSecret, "host_identity": "token"}, // Nova has no agents that plug in
 	}))
 	k.Service("placement", "placement", places)
 	k.Service("network", "neutron", nets.URL())
 	compute(t, k, places, nets.URL())
 	b := berth{t, k, nets.URL()}
-	server.StartAgent(t, on("devstack0"), filled(sriovAgent, k), b.reporting())
+	server.StartAgent(t, on("devstack0"), filled(sriovAgent, k), b.reporting("devstack0"))
 	b.await("true")
-	paths := server.StartAgent(t, on("devstack0"), b.reporting(), filled(ovsAgent, k))
+	paths := server.StartAgent(t, on("devstack0"), b.reporting("devstack0"), filled(ovsAgent, k))
 	b.await("true", "true")
 	write := func(path, text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -127,7 +128,7 @@ func besideNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keysto
 		bridge: func(kbps int) {
 			ovs := fmt.Sprintf("[ovs]\nbridge_mappings = physnet0:br-physnet0\nresource_provider_bandwidths = br-physnet0:%d:%d\n", kbps, kbps)
 			if second == nil {
-				second = server.StartAgent(t, on("devstack1"), b.reporting(), ovs)
+				second = server.StartAgent(t, on("devstack1"), b.reporting("devstack1"), ovs)
 			}
 			write(second[len(second)-1], ovs)
 		},

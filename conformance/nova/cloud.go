@@ -55,6 +55,7 @@ func StartCloud(t testing.TB) *Cloud {
 		"ml2":                {"mechanism_drivers": "openvswitch", "extension_drivers": "qos,port_security"},
 		"ml2_type_vlan":      {"network_vlan_ranges": "physnet0:1:4000"},
 		"placement":          server.Login(k),
+		"berth":              {"host_identity": "token"}, // Nova's drivers plug in with a token
 		"keystone_authtoken": server.Login(k),
 	})).URL()
 	images := StartImages(t)
