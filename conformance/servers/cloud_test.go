@@ -410,7 +410,7 @@ func (c *cloud) underWay() string {
 // for the seconds, that this takes otherwise. See TestKilledServiceTakesOver.
 func (c *cloud) lapse() {
 	c.Helper()
-	if _, err := c.rows.ExecContext(context.Background(), "UPDATE operations SET lease = NULL"); err != nil {
+	if _, err := c.rows.ExecContext(context.Background(), "UPDATE operations SET lease = NULL, worker = CASE worker WHEN 'unanswered' THEN '' ELSE worker END"); err != nil {
 		c.Error(err)
 	}
 }

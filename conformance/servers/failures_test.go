@@ -83,7 +83,7 @@ func (c *cloud) halted() {
 	c.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
 		var n int
-		err := c.rows.QueryRowContext(context.Background(), "SELECT count(*) FROM operations WHERE worker != '' OR lease IS NULL").Scan(&n)
+		err := c.rows.QueryRowContext(context.Background(), "SELECT count(*) FROM operations WHERE worker NOT IN ('', 'unanswered') OR lease IS NULL").Scan(&n)
 		if err == nil && n == 0 {
 			return
 		}
