@@ -38,6 +38,19 @@ type NetworkRow struct {
 	ZoneHints    []string
 }
 
+// AllProjects is what OpenTo of a row says that every project has to do with.
+const AllProjects = "all"
+
+// OpenTo is AllProjects for a network that others see besides its project, and "" otherwise.
+func (n *NetworkRow) OpenTo() string { return openTo(n.Shared || n.External) }
+
+func openTo(all bool) string {
+	if all {
+		return AllProjects
+	}
+	return ""
+}
+
 // The types of segments.
 const (
 	Flat   = "flat"

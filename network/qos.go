@@ -7,6 +7,9 @@ type PolicyRow struct {
 	Default bool // of its project, for new networks without one
 }
 
+// OpenTo is AllProjects for a policy that others see besides its project, and "" otherwise.
+func (p *PolicyRow) OpenTo() string { return openTo(p.Shared) }
+
 // A RuleRow is a rule of a policy. Rate and Burst are in the unit of its type.
 type RuleRow struct {
 	ID        ID

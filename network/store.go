@@ -52,6 +52,7 @@ const (
 	ByRemoteGroup  Field = "remote_group" // security rules
 	ByResource     Field = "resource"     // quotas
 	ByIntentsAbout Field = "about"        // intents
+	ByOpenTo       Field = "open_to"      // networks, policies: OpenTo
 )
 
 // Where returns the condition that a field has one of the values.

@@ -13,7 +13,7 @@ import (
 )
 
 // TestListsReadNoOtherProjects compares what is read for the list of a member when there are few objects of other projects, and many. The
-// list has what it had: ports of the project's own, and those of others on its networks.
+// list has what it had: objects of the project's own, those that are for all projects, and ports and subnets of others on its networks.
 func TestListsReadNoOtherProjects(t *testing.T) {
 	store := storetest.Count(newStore(t))
 	settings := network.DefaultSettings()
@@ -36,6 +36,14 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 	made("ann:red", "ports", "port", fmt.Sprintf(`{"name": "own on shared", "network_id": %q}`, shared))
 	made("admin", "ports", "port", fmt.Sprintf(`{"name": "dhcp on own", "project_id": "infra", "network_id": %q}`, ids["ann:red"]))
 	made("admin", "ports", "port", fmt.Sprintf(`{"name": "another's on shared", "project_id": "infra", "network_id": %q}`, shared))
+	external := made("admin", "networks", "network", `{"name": "external", "router:external": true}`)
+	made("admin", "networks", "network", `{"name": "own and shared", "project_id": "red", "shared": true}`)
+	made("ann:red", "subnets", "subnet", fmt.Sprintf(`{"name": "own", "network_id": %q, "ip_version": 4, "cidr": "10.0.0.0/24"}`, ids["ann:red"]))
+	for name, id := range map[string]string{"infra's on own": ids["ann:red"], "infra's on shared": shared, "another's on external": external} {
+		made("admin", "subnets", "subnet", fmt.Sprintf(`{"name": %q, "project_id": "infra", "network_id": %q, "ip_version": 4, "cidr": "10.0.1.0/24"}`, name, id))
+	}
+	made("admin", "qos/policies", "policy", `{"name": "own policy", "project_id": "red"}`)
+	made("admin", "qos/policies", "policy", `{"name": "policy for all", "project_id": "infra", "shared": true}`)
 	list := func(path string) (storetest.Reads, string) {
 		t.Helper()
 		store.Take()
@@ -45,11 +53,16 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 		}
 		return store.Take(), answer
 	}
-	paths := map[string]string{"ports": "own,own on shared,dhcp on own", "ports?name=own": "own", "security-groups": "default", "trunks": ""}
-	before := map[string]storetest.Reads{}
+	paths := map[string]string{
+		"ports": "own,own on shared,dhcp on own", "ports?name=own": "own", "security-groups": "default", "trunks": "",
+		"networks": "net,shared,external,own and shared", "networks?shared=false": "net,external", "networks?name=net": "net", "networks?project_id=blue": "",
+		"subnets": "own,infra's on shared", "subnets?name=own": "own", "subnets?network_id=" + shared: "infra's on shared",
+		"qos/policies": "own policy,policy for all", "qos/policies?shared=true": "policy for all",
+	}
+	before, lists := map[string]storetest.Reads{}, map[string]string{}
 	for path := range paths {
 		list(path) // makes the default security group
-		before[path], _ = list(path)
+		before[path], lists[path] = list(path)
 	}
 	for i := range 60 {
 		user := "bob:blue"
@@ -59,16 +72,25 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 			continue
 		}
 		made(user, "ports", "port", fmt.Sprintf(`{"name": "p%d", "network_id": %q}`, i, ids[user]))
+		id := made("admin", "networks", "network", fmt.Sprintf(`{"name": "net", "project_id": "green%d"}`, i))
+		made("admin", "subnets", "subnet", fmt.Sprintf(`{"name": "own", "project_id": "green", "network_id": %q, "ip_version": 4, "cidr": "10.0.0.0/24"}`, id))
+		made("admin", "qos/policies", "policy", fmt.Sprintf(`{"name": "policy", "project_id": "green%d"}`, i))
 	}
 	for path, names := range paths {
 		reads, answer := list(path)
 		if reads != before[path] {
 			t.Errorf("GET %s reads %+v when other projects have much, and %+v when they have nothing", path, reads, before[path])
 		}
+		if answer != lists[path] {
+			t.Errorf("GET %s answers, when other projects have much,\n%s\nand, when they have nothing,\n%s", path, answer, lists[path])
+		}
 		for name := range strings.SplitSeq(names, ",") {
-			if name != "" && !strings.Contains(answer, `"name": "`+name) {
+			if name != "" && !strings.Contains(answer, `"name": "`+name+`"`) {
 				t.Errorf("GET %s has no %q: %s", path, name, answer)
 			}
+		}
+		if want := len(strings.FieldsFunc(names, func(r rune) bool { return r == ',' })); strings.Count(answer, `"revision_number"`) < want {
+			t.Errorf("GET %s has fewer than %d objects: %s", path, want, answer)
 		}
 		if strings.Contains(answer, "another's") || strings.Contains(answer, `"p1`) {
 			t.Errorf("GET %s has objects of others: %s", path, answer)

@@ -29,6 +29,7 @@ func (a *API) networks() *networkResource {
 		},
 		vet:   func(_ context.Context, b body) error { return oneForm(b) },
 		list:  a.Network.Networks,
+		near:  ofProjectOrAll,
 		where: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
 		start: func(r *http.Request, c identity.Caller) network.NetworkSpec {
 			return network.NetworkSpec{

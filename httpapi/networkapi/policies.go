@@ -22,6 +22,7 @@ func (a *API) policies() *policyResource {
 			return owner(p.Project).flag("shared", p.Shared), nil
 		},
 		list:  a.Network.Policies,
+		near:  ofProjectOrAll,
 		where: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
 		start: func(_ *http.Request, c identity.Caller) network.PolicySpec {
 			return network.PolicySpec{PolicyRow: network.PolicyRow{Common: network.Common{Project: c.ProjectID}}}

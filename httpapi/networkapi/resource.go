@@ -155,6 +155,11 @@ func ofProject(_ context.Context, project string) ([]network.Match, error) {
 	return []network.Match{network.Where(network.ByProject, project)}, nil
 }
 
+// ofProjectOrAll finds objects that have to do with their own project, or with all.
+func ofProjectOrAll(_ context.Context, project string) ([]network.Match, error) {
+	return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByOpenTo, network.AllProjects)}, nil
+}
+
 // parent is what the path says of where the objects are.
 func (res *resource[T, S]) parent(r *http.Request) []network.Match {
 	if res.within == nil {

@@ -36,6 +36,20 @@ func (a *API) subnets() *subnetResource {
 			return a.onNetwork(ctx, "subnet", s.Network, s.Project)
 		},
 		list: a.listSubnets,
+		near: func(ctx context.Context, project string) ([]network.Match, error) {
+			own, err := a.Network.Networks(ctx, network.Where(network.ByProject, project))
+			if err != nil {
+				return nil, err
+			}
+			open, err := a.Network.Networks(ctx, network.Where(network.ByOpenTo, network.AllProjects))
+			var ids []network.ID
+			for _, n := range append(own, open...) {
+				if n.Shared || n.Project == project {
+					ids = append(ids, n.ID)
+				}
+			}
+			return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByNetwork, ids...)}, err
+		},
 		where: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "segment_id": network.BySegment,
 			"project_id": network.ByProject, "tenant_id": network.ByProject,

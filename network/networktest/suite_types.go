@@ -48,12 +48,12 @@ type fields = map[network.Field]any
 
 // rowTypes are all types, in the order of fixture.Rows.
 var rowTypes = []rowType{
-	typeOf[network.PolicyRow](func(w *fixture) fields { return commonBy(w.policy.Common, fields{}) }),
+	typeOf[network.PolicyRow](func(w *fixture) fields { return commonBy(w.policy.Common, fields{network.ByOpenTo: w.policy.OpenTo()}) }),
 	typeOf[network.RuleRow](func(w *fixture) fields {
 		return fields{network.ByID: w.rule.ID, network.ByPolicy: w.rule.Policy}
 	}),
 	typeOf[network.NetworkRow](func(w *fixture) fields {
-		return commonBy(w.network.Common, fields{network.ByPolicy: w.network.Policy})
+		return commonBy(w.network.Common, fields{network.ByPolicy: w.network.Policy, network.ByOpenTo: w.network.OpenTo()})
 	}),
 	typeOf[network.SegmentRow](func(w *fixture) fields {
 		return commonBy(w.segment.Common, fields{network.ByNetwork: w.segment.Network, network.ByPhysical: w.segment.PhysicalNetwork})
@@ -97,7 +97,7 @@ var rowTypes = []rowType{
 // allFields are what rows of some type are found by.
 var allFields = []network.Field{
 	network.ByID, network.ByProject, network.ByName, network.ByNetwork, network.BySegment, network.ByPhysical, network.ByPort, network.BySubnet, network.ByIP, network.ByMAC,
-	network.ByDevice, network.ByHost, network.ByPolicy, network.ByAgentType, network.ByTrunk, network.ByGroup, network.ByRemoteGroup, network.ByResource, network.ByIntentsAbout,
+	network.ByDevice, network.ByHost, network.ByPolicy, network.ByAgentType, network.ByTrunk, network.ByGroup, network.ByRemoteGroup, network.ByResource, network.ByIntentsAbout, network.ByOpenTo,
 }
 
 // rows returns what matches, as the last store sees it.

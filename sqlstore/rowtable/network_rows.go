@@ -45,6 +45,7 @@ func networkTable() *table[network.NetworkRow] {
 		optional("policy", func(r *T) *network.ID { return &r.Policy }, network.ByPolicy),
 		text("dns_domain", func(r *T) *string { return &r.DNSDomain }),
 		texts("zone_hints", func(r *T) *[]string { return &r.ZoneHints }),
+		textOf("open_to", (*T).OpenTo, network.ByOpenTo),
 	)
 }
 

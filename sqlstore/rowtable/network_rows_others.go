@@ -11,6 +11,7 @@ func policyTable() *table[network.PolicyRow] {
 	return newTable("policies", byID, common(func(r *T) *network.Common { return &r.Common }),
 		flag("shared", func(r *T) *bool { return &r.Shared }),
 		flag("is_default", func(r *T) *bool { return &r.Default }),
+		textOf("open_to", (*T).OpenTo, network.ByOpenTo),
 	)
 }
 

@@ -210,7 +210,7 @@ func TestNetworkInstancesStartTogether(t *testing.T) {
 // server commits each of them, and lets the store go on from there.
 func TestNetworkTablesThatWereBegunAreFinished(t *testing.T) {
 	needServers(t)
-	script, err := migrations.RowsScript("network", "mysql", migrations.NetworkVersion, "utf8mb4_nopad_bin")
+	script, err := migrations.RowsScript("network", "mysql", migrations.RowsFirst["network"], "utf8mb4_nopad_bin")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,15 @@ package rowtable_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/migrations"
@@ -139,5 +142,51 @@ func TestRowsThatAnUpgradeForbidsStopIt(t *testing.T) {
 			`UPDATE networks SET twin = 1`,
 			`CREATE UNIQUE INDEX networks_twin_uq ON networks (twin)`,
 		})
+	})
+}
+
+// TestOpenToIsFilled goes from the version in which it could not be looked for what is for all projects: rows that existed are found
+// as those that are written since.
+func TestOpenToIsFilled(t *testing.T) {
+	t.Parallel()
+	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
+		s, err := rowtable.OpenNetwork(t.Context(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"own", "shared", "external"} {
+			net := networktest.VLAN(name, "physnet0", 7+i)
+			net.Network.Shared, net.Network.External = name == "shared", name == "external"
+			networktest.Add(t, s, net)
+		}
+		drop := []string{"DROP INDEX networks_open_to_idx", "DROP INDEX policies_open_to_idx"}
+		if s.Dialect().Name == "mysql" {
+			drop = []string{"DROP INDEX networks_open_to_idx ON networks", "DROP INDEX policies_open_to_idx ON policies"}
+		}
+		err = s.OnWriter(func(conn *sql.Conn) error {
+			var all error
+			for _, statement := range append(drop, `ALTER TABLE networks DROP COLUMN open_to`, `ALTER TABLE policies DROP COLUMN open_to`,
+				`UPDATE berth_network SET version = 2`) {
+				_, err := conn.ExecContext(t.Context(), statement)
+				all = errors.Join(all, err)
+			}
+			return all
+		})
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		opts.Sync = true
+		again := openNetwork(t, opts)
+		var names []string
+		err = again.View(t.Context(), func(r network.Reader) error {
+			open, err := network.Rows[network.NetworkRow](r, network.Where(network.ByOpenTo, network.AllProjects))
+			for _, n := range open {
+				names = append(names, n.Name)
+			}
+			return err
+		})
+		if slices.Sort(names); err != nil || !slices.Equal(names, []string{"external", "shared"}) {
+			t.Errorf("open to all are %q, %v, want the shared one and the external one", names, err)
+		}
 	})
 }
