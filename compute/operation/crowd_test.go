@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,7 @@ type member struct {
 	kind   string
 	cursor operation.Cursor
 	begun  time.Duration // its step that takes a second
-	over   bool
+	over   atomic.Bool
 }
 
 func (m *member) Kind() string             { return m.kind }
@@ -31,7 +32,7 @@ func (m *member) Commit(_ context.Context, to operation.Cursor, _ ...change) err
 }
 
 func (m *member) End(context.Context, ...change) error {
-	m.over = true
+	m.over.Store(true)
 	return nil
 }
 
@@ -104,7 +105,7 @@ func TestOperationsOfOneRequestAreShared(t *testing.T) {
 		time.Sleep(count/places*time.Second + time.Second)
 		mu.Lock()
 		for _, m := range all {
-			if !m.over {
+			if !m.over.Load() {
 				t.Errorf("an operation %s is not over after %v", m.kind, elapsed()-began)
 			}
 		}
@@ -114,7 +115,12 @@ func TestOperationsOfOneRequestAreShared(t *testing.T) {
 		if last := all[len(all)-1]; last.kind != "late" || last.begun > 4500*time.Millisecond {
 			t.Errorf("the operation %s, which was due after 3.5s, began after %v", last.kind, last.begun)
 		}
-		if left := count - 5*places; len(renewed) != 2 || renewed[0] < left || renewed[0] > left+2 || renewed[1] < left-5*places || renewed[1] > left-5*places+2 {
+		// A worker that gives way to another operation may leave its place empty for the second of a step.
+		unfinished := func(i, rounds int) bool {
+			least := count - rounds*places
+			return least <= renewed[i] && renewed[i] <= least+places
+		}
+		if len(renewed) != 2 || !unfinished(0, 5) || !unfinished(1, 10) {
 			t.Errorf("the leases were renewed %v at a time, want twice, of what was unfinished", renewed)
 		}
 		mu.Unlock()
