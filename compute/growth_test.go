@@ -124,6 +124,41 @@ func TestBootsDoNotGrow(t *testing.T) {
 	}
 }
 
+// TestOldMigrationsAreNotRead compares what is read to confirm resizes and to delete a host in a cloud where many servers have moved to
+// and from it with what is read in one where none has.
+func TestOldMigrationsAreNotRead(t *testing.T) {
+	var confirms, deletes [2]storetest.Reads
+	for i, n := range []int{0, 300} {
+		g := newGrownCloud(t, 0, 0)
+		g.Service = g.serve(g.reads, func(s *compute.Settings) { s.ConfirmWindow = time.Hour })
+		vm := computetest.Server("vm", "cn1")
+		g.add(vm)
+		for k := range n {
+			m := &compute.MigrationRow{
+				ID: computetest.ID(fmt.Sprint("move", k)), Number: int64(k), Server: vm.ID, Type: []string{"resize", "evacuation"}[k%2], Source: "cn2", Dest: "cn1",
+				Status: []string{"confirmed", "completed", "reverted", "error"}[k%4], CreatedAt: g.clock(), UpdatedAt: g.clock(),
+			}
+			g.add(m)
+		}
+		g.later(24 * time.Hour) // hosts are down
+		g.reads.Take()
+		g.must(g.ConfirmOld(ctx))
+		confirms[i] = g.reads.Take()
+		for _, h := range must(g.Services(ctx)) {
+			if h.Host == "cn2" {
+				g.reads.Take()
+				g.must(g.DeleteService(ctx, h.ID))
+				deletes[i] = g.reads.Take()
+			}
+		}
+	}
+	for what, reads := range map[string][2]storetest.Reads{"the confirmation of resizes": confirms, "the deletion of a host": deletes} {
+		if reads[0] != reads[1] || reads[0].Calls == 0 {
+			t.Errorf("%s reads %+v where many servers have moved, and %+v where none has", what, reads[1], reads[0])
+		}
+	}
+}
+
 // TestPagesReadTheirServers compares what the first page of a list reads with what it shows: user_data of no other server is read.
 func TestPagesReadTheirServers(t *testing.T) {
 	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})

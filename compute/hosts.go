@@ -141,9 +141,6 @@ func (s *Service) changeService(ctx context.Context, id ID, ch ServiceChange) (H
 	return h, err
 }
 
-// migrationsOver are the statuses of migrations that are over.
-var migrationsOver = []string{"accepted", "confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"}
-
 // DeleteService removes the service of a host that has no servers, with its
 // hypervisors and what placement has of them, and takes the host out of its
 // aggregates. Faults: ServiceNotFound, and a conflict while there are servers or
@@ -227,9 +224,9 @@ func idle(r Reader, host string) error {
 	if err != nil {
 		return err
 	}
-	moves, err := Rows[MigrationRow](r)
+	moves, err := Rows[MigrationRow](r, Where(ByStatus, migrationsUnderWay...))
 	for _, m := range moves {
-		if (m.Source == host || m.Dest == host) && !slices.Contains(migrationsOver, m.Status) {
+		if m.Source == host || m.Dest == host {
 			return conflict("HTTPConflict", "Unable to delete compute service that has in-progress migrations. "+
 				"Complete the migrations or delete the instances first.")
 		}

@@ -42,6 +42,12 @@ const (
 	migrationFail = "error"
 )
 
+// migrationsUnderWay are the statuses of migrations that are not over, and migrationsOver those of the others.
+var (
+	migrationsUnderWay = []string{preMigrating, migrating, postMigrating, finished, confirming, reverting, enqueued, preparing, running}
+	migrationsOver     = []string{accepted, confirmed, reverted, migrationFail, "failed", completed, cancelled, done}
+)
+
 // A former is what a server had before a move, for its way back. Its names are not to change.
 type former struct {
 	State    string          `json:"state"` // vm_state
@@ -105,6 +111,9 @@ func (c *change) setMigration(id ID, fn func(*MigrationRow)) error {
 		return err
 	}
 	fn(&row)
+	if !slices.Contains(migrationsUnderWay, row.Status) && !row.over() { // those are searched for
+		return fmt.Errorf("compute: migration %s has the status %q, which is neither under way nor over", id, row.Status)
+	}
 	row.UpdatedAt = c.at
 	return c.Replace(&row)
 }
@@ -490,10 +499,8 @@ func (s *Service) runConfirmations(ctx context.Context) {
 func (s *Service) confirmOld(ctx context.Context) error {
 	var due []MigrationRow
 	err := s.store.View(ctx, func(r Reader) error {
-		all, err := Rows[MigrationRow](r)
-		due = slices.DeleteFunc(all, func(m MigrationRow) bool {
-			return m.Status != finished || s.now().Sub(m.UpdatedAt) < s.settings.ConfirmWindow
-		})
+		all, err := Rows[MigrationRow](r, Where(ByStatus, finished))
+		due = slices.DeleteFunc(all, func(m MigrationRow) bool { return s.now().Sub(m.UpdatedAt) < s.settings.ConfirmWindow })
 		return err
 	})
 	if err != nil {

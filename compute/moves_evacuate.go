@@ -211,8 +211,8 @@ func (s *Service) evacuatedFrom(r Reader, host string) ([]MigrationRow, error) {
 	if up, err := s.isUp(r, host); err != nil || up {
 		return nil, err
 	}
-	all, err := Rows[MigrationRow](r)
-	return slices.DeleteFunc(all, func(m MigrationRow) bool { return m.Type != typeEvacuate || m.Status != done || m.Source != host }), err
+	all, err := Rows[MigrationRow](r, Where(ByStatus, done))
+	return slices.DeleteFunc(all, func(m MigrationRow) bool { return m.Type != typeEvacuate || m.Source != host }), err
 }
 
 // releaseEvacuated releases what an evacuated server still has on its former host, which is not expected to come back. Should

@@ -51,6 +51,7 @@ const (
 	ByBusyHost    Field = "busy_host"   // servers: BusyHost
 	ByReservation Field = "reservation" // operations
 	ByReady       Field = "ready"       // operations: Ready
+	ByStatus      Field = "status"      // migrations
 )
 
 // The amounts that a Reader adds up, and which types have them.

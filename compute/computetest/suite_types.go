@@ -77,7 +77,7 @@ var rowTypes = []rowType{
 		return fields{compute.ByID: w.event.ID, compute.ByAction: w.event.Action}
 	}),
 	typeOf[compute.MigrationRow](func(w *fixture) fields {
-		return fields{compute.ByID: w.migration.ID, compute.ByServer: w.migration.Server}
+		return fields{compute.ByID: w.migration.ID, compute.ByServer: w.migration.Server, compute.ByStatus: w.migration.Status}
 	}),
 	typeOf[compute.OperationRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server, compute.ByHost: w.operation.ClaimHost(), compute.ByReservation: w.operation.Reservation, compute.ByReady: w.operation.Ready()}
@@ -93,5 +93,5 @@ var rowTypes = []rowType{
 // allFields are what rows of some type are found by.
 var allFields = []compute.Field{
 	compute.ByID, compute.ByProject, compute.ByUser, compute.ByName, compute.ByFlavor, compute.ByAggregate, compute.ByHost, compute.ByGroup,
-	compute.ByServer, compute.ByPort, compute.ByRequest, compute.ByAction, compute.ByResource, compute.ByBusyHost, compute.ByReservation, compute.ByReady,
+	compute.ByServer, compute.ByPort, compute.ByRequest, compute.ByAction, compute.ByResource, compute.ByBusyHost, compute.ByReservation, compute.ByReady, compute.ByStatus,
 }

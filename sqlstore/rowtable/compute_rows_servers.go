@@ -161,7 +161,7 @@ func migrationTable() *table[compute.MigrationRow] {
 		text("project", func(r *T) *string { return &r.Project }),
 		text("owner", func(r *T) *string { return &r.User }),
 		text("type", func(r *T) *string { return &r.Type }),
-		text("status", func(r *T) *string { return &r.Status }),
+		text("status", func(r *T) *string { return &r.Status }, compute.ByStatus),
 		text("source", func(r *T) *string { return &r.Source }),
 		text("source_node", func(r *T) *string { return &r.SourceNode }),
 		text("dest", func(r *T) *string { return &r.Dest }),

@@ -92,11 +92,12 @@ func TestOperationsAreUpgraded(t *testing.T) {
 	})
 }
 
-// dropColumns are the statements that undo versions 9 and 10.
+// dropColumns are the statements that undo versions 9 to 11.
 func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	for index, table := range map[string]string{
 		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers",
 		"operations_claim_host_idx": "operations", "operations_ready_idx": "operations", "operations_reservation_idx": "operations",
+		"migrations_status_idx": "migrations",
 	} {
 		if s.Dialect().Name == "mysql" {
 			index += " ON " + table
