@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the databases of the compute service
+	_ "github.com/go-sql-driver/mysql" // the databases of the compute service
+	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
@@ -44,6 +45,7 @@ type cloud struct {
 	networking        *server.Server // nil unless it is Berth's
 	oneBinding        bool           // ports have one binding only, and no requests for it
 	rows              *sql.DB        // of the compute service
+	driver            string         // of rows
 	services          *fakehosts.Services
 	hosts             []*fakehosts.Host
 	network           string
@@ -192,6 +194,7 @@ func (c *cloud) startCompute(n neighbours) {
 		all["berth"] = map[string]string{"takeover_time": strconv.Itoa(n.patience + 1)}
 	}
 	database, driver, source := c.newDatabase(n.second)
+	c.driver = driver
 	start := func(places, nets *way) *server.Server {
 		return server.StartCompute(c, places.url(), nets.url(), images, server.Options{Database: database, Config: all})
 	}
@@ -219,20 +222,34 @@ func (c *cloud) startCompute(n neighbours) {
 	})
 }
 
-// newDatabase returns an empty database, for one service or for two, and how database/sql calls it.
+// newDatabase returns an empty database of the chosen kind, for one service or for two, and how database/sql calls it. Two services
+// cannot share a file: they have PostgreSQL then.
 func (c *cloud) newDatabase(two bool) (address, driver, source string) {
 	c.Helper()
-	if !two {
-		address = server.NewDatabase(c, server.SQLite).Berth
+	kind := server.ChosenDatabase(c)
+	if kind == server.SQLite && two {
+		kind = server.PostgreSQL
+	}
+	if kind == server.SQLite {
+		address = server.NewDatabase(c, kind).Berth
 		return address, "sqlite", "file:" + strings.TrimPrefix(address, "sqlite:///") + "?_pragma=busy_timeout(10000)"
 	}
-	address = dbtest.PostgreSQL(c).NewDatabase(c)
+	if kind == server.PostgreSQL {
+		address = dbtest.PostgreSQL(c).NewDatabase(c) // without a standby
+	} else {
+		address = server.NewDatabase(c, kind).Berth
+	}
 	u, err := url.Parse(address)
 	if err != nil {
 		c.Fatal(err)
 	}
-	u.Scheme, u.RawQuery = "postgres", "sslmode=disable"
-	return address, "pgx", u.String()
+	if kind == server.PostgreSQL {
+		u.Scheme, u.RawQuery = "postgres", "sslmode=disable"
+		return address, "pgx", u.String()
+	}
+	password, _ := u.User.Password()
+	node, _, _ := strings.Cut(u.Host, ",")
+	return address, "mysql", fmt.Sprintf("%s:%s@tcp(%s)%s", u.User.Username(), password, node, u.Path)
 }
 
 // addHosts adds hosts, which work until the test ends.
@@ -387,18 +404,18 @@ func (c *cloud) rests() {
 
 // underWay lists the operations, "" for none.
 func (c *cloud) underWay() string {
-	rows, err := c.rows.QueryContext(context.Background(), "SELECT kind || '/' || step || ' of ' || server FROM operations")
+	rows, err := c.rows.QueryContext(context.Background(), "SELECT kind, step, server FROM operations")
 	if err != nil {
 		return err.Error()
 	}
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
+		var kind, step, id string
+		if err := rows.Scan(&kind, &step, &id); err != nil {
 			return err.Error()
 		}
-		all = append(all, one)
+		all = append(all, kind+"/"+step+" of "+id)
 	}
 	if err := rows.Err(); err != nil {
 		return err.Error()

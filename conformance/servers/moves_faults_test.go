@@ -196,19 +196,45 @@ func (c *cloud) refuses(change int) (has func() bool, accept func()) {
 	words := fmt.Sprintf("the test refuses this, for the %d. time", c.refusals)
 	c.exec("CREATE TABLE refusals (seen INTEGER, refused INTEGER)")
 	c.exec(fmt.Sprintf("INSERT INTO refusals VALUES (0, %d)", change))
+	refusal, of := refusals[c.driver], ""
+	if c.driver == "pgx" {
+		c.exec(fmt.Sprintf(refusal, words))
+		refusal, of = "EXECUTE FUNCTION refuse()", " ON operations"
+	}
 	verbs := []string{"INSERT", "UPDATE", "DELETE"}
 	for _, verb := range verbs {
-		c.exec(fmt.Sprintf(`CREATE TRIGGER refuse_%s BEFORE %[1]s ON operations BEGIN
-			SELECT RAISE(ABORT, '%s') FROM refusals WHERE seen + 1 >= refused;
-			UPDATE refusals SET seen = seen + 1;
-		END`, verb, words))
+		c.exec(fmt.Sprintf("CREATE TRIGGER refuse_%s BEFORE %[1]s ON operations FOR EACH ROW ", verb) + strings.ReplaceAll(refusal, "%s", words))
 	}
 	return func() bool { return strings.Contains(c.compute.Log(), words) }, func() {
 		for _, verb := range verbs {
-			c.exec("DROP TRIGGER refuse_" + verb)
+			c.exec("DROP TRIGGER refuse_" + verb + of)
+		}
+		if c.driver == "pgx" {
+			c.exec("DROP FUNCTION refuse()")
 		}
 		c.exec("DROP TABLE refusals")
 	}
+}
+
+// refusals are what a trigger does that refuses a change, by driver. For PostgreSQL it is a function.
+var refusals = map[string]string{
+	"sqlite": `BEGIN
+		SELECT RAISE(ABORT, '%s') FROM refusals WHERE seen + 1 >= refused;
+		UPDATE refusals SET seen = seen + 1;
+	END`,
+	"mysql": `BEGIN
+		IF (SELECT seen + 1 >= refused FROM refusals) THEN
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '%s';
+		END IF;
+		UPDATE refusals SET seen = seen + 1;
+	END`,
+	"pgx": `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF (SELECT seen + 1 >= refused FROM refusals) THEN
+			RAISE EXCEPTION '%s';
+		END IF;
+		UPDATE refusals SET seen = seen + 1;
+		RETURN COALESCE(NEW, OLD);
+	END $$`,
 }
 
 // hasLogged waits until the compute service has logged what it has done.
