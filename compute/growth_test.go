@@ -2,9 +2,11 @@ package compute_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,6 +177,46 @@ func TestPagesReadTheirServers(t *testing.T) {
 	}
 	if got := reads.Take(); got.Bytes > 1000*512 {
 		t.Errorf("a page of 10 servers reads %+v, of servers with 4 KB of user_data each", got)
+	}
+}
+
+// A brief context is canceled when it was looked at so many times after the servers were read.
+type brief struct {
+	context.Context
+	looks atomic.Int64
+}
+
+func (b *brief) Err() error {
+	if b.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestListsEndWithTheirRequest has clients that disconnect while the servers of their list are filtered: by the rows, by the zones of their hosts,
+// and by their addresses.
+func TestListsEndWithTheirRequest(t *testing.T) {
+	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	computetest.Add(t, store, manyServers(computetest.Now, 100, 0)...)
+	s := compute.NewService(store, compute.DefaultSettings(), compute.Options{Now: func() time.Time { return computetest.Now }})
+	none := regexp.MustCompile("none")
+	for what, tc := range map[string]struct {
+		filter compute.ServerFilter
+		looks  int64
+	}{
+		"a name":     {compute.ServerFilter{Name: none}, 50},
+		"a zone":     {compute.ServerFilter{Zone: none}, 150},
+		"an address": {compute.ServerFilter{IPv4: none}, 150},
+	} {
+		b := &brief{Context: ctx}
+		b.looks.Store(tc.looks)
+		if all, err := s.Servers(b, tc.filter, compute.Page{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("the list by %s of a client that has disconnected is %v, %v, and the context was not looked at %d times", what, all, err, b.looks.Load())
+		}
 	}
 }
 

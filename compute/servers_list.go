@@ -62,13 +62,13 @@ type SortKey struct {
 // sort keys are ignored. A marker that is none of the servers is a fault, MarkerNotFound.
 func (s *Service) Servers(ctx context.Context, f ServerFilter, p Page) (all []Server, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		all, err = s.listServers(r, f, p)
+		all, err = s.listServers(ctx, r, f, p)
 		return err
 	})
 	return all, err
 }
 
-func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error) {
+func (s *Service) listServers(ctx context.Context, r Reader, f ServerFilter, p Page) ([]Server, error) {
 	entries, err := Rows[ServerEntry](r, f.where()...)
 	if err != nil {
 		return nil, err
@@ -78,23 +78,30 @@ func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error
 		rows[i] = e.ServerRow
 	}
 	tagged := f.tagged()
-	rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return !f.passes(row) || !tagged(row.Tags) })
+	if rows, err = keep(ctx, rows, func(row ServerRow) bool { return f.passes(row) && tagged(row.Tags) }); err != nil {
+		return nil, err
+	}
 	if f.Zone != nil {
 		byHost, err := s.servicesOf(r, rows)
 		if err != nil {
 			return nil, err
 		}
-		rows = slices.DeleteFunc(rows, func(row ServerRow) bool {
+		rows, err = keep(ctx, rows, func(row ServerRow) bool {
 			zone := s.inZone(row, byHost)
-			return zone == "" || !f.Zone.MatchString(zone)
+			return zone != "" && f.Zone.MatchString(zone)
 		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	if f.IPv4 != nil || f.IPv6 != nil {
 		ports, err := portsOf(r, rows)
 		if err != nil {
 			return nil, err
 		}
-		rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return !f.reaches(ports[row.ID]) })
+		if rows, err = keep(ctx, rows, func(row ServerRow) bool { return f.reaches(ports[row.ID]) }); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(rows, p.compare)
 	if p.Marker != "" {
@@ -115,6 +122,12 @@ func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error
 		return nil, err
 	}
 	return s.complete(r, rows)
+}
+
+// keep returns the rows that match. Expressions take time: it ends when ctx does.
+func keep(ctx context.Context, rows []ServerRow, match func(ServerRow) bool) ([]ServerRow, error) {
+	rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return ctx.Err() != nil || !match(row) })
+	return rows, ctx.Err()
 }
 
 // whole returns the rows of servers of which entries were read, in their order.
