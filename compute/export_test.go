@@ -43,3 +43,11 @@ func (s *Service) Work(ctx context.Context) error { return s.runner.RunDue(ctx) 
 
 // ConfirmOld confirms the resizes that have waited for Settings.ConfirmWindow.
 func (s *Service) ConfirmOld(ctx context.Context) error { return s.confirmOld(ctx) }
+
+// ActAsWorker lets requests wait for operations as they do while operations are carried out here: the test does that, by Change.
+func (s *Service) ActAsWorker() { s.working.Add(1) }
+
+// Change changes rows as the service does.
+func (s *Service) Change(ctx context.Context, fn func(Writer) error) error {
+	return s.update(ctx, func(c *change) error { return fn(c) })
+}

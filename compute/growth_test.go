@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/berthcloud/berth/client"
@@ -216,6 +217,84 @@ func TestListsEndWithTheirRequest(t *testing.T) {
 		b.looks.Store(tc.looks)
 		if all, err := s.Servers(b, tc.filter, compute.Page{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("the list by %s of a client that has disconnected is %v, %v, and the context was not looked at %d times", what, all, err, b.looks.Load())
+		}
+	}
+}
+
+// TestWaitingRequestsReadNothing counts what is read while requests wait: for the deletion of a server without a host, and for the choice of
+// a host for a live migration. Changes of other servers do not wake them, and what they wait for does.
+func TestWaitingRequestsReadNothing(t *testing.T) {
+	migrate := func(s *compute.Service, id compute.ID) error {
+		return s.LiveMigrateServer(ctx, ann, id, compute.LiveMigration{Wait: true})
+	}
+	for what, tc := range map[string]struct {
+		host    string
+		request func(*compute.Service, compute.ID) error
+		end     func(compute.Writer, compute.ID) error
+	}{
+		"Deletion": {
+			"", func(s *compute.Service, id compute.ID) error { return s.DeleteServer(ctx, ann, id) },
+			func(w compute.Writer, id compute.ID) error {
+				_, err := w.Remove(&compute.OperationRow{}, compute.Where(compute.ByServer, id))
+				_, err2 := w.Remove(&compute.ServerRow{}, compute.Where(compute.ByID, id))
+				return errors.Join(err, err2)
+			},
+		},
+		"Choice": {"cn1", migrate, func(w compute.Writer, id compute.ID) error {
+			m, err := compute.One[compute.MigrationRow](w, compute.Where(compute.ByServer, id))
+			m.Status = "preparing"
+			return errors.Join(err, w.Replace(&m))
+		}},
+	} {
+		for name, chosen := range map[string]bool{"Ends": true, "TimeIsUp": false} {
+			t.Run(what+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer store.Close()
+					vm, other := computetest.Server("vm", tc.host), computetest.Server("other", "")
+					computetest.Add(t, store, vm, other)
+					reads := storetest.Count(store)
+					s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{
+						Placement: client.NewComputePlacement(options(t, nowhere)), Network: client.NewComputeNetwork(options(t, nowhere)), Images: allImages, Now: time.Now,
+					})
+					s.ActAsWorker()
+					change := func() error {
+						return errors.Join(s.Lock(ctx, ann, other.ID, ""), s.Unlock(ctx, ann, other.ID))
+					}
+					reads.Take()
+					err = change()
+					own := reads.Take()
+					ended := make(chan error, 1)
+					go func() { ended <- tc.request(s, vm.ID) }()
+					synctest.Wait()
+					if got := reads.Take(); err != nil || got.Calls == 0 || len(ended) > 0 {
+						t.Fatalf("the request does not wait, after %+v: %v", got, err)
+					}
+					time.Sleep(4 * time.Second)
+					synctest.Wait()
+					if got := reads.Take(); got.Calls > 0 {
+						t.Errorf("%+v is read in four seconds", got)
+					}
+					err = change()
+					synctest.Wait()
+					if got := reads.Take(); err != nil || got.Calls != own.Calls { // the rows include one action more
+						t.Errorf("%+v is read when another server changes, and %+v while no request waits: %v", got, own, err)
+					}
+					if len(ended) > 0 {
+						t.Fatal("the request does not wait")
+					}
+					began := time.Now()
+					if chosen {
+						err = s.Change(ctx, func(w compute.Writer) error { return tc.end(w, vm.ID) })
+					}
+					if err = errors.Join(err, <-ended); err != nil || chosen != (time.Since(began) == 0) {
+						t.Errorf("the request ended after %v more: %v", time.Since(began), err)
+					}
+				})
+			})
 		}
 	}
 }
