@@ -27,5 +27,10 @@ func (p *livePolicy) Possible(caller identity.Caller, rule string) bool {
 	return p.current.Load().Possible(caller, rule)
 }
 
+// PossibleForOthers applies the current rules.
+func (p *livePolicy) PossibleForOthers(caller identity.Caller, rule string, owners ...string) bool {
+	return p.current.Load().PossibleForOthers(caller, rule, owners...)
+}
+
 // Has reports whether there is such a rule.
 func (p *livePolicy) Has(rule string) bool { return p.current.Load().Has(rule) }

@@ -4,16 +4,19 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 )
 
 // TestListsReadNoOtherProjects compares what is read for the list of a member when there are few objects of other projects, and many. The
-// list has what it had: objects of the project's own, those that are for all projects, and ports and subnets of others on its networks.
+// list has what it had: objects of the project's own, those that are for all projects, ports and subnets of others on its networks, and rules of others in its groups.
 func TestListsReadNoOtherProjects(t *testing.T) {
 	store := storetest.Count(newStore(t))
 	settings := network.DefaultSettings()
@@ -44,6 +47,12 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 	}
 	made("admin", "qos/policies", "policy", `{"name": "own policy", "project_id": "red"}`)
 	made("admin", "qos/policies", "policy", `{"name": "policy for all", "project_id": "infra", "shared": true}`)
+	group, others := made("ann:red", "security-groups", "security_group", `{"name": "own"}`), made("bob:blue", "security-groups", "security_group", `{"name": "other"}`)
+	var rules []string // own, of another project in the own group, and own in the group of another project
+	for _, r := range []struct{ project, group string }{{"red", group}, {"infra", group}, {"red", others}} {
+		rules = append(rules, made("admin", "security-group-rules", "security_group_rule", fmt.Sprintf(
+			`{"project_id": %q, "security_group_id": %q, "direction": "ingress", "protocol": %d}`, r.project, r.group, 100+len(rules))))
+	}
 	list := func(path string) (storetest.Reads, string) {
 		t.Helper()
 		store.Take()
@@ -58,6 +67,7 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 		"networks": "net,shared,external,own and shared", "networks?shared=false": "net,external", "networks?name=net": "net", "networks?project_id=blue": "",
 		"subnets": "own,infra's on shared", "subnets?name=own": "own", "subnets?network_id=" + shared: "infra's on shared",
 		"qos/policies": "own policy,policy for all", "qos/policies?shared=true": "policy for all",
+		"security-group-rules": strings.Join(rules, ","), "security-group-rules?security_group_id=" + group: rules[0] + "," + rules[1],
 	}
 	before, lists := map[string]storetest.Reads{}, map[string]string{}
 	for path := range paths {
@@ -85,7 +95,7 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 			t.Errorf("GET %s answers, when other projects have much,\n%s\nand, when they have nothing,\n%s", path, answer, lists[path])
 		}
 		for name := range strings.SplitSeq(names, ",") {
-			if name != "" && !strings.Contains(answer, `"name": "`+name+`"`) {
+			if name != "" && !strings.Contains(answer, `": "`+name+`"`) {
 				t.Errorf("GET %s has no %q: %s", path, name, answer)
 			}
 		}
@@ -94,6 +104,31 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 		}
 		if strings.Contains(answer, "another's") || strings.Contains(answer, `"p1`) {
 			t.Errorf("GET %s has objects of others: %s", path, answer)
+		}
+	}
+}
+
+// TestPolicyMayShowRulesOfOthers lists security group rules with rules of policy that show them to more callers than the default one does.
+func TestPolicyMayShowRulesOfOthers(t *testing.T) {
+	for check, shown := range map[string]bool{
+		"project_id:%(project_id)s": false,
+		"@":                         true,
+		"project_id:%(project_id)s or '103':%(protocol)s": true,
+	} {
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, "get_security_group_rule: %q\n", check), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		service := network.NewService(newStore(t), network.DefaultSettings(), network.Neighbours{})
+		s := httptest.NewServer(handler(&networkapi.API{Network: service, Policy: newPolicy(t, file)}, httpapi.NoAuth))
+		t.Cleanup(s.Close)
+		c := &cloud{t, s.URL, service, nil}
+		group := c.made("bob:blue", "security-groups", "security_group", `{"name": "other"}`)["id"]
+		rule := c.made("bob:blue", "security-group-rules", "security_group_rule", fmt.Sprintf(
+			`{"security_group_id": %q, "direction": "ingress", "protocol": 103}`, group))["id"]
+		_, answer := c.ask("ann:red", "GET", "/v2.0/security-group-rules", "")
+		if strings.Contains(answer, fmt.Sprintf(`"id": %q`, rule)) != shown {
+			t.Errorf("with %s, the rule of another project is shown: %v, want %v: %s", check, !shown, shown, answer)
 		}
 	}
 }

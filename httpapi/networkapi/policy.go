@@ -20,6 +20,8 @@ type Policy interface {
 	AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error
 	// Possible reports whether there may be a target for which AllowAbout lets the caller act.
 	Possible(caller identity.Caller, rule string) bool
+	// PossibleForOthers reports the same of targets whose owners, by their names, are other projects than the caller's.
+	PossibleForOthers(caller identity.Caller, rule string, owners ...string) bool
 	// Has reports whether there is such a rule.
 	Has(rule string) bool
 }

@@ -41,8 +41,8 @@ type resource[T, S any] struct {
 	made   func(context.Context, *S) (target, error)
 
 	list func(context.Context, ...network.Match) ([]T, error)
-	// near returns searches that together find all objects that have to do with a project, as isNear of their targets says; nil: all
-	// are read for that.
+	// near returns searches that together find all objects that have to do with a project, as isNear of their targets says; nil, as no
+	// searches: all are read for that.
 	near   func(ctx context.Context, project string) ([]network.Match, error)
 	refine func([]T, []filterBy) []T              // what filters do besides excluding objects; nil for nothing
 	where  map[string]network.Field               // attributes that the store looks for
@@ -134,6 +134,9 @@ func (res *resource[T, S]) listNear(ctx context.Context, where []network.Match) 
 	searches, err := res.near(ctx, caller.ProjectID)
 	if err != nil {
 		return nil, err
+	}
+	if len(searches) == 0 {
+		return res.list(ctx, where...)
 	}
 	var all []T
 	for _, s := range searches {

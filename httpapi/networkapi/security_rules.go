@@ -37,6 +37,18 @@ func (a *API) securityRules() *securityRuleResource {
 		},
 		made: func(_ context.Context, s *network.SecurityRuleSpec) (target, error) { return owner(s.Project), nil },
 		list: a.listSecurityRules,
+		near: func(ctx context.Context, project string) ([]network.Match, error) {
+			caller, _ := identity.From(ctx)
+			if a.Policy.PossibleForOthers(caller, "get_security_group_rule", "project_id", "tenant_id", "security_group:tenant_id") {
+				return nil, nil
+			}
+			groups, err := a.Network.SecurityGroups(ctx, network.Where(network.ByProject, project))
+			ids := make([]network.ID, len(groups))
+			for i, g := range groups {
+				ids[i] = g.ID
+			}
+			return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByGroup, ids...)}, err
+		},
 		where: map[string]network.Field{
 			"id": network.ByID, "security_group_id": network.ByGroup, "remote_group_id": network.ByRemoteGroup,
 			"project_id": network.ByProject, "tenant_id": network.ByProject,

@@ -10,6 +10,12 @@ import (
 // in their body: a caller that no target helps is refused before the body is read. A rule that was not registered
 // is possible, and left to Allow.
 func (e *Enforcer) Possible(caller identity.Caller, rule string) bool {
+	return e.PossibleForOthers(caller, rule)
+}
+
+// PossibleForOthers reports whether there may be such a target whose owners, by their names, are other projects than the caller's. It is for
+// lists: a caller whom no target of other projects is shown gets those of his own searched for.
+func (e *Enforcer) PossibleForOthers(caller identity.Caller, rule string, owners ...string) bool {
 	e.refresh()
 	r, ok := e.defaults[rule]
 	if !ok {
@@ -19,15 +25,16 @@ func (e *Enforcer) Possible(caller identity.Caller, rule string) bool {
 		return false
 	}
 	rules := e.current.Load().rules
-	o := outlook{rules: rules, ev: evaluation{rules: rules, caller: caller, ask: func(string) (string, bool) { return "", false }}}
+	o := outlook{rules: rules, others: owners, ev: evaluation{rules: rules, caller: caller, ask: func(string) (string, bool) { return "", false }}}
 	return o.of(rules.byName[rule]).holds
 }
 
-// An outlook finds how checks may end for a caller while nothing is known of the target.
+// An outlook finds how checks may end for a caller while nothing is known of the target, but for who does not own it.
 type outlook struct {
-	rules ruleset
-	ev    evaluation // for checks without a target
-	depth int
+	rules  ruleset
+	others []string   // what of the target names other projects than the caller's
+	ev     evaluation // for checks without a target
+	depth  int
 }
 
 // chances are how a check may end.
@@ -69,12 +76,25 @@ func (o *outlook) of(c check) chances {
 		if o.rules.networking && len(c.path) == 1 && c.path[0] == "field" || len(c.path) > 1 {
 			return chances{true, true}
 		}
+		if o.isOthers(c) {
+			return chances{fails: true}
+		}
 		return o.unlessTargeted(c.want, c)
 	case constant, vacant, misread:
 		holds := c.holds(&o.ev)
 		return chances{holds, !holds}
 	}
 	return chances{true, true}
+}
+
+// isOthers reports whether a check compares the caller's project with what names another one.
+func (o *outlook) isOthers(c attribute) bool {
+	name := c.path[0]
+	if o.rules.networking {
+		name = neutral(name)
+	}
+	return name == "project_id" && len(c.want.parts) == 1 && c.want.parts[0] == part{name: c.want.parts[0].name, named: true} &&
+		slices.Contains(o.others, c.want.parts[0].name)
 }
 
 // unlessTargeted evaluates a check with a template that has nothing of a target in it.

@@ -47,3 +47,36 @@ func TestPossible(t *testing.T) {
 		}
 	}
 }
+
+func TestPossibleForOthers(t *testing.T) {
+	rules, err := policy.New(policy.Options{Networking: true, Defaults: []policy.Rule{
+		{Name: "owner", Check: "project_id:%(project_id)s"},
+		{Name: "tenant", Check: "tenant_id:%(tenant_id)s"},
+		{Name: "either", Check: "role:member and rule:owner or tenant_id:%(group:tenant_id)s"},
+		{Name: "not owner", Check: "not rule:owner"},
+		{Name: "user", Check: "user_id:%(user_id)s"},
+		{Name: "user in owner", Check: "user_id:%(project_id)s"},
+		{Name: "another attribute", Check: "project_id:%(peer)s"},
+		{Name: "with a literal", Check: "project_id:p%(project_id)s"},
+		{Name: "literal", Check: "project_id:p"},
+		{Name: "owner or field", Check: "rule:owner or field:networks:shared=True"},
+		{Name: "target", Check: "'p':%(project_id)s"},
+		{Name: "everybody", Check: "@"},
+		{Name: "role", Check: "role:member"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := identity.Caller{UserID: "u", ProjectID: "p", Roles: []string{"member"}}
+	for rule, want := range map[string]bool{
+		"owner": false, "tenant": false, "either": false, "not owner": true, "user": true, "user in owner": true, "another attribute": true,
+		"with a literal": true, "literal": true, "owner or field": true, "target": true, "everybody": true, "role": true, "not registered": true,
+	} {
+		if got := rules.PossibleForOthers(caller, rule, "project_id", "tenant_id", "group:tenant_id"); got != want {
+			t.Errorf("%q: %v, want %v", rule, got, want)
+		}
+		if !rules.Possible(caller, rule) {
+			t.Errorf("%q is not possible", rule)
+		}
+	}
+}
