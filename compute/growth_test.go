@@ -181,6 +181,26 @@ func TestPagesReadTheirServers(t *testing.T) {
 	}
 }
 
+// TestUsageReadsFlavorsOnly compares what the usage of projects and the list of hypervisors read with the size of the servers.
+func TestUsageReadsFlavorsOnly(t *testing.T) {
+	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	computetest.Add(t, store, manyServers(computetest.Now, 100, 0)...)
+	reads := storetest.Count(store)
+	s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{Now: func() time.Time { return computetest.Now }})
+	used := must(s.Usages(ctx, compute.UsageFilter{Start: computetest.Now.Add(-time.Hour), End: computetest.Now.Add(time.Hour), Limit: 1000}))
+	if got := reads.Take(); len(used) != 100 || used[0].Flavor.VCPUs != 1 || used[0].Name == "" || got.Bytes > 100*1024 {
+		t.Errorf("the usage of %d servers reads %+v, of servers with 4 KB of user_data each: %+v", len(used), got, used[0])
+	}
+	hypervisors := must(s.Hypervisors(ctx))
+	if got := reads.Take(); len(hypervisors) != 2 || hypervisors[0].Used.VCPUs != 50 || len(hypervisors[0].Servers) != 50 || got.Bytes > 100*1024 {
+		t.Errorf("the list of %d hypervisors reads %+v, of servers with 4 KB of user_data each: %+v", len(hypervisors), got, hypervisors[0].Used)
+	}
+}
+
 // A brief context is canceled when it was looked at so many times after the servers were read.
 type brief struct {
 	context.Context

@@ -23,7 +23,7 @@ type HostService struct {
 type Hypervisor struct {
 	NodeRow
 	Service HostService
-	Servers []ServerRow
+	Servers []ServerUse
 	Used    Used
 }
 
@@ -253,7 +253,7 @@ func (s *Service) hypervisors(r Reader) ([]Hypervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := Rows[ServerRow](r)
+	servers, err := Rows[ServerUse](r)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (s *Service) hypervisors(r Reader) ([]Hypervisor, error) {
 	for _, h := range services {
 		byHost[h.Host] = h
 	}
-	on := map[[2]string][]ServerRow{}
+	on := map[[2]string][]ServerUse{}
 	for _, row := range servers {
 		at := [2]string{row.Host, row.Node}
 		on[at] = append(on[at], row)
@@ -278,7 +278,7 @@ func (s *Service) hypervisors(r Reader) ([]Hypervisor, error) {
 }
 
 // usedBy adds up what servers have.
-func usedBy(servers []ServerRow) (u Used, err error) {
+func usedBy(servers []ServerUse) (u Used, err error) {
 	for _, row := range servers {
 		f, err := row.flavor()
 		if err != nil {

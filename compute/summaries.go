@@ -27,6 +27,9 @@ func (s ServerSummary) row() ServerRow {
 // only shown are empty. It is not written.
 type ServerEntry struct{ ServerRow }
 
+// A ServerUse is what is read to add up what servers use: a ServerRow with its names, states, times, host and flavor only. It is not written.
+type ServerUse struct{ ServerRow }
+
 // BusyHost is the host of a server that something is done to, "" of others.
 func (s *ServerRow) BusyHost() string {
 	if s.Task == "" {

@@ -63,7 +63,7 @@ func usages(r Reader, f UsageFilter, now time.Time) (all []ServerUsage, err erro
 	if f.Project != "" {
 		where = append(where, Where(ByProject, f.Project))
 	}
-	servers, err := Rows[ServerRow](r, where...)
+	servers, err := Rows[ServerUse](r, where...)
 	if err != nil {
 		return nil, err
 	}

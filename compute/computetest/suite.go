@@ -228,6 +228,13 @@ func summarize(c *storeCase) {
 		for f, value := range map[compute.Field]any{compute.ByID: s.ID, compute.ByProject: s.Project, compute.ByHost: s.Host, compute.ByGroup: s.Group} {
 			c.same(fmt.Sprintf("servers by %s", f), Read[compute.ServerSummary](c, c.other, compute.Where(f, value)), []compute.ServerSummary{server})
 		}
+		use := compute.ServerUse{ServerRow: compute.ServerRow{
+			ID: s.ID, Number: s.Number, Project: s.Project, User: s.User, Name: s.Name, Hostname: s.Hostname, State: s.State, Task: s.Task,
+			Host: s.Host, Node: s.Node, Flavor: s.Flavor, LaunchedAt: s.LaunchedAt, TerminatedAt: s.TerminatedAt,
+		}}
+		for f, value := range map[compute.Field]any{compute.ByID: s.ID, compute.ByProject: s.Project, compute.ByHost: s.Host} {
+			c.same(fmt.Sprintf("what servers use by %s", f), Read[compute.ServerUse](c, c.other, compute.Where(f, value)), []compute.ServerUse{use})
+		}
 		op := compute.OperationSummary{
 			ID: o.ID, Server: o.Server, Kind: o.Kind, Step: o.Step, Back: o.Back, Until: o.Until, Awaits: o.Awaits, Reservation: o.Reservation,
 			Worker: o.Worker, Lease: o.Lease, CreatedAt: o.CreatedAt, ClaimHost: o.ClaimHost(), Ready: o.Ready(),
@@ -241,7 +248,7 @@ func summarize(c *storeCase) {
 			c.same(fmt.Sprintf("operations by %s", f), Read[compute.OperationSummary](c, c.other, compute.Where(f, value)), []compute.OperationSummary{op})
 		}
 	}
-	for _, row := range []any{&compute.ServerSummary{ID: ID("x")}, &compute.OperationSummary{ID: ID("x")}} {
+	for _, row := range []any{&compute.ServerSummary{ID: ID("x")}, &compute.ServerUse{ServerRow: compute.ServerRow{ID: ID("x")}}, &compute.OperationSummary{ID: ID("x")}} {
 		c.update(func(w compute.Writer) error {
 			_, removed := w.Remove(row, compute.Where(compute.ByID, ID("x")))
 			for what, err := range map[string]error{"Insert": w.Insert(row), "Replace": w.Replace(row), "Remove": removed} {

@@ -143,8 +143,8 @@ func (q *request) hypervisor(h compute.Hypervisor, detail, servers bool, more ..
 			q.putHypervisorDetail(j, h)
 		}
 		if servers && (len(h.Servers) > 0 || q.minor >= 75) {
-			put(j, "servers", array(h.Servers, func(j *httpapi.JSON, s compute.ServerRow) {
-				object(j, "name", q.api.Compute.InstanceName(s), "uuid", s.ID)
+			put(j, "servers", array(h.Servers, func(j *httpapi.JSON, s compute.ServerUse) {
+				object(j, "name", q.api.Compute.InstanceName(s.ServerRow), "uuid", s.ID)
 			}))
 		}
 		put(j, more...)

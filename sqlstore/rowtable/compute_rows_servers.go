@@ -106,6 +106,26 @@ func serverSummaries() projection[compute.ServerSummary] {
 	)
 }
 
+// serverUses have what the names of servers are made of, and what is added up of them.
+func serverUses() projection[compute.ServerUse] {
+	type T = compute.ServerUse
+	return project("servers", byID,
+		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
+		number("number", func(r *T) *int64 { return &r.Number }),
+		text("project", func(r *T) *string { return &r.Project }, compute.ByProject),
+		text("owner", func(r *T) *string { return &r.User }),
+		text("name", func(r *T) *string { return &r.Name }),
+		text("hostname", func(r *T) *string { return &r.Hostname }),
+		text("state", func(r *T) *string { return &r.State }),
+		text("task", func(r *T) *string { return &r.Task }),
+		text("host", func(r *T) *string { return &r.Host }, compute.ByHost),
+		text("node", func(r *T) *string { return &r.Node }),
+		document("flavor", func(r *T) *[]byte { return &r.Flavor }),
+		moment("launched_at", func(r *T) *time.Time { return &r.LaunchedAt }),
+		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }),
+	)
+}
+
 func serverPortTable() *table[compute.PortRow] {
 	type T = compute.PortRow
 	return newTable("server_ports", []string{"port"}, nil,
