@@ -18,6 +18,7 @@ func (a *API) agents() *agentResource {
 		id:     func(g *network.Agent) string { return string(g.ID) },
 		target: func(*network.Agent) target { return target{} },
 		list:   a.Network.Review,
+		near:   a.ifShown("get_agent"),
 		where:  map[string]network.Field{"id": network.ByID, "host": network.ByHost, "agent_type": network.ByAgentType},
 		update: func(ctx context.Context, g *network.Agent, fn func(*network.AgentRow) error) (network.Agent, error) {
 			return a.Network.UpdateAgent(ctx, g.ID, fn)

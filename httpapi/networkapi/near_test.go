@@ -66,6 +66,7 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 		"ports": "own,own on shared,dhcp on own", "ports?name=own": "own", "security-groups": "default", "trunks": "",
 		"networks": "net,shared,external,own and shared", "networks?shared=false": "net,external", "networks?name=net": "net", "networks?project_id=blue": "",
 		"subnets": "own,infra's on shared", "subnets?name=own": "own", "subnets?network_id=" + shared: "infra's on shared",
+		"segments": "", "agents": "",
 		"qos/policies": "own policy,policy for all", "qos/policies?shared=true": "policy for all",
 		"security-group-rules": strings.Join(rules, ","), "security-group-rules?security_group_id=" + group: rules[0] + "," + rules[1],
 	}

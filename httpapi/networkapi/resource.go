@@ -163,6 +163,17 @@ func ofProjectOrAll(_ context.Context, project string) ([]network.Match, error) 
 	return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByOpenTo, network.AllProjects)}, nil
 }
 
+// ifShown finds all objects of a kind that only policy hides, and none for a caller to whom no target would be shown.
+func (a *API) ifShown(rule string) func(context.Context, string) ([]network.Match, error) {
+	return func(ctx context.Context, _ string) ([]network.Match, error) {
+		caller, _ := identity.From(ctx)
+		if a.Policy.Possible(caller, rule) {
+			return nil, nil
+		}
+		return []network.Match{network.Where[network.ID](network.ByID)}, nil
+	}
+}
+
 // parent is what the path says of where the objects are.
 func (res *resource[T, S]) parent(r *http.Request) []network.Match {
 	if res.within == nil {

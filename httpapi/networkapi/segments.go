@@ -21,6 +21,7 @@ func (a *API) segments() *segmentResource {
 		target: func(*network.SegmentRow) target { return target{} },
 		made:   func(context.Context, *network.SegmentRow) (target, error) { return target{}, nil },
 		list:   a.Network.Segments,
+		near:   a.ifShown("get_segment"),
 		where:  map[string]network.Field{"id": network.ByID, "network_id": network.ByNetwork, "physical_network": network.ByPhysical},
 		start:  func(*http.Request, identity.Caller) network.SegmentRow { return network.SegmentRow{SegmentationID: -1} },
 		create: a.Network.CreateSegments,
