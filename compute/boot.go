@@ -483,7 +483,12 @@ func (j *job) removeStray(ctx context.Context) error {
 		if known[p.ID] || slices.Contains(j.b.Others, p.ID) {
 			continue
 		}
-		if err := j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: p.ID, Own: true}); err != nil {
+		// It is not unbound first: without the server's id it would not be found again if the process ended then.
+		err := j.s.network.DeletePort(ctx, p.ID)
+		if usedByTrunk(err) {
+			err = j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: p.ID})
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -506,9 +511,15 @@ func (s *Service) freePort(ctx context.Context, p PortRow) (err error) {
 		return err
 	}
 	err = s.network.DeletePort(ctx, p.Port)
-	if c := code(err); c == "PortInUseAsTrunkParent" || c == "PortInUseAsSubPort" { // only its owner can end that
+	if usedByTrunk(err) {
 		s.log.WarnContext(ctx, "a port that was created for a server is not deleted with it", "port", p.Port, "server", p.Server, "error", err)
 		return nil
 	}
 	return err
+}
+
+// usedByTrunk reports whether a port is not deleted because a trunk uses it, which only its owner can end.
+func usedByTrunk(err error) bool {
+	c := code(err)
+	return c == "PortInUseAsTrunkParent" || c == "PortInUseAsSubPort"
 }

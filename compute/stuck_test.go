@@ -2,6 +2,7 @@ package compute_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -79,5 +80,27 @@ func TestFailedAttachmentsAreLogged(t *testing.T) {
 	w.refusedWith(err, fault.Failed, "InterfaceAttachFailed")
 	if text := logged.String(); !strings.Contains(text, "a port cannot be attached") || !strings.Contains(text, string(port)) || !strings.Contains(text, "no slot is free") {
 		t.Errorf("the log has %s", text)
+	}
+}
+
+// A port that names a server and that the server does not know is deleted with it, also when a request of the deletion is not
+// answered, or its process ends then: unbound, it would not be found again.
+func TestDeletionRemovesStrayPorts(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at, met := 1, true; met && !t.Failed(); at++ {
+			w := newFixture(t, 2500, "cn1")
+			vm, stray := w.running(), network.ID(w.port(0))
+			must(w.network.UpdatePort(ctx, stray, func(p *network.PortSpec) error {
+				p.DeviceID, p.DeviceOwner = string(vm), "compute:nova"
+				return nil
+			}))
+			w.paths.network.breaks(at, true, after)
+			w.during(scenario{do: func(_ *fixture, s *compute.Service) error { return s.DeleteServer(ctx, ann, vm) }}, w.Service)
+			met = w.paths.network.heals()
+			w.afterwards(fmt.Sprintf("request %d was not answered, carried out: %t", at, after))
+			if ports := must(w.network.Ports(ctx)); len(ports) > 0 {
+				t.Errorf("%d ports remain when request %d is not answered, carried out: %t", len(ports), at, after)
+			}
+		}
 	}
 }
