@@ -136,7 +136,6 @@ func TestPortThatIsRemovedAfterwards(t *testing.T) {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t, 10000, "cn1", "cn2")
-				w.Service = w.serve(w.store, func(s *compute.Settings) { s.HostTime = time.Second }) // for which an attachment is tried
 				to, when, _ := strings.Cut(how, " ")
 				path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network, "process": {}}[to]
 				for at, met := 1+first, true; met && !t.Failed(); at += step {

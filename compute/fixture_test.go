@@ -122,6 +122,7 @@ func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*com
 		nets.Close()
 	})
 	s := compute.DefaultSettings()
+	s.HostTime = 2 * time.Second // for which an attachment is tried while a service does not answer
 	for resource := range s.Quotas {
 		s.Quotas[resource] = -1
 	}
