@@ -14,8 +14,9 @@ import (
 // newAgentKey returns "berth agent key".
 func newAgentKey(env environment) *cobra.Command {
 	var files, dirs []string
+	var format *choice
 	cmd := &cobra.Command{
-		Use:   "key [--config FILE]... HOST...",
+		Use:   "key [--config FILE]... [-f FORMAT] HOST...",
 		Short: "Print the keys by which hosts identify themselves",
 		Long: `Key prints the key of each HOST, a line each, for the settings of the agents on
 that host: [berth] network_host_key_file and compute_host_key_file. A host with
@@ -41,12 +42,22 @@ the services, give all hosts new keys, and remove the old secret.`,
 			if len(secrets) == 0 {
 				return fail(exitUsage, errors.New("[berth] host_key_secret: set it in the settings of the network and the compute service, and name one of their files with --config"))
 			}
-			keys := hostkey.New(secrets...)
+			type hostKey struct {
+				Host string `json:"host"`
+				Key  string `json:"key"`
+			}
+			keys, list := hostkey.New(secrets...), []hostKey{}
 			for _, host := range hosts {
 				if err := agentsettings.CheckHost(host); err != nil {
 					return fail(exitUsage, fmt.Errorf("%q: want the name of a host, as in [DEFAULT] host of its agents", host))
 				}
-				if _, err := fmt.Fprintln(env.stdout, keys.Key(host)); err != nil {
+				list = append(list, hostKey{host, keys.Key(host)})
+			}
+			if format.json() {
+				return writeJSON(env.stdout, list)
+			}
+			for _, k := range list {
+				if _, err := fmt.Fprintln(env.stdout, k.Key); err != nil {
 					return err
 				}
 			}
@@ -54,5 +65,6 @@ the services, give all hosts new keys, and remove the old secret.`,
 		},
 	}
 	addConfigFlags(cmd, "nova.conf or neutron.conf of the service", &files, &dirs)
+	format = addFormat(cmd, "text")
 	return cmd
 }

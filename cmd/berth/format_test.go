@@ -167,6 +167,9 @@ func TestResultsAsJSON(t *testing.T) {
 			map[string][]string{"moves": {"allocations", "consumer_uuid", "mappings", "name", "to", "to_uuid"}},
 		},
 		"berth agent check": {[]string{"--config", agent}, exitFailure, nil, map[string][]string{"": {"about", "level", "text"}}},
+		"berth agent key": {
+			[]string{"--config", settings(t, "[berth]\nhost_key_secret = 0123456789abcdef0123456789abcdef"), "cn1"}, exitOK, nil, map[string][]string{"": {"host", "key"}},
+		},
 	}
 	document, err := os.ReadFile("../../docs/operations/README.md")
 	if err != nil {
