@@ -36,6 +36,7 @@ type cloud struct {
 	addresses map[string]string
 	operators string
 	accounts  []account
+	keys      map[string]string // of hosts, by name
 }
 
 // An account is a user and its scope.
@@ -74,6 +75,15 @@ func start(t testing.TB) *cloud {
 	passwords := map[string]string{}
 	if err := json.Unmarshal(text, &passwords); err != nil {
 		t.Fatal(err)
+	}
+	hosts := []string{"devstack0", "devstack1", silentHost}
+	printed, err := exec.Command(server.Berth(t), append([]string{"agent", "key", "--config", filepath.Join(dir, "hosts.conf")}, hosts...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.keys = map[string]string{}
+	for i, key := range strings.Fields(string(printed)) {
+		c.keys[hosts[i]] = key
 	}
 	const project = `{"project":{"id":"d3e0000000000000000000000000d3e0"}}`
 	for _, a := range []account{{name: "admin", scope: project}, {name: "demo", scope: project}, {name: "nova", scope: project}, {name: "berth", scope: project}, {name: "admin", scope: `{"system":{"all":true}}`}, {name: "demo", scope: `"unscoped"`}} {

@@ -139,7 +139,7 @@ func (f *fuzzer) survey() {
 
 // client sends requests until there were enough.
 func (f *fuzzer) client(n int) {
-	m := &maker{Rand: rand.New(rand.NewPCG(*seed, uint64(n))), pool: f.pool, users: f.cloud.accounts}
+	m := &maker{Rand: rand.New(rand.NewPCG(*seed, uint64(n))), pool: f.pool, users: f.cloud.accounts, keys: f.cloud.keys}
 	l := newLine()
 	defer l.close()
 	for f.left.Add(-1) >= 0 && f.cloud.process.Alive() {

@@ -130,11 +130,10 @@ func (m *maker) move(table []*route, c *cloud) *request {
 	if a.route == listPath {
 		q.target += "?all_tenants=1"
 	}
-	user := 0 // the administrator
+	q.header = []string{"Host: " + q.host, fmt.Sprintf("OpenStack-API-Version: compute 2.%d", a.minor), "Accept: application/json", "Content-Type: application/json", "X-Auth-Token: " + m.users[0].token()} // the administrator's
 	if a.route == beatPath {
-		user = m.IntN(len(m.users)) // the role that hosts need
+		q.header = append(q.header, "X-Berth-Host-Key: "+m.keys[silentHost])
 	}
-	q.header = []string{"Host: " + q.host, fmt.Sprintf("OpenStack-API-Version: compute 2.%d", a.minor), "Accept: application/json", "Content-Type: application/json", "X-Auth-Token: " + m.users[user].token()}
 	if a.body != "" {
 		tree, err := parse(a.body)
 		if err != nil {

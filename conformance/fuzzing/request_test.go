@@ -303,6 +303,9 @@ func (m *maker) tokenHeaders(q *request, c *cloud) (subject string) {
 	if !m.chance(50) {
 		q.header = append(q.header, "X-Auth-Token: "+token)
 	}
+	if strings.HasPrefix(q.route.path, "/berth/v1/h") && !m.chance(4) { // routes of hosts
+		q.header = append(q.header, "X-Berth-Host-Key: "+m.keys[m.one("devstack0", "devstack1", silentHost)])
+	}
 	if q.route.path != "/v3/auth/tokens" || q.route.method == "POST" {
 		return ""
 	}

@@ -14,6 +14,7 @@ type maker struct {
 	*rand.Rand
 	pool     *pool
 	users    []account
+	keys     map[string]string
 	provider string // the first object in the path of the request, "" for none
 }
 
