@@ -226,7 +226,7 @@ func TestCompleteNames(t *testing.T) {
 		{"capacity empty --os-cloud berth-admin devstack0 ", nil},
 		{"placement tree --os-cloud berth-admin ", hosts},
 		{"audit --os-cloud berth-admin --server webs", []string{"webs"}},
-		{"audit --os-cloud berth-admin --port f", []string{"fast0"}},
+		{"audit --os-cloud berth-admin --port fas", []string{"fast0"}},
 		{"doctor --os-cloud berth-admin --host ", hosts},
 		{"heal allocations --os-cloud berth-admin --server webs", []string{"webs"}},
 		{"watch --os-cloud berth-admin --tree ", hosts},
