@@ -15,10 +15,10 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/microversion"
-	novaask "github.com/berthcloud/berth/ops/ask"
 	"github.com/berthcloud/berth/ops/capacity"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/explain"
+	"github.com/berthcloud/berth/ops/novaquery"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
@@ -145,7 +145,7 @@ func (x *leftover) run(cmd *cobra.Command, env environment) error {
 		out = append(out, host.Root().ID)
 	}
 	if len(x.flavors)+len(x.servers) > 0 { // a query counts what placement would grant
-		refused := novaask.Server{}.Refusals(c)
+		refused := novaquery.Server{}.Refusals(c)
 		for host := range s.Trees() {
 			if why := refused(host.Root().Name); why != "" && !slices.Contains(out, host.Root().ID) {
 				fmt.Fprintf(env.stderr, "note: %s is left out: %s\n", host.Root().Name, why)
@@ -180,7 +180,7 @@ func (x *leftover) asked(cmd *cobra.Command, env environment, c *cloud.Cloud) (m
 		return nil, err
 	}
 	defer end()
-	add := func(words []string, find func(word string) (novaask.Server, error)) error {
+	add := func(words []string, find func(word string) (novaquery.Server, error)) error {
 		for _, word := range words {
 			weight, name := weighted(word)
 			server, err := find(name)
@@ -200,16 +200,16 @@ func (x *leftover) asked(cmd *cobra.Command, env environment, c *cloud.Cloud) (m
 		}
 		return nil
 	}
-	err = add(x.servers, func(word string) (novaask.Server, error) {
+	err = add(x.servers, func(word string) (novaquery.Server, error) {
 		if c.Network == nil {
-			return novaask.Server{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", word)
+			return novaquery.Server{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", word)
 		}
 		return f.existing(cmd.Context(), word)
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = add(x.flavors, func(word string) (novaask.Server, error) { return f.toCreate(cmd.Context(), word) })
+	err = add(x.flavors, func(word string) (novaquery.Server, error) { return f.toCreate(cmd.Context(), word) })
 	return mix, err
 }
 
@@ -252,12 +252,12 @@ func likeServer(c *cloud.Cloud, settings request.Settings, name string) (placeme
 	if c.Network == nil {
 		return placement.Query{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
 	}
-	asked, _, err := novaask.Of(c, name)
+	asked, _, err := novaquery.Of(c, name)
 	if err != nil {
 		return placement.Query{}, err
 	}
 	settings.RoutedNetworks = false
-	r, err := novaask.Request(asked, c, settings)
+	r, err := novaquery.Request(asked, c, settings)
 	return r.Query, err
 }
 
@@ -465,7 +465,7 @@ Exit codes:
 					fmt.Fprintln(env.stderr, "note: the compute service does not say which zones servers are bound to (before 2.96): moves out of them are planned too")
 				}
 			}
-			refused := novaask.Server{}.Refusals(c)
+			refused := novaquery.Server{}.Refusals(c)
 			unfit := func(t *snapshot.Tree) bool { return refused(t.Root().Name) != "" }
 			plan, err := capacity.Empty(cmd.Context(), s, host, holders, unfit)
 			switch {

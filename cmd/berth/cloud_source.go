@@ -13,7 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // operatorExitHelp documents the exit codes in the help texts of the operators' commands.
@@ -35,7 +35,7 @@ took, is printed on standard error.`
 
 // A cloudSource selects where a command has the records of a cloud from, by its flags.
 type cloudSource struct {
-	options openstack.Options
+	options cloudapi.Options
 	db      dbSource
 	file    string
 }
@@ -165,13 +165,13 @@ func (s *cloudSource) readAPIs(cmd *cobra.Command, env environment, parts cloud.
 }
 
 // connect logs in to the cloud of the flags or the variables.
-func (s *cloudSource) connect(cmd *cobra.Command, env environment) (*openstack.Client, error) {
+func (s *cloudSource) connect(cmd *cobra.Command, env environment) (*cloudapi.Client, error) {
 	o := s.options
 	o.Interface, o.Environ = cmd.Flag("os-interface").Value.String(), env.environ
 	o.Warn = func(text string) { fmt.Fprintf(env.stderr, "note: %s\n", text) }
-	client, err := openstack.Connect(cmd.Context(), o)
-	if errors.Is(err, openstack.ErrUnnamed) {
-		if err == openstack.ErrUnnamed {
+	client, err := cloudapi.Connect(cmd.Context(), o)
+	if errors.Is(err, cloudapi.ErrUnnamed) {
+		if err == cloudapi.ErrUnnamed {
 			return nil, fail(exitUsage, errNoSource)
 		}
 		return nil, fail(exitUsage, fmt.Errorf("%w\n%w", errNoSource, err)) // the error has the clouds that there are

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // completionTime is how long a shell waits for names from a cloud. A service that does not answer by then has no completions.
@@ -19,8 +19,8 @@ const completionTime = 2 * time.Second
 
 // namedFlags are the flags whose values are names from a cloud, in the commands that read one.
 var namedFlags = map[string]string{
-	"host": openstack.Hosts, "without": openstack.Hosts, "server": openstack.Servers, "flavor": openstack.Flavors, "image": openstack.Images,
-	"port": openstack.Ports, "network": openstack.Networks, "tree": openstack.Hosts, "class": openstack.Classes, "consumer": consumers,
+	"host": cloudapi.Hosts, "without": cloudapi.Hosts, "server": cloudapi.Servers, "flavor": cloudapi.Flavors, "image": cloudapi.Images,
+	"port": cloudapi.Ports, "network": cloudapi.Networks, "tree": cloudapi.Hosts, "class": cloudapi.Classes, "consumer": consumers,
 }
 
 // consumers are the UUIDs of placement's consumers. A cloud's APIs have no list of them: there it is servers.
@@ -35,7 +35,7 @@ func completeNames(cmd *cobra.Command, env environment) {
 			}
 		}
 		if strings.HasSuffix(cmd.Use, " HOST") {
-			host := names(env, openstack.Hosts)
+			host := names(env, cloudapi.Hosts)
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				if len(args) > 0 {
 					return nil, cobra.ShellCompDirectiveNoFileComp
@@ -85,7 +85,7 @@ func names(env environment, kind string) cobra.CompletionFunc {
 
 // readNames returns what there is of a kind, and whether it is named by its ids only, as consumers are. Where servers are not on record they are
 // consumers.
-func readNames(ctx context.Context, cmd *cobra.Command, env environment, kind, begun string) (all []openstack.Named, byID bool) {
+func readNames(ctx context.Context, cmd *cobra.Command, env environment, kind, begun string) (all []cloudapi.Named, byID bool) {
 	flag := func(name string) string { return cmd.Flag(name).Value.String() }
 	database := dbSource{connection: flag("connection"), once: true}
 	database.files, _ = cmd.Flags().GetStringArray("config") // every command that reads a cloud has both
@@ -99,61 +99,61 @@ func readNames(ctx context.Context, cmd *cobra.Command, env environment, kind, b
 		if err != nil {
 			return nil, false
 		}
-		if kind == openstack.Servers && c.Compute == nil {
+		if kind == cloudapi.Servers && c.Compute == nil {
 			kind = consumers
 		}
 		return namesInRecords(c, kind), kind == consumers
 	case database.given():
 		env.stderr = io.Discard
-		if kind == openstack.Servers {
+		if kind == cloudapi.Servers {
 			kind = consumers
 		}
 		_ = database.work(ctx, env, dbtool.Look, func(db *openedDB) error { // the names that were read
 			list, err := db.Names(ctx, kind, begun)
 			for _, n := range list {
-				all = append(all, openstack.Named(n))
+				all = append(all, cloudapi.Named(n))
 			}
 			return err
 		})
 		return all, kind == consumers
 	}
-	o := openstack.Options{Cloud: flag("os-cloud"), Region: flag("os-region-name"), Interface: flag("os-interface"), Environ: env.environ}
-	client, err := openstack.Connect(ctx, o)
+	o := cloudapi.Options{Cloud: flag("os-cloud"), Region: flag("os-region-name"), Interface: flag("os-interface"), Environ: env.environ}
+	client, err := cloudapi.Connect(ctx, o)
 	if err != nil {
 		return nil, false
 	}
 	list, named := kind, begun
 	if kind == consumers {
-		list, named = openstack.Servers, "" // which are found by the beginning of their names
+		list, named = cloudapi.Servers, "" // which are found by the beginning of their names
 	}
 	all, _ = client.Names(ctx, list, named) // the names that were read
 	return all, kind == consumers
 }
 
 // namesInRecords returns what records have of a kind.
-func namesInRecords(c *cloud.Cloud, kind string) (all []openstack.Named) {
+func namesInRecords(c *cloud.Cloud, kind string) (all []cloudapi.Named) {
 	switch {
-	case kind == openstack.Hosts && c.Placement != nil:
+	case kind == cloudapi.Hosts && c.Placement != nil:
 		for _, p := range c.Placement.Providers {
 			if p.Parent == "" {
-				all = append(all, openstack.Named{ID: p.UUID, Name: p.Name})
+				all = append(all, cloudapi.Named{ID: p.UUID, Name: p.Name})
 			}
 		}
-	case kind == openstack.Classes && c.Placement != nil:
+	case kind == cloudapi.Classes && c.Placement != nil:
 		for _, class := range c.Placement.Classes {
-			all = append(all, openstack.Named{ID: class, Name: class})
+			all = append(all, cloudapi.Named{ID: class, Name: class})
 		}
 	case kind == consumers && c.Placement != nil:
 		for _, of := range c.Placement.Consumers {
-			all = append(all, openstack.Named{ID: of.UUID, Name: of.Project})
+			all = append(all, cloudapi.Named{ID: of.UUID, Name: of.Project})
 		}
-	case kind == openstack.Servers && c.Compute != nil:
+	case kind == cloudapi.Servers && c.Compute != nil:
 		for _, s := range c.Compute.Servers {
-			all = append(all, openstack.Named{ID: s.UUID, Name: s.Name})
+			all = append(all, cloudapi.Named{ID: s.UUID, Name: s.Name})
 		}
-	case kind == openstack.Ports && c.Network != nil:
+	case kind == cloudapi.Ports && c.Network != nil:
 		for _, p := range c.Network.Ports {
-			all = append(all, openstack.Named{ID: p.UUID, Name: p.Name})
+			all = append(all, cloudapi.Named{ID: p.UUID, Name: p.Name})
 		}
 	}
 	return all

@@ -19,8 +19,8 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/doctor"
-	"github.com/berthcloud/berth/ops/openstack"
 )
 
 // An examination is the flags of "berth doctor".
@@ -199,7 +199,7 @@ func (x *examination) read(cmd *cobra.Command, env environment) (*cloud.Cloud, e
 	}
 	start := time.Now()
 	client, err := x.source.connect(cmd, env)
-	if refused, ok := errors.AsType[*openstack.LoginError](err); ok && cmd.Context().Err() == nil {
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); ok && cmd.Context().Err() == nil {
 		now := time.Now().UTC()
 		around := refused.Surroundings
 		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: now, Ended: now, Surroundings: &around}, nil

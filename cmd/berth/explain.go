@@ -14,9 +14,9 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/microversion"
-	novaask "github.com/berthcloud/berth/ops/ask"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/explain"
+	"github.com/berthcloud/berth/ops/novaquery"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -34,7 +34,7 @@ type explanation struct {
 	near    int
 	out     *output
 
-	asked   novaask.Server // {} for a query
+	asked   novaquery.Server // {} for a query
 	owner   func(string) string
 	assumed []string // settings of Nova
 }
@@ -122,7 +122,7 @@ func (x *explanation) oneRequest(_ *cobra.Command, args []string) error {
 }
 
 // parseHints returns the hints of the flags, and the id of the server group among them.
-func (x *explanation) parseHints() (h novaask.Hints, group string, err error) {
+func (x *explanation) parseHints() (h novaquery.Hints, group string, err error) {
 	for _, text := range x.hints {
 		key, uuid, _ := strings.Cut(text, "=")
 		switch {
@@ -244,7 +244,7 @@ func (x *explanation) query(cmd *cobra.Command, env environment, c *cloud.Cloud)
 }
 
 // find returns the server that the flags name or describe.
-func (x *explanation) find(ctx context.Context, f *finder) (novaask.Server, error) {
+func (x *explanation) find(ctx context.Context, f *finder) (novaquery.Server, error) {
 	switch {
 	case x.flavor != "":
 		return f.toCreate(ctx, x.flavor)
@@ -262,9 +262,9 @@ func (x *explanation) find(ctx context.Context, f *finder) (novaask.Server, erro
 	server, err := f.client.ServerOfRequest(ctx, servers, x.request, f.progress)
 	switch {
 	case err != nil:
-		return novaask.Server{}, err
+		return novaquery.Server{}, err
 	case server == "":
-		return novaask.Server{}, fmt.Errorf("no server has an action with the request id %s", x.request)
+		return novaquery.Server{}, fmt.Errorf("no server has an action with the request id %s", x.request)
 	}
 	return f.existing(ctx, server)
 }

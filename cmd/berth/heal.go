@@ -14,8 +14,8 @@ import (
 
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/heal"
-	"github.com/berthcloud/berth/ops/openstack"
 )
 
 // healHelp is in the help texts of all commands that heal.
@@ -382,10 +382,10 @@ func writePlan(name string, p *heal.Plan) error {
 }
 
 // carryOut sends the requests of a plan.
-func (h *healing) carryOut(ctx context.Context, client *openstack.Client, plan *heal.Plan) []heal.Result {
+func (h *healing) carryOut(ctx context.Context, client *cloudapi.Client, plan *heal.Plan) []heal.Result {
 	p := newProgress(h.env)
 	defer p.end()
-	results := heal.Apply(ctx, plan, client.Do, openstack.Message, func(s heal.Step, _ heal.Result) {
+	results := heal.Apply(ctx, plan, client.Do, cloudapi.Message, func(s heal.Step, _ heal.Result) {
 		p.show(func() string { return fmt.Sprintf("sending requests: %d of %d", s.ID, len(plan.Steps)) })
 	})
 	var urls []string

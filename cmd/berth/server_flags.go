@@ -14,9 +14,9 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
-	novaask "github.com/berthcloud/berth/ops/ask"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
+	"github.com/berthcloud/berth/ops/novaquery"
 )
 
 // serverFlags are the flags that describe servers to be created, as "openstack server create" has them. Ports and networks may be those
@@ -53,10 +53,10 @@ type finder struct {
 	serverFlags
 
 	cloud    *cloud.Cloud
-	client   *openstack.Client // nil when the records are those of a file
+	client   *cloudapi.Client // nil when the records are those of a file
 	nova     novaSettings
 	notes    []string // what is not known, or ignored, a line each
-	progress openstack.Progress
+	progress cloudapi.Progress
 	owners   []string // of request groups, by their UUIDs, and what the user calls them, in turn
 }
 
@@ -94,7 +94,7 @@ func (f *finder) note(format string, args ...any) {
 func (s *serverFlags) needsAPIs() bool { return len(s.ports)+len(s.networks) > 0 }
 
 // toCreate returns a server to be created of a flavor.
-func (f *finder) toCreate(ctx context.Context, flavor string) (s novaask.Server, err error) {
+func (f *finder) toCreate(ctx context.Context, flavor string) (s novaquery.Server, err error) {
 	s.FromVolume, s.Project, s.Zone = f.volume, cmp.Or(f.project, f.client.Project()), f.nova.scheduleZone
 	if s.Flavor, err = f.client.Flavor(ctx, flavor); err != nil {
 		return s, err
@@ -108,8 +108,8 @@ func (f *finder) toCreate(ctx context.Context, flavor string) (s novaask.Server,
 }
 
 // existing returns a server that exists, by its name or UUID.
-func (f *finder) existing(ctx context.Context, word string) (novaask.Server, error) {
-	s, of, err := novaask.Of(f.cloud, word)
+func (f *finder) existing(ctx context.Context, word string) (novaquery.Server, error) {
+	s, of, err := novaquery.Of(f.cloud, word)
 	if err != nil {
 		return s, fail(exitUsage, err)
 	}
@@ -174,7 +174,7 @@ func (f *finder) group(ctx context.Context, id string) (*cloud.ServerGroup, erro
 }
 
 // complete adds the ports and the zone of the flags, and the segments of ports where Nova looks at them.
-func (f *finder) complete(ctx context.Context, s *novaask.Server) error {
+func (f *finder) complete(ctx context.Context, s *novaquery.Server) error {
 	for _, word := range f.ports {
 		p, err := f.client.Port(ctx, word)
 		if err != nil {
@@ -196,7 +196,7 @@ func (f *finder) complete(ctx context.Context, s *novaask.Server) error {
 				return err
 			}
 		}
-		p, err := novaask.PortIn(n, policy, i)
+		p, err := novaquery.PortIn(n, policy, i)
 		if err != nil {
 			return err
 		}
@@ -230,8 +230,8 @@ func (f *finder) complete(ctx context.Context, s *novaask.Server) error {
 }
 
 // ask returns what Nova asks for a server, with a note for each part of the flavor that Nova ignores.
-func (f *finder) ask(s novaask.Server) (request.Request, error) {
-	r, err := novaask.Request(s, f.cloud, f.nova.settings)
+func (f *finder) ask(s novaquery.Server) (request.Request, error) {
+	r, err := novaquery.Request(s, f.cloud, f.nova.settings)
 	for _, warning := range r.Warnings {
 		f.note("Nova ignores a part of the flavor: %s", warning)
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/ops/changefeed"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/follow"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // A watcher is the flags of "berth watch".
@@ -91,7 +91,7 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 		return fail(exitUsage, err)
 	}
 	note := func(text string) { fmt.Fprintf(env.stderr, "note: %s\n", text) }
-	w := follow.Watcher{Event: x.printer(env.stdout), Note: note}
+	w := changefeed.Watcher{Event: x.printer(env.stdout), Note: note}
 	poll := func(what *string, read func(context.Context) (*cloud.Placement, error)) error { // the first reading may name what is read
 		if x.since != "" {
 			note("--since has no effect: what changed before is not known")
@@ -111,7 +111,7 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 			fmt.Fprintf(env.stderr, "watching %s\n", *what)
 			return p, nil
 		}
-		return follow.Poll(ctx, first, x.interval, follow.Filter{Consumer: x.consumer, Class: x.class, Tree: x.tree != ""}, w)
+		return changefeed.Poll(ctx, first, x.interval, changefeed.Filter{Consumer: x.consumer, Class: x.class, Tree: x.tree != ""}, w)
 	}
 	if x.source.db.given() {
 		database := "a database"
@@ -139,13 +139,13 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 		}
 	}
 	begun := false
-	err = follow.Stream(ctx, func(ctx context.Context, last string) (io.ReadCloser, error) {
+	err = changefeed.Stream(ctx, func(ctx context.Context, last string) (io.ReadCloser, error) {
 		body, err := client.Events(ctx, query, last)
 		switch {
 		case err == nil && !begun:
 			begun = true
 			if x.class != "" {
-				if known, err := client.Names(ctx, openstack.Classes, ""); err == nil { // else it is not known
+				if known, err := client.Names(ctx, cloudapi.Classes, ""); err == nil { // else it is not known
 					var classes []string
 					for _, c := range known {
 						classes = append(classes, c.Name)
@@ -154,12 +154,12 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 				}
 			}
 			fmt.Fprintf(env.stderr, "watching %s\n", client.Source())
-		case err != nil && (errors.Is(err, openstack.ErrNoEvents) || openstack.Refused(err)):
-			err = follow.Stop{Err: err}
+		case err != nil && (errors.Is(err, cloudapi.ErrNoEvents) || cloudapi.Refused(err)):
+			err = changefeed.Stop{Err: err}
 		}
 		return body, err
 	}, w)
-	if errors.Is(err, openstack.ErrNoEvents) && !begun {
+	if errors.Is(err, cloudapi.ErrNoEvents) && !begun {
 		what := client.Source() // a cloud, or a placement service without an identity service
 		if !strings.HasPrefix(what, "the placement service ") {
 			what = "the placement service of " + what
@@ -241,13 +241,13 @@ func (x *watcher) only(p *cloud.Placement) *cloud.Placement {
 }
 
 // printer prints events.
-func (x *watcher) printer(w io.Writer) func(follow.Event) error {
+func (x *watcher) printer(w io.Writer) func(changefeed.Event) error {
 	if x.format.word == "json" {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
-		return func(event follow.Event) error { return e.Encode(event) }
+		return func(event changefeed.Event) error { return e.Encode(event) }
 	}
-	return func(event follow.Event) error {
+	return func(event changefeed.Event) error {
 		_, err := fmt.Fprintln(w, event.Text(time.Now()))
 		return err
 	}

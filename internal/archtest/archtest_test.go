@@ -101,16 +101,16 @@ var rules = []struct{ pkg, may string }{
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity identity/hostkey identity/local images logging network osloconfig"},
 	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
-	{"ops/ask", "compute/extraspecs compute/request guarantee ops/cloud placement"},
+	{"ops/novaquery", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/heal", "allocations ops/audit ops/cloud placement placement/candidates"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
-	{"ops/doctor", "compute/request guarantee ops/ask ops/audit ops/cloud ops/explain osloconfig"},
+	{"ops/doctor", "compute/request guarantee ops/novaquery ops/audit ops/cloud ops/explain osloconfig"},
 	{"ops/audit", "compute/extraspecs compute/request guarantee ops/cloud placement"},
 	{"ops/audit/audittest", "guarantee ops/audit ops/cloud ops/cloud/cloudtest"},
 	{"ops/cloud/cloudtest", "guarantee ops/cloud placement/snapshot"},
-	{"ops/openstack", "cloudconfig identity/discovery ops/cloud"},
+	{"ops/cloudapi", "cloudconfig identity/discovery ops/cloud"},
 	{"ops/records", "ops/cloud placement"},
-	{"ops/follow", "ops/cloud ops/records"},
+	{"ops/changefeed", "ops/cloud ops/records"},
 	{"ops/restore", "ops/cloud placement"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
@@ -241,7 +241,7 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		pkgs []string
 	}{
 		{"database/sql", []string{"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "bench/clouds"}},
-		{"net/http", []string{"client", "httpapi", "httpapi/computeapi", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "ops/openstack", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
+		{"net/http", []string{"client", "httpapi", "httpapi/computeapi", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "ops/cloudapi", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
 	}
 	for pkg, files := range packages(t) {
 		for _, f := range files {

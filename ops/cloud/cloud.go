@@ -1,6 +1,6 @@
 // Package cloud has the records of a cloud's services, as the operators' tools use them: placement's providers and
 // allocations, the servers and hosts of the compute service, the ports and agents of the network service. It is plain data, and
-// reads no service: ops/openstack fills it from the APIs and dbtool from placement's database, [Write] and [Read] have the file
+// reads no service: ops/cloudapi fills it from the APIs and dbtool from placement's database, [Write] and [Read] have the file
 // that it is kept in.
 //
 // JSON keys are those of the services' APIs. Amounts are in the units of placement's resource classes: NET_BW_* in kbit/s,

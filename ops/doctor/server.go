@@ -9,16 +9,16 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute/request"
-	"github.com/berthcloud/berth/ops/ask"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/explain"
+	"github.com/berthcloud/berth/ops/novaquery"
 )
 
 // A serverExam is the server that is examined.
 type serverExam struct {
 	*cloud.Server
-	asks  ask.Server
+	asks  novaquery.Server
 	ports []*cloud.Port
 	holds *cloud.Consumer // nil for none
 	// explained says whether a host fits what the server asks for now; nil when that could not be searched for, for the reason in why.
@@ -35,7 +35,7 @@ func (x *exam) addServer(ctx context.Context) error {
 	if x.Cloud.Compute == nil {
 		return nil
 	}
-	asks, of, err := ask.Of(x.Cloud, x.Options.Server)
+	asks, of, err := novaquery.Of(x.Cloud, x.Options.Server)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (x *exam) addServer(ctx context.Context) error {
 	if x.Filters != nil {
 		filters = *x.Filters
 	}
-	query, err := ask.Request(s.asks, x.Cloud, filters)
+	query, err := novaquery.Request(s.asks, x.Cloud, filters)
 	if err != nil {
 		s.why = "Nova asks placement nothing for it: " + err.Error() + "."
 		if none, ok := errors.AsType[*request.NoValidHost](err); ok {

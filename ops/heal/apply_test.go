@@ -16,8 +16,8 @@ import (
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/heal"
-	"github.com/berthcloud/berth/ops/openstack"
 )
 
 // A cloud that changes between the plan and its requests refuses them, whatever the fault is: an operation begins on the server that a step is about, or another
@@ -202,7 +202,7 @@ func TestInterruptedRun(t *testing.T) {
 			}
 		}
 		return fc.send(ctx, r)
-	}, openstack.Message, func(heal.Step, heal.Result) {})
+	}, cloudapi.Message, func(heal.Step, heal.Result) {})
 	if results[0].Outcome != heal.Done || results[1].Outcome != heal.Unsent || len(fc.sent) != 1 {
 		t.Errorf("%+v, %d requests", results, len(fc.sent))
 	}

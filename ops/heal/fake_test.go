@@ -15,8 +15,8 @@ import (
 
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/heal"
-	"github.com/berthcloud/berth/ops/openstack"
 	"github.com/berthcloud/berth/placement/service"
 )
 
@@ -270,7 +270,7 @@ func (fc *fakeCloud) port(r cloud.Request, id string) (int, []byte, error) {
 // read reads the records.
 func (fc *fakeCloud) read() *cloud.Cloud {
 	fc.t.Helper()
-	client, err := openstack.Connect(fc.t.Context(), openstack.Options{
+	client, err := cloudapi.Connect(fc.t.Context(), cloudapi.Options{
 		Environ: []string{"OS_AUTH_TYPE=admin_token", "OS_ENDPOINT=" + fc.url, "OS_TOKEN=admin"},
 		Wait:    func(context.Context, time.Duration) error { return nil },
 	})
@@ -300,7 +300,7 @@ func (fc *fakeCloud) apply(p *heal.Plan, n int) []heal.Result {
 	if n == 0 {
 		cancel()
 	}
-	return heal.Apply(ctx, p, fc.send, openstack.Message, func(heal.Step, heal.Result) {
+	return heal.Apply(ctx, p, fc.send, cloudapi.Message, func(heal.Step, heal.Result) {
 		if n--; n == 0 {
 			cancel()
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/records"
 	"github.com/berthcloud/berth/ops/restore"
 	"github.com/berthcloud/berth/placement"
@@ -29,7 +29,7 @@ import (
 
 // A target is a placement service that gets records.
 type target struct {
-	client *openstack.Client
+	client *cloudapi.Client
 	// left is how many requests that change something it still carries out. Then the connections end, before a request is carried
 	// out or, when late, after.
 	left atomic.Int64
@@ -53,7 +53,7 @@ func newTarget(t *testing.T) *target {
 	s.Config.ErrorLog = nil
 	t.Cleanup(s.Close)
 	var err error
-	of.client, err = openstack.Connect(t.Context(), openstack.Options{
+	of.client, err = cloudapi.Connect(t.Context(), cloudapi.Options{
 		Environ: []string{"OS_AUTH_TYPE=admin_token", "OS_ENDPOINT=" + s.URL, "OS_TOKEN=admin"},
 		Wait:    func(context.Context, time.Duration) error { return nil },
 	})

@@ -1,4 +1,4 @@
-package ask_test
+package novaquery_test
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/compute/request"
-	"github.com/berthcloud/berth/ops/ask"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/novaquery"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -47,12 +47,12 @@ func records() *cloud.Cloud {
 // The query of a server that exists has its flavor, its ports in both formats, and its zone.
 func TestRequest(t *testing.T) {
 	c := records()
-	s, of, err := ask.Of(c, "web")
+	s, of, err := novaquery.Of(c, "web")
 	if err != nil || of.UUID != "s1" {
 		t.Fatal(of, err)
 	}
 	s.Node = "cn1"
-	r, err := ask.Request(s, c, request.DefaultSettings())
+	r, err := novaquery.Request(s, c, request.DefaultSettings())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestRequest(t *testing.T) {
 	}
 	// An image takes the disk of a flavor of its own.
 	s.FromVolume, s.Image.Properties = false, map[string]string{"trait:HW_CPU_X86_VMX": "required"}
-	if r, err = ask.Request(s, c, request.DefaultSettings()); err != nil || r.Query.Groups[0].Resources[0].Amount != 13 || len(r.Query.Groups[0].Required) != 2 {
+	if r, err = novaquery.Request(s, c, request.DefaultSettings()); err != nil || r.Query.Groups[0].Resources[0].Amount != 13 || len(r.Query.Groups[0].Required) != 2 {
 		t.Errorf("with an image %+v, %v", r.Query.Groups[0], err)
 	}
 }
@@ -83,7 +83,7 @@ func TestRequest(t *testing.T) {
 // A server asks for the zone that it is bound to where there is one, and has its server group.
 func TestServersThatAreBound(t *testing.T) {
 	for name, want := range map[string][2]string{"s1": {"east", ""}, "s2": {"", "g2"}, "s3": {}} {
-		s, _, err := ask.Of(records(), name)
+		s, _, err := novaquery.Of(records(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,25 +109,25 @@ func TestZones(t *testing.T) {
 	without := &cloud.Cloud{Placement: zoned.Placement}
 	for name, tc := range map[string]struct {
 		c    *cloud.Cloud
-		s    ask.Server
+		s    novaquery.Server
 		want string // the aggregates that are asked for, or a part of the error
 	}{
-		"None":            {zoned, ask.Server{}, "[]"},
-		"AnAggregate":     {zoned, ask.Server{Zone: "east"}, "[[a1]]"},
-		"Default":         {zoned, ask.Server{Zone: "rest"}, "[]"},
-		"NovaIsNoZone":    {zoned, ask.Server{Zone: "nova"}, `no enabled service is in the availability zone "nova": Nova refuses the request`},
-		"Disabled":        {zoned, ask.Server{Zone: "west"}, `no enabled service is in the availability zone "west"`},
-		"Pinned":          {zoned, ask.Server{Zone: "west", Pinned: true}, "[]"},
-		"ItsHost":         {zoned, ask.Server{Zone: "east", Node: "cn1"}, "[[a1]]"},
-		"AnotherHost":     {zoned, ask.Server{Zone: "east", Node: "cn2"}, "[]"},
-		"DefaultUnread":   {without, ask.Server{Zone: "nova"}, "[]"},
-		"NamedUnread":     {without, ask.Server{Zone: "rest", DefaultZone: "rest"}, "[]"},
-		"OtherUnread":     {without, ask.Server{Zone: "east"}, `whether there is an availability zone "east" is not known`},
-		"NovaNamedUnread": {without, ask.Server{Zone: "nova", DefaultZone: "rest"}, `whether there is an availability zone "nova" is not known`},
+		"None":            {zoned, novaquery.Server{}, "[]"},
+		"AnAggregate":     {zoned, novaquery.Server{Zone: "east"}, "[[a1]]"},
+		"Default":         {zoned, novaquery.Server{Zone: "rest"}, "[]"},
+		"NovaIsNoZone":    {zoned, novaquery.Server{Zone: "nova"}, `no enabled service is in the availability zone "nova": Nova refuses the request`},
+		"Disabled":        {zoned, novaquery.Server{Zone: "west"}, `no enabled service is in the availability zone "west"`},
+		"Pinned":          {zoned, novaquery.Server{Zone: "west", Pinned: true}, "[]"},
+		"ItsHost":         {zoned, novaquery.Server{Zone: "east", Node: "cn1"}, "[[a1]]"},
+		"AnotherHost":     {zoned, novaquery.Server{Zone: "east", Node: "cn2"}, "[]"},
+		"DefaultUnread":   {without, novaquery.Server{Zone: "nova"}, "[]"},
+		"NamedUnread":     {without, novaquery.Server{Zone: "rest", DefaultZone: "rest"}, "[]"},
+		"OtherUnread":     {without, novaquery.Server{Zone: "east"}, `whether there is an availability zone "east" is not known`},
+		"NovaNamedUnread": {without, novaquery.Server{Zone: "nova", DefaultZone: "rest"}, `whether there is an availability zone "nova" is not known`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.s.Flavor = small
-			r, err := ask.Request(tc.s, tc.c, request.DefaultSettings())
+			r, err := novaquery.Request(tc.s, tc.c, request.DefaultSettings())
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -143,20 +143,20 @@ func TestZones(t *testing.T) {
 
 // What cannot be asked for is an error that says why.
 func TestErrors(t *testing.T) {
-	for want, s := range map[string]ask.Server{
+	for want, s := range map[string]novaquery.Server{
 		`the availability zone "west"`: {Flavor: small, Zone: "west"},
 		`name or UUID "cn9"`:           {Flavor: small, Node: "cn9"},
 	} {
-		if _, err := ask.Request(s, records(), request.DefaultSettings()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := novaquery.Request(s, records(), request.DefaultSettings()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	for name, want := range map[string]string{"db": "2 servers have the name", "s9": "there is no server"} {
-		if _, _, err := ask.Of(records(), name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := novaquery.Of(records(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if _, _, err := ask.Of(&cloud.Cloud{}, "web"); err == nil || !strings.Contains(err.Error(), "records of the compute service") {
+	if _, _, err := novaquery.Of(&cloud.Cloud{}, "web"); err == nil || !strings.Contains(err.Error(), "records of the compute service") {
 		t.Error(err)
 	}
 }
@@ -165,18 +165,18 @@ func TestErrors(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	c := records()
 	for _, r := range []struct {
-		hints ask.Hints
+		hints novaquery.Hints
 		host  string
 		want  string
 	}{
-		{ask.Hints{}, "cn1", "its compute service is disabled: broken fan"},
-		{ask.Hints{}, "cn2", "its compute service is down"},
-		{ask.Hints{}, "cn3", ""},
-		{ask.Hints{Different: []string{"s2", "s1"}}, "cn3", "server s1 is there (hint different_host)"},
-		{ask.Hints{Same: []string{"s1"}}, "cn3", ""},
-		{ask.Hints{Same: []string{"s1"}}, "cn4", "no server of the hint same_host is there"},
+		{novaquery.Hints{}, "cn1", "its compute service is disabled: broken fan"},
+		{novaquery.Hints{}, "cn2", "its compute service is down"},
+		{novaquery.Hints{}, "cn3", ""},
+		{novaquery.Hints{Different: []string{"s2", "s1"}}, "cn3", "server s1 is there (hint different_host)"},
+		{novaquery.Hints{Same: []string{"s1"}}, "cn3", ""},
+		{novaquery.Hints{Same: []string{"s1"}}, "cn4", "no server of the hint same_host is there"},
 	} {
-		if got := (ask.Server{Hints: r.hints}).Refusals(c)(r.host); got != r.want {
+		if got := (novaquery.Server{Hints: r.hints}).Refusals(c)(r.host); got != r.want {
 			t.Errorf("%s with %+v: %q, want %q", r.host, r.hints, got, r.want)
 		}
 	}
@@ -201,19 +201,19 @@ func TestRefusals(t *testing.T) {
 		c.Compute.Servers = append(c.Compute.Servers, cloud.Server{UUID: "me", Host: "cn3"})
 		group := &cloud.ServerGroup{Name: "g", Policy: g.policy, Members: g.members}
 		group.Rules.MaxPerHost = g.most
-		if got := (ask.Server{UUID: "me", Hints: ask.Hints{Group: group}}).Refusals(c)(g.host); got != g.want {
+		if got := (novaquery.Server{UUID: "me", Hints: novaquery.Hints{Group: group}}).Refusals(c)(g.host); got != g.want {
 			t.Errorf("%s in %+v: %q, want %q", g.host, group, got, g.want)
 		}
 	}
-	if got := (ask.Server{}).Refusals(&cloud.Cloud{})("cn1"); got != "" {
+	if got := (novaquery.Server{}).Refusals(&cloud.Cloud{})("cn1"); got != "" {
 		t.Errorf("without records: %q", got)
 	}
 }
 
 // Hints ask for all candidates, as in Nova.
 func TestHintsAreUnlimited(t *testing.T) {
-	for _, h := range []ask.Hints{{Same: []string{"s1"}}, {Different: []string{"s1"}}, {Group: &cloud.ServerGroup{}}} {
-		if r, err := ask.Request(ask.Server{Flavor: small, Hints: h}, records(), request.DefaultSettings()); err != nil || r.Query.Limit != 0 {
+	for _, h := range []novaquery.Hints{{Same: []string{"s1"}}, {Different: []string{"s1"}}, {Group: &cloud.ServerGroup{}}} {
+		if r, err := novaquery.Request(novaquery.Server{Flavor: small, Hints: h}, records(), request.DefaultSettings()); err != nil || r.Query.Limit != 0 {
 			t.Errorf("with %+v: a limit of %d, %v", h, r.Query.Limit, err)
 		}
 	}
@@ -225,12 +225,12 @@ func TestPortIn(t *testing.T) {
 	gold := cloud.QoSPolicy{UUID: "q1", Rules: []cloud.QoSRule{
 		{UUID: "r1", Type: "minimum_bandwidth", Direction: "egress", MinKbps: 5}, {UUID: "r2", Type: "minimum_packet_rate", Direction: "any", MinKpps: 7},
 	}}
-	p, err := ask.PortIn(n, gold, 0)
+	p, err := novaquery.PortIn(n, gold, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _ := ask.PortIn(n, gold, 1)
-	r, err := ask.Request(ask.Server{Flavor: small, Ports: []cloud.Port{p, other}}, records(), request.DefaultSettings())
+	other, _ := novaquery.PortIn(n, gold, 1)
+	r, err := novaquery.Request(novaquery.Server{Flavor: small, Ports: []cloud.Port{p, other}}, records(), request.DefaultSettings())
 	if err != nil || len(r.Query.Groups) != 5 || len(r.Query.SameSubtrees) != 2 {
 		t.Fatalf("%+v, %v", r.Query, err)
 	}
@@ -245,13 +245,13 @@ func TestPortIn(t *testing.T) {
 	}
 	n.Physical = "" // not that of a provider network
 	n.Segments = []string{"a", "b"}
-	if p, err = ask.PortIn(n, gold, 0); err != nil || p.Request.Groups[0].Required[0] != "CUSTOM_PHYSNET_A" {
+	if p, err = novaquery.PortIn(n, gold, 0); err != nil || p.Request.Groups[0].Required[0] != "CUSTOM_PHYSNET_A" {
 		t.Errorf("with several segments %+v, %v", p.Request, err)
 	}
-	if p, err = ask.PortIn(n, cloud.QoSPolicy{}, 0); err != nil || p.Request != nil {
+	if p, err = novaquery.PortIn(n, cloud.QoSPolicy{}, 0); err != nil || p.Request != nil {
 		t.Errorf("without a policy %+v, %v", p.Request, err)
 	}
-	if _, err = ask.PortIn(cloud.NetworkOf{UUID: "n1", Name: "odd"}, gold, 0); err == nil {
+	if _, err = novaquery.PortIn(cloud.NetworkOf{UUID: "n1", Name: "odd"}, gold, 0); err == nil {
 		t.Error("a network without a UUID is taken")
 	}
 }
@@ -261,9 +261,9 @@ func TestSettings(t *testing.T) {
 	c := records()
 	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: "u2", Aggregates: []string{"a8", "a9"}}, cloud.Provider{UUID: "u3"})
 	c.Compute.Aggregates = append(c.Compute.Aggregates, cloud.Aggregate{UUID: "a2", Metadata: map[string]string{"filter_tenant_id": "p"}})
-	s := ask.Server{Flavor: small, Project: "p", Image: cloud.Image{DiskFormat: "raw"}, Segments: [][]string{{"u2"}, {}}}
+	s := novaquery.Server{Flavor: small, Project: "p", Image: cloud.Image{DiskFormat: "raw"}, Segments: [][]string{{"u2"}, {}}}
 	set := request.Settings{MaxResults: 10, LimitTenants: true, ImageTypes: true, RoutedNetworks: true}
-	r, err := ask.Request(s, c, set)
+	r, err := novaquery.Request(s, c, set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,11 +276,11 @@ func TestSettings(t *testing.T) {
 	for _, segment := range []string{"u3", "u9"} {
 		s.Segments = [][]string{{segment}}
 		var none *request.NoValidHost
-		if _, err := ask.Request(s, c, set); !errors.As(err, &none) || !strings.Contains(none.Details[0], "the segment "+segment) {
+		if _, err := novaquery.Request(s, c, set); !errors.As(err, &none) || !strings.Contains(none.Details[0], "the segment "+segment) {
 			t.Errorf("in the segment %s: %v", segment, err)
 		}
 	}
-	if _, err := ask.Request(s, c, request.DefaultSettings()); err != nil {
+	if _, err := novaquery.Request(s, c, request.DefaultSettings()); err != nil {
 		t.Errorf("segments count without the setting: %v", err)
 	}
 }
@@ -304,7 +304,7 @@ func TestSecretsOfTPMs(t *testing.T) {
 	} {
 		c := records()
 		c.Placement.Providers[0].Traits = tc.traits
-		r, err := ask.Request(ask.Server{Flavor: cloud.Flavor{Name: "m1", VCPUs: 1, Specs: tc.specs}}, c, request.DefaultSettings())
+		r, err := novaquery.Request(novaquery.Server{Flavor: cloud.Flavor{Name: "m1", VCPUs: 1, Specs: tc.specs}}, c, request.DefaultSettings())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 	"github.com/berthcloud/berth/internal/keystonetest"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // roots answers the root documents of compute and of the network service, the latter's extensions and types of rules too.
@@ -41,7 +41,7 @@ func roots(w http.ResponseWriter, r *http.Request) bool {
 
 func survey(t *testing.T, url string) *cloud.Cloud {
 	t.Helper()
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(url, nil), Wait: atOnce})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, nil), Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestSurveyOverTLS(t *testing.T) {
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: image.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(image.URL, map[string]string{"OS_CACERT": ca}), Wait: atOnce})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(image.URL, map[string]string{"OS_CACERT": ca}), Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,25 +219,25 @@ func TestLoginProblems(t *testing.T) {
 		strings.Replace(plain.URL, "http:", "https:", 1) + "/v3": cloud.ProblemCertificate,
 		plain.URL + "/v3":                                        cloud.ProblemAnswer,
 	} {
-		_, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": url}), Wait: atOnce})
-		refused, ok := errors.AsType[*openstack.LoginError](err)
+		_, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": url}), Wait: atOnce})
+		refused, ok := errors.AsType[*cloudapi.LoginError](err)
 		if !ok || refused.Surroundings.Login.Problem.Kind != kind || refused.Surroundings.Login.URL != url || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v, want the kind %s", url, err, kind)
 		}
 	}
 	url := stack(t, healthy())
-	_, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(url, map[string]string{"OS_PASSWORD": "wr0ng"})})
-	if refused, ok := errors.AsType[*openstack.LoginError](err); !ok || refused.Surroundings.Login.Problem.Kind != cloud.ProblemCredentials {
+	_, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, map[string]string{"OS_PASSWORD": "wr0ng"})})
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok || refused.Surroundings.Login.Problem.Kind != cloud.ProblemCredentials {
 		t.Errorf("with a wrong password: %v", err)
 	}
-	_, err = openstack.Connect(t.Context(), openstack.Options{Environ: variables(url, map[string]string{"OS_CLOUD": "none", "OS_CLIENT_CONFIG_FILE": "/nowhere"})})
-	if _, ok := errors.AsType[*openstack.LoginError](err); ok || err == nil {
+	_, err = cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, map[string]string{"OS_CLOUD": "none", "OS_CLIENT_CONFIG_FILE": "/nowhere"})})
+	if _, ok := errors.AsType[*cloudapi.LoginError](err); ok || err == nil {
 		t.Errorf("a cloud that is not in clouds.yaml: %v", err)
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	_, err = openstack.Connect(ctx, openstack.Options{Environ: variables(url, nil)})
-	if refused, ok := errors.AsType[*openstack.LoginError](err); !ok || refused.Surroundings.Login.Problem.Kind != cloud.ProblemTime {
+	_, err = cloudapi.Connect(ctx, cloudapi.Options{Environ: variables(url, nil)})
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok || refused.Surroundings.Login.Problem.Kind != cloud.ProblemTime {
 		t.Errorf("without time: %v", err)
 	}
 }
@@ -254,7 +254,7 @@ func TestSurveyOfKeystone(t *testing.T) {
 		if p.Scope == "system" {
 			more["OS_SYSTEM_SCOPE"] = "all"
 		}
-		client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(k.URL(), more), Wait: atOnce})
+		client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(k.URL(), more), Wait: atOnce})
 		if err != nil {
 			t.Fatal(err)
 		}

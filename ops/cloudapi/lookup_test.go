@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // named are answers to what looks for things by their ids and names.
@@ -55,7 +55,7 @@ func finding[T any](find func(context.Context, string) (T, error), word string) 
 
 // Things are found by id, and by name where that is unique; what is not found, or more than one, is an error that says so.
 func TestLookups(t *testing.T) {
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, named()), nil)})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stack(t, named()), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestServerOfRequest(t *testing.T) {
 		}
 		return false
 	})
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(url, nil)})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,21 +172,21 @@ func TestNames(t *testing.T) {
 	answers["/v2.1/servers?all_tenants=1&limit=1000&name=%5Eweb%5C.1"] = `{"servers": [{"id": "vm1", "name": "web.1"}], "servers_links": [{"rel": "next"}]}`
 	answers["/v2.1/servers?all_tenants=1&limit=1000&marker=vm1&name=%5Eweb%5C.1"] = ""
 	answers["/v2.0/ports?fields=id&fields=name&limit=1000"] = `{"ports": [{"id": "p1", "name": ""}]}`
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, answers), nil)})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stack(t, answers), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
 		kind, begun string
-		want        []openstack.Named
+		want        []cloudapi.Named
 		err         string
 	}{
-		{openstack.Servers, "web.1", []openstack.Named{{ID: "vm1", Name: "web.1"}}, "403 Forbidden"},
-		{openstack.Ports, "x", []openstack.Named{{ID: "p1"}}, ""},
-		{openstack.Hosts, "", []openstack.Named{{ID: "00000000-0000-4000-8000-000000000001", Name: "shared"}, {ID: "00000000-0000-4000-8000-000000000002", Name: "cn1"}}, ""},
+		{cloudapi.Servers, "web.1", []cloudapi.Named{{ID: "vm1", Name: "web.1"}}, "403 Forbidden"},
+		{cloudapi.Ports, "x", []cloudapi.Named{{ID: "p1"}}, ""},
+		{cloudapi.Hosts, "", []cloudapi.Named{{ID: "00000000-0000-4000-8000-000000000001", Name: "shared"}, {ID: "00000000-0000-4000-8000-000000000002", Name: "cn1"}}, ""},
 	} {
 		got, err := client.Names(t.Context(), tc.kind, tc.begun)
-		slices.SortFunc(got, func(a, b openstack.Named) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortFunc(got, func(a, b cloudapi.Named) int { return strings.Compare(a.ID, b.ID) })
 		if diff := cmp.Diff(tc.want, got); diff != "" || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: %v (-want +got):\n%s", tc.kind, err, diff)
 		}

@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/placement/service"
 )
 
@@ -172,7 +172,7 @@ func TestMisbehavingPlacement(t *testing.T) {
 				return true
 			})
 			var pauses []time.Duration
-			client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(url), Wait: func(_ context.Context, d time.Duration) error {
+			client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: alone(url), Wait: func(_ context.Context, d time.Duration) error {
 				pauses = append(pauses, d)
 				return nil
 			}})
@@ -207,7 +207,7 @@ func TestInterrupted(t *testing.T) {
 			w.WriteHeader(status)
 			return true
 		})
-		client, err := openstack.Connect(ctx, openstack.Options{Environ: alone(url), Wait: func(ctx context.Context, d time.Duration) error {
+		client, err := cloudapi.Connect(ctx, cloudapi.Options{Environ: alone(url), Wait: func(ctx context.Context, d time.Duration) error {
 			cancel()
 			<-ctx.Done()
 			return ctx.Err()
@@ -366,7 +366,7 @@ func TestReadLessOfCompute(t *testing.T) {
 	}
 	same := healthy()
 	same["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=2"] = same["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"]
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, same), nil)})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stack(t, same), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestReadLessOfCompute(t *testing.T) {
 
 func readStack(t *testing.T, answers map[string]string, parts cloud.Parts) *cloud.Cloud {
 	t.Helper()
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, answers), nil)})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stack(t, answers), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +442,7 @@ func TestUnread(t *testing.T) {
 	if trunks := readStack(t, untrunked, cloud.All).Network.Trunks; trunks != nil {
 		t.Errorf("to a user who may not read them the trunks are %#v", trunks)
 	}
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(stack(t, denied), nil)})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stack(t, denied), nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,13 +468,13 @@ func TestConnect(t *testing.T) {
 		return map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, file), "OS_CLIENT_SECURE_FILE": filepath.Join(dir, "secure.yaml"), "OS_CLOUD": name, "OS_USERNAME": "", "OS_PASSWORD": ""}
 	}
 	for name, tc := range map[string]struct {
-		o    openstack.Options
+		o    cloudapi.Options
 		more map[string]string
 		want string // part of the error
 	}{
 		"Variables":     {},
 		"Cloud":         {more: with("prod", "clouds.yaml")},
-		"Flag":          {o: openstack.Options{Cloud: "prod"}, more: with("wrong", "clouds.yaml")},
+		"Flag":          {o: cloudapi.Options{Cloud: "prod"}, more: with("wrong", "clouds.yaml")},
 		"WrongPassword": {more: map[string]string{"OS_PASSWORD": "wr0ng"}, want: "logging in to the cloud at " + url + "/v3: Keystone answers POST /v3/auth/tokens with 401 Unauthorized: The request you have made requires authentication"},
 		"NoSuchCloud":   {more: with("test", "clouds.yaml"), want: "clouds.yaml: there is no cloud test; it has empty, prod, wrong"},
 		"NoURL":         {more: map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "empty", "OS_AUTH_URL": ""}, want: "clouds.yaml: the cloud empty: auth_type password: there is no auth_url"},
@@ -486,7 +486,7 @@ func TestConnect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.o.Environ = variables(url, tc.more)
-			client, err := openstack.Connect(t.Context(), tc.o)
+			client, err := cloudapi.Connect(t.Context(), tc.o)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Connect: %v, want %q", err, tc.want)
 			}
@@ -504,7 +504,7 @@ func TestConnect(t *testing.T) {
 		{"two", "", "no public endpoint of the placement service in the region two, but in one"},
 		{"", "internal", "refused"},
 	} {
-		client, err := openstack.Connect(t.Context(), openstack.Options{Region: tc.region, Interface: tc.face, Environ: variables(url, nil)})
+		client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Region: tc.region, Interface: tc.face, Environ: variables(url, nil)})
 		if err != nil {
 			t.Fatal(err)
 		}

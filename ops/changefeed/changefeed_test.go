@@ -1,4 +1,4 @@
-package follow_test
+package changefeed_test
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/ops/changefeed"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/follow"
 	"github.com/berthcloud/berth/ops/records"
 	"github.com/berthcloud/berth/placement/service"
 )
@@ -25,12 +25,12 @@ import (
 type log struct {
 	events []string // id and what there is after it
 	notes  []string
-	event  func(follow.Event) error // called for each, unless nil
+	event  func(changefeed.Event) error // called for each, unless nil
 }
 
-func (l *log) watcher() follow.Watcher {
-	return follow.Watcher{
-		Event: func(e follow.Event) error {
+func (l *log) watcher() changefeed.Watcher {
+	return changefeed.Watcher{
+		Event: func(e changefeed.Event) error {
 			l.events = append(l.events, e.ID+" "+e.After)
 			if l.event != nil {
 				return l.event(e)
@@ -94,7 +94,7 @@ func (s *streams) stream(t *testing.T, l *log) error {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.over = cancel
-	err := follow.Stream(ctx, s.open, l.watcher())
+	err := changefeed.Stream(ctx, s.open, l.watcher())
 	for i, b := range s.bodies {
 		if !b.closed {
 			t.Errorf("stream %d was not closed", i)
@@ -213,10 +213,10 @@ func TestStreamIsOpenedAgain(t *testing.T) {
 			[]time.Duration{time.Second, time.Second, 2 * time.Second},
 			[]string{"reading the stream: unexpected EOF; trying again in 2s"},
 		},
-		{"a refusal at once", []opening{fails(follow.Stop{Err: errors.New("403")})}, "403", nil, nil},
+		{"a refusal at once", []opening{fails(changefeed.Stop{Err: errors.New("403")})}, "403", nil, nil},
 		{
 			"a refusal later",
-			[]opening{text(event(1)), fails(busy), fails(follow.Stop{Err: errors.New("403")})},
+			[]opening{text(event(1)), fails(busy), fails(changefeed.Stop{Err: errors.New("403")})},
 			"403",
 			[]time.Duration{time.Second, 2 * time.Second},
 			[]string{"2s"},
@@ -341,13 +341,13 @@ func TestStreamEnds(t *testing.T) {
 					return silent{ctx}, ctx.Err()
 				},
 			}}
-			if err := follow.Stream(ctx, s.open, (&log{}).watcher()); err != nil || time.Since(begun) != at {
+			if err := changefeed.Stream(ctx, s.open, (&log{}).watcher()); err != nil || time.Since(begun) != at {
 				t.Errorf("Stream = %v after %s, want the end after %s", err, time.Since(begun), at)
 			}
 			cancel()
 		}
 		full := errors.New("the disk is full")
-		l := &log{event: func(follow.Event) error { return full }}
+		l := &log{event: func(changefeed.Event) error { return full }}
 		s := &streams{list: []opening{text(event(1) + event(2))}}
 		if err := s.stream(t, l); !errors.Is(err, full) || len(l.events) != 1 {
 			t.Errorf("Stream = %v after %d events, want the watcher's error after one", err, len(l.events))
@@ -378,7 +378,7 @@ func TestStreamOfTheService(t *testing.T) {
 		}
 		if answer.StatusCode != http.StatusOK {
 			answer.Body.Close()
-			return nil, follow.Stop{Err: errors.New(answer.Status)}
+			return nil, changefeed.Stop{Err: errors.New(answer.Status)}
 		}
 		return answer.Body, nil
 	}
@@ -397,7 +397,7 @@ func TestStreamOfTheService(t *testing.T) {
 	}
 	add(0)
 	var got []string
-	l := &log{event: func(e follow.Event) error {
+	l := &log{event: func(e changefeed.Event) error {
 		got = append(got, e.Subject)
 		if n := len(got); n < 4 {
 			server.CloseClientConnections()
@@ -407,7 +407,7 @@ func TestStreamOfTheService(t *testing.T) {
 		}
 		return nil
 	}}
-	if err := follow.Stream(ctx, open, l.watcher()); err != nil {
+	if err := changefeed.Stream(ctx, open, l.watcher()); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{"CUSTOM_0", "CUSTOM_1", "CUSTOM_2", "CUSTOM_3"}, got); diff != "" {
@@ -438,7 +438,7 @@ func TestPoll(t *testing.T) {
 		}
 		away := errors.New("the database is away")
 		readings := []any{records(8, 0, host, other), records(8, 2, host, other), away, away, away, records(9, 0, host), records(9, 0, host)}
-		follows := func(f follow.Filter) (lines, notes []string, times []time.Duration, err error) {
+		follows := func(f changefeed.Filter) (lines, notes []string, times []time.Duration, err error) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			begun, n := time.Now(), 0
@@ -453,8 +453,8 @@ func TestPoll(t *testing.T) {
 				}
 				return nil, away
 			}
-			err = follow.Poll(ctx, read, 3*time.Second, f, follow.Watcher{
-				Event: func(e follow.Event) error {
+			err = changefeed.Poll(ctx, read, 3*time.Second, f, changefeed.Watcher{
+				Event: func(e changefeed.Event) error {
 					if !e.Time.Equal(time.Now()) {
 						t.Errorf("the time of %s is %s", e.Text(time.Now()), e.Time)
 					}
@@ -466,7 +466,7 @@ func TestPoll(t *testing.T) {
 			})
 			return lines, notes, times, err
 		}
-		lines, notes, times, err := follows(follow.Filter{})
+		lines, notes, times, err := follows(changefeed.Filter{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -486,15 +486,15 @@ func TestPoll(t *testing.T) {
 			t.Errorf("readings (-want +got)\n%s", diff)
 		}
 		for _, tc := range []struct {
-			f    follow.Filter
+			f    changefeed.Filter
 			want int
-		}{{follow.Filter{Consumer: vm}, 2}, {follow.Filter{Consumer: host}, 0}, {follow.Filter{Class: "VCPU"}, 3}, {follow.Filter{Class: "DISK_GB"}, 0}} {
+		}{{changefeed.Filter{Consumer: vm}, 2}, {changefeed.Filter{Consumer: host}, 0}, {changefeed.Filter{Class: "VCPU"}, 3}, {changefeed.Filter{Class: "DISK_GB"}, 0}} {
 			if lines, _, _, err := follows(tc.f); err != nil || len(lines) != tc.want {
 				t.Errorf("%+v has %q, %v; want %d events", tc.f, lines, err, tc.want)
 			}
 		}
 		readings = []any{away}
-		if _, _, _, err := follows(follow.Filter{}); !errors.Is(err, away) {
+		if _, _, _, err := follows(changefeed.Filter{}); !errors.Is(err, away) {
 			t.Errorf("Poll = %v, want the first reading's error", err)
 		}
 	})
@@ -503,7 +503,7 @@ func TestPoll(t *testing.T) {
 // A line has what is known of an event: the id of the calling service's request before its own, and the date where it is another day's.
 func TestText(t *testing.T) {
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
-	e := follow.Event{Time: at.UTC(), RequestID: "req-1", User: "u1", Operation: "PUT /x"}
+	e := changefeed.Event{Time: at.UTC(), RequestID: "req-1", User: "u1", Operation: "PUT /x"}
 	e.Change = records.Change{Change: "changed", What: "inventory", Subject: "VCPU", Provider: "cn1", Before: "total 8", After: "total 9"}
 	for _, tc := range []struct {
 		now    time.Time

@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"bufio"
@@ -29,7 +29,7 @@ import (
 	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/internal/upstreamtest"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // A loginCase is a case of testdata/logins/cases.txt.
@@ -233,7 +233,7 @@ func TestLogins(t *testing.T) {
 			for name, value := range env {
 				environ = append(environ, name+"="+value)
 			}
-			o := openstack.Options{Environ: environ, Wait: atOnce, Warn: func(text string) { warnings = append(warnings, text) }}
+			o := cloudapi.Options{Environ: environ, Wait: atOnce, Warn: func(text string) { warnings = append(warnings, text) }}
 			for i := 0; i+1 < len(c.argv); i += 2 {
 				switch c.argv[i] {
 				case "--os-cloud":
@@ -245,11 +245,11 @@ func TestLogins(t *testing.T) {
 				}
 			}
 			t.Chdir(filepath.Join(root, "work"))
-			client, err := openstack.ConnectAt(t.Context(), o, filepath.Join(root, "etc"))
+			client, err := cloudapi.ConnectAt(t.Context(), o, filepath.Join(root, "etc"))
 			if err == nil {
-				kind := openstack.Hosts
+				kind := cloudapi.Hosts
 				if c.list == "networks" {
-					kind = openstack.Networks
+					kind = cloudapi.Networks
 				}
 				_, err = client.Names(t.Context(), kind, "")
 			}

@@ -1,7 +1,7 @@
-// Package ask builds the query that Nova sends to placement for a server, from records of a cloud, so that tools can ask what Nova
+// Package novaquery builds the query that Nova sends to placement for a server, from records of a cloud, so that tools can ask what Nova
 // would. It is pure. The rules are those of compute/request: filters that an operator has switched on in nova.conf
 // ([scheduler] query_placement_…, limit_tenants_to_placement_aggregate) are chosen with request.Settings.
-package ask
+package novaquery
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // The password is sent to the server of auth_url, whatever its version document links to, and to the path that the document has.
@@ -63,7 +63,7 @@ func TestLoginStaysOnTheServer(t *testing.T) {
 				}
 			}))
 			defer s.Close()
-			_, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL + tc.path}), Wait: atOnce})
+			_, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL + tc.path}), Wait: atOnce})
 			if got := strings.Join(sent, " "); (err == nil) != (tc.want != "") || got != tc.want {
 				t.Errorf("Connect: %v, after logging in at %q; want %q", err, got, tc.want)
 			}
@@ -96,7 +96,7 @@ func TestRedirectsToOtherServers(t *testing.T) {
 				}
 			}))
 			defer s.Close()
-			client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL}), Wait: atOnce})
+			client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL}), Wait: atOnce})
 			if err == nil {
 				_, err = client.Read(t.Context(), cloud.Parts{Placement: cloud.Need}, nil)
 			}

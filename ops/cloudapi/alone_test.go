@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"encoding/pem"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/placement/service"
 )
 
@@ -83,7 +83,7 @@ clouds:
 		for name, value := range all {
 			environ = append(environ, name+"="+value)
 		}
-		client, err := openstack.Connect(t.Context(), openstack.Options{Cloud: tc.name, Environ: environ, Wait: atOnce})
+		client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Cloud: tc.name, Environ: environ, Wait: atOnce})
 		var c *cloud.Cloud
 		if err == nil {
 			c, err = client.Read(t.Context(), cloud.Parts{Placement: cloud.Need}, nil)
@@ -110,7 +110,7 @@ func TestWithoutKeystoneOfTheUser(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".config", "openstack", "clouds.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := openstack.Connect(t.Context(), openstack.Options{Cloud: "here", Environ: []string{"HOME=" + dir}})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Cloud: "here", Environ: []string{"HOME=" + dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // What an answer to a request for the stream of events means: the stream, that there is none, that it is refused, or that it is to be tried
@@ -66,7 +66,7 @@ func TestEvents(t *testing.T) {
 			}))
 			defer s.Close()
 			at = s.URL
-			client, err := openstack.Connect(t.Context(), openstack.Options{Environ: variables(s.URL, nil)})
+			client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(s.URL, nil)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestEvents(t *testing.T) {
 			case tc.want == "" || !strings.Contains(err.Error(), tc.want):
 				t.Errorf("the error is %v, want %q", err, tc.want)
 			}
-			if none, refused := errors.Is(err, openstack.ErrNoEvents), openstack.Refused(err); none != tc.none || refused != tc.refused || requests != tc.requests {
+			if none, refused := errors.Is(err, cloudapi.ErrNoEvents), cloudapi.Refused(err); none != tc.none || refused != tc.refused || requests != tc.requests {
 				t.Errorf("no stream %v, refused %v, %d requests: %v", none, refused, requests, err)
 			}
 		})
@@ -91,13 +91,13 @@ func TestEvents(t *testing.T) {
 // A service that cannot be reached is no refusal.
 func TestEventsOfAServiceThatIsDown(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(s.URL)})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: alone(s.URL)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
 	_, err = client.Events(t.Context(), nil, "")
-	if err == nil || openstack.Refused(err) || errors.Is(err, openstack.ErrNoEvents) || !strings.Contains(err.Error(), "asking the placement service: ") {
+	if err == nil || cloudapi.Refused(err) || errors.Is(err, cloudapi.ErrNoEvents) || !strings.Contains(err.Error(), "asking the placement service: ") {
 		t.Errorf("the error is %v", err)
 	}
 }

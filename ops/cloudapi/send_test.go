@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
 // Allocations that other requests disturbed are sent again, so many times; other conflicts are errors at once, and after an error nothing more
@@ -49,7 +49,7 @@ func TestSend(t *testing.T) {
 				fmt.Fprintf(w, `{"errors": [{"status": 409, "detail": "why", "code": %q}]}`, tc.code)
 				return true
 			})
-			client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(url), Wait: atOnce})
+			client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: alone(url), Wait: atOnce})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestDo(t *testing.T) {
 		}
 		return true
 	})
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(url), Wait: atOnce})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: alone(url), Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestDo(t *testing.T) {
 		if status != want.status || (err != nil) != (want.err != "") || err != nil && !strings.Contains(err.Error(), want.err) {
 			t.Errorf("GET %s is answered with %d, %v", path, status, err)
 		}
-		if said := openstack.Message(status, body); err == nil && !strings.Contains(said, want.said) {
+		if said := cloudapi.Message(status, body); err == nil && !strings.Contains(said, want.said) {
 			t.Errorf("GET %s says %q, want %q", path, said, want.said)
 		}
 		if h := got.Load().Header; h.Get("If-Match") != "revision_number=3" || h.Get("OpenStack-API-Version") != "placement 1.30" {

@@ -1,4 +1,4 @@
-package openstack_test
+package cloudapi_test
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/sqltest"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/openstack"
+	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
@@ -78,7 +78,7 @@ func alone(url string) []string {
 // readAlone reads a placement service without Keystone.
 func readAlone(t *testing.T, url string, parts cloud.Parts) (*cloud.Cloud, error) {
 	t.Helper()
-	client, err := openstack.Connect(t.Context(), openstack.Options{Environ: alone(url), Wait: atOnce})
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: alone(url), Wait: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
-// Package openstack reads the records of a cloud through the APIs of its services, and finds the cloud as every OpenStack
+// Package cloudapi reads the records of a cloud through the APIs of its services, and finds the cloud as every OpenStack
 // client does: by a name in clouds.yaml, or by the OS_* variables. It decides nothing about the records; that is what the
 // operators' tools are for.
-package openstack
+package cloudapi
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package follow tells what changes in placement, as it changes: from the stream of events of Berth's placement service, or by reading any
+// Package changefeed tells what changes in placement, as it changes: from the stream of events of Berth's placement service, or by reading any
 // placement service again and again. It opens no connection and prints nothing.
-package follow
+package changefeed
 
 import (
 	"bufio"
