@@ -1,7 +1,8 @@
-// Package client implements over REST what the network and the compute service need of OpenStack's
-// services: the interfaces that packages network and compute declare for their neighbours. It works
-// with Berth's services and with upstream's. It is not a client for the rest of their APIs, and
-// does not log in: an Access has the token.
+// Package client sends requests to OpenStack's services over REST, and has the errors of these
+// requests. The packages below it are the clients of the services: placementclient, neutronclient,
+// novaclient and glanceclient implement the interfaces that packages network and compute declare,
+// with Berth's services and with upstream's; berthclient is for Berth's own API. They are no clients
+// for the rest of these APIs. Nothing here logs in: an Access has the token.
 //
 // All waiting is bounded, and so is the number of concurrent requests. A request is retried when
 // the connection was refused, when the service is too busy, and when the connection was cut and the
@@ -36,7 +37,8 @@ const (
 type Options struct {
 	Access Access
 
-	// HostKey returns the key of the host that requests are sent for; nil: it has none. The error is a fault.
+	// HostKey returns the key of the host that requests are sent for; nil: it has none. The error is
+	// a fault.
 	HostKey func() (string, error)
 
 	// HTTP sends the requests; nil means a client that trusts the system's
@@ -52,37 +54,34 @@ type Options struct {
 	// for none, to be passed on to the service. Nil: none is.
 	RequestID func(context.Context) string
 
-	// Asked, when not nil, is called after each attempt. The status is 0 without an answer. It may
+	// Observe, when not nil, is called after each attempt. The status is 0 without an answer. It may
 	// be called concurrently.
-	Asked func(method string, status int, took time.Duration)
+	Observe func(method string, status int, took time.Duration)
 
-	// Held, when not nil, is called before each request that changes something; its error is returned in
-	// the place of sending the request.
-	Held func(context.Context) error
+	// BeforeChange, when not nil, is called before each request that changes something, after all
+	// waiting; its error is returned instead of sending the request.
+	BeforeChange func(context.Context) error
 
 	Log *slog.Logger // of retries; nil discards
 
-	fresh *http.Client // on connections that no other request uses; nil when HTTP cannot be had that way
+	unshared *http.Client // a connection for each request; nil when the transport of HTTP is unknown
 }
 
-// A reuser is a transport that can be had without the reuse of connections.
-type reuser interface{ WithoutReuse() http.RoundTripper }
-
-// freshOf returns a client whose requests have connections of their own, nil when a client's transport
-// is not known.
-func freshOf(c *http.Client) *http.Client {
-	fresh := *c
+// unshared returns a client whose requests have connections of their own, nil when a client's
+// transport is unknown.
+func unshared(c *http.Client) *http.Client {
+	res := *c
 	switch t := c.Transport.(type) {
 	case *http.Transport:
-		alone := t.Clone()
-		alone.DisableKeepAlives = true
-		fresh.Transport = alone
-	case reuser:
-		fresh.Transport = t.WithoutReuse()
+		t = t.Clone()
+		t.DisableKeepAlives = true
+		res.Transport = t
+	case interface{ WithoutReuse() http.RoundTripper }:
+		res.Transport = t.WithoutReuse()
 	default:
 		return nil
 	}
-	return &fresh
+	return &res
 }
 
 // An Access has the address of a service and the token for it. It may be used concurrently. The
@@ -107,8 +106,8 @@ func Fixed(endpoint, token string) (Access, error) {
 	return fixed{strings.TrimRight(endpoint, "/"), token}, nil
 }
 
-// isURL reports whether requests can be sent to an address. One with a password is none: addresses are
-// logged.
+// isURL reports whether requests can be sent to an address. One with a password is refused:
+// addresses are logged.
 func isURL(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	return err == nil && u.Host != "" && !strings.Contains(endpoint, "@") && (u.Scheme == "http" || u.Scheme == "https")
@@ -133,8 +132,8 @@ func (f fromFile) Access(context.Context) (endpoint, token string, err error) {
 	return f.endpoint, token, err
 }
 
-// HostKeyFromFile returns an Options.HostKey with the key in a file, which is read for each request, so that it
-// may be replaced.
+// HostKeyFromFile returns an Options.HostKey with the key in a file, which is read for each request,
+// so that it may be replaced.
 func HostKeyFromFile(path string) func() (string, error) {
 	return func() (string, error) { return readSecret(path, "host key") }
 }
@@ -181,8 +180,8 @@ func (o *Options) complete() {
 	if o.RequestID == nil {
 		o.RequestID = func(context.Context) string { return "" }
 	}
-	if o.Asked == nil {
-		o.Asked = func(string, int, time.Duration) {}
+	if o.Observe == nil {
+		o.Observe = func(string, int, time.Duration) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -190,7 +189,7 @@ func (o *Options) complete() {
 	if o.HTTP == nil {
 		o.HTTP = newHTTPClient(o.Concurrency)
 	}
-	o.fresh = freshOf(o.HTTP)
+	o.unshared = unshared(o.HTTP)
 }
 
 // A Trust has the authorities that an HTTP client trusts and its client certificate: files in PEM.

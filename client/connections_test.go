@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/placementclient"
 )
 
 // TestConnections: requests share a connection, except those that must be sent once, each of which has
@@ -36,7 +37,7 @@ func TestConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := client.NewPlacement(client.Options{Access: access})
+	p := placementclient.New(client.Options{Access: access})
 	defer p.Close()
 	const consumer = "c0ffee00-0000-4000-8000-000000000001"
 	for range 3 {

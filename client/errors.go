@@ -30,7 +30,8 @@ func isUnavailable(service string, code fault.Code) error {
 	return fault.New(fault.Unavailable, code, "The %s service is unavailable.", service)
 }
 
-func (s *service) unavailable(err error) error { return &Unavailable{Service: s.name, Err: err} }
+// Unavailable says that the service cannot be used because of an error.
+func (s *Service) Unavailable(err error) error { return &Unavailable{Service: s.name, Err: err} }
 
 // A Refusal is the answer of a service that refused a request. Its chain has a fault, whose text does not
 // have the request.
@@ -93,11 +94,11 @@ func (r *Refusal) Unwrap() error {
 
 // refusal converts an answer without success. One that cannot be parsed is not the service's, and
 // its text is not used.
-func (s *service) refusal(q request, a *answer) error {
-	path, _, _ := strings.Cut(q.path, "?")
-	r := &Refusal{Service: s.name, Method: q.method, Path: path, Status: a.status}
+func (s *Service) refusal(q Request, a *Answer) error {
+	path, _, _ := strings.Cut(q.Path, "?")
+	r := &Refusal{Service: s.name, Method: q.Method, Path: path, Status: a.Status}
 	var doc map[string]json.RawMessage
-	if json.Unmarshal(a.body, &doc) == nil {
+	if json.Unmarshal(a.Body, &doc) == nil {
 		r.read(doc)
 	}
 	return r
@@ -155,8 +156,8 @@ func oneLine(detail string) string {
 	return detail
 }
 
-// refused returns the Refusal in err when it has the status, nil otherwise.
-func refused(err error, status int) *Refusal {
+// Refused returns the Refusal in err when it has the status, nil otherwise.
+func Refused(err error, status int) *Refusal {
 	var r *Refusal
 	if errors.As(err, &r) && r.Status == status {
 		return r
@@ -164,11 +165,22 @@ func refused(err error, status int) *Refusal {
 	return nil
 }
 
-// known is a Refusal that is one of the errors of an interface.
+// Known marks a Refusal as an error that an interface declares: errors.Is matches both.
+func Known(r *Refusal, declared error) error { return &known{r, declared} }
+
 type known struct {
 	*Refusal
-	is error
+	declared error
 }
 
 // Unwrap returns both.
-func (k *known) Unwrap() []error { return []error{k.Refusal, k.is} }
+func (k *known) Unwrap() []error { return []error{k.Refusal, k.declared} }
+
+// UnknownPath turns the 404 of an unknown path into an unavailable service: it does not mean that an
+// object does not exist.
+func UnknownPath(err error) error {
+	if r := Refused(err, http.StatusNotFound); r != nil {
+		return &Unavailable{Service: r.Service, Err: err}
+	}
+	return err
+}

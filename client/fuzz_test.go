@@ -10,6 +10,9 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/clienttest"
+	"github.com/berthcloud/berth/client/novaclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -19,7 +22,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_providers": [{"uuid": "u", "name": "n"}]}`)
 	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_provider_generation": 1, "traits": [], "inventories": {"VCPU": {"total": 1}}}`)
 	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.29"}], "allocations": {"u": {"resources": {"VCPU": 1}}, "v": null}}`)
-	f.Add(409, concurrent)
+	f.Add(409, clienttest.Concurrent)
 	f.Add(404, `{"itemNotFound": {"message": "none"}}`)
 	f.Add(400, `{"errors": [{"detail": "a\n\n b\u0000\ud800"}]}`)
 	f.Fuzz(func(t *testing.T, status int, body string) {
@@ -29,20 +32,20 @@ func FuzzAnswers(f *testing.F) {
 		answer := func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}, nil
 		}
-		opts := at(t, "http://placement.test", func(o *client.Options) {
+		opts := clienttest.Options(t, "http://placement.test", func(o *client.Options) {
 			o.HTTP, o.Retries = &http.Client{Transport: roundTrip(answer)}, 0
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		p, c := client.NewPlacement(opts), client.NewCompute(opts)
+		p, c := placementclient.New(opts), novaclient.New(opts)
 		_, named := p.ProviderNamed(ctx, "n")
-		_, below := p.ProvidersBelow(ctx, rootID)
-		_, held := p.Allocations(ctx, serverID)
-		told := c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: serverID}})
+		_, below := p.ProvidersBelow(ctx, clienttest.RootID)
+		_, held := p.Allocations(ctx, clienttest.ServerID)
+		told := c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: clienttest.ServerID}})
 		cancel() // so that retries do not pause
 		for _, err := range []error{
 			named, below, held, told,
-			p.SetTraits(ctx, rootID, nil), p.SetInventories(ctx, rootID, nil), p.RemoveProvider(ctx, rootID),
-			p.EnsureProvider(ctx, network.Provider{UUID: rootID}), p.SetAllocations(ctx, serverID, allocations.Consumer{}),
+			p.SetTraits(ctx, clienttest.RootID, nil), p.SetInventories(ctx, clienttest.RootID, nil), p.RemoveProvider(ctx, clienttest.RootID),
+			p.EnsureProvider(ctx, network.Provider{UUID: clienttest.RootID}), p.SetAllocations(ctx, clienttest.ServerID, allocations.Consumer{}),
 		} {
 			if err == nil {
 				continue

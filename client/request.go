@@ -11,37 +11,37 @@ import (
 	"github.com/berthcloud/berth/identity/hostkey"
 )
 
-// A request is one call of an API.
-type request struct {
-	method  string
-	path    string // below the service's address, with its query
-	version string // value of the header OpenStack-API-Version, "" for none
-	body    any    // that becomes JSON; nil for none
-	once    bool   // not idempotent
-	// revision is the expected one of the object (If-Match), 0 for any. A request with one is sent
+// A Request is one call of an API.
+type Request struct {
+	Method  string
+	Path    string // below the service's address, with its query
+	Version string // value of the header OpenStack-API-Version, "" for none
+	Body    any    // that becomes JSON; nil for none
+	Once    bool   // not idempotent
+	// Revision is the expected one of the object (If-Match), 0 for any. A request with one is sent
 	// once: after a retry it would be unknown which of the two was refused.
-	revision int64
+	Revision int64
 
-	held time.Duration // how long the service may delay the answer, on request
+	Wait time.Duration // how long the service may delay the answer, on request
 }
 
-func (q *request) encode() ([]byte, error) {
-	if q.body == nil {
+func (q *Request) encode() ([]byte, error) {
+	if q.Body == nil {
 		return nil, nil
 	}
-	return json.Marshal(q.body)
+	return json.Marshal(q.Body)
 }
 
 // build returns the request as it is sent.
-func (q *request) build(endpoint, token, hostKey, id string, body []byte) (*http.Request, error) {
-	r, err := http.NewRequest(q.method, endpoint+q.path, bytes.NewReader(body))
+func (q *Request) build(endpoint, token, hostKey, id string, body []byte) (*http.Request, error) {
+	r, err := http.NewRequest(q.Method, endpoint+q.Path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("X-Auth-Token", token)
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("User-Agent", "berth")
-	for name, value := range map[string]string{"OpenStack-API-Version": q.version, "X-Openstack-Request-Id": id, hostkey.Header: hostKey} {
+	for name, value := range map[string]string{"OpenStack-API-Version": q.Version, "X-Openstack-Request-Id": id, hostkey.Header: hostKey} {
 		if value != "" {
 			r.Header.Set(name, value)
 		}
@@ -49,8 +49,8 @@ func (q *request) build(endpoint, token, hostKey, id string, body []byte) (*http
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if q.revision != 0 {
-		r.Header.Set("If-Match", fmt.Sprintf("revision_number=%d", q.revision))
+	if q.Revision != 0 {
+		r.Header.Set("If-Match", fmt.Sprintf("revision_number=%d", q.Revision))
 	}
 	if !q.onlyOnce() {
 		// A key without a value is not sent, and lets net/http repeat a request that used a
@@ -61,37 +61,37 @@ func (q *request) build(endpoint, token, hostKey, id string, body []byte) (*http
 }
 
 // onlyOnce reports whether a request must not be repeated that may have been carried out.
-func (q *request) onlyOnce() bool { return q.once || q.revision != 0 }
+func (q *Request) onlyOnce() bool { return q.Once || q.Revision != 0 }
 
-// An answer is a complete response.
-type answer struct {
-	status int
-	body   []byte
+// An Answer is a complete response.
+type Answer struct {
+	Status int
+	Body   []byte
 }
 
-// A checker is the destination of an answer. Its check distinguishes the service's JSON from other
-// JSON.
-type checker interface{ check() bool }
+// A Document is the destination of an answer. Valid distinguishes the service's JSON from other JSON.
+type Document interface{ Valid() bool }
 
-// A quickReadable has a faster decoder for the usual form. It reports whether that was applicable.
-type quickReadable interface{ quick(body []byte) bool }
+// A QuickReader is a Document with a faster decoder for the usual form. It reports whether that was
+// applicable.
+type QuickReader interface{ QuickRead(body []byte) bool }
 
 // decode reads an answer into out. Without out, the body must be empty or JSON.
-func (a *answer) decode(out checker) error {
+func (a *Answer) decode(out Document) error {
 	if out == nil {
-		if len(a.body) > 0 && !json.Valid(a.body) {
+		if len(a.Body) > 0 && !json.Valid(a.Body) {
 			return errors.New("it is not JSON")
 		}
 		return nil
 	}
-	if q, ok := out.(quickReadable); ok && q.quick(a.body) {
+	if q, ok := out.(QuickReader); ok && q.QuickRead(a.Body) {
 		return nil
 	}
-	if err := json.Unmarshal(a.body, out); err != nil {
+	if err := json.Unmarshal(a.Body, out); err != nil {
 		return err
 	}
-	if !out.check() {
-		return errors.New("what has to be in it is missing")
+	if !out.Valid() {
+		return errors.New("a required field is missing")
 	}
 	return nil
 }

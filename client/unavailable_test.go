@@ -15,85 +15,63 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/clienttest"
+	"github.com/berthcloud/berth/client/novaclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/networktest"
 )
-
-const concurrent = `{"errors": [{"status": 409, "title": "Conflict", "code": "placement.concurrent_update", "detail": "There was a conflict when trying to complete your request.\n\n generation is <stale>\n  now  "}]}`
-
-// answer answers the next requests of a method with a status and body, as often as times, and then
-// forwards again.
-func answer(p *proxy, method string, times, status int, body string) {
-	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != method || r.URL.Path == "/" || times == 0 {
-			return false
-		}
-		times--
-		w.WriteHeader(status)
-		fmt.Fprint(w, body)
-		return true
-	})
-}
-
-// cut closes the connection of the next requests of a method.
-func cut(p *proxy, method string, times int) {
-	p.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method != method || times == 0 {
-			return false
-		}
-		times--
-		panic(http.ErrAbortHandler)
-	})
-}
 
 // TestChangesOfOthersAreMadeRoomFor has another client change the provider between reading and
 // writing, repeatedly.
 func TestChangesOfOthersAreMadeRoomFor(t *testing.T) {
 	for name, change := range map[string]func(context.Context, network.Placement) error{
 		"SetTraits": func(ctx context.Context, p network.Placement) error {
-			return p.SetTraits(ctx, deviceID, []string{"CUSTOM_A"})
+			return p.SetTraits(ctx, clienttest.DeviceID, []string{"CUSTOM_A"})
 		},
 		"SetInventories": func(ctx context.Context, p network.Placement) error {
-			return p.SetInventories(ctx, deviceID, networktest.Offering(77))
+			return p.SetInventories(ctx, clienttest.DeviceID, networktest.Offering(77))
 		},
 		"EnsureProvider": func(ctx context.Context, p network.Placement) error {
-			return p.EnsureProvider(ctx, network.Provider{UUID: deviceID, Name: "host one:agent:br-ex", Parent: agentID})
+			return p.EnsureProvider(ctx, network.Provider{UUID: clienttest.DeviceID, Name: "host one:agent:br-ex", Parent: clienttest.AgentID})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			service := newProxy(t, berth(t))
-			p := newPlacement(t, service.url)
+			service := clienttest.NewProxy(t, clienttest.Berth(t))
+			p := newPlacement(t, service.URL)
 			networktest.MakeTree(t, p)
-			must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
+			clienttest.Must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
 			tries := func(conflicts int) error {
-				service.calls()
-				answer(service, http.MethodPut, conflicts, http.StatusConflict, concurrent)
+				service.Requests()
+				service.Answer(http.MethodPut, conflicts, http.StatusConflict, clienttest.Concurrent)
 				err := change(t.Context(), p)
-				if n := count(service.calls(), "PUT"); n != 10 {
+				if n := clienttest.Count(service.Requests(), "PUT"); n != 10 {
 					t.Errorf("%d attempts, want 10", n)
 				}
 				return err
 			}
 			err := tries(100)
-			wantIs(t, name, err, allocations.ErrGeneration)
-			wantKind(t, name, err, fault.Conflict)
-			must(t, name+" at the tenth attempt", tries(9))
+			clienttest.WantIs(t, name, err, allocations.ErrGeneration)
+			clienttest.WantKind(t, name, err, fault.Conflict)
+			clienttest.Must(t, name+" at the tenth attempt", tries(9))
 		})
 	}
 }
 
 // TestAttemptsAreMadeAgainWhereThatIsSafe counts them.
 func TestAttemptsAreMadeAgainWhereThatIsSafe(t *testing.T) {
-	busy := func(method string) func(*proxy) {
-		return func(p *proxy) { answer(p, method, 2, http.StatusServiceUnavailable, "") }
+	busy := func(method string) func(*clienttest.Proxy) {
+		return func(p *clienttest.Proxy) { p.Answer(method, 2, http.StatusServiceUnavailable, "") }
 	}
-	cutTwice := func(method string) func(*proxy) { return func(p *proxy) { cut(p, method, 2) } }
+	cutTwice := func(method string) func(*clienttest.Proxy) {
+		return func(p *clienttest.Proxy) { p.Cut(method, 2) }
+	}
 	for _, tc := range []struct {
 		name     string
-		trouble  func(*proxy)
-		ask      func(context.Context, *client.Placement, *client.Compute) error
+		prepare  func(*clienttest.Proxy)
+		ask      func(context.Context, *placementclient.Client, *novaclient.Client) error
 		attempts int
 		fails    bool
 	}{
@@ -109,54 +87,54 @@ func TestAttemptsAreMadeAgainWhereThatIsSafe(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			service := newProxy(t, placementAndCompute(t))
+			service := clienttest.NewProxy(t, placementAndCompute(t))
 			var statuses atomic.Int32
 			opts := func(o *client.Options) {
-				o.Asked = func(string, int, time.Duration) { statuses.Add(1) }
+				o.Observe = func(string, int, time.Duration) { statuses.Add(1) }
 				o.HTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // net/http repeats some itself
 			}
-			p, c := newPlacement(t, service.url, opts), client.NewCompute(at(t, service.url+"/v2.1", opts))
-			must(t, "ProviderNamed", p.EnsureProvider(t.Context(), network.Provider{UUID: rootID, Name: "host"}))
-			service.calls()
+			p, c := newPlacement(t, service.URL, opts), novaclient.New(clienttest.Options(t, service.URL+"/v2.1", opts))
+			clienttest.Must(t, "ProviderNamed", p.EnsureProvider(t.Context(), network.Provider{UUID: clienttest.RootID, Name: "host"}))
+			service.Requests()
 			statuses.Store(0)
-			tc.trouble(service)
+			tc.prepare(service)
 			err := tc.ask(t.Context(), p, c)
 			if tc.fails {
-				wantKind(t, "the call", err, fault.Unavailable)
+				clienttest.WantKind(t, "the call", err, fault.Unavailable)
 			} else {
-				must(t, "the call", err)
+				clienttest.Must(t, "the call", err)
 			}
-			if n := len(service.calls()); n != tc.attempts || int(statuses.Load()) != n {
+			if n := len(service.Requests()); n != tc.attempts || int(statuses.Load()) != n {
 				t.Errorf("%d attempts, %d told of; want %d", n, statuses.Load(), tc.attempts)
 			}
 		})
 	}
 }
 
-func named(ctx context.Context, p *client.Placement, _ *client.Compute) error {
+func named(ctx context.Context, p *placementclient.Client, _ *novaclient.Client) error {
 	_, err := p.ProviderNamed(ctx, "host")
 	return err
 }
 
-func ensureTrait(ctx context.Context, p *client.Placement, _ *client.Compute) error {
+func ensureTrait(ctx context.Context, p *placementclient.Client, _ *novaclient.Client) error {
 	return p.EnsureTrait(ctx, "CUSTOM_A")
 }
 
-func remove(ctx context.Context, p *client.Placement, _ *client.Compute) error {
-	return p.RemoveProvider(ctx, noneID)
+func remove(ctx context.Context, p *placementclient.Client, _ *novaclient.Client) error {
+	return p.RemoveProvider(ctx, clienttest.NoneID)
 }
 
-func claim(ctx context.Context, p *client.Placement, _ *client.Compute) error {
-	return p.SetAllocations(ctx, serverID, allocations.Consumer{Project: "p", User: "u"})
+func claim(ctx context.Context, p *placementclient.Client, _ *novaclient.Client) error {
+	return p.SetAllocations(ctx, clienttest.ServerID, allocations.Consumer{Project: "p", User: "u"})
 }
 
-func tell(ctx context.Context, _ *client.Placement, c *client.Compute) error {
-	return c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: serverID}})
+func tell(ctx context.Context, _ *placementclient.Client, c *novaclient.Client) error {
+	return c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: clienttest.ServerID}})
 }
 
 // placementAndCompute is Berth's placement with a compute service below /v2.1.
 func placementAndCompute(t testing.TB) http.Handler {
-	placement := berth(t)
+	placement := clienttest.Berth(t)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v2.1/") {
 			return // 200
@@ -167,10 +145,10 @@ func placementAndCompute(t testing.TB) http.Handler {
 
 // TestAServiceThatIsAway uses an address without a listener.
 func TestAServiceThatIsAway(t *testing.T) {
-	service := newProxy(t, berth(t))
+	service := clienttest.NewProxy(t, clienttest.Berth(t))
 	attempts := 0
 	p := newPlacement(t, "http://127.0.0.1:1", func(o *client.Options) { // tcpmux: no listener
-		o.Asked = func(_ string, status int, _ time.Duration) {
+		o.Observe = func(_ string, status int, _ time.Duration) {
 			attempts++
 			if status != 0 {
 				t.Errorf("status = %d", status)
@@ -178,13 +156,13 @@ func TestAServiceThatIsAway(t *testing.T) {
 		}
 	})
 	err := p.EnsureTrait(t.Context(), "CUSTOM_A")
-	wantKind(t, "EnsureTrait", err, fault.Unavailable)
+	clienttest.WantKind(t, "EnsureTrait", err, fault.Unavailable)
 	var away *client.Unavailable
 	if !errors.As(err, &away) || away.Service != "placement" || attempts != 3 {
 		t.Errorf("EnsureTrait = %v after %d attempts, want an Unavailable after 3", err, attempts)
 	}
 	callersRead(t, err, "The placement service is unavailable.")
-	must(t, "EnsureTrait of one that is there", newPlacement(t, service.url).EnsureTrait(t.Context(), "CUSTOM_A"))
+	clienttest.Must(t, "EnsureTrait of one that is there", newPlacement(t, service.URL).EnsureTrait(t.Context(), "CUSTOM_A"))
 }
 
 // callersRead checks what callers are shown of an error, other than the log.
@@ -197,7 +175,7 @@ func callersRead(t *testing.T, err error, want string) {
 
 // TestAnswersThatAreNotTheServices are malformed, or from a proxy or another service.
 func TestAnswersThatAreNotTheServices(t *testing.T) {
-	service := newProxy(t, berth(t))
+	service := clienttest.NewProxy(t, clienttest.Berth(t))
 	for name, tc := range map[string]struct {
 		status int
 		body   string
@@ -219,14 +197,14 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 		"ErrorsWithoutAny": {400, `{"errors": []}`, fault.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			service.intercept(nil)
-			p := newPlacement(t, service.url, func(o *client.Options) { o.Retries = 0 })
-			must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
-			answer(service, "GET", -1, tc.status, tc.body)
-			_, err := p.ProvidersBelow(t.Context(), rootID)
-			wantKind(t, "ProvidersBelow", err, tc.kind)
-			_, err = p.Allocations(t.Context(), serverID)
-			wantKind(t, "Allocations", err, tc.kind)
+			service.Intercept(nil)
+			p := newPlacement(t, service.URL, func(o *client.Options) { o.Retries = 0 })
+			clienttest.Must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
+			service.Answer("GET", -1, tc.status, tc.body)
+			_, err := p.ProvidersBelow(t.Context(), clienttest.RootID)
+			clienttest.WantKind(t, "ProvidersBelow", err, tc.kind)
+			_, err = p.Allocations(t.Context(), clienttest.ServerID)
+			clienttest.WantKind(t, "Allocations", err, tc.kind)
 			if text := fmt.Sprint(err); len(text) > 600 || strings.Contains(text, "\n") || strings.Contains(text, "secret") {
 				t.Errorf("the error is no line for people: %q", text)
 			}
@@ -236,14 +214,14 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 
 // TestOthersDoNotWrite: an answer of another program does not confirm a write.
 func TestOthersDoNotWrite(t *testing.T) {
-	service := newProxy(t, berth(t))
-	p := newPlacement(t, service.url, func(o *client.Options) { o.Retries = 0 })
+	service := clienttest.NewProxy(t, clienttest.Berth(t))
+	p := newPlacement(t, service.URL, func(o *client.Options) { o.Retries = 0 })
 	networktest.MakeTree(t, p)
-	answer(service, http.MethodPut, -1, http.StatusOK, "<html>welcome</html>")
-	wantKind(t, "SetAllocations", p.SetAllocations(t.Context(), serverID, networktest.Allocation(1)), fault.Unavailable)
-	wantKind(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"), fault.Unavailable)
-	answer(service, http.MethodDelete, -1, http.StatusNotFound, "not here")
-	if err := p.RemoveProvider(t.Context(), deviceID); err == nil {
+	service.Answer(http.MethodPut, -1, http.StatusOK, "<html>welcome</html>")
+	clienttest.WantKind(t, "SetAllocations", p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1)), fault.Unavailable)
+	clienttest.WantKind(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"), fault.Unavailable)
+	service.Answer(http.MethodDelete, -1, http.StatusNotFound, "not here")
+	if err := p.RemoveProvider(t.Context(), clienttest.DeviceID); err == nil {
 		t.Error("RemoveProvider = nil, and nothing was removed")
 	}
 }
@@ -271,12 +249,14 @@ func TestSlowServices(t *testing.T) {
 		p := newPlacement(t, "http://placement.test", func(o *client.Options) {
 			o.HTTP = &http.Client{Transport: roundTrip(stuck)}
 			o.Timeout, o.Concurrency = time.Minute, 1
-			o.Asked = func(string, int, time.Duration) { attempts++ }
+			o.Observe = func(string, int, time.Duration) { attempts++ }
 		})
 		begin := time.Now()
 		var g sync.WaitGroup
 		for range 2 {
-			g.Go(func() { wantKind(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"), fault.Unavailable) })
+			g.Go(func() {
+				clienttest.WantKind(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"), fault.Unavailable)
+			})
 		}
 		g.Wait()
 		if took := time.Since(begin); took < time.Minute || took > 2*time.Minute {
@@ -289,8 +269,8 @@ func TestSlowServices(t *testing.T) {
 		defer cancel()
 		begin = time.Now()
 		err := p.EnsureTrait(ctx, "CUSTOM_A")
-		wantKind(t, "EnsureTrait of who leaves", err, fault.Unavailable)
-		wantIs(t, "EnsureTrait of who leaves", err, context.DeadlineExceeded)
+		clienttest.WantKind(t, "EnsureTrait of who leaves", err, fault.Unavailable)
+		clienttest.WantIs(t, "EnsureTrait of who leaves", err, context.DeadlineExceeded)
 		if took := time.Since(begin); took != time.Second {
 			t.Errorf("EnsureTrait took %v, want a second", took)
 		}
@@ -299,13 +279,13 @@ func TestSlowServices(t *testing.T) {
 
 // TestNoMoreRequestsAtATime than the bound.
 func TestNoMoreRequestsAtATime(t *testing.T) {
-	service := newProxy(t, berth(t))
-	p := newPlacement(t, service.url, func(o *client.Options) { o.Concurrency = 3 })
-	must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
+	service := clienttest.NewProxy(t, clienttest.Berth(t))
+	p := newPlacement(t, service.URL, func(o *client.Options) { o.Concurrency = 3 })
+	clienttest.Must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
 	var now, most atomic.Int32
 	arrived := make(chan struct{}, 20)
 	release := make(chan struct{})
-	service.intercept(func(http.ResponseWriter, *http.Request) bool {
+	service.Intercept(func(http.ResponseWriter, *http.Request) bool {
 		n := now.Add(1)
 		defer now.Add(-1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
@@ -334,21 +314,28 @@ func TestNoMoreRequestsAtATime(t *testing.T) {
 
 // TestDetailsAreShort checks the part of a service's answer in errors.
 func TestDetailsAreShort(t *testing.T) {
-	service := newProxy(t, berth(t))
-	p := newPlacement(t, service.url)
-	answer(service, "PUT", -1, http.StatusConflict, concurrent)
-	err := p.SetAllocations(t.Context(), serverID, networktest.Allocation(1))
-	want := "placement answered 409 placement.concurrent_update to PUT /allocations/" + serverID + ": generation is <stale> now"
+	service := clienttest.NewProxy(t, clienttest.Berth(t))
+	p := newPlacement(t, service.URL)
+	service.Answer("PUT", -1, http.StatusConflict, clienttest.Concurrent)
+	err := p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1))
+	want := "placement answered 409 placement.concurrent_update to PUT /allocations/" + clienttest.ServerID + ": generation is <stale> now"
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %q, want %q", err, want)
 	}
-	answer(service, "PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
-	callersRead(t, p.SetAllocations(t.Context(), serverID, networktest.Allocation(1)), "The placement service refused the request: "+strings.Repeat("é", 200)+"…")
-	answer(service, "PUT", -1, http.StatusForbidden, `{"errors": [{"detail": "no"}]}`)
-	callersRead(t, p.SetAllocations(t.Context(), serverID, networktest.Allocation(1)), "The placement service is unavailable.")
-	answer(service, "PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
-	err = p.SetAllocations(t.Context(), serverID, networktest.Allocation(1))
+	service.Answer("PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
+	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1)), "The placement service refused the request: "+strings.Repeat("é", 200)+"…")
+	service.Answer("PUT", -1, http.StatusForbidden, `{"errors": [{"detail": "no"}]}`)
+	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1)), "The placement service is unavailable.")
+	service.Answer("PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
+	err = p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1))
 	if text := err.Error(); len(text) > 600 || !strings.HasSuffix(text, "é…") {
 		t.Errorf("error = %q", text)
 	}
+}
+
+func newPlacement(t testing.TB, url string, change ...func(*client.Options)) *placementclient.Client {
+	t.Helper()
+	p := placementclient.New(clienttest.Options(t, url, change...))
+	t.Cleanup(p.Close)
+	return p
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/logging"
@@ -48,7 +50,7 @@ func (w *fixture) serveNoting(r *recorder) *compute.Service {
 		o.HTTP, o.RequestID = &http.Client{Transport: r}, logging.GlobalID
 		return o
 	}
-	places, nets := client.NewComputePlacement(to(w.paths.placement.url)), client.NewComputeNetwork(to(w.paths.network.url))
+	places, nets := placementclient.NewCompute(to(w.paths.placement.url)), neutronclient.New(to(w.paths.network.url))
 	w.Cleanup(func() {
 		places.Close()
 		nets.Close()

@@ -18,11 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/internal/logtest"
-	"github.com/berthcloud/berth/placement/service"
-
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/guarantee"
@@ -30,8 +29,10 @@ import (
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -43,9 +44,9 @@ type fixture struct {
 	*compute.Service
 	store    compute.Store
 	network  *network.Service
-	places   *client.Placement // as this test sees it
-	paths    *paths            // to what the compute service asks
-	net      network.ID        // physnet0
+	places   *placementclient.Client // as this test sees it
+	paths    *paths                  // to what the compute service asks
+	net      network.ID              // physnet0
 	policies map[int64]network.ID
 	given    map[network.ID]bool // ports that were made for no server
 	hosts    map[string]string   // by the UUIDs of their providers
@@ -88,7 +89,7 @@ func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string
 	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}, log: logtest.Logger()}
 	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
 	w.paths.amounts = newBreakable(t, w.paths.placement.handler)
-	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
+	w.places = placementclient.New(options(t, w.paths.placement.inner))
 	w.newNetwork()
 	w.Service = w.serve(w.store)
 	for _, h := range hosts {
@@ -110,13 +111,13 @@ func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*com
 	if k := w.paths.keystone; k != nil {
 		toPlacement.Access, toNetwork.Access = login{w.paths.placement.url, k.client(w), w}, login{w.paths.network.url, k.client(w), w}
 	}
-	toPlacement.Asked = func(_ string, status int, _ time.Duration) {
+	toPlacement.Observe = func(_ string, status int, _ time.Duration) {
 		if status == 0 && w.paths.unanswered != nil {
 			w.paths.unanswered()
 		}
 	}
-	toNetwork.Asked = toPlacement.Asked
-	places, nets := client.NewComputePlacement(toPlacement), client.NewComputeNetwork(toNetwork)
+	toNetwork.Observe = toPlacement.Observe
+	places, nets := placementclient.NewCompute(toPlacement), neutronclient.New(toNetwork)
 	w.Cleanup(func() {
 		places.Close()
 		nets.Close()
@@ -186,7 +187,7 @@ func (w *fixture) newNetwork() {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: client.NewPlacement(w.paths.amounts.options(w)), Log: logtest.Logger()})
+	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: placementclient.New(w.paths.amounts.options(w)), Log: logtest.Logger()})
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
 	w.must(err)
 	api := &networkapi.API{Network: w.network, Policy: rules}

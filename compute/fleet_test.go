@@ -12,7 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/inventory"
@@ -42,7 +42,7 @@ func (w *fixture) fleet(fail func(host, verb, server string) error, hosts ...str
 		fakes[name] = &driver.Fake{
 			Delay: time.Millisecond, Fail: func(verb, server string) error { return fail(name, verb, server) },
 		}
-		service := client.NewHost(options(w, server.URL), client.HostSays{Name: name, Report: func() (compute.Report, error) {
+		service := berthclient.NewHost(options(w, server.URL), berthclient.HostReporter{Name: name, Report: func() (compute.Report, error) {
 			_, node := computetest.Host(name, 0)
 			id, err := guarantee.ParseUUID(string(node.ID))
 			return compute.Report{Host: name, Version: 66, Node: *node, Inventory: &inventory.Host{

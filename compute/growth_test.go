@@ -11,7 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/internal/storetest"
@@ -278,7 +279,7 @@ func TestWaitingRequestsReadNothing(t *testing.T) {
 					computetest.Add(t, store, vm, other)
 					reads := storetest.Count(store)
 					s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{
-						Placement: client.NewComputePlacement(options(t, nowhere)), Network: client.NewComputeNetwork(options(t, nowhere)), Images: allImages, Now: time.Now,
+						Placement: placementclient.NewCompute(options(t, nowhere)), Network: neutronclient.New(options(t, nowhere)), Images: allImages, Now: time.Now,
 					})
 					s.ActAsWorker()
 					change := func() error {
@@ -329,7 +330,7 @@ func BenchmarkGrowth(b *testing.B) {
 		}
 		b.Cleanup(func() { _ = store.Close() })
 		computetest.Add(b, store, manyServers(computetest.Now, 10*n, n)...)
-		places, nets := client.NewComputePlacement(options(b, nowhere)), client.NewComputeNetwork(options(b, nowhere))
+		places, nets := placementclient.NewCompute(options(b, nowhere)), neutronclient.New(options(b, nowhere))
 		s := compute.NewService(store, compute.DefaultSettings(), compute.Options{
 			Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return computetest.Now },
 		})

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
@@ -38,7 +39,7 @@ func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 	for _, set := range settings {
 		set(&s)
 	}
-	places, nets := client.NewComputePlacement(options(t, nowhere)), client.NewComputeNetwork(options(t, nowhere))
+	places, nets := placementclient.NewCompute(options(t, nowhere)), neutronclient.New(options(t, nowhere))
 	c.Service = compute.NewService(c.store, s, compute.Options{Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return c.now }, Log: logtest.Logger()})
 	return c
 }

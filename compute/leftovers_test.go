@@ -10,7 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
@@ -102,7 +103,7 @@ func TestLeftByBuilds(t *testing.T) {
 func TestUnknownServers(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	var logged bytes.Buffer
-	places, nets := client.NewComputePlacement(options(t, w.paths.placement.url)), client.NewComputeNetwork(options(t, w.paths.network.url))
+	places, nets := placementclient.NewCompute(options(t, w.paths.placement.url)), neutronclient.New(options(t, w.paths.network.url))
 	t.Cleanup(places.Close)
 	t.Cleanup(nets.Close)
 	s := compute.NewService(w.store, compute.DefaultSettings(), compute.Options{

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/inventory"
@@ -20,7 +20,7 @@ import (
 // tree is what placement has of a host, a line for each provider.
 func (w *fixture) tree(id compute.ID) (lines []string) {
 	w.Helper()
-	places := client.NewComputePlacement(options(w, w.paths.placement.inner))
+	places := placementclient.NewCompute(options(w, w.paths.placement.inner))
 	defer places.Close()
 	is, err := places.Tree(ctx, placement.UUID(id))
 	w.must(err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/network"
@@ -14,7 +14,7 @@ import (
 // A server with a port in a network of segments goes where its segment is, if that is asked for.
 func TestRoutedNetworks(t *testing.T) {
 	w := newFixture(t, 0, "cn1", "cn2")
-	places := client.NewComputePlacement(options(w, w.paths.placement.inner))
+	places := placementclient.NewCompute(options(w, w.paths.placement.inner))
 	defer places.Close()
 	nets, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{
 		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "routed"}, AdminStateUp: true, PortSecurity: true},

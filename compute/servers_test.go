@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/extraspecs"
@@ -321,7 +321,7 @@ func TestWithoutNeighbours(t *testing.T) {
 	c := newCloud(t)
 	vm := computetest.Server("vm", "cn1")
 	c.add(vm, computetest.Flavor("m1", 2, 128, 1), &compute.PortRow{Server: vm.ID, Port: "p", Seen: []byte(`{}`)})
-	places := client.NewComputePlacement(options(t, nowhere))
+	places := placementclient.NewCompute(options(t, nowhere))
 	c.Service = compute.NewService(c.store, compute.DefaultSettings(), compute.Options{Placement: places, Images: allImages, Log: logtest.Logger()})
 	_, create := c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1", AnyNetwork: true})
 	_, createWithout := c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1"})

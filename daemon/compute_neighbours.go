@@ -4,7 +4,9 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/glanceclient"
+	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/tracing"
@@ -24,15 +26,15 @@ func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tr
 		return o, nil, err
 	}
 	if places.Access != nil {
-		p := client.NewComputePlacement(places)
+		p := placementclient.NewCompute(places)
 		o.Placement, o.Trees, asked.ends = p, p, append(asked.ends, p.Close)
 	}
 	if networks.Access != nil {
-		n := client.NewComputeNetwork(networks)
+		n := neutronclient.New(networks)
 		o.Network, asked.ends = n, append(asked.ends, n.Close)
 	}
 	if images.Access != nil {
-		i := client.NewImages(images)
+		i := glanceclient.New(images)
 		o.Images, asked.ends = i, append(asked.ends, i.Close)
 	}
 	for _, neighbour := range []struct {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/novaclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/logging"
@@ -30,11 +32,11 @@ func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tr
 		return n, nil, err
 	}
 	if placement.Access != nil {
-		p := client.NewPlacement(placement)
+		p := placementclient.New(placement)
 		n.Placement, asked.ends = p, append(asked.ends, p.Close)
 	}
 	if compute.Access != nil && (cfg.Neutron.NotifyNovaOfStatus || cfg.Neutron.NotifyNovaOfData) {
-		c := client.NewCompute(compute)
+		c := novaclient.New(compute)
 		n.Compute, asked.ends = c, append(asked.ends, c.Close)
 	}
 	return n, asked.end, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/agent"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/daemon/hostagent"
 	"github.com/berthcloud/berth/guarantee"
@@ -148,7 +149,7 @@ func (c *cloud) agentsFile(name, text string) (path string, err error) {
 // agentServices are the services that the agents of a host report to.
 func (c *cloud) agentServices(host string) []agent.Service {
 	access := c.login(upAgent, func() string { return c.url(&c.network.Server) })
-	return []agent.Service{hostagent.NetworkService(client.NewNetwork(client.Options{
+	return []agent.Service{hostagent.NetworkService(berthclient.NewNetwork(client.Options{
 		Access: access, HostKey: c.hostKey(host), Log: c.output.Logger(daemon.AgentLog),
 	}))}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/agent/host"
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/daemon"
@@ -97,13 +98,13 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 		return nil, err
 	}
 	log := c.output.Logger(daemon.AgentLog).With("host", has.Name)
-	var last client.HostReported // reports are sent one after the other
-	service := client.NewHost(client.Options{
+	var last berthclient.ReportAnswer // reports are sent one after the other
+	service := berthclient.NewHost(client.Options{
 		Access: c.login(upAgent, func() string { return c.url(&c.compute.Server) }), HostKey: c.hostKey(has.Name), Log: log,
-	}, client.HostSays{
+	}, berthclient.HostReporter{
 		Name:   has.Name,
 		Report: func() (compute.Report, error) { return report, nil },
-		Heard: func(now client.HostReported) {
+		OnAnswer: func(now berthclient.ReportAnswer) {
 			if now.SyncError != "" && now.SyncError != last.SyncError {
 				log.Error("the resources of the host are not up to date in placement", "error", now.SyncError)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -165,7 +166,7 @@ func asking(t *testing.T, places http.Handler, timeout time.Duration) network.Pl
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := client.NewPlacement(client.Options{Access: access, Timeout: timeout})
+	p := placementclient.New(client.Options{Access: access, Timeout: timeout})
 	t.Cleanup(func() {
 		p.Close()
 		server.Close()

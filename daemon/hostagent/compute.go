@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/agent/host"
 	"github.com/berthcloud/berth/agent/node"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/osloconfig"
@@ -121,11 +121,11 @@ func (h *computeHost) host() (one *host.Host, end func(), err error) {
 		return nil, func() {}, err
 	}
 	r := &hostReports{set: h.set, log: h.log}
-	says := client.HostSays{Name: h.set.Default.Host, Report: r.now, Heard: r.heard}
+	says := berthclient.HostReporter{Name: h.set.Default.Host, Report: r.now, OnAnswer: r.heard}
 	choice := &host.Choice{}
 	var ends []func()
 	for _, o := range options {
-		c := client.NewHost(o, says)
+		c := berthclient.NewHost(o, says)
 		choice.Services, ends = append(choice.Services, c), append(ends, c.Close)
 	}
 	return &host.Host{
@@ -270,7 +270,7 @@ func (r *hostReports) warn(all []string) {
 }
 
 // heard logs the problems in an answer that concern the host's operator, once each.
-func (r *hostReports) heard(a client.HostReported) {
+func (r *hostReports) heard(a berthclient.ReportAnswer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.warn(a.Warnings)

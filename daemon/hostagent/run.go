@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/agent/driver/netns"
 	"github.com/berthcloud/berth/agent/node"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
-	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/logging"
@@ -141,16 +141,16 @@ func networkServices(b *agentsettings.Berth, log *slog.Logger) ([]agent.Service,
 	options, err := serviceOptions(b.Service(), log)
 	var all []agent.Service
 	for _, o := range options {
-		all = append(all, agentService{client.NewNetwork(o)})
+		all = append(all, agentService{berthclient.NewNetwork(o)})
 	}
 	return all, err
 }
 
 // NetworkService returns a network service as agents see it.
-func NetworkService(c *client.Network) agent.Service { return agentService{c} }
+func NetworkService(c *berthclient.Network) agent.Service { return agentService{c} }
 
 // An agentService is a network service from an agent's view.
-type agentService struct{ client *client.Network }
+type agentService struct{ client *berthclient.Network }
 
 // Beat implements agent.Service. The topic is the one of Neutron's agents that no RPC is sent to
 // (L2_AGENT_TOPIC).

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/conformance/neutron"
@@ -177,7 +179,7 @@ func (c *cloud) resetNetwork(ctx context.Context, t testing.TB, all *sync.WaitGr
 	}
 	settings := network.DefaultSettings()
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
-	places := client.NewPlacement(options(t, c.placement.URL))
+	places := placementclient.New(options(t, c.placement.URL))
 	t.Cleanup(places.Close)
 	nets := network.NewService(store, settings, network.Neighbours{Placement: places, Log: logtest.Logger()})
 	tracker := tracking.New(tracking.Options{
@@ -199,7 +201,7 @@ func (c *cloud) resetNetwork(ctx context.Context, t testing.TB, all *sync.WaitGr
 // resetCompute starts an empty compute service with an image.
 func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGroup) {
 	t.Helper()
-	places, nets := client.NewComputePlacement(options(t, c.placement.URL)), client.NewComputeNetwork(options(t, c.network.URL))
+	places, nets := placementclient.NewCompute(options(t, c.placement.URL)), neutronclient.New(options(t, c.network.URL))
 	t.Cleanup(func() {
 		places.Close()
 		nets.Close()

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/neutronclient"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/conformance/neutron"
@@ -73,9 +75,9 @@ func (s *side) Reset(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Placement = client.NewComputePlacement(client.Options{Access: nowhere, Timeout: time.Second})
+	o.Placement = placementclient.NewCompute(client.Options{Access: nowhere, Timeout: time.Second})
 	if o.Network == nil {
-		o.Network = client.NewComputeNetwork(client.Options{Access: nowhere, Timeout: time.Second})
+		o.Network = neutronclient.New(client.Options{Access: nowhere, Timeout: time.Second})
 	}
 	s.service = compute.NewService(s.store, settings, o)
 	h := handler(t, s.service, authenticate)

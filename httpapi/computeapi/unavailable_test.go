@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/glanceclient"
+	"github.com/berthcloud/berth/client/neutronclient"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/identity/policy"
@@ -65,9 +67,9 @@ func TestUnavailableServicesAreOnlyNamed(t *testing.T) {
 				s := newAccessSide(t, policy.Options{EnforceNewDefaults: true})
 				options := client.Options{Access: to, Timeout: time.Second}
 				if service == "network" {
-					s.options.Network = client.NewComputeNetwork(options)
+					s.options.Network = neutronclient.New(options)
 				} else {
-					s.options.Images = client.NewImages(options)
+					s.options.Images = glanceclient.New(options)
 				}
 				name := service
 				if way == "Keystone" {

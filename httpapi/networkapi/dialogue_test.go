@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
@@ -111,7 +112,7 @@ func (s *side) resetPlacement(t testing.TB) network.Placement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := client.NewPlacement(client.Options{Access: access})
+	places := placementclient.New(client.Options{Access: access})
 	t.Cleanup(places.Close)
 	return places
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/neutronclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/guarantee"
@@ -31,7 +32,7 @@ func TestComputeMovesPorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := client.NewComputeNetwork(client.Options{Access: access})
+	n := neutronclient.New(client.Options{Access: access})
 	defer n.Close()
 	must := func(err error) {
 		t.Helper()

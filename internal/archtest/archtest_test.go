@@ -93,12 +93,18 @@ var rules = []struct{ pkg, may string }{
 	{"agent/settings", "config guarantee identity/hostkey osloconfig"},
 	{"agent/tc", ""},
 	{"agent/tc/tctest", "agent/tc"},
-	{"client", "agent/host allocations compute compute/extraspecs compute/hostlist compute/inventory compute/operation compute/request compute/selection fault guarantee identity/hostkey microversion network placement"},
+	{"client", "fault identity/hostkey"},
+	{"client/placementclient", "allocations client compute compute/inventory compute/operation compute/request compute/selection fault guarantee microversion network placement"},
+	{"client/neutronclient", "client compute compute/operation compute/request fault guarantee"},
+	{"client/glanceclient", "client compute compute/extraspecs"},
+	{"client/novaclient", "client fault network"},
+	{"client/berthclient", "agent/host client compute compute/hostlist network"},
+	{"client/clienttest", "client fault httpapi/placementapi/placementapitest network/networktest placement/service"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client compute compute/request compute/selection config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging microversion network network/ovnagents network/tracking placement placement/candidates placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
-	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon guarantee logging network osloconfig"},
-	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity identity/hostkey identity/local images logging network osloconfig"},
+	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient compute compute/request compute/selection config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging microversion network network/ovnagents network/tracking placement placement/candidates placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
+	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client client/berthclient compute compute/inventory config daemon guarantee logging network osloconfig"},
+	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client client/berthclient compute compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity identity/hostkey identity/local images logging network osloconfig"},
 	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/novaquery", "compute/extraspecs compute/request guarantee ops/cloud placement"},
@@ -147,7 +153,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "client/clienttest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
 
 // black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"
@@ -241,7 +247,7 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		pkgs []string
 	}{
 		{"database/sql", []string{"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "bench/clouds"}},
-		{"net/http", []string{"client", "httpapi", "httpapi/computeapi", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "ops/cloudapi", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
+		{"net/http", []string{"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "ops/cloudapi", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
 	}
 	for pkg, files := range packages(t) {
 		for _, f := range files {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
@@ -22,11 +23,11 @@ import (
 )
 
 // remote returns a client of the placement service at an address.
-func remote(t *testing.T, url string) *client.Placement {
+func remote(t *testing.T, url string) *placementclient.Client {
 	t.Helper()
 	access, err := client.Fixed(url, client.NoAuth)
 	must(t, err)
-	p := client.NewPlacement(client.Options{Access: access, Retries: 3})
+	p := placementclient.New(client.Options{Access: access, Retries: 3})
 	t.Cleanup(p.Close)
 	return p
 }

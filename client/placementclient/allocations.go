@@ -1,0 +1,109 @@
+package placementclient
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/client"
+)
+
+// wireAllocations are those of a consumer in placement's JSON.
+type wireAllocations struct {
+	Allocations map[string]wireHolding `json:"allocations"`
+	Project     string                 `json:"project_id"`
+	User        string                 `json:"user_id"`
+	Generation  *int64                 `json:"consumer_generation"`
+	Type        string                 `json:"consumer_type,omitempty"`
+}
+
+type wireHolding struct {
+	Resources map[string]int64 `json:"resources"`
+}
+
+func (w *wireAllocations) Valid() bool { return w.Allocations != nil }
+
+func allocationsPath(consumer string) string { return "/allocations/" + url.PathEscape(consumer) }
+
+// unknownType is placement's value for a consumer without a type.
+const unknownType = "unknown"
+
+// Allocations is allocations.Placement's.
+func (p *Client) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
+	var is wireAllocations
+	if err := p.call(ctx, typed, client.Request{Method: http.MethodGet, Path: allocationsPath(consumer)}, &is); err != nil {
+		return allocations.Consumer{}, err
+	}
+	c := allocations.Consumer{Project: is.Project, User: is.User, Generation: is.Generation}
+	if is.Type != unknownType {
+		c.Type = is.Type
+	}
+	for provider, h := range is.Allocations {
+		if c.Amounts == nil {
+			c.Amounts = make(allocations.Amounts)
+		}
+		c.Amounts[provider] = h.Resources
+	}
+	return c, nil
+}
+
+// SetAllocations is allocations.Placement's.
+func (p *Client) SetAllocations(ctx context.Context, consumer string, c allocations.Consumer) error {
+	minor, err := p.typedVersion(ctx, c)
+	if err != nil {
+		return err
+	}
+	q := client.Request{Method: http.MethodPut, Path: allocationsPath(consumer), Body: wireConsumer(c, minor), Once: true}
+	return notSet(p.call(ctx, minor, q, nil))
+}
+
+// SetManyAllocations is allocations.Placement's. Consumers get their types when all of them have one.
+func (p *Client) SetManyAllocations(ctx context.Context, consumers map[string]allocations.Consumer) error {
+	minor := typed
+	for _, c := range consumers {
+		m, err := p.typedVersion(ctx, c)
+		if err != nil {
+			return err
+		}
+		minor = min(minor, m)
+	}
+	body := make(map[string]wireAllocations, len(consumers))
+	for id, c := range consumers {
+		body[id] = wireConsumer(c, minor)
+	}
+	return notSet(p.call(ctx, minor, client.Request{Method: http.MethodPost, Path: "/allocations", Body: body, Once: true}, nil))
+}
+
+// typedVersion returns the version of a write: the one with types of consumers when it is supported and
+// the consumer has a type.
+func (p *Client) typedVersion(ctx context.Context, c allocations.Consumer) (int, error) {
+	newest, err := p.newest(ctx)
+	if newest >= typed && c.Type != "" {
+		return typed, err
+	}
+	return reparent, err
+}
+
+func wireConsumer(c allocations.Consumer, minor int) wireAllocations {
+	w := wireAllocations{Allocations: make(map[string]wireHolding, len(c.Amounts)), Project: c.Project, User: c.User, Generation: c.Generation}
+	if minor >= typed {
+		w.Type = c.Type
+	}
+	for provider, resources := range c.Amounts {
+		w.Allocations[provider] = wireHolding{resources}
+	}
+	return w
+}
+
+// notSet converts the error of a write of allocations.
+func notSet(err error) error {
+	r := client.Refused(err, http.StatusConflict)
+	switch {
+	case r == nil:
+		return err
+	case r.Code == codeConcurrent:
+		return client.Known(r, allocations.ErrGeneration)
+	}
+	return client.Known(r, allocations.ErrCapacity)
+}

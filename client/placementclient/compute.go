@@ -1,0 +1,91 @@
+package placementclient
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/operation"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Compute is the compute service's client of a placement service. It may be used
+// concurrently. It needs version 1.36 of the API, and 1.39 for ports with a choice of physical
+// networks.
+type Compute struct{ placement *Client }
+
+var _ compute.Placement = (*Compute)(nil)
+
+// NewCompute returns a Compute. It sends no request.
+func NewCompute(opts client.Options) *Compute {
+	opts.BeforeChange = operation.Held
+	return &Compute{New(opts)}
+}
+
+// Close closes idle connections.
+func (c *Compute) Close() { c.placement.Close() }
+
+// Allocations is allocations.Placement's.
+func (c *Compute) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
+	return c.placement.Allocations(ctx, consumer)
+}
+
+// SetAllocations is allocations.Placement's.
+func (c *Compute) SetAllocations(ctx context.Context, consumer string, a allocations.Consumer) error {
+	return c.placement.SetAllocations(ctx, consumer, a)
+}
+
+// SetManyAllocations is allocations.Placement's.
+func (c *Compute) SetManyAllocations(ctx context.Context, consumers map[string]allocations.Consumer) error {
+	return c.placement.SetManyAllocations(ctx, consumers)
+}
+
+// wireAggregates are those of a provider in placement's JSON.
+type wireAggregates struct {
+	Aggregates []string `json:"aggregates"`
+	Generation int64    `json:"resource_provider_generation"`
+}
+
+func (w *wireAggregates) Valid() bool { return w.Aggregates != nil }
+
+// Aggregates is compute.Placement's.
+func (c *Compute) Aggregates(ctx context.Context, provider compute.ID) ([]placement.UUID, error) {
+	var is wireAggregates
+	err := c.placement.get(ctx, providerPath(string(provider))+"/aggregates", &is)
+	if r := client.Refused(err, http.StatusNotFound); r != nil {
+		return nil, client.Known(r, allocations.ErrNoProvider)
+	}
+	all := make([]placement.UUID, len(is.Aggregates))
+	for i, id := range is.Aggregates {
+		all[i] = placement.UUID(id)
+	}
+	return all, err
+}
+
+// Group is compute.Placement's.
+func (c *Compute) Group(ctx context.Context, provider, aggregate compute.ID, member bool) error {
+	path := providerPath(string(provider)) + "/aggregates"
+	err := swap(ctx, func() error {
+		var is wireAggregates
+		if err := c.placement.get(ctx, path, &is); err != nil {
+			return err
+		}
+		at := slices.Index(is.Aggregates, string(aggregate))
+		switch {
+		case (at >= 0) == member:
+			return nil
+		case member:
+			is.Aggregates = append(is.Aggregates, string(aggregate))
+		default:
+			is.Aggregates = slices.Delete(is.Aggregates, at, at+1)
+		}
+		return c.placement.put(ctx, path, is)
+	})
+	if r := client.Refused(err, http.StatusNotFound); r != nil {
+		return client.Known(r, allocations.ErrNoProvider)
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package placementclient_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/client/clienttest"
+	"github.com/berthcloud/berth/client/placementclient"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/guarantee"
+)
+
+const (
+	nodeID   = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
+	holderID = "5e57b85f-b017-419a-8745-9c406e149f9e"
+	poolID   = "0f000000-0000-4000-8000-000000000001"
+	groupID  = "0f000000-0000-4000-8000-000000000002"
+)
+
+// newHost is a host with a device and a resource class that an operator adds.
+func newHost(t *testing.T) *inventory.Host {
+	t.Helper()
+	id, err := guarantee.ParseUUID(nodeID)
+	clienttest.Must(t, "ParseUUID", err)
+	return &inventory.Host{
+		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4}, MemoryMB: inventory.Amount{Total: 1024, Reserved: 512, Initial: 1},
+		DiskGB: inventory.Amount{Total: 100, Initial: 1},
+		Traits: []string{"COMPUTE_NET_ATTACH_INTERFACE"},
+		Devices: []inventory.Device{
+			{Suffix: "0000:81:00.0", Class: "CUSTOM_NIC", Total: 2, Traits: []string{inventory.TraitPCIDevice, "CUSTOM_FAST"}},
+			{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4},
+		},
+		Additional: []inventory.Additional{{ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 5}}, Traits: []string{"CUSTOM_GOLD"}}},
+	}
+}
+
+// treeLines formats a tree in lines.
+func treeLines(t inventory.Tree) (lines []string) {
+	for _, p := range t.Providers {
+		line := fmt.Sprintf("%s below %q %v", p.Name, p.Parent, p.Traits)
+		for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_LICENSE", "CUSTOM_NIC", "VGPU"} {
+			if i, ok := p.Inventories[class]; ok {
+				line += fmt.Sprintf(" %s=%d-%d*%v", class, i.Total, i.Reserved, i.AllocationRatio)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// TestSyncOfAHost syncs the tree of a host, while others use it.
+func TestSyncOfAHost(t *testing.T) {
+	p := clienttest.NewProxy(t, clienttest.Berth(t))
+	c := placementclient.NewCompute(clienttest.Options(t, p.URL))
+	defer c.Close()
+	h := newHost(t)
+	sync := func(want ...string) {
+		t.Helper()
+		warnings, err := h.Sync(t.Context(), c)
+		if err != nil || strings.Join(warnings, "\n") != strings.Join(want, "\n") {
+			t.Errorf("Sync = %q, %v, want %q", warnings, err, want)
+		}
+	}
+	tree := func(want ...string) inventory.Tree {
+		t.Helper()
+		is, err := c.Tree(t.Context(), nodeID)
+		clienttest.Must(t, "Tree", err)
+		if d := cmp.Diff(want, treeLines(is)); d != "" {
+			t.Errorf("the tree (-want +got)\n%s", d)
+		}
+		return is
+	}
+	tree()
+	sync()
+	root := `cn1 below "" [COMPUTE_NET_ATTACH_INTERFACE COMPUTE_NODE CUSTOM_GOLD] VCPU=8-0*4 MEMORY_MB=1024-512*1`
+	below := ` below "` + nodeID + `" `
+	nic, gpu := "cn1_0000:81:00.0"+below+"[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0*1", "cn1_pci_0000_84_00_0"+below+"[] VGPU=4-0*1"
+	is := tree(root+" DISK_GB=100-0*1 CUSTOM_LICENSE=5-0*1", nic, gpu)
+
+	p.Requests()
+	sync() // nothing has changed
+	if writes := clienttest.Count(p.Requests(), "P"); writes != 0 {
+		t.Errorf("a tree that is as it should be costs %d writes", writes)
+	}
+
+	// Two devices are removed, one of them with allocations; disk is shared from here on.
+	send(t, p, "PUT /allocations/"+holderID, `{"allocations": {"`+string(is.Providers[1].ID)+`": {"resources": {"CUSTOM_NIC": 1}}},
+		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	send(t, p, "POST /resource_providers", `{"name": "pool", "uuid": "`+poolID+`"}`)
+	send(t, p, "PUT /resource_providers/"+poolID+"/inventories", `{"resource_provider_generation": 0, "inventories": {"DISK_GB": {"total": 7}}}`)
+	send(t, p, "PUT /resource_providers/"+poolID+"/traits", `{"resource_provider_generation": 1, "traits": ["MISC_SHARES_VIA_AGGREGATE"]}`)
+	send(t, p, "PUT /resource_providers/"+poolID+"/aggregates", `{"resource_provider_generation": 2, "aggregates": ["`+groupID+`"]}`)
+	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates", fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, is.Providers[0].Generation, groupID))
+	h.Devices = nil
+	const kept = "the device of cn1_0000:81:00.0 was removed and has allocations: the provider stays, with everything reserved, until they end"
+	sync(kept)
+	nic = strings.Replace(nic, "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0", "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST CUSTOM_BERTH_REMOVED] CUSTOM_NIC=2-2", 1)
+	tree(root+" CUSTOM_LICENSE=5-0*1", nic)
+
+	// A class with allocations is removed: it remains, reserved, until it has none.
+	send(t, p, "PUT /allocations/"+poolID, `{"allocations": {"`+nodeID+`": {"resources": {"VCPU": 1}}},
+		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	h.VCPU.Total, h.Disabled = 0, true
+	sync("cn1 has no VCPU any more, and it has allocations: it stays, with everything reserved, until they end", kept)
+	root = strings.Replace(root, "COMPUTE_NODE ", "COMPUTE_NODE COMPUTE_STATUS_DISABLED ", 1) + " CUSTOM_LICENSE=5-0*1"
+	tree(strings.Replace(root, "VCPU=8-0", "VCPU=8-8", 1), nic)
+	send(t, p, "DELETE /allocations/"+poolID, "")
+	sync(kept)
+	tree(strings.Replace(root, " VCPU=8-0*4", "", 1), nic)
+}
+
+// vgpus is a host with a card of 3 virtual GPUs, and the placement service that it is in.
+type vgpus struct {
+	*testing.T
+	p       *clienttest.Proxy
+	host    *inventory.Host
+	claimed []string // consumers
+	number  int      // of the last consumer
+}
+
+func newVGPUs(t *testing.T, p *clienttest.Proxy) *vgpus {
+	t.Helper()
+	h := newHost(t)
+	h.Devices = []inventory.Device{{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 3}}
+	return &vgpus{T: t, p: p, host: h}
+}
+
+// sync writes the host to placement, and returns the totals of its cards by the ends of their
+// names.
+func (v *vgpus) sync() map[string]int64 {
+	v.Helper()
+	c := placementclient.NewCompute(clienttest.Options(v, v.p.URL))
+	defer c.Close()
+	_, err := v.host.Sync(v.Context(), c)
+	clienttest.Must(v, "Sync", err)
+	is, err := c.Tree(v.Context(), nodeID)
+	clienttest.Must(v, "Tree", err)
+	all := map[string]int64{}
+	for _, p := range is.Providers[1:] {
+		all[strings.TrimPrefix(p.Name, "cn1_")] = p.Inventories["VGPU"].Total
+	}
+	return all
+}
+
+// claim allocates a VGPU of the first allocation candidate, if there is one.
+func (v *vgpus) claim() bool {
+	v.Helper()
+	var found struct {
+		Requests []struct {
+			Allocations map[string]any `json:"allocations"`
+		} `json:"allocation_requests"`
+	}
+	body := send(v.T, v.p, "GET /allocation_candidates?resources=VGPU:1", "")
+	clienttest.Must(v, "the candidates", json.Unmarshal(body, &found))
+	if len(found.Requests) == 0 {
+		return false
+	}
+	allocations, err := json.Marshal(found.Requests[0].Allocations)
+	clienttest.Must(v, "Marshal", err)
+	v.number++
+	consumer := fmt.Sprintf("5e57b85f-b017-419a-8745-%012d", v.number)
+	send(v.T, v.p, "PUT /allocations/"+consumer, `{"allocations": `+string(allocations)+`, "project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	v.claimed = append(v.claimed, consumer)
+	return true
+}
+
+// TestSyncOfARenamedDevice gives a card another name while one of its three units is allocated: the
+// searches find two more, and not three.
+func TestSyncOfARenamedDevice(t *testing.T) {
+	v := newVGPUs(t, clienttest.NewProxy(t, clienttest.Berth(t)))
+	v.sync()
+	v.claim()
+	v.host.Devices[0].Suffix = "pci_0000_85_00_0"
+	if d := cmp.Diff(map[string]int64{"pci_0000_84_00_0": 3, "pci_0000_85_00_0": 2}, v.sync()); d != "" {
+		t.Errorf("the cards (-want +got)\n%s", d)
+	}
+	for v.claim() {
+	}
+	if len(v.claimed) != 3 {
+		t.Errorf("%d VGPU were allocated, want 3", len(v.claimed))
+	}
+	v.p.Requests()
+	v.sync()
+	if writes := clienttest.Count(v.p.Requests(), "P"); writes != 0 {
+		t.Errorf("the next sync costs %d writes", writes)
+	}
+
+	send(t, v.p, "DELETE /allocations/"+v.claimed[0], "")
+	if d := cmp.Diff(map[string]int64{"pci_0000_85_00_0": 3}, v.sync()); d != "" {
+		t.Errorf("the cards once the old one is not in use (-want +got)\n%s", d)
+	}
+	v.claimed = v.claimed[1:]
+	for v.claim() {
+	}
+	if len(v.claimed) != 3 {
+		t.Errorf("%d VGPU are allocated then, want 3", len(v.claimed))
+	}
+}
+
+// TestSyncOfARenamedDeviceAmongClaims has a unit claimed before each of the requests of such a sync.
+func TestSyncOfARenamedDeviceAmongClaims(t *testing.T) {
+	for _, before := range []int{0, 1, 2} {
+		for nth := 1; ; nth++ {
+			v := newVGPUs(t, clienttest.NewProxy(t, clienttest.Berth(t)))
+			v.sync()
+			for range before {
+				v.claim()
+			}
+			v.host.Devices[0].Suffix = "pci_0000_85_00_0"
+			n := 0
+			v.p.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+				if n++; n == nth {
+					v.p.Intercept(nil)
+					v.claim()
+				}
+				return false
+			})
+			v.sync()
+			v.p.Intercept(nil)
+			for v.claim() {
+			}
+			if len(v.claimed) != 3 {
+				t.Errorf("with %d units allocated before, and another one at request %d, %d were allocated, want 3", before, nth, len(v.claimed))
+			}
+			if n < nth {
+				break
+			}
+		}
+	}
+}
+
+// send sends a request past a proxy, which has to succeed, and returns the answer.
+func send(t *testing.T, p *clienttest.Proxy, call, body string) []byte {
+	t.Helper()
+	method, path, _ := strings.Cut(call, " ")
+	r, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, strings.NewReader(body))
+	clienttest.Must(t, call, err)
+	for name, value := range map[string]string{"X-Auth-Token": client.NoAuth, "OpenStack-API-Version": "placement 1.39", "Content-Type": "application/json"} {
+		r.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(r)
+	clienttest.Must(t, call, err)
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	clienttest.Must(t, call, err)
+	if res.StatusCode > 299 {
+		t.Fatalf("%s: %s: %s", call, res.Status, answer)
+	}
+	return answer
+}
+
+// Others change the tree at each request of a sync: it begins again, and ends well.
+func TestSyncAmongOthers(t *testing.T) {
+	for nth := 1; ; nth++ {
+		p := clienttest.NewProxy(t, clienttest.Berth(t))
+		c := placementclient.NewCompute(clienttest.Options(t, p.URL))
+		h := newHost(t)
+		n := 0
+		p.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+			if n++; n == nth && r.URL.Path != "/" {
+				p.Intercept(nil)
+				other := placementclient.NewCompute(clienttest.Options(t, p.URL))
+				defer other.Close()
+				_, err := newHost(t).Sync(t.Context(), other)
+				clienttest.Must(t, "the other's Sync", err)
+			}
+			return false
+		})
+		_, err := h.Sync(t.Context(), c)
+		clienttest.Must(t, fmt.Sprint("Sync, with another one at request ", nth), err)
+		is, err := c.Tree(t.Context(), nodeID)
+		clienttest.Must(t, "Tree", err)
+		if plan, err := h.Plan(is); err != nil || !plan.Nothing() {
+			t.Errorf("with another one at request %d there is still to do: %+v, %v", nth, plan, err)
+		}
+		c.Close()
+		if n < nth {
+			return
+		}
+	}
+}
