@@ -95,7 +95,7 @@ func (s *ComputeServer) mirror(ctx context.Context) {
 
 // wire assembles the handlers and opens the API.
 func (s *ComputeServer) wire(m *serviceMetrics) {
-	api := &computeapi.API{Compute: s.service, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, MaxWaits: s.cfg.Berth.MaxRequests / 2}
+	api := &computeapi.API{Compute: s.service, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}}
 	s.identifyHosts()
 	ready := s.usable(s.alive)
 	m.watchReady(ready)

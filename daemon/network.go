@@ -143,7 +143,7 @@ func (s *NetworkServer) recover(ctx context.Context, alone bool) {
 func (s *NetworkServer) wire(m *serviceMetrics) {
 	api := &networkapi.API{
 		Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests,
-		MaxWaits: s.cfg.Berth.MaxRequests / 2, MaxLimit: s.cfg.Neutron.PageLimit(), LinkPrefix: s.cfg.Neutron.LinkPrefix,
+		HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}, MaxLimit: s.cfg.Neutron.PageLimit(), LinkPrefix: s.cfg.Neutron.LinkPrefix,
 	}
 	for _, plugin := range networkapi.ServicePlugins {
 		if !s.cfg.Neutron.Has(plugin) {

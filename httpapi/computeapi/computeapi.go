@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync/atomic"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
@@ -19,11 +18,8 @@ type API struct {
 	Policy  Policy
 	// MaxLimit is the most objects in one answer, 0 for Nova's 1000.
 	MaxLimit int
-	// MaxWaits bounds the hosts whose answers are delayed at a time; further ones are answered at
-	// once. 0 is no bound.
-	MaxWaits int
-
-	waits atomic.Int64 // of hosts
+	// HostPoll answers hosts that wait for a change of their lists.
+	HostPoll httpapi.LongPoll
 }
 
 // maxLimit is what Nova has for max_limit.

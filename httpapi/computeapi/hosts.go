@@ -2,11 +2,9 @@ package computeapi
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/berthcloud/berth/compute"
@@ -38,48 +36,22 @@ func (q *request) actsFor(host string) error {
 
 const hostRule = "berth-hosts:report"
 
-// maxWait bounds the delay of a host's answer.
-const maxWait = time.Minute
-
 // wantedOfHost answers with the list of a host, as soon as its revision differs from the host's, or
 // after the requested wait.
 func (q *request) wantedOfHost() error {
-	if err := q.actsFor(q.param("host")); err != nil {
+	host := q.param("host")
+	if err := q.actsFor(host); err != nil {
 		return err
 	}
-	wait, err := q.wait()
-	if err != nil {
-		return err
-	}
-	if n := q.api.waits.Add(1); q.api.MaxWaits > 0 && n > int64(q.api.MaxWaits) {
-		wait = 0
-	}
-	defer q.api.waits.Add(-1)
-	known := q.URL.Query().Get("revision")
-	var text []byte
-	var revision string
-	_, err = q.api.Compute.AwaitWanted(q.Context(), q.param("host"), wait, func(all []compute.Wanted) bool {
-		text, err = json.Marshal(append([]hostlist.Server{}, all...))
-		sum := sha256.Sum256(text)
-		revision = hex.EncodeToString(sum[:8])
-		return revision != known
+	return q.api.HostPoll.Serve(q.w, q.Request, "servers", func(ctx context.Context, wait time.Duration, changed func([]byte) bool) error {
+		var encoding error
+		_, err := q.api.Compute.AwaitWanted(ctx, host, wait, func(all []compute.Wanted) bool {
+			var list []byte
+			list, encoding = json.Marshal(append([]hostlist.Server{}, all...))
+			return changed(list)
+		})
+		return cmp.Or(err, encoding)
 	})
-	if err != nil {
-		return err
-	}
-	return q.respond(http.StatusOK, members("revision", revision, "servers", func(j *httpapi.JSON) { j.Raw(text) }))
-}
-
-func (q *request) wait() (time.Duration, error) {
-	text := q.URL.Query().Get("wait")
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return 0, badRequest("wait: want seconds, not '%s'", text)
-	}
-	return time.Duration(min(n, int(maxWait/time.Second))) * time.Second, nil
 }
 
 // takeResults reads the results of a host.

@@ -2,11 +2,9 @@ package networkapi
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/berthcloud/berth/guarantee"
@@ -68,68 +66,31 @@ func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// maxWait bounds the delay of an agent's answer.
-const maxWait = time.Minute
-
 // hostPorts answers with the ports of a host, as soon as their revision is not the
-// one that the agent has, or after the time that it wants to wait.
+// one that the agent has, or after the requested wait.
 func (a *API) hostPorts(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckHost(ctx, httpapi.Param(r, "host"))); err != nil {
+	ctx, host := r.Context(), httpapi.Param(r, "host")
+	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckHost(ctx, host)); err != nil {
 		return err
 	}
-	wait, err := waitOf(r)
-	if err != nil {
+	drivers := setOf(r.URL.Query()["driver"])
+	return a.HostPoll.Serve(w, r, "ports", func(ctx context.Context, wait time.Duration, changed func([]byte) bool) error {
+		_, err := a.Network.AwaitHostPorts(ctx, host, wait, func(all []network.Port) bool {
+			return changed(hostPortList(all, drivers))
+		})
 		return err
-	}
-	if n := a.waits.Add(1); a.MaxWaits > 0 && n > int64(a.MaxWaits) {
-		wait = 0
-	}
-	defer a.waits.Add(-1)
-	known, drivers := r.URL.Query().Get("revision"), r.URL.Query()["driver"]
-	var found revised
-	_, err = a.Network.AwaitHostPorts(ctx, httpapi.Param(r, "host"), wait, func(all []network.Port) bool {
-		found = revise(all, drivers)
-		return found.revision != known
-	})
-	if err != nil {
-		return err
-	}
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("revision", found.revision, "ports", found.ports))
 	})
 }
 
-func waitOf(r *http.Request) (time.Duration, error) {
-	text := r.URL.Query().Get("wait")
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return 0, badRequest("wait: want seconds, not '%s'", text)
-	}
-	return time.Duration(min(n, int(maxWait/time.Second))) * time.Second, nil
-}
-
-// revised are the ports of a host and their revision.
-type revised struct {
-	ports    pyjson.Value
-	revision string
-}
-
-// revise returns those that one of the drivers has bound; without drivers, all.
-func revise(all []network.Port, drivers []string) revised {
-	var theirs []pyjson.Value
-	any := setOf(drivers)
+// hostPortList is the list of the ports that one of the drivers has bound; without drivers, of all.
+func hostPortList(all []network.Port, drivers map[string]bool) []byte {
+	var ports []pyjson.Value
 	for i := range all {
-		if len(any) == 0 || any[all[i].Binding.Driver] {
-			theirs = append(theirs, hostPort(&all[i]))
+		if len(drivers) == 0 || drivers[all[i].Binding.Driver] {
+			ports = append(ports, hostPort(&all[i]))
 		}
 	}
-	ports := pyjson.NewArray(theirs...)
-	sum := sha256.Sum256(encode(object("ports", ports)))
-	return revised{ports, hex.EncodeToString(sum[:8])}
+	return httpapi.JSONText(func(j *httpapi.JSON) { j.Value(pyjson.NewArray(ports...)) })
 }
 
 // hostPort is what an agent has to know of a port. Its status is in it so that the agent

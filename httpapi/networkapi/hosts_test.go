@@ -116,7 +116,7 @@ func TestHostPorts(t *testing.T) {
 // Of two who would wait only one may.
 func TestWaitsAreBounded(t *testing.T) {
 	c := newCloud(t)
-	c.api.MaxWaits = 1
+	c.api.HostPoll.Max = 1
 	known := c.hostPorts("").Revision
 	answers := make(chan hostPorts)
 	for range 2 {

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/network"
@@ -32,11 +31,8 @@ type API struct {
 	// Removed is called with an agent whose record was deleted. It must not block. Nil: there is no
 	// listener.
 	Removed func(agent network.Agent)
-	// MaxWaits bounds the agents whose answers are delayed at a time; further ones are answered at
-	// once. 0 is no bound.
-	MaxWaits int
-
-	waits atomic.Int64 // of agents
+	// HostPoll answers agents that wait for a change of their ports.
+	HostPoll httpapi.LongPoll
 }
 
 // Public reports whether a path is outside the API, where no token is needed: the list of versions,
