@@ -30,7 +30,7 @@ func (s *Service) Actions(ctx context.Context, server ID) (all []ActionRow, err 
 func (s *Service) Action(ctx context.Context, server ID, request string) (a Action, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		absent := notFound("ActionNotFound", "Action %s not found", request)
-		if a.ActionRow, err = found[ActionRow](r, absent, Where(ByServer, server), Where(ByRequest, request)); err != nil {
+		if a.ActionRow, err = OneOr[ActionRow](r, absent, Where(ByServer, server), Where(ByRequest, request)); err != nil {
 			return err
 		}
 		a.Events, err = eventsOf(r, a.ID)
@@ -62,8 +62,8 @@ func (c *change) act(by Caller, server ID, action string) (ActionRow, error) {
 		place = max(place, a.Place+1)
 	}
 	row := ActionRow{
-		ID: newID(), Server: server, Place: place, Action: action, Request: cmp.Or(by.Request, "req-"+string(newID())),
-		Project: by.Project, User: by.User, StartedAt: c.at, UpdatedAt: c.at,
+		ID: NewID(), Server: server, Place: place, Action: action, Request: cmp.Or(by.Request, "req-"+string(NewID())),
+		Project: by.Project, User: by.User, StartedAt: c.At, UpdatedAt: c.At,
 	}
 	c.by = Caller{Project: by.Project, User: by.User, Request: row.Request, Global: by.Global}
 	return row, c.Insert(&row)
@@ -72,7 +72,7 @@ func (c *change) act(by Caller, server ID, action string) (ActionRow, error) {
 // begin notes that a step of an action begins.
 func (c *change) begin(action ID, event, host string) (EventRow, error) {
 	have, err := Rows[EventRow](c, Where(ByAction, action))
-	row := EventRow{ID: newID(), Action: action, Place: len(have), Event: event, Host: host, StartedAt: c.at}
+	row := EventRow{ID: NewID(), Action: action, Place: len(have), Event: event, Host: host, StartedAt: c.At}
 	if err != nil {
 		return row, err
 	}
@@ -109,7 +109,7 @@ func (c *change) end(event ID, t *stepError) error {
 	if err != nil || !row.FinishedAt.IsZero() {
 		return err
 	}
-	row.FinishedAt, row.Result = c.at, succeeded
+	row.FinishedAt, row.Result = c.At, succeeded
 	if t != nil {
 		row.Result, row.Details, row.Traceback = failed, t.text, t.details
 	}
@@ -120,7 +120,7 @@ func (c *change) end(event ID, t *stepError) error {
 	if err != nil {
 		return err
 	}
-	action.UpdatedAt = c.at
+	action.UpdatedAt = c.At
 	if t != nil {
 		action.Message = failed
 	}

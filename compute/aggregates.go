@@ -80,11 +80,11 @@ func aggregate(r Reader, number int64) (Aggregate, error) {
 // empty. Fault: AggregateNameExists.
 func (s *Service) CreateAggregate(ctx context.Context, name, zone string) (a Aggregate, err error) {
 	err = s.update(ctx, func(c *change) error {
-		a = Aggregate{AggregateRow: AggregateRow{ID: newID(), Name: strings.TrimSpace(name), CreatedAt: c.at}}
+		a = Aggregate{AggregateRow: AggregateRow{ID: NewID(), Name: strings.TrimSpace(name), CreatedAt: c.At}}
 		if zone = strings.TrimSpace(zone); zone != "" {
 			a.Metadata = map[string]string{zoneKey: zone}
 		}
-		if a.Number, err = c.next("aggregates"); err != nil {
+		if a.Number, err = c.NextNumber("aggregates"); err != nil {
 			return err
 		}
 		return named(c.Insert(&a.AggregateRow), a.Name)
@@ -110,7 +110,7 @@ func (s *Service) changeAggregate(ctx context.Context, number int64, fn func(*ch
 		if err := fn(c, &a); err != nil {
 			return err
 		}
-		a.UpdatedAt = c.at
+		a.UpdatedAt = c.At
 		return named(c.Replace(&a.AggregateRow), a.Name)
 	})
 	return a, err
@@ -279,5 +279,5 @@ func (c *change) mirror(a ID, host string, member bool) error {
 	if _, err := c.Remove(&MirrorRow{}, Where(ByAggregate, a), Where(ByHost, host)); err != nil {
 		return err
 	}
-	return c.Insert(&MirrorRow{Aggregate: a, Host: host, Member: member, Change: newID(), CreatedAt: c.at})
+	return c.Insert(&MirrorRow{Aggregate: a, Host: host, Member: member, Change: NewID(), CreatedAt: c.At})
 }

@@ -52,7 +52,7 @@ func (j *job) adjust(ctx context.Context, sign int64) error {
 	var short *allocations.Shortage
 	switch {
 	case errors.As(err, &short):
-		j.s.log.ErrorContext(ctx, "a server has less allocated than it should release", "server", j.op.Server, "port", j.b.Port, "error", err)
+		j.s.rules.Log.ErrorContext(ctx, "a server has less allocated than it should release", "server", j.op.Server, "port", j.b.Port, "error", err)
 		return nil
 	case err != nil && sign < 0 && j.unknown():
 		return nil // they stay allocated until the server is deleted
@@ -95,7 +95,7 @@ func (j *job) unknown() bool { return j.b.Attempt != nil && j.b.Attempt.Lost }
 // change is the change of the server's allocations by the operation's amounts.
 func (j *job) change(sign int64) *allocations.Change {
 	return &allocations.Change{
-		Placement: j.s.placement, Record: &operationRecord{j, sign}, Now: j.s.now,
+		Placement: j.s.placement, Record: &operationRecord{j, sign}, Now: j.s.rules.Now,
 		Apply: func(held, differences allocations.Amounts) (allocations.Amounts, error) {
 			switch {
 			case sign < 0:
@@ -139,7 +139,7 @@ func (r *operationRecord) Result(ctx context.Context, o allocations.Outcome) err
 		lost := *j.b.Attempt
 		lost.Lost = true
 		j.b.Attempt = &lost
-		j.s.log.ErrorContext(ctx, "it is unknown whether the resources of a port were added to or removed from a server's allocation: others changed it",
+		j.s.rules.Log.ErrorContext(ctx, "it is unknown whether the resources of a port were added to or removed from a server's allocation: others changed it",
 			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
 	} else {
 		j.b.Attempt, j.b.Done = nil, o == allocations.Done

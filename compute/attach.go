@@ -58,7 +58,7 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 	if err := s.runner.Finish(ctx, began, j, s.patiently(poll)); err != nil {
 		why := j.attachFault(err)
 		if errors.As(why, new(*attachFailed)) { // its text does not have the cause
-			s.log.WarnContext(ctx, "a port cannot be attached", "server", server, "port", j.b.Port, "error", err)
+			s.rules.Log.WarnContext(ctx, "a port cannot be attached", "server", server, "port", j.b.Port, "error", err)
 		}
 		return ServerPort{}, why
 	}
@@ -78,7 +78,7 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 // patiently returns a function that waits until it is worth looking whether a host has answered. It returns an
 // error when HostTime has passed since its first call.
 func (s *Service) patiently(poll *watch.Poll) func(context.Context) error {
-	end := sync.OnceValue(func() time.Time { return time.Now().Add(s.settings.HostTime) })
+	end := sync.OnceValue(func() time.Time { return time.Now().Add(s.rules.Settings.HostTime) })
 	return func(context.Context) error {
 		patience := time.NewTimer(time.Until(end()))
 		defer patience.Stop()
@@ -133,7 +133,7 @@ func code(err error) fault.Code {
 // awaitTurn begins an attachment when the server's operation that is under way has ended, with the
 // fault of that when it does not within HostTime.
 func (s *Service) awaitTurn(ctx context.Context, poll *watch.Poll, begin func() (*job, error)) (*job, error) {
-	patience := time.NewTimer(s.settings.HostTime)
+	patience := time.NewTimer(s.rules.Settings.HostTime)
 	defer patience.Stop()
 	others := time.NewTicker(watch.Interval)
 	defer others.Stop()
@@ -156,7 +156,7 @@ func (s *Service) awaitTurn(ctx context.Context, poll *watch.Poll, begin func() 
 // beginAttach notes that a port is attached, which is this process's to do. It returns ErrTaken
 // while another operation of the server is under way.
 func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n NetworkSpec, p Port) (*job, error) {
-	j := &job{s: s, id: newID(), serverID: server, worker: s.newWorker(), op: OperationRow{Server: server}, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
+	j := &job{s: s, id: NewID(), serverID: server, worker: s.newWorker(), op: OperationRow{Server: server}, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
 	err := s.update(ctx, func(c *change) error {
 		row, err := s.attachableTo(c, by, server, attachAction)
 		if err != nil {
@@ -192,7 +192,7 @@ func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n Netwo
 			return err
 		}
 		j.b.Action, j.b.Event, j.b.By = action.ID, event.ID, c.by
-		j.op = OperationRow{ID: j.id, Server: server, Kind: attach, Worker: j.worker, Lease: c.leaseEnd(), CreatedAt: c.at}
+		j.op = OperationRow{ID: j.id, Server: server, Kind: attach, Worker: j.worker, Lease: c.leaseEnd(), CreatedAt: c.At}
 		j.op.moveTo(c.kinds[attach].first())
 		if j.op.Body, err = json.Marshal(j.b); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n Netwo
 // attachableTo returns a server, and refuses to attach to it, or to detach from it, in another
 // state.
 func (s *Service) attachableTo(r Reader, by Caller, server ID, action string) (ServerRow, error) {
-	row, err := found[ServerRow](r, noServer(server), Where(ByID, server))
+	row, err := OneOr[ServerRow](r, noServer(server), Where(ByID, server))
 	if err != nil {
 		return row, err
 	}
@@ -215,7 +215,7 @@ func (s *Service) attachableTo(r Reader, by Caller, server ID, action string) (S
 	if err := row.in(action, attachStates...); err != nil {
 		return row, err
 	}
-	if err := s.idleServer(r, row, action); err != nil {
+	if err := s.kinds.idle(r, row, action); err != nil {
 		return row, err
 	}
 	return row, row.launched(action)
@@ -228,7 +228,7 @@ func (s *Service) mayAttach(ctx context.Context, by Caller, server ID) (host Hos
 		if err != nil {
 			return err
 		}
-		all, err := s.servicesOf(r, []ServerRow{row})
+		all, err := s.rules.servicesOf(r, []ServerRow{row})
 		host = all[row.Host]
 		return err
 	})
@@ -270,7 +270,7 @@ func (s *Service) mayAsk(p Port, server ID, host HostService) error {
 	switch {
 	case len(p.Asks.Groups) == 0:
 		return nil
-	case !s.settings.AttachMayAsk:
+	case !s.rules.Settings.AttachMayAsk:
 		return invalid("AttachInterfaceWithQoSPolicyNotSupported", "Attaching interfaces with QoS policy is not supported for instance %s.", server)
 	case !p.Asks.Old && host.Version < attachGroups:
 		return oldCompute()
@@ -299,7 +299,7 @@ func (j *job) attachPort(ctx context.Context) (next, error) {
 	}); err != nil {
 		return next{}, err
 	}
-	if len(p.Asks.Groups) > 0 && !(j.s.settings.NetworksMayAsk && j.s.settings.AttachMayAsk) {
+	if len(p.Asks.Groups) > 0 && !(j.s.rules.Settings.NetworksMayAsk && j.s.rules.Settings.AttachMayAsk) {
 		return next{}, invalid("NetworksWithQoSPolicyNotSupported", "Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
 			server.ID, p.Network)
 	}
@@ -329,14 +329,14 @@ func (j *job) attachClaim(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	j.ports = []Port{p}
-	r, err := request.Attach(p.Asks, placement.UUID(node), j.s.settings.Requests)
+	r, err := request.Attach(p.Asks, placement.UUID(node), j.s.rules.Settings.Requests)
 	if err != nil {
 		return next{}, err
 	}
 	if len(r.Query.Groups) == 0 {
 		return next{}, j.attachDevice(ctx)
 	}
-	r.Query.Limit = min(r.Query.Limit, j.s.settings.Selection.Candidates) // all are of one host
+	r.Query.Limit = min(r.Query.Limit, j.s.rules.Settings.Selection.Candidates) // all are of one host
 	answer, err := j.s.placement.Candidates(ctx, r.Query)
 	switch {
 	case undecided(ctx, err):

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ const abortPrefix = "BuildAbortException: "
 // owner is what ports of the server call their owner.
 func (s *Service) owner(zone string) string {
 	if zone == "" {
-		zone = s.settings.DefaultZone
+		zone = s.rules.Settings.DefaultZone
 	}
 	return "compute:" + zone
 }
@@ -57,7 +58,7 @@ func (j *job) makePorts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(p.Asks.Groups) > 0 && !j.s.settings.NetworksMayAsk {
+		if len(p.Asks.Groups) > 0 && !j.s.rules.Settings.NetworksMayAsk {
 			return &networkHasPolicy{n: j.b.Networks[i].Network}
 		}
 	}
@@ -156,7 +157,7 @@ func (j *job) bind(ctx context.Context) (next, error) {
 		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, ports) }}, nil
 	case undecided(ctx, err):
 		return next{}, err
-	case errors.Is(err, ErrPortChanged) && j.b.Tried < j.s.settings.Selection.Attempts:
+	case errors.Is(err, ErrPortChanged) && j.b.Tried < j.s.rules.Settings.Selection.Attempts:
 		return j.retry(ctx, server, err, true), nil
 	case errors.As(err, new(*notBound)):
 		return j.retry(ctx, server, err, false), nil
@@ -263,7 +264,7 @@ func (j *job) bindPort(ctx context.Context, p Port, b Binding) (bound Port, err 
 // zoneOf returns the availability zone of a host.
 func (s *Service) zoneOf(ctx context.Context, host string) (zone string, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		zones, err := s.zonesOf(r)
+		zones, err := zonesOf(r)
 		zone = zones[host]
 		return err
 	})
@@ -321,7 +322,7 @@ func (c *change) wishBuilt(server ServerRow, event ID) error {
 // built is the effect of a boot that has succeeded.
 func (j *job) built() effect {
 	return func(c *change, row *ServerRow) error {
-		row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.at
+		row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.At
 		if err := c.end(j.b.Event, nil); err != nil {
 			return err
 		}
@@ -347,7 +348,7 @@ func (c *change) buildEnded(server ServerRow, cause error) error {
 
 // retry undoes what was done on a host; then the next alternate is tried or, anew, another choice is made.
 func (j *job) retry(ctx context.Context, server ServerRow, cause error, anew bool) next {
-	j.s.log.WarnContext(ctx, "a build failed on a host", "server", server.ID, "host", server.Host, "alternates", len(j.b.Rest), "error", cause)
+	j.s.rules.Log.WarnContext(ctx, "a build failed on a host", "server", server.ID, "host", server.Host, "alternates", len(j.b.Rest), "error", cause)
 	return next{Back: true, Until: stepClaim, Change: func(c *change, row *ServerRow) error {
 		text := fmt.Sprintf("Build of instance %s was re-scheduled: %s", row.ID, forUser(cause))
 		if err := c.failed(j, row.Host, &stepError{text: text, details: cause.Error()}); err != nil {
@@ -421,7 +422,7 @@ func (j *job) gaveUp(f Failure) effect {
 
 // inError puts a server into error.
 func (c *change) inError(row *ServerRow, f Failure) (err error) {
-	f.Created = c.at.Format(time.RFC3339)
+	f.Created = c.At.Format(time.RFC3339)
 	row.State, row.Task = Error, ""
 	row.Fault, err = json.Marshal(f)
 	return err
@@ -433,7 +434,7 @@ func (j *job) unbindAll(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	for _, id := range sortedIDs(known) {
+	for _, id := range slices.Sorted(maps.Keys(known)) {
 		if err := j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: id}); err != nil {
 			return next{}, err
 		}
@@ -512,7 +513,7 @@ func (s *Service) freePort(ctx context.Context, p PortRow) (err error) {
 	}
 	err = s.network.DeletePort(ctx, p.Port)
 	if usedByTrunk(err) {
-		s.log.WarnContext(ctx, "a port that was created for a server is not deleted with it", "port", p.Port, "server", p.Server, "error", err)
+		s.rules.Log.WarnContext(ctx, "a port that was created for a server is not deleted with it", "port", p.Port, "server", p.Server, "error", err)
 		return nil
 	}
 	return err

@@ -152,7 +152,7 @@ func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final b
 			c.leaves = h.Provider
 		}
 	}
-	if c.request, err = request.New(spec, s.settings.Requests, p.aggregates); err != nil {
+	if c.request, err = request.New(spec, s.rules.Settings.Requests, p.aggregates); err != nil {
 		return nil, refusal(err)
 	}
 	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); undecided(ctx, err) {
@@ -170,7 +170,7 @@ func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final b
 
 // drawing returns the settings of a choice: each time with another seed, as Nova, unless it is set.
 func (s *Service) drawing() selection.Settings {
-	settings := s.settings.Selection
+	settings := s.rules.Settings.Selection
 	if settings.Seed == 0 {
 		settings.Seed = rand.Uint64()
 	}

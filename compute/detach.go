@@ -18,7 +18,7 @@ func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error 
 		if err != nil {
 			return err
 		}
-		p, err := found[PortRow](c, notFound("PortNotFound", "Port id %s could not be found.", port), Where(ByPort, port), Where(ByServer, server))
+		p, err := OneOr[PortRow](c, notFound("PortNotFound", "Port id %s could not be found.", port), Where(ByPort, port), Where(ByServer, server))
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (j *job) noteUnbinding(ctx context.Context, p Port) (again bool, err error)
 // noteUnsure stores that a request for the port is about to be sent; the caller commits it.
 func (j *job) noteUnsure(ctx context.Context, revision int64) error {
 	now, err := j.s.placement.Allocations(ctx, string(j.op.Server))
-	j.b.Unsure = &unsure{At: j.s.now(), Revision: revision, Held: now.Amounts.Concerned(j.b.Amounts)}
+	j.b.Unsure = &unsure{At: j.s.rules.Now(), Revision: revision, Held: now.Amounts.Concerned(j.b.Amounts)}
 	j.unsureFor()
 	return err
 }
@@ -168,7 +168,7 @@ func (j *job) stillAllocated(ctx context.Context) (bool, error) {
 	case err == nil && is.Equal(given):
 		return false, nil
 	case !is.Equal(before):
-		j.s.log.ErrorContext(ctx, "the allocation of a deleted port cannot be released: others changed it, and it is unknown whether the network service released it",
+		j.s.rules.Log.ErrorContext(ctx, "the allocation of a deleted port cannot be released: others changed it, and it is unknown whether the network service released it",
 			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
 		return false, nil
 	case j.unsureFor() < releaseTime:

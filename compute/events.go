@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -65,7 +66,9 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 			if e.Name == powerUpdate {
 				powers = append(powers, e)
 			}
-			changed[e.Server] = changed[e.Server] || strings.HasPrefix(e.Name, vifPrefix)
+			if strings.HasPrefix(e.Name, vifPrefix) {
+				changed[e.Server] = true
+			}
 		}
 		return nil
 	})
@@ -80,26 +83,15 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 			return nil, err
 		}
 	}
-	for _, id := range sortedIDs(changed) {
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err() // the sender has disconnected, and sends the event again
 		}
 		if err := s.refreshPorts(ctx, id); err != nil {
-			s.log.WarnContext(ctx, "the ports of a server cannot be read", "server", id, "error", err)
+			s.rules.Log.WarnContext(ctx, "the ports of a server cannot be read", "server", id, "error", err)
 		}
 	}
 	return receipts, nil
-}
-
-func sortedIDs(m map[ID]bool) []ID {
-	var all []ID
-	for id, is := range m {
-		if is {
-			all = append(all, id)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 func receive(e ExternalEvent, server []ServerRow) Receipt {
@@ -192,7 +184,7 @@ func (c *change) forgetPort(row PortRow) error {
 	if err != nil || !hasIt || host.Wish != WishRunning && host.Wish != WishStopped {
 		return err
 	}
-	host.Event, host.Slots = cmp.Or(host.Event, newID()), append(host.Slots, seen.Slot)
+	host.Event, host.Slots = cmp.Or(host.Event, NewID()), append(host.Slots, seen.Slot)
 	return c.Replace(&host)
 }
 

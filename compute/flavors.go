@@ -85,7 +85,7 @@ func (s *Service) Flavor(ctx context.Context, v Viewer, id ID) (row FlavorRow, e
 }
 
 func flavorFor(r Reader, v Viewer, id ID) (FlavorRow, error) {
-	row, err := found[FlavorRow](r, noFlavor(id), Where(ByID, id))
+	row, err := OneOr[FlavorRow](r, noFlavor(id), Where(ByID, id))
 	if err != nil || row.Public || v.Admin {
 		return row, err
 	}
@@ -99,12 +99,12 @@ func flavorFor(r Reader, v Viewer, id ID) (FlavorRow, error) {
 // CreateFlavor makes a flavor. Without an id it gets a random one. Faults: InvalidInput,
 // FlavorExists, FlavorIdExists.
 func (s *Service) CreateFlavor(ctx context.Context, row FlavorRow) (FlavorRow, error) {
-	row.Name, row.ID = strings.TrimSpace(row.Name), cmp.Or(row.ID, newID())
+	row.Name, row.ID = strings.TrimSpace(row.Name), cmp.Or(row.ID, NewID())
 	if err := checkFlavor(row); err != nil {
 		return row, err
 	}
 	err := s.update(ctx, func(c *change) error {
-		row.CreatedAt = c.at
+		row.CreatedAt = c.At
 		for _, other := range []struct {
 			where Match
 			taken error
@@ -117,7 +117,7 @@ func (s *Service) CreateFlavor(ctx context.Context, row FlavorRow) (FlavorRow, e
 			}
 		}
 		var err error
-		if row.Number, err = c.next("flavors"); err != nil {
+		if row.Number, err = c.NextNumber("flavors"); err != nil {
 			return err
 		}
 		return c.Insert(&row)
@@ -148,14 +148,14 @@ func checkFlavor(row FlavorRow) error {
 // changeFlavor changes a flavor.
 func (s *Service) changeFlavor(ctx context.Context, id ID, fn func(*FlavorRow) error) (row FlavorRow, err error) {
 	err = s.update(ctx, func(c *change) error {
-		if row, err = found[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {
+		if row, err = OneOr[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {
 			return err
 		}
 		row.Specs = maps.Clone(row.Specs)
 		if err := fn(&row); err != nil {
 			return err
 		}
-		row.UpdatedAt = c.at
+		row.UpdatedAt = c.At
 		return c.Replace(&row)
 	})
 	return row, err
@@ -246,7 +246,7 @@ func accessTo(r Reader, id ID) ([]string, error) {
 // strict, a public flavor is a conflict. Faults: FlavorNotFound, FlavorAccessExists.
 func (s *Service) AllowFlavor(ctx context.Context, id ID, project string, strict bool) (projects []string, err error) {
 	err = s.update(ctx, func(c *change) error {
-		row, err := found[FlavorRow](c, noFlavor(id), Where(ByID, id))
+		row, err := OneOr[FlavorRow](c, noFlavor(id), Where(ByID, id))
 		if err == nil && row.Public && strict {
 			err = conflict("FlavorIsPublic", "Can not add access to a public flavor.")
 		}
@@ -273,7 +273,7 @@ func (s *Service) AllowFlavor(ctx context.Context, id ID, project string, strict
 // FlavorNotFound, FlavorAccessNotFound.
 func (s *Service) DenyFlavor(ctx context.Context, id ID, project string) (projects []string, err error) {
 	err = s.update(ctx, func(c *change) error {
-		if _, err := found[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {
+		if _, err := OneOr[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {
 			return err
 		}
 		n, err := c.Remove(&FlavorAccessRow{}, Where(ByFlavor, id), Where(ByProject, project))

@@ -72,13 +72,13 @@ func (s *Service) CreateGroup(ctx context.Context, row GroupRow) (Group, error) 
 	if row.MaxPerHost > 0 && row.Policy != selection.AntiAffinity {
 		return Group{}, invalid("HTTPBadRequest", "Only anti-affinity policy supports rules.")
 	}
-	row.ID = newID()
+	row.ID = NewID()
 	err := s.update(ctx, func(c *change) error {
 		err := c.within(row.Project, row.User, ServerGroups, 1, "ServerGroupLimitExceeded", "Quota exceeded, too many server groups.")
 		if err != nil {
 			return err
 		}
-		row.CreatedAt = c.at
+		row.CreatedAt = c.At
 		return c.Insert(&row)
 	})
 	return Group{GroupRow: row}, err

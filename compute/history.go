@@ -14,16 +14,16 @@ const (
 
 // RunHistory removes the records that are older than Settings.History until ctx ends.
 func (s *Service) RunHistory(ctx context.Context) {
-	if s.settings.History <= 0 {
+	if s.rules.Settings.History <= 0 {
 		return
 	}
 	tick := time.NewTicker(historyInterval)
 	defer tick.Stop()
 	for {
 		if removed, err := s.RemoveHistory(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "old records cannot be removed; the next hour retries", "error", err)
+			s.rules.Log.WarnContext(ctx, "old records cannot be removed; the next hour retries", "error", err)
 		} else if removed > 0 {
-			s.log.InfoContext(ctx, "old records were removed", "records", removed)
+			s.rules.Log.InfoContext(ctx, "old records were removed", "records", removed)
 		}
 		select {
 		case <-ctx.Done():
@@ -54,7 +54,7 @@ func (s *Service) RemoveHistory(ctx context.Context) (int, error) {
 // removeOld has rows of a type removed that are older by a time, one batch after the other. Remove returns how many
 // of those with some ids it has removed.
 func (s *Service) removeOld(ctx context.Context, row any, time Field, remove func(*change, []string) (int, error)) (removed int, err error) {
-	before := s.now().UTC().Add(-s.settings.History)
+	before := s.rules.Now().UTC().Add(-s.rules.Settings.History)
 	for stay := 0; ; { // those that are not removed are found again, each time
 		var ids []string
 		err := s.store.View(ctx, func(r Reader) (err error) {

@@ -30,7 +30,7 @@ func (c *change) wishAt(server ServerRow, host string, fn func(*HostedRow)) erro
 		return err
 	}
 	if !is {
-		row.Wish, row.CreatedAt = server.usual(), c.at
+		row.Wish, row.CreatedAt = server.usual(), c.At
 	}
 	if fn(&row); is {
 		return c.Replace(&row)
@@ -46,10 +46,10 @@ func (s ServerRow) usual() string {
 	return WishRunning
 }
 
-// isUp reports whether a host has reported lately.
-func (s *Service) isUp(r Reader, host string) (bool, error) {
+// HostIsUp reports whether a host has reported lately.
+func (rules Rules) HostIsUp(r Reader, host string) (bool, error) {
 	services, err := Rows[ServiceRow](r, Where(ByHost, host))
-	return len(services) > 0 && s.up(services[0]), err
+	return len(services) > 0 && rules.IsUp(services[0]), err
 }
 
 // hostIsDown is why a host did not do its part.
@@ -68,17 +68,17 @@ func (j *job) answerOf(ctx context.Context, host string) (event EventRow, err er
 		if err != nil {
 			return err
 		}
-		if turned = j.s.deletes(server, j.op); turned {
+		if turned = j.s.kinds.deletes(server, j.op); turned {
 			return nil
 		}
 		if event, err = One[EventRow](r, Where(ByID, j.b.Asked)); err != nil || event.Result != "" {
 			return err
 		}
-		up, err := j.s.isUp(r, cmp.Or(host, server.Host))
+		up, err := j.s.rules.HostIsUp(r, cmp.Or(host, server.Host))
 		if err != nil {
 			return err
 		}
-		late := j.s.overdue(server, j.op)
+		late := j.s.kinds.overdue(j.s.rules, server, j.op)
 		switch {
 		case late > 0:
 			event.Result, event.Details = failed, fmt.Sprintf("it is not built after %.0f seconds", late.Seconds())
@@ -131,7 +131,7 @@ func (j *job) parting(ctx context.Context, host string) (p parting, err error) {
 		if p.row, p.is, err = hosted(r, p.server.ID, host); err != nil || !p.is {
 			return err
 		}
-		if p.up, err = j.s.isUp(r, host); err != nil {
+		if p.up, err = j.s.rules.HostIsUp(r, host); err != nil {
 			return err
 		}
 		if j.b.Event != "" {
@@ -197,7 +197,7 @@ func (j *job) destroyAt(ctx context.Context, host string) (next, error) {
 		return next{End: true, Change: j.kind().refused(j, p.event)}, nil
 	}
 	if p.row.Wish != WishGone || ends != "" && p.row.Event != ends {
-		p.row.Event = cmp.Or(ends, newID())
+		p.row.Event = cmp.Or(ends, NewID())
 		err := j.save(ctx, func(c *change, server *ServerRow) error {
 			return c.wishAt(*server, p.row.Host, func(row *HostedRow) {
 				row.Wish, row.Event, row.Boot = WishGone, p.row.Event, ""
@@ -239,7 +239,7 @@ func (j *job) plug(ctx context.Context) (next, error) {
 
 // askUnplug asks the host of a server to unplug the port of an operation.
 func askUnplug(c *change, server ServerRow, b *body) error {
-	b.Asked = cmp.Or(b.Event, newID())
+	b.Asked = cmp.Or(b.Event, NewID())
 	if err := c.setUnplugged(server.ID, b.Port, true); err != nil {
 		return err
 	}

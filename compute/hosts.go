@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,38 +34,38 @@ type Used struct{ VCPUs, MemoryMB, DiskGB int64 }
 // Services returns the compute services in the order of their numbers.
 func (s *Service) Services(ctx context.Context) (all []HostService, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		all, err = s.services(r)
+		all, err = s.rules.services(r)
 		return err
 	})
 	return all, err
 }
 
-func (s *Service) services(r Reader, where ...Match) ([]HostService, error) {
+func (rules Rules) services(r Reader, where ...Match) ([]HostService, error) {
 	rows, err := Rows[ServiceRow](r, where...)
 	if err != nil {
 		return nil, err
 	}
-	zones, err := s.zonesOf(r)
+	zones, err := zonesOf(r)
 	all := make([]HostService, len(rows))
 	for i, row := range rows {
-		all[i] = HostService{ServiceRow: row, Up: s.up(row), Zone: cmp.Or(zones[row.Host], s.settings.DefaultZone)}
+		all[i] = HostService{ServiceRow: row, Up: rules.IsUp(row), Zone: cmp.Or(zones[row.Host], rules.Settings.DefaultZone)}
 	}
 	slices.SortFunc(all, func(a, b HostService) int { return cmp.Compare(a.Number, b.Number) })
 	return all, err
 }
 
-// up reports whether a service has reported lately. A report from the future was made before the clock was set back, and says nothing
+// IsUp reports whether a service has reported lately. A report from the future was made before the clock was set back, and says nothing
 // of now.
-func (s *Service) up(row ServiceRow) bool {
+func (rules Rules) IsUp(row ServiceRow) bool {
 	last := row.ReportedAt
 	if last.IsZero() {
 		last = row.CreatedAt
 	}
-	return !row.ForcedDown && s.now().Sub(last).Abs() <= s.settings.ServiceDownTime
+	return !row.ForcedDown && rules.Now().Sub(last).Abs() <= rules.Settings.ServiceDownTime
 }
 
 // zonesOf returns the availability zones of hosts that are in one.
-func (s *Service) zonesOf(r Reader) (map[string]string, error) {
+func zonesOf(r Reader) (map[string]string, error) {
 	all, err := aggregates(r)
 	zones := map[string]string{}
 	for _, a := range all {
@@ -104,7 +105,7 @@ func (s *Service) ChangeService(ctx context.Context, id ID, ch ServiceChange) (H
 	defer stop()
 	for _, n := range nodes {
 		if err := inventory.SetDisabled(told, placement.UUID(n.ID), h.Disabled, s.trees.placement); err != nil {
-			s.log.WarnContext(ctx, "the trait of a disabled host could not be set in placement; the host's next report retries",
+			s.rules.Log.WarnContext(ctx, "the trait of a disabled host could not be set in placement; the host's next report retries",
 				"host", h.Host, "disabled", h.Disabled, "error", err)
 		}
 	}
@@ -117,7 +118,7 @@ const placementTime = 5 * time.Second
 func (s *Service) changeService(ctx context.Context, id ID, ch ServiceChange) (HostService, error) {
 	var h HostService
 	err := s.update(ctx, func(c *change) error {
-		row, err := found[ServiceRow](c, notFound("ServiceNotFound", "Service %s could not be found.", id), Where(ByID, id))
+		row, err := OneOr[ServiceRow](c, notFound("ServiceNotFound", "Service %s could not be found.", id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
@@ -130,12 +131,12 @@ func (s *Service) changeService(ctx context.Context, id ID, ch ServiceChange) (H
 		if ch.ForcedDown != nil {
 			row.ForcedDown = *ch.ForcedDown
 		}
-		row.UpdatedAt = c.at
+		row.UpdatedAt = c.At
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		zones, err := s.zonesOf(c)
-		h = HostService{ServiceRow: row, Up: s.up(row), Zone: cmp.Or(zones[row.Host], s.settings.DefaultZone)}
+		zones, err := zonesOf(c)
+		h = HostService{ServiceRow: row, Up: s.rules.IsUp(row), Zone: cmp.Or(zones[row.Host], s.rules.Settings.DefaultZone)}
 		return err
 	})
 	return h, err
@@ -172,7 +173,7 @@ func (s *Service) DeleteService(ctx context.Context, id ID) error {
 
 // deletable is a service whose host is idle.
 func deletable(r Reader, id ID) (ServiceRow, error) {
-	row, err := found[ServiceRow](r, notFound("ServiceNotFound", "Service %s not found.", id), Where(ByID, id))
+	row, err := OneOr[ServiceRow](r, notFound("ServiceNotFound", "Service %s not found.", id), Where(ByID, id))
 	if err != nil {
 		return row, err
 	}
@@ -249,7 +250,7 @@ func (s *Service) hypervisors(r Reader) ([]Hypervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	services, err := s.services(r)
+	services, err := s.rules.services(r)
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +317,7 @@ func (s *Service) Zones(ctx context.Context) ([]Zone, error) {
 	}
 	var all []Zone
 	for _, available := range []bool{true, false} {
-		for _, name := range sortedKeys(by) {
+		for _, name := range slices.Sorted(maps.Keys(by)) {
 			if by[name].Available == available {
 				all = append(all, *by[name])
 			}

@@ -39,33 +39,11 @@ type hostsCache struct {
 // maxHostsAge bounds the age of cached hosts.
 const maxHostsAge = time.Minute
 
-// touched are the rows of a hostsCache that a change writes.
+// touched are the rows of a hostsCache that were written.
 type touched struct {
 	nodes, services map[ID]bool
 	aggregates      bool // or their members
 	all             bool
-}
-
-// row notes a row that is written.
-func (t *touched) row(row any) {
-	switch r := row.(type) {
-	case *NodeRow:
-		t.nodes = with(t.nodes, r.ID)
-	case *ServiceRow:
-		t.services = with(t.services, r.ID)
-	case *AggregateRow, *MemberRow:
-		t.aggregates = true
-	}
-}
-
-// removed notes that rows of a type are removed.
-func (t *touched) removed(row any) {
-	switch row.(type) {
-	case *NodeRow, *ServiceRow:
-		t.all = true
-	case *AggregateRow, *MemberRow:
-		t.aggregates = true
-	}
 }
 
 // with adds ids to a set.
@@ -93,38 +71,13 @@ func (h *hostsCache) invalidate(t touched) {
 
 // add adds other rows.
 func (t *touched) add(other touched) {
-	t.nodes = with(t.nodes, sortedIDs(other.nodes)...)
-	t.services = with(t.services, sortedIDs(other.services)...)
+	t.nodes = with(t.nodes, slices.Collect(maps.Keys(other.nodes))...)
+	t.services = with(t.services, slices.Collect(maps.Keys(other.services))...)
 	t.aggregates = t.aggregates || other.aggregates
 	t.all = t.all || other.all
 }
 
-// What other instances are told of touched rows. No list of a host has these keys, so that reports of hosts wake
-// nobody.
-const (
-	noteHosts      = "hosts"
-	noteAggregates = "aggregates"
-	noteNode       = "node "
-	noteService    = "service "
-)
-
-func (t touched) notes() (n rows.Notes) {
-	if t.all {
-		n.Add(noteHosts)
-	}
-	if t.aggregates {
-		n.Add(noteAggregates)
-	}
-	for id := range t.nodes {
-		n.Add(noteNode + string(id))
-	}
-	for id := range t.services {
-		n.Add(noteService + string(id))
-	}
-	return n
-}
-
-// touchedBy returns the rows that another instance has noted.
+// touchedBy returns the rows that notes are of.
 func touchedBy(n rows.Notes) touched {
 	t := touched{all: n.Has(noteHosts), aggregates: n.Has(noteAggregates)}
 	for _, key := range n.Keys() {
@@ -138,39 +91,6 @@ func touchedBy(n rows.Notes) touched {
 	return t
 }
 
-// Insert is Writer's.
-func (c *change) Insert(row any) error {
-	c.writes(row)
-	return c.Writer.Insert(row)
-}
-
-// Replace is Writer's.
-func (c *change) Replace(row any) error {
-	c.writes(row)
-	return c.Writer.Replace(row)
-}
-
-func (c *change) writes(row any) {
-	var t touched
-	t.row(row)
-	c.touches(t)
-}
-
-func (c *change) touches(t touched) {
-	if !t.none() {
-		c.touched.add(t)
-		c.Note(t.notes())
-	}
-}
-
-// Remove is Writer's.
-func (c *change) Remove(row any, where ...Match) (int, error) {
-	var t touched
-	t.removed(row)
-	c.touches(t)
-	return c.Writer.Remove(row, where...)
-}
-
 // choosable returns the hosts to choose from, by their numbers, without servers, and the aggregates. With
 // again all of them are read.
 func (s *Service) choosable(ctx context.Context, again bool) ([]selection.Host, []request.Aggregate, error) {
@@ -182,7 +102,7 @@ func (s *Service) choosable(ctx context.Context, again bool) ([]selection.Host, 
 	}
 	hosts := slices.Clone(h.hosts)
 	for i := range hosts {
-		hosts[i].Up = s.up(h.reports[i])
+		hosts[i].Up = s.rules.IsUp(h.reports[i])
 	}
 	aggregates := make([]request.Aggregate, len(h.aggregates))
 	for i, a := range h.aggregates {
@@ -210,7 +130,7 @@ func (s *Service) allKnow(ctx context.Context, version int) (bool, error) {
 // refresh reads what is stale, in a View that begins after it is known what that is: a change that
 // commits later marks its rows as stale again.
 func (s *Service) refresh(ctx context.Context, h *hostsCache, again bool) error {
-	now := s.now()
+	now := s.rules.Now()
 	h.staleMu.Lock()
 	stale := h.stale
 	h.stale = touched{}

@@ -47,7 +47,7 @@ func newRunner(s *Service, behalf func(context.Context, Caller) context.Context)
 		lists[name] = k.list
 	}
 	r := &operation.Runner[effect, *job]{
-		Lists: lists, Take: s.take, Renew: s.renew, Lease: s.settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Elapsed: s.elapsed, Log: s.log, Again: notTaken,
+		Lists: lists, Take: s.take, Renew: s.renew, Lease: s.rules.Settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Elapsed: s.elapsed, Log: s.rules.Log, Again: notTaken,
 	}
 	if behalf != nil {
 		r.Context = func(ctx context.Context, j *job) context.Context {
@@ -92,7 +92,7 @@ func (s *Service) TakeOver(ctx context.Context, ended func(run string) bool, res
 			if row.Worker == "" || row.Worker == unanswered || !ended(run) {
 				continue
 			}
-			row.Worker, row.Lease = "", c.at.Add(rest)
+			row.Worker, row.Lease = "", c.At.Add(rest)
 			if err := c.Replace(&row); err != nil {
 				return err
 			}
@@ -111,9 +111,9 @@ const runEnd = "#"
 // newWorker names a worker: no two have the same name, and it says of which run of the program it is.
 func (s *Service) newWorker() string {
 	if s.run == "" {
-		return string(newID())
+		return string(NewID())
 	}
-	return s.run + runEnd + string(newID())
+	return s.run + runEnd + string(NewID())
 }
 
 // Kind is operation.Job's.
@@ -145,14 +145,14 @@ func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect
 		}
 		row = j.op
 		row.Lease = c.leaseEnd()
-		if turned = c.deletes(server, row); turned {
+		if turned = c.kinds.deletes(server, row); turned {
 			return c.becomeDelete(&row, server)
 		}
 		j.b.Unavailable = nil
 		if err := carryOut(c, &server, effects); err != nil {
 			return err
 		}
-		server.UpdatedAt = c.at
+		server.UpdatedAt = c.At
 		if err := c.Replace(&server); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (j *job) End(ctx context.Context, effects ...effect) error {
 		}
 		row = j.op
 		row.Lease = c.leaseEnd()
-		if turned = c.deletes(server, row); turned {
+		if turned = c.kinds.deletes(server, row); turned {
 			return c.becomeDelete(&row, server)
 		}
 		if _, err = c.Remove(&OperationRow{}, Where(ByID, j.id)); err != nil {
@@ -193,7 +193,7 @@ func (j *job) End(ctx context.Context, effects ...effect) error {
 		if err := carryOut(c, &server, effects); err != nil || server.ID == "" {
 			return err // there is no server any more
 		}
-		server.UpdatedAt = c.at
+		server.UpdatedAt = c.At
 		if err := c.Replace(&server); err != nil {
 			return err
 		}
@@ -291,7 +291,7 @@ func (j *job) Release(ctx context.Context, cause error) error {
 		case errors.As(cause, new(*operation.Unanswered)):
 			row.Worker, row.Lease = unanswered, c.leaseEnd() // as a lease that is not renewed
 		case !errors.Is(cause, context.Canceled):
-			row.Lease = c.at.Add(retryDelay)
+			row.Lease = c.At.Add(retryDelay)
 		}
 		return nil
 	})
@@ -325,7 +325,7 @@ func (j *job) leased(ctx context.Context, fn func(*change, *OperationRow) error)
 // leaseEnd is the end of a lease that begins now. Times are stored in whole seconds; it is not earlier than
 // the worker assumes.
 func (c *change) leaseEnd() time.Time {
-	end := c.now().UTC().Add(c.settings.LeaseTime)
+	end := c.Now().UTC().Add(c.Settings.LeaseTime)
 	if whole := end.Truncate(time.Second); whole.Before(end) {
 		return whole.Add(time.Second)
 	}
@@ -428,8 +428,8 @@ func (c *change) mine(j *job) (ServerRow, error) {
 }
 
 // deletes reports whether an operation is to become the deletion of its server.
-func (s *Service) deletes(server ServerRow, row OperationRow) bool {
-	return server.Task == Deleting && !s.kinds[row.Kind].final
+func (k kinds) deletes(server ServerRow, row OperationRow) bool {
+	return server.Task == Deleting && !k[row.Kind].final
 }
 
 // becomeDelete makes an operation the deletion of its server. What it has done belongs to the server, and

@@ -62,10 +62,10 @@ func (o *observations) age(id ID, what string, at time.Duration) time.Duration {
 // would end later than the longest from now was written before the clock was set back. Callers have locked mu.
 func (s *Service) notDue(row OperationRow) bool {
 	if row.Worker == "" {
-		rest := row.Lease.Sub(s.now().UTC().Truncate(time.Second))
-		return 0 < rest && rest <= max(s.settings.LeaseTime, retryDelay)
+		rest := row.Lease.Sub(s.rules.Now().UTC().Truncate(time.Second))
+		return 0 < rest && rest <= max(s.rules.Settings.LeaseTime, retryDelay)
 	}
-	return s.dueNow.leases.age(row.ID, row.Worker+" "+row.Lease.String(), s.elapsed()) < s.settings.LeaseTime
+	return s.dueNow.leases.age(row.ID, row.Worker+" "+row.Lease.String(), s.elapsed()) < s.rules.Settings.LeaseTime
 }
 
 // take takes the lease of an operation that is due, with those that are carried out together with
@@ -215,26 +215,26 @@ func (s *Service) waiting(r Reader, rows []OperationSummary) (map[ID]bool, error
 	}
 	up := make(map[string]bool, len(services))
 	for _, row := range services {
-		up[row.Host] = s.up(row)
+		up[row.Host] = s.rules.IsUp(row)
 	}
 	waits := map[ID]bool{}
 	for _, row := range rows {
 		host, unanswered := asked[row.Awaits]
 		server := servers[row.Server]
-		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.deletes(server, row.row()) && s.overdue(server, row.row()) == 0
+		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.kinds.deletes(server, row.row()) && s.kinds.overdue(s.rules, server, row.row()) == 0
 	}
 	return waits, nil
 }
 
 // overdue is the time within which the host of a server should have done its part and has not; 0 when it
 // may still.
-func (s *Service) overdue(server ServerRow, row OperationRow) time.Duration {
-	limit := s.kinds[row.Kind].limit
+func (k kinds) overdue(rules Rules, server ServerRow, row OperationRow) time.Duration {
+	limit := k[row.Kind].limit
 	if limit == nil || row.Back {
 		return 0
 	}
-	most := limit(s.settings)
-	if most > 0 && s.now().UTC().Truncate(time.Second).Sub(server.CreatedAt) > most {
+	most := limit(rules.Settings)
+	if most > 0 && rules.Now().UTC().Truncate(time.Second).Sub(server.CreatedAt) > most {
 		return most
 	}
 	return 0
@@ -255,8 +255,8 @@ func (s *Service) takeAll(ctx context.Context, ids []ID) (jobs []*job, err error
 			if err != nil {
 				return err
 			}
-			row.Worker, row.Lease, row.Awaits = c.newWorker(), c.leaseEnd(), ""
-			if c.deletes(server, row) {
+			row.Worker, row.Lease, row.Awaits = s.newWorker(), c.leaseEnd(), ""
+			if c.kinds.deletes(server, row) {
 				err = c.becomeDelete(&row, server)
 			} else {
 				err = c.Replace(&row)

@@ -21,7 +21,7 @@ func (s *Service) Keypairs(ctx context.Context, user string) (all []KeypairRow, 
 // Keypair returns a keypair of a user. Fault: KeypairNotFound.
 func (s *Service) Keypair(ctx context.Context, user, name string) (row KeypairRow, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		row, err = found[KeypairRow](r, noKeypair(user, name), Where(ByUser, user), Where(ByName, name))
+		row, err = OneOr[KeypairRow](r, noKeypair(user, name), Where(ByUser, user), Where(ByName, name))
 		return err
 	})
 	return row, err
@@ -50,13 +50,13 @@ func (s *Service) ImportKeypair(ctx context.Context, k KeypairSpec) (KeypairRow,
 // KeypairLimitExceeded.
 func (s *Service) GenerateKeypair(ctx context.Context, k KeypairSpec) (row KeypairRow, private string, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		return s.mayAddKeypair(r, k.Project, k.User, strings.TrimSpace(k.Name)) // before the work of making one
+		return s.rules.mayAddKeypair(r, k.Project, k.User, strings.TrimSpace(k.Name)) // before the work of making one
 	})
 	if err != nil {
 		return row, "", err
 	}
 	if k.Type == X509 {
-		private, k.PublicKey, err = generateX509(k.User, s.now().UTC())
+		private, k.PublicKey, err = generateX509(k.User, s.rules.Now().UTC())
 	} else {
 		private, k.PublicKey, err = generateSSH()
 	}
@@ -72,8 +72,8 @@ func (s *Service) addKeypair(ctx context.Context, project string, row KeypairRow
 		if err := c.mayAddKeypair(c, project, row.User, row.Name); err != nil {
 			return err
 		}
-		row.CreatedAt = c.at
-		if row.Number, err = c.next("keypairs"); err != nil {
+		row.CreatedAt = c.At
+		if row.Number, err = c.NextNumber("keypairs"); err != nil {
 			return err
 		}
 		return c.Insert(&row)
@@ -83,12 +83,12 @@ func (s *Service) addKeypair(ctx context.Context, project string, row KeypairRow
 
 // mayAddKeypair refuses a keypair of a name that the user has, or beyond the limits of a
 // project.
-func (s *Service) mayAddKeypair(r Reader, project, user, name string) error {
+func (rules Rules) mayAddKeypair(r Reader, project, user, name string) error {
 	have, err := Rows[KeypairRow](r, Where(ByUser, user))
 	if err != nil {
 		return err
 	}
-	limits, err := s.limits(r, project, user)
+	limits, err := rules.Limits(r, project, user)
 	if err != nil {
 		return err
 	}

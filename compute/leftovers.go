@@ -42,7 +42,7 @@ func (c *change) destroyDeleted(host string, unknown []ID) (others []unlistedSer
 		if slices.ContainsFunc(known, func(row HostedRow) bool { return row.Server == g.ID }) {
 			continue
 		}
-		if err := c.Insert(&HostedRow{Server: g.ID, Host: host, Wish: WishGone, Event: newID(), CreatedAt: c.at}); err != nil {
+		if err := c.Insert(&HostedRow{Server: g.ID, Host: host, Wish: WishGone, Event: NewID(), CreatedAt: c.At}); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Service) found(ctx context.Context, host string, now []unlistedServer) 
 	s.findings.mu.Unlock()
 	for _, f := range now {
 		if !slices.Contains(before, f) {
-			s.log.WarnContext(ctx, "a host has a server that is not in its list: it is not touched", "host", host, "server", f.server, "host_of_server", f.host)
+			s.rules.Log.WarnContext(ctx, "a host has a server that is not in its list: it is not touched", "host", host, "server", f.server, "host_of_server", f.host)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (s *Service) Mirror(ctx context.Context) (left int, err error) {
 	}
 	for _, m := range due {
 		if err := s.mirrorOne(ctx, m, nodes[m.Host]); err != nil {
-			s.log.WarnContext(ctx, "the aggregates of a host differ in placement", "host", m.Host, "aggregate", m.Aggregate,
+			s.rules.Log.WarnContext(ctx, "the aggregates of a host differ in placement", "host", m.Host, "aggregate", m.Aggregate,
 				"member", m.Member, "error", err)
 			left++
 		}
@@ -63,7 +63,7 @@ func (s *Service) mirrorNow(ctx context.Context, aggregate ID, host string) {
 		}
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "the aggregates of a host are not updated in placement yet; the update is retried", "host", host, "aggregate", aggregate, "error", err)
+		s.rules.Log.WarnContext(ctx, "the aggregates of a host are not updated in placement yet; the update is retried", "host", host, "aggregate", aggregate, "error", err)
 	}
 }
 

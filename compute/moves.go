@@ -114,7 +114,7 @@ func (c *change) setMigration(id ID, fn func(*MigrationRow)) error {
 	if !slices.Contains(migrationsUnderWay, row.Status) && !row.over() { // those are searched for
 		return fmt.Errorf("compute: migration %s has the status %q, which is neither under way nor over", id, row.Status)
 	}
-	row.UpdatedAt = c.at
+	row.UpdatedAt = c.At
 	return c.Replace(&row)
 }
 
@@ -217,7 +217,7 @@ func (s *Service) movable(ctx context.Context, by Caller, id ID, action string) 
 }
 
 func (s *Service) movableIn(r Reader, by Caller, id ID, action string) (ServerRow, error) {
-	row, err := found[ServerRow](r, noServer(id), Where(ByID, id))
+	row, err := OneOr[ServerRow](r, noServer(id), Where(ByID, id))
 	if err != nil {
 		return row, err
 	}
@@ -227,18 +227,18 @@ func (s *Service) movableIn(r Reader, by Caller, id ID, action string) (ServerRo
 	if err := row.in(action, Active, Stopped); err != nil {
 		return row, err
 	}
-	if err := s.idleServer(r, row, action); err != nil {
+	if err := s.kinds.idle(r, row, action); err != nil {
 		return row, err
 	}
 	if row.Host == "" {
 		return row, conflict("InstanceNotReady", "Instance %s is not ready", row.ID)
 	}
-	return row, s.mustBeUp(r, row.Host)
+	return row, s.rules.mustBeUp(r, row.Host)
 }
 
 // mustBeUp refuses a move from a host that is down. The fault does not name the host, which users may not know.
-func (s *Service) mustBeUp(r Reader, host string) error {
-	up, err := s.isUp(r, host)
+func (rules Rules) mustBeUp(r Reader, host string) error {
+	up, err := rules.HostIsUp(r, host)
 	if err == nil && !up {
 		err = conflict("ServiceUnavailable", "Service is unavailable at this time.")
 	}
@@ -351,13 +351,13 @@ func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) (mi
 				return err
 			}
 		}
-		row.Task, row.Progress, row.UpdatedAt = m.task, 0, c.at
+		row.Task, row.Progress, row.UpdatedAt = m.task, 0, c.At
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
 		migration = MigrationRow{
-			ID: newID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: m.status, Source: row.Host, SourceNode: row.Node,
-			OldFlavor: row.FlavorID, NewFlavor: b.FlavorID, Former: was, CreatedAt: c.at, UpdatedAt: c.at,
+			ID: NewID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: m.status, Source: row.Host, SourceNode: row.Node,
+			OldFlavor: row.FlavorID, NewFlavor: b.FlavorID, Former: was, CreatedAt: c.At, UpdatedAt: c.At,
 		}
 		if b.Forced {
 			node, err := One[NodeRow](c, Where(ByID, b.Node))
@@ -369,7 +369,7 @@ func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) (mi
 		if m.kind == typeEvacuate {
 			migration.OldFlavor, migration.NewFlavor = "", ""
 		}
-		if migration.Number, err = c.next("migrations"); err != nil {
+		if migration.Number, err = c.NextNumber("migrations"); err != nil {
 			return err
 		}
 		if err := c.Insert(&migration); err != nil {
@@ -437,7 +437,7 @@ func (s *Service) RevertResize(ctx context.Context, by Caller, id ID) error {
 // conclude begins the end of a move.
 func (s *Service) conclude(ctx context.Context, by Caller, id ID, action string, begin func(c *change, row *ServerRow, m MigrationRow, action ID) (kind string, b body, err error)) error {
 	err := s.update(ctx, func(c *change) error {
-		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+		row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
@@ -462,7 +462,7 @@ func (s *Service) conclude(ctx context.Context, by Caller, id ID, action string,
 		if err != nil {
 			return err
 		}
-		row.UpdatedAt = c.at
+		row.UpdatedAt = c.At
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
@@ -478,14 +478,14 @@ const confirmInterval = time.Minute
 
 // runConfirmations confirms resizes that have waited for Settings.ConfirmWindow, until ctx ends.
 func (s *Service) runConfirmations(ctx context.Context) {
-	if s.settings.ConfirmWindow == 0 {
+	if s.rules.Settings.ConfirmWindow == 0 {
 		return
 	}
 	tick := time.NewTicker(confirmInterval)
 	defer tick.Stop()
 	for {
 		if err := s.confirmOld(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "resizes cannot be confirmed", "error", err)
+			s.rules.Log.ErrorContext(ctx, "resizes cannot be confirmed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -500,7 +500,7 @@ func (s *Service) confirmOld(ctx context.Context) error {
 	var due []MigrationRow
 	err := s.store.View(ctx, func(r Reader) error {
 		all, err := Rows[MigrationRow](r, Where(ByStatus, finished))
-		due = slices.DeleteFunc(all, func(m MigrationRow) bool { return s.now().Sub(m.UpdatedAt) < s.settings.ConfirmWindow })
+		due = slices.DeleteFunc(all, func(m MigrationRow) bool { return s.rules.Now().Sub(m.UpdatedAt) < s.rules.Settings.ConfirmWindow })
 		return err
 	})
 	if err != nil {
@@ -508,7 +508,7 @@ func (s *Service) confirmOld(ctx context.Context) error {
 	}
 	for _, m := range due {
 		if err := s.ConfirmResize(ctx, Caller{Admin: true}, m.Server); err != nil {
-			s.log.WarnContext(ctx, "a resize cannot be confirmed", "server", m.Server, "error", err)
+			s.rules.Log.WarnContext(ctx, "a resize cannot be confirmed", "server", m.Server, "error", err)
 		}
 	}
 	return nil

@@ -59,12 +59,12 @@ func (s *Service) evacuable(ctx context.Context, id ID, to Evacuation) (row Serv
 
 // evacuableIn refuses in Nova's order. A lock does not matter.
 func (s *Service) evacuableIn(r Reader, id ID, to Evacuation) (ServerRow, error) {
-	row, err := found[ServerRow](r, noServer(id), Where(ByID, id))
+	row, err := OneOr[ServerRow](r, noServer(id), Where(ByID, id))
 	if err != nil {
 		return row, err
 	}
 	if to.Host != "" {
-		if _, err := found[ServiceRow](r, notFound("ComputeHostNotFound", "Compute host %s not found.", to.Host), Where(ByHost, to.Host)); err != nil {
+		if _, err := OneOr[ServiceRow](r, notFound("ComputeHostNotFound", "Compute host %s not found.", to.Host), Where(ByHost, to.Host)); err != nil {
 			return row, err
 		}
 		if to.Host == row.Host {
@@ -74,13 +74,13 @@ func (s *Service) evacuableIn(r Reader, id ID, to Evacuation) (ServerRow, error)
 	if err := row.in(evacuateAction, Active, Stopped, Error); err != nil {
 		return row, err
 	}
-	if err := s.idleServer(r, row, evacuateAction); err != nil {
+	if err := s.kinds.idle(r, row, evacuateAction); err != nil {
 		return row, err
 	}
 	if row.Host == "" {
 		return row, conflict("InstanceNotReady", "Instance %s is not ready", row.ID)
 	}
-	up, err := s.isUp(r, row.Host)
+	up, err := s.rules.HostIsUp(r, row.Host)
 	if err == nil && up {
 		err = invalid("ComputeServiceInUse", "Compute service of %s is still in use.", row.Host)
 	}
@@ -162,8 +162,8 @@ func (j *job) evacuated() effect {
 		if row.State, row.Task = Active, ""; row.Power == ShutDown {
 			row.State = Stopped
 		}
-		row.Fault, row.LaunchedAt = nil, c.at
-		if err := c.wishAt(*row, m.Source, func(is *HostedRow) { is.Wish, is.Event = WishGone, newID() }); err != nil {
+		row.Fault, row.LaunchedAt = nil, c.At
+		if err := c.wishAt(*row, m.Source, func(is *HostedRow) { is.Wish, is.Event = WishGone, NewID() }); err != nil {
 			return err
 		}
 		if err := c.wish(*row, func(is *HostedRow) { is.Bound = nil }); err != nil {
@@ -208,7 +208,7 @@ func (j *job) sourceCleaned() effect {
 
 // evacuatedFrom returns the evacuations from a host that is down whose allocations there wait for its return.
 func (s *Service) evacuatedFrom(r Reader, host string) ([]MigrationRow, error) {
-	if up, err := s.isUp(r, host); err != nil || up {
+	if up, err := s.rules.HostIsUp(r, host); err != nil || up {
 		return nil, err
 	}
 	all, err := Rows[MigrationRow](r, Where(ByStatus, done))

@@ -43,7 +43,7 @@ type LiveMigration struct {
 func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to LiveMigration) error {
 	var row ServerRow
 	may := func(r Reader) (err error) {
-		if row, err = found[ServerRow](r, noServer(id), Where(ByID, id)); err != nil {
+		if row, err = OneOr[ServerRow](r, noServer(id), Where(ByID, id)); err != nil {
 			return err
 		}
 		if err := row.unlocked(by); err != nil {
@@ -52,7 +52,7 @@ func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to Li
 		if err := row.in(liveAction, Active, Paused); err != nil {
 			return err
 		}
-		if err := s.idleServer(r, row, liveAction); err != nil {
+		if err := s.kinds.idle(r, row, liveAction); err != nil {
 			return err
 		}
 		if row.Host == "" {
@@ -106,7 +106,7 @@ func (s *Service) awaitChoice(ctx context.Context, m MigrationRow) error {
 		}
 		return c, err
 	}
-	c, err := watch.Await(ctx, s.store, s.settings.HostTime, read, func(c choice) bool { return c.made })
+	c, err := watch.Await(ctx, s.store.Store, s.rules.Settings.HostTime, read, func(c choice) bool { return c.made })
 	if ctx.Err() != nil {
 		return nil // the caller is not there any more, and the migration goes on
 	}
@@ -218,7 +218,7 @@ func wrongMigrationState(server ID, number int64, state, method string) error {
 
 // migrationUnderWay returns the migration that a server is in, which must have one of some statuses.
 func (c *change) migrationUnderWay(by Caller, id ID, number int64, action, method string, statuses ...string) (m MigrationRow, err error) {
-	row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+	row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 	if err != nil {
 		return m, err
 	}

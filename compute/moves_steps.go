@@ -193,7 +193,7 @@ func (j *job) exchanging(back bool) *allocations.Exchange {
 	if back {
 		r.attempt = &j.b.Return
 	}
-	return &allocations.Exchange{Placement: j.s.placement, Server: string(j.op.Server), Migration: string(j.b.Migration), Record: r, Now: j.s.now}
+	return &allocations.Exchange{Placement: j.s.placement, Server: string(j.op.Server), Migration: string(j.b.Migration), Record: r, Now: j.s.rules.Now}
 }
 
 // An exchangeRecord stores the attempts at an exchange, or at its way back, in the body of its operation.
@@ -335,7 +335,7 @@ func (j *job) buildAtDestination(ctx context.Context) (next, error) {
 		})
 	}
 	return j.asked(ctx, m.Dest, func(c *change, row *ServerRow) error {
-		row.State, row.Task, row.LaunchedAt = Resized, "", c.at
+		row.State, row.Task, row.LaunchedAt = Resized, "", c.At
 		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = finished })
 	})
 }

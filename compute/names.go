@@ -22,7 +22,7 @@ func (s *Service) InstanceName(row ServerRow) string {
 		"": row.Number, "id": row.Number, "uuid": row.ID, "hostname": row.Hostname, "display_name": row.Name,
 		"project_id": row.Project, "user_id": row.User,
 	}
-	return conversions.ReplaceAllStringFunc(s.settings.NameTemplate, func(text string) string {
+	return conversions.ReplaceAllStringFunc(s.rules.Settings.NameTemplate, func(text string) string {
 		parts := conversions.FindStringSubmatch(text)
 		field, width, verb := parts[1], parts[2], parts[3]
 		switch verb {
@@ -39,7 +39,7 @@ func (s *Service) InstanceName(row ServerRow) string {
 // do.
 func (c *change) hostnames(project string) (map[string]bool, error) {
 	var where []Match
-	switch c.settings.UniqueNames {
+	switch c.Settings.UniqueNames {
 	case "":
 		return nil, nil
 	case UniqueInProject:

@@ -77,8 +77,11 @@ type kind struct {
 	moot func(c *change, server ID, b body) (bool, error)
 }
 
+// kinds are the kinds of operations by their names.
+type kinds map[string]kind
+
 // newKinds returns the operations.
-func newKinds() map[string]kind {
+func newKinds() kinds {
 	server := []step{
 		{Name: stepPorts, Together: schedule, Undo: (*job).removePorts},
 		{Name: stepClaim, Together: schedule, Undo: (*job).unclaim},
@@ -125,7 +128,7 @@ func newKinds() map[string]kind {
 		{Name: stepBind, Do: (*job).bindToHost, Undo: (*job).unbindFromHost},
 		{Name: stepHost, Do: (*job).buildAgain, Undo: (*job).destroy},
 	}
-	return map[string]kind{
+	return kinds{
 		boot: {
 			list:  list{Steps: server, Done: (*job).built, Undone: (*job).ended},
 			limit: func(s Settings) time.Duration { return s.BuildTime },
@@ -202,7 +205,7 @@ func (j *job) waitedTooLong(ctx context.Context) (*Failure, error) {
 		return nil, nil
 	}
 	server, err := j.server(ctx)
-	if err != nil || j.s.overdue(server, j.op) == 0 {
+	if err != nil || j.s.kinds.overdue(j.s.rules, server, j.op) == 0 {
 		return nil, err
 	}
 	return aborted(j.b.Unavailable.Text, errors.New(j.b.Unavailable.Details)), nil
@@ -346,8 +349,8 @@ func (s *Service) canWork() error {
 // newOperation begins an operation of a server, without a lease, or queues it behind the current
 // one, for the caller whose action was noted in this transaction. It is a conflict when too many wait already.
 func (c *change) newOperation(server ID, kind string, b body) error {
-	if err := c.canWork(); err != nil {
-		return err
+	if c.unable != nil {
+		return c.unable
 	}
 	if b.By == (Caller{}) { // else it waited
 		b.By = c.by
@@ -370,7 +373,7 @@ func (c *change) newOperation(server ID, kind string, b body) error {
 		return err
 	}
 	if len(under) == 0 {
-		row := OperationRow{ID: newID(), Server: server, Kind: kind, Body: text, Awaits: b.Asked, Reservation: b.Reservation, CreatedAt: c.at}
+		row := OperationRow{ID: NewID(), Server: server, Kind: kind, Body: text, Awaits: b.Asked, Reservation: b.Reservation, CreatedAt: c.At}
 		row.moveTo(c.kinds[kind].first())
 		return c.Insert(&row)
 	}
@@ -410,14 +413,14 @@ func (c *change) beginNext(server ID, next []queued) error {
 	return nil
 }
 
-// idleServer refuses an action while an operation of the server is in progress. A quiet one does not
+// idle refuses an action while an operation of the server is in progress. A quiet one does not
 // count: the action then waits for its end.
-func (s *Service) idleServer(r Reader, row ServerRow, action string) error {
+func (k kinds) idle(r Reader, row ServerRow, action string) error {
 	if row.Task != "" {
 		return busy(row.ID, action, "task_state", row.Task)
 	}
 	under, err := Rows[OperationRow](r, Where(ByServer, row.ID))
-	if err == nil && len(under) > 0 && !s.kinds[under[0].Kind].quiet {
+	if err == nil && len(under) > 0 && !k[under[0].Kind].quiet {
 		err = busy(row.ID, action, "task_state", "")
 	}
 	return err
@@ -429,7 +432,7 @@ func (s *Service) Operations(ctx context.Context) (count int, oldest time.Durati
 		rows, err := Rows[OperationSummary](r)
 		count, oldest = len(rows), 0
 		for _, row := range rows {
-			oldest = max(oldest, s.now().Sub(row.CreatedAt))
+			oldest = max(oldest, s.rules.Now().Sub(row.CreatedAt))
 		}
 		return err
 	})

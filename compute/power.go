@@ -39,7 +39,7 @@ func (s *Service) RebootServer(ctx context.Context, by Caller, id ID, hard bool)
 // power stores a change of a server's power; its host carries it out.
 func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error {
 	return s.update(ctx, func(c *change) error {
-		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+		row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error
 		if err != nil {
 			return err
 		}
-		row.Task, row.UpdatedAt = p.task, c.at
+		row.Task, row.UpdatedAt = p.task, c.At
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (c *change) mayPower(row ServerRow, by Caller, p powering) error {
 	if !slices.Contains(p.states, row.State) {
 		return busy(row.ID, p.action, "vm_state", row.State)
 	}
-	if err := c.idleServer(c, row, p.action); err != nil {
+	if err := c.kinds.idle(c, row, p.action); err != nil {
 		return err
 	}
 	return cmp.Or(row.launched(p.action), notReady)

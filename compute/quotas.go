@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -43,17 +44,17 @@ func DefaultQuotas() Quotas {
 // projects that have none of their own.
 func (s *Service) Quotas(ctx context.Context, project, user string) (q Quotas, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		q, err = s.limits(r, project, user)
+		q, err = s.rules.Limits(r, project, user)
 		return err
 	})
 	return q, err
 }
 
-// limits are the configured ones, over which come those of the default class, of the
+// Limits are the configured ones, over which come those of the default class, of the
 // project, and of the user.
-func (s *Service) limits(r Reader, project, user string) (Quotas, error) {
+func (rules Rules) Limits(r Reader, project, user string) (Quotas, error) {
 	rows, err := Rows[QuotaRow](r, Where(ByProject, DefaultClass, project))
-	q := maps.Clone(s.settings.Quotas)
+	q := maps.Clone(rules.Settings.Quotas)
 	for _, owner := range []struct{ project, user string }{{DefaultClass, ""}, {project, ""}, {project, user}} {
 		for _, row := range rows {
 			if row.Project == owner.project && row.User == owner.user {
@@ -68,14 +69,15 @@ func (s *Service) limits(r Reader, project, user string) (Quotas, error) {
 // alone.
 func (s *Service) Usage(ctx context.Context, project, user string) (used Quotas, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		used, err = s.usage(r, project, user)
+		used, err = s.rules.Usage(r, project, user)
 		return err
 	})
 	return used, err
 }
 
-func (s *Service) usage(r Reader, project, user string) (Quotas, error) {
-	used, err := s.serversUse(r, project, user)
+// Usage is what a project uses, or a user in it.
+func (rules Rules) Usage(r Reader, project, user string) (Quotas, error) {
+	used, err := rules.ServersUsage(r, project, user)
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +90,10 @@ func (s *Service) usage(r Reader, project, user string) (Quotas, error) {
 	return used, err
 }
 
-// serversUse returns what the servers of a project use, or those of a user in it, as the database adds it up.
-func (s *Service) serversUse(r Reader, project, user string) (Quotas, error) {
+// ServersUsage returns what the servers of a project use, or those of a user in it, as the database adds it up.
+func (rules Rules) ServersUsage(r Reader, project, user string) (Quotas, error) {
 	used := Quotas{}
-	for resource := range s.settings.Quotas {
+	for resource := range rules.Settings.Quotas {
 		used[resource] = 0
 	}
 	where := []Match{Where(ByProject, project)}
@@ -114,7 +116,7 @@ func (s *Service) serversUse(r Reader, project, user string) (Quotas, error) {
 // for the user.
 func (s *Service) SetQuotas(ctx context.Context, project, user string, limits Quotas, force bool) (q Quotas, err error) {
 	err = s.update(ctx, func(c *change) error {
-		for _, resource := range sortedKeys(limits) {
+		for _, resource := range slices.Sorted(maps.Keys(limits)) {
 			if force || project == DefaultClass {
 				break
 			}
@@ -122,7 +124,7 @@ func (s *Service) SetQuotas(ctx context.Context, project, user string, limits Qu
 				return err
 			}
 		}
-		for _, resource := range sortedKeys(limits) {
+		for _, resource := range slices.Sorted(maps.Keys(limits)) {
 			_, err := c.Remove(&QuotaRow{}, Where(ByProject, project), Where(ByUser, user), Where(ByResource, resource))
 			if err != nil {
 				return err
@@ -132,7 +134,7 @@ func (s *Service) SetQuotas(ctx context.Context, project, user string, limits Qu
 				return err
 			}
 		}
-		q, err = c.limits(c, project, user)
+		q, err = c.Limits(c, project, user)
 		return err
 	})
 	return q, err
@@ -140,7 +142,7 @@ func (s *Service) SetQuotas(ctx context.Context, project, user string, limits Qu
 
 // settable refuses a limit that is too low or too high.
 func (c *change) settable(project, user, resource string, limit int64) error {
-	used, err := c.usage(c, project, user)
+	used, err := c.Usage(c, project, user)
 	if err != nil {
 		return err
 	}
@@ -164,7 +166,7 @@ func (c *change) settable(project, user, resource string, limit int64) error {
 	if limit >= 0 && limit < least {
 		return invalid("HTTPBadRequest", "Quota limit %d for %s must be greater than or equal to already used and reserved %d.", limit, resource, least)
 	}
-	whole, err := c.limits(c, project, "")
+	whole, err := c.Limits(c, project, "")
 	if err != nil || user == "" || whole[resource] < 0 {
 		return err
 	}
@@ -189,11 +191,11 @@ func (s *Service) ResetQuotas(ctx context.Context, project, user string) error {
 // within refuses to make so many more of a resource.
 func (c *change) within(project, user, resource string, more int64, code fault.Code, text string) error {
 	for _, u := range []string{"", user} {
-		limits, err := c.limits(c, project, u)
+		limits, err := c.Limits(c, project, u)
 		if err != nil {
 			return err
 		}
-		used, err := c.usage(c, project, u)
+		used, err := c.Usage(c, project, u)
 		if err != nil {
 			return err
 		}

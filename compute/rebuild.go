@@ -53,7 +53,7 @@ func (s *Service) RebuildServer(ctx context.Context, by Caller, id ID, to Rebuil
 		}
 		if to.KeyName != nil {
 			if row.KeyName, row.KeyData = *to.KeyName, ""; row.KeyName != "" {
-				key, err := found[KeypairRow](c, invalid("KeypairNotFound", "Invalid key_name provided."), Where(ByUser, by.User), Where(ByName, row.KeyName))
+				key, err := OneOr[KeypairRow](c, invalid("KeypairNotFound", "Invalid key_name provided."), Where(ByUser, by.User), Where(ByName, row.KeyName))
 				if err != nil {
 					return err
 				}
@@ -69,7 +69,7 @@ func (s *Service) RebuildServer(ctx context.Context, by Caller, id ID, to Rebuil
 		if to.UserData != nil {
 			row.UserData = *to.UserData
 		}
-		row.Image, row.Task, row.Progress, row.UpdatedAt = to.Image, TaskRebuilding, 0, c.at
+		row.Image, row.Task, row.Progress, row.UpdatedAt = to.Image, TaskRebuilding, 0, c.At
 		if row.ImageMeta, err = json.Marshal(image.Image); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *Service) RebuildServer(ctx context.Context, by Caller, id ID, to Rebuil
 		if err := c.newOperation(id, rebuild, body{Action: action.ID, Event: event.ID}); err != nil {
 			return err
 		}
-		one, err = s.server(c, id)
+		one, err = c.server(c, id)
 		return err
 	})
 	return one, err
@@ -102,7 +102,7 @@ func (s *Service) RebuildServer(ctx context.Context, by Caller, id ID, to Rebuil
 
 // rebuildable returns a server that can be rebuilt now.
 func (s *Service) rebuildable(r Reader, by Caller, id ID) (ServerRow, error) {
-	row, err := found[ServerRow](r, noServer(id), Where(ByID, id))
+	row, err := OneOr[ServerRow](r, noServer(id), Where(ByID, id))
 	if err != nil {
 		return row, err
 	}
@@ -112,7 +112,7 @@ func (s *Service) rebuildable(r Reader, by Caller, id ID) (ServerRow, error) {
 	if err := row.in(rebuildAction, Active, Stopped, Error); err != nil {
 		return row, err
 	}
-	if err := s.idleServer(r, row, rebuildAction); err != nil {
+	if err := s.kinds.idle(r, row, rebuildAction); err != nil {
 		return row, err
 	}
 	if err := row.launched(rebuildAction); err != nil {
@@ -155,7 +155,7 @@ func (s *Service) imageToRebuild(ctx context.Context, by Caller, row ServerRow, 
 		return image, err
 	}
 	asks := func(i Image) (request.Request, error) {
-		return request.New(request.Spec{Flavor: flavor, Image: i.Image, Project: row.Project}, s.settings.Requests, nil)
+		return request.New(request.Spec{Flavor: flavor, Image: i.Image, Project: row.Project}, s.rules.Settings.Requests, nil)
 	}
 	was, err := asks(before)
 	now, failure := asks(image)
@@ -176,7 +176,7 @@ func (s *Service) fits(image Image, flavor extraspecs.Flavor, project string) er
 	if err := image.Check(); err != nil {
 		return err
 	}
-	_, err := request.New(request.Spec{Flavor: flavor, Image: image.Image, Project: project}, s.settings.Requests, nil)
+	_, err := request.New(request.Spec{Flavor: flavor, Image: image.Image, Project: project}, s.rules.Settings.Requests, nil)
 	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // the failure is reported where it can name the reason
 		return err
 	}
@@ -215,7 +215,7 @@ func (j *job) rebuildOnHost(ctx context.Context) (next, error) {
 			}
 			return c.inError(row, Failure{Code: 500, Message: text, Details: event.Traceback})
 		}
-		if row.Task, row.LaunchedAt = "", c.at; row.State != Stopped {
+		if row.Task, row.LaunchedAt = "", c.At; row.State != Stopped {
 			row.State, row.Power = Active, Running
 		}
 		return c.end(j.b.Event, nil)

@@ -29,10 +29,10 @@ const (
 
 // RunPorts reconciles the ports of servers until ctx ends.
 func (s *Service) RunPorts(ctx context.Context) {
-	if s.settings.PortInterval <= 0 || s.network == nil {
+	if s.rules.Settings.PortInterval <= 0 || s.network == nil {
 		return
 	}
-	tick := time.NewTicker(max(s.settings.PortInterval/portChecks, time.Second))
+	tick := time.NewTicker(max(s.rules.Settings.PortInterval/portChecks, time.Second))
 	defer tick.Stop()
 	for {
 		select {
@@ -41,7 +41,7 @@ func (s *Service) RunPorts(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.ReconcilePorts(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "ports of servers cannot be compared with those of the network service; the next interval retries", "error", err)
+			s.rules.Log.WarnContext(ctx, "ports of servers cannot be compared with those of the network service; the next interval retries", "error", err)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func (s *Service) RunPorts(ctx context.Context) {
 // ReconcilePorts compares the ports of servers with those of the network service, on the hosts that are due since the
 // last call in any instance. Ports that were deleted are removed from their servers, changes are stored.
 func (s *Service) ReconcilePorts(ctx context.Context) error {
-	if s.settings.PortInterval < time.Second || s.network == nil {
+	if s.rules.Settings.PortInterval < time.Second || s.network == nil {
 		return nil
 	}
 	hosts, err := s.takeHosts(ctx)
@@ -96,7 +96,7 @@ func (s *Service) takeHosts(ctx context.Context) (hosts []string, err error) {
 // hostsDue returns the hosts whose moment was since the time that the counter has, and the counter with the time now. After a pause
 // these are all hosts; a counter that is ahead of the clock by more than an interval is of a clock that was wrong.
 func (s *Service) hostsDue(r Reader) (hosts []string, until CounterRow, err error) {
-	now, interval := s.now().Unix(), int64(s.settings.PortInterval/time.Second)
+	now, interval := s.rules.Now().Unix(), int64(s.rules.Settings.PortInterval/time.Second)
 	until = CounterRow{Name: portsChecked, Last: now}
 	counters, err := Rows[CounterRow](r, Where(ByName, portsChecked))
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Service) reconcileServers(ctx context.Context, servers []ID) error {
 				}
 			}
 			if _, ok := deleted[before.Port]; ok {
-				s.log.InfoContext(ctx, "a port was deleted, and no event said so: it is removed from its server", "port", before.Port, "server", before.Server)
+				s.rules.Log.InfoContext(ctx, "a port was deleted, and no event said so: it is removed from its server", "port", before.Port, "server", before.Server)
 				if err := c.forgetPort(before); err != nil {
 					return err
 				}
@@ -236,7 +236,7 @@ func (c *change) requestAgain(refused []HostedRow) error {
 		if !ok || !row.hasRefused() || len(operations) > 0 {
 			continue
 		}
-		row.Event = newID()
+		row.Event = NewID()
 		if err := c.Replace(&row); err != nil {
 			return err
 		}

@@ -20,17 +20,17 @@ const (
 func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
 	alone := false
 	err := s.update(ctx, func(c *change) error {
-		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+		row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
 		if err := row.unlocked(by); err != nil || row.Task == Deleting {
 			return err // it is deleted already
 		}
-		if err := c.canWork(); err != nil {
+		if err := s.canWork(); err != nil {
 			return err
 		}
-		row.Task, row.Progress, row.UpdatedAt = Deleting, 0, c.at
+		row.Task, row.Progress, row.UpdatedAt = Deleting, 0, c.At
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (s *Service) awaitEnd(ctx context.Context, id ID) {
 		return len(rows) > 0, err
 	}
 	// Whatever ends the wait, the deletion goes on.
-	_, _ = watch.Await(ctx, s.store, endTime, exists, func(exists bool) bool { return !exists })
+	_, _ = watch.Await(ctx, s.store.Store, endTime, exists, func(exists bool) bool { return !exists })
 }
 
 // notDestroyed is the effect of a host that could not destroy the server.
@@ -103,7 +103,7 @@ func (j *job) removed() effect {
 			if one.Wish == WishGone {
 				continue
 			}
-			one.Wish, one.Event = WishGone, newID()
+			one.Wish, one.Event = WishGone, NewID()
 			if err := c.Replace(&one); err != nil {
 				return err
 			}
@@ -116,6 +116,6 @@ func (j *job) removed() effect {
 		if _, err := c.Remove(&ServerRow{}, Where(ByID, gone.ID)); err != nil || gone.LaunchedAt.IsZero() {
 			return err
 		}
-		return c.Insert(&DeletedRow{gone.ID, gone.Project, gone.Name, gone.Flavor, gone.LaunchedAt, c.at})
+		return c.Insert(&DeletedRow{gone.ID, gone.Project, gone.Name, gone.Flavor, gone.LaunchedAt, c.At})
 	}
 }

@@ -61,8 +61,8 @@ func (s *Service) Report(ctx context.Context, r Report) error {
 func (c *change) reportService(r Report) error {
 	row, err := One[ServiceRow](c, Where(ByHost, r.Host))
 	if errors.Is(err, ErrNoRow) {
-		row = ServiceRow{ID: newID(), Binary: "nova-compute", Host: r.Host, Topic: "compute", Version: r.Version, ReportedAt: c.at, CreatedAt: c.at}
-		if row.Number, err = c.next("services"); err != nil {
+		row = ServiceRow{ID: NewID(), Binary: "nova-compute", Host: r.Host, Topic: "compute", Version: r.Version, ReportedAt: c.At, CreatedAt: c.At}
+		if row.Number, err = c.NextNumber("services"); err != nil {
 			return err
 		}
 		return c.Insert(&row)
@@ -70,7 +70,7 @@ func (c *change) reportService(r Report) error {
 	if err != nil {
 		return err
 	}
-	row.Version, row.ReportedAt = r.Version, c.at
+	row.Version, row.ReportedAt = r.Version, c.At
 	return c.Replace(&row)
 }
 
@@ -81,7 +81,7 @@ func (c *change) reportNode(r Report) error {
 		return err
 	}
 	said := r.Node
-	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed, row.CreatedAt, c.at
+	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed, row.CreatedAt, c.At
 	if !isNew && row.Host != r.Host {
 		return taken(said)
 	}
@@ -90,8 +90,8 @@ func (c *change) reportNode(r Report) error {
 			"or be a name in the host's certificate.", r.Host, r.Node.Name)
 	}
 	if isNew {
-		said.CreatedAt = c.at
-		if said.Number, err = c.next("nodes"); err != nil {
+		said.CreatedAt = c.At
+		if said.Number, err = c.NextNumber("nodes"); err != nil {
 			return err
 		}
 		err = c.Insert(&said)
@@ -176,7 +176,7 @@ func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host)
 	if has.Disabled, err = s.disabled(ctx, host); err != nil {
 		return nil, err
 	}
-	now := s.now()
+	now := s.rules.Now()
 	if is := s.trees.of(host); is.failure == "" && now.Sub(is.at) < is.lasts() && reflect.DeepEqual(is.has, has) {
 		return is.warnings, nil
 	}
@@ -198,11 +198,11 @@ func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host)
 	}
 	before := s.trees.keep(host, kept)
 	if kept.failure != "" && kept.failure != before.failure {
-		s.log.Error("the tree of a host could not be synced to placement", "host", host, "error", err)
+		s.rules.Log.Error("the tree of a host could not be synced to placement", "host", host, "error", err)
 	}
 	if !slices.Equal(warnings, before.warnings) {
 		for _, w := range warnings {
-			s.log.Warn(w, "host", host)
+			s.rules.Log.Warn(w, "host", host)
 		}
 	}
 	return warnings, err

@@ -13,7 +13,7 @@ import (
 // reach one that it can be in. Neutron keeps a provider for each segment, in the aggregate of these hosts. The
 // error is a *Failure when there is none.
 func (s *Service) routed(ctx context.Context, ports []Port) (all [][]placement.UUID, err error) {
-	if !s.settings.Requests.RoutedNetworks {
+	if !s.rules.Settings.Requests.RoutedNetworks {
 		return nil, nil
 	}
 	for _, p := range ports {

@@ -105,7 +105,7 @@ func (s *Service) scheduleAll(ctx context.Context, jobs []*job) error {
 
 // matters reports whether what a port is like says where its server can go.
 func (s *Service) matters(p Port) bool {
-	return len(p.Asks.Groups) > 0 || s.settings.Requests.RoutedNetworks
+	return len(p.Asks.Groups) > 0 || s.rules.Settings.Requests.RoutedNetworks
 }
 
 // failureOf is the failure of a server by an error, from which something follows.
@@ -231,7 +231,7 @@ func (s *Service) noValidHost(ctx context.Context, c *choice) error {
 		var explanation []string
 		reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
 			if c.leaves != "" {
-				q.Limit = s.settings.Requests.MaxResults // the first ones may be on its own
+				q.Limit = s.rules.Settings.Requests.MaxResults // the first ones may be on its own
 			}
 			answer, err := s.placement.Candidates(ctx, q)
 			return answer.Elsewhere(c.leaves), err
@@ -333,7 +333,7 @@ func (c *change) checkHost(server ServerRow, host string, forced bool) error {
 	if forced {
 		return nil
 	}
-	if up, err := c.isUp(c, host); err != nil || !up {
+	if up, err := c.HostIsUp(c, host); err != nil || !up {
 		return cmp.Or[error](err, &hostRefused{"its compute service is down"})
 	}
 	if server.Group == "" {

@@ -61,18 +61,18 @@ func noServer(id ID) error {
 // Server returns a server. Fault: InstanceNotFound.
 func (s *Service) Server(ctx context.Context, id ID) (one Server, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		one, err = s.server(r, id)
+		one, err = s.rules.server(r, id)
 		return err
 	})
 	return one, err
 }
 
-func (s *Service) server(r Reader, id ID) (Server, error) {
-	row, err := found[ServerRow](r, noServer(id), Where(ByID, id))
+func (rules Rules) server(r Reader, id ID) (Server, error) {
+	row, err := OneOr[ServerRow](r, noServer(id), Where(ByID, id))
 	if err != nil {
 		return Server{}, err
 	}
-	all, err := s.complete(r, []ServerRow{row})
+	all, err := rules.complete(r, []ServerRow{row})
 	if err != nil {
 		return Server{}, err
 	}
@@ -81,8 +81,8 @@ func (s *Service) server(r Reader, id ID) (Server, error) {
 
 // complete returns servers with what belongs to them: a fixed number of reads,
 // whatever the number of servers.
-func (s *Service) complete(r Reader, rows []ServerRow) ([]Server, error) {
-	byHost, err := s.servicesOf(r, rows)
+func (rules Rules) complete(r Reader, rows []ServerRow) ([]Server, error) {
+	byHost, err := rules.servicesOf(r, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s *Service) complete(r Reader, rows []ServerRow) ([]Server, error) {
 	}
 	all := make([]Server, len(rows))
 	for i, row := range rows {
-		one := Server{ServerRow: row, Ports: ports[row.ID], In: s.inZone(row, byHost), Service: byHost[row.Host]}
+		one := Server{ServerRow: row, Ports: ports[row.ID], In: rules.inZone(row, byHost), Service: byHost[row.Host]}
 		if one.Made, err = row.flavor(); err != nil {
 			return nil, err
 		}
@@ -102,16 +102,16 @@ func (s *Service) complete(r Reader, rows []ServerRow) ([]Server, error) {
 }
 
 // inZone returns the zone of a server's host, or the requested one while it has none.
-func (s *Service) inZone(row ServerRow, byHost map[string]HostService) string {
+func (rules Rules) inZone(row ServerRow, byHost map[string]HostService) string {
 	if row.Host == "" {
 		return row.Zone
 	}
-	return cmp.Or(byHost[row.Host].Zone, s.settings.DefaultZone)
+	return cmp.Or(byHost[row.Host].Zone, rules.Settings.DefaultZone)
 }
 
 // servicesOf returns the services of the hosts of servers, by host, and no others: there may
 // be thousands.
-func (s *Service) servicesOf(r Reader, servers []ServerRow) (map[string]HostService, error) {
+func (rules Rules) servicesOf(r Reader, servers []ServerRow) (map[string]HostService, error) {
 	hosts := map[string]bool{}
 	for _, row := range servers {
 		if row.Host != "" {
@@ -122,7 +122,7 @@ func (s *Service) servicesOf(r Reader, servers []ServerRow) (map[string]HostServ
 	if len(hosts) == 0 {
 		return byHost, nil
 	}
-	services, err := s.services(r, Where(ByHost, slices.Collect(maps.Keys(hosts))...))
+	services, err := rules.services(r, Where(ByHost, slices.Collect(maps.Keys(hosts))...))
 	for _, h := range services {
 		byHost[h.Host] = h
 	}
@@ -204,18 +204,18 @@ func (c *change) apply(ch ServerChange, row *ServerRow) error {
 // changeServer changes a server's row.
 func (s *Service) changeServer(ctx context.Context, id ID, fn func(*change, *ServerRow) error) (one Server, err error) {
 	err = s.update(ctx, func(c *change) error {
-		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+		row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
 		if err := fn(c, &row); err != nil {
 			return err
 		}
-		row.UpdatedAt = c.at
+		row.UpdatedAt = c.At
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		one, err = s.server(c, id)
+		one, err = c.server(c, id)
 		return err
 	})
 	return one, err

@@ -129,7 +129,7 @@ func (s *Service) SetMetadata(ctx context.Context, by Caller, id ID, action stri
 
 // enoughMetadata refuses more metadata than a project may give a server.
 func (c *change) enoughMetadata(project string, items int) error {
-	limits, err := c.limits(c, project, "")
+	limits, err := c.Limits(c, project, "")
 	if err != nil {
 		return err
 	}

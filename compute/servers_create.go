@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ func (c *change) createServers(d *draft) ([]Server, error) {
 	rows := make([]ServerRow, n)
 	for i := range rows {
 		one := row
-		one.ID, one.Place = newID(), i
+		one.ID, one.Place = NewID(), i
 		one.Name, one.Hostname = d.call(one.ID, i, n)
 		if name := strings.ToLower(one.Hostname); taken != nil {
 			if taken[name] {
@@ -81,7 +82,7 @@ func (c *change) draw(d *draft) (ServerRow, body, error) {
 		Flavor: d.flavor.Keep(), FlavorID: d.flavor.ID, KeyName: d.KeyName, Metadata: d.Metadata,
 		Tags: slices.Compact(slices.Sorted(slices.Values(d.Tags))), SecurityGroups: d.SecurityGroups, UserData: d.UserData,
 		ConfigDrive: d.ConfigDrive, DiskConfig: d.DiskConfig, AccessIPv4: d.AccessIPv4, AccessIPv6: d.AccessIPv6,
-		Hints: d.Hints, CreatedAt: c.at, UpdatedAt: c.at,
+		Hints: d.Hints, CreatedAt: c.At, UpdatedAt: c.At,
 	}
 	var err error
 	if row.ImageMeta, err = json.Marshal(d.image.Image); err != nil {
@@ -89,7 +90,7 @@ func (c *change) draw(d *draft) (ServerRow, body, error) {
 	}
 	b := body{Reservation: row.Reservation, Networks: d.Networks, Groups: d.groups, Image: d.image.Image}
 	if d.KeyName != "" {
-		key, err := found[KeypairRow](c, invalid("KeypairNotFound", "Invalid key_name provided."), Where(ByUser, d.by.User), Where(ByName, d.KeyName))
+		key, err := OneOr[KeypairRow](c, invalid("KeypairNotFound", "Invalid key_name provided."), Where(ByUser, d.by.User), Where(ByName, d.KeyName))
 		if err != nil {
 			return row, b, err
 		}
@@ -100,7 +101,7 @@ func (c *change) draw(d *draft) (ServerRow, body, error) {
 	}
 	if d.hints.Group != "" {
 		absent := invalid("InstanceGroupNotFound", "Instance group %s could not be found.", d.hints.Group)
-		g, err := found[GroupRow](c, absent, Where(ByID, ID(d.hints.Group)))
+		g, err := OneOr[GroupRow](c, absent, Where(ByID, ID(d.hints.Group)))
 		if err == nil && g.Project != d.by.Project && !d.by.Admin { // as nova.objects.instance_group looks it up
 			err = absent
 		}
@@ -148,7 +149,7 @@ func (c *change) wantedNode(d *draft) (ID, error) {
 
 // createServer creates one server. A port belongs to one server: a second one gets a conflict.
 func (c *change) createServer(row *ServerRow, b body, d *draft) (err error) {
-	if row.Number, err = c.next("servers"); err != nil {
+	if row.Number, err = c.NextNumber("servers"); err != nil {
 		return err
 	}
 	if err := c.Insert(row); err != nil {
@@ -201,7 +202,7 @@ func (c *change) enoughServers(d *draft) (int, error) {
 	if most >= least {
 		return most, nil
 	}
-	if least > MaxServers && !slices.ContainsFunc(sortedKeys(free), func(resource string) bool { return free[resource] < each[resource]*int64(least) }) {
+	if least > MaxServers && !slices.ContainsFunc(slices.Collect(maps.Keys(free)), func(resource string) bool { return free[resource] < each[resource]*int64(least) }) {
 		return 0, invalid("InvalidInput", "Invalid input received: min_count must be at most %d, which is how many servers a request can make", MaxServers)
 	}
 	return 0, tooMany(d, each, free, limits)
@@ -234,14 +235,14 @@ func tooMany(d *draft, each map[string]int64, free, limits Quotas) error {
 func (c *change) headroom(project, user string) (free, limits Quotas, err error) {
 	free, limits = Quotas{}, Quotas{}
 	for _, u := range []string{"", user} {
-		most, err := c.limits(c, project, u)
+		most, err := c.Limits(c, project, u)
 		if err != nil {
 			return nil, nil, err
 		}
 		if most[Instances] < 0 && most[Cores] < 0 && most[RAM] < 0 {
 			continue
 		}
-		used, err := c.serversUse(c, project, u)
+		used, err := c.ServersUsage(c, project, u)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -265,7 +266,7 @@ func (c *change) enoughMembers(d *draft, group ID, more int) error {
 	if err != nil {
 		return err
 	}
-	limits, err := c.limits(c, d.by.Project, d.by.User)
+	limits, err := c.Limits(c, d.by.Project, d.by.User)
 	if err != nil {
 		return err
 	}

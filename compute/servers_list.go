@@ -82,12 +82,12 @@ func (s *Service) listServers(ctx context.Context, r Reader, f ServerFilter, p P
 		return nil, err
 	}
 	if f.Zone != nil {
-		byHost, err := s.servicesOf(r, rows)
+		byHost, err := s.rules.servicesOf(r, rows)
 		if err != nil {
 			return nil, err
 		}
 		rows, err = keep(ctx, rows, func(row ServerRow) bool {
-			zone := s.inZone(row, byHost)
+			zone := s.rules.inZone(row, byHost)
 			return zone != "" && f.Zone.MatchString(zone)
 		})
 		if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) listServers(ctx context.Context, r Reader, f ServerFilter, p P
 	slices.SortFunc(rows, p.compare)
 	if p.Marker != "" {
 		absent := notFound("MarkerNotFound", "Marker %s could not be found.", p.Marker)
-		marker, err := found[ServerRow](r, absent, Where(ByID, p.Marker))
+		marker, err := OneOr[ServerRow](r, absent, Where(ByID, p.Marker))
 		if err == nil && p.Project != "" && marker.Project != p.Project {
 			err = absent
 		}
@@ -121,7 +121,7 @@ func (s *Service) listServers(ctx context.Context, r Reader, f ServerFilter, p P
 	if rows, err = whole(r, rows); err != nil {
 		return nil, err
 	}
-	return s.complete(r, rows)
+	return s.rules.complete(r, rows)
 }
 
 // keep returns the rows that match. Expressions take time: it ends when ctx does.

@@ -2,12 +2,8 @@ package compute
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/watch"
+	"github.com/berthcloud/berth/rows"
 )
 
 // Settings are what an operator decides about the compute service.
@@ -77,14 +73,12 @@ func DefaultSettings() Settings {
 // A Service has the rules of the compute service. Its methods may be called concurrently. Callers
 // check permissions before.
 type Service struct {
-	store     *watch.Store
-	settings  Settings
+	store     *Database
+	rules     Rules
 	placement Placement // nil: there is none
 	trees     *trees    // nil: trees of hosts are not in placement
 	network   Network   // nil: there are no servers
 	images    Images    // nil: there are no servers
-	log       *slog.Logger
-	now       func() time.Time
 	elapsed   func() time.Duration
 	run       string
 	due       chan struct{} // has one when there is something to do
@@ -92,8 +86,8 @@ type Service struct {
 	findings  findings
 	cached    hostsCache
 	asked     askedTogether
-	explains  chan struct{}   // has one while an explanation is under way
-	kinds     map[string]kind // of operations
+	explains  chan struct{} // has one while an explanation is under way
+	kinds     kinds
 	runner    *operation.Runner[effect, *job]
 	dueNow    dueList
 }
@@ -135,9 +129,9 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	if o.Trees != nil {
 		kept = newTrees(o.Trees)
 	}
-	watching := watch.NewStore(store, watched)
+	rules := Rules{Settings: settings, Now: o.Now, Log: o.Log}
 	s := &Service{
-		store: watching, settings: settings, trees: kept, images: o.Images, log: o.Log, now: o.Now, elapsed: o.Elapsed, run: o.Run,
+		store: NewDatabase(store, rules), rules: rules, trees: kept, images: o.Images, elapsed: o.Elapsed, run: o.Run,
 		due: make(chan struct{}, 1), explains: make(chan struct{}, 1), findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
 	}
 	if o.Placement != nil {
@@ -146,6 +140,7 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	if o.Network != nil {
 		s.network = fencedNetwork{o.Network}
 	}
+	s.store.OnHosts(func(n rows.Notes) { s.cached.invalidate(touchedBy(n)) })
 	s.runner = newRunner(s, o.Behalf)
 	return s
 }
@@ -158,61 +153,15 @@ func (s *Service) wake() {
 	}
 }
 
-// update runs fn in a transaction with the time of its rows.
+// update runs fn in a transaction.
 func (s *Service) update(ctx context.Context, fn func(*change) error) error {
-	now := s.now().UTC().Truncate(time.Second)
-	var written touched // in any of the runs: it may be unknown which one was committed
-	defer func() { s.cached.invalidate(written) }()
-	return s.store.Update(ctx, now, func(w Writer) error {
-		return fn(&change{Writer: w, Service: s, at: now, touched: &written})
-	})
+	return s.store.Update(ctx, func(tx *Tx) error { return fn(&change{Tx: tx, kinds: s.kinds, unable: s.canWork()}) })
 }
 
-// A change is a transaction under way.
+// A change is a transaction of the service, with the kinds of operations that can begin in it.
 type change struct {
-	Writer
-	*Service
-	at      time.Time
-	touched *touched // rows that it writes
-	by      Caller   // of the action that was noted last, for the operations that begin with it
-}
-
-// next returns the next number of something, 1 for the first.
-func (c *change) next(of string) (int64, error) {
-	row, err := One[CounterRow](c, Where(ByName, of))
-	if errors.Is(err, ErrNoRow) {
-		return 1, c.Insert(&CounterRow{Name: of, Last: 1})
-	}
-	if err != nil {
-		return 0, err
-	}
-	row.Last++
-	return row.Last, c.Replace(&row)
-}
-
-// newID returns a random UUID.
-func newID() ID {
-	var u [16]byte
-	_, _ = rand.Read(u[:]) // it does not fail
-	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]))
-}
-
-// found is the row that matches, a fault when there is none.
-func found[T Row](r Reader, absent error, where ...Match) (T, error) {
-	row, err := One[T](r, where...)
-	if errors.Is(err, ErrNoRow) {
-		err = absent
-	}
-	return row, err
-}
-
-// sortedKeys returns the keys of a map in their order.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	*Tx
+	kinds  kinds
+	unable error  // why no operation can begin, nil when one can
+	by     Caller // of the action that was noted last, for the operations that begin with it
 }

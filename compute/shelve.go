@@ -33,7 +33,7 @@ func (s *Service) ShelveServer(ctx context.Context, by Caller, id ID) error {
 		if row.Host == "" {
 			return conflict("InstanceNotReady", "Instance %s is not ready", id)
 		}
-		row.Task, row.UpdatedAt = TaskShelving, c.at
+		row.Task, row.UpdatedAt = TaskShelving, c.At
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (s *Service) OffloadServer(ctx context.Context, by Caller, id ID) error {
 
 // free returns a server that nothing is under way with and that is in one of some states.
 func (c *change) free(by Caller, id ID, action string, states ...string) (ServerRow, error) {
-	row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+	row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 	if err != nil {
 		return row, err
 	}
@@ -72,7 +72,7 @@ func (c *change) free(by Caller, id ID, action string, states ...string) (Server
 	if err := row.in(action, states...); err != nil {
 		return row, err
 	}
-	return row, c.idleServer(c, row, action)
+	return row, c.kinds.idle(c, row, action)
 }
 
 // An Unshelving says where a shelved server is to be built.
@@ -91,7 +91,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 	}
 	var row ServerRow
 	err := s.store.View(ctx, func(r Reader) (err error) {
-		row, err = found[ServerRow](r, noServer(id), Where(ByID, id))
+		row, err = OneOr[ServerRow](r, noServer(id), Where(ByID, id))
 		return err
 	})
 	if err != nil {
@@ -121,18 +121,18 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 			if b.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: to.Host}}); err != nil {
 				return err
 			}
-			in, err := c.zonesOf(c)
+			in, err := zonesOf(c)
 			if err != nil {
 				return err
 			}
-			if row.Zone != "" && cmp.Or(in[to.Host], c.settings.DefaultZone) != row.Zone {
+			if row.Zone != "" && cmp.Or(in[to.Host], c.Settings.DefaultZone) != row.Zone {
 				return conflict("UnshelveHostNotInAZ", "Host %q is not in the availability zone %q.", to.Host, row.Zone)
 			}
 		}
 		if trouble != nil {
 			return trouble
 		}
-		row.Task, row.UpdatedAt = TaskUnshelving, c.at
+		row.Task, row.UpdatedAt = TaskUnshelving, c.At
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (j *job) buildAgain(ctx context.Context) (next, error) {
 // unshelved is the effect of a server that runs again.
 func (j *job) unshelved() effect {
 	return func(c *change, row *ServerRow) error {
-		row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.at
+		row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.At
 		return c.end(j.b.Event, nil)
 	}
 }

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
@@ -40,7 +41,7 @@ func (s *Service) snapshot(ctx context.Context, jobs []*job, again bool) (p snap
 		wanted := p.server
 		if p.job.b.Migration != "" {
 			wanted.Flavor = p.job.b.Flavor
-			if !s.settings.ResizeOnHost || p.job.b.FlavorID == p.server.FlavorID {
+			if !s.rules.Settings.ResizeOnHost || p.job.b.FlavorID == p.server.FlavorID {
 				p.wanted.Ignored = p.server.Host
 			}
 		}
@@ -97,7 +98,7 @@ func (p *snapshot) serversOn(r Reader, own map[ID]bool) error {
 	if err != nil {
 		return err
 	}
-	scheduled, err := Rows[ServerSummary](r, Where(ByID, sortedIDs(own)...))
+	scheduled, err := Rows[ServerSummary](r, Where(ByID, slices.Sorted(maps.Keys(own))...))
 	if err != nil {
 		return err
 	}

@@ -78,3 +78,8 @@ func Count[T Row](r Reader, where ...Match) (int64, error) { return rows.Count[T
 // One returns the row of a type that matches every condition, ErrNoRow when there
 // is none.
 func One[T Row](r Reader, where ...Match) (T, error) { return rows.One[T](r, where...) }
+
+// OneOr is One, with the error absent when there is none.
+func OneOr[T Row](r Reader, absent error, where ...Match) (T, error) {
+	return rows.OneOr[T](r, absent, where...)
+}

@@ -34,7 +34,7 @@ type UsageFilter struct {
 }
 
 // Now is the time by the service's clock, in UTC to the microsecond.
-func (s *Service) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+func (s *Service) Now() time.Time { return s.rules.Now().UTC().Truncate(time.Microsecond) }
 
 // Usages returns what servers used that there were in a period, by project and id. A marker that is no
 // server's is a fault, MarkerNotFound.

@@ -124,13 +124,13 @@ func (p ServerPort) listed() hostlist.Port {
 // case after wait or when the service stops. Changes by other instances are seen within
 // watch.Interval.
 func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Duration, changed func([]Wanted) bool) ([]Wanted, error) {
-	return watch.Await(ctx, s.store, wait, func(r Reader) ([]Wanted, error) { return s.wantedAt(r, host) }, changed)
+	return watch.Await(ctx, s.store.Store, wait, func(r Reader) ([]Wanted, error) { return s.wantedAt(r, host) }, changed)
 }
 
 // RunWatches wakes hosts that wait when other instances change their lists, and has hosts that others change read
 // again, until ctx ends. It looks whenever due has a value, which should be every watch.Interval.
 func (s *Service) RunWatches(ctx context.Context, due <-chan time.Time) {
-	s.store.RunFollow(ctx, due, func(n rows.Notes) { s.cached.invalidate(touchedBy(n)) }, s.log)
+	s.store.RunFollow(ctx, due, func(n rows.Notes) { s.cached.invalidate(touchedBy(n)) }, s.rules.Log)
 }
 
 // EndWatches answers all hosts that wait, now and later, so that a service that stops need

@@ -129,3 +129,12 @@ func One[T any](r Reader, where ...Match) (T, error) {
 	}
 	return rows[0], nil
 }
+
+// OneOr is One, with the error absent when there is none.
+func OneOr[T any](r Reader, absent error, where ...Match) (T, error) {
+	row, err := One[T](r, where...)
+	if errors.Is(err, ErrNoRow) {
+		err = absent
+	}
+	return row, err
+}

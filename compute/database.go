@@ -1,0 +1,160 @@
+package compute
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/watch"
+)
+
+// Rules are what operations decide by besides rows: the settings and the clock, and the log that
+// they write to. They have no store, so that what opens a transaction cannot be called within one.
+type Rules struct {
+	Settings Settings
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// A Database has the rows of the compute service. Long polls wait for changes of it (package
+// watch). It is safe for concurrent use.
+type Database struct {
+	*watch.Store
+	rules Rules
+
+	mu      sync.Mutex // guards onHosts
+	onHosts []func(rows.Notes)
+}
+
+// NewDatabase returns a database with its rows in a store.
+func NewDatabase(store Store, rules Rules) *Database {
+	return &Database{Store: watch.NewStore(store, watched), rules: rules}
+}
+
+// Update runs fn in a transaction. The rules of rows.Store are those of fn: it may run more than
+// once, and must not retain results of an earlier run.
+func (d *Database) Update(ctx context.Context, fn func(*Tx) error) error {
+	at := d.rules.Now().UTC().Truncate(time.Second)
+	var hosts rows.Notes // of any of the runs: it may be unknown which one was committed
+	defer func() { d.notifyHosts(hosts) }()
+	return d.Store.Update(ctx, at, func(w Writer) error {
+		return fn(&Tx{Writer: hostsWriter{w, &hosts}, Rules: d.rules, At: at})
+	})
+}
+
+// OnHosts has fn called with the notes of rows by which hosts are chosen (hostsWriter), before the
+// Update that has written them returns.
+func (d *Database) OnHosts(fn func(rows.Notes)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.onHosts = append(d.onHosts, fn)
+}
+
+func (d *Database) notifyHosts(n rows.Notes) {
+	if n.Empty() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, fn := range d.onHosts {
+		fn(n)
+	}
+}
+
+// A Tx is a transaction under way: it reads and writes rows by the rules.
+type Tx struct {
+	Writer
+	Rules
+	At time.Time // of its rows: in UTC, in whole seconds
+}
+
+// NextNumber returns the next number of a sequence, 1 for the first.
+func (tx *Tx) NextNumber(sequence string) (int64, error) {
+	row, err := One[CounterRow](tx, Where(ByName, sequence))
+	if errors.Is(err, ErrNoRow) {
+		return 1, tx.Insert(&CounterRow{Name: sequence, Last: 1})
+	}
+	if err != nil {
+		return 0, err
+	}
+	row.Last++
+	return row.Last, tx.Replace(&row)
+}
+
+// NewID returns a random UUID.
+func NewID() ID {
+	var u [16]byte
+	_, _ = rand.Read(u[:]) // it does not fail
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]))
+}
+
+// Notes of rows by which hosts are chosen. No list of a host has these keys, so that reports of
+// hosts wake nobody.
+const (
+	noteHosts      = "hosts"
+	noteAggregates = "aggregates"
+	noteNode       = "node "
+	noteService    = "service "
+)
+
+// A hostsWriter notes the rows that it writes of those by which hosts are chosen: hypervisors,
+// services, aggregates and their members. So no operation can omit to have them read again, in this
+// instance and in others.
+type hostsWriter struct {
+	Writer
+	noted *rows.Notes
+}
+
+// Insert is Writer's.
+func (w hostsWriter) Insert(row any) error {
+	w.note(hostsNote(row, false))
+	return w.Writer.Insert(row)
+}
+
+// Replace is Writer's.
+func (w hostsWriter) Replace(row any) error {
+	w.note(hostsNote(row, false))
+	return w.Writer.Replace(row)
+}
+
+// Remove is Writer's.
+func (w hostsWriter) Remove(row any, where ...Match) (int, error) {
+	w.note(hostsNote(row, true))
+	return w.Writer.Remove(row, where...)
+}
+
+func (w hostsWriter) note(key string) {
+	if key == "" {
+		return
+	}
+	w.noted.Add(key)
+	var n rows.Notes
+	n.Add(key)
+	w.Note(n)
+}
+
+// hostsNote is the note of a row that is written, or of rows of its type that are removed, "" for
+// none.
+func hostsNote(row any, removed bool) string {
+	switch r := row.(type) {
+	case *AggregateRow, *MemberRow:
+		return noteAggregates
+	case *NodeRow:
+		if removed {
+			return noteHosts
+		}
+		return noteNode + string(r.ID)
+	case *ServiceRow:
+		if removed {
+			return noteHosts
+		}
+		return noteService + string(r.ID)
+	}
+	return ""
+}
