@@ -95,8 +95,9 @@ reported to the compute service. It starts nothing and changes nothing.
 
 Exit codes:
   0  no errors; there may be warnings
-  1  the host differs from the settings
-  2  wrong arguments or settings`,
+  1  could not check; standard error says why
+  2  wrong arguments or settings
+  6  the host differs from the settings`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			src, err := flags.source(cmd.Context(), env)
@@ -153,7 +154,7 @@ func checkAgent(env environment, src hostagent.Source, asJSON bool) error {
 	}
 	for _, f := range findings {
 		if f.Level == agentsettings.Error {
-			return fail(exitFailure, errors.New("this host is not as its settings say"))
+			return fail(exitFound, errors.New("this host is not as its settings say"))
 		}
 	}
 	return nil

@@ -49,8 +49,8 @@ func TestAgentCommandLines(t *testing.T) {
 		"NoSuchAgent":    {[]string{"agent", "--config", file, "--kind", "pony"}, exitUsage, nil, []string{"pony", "want ovs or sriov"}},
 		"AllWrongAtOnce": {[]string{"agent", "--config", wrong}, exitUsage, nil, []string{"pony", "network_urls"}},
 		"NoCA":           {[]string{"agent", "--config", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent")}, exitUsage, nil, []string{"network_ca_file"}},
-		"CheckFinds":     {[]string{"agent", "check", "--config", file}, exitFailure, []string{"error: ovs br-physnet0", "error: sriov ens5"}, []string{"not as its settings say"}},
-		"CheckJSON":      {[]string{"agent", "check", "--config", file, "-f", "json"}, exitFailure, []string{`"level":"error"`, `"about":"ovs br-physnet0"`}, nil},
+		"CheckFinds":     {[]string{"agent", "check", "--config", file}, exitFound, []string{"error: ovs br-physnet0", "error: sriov ens5"}, []string{"not as its settings say"}},
+		"CheckJSON":      {[]string{"agent", "check", "--config", file, "-f", "json"}, exitFound, []string{`"level":"error"`, `"about":"ovs br-physnet0"`}, nil},
 		"CheckFormat":    {[]string{"agent", "check", "--config", file, "-f", "xml"}, exitUsage, nil, []string{"text or json"}},
 	} {
 		t.Run(name, tc.try)

@@ -79,7 +79,7 @@ with --complete the exit code is 1 then, unless something else was found.
 				return err
 			}
 			options.Severity = audit.Severity(severity.word)
-			c, err := source.read(cmd, env, cloud.All)
+			c, err := source.read(cmd.Context(), env, cloud.All)
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ with --complete the exit code is 1 then, unless something else was found.
 					return fail(exitFailure, errors.New("interrupted"))
 				case <-time.After(recheck):
 				}
-				if c, err = source.read(cmd, env, cloud.All); err != nil {
+				if c, err = source.read(cmd.Context(), env, cloud.All); err != nil {
 					return err
 				}
 				found = audit.Both(found, audit.Check(c, options))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +128,7 @@ func (x *leftover) run(cmd *cobra.Command, env environment) error {
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	c, s, err := x.source.snapshot(cmd, env, parts)
+	c, s, err := x.source.snapshot(cmd.Context(), env, parts)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (x *leftover) asked(cmd *cobra.Command, env environment, c *cloud.Cloud) (m
 	if len(x.flavors)+len(x.servers) == 0 {
 		return nil, nil
 	}
-	f, end, err := x.source.finder(cmd, env, c, x.serverFlags, x.nova, len(x.flavors) > 0)
+	f, end, err := x.source.finder(cmd.Context(), env, c, x.serverFlags, x.nova, len(x.flavors) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +215,8 @@ func (x *leftover) asked(cmd *cobra.Command, env environment, c *cloud.Cloud) (m
 }
 
 // snapshot reads parts of the records and returns them with their snapshot.
-func (s *cloudSource) snapshot(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, *snapshot.Snapshot, error) {
-	c, err := s.read(cmd, env, parts)
+func (s *cloudSource) snapshot(ctx context.Context, env environment, parts cloud.Parts) (*cloud.Cloud, *snapshot.Snapshot, error) {
+	c, err := s.read(ctx, env, parts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -443,7 +444,7 @@ Exit codes:
 			if err := nova.read(); err != nil {
 				return err
 			}
-			c, s, err := source.snapshot(cmd, env, cloud.All)
+			c, s, err := source.snapshot(cmd.Context(), env, cloud.All)
 			if err != nil {
 				return err
 			}

@@ -36,6 +36,7 @@ took, is printed on standard error.`
 // A cloudSource selects where a command has the records of a cloud from, by its flags.
 type cloudSource struct {
 	options cloudapi.Options
+	iface   choice
 	db      dbSource
 	file    string
 }
@@ -52,7 +53,8 @@ func (s *cloudSource) apiFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.options.Cloud, "os-cloud", "", "read the APIs of the cloud `NAME` of clouds.yaml")
 	f.StringVar(&s.options.Region, "os-region-name", "", "use the endpoints of the region `NAME`")
-	f.Var(&choice{known: []string{"public", "internal", "admin"}}, "os-interface", "use the endpoints of `INTERFACE`: public, internal or admin")
+	s.iface.known = []string{"public", "internal", "admin"}
+	f.Var(&s.iface, "os-interface", "use the endpoints of `INTERFACE`: public, internal or admin")
 }
 
 // errNoSource is the error when nothing says where the records are.
@@ -65,16 +67,16 @@ var errNoSource = errors.New(`nothing says which cloud to read. One of these doe
 
 // read reads parts of the records. Standard error has what was read, how long it took, and what is missing. The error has its
 // exit code.
-func (s *cloudSource) read(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
-	if s.ways(cmd) > 1 {
+func (s *cloudSource) read(ctx context.Context, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
+	if s.ways() > 1 {
 		return nil, fail(exitUsage, errors.New("records are read from one place: --os-cloud and its like, --config or --connection, and --from-file exclude each other"))
 	}
-	return s.readGiven(cmd, env, parts)
+	return s.readGiven(ctx, env, parts)
 }
 
 // ways counts the ways to records that the flags name.
-func (s *cloudSource) ways(cmd *cobra.Command) (n int) {
-	api := s.options.Cloud + s.options.Region + cmd.Flag("os-interface").Value.String()
+func (s *cloudSource) ways() (n int) {
+	api := s.options.Cloud + s.options.Region + s.iface.word
 	for _, given := range []bool{api != "", s.db.given(), s.file != ""} {
 		if given {
 			n++
@@ -84,17 +86,17 @@ func (s *cloudSource) ways(cmd *cobra.Command) (n int) {
 }
 
 // readGiven is read for a source that names one way at most.
-func (s *cloudSource) readGiven(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
+func (s *cloudSource) readGiven(ctx context.Context, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
 	start := time.Now()
 	var c *cloud.Cloud
 	var err error
 	switch {
 	case s.file != "":
-		c, err = s.readFile(cmd.InOrStdin())
+		c, err = s.readFile(env.stdin)
 	case s.db.given():
-		c, err = s.readDatabase(cmd.Context(), env, parts)
+		c, err = s.readDatabase(ctx, env, parts)
 	default:
-		c, err = s.readAPIs(cmd, env, parts)
+		c, err = s.readAPIs(ctx, env, parts)
 	}
 	if err == nil && (s.file != "" || s.db.given()) { // the reader of APIs says itself why it has not read a part
 		err = c.Check(parts)
@@ -152,24 +154,24 @@ func (s *cloudSource) readDatabase(ctx context.Context, env environment, parts c
 }
 
 // readAPIs reads the services.
-func (s *cloudSource) readAPIs(cmd *cobra.Command, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
-	client, err := s.connect(cmd, env)
+func (s *cloudSource) readAPIs(ctx context.Context, env environment, parts cloud.Parts) (*cloud.Cloud, error) {
+	client, err := s.connect(ctx, env)
 	if err != nil {
 		return nil, err
 	}
 	p := newProgress(env)
 	defer p.end()
-	return client.Read(cmd.Context(), parts, func(what string, done, of int) {
+	return client.Read(ctx, parts, func(what string, done, of int) {
 		p.show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
 	})
 }
 
 // connect logs in to the cloud of the flags or the variables.
-func (s *cloudSource) connect(cmd *cobra.Command, env environment) (*cloudapi.Client, error) {
+func (s *cloudSource) connect(ctx context.Context, env environment) (*cloudapi.Client, error) {
 	o := s.options
-	o.Interface, o.Environ = cmd.Flag("os-interface").Value.String(), env.environ
+	o.Interface, o.Environ = s.iface.word, env.environ
 	o.Warn = func(text string) { fmt.Fprintf(env.stderr, "note: %s\n", text) }
-	client, err := cloudapi.Connect(cmd.Context(), o)
+	client, err := cloudapi.Connect(ctx, o)
 	if errors.Is(err, cloudapi.ErrUnnamed) {
 		if err == cloudapi.ErrUnnamed {
 			return nil, fail(exitUsage, errNoSource)

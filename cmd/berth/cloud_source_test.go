@@ -17,11 +17,10 @@ import (
 func berthIn(t *testing.T, stdin string, variables map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	env := environment{stdout: &out, stderr: &err, environ: environOf(variables)}
+	env := environment{stdin: strings.NewReader(stdin), stdout: &out, stderr: &err, environ: environOf(variables)}
 	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
 	root := newRoot(env)
-	root.SetIn(strings.NewReader(stdin))
 	root.SetArgs(args)
 	if failed := root.ExecuteContext(ctx); failed != nil {
 		complain(&err, failed)

@@ -22,7 +22,7 @@ import (
 func newDBCheck(env environment) *cobra.Command {
 	var source dbSource
 	var form *choice
-	var asJSON bool
+	var asJSON, nova bool
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE | --connection URL] [-f FORMAT]",
 		Short: "Check the database for errors",
@@ -32,17 +32,23 @@ above capacity, inconsistent trees of providers, and more. Each finding says
 what to do about it. It only reads, and may run while services do.
 
 Exit codes:
-  0    no findings
-  1    warnings
-  2    errors that must be corrected, or wrong arguments or settings
-  3    the database cannot be used`,
+  0  no findings
+  1  could not check; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  6  warnings, or errors that must be corrected
+
+With --nova-exit-codes they are those of placement-status and nova-status:
+
+  1  warnings
+  2  errors that must be corrected`,
 		Example: `  berth db check --config /etc/placement/placement.conf
   berth db check --connection @/etc/placement/database-url -f json |
       jq '.checks[] | select(.result > 0)'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, dbtool.Look, func(db *openedDB) error {
-				return checkDB(cmd.Context(), env, db, asJSON || form.json())
+				return checkDB(cmd.Context(), env, db, asJSON || form.json(), nova)
 			})
 		},
 	}
@@ -50,12 +56,13 @@ Exit codes:
 	form = addFormat(cmd, "table")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -f json")
 	_ = cmd.Flags().MarkHidden("json") // upstream's name for it
+	cmd.Flags().BoolVar(&nova, "nova-exit-codes", false, "exit with the codes of placement-status and nova-status")
 	return cmd
 }
 
 // checkDB runs the checks of the database and that of the policy file, and prints the findings.
 // They are printed also when one is a failure, which the exit code then says.
-func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) error {
+func checkDB(ctx context.Context, env environment, db *openedDB, asJSON, nova bool) error {
 	findings, err := db.Check(ctx)
 	if err != nil {
 		return fmt.Errorf("the database %s: %w", db.name, err)
@@ -70,7 +77,7 @@ func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) er
 	if err != nil {
 		return fail(exitFailure, err)
 	}
-	return verdict(findings)
+	return verdict(findings, nova)
 }
 
 // checkPolicyFile warns about a policy file in JSON, which upstream's current releases do not read
@@ -89,9 +96,9 @@ func checkPolicyFile(cfg *config.Placement) dbtool.Finding {
 	return f
 }
 
-// verdict returns an error whose exit code is the worst of the findings, as oslo.upgradecheck's is
-// the greatest code of all checks; nil when all are successes.
-func verdict(findings []dbtool.Finding) error {
+// verdict returns an error when not all findings are successes. With nova its exit code is the worst
+// of the findings, as oslo.upgradecheck's is the greatest code of all checks.
+func verdict(findings []dbtool.Finding, nova bool) error {
 	n := map[dbtool.Verdict]int{}
 	worst := dbtool.Success
 	for _, f := range findings {
@@ -101,7 +108,11 @@ func verdict(findings []dbtool.Finding) error {
 	if worst == dbtool.Success {
 		return nil
 	}
-	return fail(int(worst), fmt.Errorf("of %d checks %d failed and %d warn", len(findings), n[dbtool.Failure], n[dbtool.Warning]))
+	code := exitFound
+	if nova {
+		code = int(worst)
+	}
+	return fail(code, fmt.Errorf("of %d checks %d failed and %d warn", len(findings), n[dbtool.Failure], n[dbtool.Warning]))
 }
 
 // findingsTitle is the title that upstream's command prints above its findings (display_title in
@@ -111,18 +122,18 @@ const findingsTitle = "Upgrade Check Results"
 // findingsJSON prints findings in the JSON of oslo.upgradecheck, where a check without details has
 // null.
 func findingsJSON(w io.Writer, findings []dbtool.Finding) error {
-	type one struct {
+	type check struct {
 		Check   string         `json:"check"`
 		Result  dbtool.Verdict `json:"result"`
 		Details *string        `json:"details"`
 	}
 	var all struct {
-		Name   string `json:"name"`
-		Checks []one  `json:"checks"`
+		Name   string  `json:"name"`
+		Checks []check `json:"checks"`
 	}
 	all.Name = findingsTitle
 	for _, f := range findings {
-		c := one{Check: f.Check, Result: f.Verdict}
+		c := check{Check: f.Check, Result: f.Verdict}
 		if f.Details != "" {
 			c.Details = &f.Details
 		}

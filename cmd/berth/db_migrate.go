@@ -17,8 +17,8 @@ import (
 const (
 	// migrateBatch is how many rows a transaction changes.
 	migrateBatch = 50
-	// exitCount is upstream's code for an invalid count.
-	exitCount = 127
+	// novaRowsFailed is upstream's code when rows could not be changed, and there are none to change otherwise.
+	novaRowsFailed = 2
 )
 
 // A migrated is the result of one migration in JSON, with the columns of upstream's table. Both
@@ -54,6 +54,7 @@ func newDBMigrate(env environment) *cobra.Command {
 	var source dbSource
 	var form *choice
 	var count string
+	var nova bool
 	cmd := &cobra.Command{
 		Use:     "online-data-migrations [--config FILE | --connection URL]\n        [--max-count N] [-f FORMAT]",
 		Aliases: []string{"online_data_migrations"},
@@ -68,17 +69,23 @@ while services use the database, and run several times at once. A SQLite file
 can be used by one berth at a time: stop the service first.
 
 Exit codes:
-  0    complete
+  0  complete
+  1  rows could not be changed; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  4  the database is in use by another process
+  6  --max-count rows were changed, and there may be more: run it again
+
+With --nova-exit-codes they are those of placement-manage and nova-manage:
+
   1    --max-count rows were changed, and there may be more: run it again
-  2    rows could not be changed, or wrong arguments or settings
-  3    the database cannot be used
-  4    the database is in use by another process
+  2    rows could not be changed
   127  --max-count is not a positive number`,
 		Example: `  berth db online-data-migrations --config /etc/placement/placement.conf
   until berth db online-data-migrations --max-count 1000; do sleep 10; done`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			most, err := maxCount(cmd.Flags().Changed("max-count"), count)
+			most, err := maxCount(cmd.Flags().Changed("max-count"), count, nova)
 			if err != nil {
 				return err
 			}
@@ -86,25 +93,30 @@ Exit codes:
 				if err := db.Ready(cmd.Context()); err != nil {
 					return fmt.Errorf("the database %s: %w", db.name, err)
 				}
-				m := &migrator{steps: db.migrations(), out: env.stdout, most: most, quiet: form.json()}
+				m := &migrator{steps: db.migrations(), out: env.stdout, most: most, quiet: form.json(), nova: nova}
 				return m.run(cmd.Context())
 			})
 		},
 	}
 	source.flags(cmd)
 	cmd.Flags().StringVar(&count, "max-count", "", "change at most `N` rows")
+	cmd.Flags().BoolVar(&nova, "nova-exit-codes", false, "exit with the codes of placement-manage and nova-manage")
 	form = addFormat(cmd, "table")
 	return cmd
 }
 
 // maxCount parses --max-count; 0 is no bound.
-func maxCount(given bool, text string) (int, error) {
+func maxCount(given bool, text string, nova bool) (int, error) {
 	if !given {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, fail(exitCount, fmt.Errorf("--max-count %s: it must be a positive number", text))
+		code := exitUsage
+		if nova {
+			code = novaBadInput
+		}
+		return 0, fail(code, fmt.Errorf("--max-count %s: it must be a positive number", text))
 	}
 	return n, nil
 }
@@ -114,15 +126,15 @@ type migrator struct {
 	steps []migration
 	out   io.Writer
 	most  int  // 0 for no bound
-	quiet bool // print JSON, and that alone
+	quiet bool // print JSON, and nothing else
+	nova  bool // with the exit codes of upstream's command
 
 	done   map[string]int
 	failed error // of the last round
 }
 
-// run runs the migrations and prints the result. As upstream's command, it fails with 1 while
-// there may be more rows, and with 2 when rows could not be changed. With a bound, errors do not
-// count while the last round has changed rows: what remains may depend on them.
+// run runs the migrations and prints the result. As upstream's command, it fails while there may be
+// more rows, and when rows could not be changed. With a bound, errors do not count while the last round has changed rows: what remains may depend on them.
 func (m *migrator) run(ctx context.Context) error {
 	m.done = make(map[string]int)
 	if m.most == 0 {
@@ -140,9 +152,17 @@ func (m *migrator) run(ctx context.Context) error {
 	}
 	switch {
 	case m.failed != nil && (m.most == 0 || last == 0):
-		return fail(2, fmt.Errorf("some rows could not be changed: %w", m.failed))
+		code := exitFailure
+		if m.nova {
+			code = novaRowsFailed
+		}
+		return fail(code, fmt.Errorf("some rows could not be changed: %w", m.failed))
 	case last > 0:
-		return fail(exitFailure, fmt.Errorf("%d rows were changed, and there may be more: run it again", last))
+		code := exitFound
+		if m.nova {
+			code = exitFailure // upstream's, too
+		}
+		return fail(code, fmt.Errorf("%d rows were changed, and there may be more: run it again", last))
 	}
 	return nil
 }

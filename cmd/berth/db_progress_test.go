@@ -25,9 +25,9 @@ func TestConsentIsAskedForOnATerminal(t *testing.T) {
 	}
 	for name, stdin := range map[string]*os.File{"/dev/null": null, "a pipe": pipe} {
 		var asked bytes.Buffer
-		err := consent(t.Context(), &asked, stdin, false)
+		err := confirm(t.Context(), &asked, stdin, false)
 		if code, _ := codeOf(err); code != exitUsage || asked.Len() > 0 {
-			t.Errorf("consent with %s asks %q and fails with code %d: %v", name, asked.String(), code, err)
+			t.Errorf("confirm with %s asks %q and fails with code %d: %v", name, asked.String(), code, err)
 		}
 	}
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -41,8 +41,8 @@ func TestConsentIsAskedForOnATerminal(t *testing.T) {
 	interrupted, interrupt := context.WithCancel(t.Context())
 	var asked bytes.Buffer
 	go interrupt()
-	err = consent(interrupted, &asked, terminal, false)
+	err = confirm(interrupted, &asked, terminal, false)
 	if code, _ := codeOf(err); code != exitFailure || asked.String() != "Go on? [y/N] \n" {
-		t.Errorf("interrupted, consent asks %q and fails with code %d: %v", asked.String(), code, err)
+		t.Errorf("interrupted, confirm asks %q and fails with code %d: %v", asked.String(), code, err)
 	}
 }

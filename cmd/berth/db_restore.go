@@ -38,7 +38,7 @@ rows are then written in one transaction.
       --input placement.dump --dry-run`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			in, err := dumpInput(input, cmd.InOrStdin())
+			in, err := dumpInput(input, env.stdin)
 			if err != nil {
 				return err
 			}

@@ -122,10 +122,10 @@ func TestDBCommandLines(t *testing.T) {
 		"SyncInUse":        {[]string{"db", "sync", "--connection", inUse}, exitInUse, nil, []string{"it is in use by another berth"}},
 		"CheckGood":        {[]string{"db", "check", "--connection", good}, exitOK, []string{"| Check: Missing Root Provider IDs ", "| Result: Success "}, nil},
 		"CheckInUse":       {[]string{"db", "check", "--connection", inUse}, exitOK, []string{"| Result: Success "}, nil},
-		"CheckBroken":      {[]string{"db", "check", "--connection", broken}, 2, []string{"| Result: Failure ", "| Result: Warning ", "online-data-migrations"}, []string{"1 failed and 1 warn"}},
+		"CheckBroken":      {[]string{"db", "check", "--connection", broken}, exitFound, []string{"| Result: Failure ", "| Result: Warning ", "online-data-migrations"}, []string{"1 failed and 1 warn"}},
 		"CheckFormat":      {[]string{"db", "check", "--connection", good, "-f", "yaml"}, exitUsage, nil, []string{`invalid argument "yaml" for "-f, --format" flag: want table or json`}},
-		"MigrateBadCount":  {[]string{"db", "online-data-migrations", "--connection", broken, "--max-count", "0"}, exitCount, nil, []string{"--max-count 0: it must be a positive number"}},
-		"MigrateNoCount":   {[]string{"db", "online_data_migrations", "--connection", broken, "--max-count", "x"}, exitCount, nil, []string{"--max-count x"}},
+		"MigrateBadCount":  {[]string{"db", "online-data-migrations", "--connection", broken, "--max-count", "0"}, exitUsage, nil, []string{"--max-count 0: it must be a positive number"}},
+		"MigrateNoCount":   {[]string{"db", "online_data_migrations", "--connection", broken, "--max-count", "x"}, exitUsage, nil, []string{"--max-count x"}},
 		"MigrateEmpty":     {[]string{"db", "online-data-migrations", "--connection", nothing}, exitDatabase, nil, []string{"it is empty", "berth db sync"}},
 		"DumpEmpty":        {[]string{"db", "dump", "--connection", nothing}, exitDatabase, nil, []string{"it is empty"}},
 		"MigrateInUse":     {[]string{"db", "online-data-migrations", "--connection", inUse}, exitInUse, nil, []string{"it is in use"}},
@@ -164,7 +164,7 @@ func TestDBVersionAsJSON(t *testing.T) {
 
 func TestDBCheckAsJSON(t *testing.T) {
 	url := restored(t, newDatabaseFile(t), brokenRows())
-	code, stdout, _ := berth(t, "db", "check", "--connection", url, "--json")
+	code, stdout, _ := berth(t, "db", "check", "--connection", url, "--json", "--nova-exit-codes")
 	var all struct {
 		Name   string
 		Checks []struct {
@@ -185,7 +185,7 @@ func TestDBPolicyFileInJSON(t *testing.T) {
 	url := restored(t, newDatabaseFile(t), nil)
 	conf := settings(t, "[placement_database]\nconnection = "+url, "[oslo_policy]\npolicy_file = policy.json")
 	policy := filepath.Join(filepath.Dir(conf), "policy.json")
-	for text, code := range map[string]int{"{}": 2, "admin: role:x\n": 0} {
+	for text, code := range map[string]int{"{}": exitFound, "admin: role:x\n": 0} {
 		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ given. An instance that has written nothing yet leaves no sign.
 					say = env.stderr
 				}
 				own, err := uninstallDB(cmd.Context(), say, db, force, func() error {
-					return consent(cmd.Context(), say, cmd.InOrStdin(), yes)
+					return confirm(cmd.Context(), say, env.stdin, yes)
 				})
 				if err != nil || !form.json() {
 					return err
@@ -84,9 +84,9 @@ func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, a
 	return own, nil
 }
 
-// consent asks for confirmation on a terminal, and requires --yes elsewhere. Every answer that
+// confirm asks for confirmation on a terminal, and requires --yes elsewhere. Every answer that
 // does not begin with y is a refusal, and so are the end of the input and that of ctx, which a signal ends.
-func consent(ctx context.Context, w io.Writer, stdin io.Reader, yes bool) error {
+func confirm(ctx context.Context, w io.Writer, stdin io.Reader, yes bool) error {
 	if yes {
 		return nil
 	}

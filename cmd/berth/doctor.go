@@ -190,15 +190,15 @@ func (x *examination) input(cmd *cobra.Command, env environment) (in doctor.Inpu
 // read reads the records. A database is looked at beside the APIs where these are named too; a cloud that gives no token is a record of
 // that.
 func (x *examination) read(cmd *cobra.Command, env environment) (*cloud.Cloud, error) {
-	api := x.source.namesAPI(cmd, env)
+	api := x.source.namesAPI(env)
 	switch {
-	case x.source.file != "" && (api && x.source.ways(cmd) > 1 || x.source.db.given()):
+	case x.source.file != "" && (api && x.source.ways() > 1 || x.source.db.given()):
 		return nil, fail(exitUsage, errors.New("records are read from one place: --from-file and the other ways exclude each other"))
 	case x.source.file != "", x.source.db.given() && !api:
-		return x.source.readGiven(cmd, env, cloud.Parts{Placement: cloud.Try, Consumers: cloud.Try, Compute: cloud.Try, Network: cloud.Try})
+		return x.source.readGiven(cmd.Context(), env, cloud.Parts{Placement: cloud.Try, Consumers: cloud.Try, Compute: cloud.Try, Network: cloud.Try})
 	}
 	start := time.Now()
-	client, err := x.source.connect(cmd, env)
+	client, err := x.source.connect(cmd.Context(), env)
 	if refused, ok := errors.AsType[*cloudapi.LoginError](err); ok && cmd.Context().Err() == nil {
 		now := time.Now().UTC()
 		around := refused.Surroundings
@@ -226,8 +226,8 @@ func (x *examination) read(cmd *cobra.Command, env environment) (*cloud.Cloud, e
 }
 
 // namesAPI reports whether the flags or the variables name a cloud with APIs.
-func (s *cloudSource) namesAPI(cmd *cobra.Command, env environment) bool {
-	return s.options.Cloud+s.options.Region+cmd.Flag("os-interface").Value.String()+env.getenv("OS_CLOUD")+env.getenv("OS_AUTH_URL")+env.getenv("OS_ENDPOINT") != ""
+func (s *cloudSource) namesAPI(env environment) bool {
+	return s.options.Cloud+s.options.Region+s.iface.word+env.getenv("OS_CLOUD")+env.getenv("OS_AUTH_URL")+env.getenv("OS_ENDPOINT") != ""
 }
 
 // database looks at placement's database. What is wrong with it is part of the result; the error is about the settings.
@@ -329,13 +329,13 @@ func (x *examination) lookUp(cmd *cobra.Command, env environment, c *cloud.Cloud
 	if x.options.Server == "" || c.Compute == nil {
 		return nil
 	}
-	if x.source.file != "" || !x.source.namesAPI(cmd, env) {
+	if x.source.file != "" || !x.source.namesAPI(env) {
 		if len(x.ports) > 0 {
 			return fail(exitUsage, errors.New("--port looks the port up in the cloud's APIs"))
 		}
 		return nil
 	}
-	client, err := x.source.connect(cmd, env)
+	client, err := x.source.connect(cmd.Context(), env)
 	if err != nil {
 		return fail(exitFailure, err)
 	}

@@ -161,7 +161,7 @@ func (x *explanation) run(cmd *cobra.Command, env environment, args []string) er
 	if x.server != "" || x.request != "" || len(x.hints) > 0 {
 		parts.Compute = cloud.Need
 	}
-	c, err := x.source.read(cmd, env, parts)
+	c, err := x.source.read(cmd.Context(), env, parts)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func queryString(text string) string {
 // query returns what Nova asks for the server that the flags name or describe.
 func (x *explanation) query(cmd *cobra.Command, env environment, c *cloud.Cloud) (placement.Query, error) {
 	ctx := cmd.Context()
-	f, end, err := x.source.finder(cmd, env, c, x.serverFlags, x.nova, x.flavor != "" || x.request != "")
+	f, end, err := x.source.finder(cmd.Context(), env, c, x.serverFlags, x.nova, x.flavor != "" || x.request != "")
 	if err != nil {
 		return placement.Query{}, err
 	}

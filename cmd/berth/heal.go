@@ -18,67 +18,88 @@ import (
 	"github.com/berthcloud/berth/ops/heal"
 )
 
-// healHelp is in the help texts of all commands that heal.
-const healHelp = `Without --apply nothing is changed: the plan is printed, which is a list of
-requests. Each refuses a cloud that has changed since it was read, so that a
-plan can be kept with --plan, reviewed, and carried out later with --from-plan.
---apply sends the requests, asks first unless --yes is given, and prints each as
-a command that can be repeated. It can be interrupted between two requests; the
-next run goes on. What releases something is mended with --delete, or when its
-code is named with --code; no server is ever deleted. Servers that something is
-under way with are left alone. Findings that no request mends are in the plan
-with the next command to type.
+// healParts are the parts of "berth heal" by the words of --only.
+var healParts = []string{string(heal.Allocations), string(heal.Aggregates), string(heal.Providers), string(heal.Ports)}
 
-` + cloudSourceHelp + `
---apply needs the APIs.`
+// healOptions are the flags of "berth heal".
+type healOptions struct {
+	env      environment
+	source   cloudSource
+	only     []string // parts, all when it is empty
+	options  heal.Options
+	choices  []string // --provider
+	apply    bool
+	yes      bool
+	nova     bool // the exit codes of nova-manage
+	planFile string
+	fromPlan string
+	out      *output
+}
 
-// healExitHelp documents the exit codes of the commands that have no counterpart in nova-manage.
-const healExitHelp = `Exit codes:
-  0  there is nothing to heal, or all of it was healed
-  1  could not look, or was interrupted; standard error says why
-  2  wrong arguments or settings
-  3  the database cannot be used
-  6  there is something to heal, or something could not be healed`
-
-// The exit codes of the commands that have a counterpart in nova-manage.
-const (
-	novaBadInput   = 127
-	novaUnexpected = 255
-)
-
-// newHeal returns "berth heal" with its subcommands.
+// newHeal returns "berth heal", with the parts under the names of the commands that they were.
 func newHeal(env environment) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "heal",
-		Short: "Mend what the services of a cloud disagree on",
-		Long: `Heal mends what berth audit finds, by requests to the services of any OpenStack
-cloud. Every finding of audit is mended by one of these commands, or has the
-next command to type in its plan.
-
-` + healHelp,
-		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	cmd := newHealOf(env)
+	for _, part := range healParts {
+		cmd.AddCommand(formerly(env, newHealOf(env, part), part, "berth heal --only "+part))
 	}
-	cmd.AddCommand(newHealPart(env, heal.Allocations), newHealPart(env, heal.Aggregates), newHealPart(env, heal.Providers), newHealPart(env, heal.Ports), newHealPart(env, ""))
+	cmd.AddCommand(formerly(env, newHealOf(env), "all", "berth heal"))
 	return cmd
 }
 
-// healTexts are the help texts of the commands. The part "" is all.
-var healTexts = map[heal.Part]struct{ short, long, exit string }{
-	heal.Allocations: {
-		"Give servers and their ports the allocations that they lack",
-		`Allocations gives servers the allocations that they lack in placement, and their
-bound ports the amounts and the providers, as nova-manage placement
-heal_allocations does; it also corrects projects, users and types of consumers.
-With --force it replaces allocations by what flavors ask for and keeps the share
-of the ports. With --delete it deletes what belongs to nothing, as nova-manage
-placement audit --delete does, and parts that moves have left on other hosts.
+// newHealOf returns the command that heals parts, or all when none is given.
+func newHealOf(env environment, parts ...string) *cobra.Command {
+	h := &healOptions{env: env, only: parts}
+	cmd := &cobra.Command{
+		Use:   "heal [--only PART] [--code CODE] [--apply]",
+		Short: "Fix what audit finds",
+		Long: `Heal fixes what berth audit finds, by requests to the services of any OpenStack
+cloud. --only restricts it to one of these parts, or to several:
+
+  allocations  gives servers and their ports the allocations that they lack in
+               placement, as nova-manage placement heal_allocations does, and
+               corrects projects, users and types of consumers. With --force it
+               replaces allocations by what flavors need, without the share of
+               the ports. With --delete it deletes those of nothing that exists,
+               as nova-manage placement audit --delete does, and what moves have
+               not released on other hosts.
+  aggregates   puts providers into the aggregates that mirror the host
+               aggregates of their hosts, as nova-manage placement
+               sync_aggregates does, and takes them out of those that their
+               hosts are no longer in. Other aggregates stay.
+  providers    gives providers of agents and their devices their names and
+               parents (from placement 1.37 on), and disabled hosts their trait.
+               With --delete it deletes providers of agents, devices and hosts
+               that no longer exist, when nothing is allocated from them.
+  ports        corrects the key allocation in the binding profiles of ports.
+               With --delete it takes ports from servers that were deleted; the
+               ports stay.
+
+Without --apply nothing is changed: the plan is printed, which is a list of
+requests. Each refuses a cloud that has changed since it was read, so that a
+plan can be written to a file with --plan, reviewed, and carried out later with
+--from-plan. --apply sends the requests, after a confirmation unless --yes is
+given, and prints each as a command that can be repeated. It can be interrupted
+between two requests; the next run continues. What releases something needs
+--delete, or its code with --code; no server is ever deleted. Servers with an
+operation under way are skipped. Findings that no request fixes are in the plan
+with the next command to type.
 
 Where several providers can serve a port, --provider decides, then the VIF type
 and the address of the PCI device that it is bound with, then what the server
-holds and no port names; otherwise the port is not healed.`,
-		`Exit codes are those of nova-manage placement heal_allocations. They differ from
-those of other commands of berth:
+has allocated and no port names; otherwise the port is not healed.
+
+` + cloudSourceHelp + `
+--apply needs the APIs.
+
+Exit codes:
+  0  there is nothing to heal, or all of it was healed
+  1  could not read the cloud, or was interrupted; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  6  there is something to heal, or something could not be healed
+
+With --nova-exit-codes they are those of nova-manage, of heal_allocations with
+--only allocations:
 
   0    something was healed
   1    --max-count was reached
@@ -86,19 +107,10 @@ those of other commands of berth:
   3    an allocation could not be made or changed
   4    there was nothing to heal, or no --apply
   5    the ports of servers could not be read
-  6    a port could not name its provider; the next run goes on
+  6    a port could not name its provider; the next run continues
   8    servers of this kind are not healed: VGPU, groups of a flavor
-  127  wrong arguments (elsewhere 2)
-  255  could not look, or was interrupted (elsewhere 1 and 3)`,
-	},
-	heal.Aggregates: {
-		"Give providers the host aggregates of their hosts",
-		`Aggregates puts the providers of hosts into the aggregates of placement that
-mirror the host aggregates, as nova-manage placement sync_aggregates does, and
-takes them out of those that their hosts have left. Aggregates of placement that
-are no host aggregates stay.`,
-		`Exit codes are those of nova-manage placement sync_aggregates. They differ from
-those of other commands of berth:
+
+and of sync_aggregates with --only aggregates:
 
   0    providers and host aggregates agree, or agree now; or no --apply
   2    the compute or the placement service failed or refused a request
@@ -106,115 +118,66 @@ those of other commands of berth:
   4    a member of a host aggregate is not a host
   5    a member has no compute node
   6    a compute node has no provider
-  127  wrong arguments (elsewhere 2)
-  255  could not look, or was interrupted (elsewhere 1 and 3)`,
-	},
-	heal.Providers: {
-		"Put providers in their place, and delete stale ones",
-		`Providers gives the providers of agents and their devices the names and parents
-that they must have (which takes a placement service with 1.37), and the trait
-of disabled hosts to hosts whose service is disabled. With --delete it deletes
-providers of agents, devices and hosts that do not exist any more, children
-first, when nothing is allocated from them.`, healExitHelp,
-	},
-	heal.Ports: {
-		"Correct the binding profiles of ports",
-		`Ports takes the key allocation out of the binding profiles of ports that must
-not have it, and writes it in the format of today. With --delete it takes ports
-from servers that were deleted; the ports stay.`, healExitHelp,
-	},
-	"": {
-		"Do all that the other commands do",
-		`All does what heal allocations, aggregates, providers and ports do, in an order
-in which one does not hinder another.`, healExitHelp,
-	},
-}
 
-// A healing is a run of a command.
-type healing struct {
-	env      environment
-	part     heal.Part
-	source   cloudSource
-	options  heal.Options
-	choices  []string // --provider
-	apply    bool
-	yes      bool
-	planFile string
-	fromPlan string
-	out      *output
-}
-
-// newHealPart returns the command that heals a part.
-func newHealPart(env environment, part heal.Part) *cobra.Command {
-	h := &healing{env: env, part: part}
-	name := string(part)
-	if part == "" {
-		name = "all"
-	} else {
-		h.options.Parts = []heal.Part{part}
-	}
-	texts := healTexts[part]
-	cmd := &cobra.Command{
-		Use:   name + " [--code CODE] [--apply]",
-		Short: texts.short,
-		Long:  texts.long + "\n\n" + healHelp + "\n\n" + texts.exit,
-		Example: fmt.Sprintf(`  berth heal %[1]s --os-cloud admin
-  berth heal %[1]s --os-cloud admin --host cn7 --plan plan.json
-  berth heal %[1]s --os-cloud admin --from-plan plan.json --apply
-  berth heal %[1]s --os-cloud admin --apply --yes -f json`, name),
-		Args: func(cmd *cobra.Command, args []string) error { return h.usage(noArguments(cmd, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd) },
-	}
-	if h.nova() {
-		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return h.usage(suggestFlag(cmd, err)) })
+  127  with both: wrong values of flags
+  255  with both: could not read the cloud, or was interrupted`,
+		Example: `  berth heal --os-cloud admin
+  berth heal --os-cloud admin --apply
+  berth heal --os-cloud admin --only allocations,ports --host cn7
+  berth heal --os-cloud admin --host cn7 --plan plan.json
+  berth heal --os-cloud admin --from-plan plan.json --apply --yes -f json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd.Context()) },
 	}
 	var known []string
 	for _, k := range audit.Kinds() {
-		if of, _, ok := heal.Mends(k.Code); ok && (part == "" || of == part) {
+		if part, _, ok := heal.Mends(k.Code); ok && (len(parts) == 0 || slices.Contains(parts, string(part))) {
 			known = append(known, k.Code)
 		}
 	}
 	h.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&h.options.Codes, "code", nil, "mend findings of `CODE` only, also those that need --delete or --force; may be repeated")
-	f.StringArrayVar(&h.options.Servers, "server", nil, "mend what is about the server `NAME` or UUID only; may be repeated")
-	f.StringArrayVar(&h.options.Ports, "port", nil, "mend what is about the port `NAME` or UUID only; may be repeated")
-	f.StringArrayVar(&h.options.Hosts, "host", nil, "mend what is on the host `NAME` only; may be repeated")
-	if part != heal.Aggregates {
-		f.BoolVar(&h.options.Delete, "delete", false, "also mend what takes a deletion")
-	}
-	if part == heal.Allocations || part == "" {
-		f.BoolVar(&h.options.Force, "force", false, "also replace allocations that differ from the flavor")
-		f.BoolVar(&h.options.SkipPorts, "skip-port-allocations", false, "leave out ports without allocations")
-		f.IntVar(&h.options.Max, "max-count", 0, "heal `N` servers at most, 0 for all servers")
-		f.StringArrayVar(&h.choices, "provider", nil, "take a provider where there are several: `PORT=PROVIDER`; may be repeated")
-	}
+	f.StringSliceVar(&h.only, "only", parts, "heal `PART` only: "+strings.Join(healParts, ", ")+"; may be repeated")
+	f.StringSliceVar(&h.options.Codes, "code", nil, "fix findings of `CODE` only, also those that need --delete or --force; may be repeated")
+	f.StringArrayVar(&h.options.Servers, "server", nil, "fix what is about the server `NAME` or UUID only; may be repeated")
+	f.StringArrayVar(&h.options.Ports, "port", nil, "fix what is about the port `NAME` or UUID only; may be repeated")
+	f.StringArrayVar(&h.options.Hosts, "host", nil, "fix what is on the host `NAME` only; may be repeated")
+	f.BoolVar(&h.options.Delete, "delete", false, "also fix what takes a deletion")
+	f.BoolVar(&h.options.Force, "force", false, "also replace allocations that differ from the flavor")
+	f.BoolVar(&h.options.SkipPorts, "skip-port-allocations", false, "skip ports without allocations")
+	f.IntVar(&h.options.Max, "max-count", 0, "heal `N` servers at most, 0 for all servers")
+	f.StringArrayVar(&h.choices, "provider", nil, "provider of a port where there are several: `PORT=PROVIDER`; may be repeated")
 	f.BoolVar(&h.apply, "apply", false, "send the requests")
-	f.BoolVar(&h.yes, "yes", false, "do not ask before they are sent")
+	f.BoolVar(&h.yes, "yes", false, "send them without a confirmation")
 	f.StringVar(&h.planFile, "plan", "", "write the plan to `FILE`")
-	f.StringVar(&h.fromPlan, "from-plan", "", "take the plan of `FILE` instead of making one")
-	_ = cmd.RegisterFlagCompletionFunc("code", oneOf(known...)) // the flag exists: a line above
+	f.StringVar(&h.fromPlan, "from-plan", "", "plan in `FILE`, instead of a new one")
+	f.BoolVar(&h.nova, "nova-exit-codes", false, "exit with the codes of nova-manage")
+	_ = errors.Join( // the flags exist: the lines above
+		cmd.RegisterFlagCompletionFunc("only", oneOf(healParts...)),
+		cmd.RegisterFlagCompletionFunc("code", oneOf(known...)))
 	h.out = addOutput(cmd)
 	return cmd
 }
 
-// nova reports whether the command has the exit codes of one of nova-manage.
-func (h *healing) nova() bool { return h.part == heal.Allocations || h.part == heal.Aggregates }
+// includes reports whether a part is healed.
+func (h *healOptions) includes(part heal.Part) bool {
+	return len(h.options.Parts) == 0 || slices.Contains(h.options.Parts, part)
+}
 
-// usage gives an error about arguments its exit code, and failed one about all else.
-func (h *healing) usage(err error) error {
-	if h.nova() {
+// usage gives an error about values of flags its exit code, and failed one about all else.
+func (h *healOptions) usage(err error) error {
+	if h.nova {
 		return fail(novaBadInput, err)
 	}
 	return fail(exitUsage, err)
 }
 
-func (h *healing) failed(err error) error {
+func (h *healOptions) failed(err error) error {
 	code, coded := codeOf(err)
 	switch {
-	case h.nova() && coded && code == exitUsage:
+	case h.nova && coded && code == exitUsage:
 		return fail(novaBadInput, err)
-	case h.nova() && (!coded || code == exitFailure || code == exitDatabase):
+	case h.nova && (!coded || code == exitFailure || code == exitDatabase):
 		return fail(novaUnexpected, err)
 	case coded:
 		return err
@@ -223,11 +186,11 @@ func (h *healing) failed(err error) error {
 }
 
 // run makes or reads the plan, prints it or carries it out.
-func (h *healing) run(cmd *cobra.Command) error {
-	if err := h.check(cmd); err != nil {
+func (h *healOptions) run(ctx context.Context) error {
+	if err := h.check(); err != nil {
 		return h.usage(err)
 	}
-	plan, err := h.plan(cmd)
+	plan, err := h.plan(ctx)
 	if err != nil {
 		return err
 	}
@@ -243,34 +206,45 @@ func (h *healing) run(cmd *cobra.Command) error {
 		}
 		return h.exit(plan, nil)
 	}
-	client, err := h.source.connect(cmd, h.env)
+	client, err := h.source.connect(ctx, h.env)
 	if err != nil {
 		return h.failed(err)
 	}
-	if !h.yes && isTerminal(cmd.InOrStdin()) {
+	if !h.yes && isTerminal(h.env.stdin) {
 		writeSteps(h.env.stderr, plan, nil)
 	}
-	if err := consent(cmd.Context(), h.env.stderr, cmd.InOrStdin(), h.yes); err != nil {
+	if err := confirm(ctx, h.env.stderr, h.env.stdin, h.yes); err != nil {
 		return h.failed(err)
 	}
-	results := h.carryOut(cmd.Context(), client, plan)
+	results := h.carryOut(ctx, client, plan)
 	if err := h.out.print(h.env.stdout, healResult(plan, results)); err != nil {
 		return h.failed(err)
 	}
 	return h.exit(plan, results)
 }
 
-// check looks at the flags.
-func (h *healing) check(cmd *cobra.Command) error {
+// check checks the flags. It sets the parts and the chosen providers of the options.
+func (h *healOptions) check() error {
+	for _, word := range h.only {
+		if !slices.Contains(healParts, word) {
+			return fmt.Errorf("--only %s: want %s", word, strings.Join(healParts, ", "))
+		}
+	}
+	h.options.Parts = nil
+	for _, part := range heal.Parts { // in the order in which plans have them
+		if slices.Contains(h.only, string(part)) {
+			h.options.Parts = append(h.options.Parts, part)
+		}
+	}
 	for _, code := range h.options.Codes {
-		of, _, ok := heal.Mends(code)
+		part, _, ok := heal.Mends(code)
 		switch {
-		case of == "":
-			return fmt.Errorf("there is no code %q; berth audit --codes lists them", code)
-		case h.part != "" && of != h.part:
-			return fmt.Errorf("%s is mended by berth heal %s", code, of)
+		case part == "":
+			return fmt.Errorf("there is no code %q; berth audit --list lists them", code)
+		case !h.includes(part):
+			return fmt.Errorf("%s is fixed by berth heal --only %s", code, part)
 		case !ok:
-			return fmt.Errorf("no request mends %s; berth audit has the next command to type", code)
+			return fmt.Errorf("no request fixes %s; berth audit has the next command to type", code)
 		}
 	}
 	h.options.Providers = map[string]string{}
@@ -284,16 +258,18 @@ func (h *healing) check(cmd *cobra.Command) error {
 	if err := h.out.check(healColumns); err != nil {
 		return err
 	}
-	other := h.source.db.given() || h.source.file != ""
+	records := h.source.db.given() || h.source.file != ""
 	switch {
+	case h.nova && !slices.Equal(h.options.Parts, []heal.Part{heal.Allocations}) && !slices.Equal(h.options.Parts, []heal.Part{heal.Aggregates}):
+		return errors.New("--nova-exit-codes is for --only allocations, or for --only aggregates: nova-manage has a command for each of them")
 	case h.options.Max < 0:
 		return errors.New("--max-count: want a number of servers, or 0 for all")
-	case h.fromPlan != "" && other:
+	case h.fromPlan != "" && records:
 		return errors.New("--from-plan takes no records: --config, --connection and --from-file are for making a plan")
 	case h.fromPlan != "" && (h.planFile != "" || h.options.Delete || h.options.Force || h.options.SkipPorts || h.options.Max > 0 ||
 		len(h.options.Codes)+len(h.options.Servers)+len(h.options.Ports)+len(h.options.Hosts)+len(h.choices) > 0):
 		return errors.New("--from-plan takes the plan as it is: flags that say what to heal are for making one")
-	case h.apply && other:
+	case h.apply && records:
 		return errors.New("--apply needs the APIs: write the plan to a file with --plan, and carry it out with --from-plan and --os-cloud")
 	case h.yes && !h.apply:
 		return errors.New("--yes is for --apply")
@@ -302,7 +278,7 @@ func (h *healing) check(cmd *cobra.Command) error {
 }
 
 // plan makes the plan, or reads it.
-func (h *healing) plan(cmd *cobra.Command) (*heal.Plan, error) {
+func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 	if h.fromPlan != "" {
 		f, err := os.Open(h.fromPlan)
 		if err != nil {
@@ -313,23 +289,23 @@ func (h *healing) plan(cmd *cobra.Command) (*heal.Plan, error) {
 		switch {
 		case err != nil:
 			return nil, h.usage(fmt.Errorf("%s: %w", h.fromPlan, err))
-		case h.part != "" && !slices.Equal(plan.Parts, h.options.Parts):
-			return nil, h.usage(fmt.Errorf("%s is a plan of %v; berth heal all carries it out", h.fromPlan, plan.Parts))
+		case len(h.options.Parts) > 0 && !slices.Equal(plan.Parts, h.options.Parts):
+			return nil, h.usage(fmt.Errorf("%s is a plan of %v; it is carried out without --only, or with these parts", h.fromPlan, plan.Parts))
 		}
 		return plan, nil
 	}
 	parts := cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need, Compute: cloud.Try, Network: cloud.Try}
-	if h.nova() {
+	if h.nova {
 		parts.Compute = cloud.Need
 	}
-	c, err := h.source.read(cmd, h.env, parts)
+	c, err := h.source.read(ctx, h.env, parts)
 	if err != nil {
 		return nil, h.failed(err)
 	}
 	// Without its ports the allocation of a server would lack their share.
-	if c.Network == nil && !h.options.SkipPorts && (h.part == heal.Allocations || h.part == "") {
+	if c.Network == nil && !h.options.SkipPorts && h.includes(heal.Allocations) {
 		err := errors.New("the ports of servers could not be read, without which their allocations are not known; --skip-port-allocations heals what has none")
-		if h.nova() {
+		if h.nova {
 			return nil, fail(int(heal.NoPorts), err)
 		}
 		return nil, fail(exitFailure, err)
@@ -337,8 +313,8 @@ func (h *healing) plan(cmd *cobra.Command) (*heal.Plan, error) {
 	if err := checkNames(h.env, c, audit.Options{Servers: h.options.Servers, Ports: h.options.Ports, Hosts: h.options.Hosts}); err != nil {
 		return nil, h.usage(err)
 	}
-	for of, provider := range h.options.Providers {
-		if err := knownProvider(c, of, provider); err != nil {
+	for port, provider := range h.options.Providers {
+		if err := knownProvider(c, port, provider); err != nil {
 			return nil, h.usage(err)
 		}
 	}
@@ -382,7 +358,7 @@ func writePlan(name string, p *heal.Plan) error {
 }
 
 // carryOut sends the requests of a plan.
-func (h *healing) carryOut(ctx context.Context, client *cloudapi.Client, plan *heal.Plan) []heal.Result {
+func (h *healOptions) carryOut(ctx context.Context, client *cloudapi.Client, plan *heal.Plan) []heal.Result {
 	p := newProgress(h.env)
 	defer p.end()
 	results := heal.Apply(ctx, plan, client.Do, cloudapi.Message, func(s heal.Step, _ heal.Result) {
@@ -402,12 +378,12 @@ func (h *healing) carryOut(ctx context.Context, client *cloudapi.Client, plan *h
 }
 
 // exit returns the error with the exit code of a run, nil for 0. results are nil when nothing was sent.
-func (h *healing) exit(plan *heal.Plan, results []heal.Result) error {
-	done, counts := 0, map[heal.Outcome]int{}
+func (h *healOptions) exit(plan *heal.Plan, results []heal.Result) error {
+	counts := map[heal.Outcome]int{}
 	for _, r := range results {
 		counts[r.Outcome]++
 	}
-	done = counts[heal.Done]
+	done := counts[heal.Done]
 	open := 0
 	for _, l := range plan.Left {
 		if l.Code != "" {
@@ -417,63 +393,24 @@ func (h *healing) exit(plan *heal.Plan, results []heal.Result) error {
 	switch {
 	case counts[heal.Unsent] > 0:
 		return h.failed(fmt.Errorf("interrupted: %d of %s done, %d not sent", done, counted(len(results), "request"), counts[heal.Unsent]))
-	case h.part == heal.Allocations:
-		return h.allocationsExit(plan, results, done)
-	case h.part == heal.Aggregates:
-		for _, r := range results {
-			switch r.Outcome {
-			case heal.MovedOn, heal.Skipped:
-				return fail(int(heal.SyncChanged), errors.New("providers have changed meanwhile; the next run mends them"))
-			case heal.Failed, heal.Unknown:
-				return fail(int(heal.SyncRefused), errors.New(r.Text))
-			}
-		}
-		for _, l := range plan.Left {
-			if l.Nova != 0 {
-				return fail(int(l.Nova), errors.New(l.Why))
-			}
-		}
-		if results == nil && len(plan.Steps) > 0 { // which is no error of sync_aggregates
-			fmt.Fprintf(h.env.stderr, "note: nothing was changed: --apply sends %s\n", counted(len(plan.Steps), "request"))
-		}
-		return nil
+	case h.nova && h.includes(heal.Allocations):
+		return allocationsExit(plan, results, done)
+	case h.nova:
+		return aggregatesExit(h.env.stderr, plan, results)
 	case results == nil && len(plan.Steps) > 0:
 		return fail(exitFound, fmt.Errorf("there is something to heal: --apply sends %s", counted(len(plan.Steps), "request")))
 	case done < len(results):
 		return fail(exitFound, fmt.Errorf("not all was healed: %d of %s done", done, counted(len(results), "request")))
 	case open > 0:
 		return fail(exitFound, fmt.Errorf("not healed: %s", counted(open, "finding")))
+	case plan.More:
+		return fail(exitFound, errMoreServers)
 	}
 	return nil
 }
 
-// allocationsExit is exit of heal allocations: the code of the first problem, as heal_allocations has it.
-func (h *healing) allocationsExit(plan *heal.Plan, results []heal.Result, done int) error {
-	for i, r := range results {
-		if r.Outcome == heal.Done {
-			continue
-		}
-		code := heal.NotAllocated
-		if plan.Steps[i].Request.Service == heal.Network {
-			code = heal.NotNamed
-		}
-		return fail(int(code), fmt.Errorf("not all was healed: %d of %s done", done, counted(len(results), "request")))
-	}
-	for _, l := range plan.Left {
-		if l.Nova != 0 {
-			return fail(int(l.Nova), errors.New(l.Why))
-		}
-	}
-	switch {
-	case results == nil && len(plan.Steps) > 0:
-		return fail(int(heal.Nothing), fmt.Errorf("nothing was changed: --apply sends %s", counted(len(plan.Steps), "request")))
-	case done == 0:
-		return fail(int(heal.Nothing), errors.New("there is nothing to heal"))
-	case plan.More:
-		return fail(int(heal.MaxReached), errors.New("there are more servers to heal than --max-count"))
-	}
-	return nil
-}
+// errMoreServers is the result of a run that --max-count has ended.
+var errMoreServers = errors.New("there are more servers to heal than --max-count")
 
 // A healed is the result for programs.
 type healed struct {

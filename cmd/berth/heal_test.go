@@ -30,26 +30,26 @@ func TestHealOfUp(t *testing.T) {
 	healthy := func() {
 		t.Helper()
 		run(exitOK, "nothing found", "", "audit")
-		run(exitOK, "nothing to heal", "", "heal", "all")
-		run(int(heal.Nothing), "nothing to heal", "there is nothing to heal", "heal", "allocations", "--apply", "--yes")
+		run(exitOK, "nothing to heal", "", "heal")
+		run(int(heal.Nothing), "nothing to heal", "there is nothing to heal", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes")
 	}
 	healthy()
 
 	// The server loses its allocation.
 	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
-	run(int(heal.Nothing), "step 1: server-without-allocation", "nothing was changed: --apply sends 1 request\n", "heal", "allocations", "--plan", plan)
-	run(exitFound, "step 1: server-without-allocation", "there is something to heal", "heal", "all")
-	run(novaUnexpected, "", "exists, and is not replaced", "heal", "allocations", "--plan", plan)
-	run(novaBadInput, "", "confirm with --yes", "heal", "allocations", "--from-plan", plan, "--apply")
-	run(novaBadInput, "", `there is no column "price"`, "heal", "allocations", "--from-plan", plan, "--apply", "--yes", "-c", "price")
+	run(int(heal.Nothing), "step 1: server-without-allocation", "nothing was changed: --apply sends 1 request\n", "heal", "--only", "allocations", "--nova-exit-codes", "--plan", plan)
+	run(exitFound, "step 1: server-without-allocation", "there is something to heal", "heal")
+	run(novaUnexpected, "", "exists, and is not replaced", "heal", "--only", "allocations", "--nova-exit-codes", "--plan", plan)
+	run(novaBadInput, "", "confirm with --yes", "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply")
+	run(novaBadInput, "", `there is no column "price"`, "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply", "--yes", "-c", "price")
 	run(exitUsage, "", `there is no column "price"`, "audit", "-c", "price")
-	run(novaBadInput, "", `there is no provider with the name or UUID "nowhere"`, "heal", "allocations", "--provider", port+"=nowhere")
-	run(novaBadInput, "", `no port of a server with the name or UUID "price"`, "heal", "allocations", "--provider", "price=devstack0")
-	run(exitFound, "step 1", "", "heal", "all", "--provider", port+"=devstack0")
+	run(novaBadInput, "", `there is no provider with the name or UUID "nowhere"`, "heal", "--only", "allocations", "--nova-exit-codes", "--provider", port+"=nowhere")
+	run(novaBadInput, "", `no port of a server with the name or UUID "price"`, "heal", "--only", "allocations", "--nova-exit-codes", "--provider", "price=devstack0")
+	run(exitFound, "step 1", "", "heal", "--provider", port+"=devstack0")
 	run(exitFound, "server-without-allocation", "", "audit")
-	run(exitUsage, "", "is a plan of [allocations]; berth heal all carries it out", "heal", "ports", "--from-plan", plan)
-	run(int(heal.Healed), `"outcome": "done"`, "note: in the commands, PLACEMENT_URL="+u.url, "heal", "allocations", "--from-plan", plan, "--apply", "--yes", "-f", "json")
-	run(int(heal.NotAllocated), "outcome   changed meanwhile: the placement service answers 409", "not all was healed: 0 of 1 request done", "heal", "allocations", "--from-plan", plan, "--apply", "--yes")
+	run(exitUsage, "", "is a plan of [allocations]; it is carried out without --only", "heal", "--only", "ports", "--from-plan", plan)
+	run(int(heal.Healed), `"outcome": "done"`, "note: in the commands, PLACEMENT_URL="+u.url, "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply", "--yes", "-f", "json")
+	run(int(heal.NotAllocated), "outcome   changed meanwhile: the placement service answers 409", "not all was healed: 0 of 1 request done", "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply", "--yes")
 	healthy()
 
 	// Its port loses the key, and then both are lost.
@@ -57,11 +57,11 @@ func TestHealOfUp(t *testing.T) {
 		u.ask("PUT", u.network+"/ports/"+port, map[string]any{"port": map[string]any{"binding:profile": map[string]any{}}}, nil)
 	}
 	forget()
-	run(int(heal.Healed), "If-Match: revision_number=", "NETWORK_URL="+u.network, "heal", "allocations", "--code", "bound-without-key", "--port", port, "--apply", "--yes")
+	run(int(heal.Healed), "If-Match: revision_number=", "NETWORK_URL="+u.network, "heal", "--only", "allocations", "--nova-exit-codes", "--code", "bound-without-key", "--port", port, "--apply", "--yes")
 	healthy()
 	forget()
 	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
-	run(exitOK, "outcome   done", "", "heal", "all", "--apply", "--yes")
+	run(exitOK, "outcome   done", "", "heal", "--apply", "--yes")
 	healthy()
 
 	// A consumer that does not exist has an allocation.
@@ -73,8 +73,8 @@ func TestHealOfUp(t *testing.T) {
 	}
 	body := map[string]any{"allocations": held.Allocations, "project_id": "p", "user_id": "u", "consumer_generation": nil, "consumer_type": "INSTANCE"}
 	u.ask("PUT", u.url+"/allocations/"+orphan, body, nil)
-	run(int(heal.Nothing), "it is mended with --delete", "there is nothing to heal", "heal", "allocations", "--apply", "--yes")
-	run(int(heal.Healed), "outcome   done", "", "heal", "allocations", "--apply", "--yes", "--delete")
+	run(int(heal.Nothing), "it is mended with --delete", "there is nothing to heal", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes")
+	run(int(heal.Healed), "outcome   done", "", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes", "--delete")
 	healthy()
 }
 
@@ -96,27 +96,33 @@ func TestHealExitCodes(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"Healthy":          {"allocations --from-file " + healthy, int(heal.Nothing), "nothing to heal\n", "there is nothing to heal"},
-		"Lost":             {"allocations --from-file " + lost, int(heal.Nothing), "step 1: server-without-allocation\n", "nothing was changed: --apply sends 1 request\n"},
-		"NoSuchServer":     {"allocations --server server9 --from-file " + lost, novaBadInput, "", `there is no server with the name or UUID "server9"`},
-		"NoSuchServerAll":  {"all --server server9 --from-file " + lost, exitUsage, "", `there is no server with the name or UUID "server9"`},
-		"DeletedServer":    {"allocations --server " + cloudtest.UUID("deleted") + " --from-file " + lost, int(heal.Nothing), "nothing to heal\n", "note: no record has the UUID"},
-		"LostAsAll":        {"all --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "there is something to heal: --apply sends 1 request\n"},
-		"LostOtherwise":    {"ports --from-file " + lost, exitOK, "nothing to heal\n", ""},
-		"LostCode":         {"all --code server-without-allocation -f value -c outcome -c codes --from-file " + lost, exitFound, "planned server-without-allocation\n", ""},
-		"UnknownHost":      {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Host = "cn9" }), int(heal.NoNode), "not healed: server-host-unknown\n", "cn9"},
-		"NoPorts":          {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), int(heal.NoPorts), "", "the ports of servers could not be read"},
-		"NoPortsAll":       {"all --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), exitFailure, "", "the ports of servers could not be read"},
-		"SkippedPorts":     {"allocations --skip-port-allocations --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), int(heal.Nothing), "nothing to heal\n", ""},
-		"NoServers":        {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.Compute = nil }), novaUnexpected, "", "has no records of the compute service"},
-		"NoFile":           {"aggregates --from-file " + healthy + ".none", novaUnexpected, "", "no such file"},
-		"Aggregates":       {"aggregates --from-file " + healthy, exitOK, "nothing to heal\n", ""},
-		"Members":          {"aggregates --from-file " + build(func(b *cloudtest.Builder) { b.Compute.Aggregates[0].Hosts = []string{"cn2"} }), exitOK, "step 2: aggregate-mirror-superfluous\n", "note: nothing was changed: --apply sends 2 requests\n"},
-		"UnknownMember":    {"aggregates --from-file " + build(func(b *cloudtest.Builder) { b.Aggregate("slow", "cn9") }), int(heal.HostUnmapped), "not healed: aggregate-host-unknown\n", ""},
-		"Busy":             {"allocations --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), int(heal.Nothing), "left alone\n", ""},
-		"BusyAll":          {"all --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), exitOK, "left alone\n", ""},
-		"OnlyWithForce":    {"allocations --from-file " + recordsFile(t, leaking()), int(heal.Nothing), "it is mended with --force, or when its code is named", ""},
-		"OnlyWithForceAll": {"all --from-file " + recordsFile(t, leaking()), exitFound, "not healed: flavor-amount-superfluous\n", "not healed: 1 finding\n"},
+		"Healthy":          {"--only allocations --nova-exit-codes --from-file " + healthy, int(heal.Nothing), "nothing to heal\n", "there is nothing to heal"},
+		"Lost":             {"--only allocations --nova-exit-codes --from-file " + lost, int(heal.Nothing), "step 1: server-without-allocation\n", "nothing was changed: --apply sends 1 request\n"},
+		"NoSuchServer":     {"--only allocations --nova-exit-codes --server server9 --from-file " + lost, novaBadInput, "", `there is no server with the name or UUID "server9"`},
+		"NoSuchServerAll":  {"--server server9 --from-file " + lost, exitUsage, "", `there is no server with the name or UUID "server9"`},
+		"DeletedServer":    {"--only allocations --nova-exit-codes --server " + cloudtest.UUID("deleted") + " --from-file " + lost, int(heal.Nothing), "nothing to heal\n", "note: no record has the UUID"},
+		"LostPart":         {"--only allocations --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "there is something to heal: --apply sends 1 request\n"},
+		"FormerName":       {"allocations --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "note: berth heal allocations is berth heal --only allocations now\n"},
+		"FormerAll":        {"all --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "note: berth heal all is berth heal now\n"},
+		"NovaOfTwo":        {"--only allocations,aggregates --nova-exit-codes --from-file " + lost, novaBadInput, "", "--nova-exit-codes is for --only allocations, or for --only aggregates"},
+		"NovaOfAll":        {"--nova-exit-codes --from-file " + lost, novaBadInput, "", "nova-manage has a command for each of them"},
+		"HealthyPart":      {"--only allocations --from-file " + healthy, exitOK, "nothing to heal\n", ""},
+		"LostAsAll":        {"--from-file " + lost, exitFound, "step 1: server-without-allocation\n", "there is something to heal: --apply sends 1 request\n"},
+		"LostOtherwise":    {"--only ports --from-file " + lost, exitOK, "nothing to heal\n", ""},
+		"LostCode":         {"--code server-without-allocation -f value -c outcome -c codes --from-file " + lost, exitFound, "planned server-without-allocation\n", ""},
+		"UnknownHost":      {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Host = "cn9" }), int(heal.NoNode), "not healed: server-host-unknown\n", "cn9"},
+		"NoPorts":          {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), int(heal.NoPorts), "", "the ports of servers could not be read"},
+		"NoPortsAll":       {"--from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), exitFailure, "", "the ports of servers could not be read"},
+		"SkippedPorts":     {"--only allocations --nova-exit-codes --skip-port-allocations --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), int(heal.Nothing), "nothing to heal\n", ""},
+		"NoServers":        {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Compute = nil }), novaUnexpected, "", "has no records of the compute service"},
+		"NoFile":           {"--only aggregates --nova-exit-codes --from-file " + healthy + ".none", novaUnexpected, "", "no such file"},
+		"Aggregates":       {"--only aggregates --nova-exit-codes --from-file " + healthy, exitOK, "nothing to heal\n", ""},
+		"Members":          {"--only aggregates --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Compute.Aggregates[0].Hosts = []string{"cn2"} }), exitOK, "step 2: aggregate-mirror-superfluous\n", "note: nothing was changed: --apply sends 2 requests\n"},
+		"UnknownMember":    {"--only aggregates --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Aggregate("slow", "cn9") }), int(heal.HostUnmapped), "not healed: aggregate-host-unknown\n", ""},
+		"Busy":             {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), int(heal.Nothing), "left alone\n", ""},
+		"BusyAll":          {"--from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), exitOK, "left alone\n", ""},
+		"OnlyWithForce":    {"--only allocations --nova-exit-codes --from-file " + recordsFile(t, leaking()), int(heal.Nothing), "it is mended with --force, or when its code is named", ""},
+		"OnlyWithForceAll": {"--from-file " + recordsFile(t, leaking()), exitFound, "not healed: flavor-amount-superfluous\n", "not healed: 1 finding\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := berth(t, append([]string{"heal"}, strings.Fields(tc.args)...)...)
@@ -151,6 +157,7 @@ func TestHealExitOfResults(t *testing.T) {
 		"Changed":            {heal.Aggregates, heal.Done, heal.MovedOn, nil, false, int(heal.SyncChanged)},
 		"Refused":            {heal.Aggregates, heal.Failed, heal.MovedOn, nil, false, int(heal.SyncRefused)},
 		"All":                {"", heal.Done, heal.Done, nil, false, exitOK},
+		"AllMore":            {"", heal.Done, heal.Done, nil, true, exitFound},
 		"AllChanged":         {"", heal.Done, heal.MovedOn, nil, false, exitFound},
 		"AllLeft":            {"", heal.Done, heal.Done, left, false, exitFound},
 		"AllInterrupted":     {"", heal.Done, heal.Unsent, nil, false, exitFailure},
@@ -159,7 +166,11 @@ func TestHealExitOfResults(t *testing.T) {
 	} {
 		plan.Left, plan.More = tc.left, tc.more
 		code := exitOK
-		if err := (&healing{part: tc.part}).exit(plan, []heal.Result{{Step: 1, Outcome: tc.first, Text: "why"}, {Step: 2, Outcome: tc.then, Text: "why"}}); err != nil {
+		h := &healOptions{nova: tc.part == heal.Allocations || tc.part == heal.Aggregates}
+		if tc.part != "" {
+			h.options.Parts = []heal.Part{tc.part}
+		}
+		if err := h.exit(plan, []heal.Result{{Step: 1, Outcome: tc.first, Text: "why"}, {Step: 2, Outcome: tc.then, Text: "why"}}); err != nil {
 			code, _ = codeOf(err)
 		}
 		if code != tc.code {
@@ -175,7 +186,7 @@ func TestHealPlanFile(t *testing.T) {
 	b.Server("server0", "cn1")
 	b.Placement.Consumers = []cloud.Consumer{}
 	plan := filepath.Join(t.TempDir(), "plan.json")
-	_, stdout, _ := berth(t, "heal", "all", "--from-file", recordsFile(t, b.Done()), "--plan", plan, "-f", "json")
+	_, stdout, _ := berth(t, "heal", "--from-file", recordsFile(t, b.Done()), "--plan", plan, "-f", "json")
 	var printed struct {
 		Plan     heal.Plan
 		Commands []string
@@ -194,7 +205,7 @@ func TestHealPlanFile(t *testing.T) {
 	if read.Steps[0].Request.Path != printed.Plan.Steps[0].Request.Path || len(read.Steps) != 1 {
 		t.Errorf("the file has %+v, and %+v is printed", read.Steps, printed.Plan.Steps)
 	}
-	if code, stdout, stderr := berth(t, "heal", "all", "--from-plan", plan); code != exitFound || !strings.Contains(stdout, "step 1: server-without-allocation") {
+	if code, stdout, stderr := berth(t, "heal", "--from-plan", plan); code != exitFound || !strings.Contains(stdout, "step 1: server-without-allocation") {
 		t.Errorf("with the plan it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 }

@@ -36,7 +36,7 @@ func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
 	home := t.TempDir()
-	env := environment{stdout: &out, stderr: &err, environ: []string{"HOME=" + home}}
+	env := environment{stdin: strings.NewReader(""), stdout: &out, stderr: &err, environ: []string{"HOME=" + home}}
 	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
 	code = run(ctx, args, env)

@@ -33,8 +33,9 @@ No passwords and no tokens are printed.
 
 Exit codes:
   0  all steps succeeded
-  1  a step failed; the service would answer requests with 401 or 503
-  2  wrong arguments or settings`,
+  1  could not check; standard error says why
+  2  wrong arguments or settings
+  6  a step failed; the service would answer requests with 401 or 503`,
 		Example: `  berth placement check-auth --config /etc/placement/placement.conf
   OS_TOKEN=$(openstack token issue -f value -c id) \
       berth placement check-auth --config /etc/placement/placement.conf`,
@@ -54,7 +55,7 @@ Exit codes:
 			if err := report.Write(env.stdout, format.json()); err != nil {
 				return fail(exitFailure, err)
 			}
-			return fail(exitFailure, report.Failure())
+			return fail(exitFound, report.Failure())
 		},
 	}
 	addConfigFlags(cmd, "placement.conf", &files, &dirs)

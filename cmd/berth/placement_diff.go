@@ -44,12 +44,12 @@ is used of each provider is compared then, and no allocations and aggregates.
 		ValidArgsFunction: files(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parts := cloud.Parts{Placement: cloud.Need}
-			before, err := (&cloudSource{file: args[0]}).readGiven(cmd, env, parts)
+			before, err := (&cloudSource{file: args[0]}).readGiven(cmd.Context(), env, parts)
 			if err != nil {
 				return err
 			}
 			if len(args) == 2 {
-				if source.ways(cmd) > 0 {
+				if source.ways() > 0 {
 					return fail(exitUsage, errors.New("with two files no other source of records can be named"))
 				}
 				source.file = args[1]
@@ -57,7 +57,7 @@ is used of each provider is compared then, and no allocations and aggregates.
 			if before.Placement.Consumers != nil && !byName {
 				parts.Consumers = cloud.Try
 			}
-			after, err := source.read(cmd, env, parts)
+			after, err := source.read(cmd.Context(), env, parts)
 			if err != nil {
 				return err
 			}

@@ -71,7 +71,7 @@ Exit codes:
 			if err := writable(); err != nil { // before a cloud is read in vain
 				return err
 			}
-			c, err := source.read(cmd, env, parts)
+			c, err := source.read(cmd.Context(), env, parts)
 			if err != nil {
 				return err
 			}

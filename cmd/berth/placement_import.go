@@ -65,14 +65,14 @@ Exit codes:
 				return err
 			}
 			parts := cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}
-			file, err := (&cloudSource{file: args[0]}).readGiven(cmd, env, parts)
+			file, err := (&cloudSource{file: args[0]}).readGiven(cmd.Context(), env, parts)
 			if err != nil {
 				return err
 			}
 			if wrong := restore.Check(file.Placement); len(wrong) > 0 {
 				return fail(exitFailure, fmt.Errorf("%s does not agree with itself, and nothing was written:\n  %s", args[0], strings.Join(firstOf(wrong, 10), "\n  ")))
 			}
-			there, err := source.read(cmd, env, parts)
+			there, err := source.read(cmd.Context(), env, parts)
 			if err != nil {
 				return err
 			}
@@ -132,10 +132,10 @@ func (r *importing) carryOut(cmd *cobra.Command, env environment, source *cloudS
 	if err := r.describe(env.stderr); err != nil {
 		return fail(exitFailure, err)
 	}
-	if err := consent(cmd.Context(), env.stderr, cmd.InOrStdin(), yes); err != nil {
+	if err := confirm(cmd.Context(), env.stderr, env.stdin, yes); err != nil {
 		return err
 	}
-	client, err := source.connect(cmd, env)
+	client, err := source.connect(cmd.Context(), env)
 	if err != nil {
 		return fail(exitFailure, err)
 	}

@@ -37,7 +37,7 @@ capacity of a class. Without --class it compares all classes.
 			if by.word != "providers" {
 				parts.Consumers = cloud.Need
 			}
-			c, err := source.read(cmd, env, parts)
+			c, err := source.read(cmd.Context(), env, parts)
 			if err != nil {
 				return err
 			}

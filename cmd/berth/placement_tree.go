@@ -46,7 +46,7 @@ From the APIs only this tree is read.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := source.read(cmd, env, cloud.Parts{Placement: cloud.Need, Consumers: cloud.Try, Tree: args[0]})
+			c, err := source.read(cmd.Context(), env, cloud.Parts{Placement: cloud.Need, Consumers: cloud.Try, Tree: args[0]})
 			if err != nil {
 				return err
 			}

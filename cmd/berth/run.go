@@ -35,9 +35,9 @@ const exitHelp = `Exit codes:
   4  the database is in use by another process
   5  the address to listen on cannot be used`
 
-// An environment is a command's access to the process, which tests replace. Standard input is
-// cobra's (InOrStdin).
+// An environment is a command's access to the process, which tests replace.
 type environment struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string // as os.Environ returns it
 }
@@ -161,6 +161,7 @@ berth placement      with tree, top, diff, export and import: what is where`,
 	// Cobra's help breaks only the texts of flags; all others are written within the width.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(suggestFlag)
+	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
@@ -245,6 +246,23 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	})
 	return fmt.Errorf("%w%s", err, didYouMean("--", osloconfig.Closest(unknown.GetSpecifiedName(), names)))
 }
+
+// formerly returns a command under a former name: help does not list it, and it says on standard
+// error what to type instead.
+func formerly(env environment, cmd *cobra.Command, name, instead string) *cobra.Command {
+	_, arguments, _ := strings.Cut(cmd.Use, " ")
+	cmd.Use, cmd.Hidden = strings.TrimSpace(name+" "+arguments), true
+	cmd.Annotations = map[string]string{formerName: instead}
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		fmt.Fprintf(env.stderr, "note: %s is %s now\n", cmd.CommandPath(), instead)
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// formerName is the annotation of commands under a former name.
+const formerName = "former-name"
 
 // didYouMean is the end of an error that suggests a name; "" without one.
 func didYouMean(prefix, name string) string {

@@ -62,13 +62,13 @@ type finder struct {
 
 // finder returns a finder in records of the source, with the flags of a command. It logs in when the records are not those of a file, or
 // when it needs to. End is called when all is found: it says on standard error what is not known.
-func (s *cloudSource) finder(cmd *cobra.Command, env environment, c *cloud.Cloud, flags serverFlags, nova novaSettings, needs bool) (f *finder, end func(), err error) {
+func (s *cloudSource) finder(ctx context.Context, env environment, c *cloud.Cloud, flags serverFlags, nova novaSettings, needs bool) (f *finder, end func(), err error) {
 	p := newProgress(env)
 	f = &finder{serverFlags: flags, cloud: c, nova: nova, progress: func(what string, done, of int) {
 		p.show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
 	}}
 	if needs || flags.needsAPIs() || s.file == "" {
-		if f.client, err = s.connect(cmd, env); err != nil {
+		if f.client, err = s.connect(ctx, env); err != nil {
 			return nil, nil, fail(exitUsage, fmt.Errorf("servers, flavors and images are looked up in the cloud's APIs: %w", err))
 		}
 		if at := f.client.Source(); at != c.Source {

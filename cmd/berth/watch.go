@@ -80,7 +80,7 @@ Exit codes:
 func (x *watcher) run(cmd *cobra.Command, env environment) error {
 	ctx := cmd.Context()
 	switch {
-	case x.source.ways(cmd) > 1:
+	case x.source.ways() > 1:
 		return fail(exitUsage, errors.New("one place is watched: --os-cloud and its like, and --config or --connection exclude each other"))
 	case x.source.file != "":
 		return fail(exitUsage, errors.New("a file does not change: name a cloud or a database"))
@@ -125,7 +125,7 @@ func (x *watcher) run(cmd *cobra.Command, env environment) error {
 			return x.only(c.Placement), nil
 		}))
 	}
-	client, err := x.source.connect(cmd, env)
+	client, err := x.source.connect(cmd.Context(), env)
 	if ctx.Err() != nil {
 		return nil // interrupted
 	}

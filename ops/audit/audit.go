@@ -163,7 +163,7 @@ type report struct {
 func (r *report) found(f Finding) {
 	f.Code, f.Severity, f.Means, f.Otherwise = r.kind.Code, r.kind.Severity, r.kind.Means, f.Command
 	if r.kind.Heals != "" {
-		f.Command = fmt.Sprintf("berth heal %s --code %s %s", r.kind.Heals, f.Code, r.x.selector(f.About))
+		f.Command = fmt.Sprintf("berth heal --code %s %s", f.Code, r.x.selector(f.About))
 	}
 	r.findings = append(r.findings, f)
 }

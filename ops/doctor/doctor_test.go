@@ -288,7 +288,7 @@ var plants = []struct {
 
 	{"provider-tree", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		provider(c, "cn2:Open vSwitch agent").Parent = provider(c, "cn1").UUID
-	}, "its parent is", "berth heal providers --code agent-provider-misplaced"},
+	}, "its parent is", "berth heal --code agent-provider-misplaced"},
 	{"provider-inventories", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		delete(provider(c, "cn2:Open vSwitch agent:br-net0").Inventories, "NET_BW_EGR_KILOBIT_PER_SEC")
 	}, "inventory-class-missing", "systemctl restart"},
@@ -298,7 +298,7 @@ var plants = []struct {
 	}, "physnet-trait-missing", "systemctl restart"},
 	{"providers-stale", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Network.Agents = slices.Delete(c.Network.Agents, 1, 2)
-	}, "agent-provider-stale", "berth heal providers --code agent-provider-stale"},
+	}, "agent-provider-stale", "berth heal --code agent-provider-stale"},
 	{"capacity", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		p := provider(c, "cn1:Open vSwitch agent:br-net0")
 		i := p.Inventories["NET_BW_EGR_KILOBIT_PER_SEC"]
@@ -484,7 +484,7 @@ var plants = []struct {
 	{"server-policy", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Policies[0].Rules = nil }, "has the policy policy (gold), of its own, which has no rule that guarantees", "openstack network qos rule list policy"},
 	{"server-policy", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports[0].Policy = "" }, "it has 1 port, and none has a policy", "openstack port set --qos-policy"},
 	{"server-request", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports[0].Request = nil }, "no resource_request", "openstack port show"},
-	{"server-allocation", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Placement.Consumers = []cloud.Consumer{} }, "it is on cn1, and has no allocation", "berth heal allocations --server "},
+	{"server-allocation", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Placement.Consumers = []cloud.Consumer{} }, "it is on cn1, and has no allocation", "berth heal --only allocations --server "},
 	{"server-allocation", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Servers[0].Host = "" }, "it has no host, and allocations of 2 providers", "openstack resource provider allocation show"},
 	{"server-providers", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Network.Ports[0].Request.Groups[0].Resources["NET_BW_EGR_KILOBIT_PER_SEC"] = 5000

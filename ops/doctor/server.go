@@ -265,7 +265,7 @@ func serverAllocation(x *exam, r *findings) {
 	show := "openstack resource provider allocation show " + s.UUID
 	switch {
 	case s.holds == nil && s.placed():
-		r.fail("berth heal allocations --server "+s.UUID, "it is on %s, and has no allocation", s.Host)
+		r.fail("berth heal --only allocations --server "+s.UUID, "it is on %s, and has no allocation", s.Host)
 	case s.holds == nil:
 		r.ok("it has no host, and no allocation")
 	case !s.placed():

@@ -38,16 +38,16 @@ func planted(t *testing.T, p audittest.Plant) *fakeCloud {
 	return newFakeCloud(t, c)
 }
 
-// typed are the options of a command that audit prints: "berth heal ports --code CODE --port 'UUID'".
+// typed are the options of a command that audit prints: "berth heal --code CODE --port 'UUID'".
 func typed(t *testing.T, command string) heal.Options {
 	t.Helper()
 	words := strings.Fields(command)
-	if len(words) != 7 || words[0] != "berth" || words[1] != "heal" || words[3] != "--code" {
+	if len(words) != 6 || words[0] != "berth" || words[1] != "heal" || words[2] != "--code" {
 		t.Fatalf("the command %q", command)
 	}
-	o := heal.Options{Parts: []heal.Part{heal.Part(words[2])}, Codes: []string{words[4]}}
-	list := []string{strings.Trim(words[6], "'")}
-	switch words[5] {
+	o := heal.Options{Codes: []string{words[3]}}
+	list := []string{strings.Trim(words[5], "'")}
+	switch words[4] {
 	case "--server":
 		o.Servers = list
 	case "--port":
