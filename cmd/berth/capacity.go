@@ -28,15 +28,16 @@ import (
 func newCapacity(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity",
-		Short: "How much is left of a cloud, and whether a host can be emptied",
+		Short: "Count what still fits, and plan how to drain a host",
 		Args:  knownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCapacityLeft(env), newCapacityEmpty(env))
+	cmd.AddCommand(newCapacityHeadroom(env), newCapacityDrain(env),
+		formerly(env, newCapacityHeadroom(env), "left", "berth capacity headroom"), formerly(env, newCapacityDrain(env), "empty", "berth capacity drain"))
 	return cmd
 }
 
-// A leftover is the flags of "berth capacity left".
+// A leftover is the flags of "berth capacity headroom".
 type leftover struct {
 	serverFlags
 
@@ -51,15 +52,15 @@ type leftover struct {
 // owner says whose request group a suffix is.
 func (x *leftover) owner(suffix string) string { return cmp.Or(x.owners[suffix], "group "+suffix) }
 
-// newCapacityLeft returns "berth capacity left".
-func newCapacityLeft(env environment) *cobra.Command {
+// newCapacityHeadroom returns "berth capacity headroom".
+func newCapacityHeadroom(env environment) *cobra.Command {
 	x := &leftover{owners: map[string]string{}}
 	cmd := &cobra.Command{
-		Use:   "left [--query QUERY | --flavor F | --server S] …",
+		Use:   "headroom [--query QUERY | --flavor F | --server S] …",
 		Short: "Count how many more servers fit, and what runs out first",
-		Long: `Left counts how many more claims of a query fit: they are simulated on a copy
-of placement's records, each after the ones before, until none fits. For each
-host it prints how many, and what it lacks for one more.
+		Long: `Headroom counts how many more claims of a query fit: they are simulated on a
+copy of placement's records, each after the ones before, until none fits. For
+each host it prints how many, and what it lacks for one more.
 
 A query is what GET /allocation_candidates takes, with its path or without; or
 what Nova asks for a server of a flavor, each with an image, and with ports and
@@ -84,12 +85,12 @@ Exit codes:
   2  wrong arguments or settings
   3  the database cannot be used
   6  none fits`,
-		Example: `  berth capacity left --os-cloud admin --flavor m1.large --image debian
-  berth capacity left --os-cloud admin --flavor '3*m1.small' --flavor m1.large
-  berth capacity left --os-cloud admin --server web1
-  berth capacity left --config /etc/placement/placement.conf \
+		Example: `  berth capacity headroom --os-cloud admin --flavor m1.large --image debian
+  berth capacity headroom --os-cloud admin --flavor '3*m1.small' --flavor m1.large
+  berth capacity headroom --os-cloud admin --server web1
+  berth capacity headroom --config /etc/placement/placement.conf \
       --query 'resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20'
-  berth capacity left --from-file cloud.json --without cn7 \
+  berth capacity headroom --from-file cloud.json --without cn7 \
       --query '3*resources=VCPU:1' --query 'resources=VCPU:8'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd, env) },
@@ -290,7 +291,7 @@ func left(cmd *cobra.Command, s *snapshot.Snapshot, mix []capacity.Part, owner f
 	return c.Most, leftResult(c, owner), nil
 }
 
-// leftResult is what "berth capacity left" prints for one query.
+// leftResult is what "berth capacity headroom" prints for one query.
 func leftResult(c *capacity.Count, owner func(string) string) result {
 	r := result{columns: []string{"host", "fits", "most", "runs out"}, value: struct {
 		Exact bool `json:"exact"`
@@ -396,16 +397,16 @@ func missing(m explain.Miss, owner func(string) string) string {
 	return text
 }
 
-// newCapacityEmpty returns "berth capacity empty".
-func newCapacityEmpty(env environment) *cobra.Command {
+// newCapacityDrain returns "berth capacity drain".
+func newCapacityDrain(env environment) *cobra.Command {
 	var source cloudSource
 	var nova novaSettings
 	var out *output
 	cmd := &cobra.Command{
-		Use:   "empty HOST",
+		Use:   "drain HOST",
 		Short: "Plan where the servers of a host go, move by move",
-		Long: `Empty looks for a place for everything that has allocations on a host, a name or
-UUID of a provider. Moves are simulated in their order, big servers first, each
+		Long: `Drain finds another host for everything that has allocations on HOST, the name
+or UUID of a provider. Moves are simulated in their order, big servers first, each
 on what the ones before leave, so that they can be carried out one by one. It
 changes nothing.
 
@@ -432,8 +433,8 @@ Exit codes:
   2  wrong arguments or settings
   3  the database cannot be used
   6  something has no place, or is moving already`,
-		Example: `  berth capacity empty --os-cloud admin cn7
-  berth capacity empty --config /etc/placement/placement.conf cn7 -f json`,
+		Example: `  berth capacity drain --os-cloud admin cn7
+  berth capacity drain --config /etc/placement/placement.conf cn7 -f json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("%s takes the name or UUID of one host", cmd.CommandPath())
@@ -491,7 +492,7 @@ Exit codes:
 	return cmd
 }
 
-// planResult is what "berth capacity empty" prints: a line for each consumer. Reasons name the ports of groups, in the result for people.
+// planResult is what "berth capacity drain" prints: a line for each consumer. Reasons name the ports of groups, in the result for people.
 func planResult(p *capacity.Plan, c *cloud.Cloud) result {
 	var groups []string
 	if c.Network != nil {

@@ -30,7 +30,7 @@ clouds.yaml, or that OS_CLOUD or OS_AUTH_URL and its like name, with the login
 that the openstack client would do with the same files and variables; from
 placement's database with --config or --connection, which takes a query for each
 table instead of four requests for each provider, and has placement only; or
-from a file that berth placement export has written. Which one, and how long it
+from a file that berth records export has written. Which one, and how long it
 took, is printed on standard error.`
 
 // A cloudSource selects where a command has the records of a cloud from, by its flags.
@@ -45,7 +45,7 @@ type cloudSource struct {
 func (s *cloudSource) flags(cmd *cobra.Command) {
 	s.apiFlags(cmd)
 	s.db.flags(cmd)
-	cmd.Flags().StringVar(&s.file, "from-file", "", "read `FILE`, which berth placement export has written; - is standard input")
+	cmd.Flags().StringVar(&s.file, "from-file", "", "read `FILE`, which berth records export has written; - is standard input")
 }
 
 // apiFlags adds the flags that select APIs. They have the names that they have in the openstack client.
@@ -63,7 +63,7 @@ var errNoSource = errors.New(`nothing says which cloud to read. One of these doe
   OS_AUTH_URL, …        the variables that an openrc file sets
   --config FILE         a placement.conf: the database of the placement service
   --connection URL      the URL of that database, or @FILE with it
-  --from-file FILE      what berth placement export has written`)
+  --from-file FILE      what berth records export has written`)
 
 // read reads parts of the records. Standard error has what was read, how long it took, and what is missing. The error has its
 // exit code.

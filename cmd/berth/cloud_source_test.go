@@ -75,10 +75,10 @@ func TestExport(t *testing.T) {
 		}
 		return stdout
 	}
-	run(exitOK, "read 7 providers, 1 consumer, 1 server, ", "placement", "export", "--os-cloud", "berth-admin", "--all", file)
-	run(exitFailure, "exists; --force replaces it", "placement", "export", "--os-cloud", "berth-admin", file)
-	run(exitFailure, "403 Forbidden", "placement", "export", "--os-cloud", "berth-demo")
-	run(exitFailure, "there is no cloud nobody; it has berth-admin, berth-demo", "placement", "export", "--os-cloud", "nobody")
+	run(exitOK, "read 7 providers, 1 consumer, 1 server, ", "records", "export", "--os-cloud", "berth-admin", "--all", file)
+	run(exitFailure, "exists; --force replaces it", "records", "export", "--os-cloud", "berth-admin", file)
+	run(exitFailure, "403 Forbidden", "records", "export", "--os-cloud", "berth-demo")
+	run(exitFailure, "there is no cloud nobody; it has berth-admin, berth-demo", "records", "export", "--os-cloud", "nobody")
 	c := readRecords(t, file)
 	if n := c.Network; n == nil || len(n.Ports) != 1 || n.Ports[0].Allocation == nil || n.Ports[0].Request == nil || len(n.Policies) == 0 || len(n.Agents) == 0 {
 		t.Errorf("the network's records are %+v", n)
@@ -93,15 +93,15 @@ func TestExport(t *testing.T) {
 		t.Errorf("unread: %q", c.Unread)
 	}
 
-	run(exitOK, "from the database ", "placement", "export", "--connection", "sqlite:///"+filepath.Join(dir, "placement.db"), "--force", file)
+	run(exitOK, "from the database ", "records", "export", "--connection", "sqlite:///"+filepath.Join(dir, "placement.db"), "--force", file)
 	fromDatabase := readRecords(t, file)
 	if diff := cmp.Diff(c.Placement, fromDatabase.Placement); diff != "" {
 		t.Errorf("records (-API +database):\n%s", diff)
 	}
-	again := run(exitOK, "read 7 providers, 1 consumer from "+file+" (the database ", "placement", "export", "--from-file", file)
-	run(exitFailure, "has no records of the network service", "placement", "export", "--from-file", file, "--network")
-	run(exitOK, "note: "+file, "placement", "export", "--from-file", file, "--all", "--force", file)
-	code, stdout, stderr := berthIn(t, again, nil, "placement", "export", "--from-file", "-")
+	again := run(exitOK, "read 7 providers, 1 consumer from "+file+" (the database ", "records", "export", "--from-file", file)
+	run(exitFailure, "has no records of the network service", "records", "export", "--from-file", file, "--network")
+	run(exitOK, "note: "+file, "records", "export", "--from-file", file, "--all", "--force", file)
+	code, stdout, stderr := berthIn(t, again, nil, "records", "export", "--from-file", "-")
 	if code != exitOK {
 		t.Errorf("from standard input: %d\n%s", code, stderr)
 	}
@@ -132,9 +132,9 @@ func TestCloudSourceMistakes(t *testing.T) {
 		{"--config /nowhere.conf", exitUsage, []string{"/nowhere.conf"}},
 		{"a b", exitUsage, []string{"at most one argument"}},
 	} {
-		code, stdout, stderr := berthIn(t, "", nil, append([]string{"placement", "export"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := berthIn(t, "", nil, append([]string{"records", "export"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" {
-			t.Errorf("berth placement export %s exits with %d, want %d, and prints %q", tc.args, code, tc.code, stdout)
+			t.Errorf("berth records export %s exits with %d, want %d, and prints %q", tc.args, code, tc.code, stdout)
 		}
 		contains(t, "standard error of "+tc.args, stderr, tc.says)
 	}

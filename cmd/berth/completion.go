@@ -52,7 +52,7 @@ func completeValues(cmd *cobra.Command) {
 		}
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the flag exists, and has none
 	})
-	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
+	if cmd.ValidArgsFunction == nil && !cmd.HasAvailableSubCommands() {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, sub := range cmd.Commands() {

@@ -55,7 +55,7 @@ func names(env environment, kind string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
-		weight := "" // of berth capacity left: 3*small
+		weight := "" // of berth capacity headroom: 3*small
 		if number, rest, ok := strings.Cut(begun, "*"); ok {
 			weight, begun = number+"*", rest
 		}

@@ -44,8 +44,11 @@ func TestCompletion(t *testing.T) {
 		"db ":                                   {[]string{"check", "copy", "dump", "online-data-migrations", "restore", "sync", "uninstall", "version"}, noFiles},
 		"db s":                                  {[]string{"sync"}, noFiles},
 		"db version ":                           {nil, noFiles},
-		"placement ":                            {[]string{"check-auth", "diff", "export", "import", "serve", "top", "tree"}, noFiles},
-		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "heal", "help", "network", "placement", "up", "version", "watch"}, noFiles},
+		"placement ":                            {[]string{"check-auth", "serve"}, noFiles},
+		"records ":                              {[]string{"diff", "export", "import", "top", "tree"}, noFiles},
+		"heal ":                                 {nil, noFiles},
+		"capacity ":                             {[]string{"drain", "headroom"}, noFiles},
+		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "heal", "help", "network", "placement", "records", "up", "version", "watch"}, noFiles},
 		"completion ":                           {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
 		"man ":                                  {nil, directories},
 		"version -f ":                           {text, noFiles},
@@ -122,7 +125,7 @@ func TestCompleteNamesOfADatabase(t *testing.T) {
 			"project_id": "another", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 		send(t, r.url, "PUT", "/resource_classes/CUSTOM_VC", "")
 		file := filepath.Join(t.TempDir(), "cloud.json")
-		if code, _, stderr := berth(t, "placement", "export", "--config", conf, file); code != exitOK {
+		if code, _, stderr := berth(t, "records", "export", "--config", conf, file); code != exitOK {
 			t.Fatal(stderr)
 		}
 		for _, source := range []string{"--config=" + conf, "--connection=" + url, "--from-file=" + file} {
@@ -130,12 +133,12 @@ func TestCompleteNamesOfADatabase(t *testing.T) {
 				line string
 				want []string
 			}{
-				{"placement tree ", []string{"cn 2", "cn1"}},
-				{"capacity empty cn1", []string{"cn1"}},
+				{"records tree ", []string{"cn 2", "cn1"}},
+				{"capacity drain cn1", []string{"cn1"}},
 				{"explain --host c", []string{"cn 2", "cn1"}},
 				{"watch --tree ", []string{"cn 2", "cn1"}},
 				{"watch --class VC", []string{"VCPU"}},
-				{"placement top --class CUSTOM_", []string{"CUSTOM_VC"}},
+				{"records top --class CUSTOM_", []string{"CUSTOM_VC"}},
 				{"watch --consumer ", []string{watchedServer, second}},
 				{"watch --consumer " + second, []string{second}},
 				{"watch --consumer 7", nil},
@@ -162,7 +165,7 @@ func TestCompleteNamesOfADatabase(t *testing.T) {
 		proxy := dbtest.NewProxy(t, server)
 		proxy.HalfOpen()
 		begun := time.Now()
-		offers, _ := completed(t, "placement", "tree", "--connection", strings.Replace(url, server, proxy.Address(), 1), "")
+		offers, _ := completed(t, "records", "tree", "--connection", strings.Replace(url, server, proxy.Address(), 1), "")
 		if took := time.Since(begun); len(offers) > 0 || took > 2*completionTime {
 			t.Errorf("a database that does not answer completes to %q after %s", offers, took)
 		}

@@ -66,7 +66,7 @@ func TestExplainInACloud(t *testing.T) {
 	}
 	file := filepath.Join(dir, "cloud.json")
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
-	if code, _, stderr := berthIn(t, "", named, "placement", "export", "--all", file); code != exitOK {
+	if code, _, stderr := berthIn(t, "", named, "records", "export", "--all", file); code != exitOK {
 		t.Fatal(stderr)
 	}
 	none := []string{"no host is left\n", "no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:12000000", "Port fast0, group "}
@@ -106,15 +106,15 @@ func TestExplainInACloud(t *testing.T) {
 		{"explain --server failed --port fast0 --from-file " + file, exitFound, none},
 		{"explain --server failed --from-file " + file, exitOK, []string{"note: The image of the server failed is not among the records of a file"}},
 
-		{"capacity left --network promising" + ofFlavor, exitOK, []string{"3 more fit (exact)", "Nova does not boot servers with such a network"}},
-		{"capacity left --port fast0" + ofFlavor, exitFound, []string{"0 more fit (exact)"}},
-		{"capacity left --flavor 2*cirros256 --flavor nothing", exitFailure, []string{`no flavor with the id or name "nothing"`}},
-		{"capacity left --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", exitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
-		{"capacity left --server failed --port fast0 --nova-config " + images, exitFound, []string{"0 more fit (exact)", "note: images.conf leaves"}},
-		{"capacity left --server member --from-file " + file, exitOK, []string{"278 more fit (exact)", "is not among the records of a file"}},
-		{"capacity left --availability-zone nova:devstack1" + ofFlavor + " -f csv", exitOK, []string{`"devstack1",`}},
-		{"capacity empty " + node, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
-		{"capacity empty " + node + " --from-file " + file, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
+		{"capacity headroom --network promising" + ofFlavor, exitOK, []string{"3 more fit (exact)", "Nova does not boot servers with such a network"}},
+		{"capacity headroom --port fast0" + ofFlavor, exitFound, []string{"0 more fit (exact)"}},
+		{"capacity headroom --flavor 2*cirros256 --flavor nothing", exitFailure, []string{`no flavor with the id or name "nothing"`}},
+		{"capacity headroom --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", exitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
+		{"capacity headroom --server failed --port fast0 --nova-config " + images, exitFound, []string{"0 more fit (exact)", "note: images.conf leaves"}},
+		{"capacity headroom --server member --from-file " + file, exitOK, []string{"278 more fit (exact)", "is not among the records of a file"}},
+		{"capacity headroom --availability-zone nova:devstack1" + ofFlavor + " -f csv", exitOK, []string{`"devstack1",`}},
+		{"capacity drain " + node, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
+		{"capacity drain " + node + " --from-file " + file, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
 	} {
 		code, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)
 		if code != tc.code {
@@ -132,11 +132,11 @@ func TestExplainInACloud(t *testing.T) {
 		}, &made)
 	}
 	u.await(map[string]int{"ACTIVE": 4, "ERROR": 1})
-	code, stdout, stderr := berthIn(t, "", named, "capacity", "empty", node)
+	code, stdout, stderr := berthIn(t, "", named, "capacity", "drain", node)
 	if code != exitFound {
-		t.Errorf("berth capacity empty of a host with a server that is to be apart exits with %d", code)
+		t.Errorf("berth capacity drain of a host with a server that is to be apart exits with %d", code)
 	}
-	contains(t, "berth capacity empty of a host with a server that is to be apart", stdout+stderr, []string{
+	contains(t, "berth capacity drain of a host with a server that is to be apart", stdout+stderr, []string{
 		node + " cannot be emptied; these moves can be made, 1 of 2\n", "no place: its server group spread (anti-affinity, 1 for each host at most)",
 	})
 
@@ -154,8 +154,8 @@ func TestExplainInACloud(t *testing.T) {
 		{"explain --availability-zone az1:devstack0" + ofFlavor, "1 host fits, of 3: devstack0"},
 		{"explain --server member --nova-config " + zone, "1 host fits, of 3: devstack1"},
 		{"explain --server member --nova-config " + zone, "note: Which zone the server member was created for is not known (before 2.96): it is taken to be az1"},
-		{"capacity left -f csv -c host -c fits --nova-config " + zone + ofFlavor, `"devstack0",0`},
-		{"capacity empty " + node, "note: the compute service does not say which zones servers are bound to (before 2.96)"},
+		{"capacity headroom -f csv -c host -c fits --nova-config " + zone + ofFlavor, `"devstack0",0`},
+		{"capacity drain " + node, "note: the compute service does not say which zones servers are bound to (before 2.96)"},
 	} {
 		_, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)
 		contains(t, "berth "+tc.args, stdout+stderr, []string{tc.want})
@@ -201,7 +201,7 @@ func TestCompleteNames(t *testing.T) {
 	defer hanging.Close()
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml")}
 	file := filepath.Join(dir, "cloud.json")
-	if code, _, stderr := berthIn(t, "", named, "placement", "export", "--os-cloud", "berth-admin", "--all", file); code != exitOK {
+	if code, _, stderr := berthIn(t, "", named, "records", "export", "--os-cloud", "berth-admin", "--all", file); code != exitOK {
 		t.Fatal(stderr)
 	}
 	hosts := []string{"devstack0", "devstack1", "devstack2"}
@@ -220,11 +220,11 @@ func TestCompleteNames(t *testing.T) {
 		{"explain --os-cloud berth-admin --port ", ports},
 		{"explain --os-cloud berth-admin --port " + fast, nil}, // which has a name
 		{"explain --os-cloud berth-admin --network ", []string{"net0"}},
-		{"capacity left --os-cloud berth-admin --flavor 3*ci", []string{"3*cirros256"}},
-		{"capacity left --os-cloud berth-admin --without ", hosts},
-		{"capacity empty --os-cloud berth-admin devs", hosts},
-		{"capacity empty --os-cloud berth-admin devstack0 ", nil},
-		{"placement tree --os-cloud berth-admin ", hosts},
+		{"capacity headroom --os-cloud berth-admin --flavor 3*ci", []string{"3*cirros256"}},
+		{"capacity headroom --os-cloud berth-admin --without ", hosts},
+		{"capacity drain --os-cloud berth-admin devs", hosts},
+		{"capacity drain --os-cloud berth-admin devstack0 ", nil},
+		{"records tree --os-cloud berth-admin ", hosts},
 		{"audit --os-cloud berth-admin --server webs", []string{"webs"}},
 		{"audit --os-cloud berth-admin --port fas", []string{"fast0"}},
 		{"doctor --os-cloud berth-admin --host ", hosts},
@@ -232,9 +232,9 @@ func TestCompleteNames(t *testing.T) {
 		{"watch --os-cloud berth-admin --tree ", hosts},
 		{"watch --os-cloud berth-admin --class VCP", []string{"VCPU"}},
 		{"watch --os-cloud berth-admin --consumer " + twins[0], twins[:1]},
-		{"placement top --os-cloud berth-admin --class NET_BW_E", []string{"NET_BW_EGR_KILOBIT_PER_SEC"}},
-		{"placement top --from-file " + file + " --class VCP", []string{"VCPU"}},
-		{"placement tree --from-file " + file + " ", hosts},
+		{"records top --os-cloud berth-admin --class NET_BW_E", []string{"NET_BW_EGR_KILOBIT_PER_SEC"}},
+		{"records top --from-file " + file + " --class VCP", []string{"VCPU"}},
+		{"records tree --from-file " + file + " ", hosts},
 		{"audit --from-file " + file + " --server webs", []string{"webs"}},
 		{"audit --from-file " + file + " --port f", nil}, // it has no device
 		{"audit --from-file /nowhere --server ", nil},

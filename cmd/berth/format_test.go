@@ -21,7 +21,7 @@ var printNothingForPrograms = map[string]string{
 	"berth compute serve":         "a server",
 	"berth up":                    "a server; --run-guide prints steps as they are taken",
 	"berth db dump":               "a dump is lines of JSON",
-	"berth placement export":      "the file is JSON",
+	"berth records export":        "the file is JSON",
 	"berth man":                   "writes files",
 	"berth watch":                 "lines until it is interrupted, with -f json an object each (TestWatch)",
 	"berth help":                  "help is for people",
@@ -121,16 +121,16 @@ func TestResultsAsJSON(t *testing.T) {
 				"near":    {"misses", "name", "uuid"},
 			},
 		},
-		"berth placement tree": {[]string{"cn1", "--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
+		"berth records tree": {[]string{"cn1", "--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
 			"": {"aggregates", "allocations", "depth", "generation", "inventories", "name", "traits", "uuid"},
 		}},
-		"berth placement top": {[]string{"--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
+		"berth records top": {[]string{"--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
 			"": {"capacity", "id", "name", "percent", "resource_class", "used"},
 		}},
-		"berth placement diff": {[]string{sampleRecords(t, 2), sampleRecords(t, 3)}, exitFound, nil, map[string][]string{
+		"berth records diff": {[]string{sampleRecords(t, 2), sampleRecords(t, 3)}, exitFound, nil, map[string][]string{
 			"": {"after", "before", "change", "consumer_uuid", "provider", "provider_uuid", "subject", "what"},
 		}},
-		"berth placement import": {
+		"berth records import": {
 			[]string{sampleRecords(t, 2), "--merge"},
 			exitFound,
 			[]string{"applied", "conflicts", "creates", "others", "requests", "target"},
@@ -149,13 +149,13 @@ func TestResultsAsJSON(t *testing.T) {
 			map[string][]string{"checks": {"check", "command", "evidence", "group", "means", "result"}},
 		},
 		"berth heal": {[]string{"--from-file", recordsFile(t, leaking()), "--force"}, exitFound, []string{"commands", "plan", "results"}, nil},
-		"berth capacity left": {
+		"berth capacity headroom": {
 			[]string{"--from-file", capacityFile(t), "--query", "resources=VCPU:1"},
 			exitOK,
 			[]string{"exact", "hosts", "least", "most", "runs_out"},
 			map[string][]string{"hosts": {"least", "misses", "most", "name", "uuid"}, "runs_out": {"group", "hosts", "kind", "resource_class"}},
 		},
-		"berth capacity empty": {
+		"berth capacity drain": {
 			[]string{"--from-file", capacityFile(t), "cn1"},
 			exitOK,
 			[]string{"confirm_each_move", "host", "moves", "proven", "stuck", "uuid", "waiting"},

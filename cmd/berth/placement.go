@@ -15,8 +15,10 @@ func newPlacement(env environment) *cobra.Command {
 		Args:  knownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env), newPlacementExport(env), newPlacementImport(env),
-		newPlacementTree(env), newPlacementTop(env), newPlacementDiff(env))
+	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env))
+	for _, sub := range recordsCommands(env) {
+		cmd.AddCommand(formerly(env, sub, sub.Name(), "berth records "+sub.Name()))
+	}
 	return cmd
 }
 

@@ -131,26 +131,7 @@ func newRoot(env environment) *cobra.Command {
 		Use:   "berth",
 		Short: "OpenStack's placement system in one program",
 		Long: `Berth tracks the resources of a cloud (which providers have them, which
-consumers use them) and finds the hosts where the next server can run.
-
-berth up             all services on this machine, with an example, for trials
-berth placement      the placement service, a drop-in for OpenStack Placement
-berth db             its database: create, check, upgrade, dump, restore, copy
-berth network        the network service: the part of OpenStack Networking that
-                     guaranteed bandwidth needs
-berth compute        the compute service: the part of OpenStack Compute that
-                     scheduling needs
-berth agent          the agents of a host
-
-On any OpenStack cloud:
-
-berth doctor         why guaranteed bandwidth does not work, check by check
-berth explain        why there is no valid host, and what would help
-berth audit          what the services disagree on
-berth heal           mend it
-berth capacity       how much is left, and whether a host can be emptied
-berth watch          what changes, as it changes
-berth placement      with tree, top, diff, export and import: what is where`,
+consumers use them) and finds the hosts where the next server can run.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionText(),
@@ -165,7 +146,24 @@ berth placement      with tree, top, diff, export and import: what is where`,
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newUp(env), newAudit(env), newHeal(env), newDoctor(env), newExplain(env), newCapacity(env), newWatch(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Services:", []*cobra.Command{newPlacement(env), newNetwork(env), newCompute(env), newAgent(env)}},
+		{"On any OpenStack cloud:", []*cobra.Command{
+			newDoctor(env), newExplain(env), newAudit(env), newHeal(env), newCapacity(env), newRecords(env), newWatch(env),
+		}},
+		{"Database of the placement service:", []*cobra.Command{newDB(env)}},
+		{"To try it:", []*cobra.Command{newUp(env)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newVersion(env), newMan(env))
 	root.SetGlobalNormalizationFunc(openStackNames)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -44,7 +44,7 @@ func (s *stack) emptied(t *testing.T) {
 	boot("apart1", s.hosts[0], apart)
 	boot("together0", s.hosts[1], together)
 
-	got := s.berth(t, nil, "capacity", "empty", s.hosts[1], "-f", "json")
+	got := s.berth(t, nil, "capacity", "drain", s.hosts[1], "-f", "json")
 	var plan struct {
 		Moves []struct{ Name, To string }
 		Stuck []struct{ Name, Reason string }

@@ -87,7 +87,7 @@ func (s *stack) mends(t *testing.T) {
 			}
 			after := filepath.Join(dir, fmt.Sprint(i, ".json"))
 			s.export(t, after)
-			got := s.berth(t, nil, "placement", "diff", before, after, "-f", "value")
+			got := s.berth(t, nil, "records", "diff", before, after, "-f", "value")
 			if n := strings.Count(got.stdout, "\n"); n != p.left && p.left != anything || got.code != 0 && got.code != 6 {
 				t.Errorf("placement is not as it was, but for %d differences: %s", p.left, got)
 			}
@@ -98,7 +98,7 @@ func (s *stack) mends(t *testing.T) {
 
 func (s *stack) export(t *testing.T, path string) {
 	t.Helper()
-	if got := s.berth(t, nil, "placement", "export", path); got.code != 0 {
+	if got := s.berth(t, nil, "records", "export", path); got.code != 0 {
 		t.Fatal(got)
 	}
 }

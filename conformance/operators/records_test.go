@@ -11,18 +11,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// records compares what "berth placement export" reads over the APIs with what it reads from placement's database, and with what
+// records compares what "berth records export" reads over the APIs with what it reads from placement's database, and with what
 // the openstack client prints.
 func (s *stack) records(t *testing.T) {
 	dir := t.TempDir()
 	overAPIs, inRows := filepath.Join(dir, "apis.json"), filepath.Join(dir, "rows.json")
 	for _, args := range [][]string{{"--all", overAPIs}, {"--connection", "@" + file(t, "url", s.database), inRows}} {
-		if got := s.berth(t, nil, append([]string{"placement", "export"}, args...)...); got.code != 0 {
+		if got := s.berth(t, nil, append([]string{"records", "export"}, args...)...); got.code != 0 {
 			t.Fatal(got)
 		}
 	}
-	if got := s.berth(t, nil, "placement", "diff", overAPIs, inRows); got.code != 0 {
-		t.Errorf("the records over the APIs and from the database differ (placement diff): %s", got)
+	if got := s.berth(t, nil, "records", "diff", overAPIs, inRows); got.code != 0 {
+		t.Errorf("the records over the APIs and from the database differ (records diff): %s", got)
 	}
 	apis, rows := read(t, overAPIs), read(t, inRows)
 	if diff := cmp.Diff(rows["placement"], apis["placement"]); diff != "" {

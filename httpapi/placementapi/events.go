@@ -359,7 +359,7 @@ func (s *stream) entry(e events.Entry) {
 	}
 }
 
-// An eventJSON is an event as clients see it. Its keys are those of the changes that berth placement diff prints.
+// An eventJSON is an event as clients see it. Its keys are those of the changes that berth records diff prints.
 type eventJSON struct {
 	Time      time.Time           `json:"time"`
 	Change    string              `json:"change"`

@@ -181,9 +181,9 @@ func (s *stream) connect(ctx context.Context) error {
 // lostText says which events there are not.
 func lostText(reason string) string {
 	if reason == "unlisted" {
-		return "a transaction changed more than its entry in the change log lists: what there is now is shown by berth placement tree"
+		return "a transaction changed more than its entry in the change log lists: what there is now is shown by berth records tree"
 	}
-	return "events are lost: the change log does not go back so far any more; what there is now is shown by berth placement tree"
+	return "events are lost: the change log does not go back so far any more; what there is now is shown by berth records tree"
 }
 
 // A Filter is what of all changes a poll tells.

@@ -266,11 +266,11 @@ func TestResets(t *testing.T) {
 		if err := s.stream(t, l); err != nil {
 			t.Error(err)
 		}
-		const now = ": what there is now is shown by berth placement tree"
+		const now = ": what there is now is shown by berth records tree"
 		if diff := cmp.Diff([]string{
-			"events are lost: the change log does not go back so far any more; what there is now is shown by berth placement tree",
+			"events are lost: the change log does not go back so far any more; what there is now is shown by berth records tree",
 			"a transaction changed more than its entry in the change log lists" + now,
-			"events are lost: the change log does not go back so far any more; what there is now is shown by berth placement tree",
+			"events are lost: the change log does not go back so far any more; what there is now is shown by berth records tree",
 		}, l.notes); diff != "" {
 			t.Errorf("notes (-want +got)\n%s", diff)
 		}

@@ -120,7 +120,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 		}
 		return choice{}, &problem{
 			fmt.Sprintf("no providers of host %s have what it asks for free: %s; move servers away first", d.server.Host, audit.Amounts(missing)),
-			NotAllocated, "berth capacity empty " + d.server.Host,
+			NotAllocated, "berth capacity drain " + d.server.Host,
 		}
 	}
 	if all = p.permitted(all, d.ports); len(all) == 0 {

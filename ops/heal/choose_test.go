@@ -145,7 +145,7 @@ func TestWhichProvider(t *testing.T) {
 				others(c, interface1, 8000000)
 			},
 			why:     "no providers of host cn1 have what it asks for free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
-			command: "berth capacity empty cn1",
+			command: "berth capacity drain cn1",
 		},
 		"RoomForOne": {
 			change: func(c *cloud.Cloud) {
@@ -155,7 +155,7 @@ func TestWhichProvider(t *testing.T) {
 			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
 			want:    map[string]string{"port0": interface0},
 			why:     "no providers of host cn1 have what it asks for free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
-			command: "berth capacity empty cn1",
+			command: "berth capacity drain cn1",
 		},
 		"NeverRoomForBoth": {
 			change: func(c *cloud.Cloud) {

@@ -21,8 +21,8 @@ const lookExitHelp = `Exit codes:
   2  wrong arguments or settings
   3  the database cannot be used`
 
-// newPlacementTree returns "berth placement tree".
-func newPlacementTree(env environment) *cobra.Command {
+// newRecordsTree returns "berth records tree".
+func newRecordsTree(env environment) *cobra.Command {
 	var source cloudSource
 	var out *output
 	cmd := &cobra.Command{
@@ -37,8 +37,8 @@ what is left of the capacity, which is (total - reserved) * allocation_ratio.
 From the APIs only this tree is read.
 
 ` + lookExitHelp,
-		Example: `  berth placement tree cn7 --os-cloud admin
-  berth placement tree cn7 --from-file cloud.json -f json`,
+		Example: `  berth records tree cn7 --os-cloud admin
+  berth records tree cn7 --from-file cloud.json -f json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("want one argument, the name or UUID of a provider")

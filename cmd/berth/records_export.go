@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// newPlacementExport returns "berth placement export".
-func newPlacementExport(env environment) *cobra.Command {
+// newRecordsExport returns "berth records export".
+func newRecordsExport(env environment) *cobra.Command {
 	var source cloudSource
 	var compute, network, all, force bool
 	cmd := &cobra.Command{
@@ -36,9 +36,9 @@ Exit codes:
   1  could not read the cloud or write the file; standard error says why
   2  wrong arguments or settings
   3  the database cannot be used`,
-		Example: `  berth placement export --os-cloud admin --all cloud.json
-  berth placement export --config /etc/placement/placement.conf cloud.json
-  ssh controller berth placement export --os-cloud admin > cloud.json`,
+		Example: `  berth records export --os-cloud admin --all cloud.json
+  berth records export --config /etc/placement/placement.conf cloud.json
+  ssh controller berth records export --os-cloud admin > cloud.json`,
 		Args:              atMostOneFile,
 		ValidArgsFunction: files(),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/ops/records"
 )
 
-// newPlacementDiff returns "berth placement diff".
-func newPlacementDiff(env environment) *cobra.Command {
+// newRecordsDiff returns "berth records diff".
+func newRecordsDiff(env environment) *cobra.Command {
 	var source cloudSource
 	var out *output
 	var byName bool
@@ -20,7 +20,7 @@ func newPlacementDiff(env environment) *cobra.Command {
 		Use:   "diff FILE [FILE]",
 		Short: "Show what is different in two files of records, or in a cloud now",
 		Long: `Diff shows which providers, inventories, traits, aggregates and allocations were
-added, removed or changed between two files that berth placement export has
+added, removed or changed between two files that berth records export has
 written, or, with one FILE, between the file and a cloud now. Generations are no
 difference. When one of both has no consumers, what is used of each provider is
 compared instead of allocations.
@@ -32,9 +32,9 @@ is used of each provider is compared then, and no allocations and aggregates.
 ` + cloudSourceHelp + `
 
 ` + operatorExitHelp,
-		Example: `  berth placement diff before.json after.json
-  berth placement diff before.json --os-cloud admin -f json
-  berth placement diff --by-name region1.json --os-cloud region2`,
+		Example: `  berth records diff before.json after.json
+  berth records diff before.json --os-cloud admin -f json
+  berth records diff --by-name region1.json --os-cloud region2`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
 				return errors.New("want one or two arguments, files of records")

@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/ops/records"
 )
 
-// newPlacementTop returns "berth placement top".
-func newPlacementTop(env environment) *cobra.Command {
+// newRecordsTop returns "berth records top".
+func newRecordsTop(env environment) *cobra.Command {
 	var source cloudSource
 	var out *output
 	var class string
@@ -26,8 +26,8 @@ capacity of a class. Without --class it compares all classes.
 ` + cloudSourceHelp + `
 
 ` + lookExitHelp,
-		Example: `  berth placement top --os-cloud admin
-  berth placement top --from-file cloud.json --by projects --class VCPU`,
+		Example: `  berth records top --os-cloud admin
+  berth records top --from-file cloud.json --by projects --class VCPU`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {

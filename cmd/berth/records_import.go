@@ -14,15 +14,15 @@ import (
 	"github.com/berthcloud/berth/ops/restore"
 )
 
-// newPlacementImport returns "berth placement import".
-func newPlacementImport(env environment) *cobra.Command {
+// newRecordsImport returns "berth records import".
+func newRecordsImport(env environment) *cobra.Command {
 	var source cloudSource
 	var out *output
 	var apply, merge, yes bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Write the records of a file into an empty placement service",
-		Long: `Import creates in a placement service what a file that berth placement export
+		Long: `Import creates in a placement service what a file that berth records export
 has written has of placement: custom resource classes and traits, providers with
 their UUIDs, parents before children, inventories, traits, aggregates, and the
 allocations of consumers. It is for support, tests and planning. Without --apply
@@ -49,10 +49,10 @@ Exit codes:
   1  could not read, was refused, or stopped; standard error says why
   2  wrong arguments or settings
   6  there is something to create, or something was left out`,
-		Example: `  berth placement import cloud.json --os-cloud lab
-  berth placement import cloud.json --os-cloud lab --apply
-  berth placement import cloud.json --os-cloud lab -f value -c method -c path
-  berth placement diff cloud.json --os-cloud lab`,
+		Example: `  berth records import cloud.json --os-cloud lab
+  berth records import cloud.json --os-cloud lab --apply
+  berth records import cloud.json --os-cloud lab -f value -c method -c path
+  berth records diff cloud.json --os-cloud lab`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("want one argument, a file of records")

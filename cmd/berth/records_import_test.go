@@ -96,7 +96,7 @@ func TestImportMerges(t *testing.T) {
 	const conflict = "  left out: traits cn1 (00000000-0000-4000-8000-000000000001): the service has HW_CPU_X86_AVX, and the file HW_CPU_X86_VMX\n"
 	run := func(code int, stdout, says string, args ...string) {
 		t.Helper()
-		got, out, stderr := berthIn(t, "", used, append([]string{"placement", "import", file}, args...)...)
+		got, out, stderr := berthIn(t, "", used, append([]string{"records", "import", file}, args...)...)
 		want := strings.ReplaceAll(stdout, "URL", used["OS_ENDPOINT"])
 		if diff := cmp.Diff(want, out); diff != "" || got != code || !strings.Contains(stderr, says) {
 			t.Errorf("%q: exit code %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", args, got, code, stderr, diff)
@@ -120,7 +120,7 @@ func TestImportGoesOn(t *testing.T) {
 	file := sampleRecords(t, 2)
 	var out, complaints strings.Builder
 	env := environment{stdout: &out, stderr: &complaints, environ: environOf(empty)}
-	code := run(ctx, []string{"placement", "import", file, "--apply", "--yes"}, env)
+	code := run(ctx, []string{"records", "import", file, "--apply", "--yes"}, env)
 	if says := complaints.String(); code != exitFailure || !strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command goes on") {
 		t.Errorf("it exits with %d, and says:\n%s", code, says)
 	}
@@ -149,7 +149,7 @@ func TestImportRefuses(t *testing.T) {
 	if err := cloud.Write(f, c); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := berthIn(t, "", empty, "placement", "import", path, "--apply", "--yes", "--merge")
+	code, stdout, stderr := berthIn(t, "", empty, "records", "import", path, "--apply", "--yes", "--merge")
 	if code != exitFailure || stdout != "" {
 		t.Errorf("it exits with %d, and prints %s", code, stdout)
 	}
