@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/daemon/hostagent"
 	"github.com/berthcloud/berth/osloconfig"
 )
@@ -27,7 +28,7 @@ type agentFlags struct {
 // Nova's options of the same name ([DEFAULT] host, debug) may have different values on one
 // machine.
 func (f *agentFlags) add(cmd *cobra.Command) {
-	addConfigFlags(cmd, "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
+	cli.AddConfigFlags(cmd, "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
 	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "run a compute host too, with the settings of `FILE`, a nova.conf; may be given several times, later ones win")
 	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "read all *.conf files of `DIR`, after the files of --compute-config")
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "run these `AGENTS`: ovs, sriov (default those that the files name devices for)")
@@ -35,7 +36,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 
 // newAgent returns "berth agent". Without --compute-config it runs the network agents; with it the
 // compute host, and network agents only when their flags are given too.
-func newAgent(env environment) *cobra.Command {
+func newAgent(env cli.Env) *cobra.Command {
 	var flags agentFlags
 	cmd := &cobra.Command{
 		Use:   "agent [--config FILE]...",
@@ -67,13 +68,13 @@ runs no network agents. docs/operations/compute-host.md lists the options.`,
   berth agent --config /etc/neutron/plugins/ml2/openvswitch_agent.ini \
       --compute-config /etc/nova/nova.conf
   berth agent check --config /etc/neutron/plugins/ml2/openvswitch_agent.ini`,
-		Args: knownCommand,
+		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			src, err := flags.source(cmd.Context(), env)
 			if err != nil {
-				return fail(exitUsage, err)
+				return cli.Fail(cli.ExitUsage, err)
 			}
-			return hostagent.Run(cmd.Context(), env.process(), src)
+			return hostagent.Run(cmd.Context(), process(env), src)
 		},
 	}
 	flags.add(cmd)
@@ -82,9 +83,9 @@ runs no network agents. docs/operations/compute-host.md lists the options.`,
 }
 
 // newAgentCheck returns "berth agent check".
-func newAgentCheck(env environment) *cobra.Command {
+func newAgentCheck(env cli.Env) *cobra.Command {
 	var flags agentFlags
-	var format *choice
+	var format *cli.Choice
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE]... [-f FORMAT]",
 		Short: "Compare the settings of a host's agents with the machine",
@@ -98,17 +99,17 @@ Exit codes:
   1  could not check; standard error says why
   2  wrong arguments or settings
   6  the host differs from the settings`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			src, err := flags.source(cmd.Context(), env)
 			if err != nil {
-				return fail(exitUsage, err)
+				return cli.Fail(cli.ExitUsage, err)
 			}
-			return checkAgent(env, src, format.json())
+			return checkAgent(env, src, format.Json())
 		},
 	}
 	flags.add(cmd)
-	format = addFormat(cmd, "text")
+	format = cli.AddFormat(cmd, "text")
 	return cmd
 }
 
@@ -116,9 +117,9 @@ Exit codes:
 const nameTime = 5 * time.Second
 
 // source returns the sources of the agents' settings. The error is about a flag.
-func (f *agentFlags) source(ctx context.Context, env environment) (src hostagent.Source, err error) {
+func (f *agentFlags) source(ctx context.Context, env cli.Env) (src hostagent.Source, err error) {
 	lookup := func(name string) (string, bool) {
-		value := env.getenv(name)
+		value := env.Getenv(name)
 		return value, value != ""
 	}
 	src.Sources = osloconfig.Sources{Files: f.files, Dirs: f.dirs, LookupEnv: lookup}
@@ -141,20 +142,20 @@ func (f *agentFlags) source(ctx context.Context, env environment) (src hostagent
 // checkAgent prints the findings about the settings of a host, and fails when one is an error.
 // Warnings about the settings go to standard error, so that with -f json standard output has the
 // findings alone.
-func checkAgent(env environment, src hostagent.Source, asJSON bool) error {
+func checkAgent(env cli.Env, src hostagent.Source, asJSON bool) error {
 	findings, warnings, err := src.Check()
 	for _, w := range warnings {
-		fmt.Fprintln(env.stderr, "warning:", w)
+		fmt.Fprintln(env.Stderr, "warning:", w)
 	}
 	if err != nil {
-		return fail(exitUsage, err)
+		return cli.Fail(cli.ExitUsage, err)
 	}
-	if err := writeFindings(env.stdout, asJSON, findings); err != nil {
+	if err := writeFindings(env.Stdout, asJSON, findings); err != nil {
 		return err
 	}
 	for _, f := range findings {
 		if f.Level == agentsettings.Error {
-			return fail(exitFound, errors.New("this host is not as its settings say"))
+			return cli.Fail(cli.ExitFindings, errors.New("this host is not as its settings say"))
 		}
 	}
 	return nil
@@ -167,7 +168,7 @@ func writeFindings(w io.Writer, asJSON bool, findings []agentsettings.Finding) e
 		for i, f := range findings {
 			list[i] = map[string]string{"level": f.Level.String(), "about": f.About, "text": f.Text}
 		}
-		return writeJSON(w, list)
+		return cli.WriteJSON(w, list)
 	}
 	for _, f := range findings {
 		if _, err := fmt.Fprintln(w, f); err != nil {

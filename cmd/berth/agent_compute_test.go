@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 // A hostedCompute is a compute host with its services.
@@ -56,9 +58,9 @@ func TestAgentChecksAComputeHost(t *testing.T) {
 		code       int
 		want       []string
 	}{
-		{"Good", "", exitOK, []string{"VCPU 6, of which 0 are reserved", "MEMORY_MB 4096, of which 64 are reserved", "it gets a UUID when the agent starts"}},
-		{"Machine", "[compute]\ncpu_dedicated_set = 65000", exitFailure, []string{"error: compute", "65000"}},
-		{"Setting", "[DEFAULT]\ncpu_allocation_ratio = pony", exitUsage, []string{"pony"}},
+		{"Good", "", cli.ExitOK, []string{"VCPU 6, of which 0 are reserved", "MEMORY_MB 4096, of which 64 are reserved", "it gets a UUID when the agent starts"}},
+		{"Machine", "[compute]\ncpu_dedicated_set = 65000", cli.ExitFindings, []string{"error: compute", "65000"}},
+		{"Setting", "[DEFAULT]\ncpu_allocation_ratio = pony", cli.ExitUsage, []string{"pony"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rewrite(t, file, h.hostText(dir, tc.line))

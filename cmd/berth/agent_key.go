@@ -7,14 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/identity/hostkey"
 )
 
 // newAgentKey returns "berth agent key".
-func newAgentKey(env environment) *cobra.Command {
+func newAgentKey(env cli.Env) *cobra.Command {
 	var files, dirs []string
-	var format *choice
+	var format *cli.Choice
 	cmd := &cobra.Command{
 		Use:   "key [--config FILE]... [-f FORMAT] HOST...",
 		Short: "Print the keys by which hosts identify themselves",
@@ -33,14 +34,14 @@ the services, give all hosts new keys, and remove the old secret.`,
 		Example: `  berth agent key --config /etc/berth/compute.conf cn1 > cn1.key`,
 		RunE: func(_ *cobra.Command, hosts []string) error {
 			if len(hosts) == 0 {
-				return fail(exitUsage, errors.New("want the names of hosts"))
+				return cli.Fail(cli.ExitUsage, errors.New("want the names of hosts"))
 			}
 			secrets, err := config.LoadHostSecrets(files, dirs)
 			if err != nil {
-				return fail(exitUsage, err)
+				return cli.Fail(cli.ExitUsage, err)
 			}
 			if len(secrets) == 0 {
-				return fail(exitUsage, errors.New("[berth] host_key_secret: set it in the settings of the network and the compute service, and name one of their files with --config"))
+				return cli.Fail(cli.ExitUsage, errors.New("[berth] host_key_secret: set it in the settings of the network and the compute service, and name one of their files with --config"))
 			}
 			type hostKey struct {
 				Host string `json:"host"`
@@ -49,22 +50,22 @@ the services, give all hosts new keys, and remove the old secret.`,
 			keys, list := hostkey.New(secrets...), []hostKey{}
 			for _, host := range hosts {
 				if err := agentsettings.CheckHost(host); err != nil {
-					return fail(exitUsage, fmt.Errorf("%q: want the name of a host, as in [DEFAULT] host of its agents", host))
+					return cli.Fail(cli.ExitUsage, fmt.Errorf("%q: want the name of a host, as in [DEFAULT] host of its agents", host))
 				}
 				list = append(list, hostKey{host, keys.Key(host)})
 			}
-			if format.json() {
-				return writeJSON(env.stdout, list)
+			if format.Json() {
+				return cli.WriteJSON(env.Stdout, list)
 			}
 			for _, k := range list {
-				if _, err := fmt.Fprintln(env.stdout, k.Key); err != nil {
+				if _, err := fmt.Fprintln(env.Stdout, k.Key); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	addConfigFlags(cmd, "nova.conf or neutron.conf of the service", &files, &dirs)
-	format = addFormat(cmd, "text")
+	cli.AddConfigFlags(cmd, "nova.conf or neutron.conf of the service", &files, &dirs)
+	format = cli.AddFormat(cmd, "text")
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/identity/hostkey"
 )
 
@@ -21,12 +22,12 @@ func TestAgentKey(t *testing.T) {
 	}
 	set(secret + ", " + old)
 	code, out, stderr := berth(t, "agent", "key", "--config", file, "cn1", "cn2.example.org")
-	if want := hostkey.New(secret).Key("cn1") + "\n" + hostkey.New(secret).Key("cn2.example.org") + "\n"; code != exitOK || out != want {
+	if want := hostkey.New(secret).Key("cn1") + "\n" + hostkey.New(secret).Key("cn2.example.org") + "\n"; code != cli.ExitOK || out != want {
 		t.Errorf("exit code %d: it prints\n%s%s, want\n%s", code, out, stderr, want)
 	}
 	set("short," + secret)
 	code, _, stderr = berth(t, "agent", "key", "--config", file, "cn1")
-	if code != exitUsage || !strings.Contains(stderr, "want 32 characters or more") || strings.Contains(stderr, secret) || strings.Contains(stderr, "short,") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "want 32 characters or more") || strings.Contains(stderr, secret) || strings.Contains(stderr, "short,") {
 		t.Errorf("a short secret: exit code %d, %s", code, stderr)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 // agentFile writes the settings of a host with a bridge and a NIC.
@@ -43,15 +45,15 @@ func TestAgentCommandLines(t *testing.T) {
 	rewrite(t, wrong, "[ovs]\nbridge_mappings = physnet0:br0\nresource_provider_bandwidths = br0:pony:1\n[berth]\nnetwork_urls = ftp://x\n")
 	file := agentFile(t)
 	for name, tc := range map[string]commandLine{
-		"Help":           {[]string{"agent", "--help"}, exitOK, []string{"Usage:", "check", "network_urls"}, nil},
-		"CheckHelp":      {[]string{"agent", "check", "--help"}, exitOK, []string{"Exit codes:"}, nil},
-		"NoDevices":      {[]string{"agent", "--config", none}, exitUsage, nil, []string{"[ovs] bridge_mappings"}},
-		"NoSuchAgent":    {[]string{"agent", "--config", file, "--kind", "pony"}, exitUsage, nil, []string{"pony", "want ovs or sriov"}},
-		"AllWrongAtOnce": {[]string{"agent", "--config", wrong}, exitUsage, nil, []string{"pony", "network_urls"}},
-		"NoCA":           {[]string{"agent", "--config", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent")}, exitUsage, nil, []string{"network_ca_file"}},
-		"CheckFinds":     {[]string{"agent", "check", "--config", file}, exitFound, []string{"error: ovs br-physnet0", "error: sriov ens5"}, []string{"not as its settings say"}},
-		"CheckJSON":      {[]string{"agent", "check", "--config", file, "-f", "json"}, exitFound, []string{`"level":"error"`, `"about":"ovs br-physnet0"`}, nil},
-		"CheckFormat":    {[]string{"agent", "check", "--config", file, "-f", "xml"}, exitUsage, nil, []string{"text or json"}},
+		"Help":           {[]string{"agent", "--help"}, cli.ExitOK, []string{"Usage:", "check", "network_urls"}, nil},
+		"CheckHelp":      {[]string{"agent", "check", "--help"}, cli.ExitOK, []string{"Exit codes:"}, nil},
+		"NoDevices":      {[]string{"agent", "--config", none}, cli.ExitUsage, nil, []string{"[ovs] bridge_mappings"}},
+		"NoSuchAgent":    {[]string{"agent", "--config", file, "--kind", "pony"}, cli.ExitUsage, nil, []string{"pony", "want ovs or sriov"}},
+		"AllWrongAtOnce": {[]string{"agent", "--config", wrong}, cli.ExitUsage, nil, []string{"pony", "network_urls"}},
+		"NoCA":           {[]string{"agent", "--config", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent")}, cli.ExitUsage, nil, []string{"network_ca_file"}},
+		"CheckFinds":     {[]string{"agent", "check", "--config", file}, cli.ExitFindings, []string{"error: ovs br-physnet0", "error: sriov ens5"}, []string{"not as its settings say"}},
+		"CheckJSON":      {[]string{"agent", "check", "--config", file, "-f", "json"}, cli.ExitFindings, []string{`"level":"error"`, `"about":"ovs br-physnet0"`}, nil},
+		"CheckFormat":    {[]string{"agent", "check", "--config", file, "-f", "xml"}, cli.ExitUsage, nil, []string{"text or json"}},
 	} {
 		t.Run(name, tc.try)
 	}

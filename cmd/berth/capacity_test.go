@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/ops/capacity"
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 	"github.com/berthcloud/berth/placement"
@@ -57,62 +57,37 @@ func TestCapacity(t *testing.T) {
 		code int
 		want string // in what is printed, on standard output and standard error
 	}{
-		{"headroom --query resources=VCPU:1", exitOK, "13 more fit (exact)\n4 hosts: not enough VCPU\n"},
-		{"headroom --query resources=VCPU:1 --without cn2", exitOK, "9 more fit (exact)"},
-		{"headroom --server web", exitOK, "3 more fit (exact)"},
-		{"headroom --server web --without cn4", exitUsage, `no provider with the name or UUID "cn4"`},
-		{"headroom --server web", exitOK, "note: cn5 is left out: its compute service is down\n"},
-		{"headroom --server 2*web --server db", exitOK, "1 rounds fit (exact)\nno further claim of web\n"},
-		{"headroom --query ?resources=VCPU:1", exitOK, "13 more fit (exact)\n"},
-		{"headroom --query http://placement/placement/allocation_candidates?resources=VCPU:1", exitOK, "13 more fit (exact)\n"},
-		{"headroom --query 2*/allocation_candidates?resources=VCPU:1 --query resources=VCPU:1", exitOK, "no further claim of resources=VCPU:1\n"},
-		{"headroom --query /resource_providers?resources=VCPU:1", exitUsage, `the query "/resource_providers?resources=VCPU:1": `},
-		{"headroom --query resources=VCPU:9", exitFound, "0 more fit (exact)\n4 hosts: not enough VCPU\n"},
-		{"headroom --query resources=MEMORY_MB:4000", exitFound, "0 more fit (exact)\n4 hosts: no such amount of MEMORY_MB in one allocation\n"},
-		{"headroom --query resources=MEMORY_MB:4000 -f csv", exitFound, "MEMORY_MB of cn3: at most 2048 in one allocation, not 4000"},
-		{"headroom --query resources=VCPU:2 -f csv", exitOK, "\"host\",\"fits\",\"most\",\"runs out\"\n\"cn2\",2,2,\"VCPU of cn2: 0 of 2\"\n"},
-		{"headroom --query resources=BANANA:2", exitUsage, "No such resource class BANANA"},
-		{"headroom --query resource=VCPU:2", exitUsage, `the query "resource=VCPU:2": `},
-		{"headroom --query 0*resources=VCPU:2", exitUsage, "it must be 1 or more"},
-		{"headroom --server nobody", exitUsage, `no server with the name or UUID "nobody"`},
-		{"headroom --query resources=VCPU:2 --without cn9", exitUsage, `no provider with the name or UUID "cn9"`},
-		{"headroom", exitUsage, "nothing says what is to be counted"},
-		{"drain cn1", exitOK, "cn1 can be emptied with 2 moves\n"},
-		{"drain cn1 -f value -c consumer -c to", exitOK, "s1 cn3\ns2 cn2\n"},
-		{"drain cn1", exitOK, "note: there are no records of server groups: moves that they forbid are planned too\nnote: the compute service does not say which zones"},
-		{"drain cn2", exitOK, "nothing has allocations on cn2\n"},
-		{"drain cn9", exitUsage, `no provider with the name or UUID "cn9"`},
-		{"drain", exitUsage, "takes the name or UUID of one host"},
+		{"headroom --query resources=VCPU:1", cli.ExitOK, "13 more fit (exact)\n4 hosts: not enough VCPU\n"},
+		{"headroom --query resources=VCPU:1 --without cn2", cli.ExitOK, "9 more fit (exact)"},
+		{"headroom --server web", cli.ExitOK, "3 more fit (exact)"},
+		{"headroom --server web --without cn4", cli.ExitUsage, `no provider with the name or UUID "cn4"`},
+		{"headroom --server web", cli.ExitOK, "note: cn5 is left out: its compute service is down\n"},
+		{"headroom --server 2*web --server db", cli.ExitOK, "1 rounds fit (exact)\nno further claim of web\n"},
+		{"headroom --query ?resources=VCPU:1", cli.ExitOK, "13 more fit (exact)\n"},
+		{"headroom --query http://placement/placement/allocation_candidates?resources=VCPU:1", cli.ExitOK, "13 more fit (exact)\n"},
+		{"headroom --query 2*/allocation_candidates?resources=VCPU:1 --query resources=VCPU:1", cli.ExitOK, "no further claim of resources=VCPU:1\n"},
+		{"headroom --query /resource_providers?resources=VCPU:1", cli.ExitUsage, `the query "/resource_providers?resources=VCPU:1": `},
+		{"headroom --query resources=VCPU:9", cli.ExitFindings, "0 more fit (exact)\n4 hosts: not enough VCPU\n"},
+		{"headroom --query resources=MEMORY_MB:4000", cli.ExitFindings, "0 more fit (exact)\n4 hosts: no such amount of MEMORY_MB in one allocation\n"},
+		{"headroom --query resources=MEMORY_MB:4000 -f csv", cli.ExitFindings, "MEMORY_MB of cn3: at most 2048 in one allocation, not 4000"},
+		{"headroom --query resources=VCPU:2 -f csv", cli.ExitOK, "\"host\",\"fits\",\"most\",\"runs out\"\n\"cn2\",2,2,\"VCPU of cn2: 0 of 2\"\n"},
+		{"headroom --query resources=BANANA:2", cli.ExitUsage, "No such resource class BANANA"},
+		{"headroom --query resource=VCPU:2", cli.ExitUsage, `the query "resource=VCPU:2": `},
+		{"headroom --query 0*resources=VCPU:2", cli.ExitUsage, "it must be 1 or more"},
+		{"headroom --server nobody", cli.ExitUsage, `no server with the name or UUID "nobody"`},
+		{"headroom --query resources=VCPU:2 --without cn9", cli.ExitUsage, `no provider with the name or UUID "cn9"`},
+		{"headroom", cli.ExitUsage, "nothing says what is to be counted"},
+		{"drain cn1", cli.ExitOK, "cn1 can be emptied with 2 moves\n"},
+		{"drain cn1 -f value -c consumer -c to", cli.ExitOK, "s1 cn3\ns2 cn2\n"},
+		{"drain cn1", cli.ExitOK, "note: there are no records of server groups: moves that they forbid are planned too\nnote: the compute service does not say which zones"},
+		{"drain cn2", cli.ExitOK, "nothing has allocations on cn2\n"},
+		{"drain cn9", cli.ExitUsage, `no provider with the name or UUID "cn9"`},
+		{"drain", cli.ExitUsage, "takes the name or UUID of one host"},
 	} {
 		args := append([]string{"capacity"}, strings.Fields(c.args)...)
 		code, stdout, stderr := berthIn(t, "", nil, append(args, "--from-file", file)...)
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
 			t.Errorf("berth capacity %s exits with %d, want %d, and prints\n%s%s\nwant %q", c.args, code, c.code, stdout, stderr, c.want)
 		}
-	}
-}
-
-// People get the names of the ports whose groups have no place, and no None.
-func TestPlanNamesPorts(t *testing.T) {
-	c := &cloud.Cloud{Network: &cloud.Network{Ports: []cloud.Port{{UUID: "p1", Name: "fast0", Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{ID: "g1"}}}}}}}
-	r := planResult(&capacity.Plan{
-		Host: "cn1", Proven: true,
-		Moves: []capacity.Move{{Consumer: "s1", Name: "web", To: "cn2"}},
-		Stuck: []capacity.Stuck{{Consumer: "s2", Name: "gold", Reason: "group g1: no inventory of BW drops 2, 0 left"}},
-	}, c)
-	var text strings.Builder
-	if err := r.text(&text); err != nil {
-		t.Fatal(err)
-	}
-	want := `cn1 cannot be emptied; these moves can be made, 1 of 2
-+------+----------+------+-----+----------------------------------------------------------+
-| move | consumer | name | to  | note                                                     |
-+------+----------+------+-----+----------------------------------------------------------+
-|    1 | s1       | web  | cn2 |                                                          |
-|      | s2       | gold |     | no place: port fast0: no inventory of BW drops 2, 0 left |
-+------+----------+------+-----+----------------------------------------------------------+
-`
-	if got := text.String(); got != want {
-		t.Errorf("the plan is\n%swant\n%s", got, want)
 	}
 }

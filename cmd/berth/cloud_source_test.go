@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
@@ -17,16 +18,16 @@ import (
 func berthIn(t *testing.T, stdin string, variables map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	env := environment{stdin: strings.NewReader(stdin), stdout: &out, stderr: &err, environ: environOf(variables)}
+	env := cli.Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &err, Environ: environOf(variables), Version: currentVersion()}
 	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
 	root := newRoot(env)
 	root.SetArgs(args)
 	if failed := root.ExecuteContext(ctx); failed != nil {
-		complain(&err, failed)
+		cli.PrintError(&err, failed)
 		var ok bool
-		if code, ok = codeOf(failed); !ok {
-			code = exitUsage
+		if code, ok = cli.CodeOf(failed); !ok {
+			code = cli.ExitUsage
 		}
 	}
 	return code, out.String(), err.String()
@@ -75,10 +76,10 @@ func TestExport(t *testing.T) {
 		}
 		return stdout
 	}
-	run(exitOK, "read 7 providers, 1 consumer, 1 server, ", "records", "export", "--os-cloud", "berth-admin", "--all", file)
-	run(exitFailure, "exists; --force replaces it", "records", "export", "--os-cloud", "berth-admin", file)
-	run(exitFailure, "403 Forbidden", "records", "export", "--os-cloud", "berth-demo")
-	run(exitFailure, "there is no cloud nobody; it has berth-admin, berth-demo", "records", "export", "--os-cloud", "nobody")
+	run(cli.ExitOK, "read 7 providers, 1 consumer, 1 server, ", "records", "export", "--os-cloud", "berth-admin", "--all", file)
+	run(cli.ExitFailure, "exists; --force replaces it", "records", "export", "--os-cloud", "berth-admin", file)
+	run(cli.ExitFailure, "403 Forbidden", "records", "export", "--os-cloud", "berth-demo")
+	run(cli.ExitFailure, "there is no cloud nobody; it has berth-admin, berth-demo", "records", "export", "--os-cloud", "nobody")
 	c := readRecords(t, file)
 	if n := c.Network; n == nil || len(n.Ports) != 1 || n.Ports[0].Allocation == nil || n.Ports[0].Request == nil || len(n.Policies) == 0 || len(n.Agents) == 0 {
 		t.Errorf("the network's records are %+v", n)
@@ -93,16 +94,16 @@ func TestExport(t *testing.T) {
 		t.Errorf("unread: %q", c.Unread)
 	}
 
-	run(exitOK, "from the database ", "records", "export", "--connection", "sqlite:///"+filepath.Join(dir, "placement.db"), "--force", file)
+	run(cli.ExitOK, "from the database ", "records", "export", "--connection", "sqlite:///"+filepath.Join(dir, "placement.db"), "--force", file)
 	fromDatabase := readRecords(t, file)
 	if diff := cmp.Diff(c.Placement, fromDatabase.Placement); diff != "" {
 		t.Errorf("records (-API +database):\n%s", diff)
 	}
-	again := run(exitOK, "read 7 providers, 1 consumer from "+file+" (the database ", "records", "export", "--from-file", file)
-	run(exitFailure, "has no records of the network service", "records", "export", "--from-file", file, "--network")
-	run(exitOK, "note: "+file, "records", "export", "--from-file", file, "--all", "--force", file)
+	again := run(cli.ExitOK, "read 7 providers, 1 consumer from "+file+" (the database ", "records", "export", "--from-file", file)
+	run(cli.ExitFailure, "has no records of the network service", "records", "export", "--from-file", file, "--network")
+	run(cli.ExitOK, "note: "+file, "records", "export", "--from-file", file, "--all", "--force", file)
 	code, stdout, stderr := berthIn(t, again, nil, "records", "export", "--from-file", "-")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("from standard input: %d\n%s", code, stderr)
 	}
 	last, err := cloud.Read(strings.NewReader(stdout))
@@ -121,16 +122,16 @@ func TestCloudSourceMistakes(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"", exitUsage, []string{"--os-cloud NAME", "OS_AUTH_URL", "--config FILE", "--connection URL", "--from-file FILE"}},
-		{"--os-cloud a --from-file b", exitUsage, []string{"exclude each other"}},
-		{"--os-region-name a --connection sqlite:////nowhere", exitUsage, []string{"exclude each other"}},
-		{"--config a --from-file b", exitUsage, []string{"exclude each other"}},
-		{"--os-interface x", exitUsage, []string{"want public or internal or admin"}},
-		{"--from-file /nowhere", exitFailure, []string{"/nowhere: no such file"}},
-		{"--from-file /dev/null", exitFailure, []string{"/dev/null: not a file of a cloud's records"}},
-		{"--connection sqlite:////nowhere/x.db", exitDatabase, []string{"/nowhere/x.db"}},
-		{"--config /nowhere.conf", exitUsage, []string{"/nowhere.conf"}},
-		{"a b", exitUsage, []string{"at most one argument"}},
+		{"", cli.ExitUsage, []string{"--os-cloud NAME", "OS_AUTH_URL", "--config FILE", "--connection URL", "--from-file FILE"}},
+		{"--os-cloud a --from-file b", cli.ExitUsage, []string{"exclude each other"}},
+		{"--os-region-name a --connection sqlite:////nowhere", cli.ExitUsage, []string{"exclude each other"}},
+		{"--config a --from-file b", cli.ExitUsage, []string{"exclude each other"}},
+		{"--os-interface x", cli.ExitUsage, []string{"want public or internal or admin"}},
+		{"--from-file /nowhere", cli.ExitFailure, []string{"/nowhere: no such file"}},
+		{"--from-file /dev/null", cli.ExitFailure, []string{"/dev/null: not a file of a cloud's records"}},
+		{"--connection sqlite:////nowhere/x.db", cli.ExitDatabase, []string{"/nowhere/x.db"}},
+		{"--config /nowhere.conf", cli.ExitUsage, []string{"/nowhere.conf"}},
+		{"a b", cli.ExitUsage, []string{"at most one argument"}},
 	} {
 		code, stdout, stderr := berthIn(t, "", nil, append([]string{"records", "export"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" {

@@ -10,32 +10,33 @@ import (
 	"github.com/spf13/pflag"
 
 	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/devcloud"
 )
 
 // flagValues are the shell completions of flags' values. A flag has the same meaning in every
 // command.
 var flagValues = map[string]cobra.CompletionFunc{
-	"config":             files("conf", "ini"),
-	"compute-config":     files("conf", "ini"),
-	"config-dir":         directories,
-	"compute-config-dir": directories,
-	"data":               directories,
-	"input":              files(),
-	"output":             files(),
-	"from-file":          files(),
-	"from-plan":          files(),
-	"plan":               files(),
-	"nova-config":        files("conf", "ini"),
-	"bundle":             files("tar.gz", "tgz"),
-	"policy-file":        files("yaml", "json"),
-	"settings":           files("conf", "ini"),
-	"os-interface":       oneOf("public", "internal", "admin"),
+	"config":             cli.Files("conf", "ini"),
+	"compute-config":     cli.Files("conf", "ini"),
+	"config-dir":         cli.Directories,
+	"compute-config-dir": cli.Directories,
+	"data":               cli.Directories,
+	"input":              cli.Files(),
+	"output":             cli.Files(),
+	"from-file":          cli.Files(),
+	"from-plan":          cli.Files(),
+	"plan":               cli.Files(),
+	"nova-config":        cli.Files("conf", "ini"),
+	"bundle":             cli.Files("tar.gz", "tgz"),
+	"policy-file":        cli.Files("yaml", "json"),
+	"settings":           cli.Files("conf", "ini"),
+	"os-interface":       cli.OneOf("public", "internal", "admin"),
 	"connection":         databaseURLs,
 	"from":               databaseURLs,
 	"to":                 databaseURLs,
-	"driver":             oneOf(devcloud.Fake, devcloud.Netns),
-	"kind": oneOf(string(agentsettings.OVS), string(agentsettings.SRIOV),
+	"driver":             cli.OneOf(devcloud.Fake, devcloud.Netns),
+	"kind": cli.OneOf(string(agentsettings.OVS), string(agentsettings.SRIOV),
 		string(agentsettings.OVS)+","+string(agentsettings.SRIOV)),
 }
 
@@ -58,24 +59,6 @@ func completeValues(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		completeValues(sub)
 	}
-}
-
-// oneOf completes one of some words.
-func oneOf(known ...string) cobra.CompletionFunc {
-	return cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp)
-}
-
-// files completes the names of files with one of the extensions, or of all without any.
-func files(extensions ...string) cobra.CompletionFunc {
-	if len(extensions) == 0 {
-		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
-	}
-	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
-}
-
-// directories completes the name of a directory.
-func directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
 // databaseURLs completes the scheme of a database URL, or the name of a file after @.

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/cmd/berth/internal/operators"
 	"github.com/berthcloud/berth/internal/dbtest"
 )
 
@@ -20,7 +22,7 @@ import (
 func completed(t *testing.T, words ...string) (offers []string, directive string) {
 	t.Helper()
 	code, stdout, stderr := berth(t, append([]string{cobra.ShellCompNoDescRequestCmd}, words...)...)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("completing %q exits with %d: %s", words, code, stderr)
 	}
 	lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
@@ -111,7 +113,7 @@ func TestEveryFlagCompletes(t *testing.T) {
 func TestCompleteNamesOfADatabase(t *testing.T) {
 	onDatabases(t, func(t *testing.T, newURL func(*testing.T) string) {
 		url := newURL(t)
-		conf := settings(t, database(url))
+		conf := settings(t, databaseOf(url))
 		r := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0", "--config", conf)
 		const nested, second = "6f1b1a5e-0000-4000-8000-000000000003", "6f1b1a5e-0000-4000-8000-0000000000a2"
 		for _, body := range []string{
@@ -125,7 +127,7 @@ func TestCompleteNamesOfADatabase(t *testing.T) {
 			"project_id": "another", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 		send(t, r.url, "PUT", "/resource_classes/CUSTOM_VC", "")
 		file := filepath.Join(t.TempDir(), "cloud.json")
-		if code, _, stderr := berth(t, "records", "export", "--config", conf, file); code != exitOK {
+		if code, _, stderr := berth(t, "records", "export", "--config", conf, file); code != cli.ExitOK {
 			t.Fatal(stderr)
 		}
 		for _, source := range []string{"--config=" + conf, "--connection=" + url, "--from-file=" + file} {
@@ -152,7 +154,7 @@ func TestCompleteNamesOfADatabase(t *testing.T) {
 				}
 				code, stdout, stderr := berth(t, words...)
 				lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
-				if last := len(lines) - 1; code != exitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" || strings.Contains(stderr, "database") {
+				if last := len(lines) - 1; code != cli.ExitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" || strings.Contains(stderr, "database") {
 					t.Errorf("berth %s completes to %q, want %q; %s", words, lines, tc.want, stderr)
 				}
 			}
@@ -166,7 +168,7 @@ func TestCompleteNamesOfADatabase(t *testing.T) {
 		proxy.HalfOpen()
 		begun := time.Now()
 		offers, _ := completed(t, "records", "tree", "--connection", strings.Replace(url, server, proxy.Address(), 1), "")
-		if took := time.Since(begun); len(offers) > 0 || took > 2*completionTime {
+		if took := time.Since(begun); len(offers) > 0 || took > 2*operators.CompletionTime {
 			t.Errorf("a database that does not answer completes to %q after %s", offers, took)
 		}
 	})

@@ -3,12 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
 )
 
 // newCompute returns "berth compute", which has subcommands only.
-func newCompute(env environment) *cobra.Command {
+func newCompute(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compute",
 		Short: "The part of OpenStack Compute that scheduling needs",
@@ -19,7 +20,7 @@ claims them, and has a host build the server. When that fails, the resources are
 released and the next host is tried.
 
 It has no volumes, no consoles and no images of its own.`,
-		Args: knownCommand,
+		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newComputeServe(env))
@@ -27,7 +28,7 @@ It has no volumes, no consoles and no images of its own.`,
 }
 
 // newComputeServe returns "berth compute serve".
-func newComputeServe(env environment) *cobra.Command {
+func newComputeServe(env cli.Env) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE... [--listen HOST:PORT]",
@@ -47,9 +48,9 @@ certificates and policy files.
 
 ` + exitHelp,
 		Example: `  berth compute serve --config /etc/nova/nova.conf`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return daemon.ServeCompute(cmd.Context(), env.process(), readSettings(&flags, config.LoadCompute, nil))
+			return daemon.ServeCompute(cmd.Context(), process(env), readSettings(&flags, config.LoadCompute, nil))
 		},
 	}
 	flags.add(cmd, "nova.conf", "127.0.0.1:8774")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/internal/upstreamtest"
@@ -92,7 +93,7 @@ func sameMigrations(t *testing.T, ours, theirs string, args ...string) {
 	if code != wantCode {
 		t.Errorf("berth's migrations %v exit with %d, upstream's with %d", args, code, wantCode)
 	}
-	if diff := cmp.Diff(want, stdout); diff != "" && code != novaBadInput {
+	if diff := cmp.Diff(want, stdout); diff != "" && code != cli.NovaBadInput {
 		t.Errorf("the output of the migrations %v (-upstream +berth):\n%s", args, diff)
 	}
 }
@@ -120,7 +121,7 @@ func TestUpstreamSaysTheSameOfBrokenRows(t *testing.T) {
 func essence(t *testing.T, url string) string {
 	t.Helper()
 	code, text, stderr := berth(t, "db", "dump", "--connection", url)
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("berth db dump exits with %d: %s", code, stderr)
 	}
 	text, _, _ = strings.Cut(text, `{"counts"`)
@@ -170,7 +171,7 @@ func TestUpstreamsToolsAndBerthsWorkTogether(t *testing.T) {
 func succeeds(t *testing.T, prints string, args ...string) {
 	t.Helper()
 	code, stdout, stderr := berth(t, args...)
-	if code != exitOK || !strings.Contains(stdout, prints) {
+	if code != cli.ExitOK || !strings.Contains(stdout, prints) {
 		t.Fatalf("berth %v exits with %d: %s%s", args, code, stdout, stderr)
 	}
 }
@@ -182,10 +183,10 @@ func TestDBUninstallAsks(t *testing.T) {
 	url := databases[1].url(t)
 	berth(t, "db", "sync", "--connection", url)
 	code, stdout, stderr := piped(t, "y\n", "db", "uninstall", "--connection", url)
-	if code != exitUsage || !strings.Contains(stderr, "confirm with --yes") || !strings.Contains(stdout, "berth_changes") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "confirm with --yes") || !strings.Contains(stdout, "berth_changes") {
 		t.Errorf("berth db uninstall without a terminal exits with %d: %s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr := piped(t, "", "db", "uninstall", "--yes", "--connection", url); code != exitOK || !strings.Contains(stdout, "done") {
+	if code, stdout, stderr := piped(t, "", "db", "uninstall", "--yes", "--connection", url); code != cli.ExitOK || !strings.Contains(stdout, "done") {
 		t.Errorf("berth db uninstall --yes exits with %d: %s%s", code, stdout, stderr)
 	}
 	if _, stdout, _ := piped(t, "", "db", "uninstall", "--connection", url); !strings.Contains(stdout, "nothing to do") {

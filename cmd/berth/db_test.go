@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
@@ -60,7 +61,7 @@ func restored(t *testing.T, url string, rows map[string][]string) string {
 	if err := os.WriteFile(file, []byte(dumpText(rows)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := berth(t, "db", "restore", "--connection", url, "--input", file); code != exitOK {
+	if code, _, stderr := berth(t, "db", "restore", "--connection", url, "--input", file); code != cli.ExitOK {
 		t.Fatalf("berth db restore exits with %d: %s", code, stderr)
 	}
 	return url
@@ -104,42 +105,42 @@ func TestDBCommandLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]commandLine{
-		"Help":             {[]string{"db"}, exitOK, []string{"placement-manage db sync", "online-data-migrations", "uninstall"}, nil},
-		"VersionHelp":      {[]string{"db", "version", "--help"}, exitOK, []string{"Examples:", "Exit codes:", "--connection"}, nil},
-		"UnknownCommand":   {[]string{"db", "sail"}, exitUsage, nil, []string{`unknown command "sail"`}},
-		"NoURL":            {[]string{"db", "version", "--connection", "pony"}, exitUsage, nil, []string{"connection"}},
-		"NoURLFile":        {[]string{"db", "version", "--connection", "@/nowhere"}, exitUsage, nil, []string{"/nowhere"}},
-		"NoServer":         {[]string{"db", "version", "--connection", nobody}, exitDatabase, nil, []string{"placement on 127.0.0.1:1", "connection refused"}},
-		"InMemory":         {[]string{"db", "version", "--connection", "sqlite://"}, exitDatabase, nil, []string{"in memory"}},
-		"NoFile":           {[]string{"db", "version", "--connection", missing}, exitDatabase, nil, []string{"file does not exist", "berth db sync"}},
-		"Version":          {[]string{"db", "version", "--connection", good}, exitOK, []string{"SQLite 3.", "422ece571366, Xena (6.0): the one that Berth makes"}, nil},
-		"VersionOfFile":    {[]string{"db", "version", "--connection", "@" + secret}, exitOK, []string{"422ece571366"}, nil},
-		"VersionOfConfig":  {[]string{"db", "version", "--config", settings}, exitOK, []string{"422ece571366"}, nil},
-		"UpstreamsOption":  {[]string{"db", "version", "--config-file", settings}, exitOK, []string{"422ece571366"}, nil},
-		"VersionFormat":    {[]string{"db", "version", "--connection", good, "-f", "xml"}, exitUsage, nil, []string{`invalid argument "xml" for "-f, --format" flag: want text or json`}},
-		"SyncDone":         {[]string{"db", "sync", "--connection", good}, exitOK, []string{"nothing to do: the tables are at revision 422ece571366"}, nil},
-		"SyncDryRun":       {[]string{"db", "sync", "--connection", missing, "--dry-run"}, exitOK, []string{"would do: revision b4ed3a175331, Stein (1.0)", "would do: revision 422ece571366, Xena (6.0)"}, nil},
-		"SyncInUse":        {[]string{"db", "sync", "--connection", inUse}, exitInUse, nil, []string{"it is in use by another berth"}},
-		"CheckGood":        {[]string{"db", "check", "--connection", good}, exitOK, []string{"| Check: Missing Root Provider IDs ", "| Result: Success "}, nil},
-		"CheckInUse":       {[]string{"db", "check", "--connection", inUse}, exitOK, []string{"| Result: Success "}, nil},
-		"CheckBroken":      {[]string{"db", "check", "--connection", broken}, exitFound, []string{"| Result: Failure ", "| Result: Warning ", "online-data-migrations"}, []string{"1 failed and 1 warn"}},
-		"CheckFormat":      {[]string{"db", "check", "--connection", good, "-f", "yaml"}, exitUsage, nil, []string{`invalid argument "yaml" for "-f, --format" flag: want table or json`}},
-		"MigrateBadCount":  {[]string{"db", "online-data-migrations", "--connection", broken, "--max-count", "0"}, exitUsage, nil, []string{"--max-count 0: it must be a positive number"}},
-		"MigrateNoCount":   {[]string{"db", "online_data_migrations", "--connection", broken, "--max-count", "x"}, exitUsage, nil, []string{"--max-count x"}},
-		"MigrateEmpty":     {[]string{"db", "online-data-migrations", "--connection", nothing}, exitDatabase, nil, []string{"it is empty", "berth db sync"}},
-		"DumpEmpty":        {[]string{"db", "dump", "--connection", nothing}, exitDatabase, nil, []string{"it is empty"}},
-		"MigrateInUse":     {[]string{"db", "online-data-migrations", "--connection", inUse}, exitInUse, nil, []string{"it is in use"}},
-		"DumpInUse":        {[]string{"db", "dump", "--connection", inUse}, exitOK, []string{`{"format":"berth placement dump"`, `"sha256":`}, []string{"dumped"}},
-		"DumpNowhere":      {[]string{"db", "dump", "--connection", good, "--output", "/nowhere/dump"}, exitFailure, nil, []string{"/nowhere"}},
-		"RestoreNoInput":   {[]string{"db", "restore", "--connection", missing, "--input", "/nowhere"}, exitUsage, nil, []string{"/nowhere"}},
-		"RestoreDamaged":   {[]string{"db", "restore", "--connection", missing, "--input", secret}, exitFailure, nil, []string{"the dump is damaged: line 1"}},
-		"CopyNothing":      {[]string{"db", "copy", "--from", good}, exitUsage, nil, []string{"--from URL --to URL"}},
-		"CopyToItself":     {[]string{"db", "copy", "--from", good, "--to", good}, exitUsage, nil, []string{"the same database"}},
-		"CopyInUse":        {[]string{"db", "copy", "--from", inUse, "--to", missing}, exitInUse, nil, []string{"it is in use"}},
-		"CopyDryRun":       {[]string{"db", "copy", "--from", broken, "--to", missing, "--dry-run"}, exitOK, []string{"would copy 65 rows", "allocations                           60"}, nil},
-		"CopyToFull":       {[]string{"db", "copy", "--from", good, "--to", broken}, exitFailure, nil, []string{"it is not empty: its table resource_classes has rows"}},
-		"CopyHidesSecrets": {[]string{"db", "copy", "--from", good, "--to", nobody}, exitDatabase, nil, []string{"connection refused"}},
-		"UninstallNothing": {[]string{"db", "uninstall", "--connection", good}, exitOK, []string{"nothing to do"}, nil},
+		"Help":             {[]string{"db"}, cli.ExitOK, []string{"placement-manage db sync", "online-data-migrations", "uninstall"}, nil},
+		"VersionHelp":      {[]string{"db", "version", "--help"}, cli.ExitOK, []string{"Examples:", "Exit codes:", "--connection"}, nil},
+		"UnknownCommand":   {[]string{"db", "sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
+		"NoURL":            {[]string{"db", "version", "--connection", "pony"}, cli.ExitUsage, nil, []string{"connection"}},
+		"NoURLFile":        {[]string{"db", "version", "--connection", "@/nowhere"}, cli.ExitUsage, nil, []string{"/nowhere"}},
+		"NoServer":         {[]string{"db", "version", "--connection", nobody}, cli.ExitDatabase, nil, []string{"placement on 127.0.0.1:1", "connection refused"}},
+		"InMemory":         {[]string{"db", "version", "--connection", "sqlite://"}, cli.ExitDatabase, nil, []string{"in memory"}},
+		"NoFile":           {[]string{"db", "version", "--connection", missing}, cli.ExitDatabase, nil, []string{"file does not exist", "berth db sync"}},
+		"Version":          {[]string{"db", "version", "--connection", good}, cli.ExitOK, []string{"SQLite 3.", "422ece571366, Xena (6.0): the one that Berth makes"}, nil},
+		"VersionOfFile":    {[]string{"db", "version", "--connection", "@" + secret}, cli.ExitOK, []string{"422ece571366"}, nil},
+		"VersionOfConfig":  {[]string{"db", "version", "--config", settings}, cli.ExitOK, []string{"422ece571366"}, nil},
+		"UpstreamsOption":  {[]string{"db", "version", "--config-file", settings}, cli.ExitOK, []string{"422ece571366"}, nil},
+		"VersionFormat":    {[]string{"db", "version", "--connection", good, "-f", "xml"}, cli.ExitUsage, nil, []string{`invalid argument "xml" for "-f, --format" flag: want text or json`}},
+		"SyncDone":         {[]string{"db", "sync", "--connection", good}, cli.ExitOK, []string{"nothing to do: the tables are at revision 422ece571366"}, nil},
+		"SyncDryRun":       {[]string{"db", "sync", "--connection", missing, "--dry-run"}, cli.ExitOK, []string{"would do: revision b4ed3a175331, Stein (1.0)", "would do: revision 422ece571366, Xena (6.0)"}, nil},
+		"SyncInUse":        {[]string{"db", "sync", "--connection", inUse}, cli.ExitInUse, nil, []string{"it is in use by another berth"}},
+		"CheckGood":        {[]string{"db", "check", "--connection", good}, cli.ExitOK, []string{"| Check: Missing Root Provider IDs ", "| Result: Success "}, nil},
+		"CheckInUse":       {[]string{"db", "check", "--connection", inUse}, cli.ExitOK, []string{"| Result: Success "}, nil},
+		"CheckBroken":      {[]string{"db", "check", "--connection", broken}, cli.ExitFindings, []string{"| Result: Failure ", "| Result: Warning ", "online-data-migrations"}, []string{"1 failed and 1 warn"}},
+		"CheckFormat":      {[]string{"db", "check", "--connection", good, "-f", "yaml"}, cli.ExitUsage, nil, []string{`invalid argument "yaml" for "-f, --format" flag: want table or json`}},
+		"MigrateBadCount":  {[]string{"db", "online-data-migrations", "--connection", broken, "--max-count", "0"}, cli.ExitUsage, nil, []string{"--max-count 0: it must be a positive number"}},
+		"MigrateNoCount":   {[]string{"db", "online_data_migrations", "--connection", broken, "--max-count", "x"}, cli.ExitUsage, nil, []string{"--max-count x"}},
+		"MigrateEmpty":     {[]string{"db", "online-data-migrations", "--connection", nothing}, cli.ExitDatabase, nil, []string{"it is empty", "berth db sync"}},
+		"DumpEmpty":        {[]string{"db", "dump", "--connection", nothing}, cli.ExitDatabase, nil, []string{"it is empty"}},
+		"MigrateInUse":     {[]string{"db", "online-data-migrations", "--connection", inUse}, cli.ExitInUse, nil, []string{"it is in use"}},
+		"DumpInUse":        {[]string{"db", "dump", "--connection", inUse}, cli.ExitOK, []string{`{"format":"berth placement dump"`, `"sha256":`}, []string{"dumped"}},
+		"DumpNowhere":      {[]string{"db", "dump", "--connection", good, "--output", "/nowhere/dump"}, cli.ExitFailure, nil, []string{"/nowhere"}},
+		"RestoreNoInput":   {[]string{"db", "restore", "--connection", missing, "--input", "/nowhere"}, cli.ExitUsage, nil, []string{"/nowhere"}},
+		"RestoreDamaged":   {[]string{"db", "restore", "--connection", missing, "--input", secret}, cli.ExitFailure, nil, []string{"the dump is damaged: line 1"}},
+		"CopyNothing":      {[]string{"db", "copy", "--from", good}, cli.ExitUsage, nil, []string{"--from URL --to URL"}},
+		"CopyToItself":     {[]string{"db", "copy", "--from", good, "--to", good}, cli.ExitUsage, nil, []string{"the same database"}},
+		"CopyInUse":        {[]string{"db", "copy", "--from", inUse, "--to", missing}, cli.ExitInUse, nil, []string{"it is in use"}},
+		"CopyDryRun":       {[]string{"db", "copy", "--from", broken, "--to", missing, "--dry-run"}, cli.ExitOK, []string{"would copy 65 rows", "allocations                           60"}, nil},
+		"CopyToFull":       {[]string{"db", "copy", "--from", good, "--to", broken}, cli.ExitFailure, nil, []string{"it is not empty: its table resource_classes has rows"}},
+		"CopyHidesSecrets": {[]string{"db", "copy", "--from", good, "--to", nobody}, cli.ExitDatabase, nil, []string{"connection refused"}},
+		"UninstallNothing": {[]string{"db", "uninstall", "--connection", good}, cli.ExitOK, []string{"nothing to do"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.try(t)
@@ -153,8 +154,11 @@ func TestDBCommandLines(t *testing.T) {
 func TestDBVersionAsJSON(t *testing.T) {
 	url := restored(t, newDatabaseFile(t), nil)
 	code, stdout, stderr := berth(t, "db", "version", "--connection", url, "-f", "json")
-	var v dbVersion
-	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitOK {
+	var v struct {
+		Revision, Standing, Target string
+		BerthTables                int64 `json:"berth_tables"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != cli.ExitOK {
 		t.Fatalf("berth db version exits with %d and prints %q: %v %s", code, stdout, err, stderr)
 	}
 	if v.Revision != migrations.Target || v.Standing != "current" || v.Target != migrations.Target || v.BerthTables != 0 {
@@ -185,7 +189,7 @@ func TestDBPolicyFileInJSON(t *testing.T) {
 	url := restored(t, newDatabaseFile(t), nil)
 	conf := settings(t, "[placement_database]\nconnection = "+url, "[oslo_policy]\npolicy_file = policy.json")
 	policy := filepath.Join(filepath.Dir(conf), "policy.json")
-	for text, code := range map[string]int{"{}": exitFound, "admin: role:x\n": 0} {
+	for text, code := range map[string]int{"{}": cli.ExitFindings, "admin: role:x\n": 0} {
 		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -198,20 +202,20 @@ func TestDBPolicyFileInJSON(t *testing.T) {
 func TestDBDumpThroughPipes(t *testing.T) {
 	url := restored(t, newDatabaseFile(t), brokenRows())
 	code, text, stderr := piped(t, "", "db", "dump", "--connection", url)
-	if code != exitOK || text != dumpText(brokenRows()) {
+	if code != cli.ExitOK || text != dumpText(brokenRows()) {
 		t.Fatalf("berth db dump exits with %d: %s\n%s", code, stderr, text)
 	}
 	again := newDatabaseFile(t)
-	if code, _, stderr := piped(t, text, "db", "restore", "--connection", again, "--dry-run"); code != exitOK {
+	if code, _, stderr := piped(t, text, "db", "restore", "--connection", again, "--dry-run"); code != cli.ExitOK {
 		t.Fatalf("berth db restore --dry-run exits with %d: %s", code, stderr)
 	}
-	if code, stdout, stderr := piped(t, text, "db", "restore", "--connection", again); code != exitOK || !strings.Contains(stdout, "restored") {
+	if code, stdout, stderr := piped(t, text, "db", "restore", "--connection", again); code != cli.ExitOK || !strings.Contains(stdout, "restored") {
 		t.Fatalf("berth db restore exits with %d: %s", code, stderr)
 	}
-	if code, _, stderr := piped(t, text, "db", "restore", "--connection", again); code != exitFailure || !strings.Contains(stderr, "it is not empty") {
+	if code, _, stderr := piped(t, text, "db", "restore", "--connection", again); code != cli.ExitFailure || !strings.Contains(stderr, "it is not empty") {
 		t.Errorf("a second berth db restore exits with %d: %s", code, stderr)
 	}
-	if code, _, stderr := piped(t, text[:len(text)-10], "db", "restore", "--connection", newDatabaseFile(t)); code != exitFailure || !strings.Contains(stderr, "damaged") {
+	if code, _, stderr := piped(t, text[:len(text)-10], "db", "restore", "--connection", newDatabaseFile(t)); code != cli.ExitFailure || !strings.Contains(stderr, "damaged") {
 		t.Errorf("berth db restore of a part exits with %d: %s", code, stderr)
 	}
 }
@@ -220,10 +224,10 @@ func TestDBDumpThroughPipes(t *testing.T) {
 func TestDBDumpReplacesWhenItIsWhole(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump")
 	good := restored(t, newDatabaseFile(t), brokenRows())
-	if code, _, stderr := berth(t, "db", "dump", "--connection", good, "--output", file); code != exitOK {
+	if code, _, stderr := berth(t, "db", "dump", "--connection", good, "--output", file); code != cli.ExitOK {
 		t.Fatalf("berth db dump exits with %d: %s", code, stderr)
 	}
-	if code, _, _ := berth(t, "db", "dump", "--connection", newDatabaseFile(t), "--output", file); code != exitDatabase {
+	if code, _, _ := berth(t, "db", "dump", "--connection", newDatabaseFile(t), "--output", file); code != cli.ExitDatabase {
 		t.Errorf("berth db dump of nothing exits with %d", code)
 	}
 	text, err := os.ReadFile(file)
@@ -239,7 +243,7 @@ func TestDBMigrateAsJSON(t *testing.T) {
 	url := restored(t, newDatabaseFile(t), brokenRows())
 	code, stdout, _ := berth(t, "db", "online-data-migrations", "--connection", url, "-f", "json")
 	want := `{"migrations":[{"migration":"set_root_provider_ids","found":2,"completed":2},{"migration":"create_incomplete_consumers","found":60,"completed":60}]}` + "\n"
-	if code != exitOK || stdout != want {
+	if code != cli.ExitOK || stdout != want {
 		t.Errorf("berth db online-data-migrations exits with %d and prints %s", code, stdout)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 )
@@ -93,7 +94,7 @@ func TestDoctorBundle(t *testing.T) {
 	bundle := filepath.Join(dir, "report.tar.gz")
 	args := []string{"doctor", "--bundle", bundle, "--config", placement, "--config-dir", extra, "--settings", nova, "--policy-file", policy, "--host", upHostName}
 	code, stdout, stderr := berthIn(t, "", named, args...)
-	if code != exitFound || !strings.Contains(stdout, "  failed   database-schema ") || !strings.Contains(stderr, "wrote "+bundle+", for a bug report") {
+	if code != cli.ExitFindings || !strings.Contains(stdout, "  failed   database-schema ") || !strings.Contains(stderr, "wrote "+bundle+", for a bug report") {
 		t.Errorf("it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	files := unpack(t, bundle)
@@ -121,15 +122,15 @@ func TestDoctorBundle(t *testing.T) {
 	records := filepath.Join(dir, "records.json")
 	rewrite(t, records, files["records.json"])
 	code, again, stderr := berthIn(t, "", nil, "doctor", "--from-file", records, "--host", upHostName)
-	if before, _, _ := strings.Cut(stdout, "Placement's database"); code != exitOK || !strings.HasPrefix(again, strings.TrimSpace(before)) {
+	if before, _, _ := strings.Cut(stdout, "Placement's database"); code != cli.ExitOK || !strings.HasPrefix(again, strings.TrimSpace(before)) {
 		t.Errorf("of the records in the bundle it exits with %d:\n%s%s\nwant\n%s", code, again, stderr, before)
 	}
 	code, stdout, stderr = berthIn(t, "", named, args...)
-	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "exists; a bundle replaces no file") {
+	if code != cli.ExitFailure || stdout != "" || !strings.Contains(stderr, "exists; a bundle replaces no file") {
 		t.Errorf("over a file it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	code, _, stderr = berthIn(t, "", named, "doctor", "--bundle", filepath.Join(dir, "none", "report.tar.gz"))
-	if code != exitFailure || !strings.Contains(stderr, "no such file or directory") {
+	if code != cli.ExitFailure || !strings.Contains(stderr, "no such file or directory") {
 		t.Errorf("in a directory that is not there it exits with %d:\n%s", code, stderr)
 	}
 }
@@ -152,7 +153,7 @@ func TestDoctorBundleHidesNames(t *testing.T) {
 	file := recordsFile(t, c)
 	bundle := filepath.Join(t.TempDir(), "report.tgz")
 	code, stdout, stderr := berth(t, "doctor", "--from-file", file, "--bundle", bundle, "--hide-names", "--server", "HIDDEN-3")
-	if code != exitFound || !strings.Contains(stdout, "server-scheduled       it is on cn1, ACTIVE") {
+	if code != cli.ExitFindings || !strings.Contains(stdout, "server-scheduled       it is on cn1, ACTIVE") {
 		t.Errorf("it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	files := unpack(t, bundle)
@@ -169,10 +170,10 @@ func TestDoctorBundleHidesNames(t *testing.T) {
 	// Projects that were equal are: audit finds no consumer of a wrong one.
 	records := filepath.Join(t.TempDir(), "records.json")
 	rewrite(t, records, files["records.json"])
-	if code, stdout, stderr := berth(t, "audit", "--from-file", records, "--severity", "warning"); code != exitOK {
+	if code, stdout, stderr := berth(t, "audit", "--from-file", records, "--severity", "warning"); code != cli.ExitOK {
 		t.Errorf("audit of the bundle exits with %d:\n%s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := berth(t, "doctor", "--from-file", file, "--hide-names"); code != exitUsage || !strings.Contains(stderr, "wants --bundle") {
+	if code, _, stderr := berth(t, "doctor", "--from-file", file, "--hide-names"); code != cli.ExitUsage || !strings.Contains(stderr, "wants --bundle") {
 		t.Errorf("without a bundle it exits with %d:\n%s", code, stderr)
 	}
 }

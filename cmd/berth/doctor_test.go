@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/ops/doctor"
 )
@@ -30,26 +29,26 @@ func TestDoctor(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{[]string{"--from-file", file}, exitFound, "  failed   agents-alive           there is no agent", "checks 2 failed"},
-		{[]string{"--from-file", file}, exitFound, "  unknown  login, catalog, endpoints, ", ""},
-		{[]string{"--from-file", file, "--check", "compute-services"}, exitOK, "1 ok, 0 warn, 0 failed, 0 unknown\n", "read 1 provider"},
-		{[]string{"--from-file", file, "--check", "agents-alive,compute-services", "-f", "value", "-c", "check", "-c", "result"}, exitFound, "agents-alive failed\ncompute-services ok\n", "of 2 checks 1 failed"},
-		{[]string{"--from-file", file, "--check", "compute-services", "--host", "cn2"}, exitFailure, "", `no agent, compute service, hypervisor or provider is on a host called "cn2"`},
-		{[]string{"--from-file", file, "--check", "server-scheduled", "--server", "server0"}, exitOK, "it is on cn1, ACTIVE", ""},
-		{[]string{"--from-file", file, "--server", "server1"}, exitFailure, "", `there is no server with the name or UUID "server1"`},
-		{[]string{"--from-file", file, "--server", "server0", "--port", "a"}, exitUsage, "", "--port looks the port up in the cloud's APIs"},
-		{[]string{"--from-file", file, "--port", "a"}, exitUsage, "", "--port is about a server, and wants --server"},
-		{[]string{"--from-file", file, "--check", "settings-ratios", "--settings", settings, "--host", "cn1"}, exitFound, "cpu_allocation_ratio = 16, and placement the ratio 4 of VCPU of cn1", ""},
-		{[]string{"--from-file", file, "--check", "settings-ratios", "--settings", settings}, exitOK, "There is no hypervisor on the host", ""},
-		{[]string{"--from-file", file, "--settings", settings + ".gone"}, exitUsage, "", "no such file"},
-		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy}, exitOK, `placement:usages is "role:reader", by default`, ""},
-		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy, "--policy-file", same}, exitFound, `placement:usages is "role:reader" in`, ""},
-		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy + ".gone"}, exitFound, "no such file", ""},
-		{[]string{"--from-file", file, "--check", "fever"}, exitUsage, "", `there is no check "fever"; berth doctor --list lists them`},
-		{[]string{"--from-file", file, "--connection", "sqlite:////nowhere"}, exitUsage, "", "exclude each other"},
-		{[]string{"--from-file", file + ".gone"}, exitFailure, "", "no such file"},
-		{nil, exitUsage, "", "--os-cloud NAME"},
-		{[]string{"--list", "-f", "value", "-c", "check"}, exitOK, "login\ncatalog\n", ""},
+		{[]string{"--from-file", file}, cli.ExitFindings, "  failed   agents-alive           there is no agent", "checks 2 failed"},
+		{[]string{"--from-file", file}, cli.ExitFindings, "  unknown  login, catalog, endpoints, ", ""},
+		{[]string{"--from-file", file, "--check", "compute-services"}, cli.ExitOK, "1 ok, 0 warn, 0 failed, 0 unknown\n", "read 1 provider"},
+		{[]string{"--from-file", file, "--check", "agents-alive,compute-services", "-f", "value", "-c", "check", "-c", "result"}, cli.ExitFindings, "agents-alive failed\ncompute-services ok\n", "of 2 checks 1 failed"},
+		{[]string{"--from-file", file, "--check", "compute-services", "--host", "cn2"}, cli.ExitFailure, "", `no agent, compute service, hypervisor or provider is on a host called "cn2"`},
+		{[]string{"--from-file", file, "--check", "server-scheduled", "--server", "server0"}, cli.ExitOK, "it is on cn1, ACTIVE", ""},
+		{[]string{"--from-file", file, "--server", "server1"}, cli.ExitFailure, "", `there is no server with the name or UUID "server1"`},
+		{[]string{"--from-file", file, "--server", "server0", "--port", "a"}, cli.ExitUsage, "", "--port looks the port up in the cloud's APIs"},
+		{[]string{"--from-file", file, "--port", "a"}, cli.ExitUsage, "", "--port is about a server, and wants --server"},
+		{[]string{"--from-file", file, "--check", "settings-ratios", "--settings", settings, "--host", "cn1"}, cli.ExitFindings, "cpu_allocation_ratio = 16, and placement the ratio 4 of VCPU of cn1", ""},
+		{[]string{"--from-file", file, "--check", "settings-ratios", "--settings", settings}, cli.ExitOK, "There is no hypervisor on the host", ""},
+		{[]string{"--from-file", file, "--settings", settings + ".gone"}, cli.ExitUsage, "", "no such file"},
+		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy}, cli.ExitOK, `placement:usages is "role:reader", by default`, ""},
+		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy, "--policy-file", same}, cli.ExitFindings, `placement:usages is "role:reader" in`, ""},
+		{[]string{"--from-file", file, "--check", "policy-files", "--policy-file", policy + ".gone"}, cli.ExitFindings, "no such file", ""},
+		{[]string{"--from-file", file, "--check", "fever"}, cli.ExitUsage, "", `there is no check "fever"; berth doctor --list lists them`},
+		{[]string{"--from-file", file, "--connection", "sqlite:////nowhere"}, cli.ExitUsage, "", "exclude each other"},
+		{[]string{"--from-file", file + ".gone"}, cli.ExitFailure, "", "no such file"},
+		{nil, cli.ExitUsage, "", "--os-cloud NAME"},
+		{[]string{"--list", "-f", "value", "-c", "check"}, cli.ExitOK, "login\ncatalog\n", ""},
 	} {
 		code, stdout, stderr := berth(t, append([]string{"doctor"}, tc.args...)...)
 		if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.stderr) {
@@ -68,7 +67,7 @@ func TestDoctorOfUp(t *testing.T) {
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
 	database := "sqlite:///" + filepath.Join(dir, "placement.db")
 	code, stdout, stderr := berthIn(t, "", named, "doctor", "--server", "server0", "--connection", database)
-	if code != exitOK || !strings.HasSuffix(stdout, " ok, 0 warn, 0 failed, 0 unknown\n") || strings.Contains(stderr, "note:") {
+	if code != cli.ExitOK || !strings.HasSuffix(stdout, " ok, 0 warn, 0 failed, 0 unknown\n") || strings.Contains(stderr, "note:") {
 		t.Errorf("berth doctor exits with %d:\n%s%s", code, stdout, stderr)
 	}
 
@@ -81,58 +80,32 @@ func TestDoctorOfUp(t *testing.T) {
 	})
 	u.await(map[string]int{"ACTIVE": 1, "ERROR": 1})
 	code, stdout, stderr = berthIn(t, "", named, "doctor", "--server", "server1", "--port", "port1", "-f", "value", "-c", "check", "-c", "result")
-	if code != exitFound || !strings.Contains(stdout, "server-scheduled failed\nserver-candidates failed\nserver-ports ok\n") {
+	if code != cli.ExitFindings || !strings.Contains(stdout, "server-scheduled failed\nserver-candidates failed\nserver-ports ok\n") {
 		t.Errorf("of a server without a host it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = berthIn(t, "", named, "doctor", "--server", "server1", "--port", "port2")
-	if code != exitFailure || !strings.Contains(stderr, `there is no port with the id or name "port2"`) {
+	if code != cli.ExitFailure || !strings.Contains(stderr, `there is no port with the id or name "port2"`) {
 		t.Errorf("of a port that is not there it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 
 	// The commands are for a cloud that the client knows by a variable.
 	code, stdout, stderr = berthIn(t, "", map[string]string{"OS_CLIENT_CONFIG_FILE": named["OS_CLIENT_CONFIG_FILE"]}, "doctor", "--os-cloud", "berth-admin", "--check", "failed-servers")
-	if code != exitOK || !strings.HasSuffix(stdout, "0 ok, 1 warn, 0 failed, 0 unknown\nThe commands take the cloud of OS_CLOUD: export OS_CLOUD=berth-admin\n") {
+	if code != cli.ExitOK || !strings.HasSuffix(stdout, "0 ok, 1 warn, 0 failed, 0 unknown\nThe commands take the cloud of OS_CLOUD: export OS_CLOUD=berth-admin\n") {
 		t.Errorf("with the name of a cloud it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 
 	// Who may read nothing.
 	named["OS_CLOUD"] = "berth-demo"
 	code, stdout, stderr = berthIn(t, "", named, "doctor")
-	if code != exitOK || !strings.Contains(stdout, "  warning  token-roles ") || !strings.Contains(stdout, "  unknown  records-read           The records of the placement service were not read. The placement service answers GET") {
+	if code != cli.ExitOK || !strings.Contains(stdout, "  warning  token-roles ") || !strings.Contains(stdout, "  unknown  records-read           The records of the placement service were not read. The placement service answers GET") {
 		t.Errorf("for a member it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	// A cloud that is not there, and a database that is not.
 	gone := map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "a", "OS_PASSWORD": "hidden-word", "OS_PROJECT_NAME": "c"}
 	code, stdout, stderr = berthIn(t, "", gone, "doctor", "--connection", "sqlite:////nowhere/placement.db")
-	if code != exitFound || !strings.HasPrefix(stdout, doctor.Checks()[0].Group+"\n  failed   login ") || !strings.Contains(stdout, "next   curl -sS -i -m 20 http://127.0.0.1:1/v3") ||
+	if code != cli.ExitFindings || !strings.HasPrefix(stdout, doctor.Checks()[0].Group+"\n  failed   login ") || !strings.Contains(stdout, "next   curl -sS -i -m 20 http://127.0.0.1:1/v3") ||
 		!strings.Contains(stdout, "  failed   database-schema ") || strings.Contains(stdout, "  unknown  ") || !strings.Contains(stdout, "\nWithout a token nothing is read: ") || strings.Contains(stdout+stderr, "hidden-word") {
 		t.Errorf("without a cloud it exits with %d:\n%s%s", code, stdout, stderr)
-	}
-}
-
-// People are shown five or six things of a check, and the next command of each that is not right.
-func TestDoctorText(t *testing.T) {
-	var of doctor.Result
-	of.Check, of.Group, of.Result, of.Means, of.Command = "endpoints", "Services", doctor.Failed, "It fails.", "one"
-	for i, command := range []string{"one", "two", "two", "", "", "late", "later"} {
-		of.Evidence = append(of.Evidence, doctor.Evidence{Result: doctor.Failed, Text: fmt.Sprint("thing ", i), Command: command})
-	}
-	of.Evidence[4].Result, of.Evidence[4].Command = doctor.OK, "of what is right"
-	head := "Services\n  failed   endpoints              thing 0\n"
-	for i := 1; i < 5; i++ {
-		head += fmt.Sprintf("%34sthing %d\n", "", i)
-	}
-	foot := "\n0 ok, 0 warn, 1 failed, 0 unknown\n"
-	commands := "           means  It fails.\n           next   one\n                  two\n"
-	for shown, want := range map[int]string{
-		7: head + "                                  … and 2 more, in -f json\n" + commands + foot,
-		6: head + "                                  thing 5\n" + commands + "                  late\n" + foot,
-	} {
-		one := of
-		one.Evidence = of.Evidence[:shown]
-		if diff := cmp.Diff(want, doctorText(doctor.Report{Results: []doctor.Result{one}})); diff != "" {
-			t.Errorf("with %d things (-want +got):\n%s", shown, diff)
-		}
 	}
 }
 
@@ -143,7 +116,7 @@ func TestDoctorOfReplica(t *testing.T) {
 	}
 	primary, replica := dbtest.NewReplica(t, dbtest.Fast())
 	d := primary.CreateDatabase(t)
-	if code, _, stderr := berth(t, "db", "sync", "--connection", d.URL(primary.Address())); code != exitOK {
+	if code, _, stderr := berth(t, "db", "sync", "--connection", d.URL(primary.Address())); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
 	look := func(s *dbtest.Server, code int, wants ...string) (stdout string) {
@@ -158,14 +131,14 @@ func TestDoctorOfReplica(t *testing.T) {
 			}
 		}
 	}
-	look(primary, exitOK, "  ok       database-replicas      1 replica connected to the server; ")
-	out := look(replica, exitFound, "  ok       database-schema ", "takes no writes: it is a standby, or was made read-only", "is not shown to the user of the database")
+	look(primary, cli.ExitOK, "  ok       database-replicas      1 replica connected to the server; ")
+	out := look(replica, cli.ExitFindings, "  ok       database-schema ", "takes no writes: it is a standby, or was made read-only", "is not shown to the user of the database")
 	_, grant, _ := strings.Cut(out, "this lets it: ")
 	grant, _, _ = strings.Cut(grant, "\n")
 	primary.Exec(t, grant)
-	look(replica, exitFound, "takes no writes: it follows "+primary.Address()+", which placement has to use", "the server follows "+primary.Address()+", 0 s behind")
+	look(replica, cli.ExitFindings, "takes no writes: it follows "+primary.Address()+", which placement has to use", "the server follows "+primary.Address()+", 0 s behind")
 	replica.Exec(t, "STOP SLAVE SQL_THREAD", "SET GLOBAL read_only = 0")
-	look(replica, exitOK, "  warning  database-replicas      the server does not apply what it receives of ", "next   mysql -e 'SHOW ALL REPLICAS STATUS\\G'", "takes writes, and follows "+primary.Address())
+	look(replica, cli.ExitOK, "  warning  database-replicas      the server does not apply what it receives of ", "next   mysql -e 'SHOW ALL REPLICAS STATUS\\G'", "takes writes, and follows "+primary.Address())
 }
 
 // The policy file of placement's settings is found.
@@ -174,12 +147,12 @@ func TestDoctorFindsThePolicyFile(t *testing.T) {
 	rewrite(t, filepath.Join(dir, "placement.conf"), "[placement_database]\nconnection = sqlite:///"+filepath.Join(dir, "none.db")+"\n")
 	rewrite(t, filepath.Join(dir, "policy.yaml"), "placement:usages: role:reader\n")
 	code, stdout, stderr := berth(t, "doctor", "--from-file", doctorFile(t), "--config", filepath.Join(dir, "placement.conf"))
-	if code != exitUsage || !strings.Contains(stderr, "exclude each other") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "exclude each other") {
 		t.Errorf("with a file and a database it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	named := map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "a", "OS_PASSWORD": "b", "OS_PROJECT_NAME": "c"}
 	code, stdout, stderr = berthIn(t, "", named, "doctor", "--config", filepath.Join(dir, "placement.conf"), "--check", "policy-files")
-	if code != exitOK || !strings.Contains(stdout, filepath.Join(dir, "policy.yaml")+": 1 rule, different from the default: 1") {
+	if code != cli.ExitOK || !strings.Contains(stdout, filepath.Join(dir, "policy.yaml")+": 1 rule, different from the default: 1") {
 		t.Errorf("it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "none.db")); err == nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 // What is asked for a server that failed, that exists or that is to be created is found in the APIs of a running cloud, and explained and
@@ -66,7 +68,7 @@ func TestExplainInACloud(t *testing.T) {
 	}
 	file := filepath.Join(dir, "cloud.json")
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
-	if code, _, stderr := berthIn(t, "", named, "records", "export", "--all", file); code != exitOK {
+	if code, _, stderr := berthIn(t, "", named, "records", "export", "--all", file); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
 	none := []string{"no host is left\n", "no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:12000000", "Port fast0, group "}
@@ -77,44 +79,44 @@ func TestExplainInACloud(t *testing.T) {
 		code int
 		want []string // in what is printed
 	}{
-		{"explain --server failed", exitOK, []string{"3 hosts fit", assumed, "note: The server failed has no host and no ports."}},
-		{"explain --server failed --port fast0", exitFound, none},
-		{"explain --port " + port + " --request-id " + actions.List[0].Request, exitFound, []string{"Port " + port + ", group "}},
-		{"explain --request-id req-none", exitFailure, []string{"no server has an action with the request id req-none"}},
-		{"explain --port fast0" + ofFlavor, exitFound, none},
-		{"explain --port none" + ofFlavor, exitFailure, []string{`no port with the id or name "none"`}},
-		{"explain --network net0" + ofFlavor, exitOK, []string{"3 hosts fit"}},
-		{"explain" + ofFlavor + " --connection sqlite:///" + filepath.Join(dir, "placement.db"), exitOK, []string{
+		{"explain --server failed", cli.ExitOK, []string{"3 hosts fit", assumed, "note: The server failed has no host and no ports."}},
+		{"explain --server failed --port fast0", cli.ExitFindings, none},
+		{"explain --port " + port + " --request-id " + actions.List[0].Request, cli.ExitFindings, []string{"Port " + port + ", group "}},
+		{"explain --request-id req-none", cli.ExitFailure, []string{"no server has an action with the request id req-none"}},
+		{"explain --port fast0" + ofFlavor, cli.ExitFindings, none},
+		{"explain --port none" + ofFlavor, cli.ExitFailure, []string{`no port with the id or name "none"`}},
+		{"explain --network net0" + ofFlavor, cli.ExitOK, []string{"3 hosts fit"}},
+		{"explain" + ofFlavor + " --connection sqlite:///" + filepath.Join(dir, "placement.db"), cli.ExitOK, []string{
 			"3 hosts fit", "note: servers, flavors, images, ports and networks are looked up in the cloud berth-admin at http",
 		}},
-		{"explain --network promising" + ofFlavor, exitOK, []string{
+		{"explain --network promising" + ofFlavor, cli.ExitOK, []string{
 			"1 host fits, of 3: devstack0", "The port in network promising, group ", "Nova does not boot servers with such a network",
 		}},
-		{"explain --network promising --network promising --network promising --network promising" + ofFlavor, exitFound, []string{"devstack0"}},
-		{"explain --availability-zone nova:devstack1" + ofFlavor, exitOK, []string{"1 host fits, of 3: devstack1", "not the requested"}},
-		{"explain --availability-zone west" + ofFlavor, exitUsage, []string{`no enabled service is in the availability zone "west"`}},
-		{"explain --availability-zone nova:cn9" + ofFlavor, exitUsage, []string{`"cn9"`}},
-		{"explain --hint group=" + group + ofFlavor, exitOK, []string{"3 hosts fit", node + ": servers of the group apart that are there: 1, of 1 at most (anti-affinity)"}},
-		{"explain --hint group=6f1b1a5e-0000-4000-8000-000000000001" + ofFlavor, exitFailure, []string{"there is no server group with the id"}},
-		{"explain --server member --hint group=" + group + " --from-file " + file, exitOK, []string{"3 hosts fit"}},
-		{"explain --hint different_host=" + made.Server.ID + ofFlavor, exitOK, []string{node + ": server " + made.Server.ID + " is there (hint different_host)"}},
-		{"explain --hint same_host=" + made.Server.ID + ofFlavor, exitOK, []string{"no server of the hint same_host is there"}},
-		{"explain --server member -f json", exitOK, []string{`"not_taken": []`, `"[scheduler] image_metadata_prefilter = false"`}},
-		{"explain --server member --nova-config " + tenants, exitFound, []string{"placement is not asked by Nova: no host aggregate has metadata filter_tenant_id for project " + upProjectID}},
-		{"explain --project nobody --nova-config " + tenants + ofFlavor, exitFound, []string{"for project nobody"}},
-		{"explain --nova-config " + images + ofFlavor, exitOK, []string{"3 hosts fit", "note: images.conf leaves to Nova's defaults: [scheduler] max_placement_results = 1000, "}},
-		{"explain --server failed --port fast0 --from-file " + file, exitFound, none},
-		{"explain --server failed --from-file " + file, exitOK, []string{"note: The image of the server failed is not among the records of a file"}},
+		{"explain --network promising --network promising --network promising --network promising" + ofFlavor, cli.ExitFindings, []string{"devstack0"}},
+		{"explain --availability-zone nova:devstack1" + ofFlavor, cli.ExitOK, []string{"1 host fits, of 3: devstack1", "not the requested"}},
+		{"explain --availability-zone west" + ofFlavor, cli.ExitUsage, []string{`no enabled service is in the availability zone "west"`}},
+		{"explain --availability-zone nova:cn9" + ofFlavor, cli.ExitUsage, []string{`"cn9"`}},
+		{"explain --hint group=" + group + ofFlavor, cli.ExitOK, []string{"3 hosts fit", node + ": servers of the group apart that are there: 1, of 1 at most (anti-affinity)"}},
+		{"explain --hint group=6f1b1a5e-0000-4000-8000-000000000001" + ofFlavor, cli.ExitFailure, []string{"there is no server group with the id"}},
+		{"explain --server member --hint group=" + group + " --from-file " + file, cli.ExitOK, []string{"3 hosts fit"}},
+		{"explain --hint different_host=" + made.Server.ID + ofFlavor, cli.ExitOK, []string{node + ": server " + made.Server.ID + " is there (hint different_host)"}},
+		{"explain --hint same_host=" + made.Server.ID + ofFlavor, cli.ExitOK, []string{"no server of the hint same_host is there"}},
+		{"explain --server member -f json", cli.ExitOK, []string{`"not_taken": []`, `"[scheduler] image_metadata_prefilter = false"`}},
+		{"explain --server member --nova-config " + tenants, cli.ExitFindings, []string{"placement is not asked by Nova: no host aggregate has metadata filter_tenant_id for project " + upProjectID}},
+		{"explain --project nobody --nova-config " + tenants + ofFlavor, cli.ExitFindings, []string{"for project nobody"}},
+		{"explain --nova-config " + images + ofFlavor, cli.ExitOK, []string{"3 hosts fit", "note: images.conf leaves to Nova's defaults: [scheduler] max_placement_results = 1000, "}},
+		{"explain --server failed --port fast0 --from-file " + file, cli.ExitFindings, none},
+		{"explain --server failed --from-file " + file, cli.ExitOK, []string{"note: The image of the server failed is not among the records of a file"}},
 
-		{"capacity headroom --network promising" + ofFlavor, exitOK, []string{"3 more fit (exact)", "Nova does not boot servers with such a network"}},
-		{"capacity headroom --port fast0" + ofFlavor, exitFound, []string{"0 more fit (exact)"}},
-		{"capacity headroom --flavor 2*cirros256 --flavor nothing", exitFailure, []string{`no flavor with the id or name "nothing"`}},
-		{"capacity headroom --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", exitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
-		{"capacity headroom --server failed --port fast0 --nova-config " + images, exitFound, []string{"0 more fit (exact)", "note: images.conf leaves"}},
-		{"capacity headroom --server member --from-file " + file, exitOK, []string{"278 more fit (exact)", "is not among the records of a file"}},
-		{"capacity headroom --availability-zone nova:devstack1" + ofFlavor + " -f csv", exitOK, []string{`"devstack1",`}},
-		{"capacity drain " + node, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
-		{"capacity drain " + node + " --from-file " + file, exitOK, []string{node + " can be emptied with 1 move\n", assumed}},
+		{"capacity headroom --network promising" + ofFlavor, cli.ExitOK, []string{"3 more fit (exact)", "Nova does not boot servers with such a network"}},
+		{"capacity headroom --port fast0" + ofFlavor, cli.ExitFindings, []string{"0 more fit (exact)"}},
+		{"capacity headroom --flavor 2*cirros256 --flavor nothing", cli.ExitFailure, []string{`no flavor with the id or name "nothing"`}},
+		{"capacity headroom --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", cli.ExitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
+		{"capacity headroom --server failed --port fast0 --nova-config " + images, cli.ExitFindings, []string{"0 more fit (exact)", "note: images.conf leaves"}},
+		{"capacity headroom --server member --from-file " + file, cli.ExitOK, []string{"278 more fit (exact)", "is not among the records of a file"}},
+		{"capacity headroom --availability-zone nova:devstack1" + ofFlavor + " -f csv", cli.ExitOK, []string{`"devstack1",`}},
+		{"capacity drain " + node, cli.ExitOK, []string{node + " can be emptied with 1 move\n", assumed}},
+		{"capacity drain " + node + " --from-file " + file, cli.ExitOK, []string{node + " can be emptied with 1 move\n", assumed}},
 	} {
 		code, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)
 		if code != tc.code {
@@ -133,7 +135,7 @@ func TestExplainInACloud(t *testing.T) {
 	}
 	u.await(map[string]int{"ACTIVE": 4, "ERROR": 1})
 	code, stdout, stderr := berthIn(t, "", named, "capacity", "drain", node)
-	if code != exitFound {
+	if code != cli.ExitFindings {
 		t.Errorf("berth capacity drain of a host with a server that is to be apart exits with %d", code)
 	}
 	contains(t, "berth capacity drain of a host with a server that is to be apart", stdout+stderr, []string{
@@ -171,7 +173,7 @@ func TestExplainInACloud(t *testing.T) {
 	rewrite(t, path, strings.ReplaceAll(string(text), upImage, "c1440051-0000-4000-8000-000000000052"))
 	u = startUp(t, dir)
 	code, stdout, stderr = berthIn(t, "", named, "explain", "--server", "member")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("berth explain of a server without its image exits with %d", code)
 	}
 	contains(t, "berth explain of a server without its image", stdout+stderr, []string{
@@ -201,7 +203,7 @@ func TestCompleteNames(t *testing.T) {
 	defer hanging.Close()
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml")}
 	file := filepath.Join(dir, "cloud.json")
-	if code, _, stderr := berthIn(t, "", named, "records", "export", "--os-cloud", "berth-admin", "--all", file); code != exitOK {
+	if code, _, stderr := berthIn(t, "", named, "records", "export", "--os-cloud", "berth-admin", "--all", file); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
 	hosts := []string{"devstack0", "devstack1", "devstack2"}
@@ -244,14 +246,14 @@ func TestCompleteNames(t *testing.T) {
 	} {
 		code, stdout, stderr := berthIn(t, "", named, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(tc.line, " ")...)...)
 		lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
-		if last := len(lines) - 1; code != exitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" {
+		if last := len(lines) - 1; code != cli.ExitOK || !slices.Equal(lines[:last], tc.want) || lines[last] != ":4" {
 			t.Errorf("berth %s completes to %q, want %q; %s", tc.line, lines, tc.want, stderr)
 		}
 	}
 	begin := time.Now()
 	code, stdout, _ := berthIn(t, "", map[string]string{"OS_AUTH_URL": hanging.URL, "OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p"},
 		cobra.ShellCompNoDescRequestCmd, "explain", "--server", "")
-	if took := time.Since(begin); code != exitOK || stdout != ":4\n" || took > 10*time.Second {
+	if took := time.Since(begin); code != cli.ExitOK || stdout != ":4\n" || took > 10*time.Second {
 		t.Errorf("a cloud that does not answer completes to %q after %v", stdout, took)
 	}
 }

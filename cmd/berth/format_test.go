@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 // printNothingForPrograms are the commands without a result that -f could format otherwise, and
@@ -35,13 +37,13 @@ var printNothingForPrograms = map[string]string{
 // that have some print their help, but for the agent, which is a server.
 func leaves(t *testing.T) (all []*cobra.Command) {
 	t.Helper()
-	root := newRoot(environment{environ: os.Environ()})
+	root := newRoot(cli.Env{Environ: os.Environ()})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
 		switch {
-		case c.Annotations[formerName] != "":
+		case c.Annotations[cli.FormerName] != "":
 			return
 		case !c.HasAvailableSubCommands():
 			all = append(all, c)
@@ -69,48 +71,48 @@ func TestResultsAsJSON(t *testing.T) {
 		keys []string
 		each map[string][]string // the keys of the objects in a list
 	}{
-		"berth version":    {nil, exitOK, []string{"go", "os_traits", "placement_microversions", "platform", "revision", "version"}, nil},
-		"berth db version": {[]string{"--connection", good}, exitOK, []string{"berth_tables", "database", "release", "revision", "server", "standing", "target"}, nil},
+		"berth version":    {nil, cli.ExitOK, []string{"go", "os_traits", "placement_microversions", "platform", "revision", "version"}, nil},
+		"berth db version": {[]string{"--connection", good}, cli.ExitOK, []string{"berth_tables", "database", "release", "revision", "server", "standing", "target"}, nil},
 		"berth db check": {
 			[]string{"--connection", broken},
-			exitFound,
+			cli.ExitFindings,
 			[]string{"checks", "name"},
 			map[string][]string{"checks": {"check", "details", "result"}},
 		},
 		"berth db sync": {
 			[]string{"--connection", newDatabaseFile(t)},
-			exitOK,
+			cli.ExitOK,
 			[]string{"berth_tables_made", "database", "dry_run", "from", "steps"},
 			map[string][]string{"steps": {"release", "revision"}},
 		},
 		"berth db online-data-migrations": {
 			[]string{"--connection", restored(t, newDatabaseFile(t), brokenRows())},
-			exitOK,
+			cli.ExitOK,
 			[]string{"migrations"},
 			map[string][]string{"migrations": {"completed", "found", "migration"}},
 		},
 		"berth db restore": {
 			[]string{"--connection", newDatabaseFile(t), "--input", dump},
-			exitOK,
+			cli.ExitOK,
 			[]string{"database", "dry_run", "rows", "seconds", "tables"},
 			map[string][]string{"tables": counts},
 		},
 		"berth db copy": {
 			[]string{"--from", broken, "--to", newDatabaseFile(t)},
-			exitOK,
+			cli.ExitOK,
 			[]string{"dry_run", "from", "rows", "rows_before", "rows_copied", "seconds", "tables", "to"},
 			map[string][]string{"tables": counts},
 		},
-		"berth db uninstall": {[]string{"--connection", good, "--yes"}, exitOK, []string{"database", "dropped"}, nil},
+		"berth db uninstall": {[]string{"--connection", good, "--yes"}, cli.ExitOK, []string{"database", "dropped"}, nil},
 		"berth placement check-auth": {
 			[]string{"--config", settings(t, "[api]\nauth_strategy = keystone\n[keystone_authtoken]\nauth_url = http://127.0.0.1:1/v3\nauth_type = password\nusername = placement\npassword = s3cret\nproject_name = service\nuser_domain_name = Default\nproject_domain_name = Default")},
-			exitFound,
+			cli.ExitFindings,
 			[]string{"ok", "steps"},
 			map[string][]string{"steps": {"detail", "result", "step"}},
 		},
 		"berth explain": {
 			[]string{"resources=VCPU:4,DISK_GB:1", "--from-file", sampleRecords(t, 2)},
-			exitFound,
+			cli.ExitFindings,
 			[]string{
 				"changes", "constraint", "dropped_by_root_required", "fit", "fitting_hosts", "groups", "hosts", "hosts_for_all_groups", "hosts_for_each_group", "near",
 				"not_taken", "providers", "summary",
@@ -121,49 +123,49 @@ func TestResultsAsJSON(t *testing.T) {
 				"near":    {"misses", "name", "uuid"},
 			},
 		},
-		"berth records tree": {[]string{"cn1", "--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
+		"berth records tree": {[]string{"cn1", "--from-file", sampleRecords(t, 2)}, cli.ExitOK, nil, map[string][]string{
 			"": {"aggregates", "allocations", "depth", "generation", "inventories", "name", "traits", "uuid"},
 		}},
-		"berth records top": {[]string{"--from-file", sampleRecords(t, 2)}, exitOK, nil, map[string][]string{
+		"berth records top": {[]string{"--from-file", sampleRecords(t, 2)}, cli.ExitOK, nil, map[string][]string{
 			"": {"capacity", "id", "name", "percent", "resource_class", "used"},
 		}},
-		"berth records diff": {[]string{sampleRecords(t, 2), sampleRecords(t, 3)}, exitFound, nil, map[string][]string{
+		"berth records diff": {[]string{sampleRecords(t, 2), sampleRecords(t, 3)}, cli.ExitFindings, nil, map[string][]string{
 			"": {"after", "before", "change", "consumer_uuid", "provider", "provider_uuid", "subject", "what"},
 		}},
 		"berth records import": {
 			[]string{sampleRecords(t, 2), "--merge"},
-			exitFound,
+			cli.ExitFindings,
 			[]string{"applied", "conflicts", "creates", "others", "requests", "target"},
 			map[string][]string{"conflicts": {"name", "reason", "uuid", "what"}, "requests": {"body", "method", "microversion", "path", "service"}},
 		},
 		"berth audit": {
 			[]string{"--from-file", recordsFile(t, leaking())},
-			exitFound,
+			cli.ExitFindings,
 			[]string{"findings", "unchecked"},
 			map[string][]string{"findings": {"about", "code", "command", "expected", "found", "means", "severity"}},
 		},
 		"berth doctor": {
 			[]string{"--from-file", doctorFile(t)},
-			exitFound,
+			cli.ExitFindings,
 			[]string{"checks", "source"},
 			map[string][]string{"checks": {"check", "command", "evidence", "group", "means", "result"}},
 		},
-		"berth heal": {[]string{"--from-file", recordsFile(t, leaking()), "--force"}, exitFound, []string{"commands", "plan", "results"}, nil},
+		"berth heal": {[]string{"--from-file", recordsFile(t, leaking()), "--force"}, cli.ExitFindings, []string{"commands", "plan", "results"}, nil},
 		"berth capacity headroom": {
 			[]string{"--from-file", capacityFile(t), "--query", "resources=VCPU:1"},
-			exitOK,
+			cli.ExitOK,
 			[]string{"exact", "hosts", "least", "most", "runs_out"},
 			map[string][]string{"hosts": {"least", "misses", "most", "name", "uuid"}, "runs_out": {"group", "hosts", "kind", "resource_class"}},
 		},
 		"berth capacity drain": {
 			[]string{"--from-file", capacityFile(t), "cn1"},
-			exitOK,
+			cli.ExitOK,
 			[]string{"confirm_each_move", "host", "moves", "proven", "stuck", "uuid", "waiting"},
 			map[string][]string{"moves": {"allocations", "consumer_uuid", "mappings", "name", "to", "to_uuid"}},
 		},
-		"berth agent check": {[]string{"--config", agent}, exitFound, nil, map[string][]string{"": {"about", "level", "text"}}},
+		"berth agent check": {[]string{"--config", agent}, cli.ExitFindings, nil, map[string][]string{"": {"about", "level", "text"}}},
 		"berth agent key": {
-			[]string{"--config", settings(t, "[berth]\nhost_key_secret = 0123456789abcdef0123456789abcdef"), "cn1"}, exitOK, nil, map[string][]string{"": {"host", "key"}},
+			[]string{"--config", settings(t, "[berth]\nhost_key_secret = 0123456789abcdef0123456789abcdef"), "cn1"}, cli.ExitOK, nil, map[string][]string{"": {"host", "key"}},
 		},
 	}
 	document, err := os.ReadFile("../../docs/operations/README.md")
@@ -212,8 +214,8 @@ func TestResultsAsJSON(t *testing.T) {
 					t.Errorf("docs/operations/README.md does not say what %q of %s is", key, path)
 				}
 			}
-			if code, _, stderr := berth(t, append(strings.Fields(path)[1:], "-f", "xml")...); code != exitUsage || !strings.Contains(stderr, `invalid argument "xml" for "-f, --format" flag`) {
-				t.Errorf("with -f xml it exits with %d, want %d:\n%s", code, exitUsage, stderr)
+			if code, _, stderr := berth(t, append(strings.Fields(path)[1:], "-f", "xml")...); code != cli.ExitUsage || !strings.Contains(stderr, `invalid argument "xml" for "-f, --format" flag`) {
+				t.Errorf("with -f xml it exits with %d, want %d:\n%s", code, cli.ExitUsage, stderr)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 	"github.com/berthcloud/berth/ops/heal"
@@ -29,8 +30,8 @@ func TestHealOfUp(t *testing.T) {
 	}
 	healthy := func() {
 		t.Helper()
-		run(exitOK, "nothing found", "", "audit")
-		run(exitOK, "nothing to heal", "", "heal")
+		run(cli.ExitOK, "nothing found", "", "audit")
+		run(cli.ExitOK, "nothing to heal", "", "heal")
 		run(int(heal.Nothing), "nothing to heal", "there is nothing to heal", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes")
 	}
 	healthy()
@@ -38,16 +39,16 @@ func TestHealOfUp(t *testing.T) {
 	// The server loses its allocation.
 	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
 	run(int(heal.Nothing), "step 1: server-without-allocation", "nothing was changed: --apply sends 1 request\n", "heal", "--only", "allocations", "--nova-exit-codes", "--plan", plan)
-	run(exitFound, "step 1: server-without-allocation", "there is something to heal", "heal")
-	run(novaUnexpected, "", "exists, and is not replaced", "heal", "--only", "allocations", "--nova-exit-codes", "--plan", plan)
-	run(novaBadInput, "", "confirm with --yes", "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply")
-	run(novaBadInput, "", `there is no column "price"`, "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply", "--yes", "-c", "price")
-	run(exitUsage, "", `there is no column "price"`, "audit", "-c", "price")
-	run(novaBadInput, "", `there is no provider with the name or UUID "nowhere"`, "heal", "--only", "allocations", "--nova-exit-codes", "--provider", port+"=nowhere")
-	run(novaBadInput, "", `no port of a server with the name or UUID "price"`, "heal", "--only", "allocations", "--nova-exit-codes", "--provider", "price=devstack0")
-	run(exitFound, "step 1", "", "heal", "--provider", port+"=devstack0")
-	run(exitFound, "server-without-allocation", "", "audit")
-	run(exitUsage, "", "is a plan of [allocations]; it is carried out without --only", "heal", "--only", "ports", "--from-plan", plan)
+	run(cli.ExitFindings, "step 1: server-without-allocation", "there is something to heal", "heal")
+	run(cli.NovaUnexpected, "", "exists, and is not replaced", "heal", "--only", "allocations", "--nova-exit-codes", "--plan", plan)
+	run(cli.NovaBadInput, "", "confirm with --yes", "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply")
+	run(cli.NovaBadInput, "", `there is no column "price"`, "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply", "--yes", "-c", "price")
+	run(cli.ExitUsage, "", `there is no column "price"`, "audit", "-c", "price")
+	run(cli.NovaBadInput, "", `there is no provider with the name or UUID "nowhere"`, "heal", "--only", "allocations", "--nova-exit-codes", "--provider", port+"=nowhere")
+	run(cli.NovaBadInput, "", `no port of a server with the name or UUID "price"`, "heal", "--only", "allocations", "--nova-exit-codes", "--provider", "price=devstack0")
+	run(cli.ExitFindings, "step 1", "", "heal", "--provider", port+"=devstack0")
+	run(cli.ExitFindings, "server-without-allocation", "", "audit")
+	run(cli.ExitUsage, "", "is a plan of [allocations]; it is carried out without --only", "heal", "--only", "ports", "--from-plan", plan)
 	run(int(heal.Healed), `"outcome": "done"`, "note: in the commands, PLACEMENT_URL="+u.url, "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply", "--yes", "-f", "json")
 	run(int(heal.NotAllocated), "outcome   changed meanwhile: the placement service answers 409", "not all was healed: 0 of 1 request done", "heal", "--only", "allocations", "--nova-exit-codes", "--from-plan", plan, "--apply", "--yes")
 	healthy()
@@ -61,7 +62,7 @@ func TestHealOfUp(t *testing.T) {
 	healthy()
 	forget()
 	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
-	run(exitOK, "outcome   done", "", "heal", "--apply", "--yes")
+	run(cli.ExitOK, "outcome   done", "", "heal", "--apply", "--yes")
 	healthy()
 
 	// A consumer that does not exist has an allocation.
@@ -98,31 +99,31 @@ func TestHealExitCodes(t *testing.T) {
 	}{
 		"Healthy":          {"--only allocations --nova-exit-codes --from-file " + healthy, int(heal.Nothing), "nothing to heal\n", "there is nothing to heal"},
 		"Lost":             {"--only allocations --nova-exit-codes --from-file " + lost, int(heal.Nothing), "step 1: server-without-allocation\n", "nothing was changed: --apply sends 1 request\n"},
-		"NoSuchServer":     {"--only allocations --nova-exit-codes --server server9 --from-file " + lost, novaBadInput, "", `there is no server with the name or UUID "server9"`},
-		"NoSuchServerAll":  {"--server server9 --from-file " + lost, exitUsage, "", `there is no server with the name or UUID "server9"`},
+		"NoSuchServer":     {"--only allocations --nova-exit-codes --server server9 --from-file " + lost, cli.NovaBadInput, "", `there is no server with the name or UUID "server9"`},
+		"NoSuchServerAll":  {"--server server9 --from-file " + lost, cli.ExitUsage, "", `there is no server with the name or UUID "server9"`},
 		"DeletedServer":    {"--only allocations --nova-exit-codes --server " + cloudtest.UUID("deleted") + " --from-file " + lost, int(heal.Nothing), "nothing to heal\n", "note: no record has the UUID"},
-		"LostPart":         {"--only allocations --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "there is something to heal: --apply sends 1 request\n"},
-		"FormerName":       {"allocations --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "note: berth heal allocations is berth heal --only allocations now\n"},
-		"FormerAll":        {"all --from-file " + lost, exitFound, "step 1: server-without-allocation\n", "note: berth heal all is berth heal now\n"},
-		"NovaOfTwo":        {"--only allocations,aggregates --nova-exit-codes --from-file " + lost, novaBadInput, "", "--nova-exit-codes is for --only allocations, or for --only aggregates"},
-		"NovaOfAll":        {"--nova-exit-codes --from-file " + lost, novaBadInput, "", "nova-manage has a command for each of them"},
-		"HealthyPart":      {"--only allocations --from-file " + healthy, exitOK, "nothing to heal\n", ""},
-		"LostAsAll":        {"--from-file " + lost, exitFound, "step 1: server-without-allocation\n", "there is something to heal: --apply sends 1 request\n"},
-		"LostOtherwise":    {"--only ports --from-file " + lost, exitOK, "nothing to heal\n", ""},
-		"LostCode":         {"--code server-without-allocation -f value -c outcome -c codes --from-file " + lost, exitFound, "planned server-without-allocation\n", ""},
+		"LostPart":         {"--only allocations --from-file " + lost, cli.ExitFindings, "step 1: server-without-allocation\n", "there is something to heal: --apply sends 1 request\n"},
+		"FormerName":       {"allocations --from-file " + lost, cli.ExitFindings, "step 1: server-without-allocation\n", "note: berth heal allocations is berth heal --only allocations now\n"},
+		"FormerAll":        {"all --from-file " + lost, cli.ExitFindings, "step 1: server-without-allocation\n", "note: berth heal all is berth heal now\n"},
+		"NovaOfTwo":        {"--only allocations,aggregates --nova-exit-codes --from-file " + lost, cli.NovaBadInput, "", "--nova-exit-codes is for --only allocations, or for --only aggregates"},
+		"NovaOfAll":        {"--nova-exit-codes --from-file " + lost, cli.NovaBadInput, "", "nova-manage has a command for each of them"},
+		"HealthyPart":      {"--only allocations --from-file " + healthy, cli.ExitOK, "nothing to heal\n", ""},
+		"LostAsAll":        {"--from-file " + lost, cli.ExitFindings, "step 1: server-without-allocation\n", "there is something to heal: --apply sends 1 request\n"},
+		"LostOtherwise":    {"--only ports --from-file " + lost, cli.ExitOK, "nothing to heal\n", ""},
+		"LostCode":         {"--code server-without-allocation -f value -c outcome -c codes --from-file " + lost, cli.ExitFindings, "planned server-without-allocation\n", ""},
 		"UnknownHost":      {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Host = "cn9" }), int(heal.NoNode), "not healed: server-host-unknown\n", "cn9"},
 		"NoPorts":          {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), int(heal.NoPorts), "", "the ports of servers could not be read"},
-		"NoPortsAll":       {"--from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), exitFailure, "", "the ports of servers could not be read"},
+		"NoPortsAll":       {"--from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), cli.ExitFailure, "", "the ports of servers could not be read"},
 		"SkippedPorts":     {"--only allocations --nova-exit-codes --skip-port-allocations --from-file " + build(func(b *cloudtest.Builder) { b.Network = nil }), int(heal.Nothing), "nothing to heal\n", ""},
-		"NoServers":        {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Compute = nil }), novaUnexpected, "", "has no records of the compute service"},
-		"NoFile":           {"--only aggregates --nova-exit-codes --from-file " + healthy + ".none", novaUnexpected, "", "no such file"},
-		"Aggregates":       {"--only aggregates --nova-exit-codes --from-file " + healthy, exitOK, "nothing to heal\n", ""},
-		"Members":          {"--only aggregates --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Compute.Aggregates[0].Hosts = []string{"cn2"} }), exitOK, "step 2: aggregate-mirror-superfluous\n", "note: nothing was changed: --apply sends 2 requests\n"},
+		"NoServers":        {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Compute = nil }), cli.NovaUnexpected, "", "has no records of the compute service"},
+		"NoFile":           {"--only aggregates --nova-exit-codes --from-file " + healthy + ".none", cli.NovaUnexpected, "", "no such file"},
+		"Aggregates":       {"--only aggregates --nova-exit-codes --from-file " + healthy, cli.ExitOK, "nothing to heal\n", ""},
+		"Members":          {"--only aggregates --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Compute.Aggregates[0].Hosts = []string{"cn2"} }), cli.ExitOK, "step 2: aggregate-mirror-superfluous\n", "note: nothing was changed: --apply sends 2 requests\n"},
 		"UnknownMember":    {"--only aggregates --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Aggregate("slow", "cn9") }), int(heal.HostUnmapped), "not healed: aggregate-host-unknown\n", ""},
 		"Busy":             {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), int(heal.Nothing), "left alone\n", ""},
-		"BusyAll":          {"--from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), exitOK, "left alone\n", ""},
+		"BusyAll":          {"--from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), cli.ExitOK, "left alone\n", ""},
 		"OnlyWithForce":    {"--only allocations --nova-exit-codes --from-file " + recordsFile(t, leaking()), int(heal.Nothing), "it is mended with --force, or when its code is named", ""},
-		"OnlyWithForceAll": {"--from-file " + recordsFile(t, leaking()), exitFound, "not healed: flavor-amount-superfluous\n", "not healed: 1 finding\n"},
+		"OnlyWithForceAll": {"--from-file " + recordsFile(t, leaking()), cli.ExitFindings, "not healed: flavor-amount-superfluous\n", "not healed: 1 finding\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := berth(t, append([]string{"heal"}, strings.Fields(tc.args)...)...)
@@ -130,52 +131,6 @@ func TestHealExitCodes(t *testing.T) {
 				t.Errorf("berth heal %s exits with %d, want %d, and prints:\n%s%s\nwant %q, %q", tc.args, code, tc.code, stdout, stderr, tc.stdout, tc.stderr)
 			}
 		})
-	}
-}
-
-// What became of requests decides about the exit code: the first that was not done, and that the run was interrupted before all else.
-func TestHealExitOfResults(t *testing.T) {
-	plan := &heal.Plan{Steps: []heal.Step{
-		{ID: 1, Request: cloud.Request{Service: heal.Placement}}, {ID: 2, Request: cloud.Request{Service: heal.Network}},
-	}}
-	left := []heal.Left{{Code: "server-host-unknown", Nova: heal.NoNode, Why: "no node"}}
-	for name, tc := range map[string]struct {
-		part  heal.Part
-		first heal.Outcome
-		then  heal.Outcome
-		left  []heal.Left
-		more  bool
-		code  int
-	}{
-		"Done":               {heal.Allocations, heal.Done, heal.Done, nil, false, 0},
-		"Max":                {heal.Allocations, heal.Done, heal.Done, nil, true, int(heal.MaxReached)},
-		"NotAllocated":       {heal.Allocations, heal.Failed, heal.Skipped, nil, false, int(heal.NotAllocated)},
-		"NotNamed":           {heal.Allocations, heal.Done, heal.MovedOn, nil, false, int(heal.NotNamed)},
-		"NoNode":             {heal.Allocations, heal.Done, heal.Done, left, true, int(heal.NoNode)},
-		"Interrupted":        {heal.Allocations, heal.Done, heal.Unsent, left, false, novaUnexpected},
-		"Agree":              {heal.Aggregates, heal.Done, heal.Done, nil, false, 0},
-		"Changed":            {heal.Aggregates, heal.Done, heal.MovedOn, nil, false, int(heal.SyncChanged)},
-		"Refused":            {heal.Aggregates, heal.Failed, heal.MovedOn, nil, false, int(heal.SyncRefused)},
-		"All":                {"", heal.Done, heal.Done, nil, false, exitOK},
-		"AllMore":            {"", heal.Done, heal.Done, nil, true, exitFound},
-		"AllChanged":         {"", heal.Done, heal.MovedOn, nil, false, exitFound},
-		"AllLeft":            {"", heal.Done, heal.Done, left, false, exitFound},
-		"AllInterrupted":     {"", heal.Done, heal.Unsent, nil, false, exitFailure},
-		"PortsNotAnswered":   {heal.Ports, heal.Unknown, heal.Done, nil, false, exitFound},
-		"ProvidersLeftAlone": {heal.Providers, heal.Done, heal.Done, []heal.Left{{Why: "busy"}}, false, exitOK},
-	} {
-		plan.Left, plan.More = tc.left, tc.more
-		code := exitOK
-		h := &healOptions{nova: tc.part == heal.Allocations || tc.part == heal.Aggregates}
-		if tc.part != "" {
-			h.options.Parts = []heal.Part{tc.part}
-		}
-		if err := h.exit(plan, []heal.Result{{Step: 1, Outcome: tc.first, Text: "why"}, {Step: 2, Outcome: tc.then, Text: "why"}}); err != nil {
-			code, _ = codeOf(err)
-		}
-		if code != tc.code {
-			t.Errorf("%s: exit code %d, want %d", name, code, tc.code)
-		}
 	}
 }
 
@@ -205,7 +160,7 @@ func TestHealPlanFile(t *testing.T) {
 	if read.Steps[0].Request.Path != printed.Plan.Steps[0].Request.Path || len(read.Steps) != 1 {
 		t.Errorf("the file has %+v, and %+v is printed", read.Steps, printed.Plan.Steps)
 	}
-	if code, stdout, stderr := berth(t, "heal", "--from-plan", plan); code != exitFound || !strings.Contains(stdout, "step 1: server-without-allocation") {
+	if code, stdout, stderr := berth(t, "heal", "--from-plan", plan); code != cli.ExitFindings || !strings.Contains(stdout, "step 1: server-without-allocation") {
 		t.Errorf("with the plan it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 }

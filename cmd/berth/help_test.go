@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 // units are those of flags that are numbers.
@@ -19,7 +21,7 @@ var units = regexp.MustCompile(`\b(hosts|servers|seconds|rows|bytes|MiB|kbit/s)\
 // The help of every command is within 80 columns, and each flag has a help text: without a full
 // stop at the end, as the others, and with its unit.
 func TestHelp(t *testing.T) {
-	root := newRoot(environment{stdout: io.Discard, stderr: io.Discard})
+	root := newRoot(cli.Env{Stdout: io.Discard, Stderr: io.Discard})
 	commands := 0
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -33,8 +35,8 @@ func TestHelp(t *testing.T) {
 			if cmd.HasParent() && cmd.Parent().Name() == "completion" { // cobra's own texts
 				break
 			}
-			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > helpWidth || line != strings.TrimRight(line, " ") {
-				t.Errorf("%s --help: a line is wider than %d columns or ends in a space:\n%s", cmd.CommandPath(), helpWidth, line)
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > cli.HelpWidth || line != strings.TrimRight(line, " ") {
+				t.Errorf("%s --help: a line is wider than %d columns or ends in a space:\n%s", cmd.CommandPath(), cli.HelpWidth, line)
 			}
 		}
 		for _, part := range []string{cmd.Short, cmd.UseLine()} {
@@ -72,7 +74,7 @@ func TestExamples(t *testing.T) {
 		}
 		for _, line := range exampleLines(of.Example) {
 			lines++
-			root := newRoot(environment{stdout: io.Discard, stderr: io.Discard})
+			root := newRoot(cli.Env{Stdout: io.Discard, Stderr: io.Discard})
 			cmd, rest, err := root.Find(line[1:])
 			if err == nil {
 				err = cmd.ParseFlags(rest)

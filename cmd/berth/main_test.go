@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 // asBerth in the environment makes the test binary behave as berth.
@@ -36,7 +38,7 @@ func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
 	home := t.TempDir()
-	env := environment{stdin: strings.NewReader(""), stdout: &out, stderr: &err, environ: []string{"HOME=" + home}}
+	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err, Environ: []string{"HOME=" + home}, Version: currentVersion()}
 	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
 	code = run(ctx, args, env)
@@ -55,7 +57,7 @@ func settings(t *testing.T, lines ...string) string {
 	return path
 }
 
-func database(url string) string { return "[placement_database]\nconnection = " + url }
+func databaseOf(url string) string { return "[placement_database]\nconnection = " + url }
 
 // A commandLine is arguments and their expected result. The output must not contain passwords.
 type commandLine struct {
@@ -87,42 +89,42 @@ func TestCommandLines(t *testing.T) {
 	}
 	codes := []string{"Exit codes:", "2  wrong arguments or settings", "4  the database is in use", "5  the address to listen on"}
 	for name, tc := range map[string]commandLine{
-		"Nothing":            {nil, exitOK, []string{"Usage:", "berth placement"}, nil},
-		"Version":            {[]string{"version"}, exitOK, []string{"berth ", "placement API 1.0 to 1.39", "os-traits"}, nil},
-		"UnknownFormat":      {[]string{"version", "-f", "xml"}, exitUsage, nil, []string{`invalid argument "xml" for "-f, --format" flag: want text or json`}},
-		"ServeHelp":          {[]string{"placement", "serve", "--help"}, exitOK, append(codes, "--config", "--listen", "noauth2"), nil},
-		"UpHelp":             {[]string{"up", "--help"}, exitOK, append(codes, "--reset"), nil},
-		"Completion":         {[]string{"completion", "bash"}, exitOK, []string{"bash completion", "__start_berth"}, nil},
-		"VersionFlag":        {[]string{"--version"}, exitOK, []string{"berth ", "revision ", "placement API 1.0 to 1.39"}, nil},
-		"MistypedCommand":    {[]string{"plcement"}, exitUsage, nil, []string{`unknown command "plcement" for "berth"; did you mean placement?`}},
-		"MistypedSubcommand": {[]string{"placement", "srve"}, exitUsage, nil, []string{`unknown command "srve" for "berth placement"; did you mean serve?`}},
-		"MistypedAgent":      {[]string{"agent", "chekc"}, exitUsage, nil, []string{`did you mean check?`}},
-		"MistypedFlag":       {[]string{"placement", "serve", "--lisen", "x"}, exitUsage, nil, []string{`unknown flag: --lisen; did you mean --listen?`}},
-		"UnknownCommand":     {[]string{"sail"}, exitUsage, nil, []string{`unknown command "sail"`}},
-		"UnknownSubcommand":  {[]string{"placement", "sail"}, exitUsage, nil, []string{`unknown command "sail"`}},
-		"URLForCommand":      {[]string{"db", "mysql://u:s3cret@h/x"}, exitUsage, nil, []string{"a URL is no command"}},
-		"URLWithoutFlag":     {[]string{"db", "version", "mysql://u:s3cret@h/x"}, exitUsage, nil, []string{"takes flags and no arguments"}},
-		"UnknownFlag":        {[]string{"up", "--sail"}, exitUsage, nil, []string{"unknown flag: --sail"}},
-		"NoSuchFile":         {[]string{"placement", "serve", "--config", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
-		"AllWrongAtOnce":     {serve("[DEFAULT]\ndebug = perhaps\n[placement]\nallocation_conflict_retry_count = many"), exitUsage, nil, []string{"debug", "perhaps", "allocation_conflict_retry_count", "many"}},
-		"MySQL":              {serve(database("mysql+pymysql://u:s3cret@127.0.0.1:1/placement") + "\nmax_retries = 0"), exitDatabase, nil, []string{"opening the database placement on 127.0.0.1:1: ", "connection refused"}},
-		"PostgreSQL":         {serve(database("postgresql+psycopg2://u:s3cret@127.0.0.1:1/placement") + "\nmax_retries = 0"), exitDatabase, nil, []string{"opening the database placement on 127.0.0.1:1: ", "connection refused"}},
-		"NoDatabase":         {serve(database("pony")), exitUsage, nil, []string{"[placement_database] connection"}},
-		"Keystone":           {serve("[api]\nauth_strategy = keystone"), exitUsage, nil, []string{"[keystone_authtoken]", "auth_url is not set"}},
-		"BrokenDatabase":     {serve(database("sqlite:///" + file)), exitDatabase, nil, []string{"opening the database " + file}},
-		"NoDirectory":        {serve(database("sqlite:////nowhere/at/all.db")), exitDatabase, nil, []string{"/nowhere/at"}},
-		"AddressIsNoAddress": {[]string{"placement", "serve", "--listen", "pony", "--config", settings(t, database("sqlite://"))}, exitUsage, nil, []string{"--listen pony: want host:port"}},
-		"PortAlone":          {[]string{"placement", "serve", "--listen", "8778"}, exitUsage, nil, []string{"--listen 8778: want host:port"}},
-		"NetworkPortAlone":   {[]string{"network", "serve", "--listen", "9696"}, exitUsage, nil, []string{"--listen 9696: want host:port"}},
-		"ComputePortAlone":   {[]string{"compute", "serve", "--listen", "8774"}, exitUsage, nil, []string{"--listen 8774: want host:port"}},
-		"UpPortAlone":        {[]string{"up", "--identity-listen", "5000"}, exitUsage, nil, []string{"--identity-listen 5000: want host:port"}},
-		"PlacementNoFile":    {[]string{"placement", "serve", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
-		"CheckAuthNoFile":    {[]string{"placement", "check-auth", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
-		"NetworkNoFile":      {[]string{"network", "serve", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
-		"ComputeNoFile":      {[]string{"compute", "serve", "--config-file=/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
-		"AgentNoFile":        {[]string{"agent", "check", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
-		"AgentComputeNoFile": {[]string{"agent", "check", "--compute-config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
-		"DBNoFile":           {[]string{"db", "version", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
+		"Nothing":            {nil, cli.ExitOK, []string{"Usage:", "berth placement"}, nil},
+		"Version":            {[]string{"version"}, cli.ExitOK, []string{"berth ", "placement API 1.0 to 1.39", "os-traits"}, nil},
+		"UnknownFormat":      {[]string{"version", "-f", "xml"}, cli.ExitUsage, nil, []string{`invalid argument "xml" for "-f, --format" flag: want text or json`}},
+		"ServeHelp":          {[]string{"placement", "serve", "--help"}, cli.ExitOK, append(codes, "--config", "--listen", "noauth2"), nil},
+		"UpHelp":             {[]string{"up", "--help"}, cli.ExitOK, append(codes, "--reset"), nil},
+		"Completion":         {[]string{"completion", "bash"}, cli.ExitOK, []string{"bash completion", "__start_berth"}, nil},
+		"VersionFlag":        {[]string{"--version"}, cli.ExitOK, []string{"berth ", "revision ", "placement API 1.0 to 1.39"}, nil},
+		"MistypedCommand":    {[]string{"plcement"}, cli.ExitUsage, nil, []string{`unknown command "plcement" for "berth"; did you mean placement?`}},
+		"MistypedSubcommand": {[]string{"placement", "srve"}, cli.ExitUsage, nil, []string{`unknown command "srve" for "berth placement"; did you mean serve?`}},
+		"MistypedAgent":      {[]string{"agent", "chekc"}, cli.ExitUsage, nil, []string{`did you mean check?`}},
+		"MistypedFlag":       {[]string{"placement", "serve", "--lisen", "x"}, cli.ExitUsage, nil, []string{`unknown flag: --lisen; did you mean --listen?`}},
+		"UnknownCommand":     {[]string{"sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
+		"UnknownSubcommand":  {[]string{"placement", "sail"}, cli.ExitUsage, nil, []string{`unknown command "sail"`}},
+		"URLForCommand":      {[]string{"db", "mysql://u:s3cret@h/x"}, cli.ExitUsage, nil, []string{"a URL is no command"}},
+		"URLWithoutFlag":     {[]string{"db", "version", "mysql://u:s3cret@h/x"}, cli.ExitUsage, nil, []string{"takes flags and no arguments"}},
+		"UnknownFlag":        {[]string{"up", "--sail"}, cli.ExitUsage, nil, []string{"unknown flag: --sail"}},
+		"NoSuchFile":         {[]string{"placement", "serve", "--config", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
+		"AllWrongAtOnce":     {serve("[DEFAULT]\ndebug = perhaps\n[placement]\nallocation_conflict_retry_count = many"), cli.ExitUsage, nil, []string{"debug", "perhaps", "allocation_conflict_retry_count", "many"}},
+		"MySQL":              {serve(databaseOf("mysql+pymysql://u:s3cret@127.0.0.1:1/placement") + "\nmax_retries = 0"), cli.ExitDatabase, nil, []string{"opening the database placement on 127.0.0.1:1: ", "connection refused"}},
+		"PostgreSQL":         {serve(databaseOf("postgresql+psycopg2://u:s3cret@127.0.0.1:1/placement") + "\nmax_retries = 0"), cli.ExitDatabase, nil, []string{"opening the database placement on 127.0.0.1:1: ", "connection refused"}},
+		"NoDatabase":         {serve(databaseOf("pony")), cli.ExitUsage, nil, []string{"[placement_database] connection"}},
+		"Keystone":           {serve("[api]\nauth_strategy = keystone"), cli.ExitUsage, nil, []string{"[keystone_authtoken]", "auth_url is not set"}},
+		"BrokenDatabase":     {serve(databaseOf("sqlite:///" + file)), cli.ExitDatabase, nil, []string{"opening the database " + file}},
+		"NoDirectory":        {serve(databaseOf("sqlite:////nowhere/at/all.db")), cli.ExitDatabase, nil, []string{"/nowhere/at"}},
+		"AddressIsNoAddress": {[]string{"placement", "serve", "--listen", "pony", "--config", settings(t, databaseOf("sqlite://"))}, cli.ExitUsage, nil, []string{"--listen pony: want host:port"}},
+		"PortAlone":          {[]string{"placement", "serve", "--listen", "8778"}, cli.ExitUsage, nil, []string{"--listen 8778: want host:port"}},
+		"NetworkPortAlone":   {[]string{"network", "serve", "--listen", "9696"}, cli.ExitUsage, nil, []string{"--listen 9696: want host:port"}},
+		"ComputePortAlone":   {[]string{"compute", "serve", "--listen", "8774"}, cli.ExitUsage, nil, []string{"--listen 8774: want host:port"}},
+		"UpPortAlone":        {[]string{"up", "--identity-listen", "5000"}, cli.ExitUsage, nil, []string{"--identity-listen 5000: want host:port"}},
+		"PlacementNoFile":    {[]string{"placement", "serve", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
+		"CheckAuthNoFile":    {[]string{"placement", "check-auth", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
+		"NetworkNoFile":      {[]string{"network", "serve", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
+		"ComputeNoFile":      {[]string{"compute", "serve", "--config-file=/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
+		"AgentNoFile":        {[]string{"agent", "check", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
+		"AgentComputeNoFile": {[]string{"agent", "check", "--compute-config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
+		"DBNoFile":           {[]string{"db", "version", "--config-file", "/nowhere.conf"}, cli.ExitUsage, nil, []string{"/nowhere.conf"}},
 	} {
 		t.Run(name, tc.try)
 	}
@@ -142,8 +144,8 @@ func contains(t *testing.T, where, text string, parts []string) {
 
 func TestVersionAsJSON(t *testing.T) {
 	code, stdout, _ := berth(t, "version", "-f", "json")
-	var v versionInfo
-	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitOK {
+	var v cli.Version
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != cli.ExitOK {
 		t.Fatalf("berth version -f json exits with %d and prints %q: %v", code, stdout, err)
 	}
 	if v.Version == "" || v.Go == "" || v.Platform == "" || v.Placement != "1.0 to 1.39" || v.Traits == "" {
@@ -272,7 +274,7 @@ func TestServeStopsAndStartsAgain(t *testing.T) {
 
 func TestServeKeepsADatabaseInMemory(t *testing.T) {
 	home := t.TempDir()
-	conf := settings(t, database("sqlite://"))
+	conf := settings(t, databaseOf("sqlite://"))
 	r := start(t, home, "placement", "serve", "--listen", "127.0.0.1:0", "--config", conf)
 	if status, body := r.get("/"); status != http.StatusOK || !strings.Contains(body, `"max_version": "1.39"`) {
 		t.Errorf("GET / = %d %s", status, body)
@@ -284,11 +286,11 @@ func TestServeKeepsADatabaseInMemory(t *testing.T) {
 }
 
 func TestDatabaseInUseIsRefused(t *testing.T) {
-	conf := settings(t, database("sqlite:///"+filepath.Join(t.TempDir(), "placement.db")))
+	conf := settings(t, databaseOf("sqlite:///"+filepath.Join(t.TempDir(), "placement.db")))
 	r := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0", "--config", conf)
 	code, _, stderr := berth(t, "placement", "serve", "--listen", "127.0.0.1:0", "--config", conf)
-	if code != exitInUse || !strings.Contains(stderr, "placement.db") || !strings.Contains(stderr, "in use") {
-		t.Errorf("a second start exits with %d, want %d:\n%s", code, exitInUse, stderr)
+	if code != cli.ExitInUse || !strings.Contains(stderr, "placement.db") || !strings.Contains(stderr, "in use") {
+		t.Errorf("a second start exits with %d, want %d:\n%s", code, cli.ExitInUse, stderr)
 	}
 	r.stop()
 }
@@ -302,9 +304,9 @@ func TestAddressInUseIsRefused(t *testing.T) {
 	defer ln.Close()
 	address := ln.Addr().String()
 	path := filepath.Join(t.TempDir(), "placement.db")
-	code, _, stderr := berth(t, "placement", "serve", "--listen", address, "--config", settings(t, database("sqlite:///"+path)))
-	if code != exitListen || !strings.Contains(stderr, "listening on "+address) {
-		t.Errorf("serving on a taken address exits with %d, want %d:\n%s", code, exitListen, stderr)
+	code, _, stderr := berth(t, "placement", "serve", "--listen", address, "--config", settings(t, databaseOf("sqlite:///"+path)))
+	if code != cli.ExitListen || !strings.Contains(stderr, "listening on "+address) {
+		t.Errorf("serving on a taken address exits with %d, want %d:\n%s", code, cli.ExitListen, stderr)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("the database was made before the address was had: %v", err)
@@ -335,8 +337,8 @@ func TestUpRefusesImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := berth(t, upArgs(dir)...)
-	if want := path + `: image 1: its id is "7", which is no UUID`; code != exitUsage || !strings.Contains(stderr, want) {
-		t.Errorf("it exits with %d, want %d and %q:\n%s", code, exitUsage, want, stderr)
+	if want := path + `: image 1: its id is "7", which is no UUID`; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("it exits with %d, want %d and %q:\n%s", code, cli.ExitUsage, want, stderr)
 	}
 }
 

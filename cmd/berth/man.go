@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/internal/manpages"
 )
 
 // newMan returns "berth man", with which packages write the manual pages. It is hidden in help.
-func newMan(environment) *cobra.Command {
+func newMan(cli.Env) *cobra.Command {
 	var date string
 	cmd := &cobra.Command{
 		Use:   "man [--date YYYY-MM-DD] DIR",
@@ -23,7 +24,7 @@ func newMan(environment) *cobra.Command {
 of each service (section 5) into DIR, which it creates. The same program and
 date give the same files.`,
 		Hidden:            true,
-		ValidArgsFunction: directories,
+		ValidArgsFunction: cli.Directories,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("want one argument, the directory to write to")
@@ -31,7 +32,7 @@ date give the same files.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return fail(exitFailure, writeManual(args[0], cmd.Root(), date))
+			return cli.Fail(cli.ExitFailure, writeManual(args[0], cmd.Root(), date))
 		},
 	}
 	cmd.Flags().StringVar(&date, "date", "", "date at the foot of the pages, as `YYYY-MM-DD`")

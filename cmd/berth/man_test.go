@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 func TestMan(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man")
-	if code, _, stderr := berth(t, "man", "--date", "2026-11-20", dir); code != exitOK {
+	if code, _, stderr := berth(t, "man", "--date", "2026-11-20", dir); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	for file, want := range map[string]string{
@@ -41,7 +43,7 @@ func TestMan(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "berth-man.1")); !os.IsNotExist(err) {
 		t.Errorf("the hidden command has a page (%v)", err)
 	}
-	if code, _, _ := berth(t, "man", filepath.Join(dir, "berth.1")); code != exitFailure {
-		t.Errorf("writing into a file: exit code %d, want %d", code, exitFailure)
+	if code, _, _ := berth(t, "man", filepath.Join(dir, "berth.1")); code != cli.ExitFailure {
+		t.Errorf("writing into a file: exit code %d, want %d", code, cli.ExitFailure)
 	}
 }

@@ -3,12 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
 )
 
 // newNetwork returns "berth network", which has subcommands only.
-func newNetwork(env environment) *cobra.Command {
+func newNetwork(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "The part of OpenStack Networking that guaranteed bandwidth needs",
@@ -19,7 +20,7 @@ ports, keeps the network agents' devices in placement, and binds ports to the
 devices that were selected.
 
 It has no routers, no DHCP and no floating addresses.`,
-		Args: knownCommand,
+		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newNetworkServe(env))
@@ -27,7 +28,7 @@ It has no routers, no DHCP and no floating addresses.`,
 }
 
 // newNetworkServe returns "berth network serve".
-func newNetworkServe(env environment) *cobra.Command {
+func newNetworkServe(env cli.Env) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [--config FILE]... [--listen HOST:PORT]",
@@ -62,9 +63,9 @@ certificates and policy files.
   openstack network qos rule create policy0 --type minimum-bandwidth \
     --min-kbps 1000000 --egress
   openstack port create port0 --network net0 --qos-policy policy0`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return daemon.ServeNetwork(cmd.Context(), env.process(), readSettings(&flags, config.LoadNetwork, daemon.TrialNetwork))
+			return daemon.ServeNetwork(cmd.Context(), process(env), readSettings(&flags, config.LoadNetwork, daemon.TrialNetwork))
 		},
 	}
 	flags.add(cmd, "neutron.conf or ml2_conf.ini", daemon.TrialNetworkAddress)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 // neutronConf writes a neutron.conf of a service with noauth, and further lines.
@@ -27,32 +29,32 @@ func TestNetworkCommandLines(t *testing.T) {
 		return []string{"network", "serve", "--listen", "127.0.0.1:0", "--config", neutronConf(t, lines...)}
 	}
 	placements := newDatabaseFile(t)
-	if code, _, stderr := berth(t, "db", "sync", "--connection", placements); code != exitOK {
+	if code, _, stderr := berth(t, "db", "sync", "--connection", placements); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
 	for name, tc := range map[string]commandLine{
-		"Nothing":   {[]string{"network"}, exitOK, []string{"Usage:", "serve"}, nil},
-		"ServeHelp": {[]string{"network", "serve", "--help"}, exitOK, []string{"Exit codes:", "--config-dir", "noauth", "OS_ENDPOINT", "openstack network qos policy create"}, nil},
+		"Nothing":   {[]string{"network"}, cli.ExitOK, []string{"Usage:", "serve"}, nil},
+		"ServeHelp": {[]string{"network", "serve", "--help"}, cli.ExitOK, []string{"Exit codes:", "--config-dir", "noauth", "OS_ENDPOINT", "openstack network qos policy create"}, nil},
 		"AllWrongAtOnce": {
-			serve("bind_port = pony", "[ml2]\nmechanism_drivers = linuxbridge\n[ml2_type_vxlan]\nvni_ranges = 0:3"), exitUsage, nil,
+			serve("bind_port = pony", "[ml2]\nmechanism_drivers = linuxbridge\n[ml2_type_vxlan]\nvni_ranges = 0:3"), cli.ExitUsage, nil,
 			[]string{"[DEFAULT] bind_port", "pony", "[ml2] mechanism_drivers", "linuxbridge", "[ml2_type_vxlan] vni_ranges", "0:3"},
 		},
 		"AllProhibited": {
 			serve("[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch\n[ovs_driver]\nvnic_type_prohibit_list = normal,direct\n" +
-				"[sriov_driver]\nvnic_type_prohibit_list = pigeon"), exitUsage, nil,
+				"[sriov_driver]\nvnic_type_prohibit_list = pigeon"), cli.ExitUsage, nil,
 			[]string{"[ovs_driver] vnic_type_prohibit_list", "prohibits all", "[sriov_driver] vnic_type_prohibit_list", `"pigeon"`},
 		},
-		"Keystone":         {serve("auth_strategy = keystone"), exitUsage, nil, []string{"[keystone_authtoken]", "auth_url is not set"}},
-		"NoPlacement":      {serve("service_plugins = placement"), exitUsage, nil, []string{"[placement] auth_type"}},
-		"NoPlacementURL":   {serve("[placement]\nauth_type = none"), exitUsage, nil, []string{"[placement] endpoint_override"}},
-		"NoNovaPassword":   {serve("[nova]\nauth_type = password\nusername = u\nauth_url = http://k"), exitUsage, nil, []string{"[nova]", "password"}},
-		"NoDatabase":       {serve(networkDatabaseAt("pony")), exitUsage, nil, []string{"[database] connection"}},
-		"PlacementsTables": {serve(networkDatabaseAt(placements)), exitDatabase, nil, []string{"it is not a database of Berth's network service"}},
+		"Keystone":         {serve("auth_strategy = keystone"), cli.ExitUsage, nil, []string{"[keystone_authtoken]", "auth_url is not set"}},
+		"NoPlacement":      {serve("service_plugins = placement"), cli.ExitUsage, nil, []string{"[placement] auth_type"}},
+		"NoPlacementURL":   {serve("[placement]\nauth_type = none"), cli.ExitUsage, nil, []string{"[placement] endpoint_override"}},
+		"NoNovaPassword":   {serve("[nova]\nauth_type = password\nusername = u\nauth_url = http://k"), cli.ExitUsage, nil, []string{"[nova]", "password"}},
+		"NoDatabase":       {serve(networkDatabaseAt("pony")), cli.ExitUsage, nil, []string{"[database] connection"}},
+		"PlacementsTables": {serve(networkDatabaseAt(placements)), cli.ExitDatabase, nil, []string{"it is not a database of Berth's network service"}},
 		"Away": {
-			serve(networkDatabaseAt("mysql+pymysql://u:s3cret@127.0.0.1:1/n") + "\nmax_retries = 0"), exitDatabase, nil,
+			serve(networkDatabaseAt("mysql+pymysql://u:s3cret@127.0.0.1:1/n") + "\nmax_retries = 0"), cli.ExitDatabase, nil,
 			[]string{"opening the database n on 127.0.0.1:1: ", "connection refused"},
 		},
-		"AddressIsNoAddress": {[]string{"network", "serve", "--listen", "pony", "--config", neutronConf(t, networkDatabaseAt("sqlite://"))}, exitUsage, nil, []string{"pony"}},
+		"AddressIsNoAddress": {[]string{"network", "serve", "--listen", "pony", "--config", neutronConf(t, networkDatabaseAt("sqlite://"))}, cli.ExitUsage, nil, []string{"pony"}},
 	} {
 		t.Run(name, tc.try)
 	}

@@ -3,27 +3,29 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/cmd/berth/internal/operators"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
 )
 
 // newPlacement returns "berth placement", which has subcommands only.
-func newPlacement(env environment) *cobra.Command {
+func newPlacement(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "placement",
 		Short: "The placement service, a drop-in for OpenStack Placement",
-		Args:  knownCommand,
+		Args:  cli.KnownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env))
-	for _, sub := range recordsCommands(env) {
-		cmd.AddCommand(formerly(env, sub, sub.Name(), "berth records "+sub.Name()))
+	for _, sub := range operators.RecordsCommands(env) {
+		cmd.AddCommand(cli.Formerly(env, sub, sub.Name(), "berth records "+sub.Name()))
 	}
 	return cmd
 }
 
 // newPlacementServe returns "berth placement serve".
-func newPlacementServe(env environment) *cobra.Command {
+func newPlacementServe(env cli.Env) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [--config FILE] [--listen HOST:PORT]",
@@ -48,10 +50,10 @@ lists all settings. SIGHUP reloads settings, certificates and policy files.
 
   # and then, from elsewhere
   curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			trial := func(cfg *config.Placement) { cfg.API.AuthStrategy = config.StrategyNoAuth2 }
-			return daemon.ServePlacement(cmd.Context(), env.process(), readSettings(&flags, config.LoadPlacement, trial))
+			return daemon.ServePlacement(cmd.Context(), process(env), readSettings(&flags, config.LoadPlacement, trial))
 		},
 	}
 	flags.add(cmd, "placement.conf", "127.0.0.1:8778")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
 )
@@ -12,10 +13,10 @@ import (
 // newPlacementCheckAuth returns "berth placement check-auth". The token may be in the environment,
 // since other users of the machine can read command lines. Without any files it does not become a
 // trial as "serve" does: noauth2 has nothing to check.
-func newPlacementCheckAuth(env environment) *cobra.Command {
+func newPlacementCheckAuth(env cli.Env) *cobra.Command {
 	var files, dirs []string
 	var token string
-	var format *choice
+	var format *cli.Choice
 	cmd := &cobra.Command{
 		Use:   "check-auth [--config FILE] [--token TOKEN] [-f FORMAT]",
 		Short: "Check the access to Keystone, step by step",
@@ -39,27 +40,27 @@ Exit codes:
 		Example: `  berth placement check-auth --config /etc/placement/placement.conf
   OS_TOKEN=$(openstack token issue -f value -c id) \
       berth placement check-auth --config /etc/placement/placement.conf`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, warnings, err := config.LoadPlacement(files, dirs)
 			if err != nil {
-				return fail(exitUsage, fmt.Errorf("reading the settings:\n%w", err))
+				return cli.Fail(cli.ExitUsage, fmt.Errorf("reading the settings:\n%w", err))
 			}
 			if token == "" {
-				token = env.getenv("OS_TOKEN")
+				token = env.Getenv("OS_TOKEN")
 			}
 			report, err := daemon.CheckAuth(cmd.Context(), cfg, warnings, token)
 			if err != nil {
-				return fail(exitUsage, err)
+				return cli.Fail(cli.ExitUsage, err)
 			}
-			if err := report.Write(env.stdout, format.json()); err != nil {
-				return fail(exitFailure, err)
+			if err := report.Write(env.Stdout, format.Json()); err != nil {
+				return cli.Fail(cli.ExitFailure, err)
 			}
-			return fail(exitFound, report.Failure())
+			return cli.Fail(cli.ExitFindings, report.Failure())
 		},
 	}
-	addConfigFlags(cmd, "placement.conf", &files, &dirs)
+	cli.AddConfigFlags(cmd, "placement.conf", &files, &dirs)
 	cmd.Flags().StringVar(&token, "token", "", "check this `TOKEN` too (default $OS_TOKEN)")
-	format = addFormat(cmd, "text")
+	format = cli.AddFormat(cmd, "text")
 	return cmd
 }

@@ -11,7 +11,7 @@ import (
 // constraint that left nothing; the metrics count it.
 func TestNoCandidatesLeaveATrace(t *testing.T) {
 	ops := filepath.Join(t.TempDir(), "ops.sock")
-	conf := settings(t, database("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops)
+	conf := settings(t, databaseOf("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops)
 	r := start(t, t.TempDir(), "placement", "serve", "--config", conf, "--listen", "127.0.0.1:0")
 	const host, nova = "6f1b1a5e-0000-4000-8000-000000000001", "req-11111111-1111-1111-1111-111111111111"
 	ask := func(method, path, body string, want int) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/placement/service"
@@ -58,28 +59,28 @@ func TestImport(t *testing.T) {
 		code         int
 		stdout, says string
 	}{
-		{"import FILE", exitFound, `to create in the placement service at URL: 0 resource classes, 0 traits, 1 provider, 1 consumer
+		{"import FILE", cli.ExitFindings, `to create in the placement service at URL: 0 resource classes, 0 traits, 1 provider, 1 consumer
         1 request: providers at depth 0
         1 request: inventories
         1 request: traits
         1 request: allocations
 `, "nothing was changed: --apply creates these"},
-		{"import FILE -f value -c method -c path", exitFound, `POST /resource_providers
+		{"import FILE -f value -c method -c path", cli.ExitFindings, `POST /resource_providers
 PUT /resource_providers/00000000-0000-4000-8000-000000000001/inventories
 PUT /resource_providers/00000000-0000-4000-8000-000000000001/traits
 PUT /allocations/00000000-0000-4000-8000-0000000000c1
 `, ""},
-		{"import FILE --apply", exitUsage, "", "confirm with --yes"},
-		{"diff FILE -f value -c change -c what", exitFound, "removed provider\nremoved inventory\nremoved trait\nremoved allocation\n", ""},
-		{"import FILE --apply --yes -c price", exitUsage, "", `there is no column "price"`},
-		{"import FILE --apply --yes", exitOK, "created in the placement service at URL: 0 resource classes, 0 traits, 1 provider, 1 consumer\n", "4 requests in "},
-		{"diff FILE", exitOK, "no differences\n", ""},
-		{"import FILE", exitOK, "nothing to create in the placement service at URL\n", ""},
-		{"import FILE --apply -f value", exitOK, "", ""},
-		{"import " + sampleRecords(t, 3), exitFailure, "", "it has 0 providers and 0 consumers that the file lacks, and 1 record of the file could not be written"},
-		{"import FILE --from-file x", exitUsage, "", "unknown flag: --from-file"},
-		{"import", exitUsage, "", "want one argument"},
-		{"import FILE --column x", exitUsage, "", `there is no column "x"`},
+		{"import FILE --apply", cli.ExitUsage, "", "confirm with --yes"},
+		{"diff FILE -f value -c change -c what", cli.ExitFindings, "removed provider\nremoved inventory\nremoved trait\nremoved allocation\n", ""},
+		{"import FILE --apply --yes -c price", cli.ExitUsage, "", `there is no column "price"`},
+		{"import FILE --apply --yes", cli.ExitOK, "created in the placement service at URL: 0 resource classes, 0 traits, 1 provider, 1 consumer\n", "4 requests in "},
+		{"diff FILE", cli.ExitOK, "no differences\n", ""},
+		{"import FILE", cli.ExitOK, "nothing to create in the placement service at URL\n", ""},
+		{"import FILE --apply -f value", cli.ExitOK, "", ""},
+		{"import " + sampleRecords(t, 3), cli.ExitFailure, "", "it has 0 providers and 0 consumers that the file lacks, and 1 record of the file could not be written"},
+		{"import FILE --from-file x", cli.ExitUsage, "", "unknown flag: --from-file"},
+		{"import", cli.ExitUsage, "", "want one argument"},
+		{"import FILE --column x", cli.ExitUsage, "", `there is no column "x"`},
 	} {
 		args := strings.Fields(strings.ReplaceAll(tc.args, "FILE", file))
 		code, stdout, stderr := berthIn(t, "", empty, append([]string{"placement"}, args...)...)
@@ -102,9 +103,9 @@ func TestImportMerges(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", args, got, code, stderr, diff)
 		}
 	}
-	run(exitFailure, "", "it has 1 provider and 0 consumers that the file lacks, and 1 record of the file could not be written", "--apply", "--yes")
-	run(exitFound, "created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumer\n"+conflict, "left out: 1 record", "--merge", "--apply", "--yes")
-	run(exitFound, "nothing to create in the placement service at URL\n"+conflict, "left out: 1 record", "--merge", "--apply", "--yes")
+	run(cli.ExitFailure, "", "it has 1 provider and 0 consumers that the file lacks, and 1 record of the file could not be written", "--apply", "--yes")
+	run(cli.ExitFindings, "created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumer\n"+conflict, "left out: 1 record", "--merge", "--apply", "--yes")
+	run(cli.ExitFindings, "nothing to create in the placement service at URL\n"+conflict, "left out: 1 record", "--merge", "--apply", "--yes")
 }
 
 // An import that is interrupted says so, and the same command goes on.
@@ -119,13 +120,13 @@ func TestImportGoesOn(t *testing.T) {
 	})
 	file := sampleRecords(t, 2)
 	var out, complaints strings.Builder
-	env := environment{stdout: &out, stderr: &complaints, environ: environOf(empty)}
+	env := cli.Env{Stdout: &out, Stderr: &complaints, Environ: environOf(empty)}
 	code := run(ctx, []string{"records", "import", file, "--apply", "--yes"}, env)
-	if says := complaints.String(); code != exitFailure || !strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command goes on") {
+	if says := complaints.String(); code != cli.ExitFailure || !strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command goes on") {
 		t.Errorf("it exits with %d, and says:\n%s", code, says)
 	}
 	for _, args := range [][]string{{"import", file, "--apply", "--yes"}, {"diff", file}} {
-		if code, stdout, stderr := berthIn(t, "", empty, append([]string{"placement"}, args...)...); code != exitOK {
+		if code, stdout, stderr := berthIn(t, "", empty, append([]string{"placement"}, args...)...); code != cli.ExitOK {
 			t.Errorf("%q exits with %d:\n%s%s", args, code, stdout, stderr)
 		}
 	}
@@ -150,7 +151,7 @@ func TestImportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := berthIn(t, "", empty, "records", "import", path, "--apply", "--yes", "--merge")
-	if code != exitFailure || stdout != "" {
+	if code != cli.ExitFailure || stdout != "" {
 		t.Errorf("it exits with %d, and prints %s", code, stdout)
 	}
 	contains(t, "standard error", stderr, []string{

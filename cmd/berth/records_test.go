@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
@@ -48,30 +49,30 @@ func TestShowRecords(t *testing.T) {
 		stdout string
 		says   string
 	}{
-		{"tree cn1 --from-file " + before, exitOK, `cn1  (00000000-0000-4000-8000-000000000001, generation 2)
+		{"tree cn1 --from-file " + before, cli.ExitOK, `cn1  (00000000-0000-4000-8000-000000000001, generation 2)
   VCPU: 2 of 6 used, 4 free (total 4, reserved 1, ratio 2)
   traits: HW_CPU_X86_VMX
   INSTANCE 00000000-0000-4000-8000-0000000000c1 of project p1 holds VCPU 2
 `, "read 1 provider, 1 consumer from"},
-		{"tree cn1 -f value -c free -c provider --from-file " + before, exitOK, "cn1 4\n", ""},
-		{"tree cn2 --from-file " + before, exitFailure, "", `no provider has the name or UUID "cn2"`},
-		{"tree", exitUsage, "", "want one argument"},
-		{"top -f csv --from-file " + before, exitOK, `"Provider","UUID","Resource Class","Used","Capacity","Percent"
+		{"tree cn1 -f value -c free -c provider --from-file " + before, cli.ExitOK, "cn1 4\n", ""},
+		{"tree cn2 --from-file " + before, cli.ExitFailure, "", `no provider has the name or UUID "cn2"`},
+		{"tree", cli.ExitUsage, "", "want one argument"},
+		{"top -f csv --from-file " + before, cli.ExitOK, `"Provider","UUID","Resource Class","Used","Capacity","Percent"
 "cn1","00000000-0000-4000-8000-000000000001","VCPU",2,6,33.3
 `, ""},
-		{"top --by consumers -f value --from-file " + before, exitOK, "00000000-0000-4000-8000-0000000000c1 INSTANCE p1 VCPU 2 6 33.3\n", ""},
-		{"top --by projects -f value --class VCPU --limit 1 --from-file " + before, exitOK, "p1 VCPU 2 6 33.3\n", ""},
-		{"top --by projects -f value --class DISK_GB --from-file " + before, exitOK, "", "note: there is nothing of the resource class DISK_GB"},
-		{"top --limit -1 --from-file " + before, exitUsage, "", "--limit -1: want 0 or more"},
-		{"export /nowhere/x.json --from-file " + before, exitFailure, "", "berth: stat /nowhere: no such file or directory\n"},
-		{"top --by hosts --from-file " + before, exitUsage, "", "want providers or consumers or projects"},
-		{"diff " + before + " " + before, exitOK, "no differences\n", ""},
-		{"diff " + before + " --from-file " + after + " -f value", exitFound, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 difference"},
-		{"diff --by-name " + before + " " + after + " -f value", exitFound, "changed usage cn1 None VCPU 2 3\n", "1 difference"},
-		{"diff -f json " + before + " " + before, exitOK, "[]\n", ""},
-		{"diff " + before + " " + after + " --from-file " + after, exitUsage, "", "with two files no other source"},
-		{"diff /nowhere " + after, exitFailure, "", "/nowhere"},
-		{"diff", exitUsage, "", "want one or two arguments"},
+		{"top --by consumers -f value --from-file " + before, cli.ExitOK, "00000000-0000-4000-8000-0000000000c1 INSTANCE p1 VCPU 2 6 33.3\n", ""},
+		{"top --by projects -f value --class VCPU --limit 1 --from-file " + before, cli.ExitOK, "p1 VCPU 2 6 33.3\n", ""},
+		{"top --by projects -f value --class DISK_GB --from-file " + before, cli.ExitOK, "", "note: there is nothing of the resource class DISK_GB"},
+		{"top --limit -1 --from-file " + before, cli.ExitUsage, "", "--limit -1: want 0 or more"},
+		{"export /nowhere/x.json --from-file " + before, cli.ExitFailure, "", "berth: stat /nowhere: no such file or directory\n"},
+		{"top --by hosts --from-file " + before, cli.ExitUsage, "", "want providers or consumers or projects"},
+		{"diff " + before + " " + before, cli.ExitOK, "no differences\n", ""},
+		{"diff " + before + " --from-file " + after + " -f value", cli.ExitFindings, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 difference"},
+		{"diff --by-name " + before + " " + after + " -f value", cli.ExitFindings, "changed usage cn1 None VCPU 2 3\n", "1 difference"},
+		{"diff -f json " + before + " " + before, cli.ExitOK, "[]\n", ""},
+		{"diff " + before + " " + after + " --from-file " + after, cli.ExitUsage, "", "with two files no other source"},
+		{"diff /nowhere " + after, cli.ExitFailure, "", "/nowhere"},
+		{"diff", cli.ExitUsage, "", "want one or two arguments"},
 	} {
 		code, stdout, stderr := berth(t, append([]string{"placement"}, strings.Fields(tc.args)...)...)
 		if diff := cmp.Diff(tc.stdout, stdout); diff != "" || code != tc.code || !strings.Contains(stderr, tc.says) {

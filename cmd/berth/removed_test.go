@@ -110,7 +110,7 @@ func TestDatabaseFileRemoved(t *testing.T) {
 func TestDatabaseFileRemovedUnnoticed(t *testing.T) {
 	dir := t.TempDir()
 	db, ops := filepath.Join(dir, "x.db"), filepath.Join(dir, "ops.sock")
-	conf := settings(t, database("sqlite:///"+db), "[berth]\nmetrics_listen = unix:"+ops)
+	conf := settings(t, databaseOf("sqlite:///"+db), "[berth]\nmetrics_listen = unix:"+ops)
 	r := start(t, dir, "placement", "serve", "--config", conf, "--listen", "127.0.0.1:0")
 	if err := os.Remove(db); err != nil {
 		t.Fatal(err)

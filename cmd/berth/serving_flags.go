@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 )
 
 // serveFlags are the flags of the commands that serve by settings files. Those that are given
@@ -20,17 +22,10 @@ type serveFlags struct {
 // add adds the flags, given the usual names of the files and the default address. The address is
 // checked before any file is read, so that the error names the flag.
 func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
-	addConfigFlags(cmd, file, &f.files, &f.dirs)
+	cli.AddConfigFlags(cmd, file, &f.files, &f.dirs)
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default "+address+")")
 	cmd.PreRunE = func(*cobra.Command, []string) error { return checkListen("listen", f.listen) }
 	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy accepts any token and other machines can reach the address: every client that reaches it has full access")
-}
-
-// addConfigFlags adds the flags for settings files. OpenStack's name of the first, --config-file, is
-// accepted too: see openStackNames.
-func addConfigFlags(cmd *cobra.Command, file string, files, dirs *[]string) {
-	cmd.Flags().StringArrayVar(files, "config", nil, "read `FILE`, a "+file+"; may be given several times, later ones win; --config-file is the same")
-	cmd.Flags().StringArrayVar(dirs, "config-dir", nil, "read all *.conf files of `DIR`, after the files")
 }
 
 // openStackNames maps the names of flags in OpenStack's programs to those of Berth.
@@ -50,7 +45,7 @@ func checkListen(flag, address string) error {
 		return nil
 	}
 	if err := config.CheckAddresses(address); err != nil {
-		return fail(exitUsage, fmt.Errorf("--%s %s: %w", flag, address, err))
+		return cli.Fail(cli.ExitUsage, fmt.Errorf("--%s %s: %w", flag, address, err))
 	}
 	return nil
 }
@@ -78,4 +73,18 @@ func readSettings[C interface{ Common() *config.Service }](
 		}
 		return cfg, warnings, nil
 	}
+}
+
+// exitHelp documents the codes in the help texts of commands that serve.
+const exitHelp = `Exit codes:
+  0  stopped by a signal
+  1  any other error
+  2  wrong arguments or settings
+  3  the database cannot be used; it is unchanged
+  4  the database is in use by another process
+  5  the address to listen on cannot be used`
+
+// process returns the environment of the services.
+func process(env cli.Env) daemon.Process {
+	return daemon.Process{Stderr: env.Stderr, Getenv: env.Getenv, Version: env.Version.Version}
 }

@@ -10,7 +10,7 @@ import (
 
 // One client that keeps connections open does not lock out the others, with the default settings.
 func TestOneClientDoesNotTakeAllConnections(t *testing.T) {
-	conf := settings(t, database("sqlite://"), "[berth]\nlisten = 127.0.0.1:0\ntrusted_proxies =")
+	conf := settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 127.0.0.1:0\ntrusted_proxies =")
 	r := launch(t, nil, nil, "placement", "serve", "--config", conf)
 	addr := r.logged(`\bready .*\baddress=(\S+)`)
 	dial := func(from string) net.Conn {

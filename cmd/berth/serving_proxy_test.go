@@ -102,7 +102,7 @@ func behindProxy(t *testing.T) (dir, api string, roots *x509.CertPool) {
 		pem.Write(b)
 	}
 	rewrite(t, filepath.Join(dir, "cloud.pem"), pem.String())
-	conf := settings(t, database("sqlite://"), "[oslo_middleware]\nenable_proxy_headers_parsing = true",
+	conf := settings(t, databaseOf("sqlite://"), "[oslo_middleware]\nenable_proxy_headers_parsing = true",
 		"[berth]\nlisten = 127.0.0.1:0, unix:"+dir+"/placement.sock", "listen_mode = 0666",
 		"metrics_listen = 127.0.0.1:0", "path_prefix = /placement")
 	r := launch(t, nil, nil, "placement", "serve", "--config", conf)

@@ -25,7 +25,7 @@ func TestMetricsOfWhatThereIs(t *testing.T) {
 		}
 	}
 	places := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0", "--config",
-		settings(t, database("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops("placement")))
+		settings(t, databaseOf("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops("placement")))
 	networks := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
 		neutronConf(t, "service_plugins = placement\nagent_down_time = 3", networkDatabaseAt("sqlite://"), "[placement]\nauth_type = none\nendpoint_override = "+places.url,
 			"[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch\n[berth]\nmetrics_listen = unix:"+ops("network")))

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/internal/certtest"
 )
 
@@ -93,7 +94,7 @@ func TestLogFileAdvice(t *testing.T) {
 	conf := settings(t, "[DEFAULT]\nlog_file = /nowhere/placement/placement-api.log")
 	commandLine{
 		[]string{"placement", "serve", "--config", conf},
-		exitUsage, nil,
+		cli.ExitUsage, nil,
 		[]string{"/nowhere/placement/placement-api.log: no such file", "berth: [DEFAULT] log_file and log_dir name that file: remove them", "ReadWritePaths="},
 	}.try(t)
 }
@@ -162,7 +163,7 @@ func TestServeAtSeveralAddresses(t *testing.T) {
 	dir := t.TempDir()
 	roots := certificate(t, dir, 1)
 	socket := filepath.Join(dir, "placement.sock")
-	conf := settings(t, database("sqlite://"), "[oslo_middleware]\nenable_proxy_headers_parsing = true",
+	conf := settings(t, databaseOf("sqlite://"), "[oslo_middleware]\nenable_proxy_headers_parsing = true",
 		"[berth]\nlisten = 127.0.0.1:0, unix:"+socket, "listen_mode = 0600", "path_prefix = /placement",
 		"tls_cert_file = "+dir+"/cert.pem", "tls_key_file = "+dir+"/key.pem")
 	r := launch(t, nil, nil, "placement", "serve", "--config", conf)
@@ -202,7 +203,7 @@ func TestServeAtSeveralAddresses(t *testing.T) {
 func TestServingRefusesWrongSettings(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, 1)
-	if code, _, stderr := berth(t, "placement", "serve", "--listen", ",", "--config", settings(t, database("sqlite://"))); code != exitUsage {
+	if code, _, stderr := berth(t, "placement", "serve", "--listen", ",", "--config", settings(t, databaseOf("sqlite://"))); code != cli.ExitUsage {
 		t.Errorf("without an address the exit code is %d:\n%s", code, stderr)
 	}
 	busy, err := net.Listen("unix", filepath.Join(dir, "busy.sock"))
@@ -215,18 +216,18 @@ func TestServingRefusesWrongSettings(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"KeyMissing":      {"tls_cert_file = " + dir + "/cert.pem", exitUsage, "set both or none"},
-		"AuthoritiesOnly": {"tls_client_ca_file = " + dir + "/cert.pem", exitUsage, "tls_client_ca_file"},
-		"NoSuchFile":      {"tls_cert_file = /nowhere/cert.pem\ntls_key_file = " + dir + "/key.pem", exitUsage, "/nowhere/cert.pem"},
-		"SocketInUse":     {"listen = 127.0.0.1:0, unix:" + dir + "/busy.sock", exitListen, "listening on unix:" + dir + "/busy.sock"},
-		"NoDirectory":     {"listen = unix:/nowhere/at/all.sock", exitListen, "/nowhere/at/all.sock"},
+		"KeyMissing":      {"tls_cert_file = " + dir + "/cert.pem", cli.ExitUsage, "set both or none"},
+		"AuthoritiesOnly": {"tls_client_ca_file = " + dir + "/cert.pem", cli.ExitUsage, "tls_client_ca_file"},
+		"NoSuchFile":      {"tls_cert_file = /nowhere/cert.pem\ntls_key_file = " + dir + "/key.pem", cli.ExitUsage, "/nowhere/cert.pem"},
+		"SocketInUse":     {"listen = 127.0.0.1:0, unix:" + dir + "/busy.sock", cli.ExitListen, "listening on unix:" + dir + "/busy.sock"},
+		"NoDirectory":     {"listen = unix:/nowhere/at/all.sock", cli.ExitListen, "/nowhere/at/all.sock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := tc.lines
 			if !strings.Contains(lines, "listen =") {
 				lines += "\nlisten = 127.0.0.1:0"
 			}
-			code, _, stderr := berth(t, "placement", "serve", "--config", settings(t, database("sqlite://"), "[berth]\n"+lines))
+			code, _, stderr := berth(t, "placement", "serve", "--config", settings(t, databaseOf("sqlite://"), "[berth]\n"+lines))
 			if code != tc.code || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, want %d with %q:\n%s", code, tc.code, tc.want, stderr)
 			}
@@ -291,7 +292,7 @@ func (m *serviceManager) read(within time.Duration) (string, error) {
 
 func TestLifeUnderSystemd(t *testing.T) {
 	m := newServiceManager(t)
-	conf := settings(t, database("sqlite://"), "[berth]\nlisten = 127.0.0.1:0")
+	conf := settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 127.0.0.1:0")
 	r := launch(t, []string{"NOTIFY_SOCKET=" + m.path, "WATCHDOG_USEC=300000"}, nil, "placement", "serve", "--config", conf)
 	check := func(want string) {
 		t.Helper()
@@ -334,7 +335,7 @@ func TestSocketsFromSystemd(t *testing.T) {
 		files, addrs = append(files, f), append(addrs, ln.Addr().String())
 		ln.Close()
 	}
-	conf := settings(t, database("sqlite://"), "[berth]\nlisten = 192.0.2.1:1\nmetrics_listen = 192.0.2.1:2") // not this machine's
+	conf := settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 192.0.2.1:1\nmetrics_listen = 192.0.2.1:2") // not this machine's
 	r := launch(t, []string{"LISTEN_FDS=3", "LISTEN_FDNAMES=api:metrics:berth-placement.socket"}, files, "placement", "serve", "--config", conf)
 	if got := r.logged(`\bready .*\baddress=(\S+)`); got != addrs[0] {
 		t.Errorf("the service is at %s, want %s", got, addrs[0])
@@ -360,7 +361,7 @@ type live struct {
 func (l *live) lines(debug bool, more string) string {
 	return fmt.Sprintf("[DEFAULT]\ndebug = %v\nlog_file = %s\n[api]\nauth_strategy = noauth2\n[oslo_policy]\npolicy_file = %s\n%s\n"+
 		"[berth]\nlisten = 127.0.0.1:0\nmetrics_listen = %s\ntls_cert_file = %[6]s/cert.pem\ntls_key_file = %[6]s/key.pem\n%[7]s\n",
-		debug, l.log, l.policy, database("sqlite://"), l.ops, l.dir, more)
+		debug, l.log, l.policy, databaseOf("sqlite://"), l.ops, l.dir, more)
 }
 
 func startLive(t *testing.T) (l *live, addr string) {
@@ -483,7 +484,7 @@ func TestReload(t *testing.T) {
 // SIGHUP before the service is ready is not lost and does not end it.
 func TestEarlyReload(t *testing.T) {
 	m := newServiceManager(t)
-	conf := settings(t, database("sqlite://"), "[berth]\nlisten = 127.0.0.1:0")
+	conf := settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 127.0.0.1:0")
 	r := launch(t, []string{"NOTIFY_SOCKET=" + m.path}, nil, "placement", "serve", "--config", conf)
 	m.next() // it listens and opens the database
 	r.signal(syscall.SIGHUP)

@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/devcloud"
 )
 
 // newUp returns "berth up". It has a flag for the address of each service that devcloud starts,
 // with devcloud's names and defaults.
-func newUp(env environment) *cobra.Command {
+func newUp(env cli.Env) *cobra.Command {
 	var opts devcloud.Options
 	var guide bool
 	cmd := &cobra.Command{
@@ -50,15 +51,15 @@ Changes are kept for the next start; --reset deletes them.
 		Example: `  berth up
   berth up --listen 127.0.0.1:18778 --data /tmp/berth --reset
   berth up --run-guide`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkUp(&opts); err != nil {
-				return fail(exitUsage, err)
+				return cli.Fail(cli.ExitUsage, err)
 			}
 			if guide {
-				return devcloud.RunGuide(cmd.Context(), env.process(), env.stdout, opts)
+				return devcloud.RunGuide(cmd.Context(), process(env), env.Stdout, opts)
 			}
-			return devcloud.Run(cmd.Context(), env.process(), env.stdout, opts)
+			return devcloud.Run(cmd.Context(), process(env), env.Stdout, opts)
 		},
 	}
 	for _, a := range opts.Addresses() {

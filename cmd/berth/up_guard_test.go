@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/devcloud"
 )
 
@@ -120,13 +121,13 @@ func TestOtherMachinesAreRefused(t *testing.T) {
 		"UpIdentity":    {append(upArgs(t.TempDir()), "--identity-listen", "[::]:0"), "--allow-remote-without-tls"},
 		"UpMetrics":     {append(upArgs(t.TempDir()), "--metrics-listen", "0.0.0.0:0"), "--allow-remote-without-tls"},
 		"Placement":     {[]string{"placement", "serve", "--listen", "0.0.0.0:0"}, "--allow-remote-noauth"},
-		"PlacementFile": {[]string{"placement", "serve", "--config", settings(t, database("sqlite://"), "[berth]\nlisten = 127.0.0.1:0, :0")}, "allow_remote_noauth"},
+		"PlacementFile": {[]string{"placement", "serve", "--config", settings(t, databaseOf("sqlite://"), "[berth]\nlisten = 127.0.0.1:0, :0")}, "allow_remote_noauth"},
 		"Network":       {[]string{"network", "serve", "--listen", "0.0.0.0:0"}, "--allow-remote-noauth"},
 		"NetworkFile":   {[]string{"network", "serve", "--config", noauth("[DEFAULT]\nauth_strategy = noauth\nbind_host = 0.0.0.0\nbind_port = 0", memory)}, "allow_remote_noauth"},
 		"Compute":       {[]string{"compute", "serve", "--listen", "0.0.0.0:0", "--config", noauth("[api]\nauth_strategy = noauth2", memory)}, "allow_remote_noauth"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			commandLine{tc.args, exitUsage, nil, []string{"which other machines can reach", tc.want}}.try(t)
+			commandLine{tc.args, cli.ExitUsage, nil, []string{"which other machines can reach", tc.want}}.try(t)
 		})
 	}
 }
@@ -149,8 +150,8 @@ func TestStoppedBeforeTheDatabaseIsThere(t *testing.T) {
 				r.signal(sig)
 				r.logged(`^(berth: .*)`)
 				_ = r.cmd.Wait()
-				if code := r.cmd.ProcessState.ExitCode(); code != exitDatabase {
-					t.Errorf("it exits with %d, want %d", code, exitDatabase)
+				if code := r.cmd.ProcessState.ExitCode(); code != cli.ExitDatabase {
+					t.Errorf("it exits with %d, want %d", code, cli.ExitDatabase)
 				}
 			})
 		}

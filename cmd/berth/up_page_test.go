@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -92,12 +93,12 @@ func TestUpPortInUse(t *testing.T) {
 	} {
 		t.Run(service, func(t *testing.T) {
 			commandLine{
-				append(upQuietArgs(t.TempDir()), "--"+flag, ln.Addr().String()), exitListen, nil,
+				append(upQuietArgs(t.TempDir()), "--"+flag, ln.Addr().String()), cli.ExitListen, nil,
 				[]string{"the " + service + " service", "--" + flag + " ", "listening on " + ln.Addr().String(), owner},
 			}.try(t)
 		})
 	}
 	t.Run("Serve", func(t *testing.T) {
-		commandLine{[]string{"placement", "serve", "--listen", ln.Addr().String()}, exitListen, nil, []string{owner}}.try(t)
+		commandLine{[]string{"placement", "serve", "--listen", ln.Addr().String()}, cli.ExitListen, nil, []string{owner}}.try(t)
 	})
 }

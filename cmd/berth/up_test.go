@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -205,7 +206,7 @@ func TestUpGoesOnAtOnce(t *testing.T) {
 // The README contains the output of "make demo".
 func TestDemo(t *testing.T) {
 	code, out, stderr := berth(t, "up", "--run-guide")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("it exits with %d:\n%s", code, stderr)
 	}
 	readme, err := os.ReadFile("../../README.md")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 )
@@ -19,33 +20,22 @@ var (
 	revision = ""
 )
 
-// versionInfo is the output of "berth version -f json". Its keys are part of the program's
-// interface.
-type versionInfo struct {
-	Version   string `json:"version"`
-	Revision  string `json:"revision"`
-	Go        string `json:"go"`
-	Platform  string `json:"platform"`
-	Placement string `json:"placement_microversions"`
-	Traits    string `json:"os_traits"`
-}
-
 // newVersion returns "berth version".
-func newVersion(env environment) *cobra.Command {
-	var format *choice
+func newVersion(env cli.Env) *cobra.Command {
+	var format *cli.Choice
 	cmd := &cobra.Command{
 		Use:   "version [-f FORMAT]",
 		Short: "Print the version of the program and of the APIs",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if format.json() {
-				return fail(exitFailure, writeJSON(env.stdout, currentVersion()))
+			if format.Json() {
+				return cli.Fail(cli.ExitFailure, cli.WriteJSON(env.Stdout, currentVersion()))
 			}
-			_, err := io.WriteString(env.stdout, versionText())
-			return fail(exitFailure, err)
+			_, err := io.WriteString(env.Stdout, versionText())
+			return cli.Fail(cli.ExitFailure, err)
 		},
 	}
-	format = addFormat(cmd, "text")
+	format = cli.AddFormat(cmd, "text")
 	return cmd
 }
 
@@ -58,7 +48,7 @@ func versionText() string {
 
 // currentVersion returns the version that the linker has set, or else what the Go toolchain has
 // recorded.
-func currentVersion() versionInfo {
+func currentVersion() cli.Version {
 	v, r := version, revision
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v == "" {
@@ -76,7 +66,7 @@ func currentVersion() versionInfo {
 	if r == "" {
 		r = "unknown"
 	}
-	return versionInfo{
+	return cli.Version{
 		Version:   v,
 		Revision:  r,
 		Go:        runtime.Version(),

@@ -18,6 +18,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement/service"
@@ -66,7 +67,7 @@ func watchIn(t *testing.T, variables map[string]string, args ...string) *watched
 	w := &watched{t: t, errs: new(lockedBuffer), code: make(chan int, 1)}
 	r, out := io.Pipe()
 	w.lines = bufio.NewScanner(r)
-	env := environment{stdout: out, stderr: w.errs, environ: environOf(variables)}
+	env := cli.Env{Stdout: out, Stderr: w.errs, Environ: environOf(variables)}
 	ctx, stop := context.WithCancel(t.Context())
 	w.stop = stop
 	go func() {
@@ -92,7 +93,7 @@ func (w *watched) end() {
 	w.stop()
 	for w.lines.Scan() {
 	}
-	if code := <-w.code; code != exitOK {
+	if code := <-w.code; code != cli.ExitOK {
 		w.t.Errorf("berth watch exits with %d after an interrupt: %s", code, w.errs)
 	}
 }
@@ -211,28 +212,8 @@ func TestWatch(t *testing.T) {
 		{"--since 1.!", "is not the id of an event, nor a duration such as 10m, nor a time"},
 	} {
 		w := watch(t, server.URL, strings.Fields(tc.args)...)
-		if code := <-w.code; code != exitFailure || !strings.Contains(w.errs.String(), tc.says) {
+		if code := <-w.code; code != cli.ExitFailure || !strings.Contains(w.errs.String(), tc.says) {
 			t.Errorf("watch %s exits with %d: %s", tc.args, code, w.errs)
-		}
-	}
-}
-
-// Times of --since are local unless they name a zone; ids and durations are the service's to understand.
-func TestWatchSince(t *testing.T) {
-	local := time.Date(2026, 1, 2, 15, 4, 0, 0, time.Local).UTC().Format(time.RFC3339)
-	for text, want := range map[string]string{
-		"10m": "10m", "1.5h": "1.5h", "2788bkrwua9.1": "2788bkrwua9.1", "1.a-2.b!3.1": "1.a-2.b!3.1", "!1.2": "!1.2",
-		"2026-01-02T15:04:05Z": "2026-01-02T15:04:05Z", "2026-01-02T15:04:05+02:00": "2026-01-02T13:04:05Z",
-		"2026-01-02T15:04": local, "2026-01-02T15:04:00": local, "2026-01-02 15:04": local,
-		"0": "", "-5m": "", "yesterday": "", "15:04": "", "2026-13-01": "",
-	} {
-		x := &watcher{since: text}
-		err := x.check(newWatch(environment{}))
-		if err != nil && want == "" {
-			continue
-		}
-		if err != nil || x.since != want {
-			t.Errorf("--since %s is sent as %q, %v; want %q", text, x.since, err, want)
 		}
 	}
 }
@@ -316,7 +297,7 @@ func TestWatchByPolling(t *testing.T) {
 func TestWatchADatabase(t *testing.T) {
 	onDatabases(t, func(t *testing.T, newURL func(*testing.T) string) {
 		url := newURL(t)
-		r := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0", "--config", settings(t, database(url)))
+		r := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0", "--config", settings(t, databaseOf(url)))
 		service := r.url
 		send(t, service, "POST", "/resource_providers", `{"name": "cn1", "uuid": "`+watchedHost+`"}`)
 		send(t, service, "POST", "/resource_providers", `{"name": "cn2", "uuid": "`+watchedOther+`"}`)
@@ -327,7 +308,7 @@ func TestWatchADatabase(t *testing.T) {
 			proxy = dbtest.NewProxy(t, server)
 			read = strings.Replace(url, server, proxy.Address(), 1)
 		}
-		everything := watch(t, "", "--config", settings(t, database(read)), "--interval", "1s")
+		everything := watch(t, "", "--config", settings(t, databaseOf(read)), "--interval", "1s")
 		tree := watch(t, "", "--connection", read, "--interval", "1s", "--tree", "cn2", "-f", "json")
 		everything.waitFor("watching the database ")
 		tree.waitFor("watching the database ")
@@ -365,7 +346,7 @@ func TestWatchADatabase(t *testing.T) {
 		everything.end()
 
 		nowhere := watch(t, "", "--connection", read, "--tree", "cn9")
-		if code := <-nowhere.code; code != exitFailure || !strings.Contains(nowhere.errs.String(), `no provider has the name or UUID "cn9"`) {
+		if code := <-nowhere.code; code != cli.ExitFailure || !strings.Contains(nowhere.errs.String(), `no provider has the name or UUID "cn9"`) {
 			t.Errorf("watching a tree that does not exist exits with %d: %s", code, nowhere.errs)
 		}
 		if proxy == nil {

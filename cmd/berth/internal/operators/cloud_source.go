@@ -1,0 +1,202 @@
+package operators
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/cmd/berth/internal/database"
+	"github.com/berthcloud/berth/dbtool"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloudapi"
+)
+
+// operatorExitHelp documents the exit codes in the help texts of the operators' commands.
+const operatorExitHelp = `Exit codes:
+  0  looked, and there is nothing to report
+  1  could not look; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  6  looked, and found something`
+
+// cloudSourceHelp says in the help texts of the operators' commands where records are from.
+const cloudSourceHelp = `The records are read from the APIs of the cloud that --os-cloud names in
+clouds.yaml, or that OS_CLOUD or OS_AUTH_URL and its like name, with the login
+that the openstack client would do with the same files and variables; from
+placement's database with --config or --connection, which takes a query for each
+table instead of four requests for each provider, and has placement only; or
+from a file that berth records export has written. Which one, and how long it
+took, is printed on standard error.`
+
+// A cloudSource selects where a command has the records of a cloud from, by its flags.
+type cloudSource struct {
+	options cloudapi.Options
+	iface   cli.Choice
+	db      database.Source
+	file    string
+}
+
+// flags adds the flags to a command.
+func (s *cloudSource) flags(cmd *cobra.Command) {
+	s.apiFlags(cmd)
+	s.db.Flags(cmd)
+	cmd.Flags().StringVar(&s.file, "from-file", "", "read `FILE`, which berth records export has written; - is standard input")
+}
+
+// apiFlags adds the flags that select APIs. They have the names that they have in the openstack client.
+func (s *cloudSource) apiFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.options.Cloud, "os-cloud", "", "read the APIs of the cloud `NAME` of clouds.yaml")
+	f.StringVar(&s.options.Region, "os-region-name", "", "use the endpoints of the region `NAME`")
+	s.iface.Known = []string{"public", "internal", "admin"}
+	f.Var(&s.iface, "os-interface", "use the endpoints of `INTERFACE`: public, internal or admin")
+}
+
+// errNoSource is the error when nothing says where the records are.
+var errNoSource = errors.New(`nothing says which cloud to read. One of these does:
+  --os-cloud NAME       a cloud in clouds.yaml, as for the openstack client (or OS_CLOUD)
+  OS_AUTH_URL, …        the variables that an openrc file sets
+  --config FILE         a placement.conf: the database of the placement service
+  --connection URL      the URL of that database, or @FILE with it
+  --from-file FILE      what berth records export has written`)
+
+// read reads parts of the records. Standard error has what was read, how long it took, and what is missing. The error has its
+// exit code.
+func (s *cloudSource) read(ctx context.Context, env cli.Env, parts cloud.Parts) (*cloud.Cloud, error) {
+	if s.ways() > 1 {
+		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one place: --os-cloud and its like, --config or --connection, and --from-file exclude each other"))
+	}
+	return s.readGiven(ctx, env, parts)
+}
+
+// ways counts the ways to records that the flags name.
+func (s *cloudSource) ways() (n int) {
+	api := s.options.Cloud + s.options.Region + s.iface.Word
+	for _, given := range []bool{api != "", s.db.Given(), s.file != ""} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+// readGiven is read for a source that names one way at most.
+func (s *cloudSource) readGiven(ctx context.Context, env cli.Env, parts cloud.Parts) (*cloud.Cloud, error) {
+	start := time.Now()
+	var c *cloud.Cloud
+	var err error
+	switch {
+	case s.file != "":
+		c, err = s.readFile(env.Stdin)
+	case s.db.Given():
+		c, err = s.readDatabase(ctx, env, parts)
+	default:
+		c, err = s.readAPIs(ctx, env, parts)
+	}
+	if err == nil && (s.file != "" || s.db.Given()) { // the reader of APIs says itself why it has not read a part
+		err = c.Check(parts)
+	}
+	switch _, coded := cli.CodeOf(err); {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		return nil, cli.Fail(cli.ExitFailure, errors.New("interrupted"))
+	case coded:
+		return nil, err
+	default:
+		return nil, cli.Fail(cli.ExitFailure, err)
+	}
+	fmt.Fprintf(env.Stderr, "read %s from %s in %.1f s\n", hasRecords(c), c.Source, time.Since(start).Seconds())
+	for _, text := range c.Unread {
+		fmt.Fprintf(env.Stderr, "note: %s\n", text)
+	}
+	return c, nil
+}
+
+// readFile reads a file. It stays as it is, except that its source names it.
+func (s *cloudSource) readFile(in io.Reader) (*cloud.Cloud, error) {
+	name := "standard input"
+	if s.file != "-" {
+		f, err := os.Open(s.file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in, name = f, s.file
+	}
+	c, err := cloud.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c.Source = name + " (" + c.Source + ", " + c.Begun.Format(time.RFC3339) + ")"
+	return c, nil
+}
+
+// readDatabase reads placement's part.
+func (s *cloudSource) readDatabase(ctx context.Context, env cli.Env, parts cloud.Parts) (*cloud.Cloud, error) {
+	c := &cloud.Cloud{Begun: time.Now().UTC()}
+	err := s.db.Work(ctx, env, dbtool.Look, func(db *database.DB) (err error) {
+		p := cli.NewProgress(env)
+		defer p.End()
+		c.Source = "the database " + db.Name
+		c.Placement, err = db.Placement(ctx, parts.Consumers != cloud.Skip, p.Of("reading"))
+		if err != nil {
+			return fmt.Errorf("the database %s: %w", db.Name, err)
+		}
+		return nil
+	})
+	c.Ended = time.Now().UTC()
+	return c, err
+}
+
+// readAPIs reads the services.
+func (s *cloudSource) readAPIs(ctx context.Context, env cli.Env, parts cloud.Parts) (*cloud.Cloud, error) {
+	client, err := s.connect(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	p := cli.NewProgress(env)
+	defer p.End()
+	return client.Read(ctx, parts, func(what string, done, of int) {
+		p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
+	})
+}
+
+// connect logs in to the cloud of the flags or the variables.
+func (s *cloudSource) connect(ctx context.Context, env cli.Env) (*cloudapi.Client, error) {
+	o := s.options
+	o.Interface, o.Environ = s.iface.Word, env.Environ
+	o.Warn = func(text string) { fmt.Fprintf(env.Stderr, "note: %s\n", text) }
+	client, err := cloudapi.Connect(ctx, o)
+	if errors.Is(err, cloudapi.ErrUnnamed) {
+		if err == cloudapi.ErrUnnamed {
+			return nil, cli.Fail(cli.ExitUsage, errNoSource)
+		}
+		return nil, cli.Fail(cli.ExitUsage, fmt.Errorf("%w\n%w", errNoSource, err)) // the error has the clouds that there are
+	}
+	return client, err
+}
+
+// hasRecords describes records for people, in a line.
+func hasRecords(c *cloud.Cloud) string {
+	var has []string
+	if p := c.Placement; p != nil {
+		has = append(has, cli.Count(len(p.Providers), "provider"))
+		if p.Consumers != nil {
+			has = append(has, cli.Count(len(p.Consumers), "consumer"))
+		}
+	}
+	if c.Compute != nil {
+		has = append(has, cli.Count(len(c.Compute.Servers), "server"))
+	}
+	if c.Network != nil {
+		has = append(has, cli.Count(len(c.Network.Ports), "port"))
+	}
+	return strings.Join(has, ", ")
+}

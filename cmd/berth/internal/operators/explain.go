@@ -1,0 +1,322 @@
+package operators
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/explain"
+	"github.com/berthcloud/berth/ops/novaquery"
+	"github.com/berthcloud/berth/placement"
+)
+
+// explainOptions are the flags of "berth explain".
+type explainOptions struct {
+	serverFlags
+
+	source  cloudSource
+	nova    novaSettings
+	server  string
+	request string
+	flavor  string
+	hints   []string
+	host    string
+	near    int
+	out     *cli.Output
+
+	asked   novaquery.Server // {} for a query
+	owner   func(string) string
+	assumed []string // settings of Nova
+}
+
+// NewExplain returns "berth explain".
+func NewExplain(env cli.Env) *cobra.Command {
+	x := &explainOptions{}
+	cmd := &cobra.Command{
+		Use:   "explain [QUERY | --server SERVER | --request-id ID | --flavor F]",
+		Short: "Say why there is no valid host, and what would help",
+		Long: `Explain says which hosts can serve a request and why the others cannot: how many
+hosts and providers each constraint drops, which single change of the request
+would give hosts, and what the hosts lack that come closest.
+
+The request is one of these:
+
+  QUERY             the query string of GET /allocation_candidates, with or
+                    without its path
+  --server          what a server asks for that exists or failed: its flavor,
+                    image and ports
+  --request-id      the same for the server whose request (req-…) failed
+  --flavor          a server to be created, with --image, --port, --network and
+                    others as for openstack server create
+
+A server is asked for as Nova does, with the request filters that are on by
+default, or in the nova.conf of --nova-config. Hosts whose service is down or
+disabled, or that a hint or the server group forbids, are named, since Nova does
+not take them.
+
+With --host it begins with what that host lacks. All records of the placement
+service are read; Berth's own explains queries itself, at GET
+/berth/v1/explain?QUERY.
+
+` + cloudSourceHelp + `
+
+Exit codes:
+  0  hosts fit; with --host, that host fits
+  1  could not look; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  6  no host fits; with --host, that host does not`,
+		Example: `  berth explain --os-cloud admin --server web1
+  berth explain --os-cloud admin --flavor m1.large --image debian --port fast0
+  berth explain --os-cloud admin --server web1 --host cn7
+  berth explain --os-cloud admin --flavor m1.large --network net0 \
+      --hint group=3f4e… --nova-config /etc/nova/nova.conf
+  berth explain --config /etc/placement/placement.conf \
+      'resources=VCPU:4,MEMORY_MB:8192&required=HW_CPU_X86_AVX512F'`,
+		Args: x.oneRequest,
+		RunE: func(cmd *cobra.Command, args []string) error { return x.run(cmd, env, args) },
+	}
+	x.source.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&x.server, "server", "", "explain what `SERVER`, a name or UUID, asks for")
+	f.StringVar(&x.request, "request-id", "", "explain what the server asks for whose request `ID` failed")
+	f.StringVar(&x.flavor, "flavor", "", "explain a server of `FLAVOR`, a name or id")
+	x.serverFlags.flags(cmd)
+	x.nova.flags(cmd)
+	f.StringArrayVar(&x.hints, "hint", nil, "with the hint `KEY=UUID`: group, same_host or different_host; may be repeated")
+	f.StringVar(&x.host, "host", "", "say what `HOST`, the name or UUID of its provider, lacks")
+	f.IntVar(&x.near, "near", 5, "describe `N` hosts that do not fit")
+	x.out = cli.AddOutput(cmd)
+	return cmd
+}
+
+// oneRequest refuses anything but one way to say what is asked for. The error does not quote arguments.
+func (x *explainOptions) oneRequest(_ *cobra.Command, args []string) error {
+	ways := 0
+	for _, given := range []bool{len(args) > 0, x.server != "", x.request != "", x.flavor != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways == 0:
+		return errors.New("nothing says what is asked for: give a QUERY, --server, --request-id or --flavor")
+	case ways > 1 || len(args) > 1:
+		return errors.New("what is asked for is said in one way: a QUERY in quotes, --server, --request-id or --flavor")
+	}
+	if err := x.check(x.flavor != ""); err != nil {
+		return err
+	}
+	_, _, err := x.parseHints()
+	return err
+}
+
+// parseHints returns the hints of the flags, and the id of the server group among them.
+func (x *explainOptions) parseHints() (h novaquery.Hints, group string, err error) {
+	for _, text := range x.hints {
+		key, uuid, _ := strings.Cut(text, "=")
+		switch {
+		case uuid == "":
+			err = fmt.Errorf("--hint %s: want KEY=UUID", text)
+		case key == "same_host":
+			h.Same = append(h.Same, uuid)
+		case key == "different_host":
+			h.Different = append(h.Different, uuid)
+		case key == "group":
+			group = uuid
+		default:
+			err = fmt.Errorf("--hint %s: the hints group, same_host and different_host are known", text)
+		}
+	}
+	return h, group, err
+}
+
+// run explains the request.
+func (x *explainOptions) run(cmd *cobra.Command, env cli.Env, args []string) error {
+	ctx := cmd.Context()
+	var q placement.Query
+	if len(args) == 1 {
+		var err error
+		if q, err = placementapi.CandidatesQuery(queryString(args[0]), microversion.Placement.Max().Minor); err != nil {
+			return cli.Fail(cli.ExitUsage, fmt.Errorf("the query: %w", err))
+		}
+	}
+	if err := x.nova.read(); err != nil {
+		return err
+	}
+	parts := cloud.Parts{Placement: cloud.Need}
+	if len(args) == 0 {
+		parts.Compute, parts.Network = cloud.Try, cloud.Try
+	}
+	if x.server != "" || x.request != "" || len(x.hints) > 0 {
+		parts.Compute = cloud.Need
+	}
+	c, err := x.source.read(cmd.Context(), env, parts)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		if q, err = x.query(cmd, env, c); err != nil {
+			return err
+		}
+	}
+	s, err := c.Snapshot()
+	if err != nil {
+		return cli.Fail(cli.ExitFailure, err)
+	}
+	e, err := explain.Explain(ctx, s, q, explain.Options{Near: x.near, Host: x.host})
+	switch {
+	case ctx.Err() != nil:
+		return cli.Fail(cli.ExitFailure, errors.New("interrupted"))
+	case err != nil:
+		return cli.Fail(cli.ExitUsage, err)
+	}
+	refused := x.refused(c, e)
+	if err := x.print(env, e, refused); err != nil {
+		return err
+	}
+	if e.Host != "" && e.Refused == "" {
+		switch {
+		case !e.FitsHost():
+			return cli.Fail(cli.ExitFindings, fmt.Errorf("%s does not fit", e.Host))
+		case slices.ContainsFunc(refused, func(h refusedHost) bool { return h.Name == e.Host }):
+			return cli.Fail(cli.ExitFindings, fmt.Errorf("nova does not take %s", e.Host))
+		}
+		return nil
+	}
+	if e.Fitting == len(refused) {
+		return cli.Fail(cli.ExitFindings, errors.New(cmp.Or(e.Refused, "no host fits")))
+	}
+	return nil
+}
+
+// queryString returns the query string in what a log has of a request for candidates: its path or URL, maybe between the method and the version of
+// HTTP. Anything else is taken for the query string itself.
+func queryString(text string) string {
+	if path, query, ok := strings.Cut(text, "?"); ok && (path == "" || strings.HasSuffix(path, "allocation_candidates")) {
+		text, _, _ = strings.Cut(query, " ")
+	}
+	return text
+}
+
+// query returns what Nova asks for the server that the flags name or describe.
+func (x *explainOptions) query(cmd *cobra.Command, env cli.Env, c *cloud.Cloud) (placement.Query, error) {
+	ctx := cmd.Context()
+	f, end, err := x.source.finder(cmd.Context(), env, c, x.serverFlags, x.nova, x.flavor != "" || x.request != "")
+	if err != nil {
+		return placement.Query{}, err
+	}
+	defer end()
+	server, err := x.find(ctx, f)
+	if err != nil {
+		return placement.Query{}, lookupFailure(err)
+	}
+	hints, group, err := x.parseHints()
+	if err != nil {
+		return placement.Query{}, cli.Fail(cli.ExitUsage, err)
+	}
+	server.Hints.Same, server.Hints.Different = hints.Same, hints.Different
+	if group != "" {
+		if server.Hints.Group, err = f.group(ctx, group); err != nil {
+			return placement.Query{}, cli.Fail(cli.ExitFailure, err)
+		}
+	}
+	r, err := f.ask(server)
+	var none *request.NoValidHost
+	switch {
+	case errors.As(err, &none):
+		return placement.Query{}, cli.Fail(cli.ExitFindings, fmt.Errorf("placement is not asked by Nova: %s", strings.Join(none.Details, "; ")))
+	case err != nil:
+		return placement.Query{}, cli.Fail(cli.ExitUsage, err)
+	}
+	x.asked, x.owner, x.assumed = server, f.owner(r), x.nova.assumed
+	return r.Query, nil
+}
+
+// find returns the server that the flags name or describe.
+func (x *explainOptions) find(ctx context.Context, f *finder) (novaquery.Server, error) {
+	switch {
+	case x.flavor != "":
+		return f.toCreate(ctx, x.flavor)
+	case x.server != "":
+		return f.existing(ctx, x.server)
+	}
+	var servers []string // those that failed first
+	for _, failed := range []bool{true, false} {
+		for _, s := range f.cloud.Compute.Servers {
+			if (s.Status == "ERROR") == failed {
+				servers = append(servers, s.UUID)
+			}
+		}
+	}
+	server, err := f.client.ServerOfRequest(ctx, servers, x.request, f.progress)
+	switch {
+	case err != nil:
+		return novaquery.Server{}, err
+	case server == "":
+		return novaquery.Server{}, fmt.Errorf("no server has an action with the request id %s", x.request)
+	}
+	return f.existing(ctx, server)
+}
+
+// A refusedHost is a host that placement offers and Nova does not take.
+type refusedHost struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// refused returns the hosts that fit and that Nova does not take.
+func (x *explainOptions) refused(c *cloud.Cloud, e *explain.Explanation) []refusedHost {
+	list, refused := []refusedHost{}, x.asked.Refusals(c)
+	for _, name := range e.Fit {
+		if why := refused(name); why != "" {
+			list = append(list, refusedHost{name, why})
+		}
+	}
+	return list
+}
+
+// print prints the explanation. As a table it has the groups with what each constraint drops.
+func (x *explainOptions) print(env cli.Env, e *explain.Explanation, refused []refusedHost) error {
+	r := cli.Result{
+		Columns: []string{"group", "resource_class", "constraint", "hosts", "providers"},
+		Text: func(w io.Writer) error {
+			if err := e.Write(w, x.owner); err != nil {
+				return err
+			}
+			for i, h := range refused {
+				if i == 0 {
+					fmt.Fprintf(w, "\nOf the hosts that fit, Nova does not take:\n")
+				}
+				if _, err := fmt.Fprintf(w, "  %s: %s\n", h.Name, h.Reason); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Value: struct {
+			Summary string `json:"summary"`
+			*explain.Explanation
+			Refused []refusedHost `json:"not_taken"`
+			Assumed []string      `json:"assumed_settings,omitempty"`
+		}{e.Summary(), e, refused, x.assumed},
+	}
+	for _, g := range e.Groups {
+		for _, d := range g.Drops {
+			r.Rows = append(r.Rows, []any{g.Suffix, g.Class, d.Constraint, d.Hosts, d.Providers})
+		}
+		r.Rows = append(r.Rows, []any{g.Suffix, g.Class, "left", g.Hosts, g.Providers})
+	}
+	return x.out.Print(env.Stdout, r)
+}

@@ -1,0 +1,100 @@
+package operators
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/ops/cloud"
+)
+
+// newRecordsExport returns "berth records export".
+func newRecordsExport(env cli.Env) *cobra.Command {
+	var source cloudSource
+	var compute, network, all, force bool
+	cmd := &cobra.Command{
+		Use:   "export [--compute] [--network] [--all] [FILE]",
+		Short: "Write the records of a cloud to a file",
+		Long: `Export writes what the placement service knows to a file: providers with
+inventories, traits and aggregates, and consumers with their allocations; with
+--compute also servers, hosts, host aggregates and migrations; with --network
+agents, ports, networks and QoS policies. The operators' commands read it with
+--from-file instead of a cloud. It is for support, tests and planning.
+
+The file is JSON. It has the ids of projects and users and the names of servers,
+and no secrets. Without FILE it goes to standard output. A file that exists is
+left as it is, unless --force is given.
+
+` + cloudSourceHelp + `
+
+Exit codes:
+  0  written
+  1  could not read the cloud or write the file; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used`,
+		Example: `  berth records export --os-cloud admin --all cloud.json
+  berth records export --config /etc/placement/placement.conf cloud.json
+  ssh controller berth records export --os-cloud admin > cloud.json`,
+		Args:              atMostOneFile,
+		ValidArgsFunction: cli.Files(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parts := cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}
+			if all {
+				parts = cloud.All
+			}
+			if compute {
+				parts.Compute = cloud.Need
+			}
+			if network {
+				parts.Network = cloud.Need
+			}
+			path := ""
+			if len(args) == 1 && args[0] != "-" {
+				path = args[0]
+			}
+			writable := func() error {
+				if path == "" {
+					return nil
+				}
+				if _, err := os.Stat(filepath.Dir(path)); err != nil {
+					return cli.Fail(cli.ExitFailure, err)
+				}
+				if _, err := os.Lstat(path); err == nil && !force {
+					return cli.Fail(cli.ExitFailure, fmt.Errorf("%s exists; --force replaces it", path))
+				}
+				return nil
+			}
+			if err := writable(); err != nil { // before a cloud is read in vain
+				return err
+			}
+			c, err := source.read(cmd.Context(), env, parts)
+			if err != nil {
+				return err
+			}
+			if err := writable(); err != nil {
+				return err
+			}
+			return cli.Fail(cli.ExitFailure, cli.WriteFile(env, path, func(w io.Writer) error { return cloud.Write(w, c) }))
+		},
+	}
+	source.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&compute, "compute", false, "write the records of the compute service too")
+	f.BoolVar(&network, "network", false, "write the records of the network service too")
+	f.BoolVar(&all, "all", false, "write the records of all services that this user may read")
+	f.BoolVar(&force, "force", false, "replace FILE if it exists")
+	return cmd
+}
+
+// atMostOneFile refuses more than one argument.
+func atMostOneFile(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return errors.New("want at most one argument, the file")
+	}
+	return nil
+}

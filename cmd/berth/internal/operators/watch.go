@@ -1,0 +1,255 @@
+package operators
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/ops/changefeed"
+	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloudapi"
+)
+
+// watchOptions are the flags of "berth watch".
+type watchOptions struct {
+	source                       cloudSource
+	tree, consumer, class, since string
+	root                         string // of the tree, of a database
+	interval                     time.Duration
+	format                       *cli.Choice
+}
+
+// NewWatch returns "berth watch".
+func NewWatch(env cli.Env) *cobra.Command {
+	x := &watchOptions{format: &cli.Choice{Word: "table", Known: []string{"table", "json"}}}
+	cmd := &cobra.Command{
+		Use:   "watch [--tree HOST] [--consumer UUID] [--class CLASS]",
+		Short: "Show what changes in placement, as it changes",
+		Long: `Watch prints a line for each provider, inventory, trait, aggregate and
+allocation that is added, removed or changed, until Ctrl-C.
+
+Berth's placement service has a stream of events, with who changed something, by
+which request. When the connection breaks, watch goes on behind the last event,
+at whichever instance answers; it says so when events are lost. --since begins
+with what changed before: since an id of an event, a time, or for a duration, as
+far as the log goes back.
+
+Other placement services, and databases (--config, --connection), are read again
+and again, which is said at the beginning. Then it is not known who changed
+something, and a change that is taken back between two readings is not seen. Of
+more than 100 providers only those whose generation rose are read each time, and
+all of them each tenth time: until then allocations that were deleted may not be
+seen.
+
+` + cloudSourceHelp + `
+
+Exit codes:
+  0  interrupted, as it is meant to end
+  1  could not look; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used`,
+		Example: `  berth watch --os-cloud admin
+  berth watch --os-cloud admin --tree cn1 --since 10m
+  berth watch --os-cloud admin --since 2026-01-02T15:04
+  berth watch --os-cloud admin --class VCPU -f json | jq .after`,
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd, env) },
+	}
+	x.source.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&x.tree, "tree", "", "show what is in the tree of `HOST`, the name or UUID of a provider")
+	f.StringVar(&x.consumer, "consumer", "", "show allocations of the consumer `UUID`, such as a server")
+	f.StringVar(&x.class, "class", "", "show inventories and allocations of the resource class `CLASS`")
+	f.StringVar(&x.since, "since", "", "begin with what changed since `ID|DURATION|TIME`: an event's id, 10m, or 2026-01-02T15:04:05 in local time")
+	f.DurationVar(&x.interval, "interval", 5*time.Second, "read each `DURATION` where there is no stream: 30s is 30 seconds")
+	f.VarP(x.format, "format", "f", "print lines for people (table), or JSON, an object a line: `FORMAT`")
+	_ = cmd.RegisterFlagCompletionFunc("format", cli.OneOf("table", "json")) // the flag exists: the line above
+	return cmd
+}
+
+// run watches until ctx ends.
+func (x *watchOptions) run(cmd *cobra.Command, env cli.Env) error {
+	ctx := cmd.Context()
+	switch {
+	case x.source.ways() > 1:
+		return cli.Fail(cli.ExitUsage, errors.New("one place is watched: --os-cloud and its like, and --config or --connection exclude each other"))
+	case x.source.file != "":
+		return cli.Fail(cli.ExitUsage, errors.New("a file does not change: name a cloud or a database"))
+	case x.interval < time.Second:
+		return cli.Fail(cli.ExitUsage, errors.New("--interval: want 1s or more"))
+	}
+	if err := x.check(cmd); err != nil {
+		return cli.Fail(cli.ExitUsage, err)
+	}
+	note := func(text string) { fmt.Fprintf(env.Stderr, "note: %s\n", text) }
+	w := changefeed.Watcher{Event: x.printer(env.Stdout), Note: note}
+	poll := func(what *string, read func(context.Context) (*cloud.Placement, error)) error { // the first reading may name what is read
+		if x.since != "" {
+			note("--since has no effect: what changed before is not known")
+		}
+		note(fmt.Sprintf("%s has no stream of events: it is read each %s; who changed something is not known", *what, x.interval))
+		begun := false
+		first := func(ctx context.Context) (*cloud.Placement, error) {
+			p, err := read(ctx)
+			if err != nil || begun {
+				return p, err
+			}
+			if x.tree != "" && len(p.Providers) == 0 {
+				return nil, fmt.Errorf("no provider has the name or UUID %q", x.tree)
+			}
+			begun = true
+			x.noteClass(note, p.Classes)
+			fmt.Fprintf(env.Stderr, "watching %s\n", *what)
+			return p, nil
+		}
+		return changefeed.Poll(ctx, first, x.interval, changefeed.Filter{Consumer: x.consumer, Class: x.class, Tree: x.tree != ""}, w)
+	}
+	if x.source.db.Given() {
+		database := "a database"
+		x.source.db.Once = true // it is tried again here, and said
+		return x.ended(poll(&database, func(ctx context.Context) (*cloud.Placement, error) {
+			c, err := x.source.readDatabase(ctx, env, cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need})
+			if err != nil {
+				return nil, err
+			}
+			database = c.Source
+			return x.only(c.Placement), nil
+		}))
+	}
+	client, err := x.source.connect(cmd.Context(), env)
+	if ctx.Err() != nil {
+		return nil // interrupted
+	}
+	if err != nil {
+		return x.ended(err)
+	}
+	query := url.Values{}
+	for name, value := range map[string]string{"tree": x.tree, "consumer": x.consumer, "class": x.class, "since": x.since} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	begun := false
+	err = changefeed.Stream(ctx, func(ctx context.Context, last string) (io.ReadCloser, error) {
+		body, err := client.Events(ctx, query, last)
+		switch {
+		case err == nil && !begun:
+			begun = true
+			if x.class != "" {
+				if known, err := client.Names(ctx, cloudapi.Classes, ""); err == nil { // else it is not known
+					var classes []string
+					for _, c := range known {
+						classes = append(classes, c.Name)
+					}
+					x.noteClass(note, classes)
+				}
+			}
+			fmt.Fprintf(env.Stderr, "watching %s\n", client.Source())
+		case err != nil && (errors.Is(err, cloudapi.ErrNoEvents) || cloudapi.Refused(err)):
+			err = changefeed.Stop{Err: err}
+		}
+		return body, err
+	}, w)
+	if errors.Is(err, cloudapi.ErrNoEvents) && !begun {
+		what := client.Source() // a cloud, or a placement service without an identity service
+		if !strings.HasPrefix(what, "the placement service ") {
+			what = "the placement service of " + what
+		}
+		err = poll(&what, client.Poller(x.tree).Read)
+	}
+	return x.ended(err)
+}
+
+var (
+	uuidForm    = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$`)
+	classForm   = regexp.MustCompile(`^[A-Z0-9_]+$`)
+	eventIDForm = regexp.MustCompile(`^[0-9a-z!-]*\.[0-9a-z.!-]*$`)
+)
+
+// sinceForms are those of times of --since, in the local time zone where they name none.
+var sinceForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly}
+
+// check refuses wrong values, with which nothing would ever be shown, and makes a time of --since one that the service understands.
+func (x *watchOptions) check(cmd *cobra.Command) error {
+	for _, name := range []string{"tree", "consumer", "class", "since"} {
+		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s: want a value", name)
+		}
+	}
+	switch {
+	case x.consumer != "" && !uuidForm.MatchString(x.consumer):
+		return fmt.Errorf("--consumer: want a UUID, such as a server's, not %q", x.consumer)
+	case x.class != "" && !classForm.MatchString(x.class):
+		return fmt.Errorf("--class: want the name of a resource class, such as VCPU, not %q", x.class)
+	case x.since == "" || eventIDForm.MatchString(x.since):
+		return nil
+	}
+	if ago, err := time.ParseDuration(x.since); err == nil && ago > 0 {
+		return nil
+	}
+	for _, form := range sinceForms {
+		if at, err := time.ParseInLocation(form, x.since, time.Local); err == nil {
+			x.since = at.UTC().Format(time.RFC3339)
+			return nil
+		}
+	}
+	return fmt.Errorf("--since: want an event's id, a duration such as 10m, or a time such as 2026-01-02T15:04:05, not %q", x.since)
+}
+
+// noteClass says so when the class that is watched does not exist, and is awaited.
+func (x *watchOptions) noteClass(note func(string), classes []string) {
+	if x.class != "" && !slices.Contains(classes, x.class) {
+		note(fmt.Sprintf("there is no resource class %s now", x.class))
+	}
+}
+
+// ended returns the error with its exit code.
+func (x *watchOptions) ended(err error) error {
+	if _, coded := cli.CodeOf(err); err == nil || coded {
+		return err
+	}
+	return cli.Fail(cli.ExitFailure, err)
+}
+
+// only leaves of the providers those of the tree that is watched.
+func (x *watchOptions) only(p *cloud.Placement) *cloud.Placement {
+	if x.tree == "" {
+		return p
+	}
+	for i := range p.Providers {
+		if of := &p.Providers[i]; of.Name == x.tree || of.UUID == x.tree {
+			x.root = of.Root
+		}
+	}
+	part := *p
+	part.Providers = nil
+	for i := range p.Providers {
+		if x.root != "" && p.Providers[i].Root == x.root {
+			part.Providers = append(part.Providers, p.Providers[i])
+		}
+	}
+	return &part
+}
+
+// printer prints events.
+func (x *watchOptions) printer(w io.Writer) func(changefeed.Event) error {
+	if x.format.Word == "json" {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		return func(event changefeed.Event) error { return e.Encode(event) }
+	}
+	return func(event changefeed.Event) error {
+		_, err := fmt.Fprintln(w, event.Text(time.Now()))
+		return err
+	}
+}
