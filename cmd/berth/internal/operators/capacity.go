@@ -89,7 +89,8 @@ Exit codes:
   3  the database cannot be used
   6  none fits`,
 		Example: `  berth capacity headroom --os-cloud admin --flavor m1.large --image debian
-  berth capacity headroom --os-cloud admin --flavor '3*m1.small' --flavor m1.large
+  berth capacity headroom --os-cloud admin --flavor '3*m1.small' \
+      --flavor m1.large
   berth capacity headroom --os-cloud admin --server web1
   berth capacity headroom --config /etc/placement/placement.conf \
       --query 'resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20'
@@ -394,9 +395,9 @@ func newCapacityDrain(env cli.Env) *cobra.Command {
 		Use:   "drain HOST",
 		Short: "Plan where the servers of a host go, move by move",
 		Long: `Drain finds another host for everything that has allocations on HOST, the name
-or UUID of a provider. Moves are simulated in their order, big servers first, each
-on what the ones before leave, so that they can be carried out one by one. It
-changes nothing.
+or UUID of a provider. Moves are simulated in their order, big servers first,
+each on what the ones before leave, so that they can be carried out one by one.
+It changes nothing.
 
 For a server whose flavor and ports are in the records it asks what Nova would.
 Otherwise, with --config for example, a consumer is taken to need the classes
