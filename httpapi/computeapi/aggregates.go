@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) aggregateRoutes() []httpapi.Route {
@@ -73,24 +74,20 @@ func (q *request) listAggregates() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("aggregates", array(all, func(j *httpapi.JSON, a compute.Aggregate) { q.aggregate(a, true)(j) })))
+	return q.respond(http.StatusOK, view.Object{
+		view.List("aggregates", all, func(a compute.Aggregate) view.Object { return q.aggregate(a, true) }),
+	})
 }
 
 // aggregate is what is shown of an aggregate, with its hosts and metadata but when it
 // is new.
-func (q *request) aggregate(a compute.Aggregate, whole bool) writer {
-	return func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "id", a.Number, "name", a.Name, "availability_zone", orNull(a.Zone()),
-			"created_at", a.CreatedAt, "updated_at", a.UpdatedAt, "deleted", false, "deleted_at", nil)
-		if q.minor >= 41 {
-			put(j, "uuid", a.ID)
-		}
-		if whole {
-			put(j, "hosts", a.Hosts, "metadata", a.Metadata)
-		}
-		j.EndObject()
-	}
+func (q *request) aggregate(a compute.Aggregate, whole bool) view.Object {
+	return view.Object{
+		view.Int("id", a.Number), view.Text("name", a.Name), view.TextOrNull("availability_zone", a.Zone()),
+		moment("created_at", a.CreatedAt), moment("updated_at", a.UpdatedAt), view.Bool("deleted", false), view.Null("deleted_at"),
+	}.
+		If(q.minor >= 41, view.Text("uuid", a.ID)).
+		If(whole, view.Texts("hosts", a.Hosts), view.TextMap("metadata", a.Metadata))
 }
 
 // respondAggregate answers with an aggregate, or with what went wrong.
@@ -98,7 +95,7 @@ func (q *request) respondAggregate(a compute.Aggregate, err error) error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("aggregate", q.aggregate(a, true)))
+	return q.respond(http.StatusOK, single("aggregate", q.aggregate(a, true)))
 }
 
 func (q *request) createAggregate() error {
@@ -115,7 +112,7 @@ func (q *request) createAggregate() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("aggregate", q.aggregate(a, false)))
+	return q.respond(http.StatusOK, single("aggregate", q.aggregate(a, false)))
 }
 
 func (q *request) showAggregate() error {

@@ -6,6 +6,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 // The code of a fault is what Nova calls the error; it is not shown. These are of
@@ -66,7 +67,5 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 		text = statusTexts[p.Status]
 	}
 	text = pyjson.Cut(text, maxMessage, false)
-	return "application/json; charset=UTF-8", httpapi.JSONText(func(j *httpapi.JSON) {
-		object(j, name, members("code", p.Status, "message", text))
-	})
+	return "application/json; charset=UTF-8", httpapi.JSONText(single(name, view.Object{view.Int("code", p.Status), view.Text("message", text)}).Write)
 }

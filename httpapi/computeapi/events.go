@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) eventRoutes() []httpapi.Route {
@@ -66,16 +67,17 @@ func (q *request) receiveEvents() error {
 	if err != nil {
 		return err
 	}
-	status, at := http.StatusOK, 0
+	status := http.StatusOK
 	for _, r := range became {
 		if r != compute.Accepted {
 			status = http.StatusMultiStatus
 		}
 	}
-	return q.respond(status, members("events", array(v.Items(), func(j *httpapi.JSON, item pyjson.Value) {
-		putReceipt(j, item, receipts[became[at]])
-		at++
-	})))
+	shown := make([]view.Object, v.Len())
+	for i, item := range v.Items() {
+		shown[i] = receipt(item, receipts[became[i]])
+	}
+	return q.respond(status, view.Object{view.List("events", shown, func(o view.Object) view.Object { return o })})
 }
 
 func externalEvent(v pyjson.Value) compute.ExternalEvent {
@@ -95,18 +97,14 @@ func externalEvent(v pyjson.Value) compute.ExternalEvent {
 	return e
 }
 
-// putReceipt writes an event as it arrived, with its result.
-func putReceipt(j *httpapi.JSON, event pyjson.Value, code int) {
-	j.Object()
+// receipt is an event as it arrived, with its result.
+func receipt(event pyjson.Value, code int) (shown view.Object) {
 	for _, m := range event.Members() {
-		if m.Key != "status" {
-			put(j, m.Key, m.Value)
-		}
+		shown = shown.If(m.Key != "status", view.JSON(m.Key, m.Value))
 	}
 	status := "completed"
 	if code != http.StatusOK {
 		status = "failed"
 	}
-	put(j, "status", status, "code", code)
-	j.EndObject()
+	return append(shown, view.Text("status", status), view.Int("code", code))
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) flavorRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		a.list("/flavors", 1, func(q *request) error { return q.listFlavors("flavors", q.putFlavor) }),
+		a.list("/flavors", 1, func(q *request) error { return q.listFlavors("flavors", (*request).flavorView) }),
 		a.route(http.MethodPost, "/flavors", 1, (*request).createFlavor),
-		a.list("/flavors/detail", 1, func(q *request) error { return q.listFlavors("flavors/detail", q.putFlavorDetail) }),
+		a.list("/flavors/detail", 1, func(q *request) error { return q.listFlavors("flavors/detail", (*request).flavorDetail) }),
 		a.route(http.MethodGet, "/flavors/{flavor}", 1, (*request).showFlavor),
 		a.route(http.MethodPut, "/flavors/{flavor}", 55, (*request).describeFlavor),
 		a.route(http.MethodDelete, "/flavors/{flavor}", 1, (*request).deleteFlavor),
@@ -30,7 +31,7 @@ func (q *request) flavor() (compute.FlavorRow, error) {
 
 func (q *request) flavorID() compute.ID { return compute.ID(q.param("flavor")) }
 
-func (q *request) listFlavors(collection string, put func(*httpapi.JSON, compute.FlavorRow)) error {
+func (q *request) listFlavors(collection string, show func(*request, compute.FlavorRow) view.Object) error {
 	if err := q.checkQuery(flavorsQuery); err != nil {
 		return err
 	}
@@ -45,19 +46,11 @@ func (q *request) listFlavors(collection string, put func(*httpapi.JSON, compute
 	if all, err = q.flavorPage(all); err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		j.Object()
-		j.Key("flavors")
-		array(all, func(j *httpapi.JSON, f compute.FlavorRow) {
-			j.Object()
-			put(j, f)
-			j.EndObject()
-		})(j)
-		if n := len(all); n > 0 {
-			q.nextLink(j, "flavors_links", collection, n, string(all[n-1].ID))
-		}
-		j.EndObject()
-	})
+	answer := view.Object{view.List("flavors", all, func(f compute.FlavorRow) view.Object { return show(q, f) })}
+	if n := len(all); n > 0 {
+		answer = append(answer, q.nextLink("flavors_links", collection, n, string(all[n-1].ID))...)
+	}
+	return q.respond(http.StatusOK, answer)
 }
 
 // flavorFilter reads the filter of a list. Only administrators may list flavors that are not
@@ -244,33 +237,23 @@ func (q *request) deleteFlavor() error {
 }
 
 func (q *request) respondFlavor(f compute.FlavorRow) error {
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		object(j, "flavor", func(j *httpapi.JSON) {
-			j.Object()
-			q.putFlavorDetail(j, f)
-			j.EndObject()
-		})
-	})
+	return q.respond(http.StatusOK, single("flavor", q.flavorDetail(f)))
 }
 
-// putFlavor writes what lists show of a flavor.
-func (q *request) putFlavor(j *httpapi.JSON, f compute.FlavorRow) {
-	put(j, "id", f.ID, "name", f.Name, "links", q.links("flavors", string(f.ID)))
-	if q.minor >= 55 {
-		put(j, "description", orNull(f.Description))
-	}
+// flavorView is what lists show of a flavor.
+func (q *request) flavorView(f compute.FlavorRow) view.Object {
+	return view.Object{view.Text("id", f.ID), view.Text("name", f.Name), q.links("flavors", string(f.ID))}.
+		If(q.minor >= 55, view.TextOrNull("description", f.Description))
 }
 
-// putFlavorDetail writes all that there is of a flavor.
-func (q *request) putFlavorDetail(j *httpapi.JSON, f compute.FlavorRow) {
-	q.putFlavor(j, f)
-	var swap any = f.SwapMB
+// flavorDetail is all that there is of a flavor.
+func (q *request) flavorDetail(f compute.FlavorRow) view.Object {
+	swap := view.Int("swap", f.SwapMB)
 	if f.SwapMB == 0 && q.minor < 75 {
-		swap = ""
+		swap = view.Text("swap", "")
 	}
-	put(j, "ram", f.MemoryMB, "disk", f.RootGB, "swap", swap, "OS-FLV-EXT-DATA:ephemeral", f.EphemeralGB,
-		"OS-FLV-DISABLED:disabled", f.Disabled, "vcpus", f.VCPUs, "os-flavor-access:is_public", f.Public, "rxtx_factor", f.RxTx)
-	if q.minor >= 61 && q.may("os-flavor-extra-specs:index", own) {
-		put(j, "extra_specs", f.Specs)
-	}
+	return append(q.flavorView(f), view.Int("ram", f.MemoryMB), view.Int("disk", f.RootGB), swap,
+		view.Int("OS-FLV-EXT-DATA:ephemeral", f.EphemeralGB), view.Bool("OS-FLV-DISABLED:disabled", f.Disabled),
+		view.Int("vcpus", f.VCPUs), view.Bool("os-flavor-access:is_public", f.Public), view.Float("rxtx_factor", f.RxTx)).
+		If(q.minor >= 61 && q.may("os-flavor-extra-specs:index", own), view.TextMap("extra_specs", f.Specs))
 }

@@ -3,8 +3,8 @@ package computeapi
 import (
 	"net/http"
 
-	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) flavorAccessRoutes() []httpapi.Route {
@@ -68,7 +68,7 @@ func (q *request) removeAccess() error {
 }
 
 func (q *request) respondAccess(projects []string) error {
-	return q.respond(http.StatusOK, members("flavor_access", array(projects, func(j *httpapi.JSON, project string) {
-		object(j, "flavor_id", compute.ID(q.param("flavor")), "tenant_id", project)
-	})))
+	return q.respond(http.StatusOK, view.Object{view.List("flavor_access", projects, func(project string) view.Object {
+		return view.Object{view.Text("flavor_id", q.param("flavor")), view.Text("tenant_id", project)}
+	})})
 }

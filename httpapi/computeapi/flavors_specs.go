@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) extraSpecRoutes() []httpapi.Route {
@@ -28,7 +29,7 @@ func (q *request) listSpecs() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("extra_specs", f.Specs))
+	return q.respond(http.StatusOK, view.Object{view.TextMap("extra_specs", f.Specs)})
 }
 
 func (q *request) showSpec() error {
@@ -44,7 +45,7 @@ func (q *request) showSpec() error {
 	if !ok {
 		return compute.NoExtraSpec(f.ID, key)
 	}
-	return q.respond(http.StatusOK, members(key, value))
+	return q.respond(http.StatusOK, view.Object{view.Text(key, value)})
 }
 
 // createSpecs answers with what it was sent, numbers included.
@@ -89,7 +90,11 @@ func (q *request) setSpecs(v pyjson.Value) error {
 	if _, err := q.api.Compute.SetExtraSpecs(q.Context(), q.flavorID(), specs); err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) { j.Value(q.body) })
+	var shown view.Object
+	for _, m := range q.body.Members() {
+		shown = append(shown, view.JSON(m.Key, m.Value))
+	}
+	return q.respond(http.StatusOK, shown)
 }
 
 // checkSpecs refuses numbers that are too long, or that an answer could not repeat, which a

@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) groupRoutes() []httpapi.Route {
@@ -75,7 +76,7 @@ func (q *request) listGroups() error {
 		limit = q.api.maxLimit()
 	}
 	all = all[:min(limit, q.api.maxLimit(), len(all))]
-	return q.respond(http.StatusOK, members("server_groups", array(all, func(j *httpapi.JSON, g compute.Group) { q.group(g)(j) })))
+	return q.respond(http.StatusOK, view.Object{view.List("server_groups", all, q.group)})
 }
 
 // count is a number in the query, 0 when it is not there.
@@ -88,27 +89,16 @@ func (q *request) count(name string) int {
 }
 
 // group is what is shown of a server group.
-func (q *request) group(g compute.Group) writer {
-	return func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "id", g.ID, "name", g.Name, "members", g.Members)
-		if q.minor >= 64 {
-			put(j, "policy", g.Policy, "rules", groupRules(g))
-		} else {
-			put(j, "policies", []string{g.Policy}, "metadata", map[string]string{})
-		}
-		if q.minor >= 13 {
-			put(j, "project_id", g.Project, "user_id", g.User)
-		}
-		j.EndObject()
+func (q *request) group(g compute.Group) view.Object {
+	shown := view.Object{view.Text("id", g.ID), view.Text("name", g.Name), view.Texts("members", g.Members)}
+	if q.minor >= 64 {
+		var rules view.Object
+		rules = rules.If(g.MaxPerHost != 0, view.Int("max_server_per_host", g.MaxPerHost))
+		shown = append(shown, view.Text("policy", g.Policy), view.Nested("rules", rules))
+	} else {
+		shown = append(shown, view.Texts("policies", []string{g.Policy}), view.TextMap("metadata", nil))
 	}
-}
-
-func groupRules(g compute.Group) writer {
-	if g.MaxPerHost == 0 {
-		return members()
-	}
-	return members("max_server_per_host", g.MaxPerHost)
+	return shown.If(q.minor >= 13, view.Text("project_id", g.Project), view.Text("user_id", g.User))
 }
 
 func (q *request) createGroup() error {
@@ -123,7 +113,7 @@ func (q *request) createGroup() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("server_group", q.group(g)))
+	return q.respond(http.StatusOK, single("server_group", q.group(g)))
 }
 
 func (q *request) newGroup(v pyjson.Value) compute.GroupRow {
@@ -158,7 +148,7 @@ func (q *request) showGroup() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("server_group", q.group(g)))
+	return q.respond(http.StatusOK, single("server_group", q.group(g)))
 }
 
 func (q *request) deleteGroup() error {

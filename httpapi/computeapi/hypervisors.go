@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) hypervisorRoutes() []httpapi.Route {
@@ -57,14 +58,11 @@ func (q *request) listHypervisors(detail bool) error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "hypervisors", q.hypervisorList(all, detail, q.withServers()))
-		if n := len(all); n > 0 && paged {
-			q.nextLink(j, "hypervisors_links", collection, n, q.nodeID(all[n-1]))
-		}
-		j.EndObject()
-	})
+	answer := view.Object{q.hypervisorList(all, detail, q.withServers())}
+	if n := len(all); n > 0 && paged {
+		answer = append(answer, q.nextLink("hypervisors_links", collection, n, q.nodeID(all[n-1]))...)
+	}
+	return q.respond(http.StatusOK, answer)
 }
 
 // hypervisors are those that the query selects, and whether they are a page.
@@ -115,7 +113,7 @@ func (q *request) searchHypervisors(rule string, servers bool) error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("hypervisors", q.hypervisorList(all, false, servers)))
+	return q.respond(http.StatusOK, view.Object{q.hypervisorList(all, false, servers)})
 }
 
 // nodeID is the id of a hypervisor, a number before 2.53.
@@ -126,53 +124,50 @@ func (q *request) nodeID(h compute.Hypervisor) string {
 	return strconv.FormatInt(h.Number, 10)
 }
 
-func (q *request) hypervisorList(all []compute.Hypervisor, detail, servers bool) writer {
-	return array(all, func(j *httpapi.JSON, h compute.Hypervisor) { q.hypervisor(h, detail, servers)(j) })
+func (q *request) hypervisorList(all []compute.Hypervisor, detail, servers bool) view.Member {
+	return view.List("hypervisors", all, func(h compute.Hypervisor) view.Object { return q.hypervisor(h, detail, servers) })
 }
 
 // hypervisor is what is shown of a hypervisor.
-func (q *request) hypervisor(h compute.Hypervisor, detail, servers bool, more ...any) writer {
-	return func(j *httpapi.JSON) {
-		j.Object()
-		var id any = h.Number
-		if q.minor >= 53 {
-			id = h.ID
-		}
-		put(j, "id", id, "hypervisor_hostname", h.Name, "state", state(h.Service), "status", status(h.Service))
-		if detail {
-			q.putHypervisorDetail(j, h)
-		}
-		if servers && (len(h.Servers) > 0 || q.minor >= 75) {
-			put(j, "servers", array(h.Servers, func(j *httpapi.JSON, s compute.ServerUse) {
-				object(j, "name", q.api.Compute.InstanceName(s.ServerRow), "uuid", s.ID)
-			}))
-		}
-		put(j, more...)
-		j.EndObject()
+func (q *request) hypervisor(h compute.Hypervisor, detail, servers bool) view.Object {
+	id := view.Int("id", h.Number)
+	if q.minor >= 53 {
+		id = view.Text("id", h.ID)
 	}
+	shown := view.Object{
+		id, view.Text("hypervisor_hostname", h.Name), view.Text("state", state(h.Service)), view.Text("status", status(h.Service)),
+	}
+	if detail {
+		shown = append(shown, q.hypervisorDetail(h)...)
+	}
+	return shown.If(servers && (len(h.Servers) > 0 || q.minor >= 75), view.List("servers", h.Servers, func(s compute.ServerUse) view.Object {
+		return view.Object{view.Text("name", q.api.Compute.InstanceName(s.ServerRow)), view.Text("uuid", s.ID)}
+	}))
 }
 
-func (q *request) putHypervisorDetail(j *httpapi.JSON, h compute.Hypervisor) {
-	put(j, "hypervisor_type", h.Type, "hypervisor_version", h.Version, "host_ip", orNull(h.Address),
-		"service", members("id", q.serviceID(h.Service), "host", h.Host, "disabled_reason", orNull(h.Service.Reason)))
+func (q *request) hypervisorDetail(h compute.Hypervisor) view.Object {
+	shown := view.Object{
+		view.Text("hypervisor_type", h.Type), view.Int("hypervisor_version", h.Version), view.TextOrNull("host_ip", h.Address),
+		view.Nested("service", view.Object{
+			q.serviceID(h.Service), view.Text("host", h.Host), view.TextOrNull("disabled_reason", h.Service.Reason),
+		}),
+	}
 	if q.minor >= 88 {
-		put(j, "uptime", nil) // see uptime
-		return
+		return append(shown, view.Null("uptime")) // see uptime
 	}
-	putCapacity(j, h)
-	var cpu any = string(h.CPU)
-	if q.minor >= 28 {
-		v, _ := pyjson.Parse(h.CPU) // of another form: an empty object
-		if v.Kind() != pyjson.Object {
-			v = pyjson.NewObject()
-		}
-		cpu = v
+	shown = append(shown, capacity(h)...)
+	if q.minor < 28 {
+		return append(shown, view.Text("cpu_info", string(h.CPU)))
 	}
-	put(j, "cpu_info", cpu)
+	cpu, _ := pyjson.Parse(h.CPU) // of another form: an empty object
+	if cpu.Kind() != pyjson.Object {
+		cpu = pyjson.NewObject()
+	}
+	return append(shown, view.JSON("cpu_info", cpu))
 }
 
-// putCapacity writes what a hypervisor has, and what its servers have of it.
-func putCapacity(j *httpapi.JSON, h compute.Hypervisor) {
+// capacity is what a hypervisor has, and what its servers have of it.
+func capacity(h compute.Hypervisor) view.Object {
 	working := 0
 	for _, s := range h.Servers {
 		if s.Task != "" {
@@ -180,10 +175,12 @@ func putCapacity(j *httpapi.JSON, h compute.Hypervisor) {
 		}
 	}
 	freeDisk := h.DiskGB - h.Used.DiskGB
-	put(j, "vcpus", h.VCPUs, "memory_mb", h.MemoryMB, "local_gb", h.DiskGB,
-		"vcpus_used", h.Used.VCPUs, "memory_mb_used", h.Used.MemoryMB, "local_gb_used", h.Used.DiskGB,
-		"free_ram_mb", h.MemoryMB-h.Used.MemoryMB, "free_disk_gb", freeDisk, "disk_available_least", freeDisk,
-		"current_workload", working, "running_vms", len(h.Servers))
+	return view.Object{
+		view.Int("vcpus", h.VCPUs), view.Int("memory_mb", h.MemoryMB), view.Int("local_gb", h.DiskGB),
+		view.Int("vcpus_used", h.Used.VCPUs), view.Int("memory_mb_used", h.Used.MemoryMB), view.Int("local_gb_used", h.Used.DiskGB),
+		view.Int("free_ram_mb", h.MemoryMB-h.Used.MemoryMB), view.Int("free_disk_gb", freeDisk), view.Int("disk_available_least", freeDisk),
+		view.Int("current_workload", working), view.Int("running_vms", len(h.Servers)),
+	}
 }
 
 // hypervisorInPath is the one that the path names.
@@ -219,7 +216,7 @@ func (q *request) showHypervisor() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("hypervisor", q.hypervisor(h, true, q.withServers())))
+	return q.respond(http.StatusOK, single("hypervisor", q.hypervisor(h, true, q.withServers())))
 }
 
 // uptime is what no driver here knows.
@@ -254,10 +251,5 @@ func (q *request) statistics() error {
 		sum.Used.DiskGB += h.Used.DiskGB
 		sum.Servers = append(sum.Servers, h.Servers...)
 	}
-	return q.respond(http.StatusOK, members("hypervisor_statistics", func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "count", count)
-		putCapacity(j, sum)
-		j.EndObject()
-	}))
+	return q.respond(http.StatusOK, single("hypervisor_statistics", append(view.Object{view.Int("count", count)}, capacity(sum)...)))
 }

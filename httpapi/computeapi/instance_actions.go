@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) instanceActionRoutes() []httpapi.Route {
@@ -67,18 +68,11 @@ func (q *request) listActions() error {
 	if all, err = q.actionPage(all); err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "instanceActions", array(all, func(j *httpapi.JSON, a compute.ActionRow) {
-			j.Object()
-			q.putAction(j, a)
-			j.EndObject()
-		}))
-		if n := len(all); n > 0 && q.minor >= 58 {
-			q.nextLink(j, "links", "servers/"+q.param("server")+"/os-instance-actions", n, all[n-1].Request)
-		}
-		j.EndObject()
-	})
+	answer := view.Object{view.List("instanceActions", all, q.action)}
+	if n := len(all); n > 0 && q.minor >= 58 {
+		answer = append(answer, q.nextLink("links", "servers/"+q.param("server")+"/os-instance-actions", n, all[n-1].Request)...)
+	}
+	return q.respond(http.StatusOK, answer)
 }
 
 // actionPage is the page of actions that the query selects.
@@ -104,13 +98,12 @@ func (q *request) actionPage(all []compute.ActionRow) ([]compute.ActionRow, erro
 	return all[:min(len(all), p.limit)], nil
 }
 
-// putAction writes what is shown of an action.
-func (q *request) putAction(j *httpapi.JSON, a compute.ActionRow) {
-	put(j, "action", a.Action, "instance_uuid", a.Server, "request_id", a.Request, "user_id", a.User, "project_id", a.Project,
-		"start_time", a.StartedAt, "message", orNull(a.Message))
-	if q.minor >= 58 {
-		put(j, "updated_at", a.UpdatedAt)
-	}
+// action is what lists show of an action.
+func (q *request) action(a compute.ActionRow) view.Object {
+	return view.Object{
+		view.Text("action", a.Action), view.Text("instance_uuid", a.Server), view.Text("request_id", a.Request), view.Text("user_id", a.User),
+		view.Text("project_id", a.Project), moment("start_time", a.StartedAt), view.TextOrNull("message", a.Message),
+	}.If(q.minor >= 58, moment("updated_at", a.UpdatedAt))
 }
 
 func (q *request) showAction() error {
@@ -128,32 +121,20 @@ func (q *request) showAction() error {
 	}
 	whole := q.may("os-instance-actions:events", ofProject(project))
 	details := q.minor >= 84 && q.may("os-instance-actions:events:details", ofProject(project))
-	return q.respond(http.StatusOK, members("instanceAction", func(j *httpapi.JSON) {
-		j.Object()
-		q.putAction(j, a.ActionRow)
-		if whole || q.minor >= 51 {
-			put(j, "events", array(a.Events, func(j *httpapi.JSON, e compute.EventRow) { q.putEvent(j, e, project, whole, details) }))
-		}
-		j.EndObject()
-	}))
+	return q.respond(http.StatusOK, single("instanceAction", q.action(a.ActionRow).
+		If(whole || q.minor >= 51, view.List("events", a.Events, func(e compute.EventRow) view.Object {
+			return q.event(e, project, whole, details)
+		}))))
 }
 
-// putEvent writes an event of an action. Its host, and the error, are only for callers who may see
+// event is an event of an action. Its host, and the error, are only for callers who may see
 // the whole, and what is said of the error for those who may see details.
-func (q *request) putEvent(j *httpapi.JSON, e compute.EventRow, project string, whole, details bool) {
-	j.Object()
-	put(j, "event", e.Event, "start_time", e.StartedAt, "finish_time", e.FinishedAt, "result", orNull(e.Result))
-	if whole {
-		put(j, "traceback", orNull(e.Traceback))
-	}
-	if details {
-		put(j, "details", orNull(e.Details))
-	}
-	if q.minor >= 62 {
-		if whole {
-			put(j, "host", orNull(e.Host))
-		}
-		put(j, "hostId", hostID(project, e.Host))
-	}
-	j.EndObject()
+func (q *request) event(e compute.EventRow, project string, whole, details bool) view.Object {
+	return view.Object{
+		view.Text("event", e.Event), moment("start_time", e.StartedAt), moment("finish_time", e.FinishedAt), view.TextOrNull("result", e.Result),
+	}.
+		If(whole, view.TextOrNull("traceback", e.Traceback)).
+		If(details, view.TextOrNull("details", e.Details)).
+		If(q.minor >= 62 && whole, view.TextOrNull("host", e.Host)).
+		If(q.minor >= 62, view.Text("hostId", hostID(project, e.Host)))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) interfaceRoutes() []httpapi.Route {
@@ -37,7 +38,7 @@ func (q *request) listInterfaces() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("interfaceAttachments", array(all, q.putInterface)))
+	return q.respond(http.StatusOK, view.Object{view.List("interfaceAttachments", all, q.attachedPort)})
 }
 
 func (q *request) showInterface() error {
@@ -53,7 +54,7 @@ func (q *request) showInterface() error {
 }
 
 func (q *request) respondInterface(p compute.ServerPort) error {
-	return q.respond(http.StatusOK, members("interfaceAttachment", func(j *httpapi.JSON) { q.putInterface(j, p) }))
+	return q.respond(http.StatusOK, single("interfaceAttachment", q.attachedPort(p)))
 }
 
 // attachInterface answers when the host has plugged the port in, or could not.
@@ -111,15 +112,12 @@ func (q *request) detachInterface() error {
 	})
 }
 
-// putInterface writes a port of a server.
-func (q *request) putInterface(j *httpapi.JSON, p compute.ServerPort) {
-	j.Object()
-	put(j, "net_id", p.Network, "port_id", p.Port, "mac_addr", p.Shown.MAC, "port_state", p.Shown.Status,
-		"fixed_ips", array(p.Shown.Addresses, func(j *httpapi.JSON, a compute.Address) {
-			object(j, "subnet_id", a.Subnet, "ip_address", a.IP)
-		}))
-	if q.minor >= 70 {
-		put(j, "tag", orNull(p.Tag))
-	}
-	j.EndObject()
+// attachedPort is what is shown of a port of a server.
+func (q *request) attachedPort(p compute.ServerPort) view.Object {
+	return view.Object{
+		view.Text("net_id", p.Network), view.Text("port_id", p.Port), view.Text("mac_addr", p.Shown.MAC), view.Text("port_state", p.Shown.Status),
+		view.List("fixed_ips", p.Shown.Addresses, func(a compute.Address) view.Object {
+			return view.Object{view.Text("subnet_id", a.Subnet), view.Text("ip_address", a.IP)}
+		}),
+	}.If(q.minor >= 70, view.TextOrNull("tag", p.Tag))
 }

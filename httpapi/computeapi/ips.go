@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) addressRoutes() []httpapi.Route {
@@ -22,7 +23,7 @@ func (q *request) listAddresses() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("addresses", addressesOf(s.Ports, false)))
+	return q.respond(http.StatusOK, single("addresses", addressesOf(s.Ports, false)))
 }
 
 // showAddresses answers with those in the network of a name.
@@ -35,5 +36,5 @@ func (q *request) showAddresses() error {
 	if !slices.ContainsFunc(s.Ports, func(p compute.ServerPort) bool { return p.Shown.NetworkName == name }) {
 		return fault.New(fault.NotFound, "", "Instance is not a member of specified network")
 	}
-	return q.respond(http.StatusOK, members(name, networkAddresses(s.Ports, name, false)))
+	return q.respond(http.StatusOK, view.Object{networkAddresses(s.Ports, name, false)})
 }

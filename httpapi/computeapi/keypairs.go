@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) keypairRoutes() []httpapi.Route {
@@ -87,27 +88,17 @@ func (q *request) listKeypairs() error {
 			return badRequest("Marker %s could not be found.", p.marker)
 		}
 	}
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "keypairs", array(all, func(j *httpapi.JSON, k compute.KeypairRow) { object(j, "keypair", q.keypair(k)) }))
-		if n := len(all); n > 0 && q.minor >= 35 {
-			q.nextLink(j, "keypairs_links", "os-keypairs", n, all[n-1].Name)
-		}
-		j.EndObject()
-	})
+	answer := view.Object{view.List("keypairs", all, func(k compute.KeypairRow) view.Object { return single("keypair", q.keypair(k)) })}
+	if n := len(all); n > 0 && q.minor >= 35 {
+		answer = append(answer, q.nextLink("keypairs_links", "os-keypairs", n, all[n-1].Name)...)
+	}
+	return q.respond(http.StatusOK, answer)
 }
 
-// keypair is the keypair in lists, and more besides.
-func (q *request) keypair(k compute.KeypairRow, more ...any) writer {
-	return func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "name", k.Name, "public_key", k.PublicKey, "fingerprint", k.Fingerprint)
-		if q.minor >= 2 {
-			put(j, "type", k.Type)
-		}
-		put(j, more...)
-		j.EndObject()
-	}
+// keypair is what lists show of a keypair.
+func (q *request) keypair(k compute.KeypairRow) view.Object {
+	return view.Object{view.Text("name", k.Name), view.Text("public_key", k.PublicKey), view.Text("fingerprint", k.Fingerprint)}.
+		If(q.minor >= 2, view.Text("type", k.Type))
 }
 
 func (q *request) showKeypair() error {
@@ -119,8 +110,8 @@ func (q *request) showKeypair() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("keypair", q.keypair(k, "user_id", k.User, "created_at", k.CreatedAt,
-		"deleted", false, "deleted_at", nil, "id", k.Number, "updated_at", nil)))
+	return q.respond(http.StatusOK, single("keypair", append(q.keypair(k), view.Text("user_id", k.User),
+		moment("created_at", k.CreatedAt), view.Bool("deleted", false), view.Null("deleted_at"), view.Int("id", k.Number), view.Null("updated_at"))))
 }
 
 func (q *request) createKeypair() error {
@@ -133,13 +124,13 @@ func (q *request) createKeypair() error {
 		return err
 	}
 	var k compute.KeypairRow
-	var more []any
+	var private []view.Member // the key, when it is made here: it is kept nowhere
 	if _, imports := v.Get("public_key"); imports {
 		k, err = q.api.Compute.ImportKeypair(q.Context(), spec)
 	} else {
-		var private string
-		k, private, err = q.api.Compute.GenerateKeypair(q.Context(), spec)
-		more = []any{"private_key", private}
+		var key string
+		k, key, err = q.api.Compute.GenerateKeypair(q.Context(), spec)
+		private = append(private, view.Text("private_key", key))
 	}
 	if err != nil {
 		return err
@@ -148,7 +139,7 @@ func (q *request) createKeypair() error {
 	if q.minor < 2 {
 		status = http.StatusOK
 	}
-	return q.respond(status, members("keypair", q.keypair(k, append(more, "user_id", k.User)...)))
+	return q.respond(status, single("keypair", append(append(q.keypair(k), private...), view.Text("user_id", k.User))))
 }
 
 func (q *request) keypairSpec(v pyjson.Value) compute.KeypairSpec {

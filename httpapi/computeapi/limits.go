@@ -5,6 +5,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) limitRoutes() []httpapi.Route {
@@ -65,19 +66,16 @@ func (q *request) showLimits() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("limits", members("rate", []string{}, "absolute", func(j *httpapi.JSON) {
-		j.Object()
-		q.putLimits(j, limitNames, func(quota string) int64 { return limits[quota] })
-		q.putLimits(j, usedNames, func(quota string) int64 { return used[quota] })
-		j.EndObject()
-	})))
+	return q.respond(http.StatusOK, single("limits", view.Object{
+		view.Texts[string]("rate", nil),
+		view.Nested("absolute", append(q.limitMembers(limitNames, limits), q.limitMembers(usedNames, used)...)),
+	}))
 }
 
-// putLimits writes those that the version has.
-func (q *request) putLimits(j *httpapi.JSON, names []limit, value func(quota string) int64) {
+// limitMembers are those of the limits that the version has.
+func (q *request) limitMembers(names []limit, amounts map[string]int64) (shown view.Object) {
 	for _, l := range names {
-		if l.until == 0 || q.minor < l.until {
-			put(j, l.name, value(l.quota))
-		}
+		shown = shown.If(l.until == 0 || q.minor < l.until, view.Int(l.name, amounts[l.quota]))
 	}
+	return shown
 }

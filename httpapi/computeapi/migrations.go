@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) migrationRoutes() []httpapi.Route {
@@ -53,14 +54,11 @@ func (q *request) listMigrations() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "migrations", array(all, q.putMigration))
-		if n := len(all); n > 0 && q.minor >= 59 {
-			q.nextLink(j, "migrations_links", "os-migrations", n, string(all[n-1].ID))
-		}
-		j.EndObject()
-	})
+	answer := view.Object{view.List("migrations", all, q.migration)}
+	if n := len(all); n > 0 && q.minor >= 59 {
+		answer = append(answer, q.nextLink("migrations_links", "os-migrations", n, string(all[n-1].ID))...)
+	}
+	return q.respond(http.StatusOK, answer)
 }
 
 // migrations are those that the query selects.
@@ -94,37 +92,29 @@ func (q *request) migrations() ([]compute.Migration, error) {
 	return all[:min(len(all), p.limit)], nil
 }
 
-// putMigration writes a move of a server. A live one that is in progress can be looked at by itself.
-func (q *request) putMigration(j *httpapi.JSON, m compute.Migration) {
-	number := func(n int64) any {
+// migration is a move of a server. A live one that is in progress can be read by itself.
+func (q *request) migration(m compute.Migration) view.Object {
+	number := func(name string, n int64) view.Member {
 		if n == 0 {
-			return nil
+			return view.Null(name)
 		}
-		return n
+		return view.Int(name, n)
 	}
-	j.Object()
-	q.putMove(j, m)
-	put(j, "instance_uuid", m.Server, "old_instance_type_id", number(m.OldNumber), "new_instance_type_id", number(m.NewNumber))
-	if q.minor >= 23 {
-		put(j, "migration_type", m.Type)
-		if m.MovesLive() {
-			put(j, "links", q.links("servers/"+string(m.Server)+"/migrations", strconv.FormatInt(m.Number, 10)))
-		}
-	}
-	j.EndObject()
+	return append(q.move(m), view.Text("instance_uuid", m.Server),
+		number("old_instance_type_id", m.OldNumber), number("new_instance_type_id", m.NewNumber)).
+		If(q.minor >= 23, view.Text("migration_type", m.Type)).
+		If(q.minor >= 23 && m.MovesLive(), q.links("servers/"+string(m.Server)+"/migrations", strconv.FormatInt(m.Number, 10)))
 }
 
-// putMove writes what every answer says of a move.
-func (q *request) putMove(j *httpapi.JSON, m compute.Migration) {
-	put(j, "id", m.Number, "source_compute", orNull(m.Source), "source_node", orNull(m.SourceNode), "dest_compute", orNull(m.Dest),
-		"dest_node", orNull(m.DestNode), "dest_host", orNull(m.DestAddress), "status", m.Status,
-		"created_at", m.CreatedAt, "updated_at", m.UpdatedAt)
-	if q.minor >= 59 {
-		put(j, "uuid", m.ID)
-	}
-	if q.minor >= 80 {
-		put(j, "user_id", m.User, "project_id", m.Project)
-	}
+// move is what every answer says of a move.
+func (q *request) move(m compute.Migration) view.Object {
+	return view.Object{
+		view.Int("id", m.Number), view.TextOrNull("source_compute", m.Source), view.TextOrNull("source_node", m.SourceNode),
+		view.TextOrNull("dest_compute", m.Dest), view.TextOrNull("dest_node", m.DestNode), view.TextOrNull("dest_host", m.DestAddress),
+		view.Text("status", m.Status), moment("created_at", m.CreatedAt), moment("updated_at", m.UpdatedAt),
+	}.
+		If(q.minor >= 59, view.Text("uuid", m.ID)).
+		If(q.minor >= 80, view.Text("user_id", m.User), view.Text("project_id", m.Project))
 }
 
 // serverMoves are the migrations of the server in the path.
@@ -143,7 +133,7 @@ func (q *request) listServerMigrations() error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(m compute.Migration) bool { return !m.MovesLive() })
-	return q.respond(http.StatusOK, members("migrations", array(all, func(j *httpapi.JSON, m compute.Migration) { q.liveMove(m)(j) })))
+	return q.respond(http.StatusOK, view.Object{view.List("migrations", all, q.liveMove)})
 }
 
 func (q *request) showServerMigration() error {
@@ -161,16 +151,12 @@ func (q *request) showServerMigration() error {
 	case !all[at].MovesLive():
 		return notFound("Live migration %s for server %s is not in progress.", number, s.ID)
 	}
-	return q.respond(http.StatusOK, members("migration", q.liveMove(all[at])))
+	return q.respond(http.StatusOK, single("migration", q.liveMove(all[at])))
 }
 
 // liveMove is what is shown of a live migration in progress. How much of it is copied no host says.
-func (q *request) liveMove(m compute.Migration) writer {
-	return func(j *httpapi.JSON) {
-		j.Object()
-		q.putMove(j, m)
-		put(j, "server_uuid", m.Server, "memory_total_bytes", nil, "memory_processed_bytes", nil, "memory_remaining_bytes", nil,
-			"disk_total_bytes", nil, "disk_processed_bytes", nil, "disk_remaining_bytes", nil)
-		j.EndObject()
-	}
+func (q *request) liveMove(m compute.Migration) view.Object {
+	return append(q.move(m), view.Text("server_uuid", m.Server),
+		view.Null("memory_total_bytes"), view.Null("memory_processed_bytes"), view.Null("memory_remaining_bytes"),
+		view.Null("disk_total_bytes"), view.Null("disk_processed_bytes"), view.Null("disk_remaining_bytes"))
 }

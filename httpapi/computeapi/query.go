@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 // A querySchema is the schema of a query string. Parameters that it does not name are ignored before
@@ -176,18 +177,23 @@ func part[T any](all []T, p page, id func(T) string) ([]T, bool) {
 	return all[:min(len(all), p.limit)], true
 }
 
-// nextLink writes the link to the next page of a collection behind a list that is full,
-// whose last object has an id.
-func (q *request) nextLink(j *httpapi.JSON, name, collection string, n int, lastID string) {
-	limit := q.page().limit
-	if limit == 0 || n != limit {
-		return
+// nextLink is the link to the next page of a collection: of a list that is full, whose last object has an
+// id. Other lists have none.
+func (q *request) nextLink(name, collection string, n int, lastID string) []view.Member {
+	if limit := q.page().limit; n == 0 || n != limit {
+		return nil
 	}
-	put(j, name, func(j *httpapi.JSON) {
-		j.Array()
-		object(j, "rel", "next", "href", q.url(collection)+"?"+q.nextQuery(lastID))
-		j.EndArray()
-	})
+	href := q.url(collection) + "?" + q.nextQuery(lastID)
+	return []view.Member{linkList(name, link("next", href))}
+}
+
+// link is a link to something that is related to an object in some way.
+func link(rel, href string) view.Object {
+	return view.Object{view.Text("rel", rel), view.Text("href", href)}
+}
+
+func linkList(name string, links ...view.Object) view.Member {
+	return view.List(name, links, func(o view.Object) view.Object { return o })
 }
 
 // nextQuery is the query with another marker.
@@ -219,11 +225,12 @@ func (q *request) urlBelow(top, path string) string {
 }
 
 // links are those of an object: as this version has it, and without a version.
-func (q *request) links(collection string, id string) writer {
-	return func(j *httpapi.JSON) {
-		j.Array()
-		object(j, "rel", "self", "href", q.url(collection+"/"+id))
-		object(j, "rel", "bookmark", "href", q.urlBelow("", collection+"/"+id))
-		j.EndArray()
-	}
+func (q *request) links(collection string, id string) view.Member {
+	path := collection + "/" + id
+	return linkList("links", link("self", q.url(path)), link("bookmark", q.urlBelow("", path)))
+}
+
+// bookmark is a list with the link to an object without a version.
+func (q *request) bookmark(collection, id string) view.Member {
+	return linkList("links", link("bookmark", q.urlBelow("", collection+"/"+id)))
 }

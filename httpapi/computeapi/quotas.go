@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) quotaRoutes() []httpapi.Route {
@@ -50,17 +51,13 @@ func classNames(minor int) []string {
 }
 
 // respondQuotas answers with limits under a key, with an id unless that is empty.
-func (q *request) respondQuotas(key, id string, names []string, value func(name string) any) error {
-	return q.respond(http.StatusOK, members(key, func(j *httpapi.JSON) {
-		j.Object()
-		if id != "" {
-			put(j, "id", id)
-		}
-		for _, name := range names {
-			put(j, name, value(name))
-		}
-		j.EndObject()
-	}))
+func (q *request) respondQuotas(key, id string, names []string, limits compute.Quotas) error {
+	var shown view.Object
+	shown = shown.If(id != "", view.Text("id", id))
+	for _, name := range names {
+		shown = append(shown, view.Int(name, limits[name]))
+	}
+	return q.respond(http.StatusOK, single(key, shown))
 }
 
 // mayQuotas checks the query, checks policy for the project in the path, and returns it with the
@@ -88,7 +85,7 @@ func (q *request) showQuotas() error {
 	if err != nil {
 		return err
 	}
-	return q.respondQuotas("quota_set", project, quotaNames(q.minor), func(name string) any { return limits[name] })
+	return q.respondQuotas("quota_set", project, quotaNames(q.minor), limits)
 }
 
 func (q *request) showQuotaDefaults() error {
@@ -100,7 +97,7 @@ func (q *request) showQuotaDefaults() error {
 	if err != nil {
 		return err
 	}
-	return q.respondQuotas("quota_set", project, quotaNames(q.minor), func(name string) any { return limits[name] })
+	return q.respondQuotas("quota_set", project, quotaNames(q.minor), limits)
 }
 
 func (q *request) showQuotaDetail() error {
@@ -116,9 +113,13 @@ func (q *request) showQuotaDetail() error {
 	if err != nil {
 		return err
 	}
-	return q.respondQuotas("quota_set", project, quotaNames(q.minor), func(name string) any {
-		return members("in_use", used[name], "limit", limits[name], "reserved", 0)
-	})
+	shown := view.Object{view.Text("id", project)}
+	for _, name := range quotaNames(q.minor) {
+		shown = append(shown, view.Nested(name, view.Object{
+			view.Int("in_use", used[name]), view.Int("limit", limits[name]), view.Int("reserved", 0),
+		}))
+	}
+	return q.respond(http.StatusOK, single("quota_set", shown))
 }
 
 func (q *request) updateQuotas() error {
@@ -138,7 +139,7 @@ func (q *request) updateQuotas() error {
 	if err != nil {
 		return err
 	}
-	return q.respondQuotas("quota_set", "", quotaNames(q.minor), func(name string) any { return limits[name] })
+	return q.respondQuotas("quota_set", "", quotaNames(q.minor), limits)
 }
 
 // quotasIn are the limits in a body that compute keeps.
@@ -175,7 +176,7 @@ func (q *request) showClass() error {
 	if err != nil {
 		return err
 	}
-	return q.respondQuotas("quota_class_set", class, classNames(q.minor), func(name string) any { return limits[name] })
+	return q.respondQuotas("quota_class_set", class, classNames(q.minor), limits)
 }
 
 func (q *request) updateClass() error {
@@ -194,5 +195,5 @@ func (q *request) updateClass() error {
 	if err != nil {
 		return err
 	}
-	return q.respondQuotas("quota_class_set", "", classNames(q.minor), func(name string) any { return limits[name] })
+	return q.respondQuotas("quota_class_set", "", classNames(q.minor), limits)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 // A report is compute.Report in JSON; the devices of its node are compute.Device.
@@ -66,16 +67,16 @@ func (q *request) takeReport() error {
 	if err := q.api.Compute.Report(q.Context(), r); err != nil {
 		return err
 	}
-	var synced, trouble any
+	synced, failure := view.Null("resources_synced"), view.Null("sync_error")
 	var warnings []string
 	if r.Inventory != nil {
 		warnings, err = q.api.Compute.KeepTree(q.Context(), r.Host, *r.Inventory)
-		if synced = err == nil; err != nil {
-			trouble = err.Error()
+		synced = view.Bool("resources_synced", err == nil)
+		if err != nil {
+			failure = view.Text("sync_error", err.Error())
 		}
 	}
-	return q.respond(http.StatusOK, members("host", members("resources_synced", synced, "sync_error", trouble,
-		"warnings", array(warnings, func(j *httpapi.JSON, w string) { j.String(w) }))))
+	return q.respond(http.StatusOK, single("host", view.Object{synced, failure, view.Texts("warnings", warnings)}))
 }
 
 // reportIn is a report that keeps to the schema.

@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/microversion"
 )
@@ -84,8 +85,8 @@ func (q *request) viewer() compute.Viewer {
 }
 
 // respond answers with JSON.
-func (q *request) respond(status int, write func(*httpapi.JSON)) error {
-	return httpapi.Respond(q.w, status, write)
+func (q *request) respond(status int, answer view.Object) error {
+	return httpapi.Respond(q.w, status, answer.Write)
 }
 
 // done answers without a body.

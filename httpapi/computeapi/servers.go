@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) serverRoutes() []httpapi.Route {
@@ -48,7 +49,7 @@ func (q *request) showServer() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("server", q.server(s, serverView{whole: true, groups: q.minor >= 71})))
+	return q.respond(http.StatusOK, single("server", q.serverView(s, shownParts{whole: true, groups: q.minor >= 71})))
 }
 
 // showTopology tells the NUMA nodes of a server, of which there are none: extra specs that ask for
@@ -57,7 +58,7 @@ func (q *request) showTopology() error {
 	if _, err := q.serverInPath("compute:server:topology:index"); err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("nodes", []string{}, "pagesize_kb", nil))
+	return q.respond(http.StatusOK, view.Object{view.Texts[string]("nodes", nil), view.Null("pagesize_kb")})
 }
 
 var (
@@ -93,7 +94,7 @@ func (q *request) updateServer() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("server", q.server(s, serverView{whole: q.minor >= 75, groups: q.minor >= 71})))
+	return q.respond(http.StatusOK, single("server", q.serverView(s, shownParts{whole: q.minor >= 75, groups: q.minor >= 71})))
 }
 
 func serverChange(v pyjson.Value) compute.ServerChange {

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (q *request) createServer() error {
@@ -26,14 +27,14 @@ func (q *request) createServer() error {
 		return err
 	}
 	if reserve, _ := v.Get("return_reservation_id"); truth(reserve) {
-		return q.respond(http.StatusAccepted, members("reservation_id", all[0].Reservation))
+		return q.respond(http.StatusAccepted, view.Object{view.Text("reservation_id", all[0].Reservation)})
 	}
 	q.w.Header().Set("Location", q.url("servers/"+string(all[0].ID)))
-	return q.respond(http.StatusAccepted, members("server", q.newServer(all[0], v)))
+	return q.respond(http.StatusAccepted, single("server", q.newServer(all[0], v)))
 }
 
-// newServer is what is shown of a server that was asked for.
-func (q *request) newServer(s compute.Server, v pyjson.Value) writer {
+// newServer is what the answer to a request for a server shows of it.
+func (q *request) newServer(s compute.Server, v pyjson.Value) view.Object {
 	groups, ok := v.Get("security_groups")
 	if !ok {
 		groups = pyjson.NewArray(pyjson.NewObject(pyjson.Member{Key: "name", Value: pyjson.NewString("default")}))
@@ -42,8 +43,10 @@ func (q *request) newServer(s compute.Server, v pyjson.Value) writer {
 	if !ok {
 		password = pyjson.NewString(newPassword())
 	}
-	return members("id", s.ID, "links", q.links("servers", string(s.ID)), "OS-DCF:diskConfig", s.DiskConfig,
-		"security_groups", groups, "adminPass", password)
+	return view.Object{
+		view.Text("id", s.ID), q.links("servers", string(s.ID)), view.Text("OS-DCF:diskConfig", s.DiskConfig),
+		view.JSON("security_groups", groups), view.JSON("adminPass", password),
+	}
 }
 
 // newPassword is one for the administrator of a server, as long as Nova's. What runs in

@@ -8,7 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (q *request) listServers(detail bool) error {
@@ -26,20 +26,16 @@ func (q *request) listServers(detail bool) error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "servers", array(all, func(j *httpapi.JSON, s compute.Server) {
-			if detail {
-				q.server(s, serverView{whole: true})(j)
-			} else {
-				object(j, "id", s.ID, "name", s.Name, "links", q.links("servers", string(s.ID)))
-			}
-		}))
-		if n := len(all); n > 0 {
-			q.nextLink(j, "servers_links", collection, n, string(all[n-1].ID))
+	answer := view.Object{view.List("servers", all, func(s compute.Server) view.Object {
+		if detail {
+			return q.serverView(s, shownParts{whole: true})
 		}
-		j.EndObject()
-	})
+		return view.Object{view.Text("id", s.ID), view.Text("name", s.Name), q.links("servers", string(s.ID))}
+	})}
+	if n := len(all); n > 0 {
+		answer = append(answer, q.nextLink("servers_links", collection, n, string(all[n-1].ID))...)
+	}
+	return q.respond(http.StatusOK, answer)
 }
 
 // servers are those that the query asks for.

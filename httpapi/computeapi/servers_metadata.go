@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) serverMetadataRoutes() []httpapi.Route {
@@ -34,7 +35,7 @@ func (q *request) listMetadata() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("metadata", s.Metadata))
+	return q.respond(http.StatusOK, view.Object{view.TextMap("metadata", s.Metadata)})
 }
 
 // setMetadata adds what the body has to what is kept of the metadata.
@@ -51,7 +52,7 @@ func (q *request) setMetadata(rule string, kept func(map[string]string) map[stri
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("metadata", metadata))
+	return q.respond(http.StatusOK, view.Object{view.TextMap("metadata", metadata)})
 }
 
 // changeMetadata changes the metadata of the server in the path.
@@ -74,7 +75,7 @@ func (q *request) showMetadata() error {
 	if !ok {
 		return noMetadata()
 	}
-	return q.respond(http.StatusOK, members("meta", members(key, value)))
+	return q.respond(http.StatusOK, single("meta", view.Object{view.Text(key, value)}))
 }
 
 func noMetadata() error { return notFound("Metadata item was not found") }
@@ -90,7 +91,7 @@ func (q *request) updateMetadata() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("meta", v))
+	return q.respond(http.StatusOK, view.Object{view.JSON("meta", v)})
 }
 
 // withMeta adds the one item of a body, which must be the one that the path names.

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 // moveActions are the actions that move servers.
@@ -174,7 +175,7 @@ func (q *request) evacuateServer() error {
 	if q.minor >= 14 {
 		return q.done(http.StatusOK)
 	}
-	return q.respond(http.StatusOK, members("adminPass", password))
+	return q.respond(http.StatusOK, view.Object{view.Text("adminPass", password)})
 }
 
 // liveMigrationRoutes are those about a live migration in progress.

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 // newRebuildSchema is for the body of a rebuild at a version.
@@ -83,18 +83,11 @@ func (q *request) rebuildServer() error {
 		password = pyjson.NewString(newPassword())
 	}
 	q.w.Header().Set("Location", q.url("servers/"+string(s.ID)))
-	return q.respond(http.StatusAccepted, members("server", func(j *httpapi.JSON) {
-		j.Object()
-		q.putServerView(j, s, serverView{whole: q.minor >= 75, groups: q.minor >= 71})
-		if q.minor >= 54 && q.minor < 75 {
-			put(j, "key_name", orNull(s.KeyName))
-		}
-		if q.minor >= 57 {
-			put(j, "user_data", orNull(s.UserData))
-		}
-		put(j, "adminPass", password)
-		j.EndObject()
-	}))
+	return q.respond(http.StatusAccepted, single("server", append(
+		q.serverView(s, shownParts{whole: q.minor >= 75, groups: q.minor >= 71}).
+			If(q.minor >= 54 && q.minor < 75, view.TextOrNull("key_name", s.KeyName)).
+			If(q.minor >= 57, view.TextOrNull("user_data", s.UserData)),
+		view.JSON("adminPass", password))))
 }
 
 // rebuilding reads what a server is to become. A null takes away what the server has.

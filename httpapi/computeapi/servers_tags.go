@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) serverTagRoutes() []httpapi.Route {
@@ -37,7 +38,7 @@ func (q *request) listTags() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("tags", s.Tags))
+	return q.respond(http.StatusOK, view.Object{view.Texts("tags", s.Tags)})
 }
 
 func (q *request) showTag() error {
@@ -69,7 +70,7 @@ func (q *request) replaceTags() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("tags", s.Tags))
+	return q.respond(http.StatusOK, view.Object{view.Texts("tags", s.Tags)})
 }
 
 // addTag answers 201 to a tag that is new, 204 to one that is there.

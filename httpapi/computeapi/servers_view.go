@@ -7,100 +7,78 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
-// A serverView is what is shown of servers.
-type serverView struct {
+// shownParts are the parts that an answer shows of servers.
+type shownParts struct {
 	whole  bool // with what Nova calls extensions
 	groups bool // with the server groups
 }
 
-// server is what is shown of a server.
-func (q *request) server(s compute.Server, v serverView) writer {
-	return func(j *httpapi.JSON) {
-		j.Object()
-		q.putServerView(j, s, v)
-		j.EndObject()
-	}
-}
-
-// putServerView writes the members of what is shown of a server.
-func (q *request) putServerView(j *httpapi.JSON, s compute.Server, v serverView) {
-	q.putServer(j, s, v.whole)
-	if v.whole {
-		q.putServerExtensions(j, s)
-	}
-	q.putServerSince(j, s)
-	if v.groups {
-		put(j, "server_groups", groupsOf(s))
-	}
-}
-
-func (q *request) putServer(j *httpapi.JSON, s compute.Server, whole bool) {
+// serverView is what is shown of a server.
+func (q *request) serverView(s compute.Server, parts shownParts) view.Object {
 	status := serverStatus(s.ServerRow)
-	put(j, "id", s.ID, "name", s.Name, "status", status, "tenant_id", s.Project, "user_id", s.User, "metadata", s.Metadata,
-		"hostId", hostID(s.Project, s.Host), "image", q.imageOf(s), "flavor", q.flavorOf(s),
-		"created", isoTime(s.CreatedAt), "updated", isoTime(s.UpdatedAt), "addresses", addressesOf(shownPorts(s), whole),
-		"accessIPv4", s.AccessIPv4, "accessIPv6", s.AccessIPv6, "links", q.links("servers", string(s.ID)),
-		"OS-DCF:diskConfig", s.DiskConfig)
+	shown := view.Object{
+		view.Text("id", s.ID), view.Text("name", s.Name), view.Text("status", status), view.Text("tenant_id", s.Project),
+		view.Text("user_id", s.User), view.TextMap("metadata", s.Metadata), view.Text("hostId", hostID(s.Project, s.Host)),
+		q.imageOf(s), view.Nested("flavor", q.flavorOf(s)), isoTime("created", s.CreatedAt), isoTime("updated", s.UpdatedAt),
+		view.Nested("addresses", addressesOf(shownPorts(s), parts.whole)),
+		view.Text("accessIPv4", s.AccessIPv4), view.Text("accessIPv6", s.AccessIPv6), q.links("servers", string(s.ID)),
+		view.Text("OS-DCF:diskConfig", s.DiskConfig),
+	}
 	if f, ok := s.Failure(); ok && status == "ERROR" {
-		put(j, "fault", func(j *httpapi.JSON) {
-			j.Object()
-			put(j, "code", f.Code, "created", f.Created, "message", f.Message)
-			if f.Details != "" && (f.Code != 500 || q.isAdmin()) {
-				put(j, "details", f.Details)
-			}
-			j.EndObject()
-		})
+		shown = append(shown, view.Nested("fault",
+			view.Object{view.Int("code", f.Code), view.Text("created", f.Created), view.Text("message", f.Message)}.
+				If(f.Details != "" && (f.Code != 500 || q.isAdmin()), view.Text("details", f.Details))))
 	}
-	if slices.Contains(progressing, status) {
-		put(j, "progress", s.Progress)
+	shown = shown.If(slices.Contains(progressing, status), view.Int("progress", s.Progress))
+	if parts.whole {
+		shown = append(shown, q.serverExtensions(s)...)
 	}
+	return shown.
+		If(q.minor >= 9, view.Bool("locked", s.Locked != "")).
+		If(q.minor >= 73, view.TextOrNull("locked_reason", s.LockedReason)).
+		If(q.minor >= 19, view.TextOrNull("description", s.Description)).
+		If(q.minor >= 26, view.Texts("tags", s.Tags)).
+		If(q.minor >= 63, view.Null("trusted_image_certificates")).
+		If(parts.groups, view.Texts("server_groups", groupsOf(s)))
 }
 
-// putServerExtensions writes what an answer to a change leaves out.
-func (q *request) putServerExtensions(j *httpapi.JSON, s compute.Server) {
+// serverExtensions are what an answer to a change leaves out.
+func (q *request) serverExtensions(s compute.Server) view.Object {
 	drive := ""
 	if s.ConfigDrive {
 		drive = "True"
 	}
-	put(j, "OS-EXT-AZ:availability_zone", s.In, "config_drive", drive, "key_name", orNull(s.KeyName),
-		"OS-SRV-USG:launched_at", s.LaunchedAt, "OS-SRV-USG:terminated_at", s.TerminatedAt,
-		"OS-EXT-STS:task_state", orNull(s.Task), "OS-EXT-STS:vm_state", s.State, "OS-EXT-STS:power_state", int(s.Power),
-		"os-extended-volumes:volumes_attached", []string{})
-	if len(s.Ports) > 0 {
-		put(j, "security_groups", securityGroups(s.SecurityGroups, len(s.Ports)))
-	}
+	shown := view.Object{
+		view.Text("OS-EXT-AZ:availability_zone", s.In), view.Text("config_drive", drive), view.TextOrNull("key_name", s.KeyName),
+		moment("OS-SRV-USG:launched_at", s.LaunchedAt), moment("OS-SRV-USG:terminated_at", s.TerminatedAt),
+		view.TextOrNull("OS-EXT-STS:task_state", s.Task), view.Text("OS-EXT-STS:vm_state", s.State), view.Int("OS-EXT-STS:power_state", s.Power),
+		view.Texts[string]("os-extended-volumes:volumes_attached", nil),
+	}.If(len(s.Ports) > 0, securityGroups(s.SecurityGroups, len(s.Ports)))
 	if q.may("os-extended-server-attributes", ofProject(s.Project)) {
-		q.putServerAttributes(j, s)
-	} else if q.minor >= 90 {
-		put(j, "OS-EXT-SRV-ATTR:hostname", s.Hostname)
+		shown = append(shown, q.serverAttributes(s)...)
+	} else {
+		shown = shown.If(q.minor >= 90, view.Text("OS-EXT-SRV-ATTR:hostname", s.Hostname))
 	}
-	if q.minor >= 16 {
-		q.putHostStatus(j, s)
-	}
+	return shown.If(q.minor >= 16 && q.mayReadHostStatus(s), view.Text("host_status", hostStatus(s)))
 }
 
-// putServerAttributes writes what only administrators see.
-func (q *request) putServerAttributes(j *httpapi.JSON, s compute.Server) {
-	put(j, "OS-EXT-SRV-ATTR:host", orNull(s.Host), "OS-EXT-SRV-ATTR:hypervisor_hostname", orNull(s.Node),
-		"OS-EXT-SRV-ATTR:instance_name", q.api.Compute.InstanceName(s.ServerRow))
-	if q.minor >= 3 {
-		put(j, "OS-EXT-SRV-ATTR:reservation_id", s.Reservation, "OS-EXT-SRV-ATTR:launch_index", s.Place,
-			"OS-EXT-SRV-ATTR:hostname", s.Hostname, "OS-EXT-SRV-ATTR:kernel_id", "", "OS-EXT-SRV-ATTR:ramdisk_id", "",
-			"OS-EXT-SRV-ATTR:root_device_name", nil, "OS-EXT-SRV-ATTR:user_data", orNull(s.UserData))
-	}
+// serverAttributes are what only administrators see.
+func (q *request) serverAttributes(s compute.Server) view.Object {
+	return view.Object{
+		view.TextOrNull("OS-EXT-SRV-ATTR:host", s.Host), view.TextOrNull("OS-EXT-SRV-ATTR:hypervisor_hostname", s.Node),
+		view.Text("OS-EXT-SRV-ATTR:instance_name", q.api.Compute.InstanceName(s.ServerRow)),
+	}.If(q.minor >= 3, view.Text("OS-EXT-SRV-ATTR:reservation_id", s.Reservation), view.Int("OS-EXT-SRV-ATTR:launch_index", s.Place),
+		view.Text("OS-EXT-SRV-ATTR:hostname", s.Hostname), view.Text("OS-EXT-SRV-ATTR:kernel_id", ""), view.Text("OS-EXT-SRV-ATTR:ramdisk_id", ""),
+		view.Null("OS-EXT-SRV-ATTR:root_device_name"), view.TextOrNull("OS-EXT-SRV-ATTR:user_data", s.UserData))
 }
 
-// putHostStatus writes how the host is, for those who may know: all of it, or that
-// nothing is known of it.
-func (q *request) putHostStatus(j *httpapi.JSON, s compute.Server) {
-	status := hostStatus(s)
+// mayReadHostStatus reports whether the caller may know how the host is: always, or when that is unknown.
+func (q *request) mayReadHostStatus(s compute.Server) bool {
 	t := ofProject(s.Project)
-	if q.may("servers:show:host_status", t) || status == "UNKNOWN" && q.may("servers:show:host_status:unknown-only", t) {
-		put(j, "host_status", status)
-	}
+	return q.may("servers:show:host_status", t) || hostStatus(s) == "UNKNOWN" && q.may("servers:show:host_status:unknown-only", t)
 }
 
 func hostStatus(s compute.Server) string {
@@ -117,71 +95,41 @@ func hostStatus(s compute.Server) string {
 	return "UNKNOWN"
 }
 
-// putServerSince writes what later versions added.
-func (q *request) putServerSince(j *httpapi.JSON, s compute.Server) {
-	if q.minor >= 9 {
-		put(j, "locked", s.Locked != "")
-	}
-	if q.minor >= 73 {
-		put(j, "locked_reason", orNull(s.LockedReason))
-	}
-	if q.minor >= 19 {
-		put(j, "description", orNull(s.Description))
-	}
-	if q.minor >= 26 {
-		put(j, "tags", s.Tags)
-	}
-	if q.minor >= 63 {
-		put(j, "trusted_image_certificates", nil)
-	}
-}
-
-func groupsOf(s compute.Server) []string {
+func groupsOf(s compute.Server) []compute.ID {
 	if s.Group == "" {
 		return nil
 	}
-	return []string{string(s.Group)}
+	return []compute.ID{s.Group}
 }
 
 // securityGroups are those of so many ports that were made for a server: each port has them.
-func securityGroups(names []string, ports int) writer {
+func securityGroups(names []string, ports int) view.Member {
 	if len(names) == 0 {
 		names = []string{"default"}
 	}
-	return array(slices.Repeat(names, ports), func(j *httpapi.JSON, name string) { object(j, "name", name) })
+	return view.List("security_groups", slices.Repeat(names, ports), func(name string) view.Object {
+		return view.Object{view.Text("name", name)}
+	})
 }
 
 // imageOf is the image of a server, an empty text for none.
-func (q *request) imageOf(s compute.Server) any {
+func (q *request) imageOf(s compute.Server) view.Member {
 	if s.Image == "" {
-		return ""
+		return view.Text("image", "")
 	}
-	return members("id", s.Image, "links", q.bookmark("images", string(s.Image)))
-}
-
-// bookmark is a list with the link to an object without a version.
-func (q *request) bookmark(collection, id string) writer {
-	return func(j *httpapi.JSON) {
-		j.Array()
-		object(j, "rel", "bookmark", "href", q.urlBelow("", collection+"/"+id))
-		j.EndArray()
-	}
+	return view.Nested("image", view.Object{view.Text("id", s.Image), q.bookmark("images", string(s.Image))})
 }
 
 // flavorOf is a link to the flavor before 2.47, and what it was since.
-func (q *request) flavorOf(s compute.Server) writer {
+func (q *request) flavorOf(s compute.Server) view.Object {
 	if q.minor < 47 {
-		return members("id", s.FlavorID, "links", q.bookmark("flavors", string(s.FlavorID)))
+		return view.Object{view.Text("id", s.FlavorID), q.bookmark("flavors", string(s.FlavorID))}
 	}
-	return func(j *httpapi.JSON) {
-		j.Object()
-		f := s.Made
-		put(j, "vcpus", f.VCPUs, "ram", f.MemoryMB, "disk", f.RootGB, "ephemeral", f.EphemeralGB, "swap", f.SwapMB, "original_name", f.Name)
-		if q.may("servers:show:flavor-extra-specs", ofProject(s.Project)) {
-			put(j, "extra_specs", f.Specs)
-		}
-		j.EndObject()
-	}
+	f := s.Made
+	return view.Object{
+		view.Int("vcpus", f.VCPUs), view.Int("ram", f.MemoryMB), view.Int("disk", f.RootGB), view.Int("ephemeral", f.EphemeralGB),
+		view.Int("swap", f.SwapMB), view.Text("original_name", f.Name),
+	}.If(q.may("servers:show:flavor-extra-specs", ofProject(s.Project)), view.TextMap("extra_specs", f.Specs))
 }
 
 // shownPorts are the ports whose addresses a server shows: none before it has run.
@@ -193,40 +141,33 @@ func shownPorts(s compute.Server) []compute.ServerPort {
 }
 
 // addressesOf are the addresses of ports by the names of their networks.
-func addressesOf(ports []compute.ServerPort, whole bool) writer {
-	return func(j *httpapi.JSON) {
-		j.Object()
-		var names []string
-		for _, p := range ports {
-			if name := p.Shown.NetworkName; !slices.Contains(names, name) {
-				names = append(names, name)
-				put(j, name, networkAddresses(ports, name, whole))
-			}
+func addressesOf(ports []compute.ServerPort, whole bool) (networks view.Object) {
+	var names []string
+	for _, p := range ports {
+		if name := p.Shown.NetworkName; !slices.Contains(names, name) {
+			names = append(names, name)
+			networks = append(networks, networkAddresses(ports, name, whole))
 		}
-		j.EndObject()
 	}
+	return networks
 }
 
-func networkAddresses(ports []compute.ServerPort, name string, whole bool) writer {
-	return func(j *httpapi.JSON) {
-		j.Array()
-		for _, p := range ports {
-			for _, a := range p.Shown.Addresses {
-				if p.Shown.NetworkName != name {
-					continue
-				}
-				pairs := []any{"version", a.Version(), "addr", a.IP}
-				if whole {
-					pairs = append(pairs, "OS-EXT-IPS:type", "fixed", "OS-EXT-IPS-MAC:mac_addr", p.Shown.MAC)
-				}
-				object(j, pairs...)
-			}
+// networkAddresses are the addresses of the ports in the network of a name.
+func networkAddresses(ports []compute.ServerPort, name string, whole bool) view.Member {
+	var addresses []view.Object
+	for _, p := range ports {
+		if p.Shown.NetworkName != name {
+			continue
 		}
-		j.EndArray()
+		for _, a := range p.Shown.Addresses {
+			addresses = append(addresses, view.Object{view.Int("version", a.Version()), view.Text("addr", a.IP)}.
+				If(whole, view.Text("OS-EXT-IPS:type", "fixed"), view.Text("OS-EXT-IPS-MAC:mac_addr", p.Shown.MAC)))
+		}
 	}
+	return view.List(name, addresses, func(o view.Object) view.Object { return o })
 }
 
-// hostID tells a project's servers on one host from those on another, and no more.
+// hostID distinguishes a project's servers on one host from those on another, and no more.
 func hostID(project, host string) string {
 	if host == "" {
 		return ""
@@ -235,13 +176,8 @@ func hostID(project, host string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isoTime is a time as servers show it.
-func isoTime(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UTC().Format("2006-01-02T15:04:05Z")
-}
+// isoTime is a member that is a time as servers show it.
+func isoTime(name string, t time.Time) view.Member { return view.Time(name, t, "2006-01-02T15:04:05Z") }
 
 // progressing are the statuses that come with progress.
 var progressing = []string{"ACTIVE", "BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING"}

@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) serviceRoutes() []httpapi.Route {
@@ -56,28 +57,24 @@ func (q *request) listServices() error {
 	all = slices.DeleteFunc(all, func(h compute.HostService) bool {
 		return host != "" && h.Host != host || binary != "" && h.Binary != binary
 	})
-	return q.respond(http.StatusOK, members("services", array(all, func(j *httpapi.JSON, h compute.HostService) { q.service(h)(j) })))
+	return q.respond(http.StatusOK, view.Object{view.List("services", all, q.service)})
 }
 
 // service is what is shown of a service.
-func (q *request) service(h compute.HostService) writer {
-	return func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "binary", h.Binary, "host", h.Host, "id", q.serviceID(h), "zone", h.Zone, "status", status(h), "state", state(h),
-			"updated_at", reportedAt(h), "disabled_reason", orNull(h.Reason))
-		if q.minor >= 11 {
-			put(j, "forced_down", h.ForcedDown)
-		}
-		j.EndObject()
-	}
+func (q *request) service(h compute.HostService) view.Object {
+	return view.Object{
+		view.Text("binary", h.Binary), view.Text("host", h.Host), q.serviceID(h), view.Text("zone", h.Zone),
+		view.Text("status", status(h)), view.Text("state", state(h)), moment("updated_at", reportedAt(h)),
+		view.TextOrNull("disabled_reason", h.Reason),
+	}.If(q.minor >= 11, view.Bool("forced_down", h.ForcedDown))
 }
 
 // serviceID is a number before 2.53.
-func (q *request) serviceID(h compute.HostService) any {
+func (q *request) serviceID(h compute.HostService) view.Member {
 	if q.minor >= 53 {
-		return h.ID
+		return view.Text("id", h.ID)
 	}
-	return h.Number
+	return view.Int("id", h.Number)
 }
 
 func status(h compute.HostService) string {
@@ -131,28 +128,29 @@ func (q *request) actOnService() error {
 	if _, err := q.api.Compute.ChangeService(q.Context(), h.ID, what); err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("service", members(append([]any{"host", host, "binary", binary}, shows...)...)))
+	return q.respond(http.StatusOK, single("service", append(view.Object{view.Text("host", host), view.Text("binary", binary)}, shows...)))
 }
 
 // serviceAction is the change that the path asks for, and what the answer says of it.
-func (q *request) serviceAction() (what compute.ServiceChange, shows []any, err error) {
+func (q *request) serviceAction() (what compute.ServiceChange, shows []view.Member, err error) {
 	yes, no := true, false
 	reason := textOf(q.body, "disabled_reason")
 	forced, hasForced := q.body.Get("forced_down")
 	switch name := q.param("id"); {
 	case name == "enable":
-		return compute.ServiceChange{Disabled: &no}, []any{"status", "enabled"}, nil
+		return compute.ServiceChange{Disabled: &no}, []view.Member{view.Text("status", "enabled")}, nil
 	case name == "disable":
-		return compute.ServiceChange{Disabled: &yes}, []any{"status", "disabled"}, nil
+		return compute.ServiceChange{Disabled: &yes}, []view.Member{view.Text("status", "disabled")}, nil
 	case name == "disable-log-reason" && reason == nil:
 		return what, nil, badRequest("Missing disabled reason field")
 	case name == "disable-log-reason":
-		return compute.ServiceChange{Disabled: &yes, Reason: reason}, []any{"status", "disabled", "disabled_reason", *reason}, nil
+		shows = []view.Member{view.Text("status", "disabled"), view.Text("disabled_reason", *reason)}
+		return compute.ServiceChange{Disabled: &yes, Reason: reason}, shows, nil
 	case name == "force-down" && q.minor >= 11 && !hasForced:
 		return what, nil, badRequest("Missing forced_down field")
 	case name == "force-down" && q.minor >= 11:
 		down := truth(forced)
-		return compute.ServiceChange{ForcedDown: &down}, []any{"forced_down", down}, nil
+		return compute.ServiceChange{ForcedDown: &down}, []view.Member{view.Bool("forced_down", down)}, nil
 	}
 	return what, nil, notFound("Unknown action")
 }
@@ -201,7 +199,7 @@ func (q *request) updateService() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("service", q.service(changed)))
+	return q.respond(http.StatusOK, single("service", q.service(changed)))
 }
 
 // serviceChange reads what is to become of a service.

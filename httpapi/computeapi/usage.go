@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) usageRoutes() []httpapi.Route {
@@ -63,12 +64,8 @@ func (q *request) listUsages() error {
 		last.servers = append(last.servers, u)
 	}
 	detailed := q.first("detailed") == "1"
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "tenant_usages", array(projects, func(j *httpapi.JSON, p projectUsage) { p.put(j, f, detailed) }))
-		q.usageLink(j, "tenant_usages_links", "os-simple-tenant-usage", all)
-		j.EndObject()
-	})
+	shown := view.List("tenant_usages", projects, func(p projectUsage) view.Object { return p.view(f, detailed) })
+	return q.respond(http.StatusOK, append(view.Object{shown}, q.usageLink("tenant_usages_links", "os-simple-tenant-usage", all)...))
 }
 
 func (q *request) showUsage() error {
@@ -88,24 +85,19 @@ func (q *request) showUsage() error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
-		j.Object()
-		put(j, "tenant_usage", func(j *httpapi.JSON) {
-			if len(all) == 0 {
-				object(j)
-				return
-			}
-			projectUsage{project, all}.put(j, f, true)
-		})
-		q.usageLink(j, "tenant_usage_links", "os-simple-tenant-usage/"+project, all)
-		j.EndObject()
-	})
+	var shown view.Object
+	if len(all) > 0 {
+		shown = projectUsage{project, all}.view(f, true)
+	}
+	return q.respond(http.StatusOK, append(single("tenant_usage", shown),
+		q.usageLink("tenant_usage_links", "os-simple-tenant-usage/"+project, all)...))
 }
 
-func (q *request) usageLink(j *httpapi.JSON, name, collection string, all []compute.ServerUsage) {
+func (q *request) usageLink(name, collection string, all []compute.ServerUsage) []view.Member {
 	if n := len(all); n > 0 && q.minor >= 40 {
-		q.nextLink(j, name, collection, n, string(all[n-1].ID))
+		return q.nextLink(name, collection, n, string(all[n-1].ID))
 	}
+	return nil
 }
 
 // first is the first value of a parameter that is not empty, which is how Nova reads these.
@@ -159,8 +151,8 @@ func parsePeriod(text string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// put writes what a project used. Servers are listed if it is to be detailed.
-func (p projectUsage) put(j *httpapi.JSON, f compute.UsageFilter, detailed bool) {
+// view is what a project used, with its servers if it is to be detailed.
+func (p projectUsage) view(f compute.UsageFilter, detailed bool) view.Object {
 	var hours, vcpus, memory, disk float64
 	for _, u := range p.servers {
 		h := u.Used.Hours()
@@ -169,18 +161,17 @@ func (p projectUsage) put(j *httpapi.JSON, f compute.UsageFilter, detailed bool)
 		memory += h * float64(u.Flavor.MemoryMB)
 		disk += h * float64(u.Flavor.RootGB+u.Flavor.EphemeralGB)
 	}
-	j.Object()
-	put(j, "tenant_id", p.project)
-	if detailed {
-		put(j, "server_usages", array(p.servers, putServerUsage))
-	}
-	put(j, "total_local_gb_usage", disk, "total_vcpus_usage", vcpus, "total_memory_mb_usage", memory, "total_hours", hours,
-		"start", f.Start, "stop", f.End)
-	j.EndObject()
+	return append(view.Object{view.Text("tenant_id", p.project)}.If(detailed, view.List("server_usages", p.servers, serverUsage)),
+		view.Float("total_local_gb_usage", disk), view.Float("total_vcpus_usage", vcpus), view.Float("total_memory_mb_usage", memory),
+		view.Float("total_hours", hours), moment("start", f.Start), moment("stop", f.End))
 }
 
-func putServerUsage(j *httpapi.JSON, u compute.ServerUsage) {
-	object(j, "hours", u.Used.Hours(), "flavor", u.Flavor.Name, "instance_id", u.ID, "name", u.Name, "tenant_id", u.Project,
-		"memory_mb", u.Flavor.MemoryMB, "local_gb", u.Flavor.RootGB+u.Flavor.EphemeralGB, "vcpus", u.Flavor.VCPUs,
-		"started_at", u.LaunchedAt, "ended_at", u.TerminatedAt, "state", u.State, "uptime", int64(u.Uptime/time.Second))
+func serverUsage(u compute.ServerUsage) view.Object {
+	return view.Object{
+		view.Float("hours", u.Used.Hours()), view.Text("flavor", u.Flavor.Name), view.Text("instance_id", u.ID), view.Text("name", u.Name),
+		view.Text("tenant_id", u.Project), view.Int("memory_mb", u.Flavor.MemoryMB),
+		view.Int("local_gb", u.Flavor.RootGB+u.Flavor.EphemeralGB), view.Int("vcpus", u.Flavor.VCPUs),
+		moment("started_at", u.LaunchedAt), moment("ended_at", u.TerminatedAt), view.Text("state", u.State),
+		view.Int("uptime", int64(u.Uptime/time.Second)),
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 	"github.com/berthcloud/berth/microversion"
 )
 
@@ -15,39 +16,31 @@ func versionRoutes() []httpapi.Route {
 	}
 }
 
-// getVersions tells which versions there are.
+// getVersions lists the versions.
 func getVersions(w http.ResponseWriter, r *http.Request) error {
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		object(j, "versions", array([]string{httpapi.AbsoluteURL(r, top+"/")}, func(j *httpapi.JSON, href string) {
-			j.Object()
-			putVersion(j)
-			put(j, "links", array([]string{href}, func(j *httpapi.JSON, href string) { object(j, "rel", "self", "href", href) }))
-			j.EndObject()
-		}))
-	})
+	versions := []view.Object{append(versionView(), linkList("links", link("self", httpapi.AbsoluteURL(r, top+"/"))))}
+	answer := view.Object{view.List("versions", versions, func(o view.Object) view.Object { return o })}
+	return httpapi.Respond(w, http.StatusOK, answer.Write)
 }
 
-// getVersion tells what this version is.
+// getVersion describes this version.
 func getVersion(w http.ResponseWriter, r *http.Request) error {
-	links := [][]any{
-		{"rel", "self", "href", httpapi.AbsoluteURL(r, top+"/")},
-		{"rel", "describedby", "type", "text/html", "href", "http://docs.openstack.org/"},
+	documents := view.Object{
+		view.Text("rel", "describedby"), view.Text("type", "text/html"), view.Text("href", "http://docs.openstack.org/"),
 	}
-	media := [][]any{{"base", "application/json", "type", "application/vnd.openstack.compute+json;version=2.1"}}
-	all := func(j *httpapi.JSON, pairs []any) { object(j, pairs...) }
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		object(j, "version", func(j *httpapi.JSON) {
-			j.Object()
-			putVersion(j)
-			put(j, "links", array(links, all), "media-types", array(media, all))
-			j.EndObject()
-		})
-	})
+	media := view.Object{
+		view.Text("base", "application/json"), view.Text("type", "application/vnd.openstack.compute+json;version=2.1"),
+	}
+	answer := single("version", append(versionView(),
+		linkList("links", link("self", httpapi.AbsoluteURL(r, top+"/")), documents), linkList("media-types", media)))
+	return httpapi.Respond(w, http.StatusOK, answer.Write)
 }
 
-// putVersion writes what both documents say.
-func putVersion(j *httpapi.JSON) {
+// versionView is what both documents say.
+func versionView() view.Object {
 	history := microversion.Compute
-	put(j, "id", "v2.1", "status", "CURRENT", "version", history.Max().String(), "min_version", history.Min().String(),
-		"updated", "2013-07-23T11:33:21Z")
+	return view.Object{
+		view.Text("id", "v2.1"), view.Text("status", "CURRENT"), view.Text("version", history.Max().String()),
+		view.Text("min_version", history.Min().String()), view.Text("updated", "2013-07-23T11:33:21Z"),
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/view"
 )
 
 func (a *API) zoneRoutes() []httpapi.Route {
@@ -14,7 +15,7 @@ func (a *API) zoneRoutes() []httpapi.Route {
 	}
 }
 
-func (q *request) listZones(rule string, hosts func(compute.Zone) any) error {
+func (q *request) listZones(rule string, hosts func(compute.Zone) view.Member) error {
 	if err := q.can("os-availability-zone:"+rule, nobodys); err != nil {
 		return err
 	}
@@ -22,23 +23,23 @@ func (q *request) listZones(rule string, hosts func(compute.Zone) any) error {
 	if err != nil {
 		return err
 	}
-	return q.respond(http.StatusOK, members("availabilityZoneInfo", array(all, func(j *httpapi.JSON, z compute.Zone) {
-		object(j, "zoneName", z.Name, "zoneState", members("available", z.Available), "hosts", hosts(z))
-	})))
+	return q.respond(http.StatusOK, view.Object{view.List("availabilityZoneInfo", all, func(z compute.Zone) view.Object {
+		return view.Object{view.Text("zoneName", z.Name), view.Nested("zoneState", view.Object{view.Bool("available", z.Available)}), hosts(z)}
+	})})
 }
 
-func noHosts(compute.Zone) any { return nil }
+func noHosts(compute.Zone) view.Member { return view.Null("hosts") }
 
 // zoneHosts are the hosts of a zone that is available with their services.
-func zoneHosts(z compute.Zone) any {
+func zoneHosts(z compute.Zone) view.Member {
 	if !z.Available {
-		return nil
+		return noHosts(z)
 	}
-	return func(j *httpapi.JSON) {
-		j.Object()
-		for _, h := range z.Services {
-			put(j, h.Host, members(h.Binary, members("available", h.Up, "active", true, "updated_at", reportedAt(h))))
-		}
-		j.EndObject()
+	var hosts view.Object
+	for _, h := range z.Services {
+		hosts = append(hosts, view.Nested(h.Host, view.Object{view.Nested(h.Binary, view.Object{
+			view.Bool("available", h.Up), view.Bool("active", true), moment("updated_at", reportedAt(h)),
+		})}))
 	}
+	return view.Nested("hosts", hosts)
 }
