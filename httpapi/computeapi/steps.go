@@ -21,7 +21,7 @@ var (
 	versionHeader = http.CanonicalHeaderKey(microversion.Header)
 	computeHeader = http.CanonicalHeaderKey(microversion.ComputeHeader)
 
-	// vary says that answers depend on both headers.
+	// vary declares that answers depend on both headers.
 	vary = []string{microversion.Header, microversion.ComputeHeader}
 )
 

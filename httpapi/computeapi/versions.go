@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/view"
 	"github.com/berthcloud/berth/microversion"
 )
@@ -11,14 +12,14 @@ import (
 func versionRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/", Unversioned: true, Handle: getVersions},
-		{Method: http.MethodGet, Pattern: top, Handle: getVersion},
-		{Method: http.MethodGet, Pattern: top + "/", Name: top, Handle: getVersion},
+		{Method: http.MethodGet, Pattern: wire.Prefix, Handle: getVersion},
+		{Method: http.MethodGet, Pattern: wire.Prefix + "/", Name: wire.Prefix, Handle: getVersion},
 	}
 }
 
 // getVersions lists the versions.
 func getVersions(w http.ResponseWriter, r *http.Request) error {
-	versions := []view.Object{append(versionView(), linkList("links", link("self", httpapi.AbsoluteURL(r, top+"/"))))}
+	versions := []view.Object{append(versionView(), wire.LinkList("links", wire.Link("self", httpapi.AbsoluteURL(r, wire.Prefix+"/"))))}
 	answer := view.Object{view.List("versions", versions, func(o view.Object) view.Object { return o })}
 	return httpapi.Respond(w, http.StatusOK, answer.Write)
 }
@@ -31,12 +32,12 @@ func getVersion(w http.ResponseWriter, r *http.Request) error {
 	media := view.Object{
 		view.Text("base", "application/json"), view.Text("type", "application/vnd.openstack.compute+json;version=2.1"),
 	}
-	answer := single("version", append(versionView(),
-		linkList("links", link("self", httpapi.AbsoluteURL(r, top+"/")), documents), linkList("media-types", media)))
+	answer := wire.Single("version", append(versionView(),
+		wire.LinkList("links", wire.Link("self", httpapi.AbsoluteURL(r, wire.Prefix+"/")), documents), wire.LinkList("media-types", media)))
 	return httpapi.Respond(w, http.StatusOK, answer.Write)
 }
 
-// versionView is what both documents say.
+// versionView is what both documents have of the version.
 func versionView() view.Object {
 	history := microversion.Compute
 	return view.Object{

@@ -15,7 +15,7 @@ import (
 func mac(v pyjson.Value) string {
 	hw, err := net.ParseMAC(v.Str())
 	if err != nil || len(hw) != 6 || slices.Equal(hw, make([]byte, 6)) || strings.ContainsFunc(v.Str(), unicode.IsSpace) {
-		return "'" + shown(v) + "' is not a valid MAC address"
+		return "'" + pyjson.Str(v) + "' is not a valid MAC address"
 	}
 	return ""
 }
@@ -30,7 +30,7 @@ func ip(v pyjson.Value) string {
 		}
 	}
 	if _, err := netip.ParseAddr(s); err != nil || strings.Contains(s, "%") {
-		return "'" + shown(v) + "' is not a valid IP address"
+		return "'" + pyjson.Str(v) + "' is not a valid IP address"
 	}
 	return ""
 }
@@ -64,7 +64,7 @@ func toCIDR(v pyjson.Value) (pyjson.Value, error) {
 	addr, bits, found := strings.Cut(v.Str(), "/")
 	p, err := parsePrefix(addr, bits, found)
 	if err != nil {
-		return v, invalidInput("%s is not in a CIDR format", shown(v))
+		return v, invalidInput("%s is not in a CIDR format", pyjson.Str(v))
 	}
 	return pyjson.NewString(p.String()), nil
 }
@@ -86,7 +86,7 @@ func cidr(v pyjson.Value) string {
 	p, err := netip.ParsePrefix(v.Str())
 	switch {
 	case err != nil:
-		return "'" + shown(v) + "' is not a valid IP subnet"
+		return "'" + pyjson.Str(v) + "' is not a valid IP subnet"
 	case p.Addr().Is4() && p.String() != v.Str():
 		return fmt.Sprintf("'%s' isn't a recognized IP subnet cidr, '%s' is recommended", v.Str(), p.Masked())
 	}
@@ -98,7 +98,7 @@ func routeCIDR(v pyjson.Value) string {
 	p, err := netip.ParsePrefix(v.Str())
 	switch {
 	case err != nil:
-		return "'" + shown(v) + "' is not a valid CIDR"
+		return "'" + pyjson.Str(v) + "' is not a valid CIDR"
 	case p.Masked().Addr() != p.Addr():
 		return fmt.Sprintf("'%s' is not a recognized CIDR, '%s' is recommended", v.Str(), p.Masked())
 	case p.Addr().IsLoopback():
@@ -110,7 +110,7 @@ func routeCIDR(v pyjson.Value) string {
 // pools is a list of ranges of addresses.
 func pools(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
-		return "Invalid data format for IP pool: '" + shown(v) + "'"
+		return "Invalid data format for IP pool: '" + pyjson.Str(v) + "'"
 	}
 	return firstOf(v.Items(), func(pool pyjson.Value) string {
 		if wrong := exactly(pool, "end", "start"); wrong != "" {
@@ -126,7 +126,7 @@ func pools(v pyjson.Value) string {
 // order of a set, which is any.
 func exactly(v pyjson.Value, keys ...string) string {
 	if v.Kind() != pyjson.Object {
-		return fmt.Sprintf("Invalid input. '%s' must be a dictionary with keys: %s", shown(v), shown(valueOf(keys)))
+		return fmt.Sprintf("Invalid input. '%s' must be a dictionary with keys: %s", pyjson.Str(v), pyjson.Str(valueOf(keys)))
 	}
 	provided := make([]string, v.Len())
 	for i, m := range v.Members() {
@@ -143,22 +143,22 @@ func set(keys []string) string {
 	if len(keys) == 0 {
 		return "set()"
 	}
-	list := shown(valueOf(keys))
+	list := pyjson.Str(valueOf(keys))
 	return "{" + list[1:len(list)-1] + "}"
 }
 
 // nameservers is a list of addresses, each once.
 func nameservers(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
-		return "Invalid data format for nameserver: '" + shown(v) + "'"
+		return "Invalid data format for nameserver: '" + pyjson.Str(v) + "'"
 	}
 	seen := values{}
 	for _, host := range v.Items() {
 		if wrong := ip(host); wrong != "" {
-			return fmt.Sprintf("'%s' is not a valid nameserver. %s", shown(host), wrong)
+			return fmt.Sprintf("'%s' is not a valid nameserver. %s", pyjson.Str(host), wrong)
 		}
 		if !seen.add(host) {
-			return "Duplicate nameserver '" + shown(host) + "'"
+			return "Duplicate nameserver '" + pyjson.Str(host) + "'"
 		}
 	}
 	return ""
@@ -167,7 +167,7 @@ func nameservers(v pyjson.Value) string {
 // hostRoutes is a list of routes, each once.
 func hostRoutes(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
-		return "Invalid data format for hostroute: '" + shown(v) + "'"
+		return "Invalid data format for hostroute: '" + pyjson.Str(v) + "'"
 	}
 	seen := values{}
 	for _, route := range v.Items() {
@@ -175,7 +175,7 @@ func hostRoutes(v pyjson.Value) string {
 			return wrong
 		}
 		if !seen.add(route) {
-			return "Duplicate hostroute '" + shown(route) + "'"
+			return "Duplicate hostroute '" + pyjson.Str(route) + "'"
 		}
 	}
 	return ""
@@ -197,21 +197,21 @@ func hostRoute(v pyjson.Value) string {
 func fixedIPs(v pyjson.Value) string {
 	const format = "Invalid data format for fixed IP: '"
 	if v.Kind() != pyjson.Array {
-		return format + shown(v) + "'"
+		return format + pyjson.Str(v) + "'"
 	}
 	seen := map[string]bool{}
 	return firstOf(v.Items(), func(fixed pyjson.Value) string {
 		if fixed.Kind() != pyjson.Object {
-			return format + shown(fixed) + "'"
+			return format + pyjson.Str(fixed) + "'"
 		}
 		if addr, ok := fixed.Get("ip_address"); ok {
-			if seen[shown(addr)] {
-				return "Duplicate IP address '" + shown(addr) + "'"
+			if seen[pyjson.Str(addr)] {
+				return "Duplicate IP address '" + pyjson.Str(addr) + "'"
 			}
 			if wrong := ip(addr); wrong != "" {
 				return wrong
 			}
-			seen[shown(addr)] = true
+			seen[pyjson.Str(addr)] = true
 		}
 		if subnet, ok := fixed.Get("subnet_id"); ok {
 			return uuid(subnet)

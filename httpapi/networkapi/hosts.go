@@ -156,7 +156,7 @@ func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 		case network.PortDown:
 			down = append(down, network.ID(m.Key))
 		default:
-			return badRequest("Port %s: want ACTIVE or DOWN, not '%s'", m.Key, shown(m.Value))
+			return badRequest("Port %s: want ACTIVE or DOWN, not '%s'", m.Key, pyjson.Str(m.Value))
 		}
 	}
 	host := httpapi.Param(r, "host")

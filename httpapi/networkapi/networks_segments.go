@@ -52,7 +52,7 @@ func anySegment(wanted []string) func(*network.Network) bool {
 	any := setOf(wanted)
 	return func(n *network.Network) bool {
 		return slices.ContainsFunc(n.Segments, func(s network.SegmentRow) bool {
-			return any[s.Type] || any[s.PhysicalNetwork] && s.PhysicalNetwork != "" || any[shown(numberOrNone(s.SegmentationID))]
+			return any[s.Type] || any[s.PhysicalNetwork] && s.PhysicalNetwork != "" || any[pyjson.Str(numberOrNone(s.SegmentationID))]
 		})
 	}
 }
@@ -82,7 +82,7 @@ func showSegment(s network.SegmentRow) pyjson.Value {
 // toSegments adds the defaults of each segment of a list, and refuses duplicates.
 func toSegments(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array {
-		return v, invalidValue("segments", "'"+shown(v)+"' is not a list")
+		return v, invalidValue("segments", "'"+pyjson.Str(v)+"' is not a list")
 	}
 	whole, seen := make([]pyjson.Value, v.Len()), values{}
 	for i, item := range v.Items() {

@@ -53,7 +53,7 @@ func (t target) with(name, value string) target {
 }
 
 // flag adds a boolean.
-func (t target) flag(name string, is bool) target { return t.with(name, shown(valueOf(is))) }
+func (t target) flag(name string, is bool) target { return t.with(name, pyjson.Str(valueOf(is))) }
 
 // opened is an object that all projects see if one of the attributes is true.
 func (t target) opened(is ...bool) target {
@@ -76,7 +76,7 @@ func (t target) changed(b body) target {
 		t.values = make(map[string]string, len(b.values))
 	}
 	for name, v := range b.values {
-		t.values[name] = shown(v)
+		t.values[name] = pyjson.Str(v)
 	}
 	return t
 }
@@ -188,7 +188,7 @@ func (a *API) owned(ctx context.Context, v pyjson.Value) (pyjson.Value, error) {
 		return v, nil
 	}
 	caller, _ := identity.From(ctx)
-	if shown(project) != caller.ProjectID && !a.is(ctx) {
+	if pyjson.Str(project) != caller.ProjectID && !a.is(ctx) {
 		return v, badRequest("Specifying 'project_id' or 'tenant_id' other than the authenticated project in request " +
 			"requires admin or advsvc privileges")
 	}

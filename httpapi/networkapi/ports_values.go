@@ -93,7 +93,7 @@ func toText(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return valueOf(""), nil
 	}
-	return valueOf(shown(v)), nil
+	return valueOf(pyjson.Str(v)), nil
 }
 
 // boundDetails are the details of a binding, with its driver.
@@ -160,13 +160,13 @@ const maxOptionName, maxOptionValue = 64, 255
 // toDHCPOptions takes a list of options with their names and values.
 func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array && v.Kind() != pyjson.Null {
-		return v, invalidInput("'%s' is not a list", shown(v))
+		return v, invalidInput("'%s' is not a list", pyjson.Str(v))
 	}
 	for _, option := range v.Items() {
 		name, named := option.Get("opt_name")
 		value, valued := option.Get("opt_value")
 		if !named || !valued || name.Str() == "" || text(maxOptionName)(name) != "" || orNull(text(maxOptionValue))(value) != "" {
-			return v, invalidInput("No valid key specs matched for: %s", shown(option))
+			return v, invalidInput("No valid key specs matched for: %s", pyjson.Str(option))
 		}
 	}
 	return v, nil

@@ -97,7 +97,7 @@ func parseFilters[T, S any](table []attribute[T, S], raw string) ([]filterBy, er
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, badRequest("%s is invalid attribute for filtering", shown(valueOf(unknown)))
+		return nil, badRequest("%s is invalid attribute for filtering", pyjson.Str(valueOf(unknown)))
 	}
 	return all, nil
 }
@@ -109,7 +109,7 @@ func addFilter(all []filterBy, name string, to convert, text string) ([]filterBy
 		if err != nil {
 			return nil, err
 		}
-		text = shown(v)
+		text = pyjson.Str(v)
 	}
 	for i := range all {
 		if all[i].name == name {
@@ -152,9 +152,9 @@ func parseSorts[T, S any](table []attribute[T, S], q url.Values) ([]sortBy, erro
 	}
 	switch {
 	case len(unknown) > 0:
-		return nil, badRequest("%s is invalid attribute for sort_keys", shown(valueOf(unknown)))
+		return nil, badRequest("%s is invalid attribute for sort_keys", pyjson.Str(valueOf(unknown)))
 	case len(odd) > 0:
-		return nil, badRequest("%s is invalid value for sort_dirs, valid value is 'asc' and 'desc'", shown(valueOf(odd)))
+		return nil, badRequest("%s is invalid value for sort_dirs, valid value is 'asc' and 'desc'", pyjson.Str(valueOf(odd)))
 	}
 	return sorts, nil
 }
@@ -179,7 +179,7 @@ func (a *attribute[T, S]) passes(wanted []string) func(*T) bool {
 		return a.with(wanted)
 	}
 	any := setOf(wanted)
-	return func(one *T) bool { return any[shown(a.show(one))] }
+	return func(one *T) bool { return any[pyjson.Str(a.show(one))] }
 }
 
 // everything is a filter that is accepted, and does not filter.
@@ -239,7 +239,7 @@ func compare(v, w pyjson.Value) int {
 	case v.IsNumber() && w.IsNumber():
 		return cmp.Compare(v.Float64(), w.Float64())
 	}
-	return strings.Compare(shown(v), shown(w))
+	return strings.Compare(pyjson.Str(v), pyjson.Str(w))
 }
 
 // markers says what a page is that begins at an object which does not exist, or that the

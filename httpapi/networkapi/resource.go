@@ -257,7 +257,7 @@ func (res *resource[T, S]) about(one *T) target {
 		if a == nil || a.show == nil || a.shownIf != nil && !a.shownIf(one) {
 			return "", false
 		}
-		return shown(a.show(one)), true
+		return pyjson.Str(a.show(one)), true
 	}
 	return t
 }
@@ -334,7 +334,7 @@ func (res *resource[T, S]) draft(r *http.Request, b body) (S, error) {
 		if a := find(res.table, name); !given && a != nil && a.use&post != 0 {
 			v, given = a.usual, a.usual.Kind() != pyjson.Null
 		}
-		return shown(v), given
+		return pyjson.Str(v), given
 	}
 	if err := res.permit(ctx, "create_"+res.ruled(), t, b, true); err != nil {
 		return s, err

@@ -205,7 +205,7 @@ func textOrNone(v pyjson.Value) string {
 	if v.Kind() == pyjson.Null {
 		return ""
 	}
-	return shown(v)
+	return pyjson.Str(v)
 }
 
 // numberOr is a number, and another one for null.
@@ -230,7 +230,7 @@ func toProtocol(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return v, nil
 	}
-	p, err := network.ParseProtocol(shown(v))
+	p, err := network.ParseProtocol(pyjson.Str(v))
 	return valueOf(p), err
 }
 
@@ -241,7 +241,7 @@ func toPort(v pyjson.Value) (pyjson.Value, error) {
 	}
 	n, ok := whole(v)
 	if !ok || n < 0 || n > 65535 {
-		return v, newFault("SecurityGroupInvalidPortValue", "Invalid value for port %s", shown(v))
+		return v, newFault("SecurityGroupInvalidPortValue", "Invalid value for port %s", pyjson.Str(v))
 	}
 	return valueOf(n), nil
 }
@@ -256,7 +256,7 @@ func toEtherType(v pyjson.Value) (pyjson.Value, error) {
 		}
 	}
 	return v, newFault("SecurityGroupRuleInvalidEtherType", "Security group rule for ethertype '%s' not supported. Allowed values are %s.",
-		shown(v), shown(valueOf([]string{network.IPv4, network.IPv6})))
+		pyjson.Str(v), pyjson.Str(valueOf([]string{network.IPv4, network.IPv6})))
 }
 
 // toPrefix takes an address with the length of its network, or one alone.
@@ -266,7 +266,7 @@ func toPrefix(v pyjson.Value) (pyjson.Value, error) {
 	}
 	p, ok := readPrefix(v.Str())
 	if v.Kind() != pyjson.String || !ok {
-		return v, fault.New(fault.Invalid, "InvalidCIDR", "Invalid CIDR %s given as IP prefix.", shown(v))
+		return v, fault.New(fault.Invalid, "InvalidCIDR", "Invalid CIDR %s given as IP prefix.", pyjson.Str(v))
 	}
 	return valueOf(p.String()), nil
 }

@@ -167,7 +167,7 @@ func subnetTable() []subnetAttribute {
 		{ // of the network
 			name: "shared", use: filter, convert: toBool,
 			with: func(wanted []string) func(*subnet) bool { // of several values Neutron takes the first
-				return func(s *subnet) bool { return wanted[0] == shown(valueOf(s.shared)) }
+				return func(s *subnet) bool { return wanted[0] == pyjson.Str(valueOf(s.shared)) }
 			},
 		},
 		reference("segment_id", post|put|filter|sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
@@ -198,7 +198,7 @@ func toServiceTypes(v pyjson.Value) (pyjson.Value, error) {
 		begins := func(with string) bool { return strings.HasPrefix(item.Str(), with) }
 		switch {
 		case item.Kind() != pyjson.String:
-			return v, newFault("InvalidInputSubnetServiceType", "Subnet service type %s is not a string.", shown(item))
+			return v, newFault("InvalidInputSubnetServiceType", "Subnet service type %s is not a string.", pyjson.Str(item))
 		case !begins("network:") && !begins("neutron:") && !strings.ContainsAny(item.Str()[:min(1, len(item.Str()))], "compute:"):
 			return v, newFault("InvalidSubnetServiceType", "Subnet service type %s does not correspond to a valid device owner.", item.Str())
 		}

@@ -95,7 +95,7 @@ func trunkDetails(t *network.Trunk) pyjson.Value {
 // subportsCheck is a list of ports with their segmentation.
 func subportsCheck(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
-		return "Invalid data format for subports: '" + shown(v) + "' is not a list"
+		return "Invalid data format for subports: '" + pyjson.Str(v) + "' is not a list"
 	}
 	ports, numbers := map[string]bool{}, map[string]bool{}
 	return firstOf(v.Items(), func(sub pyjson.Value) string { return subportCheck(sub, ports, numbers) })
@@ -103,25 +103,25 @@ func subportsCheck(v pyjson.Value) string {
 
 func subportCheck(sub pyjson.Value, ports, numbers map[string]bool) string {
 	if sub.Kind() != pyjson.Object {
-		return "Invalid data format for subport: '" + shown(sub) + "' is not a dict"
+		return "Invalid data format for subport: '" + pyjson.Str(sub) + "' is not a dict"
 	}
 	port, ok := sub.Get("port_id")
 	kind := part(sub, "segmentation_type")
 	number, numbered := sub.Get("segmentation_id")
-	key := shown(kind) + " " + shown(number)
+	key := pyjson.Str(kind) + " " + pyjson.Str(number)
 	switch {
 	case !ok:
 		return "A valid port UUID must be specified"
 	case uuid(port) != "":
-		return "Invalid UUID for subport: '" + shown(port) + "'"
+		return "Invalid UUID for subport: '" + pyjson.Str(port) + "'"
 	case ports[port.Str()]:
 		return "Non unique UUID for subport: '" + port.Str() + "'"
 	case kind.Str() == "inherit":
 	case (kind.Str() == "" || !numbered || number.Kind() == pyjson.Null) && sub.Len() > 1:
-		return "Invalid subport details '" + shown(sub) + "': missing segmentation information. " +
+		return "Invalid subport details '" + pyjson.Str(sub) + "': missing segmentation information. " +
 			"Must specify both segmentation_id and segmentation_type"
 	case numbered && numbers[key]:
-		return "Segmentation ID '" + shown(number) + "' for '" + port.Str() + "' is not unique"
+		return "Segmentation ID '" + pyjson.Str(number) + "' for '" + port.Str() + "' is not unique"
 	}
 	ports[port.Str()], numbers[key] = true, true
 	return ""
@@ -132,7 +132,7 @@ func numbersOf(v pyjson.Value) error {
 	for _, item := range v.Items() {
 		number, given := item.Get("segmentation_id")
 		if _, ok := whole(number); given && !ok {
-			return invalidInput("Invalid subport details: segmentation_id '%s' is not an integer", shown(number))
+			return invalidInput("Invalid subport details: segmentation_id '%s' is not an integer", pyjson.Str(number))
 		}
 	}
 	return nil

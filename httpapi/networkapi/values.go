@@ -18,14 +18,6 @@ type convert func(pyjson.Value) (pyjson.Value, error)
 // A check returns what is wrong with a value, "" when nothing is.
 type check func(pyjson.Value) string
 
-// shown is a value as Python's str() has it, which is how texts quote values.
-func shown(v pyjson.Value) string {
-	if v.Kind() == pyjson.String {
-		return v.Str()
-	}
-	return pyjson.Repr(v)
-}
-
 // truthy is Python's bool().
 func truthy(v pyjson.Value) bool {
 	switch v.Kind() {
@@ -46,20 +38,20 @@ func toBool(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Bool {
 		return v, nil
 	}
-	switch strings.ToLower(strings.TrimSpace(shown(v))) {
+	switch strings.ToLower(strings.TrimSpace(pyjson.Str(v))) {
 	case "1", "t", "true", "on", "y", "yes":
 		return pyjson.NewBool(true), nil
 	case "0", "f", "false", "off", "n", "no":
 		return pyjson.NewBool(false), nil
 	}
-	return v, invalidInput("'%s' cannot be converted to boolean", shown(v))
+	return v, invalidInput("'%s' cannot be converted to boolean", pyjson.Str(v))
 }
 
 // toInt takes what Python's int() takes of JSON.
 func toInt(v pyjson.Value) (pyjson.Value, error) {
 	n, ok := whole(v)
 	if !ok {
-		return v, invalidInput("'%s' is not an integer", shown(v))
+		return v, invalidInput("'%s' is not an integer", pyjson.Str(v))
 	}
 	return pyjson.NewInt(n), nil
 }
@@ -107,7 +99,7 @@ func text(most int) check {
 	return func(v pyjson.Value) string {
 		switch {
 		case v.Kind() != pyjson.String:
-			return "'" + shown(v) + "' is not a valid string"
+			return "'" + pyjson.Str(v) + "' is not a valid string"
 		case utf8.RuneCountInString(v.Str()) > most:
 			return fmt.Sprintf("'%s' exceeds maximum length of %d", v.Str(), most)
 		}
@@ -125,7 +117,7 @@ func oneOf(valid ...any) check {
 		if slices.ContainsFunc(known, func(w pyjson.Value) bool { return equal(v, w) }) {
 			return ""
 		}
-		return shown(v) + " is not in valid_values"
+		return pyjson.Str(v) + " is not in valid_values"
 	}
 }
 
@@ -135,7 +127,7 @@ func between(low, high int64) check {
 		n, ok := whole(v)
 		switch {
 		case !ok:
-			return "'" + shown(v) + "' is not an integer"
+			return "'" + pyjson.Str(v) + "' is not an integer"
 		case n < low:
 			return fmt.Sprintf("'%d' is too small - must be at least '%d'", n, low)
 		case n > high:
@@ -150,7 +142,7 @@ func notNegative(v pyjson.Value) string {
 	n, ok := whole(v)
 	switch {
 	case !ok:
-		return "'" + shown(v) + "' is not an integer"
+		return "'" + pyjson.Str(v) + "' is not an integer"
 	case n < 0:
 		return fmt.Sprintf("'%d' should be non-negative", n)
 	}
@@ -162,7 +154,7 @@ func uuid(v pyjson.Value) string {
 	if v.Kind() == pyjson.String && isUUID(v.Str()) {
 		return ""
 	}
-	return "'" + shown(v) + "' is not a valid UUID"
+	return "'" + pyjson.Str(v) + "' is not a valid UUID"
 }
 
 var withoutURN = strings.NewReplacer("urn:", "", "uuid:", "")
@@ -183,7 +175,7 @@ func isUUID(s string) bool {
 func listOf(item check) check {
 	return func(v pyjson.Value) string {
 		if v.Kind() != pyjson.Array {
-			return "'" + shown(v) + "' is not a list"
+			return "'" + pyjson.Str(v) + "' is not a list"
 		}
 		if twice := duplicates(v.Items()); len(twice) > 0 {
 			return "Duplicate items in the list: '" + strings.Join(twice, ", ") + "'"
@@ -197,11 +189,11 @@ func duplicates(items []pyjson.Value) []string {
 	var twice []string
 	seen, said := values{}, map[string]bool{}
 	for _, v := range items {
-		if seen.add(v) || said[shown(v)] {
+		if seen.add(v) || said[pyjson.Str(v)] {
 			continue
 		}
-		said[shown(v)] = true
-		twice = append(twice, shown(v))
+		said[pyjson.Str(v)] = true
+		twice = append(twice, pyjson.Str(v))
 	}
 	return twice
 }
@@ -264,11 +256,11 @@ func firstOf(items []pyjson.Value, item check) string {
 func anObject(v pyjson.Value) string {
 	switch {
 	case !v.IsFinite():
-		return "'" + shown(v) + "' has a number that is not finite"
+		return "'" + pyjson.Str(v) + "' has a number that is not finite"
 	case v.Kind() == pyjson.Object:
 		return ""
 	}
-	return "'" + shown(v) + "' is not a dictionary"
+	return "'" + pyjson.Str(v) + "' is not a dictionary"
 }
 
 // equal reports whether two values are the same as Python's == has it.

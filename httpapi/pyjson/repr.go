@@ -15,6 +15,14 @@ var (
 // Repr returns v as Python's repr shows it: {'name': 'x', 'n': [1, 2.5, None]}.
 func Repr(v Value) string { return string(AppendRepr(nil, v)) }
 
+// Str returns v as Python's str() has it, which is how messages quote values.
+func Str(v Value) string {
+	if v.kind == String {
+		return v.str
+	}
+	return Repr(v)
+}
+
 // Brief returns what [Repr] returns, cut off behind about max bytes, with an ellipsis. It takes no longer for a greater value.
 func Brief(v Value, max int) string {
 	if v.kind == String && len(v.str) > max { // its repr is not shorter

@@ -78,7 +78,12 @@ var rules = []struct{ pkg, may string }{
 	{"httpapi/identityapi", "fault httpapi identity identity/local"},
 	{"images", ""},
 	{"httpapi/imageapi", "fault httpapi images"},
-	{"httpapi/computeapi", "compute compute/hostlist compute/inventory fault guarantee httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion"},
+	{"httpapi/view", "httpapi httpapi/pyjson"},
+	{"httpapi/computeapi", "compute httpapi httpapi/computeapi/catalogapi httpapi/computeapi/fleetapi httpapi/computeapi/serversapi httpapi/computeapi/wire httpapi/pyjson httpapi/view identity/policy microversion"},
+	{"httpapi/computeapi/wire", "compute fault httpapi httpapi/pyjson httpapi/pyschema httpapi/view identity identity/policy microversion"},
+	{"httpapi/computeapi/catalogapi", "compute fault httpapi httpapi/computeapi/wire httpapi/pyjson httpapi/pyschema httpapi/view"},
+	{"httpapi/computeapi/fleetapi", "compute compute/hostlist compute/inventory fault guarantee httpapi httpapi/computeapi/wire httpapi/pyjson httpapi/pyschema httpapi/view"},
+	{"httpapi/computeapi/serversapi", "compute fault httpapi httpapi/computeapi/wire httpapi/pyjson httpapi/pyschema httpapi/view"},
 	{"httpapi/networkapi", "fault guarantee httpapi httpapi/pyjson identity identity/policy network"},
 
 	{"agent", "agent/settings"},
@@ -250,7 +255,7 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		pkgs []string
 	}{
 		{"database/sql", []string{"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "bench/clouds"}},
-		{"net/http", []string{"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "ops/cloudapi", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
+		{"net/http", []string{"client", "client/*", "httpapi", "httpapi/computeapi", "httpapi/computeapi/*", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "ops/cloudapi", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
 	}
 	for pkg, files := range packages(t) {
 		for _, f := range files {

@@ -1,0 +1,95 @@
+package serversapi
+
+import (
+	"net/http"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/computeapi/wire"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/view"
+)
+
+func serverRoutes(a *wire.API) []httpapi.Route {
+	const one = "/servers/{server}"
+	return []httpapi.Route{
+		a.List("/servers", 1, func(q *wire.Request) error { return listServers(q, false) }),
+		a.Route(http.MethodPost, "/servers", 1, createServer),
+		a.List("/servers/detail", 1, func(q *wire.Request) error { return listServers(q, true) }),
+		a.Route(http.MethodGet, one, 1, showServer),
+		a.Route(http.MethodPut, one, 1, updateServer),
+		a.Route(http.MethodDelete, one, 1, deleteServer),
+		a.Route(http.MethodGet, one+"/topology", 78, showTopology),
+	}
+}
+
+func showServer(q *wire.Request) error {
+	s, err := q.ServerInPath("servers:show")
+	if err != nil {
+		return err
+	}
+	return q.Respond(http.StatusOK, wire.Single("server", serverView(q, s, shownParts{whole: true, groups: q.Minor >= 71})))
+}
+
+// showTopology shows the NUMA nodes of a server, of which there are none: extra specs that require
+// some are refused.
+func showTopology(q *wire.Request) error {
+	if _, err := q.ServerInPath("compute:server:topology:index"); err != nil {
+		return err
+	}
+	return q.Respond(http.StatusOK, view.Object{view.Texts[string]("nodes", nil), view.Null("pagesize_kb")})
+}
+
+var (
+	serverUpdateSchema2_1  = wire.BodySchema("server", wire.ObjectPart(serverChangeParts, ""))
+	serverUpdateSchema2_19 = wire.BodySchema("server", wire.ObjectPart(serverChangeParts+`, "description": `+shortTextPart, ""))
+	serverUpdateSchema2_90 = wire.BodySchema("server", wire.ObjectPart(
+		serverChangeParts+`, "description": `+shortTextPart+`, "hostname": `+wire.HostnamePart, ""))
+)
+
+const (
+	serverChangeParts = `"name": ` + wire.NamePart + `, "OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]},
+		"accessIPv4": {"type": "string", "format": "ipv4"}, "accessIPv6": {"type": "string", "format": "ipv6"}`
+	shortTextPart = `{"type": ["string", "null"], "minLength": 0, "maxLength": 255, "pattern": "` + wire.PrintablePattern + `"}`
+)
+
+func updateServer(q *wire.Request) error {
+	schema := serverUpdateSchema2_1
+	switch {
+	case q.Minor >= 90:
+		schema = serverUpdateSchema2_90
+	case q.Minor >= 19:
+		schema = serverUpdateSchema2_19
+	}
+	v, err := q.CheckMember(schema, "server")
+	if err != nil {
+		return err
+	}
+	s, err := q.ServerInPath("servers:update")
+	if err != nil {
+		return err
+	}
+	s, err = q.API.Compute.UpdateServer(q.Context(), s.ID, serverChange(v))
+	if err != nil {
+		return err
+	}
+	return q.Respond(http.StatusOK, wire.Single("server", serverView(q, s, shownParts{whole: q.Minor >= 75, groups: q.Minor >= 71})))
+}
+
+func serverChange(v pyjson.Value) compute.ServerChange {
+	return compute.ServerChange{
+		Name: wire.Trimmed(wire.TextOf(v, "name")), Description: wire.TextOf(v, "description"), Hostname: wire.TextOf(v, "hostname"), DiskConfig: wire.TextOf(v, "OS-DCF:diskConfig"),
+		AccessIPv4: wire.CanonicalIn(v, "accessIPv4"), AccessIPv6: wire.CanonicalIn(v, "accessIPv6"),
+	}
+}
+
+func deleteServer(q *wire.Request) error {
+	s, err := q.ServerInPath("servers:delete")
+	if err != nil {
+		return err
+	}
+	if err := q.API.Compute.DeleteServer(q.Context(), q.Author(), s.ID); err != nil {
+		return err
+	}
+	return q.Done(http.StatusNoContent)
+}
