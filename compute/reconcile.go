@@ -169,13 +169,15 @@ func (s *Service) reconcileServers(ctx context.Context, servers []ID) error {
 	}
 	changed := map[ID]PortRow{}
 	deleted := map[ID]ID{}
+	var failures []error // of single ports: the others are compared all the same
 	for _, row := range rows {
 		p, ok := shown[row.Port]
 		if !ok {
 			absent, err := s.isDeleted(ctx, row)
-			if err != nil {
-				return err
+			if kind, _ := fault.Of(err); kind == fault.Unavailable || ctx.Err() != nil {
+				return errors.Join(append(failures, err)...)
 			}
+			failures = append(failures, err)
 			if absent {
 				deleted[row.Port] = row.Server
 			}
@@ -183,16 +185,17 @@ func (s *Service) reconcileServers(ctx context.Context, servers []ID) error {
 		}
 		before := row
 		if err := row.see(p); err != nil {
-			return err
+			failures = append(failures, err)
+			continue
 		}
 		if p.Server == string(row.Server) && !reflect.DeepEqual(row, before) {
 			changed[row.Port] = row
 		}
 	}
 	if len(changed)+len(deleted) == 0 {
-		return nil
+		return errors.Join(failures...)
 	}
-	return s.update(ctx, func(c *change) error {
+	err = s.update(ctx, func(c *change) error {
 		now, err := portsAtRest(c, servers)
 		if err != nil {
 			return err
@@ -215,6 +218,7 @@ func (s *Service) reconcileServers(ctx context.Context, servers []ID) error {
 		}
 		return nil
 	})
+	return errors.Join(append(failures, err)...)
 }
 
 // hasRefused reports whether the host could not unplug devices of ports that were deleted: no operation requests it again.
@@ -267,8 +271,8 @@ func (s *Service) isDeleted(ctx context.Context, row PortRow) (bool, error) {
 	if err := json.Unmarshal(row.Seen, &seen); err != nil {
 		return false, fmt.Errorf("reading port %s: %w", row.Port, err)
 	}
-	if _, err := s.network.FreePorts(ctx, seen.Project); err != nil {
-		return false, fmt.Errorf("port %s is not found, but the network service does not show the quota of its project either: %w", row.Port, err)
+	if _, err := s.network.FreePorts(ctx, seen.Project); err != nil { // a refusal is Unavailable as well, and says nothing of other ports
+		return false, fmt.Errorf("port %s is not found, but the network service does not show the quota of its project either: %v", row.Port, err)
 	}
 	return true, nil
 }

@@ -188,6 +188,40 @@ func TestUnseenPortsStay(t *testing.T) {
 	w.agrees("the network service was away")
 }
 
+// A port whose deletion cannot be confirmed does not end the comparison of the others in the same request.
+func TestUnconfirmedDeletionDoesNotStopOthers(t *testing.T) {
+	w := newFixture(t, 2500, "cn1")
+	w.Service = w.serve(w.store, eachMinute)
+	deleted, changed := w.port(1000), w.port(1000)
+	first, second := w.boot("first", deleted), w.boot("second", changed)
+	w.work(w.Service, nil)
+	w.deletePort(deleted)
+	must(w.network.UpdatePort(ctx, network.ID(changed), func(p *network.PortSpec) error {
+		p.AnyIPs, p.FixedIPs = false, []network.FixedIP{{IP: "10.0.0.77"}}
+		return nil
+	}))
+	inner := w.paths.network.handler
+	w.paths.network.handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/v2.0/quotas") {
+			inner.ServeHTTP(out, r)
+			return
+		}
+		out.Header().Set("Content-Type", "application/json")
+		out.WriteHeader(http.StatusForbidden)
+		_, _ = out.Write([]byte(`{"NeutronError": {"type": "PolicyNotAuthorized", "message": "no", "detail": ""}}`))
+	})
+	w.later(portInterval)
+	if err := w.ReconcilePorts(ctx); err == nil || !strings.Contains(err.Error(), string(deleted)) {
+		t.Errorf("the error is %v, want one that names port %s", err, deleted)
+	}
+	if got := w.listed("cn1", first); len(got) != 1 {
+		t.Errorf("the host has %v of the server whose port may be hidden", got)
+	}
+	if got := w.listed("cn1", second); !slices.Equal(got, []string{string(changed) + " 10.0.0.77"}) {
+		t.Errorf("the host has %v of the other server, whose port has another address", got)
+	}
+}
+
 // Each server's ports are read once in an interval, by one of several services, many with one request, and an interval
 // in which nothing differs changes no row of a server.
 func TestReconciliationIsBounded(t *testing.T) {
