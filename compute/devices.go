@@ -92,7 +92,7 @@ func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
 	}
 	rows, ids := make([]ServerRow, len(summaries)), make([]ID, len(summaries))
 	for i, one := range summaries {
-		rows[i], ids[i] = one.row(), one.ID
+		rows[i], ids[i] = one.ServerRow, one.ID
 	}
 	ports, err := portsOf(c, rows)
 	if err != nil {

@@ -132,7 +132,7 @@ func (s *Service) lookForDue(r Reader, whole bool) (all [][]ID, err error) {
 		together := s.together(row)
 		i, listed := at[row.Reservation]
 		switch {
-		case s.notDue(row.row()):
+		case s.notDue(row.OperationRow):
 			leased[row.Reservation] = leased[row.Reservation] || together
 		case waits[row.ID]:
 		case together && listed:
@@ -176,7 +176,7 @@ func (s *Service) mayBeDue(r Reader, whole bool) ([]OperationSummary, error) {
 
 // together reports whether an operation is at a step that those of its reservation carry out together.
 func (s *Service) together(row OperationSummary) bool {
-	return row.Reservation != "" && s.kinds[row.Kind].shared(row.row().cursor())
+	return row.Reservation != "" && s.kinds[row.Kind].shared(row.OperationRow.cursor())
 }
 
 // waiting are the operations that wait for the answer of a host. A host that is down is not waited
@@ -197,7 +197,7 @@ func (s *Service) waiting(r Reader, rows []OperationSummary) (map[ID]bool, error
 	}
 	servers := make(map[ID]ServerRow, len(all))
 	for _, row := range all {
-		servers[row.ID] = row.row()
+		servers[row.ID] = row.ServerRow
 	}
 	hosted, err := Rows[HostedRow](r, Where(ByServer, ids...))
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *Service) waiting(r Reader, rows []OperationSummary) (map[ID]bool, error
 	for _, row := range rows {
 		host, unanswered := asked[row.Awaits]
 		server := servers[row.Server]
-		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.kinds.deletes(server, row.row()) && s.kinds.overdue(s.rules, server, row.row()) == 0
+		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.kinds.deletes(server, row.OperationRow) && s.kinds.overdue(s.rules, server, row.OperationRow) == 0
 	}
 	return waits, nil
 }

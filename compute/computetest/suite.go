@@ -222,9 +222,9 @@ func summarize(c *storeCase) {
 	Add(c, c.store, bare.Rows()...)
 	for _, w := range []*fixture{full, bare} {
 		s, o := w.server, w.operation
-		server := compute.ServerSummary{
+		server := compute.ServerSummary{ServerRow: compute.ServerRow{
 			ID: s.ID, Project: s.Project, Hostname: s.Hostname, State: s.State, Task: s.Task, Host: s.Host, Node: s.Node, Group: s.Group, CreatedAt: s.CreatedAt,
-		}
+		}}
 		for f, value := range map[compute.Field]any{compute.ByID: s.ID, compute.ByProject: s.Project, compute.ByHost: s.Host, compute.ByGroup: s.Group} {
 			c.same(fmt.Sprintf("servers by %s", f), Read[compute.ServerSummary](c, c.other, compute.Where(f, value)), []compute.ServerSummary{server})
 		}
@@ -236,8 +236,11 @@ func summarize(c *storeCase) {
 			c.same(fmt.Sprintf("what servers use by %s", f), Read[compute.ServerUse](c, c.other, compute.Where(f, value)), []compute.ServerUse{use})
 		}
 		op := compute.OperationSummary{
-			ID: o.ID, Server: o.Server, Kind: o.Kind, Step: o.Step, Back: o.Back, Until: o.Until, Awaits: o.Awaits, Reservation: o.Reservation,
-			Worker: o.Worker, Lease: o.Lease, CreatedAt: o.CreatedAt, ClaimHost: o.ClaimHost(), Ready: o.Ready(),
+			OperationRow: compute.OperationRow{
+				ID: o.ID, Server: o.Server, Kind: o.Kind, Step: o.Step, Back: o.Back, Until: o.Until, Awaits: o.Awaits, Reservation: o.Reservation,
+				Worker: o.Worker, Lease: o.Lease, CreatedAt: o.CreatedAt,
+			},
+			ClaimHost: o.ClaimHost(), Ready: o.Ready(),
 		}
 		if text := o.ChosenDevices(); text != "" {
 			op.Devices = []byte(text)
@@ -248,7 +251,10 @@ func summarize(c *storeCase) {
 			c.same(fmt.Sprintf("operations by %s", f), Read[compute.OperationSummary](c, c.other, compute.Where(f, value)), []compute.OperationSummary{op})
 		}
 	}
-	for _, row := range []any{&compute.ServerSummary{ID: ID("x")}, &compute.ServerUse{ServerRow: compute.ServerRow{ID: ID("x")}}, &compute.OperationSummary{ID: ID("x")}} {
+	for _, row := range []any{
+		&compute.ServerSummary{ServerRow: compute.ServerRow{ID: ID("x")}}, &compute.ServerUse{ServerRow: compute.ServerRow{ID: ID("x")}},
+		&compute.OperationSummary{OperationRow: compute.OperationRow{ID: ID("x")}},
+	} {
 		c.update(func(w compute.Writer) error {
 			_, removed := w.Remove(row, compute.Where(compute.ByID, ID("x")))
 			for what, err := range map[string]error{"Insert": w.Insert(row), "Replace": w.Replace(row), "Remove": removed} {

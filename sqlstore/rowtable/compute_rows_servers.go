@@ -57,73 +57,29 @@ func serverTable() *table[compute.ServerRow] {
 
 // serverEntries have what lists of servers are filtered and sorted by.
 func serverEntries() projection[compute.ServerEntry] {
-	type T = compute.ServerEntry
-	return project("servers", byID,
-		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
-		number("number", func(r *T) *int64 { return &r.Number }),
-		text("project", func(r *T) *string { return &r.Project }, compute.ByProject),
-		text("owner", func(r *T) *string { return &r.User }, compute.ByUser),
-		text("name", func(r *T) *string { return &r.Name }),
-		text("description", func(r *T) *string { return &r.Description }),
-		text("hostname", func(r *T) *string { return &r.Hostname }),
-		text("reservation", func(r *T) *string { return &r.Reservation }),
-		number("place", func(r *T) *int { return &r.Place }),
-		text("state", func(r *T) *string { return &r.State }),
-		text("task", func(r *T) *string { return &r.Task }),
-		number("power", func(r *T) *compute.Power { return &r.Power }),
-		text("host", func(r *T) *string { return &r.Host }, compute.ByHost),
-		text("node", func(r *T) *string { return &r.Node }),
-		text("zone", func(r *T) *string { return &r.Zone }),
-		text("image", func(r *T) *compute.ID { return &r.Image }),
-		text("flavor_id", func(r *T) *compute.ID { return &r.FlavorID }, compute.ByFlavor),
-		text("key_name", func(r *T) *string { return &r.KeyName }),
-		pairs("metadata", func(r *T) *map[string]string { return &r.Metadata }),
-		texts("tags", func(r *T) *[]string { return &r.Tags }),
-		flag("config_drive", func(r *T) *bool { return &r.ConfigDrive }),
-		text("access_ipv4", func(r *T) *string { return &r.AccessIPv4 }),
-		text("access_ipv6", func(r *T) *string { return &r.AccessIPv6 }),
-		text("locked_by", func(r *T) *string { return &r.Locked }),
-		number("progress", func(r *T) *int { return &r.Progress }),
-		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
-		moment("updated_at", func(r *T) *time.Time { return &r.UpdatedAt }),
-		moment("launched_at", func(r *T) *time.Time { return &r.LaunchedAt }),
-		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }),
-	)
+	row := func(r *compute.ServerEntry) *compute.ServerRow { return &r.ServerRow }
+	return project(serverTable(), row, []string{
+		"id", "number", "project", "owner", "name", "description", "hostname", "reservation", "place",
+		"state", "task", "power", "host", "node", "zone", "image", "flavor_id", "key_name", "metadata",
+		"tags", "config_drive", "access_ipv4", "access_ipv6", "locked_by", "progress", "created_at",
+		"updated_at", "launched_at", "terminated_at",
+	})
 }
 
 func serverSummaries() projection[compute.ServerSummary] {
-	type T = compute.ServerSummary
-	return project("servers", byID,
-		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
-		text("project", func(r *T) *string { return &r.Project }, compute.ByProject),
-		text("hostname", func(r *T) *string { return &r.Hostname }),
-		text("state", func(r *T) *string { return &r.State }),
-		text("task", func(r *T) *string { return &r.Task }),
-		text("host", func(r *T) *string { return &r.Host }, compute.ByHost),
-		text("node", func(r *T) *string { return &r.Node }),
-		optional("server_group", func(r *T) *compute.ID { return &r.Group }, compute.ByGroup),
-		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
-	)
+	row := func(r *compute.ServerSummary) *compute.ServerRow { return &r.ServerRow }
+	return project(serverTable(), row, []string{
+		"id", "project", "hostname", "state", "task", "host", "node", "server_group", "created_at",
+	})
 }
 
 // serverUses have what the names of servers are made of, and what is added up of them.
 func serverUses() projection[compute.ServerUse] {
-	type T = compute.ServerUse
-	return project("servers", byID,
-		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
-		number("number", func(r *T) *int64 { return &r.Number }),
-		text("project", func(r *T) *string { return &r.Project }, compute.ByProject),
-		text("owner", func(r *T) *string { return &r.User }),
-		text("name", func(r *T) *string { return &r.Name }),
-		text("hostname", func(r *T) *string { return &r.Hostname }),
-		text("state", func(r *T) *string { return &r.State }),
-		text("task", func(r *T) *string { return &r.Task }),
-		text("host", func(r *T) *string { return &r.Host }, compute.ByHost),
-		text("node", func(r *T) *string { return &r.Node }),
-		document("flavor", func(r *T) *[]byte { return &r.Flavor }),
-		moment("launched_at", func(r *T) *time.Time { return &r.LaunchedAt }),
-		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }),
-	)
+	row := func(r *compute.ServerUse) *compute.ServerRow { return &r.ServerRow }
+	return project(serverTable(), row, []string{
+		"id", "number", "project", "owner", "name", "hostname", "state", "task", "host", "node",
+		"flavor", "launched_at", "terminated_at",
+	})
 }
 
 func serverPortTable() *table[compute.PortRow] {
@@ -217,18 +173,11 @@ func operationTable() *table[compute.OperationRow] {
 
 func operationSummaries() projection[compute.OperationSummary] {
 	type T = compute.OperationSummary
-	return project("operations", byID,
-		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
-		text("server", func(r *T) *compute.ID { return &r.Server }, compute.ByServer),
-		text("kind", func(r *T) *string { return &r.Kind }),
-		text("step", func(r *T) *string { return &r.Step }),
-		flag("back", func(r *T) *bool { return &r.Back }),
-		text("back_to", func(r *T) *string { return &r.Until }),
-		text("awaits", func(r *T) *compute.ID { return &r.Awaits }),
-		text("reservation", func(r *T) *string { return &r.Reservation }, compute.ByReservation),
-		text("worker", func(r *T) *string { return &r.Worker }),
-		moment("lease", func(r *T) *time.Time { return &r.Lease }),
-		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
+	row := func(r *T) *compute.OperationRow { return &r.OperationRow }
+	return project(operationTable(), row, []string{
+		"id", "server", "kind", "step", "back", "back_to", "awaits", "reservation", "worker", "lease",
+		"created_at",
+	},
 		text("claim_host", func(r *T) *string { return &r.ClaimHost }, compute.ByHost),
 		document("devices", func(r *T) *[]byte { return &r.Devices }),
 		text("ready", func(r *T) *string { return &r.Ready }, compute.ByReady),

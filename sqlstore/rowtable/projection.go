@@ -2,6 +2,7 @@ package rowtable
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -10,9 +11,24 @@ import (
 // A projection reads some columns of a table that has rows of another type. It has no rows of its own: it cannot be written.
 type projection[T any] struct{ *table[T] }
 
-// project returns the projection of a table.
-func project[T any](name string, key []string, columns ...column[T]) projection[T] {
-	return projection[T]{newTable(name, key, nil, columns...)}
+// project returns the projection of some columns of a table: a row of it has a row of the table, of which the other columns are empty.
+// More are columns of the table that such a row has in fields of its own.
+func project[T, R any](t *table[R], row func(*T) *R, names []string, more ...column[T]) projection[T] {
+	columns := make([]column[T], len(names))
+	for i, name := range names {
+		at := slices.IndexFunc(t.columns, func(c column[R]) bool { return c.name == name })
+		c := t.columns[at]
+		columns[i] = column[T]{
+			name: c.name, by: c.by, sum: c.sum, time: c.time, null: c.null,
+			get: func(r *T) any { return c.get(row(r)) },
+			set: func(r *T, values *sqlconn.Row, i int) { c.set(row(r), values, i) },
+		}
+	}
+	key := make([]string, len(t.key))
+	for i, c := range t.key {
+		key[i] = c.name
+	}
+	return projection[T]{newTable(t.name, key, columns, more...)}
 }
 
 func (p projection[T]) insert(*sqlconn.Tx, any) error { return p.refusal() }
