@@ -170,7 +170,7 @@ func TestAuditDocument(t *testing.T) {
 		}
 	}
 	for _, k := range audit.Kinds() {
-		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Code, k.Severity, k.Means, k.Mends); !strings.Contains(page, row) {
+		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Code, k.Severity, k.Means, k.Repair); !strings.Contains(page, row) {
 			t.Errorf("docs/operations/audit.md lacks\n%s", row)
 		}
 	}

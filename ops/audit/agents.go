@@ -8,9 +8,10 @@ import (
 
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
-func agentDeadWithPorts(x *Index, r *report) {
+func agentDeadWithPorts(x *records, r *report) {
 	for _, a := range x.Agents {
 		if a.Alive {
 			continue
@@ -23,40 +24,40 @@ func agentDeadWithPorts(x *Index, r *report) {
 		}
 		if ports > 0 {
 			r.found(Finding{
-				About: []Subject{a.subject()}, Found: fmt.Sprintf("it was last heard of at %s, and %d ports are bound on its host", a.Heartbeat, ports), Expected: "an agent that is alive",
+				About: []Subject{agentSubject(a)}, Found: fmt.Sprintf("it was last heard of at %s, and %d ports are bound on its host", a.Heartbeat, ports), Expected: "an agent that is alive",
 				Command: "openstack network agent show " + a.UUID,
 			})
 		}
 	}
 }
 
-func agentNotSynced(x *Index, r *report) {
+func agentNotSynced(x *records, r *report) {
 	for _, a := range x.Agents {
 		if a.Synced != nil && !*a.Synced && a.Report.HasBandwidths() {
 			r.found(Finding{
-				About: []Subject{a.subject()}, Found: "resources_synced is false", Expected: "true: placement has what it reports",
+				About: []Subject{agentSubject(a)}, Found: "resources_synced is false", Expected: "true: placement has what it reports",
 				Command: "openstack network agent show " + a.UUID,
 			})
 		}
 	}
 }
 
-func agentReportInvalid(x *Index, r *report) {
+func agentReportInvalid(x *records, r *report) {
 	for _, a := range x.Agents {
-		if a.err != nil {
+		if a.ReportErr != nil {
 			r.found(Finding{
-				About: []Subject{a.subject()}, Found: "its report cannot be used: " + a.err.Error(), Expected: "bandwidths by device, and the mappings of physical networks",
+				About: []Subject{agentSubject(a)}, Found: "its report cannot be used: " + a.ReportErr.Error(), Expected: "bandwidths by device, and the mappings of physical networks",
 				Command: "openstack network agent show -f json " + a.UUID,
 			})
 		}
 	}
 }
 
-func agentDeviceLeftOut(x *Index, r *report) {
+func agentDeviceLeftOut(x *records, r *report) {
 	for _, a := range x.Agents {
 		for _, warning := range a.State.Warnings {
 			r.found(Finding{
-				About: []Subject{a.subject()}, Found: warning, Expected: "a physical network and a hypervisor for each device with bandwidth",
+				About: []Subject{agentSubject(a)}, Found: warning, Expected: "a physical network and a hypervisor for each device with bandwidth",
 				Command: "openstack network agent show -f json " + a.UUID,
 			})
 		}
@@ -69,7 +70,7 @@ func alike(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
 
-func agentHostUnknown(x *Index, r *report) {
+func agentHostUnknown(x *records, r *report) {
 	for _, a := range x.Agents {
 		for _, name := range a.State.Hypervisors() {
 			if p := x.ByName[name]; p != nil && p.Parent == "" {
@@ -82,19 +83,19 @@ func agentHostUnknown(x *Index, r *report) {
 				}
 			}
 			r.found(Finding{
-				About: []Subject{a.subject(), {Kind: "host", ID: name}}, Found: found, Expected: "the hostname of the hypervisor, as compute calls it",
+				About: []Subject{agentSubject(a), {Kind: "host", ID: name}}, Found: found, Expected: "the hostname of the hypervisor, as compute calls it",
 				Command: "openstack hypervisor list",
 			})
 		}
 	}
 }
 
-func agentHostDiffers(x *Index, r *report) {
+func agentHostDiffers(x *records, r *report) {
 	for _, a := range x.Agents {
 		for _, name := range a.State.Hypervisors() {
-			if h := x.nodesByName[name]; h != nil && h.Host != a.Host {
+			if h := x.NodeByName[name]; h != nil && h.Host != a.Host {
 				r.found(Finding{
-					About: []Subject{a.subject(), hostSubject(h)}, Found: fmt.Sprintf("its host is %s, and the compute service of %s is on host %s", a.Host, name, h.Host),
+					About: []Subject{agentSubject(a), hostSubject(h)}, Found: fmt.Sprintf("its host is %s, and the compute service of %s is on host %s", a.Host, name, h.Host),
 					Expected: "one name of the host in both services", Command: "openstack network agent show " + a.UUID,
 				})
 			}
@@ -103,15 +104,15 @@ func agentHostDiffers(x *Index, r *report) {
 }
 
 // reported calls fn with the providers that agents report, sorted, and with what placement has of them, nil for nothing.
-func (x *Index) reported(fn func(w *Wanted, is *cloud.Provider)) {
-	for _, uuid := range slices.Sorted(maps.Keys(x.Wanted)) {
-		fn(x.Wanted[uuid], x.ByUUID[uuid])
+func (x *records) reported(fn func(w *index.ReportedProvider, is *cloud.Provider)) {
+	for _, uuid := range slices.Sorted(maps.Keys(x.Reported)) {
+		fn(x.Reported[uuid], x.ByUUID[uuid])
 	}
 }
 
 // devices calls fn with the providers of devices that agents report and placement has.
-func (x *Index) devices(fn func(w *Wanted, is *cloud.Provider)) {
-	x.reported(func(w *Wanted, is *cloud.Provider) {
+func (x *records) devices(fn func(w *index.ReportedProvider, is *cloud.Provider)) {
+	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
 		if is != nil && w.Device != "" {
 			fn(w, is)
 		}
@@ -119,37 +120,37 @@ func (x *Index) devices(fn func(w *Wanted, is *cloud.Provider)) {
 }
 
 // restart is the command that has an agent report again.
-func (a *Agent) restart() string {
+func restart(a *index.Agent) string {
 	if a.Driver.Name == guarantee.OVN.Name {
 		return "systemctl restart neutron-server" // which reads the chassis again
 	}
 	return fmt.Sprintf("ssh %s systemctl restart %s", a.Host, a.Driver.Binary)
 }
 
-func agentProviderMissing(x *Index, r *report) {
-	x.reported(func(w *Wanted, is *cloud.Provider) {
+func agentProviderMissing(x *records, r *report) {
+	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
 		if p := x.ByName[w.Hypervisor]; is == nil && p != nil && p.Parent == "" {
 			r.found(Finding{
-				About: []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, w.Agent.subject()}, Found: "placement does not have the provider",
-				Expected: "a provider that its agent reports", Command: w.Agent.restart(),
+				About: []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, agentSubject(w.Agent)}, Found: "placement does not have the provider",
+				Expected: "a provider that its agent reports", Command: restart(w.Agent),
 			})
 		}
 	})
 }
 
-func providerNameDiffers(x *Index, r *report) {
-	x.reported(func(w *Wanted, is *cloud.Provider) {
+func providerNameDiffers(x *records, r *report) {
+	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
 		if is != nil && is.Name != w.Name {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("its name is %q", is.Name), Expected: w.Name,
+				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("its name is %q", is.Name), Expected: w.Name,
 				Command: fmt.Sprintf("openstack resource provider set --name '%s' %s", w.Name, is.UUID),
 			})
 		}
 	})
 }
 
-func agentProviderMisplaced(x *Index, r *report) {
-	x.reported(func(w *Wanted, is *cloud.Provider) {
+func agentProviderMisplaced(x *records, r *report) {
+	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
 		root := x.ByName[w.Hypervisor]
 		if is != nil && w.Device == "" && root != nil && is.Parent != root.UUID && (is.Parent == "" || x.ByUUID[is.Parent] != nil) {
 			r.misplaced(x, is, root.UUID)
@@ -157,8 +158,8 @@ func agentProviderMisplaced(x *Index, r *report) {
 	})
 }
 
-func deviceProviderMisplaced(x *Index, r *report) {
-	x.devices(func(w *Wanted, is *cloud.Provider) {
+func deviceProviderMisplaced(x *records, r *report) {
+	x.devices(func(w *index.ReportedProvider, is *cloud.Provider) {
 		if is.Parent != w.Parent.String() && (is.Parent == "" || x.ByUUID[is.Parent] != nil) {
 			r.misplaced(x, is, w.Parent.String())
 		}
@@ -166,7 +167,7 @@ func deviceProviderMisplaced(x *Index, r *report) {
 }
 
 // misplaced adds the finding of a provider that has another parent than its agent reports. Placement moves it since 1.37.
-func (r *report) misplaced(x *Index, is *cloud.Provider, parent string) {
+func (r *report) misplaced(x *records, is *cloud.Provider, parent string) {
 	found := "it has no parent"
 	if is.Parent != "" {
 		found = "its parent is " + x.providerSubject(is.Parent).String()
@@ -179,91 +180,76 @@ func (r *report) misplaced(x *Index, is *cloud.Provider, parent string) {
 }
 
 // stale calls fn with the providers whose names are those of agents or devices that no agent reports.
-func (x *Index) stale(fn func(p *cloud.Provider, n guarantee.Name)) {
+func (x *records) stale(fn func(p *cloud.Provider, n guarantee.Name)) {
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
 		n, ok := guarantee.ParseName(p.Name)
-		if ok && x.Wanted[p.UUID] == nil && !x.opaque[opaque{n.Driver.Name, n.Hypervisor}] {
+		if ok && x.Reported[p.UUID] == nil && !x.Opaque(n.Driver.Name, n.Hypervisor) {
 			fn(p, n)
 		}
 	}
 }
 
-func agentProviderStale(x *Index, r *report) {
+func agentProviderStale(x *records, r *report) {
 	x.stale(func(p *cloud.Provider, n guarantee.Name) {
 		if n.Device == "" {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
-					n.Driver.AgentType, n.Hypervisor, len(x.Below[p.UUID]), Amounts(x.UsedBelow(p))),
+					n.Driver.AgentType, n.Hypervisor, len(x.Children[p.UUID]), index.FormatAmounts(x.SubtreeUsage(p))),
 				Expected: "an agent that reports it", Command: x.deletes(p),
 			})
 		}
 	})
 }
 
-// UsedBelow sums what is allocated of a provider and of those below it.
-func (x *Index) UsedBelow(p *cloud.Provider) map[string]int64 {
-	sum := maps.Clone(p.Usages)
-	if sum == nil {
-		sum = map[string]int64{}
-	}
-	for _, child := range x.Below[p.UUID] {
-		for class, n := range child.Usages {
-			sum[class] += n
-		}
-	}
-	maps.DeleteFunc(sum, func(_ string, n int64) bool { return n == 0 })
-	return sum
-}
-
 // deletes are the commands that delete a provider and those below it, in the order in which they can be deleted. The client deletes one at a
 // time.
-func (x *Index) deletes(p *cloud.Provider) string {
+func (x *records) deletes(p *cloud.Provider) string {
 	var list []string
-	for _, child := range x.Below[p.UUID] {
+	for _, child := range x.Children[p.UUID] {
 		list = append(list, x.deletes(child))
 	}
 	return strings.Join(append(list, "openstack resource provider delete "+p.UUID), " && ")
 }
 
-func deviceProviderStale(x *Index, r *report) {
+func deviceProviderStale(x *records, r *report) {
 	x.stale(func(p *cloud.Provider, n guarantee.Name) {
 		agent := guarantee.Name{Driver: n.Driver, Hypervisor: n.Hypervisor}.UUID().String()
-		if n.Device == "" || x.Wanted[agent] == nil && x.ByUUID[agent] != nil {
+		if n.Device == "" || x.Reported[agent] == nil && x.ByUUID[agent] != nil {
 			return // with that of its agent
 		}
 		r.found(Finding{
-			About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, Amounts(x.UsedBelow(p))),
+			About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, index.FormatAmounts(x.SubtreeUsage(p))),
 			Expected: "a device that its agent reports", Command: "openstack resource provider delete " + p.UUID,
 		})
 	})
 }
 
-func inventoryClassMissing(x *Index, r *report) {
-	x.reported(func(w *Wanted, is *cloud.Provider) {
+func inventoryClassMissing(x *records, r *report) {
+	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
 		if is == nil {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(w.Inventories)) {
 			if _, has := is.Inventories[class]; !has {
 				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "it has no inventory of " + class,
-					Expected: fmt.Sprintf("%d, which its agent reports", w.Inventories[class].Total), Command: w.Agent.restart(),
+					About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: "it has no inventory of " + class,
+					Expected: fmt.Sprintf("%d, which its agent reports", w.Inventories[class].Total), Command: restart(w.Agent),
 				})
 			}
 		}
 	})
 }
 
-func inventoryClassSuperfluous(x *Index, r *report) {
-	x.reported(func(w *Wanted, is *cloud.Provider) {
+func inventoryClassSuperfluous(x *records, r *report) {
+	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
 		if is == nil {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(is.Inventories)) {
-			if _, reports := w.Inventories[class]; OfPorts(class) && !reports {
+			if _, reports := w.Inventories[class]; index.IsPortClass(class) && !reports {
 				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("it has an inventory of %s, %d", class, is.Inventories[class].Total),
+					About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("it has an inventory of %s, %d", class, is.Inventories[class].Total),
 					Expected: "no such inventory: its agent does not report it", Command: fmt.Sprintf("openstack resource provider inventory delete --resource-class %s %s", class, is.UUID),
 				})
 			}
@@ -272,8 +258,8 @@ func inventoryClassSuperfluous(x *Index, r *report) {
 }
 
 // stocks calls fn with the inventories that agents report and placement has.
-func (x *Index) stocks(fn func(w *Wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory)) {
-	x.reported(func(w *Wanted, is *cloud.Provider) {
+func (x *records) stocks(fn func(w *index.ReportedProvider, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory)) {
+	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
 		if is == nil {
 			return
 		}
@@ -285,12 +271,12 @@ func (x *Index) stocks(fn func(w *Wanted, is *cloud.Provider, class string, want
 	})
 }
 
-func inventoryTotalDiffers(x *Index, r *report) {
-	x.stocks(func(w *Wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+func inventoryTotalDiffers(x *records, r *report) {
+	x.stocks(func(w *index.ReportedProvider, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
 		if has.Total != want.Total {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("its total of %s is %d", class, has.Total),
-				Expected: fmt.Sprintf("%d, which its agent reports", want.Total), Command: w.Agent.restart(),
+				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("its total of %s is %d", class, has.Total),
+				Expected: fmt.Sprintf("%d, which its agent reports", want.Total), Command: restart(w.Agent),
 			})
 		}
 	})
@@ -304,8 +290,8 @@ func or[T any](p *T, otherwise T) T {
 	return *p
 }
 
-func inventorySettingsDiffer(x *Index, r *report) {
-	x.stocks(func(w *Wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+func inventorySettingsDiffer(x *records, r *report) {
+	x.stocks(func(w *index.ReportedProvider, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
 		expected := cloud.Inventory{
 			Reserved: or(want.Reserved, 0), MinUnit: or(want.MinUnit, 1), StepSize: or(want.StepSize, 1), AllocationRatio: or(want.AllocationRatio, 1),
 		}
@@ -314,75 +300,65 @@ func inventorySettingsDiffer(x *Index, r *report) {
 				return fmt.Sprintf("reserved %d, min_unit %d, step_size %d, allocation_ratio %g", i.Reserved, i.MinUnit, i.StepSize, i.AllocationRatio)
 			}
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("of %s it has %s", class, show(got)),
-				Expected: show(expected) + ", which its agent reports", Command: w.Agent.restart(),
+				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("of %s it has %s", class, show(got)),
+				Expected: show(expected) + ", which its agent reports", Command: restart(w.Agent),
 			})
 		}
 	})
 }
 
-func maxUnitBelowTotal(x *Index, r *report) {
-	x.stocks(func(w *Wanted, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+func maxUnitBelowTotal(x *records, r *report) {
+	x.stocks(func(w *index.ReportedProvider, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
 		if has.MaxUnit < has.Total && (want.MaxUnit == nil || *want.MaxUnit != has.MaxUnit) {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, has.MaxUnit),
-				Expected: fmt.Sprintf("the total, %d: its agent reports no such limit", has.Total), Command: w.Agent.restart(),
+				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, has.MaxUnit),
+				Expected: fmt.Sprintf("the total, %d: its agent reports no such limit", has.Total), Command: restart(w.Agent),
 			})
 		}
 	})
-}
-
-// PhysicalNetworks are the traits about networks among some.
-func PhysicalNetworks(traits []string) (list []string) {
-	for _, t := range traits {
-		if strings.HasPrefix(t, "CUSTOM_PHYSNET_") || t == guarantee.TunnelTrait {
-			list = append(list, t)
-		}
-	}
-	return list
 }
 
 // physnetsDiffer reports whether a provider lacks the trait of a network that its agent reports.
-func physnetsDiffer(x *Index, p *cloud.Provider) bool {
-	return slices.ContainsFunc(PhysicalNetworks(x.Wanted[p.UUID].Traits), func(t string) bool { return !slices.Contains(p.Traits, t) }) || !hasVNIC(p)
+func physnetsDiffer(x *records, p *cloud.Provider) bool {
+	return slices.ContainsFunc(index.PhysicalNetworks(x.Reported[p.UUID].Traits), func(t string) bool { return !slices.Contains(p.Traits, t) }) || !hasVNIC(p)
 }
 
 func hasVNIC(p *cloud.Provider) bool {
 	return slices.ContainsFunc(p.Traits, func(t string) bool { return strings.HasPrefix(t, "CUSTOM_VNIC_TYPE_") })
 }
 
-func physnetTraitMissing(x *Index, r *report) {
-	x.devices(func(w *Wanted, is *cloud.Provider) {
-		for _, trait := range PhysicalNetworks(w.Traits) {
+func physnetTraitMissing(x *records, r *report) {
+	x.devices(func(w *index.ReportedProvider, is *cloud.Provider) {
+		for _, trait := range index.PhysicalNetworks(w.Traits) {
 			if !slices.Contains(is.Traits, trait) {
 				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
-					Command: w.Agent.restart(),
+					About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
+					Command: restart(w.Agent),
 				})
 			}
 		}
 	})
 }
 
-func physnetTraitSuperfluous(x *Index, r *report) {
-	x.devices(func(w *Wanted, is *cloud.Provider) {
-		for _, trait := range PhysicalNetworks(is.Traits) {
+func physnetTraitSuperfluous(x *records, r *report) {
+	x.devices(func(w *index.ReportedProvider, is *cloud.Provider) {
+		for _, trait := range index.PhysicalNetworks(is.Traits) {
 			if !slices.Contains(w.Traits, trait) {
 				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "it has the trait " + trait, Expected: "only networks that its agent maps to it",
-					Command: w.Agent.restart(),
+					About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: "it has the trait " + trait, Expected: "only networks that its agent maps to it",
+					Command: restart(w.Agent),
 				})
 			}
 		}
 	})
 }
 
-func vnicTraitMissing(x *Index, r *report) {
-	x.devices(func(w *Wanted, is *cloud.Provider) {
+func vnicTraitMissing(x *records, r *report) {
+	x.devices(func(w *index.ReportedProvider, is *cloud.Provider) {
 		if !hasVNIC(is) {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), w.Agent.subject()}, Found: "it has no trait of a VNIC type", Expected: "one for each type that its driver binds",
-				Command: w.Agent.restart(),
+				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: "it has no trait of a VNIC type", Expected: "one for each type that its driver binds",
+				Command: restart(w.Agent),
 			})
 		}
 	})

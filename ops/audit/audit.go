@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // A Severity says how much a finding matters.
@@ -36,7 +36,7 @@ func (s Severity) AtLeast(than Severity) bool {
 
 // A Finding is a disagreement of records, with the JSON keys that programs read.
 type Finding struct {
-	Code     string   `json:"code"`
+	Code     Code     `json:"code"`
 	Severity Severity `json:"severity"`
 	// About are the records that disagree, the one to look at first being the first.
 	About []Subject `json:"about"`
@@ -44,10 +44,12 @@ type Finding struct {
 	Found    string `json:"found"`
 	Expected string `json:"expected"`
 	Means    string `json:"means"`
-	// Command is the next command to type: berth heal where that mends the finding, or what shows what is needed to choose.
+	// Command is the next command to type: berth heal where that repairs the finding, or what shows
+	// what is needed to decide.
 	Command string `json:"command"`
-	// Otherwise is the command for a finding that berth heal cannot mend after all, the same as Command where it never does.
-	Otherwise string `json:"-"`
+	// ManualCommand is the command for a finding that berth heal cannot repair after all, the same as
+	// Command where it never does.
+	ManualCommand string `json:"-"`
 }
 
 // A Subject is a record that a finding is about.
@@ -73,34 +75,39 @@ type Result struct {
 	Unchecked []Unchecked `json:"unchecked"`
 }
 
-// An Unchecked is why some codes were not looked for.
+// An Unchecked is why some codes were not checked.
 type Unchecked struct {
-	Codes  []string `json:"codes"`
-	Reason string   `json:"reason"`
+	Codes  []Code `json:"codes"`
+	Reason string `json:"reason"`
 }
 
-// Options restrict what is looked for. Those that are empty restrict nothing.
+// Options restrict what is checked. Those that are empty restrict nothing.
 type Options struct {
-	Codes    []string
+	Codes    []Code
 	Severity Severity // this or a more severe one
+	// Heals reports whether berth heal heals findings of a code: those have its command. Nil is no code.
+	Heals func(Code) bool
 	// Servers and Ports are UUIDs or names, Hosts are names of hosts or hypervisors. A finding has to be about one of each list that is not empty.
 	Servers, Ports, Hosts []string
 }
 
+// records are the index of a cloud's records, with what rules have in common.
+type records struct{ *index.Index }
+
 // Check compares the records with each other.
-func Check(c *cloud.Cloud, o Options) Result {
-	x := NewIndex(c)
+func Check(idx *index.Index, o Options) Result {
+	x := &records{idx}
 	result := Result{Findings: []Finding{}, Unchecked: []Unchecked{}}
 	for i := range kinds {
 		k := &kinds[i]
 		if len(o.Codes) > 0 && !slices.Contains(o.Codes, k.Code) || o.Severity != "" && !k.Severity.AtLeast(o.Severity) {
 			continue
 		}
-		if reason := x.lacks(k.needs); reason != "" {
-			result.unchecked(k.Code, reason)
+		if missing := x.Cloud.Missing(k.needs); missing != nil {
+			result.unchecked(k.Code, missing[0])
 			continue
 		}
-		r := &report{x: x, kind: k}
+		r := &report{x: x, kind: k, heals: o.Heals}
 		k.rule(x, r)
 		for _, reason := range r.partly {
 			result.unchecked(k.Code, reason)
@@ -118,12 +125,12 @@ func Check(c *cloud.Cloud, o Options) Result {
 	return result
 }
 
-// Both returns the result of a second look without the findings that the first one does not have. A finding is the same when its
-// code and the records that it is about are; numbers in it may have changed.
-func Both(first, second Result) Result {
+// Intersect returns the result of a second check without the findings that the first one does not have. A
+// finding is the same when its code and the records that it is about are; numbers in it may have changed.
+func Intersect(first, second Result) Result {
 	seen := map[string]bool{}
 	key := func(f Finding) string {
-		ids := []string{f.Code}
+		ids := []string{string(f.Code)}
 		for _, s := range f.About {
 			ids = append(ids, s.Kind, s.ID)
 		}
@@ -141,35 +148,36 @@ func Both(first, second Result) Result {
 	return both
 }
 
-func (r *Result) unchecked(code, reason string) {
+func (r *Result) unchecked(code Code, reason string) {
 	for i := range r.Unchecked {
 		if r.Unchecked[i].Reason == reason {
 			r.Unchecked[i].Codes = append(r.Unchecked[i].Codes, code)
 			return
 		}
 	}
-	r.Unchecked = append(r.Unchecked, Unchecked{Codes: []string{code}, Reason: reason})
+	r.Unchecked = append(r.Unchecked, Unchecked{Codes: []Code{code}, Reason: reason})
 }
 
 // A report collects what the rule of a kind finds.
 type report struct {
-	x        *Index
+	x        *records
 	kind     *Kind
+	heals    func(Code) bool
 	findings []Finding
 	partly   []string
 }
 
 // found adds a finding, to which it adds what all findings of the kind have.
 func (r *report) found(f Finding) {
-	f.Code, f.Severity, f.Means, f.Otherwise = r.kind.Code, r.kind.Severity, r.kind.Means, f.Command
-	if r.kind.Heals != "" {
+	f.Code, f.Severity, f.Means, f.ManualCommand = r.kind.Code, r.kind.Severity, r.kind.Means, f.Command
+	if r.heals != nil && r.heals(f.Code) {
 		f.Command = fmt.Sprintf("berth heal --code %s %s", f.Code, r.x.selector(f.About))
 	}
 	r.findings = append(r.findings, f)
 }
 
 // selector is the flag that selects what a finding is about.
-func (x *Index) selector(about []Subject) string {
+func (x *records) selector(about []Subject) string {
 	s := about[0]
 	if s.Kind == "aggregate" && len(about) > 1 {
 		s = about[1]
@@ -181,7 +189,7 @@ func (x *Index) selector(about []Subject) string {
 		return "--host " + s.ID
 	case "provider":
 		if p := x.ByUUID[s.ID]; p != nil {
-			return fmt.Sprintf("--host '%s'", x.Top(p).Name)
+			return fmt.Sprintf("--host '%s'", x.RootOf(p).Name)
 		}
 	}
 	return "--server " + s.ID
@@ -195,7 +203,7 @@ func (r *report) cannot(reason string) {
 }
 
 // concerns reports whether a finding is about one of the records of a kind that are named. Consumers and migrations are named as servers are.
-func (x *Index) concerns(f Finding, kind string, names []string) bool {
+func (x *records) concerns(f Finding, kind string, names []string) bool {
 	if len(names) == 0 {
 		return true
 	}
@@ -203,8 +211,8 @@ func (x *Index) concerns(f Finding, kind string, names []string) bool {
 		switch {
 		case s.Kind == kind:
 		case kind == "server" && (s.Kind == "consumer" || s.Kind == "migration"):
-		case kind == "server" && s.Kind == "port" && x.port(s.ID) != nil:
-			s.ID = x.port(s.ID).Device
+		case kind == "server" && s.Kind == "port" && x.Ports[s.ID] != nil:
+			s.ID = x.Ports[s.ID].Device
 		default:
 			return false
 		}
@@ -213,7 +221,7 @@ func (x *Index) concerns(f Finding, kind string, names []string) bool {
 }
 
 // onHost reports whether a finding is about something on one of the hosts.
-func (x *Index) onHost(f Finding, hosts []string) bool {
+func (x *records) onHost(f Finding, hosts []string) bool {
 	if len(hosts) == 0 {
 		return true
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // codes are the codes of findings, each once, sorted.
-func codes(findings []audit.Finding) []string {
-	var list []string
+func codes(findings []audit.Finding) []audit.Code {
+	var list []audit.Code
 	for _, f := range findings {
 		list = append(list, f.Code)
 	}
@@ -33,11 +34,11 @@ func TestHealthyCloudHasNoFindings(t *testing.T) {
 	})
 	c.Placement.Sort()
 	cloudtest.Count(c)
-	if r := audit.Check(c, audit.Options{}); len(r.Findings)+len(r.Unchecked) > 0 {
+	if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings)+len(r.Unchecked) > 0 {
 		t.Errorf("findings %+v, unchecked %+v", r.Findings, r.Unchecked)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		if r := audit.Check(audittest.Clouds.Draw(rt, "cloud"), audit.Options{}); len(r.Findings) > 0 {
+		if r := audit.Check(index.New(audittest.Clouds.Draw(rt, "cloud")), audit.Options{}); len(r.Findings) > 0 {
 			rt.Errorf("findings %+v", r.Findings)
 		}
 	})
@@ -45,14 +46,14 @@ func TestHealthyCloudHasNoFindings(t *testing.T) {
 
 // Each fault has the code of its kind and no other, and every kind has a fault.
 func TestPlantedFaultsAreFound(t *testing.T) {
-	planted := map[string]bool{}
-	for _, p := range audittest.Plants {
-		t.Run(p.Code+"/"+p.Name, func(t *testing.T) {
+	injected := map[audit.Code]bool{}
+	for _, p := range audittest.Faults {
+		t.Run(string(p.Code)+"/"+p.Name, func(t *testing.T) {
 			c := audittest.Copied(audittest.Whole().Done())
-			if !p.In(c) {
+			if !p.InjectInto(c) {
 				t.Fatal("the cloud has nothing to plant the fault in")
 			}
-			r := audit.Check(c, audit.Options{})
+			r := audit.Check(index.New(c), audit.Options{})
 			if got := codes(r.Findings); !slices.Equal(got, p.Codes()) {
 				t.Errorf("found %q: %+v", got, r.Findings)
 			}
@@ -62,49 +63,49 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 				}
 				t.Logf("%s: %v: %s; expected: %s; %s", f.Code, f.About, f.Found, f.Expected, f.Command)
 			}
-			planted[p.Code] = true
+			injected[p.Code] = true
 		})
 	}
 	if t.Failed() {
 		return
 	}
 	for _, k := range audit.Kinds() {
-		if !planted[k.Code] {
-			t.Errorf("no fault of the kind %s is planted", k.Code)
+		if !injected[k.Code] {
+			t.Errorf("no fault of the kind %s is injected", k.Code)
 		}
 	}
 }
 
 // Any fault is found in any cloud, and no other one.
 func TestFaultsAreFoundInAnyCloud(t *testing.T) {
-	planted := 0
+	injected := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		c := audittest.Copied(audittest.Clouds.Draw(rt, "cloud"))
-		p := rapid.SampledFrom(audittest.Plants).Draw(rt, "plant")
-		if !p.In(c) {
+		p := rapid.SampledFrom(audittest.Faults).Draw(rt, "plant")
+		if !p.InjectInto(c) {
 			return
 		}
-		planted++
-		if got := codes(audit.Check(c, audit.Options{}).Findings); !slices.Equal(got, p.Codes()) {
-			rt.Errorf("%s/%s: found %q: %+v", p.Code, p.Name, got, audit.Check(c, audit.Options{}).Findings)
+		injected++
+		if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got, p.Codes()) {
+			rt.Errorf("%s/%s: found %q: %+v", p.Code, p.Name, got, audit.Check(index.New(c), audit.Options{}).Findings)
 		}
 	})
-	if planted == 0 {
-		t.Error("nothing was planted")
+	if injected == 0 {
+		t.Error("nothing was injected")
 	}
 }
 
 // Rules whose records were not read do not run, and are named.
 func TestPartsThatWereNotRead(t *testing.T) {
 	for name, lose := range map[string]func(c *cloud.Cloud){
-		"allocations":         func(c *cloud.Cloud) { c.Placement.Consumers = nil },
-		"the compute service": func(c *cloud.Cloud) { c.Compute = nil },
-		"the network service": func(c *cloud.Cloud) { c.Network = nil },
-		"placement's":         func(c *cloud.Cloud) { c.Placement = nil },
+		"allocations":           func(c *cloud.Cloud) { c.Placement.Consumers = nil },
+		"the compute service":   func(c *cloud.Cloud) { c.Compute = nil },
+		"the network service":   func(c *cloud.Cloud) { c.Network = nil },
+		"the placement service": func(c *cloud.Cloud) { c.Placement = nil },
 	} {
 		c := audittest.Whole().Done()
 		lose(c)
-		r := audit.Check(c, audit.Options{})
+		r := audit.Check(index.New(c), audit.Options{})
 		if len(r.Findings) > 0 || len(r.Unchecked) == 0 || !strings.Contains(fmt.Sprint(r.Unchecked), name) {
 			t.Errorf("without %s: %+v", name, r)
 		}
@@ -113,7 +114,7 @@ func TestPartsThatWereNotRead(t *testing.T) {
 	for i := range c.Compute.Servers {
 		c.Compute.Servers[i].Flavor.Specs = nil
 	}
-	if r := audit.Check(c, audit.Options{}); len(r.Findings) > 0 || !strings.Contains(fmt.Sprint(r.Unchecked), "flavor-amount-missing") {
+	if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings) > 0 || !strings.Contains(fmt.Sprint(r.Unchecked), "flavor-amount-missing") {
 		t.Errorf("without extra specs: %+v", r)
 	}
 	c = audittest.Whole().Done()
@@ -121,7 +122,7 @@ func TestPartsThatWereNotRead(t *testing.T) {
 	for i := range c.Network.Ports {
 		c.Network.Ports[i].Request, c.Network.Ports[i].Policy = nil, "q"
 	}
-	if r := audit.Check(c, audit.Options{}); len(r.Findings) > 0 || !strings.Contains(fmt.Sprint(r.Unchecked), "key-without-request") {
+	if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings) > 0 || !strings.Contains(fmt.Sprint(r.Unchecked), "key-without-request") {
 		t.Errorf("without requests of ports: %+v", r)
 	}
 }
@@ -129,29 +130,29 @@ func TestPartsThatWereNotRead(t *testing.T) {
 // Options select findings by code, severity and what they are about.
 func TestOptions(t *testing.T) {
 	c := audittest.Whole().Done()
-	for _, p := range audittest.Plants {
-		if slices.Contains([]string{"bound-without-key", "names-alike", "ratios-differ-in-aggregate"}, p.Code) && !p.In(c) {
+	for _, p := range audittest.Faults {
+		if slices.Contains([]audit.Code{audit.BoundWithoutKey, audit.NamesAlike, audit.RatiosDifferInAggregate}, p.Code) && !p.InjectInto(c) {
 			t.Fatal(p.Code)
 		}
 	}
-	all := codes(audit.Check(c, audit.Options{}).Findings)
+	all := codes(audit.Check(index.New(c), audit.Options{}).Findings)
 	for _, of := range []struct {
 		o    audit.Options
-		want []string
+		want []audit.Code
 	}{
 		{audit.Options{}, all},
-		{audit.Options{Codes: []string{"names-alike"}}, []string{"names-alike"}},
-		{audit.Options{Severity: audit.Error}, []string{"bound-without-key"}},
-		{audit.Options{Severity: audit.Warning}, []string{"bound-without-key", "names-alike"}},
-		{audit.Options{Servers: []string{"normal"}}, []string{"bound-without-key"}},
-		{audit.Options{Servers: []string{cloudtest.UUID("server normal")}}, []string{"bound-without-key"}},
+		{audit.Options{Codes: []audit.Code{audit.NamesAlike}}, []audit.Code{audit.NamesAlike}},
+		{audit.Options{Severity: audit.Error}, []audit.Code{audit.BoundWithoutKey}},
+		{audit.Options{Severity: audit.Warning}, []audit.Code{audit.BoundWithoutKey, audit.NamesAlike}},
+		{audit.Options{Servers: []string{"normal"}}, []audit.Code{audit.BoundWithoutKey}},
+		{audit.Options{Servers: []string{cloudtest.UUID("server normal")}}, []audit.Code{audit.BoundWithoutKey}},
 		{audit.Options{Servers: []string{"older"}}, nil},
-		{audit.Options{Ports: []string{"groups"}}, []string{"bound-without-key"}},
+		{audit.Options{Ports: []string{"groups"}}, []audit.Code{audit.BoundWithoutKey}},
 		{audit.Options{Ports: []string{"old"}}, nil},
-		{audit.Options{Hosts: []string{"cn1"}, Severity: audit.Error}, []string{"bound-without-key"}},
+		{audit.Options{Hosts: []string{"cn1"}, Severity: audit.Error}, []audit.Code{audit.BoundWithoutKey}},
 		{audit.Options{Hosts: []string{"nowhere"}}, nil},
 	} {
-		if got := codes(audit.Check(c, of.o).Findings); !slices.Equal(got, of.want) {
+		if got := codes(audit.Check(index.New(c), of.o).Findings); !slices.Equal(got, of.want) {
 			t.Errorf("%+v: %q, want %q", of.o, got, of.want)
 		}
 	}
@@ -162,18 +163,18 @@ func TestOptions(t *testing.T) {
 
 // Records without anything have no findings and crash nothing.
 func TestEmptyCloud(t *testing.T) {
-	if r := audit.Check(&cloud.Cloud{}, audit.Options{}); len(r.Findings) > 0 || len(r.Unchecked) == 0 {
+	if r := audit.Check(index.New(&cloud.Cloud{}), audit.Options{}); len(r.Findings) > 0 || len(r.Unchecked) == 0 {
 		t.Errorf("%+v", r)
 	}
-	if r := audit.Check(cloudtest.New().Done(), audit.Options{}); len(r.Findings)+len(r.Unchecked) > 0 {
+	if r := audit.Check(index.New(cloudtest.New().Done()), audit.Options{}); len(r.Findings)+len(r.Unchecked) > 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestCodesAreUnique(t *testing.T) {
-	seen := map[string]bool{}
+	seen := map[audit.Code]bool{}
 	for _, k := range audit.Kinds() {
-		if seen[k.Code] || k.Means == "" || k.Mends == "" || !slices.Contains(audit.Severities, k.Severity) {
+		if seen[k.Code] || k.Means == "" || k.Repair == "" || !slices.Contains(audit.Severities, k.Severity) {
 			t.Errorf("%+v", k)
 		}
 		seen[k.Code] = true
@@ -182,7 +183,7 @@ func TestCodesAreUnique(t *testing.T) {
 
 // What is found both times is what stays, as it was the second time.
 func TestBoth(t *testing.T) {
-	finding := func(code, id, found string) audit.Finding {
+	finding := func(code audit.Code, id, found string) audit.Finding {
 		return audit.Finding{Code: code, About: []audit.Subject{{Kind: "server", ID: id}}, Found: found}
 	}
 	first := audit.Result{Findings: []audit.Finding{finding("a", "1", "x"), finding("a", "2", "x"), finding("b", "1", "x")}}
@@ -190,12 +191,12 @@ func TestBoth(t *testing.T) {
 		Findings:  []audit.Finding{finding("a", "1", "y"), finding("a", "3", "y"), finding("b", "2", "y"), finding("b", "1", "x")},
 		Unchecked: []audit.Unchecked{{Reason: "unread"}},
 	}
-	got := audit.Both(first, second)
+	got := audit.Intersect(first, second)
 	want := audit.Result{Findings: []audit.Finding{finding("a", "1", "y"), finding("b", "1", "x")}, Unchecked: second.Unchecked}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := audit.Both(audit.Result{}, second); got.Findings == nil || len(got.Findings) > 0 {
+	if got := audit.Intersect(audit.Result{}, second); got.Findings == nil || len(got.Findings) > 0 {
 		t.Errorf("%+v, want no findings", got)
 	}
 }
@@ -207,7 +208,7 @@ func TestCommandForUnknownMember(t *testing.T) {
 		"openstack aggregate remove host 1 nowhere": {{Binary: "nova-compute", Host: "nowhere"}},
 	} {
 		c := &cloud.Cloud{Compute: &cloud.Compute{Services: services, Aggregates: []cloud.Aggregate{{ID: 1, UUID: "a", Hosts: []string{"nowhere"}}}}}
-		if found := audit.Check(c, audit.Options{}).Findings; len(found) != 1 || found[0].Command != want {
+		if found := audit.Check(index.New(c), audit.Options{}).Findings; len(found) != 1 || found[0].Command != want {
 			t.Errorf("found %+v, want the command %s", found, want)
 		}
 	}
@@ -224,7 +225,7 @@ func TestConsumersOfOtherServices(t *testing.T) {
 			Allocations: map[string]map[string]int64{c.Placement.Providers[0].UUID: {"VCPU": 1}},
 		})
 		cloudtest.Count(c)
-		found := audit.Check(c, audit.Options{Codes: []string{"orphaned-allocation"}}).Findings
+		found := audit.Check(index.New(c), audit.Options{Codes: []audit.Code{audit.OrphanedAllocation}}).Findings
 		if want == "" {
 			if len(found) > 0 {
 				t.Errorf("of the type %q: %+v", kind, found)

@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // BenchmarkCheck compares the records of 10,000 hosts, each with an agent and two bridges, in 100 host aggregates, with 20,000
@@ -34,7 +35,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	c := of.Done()
 	for b.Loop() {
-		if r := audit.Check(c, audit.Options{}); len(r.Findings) != servers/100 || len(r.Unchecked) > 0 {
+		if r := audit.Check(index.New(c), audit.Options{}); len(r.Findings) != servers/100 || len(r.Unchecked) > 0 {
 			b.Fatalf("%d findings, unchecked %v", len(r.Findings), r.Unchecked)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/placement"
 )
 
 // holders are the consumers, in their order.
-func (x *Index) holders() iter.Seq[*cloud.Consumer] {
+func (x *records) holders() iter.Seq[*cloud.Consumer] {
 	return func(yield func(*cloud.Consumer) bool) {
 		for i := range x.Placement.Consumers {
 			if !yield(&x.Placement.Consumers[i]) {
@@ -31,22 +32,22 @@ func allocations(c *cloud.Consumer, fn func(provider, class string, n int64)) {
 }
 
 // leftOver reports whether a consumer is a migration that has ended: it is one by its type, or by its record.
-func (x *Index) leftOver(c *cloud.Consumer) bool {
+func (x *records) leftOver(c *cloud.Consumer) bool {
 	if m := x.Migrations[c.UUID]; m != nil {
-		return slices.Contains(endedMoves, m.Status)
+		return slices.Contains(index.EndedMoves, m.Status)
 	}
 	return x.Servers[c.UUID] == nil && c.Type == "MIGRATION"
 }
 
-func orphanedAllocation(x *Index, r *report) {
+func orphanedAllocation(x *records, r *report) {
 	for c := range x.holders() {
 		if !slices.Contains([]string{"", "INSTANCE", "MIGRATION"}, c.Type) {
 			continue // of a service that is not read, such as Blazar's reservations
 		}
 		if len(c.Allocations) > 0 && x.Servers[c.UUID] == nil && x.Migrations[c.UUID] == nil && !x.leftOver(c) {
-			found, expected := "it holds "+x.held(c), "a server or a migration under way with this UUID"
+			found, expected := "it holds "+x.FormatAllocations(c), "a server or a migration under way with this UUID"
 			if c.Type == "" {
-				found = "it has no type, so that it counts as Nova's, and holds " + x.held(c)
+				found = "it has no type, so that it counts as Nova's, and holds " + x.FormatAllocations(c)
 				expected += ", or something of another service (Cyborg, Zun, a reservation): look before it is deleted"
 			}
 			r.found(Finding{
@@ -57,18 +58,18 @@ func orphanedAllocation(x *Index, r *report) {
 	}
 }
 
-func migrationLeftOver(x *Index, r *report) {
+func migrationLeftOver(x *records, r *report) {
 	for c := range x.holders() {
 		if len(c.Allocations) > 0 && x.leftOver(c) {
 			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: "it is of a migration that has ended, and holds " + x.held(c), Expected: "nothing",
+				About: []Subject{x.consumerSubject(c.UUID)}, Found: "it is of a migration that has ended, and holds " + x.FormatAllocations(c), Expected: "nothing",
 				Command: "openstack resource provider allocation delete " + c.UUID,
 			})
 		}
 	}
 }
 
-func consumerEmpty(x *Index, r *report) {
+func consumerEmpty(x *records, r *report) {
 	for c := range x.holders() {
 		if len(c.Allocations) == 0 {
 			r.found(Finding{
@@ -80,7 +81,7 @@ func consumerEmpty(x *Index, r *report) {
 }
 
 // typeOf returns the type that a consumer must have, "" for one that is neither a server nor a migration.
-func (x *Index) typeOf(c *cloud.Consumer) string {
+func (x *records) typeOf(c *cloud.Consumer) string {
 	switch {
 	case x.Servers[c.UUID] != nil:
 		return "INSTANCE"
@@ -90,7 +91,7 @@ func (x *Index) typeOf(c *cloud.Consumer) string {
 	return ""
 }
 
-func consumerWithoutType(x *Index, r *report) {
+func consumerWithoutType(x *records, r *report) {
 	// Nova sets no types, other services do: where no server and no migration has one there is nothing to compare with.
 	if !slices.ContainsFunc(x.Placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" && x.typeOf(&c) != "" }) {
 		return
@@ -105,7 +106,7 @@ func consumerWithoutType(x *Index, r *report) {
 	}
 }
 
-func consumerTypeWrong(x *Index, r *report) {
+func consumerTypeWrong(x *records, r *report) {
 	for c := range x.holders() {
 		if want := x.typeOf(c); want != "" && c.Type != "" && c.Type != want {
 			r.found(Finding{
@@ -117,14 +118,14 @@ func consumerTypeWrong(x *Index, r *report) {
 }
 
 // ownerOf returns the server whose project and user a consumer must have, nil when there is none.
-func (x *Index) ownerOf(c *cloud.Consumer) *Server {
+func (x *records) ownerOf(c *cloud.Consumer) *index.Server {
 	if m := x.Migrations[c.UUID]; m != nil {
 		return x.Servers[m.Server]
 	}
 	return x.Servers[c.UUID]
 }
 
-func consumerProjectWrong(x *Index, r *report) {
+func consumerProjectWrong(x *records, r *report) {
 	for c := range x.holders() {
 		if s := x.ownerOf(c); s != nil && s.Project != c.Project {
 			r.found(Finding{
@@ -135,7 +136,7 @@ func consumerProjectWrong(x *Index, r *report) {
 	}
 }
 
-func consumerUserWrong(x *Index, r *report) {
+func consumerUserWrong(x *records, r *report) {
 	for c := range x.holders() {
 		if s := x.ownerOf(c); s != nil && s.User != c.User {
 			r.found(Finding{
@@ -146,12 +147,12 @@ func consumerUserWrong(x *Index, r *report) {
 	}
 }
 
-func allocationOnGoneProvider(x *Index, r *report) {
+func allocationOnGoneProvider(x *records, r *report) {
 	for c := range x.holders() {
 		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
 			if x.ByUUID[uuid] == nil {
 				r.found(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Found: "it holds " + Amounts(c.Allocations[uuid]) + " of a provider that is not there",
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Found: "it holds " + index.FormatAmounts(c.Allocations[uuid]) + " of a provider that is not there",
 					Expected: "a provider with this UUID", Command: "berth db check",
 				})
 			}
@@ -159,7 +160,7 @@ func allocationOnGoneProvider(x *Index, r *report) {
 	}
 }
 
-func allocationWithoutInventory(x *Index, r *report) {
+func allocationWithoutInventory(x *records, r *report) {
 	for c := range x.holders() {
 		allocations(c, func(provider, class string, n int64) {
 			p := x.ByUUID[provider]
@@ -176,7 +177,7 @@ func allocationWithoutInventory(x *Index, r *report) {
 	}
 }
 
-func amountBreaksUnits(x *Index, r *report) {
+func amountBreaksUnits(x *records, r *report) {
 	for c := range x.holders() {
 		allocations(c, func(provider, class string, n int64) {
 			p := x.ByUUID[provider]
@@ -195,16 +196,16 @@ func amountBreaksUnits(x *Index, r *report) {
 	}
 }
 
-func usageDiffers(x *Index, r *report) {
+func usageDiffers(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
 		classes := maps.Clone(p.Usages)
 		if classes == nil {
 			classes = map[string]int64{}
 		}
-		maps.Copy(classes, x.allocated[p.UUID])
+		maps.Copy(classes, x.Allocated[p.UUID])
 		for _, class := range slices.Sorted(maps.Keys(classes)) {
-			if used, sum := p.Usages[class], x.allocated[p.UUID][class]; used != sum {
+			if used, sum := p.Usages[class], x.Allocated[p.UUID][class]; used != sum {
 				r.found(Finding{
 					About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are used", used, class),
 					Expected: fmt.Sprintf("%d, which is the sum of the allocations", sum), Command: "openstack resource provider usage show " + p.UUID,
@@ -216,7 +217,7 @@ func usageDiffers(x *Index, r *report) {
 
 // What is wrong with providers themselves.
 
-func capacityExceeded(x *Index, r *report) {
+func capacityExceeded(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		capacity := placement.Inventory(i).Capacity()
 		if used := p.Usages[class]; used > 0 && used > capacity && !placement.Inventory(i).ReservedInUse(used) {
@@ -229,7 +230,7 @@ func capacityExceeded(x *Index, r *report) {
 	})
 }
 
-func reservedInUse(x *Index, r *report) {
+func reservedInUse(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		if used := p.Usages[class]; placement.Inventory(i).ReservedInUse(used) {
 			r.found(Finding{
@@ -240,10 +241,10 @@ func reservedInUse(x *Index, r *report) {
 	})
 }
 
-func guaranteeOvercommitted(x *Index, r *report) {
+func guaranteeOvercommitted(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		used := p.Usages[class]
-		if OfPorts(class) && used > i.Total-i.Reserved && used <= placement.Inventory(i).Capacity() {
+		if index.IsPortClass(class) && used > i.Total-i.Reserved && used <= placement.Inventory(i).Capacity() {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are guaranteed, with an allocation ratio of %g", used, class, i.AllocationRatio),
 				Expected: fmt.Sprintf("at most %d, which the device has (total %d - reserved %d)", i.Total-i.Reserved, i.Total, i.Reserved),
@@ -253,7 +254,7 @@ func guaranteeOvercommitted(x *Index, r *report) {
 	})
 }
 
-func reservedAboveTotal(x *Index, r *report) {
+func reservedAboveTotal(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		if i.Reserved > i.Total {
 			r.found(Finding{
@@ -265,7 +266,7 @@ func reservedAboveTotal(x *Index, r *report) {
 }
 
 // inventories calls fn with each inventory, sorted.
-func (x *Index) inventories(fn func(p *cloud.Provider, class string, i cloud.Inventory)) {
+func (x *records) inventories(fn func(p *cloud.Provider, class string, i cloud.Inventory)) {
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
 		for _, class := range slices.Sorted(maps.Keys(p.Inventories)) {
@@ -274,7 +275,7 @@ func (x *Index) inventories(fn func(p *cloud.Provider, class string, i cloud.Inv
 	}
 }
 
-func unknownClass(x *Index, r *report) {
+func unknownClass(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, _ cloud.Inventory) {
 		if _, ok := slices.BinarySearch(x.Placement.Classes, class); !ok {
 			r.found(Finding{
@@ -285,7 +286,7 @@ func unknownClass(x *Index, r *report) {
 	})
 }
 
-func unknownTrait(x *Index, r *report) {
+func unknownTrait(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
 		for _, trait := range p.Traits {
@@ -299,7 +300,7 @@ func unknownTrait(x *Index, r *report) {
 	}
 }
 
-func providerParentGone(x *Index, r *report) {
+func providerParentGone(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		if p := &x.Placement.Providers[i]; p.Parent != "" && x.ByUUID[p.Parent] == nil {
 			r.found(Finding{
@@ -310,10 +311,10 @@ func providerParentGone(x *Index, r *report) {
 	}
 }
 
-func providerRootDiffers(x *Index, r *report) {
+func providerRootDiffers(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
-		if top := x.Top(p); p.Root != top.UUID {
+		if top := x.RootOf(p); p.Root != top.UUID {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "its root is " + p.Root,
 				Expected: fmt.Sprintf("%s (%s), to which its parents lead", top.UUID, top.Name), Command: "berth db check",

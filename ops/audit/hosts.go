@@ -7,12 +7,10 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
-// DisabledTrait is the trait of a host on which Nova starts nothing.
-const DisabledTrait = "COMPUTE_STATUS_DISABLED"
-
-func hypervisorWithoutProvider(x *Index, r *report) {
+func hypervisorWithoutProvider(x *records, r *report) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if x.ByUUID[h.UUID] == nil && x.ByName[h.Hostname] == nil {
@@ -24,7 +22,7 @@ func hypervisorWithoutProvider(x *Index, r *report) {
 	}
 }
 
-func hypervisorUUIDDiffers(x *Index, r *report) {
+func hypervisorUUIDDiffers(x *records, r *report) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if p := x.ByName[h.Hostname]; x.ByUUID[h.UUID] == nil && p != nil {
@@ -36,7 +34,7 @@ func hypervisorUUIDDiffers(x *Index, r *report) {
 	}
 }
 
-func hypervisorNameDiffers(x *Index, r *report) {
+func hypervisorNameDiffers(x *records, r *report) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if p := x.ByUUID[h.UUID]; p != nil && p.Name != h.Hostname {
@@ -48,28 +46,18 @@ func hypervisorNameDiffers(x *Index, r *report) {
 	}
 }
 
-// IsHost reports whether a root provider looks like one of a compute node.
-func IsHost(p *cloud.Provider) bool {
-	for _, class := range []string{"VCPU", "PCPU", "MEMORY_MB"} {
-		if _, ok := p.Inventories[class]; ok {
-			return true
-		}
-	}
-	return slices.Contains(p.Traits, "COMPUTE_NODE")
-}
-
-func providerOfGoneHost(x *Index, r *report) {
+func providerOfGoneHost(x *records, r *report) {
 	for p := range x.Roots() {
-		if IsHost(p) && x.HypervisorOf(p) == nil {
+		if index.IsHost(p) && x.HypervisorOf(p) == nil {
 			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", Amounts(x.UsedBelow(p))),
+				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", index.FormatAmounts(x.SubtreeUsage(p))),
 				Expected: "a compute node", Command: "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
 	}
 }
 
-func hostWithoutService(x *Index, r *report) {
+func hostWithoutService(x *records, r *report) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if x.Services[h.Host] == nil {
@@ -81,7 +69,7 @@ func hostWithoutService(x *Index, r *report) {
 	}
 }
 
-func namesAlike(x *Index, r *report) {
+func namesAlike(x *records, r *report) {
 	// A name and its short form are next to each other among those with one first label.
 	byLabel := map[string][]*cloud.Provider{}
 	for p := range x.Roots() {
@@ -98,11 +86,11 @@ func namesAlike(x *Index, r *report) {
 	}
 }
 
-func disabledTraitMissing(x *Index, r *report) {
+func disabledTraitMissing(x *records, r *report) {
 	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
-		if s.Status == "disabled" && !slices.Contains(p.Traits, DisabledTrait) {
+		if s.Status == "disabled" && !slices.Contains(p.Traits, index.DisabledTrait) {
 			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is disabled, and its provider does not have the trait " + DisabledTrait,
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is disabled, and its provider does not have the trait " + index.DisabledTrait,
 				Expected: "the trait, so that placement offers no candidates there",
 				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
 			})
@@ -110,11 +98,11 @@ func disabledTraitMissing(x *Index, r *report) {
 	})
 }
 
-func disabledTraitSuperfluous(x *Index, r *report) {
+func disabledTraitSuperfluous(x *records, r *report) {
 	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
-		if s.Status == "enabled" && slices.Contains(p.Traits, DisabledTrait) {
+		if s.Status == "enabled" && slices.Contains(p.Traits, index.DisabledTrait) {
 			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is enabled, and its provider has the trait " + DisabledTrait,
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is enabled, and its provider has the trait " + index.DisabledTrait,
 				Expected: "no such trait: no server is started there",
 				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
 			})
@@ -123,7 +111,7 @@ func disabledTraitSuperfluous(x *Index, r *report) {
 }
 
 // nodes calls fn with the compute nodes that have a service and a provider.
-func (x *Index) nodes(fn func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider)) {
+func (x *records) nodes(fn func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider)) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if s, p := x.Services[h.Host], x.HostRoot(h.Host, h.Hostname); s != nil && p != nil {
@@ -139,7 +127,7 @@ func aggregateSubject(a *cloud.Aggregate) Subject {
 }
 
 // members calls fn with the members of host aggregates that have a provider.
-func (x *Index) members(fn func(a *cloud.Aggregate, host string, p *cloud.Provider)) {
+func (x *records) members(fn func(a *cloud.Aggregate, host string, p *cloud.Provider)) {
 	for i := range x.Compute.Aggregates {
 		a := &x.Compute.Aggregates[i]
 		for _, host := range a.Hosts {
@@ -152,7 +140,7 @@ func (x *Index) members(fn func(a *cloud.Aggregate, host string, p *cloud.Provid
 	}
 }
 
-func aggregateMirrorMissing(x *Index, r *report) {
+func aggregateMirrorMissing(x *records, r *report) {
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
 		if !slices.Contains(p.Aggregates, a.UUID) {
 			r.found(Finding{
@@ -163,7 +151,7 @@ func aggregateMirrorMissing(x *Index, r *report) {
 	})
 }
 
-func aggregateMirrorSuperfluous(x *Index, r *report) {
+func aggregateMirrorSuperfluous(x *records, r *report) {
 	for i := range x.Compute.Aggregates {
 		a := &x.Compute.Aggregates[i]
 		for p := range x.Roots() {
@@ -182,7 +170,7 @@ func aggregateMirrorSuperfluous(x *Index, r *report) {
 	}
 }
 
-func aggregateHostUnknown(x *Index, r *report) {
+func aggregateHostUnknown(x *records, r *report) {
 	for i := range x.Compute.Aggregates {
 		a := &x.Compute.Aggregates[i]
 		for _, host := range a.Hosts {
@@ -205,7 +193,7 @@ var ratioKeys = []struct{ key, class string }{
 	{"cpu_allocation_ratio", "VCPU"}, {"ram_allocation_ratio", "MEMORY_MB"}, {"disk_allocation_ratio", "DISK_GB"},
 }
 
-func aggregateRatioDiffers(x *Index, r *report) {
+func aggregateRatioDiffers(x *records, r *report) {
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
 		for _, k := range ratioKeys {
 			ratio, err := strconv.ParseFloat(a.Metadata[k.key], 64)
@@ -221,14 +209,14 @@ func aggregateRatioDiffers(x *Index, r *report) {
 	})
 }
 
-func ratiosDifferInAggregate(x *Index, r *report) {
+func ratiosDifferInAggregate(x *records, r *report) {
 	type first struct {
 		host  string
 		ratio float64
 	}
 	seen, told := map[string]first{}, map[string]bool{}
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
-		for _, class := range FlavorClasses {
+		for _, class := range index.FlavorClasses {
 			i, has := p.Inventories[class]
 			if !has {
 				continue
@@ -248,9 +236,9 @@ func ratiosDifferInAggregate(x *Index, r *report) {
 	})
 }
 
-func sharingWithoutAggregate(x *Index, r *report) {
+func sharingWithoutAggregate(x *records, r *report) {
 	for i := range x.Placement.Providers {
-		if p := &x.Placement.Providers[i]; Shares(p) && len(p.Aggregates) == 0 {
+		if p := &x.Placement.Providers[i]; index.Shares(p) && len(p.Aggregates) == 0 {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait MISC_SHARES_VIA_AGGREGATE and is in no aggregate", Expected: "an aggregate whose members use it",
 				Command: "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
@@ -259,10 +247,10 @@ func sharingWithoutAggregate(x *Index, r *report) {
 	}
 }
 
-func sharingAggregateEmpty(x *Index, r *report) {
+func sharingAggregateEmpty(x *records, r *report) {
 	members := map[string]int{} // that do not share
 	for i := range x.Placement.Providers {
-		if p := &x.Placement.Providers[i]; !Shares(p) {
+		if p := &x.Placement.Providers[i]; !index.Shares(p) {
 			for _, a := range p.Aggregates {
 				members[a]++
 			}
@@ -270,7 +258,7 @@ func sharingAggregateEmpty(x *Index, r *report) {
 	}
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
-		if Shares(p) && len(p.Aggregates) > 0 && !slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
+		if index.Shares(p) && len(p.Aggregates) > 0 && !slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
 			r.found(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Found: "no provider is in the aggregates through which it shares", Expected: "hosts that use it",
 				Command: "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,

@@ -6,20 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
-// OfPorts reports whether a class is of what ports are guaranteed.
-func OfPorts(class string) bool {
-	return slices.Contains([]string{
-		guarantee.EgressBandwidth, guarantee.IngressBandwidth,
-		guarantee.EgressPacketRate, guarantee.IngressPacketRate, guarantee.PacketRate,
-	}, class)
-}
-
 // computePorts calls fn with the ports of servers. The server is nil for one that is not there.
-func (x *Index) computePorts(fn func(p *cloud.Port, s *Server)) {
+func (x *records) computePorts(fn func(p *cloud.Port, s *index.Server)) {
 	for i := range x.Network.Ports {
 		if p := &x.Network.Ports[i]; strings.HasPrefix(p.Owner, "compute:") && p.Device != "" {
 			fn(p, x.Servers[p.Device])
@@ -29,51 +21,22 @@ func (x *Index) computePorts(fn func(p *cloud.Port, s *Server)) {
 
 // boundPorts calls fn with the ports that are bound on the host of their server, of servers that nothing is under way
 // with.
-func (x *Index) boundPorts(fn func(p *cloud.Port, s *Server)) {
-	x.computePorts(func(p *cloud.Port, s *Server) {
+func (x *records) boundPorts(fn func(p *cloud.Port, s *index.Server)) {
+	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s != nil && !s.Busy && s.Root != nil && p.Host == s.Host {
 			fn(p, s)
 		}
 	})
 }
 
-// Asks reports whether a port asks placement for anything.
-func Asks(p *cloud.Port) bool {
-	if p.Request == nil {
-		return false
-	}
-	for _, g := range p.Request.Groups {
-		for _, n := range g.Resources {
-			if n > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Named returns the provider that a port names for a group, "" for none. A key in the older format has one
-// provider, which is that of the bandwidth.
-func Named(p *cloud.Port, g cloud.PortGroup) string {
-	if old, ok := p.Allocation[""]; ok {
-		for class := range g.Resources {
-			if class == guarantee.EgressBandwidth || class == guarantee.IngressBandwidth {
-				return old
-			}
-		}
-		return ""
-	}
-	return p.Allocation[g.ID]
-}
-
 // keyedGroups calls fn with each group of a bound port and the provider that the port names for it.
-func (x *Index) keyedGroups(fn func(p *cloud.Port, s *Server, g cloud.PortGroup, provider string)) {
-	x.boundPorts(func(p *cloud.Port, s *Server) {
+func (x *records) keyedGroups(fn func(p *cloud.Port, s *index.Server, g cloud.PortGroup, provider string)) {
+	x.boundPorts(func(p *cloud.Port, s *index.Server) {
 		if p.Request == nil {
 			return
 		}
 		for _, g := range p.Request.Groups {
-			if uuid := Named(p, g); uuid != "" {
+			if uuid := index.NamedProvider(p, g); uuid != "" {
 				fn(p, s, g, uuid)
 			}
 		}
@@ -88,8 +51,8 @@ func groupName(g cloud.PortGroup) string {
 	return "group " + g.ID
 }
 
-func portOfGoneServer(x *Index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *Server) {
+func portOfGoneServer(x *records, r *report) {
+	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s == nil {
 			r.found(Finding{
 				About: []Subject{portSubject(p), {Kind: "server", ID: p.Device}}, Found: "its device is server " + p.Device + ", which is not there",
@@ -99,43 +62,43 @@ func portOfGoneServer(x *Index, r *report) {
 	})
 }
 
-func portHostDiffers(x *Index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *Server) {
+func portHostDiffers(x *records, r *report) {
+	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s != nil && !s.Busy && s.Root != nil && p.Host != "" && p.Host != s.Host {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host, Expected: "host " + s.Host + ", where its server runs",
+				About: []Subject{portSubject(p), serverSubject(s)}, Found: "it is bound on host " + p.Host, Expected: "host " + s.Host + ", where its server runs",
 				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 			})
 		}
 	})
 }
 
-func portBindingFailed(x *Index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *Server) {
+func portBindingFailed(x *records, r *report) {
+	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s != nil && !s.Busy && p.VIF == "binding_failed" {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject()}, Found: fmt.Sprintf("binding it on host %s failed", p.Host), Expected: "a port that is bound",
+				About: []Subject{portSubject(p), serverSubject(s)}, Found: fmt.Sprintf("binding it on host %s failed", p.Host), Expected: "a port that is bound",
 				Command: "openstack network agent list --host " + p.Host,
 			})
 		}
 	})
 }
 
-func portNotBound(x *Index, r *report) {
-	x.computePorts(func(p *cloud.Port, s *Server) {
+func portNotBound(x *records, r *report) {
+	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s == nil || s.Busy || s.Root == nil || s.Status == "ERROR" || s.Status == "SHELVED_OFFLOADED" {
 			return
 		}
 		if p.Host == "" || p.VIF == "unbound" {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject()}, Found: "it is not bound", Expected: "it is bound on host " + s.Host,
+				About: []Subject{portSubject(p), serverSubject(s)}, Found: "it is not bound", Expected: "it is bound on host " + s.Host,
 				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 			})
 		}
 	})
 }
 
-func keyOfUnboundPort(x *Index, r *report) {
+func keyOfUnboundPort(x *records, r *report) {
 	for i := range x.Network.Ports {
 		p := &x.Network.Ports[i]
 		if s := x.Servers[p.Device]; p.Host == "" && len(p.Allocation) > 0 && (s == nil || !s.Busy) {
@@ -148,7 +111,7 @@ func keyOfUnboundPort(x *Index, r *report) {
 }
 
 // names are the providers that a port names.
-func names(x *Index, p *cloud.Port) string {
+func names(x *records, p *cloud.Port) string {
 	var list []string
 	for _, uuid := range slices.Sorted(maps.Values(p.Allocation)) {
 		list = append(list, x.providerSubject(uuid).String())
@@ -156,11 +119,11 @@ func names(x *Index, p *cloud.Port) string {
 	return strings.Join(list, ", ")
 }
 
-func boundWithoutKey(x *Index, r *report) {
-	x.boundPorts(func(p *cloud.Port, s *Server) {
-		if Asks(p) && len(p.Allocation) == 0 && p.VIF != "binding_failed" && p.VIF != "unbound" {
+func boundWithoutKey(x *records, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *index.Server) {
+		if index.HasRequest(p) && len(p.Allocation) == 0 && p.VIF != "binding_failed" && p.VIF != "unbound" {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject()}, Found: "it is bound on host " + p.Host + ", and names no provider",
+				About: []Subject{portSubject(p), serverSubject(s)}, Found: "it is bound on host " + p.Host + ", and names no provider",
 				Expected: "a provider that gives it " + requested(p),
 				Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 			})
@@ -176,11 +139,11 @@ func requested(p *cloud.Port) string {
 			sum[class] += n
 		}
 	}
-	return Amounts(sum)
+	return index.FormatAmounts(sum)
 }
 
 // requestsHidden says that the service does not show what ports ask for: no port asks for anything, and one has a policy that guarantees something.
-func (x *Index) requestsHidden() bool {
+func (x *records) requestsHidden() bool {
 	guarantees := map[string]bool{}
 	for _, q := range x.Network.Policies {
 		for _, rule := range q.Rules {
@@ -204,30 +167,30 @@ func (x *Index) requestsHidden() bool {
 	return hidden
 }
 
-func keyWithoutRequest(x *Index, r *report) {
+func keyWithoutRequest(x *records, r *report) {
 	if x.requestsHidden() {
 		r.cannot("The network service did not show what ports ask for.")
 		return
 	}
-	x.boundPorts(func(p *cloud.Port, s *Server) {
-		if len(p.Allocation) > 0 && !Asks(p) {
+	x.boundPorts(func(p *cloud.Port, s *index.Server) {
+		if len(p.Allocation) > 0 && !index.HasRequest(p) {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject()}, Found: "it asks for nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
+				About: []Subject{portSubject(p), serverSubject(s)}, Found: "it asks for nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
 				Command: "openstack port unset --binding-profile allocation " + p.UUID,
 			})
 		}
 	})
 }
 
-func keyGroupUnknown(x *Index, r *report) {
-	x.boundPorts(func(p *cloud.Port, s *Server) {
-		if !Asks(p) {
+func keyGroupUnknown(x *records, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *index.Server) {
+		if !index.HasRequest(p) {
 			return
 		}
 		for _, id := range slices.Sorted(maps.Keys(p.Allocation)) {
 			if id != "" && !slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == id }) {
 				r.found(Finding{
-					About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile has a provider for group " + id,
+					About: []Subject{portSubject(p), serverSubject(s)}, Found: "its binding profile has a provider for group " + id,
 					Expected: "the groups that it asks for: " + groupIDs(p), Command: "openstack port show " + p.UUID,
 				})
 			}
@@ -243,9 +206,9 @@ func groupIDs(p *cloud.Port) string {
 	return strings.Join(ids, ", ")
 }
 
-func keyGroupMissing(x *Index, r *report) {
-	x.boundPorts(func(p *cloud.Port, s *Server) {
-		if !Asks(p) || len(p.Allocation) == 0 {
+func keyGroupMissing(x *records, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *index.Server) {
+		if !index.HasRequest(p) || len(p.Allocation) == 0 {
 			return
 		}
 		for id := range p.Allocation { // of a group under another id there is a finding already
@@ -254,10 +217,10 @@ func keyGroupMissing(x *Index, r *report) {
 			}
 		}
 		for _, g := range p.Request.Groups {
-			if Named(p, g) == "" {
+			if index.NamedProvider(p, g) == "" {
 				r.found(Finding{
-					About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile names no provider for " + groupName(g),
-					Expected: "one that gives it " + Amounts(g.Resources),
+					About: []Subject{portSubject(p), serverSubject(s)}, Found: "its binding profile names no provider for " + groupName(g),
+					Expected: "one that gives it " + index.FormatAmounts(g.Resources),
 					Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 				})
 			}
@@ -265,33 +228,33 @@ func keyGroupMissing(x *Index, r *report) {
 	})
 }
 
-func keyFormatOld(x *Index, r *report) {
-	x.boundPorts(func(p *cloud.Port, s *Server) {
-		if _, old := p.Allocation[""]; old && Asks(p) && p.Request.Groups[0].ID != "" {
+func keyFormatOld(x *records, r *report) {
+	x.boundPorts(func(p *cloud.Port, s *index.Server) {
+		if _, old := p.Allocation[""]; old && index.HasRequest(p) && p.Request.Groups[0].ID != "" {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject()}, Found: "its binding profile names a provider without its group", Expected: "a provider for each of the groups " + groupIDs(p),
+				About: []Subject{portSubject(p), serverSubject(s)}, Found: "its binding profile names a provider without its group", Expected: "a provider for each of the groups " + groupIDs(p),
 				Command: "neutron-sanitize-port-binding-profile-allocation",
 			})
 		}
 	})
 }
 
-func keyProviderGone(x *Index, r *report) {
-	x.keyedGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, uuid string) {
+func keyProviderGone(x *records, r *report) {
+	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
 		if x.ByUUID[uuid] == nil {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject(), x.providerSubject(uuid)}, Found: "its binding profile names provider " + uuid + ", which is not there",
+				About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)}, Found: "its binding profile names provider " + uuid + ", which is not there",
 				Expected: "a provider of host " + s.Host, Command: "openstack server migrate " + s.UUID,
 			})
 		}
 	})
 }
 
-func keyProviderOfOtherHost(x *Index, r *report) {
-	x.keyedGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, uuid string) {
-		if of := x.ByUUID[uuid]; of != nil && !Shares(of) && x.Top(of) != s.Root {
+func keyProviderOfOtherHost(x *records, r *report) {
+	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
+		if of := x.ByUUID[uuid]; of != nil && !index.Shares(of) && x.RootOf(of) != s.Root {
 			r.found(Finding{
-				About: []Subject{portSubject(p), s.subject(), x.providerSubject(uuid)}, Found: fmt.Sprintf("its binding profile names a provider of %s", x.Top(of).Name),
+				About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)}, Found: fmt.Sprintf("its binding profile names a provider of %s", x.RootOf(of).Name),
 				Expected: "a provider of " + s.Root.Name + ", on which it is bound", Command: "openstack server migrate " + s.UUID,
 			})
 		}
@@ -299,21 +262,21 @@ func keyProviderOfOtherHost(x *Index, r *report) {
 }
 
 // homeGroups calls fn with those of keyedGroups whose provider is one of the server's host. Others have codes of their own.
-func (x *Index) homeGroups(fn func(p *cloud.Port, s *Server, g cloud.PortGroup, of *cloud.Provider)) {
-	x.keyedGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, uuid string) {
-		if of := x.ByUUID[uuid]; of != nil && x.Top(of) == s.Root {
+func (x *records) homeGroups(fn func(p *cloud.Port, s *index.Server, g cloud.PortGroup, of *cloud.Provider)) {
+	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
+		if of := x.ByUUID[uuid]; of != nil && x.RootOf(of) == s.Root {
 			fn(p, s, g, of)
 		}
 	})
 }
 
-func keyProviderLacksClass(x *Index, r *report) {
-	x.homeGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, of *cloud.Provider) {
+func keyProviderLacksClass(x *records, r *report) {
+	x.homeGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, of *cloud.Provider) {
 		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
 			_, has := of.Inventories[class]
-			if !has && s.heldOf(of.UUID, class) == 0 {
+			if !has && s.Allocated(of.UUID, class) == 0 {
 				r.found(Finding{
-					About: []Subject{portSubject(p), s.subject(), x.providerSubject(of.UUID)}, Found: "its binding profile names a provider without an inventory of " + class,
+					About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(of.UUID)}, Found: "its binding profile names a provider without an inventory of " + class,
 					Expected: fmt.Sprintf("a provider that gives it %s %d", class, g.Resources[class]), Command: "openstack server migrate " + s.UUID,
 				})
 			}
@@ -321,28 +284,20 @@ func keyProviderLacksClass(x *Index, r *report) {
 	})
 }
 
-func keyProviderLacksTrait(x *Index, r *report) {
-	x.homeGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, of *cloud.Provider) {
-		if _, reported := x.Wanted[of.UUID]; reported && physnetsDiffer(x, of) {
+func keyProviderLacksTrait(x *records, r *report) {
+	x.homeGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, of *cloud.Provider) {
+		if _, reported := x.Reported[of.UUID]; reported && physnetsDiffer(x, of) {
 			return // the provider has a finding
 		}
 		for _, trait := range g.Required {
 			if !slices.Contains(of.Traits, trait) {
 				r.found(Finding{
-					About: []Subject{portSubject(p), s.subject(), x.providerSubject(of.UUID)}, Found: "its binding profile names a provider without the trait " + trait,
+					About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(of.UUID)}, Found: "its binding profile names a provider without the trait " + trait,
 					Expected: "a provider with the traits " + strings.Join(g.Required, ", "), Command: "openstack server migrate " + s.UUID,
 				})
 			}
 		}
 	})
-}
-
-// heldOf returns what a server holds of a class on a provider.
-func (s *Server) heldOf(provider, class string) int64 {
-	if s.Held == nil {
-		return 0
-	}
-	return s.Held.Allocations[provider][class]
 }
 
 // A lack is what a port of a server asks for and the server does not hold.
@@ -355,55 +310,55 @@ type lack struct {
 
 // lacking calls fn with what ports lack on the providers that they name. The ports of a server share what it holds in their
 // order.
-func (x *Index) lacking(fn func(s *Server, l lack)) {
+func (x *records) lacking(fn func(s *index.Server, l lack)) {
 	type place struct{ server, provider, class string }
 	left := map[place]int64{}
-	x.homeGroups(func(p *cloud.Port, s *Server, g cloud.PortGroup, of *cloud.Provider) {
-		if s.Held == nil || !slices.Contains(s.Trees, s.Root.UUID) {
+	x.homeGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, of *cloud.Provider) {
+		if s.Consumer == nil || !slices.Contains(s.Trees, s.Root.UUID) {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
 			n, at := g.Resources[class], place{s.UUID, of.UUID, class}
 			if _, seen := left[at]; !seen {
-				left[at] = s.heldOf(of.UUID, class)
+				left[at] = s.Allocated(of.UUID, class)
 			}
 			has := min(n, left[at])
 			left[at] -= has
-			if _, stock := of.Inventories[class]; has < n && (stock || s.heldOf(of.UUID, class) > 0) {
+			if _, stock := of.Inventories[class]; has < n && (stock || s.Allocated(of.UUID, class) > 0) {
 				fn(s, lack{p, of, class, has, n})
 			}
 		}
 	})
 }
 
-func keyNotAllocated(x *Index, r *report) {
-	x.lacking(func(s *Server, l lack) {
-		if len(s.Held.Allocations[l.provider.UUID]) == 0 {
+func keyNotAllocated(x *records, r *report) {
+	x.lacking(func(s *index.Server, l lack) {
+		if len(s.Consumer.Allocations[l.provider.UUID]) == 0 {
 			r.lacks(x, s, l, fmt.Sprintf("its server holds nothing of the provider that it names, %s", l.provider.Name))
 		}
 	})
 }
 
-func portAmountMissing(x *Index, r *report) {
-	x.lacking(func(s *Server, l lack) {
-		if len(s.Held.Allocations[l.provider.UUID]) > 0 {
+func portAmountMissing(x *records, r *report) {
+	x.lacking(func(s *index.Server, l lack) {
+		if len(s.Consumer.Allocations[l.provider.UUID]) > 0 {
 			r.lacks(x, s, l, fmt.Sprintf("its server holds %s %d for it on %s", l.class, l.has, l.provider.Name))
 		}
 	})
 }
 
-func (r *report) lacks(x *Index, s *Server, l lack, found string) {
+func (r *report) lacks(x *records, s *index.Server, l lack, found string) {
 	r.found(Finding{
-		About: []Subject{portSubject(l.port), s.subject(), x.providerSubject(l.provider.UUID)}, Found: found,
+		About: []Subject{portSubject(l.port), serverSubject(s), x.providerSubject(l.provider.UUID)}, Found: found,
 		Expected: fmt.Sprintf("%s %d, which it asks for", l.class, l.wanted),
 		Command:  fmt.Sprintf("openstack resource provider allocation show %s", s.UUID),
 	})
 }
 
-func portAmountSuperfluous(x *Index, r *report) {
+func portAmountSuperfluous(x *records, r *report) {
 	named := map[string]map[string]map[string]int64{} // by server, provider and class
 	unnamed := map[string]bool{}                      // servers with a port whose amounts are not known to be of a provider
-	x.computePorts(func(p *cloud.Port, s *Server) {
+	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s == nil {
 			return
 		}
@@ -412,8 +367,8 @@ func portAmountSuperfluous(x *Index, r *report) {
 			groups = p.Request.Groups
 		}
 		for _, g := range groups {
-			uuid := Named(p, g)
-			if uuid == "" || x.ByUUID[uuid] == nil || s.Root == nil || x.Top(x.ByUUID[uuid]) != s.Root || p.Host != s.Host {
+			uuid := index.NamedProvider(p, g)
+			if uuid == "" || x.ByUUID[uuid] == nil || s.Root == nil || x.RootOf(x.ByUUID[uuid]) != s.Root || p.Host != s.Host {
 				unnamed[s.UUID] = true
 				continue
 			}
@@ -430,7 +385,7 @@ func portAmountSuperfluous(x *Index, r *report) {
 		unnamed[s.UUID] = unnamed[s.UUID] || len(groups) == 0 && len(p.Allocation) > 0
 	})
 	hidden := x.requestsHidden()
-	x.atHome(func(s *Server) {
+	x.atHome(func(s *index.Server) {
 		if unnamed[s.UUID] {
 			return // the port has a finding; what is held may be for it
 		}
@@ -439,16 +394,16 @@ func portAmountSuperfluous(x *Index, r *report) {
 			return
 		}
 		own := map[string]int64{} // of the flavor, on any provider
-		if asks := s.asks(); asks.err == nil {
-			own = asks.sums[0]
+		if request := s.FlavorRequest(); request.Err == nil {
+			own = request.Amounts[0]
 		} else if s.Flavor.Specs == nil {
 			r.cannot("The compute service did not show the extra specs of flavors.")
 			return
 		}
-		allocations(s.Held, func(uuid, class string, n int64) {
-			if more := n - named[s.UUID][uuid][class] - own[class]; OfPorts(class) && more > 0 && x.treeOf(uuid) == s.Root.UUID {
+		allocations(s.Consumer, func(uuid, class string, n int64) {
+			if more := n - named[s.UUID][uuid][class] - own[class]; index.IsPortClass(class) && more > 0 && x.TreeOf(uuid) == s.Root.UUID {
 				r.found(Finding{
-					About: []Subject{s.subject(), x.providerSubject(uuid)}, Found: fmt.Sprintf("it holds %s %d on %s", class, n, x.providerSubject(uuid).Name),
+					About: []Subject{serverSubject(s), x.providerSubject(uuid)}, Found: fmt.Sprintf("it holds %s %d on %s", class, n, x.providerSubject(uuid).Name),
 					Expected: fmt.Sprintf("%d, which its ports ask for there", n-more), Command: "openstack resource provider allocation show " + s.UUID,
 				})
 			}
@@ -456,7 +411,7 @@ func portAmountSuperfluous(x *Index, r *report) {
 	})
 }
 
-func requestTraitWithoutProvider(x *Index, r *report) {
+func requestTraitWithoutProvider(x *records, r *report) {
 	has := map[string]bool{}
 	for i := range x.Placement.Providers {
 		for _, trait := range x.Placement.Providers[i].Traits {
@@ -465,7 +420,7 @@ func requestTraitWithoutProvider(x *Index, r *report) {
 	}
 	for i := range x.Network.Ports {
 		p := &x.Network.Ports[i]
-		if !Asks(p) {
+		if !index.HasRequest(p) {
 			continue
 		}
 		for _, g := range p.Request.Groups {

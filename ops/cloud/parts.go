@@ -5,44 +5,96 @@ import (
 	"fmt"
 )
 
-// A Want is what a tool needs of a part of the records.
-type Want int
+// A Part is a part of the records of a cloud, or a set of parts.
+type Part uint
 
-// The values of Want.
+// The parts. They are what a tool reads, and what a rule or a check cannot do without.
 const (
-	Skip Want = iota // the part is not read
-	Try              // what cannot be read of it is a sentence in Cloud.Unread
-	Need             // the tool cannot work without it: what cannot be read is an error
+	PlacementPart   Part = 1 << iota // providers
+	ConsumersPart                    // consumers and their allocations
+	ComputePart                      // of the compute service
+	NetworkPart                      // of the network service
+	EnvironmentPart                  // how the services were reached
+	EndOfParts                       // no part: a tool with further inputs continues the set here
 )
 
-// Parts are the parts of a cloud's records that a tool uses. A tool that wants consumers gets placement too.
+// parts has what Missing and Check say of each part.
+var parts = []struct {
+	part         Part
+	name, unread string
+}{
+	{PlacementPart, "the placement service", "The records of the placement service were not read."},
+	{ConsumersPart, "consumers and their allocations", "The allocations were not read."},
+	{ComputePart, "the compute service", "The records of the compute service were not read."},
+	{NetworkPart, "the network service", "The records of the network service were not read."},
+	{EnvironmentPart, "the services' endpoints", "The services were not queried: the records are not from the APIs."},
+}
+
+// Has returns the parts that were read.
+func (c *Cloud) Has() (set Part) {
+	if c.Placement != nil {
+		set |= PlacementPart
+		if c.Placement.Consumers != nil {
+			set |= ConsumersPart
+		}
+	}
+	if c.Compute != nil {
+		set |= ComputePart
+	}
+	if c.Network != nil {
+		set |= NetworkPart
+	}
+	if c.Surroundings != nil {
+		set |= EnvironmentPart
+	}
+	return set
+}
+
+// Missing returns a sentence for each of some parts that was not read. Consumers are records of placement: where
+// there are none at all, they are not mentioned.
+func (c *Cloud) Missing(needed Part) (sentences []string) {
+	if needed&ConsumersPart != 0 {
+		needed |= PlacementPart
+	}
+	missing := needed &^ c.Has()
+	for _, p := range parts {
+		if missing&p.part != 0 && !(p.part == ConsumersPart && missing&PlacementPart != 0) {
+			sentences = append(sentences, p.unread)
+		}
+	}
+	return sentences
+}
+
+// Parts are the parts of a cloud's records that a tool uses. A tool that uses consumers gets placement too.
 type Parts struct {
-	Placement, Consumers, Compute, Network Want
-	// Tree is the name or UUID of a provider whose tree is all that the tool uses of placement's providers; "" for all. A source may
-	// have more.
+	Need Part // the tool cannot work without them: what cannot be read is an error
+	Try  Part // what cannot be read of them is a sentence in Cloud.Unread
+	// Tree is the name or UUID of a provider whose tree is all that the tool uses of placement's providers; ""
+	// for all. A source may have more.
 	Tree string
 }
 
-// All are all parts, of which placement has to be there.
-var All = Parts{Placement: Need, Consumers: Need, Compute: Try, Network: Try}
+// All are all parts that have records, of which placement has to be there.
+var All = Parts{Need: PlacementPart | ConsumersPart, Try: ComputePart | NetworkPart}
 
-// Check returns an error that names the parts that a tool needs and the records lack. What is wanted and lacking is
-// added to the sentences of Unread.
-func (c *Cloud) Check(parts Parts) error {
+// Any reports whether the tool uses one of some parts.
+func (p Parts) Any(set Part) bool { return (p.Need|p.Try)&set != 0 }
+
+// Check returns an error that names the parts that a tool needs and the records lack. Of those that it would
+// use, the missing ones are added to the sentences of Unread.
+func (c *Cloud) Check(used Parts) error {
+	if used.Need&ConsumersPart != 0 {
+		used.Need |= PlacementPart
+	}
+	if used.Try&ConsumersPart != 0 {
+		used.Try |= PlacementPart
+	}
 	var errs []error
-	for _, p := range []struct {
-		want  Want
-		there bool
-		name  string
-	}{
-		{max(parts.Placement, parts.Consumers), c.Placement != nil, "the placement service"},
-		{parts.Consumers, c.Placement == nil || c.Placement.Consumers != nil, "consumers and their allocations"},
-		{parts.Compute, c.Compute != nil, "the compute service"},
-		{parts.Network, c.Network != nil, "the network service"},
-	} {
+	has := c.Has()
+	for _, p := range parts {
 		switch {
-		case p.there || p.want == Skip:
-		case p.want == Need:
+		case has&p.part != 0, !used.Any(p.part), p.part == ConsumersPart && c.Placement == nil:
+		case used.Need&p.part != 0:
 			errs = append(errs, fmt.Errorf("%s has no records of %s", c.Source, p.name))
 		default:
 			c.Unread = append(c.Unread, fmt.Sprintf("%s has no records of %s.", c.Source, p.name))

@@ -86,7 +86,7 @@ clouds:
 		client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Cloud: tc.name, Environ: environ, Wait: atOnce})
 		var c *cloud.Cloud
 		if err == nil {
-			c, err = client.Read(t.Context(), cloud.Parts{Placement: cloud.Need}, nil)
+			c, err = client.Read(t.Context(), cloud.Parts{Need: cloud.PlacementPart}, nil)
 		}
 		switch {
 		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
@@ -114,7 +114,7 @@ func TestWithoutKeystoneOfTheUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Read(t.Context(), cloud.Parts{Placement: cloud.Need}, nil); err != nil {
+	if _, err := client.Read(t.Context(), cloud.Parts{Need: cloud.PlacementPart}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -100,12 +100,13 @@ func testSourcesAreEqual(t *testing.T, at sqlstore.Options) {
 	api := httptest.NewServer(placementapitest.On(t, store, service.DefaultSettings()))
 	defer api.Close()
 	makeCloud(t, api.URL)
-	for _, want := range []cloud.Want{cloud.Skip, cloud.Need} {
-		c, err := readAlone(t, api.URL, cloud.Parts{Placement: cloud.Need, Consumers: want})
+	for _, needed := range []cloud.Part{cloud.PlacementPart, cloud.PlacementPart | cloud.ConsumersPart} {
+		consumers := needed&cloud.ConsumersPart != 0
+		c, err := readAlone(t, api.URL, cloud.Parts{Need: needed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(c.Placement.Consumers); (c.Placement.Consumers != nil) != (want == cloud.Need) || want == cloud.Need && n != 3 {
+		if n := len(c.Placement.Consumers); (c.Placement.Consumers != nil) != consumers || consumers && n != 3 {
 			t.Errorf("%d consumers are read", n)
 		}
 		tables, err := dbtool.OpenTables(t.Context(), at, dbtool.Look)
@@ -113,7 +114,7 @@ func testSourcesAreEqual(t *testing.T, at sqlstore.Options) {
 			t.Fatal(err)
 		}
 		defer tables.Close()
-		fromDatabase, err := tables.Placement(t.Context(), want == cloud.Need, nil)
+		fromDatabase, err := tables.Placement(t.Context(), consumers, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +132,7 @@ func testSourcesAreEqual(t *testing.T, at sqlstore.Options) {
 		if diff := cmp.Diff(c, again); diff != "" {
 			t.Errorf("records (-API +file):\n%s", diff)
 		}
-		if want == cloud.Need {
+		if consumers {
 			text, _ := json.Marshal(c.Placement.Provider("00000000-0000-4000-8000-000000000002"))
 			const provider = `{"uuid":"00000000-0000-4000-8000-000000000002","name":"cn1","generation":6,"root_provider_uuid":"00000000-0000-4000-8000-000000000002",` +
 				`"inventories":{"MEMORY_MB":{"total":1000,"reserved":10,"min_unit":10,"max_unit":2147483647,"step_size":10,"allocation_ratio":1},` +

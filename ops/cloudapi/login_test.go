@@ -98,7 +98,7 @@ func TestRedirectsToOtherServers(t *testing.T) {
 			defer s.Close()
 			client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": s.URL}), Wait: atOnce})
 			if err == nil {
-				_, err = client.Read(t.Context(), cloud.Parts{Placement: cloud.Need}, nil)
+				_, err = client.Read(t.Context(), cloud.Parts{Need: cloud.PlacementPart}, nil)
 			}
 			if want := "it redirects to " + stranger.URL; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %d: the error %v does not say that %s", path, status, err, want)

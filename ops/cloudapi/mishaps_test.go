@@ -46,7 +46,7 @@ func placementWith(t *testing.T, instead func(w http.ResponseWriter, r *http.Req
 
 const cn1, eth0 = "/resource_providers/00000000-0000-4000-8000-000000000002", "/resource_providers/00000000-0000-4000-8000-000000000003"
 
-var everything = cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}
+var everything = cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}
 
 // A provider that is removed while providers are read is left out, and those below it.
 func TestVanishedProvider(t *testing.T) {
@@ -84,7 +84,7 @@ func TestReadOneTree(t *testing.T) {
 	})
 	for host, want := range map[string]int{"cn1": 2, "cn1:eth0": 2, "shared": 1, "cn9": 0, "00000000-0000-4000-8000-00000000000f": 0, "00000000-0000-4000-8000-000000000001": 1} {
 		asked.Store(0)
-		c, err := readAlone(t, url, cloud.Parts{Consumers: cloud.Need, Tree: host})
+		c, err := readAlone(t, url, cloud.Parts{Need: cloud.ConsumersPart, Tree: host})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -446,7 +446,7 @@ func TestUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Read(t.Context(), cloud.Parts{Compute: cloud.Need}, nil); err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
+	if _, err := client.Read(t.Context(), cloud.Parts{Need: cloud.ComputePart}, nil); err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
 		t.Errorf("what is needed and denied: %v", err)
 	}
 }

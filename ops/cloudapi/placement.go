@@ -25,7 +25,7 @@ func (c *Client) readPlacement(ctx context.Context, parts cloud.Parts, r *cloud.
 	if err != nil {
 		return nil, err
 	}
-	p := &placementReader{ServiceClient: s, consumers: parts.Consumers != cloud.Skip}
+	p := &placementReader{ServiceClient: s, consumers: parts.Any(cloud.ConsumersPart)}
 	if err := p.lists(ctx, parts.Tree); err != nil {
 		return nil, err
 	}

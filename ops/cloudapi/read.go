@@ -29,32 +29,32 @@ func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*clou
 // placement's, if these are there.
 func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Parts, p Progress, unread func(error)) error {
 	m := &meter{progress: p}
-	for _, part := range []struct {
-		want cloud.Want
+	for _, source := range []struct {
+		part cloud.Part
 		read func() error
 	}{
-		{max(parts.Placement, parts.Consumers), func() (err error) {
+		{cloud.PlacementPart | cloud.ConsumersPart, func() (err error) {
 			r.Placement, err = c.readPlacement(ctx, parts, r, m)
 			return err
 		}},
-		{parts.Compute, func() (err error) {
+		{cloud.ComputePart, func() (err error) {
 			r.Compute, err = c.readCompute(ctx, r, m)
 			return err
 		}},
-		{parts.Network, func() (err error) {
+		{cloud.NetworkPart, func() (err error) {
 			r.Network, err = c.readNetwork(ctx, r, m)
 			return err
 		}},
 	} {
-		if part.want == cloud.Skip {
+		if !parts.Any(source.part) {
 			continue
 		}
-		err := part.read()
+		err := source.read()
 		var refused *refusal
 		var missing *absent
 		switch {
 		case err == nil:
-		case part.want == cloud.Try && (errors.As(err, &refused) || errors.As(err, &missing)):
+		case parts.Need&source.part == 0 && (errors.As(err, &refused) || errors.As(err, &missing)):
 			unread(err)
 		default:
 			return err

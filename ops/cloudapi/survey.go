@@ -45,20 +45,20 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 		i := slices.IndexFunc(around.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
 		return &around.Endpoints[i].Problem
 	}
-	for _, of := range []struct {
+	for _, source := range []struct {
 		service string
 		parts   cloud.Parts
 	}{
-		{"placement", cloud.Parts{Placement: cloud.Try, Consumers: cloud.Try}}, {"compute", cloud.Parts{Compute: cloud.Try}}, {"network", cloud.Parts{Network: cloud.Try}},
+		{"placement", cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart}}, {"compute", cloud.Parts{Try: cloud.ComputePart}}, {"network", cloud.Parts{Try: cloud.NetworkPart}},
 	} {
-		service := of.service
+		service := source.service
 		problem := problemOf(service)
 		if problem.Kind != "" {
 			around.Unread[service] = sentence(problem.Text)
 			continue
 		}
 		read := &cloud.Cloud{Placement: all.Placement}
-		err := c.readParts(ctx, read, of.parts, p, func(err error) {
+		err := c.readParts(ctx, read, source.parts, p, func(err error) {
 			around.Unread[service] = sentence(err.Error())
 			if isStatus(err, http.StatusUnauthorized) { // services show their versions to everyone
 				*problem = cloud.Problem{Kind: cloud.ProblemCredentials, Text: fmt.Sprintf("the %s service does not accept the token: %s", service, err)}

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // An agent is a network agent of a type that has providers.
-type agent struct{ *audit.Agent }
+type agent struct{ *index.Agent }
 
 // nets returns the physical networks that an agent's devices are on.
 func (a *agent) nets() (names []string) {

@@ -65,7 +65,7 @@ func recordsAgree(x *exam, r *findings) {
 			continue
 		}
 		status := map[audit.Severity]Status{audit.Error: Failed, audit.Warning: Warning, audit.Info: OK}[k.Severity]
-		r.add(status, "berth audit --code "+k.Code, fmt.Sprintf("%d × %s, such as %s: %s", len(found), k.Code, found[0].About[0], found[0].Found))
+		r.add(status, "berth audit --code "+string(k.Code), fmt.Sprintf("%d × %s, such as %s: %s", len(found), k.Code, found[0].About[0], found[0].Found))
 	}
 	if r.list == nil {
 		r.ok("audit finds none of %d further kinds of faults", kinds)

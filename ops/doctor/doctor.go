@@ -17,6 +17,8 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
+	"github.com/berthcloud/berth/ops/heal"
 )
 
 // A Status is the result of a check.
@@ -144,11 +146,11 @@ type exam struct {
 	// now is when the records were read, by the caller's clock.
 	now time.Time
 	// audited are what audit finds, and unchecked why it did not look for a code.
-	audited   map[string][]audit.Finding
-	unchecked map[string]string
+	audited   map[audit.Code][]audit.Finding
+	unchecked map[audit.Code]string
 	// elsewhere are the codes of audit that have a check of their own.
-	elsewhere map[string]bool
-	index     *audit.Index
+	elsewhere map[audit.Code]bool
+	index     *index.Index
 	agents    []*agent // of the host of the options, or all
 	networks  map[string]*cloud.NetworkOf
 	server    *serverExam
@@ -157,8 +159,8 @@ type exam struct {
 func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 	x := &exam{
 		Input: in, Options: o, around: in.Cloud.Surroundings, now: in.Cloud.Ended,
-		audited: map[string][]audit.Finding{}, unchecked: map[string]string{},
-		elsewhere: map[string]bool{"port-binding-failed": true, "port-not-bound": true, "request-trait-without-provider": true},
+		audited: map[audit.Code][]audit.Finding{}, unchecked: map[audit.Code]string{},
+		elsewhere: map[audit.Code]bool{audit.PortBindingFailed: true, audit.PortNotBound: true, audit.RequestTraitWithoutProvider: true},
 	}
 	if x.around == nil {
 		x.around = &cloud.Surroundings{}
@@ -166,11 +168,12 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 	if o.Host != "" && !x.known() {
 		return nil, fmt.Errorf("no agent, compute service, hypervisor or provider is on a host called %q", o.Host)
 	}
-	var options audit.Options
+	options := audit.Options{Heals: heal.Heals}
 	if o.Host != "" {
 		options.Hosts = []string{o.Host}
 	}
-	found := audit.Check(x.Cloud, options)
+	x.index = index.New(x.Cloud)
+	found := audit.Check(x.index, options)
 	for _, f := range found.Findings {
 		x.audited[f.Code] = append(x.audited[f.Code], f)
 	}
@@ -179,7 +182,6 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 			x.unchecked[code] = u.Reason
 		}
 	}
-	x.index = audit.NewIndex(x.Cloud)
 	for _, a := range x.index.Agents {
 		if x.on(append(a.State.Hypervisors(), a.Host)...) {
 			x.agents = append(x.agents, &agent{a})
@@ -203,52 +205,35 @@ func (x *exam) known() bool {
 		slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Parent == "" && x.on(p.Name) })
 }
 
-// A need is a part of the input that a check cannot do without.
-type need int
-
+// The inputs besides the records that a check cannot do without. They continue the parts of the records.
 const (
-	around need = 1 << iota
-	providers
-	consumers
-	computing
-	networking
-	database
-	policies
-	settings
+	databaseInput cloud.Part = cloud.EndOfParts << iota
+	policiesInput
+	settingsInput
 )
 
 // given reports whether the caller gave what a check is about, where that is not the cloud itself.
-func (x *exam) given(needs need) bool {
-	return (needs&database == 0 || x.Database != nil) && (needs&policies == 0 || len(x.Policies) > 0) && (needs&settings == 0 || len(x.Settings) > 0)
+func (x *exam) given(needs cloud.Part) bool {
+	return (needs&databaseInput == 0 || x.Database != nil) && (needs&policiesInput == 0 || len(x.Policies) > 0) && (needs&settingsInput == 0 || len(x.Settings) > 0)
 }
 
 // lacks returns what a check needs and the input does not have, "" when it has all. The check records-read has the reasons.
-func (x *exam) lacks(needs need) string {
-	c := x.Cloud
-	var list []string
-	for _, n := range []struct {
-		need  need
-		there bool
-		why   string
-	}{
-		{around, c.Surroundings != nil, "The services were not asked: the records are not from the APIs."},
-		{providers, c.Placement != nil, "The records of the placement service were not read."},
-		{consumers, c.Placement == nil || c.Placement.Consumers != nil, "The allocations were not read."},
-		{computing, c.Compute != nil, "The records of the compute service were not read."},
-		{networking, c.Network != nil, "The records of the network service were not read."},
-		{database, x.Database != nil, "Placement's database was not looked at; --config or --connection names it."},
-		{policies, len(x.Policies) > 0, "No policy file of the placement service is known; --policy-file names one."},
-		{settings, len(x.Settings) > 0, "No settings file was given; --settings names one."},
-	} {
-		if needs&n.need != 0 && !n.there {
-			list = append(list, n.why)
-		}
+func (x *exam) lacks(needs cloud.Part) string {
+	list := x.Cloud.Missing(needs)
+	if needs&databaseInput != 0 && x.Database == nil {
+		list = append(list, "Placement's database was not read; --config or --connection names it.")
+	}
+	if needs&policiesInput != 0 && len(x.Policies) == 0 {
+		list = append(list, "No policy file of the placement service is known; --policy-file names one.")
+	}
+	if needs&settingsInput != 0 && len(x.Settings) == 0 {
+		list = append(list, "No settings file was given; --settings names one.")
 	}
 	return strings.Join(list, " ")
 }
 
 // fromAudit takes over what audit finds: errors fail a check, warnings warn, and what is worth knowing is a note.
-func (x *exam) fromAudit(codes []string, r *findings) {
+func (x *exam) fromAudit(codes []audit.Code, r *findings) {
 	n := 0
 	for _, code := range codes {
 		if reason := x.unchecked[code]; reason != "" {
@@ -261,7 +246,7 @@ func (x *exam) fromAudit(codes []string, r *findings) {
 		}
 	}
 	if n == 0 && r.list == nil {
-		r.ok("audit finds none of: %s", strings.Join(codes, ", "))
+		r.ok("audit finds none of: %s", audit.Join(codes))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 	"github.com/berthcloud/berth/ops/doctor"
@@ -291,23 +292,23 @@ var plants = []struct {
 	}, "its parent is", "berth heal --code agent-provider-misplaced"},
 	{"provider-inventories", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		delete(provider(c, "cn2:Open vSwitch agent:br-net0").Inventories, "NET_BW_EGR_KILOBIT_PER_SEC")
-	}, "inventory-class-missing", "systemctl restart"},
+	}, string(audit.InventoryClassMissing), "systemctl restart"},
 	{"provider-traits", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		p := provider(c, "cn2:Open vSwitch agent:br-net0")
 		p.Traits = slices.DeleteFunc(p.Traits, func(trait string) bool { return trait == "CUSTOM_PHYSNET_NET0" })
-	}, "physnet-trait-missing", "systemctl restart"},
+	}, string(audit.PhysnetTraitMissing), "systemctl restart"},
 	{"providers-stale", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Network.Agents = slices.Delete(c.Network.Agents, 1, 2)
-	}, "agent-provider-stale", "berth heal --code agent-provider-stale"},
+	}, string(audit.AgentProviderStale), "berth heal --code agent-provider-stale"},
 	{"capacity", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		p := provider(c, "cn1:Open vSwitch agent:br-net0")
 		i := p.Inventories["NET_BW_EGR_KILOBIT_PER_SEC"]
 		i.Total = 10
 		p.Inventories["NET_BW_EGR_KILOBIT_PER_SEC"] = i
-	}, "capacity-exceeded", ""},
+	}, string(audit.CapacityExceeded), ""},
 	{"ratios", doctor.OK, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Compute.Aggregates = []cloud.Aggregate{{ID: 1, UUID: "a", Name: "fast", Hosts: []string{"cn1"}, Metadata: map[string]string{"cpu_allocation_ratio": "16"}}}
-	}, "aggregate-ratio-differs", ""},
+	}, string(audit.AggregateRatioDiffers), ""},
 
 	{
 		"physical-networks", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Networks[0].Physical = "net9" },
@@ -370,10 +371,10 @@ var plants = []struct {
 		c.Compute.Services[0].Status, c.Compute.Services[0].DisabledReason = "disabled", "new disks"
 	}, "nova-compute on cn1 is disabled: new disks", "openstack compute service set --enable cn1 nova-compute"},
 	{"compute-services", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Services = nil }, "there is no compute service", "openstack compute service list"},
-	{"compute-hosts", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Services = c.Compute.Services[1:] }, "host-without-service", ""},
+	{"compute-hosts", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Services = c.Compute.Services[1:] }, string(audit.HostWithoutService), ""},
 	{"aggregates", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Compute.Aggregates = []cloud.Aggregate{{ID: 1, UUID: "a", Name: "fast", Hosts: []string{"cn1"}}}
-	}, "aggregate-mirror-missing", ""},
+	}, string(audit.AggregateMirrorMissing), ""},
 	{"failed-servers", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { noHost(c) }, "No valid host was found.", "berth doctor --server "},
 	{"records-agree", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Servers = c.Compute.Servers[:1] }, "1 × orphaned-allocation, such as consumer", "berth audit --code orphaned-allocation"},
 
@@ -488,8 +489,8 @@ var plants = []struct {
 	{"server-allocation", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Compute.Servers[0].Host = "" }, "it has no host, and allocations of 2 providers", "openstack resource provider allocation show"},
 	{"server-providers", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Network.Ports[0].Request.Groups[0].Resources["NET_BW_EGR_KILOBIT_PER_SEC"] = 5000
-	}, "port-amount-missing", ""},
-	{"server-profile", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports[0].Allocation = nil }, "bound-without-key", ""},
+	}, string(audit.PortAmountMissing), ""},
+	{"server-profile", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports[0].Allocation = nil }, string(audit.BoundWithoutKey), ""},
 	{"server-bound", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Network.Ports[0].VIF, c.Network.Agents[0].AdminUp = "binding_failed", false
 	}, "could not be bound on cn1: the Open vSwitch agent on cn1 is disabled", "openstack network agent set --enable"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
@@ -103,7 +104,7 @@ func physicalNetworks(x *exam, r *findings) {
 			}
 		}
 	}
-	x.fromAudit([]string{"request-trait-without-provider"}, r)
+	x.fromAudit([]audit.Code{audit.RequestTraitWithoutProvider}, r)
 	if r.list == nil {
 		r.ok("no network is on a physical network")
 	}
@@ -250,7 +251,7 @@ func (x *exam) whyUnbound(p *cloud.Port) (why, command string) {
 }
 
 func portBindings(x *exam, r *findings) {
-	for _, code := range []string{"port-binding-failed", "port-not-bound"} {
+	for _, code := range []audit.Code{audit.PortBindingFailed, audit.PortNotBound} {
 		if reason := x.unchecked[code]; reason != "" {
 			r.unknown("%s", reason)
 		}

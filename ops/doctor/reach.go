@@ -325,16 +325,16 @@ func moment(text string) time.Time {
 func recordsRead(x *exam, r *findings) {
 	for _, part := range []struct {
 		name  string
-		needs need
+		needs cloud.Part
 		count func() string
 	}{
-		{"placement", providers | consumers, func() string {
+		{"placement", cloud.PlacementPart | cloud.ConsumersPart, func() string {
 			return count(len(x.Cloud.Placement.Providers), "provider") + ", " + count(len(x.Cloud.Placement.Consumers), "consumer")
 		}},
-		{"compute", computing, func() string {
+		{"compute", cloud.ComputePart, func() string {
 			return count(len(x.Cloud.Compute.Hypervisors), "hypervisor") + ", " + count(len(x.Cloud.Compute.Servers), "server")
 		}},
-		{"network", networking, func() string {
+		{"network", cloud.NetworkPart, func() string {
 			return count(len(x.Cloud.Network.Agents), "agent") + ", " + count(len(x.Cloud.Network.Ports), "port") + " with a device"
 		}},
 	} {

@@ -11,7 +11,9 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/ops/explain"
+	"github.com/berthcloud/berth/ops/heal"
 	"github.com/berthcloud/berth/ops/novaquery"
 )
 
@@ -42,7 +44,7 @@ func (x *exam) addServer(ctx context.Context) error {
 	if x.Image != nil {
 		asks.Image = *x.Image
 	}
-	s := &serverExam{Server: of, asks: asks, audited: audit.Check(x.Cloud, audit.Options{Servers: []string{of.UUID}})}
+	s := &serverExam{Server: of, asks: asks, audited: audit.Check(x.index, audit.Options{Servers: []string{of.UUID}, Heals: heal.Heals})}
 	x.server = s
 	if x.Cloud.Network != nil {
 		for i := range x.Cloud.Network.Ports {
@@ -58,7 +60,7 @@ func (x *exam) addServer(ctx context.Context) error {
 		}
 	}
 	if x.Cloud.Placement == nil {
-		s.why = x.lacks(providers)
+		s.why = x.lacks(cloud.PlacementPart)
 		return nil
 	}
 	for i := range x.Cloud.Placement.Consumers {
@@ -173,7 +175,7 @@ func serverRequest(x *exam, r *findings) {
 		switch {
 		case p.Request != nil && len(p.Request.Groups) > 0:
 			for _, g := range p.Request.Groups {
-				r.ok("port %s asks for %s with %s", portName(p), audit.Amounts(g.Resources), strings.Join(g.Required, ", "))
+				r.ok("port %s asks for %s with %s", portName(p), index.FormatAmounts(g.Resources), strings.Join(g.Required, ", "))
 			}
 		case policies[policyOf(p)] != nil:
 			status, why := x.lacksRequest(p)
@@ -272,7 +274,7 @@ func serverAllocation(x *exam, r *findings) {
 		r.warn(show, "it has no host, and allocations of %s", count(len(s.holds.Allocations), "provider"))
 	default:
 		for _, uuid := range slices.Sorted(maps.Keys(s.holds.Allocations)) {
-			r.ok("%s of %s", audit.Amounts(s.holds.Allocations[uuid]), x.providerName(uuid))
+			r.ok("%s of %s", index.FormatAmounts(s.holds.Allocations[uuid]), x.providerName(uuid))
 		}
 	}
 }
@@ -285,7 +287,7 @@ func (x *exam) providerName(uuid string) string {
 }
 
 // fromServer takes over what audit finds about the server, of some codes.
-func (x *exam) fromServer(codes []string, r *findings) {
+func (x *exam) fromServer(codes []audit.Code, r *findings) {
 	for _, f := range x.server.audited.Findings {
 		if slices.Contains(codes, f.Code) {
 			status := map[audit.Severity]Status{audit.Error: Failed, audit.Warning: Warning, audit.Info: OK}[f.Severity]
@@ -293,20 +295,20 @@ func (x *exam) fromServer(codes []string, r *findings) {
 		}
 	}
 	for _, u := range x.server.audited.Unchecked {
-		if slices.ContainsFunc(u.Codes, func(code string) bool { return slices.Contains(codes, code) }) {
+		if slices.ContainsFunc(u.Codes, func(code audit.Code) bool { return slices.Contains(codes, code) }) {
 			r.unknown("%s", u.Reason)
 		}
 	}
 }
 
-var allocationCodes = []string{
-	"allocation-on-gone-provider", "allocation-on-wrong-host", "held-on-several-hosts", "flavor-amount-missing", "flavor-amount-superfluous", "class-not-asked",
-	"port-amount-missing", "port-amount-superfluous",
+var allocationCodes = []audit.Code{
+	audit.AllocationOnGoneProvider, audit.AllocationOnWrongHost, audit.HeldOnSeveralHosts, audit.FlavorAmountMissing, audit.FlavorAmountSuperfluous, audit.ClassNotAsked,
+	audit.PortAmountMissing, audit.PortAmountSuperfluous,
 }
 
-var profileCodes = []string{
-	"bound-without-key", "key-without-request", "key-group-unknown", "key-group-missing", "key-format-old", "key-provider-gone", "key-provider-of-other-host",
-	"key-provider-lacks-class", "key-provider-lacks-trait", "key-not-allocated", "key-of-unbound-port",
+var profileCodes = []audit.Code{
+	audit.BoundWithoutKey, audit.KeyWithoutRequest, audit.KeyGroupUnknown, audit.KeyGroupMissing, audit.KeyFormatOld, audit.KeyProviderGone, audit.KeyProviderOfOtherHost,
+	audit.KeyProviderLacksClass, audit.KeyProviderLacksTrait, audit.KeyNotAllocated, audit.KeyOfUnboundPort,
 }
 
 func serverProviders(x *exam, r *findings) {

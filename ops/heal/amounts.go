@@ -8,22 +8,23 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/ops/audit"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/placement"
 )
 
 // withoutOtherHosts returns what is held, without the trees of hosts that findings say it must not be held on. An allocation that is rebuilt keeps only the
 // trees from which the server was evacuated.
 func (sp *serverPlan) withoutOtherHosts(rebuild bool) allocations.Amounts {
-	sources := sp.Sources(sp.server)
+	sources := sp.EvacuationSources(sp.server)
 	amounts := sp.held.Plus(nil)
 	maps.DeleteFunc(amounts, func(uuid string, _ map[string]int64) bool {
 		of := sp.ByUUID[uuid]
 		if of == nil {
 			return rebuild
 		}
-		tree := sp.Top(of).UUID
-		return rebuild && !slices.Contains(sources, tree) || !audit.Shares(of) && slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
-			return (f.Code == "held-on-several-hosts" || f.Code == "evacuation-source-held") && len(f.About) > 1 && f.About[1].ID == tree
+		tree := sp.RootOf(of).UUID
+		return rebuild && !slices.Contains(sources, tree) || !index.Shares(of) && slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
+			return (f.Code == audit.HeldOnSeveralHosts || f.Code == audit.EvacuationSourceHeld) && len(f.About) > 1 && f.About[1].ID == tree
 		})
 	})
 	return amounts
@@ -46,11 +47,11 @@ func (sp *serverPlan) possible(amounts allocations.Amounts) allocations.Amounts 
 func (sp *serverPlan) withoutUnnamed(amounts, named allocations.Amounts, flavor map[string]int64) allocations.Amounts {
 	rest := amounts.Plus(nil)
 	for uuid, classes := range rest {
-		if of := sp.ByUUID[uuid]; of == nil || sp.server.Root == nil || sp.Top(of) != sp.server.Root {
+		if of := sp.ByUUID[uuid]; of == nil || sp.server.Root == nil || sp.RootOf(of) != sp.server.Root {
 			continue
 		}
 		for class, n := range classes {
-			if audit.OfPorts(class) {
+			if index.IsPortClass(class) {
 				classes[class] = min(n, named[uuid][class]+flavor[class])
 			}
 		}
@@ -61,7 +62,7 @@ func (sp *serverPlan) withoutUnnamed(amounts, named allocations.Amounts, flavor 
 // withUnnamed returns the result with what it lacks of the ports' classes that were held before. They are superfluous, and stay unless it is a finding that is
 // mended, or would be the next one: while ports name nothing, audit does not know what is superfluous.
 func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups portGroups) allocations.Amounts {
-	const code = "port-amount-superfluous"
+	const code = audit.PortAmountSuperfluous
 	if groups.complete && len(groups.open) > 0 && sp.permits(deletes) && (len(sp.o.Codes) == 0 || slices.Contains(sp.o.Codes, code)) {
 		return result
 	}
@@ -69,7 +70,7 @@ func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups por
 		if slices.ContainsFunc(sp.findings, func(f audit.Finding) bool { return f.Code == code && f.About[1].ID == uuid }) {
 			continue
 		}
-		maps.DeleteFunc(classes, func(class string, _ int64) bool { return !audit.OfPorts(class) })
+		maps.DeleteFunc(classes, func(class string, _ int64) bool { return !index.IsPortClass(class) })
 		result = result.Plus(allocations.Amounts{uuid: classes})
 	}
 	return result
@@ -79,11 +80,11 @@ func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups por
 func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placement.Query) allocations.Amounts {
 	rest := amounts.Plus(nil)
 	for uuid, classes := range rest {
-		if of := sp.ByUUID[uuid]; of == nil || !audit.Shares(of) && sp.Top(of) != sp.server.Root {
+		if of := sp.ByUUID[uuid]; of == nil || !index.Shares(of) && sp.RootOf(of) != sp.server.Root {
 			continue
 		}
 		maps.DeleteFunc(classes, func(class string, _ int64) bool {
-			return slices.Contains(audit.FlavorClasses, class) || !audit.OfPorts(class) && slices.ContainsFunc(ways, func(q placement.Query) bool { return audit.Sum(q)[class] > 0 })
+			return slices.Contains(index.FlavorClasses, class) || !index.IsPortClass(class) && slices.ContainsFunc(ways, func(q placement.Query) bool { return index.Sum(q)[class] > 0 })
 		})
 	}
 	return rest
@@ -97,9 +98,9 @@ func (sp *serverPlan) describe(of allocations.Amounts) string {
 		if p := sp.ByUUID[uuid]; p != nil {
 			name = p.Name
 		}
-		if some := maps.Clone(of[uuid]); audit.Total(some) > 0 {
+		if some := maps.Clone(of[uuid]); index.Total(some) > 0 {
 			maps.DeleteFunc(some, func(_ string, n int64) bool { return n == 0 })
-			list = append(list, fmt.Sprintf("%s on %s", audit.Amounts(some), name))
+			list = append(list, fmt.Sprintf("%s on %s", index.FormatAmounts(some), name))
 		}
 	}
 	if list == nil {

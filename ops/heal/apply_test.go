@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/heal"
 )
@@ -23,18 +24,18 @@ import (
 // A cloud that changes between the plan and its requests refuses them, whatever the fault is: an operation begins on the server that a step is about, or another
 // client writes the record that it changes. A step that is refused changes nothing.
 func TestChangedCloudRefusesPlans(t *testing.T) {
-	var plants []audittest.Plant
-	for _, plant := range audittest.Plants {
-		if _, _, ok := heal.Mends(plant.Code); ok && unmended[plant.Code+"/"+plant.Name] == "" {
+	var plants []audittest.Fault
+	for _, plant := range audittest.Faults {
+		if heal.Heals(plant.Code) && unhealed[plant.Key()] == "" {
 			plants = append(plants, plant)
 		}
 	}
 	servers, records := 0, 0
 	part := rotation.Part(plants, 2)
 	for _, plant := range part {
-		fc := planted(t, plant)
+		fc := faulty(t, plant)
 		before := fc.read()
-		plan := heal.New(before, all)
+		plan := heal.New(index.New(before), all)
 		refused := func(change string) {
 			t.Helper()
 			for i, r := range fc.apply(plan, -1) {
@@ -138,7 +139,7 @@ func boundWithoutKey(t *testing.T) (*fakeCloud, *heal.Plan) {
 	c.Network.Ports[0].Allocation = nil
 	cloudtest.Count(c)
 	fc := newFakeCloud(t, c)
-	plan := heal.New(fc.read(), heal.Options{Codes: []string{"bound-without-key"}})
+	plan := heal.New(index.New(fc.read()), heal.Options{Codes: []audit.Code{audit.BoundWithoutKey}})
 	if len(plan.Steps) != 2 || !slices.Equal(plan.Steps[1].After, []int{1}) {
 		t.Fatalf("the plan has the steps %+v", plan.Steps)
 	}
@@ -178,12 +179,12 @@ func TestOutcomes(t *testing.T) {
 			}
 			// The next run does what is left.
 			fc.answer = nil
-			for _, r := range fc.apply(heal.New(fc.read(), heal.Options{Codes: []string{"bound-without-key"}}), -1) {
+			for _, r := range fc.apply(heal.New(index.New(fc.read()), heal.Options{Codes: []audit.Code{audit.BoundWithoutKey}}), -1) {
 				if r.Outcome != heal.Done {
 					t.Errorf("the next run: step %d: %s: %s", r.Step, r.Outcome, r.Text)
 				}
 			}
-			if left := audit.Check(fc.read(), audit.Options{Codes: []string{"bound-without-key", "key-not-allocated", "port-amount-superfluous"}}).Findings; len(left) > 0 {
+			if left := audit.Check(index.New(fc.read()), audit.Options{Codes: []audit.Code{audit.BoundWithoutKey, audit.KeyNotAllocated, audit.PortAmountSuperfluous}}).Findings; len(left) > 0 {
 				t.Errorf("then there are %+v", left)
 			}
 		})
@@ -216,7 +217,7 @@ func TestPortWithoutRevision(t *testing.T) {
 		for i := range c.Network.Ports {
 			c.Network.Ports[i].Revision = 0
 		}
-		plan := heal.New(c, heal.Options{Codes: []string{"bound-without-key"}})
+		plan := heal.New(index.New(c), heal.Options{Codes: []audit.Code{audit.BoundWithoutKey}})
 		if changed {
 			fc.answer = func(r cloud.Request) (int, bool) {
 				if r.Method == "PUT" && r.Service == heal.Placement {
@@ -308,17 +309,17 @@ func TestStaleProvidersAreDeleted(t *testing.T) {
 	c.Network.Ports = nil
 	c.Compute.Hypervisors, c.Compute.Services, c.Compute.Servers = c.Compute.Hypervisors[:1], c.Compute.Services[:1], c.Compute.Servers[:1]
 	fc := newFakeCloud(t, c)
-	without := heal.New(fc.read(), heal.Options{})
-	if len(without.Steps) > 0 || len(without.Left) != len(audit.Check(fc.read(), audit.Options{}).Findings) {
+	without := heal.New(index.New(fc.read()), heal.Options{})
+	if len(without.Steps) > 0 || len(without.Left) != len(audit.Check(index.New(fc.read()), audit.Options{}).Findings) {
 		t.Errorf("without --delete there are the steps %+v, and left are %+v", without.Steps, without.Left)
 	}
-	providers := heal.New(fc.read(), heal.Options{Parts: []heal.Part{heal.Providers}, Delete: true})
+	providers := heal.New(index.New(fc.read()), heal.Options{Parts: []heal.Part{heal.Providers}, Delete: true})
 	for _, l := range providers.Left {
 		if !strings.Contains(l.Why, "it stays: ") || !strings.Contains(l.Why, "is allocated of cn") {
 			t.Errorf("left: %+v", l)
 		}
 	}
-	plan := heal.New(fc.read(), heal.Options{Delete: true})
+	plan := heal.New(index.New(fc.read()), heal.Options{Delete: true})
 	var paths []string
 	for i, r := range fc.apply(plan, -1) {
 		if r.Outcome != heal.Done {
@@ -326,7 +327,7 @@ func TestStaleProvidersAreDeleted(t *testing.T) {
 		}
 		paths = append(paths, plan.Steps[i].Request.Method)
 	}
-	if left := audit.Check(fc.read(), audit.Options{}).Findings; len(left) > 0 || len(fc.read().Placement.Providers) != 1 {
+	if left := audit.Check(index.New(fc.read()), audit.Options{}).Findings; len(left) > 0 || len(fc.read().Placement.Providers) != 1 {
 		t.Errorf("steps %q; then there are %+v and %d providers", paths, left, len(fc.read().Placement.Providers))
 	}
 }
@@ -348,24 +349,24 @@ func TestOptions(t *testing.T) {
 	for i := range c.Compute.Servers { // the second is the oldest
 		c.Compute.Servers[i].Created = c.Begun.AddDate(0, 0, -i)
 	}
-	one := heal.New(c, heal.Options{Max: 1})
+	one := heal.New(index.New(c), heal.Options{Max: 1})
 	if !one.More || len(one.Steps) != 1 || one.Steps[0].About[0].Name != "server1" {
 		t.Errorf("with a maximum of one: %+v", one)
 	}
 	if len(one.Left) != 1 || one.Left[0].About[0].Name != "server2" || !strings.Contains(one.Left[0].Why, "resize_prep") {
 		t.Errorf("left are %+v", one.Left)
 	}
-	if both := heal.New(c, heal.Options{Max: 2}); both.More || len(both.Steps) != 3 {
+	if both := heal.New(index.New(c), heal.Options{Max: 2}); both.More || len(both.Steps) != 3 {
 		t.Errorf("with a maximum of two: %+v", both)
 	}
-	skipped := heal.New(c, heal.Options{SkipPorts: true})
+	skipped := heal.New(index.New(c), heal.Options{SkipPorts: true})
 	if len(skipped.Steps) != 2 || !strings.Contains(string(skipped.Steps[0].Request.Body), guarantee.EgressBandwidth) || strings.Contains(string(skipped.Steps[1].Request.Body), guarantee.EgressBandwidth) {
 		t.Errorf("without ports: %+v", skipped.Steps)
 	}
-	if named := heal.New(c, heal.Options{Servers: []string{"server0"}}); len(named.Steps) != 2 || len(named.Left) > 0 {
+	if named := heal.New(index.New(c), heal.Options{Servers: []string{"server0"}}); len(named.Steps) != 2 || len(named.Left) > 0 {
 		t.Errorf("of one server: %+v", named)
 	}
-	if none := heal.New(c, heal.Options{Parts: []heal.Part{heal.Ports, heal.Aggregates, heal.Providers}}); len(none.Steps)+len(none.Left) > 0 {
+	if none := heal.New(index.New(c), heal.Options{Parts: []heal.Part{heal.Ports, heal.Aggregates, heal.Providers}}); len(none.Steps)+len(none.Left) > 0 {
 		t.Errorf("of other parts: %+v", none)
 	}
 }
@@ -381,7 +382,7 @@ func TestAggregatesWithoutProviders(t *testing.T) {
 	c.Placement.Providers = slices.DeleteFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Name == "cn3" })
 	c.Compute.Hypervisors = slices.DeleteFunc(c.Compute.Hypervisors, func(h cloud.Hypervisor) bool { return h.Host == "cn2" })
 	got := map[string]heal.NovaCode{}
-	for _, l := range heal.New(c, heal.Options{Parts: []heal.Part{heal.Aggregates}}).Left {
+	for _, l := range heal.New(index.New(c), heal.Options{Parts: []heal.Part{heal.Aggregates}}).Left {
 		got[l.About[len(l.About)-1].ID] = l.Nova
 	}
 	if diff := cmp.Diff(map[string]heal.NovaCode{"cn2": heal.HostNodeless, "cn3": heal.NodeProviderless, "cn4": heal.HostUnmapped}, got); diff != "" {

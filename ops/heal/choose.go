@@ -10,15 +10,15 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 )
 
 // A demand is what providers are chosen for.
 type demand struct {
-	server *audit.Server
+	server *index.Server
 	flavor *placement.Query // nil when the flavor's amounts stay
 	ports  portGroups       // of which the open ones get a provider
 	// usage is what is allocated from a provider by class, without what is chosen.
@@ -87,7 +87,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 		}
 		if all = p.permitted(all, d.ports); len(all) > 1 {
 			return choice{}, &problem{nova: Refused, text: fmt.Sprintf("flavor %s asks for more than resources of its host itself, and %s can have come from several providers; choose with --provider SUFFIX=PROVIDER, or move the server",
-				d.server.Flavor.Name, audit.Amounts(audit.Sum(*d.flavor)))}
+				d.server.Flavor.Name, index.FormatAmounts(index.Sum(*d.flavor)))}
 		}
 	}
 	all, err := p.search(d.server, q, d.usage)
@@ -96,7 +96,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	}
 	if len(all) == 0 {
 		// The port would not be attached again either, so that detaching it would only end its connection.
-		missing, beside := audit.Sum(q), ""
+		missing, beside := index.Sum(q), ""
 		if d.port != "" {
 			missing = map[string]int64{}
 			for _, g := range d.ports.open {
@@ -114,12 +114,12 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 		case len(all) == 0:
 			return choice{}, &problem{
-				fmt.Sprintf("no providers of host %s offer what it asks for%s, even where nothing is allocated: %s", d.server.Host, beside, audit.Amounts(missing)),
+				fmt.Sprintf("no providers of host %s offer what it asks for%s, even where nothing is allocated: %s", d.server.Host, beside, index.FormatAmounts(missing)),
 				NotAllocated, "berth explain --server " + d.server.UUID,
 			}
 		}
 		return choice{}, &problem{
-			fmt.Sprintf("no providers of host %s have what it asks for free: %s; move servers away first", d.server.Host, audit.Amounts(missing)),
+			fmt.Sprintf("no providers of host %s have what it asks for free: %s; move servers away first", d.server.Host, index.FormatAmounts(missing)),
 			NotAllocated, "berth capacity drain " + d.server.Host,
 		}
 	}
@@ -150,7 +150,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 }
 
 // search returns the different ways in which a query can be satisfied on a server's host. A nil usage leaves capacity out of it.
-func (p *planner) search(s *audit.Server, q placement.Query, usage func(uuid string) map[string]int64) (all []choice, err error) {
+func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid string) map[string]int64) (all []choice, err error) {
 	c := cloud.Cloud{Begun: p.Cloud.Begun, Placement: &cloud.Placement{Classes: p.Placement.Classes, Traits: p.Placement.Traits}}
 	roots := append([]string{s.Root.UUID}, p.sharing...)
 	for i, root := range roots {
@@ -263,11 +263,11 @@ func (p *planner) isBelow(uuid, top string) bool {
 // function is bound to an interface as hw_veb, and to a bridge (hardware offload) as ovs.
 func (p *planner) byVIFType(all []choice, open []group) []choice {
 	for _, g := range open {
-		if !slices.ContainsFunc(p.Agents, func(a *audit.Agent) bool { return slices.Contains(a.Driver.VIFTypes, g.port.VIF) }) {
+		if !slices.ContainsFunc(p.Agents, func(a *index.Agent) bool { return slices.Contains(a.Driver.VIFTypes, g.port.VIF) }) {
 			continue
 		}
 		matching := slices.DeleteFunc(slices.Clone(all), func(c choice) bool {
-			w := p.Wanted[c.providers[g.suffix()]]
+			w := p.Reported[c.providers[g.suffix()]]
 			return w != nil && !slices.Contains(w.Agent.Driver.VIFTypes, g.port.VIF)
 		})
 		if len(matching) > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/ops/heal"
 )
 
@@ -49,7 +50,7 @@ func twoInterfaces() *cloud.Cloud {
 func named(t *testing.T, fc *fakeCloud, o heal.Options) (map[string]string, *heal.Plan) {
 	t.Helper()
 	o.Parts = []heal.Part{heal.Allocations}
-	plan := heal.New(fc.read(), o)
+	plan := heal.New(index.New(fc.read()), o)
 	for _, r := range fc.apply(plan, -1) {
 		if r.Outcome != heal.Done {
 			t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
@@ -161,7 +162,7 @@ func TestWhichProvider(t *testing.T) {
 			change: func(c *cloud.Cloud) {
 				for i := range c.Placement.Providers {
 					for class, of := range c.Placement.Providers[i].Inventories {
-						if audit.OfPorts(class) {
+						if index.IsPortClass(class) {
 							of.Total = 5000000
 							if strings.HasSuffix(c.Placement.Providers[i].Name, interface1) {
 								of.Reserved = 4000000
@@ -206,9 +207,10 @@ func TestWhichProvider(t *testing.T) {
 				t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
 			}
 			if tc.why == "" {
-				list := slices.DeleteFunc(audit.Check(fc.read(), audit.Options{}).Findings, func(f audit.Finding) bool {
+				list := slices.DeleteFunc(audit.Check(index.New(fc.read()), audit.Options{}).Findings, func(f audit.Finding) bool {
 					// The test has changed what agents report.
-					return !strings.HasPrefix(f.Code, "key-") && !strings.HasPrefix(f.Code, "bound-") && !strings.HasPrefix(f.Code, "port-")
+					code := string(f.Code)
+					return !strings.HasPrefix(code, "key-") && !strings.HasPrefix(code, "bound-") && !strings.HasPrefix(code, "port-")
 				})
 				if len(list) > 0 {
 					t.Errorf("after it: %+v", list)
@@ -241,7 +243,7 @@ func TestProviderByVIFType(t *testing.T) {
 		port.Allocation, port.VNIC, port.Request.Groups[0].Required[1] = nil, "direct", guarantee.VNICTypeTrait("direct")
 		cloudtest.Count(c)
 		fc := newFakeCloud(t, c)
-		plan := heal.New(fc.read(), heal.Options{})
+		plan := heal.New(index.New(fc.read()), heal.Options{})
 		fc.apply(plan, -1)
 		after := fc.read()
 		if len(after.Network.Ports[0].Allocation) != 1 {
@@ -254,7 +256,7 @@ func TestProviderByVIFType(t *testing.T) {
 		}
 		port.Allocation = nil
 		port.VIF = "hostdev_physical" // which no driver has in its list
-		if left := heal.New(c, heal.Options{}).Left; len(left) != 1 || !strings.Contains(left[0].Why, "it is not known which") {
+		if left := heal.New(index.New(c), heal.Options{}).Left; len(left) != 1 || !strings.Contains(left[0].Why, "it is not known which") {
 			t.Errorf("a port with the VIF type %s: left %+v", port.VIF, left)
 		}
 	}
@@ -271,7 +273,7 @@ func TestPortThatIsLeft(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"port0": interface1}, got); diff != "" {
 		t.Errorf("ports name (-want +got):\n%s", diff)
 	}
-	if len(plan.Steps) != 2 || len(plan.Left) != 1 || plan.Left[0].Code != "bound-without-key" || plan.Left[0].About[0].Name != "port1" || plan.Left[0].Nova != heal.NotAllocated {
+	if len(plan.Steps) != 2 || len(plan.Left) != 1 || plan.Left[0].Code != audit.BoundWithoutKey || plan.Left[0].About[0].Name != "port1" || plan.Left[0].Nova != heal.NotAllocated {
 		t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
 	}
 	held := fc.read().Placement.Consumers[0].Allocations
@@ -289,7 +291,7 @@ func TestPortThatIsLeft(t *testing.T) {
 func TestRunGoesOnWithWhatItChose(t *testing.T) {
 	fc := newFakeCloud(t, twoInterfaces())
 	o := heal.Options{Parts: []heal.Part{heal.Allocations}, Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface1, "port1": "cn1:NIC Switch agent:" + interface1}}
-	fc.apply(heal.New(fc.read(), o), 1)
+	fc.apply(heal.New(index.New(fc.read()), o), 1)
 	got, plan := named(t, fc, heal.Options{})
 	if want := map[string]string{"port0": interface1, "port1": interface1}; !maps.Equal(got, want) || len(plan.Steps) != 2 {
 		t.Errorf("ports name %v, want %v, with the steps %+v", got, want, plan.Steps)
@@ -332,7 +334,7 @@ func TestFlavorsWithGroups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fc := newFakeCloud(t, tc.c)
-			plan := heal.New(fc.read(), tc.o)
+			plan := heal.New(index.New(fc.read()), tc.o)
 			for _, r := range fc.apply(plan, -1) {
 				if r.Outcome != heal.Done {
 					t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
@@ -344,8 +346,8 @@ func TestFlavorsWithGroups(t *testing.T) {
 				if len(plan.Steps) > 0 || len(plan.Left) != 1 || plan.Left[0].Nova != heal.Refused {
 					t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
 				}
-			case len(after.Placement.Consumers) != 1 || after.Placement.Consumers[0].Allocations[cloudtest.UUID(tc.want)] == nil || len(audit.Check(after, audit.Options{}).Findings) > 0:
-				t.Errorf("left %+v, then %+v, %+v", plan.Left, after.Placement.Consumers, audit.Check(after, audit.Options{}).Findings)
+			case len(after.Placement.Consumers) != 1 || after.Placement.Consumers[0].Allocations[cloudtest.UUID(tc.want)] == nil || len(audit.Check(index.New(after), audit.Options{}).Findings) > 0:
+				t.Errorf("left %+v, then %+v, %+v", plan.Left, after.Placement.Consumers, audit.Check(index.New(after), audit.Options{}).Findings)
 			}
 		})
 	}
@@ -364,7 +366,7 @@ func TestSharedDisk(t *testing.T) {
 	})
 	cloudtest.Count(c)
 	fc := newFakeCloud(t, c)
-	fc.apply(heal.New(fc.read(), heal.Options{}), -1)
+	fc.apply(heal.New(index.New(fc.read()), heal.Options{}), -1)
 	at := slices.IndexFunc(fc.read().Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == shared })
 	if at < 0 {
 		t.Fatal("the server has no allocation")

@@ -277,7 +277,7 @@ func (fc *fakeCloud) read() *cloud.Cloud {
 	if err != nil {
 		fc.t.Fatal(err)
 	}
-	c, err := client.Read(fc.t.Context(), cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}, nil)
+	c, err := client.Read(fc.t.Context(), cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}, nil)
 	if err != nil {
 		fc.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // A group is a group of the resource request of a port that is bound on the host of its server.
@@ -32,8 +33,8 @@ type portGroups struct {
 }
 
 // keyCodes are the codes about the providers in a port's binding profile that are mended by others.
-var keyCodes = []string{
-	"bound-without-key", "key-group-missing", "key-group-unknown", "key-provider-gone", "key-provider-of-other-host", "key-provider-lacks-class", "key-provider-lacks-trait",
+var keyCodes = []audit.Code{
+	audit.BoundWithoutKey, audit.KeyGroupMissing, audit.KeyGroupUnknown, audit.KeyProviderGone, audit.KeyProviderOfOtherHost, audit.KeyProviderLacksClass, audit.KeyProviderLacksTrait,
 }
 
 // portGroups returns the groups of the server's ports. A group without a provider that can serve it is open when its finding is mended and its port is not left.
@@ -48,29 +49,29 @@ func (sp *serverPlan) portGroups(left map[string]*problem) portGroups {
 	ports := slices.Clone(sp.PortsOf[s.UUID])
 	slices.SortFunc(ports, func(a, b *cloud.Port) int { return strings.Compare(a.UUID, b.UUID) })
 	for _, of := range ports {
-		if of.Host != s.Host || !audit.Asks(of) {
-			all.complete = all.complete && !audit.Asks(of) && (len(of.Allocation) == 0 || sp.unkeyed[of.UUID])
+		if of.Host != s.Host || !index.HasRequest(of) {
+			all.complete = all.complete && !index.HasRequest(of) && (len(of.Allocation) == 0 || sp.unkeyed[of.UUID])
 			continue
 		}
 		for _, asked := range of.Request.Groups {
-			if audit.Total(asked.Resources) == 0 {
+			if index.Total(asked.Resources) == 0 {
 				continue
 			}
-			g := group{port: of, PortGroup: asked, provider: audit.Named(of, asked)}
+			g := group{port: of, PortGroup: asked, provider: index.NamedProvider(of, asked)}
 			is := sp.ByUUID[g.provider]
-			elsewhere := is != nil && !audit.Shares(is) && sp.Top(is) != s.Root
+			elsewhere := is != nil && !index.Shares(is) && sp.RootOf(is) != s.Root
 			var wrong bool
 			switch {
 			case g.provider == "":
-				wrong = sp.has(of, "bound-without-key", "key-group-missing", "key-group-unknown")
+				wrong = sp.has(of, audit.BoundWithoutKey, audit.KeyGroupMissing, audit.KeyGroupUnknown)
 			case is == nil:
-				wrong = sp.has(of, "key-provider-gone")
+				wrong = sp.has(of, audit.KeyProviderGone)
 			case elsewhere:
-				wrong = sp.has(of, "key-provider-of-other-host")
+				wrong = sp.has(of, audit.KeyProviderOfOtherHost)
 			default:
 				lacksClass := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { _, ok := is.Inventories[class]; return !ok })
 				lacksTrait := slices.ContainsFunc(g.Required, func(trait string) bool { return !slices.Contains(is.Traits, trait) })
-				wrong = lacksClass && sp.has(of, "key-provider-lacks-class") || lacksTrait && sp.has(of, "key-provider-lacks-trait")
+				wrong = lacksClass && sp.has(of, audit.KeyProviderLacksClass) || lacksTrait && sp.has(of, audit.KeyProviderLacksTrait)
 			}
 			switch {
 			case wrong && left[of.UUID] == nil:

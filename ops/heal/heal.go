@@ -21,6 +21,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // A Part is a part of what can be healed.
@@ -41,7 +42,7 @@ var Parts = []Part{Allocations, Aggregates, Providers, Ports}
 type Options struct {
 	Parts []Part // nil for all
 	// Codes are those that are mended; nil for all that Delete and Force allow.
-	Codes []string
+	Codes []audit.Code
 	// Delete also mends what takes a deletion: of an allocation, a part of one, a provider, an inventory, the device of a port.
 	Delete bool
 	// Force also replaces allocations that differ from what the flavor asks for.
@@ -59,7 +60,7 @@ type Options struct {
 
 // A planner makes a plan, step by step. Its maps say what the cloud will have after the steps so far.
 type planner struct {
-	*audit.Index // the records as they were read
+	*index.Index // the records as they were read
 	o            Options
 	plan         *Plan
 
@@ -83,9 +84,10 @@ type planner struct {
 }
 
 // New returns the plan for records. Findings that are selected and not mended are in it too, with why.
-func New(c *cloud.Cloud, o Options) *Plan {
+func New(x *index.Index, o Options) *Plan {
+	c := x.Cloud
 	p := &planner{
-		Index: audit.NewIndex(c), o: o,
+		Index: x, o: o,
 		plan: &Plan{Version: FileVersion, Parts: o.Parts, Source: c.Source, Read: c.Ended.UTC().Format(time.RFC3339), Steps: []Step{}, Left: []Left{}},
 		used: map[string]map[string]int64{}, trees: map[string][]*cloud.Provider{},
 		released: map[string][]int{}, raised: map[string]int64{}, last: map[string]int{}, written: map[string]int{}, moved: map[string]int{}, unkeyed: map[string]bool{},
@@ -96,9 +98,9 @@ func New(c *cloud.Cloud, o Options) *Plan {
 	for i := range p.Placement.Providers {
 		of := &p.Placement.Providers[i]
 		p.used[of.UUID] = maps.Clone(of.Usages)
-		root := p.Top(of).UUID
+		root := p.RootOf(of).UUID
 		p.trees[root] = append(p.trees[root], of)
-		if audit.Shares(of) {
+		if index.Shares(of) {
 			p.sharing = append(p.sharing, root)
 		}
 	}
@@ -106,11 +108,11 @@ func New(c *cloud.Cloud, o Options) *Plan {
 		return c.Type != "" && (p.Servers[c.UUID] != nil || p.Migrations[c.UUID] != nil)
 	})
 	by := map[way][]audit.Finding{}
-	for _, f := range p.findings(c) {
+	for _, f := range p.findings() {
 		r := rules[f.Code]
 		switch {
 		case !slices.Contains(p.plan.Parts, r.part) || len(o.Codes) > 0 && !slices.Contains(o.Codes, f.Code):
-		case f.Code == "aggregate-host-unknown":
+		case f.Code == audit.AggregateHostUnknown:
 			nova := HostNodeless
 			if p.Services[f.About[1].ID] == nil {
 				nova = HostUnmapped
@@ -124,7 +126,7 @@ func New(c *cloud.Cloud, o Options) *Plan {
 			p.left(f, f.Found+"; ports are left out", 0)
 		default:
 			by[r.way] = append(by[r.way], f)
-			if f.Code == "key-without-request" {
+			if f.Code == audit.KeyWithoutRequest {
 				p.unkeyed[f.About[0].ID] = true
 			}
 		}
@@ -151,10 +153,11 @@ func (p *planner) permits(n need) bool {
 }
 
 // findings are what audit finds, and what it would find next: when the key of a port that asks for nothing is removed, what it had is superfluous.
-func (p *planner) findings(c *cloud.Cloud) []audit.Finding {
-	o := audit.Options{Servers: p.o.Servers, Ports: p.o.Ports, Hosts: p.o.Hosts}
-	found := audit.Check(c, o).Findings
-	removes := slices.Contains(p.plan.Parts, Ports) && (len(p.o.Codes) == 0 || slices.Contains(p.o.Codes, "key-without-request"))
+func (p *planner) findings() []audit.Finding {
+	c := p.Cloud
+	o := audit.Options{Servers: p.o.Servers, Ports: p.o.Ports, Hosts: p.o.Hosts, Heals: Heals}
+	found := audit.Check(p.Index, o).Findings
+	removes := slices.Contains(p.plan.Parts, Ports) && (len(p.o.Codes) == 0 || slices.Contains(p.o.Codes, audit.KeyWithoutRequest))
 	if c.Network == nil || !removes || !p.permits(deletes) {
 		return found
 	}
@@ -163,13 +166,13 @@ func (p *planner) findings(c *cloud.Cloud) []audit.Finding {
 	without.Network = &network
 	for _, f := range found {
 		for i := range network.Ports {
-			if f.Code == "key-without-request" && network.Ports[i].UUID == f.About[0].ID {
+			if f.Code == audit.KeyWithoutRequest && network.Ports[i].UUID == f.About[0].ID {
 				network.Ports[i].Allocation = nil
 			}
 		}
 	}
-	o.Codes = []string{"port-amount-superfluous"}
-	for _, f := range audit.Check(&without, o).Findings {
+	o.Codes = []audit.Code{audit.PortAmountSuperfluous}
+	for _, f := range audit.Check(index.New(&without), o).Findings {
 		if !slices.ContainsFunc(found, func(of audit.Finding) bool {
 			return of.Code == f.Code && slices.Equal(of.About, f.About) && of.Found == f.Found
 		}) {
@@ -181,7 +184,7 @@ func (p *planner) findings(c *cloud.Cloud) []audit.Finding {
 
 // left adds a finding that the plan does not mend.
 func (p *planner) left(f audit.Finding, why string, nova NovaCode) {
-	p.plan.Left = append(p.plan.Left, Left{Code: f.Code, About: f.About, Why: why, Command: f.Otherwise, Nova: nova})
+	p.plan.Left = append(p.plan.Left, Left{Code: f.Code, About: f.About, Why: why, Command: f.ManualCommand, Nova: nova})
 }
 
 // add adds a step and returns its number.
@@ -230,7 +233,7 @@ func (p *planner) change(s Step, c cloud.Consumer, now allocations.Amounts) int 
 
 // release deletes the allocation of the consumer that a finding is about.
 func (p *planner) release(f audit.Finding) {
-	c := p.Consumer[f.About[0].ID]
+	c := p.Consumers[f.About[0].ID]
 	if c == nil {
 		return
 	}
@@ -241,16 +244,16 @@ func (p *planner) release(f audit.Finding) {
 		return
 	case of != nil:
 		check = sameServer(of)
-	case f.Code == "migration-of-gone-server":
+	case f.Code == audit.MigrationOfGoneServer:
 		check = noServer(f.About[1].ID)
 	default:
 		check = noServer(c.UUID)
 	}
 	why := "nothing that exists needs what it holds: " + f.Found
-	if c.Type == "" && f.Code == "orphaned-allocation" {
+	if c.Type == "" && f.Code == audit.OrphanedAllocation {
 		why = "no server and no migration needs what it holds, another service may: " + f.Found
 	}
-	p.change(Step{Codes: []string{f.Code}, About: f.About[:1], Why: why, Checks: []Check{check}}, *c, nil)
+	p.change(Step{Codes: []audit.Code{f.Code}, About: f.About[:1], Why: why, Checks: []Check{check}}, *c, nil)
 }
 
 // also has a step mend another finding.
@@ -260,7 +263,7 @@ func (p *planner) also(id int, f audit.Finding) {
 }
 
 // leftAlone says once that nothing is changed about a server because something is under way with it.
-func (p *planner) leftAlone(s *audit.Server) {
+func (p *planner) leftAlone(s *index.Server) {
 	why := "it is " + s.Status
 	if s.Task != "" {
 		why += " (" + s.Task + ")"
@@ -288,7 +291,7 @@ func byFirst(findings []audit.Finding) (order []string, by map[string][]audit.Fi
 }
 
 // codes are the codes of findings.
-func codes(findings []audit.Finding) (list []string) {
+func codes(findings []audit.Finding) (list []audit.Code) {
 	for _, f := range findings {
 		list = append(list, f.Code)
 	}
@@ -307,6 +310,6 @@ func whys(findings []audit.Finding) string {
 }
 
 // oldest sorts servers by their creation, then by UUID.
-func oldest(a, b *audit.Server) int {
+func oldest(a, b *index.Server) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UUID, b.UUID))
 }

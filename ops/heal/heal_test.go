@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/ops/heal"
 )
 
@@ -19,8 +20,8 @@ import (
 var all = heal.Options{Delete: true, Force: true}
 
 // codes are the codes of findings, each once, sorted.
-func codes(findings []audit.Finding) []string {
-	list := []string{}
+func codes(findings []audit.Finding) []audit.Code {
+	list := []audit.Code{}
 	for _, f := range findings {
 		list = append(list, f.Code)
 	}
@@ -29,10 +30,10 @@ func codes(findings []audit.Finding) []string {
 }
 
 // planted returns a cloud with a fault.
-func planted(t *testing.T, p audittest.Plant) *fakeCloud {
+func faulty(t *testing.T, p audittest.Fault) *fakeCloud {
 	t.Helper()
 	c := audittest.Copied(audittest.Whole().Done())
-	if !p.In(c) {
+	if !p.InjectInto(c) {
 		t.Fatal("the cloud has nothing to plant the fault in")
 	}
 	return newFakeCloud(t, c)
@@ -45,7 +46,7 @@ func typed(t *testing.T, command string) heal.Options {
 	if len(words) != 6 || words[0] != "berth" || words[1] != "heal" || words[2] != "--code" {
 		t.Fatalf("the command %q", command)
 	}
-	o := heal.Options{Codes: []string{words[3]}}
+	o := heal.Options{Codes: []audit.Code{audit.Code(words[3])}}
 	list := []string{strings.Trim(words[5], "'")}
 	switch words[4] {
 	case "--server":
@@ -99,8 +100,8 @@ func still(t *testing.T, c *cloud.Cloud, but ...*heal.Plan) *cloud.Cloud {
 	return &of
 }
 
-// unmended are the faults of codes that requests mend which no request mends all the same. TestWhatIsLeft has them.
-var unmended = map[string]string{
+// unhealed are the faults of codes that requests mend which no request mends all the same. TestWhatIsLeft has them.
+var unhealed = map[string]string{
 	"held-on-several-hosts/three of a move": "left alone while something is under way",
 	"key-provider-lacks-trait/":             "no providers of host cn1 offer what it asks for",
 	"agent-provider-stale/":                 "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
@@ -109,12 +110,12 @@ var unmended = map[string]string{
 
 // What cannot be mended is left with the reason.
 func TestWhatIsLeft(t *testing.T) {
-	for _, plant := range audittest.Plants {
-		want, ok := unmended[plant.Code+"/"+plant.Name]
+	for _, plant := range audittest.Faults {
+		want, ok := unhealed[plant.Key()]
 		if !ok {
 			continue
 		}
-		plan := heal.New(planted(t, plant).read(), all)
+		plan := heal.New(index.New(faulty(t, plant).read()), all)
 		if len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return strings.Contains(l.Why, want) && l.Command != "" }) {
 			t.Errorf("%s: steps %+v, left %+v", plant.Code, plan.Steps, plan.Left)
 		}
@@ -124,30 +125,30 @@ func TestWhatIsLeft(t *testing.T) {
 // Each fault that a request mends is mended: audit finds nothing then, and nothing else has changed. A second plan is empty. A run that is ended after
 // any of its requests, and followed by another one, ends in the same cloud.
 func TestPlantedFaultsAreMended(t *testing.T) {
-	mended := map[string]bool{}
-	for _, plant := range audittest.Plants {
-		if _, _, ok := heal.Mends(plant.Code); !ok {
+	mended := map[audit.Code]bool{}
+	for _, plant := range audittest.Faults {
+		if !heal.Heals(plant.Code) {
 			continue
 		}
 		mended[plant.Code] = true
-		if _, stays := unmended[plant.Code+"/"+plant.Name]; stays {
+		if _, stays := unhealed[plant.Key()]; stays {
 			continue
 		}
-		t.Run(plant.Code+"/"+plant.Name, func(t *testing.T) {
-			fc := planted(t, plant)
+		t.Run(plant.Key(), func(t *testing.T) {
+			fc := faulty(t, plant)
 			before := fc.read()
-			if got := codes(audit.Check(before, audit.Options{}).Findings); !slices.Equal(got, plant.Codes()) {
+			if got := codes(audit.Check(index.New(before), audit.Options{}).Findings); !slices.Equal(got, plant.Codes()) {
 				t.Fatalf("the cloud has the findings %q", got)
 			}
-			plan := heal.New(before, all)
+			plan := heal.New(index.New(before), all)
 			if len(plan.Steps) == 0 {
 				t.Fatalf("no steps; left: %+v", plan.Left)
 			}
-			for _, f := range audit.Check(before, audit.Options{}).Findings {
-				if _, _, mends := heal.Mends(f.Code); !mends {
+			for _, f := range audit.Check(index.New(before), audit.Options{Heals: heal.Heals}).Findings {
+				if !heal.Heals(f.Code) {
 					continue
 				}
-				if named := heal.New(before, typed(t, f.Command)); len(named.Steps) == 0 {
+				if named := heal.New(index.New(before), typed(t, f.Command)); len(named.Steps) == 0 {
 					t.Errorf("%s has no steps; left: %+v", f.Command, named.Left)
 				}
 			}
@@ -160,24 +161,24 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 				}
 			}
 			after := fc.read()
-			left := codes(audit.Check(after, audit.Options{}).Findings)
-			if left = slices.DeleteFunc(left, func(code string) bool { return code == plant.Also }); len(left) > 0 {
-				t.Errorf("after it there are %q: %+v", left, audit.Check(after, audit.Options{}).Findings)
+			left := codes(audit.Check(index.New(after), audit.Options{}).Findings)
+			if left = slices.DeleteFunc(left, func(code audit.Code) bool { return code == plant.Also }); len(left) > 0 {
+				t.Errorf("after it there are %q: %+v", left, audit.Check(index.New(after), audit.Options{}).Findings)
 			}
-			if again := heal.New(after, all); len(again.Steps) > 0 {
+			if again := heal.New(index.New(after), all); len(again.Steps) > 0 {
 				t.Errorf("a second plan has the steps %+v", again.Steps)
 			}
 			if diff := cmp.Diff(still(t, before, plan), still(t, after, plan)); diff != "" {
 				t.Errorf("healthy records changed:\n%s", diff)
 			}
 			for k := 1; k < len(plan.Steps); k++ {
-				fc := planted(t, plant)
-				for _, r := range fc.apply(heal.New(fc.read(), all), k)[k:] {
+				fc := faulty(t, plant)
+				for _, r := range fc.apply(heal.New(index.New(fc.read()), all), k)[k:] {
 					if r.Outcome != heal.Unsent {
 						t.Errorf("ended after %d requests: step %d is %s", k, r.Step, r.Outcome)
 					}
 				}
-				for _, r := range fc.apply(heal.New(fc.read(), all), -1) {
+				for _, r := range fc.apply(heal.New(index.New(fc.read()), all), -1) {
 					if r.Outcome != heal.Done {
 						t.Errorf("after %d requests, another run: step %d: %s: %s", k, r.Step, r.Outcome, r.Text)
 					}
@@ -189,7 +190,7 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 		})
 	}
 	for _, k := range audit.Kinds() {
-		if _, _, ok := heal.Mends(k.Code); ok && !mended[k.Code] {
+		if heal.Heals(k.Code) && !mended[k.Code] {
 			t.Errorf("no fault of the kind %s is mended", k.Code)
 		}
 	}
@@ -197,21 +198,21 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 
 // Amounts of a port that asks for nothing are released in the plan that removes its key, and not before.
 func TestAmountsOfPortsThatAskForNothing(t *testing.T) {
-	at := slices.IndexFunc(audittest.Plants, func(p audittest.Plant) bool { return p.Code == "key-without-request" })
-	c := planted(t, audittest.Plants[at]).read()
+	at := slices.IndexFunc(audittest.Faults, func(p audittest.Fault) bool { return p.Code == audit.KeyWithoutRequest })
+	c := faulty(t, audittest.Faults[at]).read()
 	for _, tc := range []struct {
 		parts []heal.Part
-		codes []string
-		want  []string
+		codes []audit.Code
+		want  []audit.Code
 	}{
-		{nil, nil, []string{"port-amount-superfluous", "key-without-request"}},
+		{nil, nil, []audit.Code{audit.PortAmountSuperfluous, audit.KeyWithoutRequest}},
 		{[]heal.Part{heal.Allocations}, nil, nil},
-		{[]heal.Part{heal.Ports}, nil, []string{"key-without-request"}},
-		{nil, []string{"port-amount-superfluous"}, nil},
-		{nil, []string{"key-without-request"}, []string{"key-without-request"}},
+		{[]heal.Part{heal.Ports}, nil, []audit.Code{audit.KeyWithoutRequest}},
+		{nil, []audit.Code{audit.PortAmountSuperfluous}, nil},
+		{nil, []audit.Code{audit.KeyWithoutRequest}, []audit.Code{audit.KeyWithoutRequest}},
 	} {
-		var got []string
-		for _, s := range heal.New(c, heal.Options{Parts: tc.parts, Codes: tc.codes, Delete: true}).Steps {
+		var got []audit.Code
+		for _, s := range heal.New(index.New(c), heal.Options{Parts: tc.parts, Codes: tc.codes, Delete: true}).Steps {
 			got = append(got, s.Codes...)
 		}
 		if !slices.Equal(got, tc.want) {
@@ -220,27 +221,23 @@ func TestAmountsOfPortsThatAskForNothing(t *testing.T) {
 	}
 }
 
-// Every code of audit has a part, and no other one has.
+// Every code of audit has a rule.
 func TestEveryCodeHasAPart(t *testing.T) {
 	for _, k := range audit.Kinds() {
-		part, _, mends := heal.Mends(k.Code)
-		if !slices.Contains(heal.Parts, part) {
+		if part, _ := heal.Rule(k.Code); !slices.Contains(heal.Parts, part) {
 			t.Errorf("%s has the part %q", k.Code, part)
-		}
-		if mends != (k.Heals != "") || mends && k.Heals != string(part) {
-			t.Errorf("audit names berth heal %q for %s, which is mended by %q", k.Heals, k.Code, part)
 		}
 	}
 }
 
 // What is wrong with an allocation that is deleted is not mended as well.
 func TestOneStepForAConsumer(t *testing.T) {
-	for _, plant := range audittest.Plants {
-		if plant.Code != "offloaded-server-holds" {
+	for _, plant := range audittest.Faults {
+		if plant.Code != audit.OffloadedServerHolds {
 			continue
 		}
 		c := audittest.Copied(audittest.Whole().Done())
-		if !plant.In(c) {
+		if !plant.InjectInto(c) {
 			t.Fatal("the cloud has nothing to plant the fault in")
 		}
 		for i := range c.Placement.Consumers {
@@ -248,10 +245,10 @@ func TestOneStepForAConsumer(t *testing.T) {
 				of.Type, of.User = "", "another"
 			}
 		}
-		if got := codes(audit.Check(c, audit.Options{}).Findings); !slices.Equal(got, []string{"consumer-user-wrong", "consumer-without-type", "offloaded-server-holds"}) {
+		if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got, []audit.Code{audit.ConsumerUserWrong, audit.ConsumerWithoutType, audit.OffloadedServerHolds}) {
 			t.Fatalf("audit finds %q", got)
 		}
-		if steps := heal.New(c, all).Steps; len(steps) != 1 || len(steps[0].Codes) != 3 {
+		if steps := heal.New(index.New(c), all).Steps; len(steps) != 1 || len(steps[0].Codes) != 3 {
 			t.Errorf("the steps are %+v", steps)
 		}
 		return

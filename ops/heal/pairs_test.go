@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/ops/heal"
 )
 
@@ -18,14 +19,14 @@ func mends(t *testing.T, fc *fakeCloud) {
 	t.Helper()
 	for run := 1; ; run++ {
 		is := fc.read()
-		plan := heal.New(is, all)
+		plan := heal.New(index.New(is), all)
 		for _, r := range fc.apply(plan, -1) {
 			if r.Outcome != heal.Done {
 				t.Errorf("run %d, step %d: %s: %s (%s %s)", run, r.Step, r.Outcome, r.Text, heal.Describe(plan.Steps[r.Step-1].Request), plan.Steps[r.Step-1].Request.Body)
 			}
 		}
 		if len(plan.Steps) == 0 {
-			for _, f := range audit.Check(is, audit.Options{}).Findings {
+			for _, f := range audit.Check(index.New(is), audit.Options{}).Findings {
 				if !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return l.Code == f.Code }) {
 					t.Errorf("after %d runs there is %+v", run, f)
 				}
@@ -51,9 +52,9 @@ func twice(c *cloud.Cloud) bool {
 
 // Two faults at a time are mended, each beside the other.
 func TestTwoFaultsAreMended(t *testing.T) {
-	var plants []audittest.Plant
-	for _, p := range audittest.Plants {
-		if _, _, ok := heal.Mends(p.Code); ok {
+	var plants []audittest.Fault
+	for _, p := range audittest.Faults {
+		if heal.Heals(p.Code) {
 			plants = append(plants, p)
 		}
 	}
@@ -68,11 +69,11 @@ func TestTwoFaultsAreMended(t *testing.T) {
 				continue
 			}
 			c := audittest.Copied(audittest.Whole().Done())
-			if !one.In(c) || !other.In(c) || twice(c) {
+			if !one.InjectInto(c) || !other.InjectInto(c) || twice(c) {
 				continue
 			}
 			planted++
-			t.Run(one.Code+" and "+other.Code, func(t *testing.T) { mends(t, newFakeCloud(t, c)) })
+			t.Run(string(one.Code+" and "+other.Code), func(t *testing.T) { mends(t, newFakeCloud(t, c)) })
 		}
 	}
 	if planted < 300/step {
@@ -90,10 +91,10 @@ func TestFaultsAreMendedInAnyCloud(t *testing.T) {
 	for seed := first; seed < 40; seed += step {
 		seeds++
 		var c *cloud.Cloud
-		for n := range audittest.Plants {
-			p := audittest.Plants[(seed*7+n)%len(audittest.Plants)]
+		for n := range audittest.Faults {
+			p := audittest.Faults[(seed*7+n)%len(audittest.Faults)]
 			c = audittest.Copied(audittest.Clouds.Example(seed))
-			if _, _, ok := heal.Mends(p.Code); ok && p.In(c) {
+			if heal.Heals(p.Code) && p.InjectInto(c) {
 				planted++
 				t.Run(fmt.Sprintf("%s/%d", p.Code, seed), func(t *testing.T) { mends(t, newFakeCloud(t, c)) })
 				break
@@ -107,11 +108,11 @@ func TestFaultsAreMendedInAnyCloud(t *testing.T) {
 
 // A port that cannot be mended keeps its share of what its server holds: the other ports have theirs after it.
 func TestPortThatIsLeftKeepsItsShare(t *testing.T) {
-	for _, code := range []string{"port-amount-superfluous", "port-amount-missing"} {
-		t.Run(code, func(t *testing.T) {
+	for _, code := range []audit.Code{audit.PortAmountSuperfluous, audit.PortAmountMissing} {
+		t.Run(string(code), func(t *testing.T) {
 			c := audittest.Copied(audittest.Whole().Done())
-			for _, p := range audittest.Plants {
-				if (p.Code == "key-provider-lacks-trait" || p.Code == code && p.Name == "") && !p.In(c) {
+			for _, p := range audittest.Faults {
+				if (p.Code == audit.KeyProviderLacksTrait || p.Code == code && p.Name == "") && !p.InjectInto(c) {
 					t.Fatalf("the cloud has nothing to plant %s in", p.Code)
 				}
 			}

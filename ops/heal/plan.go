@@ -33,7 +33,7 @@ type Plan struct {
 // A Step is one request with what it is for.
 type Step struct {
 	ID    int             `json:"id"` // from 1
-	Codes []string        `json:"codes"`
+	Codes []audit.Code    `json:"codes"`
 	About []audit.Subject `json:"about"`
 	Why   string          `json:"why"`
 	// Checks are read just before the request is sent. When one does not hold it is not sent.
@@ -62,7 +62,7 @@ type Check struct {
 
 // A Left is what is not mended.
 type Left struct {
-	Code  string          `json:"code,omitempty"` // "" for a server that is left alone
+	Code  audit.Code      `json:"code,omitempty"` // "" for a server that is left alone
 	About []audit.Subject `json:"about"`
 	Why   string          `json:"why"`
 	// Command is what to type, or what shows what to decide.

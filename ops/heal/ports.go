@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // boundKeys are what the compute service writes into a binding profile when it binds a port.
@@ -36,7 +37,7 @@ func (p *planner) ports(findings []audit.Finding) {
 		}
 		for _, f := range by[id] {
 			switch f.Code {
-			case "port-of-gone-server":
+			case audit.PortOfGoneServer:
 				checks = append(checks, noServer(of.Device))
 				changed["device_id"], changed["device_owner"], changed["binding:host_id"] = "", "", ""
 				for _, name := range boundKeys {
@@ -44,12 +45,12 @@ func (p *planner) ports(findings []audit.Finding) {
 				}
 				changed["binding:profile"] = profile
 				next = nil
-			case "key-of-unbound-port", "key-without-request":
+			case audit.KeyOfUnboundPort, audit.KeyWithoutRequest:
 				next = nil
-			case "key-format-old":
+			case audit.KeyFormatOld:
 				next = map[string]string{}
 				for _, g := range of.Request.Groups {
-					if provider := audit.Named(of, g); provider != "" {
+					if provider := index.NamedProvider(of, g); provider != "" {
 						next[g.ID] = provider
 					}
 				}

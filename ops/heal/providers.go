@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // raise returns the generation that a request for a provider carries after the steps so far, and the steps that must be done before it. The next request
@@ -29,13 +30,13 @@ func (p *planner) places(findings []audit.Finding) {
 	order, by := byFirst(findings)
 	slices.SortStableFunc(order, func(a, b string) int { return p.depth(a) - p.depth(b) })
 	for _, id := range order {
-		is, w := p.ByUUID[id], p.Wanted[id]
+		is, w := p.ByUUID[id], p.Reported[id]
 		if is == nil || w == nil {
 			continue
 		}
 		name, parent := is.Name, is.Parent
 		for _, f := range by[id] {
-			if f.Code == "provider-name-differs" {
+			if f.Code == audit.ProviderNameDiffers {
 				name = w.Name
 				continue
 			}
@@ -59,7 +60,7 @@ func (p *planner) places(findings []audit.Finding) {
 
 // depth is 0 for the provider of an agent and 1 for that of a device.
 func (p *planner) depth(uuid string) int {
-	if w := p.Wanted[uuid]; w != nil && w.Device != "" {
+	if w := p.Reported[uuid]; w != nil && w.Device != "" {
 		return 1
 	}
 	return 0
@@ -92,7 +93,7 @@ func (p *planner) aggregates(findings []audit.Finding) {
 		s := Step{Codes: codes(by[id]), Why: whys(by[id]), About: []audit.Subject{by[id][0].About[1]}}
 		for _, f := range by[id] {
 			s.About = append(s.About, f.About[0])
-			if f.Code == "aggregate-mirror-missing" {
+			if f.Code == audit.AggregateMirrorMissing {
 				members = append(members, f.About[0].ID)
 			} else {
 				members = slices.DeleteFunc(members, func(uuid string) bool { return uuid == f.About[0].ID })
@@ -122,7 +123,7 @@ func (p *planner) providerless() {
 			for _, h := range p.Hypervisors[host] {
 				if p.HostRoot(h.Host, h.Hostname) == nil && (len(p.o.Hosts) == 0 || slices.Contains(p.o.Hosts, host)) {
 					p.plan.Left = append(p.plan.Left, Left{
-						Code: "hypervisor-without-provider", About: []audit.Subject{{Kind: "host", ID: host, Name: h.Hostname}},
+						Code: audit.HypervisorWithoutProvider, About: []audit.Subject{{Kind: "host", ID: host, Name: h.Hostname}},
 						Why: fmt.Sprintf("host %s is a member of the host aggregate %s, and placement has no provider of it", host, a.Name), Nova: NodeProviderless,
 						Command: "openstack compute service list --host " + host,
 					})
@@ -136,9 +137,9 @@ func (p *planner) providerless() {
 func (p *planner) traits(findings []audit.Finding) {
 	for _, f := range findings {
 		of, host := p.ByUUID[f.About[1].ID], f.About[0].ID
-		list := slices.DeleteFunc(slices.Clone(of.Traits), func(t string) bool { return t == audit.DisabledTrait })
-		if f.Code == "disabled-trait-missing" {
-			list = append(list, audit.DisabledTrait)
+		list := slices.DeleteFunc(slices.Clone(of.Traits), func(t string) bool { return t == index.DisabledTrait })
+		if f.Code == audit.DisabledTraitMissing {
+			list = append(list, index.DisabledTrait)
 		}
 		slices.Sort(list)
 		generation, after := p.raise(of)
@@ -149,7 +150,7 @@ func (p *planner) traits(findings []audit.Finding) {
 			Says: "the compute service of host " + host + " is " + service.Status,
 		}
 		p.add(Step{
-			Codes: []string{f.Code}, About: f.About, Why: f.Found, Checks: []Check{check}, After: after,
+			Codes: []audit.Code{f.Code}, About: f.About, Why: f.Found, Checks: []Check{check}, After: after,
 			Request: cloud.Request{Service: Placement, Method: "PUT", Path: "/resource_providers/" + of.UUID + "/traits", Microversion: "1.6", Body: text(struct {
 				Traits     []string `json:"traits"`
 				Generation int64    `json:"resource_provider_generation"`
@@ -162,10 +163,10 @@ func (p *planner) traits(findings []audit.Finding) {
 func (p *planner) inventories(findings []audit.Finding) {
 	order, by := byFirst(findings)
 	for _, id := range order {
-		of, w := p.ByUUID[id], p.Wanted[id]
+		of, w := p.ByUUID[id], p.Reported[id]
 		keep, used := maps.Clone(of.Inventories), ""
 		for class := range of.Inventories {
-			if _, reported := w.Inventories[class]; reported || !audit.OfPorts(class) {
+			if _, reported := w.Inventories[class]; reported || !index.IsPortClass(class) {
 				continue
 			}
 			if n := p.used[id][class]; n > 0 {
@@ -206,11 +207,11 @@ func (p *planner) removals(findings []audit.Finding) {
 				continue
 			}
 			after := slices.Concat(p.released[of.UUID], unnamed)
-			for _, child := range p.Below[of.UUID] {
+			for _, child := range p.Children[of.UUID] {
 				after = append(after, cmp.Or(p.moved[child.UUID], deleted[child.UUID]))
 			}
 			deleted[of.UUID] = p.add(Step{
-				Codes: []string{f.Code}, About: []audit.Subject{{Kind: "provider", ID: of.UUID, Name: of.Name}}, Why: f.Found, Checks: []Check{sameProvider(of)}, After: after,
+				Codes: []audit.Code{f.Code}, About: []audit.Subject{{Kind: "provider", ID: of.UUID, Name: of.Name}}, Why: f.Found, Checks: []Check{sameProvider(of)}, After: after,
 				Request: cloud.Request{Service: Placement, Method: "DELETE", Path: "/resource_providers/" + of.UUID, Microversion: "1.37"},
 			})
 		}
@@ -219,7 +220,7 @@ func (p *planner) removals(findings []audit.Finding) {
 
 // bottomUp lists a provider and those below it that no step moves, children before parents.
 func (p *planner) bottomUp(uuid string) (list []*cloud.Provider) {
-	for _, child := range p.Below[uuid] {
+	for _, child := range p.Children[uuid] {
 		if p.moved[child.UUID] == 0 {
 			list = append(list, p.bottomUp(child.UUID)...)
 		}
@@ -233,7 +234,7 @@ func (p *planner) bottomUp(uuid string) (list []*cloud.Provider) {
 // inUse returns why providers cannot be deleted, "" when they can, and the steps after which no port names them.
 func (p *planner) inUse(tree []*cloud.Provider) (why string, after []int) {
 	for _, of := range tree {
-		if w := p.Wanted[of.UUID]; w != nil {
+		if w := p.Reported[of.UUID]; w != nil {
 			return "the " + w.Agent.Type + " on " + w.Agent.Host + " reports " + of.Name, nil
 		}
 		for _, class := range slices.Sorted(maps.Keys(p.used[of.UUID])) {

@@ -5,8 +5,8 @@ import (
 	"maps"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // write is the request that replaces the allocation of a consumer. It is refused when the consumer has another generation than the record,
@@ -60,7 +60,7 @@ func noServer(uuid string) Check {
 }
 
 // sameServer checks that a server has its host and its status, and no operation under way.
-func sameServer(s *audit.Server) Check {
+func sameServer(s *index.Server) Check {
 	var host any
 	where := "no host"
 	if s.Host != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -26,11 +27,11 @@ func (p *planner) servers(findings []audit.Finding) {
 		}
 		by[id] = append(by[id], f)
 	}
-	var all []*audit.Server
+	var all []*index.Server
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		if s := p.Servers[id]; s != nil {
 			all = append(all, s)
-		} else if c := p.Consumer[id]; c != nil {
+		} else if c := p.Consumers[id]; c != nil {
 			p.own(*c, p.Migrations[id], by[id])
 		}
 	}
@@ -48,7 +49,7 @@ func (p *planner) servers(findings []audit.Finding) {
 			continue
 		}
 		sp := serverPlan{planner: p, server: s, findings: by[s.UUID], held: allocations.Amounts{}}
-		if c := p.Consumer[s.UUID]; c != nil {
+		if c := p.Consumers[s.UUID]; c != nil {
 			sp.held = c.Allocations
 		}
 		before := len(p.plan.Steps)
@@ -72,9 +73,9 @@ func (p *planner) own(c cloud.Consumer, m *cloud.Migration, findings []audit.Fin
 	now := c
 	for _, f := range findings {
 		switch of := p.ownerOf(m); {
-		case f.Code == "consumer-project-wrong":
+		case f.Code == audit.ConsumerProjectWrong:
 			now.Project = of.Project
-		case f.Code == "consumer-user-wrong":
+		case f.Code == audit.ConsumerUserWrong:
 			now.User = of.User
 		default:
 			now.Type = "MIGRATION"
@@ -83,7 +84,7 @@ func (p *planner) own(c cloud.Consumer, m *cloud.Migration, findings []audit.Fin
 	p.change(Step{Codes: codes(findings), About: findings[0].About, Why: whys(findings)}, now, c.Allocations)
 }
 
-func (p *planner) ownerOf(m *cloud.Migration) *audit.Server {
+func (p *planner) ownerOf(m *cloud.Migration) *index.Server {
 	if m == nil {
 		return nil
 	}
@@ -93,7 +94,7 @@ func (p *planner) ownerOf(m *cloud.Migration) *audit.Server {
 // A serverPlan makes the steps for a server: one that writes its allocation, and one for each of its ports whose binding profile changes.
 type serverPlan struct {
 	*planner
-	server   *audit.Server
+	server   *index.Server
 	findings []audit.Finding     // those about the server and its ports that are mended
 	held     allocations.Amounts // the allocation that was read
 }
@@ -106,7 +107,7 @@ type target struct {
 }
 
 // has reports whether a finding of one of some codes is mended, about a port when that is not nil.
-func (sp *serverPlan) has(of *cloud.Port, list ...string) bool {
+func (sp *serverPlan) has(of *cloud.Port, list ...audit.Code) bool {
 	return slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
 		return slices.Contains(list, f.Code) && (of == nil || f.About[0].ID == of.UUID)
 	})
@@ -160,7 +161,7 @@ func (sp *serverPlan) unmended(f audit.Finding, why *problem) {
 	if rules[f.Code].nova != 0 {
 		nova = why.nova
 	}
-	f.Otherwise = cmp.Or(why.command, f.Otherwise)
+	f.ManualCommand = cmp.Or(why.command, f.ManualCommand)
 	sp.left(f, f.Found+"; "+why.text, nova)
 }
 
@@ -168,8 +169,8 @@ func (sp *serverPlan) unmended(f audit.Finding, why *problem) {
 // beyond what is accounted for may be for another one of them then.
 func (sp *serverPlan) solve(left map[string]*problem, port string, single bool) (target, *problem) {
 	t := target{consumer: sp.consumer()}
-	rebuild := sp.has(nil, "server-without-allocation", "allocation-on-wrong-host") // all of the allocation
-	replace := rebuild || sp.has(nil, "flavor-amount-missing", "flavor-amount-superfluous", "class-not-asked")
+	rebuild := sp.has(nil, audit.ServerWithoutAllocation, audit.AllocationOnWrongHost) // all of the allocation
+	replace := rebuild || sp.has(nil, audit.FlavorAmountMissing, audit.FlavorAmountSuperfluous, audit.ClassNotAsked)
 	ways, err := sp.server.FlavorQueries()
 	if replace && err != nil {
 		return t, &problem{text: err.Error(), nova: Refused}
@@ -189,14 +190,14 @@ func (sp *serverPlan) solve(left map[string]*problem, port string, single bool) 
 			}
 		}
 	}
-	if rebuild || sp.has(nil, "key-not-allocated", "port-amount-missing") {
+	if rebuild || sp.has(nil, audit.KeyNotAllocated, audit.PortAmountMissing) {
 		amounts = most(amounts, sp.possible(named))
 	}
 
 	// The base is what stays, whichever providers are chosen.
 	flavor := map[string]int64{}
 	if err == nil {
-		flavor = audit.Sum(ways[0])
+		flavor = index.Sum(ways[0])
 	}
 	base := sp.withoutUnnamed(amounts, named, flavor)
 	if replace && !rebuild {
@@ -254,16 +255,16 @@ func (sp *serverPlan) consumer() cloud.Consumer {
 	if sp.typed {
 		c.Type = "INSTANCE"
 	}
-	if is := sp.Consumer[s.UUID]; is != nil {
+	if is := sp.Consumers[s.UUID]; is != nil {
 		c = *is
 	}
-	if sp.has(nil, "consumer-project-wrong") {
+	if sp.has(nil, audit.ConsumerProjectWrong) {
 		c.Project = s.Project
 	}
-	if sp.has(nil, "consumer-user-wrong") {
+	if sp.has(nil, audit.ConsumerUserWrong) {
 		c.User = s.User
 	}
-	if sp.has(nil, "consumer-type-wrong", "consumer-without-type") {
+	if sp.has(nil, audit.ConsumerTypeWrong, audit.ConsumerWithoutType) {
 		c.Type = "INSTANCE"
 	}
 	return c
@@ -272,15 +273,15 @@ func (sp *serverPlan) consumer() cloud.Consumer {
 // alike returns the way of asking for the flavor that differs in the fewest classes from what the server holds.
 func (sp *serverPlan) alike(ways []placement.Query) *placement.Query {
 	best, least := 0, -1
-	held := sp.HoldsAtHome(sp.server)
+	held := sp.AllocatedOnHost(sp.server)
 	for i, q := range ways {
-		differ, asked := 0, audit.Sum(q)
+		differ, asked := 0, index.Sum(q)
 		for class, n := range asked {
 			if held[class] != n {
 				differ++
 			}
 		}
-		for _, class := range audit.FlavorClasses {
+		for _, class := range index.FlavorClasses {
 			if held[class] > 0 && asked[class] == 0 {
 				differ++
 			}
@@ -294,7 +295,7 @@ func (sp *serverPlan) alike(ways []placement.Query) *placement.Query {
 
 // write adds the step for the allocation, when that changes, and then those for the ports whose binding profile changes.
 func (sp *serverPlan) write(t target) {
-	s, was := sp.server, sp.Consumer[sp.server.UUID]
+	s, was := sp.server, sp.Consumers[sp.server.UUID]
 	concerned := func(of *cloud.Port) (about []audit.Finding) {
 		for _, f := range sp.findings {
 			if f.About[0].ID == of.UUID {
@@ -305,7 +306,7 @@ func (sp *serverPlan) write(t target) {
 	}
 	var after []int
 	if was == nil || !sp.held.Equal(t.amounts) || was.Project != t.consumer.Project || was.User != t.consumer.User || was.Type != t.consumer.Type {
-		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool { return f.Code == "key-group-unknown" }) // which is about the name of a group
+		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool { return f.Code == audit.KeyGroupUnknown }) // which is about the name of a group
 		step := Step{Codes: codes(list), Why: whys(list) + "; it must hold " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
 		step.About = append(step.About, audit.Subject{Kind: "server", ID: s.UUID, Name: s.Name})
 		for _, of := range sp.PortsOf[s.UUID] {

@@ -72,7 +72,7 @@ type test interface {
 
 func (of *target) read(t test) *cloud.Placement {
 	t.Helper()
-	c, err := of.client.Read(context.Background(), cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}, nil)
+	c, err := of.client.Read(context.Background(), cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,18 +14,20 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
+	"github.com/berthcloud/berth/ops/heal"
 )
 
 // NewAudit returns "berth audit".
 func NewAudit(env cli.Env) *cobra.Command {
 	var source cloudSource
-	var options audit.Options
+	options := audit.Options{Heals: heal.Heals}
 	var list, complete bool
 	var recheck time.Duration
 	var out *cli.Output
-	var known []string
+	var codes, known []string
 	for _, k := range audit.Kinds() {
-		known = append(known, k.Code)
+		known = append(known, string(k.Code))
 	}
 	severity := &cli.Choice{Known: []string{string(audit.Error), string(audit.Warning), string(audit.Info)}}
 	cmd := &cobra.Command{
@@ -65,10 +67,11 @@ with --complete the exit code is 1 then, unless something else was found.
 			if list {
 				return cli.Fail(cli.ExitFailure, out.Print(env.Stdout, auditCodes()))
 			}
-			for _, code := range options.Codes {
+			for _, code := range codes {
 				if !slices.Contains(known, code) {
 					return cli.Fail(cli.ExitUsage, fmt.Errorf("there is no code %q; berth audit --codes lists them", code))
 				}
+				options.Codes = append(options.Codes, audit.Code(code))
 			}
 			switch {
 			case recheck < 0:
@@ -84,10 +87,11 @@ with --complete the exit code is 1 then, unless something else was found.
 			if err != nil {
 				return err
 			}
-			if err := checkNames(env, c, options); err != nil {
+			x := index.New(c)
+			if err := checkNames(env, x, options); err != nil {
 				return cli.Fail(cli.ExitUsage, err)
 			}
-			found := audit.Check(c, options)
+			found := audit.Check(x, options)
 			if cmd.Flag("recheck").Changed && len(found.Findings) > 0 {
 				fmt.Fprintf(env.Stderr, "found at first: %d; looking again in %v\n", len(found.Findings), recheck)
 				select {
@@ -98,10 +102,10 @@ with --complete the exit code is 1 then, unless something else was found.
 				if c, err = source.read(cmd.Context(), env, cloud.All); err != nil {
 					return err
 				}
-				found = audit.Both(found, audit.Check(c, options))
+				found = audit.Intersect(found, audit.Check(index.New(c), options))
 			}
 			for _, u := range found.Unchecked {
-				fmt.Fprintf(env.Stderr, "note: not looked for everywhere: %s. %s\n", strings.Join(u.Codes, ", "), u.Reason)
+				fmt.Fprintf(env.Stderr, "note: not looked for everywhere: %s. %s\n", audit.Join(u.Codes), u.Reason)
 			}
 			if err := out.Print(env.Stdout, auditResult(found)); err != nil {
 				if _, coded := cli.CodeOf(err); coded {
@@ -120,7 +124,7 @@ with --complete the exit code is 1 then, unless something else was found.
 	}
 	source.flags(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&options.Codes, "code", nil, "look for `CODE` only; may be repeated")
+	f.StringSliceVar(&codes, "code", nil, "look for `CODE` only; may be repeated")
 	f.Var(severity, "severity", "look for `SEVERITY` and what is worse: error, warning or info")
 	f.StringArrayVar(&options.Servers, "server", nil, "print what is about the server `NAME` or UUID only; may be repeated")
 	f.StringArrayVar(&options.Ports, "port", nil, "print what is about the port `NAME` or UUID only; may be repeated")
@@ -138,8 +142,8 @@ with --complete the exit code is 1 then, unless something else was found.
 
 // checkNames returns an error for a server, a port or a host by whose name no record is found, which may be a mistake in typing. About a UUID it is a note
 // only: what had it was deleted, perhaps by the command before.
-func checkNames(env cli.Env, c *cloud.Cloud, o audit.Options) error {
-	for _, s := range audit.Unknown(c, o) {
+func checkNames(env cli.Env, x *index.Index, o audit.Options) error {
+	for _, s := range audit.Unknown(x, o) {
 		switch _, err := guarantee.ParseUUID(s.ID); {
 		case s.Kind == "host":
 			return fmt.Errorf("there is no host with the name %q", s.ID)
@@ -169,7 +173,7 @@ func auditResult(found audit.Result) cli.Result {
 		for _, s := range f.About {
 			about = append(about, s.String())
 		}
-		r.Rows = append(r.Rows, []any{f.Code, string(f.Severity), about, f.Found, f.Expected, f.Command})
+		r.Rows = append(r.Rows, []any{string(f.Code), string(f.Severity), about, f.Found, f.Expected, f.Command})
 	}
 	r.Text = func(w io.Writer) error {
 		var b strings.Builder
@@ -199,7 +203,7 @@ func auditResult(found audit.Result) cli.Result {
 func auditCodes() cli.Result {
 	r := cli.Result{Columns: []string{"Code", "Severity", "Means", "Mends"}}
 	for _, k := range audit.Kinds() {
-		r.Rows = append(r.Rows, []any{k.Code, string(k.Severity), k.Means, k.Mends})
+		r.Rows = append(r.Rows, []any{string(k.Code), string(k.Severity), k.Means, k.Repair})
 	}
 	return r
 }

@@ -122,12 +122,13 @@ func (x *headroomOptions) run(cmd *cobra.Command, env cli.Env) error {
 	if err := x.nova.read(); err != nil {
 		return err
 	}
-	parts := cloud.Parts{Placement: cloud.Need}
+	parts := cloud.Parts{Need: cloud.PlacementPart}
 	if len(x.flavors) > 0 {
-		parts.Compute = cloud.Try // host aggregates
+		parts.Try |= cloud.ComputePart // host aggregates
 	}
 	if len(x.servers) > 0 {
-		parts.Compute, parts.Network = cloud.Need, cloud.Try
+		parts.Need |= cloud.ComputePart
+		parts.Try |= cloud.NetworkPart
 	}
 	mix, err := rawParts(x.queries) // before a cloud is read in vain
 	if err != nil {

@@ -145,7 +145,7 @@ func (s *cloudSource) readDatabase(ctx context.Context, env cli.Env, parts cloud
 		p := cli.NewProgress(env)
 		defer p.End()
 		c.Source = "the database " + db.Name
-		c.Placement, err = db.Placement(ctx, parts.Consumers != cloud.Skip, p.Of("reading"))
+		c.Placement, err = db.Placement(ctx, parts.Any(cloud.ConsumersPart), p.Of("reading"))
 		if err != nil {
 			return fmt.Errorf("the database %s: %w", db.Name, err)
 		}

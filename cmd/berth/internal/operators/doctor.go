@@ -197,7 +197,7 @@ func (x *doctorOptions) read(cmd *cobra.Command, env cli.Env) (*cloud.Cloud, err
 	case x.source.file != "" && (api && x.source.ways() > 1 || x.source.db.Given()):
 		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one place: --from-file and the other ways exclude each other"))
 	case x.source.file != "", x.source.db.Given() && !api:
-		return x.source.readGiven(cmd.Context(), env, cloud.Parts{Placement: cloud.Try, Consumers: cloud.Try, Compute: cloud.Try, Network: cloud.Try})
+		return x.source.readGiven(cmd.Context(), env, cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart})
 	}
 	start := time.Now()
 	client, err := x.source.connect(cmd.Context(), env)

@@ -155,12 +155,12 @@ func (x *explainOptions) run(cmd *cobra.Command, env cli.Env, args []string) err
 	if err := x.nova.read(); err != nil {
 		return err
 	}
-	parts := cloud.Parts{Placement: cloud.Need}
+	parts := cloud.Parts{Need: cloud.PlacementPart}
 	if len(args) == 0 {
-		parts.Compute, parts.Network = cloud.Try, cloud.Try
+		parts.Try |= cloud.ComputePart | cloud.NetworkPart
 	}
 	if x.server != "" || x.request != "" || len(x.hints) > 0 {
-		parts.Compute = cloud.Need
+		parts.Need |= cloud.ComputePart
 	}
 	c, err := x.source.read(cmd.Context(), env, parts)
 	if err != nil {

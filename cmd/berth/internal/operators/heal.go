@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/heal"
 )
@@ -28,6 +29,7 @@ type healOptions struct {
 	source   cloudSource
 	only     []string // parts, all when it is empty
 	options  heal.Options
+	codes    []string
 	choices  []string // --provider
 	apply    bool
 	yes      bool
@@ -132,14 +134,14 @@ and of sync_aggregates with --only aggregates:
 	}
 	var known []string
 	for _, k := range audit.Kinds() {
-		if part, _, ok := heal.Mends(k.Code); ok && (len(parts) == 0 || slices.Contains(parts, string(part))) {
-			known = append(known, k.Code)
+		if part, _ := heal.Rule(k.Code); heal.Heals(k.Code) && (len(parts) == 0 || slices.Contains(parts, string(part))) {
+			known = append(known, string(k.Code))
 		}
 	}
 	h.source.flags(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&h.only, "only", parts, "heal `PART` only: "+strings.Join(healParts, ", ")+"; may be repeated")
-	f.StringSliceVar(&h.options.Codes, "code", nil, "fix findings of `CODE` only, also those that need --delete or --force; may be repeated")
+	f.StringSliceVar(&h.codes, "code", nil, "fix findings of `CODE` only, also those that need --delete or --force; may be repeated")
 	f.StringArrayVar(&h.options.Servers, "server", nil, "fix what is about the server `NAME` or UUID only; may be repeated")
 	f.StringArrayVar(&h.options.Ports, "port", nil, "fix what is about the port `NAME` or UUID only; may be repeated")
 	f.StringArrayVar(&h.options.Hosts, "host", nil, "fix what is on the host `NAME` only; may be repeated")
@@ -237,16 +239,17 @@ func (h *healOptions) check() error {
 			h.options.Parts = append(h.options.Parts, part)
 		}
 	}
-	for _, code := range h.options.Codes {
-		part, _, ok := heal.Mends(code)
+	for _, code := range h.codes {
+		part, _ := heal.Rule(audit.Code(code))
 		switch {
 		case part == "":
 			return fmt.Errorf("there is no code %q; berth audit --list lists them", code)
 		case !h.includes(part):
 			return fmt.Errorf("%s is fixed by berth heal --only %s", code, part)
-		case !ok:
+		case !heal.Heals(audit.Code(code)):
 			return fmt.Errorf("no request fixes %s; berth audit has the next command to type", code)
 		}
+		h.options.Codes = append(h.options.Codes, audit.Code(code))
 	}
 	h.options.Providers = map[string]string{}
 	for _, text := range h.choices {
@@ -268,7 +271,7 @@ func (h *healOptions) check() error {
 	case h.fromPlan != "" && records:
 		return errors.New("--from-plan takes no records: --config, --connection and --from-file are for making a plan")
 	case h.fromPlan != "" && (h.planFile != "" || h.options.Delete || h.options.Force || h.options.SkipPorts || h.options.Max > 0 ||
-		len(h.options.Codes)+len(h.options.Servers)+len(h.options.Ports)+len(h.options.Hosts)+len(h.choices) > 0):
+		len(h.codes)+len(h.options.Servers)+len(h.options.Ports)+len(h.options.Hosts)+len(h.choices) > 0):
 		return errors.New("--from-plan takes the plan as it is: flags that say what to heal are for making one")
 	case h.apply && records:
 		return errors.New("--apply needs the APIs: write the plan to a file with --plan, and carry it out with --from-plan and --os-cloud")
@@ -295,9 +298,9 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 		}
 		return plan, nil
 	}
-	parts := cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need, Compute: cloud.Try, Network: cloud.Try}
+	parts := cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart, Try: cloud.ComputePart | cloud.NetworkPart}
 	if h.nova {
-		parts.Compute = cloud.Need
+		parts.Need |= cloud.ComputePart
 	}
 	c, err := h.source.read(ctx, h.env, parts)
 	if err != nil {
@@ -311,7 +314,8 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 		}
 		return nil, cli.Fail(cli.ExitFailure, err)
 	}
-	if err := checkNames(h.env, c, audit.Options{Servers: h.options.Servers, Ports: h.options.Ports, Hosts: h.options.Hosts}); err != nil {
+	x := index.New(c)
+	if err := checkNames(h.env, x, audit.Options{Servers: h.options.Servers, Ports: h.options.Ports, Hosts: h.options.Hosts}); err != nil {
 		return nil, h.usage(err)
 	}
 	for port, provider := range h.options.Providers {
@@ -319,7 +323,7 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 			return nil, h.usage(err)
 		}
 	}
-	return heal.New(c, h.options), nil
+	return heal.New(x, h.options), nil
 }
 
 // knownProvider returns an error for a pair of --provider whose provider no record has, or that is neither about a port, nor a group of one, nor a group of a flavor.
@@ -434,16 +438,16 @@ func healResult(plan *heal.Plan, results []heal.Result) cli.Result {
 			outcome = string(results[i].Outcome)
 		}
 		commands[i] = heal.Curl(s.Request)
-		r.Rows = append(r.Rows, []any{s.ID, outcome, s.Codes, subjects(s.About), s.Why, heal.Describe(s.Request)})
+		r.Rows = append(r.Rows, []any{s.ID, outcome, texts(s.Codes), subjects(s.About), s.Why, heal.Describe(s.Request)})
 	}
 	r.Value = healed{plan, results, commands}
 	for _, l := range plan.Left {
-		r.Rows = append(r.Rows, []any{nil, "not healed", l.Code, subjects(l.About), l.Why, l.Command})
+		r.Rows = append(r.Rows, []any{nil, "not healed", string(l.Code), subjects(l.About), l.Why, l.Command})
 	}
 	r.Text = func(w io.Writer) error {
 		writeSteps(w, plan, results)
 		for _, l := range plan.Left {
-			title := "not healed: " + l.Code
+			title := "not healed: " + string(l.Code)
 			if l.Code == "" {
 				title = "left alone"
 			}
@@ -464,7 +468,7 @@ func healResult(plan *heal.Plan, results []heal.Result) cli.Result {
 // writeSteps writes the steps of a plan for people, after it was carried out with the commands that repeat them.
 func writeSteps(w io.Writer, plan *heal.Plan, results []heal.Result) {
 	for i, s := range plan.Steps {
-		fmt.Fprintf(w, "step %d: %s\n", s.ID, strings.Join(s.Codes, ", "))
+		fmt.Fprintf(w, "step %d: %s\n", s.ID, audit.Join(s.Codes))
 		lines := [][2]string{{"about", strings.Join(subjects(s.About), ", ")}, {"why", s.Why}}
 		if results != nil {
 			text := string(results[i].Outcome)
@@ -496,6 +500,15 @@ func subjects(about []audit.Subject) []string {
 	var list []string
 	for _, s := range about {
 		list = append(list, s.String())
+	}
+	return list
+}
+
+// texts are codes as the printer of results takes them.
+func texts(codes []audit.Code) []string {
+	list := make([]string, len(codes))
+	for i, code := range codes {
+		list[i] = string(code)
 	}
 	return list
 }

@@ -44,7 +44,7 @@ is used of each provider is compared then, and no allocations and aggregates.
 		},
 		ValidArgsFunction: cli.Files(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			parts := cloud.Parts{Placement: cloud.Need}
+			parts := cloud.Parts{Need: cloud.PlacementPart}
 			before, err := (&cloudSource{file: args[0]}).readGiven(cmd.Context(), env, parts)
 			if err != nil {
 				return err
@@ -56,7 +56,7 @@ is used of each provider is compared then, and no allocations and aggregates.
 				source.file = args[1]
 			}
 			if before.Placement.Consumers != nil && !byName {
-				parts.Consumers = cloud.Try
+				parts.Try |= cloud.ConsumersPart
 			}
 			after, err := source.read(cmd.Context(), env, parts)
 			if err != nil {

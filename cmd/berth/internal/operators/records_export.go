@@ -43,15 +43,15 @@ Exit codes:
 		Args:              atMostOneFile,
 		ValidArgsFunction: cli.Files(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			parts := cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}
+			parts := cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}
 			if all {
 				parts = cloud.All
 			}
 			if compute {
-				parts.Compute = cloud.Need
+				parts.Need |= cloud.ComputePart
 			}
 			if network {
-				parts.Network = cloud.Need
+				parts.Need |= cloud.NetworkPart
 			}
 			path := ""
 			if len(args) == 1 && args[0] != "-" {

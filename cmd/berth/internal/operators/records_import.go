@@ -65,7 +65,7 @@ Exit codes:
 			if err := out.Check(importColumns); err != nil {
 				return err
 			}
-			parts := cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need}
+			parts := cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}
 			file, err := (&cloudSource{file: args[0]}).readGiven(cmd.Context(), env, parts)
 			if err != nil {
 				return err

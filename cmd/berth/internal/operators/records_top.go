@@ -34,9 +34,9 @@ capacity of a class. Without --class it compares all classes.
 			if limit < 0 {
 				return cli.Fail(cli.ExitUsage, fmt.Errorf("--limit %d: want 0 or more", limit))
 			}
-			parts := cloud.Parts{Placement: cloud.Need}
+			parts := cloud.Parts{Need: cloud.PlacementPart}
 			if by.Word != "providers" {
-				parts.Consumers = cloud.Need
+				parts.Need |= cloud.ConsumersPart
 			}
 			c, err := source.read(cmd.Context(), env, parts)
 			if err != nil {

@@ -47,7 +47,7 @@ From the APIs only this tree is read.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := source.read(cmd.Context(), env, cloud.Parts{Placement: cloud.Need, Consumers: cloud.Try, Tree: args[0]})
+			c, err := source.read(cmd.Context(), env, cloud.Parts{Need: cloud.PlacementPart, Try: cloud.ConsumersPart, Tree: args[0]})
 			if err != nil {
 				return err
 			}

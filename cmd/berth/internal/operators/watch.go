@@ -118,7 +118,7 @@ func (x *watchOptions) run(cmd *cobra.Command, env cli.Env) error {
 		database := "a database"
 		x.source.db.Once = true // it is tried again here, and said
 		return x.ended(poll(&database, func(ctx context.Context) (*cloud.Placement, error) {
-			c, err := x.source.readDatabase(ctx, env, cloud.Parts{Placement: cloud.Need, Consumers: cloud.Need})
+			c, err := x.source.readDatabase(ctx, env, cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart})
 			if err != nil {
 				return nil, err
 			}

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // Unknown returns the servers, ports and hosts in the options that no record has. A UUID of a consumer, of a migration or of a port's device counts as a
 // server, since findings about these are selected by it.
-func Unknown(c *cloud.Cloud, o Options) (list []Subject) {
-	x := NewIndex(c)
+func Unknown(x *index.Index, o Options) (list []Subject) {
 	hosts := map[string]bool{} // in lower case
 	host := func(names ...string) {
 		for _, name := range names {
@@ -44,7 +44,7 @@ func Unknown(c *cloud.Cloud, o Options) (list []Subject) {
 		}
 	}
 	for _, name := range o.Servers {
-		if name == "" || x.Servers[name] == nil && x.Consumer[name] == nil && x.Migrations[name] == nil && x.Moves[name] == nil && x.PortsOf[name] == nil &&
+		if name == "" || x.Servers[name] == nil && x.Consumers[name] == nil && x.Migrations[name] == nil && x.Moves[name] == nil && x.PortsOf[name] == nil &&
 			!slices.ContainsFunc(x.Compute.Servers, func(s cloud.Server) bool { return s.Name == name }) {
 			list = append(list, Subject{Kind: "server", ID: name})
 		}

@@ -1,5 +1,5 @@
-// Package audittest makes clouds for tests of the tools that find and mend disagreements: in which all services agree, and in which one
-// fault of a kind is planted.
+// Package audittest makes clouds for tests of the tools that find and repair disagreements: in which all services agree, and in which one
+// fault of a kind is injected.
 package audittest
 
 import (
@@ -10,44 +10,50 @@ import (
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
-// A Plant puts a fault into records.
-type Plant struct {
-	Code, Name string
+// A Fault can be injected into records.
+type Fault struct {
+	Code audit.Code
+	Name string
 	// Also is the code of another finding that the fault is, "" for none.
-	Also  string
-	plant func(x index) bool
-	usage bool // it is about usages, which are not counted again then
+	Also   audit.Code
+	inject func(x target) bool
+	usage  bool // it is about usages, which are not counted again then
 }
 
 // Codes are those of the findings that the fault is, sorted.
-func (p Plant) Codes() []string {
-	if p.Also == "" {
-		return []string{p.Code}
+func (f Fault) Codes() []audit.Code {
+	if f.Also == "" {
+		return []audit.Code{f.Code}
 	}
-	list := []string{p.Code, p.Also}
+	list := []audit.Code{f.Code, f.Also}
 	slices.Sort(list)
 	return list
 }
 
-// In plants the fault into records. It returns false, and may have changed them, when they have nothing to put it in.
-func (p Plant) In(c *cloud.Cloud) bool {
-	if !p.plant(index{audit.NewIndex(c)}) {
+// Key is the fault's name in tests: "CODE/NAME".
+func (f Fault) Key() string { return string(f.Code) + "/" + f.Name }
+
+// InjectInto injects the fault into records. It returns false, and may have changed them, when they have
+// nothing that can have it.
+func (f Fault) InjectInto(c *cloud.Cloud) bool {
+	if !f.inject(target{index.New(c)}) {
 		return false
 	}
-	if !p.usage {
+	if !f.usage {
 		cloudtest.Count(c)
 	}
 	return true
 }
 
-// An index finds the records to put faults in.
-type index struct{ *audit.Index }
+// A target finds the records to inject faults into.
+type target struct{ *index.Index }
 
 // These methods return the first record with a property, nil when there is none.
 
-func (x index) anyServer(ok func(s *audit.Server) bool) (found *audit.Server) {
+func (x target) anyServer(ok func(s *index.Server) bool) (found *index.Server) {
 	for i := range x.Compute.Servers {
 		if s := x.Servers[x.Compute.Servers[i].UUID]; found == nil && ok(s) {
 			found = s
@@ -57,20 +63,20 @@ func (x index) anyServer(ok func(s *audit.Server) bool) (found *audit.Server) {
 }
 
 // settledServer returns a server that runs on its host and was never moved, and has its allocation there.
-func (x index) settledServer(ok func(s *audit.Server) bool) *audit.Server {
-	return x.anyServer(func(s *audit.Server) bool {
-		return s.Status == "ACTIVE" && !s.Busy && s.Held != nil && len(s.Trees) == 1 && len(s.Moves) == 0 && ok(s)
+func (x target) settledServer(ok func(s *index.Server) bool) *index.Server {
+	return x.anyServer(func(s *index.Server) bool {
+		return s.Status == "ACTIVE" && !s.Busy && s.Consumer != nil && len(s.Trees) == 1 && len(s.Moves) == 0 && ok(s)
 	})
 }
 
-func (x index) portless(s *audit.Server) bool { return len(x.PortsOf[s.UUID]) == 0 }
+func (x target) portless(s *index.Server) bool { return len(x.PortsOf[s.UUID]) == 0 }
 
 // guaranteedPort returns a port of such a server that asks placement for something, the first one of its server.
-func (x index) guaranteedPort(ok func(p *cloud.Port) bool) *cloud.Port {
+func (x target) guaranteedPort(ok func(p *cloud.Port) bool) *cloud.Port {
 	var found *cloud.Port
-	x.settledServer(func(s *audit.Server) bool {
+	x.settledServer(func(s *index.Server) bool {
 		for _, p := range x.PortsOf[s.UUID] {
-			if found == nil && audit.Asks(p) && ok(p) {
+			if found == nil && index.HasRequest(p) && ok(p) {
 				found = p
 			}
 		}
@@ -83,10 +89,10 @@ func groups(p *cloud.Port) bool { return p.Request.Groups[0].ID != "" }
 
 func anyPort(*cloud.Port) bool { return true }
 
-func anyServer(*audit.Server) bool { return true }
+func anyServer(*index.Server) bool { return true }
 
 // anyProvider returns the first provider with a property.
-func (x index) anyProvider(ok func(p *cloud.Provider) bool) *cloud.Provider {
+func (x target) anyProvider(ok func(p *cloud.Provider) bool) *cloud.Provider {
 	for i := range x.Placement.Providers {
 		if p := &x.Placement.Providers[i]; ok(p) {
 			return p
@@ -96,14 +102,14 @@ func (x index) anyProvider(ok func(p *cloud.Provider) bool) *cloud.Provider {
 }
 
 // idleDevice is the provider of a device without allocations, which no port names.
-func (x index) idleDevice() *cloud.Provider {
+func (x target) idleDevice() *cloud.Provider {
 	return x.anyProvider(func(p *cloud.Provider) bool {
-		w := x.Wanted[p.UUID]
+		w := x.Reported[p.UUID]
 		return w != nil && w.Device != "" && len(p.Usages) == 0 && !x.named(p.UUID)
 	})
 }
 
-func (x index) named(uuid string) bool {
+func (x target) named(uuid string) bool {
 	return slices.ContainsFunc(x.Network.Ports, func(p cloud.Port) bool {
 		for _, of := range p.Allocation {
 			if of == uuid {
@@ -115,28 +121,28 @@ func (x index) named(uuid string) bool {
 }
 
 // usedDevice is the provider of a device with allocations.
-func (x index) usedDevice() *cloud.Provider {
+func (x target) usedDevice() *cloud.Provider {
 	return x.anyProvider(func(p *cloud.Provider) bool {
-		w := x.Wanted[p.UUID]
+		w := x.Reported[p.UUID]
 		return w != nil && w.Device != "" && p.Usages[guarantee.EgressBandwidth] > 1
 	})
 }
 
 // bareHost is the provider of a host without agents, servers, aggregates and moves.
-func (x index) bareHost() *cloud.Provider {
+func (x target) bareHost() *cloud.Provider {
 	return x.anyProvider(func(p *cloud.Provider) bool {
 		h := x.HypervisorOf(p)
-		return h != nil && len(x.Below[p.UUID]) == 0 && len(p.Aggregates) == 0 && len(p.Usages) == 0 &&
+		return h != nil && len(x.Children[p.UUID]) == 0 && len(p.Aggregates) == 0 && len(p.Usages) == 0 &&
 			!slices.ContainsFunc(x.Compute.Migrations, func(m cloud.Migration) bool { return m.SourceHost == h.Host || m.DestHost == h.Host })
 	})
 }
 
-func (x index) dropProvider(uuid string) bool {
+func (x target) dropProvider(uuid string) bool {
 	x.Cloud.Placement.Providers = slices.DeleteFunc(x.Cloud.Placement.Providers, func(p cloud.Provider) bool { return p.UUID == uuid })
 	return true
 }
 
-func (x index) addConsumer(uuid, kind, provider string) bool {
+func (x target) addConsumer(uuid, kind, provider string) bool {
 	x.Cloud.Placement.Consumers = append(x.Cloud.Placement.Consumers, cloud.Consumer{
 		UUID: uuid, Generation: 1, Project: cloudtest.Project, User: cloudtest.User, Type: kind,
 		Allocations: map[string]map[string]int64{provider: {"VCPU": 1}},
@@ -146,15 +152,15 @@ func (x index) addConsumer(uuid, kind, provider string) bool {
 }
 
 // host is the provider of any host.
-func (x index) host() *cloud.Provider { return x.anyProvider(audit.IsHost) }
+func (x target) host() *cloud.Provider { return x.anyProvider(index.IsHost) }
 
 // otherHost is the provider of another host than a server's.
-func (x index) otherHost(s *audit.Server) *cloud.Provider {
-	return x.anyProvider(func(p *cloud.Provider) bool { return audit.IsHost(p) && p != s.Root })
+func (x target) otherHost(s *index.Server) *cloud.Provider {
+	return x.anyProvider(func(p *cloud.Provider) bool { return index.IsHost(p) && p != s.Root })
 }
 
 // resizing is the migration of a resize that waits, between two hosts.
-func (x index) resizing() *cloud.Migration {
+func (x target) resizing() *cloud.Migration {
 	for i := range x.Compute.Migrations {
 		if m := &x.Compute.Migrations[i]; m.Status == "finished" && m.SourceHost != m.DestHost {
 			return m
@@ -163,7 +169,7 @@ func (x index) resizing() *cloud.Migration {
 	return nil
 }
 
-func (x index) dropConsumer(uuid string) bool {
+func (x target) dropConsumer(uuid string) bool {
 	x.Cloud.Placement.Consumers = slices.DeleteFunc(x.Cloud.Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == uuid })
 	return true
 }
@@ -173,7 +179,7 @@ func without(list []string, prefix string) []string {
 }
 
 // reporting is an agent that reports a device.
-func (x index) reporting() *audit.Agent {
+func (x target) reporting() *index.Agent {
 	for _, a := range x.Agents {
 		if len(a.Report.Bandwidths) > 0 {
 			return a
@@ -190,11 +196,11 @@ func set(p *cloud.Provider, class string, change func(i *cloud.Inventory)) bool 
 	return ok
 }
 
-// Plants has a fault of each kind of finding, or several.
-var Plants = []Plant{
-	{Code: "orphaned-allocation", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("unknown"), "INSTANCE", x.host().UUID) }},
-	{Code: "orphaned-allocation", Name: "without a type", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("unknown"), "", x.host().UUID) }},
-	{Code: "orphaned-allocation", Name: "of a server that was deleted", plant: func(x index) bool {
+// Faults has a fault of each kind of finding, or several.
+var Faults = []Fault{
+	{Code: audit.OrphanedAllocation, inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "INSTANCE", x.host().UUID) }},
+	{Code: audit.OrphanedAllocation, Name: "without a type", inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "", x.host().UUID) }},
+	{Code: audit.OrphanedAllocation, Name: "of a server that was deleted", inject: func(x target) bool {
 		s := x.settledServer(x.portless)
 		if s == nil {
 			return false
@@ -202,9 +208,9 @@ var Plants = []Plant{
 		x.Compute.Servers = slices.DeleteFunc(x.Compute.Servers, func(o cloud.Server) bool { return o.UUID == s.UUID })
 		return true
 	}},
-	{Code: "migration-left-over", plant: func(x index) bool { return x.addConsumer(cloudtest.UUID("unknown"), "MIGRATION", x.host().UUID) }},
-	{Code: "migration-left-over", Name: "with its record", plant: func(x index) bool {
-		m, s := x.resizing(), (*audit.Server)(nil)
+	{Code: audit.MigrationLeftOver, inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "MIGRATION", x.host().UUID) }},
+	{Code: audit.MigrationLeftOver, Name: "with its record", inject: func(x target) bool {
+		m, s := x.resizing(), (*index.Server)(nil)
 		if m == nil {
 			return false
 		}
@@ -212,7 +218,7 @@ var Plants = []Plant{
 		m.Status, s.Status = "confirmed", "ACTIVE"
 		return true
 	}},
-	{Code: "consumer-empty", plant: func(x index) bool {
+	{Code: audit.ConsumerEmpty, inject: func(x target) bool {
 		uuid := cloudtest.UUID("unknown")
 		x.addConsumer(uuid, "INSTANCE", "")
 		for i := range x.Placement.Consumers {
@@ -222,143 +228,143 @@ var Plants = []Plant{
 		}
 		return true
 	}},
-	{Code: "consumer-without-type", plant: func(x index) bool {
+	{Code: audit.ConsumerWithoutType, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil || len(x.Placement.Consumers) < 2 {
 			return false
 		}
-		s.Held.Type = ""
+		s.Consumer.Type = ""
 		return true
 	}},
-	{Code: "consumer-type-wrong", plant: func(x index) bool {
+	{Code: audit.ConsumerTypeWrong, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
-		s.Held.Type = "MIGRATION"
+		s.Consumer.Type = "MIGRATION"
 		return true
 	}},
-	{Code: "consumer-project-wrong", plant: func(x index) bool {
+	{Code: audit.ConsumerProjectWrong, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
-		s.Held.Project = "another"
+		s.Consumer.Project = "another"
 		return true
 	}},
-	{Code: "consumer-project-wrong", Name: "of a migration", plant: func(x index) bool {
+	{Code: audit.ConsumerProjectWrong, Name: "of a migration", inject: func(x target) bool {
 		m := x.resizing()
 		if m == nil {
 			return false
 		}
-		x.Consumer[m.UUID].Project = "another"
+		x.Consumers[m.UUID].Project = "another"
 		return true
 	}},
-	{Code: "consumer-user-wrong", plant: func(x index) bool {
+	{Code: audit.ConsumerUserWrong, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
-		s.Held.User = "another"
+		s.Consumer.User = "another"
 		return true
 	}},
-	{Code: "allocation-on-gone-provider", plant: func(x index) bool {
+	{Code: audit.AllocationOnGoneProvider, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
-		s.Held.Allocations[cloudtest.UUID("nothing")] = map[string]int64{"CUSTOM_X": 1}
+		s.Consumer.Allocations[cloudtest.UUID("nothing")] = map[string]int64{"CUSTOM_X": 1}
 		return true
 	}},
-	{Code: "allocation-without-inventory", plant: func(x index) bool {
+	{Code: audit.AllocationWithoutInventory, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
-		s.Held.Allocations[s.Root.UUID]["CUSTOM_GOLD"] = 1
+		s.Consumer.Allocations[s.Root.UUID]["CUSTOM_GOLD"] = 1
 		return true
 	}},
-	{Code: "amount-breaks-units", plant: func(x index) bool {
+	{Code: audit.AmountBreaksUnits, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "VCPU", func(i *cloud.Inventory) { i.MinUnit = 3 })
 	}},
-	{Code: "amount-breaks-units", Name: "step", plant: func(x index) bool {
+	{Code: audit.AmountBreaksUnits, Name: "step", inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "MEMORY_MB", func(i *cloud.Inventory) { i.StepSize = 1000 })
 	}},
-	{Code: "usage-differs", usage: true, plant: func(x index) bool {
+	{Code: audit.UsageDiffers, usage: true, inject: func(x target) bool {
 		x.host().Usages["VCPU"]++
 		return len(x.Placement.Consumers) > 0
 	}},
 
-	{Code: "server-without-allocation", plant: func(x index) bool {
+	{Code: audit.ServerWithoutAllocation, inject: func(x target) bool {
 		s := x.settledServer(x.portless)
 		return s != nil && x.dropConsumer(s.UUID)
 	}},
-	{Code: "server-without-allocation", Name: "with ports", plant: func(x index) bool {
+	{Code: audit.ServerWithoutAllocation, Name: "with ports", inject: func(x target) bool {
 		p := x.guaranteedPort(anyPort)
 		return p != nil && x.dropConsumer(p.Device)
 	}},
-	{Code: "allocation-on-wrong-host", plant: func(x index) bool {
+	{Code: audit.AllocationOnWrongHost, inject: func(x target) bool {
 		s := x.settledServer(x.portless)
-		if s == nil || s.Held.Allocations[s.Root.UUID]["DISK_GB"] == 0 {
+		if s == nil || s.Consumer.Allocations[s.Root.UUID]["DISK_GB"] == 0 {
 			return false
 		}
 		to := x.anyProvider(func(p *cloud.Provider) bool {
 			_, disk := p.Inventories["DISK_GB"]
-			return audit.IsHost(p) && disk && p != s.Root
+			return index.IsHost(p) && disk && p != s.Root
 		})
 		if to == nil {
 			return false
 		}
-		s.Held.Allocations = map[string]map[string]int64{to.UUID: s.Held.Allocations[s.Root.UUID]}
+		s.Consumer.Allocations = map[string]map[string]int64{to.UUID: s.Consumer.Allocations[s.Root.UUID]}
 		return true
 	}},
-	{Code: "held-on-several-hosts", plant: func(x index) bool {
+	{Code: audit.HeldOnSeveralHosts, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil || x.otherHost(s) == nil {
 			return false
 		}
-		s.Held.Allocations[x.otherHost(s).UUID] = map[string]int64{"VCPU": 1}
+		s.Consumer.Allocations[x.otherHost(s).UUID] = map[string]int64{"VCPU": 1}
 		return true
 	}},
-	{Code: "held-on-several-hosts", Name: "three of a move", plant: func(x index) bool {
-		s := x.anyServer(func(s *audit.Server) bool { return s.Task == "migrating" })
+	{Code: audit.HeldOnSeveralHosts, Name: "three of a move", inject: func(x target) bool {
+		s := x.anyServer(func(s *index.Server) bool { return s.Task == "migrating" })
 		if s == nil {
 			return false
 		}
 		for p := range x.Roots() {
-			if audit.IsHost(p) && s.Held.Allocations[p.UUID] == nil {
-				s.Held.Allocations[p.UUID] = map[string]int64{"VCPU": 1}
+			if index.IsHost(p) && s.Consumer.Allocations[p.UUID] == nil {
+				s.Consumer.Allocations[p.UUID] = map[string]int64{"VCPU": 1}
 			}
 		}
-		return len(s.Held.Allocations) > 3
+		return len(s.Consumer.Allocations) > 3
 	}},
-	{Code: "flavor-amount-missing", plant: func(x index) bool {
+	{Code: audit.FlavorAmountMissing, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
-		s.Held.Allocations[s.Root.UUID]["MEMORY_MB"]--
+		s.Consumer.Allocations[s.Root.UUID]["MEMORY_MB"]--
 		return true
 	}},
-	{Code: "flavor-amount-missing", Name: "class", plant: func(x index) bool {
+	{Code: audit.FlavorAmountMissing, Name: "class", inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
-		delete(s.Held.Allocations[s.Root.UUID], "VCPU")
+		delete(s.Consumer.Allocations[s.Root.UUID], "VCPU")
 		return true
 	}},
-	{Code: "flavor-amount-superfluous", plant: func(x index) bool {
+	{Code: audit.FlavorAmountSuperfluous, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
 		}
-		s.Held.Allocations[s.Root.UUID]["MEMORY_MB"]++
+		s.Consumer.Allocations[s.Root.UUID]["MEMORY_MB"]++
 		return true
 	}},
-	{Code: "class-not-asked", plant: func(x index) bool {
+	{Code: audit.ClassNotAsked, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
@@ -366,15 +372,15 @@ var Plants = []Plant{
 		s.Image = "" // it boots from a volume
 		return true
 	}},
-	{Code: "offloaded-server-holds", plant: func(x index) bool {
-		s := x.anyServer(func(s *audit.Server) bool { return s.Status == "SHELVED_OFFLOADED" })
+	{Code: audit.OffloadedServerHolds, inject: func(x target) bool {
+		s := x.anyServer(func(s *index.Server) bool { return s.Status == "SHELVED_OFFLOADED" })
 		return s != nil && x.addConsumer(s.UUID, "INSTANCE", x.host().UUID)
 	}},
-	{Code: "unplaced-server-holds", plant: func(x index) bool {
-		s := x.anyServer(func(s *audit.Server) bool { return s.Status == "ERROR" && s.Host == "" })
+	{Code: audit.UnplacedServerHolds, inject: func(x target) bool {
+		s := x.anyServer(func(s *index.Server) bool { return s.Status == "ERROR" && s.Host == "" })
 		return s != nil && x.addConsumer(s.UUID, "INSTANCE", x.host().UUID)
 	}},
-	{Code: "server-host-unknown", plant: func(x index) bool {
+	{Code: audit.ServerHostUnknown, inject: func(x target) bool {
 		s := x.settledServer(x.portless)
 		if s == nil {
 			return false
@@ -382,7 +388,7 @@ var Plants = []Plant{
 		s.Host = "nowhere"
 		return true
 	}},
-	{Code: "evacuation-source-held", Also: "host-without-service", plant: func(x index) bool {
+	{Code: audit.EvacuationSourceHeld, Also: audit.HostWithoutService, inject: func(x target) bool {
 		for _, m := range x.Compute.Migrations {
 			if m.Type == "evacuation" && x.Hypervisors[m.SourceHost] != nil {
 				x.Compute.Services = slices.DeleteFunc(x.Compute.Services, func(s cloud.Service) bool { return s.Host == m.SourceHost })
@@ -392,19 +398,19 @@ var Plants = []Plant{
 		return false
 	}},
 
-	{Code: "migration-without-allocation", plant: func(x index) bool {
+	{Code: audit.MigrationWithoutAllocation, inject: func(x target) bool {
 		m := x.resizing()
 		return m != nil && x.dropConsumer(m.UUID)
 	}},
-	{Code: "migration-on-wrong-host", plant: func(x index) bool {
+	{Code: audit.MigrationOnWrongHost, inject: func(x target) bool {
 		m := x.resizing()
 		if m == nil {
 			return false
 		}
-		x.Consumer[m.UUID].Allocations[x.HostRoot(m.DestHost, "").UUID] = map[string]int64{"VCPU": 1}
+		x.Consumers[m.UUID].Allocations[x.HostRoot(m.DestHost, "").UUID] = map[string]int64{"VCPU": 1}
 		return true
 	}},
-	{Code: "migration-of-gone-server", plant: func(x index) bool {
+	{Code: audit.MigrationOfGoneServer, inject: func(x target) bool {
 		m := x.resizing()
 		if m == nil || !x.portless(x.Servers[m.Server]) {
 			m = nil
@@ -420,7 +426,7 @@ var Plants = []Plant{
 		x.Compute.Servers = slices.DeleteFunc(x.Compute.Servers, func(s cloud.Server) bool { return s.UUID == m.Server })
 		return x.dropConsumer(m.Server)
 	}},
-	{Code: "migration-record-stale", plant: func(x index) bool {
+	{Code: audit.MigrationRecordStale, inject: func(x target) bool {
 		m := x.resizing()
 		if m == nil {
 			return false
@@ -429,7 +435,7 @@ var Plants = []Plant{
 		return true
 	}},
 
-	{Code: "port-of-gone-server", plant: func(x index) bool {
+	{Code: audit.PortOfGoneServer, inject: func(x target) bool {
 		if len(x.Network.Ports) == 0 {
 			return false
 		}
@@ -438,52 +444,52 @@ var Plants = []Plant{
 		x.Network.Ports = append(x.Network.Ports, p)
 		return true
 	}},
-	{Code: "port-host-differs", plant: func(x index) bool {
-		s := x.settledServer(func(s *audit.Server) bool { return len(x.PortsOf[s.UUID]) > 0 })
+	{Code: audit.PortHostDiffers, inject: func(x target) bool {
+		s := x.settledServer(func(s *index.Server) bool { return len(x.PortsOf[s.UUID]) > 0 })
 		if s == nil {
 			return false
 		}
 		x.PortsOf[s.UUID][0].Host = "elsewhere"
 		return true
 	}},
-	{Code: "port-binding-failed", plant: func(x index) bool {
-		s := x.settledServer(func(s *audit.Server) bool { return len(x.PortsOf[s.UUID]) > 0 })
+	{Code: audit.PortBindingFailed, inject: func(x target) bool {
+		s := x.settledServer(func(s *index.Server) bool { return len(x.PortsOf[s.UUID]) > 0 })
 		if s == nil {
 			return false
 		}
 		x.PortsOf[s.UUID][0].VIF = "binding_failed"
 		return true
 	}},
-	{Code: "port-not-bound", plant: func(x index) bool {
-		s := x.settledServer(func(s *audit.Server) bool {
-			return slices.ContainsFunc(x.PortsOf[s.UUID], func(p *cloud.Port) bool { return !audit.Asks(p) })
+	{Code: audit.PortNotBound, inject: func(x target) bool {
+		s := x.settledServer(func(s *index.Server) bool {
+			return slices.ContainsFunc(x.PortsOf[s.UUID], func(p *cloud.Port) bool { return !index.HasRequest(p) })
 		})
 		if s == nil {
 			return false
 		}
 		for _, p := range x.PortsOf[s.UUID] {
-			if !audit.Asks(p) {
+			if !index.HasRequest(p) {
 				p.Host, p.VIF = "", "unbound"
 			}
 		}
 		return true
 	}},
-	{Code: "key-of-unbound-port", plant: func(x index) bool {
-		s := x.anyServer(func(s *audit.Server) bool { return s.Status == "SHELVED_OFFLOADED" && len(x.PortsOf[s.UUID]) > 0 })
+	{Code: audit.KeyOfUnboundPort, inject: func(x target) bool {
+		s := x.anyServer(func(s *index.Server) bool { return s.Status == "SHELVED_OFFLOADED" && len(x.PortsOf[s.UUID]) > 0 })
 		if s == nil {
 			return false
 		}
 		x.PortsOf[s.UUID][0].Allocation = map[string]string{"": x.host().UUID}
 		return true
 	}},
-	{Code: "key-of-unbound-port", Name: "of no server", plant: func(x index) bool {
+	{Code: audit.KeyOfUnboundPort, Name: "of no server", inject: func(x target) bool {
 		x.Network.Ports = append(x.Network.Ports, cloud.Port{
 			UUID: cloudtest.UUID("detached"), Name: "detached", Network: cloudtest.UUID("network"), Project: cloudtest.Project, Status: "DOWN", AdminUp: true,
 			VNIC: "normal", VIF: "unbound", Allocation: map[string]string{"": x.host().UUID},
 		})
 		return true
 	}},
-	{Code: "bound-without-key", plant: func(x index) bool {
+	{Code: audit.BoundWithoutKey, inject: func(x target) bool {
 		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
@@ -491,7 +497,7 @@ var Plants = []Plant{
 		p.Allocation = nil
 		return true
 	}},
-	{Code: "key-without-request", plant: func(x index) bool {
+	{Code: audit.KeyWithoutRequest, inject: func(x target) bool {
 		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
@@ -499,7 +505,7 @@ var Plants = []Plant{
 		p.Request = nil
 		return true
 	}},
-	{Code: "key-group-unknown", plant: func(x index) bool {
+	{Code: audit.KeyGroupUnknown, inject: func(x target) bool {
 		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
@@ -509,7 +515,7 @@ var Plants = []Plant{
 		delete(p.Allocation, id)
 		return true
 	}},
-	{Code: "key-group-missing", plant: func(x index) bool {
+	{Code: audit.KeyGroupMissing, inject: func(x target) bool {
 		p := x.guaranteedPort(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) > 1 })
 		if p == nil {
 			return false
@@ -517,7 +523,7 @@ var Plants = []Plant{
 		delete(p.Allocation, p.Request.Groups[1].ID)
 		return true
 	}},
-	{Code: "key-format-old", plant: func(x index) bool {
+	{Code: audit.KeyFormatOld, inject: func(x target) bool {
 		p := x.guaranteedPort(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) == 1 })
 		if p == nil {
 			return false
@@ -525,7 +531,7 @@ var Plants = []Plant{
 		p.Allocation = map[string]string{"": p.Allocation[p.Request.Groups[0].ID]}
 		return true
 	}},
-	{Code: "key-provider-gone", plant: func(x index) bool {
+	{Code: audit.KeyProviderGone, inject: func(x target) bool {
 		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
@@ -533,7 +539,7 @@ var Plants = []Plant{
 		p.Allocation[p.Request.Groups[0].ID] = cloudtest.UUID("nothing")
 		return true
 	}},
-	{Code: "key-provider-of-other-host", plant: func(x index) bool {
+	{Code: audit.KeyProviderOfOtherHost, inject: func(x target) bool {
 		p := x.guaranteedPort(groups)
 		if p == nil || x.otherHost(x.Servers[p.Device]) == nil {
 			return false
@@ -541,7 +547,7 @@ var Plants = []Plant{
 		p.Allocation[p.Request.Groups[0].ID] = x.otherHost(x.Servers[p.Device]).UUID
 		return true
 	}},
-	{Code: "key-provider-lacks-class", plant: func(x index) bool {
+	{Code: audit.KeyProviderLacksClass, inject: func(x target) bool {
 		p := x.guaranteedPort(func(p *cloud.Port) bool {
 			return groups(p) && len(p.Request.Groups) == 1 && len(x.PortsOf[p.Device]) == 1
 		})
@@ -550,13 +556,13 @@ var Plants = []Plant{
 		}
 		// The key names the host's root provider, which has the traits.
 		s, g := x.Servers[p.Device], p.Request.Groups[0]
-		delete(s.Held.Allocations, p.Allocation[g.ID])
+		delete(s.Consumer.Allocations, p.Allocation[g.ID])
 		p.Allocation[g.ID] = s.Root.UUID
 		s.Root.Traits = append(s.Root.Traits, g.Required...)
 		slices.Sort(s.Root.Traits)
 		return true
 	}},
-	{Code: "key-provider-lacks-trait", plant: func(x index) bool {
+	{Code: audit.KeyProviderLacksTrait, inject: func(x target) bool {
 		p := x.guaranteedPort(anyPort)
 		if p == nil {
 			return false
@@ -564,15 +570,15 @@ var Plants = []Plant{
 		p.Request.Groups[0].Required = []string{guarantee.PhysicalNetworkTrait("net1"), "HW_CPU_X86_AVX"}
 		return x.anyProvider(func(p *cloud.Provider) bool { return slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait("net1")) }) != nil
 	}},
-	{Code: "key-not-allocated", plant: func(x index) bool {
+	{Code: audit.KeyNotAllocated, inject: func(x target) bool {
 		p := x.guaranteedPort(func(p *cloud.Port) bool { return groups(p) && len(p.Request.Groups) == 1 })
 		if p == nil {
 			return false
 		}
-		delete(x.Servers[p.Device].Held.Allocations, p.Allocation[p.Request.Groups[0].ID])
+		delete(x.Servers[p.Device].Consumer.Allocations, p.Allocation[p.Request.Groups[0].ID])
 		return true
 	}},
-	{Code: "port-amount-missing", plant: func(x index) bool {
+	{Code: audit.PortAmountMissing, inject: func(x target) bool {
 		p := x.guaranteedPort(anyPort)
 		if p == nil {
 			return false
@@ -581,15 +587,15 @@ var Plants = []Plant{
 		g.Resources[guarantee.EgressBandwidth]++
 		return true
 	}},
-	{Code: "port-amount-superfluous", plant: func(x index) bool {
+	{Code: audit.PortAmountSuperfluous, inject: func(x target) bool {
 		p := x.guaranteedPort(anyPort)
 		if p == nil {
 			return false
 		}
-		x.Servers[p.Device].Held.Allocations[audit.Named(p, p.Request.Groups[0])][guarantee.EgressBandwidth]++
+		x.Servers[p.Device].Consumer.Allocations[index.NamedProvider(p, p.Request.Groups[0])][guarantee.EgressBandwidth]++
 		return true
 	}},
-	{Code: "port-amount-superfluous", Name: "port that was deleted", plant: func(x index) bool {
+	{Code: audit.PortAmountSuperfluous, Name: "port that was deleted", inject: func(x target) bool {
 		p := x.guaranteedPort(anyPort)
 		if p == nil {
 			return false
@@ -597,16 +603,16 @@ var Plants = []Plant{
 		x.Network.Ports = slices.DeleteFunc(x.Network.Ports, func(o cloud.Port) bool { return o.UUID == p.UUID })
 		return true
 	}},
-	{Code: "request-trait-without-provider", plant: func(x index) bool {
-		s := x.anyServer(func(s *audit.Server) bool { return s.Status == "SHELVED_OFFLOADED" && len(x.PortsOf[s.UUID]) > 0 })
-		if s == nil || !audit.Asks(x.PortsOf[s.UUID][0]) {
+	{Code: audit.RequestTraitWithoutProvider, inject: func(x target) bool {
+		s := x.anyServer(func(s *index.Server) bool { return s.Status == "SHELVED_OFFLOADED" && len(x.PortsOf[s.UUID]) > 0 })
+		if s == nil || !index.HasRequest(x.PortsOf[s.UUID][0]) {
 			return false
 		}
 		x.PortsOf[s.UUID][0].Request.Groups[0].Required = []string{guarantee.PhysicalNetworkTrait("none")}
 		return true
 	}},
 
-	{Code: "agent-dead-with-ports", plant: func(x index) bool {
+	{Code: audit.AgentDeadWithPorts, inject: func(x target) bool {
 		p := x.guaranteedPort(func(p *cloud.Port) bool { return p.VIF == "ovs" })
 		if p == nil {
 			return false
@@ -618,7 +624,7 @@ var Plants = []Plant{
 		}
 		return true
 	}},
-	{Code: "agent-not-synced", plant: func(x index) bool {
+	{Code: audit.AgentNotSynced, inject: func(x target) bool {
 		a := x.reporting()
 		if a == nil {
 			return false
@@ -626,7 +632,7 @@ var Plants = []Plant{
 		*a.Synced = false
 		return true
 	}},
-	{Code: "agent-report-invalid", plant: func(x index) bool {
+	{Code: audit.AgentReportInvalid, inject: func(x target) bool {
 		a := x.reporting()
 		if a == nil {
 			return false
@@ -634,7 +640,7 @@ var Plants = []Plant{
 		a.Configurations["resource_provider_bandwidths"] = "much"
 		return true
 	}},
-	{Code: "agent-device-left-out", plant: func(x index) bool {
+	{Code: audit.AgentDeviceLeftOut, inject: func(x target) bool {
 		a := x.reporting()
 		if a == nil {
 			return false
@@ -643,7 +649,7 @@ var Plants = []Plant{
 		a.Configurations["resource_provider_hypervisors"].(map[string]any)["br-stray"] = a.Host
 		return true
 	}},
-	{Code: "agent-host-unknown", plant: func(x index) bool {
+	{Code: audit.AgentHostUnknown, inject: func(x target) bool {
 		x.Network.Agents = append(x.Network.Agents, cloud.Agent{
 			UUID: cloudtest.UUID("agent of nowhere"), Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "cn1.example.com", Alive: true,
 			Configurations: map[string]any{
@@ -652,7 +658,7 @@ var Plants = []Plant{
 		})
 		return true
 	}},
-	{Code: "agent-host-differs", plant: func(x index) bool {
+	{Code: audit.AgentHostDiffers, inject: func(x target) bool {
 		a := x.reporting()
 		if a == nil {
 			return false
@@ -660,11 +666,11 @@ var Plants = []Plant{
 		a.Host += ".example.com"
 		return true
 	}},
-	{Code: "agent-provider-missing", plant: func(x index) bool {
+	{Code: audit.AgentProviderMissing, inject: func(x target) bool {
 		p := x.idleDevice()
 		return p != nil && x.dropProvider(p.UUID)
 	}},
-	{Code: "provider-name-differs", plant: func(x index) bool {
+	{Code: audit.ProviderNameDiffers, inject: func(x target) bool {
 		p := x.idleDevice()
 		if p == nil {
 			return false
@@ -672,23 +678,23 @@ var Plants = []Plant{
 		p.Name += "-old"
 		return true
 	}},
-	{Code: "agent-provider-misplaced", plant: func(x index) bool {
+	{Code: audit.AgentProviderMisplaced, inject: func(x target) bool {
 		agent := x.anyProvider(func(p *cloud.Provider) bool {
-			w := x.Wanted[p.UUID]
-			return w != nil && w.Device == "" && len(x.UsedBelow(p)) == 0 && !x.named(p.UUID) &&
-				!slices.ContainsFunc(x.Below[p.UUID], func(child *cloud.Provider) bool { return x.named(child.UUID) })
+			w := x.Reported[p.UUID]
+			return w != nil && w.Device == "" && len(x.SubtreeUsage(p)) == 0 && !x.named(p.UUID) &&
+				!slices.ContainsFunc(x.Children[p.UUID], func(child *cloud.Provider) bool { return x.named(child.UUID) })
 		})
 		if agent == nil {
 			return false
 		}
-		other := x.anyProvider(func(o *cloud.Provider) bool { return audit.IsHost(o) && o.UUID != agent.Parent })
+		other := x.anyProvider(func(o *cloud.Provider) bool { return index.IsHost(o) && o.UUID != agent.Parent })
 		agent.Parent, agent.Root = other.UUID, other.UUID
-		for _, child := range x.Below[agent.UUID] {
+		for _, child := range x.Children[agent.UUID] {
 			child.Root = other.UUID
 		}
 		return true
 	}},
-	{Code: "device-provider-misplaced", plant: func(x index) bool {
+	{Code: audit.DeviceProviderMisplaced, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {
 			return false
@@ -696,21 +702,21 @@ var Plants = []Plant{
 		p.Parent = p.Root
 		return true
 	}},
-	{Code: "agent-provider-stale", plant: func(x index) bool {
+	{Code: audit.AgentProviderStale, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {
 			return false
 		}
-		w := x.Wanted[p.UUID]
+		w := x.Reported[p.UUID]
 		x.Network.Agents = slices.DeleteFunc(x.Network.Agents, func(a cloud.Agent) bool { return a.UUID == w.Agent.UUID })
 		return true
 	}},
-	{Code: "device-provider-stale", plant: func(x index) bool {
+	{Code: audit.DeviceProviderStale, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {
 			return false
 		}
-		w := x.Wanted[p.UUID]
+		w := x.Reported[p.UUID]
 		for _, key := range []string{"resource_provider_bandwidths", "resource_provider_hypervisors"} {
 			devices := w.Agent.Configurations[key].(map[string]any)
 			if key == "resource_provider_hypervisors" && len(devices) == 1 {
@@ -720,7 +726,7 @@ var Plants = []Plant{
 		}
 		return true
 	}},
-	{Code: "inventory-class-missing", plant: func(x index) bool {
+	{Code: audit.InventoryClassMissing, inject: func(x target) bool {
 		p := x.idleDevice()
 		if p == nil {
 			return false
@@ -728,37 +734,37 @@ var Plants = []Plant{
 		delete(p.Inventories, guarantee.IngressBandwidth)
 		return true
 	}},
-	{Code: "inventory-class-superfluous", plant: func(x index) bool {
+	{Code: audit.InventoryClassSuperfluous, inject: func(x target) bool {
 		p := x.idleDevice()
 		if p == nil {
 			return false
 		}
-		devices := x.Wanted[p.UUID].Agent.Configurations["resource_provider_bandwidths"].(map[string]any)
-		delete(devices[x.Wanted[p.UUID].Device].(map[string]any), "ingress")
+		devices := x.Reported[p.UUID].Agent.Configurations["resource_provider_bandwidths"].(map[string]any)
+		delete(devices[x.Reported[p.UUID].Device].(map[string]any), "ingress")
 		return true
 	}},
-	{Code: "inventory-total-differs", plant: func(x index) bool {
+	{Code: audit.InventoryTotalDiffers, inject: func(x target) bool {
 		p := x.usedDevice()
 		return p != nil && set(p, guarantee.EgressBandwidth, func(i *cloud.Inventory) { i.Total++ })
 	}},
-	{Code: "inventory-settings-differ", plant: func(x index) bool {
+	{Code: audit.InventorySettingsDiffer, inject: func(x target) bool {
 		p := x.usedDevice()
 		return p != nil && set(p, guarantee.EgressBandwidth, func(i *cloud.Inventory) { i.AllocationRatio = 2 })
 	}},
-	{Code: "inventory-settings-differ", Name: "reserved", plant: func(x index) bool {
+	{Code: audit.InventorySettingsDiffer, Name: "reserved", inject: func(x target) bool {
 		p := x.usedDevice()
 		return p != nil && set(p, guarantee.EgressBandwidth, func(i *cloud.Inventory) { i.Reserved = 1 })
 	}},
-	{Code: "max-unit-below-total", plant: func(x index) bool {
+	{Code: audit.MaxUnitBelowTotal, inject: func(x target) bool {
 		p := x.usedDevice()
 		return p != nil && set(p, guarantee.EgressBandwidth, func(i *cloud.Inventory) { i.MaxUnit = i.Total - 1 })
 	}},
-	{Code: "physnet-trait-missing", plant: func(x index) bool {
+	{Code: audit.PhysnetTraitMissing, inject: func(x target) bool {
 		// Another device has the network, so that it is not the last one that ports can ask for.
 		p := x.anyProvider(func(p *cloud.Provider) bool {
-			w := x.Wanted[p.UUID]
+			w := x.Reported[p.UUID]
 			return w != nil && w.Device != "" && x.anyProvider(func(o *cloud.Provider) bool {
-				return o != p && slices.Contains(o.Traits, audit.PhysicalNetworks(w.Traits)[0])
+				return o != p && slices.Contains(o.Traits, index.PhysicalNetworks(w.Traits)[0])
 			}) != nil
 		})
 		if p == nil {
@@ -767,7 +773,7 @@ var Plants = []Plant{
 		p.Traits = without(p.Traits, "CUSTOM_PHYSNET_")
 		return true
 	}},
-	{Code: "physnet-trait-superfluous", plant: func(x index) bool {
+	{Code: audit.PhysnetTraitSuperfluous, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {
 			return false
@@ -777,7 +783,7 @@ var Plants = []Plant{
 		x.Cloud.Placement.Sort()
 		return true
 	}},
-	{Code: "vnic-trait-missing", plant: func(x index) bool {
+	{Code: audit.VNICTraitMissing, inject: func(x target) bool {
 		p := x.idleDevice()
 		if p == nil {
 			return false
@@ -786,11 +792,11 @@ var Plants = []Plant{
 		return true
 	}},
 
-	{Code: "hypervisor-without-provider", plant: func(x index) bool {
+	{Code: audit.HypervisorWithoutProvider, inject: func(x target) bool {
 		p := x.bareHost()
 		return p != nil && x.dropProvider(p.UUID)
 	}},
-	{Code: "hypervisor-uuid-differs", plant: func(x index) bool {
+	{Code: audit.HypervisorUUIDDiffers, inject: func(x target) bool {
 		p := x.bareHost()
 		if p == nil {
 			return false
@@ -798,7 +804,7 @@ var Plants = []Plant{
 		x.HypervisorOf(p).UUID = cloudtest.UUID("made anew")
 		return true
 	}},
-	{Code: "hypervisor-name-differs", plant: func(x index) bool {
+	{Code: audit.HypervisorNameDiffers, inject: func(x target) bool {
 		p := x.bareHost()
 		if p == nil {
 			return false
@@ -806,7 +812,7 @@ var Plants = []Plant{
 		x.HypervisorOf(p).Hostname = "renamed"
 		return true
 	}},
-	{Code: "provider-of-gone-host", plant: func(x index) bool {
+	{Code: audit.ProviderOfGoneHost, inject: func(x target) bool {
 		p := x.bareHost()
 		if p == nil {
 			return false
@@ -814,7 +820,7 @@ var Plants = []Plant{
 		x.Compute.Hypervisors = slices.DeleteFunc(x.Compute.Hypervisors, func(h cloud.Hypervisor) bool { return h.UUID == p.UUID })
 		return true
 	}},
-	{Code: "host-without-service", plant: func(x index) bool {
+	{Code: audit.HostWithoutService, inject: func(x target) bool {
 		p := x.bareHost()
 		if p == nil {
 			return false
@@ -823,29 +829,29 @@ var Plants = []Plant{
 		x.Compute.Services = slices.DeleteFunc(x.Compute.Services, func(s cloud.Service) bool { return s.Host == host })
 		return true
 	}},
-	{Code: "names-alike", plant: func(x index) bool {
+	{Code: audit.NamesAlike, inject: func(x target) bool {
 		id := cloudtest.UUID("again")
 		x.Cloud.Placement.Providers = append(x.Cloud.Placement.Providers, cloud.Provider{UUID: id, Root: id, Name: strings.ToUpper(x.host().Name) + ".example.com"})
 		x.Cloud.Placement.Sort()
 		return true
 	}},
-	{Code: "disabled-trait-missing", plant: func(x index) bool {
-		p := x.anyProvider(func(p *cloud.Provider) bool { return slices.Contains(p.Traits, audit.DisabledTrait) })
+	{Code: audit.DisabledTraitMissing, inject: func(x target) bool {
+		p := x.anyProvider(func(p *cloud.Provider) bool { return slices.Contains(p.Traits, index.DisabledTrait) })
 		if p == nil {
 			return false
 		}
-		p.Traits = without(p.Traits, audit.DisabledTrait)
+		p.Traits = without(p.Traits, index.DisabledTrait)
 		return true
 	}},
-	{Code: "disabled-trait-superfluous", plant: func(x index) bool {
+	{Code: audit.DisabledTraitSuperfluous, inject: func(x target) bool {
 		p := x.anyProvider(func(p *cloud.Provider) bool {
-			return audit.IsHost(p) && !slices.Contains(p.Traits, audit.DisabledTrait)
+			return index.IsHost(p) && !slices.Contains(p.Traits, index.DisabledTrait)
 		})
-		p.Traits = append([]string{audit.DisabledTrait}, p.Traits...)
+		p.Traits = append([]string{index.DisabledTrait}, p.Traits...)
 		return true
 	}},
 
-	{Code: "aggregate-mirror-missing", plant: func(x index) bool {
+	{Code: audit.AggregateMirrorMissing, inject: func(x target) bool {
 		if len(x.Compute.Aggregates) == 0 {
 			return false
 		}
@@ -854,19 +860,19 @@ var Plants = []Plant{
 		p.Aggregates = without(p.Aggregates, a.UUID)
 		return true
 	}},
-	{Code: "aggregate-mirror-superfluous", plant: func(x index) bool {
+	{Code: audit.AggregateMirrorSuperfluous, inject: func(x target) bool {
 		if len(x.Compute.Aggregates) == 0 {
 			return false
 		}
 		a := &x.Compute.Aggregates[0]
-		p := x.anyProvider(func(p *cloud.Provider) bool { return audit.IsHost(p) && !slices.Contains(p.Aggregates, a.UUID) })
+		p := x.anyProvider(func(p *cloud.Provider) bool { return index.IsHost(p) && !slices.Contains(p.Aggregates, a.UUID) })
 		if p == nil {
 			return false
 		}
 		p.Aggregates = append(p.Aggregates, a.UUID)
 		return true
 	}},
-	{Code: "aggregate-host-unknown", plant: func(x index) bool {
+	{Code: audit.AggregateHostUnknown, inject: func(x target) bool {
 		if len(x.Compute.Aggregates) == 0 {
 			return false
 		}
@@ -874,14 +880,14 @@ var Plants = []Plant{
 		a.Hosts = append(a.Hosts, "nowhere")
 		return true
 	}},
-	{Code: "aggregate-ratio-differs", plant: func(x index) bool {
+	{Code: audit.AggregateRatioDiffers, inject: func(x target) bool {
 		if len(x.Compute.Aggregates) == 0 {
 			return false
 		}
 		x.Compute.Aggregates[0].Metadata["cpu_allocation_ratio"] = "16.0"
 		return true
 	}},
-	{Code: "ratios-differ-in-aggregate", plant: func(x index) bool {
+	{Code: audit.RatiosDifferInAggregate, inject: func(x target) bool {
 		for _, a := range x.Compute.Aggregates {
 			if len(a.Hosts) > 1 {
 				return set(x.HostRoot(a.Hosts[1], ""), "VCPU", func(i *cloud.Inventory) { i.AllocationRatio = 16 })
@@ -889,27 +895,27 @@ var Plants = []Plant{
 		}
 		return false
 	}},
-	{Code: "sharing-without-aggregate", plant: func(x index) bool { x.ByName["nfs"].Aggregates = []string{}; return true }},
-	{Code: "sharing-aggregate-empty", plant: func(x index) bool {
+	{Code: audit.SharingWithoutAggregate, inject: func(x target) bool { x.ByName["nfs"].Aggregates = []string{}; return true }},
+	{Code: audit.SharingAggregateEmpty, inject: func(x target) bool {
 		x.ByName["nfs"].Aggregates = []string{cloudtest.UUID("unknown aggregate")}
 		return true
 	}},
 
-	{Code: "capacity-exceeded", plant: func(x index) bool {
+	{Code: audit.CapacityExceeded, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "MEMORY_MB", func(i *cloud.Inventory) { i.Reserved = i.Total - 1 })
 	}},
-	{Code: "reserved-in-use", plant: func(x index) bool {
+	{Code: audit.ReservedInUse, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		return s != nil && set(s.Root, "MEMORY_MB", func(i *cloud.Inventory) { i.Reserved = i.Total })
 	}},
-	{Code: "guarantee-overcommitted", plant: func(x index) bool {
+	{Code: audit.GuaranteeOvercommitted, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {
 			return false
 		}
 		// The agent reports less, with a ratio, than it is used of.
-		w := x.Wanted[p.UUID]
+		w := x.Reported[p.UUID]
 		total := p.Usages[guarantee.EgressBandwidth] - 1
 		c := w.Agent.Configurations
 		c["resource_provider_bandwidths"].(map[string]any)[w.Device].(map[string]any)["egress"] = float64(total)
@@ -923,19 +929,19 @@ var Plants = []Plant{
 		}
 		return set(p, guarantee.EgressBandwidth, func(i *cloud.Inventory) { i.Total = total })
 	}},
-	{Code: "reserved-above-total", plant: func(x index) bool {
+	{Code: audit.ReservedAboveTotal, inject: func(x target) bool {
 		p := x.bareHost()
 		return p != nil && set(p, "VCPU", func(i *cloud.Inventory) { i.Reserved = i.Total + 1 })
 	}},
-	{Code: "unknown-class", plant: func(x index) bool {
+	{Code: audit.UnknownClass, inject: func(x target) bool {
 		x.host().Inventories["CUSTOM_NONE"] = cloud.Inventory{Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}
 		return true
 	}},
-	{Code: "unknown-trait", plant: func(x index) bool {
+	{Code: audit.UnknownTrait, inject: func(x target) bool {
 		x.host().Traits = append(x.host().Traits, "CUSTOM_NONE")
 		return true
 	}},
-	{Code: "provider-parent-gone", plant: func(x index) bool {
+	{Code: audit.ProviderParentGone, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {
 			return false
@@ -943,7 +949,7 @@ var Plants = []Plant{
 		p.Parent = cloudtest.UUID("nothing")
 		return true
 	}},
-	{Code: "provider-root-differs", plant: func(x index) bool {
+	{Code: audit.ProviderRootDiffers, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {
 			return false
