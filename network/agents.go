@@ -35,8 +35,8 @@ func (s *Service) Agents(ctx context.Context, where ...Match) (all []Agent, err 
 
 // alive reports whether an agent has shown up lately. A heartbeat from the future was sent before the clock was set back, and says
 // nothing of now.
-func (s *Service) alive(a AgentRow) bool {
-	return s.now().Sub(a.HeartbeatAt).Abs() < s.settings.AgentDownTime
+func (rs *rules) alive(a AgentRow) bool {
+	return rs.now().Sub(a.HeartbeatAt).Abs() < rs.settings.AgentDownTime
 }
 
 func (c *change) agentsOn(host string) ([]AgentRow, error) {
@@ -46,8 +46,8 @@ func (c *change) agentsOn(host string) ([]AgentRow, error) {
 // State returns what placement should have of an agent, from what it last reported:
 // nothing, without the name of a driver, when no driver belongs to it. The error is
 // a *guarantee.ReportError of a report that makes no sense.
-func (s *Service) State(a AgentRow) (guarantee.State, error) {
-	for _, d := range s.settings.Drivers {
+func (rs *rules) State(a AgentRow) (guarantee.State, error) {
+	for _, d := range rs.settings.Drivers {
 		if d.AgentType == a.Type {
 			report, err := guarantee.ParseReport(a.Configurations)
 			if err != nil {
@@ -70,8 +70,8 @@ func (s *Service) Shared(ctx context.Context, agent ID, provider string) (shared
 	return shared, err
 }
 
-func (s *Service) has(a AgentRow, provider string) bool {
-	state, _ := s.State(a) // a report that is wrong has no providers
+func (rs *rules) has(a AgentRow, provider string) bool {
+	state, _ := rs.State(a) // a report that is wrong has no providers
 	return slices.ContainsFunc(state.Providers, func(p guarantee.Provider) bool { return p.UUID.String() == provider })
 }
 
@@ -158,9 +158,9 @@ func (c *change) hypervisorTaken(h Heartbeat, hypervisors []string) error {
 }
 
 // newAgentID returns the id of an agent that has no record.
-func (s *Service) newAgentID(h Heartbeat) (id ID) {
-	if s.settings.AgentID != nil {
-		id = s.settings.AgentID(h.Type, h.Host)
+func (rs *rules) newAgentID(h Heartbeat) (id ID) {
+	if rs.settings.AgentID != nil {
+		id = rs.settings.AgentID(h.Type, h.Host)
 	}
 	if id == "" {
 		id = newID()

@@ -33,10 +33,10 @@ func (s *Service) Review(ctx context.Context, where ...Match) (some []Agent, err
 type place struct{ hypervisor, device string }
 
 // claims returns the agents that report each device that is in placement.
-func (s *Service) claims(all []AgentRow) map[place][]AgentRow {
+func (rs *rules) claims(all []AgentRow) map[place][]AgentRow {
 	by := make(map[place][]AgentRow)
 	for _, a := range all {
-		state, _ := s.State(a) // a report that is wrong has no providers
+		state, _ := rs.State(a) // a report that is wrong has no providers
 		for _, p := range state.Providers {
 			if at := (place{p.Hypervisor, p.Device}); p.Device != "" {
 				by[at] = append(by[at], a)
@@ -48,8 +48,8 @@ func (s *Service) claims(all []AgentRow) map[place][]AgentRow {
 
 // warnings returns the warnings of an agent's report: its own, and one for each device that another
 // agent reports too.
-func (s *Service) warnings(a AgentRow, claims map[place][]AgentRow) []string {
-	state, err := s.State(a)
+func (rs *rules) warnings(a AgentRow, claims map[place][]AgentRow) []string {
+	state, err := rs.State(a)
 	if err != nil {
 		return nil // SyncError has it
 	}

@@ -110,14 +110,14 @@ func (s *Service) WhyUnbound(ctx context.Context, port ID, host string) (reason 
 
 // plugIn looks for a driver and a segment. Its error says, for administrators, what each driver
 // that could bind the port lacks on its host.
-func (s *Service) plugIn(p *Port, agents []AgentRow) (plug, error) {
-	drivers, there := s.settings.Drivers, *p
+func (rs *rules) plugIn(p *Port, agents []AgentRow) (plug, error) {
+	drivers, there := rs.settings.Drivers, *p
 	allocation, err := p.allocation()
 	if err != nil {
 		return plug{}, fmt.Errorf("the allocation in binding:profile is of an unknown form: %w", err)
 	}
 	if !allocation.Empty() {
-		states := s.states(agents)
+		states := rs.states(agents)
 		name, err := guarantee.Responsible(allocation, states)
 		if err != nil {
 			return plug{}, err
@@ -133,7 +133,7 @@ func (s *Service) plugIn(p *Port, agents []AgentRow) (plug, error) {
 		err := p.suits(d)
 		if err == nil {
 			var found plug
-			if found, err = s.plugWith(d, &there, agents); err == nil {
+			if found, err = rs.plugWith(d, &there, agents); err == nil {
 				return found, nil
 			}
 		}
@@ -191,10 +191,10 @@ func (p *Port) suits(d guarantee.Driver) error {
 }
 
 // plugWith looks for an agent of a driver that reaches a segment of the network.
-func (s *Service) plugWith(d guarantee.Driver, p *Port, agents []AgentRow) (plug, error) {
+func (rs *rules) plugWith(d guarantee.Driver, p *Port, agents []AgentRow) (plug, error) {
 	if d.Name == guarantee.SRIOV.Name && p.Binding.VNIC == vnicDirectPhysical {
 		// No agent has a hand in it.
-		if found, ok := s.plugSRIOV(p, func(SegmentRow) bool { return true }); ok {
+		if found, ok := rs.plugSRIOV(p, func(SegmentRow) bool { return true }); ok {
 			return found, nil
 		}
 		return plug{}, fmt.Errorf("the network is %s, and NICs reach vlan and flat networks only", segmentsText(p.Network.Segments))
@@ -204,19 +204,19 @@ func (s *Service) plugWith(d guarantee.Driver, p *Port, agents []AgentRow) (plug
 		if a.Type != d.AgentType {
 			continue
 		}
-		if !s.alive(a) {
+		if !rs.alive(a) {
 			err = fmt.Errorf("the %s of host %s has not reported since %s", a.Type, a.Host, a.HeartbeatAt.UTC().Format(time.RFC3339))
 			continue
 		}
 		reach := newReach(a)
 		if d.Name == guarantee.SRIOV.Name {
-			if found, ok := s.plugSRIOV(p, reach.segment); ok {
+			if found, ok := rs.plugSRIOV(p, reach.segment); ok {
 				return found, nil
 			}
 		} else {
 			for _, segment := range p.Network.Segments {
 				if reach.segment(segment) {
-					vif, details := s.onSwitch(p, reach)
+					vif, details := rs.onSwitch(p, reach)
 					return plug{driver: d.Name, segment: segment.ID, vif: vif, details: p.onBridge(d, details)}, nil
 				}
 			}
@@ -241,7 +241,7 @@ func segmentsText(all []SegmentRow) string {
 }
 
 // plugSRIOV plugs a port into a NIC, which only VLANs and flat networks reach.
-func (s *Service) plugSRIOV(p *Port, reaches func(SegmentRow) bool) (plug, bool) {
+func (rs *rules) plugSRIOV(p *Port, reaches func(SegmentRow) bool) (plug, bool) {
 	for _, segment := range p.Network.Segments {
 		if segment.Type != VLAN && segment.Type != Flat || !reaches(segment) {
 			continue
@@ -337,10 +337,10 @@ func (r reach) String() string {
 
 // states returns the desired providers of the agents of a host, without disabled agents: Neutron
 // does not count those as responsible for anything.
-func (s *Service) states(agents []AgentRow) []guarantee.State {
+func (rs *rules) states(agents []AgentRow) []guarantee.State {
 	var all []guarantee.State
 	for _, a := range agents {
-		if state, err := s.State(a); err == nil && a.AdminStateUp {
+		if state, err := rs.State(a); err == nil && a.AdminStateUp {
 			all = append(all, state)
 		}
 	}

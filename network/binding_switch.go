@@ -26,12 +26,12 @@ const (
 
 // onSwitch returns binding:vif_type and binding:vif_details of a port on the virtual
 // switch of an agent.
-func (s *Service) onSwitch(p *Port, r reach) (vif string, details map[string]any) {
+func (rs *rules) onSwitch(p *Port, r reach) (vif string, details map[string]any) {
 	switch {
 	case r.ovn && r.vhostUserOfOVN():
 		return vifVhostUser, map[string]any{
 			"connectivity": "l2", "port_filter": false, "vhostuser_mode": "server", "vhostuser_ovs_plug": true,
-			"vhostuser_socket": socket(s.settings.OVNSockets, p.ID),
+			"vhostuser_socket": socket(rs.settings.OVNSockets, p.ID),
 		}
 	case r.ovn:
 		return vifSwitch, map[string]any{"connectivity": "l2", "port_filter": true}

@@ -84,7 +84,7 @@ func (c *change) rebind(p Port, row *BindingRow) error {
 	c.touch(&p.Common)
 	port := p.PortRow
 	p.Binding = *row
-	if c.placement != nil {
+	if c.inPlacement {
 		if _, err := c.promised(&p); err != nil {
 			return err
 		}

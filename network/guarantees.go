@@ -10,7 +10,7 @@ import (
 
 // guaranteedTo returns the guarantees of the bound ports of a server, with one of them in its new
 // state.
-func (s *Service) guaranteedTo(r Reader, server string, p Port) (allocations.Amounts, error) {
+func (rs *rules) guaranteedTo(r Reader, server string, p Port) (allocations.Amounts, error) {
 	others, err := ports(r, Where(ByDevice, server))
 	if err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func (s *Service) guaranteedTo(r Reader, server string, p Port) (allocations.Amo
 		if o.ID == p.ID {
 			continue
 		}
-		amounts, err := s.promised(&o)
+		amounts, err := rs.promised(&o)
 		if errors.As(err, new(*RequestChanged)) {
 			continue // its request is unknown
 		}
@@ -29,13 +29,13 @@ func (s *Service) guaranteedTo(r Reader, server string, p Port) (allocations.Amo
 		}
 		sum = sum.Plus(amounts)
 	}
-	own, err := s.promised(&p)
+	own, err := rs.promised(&p)
 	return sum.Plus(own), err
 }
 
 // promised returns the guarantees of a port by the provider that serves it: none without an
 // allocation, and RequestChanged when the allocation is not for its request groups.
-func (s *Service) promised(p *Port) (allocations.Amounts, error) {
+func (rs *rules) promised(p *Port) (allocations.Amounts, error) {
 	allocation, _ := p.allocation() // what is no allocation serves nothing
 	if allocation.Empty() {
 		return nil, nil
@@ -46,7 +46,7 @@ func (s *Service) promised(p *Port) (allocations.Amounts, error) {
 	}
 	amounts, rules := allocations.Amounts{}, rulesFor(p.Rules)
 	served := 0
-	for _, g := range s.Request(p).Groups {
+	for _, g := range rs.Request(p).Groups {
 		provider, ok := allocation.ProviderOf(id, g.Type, rules)
 		if !ok {
 			return nil, &RequestChanged{Port: p.ID}
@@ -65,7 +65,7 @@ func (s *Service) promised(p *Port) (allocations.Amounts, error) {
 // server moves it has allocations at one of the two, and the consumer of its migration has those at the
 // other; what a server does not have is not released (noAllocations).
 func (c *change) intendReleases(p Port) (intents []IntentRow, err error) {
-	if c.placement == nil || c.settings.KeepDeleted || !ofCompute(p.DeviceOwner) || p.DeviceID == "" {
+	if !c.inPlacement || c.settings.KeepDeleted || !ofCompute(p.DeviceOwner) || p.DeviceID == "" {
 		return nil, nil
 	}
 	for _, b := range append([]BindingRow{p.Binding}, p.destinations()...) {

@@ -222,7 +222,7 @@ func (s *Service) takeBack(ctx context.Context, moves []move) {
 func (c *change) moveOf(p Port, rules []RuleRow) (move, error) {
 	m := move{port: p}
 	id, err := guarantee.ParseUUID(string(p.ID))
-	if err != nil || !ofCompute(p.DeviceOwner) || c.placement == nil {
+	if err != nil || !ofCompute(p.DeviceOwner) || !c.inPlacement {
 		return m, nil
 	}
 	allocation, _ := p.allocation() // what is no allocation serves nothing

@@ -261,16 +261,16 @@ func (p *Port) served(d guarantee.Driver, r RuleRow) bool {
 
 // RuleTypes returns the types of rules that all drivers enforce, in any direction;
 // with any those that one does, with all whatever there is.
-func (s *Service) RuleTypes(any, all bool) []RuleType {
+func (rs *rules) RuleTypes(any, all bool) []RuleType {
 	var types []RuleType
 	for _, t := range []RuleType{BandwidthLimit, DSCPMarking, MinimumBandwidth, MinimumPacketRate, PacketRateLimit} {
 		n := 0
-		for _, d := range s.settings.Drivers {
+		for _, d := range rs.settings.Drivers {
 			if len(d.Rules[guarantee.RuleType(t)]) > 0 {
 				n++
 			}
 		}
-		if all || any && n > 0 || n > 0 && n == len(s.settings.Drivers) {
+		if all || any && n > 0 || n > 0 && n == len(rs.settings.Drivers) {
 			types = append(types, t)
 		}
 	}
@@ -278,9 +278,9 @@ func (s *Service) RuleTypes(any, all bool) []RuleType {
 }
 
 // Enforcers returns the drivers that enforce a type of rules, sorted by name.
-func (s *Service) Enforcers(t RuleType) []guarantee.Driver {
+func (rs *rules) Enforcers(t RuleType) []guarantee.Driver {
 	var some []guarantee.Driver
-	for _, d := range s.settings.Drivers {
+	for _, d := range rs.settings.Drivers {
 		if len(d.Rules[guarantee.RuleType(t)]) > 0 {
 			some = append(some, d)
 		}

@@ -27,9 +27,9 @@ func (s *Service) Quotas(ctx context.Context, project string) (q Quotas, err err
 	return q, err
 }
 
-func (s *Service) quotas(r Reader, project string) (Quotas, error) {
+func (rs *rules) quotas(r Reader, project string) (Quotas, error) {
 	rows, err := Rows[QuotaRow](r, Where(ByProject, project))
-	q := maps.Clone(s.settings.Quotas)
+	q := maps.Clone(rs.settings.Quotas)
 	for _, row := range rows {
 		q[row.Resource] = row.Limit
 	}
@@ -75,7 +75,7 @@ func (s *Service) SetQuotas(ctx context.Context, project string, limits Quotas, 
 }
 
 func (c *change) enough(project, resource string, limit int64) error {
-	used, err := c.usage(c, project, resource)
+	used, err := usage(c, project, resource)
 	if err == nil && limit >= 0 && used > limit {
 		err = invalid("HTTPBadRequest", "Quota limit %d for %s must be greater than or equal to already used %d", limit, resource, used)
 	}
@@ -99,7 +99,7 @@ func (s *Service) Usage(ctx context.Context, project string) (used Quotas, err e
 	err = s.store.View(ctx, func(r Reader) error {
 		used = Quotas{}
 		for resource := range s.settings.Quotas {
-			if used[resource], err = s.usage(r, project, resource); err != nil {
+			if used[resource], err = usage(r, project, resource); err != nil {
 				return err
 			}
 		}
@@ -108,7 +108,7 @@ func (s *Service) Usage(ctx context.Context, project string) (used Quotas, err e
 	return used, err
 }
 
-func (s *Service) usage(r Reader, project, resource string) (int64, error) {
+func usage(r Reader, project, resource string) (int64, error) {
 	here := Where(ByProject, project)
 	switch resource {
 	case "network":
@@ -133,7 +133,7 @@ func (c *change) within(project, resource string, more int) error {
 	if err != nil || q[resource] < 0 {
 		return err
 	}
-	used, err := c.usage(c, project, resource)
+	used, err := usage(c, project, resource)
 	if err == nil && used+int64(more) > q[resource] {
 		err = conflict("OverQuota", "Quota exceeded for resources: ['%s'].", resource)
 	}
@@ -155,4 +155,4 @@ func withinEach[S any](c *change, resource string, specs []S, project func(*S) s
 }
 
 // DefaultQuotas returns the limits of projects that have none of their own.
-func (s *Service) DefaultQuotas() Quotas { return maps.Clone(s.settings.Quotas) }
+func (rs *rules) DefaultQuotas() Quotas { return maps.Clone(rs.settings.Quotas) }

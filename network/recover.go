@@ -84,9 +84,9 @@ func (s *Service) intents(ctx context.Context) (rows []IntentRow, err error) {
 
 // abandoned reports whether no process works on an intent any more: its maker has ended, or it is too old. One from the future was made before
 // the clock was set back, and its age is unknown; a maker that still works on it notices.
-func (s *Service) abandoned(row IntentRow, older time.Duration) bool {
+func (rs *rules) abandoned(row IntentRow, older time.Duration) bool {
 	a, err := row.adjustment()
-	return s.now().Sub(row.CreatedAt).Abs() >= older || err == nil && a.Maker.precedes(s.maker)
+	return rs.now().Sub(row.CreatedAt).Abs() >= older || err == nil && a.Maker.precedes(rs.maker)
 }
 
 // finish takes back a policy intent that was carried out, and completes a release intent. It

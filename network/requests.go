@@ -7,14 +7,14 @@ import (
 // Request returns the resource request of a port: the guarantees of the effective policy, from a
 // provider on its network. A port on a trunk has a request like any other, but compute reads that
 // of the trunk's parent only.
-func (s *Service) Request(p *Port) guarantee.Request {
+func (rs *rules) Request(p *Port) guarantee.Request {
 	id, err := guarantee.ParseUUID(string(p.ID))
 	if err != nil {
 		return guarantee.Request{}
 	}
 	return guarantee.Port{
 		ID: id, VNICType: p.Binding.VNIC, Rules: rulesFor(p.Rules), Segments: segmentsFor(p.Network.Segments),
-	}.Request(s.settings.Extensions)
+	}.Request(rs.settings.Extensions)
 }
 
 func rulesFor(rows []RuleRow) []guarantee.Rule {

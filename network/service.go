@@ -93,13 +93,20 @@ func DefaultSettings() Settings {
 // A Service has the rules of the network service. Its methods may be called concurrently. Callers
 // check permissions before.
 type Service struct {
+	rules
 	store     *watch.Store
 	placement Placement // nil: guarantees are not in placement
 	events    *events
-	log       *slog.Logger
-	settings  Settings
-	maker     maker // of intents
-	now       func() time.Time
+}
+
+// rules are what decides besides the rows. They have no store, so that nothing which opens a
+// transaction can be called inside one.
+type rules struct {
+	settings    Settings
+	inPlacement bool // guarantees are allocated in placement
+	maker       maker
+	log         *slog.Logger
+	now         func() time.Time
 }
 
 // Neighbours are the services that a network service works with. Any may be nil: without Placement,
@@ -117,8 +124,12 @@ func NewService(store Store, settings Settings, n Neighbours) *Service {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Service{
-		store: watch.NewStore(store, watched), settings: settings, maker: maker{settings.Instance, newID()}, now: time.Now, log: log,
-		placement: n.Placement, events: newEvents(n.Compute, settings.Events, log),
+		rules: rules{
+			settings: settings, inPlacement: n.Placement != nil,
+			maker: maker{settings.Instance, newID()}, log: log, now: time.Now,
+		},
+		store: watch.NewStore(store, watched), placement: n.Placement,
+		events: newEvents(n.Compute, settings.Events, log),
 	}
 }
 
@@ -127,7 +138,7 @@ func (s *Service) update(ctx context.Context, fn func(*change) error) error {
 	now := s.now().UTC().Truncate(time.Second)
 	var last *change
 	err := s.store.Update(ctx, now, func(w Writer) error {
-		last = &change{Writer: w, Service: s, at: now}
+		last = &change{Writer: w, rules: &s.rules, at: now}
 		return fn(last)
 	})
 	if err != nil {
@@ -145,10 +156,10 @@ type warning struct {
 	args []any
 }
 
-// A change is a transaction under way.
+// A change is a transaction: the rows, the rules about them and one time for all that it writes.
 type change struct {
 	Writer
-	*Service
+	*rules
 	at       time.Time
 	warnings []warning // to log once the transaction is committed
 	cache    readCache

@@ -54,7 +54,7 @@ func (s *Service) shortfall(ctx context.Context, id ID, fn func(*PortSpec) error
 }
 
 // wanted returns a shortfall without what the server's allocations have.
-func (s *Service) wanted(r Reader, d portDraft) (f shortfall, err error) {
+func (rs *rules) wanted(r Reader, d portDraft) (f shortfall, err error) {
 	p, spec := d.port, d.spec
 	if !p.binds(spec) || spec.DeviceID == "" {
 		return f, err
@@ -63,11 +63,11 @@ func (s *Service) wanted(r Reader, d portDraft) (f shortfall, err error) {
 	if p.Rules, err = Rows[RuleRow](r, Where(ByPolicy, p.EffectivePolicy())); err != nil {
 		return f, err
 	}
-	if own, err := s.promised(&p); err != nil || len(own) == 0 {
+	if own, err := rs.promised(&p); err != nil || len(own) == 0 {
 		return f, err
 	}
 	f.server = spec.DeviceID
-	f.want, err = s.guaranteedTo(r, f.server, p)
+	f.want, err = rs.guaranteedTo(r, f.server, p)
 	return f, err
 }
 
@@ -102,7 +102,7 @@ func (s *Service) await(ctx context.Context, others []IntentRow) error {
 // stands fails with ErrGeneration when a shortfall was computed for another state than the one to
 // be written.
 func (c *change) stands(f shortfall, d portDraft) error {
-	if c.placement == nil {
+	if !c.inPlacement {
 		return nil
 	}
 	now, err := c.wanted(c, d)

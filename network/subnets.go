@@ -57,7 +57,7 @@ type subnetPlan struct {
 	noFit error // gateway and pools with the block
 }
 
-func (s *Service) planSubnet(spec SubnetSpec) (p subnetPlan) {
+func (rs *rules) planSubnet(spec SubnetSpec) (p subnetPlan) {
 	p.row = spec.SubnetRow
 	if p.row.CIDR == "" {
 		p.wrong = badSubnets("a subnetpool must be specified in the absence of a cidr")
@@ -70,7 +70,7 @@ func (s *Service) planSubnet(spec SubnetSpec) (p subnetPlan) {
 	}
 	p.block = block.Masked()
 	p.row.CIDR = p.block.String()
-	if p.wrong = s.checkSubnet(p.row, SubnetRow{}); p.wrong == nil {
+	if p.wrong = rs.checkSubnet(p.row, SubnetRow{}); p.wrong == nil {
 		p.noFit = layOut(&p.row, p.block, spec.NoGateway)
 	}
 	return p

@@ -6,7 +6,7 @@ import (
 
 // checkSubnet validates the attributes of a subnet against each other, in Neutron's order; old is
 // the current row, zero for a new one.
-func (s *Service) checkSubnet(row, old SubnetRow) error {
+func (rs *rules) checkSubnet(row, old SubnetRow) error {
 	block, err := netip.ParsePrefix(row.CIDR)
 	if err != nil {
 		return invalidInput("%s is not in a CIDR format", row.CIDR)
@@ -20,7 +20,7 @@ func (s *Service) checkSubnet(row, old SubnetRow) error {
 			return err
 		}
 	}
-	return firstError(checkGateway(row, block, v), s.checkNameservers(row, v), s.checkRoutes(row, v), checkModes(row, old, block))
+	return firstError(checkGateway(row, block, v), rs.checkNameservers(row, v), rs.checkRoutes(row, v), checkModes(row, old, block))
 }
 
 // A version is 4 or 6.
@@ -71,8 +71,8 @@ func checkGateway(row SubnetRow, block netip.Prefix, v version) error {
 	return nil
 }
 
-func (s *Service) checkNameservers(row SubnetRow, v version) error {
-	if most := s.settings.MaxNameservers; len(row.DNSNameservers) > most {
+func (rs *rules) checkNameservers(row SubnetRow, v version) error {
+	if most := rs.settings.MaxNameservers; len(row.DNSNameservers) > most {
 		return invalid("DNSNameServersExhausted", "Unable to complete operation for %s. "+
 			"The number of DNS nameservers exceeds the limit %d.", subnetName(row), most)
 	}
@@ -96,8 +96,8 @@ func subnetName(row SubnetRow) string {
 	return string(row.ID)
 }
 
-func (s *Service) checkRoutes(row SubnetRow, v version) error {
-	if most := s.settings.MaxHostRoutes; len(row.HostRoutes) > most {
+func (rs *rules) checkRoutes(row SubnetRow, v version) error {
+	if most := rs.settings.MaxHostRoutes; len(row.HostRoutes) > most {
 		return invalid("HostRoutesExhausted", "Unable to complete operation for %s. "+
 			"The number of host routes exceeds the limit %d.", subnetName(row), most)
 	}

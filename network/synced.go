@@ -45,13 +45,13 @@ func (s *Service) Synced(ctx context.Context, id ID, r SyncResult) error {
 }
 
 // synced returns an agent's record with a result in it, and whether it differs.
-func (s *Service) synced(v Reader, id ID, r SyncResult, at time.Time) (row AgentRow, changes bool, err error) {
+func (rs *rules) synced(v Reader, id ID, r SyncResult, at time.Time) (row AgentRow, changes bool, err error) {
 	rows, err := Rows[AgentRow](v, Where(ByID, id))
 	if err != nil || len(rows) == 0 {
 		return row, false, err
 	}
 	row = rows[0]
-	now, err := s.State(row)
+	now, err := rs.State(row)
 	row.note(r, now, at)
 	if err == nil && reflect.DeepEqual(now, r.State) {
 		row.conclude(r, at)
