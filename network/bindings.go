@@ -195,7 +195,12 @@ func (s *Service) ActivateBinding(ctx context.Context, port ID, host string) (ro
 		if errors.Is(err, ErrTaken) {
 			err = macInUse(&p.PortRow)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		from := p
+		p.Binding = row
+		return c.followParent(from, p)
 	})
 	if err == nil {
 		s.events.status(p, before)

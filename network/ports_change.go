@@ -206,7 +206,10 @@ func (c *change) updatePort(d portDraft, m move) (Port, error) {
 	if p.quiet(spec) {
 		next.Revision--
 	}
-	return next, c.parentMoved(p, next)
+	if p.Status == next.Status && p.Binding.VIF == next.Binding.VIF && p.Binding.Host == next.Binding.Host {
+		return next, nil
+	}
+	return next, c.followParent(p, next)
 }
 
 // dropInactive removes the inactive bindings of a port that gets another device, or none: they are for

@@ -60,15 +60,137 @@ func (p *Port) onBridge(d guarantee.Driver, details map[string]any) map[string]a
 	return details
 }
 
-// parentMoved notes that the parent of a trunk is plugged in nowhere any more.
-func (c *change) parentMoved(from, to Port) error {
-	if to.Trunk == nil || from.Binding.VIF == to.Binding.VIF || to.Binding.VIF != VIFUnbound {
+// The statuses of trunks. Neutron has BUILD too, while an agent plugs the subports in; here they
+// are bound in the transaction that makes the parent ACTIVE.
+const (
+	TrunkDown     = "DOWN"     // the parent is not plugged in, or was not since the subports changed
+	TrunkActive   = "ACTIVE"   // all subports are plugged in
+	TrunkDegraded = "DEGRADED" // some subports are not
+	TrunkError    = "ERROR"    // a subport cannot be bound on the host of the parent
+)
+
+// ownerSubport is the device owner of ports whose trunk has been plugged in.
+const ownerSubport = "trunk:subport"
+
+// followParent brings the subports of a trunk to the host where its parent is plugged in, as
+// Neutron's agents do: bound there, with a device owner, and ACTIVE until the host's agent reports
+// that it has no interface of the subport. They follow when the parent has been plugged in, not when
+// it is bound: until then a server that is migrated runs on the host where they are. While the parent
+// is not plugged in they are DOWN, and keep their bindings.
+func (c *change) followParent(from, to Port) error {
+	if to.Trunk == nil {
 		return nil
 	}
-	row := to.Trunk.TrunkRow
-	row.Status = PortDown
+	trunk := to.Trunk.TrunkRow
+	subports, err := c.portsOfTrunk(trunk.ID)
+	if err != nil {
+		return err
+	}
+	for _, p := range subports {
+		if to.wired() {
+			err = c.plugSubport(p, to.Binding.Host)
+		} else {
+			err = c.setStatus(p.ID, PortDown)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case to.wired():
+		return c.setTrunkStatus(trunk)
+	case from.Binding.VIF == to.Binding.VIF || to.Binding.VIF != VIFUnbound:
+		return nil // it is being moved
+	}
+	trunk.Status = TrunkDown
+	c.touch(&trunk.Common)
+	return c.Replace(&trunk)
+}
+
+// portsOfTrunk returns the subports of a trunk.
+func (c *change) portsOfTrunk(trunk ID) ([]Port, error) {
+	rows, err := Rows[SubportRow](c, Where(ByTrunk, trunk))
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return ports(c, Where(ByID, ids(rows, func(s *SubportRow) ID { return s.Port })...))
+}
+
+// plugSubport binds a subport to the host of its parent. One that cannot be bound there, or whose
+// addresses are of another segment, stays DOWN: the status of its trunk shows it.
+func (c *change) plugSubport(p Port, host string) error {
+	if p.Binding.Host != host || !p.Binding.bound() || p.DeviceOwner != ownerSubport {
+		spec := p.spec()
+		spec.Host, spec.DeviceOwner = host, ownerSubport
+		next, err := c.updatePort(portDraft{p, spec}, move{port: p})
+		if kind, _ := fault.Of(err); kind == fault.Conflict || kind == fault.Invalid {
+			c.warn("a subport cannot be moved to the host of its trunk", "port", p.ID, "host", host, "reason", err)
+			return nil
+		}
+		if err != nil || !next.Binding.bound() {
+			return err
+		}
+	}
+	return c.setStatus(p.ID, PortActive)
+}
+
+// setStatus changes the status of a port.
+func (c *change) setStatus(id ID, status string) error {
+	row, err := byID[PortRow](c, "port", id)
+	if err != nil || row.Status == status {
+		return err
+	}
+	row.Status = status
 	c.touch(&row.Common)
 	return c.Replace(&row)
+}
+
+// setTrunkStatus derives the status of a trunk whose parent is plugged in from its subports.
+func (c *change) setTrunkStatus(row TrunkRow) error {
+	subports, err := c.portsOfTrunk(row.ID)
+	if err != nil {
+		return err
+	}
+	status := TrunkActive
+	for _, p := range subports {
+		switch {
+		case p.Binding.VIF == VIFFailed:
+			status = TrunkError
+		case !p.wired() && status != TrunkError:
+			status = TrunkDegraded
+		}
+	}
+	if row.Status == status {
+		return nil
+	}
+	row.Status = status
+	c.touch(&row.Common)
+	return c.Replace(&row)
+}
+
+// subportsReported updates the status of trunks some of whose subports an agent has reported.
+func (c *change) subportsReported(subports []ID) error {
+	if len(subports) == 0 {
+		return nil
+	}
+	on, err := Rows[SubportRow](c, Where(ByPort, subports...))
+	if err != nil || len(on) == 0 {
+		return err
+	}
+	trunks, err := Rows[TrunkRow](c, Where(ByID, ids(on, func(s *SubportRow) ID { return s.Trunk })...))
+	if err != nil {
+		return err
+	}
+	for _, row := range trunks {
+		parent, err := byID[PortRow](c, "port", row.Port)
+		if err == nil && parent.Status == PortActive {
+			err = c.setTrunkStatus(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // notOnTrunk refuses to remove the parent or a subport of a trunk.
@@ -149,7 +271,7 @@ func (c *change) createTrunk(spec TrunkSpec) (Trunk, error) {
 		return Trunk{}, parentInUse(row.Port)
 	}
 	c.fresh(&row.Common)
-	row.Status = PortDown
+	row.Status = TrunkDown
 	if err := c.Insert(&row); err != nil {
 		return Trunk{}, err
 	}
@@ -228,7 +350,7 @@ func (c *change) trunk(id ID) (Trunk, error) {
 	return all[0], nil
 }
 
-// addSubports adds ports to a trunk. The agent that plugs them in sets their device owner.
+// addSubports adds ports to a trunk, without plugging them in.
 func (c *change) addSubports(row TrunkRow, parent Port, specs []SubportSpec, project string) error {
 	these := make([]ID, len(specs))
 	for i := range specs {
@@ -293,28 +415,35 @@ func fitsTrunk(row TrunkRow, parent Port, all map[ID]Port, spec *SubportSpec, pr
 	return nil
 }
 
-// AddSubports puts ports of a project, or of any when that is "", on a trunk: all or
-// none. Faults: TrunkNotFound,
-// TrunkDisabled, PortNotFound, PortInUse, TrunkPortInUse, DuplicateSubPort,
-// SubPortMtuGreaterThanTrunkPortMtu, InvalidInput.
+// AddSubports puts ports of a project, or of any when that is "", on a trunk: all or none. They are
+// plugged in at once where the parent is. Faults: TrunkNotFound, TrunkDisabled, TrunkInErrorState,
+// PortNotFound, PortInUse, TrunkPortInUse, DuplicateSubPort, SubPortMtuGreaterThanTrunkPortMtu,
+// InvalidInput.
 func (s *Service) AddSubports(ctx context.Context, id ID, specs []SubportSpec, project string, only ...Condition) (Trunk, error) {
 	return s.changeTrunk(ctx, id, only, func(c *change, t Trunk) error {
 		all, err := ports(c, Where(ByID, t.Port))
 		if err != nil {
 			return err
 		}
-		return c.addSubports(t.TrunkRow, all[0], specs, project)
+		if err := c.addSubports(t.TrunkRow, all[0], specs, project); err != nil || t.Status != TrunkError {
+			return err
+		}
+		return conflict("TrunkInErrorState", "Trunk %s is in error state. Attempt to resolve the error condition before proceeding.", id)
 	})
 }
 
-// RemoveSubports takes ports off a trunk: all or none. Faults: TrunkNotFound,
-// TrunkDisabled, SubPortNotFound.
+// RemoveSubports takes ports off a trunk: all or none. They are DOWN, and keep their bindings and
+// device owner, as in Neutron with Open vSwitch. Faults: TrunkNotFound, TrunkDisabled,
+// SubPortNotFound.
 func (s *Service) RemoveSubports(ctx context.Context, id ID, portIDs []ID, only ...Condition) (Trunk, error) {
 	return s.changeTrunk(ctx, id, only, func(c *change, t Trunk) error {
 		for _, port := range portIDs {
 			n, err := c.Remove(&SubportRow{}, Where(ByTrunk, id), Where(ByPort, port))
 			if err == nil && n == 0 {
 				err = fault.New(fault.NotFound, "SubPortNotFound", "SubPort %s on trunk %s could not be found.", string(port), string(id))
+			}
+			if err == nil {
+				err = c.setStatus(port, PortDown)
 			}
 			if err != nil {
 				return err
@@ -336,10 +465,22 @@ func (s *Service) changeTrunk(ctx context.Context, id ID, only []Condition, fn f
 		if err := firstError(fn(c, t), met(only, &t.Common)); err != nil {
 			return err
 		}
-		t.Status = PortDown
+		t.Status = TrunkDown
 		c.touch(&t.Common)
 		if err := c.Replace(&t.TrunkRow); err != nil {
 			return err
+		}
+		parents, err := ports(c, Where(ByID, t.Port))
+		if err != nil {
+			return err
+		}
+		for _, parent := range parents {
+			if !parent.wired() {
+				continue
+			}
+			if err := c.followParent(parent, parent); err != nil {
+				return err
+			}
 		}
 		t, err = c.trunk(id)
 		return err

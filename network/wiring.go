@@ -8,7 +8,8 @@ import (
 )
 
 // Wired stores that an agent has plugged ports in on its host, or unplugged them. Ports that are
-// not bound to the host are ignored. Compute gets events of those whose status changes.
+// not bound to the host are ignored. The subports of a trunk follow its parent. Compute gets events
+// of those whose status changes.
 func (s *Service) Wired(ctx context.Context, host string, ids []ID, up bool) error {
 	return s.wire(ctx, ids, func(p *Port) (bool, bool) { return up, p.Binding.Host == host })
 }
@@ -57,11 +58,13 @@ func (s *Service) wire(ctx context.Context, ids []ID, reported func(*Port) (up, 
 		if err != nil {
 			return err
 		}
+		var subports []ID
 		for _, p := range all {
 			up, says := reported(&p)
 			if !says || p.wired() == up {
 				continue
 			}
+			from := p
 			p.Status = PortDown
 			if up {
 				p.Status = PortActive
@@ -70,9 +73,15 @@ func (s *Service) wire(ctx context.Context, ids []ID, reported func(*Port) (up, 
 			if err := c.Replace(&p.PortRow); err != nil {
 				return err
 			}
+			if err := c.followParent(from, p); err != nil {
+				return err
+			}
+			if p.DeviceOwner == ownerSubport {
+				subports = append(subports, p.ID)
+			}
 			changed = append(changed, p)
 		}
-		return nil
+		return c.subportsReported(subports)
 	})
 	if err != nil {
 		return err
