@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/network/portlist"
 )
 
 // A Keeper has an Enforcer enforce the rules of the host's ports, and reports to the network service
@@ -36,7 +37,7 @@ const (
 // Run keeps ports until ctx ends. Until the network service has said which there are,
 // everything stays as it is. What is set stays when it ends.
 func (k *Keeper) Run(ctx context.Context) {
-	updates := make(chan []Port)
+	updates := make(chan []portlist.Port)
 	var following sync.WaitGroup
 	following.Go(func() { k.follow(ctx, updates) })
 	defer following.Wait()
@@ -44,12 +45,12 @@ func (k *Keeper) Run(ctx context.Context) {
 }
 
 // follow passes on the ports of the host whenever they are others.
-func (k *Keeper) follow(ctx context.Context, updates chan<- []Port) {
+func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 	from := services{all: k.Services, log: k.Log}
 	host, driver := k.Settings.Default.Host, k.Settings.Kind.Driver().Name
 	known, pause := "", firstPause
 	for ctx.Err() == nil {
-		var got Ports
+		var got portlist.List
 		asked := time.Now()
 		wait := time.Duration(0)
 		switch {
@@ -86,9 +87,9 @@ func rest(ctx context.Context, d time.Duration) {
 }
 
 // keep enforces the rules whenever the ports change, something was plugged in, or a check is due.
-func (k *Keeper) keep(ctx context.Context, updates <-chan []Port) {
+func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
 	to := services{all: k.Services, log: k.Log}
-	var ports []Port
+	var ports []portlist.Port
 	known, pause := false, firstPause
 	due := time.NewTimer(lookAgain)
 	defer due.Stop()
@@ -115,7 +116,7 @@ func (k *Keeper) keep(ctx context.Context, updates <-chan []Port) {
 }
 
 // enforce is one round, and reports whether all of it succeeded.
-func (k *Keeper) enforce(ctx context.Context, to *services, ports []Port) bool {
+func (k *Keeper) enforce(ctx context.Context, to *services, ports []portlist.Port) bool {
 	held, err := k.Enforcer.Enforce(ctx, ports)
 	if ctx.Err() != nil {
 		return false
@@ -150,10 +151,10 @@ func (k *Keeper) failed(err error) {
 
 // reportPlugged reports to the network service which ports are plugged in or unplugged and differ from what
 // it has.
-func (k *Keeper) reportPlugged(ctx context.Context, to *services, ports []Port, plugged map[string]bool) bool {
+func (k *Keeper) reportPlugged(ctx context.Context, to *services, ports []portlist.Port, plugged map[string]bool) bool {
 	wrong := map[string]bool{}
 	for _, p := range ports {
-		if now, ok := plugged[p.ID]; ok && now != p.Active {
+		if now, ok := plugged[p.ID]; ok && now != (p.Status == portlist.Active) {
 			wrong[p.ID] = now
 		}
 	}
@@ -165,7 +166,7 @@ func (k *Keeper) reportPlugged(ctx context.Context, to *services, ports []Port, 
 	}
 	for i := range ports { // until the network service says so itself
 		if now, ok := wrong[ports[i].ID]; ok {
-			ports[i].Active = now
+			ports[i].Status = portlist.Status(now)
 			k.Log.Info("a port's plug", "port", ports[i].ID, "plugged", now)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthcloud/berth/agent"
 	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/network/portlist"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -22,7 +23,7 @@ import (
 // the real one does.
 type portServer struct {
 	mu     sync.Mutex
-	ports  []agent.Port
+	ports  []portlist.Port
 	rev    string
 	err    error // of every request
 	busy   bool  // no request may wait
@@ -31,16 +32,16 @@ type portServer struct {
 	change chan struct{}
 }
 
-func newPortServer(ports ...agent.Port) *portServer {
+func newPortServer(ports ...portlist.Port) *portServer {
 	return &portServer{ports: ports, rev: "1", change: make(chan struct{})}
 }
 
-func (b *portServer) Beat(context.Context, agent.Heartbeat) (agent.Answer, error) {
+func (b *portServer) Beat(context.Context, portlist.Heartbeat) (portlist.Answer, error) {
 	panic("a Keeper sends no heartbeats")
 }
 
 // set replaces the ports.
-func (b *portServer) set(ports ...agent.Port) {
+func (b *portServer) set(ports ...portlist.Port) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ports, b.rev = ports, b.rev+"+"
@@ -48,7 +49,7 @@ func (b *portServer) set(ports ...agent.Port) {
 	b.change = make(chan struct{})
 }
 
-func (b *portServer) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (agent.Ports, error) {
+func (b *portServer) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (portlist.List, error) {
 	b.mu.Lock()
 	b.asked++
 	if host != "h" || driver != "openvswitch" {
@@ -64,7 +65,7 @@ func (b *portServer) Ports(ctx context.Context, host, driver, known string, wait
 		b.mu.Lock()
 	}
 	defer b.mu.Unlock()
-	return agent.Ports{Revision: b.rev, Ports: slices.Clone(b.ports)}, b.err
+	return portlist.List{Revision: b.rev, Ports: slices.Clone(b.ports)}, b.err
 }
 
 func (b *portServer) Wire(_ context.Context, _ string, plugged map[string]bool) error {
@@ -81,7 +82,7 @@ type device struct {
 	mu       sync.Mutex
 	begin    time.Time
 	at       []time.Duration
-	held     [][]agent.Port
+	held     [][]portlist.Port
 	plugged  map[string]bool
 	findings []string
 	err      error
@@ -92,7 +93,7 @@ func newDevice() *device {
 	return &device{begin: time.Now(), changed: make(chan struct{}, 1), plugged: map[string]bool{}}
 }
 
-func (d *device) Enforce(_ context.Context, ports []agent.Port) (agent.Enforced, error) {
+func (d *device) Enforce(_ context.Context, ports []portlist.Port) (agent.Enforced, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.at, d.held = append(d.at, time.Since(d.begin)), append(d.held, slices.Clone(ports))
@@ -135,10 +136,10 @@ func after(d time.Duration) { time.Sleep(d); synctest.Wait() }
 
 func TestPortsAreHeldWhenTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		keeping(t, d, func() {
 			after(10 * time.Second)
-			b.set(agent.Port{ID: "p1"}, agent.Port{ID: "p2"})
+			b.set(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2"})
 			after(10 * time.Second)
 		}, b)
 		if len(d.held) != 2 || len(d.held[1]) != 2 || d.at[0] != 0 || d.at[1] != 10*time.Second {
@@ -149,7 +150,7 @@ func TestPortsAreHeldWhenTheyChange(t *testing.T) {
 
 func TestWhatWasSetIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		keeping(t, d, func() {
 			after(10 * time.Second)
 			d.changed <- struct{}{}
@@ -188,7 +189,7 @@ func TestNothingIsHeldBeforePortsAreKnown(t *testing.T) {
 
 func TestNextServiceIsAskedForPorts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away, b, d := newPortServer(), newPortServer(agent.Port{ID: "p1"}), newDevice()
+		away, b, d := newPortServer(), newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		away.err = errors.New("away")
 		d.plugged["p1"] = true
 		keeping(t, d, func() { after(time.Minute) }, away, b)
@@ -212,7 +213,7 @@ func TestBusyServiceIsLeftAlone(t *testing.T) {
 
 func TestPlugsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newPortServer(agent.Port{ID: "p1"}, agent.Port{ID: "p2", Active: true}, agent.Port{ID: "p3", Active: true}), newDevice()
+		b, d := newPortServer(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2", Status: portlist.Active}, portlist.Port{ID: "p3", Status: portlist.Active}), newDevice()
 		d.plugged["p1"], d.plugged["p3"] = true, true
 		keeping(t, d, func() {
 			after(time.Second)
@@ -220,7 +221,7 @@ func TestPlugsAreTold(t *testing.T) {
 			d.changed <- struct{}{}
 			after(3 * time.Minute)
 			// It was bound anew.
-			b.set(agent.Port{ID: "p1"}, agent.Port{ID: "p2", Active: true}, agent.Port{ID: "p3", Active: true})
+			b.set(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2", Status: portlist.Active}, portlist.Port{ID: "p3", Status: portlist.Active})
 			after(time.Second)
 		}, b)
 		want := []map[string]bool{{"p1": true, "p2": false}, {"p2": true}, {"p1": true}}
@@ -233,7 +234,7 @@ func TestPlugsAreTold(t *testing.T) {
 // What could not be told is told later.
 func TestPlugsAreToldUntilItIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		keeping(t, d, func() {
 			after(time.Second)
 			b.mu.Lock()
@@ -255,7 +256,7 @@ func TestPlugsAreToldUntilItIsHeard(t *testing.T) {
 
 func TestFindingsAreLoggedOnceAndKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		d.findings = []string{"port p1: no rate"}
 		found, log := keeping(t, d, func() { after(5 * time.Minute) }, b)
 		if got := found.List(); !slices.Equal(got, d.findings) {
@@ -269,7 +270,7 @@ func TestFindingsAreLoggedOnceAndKept(t *testing.T) {
 
 func TestBlindHoldersAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		d.err = errors.New("the switch is away")
 		found, log := keeping(t, d, func() {
 			after(5 * time.Minute)

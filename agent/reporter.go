@@ -7,20 +7,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/network/portlist"
 )
-
-// A Heartbeat is what an agent says of itself.
-type Heartbeat struct {
-	Type, Binary, Host, Zone string
-	Configurations           []byte // a JSON object
-	Start                    bool   // nothing was reported since the agent started or its files changed
-}
-
-// An Answer is what the network service says to a heartbeat.
-type Answer struct {
-	Synced  *bool  // whether the devices are in placement; nil: that is not known yet
-	Failure string // why they are not
-}
 
 // A Reporter reports one agent. Its fields are set before Run is called.
 type Reporter struct {
@@ -156,8 +144,9 @@ func (r *Reporter) report(ctx context.Context, start bool) bool {
 		return false
 	}
 	d := r.Settings.Kind.Driver()
-	beat := Heartbeat{
+	beat := portlist.Heartbeat{
 		Type: d.AgentType, Binary: d.Binary, Host: r.Settings.Default.Host, Zone: r.Settings.Agent.AvailabilityZone,
+		Topic:          "N/A", // that of Neutron's agents that no RPC is sent to (L2_AGENT_TOPIC)
 		Configurations: text, Start: start,
 	}
 	return r.services.ask(ctx, "heartbeat", func(s Service) error {
@@ -170,19 +159,19 @@ func (r *Reporter) report(ctx context.Context, start bool) bool {
 }
 
 // answered logs what the operator of the host should know of an answer, once.
-func (r *Reporter) answered(beat Heartbeat, a Answer) {
+func (r *Reporter) answered(beat portlist.Heartbeat, a portlist.Answer) {
 	if beat.Start {
 		r.Log.Info("the network service has the agent's heartbeat", "agent_type", beat.Type, "host", beat.Host)
 	} else if r.Settings.Agent.LogHeartbeats {
 		r.Log.Info("heartbeat", "agent_type", beat.Type, "host", beat.Host)
 	}
 	switch {
-	case a.Failure != "" && a.Failure != r.told:
-		r.Log.Error("the agent's devices are not synced to placement", "error", a.Failure)
-	case a.Failure == "" && r.told != "":
+	case a.SyncError != "" && a.SyncError != r.told:
+		r.Log.Error("the agent's devices are not synced to placement", "error", a.SyncError)
+	case a.SyncError == "" && r.told != "":
 		r.Log.Info("the agent's devices are in placement")
 	}
-	r.told = a.Failure
+	r.told = a.SyncError
 }
 
 // A ticker ticks at an interval that may be none.

@@ -14,19 +14,20 @@ import (
 
 	"github.com/berthcloud/berth/agent"
 	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/network/portlist"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
 // A service notes when which heartbeats came; err refuses them.
 type service struct {
 	begin  time.Time
-	beats  []agent.Heartbeat
+	beats  []portlist.Heartbeat
 	at     []time.Duration
 	err    error
-	answer agent.Answer
+	answer portlist.Answer
 }
 
-func (s *service) Ports(context.Context, string, string, string, time.Duration) (agent.Ports, error) {
+func (s *service) Ports(context.Context, string, string, string, time.Duration) (portlist.List, error) {
 	panic("a Reporter asks for no ports")
 }
 
@@ -34,7 +35,7 @@ func (s *service) Wire(context.Context, string, map[string]bool) error {
 	panic("a Reporter wires no ports")
 }
 
-func (s *service) Beat(_ context.Context, h agent.Heartbeat) (agent.Answer, error) {
+func (s *service) Beat(_ context.Context, h portlist.Heartbeat) (portlist.Answer, error) {
 	s.beats, s.at = append(s.beats, h), append(s.at, time.Since(s.begin))
 	return s.answer, s.err
 }
@@ -216,7 +217,7 @@ func TestFailedSyncsAreLoggedOnce(t *testing.T) {
 	path, read := file(t, ini)
 	synctest.Test(t, func(t *testing.T) {
 		no := false
-		s := &service{begin: time.Now(), answer: agent.Answer{Synced: &no, Failure: "no root provider"}}
+		s := &service{begin: time.Now(), answer: portlist.Answer{Synced: &no, SyncError: "no root provider"}}
 		r, log := newReporter(t, path, read, s)
 		run(r, 5*time.Minute, nil)
 		if n := strings.Count(log.String(), "no root provider"); n != 1 {

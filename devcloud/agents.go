@@ -15,7 +15,6 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/daemon"
-	"github.com/berthcloud/berth/daemon/hostagent"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/osloconfig"
@@ -149,9 +148,9 @@ func (c *cloud) agentsFile(name, text string) (path string, err error) {
 // agentServices are the services that the agents of a host report to.
 func (c *cloud) agentServices(host string) []agent.Service {
 	access := c.login(upAgent, func() string { return c.url(&c.network.Server) })
-	return []agent.Service{hostagent.NetworkService(berthclient.NewNetwork(client.Options{
+	return []agent.Service{berthclient.NewNetwork(client.Options{
 		Access: access, HostKey: c.hostKey(host), Log: c.output.Logger(daemon.AgentLog),
-	}))}
+	})}
 }
 
 // reporter returns an agent of a host, which reads its settings again when the files change.

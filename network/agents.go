@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/network/portlist"
 )
 
 // An Agent is an agent and whether it lives.
@@ -75,23 +76,8 @@ func (rs *rules) has(a AgentRow, provider string) bool {
 	return slices.ContainsFunc(state.Providers, func(p guarantee.Provider) bool { return p.UUID.String() == provider })
 }
 
-// A Heartbeat is what an agent says of itself.
-type Heartbeat struct {
-	Type, Binary, Host, Topic, Zone string
-	Configurations                  []byte // a JSON object
-	Versions                        []byte // a JSON object
-	Start                           bool   // the agent has just started (start_flag)
-
-	// Unchanged says that the agent is as it last reported, and Problem, in one line,
-	// why what it has cannot be understood now. With either of them a record keeps the
-	// configurations that it has: those of the heartbeat are for a new one.
-	Unchanged bool
-	Problem   string
-
-	// Hosts are the hosts that the agent has proved to be on. An agent may have devices on other hypervisors too,
-	// but not on those of other hosts' agents. Nil: that is not checked.
-	Hosts []string
-}
+// A Heartbeat is what an agent reports of itself.
+type Heartbeat = portlist.Heartbeat
 
 // Beat notes a heartbeat. It makes the record of an agent that has none, also of
 // one whose record was deleted, and says whether its devices should be brought
@@ -112,7 +98,7 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 			row = rows[0]
 		}
 		before, _ := s.State(row) // one that is wrong had no providers
-		h.fill(&row, c.at, known && (h.Unchanged || h.Problem != ""))
+		row.fill(h, c.at, known && (h.Unchanged || h.Problem != ""))
 		now, err := s.State(row)
 		if taken := c.hypervisorTaken(h, now.Hypervisors()); taken != nil {
 			return taken
@@ -182,14 +168,14 @@ func (a *AgentRow) due(before, now guarantee.State, start bool) bool {
 	return a.Synced != SyncDone || a.leaves(now)
 }
 
-func (h Heartbeat) fill(row *AgentRow, at time.Time, keep bool) {
-	row.Type, row.Binary, row.Host, row.Topic, row.Zone = h.Type, h.Binary, h.Host, h.Topic, h.Zone
-	row.Versions, row.HeartbeatAt = orEmpty(h.Versions), at
+func (a *AgentRow) fill(h Heartbeat, at time.Time, keep bool) {
+	a.Type, a.Binary, a.Host, a.Topic, a.Zone = h.Type, h.Binary, h.Host, h.Topic, h.Zone
+	a.Versions, a.HeartbeatAt = orEmpty(h.Versions), at
 	if !keep {
-		row.Configurations = orEmpty(h.Configurations)
+		a.Configurations = orEmpty(h.Configurations)
 	}
 	if h.Start {
-		row.StartedAt = at
+		a.StartedAt = at
 	}
 }
 

@@ -3,7 +3,7 @@ package enforce
 import (
 	"fmt"
 
-	"github.com/berthcloud/berth/agent"
+	"github.com/berthcloud/berth/network/portlist"
 )
 
 // The types of rules and the directions, as the API calls them.
@@ -20,14 +20,14 @@ const (
 type bandwidth struct{ min, max, burst int64 }
 
 // rulesOf returns the rules of a port in a direction.
-func rulesOf(p agent.Port, direction string) (all bandwidth) {
+func rulesOf(p portlist.Port, direction string) (all bandwidth) {
 	for _, r := range p.Rules {
 		switch {
 		case r.Direction != direction:
 		case r.Type == minimumBandwidth:
-			all.min = r.Min
+			all.min = r.Rate
 		case r.Type == bandwidthLimit:
-			all.max, all.burst = r.Max, r.Burst
+			all.max, all.burst = r.Rate, r.Burst
 		}
 	}
 	return all
@@ -35,7 +35,7 @@ func rulesOf(p agent.Port, direction string) (all bandwidth) {
 
 // notEnforced returns findings for rules that this agent does not enforce. Minimum packet rates are not
 // among them: nothing enforces them, in Neutron neither.
-func notEnforced(ports []agent.Port) (findings []string) {
+func notEnforced(ports []portlist.Port) (findings []string) {
 	for _, p := range ports {
 		for _, r := range p.Rules {
 			switch r.Type {

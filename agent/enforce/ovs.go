@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/agent/ovs"
 	"github.com/berthcloud/berth/agent/ovsdb"
 	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/network/portlist"
 )
 
 // An OVS enforces the rules of ports on the bridges of Open vSwitch. It implements agent.Enforcer
@@ -121,7 +122,7 @@ func (o *OVS) Capabilities() (c settings.Capabilities) {
 }
 
 // Enforce implements agent.Enforcer.
-func (o *OVS) Enforce(ctx context.Context, ports []agent.Port) (held agent.Enforced, err error) {
+func (o *OVS) Enforce(ctx context.Context, ports []portlist.Port) (held agent.Enforced, err error) {
 	desired := o.desired(ports)
 	actual, err := o.Switch.Observe(ctx)
 	if err != nil {
@@ -156,7 +157,7 @@ func done(steps []ovs.Step, failed []ovs.Failure) (lines []string) {
 	return lines
 }
 
-func (o *OVS) desired(ports []agent.Port) (d ovs.Desired) {
+func (o *OVS) desired(ports []portlist.Port) (d ovs.Desired) {
 	report := &o.settings.Resources.Report
 	for _, bridge := range o.settings.Resources.Devices() {
 		d.Bridges = append(d.Bridges, ovs.Bridge{Name: bridge, Rate: ovs.Kbps(count(report.Bandwidths[bridge].Egress))})
@@ -188,7 +189,7 @@ func findingText(f ovs.Finding) string {
 }
 
 // plugged says of each port whether the switch has an interface of it that works.
-func plugged(ports []agent.Port, a ovs.Actual) map[string]bool {
+func plugged(ports []portlist.Port, a ovs.Actual) map[string]bool {
 	all := make(map[string]bool, len(ports))
 	for _, p := range ports {
 		all[p.ID] = false

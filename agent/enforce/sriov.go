@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/agent/tc"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/network/portlist"
 )
 
 // A Host is the host that an SRIOV works on: tc.Linux, or its stand-in in a test.
@@ -72,7 +73,7 @@ func (s *SRIOV) Run(ctx context.Context) {
 func (s *SRIOV) Changed() <-chan struct{} { return s.changed }
 
 // Enforce implements agent.Enforcer.
-func (s *SRIOV) Enforce(_ context.Context, ports []agent.Port) (held agent.Enforced, err error) {
+func (s *SRIOV) Enforce(_ context.Context, ports []portlist.Port) (held agent.Enforced, err error) {
 	place, err := s.place(ports)
 	if err != nil {
 		return held, err
@@ -110,12 +111,12 @@ type placing struct {
 type device struct {
 	rates     guarantee.Directed
 	excluded  []int
-	functions map[int]agent.Port // by number of the VF
-	shared    []agent.Port       // that have none of their own
+	functions map[int]portlist.Port // by number of the VF
+	shared    []portlist.Port       // that have none of their own
 }
 
 // place finds the device of each port.
-func (s *SRIOV) place(ports []agent.Port) (*placing, error) {
+func (s *SRIOV) place(ports []portlist.Port) (*placing, error) {
 	all := &placing{devices: map[string]*device{}}
 	numbers := map[string]map[string]int{} // of VFs, by device and PCI address
 	for _, name := range s.settings.Resources.Devices() {
@@ -124,7 +125,7 @@ func (s *SRIOV) place(ports []agent.Port) (*placing, error) {
 			return nil, fmt.Errorf("looking for the virtual functions of %s: %w", name, err)
 		}
 		numbers[name] = vfs
-		d := &device{rates: s.settings.Resources.Report.Bandwidths[name], functions: map[int]agent.Port{}}
+		d := &device{rates: s.settings.Resources.Report.Bandwidths[name], functions: map[int]portlist.Port{}}
 		for _, slot := range s.settings.Excluded[name] {
 			if n, ok := vfs[slot]; ok {
 				d.excluded = append(d.excluded, n)
@@ -153,7 +154,7 @@ const directPhysical = "direct-physical"
 
 // find returns the device of a port and the number of its VF, -1 when it has none of its
 // own, or why it cannot be found.
-func (s *SRIOV) find(p agent.Port, numbers map[string]map[string]int) (name string, vf int, finding string) {
+func (s *SRIOV) find(p portlist.Port, numbers map[string]map[string]int) (name string, vf int, finding string) {
 	mapped := s.settings.Resources.Mappings()[p.PhysicalNetwork]
 	if p.PCISlot != "" {
 		for _, name := range mapped {
@@ -195,7 +196,7 @@ func (s *SRIOV) links(a *placing) (all []tc.Link) {
 }
 
 // sharing are the ports with a guarantee in a direction.
-func sharing(ports []agent.Port, d tc.Direction) (all []tc.Port) {
+func sharing(ports []portlist.Port, d tc.Direction) (all []tc.Port) {
 	for _, p := range ports {
 		if want := rulesOf(p, string(d)); want.min > 0 || want.max > 0 {
 			mac, _ := tc.ParseMAC(p.MAC) // one that is none is found by tc.Check

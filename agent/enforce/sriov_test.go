@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/agent/tc"
 	"github.com/berthcloud/berth/agent/tc/tctest"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/network/portlist"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -72,7 +73,7 @@ func newRack(t *testing.T) *rack {
 	return r
 }
 
-func (r *rack) hold(ports ...agent.Port) agent.Enforced {
+func (r *rack) hold(ports ...portlist.Port) agent.Enforced {
 	r.t.Helper()
 	held, err := r.sriov.Enforce(context.Background(), ports)
 	if err != nil {
@@ -81,19 +82,19 @@ func (r *rack) hold(ports ...agent.Port) agent.Enforced {
 	return held
 }
 
-func minimum(direction string, kbps int64) agent.Rule {
-	return agent.Rule{Type: "minimum_bandwidth", Direction: direction, Min: kbps}
+func minimum(direction string, kbps int64) portlist.Rule {
+	return portlist.Rule{Type: "minimum_bandwidth", Direction: direction, Rate: kbps}
 }
 
-func limit(direction string, kbps int64) agent.Rule {
-	return agent.Rule{Type: "bandwidth_limit", Direction: direction, Max: kbps}
+func limit(direction string, kbps int64) portlist.Rule {
+	return portlist.Rule{Type: "bandwidth_limit", Direction: direction, Rate: kbps}
 }
 
 const mac = "fa:16:3e:00:00:01"
 
 // direct is a port with a VF of ens5.
-func direct(id, slot string, rules ...agent.Rule) agent.Port {
-	return agent.Port{ID: id, MAC: mac, VNIC: "direct", PCISlot: slot, PhysicalNetwork: "physnet0", Rules: rules}
+func direct(id, slot string, rules ...portlist.Rule) portlist.Port {
+	return portlist.Port{ID: id, MAC: mac, VNIC: "direct", PCISlot: slot, PhysicalNetwork: "physnet0", Rules: rules}
 }
 
 func TestVFsGetTheRatesOfTheirPorts(t *testing.T) {
@@ -124,9 +125,9 @@ func TestVFsGetTheRatesOfTheirPorts(t *testing.T) {
 func TestPortsWithoutVFsShareTheNIC(t *testing.T) {
 	r := newRack(t)
 	provider := guarantee.Name{Driver: guarantee.SRIOV, Hypervisor: "h", Device: "ens7"}.UUID().String()
-	held := r.hold(agent.Port{
+	held := r.hold(portlist.Port{
 		ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet1", Providers: []string{provider},
-		Rules: []agent.Rule{minimum("egress", 200_000), limit("ingress", 300_000)},
+		Rules: []portlist.Rule{minimum("egress", 200_000), limit("ingress", 300_000)},
 	})
 	if len(held.Findings) != 0 {
 		t.Errorf("findings: %q", held.Findings)
@@ -149,7 +150,7 @@ func TestPortsWithoutVFsShareTheNIC(t *testing.T) {
 // A plug of a port without a VF is an interface with its address, anywhere on the host.
 func TestMacvtapsAreSeenByTheirAddress(t *testing.T) {
 	r := newRack(t)
-	held := r.hold(agent.Port{ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet0"})
+	held := r.hold(portlist.Port{ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet0"})
 	if up, known := held.Plugged["p1"]; up || !known {
 		t.Errorf("a port whose address nobody has is plugged in: %v", held.Plugged)
 	}
@@ -163,29 +164,29 @@ func TestInterfacesElsewhereAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.sriov.Elsewhere = func() ([]net.HardwareAddr, error) { return []net.HardwareAddr{address}, nil }
-	port := agent.Port{ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet0"}
+	port := portlist.Port{ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet0"}
 	if held := r.hold(port); !held.Plugged["p1"] {
 		t.Errorf("a port whose address a server has is not plugged in: %v", held.Plugged)
 	}
 	gone := errors.New("nobody knows")
 	r.sriov.Elsewhere = func() ([]net.HardwareAddr, error) { return nil, gone }
-	if _, err := r.sriov.Enforce(t.Context(), []agent.Port{port}); !errors.Is(err, gone) {
+	if _, err := r.sriov.Enforce(t.Context(), []portlist.Port{port}); !errors.Is(err, gone) {
 		t.Errorf("the error is %v, want %v: it is not known what is plugged in", err, gone)
 	}
 }
 
 func TestWhatCannotBeHeldIsFound(t *testing.T) {
 	for name, tc := range map[string]struct {
-		port agent.Port
+		port portlist.Port
 		want string
 	}{
 		"NoSuchVF":     {direct("p1", "0000:05:11.1", minimum("egress", 1000)), "port p1: 0000:05:11.1 is no virtual function"},
-		"WhichDevice":  {agent.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet1"}, "port p1: its device among those of"},
-		"NoDevice":     {agent.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet7"}, "port p1: its device among those of"},
+		"WhichDevice":  {portlist.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet1"}, "port p1: its device among those of"},
+		"NoDevice":     {portlist.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet7"}, "port p1: its device among those of"},
 		"IngressOfVF":  {direct("p1", "0000:05:10.1", minimum("ingress", 1000)), "ens5 ingress port p1"},
-		"OtherRule":    {direct("p1", "0000:05:10.1", agent.Rule{Type: "dscp_marking"}), "port p1: a rule of type dscp_marking is not applied"},
-		"PacketRate":   {direct("p1", "0000:05:10.1", agent.Rule{Type: "minimum_packet_rate"}), ""},
-		"WholeNIC":     {agent.Port{ID: "p1", VNIC: "direct-physical", PhysicalNetwork: "physnet7"}, ""},
+		"OtherRule":    {direct("p1", "0000:05:10.1", portlist.Rule{Type: "dscp_marking"}), "port p1: a rule of type dscp_marking is not applied"},
+		"PacketRate":   {direct("p1", "0000:05:10.1", portlist.Rule{Type: "minimum_packet_rate"}), ""},
+		"WholeNIC":     {portlist.Port{ID: "p1", VNIC: "direct-physical", PhysicalNetwork: "physnet7"}, ""},
 		"ExcludedIsIt": {direct("p1", "0000:05:10.3", minimum("egress", 1000)), "ens5"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/berthcloud/berth/agent"
 	"github.com/berthcloud/berth/agent/driver/netns"
@@ -17,7 +16,6 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/logging"
-	"github.com/berthcloud/berth/network"
 )
 
 // Run runs the agents that the settings name until ctx ends. SIGHUP makes them read their settings
@@ -141,45 +139,7 @@ func networkServices(b *agentsettings.Berth, log *slog.Logger) ([]agent.Service,
 	options, err := serviceOptions(b.Service(), log)
 	var all []agent.Service
 	for _, o := range options {
-		all = append(all, agentService{berthclient.NewNetwork(o)})
+		all = append(all, berthclient.NewNetwork(o))
 	}
 	return all, err
-}
-
-// NetworkService returns a network service as agents see it.
-func NetworkService(c *berthclient.Network) agent.Service { return agentService{c} }
-
-// An agentService is a network service from an agent's view.
-type agentService struct{ client *berthclient.Network }
-
-// Beat implements agent.Service. The topic is the one of Neutron's agents that no RPC is sent to
-// (L2_AGENT_TOPIC).
-func (s agentService) Beat(ctx context.Context, h agent.Heartbeat) (agent.Answer, error) {
-	r, err := s.client.Beat(ctx, network.Heartbeat{
-		Type: h.Type, Binary: h.Binary, Host: h.Host, Topic: "N/A", Zone: h.Zone, Configurations: h.Configurations, Start: h.Start,
-	})
-	return agent.Answer{Synced: r.Synced, Failure: r.SyncError}, err
-}
-
-// Ports implements agent.Service: it returns when the ports differ from the known revision, or
-// after wait with the same ones.
-func (s agentService) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (agent.Ports, error) {
-	found, err := s.client.HostPorts(ctx, host, driver, known, wait)
-	ports := make([]agent.Port, len(found.Ports))
-	for i, p := range found.Ports {
-		ports[i] = agent.Port{
-			ID: p.ID, MAC: p.MAC, Active: p.Status == network.PortActive, VNIC: p.VNIC, PCISlot: p.PCISlot,
-			Providers: p.Providers, PhysicalNetwork: p.PhysicalNetwork, Rules: make([]agent.Rule, len(p.Rules)),
-		}
-		for j, r := range p.Rules {
-			ports[i].Rules[j] = agent.Rule{Type: r.Type, Direction: r.Direction, Min: r.MinKbps, Max: r.MaxKbps, Burst: r.MaxBurstKbps}
-		}
-	}
-	return agent.Ports{Revision: found.Revision, Ports: ports}, err
-}
-
-// Wire implements agent.Service. The network service sets the status of a port by it, as by an RPC
-// of Neutron's agents.
-func (s agentService) Wire(ctx context.Context, host string, plugged map[string]bool) error {
-	return s.client.Wire(ctx, host, plugged)
 }

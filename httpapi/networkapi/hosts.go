@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/portlist"
 )
 
 // hostRoutes are the routes by which agents read the ports that are bound to their host and report
@@ -73,43 +75,52 @@ func (a *API) hostPorts(w http.ResponseWriter, r *http.Request) error {
 	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckHost(ctx, host)); err != nil {
 		return err
 	}
-	drivers := setOf(r.URL.Query()["driver"])
+	drivers := r.URL.Query()["driver"]
 	return a.HostPoll.Serve(w, r, "ports", func(ctx context.Context, wait time.Duration, changed func([]byte) bool) error {
+		var text []byte
+		var failed error
 		_, err := a.Network.AwaitHostPorts(ctx, host, wait, func(all []network.Port) bool {
-			return changed(hostPortList(all, drivers))
+			text, failed = hostPortList(all, drivers)
+			return changed(text)
 		})
-		return err
+		return cmp.Or(err, failed)
 	})
 }
 
 // hostPortList is the list of the ports that one of the drivers has bound; without drivers, of all.
-func hostPortList(all []network.Port, drivers map[string]bool) []byte {
-	var ports []pyjson.Value
+func hostPortList(all []network.Port, drivers []string) ([]byte, error) {
+	ports := []portlist.Port{}
 	for i := range all {
-		if len(drivers) == 0 || drivers[all[i].Binding.Driver] {
-			ports = append(ports, hostPort(&all[i]))
+		if len(drivers) == 0 || slices.Contains(drivers, all[i].Binding.Driver) {
+			ports = append(ports, listed(&all[i]))
 		}
 	}
-	return httpapi.JSONText(func(j *httpapi.JSON) { j.Value(pyjson.NewArray(ports...)) })
+	return json.Marshal(ports)
 }
 
-// hostPort is what an agent has to know of a port. Its status is in it so that the agent
-// says again what did not arrive.
-func hostPort(p *network.Port) pyjson.Value {
+// listed returns a port as agents know it.
+func listed(p *network.Port) portlist.Port {
 	var profile struct {
 		PCISlot    string `json:"pci_slot"`
 		Allocation guarantee.ProfileAllocation
 	}
-	_ = json.Unmarshal(p.Binding.Profile, &profile) // of another form: without both
+	_ = json.Unmarshal(p.Binding.Profile, &profile) // one in another form has neither
 	segment := segmentOf(p)
-	return object(
-		"id", string(p.ID), "network_id", string(p.Network.ID), "mac_address", p.MAC, "admin_state_up", p.AdminStateUp, "status", p.Status,
-		"device_id", p.DeviceID, "device_owner", p.DeviceOwner,
-		"driver", p.Binding.Driver, "vif_type", p.Binding.VIF, "vnic_type", p.Binding.VNIC,
-		"pci_slot", orNone(profile.PCISlot), "providers", array(profile.Allocation.Providers(), func(u guarantee.UUID) pyjson.Value { return valueOf(u.String()) }),
-		"network_type", orNone(segment.Type), "physical_network", orNone(segment.PhysicalNetwork), "segmentation_id", numberOrNone(segment.SegmentationID),
-		"rules", array(p.Rules, hostRule),
-	)
+	l := portlist.Port{
+		ID: string(p.ID), Network: string(p.Network.ID), MAC: p.MAC, AdminStateUp: p.AdminStateUp, Status: p.Status,
+		Device: p.DeviceID, DeviceOwner: p.DeviceOwner, Driver: p.Binding.Driver, VIF: p.Binding.VIF, VNIC: p.Binding.VNIC,
+		PCISlot: profile.PCISlot, NetworkType: segment.Type, PhysicalNetwork: segment.PhysicalNetwork,
+	}
+	if segment.SegmentationID >= 0 {
+		l.SegmentationID = &segment.SegmentationID
+	}
+	for _, provider := range profile.Allocation.Providers() {
+		l.Providers = append(l.Providers, provider.String())
+	}
+	for _, r := range p.Rules {
+		l.Rules = append(l.Rules, portlist.Rule{Type: string(r.Type), Direction: r.Direction, Rate: r.Rate, Burst: r.Burst})
+	}
+	return l
 }
 
 // segmentOf is the segment that a port is bound to, a zero one for none.
@@ -122,19 +133,7 @@ func segmentOf(p *network.Port) network.SegmentRow {
 	return network.SegmentRow{SegmentationID: -1}
 }
 
-// hostRule is a rule with its type, and the attributes that it has in its policy.
-func hostRule(r network.RuleRow) pyjson.Value {
-	shown := []any{"type", string(r.Type)}
-	for _, attr := range kindOf(r.Type).table {
-		if attr.name != "id" {
-			shown = append(shown, attr.name, attr.show(&rule{RuleRow: r}))
-		}
-	}
-	return object(shown...)
-}
-
-// wireHostPorts notes which ports an agent has found plugged in on its host, and which
-// it finds no more.
+// wireHostPorts records which ports an agent has plugged in on its host, and which it has not.
 func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckHost(ctx, httpapi.Param(r, "host"))); err != nil {
@@ -144,30 +143,30 @@ func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	said := part(v, "ports")
-	if said.Kind() != pyjson.Object {
+	states := part(v, "ports")
+	if states.Kind() != pyjson.Object {
 		return badRequest("Unable to find 'ports' in request body")
 	}
 	var up, down []network.ID
-	for _, m := range said.Members() {
+	for _, m := range states.Members() {
 		switch m.Value.Str() {
-		case network.PortActive:
+		case portlist.Active:
 			up = append(up, network.ID(m.Key))
-		case network.PortDown:
+		case portlist.Down:
 			down = append(down, network.ID(m.Key))
 		default:
 			return badRequest("Port %s: want ACTIVE or DOWN, not '%s'", m.Key, pyjson.Str(m.Value))
 		}
 	}
 	host := httpapi.Param(r, "host")
-	for _, one := range []struct {
+	for _, report := range []struct {
 		ids []network.ID
 		up  bool
 	}{{up, true}, {down, false}} {
-		if len(one.ids) == 0 {
+		if len(report.ids) == 0 {
 			continue
 		}
-		if err := a.Network.Wired(ctx, host, one.ids, one.up); err != nil {
+		if err := a.Network.Wired(ctx, host, report.ids, report.up); err != nil {
 			return err
 		}
 	}

@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/agent"
 	"github.com/berthcloud/berth/agent/driver/netns"
 	"github.com/berthcloud/berth/agent/enforce"
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/agent/tc"
 	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/internal/traffictest"
+	"github.com/berthcloud/berth/network/portlist"
 )
 
 // newLab makes a lab around a machine, with a NIC of its own and one in a bridge, both of
@@ -254,7 +254,7 @@ func TestGuaranteeIsFelt(t *testing.T) {
 			w := newFixture(t, c.nic, c.shared, c.direction)
 			w.hold() // nothing
 			without := traffictest.Measure(t, 2, w.quiet, w.loud)
-			w.hold(agent.Rule{Type: "minimum_bandwidth", Direction: c.direction, Min: promised})
+			w.hold(portlist.Rule{Type: "minimum_bandwidth", Direction: c.direction, Rate: promised})
 			for try := 1; ; try++ {
 				together := traffictest.Measure(t, 3, w.quiet, w.loud)
 				alone := traffictest.Measure(t, 2, w.quiet)
@@ -329,9 +329,9 @@ func newFixture(t *testing.T, nic string, share bool, direction string) *fixture
 
 // hold has the holder hold the first port to rules, and the other to none. Both are
 // plugged in.
-func (w *fixture) hold(rules ...agent.Rule) {
+func (w *fixture) hold(rules ...portlist.Rule) {
 	w.t.Helper()
-	ports := []agent.Port{
+	ports := []portlist.Port{
 		{ID: port(1).ID, MAC: port(1).MAC, VNIC: "macvtap", PhysicalNetwork: w.physical, Rules: rules},
 		{ID: port(2).ID, MAC: port(2).MAC, VNIC: "macvtap", PhysicalNetwork: w.physical},
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/agent"
 	"github.com/berthcloud/berth/agent/driver/netns"
 	"github.com/berthcloud/berth/agent/enforce"
 	"github.com/berthcloud/berth/agent/ovsdb"
@@ -21,6 +20,7 @@ import (
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/ovstest"
 	"github.com/berthcloud/berth/internal/traffictest"
+	"github.com/berthcloud/berth/network/portlist"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -109,7 +109,7 @@ func TestSwitch(t *testing.T) {
 	background(t, holder.Run)
 	sees := func(want map[string]bool) {
 		t.Helper()
-		held, err := holder.Enforce(t.Context(), []agent.Port{{ID: first.ID, MAC: first.MAC, PhysicalNetwork: "physnet0"}, {ID: second.ID, MAC: second.MAC}})
+		held, err := holder.Enforce(t.Context(), []portlist.Port{{ID: first.ID, MAC: first.MAC, PhysicalNetwork: "physnet0"}, {ID: second.ID, MAC: second.MAC}})
 		m.must(err)
 		if diff := cmp.Diff(want, held.Plugged); diff != "" {
 			t.Errorf("the holder sees (-want +got):\n%s", diff)
