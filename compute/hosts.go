@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // A HostService is the compute service of a host, with what follows from its reports.
@@ -207,7 +208,7 @@ func (s *Service) removeTrees(ctx context.Context, id ID) error {
 	for _, n := range nodes {
 		if err == nil {
 			s.trees.invalidate(n.Host)
-			err = inventory.Remove(ctx, placement.UUID(n.ID), s.trees.placement)
+			err = providertree.RemoveAll(ctx, s.trees.placement, placement.UUID(n.ID))
 		}
 	}
 	if errors.Is(err, allocations.ErrInUse) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // A Report is what a host says of itself, and its JSON. Services and hosts may be of different releases: members are added, not
@@ -118,7 +119,7 @@ const refreshWaiting = 30 * time.Second
 
 // trees are what placement was brought to have of hosts, by host.
 type trees struct {
-	placement inventory.Placement
+	placement providertree.Placement
 	mu        sync.Mutex
 	known     map[string]keptTree
 }
@@ -139,7 +140,7 @@ func (k keptTree) lasts() time.Duration {
 	return refreshTree
 }
 
-func newTrees(p inventory.Placement) *trees {
+func newTrees(p providertree.Placement) *trees {
 	return &trees{placement: p, known: map[string]keptTree{}}
 }
 

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/rows"
 )
 
@@ -96,7 +96,7 @@ type Service struct {
 type Options struct {
 	Placement Placement // nil: nothing is written to placement, and there are no servers
 	// Trees is placement as what hosts have is kept there; nil: it is not.
-	Trees   inventory.Placement
+	Trees   providertree.Placement
 	Network Network          // nil: there are no servers
 	Images  Images           // nil: there are no servers
 	Log     *slog.Logger     // nil discards

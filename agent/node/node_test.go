@@ -18,9 +18,9 @@ import (
 	"github.com/berthcloud/berth/agent/node"
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/osloconfig"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // asked is a host of a question's lines, with its settings.
@@ -237,7 +237,7 @@ func TestReportsCanBePlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := r.Host.Plan(inventory.Tree{})
+	plan, err := r.Host.Plan(providertree.Tree{})
 	if err != nil || len(plan.Warnings) > 0 {
 		t.Fatalf("Plan: %v, %v", plan.Warnings, err)
 	}

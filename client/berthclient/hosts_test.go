@@ -29,6 +29,7 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -36,7 +37,7 @@ import (
 const nodeID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 
 // computing returns a compute service and its API, in memory.
-func computing(t *testing.T, trees inventory.Placement) (*compute.Service, http.Handler) {
+func computing(t *testing.T, trees providertree.Placement) (*compute.Service, http.Handler) {
 	t.Helper()
 	store, err := rowtable.OpenCompute(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	clienttest.Must(t, "OpenCompute", err)

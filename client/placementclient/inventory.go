@@ -12,16 +12,17 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
-var _ inventory.Placement = (*Compute)(nil)
+var _ providertree.Placement = (*Compute)(nil)
 
-// Tree is that of inventory.Placement. The generations were read before the rest: a concurrent
+// Tree is that of providertree.Placement. The generations were read before the rest: a concurrent
 // change makes the next write fail.
-func (c *Compute) Tree(ctx context.Context, root placement.UUID) (t inventory.Tree, err error) {
+func (c *Compute) Tree(ctx context.Context, root placement.UUID) (t providertree.Tree, err error) {
 	all, err := c.placement.list(ctx, "in_tree", string(root))
 	for _, p := range all {
-		is := inventory.Provider{ID: placement.UUID(p.UUID), Name: p.Name, Parent: placement.UUID(p.Parent), Generation: p.Generation}
+		is := providertree.Provider{ID: placement.UUID(p.UUID), Name: p.Name, Parent: placement.UUID(p.Parent), Generation: p.Generation}
 		if is.Inventories, err = c.inventories(ctx, p.UUID); err != nil {
 			return t, err
 		}
@@ -84,7 +85,7 @@ func (c *Compute) sharedDisk(ctx context.Context, root string, tree []network.Pr
 	return false, nil
 }
 
-// Used is inventory.Placement's.
+// Used is providertree.Placement's.
 func (c *Compute) Used(ctx context.Context, id placement.UUID) (map[string]int64, error) {
 	var wire wireUsages
 	if err := c.placement.get(ctx, providerPath(string(id))+"/usages", &wire); err != nil {
@@ -100,7 +101,7 @@ type wireUsages struct {
 
 func (w *wireUsages) Valid() bool { return w.Usages != nil }
 
-// EnsureNames is inventory.Placement's.
+// EnsureNames is providertree.Placement's.
 func (c *Compute) EnsureNames(ctx context.Context, classes, traits []string) error {
 	for _, name := range classes {
 		if err := c.placement.put(ctx, "/resource_classes/"+url.PathEscape(name), nil); err != nil {
@@ -117,8 +118,8 @@ func (c *Compute) EnsureNames(ctx context.Context, classes, traits []string) err
 
 func (w *wireProvider) Valid() bool { return w.UUID != "" }
 
-// Make is inventory.Placement's.
-func (c *Compute) Make(ctx context.Context, p inventory.Provider) (int64, error) {
+// Create is providertree.Placement's.
+func (c *Compute) Create(ctx context.Context, p providertree.Provider) (int64, error) {
 	body := wireProvider{UUID: string(p.ID), Name: p.Name}
 	if p.Parent != "" {
 		body.Parent = (*string)(&p.Parent)
@@ -133,13 +134,13 @@ func (c *Compute) Make(ctx context.Context, p inventory.Provider) (int64, error)
 	return made.Generation, err
 }
 
-// Remove is inventory.Placement's.
+// Remove is providertree.Placement's.
 func (c *Compute) Remove(ctx context.Context, id placement.UUID) error {
 	return c.placement.RemoveProvider(ctx, string(id))
 }
 
-// SetInventories is inventory.Placement's.
-func (c *Compute) SetInventories(ctx context.Context, p inventory.Provider) (int64, error) {
+// SetInventories is providertree.Placement's.
+func (c *Compute) SetInventories(ctx context.Context, p providertree.Provider) (int64, error) {
 	body := wireInventories{&p.Generation, make(map[string]wireInventory, len(p.Inventories))}
 	for class, i := range p.Inventories {
 		body.Inventories[class] = wireInventory{i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize, &i.AllocationRatio}
@@ -149,14 +150,14 @@ func (c *Compute) SetInventories(ctx context.Context, p inventory.Provider) (int
 	return or(now.Generation, 0), err
 }
 
-// SetTraits is inventory.Placement's.
-func (c *Compute) SetTraits(ctx context.Context, p inventory.Provider) (int64, error) {
+// SetTraits is providertree.Placement's.
+func (c *Compute) SetTraits(ctx context.Context, p providertree.Provider) (int64, error) {
 	var now wireTraits
 	err := c.set(ctx, p, "/traits", wireTraits{&p.Generation, append([]string{}, p.Traits...)}, &now)
 	return or(now.Generation, 0), err
 }
 
-func (c *Compute) set(ctx context.Context, p inventory.Provider, what string, body any, now client.Document) error {
+func (c *Compute) set(ctx context.Context, p providertree.Provider, what string, body any, now client.Document) error {
 	q := client.Request{Method: http.MethodPut, Path: providerPath(string(p.ID)) + what, Body: body}
 	err := c.placement.call(ctx, reparent, q, now)
 	switch r := client.Refused(err, http.StatusConflict); {

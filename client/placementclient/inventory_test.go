@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 const (
@@ -42,7 +43,7 @@ func newHost(t *testing.T) *inventory.Host {
 }
 
 // treeLines formats a tree in lines.
-func treeLines(t inventory.Tree) (lines []string) {
+func treeLines(t providertree.Tree) (lines []string) {
 	for _, p := range t.Providers {
 		line := fmt.Sprintf("%s below %q %v", p.Name, p.Parent, p.Traits)
 		for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_LICENSE", "CUSTOM_NIC", "VGPU"} {
@@ -68,7 +69,7 @@ func TestSyncOfAHost(t *testing.T) {
 			t.Errorf("Sync = %q, %v, want %q", warnings, err, want)
 		}
 	}
-	tree := func(want ...string) inventory.Tree {
+	tree := func(want ...string) providertree.Tree {
 		t.Helper()
 		is, err := c.Tree(t.Context(), nodeID)
 		clienttest.Must(t, "Tree", err)
@@ -277,7 +278,7 @@ func TestSyncAmongOthers(t *testing.T) {
 		clienttest.Must(t, fmt.Sprint("Sync, with another one at request ", nth), err)
 		is, err := c.Tree(t.Context(), nodeID)
 		clienttest.Must(t, "Tree", err)
-		if plan, err := h.Plan(is); err != nil || !plan.Nothing() {
+		if plan, err := h.Plan(is); err != nil || !plan.Empty() {
 			t.Errorf("with another one at request %d there is still to do: %+v, %v", nth, plan, err)
 		}
 		c.Close()

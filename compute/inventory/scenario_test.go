@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
@@ -40,8 +41,8 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				return []string{"error " + err.Error()}
 			}
-			again, err := h.Plan(carriedOut(is, plan))
-			if !again.Nothing() || err != nil {
+			again, err := h.Plan(after(is, plan))
+			if !again.Empty() || err != nil {
 				t.Errorf("%s: after it there is still to do %+v, %v", question, again, err)
 			}
 			return shown(plan)
@@ -49,7 +50,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, question []string) (h inventory.Host, is inventory.Tree) {
+func read(t *testing.T, question []string) (h inventory.Host, is providertree.Tree) {
 	t.Helper()
 	id, err := guarantee.ParseUUID(hostID)
 	if err != nil {
@@ -138,9 +139,9 @@ func additional(t *testing.T, words []string) inventory.Additional {
 }
 
 // provider is one that placement has. Names stand for the ids of those below the host.
-func provider(t *testing.T, words []string) inventory.Provider {
+func provider(t *testing.T, words []string) providertree.Provider {
 	t.Helper()
-	p := inventory.Provider{ID: hostID, Name: "cn1", Inventories: map[string]placement.Inventory{}, Used: map[string]int64{}}
+	p := providertree.Provider{ID: hostID, Name: "cn1", Inventories: map[string]placement.Inventory{}, Used: map[string]int64{}}
 	for ; len(words) > 1; words = words[2:] {
 		if words[0] == "child" {
 			p.ID, p.Name, p.Parent = placement.UUID(words[1]), words[1], hostID
@@ -176,7 +177,7 @@ func provider(t *testing.T, words []string) inventory.Provider {
 }
 
 func shown(p inventory.Plan) (lines []string) {
-	for _, to := range p.Make {
+	for _, to := range p.Create {
 		lines = append(lines, fmt.Sprintf("make %s %s below %q", to.ID, to.Name, to.Parent))
 	}
 	for _, to := range p.Remove {
@@ -211,13 +212,13 @@ func shown(p inventory.Plan) (lines []string) {
 	return lines
 }
 
-// carriedOut is what placement has after a plan.
-func carriedOut(is inventory.Tree, p inventory.Plan) inventory.Tree {
-	all := slices.DeleteFunc(slices.Clone(is.Providers), func(now inventory.Provider) bool {
-		return slices.ContainsFunc(p.Remove, func(gone inventory.Provider) bool { return gone.ID == now.ID })
+// after is what placement has after a plan.
+func after(is providertree.Tree, p inventory.Plan) providertree.Tree {
+	all := slices.DeleteFunc(slices.Clone(is.Providers), func(now providertree.Provider) bool {
+		return slices.ContainsFunc(p.Remove, func(gone providertree.Provider) bool { return gone.ID == now.ID })
 	})
-	for _, to := range p.Make {
-		all = append(all, inventory.Provider{ID: to.ID, Name: to.Name, Parent: to.Parent})
+	for _, to := range p.Create {
+		all = append(all, providertree.Provider{ID: to.ID, Name: to.Name, Parent: to.Parent})
 	}
 	for i := range all {
 		for _, to := range p.Inventories {

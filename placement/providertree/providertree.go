@@ -1,0 +1,148 @@
+// Package providertree plans and makes the changes that a tree of resource providers in placement
+// needs: Compare computes the steps from the actual to the desired tree, Apply sends them, and Sync
+// repeats both while others change the tree. It does not know what a tree is of: the owner computes
+// the desired tree, and decides what becomes of resources that are still allocated.
+//
+// Providers of the actual tree that are not in the desired one are left alone unless the owner names
+// them for removal: operators and other services add to a tree too.
+package providertree
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Tree is what placement has of a tree; no providers when there is none yet.
+type Tree struct {
+	Providers []Provider
+	// SharedDisk says that a provider outside of the tree shares its DISK_GB with the root.
+	SharedDisk bool
+}
+
+// A Provider is one of a tree, as it is or as it should be.
+type Provider struct {
+	ID          placement.UUID
+	Name        string
+	Parent      placement.UUID // "" for the root
+	Generation  int64          // 0 for one to create
+	Inventories map[string]placement.Inventory
+	Traits      []string
+	// Used is the allocations of each class, nil when it was not read: see Plan.Unread.
+	Used map[string]int64
+}
+
+// Clone returns a copy that shares nothing of which the owner of a desired tree changes a part. Its
+// traits are sorted.
+func (p Provider) Clone() Provider {
+	p.Inventories, p.Traits = maps.Clone(p.Inventories), SortedSet(p.Traits)
+	return p
+}
+
+// InUse returns the classes of which something is allocated.
+func (p Provider) InUse() map[string]int64 {
+	used := maps.Clone(p.Used)
+	maps.DeleteFunc(used, func(_ string, n int64) bool { return n <= 0 })
+	return used
+}
+
+// Find returns the provider with an id.
+func (t Tree) Find(id placement.UUID) (Provider, bool) {
+	i := slices.IndexFunc(t.Providers, func(p Provider) bool { return p.ID == id })
+	if i < 0 {
+		return Provider{}, false
+	}
+	return t.Providers[i], true
+}
+
+// HasChildren reports whether a provider has others below it.
+func (t Tree) HasChildren(id placement.UUID) bool {
+	return slices.ContainsFunc(t.Providers, func(p Provider) bool { return p.Parent == id })
+}
+
+// leavesFirst returns the providers of a tree, each before its parent.
+func (t Tree) leavesFirst() (all []Provider) {
+	children := map[placement.UUID][]Provider{}
+	for _, p := range t.Providers {
+		children[p.Parent] = append(children[p.Parent], p)
+	}
+	for level := children[""]; len(level) > 0; {
+		all = append(all, level...)
+		var next []Provider
+		for _, p := range level {
+			next = append(next, children[p.ID]...)
+		}
+		level = next
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// A Plan is the changes of a tree, in the order in which they are made.
+type Plan struct {
+	// Create are the providers to create, parents first.
+	Create []Provider
+	// Remove are the providers to remove. They have no allocations and no children.
+	Remove []Provider
+	// Inventories and Traits are those of providers that differ in placement, the last provider of
+	// the desired tree first: an owner that lists what shrinks after what grows has nothing new
+	// allocated on the former before the latter offers it. The root, which is first in the tree,
+	// comes last.
+	Inventories, Traits []Provider
+}
+
+// Compare returns the changes that make a tree what is desired: providers, parents first, with sorted
+// traits. Providers that are only in the actual tree are left alone, except those to remove.
+func Compare(actual Tree, desired, remove []Provider) Plan {
+	p := Plan{Remove: remove}
+	for _, want := range desired {
+		if _, exists := actual.Find(want.ID); !exists {
+			p.Create = append(p.Create, want)
+		}
+	}
+	for _, want := range slices.Backward(desired) {
+		cur, _ := actual.Find(want.ID)
+		want.Generation = cur.Generation
+		if !maps.Equal(cur.Inventories, want.Inventories) {
+			p.Inventories = append(p.Inventories, want)
+		}
+		if !slices.Equal(SortedSet(cur.Traits), want.Traits) {
+			p.Traits = append(p.Traits, want)
+		}
+	}
+	return p
+}
+
+// Empty reports whether the tree is as it should be.
+func (p *Plan) Empty() bool {
+	return len(p.Create)+len(p.Remove)+len(p.Inventories)+len(p.Traits) == 0
+}
+
+// Unread returns the providers of a tree whose usage decides whether the plan can be carried out, and
+// has not been read: those that it removes, or removes a class of.
+func (p *Plan) Unread(actual Tree) (ids []placement.UUID) {
+	for _, removed := range p.Remove {
+		if removed.Used == nil {
+			ids = append(ids, removed.ID)
+		}
+	}
+	for _, want := range p.Inventories {
+		cur, _ := actual.Find(want.ID)
+		if cur.Used == nil && len(RemovedClasses(cur, want)) > 0 {
+			ids = append(ids, want.ID)
+		}
+	}
+	return ids
+}
+
+// RemovedClasses returns the classes that a provider has and is not to have, sorted.
+func RemovedClasses(actual, desired Provider) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(actual.Inventories)), func(class string) bool {
+		_, stays := desired.Inventories[class]
+		return stays
+	})
+}
+
+// SortedSet returns names in order, each once.
+func SortedSet(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
