@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -41,13 +42,13 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 	if err != nil {
 		return ServerPort{}, err
 	}
-	if err := s.mayAsk(p, server, host); err != nil {
+	if err := s.checkResourceRequest(p, server, host); err != nil {
 		return ServerPort{}, err
 	}
 	poll := s.store.Begin(string(server)) // what its operations and its host write
 	defer poll.End()
 	var began time.Duration
-	j, err := s.awaitTurn(ctx, poll, func() (*job, error) {
+	attachment, err := s.waitForIdle(ctx, poll, server, func() (*portJob, error) {
 		began = s.elapsed()
 		return s.beginAttach(ctx, by, server, n, p)
 	})
@@ -55,39 +56,39 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 		return ServerPort{}, err
 	}
 	ctx = context.WithoutCancel(ctx) // a client that disconnects does not stop it half way
-	if err := s.runner.Finish(ctx, began, j, s.patiently(poll)); err != nil {
-		why := j.attachFault(err)
+	if err := s.runner.Finish(ctx, began, attachment.job, s.withTimeout(poll)); err != nil {
+		why := attachment.attachFault(err)
 		if errors.As(why, new(*attachFailed)) { // its text does not have the cause
-			s.rules.Log.WarnContext(ctx, "a port cannot be attached", "server", server, "port", j.b.Port, "error", err)
+			s.rules.Log.WarnContext(ctx, "a port cannot be attached", "server", server, "port", attachment.Port, "error", err)
 		}
 		return ServerPort{}, why
 	}
-	attached, err := s.Interface(ctx, by, server, j.b.Port)
+	attached, err := s.Interface(ctx, by, server, attachment.Port)
 	if !isUnavailable(err) {
 		return attached, err
 	}
-	one, err := s.Server(ctx, server) // the port is attached: it is shown as it was seen last
-	for _, row := range one.Ports {
-		if row.Port == j.b.Port {
+	current, err := s.Server(ctx, server) // the port is attached: it is shown as it was seen last
+	for _, row := range current.Ports {
+		if row.Port == attachment.Port {
 			attached = row
 		}
 	}
 	return attached, err
 }
 
-// patiently returns a function that waits until it is worth looking whether a host has answered. It returns an
-// error when HostTime has passed since its first call.
-func (s *Service) patiently(poll *watch.Poll) func(context.Context) error {
+// withTimeout returns a function that waits until it is worth looking whether a host has answered.
+// It returns an error when HostTime has passed since its first call.
+func (s *Service) withTimeout(poll *watch.Poll) func(context.Context) error {
 	end := sync.OnceValue(func() time.Time { return time.Now().Add(s.rules.Settings.HostTime) })
 	return func(context.Context) error {
-		patience := time.NewTimer(time.Until(end()))
-		defer patience.Stop()
+		timeout := time.NewTimer(time.Until(end()))
+		defer timeout.Stop()
 		others := time.NewTimer(watch.Interval)
 		defer others.Stop()
 		select {
 		case <-poll.Changed:
 		case <-others.C:
-		case <-patience.C:
+		case <-timeout.C:
 			return errors.New("the host did not answer")
 		}
 		return nil
@@ -130,56 +131,59 @@ func code(err error) fault.Code {
 	return c
 }
 
-// awaitTurn begins an attachment when the server's operation that is under way has ended, with the
-// fault of that when it does not within HostTime.
-func (s *Service) awaitTurn(ctx context.Context, poll *watch.Poll, begin func() (*job, error)) (*job, error) {
-	patience := time.NewTimer(s.rules.Settings.HostTime)
-	defer patience.Stop()
+// waitForIdle begins an attachment when the server's operation that is under way has ended, with
+// the fault of that when it does not within HostTime.
+func (s *Service) waitForIdle(ctx context.Context, poll *watch.Poll, server ID, begin func() (*portJob, error)) (*portJob, error) {
+	timeout := time.NewTimer(s.rules.Settings.HostTime)
+	defer timeout.Stop()
 	others := time.NewTicker(watch.Interval)
 	defer others.Stop()
 	for {
-		j, err := begin()
+		attachment, err := begin()
 		if !errors.Is(err, ErrTaken) {
-			return j, err
+			return attachment, err
 		}
 		select {
 		case <-poll.Changed:
 		case <-others.C:
-		case <-patience.C:
-			return nil, busy(j.op.Server, attachAction, "task_state", "")
+		case <-timeout.C:
+			return nil, busy(server, attachAction, "task_state", "")
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// beginAttach notes that a port is attached, which is this process's to do. It returns ErrTaken
-// while another operation of the server is under way.
-func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n NetworkSpec, p Port) (*job, error) {
-	j := &job{s: s, id: NewID(), serverID: server, worker: s.newWorker(), op: OperationRow{Server: server}, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
+// beginAttach begins the attachment of a port, which is this process's to carry out. It returns
+// ErrTaken while another operation of the server is under way.
+func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n NetworkSpec, p Port) (*portJob, error) {
+	j := &job{s: s, id: NewID(), subject: server, worker: s.newWorker()}
+	attachment := &portJob{hostCommands: hostCommands{j}, portData: portData{
+		hostClaim: hostClaim{Claim: &selection.Claim{}}, Networks: []NetworkSpec{n}, Port: n.Port,
+	}}
+	j.family = attachment
 	err := s.update(ctx, func(c *change) error {
 		row, err := s.attachableTo(c, by, server, attachAction)
 		if err != nil {
 			return err
 		}
-		under, err := Rows[OperationRow](c, Where(ByServer, server))
+		operations, err := Count[OperationRow](c, Where(ByServer, server))
 		if err != nil {
 			return err
 		}
-		if len(under) > 0 {
+		if operations > 0 {
 			return ErrTaken
 		}
-		have, err := Rows[PortRow](c, Where(ByServer, server))
+		ports, err := Rows[PortRow](c, Where(ByServer, server))
 		if err != nil {
 			return err
 		}
-		place := 0
-		for _, r := range have {
-			place = max(place, r.Place+1)
+		attachment.Index = 0
+		for _, r := range ports {
+			attachment.Index = max(attachment.Index, r.Place+1)
 		}
-		j.b.Place = place
 		if n.Port != "" {
-			if err := c.addPort(PortRow{Server: server, Place: place, Tag: n.Tag, Unplugged: true}, p); err != nil {
+			if err := c.addPort(PortRow{Server: server, Place: attachment.Index, Tag: n.Tag, Unplugged: true}, p); err != nil {
 				return err
 			}
 		}
@@ -191,15 +195,15 @@ func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n Netwo
 		if err != nil {
 			return err
 		}
-		j.b.Action, j.b.Event, j.b.By = action.ID, event.ID, c.by
-		j.op = OperationRow{ID: j.id, Server: server, Kind: attach, Worker: j.worker, Lease: c.leaseEnd(), CreatedAt: c.At}
-		j.op.moveTo(c.kinds[attach].first())
-		if j.op.Body, err = json.Marshal(j.b); err != nil {
+		attachment.Action, attachment.Event, attachment.By = action.ID, event.ID, c.by
+		j.op = OperationRow{ID: j.id, Server: server, Kind: kindAttach, Worker: j.worker, Lease: c.leaseEnd(), CreatedAt: c.At}
+		j.op.moveTo(c.kinds[kindAttach].first())
+		if j.op.Body, err = json.Marshal(&attachment.portData); err != nil {
 			return err
 		}
 		return c.Insert(&j.op)
 	})
-	return j, err
+	return attachment, err
 }
 
 // attachableTo returns a server, and refuses to attach to it, or to detach from it, in another
@@ -235,16 +239,17 @@ func (s *Service) mayAttach(ctx context.Context, by Caller, server ID) (host Hos
 	return host, err
 }
 
-// The first versions of hosts' services that know of ports with groups of requests (Nova's release Xena): when servers are
-// created or moved, where all hosts must know of them, and when ports are attached.
+// The first versions of hosts' services that know of ports with groups of requests (Nova's release
+// Xena): when servers are created or moved, where all hosts must know of them, and when ports are
+// attached.
 const (
 	createGroups = 58
 	moveGroups   = 59
 	attachGroups = 60
 )
 
-// mayMoveGroups refuses to move a server with ports that have groups of requests while the service of some host does not know of
-// them.
+// mayMoveGroups refuses to move a server with ports that have groups of requests while the service
+// of some host does not know of them.
 func (s *Service) mayMoveGroups(ctx context.Context, server ID) error {
 	all, err := s.allKnow(ctx, moveGroups)
 	if err != nil || all {
@@ -265,8 +270,8 @@ func oldCompute() error {
 		"nova compute service. Upgrade your compute services to Xena (24.0.0) or later.")
 }
 
-// mayAsk refuses a port with a resource request where attaching it is not supported.
-func (s *Service) mayAsk(p Port, server ID, host HostService) error {
+// checkResourceRequest refuses a port with a resource request where attaching it is not supported.
+func (s *Service) checkResourceRequest(p Port, server ID, host HostService) error {
 	switch {
 	case len(p.Asks.Groups) == 0:
 		return nil
@@ -278,83 +283,160 @@ func (s *Service) mayAsk(p Port, server ID, host HostService) error {
 	return nil
 }
 
-// attachPort makes the port in a network.
-func (j *job) attachPort(ctx context.Context) (next, error) {
-	if j.b.Port != "" {
+// A portJob attaches a port to a server, or detaches it.
+type portJob struct {
+	hostCommands
+	portData
+}
+
+// portData is what such an operation stores.
+type portData struct {
+	common
+	hostClaim
+	// Networks has the interface that is attached.
+	Networks []NetworkSpec `json:"networks,omitempty"`
+	// Port is the one that is attached or detached, Own whether it goes with the
+	// server.
+	Port ID   `json:"port,omitempty"`
+	Own  bool `json:"own,omitempty"`
+	// Index is its position among the server's ports.
+	Index int `json:"place,omitempty"`
+	// Amounts are the difference that the port makes, Attempt its last write.
+	Amounts allocations.Amounts  `json:"amounts,omitempty"`
+	Attempt *allocations.Attempt `json:"attempt,omitempty"`
+	Done    bool                 `json:"done,omitempty"` // the write took place
+	// Settled says that it is known what was claimed for the port.
+	Settled bool `json:"settled,omitempty"`
+	// Creating says that a port is created to be attached. Preexisting are ports with the server's
+	// id that existed before and are not its own.
+	Creating    bool `json:"making,omitempty"`
+	Preexisting []ID `json:"others,omitempty"`
+	// Bound says that the port was bound, so that whoever deletes it releases its allocation.
+	Bound bool `json:"bound,omitempty"`
+	// Pending, unless nil, is a request to bind or to unbind the port that was not answered.
+	Pending *pendingRequest `json:"unsure,omitempty"`
+}
+
+// A pendingRequest is a request to the network service that may have taken place: it is stored
+// before it is sent.
+type pendingRequest struct {
+	At time.Time `json:"at"`
+	// Revision is what the port has to have for it to take place, -1 for any.
+	Revision int64 `json:"revision"`
+	// Allocated is the part of the server's allocation that is on the port's providers.
+	Allocated allocations.Amounts `json:"held,omitempty"`
+}
+
+func (p *portJob) data() operationData { return &p.portData }
+
+func (p *portJob) clear() operationData {
+	p.portData = portData{}
+	return &p.portData
+}
+
+// createPort creates the port in a network.
+func (p *portJob) createPort(ctx context.Context) (next, error) {
+	if p.Port != "" {
 		return next{}, nil
 	}
-	server, err := j.server(ctx)
+	server, err := p.server(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	n := &j.b.Networks[0]
-	p, err := j.makePort(ctx, server, *n)
+	ports, err := p.s.network.ServerPorts(ctx, server.ID)
 	if err != nil {
 		return next{}, err
 	}
-	tag := n.Tag
-	j.b.Networks[0].Port, j.b.Port, j.b.Own = p.ID, p.ID, true
-	if err := j.save(ctx, func(c *change, row *ServerRow) error {
-		return c.addPort(PortRow{Server: row.ID, Place: j.b.Place, Tag: tag, Own: true, Unplugged: true}, p)
+	known, err := p.knownOrPreexisting(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if !p.Creating { // a port that exists already is not its
+		for _, other := range ports {
+			if !known(other.ID) {
+				p.Preexisting = append(p.Preexisting, other.ID)
+			}
+		}
+		p.Creating = true
+		if err := p.save(ctx); err != nil {
+			return next{}, err
+		}
+	}
+	n := p.Networks[0]
+	created, err := p.s.bindings.create(ctx, ports, known, PortSpec{
+		Project: server.Project, Server: server.ID, Owner: p.s.owner(server.Zone), Network: n.Network, Address: n.Address,
+	})
+	if err != nil {
+		return next{}, err
+	}
+	p.Networks[0].Port, p.Port, p.Own = created.ID, created.ID, true
+	if err := p.save(ctx, func(c *change, row *ServerRow) error {
+		return c.addPort(PortRow{Server: row.ID, Place: p.Index, Tag: n.Tag, Own: true, Unplugged: true}, created)
 	}); err != nil {
 		return next{}, err
 	}
-	if len(p.Asks.Groups) > 0 && !(j.s.rules.Settings.NetworksMayAsk && j.s.rules.Settings.AttachMayAsk) {
+	if len(created.Asks.Groups) > 0 && !(p.s.rules.Settings.NetworksMayAsk && p.s.rules.Settings.AttachMayAsk) {
 		return next{}, invalid("NetworksWithQoSPolicyNotSupported", "Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
-			server.ID, p.Network)
+			server.ID, created.Network)
 	}
 	return next{}, nil
 }
 
-// attachClaim adds the port's resource request to the server's allocation, by the first of the
+// knownOrPreexisting returns a function that reports whether a port is one of the server's, or was
+// there before the operation.
+func (p *portJob) knownOrPreexisting(ctx context.Context) (func(ID) bool, error) {
+	known, err := p.known(ctx)
+	return func(id ID) bool { return known(id) || slices.Contains(p.Preexisting, id) }, err
+}
+
+// claimPort adds the port's resource request to the server's allocation, by the first of the
 // candidates that placement accepts.
-func (j *job) attachClaim(ctx context.Context) (next, error) {
-	none := invalid("InterfaceAttachResourceAllocationFailed", "Failed to allocate additional resources to %s during interface attach", j.op.Server)
-	if j.b.Attempt != nil { // placement did not take it, or became unavailable before that was known
-		err := j.adjust(ctx, 1)
-		if err == nil || undecided(ctx, err) {
+func (p *portJob) claimPort(ctx context.Context) (next, error) {
+	none := invalid("InterfaceAttachResourceAllocationFailed", "Failed to allocate additional resources to %s during interface attach", p.subject)
+	if p.Attempt != nil { // placement did not take it, or became unavailable before that was known
+		err := p.adjust(ctx, 1)
+		if err == nil || outcomeUnknown(ctx, err) {
 			return next{}, err
 		}
 	}
-	server, err := j.server(ctx)
+	server, err := p.server(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	p, err := j.s.network.Port(ctx, j.b.Port)
+	port, err := p.s.network.Port(ctx, p.Port)
 	if err != nil {
 		return next{}, err
 	}
-	node, err := j.s.nodeOf(ctx, server)
+	node, err := p.s.nodeOf(ctx, server)
 	if err != nil {
 		return next{}, err
 	}
-	j.ports = []Port{p}
-	r, err := request.Attach(p.Asks, placement.UUID(node), j.s.rules.Settings.Requests)
+	r, err := request.Attach(port.Asks, placement.UUID(node), p.s.rules.Settings.Requests)
 	if err != nil {
 		return next{}, err
 	}
 	if len(r.Query.Groups) == 0 {
-		return next{}, j.attachDevice(ctx)
+		return next{}, p.chooseDevice(ctx, port)
 	}
-	r.Query.Limit = min(r.Query.Limit, j.s.rules.Settings.Selection.Candidates) // all are of one host
-	answer, err := j.s.placement.Candidates(ctx, r.Query)
+	r.Query.Limit = min(r.Query.Limit, p.s.rules.Settings.Selection.Candidates) // all are of one host
+	answer, err := p.s.placement.Candidates(ctx, r.Query)
 	switch {
-	case undecided(ctx, err):
+	case outcomeUnknown(ctx, err):
 		return next{}, err
 	case err != nil:
 		return next{}, errors.Join(none, err)
 	}
 	for _, candidate := range answer.Candidates {
-		j.b.Amounts, j.b.Claim = candidate.Amounts, &selection.Claim{Candidate: candidate}
-		if err := j.attachDevice(ctx); code(err) == codeNoDevice {
+		p.Amounts, p.Claim = candidate.Amounts, &selection.Claim{Candidate: candidate}
+		if err := p.chooseDevice(ctx, port); code(err) == codeNoDevice {
 			none = err
 			continue
 		} else if err != nil {
 			return next{}, err
 		}
-		err := j.adjust(ctx, 1)
+		err := p.adjust(ctx, 1)
 		switch {
-		case err == nil, undecided(ctx, err):
+		case err == nil, outcomeUnknown(ctx, err):
 			return next{}, err
 		case !errors.Is(err, allocations.ErrCapacity) && !errors.Is(err, allocations.ErrGeneration):
 			return next{}, errors.Join(none, err)
@@ -366,11 +448,14 @@ func (j *job) attachClaim(ctx context.Context) (next, error) {
 // codeNoDevice is the code of an attachment for which the host has no device.
 const codeNoDevice = "InterfaceAttachPciClaimFailed"
 
-// attachDevice chooses the PCI device of the port.
-func (j *job) attachDevice(ctx context.Context) error {
-	err := j.save(ctx, func(c *change, row *ServerRow) error { return c.chooseDevices(j, *row, row.Host, row.Node) })
+// chooseDevice chooses the PCI device of the port.
+func (p *portJob) chooseDevice(ctx context.Context, port Port) error {
+	err := p.save(ctx, func(c *change, row *ServerRow) (err error) {
+		p.Devices, err = c.chooseDevices(row.ID, []Port{port}, p.Claim.Mappings, row.Host, row.Node)
+		return err
+	})
 	if errors.As(err, new(*hostRefused)) {
-		err = invalid(codeNoDevice, "Failed to claim PCI device for %s during interface attach", j.op.Server)
+		err = invalid(codeNoDevice, "Failed to claim PCI device for %s during interface attach", p.subject)
 	}
 	return err
 }
@@ -385,53 +470,57 @@ func (s *Service) nodeOf(ctx context.Context, server ServerRow) (id ID, err erro
 	return id, err
 }
 
-// attachBind binds the port.
-func (j *job) attachBind(ctx context.Context) (next, error) {
-	server, err := j.server(ctx)
+// bindPort binds the port.
+func (p *portJob) bindPort(ctx context.Context) (next, error) {
+	server, err := p.server(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	zone, err := j.s.zoneOf(ctx, server.Host)
+	zone, err := p.s.zoneOf(ctx, server.Host)
 	if err != nil {
 		return next{}, err
 	}
-	p, err := j.s.network.Port(ctx, j.b.Port)
+	port, err := p.s.network.Port(ctx, p.Port)
 	if err != nil {
 		return next{}, err
 	}
-	if err := j.checkGroups([]Port{p}); err != nil {
+	target := bindingTarget{server: server.ID, owner: p.s.owner(zone), host: server.Host, mappings: p.Claim.Mappings, devices: p.Devices}
+	if err := target.check([]Port{port}); err != nil {
 		return next{}, err
 	}
-	if len(j.b.Amounts) > 0 {
-		if err := j.noteUnsure(ctx, -1); err != nil {
+	if len(p.Amounts) > 0 {
+		if err := p.recordPending(ctx, -1); err != nil {
 			return next{}, err
 		}
-		if err := j.save(ctx); err != nil {
+		if err := p.save(ctx); err != nil {
 			return next{}, err
 		}
 	}
-	p, err = j.bindOne(ctx, server, p, zone)
-	j.b.Bound = len(p.allocation()) > 0 && (err == nil || errors.As(err, new(*notBound)))
-	if j.b.Bound || errors.Is(err, ErrPortChanged) || errors.Is(err, ErrRevision) || code(err) == "PortInUse" {
-		j.b.Unsure = nil // the answer says what became of it
+	binding, err := target.binding(port)
+	if err == nil {
+		port, err = p.s.bindings.bind(ctx, port, binding)
 	}
-	return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, []Port{p}) }}, err
+	p.Bound = len(port.allocation()) > 0 && (err == nil || errors.As(err, new(*notBound)))
+	if p.Bound || errors.Is(err, ErrPortChanged) || errors.Is(err, ErrRevision) || code(err) == "PortInUse" {
+		p.Pending = nil // the answer says what became of it
+	}
+	return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, []Port{port}) }}, err
 }
 
 // attachFault is the fault of an attachment that failed.
-func (j *job) attachFault(err error) error {
+func (p *portJob) attachFault(err error) error {
 	kind, c := fault.Of(err)
 	switch {
-	case errors.Is(err, operation.ErrTurned), errors.Is(err, operation.ErrLost):
-		return busy(j.op.Server, attachAction, "task_state", Deleting)
+	case errors.Is(err, operation.ErrReplaced), errors.Is(err, operation.ErrLost):
+		return busy(p.subject, attachAction, "task_state", Deleting)
 	case errors.Is(err, ErrNoPort):
-		return notFound("PortNotFound", "Port id %s could not be found.", j.b.Port)
+		return notFound("PortNotFound", "Port id %s could not be found.", p.Port)
 	case kind == fault.Invalid, kind == fault.Denied, kind == fault.Unavailable:
 		return err
 	case kind == fault.Conflict && !errors.Is(err, ErrPortChanged):
 		return conflict(c, "%s", forUser(err))
 	}
-	return &attachFailed{j.op.Server, err}
+	return &attachFailed{p.subject, err}
 }
 
 // An attachFailed says that a port could not be attached for a reason that is not the
@@ -455,40 +544,62 @@ func (a *attachFailed) Fault() (fault.Kind, fault.Code) {
 }
 
 // notAttached is the effect of an attachment that failed, or whose process has ended.
-func (j *job) notAttached(err error) effect {
-	t := stepError{text: forUser(j.attachFault(err)), details: err.Error()}
+func (p *portJob) notAttached(err error) effect {
+	failure := stepError{text: forUser(p.attachFault(err)), details: err.Error()}
 	if errors.Is(err, operation.ErrInterrupted) {
-		t = stepError{text: (&attachFailed{server: j.op.Server}).Error(), details: err.Error() + ", at step " + j.op.Step}
+		failure = stepError{text: (&attachFailed{server: p.subject}).Error(), details: err.Error() + ", at step " + p.op.Step}
 	}
 	return func(c *change, _ *ServerRow) error {
-		event := j.b.Event
-		j.b.Event, j.b.Asked = "", ""
-		return c.end(event, &t)
+		event := p.Event
+		p.Event, p.Awaited = "", ""
+		return c.end(event, &failure)
 	}
 }
 
 // removePort takes the port from the server, and deletes it when it was created for the server.
-func (j *job) removePort(ctx context.Context) (next, error) {
-	if j.b.Own {
-		if err := j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: j.b.Port, Own: true}); err != nil {
+func (p *portJob) removePort(ctx context.Context) (next, error) {
+	if p.Own {
+		if err := p.s.bindings.unbind(ctx, PortRow{Server: p.subject, Port: p.Port, Own: true}); err != nil {
 			return next{}, err
 		}
 	}
-	if j.b.Making && j.b.Port == "" {
-		if err := j.removeStray(ctx); err != nil {
+	if p.Creating && p.Port == "" {
+		known, err := p.knownOrPreexisting(ctx)
+		if err == nil {
+			err = p.s.bindings.deleteUnknown(ctx, p.subject, known)
+		}
+		if err != nil {
 			return next{}, err
 		}
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
-		_, err := c.Remove(&PortRow{}, Where(ByPort, j.b.Port), Where(ByServer, row.ID))
+		_, err := c.Remove(&PortRow{}, Where(ByPort, p.Port), Where(ByServer, row.ID))
 		return err
 	}}, nil
 }
 
 // release releases what the port had.
-func (j *job) release(ctx context.Context) (next, error) {
-	if err := j.settle(ctx); err != nil {
+func (p *portJob) release(ctx context.Context) (next, error) {
+	if err := p.settle(ctx); err != nil {
 		return next{}, err
 	}
-	return next{}, j.adjust(ctx, -1)
+	return next{}, p.adjust(ctx, -1)
+}
+
+// plug has the host plug in the port that is attached.
+func (p *portJob) plug(ctx context.Context) (next, error) {
+	if p.Awaited == "" {
+		return next{}, p.waitAfter(ctx, func(c *change, server *ServerRow) error {
+			p.Awaited = p.Event
+			if err := c.setUnplugged(server.ID, p.Port, false); err != nil {
+				return err
+			}
+			return c.wish(*server, func(row *HostedRow) { row.Event = p.Awaited })
+		})
+	}
+	event, err := p.await(ctx, "")
+	if err == nil && event.Result == failed {
+		err = fmt.Errorf("the host could not plug it in: %s", event.Details)
+	}
+	return next{}, err
 }

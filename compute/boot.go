@@ -1,12 +1,10 @@
 package compute
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,11 +12,10 @@ import (
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/guarantee"
 )
 
-// The events of a server's creation, as Nova calls them: that of the choice of a host is there when it
-// failed only.
+// The events of a server's creation, as Nova calls them: that of the choice of a host is there when
+// it failed only.
 const (
 	eventSchedule = "conductor_schedule_and_build_instances"
 	eventBuild    = "compute__do_build_and_run_instance"
@@ -27,6 +24,211 @@ const (
 // abortPrefix is what the details of a build begin with that is not to be tried on
 // another host.
 const abortPrefix = "BuildAbortException: "
+
+// A buildJob brings a server to the host that is chosen for it, or takes it from there.
+type buildJob struct {
+	hostCommands
+	buildData
+	// ports are the server's as they were when its host was chosen.
+	ports []Port
+}
+
+// buildData is what such an operation stores.
+type buildData struct {
+	common
+	hostChoice
+	// Networks are the interfaces of the server, in their order. One without a port gets one.
+	Networks []NetworkSpec `json:"networks,omitempty"`
+	Groups   []ID          `json:"groups,omitempty"` // security groups of created ports
+	Tried    int           `json:"tried,omitempty"`  // hosts
+	// Rechoose says that a new choice is made instead of taking the next of Rest.
+	Rechoose bool `json:"anew,omitempty"`
+	// Causes are why the hosts that were tried did not build it.
+	Causes []failedHost `json:"causes,omitempty"`
+}
+
+// A failedHost is why a host did not build a server: for users, and for administrators.
+type failedHost struct {
+	Host    string `json:"host"`
+	Text    string `json:"text"`
+	Details string `json:"details"`
+}
+
+func (b *buildJob) data() operationData { return &b.buildData }
+
+func (b *buildJob) clear() operationData {
+	b.buildData = buildData{}
+	return &b.buildData
+}
+
+func (b *buildJob) choice() *hostChoice { return &b.hostChoice }
+
+func (b *buildJob) target() *moveTarget { return nil }
+
+// schedule creates the ports of servers that are created together, and chooses and claims a host
+// for each: for all, or all of them fail. A server that a host could not build takes its next
+// alternate instead. It is the doing of the steps ports and claim.
+func schedule(ctx context.Context, jobs []*buildJob) ([]next, error) {
+	first := jobs[0]
+	f, err := first.waitedTooLong(ctx)
+	switch {
+	case err != nil:
+	case f != nil:
+		err = f
+	case len(jobs) == 1 && first.Tried > 0 && !first.Rechoose:
+		err = first.takeAlternate(ctx)
+	default:
+		err = scheduleAll(ctx, jobs)
+	}
+	all := make([]next, len(jobs))
+	for i, b := range jobs {
+		switch {
+		case err == nil:
+			all[i].Change = b.scheduled()
+		case errors.As(err, &f):
+			all[i] = next{Back: true, Change: b.gaveUp(f.of(b.subject))}
+		default:
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// scheduled is the effect of a choice.
+func (b *buildJob) scheduled() effect {
+	return func(_ *change, row *ServerRow) error {
+		b.Rechoose, row.Task = false, Networking
+		return nil
+	}
+}
+
+// networkTrouble is the message for users of ports that cannot be created or bound.
+const networkTrouble = "Failed to allocate the network(s), not rescheduling."
+
+// scheduleAll is one attempt to schedule servers. Its error is a *Failure when it is of no
+// use to try again.
+func scheduleAll(ctx context.Context, jobs []*buildJob) error {
+	s := jobs[0].s
+	alike := true
+	all := make([]claimant, len(jobs))
+	for i, b := range jobs {
+		err := b.makePorts(ctx)
+		if err == nil {
+			err = b.readPorts(ctx)
+		}
+		if err != nil {
+			return failureOf(ctx, err, networkTrouble)
+		}
+		if err := b.releaseEarlier(ctx); err != nil {
+			return failureOf(ctx, err, "its allocation could not be released")
+		}
+		alike = alike && !slices.ContainsFunc(b.ports, s.affectsPlacement)
+		all[i] = b
+	}
+	if alike {
+		return s.place(ctx, all, jobs[0].ports)
+	}
+	for i, b := range jobs { // each has a request of its own
+		if err := s.place(ctx, all[i:i+1], b.ports); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// affectsPlacement reports whether what a port is like says where its server can go.
+func (s *Service) affectsPlacement(p Port) bool {
+	return len(p.Asks.Groups) > 0 || s.rules.Settings.Requests.RoutedNetworks
+}
+
+// releaseEarlier begins the step claim: it releases the claim of an earlier run.
+func (b *buildJob) releaseEarlier(ctx context.Context) error {
+	at := operation.Cursor{Step: stepClaim}
+	if b.Claim != nil {
+		released, err := b.unclaim(ctx)
+		if err != nil {
+			return err
+		}
+		return b.Commit(ctx, at, released.Change)
+	}
+	if b.Cursor() == at {
+		return nil
+	}
+	return b.Commit(ctx, at)
+}
+
+// unclaim deletes the allocation of a server.
+func (b *buildJob) unclaim(ctx context.Context) (next, error) {
+	server, err := b.server(ctx)
+	if err != nil {
+		return next{}, err
+	}
+	if !b.kind().final { // the server gets others, which a late release of the network service must not find
+		if err := b.s.claims.settle(ctx, b.subject); err != nil {
+			return next{}, err
+		}
+	}
+	if err := b.s.claims.set(ctx, server, nil); err != nil {
+		return next{}, err
+	}
+	var moves []MigrationRow
+	err = b.view(ctx, func(r Reader) (err error) {
+		moves, err = Rows[MigrationRow](r, Where(ByServer, b.subject))
+		return err
+	})
+	if err == nil {
+		err = b.s.claims.releaseMigrations(ctx, moves)
+	}
+	if err != nil {
+		return next{}, err
+	}
+	return next{Change: func(_ *change, row *ServerRow) error {
+		b.hostClaim = hostClaim{}
+		row.Host, row.Node = "", ""
+		return nil
+	}}, nil
+}
+
+// claim is claimant's.
+func (b *buildJob) claim(ctx context.Context, claim selection.Claim) error {
+	b.Claim = &claim
+	var server ServerRow
+	err := b.Commit(ctx, operation.Cursor{Step: stepClaim}, func(c *change, row *ServerRow) (err error) {
+		if err := c.checkHost(*row, claim.Host, b.Forced); err != nil {
+			return err
+		}
+		if b.Devices, err = c.chooseDevices(row.ID, b.ports, claim.Mappings, claim.Host, claim.Node); err != nil {
+			return err
+		}
+		row.Host, row.Node = claim.Host, claim.Node
+		server = *row
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return b.s.claims.claim(ctx, server, claim.Amounts)
+}
+
+// takeAlternate claims the next of the candidates that remained when the first one was chosen.
+func (b *buildJob) takeAlternate(ctx context.Context) error {
+	if err := b.releaseEarlier(ctx); err != nil {
+		return failureOf(ctx, err, "its allocation could not be released")
+	}
+	if err := b.readPorts(ctx); errors.Is(err, ErrNoPort) {
+		return aborted(networkTrouble, err)
+	} else if err != nil {
+		return err
+	}
+	for len(b.Rest) > 0 {
+		err := b.claim(ctx, b.Rest[0])
+		if !errors.Is(err, errNotTaken) && !errors.As(err, new(*hostRefused)) {
+			return err
+		}
+		b.Rest = b.Rest[1:]
+	}
+	return b.exhausted()
+}
 
 // owner is what ports of the server call their owner.
 func (s *Service) owner(zone string) string {
@@ -38,28 +240,39 @@ func (s *Service) owner(zone string) string {
 
 // makePorts creates ports in networks, with a commit for each. A port that was created and not
 // stored is found by its server.
-func (j *job) makePorts(ctx context.Context) error {
-	server, err := j.server(ctx)
+func (b *buildJob) makePorts(ctx context.Context) error {
+	server, err := b.server(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range j.b.Networks {
-		if j.b.Networks[i].Port != "" {
+	for i, n := range b.Networks {
+		if n.Port != "" {
 			continue
 		}
-		p, err := j.makePort(ctx, server, j.b.Networks[i])
+		ports, err := b.s.network.ServerPorts(ctx, server.ID)
 		if err != nil {
 			return err
 		}
-		j.b.Networks[i].Port = p.ID
-		err = j.save(ctx, func(c *change, _ *ServerRow) error {
-			return c.addPort(PortRow{Server: server.ID, Place: i, Tag: j.b.Networks[i].Tag, Own: true}, p)
+		known, err := b.known(ctx)
+		if err != nil {
+			return err
+		}
+		p, err := b.s.bindings.create(ctx, ports, known, PortSpec{
+			Project: server.Project, Server: server.ID, Owner: b.s.owner(server.Zone), Network: n.Network,
+			Address: n.Address, SecurityGroups: b.Groups,
 		})
 		if err != nil {
 			return err
 		}
-		if len(p.Asks.Groups) > 0 && !j.s.rules.Settings.NetworksMayAsk {
-			return &networkHasPolicy{n: j.b.Networks[i].Network}
+		b.Networks[i].Port = p.ID
+		err = b.save(ctx, func(c *change, _ *ServerRow) error {
+			return c.addPort(PortRow{Server: server.ID, Place: i, Tag: n.Tag, Own: true}, p)
+		})
+		if err != nil {
+			return err
+		}
+		if len(p.Asks.Groups) > 0 && !b.s.rules.Settings.NetworksMayAsk {
+			return &networkHasPolicy{n: n.Network}
 		}
 	}
 	return nil
@@ -74,110 +287,82 @@ func (e *networkHasPolicy) Error() string {
 	return fmt.Sprintf("using networks with QoS policy is not supported (network %s): create a port in it, and boot the server with that port", e.n)
 }
 
-// makePort makes a port in a network, unless that was done already.
-func (j *job) makePort(ctx context.Context, server ServerRow, n NetworkSpec) (Port, error) {
-	have, err := j.s.network.ServerPorts(ctx, server.ID)
-	if err != nil {
-		return Port{}, err
-	}
-	known, err := j.known(ctx)
-	if err != nil {
-		return Port{}, err
-	}
-	for _, p := range have {
-		switch {
-		case known[p.ID], slices.Contains(j.b.Others, p.ID):
-		case j.kind().Once != nil && !j.b.Making: // a port that existed before is not its
-			j.b.Others = append(j.b.Others, p.ID)
-		case p.Network == n.Network && (n.Address == "" || p.has(n.Address)):
-			return p, nil
-		}
-	}
-	if j.kind().Once != nil && !j.b.Making {
-		j.b.Making = true
-		if err := j.save(ctx); err != nil {
-			return Port{}, err
-		}
-	}
-	return j.s.network.CreatePort(ctx, PortSpec{
-		Project: server.Project, Server: server.ID, Owner: j.s.owner(server.Zone), Network: n.Network,
-		Address: n.Address, SecurityGroups: j.b.Groups,
-	})
+// known returns a function that reports whether a port is one of the server's.
+func (j *job) known(ctx context.Context) (func(ID) bool, error) {
+	rows, err := j.portRows(ctx)
+	return func(id ID) bool {
+		return slices.ContainsFunc(rows, func(row PortRow) bool { return row.Port == id })
+	}, err
 }
 
-// known are the ports that are the server's.
-func (j *job) known(ctx context.Context) (map[ID]bool, error) {
-	known := map[ID]bool{}
-	err := j.view(ctx, func(r Reader) error {
-		rows, err := Rows[PortRow](r, Where(ByServer, j.op.Server))
-		for _, row := range rows {
-			known[row.Port] = true
-		}
+// portRows are the server's ports.
+func (j *job) portRows(ctx context.Context) (rows []PortRow, err error) {
+	err = j.view(ctx, func(r Reader) error {
+		rows, err = Rows[PortRow](r, Where(ByServer, j.subject))
 		return err
 	})
-	return known, err
+	return rows, err
 }
 
-func (p Port) has(address string) bool {
-	return slices.ContainsFunc(p.Addresses, func(a Address) bool { return a.IP == address })
-}
-
-// readPorts reads the server's ports again, in their order, and stores them.
-func (j *job) readPorts(ctx context.Context) ([]Port, error) {
-	there, err := j.s.portsByID(ctx, j.b.Networks)
+// readPorts reads the server's ports again, in their order.
+func (b *buildJob) readPorts(ctx context.Context) error {
+	byID, err := b.s.portsByID(ctx, b.Networks)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all := make([]Port, len(j.b.Networks))
-	for i, n := range j.b.Networks {
-		p, ok := there[n.Port]
+	all := make([]Port, len(b.Networks))
+	for i, n := range b.Networks {
+		p, ok := byID[n.Port]
 		if !ok {
-			return nil, fmt.Errorf("port %s: %w", n.Port, ErrNoPort)
+			return fmt.Errorf("port %s: %w", n.Port, ErrNoPort)
 		}
 		all[i] = p
 	}
-	j.ports = all
-	return all, nil
+	b.ports = all
+	return nil
 }
 
 // bind binds the ports to the chosen host.
-func (j *job) bind(ctx context.Context) (next, error) {
-	if f, err := j.waitedTooLong(ctx); err != nil {
+func (b *buildJob) bind(ctx context.Context) (next, error) {
+	if f, err := b.waitedTooLong(ctx); err != nil {
 		return next{}, err
 	} else if f != nil {
-		return next{Back: true, Change: j.gaveUp(f.of(j.op.Server))}, nil
+		return next{Back: true, Change: b.gaveUp(f.of(b.subject))}, nil
 	}
-	server, err := j.server(ctx)
+	server, err := b.server(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	ports, err := j.bindAll(ctx, server)
+	if err = b.readPorts(ctx); err == nil {
+		b.ports, err = b.bindAll(ctx, server, b.ports, b.hostClaim)
+	}
 	switch {
 	case err == nil:
-		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, ports) }}, nil
-	case undecided(ctx, err):
+		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, b.ports) }}, nil
+	case outcomeUnknown(ctx, err):
 		return next{}, err
-	case errors.Is(err, ErrPortChanged) && j.b.Tried < j.s.rules.Settings.Selection.Attempts:
-		return j.retry(ctx, server, err, true), nil
+	case errors.Is(err, ErrPortChanged) && b.Tried < b.s.rules.Settings.Selection.Attempts:
+		return b.retry(ctx, server, err, true), nil
 	case errors.As(err, new(*notBound)):
-		return j.retry(ctx, server, err, false), nil
+		return b.retry(ctx, server, err, false), nil
 	}
-	return next{Back: true, Change: j.gaveUp(j.abortion(networkTrouble, err))}, nil
+	return next{Back: true, Change: b.gaveUp(b.abortion(networkTrouble, err))}, nil
 }
 
-// A notBound says that a port could not be bound to a host.
-type notBound struct {
-	port      ID
-	host, why string
-}
-
-// Error says why, for administrators.
-func (n *notBound) Error() string {
-	return fmt.Sprintf("port %s cannot be bound to host %s: %s", n.port, n.host, cmp.Or(n.why, "the log of the network service says why"))
+// bindAll binds ports of the server to its host, with what was claimed.
+func (j *job) bindAll(ctx context.Context, server ServerRow, ports []Port, claimed hostClaim) ([]Port, error) {
+	zone, err := j.s.zoneOf(ctx, server.Host)
+	if err != nil {
+		return nil, asRetryable(err)
+	}
+	return j.s.bindings.bindAll(ctx, ports, bindingTarget{
+		server: server.ID, owner: j.s.owner(zone), host: server.Host, mappings: claimed.Claim.Mappings, devices: claimed.Devices,
+	})
 }
 
 // forUser is the message of a cause for users: Nova's text of a port that cannot be bound, which
-// does not name the host, and the text of a fault without what is around it, which has addresses and requests.
+// does not name the host, and the text of a fault without what is around it, which has addresses
+// and requests.
 func forUser(cause error) string {
 	if n := (*notBound)(nil); errors.As(cause, &n) {
 		return fmt.Sprintf("Binding failed for port %s, please check neutron logs for more information.", n.port)
@@ -186,79 +371,6 @@ func forUser(cause error) string {
 		return f.Error()
 	}
 	return cause.Error()
-}
-
-// bindAll binds the ports of a server to its host.
-func (j *job) bindAll(ctx context.Context, server ServerRow) ([]Port, error) {
-	ports, err := j.readPorts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := j.checkGroups(ports); err != nil {
-		return nil, err
-	}
-	zone, err := j.s.zoneOf(ctx, server.Host)
-	if err != nil {
-		return nil, own(err)
-	}
-	for i, p := range ports {
-		if ports[i], err = j.bindOne(ctx, server, p, zone); err != nil {
-			return nil, err
-		}
-	}
-	return ports, nil
-}
-
-// checkGroups checks that each group that was claimed for ports is still in the request of one of
-// them. A port whose policy was removed would leave its server with an allocation that no port
-// accounts for.
-func (j *job) checkGroups(ports []Port) error {
-	asked := map[string]bool{}
-	for _, p := range ports {
-		for _, g := range p.Asks.Groups {
-			asked[g.ID] = true
-		}
-	}
-	for suffix := range j.b.Claim.Mappings {
-		if _, err := guarantee.ParseUUID(suffix); err == nil && !asked[suffix] { // others are the flavor's
-			return fmt.Errorf("%w: no port requests group %s any more", ErrPortChanged, suffix)
-		}
-	}
-	return nil
-}
-
-// bindOne binds one port.
-func (j *job) bindOne(ctx context.Context, server ServerRow, p Port, zone string) (Port, error) {
-	b := Binding{Server: server.ID, Owner: j.s.owner(zone), Host: server.Host}
-	var err error
-	if b.Allocation, err = p.Asks.Binding(j.b.Claim.Mappings); err != nil {
-		return p, fmt.Errorf("%w: %w", ErrPortChanged, err)
-	}
-	if d, ok := j.b.Devices[p.ID]; ok {
-		b.Device = &d
-	}
-	return j.bindPort(ctx, p, b)
-}
-
-// bindPort binds a port as a binding says. It is read again when it was changed since.
-func (j *job) bindPort(ctx context.Context, p Port, b Binding) (bound Port, err error) {
-	for range tries {
-		if bound, err = j.s.network.BindPort(ctx, p, b); !errors.Is(err, ErrRevision) {
-			break
-		}
-		now, read := j.s.network.Port(ctx, p.ID)
-		switch {
-		case errors.Is(read, ErrNoPort):
-			return bound, read
-		case read != nil:
-			return bound, &ownError{read}
-		}
-		p = now
-	}
-	if err == nil && bound.Failed() {
-		err = &notBound{port: p.ID, host: b.Host, why: bound.Reason}
-	}
-	return bound, err
 }
 
 // zoneOf returns the availability zone of a host.
@@ -272,58 +384,81 @@ func (s *Service) zoneOf(ctx context.Context, host string) (zone string, err err
 }
 
 // build has the host build the server.
-func (j *job) build(ctx context.Context) (next, error) {
-	if j.b.Asked == "" {
-		err := j.save(ctx, func(c *change, row *ServerRow) error {
-			if j.b.Event == "" {
-				event, err := c.begin(j.b.Action, eventBuild, row.Host)
+func (b *buildJob) build(ctx context.Context) (next, error) {
+	if b.Awaited == "" {
+		return next{}, b.waitAfter(ctx, func(c *change, row *ServerRow) error {
+			if b.Event == "" {
+				event, err := c.begin(b.Action, eventBuild, row.Host)
 				if err != nil {
 					return err
 				}
-				j.b.Event = event.ID
+				b.Event = event.ID
 			}
-			j.b.Asked, row.Task = j.b.Event, Spawning
-			return c.wishBuilt(*row, j.b.Event)
+			b.Awaited, row.Task = b.Event, Spawning
+			return c.wishBuilt(*row, b.Event)
 		})
-		if err == nil {
-			err = &operation.Wait{Event: string(j.b.Asked)}
-		}
-		return next{}, err
 	}
-	event, err := j.answer(ctx)
+	event, err := b.await(ctx, "")
 	if err != nil || event.Result == succeeded {
 		return next{}, err
 	}
-	server, err := j.server(ctx)
+	server, err := b.server(ctx)
 	if err != nil {
 		return next{}, err
 	}
 	cause := errors.New(event.Details)
 	if strings.HasPrefix(event.Traceback, abortPrefix) {
-		return next{Back: true, Change: j.gaveUp(j.abortion(event.Details, cause))}, nil
+		return next{Back: true, Change: b.gaveUp(b.abortion(event.Details, cause))}, nil
 	}
-	return j.retry(ctx, server, cause, false), nil
+	return b.retry(ctx, server, cause, false), nil
 }
 
-// wishBuilt has the host of a server build it. What the host may still have of an earlier stay is not that server.
+// destroy has the server's host destroy it, or all hosts that have something of it when the server
+// is deleted.
+func (b *buildJob) destroy(ctx context.Context) (next, error) {
+	hosts := []string{""}
+	if b.kind().final {
+		var rows []HostedRow
+		err := b.view(ctx, func(r Reader) (err error) {
+			rows, err = Rows[HostedRow](r, Where(ByServer, b.subject))
+			return err
+		})
+		if err != nil {
+			return next{}, err
+		}
+		hosts = nil
+		for _, row := range rows {
+			hosts = append(hosts, row.Host)
+		}
+	}
+	for _, host := range hosts {
+		if n, err := b.destroyAt(ctx, host); err != nil || n.End {
+			return n, err
+		}
+	}
+	return next{}, nil
+}
+
+// wishBuilt has the host of a server build it. What the host may still have of an earlier stay is
+// not that server.
 func (c *change) wishBuilt(server ServerRow, event ID) error {
 	_, remains, err := hosted(c, server.ID, server.Host)
 	if err != nil {
 		return err
 	}
-	return c.wish(server, func(is *HostedRow) {
-		is.Wish, is.Event, is.Boot, is.Slots = WishRunning, event, "", nil
+	return c.wish(server, func(row *HostedRow) {
+		row.Wish, row.Event, row.Boot, row.Slots = WishRunning, event, "", nil
 		if remains {
-			is.Generation++
+			row.Generation++
 		}
 	})
 }
 
 // built is the effect of a boot that has succeeded.
-func (j *job) built() effect {
+func (b *buildJob) built() effect {
 	return func(c *change, row *ServerRow) error {
 		row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.At
-		if err := c.end(j.b.Event, nil); err != nil {
+		if err := c.end(b.Event, nil); err != nil {
 			return err
 		}
 		return c.buildEnded(*row, nil)
@@ -346,20 +481,21 @@ func (c *change) buildEnded(server ServerRow, cause error) error {
 	return c.Replace(&n)
 }
 
-// retry undoes what was done on a host; then the next alternate is tried or, anew, another choice is made.
-func (j *job) retry(ctx context.Context, server ServerRow, cause error, anew bool) next {
-	j.s.rules.Log.WarnContext(ctx, "a build failed on a host", "server", server.ID, "host", server.Host, "alternates", len(j.b.Rest), "error", cause)
-	return next{Back: true, Until: stepClaim, Change: func(c *change, row *ServerRow) error {
+// retry undoes what was done on a host; then the next alternate is tried or, with rechoose, another
+// choice is made.
+func (b *buildJob) retry(ctx context.Context, server ServerRow, cause error, rechoose bool) next {
+	b.s.rules.Log.WarnContext(ctx, "a build failed on a host", "server", server.ID, "host", server.Host, "alternates", len(b.Rest), "error", cause)
+	return next{Back: true, UndoTo: stepClaim, Change: func(c *change, row *ServerRow) error {
 		text := fmt.Sprintf("Build of instance %s was re-scheduled: %s", row.ID, forUser(cause))
-		if err := c.failed(j, row.Host, &stepError{text: text, details: cause.Error()}); err != nil {
+		if err := c.failed(b, row.Host, &stepError{text: text, details: cause.Error()}); err != nil {
 			return err
 		}
 		row.Task = Scheduling
-		j.b.Tried++
-		j.b.Anew = anew
-		j.b.Causes = append(j.b.Causes, failedHost{Host: row.Host, Text: fmt.Sprintf("%.*s", maxCause, forUser(cause)), Details: fmt.Sprintf("%.*s", maxCause, cause)})
-		j.b.Rest = slices.DeleteFunc(j.b.Rest, func(other selection.Claim) bool { return other.Host == row.Host })
-		if anew {
+		b.Tried++
+		b.Rechoose, b.Reservation = rechoose, "" // another host is chosen for it, and for no other server
+		b.Causes = append(b.Causes, failedHost{Host: row.Host, Text: fmt.Sprintf("%.*s", maxCause, forUser(cause)), Details: fmt.Sprintf("%.*s", maxCause, cause)})
+		b.Rest = slices.DeleteFunc(b.Rest, func(other selection.Claim) bool { return other.Host == row.Host })
+		if rechoose {
 			return nil // the ports have changed, which is not the host's fault
 		}
 		return c.buildEnded(*row, cause)
@@ -371,49 +507,49 @@ const maxCause = 1000
 
 // exhausted is the failure of a server that no host could build. Its details have the reason of
 // each.
-func (j *job) exhausted() *Failure {
+func (b *buildJob) exhausted() *Failure {
 	f := &Failure{Code: 500, Message: fmt.Sprintf("Exceeded maximum number of retries. Exhausted all hosts available "+
-		"for retrying build failures for instance %s.", j.op.Server)}
+		"for retrying build failures for instance %s.", b.subject)}
 	var details []string
-	for _, c := range j.b.Causes {
+	for _, c := range b.Causes {
 		details = append(details, c.Host+": "+c.Details)
 	}
-	if n := len(j.b.Causes); n > 0 && j.b.Causes[n-1].Text != j.b.Causes[n-1].Details { // it is written for users
-		f.Message += " Last exception: " + j.b.Causes[n-1].Text
+	if n := len(b.Causes); n > 0 && b.Causes[n-1].Text != b.Causes[n-1].Details { // it is written for users
+		f.Message += " Last exception: " + b.Causes[n-1].Text
 	}
 	f.Details = strings.Join(details, "\n")
 	return f
 }
 
-// failed notes that the step of the action that is under way failed, or one that had not
+// failed records that the step of the action that is under way failed, or one that had not
 // begun.
-func (c *change) failed(j *job, host string, t *stepError) error {
-	if j.b.Event == "" {
+func (c *change) failed(b *buildJob, host string, t *stepError) error {
+	if b.Event == "" {
 		name := eventBuild
-		if j.op.Step == stepClaim {
+		if b.op.Step == stepClaim {
 			name, host = eventSchedule, ""
 		}
-		event, err := c.begin(j.b.Action, name, host)
+		event, err := c.begin(b.Action, name, host)
 		if err != nil {
 			return err
 		}
-		j.b.Event = event.ID
+		b.Event = event.ID
 	}
-	err := c.end(j.b.Event, t)
-	j.b.Event, j.b.Asked = "", ""
+	err := c.end(b.Event, t)
+	b.Event, b.Awaited = "", ""
 	return err
 }
 
 // abortion is the failure of a server for which no other host may be tried.
-func (j *job) abortion(reason string, cause error) Failure {
-	return Failure{Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", j.op.Server, reason), Details: cause.Error()}
+func (b *buildJob) abortion(reason string, cause error) Failure {
+	return Failure{Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", b.subject, reason), Details: cause.Error()}
 }
 
-// gaveUp is the effect of a failure that no other host can mend: the server is in error, and what was done
-// for it is undone.
-func (j *job) gaveUp(f Failure) effect {
+// gaveUp is the effect of a failure that no other host can repair: the server is in error, and what
+// was done for it is undone.
+func (b *buildJob) gaveUp(f Failure) effect {
 	return func(c *change, row *ServerRow) error {
-		if err := c.failed(j, row.Host, &stepError{text: f.Message, details: f.Details}); err != nil {
+		if err := c.failed(b, row.Host, &stepError{text: f.Message, details: f.Details}); err != nil {
 			return err
 		}
 		return c.inError(row, f)
@@ -429,13 +565,13 @@ func (c *change) inError(row *ServerRow, f Failure) (err error) {
 }
 
 // unbindAll unbinds the server's ports.
-func (j *job) unbindAll(ctx context.Context) (next, error) {
-	known, err := j.known(ctx)
+func (b *buildJob) unbindAll(ctx context.Context) (next, error) {
+	rows, err := b.portRows(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	for _, id := range slices.Sorted(maps.Keys(known)) {
-		if err := j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: id}); err != nil {
+	for _, row := range rows {
+		if err := b.s.bindings.unbind(ctx, PortRow{Server: b.subject, Port: row.Port}); err != nil {
 			return next{}, err
 		}
 	}
@@ -443,12 +579,8 @@ func (j *job) unbindAll(ctx context.Context) (next, error) {
 }
 
 // removePorts takes the ports from the server, and deletes those that were created for it.
-func (j *job) removePorts(ctx context.Context) (next, error) {
-	var rows []PortRow
-	err := j.view(ctx, func(r Reader) (err error) {
-		rows, err = Rows[PortRow](r, Where(ByServer, j.op.Server))
-		return err
-	})
+func (b *buildJob) removePorts(ctx context.Context) (next, error) {
+	rows, err := b.portRows(ctx)
 	if err != nil {
 		return next{}, err
 	}
@@ -456,71 +588,19 @@ func (j *job) removePorts(ctx context.Context) (next, error) {
 		if !row.Own {
 			continue
 		}
-		if err := j.s.freePort(ctx, row); err != nil {
+		if err := b.s.bindings.unbind(ctx, row); err != nil {
 			return next{}, err
 		}
 	}
-	if err := j.removeStray(ctx); err != nil {
+	known, err := b.known(ctx)
+	if err == nil {
+		err = b.s.bindings.deleteUnknown(ctx, b.subject, known)
+	}
+	if err != nil {
 		return next{}, err
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
 		_, err := c.Remove(&PortRow{}, Where(ByServer, row.ID))
 		return err
 	}}, nil
-}
-
-// removeStray deletes the ports that were created for a server and not stored, but not those that
-// existed before the operation. None of them was bound.
-func (j *job) removeStray(ctx context.Context) error {
-	known, err := j.known(ctx)
-	if err != nil {
-		return err
-	}
-	there, err := j.s.network.ServerPorts(ctx, j.op.Server)
-	if err != nil {
-		return err
-	}
-	for _, p := range there {
-		if known[p.ID] || slices.Contains(j.b.Others, p.ID) {
-			continue
-		}
-		// It is not unbound first: without the server's id it would not be found again if the process ended then.
-		err := j.s.network.DeletePort(ctx, p.ID)
-		if usedByTrunk(err) {
-			err = j.s.freePort(ctx, PortRow{Server: j.op.Server, Port: p.ID})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// freePort unbinds a port from its server, and deletes it when it was created for the server. It is
-// unbound first: the network service releases the allocation of a port that is deleted while it is
-// bound, and here it is released with the server's. A port of another server is unchanged, and one that a trunk uses is not deleted.
-func (s *Service) freePort(ctx context.Context, p PortRow) (err error) {
-	for range tries {
-		if _, err = s.network.UnbindPort(ctx, p.Server, p.Port, 0); !errors.Is(err, ErrRevision) {
-			break
-		}
-	}
-	switch {
-	case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
-		return nil
-	case err != nil || !p.Own:
-		return err
-	}
-	err = s.network.DeletePort(ctx, p.Port)
-	if usedByTrunk(err) {
-		s.rules.Log.WarnContext(ctx, "a port that was created for a server is not deleted with it", "port", p.Port, "server", p.Server, "error", err)
-		return nil
-	}
-	return err
-}
-
-// usedByTrunk reports whether a port is not deleted because a trunk uses it, which only its owner can end.
-func usedByTrunk(err error) bool {
-	c := code(err)
-	return c == "PortInUseAsTrunkParent" || c == "PortInUseAsSubPort"
 }

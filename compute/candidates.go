@@ -15,25 +15,25 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// askedTogether are the queries for candidates that are under way. Servers that are scheduled at the
-// same time with equal queries get one answer, which was asked for after each of them had asked, so
+// queryGroup are the queries for candidates that are under way. Servers that are scheduled at the
+// same time with equal queries get one answer to a query that was sent after each of them had begun, so
 // that it is as new as one of their own: while a query is under way, and for a while after a long one,
 // all that come wait for the next.
-type askedTogether struct {
+type queryGroup struct {
 	mu  sync.Mutex
-	all map[string]*askedOnce // the newest by query
+	all map[string]*groupedQuery // the newest by query
 }
 
 // The pause after a query is so many times as long as the query, and bounded. An answer of a thousand
 // candidates takes much CPU time; with the pause more servers share the next one.
 const (
-	askPause    = 3
-	maxAskPause = 250 * time.Millisecond
+	queryPause    = 3
+	maxQueryPause = 250 * time.Millisecond
 )
 
-// An askedOnce is one query.
-type askedOnce struct {
-	begun bool // others must not join it; guarded by the mutex of askedTogether
+// An groupedQuery is one query.
+type groupedQuery struct {
+	begun bool // others must not join it; guarded by the mutex of queryGroup
 	done  chan struct{}
 	// When done:
 	offer *selection.Offer
@@ -41,44 +41,44 @@ type askedOnce struct {
 	next  time.Time // when an equal one may begin
 }
 
-// ask returns the answer to a query.
-func (t *askedTogether) ask(ctx context.Context, q placement.Query, ask func() (selection.Answer, error)) (*selection.Offer, error) {
+// query returns the answer to a query, which send sends.
+func (t *queryGroup) query(ctx context.Context, q placement.Query, send func() (selection.Answer, error)) (*selection.Offer, error) {
 	key := fmt.Sprintf("%+v", q)
 	for {
 		t.mu.Lock()
 		t.forget()
 		before := t.all[key]
-		one, first := before, before == nil || before.begun
+		query, first := before, before == nil || before.begun
 		if first {
-			one = &askedOnce{done: make(chan struct{})}
-			t.all[key] = one
+			query = &groupedQuery{done: make(chan struct{})}
+			t.all[key] = query
 		}
 		t.mu.Unlock()
 		if first {
 			before.await(ctx)
-			t.carryOut(ctx, one, ask)
+			t.carryOut(ctx, query, send)
 		}
 		select {
-		case <-one.done:
+		case <-query.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if ctx.Err() != nil || !errors.Is(one.err, context.Canceled) {
-			return one.offer, one.err
+		if ctx.Err() != nil || !errors.Is(query.err, context.Canceled) {
+			return query.offer, query.err
 		}
-		// The operation that asked for all of them has ended.
+		// The operation that sent it for all of them has ended.
 	}
 }
 
 // forget drops queries after which the next need not wait.
-func (t *askedTogether) forget() {
+func (t *queryGroup) forget() {
 	if t.all == nil {
-		t.all = map[string]*askedOnce{}
+		t.all = map[string]*groupedQuery{}
 	}
-	for key, one := range t.all {
+	for key, query := range t.all {
 		select {
-		case <-one.done:
-			if !time.Now().Before(one.next) {
+		case <-query.done:
+			if !time.Now().Before(query.next) {
 				delete(t.all, key)
 			}
 		default:
@@ -87,7 +87,7 @@ func (t *askedTogether) forget() {
 }
 
 // await waits until an equal query may begin, or ctx ends. It may be nil.
-func (o *askedOnce) await(ctx context.Context) {
+func (o *groupedQuery) await(ctx context.Context) {
 	if o == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (o *askedOnce) await(ctx context.Context) {
 	}
 }
 
-func (t *askedTogether) carryOut(ctx context.Context, one *askedOnce, ask func() (selection.Answer, error)) {
+func (t *queryGroup) carryOut(ctx context.Context, one *groupedQuery, ask func() (selection.Answer, error)) {
 	t.mu.Lock()
 	one.begun = true
 	t.mu.Unlock()
@@ -115,7 +115,7 @@ func (t *askedTogether) carryOut(ctx context.Context, one *askedOnce, ask func()
 		one.offer = selection.NewOffer(answer)
 	}
 	now := time.Now()
-	one.next = now.Add(min(askPause*now.Sub(begin), maxAskPause))
+	one.next = now.Add(min(queryPause*now.Sub(begin), maxQueryPause))
 	close(one.done)
 }
 
@@ -131,9 +131,9 @@ type choice struct {
 	final bool
 }
 
-// choose prepares the choice for servers that ask for the same. One that has to be final gets an answer
+// choose prepares the choice for servers with the same request. One that has to be final gets an answer
 // and hosts of its own. The error is a *Failure when there can be no host.
-func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final bool) (*choice, error) {
+func (s *Service) choose(ctx context.Context, jobs []claimant, ports []Port, final bool) (*choice, error) {
 	p, err := s.snapshot(ctx, jobs, final)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final b
 	if c.request, err = request.New(spec, s.rules.Settings.Requests, p.aggregates); err != nil {
 		return nil, refusal(err)
 	}
-	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); undecided(ctx, err) {
+	if c.offer, p.wanted.Suffixes, err = s.candidates(ctx, c.request, final); outcomeUnknown(ctx, err) {
 		return nil, err
 	} else if err != nil {
 		f := refusal(err)
@@ -164,12 +164,12 @@ func (s *Service) choose(ctx context.Context, jobs []*job, ports []Port, final b
 		}
 		return nil, f
 	}
-	c.Chooser = selection.New(p.wanted, p.hosts, c.offer, s.drawing())
+	c.Chooser = selection.New(p.wanted, p.hosts, c.offer, s.selectionSettings())
 	return c, nil
 }
 
-// drawing returns the settings of a choice: each time with another seed, as Nova, unless it is set.
-func (s *Service) drawing() selection.Settings {
+// selectionSettings returns the settings of a choice: each time with another seed, as Nova, unless it is set.
+func (s *Service) selectionSettings() selection.Settings {
 	settings := s.rules.Settings.Selection
 	if settings.Seed == 0 {
 		settings.Seed = rand.Uint64()
@@ -178,21 +178,21 @@ func (s *Service) drawing() selection.Settings {
 }
 
 // candidates queries placement, and returns with the answer the server's own suffixes for those in it.
-func (s *Service) candidates(ctx context.Context, r request.Request, alone bool) (o *selection.Offer, own map[string]string, err error) {
-	ask := func(q placement.Query) (*selection.Offer, error) {
-		if alone {
+func (s *Service) candidates(ctx context.Context, r request.Request, single bool) (o *selection.Offer, own map[string]string, err error) {
+	query := func(q placement.Query) (*selection.Offer, error) {
+		if single {
 			answer, err := s.placement.Candidates(ctx, q)
 			return selection.NewOffer(answer), err
 		}
 		q, own = r.Alike(q)
-		return s.asked.ask(ctx, q, func() (selection.Answer, error) { return s.placement.Candidates(ctx, q) })
+		return s.queries.query(ctx, q, func() (selection.Answer, error) { return s.placement.Candidates(ctx, q) })
 	}
-	o, err = ask(r.Query)
+	o, err = query(r.Query)
 	if err != nil || !o.Empty() {
 		return o, own, err
 	}
 	if q, ok := r.Fallback(); ok {
-		o, err = ask(q)
+		o, err = query(q)
 	}
 	return o, own, err
 }

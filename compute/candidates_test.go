@@ -16,7 +16,7 @@ import (
 // begins after all of them have come; others do not wait.
 func TestAskedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var shared askedTogether
+		var shared queryGroup
 		var mu sync.Mutex
 		asked := 0
 		came, got := map[int]time.Time{}, map[int]*selection.Offer{}
@@ -27,7 +27,7 @@ func TestAskedTogether(t *testing.T) {
 			came[n] = time.Now()
 			mu.Unlock()
 			var begin time.Time
-			o, err := shared.ask(t.Context(), q, func() (selection.Answer, error) {
+			o, err := shared.query(t.Context(), q, func() (selection.Answer, error) {
 				begin = time.Now()
 				mu.Lock()
 				asked++
@@ -59,7 +59,7 @@ func TestAskedTogether(t *testing.T) {
 		if asked != 4 || got[0] == got[1] || got[1] != got[8] || got[8] == got[9] || got[9] == got[10] {
 			t.Errorf("%d queries were sent; %v", asked, got)
 		}
-		if took := begun[got[1]].Sub(begun[got[0]]); took != time.Second+maxAskPause {
+		if took := begun[got[1]].Sub(begun[got[0]]); took != time.Second+maxQueryPause {
 			t.Errorf("the second began %v after the first", took)
 		}
 		time.Sleep(time.Second)
@@ -75,12 +75,12 @@ func TestAskedTogether(t *testing.T) {
 // everybody's.
 func TestAskedTogetherForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var shared askedTogether
+		var shared queryGroup
 		failed := errors.New("no")
 		first, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		ask := func(ctx context.Context, want, answer error) {
-			_, err := shared.ask(ctx, placement.Query{}, func() (selection.Answer, error) {
+			_, err := shared.query(ctx, placement.Query{}, func() (selection.Answer, error) {
 				select {
 				case <-ctx.Done():
 					return selection.Answer{}, ctx.Err()
@@ -127,6 +127,6 @@ func TestExplanationsAreBounded(t *testing.T) {
 		}
 		all.Go(func() { explain(explainTime) })
 		synctest.Wait()
-		all.Go(func() { explain(explainTurn) })
+		all.Go(func() { explain(explainQueueTimeout) })
 	})
 }

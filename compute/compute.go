@@ -4,7 +4,7 @@
 // for placement, package selection chooses among the candidates, and package extraspecs has the
 // meaning of extra specs.
 //
-// What takes several steps with a server is an operation: a list of steps (operations.go) that package
+// What takes several steps with a server is an operation: a list of steps (kinds.go) that package
 // operation carries out, forward or backwards, and after a crash goes on with:
 //
 //	boot    ports ─► claim ─► bind ─► host ─► (ACTIVE)
@@ -18,7 +18,7 @@
 //
 // There are more (newKinds, and decision 31).
 //
-// What a host is to make of a server is a row (HostedRow), which the steps that ask hosts write (hosted.go).
+// What a host is to make of a server is a row (HostedRow), which the commands to hosts write (hosted.go, hostcommands.go).
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package compute

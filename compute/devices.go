@@ -14,40 +14,38 @@ import (
 // whole one.
 var deviceVNICs = map[string]bool{"direct": false, "macvtap": false, "direct-physical": true}
 
-// chooseDevices stores the PCI devices of a hypervisor for the ports of an operation: free ones, on
+// chooseDevices returns PCI devices of a hypervisor for the ports of a server, by port: free ones, on
 // the interface whose bandwidth was chosen for the port if it requests bandwidth. It is a
 // *hostRefused when there are not enough.
-func (c *change) chooseDevices(j *job, server ServerRow, host, node string) error {
-	j.b.Devices = nil
-	if !slices.ContainsFunc(j.ports, func(p Port) bool { _, is := deviceVNICs[p.VNIC]; return is }) {
-		return nil
+func (c *change) chooseDevices(server ID, ports []Port, m request.Mappings, host, node string) (map[ID]Device, error) {
+	if !slices.ContainsFunc(ports, func(p Port) bool { _, device := deviceVNICs[p.VNIC]; return device }) {
+		return nil, nil
 	}
 	all, err := c.devicesOf(node)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	taken, err := c.takenDevices(host, server.ID)
+	taken, err := c.takenDevices(host, server)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	chosen := map[ID]Device{}
-	for _, p := range j.ports {
-		whole, is := deviceVNICs[p.VNIC]
-		if !is {
+	for _, p := range ports {
+		whole, device := deviceVNICs[p.VNIC]
+		if !device {
 			continue
 		}
 		i := slices.IndexFunc(all, func(d Device) bool {
-			return d.Whole == whole && d.PhysicalNetwork == p.PhysicalNetwork && d.serves(p, j.b.Claim.Mappings, node) && d.free(all, taken)
+			return d.Whole == whole && d.PhysicalNetwork == p.PhysicalNetwork && d.serves(p, m, node) && d.free(all, taken)
 		})
 		if i < 0 {
-			return &hostRefused{fmt.Sprintf("no device is free for port %s, of type %s", p.ID, p.VNIC)}
+			return nil, &hostRefused{fmt.Sprintf("no device is free for port %s, of type %s", p.ID, p.VNIC)}
 		}
 		if all[i].Slot != "" {
 			chosen[p.ID], taken[all[i].Slot] = all[i], true
 		}
 	}
-	j.b.Devices = chosen
-	return nil
+	return chosen, nil
 }
 
 // devicesOf returns the PCI devices of a hypervisor. A host that lists none, or does not exist, can give none.
@@ -75,8 +73,8 @@ func (d Device) free(all []Device, taken map[string]bool) bool {
 // serves reports whether a device is a function of the interface whose bandwidth serves a
 // port. Placement's provider of an interface is called after it.
 func (d Device) serves(p Port, m request.Mappings, node string) bool {
-	provider, asks := p.Asks.Device(m)
-	if !asks {
+	provider, requested := p.Asks.Device(m)
+	if !requested {
 		return true
 	}
 	name := guarantee.Name{Driver: guarantee.SRIOV, Hypervisor: node, Device: d.Parent}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -25,17 +26,15 @@ const (
 	maxJobs = 32
 )
 
-// A job is an operation that this process carries out.
+// A job is an operation that this process carries out, as far as all kinds are alike.
 type job struct {
-	s        *Service
-	id       ID // of the operation
-	serverID ID // of its server
-	worker   string
-	op       OperationRow // as it was written last
-	b        body         // as the next commit writes it
-	lost     atomic.Bool  // another worker has it, or it has ended
-	// ports are the server's as they were when its host was chosen.
-	ports []Port
+	s       *Service
+	id      ID // of the operation
+	subject ID // its server
+	worker  string
+	op      OperationRow // as it was read or written last; Aborted is as it was read last
+	family  family       // what depends on its kind: the data as the next commit writes it, and the steps
+	lost    atomic.Bool  // another worker has it, or it has ended
 }
 
 var _ operation.Job[effect] = (*job)(nil)
@@ -51,10 +50,11 @@ func newRunner(s *Service, behalf func(context.Context, Caller) context.Context)
 	}
 	if behalf != nil {
 		r.Context = func(ctx context.Context, j *job) context.Context {
-			if j.b.By == (Caller{}) {
+			by := j.shared().By
+			if by == (Caller{}) {
 				return ctx
 			}
-			return behalf(ctx, j.b.By)
+			return behalf(ctx, by)
 		}
 	}
 	return r
@@ -101,14 +101,15 @@ func (s *Service) TakeOver(ctx context.Context, ended func(run string) bool, res
 	})
 }
 
-// unanswered is the worker of an operation whose last request was not answered: no worker takes it for the time of a lease,
-// while the request may take effect.
+// unanswered is the worker of an operation whose last request was not answered: no worker takes it
+// for the time of a lease, while the request may take effect.
 const unanswered = "unanswered"
 
 // runEnd is between the run and the rest of a worker's name.
 const runEnd = "#"
 
-// newWorker names a worker: no two have the same name, and it says of which run of the program it is.
+// newWorker names a worker: no two have the same name, and it says of which run of the program it
+// is.
 func (s *Service) newWorker() string {
 	if s.run == "" {
 		return string(NewID())
@@ -127,28 +128,51 @@ func (j *job) Lost() bool { return j.lost.Load() }
 
 // LogValue is the server in logs. What renews the lease logs it while the worker writes op.
 func (j *job) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("server", string(j.serverID)))
+	return slog.GroupValue(slog.String("server", string(j.subject)))
 }
 
 // kind is the kind of the operation.
 func (j *job) kind() kind { return j.s.kinds[j.op.Kind] }
 
-// Commit is operation.Job's. It writes the cursor, the effects and the job's body. The operation becomes
-// the deletion of its server instead when that was requested.
+// serverID is the server of the operation. It does not change, and may be read concurrently.
+func (j *job) serverID() ID { return j.subject }
+
+// shared is what operations of all families store.
+func (j *job) shared() *common { return j.family.data().shared() }
+
+// load takes over an operation as it is stored, whose kind may have changed.
+func (j *job) load(row OperationRow) error {
+	j.op = row
+	k, ok := j.s.kinds[row.Kind]
+	if !ok {
+		return fmt.Errorf("reading operation %s: the kind %q is unknown", row.ID, row.Kind)
+	}
+	j.family = k.family(j)
+	return j.read(row.Body)
+}
+
+// read replaces the job's data.
+func (j *job) read(body []byte) error {
+	if err := json.Unmarshal(body, j.family.clear()); err != nil {
+		return fmt.Errorf("reading operation %s: %w", j.id, err)
+	}
+	return nil
+}
+
+// Commit is operation.Job's. It writes the cursor, the effects and the job's data. The operation
+// becomes the deletion of its server instead when that was requested.
 func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect) error {
 	var row OperationRow
-	var turned bool
-	err := j.update(ctx, func(c *change) error {
-		server, err := c.mine(j)
-		if err != nil {
+	var replaced bool
+	err := j.update(ctx, func(c *change) (err error) {
+		var server ServerRow
+		if row, server, err = j.current(c); err != nil {
 			return err
 		}
-		row = j.op
-		row.Lease = c.leaseEnd()
-		if turned = c.kinds.deletes(server, row); turned {
+		if replaced = c.kinds.deletes(server, row); replaced {
 			return c.becomeDelete(&row, server)
 		}
-		j.b.Unavailable = nil
+		j.shared().Unavailable = nil
 		if err := carryOut(c, &server, effects); err != nil {
 			return err
 		}
@@ -157,18 +181,18 @@ func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect
 			return err
 		}
 		row.moveTo(to)
-		if j.b.Tried > 0 {
-			row.Reservation = "" // another host is chosen for it alone
+		if j.shared().Reservation == "" {
+			row.Reservation = ""
 		}
-		if row.Body, err = json.Marshal(j.b); err != nil {
+		if row.Body, err = json.Marshal(j.family.data()); err != nil {
 			return err
 		}
 		return c.Replace(&row)
 	})
-	return j.wrote(err, row, turned)
+	return j.committed(err, row, replaced)
 }
 
-// save writes effects and the job's body within a step.
+// save writes effects and the job's data within a step.
 func (j *job) save(ctx context.Context, effects ...effect) error {
 	return j.Commit(ctx, j.Cursor(), effects...)
 }
@@ -176,15 +200,13 @@ func (j *job) save(ctx context.Context, effects ...effect) error {
 // End is operation.Job's.
 func (j *job) End(ctx context.Context, effects ...effect) error {
 	var row OperationRow
-	var turned bool
-	err := j.update(ctx, func(c *change) error {
-		server, err := c.mine(j)
-		if err != nil {
+	var replaced bool
+	err := j.update(ctx, func(c *change) (err error) {
+		var server ServerRow
+		if row, server, err = j.current(c); err != nil {
 			return err
 		}
-		row = j.op
-		row.Lease = c.leaseEnd()
-		if turned = c.kinds.deletes(server, row); turned {
+		if replaced = c.kinds.deletes(server, row); replaced {
 			return c.becomeDelete(&row, server)
 		}
 		if _, err = c.Remove(&OperationRow{}, Where(ByID, j.id)); err != nil {
@@ -197,9 +219,9 @@ func (j *job) End(ctx context.Context, effects ...effect) error {
 		if err := c.Replace(&server); err != nil {
 			return err
 		}
-		return c.beginNext(server.ID, j.b.Next)
+		return c.beginNext(row)
 	})
-	err = j.wrote(err, row, turned)
+	err = j.committed(err, row, replaced)
 	j.s.wake() // for what waited
 	return err
 }
@@ -216,18 +238,16 @@ func carryOut(c *change, server *ServerRow, effects []effect) error {
 	return nil
 }
 
-// wrote concludes a transaction.
-func (j *job) wrote(err error, row OperationRow, turned bool) error {
+// committed concludes a transaction.
+func (j *job) committed(err error, row OperationRow, replaced bool) error {
 	if errors.Is(err, operation.ErrLost) {
 		j.lost.Store(true)
 	}
 	if err != nil {
 		return err
 	}
-	j.op = row
-	if turned {
-		j.b, err = row.body()
-		return cmp.Or(err, operation.ErrTurned)
+	if j.op = row; replaced {
+		return cmp.Or(j.load(row), operation.ErrReplaced)
 	}
 	return nil
 }
@@ -277,13 +297,13 @@ func (j *job) Release(ctx context.Context, cause error) error {
 	err := j.leased(ctx, func(c *change, row *OperationRow) error {
 		row.Worker, row.Lease = "", time.Time{}
 		if isUnavailable(cause) {
-			if err := row.noteUnavailable(cause); err != nil {
+			if err := j.s.kinds.recordUnavailable(row, cause); err != nil {
 				return err
 			}
 		}
 		switch { // Lease is the end of a rest
 		case errors.As(cause, &waits):
-			if b, err := row.body(); err != nil || b.Abort == j.b.Abort { // it was not aborted meanwhile
+			if row.Aborted == j.op.Aborted { // it was not aborted meanwhile
 				if unanswered, err := c.unanswered(row.Server, ID(waits.Event)); err != nil || unanswered {
 					row.Awaits = ID(waits.Event)
 				}
@@ -322,8 +342,8 @@ func (j *job) leased(ctx context.Context, fn func(*change, *OperationRow) error)
 	return err
 }
 
-// leaseEnd is the end of a lease that begins now. Times are stored in whole seconds; it is not earlier than
-// the worker assumes.
+// leaseEnd is the end of a lease that begins now. Times are stored in whole seconds; it is not
+// earlier than the worker assumes.
 func (c *change) leaseEnd() time.Time {
 	end := c.Now().UTC().Add(c.Settings.LeaseTime)
 	if whole := end.Truncate(time.Second); whole.Before(end) {
@@ -332,99 +352,132 @@ func (c *change) leaseEnd() time.Time {
 	return end
 }
 
-// An ownError is an error from which nothing follows but that a step is repeated: of the service's own database, or of a
-// request that changes nothing for the operation.
-type ownError struct{ err error }
+// recordUnavailable stores in the row of an operation why it cannot go on.
+func (k kinds) recordUnavailable(row *OperationRow, cause error) error {
+	d, err := k.data(*row)
+	if err != nil {
+		return err
+	}
+	d.shared().Unavailable = &waitCause{forUser(cause), fmt.Sprintf("%.*s", maxCause, cause)}
+	row.Body, err = json.Marshal(d)
+	return err
+}
+
+// waitedTooLong returns the failure of a server that another service has been unavailable to for
+// longer than its build may take, a reason to retry when it may take longer, and nil when nothing
+// was waited for.
+func (j *job) waitedTooLong(ctx context.Context) (*Failure, error) {
+	cause := j.shared().Unavailable
+	if cause == nil {
+		return nil, nil
+	}
+	server, err := j.server(ctx)
+	if err != nil || j.s.kinds.overdue(j.s.rules, server, j.op) == 0 {
+		return nil, err
+	}
+	return aborted(cause.Text, errors.New(cause.Details)), nil
+}
+
+// A retryable error is one from which nothing follows but that a step is repeated: of the service's
+// own database, or of a request that changes nothing for the operation.
+type retryable struct{ err error }
 
 // Error is its cause's.
-func (e *ownError) Error() string { return e.err.Error() }
+func (e *retryable) Error() string { return e.err.Error() }
 
 // Unwrap returns it.
-func (e *ownError) Unwrap() error { return e.err }
+func (e *retryable) Unwrap() error { return e.err }
 
-// own makes an ownError of an error that no rule has caused.
-func own(err error) error {
+// asRetryable makes an error retryable that no rule has caused.
+func asRetryable(err error) error {
 	kind, _ := fault.Of(err)
 	if err == nil || kind != fault.Internal || errors.Is(err, operation.ErrLost) || errors.As(err, new(*operation.Wait)) || errors.As(err, new(*hostRefused)) {
 		return err
 	}
-	return &ownError{err}
+	return &retryable{err}
 }
 
-// undecided reports whether nothing follows from an error of a step but that it is repeated: it is unknown
-// whether a request took place, another service is unavailable, or the step could not be carried out here.
-func undecided(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, operation.ErrLost) || errors.Is(err, operation.ErrTurned) ||
-		errors.As(err, new(*ownError)) || isUnavailable(err)
+// outcomeUnknown reports whether nothing follows from an error of a step but that it is repeated:
+// it is unknown whether a request took place, another service is unavailable, or the step could not
+// be carried out here.
+func outcomeUnknown(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, operation.ErrLost) || errors.Is(err, operation.ErrReplaced) ||
+		errors.As(err, new(*retryable)) || isUnavailable(err)
 }
 
-// isUnavailable reports whether an error is that of a request that another service has not taken, or not answered.
+// isUnavailable reports whether an error is that of a request that another service has not taken,
+// or not answered.
 func isUnavailable(err error) bool {
 	kind, _ := fault.Of(err)
 	return kind == fault.Unavailable || errors.As(err, new(*operation.Unanswered))
 }
 
-// notTaken reports whether an error is that of a request that another service has not taken, so that it had no effect.
+// notTaken reports whether an error is that of a request that another service has not taken, so
+// that it had no effect.
 func notTaken(err error) bool {
 	return isUnavailable(err) && !errors.As(err, new(*operation.Unanswered))
 }
 
-// update runs fn in a transaction. Each of its runs begins with the body that the job has now, which
-// it also has when the transaction fails.
+// update runs fn in a transaction. Each of its runs begins with the data that the job has now,
+// which it also has when the transaction fails.
 func (j *job) update(ctx context.Context, fn func(*change) error) error {
-	before, err := json.Marshal(j.b)
+	before, err := json.Marshal(j.family.data())
 	if err != nil {
-		return err
-	}
-	restore := func() (err error) {
-		j.b, err = OperationRow{ID: j.id, Body: before}.body()
 		return err
 	}
 	runs := 0
 	err = j.s.update(ctx, func(c *change) error {
 		if runs++; runs > 1 {
-			if err := restore(); err != nil {
+			if err := j.read(before); err != nil {
 				return err
 			}
 		}
 		return fn(c)
 	})
 	if err != nil {
-		return cmp.Or(restore(), own(err))
+		return cmp.Or(j.read(before), asRetryable(err))
 	}
 	return nil
 }
 
 // view reads from the database.
 func (j *job) view(ctx context.Context, fn func(Reader) error) error {
-	return own(j.s.store.View(ctx, fn))
+	return asRetryable(j.s.store.View(ctx, fn))
 }
 
 // server returns the server of an operation.
 func (j *job) server(ctx context.Context) (row ServerRow, err error) {
 	err = j.view(ctx, func(r Reader) error {
-		row, err = One[ServerRow](r, Where(ByID, j.op.Server))
+		row, err = One[ServerRow](r, Where(ByID, j.subject))
 		return err
 	})
 	return row, err
 }
 
-// mine returns the server of an operation, ErrLost when another worker has the operation. It also
-// reads the operations that wait for this one.
-func (c *change) mine(j *job) (ServerRow, error) {
-	now, err := Rows[OperationRow](c, Where(ByID, j.id))
-	if err == nil && (len(now) == 0 || now[0].Worker != j.worker) {
+// current returns the row of the operation as it is now, with a new lease, and its server; ErrLost
+// when another worker has the operation. What others write into the row is as it was written last.
+func (j *job) current(c *change) (row OperationRow, server ServerRow, err error) {
+	rows, err := Rows[OperationRow](c, Where(ByID, j.id))
+	if err == nil && (len(rows) == 0 || rows[0].Worker != j.worker) {
 		err = operation.ErrLost
 	}
 	if err != nil {
-		return ServerRow{}, err
+		return row, server, err
 	}
-	b, err := now[0].body()
-	if err != nil {
-		return ServerRow{}, err
+	row = rows[0]
+	row.Lease, j.op.Aborted = c.leaseEnd(), row.Aborted
+	server, err = One[ServerRow](c, Where(ByID, j.subject))
+	return row, server, err
+}
+
+// ended is the effect that ends the event of an operation, if it has not ended with an error.
+func (j *job) ended() effect {
+	return func(c *change, _ *ServerRow) error {
+		if event := j.shared().Event; event != "" {
+			return c.end(event, nil)
+		}
+		return nil
 	}
-	j.b.Next, j.b.Abort = b.Next, b.Abort
-	return One[ServerRow](c, Where(ByID, j.op.Server))
 }
 
 // deletes reports whether an operation is to become the deletion of its server.
@@ -432,29 +485,29 @@ func (k kinds) deletes(server ServerRow, row OperationRow) bool {
 	return server.Task == Deleting && !k[row.Kind].final
 }
 
-// becomeDelete makes an operation the deletion of its server. What it has done belongs to the server, and
-// is undone with it.
+// becomeDelete makes an operation the deletion of its server. What it has done belongs to the
+// server, and is undone with it.
 func (c *change) becomeDelete(row *OperationRow, server ServerRow) error {
 	actions, err := Rows[ActionRow](c, Where(ByServer, server.ID))
 	if err != nil {
 		return err
 	}
-	var b body
+	var d buildData
 	for _, a := range actions {
 		if a.Action == deleteAction {
-			b.Action, b.By = a.ID, Caller{Project: a.Project, User: a.User, Request: a.Request} // its global id is not kept
+			d.Action, d.By = a.ID, Caller{Project: a.Project, User: a.User, Request: a.Request} // its global id is not kept
 		}
 	}
-	if b.Action != "" {
-		event, err := c.begin(b.Action, eventDelete, server.Host)
+	if d.Action != "" {
+		event, err := c.begin(d.Action, eventDelete, server.Host)
 		if err != nil {
 			return err
 		}
-		b.Event = event.ID
+		d.Event = event.ID
 	}
-	row.Kind, row.Reservation, row.Awaits = remove, "", ""
-	row.moveTo(c.kinds[remove].first())
-	if row.Body, err = json.Marshal(b); err != nil {
+	row.Kind, row.Reservation, row.Awaits, row.Aborted, row.Queue = kindDelete, "", "", false, nil
+	row.moveTo(c.kinds[kindDelete].first())
+	if row.Body, err = json.Marshal(&d); err != nil {
 		return err
 	}
 	return c.Replace(row)

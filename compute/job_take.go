@@ -17,9 +17,9 @@ type dueList struct {
 	all [][]ID
 	// whole says that the next look is at all operations: see lookForDue.
 	whole atomic.Bool
-	// leases and unsures are the leases of operations, and the requests that may have taken place, as this process has
-	// observed them: the times in rows are those of the clocks of machines.
-	leases, unsures observations
+	// leases and pending are the leases of operations, and the requests that may have taken place,
+	// as this process has observed them: the times in rows are those of the clocks of machines.
+	leases, pending observations
 }
 
 // runWholeLooks has all operations looked at every lookInterval, until ctx ends.
@@ -37,7 +37,8 @@ func (s *Service) runWholeLooks(ctx context.Context) {
 	}
 }
 
-// An observations has what this process reads repeatedly, by operation: what it is and since when it has not changed.
+// An observations has what this process reads repeatedly, by operation: what it is and since when
+// it has not changed.
 type observations map[ID]observation
 
 type observation struct {
@@ -57,9 +58,10 @@ func (o *observations) age(id ID, what string, at time.Duration) time.Duration {
 	return 0
 }
 
-// notDue reports whether a worker may have an operation, or it rests. A lease has expired when this process has observed
-// for its time that it was not renewed, whatever the clocks of the machines say. A rest may be too short, and it ends by the clock: one that
-// would end later than the longest from now was written before the clock was set back. Callers have locked mu.
+// notDue reports whether a worker may have an operation, or it rests. A lease has expired when this
+// process has observed for its time that it was not renewed, whatever the clocks of the machines
+// say. A rest may be too short, and it ends by the clock: one that would end later than the longest
+// from now was written before the clock was set back. Callers have locked mu.
 func (s *Service) notDue(row OperationRow) bool {
 	if row.Worker == "" {
 		rest := row.Lease.Sub(s.rules.Now().UTC().Truncate(time.Second))
@@ -102,9 +104,10 @@ func (s *Service) take(ctx context.Context) ([]*job, error) {
 	}
 }
 
-// lookForDue returns the operations that can go on, the oldest first. It reads those that are ready, which are few among
-// those that workers have and that wait for hosts. A look at the whole finds also what has become due without a change of
-// its row: the lease has expired, or the host that is waited for is down or late.
+// lookForDue returns the operations that can go on, the oldest first. It reads those that are
+// ready, which are few among those that workers have and that wait for hosts. A look at the whole
+// finds also what has become due without a change of its row: the lease has expired, or the host
+// that is waited for is down or late.
 func (s *Service) lookForDue(r Reader, whole bool) (all [][]ID, err error) {
 	rows, err := s.mayBeDue(r, whole)
 	if err != nil || len(rows) == 0 {
@@ -120,7 +123,7 @@ func (s *Service) lookForDue(r Reader, whole bool) (all [][]ID, err error) {
 		}
 		unknown := func(id ID, _ observation) bool { return !known[id] }
 		maps.DeleteFunc(s.dueNow.leases, unknown)
-		maps.DeleteFunc(s.dueNow.unsures, unknown)
+		maps.DeleteFunc(s.dueNow.pending, unknown)
 	}
 	waits, err := s.waiting(r, rows)
 	if err != nil {
@@ -152,7 +155,8 @@ func (s *Service) lookForDue(r Reader, whole bool) (all [][]ID, err error) {
 	return slices.DeleteFunc(all, func(ids []ID) bool { return len(ids) == 0 }), nil
 }
 
-// mayBeDue are the operations that lookForDue looks at, and others of their reservations if they are carried out together.
+// mayBeDue are the operations that lookForDue looks at, and others of their reservations if they
+// are carried out together.
 func (s *Service) mayBeDue(r Reader, whole bool) ([]OperationSummary, error) {
 	if whole {
 		return Rows[OperationSummary](r)
@@ -174,9 +178,10 @@ func (s *Service) mayBeDue(r Reader, whole bool) ([]OperationSummary, error) {
 	return append(rows, slices.DeleteFunc(others, func(row OperationSummary) bool { return row.Ready == isReady })...), err
 }
 
-// together reports whether an operation is at a step that those of its reservation carry out together.
+// together reports whether an operation is at a step that those of its reservation carry out
+// together.
 func (s *Service) together(row OperationSummary) bool {
-	return row.Reservation != "" && s.kinds[row.Kind].shared(row.OperationRow.cursor())
+	return row.Reservation != "" && s.kinds[row.Kind].batched(row.OperationRow.cursor())
 }
 
 // waiting are the operations that wait for the answer of a host. A host that is down is not waited
@@ -226,8 +231,8 @@ func (s *Service) waiting(r Reader, rows []OperationSummary) (map[ID]bool, error
 	return waits, nil
 }
 
-// overdue is the time within which the host of a server should have done its part and has not; 0 when it
-// may still.
+// overdue is the time within which the host of a server should have done its part and has not; 0
+// when it may still.
 func (k kinds) overdue(rules Rules, server ServerRow, row OperationRow) time.Duration {
 	limit := k[row.Kind].limit
 	if limit == nil || row.Back {
@@ -264,11 +269,11 @@ func (s *Service) takeAll(ctx context.Context, ids []ID) (jobs []*job, err error
 			if err != nil {
 				return err
 			}
-			b, err := row.body()
-			if err != nil {
+			j := &job{s: s, id: row.ID, subject: row.Server, worker: row.Worker}
+			if err := j.load(row); err != nil {
 				return err
 			}
-			taken = append(taken, &job{s: s, id: row.ID, serverID: row.Server, worker: row.Worker, op: row, b: b})
+			taken = append(taken, j)
 		}
 		jobs = taken
 		return nil

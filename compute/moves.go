@@ -48,8 +48,8 @@ var (
 	migrationsOver     = []string{accepted, confirmed, reverted, migrationFail, "failed", completed, cancelled, done}
 )
 
-// A former is what a server had before a move, for its way back. Its names are not to change.
-type former struct {
+// A sourceState is what a server had before a move, for its way back. Its names are not to change.
+type sourceState struct {
 	State    string          `json:"state"` // vm_state
 	Power    Power           `json:"power"`
 	Flavor   json.RawMessage `json:"flavor"` // as in ServerRow
@@ -57,11 +57,11 @@ type former struct {
 	// Amounts are its allocations on the source, and Ports its ports there. They are known once a
 	// destination is chosen.
 	Amounts allocations.Amounts `json:"amounts,omitempty"`
-	Ports   []formerPort        `json:"ports,omitempty"`
+	Ports   []sourceBinding     `json:"ports,omitempty"`
 }
 
-// A formerPort is the binding of a port to the source.
-type formerPort struct {
+// A sourceBinding is the binding of a port to the source.
+type sourceBinding struct {
 	Port       ID                          `json:"port"`
 	Allocation guarantee.ProfileAllocation `json:"allocation"`
 	Device     *Device                     `json:"device,omitempty"`
@@ -70,35 +70,35 @@ type formerPort struct {
 }
 
 // port returns the binding that a port had.
-func (f former) port(id ID) (formerPort, bool) {
-	i := slices.IndexFunc(f.Ports, func(p formerPort) bool { return p.Port == id })
+func (f sourceState) port(id ID) (sourceBinding, bool) {
+	i := slices.IndexFunc(f.Ports, func(p sourceBinding) bool { return p.Port == id })
 	if i < 0 {
-		return formerPort{}, false
+		return sourceBinding{}, false
 	}
 	return f.Ports[i], true
 }
 
-// serving is the allocation on the former host for what the port asks for now: each group has the provider that had its
+// serving is the allocation on the former host for what the port requests now: each group has the provider that had its
 // classes there. It is an error when there is none.
-func (f formerPort) serving(asks request.Port) (guarantee.ProfileAllocation, error) {
+func (b sourceBinding) serving(requested request.Port) (guarantee.ProfileAllocation, error) {
 	m := request.Mappings{}
-	for _, g := range asks.Groups {
-		for provider, had := range f.Amounts {
+	for _, g := range requested.Groups {
+		for provider, had := range b.Amounts {
 			lacks := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { return had[class] == 0 })
 			if !lacks {
 				m[g.ID] = append(m[g.ID], placement.UUID(provider))
 			}
 		}
 	}
-	return asks.Binding(m)
+	return requested.Binding(m)
 }
 
-// former reads what the server had before the move.
-func (m MigrationRow) former() (f former, err error) {
-	if err = json.Unmarshal(m.Former, &f); err != nil {
+// source reads what the server had before the move.
+func (m MigrationRow) source() (state sourceState, err error) {
+	if err = json.Unmarshal(m.Former, &state); err != nil {
 		err = fmt.Errorf("reading migration %s: %w", m.ID, err)
 	}
-	return f, err
+	return state, err
 }
 
 // over reports whether a migration has ended.
@@ -161,7 +161,7 @@ func (s *Service) ResizeServer(ctx context.Context, by Caller, id ID, to Resizin
 		return err
 	}
 	m := s.coldMove(by, id, resizeAction, typeResize)
-	m.body = body{Image: image.Image, Flavor: flavor.Keep(), FlavorID: flavor.ID}
+	m.data = moveData{hostChoice: hostChoice{Image: image.Image}, Flavor: flavor.Keep(), FlavorID: flavor.ID}
 	m.prepare = func(c *change, row *ServerRow) error {
 		if row.DiskConfig = "MANUAL"; to.DiskConfig != "" {
 			row.DiskConfig = to.DiskConfig
@@ -186,7 +186,7 @@ func (s *Service) MigrateServer(ctx context.Context, by Caller, id ID, host stri
 		return err
 	}
 	m := s.coldMove(by, id, migrateAction, typeMigrate)
-	m.host, m.body = host, body{Image: image.Image, Flavor: row.Flavor, FlavorID: row.FlavorID}
+	m.host, m.data = host, moveData{hostChoice: hostChoice{Image: image.Image}, Flavor: row.Flavor, FlavorID: row.FlavorID}
 	m.prepare = func(_ *change, row *ServerRow) error {
 		row.DiskConfig = "MANUAL"
 		return nil
@@ -196,9 +196,9 @@ func (s *Service) MigrateServer(ctx context.Context, by Caller, id ID, host stri
 }
 
 // coldMove is what resizes and migrations have in common.
-func (s *Service) coldMove(by Caller, id ID, action, kind string) moving {
-	return moving{
-		operation: move, action: action, kind: kind, task: ResizePrep, status: preMigrating,
+func (s *Service) coldMove(by Caller, id ID, action, kind string) moveRequest {
+	return moveRequest{
+		operation: kindMove, elsewhere: true, action: action, kind: kind, task: ResizePrep, status: preMigrating,
 		events: []string{"conductor_migrate_server", "cold_migrate"},
 		may:    func(c *change) (ServerRow, error) { return s.movableIn(c, by, id, action) },
 	}
@@ -294,12 +294,12 @@ func (c *change) enoughToGrow(row ServerRow, old extraspecs.Flavor, to FlavorRow
 	more := map[string]int64{Cores: to.VCPUs - old.VCPUs, RAM: to.MemoryMB - old.MemoryMB}
 	var over, requested, used, allowed []string
 	for _, resource := range []string{Cores, RAM} {
-		left, limited := free[resource]
-		if !limited || more[resource] <= 0 || left >= more[resource] {
+		remaining, limited := free[resource]
+		if !limited || more[resource] <= 0 || remaining >= more[resource] {
 			continue
 		}
 		over, requested = append(over, resource), append(requested, strconv.FormatInt(more[resource], 10))
-		used, allowed = append(used, strconv.FormatInt(limits[resource]-left, 10)), append(allowed, strconv.FormatInt(limits[resource], 10))
+		used, allowed = append(used, strconv.FormatInt(limits[resource]-remaining, 10)), append(allowed, strconv.FormatInt(limits[resource], 10))
 	}
 	if len(over) == 0 {
 		return nil
@@ -309,40 +309,41 @@ func (c *change) enoughToGrow(row ServerRow, old extraspecs.Flavor, to FlavorRow
 		all(over), all(requested), all(used), all(allowed), all(over))
 }
 
-// A moving is a move that begins.
-type moving struct {
+// A moveRequest is a move that begins.
+type moveRequest struct {
 	operation    string   // its kind
+	elsewhere    bool     // the source is refused as the destination
 	action, kind string   // of the action and the migration
 	task, status string   // of the server and the migration
 	events       []string // of the action
 	host         string   // the destination, "" for any
-	body         body
+	data         moveData
 	// may returns the server, and refuses to move it in another state.
 	may func(*change) (ServerRow, error)
 	// prepare, unless nil, changes the server's row, and refuses what cannot be.
 	prepare func(*change, *ServerRow) error
 }
 
-// beginMove notes a move. Its worker carries it out.
-func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) (migration MigrationRow, err error) {
+// beginMove records a move. Its worker carries it out.
+func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moveRequest) (migration MigrationRow, err error) {
 	err = s.update(ctx, func(c *change) error {
 		row, err := m.may(c)
 		if err != nil {
 			return err
 		}
-		b := m.body
+		d := m.data
 		if m.host != "" {
 			switch {
-			case m.host == row.Host && m.operation == move:
+			case m.host == row.Host && m.elsewhere:
 				return invalid("CannotMigrateToSameHost", "Cannot migrate to the host where the server exists.")
-			case m.host == row.Host && b.Forced:
+			case m.host == row.Host && d.Forced:
 				return invalid("UnableToMigrateToSelf", "Unable to migrate instance (%s) to current host (%s).", id, m.host)
 			}
-			if b.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: m.host}}); err != nil {
+			if d.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: m.host}}); err != nil {
 				return err
 			}
 		}
-		was, err := json.Marshal(former{State: row.State, Power: row.Power, Flavor: row.Flavor, FlavorID: row.FlavorID})
+		source, err := json.Marshal(sourceState{State: row.State, Power: row.Power, Flavor: row.Flavor, FlavorID: row.FlavorID})
 		if err != nil {
 			return err
 		}
@@ -357,10 +358,10 @@ func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) (mi
 		}
 		migration = MigrationRow{
 			ID: NewID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: m.status, Source: row.Host, SourceNode: row.Node,
-			OldFlavor: row.FlavorID, NewFlavor: b.FlavorID, Former: was, CreatedAt: c.At, UpdatedAt: c.At,
+			OldFlavor: row.FlavorID, NewFlavor: d.FlavorID, Former: source, CreatedAt: c.At, UpdatedAt: c.At,
 		}
-		if b.Forced {
-			node, err := One[NodeRow](c, Where(ByID, b.Node))
+		if d.Forced {
+			node, err := One[NodeRow](c, Where(ByID, d.Node))
 			if err != nil {
 				return err
 			}
@@ -384,9 +385,8 @@ func (s *Service) beginMove(ctx context.Context, by Caller, id ID, m moving) (mi
 				return err
 			}
 		}
-		b.Host = m.host
-		b.Action, b.Migration = action.ID, migration.ID
-		return c.newOperation(id, m.operation, b)
+		d.Host, d.Action, d.Migration = m.host, action.ID, migration.ID
+		return c.newOperation(id, m.operation, &d)
 	})
 	s.wake()
 	return migration, err
@@ -409,33 +409,33 @@ func (c *change) unconfirmed(row ServerRow) (MigrationRow, error) {
 // ConfirmResize begins to remove from its former host a server that was resized or migrated. Faults: InstanceNotFound,
 // InstanceIsLocked, InvalidState, MigrationNotFound, ServiceUnavailable.
 func (s *Service) ConfirmResize(ctx context.Context, by Caller, id ID) error {
-	return s.conclude(ctx, by, id, confirmAction, func(c *change, row *ServerRow, m MigrationRow, action ID) (string, body, error) {
+	return s.beginConfirmOrRevert(ctx, by, id, confirmAction, func(c *change, row *ServerRow, m MigrationRow, action ID) (string, *moveData, error) {
 		if err := c.mustBeUp(c, m.Source); err != nil {
-			return "", body{}, err
+			return "", nil, err
 		}
 		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = confirming }); err != nil {
-			return "", body{}, err
+			return "", nil, err
 		}
 		event, err := c.begin(action, "compute_confirm_resize", m.Source)
-		return confirm, body{Event: event.ID}, err
+		return kindConfirm, &moveData{common: common{Event: event.ID}}, err
 	})
 }
 
 // RevertResize begins to bring a server that was resized or migrated back to its former host. Faults: InstanceNotFound,
 // InstanceIsLocked, InvalidState, MigrationNotFound.
 func (s *Service) RevertResize(ctx context.Context, by Caller, id ID) error {
-	return s.conclude(ctx, by, id, revertAction, func(c *change, row *ServerRow, m MigrationRow, action ID) (string, body, error) {
+	return s.beginConfirmOrRevert(ctx, by, id, revertAction, func(c *change, row *ServerRow, m MigrationRow, action ID) (string, *moveData, error) {
 		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = reverting }); err != nil {
-			return "", body{}, err
+			return "", nil, err
 		}
 		row.Task = ResizeReverting
 		event, err := c.begin(action, "compute_revert_resize", m.Dest)
-		return revert, body{Event: event.ID}, err
+		return kindRevert, &moveData{common: common{Event: event.ID}}, err
 	})
 }
 
-// conclude begins the end of a move.
-func (s *Service) conclude(ctx context.Context, by Caller, id ID, action string, begin func(c *change, row *ServerRow, m MigrationRow, action ID) (kind string, b body, err error)) error {
+// beginConfirmOrRevert begins the end of a move.
+func (s *Service) beginConfirmOrRevert(ctx context.Context, by Caller, id ID, action string, begin func(c *change, row *ServerRow, m MigrationRow, action ID) (kind string, d *moveData, err error)) error {
 	err := s.update(ctx, func(c *change) error {
 		row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
@@ -454,11 +454,11 @@ func (s *Service) conclude(ctx context.Context, by Caller, id ID, action string,
 		if err != nil {
 			return err
 		}
-		act, err := c.act(by, id, action)
+		recorded, err := c.act(by, id, action)
 		if err != nil {
 			return err
 		}
-		kind, b, err := begin(c, &row, m, act.ID)
+		kind, d, err := begin(c, &row, m, recorded.ID)
 		if err != nil {
 			return err
 		}
@@ -466,8 +466,8 @@ func (s *Service) conclude(ctx context.Context, by Caller, id ID, action string,
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		b.Action, b.Migration = act.ID, m.ID
-		return c.newOperation(id, kind, b)
+		d.Action, d.Migration = recorded.ID, m.ID
+		return c.newOperation(id, kind, d)
 	})
 	s.wake()
 	return err

@@ -3,6 +3,7 @@ package compute
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/berthcloud/berth/allocations"
@@ -13,22 +14,22 @@ const (
 	typeEvacuate   = "evacuation"
 )
 
-// The statuses of evacuations, besides those of all. One that is done is completed when the source, back again, has
-// destroyed the server.
+// The statuses of evacuations, besides those of all. One that is done is completed when the source,
+// back again, has destroyed the server.
 const (
 	accepted = "accepted"
 	done     = "done"
 )
 
-// An Evacuation is a request to build a server anew whose host is down.
+// An Evacuation is a request to build a server again whose host is down.
 type Evacuation struct {
 	Host   string // "" for any
 	Forced bool   // the named host is not filtered
 }
 
-// EvacuateServer begins to build on another host a server whose host is down. The source destroys it when it is back;
-// until then its migration has the allocations there. Faults: InstanceNotFound, InvalidState, ComputeHostNotFound,
-// ComputeServiceInUse, ExtendedResourceRequestOldCompute.
+// EvacuateServer begins to build on another host a server whose host is down. The source destroys
+// it when it is back; until then its migration has the allocations there. Faults: InstanceNotFound,
+// InvalidState, ComputeHostNotFound, ComputeServiceInUse, ExtendedResourceRequestOldCompute.
 func (s *Service) EvacuateServer(ctx context.Context, by Caller, id ID, to Evacuation) error {
 	row, err := s.evacuable(ctx, id, to)
 	if err != nil {
@@ -38,10 +39,10 @@ func (s *Service) EvacuateServer(ctx context.Context, by Caller, id ID, to Evacu
 	if err != nil {
 		return err
 	}
-	_, err = s.beginMove(ctx, by, id, moving{
-		operation: evacuate, action: evacuateAction, kind: typeEvacuate, task: TaskRebuilding, status: accepted, events: []string{"rebuild_server"}, host: to.Host,
+	_, err = s.beginMove(ctx, by, id, moveRequest{
+		operation: kindEvacuate, action: evacuateAction, kind: typeEvacuate, task: TaskRebuilding, status: accepted, events: []string{"rebuild_server"}, host: to.Host,
 		may:  func(c *change) (ServerRow, error) { return s.evacuableIn(c, id, to) },
-		body: body{Image: image.Image, Flavor: row.Flavor, FlavorID: row.FlavorID, Forced: to.Forced},
+		data: moveData{hostChoice: hostChoice{Image: image.Image, Forced: to.Forced}, Flavor: row.Flavor, FlavorID: row.FlavorID},
 	})
 	return err
 }
@@ -87,75 +88,78 @@ func (s *Service) evacuableIn(r Reader, id ID, to Evacuation) (ServerRow, error)
 	return row, err
 }
 
-// keepFromSource has the source, should it come back, stop the server and keep it until it is known where the server is.
-func (j *job) keepFromSource(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+// keepFromSource has the source, should it come back, stop the server and keep it until it is known
+// where the server is.
+func (m *moveJob) keepFromSource(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	p, err := j.parting(ctx, m.Source)
+	state, err := m.hostedState(ctx, migration.Source)
 	return next{Change: func(c *change, row *ServerRow) error {
 		row.Task = RebuildSpawning
-		return c.wishAt(*row, m.Source, func(is *HostedRow) {
-			is.Wish, is.Event, is.Boot = WishKept, "", ""
-			is.Slots = slices.Compact(slices.Sorted(slices.Values(append(is.Slots, p.slots(p.ports...)...))))
+		return c.wishAt(*row, migration.Source, func(hosted *HostedRow) {
+			hosted.Wish, hosted.Event, hosted.Boot = WishKept, "", ""
+			hosted.Slots = state.allSlots(hosted.Slots)
 		})
 	}}, err
 }
 
 // leaveToSource has the source run the server as before, when it is back.
-func (j *job) leaveToSource(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
+func (m *moveJob) leaveToSource(ctx context.Context) (next, error) {
+	migration, source, err := m.migration(ctx)
 	return next{Change: func(c *change, row *ServerRow) error {
-		return c.wishAt(*row, m.Source, func(is *HostedRow) { is.Wish, is.Slots = was.wish(), nil })
+		return c.wishAt(*row, migration.Source, func(hosted *HostedRow) { hosted.Wish, hosted.Slots = source.wish(), nil })
 	}}, err
 }
 
-// rebuildAtDestination has the destination build the server, which runs when its ports are bound there.
-func (j *job) rebuildAtDestination(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+// rebuildAtDestination has the destination build the server, which runs when its ports are bound
+// there.
+func (m *moveJob) rebuildAtDestination(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if j.b.Asked == "" {
-		bound, err := j.boundThere()
+	if m.Awaited == "" {
+		bound, err := json.Marshal(m.DestinationPorts)
 		if err != nil {
 			return next{}, err
 		}
-		return next{}, j.ask(ctx, m.Dest, "compute_rebuild_instance", func(_ *ServerRow, row *HostedRow) {
+		return next{}, m.send(ctx, migration.Dest, "compute_rebuild_instance", func(_ *ServerRow, row *HostedRow) {
 			row.Wish, row.Boot, row.Bound = WishStopped, "", bound
 			row.Generation++
 		})
 	}
-	return j.asked(ctx, m.Dest, nil)
+	return m.doneOrUndo(ctx, migration.Dest, nil)
 }
 
-// runEvacuated has the destination run the server, unless it was stopped. There is no way back any more: a server that does
-// not run is in error.
-func (j *job) runEvacuated(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
-	if err != nil || was.wish() == WishStopped {
+// runEvacuated has the destination run the server, unless it was stopped. There is no way back any
+// more: a server that does not run is in error.
+func (m *moveJob) runEvacuated(ctx context.Context) (next, error) {
+	migration, source, err := m.migration(ctx)
+	if err != nil || source.wish() == WishStopped {
 		return next{}, err
 	}
-	if j.b.Asked == "" {
-		return next{}, j.ask(ctx, m.Dest, "compute_start_instance", func(_ *ServerRow, row *HostedRow) { row.Wish = WishRunning })
+	if m.Awaited == "" {
+		return next{}, m.send(ctx, migration.Dest, "compute_start_instance", func(_ *ServerRow, row *HostedRow) { row.Wish = WishRunning })
 	}
-	event, err := j.answerOf(ctx, m.Dest)
+	event, err := m.await(ctx, migration.Dest)
 	if err != nil {
 		return next{}, err
 	}
 	return next{Change: func(c *change, _ *ServerRow) error {
 		if event.Result == failed {
-			j.b.Trouble = &Failure{Code: 500, Message: event.Details, Details: event.Traceback}
+			m.FinalError = &Failure{Code: 500, Message: event.Details, Details: event.Traceback}
 		}
-		return j.endAsked(c)
+		return m.endAwaited(c)
 	}}, nil
 }
 
-// evacuated is the effect of an evacuation that has succeeded: the source destroys the server when it is back.
-func (j *job) evacuated() effect {
+// evacuated is the effect of an evacuation that has succeeded: the source destroys the server when
+// it is back.
+func (m *moveJob) evacuated() effect {
 	return func(c *change, row *ServerRow) error {
-		m, err := One[MigrationRow](c, Where(ByID, j.b.Migration))
+		migration, err := One[MigrationRow](c, Where(ByID, m.Migration))
 		if err != nil {
 			return err
 		}
@@ -163,26 +167,27 @@ func (j *job) evacuated() effect {
 			row.State = Stopped
 		}
 		row.Fault, row.LaunchedAt = nil, c.At
-		if err := c.wishAt(*row, m.Source, func(is *HostedRow) { is.Wish, is.Event = WishGone, NewID() }); err != nil {
+		if err := c.wishAt(*row, migration.Source, func(hosted *HostedRow) { hosted.Wish, hosted.Event = WishGone, NewID() }); err != nil {
 			return err
 		}
-		if err := c.wish(*row, func(is *HostedRow) { is.Bound = nil }); err != nil {
+		if err := c.wish(*row, func(hosted *HostedRow) { hosted.Bound = nil }); err != nil {
 			return err
 		}
-		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = done }); err != nil {
+		if err := c.setMigration(migration.ID, func(row *MigrationRow) { row.Status = done }); err != nil {
 			return err
 		}
-		if j.b.Trouble != nil {
-			if err := c.wish(*row, func(is *HostedRow) { is.Event = "" }); err != nil {
+		if m.FinalError != nil {
+			if err := c.wish(*row, func(hosted *HostedRow) { hosted.Event = "" }); err != nil {
 				return err
 			}
-			return cmp.Or(c.endAll(j.b.Action, &stepError{text: j.b.Trouble.Message, details: j.b.Trouble.Details}), c.inError(row, *j.b.Trouble))
+			return cmp.Or(c.endAll(m.Action, &stepError{text: m.FinalError.Message, details: m.FinalError.Details}), c.inError(row, *m.FinalError))
 		}
-		return c.endAll(j.b.Action, nil)
+		return c.endAll(m.Action, nil)
 	}
 }
 
-// sourceIsClean begins to release what a server still has on the host that it was evacuated from, which has destroyed it.
+// sourceIsClean begins to release what a server still has on the host that it was evacuated from,
+// which has destroyed it.
 func (c *change) sourceIsClean(server ID, host string) error {
 	moves, err := Rows[MigrationRow](c, Where(ByServer, server))
 	if err != nil {
@@ -192,7 +197,7 @@ func (c *change) sourceIsClean(server ID, host string) error {
 		if m.Type != typeEvacuate || m.Status != done || m.Source != host {
 			continue
 		}
-		if err := c.newOperation(server, clean, body{Migration: m.ID}); err != nil {
+		if err := c.newOperation(server, kindClean, &moveData{Migration: m.ID}); err != nil {
 			return err
 		}
 	}
@@ -200,13 +205,14 @@ func (c *change) sourceIsClean(server ID, host string) error {
 }
 
 // sourceCleaned is the effect of that.
-func (j *job) sourceCleaned() effect {
+func (m *moveJob) sourceCleaned() effect {
 	return func(c *change, _ *ServerRow) error {
-		return c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Status = completed })
+		return c.setMigration(m.Migration, func(row *MigrationRow) { row.Status = completed })
 	}
 }
 
-// evacuatedFrom returns the evacuations from a host that is down whose allocations there wait for its return.
+// evacuatedFrom returns the evacuations from a host that is down whose allocations there wait for
+// its return.
 func (s *Service) evacuatedFrom(r Reader, host string) ([]MigrationRow, error) {
 	if up, err := s.rules.HostIsUp(r, host); err != nil || up {
 		return nil, err
@@ -215,8 +221,8 @@ func (s *Service) evacuatedFrom(r Reader, host string) ([]MigrationRow, error) {
 	return slices.DeleteFunc(all, func(m MigrationRow) bool { return m.Type != typeEvacuate || m.Source != host }), err
 }
 
-// releaseEvacuated releases what an evacuated server still has on its former host, which is not expected to come back. Should
-// it, it destroys the server all the same.
+// releaseEvacuated releases what an evacuated server still has on its former host, which is not
+// expected to come back. Should it, it destroys the server all the same.
 func (s *Service) releaseEvacuated(ctx context.Context, m MigrationRow) error {
 	e := allocations.Exchange{Placement: s.placement, Migration: string(m.ID)}
 	if err := e.Confirm(ctx); err != nil {

@@ -4,18 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/watch"
 )
 
 // The actions of a live migration.
 const (
 	liveAction     = "os-migrateLive"
-	liveNoted      = "live-migration" // as it is listed among the server's actions
+	liveListed     = "live-migration" // as it is listed among the server's actions
 	completeAction = "live_migration_force_complete"
 	abortAction    = "live_migration_cancel"
 )
@@ -38,8 +35,9 @@ type LiveMigration struct {
 	Wait bool
 }
 
-// LiveMigrateServer begins to move a running server to another host. Faults: InstanceNotFound, InstanceIsLocked,
-// InvalidState, InstanceNotReady, ComputeHostNotFound, ExtendedResourceRequestOldCompute, and NoValidHost if it waits.
+// LiveMigrateServer begins to move a running server to another host. Faults: InstanceNotFound,
+// InstanceIsLocked, InvalidState, InstanceNotReady, ComputeHostNotFound,
+// ExtendedResourceRequestOldCompute, and NoValidHost if it waits.
 func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to LiveMigration) error {
 	var row ServerRow
 	may := func(r Reader) (err error) {
@@ -74,10 +72,10 @@ func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to Li
 	if !to.Wait {
 		outer = "conductor_live_migrate_instance"
 	}
-	m := moving{
-		operation: live, action: liveNoted, kind: liveMigration, task: Migrating, status: enqueued, events: []string{outer}, host: to.Host,
+	m := moveRequest{
+		operation: kindLive, action: liveListed, kind: liveMigration, task: Migrating, status: enqueued, events: []string{outer}, host: to.Host,
 		may:  func(c *change) (ServerRow, error) { err := may(c); return row, err },
-		body: body{Image: image.Image, Flavor: row.Flavor, FlavorID: row.FlavorID, Forced: to.Forced},
+		data: moveData{hostChoice: hostChoice{Image: image.Image, Forced: to.Forced}, Flavor: row.Flavor, FlavorID: row.FlavorID},
 	}
 	migration, err := s.beginMove(ctx, by, id, m)
 	if err != nil || !to.Wait {
@@ -86,8 +84,8 @@ func (s *Service) LiveMigrateServer(ctx context.Context, by Caller, id ID, to Li
 	return s.awaitChoice(ctx, migration)
 }
 
-// awaitChoice waits until a host is chosen for a migration, not longer than Settings.HostTime. The fault says why there is
-// none.
+// awaitChoice waits until a host is chosen for a migration, not longer than Settings.HostTime. The
+// fault says why there is none.
 func (s *Service) awaitChoice(ctx context.Context, m MigrationRow) error {
 	if s.working.Load() == 0 {
 		return nil
@@ -143,9 +141,9 @@ func migrationOf(r Reader, server ID, number int64) (MigrationRow, error) {
 	return MigrationRow{}, err
 }
 
-// CompleteLiveMigration notes that a live migration is to be completed even if the server stands still for it. Here it does
-// so in any case. Faults: InstanceNotFound, InstanceIsLocked, InvalidState, MigrationNotFoundForInstance,
-// InvalidMigrationState.
+// CompleteLiveMigration records that a live migration is to be completed even if the server stands
+// still for it. Here it does so in any case. Faults: InstanceNotFound, InstanceIsLocked,
+// InvalidState, MigrationNotFoundForInstance, InvalidMigrationState.
 func (s *Service) CompleteLiveMigration(ctx context.Context, by Caller, id ID, number int64) error {
 	return s.update(ctx, func(c *change) error {
 		m, err := c.migrationUnderWay(by, id, number, "force_complete", "force complete", running)
@@ -164,9 +162,10 @@ func (s *Service) CompleteLiveMigration(ctx context.Context, by Caller, id ID, n
 	})
 }
 
-// AbortLiveMigration begins to undo a live migration: one that is running, or also one that is not yet. It is refused when
-// the server has been stopped at its source, from where on nothing is aborted, and while the migration is undone because it has failed. Faults
-// are those of CompleteLiveMigration.
+// AbortLiveMigration begins to undo a live migration: one that is running, or also one that is not
+// yet. It is refused when the server has been stopped at its source, from where on nothing is
+// aborted, and while the migration is undone because it has failed. Faults are those of
+// CompleteLiveMigration.
 func (s *Service) AbortLiveMigration(ctx context.Context, by Caller, id ID, number int64, early bool) error {
 	err := s.update(ctx, func(c *change) error {
 		statuses := []string{running}
@@ -177,15 +176,11 @@ func (s *Service) AbortLiveMigration(ctx context.Context, by Caller, id ID, numb
 		if err != nil {
 			return err
 		}
-		under, err := One[OperationRow](c, Where(ByServer, id))
+		operation, err := One[OperationRow](c, Where(ByServer, id))
 		if err != nil {
 			return err
 		}
-		b, err := under.body()
-		if err != nil {
-			return err
-		}
-		if under.Back && !b.Abort {
+		if operation.Back && !operation.Aborted {
 			return wrongMigrationState(id, number, "failed", abortMethod)
 		}
 		action, err := c.act(by, id, abortAction)
@@ -199,11 +194,8 @@ func (s *Service) AbortLiveMigration(ctx context.Context, by Caller, id ID, numb
 		if err := c.end(event.ID, nil); err != nil {
 			return err
 		}
-		b.Abort, under.Awaits = true, ""
-		if under.Body, err = json.Marshal(b); err != nil {
-			return err
-		}
-		return c.Replace(&under)
+		operation.Aborted, operation.Awaits = true, "" // a worker is to see it, whatever it waits for
+		return c.Replace(&operation)
 	})
 	s.wake()
 	return err
@@ -216,7 +208,8 @@ func wrongMigrationState(server ID, number int64, state, method string) error {
 	return invalid("InvalidMigrationState", "Migration %d state of instance %s is %s. Cannot %s while the migration is in this state.", number, server, state, method)
 }
 
-// migrationUnderWay returns the migration that a server is in, which must have one of some statuses.
+// migrationUnderWay returns the migration that a server is in, which must have one of some
+// statuses.
 func (c *change) migrationUnderWay(by Caller, id ID, number int64, action, method string, statuses ...string) (m MigrationRow, err error) {
 	row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 	if err != nil {
@@ -247,327 +240,239 @@ func (s ServerRow) taskShown() string {
 var errAborted = errors.New("the live migration was aborted")
 
 // aborted returns the undoing of a live migration that was aborted, and whether it was.
-func (j *job) aborted(ctx context.Context) (next, bool, error) {
-	err := j.view(ctx, func(r Reader) error {
-		rows, err := Rows[OperationRow](r, Where(ByID, j.id))
-		if err != nil || len(rows) == 0 {
-			return err
+func (m *moveJob) aborted(ctx context.Context) (next, bool, error) {
+	err := m.view(ctx, func(r Reader) error {
+		rows, err := Rows[OperationRow](r, Where(ByID, m.id))
+		if len(rows) > 0 {
+			m.op.Aborted = rows[0].Aborted
 		}
-		b, err := rows[0].body()
-		j.b.Abort = b.Abort
 		return err
 	})
-	return next{Back: true, Change: j.stepFailed(errAborted.Error(), errAborted)}, j.b.Abort, err
+	return next{Back: true, Change: m.stepFailed(errAborted.Error(), errAborted)}, m.op.Aborted, err
 }
 
 // bindSecond binds the server's ports to the destination as well.
-func (j *job) bindSecond(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) bindSecond(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if n, is, err := j.aborted(ctx); err != nil || is {
+	if n, aborted, err := m.aborted(ctx); err != nil || aborted {
 		return n, err
 	}
-	if err := j.readOwnPorts(ctx); err != nil {
+	if err := m.readOwnPorts(ctx); err != nil {
 		return next{}, err
 	}
-	there, err := j.bindAllAt(ctx, m.Dest)
-	if err == nil && j.op.Kind == live { // agents on the destination plug it in before the server runs there
-		err = j.nameDestination(ctx, m.Dest)
+	bound, err := m.s.bindings.bindSecond(ctx, m.ports, bindingTarget{
+		server: m.subject, host: migration.Dest, mappings: m.Claim.Mappings, devices: m.Devices,
+	})
+	if err == nil && m.kind().move.preplugged {
+		err = m.s.bindings.setDestination(ctx, m.ports, migration.Dest)
 	}
 	switch {
 	case err == nil:
 		return next{Change: func(*change, *ServerRow) error {
-			j.b.There = there
+			m.DestinationPorts = bound
 			return nil
 		}}, nil
-	case undecided(ctx, err):
+	case outcomeUnknown(ctx, err):
 		return next{}, err
 	}
-	return next{Back: true, Change: j.notBoundThere(err)}, nil
+	return next{Back: true, Change: m.notBoundThere(err)}, nil
 }
-
-// bindAllAt binds the server's ports to a second host, and returns them as they are there.
-func (j *job) bindAllAt(ctx context.Context, host string) (map[ID]Port, error) {
-	if err := j.checkGroups(j.ports); err != nil {
-		return nil, err
-	}
-	there := map[ID]Port{}
-	for _, p := range j.ports {
-		b := Binding{Server: j.op.Server, Host: host}
-		var err error
-		if b.Allocation, err = p.Asks.Binding(j.b.Claim.Mappings); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrPortChanged, err)
-		}
-		if d, ok := j.b.Devices[p.ID]; ok {
-			b.Device = &d
-		}
-		bound, err := j.s.network.CreateBinding(ctx, p.ID, b)
-		switch {
-		case err != nil:
-			return nil, err
-		case bound.Failed():
-			return nil, &notBound{port: p.ID, host: host, why: bound.Reason}
-		}
-		p.Host, p.VNIC, p.VIF, p.Allocation, p.Slot = host, bound.VNIC, bound.VIF, bound.Allocation, bound.Slot
-		there[p.ID] = p
-	}
-	return there, nil
-}
-
-// nameDestination notes on the server's ports where it is being moved to, or with "" that it is not any more. Nothing is noted of
-// a port whose change the network service refuses, such as that of a whole device with a guarantee: no agent plugs it in.
-func (j *job) nameDestination(ctx context.Context, host string) error {
-	for _, p := range j.ports {
-		var err error
-		for range tries {
-			if err = j.s.network.NameDestination(ctx, p.ID, host); !errors.Is(err, ErrRevision) {
-				break
-			}
-		}
-		if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && !errors.Is(err, ErrNoPort) {
-			return err
-		}
-	}
-	return nil
-}
-
-// boundThere are the ports for the row of the destination.
-func (j *job) boundThere() ([]byte, error) { return json.Marshal(j.b.There) }
 
 // unbindSecond removes the bindings to the destination.
-func (j *job) unbindSecond(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) unbindSecond(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if j.op.Kind == live {
-		if err := j.readOwnPorts(ctx); err != nil {
-			return next{}, err
-		}
-		if err := j.nameDestination(ctx, ""); err != nil {
+	if err := m.readOwnPorts(ctx); err != nil {
+		return next{}, err
+	}
+	if m.kind().move.preplugged {
+		if err := m.s.bindings.setDestination(ctx, m.ports, ""); err != nil {
 			return next{}, err
 		}
 	}
-	if err := j.deleteBindings(ctx, m.Dest); j.b.Trouble == nil || !errors.Is(err, ErrBindingActive) {
+	if err := m.s.bindings.deleteSecond(ctx, m.ports, migration.Dest); m.FinalError == nil || !errors.Is(err, ErrBindingActive) {
 		return next{}, err
 	}
 	return next{}, nil // it could not be bound to the source again, and the server is in error
 }
 
 // deleteBindings removes the bindings of the server's ports to a host that the server is not on.
-func (j *job) deleteBindings(ctx context.Context, host string) error {
-	if err := j.readOwnPorts(ctx); err != nil {
+func (m *moveJob) deleteBindings(ctx context.Context, host string) error {
+	if err := m.readOwnPorts(ctx); err != nil {
 		return err
 	}
-	for _, p := range j.ports {
-		if err := j.s.network.DeleteBinding(ctx, p.ID, host); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.s.bindings.deleteSecond(ctx, m.ports, host)
 }
 
 // prepareDestination has the destination build the server, which does not run there yet.
-func (j *job) prepareDestination(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) prepareDestination(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if n, is, err := j.aborted(ctx); err != nil || is {
+	if n, aborted, err := m.aborted(ctx); err != nil || aborted {
 		return n, err
 	}
-	if j.b.Asked == "" {
-		bound, err := j.boundThere()
+	if m.Awaited == "" {
+		bound, err := json.Marshal(m.DestinationPorts)
 		if err != nil {
 			return next{}, err
 		}
-		return next{}, j.ask(ctx, m.Dest, "compute_pre_live_migration", func(_ *ServerRow, row *HostedRow) {
+		return next{}, m.send(ctx, migration.Dest, "compute_pre_live_migration", func(_ *ServerRow, row *HostedRow) {
 			row.Wish, row.Boot, row.Bound = WishStopped, "", bound
 			row.Generation++
 		})
 	}
-	return j.asked(ctx, m.Dest, func(c *change, _ *ServerRow) error {
-		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = running })
+	return m.doneOrUndo(ctx, migration.Dest, func(c *change, _ *ServerRow) error {
+		return c.setMigration(migration.ID, func(row *MigrationRow) { row.Status = running })
 	})
 }
 
-// asked returns what follows the answer of a host: the step is done, with an effect, or the move is undone.
-func (j *job) asked(ctx context.Context, host string, done effect) (next, error) {
-	event, err := j.answerOf(ctx, host)
-	if err != nil {
-		return next{}, err
-	}
-	if event.Result == failed {
-		return next{Back: true, Change: j.stepFailed(event.Traceback, errors.New(event.Details))}, nil
-	}
-	return next{Change: func(c *change, row *ServerRow) error {
-		if done != nil {
-			if err := done(c, row); err != nil {
-				return err
-			}
-		}
-		return j.endAsked(c)
-	}}, nil
-}
-
 // destroyAtDestination has the destination destroy what it built.
-func (j *job) destroyAtDestination(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) destroyAtDestination(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	return j.destroyAt(ctx, m.Dest)
+	return m.destroyAt(ctx, migration.Dest)
 }
 
 // stopAtSource has the source stop the server and keep it. No driver moves its memory.
-func (j *job) stopAtSource(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) stopAtSource(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if n, is, err := j.aborted(ctx); err != nil || is {
+	if n, aborted, err := m.aborted(ctx); err != nil || aborted {
 		return n, err
 	}
-	if j.b.Asked == "" {
-		p, err := j.parting(ctx, m.Source)
+	if m.Awaited == "" {
+		state, err := m.hostedState(ctx, migration.Source)
 		if err != nil {
 			return next{}, err
 		}
-		return next{}, j.ask(ctx, m.Source, "compute_live_migration", func(_ *ServerRow, row *HostedRow) {
+		return next{}, m.send(ctx, migration.Source, "compute_live_migration", func(_ *ServerRow, row *HostedRow) {
 			row.Wish, row.Boot = WishKept, ""
-			row.Slots = append(row.Slots, p.slots(p.ports...)...)
+			row.Slots = state.allSlots(row.Slots)
 		})
 	}
-	return j.asked(ctx, m.Source, func(c *change, _ *ServerRow) error {
-		if j.b.Abort { // since this step began: the next attempt goes back
+	return m.doneOrUndo(ctx, migration.Source, func(c *change, _ *ServerRow) error {
+		if m.op.Aborted { // since this step began: the next attempt goes back
 			return errAborted
 		}
-		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = postMigrating })
+		return c.setMigration(migration.ID, func(row *MigrationRow) { row.Status = postMigrating })
 	})
 }
 
 // activate makes the bindings to the destination the active ones.
-func (j *job) activate(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) activate(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if err := j.readOwnPorts(ctx); err != nil {
+	if err := m.readOwnPorts(ctx); err != nil {
 		return next{}, err
 	}
-	for i, p := range j.ports {
-		now, err := j.s.network.ActivateBinding(ctx, p.ID, m.Dest)
-		switch {
-		case errors.Is(err, ErrNoPort):
-		case undecided(ctx, err):
-			return next{}, err
-		case err != nil:
-			return next{Back: true, Change: j.notBoundThere(err)}, nil
-		default:
-			j.ports[i] = now
-		}
+	active, err := m.s.bindings.activate(ctx, m.ports, migration.Dest)
+	switch {
+	case outcomeUnknown(ctx, err):
+		return next{}, err
+	case err != nil:
+		return next{Back: true, Change: m.notBoundThere(err)}, nil
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
-		row.Host, row.Node = m.Dest, m.DestNode
-		return c.seePorts(row.ID, j.ports)
+		row.Host, row.Node = migration.Dest, migration.DestNode
+		return c.seePorts(row.ID, active)
 	}}, nil
 }
 
-// activateSource makes the bindings to the source the active ones again. They are made anew: one that was active before
-// is not bound.
-func (j *job) activateSource(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
+// activateSource makes the bindings to the source the active ones again. They are created again:
+// one that was active before is not bound.
+func (m *moveJob) activateSource(ctx context.Context) (next, error) {
+	migration, source, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if err := j.readOwnPorts(ctx); err != nil {
+	if err := m.readOwnPorts(ctx); err != nil {
 		return next{}, err
 	}
-	var trouble error
-	for i, p := range j.ports {
-		f, ok := was.port(p.ID)
-		if !ok || p.Host == m.Source && !p.Failed() {
+	var finalErr error
+	for i, p := range m.ports {
+		before, ok := source.port(p.ID)
+		if !ok || p.Host == migration.Source && !p.Failed() {
 			continue
 		}
-		now, serving, err := p, guarantee.ProfileAllocation{}, error(nil)
-		if serving, err = f.serving(p.Asks); err == nil {
-			now, err = j.activateAt(ctx, p, Binding{Server: j.op.Server, Host: m.Source, Allocation: serving, Device: f.Device})
+		current := p
+		serving, err := before.serving(p.Asks)
+		if err == nil {
+			current, err = m.s.bindings.bindAndActivate(ctx, p, Binding{Server: m.subject, Host: migration.Source, Allocation: serving, Device: before.Device})
 		}
 		switch {
 		case errors.Is(err, ErrNoPort):
-		case undecided(ctx, err), errors.Is(err, ErrPortChanged): // since it was read
+		case outcomeUnknown(ctx, err), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case err != nil:
-			trouble = err
+			finalErr = err
 		default:
-			j.ports[i] = now
+			m.ports[i] = current
 		}
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
-		if trouble != nil {
-			j.b.Trouble = &Failure{Code: 500, Message: forUser(trouble), Details: trouble.Error()}
+		if finalErr != nil {
+			m.FinalError = &Failure{Code: 500, Message: forUser(finalErr), Details: finalErr.Error()}
 		}
-		row.Host, row.Node = m.Source, m.SourceNode
-		return c.seePorts(row.ID, j.ports)
+		row.Host, row.Node = migration.Source, migration.SourceNode
+		return c.seePorts(row.ID, m.ports)
 	}}, nil
-}
-
-// activateAt binds a port to a host, and makes that binding the active one.
-func (j *job) activateAt(ctx context.Context, p Port, b Binding) (Port, error) {
-	is, err := j.s.network.CreateBinding(ctx, p.ID, b)
-	if err == nil && is.Failed() {
-		err = &notBound{port: p.ID, host: b.Host, why: is.Reason}
-	}
-	if err != nil {
-		return p, err
-	}
-	return j.s.network.ActivateBinding(ctx, p.ID, b.Host)
 }
 
 // runAtDestination has the destination run the server.
-func (j *job) runAtDestination(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
+func (m *moveJob) runAtDestination(ctx context.Context) (next, error) {
+	migration, source, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if j.b.Asked == "" {
-		return next{}, j.ask(ctx, m.Dest, "compute_post_live_migration_at_destination", func(_ *ServerRow, row *HostedRow) {
-			row.Wish, row.Bound = was.wish(), nil
+	if m.Awaited == "" {
+		return next{}, m.send(ctx, migration.Dest, "compute_post_live_migration_at_destination", func(_ *ServerRow, row *HostedRow) {
+			row.Wish, row.Bound = source.wish(), nil
 		})
 	}
-	return j.asked(ctx, m.Dest, nil)
+	return m.doneOrUndo(ctx, migration.Dest, nil)
 }
 
-// leaveBehind has the source destroy the server, and removes the ports' bindings to it.
-func (j *job) leaveBehind(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+// destroyAfterMove has the source destroy the server, and removes the ports' bindings to it.
+func (m *moveJob) destroyAfterMove(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if n, err := j.destroyAt(ctx, m.Source); err != nil {
+	if n, err := m.destroyAt(ctx, migration.Source); err != nil {
 		return n, err
 	}
-	return next{}, j.deleteBindings(ctx, m.Source)
+	return next{}, m.deleteBindings(ctx, migration.Source)
 }
 
 // unbindSource removes the bindings to the source.
-func (j *job) unbindSource(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) unbindSource(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	return next{}, j.deleteBindings(ctx, m.Source)
+	return next{}, m.deleteBindings(ctx, migration.Source)
 }
 
 // movedLive is the effect of a live migration that has succeeded.
-func (j *job) movedLive() effect {
+func (m *moveJob) movedLive() effect {
 	return func(c *change, row *ServerRow) error {
 		row.Task = ""
-		if err := c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Status = completed }); err != nil {
+		if err := c.setMigration(m.Migration, func(row *MigrationRow) { row.Status = completed }); err != nil {
 			return err
 		}
-		return c.endAll(j.b.Action, nil)
+		return c.endAll(m.Action, nil)
 	}
 }

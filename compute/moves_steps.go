@@ -8,61 +8,96 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/allocations"
-	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/guarantee"
 )
 
+// A moveJob moves a server to another host, or ends such a move.
+type moveJob struct {
+	hostCommands
+	moveData
+	// ports are the server's as they were read last.
+	ports []Port
+}
+
+// moveData is what such an operation stores.
+type moveData struct {
+	common
+	hostChoice
+	// Migration is the move that is under way, Flavor what the server gets with it, as in
+	// ServerRow.
+	Migration ID              `json:"migration,omitempty"`
+	Flavor    json.RawMessage `json:"flavor,omitempty"`
+	FlavorID  ID              `json:"flavor_id,omitempty"`
+	Host      string          `json:"host,omitempty"` // the destination that was requested
+	// Exchange and Return are the last writes that gave its allocations to the migration, and back.
+	Exchange *allocations.Attempt `json:"exchange,omitempty"`
+	Return   *allocations.Attempt `json:"return,omitempty"`
+	// DestinationPorts are the server's ports as they are bound to the destination while it is on
+	// the source.
+	DestinationPorts map[ID]Port `json:"there,omitempty"`
+	// FinalError is why the server is in error once the operation has ended, nil if it is not.
+	FinalError *Failure `json:"trouble,omitempty"`
+}
+
+func (m *moveJob) data() operationData { return &m.moveData }
+
+func (m *moveJob) clear() operationData {
+	m.moveData = moveData{}
+	return &m.moveData
+}
+
+func (m *moveJob) choice() *hostChoice { return &m.hostChoice }
+
+func (m *moveJob) target() *moveTarget { return &moveTarget{m.Flavor, m.FlavorID} }
+
 // migration returns the migration of an operation, with what the server had before it.
-func (j *job) migration(ctx context.Context) (m MigrationRow, f former, err error) {
-	err = j.view(ctx, func(r Reader) error {
-		m, err = One[MigrationRow](r, Where(ByID, j.b.Migration))
+func (m *moveJob) migration(ctx context.Context) (row MigrationRow, source sourceState, err error) {
+	err = m.view(ctx, func(r Reader) error {
+		row, err = One[MigrationRow](r, Where(ByID, m.Migration))
 		return err
 	})
 	if err == nil {
-		f, err = m.former()
+		source, err = row.source()
 	}
-	return m, f, err
+	return row, source, err
 }
 
-// moveTo chooses a host, and gives the server the allocations there and its migration those on the source.
-func (j *job) moveTo(ctx context.Context) (next, error) {
+// chooseDestination chooses a host, and gives the server the allocations there and its migration
+// those on the source.
+func (m *moveJob) chooseDestination(ctx context.Context) (next, error) {
 	err := errNotTaken
-	if j.b.Claim != nil { // chosen by an earlier run
-		err = j.exchange(ctx)
+	if m.Claim != nil { // chosen by an earlier run
+		err = m.exchange(ctx)
 	}
 	if errors.Is(err, errNotTaken) {
-		if err = j.noteFormer(ctx); err == nil {
-			err = j.mayForce()
+		if err = m.recordSource(ctx); err == nil {
+			err = m.mayForce()
 		}
 		if err == nil {
-			err = j.s.place(ctx, []*job{j}, j.ports)
+			err = m.s.place(ctx, []claimant{m}, m.ports)
 		}
 	}
 	var f *Failure
 	switch {
 	case errors.As(err, &f):
-		failure := f.of(j.op.Server)
-		return next{Back: true, Change: j.stepFailed(f.Details, &failure)}, nil
+		failure := f.of(m.subject)
+		return next{Back: true, Change: m.stepFailed(f.Details, &failure)}, nil
 	case errors.Is(err, allocations.ErrNotAllocated):
-		return next{Back: true, Change: j.stepFailed(err.Error(), err)}, nil
+		return next{Back: true, Change: m.stepFailed(err.Error(), err)}, nil
 	case err != nil:
 		return next{}, err
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
-		if err := c.endAll(j.b.Action, nil); err != nil {
+		if err := c.endAll(m.Action, nil); err != nil {
 			return err
 		}
-		var checks [][2]string
-		switch j.op.Kind {
-		case live:
-			checks = [][2]string{{"compute_check_can_live_migrate_destination", j.b.Claim.Host}, {"compute_check_can_live_migrate_source", row.Host}}
-		case move:
-			checks = [][2]string{{"compute_prep_resize", j.b.Claim.Host}}
-			row.Task = ResizeMigrating
-		}
-		for _, check := range checks {
-			e, err := c.begin(j.b.Action, check[0], check[1])
+		k := m.kind().move
+		for _, check := range []struct{ event, host string }{{k.destCheck, m.Claim.Host}, {k.sourceCheck, row.Host}} {
+			if check.event == "" {
+				continue
+			}
+			e, err := c.begin(m.Action, check.event, check.host)
 			if err != nil {
 				return err
 			}
@@ -70,526 +105,528 @@ func (j *job) moveTo(ctx context.Context) (next, error) {
 				return err
 			}
 		}
+		if k.chosenTask != "" {
+			row.Task = k.chosenTask
+		}
 		return nil
 	}}, nil
 }
 
 // mayForce refuses to force a server with guaranteed ports to a host, as Nova does.
-func (j *job) mayForce() error {
-	if !j.b.Forced || !slices.ContainsFunc(j.ports, func(p Port) bool { return len(p.allocation()) > 0 }) {
+func (m *moveJob) mayForce() error {
+	if !m.Forced || !slices.ContainsFunc(m.ports, func(p Port) bool { return len(p.allocation()) > 0 }) {
 		return nil
 	}
 	return &Failure{Code: 500, Message: fmt.Sprintf("No valid host was found. Unable to move instance %s to host %s. The instance has complex allocations "+
-		"on the source host so move cannot be forced.", j.op.Server, j.b.Host)}
+		"on the source host so move cannot be forced.", m.subject, m.Host)}
 }
 
-// noteFormer reads the server's ports, and stores what it has on the source.
-func (j *job) noteFormer(ctx context.Context) error {
-	m, was, err := j.migration(ctx)
+// recordSource reads the server's ports, and stores what it has on the source.
+func (m *moveJob) recordSource(ctx context.Context) error {
+	migration, source, err := m.migration(ctx)
 	if err != nil {
 		return err
 	}
-	held, err := j.readSettled(ctx)
+	allocated, err := m.readSettled(ctx)
 	if err != nil {
 		return err
 	}
-	was.Amounts = held.Amounts
-	return j.save(ctx, func(c *change, _ *ServerRow) error {
-		was.Ports = nil
-		devices, err := c.devicesOf(m.SourceNode)
+	source.Amounts = allocated.Amounts
+	return m.save(ctx, func(c *change, _ *ServerRow) error {
+		source.Ports = nil
+		devices, err := c.devicesOf(migration.SourceNode)
 		if err != nil {
 			return err
 		}
-		for _, p := range j.ports {
-			if p.Host != m.Source {
+		for _, p := range m.ports {
+			if p.Host != migration.Source {
 				continue
 			}
-			one := formerPort{Port: p.ID, Allocation: p.Allocation, Amounts: p.allocation()}
+			binding := sourceBinding{Port: p.ID, Allocation: p.Allocation, Amounts: p.allocation()}
 			if i := slices.IndexFunc(devices, func(d Device) bool { return p.Slot != "" && d.Slot == p.Slot }); i >= 0 {
-				one.Device = &devices[i]
+				binding.Device = &devices[i]
 			}
-			was.Ports = append(was.Ports, one)
+			source.Ports = append(source.Ports, binding)
 		}
-		return c.setMigration(m.ID, func(m *MigrationRow) { m.Former, err = json.Marshal(was) })
+		text, err := json.Marshal(source)
+		if err != nil {
+			return err
+		}
+		return c.setMigration(migration.ID, func(row *MigrationRow) { row.Former = text })
 	})
 }
 
-// readOwnPorts reads the ports that the server has now, in their order.
-func (j *job) readOwnPorts(ctx context.Context) error {
+// currentPorts reads the ports that the server has now, in their order.
+func (j *job) currentPorts(ctx context.Context) ([]Port, error) {
 	var rows []ServerPort
 	err := j.view(ctx, func(r Reader) error {
-		all, err := portsOf(r, []ServerRow{{ID: j.op.Server}})
-		rows = all[j.op.Server]
+		all, err := portsOf(r, []ServerRow{{ID: j.subject}})
+		rows = all[j.subject]
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	j.b.Networks = nil
-	for _, row := range rows {
-		j.b.Networks = append(j.b.Networks, NetworkSpec{Port: row.Port, Network: row.Network, Tag: row.Tag})
+	networks := make([]NetworkSpec, len(rows))
+	for i, row := range rows {
+		networks[i].Port = row.Port
 	}
-	there, err := j.s.portsByID(ctx, j.b.Networks)
+	byID, err := j.s.portsByID(ctx, networks)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	j.b.Networks = slices.DeleteFunc(j.b.Networks, func(n NetworkSpec) bool { return there[n.Port].Server != string(j.op.Server) })
-	j.ports = nil
-	for _, n := range j.b.Networks {
-		j.ports = append(j.ports, there[n.Port])
+	var ports []Port
+	for _, row := range rows {
+		if p := byID[row.Port]; p.Server == string(j.subject) {
+			ports = append(ports, p)
+		}
 	}
-	return nil
+	return ports, nil
 }
 
-// readSettled returns what the server has, and reads its ports, as both are at one time: the network service has nothing to
-// add or to release for them then.
-func (j *job) readSettled(ctx context.Context) (held allocations.Consumer, err error) {
-	same := func(a, b Port) bool { return a.ID == b.ID && a.allocation().Equal(b.allocation()) }
-	for range tries {
-		if err := j.readOwnPorts(ctx); err != nil {
-			return held, err
-		}
-		before := j.ports
-		if err := j.settleReleases(ctx); err != nil {
-			return held, err
-		}
-		if held, err = j.s.placement.Allocations(ctx, string(j.op.Server)); err != nil {
-			return held, err
-		}
-		if err := j.readOwnPorts(ctx); err != nil {
-			return held, err
-		}
-		if slices.EqualFunc(before, j.ports, same) {
-			return held, nil
-		}
-	}
-	return held, fmt.Errorf("reading the ports of server %s: %w", j.op.Server, ErrRevision)
-}
-
-// goesTo stores that the server moves to a host.
-func (c *change) goesTo(j *job, to selection.Claim) error {
-	status := map[string]string{move: migrating, live: preparing, evacuate: preMigrating}[j.op.Kind]
-	return c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Dest, m.DestNode, m.Status = to.Host, to.Node, status })
-}
-
-// exchange gives the server the allocations that were chosen, and its migration those that it has. The error is
-// errNotTaken when another candidate should be tried.
-func (j *job) exchange(ctx context.Context) error {
-	err := j.exchanging(false).Begin(ctx, j.b.Claim.Amounts)
-	switch {
-	case errors.Is(err, allocations.ErrCapacity), errors.Is(err, allocations.ErrGeneration):
-		return errNotTaken
-	case errors.Is(err, allocations.ErrUnsettled), errors.Is(err, allocations.ErrEnded), errors.Is(err, allocations.ErrNotAllocated):
-		return err
-	case errors.As(err, new(*operation.Unanswered)):
-		return errors.New(err.Error()) // it was found not to have taken place
-	}
+// readOwnPorts reads the ports that the server has now.
+func (m *moveJob) readOwnPorts(ctx context.Context) (err error) {
+	m.ports, err = m.currentPorts(ctx)
 	return err
 }
 
-// exchanging is the exchange of allocations between the server and its migration, or its way back.
-func (j *job) exchanging(back bool) *allocations.Exchange {
-	r := &exchangeRecord{operationRecord{j, 1}, &j.b.Exchange}
-	if back {
-		r.attempt = &j.b.Return
+// readSettled returns what the server has, and reads its ports, as both are at one time: the
+// network service has nothing to add or to release for them then.
+func (m *moveJob) readSettled(ctx context.Context) (allocated allocations.Consumer, err error) {
+	same := func(a, b Port) bool { return a.ID == b.ID && a.allocation().Equal(b.allocation()) }
+	for range tries {
+		if err := m.readOwnPorts(ctx); err != nil {
+			return allocated, err
+		}
+		before := m.ports
+		if err := m.s.claims.settle(ctx, m.subject); err != nil {
+			return allocated, err
+		}
+		if allocated, err = m.s.placement.Allocations(ctx, string(m.subject)); err != nil {
+			return allocated, err
+		}
+		if err := m.readOwnPorts(ctx); err != nil {
+			return allocated, err
+		}
+		if slices.EqualFunc(before, m.ports, same) {
+			return allocated, nil
+		}
 	}
-	return &allocations.Exchange{Placement: j.s.placement, Server: string(j.op.Server), Migration: string(j.b.Migration), Record: r, Now: j.s.rules.Now}
+	return allocated, fmt.Errorf("reading the ports of server %s: %w", m.subject, ErrRevision)
 }
 
-// An exchangeRecord stores the attempts at an exchange, or at its way back, in the body of its operation.
+// claim is claimant's.
+func (m *moveJob) claim(ctx context.Context, claim selection.Claim) error {
+	m.Claim = &claim
+	err := m.save(ctx, func(c *change, row *ServerRow) (err error) {
+		if err := c.checkHost(*row, claim.Host, m.Forced); err != nil {
+			return err
+		}
+		if m.Devices, err = c.chooseDevices(row.ID, m.ports, claim.Mappings, claim.Host, claim.Node); err != nil {
+			return err
+		}
+		return c.setMigration(m.Migration, func(row *MigrationRow) {
+			row.Dest, row.DestNode, row.Status = claim.Host, claim.Node, m.kind().move.chosenStatus
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return m.exchange(ctx)
+}
+
+// exchange gives the server the allocations that were chosen, and its migration those that it has.
+// The error is errNotTaken when another candidate should be tried.
+func (m *moveJob) exchange(ctx context.Context) error {
+	err := m.exchanging(&m.Exchange).Begin(ctx, m.Claim.Amounts)
+	switch {
+	case errors.Is(err, allocations.ErrCapacity), errors.Is(err, allocations.ErrGeneration):
+		return errNotTaken
+	case errors.Is(err, allocations.ErrEnded), errors.Is(err, allocations.ErrNotAllocated):
+		return err
+	}
+	return notWritten(err)
+}
+
+// exchanging is the exchange of allocations between the server and its migration, or its way back,
+// whose attempts are stored in a member of the data.
+func (m *moveJob) exchanging(attempt **allocations.Attempt) *allocations.Exchange {
+	return m.s.claims.exchange(&exchangeRecord{m, attempt}, m.subject, m.Migration)
+}
+
+// An exchangeRecord stores the attempts at an exchange, or at its way back, in the data of its
+// operation.
 type exchangeRecord struct {
-	operationRecord
+	m       *moveJob
 	attempt **allocations.Attempt
 }
 
 // Load returns what the operation has.
 func (r *exchangeRecord) Load(context.Context) (allocations.State, error) {
-	return allocations.State{Consumer: string(r.j.op.Server), Attempt: *r.attempt}, nil
+	return allocations.State{Consumer: string(r.m.subject), Attempt: *r.attempt}, nil
 }
 
 // Note stores an attempt.
 func (r *exchangeRecord) Note(ctx context.Context, a allocations.Attempt) error {
 	*r.attempt = &a
-	return r.commit(ctx)
+	return r.m.saveAttempt(ctx)
 }
 
-// Result stores that an attempt has been settled. Whether it took place is read from placement, where the migration has
-// allocations then.
+// Result stores that an attempt has been settled. Whether it took place is read from placement,
+// where the migration has allocations then.
 func (r *exchangeRecord) Result(ctx context.Context, _ allocations.Outcome) error {
 	*r.attempt = nil
-	return r.commit(ctx)
+	return r.m.saveAttempt(ctx)
 }
 
-// stepFailed is the effect of a failure of an operation that is undone: the events of its action that have not ended end with it.
+// stepFailed is the effect of a failure of an operation that is undone: the events of its action
+// that have not ended end with it.
 func (j *job) stepFailed(details string, cause error) effect {
 	return func(c *change, _ *ServerRow) error {
-		j.b.Asked = ""
-		return c.endAll(j.b.Action, &stepError{text: forUser(cause), details: details})
+		j.shared().Awaited = ""
+		return c.endAll(j.shared().Action, &stepError{text: forUser(cause), details: details})
 	}
-}
-
-// bindEvents are the events, on the destination, in which Nova binds the ports of servers that move and makes the bindings active:
-// no host is asked for that here.
-var bindEvents = map[[2]string]string{
-	{move, stepBind}:         "compute_finish_resize",
-	{live, stepBind}:         "compute_pre_live_migration",
-	{live, stepActivate}:     "compute_post_live_migration_at_destination",
-	{evacuate, stepBind}:     "compute_rebuild_instance",
-	{evacuate, stepActivate}: "compute_rebuild_instance",
 }
 
 // notBoundThere is stepFailed for ports that could not be bound. A move has an event for it.
-func (j *job) notBoundThere(cause error) effect {
+func (m *moveJob) notBoundThere(cause error) effect {
 	return func(c *change, row *ServerRow) error {
-		if event, ok := bindEvents[[2]string{j.op.Kind, j.op.Step}]; ok {
-			m, err := One[MigrationRow](c, Where(ByID, j.b.Migration))
+		if event := m.kind().move.bindEvents[m.op.Step]; event != "" {
+			migration, err := One[MigrationRow](c, Where(ByID, m.Migration))
 			if err != nil {
 				return err
 			}
-			if _, err := c.begin(j.b.Action, event, m.Dest); err != nil {
+			if _, err := c.begin(m.Action, event, migration.Dest); err != nil {
 				return err
 			}
 		}
-		return j.stepFailed(cause.Error(), cause)(c, row)
+		return m.stepFailed(cause.Error(), cause)(c, row)
 	}
+}
+
+// doneOrUndo returns what follows the result of a command: the step is done, with an effect, or the
+// move is undone.
+func (m *moveJob) doneOrUndo(ctx context.Context, host string, done effect) (next, error) {
+	event, err := m.await(ctx, host)
+	if err != nil {
+		return next{}, err
+	}
+	if event.Result == failed {
+		return next{Back: true, Change: m.stepFailed(event.Traceback, errors.New(event.Details))}, nil
+	}
+	return next{Change: func(c *change, row *ServerRow) error {
+		if done != nil {
+			if err := done(c, row); err != nil {
+				return err
+			}
+		}
+		return m.endAwaited(c)
+	}}, nil
 }
 
 // leaveSource has the source stop the server and keep it.
-func (j *job) leaveSource(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) leaveSource(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if j.b.Asked == "" {
-		p, err := j.parting(ctx, m.Source)
+	if m.Awaited == "" {
+		state, err := m.hostedState(ctx, migration.Source)
 		if err != nil {
 			return next{}, err
 		}
-		return next{}, j.ask(ctx, m.Source, "compute_resize_instance", func(_ *ServerRow, row *HostedRow) {
+		return next{}, m.send(ctx, migration.Source, "compute_resize_instance", func(_ *ServerRow, row *HostedRow) {
 			row.Wish, row.Boot = WishKept, ""
-			row.Slots = append(row.Slots, p.slots(p.ports...)...)
+			row.Slots = state.allSlots(row.Slots)
 		})
 	}
-	return j.asked(ctx, m.Source, func(c *change, row *ServerRow) error {
-		row.Host, row.Node, row.Task, row.Progress = m.Dest, m.DestNode, ResizeMigrated, 0
-		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = postMigrating })
+	return m.doneOrUndo(ctx, migration.Source, func(c *change, row *ServerRow) error {
+		row.Host, row.Node, row.Task, row.Progress = migration.Dest, migration.DestNode, ResizeMigrated, 0
+		return c.setMigration(migration.ID, func(row *MigrationRow) { row.Status = postMigrating })
 	})
-}
-
-// ask has a host do something to the server, as an event of the operation's action, and waits for it.
-func (j *job) ask(ctx context.Context, host, event string, wish func(*ServerRow, *HostedRow)) error {
-	err := j.save(ctx, func(c *change, row *ServerRow) error {
-		begun, err := c.begin(j.b.Action, event, host)
-		if err != nil {
-			return err
-		}
-		j.b.Asked = begun.ID
-		return c.wishAt(*row, host, func(is *HostedRow) {
-			wish(row, is)
-			is.Event = begun.ID
-		})
-	})
-	if err == nil {
-		err = &operation.Wait{Event: string(j.b.Asked)}
-	}
-	return err
-}
-
-// endAsked ends the event that a host was asked to end.
-func (j *job) endAsked(c *change) error {
-	err := c.end(j.b.Asked, nil)
-	j.b.Asked = ""
-	return err
 }
 
 // bindToHost binds the ports that the server has now to its new host.
-func (j *job) bindToHost(ctx context.Context) (next, error) {
-	server, err := j.server(ctx)
+func (m *moveJob) bindToHost(ctx context.Context) (next, error) {
+	server, err := m.server(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if err := j.readOwnPorts(ctx); err != nil {
-		return next{}, err
+	if err = m.readOwnPorts(ctx); err == nil {
+		m.ports, err = m.bindAll(ctx, server, m.ports, m.hostClaim)
 	}
-	ports, err := j.bindAll(ctx, server)
 	switch {
 	case err == nil:
-		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, ports) }}, nil
-	case undecided(ctx, err):
+		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, m.ports) }}, nil
+	case outcomeUnknown(ctx, err):
 		return next{}, err
 	}
-	return next{Back: true, Change: j.notBoundThere(err)}, nil
+	return next{Back: true, Change: m.notBoundThere(err)}, nil
 }
 
 // buildAtDestination has the new host build the server, with the new flavor.
-func (j *job) buildAtDestination(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
+func (m *moveJob) buildAtDestination(ctx context.Context) (next, error) {
+	migration, source, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if j.b.Asked == "" {
-		return next{}, j.ask(ctx, m.Dest, "compute_finish_resize", func(server *ServerRow, row *HostedRow) {
-			server.Flavor, server.FlavorID, server.Task = j.b.Flavor, j.b.FlavorID, ResizeFinish
-			row.Wish, row.Boot = was.wish(), ""
+	if m.Awaited == "" {
+		return next{}, m.send(ctx, migration.Dest, "compute_finish_resize", func(server *ServerRow, row *HostedRow) {
+			server.Flavor, server.FlavorID, server.Task = m.Flavor, m.FlavorID, ResizeFinish
+			row.Wish, row.Boot = source.wish(), ""
 			row.Generation++
 		})
 	}
-	return j.asked(ctx, m.Dest, func(c *change, row *ServerRow) error {
+	return m.doneOrUndo(ctx, migration.Dest, func(c *change, row *ServerRow) error {
 		row.State, row.Task, row.LaunchedAt = Resized, "", c.At
-		return c.setMigration(m.ID, func(m *MigrationRow) { m.Status = finished })
+		return c.setMigration(migration.ID, func(row *MigrationRow) { row.Status = finished })
 	})
 }
 
 // wish is what a host was to make of the server.
-func (f former) wish() string { return ServerRow{State: f.State, Power: f.Power}.usual() }
+func (f sourceState) wish() string { return ServerRow{State: f.State, Power: f.Power}.usual() }
 
 // leaveDestination has the destination destroy the server, unless that is the source as well.
-func (j *job) leaveDestination(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) leaveDestination(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if m.Dest != m.Source {
-		if n, err := j.destroyAt(ctx, m.Dest); err != nil {
+	if migration.Dest != migration.Source {
+		if n, err := m.destroyAt(ctx, migration.Dest); err != nil {
 			return n, err
 		}
 	}
 	return next{Change: func(c *change, _ *ServerRow) error {
-		if j.b.Event == "" {
+		if m.Event == "" {
 			return nil
 		}
-		err := c.end(j.b.Event, nil)
-		j.b.Event = ""
+		err := c.end(m.Event, nil)
+		m.Event = ""
 		return err
 	}}, nil
 }
 
-// bindToSource binds the server's ports to its former host again, as they were. A port that cannot be is a
-// failure of the server, which comes back without it.
-func (j *job) bindToSource(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
+// bindToSource binds the server's ports to its former host again, as they were. A port that cannot
+// be is a failure of the server, which comes back without it.
+func (m *moveJob) bindToSource(ctx context.Context) (next, error) {
+	migration, source, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	zone, err := j.s.zoneOf(ctx, m.Source)
+	zone, err := m.s.zoneOf(ctx, migration.Source)
 	if err != nil {
-		return next{}, own(err)
+		return next{}, asRetryable(err)
 	}
-	if err := j.readOwnPorts(ctx); err != nil {
+	if err := m.readOwnPorts(ctx); err != nil {
 		return next{}, err
 	}
-	var trouble error
-	for i, p := range j.ports {
-		f, ok := was.port(p.ID)
-		if !ok || p.Host == m.Source && m.Source != m.Dest && !p.Failed() {
+	var finalErr error
+	for i, p := range m.ports {
+		f, ok := source.port(p.ID)
+		if !ok || p.Host == migration.Source && migration.Source != migration.Dest && !p.Failed() {
 			continue // it is not the server's former one, or was not bound to the destination
 		}
-		b := Binding{Server: j.op.Server, Owner: j.s.owner(zone), Host: m.Source, Device: f.Device}
+		b := Binding{Server: m.subject, Owner: m.s.owner(zone), Host: migration.Source, Device: f.Device}
 		bound := p
 		if b.Allocation, err = f.serving(p.Asks); err == nil {
-			bound, err = j.bindPort(ctx, p, b)
+			bound, err = m.s.bindings.bind(ctx, p, b)
 		}
 		switch {
-		case undecided(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
+		case outcomeUnknown(ctx, err), errors.Is(err, ErrRevision), errors.Is(err, ErrPortChanged): // since it was read
 			return next{}, err
 		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
 		case err != nil:
-			trouble = err
+			finalErr = err
 		default:
-			j.ports[i] = bound
+			m.ports[i] = bound
 		}
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
-		if trouble != nil {
-			j.b.Trouble = &Failure{Code: 500, Message: forUser(trouble), Details: trouble.Error()}
+		if finalErr != nil {
+			m.FinalError = &Failure{Code: 500, Message: forUser(finalErr), Details: finalErr.Error()}
 		}
-		return c.seePorts(row.ID, j.ports)
+		return c.seePorts(row.ID, m.ports)
 	}}, nil
 }
 
 // returnToSource has the source run the server again.
-func (j *job) returnToSource(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
+func (m *moveJob) returnToSource(ctx context.Context) (next, error) {
+	migration, source, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if j.b.Asked == "" {
-		event := "compute_finish_revert_resize"
-		if j.op.Kind == live {
-			event = "compute_rollback_live_migration"
-		}
-		return next{}, j.ask(ctx, m.Source, event, func(server *ServerRow, row *HostedRow) {
-			server.Host, server.Node, server.Flavor, server.FlavorID = m.Source, m.SourceNode, was.Flavor, was.FlavorID
-			if row.Wish != WishKept && m.Source == m.Dest { // it was built with the new flavor
+	if m.Awaited == "" {
+		return next{}, m.send(ctx, migration.Source, m.kind().move.returnEvent, func(server *ServerRow, row *HostedRow) {
+			server.Host, server.Node, server.Flavor, server.FlavorID = migration.Source, migration.SourceNode, source.Flavor, source.FlavorID
+			if row.Wish != WishKept && migration.Source == migration.Dest { // it was built with the new flavor
 				row.Generation++
 			}
-			row.Wish, row.Boot = was.wish(), ""
+			row.Wish, row.Boot = source.wish(), ""
 		})
 	}
-	event, err := j.answerOf(ctx, m.Source)
+	event, err := m.await(ctx, migration.Source)
 	if err != nil {
 		return next{}, err
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
 		if event.Result == failed && event.Details != hostIsDown { // which runs it when it is back
-			j.b.Trouble = &Failure{Code: 500, Message: event.Details, Details: event.Traceback}
+			m.FinalError = &Failure{Code: 500, Message: event.Details, Details: event.Traceback}
 		}
-		if err := c.wishAt(*row, m.Source, func(row *HostedRow) { row.Event, row.Slots = "", nil }); err != nil {
+		if err := c.wishAt(*row, migration.Source, func(row *HostedRow) { row.Event, row.Slots = "", nil }); err != nil {
 			return err
 		}
-		return j.endAsked(c)
+		return m.endAwaited(c)
 	}}, nil
 }
 
-// takeBackSource gives the server the allocations that its migration has, as its ports ask for them now. A port that was given
-// more while it was on the destination, where the source has not as much, is a failure of the server: the port is bound without
-// any provider, and nothing is allocated for it until it is healed.
-func (j *job) takeBackSource(ctx context.Context) (next, error) {
-	m, was, err := j.migration(ctx)
+// returnAllocations gives the server the allocations that its migration has, as its ports request
+// them now. A port that was given more while it was on the destination, where the source has not as
+// much, is a failure of the server: the port is bound without any provider, and nothing is
+// allocated for it until it is healed.
+func (m *moveJob) returnAllocations(ctx context.Context) (next, error) {
+	migration, source, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	err = j.exchanging(true).Revert(ctx)
-	if errors.As(err, new(*operation.Unanswered)) && !errors.Is(err, allocations.ErrUnsettled) {
-		err = errors.New(err.Error()) // it was found not to have taken place
-	}
-	if err != nil {
+	if err := notWritten(m.exchanging(&m.Return).Revert(ctx)); err != nil {
 		return next{}, err
 	}
 	err = allocations.Retry(ctx, allocations.Pause, func() error {
-		err := j.followPorts(ctx, m.Source, was)
+		err := m.followPorts(ctx, migration.Source, source)
 		if errors.Is(err, allocations.ErrCapacity) {
-			if err = j.forgetGrown(ctx, m.Source, was); err == nil {
-				err = j.followPorts(ctx, m.Source, was)
+			if err = m.unnameGrown(ctx, migration.Source, source); err == nil {
+				err = m.followPorts(ctx, migration.Source, source)
 			}
 		}
 		return err
 	})
 	return next{Change: func(c *change, row *ServerRow) error {
-		for _, p := range j.ports {
-			f, ok := was.port(p.ID)
-			if ok && p.Host == m.Source && len(f.Amounts) > 0 && len(p.Asks.Groups) > 0 && p.Allocation.Empty() {
-				j.b.Trouble = &Failure{
+		for _, p := range m.ports {
+			f, ok := source.port(p.ID)
+			if ok && p.Host == migration.Source && len(f.Amounts) > 0 && len(p.Asks.Groups) > 0 && p.Allocation.Empty() {
+				m.FinalError = &Failure{
 					Code: 500, Message: "The former host does not have what the ports of the server are guaranteed.",
-					Details: fmt.Sprintf("host %s does not have what port %s asks for, which is bound without a guarantee", m.Source, p.ID),
+					Details: fmt.Sprintf("host %s does not have what port %s requests, which is bound without a guarantee", migration.Source, p.ID),
 				}
 			}
 		}
-		return c.seePorts(row.ID, j.ports)
+		return c.seePorts(row.ID, m.ports)
 	}}, err
 }
 
-// forgetGrown has the ports that are bound to the source, and ask for more than they had there, name no provider.
-func (j *job) forgetGrown(ctx context.Context, source string, was former) error {
-	for _, p := range j.ports {
-		f, ok := was.port(p.ID)
-		if !ok || p.Host != source {
+// unnameGrown has the ports that are bound to the source, and request more than they had there,
+// name no provider.
+func (m *moveJob) unnameGrown(ctx context.Context, host string, source sourceState) error {
+	for _, p := range m.ports {
+		f, ok := source.port(p.ID)
+		if !ok || p.Host != host {
 			continue
 		}
 		grown := false
-		for provider, asked := range p.allocation() {
-			for class, n := range asked {
+		for provider, requested := range p.allocation() {
+			for class, n := range requested {
 				grown = grown || n > f.Amounts[provider][class]
 			}
 		}
 		if !grown {
 			continue
 		}
-		if _, err := j.s.network.NameProviders(ctx, p.ID, p.Revision, guarantee.ProfileAllocation{}); err != nil && !errors.Is(err, ErrNoPort) {
+		if _, err := m.s.network.NameProviders(ctx, p.ID, p.Revision, guarantee.ProfileAllocation{}); err != nil && !errors.Is(err, ErrNoPort) {
 			return err
 		}
 	}
 	return nil
 }
 
-// followPorts makes what a server that is back on its former host has for its ports what they ask for now. Ports may have been
-// removed, or have got another policy: what they had there was the migration's then, which the network service does not
-// change.
-func (j *job) followPorts(ctx context.Context, source string, was former) error {
-	held, err := j.readSettled(ctx)
+// followPorts makes what a server that is back on its former host has for its ports what they
+// request now. Ports may have been removed, or have got another policy: what they had there was the
+// migration's then, which the network service does not change.
+func (m *moveJob) followPorts(ctx context.Context, host string, source sourceState) error {
+	allocated, err := m.readSettled(ctx)
 	if err != nil {
 		return err
 	}
 	differences := allocations.Amounts{}
-	for _, f := range was.Ports {
-		i := slices.IndexFunc(j.ports, func(p Port) bool { return p.ID == f.Port })
+	for _, f := range source.Ports {
+		i := slices.IndexFunc(m.ports, func(p Port) bool { return p.ID == f.Port })
 		switch {
 		case i < 0:
 			differences = differences.Plus(f.Amounts.Negated())
-		case j.ports[i].Host == source: // another one could not be bound there, and the server is in error
-			differences = differences.Plus(f.Amounts.Negated()).Plus(j.ports[i].allocation())
+		case m.ports[i].Host == host: // another one could not be bound there, and the server is in error
+			differences = differences.Plus(f.Amounts.Negated()).Plus(m.ports[i].allocation())
 		}
 	}
-	want := held.Amounts.With(was.Amounts.Plus(differences).Concerned(differences))
-	if want.Equal(held.Amounts) {
+	want := allocated.Amounts.With(source.Amounts.Plus(differences).Concerned(differences))
+	if want.Equal(allocated.Amounts) {
 		return nil
 	}
-	held.Amounts = want
-	return j.s.placement.SetAllocations(ctx, string(j.op.Server), held)
+	allocated.Amounts = want
+	return m.s.placement.SetAllocations(ctx, string(m.subject), allocated)
 }
 
 // movedBack is the effect of a move that was undone, or that was reverted.
-func (j *job) movedBack() effect {
+func (m *moveJob) movedBack() effect {
 	return func(c *change, row *ServerRow) error {
-		m, err := One[MigrationRow](c, Where(ByID, j.b.Migration))
+		migration, err := One[MigrationRow](c, Where(ByID, m.Migration))
 		if err != nil {
 			return err
 		}
-		was, err := m.former()
+		source, err := migration.source()
 		if err != nil {
 			return err
 		}
-		row.State, row.Task, row.Power = was.State, "", was.Power
+		row.State, row.Task, row.Power = source.State, "", source.Power
 		status := migrationFail
 		switch {
-		case m.Status == reverting:
+		case migration.Status == reverting:
 			status = reverted
-		case j.b.Abort:
+		case m.op.Aborted:
 			status = cancelled
 		}
-		if err := c.setMigration(m.ID, func(m *MigrationRow) { m.Status = status }); err != nil {
+		if err := c.setMigration(migration.ID, func(row *MigrationRow) { row.Status = status }); err != nil {
 			return err
 		}
-		if j.b.Trouble == nil {
-			return c.endAll(j.b.Action, nil)
+		if m.FinalError == nil {
+			return c.endAll(m.Action, nil)
 		}
-		if err := c.endAll(j.b.Action, &stepError{text: j.b.Trouble.Message, details: j.b.Trouble.Details}); err != nil {
+		if err := c.endAll(m.Action, &stepError{text: m.FinalError.Message, details: m.FinalError.Details}); err != nil {
 			return err
 		}
-		return c.inError(row, *j.b.Trouble)
+		return c.inError(row, *m.FinalError)
 	}
 }
 
 // destroyAtSource has the source destroy what it kept of a server whose move is confirmed.
-func (j *job) destroyAtSource(ctx context.Context) (next, error) {
-	m, _, err := j.migration(ctx)
+func (m *moveJob) destroyAtSource(ctx context.Context) (next, error) {
+	migration, _, err := m.migration(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	if m.Source == m.Dest {
+	if migration.Source == migration.Dest {
 		return next{Change: func(c *change, row *ServerRow) error {
-			return c.wish(*row, func(is *HostedRow) { is.Slots = nil })
+			return c.wish(*row, func(hosted *HostedRow) { hosted.Slots = nil })
 		}}, nil
 	}
-	return j.destroyAt(ctx, m.Source)
+	return m.destroyAt(ctx, migration.Source)
 }
 
 // releaseSource deletes the allocations of the migration.
-func (j *job) releaseSource(ctx context.Context) (next, error) {
-	return next{}, j.exchanging(true).Confirm(ctx)
+func (m *moveJob) releaseSource(ctx context.Context) (next, error) {
+	return next{}, m.exchanging(&m.Return).Confirm(ctx)
 }
 
 // moveConfirmed is the effect of a confirmation.
-func (j *job) moveConfirmed() effect {
+func (m *moveJob) moveConfirmed() effect {
 	return func(c *change, row *ServerRow) error {
 		row.State, row.Task = Active, ""
 		if row.Power == ShutDown {
 			row.State = Stopped
 		}
-		if err := c.setMigration(j.b.Migration, func(m *MigrationRow) { m.Status = confirmed }); err != nil {
+		if err := c.setMigration(m.Migration, func(row *MigrationRow) { row.Status = confirmed }); err != nil {
 			return err
 		}
-		return c.endAll(j.b.Action, nil)
+		return c.endAll(m.Action, nil)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // fenced sends a request that changes something in another service: only while the worker has its operation, and
 // with a *operation.Unanswered when it may take effect later. A refused connection did nothing.
 func fenced(ctx context.Context, send func() error) error {
-	if err := operation.Held(ctx); err != nil {
+	if err := operation.Leased(ctx); err != nil {
 		return err
 	}
 	err := send()

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-
-	"github.com/berthcloud/berth/compute/operation"
 )
 
 // A powering is something done to the power of servers.
@@ -58,7 +56,7 @@ func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		return c.newOperation(id, power, body{Action: action.ID, Event: event.ID, Verb: p.action})
+		return c.newOperation(id, kindPower, &powerData{common: common{Action: action.ID, Event: event.ID}, Verb: p.action})
 	})
 }
 
@@ -83,52 +81,64 @@ func (c *change) mayPower(row ServerRow, by Caller, p powering) error {
 	return cmp.Or(row.launched(p.action), notReady)
 }
 
-// askPower asks the host of a server to change its power.
-func askPower(c *change, server ServerRow, b *body) error {
-	b.Asked = b.Event
-	return c.wish(server, func(is *HostedRow) {
-		is.Event, is.Boot, is.Wish = b.Event, "", WishRunning
-		switch b.Verb {
+// A powerJob is one command to the host of a server: it changes the power, or builds the server
+// anew.
+type powerJob struct {
+	hostCommands
+	powerData
+}
+
+// powerData is what such an operation stores.
+type powerData struct {
+	common
+	// Verb is what is done to the power: "start", "stop", "reboot".
+	Verb string `json:"verb,omitempty"`
+}
+
+func (p *powerJob) data() operationData { return &p.powerData }
+
+func (p *powerJob) clear() operationData {
+	p.powerData = powerData{}
+	return &p.powerData
+}
+
+// sendPower sends the host of a server the command to change its power.
+func sendPower(c *change, server ServerRow, d *powerData) error {
+	d.Awaited = d.Event
+	return c.wish(server, func(row *HostedRow) {
+		row.Event, row.Boot, row.Wish = d.Event, "", WishRunning
+		switch d.Verb {
 		case "stop":
-			is.Wish = WishStopped
+			row.Wish = WishStopped
 		case "reboot":
-			is.Boot = b.Event
+			row.Boot = d.Event
 		}
 	})
 }
 
-// asking asks the host of the server for something, and waits for it.
-func (j *job) asking(ctx context.Context, ask func(*change, ServerRow, *body) error) error {
-	err := j.save(ctx, func(c *change, row *ServerRow) error { return ask(c, *row, &j.b) })
-	if err == nil {
-		err = &operation.Wait{Event: string(j.b.Asked)}
-	}
-	return err
-}
-
 // changePower has the host change the power of the server.
-func (j *job) changePower(ctx context.Context) (next, error) {
-	if j.b.Asked == "" {
-		return next{}, j.asking(ctx, askPower)
+func (p *powerJob) changePower(ctx context.Context) (next, error) {
+	if p.Awaited == "" {
+		return next{}, p.waitAfter(ctx, func(c *change, row *ServerRow) error { return sendPower(c, *row, &p.powerData) })
 	}
-	event, err := j.answer(ctx)
+	event, err := p.await(ctx, "")
 	if err != nil {
 		return next{}, err
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
 		row.Task = ""
-		var t *stepError
+		var failure *stepError
 		switch {
 		case event.Result == failed:
-			t = &stepError{text: event.Details, details: event.Details}
-		case j.b.Verb == "stop":
+			failure = &stepError{text: event.Details, details: event.Details}
+		case p.Verb == "stop":
 			row.State, row.Power = Stopped, ShutDown
 		default:
 			row.State, row.Power = Active, Running
 		}
-		if err := c.wish(*row, func(is *HostedRow) { is.Wish, is.Event, is.Boot = row.usual(), "", "" }); err != nil {
+		if err := c.wish(*row, func(hosted *HostedRow) { hosted.Wish, hosted.Event, hosted.Boot = row.usual(), "", "" }); err != nil {
 			return err
 		}
-		return c.end(j.b.Event, t) // a failure that was noted stays
+		return c.end(p.Event, failure) // one that the host has reported stays
 	}}, nil
 }

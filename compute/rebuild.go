@@ -91,7 +91,7 @@ func (s *Service) RebuildServer(ctx context.Context, by Caller, id ID, to Rebuil
 		if err != nil {
 			return err
 		}
-		if err := c.newOperation(id, rebuild, body{Action: action.ID, Event: event.ID}); err != nil {
+		if err := c.newOperation(id, kindRebuild, &powerData{common: common{Action: action.ID, Event: event.ID}}); err != nil {
 			return err
 		}
 		one, err = c.server(c, id)
@@ -183,34 +183,34 @@ func (s *Service) fits(image Image, flavor extraspecs.Flavor, project string) er
 	return extraspecs.Supported(flavor, image.Image)
 }
 
-// askRebuild asks the host of a server to build it anew.
-func askRebuild(c *change, server ServerRow, b *body) error {
-	b.Asked = b.Event
-	return c.wish(server, func(is *HostedRow) {
-		is.Event, is.Boot, is.Wish = b.Event, "", WishRunning
+// sendRebuild sends the host of a server the command to build it anew.
+func sendRebuild(c *change, server ServerRow, d *powerData) error {
+	d.Awaited = d.Event
+	return c.wish(server, func(row *HostedRow) {
+		row.Event, row.Boot, row.Wish = d.Event, "", WishRunning
 		if server.State == Stopped {
-			is.Wish = WishStopped
+			row.Wish = WishStopped
 		}
-		is.Generation++
+		row.Generation++
 	})
 }
 
-// rebuildOnHost has the host build the server anew.
-func (j *job) rebuildOnHost(ctx context.Context) (next, error) {
-	if j.b.Asked == "" {
-		return next{}, j.asking(ctx, askRebuild)
+// rebuild has the host build the server anew.
+func (p *powerJob) rebuild(ctx context.Context) (next, error) {
+	if p.Awaited == "" {
+		return next{}, p.waitAfter(ctx, func(c *change, row *ServerRow) error { return sendRebuild(c, *row, &p.powerData) })
 	}
-	event, err := j.answer(ctx)
+	event, err := p.await(ctx, "")
 	if err != nil {
 		return next{}, err
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
 		if event.Result == failed {
-			if err := c.wish(*row, func(is *HostedRow) { is.Wish, is.Event = row.usual(), "" }); err != nil {
+			if err := c.wish(*row, func(hosted *HostedRow) { hosted.Wish, hosted.Event = row.usual(), "" }); err != nil {
 				return err
 			}
 			text := fmt.Sprintf("Failed to rebuild instance %s: %s", row.ID, event.Details)
-			if err := c.end(j.b.Event, &stepError{text: event.Details, details: event.Details}); err != nil {
+			if err := c.end(p.Event, &stepError{text: event.Details, details: event.Details}); err != nil {
 				return err
 			}
 			return c.inError(row, Failure{Code: 500, Message: text, Details: event.Traceback})
@@ -218,6 +218,6 @@ func (j *job) rebuildOnHost(ctx context.Context) (next, error) {
 		if row.Task, row.LaunchedAt = "", c.At; row.State != Stopped {
 			row.State, row.Power = Active, Running
 		}
-		return c.end(j.b.Event, nil)
+		return c.end(p.Event, nil)
 	}}, nil
 }

@@ -18,14 +18,14 @@ const (
 // waits, a little, when the server is on no host, as Nova's API does. Faults:
 // InstanceNotFound, InstanceIsLocked.
 func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
-	alone := false
+	onNoHost := false
 	err := s.update(ctx, func(c *change) error {
 		row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
 		if err := row.unlocked(by); err != nil || row.Task == Deleting {
-			return err // it is deleted already
+			return err // its deletion has begun
 		}
 		if err := s.canWork(); err != nil {
 			return err
@@ -45,15 +45,15 @@ func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
 		if len(under) > 0 {
 			return c.stopWaiting(id, "") // its worker becomes the deletion
 		}
-		alone = row.Host == ""
+		onNoHost = row.Host == ""
 		event, err := c.begin(action.ID, eventDelete, row.Host)
 		if err != nil {
 			return err
 		}
-		return c.newOperation(id, remove, body{Action: action.ID, Event: event.ID})
+		return c.newOperation(id, kindDelete, &buildData{common: common{Action: action.ID, Event: event.ID}})
 	})
 	s.wake()
-	if err == nil && alone {
+	if err == nil && onNoHost {
 		s.awaitEnd(ctx, id)
 	}
 	return err
@@ -77,9 +77,9 @@ func (s *Service) awaitEnd(ctx context.Context, id ID) {
 }
 
 // notDestroyed is the effect of a host that could not destroy the server.
-func (j *job) notDestroyed(event EventRow) effect {
+func (b *buildJob) notDestroyed(event EventRow) effect {
 	return func(c *change, row *ServerRow) error {
-		err := c.wish(*row, func(is *HostedRow) { is.Wish, is.Event, is.Slots = row.usual(), "", nil })
+		err := c.wish(*row, func(hosted *HostedRow) { hosted.Wish, hosted.Event, hosted.Slots = row.usual(), "", nil })
 		if err != nil {
 			return err
 		}
@@ -88,34 +88,34 @@ func (j *job) notDestroyed(event EventRow) effect {
 }
 
 // removed is the effect of a deletion: the server's rows are deleted. Its actions are kept.
-func (j *job) removed() effect {
+func (b *buildJob) removed() effect {
 	return func(c *change, row *ServerRow) error {
-		if j.b.Event != "" {
-			if err := c.end(j.b.Event, nil); err != nil {
+		if b.Event != "" {
+			if err := c.end(b.Event, nil); err != nil {
 				return err
 			}
 		}
-		there, err := Rows[HostedRow](c, Where(ByServer, row.ID))
+		rows, err := Rows[HostedRow](c, Where(ByServer, row.ID))
 		if err != nil {
 			return err
 		}
-		for _, one := range there {
-			if one.Wish == WishGone {
+		for _, hosted := range rows {
+			if hosted.Wish == WishGone {
 				continue
 			}
-			one.Wish, one.Event = WishGone, NewID()
-			if err := c.Replace(&one); err != nil {
+			hosted.Wish, hosted.Event = WishGone, NewID()
+			if err := c.Replace(&hosted); err != nil {
 				return err
 			}
 		}
 		if _, err := c.Remove(&MigrationRow{}, Where(ByServer, row.ID)); err != nil {
 			return err
 		}
-		gone := *row
+		deleted := *row
 		*row = ServerRow{}
-		if _, err := c.Remove(&ServerRow{}, Where(ByID, gone.ID)); err != nil || gone.LaunchedAt.IsZero() {
+		if _, err := c.Remove(&ServerRow{}, Where(ByID, deleted.ID)); err != nil || deleted.LaunchedAt.IsZero() {
 			return err
 		}
-		return c.Insert(&DeletedRow{gone.ID, gone.Project, gone.Name, gone.Flavor, gone.LaunchedAt, c.At})
+		return c.Insert(&DeletedRow{deleted.ID, deleted.Project, deleted.Name, deleted.Flavor, deleted.LaunchedAt, c.At})
 	}
 }

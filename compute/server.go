@@ -23,8 +23,8 @@ type ServerRow struct {
 	Forced string // host that an administrator requested, "" for none
 
 	Image ID // "" when it boots from a volume
-	// ImageMeta is a JSON object: the image as it was when the server was created. Those of servers that
-	// were created before it was kept are nil.
+	// ImageMeta is a JSON object: the image as it was when the server was created. Those of servers
+	// that were created before it was kept are nil.
 	ImageMeta []byte
 	// Flavor is a JSON object: the flavor as it was when the server was created.
 	Flavor         []byte
@@ -178,9 +178,10 @@ type DeletedRow struct {
 	TerminatedAt time.Time
 }
 
-// A HostedRow says what a host is to make of a server. The first step that asks the host for it makes
-// the row, and the host's report that the server is destroyed removes it, which may be after the server's
-// deletion. A server that was moved, or deleted while its host was down, has one on its former host.
+// A HostedRow says what a host is to make of a server. The first step that asks the host for it
+// makes the row, and the host's report that the server is destroyed removes it, which may be after
+// the server's deletion. A server that was moved, or deleted while its host was down, has one on
+// its former host.
 type HostedRow struct {
 	Server ID
 	Host   string
@@ -193,10 +194,11 @@ type HostedRow struct {
 	Refused ID
 	// Boot, unless empty, is a start that the server must have had.
 	Boot ID
-	// Slots are the PCI devices that the host may still have given to the server, though no port has them.
+	// Slots are the PCI devices that the host may still have given to the server, though no port
+	// has them.
 	Slots []string
-	// Bound, unless nil, is a JSON object: the server's ports by their ids, as they are bound to this host while
-	// the server is on another one.
+	// Bound, unless nil, is a JSON object: the server's ports by their ids, as they are bound to
+	// this host while the server is on another one.
 	Bound     []byte
 	CreatedAt time.Time
 }
@@ -205,8 +207,8 @@ type HostedRow struct {
 const (
 	WishRunning = "running"
 	WishStopped = "stopped"
-	// WishKept is for a server that runs on another host and may come back: it is stopped, its ports are
-	// unplugged, and the host keeps the rest of it.
+	// WishKept is for a server that runs on another host and may come back: it is stopped, its
+	// ports are unplugged, and the host keeps the rest of it.
 	WishKept = "kept"
 	WishGone = "gone"
 )
@@ -219,14 +221,18 @@ type OperationRow struct {
 	Kind   string
 	Step   string
 	Back   bool   // steps are undone
-	Until  string // the last step that is undone and then done again, "" for all of them
+	UndoTo string // the last step that is undone and then done again, "" for all of them
 	Body   []byte // what is needed to go on, and to undo: a JSON object
+	// Queue has the operations that begin when this one ends, Aborted says that it is to be undone.
+	// Requests write them while a worker rewrites the rest: it keeps them as they are.
+	Queue   []byte // a JSON array, nil for none
+	Aborted bool
 	// Awaits is the event that a worker has to wait for before it takes the operation, "" for none.
 	Awaits ID
 	// Reservation is that of the servers whose operations are taken together, "" for none.
 	Reservation string
-	// Worker has the operation until Lease; then anybody may go on with it. Its name says of which run of
-	// the program it is, if that is known: a run that has ended loses it earlier.
+	// Worker has the operation until Lease; then anybody may go on with it. Its name says of which
+	// run of the program it is, if that is known: a run that has ended loses it earlier.
 	Worker    string
 	Lease     time.Time
 	CreatedAt time.Time

@@ -40,7 +40,7 @@ func (s *Service) CreateServers(ctx context.Context, by Caller, spec ServerSpec)
 
 // createServers makes the rows of servers, and the operations that build them.
 func (c *change) createServers(d *draft) ([]Server, error) {
-	row, b, err := c.draw(d)
+	row, data, err := c.draw(d)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c *change) createServers(d *draft) ([]Server, error) {
 			}
 			taken[name] = true
 		}
-		if err := c.createServer(&one, b, d); err != nil {
+		if err := c.createServer(&one, data, d); err != nil {
 			return nil, err
 		}
 		rows[i] = one
@@ -75,7 +75,7 @@ func (c *change) createServers(d *draft) ([]Server, error) {
 }
 
 // draw makes what the servers have in common.
-func (c *change) draw(d *draft) (ServerRow, body, error) {
+func (c *change) draw(d *draft) (ServerRow, buildData, error) {
 	row := ServerRow{
 		Project: d.by.Project, User: d.by.User, Description: d.Description, Reservation: newReservation(),
 		State: Building, Task: Scheduling, Zone: d.Zone, Forced: d.ForcedHost, Image: d.Image,
@@ -86,9 +86,11 @@ func (c *change) draw(d *draft) (ServerRow, body, error) {
 	}
 	var err error
 	if row.ImageMeta, err = json.Marshal(d.image.Image); err != nil {
-		return row, body{}, err
+		return row, buildData{}, err
 	}
-	b := body{Reservation: row.Reservation, Networks: d.Networks, Groups: d.groups, Image: d.image.Image}
+	b := buildData{
+		common: common{Reservation: row.Reservation}, Networks: d.Networks, Groups: d.groups, hostChoice: hostChoice{Image: d.image.Image},
+	}
 	if d.KeyName != "" {
 		key, err := OneOr[KeypairRow](c, invalid("KeypairNotFound", "Invalid key_name provided."), Where(ByUser, d.by.User), Where(ByName, d.KeyName))
 		if err != nil {
@@ -148,14 +150,14 @@ func (c *change) wantedNode(d *draft) (ID, error) {
 }
 
 // createServer creates one server. A port belongs to one server: a second one gets a conflict.
-func (c *change) createServer(row *ServerRow, b body, d *draft) (err error) {
+func (c *change) createServer(row *ServerRow, data buildData, d *draft) (err error) {
 	if row.Number, err = c.NextNumber("servers"); err != nil {
 		return err
 	}
 	if err := c.Insert(row); err != nil {
 		return err
 	}
-	for i, n := range b.Networks {
+	for i, n := range data.Networks {
 		if n.Port == "" {
 			continue
 		}
@@ -167,8 +169,8 @@ func (c *change) createServer(row *ServerRow, b body, d *draft) (err error) {
 	if err != nil {
 		return err
 	}
-	b.Action = action.ID
-	return c.newOperation(row.ID, boot, b)
+	data.Action = action.ID
+	return c.newOperation(row.ID, kindBoot, &data)
 }
 
 // addPort notes that a port is a server's. Fault: PortInUse.

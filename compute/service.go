@@ -85,7 +85,9 @@ type Service struct {
 	working   atomic.Int32  // how many carry operations out
 	findings  findings
 	cached    hostsCache
-	asked     askedTogether
+	queries   queryGroup
+	bindings  portBindings
+	claims    claims
 	explains  chan struct{} // has one while an explanation is under way
 	kinds     kinds
 	runner    *operation.Runner[effect, *job]
@@ -141,6 +143,8 @@ func NewService(store Store, settings Settings, o Options) *Service {
 		s.network = fencedNetwork{o.Network}
 	}
 	s.store.OnHosts(func(n rows.Notes) { s.cached.invalidate(touchedBy(n)) })
+	s.bindings = portBindings{network: s.network, log: o.Log}
+	s.claims = claims{placement: s.placement, network: s.network, log: o.Log, now: o.Now}
 	s.runner = newRunner(s, o.Behalf)
 	return s
 }

@@ -18,9 +18,9 @@ const (
 	eventImage    = "get_image_info"
 )
 
-// ShelveServer begins to take a server from its host and to release its allocations. The server keeps its ports, which
-// are bound to no host then; what was on its disk is lost. Faults: InstanceNotFound, InstanceIsLocked, InvalidState,
-// InstanceNotReady.
+// ShelveServer begins to take a server from its host and to release its allocations. The server
+// keeps its ports, which are bound to no host then; what was on its disk is lost. Faults:
+// InstanceNotFound, InstanceIsLocked, InvalidState, InstanceNotReady.
 func (s *Service) ShelveServer(ctx context.Context, by Caller, id ID) error {
 	err := s.update(ctx, func(c *change) error {
 		row, err := c.free(by, id, shelveAction, Active, Stopped, Paused)
@@ -45,14 +45,14 @@ func (s *Service) ShelveServer(ctx context.Context, by Caller, id ID) error {
 		if err != nil {
 			return err
 		}
-		return c.newOperation(id, shelve, body{Action: action.ID, Event: event.ID})
+		return c.newOperation(id, kindShelve, &buildData{common: common{Action: action.ID, Event: event.ID}})
 	})
 	s.wake()
 	return err
 }
 
-// OffloadServer takes a shelved server from its host. There is none that is on a host. Faults: InstanceNotFound,
-// InstanceIsLocked, InvalidState.
+// OffloadServer takes a shelved server from its host. There is none that is on a host. Faults:
+// InstanceNotFound, InstanceIsLocked, InvalidState.
 func (s *Service) OffloadServer(ctx context.Context, by Caller, id ID) error {
 	return s.update(ctx, func(c *change) error {
 		_, err := c.free(by, id, offloadAction)
@@ -83,8 +83,9 @@ type Unshelving struct {
 	MayChoose func() error
 }
 
-// UnshelveServer begins to build a shelved server on a host. Faults: InstanceNotFound, InstanceIsLocked, InvalidState,
-// InvalidRequest, ComputeHostNotFound, ExtendedResourceRequestOldCompute, UnshelveHostNotInAZ, what MayChoose returns.
+// UnshelveServer begins to build a shelved server on a host. Faults: InstanceNotFound,
+// InstanceIsLocked, InvalidState, InvalidRequest, ComputeHostNotFound,
+// ExtendedResourceRequestOldCompute, UnshelveHostNotInAZ, what MayChoose returns.
 func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshelving) error {
 	if err := s.mayMoveGroups(ctx, id); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 	if err != nil {
 		return err
 	}
-	image, trouble := s.imageOf(ctx, row)
+	image, imageErr := s.imageOf(ctx, row)
 	zones, err := s.Zones(ctx)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 		if err != nil {
 			return err
 		}
-		b := body{Image: image.Image}
+		d := &buildData{hostChoice: hostChoice{Image: image.Image}}
 		if to.Zone != nil {
 			row.Zone = *to.Zone
 			if row.Zone != "" && !available(zones, row.Zone) {
@@ -118,7 +119,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 			if err := to.MayChoose(); err != nil {
 				return err
 			}
-			if b.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: to.Host}}); err != nil {
+			if d.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: to.Host}}); err != nil {
 				return err
 			}
 			in, err := zonesOf(c)
@@ -129,8 +130,8 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 				return conflict("UnshelveHostNotInAZ", "Host %q is not in the availability zone %q.", to.Host, row.Zone)
 			}
 		}
-		if trouble != nil {
-			return trouble
+		if imageErr != nil {
+			return imageErr
 		}
 		row.Task, row.UpdatedAt = TaskUnshelving, c.At
 		if err := c.Replace(&row); err != nil {
@@ -151,111 +152,118 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 		if err != nil {
 			return err
 		}
-		b.Action, b.Event = action.ID, choose.ID
-		return c.newOperation(id, unshelve, b)
+		d.Action, d.Event = action.ID, choose.ID
+		return c.newOperation(id, kindUnshelve, d)
 	})
 	s.wake()
 	return err
 }
 
 // claimAgain chooses and claims a host for a shelved server.
-func (j *job) claimAgain(ctx context.Context) (next, error) {
-	if j.b.Claim != nil { // chosen by an earlier run
-		back, err := j.unclaim(ctx)
+func (b *buildJob) claimAgain(ctx context.Context) (next, error) {
+	if b.Claim != nil { // chosen by an earlier run
+		released, err := b.unclaim(ctx)
 		if err == nil {
-			err = j.save(ctx, back.Change)
+			err = b.save(ctx, released.Change)
 		}
 		if err != nil {
 			return next{}, err
 		}
 	}
-	err := j.readOwnPorts(ctx)
-	if err == nil {
-		err = j.s.place(ctx, []*job{j}, j.ports)
+	var err error
+	if b.ports, err = b.currentPorts(ctx); err == nil {
+		err = b.s.place(ctx, []claimant{b}, b.ports)
 	}
 	var f *Failure
 	switch {
 	case errors.As(err, &f):
-		failure := f.of(j.op.Server)
-		return next{Back: true, Change: j.stepFailed(f.Details, &failure)}, nil
+		failure := f.of(b.subject)
+		return next{Back: true, Change: b.stepFailed(f.Details, &failure)}, nil
 	case err != nil:
 		return next{}, err
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
-		if err := c.end(j.b.Event, nil); err != nil {
+		if err := c.end(b.Event, nil); err != nil {
 			return err
 		}
-		event, err := c.begin(j.b.Action, eventUnshelve, row.Host)
-		j.b.Event, row.Task = event.ID, Spawning
+		event, err := c.begin(b.Action, eventUnshelve, row.Host)
+		b.Event, row.Task = event.ID, Spawning
 		return err
 	}}, nil
 }
 
-// unbindFromHost binds the ports of a server to no host. They stay the server's, without the providers that served them:
-// the deletion of one must not release what is not allocated any more.
-func (j *job) unbindFromHost(ctx context.Context) (next, error) {
-	server, err := j.server(ctx)
+// bindToHost binds the ports that the server has now to its new host.
+func (b *buildJob) bindToHost(ctx context.Context) (next, error) {
+	server, err := b.server(ctx)
 	if err != nil {
 		return next{}, err
 	}
-	zone, err := j.s.zoneOf(ctx, server.Host)
-	if err != nil {
-		return next{}, own(err)
+	if b.ports, err = b.currentPorts(ctx); err == nil {
+		b.ports, err = b.bindAll(ctx, server, b.ports, b.hostClaim)
 	}
-	if err := j.readOwnPorts(ctx); err != nil {
+	switch {
+	case err == nil:
+		return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, b.ports) }}, nil
+	case outcomeUnknown(ctx, err):
 		return next{}, err
 	}
-	for i, p := range j.ports {
-		if p.Host == "" {
-			continue
-		}
-		bound, err := j.bindPort(ctx, p, Binding{Server: server.ID, Owner: j.s.owner(zone)})
-		switch {
-		case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
-		case err != nil:
-			return next{}, err
-		default:
-			j.ports[i] = bound
-		}
+	return next{Back: true, Change: b.stepFailed(err.Error(), err)}, nil
+}
+
+// unbindFromHost binds the ports of a server to no host.
+func (b *buildJob) unbindFromHost(ctx context.Context) (next, error) {
+	server, err := b.server(ctx)
+	if err != nil {
+		return next{}, err
 	}
-	return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, j.ports) }}, nil
+	zone, err := b.s.zoneOf(ctx, server.Host)
+	if err != nil {
+		return next{}, asRetryable(err)
+	}
+	if b.ports, err = b.currentPorts(ctx); err == nil {
+		b.ports, err = b.s.bindings.bindToNoHost(ctx, b.ports, server.ID, b.s.owner(zone))
+	}
+	if err != nil {
+		return next{}, err
+	}
+	return next{Change: func(c *change, row *ServerRow) error { return c.seePorts(row.ID, b.ports) }}, nil
 }
 
 // buildAgain has the host build a shelved server.
-func (j *job) buildAgain(ctx context.Context) (next, error) {
-	if j.b.Asked == "" {
-		return next{}, j.asking(ctx, func(c *change, row ServerRow, b *body) error {
-			b.Asked = b.Event
-			return c.wishBuilt(row, b.Event)
+func (b *buildJob) buildAgain(ctx context.Context) (next, error) {
+	if b.Awaited == "" {
+		return next{}, b.waitAfter(ctx, func(c *change, row *ServerRow) error {
+			b.Awaited = b.Event
+			return c.wishBuilt(*row, b.Event)
 		})
 	}
-	event, err := j.answer(ctx)
+	event, err := b.await(ctx, "")
 	if err != nil || event.Result == succeeded {
 		return next{}, err
 	}
-	return next{Back: true, Change: j.stepFailed(event.Traceback, errors.New(event.Details))}, nil
+	return next{Back: true, Change: b.stepFailed(event.Traceback, errors.New(event.Details))}, nil
 }
 
 // unshelved is the effect of a server that runs again.
-func (j *job) unshelved() effect {
+func (b *buildJob) unshelved() effect {
 	return func(c *change, row *ServerRow) error {
 		row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.At
-		return c.end(j.b.Event, nil)
+		return c.end(b.Event, nil)
 	}
 }
 
 // shelved is the effect of a server that is on no host any more, or not again.
-func (j *job) shelved() effect {
+func (b *buildJob) shelved() effect {
 	return func(c *change, row *ServerRow) error {
 		row.State, row.Task, row.Power = ShelvedOffloaded, "", ShutDown
-		return c.endAll(j.b.Action, nil)
+		return c.endAll(b.Action, nil)
 	}
 }
 
 // notShelved is the effect of a host that could not destroy the server, which stays there.
-func (j *job) notShelved(EventRow) effect {
+func (b *buildJob) notShelved(EventRow) effect {
 	return func(c *change, row *ServerRow) error {
 		row.Task = ""
-		return c.wish(*row, func(is *HostedRow) { is.Wish, is.Event, is.Slots = row.usual(), "", nil })
+		return c.wish(*row, func(hosted *HostedRow) { hosted.Wish, hosted.Event, hosted.Slots = row.usual(), "", nil })
 	}
 }

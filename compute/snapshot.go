@@ -15,7 +15,7 @@ import (
 type snapshot struct {
 	server     ServerRow // the first one
 	flavor     extraspecs.Flavor
-	job        *job
+	choice     *hostChoice // of the first one
 	hints      hints
 	wanted     selection.Wanted
 	hosts      []selection.Host
@@ -24,24 +24,25 @@ type snapshot struct {
 
 // snapshot reads it. With again the hosts and the aggregates are read as well, instead of taken from the
 // cache.
-func (s *Service) snapshot(ctx context.Context, jobs []*job, again bool) (p snapshot, err error) {
+func (s *Service) snapshot(ctx context.Context, jobs []claimant, again bool) (p snapshot, err error) {
 	if p.hosts, p.aggregates, err = s.choosable(ctx, again); err != nil {
 		return p, err
 	}
-	p.job = jobs[0]
+	p.choice = jobs[0].choice()
+	target := jobs[0].target()
 	own := map[ID]bool{}
 	for _, j := range jobs {
-		p.wanted.Servers = append(p.wanted.Servers, string(j.op.Server))
-		own[j.op.Server] = true
+		p.wanted.Servers = append(p.wanted.Servers, string(j.serverID()))
+		own[j.serverID()] = true
 	}
 	err = s.store.View(ctx, func(r Reader) error {
-		if p.server, err = One[ServerRow](r, Where(ByID, p.job.op.Server)); err != nil {
+		if p.server, err = One[ServerRow](r, Where(ByID, jobs[0].serverID())); err != nil {
 			return err
 		}
 		wanted := p.server
-		if p.job.b.Migration != "" {
-			wanted.Flavor = p.job.b.Flavor
-			if !s.rules.Settings.ResizeOnHost || p.job.b.FlavorID == p.server.FlavorID {
+		if target != nil {
+			wanted.Flavor = target.flavor
+			if !s.rules.Settings.ResizeOnHost || target.flavorID == p.server.FlavorID {
 				p.wanted.Ignored = p.server.Host
 			}
 		}
@@ -51,9 +52,9 @@ func (s *Service) snapshot(ctx context.Context, jobs []*job, again bool) (p snap
 		if p.hints, err = readHints(p.server.Hints); err != nil {
 			return err
 		}
-		p.wanted.Forced, p.wanted.Same, p.wanted.Different = p.job.b.Forced, p.hints.Same, p.hints.Different
+		p.wanted.Forced, p.wanted.Same, p.wanted.Different = p.choice.Forced, p.hints.Same, p.hints.Different
 		scheduled := own
-		if p.job.b.Migration != "" { // as in Nova, the host that a server leaves is one of those of its group
+		if target != nil { // as in Nova, the host that a server leaves is one of those of its group
 			scheduled = nil
 		}
 		if p.wanted.Group, err = wantedGroup(r, p.server.Group, scheduled); err != nil {
@@ -142,7 +143,7 @@ func (p *snapshot) named(r Reader) ([]ServerSummary, error) {
 // spec is the input of the query for placement.
 func (p snapshot) spec(ports []Port) request.Spec {
 	spec := request.Spec{
-		Flavor: p.flavor, Image: p.job.b.Image, Project: p.server.Project, Zone: p.server.Zone, InTree: placement.UUID(p.job.b.Node),
+		Flavor: p.flavor, Image: p.choice.Image, Project: p.server.Project, Zone: p.server.Zone, InTree: placement.UUID(p.choice.Node),
 		Unlimited: p.hints.Group != "" || len(p.hints.Same)+len(p.hints.Different) > 0,
 	}
 	for _, port := range ports {

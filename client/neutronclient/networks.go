@@ -26,7 +26,7 @@ var _ compute.Network = (*Client)(nil)
 // New returns a Client. The address of the Access is that of the service
 // without a version. It sends no request.
 func New(opts client.Options) *Client {
-	opts.BeforeChange = operation.Held
+	opts.BeforeChange = operation.Leased
 	return &Client{service: client.NewService("network", opts)}
 }
 

@@ -21,7 +21,7 @@ var _ compute.Placement = (*Compute)(nil)
 
 // NewCompute returns a Compute. It sends no request.
 func NewCompute(opts client.Options) *Compute {
-	opts.BeforeChange = operation.Held
+	opts.BeforeChange = operation.Leased
 	return &Compute{New(opts)}
 }
 

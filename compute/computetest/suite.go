@@ -237,7 +237,7 @@ func summarize(c *storeCase) {
 		}
 		op := compute.OperationSummary{
 			OperationRow: compute.OperationRow{
-				ID: o.ID, Server: o.Server, Kind: o.Kind, Step: o.Step, Back: o.Back, Until: o.Until, Awaits: o.Awaits, Reservation: o.Reservation,
+				ID: o.ID, Server: o.Server, Kind: o.Kind, Step: o.Step, Back: o.Back, UndoTo: o.UndoTo, Awaits: o.Awaits, Reservation: o.Reservation,
 				Worker: o.Worker, Lease: o.Lease, CreatedAt: o.CreatedAt,
 			},
 			ClaimHost: o.ClaimHost(), Ready: o.Ready(),

@@ -83,7 +83,7 @@ func fullFixture() *fixture {
 		},
 		gone:      compute.DeletedRow{ID: ID("gone"), Project: "red", Name: "old", Flavor: []byte(`{"VCPUs": 1}`), LaunchedAt: Now, TerminatedAt: later},
 		hosted:    compute.HostedRow{Server: ID("server"), Host: "cn1", Wish: compute.WishRunning, Generation: 3, Event: ID("event"), Refused: ID("refused"), Boot: ID("event"), Slots: []string{"0000:81:00.1"}, Bound: []byte(`{"x":{}}`), CreatedAt: Now},
-		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Back: true, Until: "ports", Awaits: ID("event"), Reservation: "r-1", Body: []byte(`{"claim":{"Host":"cn1"},"devices":{"x":{"slot":"0000:81:00.1","vendor":""}}}`), Worker: "w1", Lease: later, CreatedAt: Now},
+		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Back: true, UndoTo: "ports", Queue: []byte(`[{"kind":"power","body":{}}]`), Aborted: true, Awaits: ID("event"), Reservation: "r-1", Body: []byte(`{"claim":{"Host":"cn1"},"devices":{"x":{"slot":"0000:81:00.1","vendor":""}}}`), Worker: "w1", Lease: later, CreatedAt: Now},
 	}
 }
 

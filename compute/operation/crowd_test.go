@@ -62,7 +62,7 @@ func TestOperationsOfOneRequestAreShared(t *testing.T) {
 		}
 		list := operation.List[*member, change]{
 			Steps: []operation.Step[*member, change]{
-				{Name: "choose", Together: func(_ context.Context, jobs []*member) ([]operation.Next[change], error) {
+				{Name: "choose", Batch: func(_ context.Context, jobs []*member) ([]operation.Next[change], error) {
 					return make([]operation.Next[change], len(jobs)), nil
 				}},
 				{Name: "build", Do: build},

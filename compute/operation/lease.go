@@ -49,7 +49,7 @@ func (r *Runner[C, J]) hold(ctx context.Context, taken time.Duration, single boo
 			case err != nil && ctx.Err() == nil:
 				r.Log.WarnContext(ctx, "the leases of operations cannot be renewed", slog.Any("", jobs[0]), "operations", len(jobs), "error", err)
 			}
-			if Held(ctx) != nil {
+			if Leased(ctx) != nil {
 				l.cancel()
 			}
 		}
@@ -69,10 +69,10 @@ func (l *lease) extend(from time.Duration) {
 	l.until = max(l.until, from+l.lasts)
 }
 
-// Held returns why the worker in whose context it is called may not send a request that changes something:
+// Leased returns why the worker in whose context it is called may not send a request that changes something:
 // ErrLost when less than a quarter of its lease is left, so that another worker may have the operation before
 // the request takes effect, or the context's error. It is nil outside of operations.
-func Held(ctx context.Context) error {
+func Leased(ctx context.Context) error {
 	l, _ := ctx.Value(leaseKey{}).(*lease)
 	if l != nil {
 		l.mu.Lock()

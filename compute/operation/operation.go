@@ -17,7 +17,7 @@
 //   - The cursor is committed before its step runs, together with what the step before it changed. After a
 //     crash another worker carries out the same step again, so that steps begin with a look at what is done.
 //   - A worker has a lease of the operation, and a Runner renews it. The context of a step ends with the
-//     lease; Held says whether it has, for callers that are about to send a request.
+//     lease; Leased says whether it has, for callers that are about to send a request.
 //   - A step that waits for an event ends with a Wait: the lease is released, and whoever stores the
 //     operation says when the event has occurred, or cannot any more.
 //   - A step with another error is carried out again after a delay. When the error is Unanswered, a
@@ -37,17 +37,17 @@ type Cursor struct {
 	Step string
 	// Back says that steps are undone, this one and those before it.
 	Back bool
-	// Until is the last step that is undone, which is then done again; "" undoes them all.
-	Until string
+	// UndoTo is the last step that is undone, which is then done again; "" undoes them all.
+	UndoTo string
 }
 
 // A Next is what follows when a step has been carried out. The zero value goes on.
 type Next[C any] struct {
 	// Change is written in the same transaction as the cursor.
 	Change C
-	// Back undoes this step and those before it, down to Until. Only Do may say so.
-	Back  bool
-	Until string
+	// Back undoes this step and those before it, down to UndoTo. Only Do may say so.
+	Back   bool
+	UndoTo string
 	// End ends the operation here, whatever steps there are.
 	End bool
 }
@@ -58,9 +58,9 @@ type Step[J, C any] struct {
 	Name string
 	Do   func(J, context.Context) (Next[C], error)
 	Undo func(J, context.Context) (Next[C], error) // nil: there is nothing to undo
-	// Together, unless nil, takes the place of Do, for all operations that were taken together and are at
+	// Batch, unless nil, takes the place of Do, for all operations that were taken together and are at
 	// such a step. It may move the cursors among these steps by itself.
-	Together func(context.Context, []J) ([]Next[C], error)
+	Batch func(context.Context, []J) ([]Next[C], error)
 }
 
 // A List is a kind of operation.
@@ -68,9 +68,9 @@ type List[J, C any] struct {
 	Steps []Step[J, C]
 	// Done and Undone return the change that ends the operation, behind that of its last step.
 	Done, Undone func(J) C
-	// Once, unless nil, says that a step is not tried twice: its error, or the end of its worker, undoes
+	// NoRetry, unless nil, says that a step is not tried twice: its error, or the end of its worker, undoes
 	// the operation. It returns the change that says so.
-	Once func(J, error) C
+	NoRetry func(J, error) C
 }
 
 // Last is the cursor of an operation that is to be undone from its end.
@@ -96,27 +96,27 @@ func (l List[J, C]) after(at Cursor, n Next[C]) (to Cursor, over bool) {
 	case n.End:
 		return at, true
 	case !at.Back && n.Back:
-		return Cursor{Step: at.Step, Back: true, Until: n.Until}, false
+		return Cursor{Step: at.Step, Back: true, UndoTo: n.UndoTo}, false
 	case !at.Back:
 		if i++; i == len(l.Steps) {
 			return at, true
 		}
 		return Cursor{Step: l.Steps[i].Name}, false
-	case at.Step == at.Until:
+	case at.Step == at.UndoTo:
 		return Cursor{Step: at.Step}, false
 	case i == 0:
 		return at, true
 	}
-	return Cursor{Step: l.Steps[i-1].Name, Back: true, Until: at.Until}, false
+	return Cursor{Step: l.Steps[i-1].Name, Back: true, UndoTo: at.UndoTo}, false
 }
 
 // The errors of a Job.
 var (
-	ErrLost   = errors.New("operation: another worker has it")
-	ErrTurned = errors.New("operation: it has become another one")
+	ErrLost     = errors.New("operation: another worker has it")
+	ErrReplaced = errors.New("operation: it has become another one")
 )
 
-// ErrInterrupted is the error of an operation with Once whose worker has ended.
+// ErrInterrupted is the error of an operation with NoRetry whose worker has ended.
 var ErrInterrupted = errors.New("it was interrupted")
 
 // A Wait is the error of a step that waits for an event.
@@ -142,9 +142,9 @@ type Job[C any] interface {
 	Kind() string
 	Cursor() Cursor // as it was committed last
 	// Commit writes a cursor and changes, in their order and in one transaction, and renews the lease. It
-	// returns ErrTurned when the operation has become another one instead: Kind and Cursor say which.
+	// returns ErrReplaced when the operation has become another one instead: Kind and Cursor say which.
 	Commit(ctx context.Context, to Cursor, changes ...C) error
-	// End removes the operation, with changes. ErrTurned is as in Commit.
+	// End removes the operation, with changes. ErrReplaced is as in Commit.
 	End(ctx context.Context, changes ...C) error
 	// Release ends the lease. After a *Wait the operation is due when the event has occurred, after an
 	// *Unanswered when the time of a lease has passed, after the end of the process at once, and after

@@ -33,7 +33,7 @@ type Runner[C any, J Job[C]] struct {
 	// Context returns the context for the next step of an operation; nil: that of the worker. Those of operations that are carried out
 	// together are alike.
 	Context func(context.Context, J) context.Context
-	// Again reports of an error of a step with Once that the step had no effect, and is carried out again while Finish may
+	// Again reports of an error of a step with NoRetry that the step had no effect, and is carried out again while Finish may
 	// wait; nil: of none.
 	Again func(error) bool
 }
@@ -84,7 +84,7 @@ func (r *Runner[C, J]) RunDue(ctx context.Context) error {
 }
 
 // Finish carries out an operation that the caller has had the lease of since a time, and returns the error for which
-// it is undone, ErrLost or ErrTurned. While a step waits it calls wait, which returns when it is worth looking again, or
+// it is undone, ErrLost or ErrReplaced. While a step waits it calls wait, which returns when it is worth looking again, or
 // an error to undo the operation. What is left to be undone when Finish returns is others' to do.
 func (r *Runner[C, J]) Finish(ctx context.Context, since time.Duration, j J, wait func(context.Context) error) error {
 	ctx, lease := r.hold(ctx, since, true, func() []J { return []J{j} })
@@ -108,7 +108,7 @@ func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Duration, jobs [
 		return unfinished
 	})
 	defer lease.end()
-	err := r.together(ctx, jobs)
+	err := r.batch(ctx, jobs)
 
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
@@ -125,7 +125,7 @@ func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Duration, jobs [
 			}
 			j := jobs[i]
 			if _, shared := r.sharedStep(j); shared && err != nil {
-				r.rest(ctx, j, err)
+				r.release(ctx, j, err)
 			} else if !j.Lost() {
 				_ = r.run(ctx, j, nil)
 			}
@@ -151,11 +151,11 @@ func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Duration, jobs [
 // sharedStep is the step that an operation carries out together with others, if it is at one.
 func (r *Runner[C, J]) sharedStep(j J) (Step[J, C], bool) {
 	step, ok := r.Lists[j.Kind()].At(j.Cursor())
-	return step, ok && step.Together != nil && !j.Cursor().Back && !j.Lost()
+	return step, ok && step.Batch != nil && !j.Cursor().Back && !j.Lost()
 }
 
-// together carries out the steps that operations have together.
-func (r *Runner[C, J]) together(ctx context.Context, jobs []J) error {
+// batch carries out the steps that operations have together.
+func (r *Runner[C, J]) batch(ctx context.Context, jobs []J) error {
 	for {
 		var step Step[J, C]
 		var live []J
@@ -167,16 +167,16 @@ func (r *Runner[C, J]) together(ctx context.Context, jobs []J) error {
 		if len(live) == 0 {
 			return nil
 		}
-		if err := Held(ctx); err != nil {
+		if err := Leased(ctx); err != nil {
 			return err
 		}
-		next, err := step.Together(r.stepContext(ctx, live[0]), live)
+		next, err := step.Batch(r.stepContext(ctx, live[0]), live)
 		for i := 0; err == nil && i < len(live); i++ {
-			if err = r.move(ctx, live[i], next[i]); errors.Is(err, ErrLost) || errors.Is(err, ErrTurned) {
+			if err = r.move(ctx, live[i], next[i]); errors.Is(err, ErrLost) || errors.Is(err, ErrReplaced) {
 				err = nil
 			}
 		}
-		if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrTurned) {
+		if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrReplaced) {
 			return err
 		}
 	}
@@ -199,8 +199,8 @@ func (r *Runner[C, J]) run(ctx context.Context, j J, wait func(context.Context) 
 	for {
 		ctx := r.stepContext(worker, j) // it may have become another operation
 		list, at := r.Lists[j.Kind()], j.Cursor()
-		once := list.Once != nil && !at.Back
-		err := Held(ctx)
+		once := list.NoRetry != nil && !at.Back
+		err := Leased(ctx)
 		switch {
 		case err != nil:
 		case once && wait == nil:
@@ -222,18 +222,18 @@ func (r *Runner[C, J]) run(ctx context.Context, j J, wait func(context.Context) 
 			return cause
 		case errors.Is(err, ErrLost):
 			return err
-		case errors.Is(err, ErrTurned):
+		case errors.Is(err, ErrReplaced):
 			cause = err
 			continue
 		case once:
 			cause = err
-			err = r.move(ctx, j, Next[C]{Back: true, Change: list.Once(j, cause)})
-			if err == nil && !errors.As(cause, new(*Unanswered)) || errors.Is(err, ErrTurned) {
+			err = r.move(ctx, j, Next[C]{Back: true, Change: list.NoRetry(j, cause)})
+			if err == nil && !errors.As(cause, new(*Unanswered)) || errors.Is(err, ErrReplaced) {
 				continue
 			}
 			err = errors.Join(cause, err)
 		}
-		r.rest(ctx, j, err)
+		r.release(ctx, j, err)
 		if cause == nil {
 			cause = err
 		}
@@ -244,7 +244,7 @@ func (r *Runner[C, J]) run(ctx context.Context, j J, wait func(context.Context) 
 // step carries out the step that an operation is at, and moves the cursor.
 func (r *Runner[C, J]) step(ctx context.Context, j J) error {
 	if _, is := r.sharedStep(j); is {
-		return r.together(ctx, []J{j})
+		return r.batch(ctx, []J{j})
 	}
 	at := j.Cursor()
 	step, ok := r.Lists[j.Kind()].At(at)
@@ -268,7 +268,7 @@ func (r *Runner[C, J]) step(ctx context.Context, j J) error {
 
 // move commits what follows a step, errOver when nothing does.
 func (r *Runner[C, J]) move(ctx context.Context, j J, n Next[C]) error {
-	if err := Held(ctx); err != nil {
+	if err := Leased(ctx); err != nil {
 		return err // what the step says may come of that
 	}
 	list, at := r.Lists[j.Kind()], j.Cursor()
@@ -290,8 +290,8 @@ func (r *Runner[C, J]) move(ctx context.Context, j J, n Next[C]) error {
 	return errOver
 }
 
-// rest leaves an operation to whoever takes it next.
-func (r *Runner[C, J]) rest(ctx context.Context, j J, cause error) {
+// release leaves an operation to whoever takes it next.
+func (r *Runner[C, J]) release(ctx context.Context, j J, cause error) {
 	if j.Lost() {
 		return
 	}

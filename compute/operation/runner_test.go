@@ -221,7 +221,7 @@ func at(what string, n operation.Next[change], err error) func(context.Context, 
 
 // Each outcome at each step, in both directions.
 func TestOutcomes(t *testing.T) {
-	back, again := operation.Next[change]{Back: true}, operation.Next[change]{Back: true, Until: "b"}
+	back, again := operation.Next[change]{Back: true}, operation.Next[change]{Back: true, UndoTo: "b"}
 	for _, tc := range []struct {
 		name  string
 		begin operation.Cursor
@@ -319,7 +319,7 @@ func TestLostLease(t *testing.T) {
 					if err := w.runner().RunDue(t.Context()); err != nil {
 						t.Error(err)
 					}
-					if err := operation.Held(ctx); !errors.Is(err, operation.ErrLost) || ctx.Err() == nil {
+					if err := operation.Leased(ctx); !errors.Is(err, operation.ErrLost) || ctx.Err() == nil {
 						t.Errorf("after its lease the worker may go on: %v, %v", err, ctx.Err())
 					}
 					return operation.Next[change]{Back: !back}, nil // what it concludes has no consequence
@@ -346,7 +346,7 @@ func TestRenewal(t *testing.T) {
 			if jobs, _ := w.take(ctx); len(jobs) > 0 {
 				t.Errorf("another worker gets it during %s", what)
 			}
-			return operation.Next[change]{}, operation.Held(ctx)
+			return operation.Next[change]{}, operation.Leased(ctx)
 		}
 		if err := w.runner().RunDue(t.Context()); err != nil {
 			t.Fatal(err)
@@ -413,7 +413,9 @@ func TestWait(t *testing.T) {
 // An operation that is not tried twice is undone after an error of any step, with that error for the
 // caller, and when its worker has ended.
 func TestOnce(t *testing.T) {
-	once := func(l *operation.List[*job, change]) { l.Once = func(_ *job, err error) change { return err.Error() } }
+	once := func(l *operation.List[*job, change]) {
+		l.NoRetry = func(_ *job, err error) change { return err.Error() }
+	}
 	no := errors.New("no")
 	for i, name := range steps {
 		synctest.Test(t, func(t *testing.T) {

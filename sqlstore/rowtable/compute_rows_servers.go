@@ -162,12 +162,14 @@ func operationTable() *table[compute.OperationRow] {
 		moment("lease", func(r *T) *time.Time { return &r.Lease }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 		flag("back", func(r *T) *bool { return &r.Back }),
-		text("back_to", func(r *T) *string { return &r.Until }),
+		text("back_to", func(r *T) *string { return &r.UndoTo }),
 		text("awaits", func(r *T) *compute.ID { return &r.Awaits }),
 		text("reservation", func(r *T) *string { return &r.Reservation }, compute.ByReservation),
 		textOf("claim_host", (*T).ClaimHost, compute.ByHost),
 		textOf("devices", (*T).ChosenDevices),
 		textOf("ready", (*T).Ready, compute.ByReady),
+		document("queue", func(r *T) *[]byte { return &r.Queue }),
+		flag("aborted", func(r *T) *bool { return &r.Aborted }),
 	)
 }
 

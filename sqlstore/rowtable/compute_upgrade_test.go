@@ -78,7 +78,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 			rows := computetest.Read[compute.OperationRow](t, again, compute.Where(compute.ByServer, computetest.ID(name(i))))
 			got := ""
 			if len(rows) > 0 {
-				got = fmt.Sprint(rows[0].Step, " ", rows[0].Back, " ", rows[0].Until)
+				got = fmt.Sprint(rows[0].Step, " ", rows[0].Back, " ", rows[0].UndoTo)
 			}
 			hosted := computetest.Read[compute.HostedRow](t, again, compute.Where(compute.ByServer, computetest.ID(name(i))))
 			if got != c.want || (len(hosted) > 0) != c.hosted {
@@ -92,7 +92,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 	})
 }
 
-// dropColumns are the statements that undo versions 9 to 11.
+// dropColumns are the statements that undo versions 9 to 12.
 func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	for index, table := range map[string]string{
 		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers",
@@ -107,6 +107,7 @@ func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	return append(all,
 		`ALTER TABLE servers DROP COLUMN busy_host`, `ALTER TABLE operations DROP COLUMN ready`,
 		`ALTER TABLE servers DROP COLUMN vcpus`, `ALTER TABLE servers DROP COLUMN memory_mb`,
+		`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`,
 		`ALTER TABLE operations DROP COLUMN claim_host`, `ALTER TABLE operations DROP COLUMN devices`)
 }
 
@@ -244,6 +245,63 @@ func TestFlavorsGetNumbers(t *testing.T) {
 		want := []compute.CounterRow{{Name: "flavors", Last: 3}}
 		if diff := cmp.Diff(want, computetest.Read[compute.CounterRow](t, again)); diff != "" {
 			t.Errorf("counters (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestQueuesAreMoved goes from the version in which what waits for an operation, and that it was aborted, was part of its body.
+func TestQueuesAreMoved(t *testing.T) {
+	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
+		s, err := rowtable.OpenCompute(t.Context(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type want struct {
+			queue   string
+			aborted bool
+		}
+		bodies := map[string]want{
+			`{}`:                           {},
+			`{"action":"a","abort":false}`: {},
+			`{"abort":true}`:               {aborted: true},
+			`{"next":[{"kind":"power","body":{"action":"a","verb":"stop"}},{"kind":"detach","body":{"port":"\"ü"}}],"abort":true}`: {
+				`[{"kind":"power","body":{"action":"a","verb":"stop"}},{"kind":"detach","body":{"port":"\"ü"}}]`, true,
+			},
+		}
+		for body := range bodies {
+			server := computetest.Server(fmt.Sprint("vm", len(body)), "cn1")
+			computetest.Add(t, s, server, &compute.OperationRow{
+				ID: computetest.ID(fmt.Sprint("op", len(body))), Server: server.ID, Kind: "live", Step: "claim", Body: []byte(body),
+			})
+		}
+		err = s.OnWriter(func(conn *sql.Conn) error {
+			var all error
+			for _, statement := range []string{
+				`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`, `UPDATE berth_compute SET version = 11`,
+			} {
+				_, err := conn.ExecContext(t.Context(), statement)
+				all = errors.Join(all, err)
+			}
+			return all
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		opts.Sync = true
+		rows := computetest.Read[compute.OperationRow](t, openCompute(t, opts))
+		if len(rows) != len(bodies) {
+			t.Errorf("there are %d operations, want %d", len(rows), len(bodies))
+		}
+		for _, row := range rows {
+			var got, expected any
+			expect := bodies[string(row.Body)]
+			_, _ = json.Unmarshal(row.Queue, &got), json.Unmarshal([]byte(expect.queue), &expected)
+			if diff := cmp.Diff(expected, got); diff != "" || row.Aborted != expect.aborted {
+				t.Errorf("the operation with the body %s is aborted: %v, want %v; what waits for it (-want +got):\n%s", row.Body, row.Aborted, expect.aborted, diff)
+			}
 		}
 	})
 }
