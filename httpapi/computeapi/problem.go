@@ -35,6 +35,6 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	if text == "" || p.Status == http.StatusInternalServerError && p.Code == "" {
 		text = statusTexts[p.Status]
 	}
-	text = pyjson.Cut(text, wire.MaxMessage, false)
+	text = pyjson.CutMiddle(text, wire.MaxMessage)
 	return "application/json; charset=UTF-8", httpapi.JSONText(wire.Single(name, view.Object{view.Int("code", p.Status), view.Text("message", text)}).Write)
 }

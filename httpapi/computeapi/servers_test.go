@@ -352,7 +352,7 @@ func TestRequestsForServersAreBounded(t *testing.T) {
 			"member", "/v2.1/servers", server(`, "networks": "none"`, `, "os:scheduler_hints": {"a": "`+strings.Repeat("x", 64<<10)+`"}`),
 			400, "a request can have at most 65536 bytes of scheduler hints",
 		},
-		"4097 events": {"admin", "/v2.1/os-server-external-events", `{"events": ` + some(4097, event) + `}`, 400, "Invalid input for field/attribute events"},
+		"4097 events": {"admin", "/v2.1/os-server-external-events", `{"events": ` + some(4097, event) + `}`, 400, "is too long"},
 		"as many servers as there may be": {
 			"member", "/v2.1/servers", server(`, "networks": "none", "min_count": 1000, "max_count": 2147483647`, ""), 202, `"id"`,
 		},

@@ -58,7 +58,7 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	if text, ok := statusTexts[p.Status]; ok && (message == "" || p.Code == "" && !p.Unserved) {
 		message = text
 	}
-	message = pyjson.Cut(message, maxMessage, false)
+	message = pyjson.CutMiddle(message, maxMessage)
 	return "application/json", httpapi.JSONText(func(j *httpapi.JSON) {
 		j.Value(object(key, object("type", kind, "message", message, "detail", "")))
 	})

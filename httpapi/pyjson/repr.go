@@ -40,6 +40,16 @@ func Cut(text string, max int, begun bool) string {
 	return strings.ToValidUTF8(text[:min(max, len(text))], "") + "…"
 }
 
+// CutMiddle returns a text of at most about max bytes, with an ellipsis in place of its middle when it was longer. Messages that quote a
+// value say at their end what is wrong with it.
+func CutMiddle(text string, max int) string {
+	if len(text) <= max {
+		return text
+	}
+	half := max / 2
+	return strings.ToValidUTF8(text[:half], "") + "…" + strings.ToValidUTF8(text[len(text)-half:], "")
+}
+
 // AppendRepr appends what [Repr] returns to b.
 func AppendRepr(b []byte, v Value) []byte {
 	b, _ = appendRepr(b, v, math.MaxInt)

@@ -54,7 +54,7 @@ func (s *Schema) First(v pyjson.Value) *Mistake {
 		}
 	}}, v)
 	wants, _ := first.schema.source.Get(first.keyword)
-	return &Mistake{first.path, first.value, pyjson.Cut(first.message(), messageLimit, false), first.keyword, wants}
+	return &Mistake{first.path, first.value, pyjson.CutMiddle(first.message(), messageLimit), first.keyword, wants}
 }
 
 // exclusives are the keywords that make limits exclusive.

@@ -110,7 +110,7 @@ func (f *failure) deepest() *failure {
 // value takes longer than validating it.
 func (f *failure) report() *Error {
 	return &Error{
-		Message: pyjson.Cut(f.message(), messageLimit, false),
+		Message: pyjson.CutMiddle(f.message(), messageLimit),
 		details: "\n\nFailed validating " + pyjson.Quote(f.keyword) + " in " + index("schema", f.schemaPath) +
 			":\n    " + pretty(f.schema.source) +
 			"\n\nOn " + pyjson.Cut(index("instance", f.path), messageLimit, false) + ":\n    " + pretty(f.value),

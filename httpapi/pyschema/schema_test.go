@@ -3,6 +3,7 @@ package pyschema_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -183,5 +184,16 @@ func TestUUIDs(t *testing.T) {
 	}
 	if number := pyjson.NewInt(5); pyschema.IsUUIDLike(number) || !pyschema.IsDashedUUID(number) {
 		t.Error("a number is no uuid in a body, and passes in a query")
+	}
+}
+
+// The message about a large value keeps its end, which says what is wrong.
+func TestMessageOfALargeValueSaysWhatIsWrong(t *testing.T) {
+	const limit = 64 << 10
+	for schema, want := range map[string]string{`{"maxLength": 1}`: " is too long", `{"type": "integer"}`: " is not of type 'integer'"} {
+		got := message(t, schema, `"`+strings.Repeat("é", limit)+`"`)
+		if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "'éé") || len(got) > limit+100 || !utf8.ValidString(got) {
+			t.Errorf("%s: a message of %d bytes that ends in %q", schema, len(got), got[max(0, len(got)-50):])
+		}
 	}
 }
