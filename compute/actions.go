@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 )
 
 // An Action is something that was done to a server, with its steps.
@@ -134,6 +135,7 @@ type MigrationFilter struct {
 	Status, Type  string
 	Host          string // that is its source or its destination
 	Source        string
+	Since, Before time.Time // of the last change
 }
 
 // A Migration is a move of a server with what it is shown with.
@@ -157,19 +159,36 @@ func (m MigrationRow) MovesLive() bool {
 	return m.Live() && slices.Contains([]string{"queued", "preparing", "running", "post-migrating"}, m.Status)
 }
 
-// Migrations returns the migrations of servers that match a filter, newest first.
-func (s *Service) Migrations(ctx context.Context, f MigrationFilter) (all []Migration, err error) {
+// Migrations returns a page of the migrations of servers that match a filter, newest first; all of them when its limit is 0. A marker
+// that is none of the migrations is a fault, MarkerNotFound; its times need not match.
+func (s *Service) Migrations(ctx context.Context, f MigrationFilter, p Page) (all []Migration, err error) {
 	var where []Match
 	if f.Server != "" {
 		where = append(where, Where(ByServer, f.Server))
 	}
+	if f.Status != "" {
+		where = append(where, Where(ByStatus, f.Status))
+	}
 	err = s.store.View(ctx, func(r Reader) error {
-		rows, err := Rows[MigrationRow](r, where...)
+		rows, err := Rows[MigrationEntry](r, where...)
 		if err != nil {
 			return err
 		}
-		rows = slices.DeleteFunc(rows, func(m MigrationRow) bool { return !f.passes(m) })
-		slices.SortFunc(rows, func(a, b MigrationRow) int { return cmp.Compare(b.Number, a.Number) })
+		rows = slices.DeleteFunc(rows, func(m MigrationEntry) bool { return !f.passes(m.MigrationRow) })
+		slices.SortFunc(rows, func(a, b MigrationEntry) int { return cmp.Compare(b.Number, a.Number) })
+		if p.Marker != "" {
+			at := slices.IndexFunc(rows, func(m MigrationEntry) bool { return m.ID == p.Marker })
+			if at < 0 {
+				return invalid("MarkerNotFound", "Marker %s could not be found.", p.Marker)
+			}
+			rows = rows[at+1:]
+		}
+		rows = slices.DeleteFunc(rows, func(m MigrationEntry) bool {
+			return !f.Since.IsZero() && m.UpdatedAt.Before(f.Since) || !f.Before.IsZero() && m.UpdatedAt.After(f.Before)
+		})
+		if p.Limit > 0 {
+			rows = rows[:min(len(rows), p.Limit)]
+		}
 		all, err = completeMigrations(r, rows)
 		return err
 	})
@@ -177,7 +196,7 @@ func (s *Service) Migrations(ctx context.Context, f MigrationFilter) (all []Migr
 }
 
 // completeMigrations returns migrations with what belongs to them, in two reads.
-func completeMigrations(r Reader, rows []MigrationRow) ([]Migration, error) {
+func completeMigrations(r Reader, rows []MigrationEntry) ([]Migration, error) {
 	hosts, flavors := map[string]bool{}, map[ID]bool{}
 	for _, m := range rows {
 		hosts[m.Dest] = true
@@ -201,7 +220,7 @@ func completeMigrations(r Reader, rows []MigrationRow) ([]Migration, error) {
 	}
 	all := make([]Migration, len(rows))
 	for i, m := range rows {
-		all[i] = Migration{MigrationRow: m, OldNumber: numbers[m.OldFlavor], NewNumber: numbers[m.NewFlavor]}
+		all[i] = Migration{MigrationRow: m.MigrationRow, OldNumber: numbers[m.OldFlavor], NewNumber: numbers[m.NewFlavor]}
 		if !m.Live() {
 			all[i].DestAddress = addresses[m.Dest]
 		}

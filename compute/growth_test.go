@@ -182,6 +182,44 @@ func TestPagesReadTheirServers(t *testing.T) {
 	}
 }
 
+// TestPagesReadTheirMigrations compares what the first page of a list of migrations reads with what it shows: nothing of what other
+// servers had before, and no more hosts and flavors than its own. A status selects rows in the database.
+func TestPagesReadTheirMigrations(t *testing.T) {
+	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	var rows []any
+	for i := range 1000 {
+		name := fmt.Sprint("server", i)
+		if i < 100 {
+			service, node := computetest.Host(fmt.Sprint("host", i), int64(i))
+			rows = append(rows, service, node)
+		}
+		rows = append(rows, computetest.Server(name, ""), &compute.MigrationRow{
+			ID: computetest.ID("move " + name), Number: int64(i), Server: computetest.ID(name), Type: "resize", Source: "cn", Dest: fmt.Sprint("host", i%100),
+			Status: []string{"confirmed", "error"}[i%2], Former: fmt.Appendf(nil, `{"x": %q}`, strings.Repeat("x", 4096)),
+			CreatedAt: computetest.Now, UpdatedAt: computetest.Now.Add(time.Duration(i) * time.Second),
+		})
+	}
+	computetest.Add(t, store, rows...)
+	reads := storetest.Count(store)
+	s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{Now: func() time.Time { return computetest.Now }})
+	first := must(s.Migrations(ctx, compute.MigrationFilter{}, compute.Page{Limit: 10}))
+	got := reads.Take()
+	if len(first) != 10 || first[0].Number != 999 || got.Rows > 1000+10 || got.Bytes > 1000*512 {
+		t.Errorf("a page of 10 migrations has %d and reads %+v, of 1000 with 4 KB each", len(first), got)
+	}
+	second := must(s.Migrations(ctx, compute.MigrationFilter{Status: "error", Before: computetest.Now.Add(990 * time.Second)}, compute.Page{Marker: first[0].ID, Limit: 2}))
+	if got := reads.Take(); len(second) != 2 || second[0].Number != 989 || second[1].Number != 987 || got.Rows > 500+2 {
+		t.Errorf("the next page is %+v and reads %+v", second, got)
+	}
+	if _, err := s.Migrations(ctx, compute.MigrationFilter{Status: "confirmed"}, compute.Page{Marker: first[0].ID, Limit: 2}); err == nil {
+		t.Error("a marker that does not match the filter is accepted")
+	}
+}
+
 // TestUsageReadsFlavorsOnly compares what the usage of projects and the list of hypervisors read with the size of the servers.
 func TestUsageReadsFlavorsOnly(t *testing.T) {
 	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})

@@ -29,7 +29,7 @@ var (
 type Row interface {
 	FlavorRow | FlavorAccessRow | KeypairRow | GroupRow | AggregateRow | MemberRow | MirrorRow | ServiceRow | NodeRow |
 		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | DeletedRow | HostedRow |
-		ServerSummary | ServerEntry | ServerUse | OperationSummary
+		ServerSummary | ServerEntry | ServerUse | MigrationEntry | OperationSummary
 }
 
 // The fields, and which types have them.

@@ -11,6 +11,9 @@ type ServerEntry struct{ ServerRow }
 // A ServerUse is what is read to add up what servers use: a ServerRow with its names, states, times, host and flavor only. It is not written.
 type ServerUse struct{ ServerRow }
 
+// A MigrationEntry is what lists of migrations show: a MigrationRow without what the server had before. It is not written.
+type MigrationEntry struct{ MigrationRow }
+
 // BusyHost is the host of a server that something is done to, "" of others.
 func (s *ServerRow) BusyHost() string {
 	if s.Task == "" {

@@ -12,7 +12,7 @@ var computeTables = []rowTable{
 	flavorTable(), flavorAccessTable(), keypairTable(), serverGroupTable(),
 	aggregateTable(), memberTable(), mirrorTable(), serviceTable(), nodeTable(), computeQuotaTable(), counterTable(),
 	serverTable(), serverPortTable(), actionTable(), eventTable(), migrationTable(), operationTable(), deletedTable(), hostedTable(),
-	serverSummaries(), serverEntries(), serverUses(), operationSummaries(),
+	serverSummaries(), serverEntries(), serverUses(), migrationEntries(), operationSummaries(),
 }
 
 func flavorTable() *table[compute.FlavorRow] {

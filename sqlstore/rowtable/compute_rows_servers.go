@@ -150,6 +150,14 @@ func migrationTable() *table[compute.MigrationRow] {
 	)
 }
 
+func migrationEntries() projection[compute.MigrationEntry] {
+	row := func(r *compute.MigrationEntry) *compute.MigrationRow { return &r.MigrationRow }
+	return project(migrationTable(), row, []string{
+		"id", "number", "server", "project", "owner", "type", "status", "source", "source_node", "dest",
+		"dest_node", "old_flavor", "new_flavor", "created_at", "updated_at",
+	})
+}
+
 func operationTable() *table[compute.OperationRow] {
 	type T = compute.OperationRow
 	return newTable("operations", byID, nil,

@@ -68,29 +68,26 @@ func migrations(q *wire.Request) ([]compute.Migration, error) {
 	if hidden, _ := wire.ParseBool(text("hidden")); hidden {
 		return nil, nil // none is
 	}
-	all, err := q.API.Compute.Migrations(q.Context(), compute.MigrationFilter{
+	f := compute.MigrationFilter{
 		Server: compute.ID(text("instance_uuid")), Status: text("status"), Type: text("migration_type"),
 		Host: text("host"), Source: text("source_compute"), User: text("user_id"), Project: text("project_id"),
-	})
-	if err != nil || q.Minor < 59 {
-		return all, err
 	}
-	since, before, err := times(q)
-	if err != nil {
+	if q.Minor < 59 {
+		return q.API.Compute.Migrations(q.Context(), f, compute.Page{})
+	}
+	var err error
+	if f.Since, f.Before, err = times(q); err != nil {
 		return nil, err
 	}
 	p := q.Page()
-	if p.HasMarker {
-		at := slices.IndexFunc(all, func(m compute.Migration) bool { return string(m.ID) == p.Marker })
-		if at < 0 {
-			return nil, wire.BadRequest("Marker %s could not be found.", p.Marker)
-		}
-		all = all[at+1:]
+	switch {
+	case p.HasMarker && p.Marker == "":
+		return nil, wire.BadRequest("Marker %s could not be found.", p.Marker)
+	case p.Limit == 0 && !p.HasMarker:
+		return nil, nil
 	}
-	all = slices.DeleteFunc(all, func(m compute.Migration) bool {
-		return !since.IsZero() && m.UpdatedAt.Before(since) || !before.IsZero() && m.UpdatedAt.After(before)
-	})
-	return all[:min(len(all), p.Limit)], nil
+	all, err := q.API.Compute.Migrations(q.Context(), f, compute.Page{Marker: compute.ID(p.Marker), Limit: max(p.Limit, 1)})
+	return all[:min(len(all), p.Limit)], err
 }
 
 // migration is a move of a server. A live one that is in progress can be read by itself.
@@ -124,7 +121,7 @@ func serverMoves(q *wire.Request, rule string) (compute.Server, []compute.Migrat
 	if err != nil {
 		return s, nil, err
 	}
-	all, err := q.API.Compute.Migrations(q.Context(), compute.MigrationFilter{Server: s.ID})
+	all, err := q.API.Compute.Migrations(q.Context(), compute.MigrationFilter{Server: s.ID}, compute.Page{})
 	return s, all, err
 }
 
