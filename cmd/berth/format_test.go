@@ -163,6 +163,12 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"confirm_each_move", "host", "moves", "proven", "stuck", "uuid", "waiting"},
 			map[string][]string{"moves": {"allocations", "consumer_uuid", "mappings", "name", "to", "to_uuid"}},
 		},
+		"berth compute operations": {nil, cli.ExitOK, nil, map[string][]string{
+			"": {"awaits", "cause", "created_at", "direction", "id", "kind", "project_id", "server", "state", "step", "until", "worker"},
+		}},
+		"berth network changes": {nil, cli.ExitOK, nil, map[string][]string{
+			"": {"abandoned", "attempted_at", "created_at", "differences", "id", "instance", "kind", "port", "server", "state"},
+		}},
 		"berth agent check": {[]string{"--config", agent}, cli.ExitFindings, nil, map[string][]string{"": {"about", "level", "text"}}},
 		"berth agent key": {
 			[]string{"--config", settings(t, "[berth]\nhost_key_secret = 0123456789abcdef0123456789abcdef"), "cn1"}, cli.ExitOK, nil, map[string][]string{"": {"host", "key"}},
@@ -173,6 +179,8 @@ func TestResultsAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	cloud := servedPlacement(t, nil, otherTraits...)
+	underway := servedUnderway(t, underwayLists())
+	clouds := map[string]map[string]string{"berth compute operations": underway, "berth network changes": underway}
 	for _, c := range leaves(t) {
 		path := c.CommandPath()
 		if _, ok := printNothingForPrograms[path]; ok {
@@ -187,7 +195,11 @@ func TestResultsAsJSON(t *testing.T) {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {
-			code, stdout, stderr := berthIn(t, "", cloud, append(append(strings.Fields(path)[1:], tc.args...), "-f", "json")...)
+			variables, ok := clouds[path]
+			if !ok {
+				variables = cloud
+			}
+			code, stdout, stderr := berthIn(t, "", variables, append(append(strings.Fields(path)[1:], tc.args...), "-f", "json")...)
 			var got any
 			if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != tc.code {
 				t.Fatalf("it exits with %d, want %d, and prints %q: %v\n%s", code, tc.code, stdout, err, stderr)

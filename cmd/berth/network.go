@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/cmd/berth/internal/operators"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
 )
@@ -23,7 +24,7 @@ It has no routers, no DHCP and no floating addresses.`,
 		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNetworkServe(env))
+	cmd.AddCommand(newNetworkServe(env), operators.NewChanges(env))
 	return cmd
 }
 

@@ -49,6 +49,7 @@ var shown = []struct{ page, first, why string }{
 	{"docs/operations/operators-tools.md", "$ ", "what is typed with what is printed for ids that differ each time; cmd/berth holds to the forms"},
 	{"docs/operations/bandwidth-is-leaking.md", "$ ", "what is typed with what is printed for planted faults; ops/audit holds to the findings, cmd/berth to the forms"},
 	{"docs/operations/after-a-restore.md", "$ ", "what is typed with what is printed after a restore; TestDatabasesOfDifferentAge holds to the table, cmd/berth to the forms"},
+	{"docs/operations/stuck-server.md", "$ berth", "what is printed for ids that differ each time; TestUnderway of cmd/berth holds to the form"},
 	{"docs/operations/watch.md", "$ berth watch", "what is printed for ids that differ each time; TestWatch of cmd/berth holds to the form"},
 	{"docs/operations/watch.md", "$ openstack server event list", "what is printed for ids that differ each time; TestWatchNamesTheRequestOfABoot of cmd/berth holds to it"},
 	{"docs/operations/watch.md", "note: asking", "what is printed while a service is restarted; TestEventsSayWhatIsLost of httpapi/placementapi holds to it"},

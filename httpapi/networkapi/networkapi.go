@@ -56,7 +56,7 @@ func (a *API) Routes() []httpapi.Route {
 	parts := [][]httpapi.Route{
 		a.networks().routes(), a.subnets().routes(), a.ports().routes(), a.policies().routes(), a.agentRoutes(),
 		a.availabilityRoutes(), a.segments().routes(), a.securityGroups().routes(), a.securityRuleRoutes(), a.bindingRoutes(),
-		a.trunkRoutes(), a.zoneRoutes(), a.heartbeatRoutes(), a.hostRoutes(), a.extensionRoutes(), a.ruleTypeRoutes(),
+		a.trunkRoutes(), a.zoneRoutes(), a.heartbeatRoutes(), a.hostRoutes(), a.changeRoutes(), a.extensionRoutes(), a.ruleTypeRoutes(),
 	}
 	parts = append(parts, a.networks().tagRoutes(), a.subnets().tagRoutes(), a.ports().tagRoutes(), a.policies().tagRoutes(),
 		a.trunks().tagRoutes(), a.securityGroups().tagRoutes(), a.quotaRoutes())

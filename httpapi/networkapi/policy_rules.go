@@ -125,6 +125,7 @@ var policyRules = []policyRule{
 	{"update_alias_minimum_packet_rate_rule", "rule:update_policy_minimum_packet_rate_rule", "", "PUT /v2.0/qos/alias_minimum_packet_rate_rules/{rule_id}/"},
 	{"delete_alias_minimum_packet_rate_rule", "rule:delete_policy_minimum_packet_rate_rule", "", "DELETE /v2.0/qos/alias_minimum_packet_rate_rules/{rule_id}/"},
 	{"report_agent_state", "rule:admin_only or role:berth_agent", "rule:admin_only or role:service", "POST /berth/v1/heartbeats, GET and POST /berth/v1/hosts/{host}/ports"},
+	{"get_change", "rule:admin_only", "", "GET /berth/v1/changes"},
 	{"get_agent", "rule:admin_only", "rule:admin_only", "GET /v2.0/agents"},
 	{"update_agent", "rule:admin_only", "rule:admin_only", "PUT /v2.0/agents/{id}"},
 	{"delete_agent", "rule:admin_only", "rule:admin_only", "DELETE /v2.0/agents/{id}"},

@@ -138,6 +138,8 @@ var policyRules = []policyRule{
 	{"os_compute_api:servers:migrations:show", "rule:context_is_admin", "", "GET /servers/{server_id}/migrations/{migration_id}"},
 	{"os_compute_api:os-server-external-events:create", "rule:context_is_admin", "", "POST /os-server-external-events"},
 
+	// Nova lists no tasks that are under way.
+	{"os_compute_api:berth-operations:index", "rule:context_is_admin", "", "GET /berth/v1/operations"},
 	// Nova has no rule for its hosts, which speak over a message bus.
 	{"os_compute_api:berth-hosts:report", "rule:context_is_admin or role:berth_agent", "os_compute_api:berth-hosts:report=rule:context_is_admin or role:service", "POST /berth/v1/heartbeats, GET /berth/v1/hosts/{host}/servers, POST /berth/v1/hosts/{host}/servers"},
 }

@@ -1,0 +1,94 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/allocations"
+)
+
+// The states of changes of allocations that are under way.
+const (
+	ChangeRequested = "requested" // a request to Placement is under way
+	ChangeUnknown   = "unknown"   // the last request was not answered: whether it took place is found out first
+	ChangeMade      = "made"      // Placement has it; the port's change is not stored yet
+	ChangeWaiting   = "waiting"   // for the next attempt
+)
+
+// A ChangeView is a change of a server's allocations that is under way for a port, as operators see it.
+type ChangeView struct {
+	ID        ID
+	Kind      string // "policy": the port gets another policy; "release": what it had is released
+	Port      ID
+	Server    string // whose allocations are changed
+	CreatedAt time.Time
+	State     string
+	// Instance is that of the process that began it, as in Settings. Abandoned says that it does not
+	// work on it any more, so that another one completes it.
+	Instance  string
+	Abandoned bool
+	// AttemptAt is when the last request was sent; zero for none.
+	AttemptAt time.Time
+	// Differences are what is added to the allocations, by provider and resource class.
+	Differences allocations.Amounts
+}
+
+// A ChangeFilter selects changes that are under way.
+type ChangeFilter struct {
+	Port   ID        // "" for any
+	Server string    // "" for any
+	Before time.Time // created before; zero for any
+	Limit  int       // the most in the answer, of which the oldest are first
+}
+
+// ChangeViews returns the changes under way that match a filter, the oldest first, and whether there are
+// more than its limit.
+func (s *Service) ChangeViews(ctx context.Context, f ChangeFilter) (all []ChangeView, more bool, err error) {
+	var where []Match
+	if f.Port != "" {
+		where = append(where, Where(ByIntentsAbout, f.Port))
+	}
+	var rows []IntentRow
+	err = s.store.View(ctx, func(r Reader) (err error) {
+		rows, err = Rows[IntentRow](r, where...)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	for _, row := range rows {
+		a, err := row.adjustment()
+		if err != nil {
+			return nil, false, err
+		}
+		if f.Server != "" && a.Consumer != f.Server || !f.Before.IsZero() && !row.CreatedAt.Before(f.Before) {
+			continue
+		}
+		v := ChangeView{
+			ID: row.ID, Kind: row.Kind, Port: row.About, Server: a.Consumer, CreatedAt: row.CreatedAt, State: ChangeWaiting,
+			Instance: a.Maker.Instance, Abandoned: s.abandoned(row, attemptTime), Differences: a.Differences,
+		}
+		switch {
+		case a.Done:
+			v.State = ChangeMade
+		case a.Attempt == nil:
+		case a.Attempt.Lost || s.now().Sub(a.Attempt.At).Abs() >= attemptTime:
+			v.State = ChangeUnknown
+		default:
+			v.State = ChangeRequested
+		}
+		if a.Attempt != nil {
+			v.AttemptAt = a.Attempt.At
+		}
+		all = append(all, v)
+	}
+	slices.SortFunc(all, func(a, b ChangeView) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	if more = len(all) > f.Limit; more {
+		all = all[:f.Limit]
+	}
+	return all, more, nil
+}
