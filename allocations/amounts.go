@@ -42,8 +42,8 @@ func (e *Shortage) Error() string {
 // providers without classes. The error is a *Shortage, the first one found.
 func (a Amounts) Minus(less Amounts) (Amounts, error) {
 	left := a.clone()
-	for _, provider := range sortedKeys(less) {
-		for _, class := range sortedKeys(less[provider]) {
+	for _, provider := range slices.Sorted(maps.Keys(less)) {
+		for _, class := range slices.Sorted(maps.Keys(less[provider])) {
 			n := less[provider][class]
 			if had := a[provider][class]; n > had {
 				return nil, &Shortage{Provider: provider, Class: class, Held: had, Less: n}
@@ -75,7 +75,7 @@ func (a Amounts) Add(differences Amounts) (Amounts, error) {
 	if len(a) == 0 {
 		return nil, ErrNotAllocated
 	}
-	for _, provider := range sortedKeys(differences) {
+	for _, provider := range slices.Sorted(maps.Keys(differences)) {
 		if _, ok := a[provider]; !ok {
 			return nil, &ProviderMissing{Provider: provider}
 		}
@@ -191,6 +191,3 @@ func (a Amounts) withoutZeros() Amounts {
 	maps.DeleteFunc(a, func(_ string, classes map[string]int64) bool { return len(classes) == 0 })
 	return a
 }
-
-// sortedKeys makes the first error found the same in every run.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

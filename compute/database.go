@@ -2,12 +2,12 @@ package compute
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/watch"
@@ -87,12 +87,7 @@ func (tx *Tx) NextNumber(sequence string) (int64, error) {
 }
 
 // NewID returns a random UUID.
-func NewID() ID {
-	var u [16]byte
-	_, _ = rand.Read(u[:]) // it does not fail
-	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]))
-}
+func NewID() ID { return ID(uuid.NewString()) }
 
 // Notes of rows by which hosts are chosen. No list of a host has these keys, so that reports of
 // hosts wake nobody.

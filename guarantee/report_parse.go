@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -117,7 +119,7 @@ func record[T any](fill func(o *object) T) reader[T] {
 func dictionary[T any](read reader[T]) reader[map[string]T] {
 	return record(func(o *object) map[string]T {
 		all := make(map[string]T, len(o.fields))
-		for _, name := range sortedKeys(o.fields) { // so that the first error is always the same
+		for _, name := range slices.Sorted(maps.Keys(o.fields)) { // so that the first error is always the same
 			all[name] = field(o, name, read)
 		}
 		return all

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -58,7 +59,7 @@ func Responsible(a ProfileAllocation, states []State) (string, error) {
 	}
 	var known []UUID
 	var drivers []string
-	for _, driver := range sortedKeys(covered) {
+	for _, driver := range slices.Sorted(maps.Keys(covered)) {
 		ids := sortedUUIDs(slices.Values(covered[driver]))
 		known = append(known, ids...)
 		if len(ids) == len(wanted) {

@@ -109,7 +109,7 @@ type stateBuilder struct {
 // devicesByHypervisor returns the devices that become providers, in order.
 func (b *stateBuilder) devicesByHypervisor() map[string][]string {
 	devices := map[string][]string{}
-	for _, device := range sortedKeys(b.report.Bandwidths) {
+	for _, device := range slices.Sorted(maps.Keys(b.report.Bandwidths)) {
 		hypervisor := b.report.hypervisor(device, b.host)
 		switch {
 		case device == "":
@@ -172,11 +172,11 @@ func (b *stateBuilder) device(hypervisor, device string) {
 // sameNames warns of physical networks that are one for placement.
 func (b *stateBuilder) sameNames() {
 	names := map[string][]string{} // by trait
-	for _, name := range sortedSet(slices.Concat(sortedKeys(b.report.BridgeMappings), sortedKeys(b.report.DeviceMappings))) {
+	for _, name := range sortedSet(slices.Concat(slices.Sorted(maps.Keys(b.report.BridgeMappings)), slices.Sorted(maps.Keys(b.report.DeviceMappings)))) {
 		trait := PhysicalNetworkTrait(name)
 		names[trait] = append(names[trait], name)
 	}
-	for _, trait := range sortedKeys(names) {
+	for _, trait := range slices.Sorted(maps.Keys(names)) {
 		if len(names[trait]) > 1 {
 			b.warn("the physical networks %q are one for placement, %s", names[trait], trait)
 		}
@@ -185,7 +185,7 @@ func (b *stateBuilder) sameNames() {
 
 // strayTraits warns of traits that nothing can have.
 func (b *stateBuilder) strayTraits() {
-	for _, device := range sortedKeys(b.report.Traits) {
+	for _, device := range slices.Sorted(maps.Keys(b.report.Traits)) {
 		if _, ok := b.report.Bandwidths[device]; !ok {
 			b.warn("the traits of %q are left out: resource_provider_bandwidths does not have it, so it has no provider", device)
 		}
@@ -210,5 +210,3 @@ func (d InventoryDefaults) inventories(totals map[string]int64) map[string]Inven
 	}
 	return all
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

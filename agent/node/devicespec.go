@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -160,7 +161,7 @@ func (r *specReader) read(object map[string]any) {
 		r.flag(object, key)
 	}
 	known := append([]string{"vendor_id", "product_id", "devname", "address", "physical_network", "resource_class", "traits", "remote_managed", "one_time_use"}, idle...)
-	for _, key := range sortedKeys(object) {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(known, key) {
 			r.warn("%.60q does nothing", key)
 		}
@@ -263,7 +264,7 @@ func (r *specReader) patterns(object map[string]any) (a addressSpec) {
 			a.parts[i] = text
 		}
 	}
-	for _, key := range sortedKeys(object) {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(names, key) {
 			r.warn("address: %.60q does nothing; known are %s", key, strings.Join(names, ", "))
 		}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/berthcloud/berth/guarantee"
 )
@@ -83,7 +84,7 @@ func readIdentity(path string) (guarantee.UUID, error) {
 // time, all return the one that was kept.
 func (s *Settings) makeIdentity() (guarantee.UUID, error) {
 	path := filepath.Join(s.Default.StatePath, identityFile)
-	id := newUUID()
+	id := guarantee.UUID(uuid.New())
 	if err := writeOnce(path, id.String()+"\n"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return guarantee.UUID{}, fmt.Errorf("keeping the UUID of this host, in [DEFAULT] state_path: %w", err)
 	}
@@ -110,12 +111,4 @@ func writeOnce(path, text string) (err error) {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-func newUUID() guarantee.UUID {
-	var id guarantee.UUID
-	_, _ = rand.Read(id[:]) // never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -146,7 +147,7 @@ func (s *Settings) reportMdevs(m Machine, r *Report) error {
 			r.Host.Devices = append(r.Host.Devices, inventory.Device{Suffix: card.libvirtName(), Class: card.class, Total: total})
 		}
 	}
-	for _, address := range sortedKeys(s.mdevOf.byAddr) {
+	for _, address := range slices.Sorted(maps.Keys(s.mdevOf.byAddr)) {
 		if !slices.Contains(cards, address) {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("[%s] device_addresses: %s cannot have mediated devices, or is not there", s.mdevOf.byAddr[address].group(), address))
 		}

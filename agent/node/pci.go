@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -205,7 +206,7 @@ func (p *pciProviders) add(spec *deviceSpec, d pciDevice) {
 
 // devices are the providers, in the order of their addresses.
 func (p *pciProviders) devices() (all []inventory.Device) {
-	for _, address := range sortedKeys(p.byAddr) {
+	for _, address := range slices.Sorted(maps.Keys(p.byAddr)) {
 		to := p.byAddr[address]
 		all = append(all, inventory.Device{Suffix: strings.ToUpper(address), Class: to.class, Total: int64(len(to.devices)), Traits: to.traits})
 	}

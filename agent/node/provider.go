@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -125,7 +126,7 @@ func (p *providerReader) list(at string, v any, given bool) []any {
 
 // known warns of keys that mean nothing.
 func (p *providerReader) known(at string, o map[string]any, keys ...string) {
-	for _, key := range sortedKeys(o) {
+	for _, key := range slices.Sorted(maps.Keys(o)) {
 		if !slices.Contains(keys, key) {
 			if at != "" {
 				at += ": "
@@ -265,7 +266,7 @@ func (p *providerReader) inventories(at string, v any, into map[string]inventory
 	if !ok {
 		return
 	}
-	for _, class := range sortedKeys(o) {
+	for _, class := range slices.Sorted(maps.Keys(o)) {
 		if _, ok := p.custom(at, class); !ok {
 			continue
 		}
@@ -292,7 +293,7 @@ func (p *providerReader) inventory(at string, v any) inventory.Extra {
 		to    **int64
 		least int64
 	}{"total": {&total, 1}, "reserved": {&e.Reserved, 0}, "min_unit": {&e.MinUnit, 1}, "max_unit": {&e.MaxUnit, 1}, "step_size": {&e.StepSize, 1}}
-	for _, key := range sortedKeys(o) {
+	for _, key := range slices.Sorted(maps.Keys(o)) {
 		if a, ok := amounts[key]; ok {
 			*a.to = p.whole(at+"."+key, o[key], a.least)
 		} else if key == "allocation_ratio" {

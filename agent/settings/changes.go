@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +43,7 @@ type fact struct {
 }
 
 func compare(was, is map[string]fact) []string {
-	names := append(sortedKeys(was), sortedKeys(is)...)
+	names := append(slices.Sorted(maps.Keys(was)), slices.Sorted(maps.Keys(is))...)
 	slices.Sort(names)
 	var lines []string
 	for _, name := range slices.Compact(names) {

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -138,7 +139,7 @@ func (c *checker) physnets(agents []*Settings) {
 			spellings[trait] = append(spellings[trait], name)
 		}
 	}
-	for _, trait := range sortedKeys(spellings) {
+	for _, trait := range slices.Sorted(maps.Keys(spellings)) {
 		names := spellings[trait]
 		slices.Sort(names)
 		if names = slices.Compact(names); len(names) > 1 {
@@ -162,7 +163,7 @@ func (c *checker) shared(agents []*Settings) {
 			}
 		}
 	}
-	for _, link := range sortedKeys(users) {
+	for _, link := range slices.Sorted(maps.Keys(users)) {
 		if len(users[link]) > 1 {
 			c.sharedLink(link, users[link])
 		}

@@ -2,6 +2,8 @@ package settings
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/guarantee"
@@ -116,7 +118,7 @@ func notNil(list []string) []string {
 
 func chassisMappings(bridges map[string]string) string {
 	var pairs []string
-	for _, physnet := range sortedKeys(bridges) {
+	for _, physnet := range slices.Sorted(maps.Keys(bridges)) {
 		pairs = append(pairs, physnet+":"+bridges[physnet])
 	}
 	return strings.Join(pairs, ",")

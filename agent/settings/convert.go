@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -147,12 +148,12 @@ func (r *Resources) complete(fallback string) (strangers []string) {
 			all[device] = name
 		}
 	}
-	for _, hypervisor := range append(sortedKeys(r.Report.PacketRates), sortedKeys(r.Report.UndirectedPacketRates)...) {
+	for _, hypervisor := range append(slices.Sorted(maps.Keys(r.Report.PacketRates)), slices.Sorted(maps.Keys(r.Report.UndirectedPacketRates))...) {
 		if _, taken := all[hypervisor]; !taken {
 			all[hypervisor] = hypervisor
 		}
 	}
-	for _, device := range sortedKeys(given) {
+	for _, device := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(devices, device) {
 			strangers = append(strangers, device)
 		}

@@ -63,9 +63,9 @@ func (s *Settings) convert(names Names, others []string) (mistakes []*Mistake, w
 	if s.Kind == OVS {
 		p.packetRates(o, r, s.Default.Host)
 	}
-	p.requireMapped(o.bandwidths, o.mappings, r, sortedKeys(r.Report.Bandwidths))
+	p.requireMapped(o.bandwidths, o.mappings, r, slices.Sorted(maps.Keys(r.Report.Bandwidths)))
 	maps.DeleteFunc(r.Report.Traits, func(device string, _ []string) bool { return !r.mapped(device) && slices.Contains(others, device) })
-	p.requireMapped(o.traits, o.mappings, r, sortedKeys(r.Report.Traits))
+	p.requireMapped(o.traits, o.mappings, r, slices.Sorted(maps.Keys(r.Report.Traits)))
 	if s.Kind == SRIOV {
 		s.exclude(&p, o.mappings)
 	}
@@ -103,7 +103,7 @@ func (s *Settings) resourceOptions() options {
 func (s *Settings) exclude(p *parser, mappings option) {
 	o := of(groupSRIOV, "exclude_devices", s.written.excluded)
 	s.Excluded = p.exclusions(o)
-	p.requireMapped(o, mappings, &s.Resources, sortedKeys(s.Excluded))
+	p.requireMapped(o, mappings, &s.Resources, slices.Sorted(maps.Keys(s.Excluded)))
 }
 
 func osloTable(kind Kind, settings []config.Setting) osloconfig.Table {

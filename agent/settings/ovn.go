@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -78,7 +79,7 @@ func cmsOptions(text string) (given map[string]string, warnings []string) {
 
 // leaveOut drops the devices that cannot be placed in the tree of providers.
 func (r *Resources) leaveOut() (warnings []string) {
-	for _, device := range sortedKeys(r.Report.Bandwidths) {
+	for _, device := range slices.Sorted(maps.Keys(r.Report.Bandwidths)) {
 		var missing string
 		switch {
 		case device == "":

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -204,7 +205,7 @@ func (p *parser) inventory(o option) guarantee.InventoryDefaults {
 		"max_unit": &inv.MaxUnit, "min_unit": &inv.MinUnit, "step_size": &inv.StepSize, "reserved": &inv.Reserved,
 	}
 	pairs := p.pairs(o, "field:number", "step_size:1000")
-	for _, name := range sortedKeys(pairs) {
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		item := name + ":" + pairs[name]
 		switch target, ok := integers[name]; {
 		case name == "allocation_ratio":

@@ -172,6 +172,7 @@ type Claim struct {
 	Candidate
 }
 
+// sortedKeys has one allocation: it is called for each provider of each candidate.
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

@@ -1,6 +1,10 @@
 package differential
 
-import "net/http"
+import (
+	"maps"
+	"net/http"
+	"slices"
+)
 
 func (g *Generator) amount() int {
 	if g.generous && g.chance(0.9) {
@@ -31,7 +35,7 @@ func (g *Generator) holdings(minor int) any {
 	}
 	if minor < 12 {
 		out := list{}
-		for _, u := range sortedKeys(uuids) {
+		for _, u := range slices.Sorted(maps.Keys(uuids)) {
 			out = append(out, object{
 				{"resource_provider", object{{"uuid", u}}},
 				{"resources", g.amounts(u)},
@@ -40,7 +44,7 @@ func (g *Generator) holdings(minor int) any {
 		return out
 	}
 	out := object{}
-	for _, u := range sortedKeys(uuids) {
+	for _, u := range slices.Sorted(maps.Keys(uuids)) {
 		alloc := object{{"resources", g.amounts(u)}}
 		if g.chance(0.1) {
 			alloc = append(alloc, member{"generation", g.rng.IntN(5)})
@@ -113,7 +117,7 @@ func fromJSON(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		o := object{}
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			o = append(o, member{k, fromJSON(v[k])})
 		}
 		return o
@@ -168,7 +172,7 @@ func (g *Generator) reshape(minor int) draft {
 	}
 	allocs := object{}
 	minor = max(minor, 30)
-	for _, c := range some(g, sortedKeys(g.t.consumers), 2) {
+	for _, c := range some(g, slices.Sorted(maps.Keys(g.t.consumers)), 2) {
 		allocs = append(allocs, member{c, g.claim(c, minor, g.moved(invs, minor))})
 	}
 	return draft{method: http.MethodPost, path: "/reshaper", body: object{{"inventories", invs}, {"allocations", allocs}}}

@@ -2,7 +2,9 @@ package differential
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 )
 
 // The names in sequences. They are few, so that requests interact.
@@ -87,7 +89,7 @@ func (g *Generator) provider() string {
 // consumer returns the uuid of a consumer, of an existing one if it can.
 func (g *Generator) consumer(existing float64) string {
 	if len(g.t.consumers) > 0 && g.chance(existing) {
-		return pick(g, sortedKeys(g.t.consumers))
+		return pick(g, slices.Sorted(maps.Keys(g.t.consumers)))
 	}
 	i := g.rng.IntN(len(g.unborn))
 	if g.t.orphans[g.unborn[i]] {
@@ -113,7 +115,7 @@ func (g *Generator) classOf(uuid string) string {
 	if p == nil || len(p.inventory) == 0 || g.chance(0.1) {
 		return g.class()
 	}
-	return pick(g, sortedKeys(p.inventory))
+	return pick(g, slices.Sorted(maps.Keys(p.inventory)))
 }
 
 func (g *Generator) trait() string {

@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -93,9 +94,9 @@ func (t *Tracker) observeOrphans(r Request, seg []string) {
 	case seg[0] == "allocations" && len(seg) == 2:
 		named = seg[1:]
 	case seg[0] == "allocations":
-		named = sortedKeys(asMap(body))
+		named = slices.Sorted(maps.Keys(asMap(body)))
 	case seg[0] == "reshaper":
-		named = sortedKeys(asMap(at(body, "allocations")))
+		named = slices.Sorted(maps.Keys(asMap(at(body, "allocations"))))
 	}
 	for _, c := range named {
 		if t.consumers[c] == nil {

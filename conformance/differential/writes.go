@@ -3,17 +3,7 @@ package differential
 import (
 	"fmt"
 	"net/http"
-	"sort"
 )
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
-}
 
 // generation is a reference to a provider's generation, or sometimes an invalid one.
 func (g *Generator) generation(uuid string) any {

@@ -2,6 +2,8 @@ package neutron
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +22,7 @@ func layOutAt(v any, indent string) string {
 	switch v := v.(type) {
 	case map[string]any:
 		members := make([]string, 0, len(v))
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			members = append(members, flatten(key)+": "+layOutAt(v[key], indent+"  "))
 		}
 		return fill("{", "}", members, indent)

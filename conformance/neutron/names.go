@@ -3,6 +3,7 @@ package neutron
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -133,7 +134,7 @@ func (n *names) value(attribute string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		named := make(map[string]any, len(v))
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if key != leaked {
 				named[n.text(key)] = n.value(key, v[key])
 			}
@@ -187,15 +188,6 @@ func (n *names) blank() *names {
 	}
 	b.said.WriteString(n.said.String())
 	return b
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // containsWord reports whether a text has a value that is no part of a longer one.

@@ -5,9 +5,10 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,9 +66,9 @@ func Render(layers ...map[string]map[string]string) string {
 		}
 	}
 	var b strings.Builder
-	for _, section := range sortedKeys(all) {
+	for _, section := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&b, "[%s]\n", section)
-		for _, k := range sortedKeys(all[section]) {
+		for _, k := range slices.Sorted(maps.Keys(all[section])) {
 			fmt.Fprintf(&b, "%s = %s\n", k, all[section][k])
 		}
 		b.WriteByte('\n')
@@ -86,13 +87,4 @@ func LoginAs(k *keystonetest.Keystone, name string) map[string]string {
 		"auth_type": "password", "auth_url": k.URL(), "username": p.Name, "password": p.Password,
 		"user_domain_name": "Default", "project_name": p.Project, "project_domain_name": "Default",
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -121,7 +121,7 @@ func MasterPolicy() string {
 	}
 	maps.Copy(rules, plainRules())
 	var b strings.Builder
-	for _, name := range sortedKeys(rules) {
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		b.WriteString(`"placement:` + name + `": "(` + rules[name] + `) and (system_scope:None or system_scope:)"` + "\n")
 	}
 	return b.String()

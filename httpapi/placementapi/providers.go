@@ -1,10 +1,10 @@
 package placementapi
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -115,22 +115,13 @@ func (a *API) createProvider(w http.ResponseWriter, r *http.Request) error {
 // dashed returns a UUID in its canonical form, and a new one for "". Other texts are returned unchanged.
 func dashed(text string) placement.UUID {
 	if text == "" {
-		return newUUID()
+		return placement.UUID(uuid.NewString())
 	}
 	d, ok := pyschema.UUIDDigits(text)
 	if !ok {
 		return placement.UUID(text)
 	}
 	return placement.UUID(d[:8] + "-" + d[8:12] + "-" + d[12:16] + "-" + d[16:20] + "-" + d[20:])
-}
-
-// newUUID returns a random UUID, of version 4.
-func newUUID() placement.UUID {
-	var u [16]byte
-	rand.Read(u[:]) // never fails
-	u[6] = u[6]&0x0f | 0x40
-	u[8] = u[8]&0x3f | 0x80
-	return dashed(hex.EncodeToString(u[:]))
 }
 
 // getProvider shows one provider.
