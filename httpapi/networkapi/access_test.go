@@ -51,9 +51,9 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// access asks any side, ours or the reference, what a table has, and returns the table with
-// its answers.
-func access(t *testing.T, s neutron.Side, table string) string {
+// access sends any side, ours or the reference, the requests of a table, and returns the table with
+// the answers. Before is called when the objects of the requests exist.
+func access(t *testing.T, s neutron.Side, table string, before ...func()) string {
 	t.Helper()
 	s.Reset(t)
 	c := &cloud{t: t, url: s.URL()}
@@ -124,6 +124,9 @@ func access(t *testing.T, s neutron.Side, table string) string {
 			ids["freshpolicy"] = id("admin", "qos/policies", "policy", `{"name": "fresh"}`)
 			ids["fresh"] = id("admin", "qos/policies/"+ids["freshpolicy"]+"/"+kind+"_rules", kind+"_rule", kinds[kind])
 		}
+	}
+	for _, do := range before {
+		do()
 	}
 	var got strings.Builder
 	for line := range strings.Lines(table) {

@@ -39,7 +39,7 @@ OS_AUTH_URL and its like name. The user has to be an administrator.
 ` + underwayExitHelp,
 		Example: `  berth compute operations --os-cloud admin
   berth compute operations --os-cloud admin --min-age 10m
-  berth compute operations --os-cloud admin -f json | jq .[].server`,
+  berth compute operations --os-cloud admin -f json | jq '.[].server'`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
