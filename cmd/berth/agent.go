@@ -28,10 +28,10 @@ type agentFlags struct {
 // Nova's options of the same name ([DEFAULT] host, debug) may have different values on one
 // machine.
 func (f *agentFlags) add(cmd *cobra.Command) {
-	cli.AddConfigFlags(cmd, "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
-	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "run a compute host too, with the settings of `FILE`, a nova.conf; may be given several times, later ones win")
-	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "read all *.conf files of `DIR`, after the files of --compute-config")
-	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "run these `AGENTS`: ovs, sriov (default those that the files name devices for)")
+	cli.AddConfigFlags(cmd.Flags(), "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
+	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "`FILE`: settings of a compute host, a nova.conf, which is run too; may be repeated, later ones win")
+	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "`DIR`: directory whose *.conf files are read after those of --compute-config")
+	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "`AGENTS`: agents to run, ovs and sriov (default those that the files name devices for)")
 }
 
 // newAgent returns "berth agent". Without --compute-config it runs the network agents; with it the
@@ -61,7 +61,7 @@ With --compute-config it is a compute host as well: it reports the resources of
 the machine to the compute service, as nova.conf and provider.yaml files define
 them, and runs the servers that are scheduled to it. [berth] compute_driver
 selects how: "fake" only records them, for trials, and "netns" makes each a
-network namespace with interfaces on the host's bridges. With that flag alone it
+network namespace with interfaces on the host's bridges. With only that flag it
 runs no network agents. docs/operations/compute-host.md lists the options.`,
 		Example: `  berth agent --config /etc/neutron/neutron.conf \
       --config /etc/neutron/plugins/ml2/openvswitch_agent.ini
@@ -82,10 +82,17 @@ runs no network agents. docs/operations/compute-host.md lists the options.`,
 	return cmd
 }
 
+// agentCheckOptions are the flags of "berth agent check".
+type agentCheckOptions struct {
+	agentFlags
+
+	env cli.Env
+	out *cli.Output
+}
+
 // newAgentCheck returns "berth agent check".
 func newAgentCheck(env cli.Env) *cobra.Command {
-	var flags agentFlags
-	var format *cli.Choice
+	o := &agentCheckOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE]... [-f FORMAT]",
 		Short: "Compare the settings of a host's agents with the machine",
@@ -100,20 +107,14 @@ Exit codes:
   2  wrong arguments or settings
   6  the host differs from the settings`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			src, err := flags.source(cmd.Context(), env)
-			if err != nil {
-				return cli.Fail(cli.ExitUsage, err)
-			}
-			return checkAgent(env, src, format.Json())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	flags.add(cmd)
-	format = cli.AddFormat(cmd, "text")
+	o.add(cmd)
+	o.out = cli.AddOutput(cmd)
 	return cmd
 }
 
-// nameTime bounds the look-up of the host's canonical name, which may ask DNS.
+// nameTime bounds the look-up of the host's canonical name, which may query DNS.
 const nameTime = 5 * time.Second
 
 // source returns the sources of the agents' settings. The error is about a flag.
@@ -139,18 +140,21 @@ func (f *agentFlags) source(ctx context.Context, env cli.Env) (src hostagent.Sou
 	return src, err
 }
 
-// checkAgent prints the findings about the settings of a host, and fails when one is an error.
-// Warnings about the settings go to standard error, so that with -f json standard output has the
-// findings alone.
-func checkAgent(env cli.Env, src hostagent.Source, asJSON bool) error {
+// run prints the findings about the settings of a host, and fails when one is an error. Warnings about
+// the settings go to standard error, so that with -f json standard output has nothing but the findings.
+func (o *agentCheckOptions) run(ctx context.Context) error {
+	src, err := o.source(ctx, o.env)
+	if err != nil {
+		return cli.Fail(cli.ExitUsage, err)
+	}
 	findings, warnings, err := src.Check()
 	for _, w := range warnings {
-		fmt.Fprintln(env.Stderr, "warning:", w)
+		fmt.Fprintln(o.env.Stderr, "warning:", w)
 	}
 	if err != nil {
 		return cli.Fail(cli.ExitUsage, err)
 	}
-	if err := writeFindings(env.Stdout, asJSON, findings); err != nil {
+	if err := o.out.Print(o.env, agentFindings(findings)); err != nil {
 		return err
 	}
 	for _, f := range findings {
@@ -161,19 +165,21 @@ func checkAgent(env cli.Env, src hostagent.Source, asJSON bool) error {
 	return nil
 }
 
-// writeFindings prints findings, a line or a JSON object each.
-func writeFindings(w io.Writer, asJSON bool, findings []agentsettings.Finding) error {
-	if asJSON {
-		list := make([]map[string]string, len(findings))
-		for i, f := range findings {
-			list[i] = map[string]string{"level": f.Level.String(), "about": f.About, "text": f.Text}
-		}
-		return cli.WriteJSON(w, list)
+// agentFindings are findings as they are printed, for people a line each.
+func agentFindings(findings []agentsettings.Finding) cli.Result {
+	list := make([]map[string]string, len(findings))
+	r := cli.Result{Columns: []string{"Level", "About", "Text"}, Value: list}
+	for i, f := range findings {
+		list[i] = map[string]string{"level": f.Level.String(), "about": f.About, "text": f.Text}
+		r.Rows = append(r.Rows, []any{f.Level.String(), f.About, f.Text})
 	}
-	for _, f := range findings {
-		if _, err := fmt.Fprintln(w, f); err != nil {
-			return err
+	r.Text = func(w io.Writer) error {
+		for _, f := range findings {
+			if _, err := fmt.Fprintln(w, f); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
+	return r
 }

@@ -52,8 +52,8 @@ func TestAgentCommandLines(t *testing.T) {
 		"AllWrongAtOnce": {[]string{"agent", "--config", wrong}, cli.ExitUsage, nil, []string{"pony", "network_urls"}},
 		"NoCA":           {[]string{"agent", "--config", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent")}, cli.ExitUsage, nil, []string{"network_ca_file"}},
 		"CheckFinds":     {[]string{"agent", "check", "--config", file}, cli.ExitFindings, []string{"error: ovs br-physnet0", "error: sriov ens5"}, []string{"not as its settings say"}},
-		"CheckJSON":      {[]string{"agent", "check", "--config", file, "-f", "json"}, cli.ExitFindings, []string{`"level":"error"`, `"about":"ovs br-physnet0"`}, nil},
-		"CheckFormat":    {[]string{"agent", "check", "--config", file, "-f", "xml"}, cli.ExitUsage, nil, []string{"text or json"}},
+		"CheckJSON":      {[]string{"agent", "check", "--config", file, "-f", "json"}, cli.ExitFindings, []string{`"level": "error"`, `"about": "ovs br-physnet0"`}, nil},
+		"CheckFormat":    {[]string{"agent", "check", "--config", file, "-f", "xml"}, cli.ExitUsage, nil, []string{"table, json, yaml, csv or value"}},
 	} {
 		t.Run(name, tc.try)
 	}

@@ -48,20 +48,20 @@ func TestAudit(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{[]string{"--from-file", recordsFile(t, healthy.Done())}, cli.ExitOK, "nothing found\n", "read 1 provider"},
+		{[]string{"--from-file", recordsFile(t, healthy.Done())}, cli.ExitOK, "no findings\n", "read 1 provider"},
 		{[]string{"--from-file", file}, cli.ExitFindings, "warning: flavor-amount-superfluous\n", "the services disagree: 1 finding\n"},
 		{[]string{"--from-file", file, "-f", "value", "-c", "code", "-c", "found"}, cli.ExitFindings, "flavor-amount-superfluous it holds MEMORY_MB 1025\n", ""},
-		{[]string{"--from-file", file, "--severity", "error"}, cli.ExitOK, "nothing found\n", ""},
-		{[]string{"--from-file", file, "--code", "orphaned-allocation"}, cli.ExitOK, "nothing found\n", ""},
+		{[]string{"--from-file", file, "--severity", "error"}, cli.ExitOK, "no findings\n", ""},
+		{[]string{"--from-file", file, "--code", "orphaned-allocation"}, cli.ExitOK, "no findings\n", ""},
 		{[]string{"--from-file", file, "--server", "server0", "--host", "cn1"}, cli.ExitFindings, "about     server ", ""},
 		{[]string{"--from-file", file, "--server", "server1"}, cli.ExitUsage, "", `there is no server with the name or UUID "server1"`},
 		{[]string{"--from-file", file, "--port", "port0"}, cli.ExitUsage, "", `there is no port of a server with the name or UUID "port0"`},
 		{[]string{"--from-file", file, "--host", "CN1", "--host", "cn9"}, cli.ExitUsage, "", `there is no host with the name "cn9"`},
-		{[]string{"--from-file", file, "--server", cloudtest.UUID("deleted")}, cli.ExitOK, "nothing found\n", "note: no record has the UUID " + cloudtest.UUID("deleted")},
-		{[]string{"--from-file", file, "--code", "orphan"}, cli.ExitUsage, "", `there is no code "orphan"; berth audit --codes lists them`},
-		{[]string{"--from-file", file, "--severity", "bad"}, cli.ExitUsage, "", "want error or warning or info"},
+		{[]string{"--from-file", file, "--server", cloudtest.UUID("deleted")}, cli.ExitOK, "no findings\n", "note: no record has the UUID " + cloudtest.UUID("deleted")},
+		{[]string{"--from-file", file, "--code", "orphan"}, cli.ExitUsage, "", `there is no code "orphan"; berth audit --list lists them`},
+		{[]string{"--from-file", file, "--severity", "bad"}, cli.ExitUsage, "", "want error, warning or info"},
 		{[]string{"--from-file", file, "-c", "price"}, cli.ExitUsage, "", `there is no column "price"`},
-		{[]string{"--os-cloud", "prod", "--recheck", "1m"}, cli.ExitUsage, "", "1m: want --recheck=1m; without = it is 10 seconds"},
+		{[]string{"--os-cloud", "prod", "--recheck", "1m"}, cli.ExitUsage, "", "1m: want --recheck=1m; without = it is 10s"},
 		{[]string{"--from-file", file + ".missing"}, cli.ExitFailure, "", "no such file"},
 		{[]string{"--codes", "-f", "value", "-c", "code"}, cli.ExitOK, "orphaned-allocation\n", ""},
 	} {
@@ -72,7 +72,7 @@ func TestAudit(t *testing.T) {
 	}
 	c := leaking()
 	c.Network = nil
-	if code, _, stderr := berth(t, "audit", "--from-file", recordsFile(t, c)); code != cli.ExitFindings || !strings.Contains(stderr, "note: not looked for everywhere: port-of-gone-server") {
+	if code, _, stderr := berth(t, "audit", "--from-file", recordsFile(t, c)); code != cli.ExitFindings || !strings.Contains(stderr, "note: not checked everywhere: port-of-gone-server") {
 		t.Errorf("without the network service it exits with %d:\n%s", code, stderr)
 	}
 	c = healthy.Done()
@@ -80,7 +80,7 @@ func TestAudit(t *testing.T) {
 		cut    func()
 		code   int
 		stdout string
-	}{{func() {}, cli.ExitOK, "nothing found\n"}, {func() { c.Compute, c.Network = nil, nil }, cli.ExitFailure, "nothing found in what could be looked at\n"}} {
+	}{{func() {}, cli.ExitOK, "no findings\n"}, {func() { c.Compute, c.Network = nil, nil }, cli.ExitFailure, "no findings in what could be checked\n"}} {
 		tc.cut()
 		if code, stdout, stderr := berth(t, "audit", "--complete", "--from-file", recordsFile(t, c)); code != tc.code || stdout != tc.stdout {
 			t.Errorf("berth audit --complete exits with %d, want %d, and prints:\n%s%s", code, tc.code, stdout, stderr)
@@ -113,7 +113,7 @@ func TestAuditOfUp(t *testing.T) {
 	u.guaranteed()
 	named := map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(dir, "clouds.yaml"), "OS_CLOUD": "berth-admin"}
 	code, stdout, stderr := berthIn(t, "", named, "audit")
-	if code != cli.ExitOK || stdout != "nothing found\n" || strings.Contains(stderr, "note:") {
+	if code != cli.ExitOK || stdout != "no findings\n" || strings.Contains(stderr, "note:") {
 		t.Errorf("berth audit exits with %d:\n%s%s", code, stdout, stderr)
 	}
 }
@@ -125,7 +125,7 @@ type undoing struct {
 }
 
 func (u *undoing) Write(text []byte) (int, error) {
-	if undo := u.undo; undo != nil && strings.Contains(string(text), "looking again") {
+	if undo := u.undo; undo != nil && strings.Contains(string(text), "rechecking") {
 		u.undo = nil
 		undo()
 	}
@@ -148,11 +148,11 @@ func TestAuditLooksAgain(t *testing.T) {
 		code = run(t.Context(), []string{"audit", "--recheck=1ms"}, env)
 		return code, out.String(), said.String()
 	}
-	if code, stdout, stderr := look(nil); code != cli.ExitFindings || !strings.Contains(stdout, "provider-of-gone-host") || !strings.Contains(stderr, "found at first: 1; looking again in 1ms\n") {
+	if code, stdout, stderr := look(nil); code != cli.ExitFindings || !strings.Contains(stdout, "provider-of-gone-host") || !strings.Contains(stderr, "1 finding; rechecking in 1ms\n") {
 		t.Errorf("berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr := look(func() { u.ask("DELETE", u.url+"/resource_providers/"+root, nil, nil) })
-	if code != cli.ExitOK || stdout != "nothing found\n" || strings.Count(stderr, "read ") != 2 {
+	if code != cli.ExitOK || stdout != "no findings\n" || strings.Count(stderr, "read ") != 2 {
 		t.Errorf("after the fault is removed berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	if code, _, stderr := look(nil); code != cli.ExitOK || strings.Count(stderr, "read ") != 1 {

@@ -126,7 +126,7 @@ func TestCloudSourceMistakes(t *testing.T) {
 		{"--os-cloud a --from-file b", cli.ExitUsage, []string{"exclude each other"}},
 		{"--os-region-name a --connection sqlite:////nowhere", cli.ExitUsage, []string{"exclude each other"}},
 		{"--config a --from-file b", cli.ExitUsage, []string{"exclude each other"}},
-		{"--os-interface x", cli.ExitUsage, []string{"want public or internal or admin"}},
+		{"--os-interface x", cli.ExitUsage, []string{"want public, internal or admin"}},
 		{"--from-file /nowhere", cli.ExitFailure, []string{"/nowhere: no such file"}},
 		{"--from-file /dev/null", cli.ExitFailure, []string{"/dev/null: not a file of a cloud's records"}},
 		{"--connection sqlite:////nowhere/x.db", cli.ExitDatabase, []string{"/nowhere/x.db"}},

@@ -44,7 +44,7 @@ var flagValues = map[string]cobra.CompletionFunc{
 // no values are known: without one, shells offer file names.
 func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if _, has := cmd.GetFlagCompletionFunc(f.Name); has || f.NoOptDefVal != "" { // a switch takes none
+		if _, ok := cmd.GetFlagCompletionFunc(f.Name); ok || f.NoOptDefVal != "" { // a switch takes none
 			return
 		}
 		complete, ok := flagValues[f.Name]
@@ -80,11 +80,11 @@ func databaseURLs(_ *cobra.Command, _ []string, begun string) (all []cobra.Compl
 		if !strings.HasPrefix(e.Name(), name) {
 			continue
 		}
-		found := "@" + directory + e.Name()
+		path := "@" + directory + e.Name()
 		if e.IsDir() {
-			found, directive = found+"/", unfinished
+			path, directive = path+"/", unfinished
 		}
-		all = append(all, found)
+		all = append(all, path)
 	}
 	return all, directive
 }

@@ -36,7 +36,7 @@ func TestCompletion(t *testing.T) {
 	}
 	rewrite(t, filepath.Join(dir, "url"), "sqlite://")
 	const files, noFiles, noFilesNoSpace, extensions, directories = ":0", ":4", ":6", ":8", ":16"
-	text, table := []string{"text", "json"}, []string{"table", "json"}
+	formats := []string{"table", "json", "yaml", "csv", "value"}
 	urls := []string{"sqlite:////", "mysql+pymysql://", "postgresql+psycopg2://", "@"}
 	conf := []string{"conf", "ini"}
 	for line, want := range map[string]struct {
@@ -53,13 +53,13 @@ func TestCompletion(t *testing.T) {
 		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "heal", "help", "network", "placement", "records", "up", "version", "watch"}, noFiles},
 		"completion ":                           {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
 		"man ":                                  {nil, directories},
-		"version -f ":                           {text, noFiles},
-		"version --format=":                     {text, noFiles},
-		"db check -f ":                          {table, noFiles},
-		"db online-data-migrations --format ":   {table, noFiles},
-		"db copy -f ":                           {text, noFiles},
-		"agent check -f ":                       {text, noFiles},
-		"placement check-auth -f ":              {text, noFiles},
+		"version -f ":                           {formats, noFiles},
+		"version --format=":                     {formats, noFiles},
+		"db check -f ":                          {formats, noFiles},
+		"db online-data-migrations --format ":   {formats, noFiles},
+		"db copy -f ":                           {formats, noFiles},
+		"agent check -f ":                       {formats, noFiles},
+		"placement check-auth -f ":              {formats, noFiles},
 		"placement check-auth --token ":         {nil, noFiles},
 		"placement serve --config ":             {conf, extensions},
 		"network serve --config-file ":          {conf, extensions},

@@ -102,9 +102,9 @@ func TestExplainInACloud(t *testing.T) {
 		{"explain --hint different_host=" + made.Server.ID + ofFlavor, cli.ExitOK, []string{node + ": server " + made.Server.ID + " is there (hint different_host)"}},
 		{"explain --hint same_host=" + made.Server.ID + ofFlavor, cli.ExitOK, []string{"no server of the hint same_host is there"}},
 		{"explain --server member -f json", cli.ExitOK, []string{`"not_taken": []`, `"[scheduler] image_metadata_prefilter = false"`}},
-		{"explain --server member --nova-config " + tenants, cli.ExitFindings, []string{"placement is not asked by Nova: no host aggregate has metadata filter_tenant_id for project " + upProjectID}},
+		{"explain --server member --nova-config " + tenants, cli.ExitFindings, []string{"Nova does not query placement: no host aggregate has metadata filter_tenant_id for project " + upProjectID}},
 		{"explain --project nobody --nova-config " + tenants + ofFlavor, cli.ExitFindings, []string{"for project nobody"}},
-		{"explain --nova-config " + images + ofFlavor, cli.ExitOK, []string{"3 hosts fit", "note: images.conf leaves to Nova's defaults: [scheduler] max_placement_results = 1000, "}},
+		{"explain --nova-config " + images + ofFlavor, cli.ExitOK, []string{"3 hosts fit", "note: images.conf has Nova's defaults for: [scheduler] max_placement_results = 1000, "}},
 		{"explain --server failed --port fast0 --from-file " + file, cli.ExitFindings, none},
 		{"explain --server failed --from-file " + file, cli.ExitOK, []string{"note: The image of the server failed is not among the records of a file"}},
 
@@ -112,11 +112,11 @@ func TestExplainInACloud(t *testing.T) {
 		{"capacity headroom --port fast0" + ofFlavor, cli.ExitFindings, []string{"0 more fit (exact)"}},
 		{"capacity headroom --flavor 2*cirros256 --flavor nothing", cli.ExitFailure, []string{`no flavor with the id or name "nothing"`}},
 		{"capacity headroom --network promising --flavor 3*cirros256 --query 2*resources=VCPU:1", cli.ExitOK, []string{"1 rounds fit (exact)\nno further claim of cirros256"}},
-		{"capacity headroom --server failed --port fast0 --nova-config " + images, cli.ExitFindings, []string{"0 more fit (exact)", "note: images.conf leaves"}},
+		{"capacity headroom --server failed --port fast0 --nova-config " + images, cli.ExitFindings, []string{"0 more fit (exact)", "note: images.conf has"}},
 		{"capacity headroom --server member --from-file " + file, cli.ExitOK, []string{"278 more fit (exact)", "is not among the records of a file"}},
 		{"capacity headroom --availability-zone nova:devstack1" + ofFlavor + " -f csv", cli.ExitOK, []string{`"devstack1",`}},
-		{"capacity drain " + node, cli.ExitOK, []string{node + " can be emptied with 1 move\n", assumed}},
-		{"capacity drain " + node + " --from-file " + file, cli.ExitOK, []string{node + " can be emptied with 1 move\n", assumed}},
+		{"capacity drain " + node, cli.ExitOK, []string{node + " can be drained with 1 move\n", assumed}},
+		{"capacity drain " + node + " --from-file " + file, cli.ExitOK, []string{node + " can be drained with 1 move\n", assumed}},
 	} {
 		code, stdout, stderr := berthIn(t, "", named, strings.Fields(tc.args)...)
 		if code != tc.code {
@@ -139,7 +139,7 @@ func TestExplainInACloud(t *testing.T) {
 		t.Errorf("berth capacity drain of a host with a server that is to be apart exits with %d", code)
 	}
 	contains(t, "berth capacity drain of a host with a server that is to be apart", stdout+stderr, []string{
-		node + " cannot be emptied; these moves can be made, 1 of 2\n", "no place: its server group spread (anti-affinity, 1 for each host at most)",
+		node + " cannot be drained; these moves can be made, 1 of 2\n", "fits on no other host: its server group spread (anti-affinity, 1 for each host at most)",
 	})
 
 	// Servers that are created without a zone get nova.conf's. Those that exist may have been created for another one.
@@ -177,7 +177,7 @@ func TestExplainInACloud(t *testing.T) {
 		t.Errorf("berth explain of a server without its image exits with %d", code)
 	}
 	contains(t, "berth explain of a server without its image", stdout+stderr, []string{
-		"3 hosts fit", "note: What the image of the server member requires is not asked for: there is no image with the id or name",
+		"3 hosts fit", "note: What the image of the server member requires is ignored: there is no image with the id or name",
 	})
 }
 
@@ -230,7 +230,7 @@ func TestCompleteNames(t *testing.T) {
 		{"audit --os-cloud berth-admin --server webs", []string{"webs"}},
 		{"audit --os-cloud berth-admin --port fas", []string{"fast0"}},
 		{"doctor --os-cloud berth-admin --host ", hosts},
-		{"heal allocations --os-cloud berth-admin --server webs", []string{"webs"}},
+		{"heal --os-cloud berth-admin --server webs", []string{"webs"}},
 		{"watch --os-cloud berth-admin --tree ", hosts},
 		{"watch --os-cloud berth-admin --class VCP", []string{"VCPU"}},
 		{"watch --os-cloud berth-admin --consumer " + twins[0], twins[:1]},

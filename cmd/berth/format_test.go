@@ -25,7 +25,7 @@ var printNothingForPrograms = map[string]string{
 	"berth db dump":               "a dump is lines of JSON",
 	"berth records export":        "the file is JSON",
 	"berth man":                   "writes files",
-	"berth watch":                 "lines until it is interrupted, with -f json an object each (TestWatch)",
+	"berth watch":                 "rows as they come (TestWatch)",
 	"berth help":                  "help is for people",
 	"berth completion bash":       "a script for a shell",
 	"berth completion fish":       "a script for a shell",
@@ -45,7 +45,7 @@ func leaves(t *testing.T) (all []*cobra.Command) {
 		switch {
 		case c.Annotations[cli.FormerName] != "":
 			return
-		case !c.HasAvailableSubCommands():
+		case !c.HasAvailableSubCommands() && c.Runnable():
 			all = append(all, c)
 		}
 		for _, sub := range c.Commands() {

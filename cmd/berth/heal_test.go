@@ -30,7 +30,7 @@ func TestHealOfUp(t *testing.T) {
 	}
 	healthy := func() {
 		t.Helper()
-		run(cli.ExitOK, "nothing found", "", "audit")
+		run(cli.ExitOK, "no findings", "", "audit")
 		run(cli.ExitOK, "nothing to heal", "", "heal")
 		run(int(heal.Nothing), "nothing to heal", "there is nothing to heal", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes")
 	}
@@ -120,8 +120,8 @@ func TestHealExitCodes(t *testing.T) {
 		"Aggregates":       {"--only aggregates --nova-exit-codes --from-file " + healthy, cli.ExitOK, "nothing to heal\n", ""},
 		"Members":          {"--only aggregates --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Compute.Aggregates[0].Hosts = []string{"cn2"} }), cli.ExitOK, "step 2: aggregate-mirror-superfluous\n", "note: nothing was changed: --apply sends 2 requests\n"},
 		"UnknownMember":    {"--only aggregates --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Aggregate("slow", "cn9") }), int(heal.HostUnmapped), "not healed: aggregate-host-unknown\n", ""},
-		"Busy":             {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), int(heal.Nothing), "left alone\n", ""},
-		"BusyAll":          {"--from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), cli.ExitOK, "left alone\n", ""},
+		"Busy":             {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), int(heal.Nothing), "skipped\n", ""},
+		"BusyAll":          {"--from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), cli.ExitOK, "skipped\n", ""},
 		"OnlyWithForce":    {"--only allocations --nova-exit-codes --from-file " + recordsFile(t, leaking()), int(heal.Nothing), "it is mended with --force, or when its code is named", ""},
 		"OnlyWithForceAll": {"--from-file " + recordsFile(t, leaking()), cli.ExitFindings, "not healed: flavor-amount-superfluous\n", "not healed: 1 finding\n"},
 	} {

@@ -35,7 +35,7 @@ date give the same files.`,
 			return cli.Fail(cli.ExitFailure, writeManual(args[0], cmd.Root(), date))
 		},
 	}
-	cmd.Flags().StringVar(&date, "date", "", "date at the foot of the pages, as `YYYY-MM-DD`")
+	cmd.Flags().StringVar(&date, "date", "", "`YYYY-MM-DD`: date at the foot of the pages")
 	return cmd
 }
 
@@ -44,17 +44,17 @@ date give the same files.`,
 func writeManual(dir string, root *cobra.Command, date string) error {
 	s := manpages.Stamp{Version: currentVersion().Version, Date: date}
 	var settings []manpages.Page
-	of := map[string]manpages.Page{} // by the first word of a command that reads them
+	pages := map[string]manpages.Page{} // by the first word of a command that reads them
 	for _, c := range manuals() {
 		page := manpages.Settings(c, s)
-		settings, of[c.Service] = append(settings, page), page
+		settings, pages[c.Service] = append(settings, page), page
 	}
-	of["db"] = of["placement"]
+	pages["db"] = pages["placement"]
 	commands := manpages.Commands(root, s, func(c *cobra.Command) []manpages.Page {
 		if !c.HasParent() {
 			return settings
 		}
-		page, ok := of[strings.Fields(c.CommandPath())[1]]
+		page, ok := pages[strings.Fields(c.CommandPath())[1]]
 		if !ok || c.Flags().Lookup("config") == nil { // agents have Neutron's
 			return nil
 		}

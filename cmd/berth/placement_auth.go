@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,13 +11,19 @@ import (
 	"github.com/berthcloud/berth/daemon"
 )
 
+// checkAuthOptions are the flags of "berth placement check-auth".
+type checkAuthOptions struct {
+	env         cli.Env
+	files, dirs []string
+	token       string
+	out         *cli.Output
+}
+
 // newPlacementCheckAuth returns "berth placement check-auth". The token may be in the environment,
 // since other users of the machine can read command lines. Without any files it does not become a
 // trial as "serve" does: noauth2 has nothing to check.
 func newPlacementCheckAuth(env cli.Env) *cobra.Command {
-	var files, dirs []string
-	var token string
-	var format *cli.Choice
+	o := &checkAuthOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "check-auth [--config FILE] [--token TOKEN] [-f FORMAT]",
 		Short: "Check the access to Keystone, step by step",
@@ -41,26 +48,37 @@ Exit codes:
   OS_TOKEN=$(openstack token issue -f value -c id) \
       berth placement check-auth --config /etc/placement/placement.conf`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, warnings, err := config.LoadPlacement(files, dirs)
-			if err != nil {
-				return cli.Fail(cli.ExitUsage, fmt.Errorf("reading the settings:\n%w", err))
-			}
-			if token == "" {
-				token = env.Getenv("OS_TOKEN")
-			}
-			report, err := daemon.CheckAuth(cmd.Context(), cfg, warnings, token)
-			if err != nil {
-				return cli.Fail(cli.ExitUsage, err)
-			}
-			if err := report.Write(env.Stdout, format.Json()); err != nil {
-				return cli.Fail(cli.ExitFailure, err)
-			}
-			return cli.Fail(cli.ExitFindings, report.Failure())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	cli.AddConfigFlags(cmd, "placement.conf", &files, &dirs)
-	cmd.Flags().StringVar(&token, "token", "", "check this `TOKEN` too (default $OS_TOKEN)")
-	format = cli.AddFormat(cmd, "text")
+	cli.AddConfigFlags(cmd.Flags(), "placement.conf", &o.files, &o.dirs)
+	cmd.Flags().StringVar(&o.token, "token", "", "`TOKEN`: token to check too (default $OS_TOKEN)")
+	o.out = cli.AddOutput(cmd)
 	return cmd
+}
+
+// run makes the steps, and prints them.
+func (o *checkAuthOptions) run(ctx context.Context) error {
+	cfg, warnings, err := config.LoadPlacement(o.files, o.dirs)
+	if err != nil {
+		return cli.Fail(cli.ExitUsage, fmt.Errorf("reading the settings:\n%w", err))
+	}
+	if o.token == "" {
+		o.token = o.env.Getenv("OS_TOKEN")
+	}
+	report, err := daemon.CheckAuth(ctx, cfg, warnings, o.token)
+	if err != nil {
+		return cli.Fail(cli.ExitUsage, err)
+	}
+	r := cli.Result{
+		Columns: []string{"Step", "Result", "Detail"},
+		Value:   report,
+		Text:    report.Write,
+	}
+	for _, s := range report.Steps {
+		r.Rows = append(r.Rows, []any{s.Step, s.Result, s.Detail})
+	}
+	if err := o.out.Print(o.env, r); err != nil {
+		return err
+	}
+	return cli.Fail(cli.ExitFindings, report.Failure())
 }

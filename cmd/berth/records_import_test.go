@@ -83,7 +83,7 @@ PUT /allocations/00000000-0000-4000-8000-0000000000c1
 		{"import FILE --column x", cli.ExitUsage, "", `there is no column "x"`},
 	} {
 		args := strings.Fields(strings.ReplaceAll(tc.args, "FILE", file))
-		code, stdout, stderr := berthIn(t, "", empty, append([]string{"placement"}, args...)...)
+		code, stdout, stderr := berthIn(t, "", empty, append([]string{"records"}, args...)...)
 		want := strings.ReplaceAll(tc.stdout, "URL", empty["OS_ENDPOINT"])
 		if diff := cmp.Diff(want, stdout); diff != "" || code != tc.code || !strings.Contains(stderr, tc.says) {
 			t.Errorf("berth placement %s exits with %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", tc.args, code, tc.code, stderr, diff)
@@ -94,7 +94,7 @@ PUT /allocations/00000000-0000-4000-8000-0000000000c1
 // Into a service that is not empty a file is imported with --merge only, and what differs stays.
 func TestImportMerges(t *testing.T) {
 	used, file := servedPlacement(t, nil, append([]string{`POST /resource_providers {"name": "cn0"}`}, otherTraits...)...), sampleRecords(t, 2)
-	const conflict = "  left out: traits cn1 (00000000-0000-4000-8000-000000000001): the service has HW_CPU_X86_AVX, and the file HW_CPU_X86_VMX\n"
+	const conflict = "  skipped: traits cn1 (00000000-0000-4000-8000-000000000001): the service has HW_CPU_X86_AVX, and the file HW_CPU_X86_VMX\n"
 	run := func(code int, stdout, says string, args ...string) {
 		t.Helper()
 		got, out, stderr := berthIn(t, "", used, append([]string{"records", "import", file}, args...)...)
@@ -104,8 +104,8 @@ func TestImportMerges(t *testing.T) {
 		}
 	}
 	run(cli.ExitFailure, "", "it has 1 provider and 0 consumers that the file lacks, and 1 record of the file could not be written", "--apply", "--yes")
-	run(cli.ExitFindings, "created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumer\n"+conflict, "left out: 1 record", "--merge", "--apply", "--yes")
-	run(cli.ExitFindings, "nothing to create in the placement service at URL\n"+conflict, "left out: 1 record", "--merge", "--apply", "--yes")
+	run(cli.ExitFindings, "created in the placement service at URL: 0 resource classes, 0 traits, 0 providers, 1 consumer\n"+conflict, "skipped: 1 record", "--merge", "--apply", "--yes")
+	run(cli.ExitFindings, "nothing to create in the placement service at URL\n"+conflict, "skipped: 1 record", "--merge", "--apply", "--yes")
 }
 
 // An import that is interrupted says so, and the same command goes on.
@@ -122,11 +122,11 @@ func TestImportGoesOn(t *testing.T) {
 	var out, complaints strings.Builder
 	env := cli.Env{Stdout: &out, Stderr: &complaints, Environ: environOf(empty)}
 	code := run(ctx, []string{"records", "import", file, "--apply", "--yes"}, env)
-	if says := complaints.String(); code != cli.ExitFailure || !strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command goes on") {
+	if says := complaints.String(); code != cli.ExitFailure || !strings.Contains(says, "interrupted; 2 of 4 requests were answered: the same command continues") {
 		t.Errorf("it exits with %d, and says:\n%s", code, says)
 	}
 	for _, args := range [][]string{{"import", file, "--apply", "--yes"}, {"diff", file}} {
-		if code, stdout, stderr := berthIn(t, "", empty, append([]string{"placement"}, args...)...); code != cli.ExitOK {
+		if code, stdout, stderr := berthIn(t, "", empty, append([]string{"records"}, args...)...); code != cli.ExitOK {
 			t.Errorf("%q exits with %d:\n%s%s", args, code, stdout, stderr)
 		}
 	}

@@ -52,7 +52,7 @@ func TestShowRecords(t *testing.T) {
 		{"tree cn1 --from-file " + before, cli.ExitOK, `cn1  (00000000-0000-4000-8000-000000000001, generation 2)
   VCPU: 2 of 6 used, 4 free (total 4, reserved 1, ratio 2)
   traits: HW_CPU_X86_VMX
-  INSTANCE 00000000-0000-4000-8000-0000000000c1 of project p1 holds VCPU 2
+  INSTANCE 00000000-0000-4000-8000-0000000000c1 of project p1 has VCPU 2
 `, "read 1 provider, 1 consumer from"},
 		{"tree cn1 -f value -c free -c provider --from-file " + before, cli.ExitOK, "cn1 4\n", ""},
 		{"tree cn2 --from-file " + before, cli.ExitFailure, "", `no provider has the name or UUID "cn2"`},
@@ -65,7 +65,7 @@ func TestShowRecords(t *testing.T) {
 		{"top --by projects -f value --class DISK_GB --from-file " + before, cli.ExitOK, "", "note: there is nothing of the resource class DISK_GB"},
 		{"top --limit -1 --from-file " + before, cli.ExitUsage, "", "--limit -1: want 0 or more"},
 		{"export /nowhere/x.json --from-file " + before, cli.ExitFailure, "", "berth: stat /nowhere: no such file or directory\n"},
-		{"top --by hosts --from-file " + before, cli.ExitUsage, "", "want providers or consumers or projects"},
+		{"top --by hosts --from-file " + before, cli.ExitUsage, "", "want providers, consumers or projects"},
 		{"diff " + before + " " + before, cli.ExitOK, "no differences\n", ""},
 		{"diff " + before + " --from-file " + after + " -f value", cli.ExitFindings, "changed allocation cn1 00000000-0000-4000-8000-0000000000c1 VCPU 2 3\n", "1 difference"},
 		{"diff --by-name " + before + " " + after + " -f value", cli.ExitFindings, "changed usage cn1 None VCPU 2 3\n", "1 difference"},
@@ -74,7 +74,7 @@ func TestShowRecords(t *testing.T) {
 		{"diff /nowhere " + after, cli.ExitFailure, "", "/nowhere"},
 		{"diff", cli.ExitUsage, "", "want one or two arguments"},
 	} {
-		code, stdout, stderr := berth(t, append([]string{"placement"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := berth(t, append([]string{"records"}, strings.Fields(tc.args)...)...)
 		if diff := cmp.Diff(tc.stdout, stdout); diff != "" || code != tc.code || !strings.Contains(stderr, tc.says) {
 			t.Errorf("berth placement %s exits with %d, want %d; standard error:\n%s\nstandard output (-want +got):\n%s", tc.args, code, tc.code, stderr, diff)
 		}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,8 +40,7 @@ consumers use them) and finds the hosts where the next server can run.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Version}}")
-	// Cobra's help breaks only the texts of flags; all others are written within the width.
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", cli.HelpWidth)))
+	cli.SetUsage(root)
 	root.SetFlagErrorFunc(cli.SuggestFlag)
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
@@ -66,7 +63,7 @@ consumers use them) and finds the hosts where the next server can run.`,
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(newVersion(env), newMan(env))
+	root.AddCommand(newVersion(env), newMan(env), operators.NewSources(), operators.NewExitCodes())
 	root.SetGlobalNormalizationFunc(openStackNames)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -22,19 +22,21 @@ type serveFlags struct {
 // add adds the flags, given the usual names of the files and the default address. The address is
 // checked before any file is read, so that the error names the flag.
 func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
-	cli.AddConfigFlags(cmd, file, &f.files, &f.dirs)
-	cmd.Flags().StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default "+address+")")
+	cli.AddConfigFlags(cmd.Flags(), file, &f.files, &f.dirs)
+	cmd.Flags().StringVar(&f.listen, "listen", "", "`HOST:PORT`: address to listen on, instead of that of the settings (default "+address+")")
 	cmd.PreRunE = func(*cobra.Command, []string) error { return checkListen("listen", f.listen) }
 	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy accepts any token and other machines can reach the address: every client that reaches it has full access")
 }
 
-// openStackNames maps the names of flags in OpenStack's programs to those of Berth.
+// openStackNames maps the names of flags in OpenStack's programs, and former names, to those of Berth.
 func openStackNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "config-file":
 		name = "config"
 	case "compute-config-file":
 		name = "compute-config"
+	case "codes": // the former name in audit
+		name = "list"
 	}
 	return pflag.NormalizedName(name)
 }

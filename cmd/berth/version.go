@@ -22,20 +22,25 @@ var (
 
 // newVersion returns "berth version".
 func newVersion(env cli.Env) *cobra.Command {
-	var format *cli.Choice
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "version [-f FORMAT]",
 		Short: "Print the version of the program and of the APIs",
 		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if format.Json() {
-				return cli.Fail(cli.ExitFailure, cli.WriteJSON(env.Stdout, currentVersion()))
-			}
-			_, err := io.WriteString(env.Stdout, versionText())
-			return cli.Fail(cli.ExitFailure, err)
+			v := env.Version
+			return out.Print(env, cli.Result{
+				Columns: []string{"Version", "Revision", "Go", "Platform", "Placement Microversions", "OS Traits"},
+				Rows:    [][]any{{v.Version, v.Revision, v.Go, v.Platform, v.Placement, v.Traits}},
+				Value:   v,
+				Text: func(w io.Writer) error {
+					_, err := io.WriteString(w, versionText())
+					return err
+				},
+			})
 		},
 	}
-	format = cli.AddFormat(cmd, "text")
+	out = cli.AddOutput(cmd)
 	return cmd
 }
 

@@ -67,7 +67,7 @@ func TestFormats(t *testing.T) {
 		{[]string{"top", "--from-file", before}, []string{"Provider", "UUID", "Resource Class", "Used", "Capacity", "Percent"}},
 		{[]string{"diff", before, after}, []string{"Change", "What", "Provider", "Consumer", "Subject", "Before", "After"}},
 	} {
-		args := append([]string{"placement"}, tc.args...)
+		args := append([]string{"records"}, tc.args...)
 		for _, name := range slices.Backward(tc.columns) { // whose order does not matter
 			args = append(args, "-c", name)
 		}

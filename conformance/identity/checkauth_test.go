@@ -55,12 +55,12 @@ func testCheckAuth(t *testing.T, k *keystonetest.Keystone) {
 	}{
 		{"Service", good, "", 0, "right", "ok"},
 		{"Token", good, reader, 0, "token", "ok"},
-		{"Garbage", good, "garbage", 1, "token", "failed"},
-		{"WrongPassword", wrong, reader, 1, "login", "failed"},
-		{"MayNotCheck", powerless, reader, 1, "token", "failed"},
+		{"Garbage", good, "garbage", 6, "token", "failed"},
+		{"WrongPassword", wrong, reader, 6, "login", "failed"},
+		{"MayNotCheck", powerless, reader, 6, "token", "failed"},
 		{"MayNotCheckAndNobodyToCheck", powerless, "", 0, "right", "warning"},
-		{"NotKeystone", writeConfig(t, settings(k, section{"auth_url": k.URL() + "/nothing"})), reader, 1, "keystone", "failed"},
-		{"NoSuchRegion", writeConfig(t, settings(k, section{"region_name": "nowhere"})), reader, 1, "endpoint", "failed"},
+		{"NotKeystone", writeConfig(t, settings(k, section{"auth_url": k.URL() + "/nothing"})), reader, 6, "keystone", "failed"},
+		{"NoSuchRegion", writeConfig(t, settings(k, section{"region_name": "nowhere"})), reader, 6, "endpoint", "failed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, errs, code := checkAuth(t, tc.conf, tc.token, "-f", "json")

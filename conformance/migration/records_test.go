@@ -17,7 +17,7 @@ func TestImport(t *testing.T) {
 	berth := func(url string, want int, args ...string) string {
 		t.Helper()
 		t.Setenv("OS_ENDPOINT", url)
-		code, out := server.Run(t, toolTime, server.Berth(t), append([]string{"placement"}, args...)...)
+		code, out := server.Run(t, toolTime, server.Berth(t), append([]string{"records"}, args...)...)
 		if code != want {
 			t.Fatalf("berth placement %s ends with %d, want %d\n%s", strings.Join(args, " "), code, want, out)
 		}

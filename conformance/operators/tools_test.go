@@ -71,7 +71,7 @@ func (s *stack) readers(t *testing.T) {
 		{"project-observer", "explain --server plain", 1, []string{"t" + compute}},
 		{"project-observer", "capacity headroom --flavor small", 0, []string{"note: T" + compute}},
 		{"project-observer", "capacity drain h1", 0, []string{"note: T" + compute, network}},
-		{"project-observer", "audit", 0, []string{"note: T" + compute, network, "note: not looked for everywhere: "}},
+		{"project-observer", "audit", 0, []string{"note: T" + compute, network, "note: not checked everywhere: "}},
 		{"project-observer", "records tree h1", 0, nil},
 		{"project-observer", "records top", 0, nil},
 		{"project-observer", "records export --all", 0, []string{"note: T" + compute, network}},

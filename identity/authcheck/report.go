@@ -1,7 +1,6 @@
 package authcheck
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,13 +92,8 @@ func (r *Report) Failure() error {
 	return nil
 }
 
-// Write writes the report as a table, or as JSON.
-func (r *Report) Write(w io.Writer, asJSON bool) error {
-	if asJSON {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
+// Write writes the report for people.
+func (r *Report) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "STEP\tRESULT\tDETAIL")
 	for _, s := range r.Steps {
@@ -108,8 +102,8 @@ func (r *Report) Write(w io.Writer, asJSON bool) error {
 	if len(r.Rules) > 0 {
 		fmt.Fprintln(t, "\nRULE\tALLOWED\tOPERATIONS")
 	}
-	for _, one := range r.Rules {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", one.Rule, map[bool]string{true: "yes", false: "no"}[one.Allowed], strings.Join(one.Operations, ", "))
+	for _, rule := range r.Rules {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", rule.Rule, map[bool]string{true: "yes", false: "no"}[rule.Allowed], strings.Join(rule.Operations, ", "))
 	}
 	return t.Flush()
 }

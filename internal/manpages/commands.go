@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Commands returns a page for root and for every command below it that help lists, in section 1.
@@ -20,7 +21,7 @@ func Commands(root *cobra.Command, s Stamp, also func(*cobra.Command) []Page) []
 func shown(c *cobra.Command) []*cobra.Command {
 	var list []*cobra.Command
 	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
+		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() && !sub.Hidden {
 			list = append(list, sub)
 		}
 	}
@@ -74,7 +75,7 @@ func (w *writer) options(c *cobra.Command) {
 		if f.Hidden {
 			continue
 		}
-		value, usage := valueName(f.Value.Type(), f.Usage)
+		value, usage := Option(f)
 		term := bold("--" + f.Name)
 		if f.Shorthand != "" {
 			term = bold("-"+f.Shorthand) + ", " + term
@@ -93,34 +94,39 @@ func each[F any](visit func(func(F))) []F {
 	return all
 }
 
-// valueName returns the name of an option's value, which is in backquotes in the usage or else that
-// of its type, and the usage without the quotes.
-func valueName(kind, usage string) (name, text string) {
-	if before, rest, ok := strings.Cut(usage, "`"); ok {
+// Option returns the name of an option's value, "" for none, and what the option is. The name is in backquotes in the usage, or
+// else that of its type. In "`IMAGE`: image of the server" it is not a part of the text.
+func Option(f *pflag.Flag) (value, text string) {
+	if before, rest, ok := strings.Cut(f.Usage, "`"); ok {
 		if name, after, ok := strings.Cut(rest, "`"); ok {
+			if text, ok := strings.CutPrefix(after, ": "); ok && before == "" {
+				return name, text
+			}
 			return name, before + name + after
 		}
 	}
-	switch kind {
+	switch kind := f.Value.Type(); kind {
 	case "bool":
-		return "", usage
+		return "", f.Usage
 	case "stringArray", "stringSlice":
-		return "STRING", usage
+		return "STRING", f.Usage
+	default:
+		return strings.ToUpper(kind), f.Usage
 	}
-	return strings.ToUpper(kind), usage
 }
 
 // sentence turns an option's usage into a sentence and adds the default, unless that is the zero of
 // its type or the usage names one already.
 func sentence(usage, byDefault string) string {
 	usage = strings.ToUpper(usage[:1]) + usage[1:]
-	if zero(byDefault) || strings.Contains(usage, "(default ") {
+	if Zero(byDefault) || strings.Contains(usage, "(default ") {
 		return usage + "."
 	}
 	return usage + " (default " + byDefault + ")."
 }
 
-func zero(value string) bool {
+// Zero reports whether a default is that of its type, which is not worth mentioning.
+func Zero(value string) bool {
 	switch value {
 	case "", "false", "0", "0s", "[]":
 		return true

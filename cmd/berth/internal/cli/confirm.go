@@ -16,7 +16,7 @@ func Confirm(ctx context.Context, w io.Writer, stdin io.Reader, yes bool) error 
 		return nil
 	}
 	if !IsTerminal(stdin) {
-		return Fail(ExitUsage, errors.New("standard input is no terminal to ask at: confirm with --yes"))
+		return Fail(ExitUsage, errors.New("standard input is no terminal: confirm with --yes"))
 	}
 	fmt.Fprint(w, "Go on? [y/N] ")
 	answers := make(chan string, 1)

@@ -67,11 +67,11 @@ func CodeOf(err error) (int, bool) {
 // log. A line that several parts of the error have in common, about a file that each of them reads,
 // is written once.
 func PrintError(w io.Writer, err error) {
-	said := map[string]bool{"": true}
+	printed := map[string]bool{"": true}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		if !said[line] {
+		if !printed[line] {
 			fmt.Fprintf(w, "berth: %s\n", line)
 		}
-		said[line] = true
+		printed[line] = true
 	}
 }

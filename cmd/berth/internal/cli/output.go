@@ -10,27 +10,28 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
 
-// A Result is what an operators' command prints.
+// A Result is what a command prints.
 type Result struct {
-	// columns and rows are the result as a table. A row has a value for each column: a string, a number, a bool, a list of strings, or nil.
+	// Columns and Rows are the result as a table. A row has a value for each column: a string, a number, a bool, a list of
+	// strings, or nil. Titles are written like "Resource Class".
 	Columns []string
 	Rows    [][]any
-	// text writes the result for people; nil for the table.
+	// Text writes the result for people; nil for the table.
 	Text func(io.Writer) error
-	// value is the result for programs, in the formats json and yaml: a struct with json tags. When it is nil they have a list with
-	// an object for each row, whose keys are the columns, as the openstack command has.
+	// Value is the result for programs, in the formats json and yaml: a struct with json tags. When it is nil they have a list
+	// with an object for each row, whose keys are the columns, as the openstack command has. Keys are part of the program's
+	// interface: they may be added, and never change their meaning.
 	Value any
 }
 
-// An Output is the flags -f and -c of an operators' command, which are those of the openstack command (cliff).
+// An Output is the flags -f and -c of a command, which are those of the openstack command (cliff).
 type Output struct {
-	format  *Choice
+	format  Choice
 	columns []string
 }
 
@@ -39,14 +40,22 @@ var outputFormats = []string{"table", "json", "yaml", "csv", "value"}
 
 // AddOutput adds the flags to a command.
 func AddOutput(cmd *cobra.Command) *Output {
-	o := &Output{format: &Choice{Word: "table", Known: outputFormats}}
-	cmd.Flags().VarP(o.format, "format", "f", "print the result as `FORMAT`: table, json, yaml, csv or value")
-	_ = cmd.RegisterFlagCompletionFunc("format", OneOf(outputFormats...)) // the flag exists: the line above
-	cmd.Flags().StringArrayVarP(&o.columns, "column", "c", nil, "print this `COLUMN` of the table only; may be repeated")
+	o := &Output{format: Choice{Word: "table", Known: outputFormats, Former: map[string]string{"text": "table"}}}
+	Group(cmd, OutputFlags, func(f *pflag.FlagSet) {
+		f.VarP(&o.format, "format", "f", "`FORMAT`: table, which is for people, or json, yaml, csv or value")
+		f.StringArrayVarP(&o.columns, "column", "c", nil, "`COLUMN`: column of the table, all if none is given; may be repeated")
+	})
+	_ = cmd.RegisterFlagCompletionFunc("format", OneOf(outputFormats...)) // the flag exists: the lines above
 	return o
 }
 
-// Check returns the error of print about a column that a table does not have. A command that changes something calls it before.
+// ForPeople reports whether people read the output, which may have more than the result then.
+func (o *Output) ForPeople() bool { return o.format.Word == "table" }
+
+// UseJSON has the result printed as JSON, whatever the flag says.
+func (o *Output) UseJSON() { o.format.Word = "json" }
+
+// Check returns the error of Print about a column that a table does not have. A command that changes something calls it before.
 func (o *Output) Check(columns []string) error {
 	if _, err := (Result{Columns: columns}).only(o.columns); err != nil {
 		return Fail(ExitUsage, err)
@@ -54,16 +63,20 @@ func (o *Output) Check(columns []string) error {
 	return nil
 }
 
-// Print prints a result in the format of the flags.
-func (o *Output) Print(w io.Writer, r Result) error {
-	format := o.format.Word
-	if len(o.columns) > 0 {
-		var err error
-		if r, err = r.only(o.columns); err != nil {
-			return Fail(ExitUsage, err)
-		}
+// Print prints a result in the format of the flags. The error has its exit code.
+func (o *Output) Print(env Env, r Result) error {
+	if err := o.Check(r.Columns); err != nil {
+		return err
 	}
-	switch format {
+	if len(o.columns) > 0 {
+		r, _ = r.only(o.columns) // the columns exist: the lines above
+	}
+	return Fail(ExitFailure, o.write(env, r))
+}
+
+func (o *Output) write(env Env, r Result) error {
+	w := env.Stdout
+	switch o.format.Word {
 	case "json":
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
@@ -72,39 +85,69 @@ func (o *Output) Print(w io.Writer, r Result) error {
 	case "yaml":
 		return writeYAML(w, r.document())
 	case "csv":
-		return r.writeCSV(w)
+		return r.writeCSV(w, true)
 	case "value":
-		for _, row := range r.Rows {
-			if _, err := fmt.Fprintln(w, strings.Join(Cells(row), " ")); err != nil {
-				return err
-			}
-		}
-		return nil
+		return r.writeValues(w)
 	}
+	people := fitted{w, env.width()}
 	if r.Text != nil {
-		return r.Text(w)
+		return r.Text(people)
 	}
-	return WriteTable(w, r.Columns, r.Rows)
+	return WriteTable(people, r.Columns, r.Rows)
+}
+
+// Stream returns a function that prints rows as they come, with what each is for programs and for people: for people a line
+// each, in json an object a line, in yaml a list that grows. The error has its exit code.
+func (o *Output) Stream(env Env, columns []string) func(row []any, value any, text string) error {
+	first := true
+	return func(row []any, value any, text string) error {
+		r := Result{Columns: columns, Rows: [][]any{row}}
+		if err := o.Check(columns); err != nil {
+			return err
+		}
+		if len(o.columns) > 0 {
+			r, _ = r.only(o.columns)
+			value, text = r.document().([]map[string]any)[0], strings.Join(cells(r.Rows[0]), " ")
+		}
+		var err error
+		switch o.format.Word {
+		case "json":
+			e := json.NewEncoder(env.Stdout)
+			e.SetEscapeHTML(false)
+			err = e.Encode(value)
+		case "yaml":
+			err = writeYAML(env.Stdout, []any{value})
+		case "csv":
+			err = r.writeCSV(env.Stdout, first)
+		case "value":
+			err = r.writeValues(env.Stdout)
+		default:
+			_, err = fmt.Fprintln(env.Stdout, text)
+		}
+		first = false
+		return Fail(ExitFailure, err)
+	}
 }
 
 // only returns the result as a table of some columns. They stay in the order of the table, as in the openstack command.
 func (r Result) only(names []string) (Result, error) {
 	wanted := make([]bool, len(r.Columns))
 	for _, name := range names {
-		at := slices.IndexFunc(r.Columns, func(c string) bool { return strings.EqualFold(c, name) })
-		if at < 0 {
+		title := strings.ReplaceAll(name, "_", " ") // as placement's client writes names of columns
+		index := slices.IndexFunc(r.Columns, func(c string) bool { return strings.EqualFold(c, title) })
+		if index < 0 {
 			return Result{}, fmt.Errorf("there is no column %q; the columns are %s", name, strings.Join(r.Columns, ", "))
 		}
-		wanted[at] = true
+		wanted[index] = true
 	}
 	next := Result{Rows: make([][]any, len(r.Rows))}
-	for at, column := range r.Columns {
-		if !wanted[at] {
+	for index, column := range r.Columns {
+		if !wanted[index] {
 			continue
 		}
 		next.Columns = append(next.Columns, column)
 		for i, row := range r.Rows {
-			next.Rows[i] = append(next.Rows[i], row[at])
+			next.Rows[i] = append(next.Rows[i], row[index])
 		}
 	}
 	return next, nil
@@ -149,15 +192,25 @@ func blockStyle(n *yaml.Node) {
 	}
 }
 
-// writeCSV writes the table with a line for the names of the columns. As cliff does by default (--quote nonnumeric), it has quotes
-// around all but numbers and booleans, so that a program that reads it can tell them from text.
-func (r Result) writeCSV(w io.Writer) error {
+// writeValues writes a line for each row.
+func (r Result) writeValues(w io.Writer) error {
+	for _, row := range r.Rows {
+		if _, err := fmt.Fprintln(w, strings.Join(cells(row), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCSV writes the table, with a line for the names of the columns if titles is set. As cliff does by default (--quote
+// nonnumeric), it has quotes around all but numbers and booleans, so that a program can distinguish them from text.
+func (r Result) writeCSV(w io.Writer, titles bool) error {
 	var b strings.Builder
 	line := func(row []any) {
-		for i, text := range Cells(row) {
-			if _, is := row[i].(bool); row[i] == nil {
+		for i, text := range cells(row) {
+			if _, ok := row[i].(bool); row[i] == nil {
 				text = `""`
-			} else if !is && !isNumber(row[i]) {
+			} else if !ok && !isNumber(row[i]) {
 				text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 			}
 			if i > 0 {
@@ -167,39 +220,17 @@ func (r Result) writeCSV(w io.Writer) error {
 		}
 		b.WriteByte('\n')
 	}
-	head := make([]any, len(r.Columns))
-	for i, name := range r.Columns {
-		head[i] = name
+	if titles {
+		head := make([]any, len(r.Columns))
+		for i, name := range r.Columns {
+			head[i] = name
+		}
+		line(head)
 	}
-	line(head)
 	for _, row := range r.Rows {
 		line(row)
 	}
 	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// WriteTable writes a table in the frame of the openstack command. A column is on the right when it begins with a number.
-func WriteTable(w io.Writer, columns []string, rows [][]any) error {
-	t := table.NewWriter()
-	t.Style().Format.Header = text.FormatDefault
-	head, sides := make(table.Row, len(columns)), make([]table.ColumnConfig, len(columns))
-	for i, name := range columns {
-		head[i], sides[i] = name, table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
-		if len(rows) > 0 && isNumber(rows[0][i]) {
-			sides[i].Align, sides[i].AlignHeader = text.AlignRight, text.AlignRight
-		}
-	}
-	t.AppendHeader(head)
-	t.SetColumnConfigs(sides)
-	for _, row := range rows {
-		line := make(table.Row, len(row))
-		for i, v := range Cells(row) {
-			line[i] = v
-		}
-		t.AppendRow(line)
-	}
-	_, err := fmt.Fprintln(w, t.Render())
 	return err
 }
 
@@ -212,8 +243,8 @@ func isNumber(v any) bool {
 	return false
 }
 
-// Cells are the values of a row as the openstack command prints them: None for what there is not, 1.0 for a ratio of 1.
-func Cells(row []any) []string {
+// cells are the values of a row as the openstack command prints them: None for what there is not, 1.0 for a ratio of 1.
+func cells(row []any) []string {
 	list := make([]string, len(row))
 	for i, v := range row {
 		switch v := v.(type) {
@@ -249,19 +280,4 @@ func Count(n int, of string) string {
 		return "1 " + of
 	}
 	return fmt.Sprintf("%d %ss", n, of)
-}
-
-// peopleRows is how many lines of a long table people get.
-const peopleRows = 20
-
-// WriteHead writes the beginning of the table.
-func (r Result) WriteHead(w io.Writer) error {
-	rows := r.Rows[:min(len(r.Rows), peopleRows)]
-	if err := WriteTable(w, r.Columns, rows); err != nil {
-		return err
-	}
-	if more := len(r.Rows) - len(rows); more > 0 {
-		fmt.Fprintf(w, "and %d lines more; -f csv prints all\n", more)
-	}
-	return nil
 }

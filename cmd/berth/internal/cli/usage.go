@@ -11,9 +11,6 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// HelpWidth is how many columns help may take, those of a terminal by default.
-const HelpWidth = 80
-
 // NoArguments refuses arguments of a command that takes flags only. The error does not quote them: a
 // URL with a password may have been given without its flag.
 func NoArguments(cmd *cobra.Command, args []string) error {
@@ -50,6 +47,9 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 		case "int":
 			return fmt.Errorf("--%s %s: want a whole number", f.Name, invalid.GetValue())
 		case "bool":
+			if f.DefValue == "" { // a flag that takes a value too, whose error says what it wants
+				return err
+			}
 			return fmt.Errorf("--%s=%s: want true or false", f.Name, invalid.GetValue())
 		}
 		return err

@@ -18,12 +18,18 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// checkOptions are the flags of "berth db check".
+type checkOptions struct {
+	env          cli.Env
+	source       Source
+	out          *cli.Output
+	asJSON, nova bool
+}
+
 // newDBCheck returns "berth db check", upstream's "placement-status upgrade check": scripts read its
 // output and its exit code.
 func newDBCheck(env cli.Env) *cobra.Command {
-	var source Source
-	var form *cli.Choice
-	var asJSON, nova bool
+	o := &checkOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE | --connection URL] [-f FORMAT]",
 		Short: "Check the database for errors",
@@ -39,44 +45,43 @@ Exit codes:
   3  the database cannot be used
   6  warnings, or errors that must be corrected
 
-With --nova-exit-codes they are those of placement-status and nova-status:
-
-  1  warnings
-  2  errors that must be corrected`,
+With --nova-exit-codes they are those of placement-status and nova-status: 1 for
+warnings, and 2 for errors that must be corrected.`,
 		Example: `  berth db check --config /etc/placement/placement.conf
   berth db check --connection @/etc/placement/database-url -f json |
       jq '.checks[] | select(.result > 0)'`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return source.Work(cmd.Context(), env, dbtool.Look, func(db *DB) error {
-				return checkDB(cmd.Context(), env, db, asJSON || form.Json(), nova)
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	source.Flags(cmd)
-	form = cli.AddFormat(cmd, "table")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -f json")
+	o.source.Flags(cmd.Flags())
+	o.out = cli.AddOutput(cmd)
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "the same as -f json")
 	_ = cmd.Flags().MarkHidden("json") // upstream's name for it
-	cmd.Flags().BoolVar(&nova, "nova-exit-codes", false, "exit with the codes of placement-status and nova-status")
+	cmd.Flags().BoolVar(&o.nova, "nova-exit-codes", false, "exit with the codes of placement-status and nova-status")
 	return cmd
+}
+
+// run checks the database.
+func (o *checkOptions) run(ctx context.Context) error {
+	if o.asJSON {
+		o.out.UseJSON()
+	}
+	return o.source.Work(ctx, o.env, dbtool.Look, func(db *DB) error {
+		return checkDB(ctx, o.env, db, o.out, o.nova)
+	})
 }
 
 // checkDB runs the checks of the database and that of the policy file, and prints the findings.
 // They are printed also when one is a failure, which the exit code then says.
-func checkDB(ctx context.Context, env cli.Env, db *DB, asJSON, nova bool) error {
+func checkDB(ctx context.Context, env cli.Env, db *DB, out *cli.Output, nova bool) error {
 	findings, err := db.Check(ctx)
 	if err != nil {
 		return fmt.Errorf("the database %s: %w", db.Name, err)
 	}
 	// Upstream's checks come first, and this is the third of them.
 	findings = slices.Insert(findings, min(2, len(findings)), checkPolicyFile(db.cfg))
-	if asJSON {
-		err = findingsJSON(env.Stdout, findings)
-	} else {
-		err = findingsTable(env.Stdout, findings)
-	}
-	if err != nil {
-		return cli.Fail(cli.ExitFailure, err)
+	if err := out.Print(env, findingsResult(findings)); err != nil {
+		return err
 	}
 	return verdict(findings, nova)
 }
@@ -120,9 +125,9 @@ func verdict(findings []dbtool.Finding, nova bool) error {
 // oslo.upgradecheck).
 const findingsTitle = "Upgrade Check Results"
 
-// findingsJSON prints findings in the JSON of oslo.upgradecheck, where a check without details has
-// null.
-func findingsJSON(w io.Writer, findings []dbtool.Finding) error {
+// findingsResult is findings as they are printed: in the table and the JSON of oslo.upgradecheck,
+// where a check without details has null.
+func findingsResult(findings []dbtool.Finding) cli.Result {
 	type check struct {
 		Check   string         `json:"check"`
 		Result  dbtool.Verdict `json:"result"`
@@ -133,14 +138,17 @@ func findingsJSON(w io.Writer, findings []dbtool.Finding) error {
 		Checks []check `json:"checks"`
 	}
 	all.Name = findingsTitle
+	r := cli.Result{Columns: []string{"Check", "Result", "Details"}}
 	for _, f := range findings {
 		c := check{Check: f.Check, Result: f.Verdict}
 		if f.Details != "" {
 			c.Details = &f.Details
 		}
 		all.Checks = append(all.Checks, c)
+		r.Rows = append(r.Rows, []any{f.Check, f.Verdict.String(), cli.OrNone(f.Details)})
 	}
-	return cli.WriteJSON(w, all)
+	r.Value, r.Text = all, func(w io.Writer) error { return findingsTable(w, findings) }
+	return r
 }
 
 // findingsTable prints findings as oslo.upgradecheck does with PrettyTable: one column, a cell each.

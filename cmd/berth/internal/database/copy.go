@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,12 +13,18 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// copyOptions are the flags of "berth db copy".
+type copyOptions struct {
+	env         cli.Env
+	from, to    string
+	resume, dry bool
+	out         *cli.Output
+}
+
 // newDBCopy returns "berth db copy". It has no --config: settings name one database, and both are
 // named by URLs here.
 func newDBCopy(env cli.Env) *cobra.Command {
-	var from, to string
-	var resume, dry bool
-	var form *cli.Choice
+	o := &copyOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "copy --from URL --to URL [--resume] [--dry-run] [-f FORMAT]",
 		Short: "Copy all rows to an empty database of any kind",
@@ -43,19 +50,25 @@ A URL has the form of [placement_database] connection, with or without +driver.
   berth db copy --from @/root/mariadb-url \
       --to postgresql://placement@db/placement?sslmode=verify-full`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if from == "" || to == "" {
-				return cli.Fail(cli.ExitUsage, errors.New("both databases must be named: --from URL --to URL"))
-			}
-			return copyDB(cmd.Context(), Source{Connection: from}, Source{Connection: to}, &dbCopy{env: env, resume: resume, dry: dry, json: form.Json()})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the database to read, a `URL` or @FILE")
-	cmd.Flags().StringVar(&to, "to", "", "the database to fill, a `URL` or @FILE")
-	cmd.Flags().BoolVar(&resume, "resume", false, "resume a copy that was interrupted")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "check both databases, and write nothing")
-	form = cli.AddFormat(cmd, "text")
+	cmd.Flags().StringVar(&o.from, "from", "", "`URL`: URL of the database to read, or @FILE with the URL")
+	cmd.Flags().StringVar(&o.to, "to", "", "`URL`: URL of the database to fill, or @FILE with the URL")
+	cmd.Flags().BoolVar(&o.resume, "resume", false, "resume a copy that was interrupted")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "check both databases, and write nothing")
+	o.out = cli.AddOutput(cmd)
 	return cmd
+}
+
+// run copies one database to the other.
+func (o *copyOptions) run(ctx context.Context) error {
+	if err := o.out.Check(countColumns); err != nil {
+		return err
+	}
+	if o.from == "" || o.to == "" {
+		return cli.Fail(cli.ExitUsage, errors.New("both databases must be named: --from URL --to URL"))
+	}
+	return copyDB(ctx, Source{Connection: o.from}, Source{Connection: o.to}, &dbCopy{env: o.env, resume: o.resume, dry: o.dry, out: o.out})
 }
 
 // copyDB opens both databases and copies one to the other.
@@ -80,7 +93,7 @@ type dbCopy struct {
 	env            cli.Env
 	source, target *DB
 	resume, dry    bool
-	json           bool // print the result as JSON, and that alone
+	out            *cli.Output
 }
 
 // run copies, and prints the result. An interrupted copy is a failure that names --resume.
@@ -104,27 +117,29 @@ func (c *dbCopy) run(ctx context.Context) error {
 
 // print prints the result: rows_before are those that an interrupted copy had copied.
 func (c *dbCopy) print(plan dbtool.CopyPlan, copied int64, took time.Duration) error {
-	switch {
-	case c.json:
-		return cli.Fail(cli.ExitFailure, cli.WriteJSON(c.env.Stdout, struct {
-			From    string              `json:"from"`
-			To      string              `json:"to"`
-			DryRun  bool                `json:"dry_run"`
-			Tables  []dbtool.TableCount `json:"tables"`
-			Rows    int64               `json:"rows"`
-			Before  int64               `json:"rows_before"` // by the copy that this one resumed
-			Copied  int64               `json:"rows_copied"`
-			Seconds float64             `json:"seconds"`
-		}{c.source.Name, c.target.Name, c.dry, plan.Tables, plan.Rows, plan.Done, copied, took.Seconds()}))
-	case !c.dry:
-		fmt.Fprintf(c.env.Stdout, "copied and compared: %s\n", rate(copied, took))
+	r := countsResult(plan.Tables)
+	r.Value = struct {
+		From    string              `json:"from"`
+		To      string              `json:"to"`
+		DryRun  bool                `json:"dry_run"`
+		Tables  []dbtool.TableCount `json:"tables"`
+		Rows    int64               `json:"rows"`
+		Before  int64               `json:"rows_before"` // by the copy that this one resumed
+		Copied  int64               `json:"rows_copied"`
+		Seconds float64             `json:"seconds"`
+	}{c.source.Name, c.target.Name, c.dry, plan.Tables, plan.Rows, plan.Done, copied, took.Seconds()}
+	r.Text = func(w io.Writer) error { // the plan is printed already
+		if !c.dry {
+			fmt.Fprintf(w, "copied and compared: %s\n", rate(copied, took))
+		}
+		return nil
 	}
-	return nil
+	return c.out.Print(c.env, r)
 }
 
 // planned prints the plan before anything is written, and ends a dry run.
 func (c *dbCopy) planned(plan dbtool.CopyPlan) error {
-	if w := c.env.Stdout; !c.json {
+	if w := c.env.Stdout; c.out.ForPeople() {
 		printCounts(w, plan.Tables)
 		does := "copying"
 		if c.dry {

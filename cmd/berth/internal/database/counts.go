@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/dbtool"
 )
 
@@ -18,6 +19,17 @@ func printCounts(w io.Writer, counts []dbtool.TableCount) {
 	for _, c := range counts {
 		fmt.Fprintf(w, "%-30s %9d\n", c.Table, c.Rows)
 	}
+}
+
+var countColumns = []string{"Table", "Rows"}
+
+// countsResult is tables with their rows, as programs get them.
+func countsResult(counts []dbtool.TableCount) cli.Result {
+	r := cli.Result{Columns: countColumns}
+	for _, c := range counts {
+		r.Rows = append(r.Rows, []any{c.Table, c.Rows})
+	}
+	return r
 }
 
 // sumRows returns the rows of all tables together.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/config"
@@ -56,17 +57,17 @@ The commands of OpenStack and those that correspond to them:
 type Source struct {
 	Files, Dirs []string
 	Connection  string
-	// once has a database of the settings tried once, whatever they say: a database that cannot be reached is a result.
+	// Once has a database of the settings tried once, whatever they say: a database that cannot be reached is a result.
 	Once bool
-	// standby has a server looked at that takes no writes, where none takes any.
+	// Standby opens a server that takes no writes, where none takes any.
 	Standby bool
 }
 
-// Flags adds the flags to a command. A URL may be in a file (@FILE), so that its password need not
+// Flags adds the flags to those of a command. A URL may be in a file (@FILE), so that its password need not
 // be on the command line, which other users of the machine can read.
-func (s *Source) Flags(cmd *cobra.Command) {
-	cli.AddConfigFlags(cmd, "placement.conf", &s.Files, &s.Dirs)
-	cmd.Flags().StringVar(&s.Connection, "connection", "", "use the database of this `URL` instead, or of the URL in the file @FILE")
+func (s *Source) Flags(f *pflag.FlagSet) {
+	cli.AddConfigFlags(f, "placement.conf", &s.Files, &s.Dirs)
+	f.StringVar(&s.Connection, "connection", "", "`URL`: URL of the placement database, instead of that of the settings, or @FILE with the URL")
 }
 
 // Given reports whether a flag names a database.
@@ -105,7 +106,7 @@ func connectionURL(text string) (osloconfig.Secret, error) {
 }
 
 // An DB is the open database of a command. Its name is the file or the URL without the
-// password. The settings are there for what is in them beside the database: the policy file, and
+// password. The settings are there for what they have besides the database: the policy file, and
 // the owner of incomplete consumers.
 type DB struct {
 	*dbtool.Tables
@@ -143,8 +144,8 @@ func (s *Source) open(ctx context.Context, env cli.Env, access dbtool.Access) (*
 	if err != nil && s.Standby && opts.Server != nil {
 		server := *opts.Server
 		server.Standby, opts.Server = true, &server
-		if at, none := dbtool.OpenTables(ctx, opts, access); none == nil {
-			t, err = at, nil
+		if tables, failed := dbtool.OpenTables(ctx, opts, access); failed == nil {
+			t, err = tables, nil
 		}
 	}
 	if err != nil {

@@ -12,10 +12,16 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// dumpOptions are the flags of "berth db dump".
+type dumpOptions struct {
+	env    cli.Env
+	source Source
+	output string
+}
+
 // newDBDump returns "berth db dump".
 func newDBDump(env cli.Env) *cobra.Command {
-	var source Source
-	var output string
+	o := &dumpOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "dump [--config FILE | --connection URL] [--output FILE]",
 		Short: "Write all rows as text, for any kind of database",
@@ -36,15 +42,18 @@ A file is replaced only when the dump is complete and on disk.
   berth db dump --connection @/etc/placement/database-url |
       zstd > placement.dump.zst`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return source.Work(cmd.Context(), env, dbtool.Look, func(db *DB) error {
-				return dumpDB(cmd.Context(), env, db, output)
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	source.Flags(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE` instead of standard output")
+	o.source.Flags(cmd.Flags())
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE`: file to write (default standard output)")
 	return cmd
+}
+
+// run dumps the database.
+func (o *dumpOptions) run(ctx context.Context) error {
+	return o.source.Work(ctx, o.env, dbtool.Look, func(db *DB) error {
+		return dumpDB(ctx, o.env, db, o.output)
+	})
 }
 
 // dumpDB writes the dump to a file or to standard output; messages go to standard error.

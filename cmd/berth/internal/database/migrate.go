@@ -49,17 +49,23 @@ func (db *DB) migrations() []migration {
 	}
 }
 
+// migrateOptions are the flags of "berth db online-data-migrations".
+type migrateOptions struct {
+	env    cli.Env
+	source Source
+	out    *cli.Output
+	count  string
+	nova   bool
+}
+
 // newDBMigrate returns "berth db online-data-migrations", with upstream's name as an alias, its exit
 // codes and its output.
 func newDBMigrate(env cli.Env) *cobra.Command {
-	var source Source
-	var form *cli.Choice
-	var count string
-	var nova bool
+	o := &migrateOptions{env: env}
 	cmd := &cobra.Command{
 		Use:     "online-data-migrations [--config FILE | --connection URL]\n        [--max-count N] [-f FORMAT]",
 		Aliases: []string{"online_data_migrations"},
-		Short:   "Complete rows that old releases left incomplete",
+		Short:   "Complete rows that old releases have not completed",
 		Long: `Online-data-migrations does what placement-manage db online_data_migrations
 does: it sets the root of providers without one, and creates missing records of
 consumers that have allocations, with [placement] incomplete_consumer_project_id
@@ -77,57 +83,60 @@ Exit codes:
   4  the database is in use by another process
   6  --max-count rows were changed, and there may be more: run it again
 
-With --nova-exit-codes they are those of placement-manage and nova-manage:
-
-  1    --max-count rows were changed, and there may be more: run it again
-  2    rows could not be changed
-  127  --max-count is not a positive number`,
+With --nova-exit-codes they are those of placement-manage and nova-manage, see
+berth help exit-codes.`,
 		Example: `  berth db online-data-migrations --config /etc/placement/placement.conf
   until berth db online-data-migrations --max-count 1000; do sleep 10; done`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			most, err := maxCount(cmd.Flags().Changed("max-count"), count, nova)
-			if err != nil {
-				return err
-			}
-			return source.Work(cmd.Context(), env, dbtool.Change, func(db *DB) error {
-				if err := db.Ready(cmd.Context()); err != nil {
-					return fmt.Errorf("the database %s: %w", db.Name, err)
-				}
-				m := &migrator{steps: db.migrations(), out: env.Stdout, most: most, quiet: form.Json(), nova: nova}
-				return m.run(cmd.Context())
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	source.Flags(cmd)
-	cmd.Flags().StringVar(&count, "max-count", "", "change at most `N` rows")
-	cmd.Flags().BoolVar(&nova, "nova-exit-codes", false, "exit with the codes of placement-manage and nova-manage")
-	form = cli.AddFormat(cmd, "table")
+	o.source.Flags(cmd.Flags())
+	cmd.Flags().StringVar(&o.count, "max-count", "", "`N`: number of rows to change at most")
+	cmd.Flags().BoolVar(&o.nova, "nova-exit-codes", false, "exit with the codes of placement-manage and nova-manage")
+	o.out = cli.AddOutput(cmd)
 	return cmd
 }
 
-// maxCount parses --max-count; 0 is no bound.
-func maxCount(given bool, text string, nova bool) (int, error) {
-	if !given {
+// run completes rows.
+func (o *migrateOptions) run(ctx context.Context) error {
+	if err := o.out.Check(migrationColumns); err != nil {
+		return err
+	}
+	most, err := o.most()
+	if err != nil {
+		return err
+	}
+	return o.source.Work(ctx, o.env, dbtool.Change, func(db *DB) error {
+		if err := db.Ready(ctx); err != nil {
+			return fmt.Errorf("the database %s: %w", db.Name, err)
+		}
+		m := &migrator{steps: db.migrations(), most: most, env: o.env, out: o.out, nova: o.nova}
+		return m.run(ctx)
+	})
+}
+
+// most parses --max-count; 0 is no bound.
+func (o *migrateOptions) most() (int, error) {
+	if o.count == "" {
 		return 0, nil
 	}
-	n, err := strconv.Atoi(text)
+	n, err := strconv.Atoi(o.count)
 	if err != nil || n < 1 {
 		code := cli.ExitUsage
-		if nova {
+		if o.nova {
 			code = cli.NovaBadInput
 		}
-		return 0, cli.Fail(code, fmt.Errorf("--max-count %s: it must be a positive number", text))
+		return 0, cli.Fail(code, fmt.Errorf("--max-count %s: it must be a positive number", o.count))
 	}
 	return n, nil
 }
 
-// A migrator runs migrations until no row is left, or once when the number of rows is bounded.
+// A migrator runs migrations until no row remains, or once when the number of rows is bounded.
 type migrator struct {
 	steps []migration
-	out   io.Writer
+	env   cli.Env
+	out   *cli.Output
 	most  int  // 0 for no bound
-	quiet bool // print JSON, and nothing else
 	nova  bool // with the exit codes of upstream's command
 
 	done   map[string]int
@@ -148,8 +157,8 @@ func (m *migrator) run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := m.print(); err != nil {
-		return cli.Fail(cli.ExitFailure, err)
+	if err := m.out.Print(m.env, m.result()); err != nil {
+		return err
 	}
 	switch {
 	case m.failed != nil && (m.most == 0 || last == 0):
@@ -168,10 +177,10 @@ func (m *migrator) run(ctx context.Context) error {
 	return nil
 }
 
-// say prints a line of upstream's output, unless the result is JSON.
+// say prints a line of upstream's output, unless the result is for programs.
 func (m *migrator) say(format string, args ...any) {
-	if !m.quiet {
-		fmt.Fprintf(m.out, format, args...)
+	if m.out.ForPeople() {
+		fmt.Fprintf(m.env.Stdout, format, args...)
 	}
 }
 
@@ -200,24 +209,26 @@ func (m *migrator) round(ctx context.Context) (changed int) {
 	return changed
 }
 
-// print prints a table of the migrations that ran, or JSON.
-func (m *migrator) print() error {
+var migrationColumns = []string{"Migration", "Total Found", "Completed"}
+
+// result is the migrations that ran as they are printed.
+func (m *migrator) result() cli.Result {
 	all := []migrated{}
+	r := cli.Result{Columns: migrationColumns}
+	lines := [][]string{r.Columns}
 	for _, step := range m.steps {
-		n, ran := m.done[step.name]
-		if ran {
+		if n, ran := m.done[step.name]; ran {
 			all = append(all, migrated{step.name, n, n})
+			r.Rows = append(r.Rows, []any{step.name, n, n})
+			lines = append(lines, []string{step.name, strconv.Itoa(n), strconv.Itoa(n)})
 		}
 	}
-	if m.quiet {
-		return cli.WriteJSON(m.out, map[string][]migrated{"migrations": all})
+	r.Value = map[string][]migrated{"migrations": all}
+	r.Text = func(w io.Writer) error {
+		_, err := io.WriteString(w, centredTable(lines))
+		return err
 	}
-	cells := [][]string{{"Migration", "Total Found", "Completed"}}
-	for _, one := range all {
-		cells = append(cells, []string{one.Name, strconv.Itoa(one.Found), strconv.Itoa(one.Done)})
-	}
-	_, err := io.WriteString(m.out, centredTable(cells))
-	return err
+	return r
 }
 
 // centredTable formats rows, the first of which has the titles, as Python's PrettyTable does:

@@ -14,12 +14,18 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// restoreOptions are the flags of "berth db restore".
+type restoreOptions struct {
+	env    cli.Env
+	source Source
+	input  string
+	dry    bool
+	out    *cli.Output
+}
+
 // newDBRestore returns "berth db restore".
 func newDBRestore(env cli.Env) *cobra.Command {
-	var source Source
-	var input string
-	var dry bool
-	var form *cli.Choice
+	o := &restoreOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "restore [--config FILE | --connection URL] [--input FILE]\n        [--dry-run] [-f FORMAT]",
 		Short: "Fill an empty database from a dump",
@@ -38,22 +44,28 @@ rows are then written in one transaction.
   berth db restore --connection @/etc/placement/database-url \
       --input placement.dump --dry-run`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			in, err := dumpInput(input, env.Stdin)
-			if err != nil {
-				return err
-			}
-			defer in.Close()
-			return source.Work(cmd.Context(), env, dbtool.Make, func(db *DB) error {
-				return restoreDB(cmd.Context(), env, db, in, dry, form.Json())
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	source.Flags(cmd)
-	cmd.Flags().StringVarP(&input, "input", "i", "", "read `FILE` instead of standard input")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "check the dump and the database, and write nothing")
-	form = cli.AddFormat(cmd, "text")
+	o.source.Flags(cmd.Flags())
+	cmd.Flags().StringVarP(&o.input, "input", "i", "", "`FILE`: dump to read (default standard input)")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "check the dump and the database, and write nothing")
+	o.out = cli.AddOutput(cmd)
 	return cmd
+}
+
+// run restores a dump.
+func (o *restoreOptions) run(ctx context.Context) error {
+	if err := o.out.Check(countColumns); err != nil {
+		return err
+	}
+	in, err := dumpInput(o.input, o.env.Stdin)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return o.source.Work(ctx, o.env, dbtool.Make, func(db *DB) error {
+		return restoreDB(ctx, o.env, db, in, o.dry, o.out)
+	})
 }
 
 // dumpInput opens a dump. One from a pipe is copied to a temporary file, since it is read twice. The
@@ -83,7 +95,7 @@ func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 }
 
 // restoreDB restores the dump, or only checks dump and database in a dry run, and prints the result.
-func restoreDB(ctx context.Context, env cli.Env, db *DB, in io.ReadSeeker, dry, asJSON bool) error {
+func restoreDB(ctx context.Context, env cli.Env, db *DB, in io.ReadSeeker, dry bool, out *cli.Output) error {
 	start := time.Now()
 	p := cli.NewProgress(env)
 	restore := func() ([]dbtool.TableCount, error) { return db.Restore(ctx, in, p.Of("restoring")) }
@@ -100,20 +112,23 @@ func restoreDB(ctx context.Context, env cli.Env, db *DB, in io.ReadSeeker, dry, 
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", db.Name, err)
 	}
-	if asJSON {
-		return cli.Fail(cli.ExitFailure, cli.WriteJSON(env.Stdout, struct {
-			Database string              `json:"database"`
-			DryRun   bool                `json:"dry_run"`
-			Tables   []dbtool.TableCount `json:"tables"`
-			Rows     int64               `json:"rows"`
-			Seconds  float64             `json:"seconds"`
-		}{db.Name, dry, counts, sumRows(counts), time.Since(start).Seconds()}))
-	}
-	printCounts(env.Stdout, counts)
-	if dry {
-		fmt.Fprintf(env.Stdout, "would restore %d rows into %s\n", sumRows(counts), db.Name)
+	took := time.Since(start)
+	r := countsResult(counts)
+	r.Value = struct {
+		Database string              `json:"database"`
+		DryRun   bool                `json:"dry_run"`
+		Tables   []dbtool.TableCount `json:"tables"`
+		Rows     int64               `json:"rows"`
+		Seconds  float64             `json:"seconds"`
+	}{db.Name, dry, counts, sumRows(counts), took.Seconds()}
+	r.Text = func(w io.Writer) error {
+		printCounts(w, counts)
+		if dry {
+			fmt.Fprintf(w, "would restore %d rows into %s\n", sumRows(counts), db.Name)
+			return nil
+		}
+		fmt.Fprintf(w, "restored %s: %s\n", db.Name, rate(sumRows(counts), took))
 		return nil
 	}
-	fmt.Fprintf(env.Stdout, "restored %s: %s\n", db.Name, rate(sumRows(counts), time.Since(start)))
-	return nil
+	return out.Print(env, r)
 }

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -11,11 +12,17 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
+// syncOptions are the flags of "berth db sync".
+type syncOptions struct {
+	env    cli.Env
+	source Source
+	dry    bool
+	out    *cli.Output
+}
+
 // newDBSync returns "berth db sync".
 func newDBSync(env cli.Env) *cobra.Command {
-	var source Source
-	var dry bool
-	var form *cli.Choice
+	o := &syncOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "sync [--config FILE | --connection URL] [--dry-run]\n        [-f FORMAT]",
 		Short: "Create the tables, or upgrade them to Berth's revision",
@@ -34,66 +41,70 @@ server's own tools any).
 		Example: `  berth db sync --config /etc/placement/placement.conf --dry-run
   berth db sync --config /etc/placement/placement.conf`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			access := dbtool.Make
-			return source.Work(cmd.Context(), env, access, func(db *DB) error {
-				do := db.Sync
-				if dry {
-					do = db.Plan
-				}
-				u, err := do(cmd.Context())
-				if err != nil {
-					return fmt.Errorf("the database %s: %w", db.Name, err)
-				}
-				if form.Json() {
-					return cli.Fail(cli.ExitFailure, upgradeJSON(env.Stdout, db.Name, u, dry))
-				}
-				printUpgrade(env.Stdout, u, dry)
-				return nil
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	source.Flags(cmd)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be done")
-	form = cli.AddFormat(cmd, "text")
+	o.source.Flags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "print what would be done")
+	o.out = cli.AddOutput(cmd)
 	return cmd
 }
 
-// printUpgrade prints the steps of an upgrade.
-func printUpgrade(w io.Writer, u dbtool.Upgrade, dry bool) {
-	did := "done: "
-	if dry {
-		did = "would do: "
+// run upgrades the tables.
+func (o *syncOptions) run(ctx context.Context) error {
+	if err := o.out.Check(upgradeColumns); err != nil {
+		return err
 	}
-	for _, id := range u.Steps {
-		fmt.Fprintf(w, "%s%s\n", did, stepText(id))
-	}
-	if u.Own {
-		fmt.Fprintf(w, "%sBerth's own tables, version %d\n", did, migrations.OwnVersion)
-	}
-	if len(u.Steps) == 0 && !u.Own {
-		fmt.Fprintf(w, "nothing to do: the tables are at revision %s\n", u.From)
-	}
+	return o.source.Work(ctx, o.env, dbtool.Make, func(db *DB) error {
+		do := db.Sync
+		if o.dry {
+			do = db.Plan
+		}
+		u, err := do(ctx)
+		if err != nil {
+			return fmt.Errorf("the database %s: %w", db.Name, err)
+		}
+		return o.out.Print(o.env, upgradeResult(db.Name, u, o.dry))
+	})
 }
 
-// upgradeJSON prints the result of "berth db sync -f json". Without any steps the list is empty,
-// not null.
-func upgradeJSON(w io.Writer, database string, u dbtool.Upgrade, dry bool) error {
+var upgradeColumns = []string{"Revision", "Release"}
+
+// upgradeResult is an upgrade as it is printed. Without any steps the list is empty, not null.
+func upgradeResult(database string, u dbtool.Upgrade, dry bool) cli.Result {
 	type step struct {
 		Revision string `json:"revision"`
 		Release  string `json:"release"`
 	}
 	steps := make([]step, len(u.Steps))
+	r := cli.Result{Columns: upgradeColumns}
 	for i, id := range u.Steps {
 		steps[i] = step{id, dbtool.Release(id)}
+		r.Rows = append(r.Rows, []any{id, dbtool.Release(id)})
 	}
-	return cli.WriteJSON(w, struct {
+	r.Value = struct {
 		Database string `json:"database"`
 		DryRun   bool   `json:"dry_run"`
 		From     string `json:"from"`
 		Steps    []step `json:"steps"`
 		OwnMade  bool   `json:"berth_tables_made"`
-	}{database, dry, u.From, steps, u.Own})
+	}{database, dry, u.From, steps, u.Own}
+	r.Text = func(w io.Writer) error {
+		did := "done: "
+		if dry {
+			did = "would do: "
+		}
+		for _, id := range u.Steps {
+			fmt.Fprintf(w, "%s%s\n", did, stepText(id))
+		}
+		if u.Own {
+			fmt.Fprintf(w, "%sBerth's own tables, version %d\n", did, migrations.OwnVersion)
+		}
+		if len(u.Steps) == 0 && !u.Own {
+			fmt.Fprintf(w, "nothing to do: the tables are at revision %s\n", u.From)
+		}
+		return nil
+	}
+	return r
 }
 
 // stepText names a step of upstream's chain.

@@ -1,7 +1,9 @@
 package database
 
 import (
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +24,16 @@ type dbVersion struct {
 	BerthTables int64  `json:"berth_tables"`
 }
 
+// versionOptions are the flags of "berth db version".
+type versionOptions struct {
+	env    cli.Env
+	source Source
+	out    *cli.Output
+}
+
 // newDBVersion returns "berth db version".
 func newDBVersion(env cli.Env) *cobra.Command {
-	var source Source
-	var form *cli.Choice
+	o := &versionOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "version [--config FILE | --connection URL] [-f FORMAT]",
 		Short: "Print the revision of the database's tables",
@@ -38,35 +46,43 @@ Berth uses. It changes nothing and may run at any time.
   berth db version --connection sqlite:////var/lib/placement/placement.db \
       -f json`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return source.Work(cmd.Context(), env, dbtool.Look, func(db *DB) error {
-				v, err := db.Version(cmd.Context())
-				if err != nil {
-					return fmt.Errorf("the database %s: %w", db.Name, err)
-				}
-				return cli.Fail(cli.ExitFailure, printDBVersion(env, db.Name, v, form.Json()))
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	source.Flags(cmd)
-	form = cli.AddFormat(cmd, "text")
+	o.source.Flags(cmd.Flags())
+	o.out = cli.AddOutput(cmd)
 	return cmd
 }
 
-func printDBVersion(env cli.Env, name string, v dbtool.Version, asJSON bool) error {
-	if asJSON {
-		return cli.WriteJSON(env.Stdout, dbVersion{
+// run prints the version of the tables.
+func (o *versionOptions) run(ctx context.Context) error {
+	return o.source.Work(ctx, o.env, dbtool.Look, func(db *DB) error {
+		v, err := db.Version(ctx)
+		if err != nil {
+			return fmt.Errorf("the database %s: %w", db.Name, err)
+		}
+		return o.out.Print(o.env, versionResult(db.Name, v))
+	})
+}
+
+// versionResult is the version of a database as it is printed.
+func versionResult(name string, v dbtool.Version) cli.Result {
+	return cli.Result{
+		Columns: []string{"Database", "Server", "Revision", "Standing", "Release", "Target", "Berth Tables"},
+		Rows:    [][]any{{name, v.Server, v.Revision, string(v.Standing), v.Release, migrations.Target, v.Own}},
+		Value: dbVersion{
 			Database: name, Server: v.Server, Revision: v.Revision, Standing: string(v.Standing),
 			Release: v.Release, Target: migrations.Target, BerthTables: v.Own,
-		})
+		},
+		Text: func(w io.Writer) error {
+			own := "none"
+			if v.Own > 0 {
+				own = fmt.Sprintf("version %d", v.Own)
+			}
+			_, err := fmt.Fprintf(w, "database      %s\nserver        %s\nrevision      %s\nberth tables  %s\n",
+				name, v.Server, revisionText(v), own)
+			return err
+		},
 	}
-	own := "none"
-	if v.Own > 0 {
-		own = fmt.Sprintf("version %d", v.Own)
-	}
-	_, err := fmt.Fprintf(env.Stdout, "database      %s\nserver        %s\nrevision      %s\nberth tables  %s\n",
-		name, v.Server, revisionText(v), own)
-	return err
 }
 
 // revisionText explains what the revision means for this program.

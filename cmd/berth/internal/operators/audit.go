@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,18 +19,22 @@ import (
 	"github.com/berthcloud/berth/ops/heal"
 )
 
+// auditOptions are the flags of "berth audit".
+type auditOptions struct {
+	env      cli.Env
+	source   cloudSource
+	options  audit.Options
+	codes    []string
+	severity cli.Choice
+	recheck  recheck
+	complete bool
+	list     bool
+	out      *cli.Output
+}
+
 // NewAudit returns "berth audit".
 func NewAudit(env cli.Env) *cobra.Command {
-	var source cloudSource
-	options := audit.Options{Heals: heal.Heals}
-	var list, complete bool
-	var recheck time.Duration
-	var out *cli.Output
-	var codes, known []string
-	for _, k := range audit.Kinds() {
-		known = append(known, string(k.Code))
-	}
-	severity := &cli.Choice{Known: []string{string(audit.Error), string(audit.Warning), string(audit.Info)}}
+	o := &auditOptions{env: env, options: audit.Options{Heals: heal.Heals}, severity: cli.Choice{Known: []string{string(audit.Error), string(audit.Warning), string(audit.Info)}}}
 	cmd := &cobra.Command{
 		Use:   "audit [--code CODE] [--severity SEVERITY] [--recheck]",
 		Short: "Find what the services of a cloud disagree on",
@@ -37,110 +42,150 @@ func NewAudit(env cli.Env) *cobra.Command {
 with each other: allocations with servers, migrations and ports, providers with
 hypervisors and the reports of agents, host aggregates with those of placement.
 It changes nothing. Every finding has a code that stays the same, what was found
-and expected, and the next command to type. --codes lists the codes.
+and expected, and the next command to type. --list lists the codes.
 
-Servers and ports that something is under way with are left out. The services
-are read one after the other, so that what changes meanwhile may appear as a
-finding: --recheck reads them a second time after a while, when something was
-found, and reports what was found both times. Codes that need records which
-were not read, for lack of a right or a service, are named on standard error;
-with --complete the exit code is 1 then, unless something else was found.
+Servers and ports with an operation under way are skipped. The services are read
+one after the other, so that what changes meanwhile may appear as a finding:
+--recheck reads them a second time after a while, when there are findings, and
+reports those of both times. Codes that need records which were not read, for
+lack of a right or a service, are named on standard error; with --complete the
+exit code is 1 then, unless there are findings.
 
-` + cloudSourceHelp + `
-
-` + operatorExitHelp,
+` + exitHelp,
 		Example: `  berth audit --os-cloud admin
   berth audit --os-cloud admin --severity error --complete -f json
   berth audit --os-cloud admin --host cn7
   berth audit --os-cloud admin --recheck
   berth audit --from-file cloud.json --code names-alike -f value -c command
-  berth audit --codes`,
+  berth audit --list`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && cmd.Flag("recheck").Changed {
-				if _, err := time.ParseDuration(args[0]); err == nil { // a flag with an optional value has it behind a =
-					return fmt.Errorf("%s: want --recheck=%s; without = it is 10 seconds", args[0], args[0])
+			if len(args) == 1 && o.recheck.after > 0 {
+				if _, err := time.ParseDuration(args[0]); err == nil { // a flag with an optional value has it after a =
+					return fmt.Errorf("%s: want --recheck=%s; without = it is %v", args[0], args[0], recheckAfter)
 				}
 			}
 			return cli.NoArguments(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if list {
-				return cli.Fail(cli.ExitFailure, out.Print(env.Stdout, auditCodes()))
-			}
-			for _, code := range codes {
-				if !slices.Contains(known, code) {
-					return cli.Fail(cli.ExitUsage, fmt.Errorf("there is no code %q; berth audit --codes lists them", code))
-				}
-				options.Codes = append(options.Codes, audit.Code(code))
-			}
-			switch {
-			case recheck < 0:
-				return cli.Fail(cli.ExitUsage, fmt.Errorf("--recheck %v: want a duration that is not negative", recheck))
-			case cmd.Flag("recheck").Changed && source.file != "":
-				return cli.Fail(cli.ExitUsage, errors.New("a file does not change: --recheck and --from-file exclude each other"))
-			}
-			if err := out.Check(auditColumns); err != nil {
-				return err
-			}
-			options.Severity = audit.Severity(severity.Word)
-			c, err := source.read(cmd.Context(), env, cloud.All)
-			if err != nil {
-				return err
-			}
-			x := index.New(c)
-			if err := checkNames(env, x, options); err != nil {
-				return cli.Fail(cli.ExitUsage, err)
-			}
-			found := audit.Check(x, options)
-			if cmd.Flag("recheck").Changed && len(found.Findings) > 0 {
-				fmt.Fprintf(env.Stderr, "found at first: %d; looking again in %v\n", len(found.Findings), recheck)
-				select {
-				case <-cmd.Context().Done():
-					return cli.Fail(cli.ExitFailure, errors.New("interrupted"))
-				case <-time.After(recheck):
-				}
-				if c, err = source.read(cmd.Context(), env, cloud.All); err != nil {
-					return err
-				}
-				found = audit.Intersect(found, audit.Check(index.New(c), options))
-			}
-			for _, u := range found.Unchecked {
-				fmt.Fprintf(env.Stderr, "note: not looked for everywhere: %s. %s\n", audit.Join(u.Codes), u.Reason)
-			}
-			if err := out.Print(env.Stdout, auditResult(found)); err != nil {
-				if _, coded := cli.CodeOf(err); coded {
-					return err
-				}
-				return cli.Fail(cli.ExitFailure, err)
-			}
-			if n := len(found.Findings); n > 0 {
-				return cli.Fail(cli.ExitFindings, fmt.Errorf("the services disagree: %s", cli.Count(n, "finding")))
-			}
-			if complete && len(found.Unchecked) > 0 {
-				return cli.Fail(cli.ExitFailure, errors.New("not everything could be looked at"))
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	source.flags(cmd)
+	o.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&codes, "code", nil, "look for `CODE` only; may be repeated")
-	f.Var(severity, "severity", "look for `SEVERITY` and what is worse: error, warning or info")
-	f.StringArrayVar(&options.Servers, "server", nil, "print what is about the server `NAME` or UUID only; may be repeated")
-	f.StringArrayVar(&options.Ports, "port", nil, "print what is about the port `NAME` or UUID only; may be repeated")
-	f.StringArrayVar(&options.Hosts, "host", nil, "print what is on the host `NAME` only; may be repeated")
-	f.DurationVar(&recheck, "recheck", recheckAfter, "look again after `DURATION`, 10 seconds if none is given, and report what stays")
-	f.Lookup("recheck").NoOptDefVal = recheckAfter.String()
-	f.BoolVar(&complete, "complete", false, "fail when codes could not be looked for everywhere")
-	f.BoolVar(&list, "codes", false, "list the codes, and read no cloud")
+	f.StringSliceVar(&o.codes, "code", nil, "`CODE`: code to check, all if none is given; may be repeated")
+	f.Var(&o.severity, "severity", "`SEVERITY`: lowest severity to report: error, warning or info")
+	f.StringArrayVar(&o.options.Servers, "server", nil, "`SERVER`: server to report on (name or UUID); may be repeated")
+	f.StringArrayVar(&o.options.Ports, "port", nil, "`PORT`: port to report on (name or UUID); may be repeated")
+	f.StringArrayVar(&o.options.Hosts, "host", nil, "`HOST`: host to report on (name); may be repeated")
+	f.Var(&o.recheck, "recheck", fmt.Sprintf("report findings that are still there after %v, or after another time with --recheck=30s", recheckAfter))
+	f.Lookup("recheck").NoOptDefVal = "true"
+	f.BoolVar(&o.complete, "complete", false, "exit with 1 when not all codes could be checked")
+	f.BoolVar(&o.list, "list", false, "list the codes, and read no cloud")
 	_ = errors.Join( // the flags exist: the lines above
-		cmd.RegisterFlagCompletionFunc("code", cli.OneOf(known...)),
-		cmd.RegisterFlagCompletionFunc("severity", cli.OneOf(severity.Known...)))
-	out = cli.AddOutput(cmd)
+		cmd.RegisterFlagCompletionFunc("code", cli.OneOf(auditCodes()...)),
+		cmd.RegisterFlagCompletionFunc("severity", cli.OneOf(o.severity.Known...)))
+	o.out = cli.AddOutput(cmd)
 	return cmd
 }
 
-// checkNames returns an error for a server, a port or a host by whose name no record is found, which may be a mistake in typing. About a UUID it is a note
+// auditCodes are all codes.
+func auditCodes() (codes []string) {
+	for _, k := range audit.Kinds() {
+		codes = append(codes, string(k.Code))
+	}
+	return codes
+}
+
+// run checks the records, and prints the findings.
+func (o *auditOptions) run(ctx context.Context) error {
+	if o.list {
+		return o.out.Print(o.env, auditKinds())
+	}
+	known := auditCodes()
+	for _, code := range o.codes {
+		if !slices.Contains(known, code) {
+			return cli.Fail(cli.ExitUsage, fmt.Errorf("there is no code %q; berth audit --list lists them", code))
+		}
+		o.options.Codes = append(o.options.Codes, audit.Code(code))
+	}
+	if o.recheck.after > 0 && o.source.file != "" {
+		return cli.Fail(cli.ExitUsage, errors.New("a file does not change: --recheck and --from-file exclude each other"))
+	}
+	if err := o.out.Check(auditColumns); err != nil {
+		return err
+	}
+	o.options.Severity = audit.Severity(o.severity.Word)
+	c, err := o.source.read(ctx, o.env, cloud.All)
+	if err != nil {
+		return err
+	}
+	x := index.New(c)
+	if err := checkNames(o.env, x, o.options); err != nil {
+		return cli.Fail(cli.ExitUsage, err)
+	}
+	result := audit.Check(x, o.options)
+	if n := len(result.Findings); o.recheck.after > 0 && n > 0 {
+		fmt.Fprintf(o.env.Stderr, "%s; rechecking in %v\n", cli.Count(n, "finding"), o.recheck.after)
+		select {
+		case <-ctx.Done():
+			return cli.Fail(cli.ExitFailure, errors.New("interrupted"))
+		case <-time.After(o.recheck.after):
+		}
+		if c, err = o.source.read(ctx, o.env, cloud.All); err != nil {
+			return err
+		}
+		result = audit.Intersect(result, audit.Check(index.New(c), o.options))
+	}
+	for _, u := range result.Unchecked {
+		fmt.Fprintf(o.env.Stderr, "note: not checked everywhere: %s. %s\n", audit.Join(u.Codes), u.Reason)
+	}
+	if err := o.out.Print(o.env, auditResult(result)); err != nil {
+		return err
+	}
+	if n := len(result.Findings); n > 0 {
+		return cli.Fail(cli.ExitFindings, fmt.Errorf("the services disagree: %s", cli.Count(n, "finding")))
+	}
+	if o.complete && len(result.Unchecked) > 0 {
+		return cli.Fail(cli.ExitFailure, errors.New("not everything could be checked"))
+	}
+	return nil
+}
+
+// recheckAfter is how long audit waits before it reads the services again, unless another time is given. Most of what services do between two
+// requests is done by then.
+const recheckAfter = 10 * time.Second
+
+// A recheck is the value of --recheck: the time until the second reading, 0 for none. It implements pflag.Value.
+type recheck struct{ after time.Duration }
+
+// Set implements pflag.Value. "true" is what the flag has without a value.
+func (r *recheck) Set(text string) error {
+	switch text {
+	case "true":
+		r.after = recheckAfter
+		return nil
+	case "false":
+		r.after = 0
+		return nil
+	}
+	after, err := time.ParseDuration(text)
+	if err != nil || after <= 0 {
+		return errors.New("want a duration such as 30s")
+	}
+	r.after = after
+	return nil
+}
+
+// String implements pflag.Value.
+func (r *recheck) String() string {
+	if r.after == 0 {
+		return ""
+	}
+	return r.after.String()
+}
+
+// Type implements pflag.Value. The flag needs no value.
+func (r *recheck) Type() string { return "bool" }
+
+// checkNames returns an error for a server, a port or a host whose name no record has, which may be a mistake in typing. About a UUID it is a note
 // only: what had it was deleted, perhaps by the command before.
 func checkNames(env cli.Env, x *index.Index, o audit.Options) error {
 	for _, s := range audit.Unknown(x, o) {
@@ -159,39 +204,31 @@ func checkNames(env cli.Env, x *index.Index, o audit.Options) error {
 	return nil
 }
 
-// recheckAfter is how long audit waits before it looks again, unless another time is given. Most of what services do between two requests
-// is done by then.
-const recheckAfter = 10 * time.Second
-
 var auditColumns = []string{"Code", "Severity", "About", "Found", "Expected", "Command"}
 
 // auditResult is the result as it is printed.
-func auditResult(found audit.Result) cli.Result {
-	r := cli.Result{Columns: auditColumns, Value: found}
-	for _, f := range found.Findings {
-		var about []string
-		for _, s := range f.About {
-			about = append(about, s.String())
-		}
-		r.Rows = append(r.Rows, []any{string(f.Code), string(f.Severity), about, f.Found, f.Expected, f.Command})
+func auditResult(result audit.Result) cli.Result {
+	r := cli.Result{Columns: auditColumns, Value: result}
+	for _, f := range result.Findings {
+		r.Rows = append(r.Rows, []any{string(f.Code), string(f.Severity), subjects(f.About), f.Found, f.Expected, f.Command})
 	}
 	r.Text = func(w io.Writer) error {
 		var b strings.Builder
-		for i, f := range found.Findings {
+		for _, f := range result.Findings {
 			fmt.Fprintf(&b, "%s: %s\n", f.Severity, f.Code)
 			for _, line := range [][2]string{
-				{"about", strings.Join(cli.Cells(r.Rows[i][2:3]), "")}, {"found", f.Found}, {"expected", f.Expected}, {"means", f.Means}, {"next", f.Command},
+				{"about", strings.Join(subjects(f.About), ", ")}, {"found", f.Found}, {"expected", f.Expected}, {"impact", f.Means}, {"next", f.Command},
 			} {
 				fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
 			}
 			b.WriteByte('\n')
 		}
 		switch {
-		case len(found.Findings) > 0:
-		case len(found.Unchecked) > 0:
-			b.WriteString("nothing found in what could be looked at\n")
+		case len(result.Findings) > 0:
+		case len(result.Unchecked) > 0:
+			b.WriteString("no findings in what could be checked\n")
 		default:
-			b.WriteString("nothing found\n")
+			b.WriteString("no findings\n")
 		}
 		_, err := io.WriteString(w, b.String())
 		return err
@@ -199,9 +236,9 @@ func auditResult(found audit.Result) cli.Result {
 	return r
 }
 
-// auditCodes lists the kinds of findings.
-func auditCodes() cli.Result {
-	r := cli.Result{Columns: []string{"Code", "Severity", "Means", "Mends"}}
+// auditKinds lists the kinds of findings.
+func auditKinds() cli.Result {
+	r := cli.Result{Columns: []string{"Code", "Severity", "Impact", "Fix"}}
 	for _, k := range audit.Kinds() {
 		r.Rows = append(r.Rows, []any{string(k.Code), string(k.Severity), k.Means, k.Repair})
 	}

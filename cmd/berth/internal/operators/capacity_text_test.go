@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// People get the names of the ports whose groups have no place, and no None.
+// People get the names of the ports whose groups fit nowhere, and no None.
 func TestPlanNamesPorts(t *testing.T) {
 	c := &cloud.Cloud{Network: &cloud.Network{Ports: []cloud.Port{{UUID: "p1", Name: "fast0", Request: &cloud.PortRequest{Groups: []cloud.PortGroup{{ID: "g1"}}}}}}}
 	r := planResult(&capacity.Plan{
@@ -20,13 +20,13 @@ func TestPlanNamesPorts(t *testing.T) {
 	if err := r.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	want := `cn1 cannot be emptied; these moves can be made, 1 of 2
-+------+----------+------+-----+----------------------------------------------------------+
-| move | consumer | name | to  | note                                                     |
-+------+----------+------+-----+----------------------------------------------------------+
-|    1 | s1       | web  | cn2 |                                                          |
-|      | s2       | gold |     | no place: port fast0: no inventory of BW drops 2, 0 left |
-+------+----------+------+-----+----------------------------------------------------------+
+	want := `cn1 cannot be drained; these moves can be made, 1 of 2
++------+----------+------+-----+-----------------------------------------------------------------------+
+| Move | Consumer | Name | To  | Note                                                                  |
++------+----------+------+-----+-----------------------------------------------------------------------+
+|    1 | s1       | web  | cn2 |                                                                       |
+|      | s2       | gold |     | fits on no other host: port fast0: no inventory of BW drops 2, 0 left |
++------+----------+------+-----+-----------------------------------------------------------------------+
 `
 	if got := text.String(); got != want {
 		t.Errorf("the plan is\n%swant\n%s", got, want)

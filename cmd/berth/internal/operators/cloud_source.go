@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/cmd/berth/internal/database"
@@ -18,22 +19,43 @@ import (
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
-// operatorExitHelp documents the exit codes in the help texts of the operators' commands.
-const operatorExitHelp = `Exit codes:
-  0  looked, and there is nothing to report
-  1  could not look; standard error says why
+// exitHelp documents the exit codes in the help texts of commands that may have findings, and
+// showExitHelp of those that only show something.
+const (
+	exitHelp = `Exit codes:
+  0  there is nothing to report
+  1  the records could not be read; standard error says why
   2  wrong arguments or settings
   3  the database cannot be used
-  6  looked, and found something`
+  6  findings`
 
-// cloudSourceHelp says in the help texts of the operators' commands where records are from.
-const cloudSourceHelp = `The records are read from the APIs of the cloud that --os-cloud names in
-clouds.yaml, or that OS_CLOUD or OS_AUTH_URL and its like name, with the login
-that the openstack client would do with the same files and variables; from
-placement's database with --config or --connection, which takes a query for each
-table instead of four requests for each provider, and has placement only; or
-from a file that berth records export has written. Which one, and how long it
-took, is printed on standard error.`
+	showExitHelp = `Exit codes:
+  0  shown
+  1  the records could not be read; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used`
+)
+
+// NewSources returns the help topic about the sources of records.
+func NewSources() *cobra.Command {
+	return &cobra.Command{
+		Use:   "sources",
+		Short: "Where the operators' commands read the records of a cloud",
+		Long: `The commands for any OpenStack cloud read its records from one of these:
+
+  the APIs       of the cloud that --os-cloud names in clouds.yaml, or that
+                 OS_CLOUD, or OS_AUTH_URL and the other variables of an openrc
+                 file name; with the login that the openstack client would do
+                 with the same files and variables
+  the database   of the placement service, with --config or --connection: one
+                 query for each table instead of four requests for each
+                 provider. It has the records of placement only
+  a file         with --from-file, which berth records export has written
+
+Which one, how much was read and how long it took is printed on standard error,
+with a note for everything that could not be read.`,
+	}
+}
 
 // A cloudSource selects where a command has the records of a cloud from, by its flags.
 type cloudSource struct {
@@ -46,17 +68,20 @@ type cloudSource struct {
 // flags adds the flags to a command.
 func (s *cloudSource) flags(cmd *cobra.Command) {
 	s.apiFlags(cmd)
-	s.db.Flags(cmd)
-	cmd.Flags().StringVar(&s.file, "from-file", "", "read `FILE`, which berth records export has written; - is standard input")
+	cli.Group(cmd, cli.SourceFlags, func(f *pflag.FlagSet) {
+		s.db.Flags(f)
+		f.StringVar(&s.file, "from-file", "", "`FILE`: file that berth records export has written; - is standard input")
+	})
 }
 
 // apiFlags adds the flags that select APIs. They have the names that they have in the openstack client.
 func (s *cloudSource) apiFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&s.options.Cloud, "os-cloud", "", "read the APIs of the cloud `NAME` of clouds.yaml")
-	f.StringVar(&s.options.Region, "os-region-name", "", "use the endpoints of the region `NAME`")
 	s.iface.Known = []string{"public", "internal", "admin"}
-	f.Var(&s.iface, "os-interface", "use the endpoints of `INTERFACE`: public, internal or admin")
+	cli.Group(cmd, cli.SourceFlags, func(f *pflag.FlagSet) {
+		f.StringVar(&s.options.Cloud, "os-cloud", "", "`NAME`: cloud in clouds.yaml (default $OS_CLOUD)")
+		f.StringVar(&s.options.Region, "os-region-name", "", "`NAME`: region of the endpoints")
+		f.Var(&s.iface, "os-interface", "`INTERFACE`: kind of the endpoints: public, internal or admin")
+	})
 }
 
 // errNoSource is the error when nothing says where the records are.
@@ -71,7 +96,7 @@ var errNoSource = errors.New(`nothing says which cloud to read. One of these doe
 // exit code.
 func (s *cloudSource) read(ctx context.Context, env cli.Env, parts cloud.Parts) (*cloud.Cloud, error) {
 	if s.ways() > 1 {
-		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one place: --os-cloud and its like, --config or --connection, and --from-file exclude each other"))
+		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one source: --os-cloud and its like, --config or --connection, and --from-file exclude each other"))
 	}
 	return s.readGiven(ctx, env, parts)
 }
@@ -79,8 +104,8 @@ func (s *cloudSource) read(ctx context.Context, env cli.Env, parts cloud.Parts) 
 // ways counts the ways to records that the flags name.
 func (s *cloudSource) ways() (n int) {
 	api := s.options.Cloud + s.options.Region + s.iface.Word
-	for _, given := range []bool{api != "", s.db.Given(), s.file != ""} {
-		if given {
+	for _, named := range []bool{api != "", s.db.Given(), s.file != ""} {
+		if named {
 			n++
 		}
 	}
@@ -112,7 +137,7 @@ func (s *cloudSource) readGiven(ctx context.Context, env cli.Env, parts cloud.Pa
 	default:
 		return nil, cli.Fail(cli.ExitFailure, err)
 	}
-	fmt.Fprintf(env.Stderr, "read %s from %s in %.1f s\n", hasRecords(c), c.Source, time.Since(start).Seconds())
+	fmt.Fprintf(env.Stderr, "read %s from %s in %.1f s\n", describeRecords(c), c.Source, time.Since(start).Seconds())
 	for _, text := range c.Unread {
 		fmt.Fprintf(env.Stderr, "note: %s\n", text)
 	}
@@ -183,20 +208,20 @@ func (s *cloudSource) connect(ctx context.Context, env cli.Env) (*cloudapi.Clien
 	return client, err
 }
 
-// hasRecords describes records for people, in a line.
-func hasRecords(c *cloud.Cloud) string {
-	var has []string
+// describeRecords describes records for people, in a line.
+func describeRecords(c *cloud.Cloud) string {
+	var counts []string
 	if p := c.Placement; p != nil {
-		has = append(has, cli.Count(len(p.Providers), "provider"))
+		counts = append(counts, cli.Count(len(p.Providers), "provider"))
 		if p.Consumers != nil {
-			has = append(has, cli.Count(len(p.Consumers), "consumer"))
+			counts = append(counts, cli.Count(len(p.Consumers), "consumer"))
 		}
 	}
 	if c.Compute != nil {
-		has = append(has, cli.Count(len(c.Compute.Servers), "server"))
+		counts = append(counts, cli.Count(len(c.Compute.Servers), "server"))
 	}
 	if c.Network != nil {
-		has = append(has, cli.Count(len(c.Network.Ports), "port"))
+		counts = append(counts, cli.Count(len(c.Network.Ports), "port"))
 	}
-	return strings.Join(has, ", ")
+	return strings.Join(counts, ", ")
 }

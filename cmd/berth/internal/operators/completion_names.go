@@ -38,11 +38,11 @@ func CompleteNames(cmd *cobra.Command, env cli.Env) {
 		}
 		if strings.HasSuffix(cmd.Use, " HOST") {
 			host := names(env, cloudapi.Hosts)
-			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				if len(args) > 0 {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
-				return host(cmd, args, begun)
+				return host(cmd, args, prefix)
 			}
 		}
 	}
@@ -54,14 +54,14 @@ func CompleteNames(cmd *cobra.Command, env cli.Env) {
 // names completes names of a kind from the cloud, the database or the file that the flags name, or the variables. It offers the id of what
 // has no name or shares it. It is silent about what it cannot read.
 func names(env cli.Env, kind string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTime)
 		defer cancel()
 		weight := "" // of berth capacity headroom: 3*small
-		if number, rest, ok := strings.Cut(begun, "*"); ok {
-			weight, begun = number+"*", rest
+		if number, rest, ok := strings.Cut(prefix, "*"); ok {
+			weight, prefix = number+"*", rest
 		}
-		all, byID := readNames(ctx, cmd, env, kind, begun)
+		all, byID := readNames(ctx, cmd, env, kind, prefix)
 		count := map[string]int{}
 		for _, n := range all {
 			count[n.Name]++
@@ -73,7 +73,7 @@ func names(env cli.Env, kind string) cobra.CompletionFunc {
 				word, description = n.ID, n.Name
 			}
 			switch {
-			case !strings.HasPrefix(word, begun):
+			case !strings.HasPrefix(word, prefix):
 			case word == description:
 				offers = append(offers, weight+word)
 			default:
@@ -87,7 +87,7 @@ func names(env cli.Env, kind string) cobra.CompletionFunc {
 
 // readNames returns what there is of a kind, and whether it is named by its ids only, as consumers are. Where servers are not on record they are
 // consumers.
-func readNames(ctx context.Context, cmd *cobra.Command, env cli.Env, kind, begun string) (all []cloudapi.Named, byID bool) {
+func readNames(ctx context.Context, cmd *cobra.Command, env cli.Env, kind, prefix string) (all []cloudapi.Named, byID bool) {
 	flag := func(name string) string { return cmd.Flag(name).Value.String() }
 	source := database.Source{Connection: flag("connection"), Once: true}
 	source.Files, _ = cmd.Flags().GetStringArray("config") // every command that reads a cloud has both
@@ -111,7 +111,7 @@ func readNames(ctx context.Context, cmd *cobra.Command, env cli.Env, kind, begun
 			kind = consumers
 		}
 		_ = source.Work(ctx, env, dbtool.Look, func(db *database.DB) error { // the names that were read
-			list, err := db.Names(ctx, kind, begun)
+			list, err := db.Names(ctx, kind, prefix)
 			for _, n := range list {
 				all = append(all, cloudapi.Named(n))
 			}
@@ -124,7 +124,7 @@ func readNames(ctx context.Context, cmd *cobra.Command, env cli.Env, kind, begun
 	if err != nil {
 		return nil, false
 	}
-	list, named := kind, begun
+	list, named := kind, prefix
 	if kind == consumers {
 		list, named = cloudapi.Servers, "" // which are found by the beginning of their names
 	}
@@ -146,8 +146,8 @@ func namesInRecords(c *cloud.Cloud, kind string) (all []cloudapi.Named) {
 			all = append(all, cloudapi.Named{ID: class, Name: class})
 		}
 	case kind == consumers && c.Placement != nil:
-		for _, of := range c.Placement.Consumers {
-			all = append(all, cloudapi.Named{ID: of.UUID, Name: of.Project})
+		for _, consumer := range c.Placement.Consumers {
+			all = append(all, cloudapi.Named{ID: consumer.UUID, Name: consumer.Project})
 		}
 	case kind == cloudapi.Servers && c.Compute != nil:
 		for _, s := range c.Compute.Servers {

@@ -27,6 +27,7 @@ import (
 
 // doctorOptions are the flags of "berth doctor".
 type doctorOptions struct {
+	env      cli.Env
 	source   cloudSource
 	options  doctor.Options
 	nova     novaSettings
@@ -42,12 +43,8 @@ type doctorOptions struct {
 
 // NewDoctor returns "berth doctor".
 func NewDoctor(env cli.Env) *cobra.Command {
-	x := &doctorOptions{}
+	x := &doctorOptions{env: env}
 	x.source.db.Once, x.source.db.Standby = true, true
-	var known []string
-	for _, c := range doctor.Checks() {
-		known = append(known, c.Name)
-	}
 	cmd := &cobra.Command{
 		Use:   "doctor [--server SERVER] [--host HOST] [--check CHECK]",
 		Short: "Find out why guaranteed bandwidth does not work in a cloud",
@@ -62,19 +59,17 @@ allocation, the binding of its ports, and why there was no host. A server that
 got no host has given its ports back: name them with --port.
 
 Services that cannot be reached are a failed check. What could not be read is
-unknown, never ok. Placement's database is looked at beside the APIs when
---config or --connection names it. Of other services, --settings takes the
+unknown, never ok. Placement's database is examined in addition to the APIs
+when --config or --connection names it. Of other services, --settings takes the
 settings files of one host: nova.conf, ml2_conf.ini, openvswitch_agent.ini.
 
 --bundle writes an archive for a bug report: the records, the results, versions,
 and the files of --config and --settings without secrets and comments. Nothing
 else of the machine is in it.
 
-` + cloudSourceHelp + `
-
 Exit codes:
   0  no check has failed; some may warn, or be unknown
-  1  could not look; standard error says why
+  1  the records could not be read; standard error says why
   2  wrong arguments or settings
   3  the database cannot be used
   6  a check has failed`,
@@ -86,69 +81,73 @@ Exit codes:
   berth doctor --os-cloud admin -f value -c check -c result
   berth doctor --list`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if x.list {
-				return cli.Fail(cli.ExitFailure, x.out.Print(env.Stdout, doctorChecks()))
-			}
-			for _, name := range x.options.Checks {
-				if !slices.Contains(known, name) {
-					return cli.Fail(cli.ExitUsage, fmt.Errorf("there is no check %q; berth doctor --list lists them", name))
-				}
-			}
-			if len(x.ports) > 0 && x.options.Server == "" {
-				return cli.Fail(cli.ExitUsage, errors.New("--port is about a server, and wants --server"))
-			}
-			if x.hideNames && x.bundle == "" {
-				return cli.Fail(cli.ExitUsage, errors.New("--hide-names is about a bundle, and wants --bundle"))
-			}
-			return x.run(cmd, env)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd.Context()) },
 	}
 	x.source.flags(cmd)
 	x.nova.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&x.options.Server, "server", "", "examine the server `NAME` or UUID too")
-	f.StringArrayVar(&x.ports, "port", nil, "with the port `NAME` or UUID, which the server was to have; may be repeated")
-	f.StringVar(&x.options.Host, "host", "", "restrict checks of hosts to the host `NAME`")
-	f.StringSliceVar(&x.options.Checks, "check", nil, "make the check `NAME` only; may be repeated")
-	f.StringArrayVar(&x.policies, "policy-file", nil, "look at the policy file `FILE` of a placement service; may be repeated")
-	f.StringArrayVar(&x.settings, "settings", nil, "look at the settings file `FILE` of a service on the host of --host, or else on this machine; may be repeated")
+	f.StringVar(&x.options.Server, "server", "", "`SERVER`: server to follow too (name or UUID)")
+	f.StringArrayVar(&x.ports, "port", nil, "`PORT`: port that the server was to have (name or UUID); may be repeated")
+	f.StringVar(&x.options.Host, "host", "", "`HOST`: host that checks of hosts are restricted to (name)")
+	f.StringSliceVar(&x.options.Checks, "check", nil, "`CHECK`: check to make, all if none is given; may be repeated")
+	f.StringArrayVar(&x.policies, "policy-file", nil, "`FILE`: policy file of a placement service to check; may be repeated")
+	f.StringArrayVar(&x.settings, "settings", nil, "`FILE`: settings file to check, of a service on the host of --host, or else on this machine; may be repeated")
 	f.BoolVar(&x.list, "list", false, "list the checks, and read no cloud")
-	f.StringVar(&x.bundle, "bundle", "", "write records and results to `FILE` too, a tar.gz without secrets, for a bug report")
-	f.BoolVar(&x.hideNames, "hide-names", false, "have hashes instead of names of servers, ports, networks, projects and users in the bundle and the results")
-	_ = cmd.RegisterFlagCompletionFunc("check", cli.OneOf(known...)) // the flag exists: the line above
+	f.StringVar(&x.bundle, "bundle", "", "`FILE`: archive for a bug report to write, a tar.gz with records and results and without secrets")
+	f.BoolVar(&x.hideNames, "hide-names", false, "write hashes instead of names of servers, ports, networks, projects and users in the bundle and the results")
+	_ = cmd.RegisterFlagCompletionFunc("check", cli.OneOf(doctorCheckNames()...)) // the flag exists: the line above
 	x.out = cli.AddOutput(cmd)
 	return cmd
 }
 
+// doctorCheckNames are the names of all checks.
+func doctorCheckNames() (names []string) {
+	for _, c := range doctor.Checks() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
 // run makes the checks and prints their results.
-func (x *doctorOptions) run(cmd *cobra.Command, env cli.Env) error {
+func (x *doctorOptions) run(ctx context.Context) error {
+	if x.list {
+		return x.out.Print(x.env, doctorChecks())
+	}
+	known := doctorCheckNames()
+	for _, name := range x.options.Checks {
+		if !slices.Contains(known, name) {
+			return cli.Fail(cli.ExitUsage, fmt.Errorf("there is no check %q; berth doctor --list lists them", name))
+		}
+	}
+	if len(x.ports) > 0 && x.options.Server == "" {
+		return cli.Fail(cli.ExitUsage, errors.New("--port is about a server, and wants --server"))
+	}
+	if x.hideNames && x.bundle == "" {
+		return cli.Fail(cli.ExitUsage, errors.New("--hide-names is about a bundle, and wants --bundle"))
+	}
 	if err := x.noBundleYet(); err != nil {
 		return err
 	}
 	if err := x.nova.read(); err != nil {
 		return err
 	}
-	x.options.Filters = &x.nova.settings
-	in, err := x.input(cmd, env)
+	x.options.Filters = &x.nova.Request
+	in, err := x.input(ctx)
 	if err != nil {
 		return err
 	}
 	x.scrub(in)
-	report, err := doctor.Examine(cmd.Context(), in, x.options)
+	report, err := doctor.Examine(ctx, in, x.options)
 	switch {
-	case cmd.Context().Err() != nil:
+	case ctx.Err() != nil:
 		return cli.Fail(cli.ExitFailure, errors.New("interrupted"))
 	case err != nil:
 		return cli.Fail(cli.ExitFailure, err)
 	}
-	if err := x.out.Print(env.Stdout, doctorResult(report, x.source.options.Cloud)); err != nil {
-		if _, coded := cli.CodeOf(err); coded {
-			return err
-		}
-		return cli.Fail(cli.ExitFailure, err)
+	if err := x.out.Print(x.env, doctorResult(report, x.source.options.Cloud)); err != nil {
+		return err
 	}
-	if err := x.writeBundle(env, in, report); err != nil {
+	if err := x.writeBundle(in, report); err != nil {
 		return err
 	}
 	if n := report.Count(doctor.Failed); n > 0 {
@@ -158,12 +157,12 @@ func (x *doctorOptions) run(cmd *cobra.Command, env cli.Env) error {
 }
 
 // input reads what is examined.
-func (x *doctorOptions) input(cmd *cobra.Command, env cli.Env) (in doctor.Input, err error) {
-	if in.Cloud, err = x.read(cmd, env); err != nil {
+func (x *doctorOptions) input(ctx context.Context) (in doctor.Input, err error) {
+	if in.Cloud, err = x.read(ctx); err != nil {
 		return in, err
 	}
 	if x.source.db.Given() {
-		if in.Database, err = x.database(cmd.Context(), env); err != nil {
+		if in.Database, err = x.database(ctx); err != nil {
 			return in, err
 		}
 	}
@@ -186,39 +185,39 @@ func (x *doctorOptions) input(cmd *cobra.Command, env cli.Env) (in doctor.Input,
 		}
 		in.Settings = append(in.Settings, file)
 	}
-	return in, x.lookUp(cmd, env, in.Cloud)
+	return in, x.lookUp(ctx, in.Cloud)
 }
 
-// read reads the records. A database is looked at beside the APIs where these are named too; a cloud that gives no token is a record of
+// read reads the records. A database is read in addition to the APIs where these are named too; a cloud that gives no token is a record of
 // that.
-func (x *doctorOptions) read(cmd *cobra.Command, env cli.Env) (*cloud.Cloud, error) {
-	api := x.source.namesAPI(env)
+func (x *doctorOptions) read(ctx context.Context) (*cloud.Cloud, error) {
+	api := x.source.namesAPI(x.env)
 	switch {
 	case x.source.file != "" && (api && x.source.ways() > 1 || x.source.db.Given()):
-		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one place: --from-file and the other ways exclude each other"))
+		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one source: --from-file and the others exclude each other"))
 	case x.source.file != "", x.source.db.Given() && !api:
-		return x.source.readGiven(cmd.Context(), env, cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart})
+		return x.source.readGiven(ctx, x.env, cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart})
 	}
 	start := time.Now()
-	client, err := x.source.connect(cmd.Context(), env)
-	if refused, ok := errors.AsType[*cloudapi.LoginError](err); ok && cmd.Context().Err() == nil {
-		now := time.Now().UTC()
+	client, err := x.source.connect(ctx, x.env)
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); ok && ctx.Err() == nil {
+		end := time.Now().UTC()
 		around := refused.Surroundings
-		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: now, Ended: now, Surroundings: &around}, nil
+		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: end, Ended: end, Surroundings: &around}, nil
 	}
 	if err == nil {
-		p := cli.NewProgress(env)
+		p := cli.NewProgress(x.env)
 		defer p.End()
 		var c *cloud.Cloud
-		c, err = client.Survey(cmd.Context(), func(what string, done, of int) {
+		c, err = client.Survey(ctx, func(what string, done, of int) {
 			p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
 		})
 		if err == nil {
-			fmt.Fprintf(env.Stderr, "read %s from %s in %.1f s\n", cmp.Or(hasRecords(c), "nothing"), c.Source, time.Since(start).Seconds())
+			fmt.Fprintf(x.env.Stderr, "read %s from %s in %.1f s\n", cmp.Or(describeRecords(c), "nothing"), c.Source, time.Since(start).Seconds())
 			return c, nil
 		}
 	}
-	if cmd.Context().Err() != nil {
+	if ctx.Err() != nil {
 		return nil, cli.Fail(cli.ExitFailure, errors.New("interrupted"))
 	}
 	if _, coded := cli.CodeOf(err); coded {
@@ -232,10 +231,10 @@ func (s *cloudSource) namesAPI(env cli.Env) bool {
 	return s.options.Cloud+s.options.Region+s.iface.Word+env.Getenv("OS_CLOUD")+env.Getenv("OS_AUTH_URL")+env.Getenv("OS_ENDPOINT") != ""
 }
 
-// database looks at placement's database. What is wrong with it is part of the result; the error is about the settings.
-func (x *doctorOptions) database(ctx context.Context, env cli.Env) (*doctor.Database, error) {
+// database examines placement's database. What is wrong with it is part of the result; the error is about the settings.
+func (x *doctorOptions) database(ctx context.Context) (*doctor.Database, error) {
 	d := &doctor.Database{Name: "of the settings"}
-	err := x.source.db.Work(ctx, env, dbtool.Look, func(db *database.DB) error {
+	err := x.source.db.Work(ctx, x.env, dbtool.Look, func(db *database.DB) error {
 		d.Name = db.Name
 		v, err := db.Version(ctx)
 		if err != nil {
@@ -259,8 +258,8 @@ func (x *doctorOptions) database(ctx context.Context, env cli.Env) (*doctor.Data
 		if v.Standing == dbtool.StandsEmpty || v.Standing == dbtool.StandsUnknown {
 			return nil
 		}
-		found, err := db.Check(ctx)
-		for _, f := range found {
+		findings, err := db.Check(ctx)
+		for _, f := range findings {
 			result := map[dbtool.Verdict]doctor.Status{dbtool.Success: doctor.OK, dbtool.Warning: doctor.Warning, dbtool.Failure: doctor.Failed}[f.Verdict]
 			d.Rows = append(d.Rows, doctor.RowCheck{Name: f.Check, Result: result, Details: f.Details})
 		}
@@ -325,30 +324,30 @@ func readSettingsFile(path string) (doctor.SettingsFile, error) {
 	return doctor.ParseSettings(path, text, info.ModTime()), nil
 }
 
-// lookUp looks up what the records do not have of the server: its image, which is left out where it cannot be found, and ports that it
+// lookUp looks up what the records do not have of the server: its image, which is omitted where there is none, and ports that it
 // was to have.
-func (x *doctorOptions) lookUp(cmd *cobra.Command, env cli.Env, c *cloud.Cloud) error {
+func (x *doctorOptions) lookUp(ctx context.Context, c *cloud.Cloud) error {
 	if x.options.Server == "" || c.Compute == nil {
 		return nil
 	}
-	if x.source.file != "" || !x.source.namesAPI(env) {
+	if x.source.file != "" || !x.source.namesAPI(x.env) {
 		if len(x.ports) > 0 {
 			return cli.Fail(cli.ExitUsage, errors.New("--port looks the port up in the cloud's APIs"))
 		}
 		return nil
 	}
-	client, err := x.source.connect(cmd.Context(), env)
+	client, err := x.source.connect(ctx, x.env)
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, err)
 	}
 	i := slices.IndexFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == x.options.Server || s.Name == x.options.Server })
 	if i >= 0 && c.Compute.Servers[i].Image != "" {
-		if image, err := client.Image(cmd.Context(), c.Compute.Servers[i].Image); err == nil {
+		if image, err := client.Image(ctx, c.Compute.Servers[i].Image); err == nil {
 			x.options.Image = &image
 		}
 	}
 	for _, word := range x.ports {
-		p, err := client.Port(cmd.Context(), word)
+		p, err := client.Port(ctx, word)
 		if err != nil {
 			return cli.Fail(cli.ExitFailure, err)
 		}
@@ -362,7 +361,7 @@ const evidenceShown = 5
 
 // doctorResult is the result as it is printed, for people with a line at its end when they have given the cloud by a flag.
 func doctorResult(report doctor.Report, cloud string) cli.Result {
-	r := cli.Result{Columns: []string{"Check", "Result", "Evidence", "Means", "Command"}, Value: report}
+	r := cli.Result{Columns: []string{"Check", "Result", "Evidence", "Impact", "Command"}, Value: report}
 	for _, c := range report.Results {
 		var seen []string
 		for _, e := range c.Evidence {
@@ -429,11 +428,11 @@ func doctorText(report doctor.Report) string {
 				commands = append(commands, e.Command)
 			}
 		}
-		if left := len(c.Evidence) - len(shown); left > 0 {
-			fmt.Fprintf(&b, "%34s… and %d more, in -f json\n", "", left)
+		if more := len(c.Evidence) - len(shown); more > 0 {
+			fmt.Fprintf(&b, "%34s… and %d more, in -f json\n", "", more)
 		}
 		if c.Means != "" {
-			fmt.Fprintf(&b, "           means  %s\n", c.Means)
+			fmt.Fprintf(&b, "           impact %s\n", c.Means)
 		}
 		for k, command := range commands {
 			fmt.Fprintf(&b, "           %-6s %s\n", map[bool]string{true: "next"}[k == 0], command)
@@ -448,7 +447,7 @@ func doctorText(report doctor.Report) string {
 
 // doctorChecks lists the checks.
 func doctorChecks() cli.Result {
-	r := cli.Result{Columns: []string{"Check", "Group", "Looks at", "Means"}}
+	r := cli.Result{Columns: []string{"Check", "Group", "Examines", "Impact"}}
 	for _, c := range doctor.Checks() {
 		r.Rows = append(r.Rows, []any{c.Name, c.Group, c.Looks, c.Means})
 	}

@@ -72,11 +72,11 @@ func (x *doctorOptions) scrub(in doctor.Input) {
 }
 
 // writeBundle writes the bundle, and says on standard error what is in it.
-func (x *doctorOptions) writeBundle(env cli.Env, in doctor.Input, report doctor.Report) error {
+func (x *doctorOptions) writeBundle(in doctor.Input, report doctor.Report) error {
 	if x.bundle == "" {
 		return nil
 	}
-	files, err := x.bundleFiles(env, in, report)
+	files, err := x.bundleFiles(in, report)
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, err)
 	}
@@ -89,14 +89,14 @@ func (x *doctorOptions) writeBundle(env cli.Env, in doctor.Input, report doctor.
 		_ = os.Remove(x.bundle) // it is half of one
 		return cli.Fail(cli.ExitFailure, fmt.Errorf("writing %s: %w", x.bundle, err))
 	}
-	fmt.Fprintf(env.Stderr, "wrote %s, for a bug report. Look at it before you send it. It has:\n", x.bundle)
-	for _, of := range files {
-		fmt.Fprintf(env.Stderr, "  %-32s %d bytes\n", of.Name, len(of.Text))
+	fmt.Fprintf(x.env.Stderr, "wrote %s, for a bug report. Read it before you send it. It has:\n", x.bundle)
+	for _, file := range files {
+		fmt.Fprintf(x.env.Stderr, "  %-32s %d bytes\n", file.Name, len(file.Text))
 	}
 	return nil
 }
 
-func (x *doctorOptions) bundleFiles(env cli.Env, in doctor.Input, report doctor.Report) (files []doctor.BundleFile, err error) {
+func (x *doctorOptions) bundleFiles(in doctor.Input, report doctor.Report) (files []doctor.BundleFile, err error) {
 	var records bytes.Buffer
 	if err := cloud.Write(&records, in.Cloud); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (x *doctorOptions) bundleFiles(env cli.Env, in doctor.Input, report doctor.
 		{Name: "records.json", Text: records.Bytes()},
 		{Name: "results.txt", Text: []byte(doctorText(report))},
 		{Name: "results.json", Text: encoded(report)},
-		{Name: "versions.json", Text: encoded(env.Version)},
+		{Name: "versions.json", Text: encoded(x.env.Version)},
 	}
 	files = append(files, doctor.BundleSettings(settings)...)
 	var readme strings.Builder

@@ -22,7 +22,7 @@ func TestDoctorText(t *testing.T) {
 		head += fmt.Sprintf("%34sthing %d\n", "", i)
 	}
 	foot := "\n0 ok, 0 warn, 1 failed, 0 unknown\n"
-	commands := "           means  It fails.\n           next   one\n                  two\n"
+	commands := "           impact It fails.\n           next   one\n                  two\n"
 	for shown, want := range map[int]string{
 		7: head + "                                  … and 2 more, in -f json\n" + commands + foot,
 		6: head + "                                  thing 5\n" + commands + "                  late\n" + foot,

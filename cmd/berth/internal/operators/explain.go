@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/compute/request"
@@ -17,6 +18,7 @@ import (
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/explain"
+	"github.com/berthcloud/berth/ops/lookup"
 	"github.com/berthcloud/berth/ops/novaquery"
 	"github.com/berthcloud/berth/placement"
 )
@@ -25,8 +27,8 @@ import (
 type explainOptions struct {
 	serverFlags
 
+	env     cli.Env
 	source  cloudSource
-	nova    novaSettings
 	server  string
 	request string
 	flavor  string
@@ -35,14 +37,14 @@ type explainOptions struct {
 	near    int
 	out     *cli.Output
 
-	asked   novaquery.Server // {} for a query
+	subject novaquery.Server // {} for a query
 	owner   func(string) string
 	assumed []string // settings of Nova
 }
 
 // NewExplain returns "berth explain".
 func NewExplain(env cli.Env) *cobra.Command {
-	x := &explainOptions{}
+	x := &explainOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "explain [QUERY | --server SERVER | --request-id ID | --flavor F]",
 		Short: "Say why there is no valid host, and what would help",
@@ -54,13 +56,13 @@ The request is one of these:
 
   QUERY             the query string of GET /allocation_candidates, with or
                     without its path
-  --server          what a server asks for that exists or failed: its flavor,
-                    image and ports
+  --server          what a server needs that exists or failed: its flavor, image
+                    and ports
   --request-id      the same for the server whose request (req-…) failed
   --flavor          a server to be created, with --image, --port, --network and
                     others as for openstack server create
 
-A server is asked for as Nova does, with the request filters that are on by
+The query for a server is Nova's, with the request filters that are on by
 default, or in the nova.conf of --nova-config. Hosts whose service is down or
 disabled, or that a hint or the server group forbids, are named, since Nova does
 not take them.
@@ -69,11 +71,9 @@ With --host it begins with what that host lacks. All records of the placement
 service are read; Berth's own explains queries itself, at GET
 /berth/v1/explain?QUERY.
 
-` + cloudSourceHelp + `
-
 Exit codes:
   0  hosts fit; with --host, that host fits
-  1  could not look; standard error says why
+  1  the records could not be read; standard error says why
   2  wrong arguments or settings
   3  the database cannot be used
   6  no host fits; with --host, that host does not`,
@@ -85,35 +85,36 @@ Exit codes:
   berth explain --config /etc/placement/placement.conf \
       'resources=VCPU:4,MEMORY_MB:8192&required=HW_CPU_X86_AVX512F'`,
 		Args: x.oneRequest,
-		RunE: func(cmd *cobra.Command, args []string) error { return x.run(cmd, env, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return x.run(cmd.Context(), args) },
 	}
 	x.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&x.server, "server", "", "explain what `SERVER`, a name or UUID, asks for")
-	f.StringVar(&x.request, "request-id", "", "explain what the server asks for whose request `ID` failed")
-	f.StringVar(&x.flavor, "flavor", "", "explain a server of `FLAVOR`, a name or id")
+	f.StringVar(&x.server, "server", "", "`SERVER`: server that exists or failed (name or UUID)")
+	f.StringVar(&x.request, "request-id", "", "`ID`: request for a server that failed (req-…)")
+	f.StringVar(&x.flavor, "flavor", "", "`FLAVOR`: flavor of a server to be created (name or ID)")
 	x.serverFlags.flags(cmd)
-	x.nova.flags(cmd)
-	f.StringArrayVar(&x.hints, "hint", nil, "with the hint `KEY=UUID`: group, same_host or different_host; may be repeated")
-	f.StringVar(&x.host, "host", "", "say what `HOST`, the name or UUID of its provider, lacks")
-	f.IntVar(&x.near, "near", 5, "describe `N` hosts that do not fit")
+	cli.Group(cmd, cli.ServerFlags, func(f *pflag.FlagSet) {
+		f.StringArrayVar(&x.hints, "hint", nil, "`KEY=UUID`: scheduler hint: group, same_host or different_host; may be repeated")
+	})
+	f.StringVar(&x.host, "host", "", "`HOST`: host to explain first (name or UUID of its provider)")
+	f.IntVar(&x.near, "near", 5, "`N`: number of hosts that are described although they do not fit")
 	x.out = cli.AddOutput(cmd)
 	return cmd
 }
 
-// oneRequest refuses anything but one way to say what is asked for. The error does not quote arguments.
+// oneRequest refuses anything but one way to name the request. The error does not quote arguments.
 func (x *explainOptions) oneRequest(_ *cobra.Command, args []string) error {
 	ways := 0
-	for _, given := range []bool{len(args) > 0, x.server != "", x.request != "", x.flavor != ""} {
-		if given {
+	for _, named := range []bool{len(args) > 0, x.server != "", x.request != "", x.flavor != ""} {
+		if named {
 			ways++
 		}
 	}
 	switch {
 	case ways == 0:
-		return errors.New("nothing says what is asked for: give a QUERY, --server, --request-id or --flavor")
+		return errors.New("no request is named: give a QUERY, --server, --request-id or --flavor")
 	case ways > 1 || len(args) > 1:
-		return errors.New("what is asked for is said in one way: a QUERY in quotes, --server, --request-id or --flavor")
+		return errors.New("the request is named in one way: a QUERY in quotes, --server, --request-id or --flavor")
 	}
 	if err := x.check(x.flavor != ""); err != nil {
 		return err
@@ -143,8 +144,7 @@ func (x *explainOptions) parseHints() (h novaquery.Hints, group string, err erro
 }
 
 // run explains the request.
-func (x *explainOptions) run(cmd *cobra.Command, env cli.Env, args []string) error {
-	ctx := cmd.Context()
+func (x *explainOptions) run(ctx context.Context, args []string) error {
 	var q placement.Query
 	if len(args) == 1 {
 		var err error
@@ -162,12 +162,12 @@ func (x *explainOptions) run(cmd *cobra.Command, env cli.Env, args []string) err
 	if x.server != "" || x.request != "" || len(x.hints) > 0 {
 		parts.Need |= cloud.ComputePart
 	}
-	c, err := x.source.read(cmd.Context(), env, parts)
+	c, err := x.source.read(ctx, x.env, parts)
 	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		if q, err = x.query(cmd, env, c); err != nil {
+		if q, err = x.query(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (x *explainOptions) run(cmd *cobra.Command, env cli.Env, args []string) err
 		return cli.Fail(cli.ExitUsage, err)
 	}
 	refused := x.refused(c, e)
-	if err := x.print(env, e, refused); err != nil {
+	if err := x.print(e, refused); err != nil {
 		return err
 	}
 	if e.Host != "" && e.Refused == "" {
@@ -210,10 +210,9 @@ func queryString(text string) string {
 	return text
 }
 
-// query returns what Nova asks for the server that the flags name or describe.
-func (x *explainOptions) query(cmd *cobra.Command, env cli.Env, c *cloud.Cloud) (placement.Query, error) {
-	ctx := cmd.Context()
-	f, end, err := x.source.finder(cmd.Context(), env, c, x.serverFlags, x.nova, x.flavor != "" || x.request != "")
+// query returns Nova's query for the server that the flags name or describe.
+func (x *explainOptions) query(ctx context.Context, c *cloud.Cloud) (placement.Query, error) {
+	f, end, err := x.source.finder(ctx, x.env, c, x.serverFlags, x.flavor != "" || x.request != "")
 	if err != nil {
 		return placement.Query{}, err
 	}
@@ -228,46 +227,31 @@ func (x *explainOptions) query(cmd *cobra.Command, env cli.Env, c *cloud.Cloud) 
 	}
 	server.Hints.Same, server.Hints.Different = hints.Same, hints.Different
 	if group != "" {
-		if server.Hints.Group, err = f.group(ctx, group); err != nil {
+		if server.Hints.Group, err = f.Group(ctx, group); err != nil {
 			return placement.Query{}, cli.Fail(cli.ExitFailure, err)
 		}
 	}
-	r, err := f.ask(server)
+	r, err := f.Query(server)
 	var none *request.NoValidHost
 	switch {
 	case errors.As(err, &none):
-		return placement.Query{}, cli.Fail(cli.ExitFindings, fmt.Errorf("placement is not asked by Nova: %s", strings.Join(none.Details, "; ")))
+		return placement.Query{}, cli.Fail(cli.ExitFindings, fmt.Errorf("Nova does not query placement: %s", strings.Join(none.Details, "; ")))
 	case err != nil:
 		return placement.Query{}, cli.Fail(cli.ExitUsage, err)
 	}
-	x.asked, x.owner, x.assumed = server, f.owner(r), x.nova.assumed
+	x.subject, x.owner, x.assumed = server, f.Owner(r), x.nova.assumed
 	return r.Query, nil
 }
 
 // find returns the server that the flags name or describe.
-func (x *explainOptions) find(ctx context.Context, f *finder) (novaquery.Server, error) {
+func (x *explainOptions) find(ctx context.Context, f *lookup.Finder) (novaquery.Server, error) {
 	switch {
 	case x.flavor != "":
-		return f.toCreate(ctx, x.flavor)
+		return f.New(ctx, x.flavor)
 	case x.server != "":
-		return f.existing(ctx, x.server)
+		return f.Existing(ctx, x.server)
 	}
-	var servers []string // those that failed first
-	for _, failed := range []bool{true, false} {
-		for _, s := range f.cloud.Compute.Servers {
-			if (s.Status == "ERROR") == failed {
-				servers = append(servers, s.UUID)
-			}
-		}
-	}
-	server, err := f.client.ServerOfRequest(ctx, servers, x.request, f.progress)
-	switch {
-	case err != nil:
-		return novaquery.Server{}, err
-	case server == "":
-		return novaquery.Server{}, fmt.Errorf("no server has an action with the request id %s", x.request)
-	}
-	return f.existing(ctx, server)
+	return f.OfRequest(ctx, x.request)
 }
 
 // A refusedHost is a host that placement offers and Nova does not take.
@@ -278,7 +262,7 @@ type refusedHost struct {
 
 // refused returns the hosts that fit and that Nova does not take.
 func (x *explainOptions) refused(c *cloud.Cloud, e *explain.Explanation) []refusedHost {
-	list, refused := []refusedHost{}, x.asked.Refusals(c)
+	list, refused := []refusedHost{}, x.subject.Refusals(c)
 	for _, name := range e.Fit {
 		if why := refused(name); why != "" {
 			list = append(list, refusedHost{name, why})
@@ -288,9 +272,9 @@ func (x *explainOptions) refused(c *cloud.Cloud, e *explain.Explanation) []refus
 }
 
 // print prints the explanation. As a table it has the groups with what each constraint drops.
-func (x *explainOptions) print(env cli.Env, e *explain.Explanation, refused []refusedHost) error {
+func (x *explainOptions) print(e *explain.Explanation, refused []refusedHost) error {
 	r := cli.Result{
-		Columns: []string{"group", "resource_class", "constraint", "hosts", "providers"},
+		Columns: []string{"Group", "Resource Class", "Constraint", "Hosts", "Providers"},
 		Text: func(w io.Writer) error {
 			if err := e.Write(w, x.owner); err != nil {
 				return err
@@ -316,7 +300,7 @@ func (x *explainOptions) print(env cli.Env, e *explain.Explanation, refused []re
 		for _, d := range g.Drops {
 			r.Rows = append(r.Rows, []any{g.Suffix, g.Class, d.Constraint, d.Hosts, d.Providers})
 		}
-		r.Rows = append(r.Rows, []any{g.Suffix, g.Class, "left", g.Hosts, g.Providers})
+		r.Rows = append(r.Rows, []any{g.Suffix, g.Class, "remaining", g.Hosts, g.Providers})
 	}
-	return x.out.Print(env.Stdout, r)
+	return x.out.Print(x.env, r)
 }

@@ -90,8 +90,6 @@ with the next command to type.
 Where several providers can serve a port, --provider decides, then the VIF type
 and the address of the PCI device that it is bound with, then what the server
 has allocated and no port names; otherwise the port is not healed.
-
-` + cloudSourceHelp + `
 --apply needs the APIs.
 
 Exit codes:
@@ -101,29 +99,7 @@ Exit codes:
   3  the database cannot be used
   6  there is something to heal, or something could not be healed
 
-With --nova-exit-codes they are those of nova-manage, of heal_allocations with
---only allocations:
-
-  0    something was healed
-  1    --max-count was reached
-  2    the compute node of a server is not known
-  3    an allocation could not be made or changed
-  4    there was nothing to heal, or no --apply
-  5    the ports of servers could not be read
-  6    a port could not name its provider; the next run continues
-  8    servers of this kind are not healed: VGPU, groups of a flavor
-
-and of sync_aggregates with --only aggregates:
-
-  0    providers and host aggregates agree, or agree now; or no --apply
-  2    the compute or the placement service failed or refused a request
-  3    a provider has changed meanwhile
-  4    a member of a host aggregate is not a host
-  5    a member has no compute node
-  6    a compute node has no provider
-
-  127  with both: wrong values of flags
-  255  with both: could not read the cloud, or was interrupted`,
+With --nova-exit-codes they are those of nova-manage, see berth help exit-codes.`,
 		Example: `  berth heal --os-cloud admin
   berth heal --os-cloud admin --apply
   berth heal --os-cloud admin --only allocations,ports --host cn7
@@ -140,20 +116,20 @@ and of sync_aggregates with --only aggregates:
 	}
 	h.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&h.only, "only", parts, "heal `PART` only: "+strings.Join(healParts, ", ")+"; may be repeated")
-	f.StringSliceVar(&h.codes, "code", nil, "fix findings of `CODE` only, also those that need --delete or --force; may be repeated")
-	f.StringArrayVar(&h.options.Servers, "server", nil, "fix what is about the server `NAME` or UUID only; may be repeated")
-	f.StringArrayVar(&h.options.Ports, "port", nil, "fix what is about the port `NAME` or UUID only; may be repeated")
-	f.StringArrayVar(&h.options.Hosts, "host", nil, "fix what is on the host `NAME` only; may be repeated")
+	f.StringSliceVar(&h.only, "only", parts, "`PART`: part to heal, all if none is given: "+strings.Join(healParts, ", ")+"; may be repeated")
+	f.StringSliceVar(&h.codes, "code", nil, "`CODE`: code of findings to fix, also of those that need --delete or --force; may be repeated")
+	f.StringArrayVar(&h.options.Servers, "server", nil, "`SERVER`: server to heal (name or UUID); may be repeated")
+	f.StringArrayVar(&h.options.Ports, "port", nil, "`PORT`: port to heal (name or UUID); may be repeated")
+	f.StringArrayVar(&h.options.Hosts, "host", nil, "`HOST`: host to heal (name); may be repeated")
 	f.BoolVar(&h.options.Delete, "delete", false, "also fix what takes a deletion")
 	f.BoolVar(&h.options.Force, "force", false, "also replace allocations that differ from the flavor")
 	f.BoolVar(&h.options.SkipPorts, "skip-port-allocations", false, "skip ports without allocations")
-	f.IntVar(&h.options.Max, "max-count", 0, "heal `N` servers at most, 0 for all servers")
-	f.StringArrayVar(&h.choices, "provider", nil, "provider of a port where there are several: `PORT=PROVIDER`; may be repeated")
+	f.IntVar(&h.options.Max, "max-count", 0, "`N`: number of servers to heal at most, 0 for all")
+	f.StringArrayVar(&h.choices, "provider", nil, "`PORT=PROVIDER`: provider of a port for which there are several (names or UUIDs); may be repeated")
 	f.BoolVar(&h.apply, "apply", false, "send the requests")
 	f.BoolVar(&h.yes, "yes", false, "send them without a confirmation")
-	f.StringVar(&h.planFile, "plan", "", "write the plan to `FILE`")
-	f.StringVar(&h.fromPlan, "from-plan", "", "plan in `FILE`, instead of a new one")
+	f.StringVar(&h.planFile, "plan", "", "`FILE`: file to write the plan to")
+	f.StringVar(&h.fromPlan, "from-plan", "", "`FILE`: plan to carry out, instead of a new one")
 	f.BoolVar(&h.nova, "nova-exit-codes", false, "exit with the codes of nova-manage")
 	_ = errors.Join( // the flags exist: the lines above
 		cmd.RegisterFlagCompletionFunc("only", cli.OneOf(healParts...)),
@@ -204,7 +180,7 @@ func (h *healOptions) run(ctx context.Context) error {
 		fmt.Fprintf(h.env.Stderr, "the plan is in %s\n", h.planFile)
 	}
 	if !h.apply || len(plan.Steps) == 0 {
-		if err := h.out.Print(h.env.Stdout, healResult(plan, nil)); err != nil {
+		if err := h.out.Print(h.env, healResult(plan, nil)); err != nil {
 			return h.failed(err)
 		}
 		return h.exit(plan, nil)
@@ -220,7 +196,7 @@ func (h *healOptions) run(ctx context.Context) error {
 		return h.failed(err)
 	}
 	results := h.carryOut(ctx, client, plan)
-	if err := h.out.Print(h.env.Stdout, healResult(plan, results)); err != nil {
+	if err := h.out.Print(h.env, healResult(plan, results)); err != nil {
 		return h.failed(err)
 	}
 	return h.exit(plan, results)
@@ -449,7 +425,7 @@ func healResult(plan *heal.Plan, results []heal.Result) cli.Result {
 		for _, l := range plan.Left {
 			title := "not healed: " + string(l.Code)
 			if l.Code == "" {
-				title = "left alone"
+				title = "skipped"
 			}
 			fmt.Fprintf(w, "%s\n", title)
 			for _, line := range [][2]string{{"about", strings.Join(subjects(l.About), ", ")}, {"why", l.Why}, {"next", l.Command}} {
@@ -504,7 +480,7 @@ func subjects(about []audit.Subject) []string {
 	return list
 }
 
-// texts are codes as the printer of results takes them.
+// texts are codes as texts.
 func texts(codes []audit.Code) []string {
 	list := make([]string, len(codes))
 	for i, code := range codes {

@@ -13,8 +13,8 @@ func NewRecords(env cli.Env) *cobra.Command {
 		Short: "Show, compare, export and import what placement has",
 		Long: `Records are what the placement service of a cloud has: resource providers with
 inventories, traits and aggregates, and consumers with their allocations. Export
-writes them to a file, with those of the compute and the network service if
-asked for, which the other commands read with --from-file.`,
+writes them to a file, on request with those of the compute and the network
+service, which the other commands read with --from-file.`,
 		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

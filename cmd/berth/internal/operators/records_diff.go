@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,17 @@ import (
 	"github.com/berthcloud/berth/ops/records"
 )
 
+// diffOptions are the flags of "berth records diff".
+type diffOptions struct {
+	env    cli.Env
+	source cloudSource
+	byName bool
+	out    *cli.Output
+}
+
 // newRecordsDiff returns "berth records diff".
 func newRecordsDiff(env cli.Env) *cobra.Command {
-	var source cloudSource
-	var out *cli.Output
-	var byName bool
+	o := &diffOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "diff FILE [FILE]",
 		Short: "Show what is different in two files of records, or in a cloud now",
@@ -30,9 +37,7 @@ Providers with the same UUID are compared. With --by-name they are those with
 the same name, for two clouds of their own, such as a region and its twin; what
 is used of each provider is compared then, and no allocations and aggregates.
 
-` + cloudSourceHelp + `
-
-` + operatorExitHelp,
+` + exitHelp,
 		Example: `  berth records diff before.json after.json
   berth records diff before.json --os-cloud admin -f json
   berth records diff --by-name region1.json --os-cloud region2`,
@@ -43,51 +48,61 @@ is used of each provider is compared then, and no allocations and aggregates.
 			return nil
 		},
 		ValidArgsFunction: cli.Files(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			parts := cloud.Parts{Need: cloud.PlacementPart}
-			before, err := (&cloudSource{file: args[0]}).readGiven(cmd.Context(), env, parts)
-			if err != nil {
-				return err
-			}
-			if len(args) == 2 {
-				if source.ways() > 0 {
-					return cli.Fail(cli.ExitUsage, errors.New("with two files no other source of records can be named"))
-				}
-				source.file = args[1]
-			}
-			if before.Placement.Consumers != nil && !byName {
-				parts.Try |= cloud.ConsumersPart
-			}
-			after, err := source.read(cmd.Context(), env, parts)
-			if err != nil {
-				return err
-			}
-			diff := records.Diff
-			if byName {
-				diff = records.DiffByName
-			}
-			changes := diff(before.Placement, after.Placement)
-			r := cli.Result{Columns: []string{"Change", "What", "Provider", "Consumer", "Subject", "Before", "After"}, Value: append([]records.Change{}, changes...)}
-			for _, c := range changes {
-				r.Rows = append(r.Rows, []any{c.Change, c.What, cli.OrNone(c.Provider), cli.OrNone(c.Consumer), cli.OrNone(c.Subject), cli.OrNone(c.Before), cli.OrNone(c.After)})
-			}
-			if len(changes) == 0 {
-				r.Text = func(w io.Writer) error {
-					_, err := fmt.Fprintln(w, "no differences")
-					return err
-				}
-			}
-			if err := out.Print(env.Stdout, r); err != nil {
-				return cli.Fail(cli.ExitFailure, err)
-			}
-			if len(changes) > 0 {
-				return cli.Fail(cli.ExitFindings, errors.New(cli.Count(len(changes), "difference")))
-			}
-			return nil
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	source.flags(cmd)
-	out = cli.AddOutput(cmd)
-	cmd.Flags().BoolVar(&byName, "by-name", false, "compare providers of the same name, in two clouds")
+	o.source.flags(cmd)
+	o.out = cli.AddOutput(cmd)
+	cmd.Flags().BoolVar(&o.byName, "by-name", false, "compare providers of the same name, in two clouds")
 	return cmd
+}
+
+// run shows the differences of the first file to the second, or to the source.
+func (o *diffOptions) run(ctx context.Context, files []string) error {
+	parts := cloud.Parts{Need: cloud.PlacementPart}
+	before, err := (&cloudSource{file: files[0]}).readGiven(ctx, o.env, parts)
+	if err != nil {
+		return err
+	}
+	if len(files) == 2 {
+		if o.source.ways() > 0 {
+			return cli.Fail(cli.ExitUsage, errors.New("with two files no other source of records can be named"))
+		}
+		o.source.file = files[1]
+	}
+	if before.Placement.Consumers != nil && !o.byName {
+		parts.Try |= cloud.ConsumersPart
+	}
+	after, err := o.source.read(ctx, o.env, parts)
+	if err != nil {
+		return err
+	}
+	diff := records.Diff
+	if o.byName {
+		diff = records.DiffByName
+	}
+	changes := diff(before.Placement, after.Placement)
+	r := cli.Result{Columns: changeColumns, Value: append([]records.Change{}, changes...)}
+	for _, c := range changes {
+		r.Rows = append(r.Rows, changeRow(c))
+	}
+	if len(changes) == 0 {
+		r.Text = func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, "no differences")
+			return err
+		}
+	}
+	if err := o.out.Print(o.env, r); err != nil {
+		return err
+	}
+	if len(changes) > 0 {
+		return cli.Fail(cli.ExitFindings, errors.New(cli.Count(len(changes), "difference")))
+	}
+	return nil
+}
+
+var changeColumns = []string{"Change", "What", "Provider", "Consumer", "Subject", "Before", "After"}
+
+// changeRow is a change in a table with changeColumns.
+func changeRow(c records.Change) []any {
+	return []any{c.Change, c.What, cli.OrNone(c.Provider), cli.OrNone(c.Consumer), cli.OrNone(c.Subject), cli.OrNone(c.Before), cli.OrNone(c.After)}
 }

@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,10 +14,17 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
+// exportOptions are the flags of "berth records export".
+type exportOptions struct {
+	env                   cli.Env
+	source                cloudSource
+	compute, network, all bool
+	force                 bool
+}
+
 // newRecordsExport returns "berth records export".
 func newRecordsExport(env cli.Env) *cobra.Command {
-	var source cloudSource
-	var compute, network, all, force bool
+	o := &exportOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "export [--compute] [--network] [--all] [FILE]",
 		Short: "Write the records of a cloud to a file",
@@ -28,9 +36,7 @@ agents, ports, networks and QoS policies. The operators' commands read it with
 
 The file is JSON. It has the ids of projects and users and the names of servers,
 and no secrets. Without FILE it goes to standard output. A file that exists is
-left as it is, unless --force is given.
-
-` + cloudSourceHelp + `
+not replaced, unless --force is given.
 
 Exit codes:
   0  written
@@ -43,52 +49,59 @@ Exit codes:
 		Args:              atMostOneFile,
 		ValidArgsFunction: cli.Files(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			parts := cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}
-			if all {
-				parts = cloud.All
-			}
-			if compute {
-				parts.Need |= cloud.ComputePart
-			}
-			if network {
-				parts.Need |= cloud.NetworkPart
-			}
 			path := ""
 			if len(args) == 1 && args[0] != "-" {
 				path = args[0]
 			}
-			writable := func() error {
-				if path == "" {
-					return nil
-				}
-				if _, err := os.Stat(filepath.Dir(path)); err != nil {
-					return cli.Fail(cli.ExitFailure, err)
-				}
-				if _, err := os.Lstat(path); err == nil && !force {
-					return cli.Fail(cli.ExitFailure, fmt.Errorf("%s exists; --force replaces it", path))
-				}
-				return nil
-			}
-			if err := writable(); err != nil { // before a cloud is read in vain
-				return err
-			}
-			c, err := source.read(cmd.Context(), env, parts)
-			if err != nil {
-				return err
-			}
-			if err := writable(); err != nil {
-				return err
-			}
-			return cli.Fail(cli.ExitFailure, cli.WriteFile(env, path, func(w io.Writer) error { return cloud.Write(w, c) }))
+			return o.run(cmd.Context(), path)
 		},
 	}
-	source.flags(cmd)
+	o.source.flags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&compute, "compute", false, "write the records of the compute service too")
-	f.BoolVar(&network, "network", false, "write the records of the network service too")
-	f.BoolVar(&all, "all", false, "write the records of all services that this user may read")
-	f.BoolVar(&force, "force", false, "replace FILE if it exists")
+	f.BoolVar(&o.compute, "compute", false, "write the records of the compute service too")
+	f.BoolVar(&o.network, "network", false, "write the records of the network service too")
+	f.BoolVar(&o.all, "all", false, "write the records of all services that this user may read")
+	f.BoolVar(&o.force, "force", false, "replace FILE if it exists")
 	return cmd
+}
+
+// run writes the records to a file, or to standard output for "".
+func (o *exportOptions) run(ctx context.Context, path string) error {
+	parts := cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}
+	if o.all {
+		parts = cloud.All
+	}
+	if o.compute {
+		parts.Need |= cloud.ComputePart
+	}
+	if o.network {
+		parts.Need |= cloud.NetworkPart
+	}
+	if err := o.writable(path); err != nil { // before a cloud is read in vain
+		return err
+	}
+	c, err := o.source.read(ctx, o.env, parts)
+	if err != nil {
+		return err
+	}
+	if err := o.writable(path); err != nil {
+		return err
+	}
+	return cli.Fail(cli.ExitFailure, cli.WriteFile(o.env, path, func(w io.Writer) error { return cloud.Write(w, c) }))
+}
+
+// writable returns an error for a file that cannot be written, or exists and is not to be replaced.
+func (o *exportOptions) writable(path string) error {
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return cli.Fail(cli.ExitFailure, err)
+	}
+	if _, err := os.Lstat(path); err == nil && !o.force {
+		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s exists; --force replaces it", path))
+	}
+	return nil
 }
 
 // atMostOneFile refuses more than one argument.

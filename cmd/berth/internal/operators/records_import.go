@@ -15,11 +15,19 @@ import (
 	"github.com/berthcloud/berth/ops/restore"
 )
 
+// importOptions are the flags of "berth records import".
+type importOptions struct {
+	env    cli.Env
+	source cloudSource
+	apply  bool
+	merge  bool
+	yes    bool
+	out    *cli.Output
+}
+
 // newRecordsImport returns "berth records import".
 func newRecordsImport(env cli.Env) *cobra.Command {
-	var source cloudSource
-	var out *cli.Output
-	var apply, merge, yes bool
+	o := &importOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Write the records of a file into an empty placement service",
@@ -31,9 +39,9 @@ it changes nothing, and prints what it would create; -f value prints the
 requests. FILE - is standard input.
 
 The service has to be empty, or to have a part of the file, so that an import
-that was interrupted goes on when it is started again. With --merge it may have
+that was interrupted continues when it is repeated. With --merge it may have
 other providers and consumers too. What it has with other content is never
-changed or removed: it is reported, and left out with all that needs it. So is
+changed or removed: it is reported, and skipped with all that needs it. So is
 what the service cannot have, such as traits that are newer than it.
 
 Generations are those of the new service, not of the file. Providers whose
@@ -49,7 +57,7 @@ Exit codes:
   0  the service has all that the file has
   1  could not read, was refused, or stopped; standard error says why
   2  wrong arguments or settings
-  6  there is something to create, or something was left out`,
+  6  there is something to create, or something was skipped`,
 		Example: `  berth records import cloud.json --os-cloud lab
   berth records import cloud.json --os-cloud lab --apply
   berth records import cloud.json --os-cloud lab -f value -c method -c path
@@ -61,56 +69,56 @@ Exit codes:
 			return nil
 		},
 		ValidArgsFunction: cli.Files(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.Check(importColumns); err != nil {
-				return err
-			}
-			parts := cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}
-			file, err := (&cloudSource{file: args[0]}).readGiven(cmd.Context(), env, parts)
-			if err != nil {
-				return err
-			}
-			if wrong := restore.Check(file.Placement); len(wrong) > 0 {
-				return cli.Fail(cli.ExitFailure, fmt.Errorf("%s does not agree with itself, and nothing was written:\n  %s", args[0], strings.Join(firstOf(wrong, 10), "\n  ")))
-			}
-			there, err := source.read(cmd.Context(), env, parts)
-			if err != nil {
-				return err
-			}
-			r := importing{Plan: restore.New(file.Placement, there.Placement), target: there.Source}
-			if others := r.Others; !merge && (others != (restore.Counts{}) || len(r.Conflicts) > 0) {
-				return cli.Fail(cli.ExitFailure, fmt.Errorf("%s cannot become what the file has: it has %s and %s that the file lacks, and %s of the file could not be written. "+
-					"--merge leaves that out and writes the rest%s",
-					there.Source, cli.Count(others.Providers, "provider"), cli.Count(others.Consumers, "consumer"), cli.Count(len(r.Conflicts), "record"), strings.Join(append([]string{""}, r.leftOut(10)...), "\n")))
-			}
-			if apply && len(r.Stages) > 0 {
-				if err := r.carryOut(cmd, env, &source, yes); err != nil {
-					return err
-				}
-			}
-			r.applied = apply
-			if err := out.Print(env.Stdout, r.result()); err != nil {
-				if _, coded := cli.CodeOf(err); coded {
-					return err
-				}
-				return cli.Fail(cli.ExitFailure, err)
-			}
-			switch {
-			case len(r.Conflicts) > 0:
-				return cli.Fail(cli.ExitFindings, errors.New("left out: "+cli.Count(len(r.Conflicts), "record")))
-			case len(r.Stages) > 0 && !apply:
-				return cli.Fail(cli.ExitFindings, errors.New("nothing was changed: --apply creates these"))
-			}
-			return nil
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	source.apiFlags(cmd)
+	o.source.apiFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&apply, "apply", false, "create the records")
-	f.BoolVar(&merge, "merge", false, "allow other records in the service, and leave out what differs")
-	f.BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	out = cli.AddOutput(cmd)
+	f.BoolVar(&o.apply, "apply", false, "create the records")
+	f.BoolVar(&o.merge, "merge", false, "allow other records in the service, and skip what differs")
+	f.BoolVarP(&o.yes, "yes", "y", false, "create them without a confirmation")
+	o.out = cli.AddOutput(cmd)
 	return cmd
+}
+
+// run plans the import of a file, carries it out, and prints it.
+func (o *importOptions) run(ctx context.Context, path string) error {
+	if err := o.out.Check(importColumns); err != nil {
+		return err
+	}
+	parts := cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}
+	file, err := (&cloudSource{file: path}).readGiven(ctx, o.env, parts)
+	if err != nil {
+		return err
+	}
+	if wrong := restore.Check(file.Placement); len(wrong) > 0 {
+		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s does not agree with itself, and nothing was written:\n  %s", path, strings.Join(firstOf(wrong, 10), "\n  ")))
+	}
+	current, err := o.source.read(ctx, o.env, parts)
+	if err != nil {
+		return err
+	}
+	r := importing{Plan: restore.New(file.Placement, current.Placement), target: current.Source}
+	if others := r.Others; !o.merge && (others != (restore.Counts{}) || len(r.Conflicts) > 0) {
+		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s cannot become what the file has: it has %s and %s that the file lacks, and %s of the file could not be written. "+
+			"--merge skips that and writes the rest%s",
+			current.Source, cli.Count(others.Providers, "provider"), cli.Count(others.Consumers, "consumer"), cli.Count(len(r.Conflicts), "record"), strings.Join(append([]string{""}, r.skipped(10)...), "\n")))
+	}
+	if o.apply && len(r.Stages) > 0 {
+		if err := o.carryOut(ctx, &r); err != nil {
+			return err
+		}
+	}
+	r.applied = o.apply
+	if err := o.out.Print(o.env, r.result()); err != nil {
+		return err
+	}
+	switch {
+	case len(r.Conflicts) > 0:
+		return cli.Fail(cli.ExitFindings, errors.New("skipped: "+cli.Count(len(r.Conflicts), "record")))
+	case len(r.Stages) > 0 && !o.apply:
+		return cli.Fail(cli.ExitFindings, errors.New("nothing was changed: --apply creates these"))
+	}
+	return nil
 }
 
 // firstOf returns the first of some lines, and a line that says how many more there are.
@@ -128,22 +136,22 @@ type importing struct {
 	applied bool
 }
 
-// carryOut asks, and sends the requests stage by stage.
-func (r *importing) carryOut(cmd *cobra.Command, env cli.Env, source *cloudSource, yes bool) error {
-	if err := r.describe(env.Stderr); err != nil {
+// carryOut sends the requests stage by stage, after a confirmation.
+func (o *importOptions) carryOut(ctx context.Context, r *importing) error {
+	if err := r.describe(o.env.Stderr); err != nil {
 		return cli.Fail(cli.ExitFailure, err)
 	}
-	if err := cli.Confirm(cmd.Context(), env.Stderr, env.Stdin, yes); err != nil {
+	if err := cli.Confirm(ctx, o.env.Stderr, o.env.Stdin, o.yes); err != nil {
 		return err
 	}
-	client, err := source.connect(cmd.Context(), env)
+	client, err := o.source.connect(ctx, o.env)
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, err)
 	}
 	start, all, done := time.Now(), len(r.Requests()), 0
-	p := cli.NewProgress(env)
+	p := cli.NewProgress(o.env)
 	for _, s := range r.Stages {
-		err := client.Send(cmd.Context(), s.Requests, func() {
+		err := client.Send(ctx, s.Requests, func() {
 			done++
 			p.Show(func() string { return fmt.Sprintf("writing %s: %d of %d requests", s.Name, done, all) })
 		})
@@ -152,11 +160,11 @@ func (r *importing) carryOut(cmd *cobra.Command, env cli.Env, source *cloudSourc
 			if errors.Is(err, context.Canceled) {
 				err = errors.New("interrupted")
 			}
-			return cli.Fail(cli.ExitFailure, fmt.Errorf("%w; %d of %d requests were answered: the same command goes on", err, done, all))
+			return cli.Fail(cli.ExitFailure, fmt.Errorf("%w; %d of %d requests were answered: the same command continues", err, done, all))
 		}
 	}
 	p.End()
-	fmt.Fprintf(env.Stderr, "%s in %.1f s\n", cli.Count(all, "request"), time.Since(start).Seconds())
+	fmt.Fprintf(o.env.Stderr, "%s in %.1f s\n", cli.Count(all, "request"), time.Since(start).Seconds())
 	return nil
 }
 
@@ -165,11 +173,11 @@ var importColumns = []string{"Method", "Path", "Microversion", "Body"}
 // result is the import as it is printed: for programs the requests.
 func (r *importing) result() cli.Result {
 	requests := r.Requests()
-	of := cli.Result{Columns: importColumns, Text: r.describe}
+	result := cli.Result{Columns: importColumns, Text: r.describe}
 	for _, q := range requests {
-		of.Rows = append(of.Rows, []any{q.Method, q.Path, q.Microversion, string(q.Body)})
+		result.Rows = append(result.Rows, []any{q.Method, q.Path, q.Microversion, string(q.Body)})
 	}
-	of.Value = struct {
+	result.Value = struct {
 		Target    string             `json:"target"`
 		Applied   bool               `json:"applied"`
 		Creates   restore.Counts     `json:"creates"`
@@ -177,7 +185,7 @@ func (r *importing) result() cli.Result {
 		Conflicts []restore.Conflict `json:"conflicts"`
 		Requests  []cloud.Request    `json:"requests"`
 	}{r.target, r.applied, r.Creates, r.Others, r.Conflicts, requests}
-	return of
+	return result
 }
 
 // describe says what the import is about to do, or has done.
@@ -195,19 +203,19 @@ func (r *importing) describe(w io.Writer) error {
 			lines = append(lines, fmt.Sprintf("  %15s: %s", cli.Count(len(s.Requests), "request"), s.Name))
 		}
 	}
-	_, err := fmt.Fprintln(w, strings.Join(append(lines, r.leftOut(100)...), "\n"))
+	_, err := fmt.Fprintln(w, strings.Join(append(lines, r.skipped(100)...), "\n"))
 	return err
 }
 
-// leftOut lists conflicts, so many at most.
-func (r *importing) leftOut(most int) []string {
+// skipped lists conflicts, so many at most.
+func (r *importing) skipped(most int) []string {
 	var lines []string
 	for _, c := range r.Conflicts {
 		about := c.UUID
 		if c.Name != "" {
 			about = c.Name + " (" + c.UUID + ")"
 		}
-		lines = append(lines, fmt.Sprintf("  left out: %s %s: %s", c.What, about, c.Reason))
+		lines = append(lines, fmt.Sprintf("  skipped: %s %s: %s", c.What, about, c.Reason))
 	}
 	return firstOf(lines, most)
 }

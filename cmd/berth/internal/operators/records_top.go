@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,77 +11,84 @@ import (
 	"github.com/berthcloud/berth/ops/records"
 )
 
+// topOptions are the flags of "berth records top".
+type topOptions struct {
+	env    cli.Env
+	source cloudSource
+	by     cli.Choice
+	class  string
+	limit  int
+	out    *cli.Output
+}
+
 // newRecordsTop returns "berth records top".
 func newRecordsTop(env cli.Env) *cobra.Command {
-	var source cloudSource
-	var out *cli.Output
-	var class string
-	var limit int
-	by := &cli.Choice{Word: "providers", Known: []string{"providers", "consumers", "projects"}}
+	o := &topOptions{env: env, by: cli.Choice{Word: "providers", Known: []string{"providers", "consumers", "projects"}}}
 	cmd := &cobra.Command{
 		Use:   "top [--by WHAT] [--class CLASS]",
-		Short: "Show the fullest providers and the biggest holders",
+		Short: "Show the fullest providers and the largest consumers",
 		Long: `Top shows the providers whose capacity of a resource class is used most, or,
-with --by consumers or --by projects, who holds the biggest share of the cloud's
+with --by consumers or --by projects, who uses the largest share of the cloud's
 capacity of a class. Without --class it compares all classes.
 
-` + cloudSourceHelp + `
-
-` + lookExitHelp,
+` + showExitHelp,
 		Example: `  berth records top --os-cloud admin
   berth records top --from-file cloud.json --by projects --class VCPU`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 0 {
-				return cli.Fail(cli.ExitUsage, fmt.Errorf("--limit %d: want 0 or more", limit))
-			}
-			parts := cloud.Parts{Need: cloud.PlacementPart}
-			if by.Word != "providers" {
-				parts.Need |= cloud.ConsumersPart
-			}
-			c, err := source.read(cmd.Context(), env, parts)
-			if err != nil {
-				return err
-			}
-			var usages []records.Usage
-			r := cli.Result{}
-			switch by.Word {
-			case "providers":
-				usages = records.Fullest(c.Placement, class)
-				r.Columns = []string{"Provider", "UUID", "Resource Class", "Used", "Capacity", "Percent"}
-			case "consumers":
-				usages = records.Biggest(c.Placement, class, false)
-				r.Columns = []string{"Consumer", "Type", "Project", "Resource Class", "Used", "Capacity", "Percent"}
-			default:
-				usages = records.Biggest(c.Placement, class, true)
-				r.Columns = []string{"Project", "Resource Class", "Used", "Capacity", "Percent"}
-			}
-			if class != "" && len(usages) == 0 {
-				fmt.Fprintf(env.Stderr, "note: there is nothing of the resource class %s\n", class)
-			}
-			if limit > 0 {
-				usages = usages[:min(limit, len(usages))]
-			}
-			for _, l := range usages {
-				row := []any{l.UUID}
-				switch by.Word {
-				case "providers":
-					row = []any{l.Name, l.UUID}
-				case "consumers":
-					row = []any{l.UUID, cli.OrNone(l.Type), l.Project}
-				}
-				r.Rows = append(r.Rows, append(row, l.Class, l.Used, l.Capacity, l.Percent))
-			}
-			r.Value = append([]records.Usage{}, usages...)
-			return cli.Fail(cli.ExitFailure, out.Print(env.Stdout, r))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	source.flags(cmd)
-	out = cli.AddOutput(cmd)
+	o.source.flags(cmd)
+	o.out = cli.AddOutput(cmd)
 	f := cmd.Flags()
-	f.Var(by, "by", "show `WHAT`: providers, consumers or projects")
-	_ = cmd.RegisterFlagCompletionFunc("by", cli.OneOf(by.Known...)) // the flag exists: the line above
-	f.StringVar(&class, "class", "", "show the resource class `CLASS` only")
-	f.IntVar(&limit, "limit", 20, "show `N` rows at most, 0 for all")
+	f.Var(&o.by, "by", "`WHAT`: what is compared: providers, consumers or projects")
+	_ = cmd.RegisterFlagCompletionFunc("by", cli.OneOf(o.by.Known...)) // the flag exists: the line above
+	f.StringVar(&o.class, "class", "", "`CLASS`: resource class to compare, all if none is given")
+	f.IntVar(&o.limit, "limit", 20, "`N`: number of rows at most, 0 for all")
 	return cmd
+}
+
+// run shows the fullest or the largest.
+func (o *topOptions) run(ctx context.Context) error {
+	if o.limit < 0 {
+		return cli.Fail(cli.ExitUsage, fmt.Errorf("--limit %d: want 0 or more", o.limit))
+	}
+	parts := cloud.Parts{Need: cloud.PlacementPart}
+	if o.by.Word != "providers" {
+		parts.Need |= cloud.ConsumersPart
+	}
+	c, err := o.source.read(ctx, o.env, parts)
+	if err != nil {
+		return err
+	}
+	var usages []records.Usage
+	r := cli.Result{}
+	switch o.by.Word {
+	case "providers":
+		usages = records.Fullest(c.Placement, o.class)
+		r.Columns = []string{"Provider", "UUID", "Resource Class", "Used", "Capacity", "Percent"}
+	case "consumers":
+		usages = records.Biggest(c.Placement, o.class, false)
+		r.Columns = []string{"Consumer", "Type", "Project", "Resource Class", "Used", "Capacity", "Percent"}
+	default:
+		usages = records.Biggest(c.Placement, o.class, true)
+		r.Columns = []string{"Project", "Resource Class", "Used", "Capacity", "Percent"}
+	}
+	if o.class != "" && len(usages) == 0 {
+		fmt.Fprintf(o.env.Stderr, "note: there is nothing of the resource class %s\n", o.class)
+	}
+	if o.limit > 0 {
+		usages = usages[:min(o.limit, len(usages))]
+	}
+	for _, u := range usages {
+		row := []any{u.UUID}
+		switch o.by.Word {
+		case "providers":
+			row = []any{u.Name, u.UUID}
+		case "consumers":
+			row = []any{u.UUID, cli.OrNone(u.Type), u.Project}
+		}
+		r.Rows = append(r.Rows, append(row, u.Class, u.Used, u.Capacity, u.Percent))
+	}
+	r.Value = append([]records.Usage{}, usages...)
+	return o.out.Print(o.env, r)
 }

@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,29 +16,27 @@ import (
 	"github.com/berthcloud/berth/ops/records"
 )
 
-// lookExitHelp documents the exit codes of commands that only show something.
-const lookExitHelp = `Exit codes:
-  0  shown
-  1  could not look; standard error says why
-  2  wrong arguments or settings
-  3  the database cannot be used`
+// treeOptions are the flags of "berth records tree".
+type treeOptions struct {
+	env    cli.Env
+	source cloudSource
+	out    *cli.Output
+}
 
 // newRecordsTree returns "berth records tree".
 func newRecordsTree(env cli.Env) *cobra.Command {
-	var source cloudSource
-	var out *cli.Output
+	o := &treeOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "tree HOST",
-		Short: "Show a host's providers, what they have, and who holds it",
+		Short: "Show a host's providers, what they have, and who uses it",
 		Long: `Tree shows the tree of resource providers that has a provider of the name or
 UUID HOST: each provider with its inventories, what is used and free of them,
-its traits and aggregates, and the consumers that hold something of it. Free is
-what is left of the capacity, which is (total - reserved) * allocation_ratio.
+its traits and aggregates, and the consumers with allocations from it. Free is
+what remains of the capacity, which is (total - reserved) * allocation_ratio.
 
-` + cloudSourceHelp + `
 From the APIs only this tree is read.
 
-` + lookExitHelp,
+` + showExitHelp,
 		Example: `  berth records tree cn7 --os-cloud admin
   berth records tree cn7 --from-file cloud.json -f json`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -46,31 +45,34 @@ From the APIs only this tree is read.
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := source.read(cmd.Context(), env, cloud.Parts{Need: cloud.PlacementPart, Try: cloud.ConsumersPart, Tree: args[0]})
-			if err != nil {
-				return err
-			}
-			providers, err := records.Tree(c.Placement, args[0])
-			if err != nil {
-				return cli.Fail(cli.ExitFailure, fmt.Errorf("%s: %w", c.Source, err))
-			}
-			r := cli.Result{Columns: []string{"Provider", "UUID", "Resource Class", "Total", "Reserved", "Ratio", "Capacity", "Used", "Free"}, Value: providers}
-			for _, n := range providers {
-				for _, s := range n.Inventories {
-					r.Rows = append(r.Rows, []any{n.Name, n.UUID, s.Class, s.Total, s.Reserved, s.Ratio, s.Capacity, s.Used, s.Free})
-				}
-				if len(n.Inventories) == 0 {
-					r.Rows = append(r.Rows, []any{n.Name, n.UUID, nil, nil, nil, nil, nil, nil, nil})
-				}
-			}
-			r.Text = func(w io.Writer) error { return treeText(w, providers) }
-			return cli.Fail(cli.ExitFailure, out.Print(env.Stdout, r))
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	source.flags(cmd)
-	out = cli.AddOutput(cmd)
+	o.source.flags(cmd)
+	o.out = cli.AddOutput(cmd)
 	return cmd
+}
+
+// run shows the tree of a host.
+func (o *treeOptions) run(ctx context.Context, host string) error {
+	c, err := o.source.read(ctx, o.env, cloud.Parts{Need: cloud.PlacementPart, Try: cloud.ConsumersPart, Tree: host})
+	if err != nil {
+		return err
+	}
+	providers, err := records.Tree(c.Placement, host)
+	if err != nil {
+		return cli.Fail(cli.ExitFailure, fmt.Errorf("%s: %w", c.Source, err))
+	}
+	r := cli.Result{Columns: []string{"Provider", "UUID", "Resource Class", "Total", "Reserved", "Ratio", "Capacity", "Used", "Free"}, Value: providers}
+	for _, p := range providers {
+		for _, s := range p.Inventories {
+			r.Rows = append(r.Rows, []any{p.Name, p.UUID, s.Class, s.Total, s.Reserved, s.Ratio, s.Capacity, s.Used, s.Free})
+		}
+		if len(p.Inventories) == 0 {
+			r.Rows = append(r.Rows, []any{p.Name, p.UUID, nil, nil, nil, nil, nil, nil, nil})
+		}
+	}
+	r.Text = func(w io.Writer) error { return treeText(w, providers) }
+	return o.out.Print(o.env, r)
 }
 
 // treeText writes a tree for people.
@@ -106,7 +108,7 @@ func treeText(w io.Writer, providers []records.Provider) error {
 			if kind == "" {
 				kind = "consumer"
 			}
-			line("%s %s of project %s holds %s", kind, h.Consumer, h.Project, strings.Join(amounts, ", "))
+			line("%s %s of project %s has %s", kind, h.Consumer, h.Project, strings.Join(amounts, ", "))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

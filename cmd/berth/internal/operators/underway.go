@@ -33,9 +33,9 @@ type underwayOptions struct {
 func (o *underwayOptions) flags(cmd *cobra.Command) {
 	o.source.apiFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.server, "server", "", "UUID of the server (`SERVER`); all servers by default")
-	f.DurationVar(&o.minAge, "min-age", 0, "least age (`DURATION`): 90s is 90 seconds")
-	f.IntVar(&o.limit, "limit", 100, "most rows (`N`), of which the oldest come first")
+	f.StringVar(&o.server, "server", "", "`UUID`: server whose rows are listed, all if none is given")
+	f.DurationVar(&o.minAge, "min-age", 0, "`DURATION`: least age; 90s is 90 seconds")
+	f.IntVar(&o.limit, "limit", 100, "`N`: number of rows at most, the oldest first")
 	o.out = cli.AddOutput(cmd)
 }
 
@@ -75,7 +75,7 @@ func (o *underwayOptions) print(r cli.Result, more bool) error {
 	if more {
 		fmt.Fprintf(o.env.Stderr, "note: there is more than the %d oldest; --limit, --min-age and --server select others\n", len(r.Rows))
 	}
-	return o.out.Print(o.env.Stdout, r)
+	return o.out.Print(o.env, r)
 }
 
 // age is how long ago a time was, for people.

@@ -2,7 +2,6 @@ package operators
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,16 +21,17 @@ import (
 
 // watchOptions are the flags of "berth watch".
 type watchOptions struct {
+	env                          cli.Env
 	source                       cloudSource
 	tree, consumer, class, since string
 	root                         string // of the tree, of a database
 	interval                     time.Duration
-	format                       *cli.Choice
+	out                          *cli.Output
 }
 
 // NewWatch returns "berth watch".
 func NewWatch(env cli.Env) *cobra.Command {
-	x := &watchOptions{format: &cli.Choice{Word: "table", Known: []string{"table", "json"}}}
+	x := &watchOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "watch [--tree HOST] [--consumer UUID] [--class CLASS]",
 		Short: "Show what changes in placement, as it changes",
@@ -39,7 +39,7 @@ func NewWatch(env cli.Env) *cobra.Command {
 allocation that is added, removed or changed, until Ctrl-C.
 
 Berth's placement service has a stream of events, with who changed something, by
-which request. When the connection breaks, watch goes on behind the last event,
+which request. When the connection breaks, watch continues after the last event,
 at whichever instance answers; it says so when events are lost. --since begins
 with what changed before: since an id of an event, a time, or for a duration, as
 far as the log goes back.
@@ -51,65 +51,71 @@ more than 100 providers only those whose generation rose are read each time, and
 all of them each tenth time: until then allocations that were deleted may not be
 seen.
 
-` + cloudSourceHelp + `
-
 Exit codes:
   0  interrupted, as it is meant to end
-  1  could not look; standard error says why
+  1  the records could not be read; standard error says why
   2  wrong arguments or settings
   3  the database cannot be used`,
 		Example: `  berth watch --os-cloud admin
   berth watch --os-cloud admin --tree cn1 --since 10m
   berth watch --os-cloud admin --since 2026-01-02T15:04
   berth watch --os-cloud admin --class VCPU -f json | jq .after`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd, env) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			for _, name := range []string{"tree", "consumer", "class", "since"} {
+				if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
+					return fmt.Errorf("--%s: want a value", name)
+				}
+			}
+			return cli.NoArguments(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd.Context()) },
 	}
 	x.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&x.tree, "tree", "", "show what is in the tree of `HOST`, the name or UUID of a provider")
-	f.StringVar(&x.consumer, "consumer", "", "show allocations of the consumer `UUID`, such as a server")
-	f.StringVar(&x.class, "class", "", "show inventories and allocations of the resource class `CLASS`")
-	f.StringVar(&x.since, "since", "", "begin with what changed since `ID|DURATION|TIME`: an event's id, 10m, or 2026-01-02T15:04:05 in local time")
-	f.DurationVar(&x.interval, "interval", 5*time.Second, "read each `DURATION` where there is no stream: 30s is 30 seconds")
-	f.VarP(x.format, "format", "f", "print lines for people (table), or JSON, an object a line: `FORMAT`")
-	_ = cmd.RegisterFlagCompletionFunc("format", cli.OneOf("table", "json")) // the flag exists: the line above
+	f.StringVar(&x.tree, "tree", "", "`HOST`: host to watch (name or UUID of its provider)")
+	f.StringVar(&x.consumer, "consumer", "", "`UUID`: consumer whose allocations are watched, such as a server")
+	f.StringVar(&x.class, "class", "", "`CLASS`: resource class whose inventories and allocations are watched")
+	f.StringVar(&x.since, "since", "", "`ID|DURATION|TIME`: beginning, as the id of an event, 10m, or 2026-01-02T15:04:05 in local time")
+	f.DurationVar(&x.interval, "interval", 5*time.Second, "`DURATION`: time between two readings where there is no stream; 30s is 30 seconds")
+	x.out = cli.AddOutput(cmd)
 	return cmd
 }
 
 // run watches until ctx ends.
-func (x *watchOptions) run(cmd *cobra.Command, env cli.Env) error {
-	ctx := cmd.Context()
+func (x *watchOptions) run(ctx context.Context) error {
 	switch {
 	case x.source.ways() > 1:
-		return cli.Fail(cli.ExitUsage, errors.New("one place is watched: --os-cloud and its like, and --config or --connection exclude each other"))
+		return cli.Fail(cli.ExitUsage, errors.New("one source is watched: --os-cloud and its like, and --config or --connection exclude each other"))
 	case x.source.file != "":
 		return cli.Fail(cli.ExitUsage, errors.New("a file does not change: name a cloud or a database"))
 	case x.interval < time.Second:
 		return cli.Fail(cli.ExitUsage, errors.New("--interval: want 1s or more"))
 	}
-	if err := x.check(cmd); err != nil {
+	if err := x.check(); err != nil {
 		return cli.Fail(cli.ExitUsage, err)
 	}
-	note := func(text string) { fmt.Fprintf(env.Stderr, "note: %s\n", text) }
-	w := changefeed.Watcher{Event: x.printer(env.Stdout), Note: note}
+	if err := x.out.Check(eventColumns); err != nil {
+		return err
+	}
+	note := func(text string) { fmt.Fprintf(x.env.Stderr, "note: %s\n", text) }
+	w := changefeed.Watcher{Event: x.printer(), Note: note}
 	poll := func(what *string, read func(context.Context) (*cloud.Placement, error)) error { // the first reading may name what is read
 		if x.since != "" {
 			note("--since has no effect: what changed before is not known")
 		}
 		note(fmt.Sprintf("%s has no stream of events: it is read each %s; who changed something is not known", *what, x.interval))
-		begun := false
+		started := false
 		first := func(ctx context.Context) (*cloud.Placement, error) {
 			p, err := read(ctx)
-			if err != nil || begun {
+			if err != nil || started {
 				return p, err
 			}
 			if x.tree != "" && len(p.Providers) == 0 {
 				return nil, fmt.Errorf("no provider has the name or UUID %q", x.tree)
 			}
-			begun = true
+			started = true
 			x.noteClass(note, p.Classes)
-			fmt.Fprintf(env.Stderr, "watching %s\n", *what)
+			fmt.Fprintf(x.env.Stderr, "watching %s\n", *what)
 			return p, nil
 		}
 		return changefeed.Poll(ctx, first, x.interval, changefeed.Filter{Consumer: x.consumer, Class: x.class, Tree: x.tree != ""}, w)
@@ -118,7 +124,7 @@ func (x *watchOptions) run(cmd *cobra.Command, env cli.Env) error {
 		database := "a database"
 		x.source.db.Once = true // it is tried again here, and said
 		return x.ended(poll(&database, func(ctx context.Context) (*cloud.Placement, error) {
-			c, err := x.source.readDatabase(ctx, env, cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart})
+			c, err := x.source.readDatabase(ctx, x.env, cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart})
 			if err != nil {
 				return nil, err
 			}
@@ -126,7 +132,7 @@ func (x *watchOptions) run(cmd *cobra.Command, env cli.Env) error {
 			return x.only(c.Placement), nil
 		}))
 	}
-	client, err := x.source.connect(cmd.Context(), env)
+	client, err := x.source.connect(ctx, x.env)
 	if ctx.Err() != nil {
 		return nil // interrupted
 	}
@@ -139,12 +145,12 @@ func (x *watchOptions) run(cmd *cobra.Command, env cli.Env) error {
 			query.Set(name, value)
 		}
 	}
-	begun := false
+	started := false
 	err = changefeed.Stream(ctx, func(ctx context.Context, last string) (io.ReadCloser, error) {
 		body, err := client.Events(ctx, query, last)
 		switch {
-		case err == nil && !begun:
-			begun = true
+		case err == nil && !started:
+			started = true
 			if x.class != "" {
 				if known, err := client.Names(ctx, cloudapi.Classes, ""); err == nil { // else it is not known
 					var classes []string
@@ -154,13 +160,13 @@ func (x *watchOptions) run(cmd *cobra.Command, env cli.Env) error {
 					x.noteClass(note, classes)
 				}
 			}
-			fmt.Fprintf(env.Stderr, "watching %s\n", client.Source())
+			fmt.Fprintf(x.env.Stderr, "watching %s\n", client.Source())
 		case err != nil && (errors.Is(err, cloudapi.ErrNoEvents) || cloudapi.Refused(err)):
 			err = changefeed.Stop{Err: err}
 		}
 		return body, err
 	}, w)
-	if errors.Is(err, cloudapi.ErrNoEvents) && !begun {
+	if errors.Is(err, cloudapi.ErrNoEvents) && !started {
 		what := client.Source() // a cloud, or a placement service without an identity service
 		if !strings.HasPrefix(what, "the placement service ") {
 			what = "the placement service of " + what
@@ -180,12 +186,7 @@ var (
 var sinceForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly}
 
 // check refuses wrong values, with which nothing would ever be shown, and makes a time of --since one that the service understands.
-func (x *watchOptions) check(cmd *cobra.Command) error {
-	for _, name := range []string{"tree", "consumer", "class", "since"} {
-		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
-			return fmt.Errorf("--%s: want a value", name)
-		}
-	}
+func (x *watchOptions) check() error {
 	switch {
 	case x.consumer != "" && !uuidForm.MatchString(x.consumer):
 		return fmt.Errorf("--consumer: want a UUID, such as a server's, not %q", x.consumer)
@@ -198,8 +199,8 @@ func (x *watchOptions) check(cmd *cobra.Command) error {
 		return nil
 	}
 	for _, form := range sinceForms {
-		if at, err := time.ParseInLocation(form, x.since, time.Local); err == nil {
-			x.since = at.UTC().Format(time.RFC3339)
+		if t, err := time.ParseInLocation(form, x.since, time.Local); err == nil {
+			x.since = t.UTC().Format(time.RFC3339)
 			return nil
 		}
 	}
@@ -221,14 +222,14 @@ func (x *watchOptions) ended(err error) error {
 	return cli.Fail(cli.ExitFailure, err)
 }
 
-// only leaves of the providers those of the tree that is watched.
+// only returns the records with the providers of the tree that is watched.
 func (x *watchOptions) only(p *cloud.Placement) *cloud.Placement {
 	if x.tree == "" {
 		return p
 	}
 	for i := range p.Providers {
-		if of := &p.Providers[i]; of.Name == x.tree || of.UUID == x.tree {
-			x.root = of.Root
+		if provider := &p.Providers[i]; provider.Name == x.tree || provider.UUID == x.tree {
+			x.root = provider.Root
 		}
 	}
 	part := *p
@@ -241,15 +242,13 @@ func (x *watchOptions) only(p *cloud.Placement) *cloud.Placement {
 	return &part
 }
 
-// printer prints events.
-func (x *watchOptions) printer(w io.Writer) func(changefeed.Event) error {
-	if x.format.Word == "json" {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		return func(event changefeed.Event) error { return e.Encode(event) }
-	}
-	return func(event changefeed.Event) error {
-		_, err := fmt.Fprintln(w, event.Text(time.Now()))
-		return err
+var eventColumns = append(append([]string{"Time"}, changeColumns...), "Request ID", "User ID")
+
+// printer returns a function that prints events as they come.
+func (x *watchOptions) printer() func(changefeed.Event) error {
+	print := x.out.Stream(x.env, eventColumns)
+	return func(e changefeed.Event) error {
+		row := append([]any{e.Time.Format(time.RFC3339)}, changeRow(e.Change)...)
+		return print(append(row, cli.OrNone(e.RequestID), cli.OrNone(e.User)), e, e.Text(time.Now()))
 	}
 }

@@ -3,8 +3,6 @@ package operators
 import (
 	"testing"
 	"time"
-
-	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
 // Times of --since are local unless they name a zone; ids and durations are the service's to understand.
@@ -17,7 +15,7 @@ func TestWatchSince(t *testing.T) {
 		"0": "", "-5m": "", "yesterday": "", "15:04": "", "2026-13-01": "",
 	} {
 		x := &watchOptions{since: text}
-		err := x.check(NewWatch(cli.Env{}))
+		err := x.check()
 		if err != nil && want == "" {
 			continue
 		}
