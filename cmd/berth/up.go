@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -9,11 +10,18 @@ import (
 	"github.com/berthcloud/berth/devcloud"
 )
 
+// upOptions are the flags of "berth up".
+type upOptions struct {
+	devcloud.Options
+
+	env   cli.Env
+	guide bool
+}
+
 // newUp returns "berth up". It has a flag for the address of each service that devcloud starts,
 // with devcloud's names and defaults.
 func newUp(env cli.Env) *cobra.Command {
-	var opts devcloud.Options
-	var guide bool
+	o := &upOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run Berth on this machine with an example loaded, to try it",
@@ -52,47 +60,50 @@ Changes are kept for the next start; --reset deletes them.
   berth up --listen 127.0.0.1:18778 --data /tmp/berth --reset
   berth up --run-guide`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkUp(&opts); err != nil {
-				return cli.Fail(cli.ExitUsage, err)
-			}
-			if guide {
-				return devcloud.RunGuide(cmd.Context(), process(env), env.Stdout, opts)
-			}
-			return devcloud.Run(cmd.Context(), process(env), env.Stdout, opts)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	for _, a := range opts.Addresses() {
+	for _, a := range o.Addresses() {
 		cmd.Flags().StringVar(a.Listen, a.Flag, a.Usual, "`HOST:PORT`: address of the "+a.Service+" API")
 	}
-	cmd.Flags().BoolVar(&opts.Remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach; passwords and tokens are sent unencrypted")
-	cmd.Flags().StringSliceVar(&opts.AllowedHosts, "allowed-host", nil, "`NAME`: another host name that requests may be for; the first is in the catalogue when listening on all addresses")
-	cmd.Flags().StringVar(&opts.MetricsListen, "metrics-listen", "", "`HOST:PORT`: address of metrics and readiness of all services, as /placement/metrics and /placement/readyz")
-	cmd.Flags().IntVar(&opts.Hosts, "hosts", 1, "`N`: number of hosts: devstack0 with the guide's devices, devstack1 and so on without any, or with --driver netns each with its own")
-	cmd.Flags().StringVar(&opts.Driver, "driver", devcloud.Fake, "`DRIVER`: what runs servers: fake only records them, netns makes them network namespaces with interfaces")
-	cmd.Flags().StringVar(&opts.Data, "data", "", "`DIR`: directory of databases and files (default $XDG_DATA_HOME/berth/up)")
-	cmd.Flags().BoolVar(&guide, "run-guide", false, "run the steps of the guide in a temporary cloud, and print what happens")
-	cmd.Flags().BoolVarP(&opts.Verbose, "verbose", "v", false, "show the services' log, requests included, and do not write DIR/"+devcloud.LogFile)
-	cmd.Flags().BoolVar(&opts.Reset, "reset", false, "delete the databases and start with the example, and with new passwords")
+	cmd.Flags().BoolVar(&o.Remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach; passwords and tokens are sent unencrypted")
+	cmd.Flags().StringSliceVar(&o.AllowedHosts, "allowed-host", nil, "`NAME`: another host name that requests may be for; the first is in the catalogue when listening on all addresses")
+	cmd.Flags().StringVar(&o.MetricsListen, "metrics-listen", "", "`HOST:PORT`: address of metrics and readiness of all services, as /placement/metrics and /placement/readyz")
+	cmd.Flags().IntVar(&o.Hosts, "hosts", 1, "`N`: number of hosts: devstack0 with the guide's devices, devstack1 and so on without any, or with --driver netns each with its own")
+	cmd.Flags().StringVar(&o.Driver, "driver", devcloud.Fake, "`DRIVER`: what runs servers: fake only records them, netns makes them network namespaces with interfaces")
+	cmd.Flags().StringVar(&o.Data, "data", "", "`DIR`: directory of databases and files (default $XDG_DATA_HOME/berth/up)")
+	cmd.Flags().BoolVar(&o.guide, "run-guide", false, "run the steps of the guide in a temporary cloud, and print what happens")
+	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the services' log, requests included, and do not write DIR/"+devcloud.LogFile)
+	cmd.Flags().BoolVar(&o.Reset, "reset", false, "delete the databases and start with the example, and with new passwords")
 	return cmd
 }
 
-// checkUp refuses invalid values of flags.
-func checkUp(opts *devcloud.Options) error {
-	if opts.Driver != devcloud.Fake && opts.Driver != devcloud.Netns {
-		return fmt.Errorf("--driver %s: want %s or %s", opts.Driver, devcloud.Fake, devcloud.Netns)
+// run runs the services until ctx ends, or the steps of the guide.
+func (o *upOptions) run(ctx context.Context) error {
+	if err := o.check(); err != nil {
+		return cli.Fail(cli.ExitUsage, err)
 	}
-	for _, a := range opts.Addresses() {
+	if o.guide {
+		return devcloud.RunGuide(ctx, process(o.env), o.env.Stdout, o.Options)
+	}
+	return devcloud.Run(ctx, process(o.env), o.env.Stdout, o.Options)
+}
+
+// check refuses invalid values of flags.
+func (o *upOptions) check() error {
+	if o.Driver != devcloud.Fake && o.Driver != devcloud.Netns {
+		return fmt.Errorf("--driver %s: want %s or %s", o.Driver, devcloud.Fake, devcloud.Netns)
+	}
+	for _, a := range o.Addresses() {
 		if err := checkListen(a.Flag, *a.Listen); err != nil {
 			return err
 		}
 	}
 	most, with := devcloud.MaxHosts, ""
-	if opts.Driver == devcloud.Netns {
+	if o.Driver == devcloud.Netns {
 		most, with = devcloud.MaxNetnsHosts, " with --driver netns"
 	}
-	if opts.Hosts < 1 || opts.Hosts > most {
-		return fmt.Errorf("--hosts %d: want 1 to %d%s", opts.Hosts, most, with)
+	if o.Hosts < 1 || o.Hosts > most {
+		return fmt.Errorf("--hosts %d: want 1 to %d%s", o.Hosts, most, with)
 	}
 	return nil
 }

@@ -20,28 +20,37 @@ var (
 	revision = ""
 )
 
+// versionOptions are the flags of "berth version".
+type versionOptions struct {
+	env cli.Env
+	out *cli.Output
+}
+
 // newVersion returns "berth version".
 func newVersion(env cli.Env) *cobra.Command {
-	var out *cli.Output
+	o := &versionOptions{env: env}
 	cmd := &cobra.Command{
 		Use:   "version [-f FORMAT]",
 		Short: "Print the version of the program and of the APIs",
 		Args:  cli.NoArguments,
-		RunE: func(*cobra.Command, []string) error {
-			v := env.Version
-			return out.Print(env, cli.Result{
-				Columns: []string{"Version", "Revision", "Go", "Platform", "Placement Microversions", "OS Traits"},
-				Rows:    [][]any{{v.Version, v.Revision, v.Go, v.Platform, v.Placement, v.Traits}},
-				Value:   v,
-				Text: func(w io.Writer) error {
-					_, err := io.WriteString(w, versionText())
-					return err
-				},
-			})
-		},
+		RunE:  func(*cobra.Command, []string) error { return o.run() },
 	}
-	out = cli.AddOutput(cmd)
+	o.out = cli.AddOutput(cmd)
 	return cmd
+}
+
+// run prints the version.
+func (o *versionOptions) run() error {
+	v := o.env.Version
+	return o.out.Print(o.env, cli.Result{
+		Columns: []string{"Version", "Revision", "Go", "Platform", "Placement Microversions", "OS Traits"},
+		Rows:    [][]any{{v.Version, v.Revision, v.Go, v.Platform, v.Placement, v.Traits}},
+		Value:   v,
+		Text: func(w io.Writer) error {
+			_, err := io.WriteString(w, versionText())
+			return err
+		},
+	})
 }
 
 // versionText is the output of "berth version" and "berth --version".
