@@ -57,11 +57,11 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 func commands(t *testing.T, bin string, above ...string) []string {
 	t.Helper()
 	help := run(t, bin, append(append([]string{}, above...), "--help")...)
-	_, list, _ := strings.Cut(help, "Available Commands:\n")
-	list, _, _ = strings.Cut(list, "\n\n")
+	_, list, _ := strings.Cut(help, "Usage:\n")
+	list, _, _ = strings.Cut(list, "\nFlags:\n")
 	var names []string
-	for line := range strings.Lines(list) {
-		name := strings.Fields(line)[0]
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)  +[A-Z]`).FindAllStringSubmatch(list, -1) { // in groups
+		name := m[1]
 		if name == "help" {
 			continue
 		}
