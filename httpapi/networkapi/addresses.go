@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 )
 
 // mac is the hardware address of an interface, in one of the usual notations.
@@ -61,17 +62,17 @@ func toIP(v pyjson.Value) (pyjson.Value, error) {
 
 // toCIDR writes a block of addresses in its canonical form.
 func toCIDR(v pyjson.Value) (pyjson.Value, error) {
-	addr, bits, found := strings.Cut(v.Str(), "/")
-	p, err := parsePrefix(addr, bits, found)
+	addr, bits, hasLength := strings.Cut(v.Str(), "/")
+	p, err := parsePrefix(addr, bits, hasLength)
 	if err != nil {
-		return v, invalidInput("%s is not in a CIDR format", pyjson.Str(v))
+		return v, resource.InvalidInput("%s is not in a CIDR format", pyjson.Str(v))
 	}
 	return pyjson.NewString(p.String()), nil
 }
 
 // parsePrefix takes a block without a length for one address.
-func parsePrefix(addr, bits string, found bool) (netip.Prefix, error) {
-	if found {
+func parsePrefix(addr, bits string, hasLength bool) (netip.Prefix, error) {
+	if hasLength {
 		return netip.ParsePrefix(addr + "/" + bits)
 	}
 	a, err := netip.ParseAddr(addr)
@@ -112,13 +113,13 @@ func pools(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
 		return "Invalid data format for IP pool: '" + pyjson.Str(v) + "'"
 	}
-	return firstOf(v.Items(), func(pool pyjson.Value) string {
+	return resource.FirstWrong(v.Items(), func(pool pyjson.Value) string {
 		if wrong := exactly(pool, "end", "start"); wrong != "" {
 			return wrong
 		}
-		start := part(pool, "start")
-		end := part(pool, "end")
-		return firstOf([]pyjson.Value{start, end}, ip)
+		start := resource.Member(pool, "start")
+		end := resource.Member(pool, "end")
+		return resource.FirstWrong([]pyjson.Value{start, end}, ip)
 	})
 }
 
@@ -126,7 +127,7 @@ func pools(v pyjson.Value) string {
 // order of a set, which is any.
 func exactly(v pyjson.Value, keys ...string) string {
 	if v.Kind() != pyjson.Object {
-		return fmt.Sprintf("Invalid input. '%s' must be a dictionary with keys: %s", pyjson.Str(v), pyjson.Str(valueOf(keys)))
+		return fmt.Sprintf("Invalid input. '%s' must be a dictionary with keys: %s", pyjson.Str(v), pyjson.Str(pyjson.Of(keys)))
 	}
 	provided := make([]string, v.Len())
 	for i, m := range v.Members() {
@@ -143,7 +144,7 @@ func set(keys []string) string {
 	if len(keys) == 0 {
 		return "set()"
 	}
-	list := pyjson.Str(valueOf(keys))
+	list := pyjson.Str(pyjson.Of(keys))
 	return "{" + list[1:len(list)-1] + "}"
 }
 
@@ -152,12 +153,12 @@ func nameservers(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
 		return "Invalid data format for nameserver: '" + pyjson.Str(v) + "'"
 	}
-	seen := values{}
+	seen := resource.ValueSet{}
 	for _, host := range v.Items() {
 		if wrong := ip(host); wrong != "" {
 			return fmt.Sprintf("'%s' is not a valid nameserver. %s", pyjson.Str(host), wrong)
 		}
-		if !seen.add(host) {
+		if !seen.Add(host) {
 			return "Duplicate nameserver '" + pyjson.Str(host) + "'"
 		}
 	}
@@ -169,12 +170,12 @@ func hostRoutes(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
 		return "Invalid data format for hostroute: '" + pyjson.Str(v) + "'"
 	}
-	seen := values{}
+	seen := resource.ValueSet{}
 	for _, route := range v.Items() {
 		if wrong := hostRoute(route); wrong != "" {
 			return wrong
 		}
-		if !seen.add(route) {
+		if !seen.Add(route) {
 			return "Duplicate hostroute '" + pyjson.Str(route) + "'"
 		}
 	}
@@ -185,11 +186,11 @@ func hostRoute(v pyjson.Value) string {
 	if wrong := exactly(v, "nexthop", "destination"); wrong != "" {
 		return wrong
 	}
-	destination := part(v, "destination")
+	destination := resource.Member(v, "destination")
 	if wrong := routeCIDR(destination); wrong != "" {
 		return wrong
 	}
-	hop := part(v, "nexthop")
+	hop := resource.Member(v, "nexthop")
 	return ip(hop)
 }
 
@@ -200,7 +201,7 @@ func fixedIPs(v pyjson.Value) string {
 		return format + pyjson.Str(v) + "'"
 	}
 	seen := map[string]bool{}
-	return firstOf(v.Items(), func(fixed pyjson.Value) string {
+	return resource.FirstWrong(v.Items(), func(fixed pyjson.Value) string {
 		if fixed.Kind() != pyjson.Object {
 			return format + pyjson.Str(fixed) + "'"
 		}
@@ -214,7 +215,7 @@ func fixedIPs(v pyjson.Value) string {
 			seen[pyjson.Str(addr)] = true
 		}
 		if subnet, ok := fixed.Get("subnet_id"); ok {
-			return uuid(subnet)
+			return resource.UUID(subnet)
 		}
 		return ""
 	})

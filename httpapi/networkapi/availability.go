@@ -8,92 +8,93 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 )
 
 type (
-	availabilityAttribute = attribute[network.Availability, struct{}]
-	availabilityResource  = resource[network.Availability, struct{}]
+	availabilityAttribute = resource.Attribute[network.Availability, struct{}]
+	availabilityResource  = resource.Resource[network.Availability, struct{}]
 )
 
-// availabilities say how many addresses networks have, and how many are used.
+// availabilities are the numbers of addresses that networks have and use.
 func (a *API) availabilities() *availabilityResource {
 	return &availabilityResource{
-		api: a, name: "network_ip_availability", plural: "network_ip_availabilities", path: "/v2.0/network-ip-availabilities",
-		table:  availabilityTable(),
-		marker: markersEnd,
-		id:     func(n *network.Availability) string { return string(n.ID) },
-		target: func(*network.Availability) target { return target{} },
-		absent: func(_ *http.Request, id network.ID) error { return network.NotFound("network", id) },
-		list:   a.Network.Availabilities,
-		where: map[string]network.Field{
+		API: a.kinds(), Name: "network_ip_availability", Plural: "network_ip_availabilities", Path: "/v2.0/network-ip-availabilities",
+		Table:         availabilityTable(),
+		UnknownMarker: resource.EndAtMarker,
+		ID:            func(n *network.Availability) string { return string(n.ID) },
+		TargetOf:      func(*network.Availability) resource.Target { return resource.Target{} },
+		NotFound:      func(_ *http.Request, id string) error { return network.NotFound("network", network.ID(id)) },
+		List:          a.Network.Availabilities,
+		StoreFields: map[string]network.Field{
 			"network_id": network.ByID, "network_name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		refine: ofVersion,
+		Refine: ofVersion,
 	}
 }
 
 // availabilityRoutes have methods for unsupported changes, which answer that.
 func (a *API) availabilityRoutes() []httpapi.Route {
 	res := a.availabilities()
-	return append(res.routes(),
-		httpapi.Route{Method: http.MethodPut, Pattern: res.path + "/{id}", Handle: res.putNothing},
-		httpapi.Route{Method: http.MethodPost, Pattern: res.path, Handle: func(w http.ResponseWriter, r *http.Request) error {
-			if err := httpapi.BoundBody(w, r, maxUnmade); err != nil {
+	return append(res.Routes(),
+		httpapi.Route{Method: http.MethodPut, Pattern: res.Path + "/{id}", Handle: res.PutNothing},
+		httpapi.Route{Method: http.MethodPost, Pattern: res.Path, Handle: func(w http.ResponseWriter, r *http.Request) error {
+			if err := httpapi.BoundBody(w, r, resource.MaxIgnoredBody); err != nil {
 				return err
 			}
-			if _, _, err := res.bodies(r, true); err != nil {
+			if _, _, err := res.Bodies(r, true); err != nil {
 				return err
 			}
-			return badRequest("Attribute 'tenant_id' not allowed in POST") // which Neutron adds
+			return resource.BadRequest("Attribute 'tenant_id' not allowed in POST") // which Neutron adds
 		}},
 	)
 }
 
 func availabilityTable() []availabilityAttribute {
 	type N = network.Availability
-	id := func(n *N) pyjson.Value { return valueOf(string(n.ID)) }
-	project := func(n *N) pyjson.Value { return valueOf(n.Project) }
+	id := func(n *N) pyjson.Value { return pyjson.Of(string(n.ID)) }
+	project := func(n *N) pyjson.Value { return pyjson.Of(n.Project) }
 	return []availabilityAttribute{
-		{name: "network_id", use: filter | sortable, show: id},
-		{name: "network_name", use: filter, show: func(n *N) pyjson.Value { return valueOf(n.Name) }},
-		{name: "tenant_id", use: filter, show: project},
-		{name: "total_ips", show: func(n *N) pyjson.Value {
+		{Name: "network_id", Use: resource.Filterable | resource.Sortable, Show: id},
+		{Name: "network_name", Use: resource.Filterable, Show: func(n *N) pyjson.Value { return pyjson.Of(n.Name) }},
+		{Name: "tenant_id", Use: resource.Filterable, Show: project},
+		{Name: "total_ips", Show: func(n *N) pyjson.Value {
 			total := new(big.Int)
 			for _, s := range n.Subnets {
 				total.Add(total, s.Total)
 			}
 			return bigNumber(total)
 		}},
-		{name: "used_ips", show: func(n *N) pyjson.Value {
+		{Name: "used_ips", Show: func(n *N) pyjson.Value {
 			used := int64(0)
 			for _, s := range n.Subnets {
 				used += s.Used
 			}
-			return valueOf(used)
+			return pyjson.Of(used)
 		}},
-		{name: "subnet_ip_availability", show: func(n *N) pyjson.Value { return array(n.Subnets, showAvailability) }},
-		{name: ipVersion, use: filter, with: everything[N]}, // see ofVersion
-		{name: "project_id", use: filter, show: project},
+		{Name: "subnet_ip_availability", Show: func(n *N) pyjson.Value { return resource.List(n.Subnets, showAvailability) }},
+		{Name: ipVersion, Use: resource.Filterable, Filter: resource.AcceptAll[N]}, // see ofVersion
+		{Name: "project_id", Use: resource.Filterable, Show: project},
 	}
 }
 
 const ipVersion = "ip_version"
 
 func showAvailability(s network.SubnetAvailability) pyjson.Value {
-	return object("subnet_id", string(s.ID), ipVersion, s.IPVersion, "cidr", s.CIDR, "subnet_name", s.Name,
-		"used_ips", s.Used, "total_ips", bigNumber(s.Total))
+	return pyjson.NewObject(pyjson.M("subnet_id", string(s.ID)), pyjson.M(ipVersion, s.IPVersion), pyjson.M("cidr", s.CIDR), pyjson.M("subnet_name", s.Name),
+		pyjson.M("used_ips", s.Used), pyjson.M("total_ips", bigNumber(s.Total)))
 }
 
 // ofVersion returns the subnets of the requested versions of IP, and the networks that have some.
-func ofVersion(all []network.Availability, filters []filterBy) []network.Availability {
+func ofVersion(all []network.Availability, filters []resource.Filter) []network.Availability {
 	for _, f := range filters {
-		if f.name != ipVersion {
+		if f.Name != ipVersion {
 			continue
 		}
 		for i := range all {
 			all[i].Subnets = slices.DeleteFunc(all[i].Subnets, func(s network.SubnetAvailability) bool {
-				return !slices.Contains(f.values, fmt.Sprint(s.IPVersion))
+				return !slices.Contains(f.Values, fmt.Sprint(s.IPVersion))
 			})
 		}
 		all = slices.DeleteFunc(all, func(n network.Availability) bool { return len(n.Subnets) == 0 })

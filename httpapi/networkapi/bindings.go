@@ -6,13 +6,14 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
-type bindingResource = resource[network.BindingRow, bindingSpec]
+type bindingResource = resource.Resource[network.BindingRow, bindingSpec]
 
-// A bindingSpec is what may be said of a binding, and of which port.
+// A bindingSpec is what a request may set of a binding, and its port.
 type bindingSpec struct {
 	network.BindingSpec
 	port network.ID
@@ -22,33 +23,35 @@ type bindingSpec struct {
 func (a *API) bindings() *bindingResource {
 	portID := func(r *http.Request) network.ID { return network.ID(httpapi.Param(r, "port_id")) }
 	return &bindingResource{
-		api: a, name: "binding", plural: "bindings", rule: "port_binding", path: "/v2.0/ports/{port_id}/bindings",
-		table:  bindingTable(),
-		marker: markersEnd, notBulk: true,
-		id:     func(b *network.BindingRow) string { return b.Host },
-		key:    network.ByHost,
-		target: func(*network.BindingRow) target { return target{} },
-		made:   func(ctx context.Context, s *bindingSpec) (target, error) { return target{}, a.knows(ctx, s.port) },
-		absent: func(r *http.Request, host network.ID) error { return network.BindingNotFound(portID(r), string(host)) },
-		within: func(r *http.Request) []network.Match {
+		API: a.kinds(), Name: "binding", Plural: "bindings", PolicyName: "port_binding", Path: "/v2.0/ports/{port_id}/bindings",
+		Table:         bindingTable(),
+		UnknownMarker: resource.EndAtMarker, NoBulk: true,
+		ID:       func(b *network.BindingRow) string { return b.Host },
+		KeyField: network.ByHost,
+		TargetOf: func(*network.BindingRow) resource.Target { return resource.Target{} },
+		TargetOfNew: func(ctx context.Context, s *bindingSpec) (resource.Target, error) {
+			return resource.Target{}, a.knows(ctx, s.port)
+		},
+		NotFound: func(r *http.Request, host string) error { return network.BindingNotFound(portID(r), host) },
+		Parent: func(r *http.Request) []network.Match {
 			return []network.Match{network.Where(network.ByPort, portID(r))}
 		},
-		list: func(ctx context.Context, where ...network.Match) ([]network.BindingRow, error) {
+		List: func(ctx context.Context, where ...network.Match) ([]network.BindingRow, error) {
 			id, _ := where[0].Values[0].(network.ID) // within put it there
 			if err := a.knows(ctx, id); err != nil {
 				return nil, err
 			}
 			return a.Network.Bindings(ctx, id, where[1:]...)
 		},
-		where: map[string]network.Field{"host": network.ByHost},
-		start: func(r *http.Request, _ identity.Caller) bindingSpec {
+		StoreFields: map[string]network.Field{"host": network.ByHost},
+		NewSpec: func(r *http.Request, _ identity.Caller) bindingSpec {
 			return bindingSpec{network.BindingSpec{VNIC: "normal"}, portID(r)}
 		},
-		create: func(ctx context.Context, specs []bindingSpec) (made []network.BindingRow, err error) {
+		Create: func(ctx context.Context, specs []bindingSpec) ([]network.BindingRow, error) {
 			row, err := a.Network.CreateBinding(ctx, specs[0].port, specs[0].BindingSpec)
 			return []network.BindingRow{row}, err
 		},
-		update: func(ctx context.Context, b *network.BindingRow, fn func(*bindingSpec) error) (network.BindingRow, error) {
+		Update: func(ctx context.Context, b *network.BindingRow, fn func(*bindingSpec) error) (network.BindingRow, error) {
 			return a.Network.UpdateBinding(ctx, b.Port, b.Host, func(s *network.BindingSpec) error {
 				spec := bindingSpec{BindingSpec: *s, port: b.Port}
 				err := fn(&spec)
@@ -56,7 +59,7 @@ func (a *API) bindings() *bindingResource {
 				return err
 			})
 		},
-		remove: func(ctx context.Context, b *network.BindingRow, _ network.Condition) error {
+		Delete: func(ctx context.Context, b *network.BindingRow, _ resource.Condition) error {
 			return a.Network.DeleteBinding(ctx, b.Port, b.Host)
 		},
 	}
@@ -65,7 +68,7 @@ func (a *API) bindings() *bindingResource {
 // knows refuses a port that the caller may not know of, as if it did not exist.
 func (a *API) knows(ctx context.Context, id network.ID) error {
 	all, err := a.Network.Ports(ctx, network.Where(network.ByID, id))
-	if err == nil && (len(all) == 0 || !a.ports().sees(ctx, &all[0])) {
+	if err == nil && (len(all) == 0 || !a.ports().IsVisible(ctx, &all[0])) {
 		err = network.NotFound("port", id)
 	}
 	return err
@@ -73,8 +76,8 @@ func (a *API) knows(ctx context.Context, id network.ID) error {
 
 func (a *API) bindingRoutes() []httpapi.Route {
 	res := a.bindings()
-	return append(res.routes(), httpapi.Route{
-		Method: http.MethodPut, Pattern: res.path + "/{id}/activate", Handle: a.activateBinding,
+	return append(res.Routes(), httpapi.Route{
+		Method: http.MethodPut, Pattern: res.Path + "/{id}/activate", Handle: a.activateBinding,
 	})
 }
 
@@ -82,43 +85,43 @@ func (a *API) bindingRoutes() []httpapi.Route {
 // without a name around it.
 func (a *API) activateBinding(w http.ResponseWriter, r *http.Request) error {
 	res := a.bindings()
-	one, err := res.visible(r)
+	one, err := res.Visible(r)
 	if err != nil {
 		return err
 	}
-	if err := a.allow(r.Context(), "activate_port_binding", target{}); err != nil {
+	if err := a.access().Allow(r.Context(), "activate_port_binding", resource.Target{}); err != nil {
 		return err
 	}
 	one, err = a.Network.ActivateBinding(r.Context(), one.Port, one.Host)
 	if err != nil {
 		return err
 	}
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { res.write(r.Context(), j, &one, nil) })
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { res.Write(r.Context(), j, &one, nil) })
 }
 
-func bindingTable() []attribute[network.BindingRow, bindingSpec] {
+func bindingTable() []resource.Attribute[network.BindingRow, bindingSpec] {
 	type (
 		B = network.BindingRow
 		S = bindingSpec
 	)
-	return []attribute[B, S]{
+	return []resource.Attribute[B, S]{
 		{
-			name: "host", use: post | put | required | filter, convert: toText, check: hostName, show: func(b *B) pyjson.Value { return valueOf(b.Host) },
-			set: func(s *S, v pyjson.Value) { s.Host = v.Str() },
+			Name: "host", Use: resource.Post | resource.Put | resource.Required | resource.Filterable, Convert: toText, Check: hostName, Show: func(b *B) pyjson.Value { return pyjson.Of(b.Host) },
+			Set: func(s *S, v pyjson.Value) { s.Host = v.Str() },
 		},
-		{name: "vif_type", use: filter, show: func(b *B) pyjson.Value { return valueOf(b.VIF) }},
-		{name: "vif_details", show: func(b *B) pyjson.Value { return decode(b.Details) }},
+		{Name: "vif_type", Use: resource.Filterable, Show: func(b *B) pyjson.Value { return pyjson.Of(b.VIF) }},
+		{Name: "vif_details", Show: func(b *B) pyjson.Value { return resource.Decode(b.Details) }},
 		{
-			name: "vnic_type", use: post | put | filter, usual: valueOf("normal"), check: vnicTypes,
-			set:  func(s *S, v pyjson.Value) { s.VNIC = v.Str() },
-			show: func(b *B) pyjson.Value { return valueOf(b.VNIC) },
+			Name: "vnic_type", Use: resource.Post | resource.Put | resource.Filterable, Default: pyjson.Of("normal"), Check: vnicTypes,
+			Set:  func(s *S, v pyjson.Value) { s.VNIC = v.Str() },
+			Show: func(b *B) pyjson.Value { return pyjson.Of(b.VNIC) },
 		},
 		{
-			name: "profile", use: post | put, convert: smallProfile, check: orNull(anObject),
-			set:  func(s *S, v pyjson.Value) { s.Profile = encode(v) },
-			show: func(b *B) pyjson.Value { return decode(b.Profile) },
+			Name: "profile", Use: resource.Post | resource.Put, Convert: smallProfile, Check: resource.Nullable(resource.IsObject),
+			Set:  func(s *S, v pyjson.Value) { s.Profile = resource.Encode(v) },
+			Show: func(b *B) pyjson.Value { return resource.Decode(b.Profile) },
 		},
-		{name: "status", use: filter, show: func(b *B) pyjson.Value { return valueOf(bindingStatus(b.Active)) }},
+		{Name: "status", Use: resource.Filterable, Show: func(b *B) pyjson.Value { return pyjson.Of(bindingStatus(b.Active)) }},
 	}
 }
 
@@ -127,7 +130,7 @@ func hostName(v pyjson.Value) string {
 	if v.Kind() == pyjson.String && v.Str() == "" {
 		return "'' Blank strings are not permitted"
 	}
-	return text(255)(v)
+	return resource.MaxLength(255)(v)
 }
 
 // maxProfile is how long a profile may be, as Python writes JSON.
@@ -135,7 +138,7 @@ const maxProfile = 4095
 
 func smallProfile(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Object && len(pyjson.Repr(v)) > maxProfile {
-		return v, invalidInput("binding:profile value too large")
+		return v, resource.InvalidInput("binding:profile value too large")
 	}
 	return v, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -22,7 +23,7 @@ func (a *API) changeRoutes() []httpapi.Route {
 }
 
 func (a *API) listChanges(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), "get_change", target{}); err != nil {
+	if err := a.access().Allow(r.Context(), "get_change", resource.Target{}); err != nil {
 		return err
 	}
 	f, err := changeFilter(r.URL.Query(), time.Now())
@@ -34,7 +35,7 @@ func (a *API) listChanges(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("changes", array(all, changeShown), "more", more))
+		j.Value(pyjson.NewObject(pyjson.M("changes", resource.List(all, changeShown)), pyjson.M("more", more)))
 	})
 }
 
@@ -43,7 +44,7 @@ func changeFilter(query url.Values, now time.Time) (network.ChangeFilter, error)
 	f := network.ChangeFilter{Port: network.ID(query.Get("port")), Server: query.Get("server"), Limit: maxChanges}
 	for name := range query {
 		if !slices.Contains([]string{"port", "server", "min_age", "limit"}, name) {
-			return f, badRequest("There is no parameter '%s'; the parameters are port, server, min_age and limit", name)
+			return f, resource.BadRequest("There is no parameter '%s'; the parameters are port, server, min_age and limit", name)
 		}
 	}
 	for name, set := range map[string]func(n int){
@@ -56,7 +57,7 @@ func changeFilter(query url.Values, now time.Time) (network.ChangeFilter, error)
 		}
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return f, badRequest("%s: want a number, not '%s'", name, text)
+			return f, resource.BadRequest("%s: want a number, not '%s'", name, text)
 		}
 		set(int(n))
 	}
@@ -69,14 +70,17 @@ func changeShown(c network.ChangeView) pyjson.Value {
 	if !c.AttemptAt.IsZero() {
 		at = timeOf(c.AttemptAt)
 	}
-	var differences []any
+	var differences []pyjson.Member
 	for _, provider := range slices.Sorted(maps.Keys(c.Differences)) {
-		var amounts []any
+		var amounts []pyjson.Member
 		for _, class := range slices.Sorted(maps.Keys(c.Differences[provider])) {
-			amounts = append(amounts, class, int(c.Differences[provider][class]))
+			amounts = append(amounts, pyjson.M(class, int64(c.Differences[provider][class])))
 		}
-		differences = append(differences, provider, object(amounts...))
+		differences = append(differences, pyjson.M(provider, pyjson.NewObject(amounts...)))
 	}
-	return object("id", string(c.ID), "kind", c.Kind, "port", string(c.Port), "server", c.Server, "created_at", timeOf(c.CreatedAt), "state", c.State,
-		"instance", orNone(c.Instance), "abandoned", c.Abandoned, "attempted_at", at, "differences", object(differences...))
+	return pyjson.NewObject(
+		pyjson.M("id", string(c.ID)), pyjson.M("kind", c.Kind), pyjson.M("port", string(c.Port)), pyjson.M("server", c.Server),
+		pyjson.M("created_at", timeOf(c.CreatedAt)), pyjson.M("state", c.State), pyjson.M("instance", resource.TextOrNull(c.Instance)),
+		pyjson.M("abandoned", c.Abandoned), pyjson.M("attempted_at", at), pyjson.M("differences", pyjson.NewObject(differences...)),
+	)
 }

@@ -4,79 +4,80 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 )
 
 // Attributes that most kinds have. Their functions get the Common of an object or of its spec.
 
-func idAttribute[T, S any](of func(*T) *network.Common) attribute[T, S] {
-	return attribute[T, S]{
-		name: "id", use: filter | sortable, check: uuid,
-		show: func(o *T) pyjson.Value { return valueOf(string(of(o).ID)) },
+func idAttribute[T, S any](common func(*T) *network.Common) resource.Attribute[T, S] {
+	return resource.Attribute[T, S]{
+		Name: "id", Use: resource.Filterable | resource.Sortable, Check: resource.UUID,
+		Show: func(o *T) pyjson.Value { return pyjson.Of(string(common(o).ID)) },
 	}
 }
 
-func nameAttribute[T, S any](of func(*T) *network.Common, in func(*S) *network.Common) attribute[T, S] {
-	return attribute[T, S]{
-		name: "name", use: post | put | filter | sortable, usual: valueOf(""), check: text(255),
-		set:  func(s *S, v pyjson.Value) { in(s).Name = v.Str() },
-		show: func(o *T) pyjson.Value { return valueOf(of(o).Name) },
+func nameAttribute[T, S any](common func(*T) *network.Common, spec func(*S) *network.Common) resource.Attribute[T, S] {
+	return resource.Attribute[T, S]{
+		Name: "name", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Default: pyjson.Of(""), Check: resource.MaxLength(255),
+		Set:  func(s *S, v pyjson.Value) { spec(s).Name = v.Str() },
+		Show: func(o *T) pyjson.Value { return pyjson.Of(common(o).Name) },
 	}
 }
 
-func descriptionAttribute[T, S any](of func(*T) *network.Common, in func(*S) *network.Common) attribute[T, S] {
-	return attribute[T, S]{
-		name: "description", use: post | put | filter, usual: valueOf(""), check: text(255),
-		set:  func(s *S, v pyjson.Value) { in(s).Description = v.Str() },
-		show: func(o *T) pyjson.Value { return valueOf(of(o).Description) },
+func descriptionAttribute[T, S any](common func(*T) *network.Common, spec func(*S) *network.Common) resource.Attribute[T, S] {
+	return resource.Attribute[T, S]{
+		Name: "description", Use: resource.Post | resource.Put | resource.Filterable, Default: pyjson.Of(""), Check: resource.MaxLength(255),
+		Set:  func(s *S, v pyjson.Value) { spec(s).Description = v.Str() },
+		Show: func(o *T) pyjson.Value { return pyjson.Of(common(o).Description) },
 	}
 }
 
 // ownerAttribute is the project under one of its two names.
-func ownerAttribute[T, S any](name string, of func(*T) *network.Common, in func(*S) *network.Common) attribute[T, S] {
-	return attribute[T, S]{
-		name: name, use: post | filter | sortable, check: text(255),
-		set:  func(s *S, v pyjson.Value) { in(s).Project = v.Str() },
-		show: func(o *T) pyjson.Value { return valueOf(of(o).Project) },
+func ownerAttribute[T, S any](name string, common func(*T) *network.Common, spec func(*S) *network.Common) resource.Attribute[T, S] {
+	return resource.Attribute[T, S]{
+		Name: name, Use: resource.Post | resource.Filterable | resource.Sortable, Check: resource.MaxLength(255),
+		Set:  func(s *S, v pyjson.Value) { spec(s).Project = v.Str() },
+		Show: func(o *T) pyjson.Value { return pyjson.Of(common(o).Project) },
 	}
 }
 
 // stamps are the attributes about changes.
-func stamps[T, S any](of func(*T) *network.Common) []attribute[T, S] {
-	all := tagFilters[T, S](func(o *T) []string { return of(o).Tags })
-	all[0].show = func(o *T) pyjson.Value { return valueOf(of(o).Tags) }
-	return append(all, []attribute[T, S]{
-		{name: "created_at", use: sortable, show: func(o *T) pyjson.Value { return timeOf(of(o).CreatedAt) }},
-		{name: "updated_at", use: sortable, show: func(o *T) pyjson.Value { return timeOf(of(o).UpdatedAt) }},
+func stamps[T, S any](common func(*T) *network.Common) []resource.Attribute[T, S] {
+	all := resource.TagFilters[T, S](func(o *T) []string { return common(o).Tags })
+	all[0].Show = func(o *T) pyjson.Value { return pyjson.Of(common(o).Tags) }
+	return append(all, []resource.Attribute[T, S]{
+		{Name: "created_at", Use: resource.Sortable, Show: func(o *T) pyjson.Value { return timeOf(common(o).CreatedAt) }},
+		{Name: "updated_at", Use: resource.Sortable, Show: func(o *T) pyjson.Value { return timeOf(common(o).UpdatedAt) }},
 		{
-			name: "revision_number", use: filter | sortable, convert: toInt,
-			show: func(o *T) pyjson.Value { return valueOf(of(o).Revision) },
+			Name: "revision_number", Use: resource.Filterable | resource.Sortable, Convert: resource.ToInt,
+			Show: func(o *T) pyjson.Value { return pyjson.Of(common(o).Revision) },
 		},
 	}...)
 }
 
 // timeOf is a time as the standard attributes show it, in UTC.
-func timeOf(t time.Time) pyjson.Value { return valueOf(t.UTC().Format("2006-01-02T15:04:05Z")) }
+func timeOf(t time.Time) pyjson.Value { return pyjson.Of(t.UTC().Format("2006-01-02T15:04:05Z")) }
 
 // boolean is an attribute that is true or false.
-func boolean[T, S any](name string, use use, usual bool, set func(*S, bool), show func(*T) bool) attribute[T, S] {
-	return attribute[T, S]{
-		name: name, use: use, usual: valueOf(usual), convert: toBool,
-		set:  func(s *S, v pyjson.Value) { set(s, v.Bool()) },
-		show: func(o *T) pyjson.Value { return valueOf(show(o)) },
+func boolean[T, S any](name string, use resource.Use, usual bool, set func(*S, bool), show func(*T) bool) resource.Attribute[T, S] {
+	return resource.Attribute[T, S]{
+		Name: name, Use: use, Default: pyjson.Of(usual), Convert: resource.ToBool,
+		Set:  func(s *S, v pyjson.Value) { set(s, v.Bool()) },
+		Show: func(o *T) pyjson.Value { return pyjson.Of(show(o)) },
 	}
 }
 
 // fixed is an attribute that is always the same here.
-func fixed[T, S any](name string, value any) attribute[T, S] {
-	return attribute[T, S]{name: name, show: func(*T) pyjson.Value { return valueOf(value) }}
+func fixed[T, S any](name string, value pyjson.Value) resource.Attribute[T, S] {
+	return resource.Attribute[T, S]{Name: name, Show: func(*T) pyjson.Value { return value }}
 }
 
 // reference is an attribute that names another object, or none.
-func reference[T, S any](name string, use use, set func(*S, network.ID), show func(*T) network.ID) attribute[T, S] {
-	return attribute[T, S]{
-		name: name, use: use, check: orNull(uuid),
-		set:  func(s *S, v pyjson.Value) { set(s, network.ID(v.Str())) },
-		show: func(o *T) pyjson.Value { return orNone(show(o)) },
+func reference[T, S any](name string, use resource.Use, set func(*S, network.ID), show func(*T) network.ID) resource.Attribute[T, S] {
+	return resource.Attribute[T, S]{
+		Name: name, Use: use, Check: resource.Nullable(resource.UUID),
+		Set:  func(s *S, v pyjson.Value) { set(s, network.ID(v.Str())) },
+		Show: func(o *T) pyjson.Value { return resource.TextOrNull(show(o)) },
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 )
 
-// An extension is a part of the API that clients ask for by its alias.
+// An extension is a part of the API that clients discover by its alias.
 type extension struct{ alias, name, updated string }
 
-// extensions are those that are there whatever the settings say.
+// extensions are those that do not depend on settings.
 var extensions = []extension{
 	{"agent", "agent", "2013-02-03T10:00:00-00:00"},
 	{"agent-resources-synced", "Agent's Resource View Synced to Placement", "2018-12-19T00:00:00-00:00"},
@@ -73,7 +74,7 @@ var extensions = []extension{
 	{"trunk-details", "Trunk port details", "2016-01-01T10:00:00-00:00"},
 }
 
-// groupsExtension says that resource_request is in the format of groups.
+// groupsExtension declares that resource_request is in the format of groups.
 var groupsExtension = extension{"port-resource-request-groups", "Port Resource Request Groups", "2021-08-02T10:00:00-00:00"}
 
 func (a *API) extensionRoutes() []httpapi.Route {
@@ -100,12 +101,12 @@ func (a *API) loaded() []extension {
 }
 
 func (e extension) show() pyjson.Value {
-	return object("name", e.name, "alias", e.alias, "description", e.name+".", "updated", e.updated, "links", pyjson.NewArray())
+	return pyjson.NewObject(pyjson.M("name", e.name), pyjson.M("alias", e.alias), pyjson.M("description", e.name+"."), pyjson.M("updated", e.updated), pyjson.M("links", pyjson.NewArray()))
 }
 
 func (a *API) listExtensions(w http.ResponseWriter, _ *http.Request) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("extensions", array(a.loaded(), extension.show)))
+		j.Value(pyjson.NewObject(pyjson.M("extensions", resource.List(a.loaded(), extension.show))))
 	})
 }
 
@@ -116,6 +117,6 @@ func (a *API) getExtension(w http.ResponseWriter, r *http.Request) error {
 		return fault.New(fault.NotFound, codeExtension, "Extension with alias %s does not exist", alias)
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("extension", a.loaded()[i].show()))
+		j.Value(pyjson.NewObject(pyjson.M("extension", a.loaded()[i].show())))
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
@@ -16,18 +17,18 @@ func (a *API) heartbeatRoutes() []httpapi.Route {
 	return []httpapi.Route{{Method: http.MethodPost, Pattern: "/berth/v1/heartbeats", Handle: a.heartbeat}}
 }
 
-// heartbeat notes what an agent says of itself. The answer says which agent that is
-// and how the last sync of its devices went.
+// heartbeat records the report of an agent. The answer has the id of the agent and the result of the last
+// sync of its devices.
 func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckIsHost(ctx)); err != nil {
+	if err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckIsHost(ctx)); err != nil {
 		return err
 	}
-	v, err := readObject(r, "agent")
+	v, err := resource.ReadObject(r, "agent")
 	if err != nil {
 		return err
 	}
-	said, err := member(v, "agent")
+	said, err := resource.MemberObject(v, "agent")
 	if err != nil {
 		return err
 	}
@@ -45,38 +46,38 @@ func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 		a.Reported(agent, h.Start)
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("agent", object("id", string(agent.ID),
-			"resources_synced", syncState(agent.AgentRow), "sync_error", orNone(agent.SyncError))))
+		j.Value(pyjson.NewObject(pyjson.M("agent", pyjson.NewObject(pyjson.M("id", string(agent.ID)),
+			pyjson.M("resources_synced", syncState(agent.AgentRow)), pyjson.M("sync_error", resource.TextOrNull(agent.SyncError))))))
 	})
 }
 
-// heartbeatAttributes are what a heartbeat may say, all of it text but for the last
+// heartbeatAttributes are the members of a heartbeat, all of them texts but for the last
 // three.
-var heartbeatAttributes = []attribute[network.Agent, network.Heartbeat]{
-	heartbeatText("agent_type", post|required, func(h *network.Heartbeat, t string) { h.Type = t }),
-	heartbeatText("binary", post|required, func(h *network.Heartbeat, t string) { h.Binary = t }),
-	heartbeatText("host", post|required, func(h *network.Heartbeat, t string) { h.Host = t }),
-	heartbeatText("topic", post, func(h *network.Heartbeat, t string) { h.Topic = t }),
-	heartbeatText("availability_zone", post, func(h *network.Heartbeat, t string) { h.Zone = t }),
-	{name: "configurations", use: post, check: anObject, set: func(h *network.Heartbeat, v pyjson.Value) { h.Configurations = encode(v) }},
-	{name: "resource_versions", use: post, check: anObject, set: func(h *network.Heartbeat, v pyjson.Value) { h.Versions = encode(v) }},
-	{name: "start_flag", use: post, convert: toBool, set: func(h *network.Heartbeat, v pyjson.Value) { h.Start = v.Bool() }},
+var heartbeatAttributes = []resource.Attribute[network.Agent, network.Heartbeat]{
+	heartbeatText("agent_type", resource.Post|resource.Required, func(h *network.Heartbeat, t string) { h.Type = t }),
+	heartbeatText("binary", resource.Post|resource.Required, func(h *network.Heartbeat, t string) { h.Binary = t }),
+	heartbeatText("host", resource.Post|resource.Required, func(h *network.Heartbeat, t string) { h.Host = t }),
+	heartbeatText("topic", resource.Post, func(h *network.Heartbeat, t string) { h.Topic = t }),
+	heartbeatText("availability_zone", resource.Post, func(h *network.Heartbeat, t string) { h.Zone = t }),
+	{Name: "configurations", Use: resource.Post, Check: resource.IsObject, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Configurations = resource.Encode(v) }},
+	{Name: "resource_versions", Use: resource.Post, Check: resource.IsObject, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Versions = resource.Encode(v) }},
+	{Name: "start_flag", Use: resource.Post, Convert: resource.ToBool, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Start = v.Bool() }},
 }
 
-func heartbeatText(name string, use use, set func(*network.Heartbeat, string)) attribute[network.Agent, network.Heartbeat] {
-	return attribute[network.Agent, network.Heartbeat]{
-		name: name, use: use, check: textCheck255, set: func(h *network.Heartbeat, v pyjson.Value) { set(h, v.Str()) },
+func heartbeatText(name string, use resource.Use, set func(*network.Heartbeat, string)) resource.Attribute[network.Agent, network.Heartbeat] {
+	return resource.Attribute[network.Agent, network.Heartbeat]{
+		Name: name, Use: use, Check: textCheck255, Set: func(h *network.Heartbeat, v pyjson.Value) { set(h, v.Str()) },
 	}
 }
 
 func heartbeatOf(said pyjson.Value) (h network.Heartbeat, err error) {
-	b, err := read(heartbeatAttributes, said, true)
+	b, err := resource.Read(heartbeatAttributes, said, true)
 	if err != nil {
 		return h, err
 	}
-	apply(heartbeatAttributes, b, &h)
+	resource.Apply(heartbeatAttributes, b, &h)
 	if h.Host == "" || h.Type == "" {
-		return h, badRequest("A heartbeat needs a host and an agent_type")
+		return h, resource.BadRequest("A heartbeat needs a host and an agent_type")
 	}
 	return h, nil
 }

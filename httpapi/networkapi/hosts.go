@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/portlist"
 )
@@ -30,7 +31,7 @@ func (a *API) hostRoutes() []httpapi.Route {
 
 // settle completes what is under way with the allocations of a server, for compute, which is about to replace them.
 func (a *API) settle(w http.ResponseWriter, r *http.Request) error {
-	err := a.allow(r.Context(), "update_port:binding:profile", target{})
+	err := a.access().Allow(r.Context(), "update_port:binding:profile", resource.Target{})
 	if err == nil {
 		err = a.Network.Settle(r.Context(), httpapi.Param(r, "server"))
 	}
@@ -45,11 +46,11 @@ func (a *API) settle(w http.ResponseWriter, r *http.Request) error {
 // binding. Neutron has that in its log only, so its attributes have no place for it.
 func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 	ctx, res := r.Context(), a.ports()
-	p, err := res.visible(r)
+	p, err := res.Visible(r)
 	if err != nil {
 		return err
 	}
-	if err := a.allow(ctx, "get_port:binding:vif_details", res.about(&p)); err != nil {
+	if err := a.access().Allow(ctx, "get_port:binding:vif_details", res.Target(&p)); err != nil {
 		return err
 	}
 	host := cmp.Or(r.URL.Query().Get("host"), p.Binding.Host)
@@ -64,7 +65,7 @@ func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("host", host, "vif_type", orNone(vif), "reason", orNone(reason)))
+		j.Value(pyjson.NewObject(pyjson.M("host", host), pyjson.M("vif_type", resource.TextOrNull(vif)), pyjson.M("reason", resource.TextOrNull(reason))))
 	})
 }
 
@@ -72,7 +73,7 @@ func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 // one that the agent has, or after the requested wait.
 func (a *API) hostPorts(w http.ResponseWriter, r *http.Request) error {
 	ctx, host := r.Context(), httpapi.Param(r, "host")
-	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckHost(ctx, host)); err != nil {
+	if err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckHost(ctx, host)); err != nil {
 		return err
 	}
 	drivers := r.URL.Query()["driver"]
@@ -136,16 +137,16 @@ func segmentOf(p *network.Port) network.SegmentRow {
 // wireHostPorts records which ports an agent has plugged in on its host, and which it has not.
 func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), httpapi.CheckHost(ctx, httpapi.Param(r, "host"))); err != nil {
+	if err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckHost(ctx, httpapi.Param(r, "host"))); err != nil {
 		return err
 	}
-	v, err := readObject(r, "ports")
+	v, err := resource.ReadObject(r, "ports")
 	if err != nil {
 		return err
 	}
-	states := part(v, "ports")
+	states := resource.Member(v, "ports")
 	if states.Kind() != pyjson.Object {
-		return badRequest("Unable to find 'ports' in request body")
+		return resource.BadRequest("Unable to find 'ports' in request body")
 	}
 	var up, down []network.ID
 	for _, m := range states.Members() {
@@ -155,7 +156,7 @@ func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 		case portlist.Down:
 			down = append(down, network.ID(m.Key))
 		default:
-			return badRequest("Port %s: want ACTIVE or DOWN, not '%s'", m.Key, pyjson.Str(m.Value))
+			return resource.BadRequest("Port %s: want ACTIVE or DOWN, not '%s'", m.Key, pyjson.Str(m.Value))
 		}
 	}
 	host := httpapi.Param(r, "host")

@@ -1,7 +1,6 @@
 package networkapi
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -13,10 +12,13 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
+	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/growthtest"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -33,14 +35,19 @@ type walker interface {
 // walkers are all kinds of objects. TestEveryKindIsWalked says which are missing.
 func (a *API) walkers() []walker {
 	all := []walker{
-		a.networks(), a.subnets(), a.ports(), a.policies(), a.agents(), a.availabilities(), a.segments(), a.securityGroups(),
-		a.securityRules(), a.bindings(), a.trunks(),
+		walk(a.networks()), walk(a.subnets()), walk(a.ports()), walk(a.policies()), walk(a.agents()), walk(a.availabilities()),
+		walk(a.segments()), walk(a.securityGroups()), walk(a.securityRules()), walk(a.bindings()), walk(a.trunks()),
 	}
 	for _, kind := range ruleKinds {
-		all = append(all, a.rules(kind))
+		all = append(all, walk(a.rules(kind)))
 	}
 	return all
 }
+
+// A walked is the walker of a kind.
+type walked[T, S any] struct{ *resource.Resource[T, S] }
+
+func walk[T, S any](res *resource.Resource[T, S]) walker { return walked[T, S]{res} }
 
 // newWalked returns an API on an empty database, without quotas.
 func newWalked(t *testing.T) *API {
@@ -82,30 +89,40 @@ func TestEveryKindIsWalked(t *testing.T) {
 	}
 }
 
-func (res *resource[T, S]) at() string { return res.path }
+func (res walked[T, S]) at() string { return res.Path }
 
-func (res *resource[T, S]) bulk() (name, plural string, makes bool) {
-	return res.name, res.plural, res.create != nil && !res.single && !res.notBulk
+func (res walked[T, S]) bulk() (name, plural string, makes bool) {
+	return res.Name, res.Plural, res.Create != nil && !res.OneOnly && !res.NoBulk
 }
 
 // itemsOf are what lists may have as items, the i-th of each. A list attribute takes at
 // least one of them.
 var itemsOf = map[string]func(i int) pyjson.Value{
-	"texts":   func(i int) pyjson.Value { return valueOf(fmt.Sprintf("compute:%d", i)) },
-	"ids":     func(i int) pyjson.Value { return valueOf(idAt(i)) },
-	"twice":   func(i int) pyjson.Value { return valueOf(idAt(i / 2)) },
-	"numbers": func(i int) pyjson.Value { return valueOf(i) },
-	"keys":    func(i int) pyjson.Value { return object(fmt.Sprintf("key%d", i), i) },
-	"servers": func(i int) pyjson.Value { return valueOf(addressAt(i)) },
-	"fixed":   func(i int) pyjson.Value { return object("subnet_id", idAt(1), "ip_address", addressAt(i)) },
-	"pairs":   func(i int) pyjson.Value { return object("ip_address", addressAt(i)) },
-	"pools":   func(i int) pyjson.Value { return object("start", addressAt(i), "end", addressAt(i)) },
-	"routes":  func(i int) pyjson.Value { return object("destination", addressAt(i)+"/32", "nexthop", "10.0.0.1") },
-	"options": func(i int) pyjson.Value { return object("opt_name", fmt.Sprintf("o%d", i), "opt_value", "v") },
-	"subports": func(i int) pyjson.Value {
-		return object("port_id", idAt(i), "segmentation_type", "vlan", "segmentation_id", i+1)
+	"texts":   func(i int) pyjson.Value { return pyjson.Of(fmt.Sprintf("compute:%d", i)) },
+	"ids":     func(i int) pyjson.Value { return pyjson.Of(idAt(i)) },
+	"twice":   func(i int) pyjson.Value { return pyjson.Of(idAt(i / 2)) },
+	"numbers": func(i int) pyjson.Value { return pyjson.Of(i) },
+	"keys":    func(i int) pyjson.Value { return pyjson.NewObject(pyjson.M(fmt.Sprintf("key%d", i), i)) },
+	"servers": func(i int) pyjson.Value { return pyjson.Of(addressAt(i)) },
+	"fixed": func(i int) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("subnet_id", idAt(1)), pyjson.M("ip_address", addressAt(i)))
 	},
-	"segments": func(i int) pyjson.Value { return object(networkType, "vxlan", segmentationID, i) },
+	"pairs": func(i int) pyjson.Value { return pyjson.NewObject(pyjson.M("ip_address", addressAt(i))) },
+	"pools": func(i int) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("start", addressAt(i)), pyjson.M("end", addressAt(i)))
+	},
+	"routes": func(i int) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("destination", addressAt(i)+"/32"), pyjson.M("nexthop", "10.0.0.1"))
+	},
+	"options": func(i int) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("opt_name", fmt.Sprintf("o%d", i)), pyjson.M("opt_value", "v"))
+	},
+	"subports": func(i int) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("port_id", idAt(i)), pyjson.M("segmentation_type", "vlan"), pyjson.M("segmentation_id", i+1))
+	},
+	"segments": func(i int) pyjson.Value {
+		return pyjson.NewObject(pyjson.M(networkType, "vxlan"), pyjson.M(segmentationID, i))
+	},
 }
 
 func idAt(i int) string { return fmt.Sprintf("11111111-2222-3333-4444-%012d", i) }
@@ -122,32 +139,32 @@ func listOfItems(item func(int) pyjson.Value, n int) pyjson.Value {
 
 // walkBodies gives each attribute that can be set lists of all sorts. They are not held
 // against the bounds, so that the work behind those is walked too.
-func (res *resource[T, S]) walkBodies(t *testing.T) {
+func (res walked[T, S]) walkBodies(t *testing.T) {
 	lists := map[string]map[int]pyjson.Value{}
 	const n = 2000
 	for name, item := range itemsOf {
 		lists[name] = map[int]pyjson.Value{2: listOfItems(item, 2), n: listOfItems(item, n), 8 * n: listOfItems(item, 8*n)}
 	}
-	for i := range res.table {
-		a := &res.table[i]
-		if a.set == nil || a.use&(post|put) == 0 {
+	for i := range res.Table {
+		a := &res.Table[i]
+		if a.Set == nil || a.Use&(resource.Post|resource.Put) == 0 {
 			continue
 		}
 		takes := func(v pyjson.Value) bool {
 			var s S
 			var err error
-			if a.parts {
-				_, _ = res.api.allowAttribute(context.Background(), "create_"+res.ruled()+":"+a.name, v, true, target{}) // whatever it is
+			if a.NestedPolicy {
+				_, _ = res.API.AllowAttribute(context.Background(), "create_"+res.Name+":"+a.Name, v, true, resource.Target{}) // whatever it is
 			}
-			if a.convert != nil {
-				if v, err = a.convert(v); err != nil {
+			if a.Convert != nil {
+				if v, err = a.Convert(v); err != nil {
 					return false
 				}
 			}
-			if a.check != nil && a.check(v) != "" {
+			if a.Check != nil && a.Check(v) != "" {
 				return false
 			}
-			a.set(&s, v)
+			a.Set(&s, v)
 			return true
 		}
 		isList, taken := takes(pyjson.NewArray()), false
@@ -156,10 +173,10 @@ func (res *resource[T, S]) walkBodies(t *testing.T) {
 				continue
 			}
 			taken = taken || takes(list[2])
-			t.Run(a.name+"/"+name, func(t *testing.T) { growthtest.NearLinear(t, n, func(n int) { takes(list[n]) }) })
+			t.Run(a.Name+"/"+name, func(t *testing.T) { growthtest.NearLinear(t, n, func(n int) { takes(list[n]) }) })
 		}
 		if isList && !taken {
-			t.Errorf("%s of a %s is a list, and takes nothing that itemsOf has: its items belong there", a.name, res.name)
+			t.Errorf("%s of a %s is a list, and takes nothing that itemsOf has: its items belong there", a.Name, res.Name)
 		}
 	}
 }
@@ -176,29 +193,32 @@ var wordsOf = map[string]func(i int) string{
 	"numbers":   func(i int) string { return fmt.Sprint(i) },
 }
 
+// notAttributes are names in a query that are no attributes.
+var notAttributes = []string{"fields", "sort_key", "sort_dir", "limit", "marker", "page_reverse"}
+
 // walkQueries repeats in a query string each attribute, and each name that is none.
-func (res *resource[T, S]) walkQueries(t *testing.T) {
-	names := slices.Clone(reserved)
-	for i := range res.table {
-		if res.table[i].use&filter != 0 {
-			names = append(names, res.table[i].name)
+func (res walked[T, S]) walkQueries(t *testing.T) {
+	names := slices.Clone(notAttributes)
+	for i := range res.Table {
+		if res.Table[i].Use&resource.Filterable != 0 {
+			names = append(names, res.Table[i].Name)
 		}
 	}
 	objects := make([]T, 20)
 	for _, name := range append(names, "unknown") {
 		for what, word := range wordsOf {
 			if name == "sort_key" || name == "sort_dir" {
-				word = func(int) string { return res.table[0].name }
+				word = func(int) string { return res.Table[0].Name }
 			}
 			queries := map[int]string{}
-			ask := func(n int) {
+			answer := func(n int) {
 				if queries[n] == "" {
 					queries[n] = repeated(name, word, n)
 				}
 				res.answers(queries[n], objects)
 			}
-			t.Run(name+"/"+what, func(t *testing.T) { growthtest.NearLinear(t, 500, ask) })
-			if slices.Contains(reserved, name) {
+			t.Run(name+"/"+what, func(t *testing.T) { growthtest.NearLinear(t, 500, answer) })
+			if slices.Contains(notAttributes, name) {
 				break
 			}
 		}
@@ -222,30 +242,15 @@ func repeated(name string, word func(int) string, n int) string {
 	return strings.Join(pairs, "&")
 }
 
-// answers does with objects what a query string asks, but for reading them.
-func (res *resource[T, S]) answers(query string, objects []T) {
-	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: res.path, RawQuery: query}}
-	l, err := parseListing(res.table, r)
-	if err != nil {
-		return
-	}
-	res.matches(l.filters)
-	all := narrow(res.table, slices.Clone(objects), l.filters)
-	if res.refine != nil {
-		all = res.refine(all, l.filters)
-	}
-	if len(l.filters) == 0 {
-		order(res.table, all, l.sorts)
-	}
-	var b bytes.Buffer
-	j := httpapi.NewJSON(&b)
-	j.Array()
-	for i := range all {
-		res.write(context.Background(), j, &all[i], l.fields)
-	}
-	j.EndArray()
-	l.limit = 1
-	l.links(r, res.path, nil)
+// answers answers an administrator's list with a query string, from objects that are not read from the store.
+func (res walked[T, S]) answers(query string, objects []T) {
+	kind := *res.Resource
+	kind.API.MaxLimit = 1 // for links
+	kind.List = func(context.Context, ...rows.Match) ([]T, error) { return slices.Clone(objects), nil }
+	r := httptest.NewRequest(http.MethodGet, res.Path, nil)
+	r.URL.RawQuery = query
+	ctx := context.WithValue(r.Context(), identity.Key{}, &identity.Caller{UserID: "u", ProjectID: "p", Roles: []string{"admin"}})
+	_ = kind.Routes()[0].Handle(httptest.NewRecorder(), r.WithContext(ctx)) // a mistake in the query is an answer too
 }
 
 // The work for a list in a body or in a query string grows with its length, whichever
@@ -378,7 +383,7 @@ func TestBulksTakeLinearTime(t *testing.T) {
 func TestListsInBodiesAreBounded(t *testing.T) {
 	g := newGrounds(t, 1)
 	items := func(n int, one func(int) pyjson.Value) string {
-		return string(encode(object("l", listOfItems(one, n)))[len(`{"l": `):])
+		return string(resource.Encode(pyjson.NewObject(pyjson.M("l", listOfItems(one, n))))[len(`{"l": `):])
 	}
 	subnet := `{"subnet": {"network_id": "` + g.network + `", "ip_version": 4, "cidr": "20.0.0.0/8", "gateway_ip": null, `
 	for _, c := range []struct{ method, path, body, name, want string }{

@@ -1,11 +1,13 @@
 package networkapi
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -13,7 +15,7 @@ import (
 // called and not changed after.
 type API struct {
 	Network *network.Service
-	Policy  Policy
+	Policy  resource.Policy
 	// OldRequests shows resource_request in the format that was before groups,
 	// which is for compute services before Yoga.
 	OldRequests bool
@@ -54,12 +56,12 @@ func (a *API) Routes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: "/v2.0/", Name: "/v2.0", Handle: a.getVersion},
 	}
 	parts := [][]httpapi.Route{
-		a.networks().routes(), a.subnets().routes(), a.ports().routes(), a.policies().routes(), a.agentRoutes(),
-		a.availabilityRoutes(), a.segments().routes(), a.securityGroups().routes(), a.securityRuleRoutes(), a.bindingRoutes(),
+		a.networks().Routes(), a.subnets().Routes(), a.ports().Routes(), a.policies().Routes(), a.agentRoutes(),
+		a.availabilityRoutes(), a.segments().Routes(), a.securityGroups().Routes(), a.securityRuleRoutes(), a.bindingRoutes(),
 		a.trunkRoutes(), a.zoneRoutes(), a.heartbeatRoutes(), a.hostRoutes(), a.changeRoutes(), a.extensionRoutes(), a.ruleTypeRoutes(),
 	}
-	parts = append(parts, a.networks().tagRoutes(), a.subnets().tagRoutes(), a.ports().tagRoutes(), a.policies().tagRoutes(),
-		a.trunks().tagRoutes(), a.securityGroups().tagRoutes(), a.quotaRoutes())
+	parts = append(parts, a.networks().TagRoutes(), a.subnets().TagRoutes(), a.ports().TagRoutes(), a.policies().TagRoutes(),
+		a.trunks().TagRoutes(), a.securityGroups().TagRoutes(), a.quotaRoutes())
 	for _, kind := range ruleKinds {
 		parts = append(parts, a.ruleRoutes(kind), a.aliasRoutes(kind))
 	}
@@ -88,4 +90,20 @@ func Handler(next http.Handler) http.Handler {
 		r.Header.Set("Content-Type", "application/json")
 		next.ServeHTTP(w, r)
 	})
+}
+
+// kinds is what the kinds of objects share.
+func (a *API) kinds() resource.API {
+	return resource.API{
+		Access: a.access(), MaxLimit: a.MaxLimit, Link: a.link,
+		NotFound: func(kind, id string) error { return network.NotFound(kind, network.ID(id)) },
+		SetTags: func(ctx context.Context, kind, id string, change func([]string) ([]string, error), only resource.Condition) ([]string, error) {
+			return a.Network.SetTags(ctx, kind, network.ID(id), change, unchanged(only))
+		},
+	}
+}
+
+// unchanged is a condition of a request for the service.
+func unchanged(only resource.Condition) network.Condition {
+	return func(row *network.Common) error { return only.Check(row.Revision) }
 }

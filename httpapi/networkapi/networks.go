@@ -5,47 +5,48 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
 type (
-	networkAttribute = attribute[network.Network, network.NetworkSpec]
-	networkResource  = resource[network.Network, network.NetworkSpec]
+	networkAttribute = resource.Attribute[network.Network, network.NetworkSpec]
+	networkResource  = resource.Resource[network.Network, network.NetworkSpec]
 )
 
 func (a *API) networks() *networkResource {
 	return &networkResource{
-		api: a, name: "network", plural: "networks", path: "/v2.0/networks",
-		table:  present(a, networkTable()),
-		marker: markersFound,
-		common: func(s *network.NetworkSpec) *network.Common { return &s.Common },
-		id:     func(n *network.Network) string { return string(n.ID) },
-		target: func(n *network.Network) target {
-			return owner(n.Project).flag("shared", n.Shared).flag("router:external", n.External).opened(n.Shared, n.External)
+		API: a.kinds(), Core: true, Name: "network", Plural: "networks", Path: "/v2.0/networks",
+		Table:         present(a, networkTable()),
+		UnknownMarker: resource.RefuseMarker,
+		Revision:      func(s *network.NetworkSpec) int64 { return s.Revision },
+		ID:            func(n *network.Network) string { return string(n.ID) },
+		TargetOf: func(n *network.Network) resource.Target {
+			return resource.OwnedBy(n.Project).WithFlag("shared", n.Shared).WithFlag("router:external", n.External).SharedIf(n.Shared, n.External)
 		},
-		made: func(_ context.Context, s *network.NetworkSpec) (target, error) {
-			return owner(s.Project).flag("shared", s.Shared).flag("router:external", s.External), nil
+		TargetOfNew: func(_ context.Context, s *network.NetworkSpec) (resource.Target, error) {
+			return resource.OwnedBy(s.Project).WithFlag("shared", s.Shared).WithFlag("router:external", s.External), nil
 		},
-		vet:   func(_ context.Context, b body) error { return oneForm(b) },
-		list:  a.Network.Networks,
-		near:  ofProjectOrAll,
-		where: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
-		start: func(r *http.Request, c identity.Caller) network.NetworkSpec {
+		Validate:    func(_ context.Context, b resource.Body) error { return oneForm(b) },
+		List:        a.Network.Networks,
+		VisibleTo:   ofProjectOrAll,
+		StoreFields: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
+		NewSpec: func(r *http.Request, c identity.Caller) network.NetworkSpec {
 			return network.NetworkSpec{
 				NetworkRow: network.NetworkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true, PortSecurity: true},
 				Choice:     a.choice(r.Context()),
 			}
 		},
-		create: a.Network.CreateNetworks,
-		update: func(ctx context.Context, n *network.Network, fn func(*network.NetworkSpec) error) (network.Network, error) {
+		Create: a.Network.CreateNetworks,
+		Update: func(ctx context.Context, n *network.Network, fn func(*network.NetworkSpec) error) (network.Network, error) {
 			return a.Network.UpdateNetwork(ctx, n.ID, func(s *network.NetworkSpec) error {
 				s.Choice = a.choice(ctx)
 				return fn(s)
 			})
 		},
-		remove: func(ctx context.Context, n *network.Network, only network.Condition) error {
-			return a.Network.DeleteNetwork(ctx, n.ID, only)
+		Delete: func(ctx context.Context, n *network.Network, only resource.Condition) error {
+			return a.Network.DeleteNetwork(ctx, n.ID, unchanged(only))
 		},
 	}
 }
@@ -57,38 +58,38 @@ func networkTable() []networkAttribute {
 		N = network.Network
 		S = network.NetworkSpec
 	)
-	of := func(n *N) *network.Common { return &n.Common }
-	in := func(s *S) *network.Common { return &s.Common }
+	common := func(n *N) *network.Common { return &n.Common }
+	spec := func(s *S) *network.Common { return &s.Common }
 	all := []networkAttribute{
-		idAttribute[N, S](of), nameAttribute(of, in), ownerAttribute("tenant_id", of, in),
-		boolean("admin_state_up", post|put|filter|sortable, true,
+		idAttribute[N, S](common), nameAttribute(common, spec), ownerAttribute("tenant_id", common, spec),
+		boolean("admin_state_up", resource.Post|resource.Put|resource.Filterable|resource.Sortable, true,
 			func(s *S, b bool) { s.AdminStateUp = b }, func(n *N) bool { return n.AdminStateUp }),
 		{
-			name: "mtu", use: post | put | filter | sortable | guarded, usual: valueOf(0), convert: toInt, check: notNegative,
-			set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.MTU = int(n) },
-			show: func(n *N) pyjson.Value { return valueOf(n.MTU) },
+			Name: "mtu", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable | resource.Guarded, Default: pyjson.Of(0), Convert: resource.ToInt, Check: resource.NotNegative,
+			Set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.MTU = int(n) },
+			Show: func(n *N) pyjson.Value { return pyjson.Of(n.MTU) },
 		},
-		{name: "status", use: filter | sortable, show: func(*N) pyjson.Value { return valueOf("ACTIVE") }},
-		{name: "subnets", show: func(n *N) pyjson.Value {
-			return array(n.Subnets, func(id network.ID) pyjson.Value { return valueOf(string(id)) })
+		{Name: "status", Use: resource.Filterable | resource.Sortable, Show: func(*N) pyjson.Value { return pyjson.Of("ACTIVE") }},
+		{Name: "subnets", Show: func(n *N) pyjson.Value {
+			return resource.List(n.Subnets, func(id network.ID) pyjson.Value { return pyjson.Of(string(id)) })
 		}},
-		boolean("shared", post|put|filter|guarded, false, func(s *S, b bool) { s.Shared = b }, func(n *N) bool { return n.Shared }),
+		boolean("shared", resource.Post|resource.Put|resource.Filterable|resource.Guarded, false, func(s *S, b bool) { s.Shared = b }, func(n *N) bool { return n.Shared }),
 		{
-			name: "availability_zone_hints", use: post | sortable, usual: pyjson.NewArray(), convert: toZoneHints, check: listOf(text(255)),
-			set:  func(s *S, v pyjson.Value) { s.ZoneHints = textsOf(v) },
-			show: func(n *N) pyjson.Value { return valueOf(n.ZoneHints) },
+			Name: "availability_zone_hints", Use: resource.Post | resource.Sortable, Default: pyjson.NewArray(), Convert: toZoneHints, Check: resource.ListOf(resource.MaxLength(255)),
+			Set:  func(s *S, v pyjson.Value) { s.ZoneHints = resource.Texts(v) },
+			Show: func(n *N) pyjson.Value { return pyjson.Of(n.ZoneHints) },
 		},
-		fixed[N, S]("availability_zones", []string{}),
-		fixed[N, S]("ipv4_address_scope", nil), fixed[N, S]("ipv6_address_scope", nil),
-		boolean("router:external", post|put|filter|guarded, false, func(s *S, b bool) { s.External = b }, func(n *N) bool { return n.External }),
-		descriptionAttribute(of, in),
-		boolean("port_security_enabled", post|put|guarded, true,
+		fixed[N, S]("availability_zones", pyjson.NewArray()),
+		fixed[N, S]("ipv4_address_scope", pyjson.Value{}), fixed[N, S]("ipv6_address_scope", pyjson.Value{}),
+		boolean("router:external", resource.Post|resource.Put|resource.Filterable|resource.Guarded, false, func(s *S, b bool) { s.External = b }, func(n *N) bool { return n.External }),
+		descriptionAttribute(common, spec),
+		boolean("port_security_enabled", resource.Post|resource.Put|resource.Guarded, true,
 			func(s *S, b bool) { s.PortSecurity = b }, func(n *N) bool { return n.PortSecurity }),
-		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(n *N) network.ID { return n.Policy }),
-		attribute[N, S]{name: "l2_adjacency", show: func(n *N) pyjson.Value { return valueOf(!n.Routed) }},
+		reference("qos_policy_id", resource.Post|resource.Put|resource.Guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(n *N) network.ID { return n.Policy }),
+		resource.Attribute[N, S]{Name: "l2_adjacency", Show: func(n *N) pyjson.Value { return pyjson.Of(!n.Routed) }},
 	}
-	all = append(all, stamps[N, S](of)...)
-	all = append(all, ownerAttribute("project_id", of, in))
+	all = append(all, stamps[N, S](common)...)
+	all = append(all, ownerAttribute("project_id", common, spec))
 	return append(all, providerTable()...)
 }
 
@@ -97,8 +98,5 @@ func numberOrNone(n int) pyjson.Value {
 	if n < 0 {
 		return pyjson.Value{}
 	}
-	return valueOf(n)
+	return pyjson.Of(n)
 }
-
-// textsOf are the strings of a list.
-func textsOf(v pyjson.Value) []string { return each(v, pyjson.Value.Str) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -18,28 +19,33 @@ const (
 )
 
 func providerTable() []networkAttribute {
-	use := post | put | filter | guarded
+	use := resource.Post | resource.Put | resource.Filterable | resource.Guarded
 	return []networkAttribute{
 		{
-			name: networkType, use: use, check: text(32), shownIf: single, with: anySegment,
-			set:  func(s *network.NetworkSpec, v pyjson.Value) { only(s).Any, only(s).Type = false, v.Str() },
-			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return valueOf(s.Type) }),
+			Name: networkType, Use: use, Check: resource.MaxLength(32), ShownIf: single, Filter: anySegment,
+			Set: func(s *network.NetworkSpec, v pyjson.Value) {
+				singleSegment(s).Any, singleSegment(s).Type = false, v.Str()
+			},
+			Show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return pyjson.Of(s.Type) }),
 		},
 		{
-			name: physicalNetwork, use: use, check: text(64), shownIf: single, with: anySegment,
-			set:  func(s *network.NetworkSpec, v pyjson.Value) { only(s).PhysicalNetwork = v.Str() },
-			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return orNone(s.PhysicalNetwork) }),
+			Name: physicalNetwork, Use: use, Check: resource.MaxLength(64), ShownIf: single, Filter: anySegment,
+			Set:  func(s *network.NetworkSpec, v pyjson.Value) { singleSegment(s).PhysicalNetwork = v.Str() },
+			Show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return resource.TextOrNull(s.PhysicalNetwork) }),
 		},
 		{
-			name: segmentationID, use: use, convert: toSegmentationID, shownIf: single, with: anySegment,
-			set:  func(s *network.NetworkSpec, v pyjson.Value) { n, _ := v.Int64(); only(s).SegmentationID = int(n) },
-			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return numberOrNone(s.SegmentationID) }),
+			Name: segmentationID, Use: use, Convert: toSegmentationID, ShownIf: single, Filter: anySegment,
+			Set: func(s *network.NetworkSpec, v pyjson.Value) {
+				n, _ := v.Int64()
+				singleSegment(s).SegmentationID = int(n)
+			},
+			Show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return numberOrNone(s.SegmentationID) }),
 		},
 		{
-			name: "segments", use: post | put | idle | guarded, parts: true, convert: toSegments,
-			set:     func(s *network.NetworkSpec, v pyjson.Value) { s.Segments = segmentsOf(v) },
-			show:    func(n *network.Network) pyjson.Value { return array(n.Segments, showSegment) },
-			shownIf: func(n *network.Network) bool { return !single(n) },
+			Name: "segments", Use: resource.Post | resource.Put | resource.Ignored | resource.Guarded, NestedPolicy: true, Convert: toSegments,
+			Set:     func(s *network.NetworkSpec, v pyjson.Value) { s.Segments = segmentsOf(v) },
+			Show:    func(n *network.Network) pyjson.Value { return resource.List(n.Segments, showSegment) },
+			ShownIf: func(n *network.Network) bool { return !single(n) },
 		},
 	}
 }
@@ -48,17 +54,17 @@ func providerTable() []networkAttribute {
 func single(n *network.Network) bool { return len(n.Segments) <= 1 }
 
 // anySegment is a filter by something of a segment, of whichever.
-func anySegment(wanted []string) func(*network.Network) bool {
-	any := setOf(wanted)
+func anySegment(values []string) func(*network.Network) bool {
+	valid := resource.SetOf(values)
 	return func(n *network.Network) bool {
 		return slices.ContainsFunc(n.Segments, func(s network.SegmentRow) bool {
-			return any[s.Type] || any[s.PhysicalNetwork] && s.PhysicalNetwork != "" || any[pyjson.Str(numberOrNone(s.SegmentationID))]
+			return valid[s.Type] || valid[s.PhysicalNetwork] && s.PhysicalNetwork != "" || valid[pyjson.Str(numberOrNone(s.SegmentationID))]
 		})
 	}
 }
 
-// only returns the one segment of the three attributes.
-func only(s *network.NetworkSpec) *network.SegmentSpec {
+// singleSegment returns the one segment of the three attributes.
+func singleSegment(s *network.NetworkSpec) *network.SegmentSpec {
 	if len(s.Segments) == 0 {
 		s.Segments = []network.SegmentSpec{{Any: true, SegmentationID: -1}}
 	}
@@ -76,22 +82,22 @@ func ofSegment(show func(*network.SegmentRow) pyjson.Value) func(*network.Networ
 }
 
 func showSegment(s network.SegmentRow) pyjson.Value {
-	return object(networkType, s.Type, physicalNetwork, orNone(s.PhysicalNetwork), segmentationID, numberOrNone(s.SegmentationID))
+	return pyjson.NewObject(pyjson.M(networkType, s.Type), pyjson.M(physicalNetwork, resource.TextOrNull(s.PhysicalNetwork)), pyjson.M(segmentationID, numberOrNone(s.SegmentationID)))
 }
 
 // toSegments adds the defaults of each segment of a list, and refuses duplicates.
 func toSegments(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array {
-		return v, invalidValue("segments", "'"+pyjson.Str(v)+"' is not a list")
+		return v, resource.InvalidValue("segments", "'"+pyjson.Str(v)+"' is not a list")
 	}
-	whole, seen := make([]pyjson.Value, v.Len()), values{}
+	whole, seen := make([]pyjson.Value, v.Len()), resource.ValueSet{}
 	for i, item := range v.Items() {
 		one, err := toSegment(item)
 		if err != nil {
 			return v, err
 		}
-		if !seen.add(one) {
-			return v, newFault("SegmentsContainDuplicateEntry", "Duplicate segment entry in request.")
+		if !seen.Add(one) {
+			return v, resource.NewFault("SegmentsContainDuplicateEntry", "Duplicate segment entry in request.")
 		}
 		whole[i] = one
 	}
@@ -100,43 +106,43 @@ func toSegments(v pyjson.Value) (pyjson.Value, error) {
 
 // toSegmentationID takes the number of a VLAN or a tunnel, as far as it can be kept.
 func toSegmentationID(v pyjson.Value) (pyjson.Value, error) {
-	v, err := toInt(v)
+	v, err := resource.ToInt(v)
 	if n, ok := v.Int64(); err == nil && (!ok || n < 0 || n > math.MaxInt32) {
-		return v, invalidInput("segmentation_id out of range (0 through %d)", math.MaxInt32)
+		return v, resource.InvalidInput("segmentation_id out of range (0 through %d)", math.MaxInt32)
 	}
 	return v, err
 }
 
 // toSegment checks one segment of a list.
 func toSegment(item pyjson.Value) (pyjson.Value, error) {
-	b, err := read([]attribute[struct{}, struct{}]{
-		{name: networkType, use: post}, {name: physicalNetwork, use: post}, {name: segmentationID, use: post, convert: toSegmentationID},
+	b, err := resource.Read([]resource.Attribute[struct{}, struct{}]{
+		{Name: networkType, Use: resource.Post}, {Name: physicalNetwork, Use: resource.Post}, {Name: segmentationID, Use: resource.Post, Convert: toSegmentationID},
 	}, item, true)
 	if err != nil {
 		return item, err
 	}
-	return object(networkType, b.values[networkType], physicalNetwork, b.values[physicalNetwork], segmentationID, b.values[segmentationID]), nil
+	return pyjson.NewObject(pyjson.M(networkType, b.Values[networkType]), pyjson.M(physicalNetwork, b.Values[physicalNetwork]), pyjson.M(segmentationID, b.Values[segmentationID])), nil
 }
 
 func segmentsOf(v pyjson.Value) []network.SegmentSpec {
-	return each(v, func(item pyjson.Value) network.SegmentSpec {
-		kind := part(item, networkType)
-		id, ok := part(item, segmentationID).Int64()
+	return resource.Each(v, func(item pyjson.Value) network.SegmentSpec {
+		kind := resource.Member(item, networkType)
+		id, ok := resource.Member(item, segmentationID).Int64()
 		if !ok {
 			id = -1
 		}
 		return network.SegmentSpec{
-			Any: kind.Kind() == pyjson.Null, Type: kind.Str(), PhysicalNetwork: part(item, physicalNetwork).Str(), SegmentationID: int(id),
+			Any: kind.Kind() == pyjson.Null, Type: kind.Str(), PhysicalNetwork: resource.Member(item, physicalNetwork).Str(), SegmentationID: int(id),
 		}
 	})
 }
 
 // oneForm refuses a body with segments in both forms.
-func oneForm(b body) error {
-	_, list := b.values["segments"]
+func oneForm(b resource.Body) error {
+	_, list := b.Values["segments"]
 	for _, name := range []string{networkType, physicalNetwork, segmentationID} {
-		if _, ok := b.values[name]; ok && list {
-			return newFault("SegmentsSetInConjunctionWithProviders", "Segments and provider values cannot both be set.")
+		if _, ok := b.Values[name]; ok && list {
+			return resource.NewFault("SegmentsSetInConjunctionWithProviders", "Segments and provider values cannot both be set.")
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/resource"
 )
 
 // The service plugins that can be off, as service_plugins calls them, and extension
@@ -57,11 +58,11 @@ func (a *API) off(r httpapi.Route) bool {
 }
 
 // present returns a table without what plugins bring that are off.
-func present[T, S any](a *API, table []attribute[T, S]) []attribute[T, S] {
-	table = slices.DeleteFunc(table, func(t attribute[T, S]) bool { return slices.Contains(a.Without, broughtBy[t.name]) })
+func present[T, S any](a *API, table []resource.Attribute[T, S]) []resource.Attribute[T, S] {
+	table = slices.DeleteFunc(table, func(t resource.Attribute[T, S]) bool { return slices.Contains(a.Without, broughtBy[t.Name]) })
 	for i := range table {
-		if slices.Contains(a.Without, shownBy[table[i].name]) {
-			table[i].show = nil
+		if slices.Contains(a.Without, shownBy[table[i].Name]) {
+			table[i].Show = nil
 		}
 	}
 	return table

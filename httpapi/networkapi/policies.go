@@ -5,60 +5,63 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
-type policyResource = resource[network.Policy, network.PolicySpec]
+type policyResource = resource.Resource[network.Policy, network.PolicySpec]
 
 func (a *API) policies() *policyResource {
 	return &policyResource{
-		api: a, name: "policy", plural: "policies", path: "/v2.0/qos/policies", single: true,
-		table:  policyTable(),
-		common: func(s *network.PolicySpec) *network.Common { return &s.Common },
-		id:     func(p *network.Policy) string { return string(p.ID) },
-		target: func(p *network.Policy) target { return owner(p.Project).flag("shared", p.Shared).opened(p.Shared) },
-		made: func(_ context.Context, p *network.PolicySpec) (target, error) {
-			return owner(p.Project).flag("shared", p.Shared), nil
+		API: a.kinds(), Name: "policy", Plural: "policies", Path: "/v2.0/qos/policies", OneOnly: true,
+		Table:    policyTable(),
+		Revision: func(s *network.PolicySpec) int64 { return s.Revision },
+		ID:       func(p *network.Policy) string { return string(p.ID) },
+		TargetOf: func(p *network.Policy) resource.Target {
+			return resource.OwnedBy(p.Project).WithFlag("shared", p.Shared).SharedIf(p.Shared)
 		},
-		list:  a.Network.Policies,
-		near:  ofProjectOrAll,
-		where: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
-		start: func(_ *http.Request, c identity.Caller) network.PolicySpec {
+		TargetOfNew: func(_ context.Context, p *network.PolicySpec) (resource.Target, error) {
+			return resource.OwnedBy(p.Project).WithFlag("shared", p.Shared), nil
+		},
+		List:        a.Network.Policies,
+		VisibleTo:   ofProjectOrAll,
+		StoreFields: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
+		NewSpec: func(_ *http.Request, c identity.Caller) network.PolicySpec {
 			return network.PolicySpec{PolicyRow: network.PolicyRow{Common: network.Common{Project: c.ProjectID}}}
 		},
-		create: func(ctx context.Context, specs []network.PolicySpec) ([]network.Policy, error) {
+		Create: func(ctx context.Context, specs []network.PolicySpec) ([]network.Policy, error) {
 			return a.Network.CreatePolicies(ctx, []network.PolicyRow{specs[0].PolicyRow}) // single: there is one
 		},
-		update: func(ctx context.Context, p *network.Policy, fn func(*network.PolicySpec) error) (network.Policy, error) {
+		Update: func(ctx context.Context, p *network.Policy, fn func(*network.PolicySpec) error) (network.Policy, error) {
 			return a.Network.UpdatePolicy(ctx, p.ID, fn)
 		},
-		remove: func(ctx context.Context, p *network.Policy, only network.Condition) error {
-			return a.Network.DeletePolicy(ctx, p.ID, only)
+		Delete: func(ctx context.Context, p *network.Policy, only resource.Condition) error {
+			return a.Network.DeletePolicy(ctx, p.ID, unchanged(only))
 		},
 	}
 }
 
 // policyTable are the attributes of QoS policies, in the order in which they are
 // shown.
-func policyTable() []attribute[network.Policy, network.PolicySpec] {
+func policyTable() []resource.Attribute[network.Policy, network.PolicySpec] {
 	type (
 		P = network.Policy
 		S = network.PolicySpec
 	)
-	of := func(p *P) *network.Common { return &p.Common }
-	in := func(s *S) *network.Common { return &s.Common }
+	common := func(p *P) *network.Common { return &p.Common }
+	spec := func(s *S) *network.Common { return &s.Common }
 	described := func(s *S) *network.Common { s.Described = true; return &s.Common }
-	isDefault := boolean("is_default", post|put|filter, false, func(s *S, b bool) { s.Default = b }, func(p *P) bool { return p.Default })
-	isDefault.with = everything
-	all := []attribute[P, S]{
-		idAttribute[P, S](of), ownerAttribute("project_id", of, in), nameAttribute(of, described),
-		boolean("shared", post|put|filter, false, func(s *S, b bool) { s.Shared = b }, func(p *P) bool { return p.Shared }),
-		{name: "rules", show: func(p *P) pyjson.Value { return array(p.Rules, ruleOfPolicy) }},
-		isDefault, descriptionAttribute(of, described),
+	isDefault := boolean("is_default", resource.Post|resource.Put|resource.Filterable, false, func(s *S, b bool) { s.Default = b }, func(p *P) bool { return p.Default })
+	isDefault.Filter = resource.AcceptAll
+	all := []resource.Attribute[P, S]{
+		idAttribute[P, S](common), ownerAttribute("project_id", common, spec), nameAttribute(common, described),
+		boolean("shared", resource.Post|resource.Put|resource.Filterable, false, func(s *S, b bool) { s.Shared = b }, func(p *P) bool { return p.Shared }),
+		{Name: "rules", Show: func(p *P) pyjson.Value { return resource.List(p.Rules, ruleOfPolicy) }},
+		isDefault, descriptionAttribute(common, described),
 	}
-	all = append(all, stamps[P, S](of)...)
-	return append(all, ownerAttribute("tenant_id", of, in))
+	all = append(all, stamps[P, S](common)...)
+	return append(all, ownerAttribute("tenant_id", common, spec))
 }
 
 // ruleOfPolicy is a rule as its policy shows it.
@@ -67,10 +70,10 @@ func ruleOfPolicy(row network.RuleRow) pyjson.Value {
 	kind := kindOf(r.Type)
 	var members []pyjson.Member
 	for i := range kind.table {
-		if a := &kind.table[i]; a.show != nil && a.name != "id" {
-			members = append(members, pyjson.Member{Key: a.name, Value: a.show(&r)})
+		if a := &kind.table[i]; a.Show != nil && a.Name != "id" {
+			members = append(members, pyjson.Member{Key: a.Name, Value: a.Show(&r)})
 		}
 	}
-	rest := object("id", string(r.ID), "qos_policy_id", string(r.Policy), "type", string(r.Type))
+	rest := pyjson.NewObject(pyjson.M("id", string(r.ID)), pyjson.M("qos_policy_id", string(r.Policy)), pyjson.M("type", string(r.Type)))
 	return pyjson.NewObject(append(members, rest.Members()...)...)
 }

@@ -1,63 +1,39 @@
 package networkapi
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"net"
 	"slices"
 	"strings"
 
-	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 )
 
-// encode writes a value as JSON text, and null as an empty object.
-func encode(v pyjson.Value) []byte {
-	if v.Kind() != pyjson.Object {
-		return []byte("{}")
-	}
-	var b bytes.Buffer
-	j := httpapi.NewJSON(&b)
-	j.Value(v)
-	_ = j.Close() // a Buffer takes all
-	return b.Bytes()
-}
-
-// decode reads an object that encode wrote.
-func decode(text []byte) pyjson.Value {
-	v, err := pyjson.Parse(text)
-	if err != nil {
-		return pyjson.NewObject()
-	}
-	return v
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
-
 func idsOf(v pyjson.Value) []network.ID {
-	return each(v, func(item pyjson.Value) network.ID { return network.ID(item.Str()) })
+	return resource.Each(v, func(item pyjson.Value) network.ID { return network.ID(item.Str()) })
 }
 
 func fixedOf(v pyjson.Value) []network.FixedIP {
-	return each(v, func(item pyjson.Value) network.FixedIP {
-		addr, _ := toIP(part(item, "ip_address")) // what is no address is unchanged
-		return network.FixedIP{Subnet: network.ID(part(item, "subnet_id").Str()), IP: addr.Str()}
+	return resource.Each(v, func(item pyjson.Value) network.FixedIP {
+		addr, _ := toIP(resource.Member(item, "ip_address")) // what is no address is unchanged
+		return network.FixedIP{Subnet: network.ID(resource.Member(item, "subnet_id").Str()), IP: addr.Str()}
 	})
 }
 
 func showAddresses(p *network.Port) pyjson.Value {
-	return array(p.Addresses, func(a network.AddressRow) pyjson.Value {
-		return object("subnet_id", string(a.Subnet), "ip_address", a.IP)
+	return resource.List(p.Addresses, func(a network.AddressRow) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("subnet_id", string(a.Subnet)), pyjson.M("ip_address", a.IP))
 	})
 }
 
 // hasAddress is the filter fixed_ips: subnet_id=… or ip_address=…, all of those
 // that are given.
-func hasAddress(wanted []string) func(*network.Port) bool {
+func hasAddress(values []string) func(*network.Port) bool {
 	var conditions []func(network.AddressRow) bool
-	for _, condition := range sortedKeys(setOf(wanted)) {
+	for _, condition := range slices.Sorted(maps.Keys(resource.SetOf(values))) {
 		switch key, want, _ := strings.Cut(condition, "="); key {
 		case "subnet_id":
 			conditions = append(conditions, func(a network.AddressRow) bool { return string(a.Subnet) == want })
@@ -75,34 +51,34 @@ func hasAddress(wanted []string) func(*network.Port) bool {
 }
 
 // hasMAC compares hardware addresses however they are written.
-func hasMAC(wanted []string) func(*network.Port) bool {
-	any := map[string]bool{}
-	for _, v := range wanted {
+func hasMAC(values []string) func(*network.Port) bool {
+	valid := map[string]bool{}
+	for _, v := range values {
 		if hw, err := net.ParseMAC(v); err == nil {
-			any[hw.String()] = true
+			valid[hw.String()] = true
 		}
 	}
 	return func(p *network.Port) bool {
 		own, err := net.ParseMAC(p.MAC)
-		return err == nil && any[own.String()]
+		return err == nil && valid[own.String()]
 	}
 }
 
 // toText converts a host to text: null is the empty one.
 func toText(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
-		return valueOf(""), nil
+		return pyjson.Of(""), nil
 	}
-	return valueOf(pyjson.Str(v)), nil
+	return pyjson.Of(pyjson.Str(v)), nil
 }
 
 // boundDetails are the details of a binding, with its driver.
 func boundDetails(b *network.BindingRow) pyjson.Value {
-	details := decode(b.Details)
+	details := resource.Decode(b.Details)
 	if b.Driver == "" {
 		return details
 	}
-	drivers := object("bound_drivers", object("0", b.Driver))
+	drivers := pyjson.NewObject(pyjson.M("bound_drivers", pyjson.NewObject(pyjson.M("0", b.Driver))))
 	return pyjson.NewObject(append(slices.Clone(details.Members()), drivers.Members()...)...)
 }
 
@@ -115,15 +91,15 @@ func toAddressPairs(v pyjson.Value) (pyjson.Value, error) {
 		return pyjson.NewArray(), nil
 	}
 	if v.Kind() != pyjson.Array {
-		return v, badRequest("Allowed address pairs must be a list.")
+		return v, resource.BadRequest("Allowed address pairs must be a list.")
 	}
 	for _, pair := range v.Items() {
 		addr, ok := pair.Get("ip_address")
 		if !ok {
-			return v, newFault("AllowedAddressPairsMissingIP", "AllowedAddressPair must contain ip_address")
+			return v, resource.NewFault("AllowedAddressPairsMissingIP", "AllowedAddressPair must contain ip_address")
 		}
 		if wrong := pairWrong(pair, addr); wrong != "" {
-			return v, badRequest("%s", wrong)
+			return v, resource.BadRequest("%s", wrong)
 		}
 	}
 	return v, nil
@@ -142,15 +118,15 @@ func pairWrong(pair, addr pyjson.Value) string {
 }
 
 func pairsOf(v pyjson.Value) []network.AddressPair {
-	return each(v, func(item pyjson.Value) network.AddressPair {
-		return network.AddressPair{IP: part(item, "ip_address").Str(), MAC: part(item, "mac_address").Str()}
+	return resource.Each(v, func(item pyjson.Value) network.AddressPair {
+		return network.AddressPair{IP: resource.Member(item, "ip_address").Str(), MAC: resource.Member(item, "mac_address").Str()}
 	})
 }
 
 // showPairs shows the port's own MAC address where a pair has none.
 func showPairs(p *network.Port) pyjson.Value {
-	return array(p.AddressPairs, func(pair network.AddressPair) pyjson.Value {
-		return object("ip_address", pair.IP, "mac_address", cmp.Or(pair.MAC, p.MAC))
+	return resource.List(p.AddressPairs, func(pair network.AddressPair) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("ip_address", pair.IP), pyjson.M("mac_address", cmp.Or(pair.MAC, p.MAC)))
 	})
 }
 
@@ -160,13 +136,13 @@ const maxOptionName, maxOptionValue = 64, 255
 // toDHCPOptions takes a list of options with their names and values.
 func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array && v.Kind() != pyjson.Null {
-		return v, invalidInput("'%s' is not a list", pyjson.Str(v))
+		return v, resource.InvalidInput("'%s' is not a list", pyjson.Str(v))
 	}
 	for _, option := range v.Items() {
 		name, named := option.Get("opt_name")
 		value, valued := option.Get("opt_value")
-		if !named || !valued || name.Str() == "" || text(maxOptionName)(name) != "" || orNull(text(maxOptionValue))(value) != "" {
-			return v, invalidInput("No valid key specs matched for: %s", pyjson.Str(option))
+		if !named || !valued || name.Str() == "" || resource.MaxLength(maxOptionName)(name) != "" || resource.Nullable(resource.MaxLength(maxOptionValue))(value) != "" {
+			return v, resource.InvalidInput("No valid key specs matched for: %s", pyjson.Str(option))
 		}
 	}
 	return v, nil
@@ -178,26 +154,26 @@ func withOptions(all []network.DHCPOption, v pyjson.Value) []network.DHCPOption 
 		name    string
 		version int
 	}
-	var order []key // in which they were said, the last time
-	said := map[key]pyjson.Value{}
+	var order []key // in which they are last in the list, backwards
+	given := map[key]pyjson.Value{}
 	for _, item := range slices.Backward(v.Items()) {
 		version := pyjson.NewInt(4)
-		if given, ok := item.Get("ip_version"); ok {
-			version = given
+		if v, ok := item.Get("ip_version"); ok {
+			version = v
 		}
-		n, _ := whole(version)
-		k := key{part(item, "opt_name").Str(), int(n)}
-		if _, later := said[k]; !later {
-			said[k] = part(item, "opt_value")
+		n, _ := resource.ParseInt(version)
+		k := key{resource.Member(item, "opt_name").Str(), int(n)}
+		if _, later := given[k]; !later {
+			given[k] = resource.Member(item, "opt_value")
 			order = append(order, k)
 		}
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(o network.DHCPOption) bool {
-		_, again := said[key{o.Name, o.IPVersion}]
-		return again
+		_, replaced := given[key{o.Name, o.IPVersion}]
+		return replaced
 	})
 	for _, k := range slices.Backward(order) {
-		if value := said[k]; value.Kind() != pyjson.Null {
+		if value := given[k]; value.Kind() != pyjson.Null {
 			all = append(all, network.DHCPOption{Name: k.name, Value: value.Str(), IPVersion: k.version})
 		}
 	}
@@ -205,7 +181,7 @@ func withOptions(all []network.DHCPOption, v pyjson.Value) []network.DHCPOption 
 }
 
 func showOptions(p *network.Port) pyjson.Value {
-	return array(p.DHCPOptions, func(o network.DHCPOption) pyjson.Value {
-		return object("opt_name", o.Name, "opt_value", o.Value, "ip_version", o.IPVersion)
+	return resource.List(p.DHCPOptions, func(o network.DHCPOption) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("opt_name", o.Name), pyjson.M("opt_value", o.Value), pyjson.M("ip_version", o.IPVersion))
 	})
 }

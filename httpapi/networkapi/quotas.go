@@ -1,12 +1,15 @@
 package networkapi
 
 import (
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
@@ -31,20 +34,20 @@ func (a *API) mayQuota(r *http.Request, action string) error {
 	if action == "get_quota" && project != "" && project == caller.ProjectID {
 		return nil
 	}
-	return a.allow(r.Context(), action, owner(project))
+	return a.access().Allow(r.Context(), action, resource.OwnedBy(project))
 }
 
 // quotaValue is limits as the API shows them.
 func quotaValue(q network.Quotas, one func(resource string) pyjson.Value) pyjson.Value {
 	var members []pyjson.Member
-	for _, resource := range sortedKeys(q) {
+	for _, resource := range slices.Sorted(maps.Keys(q)) {
 		members = append(members, pyjson.Member{Key: resource, Value: one(resource)})
 	}
 	return pyjson.NewObject(members...)
 }
 
 func limits(q network.Quotas) pyjson.Value {
-	return quotaValue(q, func(resource string) pyjson.Value { return valueOf(q[resource]) })
+	return quotaValue(q, func(resource string) pyjson.Value { return pyjson.Of(q[resource]) })
 }
 
 func respondValue(w http.ResponseWriter, v pyjson.Value) error {
@@ -60,17 +63,17 @@ func (a *API) listQuotas(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondValue(w, object("quotas", array(sortedKeys(own), func(project string) pyjson.Value {
-		names := object("project_id", project, "tenant_id", project)
+	return respondValue(w, pyjson.NewObject(pyjson.M("quotas", resource.List(slices.Sorted(maps.Keys(own)), func(project string) pyjson.Value {
+		names := pyjson.NewObject(pyjson.M("project_id", project), pyjson.M("tenant_id", project))
 		return pyjson.NewObject(append(limits(own[project]).Members(), names.Members()...)...)
-	})))
+	}))))
 }
 
 func (a *API) getQuota(w http.ResponseWriter, r *http.Request) error {
 	project := httpapi.Param(r, "id")
 	if project == "tenant" || project == "project" {
 		caller, _ := identity.From(r.Context())
-		return respondValue(w, object(project, object(project+"_id", caller.ProjectID)))
+		return respondValue(w, pyjson.NewObject(pyjson.M(project, pyjson.NewObject(pyjson.M(project+"_id", caller.ProjectID)))))
 	}
 	if err := a.mayQuota(r, "get_quota"); err != nil {
 		return err
@@ -79,18 +82,18 @@ func (a *API) getQuota(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondValue(w, object("quota", limits(q)))
+	return respondValue(w, pyjson.NewObject(pyjson.M("quota", limits(q))))
 }
 
 func (a *API) getDefaultQuota(w http.ResponseWriter, r *http.Request) error {
 	if err := a.mayQuota(r, "get_quota"); err != nil {
 		return err
 	}
-	return respondValue(w, object("quota", limits(a.Network.DefaultQuotas())))
+	return respondValue(w, pyjson.NewObject(pyjson.M("quota", limits(a.Network.DefaultQuotas()))))
 }
 
 func (a *API) getQuotaDetails(w http.ResponseWriter, r *http.Request) error {
-	if caller, _ := identity.From(r.Context()); caller.ProjectID != httpapi.Param(r, "id") && !a.isAdmin(r.Context()) {
+	if caller, _ := identity.From(r.Context()); caller.ProjectID != httpapi.Param(r, "id") && !a.access().IsAdmin(r.Context()) {
 		return fault.New(fault.Denied, "AdminRequired",
 			"User does not have admin privileges: Only admin is authorized to access quotas for another project.")
 	}
@@ -106,9 +109,9 @@ func (a *API) getQuotaDetails(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondValue(w, object("quota", quotaValue(q, func(resource string) pyjson.Value {
-		return object("limit", q[resource], "used", used[resource], "reserved", 0)
-	})))
+	return respondValue(w, pyjson.NewObject(pyjson.M("quota", quotaValue(q, func(resource string) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("limit", q[resource]), pyjson.M("used", used[resource]), pyjson.M("reserved", 0))
+	}))))
 }
 
 // setQuota changes limits of a project.
@@ -116,11 +119,11 @@ func (a *API) setQuota(w http.ResponseWriter, r *http.Request) error {
 	if err := a.mayQuota(r, "update_quota"); err != nil {
 		return err
 	}
-	v, err := readBody(r)
+	v, err := resource.ReadBody(r)
 	if err != nil {
 		return err
 	}
-	item, err := member(v, "quota")
+	item, err := resource.MemberObject(v, "quota")
 	if err != nil {
 		return err
 	}
@@ -131,31 +134,33 @@ func (a *API) setQuota(w http.ResponseWriter, r *http.Request) error {
 	if q, err = a.Network.SetQuotas(r.Context(), httpapi.Param(r, "id"), q, check); err != nil {
 		return err
 	}
-	return respondValue(w, object("quota", limits(q)))
+	return respondValue(w, pyjson.NewObject(pyjson.M("quota", limits(q))))
 }
 
 // quotasOf reads limits, and whether they are checked against the current usage.
 func quotasOf(known network.Quotas, item pyjson.Value) (q network.Quotas, check bool, err error) {
-	table := []attribute[struct{}, struct{}]{
-		{name: "check_limit", use: put, convert: toBool},
-		{name: "force", use: put, convert: toBool},
-		{name: "tenant_id", use: put},
-		{name: "project_id", use: put},
+	table := []resource.Attribute[struct{}, struct{}]{
+		{Name: "check_limit", Use: resource.Put, Convert: resource.ToBool},
+		{Name: "force", Use: resource.Put, Convert: resource.ToBool},
+		{Name: "tenant_id", Use: resource.Put},
+		{Name: "project_id", Use: resource.Put},
 	}
-	for _, resource := range sortedKeys(known) {
-		table = append(table, attribute[struct{}, struct{}]{name: resource, use: put, convert: toInt, check: between(-1, math.MaxInt32)})
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		table = append(table, resource.Attribute[struct{}, struct{}]{
+			Name: name, Use: resource.Put, Convert: resource.ToInt, Check: resource.Between(-1, math.MaxInt32),
+		})
 	}
-	b, err := read(table, item, false)
+	b, err := resource.Read(table, item, false)
 	if err != nil {
 		return nil, false, err
 	}
 	q = network.Quotas{}
-	for resource := range known {
-		if v, ok := b.values[resource]; ok {
-			q[resource], _ = v.Int64()
+	for name := range known {
+		if v, ok := b.Values[name]; ok {
+			q[name], _ = v.Int64()
 		}
 	}
-	return q, b.values["check_limit"].Bool(), nil
+	return q, b.Values["check_limit"].Bool(), nil
 }
 
 func (a *API) deleteQuota(w http.ResponseWriter, r *http.Request) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -20,19 +21,19 @@ func (a *API) ruleTypeRoutes() []httpapi.Route {
 	}
 }
 
-// ruleTypeFilters are the allowed keys in the query of a list, besides fields.
+// ruleTypeFilters are the allowed keys in the query of a list, other than fields.
 var ruleTypeFilters = []string{"type", "all_supported", "all_rules"}
 
 // listRuleTypes lists the types of rules that all drivers enforce; with
 // all_supported those that any does, with all_rules all there are.
 func (a *API) listRuleTypes(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), "get_rule_type", target{}); err != nil {
+	if err := a.access().Allow(r.Context(), "get_rule_type", resource.Target{}); err != nil {
 		return err
 	}
 	q := r.URL.Query()
 	for name := range q {
-		if !slices.Contains(ruleTypeFilters, name) && !slices.Contains(reserved, name) {
-			return badRequest("['%s'] is invalid attribute for filtering", name)
+		if !slices.Contains(ruleTypeFilters, name) && !slices.Contains(resource.Reserved, name) {
+			return resource.BadRequest("['%s'] is invalid attribute for filtering", name)
 		}
 	}
 	types := a.Network.RuleTypes(flagged(q.Get("all_supported")), flagged(q.Get("all_rules")))
@@ -40,27 +41,27 @@ func (a *API) listRuleTypes(w http.ResponseWriter, r *http.Request) error {
 		types = slices.DeleteFunc(types, func(t network.RuleType) bool { return !slices.Contains(only, string(t)) })
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("rule_types", array(types, func(t network.RuleType) pyjson.Value { return object("type", string(t)) })))
+		j.Value(pyjson.NewObject(pyjson.M("rule_types", resource.List(types, func(t network.RuleType) pyjson.Value { return pyjson.NewObject(pyjson.M("type", string(t))) }))))
 	})
 }
 
 // getRuleType shows an administrator which drivers enforce a type of rules, and with which values.
 func (a *API) getRuleType(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), "get_rule_type", target{}); err != nil {
+	if err := a.access().Allow(r.Context(), "get_rule_type", resource.Target{}); err != nil {
 		return err
 	}
-	if !a.is(r.Context()) {
+	if !a.access().IsPrivileged(r.Context()) {
 		return fault.New(fault.Denied, "NotAuthorized", "Not authorized.")
 	}
 	kind := kindOf(network.RuleType(httpapi.Param(r, "id")))
 	if kind.table == nil {
-		return badRequest("Invalid input for rule_type. Reason: %s is not in valid_values.", string(kind.of))
+		return resource.BadRequest("Invalid input for rule_type. Reason: %s is not in valid_values.", string(kind.ruleType))
 	}
-	drivers := array(a.Network.Enforcers(kind.of), func(d guarantee.Driver) pyjson.Value {
-		return object("name", d.Name, "supported_parameters", kind.parameters(d))
+	drivers := resource.List(a.Network.Enforcers(kind.ruleType), func(d guarantee.Driver) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("name", d.Name), pyjson.M("supported_parameters", kind.parameters(d)))
 	})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("rule_type", object("type", string(kind.of), "drivers", drivers)))
+		j.Value(pyjson.NewObject(pyjson.M("rule_type", pyjson.NewObject(pyjson.M("type", string(kind.ruleType)), pyjson.M("drivers", drivers)))))
 	})
 }
 
@@ -68,26 +69,26 @@ func (a *API) getRuleType(w http.ResponseWriter, r *http.Request) error {
 func (k ruleKind) parameters(d guarantee.Driver) pyjson.Value {
 	var names []string
 	for i := range k.table {
-		if name := k.table[i].name; name != "id" {
+		if name := k.table[i].Name; name != "id" {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	return array(names, func(name string) pyjson.Value {
-		kind, values := "range", object("start", 0, "end", math.MaxInt32)
+	return resource.List(names, func(name string) pyjson.Value {
+		kind, values := "range", pyjson.NewObject(pyjson.M("start", 0), pyjson.M("end", math.MaxInt32))
 		switch name {
 		case "direction":
-			directions := slices.Sorted(slices.Values(d.Rules[guarantee.RuleType(k.of)]))
-			kind, values = "choices", valueOf(directions)
+			directions := slices.Sorted(slices.Values(d.Rules[guarantee.RuleType(k.ruleType)]))
+			kind, values = "choices", pyjson.Of(directions)
 		case "dscp_mark":
-			kind, values = "choices", array(dscpMarks, valueOf)
+			kind, values = "choices", resource.List(dscpMarks, pyjson.Of)
 		}
-		return object("parameter_name", name, "parameter_type", kind, "parameter_values", values)
+		return pyjson.NewObject(pyjson.M("parameter_name", name), pyjson.M("parameter_type", kind), pyjson.M("parameter_values", values))
 	})
 }
 
 // flagged reads a boolean of a query.
 func flagged(text string) bool {
-	v, err := toBool(valueOf(text))
+	v, err := resource.ToBool(pyjson.Of(text))
 	return err == nil && v.Bool()
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
 type (
-	ruleAttribute = attribute[rule, network.RuleRow]
-	ruleResource  = resource[rule, network.RuleRow]
+	ruleAttribute = resource.Attribute[rule, network.RuleRow]
+	ruleResource  = resource.Resource[rule, network.RuleRow]
 )
 
 // A rule is a rule with whose policy it is in.
@@ -27,8 +28,8 @@ type rule struct {
 
 // A ruleKind is a type of rules with its attributes.
 type ruleKind struct {
-	of    network.RuleType
-	table []ruleAttribute
+	ruleType network.RuleType
+	table    []ruleAttribute
 }
 
 // ruleKinds are all types of rules.
@@ -41,97 +42,97 @@ var ruleKinds = []ruleKind{
 }
 
 // ofPolicy is the target of a rule of a policy.
-func ofPolicy(id network.ID, project string, shared bool) target {
-	return owner(project).with("qos_policy_id", string(id)).flag("shared", shared).opened(shared)
+func ofPolicy(id network.ID, project string, shared bool) resource.Target {
+	return resource.OwnedBy(project).With("qos_policy_id", string(id)).WithFlag("shared", shared).SharedIf(shared)
 }
 
 // kindOf finds a type of rules.
 func kindOf(t network.RuleType) ruleKind {
 	for _, k := range ruleKinds {
-		if k.of == t {
+		if k.ruleType == t {
 			return k
 		}
 	}
-	return ruleKind{of: t}
+	return ruleKind{ruleType: t}
 }
 
 var ruleID = ruleAttribute{
-	name: "id", use: filter | sortable, check: uuid,
-	show: func(r *rule) pyjson.Value { return valueOf(string(r.ID)) },
+	Name: "id", Use: resource.Filterable | resource.Sortable, Check: resource.UUID,
+	Show: func(r *rule) pyjson.Value { return pyjson.Of(string(r.ID)) },
 }
 
 func rate(name string) ruleAttribute {
 	return ruleAttribute{
-		name: name, use: post | put | required | filter | sortable, convert: toInt, check: between(0, math.MaxInt32),
-		set:  func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
-		show: func(r *rule) pyjson.Value { return valueOf(r.Rate) },
+		Name: name, Use: resource.Post | resource.Put | resource.Required | resource.Filterable | resource.Sortable, Convert: resource.ToInt, Check: resource.Between(0, math.MaxInt32),
+		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
+		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Rate) },
 	}
 }
 
 func burst(name string) ruleAttribute {
 	return ruleAttribute{
-		name: name, use: post | put | filter | sortable, usual: valueOf(0), convert: toInt, check: between(0, math.MaxInt32),
-		set:  func(r *network.RuleRow, v pyjson.Value) { r.Burst, _ = v.Int64() },
-		show: func(r *rule) pyjson.Value { return valueOf(r.Burst) },
+		Name: name, Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Default: pyjson.Of(0), Convert: resource.ToInt, Check: resource.Between(0, math.MaxInt32),
+		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Burst, _ = v.Int64() },
+		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Burst) },
 	}
 }
 
-func direction(valid ...any) ruleAttribute {
+func direction(valid ...string) ruleAttribute {
 	return ruleAttribute{
-		name: "direction", use: post | put | filter | sortable, usual: valueOf("egress"), check: oneOf(valid...),
-		set:  func(r *network.RuleRow, v pyjson.Value) { r.Direction = v.Str() },
-		show: func(r *rule) pyjson.Value { return valueOf(r.Direction) },
+		Name: "direction", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Default: pyjson.Of("egress"), Check: resource.OneOf(valid...),
+		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Direction = v.Str() },
+		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Direction) },
 	}
 }
 
 // dscpMarks are the marks that rules may have.
-var dscpMarks = []any{0, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 46, 48, 56}
+var dscpMarks = []int{0, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 46, 48, 56}
 
 var dscpMark = ruleAttribute{
-	name: "dscp_mark", use: post | put | required | filter | sortable, convert: toInt,
-	check: oneOf(dscpMarks...),
-	set:   func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
-	show:  func(r *rule) pyjson.Value { return valueOf(r.Rate) },
+	Name: "dscp_mark", Use: resource.Post | resource.Put | resource.Required | resource.Filterable | resource.Sortable, Convert: resource.ToInt,
+	Check: resource.OneOf(dscpMarks...),
+	Set:   func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
+	Show:  func(r *rule) pyjson.Value { return pyjson.Of(r.Rate) },
 }
 
 // rules returns the rules of a type, below their policy.
 func (a *API) rules(kind ruleKind) *ruleResource {
-	name := string(kind.of) + "_rule"
+	name := string(kind.ruleType) + "_rule"
 	policyID := func(r *http.Request) network.ID { return network.ID(httpapi.Param(r, "policy_id")) }
 	return &ruleResource{
-		api: a, name: name, plural: name + "s", rule: "policy_" + name,
-		path:   "/v2.0/qos/policies/{policy_id}/" + name + "s",
-		table:  kind.table,
-		id:     func(r *rule) string { return string(r.ID) },
-		target: func(r *rule) target { return ofPolicy(r.Policy, r.project, r.shared) },
-		made: func(ctx context.Context, r *network.RuleRow) (target, error) {
+		API: a.kinds(), Name: name, Plural: name + "s", PolicyName: "policy_" + name,
+		Path:     "/v2.0/qos/policies/{policy_id}/" + name + "s",
+		Table:    kind.table,
+		ID:       func(r *rule) string { return string(r.ID) },
+		TargetOf: func(r *rule) resource.Target { return ofPolicy(r.Policy, r.project, r.shared) },
+		TargetOfNew: func(ctx context.Context, r *network.RuleRow) (resource.Target, error) {
 			p, err := a.policyOf(ctx, r.Policy)
 			if kind, _ := fault.Of(err); kind == fault.NotFound { // policy was checked before: see createRules
 				err = nil
 			}
 			return ofPolicy(r.Policy, p.Project, p.Shared), err
 		},
-		absent: func(r *http.Request, id network.ID) error { return network.RuleNotFound(policyID(r), id) },
-		within: func(r *http.Request) []network.Match {
+		NotFound: func(r *http.Request, id string) error { return network.RuleNotFound(policyID(r), network.ID(id)) },
+		Parent: func(r *http.Request) []network.Match {
 			return []network.Match{network.Where(network.ByPolicy, policyID(r))}
 		},
-		list: func(ctx context.Context, where ...network.Match) ([]rule, error) {
-			return a.rulesOf(ctx, kind.of, where)
+		List: func(ctx context.Context, where ...network.Match) ([]rule, error) {
+			return a.rulesOf(ctx, kind.ruleType, where)
 		},
-		where: map[string]network.Field{"id": network.ByID},
-		start: func(r *http.Request, _ identity.Caller) network.RuleRow {
-			row := network.RuleRow{Policy: policyID(r), Type: kind.of}
-			if kind.of != network.DSCPMarking {
+		StoreFields: map[string]network.Field{"id": network.ByID},
+		NewSpec: func(r *http.Request, _ identity.Caller) network.RuleRow {
+			row := network.RuleRow{Policy: policyID(r), Type: kind.ruleType}
+			if kind.ruleType != network.DSCPMarking {
 				row.Direction = network.Egress
 			}
 			return row
 		},
-		create: a.createRules,
-		update: func(ctx context.Context, r *rule, fn func(*network.RuleRow) error) (rule, error) {
+		Create: a.createRules,
+		Update: func(ctx context.Context, r *rule, fn func(*network.RuleRow) error) (rule, error) {
 			row, err := a.Network.UpdateRule(ctx, r.Policy, r.ID, fn)
 			return rule{row, r.project, r.shared}, err
 		},
-		remove: func(ctx context.Context, r *rule, _ network.Condition) error {
+		Delete: func(ctx context.Context, r *rule, _ resource.Condition) error {
 			return a.Network.DeleteRule(ctx, r.Policy, r.ID)
 		},
 	}
@@ -139,7 +140,7 @@ func (a *API) rules(kind ruleKind) *ruleResource {
 
 // ruleRoutes are those of the rules of a type below their policy.
 func (a *API) ruleRoutes(kind ruleKind) []httpapi.Route {
-	routes := a.rules(kind).routes()
+	routes := a.rules(kind).Routes()
 	for i, r := range routes {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.Pattern, "{id}") {
 			routes[i].Handle = a.getRule(kind)
@@ -149,33 +150,33 @@ func (a *API) ruleRoutes(kind ruleKind) []httpapi.Route {
 }
 
 // getRule answers with a rule. It need not be in the policy of the path, as long as
-// there is such a policy: Neutron does not look.
+// there is such a policy: Neutron does not check.
 func (a *API) getRule(kind ruleKind) httpapi.Handler {
-	res, alone := a.rules(kind), a.aliases(kind)
+	res, aliases := a.rules(kind), a.aliases(kind)
 	return func(w http.ResponseWriter, r *http.Request) error {
-		one, err := res.visible(r)
+		one, err := res.Visible(r)
 		if _, code := fault.Of(err); code == network.CodeRuleNotFound {
-			if other, wrong := alone.visible(r); wrong == nil {
+			if other, wrong := aliases.Visible(r); wrong == nil {
 				one, err = other, nil
 			}
 		}
 		if err != nil {
 			return err
 		}
-		return res.respond(w, r, http.StatusOK, &one, setOf(r.URL.Query()["fields"]))
+		return res.Respond(w, r, http.StatusOK, &one, resource.SetOf(r.URL.Query()["fields"]))
 	}
 }
 
-// aliases are the rules of a type by their id alone, without their policy.
+// aliases are the rules of a type by their id, without their policy.
 func (a *API) aliases(kind ruleKind) *ruleResource {
 	res := a.rules(kind)
-	name := "alias_" + string(kind.of) + "_rule"
-	res.name, res.plural, res.rule, res.path = name, name+"s", name, "/v2.0/qos/"+name+"s"
-	res.create, res.within = nil, nil
-	res.absent = func(_ *http.Request, id network.ID) error { return network.LoneRuleNotFound(id) }
-	res.list = func(ctx context.Context, where ...network.Match) ([]rule, error) {
+	name := "alias_" + string(kind.ruleType) + "_rule"
+	res.Name, res.Plural, res.PolicyName, res.Path = name, name+"s", name, "/v2.0/qos/"+name+"s"
+	res.Create, res.Parent = nil, nil
+	res.NotFound = func(_ *http.Request, id string) error { return network.LoneRuleNotFound(network.ID(id)) }
+	res.List = func(ctx context.Context, where ...network.Match) ([]rule, error) {
 		rows, err := a.Network.Rules(ctx, "", where...)
-		if err != nil || len(rows) != 1 || rows[0].Type != kind.of {
+		if err != nil || len(rows) != 1 || rows[0].Type != kind.ruleType {
 			return nil, err
 		}
 		p, err := a.policyOf(ctx, rows[0].Policy)
@@ -184,14 +185,14 @@ func (a *API) aliases(kind ruleKind) *ruleResource {
 	return res
 }
 
-// aliasRoutes are those of the rules by their id alone: there are no lists of them. Neutron
+// aliasRoutes are those of the rules by their id: there are no lists of them. Neutron
 // has none for limits of packet rates, and no rules of policy for them.
 func (a *API) aliasRoutes(kind ruleKind) []httpapi.Route {
-	if kind.of == network.PacketRateLimit {
+	if kind.ruleType == network.PacketRateLimit {
 		return nil
 	}
 	var routes []httpapi.Route
-	for _, r := range a.aliases(kind).routes() {
+	for _, r := range a.aliases(kind).Routes() {
 		if strings.HasSuffix(r.Pattern, "{id}") {
 			routes = append(routes, r)
 		}
@@ -199,7 +200,7 @@ func (a *API) aliasRoutes(kind ruleKind) []httpapi.Route {
 	return routes
 }
 
-func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (made []rule, err error) {
+func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (all []rule, err error) {
 	for _, row := range rows {
 		if _, err := a.policyOf(ctx, row.Policy); err != nil {
 			return nil, err
@@ -207,15 +208,15 @@ func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (made []r
 		if row, err = a.Network.CreateRule(ctx, row); err != nil {
 			return nil, err
 		}
-		made = append(made, rule{RuleRow: row})
+		all = append(all, rule{RuleRow: row})
 	}
-	return made, nil
+	return all, nil
 }
 
 // policyOf returns a policy, unless it does not exist for the caller.
 func (a *API) policyOf(ctx context.Context, id network.ID) (network.Policy, error) {
 	all, err := a.Network.Policies(ctx, network.Where(network.ByID, id))
-	if err == nil && (len(all) == 0 || !a.is(ctx) && !owner(all[0].Project).opened(all[0].Shared).isNear(ctx)) {
+	if err == nil && (len(all) == 0 || !a.access().IsPrivileged(ctx) && !resource.OwnedBy(all[0].Project).SharedIf(all[0].Shared).Concerns(ctx)) {
 		err = network.NotFound("policy", id)
 	}
 	if err != nil {

@@ -6,38 +6,41 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
-type securityGroupResource = resource[network.SecurityGroup, network.SecurityGroupRow]
+type securityGroupResource = resource.Resource[network.SecurityGroup, network.SecurityGroupRow]
 
 func (a *API) securityGroups() *securityGroupResource {
 	return &securityGroupResource{
-		api: a, name: "security_group", plural: "security_groups", path: "/v2.0/security-groups",
-		table:  securityGroupTable(),
-		common: func(s *network.SecurityGroupRow) *network.Common { return &s.Common },
-		id:     func(g *network.SecurityGroup) string { return string(g.ID) },
-		target: func(g *network.SecurityGroup) target { return owner(g.Project) },
-		made:   func(_ context.Context, s *network.SecurityGroupRow) (target, error) { return owner(s.Project), nil },
-		vet:    notDefault,
-		near:   ofProject,
-		list: func(ctx context.Context, where ...network.Match) ([]network.SecurityGroup, error) {
+		API: a.kinds(), Name: "security_group", Plural: "security_groups", Path: "/v2.0/security-groups",
+		Table:    securityGroupTable(),
+		Revision: func(s *network.SecurityGroupRow) int64 { return s.Revision },
+		ID:       func(g *network.SecurityGroup) string { return string(g.ID) },
+		TargetOf: func(g *network.SecurityGroup) resource.Target { return resource.OwnedBy(g.Project) },
+		TargetOfNew: func(_ context.Context, s *network.SecurityGroupRow) (resource.Target, error) {
+			return resource.OwnedBy(s.Project), nil
+		},
+		Validate:  notDefault,
+		VisibleTo: ofProject,
+		List: func(ctx context.Context, where ...network.Match) ([]network.SecurityGroup, error) {
 			if err := a.ensureDefaultGroup(ctx, where); err != nil {
 				return nil, err
 			}
 			return a.Network.SecurityGroups(ctx, where...)
 		},
-		where: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
-		start: func(_ *http.Request, c identity.Caller) network.SecurityGroupRow {
+		StoreFields: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
+		NewSpec: func(_ *http.Request, c identity.Caller) network.SecurityGroupRow {
 			return network.SecurityGroupRow{Common: network.Common{Project: c.ProjectID}, Stateful: true}
 		},
-		create: a.Network.CreateSecurityGroups,
-		update: func(ctx context.Context, g *network.SecurityGroup, fn func(*network.SecurityGroupRow) error) (network.SecurityGroup, error) {
+		Create: a.Network.CreateSecurityGroups,
+		Update: func(ctx context.Context, g *network.SecurityGroup, fn func(*network.SecurityGroupRow) error) (network.SecurityGroup, error) {
 			return a.Network.UpdateSecurityGroup(ctx, g.ID, fn)
 		},
-		remove: func(ctx context.Context, g *network.SecurityGroup, only network.Condition) error {
-			return a.Network.DeleteSecurityGroup(ctx, g.ID, a.isAdmin(ctx), only)
+		Delete: func(ctx context.Context, g *network.SecurityGroup, only resource.Condition) error {
+			return a.Network.DeleteSecurityGroup(ctx, g.ID, a.access().IsAdmin(ctx), unchanged(only))
 		},
 	}
 }
@@ -56,42 +59,42 @@ func (a *API) ensureDefaultGroup(ctx context.Context, where []network.Match) err
 			break
 		}
 	}
-	if project != caller.ProjectID && !a.isAdmin(ctx) {
+	if project != caller.ProjectID && !a.access().IsAdmin(ctx) {
 		return nil
 	}
 	return a.Network.EnsureDefaultGroup(ctx, project)
 }
 
-func securityGroupTable() []attribute[network.SecurityGroup, network.SecurityGroupRow] {
+func securityGroupTable() []resource.Attribute[network.SecurityGroup, network.SecurityGroupRow] {
 	type (
 		G = network.SecurityGroup
 		S = network.SecurityGroupRow
 	)
-	of := func(g *G) *network.Common { return &g.Common }
-	in := func(s *S) *network.Common { return &s.Common }
-	all := []attribute[G, S]{
-		idAttribute[G, S](of), nameAttribute(of, in),
-		boolean("stateful", post|put, true, func(s *S, b bool) { s.Stateful = b }, func(g *G) bool { return g.Stateful }),
-		ownerAttribute("tenant_id", of, in), descriptionAttribute(of, in),
-		{name: "shared", use: filter, convert: toBool, show: func(*G) pyjson.Value { return valueOf(false) }},
-		{name: "security_group_rules", show: func(g *G) pyjson.Value { return array(g.Rules, ruleOfGroup) }},
+	common := func(g *G) *network.Common { return &g.Common }
+	spec := func(s *S) *network.Common { return &s.Common }
+	all := []resource.Attribute[G, S]{
+		idAttribute[G, S](common), nameAttribute(common, spec),
+		boolean("stateful", resource.Post|resource.Put, true, func(s *S, b bool) { s.Stateful = b }, func(g *G) bool { return g.Stateful }),
+		ownerAttribute("tenant_id", common, spec), descriptionAttribute(common, spec),
+		{Name: "shared", Use: resource.Filterable, Convert: resource.ToBool, Show: func(*G) pyjson.Value { return pyjson.Of(false) }},
+		{Name: "security_group_rules", Show: func(g *G) pyjson.Value { return resource.List(g.Rules, ruleOfGroup) }},
 	}
-	all = append(all, unsortable(stamps[G, S](of))...)
-	return append(all, ownerAttribute("project_id", of, in))
+	all = append(all, unsortable(stamps[G, S](common))...)
+	return append(all, ownerAttribute("project_id", common, spec))
 }
 
 // notDefault refuses the name that each project's first group has.
-func notDefault(_ context.Context, b body) error {
-	if strings.EqualFold(b.values["name"].Str(), network.DefaultGroup) {
+func notDefault(_ context.Context, b resource.Body) error {
+	if strings.EqualFold(b.Values["name"].Str(), network.DefaultGroup) {
 		return network.DefaultGroupExists()
 	}
 	return nil
 }
 
 // unsortable are attributes that lists cannot be sorted by.
-func unsortable[T, S any](all []attribute[T, S]) []attribute[T, S] {
+func unsortable[T, S any](all []resource.Attribute[T, S]) []resource.Attribute[T, S] {
 	for i := range all {
-		all[i].use &^= sortable
+		all[i].Use &^= resource.Sortable
 	}
 	return all
 }
@@ -102,8 +105,8 @@ func ruleOfGroup(row network.SecurityRuleRow) pyjson.Value {
 	var members []pyjson.Member
 	table := securityRuleTable()
 	for i := range table {
-		if a := &table[i]; a.show != nil {
-			members = append(members, pyjson.Member{Key: a.name, Value: a.show(&r)})
+		if a := &table[i]; a.Show != nil {
+			members = append(members, pyjson.Member{Key: a.Name, Value: a.Show(&r)})
 		}
 	}
 	tags := pyjson.Member{Key: "tags", Value: pyjson.NewArray()}

@@ -10,13 +10,14 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
 type (
-	securityRuleAttribute = attribute[securityRule, network.SecurityRuleSpec]
-	securityRuleResource  = resource[securityRule, network.SecurityRuleSpec]
+	securityRuleAttribute = resource.Attribute[securityRule, network.SecurityRuleSpec]
+	securityRuleResource  = resource.Resource[securityRule, network.SecurityRuleSpec]
 )
 
 // A securityRule is a rule with whose group it is of.
@@ -28,16 +29,18 @@ type securityRule struct {
 // securityRules are the rules of security groups.
 func (a *API) securityRules() *securityRuleResource {
 	return &securityRuleResource{
-		api: a, name: "security_group_rule", plural: "security_group_rules", path: "/v2.0/security-group-rules",
-		table: securityRuleTable(),
-		id:    func(r *securityRule) string { return string(r.ID) },
-		open:  true,
-		target: func(r *securityRule) target {
-			return owner(r.Project).with("security_group:tenant_id", r.owner)
+		API: a.kinds(), Name: "security_group_rule", Plural: "security_group_rules", Path: "/v2.0/security-group-rules",
+		Table:      securityRuleTable(),
+		ID:         func(r *securityRule) string { return string(r.ID) },
+		PolicyOnly: true,
+		TargetOf: func(r *securityRule) resource.Target {
+			return resource.OwnedBy(r.Project).With("security_group:tenant_id", r.owner)
 		},
-		made: func(_ context.Context, s *network.SecurityRuleSpec) (target, error) { return owner(s.Project), nil },
-		list: a.listSecurityRules,
-		near: func(ctx context.Context, project string) ([]network.Match, error) {
+		TargetOfNew: func(_ context.Context, s *network.SecurityRuleSpec) (resource.Target, error) {
+			return resource.OwnedBy(s.Project), nil
+		},
+		List: a.listSecurityRules,
+		VisibleTo: func(ctx context.Context, project string) ([]network.Match, error) {
 			caller, _ := identity.From(ctx)
 			if a.Policy.PossibleForOthers(caller, "get_security_group_rule", "project_id", "tenant_id", "security_group:tenant_id") {
 				return nil, nil
@@ -49,19 +52,19 @@ func (a *API) securityRules() *securityRuleResource {
 			}
 			return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByGroup, ids...)}, err
 		},
-		where: map[string]network.Field{
+		StoreFields: map[string]network.Field{
 			"id": network.ByID, "security_group_id": network.ByGroup, "remote_group_id": network.ByRemoteGroup,
 			"project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		start: func(r *http.Request, c identity.Caller) network.SecurityRuleSpec {
+		NewSpec: func(r *http.Request, c identity.Caller) network.SecurityRuleSpec {
 			return network.SecurityRuleSpec{
 				SecurityRuleRow: network.SecurityRuleRow{
 					Common: network.Common{Project: c.ProjectID}, EtherType: network.IPv4, PortMin: -1, PortMax: -1,
 				},
-				AnyGroup: a.isAdmin(r.Context()),
+				AnyGroup: a.access().IsAdmin(r.Context()),
 			}
 		},
-		create: func(ctx context.Context, specs []network.SecurityRuleSpec) ([]securityRule, error) {
+		Create: func(ctx context.Context, specs []network.SecurityRuleSpec) ([]securityRule, error) {
 			rows, err := a.Network.CreateSecurityRules(ctx, specs)
 			if err != nil {
 				return nil, err
@@ -72,8 +75,8 @@ func (a *API) securityRules() *securityRuleResource {
 			}
 			return all, nil
 		},
-		remove: func(ctx context.Context, r *securityRule, only network.Condition) error {
-			return a.Network.DeleteSecurityRule(ctx, r.ID, only)
+		Delete: func(ctx context.Context, r *securityRule, only resource.Condition) error {
+			return a.Network.DeleteSecurityRule(ctx, r.ID, unchanged(only))
 		},
 	}
 }
@@ -82,22 +85,7 @@ func (a *API) securityRules() *securityRuleResource {
 // change.
 func (a *API) securityRuleRoutes() []httpapi.Route {
 	res := a.securityRules()
-	return append(res.routes(), httpapi.Route{Method: http.MethodPut, Pattern: res.path + "/{id}", Handle: res.putNothing})
-}
-
-// putNothing answers requests to change an object without changeable attributes.
-func (res *resource[T, S]) putNothing(w http.ResponseWriter, r *http.Request) error {
-	if err := httpapi.BoundBody(w, r, maxUnmade); err != nil {
-		return err
-	}
-	if _, _, err := res.bodies(r, false); err != nil {
-		return err
-	}
-	one, err := res.visible(r)
-	if err != nil {
-		return err
-	}
-	return res.respond(w, r, http.StatusOK, &one, nil)
+	return append(res.Routes(), httpapi.Route{Method: http.MethodPut, Pattern: res.Path + "/{id}", Handle: res.PutNothing})
 }
 
 // listSecurityRules returns the rules that match, with whose groups they are of.
@@ -133,71 +121,71 @@ func (a *API) listSecurityRules(ctx context.Context, where ...network.Match) ([]
 // checked. The description is kept, and not shown.
 func securityRuleTable() []securityRuleAttribute {
 	type S = network.SecurityRuleSpec
-	of := func(r *securityRule) *network.Common { return &r.Common }
-	in := func(s *S) *network.Common { return &s.Common }
-	const use = post | filter | sortable
-	description := descriptionAttribute(of, in)
-	description.use, description.show = post|filter, nil
-	description.with = func(wanted []string) func(*securityRule) bool {
-		any := setOf(wanted)
-		return func(r *securityRule) bool { return any[r.Description] }
+	common := func(r *securityRule) *network.Common { return &r.Common }
+	spec := func(s *S) *network.Common { return &s.Common }
+	const use = resource.Post | resource.Filterable | resource.Sortable
+	description := descriptionAttribute(common, spec)
+	description.Use, description.Show = resource.Post|resource.Filterable, nil
+	description.Filter = func(values []string) func(*securityRule) bool {
+		valid := resource.SetOf(values)
+		return func(r *securityRule) bool { return valid[r.Description] }
 	}
 	all := []securityRuleAttribute{
-		idAttribute[securityRule, S](of),
+		idAttribute[securityRule, S](common),
 		{
-			name: "security_group_id", use: use | required, check: text(36),
-			set:  func(s *S, v pyjson.Value) { s.Group = network.ID(v.Str()) },
-			show: func(r *securityRule) pyjson.Value { return valueOf(string(r.Group)) },
+			Name: "security_group_id", Use: use | resource.Required, Check: resource.MaxLength(36),
+			Set:  func(s *S, v pyjson.Value) { s.Group = network.ID(v.Str()) },
+			Show: func(r *securityRule) pyjson.Value { return pyjson.Of(string(r.Group)) },
 		},
 		{
-			name: "remote_group_id", use: use,
-			set:  func(s *S, v pyjson.Value) { s.RemoteGroup = network.ID(textOrNone(v)) },
-			show: func(r *securityRule) pyjson.Value { return orNone(r.RemoteGroup) },
+			Name: "remote_group_id", Use: use,
+			Set:  func(s *S, v pyjson.Value) { s.RemoteGroup = network.ID(textOrNone(v)) },
+			Show: func(r *securityRule) pyjson.Value { return resource.TextOrNull(r.RemoteGroup) },
 		},
 		{
-			name: "direction", use: use | required, check: oneOf("ingress", "egress"),
-			set:  func(s *S, v pyjson.Value) { s.Direction = v.Str() },
-			show: func(r *securityRule) pyjson.Value { return valueOf(r.Direction) },
+			Name: "direction", Use: use | resource.Required, Check: resource.OneOf("ingress", "egress"),
+			Set:  func(s *S, v pyjson.Value) { s.Direction = v.Str() },
+			Show: func(r *securityRule) pyjson.Value { return pyjson.Of(r.Direction) },
 		},
 		{
-			name: "protocol", use: use, convert: toProtocol,
-			set:  func(s *S, v pyjson.Value) { s.Protocol = v.Str() },
-			show: func(r *securityRule) pyjson.Value { return orNone(r.Protocol) },
+			Name: "protocol", Use: use, Convert: toProtocol,
+			Set:  func(s *S, v pyjson.Value) { s.Protocol = v.Str() },
+			Show: func(r *securityRule) pyjson.Value { return resource.TextOrNull(r.Protocol) },
 		},
 		{
-			name: "port_range_min", use: use, convert: toPort,
-			set:  func(s *S, v pyjson.Value) { s.PortMin = numberOr(v, -1) },
-			show: func(r *securityRule) pyjson.Value { return numberOrNone(r.PortMin) },
+			Name: "port_range_min", Use: use, Convert: toPort,
+			Set:  func(s *S, v pyjson.Value) { s.PortMin = numberOr(v, -1) },
+			Show: func(r *securityRule) pyjson.Value { return numberOrNone(r.PortMin) },
 		},
 		{
-			name: "port_range_max", use: use, convert: toPort,
-			set:  func(s *S, v pyjson.Value) { s.PortMax = numberOr(v, -1) },
-			show: func(r *securityRule) pyjson.Value { return numberOrNone(r.PortMax) },
+			Name: "port_range_max", Use: use, Convert: toPort,
+			Set:  func(s *S, v pyjson.Value) { s.PortMax = numberOr(v, -1) },
+			Show: func(r *securityRule) pyjson.Value { return numberOrNone(r.PortMax) },
 		},
 		{
-			name: "ethertype", use: use, usual: valueOf(network.IPv4), convert: toEtherType,
-			set:  func(s *S, v pyjson.Value) { s.EtherType = v.Str() },
-			show: func(r *securityRule) pyjson.Value { return valueOf(r.EtherType) },
+			Name: "ethertype", Use: use, Default: pyjson.Of(network.IPv4), Convert: toEtherType,
+			Set:  func(s *S, v pyjson.Value) { s.EtherType = v.Str() },
+			Show: func(r *securityRule) pyjson.Value { return pyjson.Of(r.EtherType) },
 		},
 		{
-			name: "remote_ip_prefix", use: use, convert: toPrefix,
-			set:  func(s *S, v pyjson.Value) { s.RemoteIP = v.Str() },
-			show: func(r *securityRule) pyjson.Value { return orNone(r.RemoteIP) },
+			Name: "remote_ip_prefix", Use: use, Convert: toPrefix,
+			Set:  func(s *S, v pyjson.Value) { s.RemoteIP = v.Str() },
+			Show: func(r *securityRule) pyjson.Value { return resource.TextOrNull(r.RemoteIP) },
 		},
-		ownerAttribute("tenant_id", of, in), description,
+		ownerAttribute("tenant_id", common, spec), description,
 		{
-			name: "remote_address_group_id", use: use,
-			set:  func(s *S, v pyjson.Value) { s.RemoteAddresses = textOrNone(v) },
-			show: func(*securityRule) pyjson.Value { return pyjson.Value{} },
+			Name: "remote_address_group_id", Use: use,
+			Set:  func(s *S, v pyjson.Value) { s.RemoteAddresses = textOrNone(v) },
+			Show: func(*securityRule) pyjson.Value { return pyjson.Value{} },
 		},
 		{
 			// As a filter it is accepted, and does not filter.
-			name: "normalized_cidr", use: filter, with: everything[securityRule],
-			show: func(r *securityRule) pyjson.Value { return orNone(normalized(r.RemoteIP)) },
+			Name: "normalized_cidr", Use: resource.Filterable, Filter: resource.AcceptAll[securityRule],
+			Show: func(r *securityRule) pyjson.Value { return resource.TextOrNull(normalized(r.RemoteIP)) },
 		},
 	}
-	all = append(all, unsortable(stamps[securityRule, S](of)[4:])...) // they have no tags
-	return append(all, ownerAttribute("project_id", of, in))
+	all = append(all, unsortable(stamps[securityRule, S](common)[4:])...) // they have no tags
+	return append(all, ownerAttribute("project_id", common, spec))
 }
 
 // textOrNone is what names another object, as a text, and "" for nothing.
@@ -231,7 +219,7 @@ func toProtocol(v pyjson.Value) (pyjson.Value, error) {
 		return v, nil
 	}
 	p, err := network.ParseProtocol(pyjson.Str(v))
-	return valueOf(p), err
+	return pyjson.Of(p), err
 }
 
 // toPort takes the number of a port.
@@ -239,11 +227,11 @@ func toPort(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return v, nil
 	}
-	n, ok := whole(v)
+	n, ok := resource.ParseInt(v)
 	if !ok || n < 0 || n > 65535 {
-		return v, newFault("SecurityGroupInvalidPortValue", "Invalid value for port %s", pyjson.Str(v))
+		return v, resource.NewFault("SecurityGroupInvalidPortValue", "Invalid value for port %s", pyjson.Str(v))
 	}
-	return valueOf(n), nil
+	return pyjson.Of(n), nil
 }
 
 // toEtherType takes a version of IP in any case.
@@ -251,15 +239,15 @@ func toEtherType(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.String {
 		for _, version := range []string{network.IPv4, network.IPv6} {
 			if strings.EqualFold(version, v.Str()) {
-				return valueOf(version), nil
+				return pyjson.Of(version), nil
 			}
 		}
 	}
-	return v, newFault("SecurityGroupRuleInvalidEtherType", "Security group rule for ethertype '%s' not supported. Allowed values are %s.",
-		pyjson.Str(v), pyjson.Str(valueOf([]string{network.IPv4, network.IPv6})))
+	return v, resource.NewFault("SecurityGroupRuleInvalidEtherType", "Security group rule for ethertype '%s' not supported. Allowed values are %s.",
+		pyjson.Str(v), pyjson.Str(pyjson.Of([]string{network.IPv4, network.IPv6})))
 }
 
-// toPrefix takes an address with the length of its network, or one alone.
+// toPrefix takes an address with the length of its network, or a single address.
 func toPrefix(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null || v.Kind() == pyjson.String && v.Str() == "" {
 		return pyjson.Value{}, nil
@@ -268,5 +256,5 @@ func toPrefix(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.String || !ok {
 		return v, fault.New(fault.Invalid, "InvalidCIDR", "Invalid CIDR %s given as IP prefix.", pyjson.Str(v))
 	}
-	return valueOf(p.String()), nil
+	return pyjson.Of(p.String()), nil
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
 type (
-	subnetAttribute = attribute[subnet, network.SubnetSpec]
-	subnetResource  = resource[subnet, network.SubnetSpec]
+	subnetAttribute = resource.Attribute[subnet, network.SubnetSpec]
+	subnetResource  = resource.Resource[subnet, network.SubnetSpec]
 )
 
 // A subnet is a subnet with what policy wants to know of its network.
@@ -25,18 +26,18 @@ type subnet struct {
 
 func (a *API) subnets() *subnetResource {
 	return &subnetResource{
-		api: a, name: "subnet", plural: "subnets", path: "/v2.0/subnets",
-		table:  present(a, subnetTable()),
-		common: func(s *network.SubnetSpec) *network.Common { return &s.Common },
-		id:     func(s *subnet) string { return string(s.ID) },
-		target: func(s *subnet) target {
-			return owner(s.Project).flag("shared", s.shared).network(s.owner).opened(s.shared)
+		API: a.kinds(), Core: true, Name: "subnet", Plural: "subnets", Path: "/v2.0/subnets",
+		Table:    present(a, subnetTable()),
+		Revision: func(s *network.SubnetSpec) int64 { return s.Revision },
+		ID:       func(s *subnet) string { return string(s.ID) },
+		TargetOf: func(s *subnet) resource.Target {
+			return onNetworkOf(resource.OwnedBy(s.Project).WithFlag("shared", s.shared), s.owner).SharedIf(s.shared)
 		},
-		made: func(ctx context.Context, s *network.SubnetSpec) (target, error) {
+		TargetOfNew: func(ctx context.Context, s *network.SubnetSpec) (resource.Target, error) {
 			return a.onNetwork(ctx, "subnet", s.Network, s.Project)
 		},
-		list: a.listSubnets,
-		near: func(ctx context.Context, project string) ([]network.Match, error) {
+		List: a.listSubnets,
+		VisibleTo: func(ctx context.Context, project string) ([]network.Match, error) {
 			own, err := a.Network.Networks(ctx, network.Where(network.ByProject, project))
 			if err != nil {
 				return nil, err
@@ -50,18 +51,18 @@ func (a *API) subnets() *subnetResource {
 			}
 			return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByNetwork, ids...)}, err
 		},
-		where: map[string]network.Field{
+		StoreFields: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "segment_id": network.BySegment,
 			"project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		start: func(_ *http.Request, c identity.Caller) network.SubnetSpec {
+		NewSpec: func(_ *http.Request, c identity.Caller) network.SubnetSpec {
 			return network.SubnetSpec{SubnetRow: network.SubnetRow{Common: network.Common{Project: c.ProjectID}, EnableDHCP: true}}
 		},
-		create: func(ctx context.Context, specs []network.SubnetSpec) ([]subnet, error) {
+		Create: func(ctx context.Context, specs []network.SubnetSpec) ([]subnet, error) {
 			rows, err := a.Network.CreateSubnets(ctx, specs)
 			return a.subnetsOf(ctx, rows, err)
 		},
-		update: func(ctx context.Context, old *subnet, fn func(*network.SubnetSpec) error) (one subnet, err error) {
+		Update: func(ctx context.Context, old *subnet, fn func(*network.SubnetSpec) error) (one subnet, err error) {
 			row, err := a.Network.UpdateSubnet(ctx, old.ID, fn)
 			all, err := a.subnetsOf(ctx, []network.SubnetRow{row}, err)
 			if err == nil {
@@ -69,8 +70,8 @@ func (a *API) subnets() *subnetResource {
 			}
 			return one, err
 		},
-		remove: func(ctx context.Context, s *subnet, only network.Condition) error {
-			return a.Network.DeleteSubnet(ctx, s.ID, only)
+		Delete: func(ctx context.Context, s *subnet, only resource.Condition) error {
+			return a.Network.DeleteSubnet(ctx, s.ID, unchanged(only))
 		},
 	}
 }
@@ -109,79 +110,81 @@ func (a *API) subnetsOf(ctx context.Context, rows []network.SubnetRow, err error
 // subnetTable are the attributes of subnets, in the order in which they are shown.
 func subnetTable() []subnetAttribute {
 	type S = network.SubnetSpec
-	of := func(s *subnet) *network.Common { return &s.Common }
-	in := func(s *S) *network.Common { return &s.Common }
+	common := func(s *subnet) *network.Common { return &s.Common }
+	spec := func(s *S) *network.Common { return &s.Common }
 	all := []subnetAttribute{
-		idAttribute[subnet, S](of), nameAttribute(of, in), ownerAttribute("tenant_id", of, in),
+		idAttribute[subnet, S](common), nameAttribute(common, spec), ownerAttribute("tenant_id", common, spec),
 		{
-			name: "network_id", use: post | required | filter | sortable, check: uuid,
-			set:  func(s *S, v pyjson.Value) { s.Network = network.ID(v.Str()) },
-			show: func(s *subnet) pyjson.Value { return valueOf(string(s.Network)) },
+			Name: "network_id", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Check: resource.UUID,
+			Set:  func(s *S, v pyjson.Value) { s.Network = network.ID(v.Str()) },
+			Show: func(s *subnet) pyjson.Value { return pyjson.Of(string(s.Network)) },
 		},
 		{
-			name: "ip_version", use: post | required | filter | sortable, convert: toInt, check: oneOf(4, 6),
-			set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.IPVersion = int(n) },
-			show: func(s *subnet) pyjson.Value { return valueOf(s.IPVersion) },
+			Name: "ip_version", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Convert: resource.ToInt, Check: resource.OneOf(4, 6),
+			Set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.IPVersion = int(n) },
+			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.IPVersion) },
 		},
-		fixed[subnet, S]("subnetpool_id", nil),
-		boolean("enable_dhcp", post|put|filter|sortable, true, func(s *S, b bool) { s.EnableDHCP = b }, func(s *subnet) bool { return s.EnableDHCP }),
+		fixed[subnet, S]("subnetpool_id", pyjson.Value{}),
+		boolean("enable_dhcp", resource.Post|resource.Put|resource.Filterable|resource.Sortable, true, func(s *S, b bool) { s.EnableDHCP = b }, func(s *subnet) bool { return s.EnableDHCP }),
 		mode("ipv6_ra_mode", func(s *S, m string) { s.IPv6RA = m }, func(s *subnet) string { return s.IPv6RA }),
 		mode("ipv6_address_mode", func(s *S, m string) { s.IPv6Address = m }, func(s *subnet) string { return s.IPv6Address }),
 		{
-			name: "gateway_ip", use: post | put | filter | sortable, convert: toIP, check: orNull(ip),
-			set:  func(s *S, v pyjson.Value) { s.Gateway, s.NoGateway = v.Str(), true },
-			show: func(s *subnet) pyjson.Value { return orNone(s.Gateway) },
+			Name: "gateway_ip", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Convert: toIP, Check: resource.Nullable(ip),
+			Set:  func(s *S, v pyjson.Value) { s.Gateway, s.NoGateway = v.Str(), true },
+			Show: func(s *subnet) pyjson.Value { return resource.TextOrNull(s.Gateway) },
 		},
 		{
-			name: "cidr", use: post | filter | sortable, convert: toCIDR, check: orNull(cidr),
-			set:  func(s *S, v pyjson.Value) { s.CIDR = v.Str() },
-			show: func(s *subnet) pyjson.Value { return valueOf(s.CIDR) },
+			Name: "cidr", Use: resource.Post | resource.Filterable | resource.Sortable, Convert: toCIDR, Check: resource.Nullable(cidr),
+			Set:  func(s *S, v pyjson.Value) { s.CIDR = v.Str() },
+			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.CIDR) },
 		},
 		{
-			name: "allocation_pools", use: post | put, check: pools,
-			set: func(s *S, v pyjson.Value) { s.Pools = poolsOf(v) },
-			show: func(s *subnet) pyjson.Value {
-				return array(s.Pools, func(p network.Pool) pyjson.Value { return object("start", p.Start, "end", p.End) })
-			},
-		},
-		{
-			name: "host_routes", use: post | put, convert: emptyList, check: hostRoutes,
-			set: func(s *S, v pyjson.Value) { s.HostRoutes = routesOf(v) },
-			show: func(s *subnet) pyjson.Value {
-				return array(s.HostRoutes, func(r network.Route) pyjson.Value {
-					return object("destination", r.Destination, "nexthop", r.NextHop)
+			Name: "allocation_pools", Use: resource.Post | resource.Put, Check: pools,
+			Set: func(s *S, v pyjson.Value) { s.Pools = poolsOf(v) },
+			Show: func(s *subnet) pyjson.Value {
+				return resource.List(s.Pools, func(p network.Pool) pyjson.Value {
+					return pyjson.NewObject(pyjson.M("start", p.Start), pyjson.M("end", p.End))
 				})
 			},
 		},
 		{
-			name: "dns_nameservers", use: post | put, convert: emptyList, check: nameservers,
-			set:  func(s *S, v pyjson.Value) { s.DNSNameservers = textsOf(v) },
-			show: func(s *subnet) pyjson.Value { return valueOf(s.DNSNameservers) },
-		},
-		descriptionAttribute(of, in),
-		{
-			name: "service_types", use: post | put, convert: toServiceTypes,
-			set:  func(s *S, v pyjson.Value) { s.ServiceTypes = textsOf(v) },
-			show: func(s *subnet) pyjson.Value { return valueOf(s.ServiceTypes) },
-		},
-		{ // of the network
-			name: "shared", use: filter, convert: toBool,
-			with: func(wanted []string) func(*subnet) bool { // of several values Neutron takes the first
-				return func(s *subnet) bool { return wanted[0] == pyjson.Str(valueOf(s.shared)) }
+			Name: "host_routes", Use: resource.Post | resource.Put, Convert: resource.NullToList, Check: hostRoutes,
+			Set: func(s *S, v pyjson.Value) { s.HostRoutes = routesOf(v) },
+			Show: func(s *subnet) pyjson.Value {
+				return resource.List(s.HostRoutes, func(r network.Route) pyjson.Value {
+					return pyjson.NewObject(pyjson.M("destination", r.Destination), pyjson.M("nexthop", r.NextHop))
+				})
 			},
 		},
-		reference("segment_id", post|put|filter|sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
+		{
+			Name: "dns_nameservers", Use: resource.Post | resource.Put, Convert: resource.NullToList, Check: nameservers,
+			Set:  func(s *S, v pyjson.Value) { s.DNSNameservers = resource.Texts(v) },
+			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.DNSNameservers) },
+		},
+		descriptionAttribute(common, spec),
+		{
+			Name: "service_types", Use: resource.Post | resource.Put, Convert: toServiceTypes,
+			Set:  func(s *S, v pyjson.Value) { s.ServiceTypes = resource.Texts(v) },
+			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.ServiceTypes) },
+		},
+		{ // of the network
+			Name: "shared", Use: resource.Filterable, Convert: resource.ToBool,
+			Filter: func(values []string) func(*subnet) bool { // of several values Neutron takes the first
+				return func(s *subnet) bool { return values[0] == pyjson.Str(pyjson.Of(s.shared)) }
+			},
+		},
+		reference("segment_id", resource.Post|resource.Put|resource.Filterable|resource.Sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
 	}
-	all = append(all, stamps[subnet, S](of)...)
-	return append(all, ownerAttribute("project_id", of, in))
+	all = append(all, stamps[subnet, S](common)...)
+	return append(all, ownerAttribute("project_id", common, spec))
 }
 
 // mode is one of the two modes of IPv6.
 func mode(name string, set func(*network.SubnetSpec, string), show func(*subnet) string) subnetAttribute {
 	return subnetAttribute{
-		name: name, use: post | filter | sortable, check: oneOf("dhcpv6-stateful", "dhcpv6-stateless", "slaac"),
-		set:  func(s *network.SubnetSpec, v pyjson.Value) { set(s, v.Str()) },
-		show: func(s *subnet) pyjson.Value { return orNone(show(s)) },
+		Name: name, Use: resource.Post | resource.Filterable | resource.Sortable, Check: resource.OneOf("dhcpv6-stateful", "dhcpv6-stateless", "slaac"),
+		Set:  func(s *network.SubnetSpec, v pyjson.Value) { set(s, v.Str()) },
+		Show: func(s *subnet) pyjson.Value { return resource.TextOrNull(show(s)) },
 	}
 }
 
@@ -189,8 +192,8 @@ func mode(name string, set func(*network.SubnetSpec, string), show func(*subnet)
 // takes the letters of "compute:" for such beginnings, one by one.
 func toServiceTypes(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array {
-		if truthy(v) {
-			return v, badRequest("Subnet service types must be a list.")
+		if resource.Truthy(v) {
+			return v, resource.BadRequest("Subnet service types must be a list.")
 		}
 		return pyjson.NewArray(), nil
 	}
@@ -198,22 +201,22 @@ func toServiceTypes(v pyjson.Value) (pyjson.Value, error) {
 		begins := func(with string) bool { return strings.HasPrefix(item.Str(), with) }
 		switch {
 		case item.Kind() != pyjson.String:
-			return v, newFault("InvalidInputSubnetServiceType", "Subnet service type %s is not a string.", pyjson.Str(item))
+			return v, resource.NewFault("InvalidInputSubnetServiceType", "Subnet service type %s is not a string.", pyjson.Str(item))
 		case !begins("network:") && !begins("neutron:") && !strings.ContainsAny(item.Str()[:min(1, len(item.Str()))], "compute:"):
-			return v, newFault("InvalidSubnetServiceType", "Subnet service type %s does not correspond to a valid device owner.", item.Str())
+			return v, resource.NewFault("InvalidSubnetServiceType", "Subnet service type %s does not correspond to a valid device owner.", item.Str())
 		}
 	}
 	return v, nil
 }
 
 func poolsOf(v pyjson.Value) []network.Pool {
-	return each(v, func(item pyjson.Value) network.Pool {
-		return network.Pool{Start: part(item, "start").Str(), End: part(item, "end").Str()}
+	return resource.Each(v, func(item pyjson.Value) network.Pool {
+		return network.Pool{Start: resource.Member(item, "start").Str(), End: resource.Member(item, "end").Str()}
 	})
 }
 
 func routesOf(v pyjson.Value) []network.Route {
-	return each(v, func(item pyjson.Value) network.Route {
-		return network.Route{Destination: part(item, "destination").Str(), NextHop: part(item, "nexthop").Str()}
+	return resource.Each(v, func(item pyjson.Value) network.Route {
+		return network.Route{Destination: resource.Member(item, "destination").Str(), NextHop: resource.Member(item, "nexthop").Str()}
 	})
 }

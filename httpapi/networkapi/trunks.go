@@ -6,46 +6,49 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
-type trunkResource = resource[network.Trunk, network.TrunkSpec]
+type trunkResource = resource.Resource[network.Trunk, network.TrunkSpec]
 
 func (a *API) trunks() *trunkResource {
 	return &trunkResource{
-		api: a, name: "trunk", plural: "trunks", path: "/v2.0/trunks",
-		table:  trunkTable(),
-		common: func(s *network.TrunkSpec) *network.Common { return &s.Common },
-		id:     func(t *network.Trunk) string { return string(t.ID) },
-		target: func(t *network.Trunk) target { return owner(t.Project) },
-		made:   func(_ context.Context, s *network.TrunkSpec) (target, error) { return owner(s.Project), nil },
-		vet: func(_ context.Context, b body) error {
-			return numbersOf(b.values["sub_ports"])
+		API: a.kinds(), Name: "trunk", Plural: "trunks", Path: "/v2.0/trunks",
+		Table:    trunkTable(),
+		Revision: func(s *network.TrunkSpec) int64 { return s.Revision },
+		ID:       func(t *network.Trunk) string { return string(t.ID) },
+		TargetOf: func(t *network.Trunk) resource.Target { return resource.OwnedBy(t.Project) },
+		TargetOfNew: func(_ context.Context, s *network.TrunkSpec) (resource.Target, error) {
+			return resource.OwnedBy(s.Project), nil
 		},
-		list: a.Network.Trunks,
-		near: ofProject,
-		where: map[string]network.Field{
+		Validate: func(_ context.Context, b resource.Body) error {
+			return numbersOf(b.Values["sub_ports"])
+		},
+		List:      a.Network.Trunks,
+		VisibleTo: ofProject,
+		StoreFields: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "port_id": network.ByPort, "project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		start: func(r *http.Request, c identity.Caller) network.TrunkSpec {
+		NewSpec: func(r *http.Request, c identity.Caller) network.TrunkSpec {
 			row := network.TrunkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true}
 			return network.TrunkSpec{TrunkRow: row, PortsOf: a.projectOf(r.Context())}
 		},
-		create: a.Network.CreateTrunks,
-		update: func(ctx context.Context, t *network.Trunk, fn func(*network.TrunkSpec) error) (network.Trunk, error) {
+		Create: a.Network.CreateTrunks,
+		Update: func(ctx context.Context, t *network.Trunk, fn func(*network.TrunkSpec) error) (network.Trunk, error) {
 			return a.Network.UpdateTrunk(ctx, t.ID, fn)
 		},
-		remove: func(ctx context.Context, t *network.Trunk, only network.Condition) error {
-			return a.Network.DeleteTrunk(ctx, t.ID, only)
+		Delete: func(ctx context.Context, t *network.Trunk, only resource.Condition) error {
+			return a.Network.DeleteTrunk(ctx, t.ID, unchanged(only))
 		},
 	}
 }
 
 func (a *API) trunkRoutes() []httpapi.Route {
 	res := a.trunks()
-	one := res.path + "/{id}"
-	return append(res.routes(),
+	one := res.Path + "/{id}"
+	return append(res.Routes(),
 		httpapi.Route{Method: http.MethodGet, Pattern: one + "/get_subports", Handle: a.getSubports},
 		httpapi.Route{Method: http.MethodPut, Pattern: one + "/add_subports", Handle: a.subports("add_subports", a.addSubports)},
 		httpapi.Route{Method: http.MethodPut, Pattern: one + "/remove_subports", Handle: a.subports("remove_subports", a.removeSubports)},
@@ -53,43 +56,43 @@ func (a *API) trunkRoutes() []httpapi.Route {
 }
 
 // trunkTable are the attributes of trunks, in the order in which they are shown.
-func trunkTable() []attribute[network.Trunk, network.TrunkSpec] {
+func trunkTable() []resource.Attribute[network.Trunk, network.TrunkSpec] {
 	type (
 		T = network.Trunk
 		S = network.TrunkSpec
 	)
-	of := func(t *T) *network.Common { return &t.Common }
-	in := func(s *S) *network.Common { return &s.Common }
-	all := []attribute[T, S]{
-		boolean("admin_state_up", post|put|filter|sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(t *T) bool { return t.AdminStateUp }),
-		idAttribute[T, S](of), nameAttribute(of, in), ownerAttribute("tenant_id", of, in),
+	common := func(t *T) *network.Common { return &t.Common }
+	spec := func(s *S) *network.Common { return &s.Common }
+	all := []resource.Attribute[T, S]{
+		boolean("admin_state_up", resource.Post|resource.Put|resource.Filterable|resource.Sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(t *T) bool { return t.AdminStateUp }),
+		idAttribute[T, S](common), nameAttribute(common, spec), ownerAttribute("tenant_id", common, spec),
 		{
-			name: "port_id", use: post | required | filter | sortable, check: uuid,
-			set:  func(s *S, v pyjson.Value) { s.Port = network.ID(v.Str()) },
-			show: func(t *T) pyjson.Value { return valueOf(string(t.Port)) },
+			Name: "port_id", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Check: resource.UUID,
+			Set:  func(s *S, v pyjson.Value) { s.Port = network.ID(v.Str()) },
+			Show: func(t *T) pyjson.Value { return pyjson.Of(string(t.Port)) },
 		},
-		{name: "status", use: sortable, show: func(t *T) pyjson.Value { return valueOf(t.Status) }},
+		{Name: "status", Use: resource.Sortable, Show: func(t *T) pyjson.Value { return pyjson.Of(t.Status) }},
 		{
-			name: "sub_ports", use: post | guarded, usual: pyjson.NewArray(), most: maxSubports, check: subportsCheck,
-			set:  func(s *S, v pyjson.Value) { s.Subports = subportsOf(v) },
-			show: func(t *T) pyjson.Value { return array(t.Subports, showSubport) },
+			Name: "sub_ports", Use: resource.Post | resource.Guarded, Default: pyjson.NewArray(), MaxItems: maxSubports, Check: subportsCheck,
+			Set:  func(s *S, v pyjson.Value) { s.Subports = subportsOf(v) },
+			Show: func(t *T) pyjson.Value { return resource.List(t.Subports, showSubport) },
 		},
-		descriptionAttribute(of, in),
+		descriptionAttribute(common, spec),
 	}
-	all = append(all, stamps[T, S](of)...)
-	return append(all, ownerAttribute("project_id", of, in))
+	all = append(all, stamps[T, S](common)...)
+	return append(all, ownerAttribute("project_id", common, spec))
 }
 
 func showSubport(s network.Subport) pyjson.Value {
-	return object("port_id", string(s.Port), "segmentation_type", s.SegmentationType, "segmentation_id", s.SegmentationID)
+	return pyjson.NewObject(pyjson.M("port_id", string(s.Port)), pyjson.M("segmentation_type", s.SegmentationType), pyjson.M("segmentation_id", s.SegmentationID))
 }
 
 // trunkDetails is a trunk as its parent port shows it.
 func trunkDetails(t *network.Trunk) pyjson.Value {
-	return object("trunk_id", string(t.ID), "sub_ports", array(t.Subports, func(s network.Subport) pyjson.Value {
-		return object("segmentation_id", s.SegmentationID, "segmentation_type", s.SegmentationType,
-			"port_id", string(s.Port), "mac_address", s.MAC)
-	}))
+	return pyjson.NewObject(pyjson.M("trunk_id", string(t.ID)), pyjson.M("sub_ports", resource.List(t.Subports, func(s network.Subport) pyjson.Value {
+		return pyjson.NewObject(pyjson.M("segmentation_id", s.SegmentationID), pyjson.M("segmentation_type", s.SegmentationType),
+			pyjson.M("port_id", string(s.Port)), pyjson.M("mac_address", s.MAC))
+	})))
 }
 
 // subportsCheck is a list of ports with their segmentation.
@@ -98,7 +101,7 @@ func subportsCheck(v pyjson.Value) string {
 		return "Invalid data format for subports: '" + pyjson.Str(v) + "' is not a list"
 	}
 	ports, numbers := map[string]bool{}, map[string]bool{}
-	return firstOf(v.Items(), func(sub pyjson.Value) string { return subportCheck(sub, ports, numbers) })
+	return resource.FirstWrong(v.Items(), func(sub pyjson.Value) string { return subportCheck(sub, ports, numbers) })
 }
 
 func subportCheck(sub pyjson.Value, ports, numbers map[string]bool) string {
@@ -106,13 +109,13 @@ func subportCheck(sub pyjson.Value, ports, numbers map[string]bool) string {
 		return "Invalid data format for subport: '" + pyjson.Str(sub) + "' is not a dict"
 	}
 	port, ok := sub.Get("port_id")
-	kind := part(sub, "segmentation_type")
+	kind := resource.Member(sub, "segmentation_type")
 	number, numbered := sub.Get("segmentation_id")
 	key := pyjson.Str(kind) + " " + pyjson.Str(number)
 	switch {
 	case !ok:
 		return "A valid port UUID must be specified"
-	case uuid(port) != "":
+	case resource.UUID(port) != "":
 		return "Invalid UUID for subport: '" + pyjson.Str(port) + "'"
 	case ports[port.Str()]:
 		return "Non unique UUID for subport: '" + port.Str() + "'"
@@ -131,30 +134,30 @@ func subportCheck(sub pyjson.Value, ports, numbers map[string]bool) string {
 func numbersOf(v pyjson.Value) error {
 	for _, item := range v.Items() {
 		number, given := item.Get("segmentation_id")
-		if _, ok := whole(number); given && !ok {
-			return invalidInput("Invalid subport details: segmentation_id '%s' is not an integer", pyjson.Str(number))
+		if _, ok := resource.ParseInt(number); given && !ok {
+			return resource.InvalidInput("Invalid subport details: segmentation_id '%s' is not an integer", pyjson.Str(number))
 		}
 	}
 	return nil
 }
 
 func subportsOf(v pyjson.Value) []network.SubportSpec {
-	return each(v, func(item pyjson.Value) network.SubportSpec {
-		n, _ := whole(part(item, "segmentation_id"))
+	return resource.Each(v, func(item pyjson.Value) network.SubportSpec {
+		n, _ := resource.ParseInt(resource.Member(item, "segmentation_id"))
 		return network.SubportSpec{
-			Port: network.ID(part(item, "port_id").Str()), SegmentationType: part(item, "segmentation_type").Str(), SegmentationID: int(n),
+			Port: network.ID(resource.Member(item, "port_id").Str()), SegmentationType: resource.Member(item, "segmentation_type").Str(), SegmentationID: int(n),
 		}
 	})
 }
 
 // getSubports answers with what is on a trunk.
 func (a *API) getSubports(w http.ResponseWriter, r *http.Request) error {
-	t, err := a.trunks().visible(r)
+	t, err := a.trunks().Visible(r)
 	if err != nil {
 		return err
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("sub_ports", array(t.Subports, showSubport)))
+		j.Value(pyjson.NewObject(pyjson.M("sub_ports", resource.List(t.Subports, showSubport))))
 	})
 }
 
@@ -163,35 +166,35 @@ func (a *API) getSubports(w http.ResponseWriter, r *http.Request) error {
 func (a *API) subports(rule string, change func(context.Context, network.ID, pyjson.Value, network.Condition) (network.Trunk, error)) httpapi.Handler {
 	res := a.trunks()
 	return func(w http.ResponseWriter, r *http.Request) error {
-		only, err := parseCondition(r)
+		only, err := resource.ParseCondition(r)
 		if err != nil {
 			return err
 		}
-		t, err := res.visible(r)
+		t, err := res.Visible(r)
 		if err != nil {
 			return err
 		}
-		if err := a.allow(r.Context(), rule, res.about(&t)); err != nil {
+		if err := a.access().Allow(r.Context(), rule, res.Target(&t)); err != nil {
 			return err
 		}
-		v, err := readBody(r)
+		v, err := resource.ReadBody(r)
 		if err != nil {
 			return err
 		}
 		list, ok := v.Get("sub_ports")
 		if list.Len() > maxSubports {
-			return tooMany("sub_ports", list.Len(), maxSubports)
+			return resource.TooMany("sub_ports", list.Len(), maxSubports)
 		}
 		if wrong := subportsCheck(list); !ok || wrong != "" {
-			return invalidInput("%s", wrong)
+			return resource.InvalidInput("%s", wrong)
 		}
 		if err := numbersOf(list); err != nil {
 			return err
 		}
-		if t, err = change(r.Context(), t.ID, list, only.check); err != nil {
+		if t, err = change(r.Context(), t.ID, list, unchanged(only)); err != nil {
 			return err
 		}
-		return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { res.write(r.Context(), j, &t, nil) })
+		return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { res.Write(r.Context(), j, &t, nil) })
 	}
 }
 

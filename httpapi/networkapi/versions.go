@@ -54,7 +54,7 @@ func (a *API) writeCollection(j *httpapi.JSON, r *http.Request, collection, name
 
 // selfLink writes a list with the link to a path.
 func (a *API) selfLink(j *httpapi.JSON, r *http.Request, path string) {
-	j.Value(pyjson.NewArray(object("rel", "self", "href", a.link(r, path))))
+	j.Value(pyjson.NewArray(pyjson.NewObject(pyjson.M("rel", "self"), pyjson.M("href", a.link(r, path)))))
 }
 
 // link is the URL of a path.

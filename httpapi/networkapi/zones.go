@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -18,23 +19,23 @@ func (a *API) zoneRoutes() []httpapi.Route {
 }
 
 // zoneTable are the attributes of zones, which are all shown, whichever are requested.
-var zoneTable = []attribute[network.Zone, struct{}]{
-	{name: "state", use: filter, show: func(z *network.Zone) pyjson.Value {
+var zoneTable = []resource.Attribute[network.Zone, struct{}]{
+	{Name: "state", Use: resource.Filterable, Show: func(z *network.Zone) pyjson.Value {
 		if z.Available {
-			return valueOf("available")
+			return pyjson.Of("available")
 		}
-		return valueOf("unavailable")
+		return pyjson.Of("unavailable")
 	}},
-	{name: "name", use: filter, show: func(z *network.Zone) pyjson.Value { return valueOf(z.Name) }},
-	{name: "resource", use: filter, show: func(z *network.Zone) pyjson.Value { return valueOf(z.Resource) }},
+	{Name: "name", Use: resource.Filterable, Show: func(z *network.Zone) pyjson.Value { return pyjson.Of(z.Name) }},
+	{Name: "resource", Use: resource.Filterable, Show: func(z *network.Zone) pyjson.Value { return pyjson.Of(z.Resource) }},
 }
 
 // listZones lists the availability zones that pass the filters. There are no pages.
 func (a *API) listZones(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), "get_availability_zone", target{}); err != nil {
+	if err := a.access().Allow(r.Context(), "get_availability_zone", resource.Target{}); err != nil {
 		return err
 	}
-	filters, err := parseFilters(zoneTable, r.URL.RawQuery)
+	filters, err := resource.ParseFilters(zoneTable, r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
@@ -43,14 +44,14 @@ func (a *API) listZones(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		j.Value(object("availability_zones", array(narrow(zoneTable, zones, filters), showZone)))
+		j.Value(pyjson.NewObject(pyjson.M("availability_zones", resource.List(resource.Select(zoneTable, zones, filters), showZone))))
 	})
 }
 
 func showZone(z network.Zone) pyjson.Value {
 	members := make([]pyjson.Member, len(zoneTable))
 	for i := range zoneTable {
-		members[i] = pyjson.Member{Key: zoneTable[i].name, Value: zoneTable[i].show(&z)}
+		members[i] = pyjson.Member{Key: zoneTable[i].Name, Value: zoneTable[i].Show(&z)}
 	}
 	return pyjson.NewObject(members...)
 }
@@ -60,11 +61,11 @@ const maxZoneHints = 255
 
 // toZoneHints refuses more zones than Neutron can store.
 func toZoneHints(v pyjson.Value) (pyjson.Value, error) {
-	names := textsOf(v)
+	names := resource.Texts(v)
 	text, err := json.Marshal(names)
 	const comma = 1 // which Python writes with a space
 	if err != nil || len(text)+comma*max(0, len(names)-1) > maxZoneHints {
-		return v, invalidInput("Too many availability_zone_hints specified")
+		return v, resource.InvalidInput("Too many availability_zone_hints specified")
 	}
 	return v, nil
 }

@@ -8,8 +8,8 @@
 // parse.go and quoted.go are the parser, value.go has the values, repr.go writes a value as repr()
 // does, pretty.go as pprint.pformat does, utf8.go has the errors of Python's decoder.
 //
-// It is not for writing responses and not a general JSON library: use encoding/json where no client
-// compares the text.
+// It is not a general JSON library: use encoding/json where no client compares the text, and
+// httpapi/view for answers whose values are not compared with anything.
 package pyjson
 
 import (
@@ -77,6 +77,34 @@ func NewArray(items ...Value) Value { return Value{kind: Array, items: items} }
 // keys the last value counts, at the place of the first, as in a Python dict.
 func NewObject(members ...Member) Value {
 	return Value{kind: Object, members: unique(members)}
+}
+
+// Of returns a Go value as JSON; a nil list is an empty one.
+func Of[V bool | int | int64 | string | []string | Value](v V) Value {
+	switch v := any(v).(type) {
+	case bool:
+		return NewBool(v)
+	case int:
+		return NewInt(int64(v))
+	case int64:
+		return NewInt(v)
+	case string:
+		return NewString(v)
+	case []string:
+		items := make([]Value, len(v))
+		for i, text := range v {
+			items[i] = NewString(text)
+		}
+		return NewArray(items...)
+	case Value:
+		return v
+	}
+	return Value{} // there is no other type
+}
+
+// M is a member of an object with a Go value.
+func M[V bool | int | int64 | string | []string | Value](key string, v V) Member {
+	return Member{key, Of(v)}
 }
 
 // Kind returns the kind of v.

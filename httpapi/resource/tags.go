@@ -1,4 +1,4 @@
-package networkapi
+package resource
 
 import (
 	"context"
@@ -9,22 +9,22 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 // maxTag is how many characters a tag has at most.
 const maxTag = 255
 
-// tagRoutes are the paths of the tags of a kind's objects.
-func (res *resource[T, S]) tagRoutes() []httpapi.Route {
-	routes := res.tagRoutesAt(res.path)
-	if other := "/v2.0/" + res.plural; other != res.path { // which is what they are called in the extension
+// TagRoutes are the paths of the tags of a kind's objects.
+func (res *Resource[T, S]) TagRoutes() []httpapi.Route {
+	routes := res.tagRoutesAt(res.Path)
+	if other := "/v2.0/" + res.Plural; other != res.Path { // which is what they are called in the extension
 		routes = append(routes, res.tagRoutesAt(other)...)
 	}
 	return routes
 }
 
-func (res *resource[T, S]) tagRoutesAt(path string) []httpapi.Route {
+func (res *Resource[T, S]) tagRoutesAt(path string) []httpapi.Route {
 	all := path + "/{id}/tags"
 	one := all + "/{tag}"
 	return []httpapi.Route{
@@ -43,10 +43,10 @@ func noTagPost(http.ResponseWriter, *http.Request) error {
 	return fault.New(fault.NotFound, codeNotFound, "not supported")
 }
 
-// withTag adds a tag; one that is there already is no more than it was.
+// withTag adds a tag, unless the object has it.
 func withTag(tags []string, tag string) ([]string, error) {
 	if len(tags) >= maxTags && !slices.Contains(tags, tag) {
-		return nil, tooMany("tags", len(tags)+1, maxTags)
+		return nil, TooMany("tags", len(tags)+1, maxTags)
 	}
 	return append(slices.Clone(tags), tag), nil
 }
@@ -54,24 +54,28 @@ func withTag(tags []string, tag string) ([]string, error) {
 func withoutTag(tags []string, tag string) ([]string, error) {
 	i := slices.Index(tags, tag)
 	if i < 0 {
-		return nil, network.TagNotFound(tag)
+		return nil, tagNotFound(tag)
 	}
 	return slices.Delete(slices.Clone(tags), i, i+1), nil
 }
 
+func tagNotFound(tag string) error {
+	return fault.New(fault.NotFound, "TagNotFound", "Tag %s could not be found.", tag)
+}
+
 // tagsOf returns the tags of the object that the path names.
-func (res *resource[T, S]) tagsOf(r *http.Request) (*T, []string, error) {
-	one, err := res.visible(r)
+func (res *Resource[T, S]) tagsOf(r *http.Request) (*T, []string, error) {
+	one, err := res.Visible(r)
 	if kind, _ := fault.Of(err); kind == fault.NotFound {
-		return nil, nil, fault.New(fault.NotFound, "TagResourceNotFound", "Resource %s %s could not be found.", res.plural, httpapi.Param(r, "id"))
+		return nil, nil, fault.New(fault.NotFound, "TagResourceNotFound", "Resource %s %s could not be found.", res.Plural, httpapi.Param(r, "id"))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return &one, textsOf(find(res.table, "tags").show(&one)), nil
+	return &one, Texts(Find(res.Table, "tags").Show(&one)), nil
 }
 
-func (res *resource[T, S]) getTags(w http.ResponseWriter, r *http.Request) error {
+func (res *Resource[T, S]) getTags(w http.ResponseWriter, r *http.Request) error {
 	_, tags, err := res.tagsOf(r)
 	if err != nil {
 		return err
@@ -80,41 +84,41 @@ func (res *resource[T, S]) getTags(w http.ResponseWriter, r *http.Request) error
 }
 
 func respondTags(w http.ResponseWriter, tags []string) error {
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { j.Value(object("tags", tags)) })
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { j.Value(pyjson.NewObject(pyjson.M("tags", tags))) })
 }
 
-func (res *resource[T, S]) hasTag(w http.ResponseWriter, r *http.Request) error {
+func (res *Resource[T, S]) hasTag(w http.ResponseWriter, r *http.Request) error {
 	_, tags, err := res.tagsOf(r)
 	if err != nil {
 		return err
 	}
 	if tag := httpapi.Param(r, "tag"); !slices.Contains(tags, tag) {
-		return network.TagNotFound(tag)
+		return tagNotFound(tag)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 // setTags replaces all tags.
-func (res *resource[T, S]) setTags(w http.ResponseWriter, r *http.Request) error {
+func (res *Resource[T, S]) setTags(w http.ResponseWriter, r *http.Request) error {
 	if _, err := res.mayTag(r); err != nil {
 		return err
 	}
-	v, err := readBody(r)
+	v, err := ReadBody(r)
 	if err != nil {
 		return err
 	}
 	list, ok := v.Get("tags")
 	if !ok {
-		return invalidInput("Invalid tags body")
+		return InvalidInput("Invalid tags body")
 	}
 	if list.Len() > maxTags {
-		return tooMany("tags", list.Len(), maxTags)
+		return TooMany("tags", list.Len(), maxTags)
 	}
-	if wrong := listOf(text(maxTag))(list); wrong != "" {
-		return invalidInput("%s", wrong)
+	if wrong := ListOf(MaxLength(maxTag))(list); wrong != "" {
+		return InvalidInput("%s", wrong)
 	}
-	tags, err := res.tag(r.Context(), r, func([]string) ([]string, error) { return textsOf(list), nil })
+	tags, err := res.tag(r.Context(), r, func([]string) ([]string, error) { return Texts(list), nil })
 	if err != nil {
 		return err
 	}
@@ -122,17 +126,17 @@ func (res *resource[T, S]) setTags(w http.ResponseWriter, r *http.Request) error
 }
 
 // changeTags returns a handler that adds or removes; the one that adds answers 201.
-func (res *resource[T, S]) changeTags(fn func(tags []string, tag string) ([]string, error)) httpapi.Handler {
+func (res *Resource[T, S]) changeTags(fn func(tags []string, tag string) ([]string, error)) httpapi.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		tag := httpapi.Param(r, "tag")
 		if utf8.RuneCountInString(tag) > maxTag {
-			return invalidInput("%s", text(maxTag)(valueOf(tag)))
+			return InvalidInput("%s", MaxLength(maxTag)(pyjson.Of(tag)))
 		}
 		if _, err := res.tag(r.Context(), r, func(tags []string) ([]string, error) { return fn(tags, tag) }); err != nil {
 			return err
 		}
 		if r.Method == http.MethodPut {
-			return httpapi.Respond(w, http.StatusCreated, func(j *httpapi.JSON) { j.Value(valueOf(nil)) })
+			return httpapi.Respond(w, http.StatusCreated, func(j *httpapi.JSON) { j.Value(pyjson.Value{}) })
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -140,45 +144,45 @@ func (res *resource[T, S]) changeTags(fn func(tags []string, tag string) ([]stri
 }
 
 // tag changes the tags of the object in the path, for a caller who may change it.
-func (res *resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]string) ([]string, error)) ([]string, error) {
+func (res *Resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]string) ([]string, error)) ([]string, error) {
 	one, err := res.mayTag(r)
 	if err != nil {
 		return nil, err
 	}
-	only, err := parseCondition(r)
+	only, err := ParseCondition(r)
 	if err != nil {
 		return nil, err
 	}
-	return res.api.Network.SetTags(ctx, res.name, network.ID(res.id(one)), fn, only.check)
+	return res.API.SetTags(ctx, res.Name, res.ID(one), fn, only)
 }
 
 // mayTag returns the object that the path names, if the caller may change its tags.
-func (res *resource[T, S]) mayTag(r *http.Request) (*T, error) {
+func (res *Resource[T, S]) mayTag(r *http.Request) (*T, error) {
 	one, _, err := res.tagsOf(r)
 	if err != nil {
 		return nil, err
 	}
-	return one, res.api.allow(r.Context(), "update_"+res.ruled(), res.about(one))
+	return one, res.API.Allow(r.Context(), "update_"+res.policyName(), res.Target(one))
 }
 
-// tagFilters are the four filters by tags: all of them, any, not all, not any. Tags
+// TagFilters are the four filters by tags: all of them, any, not all, not any. Tags
 // are separated by commas.
-func tagFilters[T, S any](tags func(*T) []string) []attribute[T, S] {
-	filterBy := func(name string, keep func(all, any bool) bool) attribute[T, S] {
-		return attribute[T, S]{name: name, use: filter, with: func(values []string) func(*T) bool {
-			wanted := setOf(strings.Split(strings.Join(values, ","), ","))
+func TagFilters[T, S any](tags func(*T) []string) []Attribute[T, S] {
+	filterBy := func(name string, keep func(all, any bool) bool) Attribute[T, S] {
+		return Attribute[T, S]{Name: name, Use: Filterable, Filter: func(values []string) func(*T) bool {
+			required := SetOf(strings.Split(strings.Join(values, ","), ","))
 			return func(o *T) bool {
-				there := 0
+				matches := 0
 				for _, tag := range tags(o) { // which has each once
-					if wanted[tag] {
-						there++
+					if required[tag] {
+						matches++
 					}
 				}
-				return keep(there == len(wanted), there > 0)
+				return keep(matches == len(required), matches > 0)
 			}
 		}}
 	}
-	return []attribute[T, S]{
+	return []Attribute[T, S]{
 		filterBy("tags", func(all, _ bool) bool { return all }),
 		filterBy("tags-any", func(_, any bool) bool { return any }),
 		filterBy("not-tags", func(all, _ bool) bool { return !all }),

@@ -1,6 +1,7 @@
-package networkapi
+package resource
 
 import (
+	"bytes"
 	"fmt"
 	"math/big"
 	"slices"
@@ -8,18 +9,19 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-// A convert converts the value of an attribute to its canonical form. Its error is the whole text
+// A Converter converts the value of an attribute to its canonical form. Its error is the whole text
 // for the caller.
-type convert func(pyjson.Value) (pyjson.Value, error)
+type Converter func(pyjson.Value) (pyjson.Value, error)
 
-// A check returns what is wrong with a value, "" when nothing is.
-type check func(pyjson.Value) string
+// A Checker returns what is wrong with a value, "" when nothing is.
+type Checker func(pyjson.Value) string
 
-// truthy is Python's bool().
-func truthy(v pyjson.Value) bool {
+// Truthy is Python's bool().
+func Truthy(v pyjson.Value) bool {
 	switch v.Kind() {
 	case pyjson.Null:
 		return false
@@ -33,8 +35,8 @@ func truthy(v pyjson.Value) bool {
 	return v.Len() > 0
 }
 
-// toBool takes what oslo.utils takes for a boolean.
-func toBool(v pyjson.Value) (pyjson.Value, error) {
+// ToBool converts what oslo.utils' bool_from_string accepts.
+func ToBool(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Bool {
 		return v, nil
 	}
@@ -44,20 +46,20 @@ func toBool(v pyjson.Value) (pyjson.Value, error) {
 	case "0", "f", "false", "off", "n", "no":
 		return pyjson.NewBool(false), nil
 	}
-	return v, invalidInput("'%s' cannot be converted to boolean", pyjson.Str(v))
+	return v, InvalidInput("'%s' cannot be converted to boolean", pyjson.Str(v))
 }
 
-// toInt takes what Python's int() takes of JSON.
-func toInt(v pyjson.Value) (pyjson.Value, error) {
-	n, ok := whole(v)
+// ToInt converts what Python's int() accepts of JSON.
+func ToInt(v pyjson.Value) (pyjson.Value, error) {
+	n, ok := ParseInt(v)
 	if !ok {
-		return v, invalidInput("'%s' is not an integer", pyjson.Str(v))
+		return v, InvalidInput("'%s' is not an integer", pyjson.Str(v))
 	}
 	return pyjson.NewInt(n), nil
 }
 
-// whole is Python's int(): floats lose their fraction, booleans count.
-func whole(v pyjson.Value) (int64, bool) {
+// ParseInt is Python's int(): floats lose their fraction, booleans count.
+func ParseInt(v pyjson.Value) (int64, bool) {
 	switch v.Kind() {
 	case pyjson.Int:
 		return v.Int64()
@@ -76,16 +78,16 @@ func whole(v pyjson.Value) (int64, bool) {
 	return 0, false
 }
 
-// emptyList converts null to a list.
-func emptyList(v pyjson.Value) (pyjson.Value, error) {
+// NullToList converts null to a list.
+func NullToList(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return pyjson.NewArray(), nil
 	}
 	return v, nil
 }
 
-// orNull accepts null besides what c accepts.
-func orNull(c check) check {
+// Nullable accepts null and what c accepts.
+func Nullable(c Checker) Checker {
 	return func(v pyjson.Value) string {
 		if v.Kind() == pyjson.Null {
 			return ""
@@ -94,8 +96,8 @@ func orNull(c check) check {
 	}
 }
 
-// text is a string of so many characters at most.
-func text(most int) check {
+// MaxLength is a string of so many characters at most.
+func MaxLength(most int) Checker {
 	return func(v pyjson.Value) string {
 		switch {
 		case v.Kind() != pyjson.String:
@@ -107,24 +109,24 @@ func text(most int) check {
 	}
 }
 
-// oneOf is one of some strings or numbers.
-func oneOf(valid ...any) check {
+// OneOf is one of some strings or numbers.
+func OneOf[V string | int](valid ...V) Checker {
 	known := make([]pyjson.Value, len(valid))
 	for i, v := range valid {
-		known[i] = valueOf(v)
+		known[i] = pyjson.Of(v)
 	}
 	return func(v pyjson.Value) string {
-		if slices.ContainsFunc(known, func(w pyjson.Value) bool { return equal(v, w) }) {
+		if slices.ContainsFunc(known, func(w pyjson.Value) bool { return Equal(v, w) }) {
 			return ""
 		}
 		return pyjson.Str(v) + " is not in valid_values"
 	}
 }
 
-// between is a whole number within bounds, both included.
-func between(low, high int64) check {
+// Between is a whole number within bounds, both included.
+func Between(low, high int64) Checker {
 	return func(v pyjson.Value) string {
-		n, ok := whole(v)
+		n, ok := ParseInt(v)
 		switch {
 		case !ok:
 			return "'" + pyjson.Str(v) + "' is not an integer"
@@ -137,9 +139,9 @@ func between(low, high int64) check {
 	}
 }
 
-// notNegative is a whole number from 0 on.
-func notNegative(v pyjson.Value) string {
-	n, ok := whole(v)
+// NotNegative is a whole number from 0 on.
+func NotNegative(v pyjson.Value) string {
+	n, ok := ParseInt(v)
 	switch {
 	case !ok:
 		return "'" + pyjson.Str(v) + "' is not an integer"
@@ -149,8 +151,8 @@ func notNegative(v pyjson.Value) string {
 	return ""
 }
 
-// uuid is a UUID, with or without hyphens, braces or a urn.
-func uuid(v pyjson.Value) string {
+// UUID is a UUID, with or without hyphens, braces or a urn.
+func UUID(v pyjson.Value) string {
 	if v.Kind() == pyjson.String && isUUID(v.Str()) {
 		return ""
 	}
@@ -171,8 +173,8 @@ func isUUID(s string) bool {
 	}) < 0
 }
 
-// listOf is a list without duplicates whose items pass a check.
-func listOf(item check) check {
+// ListOf is a list without duplicates whose items pass a check.
+func ListOf(item Checker) Checker {
 	return func(v pyjson.Value) string {
 		if v.Kind() != pyjson.Array {
 			return "'" + pyjson.Str(v) + "' is not a list"
@@ -180,29 +182,29 @@ func listOf(item check) check {
 		if twice := duplicates(v.Items()); len(twice) > 0 {
 			return "Duplicate items in the list: '" + strings.Join(twice, ", ") + "'"
 		}
-		return firstOf(v.Items(), item)
+		return FirstWrong(v.Items(), item)
 	}
 }
 
-// duplicates returns what is more than once in a list, each once.
+// duplicates returns the values that a list has more than once, each once.
 func duplicates(items []pyjson.Value) []string {
 	var twice []string
-	seen, said := values{}, map[string]bool{}
+	seen, reported := ValueSet{}, map[string]bool{}
 	for _, v := range items {
-		if seen.add(v) || said[pyjson.Str(v)] {
+		if seen.Add(v) || reported[pyjson.Str(v)] {
 			continue
 		}
-		said[pyjson.Str(v)] = true
+		reported[pyjson.Str(v)] = true
 		twice = append(twice, pyjson.Str(v))
 	}
 	return twice
 }
 
-// values is a set of values, of which those that are equal are one.
-type values map[string]bool
+// ValueSet is a set of values, of which those that are equal are one.
+type ValueSet map[string]bool
 
-// add adds a value, and reports whether it is new.
-func (s values) add(v pyjson.Value) bool {
+// Add adds a value, and reports whether it is new.
+func (s ValueSet) Add(v pyjson.Value) bool {
 	key := string(appendKey(nil, v))
 	if s[key] {
 		return false
@@ -234,15 +236,15 @@ func appendKey(b []byte, v pyjson.Value) []byte {
 		b = strconv.AppendInt(append(b, '{'), int64(v.Len()), 10)
 		members := slices.SortedFunc(slices.Values(v.Members()), func(a, b pyjson.Member) int { return strings.Compare(a.Key, b.Key) })
 		for _, m := range members {
-			b = appendKey(appendKey(b, valueOf(m.Key)), m.Value)
+			b = appendKey(appendKey(b, pyjson.Of(m.Key)), m.Value)
 		}
 		return b
 	}
 	return pyjson.AppendRepr(append(b, '='), v)
 }
 
-// firstOf returns the first thing that is wrong with an item.
-func firstOf(items []pyjson.Value, item check) string {
+// FirstWrong returns the first message of a check about an item, "" when there is none.
+func FirstWrong(items []pyjson.Value, item Checker) string {
 	for _, v := range items {
 		if wrong := item(v); wrong != "" {
 			return wrong
@@ -251,9 +253,9 @@ func firstOf(items []pyjson.Value, item check) string {
 	return ""
 }
 
-// anObject is a JSON object, which is kept as it is. Neutron keeps NaN and Infinity, too, and
-// has answers then that are no JSON.
-func anObject(v pyjson.Value) string {
+// IsObject is a JSON object. Neutron accepts NaN and Infinity in it, too, and then answers with what is no
+// JSON; here they are refused.
+func IsObject(v pyjson.Value) string {
 	switch {
 	case !v.IsFinite():
 		return "'" + pyjson.Str(v) + "' has a number that is not finite"
@@ -263,15 +265,15 @@ func anObject(v pyjson.Value) string {
 	return "'" + pyjson.Str(v) + "' is not a dictionary"
 }
 
-// equal reports whether two values are the same as Python's == has it.
-func equal(v, w pyjson.Value) bool {
+// Equal reports whether two values are the same as Python's == has it.
+func Equal(v, w pyjson.Value) bool {
 	switch {
 	case v.IsNumber() && w.IsNumber():
 		return !v.Less(w) && !w.Less(v)
 	case v.Kind() != w.Kind() || v.Len() != w.Len():
 		return false
 	case v.Kind() == pyjson.Array:
-		return slices.EqualFunc(v.Items(), w.Items(), equal)
+		return slices.EqualFunc(v.Items(), w.Items(), Equal)
 	case v.Kind() == pyjson.Object:
 		return sameMembers(v, w)
 	}
@@ -280,34 +282,15 @@ func equal(v, w pyjson.Value) bool {
 
 func sameMembers(v, w pyjson.Value) bool {
 	for _, m := range v.Members() {
-		if other, ok := w.Get(m.Key); !ok || !equal(m.Value, other) {
+		if other, ok := w.Get(m.Key); !ok || !Equal(m.Value, other) {
 			return false
 		}
 	}
 	return true
 }
 
-// valueOf is a Go value as JSON: nil, bool, int, int64, string, []string.
-func valueOf(v any) pyjson.Value {
-	switch v := v.(type) {
-	case bool:
-		return pyjson.NewBool(v)
-	case int:
-		return pyjson.NewInt(int64(v))
-	case int64:
-		return pyjson.NewInt(v)
-	case string:
-		return pyjson.NewString(v)
-	case []string:
-		return array(v, pyjson.NewString)
-	case pyjson.Value:
-		return v
-	}
-	return pyjson.Value{}
-}
-
-// array makes a list of values.
-func array[T any](items []T, one func(T) pyjson.Value) pyjson.Value {
+// List makes a list of values.
+func List[T any](items []T, one func(T) pyjson.Value) pyjson.Value {
 	values := make([]pyjson.Value, len(items))
 	for i, item := range items {
 		values[i] = one(item)
@@ -315,8 +298,8 @@ func array[T any](items []T, one func(T) pyjson.Value) pyjson.Value {
 	return pyjson.NewArray(values...)
 }
 
-// each reads the items of a list. Of what is none or empty it is nil.
-func each[T any](v pyjson.Value, one func(pyjson.Value) T) []T {
+// Each reads the items of a list; nil when v is no list, or empty.
+func Each[T any](v pyjson.Value, one func(pyjson.Value) T) []T {
 	var all []T
 	for _, item := range v.Items() {
 		all = append(all, one(item))
@@ -324,25 +307,40 @@ func each[T any](v pyjson.Value, one func(pyjson.Value) T) []T {
 	return all
 }
 
-// part is the value of a key, and null when there is none.
-func part(v pyjson.Value, key string) pyjson.Value {
+// Member is the value of a key, and null when there is none.
+func Member(v pyjson.Value, key string) pyjson.Value {
 	m, _ := v.Get(key)
 	return m
 }
 
-// orNone is a string, and null for an empty one.
-func orNone[S ~string](s S) pyjson.Value {
+// TextOrNull is a string, and null for an empty one.
+func TextOrNull[S ~string](s S) pyjson.Value {
 	if s == "" {
 		return pyjson.Value{}
 	}
 	return pyjson.NewString(string(s))
 }
 
-// object builds an object of alternating keys and values.
-func object(pairs ...any) pyjson.Value {
-	members := make([]pyjson.Member, 0, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		members = append(members, pyjson.Member{Key: pairs[i].(string), Value: valueOf(pairs[i+1])})
+// Texts are the strings of a list.
+func Texts(v pyjson.Value) []string { return Each(v, pyjson.Value.Str) }
+
+// Encode writes a value as JSON text, and null as an empty object.
+func Encode(v pyjson.Value) []byte {
+	if v.Kind() != pyjson.Object {
+		return []byte("{}")
 	}
-	return pyjson.NewObject(members...)
+	var b bytes.Buffer
+	j := httpapi.NewJSON(&b)
+	j.Value(v)
+	_ = j.Close() // a Buffer takes all
+	return b.Bytes()
+}
+
+// Decode reads an object that encode wrote.
+func Decode(text []byte) pyjson.Value {
+	v, err := pyjson.Parse(text)
+	if err != nil {
+		return pyjson.NewObject()
+	}
+	return v
 }

@@ -1,4 +1,4 @@
-package networkapi
+package resource
 
 import (
 	"cmp"
@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/rows"
 )
 
 // A listing is the parsed query string of a list.
 type listing struct {
 	fields  map[string]bool // attributes to show; none means all
-	filters []filterBy
+	filters []Filter
 	sorts   []sortBy
 	limit   int // 0 for none
 	marker  string
@@ -23,10 +23,10 @@ type listing struct {
 	query   url.Values
 }
 
-// A filterBy keeps the objects of which an attribute has one of the values.
-type filterBy struct {
-	name   string
-	values []string
+// A Filter keeps the objects of which an attribute has one of the values.
+type Filter struct {
+	Name   string
+	Values []string
 }
 
 // A sortBy is one attribute to sort by.
@@ -36,13 +36,13 @@ type sortBy struct {
 }
 
 // reserved are the names in a query that are no attributes.
-var reserved = []string{"fields", "sort_key", "sort_dir", "limit", "marker", "page_reverse"}
+var Reserved = []string{"fields", "sort_key", "sort_dir", "limit", "marker", "page_reverse"}
 
 // parseListing reads a query string against a table.
-func parseListing[T, S any](table []attribute[T, S], r *http.Request) (l listing, err error) {
+func parseListing[T, S any](table []Attribute[T, S], r *http.Request) (l listing, err error) {
 	l.query = r.URL.Query()
-	l.fields = setOf(l.query["fields"])
-	if l.filters, err = parseFilters(table, r.URL.RawQuery); err != nil {
+	l.fields = SetOf(l.query["fields"])
+	if l.filters, err = ParseFilters(table, r.URL.RawQuery); err != nil {
 		return l, err
 	}
 	if l.sorts, err = parseSorts(table, l.query); err != nil {
@@ -70,40 +70,40 @@ func given(values []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
 }
 
-// parseFilters parses the attributes of a query in their order. Project and tenant are one.
-func parseFilters[T, S any](table []attribute[T, S], raw string) ([]filterBy, error) {
-	var all []filterBy
+// ParseFilters parses the attributes of a query in their order. Project and tenant are one.
+func ParseFilters[T, S any](table []Attribute[T, S], raw string) ([]Filter, error) {
+	var all []Filter
 	var unknown []string
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	for pair := range strings.SplitSeq(raw, "&") {
 		key, value, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(key)
 		text, err2 := url.QueryUnescape(value)
-		if cmp.Or(err, err2) != nil || name == "" || slices.Contains(reserved, name) {
+		if cmp.Or(err, err2) != nil || name == "" || slices.Contains(Reserved, name) {
 			continue
 		}
-		switch a := find(table, name); {
-		case a == nil || a.use&filter == 0:
-			if !said[name] {
-				said[name] = true
+		switch a := Find(table, name); {
+		case a == nil || a.Use&Filterable == 0:
+			if !reported[name] {
+				reported[name] = true
 				unknown = append(unknown, name)
 			}
-		case a.pairs && !strings.Contains(text, "="):
-			return nil, invalidInput("'%s' is not of the form <key>=[value]", text)
+		case a.KeyValue && !strings.Contains(text, "="):
+			return nil, InvalidInput("'%s' is not of the form <key>=[value]", text)
 		default:
-			if all, err = addFilter(all, a.name, a.convert, text); err != nil {
+			if all, err = addFilter(all, a.Name, a.Convert, text); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, badRequest("%s is invalid attribute for filtering", pyjson.Str(valueOf(unknown)))
+		return nil, BadRequest("%s is invalid attribute for filtering", pyjson.Str(pyjson.Of(unknown)))
 	}
 	return all, nil
 }
 
 // addFilter adds one more value that an attribute may have.
-func addFilter(all []filterBy, name string, to convert, text string) ([]filterBy, error) {
+func addFilter(all []Filter, name string, to Converter, text string) ([]Filter, error) {
 	if to != nil {
 		v, err := to(pyjson.NewString(text))
 		if err != nil {
@@ -112,81 +112,81 @@ func addFilter(all []filterBy, name string, to convert, text string) ([]filterBy
 		text = pyjson.Str(v)
 	}
 	for i := range all {
-		if all[i].name == name {
-			all[i].values = append(all[i].values, text)
+		if all[i].Name == name {
+			all[i].Values = append(all[i].Values, text)
 			return all, nil
 		}
 	}
-	return append(all, filterBy{name, []string{text}}), nil
+	return append(all, Filter{name, []string{text}}), nil
 }
 
-// find returns the attribute of a name, nil when there is none.
-func find[T, S any](table []attribute[T, S], name string) *attribute[T, S] {
+// Find returns the attribute of a name, nil when there is none.
+func Find[T, S any](table []Attribute[T, S], name string) *Attribute[T, S] {
 	for i := range table {
-		if table[i].name == name {
+		if table[i].Name == name {
 			return &table[i]
 		}
 	}
 	return nil
 }
 
-func parseSorts[T, S any](table []attribute[T, S], q url.Values) ([]sortBy, error) {
+func parseSorts[T, S any](table []Attribute[T, S], q url.Values) ([]sortBy, error) {
 	keys, dirs := given(q["sort_key"]), given(q["sort_dir"])
 	if len(keys) != len(dirs) {
-		return nil, badRequest("The number of sort_keys and sort_dirs must be same")
+		return nil, BadRequest("The number of sort_keys and sort_dirs must be same")
 	}
 	var unknown, odd []string
 	var sorts []sortBy
 	seen := map[string]bool{}
 	for i, key := range keys {
-		if a := find(table, key); a == nil || a.use&sortable == 0 {
+		if a := Find(table, key); a == nil || a.Use&Sortable == 0 {
 			unknown = append(unknown, key)
 		}
 		if dirs[i] != "asc" && dirs[i] != "desc" {
 			odd = append(odd, dirs[i])
 		}
-		if !seen[key] { // a repeated key has its first place
+		if !seen[key] { // a repeated key counts where it is first
 			seen[key] = true
 			sorts = append(sorts, sortBy{key, dirs[i] == "desc"})
 		}
 	}
 	switch {
 	case len(unknown) > 0:
-		return nil, badRequest("%s is invalid attribute for sort_keys", pyjson.Str(valueOf(unknown)))
+		return nil, BadRequest("%s is invalid attribute for sort_keys", pyjson.Str(pyjson.Of(unknown)))
 	case len(odd) > 0:
-		return nil, badRequest("%s is invalid value for sort_dirs, valid value is 'asc' and 'desc'", pyjson.Str(valueOf(odd)))
+		return nil, BadRequest("%s is invalid value for sort_dirs, valid value is 'asc' and 'desc'", pyjson.Str(pyjson.Of(odd)))
 	}
 	return sorts, nil
 }
 
 // badLimit is upstream's answer to a limit that is none.
 func badLimit(text string) error {
-	return newFault("BadRequest", "Bad limit request: Limit must be an integer 0 or greater and not '%s'.", text)
+	return NewFault("BadRequest", "Bad limit request: Limit must be an integer 0 or greater and not '%s'.", text)
 }
 
-// narrow returns the objects of a list that pass all filters.
-func narrow[T, S any](table []attribute[T, S], all []T, filters []filterBy) []T {
+// Select returns the objects of a list that pass all filters.
+func Select[T, S any](table []Attribute[T, S], all []T, filters []Filter) []T {
 	for _, f := range filters {
-		passes := find(table, f.name).passes(f.values)
+		passes := Find(table, f.Name).passes(f.Values)
 		all = slices.DeleteFunc(all, func(one T) bool { return !passes(&one) })
 	}
 	return all
 }
 
-// passes returns what reports whether an object has one of the values.
-func (a *attribute[T, S]) passes(wanted []string) func(*T) bool {
-	if a.with != nil {
-		return a.with(wanted)
+// passes returns the predicate of objects that have one of the values.
+func (a *Attribute[T, S]) passes(values []string) func(*T) bool {
+	if a.Filter != nil {
+		return a.Filter(values)
 	}
-	any := setOf(wanted)
-	return func(one *T) bool { return any[pyjson.Str(a.show(one))] }
+	valid := SetOf(values)
+	return func(one *T) bool { return valid[pyjson.Str(a.Show(one))] }
 }
 
-// everything is a filter that is accepted, and does not filter.
-func everything[T any]([]string) func(*T) bool { return func(*T) bool { return true } }
+// AcceptAll is a filter that is accepted, and does not filter.
+func AcceptAll[T any]([]string) func(*T) bool { return func(*T) bool { return true } }
 
-// setOf returns a list as a set, which is empty and nil for an empty one.
-func setOf(list []string) map[string]bool {
+// SetOf returns a list as a set, which is empty and nil for an empty one.
+func SetOf(list []string) map[string]bool {
 	if len(list) == 0 {
 		return nil
 	}
@@ -197,29 +197,29 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// stored returns what the store may have for values.
-func (a *attribute[T, S]) stored(values []string) []string {
-	if a.alike == nil {
+// stored returns the forms of values in the store.
+func (a *Attribute[T, S]) stored(values []string) []string {
+	if a.StoredForms == nil {
 		return values
 	}
 	var all []string
 	for _, v := range values {
-		all = append(all, a.alike(v)...)
+		all = append(all, a.StoredForms(v)...)
 	}
 	return all
 }
 
 // order sorts a list by the requested keys and then by id, which is the order of pages.
-func order[T, S any](table []attribute[T, S], all []T, sorts []sortBy) {
-	sorts = slices.DeleteFunc(append(slices.Clone(sorts), sortBy{name: "id"}), func(s sortBy) bool { return find(table, s.name) == nil })
-	by := make([]*attribute[T, S], len(sorts))
+func order[T, S any](table []Attribute[T, S], all []T, sorts []sortBy) {
+	sorts = slices.DeleteFunc(append(slices.Clone(sorts), sortBy{name: "id"}), func(s sortBy) bool { return Find(table, s.name) == nil })
+	by := make([]*Attribute[T, S], len(sorts))
 	for i, s := range sorts {
-		by[i] = find(table, s.name)
+		by[i] = Find(table, s.name)
 	}
 	slices.SortStableFunc(all, func(x, y T) int {
 		for i, s := range sorts {
 			a := by[i]
-			c := compare(a.show(&x), a.show(&y))
+			c := compare(a.Show(&x), a.Show(&y))
 			if s.down {
 				c = -c
 			}
@@ -242,37 +242,37 @@ func compare(v, w pyjson.Value) int {
 	return strings.Compare(pyjson.Str(v), pyjson.Str(w))
 }
 
-// markers says what a page is that begins at an object which does not exist, or that the
+// MarkerRule says what a page is that begins at an object which does not exist, or that the
 // caller does not see.
-type markers int
+type MarkerRule int
 
 const (
-	markersIgnored markers = iota // the page begins where the list does
-	markersFound                  // the request is refused
-	markersEnd                    // the page is empty
+	IgnoreMarker MarkerRule = iota // the page begins where the list does
+	RefuseMarker                   // the request is refused
+	EndAtMarker                    // the page is empty
 )
 
 // page returns the requested part of a sorted list. Its marker may be an object that the filters
 // exclude.
-func (res *resource[T, S]) page(r *http.Request, all []T, l listing) ([]T, error) {
-	isMarker := func(one T) bool { return res.id(&one) == l.marker }
+func (res *Resource[T, S]) page(r *http.Request, all []T, l listing) ([]T, error) {
+	isMarker := func(one T) bool { return res.ID(&one) == l.marker }
 	if l.limit > 0 && l.marker != "" && !slices.ContainsFunc(all, isMarker) {
-		marked, err := res.list(r.Context(), append(res.parent(r), network.Where(cmp.Or(res.key, network.ByID), l.marker))...)
+		marked, err := res.List(r.Context(), append(res.parent(r), rows.Where(cmp.Or(res.KeyField, byID), l.marker))...)
 		switch {
 		case err != nil:
 			return nil, err
-		case len(marked) > 0 && res.sees(r.Context(), &marked[0]):
+		case len(marked) > 0 && res.IsVisible(r.Context(), &marked[0]):
 			all = append(all, marked[0])
-			order(res.table, all, l.sorts)
-		case res.marker == markersFound:
-			return nil, res.missing(r, network.ID(l.marker))
-		case res.marker == markersEnd:
+			order(res.Table, all, l.sorts)
+		case res.UnknownMarker == RefuseMarker:
+			return nil, res.missing(r, l.marker)
+		case res.UnknownMarker == EndAtMarker:
 			return nil, nil
 		default:
 			l.marker = ""
 		}
 	}
-	return page(all, l, res.id), nil
+	return page(all, l, res.ID), nil
 }
 
 // page returns the requested part of a sorted list. Its marker is in the list, and is not part of
@@ -308,7 +308,7 @@ func (l listing) links(r *http.Request, page string, ids []string) pyjson.Value 
 	}
 	link := func(rel string, more ...string) pyjson.Value {
 		query := strings.Join(append(slices.Clone(kept), more...), "&")
-		return object("rel", rel, "href", page+"?"+query)
+		return pyjson.NewObject(pyjson.M("rel", rel), pyjson.M("href", page+"?"+query))
 	}
 	var next, previous []string
 	if len(ids) > 0 {
