@@ -1,6 +1,6 @@
 // Package computeapi is the wire of the Compute API: its paths, schemas and answers for every
-// microversion, and Nova's errors and policy. Versions, JSON and query strings end here; the rules are in
-// package compute. What all HTTP surfaces share is in package httpapi.
+// microversion, and Nova's errors and policy. Versions, JSON and query strings end here; the rules
+// are in package compute. What all HTTP surfaces share is in package httpapi.
 //
 // The nouns are in packages of their own, a file each: catalogapi, fleetapi and serversapi. What these
 // share is in package wire. This package puts their routes together.

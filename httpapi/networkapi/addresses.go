@@ -60,7 +60,8 @@ func toIP(v pyjson.Value) (pyjson.Value, error) {
 	return v, nil
 }
 
-// toCIDR writes a block of addresses in its canonical form.
+// toCIDR writes a block of addresses in its canonical form: convert_cidr_to_canonical_format in
+// neutron_lib.
 func toCIDR(v pyjson.Value) (pyjson.Value, error) {
 	addr, bits, hasLength := strings.Cut(v.Str(), "/")
 	p, err := parsePrefix(addr, bits, hasLength)
@@ -82,7 +83,7 @@ func parsePrefix(addr, bits string, hasLength bool) (netip.Prefix, error) {
 	return a.Prefix(a.BitLen())
 }
 
-// cidr is a block of addresses.
+// cidr is a block of addresses: validate_subnet in neutron_lib.
 func cidr(v pyjson.Value) string {
 	p, err := netip.ParsePrefix(v.Str())
 	switch {
@@ -194,7 +195,7 @@ func hostRoute(v pyjson.Value) string {
 	return ip(hop)
 }
 
-// fixedIPs validates a list of requested addresses and subnets.
+// fixedIPs validates a list of requested addresses and subnets: validate_fixed_ips in neutron_lib.
 func fixedIPs(v pyjson.Value) string {
 	const format = "Invalid data format for fixed IP: '"
 	if v.Kind() != pyjson.Array {

@@ -51,7 +51,7 @@ func agentTable() []resource.Attribute[network.Agent, network.AgentRow] {
 		S = network.AgentRow
 	)
 	text := func(name string, show func(*A) string) resource.Attribute[A, S] {
-		return resource.Attribute[A, S]{Name: name, Use: resource.Filterable, Show: func(g *A) pyjson.Value { return pyjson.Of(show(g)) }}
+		return resource.Attribute[A, S]{Name: name, Use: filterable, Show: func(g *A) pyjson.Value { return pyjson.Of(show(g)) }}
 	}
 	moment := func(name string, show func(*A) time.Time) resource.Attribute[A, S] {
 		return resource.Attribute[A, S]{Name: name, Show: func(g *A) pyjson.Value { return plainTime(show(g)) }}
@@ -62,18 +62,18 @@ func agentTable() []resource.Attribute[network.Agent, network.AgentRow] {
 		text("binary", func(g *A) string { return g.Binary }),
 		text("topic", func(g *A) string { return g.Topic }),
 		text("host", func(g *A) string { return g.Host }),
-		boolean("admin_state_up", resource.Put|resource.Filterable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(g *A) bool { return g.AdminStateUp }),
+		boolean("admin_state_up", put|filterable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(g *A) bool { return g.AdminStateUp }),
 		moment("created_at", func(g *A) time.Time { return g.CreatedAt }),
 		moment("started_at", func(g *A) time.Time { return g.StartedAt }),
 		moment("heartbeat_timestamp", func(g *A) time.Time { return g.HeartbeatAt }),
 		{
-			Name: "description", Use: resource.Put | resource.Filterable, Check: resource.Nullable(textCheck255),
+			Name: "description", Use: put | filterable, Check: resource.Nullable(textCheck255),
 			Set:  func(s *S, v pyjson.Value) { s.Description = v.Str() },
 			Show: func(g *A) pyjson.Value { return resource.TextOrNull(g.Description) },
 		},
 		{Name: "resources_synced", Show: func(g *A) pyjson.Value { return syncState(g.AgentRow) }},
-		{Name: "availability_zone", Use: resource.Filterable, Show: func(g *A) pyjson.Value { return resource.TextOrNull(g.Zone) }},
-		{Name: "alive", Use: resource.Filterable, Convert: resource.ToBool, Show: func(g *A) pyjson.Value { return pyjson.Of(g.Alive) }},
+		{Name: "availability_zone", Use: filterable, Show: func(g *A) pyjson.Value { return resource.TextOrNull(g.Zone) }},
+		{Name: "alive", Use: filterable, Convert: resource.ToBool, Show: func(g *A) pyjson.Value { return pyjson.Of(g.Alive) }},
 		{Name: "configurations", Show: func(g *A) pyjson.Value { return resource.Decode(g.Configurations) }},
 		{Name: "berth:sync_error", Show: func(g *A) pyjson.Value { return resource.TextOrNull(g.SyncError) }, ShownIf: func(g *A) bool { return g.SyncError != "" }},
 		{Name: "berth:kept_providers", Show: func(g *A) pyjson.Value { return resource.List(g.Kept, pyjson.NewString) }, ShownIf: func(g *A) bool { return len(g.Kept) > 0 }},
@@ -84,8 +84,8 @@ func agentTable() []resource.Attribute[network.Agent, network.AgentRow] {
 
 var textCheck255 = resource.MaxLength(255)
 
-// syncState is the attribute resources_synced. After a sync that failed it is false until one succeeds, also while the
-// next one is due.
+// syncState is the attribute resources_synced. After a sync that failed it is false until one
+// succeeds, also while the next one is due.
 func syncState(a network.AgentRow) pyjson.Value {
 	if a.SyncError == "" && (a.Synced == network.SyncNever || a.Synced == network.SyncDue) {
 		return pyjson.Value{}

@@ -56,9 +56,9 @@ func availabilityTable() []availabilityAttribute {
 	id := func(n *N) pyjson.Value { return pyjson.Of(string(n.ID)) }
 	project := func(n *N) pyjson.Value { return pyjson.Of(n.Project) }
 	return []availabilityAttribute{
-		{Name: "network_id", Use: resource.Filterable | resource.Sortable, Show: id},
-		{Name: "network_name", Use: resource.Filterable, Show: func(n *N) pyjson.Value { return pyjson.Of(n.Name) }},
-		{Name: "tenant_id", Use: resource.Filterable, Show: project},
+		{Name: "network_id", Use: filterable | sortable, Show: id},
+		{Name: "network_name", Use: filterable, Show: func(n *N) pyjson.Value { return pyjson.Of(n.Name) }},
+		{Name: "tenant_id", Use: filterable, Show: project},
 		{Name: "total_ips", Show: func(n *N) pyjson.Value {
 			total := new(big.Int)
 			for _, s := range n.Subnets {
@@ -74,8 +74,8 @@ func availabilityTable() []availabilityAttribute {
 			return pyjson.Of(used)
 		}},
 		{Name: "subnet_ip_availability", Show: func(n *N) pyjson.Value { return resource.List(n.Subnets, showAvailability) }},
-		{Name: ipVersion, Use: resource.Filterable, Filter: resource.AcceptAll[N]}, // see ofVersion
-		{Name: "project_id", Use: resource.Filterable, Show: project},
+		{Name: ipVersion, Use: filterable, Filter: resource.AcceptAll[N]}, // see ofVersion
+		{Name: "project_id", Use: filterable, Show: project},
 	}
 }
 

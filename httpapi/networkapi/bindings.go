@@ -106,22 +106,22 @@ func bindingTable() []resource.Attribute[network.BindingRow, bindingSpec] {
 	)
 	return []resource.Attribute[B, S]{
 		{
-			Name: "host", Use: resource.Post | resource.Put | resource.Required | resource.Filterable, Convert: toText, Check: hostName, Show: func(b *B) pyjson.Value { return pyjson.Of(b.Host) },
+			Name: "host", Use: post | put | required | filterable, Convert: toText, Check: hostName, Show: func(b *B) pyjson.Value { return pyjson.Of(b.Host) },
 			Set: func(s *S, v pyjson.Value) { s.Host = v.Str() },
 		},
-		{Name: "vif_type", Use: resource.Filterable, Show: func(b *B) pyjson.Value { return pyjson.Of(b.VIF) }},
+		{Name: "vif_type", Use: filterable, Show: func(b *B) pyjson.Value { return pyjson.Of(b.VIF) }},
 		{Name: "vif_details", Show: func(b *B) pyjson.Value { return resource.Decode(b.Details) }},
 		{
-			Name: "vnic_type", Use: resource.Post | resource.Put | resource.Filterable, Default: pyjson.Of("normal"), Check: vnicTypes,
+			Name: "vnic_type", Use: post | put | filterable, Default: pyjson.Of("normal"), Check: vnicTypes,
 			Set:  func(s *S, v pyjson.Value) { s.VNIC = v.Str() },
 			Show: func(b *B) pyjson.Value { return pyjson.Of(b.VNIC) },
 		},
 		{
-			Name: "profile", Use: resource.Post | resource.Put, Convert: smallProfile, Check: resource.Nullable(resource.IsObject),
+			Name: "profile", Use: post | put, Convert: smallProfile, Check: resource.Nullable(resource.IsObject),
 			Set:  func(s *S, v pyjson.Value) { s.Profile = resource.Encode(v) },
 			Show: func(b *B) pyjson.Value { return resource.Decode(b.Profile) },
 		},
-		{Name: "status", Use: resource.Filterable, Show: func(b *B) pyjson.Value { return pyjson.Of(bindingStatus(b.Active)) }},
+		{Name: "status", Use: filterable, Show: func(b *B) pyjson.Value { return pyjson.Of(bindingStatus(b.Active)) }},
 	}
 }
 

@@ -8,18 +8,29 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
+// The uses of attributes, which tables combine.
+const (
+	post       = resource.Post
+	put        = resource.Put
+	required   = resource.Required
+	filterable = resource.Filterable
+	sortable   = resource.Sortable
+	guarded    = resource.Guarded
+	ignored    = resource.Ignored
+)
+
 // Attributes that most kinds have. Their functions get the Common of an object or of its spec.
 
 func idAttribute[T, S any](common func(*T) *network.Common) resource.Attribute[T, S] {
 	return resource.Attribute[T, S]{
-		Name: "id", Use: resource.Filterable | resource.Sortable, Check: resource.UUID,
+		Name: "id", Use: filterable | sortable, Check: resource.UUID,
 		Show: func(o *T) pyjson.Value { return pyjson.Of(string(common(o).ID)) },
 	}
 }
 
 func nameAttribute[T, S any](common func(*T) *network.Common, spec func(*S) *network.Common) resource.Attribute[T, S] {
 	return resource.Attribute[T, S]{
-		Name: "name", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Default: pyjson.Of(""), Check: resource.MaxLength(255),
+		Name: "name", Use: post | put | filterable | sortable, Default: pyjson.Of(""), Check: resource.MaxLength(255),
 		Set:  func(s *S, v pyjson.Value) { spec(s).Name = v.Str() },
 		Show: func(o *T) pyjson.Value { return pyjson.Of(common(o).Name) },
 	}
@@ -27,7 +38,7 @@ func nameAttribute[T, S any](common func(*T) *network.Common, spec func(*S) *net
 
 func descriptionAttribute[T, S any](common func(*T) *network.Common, spec func(*S) *network.Common) resource.Attribute[T, S] {
 	return resource.Attribute[T, S]{
-		Name: "description", Use: resource.Post | resource.Put | resource.Filterable, Default: pyjson.Of(""), Check: resource.MaxLength(255),
+		Name: "description", Use: post | put | filterable, Default: pyjson.Of(""), Check: resource.MaxLength(255),
 		Set:  func(s *S, v pyjson.Value) { spec(s).Description = v.Str() },
 		Show: func(o *T) pyjson.Value { return pyjson.Of(common(o).Description) },
 	}
@@ -36,7 +47,7 @@ func descriptionAttribute[T, S any](common func(*T) *network.Common, spec func(*
 // ownerAttribute is the project under one of its two names.
 func ownerAttribute[T, S any](name string, common func(*T) *network.Common, spec func(*S) *network.Common) resource.Attribute[T, S] {
 	return resource.Attribute[T, S]{
-		Name: name, Use: resource.Post | resource.Filterable | resource.Sortable, Check: resource.MaxLength(255),
+		Name: name, Use: post | filterable | sortable, Check: resource.MaxLength(255),
 		Set:  func(s *S, v pyjson.Value) { spec(s).Project = v.Str() },
 		Show: func(o *T) pyjson.Value { return pyjson.Of(common(o).Project) },
 	}
@@ -47,10 +58,10 @@ func stamps[T, S any](common func(*T) *network.Common) []resource.Attribute[T, S
 	all := resource.TagFilters[T, S](func(o *T) []string { return common(o).Tags })
 	all[0].Show = func(o *T) pyjson.Value { return pyjson.Of(common(o).Tags) }
 	return append(all, []resource.Attribute[T, S]{
-		{Name: "created_at", Use: resource.Sortable, Show: func(o *T) pyjson.Value { return timeOf(common(o).CreatedAt) }},
-		{Name: "updated_at", Use: resource.Sortable, Show: func(o *T) pyjson.Value { return timeOf(common(o).UpdatedAt) }},
+		{Name: "created_at", Use: sortable, Show: func(o *T) pyjson.Value { return timeOf(common(o).CreatedAt) }},
+		{Name: "updated_at", Use: sortable, Show: func(o *T) pyjson.Value { return timeOf(common(o).UpdatedAt) }},
 		{
-			Name: "revision_number", Use: resource.Filterable | resource.Sortable, Convert: resource.ToInt,
+			Name: "revision_number", Use: filterable | sortable, Convert: resource.ToInt,
 			Show: func(o *T) pyjson.Value { return pyjson.Of(common(o).Revision) },
 		},
 	}...)

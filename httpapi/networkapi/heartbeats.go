@@ -17,22 +17,22 @@ func (a *API) heartbeatRoutes() []httpapi.Route {
 	return []httpapi.Route{{Method: http.MethodPost, Pattern: "/berth/v1/heartbeats", Handle: a.heartbeat}}
 }
 
-// heartbeat records the report of an agent. The answer has the id of the agent and the result of the last
-// sync of its devices.
+// heartbeat records the report of an agent. The answer has the id of the agent and the result of
+// the last sync of its devices.
 func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckIsHost(ctx)); err != nil {
 		return err
 	}
-	v, err := resource.ReadObject(r, "agent")
+	v, err := resource.ReadObject(r)
 	if err != nil {
 		return err
 	}
-	said, err := resource.MemberObject(v, "agent")
+	report, err := resource.MemberObject(v, "agent")
 	if err != nil {
 		return err
 	}
-	h, err := heartbeatOf(said)
+	h, err := heartbeatOf(report)
 	if err := cmp.Or(err, httpapi.CheckHost(ctx, h.Host)); err != nil {
 		return err
 	}
@@ -54,14 +54,14 @@ func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 // heartbeatAttributes are the members of a heartbeat, all of them texts but for the last
 // three.
 var heartbeatAttributes = []resource.Attribute[network.Agent, network.Heartbeat]{
-	heartbeatText("agent_type", resource.Post|resource.Required, func(h *network.Heartbeat, t string) { h.Type = t }),
-	heartbeatText("binary", resource.Post|resource.Required, func(h *network.Heartbeat, t string) { h.Binary = t }),
-	heartbeatText("host", resource.Post|resource.Required, func(h *network.Heartbeat, t string) { h.Host = t }),
-	heartbeatText("topic", resource.Post, func(h *network.Heartbeat, t string) { h.Topic = t }),
-	heartbeatText("availability_zone", resource.Post, func(h *network.Heartbeat, t string) { h.Zone = t }),
-	{Name: "configurations", Use: resource.Post, Check: resource.IsObject, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Configurations = resource.Encode(v) }},
-	{Name: "resource_versions", Use: resource.Post, Check: resource.IsObject, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Versions = resource.Encode(v) }},
-	{Name: "start_flag", Use: resource.Post, Convert: resource.ToBool, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Start = v.Bool() }},
+	heartbeatText("agent_type", post|required, func(h *network.Heartbeat, t string) { h.Type = t }),
+	heartbeatText("binary", post|required, func(h *network.Heartbeat, t string) { h.Binary = t }),
+	heartbeatText("host", post|required, func(h *network.Heartbeat, t string) { h.Host = t }),
+	heartbeatText("topic", post, func(h *network.Heartbeat, t string) { h.Topic = t }),
+	heartbeatText("availability_zone", post, func(h *network.Heartbeat, t string) { h.Zone = t }),
+	{Name: "configurations", Use: post, Check: resource.IsObject, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Configurations = resource.Encode(v) }},
+	{Name: "resource_versions", Use: post, Check: resource.IsObject, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Versions = resource.Encode(v) }},
+	{Name: "start_flag", Use: post, Convert: resource.ToBool, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Start = v.Bool() }},
 }
 
 func heartbeatText(name string, use resource.Use, set func(*network.Heartbeat, string)) resource.Attribute[network.Agent, network.Heartbeat] {
@@ -70,8 +70,8 @@ func heartbeatText(name string, use resource.Use, set func(*network.Heartbeat, s
 	}
 }
 
-func heartbeatOf(said pyjson.Value) (h network.Heartbeat, err error) {
-	b, err := resource.Read(heartbeatAttributes, said, true)
+func heartbeatOf(report pyjson.Value) (h network.Heartbeat, err error) {
+	b, err := resource.Read(heartbeatAttributes, report, true)
 	if err != nil {
 		return h, err
 	}

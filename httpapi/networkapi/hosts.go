@@ -17,8 +17,8 @@ import (
 )
 
 // hostRoutes are the routes by which agents read the ports that are bound to their host and report
-// which are plugged in, and by which compute reads why one is not bound and settles allocations. They are Berth's own
-// (decision 20).
+// which are plugged in, and by which compute reads why one is not bound and settles allocations.
+// They are Berth's own (decision 20).
 func (a *API) hostRoutes() []httpapi.Route {
 	const path = "/berth/v1/hosts/{host}/ports"
 	return []httpapi.Route{
@@ -29,7 +29,8 @@ func (a *API) hostRoutes() []httpapi.Route {
 	}
 }
 
-// settle completes what is under way with the allocations of a server, for compute, which is about to replace them.
+// settle completes what is under way with the allocations of a server, for compute, which is about
+// to replace them.
 func (a *API) settle(w http.ResponseWriter, r *http.Request) error {
 	err := a.access().Allow(r.Context(), "update_port:binding:profile", resource.Target{})
 	if err == nil {
@@ -140,7 +141,7 @@ func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 	if err := cmp.Or(a.access().Allow(ctx, "report_agent_state", resource.Target{}), httpapi.CheckHost(ctx, httpapi.Param(r, "host"))); err != nil {
 		return err
 	}
-	v, err := resource.ReadObject(r, "ports")
+	v, err := resource.ReadObject(r)
 	if err != nil {
 		return err
 	}

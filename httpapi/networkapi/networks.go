@@ -62,30 +62,30 @@ func networkTable() []networkAttribute {
 	spec := func(s *S) *network.Common { return &s.Common }
 	all := []networkAttribute{
 		idAttribute[N, S](common), nameAttribute(common, spec), ownerAttribute("tenant_id", common, spec),
-		boolean("admin_state_up", resource.Post|resource.Put|resource.Filterable|resource.Sortable, true,
+		boolean("admin_state_up", post|put|filterable|sortable, true,
 			func(s *S, b bool) { s.AdminStateUp = b }, func(n *N) bool { return n.AdminStateUp }),
 		{
-			Name: "mtu", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable | resource.Guarded, Default: pyjson.Of(0), Convert: resource.ToInt, Check: resource.NotNegative,
+			Name: "mtu", Use: post | put | filterable | sortable | guarded, Default: pyjson.Of(0), Convert: resource.ToInt, Check: resource.NotNegative,
 			Set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.MTU = int(n) },
 			Show: func(n *N) pyjson.Value { return pyjson.Of(n.MTU) },
 		},
-		{Name: "status", Use: resource.Filterable | resource.Sortable, Show: func(*N) pyjson.Value { return pyjson.Of("ACTIVE") }},
+		{Name: "status", Use: filterable | sortable, Show: func(*N) pyjson.Value { return pyjson.Of("ACTIVE") }},
 		{Name: "subnets", Show: func(n *N) pyjson.Value {
 			return resource.List(n.Subnets, func(id network.ID) pyjson.Value { return pyjson.Of(string(id)) })
 		}},
-		boolean("shared", resource.Post|resource.Put|resource.Filterable|resource.Guarded, false, func(s *S, b bool) { s.Shared = b }, func(n *N) bool { return n.Shared }),
+		boolean("shared", post|put|filterable|guarded, false, func(s *S, b bool) { s.Shared = b }, func(n *N) bool { return n.Shared }),
 		{
-			Name: "availability_zone_hints", Use: resource.Post | resource.Sortable, Default: pyjson.NewArray(), Convert: toZoneHints, Check: resource.ListOf(resource.MaxLength(255)),
+			Name: "availability_zone_hints", Use: post | sortable, Default: pyjson.NewArray(), Convert: toZoneHints, Check: resource.ListOf(resource.MaxLength(255)),
 			Set:  func(s *S, v pyjson.Value) { s.ZoneHints = resource.Texts(v) },
 			Show: func(n *N) pyjson.Value { return pyjson.Of(n.ZoneHints) },
 		},
 		fixed[N, S]("availability_zones", pyjson.NewArray()),
 		fixed[N, S]("ipv4_address_scope", pyjson.Value{}), fixed[N, S]("ipv6_address_scope", pyjson.Value{}),
-		boolean("router:external", resource.Post|resource.Put|resource.Filterable|resource.Guarded, false, func(s *S, b bool) { s.External = b }, func(n *N) bool { return n.External }),
+		boolean("router:external", post|put|filterable|guarded, false, func(s *S, b bool) { s.External = b }, func(n *N) bool { return n.External }),
 		descriptionAttribute(common, spec),
-		boolean("port_security_enabled", resource.Post|resource.Put|resource.Guarded, true,
+		boolean("port_security_enabled", post|put|guarded, true,
 			func(s *S, b bool) { s.PortSecurity = b }, func(n *N) bool { return n.PortSecurity }),
-		reference("qos_policy_id", resource.Post|resource.Put|resource.Guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(n *N) network.ID { return n.Policy }),
+		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(n *N) network.ID { return n.Policy }),
 		resource.Attribute[N, S]{Name: "l2_adjacency", Show: func(n *N) pyjson.Value { return pyjson.Of(!n.Routed) }},
 	}
 	all = append(all, stamps[N, S](common)...)

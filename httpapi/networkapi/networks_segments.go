@@ -19,7 +19,7 @@ const (
 )
 
 func providerTable() []networkAttribute {
-	use := resource.Post | resource.Put | resource.Filterable | resource.Guarded
+	use := post | put | filterable | guarded
 	return []networkAttribute{
 		{
 			Name: networkType, Use: use, Check: resource.MaxLength(32), ShownIf: single, Filter: anySegment,
@@ -42,7 +42,7 @@ func providerTable() []networkAttribute {
 			Show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return numberOrNone(s.SegmentationID) }),
 		},
 		{
-			Name: "segments", Use: resource.Post | resource.Put | resource.Ignored | resource.Guarded, NestedPolicy: true, Convert: toSegments,
+			Name: "segments", Use: post | put | ignored | guarded, NestedPolicy: true, Convert: toSegments,
 			Set:     func(s *network.NetworkSpec, v pyjson.Value) { s.Segments = segmentsOf(v) },
 			Show:    func(n *network.Network) pyjson.Value { return resource.List(n.Segments, showSegment) },
 			ShownIf: func(n *network.Network) bool { return !single(n) },
@@ -116,7 +116,7 @@ func toSegmentationID(v pyjson.Value) (pyjson.Value, error) {
 // toSegment checks one segment of a list.
 func toSegment(item pyjson.Value) (pyjson.Value, error) {
 	b, err := resource.Read([]resource.Attribute[struct{}, struct{}]{
-		{Name: networkType, Use: resource.Post}, {Name: physicalNetwork, Use: resource.Post}, {Name: segmentationID, Use: resource.Post, Convert: toSegmentationID},
+		{Name: networkType, Use: post}, {Name: physicalNetwork, Use: post}, {Name: segmentationID, Use: post, Convert: toSegmentationID},
 	}, item, true)
 	if err != nil {
 		return item, err

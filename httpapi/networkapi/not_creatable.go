@@ -15,7 +15,7 @@ func notCreatable(path, name string, attributes ...string) httpapi.Route {
 		if err := httpapi.BoundBody(w, r, resource.MaxIgnoredBody); err != nil { // there is no rule in Neutron: the body of every caller is read
 			return err
 		}
-		v, err := resource.ReadObject(r, name)
+		v, err := resource.ReadObject(r)
 		if err != nil {
 			return err
 		}

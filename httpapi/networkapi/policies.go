@@ -52,11 +52,11 @@ func policyTable() []resource.Attribute[network.Policy, network.PolicySpec] {
 	common := func(p *P) *network.Common { return &p.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
 	described := func(s *S) *network.Common { s.Described = true; return &s.Common }
-	isDefault := boolean("is_default", resource.Post|resource.Put|resource.Filterable, false, func(s *S, b bool) { s.Default = b }, func(p *P) bool { return p.Default })
+	isDefault := boolean("is_default", post|put|filterable, false, func(s *S, b bool) { s.Default = b }, func(p *P) bool { return p.Default })
 	isDefault.Filter = resource.AcceptAll
 	all := []resource.Attribute[P, S]{
 		idAttribute[P, S](common), ownerAttribute("project_id", common, spec), nameAttribute(common, described),
-		boolean("shared", resource.Post|resource.Put|resource.Filterable, false, func(s *S, b bool) { s.Shared = b }, func(p *P) bool { return p.Shared }),
+		boolean("shared", post|put|filterable, false, func(s *S, b bool) { s.Shared = b }, func(p *P) bool { return p.Shared }),
 		{Name: "rules", Show: func(p *P) pyjson.Value { return resource.List(p.Rules, ruleOfPolicy) }},
 		isDefault, descriptionAttribute(common, described),
 	}

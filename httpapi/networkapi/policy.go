@@ -11,9 +11,6 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// access decides by the rules of the API.
-func (a *API) access() resource.Access { return resource.Access{Policy: a.Policy} }
-
 // projectOf is the project whose objects the caller may use, "" for any.
 func (a *API) projectOf(ctx context.Context) string {
 	if a.access().IsAdmin(ctx) {

@@ -75,8 +75,8 @@ func (a *API) ports() *portResource {
 	}
 }
 
-// hideDriver makes a port what the answer to a write shows: only reads show which driver has bound it, as
-// in Neutron, where the details of the driver are added after the write.
+// hideDriver makes a port what the answer to a write shows: only reads show which driver has bound
+// it, as in Neutron, where the details of the driver are added after the write.
 func hideDriver(p *network.Port) { p.Binding.Driver = "" }
 
 // vnicTypes are the VNIC types that ports may have.
@@ -94,37 +94,37 @@ func (a *API) portTable() []portAttribute {
 	all := []portAttribute{
 		idAttribute[P, S](common), nameAttribute(common, spec),
 		{
-			Name: "network_id", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Check: resource.UUID,
+			Name: "network_id", Use: post | required | filterable | sortable, Check: resource.UUID,
 			Set:  func(s *S, v pyjson.Value) { s.PortRow.Network = network.ID(v.Str()) },
 			Show: func(p *P) pyjson.Value { return pyjson.Of(string(p.PortRow.Network)) },
 		},
 		ownerAttribute("tenant_id", common, spec),
 		{
-			Name: "mac_address", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable | resource.Guarded, Check: resource.Nullable(mac), Filter: hasMAC, StoredForms: eitherCase,
+			Name: "mac_address", Use: post | put | filterable | sortable | guarded, Check: resource.Nullable(mac), Filter: hasMAC, StoredForms: eitherCase,
 			Set:  func(s *S, v pyjson.Value) { s.MAC = v.Str() },
 			Show: func(p *P) pyjson.Value { return pyjson.Of(p.MAC) },
 		},
-		boolean("admin_state_up", resource.Post|resource.Put|resource.Filterable|resource.Sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(p *P) bool { return p.AdminStateUp }),
-		{Name: "status", Use: resource.Filterable | resource.Sortable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.Status) }},
-		words("device_id", resource.Post|resource.Put|resource.Filterable|resource.Sortable, func(s *S, t string) { s.DeviceID = t }, func(p *P) string { return p.DeviceID }),
-		words("device_owner", resource.Post|resource.Put|resource.Filterable|resource.Sortable|resource.Guarded, func(s *S, t string) { s.DeviceOwner = t }, func(p *P) string { return p.DeviceOwner }),
+		boolean("admin_state_up", post|put|filterable|sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(p *P) bool { return p.AdminStateUp }),
+		{Name: "status", Use: filterable | sortable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.Status) }},
+		words("device_id", post|put|filterable|sortable, func(s *S, t string) { s.DeviceID = t }, func(p *P) string { return p.DeviceID }),
+		words("device_owner", post|put|filterable|sortable|guarded, func(s *S, t string) { s.DeviceOwner = t }, func(p *P) string { return p.DeviceOwner }),
 		{
-			Name: "fixed_ips", Use: resource.Post | resource.Put | resource.Filterable | resource.Guarded, MaxItems: maxFixedIPs, Check: fixedIPs, Filter: hasAddress, NestedPolicy: true, KeyValue: true,
+			Name: "fixed_ips", Use: post | put | filterable | guarded, MaxItems: maxFixedIPs, Check: fixedIPs, Filter: hasAddress, NestedPolicy: true, KeyValue: true,
 			Set:  func(s *S, v pyjson.Value) { s.FixedIPs, s.AnyIPs = fixedOf(v), false },
 			Show: showAddresses,
 		},
 		{
-			Name: "allowed_address_pairs", Use: resource.Post | resource.Put | resource.Guarded, Convert: toAddressPairs, NestedPolicy: true,
+			Name: "allowed_address_pairs", Use: post | put | guarded, Convert: toAddressPairs, NestedPolicy: true,
 			Set:  func(s *S, v pyjson.Value) { s.AddressPairs = pairsOf(v) },
 			Show: showPairs,
 		},
 		{
-			Name: "extra_dhcp_opts", Use: resource.Post | resource.Put, Convert: toDHCPOptions,
+			Name: "extra_dhcp_opts", Use: post | put, Convert: toDHCPOptions,
 			Set:  func(s *S, v pyjson.Value) { s.DHCPOptions = withOptions(s.DHCPOptions, v) },
 			Show: showOptions,
 		},
 		{
-			Name: "security_groups", Use: resource.Post | resource.Put | resource.Filterable, Convert: resource.NullToList, Check: resource.ListOf(resource.UUID),
+			Name: "security_groups", Use: post | put | filterable, Convert: resource.NullToList, Check: resource.ListOf(resource.UUID),
 			Set: func(s *S, v pyjson.Value) { s.SecurityGroups, s.AnyGroups = idsOf(v), false },
 			Show: func(p *P) pyjson.Value {
 				return resource.List(p.SecurityGroups, func(id network.ID) pyjson.Value { return pyjson.Of(string(id)) })
@@ -141,25 +141,25 @@ func (a *API) portTable() []portAttribute {
 	all = append(all, a.bindingTable()...)
 	all = append(all,
 		portAttribute{
-			Name: "port_security_enabled", Use: resource.Post | resource.Put | resource.Guarded, Convert: resource.ToBool,
+			Name: "port_security_enabled", Use: post | put | guarded, Convert: resource.ToBool,
 			Set:  func(s *S, v pyjson.Value) { s.PortSecurity, s.AnyPortSecurity = v.Bool(), false },
 			Show: func(p *P) pyjson.Value { return pyjson.Of(p.PortSecurity) },
 		},
-		reference("qos_policy_id", resource.Post|resource.Put|resource.Guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(p *P) network.ID { return p.Policy }),
+		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(p *P) network.ID { return p.Policy }),
 		portAttribute{Name: "qos_network_policy_id", Show: func(p *P) pyjson.Value { return resource.TextOrNull(p.NetworkPolicy()) }},
 		portAttribute{Name: "resource_request", Show: a.showRequest},
 		portAttribute{
-			Name: "numa_affinity_policy", Use: resource.Post | resource.Put, Check: resource.Nullable(resource.OneOf("required", "preferred", "legacy")),
+			Name: "numa_affinity_policy", Use: post | put, Check: resource.Nullable(resource.OneOf("required", "preferred", "legacy")),
 			Set:  func(s *S, v pyjson.Value) { s.NUMAPolicy = v.Str() },
 			Show: func(p *P) pyjson.Value { return resource.TextOrNull(p.NUMAPolicy) },
 		},
 		portAttribute{
-			Name: "device_profile", Use: resource.Post, Check: resource.Nullable(resource.MaxLength(255)),
+			Name: "device_profile", Use: post, Check: resource.Nullable(resource.MaxLength(255)),
 			Set:  func(s *S, v pyjson.Value) { s.DeviceProfile = v.Str() },
 			Show: func(p *P) pyjson.Value { return resource.TextOrNull(p.DeviceProfile) },
 		},
 		portAttribute{Name: "trunk_details", Show: func(p *P) pyjson.Value { return trunkDetails(p.Trunk) }, ShownIf: func(p *P) bool { return p.Trunk != nil }},
-		portAttribute{Name: "ip_allocation", Use: resource.Filterable | resource.Sortable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.IPAllocation) }},
+		portAttribute{Name: "ip_allocation", Use: filterable | sortable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.IPAllocation) }},
 	)
 	all = append(all, stamps[P, S](common)...)
 	return append(all, ownerAttribute("project_id", common, spec))
@@ -182,21 +182,21 @@ func (a *API) bindingTable() []portAttribute {
 	)
 	return []portAttribute{
 		{
-			Name: "binding:vnic_type", Use: resource.Post | resource.Put | resource.Guarded, Default: pyjson.Of("normal"), Check: vnicTypes,
+			Name: "binding:vnic_type", Use: post | put | guarded, Default: pyjson.Of("normal"), Check: vnicTypes,
 			Set:  func(s *S, v pyjson.Value) { s.VNIC, s.Rebind = v.Str(), true },
 			Show: func(p *P) pyjson.Value { return pyjson.Of(p.Binding.VNIC) },
 		},
 		{
-			Name: "binding:host_id", Use: resource.Post | resource.Put | resource.Filterable | resource.Guarded, Convert: toText, Check: resource.MaxLength(255),
+			Name: "binding:host_id", Use: post | put | filterable | guarded, Convert: toText, Check: resource.MaxLength(255),
 			Set:  func(s *S, v pyjson.Value) { s.Host, s.Rebind = v.Str(), true },
 			Show: func(p *P) pyjson.Value { return pyjson.Of(p.Binding.Host) }, Filter: onAnyHost,
 		},
 		{
-			Name: "binding:profile", Use: resource.Post | resource.Put | resource.Guarded, Convert: smallProfile, Check: resource.Nullable(resource.IsObject),
+			Name: "binding:profile", Use: post | put | guarded, Convert: smallProfile, Check: resource.Nullable(resource.IsObject),
 			Set:  func(s *S, v pyjson.Value) { s.Profile, s.Rebind = resource.Encode(v), true },
 			Show: func(p *P) pyjson.Value { return resource.Decode(p.Binding.Profile) },
 		},
-		{Name: "binding:vif_type", Use: resource.Filterable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.Binding.VIF) }},
+		{Name: "binding:vif_type", Use: filterable, Show: func(p *P) pyjson.Value { return pyjson.Of(p.Binding.VIF) }},
 		{Name: "binding:vif_details", Show: func(p *P) pyjson.Value { return boundDetails(&p.Binding) }},
 	}
 }

@@ -133,7 +133,8 @@ func showPairs(p *network.Port) pyjson.Value {
 // How long the name and the value of an option are at most.
 const maxOptionName, maxOptionValue = 64, 255
 
-// toDHCPOptions takes a list of options with their names and values.
+// toDHCPOptions accepts a list of options with their names and values: _validate_any_key_spec in
+// neutron_lib.
 func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array && v.Kind() != pyjson.Null {
 		return v, resource.InvalidInput("'%s' is not a list", pyjson.Str(v))

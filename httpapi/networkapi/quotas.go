@@ -140,14 +140,14 @@ func (a *API) setQuota(w http.ResponseWriter, r *http.Request) error {
 // quotasOf reads limits, and whether they are checked against the current usage.
 func quotasOf(known network.Quotas, item pyjson.Value) (q network.Quotas, check bool, err error) {
 	table := []resource.Attribute[struct{}, struct{}]{
-		{Name: "check_limit", Use: resource.Put, Convert: resource.ToBool},
-		{Name: "force", Use: resource.Put, Convert: resource.ToBool},
-		{Name: "tenant_id", Use: resource.Put},
-		{Name: "project_id", Use: resource.Put},
+		{Name: "check_limit", Use: put, Convert: resource.ToBool},
+		{Name: "force", Use: put, Convert: resource.ToBool},
+		{Name: "tenant_id", Use: put},
+		{Name: "project_id", Use: put},
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		table = append(table, resource.Attribute[struct{}, struct{}]{
-			Name: name, Use: resource.Put, Convert: resource.ToInt, Check: resource.Between(-1, math.MaxInt32),
+			Name: name, Use: put, Convert: resource.ToInt, Check: resource.Between(-1, math.MaxInt32),
 		})
 	}
 	b, err := resource.Read(table, item, false)

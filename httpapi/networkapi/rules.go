@@ -57,13 +57,13 @@ func kindOf(t network.RuleType) ruleKind {
 }
 
 var ruleID = ruleAttribute{
-	Name: "id", Use: resource.Filterable | resource.Sortable, Check: resource.UUID,
+	Name: "id", Use: filterable | sortable, Check: resource.UUID,
 	Show: func(r *rule) pyjson.Value { return pyjson.Of(string(r.ID)) },
 }
 
 func rate(name string) ruleAttribute {
 	return ruleAttribute{
-		Name: name, Use: resource.Post | resource.Put | resource.Required | resource.Filterable | resource.Sortable, Convert: resource.ToInt, Check: resource.Between(0, math.MaxInt32),
+		Name: name, Use: post | put | required | filterable | sortable, Convert: resource.ToInt, Check: resource.Between(0, math.MaxInt32),
 		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
 		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Rate) },
 	}
@@ -71,7 +71,7 @@ func rate(name string) ruleAttribute {
 
 func burst(name string) ruleAttribute {
 	return ruleAttribute{
-		Name: name, Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Default: pyjson.Of(0), Convert: resource.ToInt, Check: resource.Between(0, math.MaxInt32),
+		Name: name, Use: post | put | filterable | sortable, Default: pyjson.Of(0), Convert: resource.ToInt, Check: resource.Between(0, math.MaxInt32),
 		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Burst, _ = v.Int64() },
 		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Burst) },
 	}
@@ -79,7 +79,7 @@ func burst(name string) ruleAttribute {
 
 func direction(valid ...string) ruleAttribute {
 	return ruleAttribute{
-		Name: "direction", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Default: pyjson.Of("egress"), Check: resource.OneOf(valid...),
+		Name: "direction", Use: post | put | filterable | sortable, Default: pyjson.Of("egress"), Check: resource.OneOf(valid...),
 		Set:  func(r *network.RuleRow, v pyjson.Value) { r.Direction = v.Str() },
 		Show: func(r *rule) pyjson.Value { return pyjson.Of(r.Direction) },
 	}
@@ -89,7 +89,7 @@ func direction(valid ...string) ruleAttribute {
 var dscpMarks = []int{0, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 46, 48, 56}
 
 var dscpMark = ruleAttribute{
-	Name: "dscp_mark", Use: resource.Post | resource.Put | resource.Required | resource.Filterable | resource.Sortable, Convert: resource.ToInt,
+	Name: "dscp_mark", Use: post | put | required | filterable | sortable, Convert: resource.ToInt,
 	Check: resource.OneOf(dscpMarks...),
 	Set:   func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
 	Show:  func(r *rule) pyjson.Value { return pyjson.Of(r.Rate) },

@@ -74,9 +74,9 @@ func securityGroupTable() []resource.Attribute[network.SecurityGroup, network.Se
 	spec := func(s *S) *network.Common { return &s.Common }
 	all := []resource.Attribute[G, S]{
 		idAttribute[G, S](common), nameAttribute(common, spec),
-		boolean("stateful", resource.Post|resource.Put, true, func(s *S, b bool) { s.Stateful = b }, func(g *G) bool { return g.Stateful }),
+		boolean("stateful", post|put, true, func(s *S, b bool) { s.Stateful = b }, func(g *G) bool { return g.Stateful }),
 		ownerAttribute("tenant_id", common, spec), descriptionAttribute(common, spec),
-		{Name: "shared", Use: resource.Filterable, Convert: resource.ToBool, Show: func(*G) pyjson.Value { return pyjson.Of(false) }},
+		{Name: "shared", Use: filterable, Convert: resource.ToBool, Show: func(*G) pyjson.Value { return pyjson.Of(false) }},
 		{Name: "security_group_rules", Show: func(g *G) pyjson.Value { return resource.List(g.Rules, ruleOfGroup) }},
 	}
 	all = append(all, unsortable(stamps[G, S](common))...)
@@ -94,7 +94,7 @@ func notDefault(_ context.Context, b resource.Body) error {
 // unsortable are attributes that lists cannot be sorted by.
 func unsortable[T, S any](all []resource.Attribute[T, S]) []resource.Attribute[T, S] {
 	for i := range all {
-		all[i].Use &^= resource.Sortable
+		all[i].Use &^= sortable
 	}
 	return all
 }

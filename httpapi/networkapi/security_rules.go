@@ -123,9 +123,9 @@ func securityRuleTable() []securityRuleAttribute {
 	type S = network.SecurityRuleSpec
 	common := func(r *securityRule) *network.Common { return &r.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
-	const use = resource.Post | resource.Filterable | resource.Sortable
+	const use = post | filterable | sortable
 	description := descriptionAttribute(common, spec)
-	description.Use, description.Show = resource.Post|resource.Filterable, nil
+	description.Use, description.Show = post|filterable, nil
 	description.Filter = func(values []string) func(*securityRule) bool {
 		valid := resource.SetOf(values)
 		return func(r *securityRule) bool { return valid[r.Description] }
@@ -133,7 +133,7 @@ func securityRuleTable() []securityRuleAttribute {
 	all := []securityRuleAttribute{
 		idAttribute[securityRule, S](common),
 		{
-			Name: "security_group_id", Use: use | resource.Required, Check: resource.MaxLength(36),
+			Name: "security_group_id", Use: use | required, Check: resource.MaxLength(36),
 			Set:  func(s *S, v pyjson.Value) { s.Group = network.ID(v.Str()) },
 			Show: func(r *securityRule) pyjson.Value { return pyjson.Of(string(r.Group)) },
 		},
@@ -143,7 +143,7 @@ func securityRuleTable() []securityRuleAttribute {
 			Show: func(r *securityRule) pyjson.Value { return resource.TextOrNull(r.RemoteGroup) },
 		},
 		{
-			Name: "direction", Use: use | resource.Required, Check: resource.OneOf("ingress", "egress"),
+			Name: "direction", Use: use | required, Check: resource.OneOf("ingress", "egress"),
 			Set:  func(s *S, v pyjson.Value) { s.Direction = v.Str() },
 			Show: func(r *securityRule) pyjson.Value { return pyjson.Of(r.Direction) },
 		},
@@ -180,7 +180,7 @@ func securityRuleTable() []securityRuleAttribute {
 		},
 		{
 			// As a filter it is accepted, and does not filter.
-			Name: "normalized_cidr", Use: resource.Filterable, Filter: resource.AcceptAll[securityRule],
+			Name: "normalized_cidr", Use: filterable, Filter: resource.AcceptAll[securityRule],
 			Show: func(r *securityRule) pyjson.Value { return resource.TextOrNull(normalized(r.RemoteIP)) },
 		},
 	}

@@ -41,27 +41,27 @@ func segmentTable() []resource.Attribute[network.SegmentRow, network.SegmentRow]
 	all := []resource.Attribute[S, S]{
 		idAttribute[S, S](common),
 		{
-			Name: "network_id", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Check: resource.UUID,
+			Name: "network_id", Use: post | required | filterable | sortable, Check: resource.UUID,
 			Set:  func(s *S, v pyjson.Value) { s.Network = network.ID(v.Str()) },
 			Show: func(s *S) pyjson.Value { return pyjson.Of(string(s.Network)) },
 		},
 		{
-			Name: "name", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Check: resource.Nullable(resource.MaxLength(255)),
+			Name: "name", Use: post | put | filterable | sortable, Check: resource.Nullable(resource.MaxLength(255)),
 			Set:  func(s *S, v pyjson.Value) { s.Name = v.Str() },
 			Show: func(s *S) pyjson.Value { return resource.TextOrNull(s.Name) },
 		},
 		{
-			Name: "network_type", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Check: resource.MaxLength(32),
+			Name: "network_type", Use: post | required | filterable | sortable, Check: resource.MaxLength(32),
 			Set:  func(s *S, v pyjson.Value) { s.Type = v.Str() },
 			Show: func(s *S) pyjson.Value { return pyjson.Of(s.Type) },
 		},
 		{
-			Name: "physical_network", Use: resource.Post | resource.Filterable | resource.Sortable, Check: resource.Nullable(resource.MaxLength(64)),
+			Name: "physical_network", Use: post | filterable | sortable, Check: resource.Nullable(resource.MaxLength(64)),
 			Set:  func(s *S, v pyjson.Value) { s.PhysicalNetwork = v.Str() },
 			Show: func(s *S) pyjson.Value { return resource.TextOrNull(s.PhysicalNetwork) },
 		},
 		{
-			Name: "segmentation_id", Use: resource.Post | resource.Filterable | resource.Sortable, Convert: intOrNull,
+			Name: "segmentation_id", Use: post | filterable | sortable, Convert: intOrNull,
 			Set: func(s *S, v pyjson.Value) {
 				if n, ok := v.Int64(); ok && v.Kind() == pyjson.Int {
 					s.SegmentationID = int(n)
@@ -70,7 +70,7 @@ func segmentTable() []resource.Attribute[network.SegmentRow, network.SegmentRow]
 			Show: func(s *S) pyjson.Value { return numberOrNone(s.SegmentationID) },
 		},
 		{
-			Name: "description", Use: resource.Post | resource.Put | resource.Filterable, Check: resource.Nullable(resource.MaxLength(255)),
+			Name: "description", Use: post | put | filterable, Check: resource.Nullable(resource.MaxLength(255)),
 			Set:  func(s *S, v pyjson.Value) { s.Description = v.Str() },
 			Show: func(s *S) pyjson.Value { return resource.TextOrNull(s.Description) },
 		},

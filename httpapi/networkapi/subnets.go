@@ -115,31 +115,31 @@ func subnetTable() []subnetAttribute {
 	all := []subnetAttribute{
 		idAttribute[subnet, S](common), nameAttribute(common, spec), ownerAttribute("tenant_id", common, spec),
 		{
-			Name: "network_id", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Check: resource.UUID,
+			Name: "network_id", Use: post | required | filterable | sortable, Check: resource.UUID,
 			Set:  func(s *S, v pyjson.Value) { s.Network = network.ID(v.Str()) },
 			Show: func(s *subnet) pyjson.Value { return pyjson.Of(string(s.Network)) },
 		},
 		{
-			Name: "ip_version", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Convert: resource.ToInt, Check: resource.OneOf(4, 6),
+			Name: "ip_version", Use: post | required | filterable | sortable, Convert: resource.ToInt, Check: resource.OneOf(4, 6),
 			Set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.IPVersion = int(n) },
 			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.IPVersion) },
 		},
 		fixed[subnet, S]("subnetpool_id", pyjson.Value{}),
-		boolean("enable_dhcp", resource.Post|resource.Put|resource.Filterable|resource.Sortable, true, func(s *S, b bool) { s.EnableDHCP = b }, func(s *subnet) bool { return s.EnableDHCP }),
+		boolean("enable_dhcp", post|put|filterable|sortable, true, func(s *S, b bool) { s.EnableDHCP = b }, func(s *subnet) bool { return s.EnableDHCP }),
 		mode("ipv6_ra_mode", func(s *S, m string) { s.IPv6RA = m }, func(s *subnet) string { return s.IPv6RA }),
 		mode("ipv6_address_mode", func(s *S, m string) { s.IPv6Address = m }, func(s *subnet) string { return s.IPv6Address }),
 		{
-			Name: "gateway_ip", Use: resource.Post | resource.Put | resource.Filterable | resource.Sortable, Convert: toIP, Check: resource.Nullable(ip),
+			Name: "gateway_ip", Use: post | put | filterable | sortable, Convert: toIP, Check: resource.Nullable(ip),
 			Set:  func(s *S, v pyjson.Value) { s.Gateway, s.NoGateway = v.Str(), true },
 			Show: func(s *subnet) pyjson.Value { return resource.TextOrNull(s.Gateway) },
 		},
 		{
-			Name: "cidr", Use: resource.Post | resource.Filterable | resource.Sortable, Convert: toCIDR, Check: resource.Nullable(cidr),
+			Name: "cidr", Use: post | filterable | sortable, Convert: toCIDR, Check: resource.Nullable(cidr),
 			Set:  func(s *S, v pyjson.Value) { s.CIDR = v.Str() },
 			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.CIDR) },
 		},
 		{
-			Name: "allocation_pools", Use: resource.Post | resource.Put, Check: pools,
+			Name: "allocation_pools", Use: post | put, Check: pools,
 			Set: func(s *S, v pyjson.Value) { s.Pools = poolsOf(v) },
 			Show: func(s *subnet) pyjson.Value {
 				return resource.List(s.Pools, func(p network.Pool) pyjson.Value {
@@ -148,7 +148,7 @@ func subnetTable() []subnetAttribute {
 			},
 		},
 		{
-			Name: "host_routes", Use: resource.Post | resource.Put, Convert: resource.NullToList, Check: hostRoutes,
+			Name: "host_routes", Use: post | put, Convert: resource.NullToList, Check: hostRoutes,
 			Set: func(s *S, v pyjson.Value) { s.HostRoutes = routesOf(v) },
 			Show: func(s *subnet) pyjson.Value {
 				return resource.List(s.HostRoutes, func(r network.Route) pyjson.Value {
@@ -157,23 +157,23 @@ func subnetTable() []subnetAttribute {
 			},
 		},
 		{
-			Name: "dns_nameservers", Use: resource.Post | resource.Put, Convert: resource.NullToList, Check: nameservers,
+			Name: "dns_nameservers", Use: post | put, Convert: resource.NullToList, Check: nameservers,
 			Set:  func(s *S, v pyjson.Value) { s.DNSNameservers = resource.Texts(v) },
 			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.DNSNameservers) },
 		},
 		descriptionAttribute(common, spec),
 		{
-			Name: "service_types", Use: resource.Post | resource.Put, Convert: toServiceTypes,
+			Name: "service_types", Use: post | put, Convert: toServiceTypes,
 			Set:  func(s *S, v pyjson.Value) { s.ServiceTypes = resource.Texts(v) },
 			Show: func(s *subnet) pyjson.Value { return pyjson.Of(s.ServiceTypes) },
 		},
 		{ // of the network
-			Name: "shared", Use: resource.Filterable, Convert: resource.ToBool,
+			Name: "shared", Use: filterable, Convert: resource.ToBool,
 			Filter: func(values []string) func(*subnet) bool { // of several values Neutron takes the first
 				return func(s *subnet) bool { return values[0] == pyjson.Str(pyjson.Of(s.shared)) }
 			},
 		},
-		reference("segment_id", resource.Post|resource.Put|resource.Filterable|resource.Sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
+		reference("segment_id", post|put|filterable|sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
 	}
 	all = append(all, stamps[subnet, S](common)...)
 	return append(all, ownerAttribute("project_id", common, spec))
@@ -182,7 +182,7 @@ func subnetTable() []subnetAttribute {
 // mode is one of the two modes of IPv6.
 func mode(name string, set func(*network.SubnetSpec, string), show func(*subnet) string) subnetAttribute {
 	return subnetAttribute{
-		Name: name, Use: resource.Post | resource.Filterable | resource.Sortable, Check: resource.OneOf("dhcpv6-stateful", "dhcpv6-stateless", "slaac"),
+		Name: name, Use: post | filterable | sortable, Check: resource.OneOf("dhcpv6-stateful", "dhcpv6-stateless", "slaac"),
 		Set:  func(s *network.SubnetSpec, v pyjson.Value) { set(s, v.Str()) },
 		Show: func(s *subnet) pyjson.Value { return resource.TextOrNull(show(s)) },
 	}

@@ -64,16 +64,16 @@ func trunkTable() []resource.Attribute[network.Trunk, network.TrunkSpec] {
 	common := func(t *T) *network.Common { return &t.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
 	all := []resource.Attribute[T, S]{
-		boolean("admin_state_up", resource.Post|resource.Put|resource.Filterable|resource.Sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(t *T) bool { return t.AdminStateUp }),
+		boolean("admin_state_up", post|put|filterable|sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(t *T) bool { return t.AdminStateUp }),
 		idAttribute[T, S](common), nameAttribute(common, spec), ownerAttribute("tenant_id", common, spec),
 		{
-			Name: "port_id", Use: resource.Post | resource.Required | resource.Filterable | resource.Sortable, Check: resource.UUID,
+			Name: "port_id", Use: post | required | filterable | sortable, Check: resource.UUID,
 			Set:  func(s *S, v pyjson.Value) { s.Port = network.ID(v.Str()) },
 			Show: func(t *T) pyjson.Value { return pyjson.Of(string(t.Port)) },
 		},
-		{Name: "status", Use: resource.Sortable, Show: func(t *T) pyjson.Value { return pyjson.Of(t.Status) }},
+		{Name: "status", Use: sortable, Show: func(t *T) pyjson.Value { return pyjson.Of(t.Status) }},
 		{
-			Name: "sub_ports", Use: resource.Post | resource.Guarded, Default: pyjson.NewArray(), MaxItems: maxSubports, Check: subportsCheck,
+			Name: "sub_ports", Use: post | guarded, Default: pyjson.NewArray(), MaxItems: maxSubports, Check: subportsCheck,
 			Set:  func(s *S, v pyjson.Value) { s.Subports = subportsOf(v) },
 			Show: func(t *T) pyjson.Value { return resource.List(t.Subports, showSubport) },
 		},

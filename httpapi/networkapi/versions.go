@@ -2,7 +2,6 @@ package networkapi
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -55,12 +54,4 @@ func (a *API) writeCollection(j *httpapi.JSON, r *http.Request, collection, name
 // selfLink writes a list with the link to a path.
 func (a *API) selfLink(j *httpapi.JSON, r *http.Request, path string) {
 	j.Value(pyjson.NewArray(pyjson.NewObject(pyjson.M("rel", "self"), pyjson.M("href", a.link(r, path)))))
-}
-
-// link is the URL of a path.
-func (a *API) link(r *http.Request, path string) string {
-	if a.LinkPrefix == "" {
-		return httpapi.AbsoluteURL(r, path)
-	}
-	return strings.TrimRight(strings.TrimRight(a.LinkPrefix, "/")+path, "/")
 }

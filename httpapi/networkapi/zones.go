@@ -20,14 +20,14 @@ func (a *API) zoneRoutes() []httpapi.Route {
 
 // zoneTable are the attributes of zones, which are all shown, whichever are requested.
 var zoneTable = []resource.Attribute[network.Zone, struct{}]{
-	{Name: "state", Use: resource.Filterable, Show: func(z *network.Zone) pyjson.Value {
+	{Name: "state", Use: filterable, Show: func(z *network.Zone) pyjson.Value {
 		if z.Available {
 			return pyjson.Of("available")
 		}
 		return pyjson.Of("unavailable")
 	}},
-	{Name: "name", Use: resource.Filterable, Show: func(z *network.Zone) pyjson.Value { return pyjson.Of(z.Name) }},
-	{Name: "resource", Use: resource.Filterable, Show: func(z *network.Zone) pyjson.Value { return pyjson.Of(z.Resource) }},
+	{Name: "name", Use: filterable, Show: func(z *network.Zone) pyjson.Value { return pyjson.Of(z.Name) }},
+	{Name: "resource", Use: filterable, Show: func(z *network.Zone) pyjson.Value { return pyjson.Of(z.Resource) }},
 }
 
 // listZones lists the availability zones that pass the filters. There are no pages.

@@ -19,7 +19,8 @@ type Policy interface {
 	AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error
 	// Possible reports whether there may be a target for which AllowAbout lets the caller act.
 	Possible(caller identity.Caller, rule string) bool
-	// PossibleForOthers reports the same of targets whose owners, by their names, are other projects than the caller's.
+	// PossibleForOthers reports the same of targets whose owners, by their names, are other
+	// projects than the caller's.
 	PossibleForOthers(caller identity.Caller, rule string, owners ...string) bool
 	// Has reports whether there is such a rule.
 	Has(rule string) bool
@@ -108,9 +109,9 @@ func (a Access) Allow(ctx context.Context, rule string, t Target) error {
 	return err
 }
 
-// possible refuses callers whom a rule refuses whatever the target is. Neutron reads the body first, as it
-// has the target; here that is only done for callers who may be allowed something, so that others cannot
-// make the service read large bodies.
+// possible refuses callers whom a rule refuses whatever the target is. Neutron reads the body
+// first, as it has the target; here that is only done for callers who may be allowed something, so
+// that others cannot make the service read large bodies.
 func (a Access) possible(ctx context.Context, rule string) error {
 	caller, _ := identity.From(ctx)
 	if a.Policy.Possible(caller, rule) {
@@ -120,7 +121,8 @@ func (a Access) possible(ctx context.Context, rule string) error {
 }
 
 // AllowAttribute checks the rule of an attribute that is set, and those of its members for an
-// attribute with a nested policy. A rule that does not exist is the default one. It returns the combination of the rules.
+// attribute with a nested policy. A rule that does not exist is the default one. It returns the
+// combination of the rules.
 func (a Access) AllowAttribute(ctx context.Context, rule string, v pyjson.Value, nested bool, t Target) (text string, err error) {
 	text, err = "rule:"+rule, a.allowOr(ctx, rule, t)
 	if !nested {

@@ -50,7 +50,8 @@ type Body struct {
 	names  []string // of values that change something, in the table's order
 }
 
-// Read checks one object of a request against a table.
+// Read checks one object of a request against a table, in the order of prepare_request_body in Neutron's
+// api/v2/base.py.
 func Read[T, S any](table []Attribute[T, S], v pyjson.Value, creating bool) (Body, error) {
 	b := Body{Values: make(map[string]pyjson.Value, v.Len())}
 	for _, m := range v.Members() {
@@ -95,7 +96,7 @@ func Unrecognized(names []string) error {
 	return BadRequest("Unrecognized attribute(s) '%s'", strings.Join(names, ", "))
 }
 
-// allowed refuses what is missing and what may not be there.
+// allowed refuses what is missing and what may not be there: fill_post_defaults in neutron_lib.
 func allowed[T, S any](a *Attribute[T, S], b Body, creating bool) error {
 	_, given := b.Values[a.Name]
 	switch {

@@ -11,9 +11,9 @@ import (
 func (res *Resource[T, S]) Bodies(r *http.Request, creating bool) (items []Body, bulk bool, err error) {
 	read := ReadObject
 	if res.Core {
-		read = readCore
+		read = func(r *http.Request) (pyjson.Value, error) { return readCore(r, res.Name) }
 	}
-	v, err := read(r, res.Name)
+	v, err := read(r)
 	if err != nil {
 		return nil, false, err
 	}
@@ -77,9 +77,8 @@ func MemberObject(v pyjson.Value, name string) (pyjson.Value, error) {
 	return item, nil
 }
 
-// ReadObject reads the body of a request about objects of a kind, which must be a JSON
-// object.
-func ReadObject(r *http.Request, _ string) (pyjson.Value, error) {
+// ReadObject reads the body of a request, which must be a JSON object.
+func ReadObject(r *http.Request) (pyjson.Value, error) {
 	b, err := httpapi.ReadBody(r)
 	switch {
 	case err != nil:

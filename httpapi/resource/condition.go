@@ -15,8 +15,8 @@ type Condition struct {
 	none     bool // no revision is required
 }
 
-// ParseCondition reads If-Match: "revision_number=N", with quotes or without. Tags of
-// another form are no condition.
+// ParseCondition reads If-Match: "revision_number=N", with quotes or without. Tags of another form
+// are no condition: check_request_for_revision_constraint in Neutron's api_common.py.
 func ParseCondition(r *http.Request) (Condition, error) {
 	var revisions []string
 	for _, tag := range entityTags(r.Header.Get("If-Match")) {

@@ -1,7 +1,7 @@
 package resource
 
-// The bounds of one request, which Neutron does not have: they keep one request from taking the service's
-// memory or time.
+// The bounds of one request, which Neutron does not have: they keep one request from taking the
+// service's memory or time.
 const (
 	maxBulk        = 1000     // objects that a POST makes
 	maxItems       = 1000     // items of a list that is an attribute, where it does not say otherwise

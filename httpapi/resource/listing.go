@@ -35,10 +35,10 @@ type sortBy struct {
 	down bool
 }
 
-// reserved are the names in a query that are no attributes.
+// Reserved are the names in a query that are no attributes.
 var Reserved = []string{"fields", "sort_key", "sort_dir", "limit", "marker", "page_reverse"}
 
-// parseListing reads a query string against a table.
+// parseListing reads a query string against a table, as Neutron's api_common.py does.
 func parseListing[T, S any](table []Attribute[T, S], r *http.Request) (l listing, err error) {
 	l.query = r.URL.Query()
 	l.fields = SetOf(l.query["fields"])
@@ -70,7 +70,8 @@ func given(values []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
 }
 
-// ParseFilters parses the attributes of a query in their order. Project and tenant are one.
+// ParseFilters parses the attributes of a query in their order, as get_filters_from_dict does.
+// Project and tenant are one.
 func ParseFilters[T, S any](table []Attribute[T, S], raw string) ([]Filter, error) {
 	var all []Filter
 	var unknown []string
@@ -297,8 +298,9 @@ func page[T any](all []T, l listing, id func(*T) string) []T {
 	return all[at:min(at+l.limit, len(all))]
 }
 
-// links are those to the pages before and after: the request, whose URL is page, with
-// another marker.
+// links are those to the pages before and after: the request, whose URL is page, with another
+// marker. As in get_pagination_links, a page that is not full has no next one, unless the list is
+// read in reverse.
 func (l listing) links(r *http.Request, page string, ids []string) pyjson.Value {
 	var kept []string
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {

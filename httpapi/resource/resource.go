@@ -26,8 +26,9 @@ type API struct {
 	SetTags  func(ctx context.Context, kind, id string, change func([]string) ([]string, error), only Condition) ([]string, error)
 }
 
-// A Resource is one kind of object: its attributes, and what the service does with it. Functions that are
-// nil are methods that the kind does not have. T is the object, S its specification: what a request may set.
+// A Resource is one kind of object: its attributes, and what the service does with it. Functions
+// that are nil are methods that the kind does not have. T is the object, S its specification: what
+// a request may set.
 type Resource[T, S any] struct {
 	API          API
 	Name, Plural string // "network", "networks"
@@ -54,8 +55,9 @@ type Resource[T, S any] struct {
 	TargetOfNew func(context.Context, *S) (Target, error)
 
 	List func(context.Context, ...rows.Match) ([]T, error)
-	// VisibleTo returns searches that together find at least all objects that concern a project, so that lists
-	// do not read those of all others. Without searches, or when it is nil, all objects are read.
+	// VisibleTo returns searches that together find at least all objects that concern a project, so
+	// that lists do not read those of all others. Without searches, or when it is nil, all objects
+	// are read.
 	VisibleTo   func(ctx context.Context, project string) ([]rows.Match, error)
 	Refine      func([]T, []Filter) []T                // applies filters within objects; nil for none
 	StoreFields map[string]rows.Field                  // attributes by which the store can search
@@ -137,8 +139,8 @@ func (res *Resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error 
 	})
 }
 
-// listVisible returns the objects that match, at least all of those that the caller may see. Objects of other
-// projects are not read where VisibleTo has searches.
+// listVisible returns the objects that match, at least all of those that the caller may see.
+// Objects of other projects are not read where VisibleTo has searches.
 func (res *Resource[T, S]) listVisible(ctx context.Context, where []rows.Match) ([]T, error) {
 	caller, _ := identity.From(ctx)
 	if res.VisibleTo == nil || res.API.IsPrivileged(ctx) || caller.ProjectID == "" {
@@ -452,7 +454,7 @@ func (res *Resource[T, S]) Respond(w http.ResponseWriter, r *http.Request, statu
 }
 
 // Write writes the requested attributes of an object that the caller may see. The others are not
-// computed.
+// computed. Neutron computes all and removes some: _exclude_attributes_by_policy.
 func (res *Resource[T, S]) Write(ctx context.Context, j *httpapi.JSON, one *T, fields map[string]bool) {
 	t := res.Target(one)
 	j.Object()

@@ -168,7 +168,7 @@ func (res *Resource[T, S]) mayTag(r *http.Request) (*T, error) {
 // TagFilters are the four filters by tags: all of them, any, not all, not any. Tags
 // are separated by commas.
 func TagFilters[T, S any](tags func(*T) []string) []Attribute[T, S] {
-	filterBy := func(name string, keep func(all, any bool) bool) Attribute[T, S] {
+	filterBy := func(name string, keep func(all, some bool) bool) Attribute[T, S] {
 		return Attribute[T, S]{Name: name, Use: Filterable, Filter: func(values []string) func(*T) bool {
 			required := SetOf(strings.Split(strings.Join(values, ","), ","))
 			return func(o *T) bool {
@@ -184,8 +184,8 @@ func TagFilters[T, S any](tags func(*T) []string) []Attribute[T, S] {
 	}
 	return []Attribute[T, S]{
 		filterBy("tags", func(all, _ bool) bool { return all }),
-		filterBy("tags-any", func(_, any bool) bool { return any }),
+		filterBy("tags-any", func(_, some bool) bool { return some }),
 		filterBy("not-tags", func(all, _ bool) bool { return !all }),
-		filterBy("not-tags-any", func(_, any bool) bool { return !any }),
+		filterBy("not-tags-any", func(_, some bool) bool { return !some }),
 	}
 }

@@ -253,8 +253,8 @@ func FirstWrong(items []pyjson.Value, item Checker) string {
 	return ""
 }
 
-// IsObject is a JSON object. Neutron accepts NaN and Infinity in it, too, and then answers with what is no
-// JSON; here they are refused.
+// IsObject is a JSON object. Neutron accepts NaN and Infinity in it, too, and then answers with
+// what is no JSON; here they are refused.
 func IsObject(v pyjson.Value) string {
 	switch {
 	case !v.IsFinite():

@@ -165,7 +165,8 @@ func deleteQuotas(q *wire.Request) error {
 	return q.Done(http.StatusAccepted)
 }
 
-// classProject is the name under which the limits of a class of quotas are kept, like those of a project.
+// classProject is the name under which the limits of a class of quotas are kept, like those of a
+// project.
 func classProject(class string) string { return "class:" + class }
 
 func showClass(q *wire.Request) error {

@@ -22,7 +22,7 @@ func hostRoutes(a *wire.API) []httpapi.Route {
 	}
 }
 
-var resultsSchema = wire.BodySchema("results", `{"type": "array", "maxItems": 4096, "items": `+wire.ObjectPart(`"server": `+wire.UuidPart+`, "event": `+wire.UuidPart+`,
+var resultsSchema = wire.BodySchema("results", `{"type": "array", "maxItems": 4096, "items": `+wire.ObjectPart(`"server": `+wire.UUIDPart+`, "event": `+wire.UUIDPart+`,
 		"generation": {"type": "integer", "minimum": 0},
 		"error": `+wire.StringPart+`, "everywhere": {"type": "boolean"}`, `"server", "event"`)+`}`)
 

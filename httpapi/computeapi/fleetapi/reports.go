@@ -17,7 +17,7 @@ import (
 // A report is compute.Report in JSON; the devices of its node are compute.Device.
 const (
 	anyCountPart = `{"type": "integer", "minimum": 0, "maximum": 2147483647}`
-	nodePart     = `"id": ` + wire.UuidPart + `, "name": ` + wire.TextPart + `, "type": ` + wire.TextPart + `, "version": ` + anyCountPart + `,
+	nodePart     = `"id": ` + wire.UUIDPart + `, "name": ` + wire.TextPart + `, "type": ` + wire.TextPart + `, "version": ` + anyCountPart + `,
 		"address": {"type": "string", "maxLength": 255}, "vcpus": ` + anyCountPart + `, "memory_mb": ` + anyCountPart + `,
 		"disk_gb": ` + anyCountPart + `, "cpu_info": {"type": "object"}, "devices": ` + pciDevicesPart
 	pciDevicesPart = `{"type": "array", "maxItems": 4096, "items": {"type": "object", "properties": {"slot": ` + shortPart + `, "vendor": ` + shortPart + `,
@@ -44,7 +44,7 @@ const (
 
 var reportSchema = wire.BodySchema("host", wire.ObjectPart(`"host": `+wire.HostPart+`, "version": `+anyCountPart+`,
 		"node": `+wire.ObjectPart(nodePart, `"id", "name", "type"`)+`, "inventory": `+wire.ObjectPart(inventoryPart, `"vcpu", "pcpu", "memory_mb", "disk_gb"`)+`,
-		"unknown_servers": {"type": "array", "maxItems": 4096, "items": `+wire.UuidPart+`}`,
+		"unknown_servers": {"type": "array", "maxItems": 4096, "items": `+wire.UUIDPart+`}`,
 	`"host", "version", "node"`))
 
 // takeReport records the report of a host, which shows that it is alive, and syncs what it

@@ -16,7 +16,7 @@ func eventRoutes(a *wire.API) []httpapi.Route {
 }
 
 func eventsSchema(names string) *pyschema.Schema {
-	return wire.BodySchema("events", `{"type": "array", "minItems": 1, "maxItems": 4096, "items": `+wire.ObjectPart(`"server_uuid": `+wire.UuidPart+`,
+	return wire.BodySchema("events", `{"type": "array", "minItems": 1, "maxItems": 4096, "items": `+wire.ObjectPart(`"server_uuid": `+wire.UUIDPart+`,
 		"name": {"type": "string", "enum": [`+names+`]},
 		"status": {"type": "string", "enum": ["failed", "completed", "in-progress"]},
 		"tag": {"type": "string", "maxLength": 255}`, `"server_uuid", "name"`)+`}`)

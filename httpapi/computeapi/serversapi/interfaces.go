@@ -20,7 +20,7 @@ func interfaceRoutes(a *wire.API) []httpapi.Route {
 	}
 }
 
-const interfaceParts = `"net_id": ` + wire.UuidPart + `, "port_id": ` + wire.UuidPart + `,
+const interfaceParts = `"net_id": ` + wire.UUIDPart + `, "port_id": ` + wire.UUIDPart + `,
 	"fixed_ips": {"type": "array", "minItems": 1, "maxItems": 1, "items": {"type": "object", "properties": {"ip_address": ` + addressPart + `},
 		"required": ["ip_address"], "additionalProperties": false}}`
 

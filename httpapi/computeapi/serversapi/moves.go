@@ -48,8 +48,8 @@ func resizeServer(q *wire.Request) error {
 	})
 }
 
-// migrateServer moves a server to any host or, since 2.56, to the one that is named. Before, Nova ignores what
-// is in the body.
+// migrateServer moves a server to any host or, since 2.56, to the one that is named. Before, Nova
+// ignores what is in the body.
 func migrateServer(q *wire.Request) error {
 	host := ""
 	if q.Minor >= 56 {
@@ -84,9 +84,9 @@ func revertResize(q *wire.Request) error {
 	})
 }
 
-// A hostAction is an action that names a host, or none. A host that is named is forced in the oldest versions,
-// then where "force" says so, and never since 2.68, where the schema is again the one before "force": see
-// _migrate_live in Nova's migrate_server.py and _evacuate in evacuate.py.
+// A hostAction is an action that names a host, or none. A host that is named is forced in the
+// oldest versions, then where "force" says so, and never since 2.68, where the schema is again the
+// one before "force": see _migrate_live in Nova's migrate_server.py and _evacuate in evacuate.py.
 type hostAction struct {
 	name                  string
 	oldest, plain, forces *pyschema.Schema
@@ -150,7 +150,8 @@ func migrateLive(q *wire.Request) error {
 	})
 }
 
-// evacuateServer builds a server whose host is down on another one. Before 2.14 the answer has the administrator's password.
+// evacuateServer builds a server whose host is down on another one. Before 2.14 the answer has the
+// administrator's password.
 func evacuateServer(q *wire.Request) error {
 	v, host, forced, err := evacuation.read(q)
 	if err != nil {

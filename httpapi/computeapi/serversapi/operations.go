@@ -17,7 +17,7 @@ func operationRoutes(a *wire.API) []httpapi.Route {
 	}}
 }
 
-var operationsQuery = wire.NewQuery(true, "server", wire.Once(wire.UuidPart), "min_age", wire.Once(wire.CountPart), "limit", wire.Once(wire.CountPart))
+var operationsQuery = wire.NewQuery(true, "server", wire.Once(wire.UUIDPart), "min_age", wire.Once(wire.CountPart), "limit", wire.Once(wire.CountPart))
 
 func listOperations(q *wire.Request) error {
 	if err := q.Can("berth-operations:index", wire.CloudTarget); err != nil {

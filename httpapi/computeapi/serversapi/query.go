@@ -15,7 +15,8 @@ const (
 	timePart  = `{"type": "string", "format": "date-time"}`
 )
 
-// What servers can be sorted by, and sort keys that Nova accepts and ignores before 2.75. Since 2.73 locked is one of the former.
+// What servers can be sorted by, and sort keys that Nova accepts and ignores before 2.75. Since
+// 2.73 locked is one of the former.
 var (
 	serverSorts = strings.Fields(`access_ip_v4 access_ip_v6 auto_disk_config availability_zone config_drive created_at display_description
 		display_name host hostname image_ref instance_type_id kernel_id key_name launch_index launched_at locked_by node power_state
@@ -95,12 +96,12 @@ func serversSchema(q *wire.Request) wire.QuerySchema {
 	return serversQuery2_1
 }
 
-// maxExpression bounds the size of an expression, to which the time is proportional of one character: a longest
-// name, with an anchor at both ends, and as much again.
+// maxExpression bounds the size of an expression, to which the time is proportional of one
+// character: a longest name, with an anchor at both ends, and as much again.
 const maxExpression = 2 * (255 + 2)
 
-// expression compiles an expression that the schema has seen, unless it is too large: some characters can stand for a
-// million.
+// expression compiles an expression that the schema has seen, unless it is too large: some
+// characters can stand for a million.
 func expression(name, text string) (*regexp.Regexp, error) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err == nil && sizeOf(tree) > maxExpression {

@@ -15,7 +15,7 @@ import (
 // newRebuildSchema is for the body of a rebuild at a version.
 func newRebuildSchema(minor int) *pyschema.Schema {
 	parts := []string{
-		`"name": ` + wire.NamePart, `"imageRef": ` + wire.UuidPart, `"adminPass": ` + wire.StringPart, `"metadata": ` + textsPart,
+		`"name": ` + wire.NamePart, `"imageRef": ` + wire.UUIDPart, `"adminPass": ` + wire.StringPart, `"metadata": ` + textsPart,
 		`"preserve_ephemeral": ` + wire.BooleanPart, `"OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]}`,
 		`"accessIPv4": {"type": "string", "format": "ipv4"}`, `"accessIPv6": {"type": "string", "format": "ipv6"}`,
 	}

@@ -17,18 +17,18 @@ const (
 	longPart     = `{"type": "string", "maxLength": 255}`
 
 	// Devices are refused by what is done with them, not by their form.
-	deviceParts = `"virtual_name": ` + longPart + `, "volume_id": ` + wire.UuidPart + `, "snapshot_id": ` + wire.UuidPart + `,
+	deviceParts = `"virtual_name": ` + longPart + `, "volume_id": ` + wire.UUIDPart + `, "snapshot_id": ` + wire.UUIDPart + `,
 		"volume_size": ` + sizeTextPart + `, "device_name": {"type": "string", "minLength": 1, "maxLength": 255},
 		"delete_on_termination": ` + wire.BooleanPart + `, "no_device": {}, "connection_info": {"type": "string", "maxLength": 16777215}`
 	device2Parts = deviceParts + `, "source_type": {"type": "string", "enum": ["volume", "image", "snapshot", "blank"]},
-		"uuid": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9._-]*$"}, "image_id": ` + wire.UuidPart + `,
+		"uuid": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9._-]*$"}, "image_id": ` + wire.UUIDPart + `,
 		"destination_type": {"type": "string", "enum": ["local", "volume"]}, "guest_format": ` + longPart + `, "device_type": ` + longPart + `,
 		"disk_bus": ` + longPart + `, "boot_index": {"type": ["integer", "string", "null"], "pattern": "^-?[0-9]+$"}`
 
 	hintsPart = `{"type": "object", "properties": {
-		"group": ` + wire.UuidPart + `,
-		"different_host": {"oneOf": [` + wire.UuidPart + `, {"type": "array", "items": ` + wire.UuidPart + `}]},
-		"same_host": {"type": ["string", "array"], "items": ` + wire.UuidPart + `},
+		"group": ` + wire.UUIDPart + `,
+		"different_host": {"oneOf": [` + wire.UUIDPart + `, {"type": "array", "items": ` + wire.UUIDPart + `}]},
+		"same_host": {"type": ["string", "array"], "items": ` + wire.UUIDPart + `},
 		"query": {"type": ["string", "object"]},
 		"target_cell": ` + wire.NamePart + `,
 		"different_cell": {"type": ["string", "array"], "items": {"type": "string"}},
@@ -36,7 +36,8 @@ const (
 		"cidr": {"type": "string", "pattern": "^/[0-9a-f.:]+$"}}, "additionalProperties": true}`
 )
 
-// filesPart is what may be put into a server before 2.57, and certificatesPart names what its image is checked with since 2.63.
+// filesPart is what may be put into a server before 2.57, and certificatesPart names what its image
+// is checked with since 2.63.
 var (
 	filesPart = `"personality": {"type": "array", "items": ` +
 		wire.ObjectPart(`"path": `+wire.StringPart+`, "contents": {"type": "string", "format": "base64"}`, "") + `}`
@@ -49,9 +50,9 @@ var (
 func networksPart(minor int) string {
 	network := wire.StringPart
 	if minor >= 37 {
-		network = wire.UuidPart
+		network = wire.UUIDPart
 	}
-	parts := `"fixed_ip": ` + addressPart + `, "port": {"oneOf": [` + wire.UuidPart + `, {"type": "null"}]}, "uuid": ` + network
+	parts := `"fixed_ip": ` + addressPart + `, "port": {"oneOf": [` + wire.UUIDPart + `, {"type": "null"}]}, "uuid": ` + network
 	if minor >= 32 && minor < 37 || minor >= 42 {
 		parts += `, "tag": ` + tagPart
 	}
@@ -78,7 +79,7 @@ func devicesPart(minor int) string {
 func newServerSchema(minor int) *pyschema.Schema {
 	parts := []string{
 		`"name": ` + wire.NamePart,
-		`"imageRef": {"oneOf": [` + wire.UuidPart + `, {"type": "string", "maxLength": 0}]}`,
+		`"imageRef": {"oneOf": [` + wire.UUIDPart + `, {"type": "string", "maxLength": 0}]}`,
 		`"flavorRef": {"type": ["string", "integer"], "minLength": 1}`,
 		`"adminPass": ` + wire.StringPart,
 		`"metadata": ` + textsPart,

@@ -31,8 +31,8 @@ func offloadServer(q *wire.Request) error {
 	})
 }
 
-// unshelveServer builds a shelved server: anywhere or, since 2.77, in a zone and, since 2.91, on a host. Before, Nova
-// ignores what is in the body.
+// unshelveServer builds a shelved server: anywhere or, since 2.77, in a zone and, since 2.91, on a
+// host. Before, Nova ignores what is in the body.
 func unshelveServer(q *wire.Request) error {
 	var to compute.Unshelving
 	if q.Minor >= 77 {

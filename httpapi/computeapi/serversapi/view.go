@@ -76,7 +76,8 @@ func serverAttributes(q *wire.Request, s compute.Server) view.Object {
 		view.Null("OS-EXT-SRV-ATTR:root_device_name"), view.TextOrNull("OS-EXT-SRV-ATTR:user_data", s.UserData))
 }
 
-// mayReadHostStatus reports whether the caller may know how the host is: always, or when that is unknown.
+// mayReadHostStatus reports whether the caller may know how the host is: always, or when that is
+// unknown.
 func mayReadHostStatus(q *wire.Request, s compute.Server) bool {
 	t := wire.OfProject(s.Project)
 	return q.May("servers:show:host_status", t) || hostStatus(s) == "UNKNOWN" && q.May("servers:show:host_status:unknown-only", t)

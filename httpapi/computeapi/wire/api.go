@@ -27,8 +27,8 @@ func (a *API) Limit() int { return cmp.Or(a.MaxLimit, maxLimit) }
 // Prefix is what paths begin with that have versions.
 const Prefix = "/v2.1"
 
-// HostsPrefix is the prefix of the routes by which compute hosts report, read their lists of servers, and
-// report results. They are Berth's own (decision 21), as those of network agents are.
+// HostsPrefix is the prefix of the routes by which compute hosts report, read their lists of
+// servers, and report results. They are Berth's own (decision 21), as those of network agents are.
 const HostsPrefix = "/berth/v1"
 
 // Route is one of the routes, below Prefix, from a minor version on.

@@ -11,10 +11,12 @@ const (
 	codeValidation fault.Code = "ValidationError"
 )
 
+// BadRequest is the fault of a request that cannot be done as it is.
 func BadRequest(format string, args ...any) error {
 	return fault.New(fault.Invalid, codeBadRequest, format, args...)
 }
 
+// NotFound is the fault of something that does not exist.
 func NotFound(format string, args ...any) error {
 	return fault.New(fault.NotFound, codeNotFound, format, args...)
 }
@@ -30,5 +32,6 @@ func IsFault(err error, codes ...fault.Code) bool {
 	return false
 }
 
-// MaxMessage bounds the message of an error, which quotes what is wrong, in bytes, as in the network service. Nova has no bound.
+// MaxMessage bounds the message of an error, which quotes what is wrong, in bytes, as in the
+// network service. Nova has no bound.
 const MaxMessage = 16 << 10

@@ -22,7 +22,7 @@ var nameReasons = map[string]string{
 // keypairChars are what names of keypairs may have in them; since 2.92 also @ and dots.
 const keypairChars = "_- 0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// Expressions that Go has not, or that would be too long to read.
+// Expressions that Go does not have, or that would be too long to read.
 const (
 	FlavorIDPattern  = "^(?! )[a-zA-Z0-9. _-]+(?<! )$"
 	PrintablePattern = "^[printable characters]*$"
@@ -89,6 +89,7 @@ var timeLayouts = []string{
 	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02", "20060102T150405Z07:00", "20060102T150405",
 }
 
+// ParseTime reads a time in one of the forms of ISO 8601.
 func ParseTime(text string) (time.Time, bool) {
 	for _, layout := range timeLayouts {
 		if t, err := time.Parse(layout, text); err == nil {

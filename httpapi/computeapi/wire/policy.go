@@ -29,6 +29,7 @@ var (
 	ofAdmin     = "context_is_admin"            // administrators
 )
 
+// OfProject is what belongs to a project, OfUser what belongs to a user.
 func OfProject(id string) Target { return Target{"project_id": id} }
 func OfUser(id string) Target    { return Target{"user_id": id} }
 
@@ -48,9 +49,9 @@ func forbidden(rule string) error {
 	return fault.New(fault.Denied, codeForbidden, "Policy doesn't allow %s to be performed.", rule)
 }
 
-// possible refuses callers whom none of the rules lets through, whatever the target is. Nova reads and validates a body first, which
-// may name the action or the owner; that is only done here for callers who may be allowed something. A server of another project stays
-// hidden from them.
+// possible refuses callers whom none of the rules lets through, whatever the target is. Nova reads
+// and validates a body first, which may name the action or the owner; that is only done here for
+// callers who may be allowed something. A server of another project stays hidden from them.
 func (q *Request) possible(rules []string) error {
 	if len(rules) == 0 || slices.ContainsFunc(rules, func(rule string) bool { return q.API.Policy.Possible(q.Caller, rule) }) {
 		return nil
@@ -63,7 +64,8 @@ func (q *Request) possible(rules []string) error {
 	return forbidden(rules[0])
 }
 
-// bodyRules are the rules of a route with a body: those whose first operation it is. Others guard only what is in its answer.
+// bodyRules are the rules of a route with a body: those whose first operation it is. Others guard
+// only what is in its answer.
 func bodyRules(method, path string) (rules []string) {
 	if method != http.MethodPost && method != http.MethodPut {
 		return nil

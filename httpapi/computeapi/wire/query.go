@@ -22,7 +22,7 @@ type QuerySchema struct {
 	lax, strict *pyschema.Schema
 }
 
-// Repeated is a parameter that may be repeated, once one that may not.
+// Repeated is the schema of a parameter that may be repeated, Once of one that may not.
 func Repeated(part string) string { return `{"type": "array", "items": ` + part + `}` }
 
 func Once(part string) string { return `{"type": "array", "items": ` + part + `, "maxItems": 1}` }
@@ -178,8 +178,8 @@ func PageOf[T any](all []T, p Page, id func(T) string) ([]T, bool) {
 	return all[:min(len(all), p.Limit)], true
 }
 
-// NextLink is the link to the next page of a collection: of a list that is full, whose last object has an
-// id. Other lists have none.
+// NextLink is the link to the next page of a collection: of a list that is full, whose last object
+// has an id. Other lists have none.
 func (q *Request) NextLink(name, collection string, n int, lastID string) []view.Member {
 	if limit := q.Page().Limit; n == 0 || n != limit {
 		return nil
@@ -193,6 +193,7 @@ func Link(rel, href string) view.Object {
 	return view.Object{view.Text("rel", rel), view.Text("href", href)}
 }
 
+// LinkList is a list of links.
 func LinkList(name string, links ...view.Object) view.Member {
 	return view.List(name, links, func(o view.Object) view.Object { return o })
 }

@@ -14,7 +14,7 @@ import (
 // first. Parts that several schemas share are constants.
 const (
 	StringPart = `{"type": "string"}`
-	UuidPart   = `{"type": "string", "format": "uuid"}`
+	UUIDPart   = `{"type": "string", "format": "uuid"}`
 	NamePart   = `{"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}`
 	TextPart   = `{"type": "string", "minLength": 1, "maxLength": 255}`
 	HostPart   = `{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-._]*$"}`
@@ -73,8 +73,8 @@ func (q *Request) CheckMember(s *pyschema.Schema, name string) (pyjson.Value, er
 	return v, nil
 }
 
-// invalid is the fault of a mistake in Nova's words, see SchemaValidator.validate in Nova's validators.py.
-// Where is the step of the path that is named, none for what concerns the whole.
+// invalid is the fault of a mistake in Nova's words, see SchemaValidator.validate in Nova's
+// validators.py. Where is the step of the path that is named, none for what concerns the whole.
 func invalid(m *pyschema.Mistake, what string, where []pyjson.Value) error {
 	text := m.Message
 	reason, isName := nameReasons[m.Wants.Str()]
@@ -107,7 +107,8 @@ func isIPv6(v pyjson.Value) bool {
 	return v.Kind() != pyjson.String || err == nil && ip.Is6() && ip.Zone() == ""
 }
 
-// Canonical is an address that a schema let through in its usual form, as Nova keeps and shows addresses.
+// Canonical is an address that a schema has accepted in its canonical form, as Nova keeps and shows
+// addresses.
 func Canonical(text string) string {
 	if ip, err := netip.ParseAddr(text); err == nil {
 		return ip.String()
@@ -115,7 +116,7 @@ func Canonical(text string) string {
 	return text
 }
 
-// CanonicalIn is canonical for a member that may not be there.
+// CanonicalIn is Canonical for a member that may not be there.
 func CanonicalIn(v pyjson.Value, name string) *string {
 	text := TextOf(v, name)
 	if text != nil {
@@ -141,14 +142,14 @@ func isBase64(v pyjson.Value) bool {
 
 const base64Chars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 
-// Truth is a value that booleanPart let through as a boolean.
+// Truth is a value that BooleanPart has accepted, as a boolean.
 func Truth(v pyjson.Value) bool {
 	t, _ := ParseBool(pyjson.Str(v))
 	return t
 }
 
 // ParseBool reads a boolean as Nova's library does, and reports false for none.
-func ParseBool(text string) (is, ok bool) {
+func ParseBool(text string) (truth, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "1", "t", "true", "on", "y", "yes":
 		return true, true
