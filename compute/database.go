@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -25,25 +26,35 @@ type Rules struct {
 // watch). It is safe for concurrent use.
 type Database struct {
 	*watch.Store
-	rules Rules
+	Rules Rules
 
 	mu      sync.Mutex // guards onHosts
 	onHosts []func(rows.Notes)
 }
 
-// NewDatabase returns a database with its rows in a store.
+// NewDatabase returns a database with its rows in a store. Without a clock the rules have the
+// machine's, and without a log they discard.
 func NewDatabase(store Store, rules Rules) *Database {
-	return &Database{Store: watch.NewStore(store, watched), rules: rules}
+	if rules.Log == nil {
+		rules.Log = slog.New(slog.DiscardHandler)
+	}
+	if rules.Now == nil {
+		rules.Now = time.Now
+	}
+	quotas := DefaultQuotas()
+	maps.Copy(quotas, rules.Settings.Quotas)
+	rules.Settings.Quotas = quotas
+	return &Database{Store: watch.NewStore(store, watched), Rules: rules}
 }
 
 // Update runs fn in a transaction. The rules of rows.Store are those of fn: it may run more than
 // once, and must not retain results of an earlier run.
 func (d *Database) Update(ctx context.Context, fn func(*Tx) error) error {
-	at := d.rules.Now().UTC().Truncate(time.Second)
+	at := d.Rules.Now().UTC().Truncate(time.Second)
 	var hosts rows.Notes // of any of the runs: it may be unknown which one was committed
 	defer func() { d.notifyHosts(hosts) }()
 	return d.Store.Update(ctx, at, func(w Writer) error {
-		return fn(&Tx{Writer: hostsWriter{w, &hosts}, Rules: d.rules, At: at})
+		return fn(&Tx{Writer: hostsWriter{w, &hosts}, Rules: d.Rules, At: at})
 	})
 }
 

@@ -9,6 +9,9 @@ import (
 // Fenced returns clients whose changes are fenced.
 func Fenced(p Placement, n Network) (Placement, Network) { return fencedPlacement{p}, fencedNetwork{n} }
 
+// Database returns the service's rows, for the services that share them.
+func (s *Service) Database() *Database { return s.store }
+
 // BeginPoll begins a poll of nothing.
 func (s *Service) BeginPoll() *watch.Poll { return s.store.Begin() }
 

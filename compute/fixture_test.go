@@ -23,6 +23,7 @@ import (
 	"github.com/berthcloud/berth/client/neutronclient"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
@@ -42,6 +43,7 @@ import (
 type fixture struct {
 	*testing.T
 	*compute.Service
+	*catalogService
 	store    compute.Store
 	network  *network.Service
 	places   *placementclient.Client // as this test sees it
@@ -52,6 +54,7 @@ type fixture struct {
 	hosts    map[string]string   // by the UUIDs of their providers
 	last     network.ID          // of them
 	log      *slog.Logger        // of services that are made from now on
+	mirrors  catalog.Placement   // of the last of them
 
 	served  []*compute.Service // on its clock
 	mu      sync.Mutex         // guards now and elapsed
@@ -92,12 +95,21 @@ func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string
 	w.places = placementclient.New(options(t, w.paths.placement.inner))
 	w.newNetwork()
 	w.Service = w.serve(w.store)
+	w.catalogService = w.catalogOf(w.Service)
 	for _, h := range hosts {
 		w.host(h, room)
 	}
 	w.add(computetest.Flavor("m1", 1, 128, 1))
 	w.add(computetest.Flavor("m2", 2, 256, 2))
 	return w
+}
+
+// catalogService is catalog.Service under a name that can be embedded with compute's.
+type catalogService = catalog.Service
+
+// catalogOf returns the catalog of a service.
+func (w *fixture) catalogOf(s *compute.Service) *catalog.Service {
+	return catalog.New(s.Database(), w.mirrors)
 }
 
 // serve returns a compute service of the fixture on a store.
@@ -130,10 +142,11 @@ func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*com
 	for _, set := range settings {
 		set(&s)
 	}
-	service := compute.NewService(store, s, compute.Options{
-		Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock, Elapsed: w.monotonic, Run: run, Log: w.log,
+	db := compute.NewDatabase(store, compute.Rules{Settings: s, Now: w.clock, Log: w.log})
+	service := compute.NewService(db, compute.Options{
+		Placement: places, Trees: places, Network: nets, Images: allImages, Elapsed: w.monotonic, Run: run,
 	})
-	w.served = append(w.served, service)
+	w.served, w.mirrors = append(w.served, service), places
 	return service
 }
 

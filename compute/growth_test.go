@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/client/neutronclient"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/sqlstore"
@@ -172,7 +173,7 @@ func TestPagesReadTheirServers(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	computetest.Add(t, store, manyServers(computetest.Now, 1000, 0)...)
 	reads := storetest.Count(store)
-	s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{Now: func() time.Time { return computetest.Now }})
+	s := compute.NewService(databaseAt(reads), compute.Options{})
 	page := must(s.Servers(ctx, compute.ServerFilter{Project: computetest.Project, Name: regexp.MustCompile("^other")}, compute.Page{Limit: 10}))
 	if len(page) != 10 || len(page[9].UserData) != 4096 || len(page[9].Flavor) == 0 {
 		t.Errorf("the page has %d servers, want 10 with user_data", len(page))
@@ -205,7 +206,7 @@ func TestPagesReadTheirMigrations(t *testing.T) {
 	}
 	computetest.Add(t, store, rows...)
 	reads := storetest.Count(store)
-	s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{Now: func() time.Time { return computetest.Now }})
+	s := compute.NewService(databaseAt(reads), compute.Options{})
 	first := must(s.Migrations(ctx, compute.MigrationFilter{}, compute.Page{Limit: 10}))
 	got := reads.Take()
 	if len(first) != 10 || first[0].Number != 999 || got.Rows > 1000+10 || got.Bytes > 1000*512 {
@@ -229,12 +230,12 @@ func TestUsageReadsFlavorsOnly(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	computetest.Add(t, store, manyServers(computetest.Now, 100, 0)...)
 	reads := storetest.Count(store)
-	s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{Now: func() time.Time { return computetest.Now }})
-	used := must(s.Usages(ctx, compute.UsageFilter{Start: computetest.Now.Add(-time.Hour), End: computetest.Now.Add(time.Hour), Limit: 1000}))
+	s := catalog.New(databaseAt(reads), nil)
+	used := must(s.Usages(ctx, catalog.UsageFilter{Start: computetest.Now.Add(-time.Hour), End: computetest.Now.Add(time.Hour), Limit: 1000}))
 	if got := reads.Take(); len(used) != 100 || used[0].Flavor.VCPUs != 1 || used[0].Name == "" || got.Bytes > 100*1024 {
 		t.Errorf("the usage of %d servers reads %+v, of servers with 4 KB of user_data each: %+v", len(used), got, used[0])
 	}
-	hypervisors := must(s.Hypervisors(ctx))
+	hypervisors := must(compute.NewService(databaseAt(reads), compute.Options{}).Hypervisors(ctx))
 	if got := reads.Take(); len(hypervisors) != 2 || hypervisors[0].Used.VCPUs != 50 || len(hypervisors[0].Servers) != 50 || got.Bytes > 100*1024 {
 		t.Errorf("the list of %d hypervisors reads %+v, of servers with 4 KB of user_data each: %+v", len(hypervisors), got, hypervisors[0].Used)
 	}
@@ -262,7 +263,7 @@ func TestListsEndWithTheirRequest(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	computetest.Add(t, store, manyServers(computetest.Now, 100, 0)...)
-	s := compute.NewService(store, compute.DefaultSettings(), compute.Options{Now: func() time.Time { return computetest.Now }})
+	s := compute.NewService(databaseAt(store), compute.Options{})
 	none := regexp.MustCompile("none")
 	for what, tc := range map[string]struct {
 		filter compute.ServerFilter
@@ -316,8 +317,8 @@ func TestWaitingRequestsReadNothing(t *testing.T) {
 					vm, other := computetest.Server("vm", tc.host), computetest.Server("other", "")
 					computetest.Add(t, store, vm, other)
 					reads := storetest.Count(store)
-					s := compute.NewService(reads, compute.DefaultSettings(), compute.Options{
-						Placement: placementclient.NewCompute(options(t, nowhere)), Network: neutronclient.New(options(t, nowhere)), Images: allImages, Now: time.Now,
+					s := compute.NewService(compute.NewDatabase(reads, compute.Rules{Settings: compute.DefaultSettings()}), compute.Options{
+						Placement: placementclient.NewCompute(options(t, nowhere)), Network: neutronclient.New(options(t, nowhere)), Images: allImages,
 					})
 					s.ActAsWorker()
 					change := func() error {
@@ -369,12 +370,14 @@ func BenchmarkGrowth(b *testing.B) {
 		b.Cleanup(func() { _ = store.Close() })
 		computetest.Add(b, store, manyServers(computetest.Now, 10*n, n)...)
 		places, nets := placementclient.NewCompute(options(b, nowhere)), neutronclient.New(options(b, nowhere))
-		s := compute.NewService(store, compute.DefaultSettings(), compute.Options{
-			Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return computetest.Now },
+		db := databaseAt(store)
+		quotas := catalog.New(db, nil)
+		s := compute.NewService(db, compute.Options{
+			Placement: places, Network: nets, Images: allImages,
 		})
 		for name, do := range map[string]func() error{
 			"work":   func() error { return s.Work(ctx) },
-			"quotas": func() error { _, err := s.Usage(ctx, computetest.Project, ""); return err },
+			"quotas": func() error { _, err := quotas.Usage(ctx, computetest.Project, ""); return err },
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, 10*n), func(b *testing.B) {
 				for b.Loop() {
@@ -385,4 +388,9 @@ func BenchmarkGrowth(b *testing.B) {
 			})
 		}
 	}
+}
+
+// databaseAt returns a database at the time of the rows of computetest.
+func databaseAt(store compute.Store) *compute.Database {
+	return compute.NewDatabase(store, compute.Rules{Settings: compute.DefaultSettings(), Now: func() time.Time { return computetest.Now }})
 }

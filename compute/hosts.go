@@ -46,7 +46,7 @@ func (rules Rules) services(r Reader, where ...Match) ([]HostService, error) {
 	if err != nil {
 		return nil, err
 	}
-	zones, err := zonesOf(r)
+	zones, err := ZonesByHost(r)
 	all := make([]HostService, len(rows))
 	for i, row := range rows {
 		all[i] = HostService{ServiceRow: row, Up: rules.IsUp(row), Zone: cmp.Or(zones[row.Host], rules.Settings.DefaultZone)}
@@ -63,20 +63,6 @@ func (rules Rules) IsUp(row ServiceRow) bool {
 		last = row.CreatedAt
 	}
 	return !row.ForcedDown && rules.Now().Sub(last).Abs() <= rules.Settings.ServiceDownTime
-}
-
-// zonesOf returns the availability zones of hosts that are in one.
-func zonesOf(r Reader) (map[string]string, error) {
-	all, err := aggregates(r)
-	zones := map[string]string{}
-	for _, a := range all {
-		for _, h := range a.Hosts {
-			if a.Zone() != "" {
-				zones[h] = a.Zone()
-			}
-		}
-	}
-	return zones, err
 }
 
 // A ServiceChange is an administrator's change of a service; nil changes nothing.
@@ -136,7 +122,7 @@ func (s *Service) changeService(ctx context.Context, id ID, ch ServiceChange) (H
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		zones, err := zonesOf(c)
+		zones, err := ZonesByHost(c)
 		h = HostService{ServiceRow: row, Up: s.rules.IsUp(row), Zone: cmp.Or(zones[row.Host], s.rules.Settings.DefaultZone)}
 		return err
 	})
@@ -161,7 +147,7 @@ func (s *Service) DeleteService(ctx context.Context, id ID) error {
 			return err
 		}
 		for _, m := range members {
-			if err := c.mirror(m.Aggregate, m.Host, false); err != nil {
+			if err := c.MirrorMembership(m.Aggregate, m.Host, false); err != nil {
 				return err
 			}
 		}
@@ -282,7 +268,7 @@ func (s *Service) hypervisors(r Reader) ([]Hypervisor, error) {
 // usedBy adds up what servers have.
 func usedBy(servers []ServerUse) (u Used, err error) {
 	for _, row := range servers {
-		f, err := row.flavor()
+		f, err := row.StoredFlavor()
 		if err != nil {
 			return u, err
 		}

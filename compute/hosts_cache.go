@@ -161,7 +161,7 @@ func (h *hostsCache) read(r Reader, stale touched) (err error) {
 		err = reread(r, &h.services, stale.all, stale.services, func(row ServiceRow) ID { return row.ID })
 	}
 	if err == nil && (stale.all || stale.aggregates) {
-		h.aggregates, err = aggregates(r)
+		h.aggregates, err = ReadAggregates(r)
 	}
 	if err != nil {
 		return err

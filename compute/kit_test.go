@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/client/neutronclient"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/logtest"
@@ -23,6 +24,8 @@ const nowhere = "http://127.0.0.1:1"
 type cloud struct {
 	*testing.T
 	*compute.Service
+	*catalogService
+	db    *compute.Database
 	store compute.Store
 	now   time.Time
 }
@@ -40,7 +43,9 @@ func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 		set(&s)
 	}
 	places, nets := placementclient.NewCompute(options(t, nowhere)), neutronclient.New(options(t, nowhere))
-	c.Service = compute.NewService(c.store, s, compute.Options{Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return c.now }, Log: logtest.Logger()})
+	c.db = compute.NewDatabase(c.store, compute.Rules{Settings: s, Now: func() time.Time { return c.now }, Log: logtest.Logger()})
+	c.Service = compute.NewService(c.db, compute.Options{Placement: places, Network: nets, Images: allImages})
+	c.catalogService = catalog.New(c.db, nil)
 	return c
 }
 
@@ -49,6 +54,8 @@ func (c *cloud) add(rows ...any) {
 	c.Helper()
 	computetest.Add(c, c.store, rows...)
 }
+
+func ptr[T any](v T) *T { return &v }
 
 // must stops the test when something failed.
 func must[T any](v T, err error) T {

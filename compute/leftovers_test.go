@@ -106,8 +106,9 @@ func TestUnknownServers(t *testing.T) {
 	places, nets := placementclient.NewCompute(options(t, w.paths.placement.url)), neutronclient.New(options(t, w.paths.network.url))
 	t.Cleanup(places.Close)
 	t.Cleanup(nets.Close)
-	s := compute.NewService(w.store, compute.DefaultSettings(), compute.Options{
-		Placement: places, Network: nets, Images: allImages, Now: w.clock, Log: slog.New(slog.NewTextHandler(&logged, nil)),
+	rules := compute.Rules{Settings: compute.DefaultSettings(), Now: w.clock, Log: slog.New(slog.NewTextHandler(&logged, nil))}
+	s := compute.NewService(compute.NewDatabase(w.store, rules), compute.Options{
+		Placement: places, Network: nets, Images: allImages,
 	})
 	deleted := w.boot("vm", w.port(1000))
 	w.work(w.Service, nil)

@@ -133,11 +133,11 @@ func (s *Service) ResizeServer(ctx context.Context, by Caller, id ID, to Resizin
 	if err != nil {
 		return err
 	}
-	flavor, err := s.Flavor(ctx, Viewer{Project: by.Project, Admin: by.Admin}, to.Flavor)
+	flavor, err := s.flavor(ctx, by, to.Flavor)
 	if err != nil {
 		return asInvalid(err)
 	}
-	old, err := row.flavor()
+	old, err := row.StoredFlavor()
 	switch {
 	case err != nil:
 		return err
@@ -146,7 +146,7 @@ func (s *Service) ResizeServer(ctx context.Context, by Caller, id ID, to Resizin
 	case flavor.ID == row.FlavorID:
 		return invalid("CannotResizeToSameFlavor", "When resizing, instances must change flavor!")
 	case flavor.Disabled:
-		return asInvalid(noFlavor(to.Flavor))
+		return asInvalid(NoFlavor(to.Flavor))
 	}
 	image, err := s.imageOf(ctx, row)
 	if err != nil {

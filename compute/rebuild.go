@@ -140,7 +140,7 @@ func (s *Service) imageToRebuild(ctx context.Context, by Caller, row ServerRow, 
 	if err != nil {
 		return image, err
 	}
-	flavor, err := row.flavor()
+	flavor, err := row.StoredFlavor()
 	if err != nil {
 		return image, err
 	}

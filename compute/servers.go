@@ -93,7 +93,7 @@ func (rules Rules) complete(r Reader, rows []ServerRow) ([]Server, error) {
 	all := make([]Server, len(rows))
 	for i, row := range rows {
 		one := Server{ServerRow: row, Ports: ports[row.ID], In: rules.inZone(row, byHost), Service: byHost[row.Host]}
-		if one.Made, err = row.flavor(); err != nil {
+		if one.Made, err = row.StoredFlavor(); err != nil {
 			return nil, err
 		}
 		all[i] = one

@@ -87,11 +87,20 @@ func available(zones []Zone, name string) bool {
 }
 
 func (s *Service) checkFlavor(ctx context.Context, d *draft) (err error) {
-	d.flavor, err = s.Flavor(ctx, Viewer{Project: d.by.Project, Admin: d.by.Admin}, d.Flavor)
+	d.flavor, err = s.flavor(ctx, d.by, d.Flavor)
 	if err == nil && d.flavor.Disabled {
-		err = noFlavor(d.Flavor)
+		err = NoFlavor(d.Flavor)
 	}
 	return asInvalid(err)
+}
+
+// flavor returns a flavor that a caller may use. Fault: FlavorNotFound.
+func (s *Service) flavor(ctx context.Context, by Caller, id ID) (row FlavorRow, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err = FlavorFor(r, Viewer{Project: by.Project, Admin: by.Admin}, id)
+		return err
+	})
+	return row, err
 }
 
 // checkNeighbours checks that the services are configured that the request needs.

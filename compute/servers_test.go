@@ -13,7 +13,6 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/internal/logtest"
 )
 
 // images are those that there are, by id.
@@ -322,7 +321,7 @@ func TestWithoutNeighbours(t *testing.T) {
 	vm := computetest.Server("vm", "cn1")
 	c.add(vm, computetest.Flavor("m1", 2, 128, 1), &compute.PortRow{Server: vm.ID, Port: "p", Seen: []byte(`{}`)})
 	places := placementclient.NewCompute(options(t, nowhere))
-	c.Service = compute.NewService(c.store, compute.DefaultSettings(), compute.Options{Placement: places, Images: allImages, Log: logtest.Logger()})
+	c.Service = compute.NewService(c.db, compute.Options{Placement: places, Images: allImages})
 	_, create := c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1", AnyNetwork: true})
 	_, createWithout := c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1"})
 	_, attach := c.Attach(ctx, ann, vm.ID, compute.NetworkSpec{Port: "p"})
@@ -336,7 +335,7 @@ func TestWithoutNeighbours(t *testing.T) {
 	if left, err := c.Recover(ctx); err != nil || left != 0 {
 		t.Errorf("Recover = %d, %v, want that no operation waits", left, err)
 	}
-	c.Service = compute.NewService(c.store, compute.DefaultSettings(), compute.Options{Images: allImages, Log: logtest.Logger()})
+	c.Service = compute.NewService(c.db, compute.Options{Images: allImages})
 	_, create = c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1"})
 	c.refused("a server", create, fault.Unavailable, "ServiceUnavailable", "The placement service is not configured.")
 }

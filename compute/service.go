@@ -2,8 +2,6 @@ package compute
 
 import (
 	"context"
-	"log/slog"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -94,15 +92,13 @@ type Service struct {
 	dueNow    dueList
 }
 
-// Options are what a service has besides its store and its settings. The zero value is usable.
+// Options are what a service has besides its database. The zero value is usable.
 type Options struct {
 	Placement Placement // nil: nothing is written to placement, and there are no servers
 	// Trees is placement as what hosts have is kept there; nil: it is not.
 	Trees   providertree.Placement
-	Network Network          // nil: there are no servers
-	Images  Images           // nil: there are no servers
-	Log     *slog.Logger     // nil discards
-	Now     func() time.Time // nil: time.Now
+	Network Network // nil: there are no servers
+	Images  Images  // nil: there are no servers
 	// Elapsed is the time since some moment, which does not depend on what the clock of the machine is set to; nil:
 	// operation.Elapsed.
 	Elapsed func() time.Duration
@@ -113,27 +109,17 @@ type Options struct {
 	Run string
 }
 
-// NewService returns a service that keeps its rows in a store.
-func NewService(store Store, settings Settings, o Options) *Service {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+// NewService returns a service with its rows in a database.
+func NewService(db *Database, o Options) *Service {
 	if o.Elapsed == nil {
 		o.Elapsed = operation.Elapsed
 	}
-	quotas := DefaultQuotas()
-	maps.Copy(quotas, settings.Quotas)
-	settings.Quotas = quotas
 	var kept *trees
 	if o.Trees != nil {
 		kept = newTrees(o.Trees)
 	}
-	rules := Rules{Settings: settings, Now: o.Now, Log: o.Log}
 	s := &Service{
-		store: NewDatabase(store, rules), rules: rules, trees: kept, images: o.Images, elapsed: o.Elapsed, run: o.Run,
+		store: db, rules: db.Rules, trees: kept, images: o.Images, elapsed: o.Elapsed, run: o.Run,
 		due: make(chan struct{}, 1), explains: make(chan struct{}, 1), findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
 	}
 	if o.Placement != nil {
@@ -143,8 +129,8 @@ func NewService(store Store, settings Settings, o Options) *Service {
 		s.network = fencedNetwork{o.Network}
 	}
 	s.store.OnHosts(func(n rows.Notes) { s.cached.invalidate(touchedBy(n)) })
-	s.bindings = portBindings{network: s.network, log: o.Log}
-	s.claims = claims{placement: s.placement, network: s.network, log: o.Log, now: o.Now}
+	s.bindings = portBindings{network: s.network, log: db.Rules.Log}
+	s.claims = claims{placement: s.placement, network: s.network, log: db.Rules.Log, now: db.Rules.Now}
 	s.runner = newRunner(s, o.Behalf)
 	return s
 }

@@ -122,7 +122,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 			if d.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: to.Host}}); err != nil {
 				return err
 			}
-			in, err := zonesOf(c)
+			in, err := ZonesByHost(c)
 			if err != nil {
 				return err
 			}

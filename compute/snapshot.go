@@ -46,7 +46,7 @@ func (s *Service) snapshot(ctx context.Context, jobs []claimant, again bool) (p 
 				p.wanted.Ignored = p.server.Host
 			}
 		}
-		if p.flavor, err = wanted.flavor(); err != nil {
+		if p.flavor, err = wanted.StoredFlavor(); err != nil {
 			return err
 		}
 		if p.hints, err = readHints(p.server.Hints); err != nil {

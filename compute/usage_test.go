@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 )
@@ -16,7 +16,7 @@ func TestUsages(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	begin := w.now.Truncate(time.Second) // as rows have it
 	w.later(begin.Sub(w.now))
-	ask := func(what string, f compute.UsageFilter, want ...string) {
+	ask := func(what string, f catalog.UsageFilter, want ...string) {
 		t.Helper()
 		if f.Limit == 0 {
 			f.Limit = 10
@@ -31,8 +31,8 @@ func TestUsages(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
-	all := func() compute.UsageFilter {
-		return compute.UsageFilter{Start: begin.Add(-time.Hour), End: w.Now(), Limit: 10}
+	all := func() catalog.UsageFilter {
+		return catalog.UsageFilter{Start: begin.Add(-time.Hour), End: w.Now(), Limit: 10}
 	}
 
 	vm := w.boot("one")
@@ -40,19 +40,19 @@ func TestUsages(t *testing.T) {
 	w.work(w.Service, nil)
 	w.later(90 * time.Minute)
 	ask("a server that runs", all(), "one m1 active used 1h30m0s up 1h30m0s")
-	ask("a part of its time", compute.UsageFilter{Start: begin.Add(time.Hour), End: begin.Add(80 * time.Minute)}, "one m1 active used 20m0s up 1h30m0s")
-	ask("before its time", compute.UsageFilter{Start: begin.Add(-time.Hour), End: begin})
+	ask("a part of its time", catalog.UsageFilter{Start: begin.Add(time.Hour), End: begin.Add(80 * time.Minute)}, "one m1 active used 20m0s up 1h30m0s")
+	ask("before its time", catalog.UsageFilter{Start: begin.Add(-time.Hour), End: begin})
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.work(w.Service, nil)
 	w.later(time.Hour)
 	const gone = "one m1 terminated used 1h30m0s up 1h30m0s"
 	ask("a server that is gone", all(), gone)
-	ask("after its time", compute.UsageFilter{Start: begin.Add(90 * time.Minute), End: w.Now()})
+	ask("after its time", catalog.UsageFilter{Start: begin.Add(90 * time.Minute), End: w.Now()})
 	w.report()
 	w.boot("two")
 	w.work(w.Service, nil)
 	w.later(time.Minute)
-	both, err := w.Usages(ctx, compute.UsageFilter{Start: begin, End: w.Now(), Limit: 10})
+	both, err := w.Usages(ctx, catalog.UsageFilter{Start: begin, End: w.Now(), Limit: 10})
 	w.must(err)
 	if len(both) != 2 || both[0].ID >= both[1].ID {
 		t.Fatalf("both are %+v", both)

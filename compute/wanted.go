@@ -78,7 +78,7 @@ func (s *Service) wantedOf(r Reader, host string) (all []Wanted, err error) {
 
 // wanted is the desired state of a server on a host, without the name.
 func (s ServerRow) wanted(is HostedRow, ports []ServerPort) (w Wanted, err error) {
-	f, err := s.flavor()
+	f, err := s.StoredFlavor()
 	w = Wanted{
 		ID: string(s.ID), Kept: is.Wish == WishKept, Generation: is.Generation, Running: is.Wish == WishRunning, Boot: string(is.Boot), Event: string(is.Event),
 		Image: string(s.Image), Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata,

@@ -106,7 +106,7 @@ func TestIdleInstancesAreSilent(t *testing.T) {
 		for _, s := range x.services {
 			_, err := s.Recover(ctx)
 			x.must(err)
-			_, err = s.Mirror(ctx)
+			_, err = x.catalogOf(s).Mirror(ctx)
 			x.must(err)
 		}
 		x.follow()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
@@ -21,6 +22,7 @@ type ComputeServer struct {
 	Server
 	cfg     *config.Compute
 	service *compute.Service
+	catalog *catalog.Service
 }
 
 func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefaults()} }
@@ -57,7 +59,8 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 		return s, databaseFailure(err)
 	}
 	s.keep(store)
-	s.service = compute.NewService(store, computeSettings(cfg), neighbours)
+	db := compute.NewDatabase(store, compute.Rules{Settings: computeSettings(cfg), Log: log})
+	s.service, s.catalog = compute.NewService(db, neighbours), catalog.New(db, neighbours.Placement)
 	s.serving.leave = s.service.EndWatches
 	ended, rest := runEnded, requestRest
 	if opts.Path != "" { // the file is locked: its previous process has ended
@@ -87,7 +90,7 @@ const mirrorEvery = 5 * time.Second
 // mirror writes host aggregates to placement until ctx ends, as Nova's API does at each change.
 func (s *ComputeServer) mirror(ctx context.Context) {
 	repeat(ctx, mirrorEvery, func() {
-		if _, err := s.service.Mirror(ctx); err != nil && ctx.Err() == nil {
+		if _, err := s.catalog.Mirror(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("host aggregates cannot be mirrored", "error", err)
 		}
 	})
@@ -95,7 +98,7 @@ func (s *ComputeServer) mirror(ctx context.Context) {
 
 // wire assembles the handlers and opens the API.
 func (s *ComputeServer) wire(m *serviceMetrics) {
-	api := &computeapi.API{Compute: s.service, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}}
+	api := &computeapi.API{Compute: s.service, Catalog: s.catalog, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}}
 	s.identifyHosts()
 	ready := s.usable(s.alive)
 	m.watchReady(ready)
@@ -106,8 +109,8 @@ func (s *ComputeServer) wire(m *serviceMetrics) {
 	}, m, ready)
 }
 
-// Compute returns the service, for use in the same process.
-func (s *ComputeServer) Compute() *compute.Service { return s.service }
+// Catalog returns the catalog, for use in the same process.
+func (s *ComputeServer) Catalog() *catalog.Service { return s.catalog }
 
 // alive reads from the database. It blocks while the database hangs, which the watchdog detects.
 func (s *ComputeServer) alive(ctx context.Context) error {

@@ -15,7 +15,6 @@ import (
 // computeNeighbours returns clients of the services in the settings, and a function that closes
 // them. It sends no requests yet, so that neighbours may start in any order.
 func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (o compute.Options, end func(), err error) {
-	o.Log = log
 	asked := neighbourClients{log: log, tracer: tracer, given: d.Access}
 	places, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
 	networks, errNetwork := asked.options(&cfg.Neutron, "neutron", "network")

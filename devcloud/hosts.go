@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/client/berthclient"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/daemon/hostagent"
@@ -153,10 +154,10 @@ var upFlavor = compute.FlavorRow{ID: "c1", Name: "cirros256", VCPUs: 1, MemoryMB
 
 // loadFlavor creates the flavor, if there is no flavor yet.
 func (c *cloud) loadFlavor(ctx context.Context) error {
-	all, err := c.compute.Compute().Flavors(ctx, compute.Viewer{Admin: true}, compute.FlavorFilter{})
+	all, err := c.compute.Catalog().Flavors(ctx, compute.Viewer{Admin: true}, catalog.FlavorFilter{})
 	if err != nil || len(all) > 0 {
 		return err
 	}
-	_, err = c.compute.Compute().CreateFlavor(ctx, upFlavor)
+	_, err = c.compute.Catalog().CreateFlavor(ctx, upFlavor)
 	return err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/berthcloud/berth/client/clienttest"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/guarantee"
@@ -42,10 +43,11 @@ func computing(t *testing.T, trees providertree.Placement) (*compute.Service, ht
 	store, err := rowtable.OpenCompute(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	clienttest.Must(t, "OpenCompute", err)
 	t.Cleanup(func() { _ = store.Close() })
-	s := compute.NewService(store, compute.DefaultSettings(), compute.Options{Trees: trees, Log: logtest.Logger()})
+	db := compute.NewDatabase(store, compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()})
+	s := compute.NewService(db, compute.Options{Trees: trees})
 	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})
 	clienttest.Must(t, "policy", err)
-	api := &computeapi.API{Compute: s, Policy: rules}
+	api := &computeapi.API{Compute: s, Catalog: catalog.New(db, nil), Policy: rules}
 	return s, computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
 		Authenticate: httpapi.Agents{TokensForAll: true, Keys: hostKeys, Others: httpapi.NoAuth}.Authenticate, Public: computeapi.Public, Problem: computeapi.Problem,

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/identity/policy"
@@ -25,27 +26,38 @@ func newStore(t testing.TB) compute.Store {
 	return store
 }
 
+// services are the parts of a compute service on one database.
+type services struct {
+	*compute.Service
+	catalog *catalog.Service
+}
+
+func newServices(store compute.Store, rules compute.Rules, o compute.Options) services {
+	db := compute.NewDatabase(store, rules)
+	return services{compute.NewService(db, o), catalog.New(db, o.Placement)}
+}
+
 // handler serves a compute service as the program does.
-func handler(t testing.TB, service *compute.Service, who httpapi.Authenticator) http.Handler {
+func handler(t testing.TB, s services, who httpapi.Authenticator) http.Handler {
 	t.Helper()
-	return handlerWith(t, service, who, policy.Options{})
+	return handlerWith(t, s, who, policy.Options{})
 }
 
 // handlerWith is handler with another policy. Tokens act for all hosts.
-func handlerWith(t testing.TB, service *compute.Service, who httpapi.Authenticator, o policy.Options) http.Handler {
+func handlerWith(t testing.TB, s services, who httpapi.Authenticator, o policy.Options) http.Handler {
 	t.Helper()
-	return handlerOf(t, service, httpapi.Agents{TokensForAll: true, Others: who}.Authenticate, o)
+	return handlerOf(t, s, httpapi.Agents{TokensForAll: true, Others: who}.Authenticate, o)
 }
 
 // handlerOf is handlerWith with the rules about hosts of an authenticator.
-func handlerOf(t testing.TB, service *compute.Service, who httpapi.Authenticator, o policy.Options) http.Handler {
+func handlerOf(t testing.TB, s services, who httpapi.Authenticator, o policy.Options) http.Handler {
 	t.Helper()
 	o.Defaults = computeapi.PolicyDefaults()
 	rules, err := policy.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := &computeapi.API{Compute: service, Policy: rules}
+	api := &computeapi.API{Compute: s.Service, Catalog: s.catalog, Policy: rules}
 	return computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(), Authenticate: who,
 		Public: computeapi.Public, Problem: computeapi.Problem,

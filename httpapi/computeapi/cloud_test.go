@@ -206,8 +206,8 @@ func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGr
 		places.Close()
 		nets.Close()
 	})
-	s := compute.NewService(newStore(t), compute.DefaultSettings(), compute.Options{
-		Placement: places, Trees: places, Network: nets, Log: logtest.Logger(),
+	s := newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()}, compute.Options{
+		Placement: places, Trees: places, Network: nets,
 		Images: images{fakehosts.Image: {
 			Image: extraspecs.Image{ID: fakehosts.Image, Name: fakehosts.ImageName, DiskFormat: "qcow2"}, Status: "active", Size: 16338944,
 		}},

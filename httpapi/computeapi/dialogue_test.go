@@ -28,7 +28,7 @@ type side struct {
 	*httptest.Server
 	handler atomic.Pointer[http.Handler]
 	store   compute.Store
-	service *compute.Service
+	service services
 	options compute.Options // what the service has besides its clock
 }
 
@@ -70,7 +70,7 @@ func (s *side) Reset(t testing.TB) {
 	settings := compute.DefaultSettings()
 	settings.ServiceDownTime = time.Hour // the clock below is a fast one
 	o := s.options
-	o.Now, o.Log = secondsApart(), logtest.Logger()
+	rules := compute.Rules{Settings: settings, Now: secondsApart(), Log: logtest.Logger()}
 	nowhere, err := client.Fixed("http://127.0.0.1:1", client.NoAuth)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func (s *side) Reset(t testing.TB) {
 	if o.Network == nil {
 		o.Network = neutronclient.New(client.Options{Access: nowhere, Timeout: time.Second})
 	}
-	s.service = compute.NewService(s.store, settings, o)
+	s.service = newServices(s.store, rules, o)
 	h := handler(t, s.service, authenticate)
 	s.handler.Store(&h)
 }

@@ -34,7 +34,7 @@ type listedOperation struct {
 func TestOperationsAreListed(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)
-	now := s.service.Now().Truncate(time.Second)
+	now := s.service.catalog.Now().Truncate(time.Second)
 	rows := []any{}
 	for _, host := range []string{"cn1", "cn2"} {
 		service, node := computetest.Host(host, int64(len(rows)))

@@ -132,7 +132,7 @@ func (s *side) makeServer(t testing.TB, a neutron.Agent) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	flavor, err := s.service.Flavor(ctx, compute.Viewer{Admin: true}, g.Flavor)
+	flavor, err := s.service.catalog.Flavor(ctx, compute.Viewer{Admin: true}, g.Flavor)
 	if err != nil {
 		t.Fatal(err)
 	}

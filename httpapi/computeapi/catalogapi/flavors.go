@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -27,7 +28,7 @@ func flavorRoutes(a *wire.API) []httpapi.Route {
 
 // flavor is the one that the path names.
 func flavor(q *wire.Request) (compute.FlavorRow, error) {
-	return q.API.Compute.Flavor(q.Context(), q.Viewer(), flavorID(q))
+	return q.API.Catalog.Flavor(q.Context(), q.Viewer(), flavorID(q))
 }
 
 func flavorID(q *wire.Request) compute.ID { return compute.ID(q.Param("flavor")) }
@@ -40,7 +41,7 @@ func listFlavors(q *wire.Request, collection string, show func(*wire.Request, co
 	if err != nil {
 		return err
 	}
-	all, err := q.API.Compute.Flavors(q.Context(), q.Viewer(), filter)
+	all, err := q.API.Catalog.Flavors(q.Context(), q.Viewer(), filter)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func listFlavors(q *wire.Request, collection string, show func(*wire.Request, co
 
 // flavorFilter reads the filter of a list. Only administrators may list flavors that are not
 // public.
-func flavorFilter(q *wire.Request) (f compute.FlavorFilter, err error) {
+func flavorFilter(q *wire.Request) (f catalog.FlavorFilter, err error) {
 	if q.IsAdmin() {
 		if f.Public, err = flavorPublic(q); err != nil {
 			return f, err
@@ -112,7 +113,7 @@ func flavorPage(q *wire.Request, all []compute.FlavorRow) ([]compute.FlavorRow, 
 	slices.SortFunc(all, order)
 	p := q.Page()
 	if p.HasMarker {
-		marker, err := q.API.Compute.Flavor(q.Context(), q.Viewer(), compute.ID(p.Marker))
+		marker, err := q.API.Catalog.Flavor(q.Context(), q.Viewer(), compute.ID(p.Marker))
 		if wire.IsFault(err, "FlavorNotFound") {
 			err = wire.BadRequest("marker [%s] not found", p.Marker)
 		}
@@ -169,7 +170,7 @@ func createFlavor(q *wire.Request) error {
 	if err := q.Can("os-flavor-manage:create", wire.CloudTarget); err != nil {
 		return err
 	}
-	f, err := q.API.Compute.CreateFlavor(q.Context(), newFlavor(v))
+	f, err := q.API.Catalog.CreateFlavor(q.Context(), newFlavor(v))
 	if err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func describeFlavor(q *wire.Request) error {
 		return err
 	}
 	text, _ := v.Get("description")
-	f, err := q.API.Compute.DescribeFlavor(q.Context(), flavorID(q), text.Str())
+	f, err := q.API.Catalog.DescribeFlavor(q.Context(), flavorID(q), text.Str())
 	if err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func deleteFlavor(q *wire.Request) error {
 	if err := q.Can("os-flavor-manage:delete", wire.CloudTarget); err != nil {
 		return err
 	}
-	if err := q.API.Compute.DeleteFlavor(q.Context(), flavorID(q)); err != nil {
+	if err := q.API.Catalog.DeleteFlavor(q.Context(), flavorID(q)); err != nil {
 		return err
 	}
 	return q.Done(http.StatusAccepted)

@@ -22,7 +22,7 @@ func listAccess(q *wire.Request) error {
 	if err := q.Can("os-flavor-access", wire.OwnTarget); err != nil {
 		return err
 	}
-	projects, err := q.API.Compute.FlavorAccess(q.Context(), q.Viewer(), flavorID(q))
+	projects, err := q.API.Catalog.FlavorAccess(q.Context(), q.Viewer(), flavorID(q))
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func addAccess(q *wire.Request) error {
 		return err
 	}
 	project, _ := v.Get("tenant")
-	projects, err := q.API.Compute.AllowFlavor(q.Context(), flavorID(q), project.Str(), q.Minor >= 7)
+	projects, err := q.API.Catalog.AllowFlavor(q.Context(), flavorID(q), project.Str(), q.Minor >= 7)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func removeAccess(q *wire.Request) error {
 		return err
 	}
 	project, _ := v.Get("tenant")
-	projects, err := q.API.Compute.DenyFlavor(q.Context(), flavorID(q), project.Str())
+	projects, err := q.API.Catalog.DenyFlavor(q.Context(), flavorID(q), project.Str())
 	if err != nil {
 		return err
 	}

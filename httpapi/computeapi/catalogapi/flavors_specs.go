@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -44,7 +44,7 @@ func showSpec(q *wire.Request) error {
 	key := q.Param("key")
 	value, ok := f.Specs[key]
 	if !ok {
-		return compute.NoExtraSpec(f.ID, key)
+		return catalog.NoExtraSpec(f.ID, key)
 	}
 	return q.Respond(http.StatusOK, view.Object{view.Text(key, value)})
 }
@@ -88,7 +88,7 @@ func setSpecs(q *wire.Request, v pyjson.Value) error {
 	for _, m := range v.Members() {
 		specs[m.Key] = pyjson.Str(m.Value)
 	}
-	if _, err := q.API.Compute.SetExtraSpecs(q.Context(), flavorID(q), specs); err != nil {
+	if _, err := q.API.Catalog.SetExtraSpecs(q.Context(), flavorID(q), specs); err != nil {
 		return err
 	}
 	var shown view.Object
@@ -111,7 +111,7 @@ func checkSpecs(q *wire.Request, v pyjson.Value) error {
 		if q.Minor < 86 {
 			continue
 		}
-		if err := compute.CheckExtraSpec(m.Key, pyjson.Str(m.Value)); err != nil {
+		if err := catalog.CheckExtraSpec(m.Key, pyjson.Str(m.Value)); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func deleteSpec(q *wire.Request) error {
 	if _, err := flavor(q); err != nil {
 		return err
 	}
-	if err := q.API.Compute.DeleteExtraSpec(q.Context(), flavorID(q), q.Param("key")); err != nil {
+	if err := q.API.Catalog.DeleteExtraSpec(q.Context(), flavorID(q), q.Param("key")); err != nil {
 		return err
 	}
 	return q.Done(http.StatusOK)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -67,7 +68,7 @@ func listGroups(q *wire.Request) error {
 		}
 		project = ""
 	}
-	all, err := q.API.Compute.Groups(q.Context(), project)
+	all, err := q.API.Catalog.Groups(q.Context(), project)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func listGroups(q *wire.Request) error {
 		limit = q.API.Limit()
 	}
 	all = all[:min(limit, q.API.Limit(), len(all))]
-	return q.Respond(http.StatusOK, view.Object{view.List("server_groups", all, func(g compute.Group) view.Object { return group(q, g) })})
+	return q.Respond(http.StatusOK, view.Object{view.List("server_groups", all, func(g catalog.Group) view.Object { return group(q, g) })})
 }
 
 // count is a number in the query, 0 when it is not there.
@@ -90,7 +91,7 @@ func count(q *wire.Request, name string) int {
 }
 
 // group is what is shown of a server group.
-func group(q *wire.Request, g compute.Group) view.Object {
+func group(q *wire.Request, g catalog.Group) view.Object {
 	shown := view.Object{view.Text("id", g.ID), view.Text("name", g.Name), view.Texts("members", g.Members)}
 	if q.Minor >= 64 {
 		var rules view.Object
@@ -110,7 +111,7 @@ func createGroup(q *wire.Request) error {
 	if err := q.Can("os-server-groups:create", wire.OwnTarget); err != nil {
 		return err
 	}
-	g, err := q.API.Compute.CreateGroup(q.Context(), newGroup(q, v))
+	g, err := q.API.Catalog.CreateGroup(q.Context(), newGroup(q, v))
 	if err != nil {
 		return err
 	}
@@ -133,8 +134,8 @@ func newGroup(q *wire.Request, v pyjson.Value) compute.GroupRow {
 
 // groupInPath is the group that the path names. Those of other projects are not there
 // but for administrators.
-func groupInPath(q *wire.Request, rule string) (compute.Group, error) {
-	g, err := q.API.Compute.Group(q.Context(), compute.ID(q.Param("id")))
+func groupInPath(q *wire.Request, rule string) (catalog.Group, error) {
+	g, err := q.API.Catalog.Group(q.Context(), compute.ID(q.Param("id")))
 	if err == nil && g.Project != q.Caller.ProjectID && !q.IsAdmin() {
 		err = fault.New(fault.NotFound, "InstanceGroupNotFound", "Instance group %s could not be found.", g.ID)
 	}
@@ -157,7 +158,7 @@ func deleteGroup(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := q.API.Compute.DeleteGroup(q.Context(), g.ID); err != nil {
+	if err := q.API.Catalog.DeleteGroup(q.Context(), g.ID); err != nil {
 		return err
 	}
 	return q.Done(http.StatusNoContent)

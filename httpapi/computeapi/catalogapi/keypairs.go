@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -79,7 +80,7 @@ func listKeypairs(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := q.API.Compute.Keypairs(q.Context(), user)
+	all, err := q.API.Catalog.Keypairs(q.Context(), user)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func showKeypair(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	k, err := q.API.Compute.Keypair(q.Context(), user, q.Param("name"))
+	k, err := q.API.Catalog.Keypair(q.Context(), user, q.Param("name"))
 	if err != nil {
 		return err
 	}
@@ -127,10 +128,10 @@ func createKeypair(q *wire.Request) error {
 	var k compute.KeypairRow
 	var private []view.Member // the key, when it is made here: it is kept nowhere
 	if _, imports := v.Get("public_key"); imports {
-		k, err = q.API.Compute.ImportKeypair(q.Context(), spec)
+		k, err = q.API.Catalog.ImportKeypair(q.Context(), spec)
 	} else {
 		var key string
-		k, key, err = q.API.Compute.GenerateKeypair(q.Context(), spec)
+		k, key, err = q.API.Catalog.GenerateKeypair(q.Context(), spec)
 		private = append(private, view.Text("private_key", key))
 	}
 	if err != nil {
@@ -143,8 +144,8 @@ func createKeypair(q *wire.Request) error {
 	return q.Respond(status, wire.Single("keypair", append(append(keypair(q, k), private...), view.Text("user_id", k.User))))
 }
 
-func keypairSpec(q *wire.Request, v pyjson.Value) compute.KeypairSpec {
-	spec := compute.KeypairSpec{User: q.Caller.UserID, Project: q.Caller.ProjectID, Type: compute.SSH}
+func keypairSpec(q *wire.Request, v pyjson.Value) catalog.KeypairSpec {
+	spec := catalog.KeypairSpec{User: q.Caller.UserID, Project: q.Caller.ProjectID, Type: compute.SSH}
 	for _, m := range v.Members() {
 		switch text := m.Value.Str(); m.Key {
 		case "name":
@@ -167,7 +168,7 @@ func deleteKeypair(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := q.API.Compute.DeleteKeypair(q.Context(), user, q.Param("name")); err != nil {
+	if err := q.API.Catalog.DeleteKeypair(q.Context(), user, q.Param("name")); err != nil {
 		return err
 	}
 	if q.Minor < 2 {

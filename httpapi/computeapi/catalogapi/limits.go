@@ -59,11 +59,11 @@ func showLimits(q *wire.Request) error {
 		}
 		project = id
 	}
-	limits, err := q.API.Compute.Quotas(q.Context(), project, "")
+	limits, err := q.API.Catalog.Quotas(q.Context(), project, "")
 	if err != nil {
 		return err
 	}
-	used, err := q.API.Compute.Usage(q.Context(), project, "")
+	used, err := q.API.Catalog.Usage(q.Context(), project, "")
 	if err != nil {
 		return err
 	}

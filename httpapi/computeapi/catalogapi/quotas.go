@@ -82,7 +82,7 @@ func showQuotas(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	limits, err := q.API.Compute.Quotas(q.Context(), project, user)
+	limits, err := q.API.Catalog.Quotas(q.Context(), project, user)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func showQuotaDefaults(q *wire.Request) error {
 	if err := q.Can("os-quota-sets:defaults", wire.OfProject(project)); err != nil {
 		return err
 	}
-	limits, err := q.API.Compute.Quotas(q.Context(), "", "")
+	limits, err := q.API.Catalog.Quotas(q.Context(), "", "")
 	if err != nil {
 		return err
 	}
@@ -106,11 +106,11 @@ func showQuotaDetail(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	limits, err := q.API.Compute.Quotas(q.Context(), project, user)
+	limits, err := q.API.Catalog.Quotas(q.Context(), project, user)
 	if err != nil {
 		return err
 	}
-	used, err := q.API.Compute.Usage(q.Context(), project, user)
+	used, err := q.API.Catalog.Usage(q.Context(), project, user)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func updateQuotas(q *wire.Request) error {
 		return wire.BadRequest("The networks quota has been removed")
 	}
 	force, _ := v.Get("force")
-	limits, err := q.API.Compute.SetQuotas(q.Context(), project, user, quotasIn(v), wire.Truth(force))
+	limits, err := q.API.Catalog.SetQuotas(q.Context(), project, user, quotasIn(v), wire.Truth(force))
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func deleteQuotas(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := q.API.Compute.ResetQuotas(q.Context(), project, user); err != nil {
+	if err := q.API.Catalog.ResetQuotas(q.Context(), project, user); err != nil {
 		return err
 	}
 	return q.Done(http.StatusAccepted)
@@ -174,7 +174,7 @@ func showClass(q *wire.Request) error {
 		return err
 	}
 	class := q.Param("class")
-	limits, err := q.API.Compute.Quotas(q.Context(), classProject(class), "")
+	limits, err := q.API.Catalog.Quotas(q.Context(), classProject(class), "")
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func updateClass(q *wire.Request) error {
 	if n := pyjson.RuneLen(class); n > 255 {
 		return fault.New(fault.Invalid, "InvalidInput", "quota_class_name has %d characters, more than 255.", n)
 	}
-	limits, err := q.API.Compute.SetQuotas(q.Context(), classProject(class), "", quotasIn(v), true)
+	limits, err := q.API.Catalog.SetQuotas(q.Context(), classProject(class), "", quotasIn(v), true)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/view"
@@ -38,7 +39,7 @@ func checkUsageQuery(q *wire.Request, before, since wire.QuerySchema) error {
 // A projectUsage is what the servers of a project used in a period.
 type projectUsage struct {
 	project string
-	servers []compute.ServerUsage
+	servers []catalog.ServerUsage
 }
 
 func listUsages(q *wire.Request) error {
@@ -52,7 +53,7 @@ func listUsages(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := q.API.Compute.Usages(q.Context(), f)
+	all, err := q.API.Catalog.Usages(q.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func showUsage(q *wire.Request) error {
 		return err
 	}
 	f.Project = project
-	all, err := q.API.Compute.Usages(q.Context(), f)
+	all, err := q.API.Catalog.Usages(q.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func showUsage(q *wire.Request) error {
 		usageLink(q, "tenant_usage_links", "os-simple-tenant-usage/"+project, all)...))
 }
 
-func usageLink(q *wire.Request, name, collection string, all []compute.ServerUsage) []view.Member {
+func usageLink(q *wire.Request, name, collection string, all []catalog.ServerUsage) []view.Member {
 	if n := len(all); n > 0 && q.Minor >= 40 {
 		return q.NextLink(name, collection, n, string(all[n-1].ID))
 	}
@@ -112,8 +113,8 @@ func first(q *wire.Request, name string) string {
 }
 
 // usageFilter is the period and the page in the query.
-func usageFilter(q *wire.Request) (f compute.UsageFilter, err error) {
-	current := q.API.Compute.Now()
+func usageFilter(q *wire.Request) (f catalog.UsageFilter, err error) {
+	current := q.API.Catalog.Now()
 	f.Start, f.End = current.Add(-time.Microsecond), current
 	for name, to := range map[string]*time.Time{"start": &f.Start, "end": &f.End} {
 		if text := first(q, name); text != "" {
@@ -153,7 +154,7 @@ func parsePeriod(text string) (time.Time, bool) {
 }
 
 // view is what a project used, with its servers if it is to be detailed.
-func (p projectUsage) view(f compute.UsageFilter, detailed bool) view.Object {
+func (p projectUsage) view(f catalog.UsageFilter, detailed bool) view.Object {
 	var hours, vcpus, memory, disk float64
 	for _, u := range p.servers {
 		h := u.Used.Hours()
@@ -167,7 +168,7 @@ func (p projectUsage) view(f compute.UsageFilter, detailed bool) view.Object {
 		view.Float("total_hours", hours), wire.Time("start", f.Start), wire.Time("stop", f.End))
 }
 
-func serverUsage(u compute.ServerUsage) view.Object {
+func serverUsage(u catalog.ServerUsage) view.Object {
 	return view.Object{
 		view.Float("hours", u.Used.Hours()), view.Text("flavor", u.Flavor.Name), view.Text("instance_id", u.ID), view.Text("name", u.Name),
 		view.Text("tenant_id", u.Project), view.Int("memory_mb", u.Flavor.MemoryMB),

@@ -70,7 +70,7 @@ func listAggregates(q *wire.Request) error {
 	if err := q.Can("os-aggregates:index", wire.CloudTarget); err != nil {
 		return err
 	}
-	all, err := q.API.Compute.Aggregates(q.Context())
+	all, err := q.API.Catalog.Aggregates(q.Context())
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func createAggregate(q *wire.Request) error {
 	}
 	name, _ := v.Get("name")
 	zone, _ := v.Get("availability_zone")
-	a, err := q.API.Compute.CreateAggregate(q.Context(), name.Str(), zone.Str())
+	a, err := q.API.Catalog.CreateAggregate(q.Context(), name.Str(), zone.Str())
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func showAggregate(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	a, err := q.API.Compute.Aggregate(q.Context(), n)
+	a, err := q.API.Catalog.Aggregate(q.Context(), n)
 	return respondAggregate(q, a, err)
 }
 
@@ -133,7 +133,7 @@ func updateAggregate(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	a, err := q.API.Compute.UpdateAggregate(q.Context(), n, wire.TextOf(v, "name"), wire.TextOf(v, "availability_zone"))
+	a, err := q.API.Catalog.UpdateAggregate(q.Context(), n, wire.TextOf(v, "name"), wire.TextOf(v, "availability_zone"))
 	return respondAggregate(q, a, err)
 }
 
@@ -142,7 +142,7 @@ func deleteAggregate(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := q.API.Compute.DeleteAggregate(q.Context(), n); err != nil {
+	if err := q.API.Catalog.DeleteAggregate(q.Context(), n); err != nil {
 		return err
 	}
 	return q.Done(http.StatusOK)
@@ -157,7 +157,7 @@ func addHost(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	a, err := q.API.Compute.AddHost(q.Context(), n, *wire.TextOf(v, "host"))
+	a, err := q.API.Catalog.AddHost(q.Context(), n, *wire.TextOf(v, "host"))
 	return respondAggregate(q, a, err)
 }
 
@@ -171,7 +171,7 @@ func removeHost(q *wire.Request) error {
 		return err
 	}
 	host := *wire.TextOf(v, "host")
-	a, err := q.API.Compute.RemoveHost(q.Context(), n, host)
+	a, err := q.API.Catalog.RemoveHost(q.Context(), n, host)
 	if kind, _ := fault.Of(err); kind == fault.NotFound {
 		err = wire.NotFound("Cannot remove host %s in aggregate %s", host, q.Param("id"))
 	}
@@ -195,6 +195,6 @@ func setAggregateMetadata(q *wire.Request) error {
 			metadata[m.Key] = &text
 		}
 	}
-	a, err := q.API.Compute.SetAggregateMetadata(q.Context(), n, metadata)
+	a, err := q.API.Catalog.SetAggregateMetadata(q.Context(), n, metadata)
 	return respondAggregate(q, a, err)
 }

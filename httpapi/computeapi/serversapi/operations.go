@@ -31,7 +31,7 @@ func listOperations(q *wire.Request) error {
 		f.Server = compute.ID(server)
 	}
 	if seconds, ok := q.Last("min_age"); ok {
-		f.Before = q.API.Compute.Now().Add(-time.Duration(wire.ParseCount(seconds)) * time.Second)
+		f.Before = q.API.Catalog.Now().Add(-time.Duration(wire.ParseCount(seconds)) * time.Second)
 	}
 	all, more, err := q.API.Compute.OperationViews(q.Context(), f)
 	if err != nil {

@@ -6,12 +6,14 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/httpapi"
 )
 
 // An API is what the routes of the API share.
 type API struct {
 	Compute  *compute.Service
+	Catalog  *catalog.Service
 	Policy   Policy
 	MaxLimit int // the most objects in one answer, 0 for Nova's 1000
 	// HostPoll answers hosts that wait for a change of their lists.

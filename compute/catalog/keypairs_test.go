@@ -1,4 +1,4 @@
-package compute_test
+package catalog_test
 
 import (
 	"crypto/x509"
@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/novatest"
 )
 
-func spec(name, kind, key string) compute.KeypairSpec {
-	return compute.KeypairSpec{User: "ann", Project: computetest.Project, Name: name, Type: kind, PublicKey: key}
+func spec(name, kind, key string) catalog.KeypairSpec {
+	return catalog.KeypairSpec{User: "ann", Project: computetest.Project, Name: name, Type: kind, PublicKey: key}
 }
 
 const (

@@ -1,4 +1,4 @@
-package compute_test
+package catalog_test
 
 import (
 	"fmt"

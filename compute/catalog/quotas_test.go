@@ -1,4 +1,4 @@
-package compute_test
+package catalog_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
@@ -87,7 +88,7 @@ func TestQuotasThatCannotBeSet(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	c := newCloud(t, func(s *compute.Settings) { s.Quotas[compute.ServerGroups] = 2 })
-	make := func(name, policy string, most int) (compute.Group, error) {
+	make := func(name, policy string, most int) (catalog.Group, error) {
 		return c.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: "ann", Name: name, Policy: policy, MaxPerHost: most})
 	}
 	g := must(make("apart", selection.AntiAffinity, 2))

@@ -1,4 +1,4 @@
-package compute
+package catalog
 
 import (
 	"cmp"
@@ -7,20 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/extraspecs"
 )
 
 // maxInt is the largest number that a flavor may have.
 const maxInt = 1<<31 - 1
-
-func noFlavor(id ID) error { return notFound("FlavorNotFound", "Flavor %s could not be found.", id) }
-
-// A Viewer is the caller who reads flavors: administrators see all, others those that are public or
-// that their project may use.
-type Viewer struct {
-	Project string
-	Admin   bool
-}
 
 // A FlavorFilter narrows a list of flavors.
 type FlavorFilter struct {
@@ -35,25 +27,25 @@ type FlavorFilter struct {
 
 // Flavors returns the flavors that match a filter, in the order of their ids. Callers other than
 // administrators get those only that they may see.
-func (s *Service) Flavors(ctx context.Context, v Viewer, f FlavorFilter) (all []FlavorRow, err error) {
+func (s *Service) Flavors(ctx context.Context, v compute.Viewer, f FlavorFilter) (all []compute.FlavorRow, err error) {
 	if public := true; !v.Admin {
 		f.Public, f.Usable = &public, true
 	}
-	err = s.store.View(ctx, func(r Reader) error {
-		may, err := usable(r, v.Project)
+	err = s.db.View(ctx, func(r compute.Reader) error {
+		may, err := compute.UsableFlavors(r, v.Project)
 		if err != nil {
 			return err
 		}
-		if all, err = Rows[FlavorRow](r); err != nil {
+		if all, err = compute.Rows[compute.FlavorRow](r); err != nil {
 			return err
 		}
-		all = slices.DeleteFunc(all, func(row FlavorRow) bool { return !f.passes(row, may[row.ID]) })
+		all = slices.DeleteFunc(all, func(row compute.FlavorRow) bool { return !f.passes(row, may[row.ID]) })
 		return nil
 	})
 	return all, err
 }
 
-func (f FlavorFilter) passes(row FlavorRow, ours bool) bool {
+func (f FlavorFilter) passes(row compute.FlavorRow, ours bool) bool {
 	switch {
 	case f.Usable && row.Disabled, row.MemoryMB < f.MinMemoryMB, row.RootGB < f.MinRootGB:
 		return false
@@ -65,68 +57,46 @@ func (f FlavorFilter) passes(row FlavorRow, ours bool) bool {
 	return !row.Public
 }
 
-// usable returns the flavors that a project has access to.
-func usable(r Reader, project string) (map[ID]bool, error) {
-	rows, err := Rows[FlavorAccessRow](r, Where(ByProject, project))
-	may := make(map[ID]bool, len(rows))
-	for _, a := range rows {
-		may[a.Flavor] = true
-	}
-	return may, err
-}
-
 // Flavor returns a flavor. Fault: FlavorNotFound, also when the viewer may not see it.
-func (s *Service) Flavor(ctx context.Context, v Viewer, id ID) (row FlavorRow, err error) {
-	err = s.store.View(ctx, func(r Reader) error {
-		row, err = flavorFor(r, v, id)
+func (s *Service) Flavor(ctx context.Context, v compute.Viewer, id compute.ID) (row compute.FlavorRow, err error) {
+	err = s.db.View(ctx, func(r compute.Reader) error {
+		row, err = compute.FlavorFor(r, v, id)
 		return err
 	})
 	return row, err
 }
 
-func flavorFor(r Reader, v Viewer, id ID) (FlavorRow, error) {
-	row, err := OneOr[FlavorRow](r, noFlavor(id), Where(ByID, id))
-	if err != nil || row.Public || v.Admin {
-		return row, err
-	}
-	may, err := usable(r, v.Project)
-	if err == nil && !may[id] {
-		err = noFlavor(id)
-	}
-	return row, err
-}
-
 // CreateFlavor makes a flavor. Without an id it gets a random one. Faults: InvalidInput,
 // FlavorExists, FlavorIdExists.
-func (s *Service) CreateFlavor(ctx context.Context, row FlavorRow) (FlavorRow, error) {
-	row.Name, row.ID = strings.TrimSpace(row.Name), cmp.Or(row.ID, NewID())
+func (s *Service) CreateFlavor(ctx context.Context, row compute.FlavorRow) (compute.FlavorRow, error) {
+	row.Name, row.ID = strings.TrimSpace(row.Name), cmp.Or(row.ID, compute.NewID())
 	if err := checkFlavor(row); err != nil {
 		return row, err
 	}
-	err := s.update(ctx, func(c *change) error {
-		row.CreatedAt = c.At
+	err := s.db.Update(ctx, func(tx *compute.Tx) error {
+		row.CreatedAt = tx.At
 		for _, other := range []struct {
-			where Match
+			where compute.Match
 			taken error
 		}{
-			{Where(ByID, row.ID), conflict("FlavorIdExists", "Flavor with ID %s already exists.", row.ID)},
-			{Where(ByName, row.Name), conflict("FlavorExists", "Flavor with name %s already exists.", row.Name)},
+			{compute.Where(compute.ByID, row.ID), conflict("FlavorIdExists", "Flavor with ID %s already exists.", row.ID)},
+			{compute.Where(compute.ByName, row.Name), conflict("FlavorExists", "Flavor with name %s already exists.", row.Name)},
 		} {
-			if rows, err := Rows[FlavorRow](c, other.where); err != nil || len(rows) > 0 {
+			if rows, err := compute.Rows[compute.FlavorRow](tx, other.where); err != nil || len(rows) > 0 {
 				return cmp.Or(err, other.taken)
 			}
 		}
 		var err error
-		if row.Number, err = c.NextNumber("flavors"); err != nil {
+		if row.Number, err = tx.NextNumber("flavors"); err != nil {
 			return err
 		}
-		return c.Insert(&row)
+		return tx.Insert(&row)
 	})
 	return row, err
 }
 
 // checkFlavor refuses numbers that a flavor cannot have.
-func checkFlavor(row FlavorRow) error {
+func checkFlavor(row compute.FlavorRow) error {
 	for _, n := range []struct {
 		name         string
 		value, least int64
@@ -146,38 +116,38 @@ func checkFlavor(row FlavorRow) error {
 }
 
 // changeFlavor changes a flavor.
-func (s *Service) changeFlavor(ctx context.Context, id ID, fn func(*FlavorRow) error) (row FlavorRow, err error) {
-	err = s.update(ctx, func(c *change) error {
-		if row, err = OneOr[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {
+func (s *Service) changeFlavor(ctx context.Context, id compute.ID, fn func(*compute.FlavorRow) error) (row compute.FlavorRow, err error) {
+	err = s.db.Update(ctx, func(tx *compute.Tx) error {
+		if row, err = compute.OneOr[compute.FlavorRow](tx, compute.NoFlavor(id), compute.Where(compute.ByID, id)); err != nil {
 			return err
 		}
 		row.Specs = maps.Clone(row.Specs)
 		if err := fn(&row); err != nil {
 			return err
 		}
-		row.UpdatedAt = c.At
-		return c.Replace(&row)
+		row.UpdatedAt = tx.At
+		return tx.Replace(&row)
 	})
 	return row, err
 }
 
 // DescribeFlavor sets a flavor's description. Fault: FlavorNotFound.
-func (s *Service) DescribeFlavor(ctx context.Context, id ID, text string) (FlavorRow, error) {
-	return s.changeFlavor(ctx, id, func(row *FlavorRow) error {
+func (s *Service) DescribeFlavor(ctx context.Context, id compute.ID, text string) (compute.FlavorRow, error) {
+	return s.changeFlavor(ctx, id, func(row *compute.FlavorRow) error {
 		row.Description = text
 		return nil
 	})
 }
 
 // DeleteFlavor deletes a flavor. Servers keep their copy. Fault: FlavorNotFound.
-func (s *Service) DeleteFlavor(ctx context.Context, id ID) error {
-	return s.update(ctx, func(c *change) error {
-		if _, err := c.Remove(&FlavorAccessRow{}, Where(ByFlavor, id)); err != nil {
+func (s *Service) DeleteFlavor(ctx context.Context, id compute.ID) error {
+	return s.db.Update(ctx, func(tx *compute.Tx) error {
+		if _, err := tx.Remove(&compute.FlavorAccessRow{}, compute.Where(compute.ByFlavor, id)); err != nil {
 			return err
 		}
-		n, err := c.Remove(&FlavorRow{}, Where(ByID, id))
+		n, err := tx.Remove(&compute.FlavorRow{}, compute.Where(compute.ByID, id))
 		if err == nil && n == 0 {
-			err = noFlavor(id)
+			err = compute.NoFlavor(id)
 		}
 		return err
 	})
@@ -188,8 +158,8 @@ func (s *Service) DeleteFlavor(ctx context.Context, id ID) error {
 func CheckExtraSpec(name, value string) error { return extraspecs.Validate(name, value) }
 
 // SetExtraSpecs adds extra specs to a flavor's, or replaces them, whatever they mean. Fault: FlavorNotFound.
-func (s *Service) SetExtraSpecs(ctx context.Context, id ID, specs map[string]string) (FlavorRow, error) {
-	return s.changeFlavor(ctx, id, func(row *FlavorRow) error {
+func (s *Service) SetExtraSpecs(ctx context.Context, id compute.ID, specs map[string]string) (compute.FlavorRow, error) {
+	return s.changeFlavor(ctx, id, func(row *compute.FlavorRow) error {
 		if row.Specs == nil {
 			row.Specs = map[string]string{}
 		}
@@ -199,14 +169,14 @@ func (s *Service) SetExtraSpecs(ctx context.Context, id ID, specs map[string]str
 }
 
 // NoExtraSpec returns the fault of a flavor that lacks an extra spec.
-func NoExtraSpec(id ID, name string) error {
+func NoExtraSpec(id compute.ID, name string) error {
 	return notFound("FlavorExtraSpecsNotFound", "Flavor %s has no extra specs with key %s.", id, name)
 }
 
 // DeleteExtraSpec removes an extra spec. Faults: FlavorNotFound,
 // FlavorExtraSpecsNotFound.
-func (s *Service) DeleteExtraSpec(ctx context.Context, id ID, name string) error {
-	_, err := s.changeFlavor(ctx, id, func(row *FlavorRow) error {
+func (s *Service) DeleteExtraSpec(ctx context.Context, id compute.ID, name string) error {
+	_, err := s.changeFlavor(ctx, id, func(row *compute.FlavorRow) error {
 		if _, ok := row.Specs[name]; !ok {
 			return NoExtraSpec(id, name)
 		}
@@ -218,9 +188,9 @@ func (s *Service) DeleteExtraSpec(ctx context.Context, id ID, name string) error
 
 // FlavorAccess returns the projects that may use a flavor that is not public. Faults:
 // FlavorNotFound, also for one that is public or that the viewer may not see.
-func (s *Service) FlavorAccess(ctx context.Context, v Viewer, id ID) (projects []string, err error) {
-	err = s.store.View(ctx, func(r Reader) error {
-		row, err := flavorFor(r, v, id)
+func (s *Service) FlavorAccess(ctx context.Context, v compute.Viewer, id compute.ID) (projects []string, err error) {
+	err = s.db.View(ctx, func(r compute.Reader) error {
+		row, err := compute.FlavorFor(r, v, id)
 		if err == nil && row.Public {
 			err = notFound("FlavorNotFound", "Access list not available for public flavors.")
 		}
@@ -233,8 +203,8 @@ func (s *Service) FlavorAccess(ctx context.Context, v Viewer, id ID) (projects [
 	return projects, err
 }
 
-func accessTo(r Reader, id ID) ([]string, error) {
-	rows, err := Rows[FlavorAccessRow](r, Where(ByFlavor, id))
+func accessTo(r compute.Reader, id compute.ID) ([]string, error) {
+	rows, err := compute.Rows[compute.FlavorAccessRow](r, compute.Where(compute.ByFlavor, id))
 	projects := make([]string, len(rows))
 	for i, a := range rows {
 		projects[i] = a.Project
@@ -244,26 +214,26 @@ func accessTo(r Reader, id ID) ([]string, error) {
 
 // AllowFlavor grants a project access to a flavor, and returns all projects with access. With
 // strict, a public flavor is a conflict. Faults: FlavorNotFound, FlavorAccessExists.
-func (s *Service) AllowFlavor(ctx context.Context, id ID, project string, strict bool) (projects []string, err error) {
-	err = s.update(ctx, func(c *change) error {
-		row, err := OneOr[FlavorRow](c, noFlavor(id), Where(ByID, id))
+func (s *Service) AllowFlavor(ctx context.Context, id compute.ID, project string, strict bool) (projects []string, err error) {
+	err = s.db.Update(ctx, func(tx *compute.Tx) error {
+		row, err := compute.OneOr[compute.FlavorRow](tx, compute.NoFlavor(id), compute.Where(compute.ByID, id))
 		if err == nil && row.Public && strict {
 			err = conflict("FlavorIsPublic", "Can not add access to a public flavor.")
 		}
 		if err != nil {
 			return err
 		}
-		have, err := accessTo(c, id)
+		have, err := accessTo(tx, id)
 		switch {
 		case err != nil:
 			return err
 		case slices.Contains(have, project):
 			return conflict("FlavorAccessExists", "Flavor access already exists for flavor %s and project %s combination.", id, project)
 		}
-		if err := c.Insert(&FlavorAccessRow{Flavor: id, Project: project}); err != nil {
+		if err := tx.Insert(&compute.FlavorAccessRow{Flavor: id, Project: project}); err != nil {
 			return err
 		}
-		projects, err = accessTo(c, id)
+		projects, err = accessTo(tx, id)
 		return err
 	})
 	return projects, err
@@ -271,19 +241,19 @@ func (s *Service) AllowFlavor(ctx context.Context, id ID, project string, strict
 
 // DenyFlavor revokes a project's access to a flavor, and returns the remaining projects. Faults:
 // FlavorNotFound, FlavorAccessNotFound.
-func (s *Service) DenyFlavor(ctx context.Context, id ID, project string) (projects []string, err error) {
-	err = s.update(ctx, func(c *change) error {
-		if _, err := OneOr[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {
+func (s *Service) DenyFlavor(ctx context.Context, id compute.ID, project string) (projects []string, err error) {
+	err = s.db.Update(ctx, func(tx *compute.Tx) error {
+		if _, err := compute.OneOr[compute.FlavorRow](tx, compute.NoFlavor(id), compute.Where(compute.ByID, id)); err != nil {
 			return err
 		}
-		n, err := c.Remove(&FlavorAccessRow{}, Where(ByFlavor, id), Where(ByProject, project))
+		n, err := tx.Remove(&compute.FlavorAccessRow{}, compute.Where(compute.ByFlavor, id), compute.Where(compute.ByProject, project))
 		switch {
 		case err != nil:
 			return err
 		case n == 0:
 			return notFound("FlavorAccessNotFound", "Flavor access not found for %s / %s combination.", id, project)
 		}
-		projects, err = accessTo(c, id)
+		projects, err = accessTo(tx, id)
 		return err
 	})
 	return projects, err

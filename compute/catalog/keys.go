@@ -1,4 +1,4 @@
-package compute
+package catalog
 
 import (
 	"crypto/md5"
@@ -13,11 +13,13 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/berthcloud/berth/compute"
 )
 
 // fingerprint returns the fingerprint of a public key, as Nova shows it.
 func fingerprint(kind, key string) (string, error) {
-	if kind == X509 {
+	if kind == compute.X509 {
 		block, _ := pem.Decode([]byte(key))
 		if block == nil {
 			return "", invalid("InvalidKeypair", "Keypair data is invalid: failed to generate X509 fingerprint. Error message: no certificate in PEM")

@@ -7,6 +7,39 @@ import (
 	"github.com/berthcloud/berth/compute/extraspecs"
 )
 
+// A Viewer is the caller who reads flavors: administrators see all, others those that are public or
+// that their project may use.
+type Viewer struct {
+	Project string
+	Admin   bool
+}
+
+// NoFlavor returns the fault of a flavor that does not exist, or that the caller may not see.
+func NoFlavor(id ID) error { return notFound("FlavorNotFound", "Flavor %s could not be found.", id) }
+
+// FlavorFor returns a flavor. Fault: FlavorNotFound, also when the viewer may not see it.
+func FlavorFor(r Reader, v Viewer, id ID) (FlavorRow, error) {
+	row, err := OneOr[FlavorRow](r, NoFlavor(id), Where(ByID, id))
+	if err != nil || row.Public || v.Admin {
+		return row, err
+	}
+	may, err := UsableFlavors(r, v.Project)
+	if err == nil && !may[id] {
+		err = NoFlavor(id)
+	}
+	return row, err
+}
+
+// UsableFlavors returns the flavors that a project has access to.
+func UsableFlavors(r Reader, project string) (map[ID]bool, error) {
+	rows, err := Rows[FlavorAccessRow](r, Where(ByProject, project))
+	may := make(map[ID]bool, len(rows))
+	for _, a := range rows {
+		may[a.Flavor] = true
+	}
+	return may, err
+}
+
 // A keptFlavor is a flavor as servers store it: its state when they were created. Its JSON names
 // must not change.
 type keptFlavor struct {
@@ -28,8 +61,8 @@ func (f FlavorRow) Keep() []byte {
 	return text
 }
 
-// flavor returns the flavor that a server was created with.
-func (s ServerRow) flavor() (extraspecs.Flavor, error) {
+// StoredFlavor returns the flavor that a server was created with.
+func (s ServerRow) StoredFlavor() (extraspecs.Flavor, error) {
 	var k keptFlavor
 	if err := json.Unmarshal(s.Flavor, &k); err != nil {
 		return extraspecs.Flavor{}, fmt.Errorf("reading the flavor of server %s: %w", s.ID, err)
@@ -39,12 +72,12 @@ func (s ServerRow) flavor() (extraspecs.Flavor, error) {
 
 // VCPUs are those of the server's flavor, 0 when it cannot be read.
 func (s *ServerRow) VCPUs() int64 {
-	f, _ := s.flavor() // who needs the flavor reports the error
+	f, _ := s.StoredFlavor() // who needs the flavor reports the error
 	return f.VCPUs
 }
 
 // MemoryMB is that of the server's flavor, 0 when it cannot be read.
 func (s *ServerRow) MemoryMB() int64 {
-	f, _ := s.flavor()
+	f, _ := s.StoredFlavor()
 	return f.MemoryMB
 }

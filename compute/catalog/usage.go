@@ -1,4 +1,4 @@
-package compute
+package catalog
 
 import (
 	"cmp"
@@ -6,12 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/extraspecs"
 )
 
 // A ServerUsage is what a server, which may be deleted, used in a period.
 type ServerUsage struct {
-	ID           ID
+	ID           compute.ID
 	Project      string
 	Name         string
 	Flavor       extraspecs.Flavor
@@ -30,17 +31,14 @@ type UsageFilter struct {
 	Project    string // "" for all
 	Start, End time.Time
 	Limit      int
-	Marker     ID // the server before the first returned one, "" for none
+	Marker     compute.ID // the server before the first returned one, "" for none
 }
-
-// Now is the time by the service's clock, in UTC to the microsecond.
-func (s *Service) Now() time.Time { return s.rules.Now().UTC().Truncate(time.Microsecond) }
 
 // Usages returns what servers used that there were in a period, by project and id. A marker that is no
 // server's is a fault, MarkerNotFound.
 func (s *Service) Usages(ctx context.Context, f UsageFilter) (all []ServerUsage, err error) {
 	now := s.Now()
-	err = s.store.View(ctx, func(r Reader) error {
+	err = s.db.View(ctx, func(r compute.Reader) error {
 		all, err = usages(r, f, now)
 		return err
 	})
@@ -58,21 +56,24 @@ func (s *Service) Usages(ctx context.Context, f UsageFilter) (all []ServerUsage,
 	return all[:min(len(all), f.Limit)], nil
 }
 
-func usages(r Reader, f UsageFilter, now time.Time) (all []ServerUsage, err error) {
-	var where []Match
+func usages(r compute.Reader, f UsageFilter, now time.Time) (all []ServerUsage, err error) {
+	var where []compute.Match
 	if f.Project != "" {
-		where = append(where, Where(ByProject, f.Project))
+		where = append(where, compute.Where(compute.ByProject, f.Project))
 	}
-	servers, err := Rows[ServerUse](r, where...)
+	servers, err := compute.Rows[compute.ServerUse](r, where...)
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range servers {
-		if all, err = f.add(all, DeletedRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, row.TerminatedAt}, row.State, now); err != nil {
+		if all, err = f.add(all, compute.DeletedRow{
+			ID: row.ID, Project: row.Project, Name: row.Name, Flavor: row.Flavor,
+			LaunchedAt: row.LaunchedAt, TerminatedAt: row.TerminatedAt,
+		}, row.State, now); err != nil {
 			return nil, err
 		}
 	}
-	deleted, err := Rows[DeletedRow](r, where...)
+	deleted, err := compute.Rows[compute.DeletedRow](r, where...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +86,12 @@ func usages(r Reader, f UsageFilter, now time.Time) (all []ServerUsage, err erro
 }
 
 // add adds what a server used, if it was there in the period.
-func (f UsageFilter) add(all []ServerUsage, row DeletedRow, state string, now time.Time) ([]ServerUsage, error) {
+func (f UsageFilter) add(all []ServerUsage, row compute.DeletedRow, state string, now time.Time) ([]ServerUsage, error) {
 	over := !row.TerminatedAt.IsZero()
 	if row.LaunchedAt.IsZero() || !row.LaunchedAt.Before(f.End) || over && !row.TerminatedAt.After(f.Start) {
 		return all, nil
 	}
-	flavor, err := ServerRow{ID: row.ID, Flavor: row.Flavor}.flavor()
+	flavor, err := compute.ServerRow{ID: row.ID, Flavor: row.Flavor}.StoredFlavor()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package compute_test
+package catalog_test
 
 import (
 	"context"
@@ -10,15 +10,10 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
-	"github.com/berthcloud/berth/internal/logtest"
-	"github.com/berthcloud/berth/sqlstore"
-	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // An aggregateRecorder is a placement service that knows aggregates only.
 type aggregateRecorder struct {
-	compute.Placement // nil: what is not below is not asked for
-
 	in      map[[2]compute.ID]bool
 	unknown map[compute.ID]bool // providers
 	err     error
@@ -42,14 +37,8 @@ func (b *aggregateRecorder) Group(_ context.Context, provider, aggregate compute
 // mirrored returns a cloud with placement beside it.
 func mirrored(t *testing.T) (*cloud, *aggregateRecorder) {
 	t.Helper()
-	store, err := rowtable.OpenCompute(ctx, sqlstore.Options{Path: sqlstore.Memory})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
 	b := &aggregateRecorder{in: map[[2]compute.ID]bool{}, unknown: map[compute.ID]bool{}}
-	c := &cloud{T: t, store: store, now: computetest.Now}
-	c.Service = compute.NewService(store, compute.DefaultSettings(), compute.Options{Placement: b, Log: logtest.Logger()})
+	c := newCloudWith(t, compute.DefaultSettings(), b)
 	c.hosts("cn1", "cn2")
 	return c, b
 }

@@ -1,4 +1,4 @@
-package compute_test
+package catalog_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 )
@@ -21,7 +22,7 @@ func (c *cloud) flavor(name string, public bool) compute.FlavorRow {
 }
 
 // names lists flavors as a viewer sees them.
-func (c *cloud) names(v compute.Viewer, f compute.FlavorFilter) string {
+func (c *cloud) names(v compute.Viewer, f catalog.FlavorFilter) string {
 	c.Helper()
 	var all []string
 	for _, row := range must(c.Flavors(ctx, v, f)) {
@@ -42,18 +43,18 @@ func TestFlavorsAreSeenByThoseWhoMay(t *testing.T) {
 	yes, no := true, false
 	for _, test := range []struct {
 		v    compute.Viewer
-		f    compute.FlavorFilter
+		f    catalog.FlavorFilter
 		want string
 	}{
-		{admin, compute.FlavorFilter{}, "gone open ours theirs"},
-		{admin, compute.FlavorFilter{Public: &yes}, "gone open"},
-		{compute.Viewer{Project: computetest.Project, Admin: true}, compute.FlavorFilter{Public: &yes}, "gone open ours"},
-		{admin, compute.FlavorFilter{Public: &no}, "ours theirs"},
-		{admin, compute.FlavorFilter{MinMemoryMB: 257}, "gone"},
-		{admin, compute.FlavorFilter{MinRootGB: 11}, ""},
-		{blue, compute.FlavorFilter{}, "open ours"},
-		{blue, compute.FlavorFilter{Public: &no}, "open ours"},
-		{compute.Viewer{Project: "red"}, compute.FlavorFilter{}, "open"},
+		{admin, catalog.FlavorFilter{}, "gone open ours theirs"},
+		{admin, catalog.FlavorFilter{Public: &yes}, "gone open"},
+		{compute.Viewer{Project: computetest.Project, Admin: true}, catalog.FlavorFilter{Public: &yes}, "gone open ours"},
+		{admin, catalog.FlavorFilter{Public: &no}, "ours theirs"},
+		{admin, catalog.FlavorFilter{MinMemoryMB: 257}, "gone"},
+		{admin, catalog.FlavorFilter{MinRootGB: 11}, ""},
+		{blue, catalog.FlavorFilter{}, "open ours"},
+		{blue, catalog.FlavorFilter{Public: &no}, "open ours"},
+		{compute.Viewer{Project: "red"}, catalog.FlavorFilter{}, "open"},
 	} {
 		if got := c.names(test.v, test.f); got != test.want {
 			t.Errorf("%+v, %+v: %q, want %q", test.v, test.f, got, test.want)
@@ -97,7 +98,7 @@ func TestCreateFlavor(t *testing.T) {
 		refused(func(f *compute.FlavorRow) { f.RxTx = factor }, fault.Invalid, "InvalidInput",
 			"Invalid input received: 'rxtx_factor' argument must be a float between 0 and 3.40282e+38")
 	}
-	if n := len(must(c.Flavors(ctx, admin, compute.FlavorFilter{}))); n != 1 {
+	if n := len(must(c.Flavors(ctx, admin, catalog.FlavorFilter{}))); n != 1 {
 		t.Errorf("%d flavors, want 1", n)
 	}
 }

@@ -1,0 +1,49 @@
+// Package catalog is what servers are made from and limited by: flavors, key pairs, server groups,
+// host aggregates, quotas and usage, with the rules among them. It begins no operation of a server.
+package catalog
+
+import (
+	"context"
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/fault"
+)
+
+// Placement is what mirrors of host aggregates need of the placement service.
+type Placement interface {
+	// Group adds a provider to an aggregate, or removes it, as compute.Placement has it.
+	Group(ctx context.Context, provider, aggregate compute.ID, member bool) error
+}
+
+// A Service has the rules of the catalog. Its methods may be called concurrently. Callers check
+// permissions before.
+type Service struct {
+	db        *compute.Database
+	placement Placement // nil: aggregates are not mirrored
+}
+
+// New returns the catalog in a database. Without a placement service aggregates are not mirrored.
+func New(db *compute.Database, p Placement) *Service { return &Service{db: db, placement: p} }
+
+// Now is the time by the service's clock, in UTC to the microsecond.
+func (s *Service) Now() time.Time { return s.db.Rules.Now().UTC().Truncate(time.Microsecond) }
+
+// The code of a fault of this package is what Nova calls the error, and its text is for the caller.
+
+func invalid(code fault.Code, format string, args ...any) error {
+	return fault.New(fault.Invalid, code, format, args...)
+}
+
+func conflict(code fault.Code, format string, args ...any) error {
+	return fault.New(fault.Conflict, code, format, args...)
+}
+
+func notFound(code fault.Code, format string, args ...any) error {
+	return fault.New(fault.NotFound, code, format, args...)
+}
+
+// overQuota refuses what a quota does not allow.
+func overQuota(code fault.Code, format string, args ...any) error {
+	return fault.New(fault.Denied, code, format, args...)
+}
