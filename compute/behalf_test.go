@@ -57,7 +57,7 @@ func (w *fixture) serveNoting(r *recorder) *compute.Service {
 	})
 	db := compute.NewDatabase(w.store, compute.Rules{Settings: compute.DefaultSettings(), Now: w.clock, Log: logtest.Logger()})
 	return compute.NewService(db, compute.Options{
-		Placement: places, Trees: places, Network: nets, Images: allImages,
+		Placement: places, Network: nets, Images: allImages,
 		Behalf: func(ctx context.Context, by compute.Caller) context.Context {
 			return context.WithValue(ctx, logging.Key{}, &logging.Origin{RequestID: by.Request, GlobalID: by.Global, User: by.User, Project: by.Project})
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -329,7 +330,7 @@ func TestForcedHost(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	w.paths.placement.breaks(1, true, false) // placement, which would leave it out, is not told
 	for _, h := range must(w.Services(ctx)) {
-		must(w.ChangeService(ctx, h.ID, compute.ServiceChange{Disabled: ptr(h.Host == "cn2")}))
+		must(w.ChangeService(ctx, h.ID, fleet.ServiceChange{Disabled: ptr(h.Host == "cn2")}))
 	}
 	w.paths.placement.heals()
 	for _, tc := range []struct{ forced, host, want string }{{"cn2", "", "cn2"}, {"", "cn1", "cn1"}, {"", "cn2", ""}} {

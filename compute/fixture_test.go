@@ -25,6 +25,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/networkapi"
@@ -33,6 +34,7 @@ import (
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -44,6 +46,7 @@ type fixture struct {
 	*testing.T
 	*compute.Service
 	*catalogService
+	*fleetService
 	store    compute.Store
 	network  *network.Service
 	places   *placementclient.Client // as this test sees it
@@ -54,10 +57,11 @@ type fixture struct {
 	hosts    map[string]string   // by the UUIDs of their providers
 	last     network.ID          // of them
 	log      *slog.Logger        // of services that are made from now on
-	mirrors  catalog.Placement   // of the last of them
+	mirrors  mirrors             // placement, of the last of them
+	fleets   map[*compute.Service]*fleet.Service
 
 	served  []*compute.Service // on its clock
-	mu      sync.Mutex         // guards now and elapsed
+	mu      sync.Mutex         // guards now, elapsed and fleets
 	now     time.Time
 	elapsed time.Duration
 }
@@ -89,13 +93,13 @@ func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 // newFixtureIn is newFixture with a given store.
 func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string) *fixture {
 	t.Helper()
-	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}, log: logtest.Logger()}
+	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, fleets: map[*compute.Service]*fleet.Service{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}, log: logtest.Logger()}
 	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
 	w.paths.amounts = newBreakable(t, w.paths.placement.handler)
 	w.places = placementclient.New(options(t, w.paths.placement.inner))
 	w.newNetwork()
 	w.Service = w.serve(w.store)
-	w.catalogService = w.catalogOf(w.Service)
+	w.catalogService, w.fleetService = w.catalogOf(w.Service), w.fleetOf(w.Service)
 	for _, h := range hosts {
 		w.host(h, room)
 	}
@@ -110,6 +114,25 @@ type catalogService = catalog.Service
 // catalogOf returns the catalog of a service.
 func (w *fixture) catalogOf(s *compute.Service) *catalog.Service {
 	return catalog.New(s.Database(), w.mirrors)
+}
+
+// mirrors are what placement has of aggregates and hosts.
+type mirrors interface {
+	catalog.Placement
+	providertree.Placement
+}
+
+// fleetService is fleet.Service, as catalogService.
+type fleetService = fleet.Service
+
+// fleetOf returns the hosts of a service, the same each time.
+func (w *fixture) fleetOf(s *compute.Service) *fleet.Service {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fleets[s] == nil {
+		w.fleets[s] = fleet.New(s.Database(), s, w.mirrors)
+	}
+	return w.fleets[s]
 }
 
 // serve returns a compute service of the fixture on a store.
@@ -144,7 +167,7 @@ func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*com
 	}
 	db := compute.NewDatabase(store, compute.Rules{Settings: s, Now: w.clock, Log: w.log})
 	service := compute.NewService(db, compute.Options{
-		Placement: places, Trees: places, Network: nets, Images: allImages, Elapsed: w.monotonic, Run: run,
+		Placement: places, Network: nets, Images: allImages, Elapsed: w.monotonic, Run: run,
 	})
 	w.served, w.mirrors = append(w.served, service), places
 	return service
@@ -337,7 +360,7 @@ func (w *fixture) work(s *compute.Service, fails func(host string, want compute.
 func (w *fixture) hostsWork(s *compute.Service, fails func(string, compute.Wanted) *compute.Result) bool {
 	w.Helper()
 	did := false
-	services, err := s.Services(ctx)
+	services, err := w.fleetOf(s).Services(ctx)
 	w.must(err)
 	for _, h := range services {
 		if !h.Up {

@@ -61,7 +61,7 @@ func (w *fixture) fleet(fail func(host, verb, server string) error, hosts ...str
 func (w *fixture) api() http.Handler {
 	w.Helper()
 	rules := must(policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()}))
-	api := &computeapi.API{Compute: w.Service, Catalog: w.catalogService, Policy: rules}
+	api := &computeapi.API{Compute: w.Service, Catalog: w.catalogService, Fleet: w.fleetService, Policy: rules}
 	return computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
 		Authenticate: httpapi.NoAuth, Public: computeapi.Public, Problem: computeapi.Problem,

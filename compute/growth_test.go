@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -235,7 +236,7 @@ func TestUsageReadsFlavorsOnly(t *testing.T) {
 	if got := reads.Take(); len(used) != 100 || used[0].Flavor.VCPUs != 1 || used[0].Name == "" || got.Bytes > 100*1024 {
 		t.Errorf("the usage of %d servers reads %+v, of servers with 4 KB of user_data each: %+v", len(used), got, used[0])
 	}
-	hypervisors := must(compute.NewService(databaseAt(reads), compute.Options{}).Hypervisors(ctx))
+	hypervisors := must(fleet.New(databaseAt(reads), nil, nil).Hypervisors(ctx))
 	if got := reads.Take(); len(hypervisors) != 2 || hypervisors[0].Used.VCPUs != 50 || len(hypervisors[0].Servers) != 50 || got.Bytes > 100*1024 {
 		t.Errorf("the list of %d hypervisors reads %+v, of servers with 4 KB of user_data each: %+v", len(hypervisors), got, hypervisors[0].Used)
 	}

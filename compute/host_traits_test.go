@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/internal/racetest"
 )
@@ -36,7 +37,7 @@ func (w *fixture) disable(host string, disabled bool) {
 	w.Helper()
 	for _, h := range must(w.Services(ctx)) {
 		if h.Host == host {
-			must(w.ChangeService(ctx, h.ID, compute.ServiceChange{Disabled: &disabled}))
+			must(w.ChangeService(ctx, h.ID, fleet.ServiceChange{Disabled: &disabled}))
 		}
 	}
 }
@@ -120,7 +121,7 @@ func TestDisabledDuringAReport(t *testing.T) {
 				w.disable("cn1", true)
 			}
 		})
-		_, err := w.KeepTree(context.Background(), "cn1", has)
+		_, err := w.SyncTree(context.Background(), "cn1", has)
 		w.must(err)
 		met = w.paths.placement.heals()
 		if met && !slices.Contains(w.traits("cn1"), inventory.TraitDisabled) {

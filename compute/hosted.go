@@ -41,12 +41,6 @@ func (s ServerRow) usual() string {
 	return WishRunning
 }
 
-// HostIsUp reports whether a host has reported lately.
-func (rules Rules) HostIsUp(r Reader, host string) (bool, error) {
-	services, err := Rows[ServiceRow](r, Where(ByHost, host))
-	return len(services) > 0 && rules.IsUp(services[0]), err
-}
-
 // unanswered reports whether a host has yet to report the result of an event.
 func (c *change) unanswered(server, event ID) (bool, error) {
 	rows, err := Rows[HostedRow](c, Where(ByServer, server))

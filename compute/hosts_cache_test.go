@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 )
 
 // hostOf is the host that a server has come to, "" for none.
@@ -34,13 +35,13 @@ func TestChoiceSeesChanges(t *testing.T) {
 			t.Errorf("server %s is on %q, want %q", name, got, want)
 		}
 	}
-	change := func(s *compute.Service, host string, ch compute.ServiceChange) {
+	change := func(s *compute.Service, host string, ch fleet.ServiceChange) {
 		t.Helper()
-		all, err := s.Services(ctx)
+		all, err := w.fleetOf(s).Services(ctx)
 		w.must(err)
 		for _, h := range all {
 			if h.Host == host {
-				_, err := s.ChangeService(ctx, h.ID, ch)
+				_, err := w.fleetOf(s).ChangeService(ctx, h.ID, ch)
 				w.must(err)
 			}
 		}
@@ -48,20 +49,20 @@ func TestChoiceSeesChanges(t *testing.T) {
 	yes, no := true, false
 	boot("first", "cn1")
 	boot("spread", "cn2")
-	change(w.Service, "cn1", compute.ServiceChange{Disabled: &yes})
+	change(w.Service, "cn1", fleet.ServiceChange{Disabled: &yes})
 	boot("disabled", "cn2")
-	change(w.Service, "cn1", compute.ServiceChange{Disabled: &no})
+	change(w.Service, "cn1", fleet.ServiceChange{Disabled: &no})
 	boot("enabled", "cn1")
-	change(w.Service, "cn2", compute.ServiceChange{ForcedDown: &yes})
+	change(w.Service, "cn2", fleet.ServiceChange{ForcedDown: &yes})
 	boot("down", "cn1")
-	change(w.Service, "cn2", compute.ServiceChange{ForcedDown: &no})
+	change(w.Service, "cn2", fleet.ServiceChange{ForcedDown: &no})
 	boot("up", "cn2")
-	change(other, "cn2", compute.ServiceChange{ForcedDown: &yes})
-	change(w.Service, "cn1", compute.ServiceChange{ForcedDown: &yes})
+	change(other, "cn2", fleet.ServiceChange{ForcedDown: &yes})
+	change(w.Service, "cn1", fleet.ServiceChange{ForcedDown: &yes})
 	w.host("cn3", 1000)
 	boot("new", "cn3")
-	change(other, "cn1", compute.ServiceChange{ForcedDown: &no})
-	change(w.Service, "cn3", compute.ServiceChange{ForcedDown: &yes})
+	change(other, "cn1", fleet.ServiceChange{ForcedDown: &no})
+	change(w.Service, "cn3", fleet.ServiceChange{ForcedDown: &yes})
 	boot("by another", "cn1")
 	w.later(2 * time.Minute)
 	boot("silent", "")

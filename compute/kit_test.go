@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/storetest"
@@ -25,6 +26,7 @@ type cloud struct {
 	*testing.T
 	*compute.Service
 	*catalogService
+	*fleetService
 	db    *compute.Database
 	store compute.Store
 	now   time.Time
@@ -45,7 +47,7 @@ func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 	places, nets := placementclient.NewCompute(options(t, nowhere)), neutronclient.New(options(t, nowhere))
 	c.db = compute.NewDatabase(c.store, compute.Rules{Settings: s, Now: func() time.Time { return c.now }, Log: logtest.Logger()})
 	c.Service = compute.NewService(c.db, compute.Options{Placement: places, Network: nets, Images: allImages})
-	c.catalogService = catalog.New(c.db, nil)
+	c.catalogService, c.fleetService = catalog.New(c.db, nil), fleet.New(c.db, c.Service, nil)
 	return c
 }
 

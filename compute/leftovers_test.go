@@ -128,14 +128,14 @@ func TestUnknownServers(t *testing.T) {
 		at:    {[]compute.ID{lives}, nil, 0}, // the host had not seen it in the list yet
 	} {
 		_, node := computetest.Host(host, 0)
-		before := s.UnknownServers()
+		before := w.fleetOf(s).UnknownServers()
 		for range 2 {
-			w.must(s.Report(ctx, compute.Report{Host: host, Version: 66, Node: *node, Unknown: step.unknown}))
+			w.must(w.fleetOf(s).Report(ctx, compute.Report{Host: host, Version: 66, Node: *node, Unknown: step.unknown}))
 		}
 		if d := cmp.Diff(step.destroys, w.destroys(host)); d != "" {
 			t.Errorf("%s is to destroy (-want +got)\n%s", host, d)
 		}
-		if n := s.UnknownServers() - before; n != step.findings {
+		if n := w.fleetOf(s).UnknownServers() - before; n != step.findings {
 			t.Errorf("%s has %d unknown servers, want %d", host, n, step.findings)
 		}
 	}
@@ -145,8 +145,8 @@ func TestUnknownServers(t *testing.T) {
 		}
 	}
 	_, node := computetest.Host(other, 0)
-	w.must(s.Report(ctx, compute.Report{Host: other, Version: 66, Node: *node}))
-	if n := s.UnknownServers(); n != 0 {
+	w.must(w.fleetOf(s).Report(ctx, compute.Report{Host: other, Version: 66, Node: *node}))
+	if n := w.fleetOf(s).UnknownServers(); n != 0 {
 		t.Errorf("%d unknown servers are left", n)
 	}
 }

@@ -211,14 +211,25 @@ func (m *moveJob) sourceCleaned() effect {
 	}
 }
 
-// evacuatedFrom returns the evacuations from a host that is down whose allocations there wait for
-// its return.
-func (s *Service) evacuatedFrom(r Reader, host string) ([]MigrationRow, error) {
-	if up, err := s.rules.HostIsUp(r, host); err != nil || up {
-		return nil, err
+// ReleaseEvacuated releases what servers that were evacuated from a host that is down still have
+// there: nothing else does when the host does not come back.
+func (s *Service) ReleaseEvacuated(ctx context.Context, host string) error {
+	var all []MigrationRow
+	err := s.store.View(ctx, func(r Reader) error {
+		all = nil
+		if up, err := s.rules.HostIsUp(r, host); err != nil || up {
+			return err
+		}
+		rows, err := Rows[MigrationRow](r, Where(ByStatus, done))
+		all = slices.DeleteFunc(rows, func(m MigrationRow) bool { return m.Type != typeEvacuate || m.Source != host })
+		return err
+	})
+	for _, m := range all {
+		if err == nil {
+			err = s.releaseEvacuated(ctx, m)
+		}
 	}
-	all, err := Rows[MigrationRow](r, Where(ByStatus, done))
-	return slices.DeleteFunc(all, func(m MigrationRow) bool { return m.Type != typeEvacuate || m.Source != host }), err
+	return err
 }
 
 // releaseEvacuated releases what an evacuated server still has on its former host, which is not

@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
@@ -37,7 +38,7 @@ func (w *fixture) tree(id compute.ID) (lines []string) {
 }
 
 // Placement has what a host has, also when it was away meanwhile, and has nothing of a host that is no more.
-func TestKeepTree(t *testing.T) {
+func TestSyncTree(t *testing.T) {
 	w := newFixture(t, 0)
 	_, node := computetest.Host("cn1", 0)
 	w.must(w.Report(ctx, compute.Report{Host: "cn1", Version: 66, Node: *node}))
@@ -50,9 +51,9 @@ func TestKeepTree(t *testing.T) {
 	keep := func(what, trouble string, asked bool, want ...string) {
 		t.Helper()
 		w.paths.placement.breaks(1<<30, false, false) // none, but they are counted
-		_, err := w.KeepTree(ctx, "cn1", has)
+		_, err := w.SyncTree(ctx, "cn1", has)
 		if err != nil != (trouble != "") || err != nil && !strings.Contains(err.Error(), trouble) {
-			t.Errorf("%s: KeepTree = %v, want %q", what, err, trouble)
+			t.Errorf("%s: SyncTree = %v, want %q", what, err, trouble)
 		}
 		if n := w.paths.placement.number; asked != (n > 0) {
 			t.Errorf("%s: placement was asked %d times", what, n)
@@ -65,7 +66,7 @@ func TestKeepTree(t *testing.T) {
 	keep("a new host", "", true, "cn1 COMPUTE_NODE VCPU=8", gpu)
 	keep("the same again", "", false, "cn1 COMPUTE_NODE VCPU=8", gpu)
 
-	_, err = w.ChangeService(ctx, services(w)["cn1"], compute.ServiceChange{Disabled: new(true)})
+	_, err = w.ChangeService(ctx, services(w)["cn1"], fleet.ServiceChange{Disabled: new(true)})
 	w.must(err)
 	keep("a disabled one", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
 
@@ -80,7 +81,7 @@ func TestKeepTree(t *testing.T) {
 	}
 	has.Additional, has.VCPU.Total = nil, 16
 	w.paths.placement.breaks(1, true, false)
-	_, err = w.KeepTree(ctx, "cn1", has)
+	_, err = w.SyncTree(ctx, "cn1", has)
 	w.refusedWith(err, fault.Unavailable, "")
 	w.paths.placement.heals()
 	keep("it is back", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", gpu)
@@ -132,4 +133,32 @@ func services(w *fixture) map[string]compute.ID {
 		ids[s.Host] = s.ID
 	}
 	return ids
+}
+
+// A host that reported while the clock was ahead, and not since, is down: it is not chosen, and what it has can be evacuated.
+func TestReportsFromTheFuture(t *testing.T) {
+	w := newFixture(t, 2500, "cn1", "cn2")
+	vm := w.boot("vm", w.port(1000))
+	w.work(w.Service, nil)
+	source := must(w.Server(ctx, vm)).Host
+	w.setClock(-time.Hour)
+	for _, h := range must(w.Services(ctx)) {
+		if h.Up {
+			t.Errorf("%s is up before it has reported", h.Host)
+		}
+		if _, node := computetest.Host(h.Host, 0); h.Host != source {
+			w.must(w.Report(ctx, compute.Report{Host: h.Host, Version: 66, Node: *node}))
+		}
+	}
+	another := w.boot("another", w.port(1000))
+	w.must(w.EvacuateServer(ctx, root, vm, compute.Evacuation{}))
+	w.work(w.Service, nil)
+	for _, id := range []compute.ID{vm, another} {
+		if s := must(w.Server(ctx, id)); s.Host == source || s.State != compute.Active {
+			t.Errorf("%s is %s on %q, and %s is down: %s", s.Name, s.State, s.Host, source, w.why(id))
+		}
+	}
+	w.report()
+	w.work(w.Service, nil)
+	w.agrees("clock set back")
 }

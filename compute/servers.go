@@ -122,7 +122,7 @@ func (rules Rules) servicesOf(r Reader, servers []ServerRow) (map[string]HostSer
 	if len(hosts) == 0 {
 		return byHost, nil
 	}
-	services, err := rules.services(r, Where(ByHost, slices.Collect(maps.Keys(hosts))...))
+	services, err := rules.HostServices(r, Where(ByHost, slices.Collect(maps.Keys(hosts))...))
 	for _, h := range services {
 		byHost[h.Host] = h
 	}

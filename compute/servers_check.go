@@ -71,7 +71,7 @@ func (s *Service) checkZone(ctx context.Context, d *draft) error {
 	if d.Zone == "" || d.ForcedHost != "" {
 		return nil
 	}
-	zones, err := s.Zones(ctx)
+	zones, err := s.zones(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,15 @@ func (s *Service) checkZone(ctx context.Context, d *draft) error {
 		return invalid("InvalidRequest", "The requested availability zone is not available")
 	}
 	return nil
+}
+
+// zones are the availability zones of the hosts.
+func (s *Service) zones(ctx context.Context) (all []Zone, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = s.rules.Zones(r)
+		return err
+	})
+	return all, err
 }
 
 // available reports whether there is an availability zone that has hosts.

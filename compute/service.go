@@ -8,7 +8,6 @@ import (
 	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/rows"
 )
 
@@ -74,14 +73,12 @@ type Service struct {
 	store     *Database
 	rules     Rules
 	placement Placement // nil: there is none
-	trees     *trees    // nil: trees of hosts are not in placement
 	network   Network   // nil: there are no servers
 	images    Images    // nil: there are no servers
 	elapsed   func() time.Duration
 	run       string
 	due       chan struct{} // has one when there is something to do
 	working   atomic.Int32  // how many carry operations out
-	findings  findings
 	cached    hostsCache
 	queries   queryGroup
 	bindings  portBindings
@@ -95,10 +92,8 @@ type Service struct {
 // Options are what a service has besides its database. The zero value is usable.
 type Options struct {
 	Placement Placement // nil: nothing is written to placement, and there are no servers
-	// Trees is placement as what hosts have is kept there; nil: it is not.
-	Trees   providertree.Placement
-	Network Network // nil: there are no servers
-	Images  Images  // nil: there are no servers
+	Network   Network   // nil: there are no servers
+	Images    Images    // nil: there are no servers
 	// Elapsed is the time since some moment, which does not depend on what the clock of the machine is set to; nil:
 	// operation.Elapsed.
 	Elapsed func() time.Duration
@@ -114,13 +109,9 @@ func NewService(db *Database, o Options) *Service {
 	if o.Elapsed == nil {
 		o.Elapsed = operation.Elapsed
 	}
-	var kept *trees
-	if o.Trees != nil {
-		kept = newTrees(o.Trees)
-	}
 	s := &Service{
-		store: db, rules: db.Rules, trees: kept, images: o.Images, elapsed: o.Elapsed, run: o.Run,
-		due: make(chan struct{}, 1), explains: make(chan struct{}, 1), findings: findings{all: map[string][]unlistedServer{}}, kinds: newKinds(),
+		store: db, rules: db.Rules, images: o.Images, elapsed: o.Elapsed, run: o.Run,
+		due: make(chan struct{}, 1), explains: make(chan struct{}, 1), kinds: newKinds(),
 	}
 	if o.Placement != nil {
 		s.placement = fencedPlacement{o.Placement}

@@ -99,7 +99,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 		return err
 	}
 	image, imageErr := s.imageOf(ctx, row)
-	zones, err := s.Zones(ctx)
+	zones, err := s.zones(ctx)
 	if err != nil {
 		return err
 	}

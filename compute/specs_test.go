@@ -22,7 +22,7 @@ func (w *fixture) equip(name string, has inventory.Host) {
 	has.ID, has.Name = id, name
 	has.VCPU, has.MemoryMB, has.DiskGB = inventory.Amount{Total: 8, Initial: 1}, inventory.Amount{Total: 4096, Initial: 1}, inventory.Amount{Total: 100, Initial: 1}
 	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
-	_, err = w.KeepTree(ctx, name, has)
+	_, err = w.SyncTree(ctx, name, has)
 	w.must(err)
 }
 

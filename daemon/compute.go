@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
@@ -23,6 +24,7 @@ type ComputeServer struct {
 	cfg     *config.Compute
 	service *compute.Service
 	catalog *catalog.Service
+	fleet   *fleet.Service
 }
 
 func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefaults()} }
@@ -44,7 +46,7 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	if err != nil {
 		return s, err
 	}
-	neighbours, end, err := computeNeighbours(cfg, log, s.tracer, d)
+	neighbours, trees, end, err := computeNeighbours(cfg, log, s.tracer, d)
 	if err != nil {
 		return s, Fail(WrongSettings, err)
 	}
@@ -61,6 +63,7 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	s.keep(store)
 	db := compute.NewDatabase(store, compute.Rules{Settings: computeSettings(cfg), Log: log})
 	s.service, s.catalog = compute.NewService(db, neighbours), catalog.New(db, neighbours.Placement)
+	s.fleet = fleet.New(db, s.service, trees)
 	s.serving.leave = s.service.EndWatches
 	ended, rest := runEnded, requestRest
 	if opts.Path != "" { // the file is locked: its previous process has ended
@@ -73,8 +76,8 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 		return s, databaseFailure(err)
 	}
 	s.ends = append(s.ends, Background(s.service.RunOperations), Background(s.service.RunPorts), Background(s.service.RunHistory), Background(ticking(watch.Interval, s.service.RunWatches)), Background(s.mirror))
-	metrics.watchUnknown(s.service.UnknownServers)
-	metrics.watchHosts(s.service.Services)
+	metrics.watchUnknown(s.fleet.UnknownServers)
+	metrics.watchHosts(s.fleet.Services)
 	metrics.watchOperations(s.service.Operations)
 	s.wire(metrics)
 	return s, nil
@@ -98,7 +101,7 @@ func (s *ComputeServer) mirror(ctx context.Context) {
 
 // wire assembles the handlers and opens the API.
 func (s *ComputeServer) wire(m *serviceMetrics) {
-	api := &computeapi.API{Compute: s.service, Catalog: s.catalog, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}}
+	api := &computeapi.API{Compute: s.service, Catalog: s.catalog, Fleet: s.fleet, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}}
 	s.identifyHosts()
 	ready := s.usable(s.alive)
 	m.watchReady(ready)
@@ -114,7 +117,7 @@ func (s *ComputeServer) Catalog() *catalog.Service { return s.catalog }
 
 // alive reads from the database. It blocks while the database hangs, which the watchdog detects.
 func (s *ComputeServer) alive(ctx context.Context) error {
-	_, err := s.service.Services(ctx)
+	_, err := s.fleet.Services(ctx)
 	return err
 }
 

@@ -9,12 +9,13 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/tracing"
 )
 
 // computeNeighbours returns clients of the services in the settings, and a function that closes
 // them. It sends no requests yet, so that neighbours may start in any order.
-func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (o compute.Options, end func(), err error) {
+func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (o compute.Options, trees providertree.Placement, end func(), err error) {
 	asked := neighbourClients{log: log, tracer: tracer, given: d.Access}
 	places, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
 	networks, errNetwork := asked.options(&cfg.Neutron, "neutron", "network")
@@ -22,11 +23,11 @@ func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tr
 	images, errImages := asked.options(&glance, "glance", "image")
 	if err := errors.Join(errPlacement, errNetwork, errImages); err != nil {
 		asked.end()
-		return o, nil, err
+		return o, nil, nil, err
 	}
 	if places.Access != nil {
 		p := placementclient.NewCompute(places)
-		o.Placement, o.Trees, asked.ends = p, p, append(asked.ends, p.Close)
+		o.Placement, trees, asked.ends = p, p, append(asked.ends, p.Close)
 	}
 	if networks.Access != nil {
 		n := neutronclient.New(networks)
@@ -44,5 +45,5 @@ func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tr
 			log.Warn("a service is not configured; requests that need it are refused", "service", neighbour.name)
 		}
 	}
-	return o, asked.end, nil
+	return o, trees, asked.end, nil
 }

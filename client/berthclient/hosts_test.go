@@ -21,6 +21,7 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/guarantee"
@@ -37,18 +38,19 @@ import (
 
 const nodeID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 
-// computing returns a compute service and its API, in memory.
-func computing(t *testing.T, trees providertree.Placement) (*compute.Service, http.Handler) {
+// computing returns the hosts of a compute service and its API, in memory.
+func computing(t *testing.T, trees providertree.Placement) (*fleet.Service, http.Handler) {
 	t.Helper()
 	store, err := rowtable.OpenCompute(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	clienttest.Must(t, "OpenCompute", err)
 	t.Cleanup(func() { _ = store.Close() })
 	db := compute.NewDatabase(store, compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()})
-	s := compute.NewService(db, compute.Options{Trees: trees})
+	s := compute.NewService(db, compute.Options{})
 	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})
 	clienttest.Must(t, "policy", err)
-	api := &computeapi.API{Compute: s, Catalog: catalog.New(db, nil), Policy: rules}
-	return s, computeapi.Handler(httpapi.New(httpapi.Config{
+	hosts := fleet.New(db, s, trees)
+	api := &computeapi.API{Compute: s, Catalog: catalog.New(db, nil), Fleet: hosts, Policy: rules}
+	return hosts, computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
 		Authenticate: httpapi.Agents{TokensForAll: true, Keys: hostKeys, Others: httpapi.NoAuth}.Authenticate, Public: computeapi.Public, Problem: computeapi.Problem,
 	}))
@@ -59,7 +61,7 @@ var hostKeys = hostkey.New("the secret of these services")
 
 // A host sends its key with every request, from a file that may change, and is told why it is refused.
 func TestHostKeys(t *testing.T) {
-	service, handler := computing(t, nil)
+	hosts, handler := computing(t, nil)
 	p := clienttest.NewProxy(t, handler)
 	file := filepath.Join(t.TempDir(), "key")
 	access, err := client.Fixed(p.URL, "nobody")
@@ -87,7 +89,7 @@ func TestHostKeys(t *testing.T) {
 			t.Errorf("the key is in the error %v", err)
 		}
 	}
-	all, err := service.Services(t.Context())
+	all, err := hosts.Services(t.Context())
 	clienttest.Must(t, "Services", err)
 	if len(all) != 1 || all[0].Host != "cn1" {
 		t.Errorf("the services are %+v", all)
@@ -102,7 +104,7 @@ func TestHostReports(t *testing.T) {
 	places := clienttest.NewProxy(t, clienttest.Berth(t))
 	placement := placementclient.NewCompute(clienttest.Options(t, places.URL))
 	defer placement.Close()
-	service, handler := computing(t, placement)
+	hosts, handler := computing(t, placement)
 	p := clienttest.NewProxy(t, handler)
 	id, err := guarantee.ParseUUID(nodeID)
 	clienttest.Must(t, "ParseUUID", err)
@@ -129,7 +131,7 @@ func TestHostReports(t *testing.T) {
 	if answer.Synced == nil || !*answer.Synced || len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "b.yaml") {
 		t.Errorf("it is told %+v", answer)
 	}
-	nodes, err := service.Hypervisors(t.Context())
+	nodes, err := hosts.Hypervisors(t.Context())
 	clienttest.Must(t, "Hypervisors", err)
 	if len(nodes) != 1 || nodes[0].Address != "192.0.2.1" || string(nodes[0].CPU) != `{"arch": "x86_64"}` || !strings.Contains(string(nodes[0].Devices), "0000:05:10.1") {
 		t.Errorf("the hypervisors are %+v", nodes)
@@ -207,7 +209,7 @@ func TestHostWorks(t *testing.T) {
 // TestHostKeepsItsServers: a host under another name, or of a service with an empty database, keeps
 // its servers.
 func TestHostKeepsItsServers(t *testing.T) {
-	service, handler := computing(t, nil)
+	hosts, handler := computing(t, nil)
 	p := clienttest.NewProxy(t, handler)
 	node := compute.NodeRow{ID: nodeID, Name: "cn1", Type: "fake", Version: 1, CPU: []byte("{}")}
 	var fake driver.Fake
@@ -217,7 +219,7 @@ func TestHostKeepsItsServers(t *testing.T) {
 		what, name string
 		until      func() bool
 	}{
-		{"an empty database", "cn1", func() bool { return service.UnknownServers() == 1 }},
+		{"an empty database", "cn1", func() bool { return hosts.UnknownServers() == 1 }},
 		{"another name", "cn2", func() bool { return clienttest.Count(p.Requests(), "POST /berth/v1/heartbeats") > 0 }},
 	} {
 		p.Requests()

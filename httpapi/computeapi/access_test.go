@@ -262,7 +262,7 @@ func (s *accessSide) seed(t *testing.T) {
 		t.Fatal(answer)
 	}
 	s.ids = map[string]string{"@demo": demo}
-	services, err := s.service.Services(t.Context())
+	services, err := s.service.fleet.Services(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

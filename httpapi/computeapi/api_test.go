@@ -7,10 +7,12 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -30,11 +32,13 @@ func newStore(t testing.TB) compute.Store {
 type services struct {
 	*compute.Service
 	catalog *catalog.Service
+	fleet   *fleet.Service
 }
 
-func newServices(store compute.Store, rules compute.Rules, o compute.Options) services {
+func newServices(store compute.Store, rules compute.Rules, o compute.Options, trees providertree.Placement) services {
 	db := compute.NewDatabase(store, rules)
-	return services{compute.NewService(db, o), catalog.New(db, o.Placement)}
+	s := compute.NewService(db, o)
+	return services{s, catalog.New(db, o.Placement), fleet.New(db, s, trees)}
 }
 
 // handler serves a compute service as the program does.
@@ -57,7 +61,7 @@ func handlerOf(t testing.TB, s services, who httpapi.Authenticator, o policy.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := &computeapi.API{Compute: s.Service, Catalog: s.catalog, Policy: rules}
+	api := &computeapi.API{Compute: s.Service, Catalog: s.catalog, Fleet: s.fleet, Policy: rules}
 	return computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(), Authenticate: who,
 		Public: computeapi.Public, Problem: computeapi.Problem,

@@ -23,7 +23,7 @@ func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	s.seed(t)
 	segment := regexp.MustCompile(`\{(\w+)\}`)
 	named := map[string]string{"server": strings.TrimPrefix(ownServer, "/v2.1/servers/"), "flavor": "c1", "id": "1", "migration": "1", "host": "cn1"}
-	routes := (&computeapi.API{Compute: s.service.Service, Catalog: s.service.catalog}).Routes()
+	routes := (&computeapi.API{Compute: s.service.Service, Catalog: s.service.catalog, Fleet: s.service.fleet}).Routes()
 	for _, roles := range [][]string{nil, {"reader"}} {
 		h := handlerOf(t, s.service, httpapi.Agents{Others: func(*http.Request) (identity.Caller, error) {
 			return identity.Caller{UserID: "u", ProjectID: nova.Projects()["demo"], Roles: roles}, nil
@@ -99,7 +99,7 @@ func TestHostsReportTheirOwnHypervisor(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)
 	report := func(host, node, id string, identified ...string) error {
-		return s.service.Report(t.Context(), compute.Report{Host: host, Version: 66, Hosts: identified, Node: compute.NodeRow{
+		return s.service.fleet.Report(t.Context(), compute.Report{Host: host, Version: 66, Hosts: identified, Node: compute.NodeRow{
 			ID: compute.ID("33333333-0000-4000-8000-00000000000" + id), Name: node, Type: "fake", CPU: []byte("{}"),
 		}})
 	}

@@ -207,11 +207,11 @@ func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGr
 		nets.Close()
 	})
 	s := newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()}, compute.Options{
-		Placement: places, Trees: places, Network: nets,
+		Placement: places, Network: nets,
 		Images: images{fakehosts.Image: {
 			Image: extraspecs.Image{ID: fakehosts.Image, Name: fakehosts.ImageName, DiskFormat: "qcow2"}, Status: "active", Size: 16338944,
 		}},
-	})
+	}, places)
 	all.Go(func() { s.RunOperations(ctx) })
 	h := handler(t, s, authenticateUser)
 	c.compute.handler.Store(&h)

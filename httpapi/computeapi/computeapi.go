@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/catalogapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/fleetapi"
@@ -17,10 +18,11 @@ import (
 )
 
 // An API answers for one compute service. Its fields are set before Routes is called
-// and not changed after; Compute, Catalog and Policy are required.
+// and not changed after; Compute, Catalog, Fleet and Policy are required.
 type API struct {
 	Compute *compute.Service
 	Catalog *catalog.Service
+	Fleet   *fleet.Service
 	Policy  wire.Policy
 	// MaxLimit is the most objects in one answer, 0 for Nova's 1000.
 	MaxLimit int
@@ -37,7 +39,7 @@ func Public(path string) bool {
 
 // Routes returns the routes of the API.
 func (a *API) Routes() []httpapi.Route {
-	parts := &wire.API{Compute: a.Compute, Catalog: a.Catalog, Policy: a.Policy, MaxLimit: a.MaxLimit, HostPoll: &a.HostPoll}
+	parts := &wire.API{Compute: a.Compute, Catalog: a.Catalog, Fleet: a.Fleet, Policy: a.Policy, MaxLimit: a.MaxLimit, HostPoll: &a.HostPoll}
 	return slices.Concat(versionRoutes(), catalogapi.Routes(parts), fleetapi.Routes(parts), serversapi.Routes(parts))
 }
 

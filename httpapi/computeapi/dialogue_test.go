@@ -79,7 +79,7 @@ func (s *side) Reset(t testing.TB) {
 	if o.Network == nil {
 		o.Network = neutronclient.New(client.Options{Access: nowhere, Timeout: time.Second})
 	}
-	s.service = newServices(s.store, rules, o)
+	s.service = newServices(s.store, rules, o, nil)
 	h := handler(t, s.service, authenticate)
 	s.handler.Store(&h)
 }
@@ -103,7 +103,7 @@ func (s *side) Heartbeat(t testing.TB, a neutron.Agent) {
 		return
 	}
 	_, node := computetest.Host(a.Host, 0)
-	if err := s.service.Report(context.Background(), compute.Report{Host: a.Host, Version: 66, Node: *node}); err != nil {
+	if err := s.service.fleet.Report(context.Background(), compute.Report{Host: a.Host, Version: 66, Node: *node}); err != nil {
 		t.Fatal(err)
 	}
 }

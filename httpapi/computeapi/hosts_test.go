@@ -121,7 +121,7 @@ func TestHostsActForThemselves(t *testing.T) {
 	if status, answer := s.say(t, said{"member", "GET", "/v2.1/servers/" + vm, "", ""}); status != http.StatusOK || !strings.Contains(answer, `"ACTIVE"`) {
 		t.Errorf("the server is answered %d %s", status, answer)
 	}
-	all, err := s.service.Services(t.Context())
+	all, err := s.service.fleet.Services(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -67,7 +68,7 @@ func listHypervisors(q *wire.Request, detail bool) error {
 }
 
 // hypervisors are those that the query selects, and whether they are a page.
-func hypervisors(q *wire.Request) (all []compute.Hypervisor, paged bool, err error) {
+func hypervisors(q *wire.Request) (all []fleet.Hypervisor, paged bool, err error) {
 	p := q.Page()
 	pattern, searched := q.Last("hypervisor_hostname_pattern")
 	if _, limited := q.Last("limit"); searched && (limited || p.Marker != "") {
@@ -77,10 +78,10 @@ func hypervisors(q *wire.Request) (all []compute.Hypervisor, paged bool, err err
 		all, err = hypervisorsLike(q, pattern)
 		return all, false, err
 	}
-	if all, err = q.API.Compute.Hypervisors(q.Context()); err != nil || q.Minor < 33 {
+	if all, err = q.API.Fleet.Hypervisors(q.Context()); err != nil || q.Minor < 33 {
 		return all, false, err
 	}
-	all, ok := wire.PageOf(all, p, func(h compute.Hypervisor) string { return nodeID(q, h) })
+	all, ok := wire.PageOf(all, p, func(h fleet.Hypervisor) string { return nodeID(q, h) })
 	if !ok {
 		return nil, false, wire.BadRequest("marker [%s] not found", p.Marker)
 	}
@@ -94,12 +95,12 @@ func withServers(q *wire.Request) bool {
 }
 
 // hypervisorsLike are those with a text in their name.
-func hypervisorsLike(q *wire.Request, text string) ([]compute.Hypervisor, error) {
-	all, err := q.API.Compute.Hypervisors(q.Context())
+func hypervisorsLike(q *wire.Request, text string) ([]fleet.Hypervisor, error) {
+	all, err := q.API.Fleet.Hypervisors(q.Context())
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(h compute.Hypervisor) bool { return !strings.Contains(h.Name, text) })
+	all = slices.DeleteFunc(all, func(h fleet.Hypervisor) bool { return !strings.Contains(h.Name, text) })
 	if len(all) == 0 {
 		return nil, wire.NotFound("No hypervisor matching '%s' could be found.", text)
 	}
@@ -118,19 +119,19 @@ func searchHypervisors(q *wire.Request, rule string, servers bool) error {
 }
 
 // nodeID is the id of a hypervisor, a number before 2.53.
-func nodeID(q *wire.Request, h compute.Hypervisor) string {
+func nodeID(q *wire.Request, h fleet.Hypervisor) string {
 	if q.Minor >= 53 {
 		return string(h.ID)
 	}
 	return strconv.FormatInt(h.Number, 10)
 }
 
-func hypervisorList(q *wire.Request, all []compute.Hypervisor, detail, servers bool) view.Member {
-	return view.List("hypervisors", all, func(h compute.Hypervisor) view.Object { return hypervisor(q, h, detail, servers) })
+func hypervisorList(q *wire.Request, all []fleet.Hypervisor, detail, servers bool) view.Member {
+	return view.List("hypervisors", all, func(h fleet.Hypervisor) view.Object { return hypervisor(q, h, detail, servers) })
 }
 
 // hypervisor is what is shown of a hypervisor.
-func hypervisor(q *wire.Request, h compute.Hypervisor, detail, servers bool) view.Object {
+func hypervisor(q *wire.Request, h fleet.Hypervisor, detail, servers bool) view.Object {
 	id := view.Int("id", h.Number)
 	if q.Minor >= 53 {
 		id = view.Text("id", h.ID)
@@ -146,7 +147,7 @@ func hypervisor(q *wire.Request, h compute.Hypervisor, detail, servers bool) vie
 	}))
 }
 
-func hypervisorDetail(q *wire.Request, h compute.Hypervisor) view.Object {
+func hypervisorDetail(q *wire.Request, h fleet.Hypervisor) view.Object {
 	shown := view.Object{
 		view.Text("hypervisor_type", h.Type), view.Int("hypervisor_version", h.Version), view.TextOrNull("host_ip", h.Address),
 		view.Nested("service", view.Object{
@@ -168,7 +169,7 @@ func hypervisorDetail(q *wire.Request, h compute.Hypervisor) view.Object {
 }
 
 // capacity is what a hypervisor has, and what its servers have of it.
-func capacity(h compute.Hypervisor) view.Object {
+func capacity(h fleet.Hypervisor) view.Object {
 	working := 0
 	for _, s := range h.Servers {
 		if s.Task != "" {
@@ -185,23 +186,23 @@ func capacity(h compute.Hypervisor) view.Object {
 }
 
 // hypervisorInPath is the one that the path names.
-func hypervisorInPath(q *wire.Request) (compute.Hypervisor, error) {
+func hypervisorInPath(q *wire.Request) (fleet.Hypervisor, error) {
 	id, err := nodeOrServiceID(q)
 	absent := wire.NotFound("Hypervisor with ID '%s' could not be found.", q.Param("id"))
 	if wire.IsFault(err, "InvalidInput") {
 		err = absent
 	}
 	if err != nil {
-		return compute.Hypervisor{}, err
+		return fleet.Hypervisor{}, err
 	}
-	all, err := q.API.Compute.Hypervisors(q.Context())
+	all, err := q.API.Fleet.Hypervisors(q.Context())
 	if err != nil {
-		return compute.Hypervisor{}, err
+		return fleet.Hypervisor{}, err
 	}
-	if i := slices.IndexFunc(all, func(h compute.Hypervisor) bool { return nodeID(q, h) == id }); i >= 0 {
+	if i := slices.IndexFunc(all, func(h fleet.Hypervisor) bool { return nodeID(q, h) == id }); i >= 0 {
 		return all[i], nil
 	}
-	return compute.Hypervisor{}, absent
+	return fleet.Hypervisor{}, absent
 }
 
 func showHypervisor(q *wire.Request) error {
@@ -236,11 +237,11 @@ func statistics(q *wire.Request) error {
 	if err := q.Can("os-hypervisors:statistics", wire.CloudTarget); err != nil {
 		return err
 	}
-	all, err := q.API.Compute.Hypervisors(q.Context())
+	all, err := q.API.Fleet.Hypervisors(q.Context())
 	if err != nil {
 		return err
 	}
-	var sum compute.Hypervisor
+	var sum fleet.Hypervisor
 	count := 0
 	for _, h := range all {
 		if h.Service.Disabled {

@@ -65,13 +65,13 @@ func takeReport(q *wire.Request) error {
 		return err
 	}
 	r.Hosts = q.Caller.Hosts
-	if err := q.API.Compute.Report(q.Context(), r); err != nil {
+	if err := q.API.Fleet.Report(q.Context(), r); err != nil {
 		return err
 	}
 	synced, failure := view.Null("resources_synced"), view.Null("sync_error")
 	var warnings []string
 	if r.Inventory != nil {
-		warnings, err = q.API.Compute.KeepTree(q.Context(), r.Host, *r.Inventory)
+		warnings, err = q.API.Fleet.SyncTree(q.Context(), r.Host, *r.Inventory)
 		synced = view.Bool("resources_synced", err == nil)
 		if err != nil {
 			failure = view.Text("sync_error", err.Error())

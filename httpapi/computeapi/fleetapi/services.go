@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -49,7 +50,7 @@ func listServices(q *wire.Request) error {
 	if err := q.Can("os-services:list", wire.CloudTarget); err != nil {
 		return err
 	}
-	all, err := q.API.Compute.Services(q.Context())
+	all, err := q.API.Fleet.Services(q.Context())
 	if err != nil {
 		return err
 	}
@@ -126,39 +127,39 @@ func actOnService(q *wire.Request) error {
 	if h == nil {
 		return fault.New(fault.NotFound, "HostMappingNotFound", "Host '%s' is not mapped to any cell", host)
 	}
-	if _, err := q.API.Compute.ChangeService(q.Context(), h.ID, what); err != nil {
+	if _, err := q.API.Fleet.ChangeService(q.Context(), h.ID, what); err != nil {
 		return err
 	}
 	return q.Respond(http.StatusOK, wire.Single("service", append(view.Object{view.Text("host", host), view.Text("binary", binary)}, shows...)))
 }
 
 // serviceAction is the change in the path, and what the answer shows of it.
-func serviceAction(q *wire.Request) (what compute.ServiceChange, shows []view.Member, err error) {
+func serviceAction(q *wire.Request) (what fleet.ServiceChange, shows []view.Member, err error) {
 	yes, no := true, false
 	reason := wire.TextOf(q.JSON, "disabled_reason")
 	forced, hasForced := q.JSON.Get("forced_down")
 	switch name := q.Param("id"); {
 	case name == "enable":
-		return compute.ServiceChange{Disabled: &no}, []view.Member{view.Text("status", "enabled")}, nil
+		return fleet.ServiceChange{Disabled: &no}, []view.Member{view.Text("status", "enabled")}, nil
 	case name == "disable":
-		return compute.ServiceChange{Disabled: &yes}, []view.Member{view.Text("status", "disabled")}, nil
+		return fleet.ServiceChange{Disabled: &yes}, []view.Member{view.Text("status", "disabled")}, nil
 	case name == "disable-log-reason" && reason == nil:
 		return what, nil, wire.BadRequest("Missing disabled reason field")
 	case name == "disable-log-reason":
 		shows = []view.Member{view.Text("status", "disabled"), view.Text("disabled_reason", *reason)}
-		return compute.ServiceChange{Disabled: &yes, Reason: reason}, shows, nil
+		return fleet.ServiceChange{Disabled: &yes, Reason: reason}, shows, nil
 	case name == "force-down" && q.Minor >= 11 && !hasForced:
 		return what, nil, wire.BadRequest("Missing forced_down field")
 	case name == "force-down" && q.Minor >= 11:
 		down := wire.Truth(forced)
-		return compute.ServiceChange{ForcedDown: &down}, []view.Member{view.Bool("forced_down", down)}, nil
+		return fleet.ServiceChange{ForcedDown: &down}, []view.Member{view.Bool("forced_down", down)}, nil
 	}
 	return what, nil, wire.NotFound("Unknown action")
 }
 
 // findService returns the first service that matches, nil when there is none.
 func findService(q *wire.Request, matches func(compute.HostService) bool) (*compute.HostService, error) {
-	all, err := q.API.Compute.Services(q.Context())
+	all, err := q.API.Fleet.Services(q.Context())
 	if i := slices.IndexFunc(all, matches); i >= 0 {
 		return &all[i], err
 	}
@@ -196,7 +197,7 @@ func updateService(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	changed, err := q.API.Compute.ChangeService(q.Context(), id, what)
+	changed, err := q.API.Fleet.ChangeService(q.Context(), id, what)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func updateService(q *wire.Request) error {
 }
 
 // serviceChange reads what is to become of a service.
-func serviceChange(v pyjson.Value) (ch compute.ServiceChange, err error) {
+func serviceChange(v pyjson.Value) (ch fleet.ServiceChange, err error) {
 	status, hasStatus := v.Get("status")
 	reason := wire.TextOf(v, "disabled_reason")
 	forced, hasForced := v.Get("forced_down")
@@ -240,7 +241,7 @@ func deleteService(q *wire.Request) error {
 	if h == nil {
 		return fault.New(fault.NotFound, "ServiceNotFound", "Service %s not found.", id)
 	}
-	if err := q.API.Compute.DeleteService(q.Context(), h.ID); err != nil {
+	if err := q.API.Fleet.DeleteService(q.Context(), h.ID); err != nil {
 		return err
 	}
 	return q.Done(http.StatusNoContent)

@@ -20,7 +20,7 @@ func listZones(q *wire.Request, rule string, hosts func(compute.Zone) view.Membe
 	if err := q.Can("os-availability-zone:"+rule, wire.CloudTarget); err != nil {
 		return err
 	}
-	all, err := q.API.Compute.Zones(q.Context())
+	all, err := q.API.Fleet.Zones(q.Context())
 	if err != nil {
 		return err
 	}

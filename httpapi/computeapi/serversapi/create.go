@@ -185,7 +185,7 @@ func specZone(q *wire.Request, spec *compute.ServerSpec, v pyjson.Value) (err er
 	if err := q.Can("servers:create:forced_host", wire.OwnTarget); err != nil {
 		return err
 	}
-	services, err := q.API.Compute.Services(q.Context())
+	services, err := q.API.Fleet.Services(q.Context())
 	i := slices.IndexFunc(services, func(h compute.HostService) bool { return h.Host == spec.ForcedHost })
 	if i < 0 || services[i].Zone != spec.Zone {
 		spec.Zone = ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/httpapi"
 )
 
@@ -14,6 +15,7 @@ import (
 type API struct {
 	Compute  *compute.Service
 	Catalog  *catalog.Service
+	Fleet    *fleet.Service
 	Policy   Policy
 	MaxLimit int // the most objects in one answer, 0 for Nova's 1000
 	// HostPoll answers hosts that wait for a change of their lists.

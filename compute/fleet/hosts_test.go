@@ -1,4 +1,4 @@
-package compute_test
+package fleet_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/fault"
 )
 
@@ -61,19 +62,19 @@ func TestChangeService(t *testing.T) {
 	c := newCloud(t)
 	c.hosts("cn1")
 	id := c.serviceOf("cn1").ID
-	s := must(c.ChangeService(ctx, id, compute.ServiceChange{Disabled: ptr(true), Reason: ptr("broken")}))
+	s := must(c.ChangeService(ctx, id, fleet.ServiceChange{Disabled: ptr(true), Reason: ptr("broken")}))
 	if !s.Disabled || s.Reason != "broken" {
 		t.Errorf("the service is %+v", s)
 	}
-	s = must(c.ChangeService(ctx, id, compute.ServiceChange{ForcedDown: ptr(true)}))
+	s = must(c.ChangeService(ctx, id, fleet.ServiceChange{ForcedDown: ptr(true)}))
 	if s.Up || s.Reason != "broken" {
 		t.Errorf("the service is %+v", s)
 	}
-	s = must(c.ChangeService(ctx, id, compute.ServiceChange{Disabled: ptr(false), ForcedDown: ptr(false)}))
+	s = must(c.ChangeService(ctx, id, fleet.ServiceChange{Disabled: ptr(false), ForcedDown: ptr(false)}))
 	if !s.Up || s.Reason != "" || s.Disabled {
 		t.Errorf("the service is %+v", s)
 	}
-	_, err := c.ChangeService(ctx, "x", compute.ServiceChange{})
+	_, err := c.ChangeService(ctx, "x", fleet.ServiceChange{})
 	c.refused("ChangeService", err, fault.NotFound, "ServiceNotFound", "Service x could not be found.")
 }
 
@@ -144,7 +145,7 @@ func TestZones(t *testing.T) {
 	must(c.CreateAggregate(ctx, "rack2", "az2"))
 	must(c.AddHost(ctx, 1, "cn1"))
 	must(c.AddHost(ctx, 2, "cn2"))
-	must(c.ChangeService(ctx, c.serviceOf("cn1").ID, compute.ServiceChange{Disabled: ptr(true)}))
+	must(c.ChangeService(ctx, c.serviceOf("cn1").ID, fleet.ServiceChange{Disabled: ptr(true)}))
 	var got []string
 	for _, z := range must(c.Zones(ctx)) {
 		got = append(got, fmt.Sprint(z.Name, " ", z.Available, " ", len(z.Services)))
@@ -154,30 +155,4 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// A host that reported while the clock was ahead, and not since, is down: it is not chosen, and what it has can be evacuated.
-func TestReportsFromTheFuture(t *testing.T) {
-	w := newFixture(t, 2500, "cn1", "cn2")
-	vm := w.boot("vm", w.port(1000))
-	w.work(w.Service, nil)
-	source := must(w.Server(ctx, vm)).Host
-	w.setClock(-time.Hour)
-	for _, h := range must(w.Services(ctx)) {
-		if h.Up {
-			t.Errorf("%s is up before it has reported", h.Host)
-		}
-		if _, node := computetest.Host(h.Host, 0); h.Host != source {
-			w.must(w.Report(ctx, compute.Report{Host: h.Host, Version: 66, Node: *node}))
-		}
-	}
-	another := w.boot("another", w.port(1000))
-	w.must(w.EvacuateServer(ctx, root, vm, compute.Evacuation{}))
-	w.work(w.Service, nil)
-	for _, id := range []compute.ID{vm, another} {
-		if s := must(w.Server(ctx, id)); s.Host == source || s.State != compute.Active {
-			t.Errorf("%s is %s on %q, and %s is down: %s", s.Name, s.State, s.Host, source, w.why(id))
-		}
-	}
-	w.report()
-	w.work(w.Service, nil)
-	w.agrees("clock set back")
-}
+func ptr[T any](v T) *T { return &v }

@@ -1,4 +1,4 @@
-package compute
+package fleet
 
 import (
 	"context"
@@ -9,28 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement/providertree"
 )
 
-// A Report is what a host says of itself, and its JSON. Services and hosts may be of different releases: members are added, not
-// changed.
-type Report struct {
-	Host    string  `json:"host"`
-	Version int     `json:"version"` // of its service
-	Node    NodeRow `json:"node"`
-	// Inventory is for KeepTree, with the id and the name of the Node. Nil: the host does not say.
-	Inventory *inventory.Host `json:"inventory,omitempty"`
-	// Unknown are the servers that it has and that were not in its last list.
-	Unknown []ID `json:"unknown_servers,omitempty"`
-	// Hosts are the names that the sender has proved to have. A new hypervisor has one of them, or that of the host but for the
-	// domain. Nil: that is not checked.
-	Hosts []string `json:"-"`
-}
-
 // owns reports whether a host may have a new hypervisor of a name.
-func (r Report) owns(hypervisor string) bool {
+func owns(r compute.Report, hypervisor string) bool {
 	short, _, _ := strings.Cut(hypervisor, ".")
 	host, _, _ := strings.Cut(r.Host, ".")
 	return r.Hosts == nil || slices.Contains(r.Hosts, hypervisor) || short == host && (hypervisor == short || r.Host == host)
@@ -40,72 +26,72 @@ func (r Report) owns(hypervisor string) bool {
 // created when they are new; a hypervisor of an identified host must be called as it is. It is a conflict when the hypervisor's name, or its id under another
 // name, is another host's. Of its unlisted servers the host must destroy those that were deleted;
 // the others are logged, once, and not touched.
-func (s *Service) Report(ctx context.Context, r Report) error {
+func (s *Service) Report(ctx context.Context, r compute.Report) error {
 	var others []unlistedServer
-	err := s.update(ctx, func(c *change) error {
-		err := c.reportService(r)
+	err := s.db.Update(ctx, func(tx *compute.Tx) error {
+		err := reportService(tx, r)
 		if err == nil {
-			err = c.reportNode(r)
+			err = reportNode(tx, r)
 		}
 		if err == nil {
-			others, err = c.destroyDeleted(r.Host, r.Unknown)
+			others, err = destroyDeleted(tx, r.Host, r.Unknown)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.found(ctx, r.Host, others)
+	s.logUnlisted(ctx, r.Host, others)
 	return nil
 }
 
-func (c *change) reportService(r Report) error {
-	row, err := One[ServiceRow](c, Where(ByHost, r.Host))
-	if errors.Is(err, ErrNoRow) {
-		row = ServiceRow{ID: NewID(), Binary: "nova-compute", Host: r.Host, Topic: "compute", Version: r.Version, ReportedAt: c.At, CreatedAt: c.At}
-		if row.Number, err = c.NextNumber("services"); err != nil {
+func reportService(tx *compute.Tx, r compute.Report) error {
+	row, err := compute.One[compute.ServiceRow](tx, compute.Where(compute.ByHost, r.Host))
+	if errors.Is(err, compute.ErrNoRow) {
+		row = compute.ServiceRow{ID: compute.NewID(), Binary: "nova-compute", Host: r.Host, Topic: "compute", Version: r.Version, ReportedAt: tx.At, CreatedAt: tx.At}
+		if row.Number, err = tx.NextNumber("services"); err != nil {
 			return err
 		}
-		return c.Insert(&row)
+		return tx.Insert(&row)
 	}
 	if err != nil {
 		return err
 	}
-	row.Version, row.ReportedAt = r.Version, c.At
-	return c.Replace(&row)
+	row.Version, row.ReportedAt = r.Version, tx.At
+	return tx.Replace(&row)
 }
 
-func (c *change) reportNode(r Report) error {
-	row, err := One[NodeRow](c, Where(ByID, r.Node.ID))
-	isNew := errors.Is(err, ErrNoRow)
+func reportNode(tx *compute.Tx, r compute.Report) error {
+	row, err := compute.One[compute.NodeRow](tx, compute.Where(compute.ByID, r.Node.ID))
+	isNew := errors.Is(err, compute.ErrNoRow)
 	if err != nil && !isNew {
 		return err
 	}
 	said := r.Node
-	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed, row.CreatedAt, c.At
+	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed, row.CreatedAt, tx.At
 	if !isNew && row.Host != r.Host {
 		return taken(said)
 	}
-	if isNew && !r.owns(r.Node.Name) {
+	if isNew && !owns(r, r.Node.Name) {
 		return fault.New(fault.Denied, "NodeOfAnotherName", "The host %s cannot have the hypervisor %s: it has to be called as the host is, "+
 			"or be a name in the host's certificate.", r.Host, r.Node.Name)
 	}
 	if isNew {
-		said.CreatedAt = c.At
-		if said.Number, err = c.NextNumber("nodes"); err != nil {
+		said.CreatedAt = tx.At
+		if said.Number, err = tx.NextNumber("nodes"); err != nil {
 			return err
 		}
-		err = c.Insert(&said)
+		err = tx.Insert(&said)
 	} else {
-		err = c.Replace(&said)
+		err = tx.Replace(&said)
 	}
-	if errors.Is(err, ErrTaken) {
+	if errors.Is(err, compute.ErrTaken) {
 		err = taken(said)
 	}
 	return err
 }
 
-func taken(n NodeRow) error {
+func taken(n compute.NodeRow) error {
 	return conflict("NodeTaken", "The hypervisor %s (%s) is another host's.", n.Name, n.ID)
 }
 
@@ -121,41 +107,41 @@ const refreshWaiting = 30 * time.Second
 type trees struct {
 	placement providertree.Placement
 	mu        sync.Mutex
-	known     map[string]keptTree
+	known     map[string]syncedTree
 }
 
-// A keptTree is how the last sync of a host's tree went.
-type keptTree struct {
+// A syncedTree is how the last sync of a host's tree went.
+type syncedTree struct {
 	has      inventory.Host
 	at       time.Time
 	warnings []string
 	failure  string
 }
 
-// lasts is how long the tree is taken to be as it was brought to be.
-func (k keptTree) lasts() time.Duration {
-	if len(k.warnings) > 0 {
+// ttl is how long the tree is taken to be as it was brought to be.
+func (t syncedTree) ttl() time.Duration {
+	if len(t.warnings) > 0 {
 		return refreshWaiting
 	}
 	return refreshTree
 }
 
 func newTrees(p providertree.Placement) *trees {
-	return &trees{placement: p, known: map[string]keptTree{}}
+	return &trees{placement: p, known: map[string]syncedTree{}}
 }
 
-func (t *trees) of(host string) keptTree {
+func (t *trees) of(host string) syncedTree {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.known[host]
 }
 
-// keep notes how a sync went, and reports what was so before.
-func (t *trees) keep(host string, now keptTree) (before keptTree) {
+// record stores how a sync went, and returns how the one before did.
+func (t *trees) record(host string, cur syncedTree) (before syncedTree) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before = t.known[host]
-	t.known[host] = now
+	t.known[host] = cur
 	return before
 }
 
@@ -166,22 +152,22 @@ func (t *trees) invalidate(host string) {
 	delete(t.known, host)
 }
 
-// KeepTree syncs the tree of a host that has reported to placement, with whether its service is
+// SyncTree syncs the tree of a host that has reported to placement, with whether its service is
 // disabled. The warnings are for the host's operator. A failure is placement's, or a mistake in the
 // host's inventory; the next report retries. A tree that is in placement already is not read again
 // for some minutes.
-func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host) (warnings []string, err error) {
+func (s *Service) SyncTree(ctx context.Context, host string, has inventory.Host) (warnings []string, err error) {
 	if s.trees == nil {
 		return nil, errors.New("the compute service has no placement service configured")
 	}
 	if has.Disabled, err = s.disabled(ctx, host); err != nil {
 		return nil, err
 	}
-	now := s.rules.Now()
-	if is := s.trees.of(host); is.failure == "" && now.Sub(is.at) < is.lasts() && reflect.DeepEqual(is.has, has) {
-		return is.warnings, nil
+	now := s.db.Rules.Now()
+	if last := s.trees.of(host); last.failure == "" && now.Sub(last.at) < last.ttl() && reflect.DeepEqual(last.has, has) {
+		return last.warnings, nil
 	}
-	for range keepTries {
+	for range syncTries {
 		warnings, err = has.Sync(ctx, s.trees.placement)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -193,29 +179,29 @@ func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host)
 		}
 		has.Disabled = disabled
 	}
-	kept := keptTree{has: has, at: now, warnings: warnings}
+	synced := syncedTree{has: has, at: now, warnings: warnings}
 	if err != nil {
-		kept.failure = err.Error()
+		synced.failure = err.Error()
 	}
-	before := s.trees.keep(host, kept)
-	if kept.failure != "" && kept.failure != before.failure {
-		s.rules.Log.Error("the tree of a host could not be synced to placement", "host", host, "error", err)
+	before := s.trees.record(host, synced)
+	if synced.failure != "" && synced.failure != before.failure {
+		s.db.Rules.Log.Error("the tree of a host could not be synced to placement", "host", host, "error", err)
 	}
 	if !slices.Equal(warnings, before.warnings) {
 		for _, w := range warnings {
-			s.rules.Log.Warn(w, "host", host)
+			s.db.Rules.Log.Warn(w, "host", host)
 		}
 	}
 	return warnings, err
 }
 
-// keepTries bounds how often a tree is synced again that an administrator changes meanwhile.
-const keepTries = 3
+// syncTries bounds how often a tree is synced again that an administrator changes meanwhile.
+const syncTries = 3
 
 // disabled reports whether the service of a host is.
 func (s *Service) disabled(ctx context.Context, host string) (is bool, err error) {
-	err = s.store.View(ctx, func(r Reader) error {
-		row, err := One[ServiceRow](r, Where(ByHost, host))
+	err = s.db.View(ctx, func(r compute.Reader) error {
+		row, err := compute.One[compute.ServiceRow](r, compute.Where(compute.ByHost, host))
 		is = row.Disabled
 		return err
 	})

@@ -1,0 +1,46 @@
+// Package fleet is the hosts of the compute service: their services and hypervisors, their reports,
+// their trees in placement, and servers that they should not have. It chooses no host.
+package fleet
+
+import (
+	"context"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement/providertree"
+)
+
+// Servers is what hosts need of operations of servers.
+type Servers interface {
+	// ReleaseEvacuated releases what servers that were evacuated from a host that is down still have
+	// there.
+	ReleaseEvacuated(ctx context.Context, host string) error
+}
+
+// A Service has the rules of hosts. Its methods may be called concurrently. Callers check
+// permissions before.
+type Service struct {
+	db       *compute.Database
+	servers  Servers
+	trees    *trees // nil: trees of hosts are not in placement
+	findings findings
+}
+
+// New returns the hosts in a database. Without placement the trees of hosts are not kept there.
+func New(db *compute.Database, servers Servers, p providertree.Placement) *Service {
+	s := &Service{db: db, servers: servers, findings: findings{all: map[string][]unlistedServer{}}}
+	if p != nil {
+		s.trees = newTrees(p)
+	}
+	return s
+}
+
+// The code of a fault of this package is what Nova calls the error, and its text is for the caller.
+
+func conflict(code fault.Code, format string, args ...any) error {
+	return fault.New(fault.Conflict, code, format, args...)
+}
+
+func notFound(code fault.Code, format string, args ...any) error {
+	return fault.New(fault.NotFound, code, format, args...)
+}
