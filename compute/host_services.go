@@ -29,8 +29,8 @@ func (rules Rules) HostServices(r Reader, where ...Match) ([]HostService, error)
 	return all, err
 }
 
-// IsUp reports whether a service has reported lately. A report from the future was made before the clock was set back, and says nothing
-// of now.
+// IsUp reports whether a service has reported lately. A report from the future was made before the
+// clock was set back, and says nothing of now.
 func (rules Rules) IsUp(row ServiceRow) bool {
 	last := row.ReportedAt
 	if last.IsZero() {

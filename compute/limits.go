@@ -49,7 +49,8 @@ func (rules Rules) Limits(r Reader, project, user string) (Quotas, error) {
 	return q, err
 }
 
-// ServersUsage returns what the servers of a project use, or those of a user in it, as the database adds it up.
+// ServersUsage returns what the servers of a project use, or those of a user in it, as the database
+// adds it up.
 func (rules Rules) ServersUsage(r Reader, project, user string) (Quotas, error) {
 	used := Quotas{}
 	for resource := range rules.Settings.Quotas {

@@ -153,11 +153,12 @@ func (s *Service) DeleteFlavor(ctx context.Context, id compute.ID) error {
 	})
 }
 
-// CheckExtraSpec refuses what extraspecs.Validate does: names of Nova's namespaces that Nova does not know, and values
-// that a name cannot have.
+// CheckExtraSpec refuses what extraspecs.Validate does: names of Nova's namespaces that Nova does
+// not know, and values that a name cannot have.
 func CheckExtraSpec(name, value string) error { return extraspecs.Validate(name, value) }
 
-// SetExtraSpecs adds extra specs to a flavor's, or replaces them, whatever they mean. Fault: FlavorNotFound.
+// SetExtraSpecs adds extra specs to a flavor's, or replaces them, whatever they mean. Fault:
+// FlavorNotFound.
 func (s *Service) SetExtraSpecs(ctx context.Context, id compute.ID, specs map[string]string) (compute.FlavorRow, error) {
 	return s.changeFlavor(ctx, id, func(row *compute.FlavorRow) error {
 		if row.Specs == nil {

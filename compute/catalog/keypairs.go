@@ -47,8 +47,8 @@ func (s *Service) ImportKeypair(ctx context.Context, k KeypairSpec) (compute.Key
 	return s.addKeypair(ctx, k.Project, row)
 }
 
-// GenerateKeypair makes a key for a user, and returns the private one, which is kept nowhere: in PEM
-// for SSH, for X509 as a PKCS #12 file without a password in base64. Faults: KeyPairExists,
+// GenerateKeypair makes a key for a user, and returns the private one, which is kept nowhere: in
+// PEM for SSH, for X509 as a PKCS #12 file without a password in base64. Faults: KeyPairExists,
 // KeypairLimitExceeded.
 func (s *Service) GenerateKeypair(ctx context.Context, k KeypairSpec) (row compute.KeypairRow, private string, err error) {
 	err = s.db.View(ctx, func(r compute.Reader) error {

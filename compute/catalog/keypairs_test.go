@@ -118,8 +118,8 @@ json.dump([crypto.generate_x509_fingerprint(public), str(key.public_key().public
            names[0].type_id.dotted_string, names[0].value.decode(), usage[0].dotted_string], sys.stdout)
 `
 
-// A certificate that is made is one as Nova makes them, and the file with its key can be read without a
-// password.
+// A certificate that is made is one as Nova makes them, and the file with its key can be read
+// without a password.
 func TestCertificatesAreMade(t *testing.T) {
 	c := newCloud(t)
 	made, private, err := c.GenerateKeypair(ctx, spec("cert", compute.X509, ""))

@@ -18,9 +18,9 @@ import (
 // certificateTime is the validity of certificates that are generated here.
 const certificateTime = 3650 * 24 * time.Hour
 
-// generateX509 makes a certificate with which a user can log in to Windows without a password, as Nova's
-// generate_winrm_x509_cert does: the key is a PKCS #12 file without a password in base64, the
-// certificate PEM.
+// generateX509 makes a certificate with which a user can log in to Windows without a password, as
+// Nova's generate_winrm_x509_cert does: the key is a PKCS #12 file without a password in base64,
+// the certificate PEM.
 func generateX509(user string, now time.Time) (private, certificate string, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
@@ -124,8 +124,8 @@ func pkcs12(cert []byte, key *rsa.PrivateKey) ([]byte, error) {
 	return file, failed
 }
 
-// macKey derives the key of the MAC from an empty password (RFC 7292, appendix B.2): blocks of three, of the
-// salt, and of the password, which is the zero that ends it.
+// macKey derives the key of the MAC from an empty password (RFC 7292, appendix B.2): blocks of
+// three, of the salt, and of the password, which is the zero that ends it.
 func macKey(salt []byte, rounds int) []byte {
 	const block = 64 // of SHA-1
 	var text [3 * block]byte

@@ -34,8 +34,8 @@ type UsageFilter struct {
 	Marker     compute.ID // the server before the first returned one, "" for none
 }
 
-// Usages returns what servers used that there were in a period, by project and id. A marker that is no
-// server's is a fault, MarkerNotFound.
+// Usages returns what servers used that there were in a period, by project and id. A marker that is
+// no server's is a fault, MarkerNotFound.
 func (s *Service) Usages(ctx context.Context, f UsageFilter) (all []ServerUsage, err error) {
 	now := s.Now()
 	err = s.db.View(ctx, func(r compute.Reader) error {

@@ -12,8 +12,8 @@ import (
 
 // Servers is what hosts need of operations of servers.
 type Servers interface {
-	// ReleaseEvacuated releases what servers that were evacuated from a host that is down still have
-	// there.
+	// ReleaseEvacuated releases what servers that were evacuated from a host that is down still
+	// have there.
 	ReleaseEvacuated(ctx context.Context, host string) error
 }
 

@@ -14,9 +14,9 @@ type unlistedServer struct {
 	host   string // its host, "" for none
 }
 
-// destroyDeleted makes a host destroy those of its unlisted servers that are known to have been deleted, and
-// returns the others. A server of another database, or one that was created after the backup from
-// which this one was restored, is unknown here and may be in use.
+// destroyDeleted makes a host destroy those of its unlisted servers that are known to have been
+// deleted, and returns the others. A server of another database, or one that was created after the
+// backup from which this one was restored, is unknown here and may be in use.
 func destroyDeleted(tx *compute.Tx, host string, unknown []compute.ID) (others []unlistedServer, err error) {
 	if len(unknown) == 0 {
 		return nil, nil

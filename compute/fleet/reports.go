@@ -23,9 +23,10 @@ func owns(r compute.Report, hypervisor string) bool {
 }
 
 // Report stores that a host is alive, and its properties. Its service and its hypervisor are
-// created when they are new; a hypervisor of an identified host must be called as it is. It is a conflict when the hypervisor's name, or its id under another
-// name, is another host's. Of its unlisted servers the host must destroy those that were deleted;
-// the others are logged, once, and not touched.
+// created when they are new; a hypervisor of an identified host must be called as it is. It is a
+// conflict when the hypervisor's name, or its id under another name, is another host's. Of its
+// unlisted servers the host must destroy those that were deleted; the others are logged, once, and
+// not touched.
 func (s *Service) Report(ctx context.Context, r compute.Report) error {
 	var others []unlistedServer
 	err := s.db.Update(ctx, func(tx *compute.Tx) error {
