@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/internal/backoff"
 	"github.com/berthcloud/berth/network/portlist"
 )
 
@@ -46,7 +47,7 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // follow passes on the ports of the host whenever they are others.
 func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
-	from := services{all: k.Services, log: k.Log}
+	from := newServices(k.Services, k.Log)
 	host, driver := k.Settings.Default.Host, k.Settings.Kind.Driver().Name
 	known, pause := "", firstPause
 	for ctx.Err() == nil {
@@ -54,7 +55,7 @@ func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 		asked := time.Now()
 		wait := time.Duration(0)
 		switch {
-		case !from.ask(ctx, "ports", func(s Service) (err error) {
+		case !from.request(ctx, "ports", func(s Service) (err error) {
 			got, err = s.Ports(ctx, host, driver, known, pollTime)
 			return err
 		}):
@@ -69,26 +70,13 @@ func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 			case <-ctx.Done():
 			}
 		}
-		rest(ctx, wait)
-	}
-}
-
-// rest waits, not beyond the end of ctx.
-func rest(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		_ = backoff.Sleep(ctx, wait) // the loop sees that ctx has ended
 	}
 }
 
 // keep enforces the rules whenever the ports change, something was plugged in, or a check is due.
 func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
-	to := services{all: k.Services, log: k.Log}
+	to := newServices(k.Services, k.Log)
 	var ports []portlist.Port
 	known, pause := false, firstPause
 	due := time.NewTimer(lookAgain)
@@ -105,7 +93,7 @@ func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
 		if !known {
 			continue
 		}
-		if k.enforce(ctx, &to, ports) {
+		if k.enforce(ctx, to, ports) {
 			pause = firstPause
 			due.Reset(lookAgain)
 		} else {
@@ -161,7 +149,7 @@ func (k *Keeper) reportPlugged(ctx context.Context, to *services, ports []portli
 	if len(wrong) == 0 {
 		return true
 	}
-	if !to.ask(ctx, "wiring", func(s Service) error { return s.Wire(ctx, k.Settings.Default.Host, wrong) }) {
+	if !to.request(ctx, "wiring", func(s Service) error { return s.Wire(ctx, k.Settings.Default.Host, wrong) }) {
 		return false
 	}
 	for i := range ports { // until the network service says so itself

@@ -28,7 +28,7 @@ type Reporter struct {
 	Log    *slog.Logger
 
 	started  *settings.Settings // those of the start
-	services services
+	services *services
 	told     string // the last failure of placement's that was logged
 }
 
@@ -36,7 +36,7 @@ type Reporter struct {
 // have changed, which it checks at an interval of their own and when something arrives on reload.
 // Settings that cannot be read change nothing.
 func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
-	r.services, r.started = services{all: r.Services, log: r.Log}, r.Settings
+	r.services, r.started = newServices(r.Services, r.Log), r.Settings
 	beside := r.beside(ctx)
 	defer func() { beside() }()
 	start, pause := true, firstPause
@@ -69,7 +69,7 @@ func (r *Reporter) beside(ctx context.Context) (end func()) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	set, all := r.Settings, r.services.all
+	set, all := r.Settings, r.services.All
 	running.Go(func() { r.Beside(ctx, set, all) })
 	return func() {
 		cancel()
@@ -119,7 +119,7 @@ func (r *Reporter) reread() bool {
 	}
 	changes := settings.Changes(r.Settings, is)
 	if len(changes) > 0 {
-		r.services = services{all: all, log: r.Log}
+		r.services = newServices(all, r.Log)
 	}
 	r.Settings = is
 	for _, line := range changes {
@@ -149,7 +149,7 @@ func (r *Reporter) report(ctx context.Context, start bool) bool {
 		Topic:          "N/A", // that of Neutron's agents that no RPC is sent to (L2_AGENT_TOPIC)
 		Configurations: text, Start: start,
 	}
-	return r.services.ask(ctx, "heartbeat", func(s Service) error {
+	return r.services.request(ctx, "heartbeat", func(s Service) error {
 		answer, err := s.Beat(ctx, beat)
 		if err == nil {
 			r.answered(beat, answer)

@@ -5,31 +5,32 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/berthcloud/berth/agent/failover"
 )
 
-// services are network services of which any will do, tried in order from the one
-// that answered last.
+// services are equivalent network services.
 type services struct {
-	all  []Service
-	last int
-	log  *slog.Logger
+	failover.Services[Service]
+	log *slog.Logger
 }
 
-// ask calls one service after the other until one answers, and reports whether one did. What names
-// the request in the log.
-func (s *services) ask(ctx context.Context, what string, fn func(Service) error) bool {
-	for range s.all {
-		err := fn(s.all[s.last])
-		if err == nil {
-			return true
+func newServices(all []Service, log *slog.Logger) *services {
+	s := &services{log: log}
+	s.All = all
+	return s
+}
+
+// request calls fn with one service after the other until one answers, and reports whether one did.
+// Each failure is logged, with the name of the request.
+func (s *services) request(ctx context.Context, name string, fn func(Service) error) bool {
+	return s.Do(ctx, func(service Service) error {
+		err := fn(service)
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("a request to the network service failed", "request", name, "error", err)
 		}
-		if ctx.Err() != nil {
-			return false
-		}
-		s.log.Warn("a request to the network service failed", "asked", what, "address", s.last+1, "of", len(s.all), "error", err)
-		s.last = (s.last + 1) % len(s.all)
-	}
-	return false
+		return err
+	}) == nil
 }
 
 // firstPause is how long to wait when no service answers, longer each time.

@@ -3,8 +3,9 @@ package allocations
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
+
+	"github.com/berthcloud/berth/internal/backoff"
 )
 
 // The number of retries after concurrent changes, and the pauses between them: each is twice as
@@ -22,21 +23,8 @@ const (
 func Retry(ctx context.Context, first time.Duration, change func() error) error {
 	for tried := 1; ; tried++ {
 		err := change()
-		if tried == retries || !errors.Is(err, ErrGeneration) || !rest(ctx, first<<min(tried-1, doublings)) {
+		if tried == retries || !errors.Is(err, ErrGeneration) || backoff.Sleep(ctx, backoff.Around(first<<min(tried-1, doublings))) != nil {
 			return err
 		}
-	}
-}
-
-// rest waits for a random time around about, so that requests that collided do not collide again,
-// and reports whether ctx is still alive. The time is between half and one and a half of about.
-func rest(ctx context.Context, about time.Duration) bool {
-	timer := time.NewTimer(about/2 + rand.N(about))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/berthcloud/berth/internal/backoff"
 )
 
 // A Service sends requests to one service. It may be used concurrently.
@@ -67,7 +68,7 @@ func (s *Service) Send(ctx context.Context, q Request) (*Answer, error) {
 			return a, err
 		}
 		s.opts.Log.Debug("retrying", "service", s.name, "method", q.Method, "path", q.Path, "error", err)
-		if backOff(ctx, firstPause<<min(attempt, 6)) != nil {
+		if backoff.Sleep(ctx, backoff.Around(firstPause<<min(attempt, 6))) != nil {
 			return a, err
 		}
 	}
@@ -176,17 +177,4 @@ func wasCut(err error) bool {
 		}
 	}
 	return false
-}
-
-// backOff waits for a random time around about, so that requests that failed together are not retried
-// together.
-func backOff(ctx context.Context, about time.Duration) error {
-	timer := time.NewTimer(about/2 + rand.N(about))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/driver"
 	"github.com/berthcloud/berth/compute/hostlist"
+	"github.com/berthcloud/berth/internal/backoff"
 )
 
 // A Service is the compute service as a host sees it. A failed call is retried.
@@ -105,14 +106,7 @@ func (h *Host) failed(ctx context.Context, what string, err error) {
 }
 
 // rest waits for about so long, not beyond the end of ctx.
-func rest(ctx context.Context, about time.Duration) {
-	timer := time.NewTimer(roughly(about))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
+func rest(ctx context.Context, about time.Duration) { _ = backoff.Sleep(ctx, roughly(about)) }
 
 func roughly(about time.Duration) time.Duration { return about*3/4 + rand.N(about/4+1) }
 

@@ -2,64 +2,25 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
 	"time"
 
+	"github.com/berthcloud/berth/agent/failover"
 	"github.com/berthcloud/berth/compute/hostlist"
 )
 
-// A Choice is several equivalent compute services: they are tried in order, from the one that
-// answered last. It may be used concurrently.
-type Choice struct {
-	// Services are at least one.
-	Services []Service
-
-	mu   sync.Mutex
-	last int
-}
+// A Choice is several equivalent compute services, at least one. It may be used concurrently.
+type Choice struct{ failover.Services[Service] }
 
 var _ Service = (*Choice)(nil)
 
-func (c *Choice) first() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.last
-}
-
-// ask calls one after the other until one answers.
-func (c *Choice) ask(ctx context.Context, fn func(Service) error) error {
-	var errs []error
-	first := c.first()
-	for i := range c.Services {
-		n := (first + i) % len(c.Services)
-		err := fn(c.Services[n])
-		if err == nil {
-			c.mu.Lock()
-			c.last = n
-			c.mu.Unlock()
-			return nil
-		}
-		if ctx.Err() != nil {
-			return err
-		}
-		if len(c.Services) > 1 {
-			err = fmt.Errorf("address %d of %d: %w", n+1, len(c.Services), err)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
 // Report is Service's.
 func (c *Choice) Report(ctx context.Context, unknown []string) error {
-	return c.ask(ctx, func(s Service) error { return s.Report(ctx, unknown) })
+	return c.Do(ctx, func(s Service) error { return s.Report(ctx, unknown) })
 }
 
 // Wanted is that of Service.
 func (c *Choice) Wanted(ctx context.Context, known string, wait time.Duration) (w hostlist.List, err error) {
-	err = c.ask(ctx, func(s Service) error {
+	err = c.Do(ctx, func(s Service) error {
 		w, err = s.Wanted(ctx, known, wait)
 		return err
 	})
@@ -68,5 +29,5 @@ func (c *Choice) Wanted(ctx context.Context, known string, wait time.Duration) (
 
 // Done is Service's.
 func (c *Choice) Done(ctx context.Context, results []hostlist.Result) error {
-	return c.ask(ctx, func(s Service) error { return s.Done(ctx, results) })
+	return c.Do(ctx, func(s Service) error { return s.Done(ctx, results) })
 }

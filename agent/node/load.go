@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,5 +168,3 @@ func (s *Settings) setResourceInterval(seconds int) {
 		s.ResourceInterval = time.Duration(seconds) * time.Second
 	}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

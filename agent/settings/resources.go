@@ -68,5 +68,3 @@ func (r *Resources) Physnets(device string) []string {
 func (r *Resources) mapped(device string) bool {
 	return r.Tunnelled != "" && device == r.Tunnelled || slices.Contains(r.Devices(), device)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

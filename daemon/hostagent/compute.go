@@ -126,7 +126,7 @@ func (h *computeHost) host() (one *host.Host, end func(), err error) {
 	var ends []func()
 	for _, o := range options {
 		c := berthclient.NewHost(o, says)
-		choice.Services, ends = append(choice.Services, c), append(ends, c.Close)
+		choice.All, ends = append(choice.All, c), append(ends, c.Close)
 	}
 	return &host.Host{
 		Service: choice, Driver: h.driver, Log: h.log, ReportInterval: h.set.ReportInterval, Concurrency: h.set.Concurrency,
