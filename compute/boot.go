@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berthcloud/berth/compute/operation"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
 )
@@ -65,26 +64,56 @@ func (b *buildJob) choice() *hostChoice { return &b.hostChoice }
 
 func (b *buildJob) target() *moveTarget { return nil }
 
-// schedule creates the ports of servers that are created together, and chooses and claims a host
-// for each: for all, or all of them fail. A server that a host could not build takes its next
-// alternate instead. It is the doing of the steps ports and claim.
-func schedule(ctx context.Context, jobs []*buildJob) ([]next, error) {
-	first := jobs[0]
-	f, err := first.waitedTooLong(ctx)
+// createPorts creates the ports of servers that are created together: for all, or all of them fail,
+// since no host is chosen for some of them.
+func createPorts(ctx context.Context, jobs []*buildJob) ([]next, error) {
+	return together(ctx, jobs, func() error {
+		for _, b := range jobs {
+			err := b.makePorts(ctx)
+			if err == nil {
+				err = b.readPorts(ctx)
+			}
+			if err != nil {
+				return failureOf(ctx, err, networkTrouble)
+			}
+		}
+		return nil
+	}, nil)
+}
+
+// chooseHosts chooses and claims a host for each of the servers that are created together: for all,
+// or all of them fail. A server that a host could not build takes its next alternate instead.
+func chooseHosts(ctx context.Context, jobs []*buildJob) ([]next, error) {
+	return together(ctx, jobs, func() error {
+		if first := jobs[0]; len(jobs) == 1 && first.Tried > 0 && !first.Rechoose {
+			return first.takeAlternate(ctx)
+		}
+		return scheduleAll(ctx, jobs)
+	}, func(b *buildJob) effect {
+		return func(_ *change, row *ServerRow) error {
+			b.Rechoose, row.Task = false, Networking
+			return nil
+		}
+	})
+}
+
+// together carries out a step of servers that are created together, unless a service that it needs
+// has been unavailable for too long. They fail together when its error is a *Failure.
+func together(ctx context.Context, jobs []*buildJob, do func() error, done func(*buildJob) effect) ([]next, error) {
+	f, err := jobs[0].waitedTooLong(ctx)
 	switch {
 	case err != nil:
 	case f != nil:
 		err = f
-	case len(jobs) == 1 && first.Tried > 0 && !first.Rechoose:
-		err = first.takeAlternate(ctx)
 	default:
-		err = scheduleAll(ctx, jobs)
+		err = do()
 	}
 	all := make([]next, len(jobs))
 	for i, b := range jobs {
 		switch {
+		case err == nil && done != nil:
+			all[i].Change = done(b)
 		case err == nil:
-			all[i].Change = b.scheduled()
 		case errors.As(err, &f):
 			all[i] = next{Back: true, Change: b.gaveUp(f.of(b.subject))}
 		default:
@@ -92,14 +121,6 @@ func schedule(ctx context.Context, jobs []*buildJob) ([]next, error) {
 		}
 	}
 	return all, nil
-}
-
-// scheduled is the effect of a choice.
-func (b *buildJob) scheduled() effect {
-	return func(_ *change, row *ServerRow) error {
-		b.Rechoose, row.Task = false, Networking
-		return nil
-	}
 }
 
 // networkTrouble is the message for users of ports that cannot be created or bound.
@@ -112,12 +133,10 @@ func scheduleAll(ctx context.Context, jobs []*buildJob) error {
 	alike := true
 	all := make([]claimant, len(jobs))
 	for i, b := range jobs {
-		err := b.makePorts(ctx)
-		if err == nil {
-			err = b.readPorts(ctx)
-		}
-		if err != nil {
-			return failureOf(ctx, err, networkTrouble)
+		if b.ports == nil || b.Tried > 0 { // else they were just read by the step before
+			if err := b.readPorts(ctx); err != nil {
+				return failureOf(ctx, err, networkTrouble)
+			}
 		}
 		if err := b.releaseEarlier(ctx); err != nil {
 			return failureOf(ctx, err, "its allocation could not be released")
@@ -141,20 +160,16 @@ func (s *Service) affectsPlacement(p Port) bool {
 	return len(p.Asks.Groups) > 0 || s.rules.Settings.Requests.RoutedNetworks
 }
 
-// releaseEarlier begins the step claim: it releases the claim of an earlier run.
+// releaseEarlier releases the claim of an earlier run of the step.
 func (b *buildJob) releaseEarlier(ctx context.Context) error {
-	at := operation.Cursor{Step: stepClaim}
-	if b.Claim != nil {
-		released, err := b.unclaim(ctx)
-		if err != nil {
-			return err
-		}
-		return b.Commit(ctx, at, released.Change)
-	}
-	if b.Cursor() == at {
+	if b.Claim == nil {
 		return nil
 	}
-	return b.Commit(ctx, at)
+	released, err := b.unclaim(ctx)
+	if err != nil {
+		return err
+	}
+	return b.save(ctx, released.Change)
 }
 
 // unclaim deletes the allocation of a server.
@@ -193,7 +208,7 @@ func (b *buildJob) unclaim(ctx context.Context) (next, error) {
 func (b *buildJob) claim(ctx context.Context, claim selection.Claim) error {
 	b.Claim = &claim
 	var server ServerRow
-	err := b.Commit(ctx, operation.Cursor{Step: stepClaim}, func(c *change, row *ServerRow) (err error) {
+	err := b.save(ctx, func(c *change, row *ServerRow) (err error) {
 		if err := c.checkHost(*row, claim.Host, b.Forced); err != nil {
 			return err
 		}

@@ -117,8 +117,8 @@ func newKinds() kinds {
 	// after the claim, which says which providers serve them, and before the host builds the
 	// server, whose agents need to know what they plug in.
 	server := []buildStep{
-		{Name: stepPorts, Batch: schedule, Undo: (*buildJob).removePorts},
-		{Name: stepClaim, Batch: schedule, Undo: (*buildJob).unclaim},
+		{Name: stepPorts, Batch: createPorts, Undo: (*buildJob).removePorts},
+		{Name: stepClaim, Batch: chooseHosts, Undo: (*buildJob).unclaim},
 		{Name: stepBind, Do: (*buildJob).bind, Undo: (*buildJob).unbindAll},
 		{Name: stepHost, Do: (*buildJob).build, Undo: (*buildJob).destroy},
 	}

@@ -161,16 +161,10 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 
 // claimAgain chooses and claims a host for a shelved server.
 func (b *buildJob) claimAgain(ctx context.Context) (next, error) {
-	if b.Claim != nil { // chosen by an earlier run
-		released, err := b.unclaim(ctx)
-		if err == nil {
-			err = b.save(ctx, released.Change)
-		}
-		if err != nil {
-			return next{}, err
-		}
+	err := b.releaseEarlier(ctx)
+	if err != nil {
+		return next{}, err
 	}
-	var err error
 	if b.ports, err = b.currentPorts(ctx); err == nil {
 		err = b.s.place(ctx, []claimant{b}, b.ports)
 	}

@@ -2,7 +2,9 @@ package operation_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,8 +40,9 @@ func (m *member) End(context.Context, ...change) error {
 
 func (m *member) Release(context.Context, error) error { return nil }
 
-// Operations that are taken together go on concurrently after the step that they have together, their leases are renewed
-// together while they are unfinished, and another operation does not wait for all of them.
+// Operations that are taken together go on concurrently after the step that they have together,
+// their leases are renewed together while they are unfinished, and another operation does not wait
+// for all of them.
 func TestOperationsOfOneRequestAreShared(t *testing.T) {
 	const count, places = 100, 8
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +118,8 @@ func TestOperationsOfOneRequestAreShared(t *testing.T) {
 		if last := all[len(all)-1]; last.kind != "late" || last.begun > 4500*time.Millisecond {
 			t.Errorf("the operation %s, which was due after 3.5s, began after %v", last.kind, last.begun)
 		}
-		// A worker that gives way to another operation may leave its place empty for the second of a step.
+		// A worker that gives way to another operation may leave its place empty for the second of
+		// a step.
 		unfinished := func(i, rounds int) bool {
 			least := count - rounds*places
 			return least <= renewed[i] && renewed[i] <= least+places
@@ -127,4 +131,39 @@ func TestOperationsOfOneRequestAreShared(t *testing.T) {
 		stop()
 		running.Wait()
 	})
+}
+
+// Operations of one request that an interrupted worker has carried out to different steps are
+// together again before the next step that they have together.
+func TestOperationsWaitForTheOthers(t *testing.T) {
+	ahead := &member{kind: "boot", cursor: operation.Cursor{Step: "choose"}}
+	after := &member{kind: "boot", cursor: operation.Cursor{Step: "create"}}
+	var steps []string
+	batch := func(name string) func(context.Context, []*member) ([]operation.Next[change], error) {
+		return func(_ context.Context, jobs []*member) ([]operation.Next[change], error) {
+			steps = append(steps, fmt.Sprint(name, " ", len(jobs)))
+			return make([]operation.Next[change], len(jobs)), nil
+		}
+	}
+	taken := false
+	r := &operation.Runner[change, *member]{
+		Lists: map[string]operation.List[*member, change]{"boot": {
+			Steps: []operation.Step[*member, change]{{Name: "create", Batch: batch("create")}, {Name: "choose", Batch: batch("choose")}},
+		}},
+		Take: func(context.Context) ([]*member, error) {
+			if taken {
+				return nil, nil
+			}
+			taken = true
+			return []*member{ahead, after}, nil
+		},
+		Renew: func(_ context.Context, jobs []*member) (int, error) { return len(jobs), nil },
+		Lease: time.Minute, Elapsed: elapsed, Log: logtest.Logger(),
+	}
+	if err := r.RunDue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"create 1", "choose 2"}; !slices.Equal(steps, want) {
+		t.Errorf("the steps are carried out as %q, want %q", steps, want)
+	}
 }

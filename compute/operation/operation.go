@@ -59,7 +59,7 @@ type Step[J, C any] struct {
 	Do   func(J, context.Context) (Next[C], error)
 	Undo func(J, context.Context) (Next[C], error) // nil: there is nothing to undo
 	// Batch, unless nil, takes the place of Do, for all operations that were taken together and are at
-	// such a step. It may move the cursors among these steps by itself.
+	// this step.
 	Batch func(context.Context, []J) ([]Next[C], error)
 }
 

@@ -154,14 +154,22 @@ func (r *Runner[C, J]) sharedStep(j J) (Step[J, C], bool) {
 	return step, ok && step.Batch != nil && !j.Cursor().Back && !j.Lost()
 }
 
-// batch carries out the steps that operations have together.
+// batch carries out the steps that operations have together, the first ones first: those that are
+// ahead, since an earlier worker was interrupted, wait for the others.
 func (r *Runner[C, J]) batch(ctx context.Context, jobs []J) error {
 	for {
 		var step Step[J, C]
 		var live []J
+		first := -1
 		for _, j := range jobs {
-			if s, is := r.sharedStep(j); is {
-				step, live = s, append(live, j)
+			s, shared := r.sharedStep(j)
+			i := r.Lists[j.Kind()].index(s.Name)
+			switch {
+			case !shared:
+			case first < 0 || i < first:
+				step, live, first = s, []J{j}, i
+			case i == first:
+				live = append(live, j)
 			}
 		}
 		if len(live) == 0 {
