@@ -275,7 +275,7 @@ func (s *Service) checkResourceRequest(p Port, server ID, host HostService) erro
 	switch {
 	case len(p.Asks.Groups) == 0:
 		return nil
-	case !s.rules.Settings.AttachMayAsk:
+	case !s.rules.Settings.AllowAttachQoS:
 		return invalid("AttachInterfaceWithQoSPolicyNotSupported", "Attaching interfaces with QoS policy is not supported for instance %s.", server)
 	case !p.Asks.Old && host.Version < attachGroups:
 		return oldCompute()
@@ -375,7 +375,7 @@ func (p *portJob) createPort(ctx context.Context) (next, error) {
 	}); err != nil {
 		return next{}, err
 	}
-	if len(created.Asks.Groups) > 0 && !(p.s.rules.Settings.NetworksMayAsk && p.s.rules.Settings.AttachMayAsk) {
+	if len(created.Asks.Groups) > 0 && !(p.s.rules.Settings.AllowNetworkQoS && p.s.rules.Settings.AllowAttachQoS) {
 		return next{}, invalid("NetworksWithQoSPolicyNotSupported", "Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
 			server.ID, created.Network)
 	}

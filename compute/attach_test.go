@@ -201,7 +201,7 @@ func TestAttachIsRefused(t *testing.T) {
 func TestAttachOfPortsThatAskIsRefused(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.running()
-	refuses := w.serve(w.store, func(s *compute.Settings) { s.AttachMayAsk, s.HostTime = false, time.Minute })
+	refuses := w.serve(w.store, func(s *compute.Settings) { s.AllowAttachQoS, s.HostTime = false, time.Minute })
 	old := func() {
 		_, node := computetest.Host("cn1", 0)
 		w.must(w.Report(ctx, compute.Report{Host: "cn1", Version: 59, Node: *node}))

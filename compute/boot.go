@@ -286,7 +286,7 @@ func (b *buildJob) makePorts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(p.Asks.Groups) > 0 && !b.s.rules.Settings.NetworksMayAsk {
+		if len(p.Asks.Groups) > 0 && !b.s.rules.Settings.AllowNetworkQoS {
 			return &networkHasPolicy{n: n.Network}
 		}
 	}

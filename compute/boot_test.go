@@ -116,7 +116,7 @@ func TestNetworkThatAsks(t *testing.T) {
 			return nil
 		})
 		w.must(err)
-		s := w.serve(w.store, func(s *compute.Settings) { s.NetworksMayAsk = may })
+		s := w.serve(w.store, func(s *compute.Settings) { s.AllowNetworkQoS = may })
 		made := must(s.CreateServers(ctx, ann, compute.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, AnyNetwork: true, Min: 2}))
 		w.work(s, nil)
 		w.agrees(fmt.Sprint("networks may ask: ", may))

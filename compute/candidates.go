@@ -104,19 +104,19 @@ func (o *groupedQuery) await(ctx context.Context) {
 	}
 }
 
-func (t *queryGroup) carryOut(ctx context.Context, one *groupedQuery, ask func() (selection.Answer, error)) {
+func (t *queryGroup) carryOut(ctx context.Context, query *groupedQuery, send func() (selection.Answer, error)) {
 	t.mu.Lock()
-	one.begun = true
+	query.begun = true
 	t.mu.Unlock()
-	begin := time.Now()
-	if one.err = ctx.Err(); one.err == nil {
+	began := time.Now()
+	if query.err = ctx.Err(); query.err == nil {
 		var answer selection.Answer
-		answer, one.err = ask()
-		one.offer = selection.NewOffer(answer)
+		answer, query.err = send()
+		query.offer = selection.NewOffer(answer)
 	}
-	now := time.Now()
-	one.next = now.Add(min(queryPause*now.Sub(begin), maxQueryPause))
-	close(one.done)
+	ended := time.Now()
+	query.next = ended.Add(min(queryPause*ended.Sub(began), maxQueryPause))
+	close(query.done)
 }
 
 // A choice is a choice of hosts for servers.

@@ -68,7 +68,7 @@ func (c *change) setUnplugged(server, port ID, is bool) error {
 }
 
 // hostDid stores what a host has done. A failure ends the event of an action. Without one, the host tries by
-// itself to destroy a server again, and is asked again for anything else.
+// itself to destroy a server again, and gets any other command again.
 func (c *change) hostDid(host string, r Result) error {
 	row, is, err := hosted(c, ID(r.Server), host)
 	if err != nil || !is || r.Event == "" || row.Event != ID(r.Event) {
@@ -80,7 +80,7 @@ func (c *change) hostDid(host string, r Result) error {
 	}
 	awaited := len(events) > 0 && events[0].Result == ""
 	if builds := row.Wish == WishRunning || row.Wish == WishStopped; builds && r.Error == "" && r.Generation != row.Generation {
-		r.Error, r.Everywhere = "the agent of the host is older than the compute service and cannot build a server anew", false
+		r.Error, r.Everywhere = "the agent of the host is older than the compute service and cannot build a server again", false
 	}
 	switch {
 	case r.Error != "" && !awaited && row.Wish == WishGone:

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// lookInterval is the interval of reading operations that other workers have left, and those
+	// lookInterval is the interval of reading operations that other workers have abandoned, and those
 	// that wait for a retry.
 	lookInterval = 2 * time.Second
 	// retryDelay is the delay of a retry after a failure.
@@ -61,7 +61,7 @@ func newRunner(s *Service, behalf func(context.Context, Caller) context.Context)
 }
 
 // RunOperations carries out operations until ctx ends: those that begin here, and those that other
-// processes have left. It returns when all workers have stopped; another process, or the next
+// processes have abandoned. It returns when all workers have stopped; another process, or the next
 // start, continues what is unfinished.
 func (s *Service) RunOperations(ctx context.Context) {
 	s.working.Add(1)
@@ -76,7 +76,7 @@ func (s *Service) RunOperations(ctx context.Context) {
 // TakeOver shortens the leases of operations whose run of the program has ended: they continue
 // after rest. Ended reports of a value that a Service got as Run whether that run has certainly
 // ended, and of "" whether a worker without a run has. Rest is for requests of the ended run that
-// are still in flight: zero when its neighbours ended with it. It must be called before operations
+// are still in flight: zero when its peer services ended with it. It must be called before operations
 // are carried out.
 func (s *Service) TakeOver(ctx context.Context, ended func(run string) bool, rest time.Duration) error {
 	return s.update(ctx, func(c *change) error {

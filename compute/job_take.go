@@ -74,7 +74,7 @@ func (s *Service) notDue(row OperationRow) bool {
 // it; none when none is due. It looks by reading, and writes only to take one.
 func (s *Service) take(ctx context.Context) ([]*job, error) {
 	if s.placement == nil || s.network == nil {
-		return nil, nil // operations wait for a service that has neighbours
+		return nil, nil // operations wait for a service that has peer services
 	}
 	s.dueNow.mu.Lock()
 	defer s.dueNow.mu.Unlock()
@@ -208,10 +208,10 @@ func (s *Service) waiting(r Reader, rows []OperationSummary) (map[ID]bool, error
 	if err != nil {
 		return nil, err
 	}
-	asked := make(map[ID]string, len(hosted)) // the host, by event
+	hostOf := make(map[ID]string, len(hosted)) // the host, by event
 	for _, row := range hosted {
 		if row.Event != "" {
-			asked[row.Event] = row.Host
+			hostOf[row.Event] = row.Host
 		}
 	}
 	services, err := Rows[ServiceRow](r)
@@ -224,7 +224,7 @@ func (s *Service) waiting(r Reader, rows []OperationSummary) (map[ID]bool, error
 	}
 	waits := map[ID]bool{}
 	for _, row := range rows {
-		host, unanswered := asked[row.Awaits]
+		host, unanswered := hostOf[row.Awaits]
 		server := servers[row.Server]
 		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.kinds.deletes(server, row.OperationRow) && s.kinds.overdue(s.rules, server, row.OperationRow) == 0
 	}

@@ -79,8 +79,8 @@ type kind struct {
 	// refused, unless nil, is the effect that ends the operation when the host cannot undo its
 	// part. Without it the host is waited for, which retries by itself.
 	refused func(*job, EventRow) effect
-	// obsolete, unless nil, ends an operation that has waited for another one and has nothing left
-	// to do.
+	// obsolete, unless nil, ends an operation that has waited for another one and has nothing to
+	// do any more.
 	obsolete func(c *change, server ID, d operationData) (bool, error)
 	// move is what differs between moves.
 	move moveKind

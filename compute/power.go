@@ -82,7 +82,7 @@ func (c *change) mayPower(row ServerRow, by Caller, p powering) error {
 }
 
 // A powerJob is one command to the host of a server: it changes the power, or builds the server
-// anew.
+// again.
 type powerJob struct {
 	hostCommands
 	powerData

@@ -18,7 +18,7 @@ const (
 	eventRebuild      = "compute_rebuild_instance"
 )
 
-// A Rebuilding is a request to build a server anew, from an image. What is nil stays as it is.
+// A Rebuilding is a request to build a server again, from an image. What is nil stays as it is.
 type Rebuilding struct {
 	Image ID
 	ServerChange
@@ -26,7 +26,7 @@ type Rebuilding struct {
 	KeyName, UserData *string // "" for none
 }
 
-// RebuildServer begins to build a server anew on its host, from an image: what was on its disk is lost. It keeps its
+// RebuildServer begins to build a server again on its host, from an image: what was on its disk is lost. It keeps its
 // ports, its flavor and its power state. Faults: InstanceNotFound, InstanceIsLocked, InvalidState, InstanceNotReady,
 // InstanceExists, KeypairNotFound, ImageNotFound, ImageUnacceptable, MetadataLimitExceeded, and those of a server's creation that are
 // about the image.
@@ -124,8 +124,8 @@ func (s *Service) rebuildable(r Reader, by Caller, id ID) (ServerRow, error) {
 	return row, s.canWork()
 }
 
-// imageToRebuild returns the image that a server is to be built from, unless it cannot be: it must ask of a host what the
-// server's image asks, because the server stays where it is and nothing is claimed.
+// imageToRebuild returns the image that a server is to be built from, unless it cannot be: it must request of a host what the
+// server's image requests, because the server stays where it is and nothing is claimed.
 func (s *Service) imageToRebuild(ctx context.Context, by Caller, row ServerRow, id ID) (image Image, err error) {
 	if s.images == nil {
 		return image, absent("image")
@@ -154,13 +154,13 @@ func (s *Service) imageToRebuild(ctx context.Context, by Caller, row ServerRow, 
 	if err != nil {
 		return image, err
 	}
-	asks := func(i Image) (request.Request, error) {
+	requestFor := func(i Image) (request.Request, error) {
 		return request.New(request.Spec{Flavor: flavor, Image: i.Image, Project: row.Project}, s.rules.Settings.Requests, nil)
 	}
-	was, err := asks(before)
-	now, failure := asks(image)
-	if err != nil || failure != nil || !reflect.DeepEqual(was.Query, now.Query) {
-		return image, invalid("ImageUnacceptable", "Image %s is unacceptable: it asks a host for other resources or traits than the image of the server.", id)
+	prev, err := requestFor(before)
+	cur, failure := requestFor(image)
+	if err != nil || failure != nil || !reflect.DeepEqual(prev.Query, cur.Query) {
+		return image, invalid("ImageUnacceptable", "Image %s is unacceptable: it requires other resources or traits of a host than the image of the server.", id)
 	}
 	return image, nil
 }
@@ -183,7 +183,7 @@ func (s *Service) fits(image Image, flavor extraspecs.Flavor, project string) er
 	return extraspecs.Supported(flavor, image.Image)
 }
 
-// sendRebuild sends the host of a server the command to build it anew.
+// sendRebuild sends the host of a server the command to build it again.
 func sendRebuild(c *change, server ServerRow, d *powerData) error {
 	d.Awaited = d.Event
 	return c.wish(server, func(row *HostedRow) {
@@ -195,7 +195,7 @@ func sendRebuild(c *change, server ServerRow, d *powerData) error {
 	})
 }
 
-// rebuild has the host build the server anew.
+// rebuild has the host build the server again.
 func (p *powerJob) rebuild(ctx context.Context) (next, error) {
 	if p.Awaited == "" {
 		return next{}, p.waitAfter(ctx, func(c *change, row *ServerRow) error { return sendRebuild(c, *row, &p.powerData) })

@@ -50,11 +50,11 @@ type Settings struct {
 	// History is how long the records of what has ended are kept: actions with their events, moves, and the usage of deleted servers. 0
 	// means for ever.
 	History time.Duration
-	// NetworksMayAsk allows servers in networks that guarantee bandwidth. Nova refuses that.
-	NetworksMayAsk bool
-	// AttachMayAsk allows attaching ports with resource requests to existing servers. Nova did not
+	// AllowNetworkQoS allows servers in networks that guarantee bandwidth. Nova refuses that.
+	AllowNetworkQoS bool
+	// AllowAttachQoS allows attaching ports with resource requests to existing servers. Nova did not
 	// before its release Victoria.
-	AttachMayAsk bool
+	AllowAttachQoS bool
 }
 
 // DefaultSettings are Nova's.
@@ -62,8 +62,8 @@ func DefaultSettings() Settings {
 	return Settings{
 		Quotas: DefaultQuotas(), ServiceDownTime: time.Minute, DefaultZone: "nova", NameTemplate: "instance-%08x",
 		Requests: request.DefaultSettings(), Selection: selection.DefaultSettings(), HostTime: time.Minute, LeaseTime: time.Minute,
-		PortInterval: time.Minute,
-		AttachMayAsk: true,
+		PortInterval:   time.Minute,
+		AllowAttachQoS: true,
 	}
 }
 

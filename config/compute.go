@@ -113,13 +113,13 @@ type Weights struct {
 // Boots are the compute service's settings in the group [berth] about creating servers and changing
 // them.
 type Boots struct {
-	NetworksMayAsk    bool // of networks that guarantee bandwidth
+	AllowNetworkQoS   bool // of networks that guarantee bandwidth
 	OwnedHosts        bool // only hosts that are marked as compute's
 	CandidatesPerHost int
 	FiltersOff        []string // names of request filters
 	TakeoverTime      int      // seconds
 	HistoryDays       int      // 0: records are kept for ever
-	AttachMayAsk      bool     // ports that request resources
+	AllowAttachQoS    bool     // ports that request resources
 }
 
 // DefaultCompute returns the settings of an empty file. The caller owns all of it.
@@ -152,7 +152,7 @@ func DefaultCompute() *Compute {
 			},
 			Weights: Weights{RAM: 1, CPU: 1, Disk: 1, IOOps: -1, BuildFailure: 1_000_000, SoftAffinity: 1, SoftAntiAffinity: 1},
 		},
-		Boots: Boots{CandidatesPerHost: 10, AttachMayAsk: true, TakeoverTime: 60},
+		Boots: Boots{CandidatesPerHost: 10, AllowAttachQoS: true, TakeoverTime: 60},
 	}
 }
 

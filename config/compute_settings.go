@@ -183,9 +183,9 @@ var requestFilters = []string{
 func (b *Boots) settings() []Setting {
 	const g = groupBerth
 	return []Setting{
-		used(g, "boot_in_guaranteed_networks", osloconfig.Bool(&b.NetworksMayAsk),
+		used(g, "boot_in_guaranteed_networks", osloconfig.Bool(&b.AllowNetworkQoS),
 			"Let servers be made in networks that guarantee bandwidth. Nova wants a port to be made first, and refuses a network."),
-		used(g, "attach_guaranteed_ports", osloconfig.Bool(&b.AttachMayAsk),
+		used(g, "attach_guaranteed_ports", osloconfig.Bool(&b.AllowAttachQoS),
 			"Let servers that there are already get ports that guarantee bandwidth. Nova refused that before its release Victoria."),
 		used(g, "owned_hosts_only", osloconfig.Bool(&b.OwnedHosts),
 			"Ask for hosts with the trait OWNER_NOVA, where several services keep their hosts in one placement. All hosts of the compute service must report it."),

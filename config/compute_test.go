@@ -163,7 +163,7 @@ func novaSettings(paths []string) *config.Compute {
 		"AvailabilityZoneFilter", "ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter", "PciPassthroughFilter",
 	}
 	s.SubsetSize, s.ShuffleBest, s.Weights.RAM, s.Weights.SoftAffinity = 4, true, -2.5, 0
-	want.Boots = config.Boots{NetworksMayAsk: true, OwnedHosts: true, CandidatesPerHost: 3, TakeoverTime: 65, HistoryDays: 90, FiltersOff: []string{"accelerators", "virtio_sound"}}
+	want.Boots = config.Boots{AllowNetworkQoS: true, OwnedHosts: true, CandidatesPerHost: 3, TakeoverTime: 65, HistoryDays: 90, FiltersOff: []string{"accelerators", "virtio_sound"}}
 	want.Placement.Timeout = new(70)
 	want.Ignored = []string{
 		"[DEFAULT] default_schedule_zone", "[DEFAULT] enabled_apis", "[DEFAULT] initial_ram_allocation_ratio",

@@ -24,7 +24,7 @@ func computeSettings(cfg *config.Compute) compute.Settings {
 	set.NameTemplate, set.UniqueNames = cfg.Nova.NameTemplate, cfg.Nova.UniqueNames
 	set.Requests = computeRequests(cfg)
 	set.Selection = computeSelection(cfg)
-	set.NetworksMayAsk, set.AttachMayAsk = cfg.Boots.NetworksMayAsk, cfg.Boots.AttachMayAsk
+	set.AllowNetworkQoS, set.AllowAttachQoS = cfg.Boots.AllowNetworkQoS, cfg.Boots.AllowAttachQoS
 	return set
 }
 

@@ -103,7 +103,7 @@ candidates_per_host = 14
 			Attempts: 11, Subset: 13, Shuffle: true, Candidates: 14,
 			RAM: 1.5, CPU: 2.5, Disk: 3.5, IOOps: 4.5, BuildFailure: 5.5, SoftAffinity: 6.5, SoftAntiAffinity: 7.5,
 		},
-		NetworksMayAsk: true,
+		AllowNetworkQoS: true,
 	}
 	if diff := cmp.Diff(want, computeSettings(cfg)); diff != "" {
 		t.Errorf("computeSettings (-want +got):\n%s", diff)
