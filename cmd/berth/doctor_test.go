@@ -170,7 +170,7 @@ func TestDoctorDocument(t *testing.T) {
 		}
 	}
 	for _, c := range doctor.Checks() {
-		if row := fmt.Sprintf("| `%s` | %s | %s |\n", c.Name, c.Looks, c.Means); !strings.Contains(page, row) {
+		if row := fmt.Sprintf("| `%s` | %s | %s |\n", c.Name, c.Examines, c.Means); !strings.Contains(page, row) {
 			t.Errorf("docs/operations/doctor.md lacks\n%s", row)
 		}
 	}

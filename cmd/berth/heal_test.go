@@ -74,7 +74,7 @@ func TestHealOfUp(t *testing.T) {
 	}
 	body := map[string]any{"allocations": held.Allocations, "project_id": "p", "user_id": "u", "consumer_generation": nil, "consumer_type": "INSTANCE"}
 	u.ask("PUT", u.url+"/allocations/"+orphan, body, nil)
-	run(int(heal.Nothing), "it is mended with --delete", "there is nothing to heal", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes")
+	run(int(heal.Nothing), "it is healed with --delete", "there is nothing to heal", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes")
 	run(int(heal.Healed), "outcome   done", "", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes", "--delete")
 	healthy()
 }
@@ -122,7 +122,7 @@ func TestHealExitCodes(t *testing.T) {
 		"UnknownMember":    {"--only aggregates --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.Aggregate("slow", "cn9") }), int(heal.HostUnmapped), "not healed: aggregate-host-unknown\n", ""},
 		"Busy":             {"--only allocations --nova-exit-codes --from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), int(heal.Nothing), "skipped\n", ""},
 		"BusyAll":          {"--from-file " + build(func(b *cloudtest.Builder) { b.At("server0").Task = "pausing" }), cli.ExitOK, "skipped\n", ""},
-		"OnlyWithForce":    {"--only allocations --nova-exit-codes --from-file " + recordsFile(t, leaking()), int(heal.Nothing), "it is mended with --force, or when its code is named", ""},
+		"OnlyWithForce":    {"--only allocations --nova-exit-codes --from-file " + recordsFile(t, leaking()), int(heal.Nothing), "it is healed with --force, or when its code is named", ""},
 		"OnlyWithForceAll": {"--from-file " + recordsFile(t, leaking()), cli.ExitFindings, "not healed: flavor-amount-superfluous\n", "not healed: 1 finding\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,8 +23,8 @@ func agentDeadWithPorts(x *records, r *report) {
 			}
 		}
 		if ports > 0 {
-			r.found(Finding{
-				About: []Subject{agentSubject(a)}, Found: fmt.Sprintf("it was last heard of at %s, and %d ports are bound on its host", a.Heartbeat, ports), Expected: "an agent that is alive",
+			r.add(Finding{
+				About: []Subject{agentSubject(a)}, Actual: fmt.Sprintf("it was last heard of at %s, and %d ports are bound on its host", a.Heartbeat, ports), Expected: "an agent that is alive",
 				Command: "openstack network agent show " + a.UUID,
 			})
 		}
@@ -34,8 +34,8 @@ func agentDeadWithPorts(x *records, r *report) {
 func agentNotSynced(x *records, r *report) {
 	for _, a := range x.Agents {
 		if a.Synced != nil && !*a.Synced && a.Report.HasBandwidths() {
-			r.found(Finding{
-				About: []Subject{agentSubject(a)}, Found: "resources_synced is false", Expected: "true: placement has what it reports",
+			r.add(Finding{
+				About: []Subject{agentSubject(a)}, Actual: "resources_synced is false", Expected: "true: placement has what it reports",
 				Command: "openstack network agent show " + a.UUID,
 			})
 		}
@@ -45,26 +45,27 @@ func agentNotSynced(x *records, r *report) {
 func agentReportInvalid(x *records, r *report) {
 	for _, a := range x.Agents {
 		if a.ReportErr != nil {
-			r.found(Finding{
-				About: []Subject{agentSubject(a)}, Found: "its report cannot be used: " + a.ReportErr.Error(), Expected: "bandwidths by device, and the mappings of physical networks",
+			r.add(Finding{
+				About: []Subject{agentSubject(a)}, Actual: "its report cannot be used: " + a.ReportErr.Error(), Expected: "bandwidths by device, and the mappings of physical networks",
 				Command: "openstack network agent show -f json " + a.UUID,
 			})
 		}
 	}
 }
 
-func agentDeviceLeftOut(x *records, r *report) {
+func agentDeviceIgnored(x *records, r *report) {
 	for _, a := range x.Agents {
 		for _, warning := range a.State.Warnings {
-			r.found(Finding{
-				About: []Subject{agentSubject(a)}, Found: warning, Expected: "a physical network and a hypervisor for each device with bandwidth",
+			r.add(Finding{
+				About: []Subject{agentSubject(a)}, Actual: warning, Expected: "a physical network and a hypervisor for each device with bandwidth",
 				Command: "openstack network agent show -f json " + a.UUID,
 			})
 		}
 	}
 }
 
-// alike reports whether two names may be of one host: they differ by case, or one is the short form of the other.
+// alike reports whether two names may be of one host: they differ by case, or one is the short form
+// of the other.
 func alike(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
@@ -76,14 +77,14 @@ func agentHostUnknown(x *records, r *report) {
 			if p := x.ByName[name]; p != nil && p.Parent == "" {
 				continue
 			}
-			found := fmt.Sprintf("it has devices on %s, and no root provider has that name", name)
+			actual := fmt.Sprintf("it has devices on %s, and no root provider has that name", name)
 			for p := range x.Roots() {
 				if alike(p.Name, name) {
-					found += "; there is " + p.Name
+					actual += "; there is " + p.Name
 				}
 			}
-			r.found(Finding{
-				About: []Subject{agentSubject(a), {Kind: "host", ID: name}}, Found: found, Expected: "the hostname of the hypervisor, as compute calls it",
+			r.add(Finding{
+				About: []Subject{agentSubject(a), {Kind: "host", ID: name}}, Actual: actual, Expected: "the hostname of the hypervisor, as compute calls it",
 				Command: "openstack hypervisor list",
 			})
 		}
@@ -94,8 +95,8 @@ func agentHostDiffers(x *records, r *report) {
 	for _, a := range x.Agents {
 		for _, name := range a.State.Hypervisors() {
 			if h := x.NodeByName[name]; h != nil && h.Host != a.Host {
-				r.found(Finding{
-					About: []Subject{agentSubject(a), hostSubject(h)}, Found: fmt.Sprintf("its host is %s, and the compute service of %s is on host %s", a.Host, name, h.Host),
+				r.add(Finding{
+					About: []Subject{agentSubject(a), hostSubject(h)}, Actual: fmt.Sprintf("its host is %s, and the compute service of %s is on host %s", a.Host, name, h.Host),
 					Expected: "one name of the host in both services", Command: "openstack network agent show " + a.UUID,
 				})
 			}
@@ -103,18 +104,19 @@ func agentHostDiffers(x *records, r *report) {
 	}
 }
 
-// reported calls fn with the providers that agents report, sorted, and with what placement has of them, nil for nothing.
-func (x *records) reported(fn func(w *index.ReportedProvider, is *cloud.Provider)) {
+// reported calls fn with the providers that agents report, sorted, and with what placement has of
+// them, nil for nothing.
+func (x *records) reported(fn func(w *index.ReportedProvider, provider *cloud.Provider)) {
 	for _, uuid := range slices.Sorted(maps.Keys(x.Reported)) {
 		fn(x.Reported[uuid], x.ByUUID[uuid])
 	}
 }
 
 // devices calls fn with the providers of devices that agents report and placement has.
-func (x *records) devices(fn func(w *index.ReportedProvider, is *cloud.Provider)) {
-	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
-		if is != nil && w.Device != "" {
-			fn(w, is)
+func (x *records) devices(fn func(w *index.ReportedProvider, provider *cloud.Provider)) {
+	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		if provider != nil && w.Device != "" {
+			fn(w, provider)
 		}
 	})
 }
@@ -128,10 +130,10 @@ func restart(a *index.Agent) string {
 }
 
 func agentProviderMissing(x *records, r *report) {
-	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
-		if p := x.ByName[w.Hypervisor]; is == nil && p != nil && p.Parent == "" {
-			r.found(Finding{
-				About: []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, agentSubject(w.Agent)}, Found: "placement does not have the provider",
+	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		if p := x.ByName[w.Hypervisor]; provider == nil && p != nil && p.Parent == "" {
+			r.add(Finding{
+				About: []Subject{{Kind: "provider", ID: w.UUID.String(), Name: w.Name}, agentSubject(w.Agent)}, Actual: "placement does not have the provider",
 				Expected: "a provider that its agent reports", Command: restart(w.Agent),
 			})
 		}
@@ -139,47 +141,49 @@ func agentProviderMissing(x *records, r *report) {
 }
 
 func providerNameDiffers(x *records, r *report) {
-	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
-		if is != nil && is.Name != w.Name {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("its name is %q", is.Name), Expected: w.Name,
-				Command: fmt.Sprintf("openstack resource provider set --name '%s' %s", w.Name, is.UUID),
+	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		if provider != nil && provider.Name != w.Name {
+			r.add(Finding{
+				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("its name is %q", provider.Name), Expected: w.Name,
+				Command: fmt.Sprintf("openstack resource provider set --name '%s' %s", w.Name, provider.UUID),
 			})
 		}
 	})
 }
 
 func agentProviderMisplaced(x *records, r *report) {
-	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
+	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
 		root := x.ByName[w.Hypervisor]
-		if is != nil && w.Device == "" && root != nil && is.Parent != root.UUID && (is.Parent == "" || x.ByUUID[is.Parent] != nil) {
-			r.misplaced(x, is, root.UUID)
+		if provider != nil && w.Device == "" && root != nil && provider.Parent != root.UUID && (provider.Parent == "" || x.ByUUID[provider.Parent] != nil) {
+			r.misplaced(x, provider, root.UUID)
 		}
 	})
 }
 
 func deviceProviderMisplaced(x *records, r *report) {
-	x.devices(func(w *index.ReportedProvider, is *cloud.Provider) {
-		if is.Parent != w.Parent.String() && (is.Parent == "" || x.ByUUID[is.Parent] != nil) {
-			r.misplaced(x, is, w.Parent.String())
+	x.devices(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		if provider.Parent != w.Parent.String() && (provider.Parent == "" || x.ByUUID[provider.Parent] != nil) {
+			r.misplaced(x, provider, w.Parent.String())
 		}
 	})
 }
 
-// misplaced adds the finding of a provider that has another parent than its agent reports. Placement moves it since 1.37.
-func (r *report) misplaced(x *records, is *cloud.Provider, parent string) {
-	found := "it has no parent"
-	if is.Parent != "" {
-		found = "its parent is " + x.providerSubject(is.Parent).String()
+// misplaced adds the finding of a provider that has another parent than its agent reports.
+// Placement moves it since 1.37.
+func (r *report) misplaced(x *records, provider *cloud.Provider, parent string) {
+	actual := "it has no parent"
+	if provider.Parent != "" {
+		actual = "its parent is " + x.providerSubject(provider.Parent).String()
 	}
-	r.found(Finding{
-		About: []Subject{x.providerSubject(is.UUID)}, Found: found, Expected: x.providerSubject(parent).String(),
+	r.add(Finding{
+		About: []Subject{x.providerSubject(provider.UUID)}, Actual: actual, Expected: x.providerSubject(parent).String(),
 		// The client wants the name too.
-		Command: fmt.Sprintf("openstack --os-placement-api-version 1.37 resource provider set --name '%s' --parent-provider %s %s", is.Name, parent, is.UUID),
+		Command: fmt.Sprintf("openstack --os-placement-api-version 1.37 resource provider set --name '%s' --parent-provider %s %s", provider.Name, parent, provider.UUID),
 	})
 }
 
-// stale calls fn with the providers whose names are those of agents or devices that no agent reports.
+// stale calls fn with the providers whose names are those of agents or devices that no agent
+// reports.
 func (x *records) stale(fn func(p *cloud.Provider, n guarantee.Name)) {
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
@@ -193,8 +197,8 @@ func (x *records) stale(fn func(p *cloud.Provider, n guarantee.Name)) {
 func agentProviderStale(x *records, r *report) {
 	x.stale(func(p *cloud.Provider, n guarantee.Name) {
 		if n.Device == "" {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("no %s reports anything of %s; the provider has %d devices below it, of which %s is allocated",
 					n.Driver.AgentType, n.Hypervisor, len(x.Children[p.UUID]), index.FormatAmounts(x.SubtreeUsage(p))),
 				Expected: "an agent that reports it", Command: x.deletes(p),
 			})
@@ -202,8 +206,8 @@ func agentProviderStale(x *records, r *report) {
 	})
 }
 
-// deletes are the commands that delete a provider and those below it, in the order in which they can be deleted. The client deletes one at a
-// time.
+// deletes are the commands that delete a provider and those below it, in the order in which they
+// can be deleted. The client deletes one at a time.
 func (x *records) deletes(p *cloud.Provider) string {
 	var list []string
 	for _, child := range x.Children[p.UUID] {
@@ -218,22 +222,22 @@ func deviceProviderStale(x *records, r *report) {
 		if n.Device == "" || x.Reported[agent] == nil && x.ByUUID[agent] != nil {
 			return // with that of its agent
 		}
-		r.found(Finding{
-			About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, index.FormatAmounts(x.SubtreeUsage(p))),
+		r.add(Finding{
+			About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("the %s of %s does not report %s; %s is allocated of it", n.Driver.AgentType, n.Hypervisor, n.Device, index.FormatAmounts(x.SubtreeUsage(p))),
 			Expected: "a device that its agent reports", Command: "openstack resource provider delete " + p.UUID,
 		})
 	})
 }
 
 func inventoryClassMissing(x *records, r *report) {
-	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
-		if is == nil {
+	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		if provider == nil {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(w.Inventories)) {
-			if _, has := is.Inventories[class]; !has {
-				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: "it has no inventory of " + class,
+			if _, has := provider.Inventories[class]; !has {
+				r.add(Finding{
+					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it has no inventory of " + class,
 					Expected: fmt.Sprintf("%d, which its agent reports", w.Inventories[class].Total), Command: restart(w.Agent),
 				})
 			}
@@ -242,15 +246,15 @@ func inventoryClassMissing(x *records, r *report) {
 }
 
 func inventoryClassSuperfluous(x *records, r *report) {
-	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
-		if is == nil {
+	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		if provider == nil {
 			return
 		}
-		for _, class := range slices.Sorted(maps.Keys(is.Inventories)) {
+		for _, class := range slices.Sorted(maps.Keys(provider.Inventories)) {
 			if _, reports := w.Inventories[class]; index.IsPortClass(class) && !reports {
-				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("it has an inventory of %s, %d", class, is.Inventories[class].Total),
-					Expected: "no such inventory: its agent does not report it", Command: fmt.Sprintf("openstack resource provider inventory delete --resource-class %s %s", class, is.UUID),
+				r.add(Finding{
+					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("it has an inventory of %s, %d", class, provider.Inventories[class].Total),
+					Expected: "no such inventory: its agent does not report it", Command: fmt.Sprintf("openstack resource provider inventory delete --resource-class %s %s", class, provider.UUID),
 				})
 			}
 		}
@@ -258,24 +262,24 @@ func inventoryClassSuperfluous(x *records, r *report) {
 }
 
 // stocks calls fn with the inventories that agents report and placement has.
-func (x *records) stocks(fn func(w *index.ReportedProvider, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory)) {
-	x.reported(func(w *index.ReportedProvider, is *cloud.Provider) {
-		if is == nil {
+func (x *records) stocks(fn func(w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory)) {
+	x.reported(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		if provider == nil {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(w.Inventories)) {
-			if has, ok := is.Inventories[class]; ok {
-				fn(w, is, class, w.Inventories[class], has)
+			if actual, ok := provider.Inventories[class]; ok {
+				fn(w, provider, class, w.Inventories[class], actual)
 			}
 		}
 	})
 }
 
 func inventoryTotalDiffers(x *records, r *report) {
-	x.stocks(func(w *index.ReportedProvider, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
-		if has.Total != want.Total {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("its total of %s is %d", class, has.Total),
+	x.stocks(func(w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory) {
+		if actual.Total != want.Total {
+			r.add(Finding{
+				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("its total of %s is %d", class, actual.Total),
 				Expected: fmt.Sprintf("%d, which its agent reports", want.Total), Command: restart(w.Agent),
 			})
 		}
@@ -283,24 +287,24 @@ func inventoryTotalDiffers(x *records, r *report) {
 }
 
 // or returns what a pointer points to, or a default.
-func or[T any](p *T, otherwise T) T {
+func or[T any](p *T, def T) T {
 	if p == nil {
-		return otherwise
+		return def
 	}
 	return *p
 }
 
 func inventorySettingsDiffer(x *records, r *report) {
-	x.stocks(func(w *index.ReportedProvider, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
+	x.stocks(func(w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory) {
 		expected := cloud.Inventory{
 			Reserved: or(want.Reserved, 0), MinUnit: or(want.MinUnit, 1), StepSize: or(want.StepSize, 1), AllocationRatio: or(want.AllocationRatio, 1),
 		}
-		if got := (cloud.Inventory{Reserved: has.Reserved, MinUnit: has.MinUnit, StepSize: has.StepSize, AllocationRatio: has.AllocationRatio}); got != expected {
+		if got := (cloud.Inventory{Reserved: actual.Reserved, MinUnit: actual.MinUnit, StepSize: actual.StepSize, AllocationRatio: actual.AllocationRatio}); got != expected {
 			show := func(i cloud.Inventory) string {
 				return fmt.Sprintf("reserved %d, min_unit %d, step_size %d, allocation_ratio %g", i.Reserved, i.MinUnit, i.StepSize, i.AllocationRatio)
 			}
-			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("of %s it has %s", class, show(got)),
+			r.add(Finding{
+				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("of %s it has %s", class, show(got)),
 				Expected: show(expected) + ", which its agent reports", Command: restart(w.Agent),
 			})
 		}
@@ -308,11 +312,11 @@ func inventorySettingsDiffer(x *records, r *report) {
 }
 
 func maxUnitBelowTotal(x *records, r *report) {
-	x.stocks(func(w *index.ReportedProvider, is *cloud.Provider, class string, want guarantee.Inventory, has cloud.Inventory) {
-		if has.MaxUnit < has.Total && (want.MaxUnit == nil || *want.MaxUnit != has.MaxUnit) {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, has.MaxUnit),
-				Expected: fmt.Sprintf("the total, %d: its agent reports no such limit", has.Total), Command: restart(w.Agent),
+	x.stocks(func(w *index.ReportedProvider, provider *cloud.Provider, class string, want guarantee.Inventory, actual cloud.Inventory) {
+		if actual.MaxUnit < actual.Total && (want.MaxUnit == nil || *want.MaxUnit != actual.MaxUnit) {
+			r.add(Finding{
+				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: fmt.Sprintf("of %s one port can have at most %d (max_unit)", class, actual.MaxUnit),
+				Expected: fmt.Sprintf("the total, %d: its agent reports no such limit", actual.Total), Command: restart(w.Agent),
 			})
 		}
 	})
@@ -328,11 +332,11 @@ func hasVNIC(p *cloud.Provider) bool {
 }
 
 func physnetTraitMissing(x *records, r *report) {
-	x.devices(func(w *index.ReportedProvider, is *cloud.Provider) {
+	x.devices(func(w *index.ReportedProvider, provider *cloud.Provider) {
 		for _, trait := range index.PhysicalNetworks(w.Traits) {
-			if !slices.Contains(is.Traits, trait) {
-				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
+			if !slices.Contains(provider.Traits, trait) {
+				r.add(Finding{
+					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it does not have the trait " + trait, Expected: "the network that its agent maps to it",
 					Command: restart(w.Agent),
 				})
 			}
@@ -341,11 +345,11 @@ func physnetTraitMissing(x *records, r *report) {
 }
 
 func physnetTraitSuperfluous(x *records, r *report) {
-	x.devices(func(w *index.ReportedProvider, is *cloud.Provider) {
-		for _, trait := range index.PhysicalNetworks(is.Traits) {
+	x.devices(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		for _, trait := range index.PhysicalNetworks(provider.Traits) {
 			if !slices.Contains(w.Traits, trait) {
-				r.found(Finding{
-					About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: "it has the trait " + trait, Expected: "only networks that its agent maps to it",
+				r.add(Finding{
+					About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it has the trait " + trait, Expected: "only networks that its agent maps to it",
 					Command: restart(w.Agent),
 				})
 			}
@@ -354,10 +358,10 @@ func physnetTraitSuperfluous(x *records, r *report) {
 }
 
 func vnicTraitMissing(x *records, r *report) {
-	x.devices(func(w *index.ReportedProvider, is *cloud.Provider) {
-		if !hasVNIC(is) {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(is.UUID), agentSubject(w.Agent)}, Found: "it has no trait of a VNIC type", Expected: "one for each type that its driver binds",
+	x.devices(func(w *index.ReportedProvider, provider *cloud.Provider) {
+		if !hasVNIC(provider) {
+			r.add(Finding{
+				About: []Subject{x.providerSubject(provider.UUID), agentSubject(w.Agent)}, Actual: "it has no trait of a VNIC type", Expected: "one for each type that its driver binds",
 				Command: restart(w.Agent),
 			})
 		}

@@ -1,10 +1,11 @@
-// Package audit compares the records of a cloud's services with each other and finds where they disagree: allocations of servers that
-// do not exist, ports whose guarantees are not allocated, providers that differ from the reports of their agents. It is pure: it takes records (ops/cloud) and
-// changes nothing.
+// Package audit compares the records of a cloud's services with each other and finds where they
+// disagree: allocations of servers that do not exist, ports whose guarantees are not allocated,
+// providers that differ from the reports of their agents. It is pure: it takes records (ops/cloud)
+// and changes nothing.
 //
-// What it can find is the table in kinds.go: for each kind a code, what it means, what mends it, and the rule that finds it.
-// A rule runs only when the records that it needs were read. Servers with an operation or a move under way are examined only by
-// rules that hold in every state.
+// What it can find is the table in kinds.go: for each kind a code, what it means, what repairs it,
+// and the rule that finds it. A rule runs only when the records that it needs were read. Servers
+// with an operation or a move under way are examined only by rules that hold in every state.
 package audit
 
 import (
@@ -38,17 +39,17 @@ func (s Severity) AtLeast(than Severity) bool {
 type Finding struct {
 	Code     Code     `json:"code"`
 	Severity Severity `json:"severity"`
-	// About are the records that disagree, the one to look at first being the first.
+	// About are the records that disagree, the one to read first being the first.
 	About []Subject `json:"about"`
-	// Found and Expected are a sentence each, with numbers.
-	Found    string `json:"found"`
+	// Actual and Expected are a sentence each, with numbers.
+	Actual   string `json:"found"`
 	Expected string `json:"expected"`
 	Means    string `json:"means"`
 	// Command is the next command to type: berth heal where that repairs the finding, or what shows
 	// what is needed to decide.
 	Command string `json:"command"`
-	// ManualCommand is the command for a finding that berth heal cannot repair after all, the same as
-	// Command where it never does.
+	// ManualCommand is the command for a finding that berth heal cannot repair after all, the same
+	// as Command where it never does.
 	ManualCommand string `json:"-"`
 }
 
@@ -69,7 +70,8 @@ func (s Subject) String() string {
 
 // A Result is what Check returns.
 type Result struct {
-	// Findings are in the order of severities, then of the table of codes, then of what they are about.
+	// Findings are in the order of severities, then of the table of codes, then of what they are
+	// about.
 	Findings []Finding `json:"findings"`
 	// Unchecked says which rules did not run, or not for all records, and why.
 	Unchecked []Unchecked `json:"unchecked"`
@@ -85,9 +87,11 @@ type Unchecked struct {
 type Options struct {
 	Codes    []Code
 	Severity Severity // this or a more severe one
-	// Heals reports whether berth heal heals findings of a code: those have its command. Nil is no code.
+	// Heals reports whether berth heal heals findings of a code: those have its command. Nil is no
+	// code.
 	Heals func(Code) bool
-	// Servers and Ports are UUIDs or names, Hosts are names of hosts or hypervisors. A finding has to be about one of each list that is not empty.
+	// Servers and Ports are UUIDs or names, Hosts are names of hosts or hypervisors. A finding has
+	// to be about one of each list that is not empty.
 	Servers, Ports, Hosts []string
 }
 
@@ -109,7 +113,7 @@ func Check(idx *index.Index, o Options) Result {
 		}
 		r := &report{x: x, kind: k, heals: o.Heals}
 		k.rule(x, r)
-		for _, reason := range r.partly {
+		for _, reason := range r.reasons {
 			result.unchecked(k.Code, reason)
 		}
 		slices.SortStableFunc(r.findings, func(a, b Finding) int { return cmp.Compare(a.About[0].ID, b.About[0].ID) })
@@ -125,8 +129,9 @@ func Check(idx *index.Index, o Options) Result {
 	return result
 }
 
-// Intersect returns the result of a second check without the findings that the first one does not have. A
-// finding is the same when its code and the records that it is about are; numbers in it may have changed.
+// Intersect returns the result of a second check without the findings that the first one does not
+// have. A finding is the same when its code and the records that it is about are; numbers in it may
+// have changed.
 func Intersect(first, second Result) Result {
 	seen := map[string]bool{}
 	key := func(f Finding) string {
@@ -139,13 +144,13 @@ func Intersect(first, second Result) Result {
 	for _, f := range first.Findings {
 		seen[key(f)] = true
 	}
-	both := Result{Findings: []Finding{}, Unchecked: second.Unchecked}
+	result := Result{Findings: []Finding{}, Unchecked: second.Unchecked}
 	for _, f := range second.Findings {
 		if seen[key(f)] {
-			both.Findings = append(both.Findings, f)
+			result.Findings = append(result.Findings, f)
 		}
 	}
-	return both
+	return result
 }
 
 func (r *Result) unchecked(code Code, reason string) {
@@ -164,11 +169,11 @@ type report struct {
 	kind     *Kind
 	heals    func(Code) bool
 	findings []Finding
-	partly   []string
+	reasons  []string
 }
 
-// found adds a finding, to which it adds what all findings of the kind have.
-func (r *report) found(f Finding) {
+// add adds a finding, to which it adds what all findings of the kind have.
+func (r *report) add(f Finding) {
 	f.Code, f.Severity, f.Means, f.ManualCommand = r.kind.Code, r.kind.Severity, r.kind.Means, f.Command
 	if r.heals != nil && r.heals(f.Code) {
 		f.Command = fmt.Sprintf("berth heal --code %s %s", f.Code, r.x.selector(f.About))
@@ -195,14 +200,15 @@ func (x *records) selector(about []Subject) string {
 	return "--server " + s.ID
 }
 
-// cannot says once why the rule did not look at some records.
-func (r *report) cannot(reason string) {
-	if !slices.Contains(r.partly, reason) {
-		r.partly = append(r.partly, reason)
+// addUnchecked says once why the rule did not read some records.
+func (r *report) addUnchecked(reason string) {
+	if !slices.Contains(r.reasons, reason) {
+		r.reasons = append(r.reasons, reason)
 	}
 }
 
-// concerns reports whether a finding is about one of the records of a kind that are named. Consumers and migrations are named as servers are.
+// concerns reports whether a finding is about one of the records of a kind that are named.
+// Consumers and migrations are named as servers are.
 func (x *records) concerns(f Finding, kind string, names []string) bool {
 	if len(names) == 0 {
 		return true

@@ -45,23 +45,23 @@ func TestHealthyCloudHasNoFindings(t *testing.T) {
 }
 
 // Each fault has the code of its kind and no other, and every kind has a fault.
-func TestPlantedFaultsAreFound(t *testing.T) {
+func TestInjectedFaultsAreFound(t *testing.T) {
 	injected := map[audit.Code]bool{}
 	for _, p := range audittest.Faults {
 		t.Run(string(p.Code)+"/"+p.Name, func(t *testing.T) {
 			c := audittest.Copied(audittest.Whole().Done())
 			if !p.InjectInto(c) {
-				t.Fatal("the cloud has nothing to plant the fault in")
+				t.Fatal("the cloud has nothing to inject the fault into")
 			}
 			r := audit.Check(index.New(c), audit.Options{})
 			if got := codes(r.Findings); !slices.Equal(got, p.Codes()) {
 				t.Errorf("found %q: %+v", got, r.Findings)
 			}
 			for _, f := range r.Findings {
-				if f.Severity == "" || f.Means == "" || f.Found == "" || f.Expected == "" || f.Command == "" || len(f.About) == 0 || f.About[0].ID == "" {
+				if f.Severity == "" || f.Means == "" || f.Actual == "" || f.Expected == "" || f.Command == "" || len(f.About) == 0 || f.About[0].ID == "" {
 					t.Errorf("something is missing in %+v", f)
 				}
-				t.Logf("%s: %v: %s; expected: %s; %s", f.Code, f.About, f.Found, f.Expected, f.Command)
+				t.Logf("%s: %v: %s; expected: %s; %s", f.Code, f.About, f.Actual, f.Expected, f.Command)
 			}
 			injected[p.Code] = true
 		})
@@ -81,7 +81,7 @@ func TestFaultsAreFoundInAnyCloud(t *testing.T) {
 	injected := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		c := audittest.Copied(audittest.Clouds.Draw(rt, "cloud"))
-		p := rapid.SampledFrom(audittest.Faults).Draw(rt, "plant")
+		p := rapid.SampledFrom(audittest.Faults).Draw(rt, "fault")
 		if !p.InjectInto(c) {
 			return
 		}
@@ -136,7 +136,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	all := codes(audit.Check(index.New(c), audit.Options{}).Findings)
-	for _, of := range []struct {
+	for _, tc := range []struct {
 		o    audit.Options
 		want []audit.Code
 	}{
@@ -152,8 +152,8 @@ func TestOptions(t *testing.T) {
 		{audit.Options{Hosts: []string{"cn1"}, Severity: audit.Error}, []audit.Code{audit.BoundWithoutKey}},
 		{audit.Options{Hosts: []string{"nowhere"}}, nil},
 	} {
-		if got := codes(audit.Check(index.New(c), of.o).Findings); !slices.Equal(got, of.want) {
-			t.Errorf("%+v: %q, want %q", of.o, got, of.want)
+		if got := codes(audit.Check(index.New(c), tc.o).Findings); !slices.Equal(got, tc.want) {
+			t.Errorf("%+v: %q, want %q", tc.o, got, tc.want)
 		}
 	}
 	if len(all) != 3 {
@@ -183,8 +183,8 @@ func TestCodesAreUnique(t *testing.T) {
 
 // What is found both times is what stays, as it was the second time.
 func TestBoth(t *testing.T) {
-	finding := func(code audit.Code, id, found string) audit.Finding {
-		return audit.Finding{Code: code, About: []audit.Subject{{Kind: "server", ID: id}}, Found: found}
+	finding := func(code audit.Code, id, actual string) audit.Finding {
+		return audit.Finding{Code: code, About: []audit.Subject{{Kind: "server", ID: id}}, Actual: actual}
 	}
 	first := audit.Result{Findings: []audit.Finding{finding("a", "1", "x"), finding("a", "2", "x"), finding("b", "1", "x")}}
 	second := audit.Result{
@@ -201,20 +201,22 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-// A host that is not a compute node is removed from an aggregate by a command only when Nova knows it: it answers 404 otherwise.
+// A host that is not a compute node is removed from an aggregate by a command only when Nova knows
+// it: it answers 404 otherwise.
 func TestCommandForUnknownMember(t *testing.T) {
 	for want, services := range map[string][]cloud.Service{
 		"openstack aggregate show 1":                {},
 		"openstack aggregate remove host 1 nowhere": {{Binary: "nova-compute", Host: "nowhere"}},
 	} {
 		c := &cloud.Cloud{Compute: &cloud.Compute{Services: services, Aggregates: []cloud.Aggregate{{ID: 1, UUID: "a", Hosts: []string{"nowhere"}}}}}
-		if found := audit.Check(index.New(c), audit.Options{}).Findings; len(found) != 1 || found[0].Command != want {
-			t.Errorf("found %+v, want the command %s", found, want)
+		if findings := audit.Check(index.New(c), audit.Options{}).Findings; len(findings) != 1 || findings[0].Command != want {
+			t.Errorf("found %+v, want the command %s", findings, want)
 		}
 	}
 }
 
-// A consumer without a type counts as Nova's, which the finding says: another service's may be without one too. One with another type is left alone.
+// A consumer without a type counts as Nova's, which the finding says: another service's may be
+// without one too. One with another type is skipped.
 func TestConsumersOfOtherServices(t *testing.T) {
 	for kind, want := range map[string]string{"": "it has no type, so that it counts as Nova's, and holds", "INSTANCE": "it holds", "ACCELERATOR": ""} {
 		b := cloudtest.New()
@@ -225,15 +227,15 @@ func TestConsumersOfOtherServices(t *testing.T) {
 			Allocations: map[string]map[string]int64{c.Placement.Providers[0].UUID: {"VCPU": 1}},
 		})
 		cloudtest.Count(c)
-		found := audit.Check(index.New(c), audit.Options{Codes: []audit.Code{audit.OrphanedAllocation}}).Findings
+		findings := audit.Check(index.New(c), audit.Options{Codes: []audit.Code{audit.OrphanedAllocation}}).Findings
 		if want == "" {
-			if len(found) > 0 {
-				t.Errorf("of the type %q: %+v", kind, found)
+			if len(findings) > 0 {
+				t.Errorf("of the type %q: %+v", kind, findings)
 			}
 			continue
 		}
-		if len(found) != 1 || !strings.HasPrefix(found[0].Found, want) || strings.Contains(found[0].Expected, "another service") != (kind == "") {
-			t.Errorf("of the type %q: %+v", kind, found)
+		if len(findings) != 1 || !strings.HasPrefix(findings[0].Actual, want) || strings.Contains(findings[0].Expected, "another service") != (kind == "") {
+			t.Errorf("of the type %q: %+v", kind, findings)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// holders are the consumers, in their order.
-func (x *records) holders() iter.Seq[*cloud.Consumer] {
+// consumers are the consumers, in their order.
+func (x *records) consumers() iter.Seq[*cloud.Consumer] {
 	return func(yield func(*cloud.Consumer) bool) {
 		for i := range x.Placement.Consumers {
 			if !yield(&x.Placement.Consumers[i]) {
@@ -22,8 +22,8 @@ func (x *records) holders() iter.Seq[*cloud.Consumer] {
 	}
 }
 
-// allocations calls fn with each allocation of a consumer, sorted.
-func allocations(c *cloud.Consumer, fn func(provider, class string, n int64)) {
+// eachAllocation calls fn with each allocation of a consumer, sorted.
+func eachAllocation(c *cloud.Consumer, fn func(provider, class string, n int64)) {
 	for _, provider := range slices.Sorted(maps.Keys(c.Allocations)) {
 		for _, class := range slices.Sorted(maps.Keys(c.Allocations[provider])) {
 			fn(provider, class, c.Allocations[provider][class])
@@ -31,8 +31,9 @@ func allocations(c *cloud.Consumer, fn func(provider, class string, n int64)) {
 	}
 }
 
-// leftOver reports whether a consumer is a migration that has ended: it is one by its type, or by its record.
-func (x *records) leftOver(c *cloud.Consumer) bool {
+// isEndedMigration reports whether a consumer is a migration that has ended: it is one by its type,
+// or by its record.
+func (x *records) isEndedMigration(c *cloud.Consumer) bool {
 	if m := x.Migrations[c.UUID]; m != nil {
 		return slices.Contains(index.EndedMoves, m.Status)
 	}
@@ -40,29 +41,29 @@ func (x *records) leftOver(c *cloud.Consumer) bool {
 }
 
 func orphanedAllocation(x *records, r *report) {
-	for c := range x.holders() {
+	for c := range x.consumers() {
 		if !slices.Contains([]string{"", "INSTANCE", "MIGRATION"}, c.Type) {
 			continue // of a service that is not read, such as Blazar's reservations
 		}
-		if len(c.Allocations) > 0 && x.Servers[c.UUID] == nil && x.Migrations[c.UUID] == nil && !x.leftOver(c) {
-			found, expected := "it holds "+x.FormatAllocations(c), "a server or a migration under way with this UUID"
+		if len(c.Allocations) > 0 && x.Servers[c.UUID] == nil && x.Migrations[c.UUID] == nil && !x.isEndedMigration(c) {
+			actual, expected := "it holds "+x.FormatAllocations(c), "a server or a migration under way with this UUID"
 			if c.Type == "" {
-				found = "it has no type, so that it counts as Nova's, and holds " + x.FormatAllocations(c)
+				actual = "it has no type, so that it counts as Nova's, and holds " + x.FormatAllocations(c)
 				expected += ", or something of another service (Cyborg, Zun, a reservation): look before it is deleted"
 			}
-			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: found,
+			r.add(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: actual,
 				Expected: expected, Command: "openstack resource provider allocation delete " + c.UUID,
 			})
 		}
 	}
 }
 
-func migrationLeftOver(x *records, r *report) {
-	for c := range x.holders() {
-		if len(c.Allocations) > 0 && x.leftOver(c) {
-			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: "it is of a migration that has ended, and holds " + x.FormatAllocations(c), Expected: "nothing",
+func endedMigrationAllocated(x *records, r *report) {
+	for c := range x.consumers() {
+		if len(c.Allocations) > 0 && x.isEndedMigration(c) {
+			r.add(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "it is of a migration that has ended, and holds " + x.FormatAllocations(c), Expected: "nothing",
 				Command: "openstack resource provider allocation delete " + c.UUID,
 			})
 		}
@@ -70,17 +71,18 @@ func migrationLeftOver(x *records, r *report) {
 }
 
 func consumerEmpty(x *records, r *report) {
-	for c := range x.holders() {
+	for c := range x.consumers() {
 		if len(c.Allocations) == 0 {
-			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: fmt.Sprintf("it has generation %d and no allocations", c.Generation),
+			r.add(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: fmt.Sprintf("it has generation %d and no allocations", c.Generation),
 				Expected: "no consumer: placement removes it with its last allocation", Command: "openstack resource provider allocation show " + c.UUID,
 			})
 		}
 	}
 }
 
-// typeOf returns the type that a consumer must have, "" for one that is neither a server nor a migration.
+// typeOf returns the type that a consumer must have, "" for one that is neither a server nor a
+// migration.
 func (x *records) typeOf(c *cloud.Consumer) string {
 	switch {
 	case x.Servers[c.UUID] != nil:
@@ -92,14 +94,15 @@ func (x *records) typeOf(c *cloud.Consumer) string {
 }
 
 func consumerWithoutType(x *records, r *report) {
-	// Nova sets no types, other services do: where no server and no migration has one there is nothing to compare with.
+	// Nova sets no types, other services do: where no server and no migration has one there is
+	// nothing to compare with.
 	if !slices.ContainsFunc(x.Placement.Consumers, func(c cloud.Consumer) bool { return c.Type != "" && x.typeOf(&c) != "" }) {
 		return
 	}
-	for c := range x.holders() {
+	for c := range x.consumers() {
 		if want := x.typeOf(c); want != "" && c.Type == "" && len(c.Allocations) > 0 {
-			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its consumer has no type", Expected: want,
+			r.add(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "its consumer has no type", Expected: want,
 				Command: "openstack --os-placement-api-version 1.38 resource provider allocation show " + c.UUID,
 			})
 		}
@@ -107,10 +110,10 @@ func consumerWithoutType(x *records, r *report) {
 }
 
 func consumerTypeWrong(x *records, r *report) {
-	for c := range x.holders() {
+	for c := range x.consumers() {
 		if want := x.typeOf(c); want != "" && c.Type != "" && c.Type != want {
-			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its consumer has the type " + c.Type, Expected: want,
+			r.add(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "its consumer has the type " + c.Type, Expected: want,
 				Command: "openstack --os-placement-api-version 1.38 resource provider allocation show " + c.UUID,
 			})
 		}
@@ -126,10 +129,10 @@ func (x *records) ownerOf(c *cloud.Consumer) *index.Server {
 }
 
 func consumerProjectWrong(x *records, r *report) {
-	for c := range x.holders() {
+	for c := range x.consumers() {
 		if s := x.ownerOf(c); s != nil && s.Project != c.Project {
-			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its allocations are of project " + c.Project, Expected: "project " + s.Project,
+			r.add(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "its allocations are of project " + c.Project, Expected: "project " + s.Project,
 				Command: "openstack resource provider allocation show " + c.UUID,
 			})
 		}
@@ -137,22 +140,22 @@ func consumerProjectWrong(x *records, r *report) {
 }
 
 func consumerUserWrong(x *records, r *report) {
-	for c := range x.holders() {
+	for c := range x.consumers() {
 		if s := x.ownerOf(c); s != nil && s.User != c.User {
-			r.found(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Found: "its allocations are of user " + c.User, Expected: "user " + s.User,
+			r.add(Finding{
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "its allocations are of user " + c.User, Expected: "user " + s.User,
 				Command: "openstack resource provider allocation show " + c.UUID,
 			})
 		}
 	}
 }
 
-func allocationOnGoneProvider(x *records, r *report) {
-	for c := range x.holders() {
+func allocationOnMissingProvider(x *records, r *report) {
+	for c := range x.consumers() {
 		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
 			if x.ByUUID[uuid] == nil {
-				r.found(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Found: "it holds " + index.FormatAmounts(c.Allocations[uuid]) + " of a provider that is not there",
+				r.add(Finding{
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Actual: "it holds " + index.FormatAmounts(c.Allocations[uuid]) + " of a provider that is not there",
 					Expected: "a provider with this UUID", Command: "berth db check",
 				})
 			}
@@ -161,15 +164,15 @@ func allocationOnGoneProvider(x *records, r *report) {
 }
 
 func allocationWithoutInventory(x *records, r *report) {
-	for c := range x.holders() {
-		allocations(c, func(provider, class string, n int64) {
+	for c := range x.consumers() {
+		eachAllocation(c, func(provider, class string, n int64) {
 			p := x.ByUUID[provider]
 			if p == nil {
 				return
 			}
 			if _, ok := p.Inventories[class]; !ok {
-				r.found(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Found: fmt.Sprintf("it holds %s %d", class, n),
+				r.add(Finding{
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Actual: fmt.Sprintf("it holds %s %d", class, n),
 					Expected: "an inventory of " + class, Command: "openstack resource provider inventory list " + provider,
 				})
 			}
@@ -178,16 +181,16 @@ func allocationWithoutInventory(x *records, r *report) {
 }
 
 func amountBreaksUnits(x *records, r *report) {
-	for c := range x.holders() {
-		allocations(c, func(provider, class string, n int64) {
+	for c := range x.consumers() {
+		eachAllocation(c, func(provider, class string, n int64) {
 			p := x.ByUUID[provider]
 			if p == nil {
 				return
 			}
 			i, ok := p.Inventories[class]
 			if ok && (n < i.MinUnit || n > i.MaxUnit || i.StepSize > 0 && n%i.StepSize != 0) {
-				r.found(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Found: fmt.Sprintf("it holds %s %d", class, n),
+				r.add(Finding{
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Actual: fmt.Sprintf("it holds %s %d", class, n),
 					Expected: fmt.Sprintf("an amount from %d to %d in steps of %d", i.MinUnit, i.MaxUnit, i.StepSize),
 					Command:  "openstack resource provider inventory list " + provider,
 				})
@@ -206,8 +209,8 @@ func usageDiffers(x *records, r *report) {
 		maps.Copy(classes, x.Allocated[p.UUID])
 		for _, class := range slices.Sorted(maps.Keys(classes)) {
 			if used, sum := p.Usages[class], x.Allocated[p.UUID][class]; used != sum {
-				r.found(Finding{
-					About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are used", used, class),
+				r.add(Finding{
+					About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are used", used, class),
 					Expected: fmt.Sprintf("%d, which is the sum of the allocations", sum), Command: "openstack resource provider usage show " + p.UUID,
 				})
 			}
@@ -221,8 +224,8 @@ func capacityExceeded(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		capacity := placement.Inventory(i).Capacity()
 		if used := p.Usages[class]; used > 0 && used > capacity && !placement.Inventory(i).ReservedInUse(used) {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are used", used, class),
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are used", used, class),
 				Expected: fmt.Sprintf("at most %d, which is (total %d - reserved %d) * %g", capacity, i.Total, i.Reserved, i.AllocationRatio),
 				Command:  "openstack resource provider show --allocations " + p.UUID,
 			})
@@ -233,8 +236,8 @@ func capacityExceeded(x *records, r *report) {
 func reservedInUse(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		if used := p.Usages[class]; placement.Inventory(i).ReservedInUse(used) {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are used, and all %d are reserved", used, class, i.Total),
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are used, and all %d are reserved", used, class, i.Total),
 				Expected: "that it was reserved on purpose", Command: "openstack resource provider inventory list " + p.UUID,
 			})
 		}
@@ -245,8 +248,8 @@ func guaranteeOvercommitted(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		used := p.Usages[class]
 		if index.IsPortClass(class) && used > i.Total-i.Reserved && used <= placement.Inventory(i).Capacity() {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are guaranteed, with an allocation ratio of %g", used, class, i.AllocationRatio),
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are guaranteed, with an allocation ratio of %g", used, class, i.AllocationRatio),
 				Expected: fmt.Sprintf("at most %d, which the device has (total %d - reserved %d)", i.Total-i.Reserved, i.Total, i.Reserved),
 				Command:  "openstack resource provider show --allocations " + p.UUID,
 			})
@@ -257,8 +260,8 @@ func guaranteeOvercommitted(x *records, r *report) {
 func reservedAboveTotal(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
 		if i.Reserved > i.Total {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("%d of %s are reserved", i.Reserved, class),
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are reserved", i.Reserved, class),
 				Expected: fmt.Sprintf("at most the total, %d", i.Total), Command: "openstack resource provider inventory list " + p.UUID,
 			})
 		}
@@ -278,8 +281,8 @@ func (x *records) inventories(fn func(p *cloud.Provider, class string, i cloud.I
 func unknownClass(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, _ cloud.Inventory) {
 		if _, ok := slices.BinarySearch(x.Placement.Classes, class); !ok {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has an inventory of " + class, Expected: "a class that placement knows",
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: "it has an inventory of " + class, Expected: "a class that placement knows",
 				Command: "openstack --os-placement-api-version 1.2 resource class list",
 			})
 		}
@@ -291,8 +294,8 @@ func unknownTrait(x *records, r *report) {
 		p := &x.Placement.Providers[i]
 		for _, trait := range p.Traits {
 			if _, ok := slices.BinarySearch(x.Placement.Traits, trait); !ok {
-				r.found(Finding{
-					About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait " + trait, Expected: "a trait that placement knows",
+				r.add(Finding{
+					About: []Subject{x.providerSubject(p.UUID)}, Actual: "it has the trait " + trait, Expected: "a trait that placement knows",
 					Command: "openstack --os-placement-api-version 1.6 trait list",
 				})
 			}
@@ -300,11 +303,11 @@ func unknownTrait(x *records, r *report) {
 	}
 }
 
-func providerParentGone(x *records, r *report) {
+func providerParentMissing(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		if p := &x.Placement.Providers[i]; p.Parent != "" && x.ByUUID[p.Parent] == nil {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: "its parent " + p.Parent + " is not there", Expected: "a parent that is a provider, or none",
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: "its parent " + p.Parent + " is not there", Expected: "a parent that is a provider, or none",
 				Command: "berth db check",
 			})
 		}
@@ -315,8 +318,8 @@ func providerRootDiffers(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
 		if top := x.RootOf(p); p.Root != top.UUID {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: "its root is " + p.Root,
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: "its root is " + p.Root,
 				Expected: fmt.Sprintf("%s (%s), to which its parents lead", top.UUID, top.Name), Command: "berth db check",
 			})
 		}

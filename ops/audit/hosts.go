@@ -14,8 +14,8 @@ func hypervisorWithoutProvider(x *records, r *report) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if x.ByUUID[h.UUID] == nil && x.ByName[h.Hostname] == nil {
-			r.found(Finding{
-				About: []Subject{hostSubject(h), {Kind: "provider", ID: h.UUID}}, Found: "placement has no provider of the compute node", Expected: "one with its UUID " + h.UUID,
+			r.add(Finding{
+				About: []Subject{hostSubject(h), {Kind: "provider", ID: h.UUID}}, Actual: "placement has no provider of the compute node", Expected: "one with its UUID " + h.UUID,
 				Command: "openstack compute service list --host " + h.Host,
 			})
 		}
@@ -26,8 +26,8 @@ func hypervisorUUIDDiffers(x *records, r *report) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if p := x.ByName[h.Hostname]; x.ByUUID[h.UUID] == nil && p != nil {
-			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the provider with its name has the UUID %s", p.UUID), Expected: h.UUID + ", the UUID of the compute node",
+			r.add(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("the provider with its name has the UUID %s", p.UUID), Expected: h.UUID + ", the UUID of the compute node",
 				Command: "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
@@ -38,19 +38,19 @@ func hypervisorNameDiffers(x *records, r *report) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if p := x.ByUUID[h.UUID]; p != nil && p.Name != h.Hostname {
-			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its provider has the name " + p.Name, Expected: h.Hostname,
+			r.add(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: "its provider has the name " + p.Name, Expected: h.Hostname,
 				Command: "openstack hypervisor show " + h.Hostname,
 			})
 		}
 	}
 }
 
-func providerOfGoneHost(x *records, r *report) {
+func providerOfDeletedHost(x *records, r *report) {
 	for p := range x.Roots() {
 		if index.IsHost(p) && x.HypervisorOf(p) == nil {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", index.FormatAmounts(x.SubtreeUsage(p))),
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("no compute node has its UUID or its name; %s is allocated of it", index.FormatAmounts(x.SubtreeUsage(p))),
 				Expected: "a compute node", Command: "openstack resource provider show --allocations " + p.UUID,
 			})
 		}
@@ -61,8 +61,8 @@ func hostWithoutService(x *records, r *report) {
 	for i := range x.Compute.Hypervisors {
 		h := &x.Compute.Hypervisors[i]
 		if x.Services[h.Host] == nil {
-			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(h.UUID)}, Found: "no compute service is on its host", Expected: "a service, or no compute node and no provider",
+			r.add(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(h.UUID)}, Actual: "no compute service is on its host", Expected: "a service, or no compute node and no provider",
 				Command: "openstack compute service list --host " + h.Host,
 			})
 		}
@@ -76,8 +76,8 @@ func namesAlike(x *records, r *report) {
 		label, _, _ := strings.Cut(strings.ToLower(p.Name), ".")
 		for _, other := range byLabel[label] {
 			if alike(other.Name, p.Name) {
-				r.found(Finding{
-					About: []Subject{x.providerSubject(p.UUID), x.providerSubject(other.UUID)}, Found: fmt.Sprintf("the names %s and %s may be of one host", other.Name, p.Name),
+				r.add(Finding{
+					About: []Subject{x.providerSubject(p.UUID), x.providerSubject(other.UUID)}, Actual: fmt.Sprintf("the names %s and %s may be of one host", other.Name, p.Name),
 					Expected: "one provider for a host", Command: "openstack hypervisor list",
 				})
 			}
@@ -89,8 +89,8 @@ func namesAlike(x *records, r *report) {
 func disabledTraitMissing(x *records, r *report) {
 	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
 		if s.Status == "disabled" && !slices.Contains(p.Traits, index.DisabledTrait) {
-			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is disabled, and its provider does not have the trait " + index.DisabledTrait,
+			r.add(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: "its service is disabled, and its provider does not have the trait " + index.DisabledTrait,
 				Expected: "the trait, so that placement offers no candidates there",
 				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
 			})
@@ -101,8 +101,8 @@ func disabledTraitMissing(x *records, r *report) {
 func disabledTraitSuperfluous(x *records, r *report) {
 	x.nodes(func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider) {
 		if s.Status == "enabled" && slices.Contains(p.Traits, index.DisabledTrait) {
-			r.found(Finding{
-				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Found: "its service is enabled, and its provider has the trait " + index.DisabledTrait,
+			r.add(Finding{
+				About: []Subject{hostSubject(h), x.providerSubject(p.UUID)}, Actual: "its service is enabled, and its provider has the trait " + index.DisabledTrait,
 				Expected: "no such trait: no server is started there",
 				Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
 			})
@@ -143,8 +143,8 @@ func (x *records) members(fn func(a *cloud.Aggregate, host string, p *cloud.Prov
 func aggregateMirrorMissing(x *records, r *report) {
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
 		if !slices.Contains(p.Aggregates, a.UUID) {
-			r.found(Finding{
-				About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("host %s is a member, and its provider is not", host), Expected: "the same members in placement",
+			r.add(Finding{
+				About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("host %s is a member, and its provider is not", host), Expected: "the same members in placement",
 				Command: fmt.Sprintf("openstack resource provider aggregate list %s", p.UUID),
 			})
 		}
@@ -161,8 +161,8 @@ func aggregateMirrorSuperfluous(x *records, r *report) {
 				for k := range others {
 					others[k] = " --aggregate " + others[k]
 				}
-				r.found(Finding{
-					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("provider %s is a member, and host %s is not", p.Name, h.Host), Expected: "the same members in placement",
+				r.add(Finding{
+					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("provider %s is a member, and host %s is not", p.Name, h.Host), Expected: "the same members in placement",
 					Command: fmt.Sprintf("openstack --os-placement-api-version 1.19 resource provider aggregate set --generation %d%s %s", p.Generation, strings.Join(others, ""), p.UUID),
 				})
 			}
@@ -179,8 +179,8 @@ func aggregateHostUnknown(x *records, r *report) {
 				if x.Services[host] == nil { // Nova answers 404
 					command = fmt.Sprintf("openstack aggregate show %d", a.ID)
 				}
-				r.found(Finding{
-					About: []Subject{aggregateSubject(a), {Kind: "host", ID: host}}, Found: fmt.Sprintf("host %s is a member, and is not a compute node", host), Expected: "members that are compute nodes",
+				r.add(Finding{
+					About: []Subject{aggregateSubject(a), {Kind: "host", ID: host}}, Actual: fmt.Sprintf("host %s is a member, and is not a compute node", host), Expected: "members that are compute nodes",
 					Command: command,
 				})
 			}
@@ -188,7 +188,8 @@ func aggregateHostUnknown(x *records, r *report) {
 	}
 }
 
-// ratioKeys are the keys of the metadata with which host aggregates set ratios, where Nova reads them.
+// ratioKeys are the keys of the metadata with which host aggregates set ratios, where Nova reads
+// them.
 var ratioKeys = []struct{ key, class string }{
 	{"cpu_allocation_ratio", "VCPU"}, {"ram_allocation_ratio", "MEMORY_MB"}, {"disk_allocation_ratio", "DISK_GB"},
 }
@@ -199,8 +200,8 @@ func aggregateRatioDiffers(x *records, r *report) {
 			ratio, err := strconv.ParseFloat(a.Metadata[k.key], 64)
 			i, has := p.Inventories[k.class]
 			if err == nil && has && i.AllocationRatio != ratio {
-				r.found(Finding{
-					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the allocation ratio of %s is %g on %s", k.class, i.AllocationRatio, p.Name),
+				r.add(Finding{
+					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("the allocation ratio of %s is %g on %s", k.class, i.AllocationRatio, p.Name),
 					Expected: fmt.Sprintf("%g, which the aggregate's metadata say (%s)", ratio, k.key),
 					Command:  fmt.Sprintf("openstack resource provider inventory set --amend --resource %s:allocation_ratio=%g %s", k.class, ratio, p.UUID),
 				})
@@ -214,7 +215,7 @@ func ratiosDifferInAggregate(x *records, r *report) {
 		host  string
 		ratio float64
 	}
-	seen, told := map[string]first{}, map[string]bool{}
+	seen, reported := map[string]first{}, map[string]bool{}
 	x.members(func(a *cloud.Aggregate, host string, p *cloud.Provider) {
 		for _, class := range index.FlavorClasses {
 			i, has := p.Inventories[class]
@@ -222,13 +223,13 @@ func ratiosDifferInAggregate(x *records, r *report) {
 				continue
 			}
 			key := a.UUID + class
-			other, there := seen[key]
-			if !there {
+			other, ok := seen[key]
+			if !ok {
 				seen[key] = first{host, i.AllocationRatio}
-			} else if other.ratio != i.AllocationRatio && !told[key] {
-				told[key] = true
-				r.found(Finding{
-					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Found: fmt.Sprintf("the allocation ratio of %s is %g on host %s and %g on host %s", class, other.ratio, other.host, i.AllocationRatio, host),
+			} else if other.ratio != i.AllocationRatio && !reported[key] {
+				reported[key] = true
+				r.add(Finding{
+					About: []Subject{aggregateSubject(a), x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("the allocation ratio of %s is %g on host %s and %g on host %s", class, other.ratio, other.host, i.AllocationRatio, host),
 					Expected: "one ratio for all hosts of the aggregate", Command: "openstack resource provider inventory list " + p.UUID,
 				})
 			}
@@ -239,8 +240,8 @@ func ratiosDifferInAggregate(x *records, r *report) {
 func sharingWithoutAggregate(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		if p := &x.Placement.Providers[i]; index.Shares(p) && len(p.Aggregates) == 0 {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: "it has the trait MISC_SHARES_VIA_AGGREGATE and is in no aggregate", Expected: "an aggregate whose members use it",
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: "it has the trait MISC_SHARES_VIA_AGGREGATE and is in no aggregate", Expected: "an aggregate whose members use it",
 				Command: "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
 			})
 		}
@@ -259,8 +260,8 @@ func sharingAggregateEmpty(x *records, r *report) {
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
 		if index.Shares(p) && len(p.Aggregates) > 0 && !slices.ContainsFunc(p.Aggregates, func(a string) bool { return members[a] > 0 }) {
-			r.found(Finding{
-				About: []Subject{x.providerSubject(p.UUID)}, Found: "no provider is in the aggregates through which it shares", Expected: "hosts that use it",
+			r.add(Finding{
+				About: []Subject{x.providerSubject(p.UUID)}, Actual: "no provider is in the aggregates through which it shares", Expected: "hosts that use it",
 				Command: "openstack --os-placement-api-version 1.19 resource provider aggregate list " + p.UUID,
 			})
 		}

@@ -25,8 +25,8 @@ var kinds = []Kind{
 		"Ensure that no server has the UUID, and delete the allocation.", cloud.ConsumersPart | cloud.ComputePart, orphanedAllocation,
 	},
 	{
-		MigrationLeftOver, Error, "Capacity of the host that the server left is lost.",
-		"Delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart, migrationLeftOver,
+		EndedMigrationAllocated, Error, "Capacity of the host that the server left is lost.",
+		"Delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart, endedMigrationAllocated,
 	},
 	{
 		ConsumerEmpty, Info, "A leftover in placement's database; it does no harm.",
@@ -34,7 +34,7 @@ var kinds = []Kind{
 	},
 	{
 		ConsumerWithoutType, Info, "Usages by type of consumer leave it out.",
-		"The next change of the allocation by a service that sets types mends it.", cloud.ConsumersPart | cloud.ComputePart, consumerWithoutType,
+		"The next change of the allocation by a service that sets types repairs it.", cloud.ConsumersPart | cloud.ComputePart, consumerWithoutType,
 	},
 	{
 		ConsumerTypeWrong, Warning, "Usages by type of consumer, and what cleans up migrations, take it for something else.",
@@ -49,8 +49,8 @@ var kinds = []Kind{
 		"Heal the allocations of the server.", cloud.ConsumersPart | cloud.ComputePart, consumerUserWrong,
 	},
 	{
-		AllocationOnGoneProvider, Error, "Placement's database contradicts itself.",
-		"Check the database.", cloud.ConsumersPart, allocationOnGoneProvider,
+		AllocationOnMissingProvider, Error, "Placement's database contradicts itself.",
+		"Check the database.", cloud.ConsumersPart, allocationOnMissingProvider,
 	},
 	{
 		AllocationWithoutInventory, Error, "The resource went away while it was used; moves of the consumer fail.",
@@ -62,7 +62,7 @@ var kinds = []Kind{
 	},
 	{
 		UsageDiffers, Error, "Placement's database contradicts itself, or changed while it was read.",
-		"Look again; if it stays, check the database.", cloud.ConsumersPart, usageDiffers,
+		"Audit again; if the finding remains, check the database.", cloud.ConsumersPart, usageDiffers,
 	},
 
 	// Servers.
@@ -75,8 +75,8 @@ var kinds = []Kind{
 		"Delete the allocation and heal the server's.", cloud.ConsumersPart | cloud.ComputePart, allocationOnWrongHost,
 	},
 	{
-		HeldOnSeveralHosts, Error, "A move has left something behind: capacity of the other host is lost.",
-		"Remove the part of the allocation that is on the other host.", cloud.ConsumersPart | cloud.ComputePart, heldOnSeveralHosts,
+		AllocatedOnSeveralHosts, Error, "A move did not release everything: capacity of the other host is lost.",
+		"Remove the part of the allocation that is on the other host.", cloud.ConsumersPart | cloud.ComputePart, allocatedOnSeveralHosts,
 	},
 	{
 		FlavorAmountMissing, Error, "Its host looks emptier than it is and may get more servers than it can run.",
@@ -87,24 +87,24 @@ var kinds = []Kind{
 		"Replace the server's allocation by what its flavor asks for (heal with force).", cloud.ConsumersPart | cloud.ComputePart, flavorAmountSuperfluous,
 	},
 	{
-		ClassNotAsked, Warning, "Capacity of its host is lost.",
-		"Replace the server's allocation by what its flavor asks for (heal with force).", cloud.ConsumersPart | cloud.ComputePart, classNotAsked,
+		ClassNotRequested, Warning, "Capacity of its host is lost.",
+		"Replace the server's allocation by what its flavor asks for (heal with force).", cloud.ConsumersPart | cloud.ComputePart, classNotRequested,
 	},
 	{
-		OffloadedServerHolds, Error, "Capacity is lost until the server is unshelved, which may fail.",
-		"Delete the allocation.", cloud.ConsumersPart | cloud.ComputePart, offloadedServerHolds,
+		OffloadedServerAllocated, Error, "Capacity is lost until the server is unshelved, which may fail.",
+		"Delete the allocation.", cloud.ConsumersPart | cloud.ComputePart, offloadedServerAllocated,
 	},
 	{
-		UnplacedServerHolds, Error, "A boot has failed and left its claim behind: capacity is lost.",
-		"Delete the allocation, or the server.", cloud.ConsumersPart | cloud.ComputePart, unplacedServerHolds,
+		HostlessServerAllocated, Error, "A boot has failed and did not release its claim: capacity is lost.",
+		"Delete the allocation, or the server.", cloud.ConsumersPart | cloud.ComputePart, hostlessServerAllocated,
 	},
 	{
 		ServerHostUnknown, Error, "The server cannot be managed: its host is not known to the compute service.",
 		"Start the compute service on the host under its former name, or evacuate the server.", cloud.ComputePart, serverHostUnknown,
 	},
 	{
-		EvacuationSourceHeld, Error, "Capacity is allocated that no service will release.",
-		"Remove the part of the allocation that is on the former host.", cloud.ConsumersPart | cloud.ComputePart, evacuationSourceHeld,
+		EvacuationSourceAllocated, Error, "Capacity is allocated that no service will release.",
+		"Remove the part of the allocation that is on the former host.", cloud.ConsumersPart | cloud.ComputePart, evacuationSourceAllocated,
 	},
 
 	// Migrations.
@@ -117,8 +117,8 @@ var kinds = []Kind{
 		"Compare the allocations of the migration and its server.", cloud.ConsumersPart | cloud.ComputePart, migrationOnWrongHost,
 	},
 	{
-		MigrationOfGoneServer, Error, "Capacity of the host that the server was to leave is lost.",
-		"Delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart, migrationOfGoneServer,
+		MigrationOfDeletedServer, Error, "Capacity of the host that the server was to leave is lost.",
+		"Delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart, migrationOfDeletedServer,
 	},
 	{
 		MigrationRecordStale, Warning, "The resize has ended for the server and not for its migration, which may hold capacity.",
@@ -127,8 +127,8 @@ var kinds = []Kind{
 
 	// Ports.
 	{
-		PortOfGoneServer, Warning, "The port cannot be used by another server.",
-		"Clear the device of the port, or delete it.", cloud.ComputePart | cloud.NetworkPart, portOfGoneServer,
+		PortOfDeletedServer, Warning, "The port cannot be used by another server.",
+		"Clear the device of the port, or delete it.", cloud.ComputePart | cloud.NetworkPart, portOfDeletedServer,
 	},
 	{
 		PortHostDiffers, Error, "The port has no connection on the host of its server, and its guarantee is on another one.",
@@ -167,8 +167,8 @@ var kinds = []Kind{
 		"Run the command that rewrites binding profiles.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyFormatOld,
 	},
 	{
-		KeyProviderGone, Error, "Nothing accounts for what the port is guaranteed; the next binding fails.",
-		"Move the server, or detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyProviderGone,
+		KeyProviderMissing, Error, "Nothing accounts for what the port is guaranteed; the next binding fails.",
+		"Move the server, or detach and attach the port.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyProviderMissing,
 	},
 	{
 		KeyProviderOfOtherHost, Error, "The guarantee is accounted for on a host where the port is not.",
@@ -213,8 +213,8 @@ var kinds = []Kind{
 		"Correct the agent's settings and restart it.", cloud.NetworkPart, agentReportInvalid,
 	},
 	{
-		AgentDeviceLeftOut, Warning, "The device cannot be guaranteed anything.",
-		"Correct the agent's settings and restart it.", cloud.NetworkPart, agentDeviceLeftOut,
+		AgentDeviceIgnored, Warning, "The device cannot be guaranteed anything.",
+		"Correct the agent's settings and restart it.", cloud.NetworkPart, agentDeviceIgnored,
 	},
 	{
 		AgentHostUnknown, Error, "The agent's devices cannot be put into placement.",
@@ -292,11 +292,11 @@ var kinds = []Kind{
 	},
 	{
 		HypervisorNameDiffers, Warning, "The host was renamed. Agents look for its provider by name and do not find it.",
-		"Give the host its former name back, or empty it and have it made anew.", cloud.PlacementPart | cloud.ComputePart, hypervisorNameDiffers,
+		"Give the host its former name back, or empty it and have it created again.", cloud.PlacementPart | cloud.ComputePart, hypervisorNameDiffers,
 	},
 	{
-		ProviderOfGoneHost, Warning, "Servers are sent to a host that does not exist.",
-		"Release what is allocated of it, and delete the providers of its tree from the bottom up.", cloud.PlacementPart | cloud.ComputePart, providerOfGoneHost,
+		ProviderOfDeletedHost, Warning, "Servers are sent to a host that does not exist.",
+		"Release what is allocated of it, and delete the providers of its tree from the bottom up.", cloud.PlacementPart | cloud.ComputePart, providerOfDeletedHost,
 	},
 	{
 		HostWithoutService, Error, "Servers are sent to a host that nothing manages.",
@@ -371,8 +371,8 @@ var kinds = []Kind{
 		"Create the trait, or check the database.", cloud.PlacementPart, unknownTrait,
 	},
 	{
-		ProviderParentGone, Error, "Placement's database contradicts itself.",
-		"Check the database.", cloud.PlacementPart, providerParentGone,
+		ProviderParentMissing, Error, "Placement's database contradicts itself.",
+		"Check the database.", cloud.PlacementPart, providerParentMissing,
 	},
 	{
 		ProviderRootDiffers, Error, "Placement's database contradicts itself: searches do not find the provider in its tree.",

@@ -19,8 +19,8 @@ func (x *records) computePorts(fn func(p *cloud.Port, s *index.Server)) {
 	}
 }
 
-// boundPorts calls fn with the ports that are bound on the host of their server, of servers that nothing is under way
-// with.
+// boundPorts calls fn with the ports that are bound on the host of their server, of servers that
+// nothing is under way with.
 func (x *records) boundPorts(fn func(p *cloud.Port, s *index.Server)) {
 	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s != nil && !s.Busy && s.Root != nil && p.Host == s.Host {
@@ -51,11 +51,11 @@ func groupName(g cloud.PortGroup) string {
 	return "group " + g.ID
 }
 
-func portOfGoneServer(x *records, r *report) {
+func portOfDeletedServer(x *records, r *report) {
 	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s == nil {
-			r.found(Finding{
-				About: []Subject{portSubject(p), {Kind: "server", ID: p.Device}}, Found: "its device is server " + p.Device + ", which is not there",
+			r.add(Finding{
+				About: []Subject{portSubject(p), {Kind: "server", ID: p.Device}}, Actual: "its device is server " + p.Device + ", which is not there",
 				Expected: "a server, or no device", Command: "openstack port set --device '' --device-owner '' " + p.UUID,
 			})
 		}
@@ -65,8 +65,8 @@ func portOfGoneServer(x *records, r *report) {
 func portHostDiffers(x *records, r *report) {
 	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s != nil && !s.Busy && s.Root != nil && p.Host != "" && p.Host != s.Host {
-			r.found(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Found: "it is bound on host " + p.Host, Expected: "host " + s.Host + ", where its server runs",
+			r.add(Finding{
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it is bound on host " + p.Host, Expected: "host " + s.Host + ", where its server runs",
 				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 			})
 		}
@@ -76,8 +76,8 @@ func portHostDiffers(x *records, r *report) {
 func portBindingFailed(x *records, r *report) {
 	x.computePorts(func(p *cloud.Port, s *index.Server) {
 		if s != nil && !s.Busy && p.VIF == "binding_failed" {
-			r.found(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Found: fmt.Sprintf("binding it on host %s failed", p.Host), Expected: "a port that is bound",
+			r.add(Finding{
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: fmt.Sprintf("binding it on host %s failed", p.Host), Expected: "a port that is bound",
 				Command: "openstack network agent list --host " + p.Host,
 			})
 		}
@@ -90,8 +90,8 @@ func portNotBound(x *records, r *report) {
 			return
 		}
 		if p.Host == "" || p.VIF == "unbound" {
-			r.found(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Found: "it is not bound", Expected: "it is bound on host " + s.Host,
+			r.add(Finding{
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it is not bound", Expected: "it is bound on host " + s.Host,
 				Command: fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 			})
 		}
@@ -102,8 +102,8 @@ func keyOfUnboundPort(x *records, r *report) {
 	for i := range x.Network.Ports {
 		p := &x.Network.Ports[i]
 		if s := x.Servers[p.Device]; p.Host == "" && len(p.Allocation) > 0 && (s == nil || !s.Busy) {
-			r.found(Finding{
-				About: []Subject{portSubject(p)}, Found: "it is not bound, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
+			r.add(Finding{
+				About: []Subject{portSubject(p)}, Actual: "it is not bound, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
 				Command: "openstack port unset --binding-profile allocation " + p.UUID,
 			})
 		}
@@ -122,8 +122,8 @@ func names(x *records, p *cloud.Port) string {
 func boundWithoutKey(x *records, r *report) {
 	x.boundPorts(func(p *cloud.Port, s *index.Server) {
 		if index.HasRequest(p) && len(p.Allocation) == 0 && p.VIF != "binding_failed" && p.VIF != "unbound" {
-			r.found(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Found: "it is bound on host " + p.Host + ", and names no provider",
+			r.add(Finding{
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it is bound on host " + p.Host + ", and names no provider",
 				Expected: "a provider that gives it " + requested(p),
 				Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 			})
@@ -131,7 +131,7 @@ func boundWithoutKey(x *records, r *report) {
 	})
 }
 
-// requested describes what a port asks for.
+// requested describes what a port requests.
 func requested(p *cloud.Port) string {
 	sum := map[string]int64{}
 	for _, g := range p.Request.Groups {
@@ -142,7 +142,8 @@ func requested(p *cloud.Port) string {
 	return index.FormatAmounts(sum)
 }
 
-// requestsHidden says that the service does not show what ports ask for: no port asks for anything, and one has a policy that guarantees something.
+// requestsHidden says that the service does not show what ports request: no port requests anything,
+// and one has a policy that guarantees something.
 func (x *records) requestsHidden() bool {
 	guarantees := map[string]bool{}
 	for _, q := range x.Network.Policies {
@@ -169,13 +170,13 @@ func (x *records) requestsHidden() bool {
 
 func keyWithoutRequest(x *records, r *report) {
 	if x.requestsHidden() {
-		r.cannot("The network service did not show what ports ask for.")
+		r.addUnchecked("The network service did not show what ports ask for.")
 		return
 	}
 	x.boundPorts(func(p *cloud.Port, s *index.Server) {
 		if len(p.Allocation) > 0 && !index.HasRequest(p) {
-			r.found(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Found: "it asks for nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
+			r.add(Finding{
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it asks for nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
 				Command: "openstack port unset --binding-profile allocation " + p.UUID,
 			})
 		}
@@ -189,8 +190,8 @@ func keyGroupUnknown(x *records, r *report) {
 		}
 		for _, id := range slices.Sorted(maps.Keys(p.Allocation)) {
 			if id != "" && !slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == id }) {
-				r.found(Finding{
-					About: []Subject{portSubject(p), serverSubject(s)}, Found: "its binding profile has a provider for group " + id,
+				r.add(Finding{
+					About: []Subject{portSubject(p), serverSubject(s)}, Actual: "its binding profile has a provider for group " + id,
 					Expected: "the groups that it asks for: " + groupIDs(p), Command: "openstack port show " + p.UUID,
 				})
 			}
@@ -218,8 +219,8 @@ func keyGroupMissing(x *records, r *report) {
 		}
 		for _, g := range p.Request.Groups {
 			if index.NamedProvider(p, g) == "" {
-				r.found(Finding{
-					About: []Subject{portSubject(p), serverSubject(s)}, Found: "its binding profile names no provider for " + groupName(g),
+				r.add(Finding{
+					About: []Subject{portSubject(p), serverSubject(s)}, Actual: "its binding profile names no provider for " + groupName(g),
 					Expected: "one that gives it " + index.FormatAmounts(g.Resources),
 					Command:  fmt.Sprintf("openstack server remove port %s %s && openstack server add port %s %s", s.UUID, p.UUID, s.UUID, p.UUID),
 				})
@@ -231,19 +232,19 @@ func keyGroupMissing(x *records, r *report) {
 func keyFormatOld(x *records, r *report) {
 	x.boundPorts(func(p *cloud.Port, s *index.Server) {
 		if _, old := p.Allocation[""]; old && index.HasRequest(p) && p.Request.Groups[0].ID != "" {
-			r.found(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Found: "its binding profile names a provider without its group", Expected: "a provider for each of the groups " + groupIDs(p),
+			r.add(Finding{
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "its binding profile names a provider without its group", Expected: "a provider for each of the groups " + groupIDs(p),
 				Command: "neutron-sanitize-port-binding-profile-allocation",
 			})
 		}
 	})
 }
 
-func keyProviderGone(x *records, r *report) {
+func keyProviderMissing(x *records, r *report) {
 	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
 		if x.ByUUID[uuid] == nil {
-			r.found(Finding{
-				About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)}, Found: "its binding profile names provider " + uuid + ", which is not there",
+			r.add(Finding{
+				About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)}, Actual: "its binding profile names provider " + uuid + ", which is not there",
 				Expected: "a provider of host " + s.Host, Command: "openstack server migrate " + s.UUID,
 			})
 		}
@@ -252,31 +253,32 @@ func keyProviderGone(x *records, r *report) {
 
 func keyProviderOfOtherHost(x *records, r *report) {
 	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
-		if of := x.ByUUID[uuid]; of != nil && !index.Shares(of) && x.RootOf(of) != s.Root {
-			r.found(Finding{
-				About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)}, Found: fmt.Sprintf("its binding profile names a provider of %s", x.RootOf(of).Name),
+		if provider := x.ByUUID[uuid]; provider != nil && !index.Shares(provider) && x.RootOf(provider) != s.Root {
+			r.add(Finding{
+				About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(uuid)}, Actual: fmt.Sprintf("its binding profile names a provider of %s", x.RootOf(provider).Name),
 				Expected: "a provider of " + s.Root.Name + ", on which it is bound", Command: "openstack server migrate " + s.UUID,
 			})
 		}
 	})
 }
 
-// homeGroups calls fn with those of keyedGroups whose provider is one of the server's host. Others have codes of their own.
-func (x *records) homeGroups(fn func(p *cloud.Port, s *index.Server, g cloud.PortGroup, of *cloud.Provider)) {
+// groupsOnOwnHost calls fn with those of keyedGroups whose provider is one of the server's host.
+// Others have codes of their own.
+func (x *records) groupsOnOwnHost(fn func(p *cloud.Port, s *index.Server, g cloud.PortGroup, provider *cloud.Provider)) {
 	x.keyedGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, uuid string) {
-		if of := x.ByUUID[uuid]; of != nil && x.RootOf(of) == s.Root {
-			fn(p, s, g, of)
+		if provider := x.ByUUID[uuid]; provider != nil && x.RootOf(provider) == s.Root {
+			fn(p, s, g, provider)
 		}
 	})
 }
 
 func keyProviderLacksClass(x *records, r *report) {
-	x.homeGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, of *cloud.Provider) {
+	x.groupsOnOwnHost(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, provider *cloud.Provider) {
 		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
-			_, has := of.Inventories[class]
-			if !has && s.Allocated(of.UUID, class) == 0 {
-				r.found(Finding{
-					About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(of.UUID)}, Found: "its binding profile names a provider without an inventory of " + class,
+			_, has := provider.Inventories[class]
+			if !has && s.Allocated(provider.UUID, class) == 0 {
+				r.add(Finding{
+					About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(provider.UUID)}, Actual: "its binding profile names a provider without an inventory of " + class,
 					Expected: fmt.Sprintf("a provider that gives it %s %d", class, g.Resources[class]), Command: "openstack server migrate " + s.UUID,
 				})
 			}
@@ -285,14 +287,14 @@ func keyProviderLacksClass(x *records, r *report) {
 }
 
 func keyProviderLacksTrait(x *records, r *report) {
-	x.homeGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, of *cloud.Provider) {
-		if _, reported := x.Reported[of.UUID]; reported && physnetsDiffer(x, of) {
+	x.groupsOnOwnHost(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, provider *cloud.Provider) {
+		if _, reported := x.Reported[provider.UUID]; reported && physnetsDiffer(x, provider) {
 			return // the provider has a finding
 		}
 		for _, trait := range g.Required {
-			if !slices.Contains(of.Traits, trait) {
-				r.found(Finding{
-					About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(of.UUID)}, Found: "its binding profile names a provider without the trait " + trait,
+			if !slices.Contains(provider.Traits, trait) {
+				r.add(Finding{
+					About: []Subject{portSubject(p), serverSubject(s), x.providerSubject(provider.UUID)}, Actual: "its binding profile names a provider without the trait " + trait,
 					Expected: "a provider with the traits " + strings.Join(g.Required, ", "), Command: "openstack server migrate " + s.UUID,
 				})
 			}
@@ -300,57 +302,57 @@ func keyProviderLacksTrait(x *records, r *report) {
 	})
 }
 
-// A lack is what a port of a server asks for and the server does not hold.
-type lack struct {
-	port        *cloud.Port
-	provider    *cloud.Provider
-	class       string
-	has, wanted int64
+// A shortfall is what a port of a server requests and the server does not hold.
+type shortfall struct {
+	port                 *cloud.Port
+	provider             *cloud.Provider
+	class                string
+	allocated, requested int64
 }
 
-// lacking calls fn with what ports lack on the providers that they name. The ports of a server share what it holds in their
-// order.
-func (x *records) lacking(fn func(s *index.Server, l lack)) {
-	type place struct{ server, provider, class string }
-	left := map[place]int64{}
-	x.homeGroups(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, of *cloud.Provider) {
+// shortfalls calls fn with what ports lack on the providers that they name. The ports of a server
+// share what it holds in their order.
+func (x *records) shortfalls(fn func(s *index.Server, l shortfall)) {
+	type amountKey struct{ server, provider, class string }
+	remaining := map[amountKey]int64{}
+	x.groupsOnOwnHost(func(p *cloud.Port, s *index.Server, g cloud.PortGroup, provider *cloud.Provider) {
 		if s.Consumer == nil || !slices.Contains(s.Trees, s.Root.UUID) {
 			return
 		}
 		for _, class := range slices.Sorted(maps.Keys(g.Resources)) {
-			n, at := g.Resources[class], place{s.UUID, of.UUID, class}
-			if _, seen := left[at]; !seen {
-				left[at] = s.Allocated(of.UUID, class)
+			n, key := g.Resources[class], amountKey{s.UUID, provider.UUID, class}
+			if _, seen := remaining[key]; !seen {
+				remaining[key] = s.Allocated(provider.UUID, class)
 			}
-			has := min(n, left[at])
-			left[at] -= has
-			if _, stock := of.Inventories[class]; has < n && (stock || s.Allocated(of.UUID, class) > 0) {
-				fn(s, lack{p, of, class, has, n})
+			allocated := min(n, remaining[key])
+			remaining[key] -= allocated
+			if _, stock := provider.Inventories[class]; allocated < n && (stock || s.Allocated(provider.UUID, class) > 0) {
+				fn(s, shortfall{p, provider, class, allocated, n})
 			}
 		}
 	})
 }
 
 func keyNotAllocated(x *records, r *report) {
-	x.lacking(func(s *index.Server, l lack) {
+	x.shortfalls(func(s *index.Server, l shortfall) {
 		if len(s.Consumer.Allocations[l.provider.UUID]) == 0 {
-			r.lacks(x, s, l, fmt.Sprintf("its server holds nothing of the provider that it names, %s", l.provider.Name))
+			r.addShortfall(x, s, l, fmt.Sprintf("its server holds nothing of the provider that it names, %s", l.provider.Name))
 		}
 	})
 }
 
 func portAmountMissing(x *records, r *report) {
-	x.lacking(func(s *index.Server, l lack) {
+	x.shortfalls(func(s *index.Server, l shortfall) {
 		if len(s.Consumer.Allocations[l.provider.UUID]) > 0 {
-			r.lacks(x, s, l, fmt.Sprintf("its server holds %s %d for it on %s", l.class, l.has, l.provider.Name))
+			r.addShortfall(x, s, l, fmt.Sprintf("its server holds %s %d for it on %s", l.class, l.allocated, l.provider.Name))
 		}
 	})
 }
 
-func (r *report) lacks(x *records, s *index.Server, l lack, found string) {
-	r.found(Finding{
-		About: []Subject{portSubject(l.port), serverSubject(s), x.providerSubject(l.provider.UUID)}, Found: found,
-		Expected: fmt.Sprintf("%s %d, which it asks for", l.class, l.wanted),
+func (r *report) addShortfall(x *records, s *index.Server, l shortfall, actual string) {
+	r.add(Finding{
+		About: []Subject{portSubject(l.port), serverSubject(s), x.providerSubject(l.provider.UUID)}, Actual: actual,
+		Expected: fmt.Sprintf("%s %d, which it asks for", l.class, l.requested),
 		Command:  fmt.Sprintf("openstack resource provider allocation show %s", s.UUID),
 	})
 }
@@ -385,25 +387,25 @@ func portAmountSuperfluous(x *records, r *report) {
 		unnamed[s.UUID] = unnamed[s.UUID] || len(groups) == 0 && len(p.Allocation) > 0
 	})
 	hidden := x.requestsHidden()
-	x.atHome(func(s *index.Server) {
+	x.onOwnHost(func(s *index.Server) {
 		if unnamed[s.UUID] {
-			return // the port has a finding; what is held may be for it
+			return // the port has a finding; what is allocated may be for it
 		}
 		if hidden {
-			r.cannot("The network service did not show what ports ask for.")
+			r.addUnchecked("The network service did not show what ports ask for.")
 			return
 		}
 		own := map[string]int64{} // of the flavor, on any provider
 		if request := s.FlavorRequest(); request.Err == nil {
 			own = request.Amounts[0]
 		} else if s.Flavor.Specs == nil {
-			r.cannot("The compute service did not show the extra specs of flavors.")
+			r.addUnchecked("The compute service did not show the extra specs of flavors.")
 			return
 		}
-		allocations(s.Consumer, func(uuid, class string, n int64) {
+		eachAllocation(s.Consumer, func(uuid, class string, n int64) {
 			if more := n - named[s.UUID][uuid][class] - own[class]; index.IsPortClass(class) && more > 0 && x.TreeOf(uuid) == s.Root.UUID {
-				r.found(Finding{
-					About: []Subject{serverSubject(s), x.providerSubject(uuid)}, Found: fmt.Sprintf("it holds %s %d on %s", class, n, x.providerSubject(uuid).Name),
+				r.add(Finding{
+					About: []Subject{serverSubject(s), x.providerSubject(uuid)}, Actual: fmt.Sprintf("it holds %s %d on %s", class, n, x.providerSubject(uuid).Name),
 					Expected: fmt.Sprintf("%d, which its ports ask for there", n-more), Command: "openstack resource provider allocation show " + s.UUID,
 				})
 			}
@@ -426,8 +428,8 @@ func requestTraitWithoutProvider(x *records, r *report) {
 		for _, g := range p.Request.Groups {
 			for _, trait := range g.Required {
 				if !has[trait] {
-					r.found(Finding{
-						About: []Subject{portSubject(p)}, Found: "it asks for a provider with the trait " + trait + ", and no provider has it",
+					r.add(Finding{
+						About: []Subject{portSubject(p)}, Actual: "it asks for a provider with the trait " + trait + ", and no provider has it",
 						Expected: "a provider with it, or no server can be started with the port", Command: "openstack --os-placement-api-version 1.6 trait list --associated", // what providers have
 					})
 				}

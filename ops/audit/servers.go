@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
-// settled calls fn with the servers on known hosts that are not busy.
-func (x *records) settled(fn func(s *index.Server)) {
+// idleServers calls fn with the servers on known hosts that are not busy.
+func (x *records) idleServers(fn func(s *index.Server)) {
 	for i := range x.Compute.Servers {
 		if s := x.Servers[x.Compute.Servers[i].UUID]; !s.Busy && s.Root != nil {
 			fn(s)
@@ -19,9 +19,10 @@ func (x *records) settled(fn func(s *index.Server)) {
 	}
 }
 
-// atHome calls fn with those of settled that hold something on their host. What they hold elsewhere has its own codes.
-func (x *records) atHome(fn func(s *index.Server)) {
-	x.settled(func(s *index.Server) {
+// onOwnHost calls fn with those of settled that hold something on their host. What they hold
+// elsewhere has its own codes.
+func (x *records) onOwnHost(fn func(s *index.Server)) {
+	x.idleServers(func(s *index.Server) {
 		if s.Consumer != nil && slices.Contains(s.Trees, s.Root.UUID) {
 			fn(s)
 		}
@@ -29,10 +30,10 @@ func (x *records) atHome(fn func(s *index.Server)) {
 }
 
 func serverWithoutAllocation(x *records, r *report) {
-	x.settled(func(s *index.Server) {
+	x.idleServers(func(s *index.Server) {
 		if s.Consumer == nil && s.Status != "SHELVED_OFFLOADED" {
-			r.found(Finding{
-				About: []Subject{serverSubject(s), x.providerSubject(s.Root.UUID)}, Found: "placement has no allocation for it",
+			r.add(Finding{
+				About: []Subject{serverSubject(s), x.providerSubject(s.Root.UUID)}, Actual: "placement has no allocation for it",
 				Expected: fmt.Sprintf("what flavor %s asks for, on %s", s.Flavor.Name, s.Root.Name),
 				Command:  "openstack server migrate " + s.UUID,
 			})
@@ -41,24 +42,24 @@ func serverWithoutAllocation(x *records, r *report) {
 }
 
 func allocationOnWrongHost(x *records, r *report) {
-	x.settled(func(s *index.Server) {
+	x.idleServers(func(s *index.Server) {
 		if s.Consumer != nil && len(s.Trees) > 0 && !slices.Contains(s.Trees, s.Root.UUID) && s.Status != "SHELVED_OFFLOADED" {
-			r.found(Finding{
-				About: []Subject{serverSubject(s), x.providerSubject(s.Trees[0]), x.providerSubject(s.Root.UUID)},
-				Found: "it holds " + x.FormatAllocations(s.Consumer), Expected: fmt.Sprintf("allocations on %s, where it runs", s.Root.Name),
+			r.add(Finding{
+				About:  []Subject{serverSubject(s), x.providerSubject(s.Trees[0]), x.providerSubject(s.Root.UUID)},
+				Actual: "it holds " + x.FormatAllocations(s.Consumer), Expected: fmt.Sprintf("allocations on %s, where it runs", s.Root.Name),
 				Command: "openstack resource provider allocation show " + s.UUID,
 			})
 		}
 	})
 }
 
-func heldOnSeveralHosts(x *records, r *report) {
+func allocatedOnSeveralHosts(x *records, r *report) {
 	for i := range x.Compute.Servers {
 		s := x.Servers[x.Compute.Servers[i].UUID]
 		if s.Busy {
 			if len(s.Trees) > 2 {
-				r.found(Finding{
-					About: []Subject{serverSubject(s)}, Found: "it holds " + x.FormatAllocations(s.Consumer), Expected: "at most the two hosts of a move",
+				r.add(Finding{
+					About: []Subject{serverSubject(s)}, Actual: "it holds " + x.FormatAllocations(s.Consumer), Expected: "at most the two hosts of a move",
 					Command: "openstack resource provider allocation show " + s.UUID,
 				})
 			}
@@ -72,8 +73,8 @@ func heldOnSeveralHosts(x *records, r *report) {
 			if tree == s.Root.UUID || slices.Contains(sources, tree) {
 				continue
 			}
-			r.found(Finding{
-				About: []Subject{serverSubject(s), x.providerSubject(tree)}, Found: "it holds " + x.FormatAllocations(s.Consumer),
+			r.add(Finding{
+				About: []Subject{serverSubject(s), x.providerSubject(tree)}, Actual: "it holds " + x.FormatAllocations(s.Consumer),
 				Expected: fmt.Sprintf("allocations on %s only: no move of it is under way", s.Root.Name),
 				Command:  "openstack --os-placement-api-version 1.28 resource provider allocation unset --provider " + tree + " " + s.UUID,
 			})
@@ -82,34 +83,34 @@ func heldOnSeveralHosts(x *records, r *report) {
 }
 
 func flavorAmountMissing(x *records, r *report) {
-	x.flavorAmounts(r, func(held, asked int64) bool { return held < asked })
+	x.flavorAmounts(r, func(allocated, requested int64) bool { return allocated < requested })
 }
 
 func flavorAmountSuperfluous(x *records, r *report) {
-	x.flavorAmounts(r, func(held, asked int64) bool { return held > asked && asked > 0 })
+	x.flavorAmounts(r, func(allocated, requested int64) bool { return allocated > requested && requested > 0 })
 }
 
-func classNotAsked(x *records, r *report) {
-	x.flavorAmounts(r, func(held, asked int64) bool { return held > 0 && asked == 0 })
+func classNotRequested(x *records, r *report) {
+	x.flavorAmounts(r, func(allocated, requested int64) bool { return allocated > 0 && requested == 0 })
 }
 
-func (x *records) flavorAmounts(r *report, wrong func(held, asked int64) bool) {
-	x.atHome(func(s *index.Server) {
+func (x *records) flavorAmounts(r *report, wrong func(allocated, requested int64) bool) {
+	x.onOwnHost(func(s *index.Server) {
 		if err := s.FlavorRequest().Err; err != nil {
 			text := err.Error()
-			r.cannot(strings.ToUpper(text[:1]) + text[1:] + ".")
+			r.addUnchecked(strings.ToUpper(text[:1]) + text[1:] + ".")
 			return
 		}
 		d := s.FlavorDifference()
-		found, want := map[string]int64{}, map[string]int64{}
+		actual, want := map[string]int64{}, map[string]int64{}
 		for _, class := range d.Classes {
 			if wrong(d.Allocated[class], d.Requested[class]) {
-				found[class], want[class] = d.Allocated[class], d.Requested[class]
+				actual[class], want[class] = d.Allocated[class], d.Requested[class]
 			}
 		}
-		if len(found) > 0 {
-			r.found(Finding{
-				About: []Subject{serverSubject(s), x.providerSubject(s.Root.UUID)}, Found: "it holds " + index.FormatAmounts(found),
+		if len(actual) > 0 {
+			r.add(Finding{
+				About: []Subject{serverSubject(s), x.providerSubject(s.Root.UUID)}, Actual: "it holds " + index.FormatAmounts(actual),
 				Expected: fmt.Sprintf("flavor %s asks for %s", s.Flavor.Name, index.FormatAmounts(want)),
 				Command:  "openstack resource provider allocation show " + s.UUID,
 			})
@@ -117,20 +118,20 @@ func (x *records) flavorAmounts(r *report, wrong func(held, asked int64) bool) {
 	})
 }
 
-func offloadedServerHolds(x *records, r *report) {
-	x.placeless(r, func(s *index.Server) bool { return s.Status == "SHELVED_OFFLOADED" })
+func offloadedServerAllocated(x *records, r *report) {
+	x.hostless(r, func(s *index.Server) bool { return s.Status == "SHELVED_OFFLOADED" })
 }
 
-func unplacedServerHolds(x *records, r *report) {
-	x.placeless(r, func(s *index.Server) bool { return s.Status != "SHELVED_OFFLOADED" && s.Host == "" })
+func hostlessServerAllocated(x *records, r *report) {
+	x.hostless(r, func(s *index.Server) bool { return s.Status != "SHELVED_OFFLOADED" && s.Host == "" })
 }
 
-// placeless finds servers of a kind that hold something although they are on no host.
-func (x *records) placeless(r *report, is func(*index.Server) bool) {
+// hostless finds servers of a kind that hold something although they are on no host.
+func (x *records) hostless(r *report, match func(*index.Server) bool) {
 	for i := range x.Compute.Servers {
-		if s := x.Servers[x.Compute.Servers[i].UUID]; !s.Busy && s.Consumer != nil && is(s) {
-			r.found(Finding{
-				About: []Subject{serverSubject(s)}, Found: fmt.Sprintf("it is %s and holds %s", s.Status, x.FormatAllocations(s.Consumer)), Expected: "nothing, since it is on no host",
+		if s := x.Servers[x.Compute.Servers[i].UUID]; !s.Busy && s.Consumer != nil && match(s) {
+			r.add(Finding{
+				About: []Subject{serverSubject(s)}, Actual: fmt.Sprintf("it is %s and holds %s", s.Status, x.FormatAllocations(s.Consumer)), Expected: "nothing, since it is on no host",
 				Command: "openstack resource provider allocation delete " + s.UUID,
 			})
 		}
@@ -144,15 +145,15 @@ func serverHostUnknown(x *records, r *report) {
 			continue
 		}
 		if !slices.ContainsFunc(x.Hypervisors[s.Host], func(h *cloud.Hypervisor) bool { return s.Node == "" || h.Hostname == s.Node }) {
-			r.found(Finding{
-				About: []Subject{serverSubject(s), {Kind: "host", ID: s.Host, Name: s.Node}}, Found: fmt.Sprintf("it is on host %s, node %s, which is not a compute node", s.Host, s.Node),
+			r.add(Finding{
+				About: []Subject{serverSubject(s), {Kind: "host", ID: s.Host, Name: s.Node}}, Actual: fmt.Sprintf("it is on host %s, node %s, which is not a compute node", s.Host, s.Node),
 				Expected: "a host in the list of hypervisors", Command: "openstack hypervisor list --long",
 			})
 		}
 	}
 }
 
-func evacuationSourceHeld(x *records, r *report) {
+func evacuationSourceAllocated(x *records, r *report) {
 	for i := range x.Compute.Migrations {
 		m := &x.Compute.Migrations[i]
 		s, root := x.Servers[m.Server], x.SourceRoot(m)
@@ -160,8 +161,8 @@ func evacuationSourceHeld(x *records, r *report) {
 			continue
 		}
 		if slices.Contains(s.Trees, root.UUID) {
-			r.found(Finding{
-				About: []Subject{serverSubject(s), x.providerSubject(root.UUID)}, Found: fmt.Sprintf("it was evacuated from %s and holds %s", m.SourceHost, x.FormatAllocations(s.Consumer)),
+			r.add(Finding{
+				About: []Subject{serverSubject(s), x.providerSubject(root.UUID)}, Actual: fmt.Sprintf("it was evacuated from %s and holds %s", m.SourceHost, x.FormatAllocations(s.Consumer)),
 				Expected: "nothing there: the host's service was deleted, so that it does not return",
 				Command:  "openstack --os-placement-api-version 1.28 resource provider allocation unset --provider " + root.UUID + " " + s.UUID,
 			})
@@ -174,8 +175,8 @@ func migrationWithoutAllocation(x *records, r *report) {
 		m := &x.Compute.Migrations[i]
 		s := x.Servers[m.Server]
 		if m.Status == "finished" && m.Type != "evacuation" && s != nil && !s.Busy && s.Status == "VERIFY_RESIZE" && x.Consumers[m.UUID] == nil {
-			r.found(Finding{
-				About: []Subject{{Kind: "migration", ID: m.UUID}, serverSubject(s)}, Found: "the migration holds nothing",
+			r.add(Finding{
+				About: []Subject{{Kind: "migration", ID: m.UUID}, serverSubject(s)}, Actual: "the migration holds nothing",
 				Expected: fmt.Sprintf("what the server had on %s, so that it can be reverted", m.SourceNode),
 				Command:  "openstack server resize confirm " + s.UUID,
 			})
@@ -192,8 +193,8 @@ func migrationOnWrongHost(x *records, r *report) {
 		}
 		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
 			if p := x.ByUUID[uuid]; p != nil && !index.Shares(p) && x.RootOf(p) != source {
-				r.found(Finding{
-					About: []Subject{{Kind: "migration", ID: m.UUID}, x.providerSubject(uuid)}, Found: "the migration holds " + x.FormatAllocations(c),
+				r.add(Finding{
+					About: []Subject{{Kind: "migration", ID: m.UUID}, x.providerSubject(uuid)}, Actual: "the migration holds " + x.FormatAllocations(c),
 					Expected: fmt.Sprintf("allocations on %s, from which the server moves", source.Name),
 					Command:  "openstack resource provider allocation show " + m.UUID,
 				})
@@ -203,12 +204,12 @@ func migrationOnWrongHost(x *records, r *report) {
 	}
 }
 
-func migrationOfGoneServer(x *records, r *report) {
+func migrationOfDeletedServer(x *records, r *report) {
 	for i := range x.Compute.Migrations {
 		m := &x.Compute.Migrations[i]
 		if c := x.Consumers[m.UUID]; x.Servers[m.Server] == nil && c != nil && !slices.Contains(index.EndedMoves, m.Status) {
-			r.found(Finding{
-				About: []Subject{{Kind: "migration", ID: m.UUID}, {Kind: "server", ID: m.Server}}, Found: "the migration holds " + x.FormatAllocations(c),
+			r.add(Finding{
+				About: []Subject{{Kind: "migration", ID: m.UUID}, {Kind: "server", ID: m.Server}}, Actual: "the migration holds " + x.FormatAllocations(c),
 				Expected: "nothing: its server does not exist", Command: "openstack resource provider allocation delete " + m.UUID,
 			})
 		}
@@ -221,9 +222,9 @@ func migrationRecordStale(x *records, r *report) {
 		s := x.Servers[m.Server]
 		if s != nil && !s.Busy && m.Status == "finished" && m.Type != "evacuation" && s.Status != "VERIFY_RESIZE" && s.Status != "ERROR" {
 			c := x.Consumers[m.UUID]
-			r.found(Finding{
+			r.add(Finding{
 				About:    []Subject{{Kind: "migration", ID: m.UUID}, serverSubject(s)},
-				Found:    fmt.Sprintf("the migration is %s, its server is %s, and it holds %s", m.Status, s.Status, x.FormatAllocations(c)),
+				Actual:   fmt.Sprintf("the migration is %s, its server is %s, and it holds %s", m.Status, s.Status, x.FormatAllocations(c)),
 				Expected: "a server that is VERIFY_RESIZE, or a migration that is confirmed or reverted and holds nothing",
 				Command:  "openstack resource provider allocation show " + m.UUID,
 			})

@@ -8,8 +8,9 @@ import (
 	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
-// Unknown returns the servers, ports and hosts in the options that no record has. A UUID of a consumer, of a migration or of a port's device counts as a
-// server, since findings about these are selected by it.
+// Unknown returns the servers, ports and hosts in the options that no record has. A UUID of a
+// consumer, of a migration or of a port's device counts as a server, since findings about these are
+// selected by it.
 func Unknown(x *index.Index, o Options) (list []Subject) {
 	hosts := map[string]bool{} // in lower case
 	host := func(names ...string) {

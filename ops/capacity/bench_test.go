@@ -25,7 +25,7 @@ func BenchmarkLeft(b *testing.B) {
 	s := clouds.Bandwidth(10_000, 1).Snapshot()
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := capacity.Left(b.Context(), s, flavorWithPort())
+		c, err := capacity.Headroom(b.Context(), s, flavorWithPort())
 		if err != nil || c.Least == 0 {
 			b.Fatal(c, err)
 		}
@@ -40,7 +40,7 @@ func BenchmarkLeftOfMix(b *testing.B) {
 	plain.Groups = plain.Groups[:1]
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := capacity.LeftOfMix(b.Context(), s, []capacity.Part{{Name: "plain", Query: plain, Weight: 3}, {Name: "port", Query: flavorWithPort(), Weight: 1}})
+		c, err := capacity.MixHeadroom(b.Context(), s, []capacity.Part{{Name: "plain", Query: plain, Weight: 3}, {Name: "port", Query: flavorWithPort(), Weight: 1}})
 		if err != nil || c.Least == 0 {
 			b.Fatal(c, err)
 		}
@@ -51,14 +51,14 @@ func BenchmarkLeftOfMix(b *testing.B) {
 
 func BenchmarkEmpty(b *testing.B) {
 	s := clouds.Bandwidth(10_000, 1).Snapshot()
-	holders := make([]capacity.Holder, 50)
-	for i := range holders {
-		holders[i] = capacity.Holder{UUID: fmt.Sprint(i), Query: flavorWithPort()}
+	consumers := make([]capacity.Consumer, 50)
+	for i := range consumers {
+		consumers[i] = capacity.Consumer{UUID: fmt.Sprint(i), Query: flavorWithPort()}
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		p, err := capacity.Empty(b.Context(), s, s.Tree(0), holders, nil)
-		if err != nil || len(p.Stuck) > 0 {
+		p, err := capacity.Drain(b.Context(), s, s.Tree(0), consumers, nil)
+		if err != nil || len(p.Unplaceable) > 0 {
 			b.Fatal(p, err)
 		}
 	}

@@ -1,18 +1,22 @@
-// Package capacity says how much is left of a cloud: how many more claims of a query fit and what runs out first ([Left]), how
-// many of several kinds together ([LeftOfMix]), and whether a host can be emptied, with the moves in order ([Empty]). It is pure:
-// it takes a snapshot of placement's providers, simulates claims on it, and asks nobody.
+// Package capacity says how much remains of a cloud: how many more claims of a query fit and what
+// runs out first ([Headroom]), how many of several kinds together ([MixHeadroom]), and whether a
+// host can be emptied, with the moves in order ([Drain]). It is pure: it takes a snapshot of
+// placement's providers, simulates claims on it, and sends no requests.
 //
 // # What is counted
 //
-// A query has candidates; a claim of one takes its amounts from its providers. [Left] looks for the most claims that can be
-// made one after the other, each of a candidate on the snapshot after the ones before. Claims only take, so that no new candidate comes up
-// and any order will do. What is to be found is thus how often to take each *way*: the amounts that a candidate takes from which
-// providers. That is a packing problem in integers for each tree (pack.go): with one way in a tree, or ways that have no
-// inventory in common, its answer is a division. Otherwise there is a number of claims that were found, and a bound by
-// the dual of the linear program, which holds whether or not the program was solved; the number is exact when both are equal.
+// A query has candidates; a claim of one takes its amounts from its providers. [Headroom] searches
+// for the most claims that can be made one after the other, each of a candidate on the snapshot
+// after the ones before. Claims only take, so that no new candidate comes up and any order will do.
+// What is to be found is thus how often to take each *way*: the amounts that a candidate takes from
+// which providers. That is a packing problem in integers for each tree (pack.go): with one way in a
+// tree, or ways that have no inventory in common, its answer is a division. Otherwise there is a
+// number of claims that were found, and a bound by the dual of the linear program, which holds
+// whether or not the program was solved; the number is exact when both are equal.
 //
-// Trees that use the same sharing provider are not independent. First each tree gets the claims that need nothing shared, then
-// all trees in their order get what is left of the shared inventories (left.go).
+// Trees that use the same sharing provider are not independent. First each tree gets the claims
+// that need nothing shared, then all trees in their order get what remains of the shared
+// inventories (headroom.go).
 package capacity
 
 import (
@@ -25,8 +29,8 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// A Range is a number that is known exactly, or lies within bounds. Least was reached by simulated claims; more than Most are
-// impossible.
+// A Range is a number that is known exactly, or lies within bounds. Least was reached by simulated
+// claims; more than Most are impossible.
 type Range struct {
 	Least int64 `json:"least"`
 	Most  int64 `json:"most"`
@@ -38,14 +42,14 @@ func (r Range) Exact() bool { return r.Least == r.Most }
 // misses describes what a tree lacks for one claim more, with the classes that ran out first.
 func misses(r *candidates.Result, t *snapshot.Tree) []explain.Miss {
 	all := []explain.Miss{}
-	for _, of := range r.Misses(t) {
-		all = append(all, explain.NewMiss(of))
+	for _, miss := range r.Misses(t) {
+		all = append(all, explain.NewMiss(miss))
 	}
 	return all
 }
 
-// A RunsOut is a kind of miss, and how many hosts have it.
-type RunsOut struct {
+// An Exhausted is a kind of miss, and how many hosts have it.
+type Exhausted struct {
 	Kind   string   `json:"kind"`
 	Group  string   `json:"group"`
 	Class  string   `json:"resource_class,omitempty"`
@@ -53,22 +57,22 @@ type RunsOut struct {
 	Hosts  int64    `json:"hosts"`
 }
 
-// runsOut counts the misses of hosts by kind, those of most hosts first.
-func runsOut(hosts []Host) []RunsOut {
-	all := []RunsOut{}
+// exhausted counts the misses of hosts by kind, those of most hosts first.
+func exhausted(hosts []Host) []Exhausted {
+	all := []Exhausted{}
 	for _, h := range hosts {
 		for _, m := range h.Misses {
-			at := slices.IndexFunc(all, func(o RunsOut) bool {
+			i := slices.IndexFunc(all, func(o Exhausted) bool {
 				return o.Kind == m.Kind && o.Group == m.Group && o.Class == m.Class && slices.Equal(o.Traits, m.Traits)
 			})
-			if at < 0 {
-				at = len(all)
-				all = append(all, RunsOut{Kind: m.Kind, Group: m.Group, Class: m.Class, Traits: m.Traits})
+			if i < 0 {
+				i = len(all)
+				all = append(all, Exhausted{Kind: m.Kind, Group: m.Group, Class: m.Class, Traits: m.Traits})
 			}
-			all[at].Hosts++
+			all[i].Hosts++
 		}
 	}
-	slices.SortStableFunc(all, func(a, b RunsOut) int { return cmp.Compare(b.Hosts, a.Hosts) })
+	slices.SortStableFunc(all, func(a, b Exhausted) int { return cmp.Compare(b.Hosts, a.Hosts) })
 	return all
 }
 
@@ -89,9 +93,9 @@ func newLedger(s *snapshot.Snapshot) *ledger {
 	return &ledger{s, snapshot.NewPending(), map[*snapshot.Tree]bool{}}
 }
 
-// free is how much of an inventory is left.
-func (l *ledger) free(in inventory) int64 {
-	return in.free - l.taken.Used[in.key]
+// free is how much of an inventory remains.
+func (l *ledger) free(inv inventory) int64 {
+	return inv.free - l.taken.Used[inv.key]
 }
 
 // take takes n times what a way takes.
@@ -121,8 +125,8 @@ func (l *ledger) after() *snapshot.Snapshot {
 	return next
 }
 
-// A way is what a claim takes from inventories, in the order of the candidate's uses: each inventory once, with an amount
-// above zero.
+// A way is what a claim takes from inventories, in the order of the candidate's uses: each
+// inventory once, with an amount above zero.
 type way []use
 
 type use struct {
@@ -138,8 +142,8 @@ type inventory struct {
 	shared bool           // trees other than its own may use it
 }
 
-// Bounds of the ways that are looked for in one tree. Trees with more are counted with those that were found, and searched again after the
-// claims.
+// Bounds of the ways that are searched for in one tree. Trees with more are counted with those that
+// were found, and searched again after the claims.
 const (
 	maxCandidates = 4096
 	maxWays       = 64
@@ -147,9 +151,9 @@ const (
 
 // waysIn lists the different ways of a tree; whole is false when there may be more.
 func waysIn(r *candidates.Result, t *snapshot.Tree) (ways []way, whole bool) {
-	looked := 0
+	searched := 0
 	for c := range r.In(t) {
-		if looked++; looked > maxCandidates || len(ways) == maxWays {
+		if searched++; searched > maxCandidates || len(ways) == maxWays {
 			return ways, false
 		}
 		if w := wayOf(c); !slices.ContainsFunc(ways, w.equal) {
@@ -167,10 +171,10 @@ func wayOf(c candidates.Candidate) way {
 			if a.Amount <= 0 {
 				continue
 			}
-			of := u.Provider.Inventory(a.Class)
+			inv := u.Provider.Inventory(a.Class)
 			w = append(w, use{inventory{
 				key:  snapshot.InventoryKey{Provider: u.Provider.ID, Class: a.Class},
-				free: of.Capacity() - of.Used, tree: u.Tree, shared: u.Provider.Shares,
+				free: inv.Capacity() - inv.Used, tree: u.Tree, shared: u.Provider.Shares,
 			}, a.Amount})
 		}
 	}

@@ -28,8 +28,9 @@ type MixCount struct {
 	Hosts []MixHost `json:"hosts"`
 	// Stops is the name of the part that does not fit in the round after the last.
 	Stops string `json:"runs_out_for"`
-	// RunsOut is what hosts lack for that part then, and how many of them each, the most frequent first.
-	RunsOut []RunsOut `json:"runs_out"`
+	// Exhausted is what hosts lack for that part then, and how many of them each, the most frequent
+	// first.
+	Exhausted []Exhausted `json:"runs_out"`
 }
 
 // A MixHost is a tree with the claims that are on it, by the name of the part.
@@ -39,24 +40,26 @@ type MixHost struct {
 	Claims map[string]int64 `json:"claims"`
 }
 
-// LeftOfMix returns how many rounds of a mix fit. Claims are made round by round, the parts in their order, each in the first tree in
-// which it still fits, trees that suit the fewest parts first, and there the way that could be taken most often, until that does not fit any more. So Least is not always
-// the best that is possible. No more rounds than Most fit: none of the parts alone, and no class of resources, allows more. The faults are
-// those of Left, and one for a weight below 1.
-func LeftOfMix(ctx context.Context, s *snapshot.Snapshot, parts []Part) (*MixCount, error) {
+// MixHeadroom returns how many rounds of a mix fit. Claims are made round by round, the parts in
+// their order, each in the first tree in which it still fits, trees that suit the fewest parts
+// first, and there the way that could be taken most often, until that does not fit any more. So
+// Least is not always the best that is possible. No more rounds than Most fit: none of the parts
+// alone, and no class of resources, allows more. The faults are those of Left, and one for a weight
+// below 1.
+func MixHeadroom(ctx context.Context, s *snapshot.Snapshot, parts []Part) (*MixCount, error) {
 	// 1. The bound.
-	c := &MixCount{Range: Range{0, math.MaxInt64}, Hosts: []MixHost{}, RunsOut: []RunsOut{}}
+	c := &MixCount{Range: Range{0, math.MaxInt64}, Hosts: []MixHost{}, Exhausted: []Exhausted{}}
 	l := newLedger(s)
 	walkers := make([]*walker, len(parts))
 	for i, p := range parts {
 		if p.Weight < 1 {
 			return nil, fault.New(fault.Invalid, "", "The weight of %s is %d; it must be 1 or more.", p.Name, p.Weight)
 		}
-		alone, err := Left(ctx, s, p.Query)
+		single, err := Headroom(ctx, s, p.Query)
 		if err != nil {
 			return nil, err
 		}
-		c.Most = min(c.Most, alone.Most/p.Weight)
+		c.Most = min(c.Most, single.Most/p.Weight)
 		parts[i].Query = unlimited(p.Query)
 		w := &walker{part: &parts[i], ledger: l, claims: map[*snapshot.Tree]int64{}}
 		if w.result, err = candidates.Search(s, parts[i].Query); err != nil {
@@ -101,7 +104,8 @@ func LeftOfMix(ctx context.Context, s *snapshot.Snapshot, parts []Part) (*MixCou
 			c.Least++
 			continue
 		}
-		// 3. What the part lacks that does not fit. The claims of the round that was begun do not count.
+		// 3. What the part lacks that does not fit. The claims of the round that was begun do not
+		// count.
 		after := l.after()
 		r, err := candidates.Search(after, stopped.part.Query)
 		if err != nil {
@@ -117,7 +121,7 @@ func LeftOfMix(ctx context.Context, s *snapshot.Snapshot, parts []Part) (*MixCou
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		c.Stops, c.RunsOut = stopped.part.Name, runsOut(hosts)
+		c.Stops, c.Exhausted = stopped.part.Name, exhausted(hosts)
 		for _, w := range walkers {
 			for _, o := range w.last {
 				w.claims[o.tree] -= o.claims
@@ -130,7 +134,8 @@ func LeftOfMix(ctx context.Context, s *snapshot.Snapshot, parts []Part) (*MixCou
 	return c, nil
 }
 
-// A walker makes the claims of a part, from tree to tree. It never comes back to a tree: nothing becomes free.
+// A walker makes the claims of a part, from tree to tree. It never comes back to a tree: nothing
+// becomes free.
 type walker struct {
 	part   *Part
 	result *candidates.Result
@@ -149,7 +154,8 @@ type taking struct {
 	claims int64
 }
 
-// fits is how often the way that it is at can be taken, after moving on to one that can; 0 when there is none any more.
+// fits is how often the way that it is at can be taken, after moving on to one that can; 0 when
+// there is none any more.
 func (w *walker) fits() int64 {
 	for {
 		if w.way != nil {
@@ -202,35 +208,37 @@ func together(l *ledger, walkers []*walker) int64 {
 	return rounds
 }
 
-// oneRound makes the claims of a round, each in its turn, and returns the walker that could not, nil when all could.
+// oneRound makes the claims of a round, each in its turn, and returns the walker that could not,
+// nil when all could.
 func oneRound(walkers []*walker) *walker {
 	for _, w := range walkers {
-		for left := w.part.Weight; left > 0; {
-			n := min(w.fits(), left)
+		for remaining := w.part.Weight; remaining > 0; {
+			n := min(w.fits(), remaining)
 			if n == 0 {
 				return w
 			}
 			w.take(n)
-			left -= n
+			remaining -= n
 		}
 	}
 	return nil
 }
 
-// mixBound is how many rounds the classes allow at most: what is free of a class in the trees where some part that asks for it
-// has a candidate, and on providers that share, divided by what a round takes.
+// mixBound is how many rounds the classes allow at most: what is free of a class in the trees where
+// some part that requests it has a candidate, and on providers that share, divided by what a round
+// takes.
 func mixBound(s *snapshot.Snapshot, walkers []*walker) int64 {
 	most := int64(math.MaxInt64)
 	sums, trees := map[string]int64{}, map[string]map[*snapshot.Tree]bool{}
 	for _, w := range walkers {
 		for _, g := range w.part.Query.Groups {
-			for _, of := range g.Resources {
-				sums[of.Class] = saturated(sums[of.Class], saturatedProduct(of.Amount, w.part.Weight))
-				if trees[of.Class] == nil {
-					trees[of.Class] = map[*snapshot.Tree]bool{}
+			for _, amount := range g.Resources {
+				sums[amount.Class] = saturated(sums[amount.Class], saturatedProduct(amount.Amount, w.part.Weight))
+				if trees[amount.Class] == nil {
+					trees[amount.Class] = map[*snapshot.Tree]bool{}
 				}
 				for _, t := range w.trees {
-					trees[of.Class][t] = true
+					trees[amount.Class][t] = true
 				}
 			}
 		}
@@ -239,8 +247,8 @@ func mixBound(s *snapshot.Snapshot, walkers []*walker) int64 {
 		id, _ := s.Class(class)
 		free := int64(0)
 		add := func(p *snapshot.Provider) {
-			if in := p.Inventory(id); in != nil {
-				free = saturated(free, max(in.Capacity()-in.Used, 0))
+			if inv := p.Inventory(id); inv != nil {
+				free = saturated(free, max(inv.Capacity()-inv.Used, 0))
 			}
 		}
 		for t := range trees[class] {
@@ -248,9 +256,9 @@ func mixBound(s *snapshot.Snapshot, walkers []*walker) int64 {
 				add(p)
 			}
 		}
-		for at, word := range s.WithSharing() {
+		for i, word := range s.WithSharing() {
 			for ; word != 0; word &= word - 1 {
-				t := s.Tree(at*64 + bits.TrailingZeros64(word))
+				t := s.Tree(i*64 + bits.TrailingZeros64(word))
 				for _, p := range t.Providers {
 					if p.Shares && !trees[class][t] {
 						add(p)
@@ -267,24 +275,24 @@ func mixBound(s *snapshot.Snapshot, walkers []*walker) int64 {
 
 // mixHosts lists the trees with claims.
 func mixHosts(walkers []*walker) []MixHost {
-	at, hosts := map[*snapshot.Tree]int{}, []MixHost{}
+	index, hosts := map[*snapshot.Tree]int{}, []MixHost{}
 	for _, w := range walkers {
 		for t, n := range w.claims {
 			if n == 0 {
 				continue
 			}
-			i, ok := at[t]
+			i, ok := index[t]
 			if !ok {
 				i = len(hosts)
-				at[t] = i
+				index[t] = i
 				hosts = append(hosts, MixHost{t.Root().Name, string(t.Root().UUID), map[string]int64{}})
 			}
 			hosts[i].Claims[w.part.Name] += n
 		}
 	}
 	sum := func(h MixHost) (n int64) {
-		for _, of := range h.Claims {
-			n = saturated(n, of)
+		for _, total := range h.Claims {
+			n = saturated(n, total)
 		}
 		return n
 	}

@@ -12,41 +12,43 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// bestRounds returns the greatest number of rounds of claims, each of a candidate on a snapshot made from rows after the ones before; all orders
-// are tried. It returns -1 when that takes too long.
+// bestRounds returns the greatest number of rounds of claims, each of a candidate on a snapshot
+// made from rows after the ones before; all orders are tried. It returns -1 when that takes too
+// long.
 func bestRounds(t *rapid.T, b *placementtest.Builder, round []placement.Query) int64 {
 	type position struct {
 		used string
 		at   int
 	}
-	seen, looked := map[position]int64{}, 0
-	var best func(b *placementtest.Builder, at int) int64
-	best = func(b *placementtest.Builder, at int) (most int64) {
+	seen, tries := map[position]int64{}, 0
+	var best func(b *placementtest.Builder, i int) int64
+	best = func(b *placementtest.Builder, i int) (most int64) {
 		s := b.Snapshot()
-		here := position{used(s), at}
-		if n, ok := seen[here]; ok {
+		pos := position{used(s), i}
+		if n, ok := seen[pos]; ok {
 			return n
 		}
-		for c := range find(t, s, round[at]).All() {
-			if looked++; looked > 400 {
+		for c := range find(t, s, round[i]).All() {
+			if tries++; tries > 400 {
 				return -1
 			}
-			n := best(claim(b, c), (at+1)%len(round))
+			n := best(claim(b, c), (i+1)%len(round))
 			if n < 0 {
 				return -1
 			}
-			if at+1 == len(round) {
+			if i+1 == len(round) {
 				n++
 			}
 			most = max(most, n)
 		}
-		seen[here] = most
+		seen[pos] = most
 		return most
 	}
 	return best(b, 0)
 }
 
-// The best that is possible lies within the bounds, and the claims of the hosts are those of the rounds.
+// The best that is possible lies within the bounds, and the claims of the hosts are those of the
+// rounds.
 func TestMixWithinBounds(t *testing.T) {
 	var n tally
 	rapid.Check(t, func(rt *rapid.T) {
@@ -63,7 +65,7 @@ func TestMixWithinBounds(t *testing.T) {
 				round = append(round, q)
 			}
 		}
-		c, err := capacity.LeftOfMix(rt.Context(), b.Snapshot(), parts)
+		c, err := capacity.MixHeadroom(rt.Context(), b.Snapshot(), parts)
 		if err != nil {
 			return
 		}
@@ -94,11 +96,11 @@ func TestMix(t *testing.T) {
 	b := placementtest.NewBuilder()
 	host(b, "cn1", 8, 1000, 0)
 	host(b, "cn2", 9, 0, 0)
-	c, err := capacity.LeftOfMix(t.Context(), b.Snapshot(), []capacity.Part{{"web", server(1), 3}, {"db", server(2, 300), 1}})
+	c, err := capacity.MixHeadroom(t.Context(), b.Snapshot(), []capacity.Part{{"web", server(1), 3}, {"db", server(2, 300), 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Least != 3 || c.Most != 3 || c.Stops != "web" || len(c.RunsOut) != 1 || c.RunsOut[0].Class != "VCPU" {
+	if c.Least != 3 || c.Most != 3 || c.Stops != "web" || len(c.Exhausted) != 1 || c.Exhausted[0].Class != "VCPU" {
 		t.Errorf("%+v", c)
 	}
 	for want, parts := range map[string][]capacity.Part{
@@ -106,7 +108,7 @@ func TestMix(t *testing.T) {
 		"weight of web is 0":    {{"web", server(1), 0}},
 		"asks for no resources": {{"web", placement.Query{}, 1}},
 	} {
-		if _, err := capacity.LeftOfMix(t.Context(), b.Snapshot(), parts); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := capacity.MixHeadroom(t.Context(), b.Snapshot(), parts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// A packing is the question how often to take each of some ways so that the inventories suffice, and its answer.
+// A packing is the question how often to take each of some ways so that the inventories suffice,
+// and its answer.
 type packing struct {
 	ways []way
-	// amounts[j] are what way j takes of each inventory, free what there is of each: only what is of use, a multiple of the
-	// greatest common divisor of all amounts.
+	// amounts[j] are what way j takes of each inventory, free what there is of each: only what is
+	// of use, a multiple of the greatest common divisor of all amounts.
 	amounts [][]int64
 	free    []int64
 
@@ -37,8 +38,8 @@ func pack(l *ledger, ways []way) packing {
 		p.Range = Range{sum, sum}
 		return p
 	}
-	// 2. The linear program bounds the sum, and its solution rounded down is a packing, which the greedy order completes. So does
-	// the greedy order alone, which may be better.
+	// 2. The linear program bounds the sum, and its solution rounded down is a packing, which the
+	// greedy order completes. So does the greedy order alone, which may be better.
 	x, prices := p.relax()
 	p.prices = prices
 	p.Most = min(sum, p.bound(0, p.free))
@@ -52,7 +53,8 @@ func pack(l *ledger, ways []way) packing {
 			p.Least, p.counts = n, start
 		}
 	}
-	// 3. When they differ and there are few claims, all packings are looked at; then the best is known.
+	// 3. When they differ and there are few claims, all packings are examined; then the best is
+	// known.
 	if p.Least < p.Most {
 		s := packingSearch{packing: &p, counts: make([]int64, len(ways)), nodes: maxNodes}
 		s.from(0, 0, slices.Clone(p.free))
@@ -65,14 +67,14 @@ func pack(l *ledger, ways []way) packing {
 
 // collect numbers the inventories of the ways.
 func (p *packing) collect(l *ledger) {
-	at := map[snapshot.InventoryKey]int{}
+	index := map[snapshot.InventoryKey]int{}
 	var divisors []int64
 	for _, w := range p.ways {
 		for _, u := range w {
-			i, ok := at[u.key]
+			i, ok := index[u.key]
 			if !ok {
-				i = len(at)
-				at[u.key] = i
+				i = len(index)
+				index[u.key] = i
 				p.free, divisors = append(p.free, max(l.free(u.inventory), 0)), append(divisors, 0)
 			}
 			divisors[i] = gcd(divisors[i], u.amount)
@@ -85,7 +87,7 @@ func (p *packing) collect(l *ledger) {
 	for j, w := range p.ways {
 		p.amounts[j] = make([]int64, len(p.free))
 		for _, u := range w {
-			p.amounts[j][at[u.key]] = u.amount
+			p.amounts[j][index[u.key]] = u.amount
 		}
 	}
 }
@@ -117,9 +119,9 @@ func (p *packing) apart() bool {
 	return true
 }
 
-// complete takes more of the ways, on top of counts, until none fits, and returns the sum. It takes the way that could be taken
-// most often, at most half as often as that before it looks again; of equal ones the first. Counts that are too many for the
-// inventories are set to zero first.
+// complete takes more of the ways, on top of counts, until none fits, and returns the sum. It takes
+// the way that could be taken most often, at most half as often as that before it reads again; of
+// equal ones the first. Counts that are too many for the inventories are set to zero first.
 func (p *packing) complete(counts []int64) (sum int64) {
 	free := slices.Clone(p.free)
 	take := func(j int, n int64) {
@@ -148,8 +150,8 @@ func (p *packing) complete(counts []int64) (sum int64) {
 	}
 }
 
-// bound is how often ways can be taken from what is free at most, by the prices: when each way costs at least 1, no more ways
-// than all that is free costs. Any prices give a bound that holds.
+// bound is how often ways can be taken from what is free at most, by the prices: when each way
+// costs at least 1, no more ways than all that is free costs. Any prices give a bound that holds.
 func (p *packing) bound(from int, free []int64) int64 {
 	cheapest, all := math.Inf(1), 0.0
 	for j := from; j < len(p.ways); j++ {
@@ -169,11 +171,11 @@ func (p *packing) bound(from int, free []int64) int64 {
 	return int64(most)
 }
 
-// A packingSearch looks at all packings, those with many of the first ways first.
+// A packingSearch reads all packings, those with many of the first ways first.
 type packingSearch struct {
 	*packing
 	counts []int64
-	nodes  int // that may still be looked at
+	nodes  int // that may still be examined
 }
 
 // from goes on at way j, with so many taken already. It changes free and restores it.
@@ -209,12 +211,14 @@ func (s *packingSearch) from(j int, taken int64, free []int64) {
 	s.counts[j] = 0
 }
 
-// relax solves the problem in fractions with the simplex method (Bland's rule), and returns how often each way is taken and
-// the price of each inventory: the solution of the dual program. It stops after a bounded number of steps.
+// relax solves the problem in fractions with the simplex method (Bland's rule), and returns how
+// often each way is taken and the price of each inventory: the solution of the dual program. It
+// stops after a bounded number of steps.
 func (p *packing) relax() (x, prices []float64) {
 	const precision = 1e-9
 	n, m := len(p.ways), len(p.free)
-	// A row for each inventory, in units of its greatest amount: the ways, a slack, and what is free. The last row is the objective.
+	// A row for each inventory, in units of its greatest amount: the ways, a slack, and what is
+	// free. The last row is the objective.
 	table, scale, basis := make([][]float64, m+1), make([]float64, m), make([]int, m)
 	for i := range table {
 		table[i] = make([]float64, n+m+1)

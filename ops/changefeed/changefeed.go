@@ -1,5 +1,6 @@
-// Package changefeed tells what changes in placement, as it changes: from the stream of events of Berth's placement service, or by reading any
-// placement service again and again. It opens no connection and prints nothing.
+// Package changefeed reports what changes in placement, as it changes: from the stream of events of
+// Berth's placement service, or by reading any placement service again and again. It opens no
+// connection and prints nothing.
 package changefeed
 
 import (
@@ -18,7 +19,8 @@ import (
 	"github.com/berthcloud/berth/ops/records"
 )
 
-// An Event is one value that changed. By polling, ID and all behind After are not known, and the time is that of the reading.
+// An Event is one value that changed. By polling, ID and all after After are not known, and the
+// time is that of the reading.
 type Event struct {
 	ID   string    `json:"id,omitempty"`
 	Time time.Time `json:"time"`
@@ -31,14 +33,15 @@ type Event struct {
 	Operation string `json:"operation,omitempty"`
 }
 
-// A Watcher gets what happens. Its functions are called one at a time. An error of Event ends the watch.
+// A Watcher gets what happens. Its functions are called one at a time. An error of Event ends the
+// watch.
 type Watcher struct {
-	Event func(Event) error
-	Note  func(text string) // something that the user should know
+	Event  func(Event) error
+	Notice func(text string) // something that the user should know
 }
 
-// silence is how long a stream may say nothing: the service sends a line every 15 seconds.
-const silence = 45 * time.Second
+// responseTimeout is how long a stream may say nothing: the service sends a line every 15 seconds.
+const responseTimeout = 45 * time.Second
 
 // longestPause is the longest time between two attempts to connect.
 const longestPause = 30 * time.Second
@@ -55,24 +58,26 @@ func (s Stop) Error() string { return s.Err.Error() }
 // largestLine bounds a line of a stream. The longest are those of inventories, a few hundred bytes.
 const largestLine = 1 << 20
 
-// errSilent is why a service that says nothing is left.
-var errSilent = fmt.Errorf("the service has said nothing for %s", silence)
+// errNoResponse is why a service that says nothing remains.
+var errNoResponse = fmt.Errorf("the service has said nothing for %s", responseTimeout)
 
-// Stream follows a stream of events until ctx ends, which is no error. Open connects, behind the event with the id last, or from the beginning for an
-// empty one. When the stream ends it is opened again, after the time that it names, or after pauses that grow while that fails. The error is that of
-// the first attempt, a Stop, or one of the watcher. What cannot be understood is a Stop: it would come again.
+// Stream follows a stream of events until ctx ends, which is no error. Open connects, after the
+// event with the id last, or from the beginning for an empty one. When the stream ends it is opened
+// again, after the time that it names, or after pauses that grow while that fails. The error is
+// that of the first attempt, a Stop, or one of the watcher. What cannot be understood is a Stop: it
+// would come again.
 func Stream(ctx context.Context, open func(ctx context.Context, last string) (io.ReadCloser, error), w Watcher) error {
 	s := stream{open: open, w: w}
 	for first := true; ctx.Err() == nil; first = false {
 		begun := s.last
 		err := s.connect(ctx)
-		var of watcherError
+		var watcher watcherError
 		var stop Stop
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &of):
-			return of.error
+		case errors.As(err, &watcher):
+			return watcher.error
 		case errors.As(err, &stop):
 			return stop.Err
 		case err != nil && first && s.last == "":
@@ -85,7 +90,7 @@ func Stream(ctx context.Context, open func(ctx context.Context, last string) (io
 		pause := min(max(s.retry, time.Second), longestPause)
 		if s.failures > 0 {
 			pause = pauseAfter(s.failures)
-			w.Note(fmt.Sprintf("%v; trying again in %s", err, pause))
+			w.Notice(fmt.Sprintf("%v; trying again in %s", err, pause))
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause/2)): // many clients do not come back at the same moment
@@ -111,25 +116,25 @@ type stream struct {
 func (s *stream) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
+	quiet := time.AfterFunc(responseTimeout, func() { cancel(errNoResponse) })
 	defer quiet.Stop()
 	body, err := s.open(ctx, s.last)
-	if errors.Is(context.Cause(ctx), errSilent) {
-		err = errSilent
+	if errors.Is(context.Cause(ctx), errNoResponse) {
+		err = errNoResponse
 	}
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	quiet.Reset(silence)
+	quiet.Reset(responseTimeout)
 	if s.failures > 0 {
-		s.w.Note("connected again")
+		s.w.Notice("connected again")
 	}
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, largestLine)
 	var name, id, data string
 	for lines.Scan() {
-		quiet.Reset(silence)
+		quiet.Reset(responseTimeout)
 		key, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch key {
@@ -160,7 +165,7 @@ func (s *stream) connect(ctx context.Context) error {
 		case "reset":
 			var reset struct{ Reason string }
 			_ = json.Unmarshal([]byte(data), &reset) // the reason is for people
-			s.w.Note(lostText(reset.Reason))
+			s.w.Notice(lostText(reset.Reason))
 		}
 		if id != "" {
 			s.last = id
@@ -170,8 +175,8 @@ func (s *stream) connect(ctx context.Context) error {
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return Stop{fmt.Errorf("the stream has a line of more than %d bytes", largestLine)}
-	case errors.Is(context.Cause(ctx), errSilent):
-		return errSilent
+	case errors.Is(context.Cause(ctx), errNoResponse):
+		return errNoResponse
 	case err != nil:
 		return fmt.Errorf("reading the stream: %w", err)
 	}
@@ -186,15 +191,15 @@ func lostText(reason string) string {
 	return "events are lost: the change log does not go back so far any more; what there is now is shown by berth records tree"
 }
 
-// A Filter is what of all changes a poll tells.
+// A Filter is what of all changes a poll reports.
 type Filter struct {
 	Consumer string // a UUID; "" for all
 	Class    string
 	Tree     bool // the records have the providers of a tree only, and consumers with what they have elsewhere
 }
 
-// wants reports whether a change is among them.
-func (f Filter) wants(c *records.Change) bool {
+// matches reports whether a change is among them.
+func (f Filter) matches(c *records.Change) bool {
 	if f.Consumer != "" && c.Consumer != f.Consumer {
 		return false
 	}
@@ -204,8 +209,9 @@ func (f Filter) wants(c *records.Change) bool {
 	return f.Class == "" || c.Subject == f.Class && (c.What == "inventory" || c.What == "allocation" || c.What == "usage")
 }
 
-// Poll reads records again and again, with a pause between two readings, and tells the differences until ctx ends, which is no error. A reading that
-// fails is tried again after pauses that grow; the first one's error ends it.
+// Poll reads records again and again, with a pause between two readings, and reports the
+// differences until ctx ends, which is no error. A reading that fails is tried again after pauses
+// that grow; the first one's error ends it.
 func Poll(ctx context.Context, read func(context.Context) (*cloud.Placement, error), interval time.Duration, f Filter, w Watcher) error {
 	before, err := read(ctx)
 	if err != nil {
@@ -225,14 +231,14 @@ func Poll(ctx context.Context, read func(context.Context) (*cloud.Placement, err
 			}
 			failures++
 			pause = max(interval, pauseAfter(failures))
-			w.Note(fmt.Sprintf("%v; trying again in %s", err, pause))
+			w.Notice(fmt.Sprintf("%v; trying again in %s", err, pause))
 			continue
 		}
 		if failures > 0 {
-			w.Note("the records can be read again")
+			w.Notice("the records can be read again")
 			failures, pause = 0, interval
 		}
-		now := time.Now().UTC()
+		at := time.Now().UTC()
 		removed := make(map[string]bool)
 		for _, c := range records.Diff(before, after) {
 			if c.What == "provider" && c.Change == "removed" {
@@ -240,8 +246,8 @@ func Poll(ctx context.Context, read func(context.Context) (*cloud.Placement, err
 			} else if removed[c.UUID] && c.What != "allocation" {
 				continue // it went with its provider
 			}
-			if f.wants(&c) {
-				if err := w.Event(Event{Time: now, Change: c}); err != nil {
+			if f.matches(&c) {
+				if err := w.Event(Event{Time: at, Change: c}); err != nil {
 					return err
 				}
 			}
@@ -258,18 +264,19 @@ func unlessOver(ctx context.Context, err error) error {
 	return err
 }
 
-// Text describes an event for people, in a line, with the local time, and with the date if that is not the date of now.
-func (e *Event) Text(now time.Time) string {
+// Text describes an event for people, in a line, with the local time, and with the date if that is
+// not the date of now.
+func (e *Event) Text(readAt time.Time) string {
 	local := e.Time.Local()
-	at := local.Format(time.TimeOnly)
-	if date := local.Format(time.DateOnly); date != now.Local().Format(time.DateOnly) {
-		at = date + " " + at
+	resume := local.Format(time.TimeOnly)
+	if date := local.Format(time.DateOnly); date != readAt.Local().Format(time.DateOnly) {
+		resume = date + " " + resume
 	}
 	subject := e.What
 	if e.Subject != "" {
 		subject += " " + e.Subject
 	}
-	text := fmt.Sprintf("%s %-7s %s", at, e.Change.Change, subject)
+	text := fmt.Sprintf("%s %-7s %s", resume, e.Change.Change, subject)
 	if e.Consumer != "" {
 		text += " of " + e.Consumer
 	}

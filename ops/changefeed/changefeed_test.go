@@ -37,7 +37,7 @@ func (l *log) watcher() changefeed.Watcher {
 			}
 			return nil
 		},
-		Note: func(text string) { l.notes = append(l.notes, text) },
+		Notice: func(text string) { l.notes = append(l.notes, text) },
 	}
 }
 
@@ -65,7 +65,8 @@ func (s silent) Read([]byte) (int, error) {
 	return 0, s.ctx.Err()
 }
 
-// A streams opens streams, one of the list after the other, and notes when and behind what. At the end of the list it is over.
+// A streams opens streams, one of the list after the other, and notes when and behind what. At the
+// end of the list it is over.
 type streams struct {
 	list   []func(ctx context.Context, last string) (io.Reader, error)
 	bodies []*body
@@ -126,8 +127,8 @@ type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Wherever a stream ends, also in the middle of an event, each event is told once, in order, and the next stream begins behind the last one
-// that was told.
+// Wherever a stream ends, also in the middle of an event, each event is reported once, in order,
+// and the next stream begins after the last one that was reported.
 func TestStreamsEndAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3
@@ -147,7 +148,7 @@ func TestStreamsEndAnywhere(t *testing.T) {
 			}
 			return rest
 		}
-		told := strings.Index(whole, event(0)) + len(event(0)) // from here on there is an event to go on behind
+		count := strings.Index(whole, event(0)) + len(event(0)) // from here on there is an event to continue after
 		for at := range len(whole) {
 			for _, breaks := range []bool{false, true} {
 				l, s := &log{}, &streams{}
@@ -157,7 +158,7 @@ func TestStreamsEndAnywhere(t *testing.T) {
 				}
 				s.list = []opening{first, func(_ context.Context, last string) (io.Reader, error) { return strings.NewReader(from(last)), nil }}
 				err := s.stream(t, l)
-				if breaks && at < told {
+				if breaks && at < count {
 					if err == nil || len(l.events) > 0 {
 						t.Fatalf("broken at %d: %v, events %v; want the error of the first attempt", at, err, l.events)
 					}
@@ -171,7 +172,8 @@ func TestStreamsEndAnywhere(t *testing.T) {
 	})
 }
 
-// The pauses between attempts grow while they fail, and are told. What is of no use to be repeated ends it, and so does the first failure.
+// The pauses between attempts grow while they fail, and are reported. What is of no use to be
+// repeated ends it, and so does the first failure.
 func TestStreamIsOpenedAgain(t *testing.T) {
 	busy := errors.New("the placement service answers 503")
 	many := func(n int) (all []opening) {
@@ -257,7 +259,7 @@ func TestStreamIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// A reset is told in words, and what comes after it goes on behind it.
+// A reset is reported in words, and what comes after it continues after it.
 func TestResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reset := func(id, data string) string { return "event: reset\nid: " + id + "\ndata: " + data + "\n\n" }
@@ -296,7 +298,7 @@ func (s *slow) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A stream may be slow, and is left when it has been silent for too long.
+// A stream may be slow, and remains when it has been silent for too long.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &log{}
@@ -328,8 +330,8 @@ func TestSilence(t *testing.T) {
 // The end of ctx is no error, wherever it comes; an error of the watcher is that of Stream.
 func TestStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, at := range []time.Duration{time.Second / 4, 10 * time.Second, time.Minute} { // in the pause; in an attempt; in a stream
-			ctx, cancel := context.WithTimeout(t.Context(), at)
+		for _, after := range []time.Duration{time.Second / 4, 10 * time.Second, time.Minute} { // in the pause; in an attempt; in a stream
+			ctx, cancel := context.WithTimeout(t.Context(), after)
 			begun := time.Now()
 			s := &streams{list: []opening{
 				text(event(1)),
@@ -341,8 +343,8 @@ func TestStreamEnds(t *testing.T) {
 					return silent{ctx}, ctx.Err()
 				},
 			}}
-			if err := changefeed.Stream(ctx, s.open, (&log{}).watcher()); err != nil || time.Since(begun) != at {
-				t.Errorf("Stream = %v after %s, want the end after %s", err, time.Since(begun), at)
+			if err := changefeed.Stream(ctx, s.open, (&log{}).watcher()); err != nil || time.Since(begun) != after {
+				t.Errorf("Stream = %v after %s, want the end after %s", err, time.Since(begun), after)
 			}
 			cancel()
 		}
@@ -355,7 +357,7 @@ func TestStreamEnds(t *testing.T) {
 	})
 }
 
-// The real service goes on behind the last event when its connections are cut.
+// The real service continues after the last event when its connections are cut.
 func TestStreamOfTheService(t *testing.T) {
 	server := httptest.NewServer(placementapitest.New(t, service.DefaultSettings()))
 	defer server.Close()
@@ -418,7 +420,7 @@ func TestStreamOfTheService(t *testing.T) {
 	}
 }
 
-// Poll tells the differences of readings that succeed, which it tries again when they fail.
+// Poll reports the differences of readings that succeed, which it tries again when they fail.
 func TestPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const host, other, vm = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-0000000000c1"
@@ -462,7 +464,7 @@ func TestPoll(t *testing.T) {
 					lines = append(lines, line)
 					return nil
 				},
-				Note: func(text string) { notes = append(notes, text) },
+				Notice: func(text string) { notes = append(notes, text) },
 			})
 			return lines, notes, times, err
 		}
@@ -500,18 +502,19 @@ func TestPoll(t *testing.T) {
 	})
 }
 
-// A line has what is known of an event: the id of the calling service's request before its own, and the date where it is another day's.
+// A line has what is known of an event: the id of the calling service's request before its own, and
+// the date where it is another day's.
 func TestText(t *testing.T) {
-	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
-	e := changefeed.Event{Time: at.UTC(), RequestID: "req-1", User: "u1", Operation: "PUT /x"}
+	when := time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
+	e := changefeed.Event{Time: when.UTC(), RequestID: "req-1", User: "u1", Operation: "PUT /x"}
 	e.Change = records.Change{Change: "changed", What: "inventory", Subject: "VCPU", Provider: "cn1", Before: "total 8", After: "total 9"}
 	for _, tc := range []struct {
 		now    time.Time
 		global string
 		want   string
 	}{
-		{at.Add(time.Hour), "", "15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-1, user u1, PUT /x)"},
-		{at.AddDate(0, 0, 1), "req-2", "2026-01-02 15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-2, user u1, PUT /x)"},
+		{when.Add(time.Hour), "", "15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-1, user u1, PUT /x)"},
+		{when.AddDate(0, 0, 1), "req-2", "2026-01-02 15:04:05 changed inventory VCPU on cn1: total 8 -> total 9  (req-2, user u1, PUT /x)"},
 	} {
 		e.GlobalID = tc.global
 		if got := e.Text(tc.now); got != tc.want {

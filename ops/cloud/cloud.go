@@ -1,10 +1,11 @@
-// Package cloud has the records of a cloud's services, as the operators' tools use them: placement's providers and
-// allocations, the servers and hosts of the compute service, the ports and agents of the network service. It is plain data, and
-// reads no service: ops/cloudapi fills it from the APIs and dbtool from placement's database, [Write] and [Read] have the file
-// that it is kept in.
+// Package cloud has the records of a cloud's services, as the operators' tools use them:
+// placement's providers and allocations, the servers and hosts of the compute service, the ports
+// and agents of the network service. It is plain data, and reads no service: ops/cloudapi fills it
+// from the APIs and dbtool from placement's database, [Write] and [Read] have the file that it is
+// kept in.
 //
-// JSON keys are those of the services' APIs. Amounts are in the units of placement's resource classes: NET_BW_* in kbit/s,
-// MEMORY_MB in MiB, DISK_GB in GiB.
+// JSON keys are those of the services' APIs. Amounts are in the units of placement's resource
+// classes: NET_BW_* in kbit/s, MEMORY_MB in MiB, DISK_GB in GiB.
 package cloud
 
 import (
@@ -15,24 +16,28 @@ import (
 
 // A Cloud is what was read of a cloud. A part that was not read is nil.
 type Cloud struct {
-	// Source names where the records are from, for people: the URL of an API without credentials, a database, a file.
+	// Source names where the records are from, for people: the URL of an API without credentials, a
+	// database, a file.
 	Source string `json:"source"`
-	// Begun and Ended are when reading began and ended. Records of several services, or read from APIs, are not of one moment.
+	// Begun and Ended are when reading began and ended. Records of several services, or read from
+	// APIs, are not of one moment.
 	Begun time.Time `json:"begun"`
 	Ended time.Time `json:"ended"`
 
 	Placement *Placement `json:"placement,omitempty"`
 	Compute   *Compute   `json:"compute,omitempty"`
 	Network   *Network   `json:"network,omitempty"`
-	// Surroundings are measured for doctor only.
-	Surroundings *Surroundings `json:"surroundings,omitempty"`
+	// Environment are measured for doctor only.
+	Environment *Environment `json:"surroundings,omitempty"`
 
-	// Unread says what could not be read and why, in one sentence each: a service that the caller may not ask, a field that an
-	// older service does not have. Tools repeat it beside their results.
+	// Unread says what could not be read and why, in one sentence each: a service that the caller
+	// may not query, a field that an older service does not have. Tools repeat it next to their
+	// results.
 	Unread []string `json:"unread,omitempty"`
 }
 
-// A Placement is the records of the placement service. Providers are in the order of their UUIDs, and consumers too.
+// A Placement is the records of the placement service. Providers are in the order of their UUIDs,
+// and consumers too.
 type Placement struct {
 	// Classes and Traits are all names, sorted.
 	Classes   []string   `json:"resource_classes"`
@@ -42,7 +47,8 @@ type Placement struct {
 	Consumers []Consumer `json:"consumers,omitzero"`
 }
 
-// A Provider is a resource provider with all that belongs to it. After [Placement.Sort] no list and no map is nil.
+// A Provider is a resource provider with all that belongs to it. After [Placement.Sort] no list and
+// no map is nil.
 type Provider struct {
 	UUID       string `json:"uuid"`
 	Name       string `json:"name"`
@@ -51,7 +57,8 @@ type Provider struct {
 	Parent      string               `json:"parent_provider_uuid,omitempty"`
 	Root        string               `json:"root_provider_uuid"`
 	Inventories map[string]Inventory `json:"inventories"`
-	// Usages is how much of each class is allocated. Readers leave out classes that nothing is allocated of.
+	// Usages is how much of each class is allocated. Readers omit classes that nothing is allocated
+	// of.
 	Usages     map[string]int64 `json:"usages"`
 	Traits     []string         `json:"traits"`     // sorted
 	Aggregates []string         `json:"aggregates"` // sorted
@@ -85,10 +92,11 @@ type Compute struct {
 	Hypervisors []Hypervisor `json:"hypervisors"`
 	Aggregates  []Aggregate  `json:"aggregates"`
 	Servers     []Server     `json:"servers"`
-	// Migrations are those that may have allocations: all but the completed, confirmed, reverted, failed and cancelled ones that have
-	// none.
+	// Migrations are those that may have allocations: all but the completed, confirmed, reverted,
+	// failed and cancelled ones that have none.
 	Migrations []Migration `json:"migrations"`
-	// Groups are the server groups of all projects; nil when they were not read. Files of before have none.
+	// Groups are the server groups of all projects; nil when they were not read. Files of before
+	// have none.
 	Groups []ServerGroup `json:"server_groups,omitzero"`
 	// ZonesKnown says that Pinned of the servers was read.
 	ZonesKnown bool `json:"pinned_zones_known,omitempty"`
@@ -132,7 +140,8 @@ type Server struct {
 	Host   string `json:"host,omitempty"` // "" before it is scheduled, and when it is offloaded
 	Node   string `json:"hypervisor_hostname,omitempty"`
 	Zone   string `json:"availability_zone,omitempty"`
-	// Pinned is the zone that it was created for, in which it stays when it moves; "" for none. Services say it from 2.96 on.
+	// Pinned is the zone that it was created for, in which it stays when it moves; "" for none.
+	// Services say it from 2.96 on.
 	Pinned  string    `json:"pinned_availability_zone,omitempty"`
 	Project string    `json:"tenant_id"`
 	User    string    `json:"user_id"`
@@ -154,7 +163,7 @@ type Flavor struct {
 	Specs     map[string]string `json:"extra_specs"`
 }
 
-// An Image is an image, as far as scheduling looks at it.
+// An Image is an image, as far as scheduling reads it.
 type Image struct {
 	UUID       string            `json:"id"`
 	Name       string            `json:"name"`
@@ -227,7 +236,8 @@ type Port struct {
 	Host    string `json:"binding:host_id"`
 	VNIC    string `json:"binding:vnic_type"`
 	VIF     string `json:"binding:vif_type"`
-	// Allocation is the key "allocation" of the binding profile: the provider of each group. A port of an older service has one provider and no groups; it is under "".
+	// Allocation is the key "allocation" of the binding profile: the provider of each group. A port
+	// of an older service has one provider and no groups; it is under "".
 	Allocation map[string]string `json:"allocation,omitempty"`
 	// Profile are the other keys of the binding profile.
 	Profile map[string]any `json:"binding:profile,omitempty"`
@@ -239,7 +249,8 @@ type Port struct {
 	Request       *PortRequest `json:"resource_request,omitempty"`
 }
 
-// A PortRequest is what a port asks of placement, in the format of port-resource-request-groups.
+// A PortRequest is what a port requests from placement, in the format of
+// port-resource-request-groups.
 type PortRequest struct {
 	Groups      []PortGroup `json:"request_groups"`
 	SameSubtree []string    `json:"same_subtree,omitempty"`
@@ -262,7 +273,8 @@ type NetworkOf struct {
 	Policy   string   `json:"qos_policy_id,omitempty"`
 }
 
-// A Trunk is a trunk: the port of a server that carries the packets of other ports too, each with a tag.
+// A Trunk is a trunk: the port of a server that carries the packets of other ports too, each with a
+// tag.
 type Trunk struct {
 	UUID     string      `json:"id"`
 	Name     string      `json:"name"`
@@ -270,8 +282,8 @@ type Trunk struct {
 	Subports []TrunkPort `json:"sub_ports"`
 }
 
-// A TrunkPort is a port of a trunk. It need not be among the ports of the records: it may have no device. All but its UUID is "" when it
-// was removed while the records were read.
+// A TrunkPort is a port of a trunk. It need not be among the ports of the records: it may have no
+// device. All but its UUID is "" when it was removed while the records were read.
 type TrunkPort struct {
 	UUID          string `json:"port_id"`
 	Name          string `json:"name,omitempty"`
@@ -295,31 +307,33 @@ type QoSRule struct {
 	MinKpps   int64  `json:"min_kpps,omitempty"`
 }
 
-// Provider returns the provider with a UUID, nil when there is none. Providers must be in the order of their UUIDs.
+// Provider returns the provider with a UUID, nil when there is none. Providers must be in the order
+// of their UUIDs.
 func (p *Placement) Provider(uuid string) *Provider {
-	at, ok := slices.BinarySearchFunc(p.Providers, uuid, func(p Provider, uuid string) int { return strings.Compare(p.UUID, uuid) })
+	i, ok := slices.BinarySearchFunc(p.Providers, uuid, func(p Provider, uuid string) int { return strings.Compare(p.UUID, uuid) })
 	if !ok {
 		return nil
 	}
-	return &p.Providers[at]
+	return &p.Providers[i]
 }
 
-// Sort puts the records in the order that the documentation of the fields names. Readers call it once, at their end.
+// Sort puts the records in the order that the documentation of the fields names. Readers call it
+// once, at their end.
 func (p *Placement) Sort() {
 	slices.Sort(p.Classes)
 	slices.Sort(p.Traits)
 	slices.SortFunc(p.Providers, func(a, b Provider) int { return strings.Compare(a.UUID, b.UUID) })
 	slices.SortFunc(p.Consumers, func(a, b Consumer) int { return strings.Compare(a.UUID, b.UUID) })
 	for i := range p.Providers {
-		of := &p.Providers[i]
-		of.Traits, of.Aggregates = append([]string{}, of.Traits...), append([]string{}, of.Aggregates...)
-		slices.Sort(of.Traits)
-		slices.Sort(of.Aggregates)
-		if of.Inventories == nil {
-			of.Inventories = map[string]Inventory{}
+		provider := &p.Providers[i]
+		provider.Traits, provider.Aggregates = append([]string{}, provider.Traits...), append([]string{}, provider.Aggregates...)
+		slices.Sort(provider.Traits)
+		slices.Sort(provider.Aggregates)
+		if provider.Inventories == nil {
+			provider.Inventories = map[string]Inventory{}
 		}
-		if of.Usages == nil {
-			of.Usages = map[string]int64{}
+		if provider.Usages == nil {
+			provider.Usages = map[string]int64{}
 		}
 	}
 }

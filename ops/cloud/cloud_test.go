@@ -19,14 +19,14 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// The snapshot of records finds the candidates that the snapshot finds that they were taken from, also after they
-// were in a file.
+// The snapshot of records finds the candidates that the snapshot finds that they were taken from,
+// also after they were in a file.
 func TestSnapshotFindsTheSame(t *testing.T) {
 	some := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
-		of, q := b.Snapshot(), placementtest.Question(rt, b)
-		c := &cloud.Cloud{Begun: time.Unix(0, 0).UTC(), Placement: cloudtest.Records(of)}
+		before, q := b.Snapshot(), placementtest.Question(rt, b)
+		c := &cloud.Cloud{Begun: time.Unix(0, 0).UTC(), Placement: cloudtest.Records(before)}
 		var file bytes.Buffer
 		if err := cloud.Write(&file, c); err != nil {
 			rt.Fatal(err)
@@ -42,7 +42,7 @@ func TestSnapshotFindsTheSame(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want := answer(of, q)
+		want := answer(before, q)
 		some += len(want)
 		if diff := cmp.Diff(want, answer(again, q)); diff != "" {
 			rt.Errorf("candidates (-of the snapshot +of its records):\n%s", diff)
@@ -74,27 +74,28 @@ func answer(s *snapshot.Snapshot, q placement.Query) []string {
 	return all
 }
 
-// Records with server groups come back from their file, with those that were not read apart from none at all. A file of before has none.
+// Records with server groups come back from their file, with those that were not read apart from
+// none at all. A file of before has none.
 func TestFileKeepsServerGroups(t *testing.T) {
 	group := cloud.ServerGroup{UUID: "g", Name: "apart", Policy: "anti-affinity", Members: []string{"vm1", "vm2"}}
 	group.Rules.MaxPerHost = 2
-	for _, of := range []*cloud.Compute{
+	for _, compute := range []*cloud.Compute{
 		{Groups: []cloud.ServerGroup{group}, ZonesKnown: true, Servers: []cloud.Server{{UUID: "vm1", Pinned: "az1"}}},
 		{Groups: []cloud.ServerGroup{}},
 		{},
 	} {
 		var file bytes.Buffer
-		if err := cloud.Write(&file, &cloud.Cloud{Compute: of}); err != nil {
+		if err := cloud.Write(&file, &cloud.Cloud{Compute: compute}); err != nil {
 			t.Fatal(err)
 		}
-		if has := strings.Contains(file.String(), "server_groups"); has != (of.Groups != nil) {
-			t.Errorf("%+v is written as %s", of, file.String())
+		if has := strings.Contains(file.String(), "server_groups"); has != (compute.Groups != nil) {
+			t.Errorf("%+v is written as %s", compute, file.String())
 		}
 		read, err := cloud.Read(&file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(of, read.Compute); diff != "" {
+		if diff := cmp.Diff(compute, read.Compute); diff != "" {
 			t.Errorf("records (-written +read):\n%s", diff)
 		}
 	}

@@ -28,8 +28,8 @@ func Write(w io.Writer, c *Cloud) error {
 	}{fileHead{fileFormat, fileVersion}, c})
 }
 
-// Read reads the records that Write wrote. It fails for anything else, for a version that is newer than this program,
-// and for a file that was cut.
+// Read reads the records that Write wrote. It fails for anything else, for a version that is newer
+// than this program, and for a file that was cut.
 func Read(r io.Reader) (*Cloud, error) {
 	var file struct {
 		fileHead

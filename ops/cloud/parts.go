@@ -44,14 +44,14 @@ func (c *Cloud) Has() (set Part) {
 	if c.Network != nil {
 		set |= NetworkPart
 	}
-	if c.Surroundings != nil {
+	if c.Environment != nil {
 		set |= EnvironmentPart
 	}
 	return set
 }
 
-// Missing returns a sentence for each of some parts that was not read. Consumers are records of placement: where
-// there are none at all, they are not mentioned.
+// Missing returns a sentence for each of some parts that was not read. Consumers are records of
+// placement: where there are none at all, they are not mentioned.
 func (c *Cloud) Missing(needed Part) (sentences []string) {
 	if needed&ConsumersPart != 0 {
 		needed |= PlacementPart
@@ -65,12 +65,13 @@ func (c *Cloud) Missing(needed Part) (sentences []string) {
 	return sentences
 }
 
-// Parts are the parts of a cloud's records that a tool uses. A tool that uses consumers gets placement too.
+// Parts are the parts of a cloud's records that a tool uses. A tool that uses consumers gets
+// placement too.
 type Parts struct {
 	Need Part // the tool cannot work without them: what cannot be read is an error
 	Try  Part // what cannot be read of them is a sentence in Cloud.Unread
-	// Tree is the name or UUID of a provider whose tree is all that the tool uses of placement's providers; ""
-	// for all. A source may have more.
+	// Tree is the name or UUID of a provider whose tree is all that the tool uses of placement's
+	// providers; "" for all. A source may have more.
 	Tree string
 }
 
@@ -80,8 +81,8 @@ var All = Parts{Need: PlacementPart | ConsumersPart, Try: ComputePart | NetworkP
 // Any reports whether the tool uses one of some parts.
 func (p Parts) Any(set Part) bool { return (p.Need|p.Try)&set != 0 }
 
-// Check returns an error that names the parts that a tool needs and the records lack. Of those that it would
-// use, the missing ones are added to the sentences of Unread.
+// Check returns an error that names the parts that a tool needs and the records lack. Of those that
+// it would use, the missing ones are added to the sentences of Unread.
 func (c *Cloud) Check(used Parts) error {
 	if used.Need&ConsumersPart != 0 {
 		used.Need |= PlacementPart

@@ -9,9 +9,9 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// Snapshot returns the snapshot that the placement service would have of the records, for searches. Classes and traits that only
-// a provider names are added. It fails when the records are not those of a placement service: a provider twice, a parent
-// or root that is not there.
+// Snapshot returns the snapshot that the placement service would have of the records, for searches.
+// Classes and traits that only a provider names are added. It fails when the records are not those
+// of a placement service: a provider twice, a parent or root that is not there.
 func (c *Cloud) Snapshot() (*snapshot.Snapshot, error) {
 	p := c.Placement
 	ids := make(map[string]int64, len(p.Providers))
@@ -25,29 +25,29 @@ func (c *Cloud) Snapshot() (*snapshot.Snapshot, error) {
 	n := newNames(p)
 	var rows placement.TreeRows
 	for i := range p.Providers {
-		of := &p.Providers[i]
+		provider := &p.Providers[i]
 		id := int64(i + 1)
 		row := placement.ProviderRow{
-			ID: id, UUID: placement.UUID(of.UUID), Name: of.Name, Generation: placement.Generation(of.Generation),
-			Parent: ids[of.Parent], Root: ids[of.Root], Modified: c.Begun,
+			ID: id, UUID: placement.UUID(provider.UUID), Name: provider.Name, Generation: placement.Generation(provider.Generation),
+			Parent: ids[provider.Parent], Root: ids[provider.Root], Modified: c.Begun,
 		}
 		switch {
 		case row.Root == 0:
-			return nil, fmt.Errorf("provider %s (%s) has the root %q, which is not there", of.UUID, of.Name, of.Root)
-		case row.Parent == 0 && of.Parent != "":
-			return nil, fmt.Errorf("provider %s (%s) has the parent %s, which is not there", of.UUID, of.Name, of.Parent)
+			return nil, fmt.Errorf("provider %s (%s) has the root %q, which is not there", provider.UUID, provider.Name, provider.Root)
+		case row.Parent == 0 && provider.Parent != "":
+			return nil, fmt.Errorf("provider %s (%s) has the parent %s, which is not there", provider.UUID, provider.Name, provider.Parent)
 		}
 		rows.Providers = append(rows.Providers, row)
-		for class, inventory := range of.Inventories {
+		for class, inventory := range provider.Inventories {
 			rows.Inventories = append(rows.Inventories, placement.InventoryRow{
 				Provider: id, Class: placement.ClassID(n.classes[class]), Inventory: placement.Inventory(inventory),
-				Used: of.Usages[class], Modified: c.Begun,
+				Used: provider.Usages[class], Modified: c.Begun,
 			})
 		}
-		for _, trait := range of.Traits {
+		for _, trait := range provider.Traits {
 			rows.Traits = append(rows.Traits, placement.ProviderTraitRow{Provider: id, Trait: placement.TraitID(n.traits[trait])})
 		}
-		for _, uuid := range of.Aggregates {
+		for _, uuid := range provider.Aggregates {
 			rows.Aggregates = append(rows.Aggregates, placement.AggregateRow{
 				Provider: id, ID: placement.AggregateID(n.aggregates[uuid]), UUID: placement.UUID(uuid),
 			})
@@ -59,7 +59,8 @@ func (c *Cloud) Snapshot() (*snapshot.Snapshot, error) {
 // names are the ids of classes, traits and aggregates in a snapshot.
 type names struct{ classes, traits, aggregates map[string]int32 }
 
-// newNames numbers all names in the records. Standard classes have the ids that they have in a database.
+// newNames numbers all names in the records. Standard classes have the ids that they have in a
+// database.
 func newNames(p *Placement) names {
 	classes, traits, aggregates := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, class := range p.Classes {

@@ -16,8 +16,9 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// computeVersion is the oldest that has what the records need: flavors with their extra specs in servers since 2.47, UUIDs of
-// services and hypervisors since 2.53, of migrations since 2.59, and services of cells that are down since 2.69.
+// computeVersion is the oldest that has what the records need: flavors with their extra specs in
+// servers since 2.47, UUIDs of services and hypervisors since 2.53, of migrations since 2.59, and
+// services of cells that are down since 2.69.
 const computeVersion = "2.69"
 
 // zonesVersion is the first at which servers have the zone that they are bound to.
@@ -39,9 +40,9 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		return nil, err
 	}
 	records.Services = services.Services
-	for _, of := range services.Services {
-		if of.Status == "UNKNOWN" { // pages of servers leave out those of a cell that is down, and do not say so
-			return nil, &refusal{fmt.Sprintf("the compute service does not reach the cell of the host %s, and leaves out its servers; try again when it does", of.Host), 0}
+	for _, service := range services.Services {
+		if service.Status == "UNKNOWN" { // pages of servers omit those of a cell that is down, and do not say so
+			return nil, &refusal{fmt.Sprintf("the compute service does not reach the cell of the host %s, and leaves out its servers; try again when it does", service.Host), 0}
 		}
 	}
 	done()
@@ -65,13 +66,14 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		if s, err = c.service("compute", version); err != nil {
 			return nil, err
 		}
-		// Servers that were deleted softly (Nova's reclaim_instance_interval) keep their allocations and ports until they are reclaimed.
-		err = pages(ctx, s, "servers/detail", url.Values{"all_tenants": {"1"}, "soft_deleted": {"true"}}, "servers", func(of *server) string {
-			if of.Flavor.Specs == nil {
+		// Servers that were deleted softly (Nova's reclaim_instance_interval) keep their
+		// allocations and ports until they are reclaimed.
+		err = pages(ctx, s, "servers/detail", url.Values{"all_tenants": {"1"}, "soft_deleted": {"true"}}, "servers", func(s *server) string {
+			if s.Flavor.Specs == nil {
 				bare++
 			}
-			records.Servers = append(records.Servers, of.record())
-			return of.UUID
+			records.Servers = append(records.Servers, s.record())
+			return s.UUID
 		})
 		if records.ZonesKnown = version == zonesVersion && err == nil; !isStatus(err, http.StatusNotAcceptable) {
 			break
@@ -97,18 +99,18 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		r.Unread = append(r.Unread, "The compute service shows this user, who is no administrator, the server groups of one project at most.")
 	}
 	done()
-	holds := func(*cloud.Migration) bool { return false }
+	allocated := func(*cloud.Migration) bool { return false }
 	if r.Placement != nil {
-		holds = func(of *cloud.Migration) bool {
-			_, found := slices.BinarySearchFunc(r.Placement.Consumers, of.UUID, func(c cloud.Consumer, uuid string) int { return strings.Compare(c.UUID, uuid) })
-			return found
+		allocated = func(migration *cloud.Migration) bool {
+			_, matches := slices.BinarySearchFunc(r.Placement.Consumers, migration.UUID, func(c cloud.Consumer, uuid string) int { return strings.Compare(c.UUID, uuid) })
+			return matches
 		}
 	}
-	err = pages(ctx, s, "os-migrations", nil, "migrations", func(of *cloud.Migration) string {
-		if !slices.Contains([]string{"completed", "confirmed", "reverted", "failed", "cancelled"}, of.Status) || holds(of) {
-			records.Migrations = append(records.Migrations, *of)
+	err = pages(ctx, s, "os-migrations", nil, "migrations", func(migration *cloud.Migration) string {
+		if !slices.Contains([]string{"completed", "confirmed", "reverted", "failed", "cancelled"}, migration.Status) || allocated(migration) {
+			records.Migrations = append(records.Migrations, *migration)
 		}
-		return of.UUID
+		return migration.UUID
 	})
 	if err != nil {
 		return nil, err
@@ -117,8 +119,8 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 	return records, nil
 }
 
-// serverGroups reads the server groups of all projects. The list has no markers and no links, and may be cut to fewer than asked for: an empty
-// page is its end.
+// serverGroups reads the server groups of all projects. The list has no markers and no links, and
+// may be cut to fewer than requested: an empty page is its end.
 func serverGroups(ctx context.Context, s *gophercloud.ServiceClient) ([]cloud.ServerGroup, error) {
 	all := []cloud.ServerGroup{}
 	for {
@@ -176,8 +178,9 @@ func (s *server) record() cloud.Server {
 	}
 }
 
-// pages reads a list page by page and calls fn with each object, which returns its id. The links of services are used to see whether
-// there is more, and not followed: behind a proxy they may name an address that cannot be reached.
+// pages reads a list page by page and calls fn with each object, which returns its id. The links of
+// services are used to see whether there is more, and not followed: behind a proxy they may name an
+// address that cannot be reached.
 func pages[T any](ctx context.Context, s *gophercloud.ServiceClient, path string, query url.Values, key string, fn func(*T) string) error {
 	q := url.Values{"limit": {fmt.Sprint(pageSize)}}
 	for name, values := range query {
@@ -193,7 +196,7 @@ func pages[T any](ctx context.Context, s *gophercloud.ServiceClient, path string
 		for name, into := range map[string]any{key: &list, key + "_links": &links} {
 			if text, ok := answer[name]; ok {
 				if err := json.Unmarshal(text, into); err != nil {
-					return told("the "+s.Type+" service", fmt.Errorf("GET %s: %w", path, err))
+					return wrapError("the "+s.Type+" service", fmt.Errorf("GET %s: %w", path, err))
 				}
 			}
 		}

@@ -1,6 +1,6 @@
-// Package cloudapi reads the records of a cloud through the APIs of its services, and finds the cloud as every OpenStack
-// client does: by a name in clouds.yaml, or by the OS_* variables. It decides nothing about the records; that is what the
-// operators' tools are for.
+// Package cloudapi reads the records of a cloud through the APIs of its services, and finds the
+// cloud as every OpenStack client does: by a name in clouds.yaml, or by the OS_* variables. It
+// decides nothing about the records; that is what the operators' tools are for.
 package cloudapi
 
 import (
@@ -28,10 +28,12 @@ import (
 // concurrent is how many requests are sent at a time.
 const concurrent = 16
 
-// requestTime is how long an answer may take. Lists of a big cloud take the original services many seconds.
+// requestTime is how long an answer may take. Lists of a big cloud take the original services many
+// seconds.
 const requestTime = 2 * time.Minute
 
-// Options say which cloud is meant. Empty ones are taken from the environment: OS_CLOUD, OS_REGION_NAME, OS_INTERFACE.
+// Options say which cloud is meant. Empty ones are taken from the environment: OS_CLOUD,
+// OS_REGION_NAME, OS_INTERFACE.
 type Options struct {
 	Cloud, Region, Interface string
 	// Environ is the environment, as [os.Environ] returns it.
@@ -46,11 +48,12 @@ type Options struct {
 // ErrUnnamed is the error of Connect when neither a cloud is named nor OS_AUTH_URL set.
 var ErrUnnamed = cloudconfig.ErrUnnamed
 
-// A LoginError is the error of Connect when the identity service cannot be reached or gives no token. The others are about settings.
+// A LoginError is the error of Connect when the identity service cannot be reached or gives no
+// token. The others are about settings.
 type LoginError struct {
-	// Surroundings have the problem.
-	Surroundings cloud.Surroundings
-	err          error
+	// Environment have the problem.
+	Environment cloud.Environment
+	err         error
 }
 
 func (e *LoginError) Error() string { return e.err.Error() }
@@ -58,13 +61,13 @@ func (e *LoginError) Unwrap() error { return e.err }
 
 // A Client has logged in to a cloud. It may be used by several goroutines.
 type Client struct {
-	provider *gophercloud.ProviderClient
-	catalog  func() (*tokens.ServiceCatalog, error)
-	config   *cloudconfig.Cloud
-	source   string
-	name     string // of the cloud
-	auth     string // the URL of the identity service, "" for none
-	asked    time.Time
+	provider    *gophercloud.ProviderClient
+	catalog     func() (*tokens.ServiceCatalog, error)
+	config      *cloudconfig.Cloud
+	source      string
+	name        string // of the cloud
+	auth        string // the URL of the identity service, "" for none
+	requestedAt time.Time
 }
 
 // Source names the cloud for people, without credentials.
@@ -119,8 +122,9 @@ func (c *Client) use(provider *gophercloud.ProviderClient, client http.Client, o
 	c.provider = provider
 }
 
-// A request that a service is too busy for is sent again after a pause, which doubles. One that only reads is also sent again when its answer was lost, by the
-// service or a proxy before it, so that one of 100,000 requests does not end an audit.
+// A request that a service is too busy for is sent again after a pause, which doubles. One that
+// only reads is also sent again when its answer was lost, by the service or a proxy before it, so
+// that one of 100,000 requests does not end an audit.
 const (
 	retries      = 5
 	lostRetries  = 2
@@ -128,8 +132,9 @@ const (
 	longestPause = 30 * time.Second
 )
 
-// lost reports whether an error is that a connection ended before the whole answer was there. A time-out is none: requestTime is long enough, and a
-// service that does not answer would be waited for three times as long.
+// lost reports whether an error is that a connection ended before the whole answer was there. A
+// time-out is none: requestTime is long enough, and a service that does not answer would be waited
+// for three times as long.
 func lost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
@@ -143,8 +148,9 @@ func onClock(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// newClient returns an HTTP client with a limit of time for an answer, that keeps as many connections as there are requests at a time. It follows redirects within a server only:
-// net/http would send the token, and the body with the password, to any other.
+// newClient returns an HTTP client with a limit of time for an answer, that keeps as many
+// connections as there are requests at a time. It follows redirects within a server only: net/http
+// would send the token, and the body with the password, to any other.
 func newClient(secure *tls.Config, limit time.Duration) http.Client {
 	return http.Client{
 		Timeout: limit,
@@ -160,15 +166,15 @@ func newClient(secure *tls.Config, limit time.Duration) http.Client {
 	}
 }
 
-// service returns the client of a service at the endpoint that the settings have, or of the catalog, at a microversion, or an error that says that it is
-// not there.
+// service returns the client of a service at the endpoint that the settings have, or of the
+// catalog, at a microversion, or an error that says that it is not there.
 func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient, error) {
-	wanted := c.config.Find(kind)
-	at := func(endpoint string) *gophercloud.ServiceClient {
+	service := c.config.Find(kind)
+	client := func(endpoint string) *gophercloud.ServiceClient {
 		return &gophercloud.ServiceClient{ProviderClient: c.provider, Endpoint: gophercloud.NormalizeURL(endpoint), Type: kind, Microversion: microversion}
 	}
-	if wanted.Endpoint != "" {
-		return at(wanted.Endpoint), nil
+	if service.Endpoint != "" {
+		return client(service.Endpoint), nil
 	}
 	if c.auth == "" {
 		return nil, &absent{fmt.Sprintf("the %s service is not known: there is no identity service with a catalog", kind)}
@@ -177,32 +183,32 @@ func (c *Client) service(kind, microversion string) (*gophercloud.ServiceClient,
 	if err != nil {
 		return nil, err
 	}
-	types := []string{wanted.Type}
-	if wanted.Type == kind {
+	types := []string{service.Type}
+	if service.Type == kind {
 		var eo gophercloud.EndpointOpts
 		eo.ApplyDefaults(kind)
 		types = eo.Types()
 	}
-	var elsewhere []string // regions that have one
-	for _, face := range wanted.Interfaces {
+	var others []string // regions that have one
+	for _, face := range service.Interfaces {
 		for _, entry := range catalog.Entries {
-			if !slices.Contains(types, entry.Type) || wanted.Name != "" && entry.Name != wanted.Name {
+			if !slices.Contains(types, entry.Type) || service.Name != "" && entry.Name != service.Name {
 				continue
 			}
 			for _, e := range entry.Endpoints {
 				switch {
 				case e.Interface != face:
-				case wanted.Region != "" && e.Region != wanted.Region && e.RegionID != wanted.Region:
-					elsewhere = append(elsewhere, e.Region)
+				case service.Region != "" && e.Region != service.Region && e.RegionID != service.Region:
+					others = append(others, e.Region)
 				default:
-					return at(e.URL), nil
+					return client(e.URL), nil
 				}
 			}
 		}
 	}
-	text := fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source, strings.Join(wanted.Interfaces, " or "), kind, in(wanted.Region))
-	if elsewhere != nil {
-		text += ", but in " + strings.Join(elsewhere, ", ")
+	text := fmt.Sprintf("the catalog of %s has no %s endpoint of the %s service%s", c.source, strings.Join(service.Interfaces, " or "), kind, in(service.Region))
+	if others != nil {
+		text += ", but in " + strings.Join(others, ", ")
 	}
 	return nil, &absent{text}
 }
@@ -225,13 +231,14 @@ func get(ctx context.Context, s *gophercloud.ServiceClient, path string, into an
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return told("the "+s.Type+" service", fmt.Errorf("GET %s: %w", path, err))
+		return wrapError("the "+s.Type+" service", fmt.Errorf("GET %s: %w", path, err))
 	}
 	return nil
 }
 
-// told returns the error of a request to a service in a sentence, with what the service said, in part.
-func told(service string, err error) error {
+// wrapError returns the error of a request to a service in a sentence, with what the service said,
+// in part.
+func wrapError(service string, err error) error {
 	var status gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &status) {
 		var text *json.SyntaxError
@@ -239,18 +246,18 @@ func told(service string, err error) error {
 		if errors.As(err, &text) || errors.As(err, &kind) {
 			return fmt.Errorf("the answer of %s is not what its API has: %w", service, err)
 		}
-		return fmt.Errorf("asking %s: %w", service, err)
+		return fmt.Errorf("querying %s: %w", service, err)
 	}
 	path := status.URL
 	if u, bad := url.Parse(path); bad == nil {
 		path = u.RequestURI()
 	}
 	text := fmt.Sprintf("%s answers %s %s with %d %s", service, status.Method, path, status.Actual, http.StatusText(status.Actual))
-	if said := message(status.Body); said != "" {
-		text += ": " + said
+	if detail := message(status.Body); detail != "" {
+		text += ": " + detail
 	}
-	if to, bad := url.Parse(status.ResponseHeader.Get("Location")); bad == nil && status.Actual/100 == 3 && to.Host != "" {
-		text += fmt.Sprintf("; it redirects to %s://%s, where no password or token is sent", to.Scheme, to.Host)
+	if target, bad := url.Parse(status.ResponseHeader.Get("Location")); bad == nil && status.Actual/100 == 3 && target.Host != "" {
+		text += fmt.Sprintf("; it redirects to %s://%s, where no password or token is sent", target.Scheme, target.Host)
 	}
 	switch status.Actual {
 	case http.StatusNotAcceptable:
@@ -314,8 +321,8 @@ func deepest(v any) string {
 	return ""
 }
 
-// plain returns a URL without user and password.
-func plain(text string) string {
+// redactURL returns a URL without user and password.
+func redactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "an unreadable URL"

@@ -21,8 +21,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// The requests that make the cloud of the test: a nested host and one with shared storage, with a server, a move and a
-// consumer of an unknown type.
+// The requests that make the cloud of the test: a nested host and one with shared storage, with a
+// server, a move and a consumer of an unknown type.
 const making = `
 PUT /resource_classes/CUSTOM_LICENSE
 PUT /traits/CUSTOM_GOLD
@@ -85,7 +85,8 @@ func readAlone(t *testing.T, url string, parts cloud.Parts) (*cloud.Cloud, error
 	return client.Read(t.Context(), parts, nil)
 }
 
-// The records of a cloud are the same from the API, from the database, and from the file that they were written to.
+// The records of a cloud are the same from the API, from the database, and from the file that they
+// were written to.
 func TestSourcesAreEqual(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		testSourcesAreEqual(t, sqlstore.Options{Path: filepath.Join(t.TempDir(), "placement.db")})
@@ -95,8 +96,8 @@ func TestSourcesAreEqual(t *testing.T) {
 	})
 }
 
-func testSourcesAreEqual(t *testing.T, at sqlstore.Options) {
-	store := sqltest.Open(t, at)
+func testSourcesAreEqual(t *testing.T, database sqlstore.Options) {
+	store := sqltest.Open(t, database)
 	api := httptest.NewServer(placementapitest.On(t, store, service.DefaultSettings()))
 	defer api.Close()
 	makeCloud(t, api.URL)
@@ -109,7 +110,7 @@ func testSourcesAreEqual(t *testing.T, at sqlstore.Options) {
 		if n := len(c.Placement.Consumers); (c.Placement.Consumers != nil) != consumers || consumers && n != 3 {
 			t.Errorf("%d consumers are read", n)
 		}
-		tables, err := dbtool.OpenTables(t.Context(), at, dbtool.Look)
+		tables, err := dbtool.OpenTables(t.Context(), database, dbtool.Look)
 		if err != nil {
 			t.Fatal(err)
 		}

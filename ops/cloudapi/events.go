@@ -23,8 +23,8 @@ func Refused(err error) bool {
 	return errors.As(err, &r) && r.status < http.StatusInternalServerError && r.status != http.StatusTooManyRequests
 }
 
-// Events opens the stream of events of Berth's placement service behind the event with the id last, unless that is empty. Its body is to be closed, and ends
-// with ctx.
+// Events opens the stream of events of Berth's placement service after the event with the id last,
+// unless that is empty. Its body is to be closed, and ends with ctx.
 func (c *Client) Events(ctx context.Context, query url.Values, last string) (io.ReadCloser, error) {
 	s, err := c.service("placement", placementVersion)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Client) Events(ctx context.Context, query url.Values, last string) (io.
 		}
 		answer, err := client.Do(r)
 		if err != nil {
-			return nil, fmt.Errorf("asking the placement service: %w", err)
+			return nil, fmt.Errorf("querying the placement service: %w", err)
 		}
 		kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 		if answer.StatusCode == http.StatusOK && kind == "text/event-stream" {
@@ -61,27 +61,29 @@ func (c *Client) Events(ctx context.Context, query url.Values, last string) (io.
 		switch {
 		case answer.StatusCode == http.StatusUnauthorized && try == 0 && c.provider.ReauthFunc != nil:
 			if err := c.provider.Reauthenticate(ctx, token); err != nil {
-				return nil, fmt.Errorf("logging in to %s: %w", c.source, told("Keystone", err))
+				return nil, fmt.Errorf("logging in to %s: %w", c.source, wrapError("Keystone", err))
 			}
 			continue
 		case answer.StatusCode == http.StatusNotFound && !strings.Contains(message(body), "There is no provider"), answer.StatusCode == http.StatusOK:
 			return nil, ErrNoEvents
 		}
-		return nil, told("the placement service", gophercloud.ErrUnexpectedResponseCode{
+		return nil, wrapError("the placement service", gophercloud.ErrUnexpectedResponseCode{
 			URL: r.URL.String(), Method: r.Method, Actual: answer.StatusCode, Body: body, ResponseHeader: answer.Header,
 		})
 	}
 }
 
-// everythingEach is how many readings of a Poller there are for each that reads everything, where there are more than everythingBelow providers.
+// everythingEach is how many readings of a Poller there are for each that reads everything, where
+// there are more than everythingBelow providers.
 const (
 	everythingEach  = 10
 	everythingBelow = 100
 )
 
-// A Poller reads the records of the placement service again and again, with few requests: providers whose generation did not change are
-// not read again, but for each tenth time. Allocations that are deleted raise no generation in the original service. Of up to 100 providers all are
-// read each time. It is for one goroutine.
+// A Poller reads the records of the placement service again and again, with few requests: providers
+// whose generation did not change are not read again, but for each tenth time. Allocations that are
+// deleted raise no generation in the original service. Of up to 100 providers all are read each
+// time. It is for one goroutine.
 type Poller struct {
 	client *Client
 	tree   string

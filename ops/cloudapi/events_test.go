@@ -13,8 +13,9 @@ import (
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
-// What an answer to a request for the stream of events means: the stream, that there is none, that it is refused, or that it is to be tried
-// again. A token that is not taken any more is replaced, once.
+// What an answer to a request for the stream of events means: the stream, that there is none, that
+// it is refused, or that it is to be tried again. A token that is not taken any more is replaced,
+// once.
 func TestEvents(t *testing.T) {
 	const stream = "text/event-stream"
 	for name, tc := range map[string]struct {
@@ -43,7 +44,7 @@ func TestEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tokens, requests := 0, 0
-			var at string
+			var path string
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case r.URL.Path == "/v3/auth/tokens":
@@ -51,7 +52,7 @@ func TestEvents(t *testing.T) {
 					w.Header().Set("X-Subject-Token", fmt.Sprint(tokens))
 					w.WriteHeader(http.StatusCreated)
 					fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p1"}, "catalog": [
-						{"type": "placement", "endpoints": [{"interface": "public", "region_id": "one", "region": "one", "url": %q}]}]}}`, at+"/placement")
+						{"type": "placement", "endpoints": [{"interface": "public", "region_id": "one", "region": "one", "url": %q}]}]}}`, path+"/placement")
 				case r.URL.RequestURI() != "/placement/berth/v1/events?class=VCPU&since=1h" || r.Header.Get("Last-Event-ID") != "7.x":
 					t.Errorf("the request is %s behind %q", r.URL, r.Header.Get("Last-Event-ID"))
 				case r.Header.Get("X-Auth-Token") <= fmt.Sprint(tc.expired):
@@ -65,7 +66,7 @@ func TestEvents(t *testing.T) {
 				}
 			}))
 			defer s.Close()
-			at = s.URL
+			path = s.URL
 			client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(s.URL, nil)})
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +98,7 @@ func TestEventsOfAServiceThatIsDown(t *testing.T) {
 	}
 	s.Close()
 	_, err = client.Events(t.Context(), nil, "")
-	if err == nil || cloudapi.Refused(err) || errors.Is(err, cloudapi.ErrNoEvents) || !strings.Contains(err.Error(), "asking the placement service: ") {
+	if err == nil || cloudapi.Refused(err) || errors.Is(err, cloudapi.ErrNoEvents) || !strings.Contains(err.Error(), "querying the placement service: ") {
 		t.Errorf("the error is %v", err)
 	}
 }

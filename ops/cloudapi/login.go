@@ -42,9 +42,9 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	c.use(&gophercloud.ProviderClient{}, newClient(secure, cmp.Or(config.Timeout, requestTime)), o)
 	switch config.Type {
 	case cloudconfig.None, cloudconfig.AdminToken, cloudconfig.HTTPBasic:
-		return c, c.alone()
+		return c, c.withoutIdentity()
 	}
-	c.auth, c.asked = plain(config.Auth.URL), time.Now().UTC()
+	c.auth, c.requestedAt = redactURL(config.Auth.URL), time.Now().UTC()
 	c.source = "the cloud at " + c.auth
 	if c.name != "" {
 		c.source = "the cloud " + c.name + " at " + c.auth
@@ -53,9 +53,9 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		return nil, fmt.Errorf("%s: auth_url is no http or https URL", config.From)
 	}
 	if err := c.authenticate(ctx); err != nil {
-		err = told("Keystone", err)
-		login := cloud.Login{Cloud: c.name, URL: c.auth, Asked: c.asked, Problem: problem(err)}
-		return nil, &LoginError{cloud.Surroundings{Login: login}, fmt.Errorf("logging in to %s: %w", c.source, err)}
+		err = wrapError("Keystone", err)
+		login := cloud.Login{Cloud: c.name, URL: c.auth, RequestedAt: c.requestedAt, Problem: problem(err)}
+		return nil, &LoginError{cloud.Environment{Login: login}, fmt.Errorf("logging in to %s: %w", c.source, err)}
 	}
 	c.catalog = func() (*tokens.ServiceCatalog, error) {
 		if r, ok := c.provider.GetAuthResult().(tokens.CreateResult); ok {
@@ -66,15 +66,16 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// alone prepares a client of a placement service without Keystone. Other services are there if the settings have their endpoints.
-func (c *Client) alone() error {
+// withoutIdentity prepares a client of a placement service without Keystone. Other services are
+// there if the settings have their endpoints.
+func (c *Client) withoutIdentity() error {
 	a := &c.config.Auth
 	endpoint := cmp.Or(c.config.Find("placement").Endpoint, a.Endpoint)
 	if u, err := url.Parse(endpoint); err != nil || u.Host == "" {
 		return fmt.Errorf("%s: auth_type %s needs the URL of the placement service: the endpoint in auth, or OS_ENDPOINT", c.config.From, c.config.Type)
 	}
 	c.config.SetEndpoint("placement", endpoint)
-	c.source = "the placement service at " + plain(endpoint)
+	c.source = "the placement service at " + redactURL(endpoint)
 	switch c.config.Type {
 	case cloudconfig.None:
 		c.provider.TokenID = "notused" // what the openstack client sends
@@ -121,8 +122,8 @@ func tlsConfig(config *cloudconfig.Cloud) (*tls.Config, error) {
 	return secure, nil
 }
 
-// authenticate finds version 3 of Keystone's API at auth_url, and logs in there. Gophercloud's own discovery would follow the links of the version
-// document to other servers, with the password.
+// authenticate finds version 3 of Keystone's API at auth_url, and logs in there. Gophercloud's own
+// discovery would follow the links of the version document to other servers, with the password.
 func (c *Client) authenticate(ctx context.Context) error {
 	address := c.config.Auth.URL
 	version := discovery.Version{URL: discovery.Below(address)}
@@ -142,7 +143,7 @@ func (c *Client) authenticate(ctx context.Context) error {
 			return err
 		}
 		if version.URL == "" {
-			return fmt.Errorf("%s does not answer with the versions of its API: auth_url has to be Keystone's", plain(address))
+			return fmt.Errorf("%s does not answer with the versions of its API: auth_url has to be Keystone's", redactURL(address))
 		}
 	}
 	login := credentials{c.config.Auth, c.config.Type}
@@ -172,7 +173,8 @@ func (c *Client) authenticate(ctx context.Context) error {
 	return nil
 }
 
-// credentials make the body of a login, as keystoneauth does. They are a [tokens.AuthOptionsBuilder].
+// credentials make the body of a login, as keystoneauth does. They are a
+// [tokens.AuthOptionsBuilder].
 type credentials struct {
 	cloudconfig.Auth
 	kind string

@@ -13,7 +13,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
-// The password is sent to the server of auth_url, whatever its version document links to, and to the path that the document has.
+// The password is sent to the server of auth_url, whatever its version document links to, and to
+// the path that the document has.
 func TestLoginStaysOnTheServer(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s is sent to a server that is not configured", r.Method, r.URL)

@@ -89,7 +89,8 @@ func loginCases(t *testing.T) (all []*loginCase) {
 	return all
 }
 
-// A keystone stands in for Keystone and for the services in its catalog, with and without TLS, and records logins and lists.
+// A keystone stands in for Keystone and for the services in its catalog, with and without TLS, and
+// records logins and lists.
 type keystone struct {
 	t           *testing.T
 	http, https *httptest.Server
@@ -121,17 +122,17 @@ func (k *keystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		k.t.Error(err)
 	}
-	base, said := k.http.URL, "HTTP"
+	base, text := k.http.URL, "HTTP"
 	if r.TLS != nil {
-		base, said = k.https.URL, "HTTPS"
+		base, text = k.https.URL, "HTTPS"
 		if len(r.TLS.PeerCertificates) > 0 {
-			said += " as " + r.TLS.PeerCertificates[0].Subject.CommonName
+			text += " as " + r.TLS.PeerCertificates[0].Subject.CommonName
 		}
 	}
-	say := func(more string) {
+	write := func(more string) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.sent = append(k.sent, fmt.Sprintf("%s %s %s %s", r.Method, said, r.URL.Path, more))
+		k.sent = append(k.sent, fmt.Sprintf("%s %s %s %s", r.Method, text, r.URL.Path, more))
 	}
 	switch {
 	case r.Method == http.MethodPost:
@@ -140,7 +141,7 @@ func (k *keystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			k.t.Errorf("%s %s: %v", r.Method, r.URL, err)
 		}
 		text, _ := json.Marshal(sorted)
-		say(string(text))
+		write(string(text))
 		var catalog []any
 		for _, kind := range []string{"placement", "network"} {
 			var endpoints []any
@@ -158,7 +159,7 @@ func (k *keystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"user": map[string]any{"id": "u1", "name": "reader", "domain": map[string]string{"id": "default", "name": "Default"}}, "catalog": catalog,
 		}})
 	case strings.HasSuffix(r.URL.Path, "/resource_providers"), strings.HasSuffix(r.URL.Path, "/networks"):
-		say(strings.TrimSpace("token=" + r.Header.Get("X-Auth-Token") + " " + r.Header.Get("Authorization")))
+		write(strings.TrimSpace("token=" + r.Header.Get("X-Auth-Token") + " " + r.Header.Get("Authorization")))
 		answer(k.t, w, map[string]any{"resource_providers": []any{}, "networks": []any{}})
 	case strings.HasSuffix(r.URL.Path, "/v2.0"):
 		http.NotFound(w, r)
@@ -216,8 +217,8 @@ func (k *keystone) lay(c *loginCase, root string) (env map[string]string) {
 
 const recordedLogins = "testdata/logins/recorded.txt"
 
-// Berth logs in as the openstack client does, or refuses with a reason and sends nothing. What the client does is recorded; TestLoginsAreUpstreams
-// compares the record with it.
+// Berth logs in as the openstack client does, or refuses with a reason and sends nothing. What the
+// client does is recorded; TestLoginsAreUpstreams compares the record with it.
 func TestLogins(t *testing.T) {
 	k := newKeystone(t)
 	want := readRecordedLogins(t)

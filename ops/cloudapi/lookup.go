@@ -24,21 +24,21 @@ func (c *Client) Flavor(ctx context.Context, word string) (cloud.Flavor, error) 
 	if err != nil {
 		return cloud.Flavor{}, err
 	}
-	var one struct{ Flavor flavor }
-	switch err := get(ctx, s, "flavors/"+url.PathEscape(word), &one); {
+	var answer struct{ Flavor flavor }
+	switch err := get(ctx, s, "flavors/"+url.PathEscape(word), &answer); {
 	case err == nil:
-		return one.Flavor.record(), nil
+		return answer.Flavor.record(), nil
 	case !isStatus(err, http.StatusNotFound):
 		return cloud.Flavor{}, err
 	}
-	var found []cloud.Flavor
+	var matches []cloud.Flavor
 	err = pages(ctx, s, "flavors/detail", url.Values{"is_public": {"None"}}, "flavors", func(f *flavor) string {
 		if f.Name == word {
-			found = append(found, f.record())
+			matches = append(matches, f.record())
 		}
 		return f.ID
 	})
-	return only(found, err, "flavor", word)
+	return only(matches, err, "flavor", word)
 }
 
 // A flavor is a flavor as the API has it.
@@ -65,25 +65,25 @@ func (c *Client) Image(ctx context.Context, word string) (cloud.Image, error) {
 	if err != nil {
 		return cloud.Image{}, err
 	}
-	var one map[string]any
-	switch err := get(ctx, s, "images/"+url.PathEscape(word), &one); {
+	var answer map[string]any
+	switch err := get(ctx, s, "images/"+url.PathEscape(word), &answer); {
 	case err == nil:
-		return image(one), nil
+		return image(answer), nil
 	case !isStatus(err, http.StatusNotFound) && !isStatus(err, http.StatusBadRequest):
 		return cloud.Image{}, err
 	}
-	var found []cloud.Image
-	err = pages(ctx, s, "images", url.Values{"name": {word}}, "images", func(of *map[string]any) string {
-		found = append(found, image(*of))
-		return found[len(found)-1].UUID
+	var matches []cloud.Image
+	err = pages(ctx, s, "images", url.Values{"name": {word}}, "images", func(object *map[string]any) string {
+		matches = append(matches, image(*object))
+		return matches[len(matches)-1].UUID
 	})
-	return only(found, err, "image", word)
+	return only(matches, err, "image", word)
 }
 
-// image returns the record of an image, whose properties are beside its fields in the API.
-func image(of map[string]any) cloud.Image {
+// image returns the record of an image, whose properties are next to its fields in the API.
+func image(object map[string]any) cloud.Image {
 	i := cloud.Image{Properties: map[string]string{}}
-	for key, v := range of {
+	for key, v := range object {
 		text, ok := v.(string)
 		switch {
 		case !ok:
@@ -100,14 +100,16 @@ func image(of map[string]any) cloud.Image {
 	return i
 }
 
-// Port returns the port with an id or a name. One of a QoS policy is refused to a user whom the service does not show what ports ask for.
+// Port returns the port with an id or a name. One of a QoS policy is refused to a user whom the
+// service does not show what ports request.
 func (c *Client) Port(ctx context.Context, word string) (cloud.Port, error) {
 	s, err := c.network()
 	if err != nil {
 		return cloud.Port{}, err
 	}
 	p, err := named(ctx, s, "port", word, func(p *port) string { return p.UUID })
-	// The service leaves out what ports ask for, as where they are bound. To users who see the binding it shows null for nothing.
+	// The service omits what ports request, as where they are bound. To users who see the binding
+	// it shows null for nothing.
 	if err == nil && p.Binding == nil && p.Policy+p.NetworkPolicy != "" {
 		err = &refusal{fmt.Sprintf("the network service does not show this user what port %s asks for; take an administrator", word), http.StatusForbidden}
 	}
@@ -116,30 +118,30 @@ func (c *Client) Port(ctx context.Context, word string) (cloud.Port, error) {
 
 // named finds the object of a kind with an id, or else with a name.
 func named[T any](ctx context.Context, s *gophercloud.ServiceClient, kind, word string, id func(*T) string) (T, error) {
-	var one map[string]T
-	if err := get(ctx, s, kind+"s/"+url.PathEscape(word), &one); err == nil || !isStatus(err, http.StatusNotFound) {
-		return one[kind], err
+	var answer map[string]T
+	if err := get(ctx, s, kind+"s/"+url.PathEscape(word), &answer); err == nil || !isStatus(err, http.StatusNotFound) {
+		return answer[kind], err
 	}
-	var found []T
-	err := pages(ctx, s, kind+"s", url.Values{"name": {word}}, kind+"s", func(of *T) string {
-		found = append(found, *of)
-		return id(of)
+	var matches []T
+	err := pages(ctx, s, kind+"s", url.Values{"name": {word}}, kind+"s", func(item *T) string {
+		matches = append(matches, *item)
+		return id(item)
 	})
-	return only(found, err, kind, word)
+	return only(matches, err, kind, word)
 }
 
 // only returns what was found when it is one.
-func only[T any](found []T, err error, what, word string) (T, error) {
+func only[T any](matches []T, err error, subject, word string) (T, error) {
 	var none T
 	switch {
 	case err != nil:
 		return none, err
-	case len(found) == 0:
-		return none, fmt.Errorf("there is no %s with the id or name %q", what, word)
-	case len(found) > 1:
-		return none, fmt.Errorf("%d %ss have the name %q; take the id of one", len(found), what, word)
+	case len(matches) == 0:
+		return none, fmt.Errorf("there is no %s with the id or name %q", subject, word)
+	case len(matches) > 1:
+		return none, fmt.Errorf("%d %ss have the name %q; take the id of one", len(matches), subject, word)
 	}
-	return found[0], nil
+	return matches[0], nil
 }
 
 // Network returns the network with an id or a name.
@@ -158,14 +160,15 @@ func (c *Client) Policy(ctx context.Context, id string) (cloud.QoSPolicy, error)
 	if err != nil {
 		return cloud.QoSPolicy{}, err
 	}
-	var one struct{ Policy cloud.QoSPolicy }
-	err = get(ctx, s, "qos/policies/"+url.PathEscape(id), &one)
-	keepGuarantees(&one.Policy)
-	return one.Policy, err
+	var answer struct{ Policy cloud.QoSPolicy }
+	err = get(ctx, s, "qos/policies/"+url.PathEscape(id), &answer)
+	keepGuarantees(&answer.Policy)
+	return answer.Policy, err
 }
 
-// Segments returns the ids of the segments that a port in a network can be in: those of the network's subnets or, when the port has an
-// address, that of its subnet. There are none in a network that is not routed.
+// Segments returns the ids of the segments that a port in a network can be in: those of the
+// network's subnets or, when the port has an address, that of its subnet. There are none in a
+// network that is not routed.
 func (c *Client) Segments(ctx context.Context, network, subnet string) (ids []string, err error) {
 	s, err := c.network()
 	if err != nil {
@@ -175,15 +178,15 @@ func (c *Client) Segments(ctx context.Context, network, subnet string) (ids []st
 	if subnet != "" {
 		query = url.Values{"id": {subnet}}
 	}
-	err = pages(ctx, s, "subnets", query, "subnets", func(of *struct {
+	err = pages(ctx, s, "subnets", query, "subnets", func(item *struct {
 		UUID    string `json:"id"`
 		Segment string `json:"segment_id"`
 	},
 	) string {
-		if of.Segment != "" && !slices.Contains(ids, of.Segment) {
-			ids = append(ids, of.Segment)
+		if item.Segment != "" && !slices.Contains(ids, item.Segment) {
+			ids = append(ids, item.Segment)
 		}
-		return of.UUID
+		return item.UUID
 	})
 	return ids, err
 }
@@ -194,14 +197,14 @@ func (c *Client) Group(ctx context.Context, id string) (cloud.ServerGroup, error
 	if err != nil {
 		return cloud.ServerGroup{}, err
 	}
-	var one struct {
+	var answer struct {
 		Group cloud.ServerGroup `json:"server_group"`
 	}
-	err = get(ctx, s, "os-server-groups/"+url.PathEscape(id), &one)
+	err = get(ctx, s, "os-server-groups/"+url.PathEscape(id), &answer)
 	if isStatus(err, http.StatusNotFound) {
 		err = fmt.Errorf("there is no server group with the id %q", id)
 	}
-	return one.Group, err
+	return answer.Group, err
 }
 
 // GroupOf returns the id of the server group that a server is in, "" for none.
@@ -210,19 +213,19 @@ func (c *Client) GroupOf(ctx context.Context, server string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var one struct {
+	var answer struct {
 		Server struct {
 			Groups []string `json:"server_groups"`
 		}
 	}
-	if err := get(ctx, s, "servers/"+url.PathEscape(server), &one); err != nil || len(one.Server.Groups) == 0 {
+	if err := get(ctx, s, "servers/"+url.PathEscape(server), &answer); err != nil || len(answer.Server.Groups) == 0 {
 		return "", err
 	}
-	return one.Server.Groups[0], nil
+	return answer.Server.Groups[0], nil
 }
 
-// ServerOfRequest returns which of the servers has an action with a request id; "" when none has. It asks for several servers at a
-// time, the first ones first.
+// ServerOfRequest returns which of the servers has an action with a request id; "" when none has.
+// It requests several servers at a time, the first ones first.
 func (c *Client) ServerOfRequest(ctx context.Context, servers []string, request string, p Progress) (string, error) {
 	s, err := c.service("compute", computeVersion)
 	if err != nil {
@@ -242,9 +245,9 @@ func (c *Client) ServerOfRequest(ctx context.Context, servers []string, request 
 		}
 		return err
 	})
-	var found *hasAction
-	if errors.As(err, &found) {
-		return found.server, nil
+	var matches *hasAction
+	if errors.As(err, &matches) {
+		return matches.server, nil
 	}
 	return "", err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
-// named are answers to what looks for things by their ids and names.
+// named are answers to what searches for things by their ids and names.
 func named() map[string]string {
 	const flavor = `{"id": "1", "name": "m1", "vcpus": 2, "ram": 512, "disk": 1, "OS-FLV-EXT-DATA:ephemeral": 3, "swap": %s, "extra_specs": {"trait:HW": "required"}}`
 	const port = `{"id": "p1", "name": "fast", "network_id": "n1", "binding:vnic_type": "direct", "fixed_ips": [{"subnet_id": "sub1"}, {"subnet_id": "sub2"}],
@@ -53,7 +53,8 @@ func finding[T any](find func(context.Context, string) (T, error), word string) 
 	return func(ctx context.Context) (any, error) { return find(ctx, word) }
 }
 
-// Things are found by id, and by name where that is unique; what is not found, or more than one, is an error that says so.
+// Things are found by id, and by name where that is unique; what is not found, or more than one, is
+// an error that says so.
 func TestLookups(t *testing.T) {
 	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stack(t, named()), nil)})
 	if err != nil {
@@ -118,16 +119,17 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// The server of a request is found among many, several at a time and no more than the bound; a refusal is an error.
+// The server of a request is found among many, several at a time and no more than the bound; a
+// refusal is an error.
 func TestServerOfRequest(t *testing.T) {
-	var now, most atomic.Int64
+	var current, most atomic.Int64
 	several := make(chan struct{})
 	var once sync.Once
 	url := stackWith(t, named(), func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.Contains(r.URL.Path, "/os-instance-actions/") {
-			n := now.Add(1)
-			defer now.Add(-1)
-			for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+			n := current.Add(1)
+			defer current.Add(-1)
+			for prev := most.Load(); n > prev && !most.CompareAndSwap(prev, n); prev = most.Load() {
 			}
 			if n > 1 {
 				once.Do(func() { close(several) })
@@ -148,14 +150,14 @@ func TestServerOfRequest(t *testing.T) {
 		servers[i] = fmt.Sprintf("s%d", i)
 	}
 	for request, want := range map[string]string{"req-1": "s17", "req-2": ""} {
-		asked := 0
-		got, err := client.ServerOfRequest(t.Context(), servers, request, func(_ string, done, of int) {
-			if asked++; of != 40 || done != asked {
-				t.Errorf("%d of %d are read", done, of)
+		count := 0
+		got, err := client.ServerOfRequest(t.Context(), servers, request, func(_ string, done, total int) {
+			if count++; total != 40 || done != count {
+				t.Errorf("%d of %d are read", done, total)
 			}
 		})
-		if err != nil || got != want || want == "" && asked != 40 {
-			t.Errorf("%s is of the server %q after %d, %v; want %q", request, got, asked, err, want)
+		if err != nil || got != want || want == "" && count != 40 {
+			t.Errorf("%s is of the server %q after %d, %v; want %q", request, got, count, err, want)
 		}
 	}
 	if n := most.Load(); n < 2 || n > 16 {
@@ -166,7 +168,8 @@ func TestServerOfRequest(t *testing.T) {
 	}
 }
 
-// Names for shells are searched for where a service can search, and those of the pages before one that fails are there.
+// Names for shells are searched for where a service can search, and those of the pages before one
+// that fails are there.
 func TestNames(t *testing.T) {
 	answers := named()
 	answers["/v2.1/servers?all_tenants=1&limit=1000&name=%5Eweb%5C.1"] = `{"servers": [{"id": "vm1", "name": "web.1"}], "servers_links": [{"rel": "next"}]}`

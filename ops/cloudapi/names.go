@@ -22,8 +22,9 @@ const (
 	Classes  = "class" // resource classes, whose ids are their names
 )
 
-// Names lists what there is of a kind whose name may begin with a text, for shells that complete names: it sends a request for a page, and
-// has what was read before an error too. Services that cannot search by the beginning of a name list all.
+// Names lists what there is of a kind whose name may begin with a text, for shells that complete
+// names: it sends a request for a page, and has what was read before an error too. Services that
+// cannot search by the beginning of a name list all.
 func (c *Client) Names(ctx context.Context, kind, begun string) (all []Named, err error) {
 	switch kind {
 	case Hosts:
@@ -52,9 +53,9 @@ func (c *Client) Names(ctx context.Context, kind, begun string) (all []Named, er
 		return nil, err
 	}
 	list := kind + "s"
-	err = pages(ctx, s, list, query, list, func(of *struct{ ID, Name string }) string {
-		all = append(all, Named{of.ID, of.Name})
-		return of.ID
+	err = pages(ctx, s, list, query, list, func(item *struct{ ID, Name string }) string {
+		all = append(all, Named{item.ID, item.Name})
+		return item.ID
 	})
 	return all, err
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// readNetwork reads the records of the network service. An extension that the service does not have is an empty list, or an
-// absent field. What it says of trunks that it may not read is added to the sentences of r.
+// readNetwork reads the records of the network service. An extension that the service does not have
+// is an empty list, or an absent field. What it says of trunks that it may not read is added to the
+// sentences of r.
 func (c *Client) readNetwork(ctx context.Context, r *cloud.Cloud, m *meter) (*cloud.Network, error) {
 	s, err := c.network()
 	if err != nil {
@@ -54,8 +55,8 @@ func (c *Client) readNetwork(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		}},
 		{"ports", func() error {
 			return pages(ctx, s, "ports", nil, "ports", func(p *port) string {
-				for _, of := range onTrunk[p.UUID] {
-					of.Name, of.Policy, of.NetworkPolicy = p.Name, p.Policy, p.NetworkPolicy
+				for _, trunkPort := range onTrunk[p.UUID] {
+					trunkPort.Name, trunkPort.Policy, trunkPort.NetworkPolicy = p.Name, p.Policy, p.NetworkPolicy
 				}
 				if p.Binding == nil {
 					hidden++
@@ -81,7 +82,8 @@ func (c *Client) readNetwork(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		listed[list.path] = err == nil
 		done()
 	}
-	// Who may not see agents gets an empty list of them, and of ports and networks those of a project.
+	// Who may not see agents gets an empty list of them, and of ports and networks those of a
+	// project.
 	if listed["agents"] && len(records.Agents) == 0 && c.login().MaySeePart() {
 		return nil, &refusal{"the network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator", http.StatusForbidden}
 	}
@@ -91,7 +93,8 @@ func (c *Client) readNetwork(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 	return records, nil
 }
 
-// readTrunks reads the trunks. There are none, with the error, where the service does not have the extension.
+// readTrunks reads the trunks. There are none, with the error, where the service does not have the
+// extension.
 func readTrunks(ctx context.Context, s *gophercloud.ServiceClient) ([]cloud.Trunk, error) {
 	all := []cloud.Trunk{}
 	err := pages(ctx, s, "trunks", nil, "trunks", func(t *struct {
@@ -152,11 +155,11 @@ type profile struct {
 }
 
 func (p *profile) UnmarshalJSON(text []byte) error {
-	var of struct{ Allocation allocation }
-	if err := json.Unmarshal(text, &of); err != nil {
+	var binding struct{ Allocation allocation }
+	if err := json.Unmarshal(text, &binding); err != nil {
 		return err
 	}
-	p.allocation = of.Allocation
+	p.allocation = binding.Allocation
 	if err := json.Unmarshal(text, &p.rest); err != nil {
 		return err
 	}
@@ -167,13 +170,14 @@ func (p *profile) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// An allocation is the key of a binding profile: providers by the group, or one provider, as Neutron had it before Yoga.
+// An allocation is the key of a binding profile: providers by the group, or one provider, as
+// Neutron had it before Yoga.
 type allocation map[string]string
 
 func (a *allocation) UnmarshalJSON(text []byte) error {
-	var one string
-	if json.Unmarshal(text, &one) == nil {
-		*a = allocation{"": one}
+	var provider string
+	if json.Unmarshal(text, &provider) == nil {
+		*a = allocation{"": provider}
 		return nil
 	}
 	return json.Unmarshal(text, (*map[string]string)(a))

@@ -58,13 +58,14 @@ type placementReader struct {
 	knownOwners map[string]cloud.Consumer
 }
 
-// know has the reader take from an earlier one what belongs to providers that are listed as they were then.
+// know has the reader take from an earlier one what belongs to providers that are listed as they
+// were then.
 func (p *placementReader) know(earlier *placementReader) {
 	p.known, p.knownOwners = make(map[listedProvider]readProvider), make(map[string]cloud.Consumer)
-	for i, of := range earlier.listed {
-		if one := earlier.read[i]; !one.gone && !one.restless {
-			one.Usages = map[string]int64{} // summed up anew
-			p.known[of] = one
+	for i, listed := range earlier.listed {
+		if read := earlier.read[i]; !read.deleted && !read.restless {
+			read.Usages = map[string]int64{} // summed up again
+			p.known[listed] = read
 		}
 	}
 	for _, c := range earlier.owners {
@@ -81,16 +82,16 @@ type listedProvider struct {
 	Root       string `json:"root_provider_uuid"`
 }
 
-// A readProvider is a provider with the consumers that have allocations of it. It is gone when it was removed meanwhile, and
-// restless when no two requests found the same generation.
+// A readProvider is a provider with the consumers that have allocations of it. It was deleted when
+// it was removed meanwhile, and restless when no two requests found the same generation.
 type readProvider struct {
 	cloud.Provider
-	consumers      []string
-	gone, restless bool
+	consumers         []string
+	deleted, restless bool
 }
 
-// lists reads what a request each has: classes, traits, and all providers, or those of the tree that a name or UUID is in. An
-// unknown one has no providers.
+// lists reads what a request each has: classes, traits, and all providers, or those of the tree
+// that a name or UUID is in. An unknown one has no providers.
 func (p *placementReader) lists(ctx context.Context, tree string) error {
 	var classes struct {
 		List []struct{ Name string } `json:"resource_classes"`
@@ -99,11 +100,11 @@ func (p *placementReader) lists(ctx context.Context, tree string) error {
 	var providers struct {
 		List []listedProvider `json:"resource_providers"`
 	}
-	for _, of := range []struct {
+	for _, list := range []struct {
 		path string
 		into any
 	}{{"resource_classes", &classes}, {"traits", &traits}} {
-		if err := get(ctx, p.ServiceClient, of.path, of.into); err != nil {
+		if err := get(ctx, p.ServiceClient, list.path, list.into); err != nil {
 			return err
 		}
 	}
@@ -137,27 +138,27 @@ func (p *placementReader) readProviders(ctx context.Context, done func()) error 
 	p.read = make([]readProvider, len(p.listed))
 	return each(ctx, len(p.listed), func(ctx context.Context, i int) error {
 		defer done()
-		of := p.listed[i]
-		if one, ok := p.known[of]; ok {
-			p.read[i] = one
+		listed := p.listed[i]
+		if read, ok := p.known[listed]; ok {
+			p.read[i] = read
 			return nil
 		}
 		for n := 1; ; n++ {
-			one, same, err := p.readProvider(ctx, of)
+			read, same, err := p.readProvider(ctx, listed)
 			switch {
 			case isStatus(err, http.StatusNotFound):
-				p.read[i].gone = true
+				p.read[i].deleted = true
 				return nil
 			case err != nil:
 				return err
 			case same || n == attempts:
-				one.restless = !same
-				p.read[i] = one
+				read.restless = !same
+				p.read[i] = read
 				return nil
 			}
-			switch err := get(ctx, p.ServiceClient, "resource_providers/"+of.UUID, &of); {
+			switch err := get(ctx, p.ServiceClient, "resource_providers/"+listed.UUID, &listed); {
 			case isStatus(err, http.StatusNotFound):
-				p.read[i].gone = true
+				p.read[i].deleted = true
 				return nil
 			case err != nil:
 				return err
@@ -166,69 +167,71 @@ func (p *placementReader) readProviders(ctx context.Context, done func()) error 
 	})
 }
 
-// readProvider reads what belongs to a provider, and reports whether all answers had the generation that it was listed with.
-func (p *placementReader) readProvider(ctx context.Context, of listedProvider) (one readProvider, same bool, err error) {
-	one.Provider = cloud.Provider{
-		UUID: of.UUID, Name: of.Name, Generation: of.Generation, Parent: of.Parent, Root: of.Root,
+// readProvider reads what belongs to a provider, and reports whether all answers had the generation
+// that it was listed with.
+func (p *placementReader) readProvider(ctx context.Context, listed listedProvider) (read readProvider, same bool, err error) {
+	read.Provider = cloud.Provider{
+		UUID: listed.UUID, Name: listed.Name, Generation: listed.Generation, Parent: listed.Parent, Root: listed.Root,
 		Inventories: map[string]cloud.Inventory{}, Usages: map[string]int64{},
 	}
 	same = true
-	ask := func(what string, into any, generation *int64) {
+	request := func(subject string, into any, generation *int64) {
 		if err == nil {
-			*generation = of.Generation // services that do not say it
-			err = get(ctx, p.ServiceClient, "resource_providers/"+of.UUID+"/"+what, into)
-			same = same && *generation == of.Generation
+			*generation = listed.Generation // services that do not say it
+			err = get(ctx, p.ServiceClient, "resource_providers/"+listed.UUID+"/"+subject, into)
+			same = same && *generation == listed.Generation
 		}
 	}
 	var inventories struct {
 		Generation  int64 `json:"resource_provider_generation"`
 		Inventories map[string]cloud.Inventory
 	}
-	ask("inventories", &inventories, &inventories.Generation)
+	request("inventories", &inventories, &inventories.Generation)
 	var traits struct {
 		Generation int64 `json:"resource_provider_generation"`
 		Traits     []string
 	}
-	ask("traits", &traits, &traits.Generation)
+	request("traits", &traits, &traits.Generation)
 	var aggregates struct {
 		Generation int64 `json:"resource_provider_generation"`
 		Aggregates []string
 	}
-	ask("aggregates", &aggregates, &aggregates.Generation)
-	one.Inventories, one.Traits, one.Aggregates = inventories.Inventories, traits.Traits, aggregates.Aggregates
+	request("aggregates", &aggregates, &aggregates.Generation)
+	read.Inventories, read.Traits, read.Aggregates = inventories.Inventories, traits.Traits, aggregates.Aggregates
 	if !p.consumers {
 		var usages struct {
 			Generation int64 `json:"resource_provider_generation"`
 			Usages     map[string]int64
 		}
-		ask("usages", &usages, &usages.Generation)
+		request("usages", &usages, &usages.Generation)
 		for class, used := range usages.Usages {
 			if used != 0 {
-				one.Usages[class] = used
+				read.Usages[class] = used
 			}
 		}
-		return one, same, err
+		return read, same, err
 	}
 	var allocations struct {
 		Generation  int64 `json:"resource_provider_generation"`
 		Allocations map[string]struct{}
 	}
-	ask("allocations", &allocations, &allocations.Generation)
+	request("allocations", &allocations, &allocations.Generation)
 	for consumer := range allocations.Allocations {
-		one.consumers = append(one.consumers, consumer)
+		read.consumers = append(read.consumers, consumer)
 	}
-	return one, same, err
+	return read, same, err
 }
 
-// readConsumers reads the consumers that providers have named, each with its allocations of one moment. What providers have
-// in use is the sum of these, so that both agree also while the cloud changes.
+// readConsumers reads the consumers that providers have named, each with its allocations of one
+// moment. What providers have in use is the sum of these, so that both agree also while the cloud
+// changes.
 func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
 	seen, changed := map[string]bool{}, map[string]bool{}
 	var uuids []string
-	at := map[string]*cloud.Provider{}
+	byUUID := map[string]*cloud.Provider{}
 	for i := range p.read {
-		if !p.read[i].gone {
-			at[p.read[i].UUID] = &p.read[i].Provider
+		if !p.read[i].deleted {
+			byUUID[p.read[i].UUID] = &p.read[i].Provider
 		}
 		_, known := p.known[p.listed[i]]
 		for _, uuid := range p.read[i].consumers {
@@ -276,8 +279,8 @@ func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
 	for i := range p.owners {
 		for provider, resources := range p.owners[i].Allocations {
 			for class, amount := range resources {
-				if of := at[provider]; of != nil {
-					of.Usages[class] += amount
+				if rp := byUUID[provider]; rp != nil {
+					rp.Usages[class] += amount
 				}
 			}
 		}
@@ -285,30 +288,31 @@ func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
 	return nil
 }
 
-// records returns what was read. A provider whose parent or root was removed meanwhile was itself, and is left out.
+// records returns what was read. A provider whose parent or root was removed meanwhile was itself,
+// and is omitted.
 func (p *placementReader) records() *cloud.Placement {
 	records := &cloud.Placement{Classes: p.classes, Traits: p.traits, Consumers: p.owners}
 	if p.consumers && records.Consumers == nil {
 		records.Consumers = []cloud.Consumer{}
 	}
-	there := map[string]bool{}
+	listed := map[string]bool{}
 	for i := range p.read {
-		if !p.read[i].gone {
-			there[p.read[i].UUID] = true
+		if !p.read[i].deleted {
+			listed[p.read[i].UUID] = true
 		}
 	}
-	for left := true; left; {
-		left = false
+	for incomplete := true; incomplete; {
+		incomplete = false
 		for i := range p.read {
-			of := &p.read[i]
-			if there[of.UUID] && (!there[of.Root] || of.Parent != "" && !there[of.Parent]) {
-				delete(there, of.UUID)
-				left = true
+			read := &p.read[i]
+			if listed[read.UUID] && (!listed[read.Root] || read.Parent != "" && !listed[read.Parent]) {
+				delete(listed, read.UUID)
+				incomplete = true
 			}
 		}
 	}
 	for i := range p.read {
-		if there[p.read[i].UUID] {
+		if listed[p.read[i].UUID] {
 			records.Providers = append(records.Providers, p.read[i].Provider)
 		}
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// A Progress is called with the number of requests' subjects that are read, and how many there are. What there is becomes
-// known while reading, so the second number grows. It is called from several goroutines, one at a time.
-type Progress func(what string, done, of int)
+// A Progress is called with the number of requests' subjects that are read, and how many there are.
+// What there is becomes known while reading, so the second number grows. It is called from several
+// goroutines, one at a time.
+type Progress func(subject string, done, total int)
 
-// Read reads parts of the records. The error is that of a part that is needed; what is missing of the others is in Unread of
-// the records. It ends at once when ctx does.
+// Read reads parts of the records. The error is that of a part that is needed; what is missing of
+// the others is in Unread of the records. It ends at once when ctx does.
 func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*cloud.Cloud, error) {
 	r := &cloud.Cloud{Source: c.source, Begun: time.Now().UTC()}
 	unread := func(err error) { r.Unread = append(r.Unread, sentence(err.Error())) }
@@ -25,8 +26,8 @@ func (c *Client) Read(ctx context.Context, parts cloud.Parts, p Progress) (*clou
 	return r, nil
 }
 
-// readParts adds parts to records, and calls unread with the reason why one was not read that need not be. Those of the compute service depend on
-// placement's, if these are there.
+// readParts adds parts to records, and calls unread with the reason why one was not read that need
+// not be. Those of the compute service depend on placement's, if these are there.
 func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Parts, p Progress, unread func(error)) error {
 	m := &meter{progress: p}
 	for _, source := range []struct {
@@ -76,7 +77,7 @@ type meter struct {
 }
 
 // begin returns what counts one up, of so many.
-func (m *meter) begin(what string, of int) func() {
+func (m *meter) begin(subject string, total int) func() {
 	done := 0
 	return func() {
 		if m.progress == nil {
@@ -85,11 +86,12 @@ func (m *meter) begin(what string, of int) func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		done++
-		m.progress(what, done, of)
+		m.progress(subject, done, total)
 	}
 }
 
-// each calls fn with the numbers below n, several at a time. It returns the first error, after all calls have returned.
+// each calls fn with the numbers below n, several at a time. It returns the first error, after all
+// calls have returned.
 func each(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
-// Allocations that other requests disturbed are sent again, so many times; other conflicts are errors at once, and after an error nothing more
-// is sent.
+// Allocations that other requests disturbed are sent again, so many times; other conflicts are
+// errors at once, and after an error nothing more is sent.
 func TestSend(t *testing.T) {
 	const (
 		claim  = "/allocations/00000000-0000-4000-8000-0000000000c9"
@@ -35,9 +35,9 @@ func TestSend(t *testing.T) {
 		"Moved":     {traits, `{"traits": [], "resource_provider_generation": 0}`, 1, "placement.concurrent_update", 1, "409 Conflict: why"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var asked atomic.Int64
+			var requests atomic.Int64
 			url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
-				if r.Method == http.MethodGet || asked.Add(1) > tc.conflicts {
+				if r.Method == http.MethodGet || requests.Add(1) > tc.conflicts {
 					return false
 				}
 				if tc.code == "400" {
@@ -59,14 +59,15 @@ func TestSend(t *testing.T) {
 			if text := fmt.Sprint(err); (err != nil) != (tc.err != "") || !strings.Contains(text, tc.err) && err != nil {
 				t.Errorf("the error is %v, want %q", err, tc.err)
 			}
-			if n := asked.Load(); n != tc.asked || done != map[bool]int{true: 1}[tc.err == ""] {
+			if n := requests.Load(); n != tc.asked || done != map[bool]int{true: 1}[tc.err == ""] {
 				t.Errorf("%d requests are sent, want %d; done is called %d times", n, tc.asked, done)
 			}
 		})
 	}
 }
 
-// One request is answered whatever the status is, with its headers. No answer is an error, which names the service.
+// One request is answered whatever the status is, with its headers. No answer is an error, which
+// names the service.
 func TestDo(t *testing.T) {
 	var got atomic.Pointer[http.Request]
 	url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -96,21 +97,21 @@ func TestDo(t *testing.T) {
 		"/resource_providers/nothing": {404, "No resource provider with uuid nothing found", ""},
 		"/busy":                       {503, "Service Unavailable", ""},
 		"/changed":                    {412, "constrained to 3", ""},
-		"/cut":                        {0, "", "asking the placement service: GET /cut"},
+		"/cut":                        {0, "", "querying the placement service: GET /cut"},
 	} {
 		status, body, err := client.Do(t.Context(), cloud.Request{Service: "placement", Method: "GET", Path: path, Microversion: "1.30", Headers: map[string]string{"If-Match": "revision_number=3"}})
 		if status != want.status || (err != nil) != (want.err != "") || err != nil && !strings.Contains(err.Error(), want.err) {
 			t.Errorf("GET %s is answered with %d, %v", path, status, err)
 		}
-		if said := cloudapi.Message(status, body); err == nil && !strings.Contains(said, want.said) {
-			t.Errorf("GET %s says %q, want %q", path, said, want.said)
+		if text := cloudapi.Message(status, body); err == nil && !strings.Contains(text, want.said) {
+			t.Errorf("GET %s says %q, want %q", path, text, want.said)
 		}
 		if h := got.Load().Header; h.Get("If-Match") != "revision_number=3" || h.Get("OpenStack-API-Version") != "placement 1.30" {
 			t.Errorf("GET %s has the headers %v", path, h)
 		}
 	}
-	if at, err := client.Endpoint("placement"); at != url || err != nil {
-		t.Errorf("the endpoint is %q, %v; want %q", at, err, url)
+	if path, err := client.Endpoint("placement"); path != url || err != nil {
+		t.Errorf("the endpoint is %q, %v; want %q", path, err, url)
 	}
 	if _, _, err := client.Do(t.Context(), cloud.Request{Service: "network", Method: "GET", Path: "/ports"}); err == nil || !strings.Contains(err.Error(), "network") {
 		t.Errorf("a request to a service that is not there: %v", err)

@@ -36,21 +36,21 @@ func (a *agent) restart() string {
 	return "ssh " + a.Host + " systemctl restart " + a.Driver.Binary
 }
 
-func agentsAlive(x *exam, r *findings) {
+func agentsAlive(x *run, r *findings) {
 	alive := 0
 	for _, a := range x.agents {
 		if a.Alive {
 			alive++
 			continue
 		}
-		heard := "it has sent no heartbeat"
-		if at := moment(a.Heartbeat); !at.IsZero() {
-			heard = "its last heartbeat is " + x.now.Sub(at).Round(time.Second).String() + " old, of " + a.Heartbeat
+		heartbeat := "it has sent no heartbeat"
+		if t := moment(a.Heartbeat); !t.IsZero() {
+			heartbeat = "its last heartbeat is " + x.readAt.Sub(t).Round(time.Second).String() + " old, of " + a.Heartbeat
 		}
 		if a.Report.HasBandwidths() {
-			r.fail("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s is not alive: %s", a.named(), heard)
+			r.fail("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s is not alive: %s", a.named(), heartbeat)
 		} else {
-			r.warn("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s, which reports no bandwidth, is not alive: %s", a.named(), heard)
+			r.warn("ssh "+a.Host+" systemctl status "+a.Driver.Binary, "the %s, which reports no bandwidth, is not alive: %s", a.named(), heartbeat)
 		}
 	}
 	switch {
@@ -64,14 +64,14 @@ func agentsAlive(x *exam, r *findings) {
 }
 
 // onHost names the host that the options restrict the examination to.
-func (x *exam) onHost() string {
+func (x *run) onHost() string {
 	if x.Host == "" {
 		return ""
 	}
 	return " on the host " + x.Host
 }
 
-func agentsEnabled(x *exam, r *findings) {
+func agentsEnabled(x *run, r *findings) {
 	for _, a := range x.agents {
 		if !a.AdminUp {
 			r.fail("openstack network agent set --enable "+a.UUID, "the %s is disabled (admin_state_up is false): no port is bound with it", a.named())
@@ -82,7 +82,7 @@ func agentsEnabled(x *exam, r *findings) {
 	}
 }
 
-func agentsSynced(x *exam, r *findings) {
+func agentsSynced(x *run, r *findings) {
 	never := 0
 	reporting := 0
 	for _, a := range x.agents {
@@ -110,7 +110,7 @@ func agentsSynced(x *exam, r *findings) {
 	}
 }
 
-func bandwidthsConfigured(x *exam, r *findings) {
+func bandwidthsConfigured(x *run, r *findings) {
 	reporting := 0
 	for _, a := range x.agents {
 		switch {
@@ -136,7 +136,7 @@ func devices(a *agent) (names []string) {
 	return names
 }
 
-func bandwidthsMapped(x *exam, r *findings) {
+func bandwidthsMapped(x *run, r *findings) {
 	for _, a := range x.agents {
 		if len(a.Report.Bandwidths) > 0 && len(a.nets()) == 0 {
 			r.fail("openstack network agent show -f json "+a.UUID, "the %s has bandwidth of %s, and no mapping of a physical network", a.named(), strings.Join(devices(a), ", "))
@@ -144,10 +144,11 @@ func bandwidthsMapped(x *exam, r *findings) {
 	}
 }
 
-// atFirst is how much later than it was first heard of an agent is started at most that was started once.
+// atFirst is how much later than it was first heard of an agent is started at most that was started
+// once.
 const atFirst = time.Minute
 
-func agentsRestarted(x *exam, r *findings) {
+func agentsRestarted(x *run, r *findings) {
 	for _, a := range x.agents {
 		started, created := moment(a.Started), moment(a.Created)
 		switch {
@@ -165,9 +166,10 @@ func agentsRestarted(x *exam, r *findings) {
 	}
 }
 
-// settingsOlder compares when an agent was started with when its settings changed. It knows the settings of one host only. An agent
-// that reports what they say has read them, also without a restart.
-func (x *exam) settingsOlder(a *agent, r *findings) {
+// settingsOlder compares when an agent was started with when its settings changed. It knows the
+// settings of one host only. An agent that reports what they say has read them, also without a
+// restart.
+func (x *run) settingsOlder(a *agent, r *findings) {
 	started := moment(a.Started)
 	text, path := x.settingOf(agentGroups[a.Driver.Name], "resource_provider_bandwidths")
 	if !strings.EqualFold(a.Host, x.SettingsHost) || started.IsZero() || path == "" {
@@ -185,7 +187,7 @@ func (x *exam) settingsOlder(a *agent, r *findings) {
 
 const timeText = "2006-01-02 15:04:05"
 
-func devicesShared(x *exam, r *findings) {
+func devicesShared(x *run, r *findings) {
 	users := map[[2]string][]*agent{}
 	for _, a := range x.agents {
 		for _, device := range devices(a) {
@@ -203,7 +205,7 @@ func devicesShared(x *exam, r *findings) {
 	}
 }
 
-func physicalNamesAlike(x *exam, r *findings) {
+func physicalNamesAlike(x *run, r *findings) {
 	names := map[string]bool{}
 	for _, a := range x.agents {
 		for _, net := range a.nets() {
@@ -216,8 +218,8 @@ func physicalNamesAlike(x *exam, r *findings) {
 		}
 	}
 	byTrait := map[string][]string{}
-	for net, there := range names {
-		if there {
+	for net, ok := range names {
+		if ok {
 			trait := guarantee.PhysicalNetworkTrait(net)
 			byTrait[trait] = append(byTrait[trait], net)
 		}

@@ -20,12 +20,13 @@ type BundleFile struct {
 	Text []byte
 }
 
-// WriteBundle writes files as a compressed archive, in a directory of their own, readable by the owner only.
-func WriteBundle(w io.Writer, files []BundleFile, at time.Time) error {
+// WriteBundle writes files as a compressed archive, in a directory of their own, readable by the
+// owner only.
+func WriteBundle(w io.Writer, files []BundleFile, when time.Time) error {
 	z := gzip.NewWriter(w)
 	t := tar.NewWriter(z)
 	for _, f := range files {
-		head := tar.Header{Typeflag: tar.TypeReg, Name: "berth-doctor/" + f.Name, Mode: 0o600, Size: int64(len(f.Text)), ModTime: at.Truncate(time.Second), Format: tar.FormatPAX}
+		head := tar.Header{Typeflag: tar.TypeReg, Name: "berth-doctor/" + f.Name, Mode: 0o600, Size: int64(len(f.Text)), ModTime: when.Truncate(time.Second), Format: tar.FormatPAX}
 		if err := t.WriteHeader(&head); err != nil {
 			return err
 		}
@@ -39,14 +40,15 @@ func WriteBundle(w io.Writer, files []BundleFile, at time.Time) error {
 	return z.Close()
 }
 
-// Scrub removes from records what may be a secret: users and passwords in URLs, and what users of the cloud and agents may have put into
-// free keys (settings of agents, metadata of aggregates, extra specs of flavors) under a name that secrets have.
+// Scrub removes from records what may be a secret: users and passwords in URLs, and what users of
+// the cloud and agents may have put into free keys (settings of agents, metadata of aggregates,
+// extra specs of flavors) under a name that secrets have.
 func Scrub(c *cloud.Cloud) {
 	c.Source = withoutCredentials(c.Source)
 	for i := range c.Unread {
 		c.Unread[i] = withoutCredentials(c.Unread[i])
 	}
-	if s := c.Surroundings; s != nil {
+	if s := c.Environment; s != nil {
 		s.Login.URL, s.Login.Problem.Text = withoutCredentials(s.Login.URL), withoutCredentials(s.Login.Problem.Text)
 		for i := range s.Endpoints {
 			s.Endpoints[i].URL, s.Endpoints[i].Problem.Text = withoutCredentials(s.Endpoints[i].URL), withoutCredentials(s.Endpoints[i].Problem.Text)
@@ -77,23 +79,24 @@ func Scrub(c *cloud.Cloud) {
 	}
 }
 
-// withoutCredentials returns a text with *** instead of the users and passwords of URLs, and of passwords that are named as such.
+// withoutCredentials returns a text with *** instead of the users and passwords of URLs, and of
+// passwords that are named as such.
 func withoutCredentials(text string) string {
 	text = inline.ReplaceAllString(text, "${1}"+redacted)
-	return credentials.ReplaceAllStringFunc(text, func(found string) string {
-		if found[0] == '?' {
-			return found // the query of a request to an API
+	return credentials.ReplaceAllStringFunc(text, func(text string) string {
+		if text[0] == '?' {
+			return text // the query of a request to an API
 		}
 		return "://" + redacted + "@"
 	})
 }
 
-func scrubTexts(of map[string]string) {
-	for key, text := range of {
+func scrubTexts(providers map[string]string) {
+	for key, text := range providers {
 		if secretNames.MatchString(key) {
 			text = redacted
 		}
-		of[key] = withoutCredentials(text)
+		providers[key] = withoutCredentials(text)
 	}
 }
 
@@ -117,9 +120,10 @@ func scrubAny(v any) any {
 	return v
 }
 
-// HideNames replaces what users of the cloud have named by hashes with a key: the names of servers, server groups, ports, trunks, networks, policies
-// and aggregates, and projects and users with their ids. What was equal stays equal. Hosts, agents and flavors keep their names, without which the
-// records say nothing.
+// HideNames replaces what users of the cloud have named by hashes with a key: the names of servers,
+// server groups, ports, trunks, networks, policies and aggregates, and projects and users with
+// their ids. What was equal stays equal. Hosts, agents and flavors keep their names, without which
+// the records say nothing.
 func HideNames(c *cloud.Cloud, key []byte) {
 	hide := func(kind string, names ...*string) {
 		for _, name := range names {
@@ -130,15 +134,15 @@ func HideNames(c *cloud.Cloud, key []byte) {
 			}
 		}
 	}
-	if s := c.Surroundings; s != nil {
+	if s := c.Environment; s != nil {
 		hide("user", &s.Login.User)
 		hide("project", &s.Login.Project)
 	}
 	if c.Placement != nil {
 		for i := range c.Placement.Consumers {
-			of := &c.Placement.Consumers[i]
-			hide("project", &of.Project)
-			hide("user", &of.User)
+			consumer := &c.Placement.Consumers[i]
+			hide("project", &consumer.Project)
+			hide("user", &consumer.User)
 		}
 	}
 	if c.Network != nil {
@@ -165,10 +169,10 @@ func HideNames(c *cloud.Cloud, key []byte) {
 		return
 	}
 	for i := range c.Compute.Servers {
-		of := &c.Compute.Servers[i]
-		hide("server", &of.Name)
-		hide("project", &of.Project)
-		hide("user", &of.User)
+		server := &c.Compute.Servers[i]
+		hide("server", &server.Name)
+		hide("project", &server.Project)
+		hide("user", &server.User)
 	}
 	for i := range c.Compute.Groups {
 		hide("group", &c.Compute.Groups[i].Name)

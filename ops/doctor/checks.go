@@ -8,13 +8,13 @@ import (
 // A Check is one of the table. Its name is stable: programs match it.
 type Check struct {
 	Name, Group string
-	// Looks says what it looks at, and Means what follows when it fails, for people.
-	Looks, Means string
+	// Examines says what it reads, and Means what follows when it fails, for people.
+	Examines, Means string
 
 	needs cloud.Part
 	// codes are the rules of audit whose findings it takes over.
 	codes []audit.Code
-	run   func(x *exam, r *findings)
+	run   func(x *run, r *findings)
 }
 
 // The groups, from the outside in.
@@ -38,7 +38,7 @@ func Checks() []Check { return checks }
 var checks = []Check{
 	{
 		"login", reachGroup, "whether the identity service can be reached and gives a token",
-		"Nothing can be asked.", cloud.EnvironmentPart, nil, login,
+		"No service can be queried.", cloud.EnvironmentPart, nil, login,
 	},
 	{
 		"catalog", reachGroup, "whether the catalog has an endpoint of each service",
@@ -103,7 +103,7 @@ var checks = []Check{
 	{
 		"bandwidths-mapped", agentGroup, "whether the bandwidths of agents are of bridges and devices that their mappings have",
 		"Placement does not have the device, or not its physical network.", cloud.NetworkPart,
-		[]audit.Code{audit.AgentDeviceLeftOut},
+		[]audit.Code{audit.AgentDeviceIgnored},
 		bandwidthsMapped,
 	},
 	{
@@ -128,7 +128,7 @@ var checks = []Check{
 	{
 		"provider-tree", providerGroup, "whether hosts, agents and devices are providers, each below the one that it belongs to",
 		"Devices are not offered together with their host.", everyGuarantee,
-		[]audit.Code{audit.HypervisorWithoutProvider, audit.HypervisorUUIDDiffers, audit.AgentProviderMissing, audit.ProviderNameDiffers, audit.AgentProviderMisplaced, audit.DeviceProviderMisplaced, audit.ProviderParentGone, audit.ProviderRootDiffers},
+		[]audit.Code{audit.HypervisorWithoutProvider, audit.HypervisorUUIDDiffers, audit.AgentProviderMissing, audit.ProviderNameDiffers, audit.AgentProviderMisplaced, audit.DeviceProviderMisplaced, audit.ProviderParentMissing, audit.ProviderRootDiffers},
 		nil,
 	},
 	{
@@ -146,7 +146,7 @@ var checks = []Check{
 	{
 		"providers-stale", providerGroup, "whether there are providers of agents, devices or hosts that do not exist any more",
 		"Servers are sent where nothing can run.", everyGuarantee,
-		[]audit.Code{audit.AgentProviderStale, audit.DeviceProviderStale, audit.ProviderOfGoneHost},
+		[]audit.Code{audit.AgentProviderStale, audit.DeviceProviderStale, audit.ProviderOfDeletedHost},
 		nil,
 	},
 	{

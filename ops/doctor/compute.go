@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/ops/audit"
 )
 
-func computeServices(x *exam, r *findings) {
+func computeServices(x *run, r *findings) {
 	working := 0
 	for _, s := range x.Cloud.Compute.Services {
 		if !x.on(s.Host) {
@@ -31,7 +31,7 @@ func computeServices(x *exam, r *findings) {
 	r.ok("up and enabled: %s", count(working, "service"))
 }
 
-func failedServers(x *exam, r *findings) {
+func failedServers(x *run, r *findings) {
 	failed := 0
 	for _, s := range x.Cloud.Compute.Servers {
 		if s.Status != "ERROR" || !x.on(s.Host, s.Node) {
@@ -50,22 +50,22 @@ func failedServers(x *exam, r *findings) {
 	}
 }
 
-func recordsAgree(x *exam, r *findings) {
+func recordsAgree(x *run, r *findings) {
 	kinds := 0
 	for _, k := range audit.Kinds() {
-		if x.elsewhere[k.Code] {
+		if x.covered[k.Code] {
 			continue
 		}
 		kinds++
 		if reason := x.unchecked[k.Code]; reason != "" {
 			r.unknown("%s", reason)
 		}
-		found := x.audited[k.Code]
-		if len(found) == 0 {
+		findings := x.audited[k.Code]
+		if len(findings) == 0 {
 			continue
 		}
 		status := map[audit.Severity]Status{audit.Error: Failed, audit.Warning: Warning, audit.Info: OK}[k.Severity]
-		r.add(status, "berth audit --code "+string(k.Code), fmt.Sprintf("%d × %s, such as %s: %s", len(found), k.Code, found[0].About[0], found[0].Found))
+		r.add(status, "berth audit --code "+string(k.Code), fmt.Sprintf("%d × %s, such as %s: %s", len(findings), k.Code, findings[0].About[0], findings[0].Actual))
 	}
 	if r.list == nil {
 		r.ok("audit finds none of %d further kinds of faults", kinds)

@@ -10,7 +10,7 @@ import (
 type Database struct {
 	Name   string // without credentials
 	Server string // its name and version
-	// Problem is why it could not be looked at, "" when it could.
+	// Problem is why it could not be examined, "" when it could.
 	Problem  string
 	Revision string
 	Release  string
@@ -21,7 +21,8 @@ type Database struct {
 	ReadOnly bool
 	Cluster  *Cluster
 	Standbys []Standby
-	// Sources are the servers that it follows. Grant is the statement that lets the user of the database see them, "" when it may.
+	// Sources are the servers that it follows. Grant is the statement that lets the user of the
+	// database see them, "" when it may.
 	Sources []Source
 	Grant   string
 	// Replicas is how many servers are connected to follow it, -1 when that is not known.
@@ -34,14 +35,16 @@ type Cluster struct {
 	Status, State string
 }
 
-// A Standby is a server that follows the one that was looked at. Behind is by how many seconds, -1 when that is not known.
+// A Standby is a server that follows the one that was examined. Behind is by how many seconds, -1
+// when that is not known.
 type Standby struct {
 	Name, State string
 	Behind      float64
 }
 
-// A Source is a server that the one that was looked at follows. Receives and Applies are "Yes" while it receives its changes and applies
-// them, Behind by how many seconds it is behind, -1 when that is not known.
+// A Source is a server that the one that was examined follows. Receives and Applies are "Yes" while
+// it receives its changes and applies them, Behind by how many seconds it is behind, -1 when that
+// is not known.
 type Source struct {
 	Address           string
 	Receives, Applies string
@@ -56,7 +59,7 @@ type RowCheck struct {
 	Details string
 }
 
-func databaseSchema(x *exam, r *findings) {
+func databaseSchema(x *run, r *findings) {
 	d := x.Database
 	switch {
 	case d.Problem != "":
@@ -72,7 +75,7 @@ func databaseSchema(x *exam, r *findings) {
 	}
 }
 
-func databaseRows(x *exam, r *findings) {
+func databaseRows(x *run, r *findings) {
 	if x.Database.Problem != "" {
 		r.unknown("The database was not read: %s.", x.Database.Problem)
 		return
@@ -88,10 +91,11 @@ func databaseRows(x *exam, r *findings) {
 	r.ok("%d of %d checks of berth db check pass", passed, len(x.Database.Rows))
 }
 
-// standbyLate is by how many seconds a standby may be behind. What it has not applied is lost when it takes over.
+// standbyLate is by how many seconds a standby may be behind. What it has not applied is lost when
+// it takes over.
 const standbyLate = 10
 
-func databaseReplicas(x *exam, r *findings) {
+func databaseReplicas(x *run, r *findings) {
 	d := x.Database
 	if d.Problem != "" {
 		r.unknown("The database was not read: %s.", d.Problem)
@@ -178,14 +182,15 @@ type PolicyFile struct {
 	Path string
 	// Problem is why it cannot be used, "" when it can.
 	Problem string
-	// JSON says that the file is in JSON, which upstream's releases since Xena do not read by default.
+	// JSON says that the file is in JSON, which upstream's releases since Xena do not read by
+	// default.
 	JSON  bool
 	Rules map[string]string // by name, in the policy language
 	// Defaults are the rules of the service.
 	Defaults map[string]string
 }
 
-func policyFiles(x *exam, r *findings) {
+func policyFiles(x *run, r *findings) {
 	first := x.Policies[0]
 	for _, f := range x.Policies {
 		if f.Problem != "" {
@@ -197,18 +202,18 @@ func policyFiles(x *exam, r *findings) {
 		}
 		changed := 0
 		for _, name := range slices.Sorted(maps.Keys(f.Rules)) {
-			is, known := f.Defaults[name]
+			def, known := f.Defaults[name]
 			switch {
 			case !known && !used(name, f.Rules):
 				r.warn("oslopolicy-list-redundant --namespace placement", "%s has the rule %s, which placement does not ask for", f.Path, name)
-			case known && plainRule(is) != plainRule(f.Rules[name]):
+			case known && normalizeRule(def) != normalizeRule(f.Rules[name]):
 				changed++
-				r.ok("%s: %s is %q, by default %q", f.Path, name, withoutCredentials(f.Rules[name]), is)
+				r.ok("%s: %s is %q, by default %q", f.Path, name, withoutCredentials(f.Rules[name]), def)
 			}
 		}
 		r.ok("%s: %s, different from the default: %d", f.Path, count(len(f.Rules), "rule"), changed)
 		for _, name := range slices.Sorted(maps.Keys(union(first.Rules, f.Rules))) {
-			if a, b := first.Rules[name], f.Rules[name]; first.Problem == "" && plainRule(a) != plainRule(b) {
+			if a, b := first.Rules[name], f.Rules[name]; first.Problem == "" && normalizeRule(a) != normalizeRule(b) {
 				r.fail("diff "+first.Path+" "+f.Path, "%s is %q in %s and %q in %s: the instances of the service decide differently", name, withoutCredentials(a), first.Path, withoutCredentials(b), f.Path)
 			}
 		}
@@ -225,7 +230,7 @@ func used(name string, rules map[string]string) bool {
 	return false
 }
 
-func plainRule(text string) string { return strings.Join(strings.Fields(text), " ") }
+func normalizeRule(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func union(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)

@@ -1,9 +1,11 @@
-// Package doctor examines why guaranteed bandwidth does not work in a cloud, from the outside in: whether its services can be reached and are new enough,
-// whether agents are alive and placement has what they report, whether ports have what they were promised. It is pure: it takes records
-// (ops/cloud) and what was measured around them, and asks nobody.
+// Package doctor examines why guaranteed bandwidth does not work in a cloud, from the outside in:
+// whether its services can be reached and are new enough, whether agents are alive and placement
+// has what they report, whether ports have what they were promised. It is pure: it takes records
+// (ops/cloud) and what was measured around them, and sends no requests.
 //
-// The checks are the table in checks.go. What a rule of ops/audit finds is not looked for again: such a check has the codes of the
-// rules. A check whose data was not read is unknown, and never ok.
+// The checks are the table in checks.go. What a rule of ops/audit finds is not searched for again:
+// such a check has the codes of the rules. A check whose data was not read is unknown, and never
+// ok.
 package doctor
 
 import (
@@ -41,9 +43,9 @@ func (s Status) worse(than Status) bool {
 
 // Input is what is examined.
 type Input struct {
-	// Cloud has the records, and the surroundings where they were measured.
+	// Cloud has the records, and the environment where they were measured.
 	Cloud *cloud.Cloud
-	// Database is the state of placement's database, nil when it was not looked at.
+	// Database is the state of placement's database, nil when it was not examined.
 	Database *Database
 	// Policies are policy files of the placement service.
 	Policies []PolicyFile
@@ -59,7 +61,8 @@ type Options struct {
 	Server string
 	// Image is that of the server, nil when it is not known.
 	Image *cloud.Image
-	// Ports are further ports of the server. One that failed for want of a host has given its ports back.
+	// Ports are further ports of the server. One that failed for want of a host has given its ports
+	// back.
 	Ports []cloud.Port
 	// Filters are the request filters of Nova; nil for those of its default settings.
 	Filters *request.Settings
@@ -80,7 +83,8 @@ type Result struct {
 	Result Status `json:"result"`
 	// Evidence is what was seen, the worst first.
 	Evidence []Evidence `json:"evidence"`
-	// Means says what follows, and Command is the next command to type; both are "" when the check is ok or unknown.
+	// Means says what follows, and Command is the next command to type; both are "" when the check
+	// is ok or unknown.
 	Means   string `json:"means"`
 	Command string `json:"command"`
 }
@@ -94,25 +98,26 @@ type Evidence struct {
 
 // Count returns how many results are of a status.
 func (r Report) Count(s Status) (n int) {
-	for _, of := range r.Results {
-		if of.Result == s {
+	for _, result := range r.Results {
+		if result.Result == s {
 			n++
 		}
 	}
 	return n
 }
 
-// Examine makes the checks. Those of a server are made only when the options name one; it is an error when the records have no such
-// server, or several of the name, or nothing on the host of the options. Those of the database and of files are made when these are given, or when the options name the check. It
-// ends with the error of ctx.
+// Examine makes the checks. Those of a server are made only when the options name one; it is an
+// error when the records have no such server, or several of the name, or nothing on the host of the
+// options. Those of the database and of files are made when these are given, or when the options
+// name the check. It ends with the error of ctx.
 func Examine(ctx context.Context, in Input, o Options) (Report, error) {
-	x, err := newExam(ctx, in, o)
+	x, err := newRun(ctx, in, o)
 	if err != nil {
 		return Report{}, err
 	}
 	for _, c := range checks {
 		for _, code := range c.codes {
-			x.elsewhere[code] = true
+			x.covered[code] = true
 		}
 	}
 	report := Report{Source: in.Cloud.Source, Results: []Result{}}
@@ -123,7 +128,7 @@ func Examine(ctx context.Context, in Input, o Options) (Report, error) {
 			continue
 		}
 		r := &findings{}
-		if reason := x.lacks(c.needs); reason != "" {
+		if reason := x.missing(c.needs); reason != "" {
 			r.unknown("%s", reason)
 		} else {
 			if c.run != nil {
@@ -138,32 +143,32 @@ func Examine(ctx context.Context, in Input, o Options) (Report, error) {
 	return report, nil
 }
 
-// An exam is the input with what several checks look at.
-type exam struct {
+// A run is the input with what several checks read.
+type run struct {
 	Input
 	Options
-	around *cloud.Surroundings // without anything when it was not measured
-	// now is when the records were read, by the caller's clock.
-	now time.Time
-	// audited are what audit finds, and unchecked why it did not look for a code.
+	environment *cloud.Environment // without anything when it was not measured
+	// readAt is when the records were read, by the caller's clock.
+	readAt time.Time
+	// audited are what audit finds, and unchecked why it did not search for a code.
 	audited   map[audit.Code][]audit.Finding
 	unchecked map[audit.Code]string
-	// elsewhere are the codes of audit that have a check of their own.
-	elsewhere map[audit.Code]bool
-	index     *index.Index
-	agents    []*agent // of the host of the options, or all
-	networks  map[string]*cloud.NetworkOf
-	server    *serverExam
+	// covered are the codes of audit that have a check of their own.
+	covered  map[audit.Code]bool
+	index    *index.Index
+	agents   []*agent // of the host of the options, or all
+	networks map[string]*cloud.NetworkOf
+	server   *serverRun
 }
 
-func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
-	x := &exam{
-		Input: in, Options: o, around: in.Cloud.Surroundings, now: in.Cloud.Ended,
+func newRun(ctx context.Context, in Input, o Options) (*run, error) {
+	x := &run{
+		Input: in, Options: o, environment: in.Cloud.Environment, readAt: in.Cloud.Ended,
 		audited: map[audit.Code][]audit.Finding{}, unchecked: map[audit.Code]string{},
-		elsewhere: map[audit.Code]bool{audit.PortBindingFailed: true, audit.PortNotBound: true, audit.RequestTraitWithoutProvider: true},
+		covered: map[audit.Code]bool{audit.PortBindingFailed: true, audit.PortNotBound: true, audit.RequestTraitWithoutProvider: true},
 	}
-	if x.around == nil {
-		x.around = &cloud.Surroundings{}
+	if x.environment == nil {
+		x.environment = &cloud.Environment{}
 	}
 	if o.Host != "" && !x.known() {
 		return nil, fmt.Errorf("no agent, compute service, hypervisor or provider is on a host called %q", o.Host)
@@ -173,11 +178,11 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 		options.Hosts = []string{o.Host}
 	}
 	x.index = index.New(x.Cloud)
-	found := audit.Check(x.index, options)
-	for _, f := range found.Findings {
+	result := audit.Check(x.index, options)
+	for _, f := range result.Findings {
 		x.audited[f.Code] = append(x.audited[f.Code], f)
 	}
-	for _, u := range found.Unchecked {
+	for _, u := range result.Unchecked {
 		for _, code := range u.Codes {
 			x.unchecked[code] = u.Reason
 		}
@@ -193,8 +198,9 @@ func newExam(ctx context.Context, in Input, o Options) (*exam, error) {
 	return x, x.addServer(ctx)
 }
 
-// known reports whether there may be something on the host of the options: a record is, or some records were not read.
-func (x *exam) known() bool {
+// known reports whether there may be something on the host of the options: a record is, or some
+// records were not read.
+func (x *run) known() bool {
 	c := x.Cloud
 	if c.Network == nil || c.Compute == nil || c.Placement == nil {
 		return true
@@ -205,7 +211,8 @@ func (x *exam) known() bool {
 		slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Parent == "" && x.on(p.Name) })
 }
 
-// The inputs besides the records that a check cannot do without. They continue the parts of the records.
+// The inputs besides the records that a check cannot do without. They continue the parts of the
+// records.
 const (
 	databaseInput cloud.Part = cloud.EndOfParts << iota
 	policiesInput
@@ -213,27 +220,29 @@ const (
 )
 
 // given reports whether the caller gave what a check is about, where that is not the cloud itself.
-func (x *exam) given(needs cloud.Part) bool {
-	return (needs&databaseInput == 0 || x.Database != nil) && (needs&policiesInput == 0 || len(x.Policies) > 0) && (needs&settingsInput == 0 || len(x.Settings) > 0)
+func (x *run) given(parts cloud.Part) bool {
+	return (parts&databaseInput == 0 || x.Database != nil) && (parts&policiesInput == 0 || len(x.Policies) > 0) && (parts&settingsInput == 0 || len(x.Settings) > 0)
 }
 
-// lacks returns what a check needs and the input does not have, "" when it has all. The check records-read has the reasons.
-func (x *exam) lacks(needs cloud.Part) string {
-	list := x.Cloud.Missing(needs)
-	if needs&databaseInput != 0 && x.Database == nil {
+// missing returns what a check needs and the input does not have, "" when it has all. The check
+// records-read has the reasons.
+func (x *run) missing(parts cloud.Part) string {
+	list := x.Cloud.Missing(parts)
+	if parts&databaseInput != 0 && x.Database == nil {
 		list = append(list, "Placement's database was not read; --config or --connection names it.")
 	}
-	if needs&policiesInput != 0 && len(x.Policies) == 0 {
+	if parts&policiesInput != 0 && len(x.Policies) == 0 {
 		list = append(list, "No policy file of the placement service is known; --policy-file names one.")
 	}
-	if needs&settingsInput != 0 && len(x.Settings) == 0 {
+	if parts&settingsInput != 0 && len(x.Settings) == 0 {
 		list = append(list, "No settings file was given; --settings names one.")
 	}
 	return strings.Join(list, " ")
 }
 
-// fromAudit takes over what audit finds: errors fail a check, warnings warn, and what is worth knowing is a note.
-func (x *exam) fromAudit(codes []audit.Code, r *findings) {
+// fromAudit adds what audit finds: errors fail a check, warnings warn, and what is worth knowing is
+// a note.
+func (x *run) fromAudit(codes []audit.Code, r *findings) {
 	n := 0
 	for _, code := range codes {
 		if reason := x.unchecked[code]; reason != "" {
@@ -242,7 +251,7 @@ func (x *exam) fromAudit(codes []audit.Code, r *findings) {
 		for _, f := range x.audited[code] {
 			n++
 			status := map[audit.Severity]Status{audit.Error: Failed, audit.Warning: Warning, audit.Info: OK}[f.Severity]
-			r.add(status, f.Command, fmt.Sprintf("%s: %s; expected: %s (%s)", f.About[0], f.Found, f.Expected, f.Code))
+			r.add(status, f.Command, fmt.Sprintf("%s: %s; expected: %s (%s)", f.About[0], f.Actual, f.Expected, f.Code))
 		}
 	}
 	if n == 0 && r.list == nil {
@@ -251,14 +260,14 @@ func (x *exam) fromAudit(codes []audit.Code, r *findings) {
 }
 
 // count is a number with what is counted, of which it takes the singular.
-func count(n int, of string) string {
+func count(n int, noun string) string {
 	switch n {
 	case 0:
-		return "no " + of
+		return "no " + noun
 	case 1:
-		return "1 " + of
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, of)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // findings collect what a check sees.
@@ -310,14 +319,14 @@ const mostGood = 20
 // result is the result of a check. One that saw nothing is unknown.
 func (r *findings) result(c *Check) Result {
 	if r.list == nil {
-		r.unknown("There is nothing to look at.")
+		r.unknown("There is nothing to check.")
 	}
 	slices.SortStableFunc(r.list, func(a, b Evidence) int {
 		return cmp.Compare(slices.Index(statuses, a.Result), slices.Index(statuses, b.Result))
 	})
 	if good := slices.IndexFunc(r.list, func(e Evidence) bool { return e.Result == OK }); good >= 0 && len(r.list)-good > mostGood {
-		left := len(r.list) - good - mostGood
-		r.list = append(r.list[:good+mostGood], Evidence{Result: OK, Text: fmt.Sprintf("and %d more that are ok", left)})
+		omitted := len(r.list) - good - mostGood
+		r.list = append(r.list[:good+mostGood], Evidence{Result: OK, Text: fmt.Sprintf("and %d more that are ok", omitted)})
 	}
 	result := Result{Check: c.Name, Group: c.Group, Result: r.worst(), Evidence: r.list}
 	if result.Result.worse(Unknown) {

@@ -26,8 +26,8 @@ const (
 	agentConf = "[ovs]\nbridge_mappings = net0:br-net0\nresource_provider_bandwidths = br-net0:10000000:10000000\n"
 )
 
-// healthy is the input of an examination with which nothing is wrong: two hosts, a server with a guaranteed port, and one with a
-// plain port on another network.
+// healthy is the input of an examination with which nothing is wrong: two hosts, a server with a
+// guaranteed port, and one with a plain port on another network.
 func healthy(t *testing.T) *doctor.Input {
 	t.Helper()
 	b := cloudtest.New()
@@ -57,10 +57,10 @@ func healthy(t *testing.T) *doctor.Input {
 		Subports: []cloud.TrunkPort{{UUID: "sub1", Name: "voice", Policy: "half"}, {UUID: "sub2", NetworkPolicy: "half"}, {UUID: "sub3"}},
 	}}
 	ahead := 0.3
-	around := &cloud.Surroundings{
+	env := &cloud.Environment{
 		Login: cloud.Login{
 			Cloud: "test", URL: "https://identity.test/v3", User: "admin", Project: "admin", Roles: []string{"admin"},
-			Issued: now.Add(-time.Second), Asked: now.Add(-time.Second), Expires: now.Add(time.Hour),
+			Issued: now.Add(-time.Second), RequestedAt: now.Add(-time.Second), Expires: now.Add(time.Hour),
 		},
 		Extensions: []string{
 			"agent-resources-synced", "binding", "port-resource-request", "port-resource-request-groups", "qos", "qos-bw-minimum-ingress", "qos-port-network-policy",
@@ -72,11 +72,11 @@ func healthy(t *testing.T) *doctor.Input {
 		},
 	}
 	for _, e := range [][3]string{{"identity", "", "v3.14"}, {"placement", "1.0", "1.39"}, {"compute", "2.1", "2.96"}, {"network", "", "v2.0"}, {"image", "", "v2.16"}} {
-		around.Endpoints = append(around.Endpoints, cloud.Endpoint{
+		env.Endpoints = append(env.Endpoints, cloud.Endpoint{
 			Service: e[0], URL: "https://" + e[0] + ".test/", Status: 200, Min: e[1], Max: e[2], Ahead: &ahead, CertificateExpires: now.AddDate(1, 0, 0),
 		})
 	}
-	c.Surroundings = around
+	c.Environment = env
 	defaults := map[string]string{"placement:usages": "role:admin"}
 	return &doctor.Input{
 		Cloud:        c,
@@ -133,39 +133,39 @@ func provider(c *cloud.Cloud, name string) *cloud.Provider {
 
 // endpoint returns the endpoint of a service.
 func endpoint(c *cloud.Cloud, service string) *cloud.Endpoint {
-	i := slices.IndexFunc(c.Surroundings.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
-	return &c.Surroundings.Endpoints[i]
+	i := slices.IndexFunc(c.Environment.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
+	return &c.Environment.Endpoints[i]
 }
 
-// noHost has the server web fail for want of a host: its port asks for more than there is.
+// noHost has the server web fail for want of a host: its port requests more than there is.
 func noHost(c *cloud.Cloud) {
 	s, p := &c.Compute.Servers[0], &c.Network.Ports[0]
 	s.Status, s.Host, s.Node, s.Fault = "ERROR", "", "", "No valid host was found."
 	p.Host, p.VIF, p.Allocation = "", "unbound", nil
 	p.Request.Groups[0].Resources["NET_BW_EGR_KILOBIT_PER_SEC"] = 20000000
-	c.Placement.Consumers = slices.DeleteFunc(c.Placement.Consumers, func(of cloud.Consumer) bool { return of.UUID == s.UUID })
+	c.Placement.Consumers = slices.DeleteFunc(c.Placement.Consumers, func(consumer cloud.Consumer) bool { return consumer.UUID == s.UUID })
 	cloudtest.Count(c)
 }
 
-// plants are one thing each that is wrong, with what a check says of it.
-var plants = []struct {
+// injects are one thing each that is wrong, with what a check says of it.
+var faults = []struct {
 	check   string
 	result  doctor.Status
-	plant   func(in *doctor.Input, c *cloud.Cloud)
+	inject  func(in *doctor.Input, c *cloud.Cloud)
 	seen    string // in the first evidence
 	command string // a part of it
 }{
 	{"login", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings = &cloud.Surroundings{Login: cloud.Login{URL: "https://identity.test:5000/v3", Problem: cloud.Problem{Kind: cloud.ProblemConnection, Text: "connection refused"}}}
+		c.Environment = &cloud.Environment{Login: cloud.Login{URL: "https://identity.test:5000/v3", Problem: cloud.Problem{Kind: cloud.ProblemConnection, Text: "connection refused"}}}
 	}, "connection refused", "curl -sS -i -m 20 https://identity.test:5000/v3"},
 	{"login", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.Login.Problem = cloud.Problem{Kind: cloud.ProblemCredentials, Text: "401"}
+		c.Environment.Login.Problem = cloud.Problem{Kind: cloud.ProblemCredentials, Text: "401"}
 	}, "clouds.yaml", "openstack token issue"},
 	{"login", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.Login.Problem = cloud.Problem{Kind: cloud.ProblemName, Text: "no such host"}
+		c.Environment.Login.Problem = cloud.Problem{Kind: cloud.ProblemName, Text: "no such host"}
 	}, "no such host", "getent hosts identity.test"},
 	{"login", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.Login.Problem = cloud.Problem{Kind: cloud.ProblemTime, Text: "no answer"}
+		c.Environment.Login.Problem = cloud.Problem{Kind: cloud.ProblemTime, Text: "no answer"}
 	}, "no answer", "curl -sS -m 120"},
 	{"catalog", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		*endpoint(c, "placement") = cloud.Endpoint{Service: "placement", Problem: cloud.Problem{Kind: cloud.ProblemAbsent, Text: "the catalog has no placement"}}
@@ -174,9 +174,9 @@ var plants = []struct {
 		*endpoint(c, "image") = cloud.Endpoint{Service: "image", Problem: cloud.Problem{Kind: cloud.ProblemAbsent, Text: "the catalog has no image"}}
 	}, "the catalog has no image", "openstack catalog list"},
 	{"catalog", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.Login.Project, c.Surroundings.Login.Roles = "", nil
-		for i := range c.Surroundings.Endpoints {
-			c.Surroundings.Endpoints[i] = cloud.Endpoint{Service: c.Surroundings.Endpoints[i].Service, Problem: cloud.Problem{Kind: cloud.ProblemAbsent, Text: "the catalog has none"}}
+		c.Environment.Login.Project, c.Environment.Login.Roles = "", nil
+		for i := range c.Environment.Endpoints {
+			c.Environment.Endpoints[i] = cloud.Endpoint{Service: c.Environment.Endpoints[i].Service, Problem: cloud.Problem{Kind: cloud.ProblemAbsent, Text: "the catalog has none"}}
 		}
 	}, "the token is for no project, and has no catalog", "openstack token issue"},
 	{"endpoints", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
@@ -201,37 +201,37 @@ var plants = []struct {
 		endpoint(c, "placement").Max = "1.31"
 	}, "up to 1.31 (Stein), without 1.36", "openstack versions show --service placement"},
 	{"token-roles", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.Login.Roles = []string{"member", "reader"}
+		c.Environment.Login.Roles = []string{"member", "reader"}
 	}, "admin has member, reader", "openstack role assignment list"},
 	{"service-roles", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.ServiceUsers[1].Roles = []string{"member"}
+		c.Environment.ServiceUsers[1].Roles = []string{"member"}
 	}, "the user neutron has member, and neither admin nor service", "openstack role add --user neutron --project service service"},
-	{"service-roles", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Surroundings.ServiceUsers[0].Enabled = false }, "the user nova is disabled", "openstack user set --enable nova"},
+	{"service-roles", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Environment.ServiceUsers[0].Enabled = false }, "the user nova is disabled", "openstack user set --enable nova"},
 	{"service-roles", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.ServiceUsers = []cloud.ServiceUser{}
+		c.Environment.ServiceUsers = []cloud.ServiceUser{}
 	}, "No user is called nova", ""},
-	{"service-roles", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) { c.Surroundings.ServiceUsers = nil }, "were not read", ""},
+	{"service-roles", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) { c.Environment.ServiceUsers = nil }, "were not read", ""},
 	{"clocks", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		ahead := -95.0
 		endpoint(c, "network").Ahead = &ahead
 	}, "the clock of the network service is 95.0 s behind", "chronyc tracking"},
 	{"clocks", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.Login.Issued = now.Add(9 * time.Second)
+		c.Environment.Login.Issued = now.Add(9 * time.Second)
 	}, "issued_at of the token, the clock of the identity service is 10.0 s ahead", "chronyc tracking"},
 	{"clocks", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Network.Agents[0].Heartbeat = "2026-01-01 00:01:00"
 	}, "the last heartbeat of the Open vSwitch agent on cn1 is 40 s in the future", "chronyc tracking"},
 	{"records-read", doctor.Unknown, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Network, c.Surroundings.Unread = nil, map[string]string{"network": "It answers 500."}
+		c.Network, c.Environment.Unread = nil, map[string]string{"network": "It answers 500."}
 	}, "The records of the network service were not read. It answers 500.", ""},
 	{"network-extensions", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.Extensions = slices.DeleteFunc(c.Surroundings.Extensions, func(e string) bool { return e == "port-resource-request" })
+		c.Environment.Extensions = slices.DeleteFunc(c.Environment.Extensions, func(e string) bool { return e == "port-resource-request" })
 	}, "no extension port-resource-request: what a port asks", "grep -E"},
 	{"network-extensions", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.Extensions = slices.DeleteFunc(c.Surroundings.Extensions, func(e string) bool { return e == "qos-pps-minimum" })
+		c.Environment.Extensions = slices.DeleteFunc(c.Environment.Extensions, func(e string) bool { return e == "qos-pps-minimum" })
 	}, "no extension qos-pps-minimum", "openstack extension list"},
 	{"rule-types", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
-		c.Surroundings.RuleTypes = []string{"dscp_marking"}
+		c.Environment.RuleTypes = []string{"dscp_marking"}
 	}, "no mechanism driver enforces minimum_bandwidth", "grep mechanism_drivers"},
 	{"policies", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Network.Policies[0].Rules, c.Network.Policies[1].Rules = nil, nil
@@ -339,9 +339,9 @@ var plants = []struct {
 		"could bind it now", "grep ",
 	},
 	{"ports-mixed", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
-		plain := c.Network.Ports[0]
-		plain.UUID, plain.Request, plain.Policy, plain.Allocation = "other", nil, "", nil
-		c.Network.Ports = append(c.Network.Ports, plain)
+		unguaranteed := c.Network.Ports[0]
+		unguaranteed.UUID, unguaranteed.Request, unguaranteed.Policy, unguaranteed.Allocation = "other", nil, "", nil
+		c.Network.Ports = append(c.Network.Ports, unguaranteed)
 	}, "cn1:Open vSwitch agent:br-net0 has guarantees of 1000 kbit/s egress and 1000 ingress, and beside them 1 port without any guarantee, such as other (fast)", "openstack port list"},
 
 	{"trunks", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
@@ -498,15 +498,15 @@ var plants = []struct {
 	{"server-bound", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports[0].Host = "cn2" }, "is bound on cn2, and its server is on cn1", "openstack port show"},
 }
 
-// Each thing that is wrong is seen by its check, which says what it means and what to type next, also after the records were in a
-// file.
-func TestPlants(t *testing.T) {
-	planted := map[string]bool{}
-	for _, p := range plants {
-		planted[p.check] = true
+// Each thing that is wrong is seen by its check, which says what it means and what to type next,
+// also after the records were in a file.
+func TestFaults(t *testing.T) {
+	injected := map[string]bool{}
+	for _, p := range faults {
+		injected[p.check] = true
 		t.Run(p.check, func(t *testing.T) {
 			in := healthy(t)
-			p.plant(in, in.Cloud)
+			p.inject(in, in.Cloud)
 			var file bytes.Buffer
 			if err := cloud.Write(&file, in.Cloud); err != nil {
 				t.Fatal(err)
@@ -525,8 +525,8 @@ func TestPlants(t *testing.T) {
 		})
 	}
 	for _, c := range doctor.Checks() {
-		if !planted[c.Name] {
-			t.Errorf("nothing is planted for %s", c.Name)
+		if !injected[c.Name] {
+			t.Errorf("no fault is injected for %s", c.Name)
 		}
 	}
 }
@@ -540,7 +540,7 @@ func TestUnreadIsUnknown(t *testing.T) {
 	} {
 		in := healthy(t)
 		lose(in.Cloud)
-		in.Cloud.Surroundings.Unread = map[string]string{part: "It answers 500."}
+		in.Cloud.Environment.Unread = map[string]string{part: "It answers 500."}
 		before := examine(t, healthy(t), doctor.Options{Server: "web"})
 		unknown := 0
 		for _, r := range examine(t, in, doctor.Options{Server: "web"}).Results {
@@ -558,7 +558,7 @@ func TestUnreadIsUnknown(t *testing.T) {
 		}
 	}
 	in := healthy(t)
-	in.Cloud.Surroundings, in.Database, in.Policies, in.Settings = nil, nil, nil, nil
+	in.Cloud.Environment, in.Database, in.Policies, in.Settings = nil, nil, nil, nil
 	for _, r := range examine(t, in, doctor.Options{Checks: []string{"login", "clocks", "database-schema", "policy-files", "settings-ratios", "rule-types"}}).Results {
 		if r.Result != doctor.Unknown {
 			t.Errorf("with nothing: %+v", r)
@@ -636,7 +636,7 @@ func TestPortsGivenBack(t *testing.T) {
 	}
 }
 
-// The request filters of a nova.conf count for what a server asks for.
+// The request filters of a nova.conf count for what a server requests.
 func TestFilters(t *testing.T) {
 	in := healthy(t)
 	filters := request.DefaultSettings()
@@ -683,9 +683,9 @@ ssh_key = -----BEGIN-----
 	if strings.Contains(all, "secret@") || strings.Contains(all, "-secret") {
 		t.Errorf("secrets are left:\n%s", all)
 	}
-	for _, stays := range []string{"cpu_allocation_ratio = 4.0", "auth_url = http://identity.test:5000", "password = ***", "mysql+pymysql://***@db.test/placement", "region_name = one", "dbname=placement", "cannot be read: 1 line, such as", "[keystone_authtoken]"} {
-		if !strings.Contains(all, stays) {
-			t.Errorf("%q is not there:\n%s", stays, all)
+	for _, name := range []string{"cpu_allocation_ratio = 4.0", "auth_url = http://identity.test:5000", "password = ***", "mysql+pymysql://***@db.test/placement", "region_name = one", "dbname=placement", "cannot be read: 1 line, such as", "[keystone_authtoken]"} {
+		if !strings.Contains(all, name) {
+			t.Errorf("%q is not there:\n%s", name, all)
 		}
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// neededExtensions are the extensions of Neutron without which nothing is guaranteed, and wantedExtensions those without which a part
-// is not.
+// neededExtensions are the extensions of Neutron without which nothing is guaranteed, and
+// optionalExtensions those without which a part is not.
 var (
 	neededExtensions = [][2]string{
 		{"qos", "policies"},
 		{"port-resource-request", "what a port asks of placement"},
 		{"binding", "where ports are bound"},
 	}
-	wantedExtensions = [][2]string{
+	optionalExtensions = [][2]string{
 		{"qos-bw-minimum-ingress", "guarantees for what servers receive"},
 		{"port-resource-request-groups", "several guarantees for a port (Yoga)"},
 		{"qos-port-network-policy", "policies that ports have from their network"},
@@ -27,44 +27,44 @@ var (
 	}
 )
 
-func extensions(x *exam, r *findings) {
-	if x.around.Extensions == nil {
+func extensions(x *run, r *findings) {
+	if x.environment.Extensions == nil {
 		r.unknown("The extensions of the network service were not read.")
 		return
 	}
 	for _, e := range neededExtensions {
-		if !slices.Contains(x.around.Extensions, e[0]) {
+		if !slices.Contains(x.environment.Extensions, e[0]) {
 			r.fail("grep -E 'service_plugins|extension_drivers' -r /etc/neutron", "the network service has no extension %s: %s", e[0], e[1])
 		}
 	}
-	for _, e := range wantedExtensions {
-		if !slices.Contains(x.around.Extensions, e[0]) {
+	for _, e := range optionalExtensions {
+		if !slices.Contains(x.environment.Extensions, e[0]) {
 			r.warn("openstack extension list --network", "the network service has no extension %s: %s", e[0], e[1])
 		}
 	}
 	if r.list == nil {
-		r.ok("%s, among them all %d that guarantees use", count(len(x.around.Extensions), "extension"), len(neededExtensions)+len(wantedExtensions))
+		r.ok("%s, among them all %d that guarantees use", count(len(x.environment.Extensions), "extension"), len(neededExtensions)+len(optionalExtensions))
 	}
 }
 
-func ruleTypes(x *exam, r *findings) {
+func ruleTypes(x *run, r *findings) {
 	switch {
-	case x.around.RuleTypes == nil:
+	case x.environment.RuleTypes == nil:
 		r.unknown("The types of QoS rules were not read.")
-	case !slices.Contains(x.around.RuleTypes, string(guarantee.MinimumBandwidth)):
-		r.fail("grep mechanism_drivers -r /etc/neutron", "no mechanism driver enforces minimum_bandwidth; the types are %s", strings.Join(x.around.RuleTypes, ", "))
+	case !slices.Contains(x.environment.RuleTypes, string(guarantee.MinimumBandwidth)):
+		r.fail("grep mechanism_drivers -r /etc/neutron", "no mechanism driver enforces minimum_bandwidth; the types are %s", strings.Join(x.environment.RuleTypes, ", "))
 	default:
-		r.ok("%s", strings.Join(x.around.RuleTypes, ", "))
+		r.ok("%s", strings.Join(x.environment.RuleTypes, ", "))
 	}
 }
 
 // on reports whether a record is on the host of the options.
-func (x *exam) on(hosts ...string) bool {
+func (x *run) on(hosts ...string) bool {
 	return x.Host == "" || slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, x.Host) })
 }
 
-// mapped returns the physical networks that an agent is connected to. Neutron shows those of OVN's chassis under a key of
-// their own.
+// mapped returns the physical networks that an agent is connected to. Neutron shows those of OVN's
+// chassis under a key of their own.
 func (a *agent) mapped() []string {
 	nets := a.nets()
 	text, _ := a.Configurations["bridge-mappings"].(string)
@@ -76,7 +76,7 @@ func (a *agent) mapped() []string {
 	return nets
 }
 
-func physicalNetworks(x *exam, r *findings) {
+func physicalNetworks(x *run, r *findings) {
 	hosts := map[string]int{}
 	for _, a := range x.agents {
 		for _, net := range a.mapped() {
@@ -111,7 +111,7 @@ func physicalNetworks(x *exam, r *findings) {
 }
 
 // guaranteed returns the policies with a rule that guarantees something.
-func (x *exam) guaranteed() map[string]*cloud.QoSPolicy {
+func (x *run) guaranteed() map[string]*cloud.QoSPolicy {
 	all := map[string]*cloud.QoSPolicy{}
 	for i := range x.Cloud.Network.Policies {
 		p := &x.Cloud.Network.Policies[i]
@@ -135,7 +135,7 @@ func policyRules(p *cloud.QoSPolicy) string {
 	return strings.Join(list, ", ")
 }
 
-func policyHasRule(x *exam, r *findings) {
+func policyHasRule(x *run, r *findings) {
 	guaranteed := x.guaranteed()
 	for _, p := range x.Cloud.Network.Policies {
 		if guaranteed[p.UUID] != nil {
@@ -166,11 +166,11 @@ func policyOf(p *cloud.Port) string {
 	return p.NetworkPolicy
 }
 
-// isNormal reports whether a port is one of a server, which alone ask placement for something.
+// isNormal reports whether a port is one of a server, which alone request something from placement.
 func isNormal(p *cloud.Port) bool { return strings.HasPrefix(p.Owner, "compute:") || p.Owner == "" }
 
 // network returns a network, nil when it is not among the records.
-func (x *exam) network(uuid string) *cloud.NetworkOf {
+func (x *run) network(uuid string) *cloud.NetworkOf {
 	if x.networks == nil {
 		x.networks = map[string]*cloud.NetworkOf{}
 		for i := range x.Cloud.Network.Networks {
@@ -180,8 +180,8 @@ func (x *exam) network(uuid string) *cloud.NetworkOf {
 	return x.networks[uuid]
 }
 
-// lacksRequest returns why a port whose policy guarantees something asks for nothing.
-func (x *exam) lacksRequest(p *cloud.Port) (Status, string) {
+// whyNoRequest returns why a port whose policy guarantees something requests nothing.
+func (x *run) whyNoRequest(p *cloud.Port) (Status, string) {
 	n := x.network(p.Network)
 	if n != nil && n.Physical == "" && len(n.Segments) == 0 {
 		return Warning, fmt.Sprintf("its network %s (%s) is on no physical network; tunnelled networks ask since Yoga, with [ml2] tunnelled_network_rp_name", n.Name, n.Type)
@@ -189,9 +189,9 @@ func (x *exam) lacksRequest(p *cloud.Port) (Status, string) {
 	return Failed, "the network service does not make requests for placement, or a caller without the right to see them has read the port"
 }
 
-func portRequests(x *exam, r *findings) {
+func portRequests(x *run, r *findings) {
 	policies := x.guaranteed()
-	asking := 0
+	requesting := 0
 	for i := range x.Cloud.Network.Ports {
 		p := &x.Cloud.Network.Ports[i]
 		policy := policies[policyOf(p)]
@@ -199,32 +199,32 @@ func portRequests(x *exam, r *findings) {
 			continue
 		}
 		if p.Request != nil && len(p.Request.Groups) > 0 {
-			asking++
+			requesting++
 			continue
 		}
-		status, why := x.lacksRequest(p)
+		status, reason := x.whyNoRequest(p)
 		r.add(status, "openstack port show -c resource_request -c qos_policy_id -c qos_network_policy_id "+p.UUID,
-			fmt.Sprintf("port %s has the policy %s (%s), and no resource_request: %s", portName(p), policy.Name, policyRules(policy), why))
+			fmt.Sprintf("port %s has the policy %s (%s), and no resource_request: %s", portName(p), policy.Name, policyRules(policy), reason))
 	}
-	r.ok("ports that ask placement for what their policy guarantees: %d", asking)
+	r.ok("ports that ask placement for what their policy guarantees: %d", requesting)
 }
 
 // whyUnbound returns why a port could not be bound on its host, as far as the records tell.
-func (x *exam) whyUnbound(p *cloud.Port) (why, command string) {
+func (x *run) whyUnbound(p *cloud.Port) (reason, command string) {
 	show := "grep " + p.UUID + " /var/log/neutron/neutron-server.log"
 	physical := ""
 	if n := x.network(p.Network); n != nil {
 		physical = n.Physical
 	}
-	var on []*agent
+	var agents []*agent
 	var reasons []string
 	command = show
 	for _, a := range x.agents {
 		if strings.EqualFold(a.Host, p.Host) {
-			on = append(on, a)
+			agents = append(agents, a)
 		}
 	}
-	for _, a := range on {
+	for _, a := range agents {
 		switch {
 		case !slices.Contains(a.Driver.VNICTypes, p.VNIC):
 			continue
@@ -242,7 +242,7 @@ func (x *exam) whyUnbound(p *cloud.Port) (why, command string) {
 		}
 	}
 	switch {
-	case on == nil:
+	case agents == nil:
 		return "no agent is on the host " + p.Host, "openstack network agent list --host " + p.Host
 	case reasons == nil:
 		return fmt.Sprintf("no agent on %s binds ports of the VNIC type %s", p.Host, p.VNIC), "openstack network agent list --host " + p.Host
@@ -250,14 +250,14 @@ func (x *exam) whyUnbound(p *cloud.Port) (why, command string) {
 	return strings.Join(reasons, ", and "), command
 }
 
-func portBindings(x *exam, r *findings) {
+func portBindings(x *run, r *findings) {
 	for _, code := range []audit.Code{audit.PortBindingFailed, audit.PortNotBound} {
 		if reason := x.unchecked[code]; reason != "" {
 			r.unknown("%s", reason)
 		}
 		for _, f := range x.audited[code] {
-			why, command := x.whyUnbound(x.index.Ports[f.About[0].ID])
-			r.fail(command, "%s: %s; %s (%s)", f.About[0], f.Found, why, f.Code)
+			reason, command := x.whyUnbound(x.index.Ports[f.About[0].ID])
+			r.fail(command, "%s: %s; %s (%s)", f.About[0], f.Actual, reason, f.Code)
 		}
 	}
 	if r.list == nil {
@@ -265,32 +265,32 @@ func portBindings(x *exam, r *findings) {
 	}
 }
 
-func portsMixed(x *exam, r *findings) {
-	plainOn := map[string][]*cloud.Port{} // by host, those that ask for nothing
+func portsMixed(x *run, r *findings) {
+	unguaranteed := map[string][]*cloud.Port{} // by host, those that request nothing
 	for i := range x.Cloud.Network.Ports {
 		if p := &x.Cloud.Network.Ports[i]; p.Request == nil && isNormal(p) {
-			plainOn[p.Host] = append(plainOn[p.Host], p)
+			unguaranteed[p.Host] = append(unguaranteed[p.Host], p)
 		}
 	}
 	for _, a := range x.agents {
 		for _, p := range a.State.Providers {
-			is := x.Cloud.Placement.Provider(p.UUID.String())
-			if p.Device == "" || is == nil || is.Usages[guarantee.EgressBandwidth]+is.Usages[guarantee.IngressBandwidth] == 0 {
+			actual := x.Cloud.Placement.Provider(p.UUID.String())
+			if p.Device == "" || actual == nil || actual.Usages[guarantee.EgressBandwidth]+actual.Usages[guarantee.IngressBandwidth] == 0 {
 				continue
 			}
-			var plain []string
-			for _, port := range plainOn[a.Host] {
+			var names []string
+			for _, port := range unguaranteed[a.Host] {
 				n := x.network(port.Network)
 				if !slices.Contains(a.Driver.VIFTypes, port.VIF) || n == nil || n.Physical == "" {
 					continue
 				}
 				if slices.Contains(p.Traits, guarantee.PhysicalNetworkTrait(n.Physical)) {
-					plain = append(plain, portName(port))
+					names = append(names, portName(port))
 				}
 			}
-			if len(plain) > 0 {
+			if len(names) > 0 {
 				r.warn("openstack port list --long --host "+a.Host, "%s has guarantees of %d kbit/s egress and %d ingress, and beside them %s without any guarantee, such as %s",
-					p.Name, is.Usages[guarantee.EgressBandwidth], is.Usages[guarantee.IngressBandwidth], count(len(plain), "port"), plain[0])
+					p.Name, actual.Usages[guarantee.EgressBandwidth], actual.Usages[guarantee.IngressBandwidth], count(len(names), "port"), names[0])
 			}
 		}
 	}

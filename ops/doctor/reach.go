@@ -14,8 +14,8 @@ import (
 )
 
 // command returns what shows more about a problem with a URL.
-func command(p cloud.Problem, place string) string {
-	u, err := url.Parse(place)
+func command(p cloud.Problem, where string) string {
+	u, err := url.Parse(where)
 	if err != nil || u.Host == "" {
 		return "openstack catalog list"
 	}
@@ -29,9 +29,9 @@ func command(p cloud.Problem, place string) string {
 	case cloud.ProblemAbsent:
 		return "openstack catalog list"
 	case cloud.ProblemTime:
-		return "curl -sS -m 120 -o /dev/null -w '%{time_total}\\n' " + place
+		return "curl -sS -m 120 -o /dev/null -w '%{time_total}\\n' " + where
 	}
-	return "curl -sS -i -m 20 " + place
+	return "curl -sS -i -m 20 " + where
 }
 
 // authority says how a certificate comes to be trusted, where that is the problem.
@@ -42,8 +42,8 @@ func authority(p cloud.Problem) string {
 	return ""
 }
 
-func login(x *exam, r *findings) {
-	l := x.around.Login
+func login(x *run, r *findings) {
+	l := x.environment.Login
 	switch {
 	case l.Problem.Kind == cloud.ProblemCredentials:
 		r.fail(command(l.Problem, l.URL), "%s; user and password, or the token, project and domains are those of clouds.yaml or the OS_* variables", l.Problem.Text)
@@ -56,25 +56,25 @@ func login(x *exam, r *findings) {
 	}
 }
 
-// asked returns the endpoints that were asked for; none are when logging in failed.
-func (x *exam) asked(r *findings) []cloud.Endpoint {
-	if x.around.Endpoints == nil {
-		r.unknown("The services were not asked: there is no token.")
+// endpoints returns the endpoints that were requested; none are when logging in failed.
+func (x *run) endpoints(r *findings) []cloud.Endpoint {
+	if x.environment.Endpoints == nil {
+		r.unknown("The services were not queried: there is no token.")
 	}
-	return x.around.Endpoints
+	return x.environment.Endpoints
 }
 
-func catalog(x *exam, r *findings) {
-	l := x.around.Login
-	if l.URL != "" && l.Project == "" && !l.System && l.Roles == nil && len(x.around.Endpoints) > 0 && !slices.ContainsFunc(x.around.Endpoints, func(e cloud.Endpoint) bool { return e.URL != "" }) {
+func catalog(x *run, r *findings) {
+	l := x.environment.Login
+	if l.URL != "" && l.Project == "" && !l.System && l.Roles == nil && len(x.environment.Endpoints) > 0 && !slices.ContainsFunc(x.environment.Endpoints, func(e cloud.Endpoint) bool { return e.URL != "" }) {
 		r.fail("openstack token issue", "the token is for no project, and has no catalog: project_name in clouds.yaml or OS_PROJECT_NAME names one")
 		return
 	}
-	for _, e := range x.asked(r) {
+	for _, e := range x.endpoints(r) {
 		switch {
 		case e.URL != "":
 			r.ok("%s: %s", e.Service, e.URL)
-		case x.around.Login.URL == "":
+		case x.environment.Login.URL == "":
 			r.ok("%s: not asked for, without an identity service", e.Service)
 		case e.Service == "image":
 			r.warn("openstack catalog list", "%s", e.Problem.Text)
@@ -84,8 +84,8 @@ func catalog(x *exam, r *findings) {
 	}
 }
 
-func endpoints(x *exam, r *findings) {
-	for _, e := range x.asked(r) {
+func endpoints(x *run, r *findings) {
+	for _, e := range x.endpoints(r) {
 		switch {
 		case e.URL == "":
 		case e.Problem.Kind != "" && e.Service == "image":
@@ -101,15 +101,15 @@ func endpoints(x *exam, r *findings) {
 // expiring is how long before its end a certificate is warned about.
 const expiring = 30 * 24 * time.Hour
 
-func certificates(x *exam, r *findings) {
-	for _, e := range x.asked(r) {
+func certificates(x *run, r *findings) {
+	for _, e := range x.endpoints(r) {
 		u, err := url.Parse(e.URL)
 		if err != nil || e.URL == "" {
 			continue
 		}
 		show := command(cloud.Problem{Kind: cloud.ProblemCertificate}, e.URL)
 		ip := net.ParseIP(u.Hostname())
-		switch left := e.CertificateExpires.Sub(x.now); {
+		switch remaining := e.CertificateExpires.Sub(x.readAt); {
 		case e.Problem.Kind == cloud.ProblemCertificate:
 			r.fail(show, "%s%s", e.Problem.Text, authority(e.Problem))
 		case u.Scheme != "https" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()):
@@ -118,10 +118,10 @@ func certificates(x *exam, r *findings) {
 			r.warn("openstack endpoint list --service "+e.Service, "%s: %s is without TLS; everyone on the way can read tokens", e.Service, e.URL)
 		case e.CertificateExpires.IsZero():
 			r.unknown("The certificate of the %s service was not seen.", e.Service)
-		case left < 0:
+		case remaining < 0:
 			r.fail(show, "%s: the certificate has expired on %s", e.Service, e.CertificateExpires.Format(time.DateOnly))
-		case left < expiring:
-			r.warn(show, "%s: the certificate expires in %s, on %s", e.Service, count(int(left.Hours()/24), "day"), e.CertificateExpires.Format(time.DateOnly))
+		case remaining < expiring:
+			r.warn(show, "%s: the certificate expires in %s, on %s", e.Service, count(int(remaining.Hours()/24), "day"), e.CertificateExpires.Format(time.DateOnly))
 		default:
 			r.ok("%s: the certificate is valid until %s", e.Service, e.CertificateExpires.Format(time.DateOnly))
 		}
@@ -159,7 +159,7 @@ func minor(version string) int {
 
 // releaseOf names the release by the newest microversion of a service.
 func releaseOf(service, newest string) string {
-	of := func(r release) int {
+	version := func(r release) int {
 		if service == "compute" {
 			return minor(r.compute)
 		}
@@ -167,18 +167,18 @@ func releaseOf(service, newest string) string {
 	}
 	var names []string
 	for _, r := range releases {
-		if of(r) == minor(newest) {
+		if version(r) == minor(newest) {
 			names = append(names, r.name)
 		}
 	}
 	switch last := releases[len(releases)-1]; {
-	case minor(newest) < of(releases[0]):
+	case minor(newest) < version(releases[0]):
 		return "older than " + releases[0].name
-	case minor(newest) > of(last):
+	case minor(newest) > version(last):
 		return "newer than " + last.name
 	case names == nil:
 		return "between two releases"
-	case of(last) == minor(newest) && names[0] != last.name:
+	case version(last) == minor(newest) && names[0] != last.name:
 		return names[0] + " or newer"
 	}
 	return strings.Join(names, " or ")
@@ -191,14 +191,14 @@ var neededVersions = []struct{ service, version, why string }{
 }
 
 // What later releases need, which guaranteed bandwidth works without in part.
-var wantedVersions = []struct{ service, version, why string }{
+var usefulVersions = []struct{ service, version, why string }{
 	{"placement", "1.36", "same_subtree, which Nova asks with since Train and ports with packet rates need"},
 	{"placement", "1.39", "the newest since Yoga"},
 	{"compute", "2.87", "moves of servers with such ports, at any microversion (Ussuri)"},
 }
 
-func versions(x *exam, r *findings) {
-	for _, e := range x.asked(r) {
+func versions(x *run, r *findings) {
+	for _, e := range x.endpoints(r) {
 		if e.Problem.Kind != "" {
 			if e.Service == "placement" || e.Service == "compute" {
 				r.unknown("The versions of the %s service are not known.", e.Service)
@@ -216,7 +216,7 @@ func versions(x *exam, r *findings) {
 				r.fail("openstack versions show --service "+e.Service, "%s: up to %s (%s), and %s is needed: %s", e.Service, e.Max, name, n.version, n.why)
 			}
 		}
-		for _, n := range wantedVersions {
+		for _, n := range usefulVersions {
 			if n.service == e.Service && minor(e.Max) < minor(n.version) {
 				r.warn("openstack versions show --service "+e.Service, "%s: up to %s (%s), without %s: %s", e.Service, e.Max, name, n.version, n.why)
 			}
@@ -227,8 +227,8 @@ func versions(x *exam, r *findings) {
 	}
 }
 
-func roles(x *exam, r *findings) {
-	l := x.around.Login
+func roles(x *run, r *findings) {
+	l := x.environment.Login
 	switch {
 	case l.Problem.Kind != "":
 		r.unknown("There is no token.")
@@ -244,8 +244,8 @@ func roles(x *exam, r *findings) {
 	}
 }
 
-func serviceRoles(x *exam, r *findings) {
-	users := x.around.ServiceUsers
+func serviceRoles(x *run, r *findings) {
+	users := x.environment.ServiceUsers
 	if users == nil {
 		r.unknown("The users of services and their roles were not read.")
 		return
@@ -265,27 +265,28 @@ func serviceRoles(x *exam, r *findings) {
 	}
 }
 
-// By how many seconds clocks may differ. Neutron takes an agent for dead after 75 seconds without a report, Nova a service after 60.
+// By how many seconds clocks may differ. Neutron takes an agent for dead after 75 seconds without a
+// report, Nova a service after 60.
 const (
 	clockWarns = 5
 	clockFails = 30
 )
 
-func clocks(x *exam, r *findings) {
+func clocks(x *run, r *findings) {
 	show := "chronyc tracking"
-	judge := func(what string, ahead float64) {
-		text := fmt.Sprintf("%s is %.1f s %s this machine's", what, max(ahead, -ahead), map[bool]string{true: "ahead of", false: "behind"}[ahead >= 0])
-		switch off := max(ahead, -ahead); {
-		case off >= clockFails:
+	judge := func(subject string, ahead float64) {
+		text := fmt.Sprintf("%s is %.1f s %s this machine's", subject, max(ahead, -ahead), map[bool]string{true: "ahead of", false: "behind"}[ahead >= 0])
+		switch offset := max(ahead, -ahead); {
+		case offset >= clockFails:
 			r.fail(show, "%s", text)
-		case off >= clockWarns:
+		case offset >= clockWarns:
 			r.warn(show, "%s", text)
 		default:
 			r.ok("%s", text)
 		}
 	}
 	var network float64
-	for _, e := range x.asked(r) {
+	for _, e := range x.endpoints(r) {
 		if e.Ahead != nil {
 			judge("the clock of the "+e.Service+" service", *e.Ahead)
 			if e.Service == "network" {
@@ -296,16 +297,16 @@ func clocks(x *exam, r *findings) {
 		}
 	}
 	// A token that was there before was issued earlier; one of the future tells.
-	if l := x.around.Login; !l.Issued.IsZero() {
-		if ahead := l.Issued.Sub(l.Asked).Seconds(); ahead >= clockWarns {
+	if l := x.environment.Login; !l.Issued.IsZero() {
+		if ahead := l.Issued.Sub(l.RequestedAt).Seconds(); ahead >= clockWarns {
 			judge("by issued_at of the token, the clock of the identity service", ahead)
 		} else {
-			r.ok("the token is not of the future: issued at %s, asked for at %s", l.Issued.Format(time.TimeOnly), l.Asked.Format(time.TimeOnly))
+			r.ok("the token is not of the future: issued at %s, asked for at %s", l.Issued.Format(time.TimeOnly), l.RequestedAt.Format(time.TimeOnly))
 		}
 	}
 	for _, a := range x.agents {
-		if at := moment(a.Heartbeat); !at.IsZero() {
-			if ahead := at.Sub(x.now).Seconds() - network; ahead >= clockWarns {
+		if t := moment(a.Heartbeat); !t.IsZero() {
+			if ahead := t.Sub(x.readAt).Seconds() - network; ahead >= clockWarns {
 				r.warn(show, "the last heartbeat of the %s on %s is %.0f s in the future: the instances of the network service have different clocks", a.Type, a.Host, ahead)
 			}
 		}
@@ -315,14 +316,14 @@ func clocks(x *exam, r *findings) {
 // moment parses a time of the network service, which has no zone; zero for what is none.
 func moment(text string) time.Time {
 	text = strings.TrimSuffix(strings.Replace(text, "T", " ", 1), "Z")
-	at, err := time.Parse(time.DateTime, text)
+	t, err := time.Parse(time.DateTime, text)
 	if err != nil {
 		return time.Time{}
 	}
-	return at
+	return t
 }
 
-func recordsRead(x *exam, r *findings) {
+func recordsRead(x *run, r *findings) {
 	for _, part := range []struct {
 		name  string
 		needs cloud.Part
@@ -338,8 +339,8 @@ func recordsRead(x *exam, r *findings) {
 			return count(len(x.Cloud.Network.Agents), "agent") + ", " + count(len(x.Cloud.Network.Ports), "port") + " with a device"
 		}},
 	} {
-		if why := x.lacks(part.needs); why != "" {
-			r.unknown("%s", strings.TrimSuffix(why+" "+x.around.Unread[part.name], " "))
+		if reason := x.missing(part.needs); reason != "" {
+			r.unknown("%s", strings.TrimSuffix(reason+" "+x.environment.Unread[part.name], " "))
 		} else {
 			r.ok("%s: %s", part.name, part.count())
 		}

@@ -17,83 +17,86 @@ import (
 	"github.com/berthcloud/berth/ops/novaquery"
 )
 
-// A serverExam is the server that is examined.
-type serverExam struct {
+// A serverRun is the server that is examined.
+type serverRun struct {
 	*cloud.Server
-	asks  novaquery.Server
-	ports []*cloud.Port
-	holds *cloud.Consumer // nil for none
-	// explained says whether a host fits what the server asks for now; nil when that could not be searched for, for the reason in why.
+	request  novaquery.Server
+	ports    []*cloud.Port
+	consumer *cloud.Consumer // nil for none
+	// explained says whether a host fits what the server requests now; nil when that could not be
+	// searched for, for the reason in why.
 	explained *explain.Explanation
-	why       string
-	// notAsked is why Nova answers that there is no valid host without asking placement, "" when it asks.
-	notAsked string
+	reason    string
+	// noQuery is why Nova answers that there is no valid host without asking placement, "" when it
+	// asks.
+	noQuery string
 	// audited are the findings about the server.
 	audited audit.Result
 }
 
-// addServer finds the server of the options. Nothing is found where the compute service was not read.
-func (x *exam) addServer(ctx context.Context) error {
+// addServer finds the server of the options. Nothing is found where the compute service was not
+// read.
+func (x *run) addServer(ctx context.Context) error {
 	if x.Cloud.Compute == nil {
 		return nil
 	}
-	asks, of, err := novaquery.Of(x.Cloud, x.Options.Server)
+	requested, server, err := novaquery.FromServer(x.Cloud, x.Options.Server)
 	if err != nil {
 		return err
 	}
 	if x.Image != nil {
-		asks.Image = *x.Image
+		requested.Image = *x.Image
 	}
-	s := &serverExam{Server: of, asks: asks, audited: audit.Check(x.index, audit.Options{Servers: []string{of.UUID}, Heals: heal.Heals})}
+	s := &serverRun{Server: server, request: requested, audited: audit.Check(x.index, audit.Options{Servers: []string{server.UUID}, Heals: heal.Heals})}
 	x.server = s
 	if x.Cloud.Network != nil {
 		for i := range x.Cloud.Network.Ports {
-			if p := &x.Cloud.Network.Ports[i]; p.Device == of.UUID {
+			if p := &x.Cloud.Network.Ports[i]; p.Device == server.UUID {
 				s.ports = append(s.ports, p)
 			}
 		}
 	}
 	for i := range x.Ports {
-		if p := &x.Ports[i]; !slices.ContainsFunc(s.ports, func(of *cloud.Port) bool { return of.UUID == p.UUID }) {
+		if p := &x.Ports[i]; !slices.ContainsFunc(s.ports, func(port *cloud.Port) bool { return port.UUID == p.UUID }) {
 			s.ports = append(s.ports, p)
-			s.asks.Ports = append(s.asks.Ports, *p)
+			s.request.Ports = append(s.request.Ports, *p)
 		}
 	}
 	if x.Cloud.Placement == nil {
-		s.why = x.lacks(cloud.PlacementPart)
+		s.reason = x.missing(cloud.PlacementPart)
 		return nil
 	}
 	for i := range x.Cloud.Placement.Consumers {
-		if c := &x.Cloud.Placement.Consumers[i]; c.UUID == of.UUID {
-			s.holds = c
+		if c := &x.Cloud.Placement.Consumers[i]; c.UUID == server.UUID {
+			s.consumer = c
 		}
 	}
 	filters := request.DefaultSettings()
 	if x.Filters != nil {
 		filters = *x.Filters
 	}
-	query, err := novaquery.Request(s.asks, x.Cloud, filters)
+	query, err := novaquery.Request(s.request, x.Cloud, filters)
 	if err != nil {
-		s.why = "Nova asks placement nothing for it: " + err.Error() + "."
+		s.reason = "Nova asks placement nothing for it: " + err.Error() + "."
 		if none, ok := errors.AsType[*request.NoValidHost](err); ok {
-			s.notAsked = strings.Join(none.Details, "; ")
+			s.noQuery = strings.Join(none.Details, "; ")
 		}
 		return nil
 	}
 	snapshot, err := x.Cloud.Snapshot()
 	if err != nil {
-		s.why = "The records of placement contradict each other: " + err.Error() + "."
+		s.reason = "The records of placement contradict each other: " + err.Error() + "."
 		return nil
 	}
 	s.explained, err = explain.Explain(ctx, snapshot, query.Query, explain.Options{})
 	if err != nil {
-		s.explained, s.why = nil, "What would fit was not found out: "+err.Error()+"."
+		s.explained, s.reason = nil, "What would fit was not found out: "+err.Error()+"."
 	}
 	return ctx.Err()
 }
 
-// asking are the ports that ask placement for something.
-func (s *serverExam) asking() (list []*cloud.Port) {
+// portsWithRequest are the ports that request something from placement.
+func (s *serverRun) portsWithRequest() (list []*cloud.Port) {
 	for _, p := range s.ports {
 		if p.Request != nil && len(p.Request.Groups) > 0 {
 			list = append(list, p)
@@ -103,10 +106,10 @@ func (s *serverExam) asking() (list []*cloud.Port) {
 }
 
 // placed reports whether the server has a host.
-func (s *serverExam) placed() bool { return s.Host != "" }
+func (s *serverRun) placed() bool { return s.Host != "" }
 
 // policyName is a policy for people.
-func (x *exam) policyName(uuid string) string {
+func (x *run) policyName(uuid string) string {
 	for _, p := range x.Cloud.Network.Policies {
 		if p.UUID == uuid {
 			return named(uuid, p.Name)
@@ -115,8 +118,9 @@ func (x *exam) policyName(uuid string) string {
 	return uuid
 }
 
-// explain is the command that explains why the server has no host, with the ports that it was to have.
-func (x *exam) explain() string {
+// explain is the command that explains why the server has no host, with the ports that it was to
+// have.
+func (x *run) explain() string {
 	text := "berth explain --server " + x.server.UUID
 	for _, p := range x.Ports {
 		text += " --port " + p.UUID
@@ -124,26 +128,27 @@ func (x *exam) explain() string {
 	return text
 }
 
-// unplaced reports whether what went wrong is that no host was found. Nova says so with these words, and in the details of other faults.
-func (s *serverExam) unplaced() bool { return s.Fault == "" || strings.Contains(s.Fault, "valid host") }
+// unplaced reports whether what went wrong is that no host was found. Nova says so with these
+// words, and in the details of other faults.
+func (s *serverRun) unplaced() bool { return s.Fault == "" || strings.Contains(s.Fault, "valid host") }
 
 const portsGivenBack = "It has no port now: a server that got no host gives its ports back. --port names those that it was to have."
 
-func serverPorts(x *exam, r *findings) {
+func serverPorts(x *run, r *findings) {
 	s := x.server
-	switch asking := s.asking(); {
+	switch requesting := s.portsWithRequest(); {
 	case len(s.ports) == 0 && s.placed():
 		r.warn("openstack server create --help", "it has no port: was it started with --nic none?")
 	case len(s.ports) == 0:
 		r.unknown("%s", portsGivenBack)
-	case len(asking) == 0:
+	case len(requesting) == 0:
 		r.warn("openstack port list --server "+s.UUID, "it has %s, and none asks placement for something: it was started with a network, whose port gets no guarantee, or with ports without a policy that guarantees", count(len(s.ports), "port"))
 	default:
-		r.ok("ports that ask placement for something: %d of %d", len(asking), len(s.ports))
+		r.ok("ports that ask placement for something: %d of %d", len(requesting), len(s.ports))
 	}
 }
 
-func serverPolicy(x *exam, r *findings) {
+func serverPolicy(x *run, r *findings) {
 	policies := x.guaranteed()
 	for _, p := range x.server.ports {
 		policy := policyOf(p)
@@ -163,13 +168,13 @@ func serverPolicy(x *exam, r *findings) {
 	if len(x.server.ports) == 0 {
 		r.unknown("%s", portsGivenBack)
 	}
-	with := slices.ContainsFunc(x.server.ports, func(p *cloud.Port) bool { return policyOf(p) != "" })
-	if len(x.server.ports) > 0 && !with {
+	guaranteed := slices.ContainsFunc(x.server.ports, func(p *cloud.Port) bool { return policyOf(p) != "" })
+	if len(x.server.ports) > 0 && !guaranteed {
 		r.warn("openstack port set --qos-policy POLICY "+x.server.ports[0].UUID, "it has %s, and none has a policy", count(len(x.server.ports), "port"))
 	}
 }
 
-func serverRequest(x *exam, r *findings) {
+func serverRequest(x *run, r *findings) {
 	policies := x.guaranteed()
 	for _, p := range x.server.ports {
 		switch {
@@ -178,8 +183,8 @@ func serverRequest(x *exam, r *findings) {
 				r.ok("port %s asks for %s with %s", portName(p), index.FormatAmounts(g.Resources), strings.Join(g.Required, ", "))
 			}
 		case policies[policyOf(p)] != nil:
-			status, why := x.lacksRequest(p)
-			r.add(status, "openstack port show -c resource_request "+p.UUID, fmt.Sprintf("port %s has a policy that guarantees, and no resource_request: %s", portName(p), why))
+			status, reason := x.whyNoRequest(p)
+			r.add(status, "openstack port show -c resource_request "+p.UUID, fmt.Sprintf("port %s has a policy that guarantees, and no resource_request: %s", portName(p), reason))
 		default:
 			r.ok("port %s asks for nothing, and is guaranteed nothing", portName(p))
 		}
@@ -189,7 +194,7 @@ func serverRequest(x *exam, r *findings) {
 	}
 }
 
-func serverScheduled(x *exam, r *findings) {
+func serverScheduled(x *run, r *findings) {
 	s := x.server
 	switch {
 	case s.placed() && s.Status == "ERROR":
@@ -207,19 +212,19 @@ func serverScheduled(x *exam, r *findings) {
 	}
 }
 
-func serverCandidates(x *exam, r *findings) {
+func serverCandidates(x *run, r *findings) {
 	s := x.server
 	switch {
 	case s.explained != nil:
-	case s.notAsked != "" && !s.placed():
-		r.fail(x.explain(), "Nova finds no host for it without asking placement: %s", s.notAsked)
+	case s.noQuery != "" && !s.placed():
+		r.fail(x.explain(), "Nova finds no host for it without asking placement: %s", s.noQuery)
 		return
 	default:
-		r.unknown("%s", s.why)
+		r.unknown("%s", s.reason)
 		return
 	}
 	e := s.explained
-	// Groups are called after what asks for them.
+	// Groups are called after what requests them.
 	summary := e.Summary()
 	for _, p := range s.ports {
 		if p.Request != nil {
@@ -233,11 +238,11 @@ func serverCandidates(x *exam, r *findings) {
 	}
 	explainIt := x.explain()
 	// Placement offers hosts that Nova does not take.
-	taken, refused := e.Fitting, s.asks.Refusals(x.Cloud)
+	taken, refused := e.Fitting, s.request.Refusals(x.Cloud)
 	for _, host := range e.Fit {
-		if why := refused(host); why != "" {
+		if reason := refused(host); reason != "" {
 			taken--
-			r.ok("Nova does not take %s: %s", host, why)
+			r.ok("Nova does not take %s: %s", host, reason)
 		}
 	}
 	switch {
@@ -255,43 +260,43 @@ func serverCandidates(x *exam, r *findings) {
 		r.fail(explainIt, "%s", summary)
 	}
 	if len(s.ports) == 0 && !s.placed() && s.unplaced() {
-		r.warn(explainIt, "what its ports ask for was not looked at, since it has none now: --port names those that it was to have")
+		r.warn(explainIt, "what its ports request is not known, since it has none now: --port names those that it was to have")
 	}
 	if x.Image == nil && s.Image != "" {
-		r.ok("what its image requires was not looked at")
+		r.ok("what its image requires was not checked")
 	}
 }
 
-func serverAllocation(x *exam, r *findings) {
+func serverAllocation(x *run, r *findings) {
 	s := x.server
 	show := "openstack resource provider allocation show " + s.UUID
 	switch {
-	case s.holds == nil && s.placed():
+	case s.consumer == nil && s.placed():
 		r.fail("berth heal --only allocations --server "+s.UUID, "it is on %s, and has no allocation", s.Host)
-	case s.holds == nil:
+	case s.consumer == nil:
 		r.ok("it has no host, and no allocation")
 	case !s.placed():
-		r.warn(show, "it has no host, and allocations of %s", count(len(s.holds.Allocations), "provider"))
+		r.warn(show, "it has no host, and allocations of %s", count(len(s.consumer.Allocations), "provider"))
 	default:
-		for _, uuid := range slices.Sorted(maps.Keys(s.holds.Allocations)) {
-			r.ok("%s of %s", index.FormatAmounts(s.holds.Allocations[uuid]), x.providerName(uuid))
+		for _, uuid := range slices.Sorted(maps.Keys(s.consumer.Allocations)) {
+			r.ok("%s of %s", index.FormatAmounts(s.consumer.Allocations[uuid]), x.providerName(uuid))
 		}
 	}
 }
 
-func (x *exam) providerName(uuid string) string {
+func (x *run) providerName(uuid string) string {
 	if p := x.Cloud.Placement.Provider(uuid); p != nil {
 		return p.Name
 	}
 	return uuid
 }
 
-// fromServer takes over what audit finds about the server, of some codes.
-func (x *exam) fromServer(codes []audit.Code, r *findings) {
+// fromServer adds what audit finds about the server, of some codes.
+func (x *run) fromServer(codes []audit.Code, r *findings) {
 	for _, f := range x.server.audited.Findings {
 		if slices.Contains(codes, f.Code) {
 			status := map[audit.Severity]Status{audit.Error: Failed, audit.Warning: Warning, audit.Info: OK}[f.Severity]
-			r.add(status, f.Command, fmt.Sprintf("%s: %s; expected: %s (%s)", f.About[0], f.Found, f.Expected, f.Code))
+			r.add(status, f.Command, fmt.Sprintf("%s: %s; expected: %s (%s)", f.About[0], f.Actual, f.Expected, f.Code))
 		}
 	}
 	for _, u := range x.server.audited.Unchecked {
@@ -302,46 +307,46 @@ func (x *exam) fromServer(codes []audit.Code, r *findings) {
 }
 
 var allocationCodes = []audit.Code{
-	audit.AllocationOnGoneProvider, audit.AllocationOnWrongHost, audit.HeldOnSeveralHosts, audit.FlavorAmountMissing, audit.FlavorAmountSuperfluous, audit.ClassNotAsked,
+	audit.AllocationOnMissingProvider, audit.AllocationOnWrongHost, audit.AllocatedOnSeveralHosts, audit.FlavorAmountMissing, audit.FlavorAmountSuperfluous, audit.ClassNotRequested,
 	audit.PortAmountMissing, audit.PortAmountSuperfluous,
 }
 
 var profileCodes = []audit.Code{
-	audit.BoundWithoutKey, audit.KeyWithoutRequest, audit.KeyGroupUnknown, audit.KeyGroupMissing, audit.KeyFormatOld, audit.KeyProviderGone, audit.KeyProviderOfOtherHost,
+	audit.BoundWithoutKey, audit.KeyWithoutRequest, audit.KeyGroupUnknown, audit.KeyGroupMissing, audit.KeyFormatOld, audit.KeyProviderMissing, audit.KeyProviderOfOtherHost,
 	audit.KeyProviderLacksClass, audit.KeyProviderLacksTrait, audit.KeyNotAllocated, audit.KeyOfUnboundPort,
 }
 
-func serverProviders(x *exam, r *findings) {
+func serverProviders(x *run, r *findings) {
 	x.fromServer(allocationCodes, r)
 	s := x.server
 	if r.list != nil {
 		return
 	}
-	for _, p := range s.asking() {
+	for _, p := range s.portsWithRequest() {
 		for group, uuid := range p.Allocation {
-			held := int64(0)
-			if s.holds != nil {
-				for _, n := range s.holds.Allocations[uuid] {
-					held += n
+			allocated := int64(0)
+			if s.consumer != nil {
+				for _, n := range s.consumer.Allocations[uuid] {
+					allocated += n
 				}
 			}
-			if held > 0 {
+			if allocated > 0 {
 				r.ok("port %s has its part of %s%s", portName(p), x.providerName(uuid), strings.TrimSuffix(", group "+group, ", group "))
 			}
 		}
 	}
 	switch {
 	case r.list != nil:
-	case s.holds == nil:
+	case s.consumer == nil:
 		r.ok("it has no host, and no allocation")
 	default:
 		r.ok("its allocation is what its flavor asks for; no port has a part of it")
 	}
 }
 
-func serverProfile(x *exam, r *findings) {
+func serverProfile(x *run, r *findings) {
 	x.fromServer(profileCodes, r)
-	for _, p := range x.server.asking() {
+	for _, p := range x.server.portsWithRequest() {
 		switch {
 		case len(p.Allocation) > 0:
 			for _, group := range slices.Sorted(maps.Keys(p.Allocation)) {
@@ -358,15 +363,15 @@ func serverProfile(x *exam, r *findings) {
 	}
 }
 
-func serverBound(x *exam, r *findings) {
+func serverBound(x *run, r *findings) {
 	s := x.server
 	for _, p := range s.ports {
 		switch {
 		case !s.placed() && p.Host == "":
 			r.ok("port %s is not bound, since the server has no host", portName(p))
 		case p.VIF == "binding_failed":
-			why, command := x.whyUnbound(p)
-			r.fail(command, "port %s could not be bound on %s: %s", portName(p), p.Host, why)
+			reason, command := x.whyUnbound(p)
+			r.fail(command, "port %s could not be bound on %s: %s", portName(p), p.Host, reason)
 		case p.VIF == "unbound" || p.VIF == "" || p.Host == "":
 			r.fail("openstack port show "+p.UUID, "port %s is not bound, and its server is on %s", portName(p), s.Host)
 		case p.Host != s.Host && s.Task == "" && s.placed():

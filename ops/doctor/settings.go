@@ -46,7 +46,8 @@ func ParseSettings(path string, text []byte, changed time.Time) SettingsFile {
 	return f
 }
 
-// Value returns the value of an option, "" where the file does not set it. The last of several is the one that counts.
+// Value returns the value of an option, "" where the file does not set it. The last of several is
+// the one that counts.
 func (f *SettingsFile) Value(group, option string) (value string) {
 	for _, s := range f.settings {
 		if s.Group == group && s.Option == option {
@@ -56,8 +57,9 @@ func (f *SettingsFile) Value(group, option string) (value string) {
 	return value
 }
 
-// settingOf returns the value of an option in the last file that sets it, with the path of the file.
-func (x *exam) settingOf(group, option string) (value, path string) {
+// settingOf returns the value of an option in the last file that sets it, with the path of the
+// file.
+func (x *run) settingOf(group, option string) (value, path string) {
 	for i := range x.Settings {
 		if v := x.Settings[i].Value(group, option); v != "" {
 			value, path = v, x.Settings[i].Path
@@ -66,7 +68,7 @@ func (x *exam) settingOf(group, option string) (value, path string) {
 	return value, path
 }
 
-func settingsReadable(x *exam, r *findings) {
+func settingsReadable(x *run, r *findings) {
 	for _, f := range x.Settings {
 		if f.Unread != "" {
 			r.fail("less "+f.Path, "%s", f.Unread)
@@ -77,22 +79,22 @@ func settingsReadable(x *exam, r *findings) {
 }
 
 // settingsHost adds why there is nothing on the host that the settings are of, unless there is.
-func (x *exam) settingsHost(there bool, what string, r *findings) {
-	if !there {
-		r.unknown("There is no %s on the host %s, which the settings files are taken to be of; --host names another one.", what, x.SettingsHost)
+func (x *run) settingsHost(ok bool, subject string, r *findings) {
+	if !ok {
+		r.unknown("There is no %s on the host %s, which the settings files are taken to be of; --host names another one.", subject, x.SettingsHost)
 	}
 }
 
 // agentGroups are the groups of the agents' settings with resource_provider_bandwidths.
 var agentGroups = map[string]string{guarantee.OpenVSwitch.Name: "ovs", guarantee.SRIOV.Name: "sriov_nic"}
 
-func settingsReported(x *exam, r *findings) {
-	there := false
+func settingsReported(x *run, r *findings) {
+	ok := false
 	for _, a := range x.agents {
 		if !strings.EqualFold(a.Host, x.SettingsHost) {
 			continue
 		}
-		there = true
+		ok = true
 		text, path := x.settingOf(agentGroups[a.Driver.Name], "resource_provider_bandwidths")
 		if path == "" {
 			continue
@@ -111,8 +113,8 @@ func settingsReported(x *exam, r *findings) {
 			r.ok("the %s reports what %s has: %s", a.named(), path, rates(set))
 		}
 	}
-	x.settingsHost(there, "agent", r)
-	if there && r.list == nil {
+	x.settingsHost(ok, "agent", r)
+	if ok && r.list == nil {
 		r.unknown("No settings file sets resource_provider_bandwidths.")
 	}
 }
@@ -124,7 +126,8 @@ func (a *agent) reports(set map[string]guarantee.Directed) bool {
 	})
 }
 
-// bandwidths parses resource_provider_bandwidths: DEVICE:EGRESS:INGRESS, in kbit/s, separated by commas.
+// bandwidths parses resource_provider_bandwidths: DEVICE:EGRESS:INGRESS, in kbit/s, separated by
+// commas.
 func bandwidths(text string) (map[string]guarantee.Directed, error) {
 	all := map[string]guarantee.Directed{}
 	for item := range strings.SplitSeq(text, ",") {
@@ -136,7 +139,7 @@ func bandwidths(text string) (map[string]guarantee.Directed, error) {
 			return nil, fmt.Errorf("%q is not DEVICE:EGRESS:INGRESS", item)
 		}
 		var d guarantee.Directed
-		for i, into := range []**int64{&d.Egress, &d.Ingress} {
+		for i, dest := range []**int64{&d.Egress, &d.Ingress} {
 			if words[i+1] == "" {
 				continue
 			}
@@ -144,7 +147,7 @@ func bandwidths(text string) (map[string]guarantee.Directed, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%q: the rate %q is not a number", item, words[i+1])
 			}
-			*into = &n
+			*dest = &n
 		}
 		all[words[0]] = d
 	}
@@ -159,10 +162,10 @@ func rate(n *int64) int64 {
 	return *n
 }
 
-func rates(of map[string]guarantee.Directed) string {
+func rates(bandwidths map[string]guarantee.Directed) string {
 	var list []string
-	for _, device := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, fmt.Sprintf("%s:%s:%s", device, number(of[device].Egress), number(of[device].Ingress)))
+	for _, device := range slices.Sorted(maps.Keys(bandwidths)) {
+		list = append(list, fmt.Sprintf("%s:%s:%s", device, number(bandwidths[device].Egress), number(bandwidths[device].Ingress)))
 	}
 	if list == nil {
 		return "of no device"
@@ -177,16 +180,17 @@ func number(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-// ratioOptions are the settings of nova.conf that compute services write into inventories, by class.
+// ratioOptions are the settings of nova.conf that compute services write into inventories, by
+// class.
 var ratioOptions = map[string]string{"VCPU": "cpu_allocation_ratio", "MEMORY_MB": "ram_allocation_ratio", "DISK_GB": "disk_allocation_ratio"}
 
-func settingsRatios(x *exam, r *findings) {
-	there, set := false, false
+func settingsRatios(x *run, r *findings) {
+	ok, set := false, false
 	for _, h := range x.Cloud.Compute.Hypervisors {
 		if !strings.EqualFold(h.Host, x.SettingsHost) && !strings.EqualFold(h.Hostname, x.SettingsHost) {
 			continue
 		}
-		there = true
+		ok = true
 		p := x.Cloud.Placement.Provider(h.UUID)
 		if p == nil {
 			continue
@@ -206,14 +210,14 @@ func settingsRatios(x *exam, r *findings) {
 			}
 		}
 	}
-	x.settingsHost(there, "hypervisor", r)
-	if there && !set {
+	x.settingsHost(ok, "hypervisor", r)
+	if ok && !set {
 		r.unknown("No settings file sets a ratio (cpu_allocation_ratio, ram_allocation_ratio, disk_allocation_ratio).")
 	}
 }
 
-// secretNames matches options whose values are secrets, or may name one. It is wide on purpose: a settings file in a bug report does
-// without the name of a key file.
+// secretNames matches options whose values are secrets, or may name one. It is wide on purpose: a
+// settings file in a bug report does without the name of a key file.
 var secretNames = regexp.MustCompile(`(?i)passw|passphrase|pwd|\bpw\b|_pw$|secret|token|credential|key|cert|community|auth(_|-)?(data|user|pass)|user_?name|_user$|identity_uri`)
 
 // credentials matches the users and passwords of URLs, up to the last @, and queries.
@@ -224,8 +228,9 @@ var inline = regexp.MustCompile(`(?i)\b(\w*(?:passw|passphrase|pwd|secret|token)
 
 const redacted = "***"
 
-// Redact returns the settings of files without secrets: without the values of options that may be secrets, without users, passwords and
-// queries of URLs, and without any of these where another option repeats them. Comments and lines that cannot be read are left out.
+// Redact returns the settings of files without secrets: without the values of options that may be
+// secrets, without users, passwords and queries of URLs, and without any of these where another
+// option repeats them. Comments and lines that cannot be read are omitted.
 func Redact(files []SettingsFile) (texts []string) {
 	var secrets []string
 	for _, f := range files {
@@ -233,26 +238,27 @@ func Redact(files []SettingsFile) (texts []string) {
 			if secretNames.MatchString(s.Option) {
 				secrets = append(secrets, strings.Split(s.value, "\n")...)
 			}
-			for _, found := range credentials.FindAllString(s.value, -1) {
-				if query, ok := strings.CutPrefix(found, "?"); ok {
+			for _, text := range credentials.FindAllString(s.value, -1) {
+				if query, ok := strings.CutPrefix(text, "?"); ok {
 					for item := range strings.SplitSeq(query, "&") {
 						_, value, _ := strings.Cut(item, "=")
 						secrets = append(secrets, value)
 					}
 					continue
 				}
-				// A URL of several hosts has a user for each: USER:PASSWORD@HOST,USER:PASSWORD@HOST.
-				for part := range strings.SplitSeq(strings.Trim(found, ":/@"), ",") {
+				// A URL of several hosts has a user for each:
+				// USER:PASSWORD@HOST,USER:PASSWORD@HOST.
+				for part := range strings.SplitSeq(strings.Trim(text, ":/@"), ",") {
 					_, password, _ := strings.Cut(part, ":")
-					if at := strings.LastIndex(password, "@"); at >= 0 {
-						secrets = append(secrets, password[:at])
+					if i := strings.LastIndex(password, "@"); i >= 0 {
+						secrets = append(secrets, password[:i])
 					}
 					secrets = append(secrets, password)
 				}
 			}
 		}
 	}
-	// Short words would make a file unreadable: they are left out where they are secrets only.
+	// Short words would make a file unreadable: they are omitted where they are secrets only.
 	secrets = slices.DeleteFunc(secrets, func(s string) bool { return len(s) < 6 })
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for i := range files {

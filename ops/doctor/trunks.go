@@ -20,9 +20,10 @@ func (m minimum) String() string {
 	return fmt.Sprintf("%d kbit/s egress and %d ingress", m[guarantee.Egress], m[guarantee.Ingress])
 }
 
-// trunksSized compares what the parent of a trunk is guaranteed with the sum of its subports' guarantees. Nova asks placement on behalf of
-// the parent only: what a subport is guaranteed is accounted for nowhere, unless the parent's policy has it too.
-func trunksSized(x *exam, r *findings) {
+// trunksSized compares what the parent of a trunk is guaranteed with the sum of its subports'
+// guarantees. Nova queries placement on behalf of the parent only: what a subport is guaranteed is
+// accounted for nowhere, unless the parent's policy has it too.
+func trunksSized(x *run, r *findings) {
 	if x.Cloud.Network.Trunks == nil {
 		r.unknown("The trunks were not read.")
 		return
@@ -45,7 +46,7 @@ func trunksSized(x *exam, r *findings) {
 			has(cmp.Or(p.Policy, p.NetworkPolicy), p.UUID)
 		}
 	}
-	of := func(t *cloud.Trunk, p *cloud.TrunkPort) minimum {
+	minimumOf := func(t *cloud.Trunk, p *cloud.TrunkPort) minimum {
 		uuid := cmp.Or(p.Policy, p.NetworkPolicy)
 		policy, m := policies[uuid], minimum{}
 		if policy == nil {
@@ -68,11 +69,11 @@ func trunksSized(x *exam, r *findings) {
 			continue
 		}
 		seen++
-		parent, sum := of(t, &t.Parent), minimum{}
+		parent, sum := minimumOf(t, &t.Parent), minimum{}
 		var list []string
 		for k := range t.Subports {
 			p := &t.Subports[k]
-			m := of(t, p)
+			m := minimumOf(t, p)
 			for _, direction := range directions {
 				sum[direction] += m[direction]
 			}
@@ -106,8 +107,8 @@ func trunksSized(x *exam, r *findings) {
 	}
 }
 
-// sizeParent is the command that guarantees to the parent of a trunk what its subports are guaranteed: it changes the rules of a policy, or with
-// nil makes one for the parent.
+// sizeParent is the command that guarantees to the parent of a trunk what its subports are
+// guaranteed: it changes the rules of a policy, or with nil makes one for the parent.
 func sizeParent(t *cloud.Trunk, policy *cloud.QoSPolicy, parent, sum minimum) string {
 	var steps []string
 	name := "trunk-" + t.UUID
@@ -117,21 +118,21 @@ func sizeParent(t *cloud.Trunk, policy *cloud.QoSPolicy, parent, sum minimum) st
 		name = policy.UUID
 	}
 	for _, direction := range directions {
-		wanted := max(parent[direction], sum[direction])
+		requested := max(parent[direction], sum[direction])
 		rule := ""
 		if policy != nil {
-			for _, is := range policy.Rules {
-				if is.Type == string(guarantee.MinimumBandwidth) && is.Direction == direction {
-					rule = is.UUID
+			for _, parentRule := range policy.Rules {
+				if parentRule.Type == string(guarantee.MinimumBandwidth) && parentRule.Direction == direction {
+					rule = parentRule.UUID
 				}
 			}
 		}
 		switch {
-		case wanted == 0 || policy != nil && parent[direction] == wanted:
+		case requested == 0 || policy != nil && parent[direction] == requested:
 		case rule != "":
-			steps = append(steps, fmt.Sprintf("openstack network qos rule set --min-kbps %d %s %s", wanted, name, rule))
+			steps = append(steps, fmt.Sprintf("openstack network qos rule set --min-kbps %d %s %s", requested, name, rule))
 		default:
-			steps = append(steps, fmt.Sprintf("openstack network qos rule create --type minimum-bandwidth --min-kbps %d --%s %s", wanted, direction, name))
+			steps = append(steps, fmt.Sprintf("openstack network qos rule create --type minimum-bandwidth --min-kbps %d --%s %s", requested, direction, name))
 		}
 	}
 	if policy == nil {

@@ -17,7 +17,8 @@ import (
 type Change struct {
 	Kind  ChangeKind `json:"kind"`
 	Group string     `json:"group"`
-	// Name is what is not asked for any more, or less: a trait ("A or B" where one of several was wanted), a class, classes, aggregates, suffixes.
+	// Name is what is not requested any more, or less: a trait ("A or B" where one of several was
+	// wanted), a class, classes, aggregates, suffixes.
 	Name string `json:"name"`
 	// From and To are the amounts of a LowerAmount or LowerAmounts.
 	From int64 `json:"from,omitempty"`
@@ -35,7 +36,7 @@ type ChangeKind string
 // All kinds, the smallest change first: of changes that help as many hosts this is the order.
 const (
 	LowerAmount        ChangeKind = "amount"              // less of a class
-	LowerAmounts       ChangeKind = "amounts"             // less of each class of a group with a suffix, which asks for the same amount of each
+	LowerAmounts       ChangeKind = "amounts"             // less of each class of a group with a suffix, which requests the same amount of each
 	WithoutIsolation   ChangeKind = "group_policy"        // none instead of isolate
 	WithoutSubtree     ChangeKind = "same_subtree"        // without one of the sets
 	WithoutForbidden   ChangeKind = "forbidden"           // a forbidden trait may be there
@@ -45,8 +46,8 @@ const (
 	WithoutMemberOf    ChangeKind = "member_of"           // any aggregate will do
 	WithoutNotMemberOf ChangeKind = "forbidden_member_of" // even those that were excluded
 	WithoutInTree      ChangeKind = "in_tree"             // any host will do
-	WithoutClass       ChangeKind = "class"               // a class is not asked for
-	WithoutGroup       ChangeKind = "group"               // a whole group is not asked for
+	WithoutClass       ChangeKind = "class"               // a class is not requested
+	WithoutGroup       ChangeKind = "group"               // a whole group is not requested
 	maxNames                      = 5                     // of Change.Names
 	maxSums                       = 1 << 12               // of amounts that other requests want of a class
 )
@@ -61,21 +62,21 @@ func (c Change) String() string { return c.describe(groupName) }
 
 // describe is String with other names of groups.
 func (c Change) describe(owner func(suffix string) string) string {
-	of := ""
+	suffix := ""
 	if c.Group != "" {
-		of = " by " + owner(c.Group)
+		suffix = " by " + owner(c.Group)
 	}
 	switch c.Kind {
 	case LowerAmount:
-		return fmt.Sprintf("%d %s less were asked for%s (%d instead of %d)", c.From-c.To, c.Name, of, c.To, c.From)
+		return fmt.Sprintf("%d %s less were asked for%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To, c.From)
 	case LowerAmounts:
-		return fmt.Sprintf("%d less of each of %s were asked for%s (%d instead of %d)", c.From-c.To, c.Name, of, c.To, c.From)
+		return fmt.Sprintf("%d less of each of %s were asked for%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To, c.From)
 	case WithoutIsolation:
 		return "several groups could have the same provider (group_policy none)"
 	case WithoutSubtree:
 		return "the groups " + c.Name + " were not needed in one subtree"
 	case WithoutForbidden, WithoutNotMemberOf:
-		return c.Name + " were not forbidden" + of
+		return c.Name + " were not forbidden" + suffix
 	case WithoutRootForbid:
 		if c.Name == disabled {
 			return "disabled hosts were enabled"
@@ -84,15 +85,15 @@ func (c Change) describe(owner func(suffix string) string) string {
 	case WithoutRootTrait:
 		return c.Name + " were not asked of the host"
 	case WithoutMemberOf:
-		return "no member of the aggregates " + c.Name + " were asked for" + of
+		return "no member of the aggregates " + c.Name + " were asked for" + suffix
 	case WithoutInTree:
-		return "any host would do" + of
+		return "any host would do" + suffix
 	case WithoutGroup:
 		if c.Group != "" {
 			return owner(c.Group) + " were not there"
 		}
 	}
-	return c.Name + " were not asked for" + of
+	return c.Name + " were not asked for" + suffix
 }
 
 // groupName says which group a suffix is.
@@ -170,36 +171,36 @@ func relaxed(q placement.Query) (list []Change) {
 	for i, trait := range q.RootForbidden {
 		add(WithoutRootForbid, "", trait, func(q *placement.Query) { q.RootForbidden = without(q.RootForbidden, i) })
 	}
-	for at, g := range q.Groups {
+	for k, g := range q.Groups {
 		for i, anyOf := range g.Required {
-			add(WithoutRequired, g.Suffix, strings.Join(anyOf, " or "), func(q *placement.Query) { q.Groups[at].Required = without(g.Required, i) })
+			add(WithoutRequired, g.Suffix, strings.Join(anyOf, " or "), func(q *placement.Query) { q.Groups[k].Required = without(g.Required, i) })
 		}
 		for i, trait := range g.Forbidden {
-			add(WithoutForbidden, g.Suffix, trait, func(q *placement.Query) { q.Groups[at].Forbidden = without(g.Forbidden, i) })
+			add(WithoutForbidden, g.Suffix, trait, func(q *placement.Query) { q.Groups[k].Forbidden = without(g.Forbidden, i) })
 		}
 		for i, anyOf := range g.MemberOf {
-			add(WithoutMemberOf, g.Suffix, uuids(anyOf, " or "), func(q *placement.Query) { q.Groups[at].MemberOf = without(g.MemberOf, i) })
+			add(WithoutMemberOf, g.Suffix, uuids(anyOf, " or "), func(q *placement.Query) { q.Groups[k].MemberOf = without(g.MemberOf, i) })
 		}
 		if len(g.NotMemberOf) > 0 {
-			add(WithoutNotMemberOf, g.Suffix, uuids(g.NotMemberOf, ", "), func(q *placement.Query) { q.Groups[at].NotMemberOf = nil })
+			add(WithoutNotMemberOf, g.Suffix, uuids(g.NotMemberOf, ", "), func(q *placement.Query) { q.Groups[k].NotMemberOf = nil })
 		}
 		if g.InTree != "" {
-			add(WithoutInTree, g.Suffix, string(g.InTree), func(q *placement.Query) { q.Groups[at].InTree = "" })
+			add(WithoutInTree, g.Suffix, string(g.InTree), func(q *placement.Query) { q.Groups[k].InTree = "" })
 		}
 		for i, c := range g.Resources {
-			if !alone(g) {
-				add(WithoutClass, g.Suffix, c.Class, func(q *placement.Query) { *q = withoutClass(*q, at, i) })
+			if !hasOneClass(g) {
+				add(WithoutClass, g.Suffix, c.Class, func(q *placement.Query) { *q = withoutClass(*q, k, i) })
 			}
 		}
-		if len(q.Groups) > 1 && (g.Suffix != "" || alone(g)) {
-			add(WithoutGroup, g.Suffix, cmp.Or(g.Suffix, firstClass(g)), func(q *placement.Query) { *q = withoutGroup(*q, at) })
+		if len(q.Groups) > 1 && (g.Suffix != "" || hasOneClass(g)) {
+			add(WithoutGroup, g.Suffix, cmp.Or(g.Suffix, firstClass(g)), func(q *placement.Query) { *q = withoutGroup(*q, k) })
 		}
 	}
 	return list
 }
 
-// alone reports whether a group asks for nothing without its only class.
-func alone(g placement.RequestGroup) bool {
+// hasOneClass reports whether a group requests nothing without its only class.
+func hasOneClass(g placement.RequestGroup) bool {
 	return len(g.Resources) == 1 && (g.Suffix == "" || len(g.Required)+len(g.MemberOf) == 0)
 }
 
@@ -210,13 +211,14 @@ func firstClass(g placement.RequestGroup) string {
 	return g.Resources[0].Class
 }
 
-// withoutClass returns a query with a class less in a group, and without the group when it asks for nothing then.
-func withoutClass(q placement.Query, group, at int) placement.Query {
-	if alone(q.Groups[group]) {
+// withoutClass returns a query with a class less in a group, and without the group when it requests
+// nothing then.
+func withoutClass(q placement.Query, group, i int) placement.Query {
+	if hasOneClass(q.Groups[group]) {
 		return withoutGroup(q, group)
 	}
 	q.Groups = slices.Clone(q.Groups)
-	q.Groups[group].Resources = without(q.Groups[group].Resources, at)
+	q.Groups[group].Resources = without(q.Groups[group].Resources, i)
 	return q
 }
 
@@ -233,7 +235,7 @@ func withoutGroup(q placement.Query, group int) placement.Query {
 }
 
 // without returns a list without one of its elements. The list itself does not change.
-func without[E any](list []E, at int) []E { return slices.Delete(slices.Clone(list), at, at+1) }
+func without[E any](list []E, i int) []E { return slices.Delete(slices.Clone(list), i, i+1) }
 
 func uuids(list []placement.UUID, between string) string {
 	words := make([]string, len(list))
@@ -243,13 +245,14 @@ func uuids(list []placement.UUID, between string) string {
 	return strings.Join(words, between)
 }
 
-// lowered returns the query with less of some classes of a group, of each of which it asks for the same amount: with the greatest amount that a host could
-// still serve, and with the one that every host could that would fit without these classes. It returns nothing when no amount helps.
+// lowered returns the query with less of some classes of a group, of each of which it requests the
+// same amount: with the greatest amount that a host could still serve, and with the one that every
+// host could that would fit without these classes. It returns nothing when no amount helps.
 func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, resources []placement.ClassAmount, fitting map[*snapshot.Tree]bool) (list []Change) {
 	if ctx.Err() != nil {
 		return nil
 	}
-	asked := resources[0].Amount
+	requested := resources[0].Amount
 	names := make([]string, len(resources))
 	classes := make([]placement.ClassID, len(resources))
 	sums := make([]map[int64]bool, len(resources))
@@ -271,9 +274,10 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 		}
 		return next
 	}
-	// 1. The amounts that could be the greatest in some tree: what a provider has left of one of the classes beside other requests for it, in units of all.
+	// 1. The amounts that could be the greatest in some tree: what a provider has left of one of
+	// the classes next to other requests for it, in units of all.
 	trees := map[int64][]*snapshot.Tree{}
-	of := func(p *snapshot.Provider, to func(int64)) {
+	values := func(p *snapshot.Provider, yield func(int64)) {
 		step := int64(1)
 		for _, class := range classes {
 			inventory := p.Inventory(class)
@@ -284,8 +288,8 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 		}
 		for i, class := range classes {
 			for sum := range sums[i] {
-				if v := mostBeside(p.Inventory(class), sum, asked-1); v >= step {
-					to(v - v%step)
+				if v := maxAfter(p.Inventory(class), sum, requested-1); v >= step {
+					yield(v - v%step)
 				}
 			}
 		}
@@ -299,10 +303,10 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 		own := map[int64]bool{}
 		for _, p := range tree.Providers {
 			if p.Shares {
-				of(p, func(v int64) { shared[v] = true })
+				values(p, func(v int64) { shared[v] = true })
 			}
 			if possible[tree] {
-				of(p, func(v int64) { own[v] = true })
+				values(p, func(v int64) { own[v] = true })
 			}
 		}
 		for v := range own {
@@ -333,8 +337,8 @@ func lowered(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group
 	if len(names) > 1 {
 		kind = LowerAmounts
 	}
-	for _, to := range slices.Compact([]int64{greatest[0], greatest[len(greatest)-1]}) {
-		list = append(list, Change{Kind: kind, Group: q.Groups[group].Suffix, Name: strings.Join(names, ", "), From: asked, To: to, query: func() placement.Query { return with(to) }})
+	for _, target := range slices.Compact([]int64{greatest[0], greatest[len(greatest)-1]}) {
+		list = append(list, Change{Kind: kind, Group: q.Groups[group].Suffix, Name: strings.Join(names, ", "), From: requested, To: target, query: func() placement.Query { return with(target) }})
 	}
 	return list
 }
@@ -348,9 +352,10 @@ func leastCommonMultiple(a, b int64) int64 {
 	return a / x * b
 }
 
-// possibleWithout returns hosts that do not fit now: all that would with some amount of the classes, and maybe others. They are
-// those that fit without the classes, and without what the provider of a class may contribute to: the required traits
-// of the group without suffix, and the sets of same_subtree with the group.
+// possibleWithout returns hosts that do not fit now: all that would with some amount of the
+// classes, and maybe others. They are those that fit without the classes, and without what the
+// provider of a class may contribute to: the required traits of the group without suffix, and the
+// sets of same_subtree with the group.
 func possibleWithout(ctx context.Context, s *snapshot.Snapshot, q placement.Query, group int, classes []string, fitting map[*snapshot.Tree]bool) map[*snapshot.Tree]bool {
 	possible := map[*snapshot.Tree]bool{}
 	if q.Groups[group].Suffix == "" {
@@ -364,7 +369,7 @@ func possibleWithout(ctx context.Context, s *snapshot.Snapshot, q placement.Quer
 			q = withoutClass(q, group, i)
 		}
 	}
-	if len(q.Groups) == 0 { // nothing else is asked for
+	if len(q.Groups) == 0 { // nothing else is requested
 		for tree := range s.Trees() {
 			possible[tree] = !fitting[tree]
 		}
@@ -380,8 +385,8 @@ func possibleWithout(ctx context.Context, s *snapshot.Snapshot, q placement.Quer
 	return possible
 }
 
-// sumsOfOthers returns how much the other requests for a class could take together of the provider that serves a group, by
-// their numbers: the sums of all subsets, up to maxSums of them.
+// sumsOfOthers returns how much the other requests for a class could take together of the provider
+// that serves a group, by their numbers: the sums of all subsets, up to maxSums of them.
 func sumsOfOthers(q placement.Query, group int, class string) map[int64]bool {
 	sums := map[int64]bool{0: true}
 	for i, g := range q.Groups {
@@ -402,9 +407,9 @@ func sumsOfOthers(q placement.Query, group int, class string) map[int64]bool {
 	return sums
 }
 
-// mostBeside returns the greatest amount up to a limit that an inventory has left when so much more of it is taken, within its
-// units; 0 for none.
-func mostBeside(i *snapshot.Inventory, taken, limit int64) int64 {
+// maxAfter returns the greatest amount up to a limit that an inventory has left when so much more
+// of it is taken, within its units; 0 for none.
+func maxAfter(i *snapshot.Inventory, taken, limit int64) int64 {
 	if i.Capacity() <= 0 {
 		return 0
 	}

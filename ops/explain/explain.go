@@ -1,9 +1,10 @@
-// Package explain says why a query for allocation candidates has few hosts or none, and what would help: how many
-// providers and hosts each constraint drops, which single change of the query would give hosts, and which hosts come
-// closest. It is pure: it takes a snapshot of placement's providers and a query, and asks nobody.
+// Package explain says why a query for allocation candidates has few hosts or none, and what would
+// help: how many providers and hosts each constraint drops, which single change of the query would
+// give hosts, and which hosts come closest. It is pure: it takes a snapshot of placement's
+// providers and a query, and sends no requests.
 //
-// A host is a tree of providers that has a candidate, or could have one. All counts are exact: a change is counted by a search for the
-// changed query (changes.go).
+// A host is a tree of providers that has a candidate, or could have one. All counts are exact: a
+// change is counted by a search for the changed query (changes.go).
 package explain
 
 import (
@@ -27,18 +28,22 @@ type Explanation struct {
 	Fitting   int `json:"fitting_hosts"`
 	// Fit are the names of those that fit, sorted.
 	Fit []string `json:"fit"`
-	// Constraint is the kind of constraint that leaves no host, one of candidates.Constraint; "" when hosts fit.
+	// Constraint is the kind of constraint that leaves no host, one of candidates.Constraint; ""
+	// when hosts fit.
 	Constraint string `json:"constraint,omitempty"`
 	// Refused is why placement refuses the query, with 400, "" when it does not.
 	Refused string `json:"refused,omitempty"`
 	// RootDropped is how many hosts root_required drops, before everything else.
 	RootDropped int `json:"dropped_by_root_required"`
-	// Groups say for each request group what each constraint drops of what the ones before it leave.
+	// Groups say for each request group what each constraint drops of what the ones before it
+	// leave.
 	Groups []Group `json:"groups"`
-	// Alone is how many hosts can serve each group by itself, root_required included, and Together how many all of them at once.
-	Alone    int `json:"hosts_for_each_group"`
-	Together int `json:"hosts_for_all_groups"`
-	// Changes are those of a single constraint with which hosts would fit that do not fit now; those with most hosts first.
+	// FitEachGroup is how many hosts can serve each group by itself, root_required included, and
+	// Together how many all of them at once.
+	FitEachGroup int `json:"hosts_for_each_group"`
+	FitAllGroups int `json:"hosts_for_all_groups"`
+	// Changes are those of a single constraint with which hosts would fit that do not fit now;
+	// those with most hosts first.
 	Changes []Change `json:"changes"`
 	// Host is the name of the host of Options.Host, which is the only one in Near then.
 	Host string `json:"host,omitempty"`
@@ -46,12 +51,13 @@ type Explanation struct {
 	Near []Host `json:"near"`
 }
 
-// A Group is what becomes of the providers for one request group, or for one class of the group without suffix.
+// A Group is what becomes of the providers for one request group, or for one class of the group
+// without suffix.
 type Group struct {
 	Suffix string `json:"group"`
 	Class  string `json:"resource_class,omitempty"`
 	Drops  []Drop `json:"dropped"`
-	// Providers and Hosts are how many are left.
+	// Providers and Hosts are how many remain.
 	Providers int `json:"providers"`
 	Hosts     int `json:"hosts"`
 }
@@ -73,34 +79,37 @@ type Host struct {
 
 // A Miss is what a host lacks; see candidates.Miss.
 type Miss struct {
-	Kind     string   `json:"kind"`
-	Group    string   `json:"group"`
-	Class    string   `json:"resource_class,omitempty"`
-	Provider string   `json:"provider,omitempty"` // its name
-	Asked    int64    `json:"asked,omitempty"`
-	Most     int64    `json:"available"`
-	Total    int64    `json:"total,omitempty"`
-	Reserved int64    `json:"reserved,omitempty"`
-	Used     int64    `json:"used,omitempty"`
-	MinUnit  int64    `json:"min_unit,omitempty"`
-	MaxUnit  int64    `json:"max_unit,omitempty"`
-	StepSize int64    `json:"step_size,omitempty"`
-	Traits   []string `json:"traits,omitempty"`
+	Kind      string   `json:"kind"`
+	Group     string   `json:"group"`
+	Class     string   `json:"resource_class,omitempty"`
+	Provider  string   `json:"provider,omitempty"` // its name
+	Requested int64    `json:"asked,omitempty"`
+	Most      int64    `json:"available"`
+	Total     int64    `json:"total,omitempty"`
+	Reserved  int64    `json:"reserved,omitempty"`
+	Used      int64    `json:"used,omitempty"`
+	MinUnit   int64    `json:"min_unit,omitempty"`
+	MaxUnit   int64    `json:"max_unit,omitempty"`
+	StepSize  int64    `json:"step_size,omitempty"`
+	Traits    []string `json:"traits,omitempty"`
 }
 
-// Options say what to look for.
+// Options say what to search for.
 type Options struct {
 	// Near is how many hosts that do not fit are described.
 	Near int
-	// Host is the name or UUID of a provider whose host alone is described, whether or not it comes close; "" for those that do.
+	// Host is the name or UUID of a provider whose host alone is described, whether or not it comes
+	// close; "" for those that do.
 	Host string
 }
 
-// MaxGroups is how many request groups a query to explain may have. Each has several changes, and each change is searched for with all groups.
+// MaxGroups is how many request groups a query to explain may have. Each has several changes, and
+// each change is searched for with all groups.
 const MaxGroups = 256
 
-// Explain explains a query. Its limits and its sample do not matter. It returns what it has when ctx ends, with the error of ctx,
-// and a fault for a host that is not there and for more than MaxGroups groups.
+// Explain explains a query. Its limits and its sample do not matter. It returns what it has when
+// ctx ends, with the error of ctx, and a fault for a host that is not there and for more than
+// MaxGroups groups.
 func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Options) (*Explanation, error) {
 	q.Limit, q.Max, q.Sample, q.BreadthFirst, q.Flat = 0, 0, nil, false, false
 	e := &Explanation{Providers: s.Len(), Hosts: s.TreeCount(), Fit: []string{}, Groups: []Group{}, Changes: []Change{}, Near: []Host{}}
@@ -135,13 +144,13 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 	if err != nil {
 		return nil, err
 	}
-	e.RootDropped, e.Alone, e.Together = counts.BadRoots, counts.Alone, counts.Together
+	e.RootDropped, e.FitEachGroup, e.FitAllGroups = counts.BadRoots, counts.Alone, counts.Together
 	if e.Fitting == 0 {
 		e.Constraint = string(counts.Constraint())
 	}
-	for _, of := range counts.Requests {
-		g := Group{Suffix: of.Suffix, Class: of.Class, Drops: []Drop{}, Providers: of.Left, Hosts: of.LeftTrees}
-		for _, d := range of.Drops {
+	for _, request := range counts.Requests {
+		g := Group{Suffix: request.Suffix, Class: request.Class, Drops: []Drop{}, Providers: request.Left, Hosts: request.LeftTrees}
+		for _, d := range request.Drops {
 			g.Drops = append(g.Drops, Drop{string(d.Kind), d.Constraint, d.Providers, d.Trees})
 		}
 		e.Groups = append(e.Groups, g)
@@ -157,7 +166,8 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, q placement.Query, o Opt
 	return e, ctx.Err()
 }
 
-// near returns the hosts that lack the least: the fewest requests, and of those the least part of what is asked for.
+// near returns the hosts that lack the least: the fewest requests, and of those the least part of
+// what is requested.
 func near(ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitting map[*snapshot.Tree]bool, most int) []Host {
 	type ranked struct {
 		tree   *snapshot.Tree
@@ -181,9 +191,9 @@ func near(ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitti
 				next.requests++
 			}
 		}
-		at, _ := slices.BinarySearchFunc(list, next, order)
-		if at < most {
-			list = slices.Insert(list, at, next)
+		i, _ := slices.BinarySearchFunc(list, next, order)
+		if i < most {
+			list = slices.Insert(list, i, next)
 			list = list[:min(len(list), most)]
 		}
 	}
@@ -194,12 +204,12 @@ func near(ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitti
 	return hosts
 }
 
-// shortage is how much of a request is missing: the part of the amount that is not free, or more than all of it where nothing
-// could be freed.
+// shortage is how much of a request is missing: the part of the amount that is not free, or more
+// than all of it where nothing could be freed.
 func shortage(m candidates.Miss) float64 {
 	switch m.Kind {
 	case candidates.NoCapacity, candidates.OutOfUnits:
-		return max(0, float64(m.Asked-m.Most)/float64(m.Asked)) // more may be free than is asked for, in other units
+		return max(0, float64(m.Asked-m.Most)/float64(m.Asked)) // more may be free than is requested, in other units
 	case candidates.NoInventory:
 		return 3
 	}
@@ -209,20 +219,20 @@ func shortage(m candidates.Miss) float64 {
 // describe returns what a host lacks.
 func describe(t *snapshot.Tree, misses []candidates.Miss) Host {
 	h := Host{Name: t.Root().Name, UUID: string(t.Root().UUID), Misses: []Miss{}}
-	for _, of := range misses {
-		h.Misses = append(h.Misses, NewMiss(of))
+	for _, miss := range misses {
+		h.Misses = append(h.Misses, NewMiss(miss))
 	}
 	return h
 }
 
 // NewMiss returns what a host lacks, with names.
-func NewMiss(of candidates.Miss) Miss {
-	m := Miss{Kind: string(of.Kind), Group: of.Suffix, Class: cmp.Or(of.Lacking, of.Class), Asked: of.Asked, Most: of.Most, Traits: of.Traits}
-	if of.Provider != nil {
-		m.Provider = of.Provider.Name
+func NewMiss(miss candidates.Miss) Miss {
+	m := Miss{Kind: string(miss.Kind), Group: miss.Suffix, Class: cmp.Or(miss.Lacking, miss.Class), Requested: miss.Asked, Most: miss.Most, Traits: miss.Traits}
+	if miss.Provider != nil {
+		m.Provider = miss.Provider.Name
 	}
-	if of.Inventory != nil {
-		i := of.Inventory
+	if miss.Inventory != nil {
+		i := miss.Inventory
 		m.Total, m.Reserved, m.Used, m.MinUnit, m.MaxUnit, m.StepSize = i.Total, i.Reserved, i.Used, i.MinUnit, i.MaxUnit, i.StepSize
 	}
 	return m
@@ -237,25 +247,25 @@ func (m Miss) text(owner func(suffix string) string) string {
 	if m.Group != "" {
 		about = owner(m.Group) + ": "
 	}
-	on := ""
+	provider := ""
 	if m.Provider != "" {
-		on = " on " + m.Provider
+		provider = " on " + m.Provider
 	}
 	switch candidates.Constraint(m.Kind) {
 	case candidates.NoInventory:
 		return about + "no " + m.Class + " at all"
 	case candidates.NoCapacity:
-		why := fmt.Sprintf("%d of %d used", m.Used, m.Total)
+		reason := fmt.Sprintf("%d of %d used", m.Used, m.Total)
 		if m.Reserved > 0 {
-			why += fmt.Sprintf(", %d reserved", m.Reserved)
+			reason += fmt.Sprintf(", %d reserved", m.Reserved)
 		}
-		return fmt.Sprintf("%s%s:%d asked, %d available%s (%s)", about, m.Class, m.Asked, m.Most, on, why)
+		return fmt.Sprintf("%s%s:%d asked, %d available%s (%s)", about, m.Class, m.Requested, m.Most, provider, reason)
 	case candidates.OutOfUnits:
-		return fmt.Sprintf("%s%s:%d asked, and %s gives %s in one allocation", about, m.Class, m.Asked, m.Provider, m.Units())
+		return fmt.Sprintf("%s%s:%d asked, and %s gives %s in one allocation", about, m.Class, m.Requested, m.Provider, m.Units())
 	case candidates.RequiredTraits:
-		return about + "lacks " + strings.Join(m.Traits, ", ") + on
+		return about + "lacks " + strings.Join(m.Traits, ", ") + provider
 	case candidates.ForbiddenTraits:
-		return about + "has " + strings.Join(m.Traits, ", ") + ", which is forbidden," + on
+		return about + "has " + strings.Join(m.Traits, ", ") + ", which is forbidden," + provider
 	case candidates.RootRequired:
 		return "the host " + strings.Join(rootWords(m.Traits), ", ")
 	case candidates.MemberOf:
@@ -272,12 +282,13 @@ func (m Miss) text(owner func(suffix string) string) string {
 	return about + m.Kind
 }
 
-// Units says which amounts an inventory takes in one allocation, where the one that is asked for is none of them.
+// Units says which amounts an inventory takes in one allocation, where the one that is requested is
+// none of them.
 func (m Miss) Units() string {
 	switch {
-	case m.Asked > m.MaxUnit:
+	case m.Requested > m.MaxUnit:
 		return fmt.Sprintf("at most %d", m.MaxUnit)
-	case m.Asked < m.MinUnit:
+	case m.Requested < m.MinUnit:
 		return fmt.Sprintf("at least %d", m.MinUnit)
 	}
 	return fmt.Sprintf("multiples of %d", m.StepSize)

@@ -16,8 +16,8 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// All numbers of an explanation are those that a search by the book gives, a change helps as it says, and none that would help is
-// missing: neither one without a constraint nor a greater amount.
+// All numbers of an explanation are those that a search by the book gives, a change helps as it
+// says, and none that would help is missing: neither one without a constraint nor a greater amount.
 func TestExplanationsAreRight(t *testing.T) {
 	helped, checked := map[ChangeKind]int{}, 0
 	rounds := 100 // of 100 queries each
@@ -90,12 +90,12 @@ func question(t *rapid.T, b *placementtest.Builder) placement.Query {
 			}
 		}
 	}
-	kept := func(suffix string) bool {
+	relevant := func(suffix string) bool {
 		return slices.ContainsFunc(q.Groups, func(g placement.RequestGroup) bool { return g.Suffix == suffix })
 	}
 	var sets [][]string
 	for _, set := range q.SameSubtrees {
-		if set = slices.DeleteFunc(slices.Clone(set), func(s string) bool { return !kept(s) }); len(set) > 0 {
+		if set = slices.DeleteFunc(slices.Clone(set), func(s string) bool { return !relevant(s) }); len(set) > 0 {
 			sets = append(sets, set)
 		}
 	}
@@ -103,18 +103,19 @@ func question(t *rapid.T, b *placementtest.Builder) placement.Query {
 	return q
 }
 
-// checkAmounts tries all smaller amounts of each class, and of all classes together in a group with a suffix that asks for the same amount of each.
+// checkAmounts tries all smaller amounts of each class, and of all classes together in a group with
+// a suffix that requests the same amount of each.
 func checkAmounts(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, fitting map[*snapshot.Tree]bool, e *Explanation) {
 	for i, g := range q.Groups {
 		same := true
-		for _, asked := range g.Resources {
-			checkAmount(rt, w, q, i, LowerAmount, []string{asked.Class}, asked.Amount, fitting, e)
-			same = same && asked.Amount == g.Resources[0].Amount
+		for _, requested := range g.Resources {
+			checkAmount(rt, w, q, i, LowerAmount, []string{requested.Class}, requested.Amount, fitting, e)
+			same = same && requested.Amount == g.Resources[0].Amount
 		}
 		if same && len(g.Resources) > 1 && g.Suffix != "" {
 			var all []string
-			for _, asked := range g.Resources {
-				all = append(all, asked.Class)
+			for _, requested := range g.Resources {
+				all = append(all, requested.Class)
 			}
 			checkAmount(rt, w, q, i, LowerAmounts, all, g.Resources[0].Amount, fitting, e)
 		}
@@ -122,11 +123,11 @@ func checkAmounts(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, fitting 
 }
 
 // checkAmount tries all smaller amounts of some classes of a group.
-func checkAmount(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, group int, kind ChangeKind, classes []string, asked int64, fitting map[*snapshot.Tree]bool, e *Explanation) {
+func checkAmount(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, group int, kind ChangeKind, classes []string, requested int64, fitting map[*snapshot.Tree]bool, e *Explanation) {
 	g := q.Groups[group]
 	greatest := map[*snapshot.Tree]int64{}
 	hosts := map[int64]int{}
-	for v := int64(1); v < asked; v++ {
+	for v := int64(1); v < requested; v++ {
 		next := q
 		next.Groups = slices.Clone(q.Groups)
 		next.Groups[group].Resources = slices.Clone(g.Resources)
@@ -157,7 +158,7 @@ func checkAmount(rt *rapid.T, w *snapshot.Snapshot, q placement.Query, group int
 	}
 	slices.SortFunc(got, func(a, b int64) int { return int(b - a) })
 	if !slices.Equal(got, want) {
-		rt.Errorf("amounts of %s in group %q instead of %d: %v, by trying all %v", classes, g.Suffix, asked, got, want)
+		rt.Errorf("amounts of %s in group %q instead of %d: %v, by trying all %v", classes, g.Suffix, requested, got, want)
 	}
 }
 
@@ -178,16 +179,16 @@ func TestGroupsAreCounted(t *testing.T) {
 		if err != nil || e.Refused != "" || len(e.Groups) == 0 {
 			return
 		}
-		left := map[*snapshot.Provider]*snapshot.Tree{}
+		remaining := map[*snapshot.Provider]*snapshot.Tree{}
 		for tree := range w.Trees() {
 			for _, p := range tree.Providers {
-				left[p] = tree
+				remaining[p] = tree
 			}
 		}
 		want := Group{Suffix: "_0", Drops: []Drop{}}
 		hosts := func() int {
 			trees := map[*snapshot.Tree]bool{}
-			for p, tree := range left {
+			for p, tree := range remaining {
 				trees[tree] = true
 				for other := range w.Trees() {
 					trees[other] = trees[other] || p.Shares && slices.ContainsFunc(p.Aggregates, func(id placement.AggregateID) bool {
@@ -204,10 +205,10 @@ func TestGroupsAreCounted(t *testing.T) {
 			return n
 		}
 		drop := func(kind candidates.Constraint, keep func(*snapshot.Provider) bool) {
-			providers := len(left)
-			maps.DeleteFunc(left, func(p *snapshot.Provider, _ *snapshot.Tree) bool { return !keep(p) })
-			if len(left) < providers {
-				want.Drops = append(want.Drops, Drop{Kind: string(kind), Providers: providers - len(left)})
+			providers := len(remaining)
+			maps.DeleteFunc(remaining, func(p *snapshot.Provider, _ *snapshot.Tree) bool { return !keep(p) })
+			if len(remaining) < providers {
+				want.Drops = append(want.Drops, Drop{Kind: string(kind), Providers: providers - len(remaining)})
 			}
 		}
 		for _, c := range g.Resources {
@@ -225,19 +226,19 @@ func TestGroupsAreCounted(t *testing.T) {
 		drop(candidates.ForbiddenTraits, func(p *snapshot.Provider) bool {
 			return !slices.ContainsFunc(g.Forbidden, func(name string) bool { return has(p, name) })
 		})
-		in := func(p *snapshot.Provider, uuid placement.UUID) bool {
+		member := func(p *snapshot.Provider, uuid placement.UUID) bool {
 			id, ok := w.Aggregate(uuid)
 			return ok && p.InAggregate(id)
 		}
 		drop(candidates.MemberOf, func(p *snapshot.Provider) bool {
 			return !slices.ContainsFunc(g.MemberOf, func(anyOf []placement.UUID) bool {
-				return !slices.ContainsFunc(anyOf, func(uuid placement.UUID) bool { return in(p, uuid) })
+				return !slices.ContainsFunc(anyOf, func(uuid placement.UUID) bool { return member(p, uuid) })
 			})
 		})
 		drop(candidates.ForbiddenMemberOf, func(p *snapshot.Provider) bool {
-			return !slices.ContainsFunc(g.NotMemberOf, func(uuid placement.UUID) bool { return in(p, uuid) })
+			return !slices.ContainsFunc(g.NotMemberOf, func(uuid placement.UUID) bool { return member(p, uuid) })
 		})
-		want.Providers, want.Hosts = len(left), hosts()
+		want.Providers, want.Hosts = len(remaining), hosts()
 		got := e.Groups[0]
 		dropped := w.TreeCount()
 		for i := range got.Drops {
@@ -340,7 +341,8 @@ What hosts lack that do not fit:
 	}
 }
 
-// An amount that an inventory never gives in one allocation is no lack of capacity, whatever is free.
+// An amount that an inventory never gives in one allocation is no lack of capacity, whatever is
+// free.
 func TestOutOfUnits(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("cn0").Inventory("VCPU", 100, func(r *placement.InventoryRow) { r.MinUnit, r.MaxUnit, r.StepSize = 4, 8, 2 })
@@ -360,7 +362,7 @@ func TestOutOfUnits(t *testing.T) {
 	}
 }
 
-// The summary advises to ask for less, and not to do without, even if that would help more hosts.
+// The summary advises to request less, and not to do without, even if that would help more hosts.
 func TestSummaryPrefersSmallChanges(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("cn0").Inventory("VCPU", 8)
@@ -380,7 +382,8 @@ func TestSummaryPrefersSmallChanges(t *testing.T) {
 	}
 }
 
-// A host whose device lacks both directions of a guarantee is nearer than one without such a device, and has the numbers of both.
+// A host whose device lacks both directions of a guarantee is nearer than one without such a
+// device, and has the numbers of both.
 func TestNearHostsHaveAllNumbers(t *testing.T) {
 	const egress, ingress = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"
 	b := placementtest.NewBuilder()

@@ -12,7 +12,8 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// An explanation ends with its context, whatever takes its time: the number of groups, or a host of which it is hard to say whether groups fit together.
+// An explanation ends with its context, whatever takes its time: the number of groups, or a host of
+// which it is hard to say whether groups fit together.
 func TestExplanationsEnd(t *testing.T) {
 	const egress, ingress = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"
 	b := placementtest.NewBuilder()

@@ -12,8 +12,8 @@ import (
 // shown is how many changes, and how many hosts that fit, the text for people has.
 const shown = 8
 
-// Write writes an explanation for people. Owner says whose request group a suffix is ("port eth0, group …"); nil for the suffix
-// itself.
+// Write writes an explanation for people. Owner says whose request group a suffix is ("port eth0,
+// group …"); nil for the suffix itself.
 func (e *Explanation) Write(w io.Writer, owner func(suffix string) string) error {
 	if owner == nil {
 		owner = groupName
@@ -72,11 +72,11 @@ func writeMisses(b *strings.Builder, name string, misses []Miss, owner func(stri
 // writeGroups writes what each constraint drops.
 func (e *Explanation) writeGroups(b *strings.Builder, owner func(string) string) {
 	for _, g := range e.Groups {
-		who := owner(g.Suffix)
+		subject := owner(g.Suffix)
 		if g.Class != "" {
-			who += ", " + g.Class
+			subject += ", " + g.Class
 		}
-		fmt.Fprintf(b, "\n%s: %s\n", upper(who), fit(g.Hosts, g.Providers))
+		fmt.Fprintf(b, "\n%s: %s\n", upper(subject), fit(g.Hosts, g.Providers))
 		for _, d := range g.Drops {
 			fmt.Fprintf(b, "  %s dropped: %s\n", hostsAndProviders(d.Hosts, d.Providers), d.Constraint)
 		}
@@ -85,7 +85,7 @@ func (e *Explanation) writeGroups(b *strings.Builder, owner func(string) string)
 	if e.RootDropped > 0 {
 		fmt.Fprintf(b, "Traits of the host drop %s.\n", count(e.RootDropped, "host"))
 	}
-	fmt.Fprintf(b, "%s can serve each group by itself, and %d all of them together.\n", upper(count(e.Alone, "host")), e.Together)
+	fmt.Fprintf(b, "%s can serve each group by itself, and %d all of them together.\n", upper(count(e.FitEachGroup, "host")), e.FitAllGroups)
 }
 
 // writeChanges writes what would help.
@@ -109,7 +109,7 @@ func (e *Explanation) writeChanges(b *strings.Builder, owner func(string) string
 	}
 }
 
-// fit says how many are left.
+// fit says how many remain.
 func fit(hosts, providers int) string {
 	if hosts == 0 {
 		return "no host is left"
@@ -133,21 +133,22 @@ func fits(n int) string {
 }
 
 // count is a number with what is counted.
-func count(n int, of string) string {
+func count(n int, suffix string) string {
 	switch n {
 	case 0:
-		return "no " + of
+		return "no " + suffix
 	case 1:
-		return "1 " + of
+		return "1 " + suffix
 	}
-	return fmt.Sprintf("%d %ss", n, of)
+	return fmt.Sprintf("%d %ss", n, suffix)
 }
 
 // upper begins a sentence.
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Summary says in one line what is missing, for a fault's details: the constraint and the change that helps most. Not to ask for a class
-// or group at all is named only where no smaller change helps.
+// Summary says in one line what is missing, for a fault's details: the constraint and the change
+// that helps most. Not to request a class or group at all is named only where no smaller change
+// helps.
 func (e *Explanation) Summary() string {
 	s := "no host fits (" + e.Constraint + ")"
 	switch {

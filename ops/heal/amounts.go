@@ -12,42 +12,44 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// withoutOtherHosts returns what is held, without the trees of hosts that findings say it must not be held on. An allocation that is rebuilt keeps only the
-// trees from which the server was evacuated.
+// withoutOtherHosts returns what is allocated, without the trees of hosts that findings say it must
+// not be held on. An allocation that is rebuilt keeps only the trees from which the server was
+// evacuated.
 func (sp *serverPlan) withoutOtherHosts(rebuild bool) allocations.Amounts {
 	sources := sp.EvacuationSources(sp.server)
-	amounts := sp.held.Plus(nil)
+	amounts := sp.allocated.Plus(nil)
 	maps.DeleteFunc(amounts, func(uuid string, _ map[string]int64) bool {
-		of := sp.ByUUID[uuid]
-		if of == nil {
+		provider := sp.ByUUID[uuid]
+		if provider == nil {
 			return rebuild
 		}
-		tree := sp.RootOf(of).UUID
-		return rebuild && !slices.Contains(sources, tree) || !index.Shares(of) && slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
-			return (f.Code == audit.HeldOnSeveralHosts || f.Code == audit.EvacuationSourceHeld) && len(f.About) > 1 && f.About[1].ID == tree
+		tree := sp.RootOf(provider).UUID
+		return rebuild && !slices.Contains(sources, tree) || !index.Shares(provider) && slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
+			return (f.Code == audit.AllocatedOnSeveralHosts || f.Code == audit.EvacuationSourceAllocated) && len(f.About) > 1 && f.About[1].ID == tree
 		})
 	})
 	return amounts
 }
 
-// possible returns amounts without classes of which their provider has no inventory, since placement refuses these.
+// possible returns amounts without classes of which their provider has no inventory, since
+// placement refuses these.
 func (sp *serverPlan) possible(amounts allocations.Amounts) allocations.Amounts {
-	some := amounts.Plus(nil)
-	for uuid, classes := range some {
+	part := amounts.Plus(nil)
+	for uuid, classes := range part {
 		maps.DeleteFunc(classes, func(class string, _ int64) bool {
 			_, has := sp.ByUUID[uuid].Inventories[class]
 			return !has
 		})
 	}
-	return some
+	return part
 }
 
-// withoutUnnamed returns amounts without those of ports' classes on the server's host that no port names and the flavor does not ask for. They may be for ports
-// that name nothing yet.
+// withoutUnnamed returns amounts without those of ports' classes on the server's host that no port
+// names and the flavor does not request. They may be for ports that name nothing yet.
 func (sp *serverPlan) withoutUnnamed(amounts, named allocations.Amounts, flavor map[string]int64) allocations.Amounts {
 	rest := amounts.Plus(nil)
 	for uuid, classes := range rest {
-		if of := sp.ByUUID[uuid]; of == nil || sp.server.Root == nil || sp.RootOf(of) != sp.server.Root {
+		if provider := sp.ByUUID[uuid]; provider == nil || sp.server.Root == nil || sp.RootOf(provider) != sp.server.Root {
 			continue
 		}
 		for class, n := range classes {
@@ -59,11 +61,12 @@ func (sp *serverPlan) withoutUnnamed(amounts, named allocations.Amounts, flavor 
 	return rest
 }
 
-// withUnnamed returns the result with what it lacks of the ports' classes that were held before. They are superfluous, and stay unless it is a finding that is
-// mended, or would be the next one: while ports name nothing, audit does not know what is superfluous.
+// withUnnamed returns the result with what it lacks of the ports' classes that were allocated
+// before. They are superfluous, and stay unless it is a finding that is repaired, or would be the
+// next one: while ports name nothing, audit does not know what is superfluous.
 func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups portGroups) allocations.Amounts {
 	const code = audit.PortAmountSuperfluous
-	if groups.complete && len(groups.open) > 0 && sp.permits(deletes) && (len(sp.o.Codes) == 0 || slices.Contains(sp.o.Codes, code)) {
+	if groups.complete && len(groups.open) > 0 && sp.permits(deleteFlag) && (len(sp.o.Codes) == 0 || slices.Contains(sp.o.Codes, code)) {
 		return result
 	}
 	for uuid, classes := range short(result, before) {
@@ -76,11 +79,12 @@ func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups por
 	return result
 }
 
-// withoutFlavor returns amounts without what flavors ask for, on the server's host and on providers that share with others.
+// withoutFlavor returns amounts without what flavors request, on the server's host and on providers
+// that share with others.
 func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placement.Query) allocations.Amounts {
 	rest := amounts.Plus(nil)
 	for uuid, classes := range rest {
-		if of := sp.ByUUID[uuid]; of == nil || !index.Shares(of) && sp.RootOf(of) != sp.server.Root {
+		if provider := sp.ByUUID[uuid]; provider == nil || !index.Shares(provider) && sp.RootOf(provider) != sp.server.Root {
 			continue
 		}
 		maps.DeleteFunc(classes, func(class string, _ int64) bool {
@@ -91,16 +95,16 @@ func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placemen
 }
 
 // describe returns amounts for people.
-func (sp *serverPlan) describe(of allocations.Amounts) string {
+func (sp *serverPlan) describe(amounts allocations.Amounts) string {
 	var list []string
-	for _, uuid := range slices.Sorted(maps.Keys(of)) {
+	for _, uuid := range slices.Sorted(maps.Keys(amounts)) {
 		name := uuid
 		if p := sp.ByUUID[uuid]; p != nil {
 			name = p.Name
 		}
-		if some := maps.Clone(of[uuid]); index.Total(some) > 0 {
-			maps.DeleteFunc(some, func(_ string, n int64) bool { return n == 0 })
-			list = append(list, fmt.Sprintf("%s on %s", index.FormatAmounts(some), name))
+		if positive := maps.Clone(amounts[uuid]); index.Total(positive) > 0 {
+			maps.DeleteFunc(positive, func(_ string, n int64) bool { return n == 0 })
+			list = append(list, fmt.Sprintf("%s on %s", index.FormatAmounts(positive), name))
 		}
 	}
 	if list == nil {

@@ -21,27 +21,28 @@ import (
 	"github.com/berthcloud/berth/ops/heal"
 )
 
-// A cloud that changes between the plan and its requests refuses them, whatever the fault is: an operation begins on the server that a step is about, or another
-// client writes the record that it changes. A step that is refused changes nothing.
+// A cloud that changes between the plan and its requests refuses them, whatever the fault is: an
+// operation begins on the server that a step is about, or another client writes the record that it
+// changes. A step that is refused changes nothing.
 func TestChangedCloudRefusesPlans(t *testing.T) {
-	var plants []audittest.Fault
-	for _, plant := range audittest.Faults {
-		if heal.Heals(plant.Code) && unhealed[plant.Key()] == "" {
-			plants = append(plants, plant)
+	var faults []audittest.Fault
+	for _, fault := range audittest.Faults {
+		if heal.Heals(fault.Code) && unhealed[fault.Key()] == "" {
+			faults = append(faults, fault)
 		}
 	}
 	servers, records := 0, 0
-	part := rotation.Part(plants, 2)
-	for _, plant := range part {
-		fc := faulty(t, plant)
+	part := rotation.Part(faults, 2)
+	for _, fault := range part {
+		fc := faulty(t, fault)
 		before := fc.read()
 		plan := heal.New(index.New(before), all)
 		refused := func(change string) {
 			t.Helper()
 			for i, r := range fc.apply(plan, -1) {
 				depends := i == 0 || slices.Contains(plan.Steps[i].After, 1)
-				if depends && r.Outcome != heal.MovedOn && r.Outcome != heal.Skipped || i == 0 && r.Text == "" {
-					t.Errorf("%s: after %s step %d is %s: %q", plant.Code, change, r.Step, r.Outcome, r.Text)
+				if depends && r.Outcome != heal.Stale && r.Outcome != heal.Skipped || i == 0 && r.Text == "" {
+					t.Errorf("%s: after %s step %d is %s: %q", fault.Code, change, r.Step, r.Outcome, r.Text)
 				}
 			}
 		}
@@ -55,7 +56,7 @@ func TestChangedCloudRefusesPlans(t *testing.T) {
 		refused("the record was written")
 		if len(plan.Steps) == 1 {
 			if diff := cmp.Diff(still(t, after), still(t, fc.read())); diff != "" {
-				t.Errorf("%s: what is refused changes:\n%s", plant.Code, diff)
+				t.Errorf("%s: what is refused changes:\n%s", fault.Code, diff)
 			}
 		}
 		records++
@@ -65,17 +66,17 @@ func TestChangedCloudRefusesPlans(t *testing.T) {
 	}
 }
 
-// begin sets a task state on the server that a step checks, or clears it. A server that does not exist is deleted softly. It returns false when the step checks
-// no server.
+// begin sets a task state on the server that a step checks, or clears it. A server that does not
+// exist is deleted softly. It returns false when the step checks no server.
 func (fc *fakeCloud) begin(s heal.Step, begins bool) bool {
-	at := slices.IndexFunc(s.Checks, func(c heal.Check) bool { return strings.HasPrefix(c.Path, "/servers/") })
-	if at < 0 {
+	i := slices.IndexFunc(s.Checks, func(c heal.Check) bool { return strings.HasPrefix(c.Path, "/servers/") })
+	if i < 0 {
 		return false
 	}
-	id := strings.TrimPrefix(s.Checks[at].Path, "/servers/")
+	id := strings.TrimPrefix(s.Checks[i].Path, "/servers/")
 	for i := range fc.c.Compute.Servers {
-		if of := &fc.c.Compute.Servers[i]; of.UUID == id && of.Status != "SOFT_DELETED" {
-			of.Task = map[bool]string{true: "rebuilding"}[begins]
+		if server := &fc.c.Compute.Servers[i]; server.UUID == id && server.Status != "SOFT_DELETED" {
+			server.Task = map[bool]string{true: "rebuilding"}[begins]
 			return true
 		}
 	}
@@ -95,32 +96,32 @@ func (fc *fakeCloud) touch(s heal.Step, p *cloud.Placement) {
 			"allocations": map[string]any{cloudtest.UUID("host cn6"): map[string]any{"resources": map[string]any{"VCPU": 1}}}, "project_id": "p", "user_id": "another",
 			"consumer_generation": nil,
 		}
-		if at := slices.IndexFunc(p.Consumers, func(c cloud.Consumer) bool { return c.UUID == id }); at >= 0 {
-			held := map[string]any{}
-			for provider, resources := range p.Consumers[at].Allocations {
-				held[provider] = map[string]any{"resources": resources}
+		if i := slices.IndexFunc(p.Consumers, func(c cloud.Consumer) bool { return c.UUID == id }); i >= 0 {
+			amounts := map[string]any{}
+			for provider, resources := range p.Consumers[i].Allocations {
+				amounts[provider] = map[string]any{"resources": resources}
 			}
-			body["allocations"], body["consumer_generation"] = held, p.Consumers[at].Generation
+			body["allocations"], body["consumer_generation"] = amounts, p.Consumers[i].Generation
 		}
 		fc.mustAt("1.28", "PUT", "allocations/"+id, body)
 	case "ports":
 		for i := range fc.c.Network.Ports {
-			if of := &fc.c.Network.Ports[i]; of.UUID == id {
-				of.Revision++
-				of.Name = "renamed"
+			if port := &fc.c.Network.Ports[i]; port.UUID == id {
+				port.Revision++
+				port.Name = "renamed"
 			}
 		}
 	default:
-		of := p.Provider(id)
+		provider := p.Provider(id)
 		if len(parts) == 3 { // its place
-			body := map[string]any{"name": of.Name + "-renamed"}
-			if of.Parent != "" {
-				body["parent_provider_uuid"] = of.Parent
+			body := map[string]any{"name": provider.Name + "-renamed"}
+			if provider.Parent != "" {
+				body["parent_provider_uuid"] = provider.Parent
 			}
 			fc.must("PUT", "resource_providers/"+id, body)
 			return
 		}
-		fc.must("PUT", "resource_providers/"+id+"/traits", map[string]any{"traits": append(of.Traits, "HW_CPU_X86_VMX"), "resource_provider_generation": of.Generation})
+		fc.must("PUT", "resource_providers/"+id+"/traits", map[string]any{"traits": append(provider.Traits, "HW_CPU_X86_VMX"), "resource_provider_generation": provider.Generation})
 	}
 }
 
@@ -146,7 +147,8 @@ func boundWithoutKey(t *testing.T) (*fakeCloud, *heal.Plan) {
 	return fc, plan
 }
 
-// What a service answers becomes the outcome, and steps that depend on one that was not done are not sent.
+// What a service answers becomes the outcome, and steps that depend on one that was not done are
+// not sent.
 func TestOutcomes(t *testing.T) {
 	outcomes := func(list []heal.Result) (o []heal.Outcome) {
 		for _, r := range list {
@@ -160,15 +162,15 @@ func TestOutcomes(t *testing.T) {
 		want            []heal.Outcome
 	}{
 		"AllocationRefused": {"PUT", heal.Placement, 400, []heal.Outcome{heal.Failed, heal.Skipped}},
-		"AllocationChanged": {"PUT", heal.Placement, 409, []heal.Outcome{heal.MovedOn, heal.Skipped}},
+		"AllocationChanged": {"PUT", heal.Placement, 409, []heal.Outcome{heal.Stale, heal.Skipped}},
 		"AllocationLost":    {"PUT", heal.Placement, 0, []heal.Outcome{heal.Unknown, heal.Skipped}},
 		"AllocationBroken":  {"PUT", heal.Placement, 500, []heal.Outcome{heal.Failed, heal.Skipped}},
 		"PortDenied":        {"PUT", heal.Network, 403, []heal.Outcome{heal.Done, heal.Failed}},
-		"PortChanged":       {"PUT", heal.Network, 412, []heal.Outcome{heal.Done, heal.MovedOn}},
-		"PortDeleted":       {"PUT", heal.Network, 404, []heal.Outcome{heal.Done, heal.MovedOn}},
+		"PortChanged":       {"PUT", heal.Network, 412, []heal.Outcome{heal.Done, heal.Stale}},
+		"PortDeleted":       {"PUT", heal.Network, 404, []heal.Outcome{heal.Done, heal.Stale}},
 		"ServerUnreadable":  {"GET", heal.Compute, 500, []heal.Outcome{heal.Failed, heal.Skipped}},
 		"ServerUnanswered":  {"GET", heal.Compute, 0, []heal.Outcome{heal.Failed, heal.Skipped}},
-		"ServerDeleted":     {"GET", heal.Compute, 404, []heal.Outcome{heal.MovedOn, heal.Skipped}},
+		"ServerDeleted":     {"GET", heal.Compute, 404, []heal.Outcome{heal.Stale, heal.Skipped}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fc, plan := boundWithoutKey(t)
@@ -177,21 +179,22 @@ func TestOutcomes(t *testing.T) {
 			if got := outcomes(results); !slices.Equal(got, tc.want) {
 				t.Fatalf("%v: %+v", got, results)
 			}
-			// The next run does what is left.
+			// The next run does what remains.
 			fc.answer = nil
 			for _, r := range fc.apply(heal.New(index.New(fc.read()), heal.Options{Codes: []audit.Code{audit.BoundWithoutKey}}), -1) {
 				if r.Outcome != heal.Done {
 					t.Errorf("the next run: step %d: %s: %s", r.Step, r.Outcome, r.Text)
 				}
 			}
-			if left := audit.Check(index.New(fc.read()), audit.Options{Codes: []audit.Code{audit.BoundWithoutKey, audit.KeyNotAllocated, audit.PortAmountSuperfluous}}).Findings; len(left) > 0 {
-				t.Errorf("then there are %+v", left)
+			if remaining := audit.Check(index.New(fc.read()), audit.Options{Codes: []audit.Code{audit.BoundWithoutKey, audit.KeyNotAllocated, audit.PortAmountSuperfluous}}).Findings; len(remaining) > 0 {
+				t.Errorf("then there are %+v", remaining)
 			}
 		})
 	}
 }
 
-// A request that is being sent when the run is interrupted is waited for, and the next one is not sent.
+// A request that is being sent when the run is interrupted is waited for, and the next one is not
+// sent.
 func TestInterruptedRun(t *testing.T) {
 	fc, plan := boundWithoutKey(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -204,7 +207,7 @@ func TestInterruptedRun(t *testing.T) {
 		}
 		return fc.send(ctx, r)
 	}, cloudapi.Message, func(heal.Step, heal.Result) {})
-	if results[0].Outcome != heal.Done || results[1].Outcome != heal.Unsent || len(fc.sent) != 1 {
+	if results[0].Outcome != heal.Done || results[1].Outcome != heal.NotSent || len(fc.sent) != 1 {
 		t.Errorf("%+v, %d requests", results, len(fc.sent))
 	}
 }
@@ -232,7 +235,7 @@ func TestPortWithoutRevision(t *testing.T) {
 		}
 		want := heal.Done
 		if changed {
-			want = heal.MovedOn
+			want = heal.Stale
 		}
 		if r := fc.apply(plan, -1); r[1].Outcome != want || plan.Steps[1].Request.Headers != nil {
 			t.Errorf("changed %t: %+v", changed, r)
@@ -240,7 +243,8 @@ func TestPortWithoutRevision(t *testing.T) {
 	}
 }
 
-// A plan comes back from its file, and is carried out as the plan itself is. Other files are refused.
+// A plan comes back from its file, and is carried out as the plan itself is. Other files are
+// refused.
 func TestPlanFile(t *testing.T) {
 	fc, plan := boundWithoutKey(t)
 	var file bytes.Buffer
@@ -293,7 +297,8 @@ func TestCurl(t *testing.T) {
 	}
 }
 
-// Providers that nothing reports are deleted from the bottom up, also in the plan that releases what was allocated of them.
+// Providers that nothing reports are deleted from the bottom up, also in the plan that releases
+// what was allocated of them.
 func TestStaleProvidersAreDeleted(t *testing.T) {
 	b := cloudtest.New()
 	b.Host("cn1", "")
@@ -304,17 +309,18 @@ func TestStaleProvidersAreDeleted(t *testing.T) {
 	b.Server("server1", "cn2")
 	b.Port("port0", "server0", "net0", guarantee.OpenVSwitch, 1000, 10, true)
 	c := b.Done()
-	// The agent of cn1 is removed, host cn2 too; the server of cn2 was deleted, and the port of that of cn1.
+	// The agent of cn1 is removed, host cn2 too; the server of cn2 was deleted, and the port of
+	// that of cn1.
 	c.Network.Agents = nil
 	c.Network.Ports = nil
 	c.Compute.Hypervisors, c.Compute.Services, c.Compute.Servers = c.Compute.Hypervisors[:1], c.Compute.Services[:1], c.Compute.Servers[:1]
 	fc := newFakeCloud(t, c)
 	without := heal.New(index.New(fc.read()), heal.Options{})
-	if len(without.Steps) > 0 || len(without.Left) != len(audit.Check(index.New(fc.read()), audit.Options{}).Findings) {
-		t.Errorf("without --delete there are the steps %+v, and left are %+v", without.Steps, without.Left)
+	if len(without.Steps) > 0 || len(without.Unhealed) != len(audit.Check(index.New(fc.read()), audit.Options{}).Findings) {
+		t.Errorf("without --delete there are the steps %+v, and left are %+v", without.Steps, without.Unhealed)
 	}
 	providers := heal.New(index.New(fc.read()), heal.Options{Parts: []heal.Part{heal.Providers}, Delete: true})
-	for _, l := range providers.Left {
+	for _, l := range providers.Unhealed {
 		if !strings.Contains(l.Why, "it stays: ") || !strings.Contains(l.Why, "is allocated of cn") {
 			t.Errorf("left: %+v", l)
 		}
@@ -327,8 +333,8 @@ func TestStaleProvidersAreDeleted(t *testing.T) {
 		}
 		paths = append(paths, plan.Steps[i].Request.Method)
 	}
-	if left := audit.Check(index.New(fc.read()), audit.Options{}).Findings; len(left) > 0 || len(fc.read().Placement.Providers) != 1 {
-		t.Errorf("steps %q; then there are %+v and %d providers", paths, left, len(fc.read().Placement.Providers))
+	if remaining := audit.Check(index.New(fc.read()), audit.Options{}).Findings; len(remaining) > 0 || len(fc.read().Placement.Providers) != 1 {
+		t.Errorf("steps %q; then there are %+v and %d providers", paths, remaining, len(fc.read().Placement.Providers))
 	}
 }
 
@@ -349,12 +355,12 @@ func TestOptions(t *testing.T) {
 	for i := range c.Compute.Servers { // the second is the oldest
 		c.Compute.Servers[i].Created = c.Begun.AddDate(0, 0, -i)
 	}
-	one := heal.New(index.New(c), heal.Options{Max: 1})
-	if !one.More || len(one.Steps) != 1 || one.Steps[0].About[0].Name != "server1" {
-		t.Errorf("with a maximum of one: %+v", one)
+	single := heal.New(index.New(c), heal.Options{Max: 1})
+	if !single.More || len(single.Steps) != 1 || single.Steps[0].About[0].Name != "server1" {
+		t.Errorf("with a maximum of one: %+v", single)
 	}
-	if len(one.Left) != 1 || one.Left[0].About[0].Name != "server2" || !strings.Contains(one.Left[0].Why, "resize_prep") {
-		t.Errorf("left are %+v", one.Left)
+	if len(single.Unhealed) != 1 || single.Unhealed[0].About[0].Name != "server2" || !strings.Contains(single.Unhealed[0].Why, "resize_prep") {
+		t.Errorf("left are %+v", single.Unhealed)
 	}
 	if both := heal.New(index.New(c), heal.Options{Max: 2}); both.More || len(both.Steps) != 3 {
 		t.Errorf("with a maximum of two: %+v", both)
@@ -363,10 +369,10 @@ func TestOptions(t *testing.T) {
 	if len(skipped.Steps) != 2 || !strings.Contains(string(skipped.Steps[0].Request.Body), guarantee.EgressBandwidth) || strings.Contains(string(skipped.Steps[1].Request.Body), guarantee.EgressBandwidth) {
 		t.Errorf("without ports: %+v", skipped.Steps)
 	}
-	if named := heal.New(index.New(c), heal.Options{Servers: []string{"server0"}}); len(named.Steps) != 2 || len(named.Left) > 0 {
+	if named := heal.New(index.New(c), heal.Options{Servers: []string{"server0"}}); len(named.Steps) != 2 || len(named.Unhealed) > 0 {
 		t.Errorf("of one server: %+v", named)
 	}
-	if none := heal.New(index.New(c), heal.Options{Parts: []heal.Part{heal.Ports, heal.Aggregates, heal.Providers}}); len(none.Steps)+len(none.Left) > 0 {
+	if none := heal.New(index.New(c), heal.Options{Parts: []heal.Part{heal.Ports, heal.Aggregates, heal.Providers}}); len(none.Steps)+len(none.Unhealed) > 0 {
 		t.Errorf("of other parts: %+v", none)
 	}
 }
@@ -382,7 +388,7 @@ func TestAggregatesWithoutProviders(t *testing.T) {
 	c.Placement.Providers = slices.DeleteFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Name == "cn3" })
 	c.Compute.Hypervisors = slices.DeleteFunc(c.Compute.Hypervisors, func(h cloud.Hypervisor) bool { return h.Host == "cn2" })
 	got := map[string]heal.NovaCode{}
-	for _, l := range heal.New(index.New(c), heal.Options{Parts: []heal.Part{heal.Aggregates}}).Left {
+	for _, l := range heal.New(index.New(c), heal.Options{Parts: []heal.Part{heal.Aggregates}}).Unhealed {
 		got[l.About[len(l.About)-1].ID] = l.Nova
 	}
 	if diff := cmp.Diff(map[string]heal.NovaCode{"cn2": heal.HostNodeless, "cn3": heal.NodeProviderless, "cn4": heal.HostUnmapped}, got); diff != "" {

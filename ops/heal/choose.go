@@ -23,7 +23,8 @@ type demand struct {
 	ports  portGroups       // of which the open ones get a provider
 	// usage is what is allocated from a provider by class, without what is chosen.
 	usage func(uuid string) map[string]int64
-	// port is the UUID of the only port that is in question when nothing is chosen, "" when all that is open may be the reason.
+	// port is the UUID of the only port that is in question when nothing is chosen, "" when all
+	// that is open may be the reason.
 	port string
 	// spare is what the server holds and nothing accounts for.
 	spare allocations.Amounts
@@ -35,7 +36,8 @@ type choice struct {
 	providers map[string]string // by the suffix of the group
 }
 
-// maxChoices is how many candidates are looked at. More than one that fits is ambiguous, whatever their number.
+// maxChoices is how many candidates are examined. More than one that fits is ambiguous, whatever
+// their number.
 const maxChoices = 1000
 
 // A problem is why nothing is chosen.
@@ -53,7 +55,8 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	if d.flavor != nil {
 		q.Isolate = d.flavor.Isolate
 		for _, g := range d.flavor.Groups {
-			// The server is there: traits and aggregates are about where it might have been started. Those of a group with a suffix say which provider is meant.
+			// The server is there: traits and aggregates are about where it might have been
+			// started. Those of a group with a suffix say which provider is meant.
 			next := placement.RequestGroup{Suffix: g.Suffix, Resources: g.Resources}
 			if g.Suffix != "" {
 				next.Required, next.Forbidden = g.Required, g.Forbidden
@@ -79,7 +82,8 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	if len(q.Groups) == 0 {
 		return choice{amounts: allocations.Amounts{}}, nil
 	}
-	// A flavor with more than resources of the host itself does not say which provider the server has in fact.
+	// A flavor with more than resources of the host itself does not say which provider the server
+	// has in fact.
 	if d.flavor != nil && (len(own) > 1 || own[""] && slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
 		all, err := p.search(d.server, placement.Query{Groups: q.Groups[:len(own)], Isolate: q.Isolate}, nil)
 		if err != nil {
@@ -95,13 +99,14 @@ func (p *planner) choose(d demand) (choice, *problem) {
 		return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 	}
 	if len(all) == 0 {
-		// The port would not be attached again either, so that detaching it would only end its connection.
-		missing, beside := index.Sum(q), ""
+		// The port would not be attached again either, so that detaching it would only end its
+		// connection.
+		missing, others := index.Sum(q), ""
 		if d.port != "" {
 			missing = map[string]int64{}
 			for _, g := range d.ports.open {
 				if g.port.UUID != d.port {
-					beside = " beside other ports"
+					others = " next to other ports"
 					continue
 				}
 				for class, n := range g.Resources {
@@ -114,7 +119,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 		case len(all) == 0:
 			return choice{}, &problem{
-				fmt.Sprintf("no providers of host %s offer what it asks for%s, even where nothing is allocated: %s", d.server.Host, beside, index.FormatAmounts(missing)),
+				fmt.Sprintf("no providers of host %s offer what it asks for%s, even where nothing is allocated: %s", d.server.Host, others, index.FormatAmounts(missing)),
 				NotAllocated, "berth explain --server " + d.server.UUID,
 			}
 		}
@@ -127,29 +132,31 @@ func (p *planner) choose(d demand) (choice, *problem) {
 		return choice{}, &problem{text: "the providers that are given with --provider, or below which its other groups are, do not have what it asks for", nova: NotAllocated}
 	}
 	all = p.byAddress(p.byVIFType(all, d.ports.open), d.ports.open)
-	// What is held already is for what names nothing yet: a run may have ended between the two.
+	// What is allocated already is for what names nothing yet: a run may have ended between the
+	// two.
 	covered := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return len(short(d.spare, c.amounts)) > 0 })
 	if len(covered) > 0 {
 		all = covered
 	}
 	if len(all) > 1 {
-		var where []string
+		var hosts []string
 		for _, g := range d.ports.open {
 			for _, c := range all {
-				if name := p.ByUUID[c.providers[g.suffix()]].Name; !slices.Contains(where, name) {
-					where = append(where, name)
+				if name := p.ByUUID[c.providers[g.suffix()]].Name; !slices.Contains(hosts, name) {
+					hosts = append(hosts, name)
 				}
 			}
 		}
 		return choice{}, &problem{
-			text: fmt.Sprintf("it is not known which of several providers it has: %s; choose with --provider PORT=PROVIDER, or detach and attach the port", strings.Join(where, ", ")),
+			text: fmt.Sprintf("it is not known which of several providers it has: %s; choose with --provider PORT=PROVIDER, or detach and attach the port", strings.Join(hosts, ", ")),
 			nova: NotAllocated,
 		}
 	}
 	return all[0], nil
 }
 
-// search returns the different ways in which a query can be satisfied on a server's host. A nil usage leaves capacity out of it.
+// search returns the different ways in which a query can be satisfied on a server's host. A nil
+// usage leaves capacity out of it.
 func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid string) map[string]int64) (all []choice, err error) {
 	c := cloud.Cloud{Begun: p.Cloud.Begun, Placement: &cloud.Placement{Classes: p.Placement.Classes, Traits: p.Placement.Traits}}
 	roots := append([]string{s.Root.UUID}, p.sharing...)
@@ -157,53 +164,53 @@ func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid str
 		if slices.Contains(roots[:i], root) {
 			continue
 		}
-		for _, is := range p.trees[root] {
-			of := *is
-			of.Usages, of.Root = nil, root
+		for _, actual := range p.trees[root] {
+			provider := *actual
+			provider.Usages, provider.Root = nil, root
 			if usage != nil {
-				of.Usages = usage(of.UUID)
+				provider.Usages = usage(provider.UUID)
 			}
-			c.Placement.Providers = append(c.Placement.Providers, of)
+			c.Placement.Providers = append(c.Placement.Providers, provider)
 		}
 	}
-	is, err := c.Snapshot()
+	after, err := c.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	r, err := candidates.Search(is, q)
+	r, err := candidates.Search(after, q)
 	if err != nil {
 		return nil, err
 	}
-	_, tree := is.Provider(placement.UUID(s.Root.UUID))
+	_, tree := after.Provider(placement.UUID(s.Root.UUID))
 	seen := map[string]bool{}
-	for found := range r.In(tree) {
-		one := choice{amounts: allocations.Amounts{}, providers: map[string]string{}}
-		for _, u := range found.Uses {
+	for candidate := range r.In(tree) {
+		ch := choice{amounts: allocations.Amounts{}, providers: map[string]string{}}
+		for _, u := range candidate.Uses {
 			amounts := map[string]int64{}
 			for _, a := range u.Amounts {
-				amounts[is.ClassName(a.Class)] = a.Amount
+				amounts[after.ClassName(a.Class)] = a.Amount
 			}
-			one.amounts[string(u.Provider.UUID)] = amounts
+			ch.amounts[string(u.Provider.UUID)] = amounts
 		}
 		for i, suffix := range r.Groups() {
 			if suffix != "" {
-				one.providers[suffix] = string(found.Mappings[i][0].UUID)
+				ch.providers[suffix] = string(candidate.Mappings[i][0].UUID)
 			}
 		}
-		name := string(text([]any{one.amounts, one.providers}))
+		name := string(text([]any{ch.amounts, ch.providers}))
 		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		if all = append(all, one); len(all) == maxChoices {
+		if all = append(all, ch); len(all) == maxChoices {
 			break
 		}
 	}
 	return all, nil
 }
 
-// permitted leaves the choices with the providers that the operator gave, and in which groups of a port that belong below one provider are below one
-// of theirs.
+// permitted leaves the choices with the providers that the operator gave, and in which groups of a
+// port that belong below one provider are below one of theirs.
 func (p *planner) permitted(all []choice, ports portGroups) []choice {
 	return slices.DeleteFunc(slices.Clone(all), func(c choice) bool {
 		for suffix, provider := range c.providers {
@@ -213,12 +220,12 @@ func (p *planner) permitted(all []choice, ports portGroups) []choice {
 		}
 		together := map[string][]string{} // of the groups that belong together, by port
 		for _, g := range slices.Concat(ports.open, ports.named) {
-			at := cmp.Or(g.provider, c.providers[g.suffix()])
-			if _, asked := c.providers[g.suffix()]; asked && g.provider == "" && !p.givenPort(g, c) {
+			prefix := cmp.Or(g.provider, c.providers[g.suffix()])
+			if _, requested := c.providers[g.suffix()]; requested && g.provider == "" && !p.givenPort(g, c) {
 				return true
 			}
-			if at != "" && g.port.Request != nil && slices.Contains(g.port.Request.SameSubtree, g.ID) {
-				together[g.port.UUID] = append(together[g.port.UUID], at)
+			if prefix != "" && g.port.Request != nil && slices.Contains(g.port.Request.SameSubtree, g.ID) {
+				together[g.port.UUID] = append(together[g.port.UUID], prefix)
 			}
 		}
 		for _, list := range together {
@@ -232,15 +239,16 @@ func (p *planner) permitted(all []choice, ports portGroups) []choice {
 	})
 }
 
-// givenPort reports whether a choice has one of a port's groups where the operator said, or nothing was said.
+// givenPort reports whether a choice has one of a port's groups where the operator said, or nothing
+// was said.
 func (p *planner) givenPort(g group, c choice) bool {
 	want := cmp.Or(p.o.Providers[g.port.UUID], p.o.Providers[g.port.Name])
 	if want == "" || g.port.Request == nil {
 		return true
 	}
-	return slices.ContainsFunc(g.port.Request.Groups, func(of cloud.PortGroup) bool {
-		at := c.providers[group{port: g.port, PortGroup: of}.suffix()]
-		return at != "" && (at == want || p.ByUUID[at].Name == want)
+	return slices.ContainsFunc(g.port.Request.Groups, func(requested cloud.PortGroup) bool {
+		prefix := c.providers[group{port: g.port, PortGroup: requested}.suffix()]
+		return prefix != "" && (prefix == want || p.ByUUID[prefix].Name == want)
 	})
 }
 
@@ -250,17 +258,18 @@ func (p *planner) isBelow(uuid, top string) bool {
 		if uuid == top {
 			return true
 		}
-		of := p.ByUUID[uuid]
-		if of == nil {
+		provider := p.ByUUID[uuid]
+		if provider == nil {
 			return false
 		}
-		uuid = of.Parent
+		uuid = provider.Parent
 	}
 	return false
 }
 
-// byVIFType leaves the choices in which a bound port has a provider of a driver that binds ports with its VIF type, or of no agent that is known: a virtual
-// function is bound to an interface as hw_veb, and to a bridge (hardware offload) as ovs.
+// byVIFType leaves the choices in which a bound port has a provider of a driver that binds ports
+// with its VIF type, or of no agent that is known: a virtual function is bound to an interface as
+// hw_veb, and to a bridge (hardware offload) as ovs.
 func (p *planner) byVIFType(all []choice, open []group) []choice {
 	for _, g := range open {
 		if !slices.ContainsFunc(p.Agents, func(a *index.Agent) bool { return slices.Contains(a.Driver.VIFTypes, g.port.VIF) }) {
@@ -277,22 +286,24 @@ func (p *planner) byVIFType(all []choice, open []group) []choice {
 	return all
 }
 
-// slot matches the address of a PCI device, and interfaceName the name of an interface by its place, as udev gives them.
+// slot matches the address of a PCI device, and interfaceName the name of an interface by its
+// place, as udev gives them.
 var (
 	slot          = regexp.MustCompile(`^([0-9a-f]{4,8}):([0-9a-f]{2}):[0-9a-f]{2}\.[0-7]$`)
 	interfaceName = regexp.MustCompile(`^en(?:P([0-9]+))?p([0-9]+)s[0-9]+(?:f[0-9]+)?(?:np[0-9]+|d[0-9]+)?$`)
 )
 
-// byAddress leaves the choices in which a port that is a PCI device has the interface on its bus, where the names of interfaces say their bus and
-// one of those that can be chosen is on it. A virtual function is on the bus of its physical one, or on the next.
+// byAddress leaves the choices in which a port that is a PCI device has the interface on its bus,
+// where the names of interfaces say their bus and one of those that can be chosen is on it. A
+// virtual function is on the bus of its physical one, or on the next.
 func (p *planner) byAddress(all []choice, open []group) []choice {
 	for _, g := range open {
 		address, _ := g.port.Profile["pci_slot"].(string)
-		at := slot.FindStringSubmatch(address)
-		if at == nil {
+		buses := slot.FindStringSubmatch(address)
+		if buses == nil {
 			continue
 		}
-		on := func(c choice) (bus string) {
+		busOf := func(c choice) (bus string) {
 			name := p.ByUUID[c.providers[g.suffix()]].Name
 			m := interfaceName.FindStringSubmatch(name[strings.LastIndexByte(name, ':')+1:])
 			if m == nil {
@@ -302,8 +313,8 @@ func (p *planner) byAddress(all []choice, open []group) []choice {
 			n, _ := strconv.Atoi(m[2])
 			return fmt.Sprintf("%04x:%02x", domain, n)
 		}
-		matching := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return on(c) != at[1]+":"+at[2] })
-		if len(matching) > 0 && !slices.ContainsFunc(all, func(c choice) bool { return on(c) == "" }) {
+		matching := slices.DeleteFunc(slices.Clone(all), func(c choice) bool { return busOf(c) != buses[1]+":"+buses[2] })
+		if len(matching) > 0 && !slices.ContainsFunc(all, func(c choice) bool { return busOf(c) == "" }) {
 			all = matching
 		}
 	}

@@ -18,8 +18,9 @@ import (
 	"github.com/berthcloud/berth/ops/heal"
 )
 
-// twoInterfaces is a cloud with a server that has two ports, each a virtual function of one of two interfaces of its host, which can both
-// serve them. The ports name nothing, and nothing is allocated for them.
+// twoInterfaces is a cloud with a server that has two ports, each a virtual function of one of two
+// interfaces of its host, which can both serve them. The ports name nothing, and nothing is
+// allocated for them.
 func twoInterfaces() *cloud.Cloud {
 	b := cloudtest.New()
 	b.Host("cn1", "")
@@ -57,26 +58,26 @@ func named(t *testing.T, fc *fakeCloud, o heal.Options) (map[string]string, *hea
 		}
 	}
 	after := fc.read()
-	at := map[string]string{}
+	hosts := map[string]string{}
 	for _, p := range after.Network.Ports {
 		for _, uuid := range p.Allocation {
-			at[p.Name] = after.Placement.Provider(uuid).Name[len("cn1:NIC Switch agent:"):]
+			hosts[p.Name] = after.Placement.Provider(uuid).Name[len("cn1:NIC Switch agent:"):]
 		}
 	}
-	return at, plan
+	return hosts, plan
 }
 
 const interface0, interface1 = "enp129s0f0", "enp131s0f0np0"
 
-// Among several providers that is taken which the operator names, which is on the bus of the port's device, or of which the server holds something that no port
-// names. Otherwise nothing is.
+// Among several providers that is taken which the operator names, which is on the bus of the port's
+// device, or of which the server holds something that no port names. Otherwise nothing is.
 func TestWhichProvider(t *testing.T) {
 	port := func(c *cloud.Cloud, i int) *cloud.Port { return &c.Network.Ports[i] }
 	provider := func(c *cloud.Cloud, name string) string {
-		at := slices.IndexFunc(c.Placement.Providers, func(p cloud.Provider) bool { return strings.HasSuffix(p.Name, name) })
-		return c.Placement.Providers[at].UUID
+		i := slices.IndexFunc(c.Placement.Providers, func(p cloud.Provider) bool { return strings.HasSuffix(p.Name, name) })
+		return c.Placement.Providers[i].UUID
 	}
-	holds := func(c *cloud.Cloud, name string, kbps int64) {
+	allocated := func(c *cloud.Cloud, name string, kbps int64) {
 		c.Placement.Consumers[0].Allocations[provider(c, name)] = map[string]int64{guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps}
 	}
 	others := func(c *cloud.Cloud, name string, kbps int64) {
@@ -91,7 +92,7 @@ func TestWhichProvider(t *testing.T) {
 		options heal.Options
 		want    map[string]string
 		why     string // that nothing is done
-		command string // of what is left
+		command string // of what remains
 	}{
 		"NothingSays": {why: "it is not known which of several providers it has: cn1:NIC Switch agent:enp129s0f0, cn1:NIC Switch agent:enp131s0f0np0"},
 		"OneIsGiven": {
@@ -132,12 +133,12 @@ func TestWhichProvider(t *testing.T) {
 		},
 		"ByWhatIsHeld": {
 			change: func(c *cloud.Cloud) {
-				holds(c, interface1, 8000000)
+				allocated(c, interface1, 8000000)
 			},
 			want: map[string]string{"port0": interface1, "port1": interface1},
 		},
 		"ByLessThanBoth": {
-			change: func(c *cloud.Cloud) { holds(c, interface1, 4000000) },
+			change: func(c *cloud.Cloud) { allocated(c, interface1, 4000000) },
 			why:    "it is not known which",
 		},
 		"Full": {
@@ -161,20 +162,20 @@ func TestWhichProvider(t *testing.T) {
 		"NeverRoomForBoth": {
 			change: func(c *cloud.Cloud) {
 				for i := range c.Placement.Providers {
-					for class, of := range c.Placement.Providers[i].Inventories {
+					for class, inventory := range c.Placement.Providers[i].Inventories {
 						if index.IsPortClass(class) {
-							of.Total = 5000000
+							inventory.Total = 5000000
 							if strings.HasSuffix(c.Placement.Providers[i].Name, interface1) {
-								of.Reserved = 4000000
+								inventory.Reserved = 4000000
 							}
-							c.Placement.Providers[i].Inventories[class] = of
+							c.Placement.Providers[i].Inventories[class] = inventory
 						}
 					}
 				}
 			},
 			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
 			want:    map[string]string{"port0": interface0},
-			why:     "no providers of host cn1 offer what it asks for beside other ports, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 4000000",
+			why:     "no providers of host cn1 offer what it asks for next to other ports, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 4000000",
 			command: "berth explain --server",
 		},
 		"NotThere": {
@@ -201,10 +202,10 @@ func TestWhichProvider(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("ports name (-want +got):\n%s", diff)
 			}
-			if tc.why != "" && (nothing && len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Left, func(l heal.Left) bool {
+			if tc.why != "" && (nothing && len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Unhealed, func(l heal.Unhealed) bool {
 				return strings.Contains(l.Why, tc.why) && l.Nova == heal.NotAllocated && strings.Contains(l.Command, tc.command)
 			})) {
-				t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
+				t.Errorf("steps %+v, left %+v", plan.Steps, plan.Unhealed)
 			}
 			if tc.why == "" {
 				list := slices.DeleteFunc(audit.Check(index.New(fc.read()), audit.Options{}).Findings, func(f audit.Finding) bool {
@@ -225,7 +226,8 @@ func TestWhichProvider(t *testing.T) {
 	}
 }
 
-// Where an SR-IOV agent and a bridge can both serve a port, the VIF type that it is bound with says which one does.
+// Where an SR-IOV agent and a bridge can both serve a port, the VIF type that it is bound with says
+// which one does.
 func TestProviderByVIFType(t *testing.T) {
 	for driver, want := range map[*guarantee.Driver]string{&guarantee.SRIOV: "ens-net0", &guarantee.OpenVSwitch: "br-net0"} {
 		b := cloudtest.New()
@@ -247,7 +249,7 @@ func TestProviderByVIFType(t *testing.T) {
 		fc.apply(plan, -1)
 		after := fc.read()
 		if len(after.Network.Ports[0].Allocation) != 1 {
-			t.Errorf("a port with the VIF type %s names %v; left: %+v", port.VIF, after.Network.Ports[0].Allocation, plan.Left)
+			t.Errorf("a port with the VIF type %s names %v; left: %+v", port.VIF, after.Network.Ports[0].Allocation, plan.Unhealed)
 		}
 		for _, uuid := range after.Network.Ports[0].Allocation {
 			if name := after.Placement.Provider(uuid).Name; !strings.HasSuffix(name, want) {
@@ -256,13 +258,13 @@ func TestProviderByVIFType(t *testing.T) {
 		}
 		port.Allocation = nil
 		port.VIF = "hostdev_physical" // which no driver has in its list
-		if left := heal.New(index.New(c), heal.Options{}).Left; len(left) != 1 || !strings.Contains(left[0].Why, "it is not known which") {
-			t.Errorf("a port with the VIF type %s: left %+v", port.VIF, left)
+		if unhealed := heal.New(index.New(c), heal.Options{}).Unhealed; len(unhealed) != 1 || !strings.Contains(unhealed[0].Why, "it is not known which") {
+			t.Errorf("a port with the VIF type %s: left %+v", port.VIF, unhealed)
 		}
 	}
 }
 
-// A port that is left does not prevent that its server, and its other port, are healed.
+// A port that remains does not prevent that its server, and its other port, are healed.
 func TestPortThatIsLeft(t *testing.T) {
 	c := twoInterfaces()
 	c.Placement.Consumers = []cloud.Consumer{}
@@ -273,21 +275,22 @@ func TestPortThatIsLeft(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"port0": interface1}, got); diff != "" {
 		t.Errorf("ports name (-want +got):\n%s", diff)
 	}
-	if len(plan.Steps) != 2 || len(plan.Left) != 1 || plan.Left[0].Code != audit.BoundWithoutKey || plan.Left[0].About[0].Name != "port1" || plan.Left[0].Nova != heal.NotAllocated {
-		t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
+	if len(plan.Steps) != 2 || len(plan.Unhealed) != 1 || plan.Unhealed[0].Code != audit.BoundWithoutKey || plan.Unhealed[0].About[0].Name != "port1" || plan.Unhealed[0].Nova != heal.NotAllocated {
+		t.Errorf("steps %+v, left %+v", plan.Steps, plan.Unhealed)
 	}
-	held := fc.read().Placement.Consumers[0].Allocations
-	if held[cloudtest.UUID("host cn1")]["VCPU"] != cloudtest.FlavorSmall.VCPUs || len(held) != 2 {
-		t.Errorf("the server holds %v", held)
+	amounts := fc.read().Placement.Consumers[0].Allocations
+	if amounts[cloudtest.UUID("host cn1")]["VCPU"] != cloudtest.FlavorSmall.VCPUs || len(amounts) != 2 {
+		t.Errorf("the server holds %v", amounts)
 	}
-	// What is left is chosen by the operator, in another run.
+	// What remains is chosen by the operator, in another run.
 	got, _ = named(t, fc, heal.Options{Providers: map[string]string{"port1": "cn1:NIC Switch agent:" + interface1}})
 	if diff := cmp.Diff(map[string]string{"port0": interface1, "port1": interface1}, got); diff != "" {
 		t.Errorf("then ports name (-want +got):\n%s", diff)
 	}
 }
 
-// A run that ended when amounts were allocated and the ports did not name them yet goes on with what it chose.
+// A run that ended when amounts were allocated and the ports did not name them yet goes on with
+// what it chose.
 func TestRunGoesOnWithWhatItChose(t *testing.T) {
 	fc := newFakeCloud(t, twoInterfaces())
 	o := heal.Options{Parts: []heal.Part{heal.Allocations}, Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface1, "port1": "cn1:NIC Switch agent:" + interface1}}
@@ -298,9 +301,10 @@ func TestRunGoesOnWithWhatItChose(t *testing.T) {
 	}
 }
 
-// A flavor whose groups can be of one provider only is healed, one whose groups can be of several where the operator says of which.
+// A flavor whose groups can be of one provider only is healed, one whose groups can be of several
+// where the operator says of which.
 func TestFlavorsWithGroups(t *testing.T) {
-	of := func(specs map[string]string, devices ...string) *cloud.Cloud {
+	withDevices := func(specs map[string]string, devices ...string) *cloud.Cloud {
 		b := cloudtest.New()
 		b.Host("cn1", "")
 		b.Server("server0", "cn1")
@@ -325,12 +329,12 @@ func TestFlavorsWithGroups(t *testing.T) {
 		o    heal.Options
 		want string // the name of the provider, "" for none
 	}{
-		"One":         {c: of(group, "gpu0"), want: "gpu0"},
-		"Several":     {c: of(group, "gpu0", "gpu1")},
-		"Given":       {c: of(group, "gpu0", "gpu1"), o: heal.Options{Providers: map[string]string{"1": "gpu1"}}, want: "gpu1"},
-		"ByTrait":     {c: of(map[string]string{"resources1:CUSTOM_GPU": "2", "trait1:CUSTOM_GPU1": "required"}, "gpu0", "gpu1"), want: "gpu1"},
-		"VGPU":        {c: of(vgpu, "gpu0"), want: "gpu0"},
-		"SeveralVGPU": {c: of(vgpu, "gpu0", "gpu1")},
+		"One":         {c: withDevices(group, "gpu0"), want: "gpu0"},
+		"Several":     {c: withDevices(group, "gpu0", "gpu1")},
+		"Given":       {c: withDevices(group, "gpu0", "gpu1"), o: heal.Options{Providers: map[string]string{"1": "gpu1"}}, want: "gpu1"},
+		"ByTrait":     {c: withDevices(map[string]string{"resources1:CUSTOM_GPU": "2", "trait1:CUSTOM_GPU1": "required"}, "gpu0", "gpu1"), want: "gpu1"},
+		"VGPU":        {c: withDevices(vgpu, "gpu0"), want: "gpu0"},
+		"SeveralVGPU": {c: withDevices(vgpu, "gpu0", "gpu1")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fc := newFakeCloud(t, tc.c)
@@ -343,11 +347,11 @@ func TestFlavorsWithGroups(t *testing.T) {
 			after := fc.read()
 			switch {
 			case tc.want == "":
-				if len(plan.Steps) > 0 || len(plan.Left) != 1 || plan.Left[0].Nova != heal.Refused {
-					t.Errorf("steps %+v, left %+v", plan.Steps, plan.Left)
+				if len(plan.Steps) > 0 || len(plan.Unhealed) != 1 || plan.Unhealed[0].Nova != heal.Refused {
+					t.Errorf("steps %+v, left %+v", plan.Steps, plan.Unhealed)
 				}
 			case len(after.Placement.Consumers) != 1 || after.Placement.Consumers[0].Allocations[cloudtest.UUID(tc.want)] == nil || len(audit.Check(index.New(after), audit.Options{}).Findings) > 0:
-				t.Errorf("left %+v, then %+v, %+v", plan.Left, after.Placement.Consumers, audit.Check(index.New(after), audit.Options{}).Findings)
+				t.Errorf("left %+v, then %+v, %+v", plan.Unhealed, after.Placement.Consumers, audit.Check(index.New(after), audit.Options{}).Findings)
 			}
 		})
 	}
@@ -357,21 +361,21 @@ func TestFlavorsWithGroups(t *testing.T) {
 func TestSharedDisk(t *testing.T) {
 	c := audittest.Whole().Done()
 	shared := cloudtest.UUID("server shared")
-	var was map[string]map[string]int64
+	var before map[string]map[string]int64
 	c.Placement.Consumers = slices.DeleteFunc(c.Placement.Consumers, func(c cloud.Consumer) bool {
 		if c.UUID == shared {
-			was = c.Allocations
+			before = c.Allocations
 		}
 		return c.UUID == shared
 	})
 	cloudtest.Count(c)
 	fc := newFakeCloud(t, c)
 	fc.apply(heal.New(index.New(fc.read()), heal.Options{}), -1)
-	at := slices.IndexFunc(fc.read().Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == shared })
-	if at < 0 {
+	i := slices.IndexFunc(fc.read().Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == shared })
+	if i < 0 {
 		t.Fatal("the server has no allocation")
 	}
-	if diff := cmp.Diff(was, fc.read().Placement.Consumers[at].Allocations); diff != "" || len(was) != 2 {
+	if diff := cmp.Diff(before, fc.read().Placement.Consumers[i].Allocations); diff != "" || len(before) != 2 {
 		t.Errorf("the allocation (-want +got):\n%s", diff)
 	}
 }

@@ -20,8 +20,9 @@ import (
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// A fakeCloud is a cloud to which plans are applied: Berth's placement service, and the records of a compute and a network service, from which requests of plans
-// are answered as those services answer them.
+// A fakeCloud is a cloud to which plans are applied: Berth's placement service, and the records of
+// a compute and a network service, from which requests of plans are answered as those services
+// answer them.
 type fakeCloud struct {
 	t         *testing.T
 	placement http.Handler
@@ -59,26 +60,26 @@ func (fc *fakeCloud) load() {
 		}
 	}
 	type object = map[string]any
-	there := map[string]bool{"": true}
-	for len(there) <= len(p.Providers) {
-		before := len(there)
-		for _, of := range p.Providers {
-			if there[of.UUID] || !there[of.Parent] {
+	listed := map[string]bool{"": true}
+	for len(listed) <= len(p.Providers) {
+		before := len(listed)
+		for _, provider := range p.Providers {
+			if listed[provider.UUID] || !listed[provider.Parent] {
 				continue
 			}
-			there[of.UUID] = true
-			body := object{"uuid": of.UUID, "name": of.Name}
-			if of.Parent != "" {
-				body["parent_provider_uuid"] = of.Parent
+			listed[provider.UUID] = true
+			body := object{"uuid": provider.UUID, "name": provider.Name}
+			if provider.Parent != "" {
+				body["parent_provider_uuid"] = provider.Parent
 			}
 			fc.must("POST", "resource_providers", body)
-			path, generation := "resource_providers/"+of.UUID, 0
+			path, generation := "resource_providers/"+provider.UUID, 0
 			for _, part := range []struct {
 				name  string
 				value any
 				some  bool
 			}{
-				{"inventories", of.Inventories, len(of.Inventories) > 0}, {"traits", of.Traits, len(of.Traits) > 0}, {"aggregates", of.Aggregates, len(of.Aggregates) > 0},
+				{"inventories", provider.Inventories, len(provider.Inventories) > 0}, {"traits", provider.Traits, len(provider.Traits) > 0}, {"aggregates", provider.Aggregates, len(provider.Aggregates) > 0},
 			} {
 				if part.some {
 					fc.must("PUT", path+"/"+part.name, object{"resource_provider_generation": generation, part.name: part.value})
@@ -86,16 +87,16 @@ func (fc *fakeCloud) load() {
 				}
 			}
 		}
-		if len(there) == before {
+		if len(listed) == before {
 			fc.t.Fatal("a provider's parent is not there")
 		}
 	}
 	for _, c := range p.Consumers {
-		held := object{}
+		amounts := object{}
 		for provider, resources := range c.Allocations {
-			held[provider] = object{"resources": resources}
+			amounts[provider] = object{"resources": resources}
 		}
-		body := object{"allocations": held, "project_id": c.Project, "user_id": c.User, "consumer_generation": nil}
+		body := object{"allocations": amounts, "project_id": c.Project, "user_id": c.User, "consumer_generation": nil}
 		version := "1.28"
 		if c.Type != "" {
 			version, body["consumer_type"] = "1.38", c.Type
@@ -192,13 +193,14 @@ func (fc *fakeCloud) server(id string) (int, []byte, error) {
 	return answered(404, nil)
 }
 
-// port answers a request for a port as Neutron does: a binding profile is replaced as a whole, and a port without a host is not bound.
+// port answers a request for a port as Neutron does: a binding profile is replaced as a whole, and
+// a port without a host is not bound.
 func (fc *fakeCloud) port(r cloud.Request, id string) (int, []byte, error) {
-	at := slices.IndexFunc(fc.c.Network.Ports, func(p cloud.Port) bool { return p.UUID == id })
-	if at < 0 {
+	i := slices.IndexFunc(fc.c.Network.Ports, func(p cloud.Port) bool { return p.UUID == id })
+	if i < 0 {
 		return answered(404, nil)
 	}
-	p := &fc.c.Network.Ports[at]
+	p := &fc.c.Network.Ports[i]
 	if r.Method == "PUT" {
 		if match := r.Headers["If-Match"]; match != "" && match != fmt.Sprintf("revision_number=%d", p.Revision) {
 			return answered(412, nil)
@@ -232,7 +234,7 @@ func (fc *fakeCloud) port(r cloud.Request, id string) (int, []byte, error) {
 		if body.Port.Profile != nil {
 			p.Profile, p.Allocation = nil, nil
 			for name, value := range *body.Port.Profile {
-				var one string
+				var text string
 				var err error
 				switch {
 				case name != "allocation":
@@ -242,8 +244,8 @@ func (fc *fakeCloud) port(r cloud.Request, id string) (int, []byte, error) {
 						p.Profile = map[string]any{}
 					}
 					p.Profile[name] = v
-				case json.Unmarshal(value, &one) == nil:
-					p.Allocation = map[string]string{"": one}
+				case json.Unmarshal(value, &text) == nil:
+					p.Allocation = map[string]string{"": text}
 				default:
 					err = json.Unmarshal(value, &p.Allocation)
 				}
@@ -257,8 +259,8 @@ func (fc *fakeCloud) port(r cloud.Request, id string) (int, []byte, error) {
 	for name, v := range p.Profile {
 		profile[name] = v
 	}
-	if one, old := p.Allocation[""]; old {
-		profile["allocation"] = one
+	if text, old := p.Allocation[""]; old {
+		profile["allocation"] = text
 	} else if p.Allocation != nil {
 		profile["allocation"] = p.Allocation
 	}

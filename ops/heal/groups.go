@@ -32,14 +32,16 @@ type portGroups struct {
 	complete bool
 }
 
-// keyCodes are the codes about the providers in a port's binding profile that are mended by others.
+// keyCodes are the codes about the providers in a port's binding profile that are repaired by
+// others.
 var keyCodes = []audit.Code{
-	audit.BoundWithoutKey, audit.KeyGroupMissing, audit.KeyGroupUnknown, audit.KeyProviderGone, audit.KeyProviderOfOtherHost, audit.KeyProviderLacksClass, audit.KeyProviderLacksTrait,
+	audit.BoundWithoutKey, audit.KeyGroupMissing, audit.KeyGroupUnknown, audit.KeyProviderMissing, audit.KeyProviderOfOtherHost, audit.KeyProviderLacksClass, audit.KeyProviderLacksTrait,
 }
 
-// portGroups returns the groups of the server's ports. A group without a provider that can serve it is open when its finding is mended and its port is not left.
-// Otherwise it keeps a provider of its host, which its port uses, and is in neither list without one.
-func (sp *serverPlan) portGroups(left map[string]*problem) portGroups {
+// portGroups returns the groups of the server's ports. A group without a provider that can serve it
+// is open when its finding is repaired and its port is not left. Otherwise it keeps a provider of
+// its host, which its port uses, and is in neither list without one.
+func (sp *serverPlan) portGroups(excluded map[string]*problem) portGroups {
 	var all portGroups
 	s := sp.server
 	if s.Root == nil {
@@ -48,36 +50,36 @@ func (sp *serverPlan) portGroups(left map[string]*problem) portGroups {
 	all.complete = !sp.o.SkipPorts
 	ports := slices.Clone(sp.PortsOf[s.UUID])
 	slices.SortFunc(ports, func(a, b *cloud.Port) int { return strings.Compare(a.UUID, b.UUID) })
-	for _, of := range ports {
-		if of.Host != s.Host || !index.HasRequest(of) {
-			all.complete = all.complete && !index.HasRequest(of) && (len(of.Allocation) == 0 || sp.unkeyed[of.UUID])
+	for _, port := range ports {
+		if port.Host != s.Host || !index.HasRequest(port) {
+			all.complete = all.complete && !index.HasRequest(port) && (len(port.Allocation) == 0 || sp.keyRemoved[port.UUID])
 			continue
 		}
-		for _, asked := range of.Request.Groups {
-			if index.Total(asked.Resources) == 0 {
+		for _, requested := range port.Request.Groups {
+			if index.Total(requested.Resources) == 0 {
 				continue
 			}
-			g := group{port: of, PortGroup: asked, provider: index.NamedProvider(of, asked)}
-			is := sp.ByUUID[g.provider]
-			elsewhere := is != nil && !index.Shares(is) && sp.RootOf(is) != s.Root
+			g := group{port: port, PortGroup: requested, provider: index.NamedProvider(port, requested)}
+			actual := sp.ByUUID[g.provider]
+			elsewhere := actual != nil && !index.Shares(actual) && sp.RootOf(actual) != s.Root
 			var wrong bool
 			switch {
 			case g.provider == "":
-				wrong = sp.has(of, audit.BoundWithoutKey, audit.KeyGroupMissing, audit.KeyGroupUnknown)
-			case is == nil:
-				wrong = sp.has(of, audit.KeyProviderGone)
+				wrong = sp.has(port, audit.BoundWithoutKey, audit.KeyGroupMissing, audit.KeyGroupUnknown)
+			case actual == nil:
+				wrong = sp.has(port, audit.KeyProviderMissing)
 			case elsewhere:
-				wrong = sp.has(of, audit.KeyProviderOfOtherHost)
+				wrong = sp.has(port, audit.KeyProviderOfOtherHost)
 			default:
-				lacksClass := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { _, ok := is.Inventories[class]; return !ok })
-				lacksTrait := slices.ContainsFunc(g.Required, func(trait string) bool { return !slices.Contains(is.Traits, trait) })
-				wrong = lacksClass && sp.has(of, audit.KeyProviderLacksClass) || lacksTrait && sp.has(of, audit.KeyProviderLacksTrait)
+				lacksClass := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { _, ok := actual.Inventories[class]; return !ok })
+				lacksTrait := slices.ContainsFunc(g.Required, func(trait string) bool { return !slices.Contains(actual.Traits, trait) })
+				wrong = lacksClass && sp.has(port, audit.KeyProviderLacksClass) || lacksTrait && sp.has(port, audit.KeyProviderLacksTrait)
 			}
 			switch {
-			case wrong && left[of.UUID] == nil:
+			case wrong && excluded[port.UUID] == nil:
 				g.former, g.provider = g.provider, ""
 				all.open = append(all.open, g)
-			case is == nil || elsewhere:
+			case actual == nil || elsewhere:
 				all.complete = false
 			default:
 				all.named = append(all.named, g)

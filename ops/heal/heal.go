@@ -1,14 +1,18 @@
-// Package heal plans how to mend what package audit finds: a list of requests to the services, each of which refuses a cloud that has
-// changed since the records were read. Planning is pure: it takes records (ops/cloud) and returns a value. [Apply] sends a plan's requests, by what it
-// is given to send with. It never deletes a server.
+// Package heal plans how to repair what package audit finds: a list of requests to the services,
+// each of which refuses a cloud that has changed since the records were read. Planning is pure: it
+// takes records (ops/cloud) and returns a value. [Apply] sends a plan's requests, by what it is
+// given to send with. It never deletes a server.
 //
-// What is done about each code is the table in rules.go; [New] has the order in which the codes are taken. Steps are in this order: names and parents of
-// providers, aggregates, traits and inventories, which carry the generations of providers; then what consumers release; then what servers lack, each followed
-// by the ports that name it; then other ports; at last providers are deleted. Amounts are in placement before a port names their provider.
+// What is done about each code is the table in rules.go; [New] has the order in which the codes are
+// taken. Steps are in this order: names and parents of providers, aggregates, traits and
+// inventories, which carry the generations of providers; then what consumers release; then what
+// servers lack, each followed by the ports that name it; then other ports; at last providers are
+// deleted. Amounts are in placement before a port names their provider.
 //
-// A consumer gets one request, which mends all that is selected of it (servers.go). Its new allocation is computed from the one that was read, the flavor and the
-// resource requests of its ports (amounts.go, groups.go). Providers for groups that have none are what placement would answer, asked of the records without the
-// server's own allocation (choose.go).
+// A consumer gets one request, which repairs all that is selected of it (servers.go). Its new
+// allocation is computed from the one that was read, the flavor and the resource requests of its
+// ports (amounts.go, groups.go). Providers for groups that have none are what placement would
+// answer, searched in the records without the server's own allocation (choose.go).
 package heal
 
 import (
@@ -41,73 +45,81 @@ var Parts = []Part{Allocations, Aggregates, Providers, Ports}
 // Options say what is healed.
 type Options struct {
 	Parts []Part // nil for all
-	// Codes are those that are mended; nil for all that Delete and Force allow.
+	// Codes are those that are repaired; nil for all that Delete and Force allow.
 	Codes []audit.Code
-	// Delete also mends what takes a deletion: of an allocation, a part of one, a provider, an inventory, the device of a port.
+	// Delete also repairs what takes a deletion: of an allocation, a part of one, a provider, an
+	// inventory, the device of a port.
 	Delete bool
-	// Force also replaces allocations that differ from what the flavor asks for.
+	// Force also replaces allocations that differ from what the flavor requests.
 	Force bool
-	// SkipPorts leaves ports without allocations, as heal_allocations does with --skip-port-allocations.
+	// SkipPorts leaves ports without allocations, as heal_allocations does with
+	// --skip-port-allocations.
 	SkipPorts bool
 	// Max is how many servers are healed at most, 0 for all.
 	Max int
-	// Providers are UUIDs or names of providers that the operator chose, by the UUID, the name or a group of a port, or by the suffix of a
-	// group of a flavor.
+	// Providers are UUIDs or names of providers that the operator chose, by the UUID, the name or a
+	// group of a port, or by the suffix of a group of a flavor.
 	Providers map[string]string
 	// Servers, Ports and Hosts restrict the findings as audit's options do.
 	Servers, Ports, Hosts []string
 }
 
-// A planner makes a plan, step by step. Its maps say what the cloud will have after the steps so far.
+// A planner makes a plan, step by step. Its maps say what the cloud will have after the steps so
+// far.
 type planner struct {
 	*index.Index // the records as they were read
 	o            Options
 	plan         *Plan
 
-	// used is what will be allocated from each provider by class, and released the steps that take from an allocation of the provider.
+	// used is what will be allocated from each provider by class, and released the steps that take
+	// from an allocation of the provider.
 	used     map[string]map[string]int64
 	released map[string][]int
-	// raised is by how much the generation of a provider will be higher, and last the last step that raises it.
+	// raised is by how much the generation of a provider will be higher, and last the last step
+	// that raises it.
 	raised map[string]int64
 	last   map[string]int
-	// written is the step that writes the allocation of a consumer, and moved the one that gives a provider another parent.
-	written map[string]int
-	moved   map[string]int
-	// unkeyed are the ports from whose binding profile a step removes the key allocation.
-	unkeyed map[string]bool
+	// written is the step that writes the allocation of a consumer, and moved the one that gives a
+	// provider another parent.
+	written    map[string]int
+	reparented map[string]int
+	// keyRemoved are the ports from whose binding profile a step removes the key allocation.
+	keyRemoved map[string]bool
 
-	// trees are the providers by the root of their tree, and sharing the roots of trees in which one shares with others.
+	// trees are the providers by the root of their tree, and sharing the roots of trees in which
+	// one shares with others.
 	trees   map[string][]*cloud.Provider
 	sharing []string
 	// typed says that servers and migrations have consumer types in this cloud. Nova sets none.
 	typed bool
 }
 
-// New returns the plan for records. Findings that are selected and not mended are in it too, with why.
+// New returns the plan for records. Findings that are selected and not repaired are in it too, with
+// why.
 func New(x *index.Index, o Options) *Plan {
 	c := x.Cloud
 	p := &planner{
 		Index: x, o: o,
-		plan: &Plan{Version: FileVersion, Parts: o.Parts, Source: c.Source, Read: c.Ended.UTC().Format(time.RFC3339), Steps: []Step{}, Left: []Left{}},
+		plan: &Plan{Version: FileVersion, Parts: o.Parts, Source: c.Source, Read: c.Ended.UTC().Format(time.RFC3339), Steps: []Step{}, Unhealed: []Unhealed{}},
 		used: map[string]map[string]int64{}, trees: map[string][]*cloud.Provider{},
-		released: map[string][]int{}, raised: map[string]int64{}, last: map[string]int{}, written: map[string]int{}, moved: map[string]int{}, unkeyed: map[string]bool{},
+		released: map[string][]int{}, raised: map[string]int64{}, last: map[string]int{}, written: map[string]int{}, reparented: map[string]int{}, keyRemoved: map[string]bool{},
 	}
 	if len(o.Parts) == 0 {
 		p.plan.Parts = Parts
 	}
 	for i := range p.Placement.Providers {
-		of := &p.Placement.Providers[i]
-		p.used[of.UUID] = maps.Clone(of.Usages)
-		root := p.RootOf(of).UUID
-		p.trees[root] = append(p.trees[root], of)
-		if index.Shares(of) {
+		provider := &p.Placement.Providers[i]
+		p.used[provider.UUID] = maps.Clone(provider.Usages)
+		root := p.RootOf(provider).UUID
+		p.trees[root] = append(p.trees[root], provider)
+		if index.Shares(provider) {
 			p.sharing = append(p.sharing, root)
 		}
 	}
 	p.typed = slices.ContainsFunc(p.Placement.Consumers, func(c cloud.Consumer) bool {
 		return c.Type != "" && (p.Servers[c.UUID] != nil || p.Migrations[c.UUID] != nil)
 	})
-	by := map[way][]audit.Finding{}
+	byMethod := map[method][]audit.Finding{}
 	for _, f := range p.findings() {
 		r := rules[f.Code]
 		switch {
@@ -117,54 +129,55 @@ func New(x *index.Index, o Options) *Plan {
 			if p.Services[f.About[1].ID] == nil {
 				nova = HostUnmapped
 			}
-			p.left(f, f.Found, nova)
-		case r.way == never:
-			p.left(f, f.Found+"; no request mends it", r.nova)
-		case !p.permits(r.need):
-			p.plan.Left = append(p.plan.Left, Left{Code: f.Code, About: f.About, Why: f.Found + "; it is mended with " + string(r.need) + ", or when its code is named", Command: f.Command})
-		case o.SkipPorts && r.way == server && f.About[0].Kind == "port":
-			p.left(f, f.Found+"; ports are left out", 0)
+			p.addUnhealed(f, f.Actual, nova)
+		case r.method == byNothing:
+			p.addUnhealed(f, f.Actual+"; no request repairs it", r.nova)
+		case !p.permits(r.flag):
+			p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{Code: f.Code, About: f.About, Why: f.Actual + "; it is healed with " + string(r.flag) + ", or when its code is named", Command: f.Command})
+		case o.SkipPorts && r.method == byServer && f.About[0].Kind == "port":
+			p.addUnhealed(f, f.Actual+"; ports are excluded", 0)
 		default:
-			by[r.way] = append(by[r.way], f)
+			byMethod[r.method] = append(byMethod[r.method], f)
 			if f.Code == audit.KeyWithoutRequest {
-				p.unkeyed[f.About[0].ID] = true
+				p.keyRemoved[f.About[0].ID] = true
 			}
 		}
 	}
-	p.places(by[place])
-	p.aggregates(by[aggregates])
+	p.namesAndParents(byMethod[byNameOrParent])
+	p.aggregates(byMethod[byAggregates])
 	if slices.Contains(p.plan.Parts, Aggregates) && len(o.Codes) == 0 {
 		p.providerless()
 	}
-	p.traits(by[traits])
-	p.inventories(by[inventory])
-	for _, f := range by[release] {
+	p.traits(byMethod[byTraits])
+	p.inventories(byMethod[byInventory])
+	for _, f := range byMethod[byRelease] {
 		p.release(f)
 	}
-	p.servers(by[server])
-	p.ports(by[port])
-	p.removals(by[removal])
+	p.servers(byMethod[byServer])
+	p.ports(byMethod[byPort])
+	p.removals(byMethod[byRemoval])
 	return p.plan
 }
 
-// permits reports whether findings that need something are mended.
-func (p *planner) permits(n need) bool {
-	return len(p.o.Codes) > 0 || n == asked || n == deletes && p.o.Delete || n == forces && p.o.Force
+// permits reports whether findings that need something are repaired.
+func (p *planner) permits(n flag) bool {
+	return len(p.o.Codes) > 0 || n == noFlag || n == deleteFlag && p.o.Delete || n == forceFlag && p.o.Force
 }
 
-// findings are what audit finds, and what it would find next: when the key of a port that asks for nothing is removed, what it had is superfluous.
+// findings are what audit finds, and what it would find next: when the key of a port that requests
+// nothing is removed, what it had is superfluous.
 func (p *planner) findings() []audit.Finding {
 	c := p.Cloud
 	o := audit.Options{Servers: p.o.Servers, Ports: p.o.Ports, Hosts: p.o.Hosts, Heals: Heals}
-	found := audit.Check(p.Index, o).Findings
+	findings := audit.Check(p.Index, o).Findings
 	removes := slices.Contains(p.plan.Parts, Ports) && (len(p.o.Codes) == 0 || slices.Contains(p.o.Codes, audit.KeyWithoutRequest))
-	if c.Network == nil || !removes || !p.permits(deletes) {
-		return found
+	if c.Network == nil || !removes || !p.permits(deleteFlag) {
+		return findings
 	}
 	without, network := *c, *c.Network
 	network.Ports = slices.Clone(network.Ports)
 	without.Network = &network
-	for _, f := range found {
+	for _, f := range findings {
 		for i := range network.Ports {
 			if f.Code == audit.KeyWithoutRequest && network.Ports[i].UUID == f.About[0].ID {
 				network.Ports[i].Allocation = nil
@@ -173,18 +186,18 @@ func (p *planner) findings() []audit.Finding {
 	}
 	o.Codes = []audit.Code{audit.PortAmountSuperfluous}
 	for _, f := range audit.Check(index.New(&without), o).Findings {
-		if !slices.ContainsFunc(found, func(of audit.Finding) bool {
-			return of.Code == f.Code && slices.Equal(of.About, f.About) && of.Found == f.Found
+		if !slices.ContainsFunc(findings, func(finding audit.Finding) bool {
+			return finding.Code == f.Code && slices.Equal(finding.About, f.About) && finding.Actual == f.Actual
 		}) {
-			found = append(found, f)
+			findings = append(findings, f)
 		}
 	}
-	return found
+	return findings
 }
 
-// left adds a finding that the plan does not mend.
-func (p *planner) left(f audit.Finding, why string, nova NovaCode) {
-	p.plan.Left = append(p.plan.Left, Left{Code: f.Code, About: f.About, Why: why, Command: f.ManualCommand, Nova: nova})
+// addUnhealed adds a finding that the plan does not repair.
+func (p *planner) addUnhealed(f audit.Finding, reason string, nova NovaCode) {
+	p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{Code: f.Code, About: f.About, Why: reason, Command: f.ManualCommand, Nova: nova})
 }
 
 // add adds a step and returns its number.
@@ -204,9 +217,10 @@ func (p *planner) add(s Step) int {
 	return s.ID
 }
 
-// change adds the step that writes the allocation of a consumer. The old amounts are those that the records have.
-func (p *planner) change(s Step, c cloud.Consumer, now allocations.Amounts) int {
-	s.Request = write(c, now)
+// change adds the step that writes the allocation of a consumer. The old amounts are those that the
+// records have.
+func (p *planner) change(s Step, c cloud.Consumer, desired allocations.Amounts) int {
+	s.Request = write(c, desired)
 	id := p.add(s)
 	p.written[c.UUID] = id
 	for provider, classes := range c.Allocations {
@@ -215,12 +229,12 @@ func (p *planner) change(s Step, c cloud.Consumer, now allocations.Amounts) int 
 				p.used[provider] = map[string]int64{}
 			}
 			p.used[provider][class] -= n
-			if now[provider][class] < n {
+			if desired[provider][class] < n {
 				p.released[provider] = append(p.released[provider], id)
 			}
 		}
 	}
-	for provider, classes := range now {
+	for provider, classes := range desired {
 		for class, n := range classes {
 			if p.used[provider] == nil {
 				p.used[provider] = map[string]int64{}
@@ -238,56 +252,56 @@ func (p *planner) release(f audit.Finding) {
 		return
 	}
 	var check Check
-	switch of := p.Servers[c.UUID]; {
+	switch server := p.Servers[c.UUID]; {
 	case p.written[c.UUID] > 0:
 		p.also(p.written[c.UUID], f)
 		return
-	case of != nil:
-		check = sameServer(of)
-	case f.Code == audit.MigrationOfGoneServer:
+	case server != nil:
+		check = sameServer(server)
+	case f.Code == audit.MigrationOfDeletedServer:
 		check = noServer(f.About[1].ID)
 	default:
 		check = noServer(c.UUID)
 	}
-	why := "nothing that exists needs what it holds: " + f.Found
+	reason := "nothing that exists needs what it holds: " + f.Actual
 	if c.Type == "" && f.Code == audit.OrphanedAllocation {
-		why = "no server and no migration needs what it holds, another service may: " + f.Found
+		reason = "no server and no migration needs what it holds, another service may: " + f.Actual
 	}
-	p.change(Step{Codes: []audit.Code{f.Code}, About: f.About[:1], Why: why, Checks: []Check{check}}, *c, nil)
+	p.change(Step{Codes: []audit.Code{f.Code}, About: f.About[:1], Why: reason, Checks: []Check{check}}, *c, nil)
 }
 
-// also has a step mend another finding.
+// also has a step repair another finding.
 func (p *planner) also(id int, f audit.Finding) {
 	s := &p.plan.Steps[id-1]
 	s.Codes = slices.Compact(slices.Sorted(slices.Values(append(s.Codes, f.Code))))
 }
 
-// leftAlone says once that nothing is changed about a server because something is under way with it.
-func (p *planner) leftAlone(s *index.Server) {
-	why := "it is " + s.Status
+// skipBusy says once that nothing is changed about a server because something is under way with it.
+func (p *planner) skipBusy(s *index.Server) {
+	reason := "it is " + s.Status
 	if s.Task != "" {
-		why += " (" + s.Task + ")"
+		reason += " (" + s.Task + ")"
 	}
 	for _, m := range s.Moves {
-		why += ", with the migration " + m.UUID + " " + m.Status
+		reason += ", with the migration " + m.UUID + " " + m.Status
 	}
 	about := []audit.Subject{{Kind: "server", ID: s.UUID, Name: s.Name}}
-	if !slices.ContainsFunc(p.plan.Left, func(l Left) bool { return l.Code == "" && l.About[0].ID == s.UUID }) {
-		p.plan.Left = append(p.plan.Left, Left{About: about, Why: "left alone while something is under way: " + why, Command: "openstack server show " + s.UUID})
+	if !slices.ContainsFunc(p.plan.Unhealed, func(l Unhealed) bool { return l.Code == "" && l.About[0].ID == s.UUID }) {
+		p.plan.Unhealed = append(p.plan.Unhealed, Unhealed{About: about, Why: "skipped while something is under way: " + reason, Command: "openstack server show " + s.UUID})
 	}
 }
 
 // byFirst groups findings by the record that they are about first, in their order.
-func byFirst(findings []audit.Finding) (order []string, by map[string][]audit.Finding) {
-	by = map[string][]audit.Finding{}
+func byFirst(findings []audit.Finding) (order []string, groups map[string][]audit.Finding) {
+	groups = map[string][]audit.Finding{}
 	for _, f := range findings {
 		id := f.About[0].ID
-		if by[id] == nil {
+		if groups[id] == nil {
 			order = append(order, id)
 		}
-		by[id] = append(by[id], f)
+		groups[id] = append(groups[id], f)
 	}
-	return order, by
+	return order, groups
 }
 
 // codes are the codes of findings.
@@ -298,12 +312,12 @@ func codes(findings []audit.Finding) (list []audit.Code) {
 	return list
 }
 
-// whys are what was found, in one text.
-func whys(findings []audit.Finding) string {
+// reasons are what was found, in one text.
+func reasons(findings []audit.Finding) string {
 	var list []string
 	for _, f := range findings {
-		if !slices.Contains(list, f.Found) {
-			list = append(list, f.Found)
+		if !slices.Contains(list, f.Actual) {
+			list = append(list, f.Actual)
 		}
 	}
 	return strings.Join(list, "; ")

@@ -29,12 +29,12 @@ func codes(findings []audit.Finding) []audit.Code {
 	return slices.Compact(list)
 }
 
-// planted returns a cloud with a fault.
+// injected returns a cloud with a fault.
 func faulty(t *testing.T, p audittest.Fault) *fakeCloud {
 	t.Helper()
 	c := audittest.Copied(audittest.Whole().Done())
 	if !p.InjectInto(c) {
-		t.Fatal("the cloud has nothing to plant the fault in")
+		t.Fatal("the cloud has nothing to inject the fault into")
 	}
 	return newFakeCloud(t, c)
 }
@@ -62,13 +62,13 @@ func typed(t *testing.T, command string) heal.Options {
 }
 
 // still returns records without what every change raises, and without those that steps are about.
-func still(t *testing.T, c *cloud.Cloud, but ...*heal.Plan) *cloud.Cloud {
+func still(t *testing.T, c *cloud.Cloud, plans ...*heal.Plan) *cloud.Cloud {
 	t.Helper()
 	about := map[string]bool{}
-	for _, p := range but {
+	for _, p := range plans {
 		for _, s := range p.Steps {
-			for _, of := range s.About {
-				about[of.ID] = true
+			for _, subject := range s.About {
+				about[subject.ID] = true
 			}
 		}
 	}
@@ -76,80 +76,82 @@ func still(t *testing.T, c *cloud.Cloud, but ...*heal.Plan) *cloud.Cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var of cloud.Cloud
-	if err := json.Unmarshal(text, &of); err != nil {
+	var records cloud.Cloud
+	if err := json.Unmarshal(text, &records); err != nil {
 		t.Fatal(err)
 	}
-	of.Source, of.Begun, of.Ended = "", time.Time{}, time.Time{}
-	p := of.Placement
+	records.Source, records.Begun, records.Ended = "", time.Time{}, time.Time{}
+	p := records.Placement
 	p.Providers = slices.DeleteFunc(p.Providers, func(p cloud.Provider) bool { return about[p.UUID] })
 	p.Consumers = slices.DeleteFunc(p.Consumers, func(c cloud.Consumer) bool { return about[c.UUID] })
-	of.Network.Ports = slices.DeleteFunc(of.Network.Ports, func(p cloud.Port) bool { return about[p.UUID] })
+	records.Network.Ports = slices.DeleteFunc(records.Network.Ports, func(p cloud.Port) bool { return about[p.UUID] })
 	for i := range p.Providers {
 		p.Providers[i].Generation = 0
-		if len(but) > 0 {
+		if len(plans) > 0 {
 			p.Providers[i].Usages, p.Providers[i].Root = nil, "" // of those below
 		}
 	}
 	for i := range p.Consumers {
 		p.Consumers[i].Generation = 0
 	}
-	for i := range of.Network.Ports {
-		of.Network.Ports[i].Revision = 0
+	for i := range records.Network.Ports {
+		records.Network.Ports[i].Revision = 0
 	}
-	return &of
+	return &records
 }
 
-// unhealed are the faults of codes that requests mend which no request mends all the same. TestWhatIsLeft has them.
+// unhealed are the faults of codes that requests repair which no request repairs all the same.
+// TestWhatIsLeft has them.
 var unhealed = map[string]string{
-	"held-on-several-hosts/three of a move": "left alone while something is under way",
+	"held-on-several-hosts/three of a move": "skipped while something is under way",
 	"key-provider-lacks-trait/":             "no providers of host cn1 offer what it asks for",
 	"agent-provider-stale/":                 "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
 	"device-provider-stale/":                "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
 }
 
-// What cannot be mended is left with the reason.
+// What cannot be repaired remains with the reason.
 func TestWhatIsLeft(t *testing.T) {
-	for _, plant := range audittest.Faults {
-		want, ok := unhealed[plant.Key()]
+	for _, fault := range audittest.Faults {
+		want, ok := unhealed[fault.Key()]
 		if !ok {
 			continue
 		}
-		plan := heal.New(index.New(faulty(t, plant).read()), all)
-		if len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Left, func(l heal.Left) bool { return strings.Contains(l.Why, want) && l.Command != "" }) {
-			t.Errorf("%s: steps %+v, left %+v", plant.Code, plan.Steps, plan.Left)
+		plan := heal.New(index.New(faulty(t, fault).read()), all)
+		if len(plan.Steps) > 0 || !slices.ContainsFunc(plan.Unhealed, func(l heal.Unhealed) bool { return strings.Contains(l.Why, want) && l.Command != "" }) {
+			t.Errorf("%s: steps %+v, left %+v", fault.Code, plan.Steps, plan.Unhealed)
 		}
 	}
 }
 
-// Each fault that a request mends is mended: audit finds nothing then, and nothing else has changed. A second plan is empty. A run that is ended after
-// any of its requests, and followed by another one, ends in the same cloud.
-func TestPlantedFaultsAreMended(t *testing.T) {
-	mended := map[audit.Code]bool{}
-	for _, plant := range audittest.Faults {
-		if !heal.Heals(plant.Code) {
+// Each fault that a request repairs is repaired: audit finds nothing then, and nothing else has
+// changed. A second plan is empty. A run that is ended after any of its requests, and followed by
+// another one, ends in the same cloud.
+func TestInjectedFaultsAreHealed(t *testing.T) {
+	healed := map[audit.Code]bool{}
+	for _, fault := range audittest.Faults {
+		if !heal.Heals(fault.Code) {
 			continue
 		}
-		mended[plant.Code] = true
-		if _, stays := unhealed[plant.Key()]; stays {
+		healed[fault.Code] = true
+		if _, ok := unhealed[fault.Key()]; ok {
 			continue
 		}
-		t.Run(plant.Key(), func(t *testing.T) {
-			fc := faulty(t, plant)
+		t.Run(fault.Key(), func(t *testing.T) {
+			fc := faulty(t, fault)
 			before := fc.read()
-			if got := codes(audit.Check(index.New(before), audit.Options{}).Findings); !slices.Equal(got, plant.Codes()) {
+			if got := codes(audit.Check(index.New(before), audit.Options{}).Findings); !slices.Equal(got, fault.Codes()) {
 				t.Fatalf("the cloud has the findings %q", got)
 			}
 			plan := heal.New(index.New(before), all)
 			if len(plan.Steps) == 0 {
-				t.Fatalf("no steps; left: %+v", plan.Left)
+				t.Fatalf("no steps; left: %+v", plan.Unhealed)
 			}
 			for _, f := range audit.Check(index.New(before), audit.Options{Heals: heal.Heals}).Findings {
 				if !heal.Heals(f.Code) {
 					continue
 				}
 				if named := heal.New(index.New(before), typed(t, f.Command)); len(named.Steps) == 0 {
-					t.Errorf("%s has no steps; left: %+v", f.Command, named.Left)
+					t.Errorf("%s has no steps; left: %+v", f.Command, named.Unhealed)
 				}
 			}
 			for _, s := range plan.Steps {
@@ -161,9 +163,9 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 				}
 			}
 			after := fc.read()
-			left := codes(audit.Check(index.New(after), audit.Options{}).Findings)
-			if left = slices.DeleteFunc(left, func(code audit.Code) bool { return code == plant.Also }); len(left) > 0 {
-				t.Errorf("after it there are %q: %+v", left, audit.Check(index.New(after), audit.Options{}).Findings)
+			remaining := codes(audit.Check(index.New(after), audit.Options{}).Findings)
+			if remaining = slices.DeleteFunc(remaining, func(code audit.Code) bool { return code == fault.Also }); len(remaining) > 0 {
+				t.Errorf("after it there are %q: %+v", remaining, audit.Check(index.New(after), audit.Options{}).Findings)
 			}
 			if again := heal.New(index.New(after), all); len(again.Steps) > 0 {
 				t.Errorf("a second plan has the steps %+v", again.Steps)
@@ -172,9 +174,9 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 				t.Errorf("healthy records changed:\n%s", diff)
 			}
 			for k := 1; k < len(plan.Steps); k++ {
-				fc := faulty(t, plant)
+				fc := faulty(t, fault)
 				for _, r := range fc.apply(heal.New(index.New(fc.read()), all), k)[k:] {
-					if r.Outcome != heal.Unsent {
+					if r.Outcome != heal.NotSent {
 						t.Errorf("ended after %d requests: step %d is %s", k, r.Step, r.Outcome)
 					}
 				}
@@ -190,16 +192,17 @@ func TestPlantedFaultsAreMended(t *testing.T) {
 		})
 	}
 	for _, k := range audit.Kinds() {
-		if heal.Heals(k.Code) && !mended[k.Code] {
-			t.Errorf("no fault of the kind %s is mended", k.Code)
+		if heal.Heals(k.Code) && !healed[k.Code] {
+			t.Errorf("no fault of the kind %s is healed", k.Code)
 		}
 	}
 }
 
-// Amounts of a port that asks for nothing are released in the plan that removes its key, and not before.
+// Amounts of a port that requests nothing are released in the plan that removes its key, and not
+// before.
 func TestAmountsOfPortsThatAskForNothing(t *testing.T) {
-	at := slices.IndexFunc(audittest.Faults, func(p audittest.Fault) bool { return p.Code == audit.KeyWithoutRequest })
-	c := faulty(t, audittest.Faults[at]).read()
+	i := slices.IndexFunc(audittest.Faults, func(p audittest.Fault) bool { return p.Code == audit.KeyWithoutRequest })
+	c := faulty(t, audittest.Faults[i]).read()
 	for _, tc := range []struct {
 		parts []heal.Part
 		codes []audit.Code
@@ -230,22 +233,22 @@ func TestEveryCodeHasAPart(t *testing.T) {
 	}
 }
 
-// What is wrong with an allocation that is deleted is not mended as well.
+// What is wrong with an allocation that is deleted is not repaired as well.
 func TestOneStepForAConsumer(t *testing.T) {
-	for _, plant := range audittest.Faults {
-		if plant.Code != audit.OffloadedServerHolds {
+	for _, fault := range audittest.Faults {
+		if fault.Code != audit.OffloadedServerAllocated {
 			continue
 		}
 		c := audittest.Copied(audittest.Whole().Done())
-		if !plant.InjectInto(c) {
-			t.Fatal("the cloud has nothing to plant the fault in")
+		if !fault.InjectInto(c) {
+			t.Fatal("the cloud has nothing to inject the fault into")
 		}
 		for i := range c.Placement.Consumers {
-			if of := &c.Placement.Consumers[i]; slices.ContainsFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == of.UUID && s.Status == "SHELVED_OFFLOADED" }) {
-				of.Type, of.User = "", "another"
+			if consumer := &c.Placement.Consumers[i]; slices.ContainsFunc(c.Compute.Servers, func(s cloud.Server) bool { return s.UUID == consumer.UUID && s.Status == "SHELVED_OFFLOADED" }) {
+				consumer.Type, consumer.User = "", "another"
 			}
 		}
-		if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got, []audit.Code{audit.ConsumerUserWrong, audit.ConsumerWithoutType, audit.OffloadedServerHolds}) {
+		if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got, []audit.Code{audit.ConsumerUserWrong, audit.ConsumerWithoutType, audit.OffloadedServerAllocated}) {
 			t.Fatalf("audit finds %q", got)
 		}
 		if steps := heal.New(index.New(c), all).Steps; len(steps) != 1 || len(steps[0].Codes) != 3 {

@@ -15,17 +15,18 @@ import (
 // FileVersion is the version of the format of a plan's file. A file of another version is refused.
 const FileVersion = 1
 
-// A Plan is what mends findings, as a list of requests, with the JSON keys of its file.
+// A Plan is what repairs findings, as a list of requests, with the JSON keys of its file.
 type Plan struct {
 	Version int `json:"version"`
-	// Parts are what the plan was asked for. Source is where its records are from, and Read when they were read.
+	// Parts are what the plan was made for. Source is where its records are from, and Read when
+	// they were read.
 	Parts  []Part `json:"parts"`
 	Source string `json:"source"`
 	Read   string `json:"read"`
 	// Steps in the order in which they are sent.
 	Steps []Step `json:"steps"`
-	// Left are the findings that the plan does not mend, and servers that are left alone.
-	Left []Left `json:"not_healed"`
+	// Unhealed are the findings that the plan does not repair, and servers that are skipped.
+	Unhealed []Unhealed `json:"not_healed"`
 	// More says that there are more servers to heal than [Options].Max.
 	More bool `json:"more"`
 }
@@ -50,24 +51,27 @@ const (
 	Network   = "network"
 )
 
-// A Check is a GET with what its answer must be: the status and, unless Has is nil, the values that Has names. An object has those that are named
-// and may have others, a list has no others. null is the same as no value.
+// A Check is a GET with what its answer must be: the status and, unless Has is nil, the values that
+// Has names. An object has those that are named and may have others, a list has no others. null is
+// the same as no value.
 type Check struct {
 	cloud.Request
 	Status int             `json:"status"`
 	Has    json.RawMessage `json:"has,omitempty"`
-	// Says is what the check is about, in a sentence without a full stop: "server X is on host cn1".
-	Says string `json:"says"`
+	// Statement is what the check is about, in a sentence without a full stop: "server X is on host
+	// cn1".
+	Statement string `json:"says"`
 }
 
-// A Left is what is not mended.
-type Left struct {
-	Code  audit.Code      `json:"code,omitempty"` // "" for a server that is left alone
+// An Unhealed is a finding that is not healed.
+type Unhealed struct {
+	Code  audit.Code      `json:"code,omitempty"` // "" for a server that is skipped
 	About []audit.Subject `json:"about"`
 	Why   string          `json:"why"`
 	// Command is what to type, or what shows what to decide.
 	Command string `json:"command"`
-	// Nova is the exit code of nova-manage placement heal_allocations or sync_aggregates for it, 0 when they do not look at it.
+	// Nova is the exit code of nova-manage placement heal_allocations or sync_aggregates for it, 0
+	// when they do not read it.
 	Nova NovaCode `json:"nova_manage_code,omitempty"`
 }
 
@@ -83,7 +87,6 @@ const (
 	Nothing      NovaCode = 4 // there was nothing to heal, or no request was allowed
 	NoPorts      NovaCode = 5 // the ports of servers cannot be read
 	NotNamed     NovaCode = 6 // a port could not name its provider
-	NotUndone    NovaCode = 7 // ports were changed and could not be changed back, which cannot happen here
 	Refused      NovaCode = 8 // servers of this kind are not healed
 )
 
@@ -104,8 +107,8 @@ func Write(w io.Writer, p *Plan) error {
 	return e.Encode(p)
 }
 
-// Read reads the file of a plan. It refuses what [Write] of this version does not write, since a key that is not understood may be one
-// that matters.
+// Read reads the file of a plan. It refuses what [Write] of this version does not write, since a
+// key that is not understood may be one that matters.
 func Read(r io.Reader) (*Plan, error) {
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()

@@ -15,30 +15,30 @@ var boundKeys = []string{"pci_vendor_info", "pci_slot", "physical_network", "car
 
 // ports corrects ports that have nothing to do with an allocation, or no longer have.
 func (p *planner) ports(findings []audit.Finding) {
-	order, by := byFirst(findings)
+	order, groups := byFirst(findings)
 	for _, id := range order {
-		of := p.Ports[id]
+		port := p.Ports[id]
 		// A port whose key an earlier step replaces gets it in today's format there.
-		if at := slices.IndexFunc(p.plan.Steps, func(s Step) bool { return s.Request.Path == "/ports/"+id }); at >= 0 {
-			for _, f := range by[id] {
-				p.also(at+1, f)
+		if i := slices.IndexFunc(p.plan.Steps, func(s Step) bool { return s.Request.Path == "/ports/"+id }); i >= 0 {
+			for _, f := range groups[id] {
+				p.also(i+1, f)
 			}
 			continue
 		}
-		changed, profile := object{}, maps.Clone(of.Profile)
+		changed, profile := object{}, maps.Clone(port.Profile)
 		if profile == nil {
 			profile = map[string]any{}
 		}
-		next := of.Allocation
+		next := port.Allocation
 		var checks []Check
-		s := p.Servers[of.Device]
+		s := p.Servers[port.Device]
 		if s != nil {
 			checks = append(checks, sameServer(s))
 		}
-		for _, f := range by[id] {
+		for _, f := range groups[id] {
 			switch f.Code {
-			case audit.PortOfGoneServer:
-				checks = append(checks, noServer(of.Device))
+			case audit.PortOfDeletedServer:
+				checks = append(checks, noServer(port.Device))
 				changed["device_id"], changed["device_owner"], changed["binding:host_id"] = "", "", ""
 				for _, name := range boundKeys {
 					delete(profile, name)
@@ -49,30 +49,31 @@ func (p *planner) ports(findings []audit.Finding) {
 				next = nil
 			case audit.KeyFormatOld:
 				next = map[string]string{}
-				for _, g := range of.Request.Groups {
-					if provider := index.NamedProvider(of, g); provider != "" {
+				for _, g := range port.Request.Groups {
+					if provider := index.NamedProvider(port, g); provider != "" {
 						next[g.ID] = provider
 					}
 				}
 			}
 		}
-		if !maps.Equal(next, of.Allocation) {
+		if !maps.Equal(next, port.Allocation) {
 			changed["binding:profile"] = profile
 		}
 		if len(next) > 0 {
 			profile["allocation"] = key(next)
 		}
-		p.setPort(Step{Codes: codes(by[id]), About: by[id][0].About, Why: whys(by[id]), Checks: checks}, of, changed)
+		p.setPort(Step{Codes: codes(groups[id]), About: groups[id][0].About, Why: reasons(groups[id]), Checks: checks}, port, changed)
 	}
 }
 
-// setPort adds the step that changes a port. It is refused when the port has changed: by its revision, or where it has none by reading it before.
-func (p *planner) setPort(s Step, of *cloud.Port, changed object) int {
-	s.Request = cloud.Request{Service: Network, Method: "PUT", Path: "/ports/" + of.UUID, Body: text(object{"port": changed})}
-	if of.Revision > 0 {
-		s.Request.Headers = map[string]string{"If-Match": fmt.Sprintf("revision_number=%d", of.Revision)}
+// setPort adds the step that changes a port. It is refused when the port has changed: by its
+// revision, or where it has none by reading it before.
+func (p *planner) setPort(s Step, port *cloud.Port, changed object) int {
+	s.Request = cloud.Request{Service: Network, Method: "PUT", Path: "/ports/" + port.UUID, Body: text(object{"port": changed})}
+	if port.Revision > 0 {
+		s.Request.Headers = map[string]string{"If-Match": fmt.Sprintf("revision_number=%d", port.Revision)}
 	} else {
-		s.Checks = append(s.Checks, samePort(of))
+		s.Checks = append(s.Checks, samePort(port))
 	}
 	return p.add(s)
 }

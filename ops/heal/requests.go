@@ -9,9 +9,10 @@ import (
 	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
-// write is the request that replaces the allocation of a consumer. It is refused when the consumer has another generation than the record,
-// and for a record without allocations when there is a consumer.
-func write(c cloud.Consumer, now allocations.Amounts) cloud.Request {
+// write is the request that replaces the allocation of a consumer. It is refused when the consumer
+// has another generation than the record, and for a record without allocations when there is a
+// consumer.
+func write(c cloud.Consumer, desired allocations.Amounts) cloud.Request {
 	type resources struct {
 		Resources map[string]int64 `json:"resources"`
 	}
@@ -25,11 +26,11 @@ func write(c cloud.Consumer, now allocations.Amounts) cloud.Request {
 	if len(c.Allocations) > 0 || c.Generation > 0 {
 		body.Generation = &c.Generation
 	}
-	for provider, classes := range now {
-		some := maps.Clone(classes)
-		maps.DeleteFunc(some, func(_ string, n int64) bool { return n <= 0 })
-		if len(some) > 0 {
-			body.Allocations[provider] = resources{some}
+	for provider, classes := range desired {
+		amounts := maps.Clone(classes)
+		maps.DeleteFunc(amounts, func(_ string, n int64) bool { return n <= 0 })
+		if len(amounts) > 0 {
+			body.Allocations[provider] = resources{amounts}
 		}
 	}
 	version := "1.38" // the first with types
@@ -56,44 +57,45 @@ const computeVersion = "2.59"
 
 // noServer checks that no server has a UUID, also none that was deleted softly.
 func noServer(uuid string) Check {
-	return Check{Request: get(Compute, "/servers/"+uuid), Status: 404, Says: "there is no server " + uuid}
+	return Check{Request: get(Compute, "/servers/"+uuid), Status: 404, Statement: "there is no server " + uuid}
 }
 
 // sameServer checks that a server has its host and its status, and no operation under way.
 func sameServer(s *index.Server) Check {
 	var host any
-	where := "no host"
+	path := "no host"
 	if s.Host != "" {
-		host, where = s.Host, "host "+s.Host
+		host, path = s.Host, "host "+s.Host
 	}
 	return Check{
 		Request: get(Compute, "/servers/"+s.UUID), Status: 200,
-		Has:  text(object{"server": object{"status": s.Status, "OS-EXT-SRV-ATTR:host": host, "OS-EXT-STS:task_state": nil}}),
-		Says: "server " + s.UUID + " is " + s.Status + " on " + where + " with nothing under way",
+		Has:       text(object{"server": object{"status": s.Status, "OS-EXT-SRV-ATTR:host": host, "OS-EXT-STS:task_state": nil}}),
+		Statement: "server " + s.UUID + " is " + s.Status + " on " + path + " with nothing under way",
 	}
 }
 
 // samePort checks that a port has not changed.
-func samePort(of *cloud.Port) Check {
-	has := object{"device_id": of.Device, "binding:host_id": of.Host}
-	if of.Revision > 0 {
-		has["revision_number"] = of.Revision
+func samePort(port *cloud.Port) Check {
+	want := object{"device_id": port.Device, "binding:host_id": port.Host}
+	if port.Revision > 0 {
+		want["revision_number"] = port.Revision
 	} else {
 		profile := object{"allocation": nil}
-		if len(of.Allocation) > 0 {
-			profile["allocation"] = key(of.Allocation)
+		if len(port.Allocation) > 0 {
+			profile["allocation"] = key(port.Allocation)
 		}
-		has["binding:profile"] = profile
+		want["binding:profile"] = profile
 	}
-	return Check{Request: get(Network, "/ports/"+of.UUID), Status: 200, Has: text(object{"port": has}), Says: "port " + of.UUID + " is as it was read"}
+	return Check{Request: get(Network, "/ports/"+port.UUID), Status: 200, Has: text(object{"port": want}), Statement: "port " + port.UUID + " is as it was read"}
 }
 
-// key is the key of a binding profile as the API has it: the provider of each group, or one provider in the format before groups.
-func key(of map[string]string) any {
-	if one, old := of[""]; old {
-		return one
+// key is the key of a binding profile as the API has it: the provider of each group, or one
+// provider in the format before groups.
+func key(providers map[string]string) any {
+	if provider, old := providers[""]; old {
+		return provider
 	}
-	return of
+	return providers
 }
 
 func get(s, path string) cloud.Request {

@@ -13,9 +13,10 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// servers mends what is wrong with the allocations of servers and migrations, each with one request for all of it.
+// servers repairs what is wrong with the allocations of servers and migrations, each with one
+// request for all of it.
 func (p *planner) servers(findings []audit.Finding) {
-	by := map[string][]audit.Finding{} // by consumer
+	groups := map[string][]audit.Finding{} // by consumer
 	for _, f := range findings {
 		id := f.About[0].ID
 		if f.About[0].Kind == "port" {
@@ -25,14 +26,14 @@ func (p *planner) servers(findings []audit.Finding) {
 			p.also(step, f)
 			continue
 		}
-		by[id] = append(by[id], f)
+		groups[id] = append(groups[id], f)
 	}
 	var all []*index.Server
-	for _, id := range slices.Sorted(maps.Keys(by)) {
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
 		if s := p.Servers[id]; s != nil {
 			all = append(all, s)
 		} else if c := p.Consumers[id]; c != nil {
-			p.own(*c, p.Migrations[id], by[id])
+			p.own(*c, p.Migrations[id], groups[id])
 		}
 	}
 	slices.SortFunc(all, oldest)
@@ -43,14 +44,14 @@ func (p *planner) servers(findings []audit.Finding) {
 			break
 		}
 		if s.Busy {
-			for _, f := range by[s.UUID] {
-				p.left(f, f.Found+"; left alone while something is under way", 0)
+			for _, f := range groups[s.UUID] {
+				p.addUnhealed(f, f.Actual+"; skipped while something is under way", 0)
 			}
 			continue
 		}
-		sp := serverPlan{planner: p, server: s, findings: by[s.UUID], held: allocations.Amounts{}}
+		sp := serverPlan{planner: p, server: s, findings: groups[s.UUID], allocated: allocations.Amounts{}}
 		if c := p.Consumers[s.UUID]; c != nil {
-			sp.held = c.Allocations
+			sp.allocated = c.Allocations
 		}
 		before := len(p.plan.Steps)
 		sp.make()
@@ -63,25 +64,25 @@ func (p *planner) servers(findings []audit.Finding) {
 		concerned := len(p.o.Servers)+len(p.o.Hosts)+len(p.o.Ports) == 0 || slices.Contains(p.o.Servers, s.UUID) || slices.Contains(p.o.Servers, s.Name) ||
 			slices.Contains(p.o.Hosts, s.Host)
 		if s.Busy && concerned && slices.Contains(p.plan.Parts, Allocations) && len(p.o.Codes) == 0 {
-			p.leftAlone(s)
+			p.skipBusy(s)
 		}
 	}
 }
 
 // own gives the allocation of a migration the owner of its server.
 func (p *planner) own(c cloud.Consumer, m *cloud.Migration, findings []audit.Finding) {
-	now := c
+	desired := c
 	for _, f := range findings {
-		switch of := p.ownerOf(m); {
+		switch server := p.ownerOf(m); {
 		case f.Code == audit.ConsumerProjectWrong:
-			now.Project = of.Project
+			desired.Project = server.Project
 		case f.Code == audit.ConsumerUserWrong:
-			now.User = of.User
+			desired.User = server.User
 		default:
-			now.Type = "MIGRATION"
+			desired.Type = "MIGRATION"
 		}
 	}
-	p.change(Step{Codes: codes(findings), About: findings[0].About, Why: whys(findings)}, now, c.Allocations)
+	p.change(Step{Codes: codes(findings), About: findings[0].About, Why: reasons(findings)}, desired, c.Allocations)
 }
 
 func (p *planner) ownerOf(m *cloud.Migration) *index.Server {
@@ -91,12 +92,13 @@ func (p *planner) ownerOf(m *cloud.Migration) *index.Server {
 	return p.Servers[m.Server]
 }
 
-// A serverPlan makes the steps for a server: one that writes its allocation, and one for each of its ports whose binding profile changes.
+// A serverPlan makes the steps for a server: one that writes its allocation, and one for each of
+// its ports whose binding profile changes.
 type serverPlan struct {
 	*planner
-	server   *index.Server
-	findings []audit.Finding     // those about the server and its ports that are mended
-	held     allocations.Amounts // the allocation that was read
+	server    *index.Server
+	findings  []audit.Finding     // those about the server and its ports that are repaired
+	allocated allocations.Amounts // the allocation that was read
 }
 
 // A target is what a server and its ports have when its plan is carried out.
@@ -106,82 +108,87 @@ type target struct {
 	groups   []group // of its ports, each with a provider
 }
 
-// has reports whether a finding of one of some codes is mended, about a port when that is not nil.
-func (sp *serverPlan) has(of *cloud.Port, list ...audit.Code) bool {
+// has reports whether a finding of one of some codes is repaired, about a port when that is not
+// nil.
+func (sp *serverPlan) has(port *cloud.Port, list ...audit.Code) bool {
 	return slices.ContainsFunc(sp.findings, func(f audit.Finding) bool {
-		return slices.Contains(list, f.Code) && (of == nil || f.About[0].ID == of.UUID)
+		return slices.Contains(list, f.Code) && (port == nil || f.About[0].ID == port.UUID)
 	})
 }
 
-// make adds the steps. A port is left when its groups fit on no provider or on more than one, and all else of the server is mended.
+// make adds the steps. A port remains when its groups fit on no provider or on more than one, and
+// all else of the server is repaired.
 func (sp *serverPlan) make() {
-	t, why := sp.solve(nil, "", false)
-	if why == nil {
+	t, prob := sp.solve(nil, "", false)
+	if prob == nil {
 		sp.write(t)
 		return
 	}
-	// It is not known which port is the cause: without any of them first, then with one after the other.
-	left := map[string]*problem{} // ports, by UUID
+	// It is not known which port is the cause: without any of them first, then with one after the
+	// other.
+	excluded := map[string]*problem{} // ports, by UUID
 	var open []string
 	for _, g := range sp.portGroups(nil).open {
-		if left[g.port.UUID] == nil {
-			left[g.port.UUID], open = why, append(open, g.port.UUID)
+		if excluded[g.port.UUID] == nil {
+			excluded[g.port.UUID], open = prob, append(open, g.port.UUID)
 		}
 	}
 	if len(open) > 0 {
-		t, why = sp.solve(left, "", false)
+		t, prob = sp.solve(excluded, "", false)
 	}
-	if why != nil {
+	if prob != nil {
 		for _, f := range sp.findings {
-			sp.unmended(f, why)
+			sp.addUnhealedFinding(f, prob)
 		}
 		return
 	}
 	for _, uuid := range open {
-		delete(left, uuid)
-		if more, why := sp.solve(left, uuid, len(open) > 1); why == nil {
+		delete(excluded, uuid)
+		if more, perr := sp.solve(excluded, uuid, len(open) > 1); perr == nil {
 			t = more
 		} else {
-			left[uuid] = why
+			excluded[uuid] = perr
 		}
 	}
 	sp.findings = slices.DeleteFunc(sp.findings, func(f audit.Finding) bool {
-		why := left[f.About[0].ID]
-		if why != nil {
-			sp.unmended(f, why)
+		perr := excluded[f.About[0].ID]
+		if perr != nil {
+			sp.addUnhealedFinding(f, perr)
 		}
-		return why != nil
+		return perr != nil
 	})
 	sp.write(t)
 }
 
-// unmended adds a finding with a problem to what is left.
-func (sp *serverPlan) unmended(f audit.Finding, why *problem) {
+// addUnhealedFinding adds a finding with a problem to what remains.
+func (sp *serverPlan) addUnhealedFinding(f audit.Finding, prob *problem) {
 	nova := NovaCode(0)
 	if rules[f.Code].nova != 0 {
-		nova = why.nova
+		nova = prob.nova
 	}
-	f.ManualCommand = cmp.Or(why.command, f.ManualCommand)
-	sp.left(f, f.Found+"; "+why.text, nova)
+	f.ManualCommand = cmp.Or(prob.command, f.ManualCommand)
+	sp.addUnhealed(f, f.Actual+"; "+prob.text, nova)
 }
 
-// solve returns the target of the server, without the ports that are left. The port is the one that is in question, "" for all. single says that open ports are solved one after the other: what the server holds
-// beyond what is accounted for may be for another one of them then.
-func (sp *serverPlan) solve(left map[string]*problem, port string, single bool) (target, *problem) {
+// solve returns the target of the server, without the ports that remain. The port is the one that
+// is in question, "" for all. single says that open ports are solved one after the other: what the
+// server holds beyond what is accounted for may be for another one of them then.
+func (sp *serverPlan) solve(excluded map[string]*problem, port string, single bool) (target, *problem) {
 	t := target{consumer: sp.consumer()}
 	rebuild := sp.has(nil, audit.ServerWithoutAllocation, audit.AllocationOnWrongHost) // all of the allocation
-	replace := rebuild || sp.has(nil, audit.FlavorAmountMissing, audit.FlavorAmountSuperfluous, audit.ClassNotAsked)
+	replace := rebuild || sp.has(nil, audit.FlavorAmountMissing, audit.FlavorAmountSuperfluous, audit.ClassNotRequested)
 	ways, err := sp.server.FlavorQueries()
 	if replace && err != nil {
 		return t, &problem{text: err.Error(), nova: Refused}
 	}
-	groups := sp.portGroups(left)
+	groups := sp.portGroups(excluded)
 	named := allocations.Amounts{} // the sum of the groups whose provider the ports name
 	for _, g := range groups.named {
 		named = named.Plus(allocations.Amounts{g.provider: g.Resources})
 	}
 
-	// What was allocated for groups of a provider that is replaced is released; what groups that stay lack is added.
+	// What was allocated for groups of a provider that is replaced is released; what groups that
+	// stay lack is added.
 	amounts := sp.withoutOtherHosts(rebuild)
 	for _, g := range groups.open {
 		for class, n := range g.Resources {
@@ -207,7 +214,7 @@ func (sp *serverPlan) solve(left map[string]*problem, port string, single bool) 
 	d.usage = func(uuid string) map[string]int64 { // the server's own allocation counts with its base only
 		sum := map[string]int64{}
 		maps.Copy(sum, sp.used[uuid])
-		for class, n := range sp.held[uuid] {
+		for class, n := range sp.allocated[uuid] {
 			sum[class] -= n
 		}
 		for class, n := range base[uuid] {
@@ -216,28 +223,28 @@ func (sp *serverPlan) solve(left map[string]*problem, port string, single bool) 
 		return sum
 	}
 	if !single {
-		d.spare = short(base, sp.held)
+		d.spare = short(base, sp.allocated)
 	}
 	var chosen choice
-	var why *problem
-	if rebuild { // in the first way that fits, as Nova asks; the problem is that of the first
+	var prob *problem
+	if rebuild { // in the first way that fits, as Nova queries; the problem is that of the first
 		for i := range ways {
 			d.flavor = &ways[i]
-			some, no := sp.choose(d)
+			ch, no := sp.choose(d)
 			if no == nil {
-				chosen, why = some, nil
+				chosen, prob = ch, nil
 				break
 			}
-			why = cmp.Or(why, no)
+			prob = cmp.Or(prob, no)
 		}
 	} else {
 		if replace {
 			d.flavor = sp.alike(ways)
 		}
-		chosen, why = sp.choose(d)
+		chosen, prob = sp.choose(d)
 	}
-	if why != nil {
-		return t, why
+	if prob != nil {
+		return t, prob
 	}
 	t.groups = groups.named
 	for _, g := range groups.open {
@@ -255,8 +262,8 @@ func (sp *serverPlan) consumer() cloud.Consumer {
 	if sp.typed {
 		c.Type = "INSTANCE"
 	}
-	if is := sp.Consumers[s.UUID]; is != nil {
-		c = *is
+	if record := sp.Consumers[s.UUID]; record != nil {
+		c = *record
 	}
 	if sp.has(nil, audit.ConsumerProjectWrong) {
 		c.Project = s.Project
@@ -270,19 +277,20 @@ func (sp *serverPlan) consumer() cloud.Consumer {
 	return c
 }
 
-// alike returns the way of asking for the flavor that differs in the fewest classes from what the server holds.
+// alike returns the form of the request for the flavor that differs in the fewest classes from what
+// the server holds.
 func (sp *serverPlan) alike(ways []placement.Query) *placement.Query {
 	best, least := 0, -1
-	held := sp.AllocatedOnHost(sp.server)
+	allocated := sp.AllocatedOnHost(sp.server)
 	for i, q := range ways {
-		differ, asked := 0, index.Sum(q)
-		for class, n := range asked {
-			if held[class] != n {
+		differ, requested := 0, index.Sum(q)
+		for class, n := range requested {
+			if allocated[class] != n {
 				differ++
 			}
 		}
 		for _, class := range index.FlavorClasses {
-			if held[class] > 0 && asked[class] == 0 {
+			if allocated[class] > 0 && requested[class] == 0 {
 				differ++
 			}
 		}
@@ -293,26 +301,27 @@ func (sp *serverPlan) alike(ways []placement.Query) *placement.Query {
 	return &ways[best]
 }
 
-// write adds the step for the allocation, when that changes, and then those for the ports whose binding profile changes.
+// write adds the step for the allocation, when that changes, and then those for the ports whose
+// binding profile changes.
 func (sp *serverPlan) write(t target) {
-	s, was := sp.server, sp.Consumers[sp.server.UUID]
-	concerned := func(of *cloud.Port) (about []audit.Finding) {
+	s, prev := sp.server, sp.Consumers[sp.server.UUID]
+	concerned := func(port *cloud.Port) (about []audit.Finding) {
 		for _, f := range sp.findings {
-			if f.About[0].ID == of.UUID {
+			if f.About[0].ID == port.UUID {
 				about = append(about, f)
 			}
 		}
 		return about
 	}
 	var after []int
-	if was == nil || !sp.held.Equal(t.amounts) || was.Project != t.consumer.Project || was.User != t.consumer.User || was.Type != t.consumer.Type {
+	if prev == nil || !sp.allocated.Equal(t.amounts) || prev.Project != t.consumer.Project || prev.User != t.consumer.User || prev.Type != t.consumer.Type {
 		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool { return f.Code == audit.KeyGroupUnknown }) // which is about the name of a group
-		step := Step{Codes: codes(list), Why: whys(list) + "; it must hold " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
+		step := Step{Codes: codes(list), Why: reasons(list) + "; it must hold " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
 		step.About = append(step.About, audit.Subject{Kind: "server", ID: s.UUID, Name: s.Name})
-		for _, of := range sp.PortsOf[s.UUID] {
-			if len(concerned(of)) > 0 {
-				step.About = append(step.About, audit.Subject{Kind: "port", ID: of.UUID, Name: of.Name})
-				step.Checks = append(step.Checks, samePort(of))
+		for _, port := range sp.PortsOf[s.UUID] {
+			if len(concerned(port)) > 0 {
+				step.About = append(step.About, audit.Subject{Kind: "port", ID: port.UUID, Name: port.Name})
+				step.Checks = append(step.Checks, samePort(port))
 			}
 		}
 		after = append(after, sp.change(step, t.consumer, t.amounts))
@@ -327,11 +336,11 @@ func (sp *serverPlan) write(t target) {
 		}
 	}
 	for _, uuid := range slices.Sorted(maps.Keys(keys)) {
-		of := sp.Ports[uuid]
-		if maps.Equal(keys[uuid], of.Allocation) {
+		port := sp.Ports[uuid]
+		if maps.Equal(keys[uuid], port.Allocation) {
 			continue
 		}
-		profile := maps.Clone(of.Profile)
+		profile := maps.Clone(port.Profile)
 		if profile == nil {
 			profile = map[string]any{}
 		}
@@ -340,10 +349,10 @@ func (sp *serverPlan) write(t target) {
 		for _, provider := range slices.Sorted(maps.Values(keys[uuid])) {
 			names = append(names, sp.ByUUID[provider].Name)
 		}
-		about := concerned(of)
+		about := concerned(port)
 		sp.setPort(Step{
-			Codes: codes(about), About: about[0].About, Why: whys(about) + "; it must name " + strings.Join(slices.Compact(names), ", "),
+			Codes: codes(about), About: about[0].About, Why: reasons(about) + "; it must name " + strings.Join(slices.Compact(names), ", "),
 			Checks: []Check{sameServer(s)}, After: after,
-		}, of, object{"binding:profile": profile})
+		}, port, object{"binding:profile": profile})
 	}
 }

@@ -9,13 +9,15 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// variables are the environment variables that have the URLs of services in the commands that [Curl] returns.
+// variables are the environment variables that have the URLs of services in the commands that
+// [Curl] returns.
 var variables = map[string]string{Placement: "PLACEMENT_URL", Compute: "COMPUTE_URL", Network: "NETWORK_URL"}
 
 // Variable is the environment variable that has the URL of a service in commands.
 func Variable(service string) string { return variables[service] }
 
-// Curl returns the request as a command. The token is in OS_TOKEN, and the URL of the service in its variable.
+// Curl returns the request as a command. The token is in OS_TOKEN, and the URL of the service in
+// its variable.
 func Curl(r cloud.Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `curl -X %s -H "X-Auth-Token: $OS_TOKEN"`, r.Method)

@@ -82,7 +82,7 @@ func (f *Finder) New(ctx context.Context, flavor string) (s novaquery.Server, er
 
 // Existing returns a server that exists, by its name or UUID. The error about one that does not is an UnknownServer.
 func (f *Finder) Existing(ctx context.Context, name string) (novaquery.Server, error) {
-	s, record, err := novaquery.Of(f.Cloud, name)
+	s, record, err := novaquery.FromServer(f.Cloud, name)
 	if err != nil {
 		return s, UnknownServer{err}
 	}

@@ -1,6 +1,7 @@
-// Package novaquery builds the query that Nova sends to placement for a server, from records of a cloud, so that tools can ask what Nova
-// would. It is pure. The rules are those of compute/request: filters that an operator has switched on in nova.conf
-// ([scheduler] query_placement_…, limit_tenants_to_placement_aggregate) are chosen with request.Settings.
+// Package novaquery builds the query that Nova sends to placement for a server, from records of a
+// cloud, so that tools can ask what Nova would. It is pure. The rules are those of compute/request:
+// filters that an operator has switched on in nova.conf ([scheduler] query_placement_…,
+// limit_tenants_to_placement_aggregate) are chosen with request.Settings.
 package novaquery
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Server is what is asked for: a server to be created, or one that exists.
+// A Server is what is requested: a server to be created, or one that exists.
 type Server struct {
 	Flavor cloud.Flavor
 	Image  cloud.Image
@@ -29,9 +30,11 @@ type Server struct {
 	Zone     string // availability zone, "" for any
 	// Pinned says that the server exists, and was created for the zone.
 	Pinned bool
-	// DefaultZone is the zone of hosts that are in no aggregate with one, "" for Nova's default. It is looked at when there are no records of services.
+	// DefaultZone is the zone of hosts that are in no aggregate with one, "" for Nova's default. It
+	// is examined when there are no records of services.
 	DefaultZone string
-	// Node is the name of the provider of the only host that will do, "" for any; Nova takes it from a forced host.
+	// Node is the name of the provider of the only host that will do, "" for any; Nova takes it
+	// from a forced host.
 	Node string
 	// Hints are scheduler hints.
 	Hints Hints
@@ -39,8 +42,8 @@ type Server struct {
 	UUID string
 }
 
-// Hints are the scheduler hints that Nova's default filters have. They are not part of the query: Nova drops hosts that
-// placement offers. Refusals tells which.
+// Hints are the scheduler hints that Nova's default filters have. They are not part of the query:
+// Nova drops hosts that placement offers. Refusals says which.
 type Hints struct {
 	// Same and Different are servers whose host the server is to be on, or not.
 	Same, Different []string
@@ -48,11 +51,12 @@ type Hints struct {
 	Group *cloud.ServerGroup
 }
 
-// any reports whether there are any, with which Nova asks for all candidates that there are.
+// any reports whether there are any, with which Nova requests all candidates that there are.
 func (h *Hints) any() bool { return len(h.Same)+len(h.Different) > 0 || h.Group != nil }
 
-// Request returns what Nova asks placement for, with the warnings of what it ignores in the flavor. The error says why Nova asks
-// nothing and answers that there is no valid host, or refuses the request.
+// Request returns what Nova queries placement for, with the warnings of what it ignores in the
+// flavor. The error says why Nova asks nothing and answers that there is no valid host, or refuses
+// the request.
 func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Request, error) {
 	zone, err := s.zone(c)
 	if err != nil {
@@ -80,14 +84,14 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 		}
 	}
 	if s.Node != "" {
-		at := -1
+		i := -1
 		if c.Placement != nil {
-			at = slices.IndexFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Name == s.Node || p.UUID == s.Node })
+			i = slices.IndexFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.Name == s.Node || p.UUID == s.Node })
 		}
-		if at < 0 {
+		if i < 0 {
 			return request.Request{}, fmt.Errorf("no provider has the name or UUID %q", s.Node)
 		}
-		spec.InTree = placement.UUID(c.Placement.Providers[at].UUID)
+		spec.InTree = placement.UUID(c.Placement.Providers[i].UUID)
 	}
 	var aggregates []request.Aggregate
 	if c.Compute != nil {
@@ -95,7 +99,8 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 			aggregates = append(aggregates, request.Aggregate{UUID: placement.UUID(a.UUID), Metadata: a.Metadata})
 		}
 	}
-	// Of servers without a word about it, releases of Nova before 2026.1 do not ask who may read a TPM's secret. Their hosts have none of the traits.
+	// Of servers without a word about it, releases of Nova before 2026.1 do not ask who may read a
+	// TPM's secret. Their hosts have none of the traits.
 	if spec.Flavor.Specs["hw:tpm_secret_security"] == "" && (c.Placement == nil || !slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool {
 		return slices.ContainsFunc(p.Traits, func(trait string) bool { return strings.HasPrefix(trait, request.TraitTPMSecret) })
 	})) {
@@ -104,8 +109,8 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 	return request.New(spec, settings, aggregates)
 }
 
-// zone returns the zone that Nova asks for: with a host that is named, none unless the host is in it. The error says why Nova refuses the
-// request: a zone is one of enabled services.
+// zone returns the zone that Nova requests: with a host that is named, none unless the host is in
+// it. The error says why Nova refuses the request: a zone is one of enabled services.
 func (s Server) zone(c *cloud.Cloud) (string, error) {
 	switch {
 	case s.Zone == "" || s.Pinned:
@@ -116,12 +121,12 @@ func (s Server) zone(c *cloud.Cloud) (string, error) {
 		return "", fmt.Errorf("whether there is an availability zone %q is not known: there are no records of the compute service", s.Zone)
 	case s.Node != "":
 		host := serviceOf(c, s.Node)
-		if !slices.ContainsFunc(c.Compute.Services, func(of cloud.Service) bool {
-			return of.Binary == "nova-compute" && of.Host == host && of.Zone == s.Zone
+		if !slices.ContainsFunc(c.Compute.Services, func(service cloud.Service) bool {
+			return service.Binary == "nova-compute" && service.Host == host && service.Zone == s.Zone
 		}) {
 			return "", nil
 		}
-	case !slices.ContainsFunc(c.Compute.Services, func(of cloud.Service) bool { return of.Zone == s.Zone && of.Status != "disabled" }):
+	case !slices.ContainsFunc(c.Compute.Services, func(service cloud.Service) bool { return service.Zone == s.Zone && service.Status != "disabled" }):
 		return "", fmt.Errorf("no enabled service is in the availability zone %q: Nova refuses the request", s.Zone)
 	}
 	return s.Zone, nil
@@ -137,38 +142,39 @@ func serviceOf(c *cloud.Cloud, node string) string {
 	return node
 }
 
-// port returns the request of a port, false when it asks for nothing.
+// port returns the request of a port, false when it requests nothing.
 func port(p *cloud.Port) (request.Port, bool) {
 	if p.Request == nil || len(p.Request.Groups) == 0 {
 		return request.Port{}, false
 	}
-	asks := request.Port{ID: p.UUID, VNIC: p.VNIC, SameSubtree: p.Request.SameSubtree}
+	requested := request.Port{ID: p.UUID, VNIC: p.VNIC, SameSubtree: p.Request.SameSubtree}
 	for _, g := range p.Request.Groups {
 		id := g.ID
 		if id == "" { // the format before groups
-			id, asks.Old = p.UUID, true
+			id, requested.Old = p.UUID, true
 		}
-		asks.Groups = append(asks.Groups, request.Group{ID: id, Resources: g.Resources, Required: g.Required})
+		requested.Groups = append(requested.Groups, request.Group{ID: id, Resources: g.Resources, Required: g.Required})
 	}
-	return asks, true
+	return requested, true
 }
 
-// PortIn returns the port that Nova creates for the nth network of a new server, as far as placement looks at it: with the request that
-// the network's QoS policy gives it. The policy may be empty.
+// PortIn returns the port that Nova creates for the nth network of a new server, as far as
+// placement reads it: with the request that the network's QoS policy gives it. The policy may be
+// empty.
 func PortIn(n cloud.NetworkOf, policy cloud.QoSPolicy, nth int) (cloud.Port, error) {
 	network, err := guarantee.ParseUUID(n.UUID)
 	if err != nil {
 		return cloud.Port{}, fmt.Errorf("the network %s: %w", n.Name, err)
 	}
-	of := guarantee.Port{ID: network.Derive(fmt.Sprint(nth)), VNICType: "normal", Segments: []guarantee.Segment{{Type: n.Type, PhysicalNetwork: n.Physical}}}
+	port := guarantee.Port{ID: network.Derive(fmt.Sprint(nth)), VNICType: "normal", Segments: []guarantee.Segment{{Type: n.Type, PhysicalNetwork: n.Physical}}}
 	for _, physical := range n.Segments {
-		of.Segments = append(of.Segments, guarantee.Segment{Type: n.Type, PhysicalNetwork: physical})
+		port.Segments = append(port.Segments, guarantee.Segment{Type: n.Type, PhysicalNetwork: physical})
 	}
 	for _, r := range policy.Rules {
-		of.Rules = append(of.Rules, guarantee.Rule{ID: r.UUID, Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.MinKbps + r.MinKpps})
+		port.Rules = append(port.Rules, guarantee.Rule{ID: r.UUID, Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.MinKbps + r.MinKpps})
 	}
-	p := cloud.Port{UUID: of.ID.String(), Network: n.UUID, VNIC: of.VNICType, NetworkPolicy: policy.UUID}
-	r := of.Request(guarantee.Extensions{Tunnels: true})
+	p := cloud.Port{UUID: port.ID.String(), Network: n.UUID, VNIC: port.VNICType, NetworkPolicy: policy.UUID}
+	r := port.Request(guarantee.Extensions{Tunnels: true})
 	if len(r.Groups) == 0 {
 		return p, nil
 	}
@@ -182,8 +188,9 @@ func PortIn(n cloud.NetworkOf, policy cloud.QoSPolicy, nth int) (cloud.Port, err
 	return p, nil
 }
 
-// routed returns, for each port, the aggregates of the hosts that reach one of its segments. Neutron keeps a provider for each segment, in
-// the aggregate of these hosts. The error is a *request.NoValidHost when there is none.
+// routed returns, for each port, the aggregates of the hosts that reach one of its segments.
+// Neutron keeps a provider for each segment, in the aggregate of these hosts. The error is a
+// *request.NoValidHost when there is none.
 func routed(ports [][]string, c *cloud.Cloud) (all [][]placement.UUID, err error) {
 	for _, segments := range ports {
 		var reach []placement.UUID
@@ -209,44 +216,46 @@ func routed(ports [][]string, c *cloud.Cloud) (all [][]placement.UUID, err error
 	return all, nil
 }
 
-// Of returns what a server that exists asks for, with its ports, its server group and the zone that it is bound to, as far as they are among the
-// records. The image is to be filled in by the caller,
-// who can look it up. It is an error when there is no such server, by its UUID or, where that is unique, its name.
-func Of(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
+// FromServer returns what a server that exists requests, with its ports, its server group and the
+// zone that it is bound to, as far as they are among the records. The image is to be filled in by
+// the caller, who can look it up. It is an error when there is no such server, by its UUID or,
+// where that is unique, its name.
+func FromServer(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 	if c.Compute == nil {
 		return Server{}, nil, fmt.Errorf("the records of the compute service are needed to find the server %q", server)
 	}
-	var found []*cloud.Server
+	var matches []*cloud.Server
 	for i := range c.Compute.Servers {
 		if s := &c.Compute.Servers[i]; s.UUID == server || s.Name == server {
-			found = append(found, s)
+			matches = append(matches, s)
 		}
 	}
-	switch len(found) {
+	switch len(matches) {
 	case 0:
 		return Server{}, nil, fmt.Errorf("there is no server with the name or UUID %q", server)
 	case 1:
 	default:
-		return Server{}, nil, fmt.Errorf("%d servers have the name %q; take the UUID of one", len(found), server)
+		return Server{}, nil, fmt.Errorf("%d servers have the name %q; take the UUID of one", len(matches), server)
 	}
-	s := found[0]
-	asked := Server{UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image}, FromVolume: s.Image == "", Project: s.Project}
-	// Nova asks for the zone that a server was created for whenever it moves, and for none when no aggregate is that zone.
+	s := matches[0]
+	request := Server{UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image}, FromVolume: s.Image == "", Project: s.Project}
+	// Nova requests the zone that a server was created for whenever it moves, and for none when no
+	// aggregate is that zone.
 	if slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool { return a.Metadata["availability_zone"] == s.Pinned }) {
-		asked.Zone, asked.Pinned = s.Pinned, true
+		request.Zone, request.Pinned = s.Pinned, true
 	}
 	for i := range c.Compute.Groups {
 		if g := &c.Compute.Groups[i]; slices.Contains(g.Members, s.UUID) {
-			asked.Hints.Group = g
+			request.Hints.Group = g
 			break
 		}
 	}
 	if c.Network != nil {
 		for _, p := range c.Network.Ports {
 			if p.Device == s.UUID {
-				asked.Ports = append(asked.Ports, p)
+				request.Ports = append(request.Ports, p)
 			}
 		}
 	}
-	return asked, s, nil
+	return request, s, nil
 }

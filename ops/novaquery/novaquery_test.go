@@ -47,9 +47,9 @@ func records() *cloud.Cloud {
 // The query of a server that exists has its flavor, its ports in both formats, and its zone.
 func TestRequest(t *testing.T) {
 	c := records()
-	s, of, err := novaquery.Of(c, "web")
-	if err != nil || of.UUID != "s1" {
-		t.Fatal(of, err)
+	s, server, err := novaquery.FromServer(c, "web")
+	if err != nil || server.UUID != "s1" {
+		t.Fatal(server, err)
 	}
 	s.Node = "cn1"
 	r, err := novaquery.Request(s, c, request.DefaultSettings())
@@ -80,10 +80,10 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A server asks for the zone that it is bound to where there is one, and has its server group.
+// A server requests the zone that it is bound to where there is one, and has its server group.
 func TestServersThatAreBound(t *testing.T) {
 	for name, want := range map[string][2]string{"s1": {"east", ""}, "s2": {"", "g2"}, "s3": {}} {
-		s, _, err := novaquery.Of(records(), name)
+		s, _, err := novaquery.FromServer(records(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,8 @@ func TestServersThatAreBound(t *testing.T) {
 	}
 }
 
-// A zone is one of enabled services, as they say: also the default one, whatever its name. With a host it is left out unless the host is in it.
+// A zone is one of enabled services, as they say: also the default one, whatever its name. With a
+// host it is omitted unless the host is in it.
 func TestZones(t *testing.T) {
 	zoned := records()
 	zoned.Compute.Services = []cloud.Service{
@@ -110,7 +111,7 @@ func TestZones(t *testing.T) {
 	for name, tc := range map[string]struct {
 		c    *cloud.Cloud
 		s    novaquery.Server
-		want string // the aggregates that are asked for, or a part of the error
+		want string // the aggregates that are requested, or a part of the error
 	}{
 		"None":            {zoned, novaquery.Server{}, "[]"},
 		"AnAggregate":     {zoned, novaquery.Server{Zone: "east"}, "[[a1]]"},
@@ -141,7 +142,7 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// What cannot be asked for is an error that says why.
+// What cannot be requested is an error that says why.
 func TestErrors(t *testing.T) {
 	for want, s := range map[string]novaquery.Server{
 		`the availability zone "west"`: {Flavor: small, Zone: "west"},
@@ -152,11 +153,11 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"db": "2 servers have the name", "s9": "there is no server"} {
-		if _, _, err := novaquery.Of(records(), name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := novaquery.FromServer(records(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if _, _, err := novaquery.Of(&cloud.Cloud{}, "web"); err == nil || !strings.Contains(err.Error(), "records of the compute service") {
+	if _, _, err := novaquery.FromServer(&cloud.Cloud{}, "web"); err == nil || !strings.Contains(err.Error(), "records of the compute service") {
 		t.Error(err)
 	}
 }
@@ -210,7 +211,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Hints ask for all candidates, as in Nova.
+// Hints request all candidates, as in Nova.
 func TestHintsAreUnlimited(t *testing.T) {
 	for _, h := range []novaquery.Hints{{Same: []string{"s1"}}, {Different: []string{"s1"}}, {Group: &cloud.ServerGroup{}}} {
 		if r, err := novaquery.Request(novaquery.Server{Flavor: small, Hints: h}, records(), request.DefaultSettings()); err != nil || r.Query.Limit != 0 {
@@ -219,7 +220,8 @@ func TestHintsAreUnlimited(t *testing.T) {
 	}
 }
 
-// The port that is made for a network asks for what the network's policy guarantees, each by itself.
+// The port that is made for a network requests what the network's policy guarantees, each by
+// itself.
 func TestPortIn(t *testing.T) {
 	n := cloud.NetworkOf{UUID: "00000000-0000-4000-8000-000000000001", Name: "net0", Type: "vlan", Physical: "physnet0"}
 	gold := cloud.QoSPolicy{UUID: "q1", Rules: []cloud.QoSRule{
@@ -256,7 +258,8 @@ func TestPortIn(t *testing.T) {
 	}
 }
 
-// Filters that nova.conf switches on are in the query; hosts have to reach a segment of each port in a routed network.
+// Filters that nova.conf switches on are in the query; hosts have to reach a segment of each port
+// in a routed network.
 func TestSettings(t *testing.T) {
 	c := records()
 	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: "u2", Aggregates: []string{"a8", "a9"}}, cloud.Provider{UUID: "u3"})
@@ -285,8 +288,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A server with a TPM wants a host that keeps its secret, as its user's without a word in the flavor. Where no host says how it keeps secrets Nova is too
-// old to ask for it.
+// A server with a TPM wants a host that keeps its secret, as its user's without a word in the
+// flavor. Where no host says how it keeps secrets Nova is too old to request it.
 func TestSecretsOfTPMs(t *testing.T) {
 	const user, host = "COMPUTE_SECURITY_TPM_SECRET_SECURITY_USER", "COMPUTE_SECURITY_TPM_SECRET_SECURITY_HOST"
 	for _, tc := range []struct {

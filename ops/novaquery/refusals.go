@@ -8,9 +8,10 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// Refusals returns a function that says why Nova does not take a host that placement offers, "" when it may: its service is disabled or down, or
-// a hint forbids it. The host is the name of its provider. What the records do not have is not looked at. It may be called from several
-// goroutines while the records do not change.
+// Refusals returns a function that says why Nova does not take a host that placement offers, ""
+// when it may: its service is disabled or down, or a hint forbids it. The host is the name of its
+// provider. What the records do not have is not examined. It may be called from several goroutines
+// while the records do not change.
 func (s Server) Refusals(c *cloud.Cloud) func(host string) string {
 	if c.Compute == nil {
 		return func(string) string { return "" }
@@ -19,69 +20,69 @@ func (s Server) Refusals(c *cloud.Cloud) func(host string) string {
 	for _, h := range c.Compute.Hypervisors {
 		services[h.Hostname] = h.Host
 	}
-	out := map[string]string{} // why, by the host of the service
+	unavailable := map[string]string{} // why, by the host of the service
 	for _, service := range c.Compute.Services {
 		switch {
-		case service.Binary != "nova-compute" || out[service.Host] != "":
+		case service.Binary != "nova-compute" || unavailable[service.Host] != "":
 		case service.Status == "disabled":
-			out[service.Host] = strings.TrimSuffix("its compute service is disabled: "+service.DisabledReason, ": ")
+			unavailable[service.Host] = strings.TrimSuffix("its compute service is disabled: "+service.DisabledReason, ": ")
 		case service.State != "up":
-			out[service.Host] = "its compute service is down"
+			unavailable[service.Host] = "its compute service is down"
 		}
 	}
 	nodes := map[string]string{} // of the servers of hints, by their UUIDs
 	var members []*cloud.Server  // with a host
 	for i := range c.Compute.Servers {
-		of := &c.Compute.Servers[i]
-		if slices.Contains(s.Hints.Different, of.UUID) || slices.Contains(s.Hints.Same, of.UUID) {
-			nodes[of.UUID] = of.Node
+		server := &c.Compute.Servers[i]
+		if slices.Contains(s.Hints.Different, server.UUID) || slices.Contains(s.Hints.Same, server.UUID) {
+			nodes[server.UUID] = server.Node
 		}
-		if of.Host != "" && s.Hints.Group != nil && slices.Contains(s.Hints.Group.Members, of.UUID) {
-			members = append(members, of)
+		if server.Host != "" && s.Hints.Group != nil && slices.Contains(s.Hints.Group.Members, server.UUID) {
+			members = append(members, server)
 		}
 	}
 	return func(host string) string {
-		on := func(uuid string) bool { return nodes[uuid] == host }
-		of, known := services[host]
+		onHost := func(uuid string) bool { return nodes[uuid] == host }
+		service, known := services[host]
 		if !known {
-			of = host
+			service = host
 		}
-		if why := out[of]; why != "" {
-			return why
+		if reason := unavailable[service]; reason != "" {
+			return reason
 		}
-		if at := slices.IndexFunc(s.Hints.Different, on); at >= 0 {
-			return "server " + s.Hints.Different[at] + " is there (hint different_host)"
+		if i := slices.IndexFunc(s.Hints.Different, onHost); i >= 0 {
+			return "server " + s.Hints.Different[i] + " is there (hint different_host)"
 		}
-		if len(s.Hints.Same) > 0 && !slices.ContainsFunc(s.Hints.Same, on) {
+		if len(s.Hints.Same) > 0 && !slices.ContainsFunc(s.Hints.Same, onHost) {
 			return "no server of the hint same_host is there"
 		}
 		if s.Hints.Group != nil {
-			return s.apart(members, of)
+			return s.apart(members, service)
 		}
 		return ""
 	}
 }
 
-// apart returns why the server group forbids a host, by the name of its service. As in Nova, a group with a soft policy forbids none, and
-// anti-affinity leaves a server where it is.
+// apart returns why the server group forbids a host, by the name of its service. As in Nova, a
+// group with a soft policy forbids none, and anti-affinity leaves a server where it is.
 func (s Server) apart(members []*cloud.Server, host string) string {
-	g, there := s.Hints.Group, 0
+	g, onHost := s.Hints.Group, 0
 	var hosts []string
 	for _, member := range members {
 		if member.UUID == s.UUID && member.Host == host && g.Policy == "anti-affinity" {
 			return ""
 		}
 		if member.Host == host {
-			there++
+			onHost++
 		}
 		hosts = append(hosts, member.Host)
 	}
 	switch most := max(1, g.Rules.MaxPerHost); {
-	case g.Policy == "affinity" && len(hosts) > 0 && there == 0:
+	case g.Policy == "affinity" && len(hosts) > 0 && onHost == 0:
 		slices.Sort(hosts)
 		return fmt.Sprintf("the servers of the group %s are on %s (affinity)", g.Name, strings.Join(slices.Compact(hosts), ", "))
-	case g.Policy == "anti-affinity" && there >= most:
-		return fmt.Sprintf("servers of the group %s that are there: %d, of %d at most (anti-affinity)", g.Name, there, most)
+	case g.Policy == "anti-affinity" && onHost >= most:
+		return fmt.Sprintf("servers of the group %s that are there: %d, of %d at most (anti-affinity)", g.Name, onHost, most)
 	}
 	return ""
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Change is a difference between two clouds, or of one at two times. Generations are no difference.
+// A Change is a difference between two clouds, or of one at two times. Generations are no
+// difference.
 type Change struct {
 	Change string `json:"change"` // added, removed, changed
-	// What changed: provider, name, parent, inventory, trait, aggregate, usage, allocation, consumer.
+	// What changed: provider, name, parent, inventory, trait, aggregate, usage, allocation,
+	// consumer.
 	What     string `json:"what"`
 	Provider string `json:"provider,omitempty"` // its name
 	UUID     string `json:"provider_uuid,omitempty"`
@@ -23,8 +25,8 @@ type Change struct {
 	After    string `json:"after,omitempty"`
 }
 
-// Diff returns what is different in placement's records b from a: by provider, then by consumer. Allocations are compared when both have
-// consumers, else what is used of each provider.
+// Diff returns what is different in placement's records b from a: by provider, then by consumer.
+// Allocations are compared when both have consumers, else what is used of each provider.
 func Diff(a, b *cloud.Placement) []Change {
 	d := &differ{names: map[string]string{}}
 	for _, p := range []*cloud.Placement{a, b} {
@@ -46,8 +48,9 @@ func Diff(a, b *cloud.Placement) []Change {
 	return d.changes
 }
 
-// DiffByName is Diff for two clouds of their own, in which the same provider has the same name and another UUID. What they cannot have in
-// common, consumers and aggregates, is not compared, but what is used of each provider is. Changes have no UUIDs.
+// DiffByName is Diff for two clouds of their own, in which the same provider has the same name and
+// another UUID. What they cannot have in common, consumers and aggregates, is not compared, but
+// what is used of each provider is. Changes have no UUIDs.
 func DiffByName(a, b *cloud.Placement) []Change {
 	named := func(p *cloud.Placement) *cloud.Placement {
 		names := map[string]string{}
@@ -56,8 +59,8 @@ func DiffByName(a, b *cloud.Placement) []Change {
 		}
 		next := &cloud.Placement{Providers: slices.Clone(p.Providers)}
 		for i := range next.Providers {
-			of := &next.Providers[i]
-			of.UUID, of.Parent, of.Aggregates = of.Name, names[of.Parent], nil
+			provider := &next.Providers[i]
+			provider.UUID, provider.Parent, provider.Aggregates = provider.Name, names[provider.Parent], nil
 		}
 		return next
 	}
@@ -93,8 +96,8 @@ type differ struct {
 	changes []Change
 }
 
-// note adds a change unless both values are the same. "" is a value that is not there.
-func (d *differ) note(c Change, before, after string) {
+// add adds a change unless both values are the same. "" is a value that is not there.
+func (d *differ) add(c Change, before, after string) {
 	switch {
 	case before == after:
 		return
@@ -111,56 +114,56 @@ func (d *differ) note(c Change, before, after string) {
 
 // provider compares what belongs to a provider; nil is one that is not there.
 func (d *differ) provider(uuid string, a, b *cloud.Provider, usages bool) {
-	of := Change{Provider: d.names[uuid], UUID: uuid}
-	with := func(what, subject string) Change {
-		c := of
+	change := Change{Provider: d.names[uuid], UUID: uuid}
+	changeOf := func(what, subject string) Change {
+		c := change
 		c.What, c.Subject = what, subject
 		return c
 	}
 	switch {
 	case a == nil:
-		d.note(with("provider", ""), "", b.Name)
+		d.add(changeOf("provider", ""), "", b.Name)
 		a = &cloud.Provider{Name: b.Name}
 	case b == nil:
-		d.note(with("provider", ""), a.Name, "")
+		d.add(changeOf("provider", ""), a.Name, "")
 		b = &cloud.Provider{Name: a.Name}
 	}
-	d.note(with("name", ""), a.Name, b.Name)
-	d.note(with("parent", ""), d.named(a.Parent), d.named(b.Parent))
+	d.add(changeOf("name", ""), a.Name, b.Name)
+	d.add(changeOf("parent", ""), d.named(a.Parent), d.named(b.Parent))
 	for _, class := range union(a.Inventories, b.Inventories) {
-		d.note(with("inventory", class), inventory(a.Inventories, class), inventory(b.Inventories, class))
+		d.add(changeOf("inventory", class), inventory(a.Inventories, class), inventory(b.Inventories, class))
 	}
-	d.sets(with, "trait", a.Traits, b.Traits)
-	d.sets(with, "aggregate", a.Aggregates, b.Aggregates)
+	d.sets(changeOf, "trait", a.Traits, b.Traits)
+	d.sets(changeOf, "aggregate", a.Aggregates, b.Aggregates)
 	if usages {
 		for _, class := range union(a.Usages, b.Usages) {
-			d.note(with("usage", class), amount(a.Usages[class]), amount(b.Usages[class]))
+			d.add(changeOf("usage", class), amount(a.Usages[class]), amount(b.Usages[class]))
 		}
 	}
 }
 
 // sets compares two lists as sets.
-func (d *differ) sets(with func(what, subject string) Change, what string, a, b []string) {
+func (d *differ) sets(change func(what, subject string) Change, what string, a, b []string) {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
-	there := func(list []string, one string) string {
-		if slices.Contains(list, one) {
-			return one
+	present := func(list []string, item string) string {
+		if slices.Contains(list, item) {
+			return item
 		}
 		return ""
 	}
-	for _, one := range slices.Compact(all) {
-		d.note(with(what, one), there(a, one), there(b, one))
+	for _, item := range slices.Compact(all) {
+		d.add(change(what, item), present(a, item), present(b, item))
 	}
 }
 
 // consumer compares a consumer's allocations and who it is; nil is one that is not there.
 func (d *differ) consumer(uuid string, a, b *cloud.Consumer) {
 	if a != nil && b != nil {
-		who := func(c *cloud.Consumer) string {
+		owner := func(c *cloud.Consumer) string {
 			return fmt.Sprintf("%s of project %s, user %s", cmp.Or(c.Type, "unknown"), c.Project, c.User)
 		}
-		d.note(Change{What: "consumer", Consumer: uuid}, who(a), who(b))
+		d.add(Change{What: "consumer", Consumer: uuid}, owner(a), owner(b))
 	}
 	var before, after map[string]map[string]int64
 	if a != nil {
@@ -172,7 +175,7 @@ func (d *differ) consumer(uuid string, a, b *cloud.Consumer) {
 	for _, provider := range union(before, after) {
 		for _, class := range union(before[provider], after[provider]) {
 			c := Change{What: "allocation", Provider: d.names[provider], UUID: provider, Consumer: uuid, Subject: class}
-			d.note(c, amount(before[provider][class]), amount(after[provider][class]))
+			d.add(c, amount(before[provider][class]), amount(after[provider][class]))
 		}
 	}
 }

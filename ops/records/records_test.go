@@ -94,8 +94,8 @@ func TestTop(t *testing.T) {
 		"Fullest":  {records.Fullest(p, ""), "cn1:b BW 120; cn1:a LOST 100; cn1 VCPU 37.5; cn2 VCPU 25; cn1 MEMORY_MB 0"},
 		"OfClass":  {records.Fullest(p, "VCPU"), "cn1 VCPU 37.5; cn2 VCPU 25"},
 		"NoClass":  {records.Fullest(p, "PONY"), ""},
-		"Biggest":  {records.Biggest(p, "", false), "c1 BW 120; c2 LOST 100; c1 VCPU 12.5; c3 VCPU 12.5; c2 VCPU 6.3"},
-		"Projects": {records.Biggest(p, "VCPU", true), "p2 VCPU 18.8; p1 VCPU 12.5"},
+		"Biggest":  {records.Largest(p, "", false), "c1 BW 120; c2 LOST 100; c1 VCPU 12.5; c3 VCPU 12.5; c2 VCPU 6.3"},
+		"Projects": {records.Largest(p, "VCPU", true), "p2 VCPU 18.8; p1 VCPU 12.5"},
 	} {
 		var got []string
 		for _, l := range tc.got {

@@ -8,7 +8,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// A Usage is how much of a provider's capacity of a class is used, or how much of the whole cloud's a consumer or project has.
+// A Usage is how much of a provider's capacity of a class is used, or how much of the whole cloud's
+// a consumer or project has.
 type Usage struct {
 	Name     string `json:"name,omitempty"` // of the provider
 	UUID     string `json:"id"`             // of the provider or the consumer, or the id of the project
@@ -24,28 +25,28 @@ type Usage struct {
 // Fullest returns how full providers are of a class, or of all for "", the fullest first.
 func Fullest(p *cloud.Placement, class string) []Usage {
 	var all []Usage
-	for at := range p.Providers {
-		of := &p.Providers[at]
-		for _, i := range inventories(of) {
+	for i := range p.Providers {
+		provider := &p.Providers[i]
+		for _, i := range inventories(provider) {
 			if class == "" || i.Class == class {
-				all = append(all, Usage{Name: of.Name, UUID: of.UUID, Class: i.Class, Used: i.Used, Capacity: i.Capacity})
+				all = append(all, Usage{Name: provider.Name, UUID: provider.UUID, Class: i.Class, Used: i.Used, Capacity: i.Capacity})
 			}
 		}
 	}
 	return ordered(all)
 }
 
-// Biggest returns how much of the cloud's capacity of a class, or of all for "", consumers have, or with projects their projects. The
-// biggest shares are first.
-func Biggest(p *cloud.Placement, class string, projects bool) []Usage {
+// Largest returns how much of the cloud's capacity of a class, or of all for "", consumers have, or
+// with projects their projects. The biggest shares are first.
+func Largest(p *cloud.Placement, class string, projects bool) []Usage {
 	capacity := map[string]int64{}
 	for i := range p.Providers {
-		for _, of := range inventories(&p.Providers[i]) {
-			capacity[of.Class] += of.Capacity
+		for _, inventory := range inventories(&p.Providers[i]) {
+			capacity[inventory.Class] += inventory.Capacity
 		}
 	}
 	type key struct{ id, class string }
-	at := map[key]int{}
+	index := map[key]int{}
 	var all []Usage
 	for _, c := range p.Consumers {
 		for _, resources := range c.Allocations {
@@ -58,10 +59,10 @@ func Biggest(p *cloud.Placement, class string, projects bool) []Usage {
 					u.UUID, u.Type, u.Project = c.Project, "", ""
 				}
 				k := key{u.UUID, name}
-				i, ok := at[k]
+				i, ok := index[k]
 				if !ok {
 					i = len(all)
-					at[k], all = i, append(all, u)
+					index[k], all = i, append(all, u)
 				}
 				all[i].Used += amount
 			}

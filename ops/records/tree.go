@@ -1,5 +1,5 @@
-// Package records has the operators' views of placement's records: one tree, the fullest providers and the biggest
-// holders, the differences of two clouds. It reads no cloud and prints nothing.
+// Package records has the operators' views of placement's records: one tree, the fullest providers
+// and the biggest holders, the differences of two clouds. It reads no cloud and prints nothing.
 package records
 
 import (
@@ -27,8 +27,8 @@ type Provider struct {
 	Allocations []Allocation `json:"allocations"`
 }
 
-// An Inventory is what a provider has of a class, and how much of that is used. A class that is allocated and has no inventory has
-// a total of 0.
+// An Inventory is what a provider has of a class, and how much of that is used. A class that is
+// allocated and has no inventory has a total of 0.
 type Inventory struct {
 	Class    string  `json:"resource_class"`
 	Total    int64   `json:"total"`
@@ -47,17 +47,17 @@ type Allocation struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
-// Tree returns the tree that has a provider of a name or UUID, parents before children and children by their names. It fails when there
-// is none.
+// Tree returns the tree that has a provider of a name or UUID, parents before children and children
+// by their names. It fails when there is none.
 func Tree(p *cloud.Placement, host string) ([]Provider, error) {
-	at := slices.IndexFunc(p.Providers, func(p cloud.Provider) bool { return p.UUID == host || p.Name == host })
-	if at < 0 {
+	index := slices.IndexFunc(p.Providers, func(p cloud.Provider) bool { return p.UUID == host || p.Name == host })
+	if index < 0 {
 		return nil, fmt.Errorf("no provider has the name or UUID %q", host)
 	}
 	children := map[string][]*cloud.Provider{}
 	for i := range p.Providers {
-		if of := &p.Providers[i]; of.Root == p.Providers[at].Root {
-			children[of.Parent] = append(children[of.Parent], of)
+		if provider := &p.Providers[i]; provider.Root == p.Providers[index].Root {
+			children[provider.Parent] = append(children[provider.Parent], provider)
 		}
 	}
 	allocations := map[string][]Allocation{}
@@ -67,17 +67,17 @@ func Tree(p *cloud.Placement, host string) ([]Provider, error) {
 		}
 	}
 	var providers []Provider
-	var add func(of *cloud.Provider, depth int)
-	add = func(of *cloud.Provider, depth int) {
+	var add func(provider *cloud.Provider, depth int)
+	add = func(provider *cloud.Provider, depth int) {
 		providers = append(providers, Provider{
-			Name: of.Name, UUID: of.UUID, Parent: of.Parent, Generation: of.Generation, Depth: depth, Inventories: inventories(of), Traits: of.Traits,
-			Aggregates: of.Aggregates, Allocations: append([]Allocation{}, allocations[of.UUID]...),
+			Name: provider.Name, UUID: provider.UUID, Parent: provider.Parent, Generation: provider.Generation, Depth: depth, Inventories: inventories(provider), Traits: provider.Traits,
+			Aggregates: provider.Aggregates, Allocations: append([]Allocation{}, allocations[provider.UUID]...),
 		})
-		below := children[of.UUID]
+		below := children[provider.UUID]
 		slices.SortFunc(below, func(a, b *cloud.Provider) int {
 			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID))
 		})
-		delete(children, of.UUID) // a loop in wrong records ends
+		delete(children, provider.UUID) // a loop in wrong records ends
 		for _, child := range below {
 			add(child, depth+1)
 		}
@@ -89,18 +89,18 @@ func Tree(p *cloud.Placement, host string) ([]Provider, error) {
 }
 
 // inventories lists those of a provider by their classes.
-func inventories(of *cloud.Provider) []Inventory {
+func inventories(provider *cloud.Provider) []Inventory {
 	classes := map[string]bool{}
-	for class := range of.Inventories {
+	for class := range provider.Inventories {
 		classes[class] = true
 	}
-	for class := range of.Usages {
+	for class := range provider.Usages {
 		classes[class] = true
 	}
 	list := []Inventory{}
 	for _, class := range slices.Sorted(maps.Keys(classes)) {
-		i := placement.Inventory(of.Inventories[class])
-		capacity, used := i.Capacity(), of.Usages[class]
+		i := placement.Inventory(provider.Inventories[class])
+		capacity, used := i.Capacity(), provider.Usages[class]
 		free := capacity - used
 		if i.ReservedInUse(used) {
 			free = 0

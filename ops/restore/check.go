@@ -23,17 +23,18 @@ var (
 	isName = regexp.MustCompile(`^[A-Z0-9_]{1,255}$`) // of a class, a trait or the type of a consumer
 )
 
-// Check returns what no placement service can have of records, in a sentence each: none for records that agree with themselves. A
-// file that was changed by hand or read from a damaged database has such sentences.
+// Check returns what no placement service can have of records, in a sentence each: none for records
+// that agree with themselves. A file that was changed by hand or read from a damaged database has
+// such sentences.
 func Check(p *cloud.Placement) []string {
 	c := &checker{at: map[string]*cloud.Provider{}}
 	c.providers(p.Providers)
 	used := c.consumers(p.Consumers)
 	for i := range p.Providers {
-		of := &p.Providers[i]
-		for _, class := range sortedKeys(of.Usages) {
-			c.want(of.Usages[class] == used[inventoryKey{of.UUID, class}], "provider %s has %d of %s in use, and consumers have %d of it",
-				of.UUID, of.Usages[class], class, used[inventoryKey{of.UUID, class}])
+		provider := &p.Providers[i]
+		for _, class := range sortedKeys(provider.Usages) {
+			c.want(provider.Usages[class] == used[inventoryKey{provider.UUID, class}], "provider %s has %d of %s in use, and consumers have %d of it",
+				provider.UUID, provider.Usages[class], class, used[inventoryKey{provider.UUID, class}])
 		}
 	}
 	return c.wrong
@@ -57,23 +58,23 @@ func (c *checker) want(ok bool, format string, args ...any) bool {
 func (c *checker) providers(list []cloud.Provider) {
 	names := map[string]string{}
 	for i := range list {
-		of := &list[i]
-		c.want(isUUID.MatchString(of.UUID), "provider %q has no UUID: %q", of.Name, of.UUID)
-		c.want(c.at[of.UUID] == nil, "provider %s is there twice", of.UUID)
-		c.want(of.Name != "" && len([]rune(of.Name)) <= longestName, "provider %s has the name %q, which is empty or too long", of.UUID, of.Name)
-		c.want(names[of.Name] == "", "providers %s and %s have the same name %q", names[of.Name], of.UUID, of.Name)
-		c.at[of.UUID], names[of.Name] = of, of.UUID
-		for _, class := range sortedKeys(of.Inventories) {
-			c.inventory(of, class)
+		provider := &list[i]
+		c.want(isUUID.MatchString(provider.UUID), "provider %q has no UUID: %q", provider.Name, provider.UUID)
+		c.want(c.at[provider.UUID] == nil, "provider %s is there twice", provider.UUID)
+		c.want(provider.Name != "" && len([]rune(provider.Name)) <= longestName, "provider %s has the name %q, which is empty or too long", provider.UUID, provider.Name)
+		c.want(names[provider.Name] == "", "providers %s and %s have the same name %q", names[provider.Name], provider.UUID, provider.Name)
+		c.at[provider.UUID], names[provider.Name] = provider, provider.UUID
+		for _, class := range sortedKeys(provider.Inventories) {
+			c.inventory(provider, class)
 		}
-		for _, trait := range of.Traits {
-			c.want(isName.MatchString(trait), "provider %s has the trait %q, which is no name of a trait", of.UUID, trait)
+		for _, trait := range provider.Traits {
+			c.want(isName.MatchString(trait), "provider %s has the trait %q, which is no name of a trait", provider.UUID, trait)
 		}
-		for _, aggregate := range of.Aggregates {
-			c.want(isUUID.MatchString(aggregate), "provider %s has the aggregate %q, which is no UUID", of.UUID, aggregate)
+		for _, aggregate := range provider.Aggregates {
+			c.want(isUUID.MatchString(aggregate), "provider %s has the aggregate %q, which is no UUID", provider.UUID, aggregate)
 		}
-		c.want(len(slices.Compact(slices.Clone(of.Traits))) == len(of.Traits), "provider %s has a trait twice", of.UUID)
-		c.want(len(slices.Compact(slices.Clone(of.Aggregates))) == len(of.Aggregates), "provider %s has an aggregate twice", of.UUID)
+		c.want(len(slices.Compact(slices.Clone(provider.Traits))) == len(provider.Traits), "provider %s has a trait twice", provider.UUID)
+		c.want(len(slices.Compact(slices.Clone(provider.Aggregates))) == len(provider.Aggregates), "provider %s has an aggregate twice", provider.UUID)
 	}
 	for i := range list {
 		c.root(&list[i], len(list))
@@ -81,53 +82,53 @@ func (c *checker) providers(list []cloud.Provider) {
 }
 
 // root follows the parents of a provider to its root, in so many steps at most.
-func (c *checker) root(of *cloud.Provider, steps int) {
-	at := of
-	for ; at.Parent != "" && steps > 0; steps-- {
-		above := c.at[at.Parent]
+func (c *checker) root(provider *cloud.Provider, steps int) {
+	ancestor := provider
+	for ; ancestor.Parent != "" && steps > 0; steps-- {
+		above := c.at[ancestor.Parent]
 		if above == nil {
-			c.want(at != of, "provider %s has the parent %s, which is not there", of.UUID, at.Parent) // once, for the lowest one
+			c.want(ancestor != provider, "provider %s has the parent %s, which is not there", provider.UUID, ancestor.Parent) // once, for the lowest one
 			return
 		}
-		at = above
+		ancestor = above
 	}
-	if c.want(at.Parent == "", "provider %s is below itself", of.UUID) {
-		c.want(of.Root == at.UUID, "provider %s has the root %s, and its parents lead to %s", of.UUID, of.Root, at.UUID)
+	if c.want(ancestor.Parent == "", "provider %s is below itself", provider.UUID) {
+		c.want(provider.Root == ancestor.UUID, "provider %s has the root %s, and its parents lead to %s", provider.UUID, provider.Root, ancestor.UUID)
 	}
 }
 
-func (c *checker) inventory(of *cloud.Provider, class string) {
-	i := of.Inventories[class]
+func (c *checker) inventory(provider *cloud.Provider, class string) {
+	i := provider.Inventories[class]
 	within := func(n, least int64) bool { return n >= least && n <= maxInt }
-	c.want(isName.MatchString(class), "provider %s has the class %q, which is no name of a class", of.UUID, class)
+	c.want(isName.MatchString(class), "provider %s has the class %q, which is no name of a class", provider.UUID, class)
 	c.want(within(i.Total, 1) && within(i.Reserved, 0) && within(i.MinUnit, 1) && within(i.MaxUnit, 1) && within(i.StepSize, 1) &&
 		placement.Inventory(i).Capacity() >= 0 && math.Abs(i.AllocationRatio) <= math.MaxFloat32,
-		"provider %s has an inventory of %s that cannot be: %+v", of.UUID, class, i)
+		"provider %s has an inventory of %s that cannot be: %+v", provider.UUID, class, i)
 }
 
 // consumers checks consumers, and returns what they have.
 func (c *checker) consumers(list []cloud.Consumer) map[inventoryKey]int64 {
 	used, seen := map[inventoryKey]int64{}, map[string]bool{}
 	for i := range list {
-		of := &list[i]
-		c.want(isUUID.MatchString(of.UUID), "consumer %q has no UUID", of.UUID)
-		c.want(!seen[of.UUID], "consumer %s is there twice", of.UUID)
-		seen[of.UUID] = true
-		c.want(of.Project != "" && len(of.Project) <= longestID && of.User != "" && len(of.User) <= longestID,
-			"consumer %s has the project %q and the user %q, of which one is empty or too long", of.UUID, of.Project, of.User)
-		c.want(of.Type == "" || isName.MatchString(of.Type), "consumer %s has the type %q, which is no name of a type", of.UUID, of.Type)
-		c.want(len(of.Allocations) > 0, "consumer %s has no allocations", of.UUID)
-		for _, provider := range sortedKeys(of.Allocations) {
-			at := c.at[provider]
-			if !c.want(at != nil, "consumer %s has an allocation of provider %s, which is not there", of.UUID, provider) {
+		consumer := &list[i]
+		c.want(isUUID.MatchString(consumer.UUID), "consumer %q has no UUID", consumer.UUID)
+		c.want(!seen[consumer.UUID], "consumer %s is there twice", consumer.UUID)
+		seen[consumer.UUID] = true
+		c.want(consumer.Project != "" && len(consumer.Project) <= longestID && consumer.User != "" && len(consumer.User) <= longestID,
+			"consumer %s has the project %q and the user %q, of which one is empty or too long", consumer.UUID, consumer.Project, consumer.User)
+		c.want(consumer.Type == "" || isName.MatchString(consumer.Type), "consumer %s has the type %q, which is no name of a type", consumer.UUID, consumer.Type)
+		c.want(len(consumer.Allocations) > 0, "consumer %s has no allocations", consumer.UUID)
+		for _, provider := range sortedKeys(consumer.Allocations) {
+			ancestor := c.at[provider]
+			if !c.want(ancestor != nil, "consumer %s has an allocation of provider %s, which is not there", consumer.UUID, provider) {
 				continue
 			}
-			c.want(len(of.Allocations[provider]) > 0, "consumer %s has an allocation of nothing of provider %s", of.UUID, provider)
-			for _, class := range sortedKeys(of.Allocations[provider]) {
-				n := of.Allocations[provider][class]
-				_, ok := at.Inventories[class]
-				c.want(ok, "consumer %s has %d of %s of provider %s, which has no inventory of it", of.UUID, n, class, provider)
-				c.want(n > 0 && n <= maxInt, "consumer %s has %d of %s of provider %s", of.UUID, n, class, provider)
+			c.want(len(consumer.Allocations[provider]) > 0, "consumer %s has an allocation of nothing of provider %s", consumer.UUID, provider)
+			for _, class := range sortedKeys(consumer.Allocations[provider]) {
+				n := consumer.Allocations[provider][class]
+				_, ok := ancestor.Inventories[class]
+				c.want(ok, "consumer %s has %d of %s of provider %s, which has no inventory of it", consumer.UUID, n, class, provider)
+				c.want(n > 0 && n <= maxInt, "consumer %s has %d of %s of provider %s", consumer.UUID, n, class, provider)
 				used[inventoryKey{provider, class}] += n
 			}
 		}

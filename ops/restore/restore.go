@@ -1,5 +1,5 @@
-// Package restore plans the requests that write the placement records of a file into a placement service. It sends none, and
-// changes nothing that the service has: see [New].
+// Package restore plans the requests that write the placement records of a file into a placement
+// service. It sends none, and changes nothing that the service has: see [New].
 package restore
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// The microversions of requests. A consumer without a type can only be written as before there were types (1.38).
+// The microversions of requests. A consumer without a type can only be written as before there were
+// types (1.38).
 const (
 	newest       = "1.39"
 	withoutTypes = "1.37"
@@ -26,7 +27,8 @@ type Plan struct {
 	Stages []Stage
 	// Creates is what they create.
 	Creates Counts
-	// Conflicts are what the service has with other content, and what it cannot have. No request is about them.
+	// Conflicts are what the service has with other content, and what it cannot have. No request is
+	// about them.
 	Conflicts []Conflict
 	// Others are the providers and consumers of the service that the file does not have.
 	Others Counts
@@ -65,31 +67,35 @@ func (p *Plan) Requests() []cloud.Request {
 	return all
 }
 
-// New returns the plan for a service that has the records there to get those of the file, which [Check] finds nothing wrong with. Classes, traits,
-// providers, inventories, traits and aggregates of providers, and consumers that the service has with the same content need no request, so that
-// the plan after some of the requests has the others. What it has with other content is left as it is, and is a conflict.
+// New returns the plan for a service that has the records there to get those of the file, which
+// [Check] finds nothing wrong with. Classes, traits, providers, inventories, traits and aggregates
+// of providers, and consumers that the service has with the same content need no request, so that
+// the plan after some of the requests has the others. What it has with other content remains as it
+// is, and is a conflict.
 //
-// Requests name the generation that a provider will have if nothing else changes it. Generations are not those of the file.
+// Requests name the generation that a provider will have if nothing else changes it. Generations
+// are not those of the file.
 //
-// Placement refuses allocations that exceed the capacity or break the rules of units, but lets an inventory be changed so that
-// allocations do. Providers of such allocations get a greater inventory first, and the right one after the allocations.
-func New(file, there *cloud.Placement) *Plan {
+// Placement refuses allocations that exceed the capacity or break the rules of units, but lets an
+// inventory be changed so that allocations do. Providers of such allocations get a greater
+// inventory first, and the right one after the allocations.
+func New(file, existing *cloud.Placement) *Plan {
 	p := &planner{
 		there: map[string]*cloud.Provider{}, targets: map[string]*target{}, used: map[inventoryKey]int64{},
-		classes: set(there.Classes), traits: set(there.Traits), names: map[string]string{}, plan: &Plan{Conflicts: []Conflict{}},
+		classes: set(existing.Classes), traits: set(existing.Traits), names: map[string]string{}, plan: &Plan{Conflicts: []Conflict{}},
 	}
-	for i := range there.Providers {
-		of := &there.Providers[i]
-		p.there[of.UUID], p.names[of.Name] = of, of.UUID
-		for class, n := range of.Usages {
-			p.used[inventoryKey{of.UUID, class}] = n
+	for i := range existing.Providers {
+		provider := &existing.Providers[i]
+		p.there[provider.UUID], p.names[provider.Name] = provider, provider.UUID
+		for class, n := range provider.Usages {
+			p.used[inventoryKey{provider.UUID, class}] = n
 		}
 	}
 	p.classesAndTraits(file)
 	p.providers(file)
 	p.raiseInventories(file)
 	p.describeProviders()
-	p.consumers(file, there)
+	p.consumers(file, existing)
 	for _, t := range p.order {
 		if t.raised {
 			t.generation += t.claims
@@ -107,10 +113,12 @@ type target struct {
 	depth int
 	// generation is what it will have before the next request about it.
 	generation int64
-	// inventories and traits are those of the file, without names that the service does not know and cannot make.
+	// inventories and traits are those of the file, without names that the service does not know
+	// and cannot make.
 	inventories map[string]cloud.Inventory
 	traits      []string
-	// claimed are the inventories at the time of the allocations, nil when they are in conflict. When they are raised, inventories follow.
+	// claimed are the inventories at the time of the allocations, nil when they are in conflict.
+	// When they are raised, inventories follow.
 	claimed map[string]cloud.Inventory
 	raised  bool
 	claims  int64 // consumers that the plan writes with allocations of it
@@ -131,8 +139,8 @@ type planner struct {
 
 func set(list []string) map[string]bool {
 	all := make(map[string]bool, len(list))
-	for _, one := range list {
-		all[one] = true
+	for _, name := range list {
+		all[name] = true
 	}
 	return all
 }
@@ -170,16 +178,16 @@ func (p *planner) classesAndTraits(file *cloud.Placement) {
 			traits[trait] = true
 		}
 	}
-	for _, of := range []struct {
+	for _, list := range []struct {
 		path         string
 		names, there map[string]bool
 		count        *int
 	}{{"/resource_classes/", classes, p.classes, &p.plan.Creates.Classes}, {"/traits/", traits, p.traits, &p.plan.Creates.Traits}} {
-		for _, name := range sortedKeys(of.names) {
-			if strings.HasPrefix(name, "CUSTOM_") && !of.there[name] {
-				p.add("resource classes and traits", request("PUT", of.path+name, newest, nil))
-				of.there[name] = true
-				*of.count++
+		for _, name := range sortedKeys(list.names) {
+			if strings.HasPrefix(name, "CUSTOM_") && !list.there[name] {
+				p.add("resource classes and traits", request("PUT", list.path+name, newest, nil))
+				list.there[name] = true
+				*list.count++
 			}
 		}
 	}
@@ -188,11 +196,11 @@ func (p *planner) classesAndTraits(file *cloud.Placement) {
 // providers creates the providers, those of each depth in a stage.
 func (p *planner) providers(file *cloud.Placement) {
 	for i := range file.Providers {
-		of := &file.Providers[i]
-		p.targets[of.UUID] = &target{Provider: of, there: p.there[of.UUID]}
+		provider := &file.Providers[i]
+		p.targets[provider.UUID] = &target{Provider: provider, there: p.there[provider.UUID]}
 	}
 	for _, t := range p.targets {
-		for at := t; at.Parent != ""; at = p.targets[at.Parent] {
+		for existing := t; existing.Parent != ""; existing = p.targets[existing.Parent] {
 			t.depth++
 		}
 	}
@@ -230,15 +238,16 @@ func (p *planner) providers(file *cloud.Placement) {
 	}
 }
 
-// raiseInventories finds the inventories that the file's allocations do not fit into, and raises them for the time of the allocations.
+// raiseInventories finds the inventories that the file's allocations do not fit into, and raises
+// them for the time of the allocations.
 func (p *planner) raiseInventories(file *cloud.Placement) {
 	used, broken := map[inventoryKey]int64{}, map[inventoryKey]bool{}
 	for i := range file.Consumers {
 		for provider, resources := range file.Consumers[i].Allocations {
 			for class, n := range resources {
-				at := inventoryKey{provider, class}
-				used[at] += n
-				broken[at] = broken[at] || !placement.Inventory(p.targets[provider].Inventories[class]).Admits(n)
+				key := inventoryKey{provider, class}
+				used[key] += n
+				broken[key] = broken[key] || !placement.Inventory(p.targets[provider].Inventories[class]).Admits(n)
 			}
 		}
 	}
@@ -249,7 +258,7 @@ func (p *planner) raiseInventories(file *cloud.Placement) {
 				continue
 			}
 			t.inventories[class], t.claimed[class] = i, i
-			if at := (inventoryKey{t.UUID, class}); broken[at] || !placement.Inventory(i).Fits(0, used[at]) {
+			if key := (inventoryKey{t.UUID, class}); broken[key] || !placement.Inventory(i).Fits(0, used[key]) {
 				t.claimed[class] = cloud.Inventory{Total: maxInt, MinUnit: 1, MaxUnit: maxInt, StepSize: 1, AllocationRatio: raisedRatio}
 				t.raised = true
 			}
@@ -260,7 +269,8 @@ func (p *planner) raiseInventories(file *cloud.Placement) {
 // raisedRatio lets a million consumers have all that an allocation can have.
 const raisedRatio = 1e6
 
-// describeProviders writes inventories, traits and aggregates of each provider, unless the service has them.
+// describeProviders writes inventories, traits and aggregates of each provider, unless the service
+// has them.
 func (p *planner) describeProviders() {
 	for _, t := range p.order {
 		p.inventoriesOf(t)
@@ -274,13 +284,13 @@ func (p *planner) describeProviders() {
 				p.conflict(c, "the service does not know the trait %s", trait)
 			}
 		}
-		if p.missing(t, c, t.traits, func(of *cloud.Provider) []string { return of.Traits }) {
+		if p.missing(t, c, t.traits, func(provider *cloud.Provider) []string { return provider.Traits }) {
 			p.add("traits", p.put(t, "traits", t.traits))
 		}
 	}
 	for _, t := range p.order {
 		c := Conflict{What: "aggregates", UUID: t.UUID, Name: t.Name}
-		if p.missing(t, c, t.Aggregates, func(of *cloud.Provider) []string { return of.Aggregates }) {
+		if p.missing(t, c, t.Aggregates, func(provider *cloud.Provider) []string { return provider.Aggregates }) {
 			p.add("aggregates", p.put(t, "aggregates", t.Aggregates))
 		}
 	}
@@ -288,15 +298,15 @@ func (p *planner) describeProviders() {
 
 // missing reports whether a provider has to get a list, because it has none.
 func (p *planner) missing(t *target, c Conflict, want []string, list func(*cloud.Provider) []string) bool {
-	var has []string
+	var existing []string
 	if t.there != nil {
-		has = list(t.there)
+		existing = list(t.there)
 	}
 	switch {
-	case t.conflict || len(want) == len(has) && maps.Equal(set(want), set(has)):
+	case t.conflict || len(want) == len(existing) && maps.Equal(set(want), set(existing)):
 		return false
-	case len(has) > 0:
-		p.conflict(c, "the service has %s, and the file %s", strings.Join(has, ", "), cmp.Or(strings.Join(want, ", "), "none"))
+	case len(existing) > 0:
+		p.conflict(c, "the service has %s, and the file %s", strings.Join(existing, ", "), cmp.Or(strings.Join(want, ", "), "none"))
 		return false
 	}
 	return true
@@ -313,17 +323,17 @@ func (p *planner) inventoriesOf(t *target) {
 			p.conflict(c, "the service does not know the class %s", class)
 		}
 	}
-	var has map[string]cloud.Inventory
+	var existing map[string]cloud.Inventory
 	if t.there != nil {
-		has = t.there.Inventories
+		existing = t.there.Inventories
 	}
 	switch {
-	case sameInventories(has, t.inventories):
+	case sameInventories(existing, t.inventories):
 		t.claimed, t.raised = t.inventories, false
-	case sameInventories(has, t.claimed): // the plan was carried out in part
-	case len(has) > 0:
+	case sameInventories(existing, t.claimed): // the plan was carried out in part
+	case len(existing) > 0:
 		t.claimed, t.raised = nil, false
-		p.conflict(c, "the service has other inventories of it: %s", different(has, t.inventories))
+		p.conflict(c, "the service has other inventories of it: %s", different(existing, t.inventories))
 	default:
 		p.add("inventories", p.put(t, "inventories", t.claimed))
 	}
@@ -353,9 +363,9 @@ func different(a, b map[string]cloud.Inventory) string {
 	maps.Copy(all, b)
 	var list []string
 	for _, class := range sortedKeys(all) {
-		one, first := a[class]
+		x, first := a[class]
 		other, second := b[class]
-		if first != second || !sameInventory(one, other) {
+		if first != second || !sameInventory(x, other) {
 			list = append(list, class)
 		}
 	}
@@ -363,42 +373,42 @@ func different(a, b map[string]cloud.Inventory) string {
 }
 
 // consumers writes the allocations.
-func (p *planner) consumers(file, there *cloud.Placement) {
-	has := make(map[string]*cloud.Consumer, len(there.Consumers))
-	for i := range there.Consumers {
-		has[there.Consumers[i].UUID] = &there.Consumers[i]
+func (p *planner) consumers(file, existing *cloud.Placement) {
+	existingConsumers := make(map[string]*cloud.Consumer, len(existing.Consumers))
+	for i := range existing.Consumers {
+		existingConsumers[existing.Consumers[i].UUID] = &existing.Consumers[i]
 	}
-	p.plan.Others.Consumers = len(has)
+	p.plan.Others.Consumers = len(existingConsumers)
 	for i := range file.Consumers {
-		of := &file.Consumers[i]
-		c := Conflict{What: "consumer", UUID: of.UUID}
-		if now := has[of.UUID]; now != nil {
+		consumer := &file.Consumers[i]
+		c := Conflict{What: "consumer", UUID: consumer.UUID}
+		if cur := existingConsumers[consumer.UUID]; cur != nil {
 			p.plan.Others.Consumers--
 			switch {
-			case now.Project != of.Project || now.User != of.User || now.Type != of.Type:
-				p.conflict(c, "the service has it as %s of project %s, user %s", cmp.Or(now.Type, "unknown"), now.Project, now.User)
-			case !maps.EqualFunc(now.Allocations, of.Allocations, maps.Equal[map[string]int64, map[string]int64]):
+			case cur.Project != consumer.Project || cur.User != consumer.User || cur.Type != consumer.Type:
+				p.conflict(c, "the service has it as %s of project %s, user %s", cmp.Or(cur.Type, "unknown"), cur.Project, cur.User)
+			case !maps.EqualFunc(cur.Allocations, consumer.Allocations, maps.Equal[map[string]int64, map[string]int64]):
 				p.conflict(c, "the service has other allocations of it")
 			}
 			continue
 		}
-		if why := p.refused(of); why != "" {
-			p.conflict(c, "%s", why)
+		if reason := p.refused(consumer); reason != "" {
+			p.conflict(c, "%s", reason)
 			continue
 		}
-		p.claim(of)
+		p.claim(consumer)
 	}
 }
 
 // refused returns why a consumer cannot get its allocations, "" when it can.
-func (p *planner) refused(of *cloud.Consumer) string {
-	for _, provider := range sortedKeys(of.Allocations) {
+func (p *planner) refused(consumer *cloud.Consumer) string {
+	for _, provider := range sortedKeys(consumer.Allocations) {
 		t := p.targets[provider]
 		if t.claimed == nil {
 			return fmt.Sprintf("the provider %s or its inventories are not as in the file", t.Name)
 		}
-		for _, class := range sortedKeys(of.Allocations[provider]) {
-			n := of.Allocations[provider][class]
+		for _, class := range sortedKeys(consumer.Allocations[provider]) {
+			n := consumer.Allocations[provider][class]
 			i, ok := t.claimed[class]
 			inventory := placement.Inventory(i)
 			switch used := p.used[inventoryKey{provider, class}]; {
@@ -415,20 +425,20 @@ func (p *planner) refused(of *cloud.Consumer) string {
 }
 
 // claim adds the request that writes the allocations of a consumer.
-func (p *planner) claim(of *cloud.Consumer) {
+func (p *planner) claim(consumer *cloud.Consumer) {
 	allocations := map[string]any{}
-	for provider, resources := range of.Allocations {
+	for provider, resources := range consumer.Allocations {
 		allocations[provider] = map[string]any{"resources": resources}
 		p.targets[provider].claims++
 		for class, n := range resources {
 			p.used[inventoryKey{provider, class}] += n
 		}
 	}
-	body := map[string]any{"allocations": allocations, "project_id": of.Project, "user_id": of.User, "consumer_generation": nil}
+	body := map[string]any{"allocations": allocations, "project_id": consumer.Project, "user_id": consumer.User, "consumer_generation": nil}
 	version := withoutTypes
-	if of.Type != "" {
-		version, body["consumer_type"] = newest, of.Type
+	if consumer.Type != "" {
+		version, body["consumer_type"] = newest, consumer.Type
 	}
-	p.add("allocations", request("PUT", "/allocations/"+of.UUID, version, body))
+	p.add("allocations", request("PUT", "/allocations/"+consumer.UUID, version, body))
 	p.plan.Creates.Consumers++
 }

@@ -30,20 +30,20 @@ import (
 // A target is a placement service that gets records.
 type target struct {
 	client *cloudapi.Client
-	// left is how many requests that change something it still carries out. Then the connections end, before a request is carried
-	// out or, when late, after.
+	// left is how many requests that change something it still carries out. Then the connections
+	// end, before a request is carried out or, when late, after.
 	left atomic.Int64
 	late atomic.Bool
 }
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
-	of := &target{}
-	of.left.Store(1 << 40)
+	env := &target{}
+	env.left.Store(1 << 40)
 	api := placementapitest.New(t, service.DefaultSettings())
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && of.left.Add(-1) < 0 {
-			if of.late.Load() {
+		if r.Method != http.MethodGet && env.left.Add(-1) < 0 {
+			if env.late.Load() {
 				api.ServeHTTP(httptest.NewRecorder(), r)
 			}
 			panic(http.ErrAbortHandler)
@@ -53,14 +53,14 @@ func newTarget(t *testing.T) *target {
 	s.Config.ErrorLog = nil
 	t.Cleanup(s.Close)
 	var err error
-	of.client, err = cloudapi.Connect(t.Context(), cloudapi.Options{
+	env.client, err = cloudapi.Connect(t.Context(), cloudapi.Options{
 		Environ: []string{"OS_AUTH_TYPE=admin_token", "OS_ENDPOINT=" + s.URL, "OS_TOKEN=admin"},
 		Wait:    func(context.Context, time.Duration) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return of
+	return env
 }
 
 // A test is a *testing.T or a *rapid.T.
@@ -70,9 +70,9 @@ type test interface {
 	Fatalf(format string, args ...any)
 }
 
-func (of *target) read(t test) *cloud.Placement {
+func (env *target) read(t test) *cloud.Placement {
 	t.Helper()
-	c, err := of.client.Read(context.Background(), cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}, nil)
+	c, err := env.client.Read(context.Background(), cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,28 +80,28 @@ func (of *target) read(t test) *cloud.Placement {
 }
 
 // write carries out the plan that writes the records of a file, until a request fails.
-func (of *target) write(t test, file *cloud.Placement) (*restore.Plan, error) {
+func (env *target) write(t test, file *cloud.Placement) (*restore.Plan, error) {
 	t.Helper()
-	plan := restore.New(file, of.read(t))
+	plan := restore.New(file, env.read(t))
 	for _, stage := range plan.Stages {
-		if err := of.client.Send(context.Background(), stage.Requests, func() {}); err != nil {
+		if err := env.client.Send(context.Background(), stage.Requests, func() {}); err != nil {
 			return plan, err
 		}
 	}
 	return plan, nil
 }
 
-// has fails the test unless the service has the records of a file, and nothing is left to do.
-func (of *target) has(t test, file *cloud.Placement) {
+// has fails the test unless the service has the records of a file, and nothing remains to do.
+func (env *target) has(t test, file *cloud.Placement) {
 	t.Helper()
-	there := of.read(t)
-	if changes := records.Diff(file, there); len(changes) > 0 {
+	actual := env.read(t)
+	if changes := records.Diff(file, actual); len(changes) > 0 {
 		text, _ := json.MarshalIndent(changes, "", " ")
 		t.Fatalf("the service differs from the file:\n%s", text)
 	}
-	plan := restore.New(file, there)
-	if left := plan.Requests(); len(left) > 0 || len(plan.Conflicts) > 0 || plan.Others != (restore.Counts{}) {
-		t.Fatalf("after it: %d requests, conflicts %v, others %v", len(left), plan.Conflicts, plan.Others)
+	plan := restore.New(file, actual)
+	if remaining := plan.Requests(); len(remaining) > 0 || len(plan.Conflicts) > 0 || plan.Others != (restore.Counts{}) {
+		t.Fatalf("after it: %d requests, conflicts %v, others %v", len(remaining), plan.Conflicts, plan.Others)
 	}
 }
 
@@ -110,10 +110,10 @@ func draw(t *rapid.T) *cloud.Placement {
 	uuid := func(name string) placement.UUID { return placement.UUID(cloudtest.UUID(name)) }
 	p := cloudtest.Records(placementtest.Forest(t).SnapshotOf(uuid))
 	for i := range p.Providers {
-		of := &p.Providers[i]
-		of.Usages = map[string]int64{}
-		for k, name := range of.Aggregates {
-			of.Aggregates[k] = cloudtest.UUID(name)
+		provider := &p.Providers[i]
+		provider.Usages = map[string]int64{}
+		for k, name := range provider.Aggregates {
+			provider.Aggregates[k] = cloudtest.UUID(name)
 		}
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "consumers") {
@@ -122,17 +122,17 @@ func draw(t *rapid.T) *cloud.Placement {
 			Type: rapid.SampledFrom([]string{"", "INSTANCE", "MIGRATION"}).Draw(t, "type"), Allocations: map[string]map[string]int64{},
 		}
 		for k := range p.Providers {
-			of := &p.Providers[k]
-			for _, class := range slices.Sorted(maps.Keys(of.Inventories)) {
+			provider := &p.Providers[k]
+			for _, class := range slices.Sorted(maps.Keys(provider.Inventories)) {
 				if !placementtest.OneIn(t, 4, "allocated") {
 					continue
 				}
 				n := rapid.Int64Range(1, 4).Draw(t, "amount")
-				if c.Allocations[of.UUID] == nil {
-					c.Allocations[of.UUID] = map[string]int64{}
+				if c.Allocations[provider.UUID] == nil {
+					c.Allocations[provider.UUID] = map[string]int64{}
 				}
-				c.Allocations[of.UUID][class] = n
-				of.Usages[class] += n
+				c.Allocations[provider.UUID][class] = n
+				provider.Usages[class] += n
 			}
 		}
 		if len(c.Allocations) > 0 {
@@ -143,7 +143,8 @@ func draw(t *rapid.T) *cloud.Placement {
 	return p
 }
 
-// A service has the records of a file after the requests of the plan, also when these were interrupted and a new plan was made.
+// A service has the records of a file after the requests of the plan, also when these were
+// interrupted and a new plan was made.
 func TestServiceGetsTheRecords(t *testing.T) {
 	raised, cut := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -151,8 +152,8 @@ func TestServiceGetsTheRecords(t *testing.T) {
 		if wrong := restore.Check(file); wrong != nil {
 			rt.Fatalf("the records are wrong: %q", wrong)
 		}
-		of := newTarget(t)
-		plan := restore.New(file, of.read(rt))
+		target := newTarget(t)
+		plan := restore.New(file, target.read(rt))
 		if len(plan.Conflicts) > 0 {
 			rt.Fatalf("conflicts with nothing: %v", plan.Conflicts)
 		}
@@ -160,24 +161,25 @@ func TestServiceGetsTheRecords(t *testing.T) {
 			raised++
 		}
 		for placementtest.OneIn(rt, 2, "interrupted") {
-			of.left.Store(rapid.Int64Range(0, int64(len(plan.Requests()))).Draw(rt, "after"))
-			of.late.Store(rapid.Bool().Draw(rt, "late"))
-			if _, err := of.write(rt, file); err != nil {
+			target.left.Store(rapid.Int64Range(0, int64(len(plan.Requests()))).Draw(rt, "after"))
+			target.late.Store(rapid.Bool().Draw(rt, "late"))
+			if _, err := target.write(rt, file); err != nil {
 				cut++
 			}
-			of.left.Store(1 << 40)
+			target.left.Store(1 << 40)
 		}
-		if _, err := of.write(rt, file); err != nil {
+		if _, err := target.write(rt, file); err != nil {
 			rt.Fatal(err)
 		}
-		of.has(rt, file)
+		target.has(rt, file)
 	})
 	if raised == 0 || cut == 0 {
 		t.Errorf("of the plans %d had allocations beyond the capacity, and %d were interrupted", raised, cut)
 	}
 }
 
-// nested are the records of a host with a child, with custom names, and three servers, of which one has more than there is.
+// nested are the records of a host with a child, with custom names, and three servers, of which one
+// has more than there is.
 func nested() *cloud.Placement {
 	host, nic := cloudtest.UUID("cn1"), cloudtest.UUID("cn1:eth0")
 	stock := func(total int64) cloud.Inventory {
@@ -206,15 +208,16 @@ func nested() *cloud.Placement {
 	return p
 }
 
-// A plan that is interrupted at any request goes on where it stopped, whether or not the service has carried that request out.
+// A plan that is interrupted at any request goes on where it stopped, whether or not the service
+// has carried that request out.
 func TestInterruptedAtEachRequest(t *testing.T) {
 	file := nested()
-	of := newTarget(t)
-	plan, err := of.write(t, file)
+	target := newTarget(t)
+	plan, err := target.write(t, file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	of.has(t, file)
+	target.has(t, file)
 	var stages []string
 	for _, s := range plan.Stages {
 		stages = append(stages, fmt.Sprintf("%d %s", len(s.Requests), s.Name))
@@ -225,22 +228,23 @@ func TestInterruptedAtEachRequest(t *testing.T) {
 	}
 	for n := range len(plan.Requests()) {
 		for _, late := range []bool{false, true} {
-			of := newTarget(t)
-			of.left.Store(int64(n))
-			of.late.Store(late)
-			if _, err := of.write(t, file); err == nil {
+			env := newTarget(t)
+			env.left.Store(int64(n))
+			env.late.Store(late)
+			if _, err := env.write(t, file); err == nil {
 				t.Errorf("no request fails after %d", n)
 			}
-			of.left.Store(1 << 40)
-			if _, err := of.write(t, file); err != nil {
+			env.left.Store(1 << 40)
+			if _, err := env.write(t, file); err != nil {
 				t.Errorf("after %d requests (late %v): %v", n, late, err)
 			}
-			of.has(t, file)
+			env.has(t, file)
 		}
 	}
 }
 
-// What a service has with other content stays, is named, and keeps what needs it out; all else is written.
+// What a service has with other content stays, is named, and keeps what needs it out; all else is
+// written.
 func TestConflicts(t *testing.T) {
 	file := nested()
 	host, nic := cloudtest.UUID("cn1"), cloudtest.UUID("cn1:eth0")
@@ -296,7 +300,8 @@ func TestConflicts(t *testing.T) {
 		}, 0},
 		"OtherProject":    {func(p *cloud.Placement) { p.Consumers[0].Project = "p2" }, []string{"consumer: the service has it as"}, 0},
 		"OtherAllocation": {func(p *cloud.Placement) { delete(p.Consumers[0].Allocations, nic) }, []string{"consumer: the service has other allocations of it"}, 0},
-		// The service has the inventories of the file already, and does not take more than they have.
+		// The service has the inventories of the file already, and does not take more than they
+		// have.
 		"NoRoom": {func(p *cloud.Placement) {
 			p.Consumers = slices.DeleteFunc(p.Consumers, func(c cloud.Consumer) bool { return c.UUID != cloudtest.UUID("big") })
 		}, []string{"consumer: its 1 of VCPU of cn1 exceed what is free, 0", "consumer: its 1 of VCPU of cn1 exceed what is free, 0"}, 0},
@@ -311,12 +316,12 @@ func TestConflicts(t *testing.T) {
 				first.Providers[i].Usages = map[string]int64{}
 			}
 			first.Sort()
-			of := newTarget(t)
-			if _, err := of.write(t, first); err != nil {
+			target := newTarget(t)
+			if _, err := target.write(t, first); err != nil {
 				t.Fatal(err)
 			}
-			of.has(t, first)
-			plan, err := of.write(t, file)
+			target.has(t, first)
+			plan, err := target.write(t, file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,27 +336,27 @@ func TestConflicts(t *testing.T) {
 			if plan.Creates.Consumers != tc.writes {
 				t.Errorf("%d consumers are written, want %d", plan.Creates.Consumers, tc.writes)
 			}
-			for _, c := range records.Diff(first, of.read(t)) {
+			for _, c := range records.Diff(first, target.read(t)) {
 				if c.Change != "added" {
 					t.Errorf("what the service had is changed: %+v", c)
 				}
 			}
-			if again := restore.New(file, of.read(t)); len(again.Requests()) > 0 || !cmp.Equal(again.Conflicts, plan.Conflicts) {
+			if again := restore.New(file, target.read(t)); len(again.Requests()) > 0 || !cmp.Equal(again.Conflicts, plan.Conflicts) {
 				t.Errorf("a second plan has %d requests, and the conflicts %v", len(again.Requests()), again.Conflicts)
 			}
 		})
 	}
 }
 
-// A service that is older than the file's does not know some standard names. They are left out.
+// A service that is older than the file's does not know some standard names. They are omitted.
 func TestOlderService(t *testing.T) {
 	file := nested()
 	host := file.Provider(cloudtest.UUID("cn1"))
 	host.Traits = append(host.Traits, "HW_CPU_X86_FUTURE")
 	host.Inventories["FUTURE_GB"] = cloud.Inventory{Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}
 	file.Consumers[0].Allocations[host.UUID]["FUTURE_GB"] = 1
-	of := newTarget(t)
-	plan, err := of.write(t, file)
+	target := newTarget(t)
+	plan, err := target.write(t, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +371,7 @@ func TestOlderService(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || plan.Creates.Consumers != 2 {
 		t.Errorf("%d consumers are written; conflicts (-want +got):\n%s", plan.Creates.Consumers, diff)
 	}
-	if again := restore.New(file, of.read(t)); len(again.Requests()) > 0 {
+	if again := restore.New(file, target.read(t)); len(again.Requests()) > 0 {
 		t.Errorf("a second plan has %d requests", len(again.Requests()))
 	}
 }

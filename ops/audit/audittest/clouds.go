@@ -45,19 +45,20 @@ func Whole() *cloudtest.Builder {
 	b.Server("offloaded", "cn2")
 	b.Port("waiting", "offloaded", "net1", guarantee.OpenVSwitch, 500, 0, true)
 	b.Offloaded("offloaded")
-	// Nova offloads a server and leaves its ports as they were, up to the key; unshelving binds them anew.
+	// Nova offloads a server and leaves its ports as they were, up to the key; unshelving binds
+	// them again.
 	b.Server("left", "cn2")
 	b.Port("stays", "left", "net1", guarantee.OpenVSwitch, 500, 0, true)
-	stays := b.Network.Ports[len(b.Network.Ports)-1]
+	port := b.Network.Ports[len(b.Network.Ports)-1]
 	b.Offloaded("left")
-	b.Network.Ports[len(b.Network.Ports)-1] = stays
+	b.Network.Ports[len(b.Network.Ports)-1] = port
 	b.Server("failed", "cn2")
 	b.Failed("failed")
 	b.Server("resized", "cn2")
 	b.Port("moved", "resized", "net1", guarantee.OpenVSwitch, 700, 0, true)
-	b.Moved("resized", "cn1")
+	b.Resized("resized", "cn1")
 	b.Server("alike", "cn2")
-	b.Moved("alike", "cn2")
+	b.Resized("alike", "cn2")
 	b.Server("moving", "cn1")
 	b.Port("underway", "moving", "net0", guarantee.OpenVSwitch, 100, 0, true)
 	b.Moving("moving", "cn2")
@@ -106,7 +107,7 @@ var Clouds = rapid.Custom(func(t *rapid.T) *cloud.Cloud {
 		}
 		switch rapid.IntRange(0, 9).Draw(t, "what") {
 		case 0:
-			b.Moved(server, name())
+			b.Resized(server, name())
 		case 1:
 			b.Offloaded(server)
 		case 2:

@@ -1,5 +1,5 @@
-// Package audittest makes clouds for tests of the tools that find and repair disagreements: in which all services agree, and in which one
-// fault of a kind is injected.
+// Package audittest makes clouds for tests of the tools that find and repair disagreements: in
+// which all services agree, and in which one fault of a kind is injected.
 package audittest
 
 import (
@@ -36,8 +36,8 @@ func (f Fault) Codes() []audit.Code {
 // Key is the fault's name in tests: "CODE/NAME".
 func (f Fault) Key() string { return string(f.Code) + "/" + f.Name }
 
-// InjectInto injects the fault into records. It returns false, and may have changed them, when they have
-// nothing that can have it.
+// InjectInto injects the fault into records. It returns false, and may have changed them, when they
+// have nothing that can have it.
 func (f Fault) InjectInto(c *cloud.Cloud) bool {
 	if !f.inject(target{index.New(c)}) {
 		return false
@@ -53,16 +53,17 @@ type target struct{ *index.Index }
 
 // These methods return the first record with a property, nil when there is none.
 
-func (x target) anyServer(ok func(s *index.Server) bool) (found *index.Server) {
+func (x target) anyServer(ok func(s *index.Server) bool) (match *index.Server) {
 	for i := range x.Compute.Servers {
-		if s := x.Servers[x.Compute.Servers[i].UUID]; found == nil && ok(s) {
-			found = s
+		if s := x.Servers[x.Compute.Servers[i].UUID]; match == nil && ok(s) {
+			match = s
 		}
 	}
-	return found
+	return match
 }
 
-// settledServer returns a server that runs on its host and was never moved, and has its allocation there.
+// settledServer returns a server that runs on its host and was never moved, and has its allocation
+// there.
 func (x target) settledServer(ok func(s *index.Server) bool) *index.Server {
 	return x.anyServer(func(s *index.Server) bool {
 		return s.Status == "ACTIVE" && !s.Busy && s.Consumer != nil && len(s.Trees) == 1 && len(s.Moves) == 0 && ok(s)
@@ -71,18 +72,19 @@ func (x target) settledServer(ok func(s *index.Server) bool) *index.Server {
 
 func (x target) portless(s *index.Server) bool { return len(x.PortsOf[s.UUID]) == 0 }
 
-// guaranteedPort returns a port of such a server that asks placement for something, the first one of its server.
+// guaranteedPort returns a port of such a server that requests something from placement, the first
+// one of its server.
 func (x target) guaranteedPort(ok func(p *cloud.Port) bool) *cloud.Port {
-	var found *cloud.Port
+	var match *cloud.Port
 	x.settledServer(func(s *index.Server) bool {
 		for _, p := range x.PortsOf[s.UUID] {
-			if found == nil && index.HasRequest(p) && ok(p) {
-				found = p
+			if match == nil && index.HasRequest(p) && ok(p) {
+				match = p
 			}
 		}
-		return found != nil
+		return match != nil
 	})
-	return found
+	return match
 }
 
 func groups(p *cloud.Port) bool { return p.Request.Groups[0].ID != "" }
@@ -111,8 +113,8 @@ func (x target) idleDevice() *cloud.Provider {
 
 func (x target) named(uuid string) bool {
 	return slices.ContainsFunc(x.Network.Ports, func(p cloud.Port) bool {
-		for _, of := range p.Allocation {
-			if of == uuid {
+		for _, id := range p.Allocation {
+			if id == uuid {
 				return true
 			}
 		}
@@ -208,8 +210,8 @@ var Faults = []Fault{
 		x.Compute.Servers = slices.DeleteFunc(x.Compute.Servers, func(o cloud.Server) bool { return o.UUID == s.UUID })
 		return true
 	}},
-	{Code: audit.MigrationLeftOver, inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "MIGRATION", x.host().UUID) }},
-	{Code: audit.MigrationLeftOver, Name: "with its record", inject: func(x target) bool {
+	{Code: audit.EndedMigrationAllocated, inject: func(x target) bool { return x.addConsumer(cloudtest.UUID("unknown"), "MIGRATION", x.host().UUID) }},
+	{Code: audit.EndedMigrationAllocated, Name: "with its record", inject: func(x target) bool {
 		m, s := x.resizing(), (*index.Server)(nil)
 		if m == nil {
 			return false
@@ -268,7 +270,7 @@ var Faults = []Fault{
 		s.Consumer.User = "another"
 		return true
 	}},
-	{Code: audit.AllocationOnGoneProvider, inject: func(x target) bool {
+	{Code: audit.AllocationOnMissingProvider, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
@@ -320,7 +322,7 @@ var Faults = []Fault{
 		s.Consumer.Allocations = map[string]map[string]int64{to.UUID: s.Consumer.Allocations[s.Root.UUID]}
 		return true
 	}},
-	{Code: audit.HeldOnSeveralHosts, inject: func(x target) bool {
+	{Code: audit.AllocatedOnSeveralHosts, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil || x.otherHost(s) == nil {
 			return false
@@ -328,7 +330,7 @@ var Faults = []Fault{
 		s.Consumer.Allocations[x.otherHost(s).UUID] = map[string]int64{"VCPU": 1}
 		return true
 	}},
-	{Code: audit.HeldOnSeveralHosts, Name: "three of a move", inject: func(x target) bool {
+	{Code: audit.AllocatedOnSeveralHosts, Name: "three of a move", inject: func(x target) bool {
 		s := x.anyServer(func(s *index.Server) bool { return s.Task == "migrating" })
 		if s == nil {
 			return false
@@ -364,7 +366,7 @@ var Faults = []Fault{
 		s.Consumer.Allocations[s.Root.UUID]["MEMORY_MB"]++
 		return true
 	}},
-	{Code: audit.ClassNotAsked, inject: func(x target) bool {
+	{Code: audit.ClassNotRequested, inject: func(x target) bool {
 		s := x.settledServer(anyServer)
 		if s == nil {
 			return false
@@ -372,11 +374,11 @@ var Faults = []Fault{
 		s.Image = "" // it boots from a volume
 		return true
 	}},
-	{Code: audit.OffloadedServerHolds, inject: func(x target) bool {
+	{Code: audit.OffloadedServerAllocated, inject: func(x target) bool {
 		s := x.anyServer(func(s *index.Server) bool { return s.Status == "SHELVED_OFFLOADED" })
 		return s != nil && x.addConsumer(s.UUID, "INSTANCE", x.host().UUID)
 	}},
-	{Code: audit.UnplacedServerHolds, inject: func(x target) bool {
+	{Code: audit.HostlessServerAllocated, inject: func(x target) bool {
 		s := x.anyServer(func(s *index.Server) bool { return s.Status == "ERROR" && s.Host == "" })
 		return s != nil && x.addConsumer(s.UUID, "INSTANCE", x.host().UUID)
 	}},
@@ -388,7 +390,7 @@ var Faults = []Fault{
 		s.Host = "nowhere"
 		return true
 	}},
-	{Code: audit.EvacuationSourceHeld, Also: audit.HostWithoutService, inject: func(x target) bool {
+	{Code: audit.EvacuationSourceAllocated, Also: audit.HostWithoutService, inject: func(x target) bool {
 		for _, m := range x.Compute.Migrations {
 			if m.Type == "evacuation" && x.Hypervisors[m.SourceHost] != nil {
 				x.Compute.Services = slices.DeleteFunc(x.Compute.Services, func(s cloud.Service) bool { return s.Host == m.SourceHost })
@@ -410,13 +412,13 @@ var Faults = []Fault{
 		x.Consumers[m.UUID].Allocations[x.HostRoot(m.DestHost, "").UUID] = map[string]int64{"VCPU": 1}
 		return true
 	}},
-	{Code: audit.MigrationOfGoneServer, inject: func(x target) bool {
+	{Code: audit.MigrationOfDeletedServer, inject: func(x target) bool {
 		m := x.resizing()
 		if m == nil || !x.portless(x.Servers[m.Server]) {
 			m = nil
 			for i := range x.Compute.Migrations {
-				if of := &x.Compute.Migrations[i]; of.Status == "finished" && x.portless(x.Servers[of.Server]) {
-					m = of
+				if migration := &x.Compute.Migrations[i]; migration.Status == "finished" && x.portless(x.Servers[migration.Server]) {
+					m = migration
 				}
 			}
 		}
@@ -435,7 +437,7 @@ var Faults = []Fault{
 		return true
 	}},
 
-	{Code: audit.PortOfGoneServer, inject: func(x target) bool {
+	{Code: audit.PortOfDeletedServer, inject: func(x target) bool {
 		if len(x.Network.Ports) == 0 {
 			return false
 		}
@@ -531,7 +533,7 @@ var Faults = []Fault{
 		p.Allocation = map[string]string{"": p.Allocation[p.Request.Groups[0].ID]}
 		return true
 	}},
-	{Code: audit.KeyProviderGone, inject: func(x target) bool {
+	{Code: audit.KeyProviderMissing, inject: func(x target) bool {
 		p := x.guaranteedPort(groups)
 		if p == nil {
 			return false
@@ -640,7 +642,7 @@ var Faults = []Fault{
 		a.Configurations["resource_provider_bandwidths"] = "much"
 		return true
 	}},
-	{Code: audit.AgentDeviceLeftOut, inject: func(x target) bool {
+	{Code: audit.AgentDeviceIgnored, inject: func(x target) bool {
 		a := x.reporting()
 		if a == nil {
 			return false
@@ -760,7 +762,7 @@ var Faults = []Fault{
 		return p != nil && set(p, guarantee.EgressBandwidth, func(i *cloud.Inventory) { i.MaxUnit = i.Total - 1 })
 	}},
 	{Code: audit.PhysnetTraitMissing, inject: func(x target) bool {
-		// Another device has the network, so that it is not the last one that ports can ask for.
+		// Another device has the network, so that it is not the last one that ports can request.
 		p := x.anyProvider(func(p *cloud.Provider) bool {
 			w := x.Reported[p.UUID]
 			return w != nil && w.Device != "" && x.anyProvider(func(o *cloud.Provider) bool {
@@ -812,7 +814,7 @@ var Faults = []Fault{
 		x.HypervisorOf(p).Hostname = "renamed"
 		return true
 	}},
-	{Code: audit.ProviderOfGoneHost, inject: func(x target) bool {
+	{Code: audit.ProviderOfDeletedHost, inject: func(x target) bool {
 		p := x.bareHost()
 		if p == nil {
 			return false
@@ -920,10 +922,10 @@ var Faults = []Fault{
 		c := w.Agent.Configurations
 		c["resource_provider_bandwidths"].(map[string]any)[w.Device].(map[string]any)["egress"] = float64(total)
 		c["resource_provider_inventory_defaults"].(map[string]any)["allocation_ratio"] = 10.0
-		for _, of := range w.Agent.State.Providers {
-			if of.Device != "" {
-				for class := range of.Inventories {
-					set(x.ByUUID[of.UUID.String()], class, func(i *cloud.Inventory) { i.AllocationRatio = 10 })
+		for _, provider := range w.Agent.State.Providers {
+			if provider.Device != "" {
+				for class := range provider.Inventories {
+					set(x.ByUUID[provider.UUID.String()], class, func(i *cloud.Inventory) { i.AllocationRatio = 10 })
 				}
 			}
 		}
@@ -941,7 +943,7 @@ var Faults = []Fault{
 		x.host().Traits = append(x.host().Traits, "CUSTOM_NONE")
 		return true
 	}},
-	{Code: audit.ProviderParentGone, inject: func(x target) bool {
+	{Code: audit.ProviderParentMissing, inject: func(x target) bool {
 		p := x.usedDevice()
 		if p == nil {
 			return false

@@ -37,7 +37,8 @@ func UUID(name string) string {
 	return guarantee.UUID{0xbe}.Derive(name).String()
 }
 
-// Host adds a compute node, with its service and its provider. Its disk is that of a provider that shares, unless that is "".
+// Host adds a compute node, with its service and its provider. Its disk is that of a provider that
+// shares, unless that is "".
 func (b *Builder) Host(name, sharing string) {
 	id := UUID("host " + name)
 	b.Compute.Hypervisors = append(b.Compute.Hypervisors, cloud.Hypervisor{UUID: id, Hostname: name, Host: name})
@@ -67,8 +68,9 @@ func stock(total int64, ratio float64) cloud.Inventory {
 	return cloud.Inventory{Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: ratio}
 }
 
-// Agent adds an agent of a driver on a host, whose devices are on physical networks of their own: "br-net0" on net0. Each has 10 Gbit/s in each
-// direction. It has packet rates when packets is above 0.
+// Agent adds an agent of a driver on a host, whose devices are on physical networks of their own:
+// "br-net0" on net0. Each has 10 Gbit/s in each direction. It has packet rates when packets is
+// above 0.
 func (b *Builder) Agent(host string, d guarantee.Driver, packets int64, nets ...string) {
 	bandwidths, hypervisors, bridges, nics := map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}
 	for _, net := range nets {
@@ -134,7 +136,7 @@ func (b *Builder) Server(name, host string) *cloud.Server {
 		UUID: UUID("server " + name), Name: name, Status: "ACTIVE", Host: host, Node: host, Zone: "nova",
 		Project: Project, User: User, Image: UUID("image"), Flavor: FlavorSmall,
 	})
-	b.hold(UUID("server "+name), "INSTANCE", host)
+	b.allocate(UUID("server "+name), "INSTANCE", host)
 	return b.At(name)
 }
 
@@ -147,25 +149,25 @@ func (b *Builder) At(name string) *cloud.Server {
 	return &b.Compute.Servers[i]
 }
 
-// hold adds a consumer that has what the flavor asks for on a host.
-func (b *Builder) hold(uuid, kind, host string) {
+// allocate adds a consumer that has what the flavor requests on a host.
+func (b *Builder) allocate(uuid, kind, host string) {
 	root := UUID("host " + host)
-	held := map[string]map[string]int64{root: {"VCPU": FlavorSmall.VCPUs, "MEMORY_MB": FlavorSmall.RAM}}
+	amounts := map[string]map[string]int64{root: {"VCPU": FlavorSmall.VCPUs, "MEMORY_MB": FlavorSmall.RAM}}
 	disk := root
 	for i := range b.Placement.Providers {
 		if p := &b.Placement.Providers[i]; p.UUID == root && len(p.Aggregates) > 0 {
-			for _, of := range b.Placement.Providers {
-				if slices.Contains(of.Traits, "MISC_SHARES_VIA_AGGREGATE") && slices.Contains(p.Aggregates, of.Aggregates[0]) {
-					disk = of.UUID
+			for _, provider := range b.Placement.Providers {
+				if slices.Contains(provider.Traits, "MISC_SHARES_VIA_AGGREGATE") && slices.Contains(p.Aggregates, provider.Aggregates[0]) {
+					disk = provider.UUID
 				}
 			}
 		}
 	}
-	if held[disk] == nil {
-		held[disk] = map[string]int64{}
+	if amounts[disk] == nil {
+		amounts[disk] = map[string]int64{}
 	}
-	held[disk]["DISK_GB"] = FlavorSmall.Disk
-	b.Placement.Consumers = append(b.Placement.Consumers, cloud.Consumer{UUID: uuid, Generation: 1, Project: Project, User: User, Type: kind, Allocations: held})
+	amounts[disk]["DISK_GB"] = FlavorSmall.Disk
+	b.Placement.Consumers = append(b.Placement.Consumers, cloud.Consumer{UUID: uuid, Generation: 1, Project: Project, User: User, Type: kind, Allocations: amounts})
 }
 
 // Add adds what a consumer has of a provider.
@@ -174,17 +176,18 @@ func (b *Builder) Add(consumer, provider string, amounts map[string]int64) {
 	for b.Placement.Consumers[i].UUID != consumer {
 		i--
 	}
-	held := b.Placement.Consumers[i].Allocations
-	if held[provider] == nil {
-		held[provider] = map[string]int64{}
+	allocations := b.Placement.Consumers[i].Allocations
+	if allocations[provider] == nil {
+		allocations[provider] = map[string]int64{}
 	}
 	for class, n := range amounts {
-		held[provider][class] += n
+		allocations[provider][class] += n
 	}
 }
 
-// Port adds a port of a server that guarantees kbit/s in both directions, of an agent's device on a physical network, in the format
-// with groups or the older one. With groups it may guarantee packets too.
+// Port adds a port of a server that guarantees kbit/s in both directions, of an agent's device on a
+// physical network, in the format with groups or the older one. With groups it may guarantee
+// packets too.
 func (b *Builder) Port(name, server, net string, d guarantee.Driver, kbps, packets int64, groups bool) {
 	s := b.At(server)
 	n := guarantee.Name{Driver: d, Hypervisor: s.Host, Device: Device(d, net)}
@@ -228,8 +231,9 @@ func (b *Builder) Plain(name, server string) {
 	})
 }
 
-// Moved has a server that is on its new host, and came from another one: its resize waits to be confirmed.
-func (b *Builder) Moved(server, from string) {
+// Resized has a server that is on its new host, and came from another one: its resize waits to be
+// confirmed.
+func (b *Builder) Resized(server, from string) {
 	s := b.At(server)
 	s.Status = "VERIFY_RESIZE"
 	b.move(s, "resize", "finished", from, s.Host)
@@ -241,7 +245,7 @@ func (b *Builder) Moving(server, to string) {
 	s.Status, s.Task = "MIGRATING", "migrating"
 	i := slices.IndexFunc(b.Placement.Consumers, func(c cloud.Consumer) bool { return c.UUID == s.UUID })
 	b.Placement.Consumers = slices.Delete(b.Placement.Consumers, i, i+1)
-	b.hold(s.UUID, "INSTANCE", to)
+	b.allocate(s.UUID, "INSTANCE", to)
 	b.move(s, "live-migration", "running", s.Host, to)
 }
 
@@ -251,7 +255,7 @@ func (b *Builder) move(s *cloud.Server, kind, status, from, to string) {
 	b.Compute.Migrations = append(b.Compute.Migrations, cloud.Migration{
 		UUID: id, Server: s.UUID, Status: status, Type: kind, SourceHost: from, SourceNode: from, DestHost: to, DestNode: to,
 	})
-	b.hold(id, "MIGRATION", from)
+	b.allocate(id, "MIGRATION", from)
 }
 
 // Evacuated has a server on its host that came from another one, which has not returned.

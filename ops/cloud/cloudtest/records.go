@@ -10,24 +10,24 @@ import (
 func Records(s *snapshot.Snapshot) *cloud.Placement {
 	p := &cloud.Placement{Classes: names(s.Classes()), Traits: names(s.Traits())}
 	for tree := range s.Trees() {
-		for _, of := range tree.Providers {
+		for _, rp := range tree.Providers {
 			provider := cloud.Provider{
-				UUID: string(of.UUID), Name: of.Name, Generation: int64(of.Generation), Root: string(tree.Root().UUID),
+				UUID: string(rp.UUID), Name: rp.Name, Generation: int64(rp.Generation), Root: string(tree.Root().UUID),
 				Inventories: map[string]cloud.Inventory{}, Usages: map[string]int64{},
 			}
-			if of.Parent >= 0 {
-				provider.Parent = string(tree.Providers[of.Parent].UUID)
+			if rp.Parent >= 0 {
+				provider.Parent = string(tree.Providers[rp.Parent].UUID)
 			}
-			for i := range of.Inventories {
-				stock := &of.Inventories[i]
+			for i := range rp.Inventories {
+				stock := &rp.Inventories[i]
 				class := s.ClassName(stock.Class)
 				provider.Inventories[class] = cloud.Inventory(*stock.Inventory)
 				provider.Usages[class] = stock.Used
 			}
-			for _, id := range of.Traits {
+			for _, id := range rp.Traits {
 				provider.Traits = append(provider.Traits, s.TraitName(id))
 			}
-			for _, id := range of.Aggregates {
+			for _, id := range rp.Aggregates {
 				provider.Aggregates = append(provider.Aggregates, string(s.AggregateUUID(id)))
 			}
 			p.Providers = append(p.Providers, provider)

@@ -1,6 +1,6 @@
-// Package index finds the records of a cloud by what they are called, and by what they belong to: the
-// allocations of a server, the providers below a host, the ports of a device, what an agent reports. It
-// decides nothing about them; audit, doctor and heal do, on one index of a run.
+// Package index finds the records of a cloud by what they are called, and by what they belong to:
+// the allocations of a server, the providers below a host, the ports of a device, what an agent
+// reports. It decides nothing about them; audit, doctor and heal do, on one index of a run.
 package index
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 )
 
-// An Index is the records of a cloud, found by what they are called. It is read only, and so are the records that it returns.
+// An Index is the records of a cloud, found by what they are called. It is read only, and so are
+// the records that it returns.
 type Index struct {
 	Cloud     *cloud.Cloud
 	Placement *cloud.Placement // without anything where it was not read, as Compute and Network
@@ -133,18 +134,18 @@ func New(c *cloud.Cloud) *Index {
 	return x
 }
 
-func (x *Index) addAgent(of *cloud.Agent) {
+func (x *Index) addAgent(record *cloud.Agent) {
 	for _, d := range guarantee.Drivers() {
-		if of.Type != d.AgentType && of.Binary != d.Binary {
+		if record.Type != d.AgentType && record.Binary != d.Binary {
 			continue
 		}
-		a := &Agent{Agent: of, Driver: d}
-		text, err := json.Marshal(of.Configurations)
+		a := &Agent{Agent: record, Driver: d}
+		text, err := json.Marshal(record.Configurations)
 		if err == nil {
 			a.Report, err = guarantee.ParseReport(text)
 		}
 		if a.ReportErr = err; err == nil {
-			a.State = d.State(of.Host, a.Report)
+			a.State = d.State(record.Host, a.Report)
 		}
 		x.Agents = append(x.Agents, a)
 		for _, p := range a.State.Providers {
@@ -152,14 +153,15 @@ func (x *Index) addAgent(of *cloud.Agent) {
 		}
 		// Neutron does not show what chassis of OVN report.
 		if a.ReportErr != nil || d.Name == guarantee.OVN.Name && !a.Report.HasBandwidths() {
-			for _, h := range append(slices.Collect(maps.Values(a.Report.Hypervisors)), of.Host) {
+			for _, h := range append(slices.Collect(maps.Values(a.Report.Hypervisors)), record.Host) {
 				x.opaque[opaque{d.Name, h}] = true
 			}
 		}
 	}
 }
 
-// RootOf returns the root of the tree that a provider is in. Where a parent is missing it is the one that the provider names as its root.
+// RootOf returns the root of the tree that a provider is in. Where a parent is missing it is the
+// one that the provider names as its root.
 func (x *Index) RootOf(p *cloud.Provider) *cloud.Provider {
 	seen := 0
 	for at := p; ; at = x.ByUUID[at.Parent] {
@@ -187,7 +189,8 @@ func (x *Index) TreeOf(uuid string) string {
 // Shares reports whether a provider shares what it has with other trees.
 func Shares(p *cloud.Provider) bool { return slices.Contains(p.Traits, "MISC_SHARES_VIA_AGGREGATE") }
 
-// HostRoot returns the provider of a compute node, nil when there is none. One with the name of the node will do.
+// HostRoot returns the provider of a compute node, nil when there is none. One with the name of the
+// node will do.
 func (x *Index) HostRoot(host, node string) *cloud.Provider {
 	for _, h := range x.Hypervisors[host] {
 		if node != "" && h.Hostname != node {
@@ -251,8 +254,8 @@ func (x *Index) FormatAllocations(c *cloud.Consumer) string {
 }
 
 // Total is the sum of amounts.
-func Total(of map[string]int64) (sum int64) {
-	for _, n := range of {
+func Total(amounts map[string]int64) (sum int64) {
+	for _, n := range amounts {
 		sum += n
 	}
 	return sum

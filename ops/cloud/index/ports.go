@@ -30,8 +30,8 @@ func HasRequest(p *cloud.Port) bool {
 	return false
 }
 
-// NamedProvider returns the provider that a port names for a group, "" for none. A key in the older format has one
-// provider, which is that of the bandwidth.
+// NamedProvider returns the provider that a port names for a group, "" for none. A key in the older
+// format has one provider, which is that of the bandwidth.
 func NamedProvider(p *cloud.Port, g cloud.PortGroup) string {
 	if old, ok := p.Allocation[""]; ok {
 		for class := range g.Resources {

@@ -21,7 +21,8 @@ type Server struct {
 	Moves    []*cloud.Migration
 	Consumer *cloud.Consumer // nil without allocations
 	Root     *cloud.Provider // of its host, nil without one
-	// Trees are the roots of the trees that it holds something of, without those that share, sorted.
+	// Trees are the roots of the trees that it holds something of, without those that share,
+	// sorted.
 	Trees []string
 
 	// Both are computed once, when a rule needs them first: several rules do.
@@ -29,13 +30,15 @@ type Server struct {
 	flavorDifference func() FlavorDifference
 }
 
-// settledStates are the states in which a server must have all its allocations, unless an operation is under way.
+// settledStates are the states in which a server must have all its allocations, unless an operation
+// is under way.
 var settledStates = []string{
 	"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED", "VERIFY_RESIZE", "ERROR",
 }
 
-// idleMoves are the states of migrations in which nothing happens until it is requested: a resize waits to be confirmed, an
-// evacuated server's source host has not returned, a move has failed. The last ones have ended.
+// idleMoves are the states of migrations in which nothing happens until it is requested: a resize
+// waits to be confirmed, an evacuated server's source host has not returned, a move has failed. The
+// last ones have ended.
 var (
 	idleMoves  = append([]string{"finished", "done", "error"}, EndedMoves...)
 	EndedMoves = []string{"completed", "confirmed", "reverted", "failed", "cancelled"}
@@ -64,7 +67,8 @@ func (x *Index) addPlacement(s *Server) {
 	}
 }
 
-// SourceRoot returns the provider of the host that a server leaves, also when it is not a compute node any more; nil when there is none.
+// SourceRoot returns the provider of the host that a server leaves, also when it is not a compute
+// node any more; nil when there is none.
 func (x *Index) SourceRoot(m *cloud.Migration) *cloud.Provider {
 	if root := x.HostRoot(m.SourceHost, m.SourceNode); root != nil {
 		return root
@@ -72,7 +76,8 @@ func (x *Index) SourceRoot(m *cloud.Migration) *cloud.Provider {
 	return x.ByName[m.SourceNode]
 }
 
-// EvacuationSources are the trees of hosts from which a server was evacuated. It holds what it had there until the host returns.
+// EvacuationSources are the trees of hosts from which a server was evacuated. It holds what it had
+// there until the host returns.
 func (x *Index) EvacuationSources(s *Server) (trees []string) {
 	for _, m := range s.Moves {
 		if root := x.SourceRoot(m); m.Type == "evacuation" && root != nil && m.Status != "error" && !slices.Contains(EndedMoves, m.Status) {
@@ -82,7 +87,8 @@ func (x *Index) EvacuationSources(s *Server) (trees []string) {
 	return trees
 }
 
-// AllocatedOnHost returns what is allocated for a server of each class on its host and on providers that share with it.
+// AllocatedOnHost returns what is allocated for a server of each class on its host and on providers
+// that share with it.
 func (x *Index) AllocatedOnHost(s *Server) map[string]int64 {
 	sum := map[string]int64{}
 	for uuid, classes := range s.Consumer.Allocations {
@@ -106,9 +112,10 @@ type FlavorRequest struct {
 // FlavorRequest returns what the flavor of a server requests.
 func (s *Server) FlavorRequest() FlavorRequest { return s.flavorRequest() }
 
-// FlavorQueries returns the queries to placement for the flavor of a server, without its ports, in the order in which Nova sends them. The last
-// one is for an image that asks for dedicated CPUs, which the records do not have. It is an error when the flavor is not known, or asks for
-// something that depends on the image. The queries must not be changed.
+// FlavorQueries returns the queries to placement for the flavor of a server, without its ports, in
+// the order in which Nova sends them. The last one is for an image that requests dedicated CPUs,
+// which the records do not have. It is an error when the flavor is not known, or requests something
+// that depends on the image. The queries must not be changed.
 func (s *Server) FlavorQueries() ([]placement.Query, error) {
 	r := s.flavorRequest()
 	return r.Queries, r.Err
@@ -177,14 +184,15 @@ func Sum(q placement.Query) map[string]int64 {
 // FlavorClasses are the classes that only flavors request.
 var FlavorClasses = []string{"VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"}
 
-// A FlavorDifference is how the allocation of a server on its host differs from what its flavor requests, in
-// the form of the request that differs least.
+// A FlavorDifference is how the allocation of a server on its host differs from what its flavor
+// requests, in the form of the request that differs least.
 type FlavorDifference struct {
 	Allocated, Requested map[string]int64
 	Classes              []string // those in which they differ, sorted
 }
 
-// FlavorDifference returns how the allocation of a server, which it must have, differs from what its flavor requests.
+// FlavorDifference returns how the allocation of a server, which it must have, differs from what
+// its flavor requests.
 func (s *Server) FlavorDifference() FlavorDifference { return s.flavorDifference() }
 
 func (x *Index) compareFlavor(s *Server) FlavorDifference {

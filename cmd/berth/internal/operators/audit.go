@@ -210,14 +210,14 @@ var auditColumns = []string{"Code", "Severity", "About", "Found", "Expected", "C
 func auditResult(result audit.Result) cli.Result {
 	r := cli.Result{Columns: auditColumns, Value: result}
 	for _, f := range result.Findings {
-		r.Rows = append(r.Rows, []any{string(f.Code), string(f.Severity), subjects(f.About), f.Found, f.Expected, f.Command})
+		r.Rows = append(r.Rows, []any{string(f.Code), string(f.Severity), subjects(f.About), f.Actual, f.Expected, f.Command})
 	}
 	r.Text = func(w io.Writer) error {
 		var b strings.Builder
 		for _, f := range result.Findings {
 			fmt.Fprintf(&b, "%s: %s\n", f.Severity, f.Code)
 			for _, line := range [][2]string{
-				{"about", strings.Join(subjects(f.About), ", ")}, {"found", f.Found}, {"expected", f.Expected}, {"impact", f.Means}, {"next", f.Command},
+				{"about", strings.Join(subjects(f.About), ", ")}, {"found", f.Actual}, {"expected", f.Expected}, {"impact", f.Means}, {"next", f.Command},
 			} {
 				fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
 			}

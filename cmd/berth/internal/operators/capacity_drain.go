@@ -89,7 +89,7 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return cli.Fail(cli.ExitUsage, err)
 	}
-	holders, waiting, err := capacity.Holders(c, s, host, func(server *cloud.Server) (placement.Query, error) { return likeServer(c, o.nova.Request, server.UUID) })
+	holders, waiting, err := capacity.Consumers(c, s, host, func(server *cloud.Server) (placement.Query, error) { return likeServer(c, o.nova.Request, server.UUID) })
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, err)
 	}
@@ -105,7 +105,7 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 	}
 	refused := novaquery.Server{}.Refusals(c)
 	unfit := func(t *snapshot.Tree) bool { return refused(t.Root().Name) != "" }
-	plan, err := capacity.Empty(ctx, s, host, holders, unfit)
+	plan, err := capacity.Drain(ctx, s, host, holders, unfit)
 	switch {
 	case ctx.Err() != nil:
 		return cli.Fail(cli.ExitFailure, errors.New("interrupted"))
@@ -116,7 +116,7 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 	if err := o.out.Print(o.env, planResult(plan, c)); err != nil {
 		return err
 	}
-	if n := len(plan.Stuck) + len(plan.Waiting); n > 0 {
+	if n := len(plan.Unplaceable) + len(plan.Waiting); n > 0 {
 		return cli.Fail(cli.ExitFindings, fmt.Errorf("%s cannot be drained: %d of %d consumers fit on no other host, or are moving", plan.Host, n, n+len(plan.Moves)))
 	}
 	return nil
@@ -127,7 +127,7 @@ func likeServer(c *cloud.Cloud, settings request.Settings, name string) (placeme
 	if c.Network == nil {
 		return placement.Query{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
 	}
-	server, _, err := novaquery.Of(c, name)
+	server, _, err := novaquery.FromServer(c, name)
 	if err != nil {
 		return placement.Query{}, err
 	}
@@ -155,9 +155,9 @@ func planResult(p *capacity.Plan, c *cloud.Cloud) cli.Result {
 		r.Rows = append(r.Rows, []any{i + 1, m.Consumer, m.Name, m.To, nil})
 		assumed += min(len(m.Assumed), 1)
 	}
-	for _, s := range p.Stuck {
+	for _, s := range p.Unplaceable {
 		note := "fits on no other host: " + s.Reason
-		if s.Alone {
+		if s.FitsAlone {
 			note = "fits on no other host with the others: " + s.Reason
 		}
 		r.Rows = append(r.Rows, []any{nil, s.Consumer, s.Name, nil, note})
@@ -167,14 +167,14 @@ func planResult(p *capacity.Plan, c *cloud.Cloud) cli.Result {
 		r.Rows = append(r.Rows, []any{nil, w.Consumer, nil, nil, w.Reason})
 	}
 	r.Text = func(w io.Writer) error {
-		all := len(p.Moves) + len(p.Stuck) + len(p.Waiting)
+		all := len(p.Moves) + len(p.Unplaceable) + len(p.Waiting)
 		switch {
 		case all == 0:
 			_, err := fmt.Fprintf(w, "nothing has allocations on %s\n", p.Host)
 			return err
 		case all == len(p.Moves):
 			fmt.Fprintf(w, "%s can be drained with %s\n", p.Host, cli.Count(all, "move"))
-		case p.Proven && len(p.Stuck) > 0:
+		case p.Proven && len(p.Unplaceable) > 0:
 			fmt.Fprintf(w, "%s cannot be drained; these moves can be made, %d of %d\n", p.Host, len(p.Moves), all)
 		default:
 			fmt.Fprintf(w, "no plan was found that drains %s; these moves can be made, %d of %d\n", p.Host, len(p.Moves), all)

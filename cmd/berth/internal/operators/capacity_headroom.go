@@ -230,13 +230,13 @@ func rawParts(queries []string) (mix []capacity.Part, err error) {
 // headroom counts what still fits, and returns it with the number.
 func headroom(ctx context.Context, s *snapshot.Snapshot, mix []capacity.Part, owner func(string) string) (int64, cli.Result, error) {
 	if len(mix) > 1 || mix[0].Weight != 1 {
-		c, err := capacity.LeftOfMix(ctx, s, mix)
+		c, err := capacity.MixHeadroom(ctx, s, mix)
 		if err != nil {
 			return 0, cli.Result{}, err
 		}
 		return c.Most, mixResult(c, owner), nil
 	}
-	c, err := capacity.Left(ctx, s, mix[0].Query)
+	c, err := capacity.Headroom(ctx, s, mix[0].Query)
 	if err != nil {
 		return 0, cli.Result{}, err
 	}
@@ -259,7 +259,7 @@ func headroomResult(c *capacity.Count, owner func(string) string) cli.Result {
 		r.Rows = append(r.Rows, []any{h.Name, h.Least, h.Most, lacks})
 	}
 	r.Text = func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\n%s", howMany(c.Range, "more fit"), outFirst(c.RunsOut, owner))
+		fmt.Fprintf(w, "%s\n%s", howMany(c.Range, "more fit"), outFirst(c.Exhausted, owner))
 		return r.WriteHead(w)
 	}
 	return r
@@ -277,7 +277,7 @@ func mixResult(c *capacity.MixCount, owner func(string) string) cli.Result {
 		}
 	}
 	r.Text = func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\nno further claim of %s\n%s", howMany(c.Range, "rounds fit"), c.Stops, outFirst(c.RunsOut, owner))
+		fmt.Fprintf(w, "%s\nno further claim of %s\n%s", howMany(c.Range, "rounds fit"), c.Stops, outFirst(c.Exhausted, owner))
 		return r.WriteHead(w)
 	}
 	return r
@@ -292,10 +292,10 @@ func howMany(r capacity.Range, what string) string {
 }
 
 // outFirst says what runs out on most hosts, in a line for each kind, three at most.
-func outFirst(all []capacity.RunsOut, owner func(string) string) string {
+func outFirst(all []capacity.Exhausted, owner func(string) string) string {
 	var lines []string
 	for _, o := range all {
-		line := fmt.Sprintf("%s: %s\n", cli.Count(int(o.Hosts), "host"), missing(explain.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Asked: -1}, owner))
+		line := fmt.Sprintf("%s: %s\n", cli.Count(int(o.Hosts), "host"), missing(explain.Miss{Kind: o.Kind, Group: o.Group, Class: o.Class, Traits: o.Traits, Requested: -1}, owner))
 		if len(lines) < 3 && !slices.Contains(lines, line) { // classes of a group have the wrong tree in common
 			lines = append(lines, line)
 		}
@@ -308,12 +308,12 @@ func missing(m explain.Miss, owner func(string) string) string {
 	var text string
 	switch m.Kind {
 	case "capacity":
-		if text = "not enough " + m.Class; m.Asked >= 0 {
-			text = fmt.Sprintf("%s of %s: %d of %d", m.Class, m.Provider, m.Most, m.Asked)
+		if text = "not enough " + m.Class; m.Requested >= 0 {
+			text = fmt.Sprintf("%s of %s: %d of %d", m.Class, m.Provider, m.Most, m.Requested)
 		}
 	case "units":
-		if text = "no such amount of " + m.Class + " in one allocation"; m.Asked >= 0 {
-			text = fmt.Sprintf("%s of %s: %s in one allocation, not %d", m.Class, m.Provider, m.Units(), m.Asked)
+		if text = "no such amount of " + m.Class + " in one allocation"; m.Requested >= 0 {
+			text = fmt.Sprintf("%s of %s: %s in one allocation, not %d", m.Class, m.Provider, m.Units(), m.Requested)
 		}
 	case "in_tree":
 		text = "not the requested host"

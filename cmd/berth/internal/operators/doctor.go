@@ -202,8 +202,8 @@ func (x *doctorOptions) read(ctx context.Context) (*cloud.Cloud, error) {
 	client, err := x.source.connect(ctx, x.env)
 	if refused, ok := errors.AsType[*cloudapi.LoginError](err); ok && ctx.Err() == nil {
 		end := time.Now().UTC()
-		around := refused.Surroundings
-		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: end, Ended: end, Surroundings: &around}, nil
+		around := refused.Environment
+		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: end, Ended: end, Environment: &around}, nil
 	}
 	if err == nil {
 		p := cli.NewProgress(x.env)
@@ -449,7 +449,7 @@ func doctorText(report doctor.Report) string {
 func doctorChecks() cli.Result {
 	r := cli.Result{Columns: []string{"Check", "Group", "Examines", "Impact"}}
 	for _, c := range doctor.Checks() {
-		r.Rows = append(r.Rows, []any{c.Name, c.Group, c.Looks, c.Means})
+		r.Rows = append(r.Rows, []any{c.Name, c.Group, c.Examines, c.Means})
 	}
 	return r
 }

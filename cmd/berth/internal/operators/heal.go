@@ -366,14 +366,14 @@ func (h *healOptions) exit(plan *heal.Plan, results []heal.Result) error {
 	}
 	done := counts[heal.Done]
 	open := 0
-	for _, l := range plan.Left {
+	for _, l := range plan.Unhealed {
 		if l.Code != "" {
 			open++
 		}
 	}
 	switch {
-	case counts[heal.Unsent] > 0:
-		return h.failed(fmt.Errorf("interrupted: %d of %s done, %d not sent", done, cli.Count(len(results), "request"), counts[heal.Unsent]))
+	case counts[heal.NotSent] > 0:
+		return h.failed(fmt.Errorf("interrupted: %d of %s done, %d not sent", done, cli.Count(len(results), "request"), counts[heal.NotSent]))
 	case h.nova && h.includes(heal.Allocations):
 		return allocationsExit(plan, results, done)
 	case h.nova:
@@ -417,12 +417,12 @@ func healResult(plan *heal.Plan, results []heal.Result) cli.Result {
 		r.Rows = append(r.Rows, []any{s.ID, outcome, texts(s.Codes), subjects(s.About), s.Why, heal.Describe(s.Request)})
 	}
 	r.Value = healed{plan, results, commands}
-	for _, l := range plan.Left {
+	for _, l := range plan.Unhealed {
 		r.Rows = append(r.Rows, []any{nil, "not healed", string(l.Code), subjects(l.About), l.Why, l.Command})
 	}
 	r.Text = func(w io.Writer) error {
 		writeSteps(w, plan, results)
-		for _, l := range plan.Left {
+		for _, l := range plan.Unhealed {
 			title := "not healed: " + string(l.Code)
 			if l.Code == "" {
 				title = "skipped"
@@ -433,7 +433,7 @@ func healResult(plan *heal.Plan, results []heal.Result) cli.Result {
 			}
 			fmt.Fprintln(w)
 		}
-		if len(plan.Steps)+len(plan.Left) == 0 {
+		if len(plan.Steps)+len(plan.Unhealed) == 0 {
 			fmt.Fprintln(w, "nothing to heal")
 		}
 		return nil
@@ -454,7 +454,7 @@ func writeSteps(w io.Writer, plan *heal.Plan, results []heal.Result) {
 			lines = append(lines, [2]string{"outcome", text}, [2]string{"repeat", heal.Curl(s.Request)})
 		} else {
 			for _, c := range s.Checks {
-				lines = append(lines, [2]string{"if", c.Says})
+				lines = append(lines, [2]string{"if", c.Statement})
 			}
 			for _, id := range s.After {
 				lines = append(lines, [2]string{"after", fmt.Sprintf("step %d", id)})

@@ -81,7 +81,7 @@ func allocationsExit(plan *heal.Plan, results []heal.Result, done int) error {
 		}
 		return cli.Fail(int(code), fmt.Errorf("not all was healed: %d of %s done", done, cli.Count(len(results), "request")))
 	}
-	for _, l := range plan.Left {
+	for _, l := range plan.Unhealed {
 		if l.Nova != 0 {
 			return cli.Fail(int(l.Nova), errors.New(l.Why))
 		}
@@ -102,13 +102,13 @@ func allocationsExit(plan *heal.Plan, results []heal.Result, done int) error {
 func aggregatesExit(stderr io.Writer, plan *heal.Plan, results []heal.Result) error {
 	for _, r := range results {
 		switch r.Outcome {
-		case heal.MovedOn, heal.Skipped:
+		case heal.Stale, heal.Skipped:
 			return cli.Fail(int(heal.SyncChanged), errors.New("providers have changed meanwhile; the next run heals them"))
 		case heal.Failed, heal.Unknown:
 			return cli.Fail(int(heal.SyncRefused), errors.New(r.Text))
 		}
 	}
-	for _, l := range plan.Left {
+	for _, l := range plan.Unhealed {
 		if l.Nova != 0 {
 			return cli.Fail(int(l.Nova), errors.New(l.Why))
 		}

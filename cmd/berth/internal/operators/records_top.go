@@ -67,10 +67,10 @@ func (o *topOptions) run(ctx context.Context) error {
 		usages = records.Fullest(c.Placement, o.class)
 		r.Columns = []string{"Provider", "UUID", "Resource Class", "Used", "Capacity", "Percent"}
 	case "consumers":
-		usages = records.Biggest(c.Placement, o.class, false)
+		usages = records.Largest(c.Placement, o.class, false)
 		r.Columns = []string{"Consumer", "Type", "Project", "Resource Class", "Used", "Capacity", "Percent"}
 	default:
-		usages = records.Biggest(c.Placement, o.class, true)
+		usages = records.Largest(c.Placement, o.class, true)
 		r.Columns = []string{"Project", "Resource Class", "Used", "Capacity", "Percent"}
 	}
 	if o.class != "" && len(usages) == 0 {

@@ -98,7 +98,7 @@ func (x *watchOptions) run(ctx context.Context) error {
 		return err
 	}
 	note := func(text string) { fmt.Fprintf(x.env.Stderr, "note: %s\n", text) }
-	w := changefeed.Watcher{Event: x.printer(), Note: note}
+	w := changefeed.Watcher{Event: x.printer(), Notice: note}
 	poll := func(what *string, read func(context.Context) (*cloud.Placement, error)) error { // the first reading may name what is read
 		if x.since != "" {
 			note("--since has no effect: what changed before is not known")

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Surroundings are what was measured around the records: how a caller reached the services, and what they say of themselves. They have no
-// credentials.
-type Surroundings struct {
+// Environment are what was measured around the records: how a caller reached the services, and what
+// they say of themselves. They have no credentials.
+type Environment struct {
 	Login     Login      `json:"login"`
 	Endpoints []Endpoint `json:"endpoints"`
-	// Extensions are the aliases of the network service's API extensions, sorted, and RuleTypes the types of QoS rules that it
-	// enforces. Nil is not known.
+	// Extensions are the aliases of the network service's API extensions, sorted, and RuleTypes the
+	// types of QoS rules that it enforces. Nil is not known.
 	Extensions []string `json:"extensions,omitzero"`
 	RuleTypes  []string `json:"qos_rule_types,omitzero"`
-	// ServiceUsers are the users that services of OpenStack log in as, as far as they have the usual names. Nil is not known.
+	// ServiceUsers are the users that services of OpenStack log in as, as far as they have the
+	// usual names. Nil is not known.
 	ServiceUsers []ServiceUser `json:"service_users,omitzero"`
 	// Unread is why the records of a service were not read, by the type of the service.
 	Unread map[string]string `json:"unread,omitempty"`
@@ -40,16 +41,17 @@ type Login struct {
 	System  bool     `json:"system_scope,omitempty"`
 	Roles   []string `json:"roles,omitzero"` // sorted; nil is not known
 	// Issued and Expires are by the clock of the identity service, Asked by the caller's.
-	Issued  time.Time `json:"issued_at,omitzero"`
-	Expires time.Time `json:"expires_at,omitzero"`
-	Asked   time.Time `json:"asked_at,omitzero"`
+	Issued      time.Time `json:"issued_at,omitzero"`
+	Expires     time.Time `json:"expires_at,omitzero"`
+	RequestedAt time.Time `json:"asked_at,omitzero"`
 }
 
-// MaySeePart reports whether services may show the caller a part of their records without saying so: the default policies of Nova and
-// Neutron show those of all projects to the role admin only.
+// MaySeePart reports whether services may show the caller a part of their records without saying
+// so: the default policies of Nova and Neutron show those of all projects to the role admin only.
 func (l Login) MaySeePart() bool { return l.Roles != nil && !slices.Contains(l.Roles, "admin") }
 
-// An Endpoint is the endpoint of a service in the catalog that a caller would use, with what its root document says.
+// An Endpoint is the endpoint of a service in the catalog that a caller would use, with what its
+// root document says.
 type Endpoint struct {
 	Service string `json:"service"` // placement, compute, network, identity, image
 	// URL is "" when the catalog has none.
@@ -57,10 +59,12 @@ type Endpoint struct {
 	Problem Problem `json:"problem,omitzero"`
 	// Status is that of the answer, 0 for none.
 	Status int `json:"status,omitempty"`
-	// Min and Max are the microversions, of the image and the network service the newest version only.
+	// Min and Max are the microversions, of the image and the network service the newest version
+	// only.
 	Min string `json:"min_version,omitempty"`
 	Max string `json:"max_version,omitempty"`
-	// Ahead is by how many seconds the clock of the service is ahead of the caller's, as exact as a second; nil is not known.
+	// Ahead is by how many seconds the clock of the service is ahead of the caller's, as exact as a
+	// second; nil is not known.
 	Ahead *float64 `json:"clock_ahead_s,omitempty"`
 	// CertificateExpires is zero for an endpoint without TLS.
 	CertificateExpires time.Time `json:"certificate_expires,omitzero"`

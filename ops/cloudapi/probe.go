@@ -27,23 +27,23 @@ var surveyed = []string{"identity", "placement", "compute", "network", "image"}
 // endpointTime is how long the root document of a service may take.
 const endpointTime = 20 * time.Second
 
-// Survey measures the surroundings, and reads all parts of the records that can be read. Whatever is wrong with a service is among the
-// surroundings; the only error is that of ctx.
+// Survey measures the environment, and reads all parts of the records that can be read. Whatever is
+// wrong with a service is among the environment; the only error is that of ctx.
 func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 	all := &cloud.Cloud{Source: c.source, Begun: time.Now().UTC()}
-	around := &cloud.Surroundings{Login: c.login(), Unread: map[string]string{}}
-	all.Surroundings = around
-	around.Endpoints = make([]cloud.Endpoint, len(surveyed))
+	env := &cloud.Environment{Login: c.login(), Unread: map[string]string{}}
+	all.Environment = env
+	env.Endpoints = make([]cloud.Endpoint, len(surveyed))
 	err := each(ctx, len(surveyed), func(ctx context.Context, i int) error {
-		around.Endpoints[i] = c.measure(ctx, surveyed[i])
+		env.Endpoints[i] = c.measure(ctx, surveyed[i])
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	problemOf := func(service string) *cloud.Problem {
-		i := slices.IndexFunc(around.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
-		return &around.Endpoints[i].Problem
+		i := slices.IndexFunc(env.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
+		return &env.Endpoints[i].Problem
 	}
 	for _, source := range []struct {
 		service string
@@ -54,12 +54,12 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 		service := source.service
 		problem := problemOf(service)
 		if problem.Kind != "" {
-			around.Unread[service] = sentence(problem.Text)
+			env.Unread[service] = sentence(problem.Text)
 			continue
 		}
 		read := &cloud.Cloud{Placement: all.Placement}
 		err := c.readParts(ctx, read, source.parts, p, func(err error) {
-			around.Unread[service] = sentence(err.Error())
+			env.Unread[service] = sentence(err.Error())
 			if isStatus(err, http.StatusUnauthorized) { // services show their versions to everyone
 				*problem = cloud.Problem{Kind: cloud.ProblemCredentials, Text: fmt.Sprintf("the %s service does not accept the token: %s", service, err)}
 			}
@@ -68,18 +68,18 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			around.Unread[service] = sentence(err.Error())
+			env.Unread[service] = sentence(err.Error())
 			continue
 		}
 		all.Placement, all.Compute, all.Network = cmp.Or(all.Placement, read.Placement), cmp.Or(all.Compute, read.Compute), cmp.Or(all.Network, read.Network)
 		all.Unread = append(all.Unread, read.Unread...)
 	}
 	if problemOf("network").Kind == "" {
-		c.surveyNetwork(ctx, around)
+		c.surveyNetwork(ctx, env)
 	}
 	if problemOf("identity").Kind == "" {
 		if users, err := c.serviceUsers(ctx); err == nil {
-			around.ServiceUsers = users
+			env.ServiceUsers = users
 		}
 	}
 	all.Ended = time.Now().UTC()
@@ -88,7 +88,7 @@ func (c *Client) Survey(ctx context.Context, p Progress) (*cloud.Cloud, error) {
 
 // login describes the token.
 func (c *Client) login() cloud.Login {
-	l := cloud.Login{Cloud: c.name, URL: c.auth, Asked: c.asked}
+	l := cloud.Login{Cloud: c.name, URL: c.auth, RequestedAt: c.requestedAt}
 	if c.auth == "" {
 		return l
 	}
@@ -122,7 +122,7 @@ func (c *Client) login() cloud.Login {
 	return l
 }
 
-// measure asks for the root document of a service.
+// measure requests the root document of a service.
 func (c *Client) measure(ctx context.Context, service string) cloud.Endpoint {
 	e := cloud.Endpoint{Service: service}
 	s, err := c.service(service, "")
@@ -130,7 +130,7 @@ func (c *Client) measure(ctx context.Context, service string) cloud.Endpoint {
 		e.Problem = problem(err)
 		return e
 	}
-	e.URL = plain(s.Endpoint)
+	e.URL = redactURL(s.Endpoint)
 	ctx, cancel := context.WithTimeout(ctx, endpointTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Endpoint, nil)
@@ -147,7 +147,7 @@ func (c *Client) measure(ctx context.Context, service string) cloud.Endpoint {
 	sent := time.Now()
 	res, err := client.Do(r)
 	if err != nil {
-		e.Problem = problem(fmt.Errorf("asking the %s service: %w", service, err))
+		e.Problem = problem(fmt.Errorf("querying the %s service: %w", service, err))
 		if e.Problem.Kind == cloud.ProblemTime {
 			e.Problem.Text = fmt.Sprintf("the %s service has not answered GET %s within %s", service, e.URL, endpointTime)
 		}
@@ -171,7 +171,7 @@ func (c *Client) measure(ctx context.Context, service string) cloud.Endpoint {
 	case status >= 300 && status != http.StatusMultipleChoices:
 		e.Problem = cloud.Problem{Kind: cloud.ProblemAnswer, Text: fmt.Sprintf("the %s service answers GET %s with %d %s", service, e.URL, status, http.StatusText(status))}
 	case err != nil:
-		e.Problem = problem(fmt.Errorf("asking the %s service: %w", service, err))
+		e.Problem = problem(fmt.Errorf("querying the %s service: %w", service, err))
 	default:
 		var ok bool
 		if e.Min, e.Max, ok = versions(body); !ok {
@@ -216,29 +216,29 @@ func versions(body []byte) (low, high string, ok bool) {
 	return "", list[0].ID, true
 }
 
-// surveyNetwork asks what the network service can do.
-func (c *Client) surveyNetwork(ctx context.Context, around *cloud.Surroundings) {
+// surveyNetwork queries what the network service can do.
+func (c *Client) surveyNetwork(ctx context.Context, env *cloud.Environment) {
 	s, err := c.network()
 	if err != nil {
 		return
 	}
 	var extensions struct{ Extensions []struct{ Alias string } }
 	if get(ctx, s, "extensions", &extensions) == nil {
-		around.Extensions = []string{}
+		env.Extensions = []string{}
 		for _, e := range extensions.Extensions {
-			around.Extensions = append(around.Extensions, e.Alias)
+			env.Extensions = append(env.Extensions, e.Alias)
 		}
-		slices.Sort(around.Extensions)
+		slices.Sort(env.Extensions)
 	}
 	var types struct {
 		Types []struct{ Type string } `json:"rule_types"`
 	}
 	if get(ctx, s, "qos/rule-types", &types) == nil {
-		around.RuleTypes = []string{}
+		env.RuleTypes = []string{}
 		for _, t := range types.Types {
-			around.RuleTypes = append(around.RuleTypes, t.Type)
+			env.RuleTypes = append(env.RuleTypes, t.Type)
 		}
-		slices.Sort(around.RuleTypes)
+		slices.Sort(env.RuleTypes)
 	}
 }
 
@@ -249,7 +249,7 @@ func (c *Client) serviceUsers(ctx context.Context) ([]cloud.ServiceUser, error) 
 		return nil, err
 	}
 	s.ResourceBase = strings.TrimSuffix(s.Endpoint, "v3/") + "v3/"
-	found := []cloud.ServiceUser{}
+	matches := []cloud.ServiceUser{}
 	for _, name := range []string{"nova", "neutron", "placement"} {
 		var users struct {
 			Users []struct {
@@ -270,16 +270,16 @@ func (c *Client) serviceUsers(ctx context.Context) ([]cloud.ServiceUser, error) 
 			if err := get(ctx, s, "role_assignments?effective&include_names&user.id="+url.QueryEscape(u.ID), &assigned); err != nil {
 				return nil, err
 			}
-			of := cloud.ServiceUser{Name: name, Enabled: u.Enabled, Roles: []string{}}
+			user := cloud.ServiceUser{Name: name, Enabled: u.Enabled, Roles: []string{}}
 			for _, a := range assigned.List {
-				of.Roles = append(of.Roles, a.Role.Name)
+				user.Roles = append(user.Roles, a.Role.Name)
 			}
-			slices.Sort(of.Roles)
-			of.Roles = slices.Compact(of.Roles)
-			found = append(found, of)
+			slices.Sort(user.Roles)
+			user.Roles = slices.Compact(user.Roles)
+			matches = append(matches, user)
 		}
 	}
-	return found, nil
+	return matches, nil
 }
 
 // problem describes why a request got no answer.

@@ -27,8 +27,8 @@ import (
 // atOnce waits for nothing.
 func atOnce(context.Context, time.Duration) error { return nil }
 
-// A placementWith is a placement service with the cloud of the tests, before which a handler may answer some requests: it reports
-// whether it has.
+// A placementWith is a placement service with the cloud of the tests, before which a handler may
+// answer some requests: it reports whether it has.
 func placementWith(t *testing.T, instead func(w http.ResponseWriter, r *http.Request) bool) string {
 	t.Helper()
 	api := placementapitest.New(t, service.DefaultSettings())
@@ -48,7 +48,7 @@ const cn1, eth0 = "/resource_providers/00000000-0000-4000-8000-000000000002", "/
 
 var everything = cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart}
 
-// A provider that is removed while providers are read is left out, and those below it.
+// A provider that is removed while providers are read is omitted, and those below it.
 func TestVanishedProvider(t *testing.T) {
 	for _, path := range []string{cn1 + "/inventories", cn1 + "/allocations"} {
 		url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -72,24 +72,24 @@ func TestVanishedProvider(t *testing.T) {
 
 // For one tree only its providers are listed and read.
 func TestReadOneTree(t *testing.T) {
-	var asked, listed atomic.Int64
+	var requests, listed atomic.Int64
 	url := placementWith(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/inventories"):
-			asked.Add(1)
+			requests.Add(1)
 		case r.URL.Path == "/resource_providers" && r.URL.RawQuery == "":
 			listed.Add(1)
 		}
 		return false
 	})
 	for host, want := range map[string]int{"cn1": 2, "cn1:eth0": 2, "shared": 1, "cn9": 0, "00000000-0000-4000-8000-00000000000f": 0, "00000000-0000-4000-8000-000000000001": 1} {
-		asked.Store(0)
+		requests.Store(0)
 		c, err := readAlone(t, url, cloud.Parts{Need: cloud.ConsumersPart, Tree: host})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(c.Placement.Providers); n != want || int(asked.Load()) != want {
-			t.Errorf("the tree of %s has %d providers, and %d were read; want %d", host, n, asked.Load(), want)
+		if n := len(c.Placement.Providers); n != want || int(requests.Load()) != want {
+			t.Errorf("the tree of %s has %d providers, and %d were read; want %d", host, n, requests.Load(), want)
 		}
 		if listed.Load() > 0 {
 			t.Errorf("for the tree of %s all providers were listed", host)
@@ -100,12 +100,12 @@ func TestReadOneTree(t *testing.T) {
 // A provider that changes while it is read is read again, and one that never rests is named.
 func TestRestlessProvider(t *testing.T) {
 	for _, changes := range []int64{1, 1000} {
-		var asked atomic.Int64
+		var requests atomic.Int64
 		url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
-			if r.URL.Path != eth0+"/traits" || asked.Add(1) > changes {
+			if r.URL.Path != eth0+"/traits" || requests.Add(1) > changes {
 				return false
 			}
-			fmt.Fprintf(w, `{"traits": ["CUSTOM_GOLD"], "resource_provider_generation": %d}`, 1000+asked.Load())
+			fmt.Fprintf(w, `{"traits": ["CUSTOM_GOLD"], "resource_provider_generation": %d}`, 1000+requests.Load())
 			return true
 		})
 		c, err := readAlone(t, url, everything)
@@ -113,17 +113,17 @@ func TestRestlessProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		traits := c.Placement.Provider("00000000-0000-4000-8000-000000000003").Traits
-		if changes == 1 && (asked.Load() != 2 || len(traits) != 0 || c.Unread != nil) {
-			t.Errorf("read %d times, with the traits %q; %q", asked.Load(), traits, c.Unread)
+		if changes == 1 && (requests.Load() != 2 || len(traits) != 0 || c.Unread != nil) {
+			t.Errorf("read %d times, with the traits %q; %q", requests.Load(), traits, c.Unread)
 		}
-		if changes > 1 && (asked.Load() != 4 || len(c.Unread) != 1) {
-			t.Errorf("read %d times; %q", asked.Load(), c.Unread)
+		if changes > 1 && (requests.Load() != 4 || len(c.Unread) != 1) {
+			t.Errorf("read %d times; %q", requests.Load(), c.Unread)
 		}
 	}
 }
 
-// A service that is busy, or whose answer is lost, is asked again, with pauses; one that remains so, that refuses or that answers nonsense is an error
-// that says which.
+// A service that is busy, or whose answer is lost, is queried again, with pauses; one that remains
+// so, that refuses or that answers nonsense is an error that says which.
 func TestMisbehavingPlacement(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers []string // of the first requests for the inventories of cn1
@@ -143,12 +143,12 @@ func TestMisbehavingPlacement(t *testing.T) {
 		"NoGateway":  {[]string{"502", "502", "502"}, 3, "with 502 Bad Gateway: why", []time.Duration{500 * time.Millisecond, time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var asked atomic.Int64
+			var requests atomic.Int64
 			url := placementWith(t, func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path != cn1+"/inventories" {
 					return false
 				}
-				n := int(asked.Add(1))
+				n := int(requests.Add(1))
 				if n > len(tc.answers) {
 					return false
 				}
@@ -183,14 +183,15 @@ func TestMisbehavingPlacement(t *testing.T) {
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Read: %v, want %q", err, tc.want)
 			}
-			if diff := cmp.Diff(tc.pauses, pauses); diff != "" || int(asked.Load()) != tc.asked {
-				t.Errorf("asked %d times, want %d; pauses (-want +got):\n%s", asked.Load(), tc.asked, diff)
+			if diff := cmp.Diff(tc.pauses, pauses); diff != "" || int(requests.Load()) != tc.asked {
+				t.Errorf("asked %d times, want %d; pauses (-want +got):\n%s", requests.Load(), tc.asked, diff)
 			}
 		})
 	}
 }
 
-// Reading ends at once when it is interrupted, while a service does not answer and while it waits to ask again.
+// Reading ends at once when it is interrupted, while a service does not answer and while it waits
+// to try again.
 func TestInterrupted(t *testing.T) {
 	for _, status := range []int{0, http.StatusServiceUnavailable} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -221,7 +222,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A stack is a Keystone with a catalog, and services that answer as a table says: a body by method and path, "" for 403.
+// A stack is a Keystone with a catalog, and services that answer as a table says: a body by method
+// and path, "" for 403.
 func stack(t *testing.T, answers map[string]string) (url string) {
 	t.Helper()
 	return stackWith(t, answers, func(http.ResponseWriter, *http.Request) bool { return false })
@@ -238,14 +240,14 @@ func stackWith(t *testing.T, answers map[string]string, instead func(w http.Resp
 		}
 		switch r.URL.Path {
 		case "/v3/auth/tokens":
-			var asked struct {
+			var login struct {
 				Auth struct {
 					Identity struct {
 						Password struct{ User struct{ Password string } }
 					}
 				}
 			}
-			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.Auth.Identity.Password.User.Password != "s3cret" {
+			if err := json.NewDecoder(r.Body).Decode(&login); err != nil || login.Auth.Identity.Password.User.Password != "s3cret" {
 				http.Error(w, `{"error": {"code": 401, "message": "The request you have made requires authentication."}}`, http.StatusUnauthorized)
 				return
 			}
@@ -331,7 +333,8 @@ func healthy() map[string]string {
 	}
 }
 
-// Compute's and the network's records have what the services say, in all the forms of their releases.
+// Compute's and the network's records have what the services say, in all the forms of their
+// releases.
 func TestReadComputeAndNetwork(t *testing.T) {
 	c := readStack(t, healthy(), cloud.All)
 	text, _ := json.MarshalIndent(struct {
@@ -344,15 +347,16 @@ func TestReadComputeAndNetwork(t *testing.T) {
 	}
 }
 
-// A service that is older than 2.96 does not say which zones servers are bound to, and all else is read. A user whom it does not show server
-// groups has none of them among the records, and a service that repeats their first page ends the reading.
+// A service that is older than 2.96 does not say which zones servers are bound to, and all else is
+// read. A user whom it does not show server groups has none of them among the records, and a
+// service that repeats their first page ends the reading.
 func TestReadLessOfCompute(t *testing.T) {
-	old, alone := healthy(), healthy()
+	old, single := healthy(), healthy()
 	old["old"] = "yes"
 	const servers = "/v2.1/servers/detail?all_tenants=1&limit=1000&soft_deleted=true"
 	old[servers] = strings.Replace(old[servers], `"pinned_availability_zone": "az1", `, "", 1)
-	alone["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"] = ""
-	whole, older, less := readStack(t, healthy(), cloud.All), readStack(t, old, cloud.All), readStack(t, alone, cloud.All)
+	single["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"] = ""
+	whole, older, less := readStack(t, healthy(), cloud.All), readStack(t, old, cloud.All), readStack(t, single, cloud.All)
 	if !whole.Compute.ZonesKnown || older.Compute.ZonesKnown || older.Unread != nil {
 		t.Errorf("zones are known: %v, and by an old service: %v; unread %q", whole.Compute.ZonesKnown, older.Compute.ZonesKnown, older.Unread)
 	}
@@ -388,17 +392,17 @@ func readStack(t *testing.T, answers map[string]string, parts cloud.Parts) *clou
 	return c
 }
 
-// What a user may not read, and what the cloud does not have, is said in a sentence. Extensions that the network service does not
-// have are empty lists.
+// What a user may not read, and what the cloud does not have, is said in a sentence. Extensions
+// that the network service does not have are empty lists.
 func TestUnread(t *testing.T) {
-	denied, few, down, part, none, untrunked, alone := healthy(), healthy(), healthy(), healthy(), healthy(), healthy(), healthy()
-	alone["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"] = ""
+	denied, few, broken, part, none, untrunked, single := healthy(), healthy(), healthy(), healthy(), healthy(), healthy(), healthy()
+	single["/v2.1/os-server-groups?all_projects=True&limit=1000&offset=0"] = ""
 	for _, without := range []map[string]string{part, none} {
 		without["/v2.0/agents?limit=1000"], without["/v2.0/ports?limit=1000"] = `{"agents": []}`, `{"ports": []}`
 	}
 	part["more of the token"] = `, "roles": [{"name": "reader"}, {"name": "member"}]`
 	none["more of the token"] = `, "roles": [{"name": "admin"}]`
-	down["/v2.1/os-services"] = `{"services": [{"id": "s1", "binary": "nova-compute", "host": "cn1", "status": "enabled"}, {"binary": "nova-compute", "host": "cn2", "status": "UNKNOWN"}]}`
+	broken["/v2.1/os-services"] = `{"services": [{"id": "s1", "binary": "nova-compute", "host": "cn1", "status": "enabled"}, {"binary": "nova-compute", "host": "cn2", "status": "UNKNOWN"}]}`
 	denied["/v2.1/os-services"] = ""
 	denied["/v2.0/ports?limit=1000"] = `{"ports": [{"id": "p1", "device_id": "vm1"}]}`
 	delete(few, "/v2.0/agents?limit=1000")
@@ -414,11 +418,11 @@ func TestUnread(t *testing.T) {
 			"The compute service answers GET /v2.1/os-services with 403 Forbidden: Policy doesn't allow it; take a user that may, such as an administrator.",
 			"The network service does not show this user where ports are bound; take an administrator.",
 		}},
-		{alone, []string{"Server groups: the compute service answers GET /v2.1/os-server-groups?all_projects=True&limit=1000&offset=0 with 403 Forbidden: Policy doesn't allow it; take a user that may, such as an administrator."}},
+		{single, []string{"Server groups: the compute service answers GET /v2.1/os-server-groups?all_projects=True&limit=1000&offset=0 with 403 Forbidden: Policy doesn't allow it; take a user that may, such as an administrator."}},
 		{part, []string{"The compute service shows this user, who is no administrator, the server groups of one project at most.", "The network service shows this user no agents, and maybe the ports and networks of one project only; take an administrator."}},
 		{none, nil},
 		{untrunked, []string{"The network service answers GET /v2.0/trunks?limit=1000 with 403 Forbidden: Policy doesn't allow it; take a user that may, such as an administrator."}},
-		{down, []string{"The compute service does not reach the cell of the host cn2, and leaves out its servers; try again when it does."}},
+		{broken, []string{"The compute service does not reach the cell of the host cn2, and leaves out its servers; try again when it does."}},
 		{few, []string{"The compute service does not show this user the extra specs of the flavors of 1 servers."}},
 		{nil, []string{
 			"The catalog of the cloud at URL/v3 has no public endpoint of the compute service in the region one.",
@@ -427,8 +431,8 @@ func TestUnread(t *testing.T) {
 	} {
 		c := readStack(t, tc.answers, cloud.All)
 		for i := range c.Unread {
-			_, rest, found := strings.Cut(c.Unread[i], "http://")
-			if host, _, _ := strings.Cut(rest, "/"); found {
+			_, rest, match := strings.Cut(c.Unread[i], "http://")
+			if host, _, _ := strings.Cut(rest, "/"); match {
 				c.Unread[i] = strings.Replace(c.Unread[i], "http://"+host, "URL", 1)
 			}
 		}
@@ -451,7 +455,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// Clouds are found by clouds.yaml with secure.yaml, and by the variables; errors name what is wrong and no password.
+// Clouds are found by clouds.yaml with secure.yaml, and by the variables; errors name what is wrong
+// and no password.
 func TestConnect(t *testing.T) {
 	url := stack(t, healthy())
 	dir := t.TempDir()

@@ -18,14 +18,16 @@ import (
 // A Count is how many more claims of a query fit.
 type Count struct {
 	Range
-	// Hosts are all trees, those with most claims first, but for those of sharing providers on which nothing fits.
+	// Hosts are all trees, those with most claims first, but for those of sharing providers on
+	// which nothing fits.
 	Hosts []Host `json:"hosts"`
-	// RunsOut is what the hosts lack after the claims, and how many of them each, the most frequent first.
-	RunsOut []RunsOut `json:"runs_out"`
+	// Exhausted is what the hosts lack after the claims, and how many of them each, the most
+	// frequent first.
+	Exhausted []Exhausted `json:"runs_out"`
 }
 
-// A Host is a tree of providers. Least is how many of the claims are on it, and Most how many could be if there were none
-// elsewhere.
+// A Host is a tree of providers. Least is how many of the claims are on it, and Most how many could
+// be if there were none elsewhere.
 type Host struct {
 	Name string `json:"name"`
 	UUID string `json:"uuid"`
@@ -34,9 +36,10 @@ type Host struct {
 	Misses []explain.Miss `json:"misses"`
 }
 
-// Left returns how many more of a query fit; its limits and its sample do not matter. It gives the fault that a search for
-// the query gives, one for a query that asks for no resources, and the error of ctx when that ends.
-func Left(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (*Count, error) {
+// Headroom returns how many more of a query fit; its limits and its sample do not matter. It gives
+// the fault that a search for the query gives, one for a query that requests no resources, and the
+// error of ctx when that ends.
+func Headroom(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (*Count, error) {
 	q = unlimited(q)
 	if !takes(q) {
 		return nil, fault.New(fault.Invalid, "", "The query asks for no resources: any number of it fits.")
@@ -112,11 +115,11 @@ func Left(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (*Count,
 	slices.SortFunc(c.Hosts, func(a, b Host) int {
 		return cmp.Or(cmp.Compare(b.Least, a.Least), strings.Compare(a.Name, b.Name), strings.Compare(a.UUID, b.UUID))
 	})
-	c.RunsOut = runsOut(c.Hosts)
+	c.Exhausted = exhausted(c.Hosts)
 	return c, nil
 }
 
-// takes reports whether a query asks for any resources.
+// takes reports whether a query requests any resources.
 func takes(q placement.Query) bool {
 	return slices.ContainsFunc(q.Groups, func(g placement.RequestGroup) bool {
 		return slices.ContainsFunc(g.Resources, func(r placement.ClassAmount) bool { return r.Amount > 0 })
@@ -167,8 +170,9 @@ func fill(ctx context.Context, s *snapshot.Snapshot, rooms []*room) (*snapshot.S
 	return l.after(), nil
 }
 
-// bound returns how many claims fit in all rooms together at most. Rooms that use the same shared inventories are bounded
-// together: for each of these inventories, a claim either does not use it, or takes its part of it.
+// bound returns how many claims fit in all rooms together at most. Rooms that use the same shared
+// inventories are bounded together: for each of these inventories, a claim either does not use it,
+// or takes its part of it.
 func bound(ctx context.Context, s *snapshot.Snapshot, rooms []*room) (most int64, err error) {
 	parts := map[snapshot.InventoryKey]*part{}
 	for _, o := range rooms {
@@ -207,7 +211,8 @@ func bound(ctx context.Context, s *snapshot.Snapshot, rooms []*room) (most int64
 	return most, nil
 }
 
-// A part is rooms that have shared inventories in common, and the use of each of these that takes the least.
+// A part is rooms that have shared inventories in common, and the use of each of these that takes
+// the least.
 type part struct {
 	rooms []*room
 	least map[snapshot.InventoryKey]use
@@ -252,14 +257,14 @@ func (p *part) bound(ctx context.Context, s *snapshot.Snapshot) (int64, error) {
 	return most, nil
 }
 
-// classBound returns how many claims fit in a tree at most, whatever its ways are: for each class, what the providers of the tree and all that share
-// have of it, divided by what a claim takes.
+// classBound returns how many claims fit in a tree at most, whatever its ways are: for each class,
+// what the providers of the tree and all that share have of it, divided by what a claim takes.
 func classBound(s *snapshot.Snapshot, t *snapshot.Tree, q placement.Query) int64 {
 	amounts := map[string][]int64{}
 	for _, g := range q.Groups {
-		for _, of := range g.Resources {
-			if of.Amount > 0 {
-				amounts[of.Class] = append(amounts[of.Class], of.Amount)
+		for _, amount := range g.Resources {
+			if amount.Amount > 0 {
+				amounts[amount.Class] = append(amounts[amount.Class], amount.Amount)
 			}
 		}
 	}
@@ -271,17 +276,17 @@ func classBound(s *snapshot.Snapshot, t *snapshot.Tree, q placement.Query) int64
 			divisor, sum = gcd(n, divisor), saturated(sum, n)
 		}
 		add := func(p *snapshot.Provider) {
-			if in := p.Inventory(id); in != nil {
-				free := max(in.Capacity()-in.Used, 0)
+			if inv := p.Inventory(id); inv != nil {
+				free := max(inv.Capacity()-inv.Used, 0)
 				all = saturated(all, free-free%divisor)
 			}
 		}
 		for _, p := range t.Providers {
 			add(p)
 		}
-		for at, word := range s.WithSharing() {
+		for i, word := range s.WithSharing() {
 			for ; word != 0; word &= word - 1 {
-				if o := s.Tree(at*64 + bits.TrailingZeros64(word)); o != t {
+				if o := s.Tree(i*64 + bits.TrailingZeros64(word)); o != t {
 					for _, p := range o.Providers {
 						if p.Shares {
 							add(p)

@@ -13,28 +13,30 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// A Holder is a consumer with allocations on a host that is to be emptied.
-type Holder struct {
+// A Consumer is a consumer with allocations on a host that is to be emptied.
+type Consumer struct {
 	UUID string
 	Name string // of the server, "" when it is not known
-	// Query is what is asked of placement when it moves.
+	// Query is what is requested from placement when it moves.
 	Query placement.Query
-	// Elsewhere are its allocations that are not on the host, on sharing providers, by the UUID of the provider. They are held twice until
-	// its move is confirmed, as those on the host are.
-	Elsewhere map[string]map[string]int64
+	// Shared are its allocations that are not on the host, on sharing providers, by the UUID of the
+	// provider. They are allocated twice until its move is confirmed, as those on the host are.
+	Shared map[string]map[string]int64
 	// Group is the server group that it is in, nil for none and for one of a soft policy.
 	Group *Group
 	// Assumed says what the query was made of when the flavor and the ports are not known.
 	Assumed string
 }
 
-// A Group is a server group with a hard policy, as Nova's scheduler looks at it when a server moves: with affinity a server may go only to
-// hosts where members are, of which its own is one that it leaves; with anti-affinity to those with fewer members than Most.
+// A Group is a server group with a hard policy, as Nova's scheduler reads it when a server moves:
+// with affinity a server may go only to hosts where members are, of which its own is one that it
+// leaves; with anti-affinity to those with fewer members than Most.
 type Group struct {
 	UUID, Name string
 	Affinity   bool // otherwise anti-affinity
 	Most       int
-	// Members is how many there are, by the name of the root provider. With anti-affinity one whose move is under way is at both hosts.
+	// Members is how many there are, by the name of the root provider. With anti-affinity one whose
+	// move is under way is at both hosts.
 	Members map[string]int
 }
 
@@ -44,14 +46,16 @@ type Plan struct {
 	UUID string `json:"uuid"`
 	// Moves in their order: each is a candidate when the ones before it are made.
 	Moves []Move `json:"moves"`
-	// Stuck are the consumers for which the plan has no host.
-	Stuck []Stuck `json:"stuck"`
+	// Unplaceable are the consumers for which the plan has no host.
+	Unplaceable []Unplaceable `json:"stuck"`
 	// Waiting holds resources on the host and cannot be moved: migrations that are under way.
 	Waiting []Waiting `json:"waiting"`
-	// Confirm says that the plan needs each move to be confirmed before the next begins: what a server held on sharing
-	// providers is used by a later one. Otherwise all may be confirmed at the end.
+	// Confirm says that the plan needs each move to be confirmed before the next begins: what a
+	// server held on sharing providers is used by a later one. Otherwise all may be confirmed at
+	// the end.
 	Confirm bool `json:"confirm_each_move"`
-	// Proven says, of a plan with Stuck, that no plan moves all: every choice of hosts was tried, in this order of the consumers.
+	// Proven says, of a plan with Stuck, that no plan moves all: every choice of hosts was tried,
+	// in this order of the consumers.
 	Proven bool `json:"proven"`
 }
 
@@ -61,20 +65,21 @@ type Move struct {
 	Name     string `json:"name,omitempty"`
 	To       string `json:"to"`
 	ToUUID   string `json:"to_uuid"`
-	// Allocations are amounts by the UUID of the provider and the class, and Mappings the providers of each group.
+	// Allocations are amounts by the UUID of the provider and the class, and Mappings the providers
+	// of each group.
 	Allocations map[string]map[string]int64 `json:"allocations"`
 	Mappings    map[string][]string         `json:"mappings"`
 	Assumed     string                      `json:"assumed,omitempty"`
 }
 
-// A Stuck is a consumer for which the plan has no host.
-type Stuck struct {
+// An Unplaceable is a consumer for which the plan has no host.
+type Unplaceable struct {
 	Consumer string `json:"consumer_uuid"`
 	Name     string `json:"name,omitempty"`
 	Reason   string `json:"reason"`
-	// Alone says that there is a host for it when the others are not moved.
-	Alone   bool   `json:"fits_alone"`
-	Assumed string `json:"assumed,omitempty"`
+	// FitsAlone says that there is a host for it when the others are not moved.
+	FitsAlone bool   `json:"fits_alone"`
+	Assumed   string `json:"assumed,omitempty"`
 }
 
 // A Waiting is a consumer on the host that nobody can move.
@@ -94,31 +99,34 @@ const (
 // disabled is the trait of a host on which Nova schedules nothing.
 const disabled = "COMPUTE_STATUS_DISABLED"
 
-// Empty plans where the consumers of a host go. The host is no destination, nor are hosts with the trait COMPUTE_STATUS_DISABLED, those that
-// a server's group forbids and those that unfit reports; unfit may be nil. Big consumers are moved first, each to the host where it leaves the least; where that leaves
-// none for a later one, other choices are tried, a bounded number of them. When no plan for all is found, the plan moves as many as
-// the first choices allow. It returns the error of ctx when that ends.
-func Empty(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, holders []Holder, unfit func(*snapshot.Tree) bool) (*Plan, error) {
-	p := &Plan{Host: host.Root().Name, UUID: string(host.Root().UUID), Moves: []Move{}, Stuck: []Stuck{}, Waiting: []Waiting{}}
+// Drain plans where the consumers of a host go. The host is no destination, nor are hosts with the
+// trait COMPUTE_STATUS_DISABLED, those that a server's group forbids and those that unfit reports;
+// unfit may be nil. Big consumers are moved first, each to the host where it leaves the least;
+// where that leaves none for a later one, other choices are tried, a bounded number of them. When
+// no plan for all is found, the plan moves as many as the first choices allow. It returns the error
+// of ctx when that ends.
+func Drain(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, consumers []Consumer, unfit func(*snapshot.Tree) bool) (*Plan, error) {
+	p := &Plan{Host: host.Root().Name, UUID: string(host.Root().UUID), Moves: []Move{}, Unplaceable: []Unplaceable{}, Waiting: []Waiting{}}
 	rest := s.WithTrees([]int64{host.Root().ID}, placement.TreeRows{}, s.Built())
-	e := &emptying{ctx: ctx, unfit: unfit, holders: biggestFirst(s, holders)}
-	for i := range e.holders {
-		h := &e.holders[i]
+	e := &draining{ctx: ctx, unfit: unfit, consumers: biggestFirst(s, consumers)}
+	for i := range e.consumers {
+		h := &e.consumers[i]
 		h.Query = unlimited(h.Query)
 		if _, known := s.Trait(disabled); known && !slices.Contains(h.Query.RootForbidden, disabled) {
 			h.Query.RootForbidden = append(slices.Clip(h.Query.RootForbidden), disabled)
 		}
 	}
-	// 1. Who fits alone? When somebody does not, there is no plan for all, unless the moves of others free something.
-	alone, all := make([]bool, len(e.holders)), true
-	for i := range e.holders {
-		options, _ := e.options(rest, &e.holders[i], 1)
-		alone[i] = len(options) > 0
-		all = all && alone[i]
+	// 1. Who fits alone? When somebody does not, there is no plan for all, unless the moves of
+	// others free something.
+	fitsAlone, all := make([]bool, len(e.consumers)), true
+	for i := range e.consumers {
+		options, _ := e.options(rest, &e.consumers[i], 1)
+		fitsAlone[i] = len(options) > 0
+		all = all && fitsAlone[i]
 	}
 	// 2. A plan for all, at first without confirming each move.
 	p.Proven = true
-	frees := slices.ContainsFunc(holders, func(h Holder) bool { return len(h.Elsewhere) > 0 })
+	frees := slices.ContainsFunc(consumers, func(h Consumer) bool { return len(h.Shared) > 0 })
 	for _, confirm := range []bool{false, true} {
 		if !confirm && !all || confirm && !frees {
 			continue
@@ -134,8 +142,8 @@ func Empty(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, holde
 	}
 	// 3. Otherwise as many as fit.
 	e.placed = map[placing]int{}
-	for i := range e.holders {
-		h := &e.holders[i]
+	for i := range e.consumers {
+		h := &e.consumers[i]
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -150,18 +158,19 @@ func Empty(ctx context.Context, s *snapshot.Snapshot, host *snapshot.Tree, holde
 		reason := ""
 		if options, _ := e.options(rest, &ungrouped, 1); len(options) > 0 {
 			reason = h.Group.reason(p.Host)
-		} else if why, err := candidates.Explain(ctx, rest, h.Query); err != nil {
+		} else if explanation, err := candidates.Explain(ctx, rest, h.Query); err != nil {
 			reason = err.Error()
 		} else {
-			reason = why.Reason()
+			reason = explanation.Reason()
 		}
-		p.Stuck = append(p.Stuck, Stuck{h.UUID, h.Name, reason, alone[i], h.Assumed})
+		p.Unplaceable = append(p.Unplaceable, Unplaceable{h.UUID, h.Name, reason, fitsAlone[i], h.Assumed})
 	}
 	p.Confirm = e.confirm
 	return p, ctx.Err()
 }
 
-// reason says why the group lets a server go to none of the hosts that fit otherwise. The host is the one that is emptied.
+// reason says why the group lets a server go to none of the hosts that fit otherwise. The host is
+// the one that is emptied.
 func (g *Group) reason(host string) string {
 	switch {
 	case !g.Affinity:
@@ -173,14 +182,14 @@ func (g *Group) reason(host string) string {
 	}
 }
 
-// biggestFirst sorts consumers by the part that they ask for of what a provider has on average, of the class in which
-// this is most.
-func biggestFirst(s *snapshot.Snapshot, holders []Holder) []Holder {
+// biggestFirst sorts consumers by the part that they request of what a provider has on average, of
+// the class in which this is most.
+func biggestFirst(s *snapshot.Snapshot, consumers []Consumer) []Consumer {
 	average := map[string]float64{}
 	for _, t := range s.Totals() {
 		average[s.ClassName(t.Class)] = max(float64(t.Capacity)/float64(t.Providers), 1)
 	}
-	size := func(h Holder) (most float64) {
+	size := func(h Consumer) (most float64) {
 		sums := map[string]int64{}
 		for _, g := range h.Query.Groups {
 			for _, r := range g.Resources {
@@ -192,19 +201,19 @@ func biggestFirst(s *snapshot.Snapshot, holders []Holder) []Holder {
 		}
 		return most
 	}
-	sorted := slices.Clone(holders)
-	slices.SortStableFunc(sorted, func(a, b Holder) int {
+	sorted := slices.Clone(consumers)
+	slices.SortStableFunc(sorted, func(a, b Consumer) int {
 		return cmp.Or(cmp.Compare(size(b), size(a)), strings.Compare(a.UUID, b.UUID))
 	})
 	return sorted
 }
 
-// An emptying is the search for a plan: depth first, a consumer after the other.
-type emptying struct {
-	ctx     context.Context
-	holders []Holder
-	unfit   func(*snapshot.Tree) bool
-	confirm bool // each move is confirmed before the next
+// A draining is the search for a plan: depth first, a consumer after the other.
+type draining struct {
+	ctx       context.Context
+	consumers []Consumer
+	unfit     func(*snapshot.Tree) bool
+	confirm   bool // each move is confirmed before the next
 
 	tries  int
 	cut    bool                            // not everything was tried
@@ -220,7 +229,7 @@ type placing struct {
 }
 
 // allows reports whether the group of a server lets it go to a host.
-func (e *emptying) allows(h *Holder, host string) bool {
+func (e *draining) allows(h *Consumer, host string) bool {
 	g := h.Group
 	switch {
 	case g == nil:
@@ -239,15 +248,15 @@ type option struct {
 }
 
 // from returns the moves of the consumers from k on.
-func (e *emptying) from(s *snapshot.Snapshot, k int) (moves []Move, ok bool) {
-	if k == len(e.holders) {
+func (e *draining) from(s *snapshot.Snapshot, k int) (moves []Move, ok bool) {
+	if k == len(e.consumers) {
 		return nil, true
 	}
-	at := e.position(k)
-	if e.failed[at] {
+	key := e.position(k)
+	if e.failed[key] {
 		return nil, false
 	}
-	h := &e.holders[k]
+	h := &e.consumers[k]
 	options, cut := e.options(s, h, maxTargets)
 	e.cut = e.cut || cut
 	for _, o := range options {
@@ -268,12 +277,12 @@ func (e *emptying) from(s *snapshot.Snapshot, k int) (moves []Move, ok bool) {
 			return append([]Move{o.Move}, moves...), true
 		}
 	}
-	e.failed[at] = true
+	e.failed[key] = true
 	return nil, false
 }
 
 // position names what the search depends on at consumer k.
-func (e *emptying) position(k int) string {
+func (e *draining) position(k int) string {
 	keys := slices.SortedFunc(maps.Keys(e.taken), func(a, b snapshot.InventoryKey) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Class, b.Class))
 	})
@@ -283,19 +292,19 @@ func (e *emptying) position(k int) string {
 			text += fmt.Sprintf(" %d/%d=%d", key.Provider, key.Class, n)
 		}
 	}
-	var groups []string // only what one of the rest looks at
-	for at, n := range e.placed {
-		if n != 0 && at.group != nil && !at.group.Affinity && slices.ContainsFunc(e.holders[k:], func(h Holder) bool { return h.Group == at.group }) {
-			groups = append(groups, fmt.Sprintf(" %s/%q=%d", at.group.UUID, at.host, n))
+	var groups []string // only what one of the rest reads
+	for key, n := range e.placed {
+		if n != 0 && key.group != nil && !key.group.Affinity && slices.ContainsFunc(e.consumers[k:], func(h Consumer) bool { return h.Group == key.group }) {
+			groups = append(groups, fmt.Sprintf(" %s/%q=%d", key.group.UUID, key.host, n))
 		}
 	}
 	slices.Sort(groups)
 	return text + strings.Join(groups, "")
 }
 
-// options lists where a consumer may go, on so many hosts at most, the tightest first; cut is true when there may be more. A query that placement
-// refuses has none.
-func (e *emptying) options(s *snapshot.Snapshot, h *Holder, hosts int) (list []option, cut bool) {
+// options lists where a consumer may go, on so many hosts at most, the tightest first; cut is true
+// when there may be more. A query that placement refuses has none.
+func (e *draining) options(s *snapshot.Snapshot, h *Consumer, hosts int) (list []option, cut bool) {
 	r, err := candidates.Search(s, h.Query)
 	if err != nil {
 		return nil, false
@@ -327,7 +336,7 @@ func (e *emptying) options(s *snapshot.Snapshot, h *Holder, hosts int) (list []o
 }
 
 // newOption returns the move of a consumer to a candidate.
-func newOption(s *snapshot.Snapshot, r *candidates.Result, h *Holder, c candidates.Candidate, w way) option {
+func newOption(s *snapshot.Snapshot, r *candidates.Result, h *Consumer, c candidates.Candidate, w way) option {
 	root := c.Anchor.Root()
 	o := option{way: w, tight: 1, Move: Move{
 		Consumer: h.UUID, Name: h.Name, To: root.Name, ToUUID: string(root.UUID), Assumed: h.Assumed,
@@ -337,8 +346,8 @@ func newOption(s *snapshot.Snapshot, r *candidates.Result, h *Holder, c candidat
 		amounts := map[string]int64{}
 		for _, a := range u.Amounts {
 			amounts[s.ClassName(a.Class)] = a.Amount
-			in := u.Provider.Inventory(a.Class)
-			o.tight = min(o.tight, float64(in.Capacity()-in.Used-a.Amount)/float64(max(in.Capacity(), 1)))
+			inv := u.Provider.Inventory(a.Class)
+			o.tight = min(o.tight, float64(inv.Capacity()-inv.Used-a.Amount)/float64(max(inv.Capacity(), 1)))
 		}
 		o.Allocations[string(u.Provider.UUID)] = amounts
 	}
@@ -351,14 +360,14 @@ func newOption(s *snapshot.Snapshot, r *candidates.Result, h *Holder, c candidat
 }
 
 // after returns the snapshot after a move.
-func (e *emptying) after(s *snapshot.Snapshot, h *Holder, o option) *snapshot.Snapshot {
+func (e *draining) after(s *snapshot.Snapshot, h *Consumer, o option) *snapshot.Snapshot {
 	l := newLedger(s)
 	l.take(o.way, 1)
 	if e.confirm {
-		for uuid, amounts := range h.Elsewhere {
+		for uuid, amounts := range h.Shared {
 			p, t := s.Provider(placement.UUID(uuid))
 			if p == nil {
-				continue // of the host, which is left out
+				continue // of the host, which is omitted
 			}
 			for name, n := range amounts {
 				if class, ok := s.Class(name); ok && p.Inventory(class) != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// A placement service without Keystone is found by clouds.yaml, in the forms that openstacksdk takes, and by the variables. Tokens in secure.yaml are used,
-// and certificates verified.
+// A placement service without Keystone is found by clouds.yaml, in the forms that openstacksdk
+// takes, and by the variables. Tokens in secure.yaml are used, and certificates verified.
 func TestWithoutKeystone(t *testing.T) {
 	api := placementapitest.New(t, service.DefaultSettings())
 	plain, secure := httptest.NewServer(api), httptest.NewTLSServer(api)

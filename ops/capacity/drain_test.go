@@ -41,7 +41,8 @@ func find(t *rapid.T, s *snapshot.Snapshot, q placement.Query) *candidates.Resul
 	return r
 }
 
-// populated draws a small cloud with servers, some of them in server groups, and the query that each was placed by.
+// populated draws a small cloud with servers, some of them in server groups, and the query that
+// each was placed by.
 func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]placement.Query) {
 	b := placementtest.Forest(t)
 	queries := map[string]placement.Query{}
@@ -62,12 +63,12 @@ func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]pla
 			if skip--; skip >= 0 {
 				continue
 			}
-			of := cloud.Consumer{UUID: fmt.Sprintf("c%d", i), Type: "INSTANCE", Allocations: allocations(s, c)}
-			if len(of.Allocations) > 0 {
+			consumer := cloud.Consumer{UUID: fmt.Sprintf("c%d", i), Type: "INSTANCE", Allocations: allocations(s, c)}
+			if len(consumer.Allocations) > 0 {
 				b = claim(b, c)
-				consumers = append(consumers, of)
-				servers = append(servers, cloud.Server{UUID: of.UUID, Node: c.Anchor.Root().Name})
-				queries[of.UUID] = q
+				consumers = append(consumers, consumer)
+				servers = append(servers, cloud.Server{UUID: consumer.UUID, Node: c.Anchor.Root().Name})
+				queries[consumer.UUID] = q
 			}
 			break
 		}
@@ -84,26 +85,27 @@ func populated(t *rapid.T) (*placementtest.Builder, *cloud.Cloud, map[string]pla
 		}
 	}
 	for _, s := range servers {
-		if at := rapid.IntRange(-1, 2).Draw(t, "group"); at >= 0 {
-			c.Compute.Groups[at].Members = append(c.Compute.Groups[at].Members, s.UUID)
+		if i := rapid.IntRange(-1, 2).Draw(t, "group"); i >= 0 {
+			c.Compute.Groups[i].Members = append(c.Compute.Groups[i].Members, s.UUID)
 		}
 	}
 	return b, c, queries
 }
 
-// taken reports whether Nova's scheduler would take a host for a server, by the server groups and where the servers are.
-func taken(c *cloud.Cloud, at map[string]string, server, host string) bool {
+// taken reports whether Nova's scheduler would take a host for a server, by the server groups and
+// where the servers are.
+func taken(c *cloud.Cloud, hosts map[string]string, server, host string) bool {
 	for _, g := range c.Compute.Groups {
 		if !slices.Contains(g.Members, server) {
 			continue
 		}
-		there := 0
+		count := 0
 		for _, member := range g.Members {
-			if at[member] == host {
-				there++
+			if hosts[member] == host {
+				count++
 			}
 		}
-		if g.Policy == "affinity" && there == 0 || g.Policy == "anti-affinity" && there >= max(1, g.Rules.MaxPerHost) {
+		if g.Policy == "affinity" && count == 0 || g.Policy == "anti-affinity" && count >= max(1, g.Rules.MaxPerHost) {
 			return false
 		}
 	}
@@ -112,23 +114,24 @@ func taken(c *cloud.Cloud, at map[string]string, server, host string) bool {
 
 // nodes is where the servers of a cloud are.
 func nodes(c *cloud.Cloud) map[string]string {
-	at := map[string]string{}
+	hosts := map[string]string{}
 	for _, s := range c.Compute.Servers {
-		at[s.UUID] = s.Node
+		hosts[s.UUID] = s.Node
 	}
-	return at
+	return hosts
 }
 
-// move applies a move to a cloud, and fails the test when it is no candidate there, or goes to the host that is emptied.
-func move(t *rapid.T, b *placementtest.Builder, host string, h capacity.Holder, m capacity.Move, confirm bool) {
+// move applies a move to a cloud, and fails the test when it is no candidate there, or goes to the
+// host that is emptied.
+func move(t *rapid.T, b *placementtest.Builder, host string, h capacity.Consumer, m capacity.Move, confirm bool) {
 	s := b.Snapshot()
-	found := false
+	match := false
 	for c := range find(t, s, h.Query).All() {
-		if found = cmp.Equal(allocations(s, c), m.Allocations); found {
+		if match = cmp.Equal(allocations(s, c), m.Allocations); match {
 			break
 		}
 	}
-	if !found {
+	if !match {
 		t.Fatalf("%s has no candidate %v", h.UUID, m.Allocations)
 	}
 	use := func(all map[string]map[string]int64, sign int64) {
@@ -146,95 +149,96 @@ func move(t *rapid.T, b *placementtest.Builder, host string, h capacity.Holder, 
 	}
 	use(m.Allocations, 1)
 	if confirm {
-		use(h.Elsewhere, -1)
+		use(h.Shared, -1)
 	}
 }
 
-// feasible reports by brute force whether all consumers have a place, in the order of the list; the second result is false when that
-// takes too long.
-func feasible(t *rapid.T, c *cloud.Cloud, at map[string]string, b *placementtest.Builder, host string, holders []capacity.Holder, steps *int) (bool, bool) {
-	if len(holders) == 0 {
+// feasible reports by brute force whether all consumers have a place, in the order of the list; the
+// second result is false when that takes too long.
+func feasible(t *rapid.T, c *cloud.Cloud, hosts map[string]string, b *placementtest.Builder, host string, consumers []capacity.Consumer, steps *int) (bool, bool) {
+	if len(consumers) == 0 {
 		return true, true
 	}
-	me := holders[0].UUID
+	me := consumers[0].UUID
 	s := b.Snapshot()
-	for found := range find(t, s, holders[0].Query).All() {
+	for candidate := range find(t, s, consumers[0].Query).All() {
 		if *steps--; *steps < 0 {
 			return false, false
 		}
-		// A group without resources takes nothing, and may be mapped to a sharing provider of the host all the same.
-		to := found.Anchor.Root().Name
+		// A group without resources takes nothing, and may be mapped to a sharing provider of the
+		// host all the same.
+		to := candidate.Anchor.Root().Name
 		inside := to == host
-		for _, providers := range found.Mappings {
+		for _, providers := range candidate.Mappings {
 			for _, p := range providers {
 				_, tree := s.Provider(p.UUID)
 				inside = inside || tree.Root().Name == host
 			}
 		}
-		if inside || !taken(c, at, me, to) {
+		if inside || !taken(c, hosts, me, to) {
 			continue
 		}
-		moved := maps.Clone(at)
-		moved[me] = to
-		if ok, known := feasible(t, c, moved, claim(b, found), host, holders[1:], steps); ok || !known {
+		destinations := maps.Clone(hosts)
+		destinations[me] = to
+		if ok, known := feasible(t, c, destinations, claim(b, candidate), host, consumers[1:], steps); ok || !known {
 			return ok, known
 		}
 	}
 	return false, true
 }
 
-// Plans can be carried out move by move on the snapshot, as Nova's scheduler takes hosts for servers in groups, and there is one for all where
-// trying everything finds one.
+// Plans can be carried out move by move on the snapshot, as Nova's scheduler takes hosts for
+// servers in groups, and there is one for all where trying everything finds one.
 func TestPlansCanBeCarriedOut(t *testing.T) {
-	whole, stuck, grouped, apart := 0, 0, 0, 0
+	whole, stuck, grouped, distance := 0, 0, 0, 0
 	property := func(rt *rapid.T) {
 		b, c, queries := populated(rt)
 		s := b.Snapshot()
 		_, host := s.Provider("t0")
-		holders, _, err := capacity.Holders(c, s, host, nil)
+		consumers, _, err := capacity.Consumers(c, s, host, nil)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if known := rapid.Bool().Draw(rt, "known"); known { // what they ask for, not only what they have
-			for i := range holders {
-				holders[i].Query = queries[holders[i].UUID]
+		if known := rapid.Bool().Draw(rt, "known"); known { // what they request, not only what they have
+			for i := range consumers {
+				consumers[i].Query = queries[consumers[i].UUID]
 			}
 		}
-		plan, err := capacity.Empty(rt.Context(), s, host, holders, nil)
+		plan, err := capacity.Drain(rt.Context(), s, host, consumers, nil)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if len(plan.Moves)+len(plan.Stuck) != len(holders) {
-			rt.Fatalf("%d moves and %d stuck of %d", len(plan.Moves), len(plan.Stuck), len(holders))
+		if len(plan.Moves)+len(plan.Unplaceable) != len(consumers) {
+			rt.Fatalf("%d moves and %d stuck of %d", len(plan.Moves), len(plan.Unplaceable), len(consumers))
 		}
-		by := map[string]capacity.Holder{}
-		for _, h := range holders {
-			by[h.UUID] = h
+		byUUID := map[string]capacity.Consumer{}
+		for _, h := range consumers {
+			byUUID[h.UUID] = h
 		}
-		moved, at := b.Clone(), nodes(c)
+		after, hosts := b.Clone(), nodes(c)
 		for _, m := range plan.Moves {
-			move(rt, moved, "t0", by[m.Consumer], m, plan.Confirm)
-			if !taken(c, at, m.Consumer, m.To) {
-				rt.Errorf("%s moves to %s, which its group forbids; servers are at %v", m.Consumer, m.To, at)
+			move(rt, after, "t0", byUUID[m.Consumer], m, plan.Confirm)
+			if !taken(c, hosts, m.Consumer, m.To) {
+				rt.Errorf("%s moves to %s, which its group forbids; servers are at %v", m.Consumer, m.To, hosts)
 			}
-			at[m.Consumer] = m.To
-			if by[m.Consumer].Group != nil {
-				apart++
+			hosts[m.Consumer] = m.To
+			if byUUID[m.Consumer].Group != nil {
+				distance++
 			}
 		}
 		switch {
-		case len(holders) == 0:
+		case len(consumers) == 0:
 			return
-		case len(plan.Stuck) == 0:
+		case len(plan.Unplaceable) == 0:
 			whole++
 			return
 		}
 		stuck++
 		steps := 300
-		if ok, known := feasible(rt, c, nodes(c), b.Clone(), "t0", holders, &steps); known && ok && plan.Proven {
-			rt.Errorf("%d are stuck, and all have a place", len(plan.Stuck))
+		if ok, known := feasible(rt, c, nodes(c), b.Clone(), "t0", consumers, &steps); known && ok && plan.Proven {
+			rt.Errorf("%d are stuck, and all have a place", len(plan.Unplaceable))
 		}
-		for _, o := range plan.Stuck {
+		for _, o := range plan.Unplaceable {
 			if o.Reason == "" {
 				rt.Errorf("%s is stuck without a reason", o.Consumer)
 			}
@@ -243,11 +247,11 @@ func TestPlansCanBeCarriedOut(t *testing.T) {
 			}
 		}
 	}
-	for rounds := 0; rounds == 0 || rounds < 20 && (whole == 0 || stuck == 0 || grouped == 0 || apart == 0); rounds++ { // a short run has few clouds
+	for rounds := 0; rounds == 0 || rounds < 20 && (whole == 0 || stuck == 0 || grouped == 0 || distance == 0); rounds++ { // a short run has few clouds
 		rapid.Check(t, property)
 	}
-	if whole == 0 || stuck == 0 || grouped == 0 || apart == 0 {
-		t.Errorf("%d hosts could be emptied and %d not, %d servers had no place for their group, %d with one moved", whole, stuck, grouped, apart)
+	if whole == 0 || stuck == 0 || grouped == 0 || distance == 0 {
+		t.Errorf("%d hosts could be emptied and %d not, %d servers had no place for their group, %d with one moved", whole, stuck, grouped, distance)
 	}
 }
 
@@ -271,11 +275,11 @@ func vms(b *placementtest.Builder, host string, amounts ...int64) (list []cloud.
 func emptied(t *testing.T, b *placementtest.Builder, c *cloud.Cloud) (string, *capacity.Plan) {
 	s := b.Snapshot()
 	_, host := s.ProviderNamed("cn1")
-	holders, waiting, err := capacity.Holders(c, s, host, nil)
+	consumers, waiting, err := capacity.Consumers(c, s, host, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := capacity.Empty(t.Context(), s, host, holders, nil)
+	plan, err := capacity.Drain(t.Context(), s, host, consumers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +287,7 @@ func emptied(t *testing.T, b *placementtest.Builder, c *cloud.Cloud) (string, *c
 	for _, m := range plan.Moves {
 		text = append(text, m.Consumer+" to "+m.To)
 	}
-	for _, o := range plan.Stuck {
+	for _, o := range plan.Unplaceable {
 		text = append(text, o.Consumer+" stuck: "+o.Reason)
 	}
 	for _, w := range waiting {
@@ -304,7 +308,7 @@ func TestEmptyTriesOtherChoices(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got, plan := emptied(t, b, records(b, vms(b, "cn1", 4, 4, 3, 3)...))
-	if !strings.Contains(got, "vm3 stuck: 3 providers in 3 trees; root_required drops 1 trees; VCPU: no free capacity for VCPU:3 drops 2") || !plan.Proven || len(plan.Stuck) != 1 || !plan.Stuck[0].Alone {
+	if !strings.Contains(got, "vm3 stuck: 3 providers in 3 trees; root_required drops 1 trees; VCPU: no free capacity for VCPU:3 drops 2") || !plan.Proven || len(plan.Unplaceable) != 1 || !plan.Unplaceable[0].FitsAlone {
 		t.Errorf("%s, proven %v", got, plan.Proven)
 	}
 }
@@ -361,8 +365,8 @@ func TestEmptyWithServerGroups(t *testing.T) {
 				}
 			}
 			got, plan := emptied(t, b, c)
-			for _, o := range plan.Stuck {
-				if o.Alone {
+			for _, o := range plan.Unplaceable {
+				if o.FitsAlone {
 					got += " (fits alone)"
 				}
 			}
@@ -373,7 +377,8 @@ func TestEmptyWithServerGroups(t *testing.T) {
 	}
 }
 
-// The same amounts are taken of hosts by servers of a group and by others: what cannot be done after the ones can be after the others.
+// The same amounts are taken of hosts by servers of a group and by others: what cannot be done
+// after the ones can be after the others.
 func TestEmptyTriesOtherServersOfTheGroup(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("cn1").Inventory("VCPU", 20)
@@ -384,24 +389,25 @@ func TestEmptyTriesOtherServersOfTheGroup(t *testing.T) {
 	gold.Groups[0].Required = [][]string{{"CUSTOM_GOLD"}}
 	s := b.Snapshot()
 	_, host := s.ProviderNamed("cn1")
-	plan, err := capacity.Empty(t.Context(), s, host, []capacity.Holder{
+	plan, err := capacity.Drain(t.Context(), s, host, []capacity.Consumer{
 		{UUID: "a", Query: server(2), Group: group}, {UUID: "b", Query: server(2)}, {UUID: "c", Query: gold, Group: group},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first place for a is cn2, where c has to be. With b there instead, as much is taken of each host.
-	var to []string
+	// The first place for a is cn2, where c has to be. With b there instead, as much is taken of
+	// each host.
+	var targets []string
 	for _, m := range plan.Moves {
-		to = append(to, m.Consumer+" to "+m.To)
+		targets = append(targets, m.Consumer+" to "+m.To)
 	}
-	if got := strings.Join(to, "; "); got != "a to cn3; b to cn2; c to cn2" {
-		t.Errorf("%s, stuck %+v", got, plan.Stuck)
+	if got := strings.Join(targets, "; "); got != "a to cn3; b to cn2; c to cn2" {
+		t.Errorf("%s, stuck %+v", got, plan.Unplaceable)
 	}
 }
 
-// A port's amounts go to a device of the same physical network, and a disk on shared storage is held twice until the move is
-// confirmed.
+// A port's amounts go to a device of the same physical network, and a disk on shared storage is
+// held twice until the move is confirmed.
 func TestEmptyFromAllocations(t *testing.T) {
 	b := placementtest.NewBuilder()
 	for _, name := range []string{"cn1", "cn2"} {
@@ -431,7 +437,8 @@ func TestEmptyFromAllocations(t *testing.T) {
 	}
 }
 
-// Servers whose flavor and ports are known are asked for by these; migrations, and servers under way, are not moved.
+// Servers whose flavor and ports are known are requested by these; migrations, and servers under
+// way, are not moved.
 func TestHolders(t *testing.T) {
 	b := placementtest.NewBuilder()
 	for _, name := range []string{"cn1", "cn2", "cn3"} {
@@ -450,19 +457,19 @@ func TestHolders(t *testing.T) {
 	}
 	s := b.Snapshot()
 	_, tree := s.ProviderNamed("cn1")
-	holders, waiting, err := capacity.Holders(c, s, tree, func(of *cloud.Server) (placement.Query, error) {
-		if of.Name == "db" {
+	consumers, waiting, err := capacity.Consumers(c, s, tree, func(srv *cloud.Server) (placement.Query, error) {
+		if srv.Name == "db" {
 			return placement.Query{}, fmt.Errorf("its flavor is wrong")
 		}
 		return server(5), nil
 	})
-	if err != nil || len(holders) != 2 || len(waiting) != 3 {
-		t.Fatalf("%+v, waiting %+v, %v", holders, waiting, err)
+	if err != nil || len(consumers) != 2 || len(waiting) != 3 {
+		t.Fatalf("%+v, waiting %+v, %v", consumers, waiting, err)
 	}
-	if diff := cmp.Diff(server(5), holders[0].Query); diff != "" || holders[0].Assumed != "" || holders[0].Name != "web" {
-		t.Errorf("web: %+v (-want +got):\n%s", holders[0], diff)
+	if diff := cmp.Diff(server(5), consumers[0].Query); diff != "" || consumers[0].Assumed != "" || consumers[0].Name != "web" {
+		t.Errorf("web: %+v (-want +got):\n%s", consumers[0], diff)
 	}
-	if h := holders[1]; !strings.HasPrefix(h.Assumed, "its flavor is wrong; ") || h.Query.Groups[0].Resources[0].Amount != 1 {
+	if h := consumers[1]; !strings.HasPrefix(h.Assumed, "its flavor is wrong; ") || h.Query.Groups[0].Resources[0].Amount != 1 {
 		t.Errorf("db: %+v", h)
 	}
 	for i, want := range []string{"moving from cn2 to cn1 (running)", "migration of server gone to cn3 (finished)", "do not have"} {
@@ -471,7 +478,7 @@ func TestHolders(t *testing.T) {
 		}
 	}
 	c.Placement.Consumers = nil
-	if _, _, err := capacity.Holders(c, s, tree, nil); err == nil {
+	if _, _, err := capacity.Consumers(c, s, tree, nil); err == nil {
 		t.Error("records without allocations make a plan")
 	}
 }

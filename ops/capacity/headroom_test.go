@@ -35,10 +35,10 @@ func claim(b *placementtest.Builder, c candidates.Candidate) *placementtest.Buil
 	return next
 }
 
-// optimum returns the greatest number of claims of a query, each of a candidate on a snapshot made from rows after the ones before: all
-// orders are tried. It returns -1 when that takes too long.
+// optimum returns the greatest number of claims of a query, each of a candidate on a snapshot made
+// from rows after the ones before: all orders are tried. It returns -1 when that takes too long.
 func optimum(t testing.TB, b *placementtest.Builder, q placement.Query) int64 {
-	seen, steps, looked := map[string]int64{}, 0, 0
+	seen, steps, tries := map[string]int64{}, 0, 0
 	var best func(b *placementtest.Builder) int64
 	best = func(b *placementtest.Builder) int64 {
 		s := b.Snapshot()
@@ -51,7 +51,7 @@ func optimum(t testing.TB, b *placementtest.Builder, q placement.Query) int64 {
 		}
 		var most int64
 		for c := range search(t, s, q).All() {
-			if looked++; looked > 1000 {
+			if tries++; tries > 1000 {
 				return -1
 			}
 			n := best(claim(b, c))
@@ -71,8 +71,8 @@ func used(s *snapshot.Snapshot) string {
 	var all strings.Builder
 	for t := range s.Trees() {
 		for _, p := range t.Providers {
-			for _, in := range p.Inventories {
-				fmt.Fprintf(&all, "%d,", in.Used)
+			for _, inv := range p.Inventories {
+				fmt.Fprintf(&all, "%d,", inv.Used)
 			}
 		}
 	}
@@ -82,7 +82,8 @@ func used(s *snapshot.Snapshot) string {
 // A tally counts comparisons of bounds with the best number that is possible.
 type tally struct{ all, some, exact int }
 
-// add fails the test unless the best number, the result of an exhaustive search, is within the bounds.
+// add fails the test unless the best number, the result of an exhaustive search, is within the
+// bounds.
 func (n *tally) add(t *rapid.T, r capacity.Range, best int64) {
 	n.all++
 	if best > 0 {
@@ -96,8 +97,8 @@ func (n *tally) add(t *rapid.T, r capacity.Range, best int64) {
 	}
 }
 
-// The best of all sequences of claims lies within the bounds, and where they are equal that is the number; without sharing
-// providers they are equal in these small clouds.
+// The best of all sequences of claims lies within the bounds, and where they are equal that is the
+// number; without sharing providers they are equal in these small clouds.
 func TestLeftIsTheOptimum(t *testing.T) {
 	var n tally
 	rapid.Check(t, func(rt *rapid.T) {
@@ -106,7 +107,7 @@ func TestLeftIsTheOptimum(t *testing.T) {
 		q.Groups = q.Groups[:min(len(q.Groups), 3)]
 		q.SameSubtrees = known(q)
 		s := b.Snapshot()
-		c, err := capacity.Left(rt.Context(), s, q)
+		c, err := capacity.Headroom(rt.Context(), s, q)
 		if err != nil {
 			return
 		}
@@ -151,7 +152,7 @@ func host(b *placementtest.Builder, name string, vcpus, first, second int64) {
 	b.Provider(name+"/agent/eth1").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", second).Traits("CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL")
 }
 
-// server asks for processors, and a port on physical network A for each rate.
+// server requests processors, and a port on physical network A for each rate.
 func server(vcpus int64, rates ...int64) placement.Query {
 	q := placement.Query{Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: vcpus}, {Class: "MEMORY_MB", Amount: 1024}}}}}
 	for i, rate := range rates {
@@ -186,14 +187,14 @@ func TestLeft(t *testing.T) {
 	}{
 		{"flavor alone", "16: cn1 8 [capacity VCPU cn1 0 of 1], cn2 8 [capacity VCPU cn2 0 of 1], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1)},
 		{"a port", "9: cn1 6 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn2/agent/eth1 100 of 300], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1, 300)},
-		// cn2 is left with room for one of the two ports, on eth1.
+		// cn2 remains with room for one of the two ports, on eth1.
 		{"isolated ports", "4: cn1 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300, capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 1 [combination   0 of 0], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, isolated},
 		{"ports together", "4: cn1 3 [capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300, capacity NET_BW_EGR_KILOBIT_PER_SEC cn1/agent/eth0 100 of 300], cn2 1 [combination   0 of 0], cn3 0 [capacity VCPU cn3 0 of 1]", hosts, server(1, 300, 300)},
 		{"shared disk", "7: cn2 4 [capacity DISK_GB cn2 0 of 10], cn1 3 [capacity VCPU cn1 0 of 1, inventory DISK_GB  0 of 10]", shared, disk},
 	} {
 		b := placementtest.NewBuilder()
 		c.cloud(b)
-		count, err := capacity.Left(t.Context(), b.Snapshot(), c.q)
+		count, err := capacity.Headroom(t.Context(), b.Snapshot(), c.q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func TestLeft(t *testing.T) {
 		for _, h := range count.Hosts {
 			var lacks []string
 			for _, m := range h.Misses {
-				lacks = append(lacks, fmt.Sprintf("%s %s %s %d of %d", m.Kind, m.Class, m.Provider, m.Most, m.Asked))
+				lacks = append(lacks, fmt.Sprintf("%s %s %s %d of %d", m.Kind, m.Class, m.Provider, m.Most, m.Requested))
 			}
 			got += fmt.Sprintf("%s%s %d [%s]", sep, h.Name, h.Least, strings.Join(lacks, ", "))
 			sep = ", "
@@ -224,7 +225,7 @@ func TestLeftRefuses(t *testing.T) {
 		"asks for no resources": {Groups: []placement.RequestGroup{{Required: [][]string{{"CUSTOM_PHYSNET_A"}}}}},
 		"BANANA":                {Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "BANANA", Amount: 1}}}}},
 	} {
-		if _, err := capacity.Left(t.Context(), b.Snapshot(), q); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := capacity.Headroom(t.Context(), b.Snapshot(), q); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}

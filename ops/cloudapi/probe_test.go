@@ -21,7 +21,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloudapi"
 )
 
-// roots answers the root documents of compute and of the network service, the latter's extensions and types of rules too.
+// roots answers the root documents of compute and of the network service, the latter's extensions
+// and types of rules too.
 func roots(w http.ResponseWriter, r *http.Request) bool {
 	switch r.URL.Path {
 	case "/v2.1/":
@@ -54,11 +55,11 @@ func survey(t *testing.T, url string) *cloud.Cloud {
 
 func endpointOf(t *testing.T, c *cloud.Cloud, service string) cloud.Endpoint {
 	t.Helper()
-	i := slices.IndexFunc(c.Surroundings.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
+	i := slices.IndexFunc(c.Environment.Endpoints, func(e cloud.Endpoint) bool { return e.Service == service })
 	if i < 0 {
 		t.Fatalf("there is no endpoint of %s", service)
 	}
-	return c.Surroundings.Endpoints[i]
+	return c.Environment.Endpoints[i]
 }
 
 // A survey measures every service of the catalog and reads the records, which are those of Read.
@@ -84,15 +85,15 @@ func TestSurvey(t *testing.T) {
 			t.Errorf("endpoint of %s (-want +got):\n%s", service, diff)
 		}
 	}
-	around := c.Surroundings
-	if diff := cmp.Diff([]string{"binding", "qos"}, around.Extensions); diff != "" {
+	env := c.Environment
+	if diff := cmp.Diff([]string{"binding", "qos"}, env.Extensions); diff != "" {
 		t.Errorf("extensions (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"minimum_bandwidth"}, around.RuleTypes); diff != "" {
+	if diff := cmp.Diff([]string{"minimum_bandwidth"}, env.RuleTypes); diff != "" {
 		t.Errorf("types of rules (-want +got):\n%s", diff)
 	}
-	if around.Login.URL != url+"/v3" || around.Login.Problem.Kind != "" || len(around.Unread) > 0 || c.Unread != nil {
-		t.Errorf("the surroundings are %+v, unread %q", around, c.Unread)
+	if env.Login.URL != url+"/v3" || env.Login.Problem.Kind != "" || len(env.Unread) > 0 || c.Unread != nil {
+		t.Errorf("the surroundings are %+v, unread %q", env, c.Unread)
 	}
 	read := readStack(t, healthy(), cloud.All)
 	if diff := cmp.Diff(read.Compute, c.Compute); diff != "" {
@@ -138,18 +139,19 @@ func TestSurveyOfASickService(t *testing.T) {
 			if p.Kind != tc.kind || !strings.Contains(p.Text, tc.text) {
 				t.Errorf("the problem is %+v", p)
 			}
-			if c.Compute != nil || c.Network == nil || c.Placement == nil || !strings.Contains(c.Surroundings.Unread["compute"], tc.text) {
-				t.Errorf("compute %v, unread %q", c.Compute, c.Surroundings.Unread)
+			if c.Compute != nil || c.Network == nil || c.Placement == nil || !strings.Contains(c.Environment.Unread["compute"], tc.text) {
+				t.Errorf("compute %v, unread %q", c.Compute, c.Environment.Unread)
 			}
 		})
 	}
 	// A list that is refused.
 	denied := healthy()
 	denied["/v2.1/os-services"] = ""
-	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Surroundings.Unread["compute"], "403 Forbidden") {
-		t.Errorf("compute %v, unread %q", c.Compute, c.Surroundings.Unread)
+	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Environment.Unread["compute"], "403 Forbidden") {
+		t.Errorf("compute %v, unread %q", c.Compute, c.Environment.Unread)
 	}
-	// A token that is refused when lists are asked for only, since services show their versions to everyone.
+	// A token that is refused when lists are requested only, since services show their versions to
+	// everyone.
 	c := survey(t, stackWith(t, healthy(), func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/v2.1/os-services" {
 			http.Error(w, `{"error": {"message": "The request you have made requires authentication."}}`, http.StatusUnauthorized)
@@ -163,8 +165,8 @@ func TestSurveyOfASickService(t *testing.T) {
 	}
 	// A list that is no list.
 	denied["/v2.1/os-services"] = "<html>"
-	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Surroundings.Unread["compute"], "not what its API has") {
-		t.Errorf("compute %v, unread %q", c.Compute, c.Surroundings.Unread)
+	if c := survey(t, stackWith(t, denied, roots)); c.Compute != nil || !strings.Contains(c.Environment.Unread["compute"], "not what its API has") {
+		t.Errorf("compute %v, unread %q", c.Compute, c.Environment.Unread)
 	}
 }
 
@@ -200,8 +202,8 @@ func TestSurveyOverTLS(t *testing.T) {
 		t.Errorf("the endpoint is %+v", e)
 	}
 	for _, service := range []string{"placement", "compute", "network"} {
-		if !strings.Contains(c.Surroundings.Unread[service], "no public endpoint of the "+service+" service") {
-			t.Errorf("unread: %q", c.Surroundings.Unread)
+		if !strings.Contains(c.Environment.Unread[service], "no public endpoint of the "+service+" service") {
+			t.Errorf("unread: %q", c.Environment.Unread)
 		}
 	}
 }
@@ -221,13 +223,13 @@ func TestLoginProblems(t *testing.T) {
 	} {
 		_, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables("", map[string]string{"OS_AUTH_URL": url}), Wait: atOnce})
 		refused, ok := errors.AsType[*cloudapi.LoginError](err)
-		if !ok || refused.Surroundings.Login.Problem.Kind != kind || refused.Surroundings.Login.URL != url || strings.Contains(err.Error(), "s3cret") {
+		if !ok || refused.Environment.Login.Problem.Kind != kind || refused.Environment.Login.URL != url || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v, want the kind %s", url, err, kind)
 		}
 	}
 	url := stack(t, healthy())
 	_, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, map[string]string{"OS_PASSWORD": "wr0ng"})})
-	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok || refused.Surroundings.Login.Problem.Kind != cloud.ProblemCredentials {
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok || refused.Environment.Login.Problem.Kind != cloud.ProblemCredentials {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	_, err = cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, map[string]string{"OS_CLOUD": "none", "OS_CLIENT_CONFIG_FILE": "/nowhere"})})
@@ -237,7 +239,7 @@ func TestLoginProblems(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	_, err = cloudapi.Connect(ctx, cloudapi.Options{Environ: variables(url, nil)})
-	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok || refused.Surroundings.Login.Problem.Kind != cloud.ProblemTime {
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); !ok || refused.Environment.Login.Problem.Kind != cloud.ProblemTime {
 		t.Errorf("without time: %v", err)
 	}
 }
@@ -248,7 +250,7 @@ func TestSurveyOfKeystone(t *testing.T) {
 		t.Skip("starts Keystone: not under -short")
 	}
 	k := keystonetest.Start(t, keystonetest.Options{})
-	around := func(persona string) *cloud.Surroundings {
+	environment := func(persona string) *cloud.Environment {
 		p := keystonetest.Find(persona)
 		more := map[string]string{"OS_USERNAME": p.Name, "OS_PASSWORD": p.Password, "OS_PROJECT_NAME": p.Project, "OS_REGION_NAME": ""}
 		if p.Scope == "system" {
@@ -262,23 +264,23 @@ func TestSurveyOfKeystone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.Surroundings
+		return c.Environment
 	}
-	s := around("project-admin")
+	s := environment("project-admin")
 	if l := s.Login; l.User != "project-admin" || l.Project != keystonetest.Demo || l.System || !slices.Contains(l.Roles, "admin") || l.Issued.IsZero() || l.Expires.Before(l.Issued) ||
-		l.Issued.Sub(l.Asked).Abs() > time.Minute {
+		l.Issued.Sub(l.RequestedAt).Abs() > time.Minute {
 		t.Errorf("the login is %+v", l)
 	}
 	if diff := cmp.Diff([]cloud.ServiceUser{{Name: "nova", Enabled: true, Roles: []string{"service"}}, {Name: "placement", Enabled: true, Roles: []string{"service"}}}, s.ServiceUsers); diff != "" {
 		t.Errorf("users of services (-want +got):\n%s", diff)
 	}
-	if e := endpointOf(t, &cloud.Cloud{Surroundings: s}, "identity"); e.Problem.Kind != "" || !strings.HasPrefix(e.Max, "v3.") {
+	if e := endpointOf(t, &cloud.Cloud{Environment: s}, "identity"); e.Problem.Kind != "" || !strings.HasPrefix(e.Max, "v3.") {
 		t.Errorf("the endpoint is %+v", e)
 	}
-	if s := around("project-reader"); s.ServiceUsers != nil || !slices.Equal(s.Login.Roles, []string{"reader"}) {
+	if s := environment("project-reader"); s.ServiceUsers != nil || !slices.Equal(s.Login.Roles, []string{"reader"}) {
 		t.Errorf("for a reader: %+v, %+v", s.Login, s.ServiceUsers)
 	}
-	if s := around("system-reader"); !s.Login.System || s.Login.Project != "" {
+	if s := environment("system-reader"); !s.Login.System || s.Login.Project != "" {
 		t.Errorf("in the scope of the system: %+v", s.Login)
 	}
 }
