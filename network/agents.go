@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/network/binding"
 	"github.com/berthcloud/berth/network/portlist"
 )
 
@@ -48,16 +49,7 @@ func (c *change) agentsOn(host string) ([]AgentRow, error) {
 // nothing, without the name of a driver, when no driver belongs to it. The error is
 // a *guarantee.ReportError of a report that makes no sense.
 func (rs *rules) State(a AgentRow) (guarantee.State, error) {
-	for _, d := range rs.settings.Drivers {
-		if d.AgentType == a.Type {
-			report, err := guarantee.ParseReport(a.Configurations)
-			if err != nil {
-				return guarantee.State{Driver: d.Name}, err
-			}
-			return d.State(a.Host, report), nil
-		}
-	}
-	return guarantee.State{}, nil
+	return binding.StateOf(rs.settings.Drivers, a.Type, a.Host, a.Configurations)
 }
 
 // Shared reports whether another agent has a provider as well, by its UUID: several agents may have

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network/binding"
 )
 
 // Bindings returns the bindings of a server's port that match, the active one included. Faults:
@@ -85,7 +86,7 @@ func (c *change) rebind(p Port, row *BindingRow) error {
 	port := p.PortRow
 	p.Binding = *row
 	if c.inPlacement {
-		if _, err := c.promised(&p); err != nil {
+		if _, err := c.guaranteed(&p); err != nil {
 			return err
 		}
 	}
@@ -186,7 +187,7 @@ func (s *Service) ActivateBinding(ctx context.Context, port ID, host string) (ro
 		old.Active, old.VIF, old.Details, old.Driver, old.Segment = false, VIFUnbound, orEmpty(nil), "", ""
 		row.Active = true
 		p.Status = PortDown
-		if row.VNIC == vnicDirectPhysical {
+		if row.VNIC == binding.DirectPhysical {
 			p.MAC = c.deviceMAC(row)
 		}
 		p.Revision++ // for the binding that was active

@@ -3,6 +3,8 @@ package network
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/berthcloud/berth/network/binding"
 )
 
 // A demand selects the subnets from which a port gets addresses.
@@ -101,9 +103,9 @@ func (c *change) connected(host string, network ID) (map[ID]bool, error) {
 	}
 	connected := make(map[ID]bool)
 	for _, a := range agents {
-		reach := newReach(a)
+		connectivity := binding.ConnectivityOf(c.agentToBind(a))
 		for _, s := range segments {
-			if s.PhysicalNetwork != "" && reach.segment(s) {
+			if s.PhysicalNetwork != "" && connectivity.Segment(segmentToBind(s)) {
 				connected[s.ID] = true
 			}
 		}

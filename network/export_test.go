@@ -7,8 +7,8 @@ import (
 	"github.com/berthcloud/berth/watch"
 )
 
-// Rivals in tests are done at once.
-func init() { swapPause /= 10 }
+// Concurrent changes in tests are done at once.
+func init() { firstPause /= 10 }
 
 // SetClock makes a service use another clock.
 func (s *Service) SetClock(now func() time.Time) { s.now = now }

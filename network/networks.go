@@ -149,39 +149,26 @@ func (c *change) policyExists(id ID) error {
 // once. When the policy changes, the allocations of servers' ports without a policy of their own
 // follow: all of them, or the change is refused as by UpdatePort.
 func (s *Service) UpdateNetwork(ctx context.Context, id ID, fn func(*NetworkSpec) error) (n Network, err error) {
-	err = s.applyMoves(ctx, func(c *change) ([]move, error) { return c.networkMoves(id, fn) },
-		func(c *change, moves []move) error {
-			for _, m := range moves {
-				if err := firstError(c.follow(m, m.port.Binding.Profile), c.countFollowed(m)); err != nil {
-					return err
-				}
-			}
-			n, err = c.updateNetwork(id, fn)
-			return err
-		})
-	return n, err
+	u := networkUpdate{id: id, fn: fn}
+	err = s.changeGuarantees(ctx, &u)
+	return u.network, err
 }
 
-// countFollowed raises the revision of a port whose binding follows its network's policy, as Neutron
-// does for a change of a binding: a request that names the former revision would otherwise unbind the
-// port with an allocation that its sender has not seen.
-func (c *change) countFollowed(m move) error {
-	if !m.plan.Rewrite {
-		return nil
-	}
-	row := m.port.PortRow
-	c.touch(&row.Common)
-	return c.Replace(&row)
+// A networkUpdate is the change of a network, which may change the guarantees of its ports.
+type networkUpdate struct {
+	id      ID
+	fn      func(*NetworkSpec) error
+	network Network // after the commit
 }
 
-// networkMoves finds the ports that have to follow when a network is changed.
-func (c *change) networkMoves(id ID, fn func(*NetworkSpec) error) ([]move, error) {
-	row, err := byID[NetworkRow](c, "network", id)
+// plan implements guaranteeChange.
+func (u *networkUpdate) plan(c *change) ([]allocationChange, error) {
+	row, err := byID[NetworkRow](c, "network", u.id)
 	if err != nil {
 		return nil, err
 	}
 	spec := NetworkSpec{NetworkRow: row}
-	if err := fn(&spec); err != nil {
+	if err := u.fn(&spec); err != nil {
 		return nil, err
 	}
 	if err := spec.Choice.allowed(c, row.Policy, spec.Policy); err != nil || spec.Policy == row.Policy {
@@ -191,22 +178,43 @@ func (c *change) networkMoves(id ID, fn func(*NetworkSpec) error) ([]move, error
 	if err != nil {
 		return nil, err
 	}
-	all, err := ports(c, Where(ByNetwork, id))
+	all, err := ports(c, Where(ByNetwork, u.id))
 	if err != nil {
 		return nil, err
 	}
-	var moves []move
+	var changes []allocationChange
 	for _, p := range all {
 		if p.Policy != "" {
 			continue
 		}
-		m, err := c.moveOf(p, rules)
+		a, err := c.policyChange(p, rules)
 		if err != nil {
 			return nil, err
 		}
-		moves = append(moves, m)
+		changes = append(changes, a)
 	}
-	return moves, nil
+	return changes, nil
+}
+
+// commit implements guaranteeChange. A port whose allocation follows gets a higher revision, as in
+// Neutron for a change of a binding: a request that names the former one would otherwise unbind the
+// port with an allocation that its sender has not seen.
+func (u *networkUpdate) commit(c *change, changes []allocationChange) (err error) {
+	for _, a := range changes {
+		if err := c.writeProfile(a, a.port.Binding.Profile); err != nil {
+			return err
+		}
+		if !a.plan.Rewrite {
+			continue
+		}
+		row := a.port.PortRow
+		c.touch(&row.Common)
+		if err := c.Replace(&row); err != nil {
+			return err
+		}
+	}
+	u.network, err = c.updateNetwork(u.id, u.fn)
+	return err
 }
 
 func (c *change) updateNetwork(id ID, fn func(*NetworkSpec) error) (n Network, err error) {

@@ -1,6 +1,6 @@
 package network
 
-import "time"
+import "github.com/berthcloud/berth/network/intents"
 
 // A TrunkRow makes a port the parent of others that share its wire.
 type TrunkRow struct {
@@ -61,12 +61,5 @@ type QuotaRow struct {
 	Limit    int64  // -1 for none
 }
 
-// An IntentRow is something that has to be done at a neighbour because of what was
-// committed with it. It is removed when it is done.
-type IntentRow struct {
-	ID        ID
-	Kind      string
-	About     ID     // the port, or another row
-	Body      []byte // JSON
-	CreatedAt time.Time
-}
+// An IntentRow is a change in placement that is to be made because of what was committed with it.
+type IntentRow = intents.Row

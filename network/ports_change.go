@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/network/intents"
 )
 
 // UpdatePort changes a port. The function gets the current port; it may run more than once.
@@ -22,15 +23,15 @@ import (
 // PlacementAllocationGenerationConflict, ResourceRequestChanged.
 func (s *Service) UpdatePort(ctx context.Context, id ID, fn func(*PortSpec) error) (p Port, err error) {
 	before := ""
-	err = allocations.Retry(ctx, swapPause, func() (err error) {
-		p, err = s.movePort(ctx, id, func(spec *PortSpec) error {
+	err = allocations.Retry(ctx, firstPause, func() (err error) {
+		p, err = s.updateWithAllocation(ctx, id, func(spec *PortSpec) error {
 			before = spec.Status // that of the run that was committed
 			return fn(spec)
 		})
 		return err
 	})
 	if errors.Is(err, allocations.ErrGeneration) {
-		err = beingChanged("The allocation of port %s or of others of its server is being changed by another request.", id)
+		err = intents.BeingChanged("The allocation of port %s or of others of its server is being changed by another request.", id)
 	}
 	if err == nil {
 		s.events.status(p, before)
@@ -39,39 +40,57 @@ func (s *Service) UpdatePort(ctx context.Context, id ID, fn func(*PortSpec) erro
 	return p, err
 }
 
-// movePort changes a port and its server's allocation. It fails with ErrGeneration when another
-// request changes that allocation concurrently.
-func (s *Service) movePort(ctx context.Context, id ID, fn func(*PortSpec) error) (p Port, err error) {
-	short, err := s.shortfall(ctx, id, fn)
-	if err != nil {
-		return p, err
+// updateWithAllocation changes a port and its server's allocation. It fails with ErrGeneration when
+// another request changes that allocation concurrently.
+func (s *Service) updateWithAllocation(ctx context.Context, id ID, fn func(*PortSpec) error) (Port, error) {
+	u := portUpdate{id: id, fn: fn}
+	var err error
+	if u.short, err = s.shortfall(ctx, id, fn); err != nil {
+		return Port{}, err
 	}
-	var d portDraft
-	var of *change // that the draft was read in: the second function may run in the same transaction
-	draft := func(c *change) (err error) {
-		if of != c {
-			of = c
-			d, err = drafted(c, id, fn)
-		}
+	err = s.changeGuarantees(ctx, &u)
+	return u.port, err
+}
+
+// A portUpdate is the change of a port, which may change its guarantee.
+type portUpdate struct {
+	id    ID
+	fn    func(*PortSpec) error
+	short shortfall
+	draft portDraft
+	tx    *change // that the draft was read in
+	port  Port    // after the commit
+}
+
+// read reads the draft, once in a transaction.
+func (u *portUpdate) read(c *change) (err error) {
+	if u.tx != c {
+		u.tx = c
+		u.draft, err = drafted(c, u.id, u.fn)
+	}
+	return err
+}
+
+// plan implements guaranteeChange.
+func (u *portUpdate) plan(c *change) ([]allocationChange, error) {
+	if err := u.read(c); err != nil {
+		return nil, err
+	}
+	a, err := c.portChange(u.draft, u.short.missing)
+	return []allocationChange{a}, err
+}
+
+// commit implements guaranteeChange.
+func (u *portUpdate) commit(c *change, changes []allocationChange) error {
+	if err := u.read(c); err != nil {
 		return err
 	}
-	err = s.applyMoves(ctx, func(c *change) ([]move, error) {
-		if err := draft(c); err != nil {
-			return nil, err
-		}
-		m, err := c.portMove(d, short.missing)
-		return []move{m}, err
-	}, func(c *change, moves []move) error {
-		if err := draft(c); err != nil {
-			return err
-		}
-		if err := c.stands(short, d); err != nil {
-			return err
-		}
-		p, err = c.updatePort(d, moves[0])
+	if err := c.revalidate(u.short, u.draft); err != nil {
 		return err
-	})
-	return p, err
+	}
+	var err error
+	u.port, err = c.updatePort(u.draft, changes[0])
+	return err
 }
 
 // A portDraft is a port and the state that is requested for it.
@@ -80,27 +99,26 @@ type portDraft struct {
 	spec PortSpec
 }
 
-// portMove returns the move of a port that is changed: to another policy, or by what its allocation
-// lacks.
-func (c *change) portMove(d portDraft, missing allocations.Amounts) (move, error) {
+// portChange returns how the allocation of a port changes: by another policy, or by what it lacks.
+func (c *change) portChange(d portDraft, missing allocations.Amounts) (allocationChange, error) {
 	p, spec := d.port, d.spec
 	switch {
 	case len(missing) > 0:
 		p.DeviceID = spec.DeviceID
-		return planned(p, guarantee.Plan{Differences: missing}), nil
+		return allocationChangeOf(p, guarantee.Plan{Differences: missing}), nil
 	case spec.Policy == p.Policy || p.rebinds(spec):
-		return move{port: p}, nil
+		return allocationChange{port: p}, nil
 	}
 	next := p
 	next.Policy = spec.Policy
 	if next.EffectivePolicy() == p.EffectivePolicy() {
-		return move{port: p}, nil
+		return allocationChange{port: p}, nil
 	}
 	rules, err := Rows[RuleRow](c, Where(ByPolicy, next.EffectivePolicy()))
 	if err != nil {
-		return move{}, err
+		return allocationChange{}, err
 	}
-	return c.moveOf(p, rules)
+	return c.policyChange(p, rules)
 }
 
 // drafted reads a port and makes the draft of a change.
@@ -167,7 +185,7 @@ func (p *Port) quiet(spec PortSpec) bool {
 		slices.Equal(spec.SecurityGroups, p.SecurityGroups)
 }
 
-func (c *change) updatePort(d portDraft, m move) (Port, error) {
+func (c *change) updatePort(d portDraft, a allocationChange) (Port, error) {
 	p, spec := d.port, d.spec
 	row := spec.PortRow
 	if row.Policy != p.Policy {
@@ -186,7 +204,7 @@ func (c *change) updatePort(d portDraft, m move) (Port, error) {
 		row.Status = PortDown
 		err = c.setBinding(p.Binding, spec)
 	} else {
-		err = c.follow(m, spec.Profile)
+		err = c.writeProfile(a, spec.Profile)
 	}
 	if err != nil {
 		return p, err
@@ -263,7 +281,7 @@ func sameJSON(a, b []byte) bool {
 // that is being moved also the one at its destination; a release that fails is retried. Faults: PortNotFound, PortInUseAsTrunkParent, PortInUseAsSubPort.
 func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) error {
 	var p Port
-	var intents []IntentRow
+	var releases []string
 	err := s.update(ctx, func(c *change) (err error) {
 		all, err := ports(c, Where(ByID, id))
 		if err != nil {
@@ -276,7 +294,7 @@ func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) erro
 		if err := firstError(c.notOnTrunk(id), met(only, &p.Common)); err != nil {
 			return err
 		}
-		if intents, err = c.intendReleases(p); err != nil {
+		if releases, err = c.recordReleases(s.intents, p); err != nil {
 			return err
 		}
 		_, addresses := c.Remove(&AddressRow{}, Where(ByPort, id))
@@ -289,8 +307,8 @@ func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) erro
 		return err
 	}
 	s.events.port(vifDeleted, p)
-	for _, intent := range intents {
-		if err := s.release(context.WithoutCancel(ctx), intent.ID); err != nil {
+	for _, intent := range releases {
+		if err := s.intents.Release(context.WithoutCancel(ctx), intent); err != nil {
 			s.log.WarnContext(ctx, "the allocation of a deleted port is not released yet; the release is retried", "port", id, "server", p.DeviceID, "error", err)
 		}
 	}

@@ -3,14 +3,17 @@ package network
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/network/binding"
+	"github.com/berthcloud/berth/network/intents"
 	"github.com/berthcloud/berth/watch"
 )
 
@@ -86,7 +89,7 @@ func DefaultSettings() Settings {
 		MaxNameservers: 5, MaxHostRoutes: 20, MaxAddressPairs: 10, PortSecurity: true, MACBase: "fa:16:3e:",
 		Quotas:  DefaultQuotas(),
 		Drivers: []guarantee.Driver{guarantee.OpenVSwitch, guarantee.SRIOV}, AgentDownTime: 75 * time.Second,
-		OVNSockets: defaultSockets, Events: Events{Status: true, Data: true},
+		OVNSockets: binding.DefaultSockets, Events: Events{Status: true, Data: true},
 	}
 }
 
@@ -96,15 +99,18 @@ type Service struct {
 	rules
 	store     *watch.Store
 	placement Placement // nil: guarantees are not in placement
+	intents   *intents.Intents
 	events    *events
 }
+
+// firstPause is the first pause after a concurrent change of allocations.
+var firstPause = allocations.Pause
 
 // rules are what decides besides the rows. They have no store, so that nothing which opens a
 // transaction can be called inside one.
 type rules struct {
 	settings    Settings
 	inPlacement bool // guarantees are allocated in placement
-	maker       maker
 	log         *slog.Logger
 	now         func() time.Time
 }
@@ -123,14 +129,16 @@ func NewService(store Store, settings Settings, n Neighbours) *Service {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{
-		rules: rules{
-			settings: settings, inPlacement: n.Placement != nil,
-			maker: maker{settings.Instance, newID()}, log: log, now: time.Now,
-		},
+	s := &Service{
+		rules: rules{settings: settings, inPlacement: n.Placement != nil, log: log, now: time.Now},
 		store: watch.NewStore(store, watched), placement: n.Placement,
 		events: newEvents(n.Compute, settings.Events, log),
 	}
+	s.intents = intents.New(s.store, intents.Options{
+		Placement: n.Placement, Instance: settings.Instance, Log: log, Pause: firstPause,
+		Now: func() time.Time { return s.now() },
+	})
+	return s
 }
 
 // update runs fn in a transaction with the time of its rows.
@@ -203,7 +211,12 @@ func (c *change) touch(r *Common) {
 }
 
 // newID returns a random UUID.
-func newID() ID { return ID(uuid.NewString()) }
+func newID() ID {
+	var u [16]byte
+	_, _ = rand.Read(u[:]) // it does not fail
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]))
+}
 
 // byID is the row of a type that has an id, a fault when there is none.
 func byID[T Row](r Reader, kind string, id ID) (T, error) {

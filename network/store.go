@@ -1,6 +1,9 @@
 package network
 
-import "github.com/berthcloud/berth/rows"
+import (
+	"github.com/berthcloud/berth/network/intents"
+	"github.com/berthcloud/berth/rows"
+)
 
 // The contract of a Store is in package rows.
 type (
@@ -51,8 +54,8 @@ const (
 	ByGroup        Field = "group"        // port groups, security rules
 	ByRemoteGroup  Field = "remote_group" // security rules
 	ByResource     Field = "resource"     // quotas
-	ByIntentsAbout Field = "about"        // intents
-	ByOpenTo       Field = "open_to"      // networks, policies: OpenTo
+	ByIntentsAbout       = intents.ByAbout
+	ByOpenTo       Field = "open_to" // networks, policies: OpenTo
 )
 
 // Where returns the condition that a field has one of the values.

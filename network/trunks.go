@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/guarantee"
 )
 
 // trunksOf returns the trunks that some ports are the parents of, by port.
@@ -46,18 +45,6 @@ func withSubports(r Reader, rows []TrunkRow) ([]Trunk, error) {
 		}
 	}
 	return all, nil
-}
-
-// bridgeName is how long the name of a bridge may be.
-const bridgeName = 14
-
-// onBridge puts into the details of a binding that Open vSwitch plugs the parent of a
-// trunk into a bridge of the trunk's own.
-func (p *Port) onBridge(d guarantee.Driver, details map[string]any) map[string]any {
-	if p.Trunk != nil && d.Name == guarantee.OpenVSwitch.Name {
-		details["bridge_name"] = ("tbr-" + string(p.Trunk.ID))[:bridgeName]
-	}
-	return details
 }
 
 // The statuses of trunks. Neutron has BUILD too, while an agent plugs the subports in; here they
@@ -122,7 +109,7 @@ func (c *change) plugSubport(p Port, host string) error {
 	if p.Binding.Host != host || !p.Binding.bound() || p.DeviceOwner != ownerSubport {
 		spec := p.spec()
 		spec.Host, spec.DeviceOwner = host, ownerSubport
-		next, err := c.updatePort(portDraft{p, spec}, move{port: p})
+		next, err := c.updatePort(portDraft{p, spec}, allocationChange{port: p})
 		if kind, _ := fault.Of(err); kind == fault.Conflict || kind == fault.Invalid {
 			c.warn("a subport cannot be moved to the host of its trunk", "port", p.ID, "host", host, "reason", err)
 			return nil

@@ -50,37 +50,37 @@ func (s *Service) ChangeViews(ctx context.Context, f ChangeFilter) (all []Change
 	if f.Port != "" {
 		where = append(where, Where(ByIntentsAbout, f.Port))
 	}
-	var rows []IntentRow
+	var recorded []IntentRow
 	err = s.store.View(ctx, func(r Reader) (err error) {
-		rows, err = Rows[IntentRow](r, where...)
+		recorded, err = Rows[IntentRow](r, where...)
 		return err
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	for _, row := range rows {
-		a, err := row.adjustment()
+	for _, row := range recorded {
+		status, err := s.intents.Status(row)
 		if err != nil {
 			return nil, false, err
 		}
-		if f.Server != "" && a.Consumer != f.Server || !f.Before.IsZero() && !row.CreatedAt.Before(f.Before) {
+		if f.Server != "" && status.Server != f.Server || !f.Before.IsZero() && !row.CreatedAt.Before(f.Before) {
 			continue
 		}
 		v := ChangeView{
-			ID: row.ID, Kind: row.Kind, Port: row.About, Server: a.Consumer, CreatedAt: row.CreatedAt, State: ChangeWaiting,
-			Instance: a.Maker.Instance, Abandoned: s.abandoned(row, attemptTime), Differences: a.Differences,
+			ID: ID(row.ID), Kind: row.Kind, Port: ID(row.About), Server: status.Server, CreatedAt: row.CreatedAt, State: ChangeWaiting,
+			Instance: status.Instance, Abandoned: status.Abandoned, Differences: status.Differences,
 		}
 		switch {
-		case a.Done:
+		case status.Done:
 			v.State = ChangeMade
-		case a.Attempt == nil:
-		case a.Attempt.Lost || s.now().Sub(a.Attempt.At).Abs() >= attemptTime:
+		case status.Attempt == nil:
+		case status.Unanswered:
 			v.State = ChangeUnknown
 		default:
 			v.State = ChangeRequested
 		}
-		if a.Attempt != nil {
-			v.AttemptAt = a.Attempt.At
+		if status.Attempt != nil {
+			v.AttemptAt = status.Attempt.At
 		}
 		all = append(all, v)
 	}

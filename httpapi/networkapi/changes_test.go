@@ -24,7 +24,7 @@ func TestChangesAreListed(t *testing.T) {
 	provider := string(networktest.ID("provider"))
 	change := func(name string, age time.Duration, kind, rest string) *network.IntentRow {
 		return &network.IntentRow{
-			ID: networktest.ID(name), Kind: kind, About: networktest.ID("port " + name), CreatedAt: now.Add(-age),
+			ID: string(networktest.ID(name)), Kind: kind, About: string(networktest.ID("port " + name)), CreatedAt: now.Add(-age),
 			Body: fmt.Appendf(nil, `{"Consumer": %q, "Differences": {%q: {"NET_BW_EGR_KILOBIT_PER_SEC": -1000}}, "Maker": {"Instance": "net1", "Process": "p"}%s}`, server, provider, rest),
 		}
 	}

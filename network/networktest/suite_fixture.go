@@ -74,7 +74,7 @@ func fullFixture() *fixture {
 		Hypervisors: []string{"cn1.example.org", "cn1"}, Kept: []string{"cn1:NIC Switch agent:ens5"},
 	}
 	w.quota = network.QuotaRow{Project: "red", Resource: "port", Limit: -1}
-	w.intent = network.IntentRow{ID: ID("intent"), Kind: "release", About: ID("port"), Body: []byte(`[1]`), CreatedAt: Now}
+	w.intent = network.IntentRow{ID: string(ID("intent")), Kind: "release", About: string(ID("port")), Body: []byte(`[1]`), CreatedAt: Now}
 	return w
 }
 
@@ -99,6 +99,6 @@ func bareFixture(prefix string) *fixture {
 		allow:   network.SecurityRuleRow{Common: bare("allow"), Group: id("group"), PortMin: -1, PortMax: -1},
 		agent:   network.AgentRow{ID: id("agent")},
 		quota:   network.QuotaRow{},
-		intent:  network.IntentRow{ID: id("intent")},
+		intent:  network.IntentRow{ID: string(id("intent"))},
 	}
 }

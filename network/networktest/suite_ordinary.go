@@ -142,7 +142,7 @@ func manyValues(c *storeCase) {
 	c.update(func(w network.Writer) error {
 		for i := range want {
 			// By what they are about they are in another order.
-			want[i] = network.IntentRow{ID: network.ID(fmt.Sprintf("%05d", i)), About: network.ID(fmt.Sprintf("%05d", i*7919%n))}
+			want[i] = network.IntentRow{ID: fmt.Sprintf("%05d", i), About: fmt.Sprintf("%05d", i*7919%n)}
 			if err := w.Insert(&want[i]); err != nil {
 				return err
 			}

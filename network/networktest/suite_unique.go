@@ -61,7 +61,7 @@ func unique(c *storeCase) {
 		{&network.QuotaRow{Project: "red", Resource: "port"}, true},
 		{&network.QuotaRow{Project: "red", Resource: "network"}, false},
 		{&network.QuotaRow{Project: "blue", Resource: "port"}, false},
-		{&network.IntentRow{ID: ID("intent")}, true},
+		{&network.IntentRow{ID: string(ID("intent"))}, true},
 	} {
 		c.update(func(w network.Writer) error {
 			err := w.Insert(test.row)

@@ -111,9 +111,9 @@ func quotaTable() *table[network.QuotaRow] {
 func intentTable() *table[network.IntentRow] {
 	type T = network.IntentRow
 	return newTable("intents", byID, nil,
-		text("id", func(r *T) *network.ID { return &r.ID }, network.ByID),
+		text("id", func(r *T) *string { return &r.ID }, network.ByID),
 		text("kind", func(r *T) *string { return &r.Kind }),
-		text("about", func(r *T) *network.ID { return &r.About }, network.ByIntentsAbout),
+		text("about", func(r *T) *string { return &r.About }, network.ByIntentsAbout),
 		document("body", func(r *T) *[]byte { return &r.Body }),
 		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
 	)

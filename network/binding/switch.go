@@ -1,4 +1,4 @@
-package network
+package binding
 
 import (
 	"slices"
@@ -20,24 +20,24 @@ const (
 	interfaceVhostServer = "dpdkvhostuser"
 	interfaceVhostClient = "dpdkvhostuserclient"
 
-	// defaultSockets is the directory of vhost-user sockets for agents that report none.
-	defaultSockets = "/var/run/openvswitch"
+	// DefaultSockets is the directory of vhost-user sockets for agents that report none.
+	DefaultSockets = "/var/run/openvswitch"
 )
 
 // onSwitch returns binding:vif_type and binding:vif_details of a port on the virtual
 // switch of an agent.
-func (rs *rules) onSwitch(p *Port, r reach) (vif string, details map[string]any) {
+func (s Settings) onSwitch(p Port, r Connectivity) (vif string, details map[string]any) {
 	switch {
 	case r.ovn && r.vhostUserOfOVN():
 		return vifVhostUser, map[string]any{
 			"connectivity": "l2", "port_filter": false, "vhostuser_mode": "server", "vhostuser_ovs_plug": true,
-			"vhostuser_socket": socket(rs.settings.OVNSockets, p.ID),
+			"vhostuser_socket": socket(s.OVNSockets, p.ID),
 		}
 	case r.ovn:
 		return vifSwitch, map[string]any{"connectivity": "l2", "port_filter": true}
 	}
 	vif, details = vifSwitch, map[string]any{"connectivity": "l2", "port_filter": true, "ovs_hybrid_plug": r.hybridPlug}
-	if p.Binding.VNIC != vnicDirect && r.vhostUser() {
+	if p.VNIC != direct && r.vhostUser() {
 		vif, details = vifVhostUser, r.vhostDetails(p.ID)
 	}
 	details["datapath_type"] = datapathKernel
@@ -63,8 +63,8 @@ func (d datapath) vhostUserOfOVN() bool {
 }
 
 // vhostDetails are the VIF details of a vhost-user port. Neutron leaves connectivity out of them.
-func (d datapath) vhostDetails(port ID) map[string]any {
-	mode, dir := "client", defaultSockets
+func (d datapath) vhostDetails(port string) map[string]any {
+	mode, dir := "client", DefaultSockets
 	if slices.Contains(d.interfaces, interfaceVhostClient) {
 		mode = "server" // the switch is the client
 	}
@@ -79,9 +79,9 @@ func (d datapath) vhostDetails(port ID) map[string]any {
 
 // socket is the path of the socket of a port. Its name is that of an interface too, and
 // as short as those have to be.
-func socket(dir string, port ID) string {
+func socket(dir string, port string) string {
 	const most = 14
-	name := "vhu" + string(port)
+	name := "vhu" + port
 	name = name[:min(len(name), most)]
 	if dir == "" || strings.HasSuffix(dir, "/") {
 		return dir + name
