@@ -3,7 +3,6 @@ package network
 import (
 	"context"
 	"math/big"
-	"net/netip"
 )
 
 // An Availability says how many addresses a network has.
@@ -46,12 +45,13 @@ func availabilities(r Reader, where []Match) ([]Availability, error) {
 	for _, a := range addresses {
 		used[a.Subnet]++
 	}
-	of := group(subnets, func(s *SubnetRow) ID { return s.Network })
+	byNetwork := group(subnets, func(s *SubnetRow) ID { return s.Network })
 	all := make([]Availability, len(rows))
 	for i, row := range rows {
 		all[i].NetworkRow = row
-		for _, subnet := range of[row.ID] {
-			total, err := addressesOf(subnet)
+		for _, subnet := range byNetwork[row.ID] {
+			s := subnet.ipam()
+			total, err := s.Size()
 			if err != nil {
 				return nil, err
 			}
@@ -59,32 +59,4 @@ func availabilities(r Reader, where []Match) ([]Availability, error) {
 		}
 	}
 	return all, nil
-}
-
-// addressesOf counts the addresses of a subnet's pools, or of the subnet when it has
-// none.
-func addressesOf(row SubnetRow) (*big.Int, error) {
-	all, err := spans(row.Pools)
-	if err != nil {
-		return nil, err
-	}
-	if len(all) == 0 {
-		p, err := netip.ParsePrefix(row.CIDR)
-		if err != nil {
-			return nil, err
-		}
-		first, last := ends(p)
-		all = []span{{first, last}}
-	}
-	total := new(big.Int)
-	for _, s := range all {
-		total.Add(total, s.size())
-	}
-	return total, nil
-}
-
-// size is how many addresses a range has.
-func (s span) size() *big.Int {
-	first, last := new(big.Int).SetBytes(s.first.AsSlice()), new(big.Int).SetBytes(s.last.AsSlice())
-	return last.Sub(last, first).Add(last, big.NewInt(1))
 }

@@ -7,7 +7,11 @@
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package network
 
-import "time"
+import (
+	"time"
+
+	"github.com/berthcloud/berth/network/ipam"
+)
 
 // An ID names a network, a port, a policy or another row: a UUID in lower case
 // with hyphens. Those of projects are whatever Keystone says.
@@ -81,7 +85,7 @@ type SubnetRow struct {
 	CIDR           string
 	Gateway        string // "" for none
 	EnableDHCP     bool
-	Pools          []Pool // addresses for ports that ask for none in particular; in order
+	Pools          []Pool // addresses for ports that request none in particular; in order
 	DNSNameservers []string
 	HostRoutes     []Route
 	IPv6Address    string   // ipv6_address_mode, "" for none
@@ -90,11 +94,11 @@ type SubnetRow struct {
 	Place          int      // position among the network's subnets, in order of creation
 }
 
-// A Pool is a range of addresses, both ends included.
-type Pool struct{ Start, End string }
-
-// A Route is announced to the hosts of a subnet.
-type Route struct{ Destination, NextHop string }
+// Pools and routes of subnets; package ipam has their rules.
+type (
+	Pool  = ipam.Pool
+	Route = ipam.Route
+)
 
 // A PortRow is where a server, or something else, is plugged into a network.
 type PortRow struct {

@@ -62,7 +62,7 @@ func networks(r Reader, where ...Match) ([]Network, error) {
 	all := make([]Network, len(rows))
 	for i, row := range rows {
 		of := subnetsOf[row.ID]
-		all[i] = Network{row, inOrder(segmentsOf[row.ID]), ids(of, func(s *SubnetRow) ID { return s.ID }), len(segmentsIn(of)) > 0}
+		all[i] = Network{row, inOrder(segmentsOf[row.ID]), ids(of, func(s *SubnetRow) ID { return s.ID }), slices.ContainsFunc(of, func(s SubnetRow) bool { return s.Segment != "" })}
 	}
 	return all, nil
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/berthcloud/berth/network/ipam"
 )
 
 // A Port is a port with what hangs on it and what its network gives it.
@@ -253,10 +255,10 @@ func (c *change) createPort(spec PortSpec) (ID, error) {
 	})
 }
 
-// address gives a new port its addresses, or notes why it has none.
+// address gives a new port its addresses, or records why it has none.
 func (c *change) address(row *PortRow, spec PortSpec) error {
-	deferred, err := c.giveAddresses(*row, demand{
-		network: row.Network, owner: row.DeviceOwner, host: spec.Host, fixed: spec.FixedIPs, any: spec.AnyIPs,
+	deferred, err := c.assignAddresses(*row, ipam.Request{
+		Network: string(row.Network), Owner: row.DeviceOwner, Host: spec.Host, Fixed: fixed(spec.FixedIPs), Any: spec.AnyIPs,
 	})
 	switch {
 	case err != nil:

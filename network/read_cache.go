@@ -1,14 +1,15 @@
 package network
 
 import (
-	"net/netip"
 	"slices"
+
+	"github.com/berthcloud/berth/network/ipam"
 )
 
 // readCache caches what a transaction has read, and applies what the transaction writes to it, so that
 // a request for many objects does not read all rows again for each of them. The zero value is empty.
 type readCache struct {
-	addresses map[ID]*freeAddresses // by subnet
+	addresses map[ID]*ipam.Free // by subnet
 	subnets   map[ID][]SubnetRow
 	segments  map[segmentKind]map[int]bool
 }
@@ -16,36 +17,12 @@ type readCache struct {
 // A segmentKind is what the numbers of segments are unique in.
 type segmentKind struct{ kind, physical string }
 
-// A freeAddresses has the addresses of a subnet's pools and which of them are in use.
-type freeAddresses struct {
-	pools []span
-	used  map[netip.Addr]bool
-	next  netip.Addr // in the first of the pools: none before it is free
-}
-
-// first returns the lowest free address.
-func (r *freeAddresses) first() (netip.Addr, bool) {
-	for len(r.pools) > 0 {
-		for ; r.next.IsValid() && r.next.Compare(r.pools[0].last) <= 0; r.next = r.next.Next() {
-			if !r.used[r.next] {
-				return r.next, true
-			}
-		}
-		if r.pools = r.pools[1:]; len(r.pools) > 0 {
-			r.next = r.pools[0].first
-		}
-	}
-	return netip.Addr{}, false
-}
-
 // inserted applies a row that was added.
 func (s *readCache) inserted(row any) {
 	switch r := row.(type) {
 	case *AddressRow:
-		if there := s.addresses[r.Subnet]; there != nil {
-			if a, err := netip.ParseAddr(r.IP); err == nil {
-				there.used[a] = true
-			}
+		if free := s.addresses[r.Subnet]; free != nil {
+			free.Use(r.IP)
 		}
 	case *SubnetRow:
 		if all, ok := s.subnets[r.Network]; ok {
@@ -70,32 +47,29 @@ func (s *readCache) changed(row any) {
 	}
 }
 
-// freeAddresses returns the addresses of a subnet.
-func (c *change) freeAddresses(s SubnetRow) (*freeAddresses, error) {
-	if r := c.cache.addresses[s.ID]; r != nil {
-		return r, nil
+// freeAddresses returns the free addresses of a subnet.
+func (c *change) freeAddresses(s ipam.Subnet) (*ipam.Free, error) {
+	id := ID(s.ID)
+	if f := c.cache.addresses[id]; f != nil {
+		return f, nil
 	}
-	rows, err := Rows[AddressRow](c, Where(BySubnet, s.ID))
+	rows, err := Rows[AddressRow](c, Where(BySubnet, id))
 	if err != nil {
 		return nil, err
 	}
-	r := &freeAddresses{used: make(map[netip.Addr]bool, len(rows))}
-	for _, row := range rows {
-		if a, err := netip.ParseAddr(row.IP); err == nil {
-			r.used[a] = true
-		}
+	used := make([]string, len(rows))
+	for i, row := range rows {
+		used[i] = row.IP
 	}
-	if r.pools, err = spans(s.Pools); err != nil {
+	f, err := s.NewFree(used)
+	if err != nil {
 		return nil, err
 	}
-	if len(r.pools) > 0 {
-		r.next = r.pools[0].first
-	}
 	if c.cache.addresses == nil {
-		c.cache.addresses = map[ID]*freeAddresses{}
+		c.cache.addresses = map[ID]*ipam.Free{}
 	}
-	c.cache.addresses[s.ID] = r
-	return r, nil
+	c.cache.addresses[id] = f
+	return f, nil
 }
 
 // subnetsOf returns the subnets of a network in order of creation. The caller must not modify the

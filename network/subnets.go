@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+
+	"github.com/berthcloud/berth/network/ipam"
 )
 
 // A SubnetSpec is what may be said of a subnet.
@@ -70,10 +72,17 @@ func (rs *rules) planSubnet(spec SubnetSpec) (p subnetPlan) {
 	}
 	p.block = block.Masked()
 	p.row.CIDR = p.block.String()
-	if p.wrong = rs.checkSubnet(p.row, SubnetRow{}); p.wrong == nil {
-		p.noFit = layOut(&p.row, p.block, spec.NoGateway)
+	s := p.row.ipam()
+	if p.wrong = s.Check(ipam.Subnet{}, rs.subnetLimits()); p.wrong == nil {
+		p.noFit = s.LayOut(p.block, spec.NoGateway)
+		p.row.Gateway, p.row.Pools = s.Gateway, s.Pools
 	}
 	return p
+}
+
+// subnetLimits bounds what a subnet may have.
+func (rs *rules) subnetLimits() ipam.Limits {
+	return ipam.Limits{Nameservers: rs.settings.MaxNameservers, HostRoutes: rs.settings.MaxHostRoutes}
 }
 
 func (c *change) createSubnet(plan subnetPlan) (SubnetRow, error) {
@@ -88,7 +97,8 @@ func (c *change) createSubnet(plan subnetPlan) (SubnetRow, error) {
 	if err != nil {
 		return row, err
 	}
-	if err := firstError(plan.noFit, fits(row, plan.block, others), c.joins(row, others)); err != nil {
+	s := row.ipam()
+	if err := firstError(plan.noFit, s.Fits(plan.block, ipamSubnets(others)), c.checkSegment(row, others)); err != nil {
 		return row, err
 	}
 	c.fresh(&row.Common)
@@ -98,7 +108,7 @@ func (c *change) createSubnet(plan subnetPlan) (SubnetRow, error) {
 	for _, o := range others {
 		row.Place = max(row.Place, o.Place+1)
 	}
-	return row, firstError(c.Insert(&row), c.touchNetwork(row.Network), c.spread(row))
+	return row, firstError(c.Insert(&row), c.touchNetwork(row.Network), c.assignToNetwork(row))
 }
 
 // badSubnets is Neutron's BadRequest about subnets.
@@ -134,14 +144,15 @@ func (c *change) updateSubnet(id ID, fn func(*SubnetSpec) error) (SubnetRow, err
 		return old, err
 	}
 	row := spec.SubnetRow
-	if err := c.checkSubnet(row, old); err != nil {
+	s := row.ipam()
+	if err := s.Check(old.ipam(), c.subnetLimits()); err != nil {
 		return row, err
 	}
 	block, err := netip.ParsePrefix(row.CIDR)
 	if err != nil {
 		return row, err
 	}
-	if err := firstError(checkPools(row, block), c.rejoins(row, old)); err != nil {
+	if err := firstError(s.CheckPools(block), c.checkSegmentChange(row, old)); err != nil {
 		return row, err
 	}
 	c.touch(&row.Common)
@@ -167,7 +178,7 @@ func (s *Service) DeleteSubnet(ctx context.Context, id ID, only ...Condition) er
 	})
 }
 
-// vacate takes the addresses of a subnet from the ports that can do without.
+// vacate removes the addresses of a subnet from the ports that can do without.
 func (c *change) vacate(s SubnetRow) error {
 	used, err := Rows[AddressRow](c, Where(BySubnet, s.ID))
 	if err != nil || len(used) == 0 {
@@ -177,8 +188,9 @@ func (c *change) vacate(s SubnetRow) error {
 	if err != nil {
 		return err
 	}
+	subnet := s.ipam()
 	keeps := func(p PortRow) bool {
-		return slices.Contains(interfacePorts, p.DeviceOwner) || !s.automatic() && !slices.Contains(agentPorts, p.DeviceOwner)
+		return ipam.IsRouterInterface(p.DeviceOwner) || !subnet.Automatic() && !slices.Contains(agentPorts, p.DeviceOwner)
 	}
 	if slices.ContainsFunc(owners, keeps) {
 		return conflict("SubnetInUse", "Unable to complete operation on subnet %s: "+

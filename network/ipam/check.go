@@ -1,26 +1,30 @@
-package network
+package ipam
 
 import (
+	"cmp"
 	"net/netip"
 )
 
-// checkSubnet validates the attributes of a subnet against each other, in Neutron's order; old is
-// the current row, zero for a new one.
-func (rs *rules) checkSubnet(row, old SubnetRow) error {
-	block, err := netip.ParsePrefix(row.CIDR)
+// Limits bound what a subnet may have.
+type Limits struct{ Nameservers, HostRoutes int }
+
+// Check validates the attributes of a subnet against each other, in Neutron's order; old is the
+// current one, zero for a new one.
+func (s *Subnet) Check(old Subnet, limits Limits) error {
+	block, err := netip.ParsePrefix(s.CIDR)
 	if err != nil {
-		return invalidInput("%s is not in a CIDR format", row.CIDR)
+		return invalidInput("%s is not in a CIDR format", s.CIDR)
 	}
-	v := version(row.IPVersion)
-	if err := v.check("cidr", row.CIDR, block.Addr()); err != nil {
+	v := version(s.Version)
+	if err := v.check("cidr", s.CIDR, block.Addr()); err != nil {
 		return err
 	}
-	if row.EnableDHCP && !old.EnableDHCP {
+	if s.DHCP && !old.DHCP {
 		if err := checkDHCP(block); err != nil {
 			return err
 		}
 	}
-	return firstError(checkGateway(row, block, v), rs.checkNameservers(row, v), rs.checkRoutes(row, v), checkModes(row, old, block))
+	return cmp.Or(checkGateway(s, block, v), s.checkNameservers(v, limits.Nameservers), s.checkRoutes(v, limits.HostRoutes), checkModes(s, &old, block))
 }
 
 // A version is 4 or 6.
@@ -54,15 +58,15 @@ func checkDHCP(block netip.Prefix) error {
 	return nil
 }
 
-func checkGateway(row SubnetRow, block netip.Prefix, v version) error {
-	if row.Gateway == "" {
+func checkGateway(s *Subnet, block netip.Prefix, v version) error {
+	if s.Gateway == "" {
 		return nil
 	}
-	gateway, err := netip.ParseAddr(row.Gateway)
+	gateway, err := netip.ParseAddr(s.Gateway)
 	if err != nil {
 		return invalidInput("Gateway is not valid on subnet")
 	}
-	if err := v.check("gateway_ip", row.Gateway, gateway); err != nil {
+	if err := v.check("gateway_ip", s.Gateway, gateway); err != nil {
 		return err
 	}
 	if !usableGateway(block, gateway) {
@@ -71,12 +75,12 @@ func checkGateway(row SubnetRow, block netip.Prefix, v version) error {
 	return nil
 }
 
-func (rs *rules) checkNameservers(row SubnetRow, v version) error {
-	if most := rs.settings.MaxNameservers; len(row.DNSNameservers) > most {
+func (s *Subnet) checkNameservers(v version, most int) error {
+	if len(s.Nameservers) > most {
 		return invalid("DNSNameServersExhausted", "Unable to complete operation for %s. "+
-			"The number of DNS nameservers exceeds the limit %d.", subnetName(row), most)
+			"The number of DNS nameservers exceeds the limit %d.", s.name(), most)
 	}
-	for _, text := range row.DNSNameservers {
+	for _, text := range s.Nameservers {
 		a, err := netip.ParseAddr(text)
 		if err != nil {
 			return invalidInput("Error parsing dns address %s", text)
@@ -88,26 +92,26 @@ func (rs *rules) checkNameservers(row SubnetRow, v version) error {
 	return nil
 }
 
-// subnetName is what errors call a subnet that may have no id yet.
-func subnetName(row SubnetRow) string {
-	if row.ID == "" {
+// name is what errors call a subnet that may have no id yet.
+func (s *Subnet) name() string {
+	if s.ID == "" {
 		return "new subnet"
 	}
-	return string(row.ID)
+	return s.ID
 }
 
-func (rs *rules) checkRoutes(row SubnetRow, v version) error {
-	if most := rs.settings.MaxHostRoutes; len(row.HostRoutes) > most {
+func (s *Subnet) checkRoutes(v version, most int) error {
+	if len(s.HostRoutes) > most {
 		return invalid("HostRoutesExhausted", "Unable to complete operation for %s. "+
-			"The number of host routes exceeds the limit %d.", subnetName(row), most)
+			"The number of host routes exceeds the limit %d.", s.name(), most)
 	}
-	for _, r := range row.HostRoutes {
+	for _, r := range s.HostRoutes {
 		to, err := netip.ParsePrefix(r.Destination)
 		hop, err2 := netip.ParseAddr(r.NextHop)
-		if firstError(err, err2) != nil {
+		if cmp.Or(err, err2) != nil {
 			return invalidInput("Invalid route: {'destination': '%s', 'nexthop': '%s'}", r.Destination, r.NextHop)
 		}
-		if err := firstError(v.check("nexthop", r.NextHop, hop), v.check("destination", r.Destination, to.Addr())); err != nil {
+		if err := cmp.Or(v.check("nexthop", r.NextHop, hop), v.check("destination", r.Destination, to.Addr())); err != nil {
 			return err
 		}
 	}
@@ -115,24 +119,24 @@ func (rs *rules) checkRoutes(row SubnetRow, v version) error {
 }
 
 // checkModes validates the two IPv6 modes against each other and the other attributes.
-func checkModes(row, old SubnetRow, block netip.Prefix) error {
-	ra, address := row.IPv6RA, row.IPv6Address
+func checkModes(s, old *Subnet, block netip.Prefix) error {
+	ra, address := s.RAMode, s.AddressMode
 	set := ra != "" || address != ""
 	switch {
-	case row.IPVersion == 4 && ra != "":
+	case s.Version == 4 && ra != "":
 		return invalidInput("ipv6_ra_mode is not valid when ip_version is 4")
-	case row.IPVersion == 4 && address != "":
+	case s.Version == 4 && address != "":
 		return invalidInput("ipv6_address_mode is not valid when ip_version is 4")
-	case set && !row.EnableDHCP && old.EnableDHCP:
+	case set && !s.DHCP && old.DHCP:
 		return invalidInput("Cannot disable enable_dhcp with ipv6 attributes set")
-	case set && !row.EnableDHCP:
+	case set && !s.DHCP:
 		return invalidInput("ipv6_ra_mode or ipv6_address_mode cannot be set when enable_dhcp is set to False")
 	case ra != "" && address != "" && ra != address:
 		return invalidInput("ipv6_ra_mode set to '%s' with ipv6_address_mode set to '%s' is not valid. "+
 			"If both attributes are set, they must be the same value", ra, address)
-	case row.automatic() && block.Bits() != interfaceBits:
+	case s.Automatic() && block.Bits() != interfaceBits:
 		return invalidInput("Invalid CIDR %s for IPv6 address mode. "+
-			"OpenStack uses the EUI-64 address format, which requires the prefix to be /64", row.CIDR)
+			"OpenStack uses the EUI-64 address format, which requires the prefix to be /64", s.CIDR)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
-package network
+package ipam
 
 import (
 	"fmt"
+	"math/big"
+	"net"
 	"net/netip"
 	"slices"
 	"sort"
@@ -12,6 +14,12 @@ type span struct{ first, last netip.Addr }
 
 // String returns the range as Python's netaddr shows it, in the texts of errors.
 func (s span) String() string { return fmt.Sprintf("%s-%s", s.first, s.last) }
+
+// size is how many addresses a range has.
+func (s span) size() *big.Int {
+	first, last := new(big.Int).SetBytes(s.first.AsSlice()), new(big.Int).SetBytes(s.last.AsSlice())
+	return last.Sub(last, first).Add(last, big.NewInt(1))
+}
 
 func (s span) has(a netip.Addr) bool { return s.first.Compare(a) <= 0 && a.Compare(s.last) <= 0 }
 
@@ -44,8 +52,8 @@ func hosts(p netip.Prefix) span {
 	return span{first, last}
 }
 
-// around returns the pools of a block whose gateway is not for ports.
-func around(p netip.Prefix, gateway netip.Addr) []span {
+// without returns the pools of a block whose gateway is not for ports.
+func without(p netip.Prefix, gateway netip.Addr) []span {
 	all := hosts(p)
 	if !gateway.IsValid() || !all.has(gateway) || all.first == all.last {
 		return []span{all}
@@ -65,7 +73,7 @@ func around(p netip.Prefix, gateway netip.Addr) []span {
 func usable(p netip.Prefix, a netip.Addr, owner string) bool {
 	first, last := ends(p)
 	if a.Is6() {
-		return p.Contains(a) && (a != first || owner == "" || owner == ownerGateway || slices.Contains(routerPorts, owner))
+		return p.Contains(a) && (a != first || owner == "" || owner == ownerGateway || IsRouter(owner))
 	}
 	return p.Contains(a) && a != first && a != last
 }
@@ -76,11 +84,11 @@ func spans(pools []Pool) ([]span, error) {
 	for i, p := range pools {
 		first, err := netip.ParseAddr(p.Start)
 		if err != nil {
-			return nil, fmt.Errorf("network: a pool begins with %q", p.Start)
+			return nil, fmt.Errorf("ipam: a pool begins with %q", p.Start)
 		}
 		last, err := netip.ParseAddr(p.End)
 		if err != nil {
-			return nil, fmt.Errorf("network: a pool ends with %q", p.End)
+			return nil, fmt.Errorf("ipam: a pool ends with %q", p.End)
 		}
 		all[i] = span{first, last}
 	}
@@ -120,4 +128,19 @@ func overlap(all []span) bool {
 		}
 	}
 	return false
+}
+
+// interfaceBits is how long a block is whose hosts make their addresses themselves.
+const interfaceBits = 64
+
+// eui64 is the address that a host makes from its MAC address in such a block
+// (RFC 4291, appendix A).
+func eui64(block netip.Prefix, mac string) (netip.Addr, bool) {
+	hw, err := net.ParseMAC(mac)
+	if err != nil || len(hw) != 6 || block.Bits() != interfaceBits || !block.Addr().Is6() {
+		return netip.Addr{}, false
+	}
+	a := block.Masked().Addr().As16()
+	copy(a[8:], []byte{hw[0] ^ 2, hw[1], hw[2], 0xff, 0xfe, hw[3], hw[4], hw[5]})
+	return netip.AddrFrom16(a), true
 }

@@ -8,9 +8,9 @@ import "slices"
 // routed is the service type of subnets that belong to the whole of a routed network.
 const routed = "network:routed"
 
-// joins refuses a new subnet that is on a segment of another network, or that is on a
+// checkSegment refuses a new subnet that is on a segment of another network, or that is on a
 // segment while others of its network are not, or the other way round.
-func (c *change) joins(row SubnetRow, others []SubnetRow) error {
+func (c *change) checkSegment(row SubnetRow, others []SubnetRow) error {
 	var segment SegmentRow
 	if row.Segment != "" {
 		var err error
@@ -38,9 +38,9 @@ func isRouted(s SubnetRow) bool { return slices.Contains(s.ServiceTypes, routed)
 // onlyParts removes the subnets without a segment.
 func onlyParts(all []SubnetRow) []SubnetRow { return slices.DeleteFunc(slices.Clone(all), isRouted) }
 
-// rejoins refuses to bring a subnet to another segment than it is on. The only subnet
+// checkSegmentChange refuses to bring a subnet to another segment than it is on. The only subnet
 // of a network that has one segment only may come to it.
-func (c *change) rejoins(row, old SubnetRow) error {
+func (c *change) checkSegmentChange(row, old SubnetRow) error {
 	if row.Segment == old.Segment {
 		return nil
 	}
@@ -61,5 +61,5 @@ func (c *change) rejoins(row, old SubnetRow) error {
 		return invalid("NoUpdateSubnetWhenMultipleSegmentsOnNetwork", "The network '%s' has multiple segments, "+
 			"it is only possible to associate an existing subnet with a segment on networks with a single segment.", row.Network)
 	}
-	return c.joins(row, nil)
+	return c.checkSegment(row, nil)
 }

@@ -1,4 +1,4 @@
-package network
+package ipam
 
 import (
 	"fmt"
@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// layOut finds the gateway and the pools that a new subnet says nothing of, and checks
-// those that it names.
-func layOut(row *SubnetRow, block netip.Prefix, noGateway bool) error {
-	if row.Gateway == "" && !noGateway {
-		row.Gateway = usualGateway(block).String()
+// LayOut chooses the gateway and the pools that a new subnet does not name, and checks those that it
+// names.
+func (s *Subnet) LayOut(block netip.Prefix, noGateway bool) error {
+	if s.Gateway == "" && !noGateway {
+		s.Gateway = defaultGateway(block).String()
 	}
-	gateway, _ := netip.ParseAddr(row.Gateway) // invalid where there is none
-	if len(row.Pools) == 0 {
-		row.Pools = pools(around(block, gateway))
-	} else if err := checkPools(*row, block); err != nil {
+	gateway, _ := netip.ParseAddr(s.Gateway) // invalid where there is none
+	if len(s.Pools) == 0 {
+		s.Pools = pools(without(block, gateway))
+	} else if err := s.CheckPools(block); err != nil {
 		return err
 	}
 	if !usableGateway(block, gateway) {
@@ -24,9 +24,9 @@ func layOut(row *SubnetRow, block netip.Prefix, noGateway bool) error {
 	return nil
 }
 
-// usualGateway is the first address of a block with IPv6, and the next one with IPv4,
+// defaultGateway is the first address of a block with IPv6, and the next one with IPv4,
 // be it outside.
-func usualGateway(block netip.Prefix) netip.Addr {
+func defaultGateway(block netip.Prefix) netip.Addr {
 	first := block.Masked().Addr()
 	if first.Is6() {
 		return first
@@ -41,24 +41,24 @@ func usableGateway(block netip.Prefix, gateway netip.Addr) bool {
 	return !gateway.Is4() || gateway != first && gateway != last
 }
 
-// checkPools refuses pools that make no sense, or that have the gateway among them.
-func checkPools(row SubnetRow, block netip.Prefix) error {
-	all, err := spans(row.Pools)
+// CheckPools refuses pools that make no sense, or that have the gateway among them.
+func (s *Subnet) CheckPools(block netip.Prefix) error {
+	all, err := spans(s.Pools)
 	if err != nil {
 		return err
 	}
 	overlap := firstOverlap(all)
-	for i, s := range all {
-		if err := checkPool(row.Pools[i], s, block); err != nil {
+	for i, pool := range all {
+		if err := checkPool(s.Pools[i], pool, block); err != nil {
 			return err
 		}
 		if i == overlap {
-			j := slices.IndexFunc(all[:i], s.meets)
-			return conflict("OverlappingAllocationPools", "Found overlapping allocation pools: %s %s for subnet %s.", all[j], s, block)
+			j := slices.IndexFunc(all[:i], pool.meets)
+			return conflict("OverlappingAllocationPools", "Found overlapping allocation pools: %s %s for subnet %s.", all[j], pool, block)
 		}
 	}
-	gateway, _ := netip.ParseAddr(row.Gateway) // invalid where there is none
-	if i := slices.IndexFunc(all, func(s span) bool { return gateway.IsValid() && s.has(gateway) }); i >= 0 {
+	gateway, _ := netip.ParseAddr(s.Gateway) // invalid where there is none
+	if i := slices.IndexFunc(all, func(pool span) bool { return gateway.IsValid() && pool.has(gateway) }); i >= 0 {
 		return conflict("GatewayConflictWithAllocationPools", "Gateway ip %s conflicts with allocation pool %s.", gateway, all[i])
 	}
 	return nil
@@ -79,14 +79,14 @@ func checkPool(p Pool, s span, block netip.Prefix) error {
 	return nil
 }
 
-// fits refuses a block that another subnet of the network has a part of.
-func fits(row SubnetRow, block netip.Prefix, others []SubnetRow) error {
+// Fits refuses a block that another subnet of the network has a part of.
+func (s *Subnet) Fits(block netip.Prefix, others []Subnet) error {
 	if block.Bits() == 0 {
 		return invalidInput("0 is not allowed as CIDR prefix length")
 	}
 	for _, o := range others {
 		if p, err := netip.ParsePrefix(o.CIDR); err == nil && p.Overlaps(block) {
-			return invalidInput("Requested subnet with cidr: %s for network: %s overlaps with another subnet", row.CIDR, row.Network)
+			return invalidInput("Requested subnet with cidr: %s for network: %s overlaps with another subnet", s.CIDR, s.Network)
 		}
 	}
 	return nil
