@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -16,6 +17,13 @@ func DefaultQuotas() Quotas {
 		"network": 100, "subnet": 100, "port": 500, "security_group": 10, "security_group_rule": 100,
 		"trunk": -1, "subnetpool": -1, "rbac_policy": 10,
 	}
+}
+
+// A QuotaRow is a limit that differs from the default.
+type QuotaRow struct {
+	Project  string
+	Resource string // "port", "network", …
+	Limit    int64  // -1 for none
 }
 
 // Quotas returns the limits of a project.
@@ -56,7 +64,7 @@ func (s *Service) OwnQuotas(ctx context.Context) (all map[string]Quotas, err err
 // refused.
 func (s *Service) SetQuotas(ctx context.Context, project string, limits Quotas, check bool) (q Quotas, err error) {
 	err = s.update(ctx, func(c *change) error {
-		for _, resource := range sortedKeys(limits) {
+		for _, resource := range slices.Sorted(maps.Keys(limits)) {
 			if check {
 				if err := c.enough(project, resource, limits[resource]); err != nil {
 					return err
@@ -146,7 +154,7 @@ func withinEach[S any](c *change, resource string, specs []S, project func(*S) s
 	for i := range specs {
 		by[project(&specs[i])]++
 	}
-	for _, p := range sortedKeys(by) {
+	for _, p := range slices.Sorted(maps.Keys(by)) {
 		if err := c.within(p, resource, by[p]); err != nil {
 			return err
 		}

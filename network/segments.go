@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -86,7 +87,7 @@ func (c *change) reserveVLAN(row SegmentRow) (SegmentRow, error) {
 func (c *change) freeVLAN(row SegmentRow) (SegmentRow, error) {
 	physical := []string{row.PhysicalNetwork}
 	if row.PhysicalNetwork == "" {
-		physical = sortedKeys(c.settings.VLANs)
+		physical = slices.Sorted(maps.Keys(c.settings.VLANs))
 	}
 	for _, name := range physical {
 		used, err := c.used(VLAN, name)

@@ -3,9 +3,7 @@ package network
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network/binding"
 	"github.com/berthcloud/berth/network/intents"
+	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/watch"
 )
 
@@ -210,13 +209,7 @@ func (c *change) touch(r *Common) {
 	r.UpdatedAt = c.at
 }
 
-// newID returns a random UUID.
-func newID() ID {
-	var u [16]byte
-	_, _ = rand.Read(u[:]) // it does not fail
-	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]))
-}
+func newID() ID { return ID(rows.NewID()) }
 
 // byID is the row of a type that has an id, a fault when there is none.
 func byID[T Row](r Reader, kind string, id ID) (T, error) {

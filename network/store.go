@@ -17,6 +17,9 @@ type (
 	Field = rows.Field
 )
 
+// An IntentRow is a change in placement that is to be made because of what was committed with it.
+type IntentRow = intents.Row
+
 // The errors of a Writer that do not end its transaction.
 var (
 	ErrNoRow = rows.ErrNoRow

@@ -8,6 +8,35 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
+// A TrunkRow makes a port the parent of others that share its wire.
+type TrunkRow struct {
+	Common
+	Port         ID // the parent; of one trunk only
+	AdminStateUp bool
+	Status       string
+}
+
+// A Trunk is a trunk with what is on it.
+type Trunk struct {
+	TrunkRow
+	Subports []Subport
+}
+
+// A Subport is a port on a trunk, with its MAC address.
+type Subport struct {
+	SubportRow
+	MAC string
+}
+
+// A SubportRow is a port on a trunk. A port is on one trunk only, and so is a
+// segmentation id of a type.
+type SubportRow struct {
+	Trunk            ID
+	Port             ID
+	SegmentationType string
+	SegmentationID   int
+}
+
 // trunksOf returns the trunks that some ports are the parents of, by port.
 func trunksOf(r Reader, portIDs []ID) (map[ID]Trunk, error) {
 	rows, err := Rows[TrunkRow](r, Where(ByPort, portIDs...))

@@ -2,6 +2,8 @@ package network
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -24,7 +26,7 @@ var zoned = map[string]string{dhcpAgent: "network", "L3 agent": "router"}
 func (s *Service) Zones(ctx context.Context) (all []Zone, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		all = nil
-		for _, kind := range sortedKeys(zoned) {
+		for _, kind := range slices.Sorted(maps.Keys(zoned)) {
 			agents, err := Rows[AgentRow](r, Where(ByAgentType, kind))
 			if err != nil {
 				return err
@@ -35,7 +37,7 @@ func (s *Service) Zones(ctx context.Context) (all []Zone, err error) {
 					available[a.Zone] = available[a.Zone] || a.AdminStateUp
 				}
 			}
-			for _, name := range sortedKeys(available) {
+			for _, name := range slices.Sorted(maps.Keys(available)) {
 				all = append(all, Zone{name, zoned[kind], available[name]})
 			}
 		}

@@ -16,7 +16,6 @@ package intents
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,7 +104,7 @@ type Options struct {
 func New(store Store, o Options) *Intents {
 	return &Intents{
 		store: store, placement: o.Placement, log: o.Log, now: o.Now, pause: o.Pause,
-		owner: owner{o.Instance, rand.Text()},
+		owner: owner{o.Instance, rows.NewID()},
 	}
 }
 
@@ -155,16 +154,8 @@ func (n *Intents) record(w rows.Writer, at time.Time, kind, about, consumer stri
 	if err != nil {
 		return "", err
 	}
-	row := Row{ID: newID(), Kind: kind, About: about, Body: text, CreatedAt: at}
+	row := Row{ID: rows.NewID(), Kind: kind, About: about, Body: text, CreatedAt: at}
 	return row.ID, w.Insert(&row)
-}
-
-// newID returns a random UUID.
-func newID() string {
-	var u [16]byte
-	_, _ = rand.Read(u[:]) // it does not fail
-	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
 // Claim claims what is recorded. When one claim fails, those before it are taken back.
