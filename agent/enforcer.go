@@ -20,8 +20,8 @@ type Enforced struct {
 
 // An Enforcer enforces the rules of ports. Its methods are called by one goroutine.
 type Enforcer interface {
-	// Enforce makes the host's state follow the rules of ports, which are all of the host's. It fails
-	// when it cannot read the state; what it cannot change is a finding.
+	// Enforce makes the host's state follow the rules of ports, which are all of the host's. It
+	// fails when it cannot read the state; what it cannot change is a finding.
 	Enforce(ctx context.Context, ports []portlist.Port) (Enforced, error)
 	// Changed has a value when something was plugged in or out, maybe.
 	Changed() <-chan struct{}

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/network/portlist"
 )
 
-// A Keeper has an Enforcer enforce the rules of the host's ports, and reports to the network service
-// which are plugged in. Its fields are set before Run is called.
+// A Keeper has an Enforcer enforce the rules of the host's ports, and reports to the network
+// service which are plugged in. Its fields are set before Run is called.
 type Keeper struct {
 	Services []Service
 	Settings *settings.Settings
@@ -52,7 +52,7 @@ func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 	known, pause := "", firstPause
 	for ctx.Err() == nil {
 		var got portlist.List
-		asked := time.Now()
+		lastPoll := time.Now()
 		wait := time.Duration(0)
 		switch {
 		case !from.request(ctx, "ports", func(s Service) (err error) {
@@ -62,7 +62,7 @@ func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 			wait = jitter(pause)
 			pause = min(2*pause, maxPause)
 		case got.Revision == known:
-			wait, pause = jitter(2*(tooSoon-min(time.Since(asked), tooSoon))), firstPause
+			wait, pause = jitter(2*(tooSoon-min(time.Since(lastPoll), tooSoon))), firstPause
 		default:
 			known, pause = got.Revision, firstPause
 			select {
@@ -76,7 +76,7 @@ func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 
 // keep enforces the rules whenever the ports change, something was plugged in, or a check is due.
 func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
-	to := newServices(k.Services, k.Log)
+	svcs := newServices(k.Services, k.Log)
 	var ports []portlist.Port
 	known, pause := false, firstPause
 	due := time.NewTimer(lookAgain)
@@ -93,7 +93,7 @@ func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
 		if !known {
 			continue
 		}
-		if k.enforce(ctx, to, ports) {
+		if k.enforce(ctx, svcs, ports) {
 			pause = firstPause
 			due.Reset(lookAgain)
 		} else {
@@ -104,8 +104,8 @@ func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
 }
 
 // enforce is one round, and reports whether all of it succeeded.
-func (k *Keeper) enforce(ctx context.Context, to *services, ports []portlist.Port) bool {
-	held, err := k.Enforcer.Enforce(ctx, ports)
+func (k *Keeper) enforce(ctx context.Context, svcs *services, ports []portlist.Port) bool {
+	enforced, err := k.Enforcer.Enforce(ctx, ports)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -117,15 +117,15 @@ func (k *Keeper) enforce(ctx context.Context, to *services, ports []portlist.Por
 		k.Log.Info("the rates of ports can be enforced again")
 		k.failure = ""
 	}
-	for _, line := range held.Did {
+	for _, line := range enforced.Did {
 		k.Log.Info("set for a port's rates", "change", line)
 	}
-	if k.Findings.Set(held.Findings) {
-		for _, line := range held.Findings {
+	if k.Findings.Set(enforced.Findings) {
+		for _, line := range enforced.Findings {
 			k.Log.Warn("a rate is not enforced as it should be", "finding", line)
 		}
 	}
-	return k.reportPlugged(ctx, to, ports, held.Plugged)
+	return k.reportPlugged(ctx, svcs, ports, enforced.Plugged)
 }
 
 // failed notes that nothing can be seen or set, and logs it once.
@@ -137,25 +137,25 @@ func (k *Keeper) failed(err error) {
 	}
 }
 
-// reportPlugged reports to the network service which ports are plugged in or unplugged and differ from what
-// it has.
-func (k *Keeper) reportPlugged(ctx context.Context, to *services, ports []portlist.Port, plugged map[string]bool) bool {
+// reportPlugged reports to the network service which ports are plugged in or unplugged and differ
+// from what it has.
+func (k *Keeper) reportPlugged(ctx context.Context, svcs *services, ports []portlist.Port, plugged map[string]bool) bool {
 	wrong := map[string]bool{}
 	for _, p := range ports {
-		if now, ok := plugged[p.ID]; ok && now != (p.Status == portlist.Active) {
-			wrong[p.ID] = now
+		if immediately, ok := plugged[p.ID]; ok && immediately != (p.Status == portlist.Active) {
+			wrong[p.ID] = immediately
 		}
 	}
 	if len(wrong) == 0 {
 		return true
 	}
-	if !to.request(ctx, "wiring", func(s Service) error { return s.Wire(ctx, k.Settings.Default.Host, wrong) }) {
+	if !svcs.request(ctx, "wiring", func(s Service) error { return s.Wire(ctx, k.Settings.Default.Host, wrong) }) {
 		return false
 	}
 	for i := range ports { // until the network service says so itself
-		if now, ok := wrong[ports[i].ID]; ok {
-			ports[i].Status = portlist.Status(now)
-			k.Log.Info("a port's plug", "port", ports[i].ID, "plugged", now)
+		if immediately, ok := wrong[ports[i].ID]; ok {
+			ports[i].Status = portlist.Status(immediately)
+			k.Log.Info("a port's plug", "port", ports[i].ID, "plugged", immediately)
 		}
 	}
 	return true

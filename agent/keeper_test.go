@@ -114,14 +114,14 @@ func (d *device) now(change func()) {
 func (d *device) Changed() <-chan struct{} { return d.changed }
 
 // keeping runs a keeper while the test does something.
-func keeping(t *testing.T, d *device, during func(), to ...agent.Service) (*agent.Findings, string) {
+func keeping(t *testing.T, d *device, during func(), services ...agent.Service) (*agent.Findings, string) {
 	t.Helper()
 	set, _, err := settings.Load(settings.OVS, osloconfig.Sources{}, settings.Names{Host: "h", Canonical: "h"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	k := &agent.Keeper{Services: to, Settings: set, Enforcer: d, Findings: &agent.Findings{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	k := &agent.Keeper{Services: services, Settings: set, Enforcer: d, Findings: &agent.Findings{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { k.Run(ctx) })
@@ -220,7 +220,7 @@ func TestPlugsAreTold(t *testing.T) {
 			d.now(func() { d.plugged["p2"] = true })
 			d.changed <- struct{}{}
 			after(3 * time.Minute)
-			// It was bound anew.
+			// It was bound again.
 			b.set(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2", Status: portlist.Active}, portlist.Port{ID: "p3", Status: portlist.Active})
 			after(time.Second)
 		}, b)
@@ -231,7 +231,7 @@ func TestPlugsAreTold(t *testing.T) {
 	})
 }
 
-// What could not be told is told later.
+// What could not be told is reported later.
 func TestPlugsAreToldUntilItIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
@@ -258,8 +258,8 @@ func TestFindingsAreLoggedOnceAndKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		d.findings = []string{"port p1: no rate"}
-		found, log := keeping(t, d, func() { after(5 * time.Minute) }, b)
-		if got := found.List(); !slices.Equal(got, d.findings) {
+		findings, log := keeping(t, d, func() { after(5 * time.Minute) }, b)
+		if got := findings.List(); !slices.Equal(got, d.findings) {
 			t.Errorf("the findings are %q, want %q", got, d.findings)
 		}
 		if n := strings.Count(log, "no rate"); n != 1 {
@@ -272,7 +272,7 @@ func TestBlindHoldersAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		d.err = errors.New("the switch is away")
-		found, log := keeping(t, d, func() {
+		findings, log := keeping(t, d, func() {
 			after(5 * time.Minute)
 			var n int
 			d.now(func() { n = len(d.at) })
@@ -285,7 +285,7 @@ func TestBlindHoldersAreTriedAgain(t *testing.T) {
 		if n := strings.Count(log, "the switch is away"); n != 1 || !strings.Contains(log, "again") {
 			t.Errorf("the failure is in the log %d times, want once, and that it is over:\n%s", n, log)
 		}
-		if got := found.List(); len(got) != 0 {
+		if got := findings.List(); len(got) != 0 {
 			t.Errorf("in the end the findings are %q, want none", got)
 		}
 	})

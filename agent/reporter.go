@@ -22,14 +22,14 @@ type Reporter struct {
 	Fingerprint func() settings.Fingerprint
 	// Observed is the observed part of heartbeats, besides the settings. Nil: nothing.
 	Observed func() settings.Observed
-	// Beside runs beside the heartbeats until its context ends, and is run again when the settings
-	// have changed. Nil: nothing does.
-	Beside func(context.Context, *settings.Settings, []Service)
-	Log    *slog.Logger
+	// Next to runs next to the heartbeats until its context ends, and is run again when the
+	// settings have changed. Nil: nothing does.
+	Background func(context.Context, *settings.Settings, []Service)
+	Log        *slog.Logger
 
 	started  *settings.Settings // those of the start
 	services *services
-	told     string // the last failure of placement's that was logged
+	reported string // the last failure of placement's that was logged
 }
 
 // Run reports until ctx ends: at the start, at the interval of the settings, and when the files
@@ -37,8 +37,8 @@ type Reporter struct {
 // Settings that cannot be read change nothing.
 func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
 	r.services, r.started = newServices(r.Services, r.Log), r.Settings
-	beside := r.beside(ctx)
-	defer func() { beside() }()
+	background := r.background(ctx)
+	defer func() { background() }()
 	start, pause := true, firstPause
 	watch := newTicker(r.Settings.Berth.WatchInterval)
 	defer watch.stop()
@@ -52,8 +52,8 @@ func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
 		}
 		if r.await(ctx, wait, watch.c, reload) {
 			start = true
-			beside()
-			beside = r.beside(ctx)
+			background()
+			background = r.background(ctx)
 			watch.reset(r.Settings.Berth.WatchInterval)
 		}
 		if ctx.Err() != nil {
@@ -62,15 +62,15 @@ func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
 	}
 }
 
-// beside starts what runs beside the heartbeats; the function it returns ends it.
-func (r *Reporter) beside(ctx context.Context) (end func()) {
-	if r.Beside == nil {
+// background starts what runs next to the heartbeats; the function it returns ends it.
+func (r *Reporter) background(ctx context.Context) (end func()) {
+	if r.Background == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	set, all := r.Settings, r.services.All
-	running.Go(func() { r.Beside(ctx, set, all) })
+	running.Go(func() { r.Background(ctx, set, all) })
 	return func() {
 		cancel()
 		running.Wait()
@@ -109,23 +109,23 @@ func (r *Reporter) await(ctx context.Context, wait time.Duration, watch <-chan t
 // reread takes the settings over as they are now, and reports whether they differ.
 func (r *Reporter) reread() bool {
 	fingerprint := r.Fingerprint() // before reading: a later change makes another one
-	is, all, err := r.Read()
+	current, all, err := r.Read()
 	if err != nil {
 		r.Log.Error("the new settings are wrong; the old ones stay in effect", "error", err)
-		kept := *r.Settings // so that the same files are not complained about again
-		kept.Fingerprint = fingerprint
-		r.Settings = &kept
+		retained := *r.Settings // so that the same files are not complained about again
+		retained.Fingerprint = fingerprint
+		r.Settings = &retained
 		return false
 	}
-	changes := settings.Changes(r.Settings, is)
+	changes := settings.Changes(r.Settings, current)
 	if len(changes) > 0 {
 		r.services = newServices(all, r.Log)
 	}
-	r.Settings = is
+	r.Settings = current
 	for _, line := range changes {
 		r.Log.Info("setting changed", "change", line)
 	}
-	if names := settings.NeedRestart(settings.Changes(r.started, is), settings.LogOptions); len(changes) > 0 && len(names) > 0 {
+	if names := settings.NeedRestart(settings.Changes(r.started, current), settings.LogOptions); len(changes) > 0 && len(names) > 0 {
 		r.Log.Warn("some changed settings take effect at the next start", "settings", names)
 	}
 	return len(changes) > 0
@@ -166,12 +166,12 @@ func (r *Reporter) answered(beat portlist.Heartbeat, a portlist.Answer) {
 		r.Log.Info("heartbeat", "agent_type", beat.Type, "host", beat.Host)
 	}
 	switch {
-	case a.SyncError != "" && a.SyncError != r.told:
+	case a.SyncError != "" && a.SyncError != r.reported:
 		r.Log.Error("the agent's devices are not synced to placement", "error", a.SyncError)
-	case a.SyncError == "" && r.told != "":
+	case a.SyncError == "" && r.reported != "":
 		r.Log.Info("the agent's devices are in placement")
 	}
-	r.told = a.SyncError
+	r.reported = a.SyncError
 }
 
 // A ticker ticks at an interval that may be none.

@@ -68,7 +68,7 @@ watch_interval = 5
 `
 
 // newReporter returns a reporter of the file, and its log.
-func newReporter(t *testing.T, path string, read func() (*settings.Settings, error), to ...agent.Service) (*agent.Reporter, *bytes.Buffer) {
+func newReporter(t *testing.T, path string, read func() (*settings.Settings, error), services ...agent.Service) (*agent.Reporter, *bytes.Buffer) {
 	t.Helper()
 	set, err := read()
 	if err != nil {
@@ -77,10 +77,10 @@ func newReporter(t *testing.T, path string, read func() (*settings.Settings, err
 	var log bytes.Buffer
 	again := func() (*settings.Settings, []agent.Service, error) {
 		s, err := read()
-		return s, to, err
+		return s, services, err
 	}
 	return &agent.Reporter{
-		Services: to, Settings: set, Read: again, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Services: services, Settings: set, Read: again, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Fingerprint: func() settings.Fingerprint {
 			return settings.FingerprintOf(osloconfig.Sources{Files: []string{path}})
 		},
@@ -212,7 +212,7 @@ func TestChangedAddressIsTaken(t *testing.T) {
 	})
 }
 
-// What placement refuses is told the operator of the host, once.
+// What placement refuses is reported the operator of the host, once.
 func TestFailedSyncsAreLoggedOnce(t *testing.T) {
 	path, read := file(t, ini)
 	synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package allocations has what the network and the compute service share about placement: amounts
-// of resources and their arithmetic, the allocations of a consumer, the change of them by an attempt
-// whose outcome can be determined, their exchange between two consumers, and the errors of a
-// placement service.
+// of resources and their arithmetic, the allocations of a consumer, the change of them by an
+// attempt whose outcome can be determined, their exchange between two consumers, and the errors of
+// a placement service.
 //
 // Each service stores its attempts in its own database, by a Record. A Change goes through these
 // states:
@@ -23,8 +23,8 @@
 // generation, and raises it by one. So one that was found not done does not take place later,
 // however late its request arrives.
 //
-// An Exchange has no outcome that is unknown: the consumer of a migration has allocations only if it
-// took place.
+// An Exchange has no outcome that is unknown: the consumer of a migration has allocations only if
+// it took place.
 package allocations
 
 import (
@@ -50,16 +50,16 @@ type Placement interface {
 	// Allocations returns the allocations of a consumer, the zero value for none.
 	Allocations(ctx context.Context, consumer string) (Consumer, error)
 	// SetAllocations replaces the allocations of a consumer; without amounts they are deleted. A
-	// consumer for which no type is given keeps its type. It returns ErrGeneration when the consumer
-	// or one of the providers was changed concurrently, ErrCapacity when there is not enough
-	// capacity.
+	// consumer for which no type is given keeps its type. It returns ErrGeneration when the
+	// consumer or one of the providers was changed concurrently, ErrCapacity when there is not
+	// enough capacity.
 	SetAllocations(ctx context.Context, consumer string, c Consumer) error
 	// SetManyAllocations is SetAllocations for several consumers, for all of them or for none.
 	SetManyAllocations(ctx context.Context, consumers map[string]Consumer) error
 }
 
-// The errors of a placement service besides faults. Those of Placement are the last two; all of them
-// are errors of the interfaces that extend it.
+// The errors of a placement service besides faults. Those of Placement are the last two; all of
+// them are errors of the interfaces that extend it.
 var (
 	ErrNoProvider = errors.New("allocations: placement has no such provider")
 	ErrInUse      = errors.New("allocations: the provider is in use in placement")

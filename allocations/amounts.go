@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Amounts are the allocations of a consumer, or a difference of them: by the UUID of the provider, in
-// lower case with hyphens, and by class. An absent class equals zero. No method modifies its
+// Amounts are the allocations of a consumer, or a difference of them: by the UUID of the provider,
+// in lower case with hyphens, and by class. An absent class equals zero. No method modifies its
 // receiver or its argument.
 type Amounts map[string]map[string]int64
 
@@ -38,20 +38,20 @@ func (e *Shortage) Error() string {
 	return fmt.Sprintf("%s on provider %s: %d should be released, and %d are allocated", e.Class, e.Provider, e.Less, e.Held)
 }
 
-// Minus returns what is left after a part was released, without classes of which nothing is left and
-// providers without classes. The error is a *Shortage, the first one found.
+// Minus returns what remains after a part was released, without classes of which nothing remains
+// and providers without classes. The error is a *Shortage, the first one found.
 func (a Amounts) Minus(less Amounts) (Amounts, error) {
-	left := a.clone()
+	remaining := a.clone()
 	for _, provider := range slices.Sorted(maps.Keys(less)) {
 		for _, class := range slices.Sorted(maps.Keys(less[provider])) {
 			n := less[provider][class]
 			if had := a[provider][class]; n > had {
 				return nil, &Shortage{Provider: provider, Class: class, Held: had, Less: n}
 			}
-			left.put(provider, class, -n)
+			remaining.put(provider, class, -n)
 		}
 	}
-	return left.withoutZeros(), nil
+	return remaining.withoutZeros(), nil
 }
 
 // ErrNotAllocated says that a consumer has no allocations at all. Neutron answers
@@ -126,9 +126,9 @@ func (a Amounts) contains(b Amounts) bool {
 }
 
 // Concerned returns the part that others are about, zeros included.
-func (a Amounts) Concerned(by Amounts) Amounts {
+func (a Amounts) Concerned(diff Amounts) Amounts {
 	part := Amounts{}
-	for provider, classes := range by {
+	for provider, classes := range diff {
 		for class := range classes {
 			part.put(provider, class, a[provider][class])
 		}
@@ -136,17 +136,17 @@ func (a Amounts) Concerned(by Amounts) Amounts {
 	return part
 }
 
-// With returns the amounts with others in the place of those of the same providers and classes. One that is not above zero
-// is no allocation.
+// With returns the amounts with others in the place of those of the same providers and classes. One
+// that is not above zero is no allocation.
 func (a Amounts) With(others Amounts) Amounts {
-	now := a.clone()
+	cur := a.clone()
 	for provider, classes := range others {
-		if now[provider] == nil {
-			now[provider] = map[string]int64{}
+		if cur[provider] == nil {
+			cur[provider] = map[string]int64{}
 		}
-		maps.Copy(now[provider], classes)
+		maps.Copy(cur[provider], classes)
 	}
-	return now.withoutZeros()
+	return cur.withoutZeros()
 }
 
 // Lacking returns what is missing of some amounts, on the providers with allocations.
@@ -183,7 +183,7 @@ func (a Amounts) put(provider, class string, n int64) {
 }
 
 // withoutZeros drops amounts of nothing in place. Negative amounts are dropped as well: Add
-// promises that a class of which less than nothing is left is no allocation. It returns a.
+// promises that a class of which less than nothing remains is no allocation. It returns a.
 func (a Amounts) withoutZeros() Amounts {
 	for _, classes := range a {
 		maps.DeleteFunc(classes, func(_ string, n int64) bool { return n <= 0 })

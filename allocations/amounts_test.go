@@ -54,8 +54,8 @@ func newCalculation(t *testing.T, question []string) *calculation {
 	return b
 }
 
-// TestAmountScenarios compares the answers with those in the file, and checks that no method modifies
-// its arguments.
+// TestAmountScenarios compares the answers with those in the file, and checks that no method
+// modifies its arguments.
 func TestAmountScenarios(t *testing.T) {
 	golden.Answer(t, "testdata/amounts.txt", func(t *testing.T, question []string) []string {
 		b, before := newCalculation(t, question), newCalculation(t, question)
@@ -114,25 +114,25 @@ func TestAddErrors(t *testing.T) {
 	}
 }
 
-// TestDifferencesCanBeTakenBack: a change and its inverse leave what there was, when nothing went away
-// between, and the two parts of a difference are the whole.
+// TestDifferencesCanBeTakenBack: a change and its inverse leave what there was, when nothing went
+// away between, and the two parts of a difference are the whole.
 func TestDifferencesCanBeTakenBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		held, diff := allocations.Amounts{}, allocations.Amounts{}
+		allocated, diff := allocations.Amounts{}, allocations.Amounts{}
 		for _, p := range []string{"p0", "p1"} {
-			held[p], diff[p] = map[string]int64{}, map[string]int64{}
+			allocated[p], diff[p] = map[string]int64{}, map[string]int64{}
 			for _, class := range []string{"A", "B"} {
 				n := rapid.Int64Range(1, 9).Draw(t, "held")
-				held[p][class], diff[p][class] = n, rapid.Int64Range(1-n, 9).Draw(t, "difference")
+				allocated[p][class], diff[p][class] = n, rapid.Int64Range(1-n, 9).Draw(t, "difference")
 			}
 		}
-		there, err := held.Add(diff)
+		existing, err := allocated.Add(diff)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := there.Add(diff.Negated())
-		if err != nil || !held.Equal(back) || held.Equal(there) != diff.Equal(nil) {
-			t.Errorf("%v plus %v = %v, and back %v, %v", held, diff, there, back, err)
+		back, err := existing.Add(diff.Negated())
+		if err != nil || !allocated.Equal(back) || allocated.Equal(existing) != diff.Equal(nil) {
+			t.Errorf("%v plus %v = %v, and back %v, %v", allocated, diff, existing, back, err)
 		}
 		more, less := diff.Split()
 		if !diff.Equal(more.Plus(less)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// An Attempt is one write of allocations. It is stored before the write is sent. It is kept as JSON:
-// its names are not to change.
+// An Attempt is one write of allocations. It is stored before the write is sent. It is kept as
+// JSON: its names are not to change.
 type Attempt struct {
 	At time.Time `json:"at"`
 	// Generation is the one that the consumer must have for the write to take place.
@@ -44,8 +44,8 @@ var ErrEnded = errors.New("allocations: another worker has the change, or has co
 type State struct {
 	Consumer    string
 	Differences Amounts
-	// Attempt is the last one, nil when there was none and when its outcome is known. Done says that
-	// the change has been made.
+	// Attempt is the last one, nil when there was none and when its outcome is known. Done says
+	// that the change has been made.
 	Attempt *Attempt
 	Done    bool
 }
@@ -55,8 +55,8 @@ type State struct {
 type Record interface {
 	// Load returns what is stored.
 	Load(ctx context.Context) (State, error)
-	// Note stores a new attempt. It returns ErrGeneration when the record was changed since Load, and
-	// while there is another attempt at the allocations of the consumer.
+	// Note stores a new attempt. It returns ErrGeneration when the record was changed since Load,
+	// and while there is another attempt at the allocations of the consumer.
 	Note(ctx context.Context, a Attempt) error
 	// Result stores the outcome of the last attempt; with Unknown the attempt stays and is Lost. It
 	// returns ErrGeneration when the record was changed since Load.
@@ -68,15 +68,15 @@ type Change struct {
 	Placement Placement
 	Record    Record
 	// Apply returns amounts after the change; nil means Amounts.Add.
-	Apply func(held, differences Amounts) (Amounts, error)
+	Apply func(allocated, differences Amounts) (Amounts, error)
 	Now   func() time.Time
 	Pause time.Duration // see Retry; 0 means Pause
 }
 
 // Make makes the change, unless the record says that it is done. It retries while the allocations
-// change concurrently, and determines the outcome of an attempt that is not answered. It returns its
-// last attempt, which Result has not got when it succeeded, and nil for none. After an error other
-// than ErrUnsettled the change has not taken place and will not.
+// change concurrently, and determines the outcome of an attempt that is not answered. It returns
+// its last attempt, which Result has not got when it succeeded, and nil for none. After an error
+// other than ErrUnsettled the change has not taken place and will not.
 func (c *Change) Make(ctx context.Context) (last *Attempt, err error) {
 	err = Retry(ctx, cmp.Or(c.Pause, Pause), func() (err error) {
 		last, err = c.try(ctx, last)
@@ -91,14 +91,14 @@ func (c *Change) Make(ctx context.Context) (last *Attempt, err error) {
 // try makes an attempt. Refused is the caller's previous one, which had no effect; any other one in
 // the record is settled first.
 func (c *Change) try(ctx context.Context, refused *Attempt) (*Attempt, error) {
-	is, err := c.Record.Load(ctx)
-	if err == nil && is.Attempt != nil && !is.Attempt.Is(refused) {
-		is, err = c.Settle(ctx)
+	state, err := c.Record.Load(ctx)
+	if err == nil && state.Attempt != nil && !state.Attempt.Is(refused) {
+		state, err = c.Settle(ctx)
 	}
-	if err != nil || is.Done {
+	if err != nil || state.Done {
 		return nil, err
 	}
-	held, err := c.Placement.Allocations(ctx, is.Consumer)
+	consumer, err := c.Placement.Allocations(ctx, state.Consumer)
 	if err != nil {
 		return refused, err
 	}
@@ -106,23 +106,23 @@ func (c *Change) try(ctx context.Context, refused *Attempt) (*Attempt, error) {
 	if apply == nil {
 		apply = Amounts.Add
 	}
-	next, err := apply(held.Amounts, is.Differences)
+	next, err := apply(consumer.Amounts, state.Differences)
 	if err != nil {
 		return refused, err
 	}
-	if held.Generation == nil {
-		return refused, noGeneration(is.Consumer)
+	if consumer.Generation == nil {
+		return refused, noGeneration(state.Consumer)
 	}
-	a := Attempt{At: c.Now(), Generation: *held.Generation, Before: held.Amounts.Concerned(is.Differences)}
+	a := Attempt{At: c.Now(), Generation: *consumer.Generation, Before: consumer.Amounts.Concerned(state.Differences)}
 	if err := c.Record.Note(ctx, a); err != nil {
 		return refused, err
 	}
-	held.Amounts = next
-	err = c.Placement.SetAllocations(ctx, is.Consumer, held)
+	consumer.Amounts = next
+	err = c.Placement.SetAllocations(ctx, state.Consumer, consumer)
 	if unanswered(err) {
 		err = settled(err, func() (bool, error) {
-			is, err := c.Settle(ctx)
-			return is.Done, err
+			st, err := c.Settle(ctx)
+			return st.Done, err
 		})
 	}
 	return &a, err
@@ -165,56 +165,56 @@ func (c *Change) Conclude(ctx context.Context, a *Attempt, o Outcome) error {
 // conclude is Change.Conclude for any Record. An error of it does not matter to callers that are
 // answered already: the attempt is settled by whoever loads the record next.
 func conclude(ctx context.Context, r Record, a *Attempt, o Outcome) error {
-	is, err := r.Load(ctx)
-	if err != nil || !is.Attempt.Is(a) {
+	state, err := r.Load(ctx)
+	if err != nil || !state.Attempt.Is(a) {
 		return err
 	}
 	return r.Result(ctx, o)
 }
 
-// Settle determines the outcome of the last attempt in the record, stores it, and returns the record.
-// It returns ErrUnsettled when the outcome is unknown.
+// Settle determines the outcome of the last attempt in the record, stores it, and returns the
+// record. It returns ErrUnsettled when the outcome is unknown.
 func (c *Change) Settle(ctx context.Context) (State, error) {
-	is, err := c.Record.Load(ctx)
-	if err != nil || is.Attempt == nil {
-		return is, err
+	state, err := c.Record.Load(ctx)
+	if err != nil || state.Attempt == nil {
+		return state, err
 	}
-	if is.Attempt.Lost {
-		return is, ErrUnsettled
+	if state.Attempt.Lost {
+		return state, ErrUnsettled
 	}
 	var o Outcome
 	err = Retry(ctx, cmp.Or(c.Pause, Pause), func() (err error) {
-		o, err = c.outcome(ctx, is)
+		o, err = c.outcome(ctx, state)
 		return err
 	})
 	if err != nil {
-		return is, err
+		return state, err
 	}
 	if err := c.Record.Result(ctx, o); err != nil {
-		return is, err
+		return state, err
 	}
 	if o == Unknown {
-		return is, ErrUnsettled
+		return state, ErrUnsettled
 	}
-	is.Attempt, is.Done = nil, o == Done
-	return is, nil
+	state.Attempt, state.Done = nil, o == Done
+	return state, nil
 }
 
 // outcome determines what became of an attempt. One that has not taken place does not any more: its
 // request may be on its way still, and finds a consumer of another generation.
-func (c *Change) outcome(ctx context.Context, is State) (Outcome, error) {
-	held, err := c.Placement.Allocations(ctx, is.Consumer)
+func (c *Change) outcome(ctx context.Context, state State) (Outcome, error) {
+	consumer, err := c.Placement.Allocations(ctx, state.Consumer)
 	if err != nil {
 		return Unknown, err
 	}
-	a, now := is.Attempt, held.Amounts.Concerned(is.Differences)
-	unchanged := now.Equal(a.Before)
+	a, cur := state.Attempt, consumer.Amounts.Concerned(state.Differences)
+	unchanged := cur.Equal(a.Before)
 	switch {
-	case unchanged && held.Generation != nil && *held.Generation == a.Generation:
-		return NotDone, c.Placement.SetAllocations(ctx, is.Consumer, held) // which raises the generation
-	case now.Equal(a.after(is.Differences)):
+	case unchanged && consumer.Generation != nil && *consumer.Generation == a.Generation:
+		return NotDone, c.Placement.SetAllocations(ctx, state.Consumer, consumer) // which raises the generation
+	case cur.Equal(a.after(state.Differences)):
 		return Done, nil
-	case unchanged, held.Generation == nil, *held.Generation == a.Generation+1:
+	case unchanged, consumer.Generation == nil, *consumer.Generation == a.Generation+1:
 		return NotDone, nil
 	}
 	return Unknown, nil

@@ -42,11 +42,11 @@ func changing(f *fake, differences int64) (*allocations.Change, *record) {
 func TestChangesTakePlaceOnce(t *testing.T) {
 	for _, differences := range []int64{500, -500, -1000} {
 		for _, way := range ways {
-			for _, on := range []bool{false, true} {
-				for at := 1; ; at++ {
+			for _, enabled := range []bool{false, true} {
+				for i := 1; ; i++ {
 					met := false
 					for arrives := 0; arrives <= 12; arrives++ {
-						met = oneChange(t, differences, way, on, at, arrives)
+						met = oneChange(t, differences, way, enabled, i, arrives)
 					}
 					if !met {
 						break
@@ -57,17 +57,17 @@ func TestChangesTakePlaceOnce(t *testing.T) {
 	}
 }
 
-func oneChange(t *testing.T, differences int64, way string, on bool, at, arrives int) (met bool) {
+func oneChange(t *testing.T, differences int64, way string, enabled bool, i, arrives int) (met bool) {
 	t.Helper()
-	what := fmt.Sprintf("%+d, request %d (%v) %s, what is late arrives before request %d", differences, at, on, way, arrives)
+	kind := fmt.Sprintf("%+d, request %d (%v) %s, what is late arrives before request %d", differences, i, enabled, way, arrives)
 	f := newFake()
 	f.give(server, allocations.Amounts{"cn1": {"VCPU": 1}, bridge: {class: 1000}})
 	c, r := changing(f, differences)
-	f.at, f.on, f.way = at, on, way
+	f.at, f.on, f.way = i, enabled, way
 	_, err := c.Make(t.Context())
-	met = f.calls >= at
+	met = f.calls >= i
 	if err == nil && f.has(server) != 1000+differences {
-		t.Errorf("%s: made, and the server has %d", what, f.has(server))
+		t.Errorf("%s: made, and the server has %d", kind, f.has(server))
 	}
 	final := err != nil && !errors.Is(err, allocations.ErrUnsettled)
 	f.at, f.calls = 0, 0
@@ -75,7 +75,7 @@ func oneChange(t *testing.T, differences int64, way string, on bool, at, arrives
 	if final { // it must not take place any more
 		f.arrive()
 		if f.has(server) != 1000 {
-			t.Errorf("%s: %v, and the server has %d", what, err, f.has(server))
+			t.Errorf("%s: %v, and the server has %d", kind, err, f.has(server))
 		}
 	}
 	if err == nil {
@@ -88,22 +88,22 @@ func oneChange(t *testing.T, differences int64, way string, on bool, at, arrives
 	}
 	f.arrive()
 	if got := f.has(server); got != 1000+differences || f.consumers[server].Amounts["cn1"]["VCPU"] != 1 {
-		t.Errorf("%s: the server has %d at last, want %d", what, got, 1000+differences)
+		t.Errorf("%s: the server has %d at last, want %d", kind, got, 1000+differences)
 	}
 	return met
 }
 
-// TestChangesSurviveTheProcess ends the process at each write of the record, before and after it; the
-// next one goes on.
+// TestChangesSurviveTheProcess ends the process at each write of the record, before and after it;
+// the next one goes on.
 func TestChangesSurviveTheProcess(t *testing.T) {
 	for _, way := range ways {
-		for at := 0; at <= 4; at++ {
+		for i := 0; i <= 4; i++ {
 			for end := 1; end <= 4; end++ {
 				for _, after := range []bool{false, true} {
 					f := newFake()
 					f.give(server, having(1000))
 					c, r := changing(f, 500)
-					f.at, f.way = at, way
+					f.at, f.way = i, way
 					r.endAt, r.after = end, after
 					_, _ = c.Make(t.Context())
 					f.at, r.endAt = 0, 0
@@ -111,7 +111,7 @@ func TestChangesSurviveTheProcess(t *testing.T) {
 					_, err := next.Make(t.Context())
 					f.arrive()
 					if err != nil || f.has(server) != 1500 {
-						t.Errorf("request %d %s, the process ended at write %d (%v): %v, the server has %d", at, way, end, after, err, f.has(server))
+						t.Errorf("request %d %s, the process ended at write %d (%v): %v, the server has %d", i, way, end, after, err, f.has(server))
 					}
 				}
 			}
@@ -119,25 +119,25 @@ func TestChangesSurviveTheProcess(t *testing.T) {
 	}
 }
 
-// TestRivals has another program change the same amounts before each request of a change whose write
-// is lost, or not answered: the change of each takes place once. Two changes of the other after a write
-// that was not answered leave the outcome unknown, which stays so. The other's change is another one:
-// decision 30 says what follows from the same one.
+// TestRivals has another program change the same amounts before each request of a change whose
+// write is lost, or not answered: the change of each takes place once. Two changes of the other
+// after a write that was not answered leave the outcome unknown, which stays so. The other's change
+// is another one: decision 30 says what follows from the same one.
 func TestRivals(t *testing.T) {
 	for _, way := range []string{"answered never", "answered late", "carried out late"} {
 		for writes := 1; writes <= 2; writes++ {
 			for when := 1; when <= 6; when++ {
-				for _, by := range []int64{300, 700} {
-					oneRivalry(t, way, writes, when, by)
+				for _, delta := range []int64{300, 700} {
+					oneRivalry(t, way, writes, when, delta)
 				}
 			}
 		}
 	}
 }
 
-func oneRivalry(t *testing.T, way string, writes, when int, by int64) {
+func oneRivalry(t *testing.T, way string, writes, when int, delta int64) {
 	t.Helper()
-	what := fmt.Sprintf("the write is %s, and another changes %d by %d before request %d", way, writes, by, when)
+	kind := fmt.Sprintf("the write is %s, and another changes %d by %d before request %d", way, writes, delta, when)
 	f := newFake()
 	f.give(server, having(1000))
 	c, r := changing(f, 500)
@@ -145,8 +145,8 @@ func oneRivalry(t *testing.T, way string, writes, when int, by int64) {
 	rivals := int64(0)
 	f.rival = func(f *fake) {
 		for range writes {
-			f.give(server, having(f.has(server)+by))
-			rivals += by
+			f.give(server, having(f.has(server)+delta))
+			rivals += delta
 		}
 	}
 	_, err := c.Make(t.Context())
@@ -155,18 +155,18 @@ func oneRivalry(t *testing.T, way string, writes, when int, by int64) {
 	switch mine := f.has(server) - 1000 - rivals; {
 	case unknown:
 		if !errors.Is(err, allocations.ErrUnsettled) || writes == 1 && way == "answered never" {
-			t.Errorf("%s: %v, and the outcome is unknown", what, err)
+			t.Errorf("%s: %v, and the outcome is unknown", kind, err)
 		}
 		if _, err := c.Make(t.Context()); !errors.Is(err, allocations.ErrUnsettled) || f.has(server)-1000-rivals != mine {
-			t.Errorf("%s: again: %v, the server has %d", what, err, f.has(server))
+			t.Errorf("%s: again: %v, the server has %d", kind, err, f.has(server))
 		}
 	case err == nil && mine != 500, err != nil && mine != 0:
-		t.Errorf("%s: %v, and the server has %d", what, err, f.has(server))
+		t.Errorf("%s: %v, and the server has %d", kind, err, f.has(server))
 	}
 }
 
-// TestChangesAreRefused: what placement refuses, and what cannot be computed, changes nothing, and the
-// record says so.
+// TestChangesAreRefused: what placement refuses, and what cannot be computed, changes nothing, and
+// the record says so.
 func TestChangesAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		what        string

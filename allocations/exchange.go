@@ -15,8 +15,8 @@ const (
 )
 
 // An Exchange moves the allocations of a server that changes its host. While it moves, the consumer
-// of its migration has the allocations on the source, and the server those on the destination, as in
-// Nova: both change in one write. A migration's UUID is used for one move only, so that its
+// of its migration has the allocations on the source, and the server those on the destination, as
+// in Nova: both change in one write. A migration's UUID is used for one move only, so that its
 // allocations show whether the exchange has taken place.
 type Exchange struct {
 	Placement         Placement
@@ -27,9 +27,9 @@ type Exchange struct {
 	Pause  time.Duration // see Retry; 0 means Pause
 }
 
-// Begin gives the server the allocations on the destination, and the migration those that the server
-// has. The error is ErrNotAllocated when the server has none. After an error other than ErrUnsettled
-// nothing has changed and nothing will.
+// Begin gives the server the allocations on the destination, and the migration those that the
+// server has. The error is ErrNotAllocated when the server has none. After an error other than
+// ErrUnsettled nothing has changed and nothing will.
 func (e *Exchange) Begin(ctx context.Context, destination Amounts) error {
 	return e.swap(ctx, direction{names: e.Server, moved: true}, func(server, _ Consumer) (map[string]Consumer, error) {
 		if len(server.Amounts) == 0 {
@@ -43,7 +43,8 @@ func (e *Exchange) Begin(ctx context.Context, destination Amounts) error {
 }
 
 // Revert gives the server what the migration has, which has nothing then. It does nothing when the
-// migration has nothing. After an error other than ErrUnsettled nothing has changed and nothing will.
+// migration has nothing. After an error other than ErrUnsettled nothing has changed and nothing
+// will.
 func (e *Exchange) Revert(ctx context.Context) error {
 	return e.swap(ctx, direction{names: e.Migration}, func(server, migration Consumer) (map[string]Consumer, error) {
 		if server.Generation == nil { // its allocations were deleted
@@ -91,11 +92,11 @@ func (e *Exchange) swap(ctx context.Context, d direction, next func(server, migr
 // settled before another is made. It returns the attempt that it made, or refused when it made
 // none.
 func (e *Exchange) try(ctx context.Context, d direction, refused *Attempt, next func(server, migration Consumer) (map[string]Consumer, error)) (*Attempt, error) {
-	is, err := e.Record.Load(ctx)
-	if err == nil && is.Attempt != nil && !is.Attempt.Is(refused) {
-		is.Done, err = e.settle(ctx, d, is.Attempt)
+	state, err := e.Record.Load(ctx)
+	if err == nil && state.Attempt != nil && !state.Attempt.Is(refused) {
+		state.Done, err = e.settle(ctx, d, state.Attempt)
 	}
-	if err != nil || is.Done {
+	if err != nil || state.Done {
 		return nil, err
 	}
 	server, err := e.Placement.Allocations(ctx, e.Server)

@@ -31,48 +31,49 @@ func standing(f *fake) string {
 	return fmt.Sprintf("%v and %v", s.Amounts, m.Amounts)
 }
 
-// TestExchangesTakePlaceOnce breaks each request of an exchange, and of taking it back, in each way,
-// while another program writes the server's allocations before any request: the exchange takes place
-// or not, never in part, and after an error that is not ErrUnsettled it does not take place later.
+// TestExchangesTakePlaceOnce breaks each request of an exchange, and of taking it back, in each
+// way, while another program writes the server's allocations before any request: the exchange takes
+// place or not, never in part, and after an error that is not ErrUnsettled it does not take place
+// later.
 func TestExchangesTakePlaceOnce(t *testing.T) {
 	for _, way := range ways {
-		for _, on := range []bool{false, true} {
-			for at := 1; at <= 8; at++ {
+		for _, enabled := range []bool{false, true} {
+			for i := 1; i <= 8; i++ {
 				for rival := 0; rival <= 8; rival++ {
-					oneExchange(t, way, on, at, rival)
+					oneExchange(t, way, enabled, i, rival)
 				}
 			}
 		}
 	}
 }
 
-func oneExchange(t *testing.T, way string, on bool, at, rival int) {
+func oneExchange(t *testing.T, way string, enabled bool, i, rival int) {
 	t.Helper()
-	what := fmt.Sprintf("request %d (%v) %s, another writes before request %d", at, on, way, rival)
+	kind := fmt.Sprintf("request %d (%v) %s, another writes before request %d", i, enabled, way, rival)
 	f := newFake()
 	f.give(server, having(1000))
 	rewrite := func(f *fake) { f.give(server, f.consumers[server].Amounts) }
 	// through does one direction until it is done, and returns the first answer.
-	through := func(from, to string, do func() error) {
+	through := func(from, dst string, do func() error) {
 		t.Helper()
-		f.at, f.on, f.way, f.calls, f.rival, f.when = at, on, way, 0, rewrite, rival
+		f.at, f.on, f.way, f.calls, f.rival, f.when = i, enabled, way, 0, rewrite, rival
 		err := do()
 		f.at, f.rival = 0, nil
 		if err != nil && !errors.Is(err, allocations.ErrUnsettled) {
 			f.arrive()
 			if got := standing(f); from != "" && got != from {
-				t.Errorf("%s: %v, and it stands at %s, want %s", what, err, got, from)
+				t.Errorf("%s: %v, and it stands at %s, want %s", kind, err, got, from)
 			}
 		}
-		if err == nil && standing(f) != to {
-			t.Errorf("%s: done, and it stands at %s, want %s", what, standing(f), to)
+		if err == nil && standing(f) != dst {
+			t.Errorf("%s: done, and it stands at %s, want %s", kind, standing(f), dst)
 		}
 		if err := do(); err != nil {
-			t.Errorf("%s: again: %v", what, err)
+			t.Errorf("%s: again: %v", kind, err)
 		}
 		f.arrive()
-		if got := standing(f); got != to {
-			t.Errorf("%s: it stands at %s, want %s", what, got, to)
+		if got := standing(f); got != dst {
+			t.Errorf("%s: it stands at %s, want %s", kind, got, dst)
 		}
 	}
 	e, _ := exchanging(f)
@@ -87,19 +88,19 @@ func oneExchange(t *testing.T, way string, on bool, at, rival int) {
 // TestExchangesSurviveTheProcess ends the process at each write of the record.
 func TestExchangesSurviveTheProcess(t *testing.T) {
 	for _, way := range ways {
-		for at := 0; at <= 4; at++ {
+		for i := 0; i <= 4; i++ {
 			for end := 1; end <= 4; end++ {
 				for _, after := range []bool{false, true} {
 					f := newFake()
 					f.give(server, having(1000))
 					e, r := exchanging(f)
-					f.at, f.way, r.endAt, r.after = at, way, end, after
+					f.at, f.way, r.endAt, r.after = i, way, end, after
 					_ = e.Begin(t.Context(), destination)
 					f.at, r.endAt = 0, 0
 					err := e.Begin(t.Context(), destination)
 					f.arrive()
 					if err != nil || standing(f) != "exchanged" {
-						t.Errorf("request %d %s, the process ended at write %d (%v): %v, it stands at %s", at, way, end, after, err, standing(f))
+						t.Errorf("request %d %s, the process ended at write %d (%v): %v, it stands at %s", i, way, end, after, err, standing(f))
 					}
 				}
 			}

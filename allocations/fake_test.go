@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A fake is a placement service in memory, with the rules about generations and capacity, that can be
-// told how its writes go wrong.
+// A fake is a placement service in memory, with the rules about generations and capacity, that can
+// be told how its writes go wrong.
 type fake struct {
 	consumers map[string]allocations.Consumer
 	capacity  int64 // of each class of each provider
@@ -93,13 +93,13 @@ func (f *fake) SetManyAllocations(_ context.Context, all map[string]allocations.
 func (f *fake) set(all map[string]allocations.Consumer) error {
 	next := maps.Clone(f.consumers)
 	for id, c := range all {
-		now := f.consumers[id].Generation
-		if (now == nil) != (c.Generation == nil) || now != nil && *now != *c.Generation {
+		generation := f.consumers[id].Generation
+		if (generation == nil) != (c.Generation == nil) || generation != nil && *generation != *c.Generation {
 			return allocations.ErrGeneration
 		}
 		raised := int64(1)
-		if now != nil {
-			raised = *now + 1
+		if generation != nil {
+			raised = *generation + 1
 		}
 		c.Generation = &raised
 		if next[id] = c; len(c.Amounts) == 0 {

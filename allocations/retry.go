@@ -18,8 +18,8 @@ const (
 )
 
 // Retry runs change, which reads a generation and writes with it, until it does not fail with
-// ErrGeneration, ten times at most. The first pause is about the given time. When ctx ends, the last
-// error is returned.
+// ErrGeneration, ten times at most. The first pause is about the given time. When ctx ends, the
+// last error is returned.
 func Retry(ctx context.Context, first time.Duration, change func() error) error {
 	for tried := 1; ; tried++ {
 		err := change()

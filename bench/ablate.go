@@ -17,10 +17,10 @@ type programs []program
 
 // Set parses a value.
 func (p *programs) Set(text string) error {
-	for one := range strings.SplitSeq(text, ",") {
-		name, path, ok := strings.Cut(one, "=")
+	for entry := range strings.SplitSeq(text, ",") {
+		name, path, ok := strings.Cut(entry, "=")
 		if !ok || name == "" || path == "" {
-			return fmt.Errorf("want name=path, not %q", one)
+			return fmt.Errorf("want name=path, not %q", entry)
 		}
 		*p = append(*p, program{name, path})
 	}
@@ -30,8 +30,8 @@ func (p *programs) Set(text string) error {
 // String returns the value.
 func (p *programs) String() string {
 	var list []string
-	for _, one := range *p {
-		list = append(list, one.name+"="+one.path)
+	for _, prog := range *p {
+		list = append(list, prog.name+"="+prog.path)
 	}
 	return strings.Join(list, ",")
 }
@@ -39,16 +39,16 @@ func (p *programs) String() string {
 // ablationRuns is how often each program is measured unless -runs says otherwise.
 const ablationRuns = 6
 
-// ablate measures the chosen rows with each program in turn, several times, and prints the least and
-// the median CPU of a cycle or a request for each row and program: what a mechanism is worth, with one
-// program that has it and one that does not. Each run starts with another program, so that none
-// always follows the same one.
+// ablate measures the chosen rows with each program in turn, several times, and prints the least
+// and the median CPU of a cycle or a request for each row and program: what a mechanism is worth,
+// with one program that has it and one that does not. Each run starts with another program, so that
+// none always follows the same one.
 func (l *lab) ablate(out io.Writer) (ok bool, err error) {
 	rows, err := l.chosen()
 	if err != nil {
 		return false, err
 	}
-	found := map[string]map[string][]float64{} // by row, then by program
+	values := map[string]map[string][]float64{} // by row, then by program
 	runs := cmp.Or(l.runs, ablationRuns)
 	ok = true
 	for n := range runs {
@@ -68,15 +68,15 @@ func (l *lab) ablate(out io.Writer) (ok bool, err error) {
 					ok = false
 					continue
 				}
-				if found[r.name] == nil {
-					found[r.name] = map[string][]float64{}
+				if values[r.name] == nil {
+					values[r.name] = map[string][]float64{}
 				}
-				found[r.name][p.name] = append(found[r.name][p.name], cpu)
+				values[r.name][p.name] = append(values[r.name][p.name], cpu)
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		fmt.Fprint(out, l.programs.table(name, found[name]))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprint(out, l.programs.table(name, values[name]))
 	}
 	return ok, nil
 }
@@ -84,8 +84,8 @@ func (l *lab) ablate(out io.Writer) (ok bool, err error) {
 // cpu returns the CPU of a cycle of a mixed row, and of a request of the others.
 func (f figures) cpu() (float64, bool) {
 	for _, name := range []string{"cpu a cycle", "cpu"} {
-		if one, ok := f.find(name); ok {
-			return one.Value, true
+		if fig, ok := f.find(name); ok {
+			return fig.Value, true
 		}
 	}
 	return 0, false
@@ -96,13 +96,13 @@ func (p programs) table(row string, values map[string][]float64) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, row)
 	first := values[p[0].name]
-	for _, one := range p {
-		v := values[one.name]
+	for _, prog := range p {
+		v := values[prog.name]
 		if len(v) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "  %-24s least %.3f ms, median %.3f ms of %d", one.name, slices.Min(v), median(v), len(v))
-		if one != p[0] && len(first) > 0 {
+		fmt.Fprintf(&b, "  %-24s least %.3f ms, median %.3f ms of %d", prog.name, slices.Min(v), median(v), len(v))
+		if prog != p[0] && len(first) > 0 {
 			fmt.Fprintf(&b, "; %+.0f %%, %+.0f %%", 100*(slices.Min(v)/slices.Min(first)-1), 100*(median(v)/median(first)-1))
 		}
 		fmt.Fprintln(&b)

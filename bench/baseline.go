@@ -49,15 +49,15 @@ func lastRelease() (*baseline, error) {
 	return b, nil
 }
 
-// leastMargin is the part of the median by which a value has to be worse than the worst recorded one
-// at least, however close those are to each other.
+// leastMargin is the part of the median by which a value has to be worse than the worst recorded
+// one at least, however close those are to each other.
 const leastMargin = 0.2
 
-// bar returns the limit of the gate: a value fails that is beyond the worst recorded one by more than
-// that one is beyond the median, or by a fifth of the median if that is more. So the margin follows
-// from the spread of the runs: with values between 1.0 and 1.2 around 1.1 it is 0.22, and 1.42 is the
-// limit; with values between 0.9 and 1.5 around 1.1 it is 0.4, and 1.9 the limit. Where more is better,
-// half of the worst value is the limit at least.
+// bar returns the limit of the gate: a value fails that is beyond the worst recorded one by more
+// than that one is beyond the median, or by a fifth of the median if that is more. So the margin
+// follows from the spread of the runs: with values between 1.0 and 1.2 around 1.1 it is 0.22, and
+// 1.42 is the limit; with values between 0.9 and 1.5 around 1.1 it is 0.4, and 1.9 the limit. Where
+// more is better, half of the worst value is the limit at least.
 func (r recorded) bar() bar {
 	if r.moreIsBetter() {
 		return atLeast(r.Figure, max(r.Min-max(r.Median-r.Min, leastMargin*r.Median), r.Min/2))
@@ -76,8 +76,8 @@ func (r recorded) sensitivity() float64 {
 }
 
 // gated reports whether a figure is compared with the baseline: it is a ratio to a limit that was
-// measured in the same round, so that it depends little on the machine. Times of single requests and
-// rates on a busy machine are not.
+// measured in the same round, so that it depends little on the machine. Times of single requests
+// and rates on a busy machine are not.
 func (f figure) gated() bool {
 	return f.Unit == ratio && (strings.HasPrefix(f.Name, "cpu / ") || f.Name == "writes / minimal")
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// beside measures the time of candidates without and with concurrent writes. Both are sent at a
+// concurrent measures the time of candidates without and with concurrent writes. Both are sent at a
 // fixed rate, so that the two times differ in the writes only.
-type beside struct {
+type concurrent struct {
 	cloud  spec
 	ask    question
 	reads  float64 // a second
@@ -20,11 +20,11 @@ type beside struct {
 
 // How many clients read and write.
 const (
-	besideReaders = 2
-	besideWriters = 16
+	concurrentReaders = 2
+	concurrentWriters = 16
 )
 
-func (b beside) measure(l *lab) (f figures, err error) {
+func (b concurrent) measure(l *lab) (f figures, err error) {
 	berth, _, err := l.berth(b.cloud, sampling(true))
 	if err != nil {
 		return nil, err
@@ -42,10 +42,10 @@ func (b beside) measure(l *lab) (f figures, err error) {
 }
 
 // rounds measures both alternately, after a warm-up round.
-func (b beside) rounds(l *lab, f *figures, berth *servers.Server) error {
+func (b concurrent) rounds(l *lab, f *figures, berth *servers.Server) error {
 	var quiet, busy, quotient, written []float64
 	for i := range l.rounds + 1 {
-		alone, err := b.read(l, berth)
+		single, err := b.read(l, berth)
 		if err != nil {
 			return err
 		}
@@ -54,8 +54,8 @@ func (b beside) rounds(l *lab, f *figures, berth *servers.Server) error {
 			return err
 		}
 		if i > 0 {
-			quiet, busy = append(quiet, inMilliseconds(alone)), append(busy, inMilliseconds(among))
-			quotient, written = append(quotient, float64(among)/float64(alone)), append(written, writes)
+			quiet, busy = append(quiet, inMilliseconds(single)), append(busy, inMilliseconds(among))
+			quotient, written = append(quotient, float64(among)/float64(single)), append(written, writes)
 		}
 	}
 	f.add("p99 with / without writes", median(quotient), ratio)
@@ -67,18 +67,18 @@ func (b beside) rounds(l *lab, f *figures, berth *servers.Server) error {
 }
 
 // span is long enough for a 99th percentile of some hundred reads.
-func (b beside) span(l *lab) time.Duration { return 6 * l.span }
+func (b concurrent) span(l *lab) time.Duration { return 6 * l.span }
 
 // read returns the 99th percentile of the time from when a read was due to its
 // answer.
-func (b beside) read(l *lab, berth *servers.Server) (time.Duration, error) {
-	p := l.plan(berth.Addr, besideReaders, b.ask.variants(l.make(b.cloud)))
+func (b concurrent) read(l *lab, berth *servers.Server) (time.Duration, error) {
+	p := l.plan(berth.Addr, concurrentReaders, b.ask.variants(l.make(b.cloud)))
 	p.Time, p.Pace = b.span(l), b.reads
 	r, err := load.Run(p)
 	return r.Took.At(0.99), err
 }
 
-func (b beside) readAmongWrites(l *lab, berth *servers.Server, round int) (p99 time.Duration, writes float64, err error) {
+func (b concurrent) readAmongWrites(l *lab, berth *servers.Server, round int) (p99 time.Duration, writes float64, err error) {
 	plan, done := b.writing(l, berth, round), make(chan error)
 	var written load.Result
 	go func() {
@@ -93,16 +93,16 @@ func (b beside) readAmongWrites(l *lab, berth *servers.Server, round int) (p99 t
 
 // writing claims on one host after the other and releases at once. No two writers
 // are on the same host, and consumers of two rounds have different names.
-func (b beside) writing(l *lab, berth *servers.Server, round int) load.Plan {
+func (b concurrent) writing(l *lab, berth *servers.Server, round int) load.Plan {
 	roots := l.make(b.cloud).Roots()
 	return load.Plan{
-		Addr: berth.Addr, Headers: servers.Headers, Conns: besideWriters, Time: b.span(l), Pace: b.writes, Want: 204,
+		Addr: berth.Addr, Headers: servers.Headers, Conns: concurrentWriters, Time: b.span(l), Pace: b.writes, Want: 204,
 		Next: func(conn, i int) load.Request {
 			path := fmt.Sprintf("/allocations/00000000-0000-4000-9%03d-%06d%06d", round, conn, i/2)
 			if i%2 == 1 {
 				return load.Request{Method: "DELETE", Path: path}
 			}
-			host := roots[(conn+i/2*besideWriters)%(len(roots)/besideWriters*besideWriters)]
+			host := roots[(conn+i/2*concurrentWriters)%(len(roots)/concurrentWriters*concurrentWriters)]
 			return load.Request{Method: "PUT", Path: path, Body: oneClaim(string(host))}
 		},
 	}

@@ -56,7 +56,7 @@ func (c candidates) measure(l *lab) (f figures, err error) {
 		return f, err
 	}
 	if c.small != (spec{}) {
-		return f, c.besideSmall(l, &f)
+		return f, c.nextToSmall(l, &f)
 	}
 	if c.upstream && !l.alone {
 		return f, l.upstream(&f, c.cloud, c.ask.variants(l.make(c.cloud)))
@@ -121,18 +121,18 @@ func weigh(f *figures, berth *servers.Server, w *clouds.Cloud) error {
 	return nil
 }
 
-// besideSmall measures the same question in the small cloud and adds the ratio.
-func (c candidates) besideSmall(l *lab, f *figures) error {
+// nextToSmall measures the same question in the small cloud and adds the ratio.
+func (c candidates) nextToSmall(l *lab, f *figures) error {
 	l.row += "-small" // its profile is another one
 	var small figures
 	if err := (candidates{cloud: c.small, ask: c.ask, random: c.random}).alone(l, &small); err != nil {
 		return err
 	}
-	here, _ := f.find("cpu")
-	there, ok := small.find("cpu")
+	berth, _ := f.find("cpu")
+	upstream, ok := small.find("cpu")
 	if ok {
-		f.add("cpu / small cloud", here.Value/there.Value, ratio)
-		f.add("small cloud cpu", there.Value, milliseconds)
+		f.add("cpu / small cloud", berth.Value/upstream.Value, ratio)
+		f.add("small cloud cpu", upstream.Value, milliseconds)
 	}
 	return nil
 }

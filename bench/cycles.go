@@ -80,10 +80,10 @@ func (c cycles) rounds(l *lab, f *figures, s stage) error {
 }
 
 func (c cycles) plan(l *lab, berth *servers.Server, span time.Duration, seed uint64) claims.Plan {
-	ask, w := limited(everyHost, "10"), l.make(c.cloud)
+	query, w := limited(everyHost, "10"), l.make(c.cloud)
 	return claims.Plan{
 		Addr: berth.Addr, Headers: servers.Headers, Clients: c.clients, Time: span, Keep: held, Seed: seed,
-		Query: func(n int) string { return ask(w, n) },
+		Query: func(n int) string { return query(w, n) },
 	}
 }
 

@@ -40,7 +40,7 @@ func (f *figures) addTime(name string, d time.Duration) {
 func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func (f figures) find(name string) (figure, bool) {
-	i := slices.IndexFunc(f, func(one figure) bool { return one.Name == name })
+	i := slices.IndexFunc(f, func(fig figure) bool { return fig.Name == name })
 	if i < 0 {
 		return figure{}, false
 	}

@@ -111,12 +111,12 @@ func (l *lab) measureUpstream(s spec, paths []string) (sample, error) {
 	l.say("measuring upstream's service")
 	var all []sample
 	for i := range l.rounds + 1 {
-		one, err := up.sample(paths)
+		smp, err := up.sample(paths)
 		if err != nil {
 			return sample{}, err
 		}
 		if i > 0 { // the first one warms up
-			all = append(all, one)
+			all = append(all, smp)
 		}
 	}
 	return sample{

@@ -77,9 +77,9 @@ func (l *lab) make(s spec) *clouds.Cloud {
 
 // file returns an SQLite database with a cloud, which the row may change.
 func (l *lab) file(s spec) (string, error) {
-	kept := l.kept(s)
-	if _, err := os.Stat(kept); err != nil {
-		if err := l.save(s, kept); err != nil {
+	retained := l.kept(s)
+	if _, err := os.Stat(retained); err != nil {
+		if err := l.save(s, retained); err != nil {
 			return "", fmt.Errorf("saving the cloud %s: %w", s, err)
 		}
 	}
@@ -87,7 +87,7 @@ func (l *lab) file(s spec) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "placement.db"), copyFile(filepath.Join(dir, "placement.db"), kept)
+	return filepath.Join(dir, "placement.db"), copyFile(filepath.Join(dir, "placement.db"), retained)
 }
 
 // kept returns the path at which the database of a cloud is cached for other rows and, with
@@ -132,17 +132,17 @@ func (l *lab) tidy() {
 	l.dirs = nil
 }
 
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
+func copyFile(dst, from string) error {
+	src, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	out, err := os.Create(to)
+	defer src.Close()
+	out, err := os.Create(dst)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(out, in); err != nil {
+	if _, err := io.Copy(out, src); err != nil {
 		out.Close()
 		return err
 	}

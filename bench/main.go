@@ -33,9 +33,9 @@ const (
 )
 
 // run is the program, with its access to the outside.
-func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+func run(ctx context.Context, args []string, src io.Reader, out, errs io.Writer) int {
 	if len(args) == 1 && args[0] == servers.CannedCommand {
-		fmt.Fprintln(errs, canned.Main(in, out))
+		fmt.Fprintln(errs, canned.Main(src, out))
 		return exitShort
 	}
 	opts, err := parse(args, errs)

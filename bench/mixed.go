@@ -22,7 +22,7 @@ const (
 )
 
 // mixed measures cycles of one search (limit=1000), one claim of a candidate, and its release: a
-// cloud's requests to placement for each server. The cloud changes between any two answers. Beside
+// cloud's requests to placement for each server. The cloud changes between any two answers. Next to
 // it, the limits: the canned server's answer to the search, and two minimal transactions in the
 // same kind of database. CPU is that of all servers, the database's included.
 type mixed struct {
@@ -60,7 +60,7 @@ func (m mixed) measure(l *lab) (f figures, err error) {
 		return f, err
 	}
 	if m.upstream && m.mariaDB && !l.alone {
-		return f, m.besideUpstream(l, &f, &s)
+		return f, m.nextToUpstream(l, &f, &s)
 	}
 	if m.small == (spec{}) {
 		return f, nil
@@ -71,10 +71,10 @@ func (m mixed) measure(l *lab) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	here, _ := f.find("cpu a cycle")
-	there, _ := small.find("cpu a cycle")
-	f.add("cpu / small cloud", here.Value/there.Value, ratio)
-	f.add("small cloud cpu a cycle", there.Value, milliseconds)
+	berth, _ := f.find("cpu a cycle")
+	upstream, _ := small.find("cpu a cycle")
+	f.add("cpu / small cloud", berth.Value/upstream.Value, ratio)
+	f.add("small cloud cpu a cycle", upstream.Value, milliseconds)
 	return f, nil
 }
 
@@ -117,9 +117,9 @@ func (m mixed) start(l *lab, s *mixedStage) (err error) {
 }
 
 func (s *mixedStage) kill() {
-	for _, one := range []*servers.Server{s.berth, s.canned} {
-		if one != nil {
-			one.Kill()
+	for _, server := range []*servers.Server{s.berth, s.canned} {
+		if server != nil {
+			server.Kill()
 		}
 	}
 	if s.db != nil {
@@ -128,9 +128,9 @@ func (s *mixedStage) kill() {
 	s.berth, s.canned, s.db = nil, nil, nil
 }
 
-func (s *mixedStage) plan(to *servers.Server, clients int, span time.Duration, seed uint64) claims.Plan {
+func (s *mixedStage) plan(server *servers.Server, clients int, span time.Duration, seed uint64) claims.Plan {
 	return claims.Plan{
-		Addr: to.Addr, Headers: servers.Headers, Clients: clients, Time: span, Seed: seed,
+		Addr: server.Addr, Headers: servers.Headers, Clients: clients, Time: span, Seed: seed,
 		Query: func(n int) string { return s.paths[n%len(s.paths)] },
 	}
 }
@@ -260,8 +260,8 @@ func ownCPU() time.Duration {
 // upstreamSpan is enough for some cycles of upstream's service.
 const upstreamSpan = 20 * time.Second
 
-// besideUpstream measures cycles with upstream's service on the same database.
-func (m mixed) besideUpstream(l *lab, f *figures, s *mixedStage) error {
+// nextToUpstream measures cycles with upstream's service on the same database.
+func (m mixed) nextToUpstream(l *lab, f *figures, s *mixedStage) error {
 	s.berth.Kill()
 	dir, err := l.dir("upstream")
 	if err != nil {

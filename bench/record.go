@@ -14,8 +14,9 @@ import (
 const baselineRuns = 9
 
 // recordRuns measures the chosen rows several times, all of them in each run, so that what else the
-// machine does falls on all rows alike, and writes their figures into the baseline of the form. Rows
-// that are not chosen keep what the baseline has of them. It reports whether every row was measured.
+// machine does falls on all rows alike, and writes their figures into the baseline of the form.
+// Rows that are not chosen keep what the baseline has of them. It reports whether every row was
+// measured.
 func (l *lab) recordRuns(out io.Writer) (ok bool, err error) {
 	file := tableBaseline
 	if l.short {

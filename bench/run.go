@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// How the short form differs from the table. It is run beside whatever else a machine does: a row
+// How the short form differs from the table. It is run next to whatever else a machine does: a row
 // fails when none of its tries is within the limits of the baseline.
 const (
 	shortSmaller = 10
@@ -22,8 +22,8 @@ const (
 )
 
 // do executes the options and reports whether every bar is reached.
-func (o *options) do(ctx context.Context, out, tell io.Writer) (ok bool, err error) {
-	l, err := o.open(ctx, tell)
+func (o *options) do(ctx context.Context, out, log io.Writer) (ok bool, err error) {
+	l, err := o.open(ctx, log)
 	if err != nil {
 		return false, err
 	}
@@ -43,12 +43,12 @@ func (o *options) do(ctx context.Context, out, tell io.Writer) (ok bool, err err
 }
 
 // open prepares a lab, with a program to measure.
-func (o *options) open(ctx context.Context, tell io.Writer) (*lab, error) {
+func (o *options) open(ctx context.Context, log io.Writer) (*lab, error) {
 	root, err := os.MkdirTemp(o.scratch, "berth-bench-")
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, tell: tell, theirs: map[string]sample{}}
+	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, tell: log, theirs: map[string]sample{}}
 	err = errors.Join(os.Chmod(root, 0o711), l.directories())
 	if err == nil && l.program == "" && len(l.programs) == 0 {
 		err = l.build()
@@ -114,7 +114,8 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 }
 
 // chosen returns the rows to measure: in the short form smaller, with the limits of the baseline,
-// and only those with any. Baselines are recorded, and programs compared, with the rows that have ratios.
+// and only those with any. Baselines are recorded, and programs compared, with the rows that have
+// ratios.
 func (l *lab) chosen() ([]row, error) {
 	if !l.short {
 		return chosen(table(1), l.rows.Regexp), nil

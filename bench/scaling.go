@@ -101,14 +101,14 @@ func (l *lab) sweep(s sweep, out io.Writer) ([]curves.Curve, error) {
 	time := curves.Curve{Title: "Time, " + s.title, X: s.x, Y: "ms CPU a request"}
 	memory := curves.Curve{Title: "Memory, " + s.title, X: s.x, Y: "MB resident"}
 	start := curves.Curve{Title: "Start, " + s.title, X: s.x, Y: "seconds until ready"}
-	for _, one := range s.steps {
-		f, err := l.step(one)
+	for _, st := range s.steps {
+		f, err := l.step(st)
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(out, "%8s  %s | %s | %s\n", grouped(int64(one.size)), f[0], f[1], f[2])
+		fmt.Fprintf(out, "%8s  %s | %s | %s\n", grouped(int64(st.size)), f[0], f[1], f[2])
 		for i, c := range []*curves.Curve{&time, &memory, &start} {
-			c.Points = append(c.Points, curves.Point{X: float64(one.size), Y: f[i].Value})
+			c.Points = append(c.Points, curves.Point{X: float64(st.size), Y: f[i].Value})
 		}
 	}
 	if !s.memory {
@@ -128,12 +128,12 @@ func (l *lab) step(s step) (figures, error) {
 	paths := s.ask.variants(l.make(s.cloud))
 	var cpu []float64
 	for i := range l.rounds + 1 {
-		one, err := l.cpuOf(berth, paths)
+		x, err := l.cpuOf(berth, paths)
 		if err != nil {
 			return nil, err
 		}
 		if i > 0 {
-			cpu = append(cpu, one)
+			cpu = append(cpu, x)
 		}
 	}
 	memory, err := berth.Memory()

@@ -28,9 +28,9 @@ func TestEveryHostHasTheTraits(t *testing.T) {
 
 func TestSweepsGrow(t *testing.T) {
 	for _, s := range scaled() {
-		for i, one := range s.steps {
-			if i > 0 && one.size <= s.steps[i-1].size {
-				t.Errorf("%s: %d comes after %d", s.title, one.size, s.steps[i-1].size)
+		for i, st := range s.steps {
+			if i > 0 && st.size <= s.steps[i-1].size {
+				t.Errorf("%s: %d comes after %d", s.title, st.size, s.steps[i-1].size)
 			}
 		}
 	}

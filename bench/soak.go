@@ -126,8 +126,8 @@ func quarters(values []float64) (second, last float64) {
 	return median(values[n/4 : max(n/2, n/4+1)]), median(values[min(n-n/4, n-1):])
 }
 
-// look compares the answers with those from before, since everything was released, and with those of
-// a Berth that reads the database anew. In between the database is checked.
+// look compares the answers with those from before, since everything was released, and with those
+// of a Berth that reads the database again. In between the database is checked.
 func (s *soaking) look(f *figures, before answers) error {
 	after, err := s.answers()
 	if err != nil {
@@ -144,9 +144,9 @@ func (s *soaking) look(f *figures, before answers) error {
 	if err := s.start(); err != nil {
 		return err
 	}
-	anew, err := s.answers()
+	again, err := s.answers()
 	f.add("answers that changed", float64(changed), count)
-	f.add("answers that differ after a restart", float64(after.differences(anew)), count)
+	f.add("answers that differ after a restart", float64(after.differences(again)), count)
 	f.add("faults of the database", faults, count)
 	return err
 }

@@ -201,7 +201,7 @@ func otherReads(smaller int) []row {
 		},
 		{
 			"beside-writes", "candidates with 1,000 writes/s beside them",
-			beside{cloud: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), reads: 200, writes: 1000},
+			concurrent{cloud: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), reads: 200, writes: 1000},
 			[]bar{atMost("p99 with / without writes", 2)},
 		},
 	}
@@ -210,13 +210,13 @@ func otherReads(smaller int) []row {
 // bothOrders returns each row twice: for candidates in order, and for a random
 // sample of them, which has to reach the same.
 func bothOrders(rows []row) []row {
-	var both []row
+	var merged []row
 	for _, r := range rows {
 		c := r.work.(candidates)
 		c.random = true
-		both = append(both, r, row{r.name + "-random", r.title + ", random", c, r.bars})
+		merged = append(merged, r, row{r.name + "-random", r.title + ", random", c, r.bars})
 	}
-	return both
+	return merged
 }
 
 // chosen returns the rows whose name matches.

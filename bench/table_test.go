@@ -12,7 +12,7 @@ import (
 
 // TestTableIsComplete names every piece of work that Berth promises to be fast at.
 func TestTableIsComplete(t *testing.T) {
-	both := []string{
+	rows := []string{
 		"flat-1000", "flat-10000-member", "flat-10000-zone", "flat-10000-ten", "nested-1000", "bandwidth-1000",
 		"wide-isolate", "wide-none", "none-trait", "none-class", "none-room",
 	}
@@ -23,7 +23,7 @@ func TestTableIsComplete(t *testing.T) {
 	for _, cloud := range []string{"flat-1000", "nested-1000", "bandwidth-1000", "bandwidth-100000"} {
 		want = append(want, "mixed-"+cloud+"-sqlite", "mixed-"+cloud+"-mariadb")
 	}
-	for _, name := range both {
+	for _, name := range rows {
 		want = append(want, name, name+"-random")
 	}
 	var got []string

@@ -40,12 +40,12 @@ func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m 
 		log.Info("memcached_servers has no effect: checked tokens are cached in this process")
 	}
 	log.Info("tokens are checked by Keystone", "auth_url", opts.Credentials.AuthURL, "auth_type", opts.Credentials.Type)
-	return askKeystone(v, &cfg.Keystone), v.Close, nil
+	return queryKeystone(v, &cfg.Keystone), v.Close, nil
 }
 
-// askKeystone returns an Authenticator that checks tokens at Keystone and answers as
+// queryKeystone returns an Authenticator that checks tokens at Keystone and answers as
 // keystonemiddleware does.
-func askKeystone(v *keystone.Validator, k *config.Keystone) httpapi.Authenticator {
+func queryKeystone(v *keystone.Validator, k *config.Keystone) httpapi.Authenticator {
 	uri := cmp.Or(k.WWWAuthenticateURI, k.Auth.AuthURL)
 	return func(r *http.Request) (identity.Caller, error) {
 		c, err := v.Caller(r.Context(), keystone.Request{
@@ -132,18 +132,18 @@ func (m *keystoneMetrics) hooks() keystone.Metrics {
 		Asked: func(took time.Duration, o keystone.Outcome) {
 			m.asked.WithLabelValues(string(o)).Observe(took.Seconds())
 		},
-		Unavailable: func(is bool) {
+		Unavailable: func(ok bool) {
 			m.up.Set(1)
-			if is {
+			if ok {
 				m.up.Set(0)
 			}
 		},
 	}
 }
 
-// CheckAuth performs the steps of checking a token at Keystone and reports the result of each: those
-// that the placement service needs, and the check of the given token unless it is "". The error is
-// about settings with which nothing can be checked.
+// CheckAuth performs the steps of checking a token at Keystone and reports the result of each:
+// those that the placement service needs, and the check of the given token unless it is "". The
+// error is about settings with which nothing can be checked.
 func CheckAuth(ctx context.Context, cfg *config.Placement, warnings []string, token string) (*authcheck.Report, error) {
 	return authcheck.Check{
 		Settings: cfg, Warnings: warnings, Options: keystoneOptions(&cfg.Keystone), Group: credentialsGroup(&cfg.Keystone),

@@ -52,8 +52,8 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	}
 	s.ends = append(s.ends, end)
 	neighbours.Run = thisRun()
-	neighbours.Behalf = func(ctx context.Context, by compute.Caller) context.Context { // for logs, and for what neighbours are told
-		return context.WithValue(ctx, logging.Key{}, &logging.Origin{RequestID: by.Request, GlobalID: by.Global, User: by.User, Project: by.Project})
+	neighbours.Behalf = func(ctx context.Context, caller compute.Caller) context.Context { // for logs, and for what peer services are reported
+		return context.WithValue(ctx, logging.Key{}, &logging.Origin{RequestID: caller.Request, GlobalID: caller.Global, User: caller.User, Project: caller.Project})
 	}
 	opts.Empty = d.Empty
 	store, err := rowtable.OpenCompute(ctx, opts)
@@ -105,7 +105,7 @@ func (s *ComputeServer) wire(m *serviceMetrics) {
 	s.identifyHosts()
 	ready := s.usable(s.alive)
 	m.watchReady(ready)
-	s.openBehind(computeapi.Handler, httpapi.Config{
+	s.openWithFront(computeapi.Handler, httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps,
 		Routes: api.Routes(), Public: computeapi.Public, Problem: computeapi.Problem,
 		Lists: httpapi.NewLists(s.cfg.Berth.MaxListsPerProject),

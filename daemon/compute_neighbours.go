@@ -14,28 +14,28 @@ import (
 )
 
 // computeNeighbours returns clients of the services in the settings, and a function that closes
-// them. It sends no requests yet, so that neighbours may start in any order.
+// them. It sends no requests yet, so that peer services may start in any order.
 func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (o compute.Options, trees providertree.Placement, end func(), err error) {
-	asked := neighbourClients{log: log, tracer: tracer, given: d.Access}
-	places, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
-	networks, errNetwork := asked.options(&cfg.Neutron, "neutron", "network")
+	clients := neighbourClients{log: log, tracer: tracer, given: d.Access}
+	places, errPlacement := clients.options(&cfg.Placement, "placement", "placement")
+	networks, errNetwork := clients.options(&cfg.Neutron, "neutron", "network")
 	glance := cfg.ImageService()
-	images, errImages := asked.options(&glance, "glance", "image")
+	images, errImages := clients.options(&glance, "glance", "image")
 	if err := errors.Join(errPlacement, errNetwork, errImages); err != nil {
-		asked.end()
+		clients.end()
 		return o, nil, nil, err
 	}
 	if places.Access != nil {
 		p := placementclient.NewCompute(places)
-		o.Placement, trees, asked.ends = p, p, append(asked.ends, p.Close)
+		o.Placement, trees, clients.ends = p, p, append(clients.ends, p.Close)
 	}
 	if networks.Access != nil {
 		n := neutronclient.New(networks)
-		o.Network, asked.ends = n, append(asked.ends, n.Close)
+		o.Network, clients.ends = n, append(clients.ends, n.Close)
 	}
 	if images.Access != nil {
 		i := glanceclient.New(images)
-		o.Images, asked.ends = i, append(asked.ends, i.Close)
+		o.Images, clients.ends = i, append(clients.ends, i.Close)
 	}
 	for _, neighbour := range []struct {
 		name   string
@@ -45,5 +45,5 @@ func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tr
 			log.Warn("a service is not configured; requests that need it are refused", "service", neighbour.name)
 		}
 	}
-	return o, trees, asked.end, nil
+	return o, trees, clients.end, nil
 }

@@ -13,7 +13,7 @@ func TestRunsThatEnded(t *testing.T) {
 		t.Fatalf("this run is %q and has ended: %v", own, runEnded(own))
 	}
 	child := exec.Command("cat")
-	in, err := child.StdinPipe()
+	stdin, err := child.StdinPipe()
 	if err == nil {
 		err = child.Start()
 	}
@@ -36,7 +36,7 @@ func TestRunsThatEnded(t *testing.T) {
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = in.Close()
+	_ = stdin.Close()
 	_ = child.Wait()
 	if !runEnded(other) {
 		t.Errorf("%q has not ended", other)

@@ -6,9 +6,9 @@ import (
 	"github.com/berthcloud/berth/identity/hostkey"
 )
 
-// identifyHosts has hosts and their agents authenticated by their certificates and keys, besides the tokens of all
-// other clients. It warns when no host can be identified. With a strategy that accepts any token, hosts need no
-// identity (httpapi.NoAuth).
+// identifyHosts has hosts and their agents authenticated by their certificates and keys, besides
+// the tokens of all other clients. It warns when no host can be identified. With a strategy that
+// accepts any token, hosts need no identity (httpapi.NoAuth).
 func (s *Server) identifyHosts() {
 	b := &s.running.Common().Berth
 	agents := httpapi.Agents{

@@ -20,8 +20,8 @@ import (
 	"github.com/berthcloud/berth/internal/certtest"
 )
 
-// Both services identify hosts in the same way, as their settings say, and say at the start when no host can report.
-// The token is that of a service.
+// Both services identify hosts in the same way, as their settings say, and say at the start when no
+// host can report. The token is that of a service.
 func TestHostIdentity(t *testing.T) {
 	const secret = "0123456789abcdef0123456789abcdef"
 	dir := t.TempDir()
@@ -86,7 +86,7 @@ func TestHostIdentity(t *testing.T) {
 			}
 			client.Transport = &http.Transport{TLSClientConfig: trust}
 			defer client.CloseIdleConnections()
-			ask := func(addr net.Addr, method, path, body string) int {
+			request := func(addr net.Addr, method, path, body string) int {
 				t.Helper()
 				scheme := "http://"
 				if networks.Berth.TLSCertFile != "" {
@@ -108,10 +108,10 @@ func TestHostIdentity(t *testing.T) {
 			for host, want := range map[string]int{"cn1": tc.own, "cn2": tc.other} {
 				id := "33333333-0000-4000-8000-00000000000" + host[2:]
 				for _, got := range []int{
-					ask(n.Addr(), "POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "`+host+`"}}`),
-					ask(n.Addr(), "GET", "/berth/v1/hosts/"+host+"/ports", ""),
-					ask(c.Addr(), "POST", "/berth/v1/heartbeats", `{"host": {"host": "`+host+`", "version": 66, "node": {"id": "`+id+`", "name": "`+host+`", "type": "fake"}}}`),
-					ask(c.Addr(), "GET", "/berth/v1/hosts/"+host+"/servers", ""),
+					request(n.Addr(), "POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "`+host+`"}}`),
+					request(n.Addr(), "GET", "/berth/v1/hosts/"+host+"/ports", ""),
+					request(c.Addr(), "POST", "/berth/v1/heartbeats", `{"host": {"host": "`+host+`", "version": 66, "node": {"id": "`+id+`", "name": "`+host+`", "type": "fake"}}}`),
+					request(c.Addr(), "GET", "/berth/v1/hosts/"+host+"/servers", ""),
 				} {
 					if got != want {
 						t.Errorf("about %s it is answered %d, want %d", host, got, want)

@@ -16,8 +16,8 @@ import (
 // listeners are those of the API and those of the operators, which may be none.
 type listeners struct{ api, ops []net.Listener }
 
-// metricsSocket is the name of operators' sockets in a socket unit (FileDescriptorName=metrics). All
-// other sockets are for the API.
+// metricsSocket is the name of operators' sockets in a socket unit (FileDescriptorName=metrics).
+// All other sockets are for the API.
 const metricsSocket = "metrics"
 
 // openListeners takes over the sockets of systemd, and opens the addresses in the settings for each
@@ -96,8 +96,8 @@ func (l listeners) close() {
 	}
 }
 
-// spareDescriptors are those that a service needs beside the connections of clients: for the
-// database, its neighbours and files.
+// spareDescriptors are those that a service needs next to the connections of clients: for the
+// database, its peer services and files.
 const spareDescriptors = 256
 
 // warnDescriptors warns when the limit of open files is below the bound of connections.

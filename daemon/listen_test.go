@@ -20,7 +20,8 @@ func TestLowLimitOfFilesIsAWarning(t *testing.T) {
 	}
 }
 
-// The tables are those of a kernel with listeners at 127.0.0.1:5000, [::]:9696 and a connection at port 8778.
+// The tables are those of a kernel with listeners at 127.0.0.1:5000, [::]:9696 and a connection at
+// port 8778.
 func TestPortOwner(t *testing.T) {
 	proc := t.TempDir()
 	write := func(name, text string) {

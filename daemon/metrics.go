@@ -69,7 +69,8 @@ func (m *serviceMetrics) watchUnknown(count func() int) {
 	}, func() float64 { return float64(count()) }))
 }
 
-// counter, counterVec and histogram register a metric with reg, which must not have one of the name.
+// counter, counterVec and histogram register a metric with reg, which must not have one of the
+// name.
 func counter(reg prometheus.Registerer, name, help string) prometheus.Counter {
 	return promauto.With(reg).NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }

@@ -18,31 +18,31 @@ import (
 )
 
 // networkNeighbours returns clients of the services in the settings, and a function that closes
-// them. It sends no requests yet, so that neighbours may start in any order.
+// them. It sends no requests yet, so that peer services may start in any order.
 func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n network.Neighbours, end func(), err error) {
 	n.Log = log
-	asked := neighbourClients{log: log, tracer: tracer, given: d.Access}
-	placement, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
-	compute, errCompute := asked.options(&cfg.Nova, "nova", "compute")
+	clients := neighbourClients{log: log, tracer: tracer, given: d.Access}
+	placement, errPlacement := clients.options(&cfg.Placement, "placement", "placement")
+	compute, errCompute := clients.options(&cfg.Nova, "nova", "compute")
 	if cfg.Neutron.Has(config.PluginPlacement) && placement.Access == nil && errPlacement == nil {
 		errPlacement = errors.New("[placement] auth_type: set it, and the credentials with it, for the service plugin placement")
 	}
 	if err := errors.Join(errPlacement, errCompute); err != nil {
-		asked.end()
+		clients.end()
 		return n, nil, err
 	}
 	if placement.Access != nil {
 		p := placementclient.New(placement)
-		n.Placement, asked.ends = p, append(asked.ends, p.Close)
+		n.Placement, clients.ends = p, append(clients.ends, p.Close)
 	}
 	if compute.Access != nil && (cfg.Neutron.NotifyNovaOfStatus || cfg.Neutron.NotifyNovaOfData) {
 		c := novaclient.New(compute)
-		n.Compute, asked.ends = c, append(asked.ends, c.Close)
+		n.Compute, clients.ends = c, append(clients.ends, c.Close)
 	}
-	return n, asked.end, nil
+	return n, clients.end, nil
 }
 
-// neighbourClients builds the clients of a service's neighbours, and closes them.
+// neighbourClients builds the clients of a service's peer services, and closes them.
 type neighbourClients struct {
 	log    *slog.Logger
 	tracer *tracing.Tracer
@@ -57,16 +57,16 @@ func (a *neighbourClients) end() {
 	}
 }
 
-// askRetries is the number of times that a request is sent again: to a neighbour where that is safe,
-// and to Keystone.
-const askRetries = 3
+// queryRetries is the number of times that a request is sent again: to a peer service where that is
+// safe, and to Keystone.
+const queryRetries = 3
 
-// options returns the options of a client, for the neighbour in a group of the settings. kind is its
-// type in Keystone's catalogue. Without credentials in the settings the result has no Access, and
-// there is no client.
+// options returns the options of a client, for the peer service in a group of the settings. kind is
+// its type in Keystone's catalogue. Without credentials in the settings the result has no Access,
+// and there is no client.
 func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
 	o = client.Options{
-		Retries: askRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second,
+		Retries: queryRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second,
 		RequestID: logging.GlobalID,
 	}
 	if o.Access = a.given[kind]; o.Access != nil {
@@ -91,10 +91,10 @@ func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o c
 	return o, nil
 }
 
-// fixedEndpoint is the address of a neighbour that is not looked up in Keystone's catalogue.
+// fixedEndpoint is the address of a peer service that is not looked up in Keystone's catalogue.
 func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Endpoint) }
 
-// login sets up requests to a neighbour with a token from Keystone.
+// login sets up requests to a peer service with a token from Keystone.
 func (a *neighbourClients) login(o *client.Options, n *config.Neighbour, group, kind string) error {
 	session, err := keystone.NewSession(keystone.Options{
 		Credentials: keystone.Credentials{Type: n.AuthType, Auth: keystone.Auth(n.Auth)},
@@ -105,7 +105,7 @@ func (a *neighbourClients) login(o *client.Options, n *config.Neighbour, group, 
 		KeyFile:     n.KeyFile,
 		Insecure:    n.Insecure,
 		Timeout:     o.Timeout,
-		Retries:     askRetries,
+		Retries:     queryRetries,
 		Log:         a.log,
 		Wrap:        a.tracer.Transport,
 	}, keystone.Target{Type: kind, Interfaces: n.Interfaces(), Region: n.RegionName, Endpoint: n.EndpointOverride})

@@ -78,8 +78,9 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 	return s, nil
 }
 
-// work starts the service's background tasks. alone is true when no other process uses the database.
-func (s *NetworkServer) work(service *network.Service, n network.Neighbours, alone bool) {
+// work starts the service's background tasks. alone is true when no other process uses the
+// database.
+func (s *NetworkServer) work(service *network.Service, n network.Neighbours, single bool) {
 	s.service = service
 	s.serving.leave = s.service.EndWatches
 	s.ends = append(s.ends, Background(s.service.RunEvents), Background(ticking(watch.Interval, s.service.RunWatches)))
@@ -88,12 +89,12 @@ func (s *NetworkServer) work(service *network.Service, n network.Neighbours, alo
 		s.ends = append(s.ends, Background(s.tracker.Run))
 	}
 	if n.Placement != nil {
-		s.ends = append(s.ends, Background(func(ctx context.Context) { s.recover(ctx, alone) }))
+		s.ends = append(s.ends, Background(func(ctx context.Context) { s.recover(ctx, single) }))
 	}
 }
 
-// watchChassis reports the chassis in OVN's southbound database as agents, in place of Neutron's ovn
-// agents.
+// watchChassis reports the chassis in OVN's southbound database as agents, in place of Neutron's
+// ovn agents.
 func (s *NetworkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
 	reported := s.reported
 	if s.tracker == nil {
@@ -105,8 +106,8 @@ func (s *NetworkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
 }
 
 // instance identifies this service by its machine and its addresses, which no other process can
-// listen on at the same time, and which a restarted service has again. It is "" when the machine has
-// no name: then no operation of an earlier run is recognized as its own.
+// listen on at the same time, and which a restarted service has again. It is "" when the machine
+// has no name: then no operation of an earlier run is recognized as its own.
 func (s *NetworkServer) instance() string {
 	machine, err := os.Hostname()
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *NetworkServer) instance() string {
 
 const (
 	// recoverEvery is the interval of checks for unfinished operations of other processes, and
-	// abandonedAfter their age at which they count as abandoned: requests to neighbours with all
+	// abandonedAfter their age at which they count as abandoned: requests to peer services with all
 	// retries have mostly ended before. A process that still works on one is refused.
 	recoverEvery   = time.Minute
 	abandonedAfter = 3 * time.Minute
@@ -126,9 +127,9 @@ const (
 // recover completes or rolls back changes in placement that earlier processes have left unfinished,
 // until ctx ends. When no other process uses the database, those of the last run are recovered at
 // once.
-func (s *NetworkServer) recover(ctx context.Context, alone bool) {
+func (s *NetworkServer) recover(ctx context.Context, single bool) {
 	age := abandonedAfter
-	if alone {
+	if single {
 		age = 0
 	}
 	repeat(ctx, recoverEvery, func() {
@@ -163,7 +164,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 	m.watchReady(ready)
 	m.watchUnfinished(s.service.Unfinished)
 	m.watchAgents(func(ctx context.Context) ([]network.Agent, error) { return s.service.Agents(ctx) })
-	s.openBehind(networkapi.Handler, httpapi.Config{
+	s.openWithFront(networkapi.Handler, httpapi.Config{
 		Service: "network",
 		Routes:  api.Routes(),
 		Public:  networkapi.Public,

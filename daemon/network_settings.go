@@ -90,8 +90,8 @@ func networkDrivers(m *config.ML2) ([]guarantee.Driver, error) {
 	return drivers, errors.Join(errs...)
 }
 
-// vlans returns the VLANs of each physical network, none without the type driver. A physical network
-// that is not in the result does not exist.
+// vlans returns the VLANs of each physical network, none without the type driver. A physical
+// network that is not in the result does not exist.
 func vlans(m *config.ML2) map[string][]network.Range {
 	all := make(map[string][]network.Range)
 	if !m.Enables(network.VLAN) {

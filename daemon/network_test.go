@@ -84,7 +84,7 @@ keep_deleted_promises = on
 }
 
 // TestNetworkNeighbours sends requests to placement with the clients of the settings, and checks
-// which neighbours there are.
+// which peer services there are.
 func TestNetworkNeighbours(t *testing.T) {
 	var token, id string
 	placement := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -172,29 +172,29 @@ func TestUses(t *testing.T) {
 var scraped = []string{"job", "instance"}
 
 // checkExpression reports series and labels that the service does not export.
-func checkExpression(t *testing.T, where, expr string, exported map[string][]string) use {
+func checkExpression(t *testing.T, path, expr string, exported map[string][]string) use {
 	t.Helper()
 	u := uses(expr)
 	known := slices.Clone(scraped)
 	for name, ms := range u.series {
 		labels, ok := exported[name]
 		if !ok {
-			t.Errorf("%s: the service does not export %s:\n%s", where, name, expr)
+			t.Errorf("%s: the service does not export %s:\n%s", path, name, expr)
 		}
 		known = append(known, labels...)
 		for _, m := range ms {
 			if m.label != "" && !slices.Contains(labels, m.label) && !slices.Contains(scraped, m.label) {
-				t.Errorf("%s: %s has no label %s:\n%s", where, name, m.label, expr)
+				t.Errorf("%s: %s has no label %s:\n%s", path, name, m.label, expr)
 			}
-			checkOutcome(t, where, name, m)
+			checkOutcome(t, path, name, m)
 		}
 	}
 	if len(u.series) == 0 {
-		t.Errorf("%s: no series in %q", where, expr)
+		t.Errorf("%s: no series in %q", path, expr)
 	}
 	for _, label := range u.grouping {
 		if !slices.Contains(known, label) {
-			t.Errorf("%s: nothing has the label %s that it groups by:\n%s", where, label, expr)
+			t.Errorf("%s: nothing has the label %s that it groups by:\n%s", path, label, expr)
 		}
 	}
 	return u
@@ -202,14 +202,14 @@ func checkExpression(t *testing.T, where, expr string, exported map[string][]str
 
 // checkOutcome requires the outcomes in an expression to be documented: one that never occurs would
 // disable an alert.
-func checkOutcome(t *testing.T, where, name string, m matcher) {
+func checkOutcome(t *testing.T, path, name string, m matcher) {
 	t.Helper()
 	if m.label != "outcome" {
 		return
 	}
 	for value := range strings.SplitSeq(m.value, "|") {
 		if !strings.Contains(documentation(t), "`"+value+"`") {
-			t.Errorf("%s: %s has no documented outcome %q", where, name, value)
+			t.Errorf("%s: %s has no documented outcome %q", path, name, value)
 		}
 	}
 }
@@ -304,11 +304,11 @@ func TestDashboardLayout(t *testing.T) {
 		}
 		for x := range g.W {
 			for y := range g.H {
-				at := [2]int{g.X + x, g.Y + y}
-				if other := taken[at]; other != "" {
+				span := [2]int{g.X + x, g.Y + y}
+				if other := taken[span]; other != "" {
 					t.Fatalf("panels %q and %q overlap", p.Title, other)
 				}
-				taken[at] = p.Title
+				taken[span] = p.Title
 			}
 		}
 	}

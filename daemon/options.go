@@ -47,8 +47,8 @@ func OpenLog(p Process, cfg *config.Service, name string) (*slog.Logger, *loggin
 }
 
 // logFileAdvice is advice about a log file that cannot be opened. The usual reason is settings of
-// upstream's service, whose log directory belongs to upstream's user and is not writable in the unit
-// of systemd.
+// upstream's service, whose log directory belongs to upstream's user and is not writable in the
+// unit of systemd.
 func logFileAdvice(getenv func(string) string) string {
 	directory := "a directory that the service may write to"
 	if own, _, _ := strings.Cut(getenv("LOGS_DIRECTORY"), ":"); own != "" { // from LogsDirectory= of the unit
@@ -66,20 +66,20 @@ type policyOf struct {
 
 // read reads the policy files and logs the warnings about them. A relative path is relative to the
 // settings files.
-func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
+func (source policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
 	set := cfg.Policy
 	var dirs []string
 	for _, dir := range set.Dirs {
-		dirs = append(dirs, BesideSettings(cfg, dir))
+		dirs = append(dirs, NextToSettings(cfg, dir))
 	}
 	e, err := policy.New(policy.Options{
-		File:               BesideSettings(cfg, set.File),
+		File:               NextToSettings(cfg, set.File),
 		Dirs:               dirs,
 		DefaultRule:        set.DefaultRule,
 		EnforceScope:       set.EnforceScope,
 		EnforceNewDefaults: set.EnforceNewDefaults,
-		Defaults:           of.defaults,
-		Networking:         of.networking,
+		Defaults:           source.defaults,
+		Networking:         source.networking,
 		OnReload: func(err error) {
 			if err != nil {
 				log.Error("the policy files changed and cannot be used; the old rules remain in force", "error", err)
@@ -97,10 +97,10 @@ func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer
 	return e, nil
 }
 
-// BesideSettings returns the path of a file that settings name relative to their own directory: the
+// NextToSettings returns the path of a file that settings name relative to their own directory: the
 // first directory that has it, or else a path in the first directory, since policy files are
 // optional. It is "" when there are no settings files.
-func BesideSettings(cfg *config.Service, path string) string {
+func NextToSettings(cfg *config.Service, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}

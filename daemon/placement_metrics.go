@@ -53,9 +53,9 @@ func (m *placementMetrics) streams(open int, ended string) {
 func (m *placementMetrics) claim(e service.ClaimEvent) { m.claims.WithLabelValues(string(e)).Inc() }
 
 // searched observes a search, including the time of writing its answer.
-func (m *placementMetrics) searched(took time.Duration, found int) {
+func (m *placementMetrics) searched(took time.Duration, count int) {
 	m.search.Observe(took.Seconds())
-	m.candidates.Observe(float64(found))
+	m.candidates.Observe(float64(count))
 }
 
 // foundNone counts a search without candidates by the constraint that left none, which is found

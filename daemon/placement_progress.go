@@ -14,20 +14,20 @@ const (
 
 // reading returns a function that the store calls with its progress in reading the rows of the
 // snapshot. It is used by one goroutine at a time, and only while the service starts.
-func (s *PlacementServer) reading() func(rows, of int64) {
-	told, logged := time.Time{}, time.Now()
-	return func(rows, of int64) {
+func (s *PlacementServer) reading() func(rows, total int64) {
+	reported, logged := time.Time{}, time.Now()
+	return func(rows, total int64) {
 		if s.serving.state() == "" {
 			return // a later read, while requests are answered
 		}
 		now := time.Now()
-		if now.Sub(told) >= progressEvery {
-			told = now
-			s.serving.progress(fmt.Sprintf("reading the database: %d of %d rows", rows, of))
+		if now.Sub(reported) >= progressEvery {
+			reported = now
+			s.serving.progress(fmt.Sprintf("reading the database: %d of %d rows", rows, total))
 		}
 		if now.Sub(logged) >= progressLogEvery {
 			logged = now
-			s.log.Info("the database is being read into memory", "rows", rows, "of", of)
+			s.log.Info("the database is being read into memory", "rows", rows, "of", total)
 		}
 	}
 }

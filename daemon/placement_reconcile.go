@@ -32,7 +32,7 @@ func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(len(c.Roots))) }
 
 // reconcileEvery compares the snapshot with the database until ctx ends, which detects writes of
-// upstream's service beside this one, and recovers a snapshot whose refresh has failed without
+// upstream's service next to this one, and recovers a snapshot whose refresh has failed without
 // waiting for a request. The interval grows with the duration of a comparison, so that comparisons
 // take a tenth of the time at most.
 func reconcileEvery(ctx context.Context, s *service.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
@@ -71,8 +71,8 @@ func reconcileEvery(ctx context.Context, s *service.Service, interval time.Durat
 	}
 }
 
-// pause returns the wait after a comparison that took some time: nine times as long at least, but no
-// more than a minute, since comparisons that fail or wait for others take long too.
+// pause returns the wait after a comparison that took some time: nine times as long at least, but
+// no more than a minute, since comparisons that fail or wait for others take long too.
 func pause(interval, took time.Duration) time.Duration {
 	return max(interval-took, min(9*took, time.Minute))
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // portOwner returns the id and the name of a process with a socket that occupies a TCP address,
-// according to the directory proc. They are "" when there is none, or when its descriptors cannot be
-// read because it belongs to another user.
+// according to the directory proc. They are "" when there is none, or when its descriptors cannot
+// be read because it belongs to another user.
 func portOwner(proc string, taken netip.AddrPort) (pid, name string) {
 	sockets := slices.Concat(listening(filepath.Join(proc, "net/tcp"), taken), listening(filepath.Join(proc, "net/tcp6"), taken))
 	if len(sockets) == 0 {
@@ -47,11 +47,11 @@ func listening(table string, taken netip.AddrPort) (sockets []string) {
 		if len(fields) < 10 || fields[3] != "0A" { // TCP_LISTEN
 			continue
 		}
-		at, ok := kernelAddress(fields[1])
-		if !ok || at.Port() != taken.Port() {
+		addr, ok := kernelAddress(fields[1])
+		if !ok || addr.Port() != taken.Port() {
 			continue
 		}
-		if at.Addr() == taken.Addr().Unmap() || at.Addr().IsUnspecified() || taken.Addr().IsUnspecified() {
+		if addr.Addr() == taken.Addr().Unmap() || addr.Addr().IsUnspecified() || taken.Addr().IsUnspecified() {
 			sockets = append(sockets, "socket:["+fields[9]+"]")
 		}
 	}

@@ -80,14 +80,14 @@ func (s *Server) reread() (cfg serviceSettings, ok bool) {
 // reloadTLS reads the certificates again, from the files that the settings name. Listeners are
 // opened with or without TLS, so that turning it on or off needs a restart.
 func (s *Server) reloadTLS(cfg *config.Service) error {
-	files, on, err := tlsFiles(cfg)
-	switch was := s.serving.certs != nil; {
+	files, enabled, err := tlsFiles(cfg)
+	switch prev := s.serving.certs != nil; {
 	case err != nil:
 		return err
-	case on != was:
+	case enabled != prev:
 		s.log.Warn("TLS is turned on and off by a restart only")
 		return nil
-	case !on:
+	case !enabled:
 		return nil
 	}
 	return s.serving.certs.Reload(files)
@@ -113,9 +113,9 @@ func (s *Server) reloadPolicy(cfg *config.Service) error {
 
 // needRestart names the settings that differ and that no step applies.
 func needRestart(running, read serviceSettings) []string {
-	was := make(map[string]string)
+	prev := make(map[string]string)
 	for _, o := range running.Settings() {
-		was[o.Name.String()] = o.Value.String()
+		prev[o.Name.String()] = o.Value.String()
 	}
 	var live, names []string
 	for _, step := range reloadSteps() {
@@ -123,7 +123,7 @@ func needRestart(running, read serviceSettings) []string {
 	}
 	for _, o := range read.Settings() {
 		name := o.Name.String()
-		if was[name] != o.Value.String() && !slices.Contains(live, name) {
+		if prev[name] != o.Value.String() && !slices.Contains(live, name) {
 			names = append(names, name)
 		}
 	}

@@ -1,6 +1,7 @@
 // Package daemon builds the services from their settings and runs them: placement, network and
-// compute, each with its database, neighbours and API, and what they have in common. It has no flags
-// and does not end the process: an error says what kept a service from running, see [Failure].
+// compute, each with its database, peer services and API, and what they have in common. It has no
+// flags and does not end the process: an error says what kept a service from running, see
+// [Failure].
 //
 // A service is a [Server] with a part of its own. Its start has the same order for all three:
 //
@@ -15,7 +16,7 @@
 //	operators see the progress.
 //
 // 3. The database is opened (database.go), on placement with the snapshot (placement_progress.go).
-// 4. Clients of the neighbours are built (neighbours.go, compute_neighbours.go); they send no
+// 4. Clients of the peer services are built (peer services.go, compute_neighbours.go); they send no
 // requests yet. 5. Background tasks begin, and the API answers.
 //
 // [Server.Close] undoes that in reverse order. SIGHUP applies settings that can change while the
@@ -72,21 +73,21 @@ type Server struct {
 	ends     []func()     // called at the end, in reverse order
 }
 
-// Dependencies are what the process gives to a service beside its settings, in place of what the
+// Dependencies are what the process gives to a service next to its settings, in place of what the
 // settings name. The zero value of a field leaves it to the settings.
 type Dependencies struct {
 	Authenticate httpapi.Authenticator
 	Guard        *Guard
-	Access       map[string]client.Access // to neighbours, by their type in the catalogue
+	Access       map[string]client.Access // to peer services, by their type in the catalogue
 	AgentID      func(kind, host string) network.ID
 	Empty        bool // it begins with an empty database
-	Alone        bool // its neighbours end with it, and no other process has its database
+	Alone        bool // its peer services end with it, and no other process has its database
 }
 
 // newServer returns the common part of a service that is about to start. It opens nothing, so that
 // there is nothing to close when the settings turn out to be invalid.
-func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, d Dependencies) Server {
-	return Server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: d.Authenticate, guard: d.Guard}
+func newServer(cfg serviceSettings, source policyOf, log *slog.Logger, d Dependencies) Server {
+	return Server{log: log, running: cfg, loaded: cfg, policy: source, authenticate: d.Authenticate, guard: d.Guard}
 }
 
 // startOptions are what differs in the start of the services.
@@ -100,8 +101,8 @@ type startOptions struct {
 }
 
 // begin determines database, policy and authentication from the settings and begins to listen: from
-// then on requests are answered that the service is starting. It returns the options for opening the
-// database; an error is a [Failure].
+// then on requests are answered that the service is starting. It returns the options for opening
+// the database; an error is a [Failure].
 func (s *Server) begin(ctx context.Context, p Process, b startOptions, m *serviceMetrics) (sqlstore.Options, error) {
 	opts, name, err := b.kind.Options(p.Getenv, b.database)
 	if err != nil {
@@ -176,11 +177,11 @@ func (s *Server) keep(db interface {
 // open lets the API and the operators' pages answer from then on. c gets the values that all
 // services share.
 func (s *Server) open(c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
-	s.openBehind(func(next http.Handler) http.Handler { return next }, c, m, ready)
+	s.openWithFront(func(next http.Handler) http.Handler { return next }, c, m, ready)
 }
 
-// openBehind is open with a handler in front of the API.
-func (s *Server) openBehind(front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
+// openWithFront is open with a handler in front of the API.
+func (s *Server) openWithFront(front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
 	cfg := s.running.Common()
 	c.Authenticate, c.Log, c.Metrics = s.authenticate, s.log, m.http
 	c.MaxBody = int64(cfg.Berth.MaxBodySize)
@@ -213,7 +214,8 @@ func (s *Server) run(ctx context.Context, status func() string, alive func(conte
 // readyTime bounds the check whether the database answers.
 const readyTime = 5 * time.Second
 
-// usable returns the check of /readyz for a service that is ready when its database answers and can be written.
+// usable returns the check of /readyz for a service that is ready when its database answers and can
+// be written.
 func (s *Server) usable(alive func(context.Context) error) func() (bool, string) {
 	return func() (bool, string) {
 		if err := s.writable(); err != nil {
@@ -277,8 +279,8 @@ func (s *Server) Close() {
 	}
 }
 
-// Background runs fn in a goroutine until the returned function is called, which cancels the context
-// of fn and waits until fn has returned.
+// Background runs fn in a goroutine until the returned function is called, which cancels the
+// context of fn and waits until fn has returned.
 func Background(fn func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -95,8 +95,8 @@ func (v *serving) serve(open listeners, opts httpapi.ServeOptions, m *httpapi.Me
 	}
 }
 
-// progress reports a step of the start: to /readyz, in the answers to clients, and to systemd, which
-// extends its time-out.
+// progress reports a step of the start: to /readyz, in the answers to clients, and to systemd,
+// which extends its time-out.
 func (v *serving) progress(text string) {
 	text = "starting: " + text
 	v.waiting.Store(&text)
@@ -191,8 +191,8 @@ func (v *serving) stop() (err error) {
 }
 
 // status returns the text for systemd: what is served at which addresses.
-func (v *serving) status(what string) string {
-	return fmt.Sprintf("serving %s at %s", what, v.apiServers.addresses())
+func (v *serving) status(kind string) string {
+	return fmt.Sprintf("serving %s at %s", kind, v.apiServers.addresses())
 }
 
 // addressText returns an address as the settings have it.

@@ -18,7 +18,8 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// startServing begins to serve with the settings of an empty file, on addresses of its own for the API and for operators.
+// startServing begins to serve with the settings of an empty file, on addresses of its own for the
+// API and for operators.
 func startServing(t *testing.T) *serving {
 	t.Helper()
 	cfg := config.DefaultPlacement()
@@ -127,14 +128,14 @@ func TestReadyzWhileStopping(t *testing.T) {
 }
 
 func TestNeedRestart(t *testing.T) {
-	was, is := config.DefaultPlacement(), config.DefaultPlacement()
-	if names := needRestart(was, is); len(names) > 0 {
+	prev, cur := config.DefaultPlacement(), config.DefaultPlacement()
+	if names := needRestart(prev, cur); len(names) > 0 {
 		t.Errorf("equal settings need a restart for %v", names)
 	}
-	is.Database.Connection = "mysql://u:s3cret@db/p"
-	is.Berth.Listen = "127.0.0.1:1"
-	is.Berth.MaxRequests, is.Default.Debug, is.Policy.File = 5, true, "other.yaml"
-	got := fmt.Sprint(needRestart(was, is))
+	cur.Database.Connection = "mysql://u:s3cret@db/p"
+	cur.Berth.Listen = "127.0.0.1:1"
+	cur.Berth.MaxRequests, cur.Default.Debug, cur.Policy.File = 5, true, "other.yaml"
+	got := fmt.Sprint(needRestart(prev, cur))
 	if got != "[[placement_database] connection [berth] listen]" {
 		t.Errorf("needRestart = %s", got)
 	}

@@ -40,7 +40,7 @@ func proxies(cfg *config.Service) httpapi.Proxies {
 
 // tlsFiles returns the files for TLS, and whether TLS is enabled. The error is about a setting
 // without one that it needs.
-func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, on bool, err error) {
+func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, enabled bool, err error) {
 	b := &cfg.Berth
 	if (b.TLSCertFile == "") != (b.TLSKeyFile == "") {
 		return files, false, errors.New("[berth] tls_cert_file and tls_key_file: set both or none")
@@ -62,8 +62,8 @@ func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, on bool, err error) 
 
 // loadCertificates returns the certificates for TLS, nil when it is disabled.
 func loadCertificates(cfg *config.Service, log *slog.Logger, m *httpapi.Metrics) (*httpapi.Certificates, error) {
-	files, on, err := tlsFiles(cfg)
-	if err != nil || !on {
+	files, enabled, err := tlsFiles(cfg)
+	if err != nil || !enabled {
 		return nil, err
 	}
 	return httpapi.LoadCertificates(files, log, m)

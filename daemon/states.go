@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// A countedGauge is a gauge whose value is read from the database at each scrape. state is the value
-// of its only label, "" for a gauge without labels.
+// A countedGauge is a gauge whose value is read from the database at each scrape. state is the
+// value of its only label, "" for a gauge without labels.
 type countedGauge struct{ name, help, state string }
 
 // A countCollector reports gauges whose values come from one read of the database. They are NaN
@@ -96,7 +96,8 @@ func (m *serviceMetrics) watchHosts(services func(context.Context) ([]compute.Ho
 	})
 }
 
-// watchOperations registers how many operations of servers are under way, and the age of the oldest.
+// watchOperations registers how many operations of servers are under way, and the age of the
+// oldest.
 func (m *serviceMetrics) watchOperations(operations func(context.Context) (int, time.Duration, error)) {
 	m.watchCounts([]countedGauge{
 		{name: "berth_compute_operations", help: "Operations of servers that are under way: builds, deletions, changes of ports and of power."},

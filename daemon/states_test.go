@@ -18,18 +18,18 @@ func TestStates(t *testing.T) {
 	m := newServiceMetrics()
 	failure := error(nil)
 	m.watchAgents(func(context.Context) ([]network.Agent, error) {
-		of := func(alive bool, synced network.SyncState) network.Agent {
+		agent := func(alive bool, synced network.SyncState) network.Agent {
 			return network.Agent{Alive: alive, AgentRow: network.AgentRow{Synced: synced}}
 		}
 		return []network.Agent{
-			of(true, network.SyncDone), of(true, network.SyncNever), of(true, network.SyncDue), of(true, network.SyncFailed), of(false, network.SyncFailed),
+			agent(true, network.SyncDone), agent(true, network.SyncNever), agent(true, network.SyncDue), agent(true, network.SyncFailed), agent(false, network.SyncFailed),
 		}, failure
 	})
 	m.watchHosts(func(context.Context) ([]compute.HostService, error) {
-		of := func(up, disabled bool) compute.HostService {
+		service := func(up, disabled bool) compute.HostService {
 			return compute.HostService{Up: up, ServiceRow: compute.ServiceRow{Disabled: disabled}}
 		}
-		return []compute.HostService{of(true, false), of(false, false), of(false, false), of(true, true), of(false, true), of(false, true)}, failure
+		return []compute.HostService{service(true, false), service(false, false), service(false, false), service(true, true), service(false, true), service(false, true)}, failure
 	})
 	m.watchOperations(func(context.Context) (int, time.Duration, error) { return 7, time.Minute, failure })
 	want := map[string]float64{

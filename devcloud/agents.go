@@ -60,13 +60,13 @@ tunnel_types = vxlan
 local_ip = 127.0.0.1
 `
 
-// agentKinds are the agents of a host with devices, in the order of the devices in the guide's list of
-// providers.
+// agentKinds are the agents of a host with devices, in the order of the devices in the guide's list
+// of providers.
 var agentKinds = []agentsettings.Kind{agentsettings.SRIOV, agentsettings.OVS}
 
-// startAgents starts the agents of a host with devices, one after the other, so that these have the same
-// order in placement each time. The hosts before it have agents like these. With network namespaces they enforce rates: see
-// enforcePorts. end ends them.
+// startAgents starts the agents of a host with devices, one after the other, so that these have the
+// same order in placement each time. The hosts before it have agents like these. With network
+// namespaces they enforce rates: see enforcePorts. end ends them.
 func (c *cloud) startAgents(ctx context.Context, n int) (end func(), err error) {
 	host, text := hostName(n), guideAgents
 	if c.lab != nil {
@@ -87,11 +87,11 @@ func (c *cloud) startAgents(ctx context.Context, n int) (end func(), err error) 
 	running, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	end = func() { cancel(); all.Wait() }
-	to := c.agentServices(host)
+	services := c.agentServices(host)
 	ctx, stop := context.WithTimeout(ctx, syncTime)
 	defer stop()
 	for i, kind := range agentKinds {
-		r, err := c.reporter(host, kind, osloconfig.Sources{Files: files}, to)
+		r, err := c.reporter(host, kind, osloconfig.Sources{Files: files}, services)
 		if err != nil {
 			end()
 			return nil, err
@@ -136,7 +136,7 @@ func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 const commonFile = "agents.ini"
 
 // agentsFile returns the path of a settings file of agents, and creates the file when it is missing
-// or everything begins anew.
+// or everything begins again.
 func (c *cloud) agentsFile(name, text string) (path string, err error) {
 	path = filepath.Join(c.dir, name)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || c.opts.Reset {
@@ -154,20 +154,20 @@ func (c *cloud) agentServices(host string) []agent.Service {
 }
 
 // reporter returns an agent of a host, which reads its settings again when the files change.
-func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfig.Sources, to []agent.Service) (*agent.Reporter, error) {
+func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfig.Sources, services []agent.Service) (*agent.Reporter, error) {
 	log := c.output.Logger(daemon.AgentLog).With("agent", string(kind), "host", host)
 	read := func() (*agentsettings.Settings, []agent.Service, error) {
 		set, warnings, err := agentsettings.Load(kind, sources, agentsettings.Names{Host: host, Canonical: host})
 		for _, w := range warnings {
 			log.Warn(w)
 		}
-		return set, to, err
+		return set, services, err
 	}
 	set, _, err := read()
 	findings := &agent.Findings{}
 	return &agent.Reporter{
-		Beside: c.enforcePorts(host, findings, log), Observed: func() agentsettings.Observed { return agentsettings.Observed{Findings: findings.List()} },
-		Services: to, Settings: set, Read: read, Log: log,
+		Background: c.enforcePorts(host, findings, log), Observed: func() agentsettings.Observed { return agentsettings.Observed{Findings: findings.List()} },
+		Services: services, Settings: set, Read: read, Log: log,
 		Fingerprint: func() agentsettings.Fingerprint { return agentsettings.FingerprintOf(sources) },
 	}, err
 }

@@ -1,13 +1,13 @@
 // Package devcloud runs a whole cloud in one process on one machine, to try it: the services, small
-// identity and image services, and hosts with their agents, with the example of OpenStack's guide to
-// guaranteed minimum bandwidth loaded. It is "berth up" without the flags, and not for production:
-// passwords are sent over HTTP.
+// identity and image services, and hosts with their agents, with the example of OpenStack's guide
+// to guaranteed minimum bandwidth loaded. It is "berth up" without the flags, and not for
+// production: passwords are sent over HTTP.
 //
 // [Run] starts the services in the order of their dependencies, loads the example, prints a page
 // that says what to try, and serves until the context ends; [RunGuide] plays the guide's steps
 // instead. Services talk to each other as in production, by REST with tokens of the identity
-// service. One call between a host and a service stays in the process: it reports its plugged-in ports to the network service, as a
-// network agent would.
+// service. One call between a host and a service stays in the process: it reports its plugged-in
+// ports to the network service, as a network agent would.
 //
 //	cloud.go                   start and end
 //	identity.go, login.go      users, passwords and tokens; files for the openstack client
@@ -58,7 +58,7 @@ type Options struct {
 	AllowedHosts []string // names of this machine that they may use
 
 	Data  string // the directory of databases and files, "" for one in the user's data directory
-	Reset bool   // begin anew: empty databases, new passwords, the agents and images of the example
+	Reset bool   // begin again: empty databases, new passwords, the agents and images of the example
 
 	Verbose bool // the services log to the terminal, and not to a file
 }
@@ -70,7 +70,8 @@ type Address struct {
 	Usual         string // the default
 }
 
-// Addresses returns the addresses of all services, in the order of the output. Listen points into o.
+// Addresses returns the addresses of all services, in the order of the output. Listen points into
+// o.
 func (o *Options) Addresses() []Address {
 	return []Address{
 		{"placement", "listen", &o.Listen, "127.0.0.1:8778"},
@@ -104,8 +105,8 @@ type cloud struct {
 	// computeURL is the address of the compute service, nil before it has one.
 	computeURL atomic.Value
 
-	// lab is the network of the hosts, and servers are their drivers: nil unless servers are network
-	// namespaces.
+	// lab is the network of the hosts, and servers are their drivers: nil unless servers are
+	// network namespaces.
 	lab     *netns.Lab
 	labLock net.Listener             // open while there is the lab
 	servers map[string]*netns.Driver // by host
@@ -229,7 +230,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	trust.AgentID = upAgentID
 	trust.Access = map[string]client.Access{
 		"placement": c.login(upNetwork, func() string { return c.url(&c.placement.Server) }),
-		"compute":   c.login(upNetwork, func() string { at, _ := c.computeURL.Load().(string); return at }),
+		"compute":   c.login(upNetwork, func() string { addr, _ := c.computeURL.Load().(string); return addr }),
 	}
 	if c.network, err = daemon.StartNetwork(ctx, c.process, networks, c.output.Logger(daemon.NetworkLog), trust); err != nil {
 		return atFlag(err, "network", "network-listen")
@@ -391,8 +392,8 @@ func (c *cloud) publicName() string {
 
 // reached is where an address is reached, at a name when it listens on all addresses.
 func reached(addr net.Addr, name string) string {
-	if at, ok := addr.(*net.TCPAddr); ok && at.IP.IsUnspecified() {
-		return net.JoinHostPort(name, strconv.Itoa(at.Port))
+	if local, ok := addr.(*net.TCPAddr); ok && local.IP.IsUnspecified() {
+		return net.JoinHostPort(name, strconv.Itoa(local.Port))
 	}
 	return addr.String()
 }

@@ -56,10 +56,10 @@ func (c *cloud) person(ctx context.Context, name string) (p person, err error) {
 		return p, err
 	}
 	var errs [3]error
-	at := gophercloud.EndpointOpts{Region: identityapi.Region}
-	p.network, errs[0] = openstack.NewNetworkV2(provider, at)
-	p.compute, errs[1] = openstack.NewComputeV2(provider, at)
-	p.placement, errs[2] = openstack.NewPlacementV1(provider, at)
+	opts := gophercloud.EndpointOpts{Region: identityapi.Region}
+	p.network, errs[0] = openstack.NewNetworkV2(provider, opts)
+	p.compute, errs[1] = openstack.NewComputeV2(provider, opts)
+	p.placement, errs[2] = openstack.NewPlacementV1(provider, opts)
 	if err := errors.Join(errs[:]...); err != nil {
 		return p, err
 	}
@@ -71,9 +71,9 @@ func (c *cloud) person(ctx context.Context, name string) (p person, err error) {
 func (s *scenario) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
 // made creates an object of a kind and returns its id.
-func made(ctx context.Context, at *gophercloud.ServiceClient, kind string, o object, path ...string) (string, error) {
+func made(ctx context.Context, client *gophercloud.ServiceClient, kind string, o object, path ...string) (string, error) {
 	var answer map[string]struct{ ID string }
-	_, err := at.Post(ctx, at.ServiceURL(path...), object{kind: o}, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated, http.StatusAccepted}})
+	_, err := client.Post(ctx, client.ServiceURL(path...), object{kind: o}, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated, http.StatusAccepted}})
 	return answer[kind].ID, err
 }
 
@@ -102,22 +102,22 @@ func (s *scenario) play(ctx context.Context) error {
 
 // prepare creates the network and the policy, as the administrator.
 func (s *scenario) prepare(ctx context.Context) (net, policy string, err error) {
-	at := s.admin.network
-	if net, err = made(ctx, at, "network", object{
+	client := s.admin.network
+	if net, err = made(ctx, client, "network", object{
 		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
 	}, "networks"); err != nil {
 		return net, policy, err
 	}
 	s.say("admin makes network net0, VLAN 100 on physnet0")
-	if _, err = made(ctx, at, "subnet", object{"name": "subnet0", "network_id": net, "ip_version": 4, "cidr": "10.0.4.0/24"}, "subnets"); err != nil {
+	if _, err = made(ctx, client, "subnet", object{"name": "subnet0", "network_id": net, "ip_version": 4, "cidr": "10.0.4.0/24"}, "subnets"); err != nil {
 		return net, policy, err
 	}
 	s.say("admin makes subnet subnet0, 10.0.4.0/24")
-	if policy, err = made(ctx, at, "policy", object{"name": "policy0"}, "qos", "policies"); err != nil {
+	if policy, err = made(ctx, client, "policy", object{"name": "policy0"}, "qos", "policies"); err != nil {
 		return net, policy, err
 	}
 	for _, direction := range []string{"egress", "ingress"} {
-		if _, err = made(ctx, at, "minimum_bandwidth_rule", object{"min_kbps": 1_000_000, "direction": direction},
+		if _, err = made(ctx, client, "minimum_bandwidth_rule", object{"min_kbps": 1_000_000, "direction": direction},
 			"qos", "policies", policy, "minimum_bandwidth_rules"); err != nil {
 			return net, policy, err
 		}
@@ -164,10 +164,10 @@ func (s *scenario) showRequest(ctx context.Context, port string) error {
 }
 
 // amounts are amounts in one line.
-func amounts(of map[string]int) string {
+func amounts(amounts map[string]int) string {
 	var words []string
-	for _, class := range slices.Sorted(maps.Keys(of)) {
-		words = append(words, fmt.Sprintf("%s %d", class, of[class]))
+	for _, class := range slices.Sorted(maps.Keys(amounts)) {
+		words = append(words, fmt.Sprintf("%s %d", class, amounts[class]))
 	}
 	return strings.Join(words, ", ")
 }
@@ -196,7 +196,7 @@ func (s *scenario) boot(ctx context.Context, port string) (string, error) {
 }
 
 // await waits until a server is in the expected state. A removed server has no status.
-func (s *scenario) await(ctx context.Context, id string, is func(serverView) bool) (serverView, error) {
+func (s *scenario) await(ctx context.Context, id string, match func(serverView) bool) (serverView, error) {
 	ctx, cancel := context.WithTimeout(ctx, scenarioTime)
 	defer cancel()
 	for {
@@ -205,7 +205,7 @@ func (s *scenario) await(ctx context.Context, id string, is func(serverView) boo
 		if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			err = nil
 		}
-		if err != nil || is(answer.Server) {
+		if err != nil || match(answer.Server) {
 			return answer.Server, err
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -231,11 +231,11 @@ func (s *scenario) showServer(ctx context.Context, server, port string) error {
 		}
 		s.say("  the port's profile names %s", name)
 	}
-	return s.showHeld(ctx, server)
+	return s.showAllocated(ctx, server)
 }
 
-// showHeld prints the allocations of a server.
-func (s *scenario) showHeld(ctx context.Context, server string) error {
+// showAllocated prints the allocations of a server.
+func (s *scenario) showAllocated(ctx context.Context, server string) error {
 	var answer struct {
 		Allocations map[string]struct{ Resources map[string]int }
 	}
@@ -243,12 +243,12 @@ func (s *scenario) showHeld(ctx context.Context, server string) error {
 		return err
 	}
 	var lines []string
-	for id, held := range answer.Allocations {
+	for id, allocation := range answer.Allocations {
 		name, err := s.provider(ctx, id)
 		if err != nil {
 			return err
 		}
-		lines = append(lines, fmt.Sprintf("  placement has for it %s of %s", amounts(held.Resources), name))
+		lines = append(lines, fmt.Sprintf("  placement has for it %s of %s", amounts(allocation.Resources), name))
 	}
 	slices.Sort(lines)
 	if lines == nil {
@@ -276,14 +276,14 @@ func (s *scenario) remove(ctx context.Context, server, port, policy, net string)
 		return err
 	}
 	s.say("demo deletes server0")
-	if err := s.showHeld(ctx, server); err != nil {
+	if err := s.showAllocated(ctx, server); err != nil {
 		return err
 	}
-	for _, gone := range []struct {
+	for _, resource := range []struct {
 		at   *gophercloud.ServiceClient
 		path []string
 	}{{s.user.network, []string{"ports", port}}, {s.admin.network, []string{"qos", "policies", policy}}, {s.admin.network, []string{"networks", net}}} {
-		if _, err := gone.at.Delete(ctx, gone.at.ServiceURL(gone.path...), nil); err != nil {
+		if _, err := resource.at.Delete(ctx, resource.at.ServiceURL(resource.path...), nil); err != nil {
 			return err
 		}
 	}

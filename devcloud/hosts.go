@@ -54,8 +54,8 @@ const (
 // guidePhysicalNetwork is the physical network that the devices of hosts are connected to.
 const guidePhysicalNetwork = "physnet0"
 
-// hostReport returns what a host reports of itself. A NIC accepts ports of the VNIC type direct, as many as it
-// has virtual functions.
+// hostReport returns what a host reports of itself. A NIC accepts ports of the VNIC type direct, as
+// many as it has virtual functions.
 func hostReport(has *inventory.Host, nic bool) (compute.Report, error) {
 	node := compute.NodeRow{
 		ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
@@ -105,11 +105,11 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	}, berthclient.HostReporter{
 		Name:   has.Name,
 		Report: func() (compute.Report, error) { return report, nil },
-		OnAnswer: func(now berthclient.ReportAnswer) {
-			if now.SyncError != "" && now.SyncError != last.SyncError {
-				log.Error("the resources of the host are not up to date in placement", "error", now.SyncError)
+		OnAnswer: func(answer berthclient.ReportAnswer) {
+			if answer.SyncError != "" && answer.SyncError != last.SyncError {
+				log.Error("the resources of the host are not up to date in placement", "error", answer.SyncError)
 			}
-			last = now
+			last = answer
 		},
 	})
 	defer func() {

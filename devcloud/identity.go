@@ -20,8 +20,8 @@ import (
 // after a restart with new passwords.
 var upProject = local.Project{ID: "d3e0000000000000000000000000d3e0", Name: "demo"}
 
-// The users. admin and demo are for people; the agents and the services have users with the roles that
-// theirs have in a real cloud.
+// The users. admin and demo are for people; the agents and the services have users with the roles
+// that theirs have in a real cloud.
 const (
 	upAdmin   = "admin"
 	upDemo    = "demo"
@@ -34,11 +34,11 @@ const (
 type passwords map[string]string
 
 // loadPasswords returns the passwords in the directory, and creates missing ones, or all of them if
-// anew is set.
-func loadPasswords(dir string, anew bool) (passwords, error) {
+// again is set.
+func loadPasswords(dir string, renew bool) (passwords, error) {
 	path := filepath.Join(dir, "passwords.json")
 	text, err := os.ReadFile(path)
-	if anew {
+	if renew {
 		text, err = nil, fs.ErrNotExist
 	}
 	p := passwords{}
@@ -62,22 +62,23 @@ func loadPasswords(dir string, anew bool) (passwords, error) {
 	return p, writeSecret(path, append(text, '\n'))
 }
 
-// The files in the directory of the cloud with the administrator's token, and with the setting that hosts' keys are made
-// of, for "berth agent key".
+// The files in the directory of the cloud with the administrator's token, and with the setting that
+// hosts' keys are made of, for "berth agent key".
 const (
 	tokenFile     = "token"
 	hostsFile     = "hosts.conf"
 	hostsSettings = "[berth]\nhost_key_secret = "
 )
 
-// loadSecret returns the secret in a file behind a text, and creates the file when it has none or anew is set.
-func loadSecret(path, before string, anew bool) (string, error) {
+// loadSecret returns the secret in a file behind a text, and creates the file when it has none or
+// again is set.
+func loadSecret(path, before string, renew bool) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	secret := strings.TrimSpace(strings.TrimPrefix(string(text), before))
-	if secret == "" || anew {
+	if secret == "" || renew {
 		secret = local.NewToken()
 	}
 	return secret, writeSecret(path, []byte(before+secret+"\n"))
@@ -114,7 +115,7 @@ func newDirectory(p passwords, token string) *local.Directory {
 	return d
 }
 
-// cloudsYAML and openrc are the files for the openstack client. They ask for compute's
+// cloudsYAML and openrc are the files for the openstack client. They request compute's
 // microversion 2.72, the first with which Nova makes servers with ports that have a resource
 // request; the client's own default is 2.1.
 var cloudsYAML = template.Must(template.New("clouds.yaml").Parse(`# For the openstack client: --os-cloud berth-admin, or berth-demo.

@@ -28,7 +28,7 @@ const upImages = `{"images": [
 `
 
 // loadImages returns the images in the directory's file, and creates the file when it is missing or
-// everything begins anew.
+// everything begins again.
 func (c *cloud) loadImages() (*images.Catalog, error) {
 	path := filepath.Join(c.dir, "images.json")
 	text, err := os.ReadFile(path)

@@ -25,8 +25,8 @@ type upOutput struct {
 	warnings io.Writer // gets warnings and errors too; nil when the output is the terminal
 }
 
-// openLog opens the log file; warnings and errors also go to the terminal. With Verbose the terminal
-// gets everything, and there is no file.
+// openLog opens the log file; warnings and errors also go to the terminal. With Verbose the
+// terminal gets everything, and there is no file.
 func (o *Options) openLog(p daemon.Process, dir string) (*upOutput, error) {
 	cfg := &config.DefaultPlacement().Service
 	if o.Verbose {

@@ -22,8 +22,8 @@ type login struct {
 }
 
 // login returns the access of a user to a service, which may start later.
-func (c *cloud) login(user string, at func() string) client.Access {
-	return &login{cloud: c, user: user, at: at}
+func (c *cloud) login(user string, url func() string) client.Access {
+	return &login{cloud: c, user: user, at: url}
 }
 
 // Access implements client.Access.

@@ -56,10 +56,12 @@ const (
 	nicSpace    = "berth-outside-nic"
 )
 
-// hostSpace is the namespace of a host. Those of its servers have its name and a hyphen for their prefix.
+// hostSpace is the namespace of a host. Those of its servers have its name and a hyphen for their
+// prefix.
 func hostSpace(host string) string { return spacePrefix + host }
 
-// The devices of each host, which are those of the guide's. The bridge's NIC has no name in the guide.
+// The devices of each host, which are those of the guide's. The bridge's NIC has no name in the
+// guide.
 const (
 	guideBridge = "br-physnet0"
 	bridgeNIC   = "ens4"
@@ -105,23 +107,24 @@ func (c *cloud) startLab(ctx context.Context) error {
 // leftSpace is the name of the namespace of a host, or of a server.
 var leftSpace = regexp.MustCompile(`^` + spacePrefix + `(devstack([0-9]{1,2}))(?:-[0-9a-f-]{36})?$`)
 
-// sweep removes what a cloud that was killed has left, which may have had more hosts. What it cannot remove
-// is logged: it matters only if a host of this cloud needs its name, and then the lab says so.
+// sweep removes what a cloud that was killed has left, which may have had more hosts. What it
+// cannot remove is logged: it matters only if a host of this cloud needs its name, and then the lab
+// says so.
 func (c *cloud) sweep(ctx context.Context) error {
 	names, err := netns.Namespaces()
 	if err != nil {
 		return err
 	}
-	left, most := map[string]bool{}, 0
+	remaining, most := map[string]bool{}, 0
 	for _, name := range names {
 		if m := leftSpace.FindStringSubmatch(name); m != nil {
 			n, _ := strconv.Atoi(m[2]) // digits
 			if n < MaxNetnsHosts && hostName(n) == m[1] {
-				left[m[1]], most = true, max(most, n+1)
+				remaining[m[1]], most = true, max(most, n+1)
 			}
 		}
 	}
-	for _, host := range slices.Sorted(maps.Keys(left)) {
+	for _, host := range slices.Sorted(maps.Keys(remaining)) {
 		// Its servers may be there without it.
 		err := (&netns.Lab{Hosts: []string{hostSpace(host)}, Own: true}).Make(ctx)
 		var d *netns.Driver
@@ -177,8 +180,8 @@ func destroyAll(d driver.Driver, log *slog.Logger) {
 	}
 }
 
-// enforcePorts returns a function that enforces the rates of the ports of an agent on its host, beside
-// its heartbeats; nil when there is nothing to enforce.
+// enforcePorts returns a function that enforces the rates of the ports of an agent on its host,
+// next to its heartbeats; nil when there is nothing to enforce.
 func (c *cloud) enforcePorts(host string, findings *agent.Findings, log *slog.Logger) func(context.Context, *agentsettings.Settings, []agent.Service) {
 	if c.lab == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 // guideURL is OpenStack's guide to guaranteed minimum bandwidth.
 const guideURL = "https://docs.openstack.org/neutron/latest/admin/config-qos-min-bw.html"
 
-// page returns the text that is printed when everything is ready: the addresses of the services, how
-// to log in, and the commands of the guide in its order.
+// page returns the text that is printed when everything is ready: the addresses of the services,
+// how to log in, and the commands of the guide in its order.
 func (c *cloud) page() string {
 	var text strings.Builder
 	err := upPage.Execute(&text, map[string]any{
@@ -76,17 +76,17 @@ edit it, and placement is updated. Ctrl-C stops all services. Changes are kept
 for the next start; "berth up --reset" deletes them.
 `))
 
-// services returns a line for each service with its name, its address, and the flag that changes the
-// address.
+// services returns a line for each service with its name, its address, and the flag that changes
+// the address.
 func (c *cloud) services() string {
-	at := map[string]string{
+	urls := map[string]string{
 		"placement": c.offered(&c.placement.Server), "network": c.offered(&c.network.Server), "compute": c.offered(&c.compute.Server) + "/v2.1",
 		"identity": c.offered(&c.identity.Server) + "/v3", "image": c.offered(&c.images.Server),
 	}
 	var b strings.Builder
 	line := func(name, url, flag string) { fmt.Fprintf(&b, "  %-9s  %-28s  --%s\n", name, url, flag) }
 	for _, a := range c.opts.Addresses() {
-		line(a.Service, at[a.Service], a.Flag)
+		line(a.Service, urls[a.Service], a.Flag)
 	}
 	if c.operators != nil {
 		line("metrics", "http://"+reached(c.operators.Addr, c.publicName())+"/placement/metrics", "metrics-listen")

@@ -53,7 +53,7 @@ func (a ProfileAllocation) Providers() []UUID {
 	return sortedUUIDs(maps.Values(a.byGroup()))
 }
 
-// ProviderOf returns the provider that serves what rules of one type ask for a port,
+// ProviderOf returns the provider that serves what rules of one type request a port,
 // and whether there is one. Groups are found whatever the order of rules was when
 // they were named.
 func (a ProfileAllocation) ProviderOf(port UUID, t RuleType, rules []Rule) (UUID, bool) {

@@ -89,31 +89,31 @@ type planner struct {
 // follow plans for the rules of one type.
 func (p *planner) follow(t RuleType) error {
 	c := p.change
-	was, is := amounts(ofType(c.Old, t)), amounts(ofType(c.New, t))
+	prev, cur := amounts(ofType(c.Old, t)), amounts(ofType(c.New, t))
 	group, ok := c.Allocation.find(c.Port, t, c.Old)
 	if !ok {
-		if len(was) > 0 {
+		if len(prev) > 0 {
 			p.missing = append(p.missing, t)
 		}
 		p.warn(t)
 		return nil
 	}
-	if has(was, PacketRate) && directedPackets(is) || has(is, PacketRate) && directedPackets(was) {
+	if has(prev, PacketRate) && directedPackets(cur) || has(cur, PacketRate) && directedPackets(prev) {
 		return ErrDirection
 	}
 	provider := p.left[group]
 	delete(p.left, group)
-	p.differ(provider, was, is)
-	if len(is) > 0 {
+	p.differ(provider, prev, cur)
+	if len(cur) > 0 {
 		p.keep(t, provider)
 	}
 	return nil
 }
 
 // differ notes what changes at a provider.
-func (p *planner) differ(provider UUID, was, is map[string]int64) {
-	diff := maps.Clone(is)
-	for class, n := range was {
+func (p *planner) differ(provider UUID, prev, cur map[string]int64) {
+	diff := maps.Clone(cur)
+	for class, n := range prev {
 		diff[class] -= n
 	}
 	maps.DeleteFunc(diff, func(_ string, n int64) bool { return n == 0 })

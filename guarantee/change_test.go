@@ -61,12 +61,12 @@ func (c *changing) line(t *testing.T, words []string) {
 	case "serves-old":
 		c.change.Allocation.Old = c.provider(words[1])
 	case "holds":
-		held := map[string]int64{}
+		allocated := map[string]int64{}
 		for _, w := range words[2:] {
 			class, n, _ := strings.Cut(w, "=")
-			held[class], _ = strconv.ParseInt(n, 10, 64)
+			allocated[class], _ = strconv.ParseInt(n, 10, 64)
 		}
-		c.holds[c.provider(words[1]).String()] = held
+		c.holds[c.provider(words[1]).String()] = allocated
 	default:
 		t.Fatalf("unknown line %q", words)
 	}
@@ -108,17 +108,17 @@ func (c *changing) after(differences allocations.Amounts) []string {
 	if len(differences) == 0 {
 		return nil
 	}
-	held, err := c.holds.Add(differences)
+	allocated, err := c.holds.Add(differences)
 	if err != nil {
 		return []string{"then error " + c.names.in(err.Error())}
 	}
-	return c.amounts("then holds ", held, "%s=%d")
+	return c.amounts("then holds ", allocated, "%s=%d")
 }
 
 func (c *changing) amounts(word string, a allocations.Amounts, format string) []string {
 	var lines []string
-	for provider, held := range a {
-		lines = append(lines, word+c.names.in(provider)+" "+strings.Join(resources(held, format), " "))
+	for provider, allocated := range a {
+		lines = append(lines, word+c.names.in(provider)+" "+strings.Join(resources(allocated, format), " "))
 	}
 	slices.Sort(lines)
 	return lines

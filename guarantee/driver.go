@@ -33,7 +33,7 @@ type Driver struct {
 // DefaultTunnelDevice is upstream's default of tunnelled_network_rp_name.
 const DefaultTunnelDevice = "rp_tunnelled"
 
-// VNICNormal is the type of ports that ask for none in particular.
+// VNICNormal is the type of ports that request none in particular.
 const VNICNormal = "normal"
 
 var (
@@ -65,7 +65,7 @@ var (
 		Binary:    "neutron-sriov-nic-agent",
 		Namespace: UUID{0x87, 0xf1, 0x89, 0x5c, 0x73, 0xbb, 0x11, 0xe8, 0x90, 0x08, 0xc4, 0xd9, 0x87, 0xb2, 0xa6, 0x92},
 		VNICTypes: []string{"direct", "macvtap", "direct-physical"},
-		// Upstream leaves out hostdev_physical: the policy of a bound direct-physical port cannot
+		// Upstream omits hostdev_physical: the policy of a bound direct-physical port cannot
 		// change.
 		VIFTypes: []string{"hw_veb"},
 		Rules: map[RuleType][]string{
@@ -101,14 +101,14 @@ func (d Driver) Without(prohibited []string) (Driver, error) {
 				d.Name, t, strings.Join(d.VNICTypes, ", "))
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(d.VNICTypes), func(t string) bool {
+	remaining := slices.DeleteFunc(slices.Clone(d.VNICTypes), func(t string) bool {
 		return slices.Contains(prohibited, t)
 	})
-	if len(left) == 0 {
+	if len(remaining) == 0 {
 		return Driver{}, fmt.Errorf("vnic_type_prohibit_list of the driver %s prohibits all that it can bind; leave one out of %s",
 			d.Name, strings.Join(d.VNICTypes, ", "))
 	}
-	d.VNICTypes = left
+	d.VNICTypes = remaining
 	return d, nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/internal/golden"
 )
 
-// What a request depends on. It is what rules ask for, of what the network is on, for a
+// What a request depends on. It is what rules request, of what the network is on, for a
 // type of VNIC: three things that do not depend on each other.
 var (
 	everyRules    = rulesOfAllKinds()
@@ -68,7 +68,7 @@ func extensionName(x guarantee.Extensions) string {
 	return strings.Join(words, " and ")
 }
 
-// A question is what is to be told of every kind of: "rules" of a normal port on a VLAN;
+// A question is what is to be notified of every kind of: "rules" of a normal port on a VLAN;
 // "vnics" for packet rates; "segments", with all extensions, for one rule.
 func TestRequestsOfEveryKind(t *testing.T) {
 	golden.Answer(t, "testdata/every.txt", func(t *testing.T, question []string) (lines []string) {
@@ -103,7 +103,7 @@ func told(name string, port guarantee.Port, x guarantee.Extensions) []string {
 	return lines
 }
 
-// Every combination asks for what the scenarios say of its three parts.
+// Every combination requests what the scenarios say of its three parts.
 func TestRequestsAreTheSumOfTheirParts(t *testing.T) {
 	request := func(rules []guarantee.Rule, vnic, segments string, x guarantee.Extensions) guarantee.Request {
 		return guarantee.Port{ID: thePort, VNICType: vnic, Rules: rules, Segments: segmentsNamed(segments)}.Request(x)
@@ -124,8 +124,8 @@ func TestRequestsAreTheSumOfTheirParts(t *testing.T) {
 						case len(network) == 0:
 							continue
 						default:
-							of := network[0].Required
-							g.Required, g.AnyOf = slices.Concat(of[:len(of)-1], trait), network[0].AnyOf
+							names := network[0].Required
+							g.Required, g.AnyOf = slices.Concat(names[:len(names)-1], trait), network[0].AnyOf
 						}
 						want = append(want, g)
 					}

@@ -3,7 +3,7 @@ package guarantee
 import "strings"
 
 // A Name says which provider is meant: that of an agent on a hypervisor, or, with a
-// Device, of a bridge or NIC of that agent. All that creates, binds or looks for
+// Device, of a bridge or NIC of that agent. All that creates, binds or searches for
 // providers takes names and UUIDs from here. The hypervisor is called as compute
 // calls it, which need not be the host of the agent.
 type Name struct {
@@ -36,8 +36,8 @@ func (n Name) UUID() UUID {
 // Hypervisors whose own name contains a colon and the type of an agent are misread.
 func ParseName(s string) (Name, bool) {
 	for _, d := range Drivers() {
-		hypervisor, rest, found := strings.Cut(s, ":"+d.AgentType)
-		if !found || hypervisor == "" {
+		hypervisor, rest, ok := strings.Cut(s, ":"+d.AgentType)
+		if !ok || hypervisor == "" {
 			continue
 		}
 		device, deeper := strings.CutPrefix(rest, ":")

@@ -52,13 +52,13 @@ func shuffled(t *rapid.T, rules []guarantee.Rule) []guarantee.Rule {
 // what the server holds, each group on a provider of its own.
 func bound(rules []guarantee.Rule) (guarantee.ProfileAllocation, allocations.Amounts) {
 	a := guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{}}
-	held := allocations.Amounts{}
+	allocated := allocations.Amounts{}
 	port := guarantee.Port{ID: thePort, VNICType: "normal", Rules: rules, Segments: []guarantee.Segment{{Type: "vlan", PhysicalNetwork: "physnet0"}}}
 	for _, g := range port.Request(guarantee.Extensions{}).Groups {
 		a.Groups[g.ID] = providerOf(string(g.Type))
-		held[providerOf(string(g.Type)).String()] = g.Resources
+		allocated[providerOf(string(g.Type)).String()] = g.Resources
 	}
-	return a, held
+	return a, allocated
 }
 
 func TestRequestsDoNotDependOnTheOrderOfRules(t *testing.T) {
@@ -82,33 +82,33 @@ func TestRequestsDoNotDependOnTheOrderOfRules(t *testing.T) {
 
 // A port that was bound for the old policy and comes to the new one ends as one that
 // was bound for the new policy, as far as the old one had a provider for it; and what
-// it is told to add is that.
+// it is reported to add is that.
 func TestChangedPortsAreAsIfBoundAnew(t *testing.T) {
 	followed := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := guarantee.PolicyChange{Port: thePort, Old: policy(t, "the old policy"), New: policy(t, "the new policy")}
-		var held allocations.Amounts
-		c.Allocation, held = bound(c.Old)
+		var allocated allocations.Amounts
+		c.Allocation, allocated = bound(c.Old)
 		plan, err := c.Plan()
 		if err != nil {
 			return // from packet rates of one kind to the other
 		}
-		wantProfile, wantHeld := bound(c.New)
+		wantProfile, wantAllocated := bound(c.New)
 		if c.Allocation.Empty() {
-			wantProfile, wantHeld = c.Allocation, held
+			wantProfile, wantAllocated = c.Allocation, allocated
 		}
-		maps.DeleteFunc(wantProfile.Groups, func(_, p guarantee.UUID) bool { return held[p.String()] == nil })
-		maps.DeleteFunc(wantHeld, func(p string, _ map[string]int64) bool { return held[p] == nil })
+		maps.DeleteFunc(wantProfile.Groups, func(_, p guarantee.UUID) bool { return allocated[p.String()] == nil })
+		maps.DeleteFunc(wantAllocated, func(p string, _ map[string]int64) bool { return allocated[p] == nil })
 		if diff := cmp.Diff(wantProfile, plan.Allocation); diff != "" {
 			t.Errorf("the profile (-as if bound anew +after the change):\n%s", diff)
 		}
 		if len(plan.Differences) > 0 {
 			followed++
-			if held, err = held.Add(plan.Differences); err != nil {
+			if allocated, err = allocated.Add(plan.Differences); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(wantHeld, held); diff != "" {
+		if diff := cmp.Diff(wantAllocated, allocated); diff != "" {
 			t.Errorf("the server holds (-as if bound anew +after the change):\n%s", diff)
 		}
 	})

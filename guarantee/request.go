@@ -64,7 +64,7 @@ func CheckNetwork(rules []Rule, segments []Segment, x Extensions) error {
 	return nil
 }
 
-// Request returns the resource request of the port. It leaves out bandwidth that cannot be
+// Request returns the resource request of the port. It omits bandwidth that cannot be
 // guaranteed on its network (see CheckNetwork).
 func (p Port) Request(x Extensions) Request {
 	var r Request

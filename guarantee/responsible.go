@@ -48,10 +48,10 @@ func (e *AmbiguousProvider) Error() string {
 // hypervisors. Neutron takes the host's name here and so cannot bind where the two
 // differ.
 func Responsible(a ProfileAllocation, states []State) (string, error) {
-	wanted := a.Providers()
+	uuids := a.Providers()
 	covered := map[string][]UUID{} // by driver
 	for _, s := range states {
-		for _, id := range wanted {
+		for _, id := range uuids {
 			if _, ok := s.Provider(id); ok {
 				covered[s.Driver] = append(covered[s.Driver], id)
 			}
@@ -62,17 +62,17 @@ func Responsible(a ProfileAllocation, states []State) (string, error) {
 	for _, driver := range slices.Sorted(maps.Keys(covered)) {
 		ids := sortedUUIDs(slices.Values(covered[driver]))
 		known = append(known, ids...)
-		if len(ids) == len(wanted) {
+		if len(ids) == len(uuids) {
 			drivers = append(drivers, driver)
 		}
 	}
 	switch len(drivers) {
 	case 0:
-		return "", &UnknownProvider{Providers: wanted, Covered: sortedUUIDs(slices.Values(known))}
+		return "", &UnknownProvider{Providers: uuids, Covered: sortedUUIDs(slices.Values(known))}
 	case 1:
 		return drivers[0], nil
 	}
-	return "", &AmbiguousProvider{Providers: wanted, Drivers: drivers}
+	return "", &AmbiguousProvider{Providers: uuids, Drivers: drivers}
 }
 
 // sortedUUIDs returns the UUIDs in order, each once.

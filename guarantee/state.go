@@ -20,7 +20,7 @@ type State struct {
 	// Providers are sorted by hypervisor; an agent's own comes before its devices'.
 	Providers []Provider
 
-	// Warnings are for the operator, one line each: which devices are left out and why. The other
+	// Warnings are for the operator, one line each: which devices are omitted and why. The other
 	// devices are served.
 	Warnings []string
 }

@@ -53,8 +53,8 @@ type Caller struct {
 	// Expires is when the caller's token does; zero when that is not known.
 	Expires time.Time
 
-	// Hosts are the hosts that the caller has proved to be, by a certificate or a key: it acts for these
-	// only. Nil: the caller sent a token.
+	// Hosts are the hosts that the caller has proved to be, by a certificate or a key: it acts for
+	// these only. Nil: the caller sent a token.
 	Hosts []string
 	// AllHosts lets the caller act for every host: the service's settings let tokens do so.
 	AllHosts bool

@@ -28,10 +28,10 @@ type Sort struct {
 var SortKeys = []string{"name", "status", "container_format", "disk_format", "size", "id", "created_at", "updated_at"}
 
 // List returns the images that match a filter, ordered by the given keys and finally by id.
-func (c *Catalog) List(f Filter, by ...Sort) []Image {
+func (c *Catalog) List(f Filter, sorts ...Sort) []Image {
 	all := slices.DeleteFunc(slices.Clone(c.all), func(image Image) bool { return !f.lets(&image) })
 	slices.SortFunc(all, func(a, b Image) int {
-		for _, s := range by {
+		for _, s := range sorts {
 			order := compare(&a, &b, s.Key)
 			if s.Descending {
 				order = -order
@@ -68,9 +68,9 @@ func compare(a, b *Image, key string) int {
 	if key == "size" {
 		return cmp.Compare(a.Size, b.Size)
 	}
-	one, _ := a.field(key)
+	value, _ := a.field(key)
 	other, _ := b.field(key)
-	return cmp.Compare(one, other)
+	return cmp.Compare(value, other)
 }
 
 // field returns a field or a property as queries write it, and whether the image has it.

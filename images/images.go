@@ -1,6 +1,6 @@
 // Package images is the catalogue of images of "berth up", from a file that a person writes. It is
-// the part of Glance that booting servers for a trial needs: images have no data, and nothing can be
-// uploaded. [Parse] reads the file, a [Catalog] answers the image service's requests.
+// the part of Glance that booting servers for a trial needs: images have no data, and nothing can
+// be uploaded. [Parse] reads the file, a [Catalog] answers the image service's requests.
 package images
 
 import (
@@ -28,7 +28,7 @@ type Image struct {
 	MinRAM          int64             `json:"min_ram"`          // MiB
 	Owner           string            `json:"owner"`            // project
 	Protected       bool              `json:"protected"`
-	Hidden          bool              `json:"os_hidden"` // left out of lists that do not ask for it
+	Hidden          bool              `json:"os_hidden"` // omitted of lists that do not request it
 	Tags            []string          `json:"tags"`
 	CreatedAt       time.Time         `json:"created_at"`
 	UpdatedAt       time.Time         `json:"updated_at"`
@@ -49,8 +49,9 @@ var (
 	statuses     = []string{"queued", "saving", "active", "killed", "deleted", "uploading", "importing", "pending_delete", "deactivated"}
 )
 
-// Parse reads images from a JSON object {"images": […]}, as GET /v2/images of Glance answers. Images
-// without a time of creation get now. An error names the image by its position, and what is wrong.
+// Parse reads images from a JSON object {"images": […]}, as GET /v2/images of Glance answers.
+// Images without a time of creation get now. An error names the image by its position, and what is
+// wrong.
 func Parse(text []byte, now time.Time) ([]Image, error) {
 	var file struct {
 		Images []json.RawMessage `json:"images"`
@@ -73,12 +74,12 @@ func Parse(text []byte, now time.Time) ([]Image, error) {
 }
 
 // decode reads one JSON value. Members that into does not have are errors unless extra is set.
-func decode(text []byte, into any, extra bool) error {
+func decode(text []byte, dst any, extra bool) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if !extra {
 		d.DisallowUnknownFields()
 	}
-	if err := d.Decode(into); err != nil {
+	if err := d.Decode(dst); err != nil {
 		return err
 	}
 	if d.More() {

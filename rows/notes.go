@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Notes say what changes concern, by keys: texts that a service chooses for its rows and for what is
-// made of them. The zero value says nothing.
+// Notes say what changes concern, by keys: texts that a service chooses for its rows and for what
+// is made of them. The zero value says nothing.
 type Notes struct {
 	// All says that the changes may concern anything.
 	All  bool

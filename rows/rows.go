@@ -35,8 +35,9 @@ type Store interface {
 // A Follower reads what the Updates of other instances on the same database have noted (Writer). It
 // is for one goroutine.
 type Follower interface {
-	// Notes returns what was noted since the last call that returned no error. It has the Updates that
-	// returned before this call. The first call, and one that may miss some of it, returns All.
+	// Notes returns what was noted since the last call that returned no error. It has the Updates
+	// that returned before this call. The first call, and one that may miss some of it, returns
+	// All.
 	Notes(ctx context.Context) (Notes, error)
 }
 
@@ -46,18 +47,19 @@ type Reader interface {
 	// types, all rows that match every condition, in the order of their keys.
 	Read(rows any, where ...Match) error
 
-	// Count returns the number of rows that match every condition, as the database counts them: none is
-	// read. The row is a pointer to any value of the type.
+	// Count returns the number of rows that match every condition, as the database counts them:
+	// none is read. The row is a pointer to any value of the type.
 	Count(row any, where ...Match) (int64, error)
 
-	// CountEach is Count for the values of a field that are not empty, each with its number of rows.
+	// CountEach is Count for the values of a field that are not empty, each with its number of
+	// rows.
 	CountEach(row any, field Field, where ...Match) (map[string]int64, error)
 
 	// Sum is Count for the sum of an amount, a field of some types.
 	Sum(row any, amount Field, where ...Match) (int64, error)
 
-	// Older returns the keys of rows whose time, a field of some types, is before a moment, in no order and not more than most of
-	// them. Rows without that time are not among them.
+	// Older returns the keys of rows whose time, a field of some types, is before a moment, in no
+	// order and not more than most of them. Rows without that time are not among them.
 	Older(row any, time Field, before time.Time, most int) ([]string, error)
 }
 
@@ -80,8 +82,8 @@ type Writer interface {
 	// removing rows that others refer to is a programming error, as in Insert.
 	Remove(row any, where ...Match) (int, error)
 
-	// Note has other instances told of keys when the Update is committed. What an Update notes without
-	// writing a row is lost.
+	// Note has other instances notified of keys when the Update is committed. What an Update notes
+	// without writing a row is lost.
 	Note(Notes)
 }
 

@@ -44,8 +44,8 @@ func (p *Poll) look() {
 	}
 }
 
-// looked ends that: from now on the poll depends on what was read. A change meanwhile may have come too late to
-// be read.
+// looked ends that: from now on the poll depends on what was read. A change meanwhile may have come
+// too late to be read.
 func (p *Poll) looked(d dependencies) {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()

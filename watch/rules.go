@@ -16,7 +16,8 @@ type Rule struct {
 	fields []rows.Field
 	// keys returns the keys of a row, and false when it is of another type.
 	keys func(row any) ([]string, bool)
-	// length is that of a list of rows of the type, -1 of another one. read returns the keys of those from one on.
+	// length is that of a list of rows of the type, -1 of another one. read returns the keys of
+	// those from one on.
 	length func(list any) int
 	read   func(list any, from int) []string
 }
@@ -28,15 +29,15 @@ type Key[T any] struct {
 }
 
 // By returns the key of a field.
-func By[T any, S ~string](field rows.Field, of func(*T) S) Key[T] {
-	return Key[T]{field, func(row *T) string { return string(of(row)) }}
+func By[T any, S ~string](field rows.Field, key func(*T) S) Key[T] {
+	return Key[T]{field, func(row *T) string { return string(key(row)) }}
 }
 
-// Row returns the rule of a type. Its keys should have every field by which answers read such rows, and by which
-// they are removed: an answer that reads by others only depends on all changes, and a removal by others only
-// concerns all answers.
+// Row returns the rule of a type. Its keys should have every field by which answers read such rows,
+// and by which they are removed: an answer that reads by others only depends on all changes, and a
+// removal by others only concerns all answers.
 func Row[T any](keys ...Key[T]) Rule {
-	of := func(row *T) []string {
+	keysOf := func(row *T) []string {
 		all := make([]string, len(keys))
 		for i, k := range keys {
 			all[i] = k.of(row)
@@ -45,11 +46,11 @@ func Row[T any](keys ...Key[T]) Rule {
 	}
 	r := Rule{
 		keys: func(row any) ([]string, bool) {
-			one, ok := row.(*T)
+			rec, ok := row.(*T)
 			if !ok {
 				return nil, false
 			}
-			return of(one), true
+			return keysOf(rec), true
 		},
 		length: func(list any) int {
 			rows, ok := list.(*[]T)
@@ -61,7 +62,7 @@ func Row[T any](keys ...Key[T]) Rule {
 		read: func(list any, from int) (all []string) {
 			rows := (*list.(*[]T))[from:]
 			for i := range rows {
-				all = append(all, of(&rows[i])...)
+				all = append(all, keysOf(&rows[i])...)
 			}
 			return all
 		},
@@ -72,7 +73,8 @@ func Row[T any](keys ...Key[T]) Rule {
 	return r
 }
 
-// named returns the keys among the values of conditions, and false when there is no condition by a key.
+// named returns the keys among the values of conditions, and false when there is no condition by a
+// key.
 func (r Rule) named(where []rows.Match) (keys []string, ok bool) {
 	for _, m := range where {
 		if !slices.Contains(r.fields, m.Field) {
@@ -101,16 +103,17 @@ func (r reader) Read(list any, where ...rows.Match) error {
 			continue
 		}
 		err := r.Reader.Read(list, where...)
-		asked, ok := rule.named(where)
+		names, ok := rule.named(where)
 		r.into.all = r.into.all || !ok
-		r.into.add(asked...)
+		r.into.add(names...)
 		r.into.add(rule.read(list, before)...)
 		return err
 	}
 	return r.Reader.Read(list, where...)
 }
 
-// Count is rows.Reader's. Of the rows that it counts no keys are known: what depends on it depends on all changes.
+// Count is rows.Reader's. Of the rows that it counts no keys are known: what depends on it depends
+// on all changes.
 func (r reader) Count(row any, where ...rows.Match) (int64, error) {
 	r.depend(row)
 	return r.Reader.Count(row, where...)
@@ -129,9 +132,9 @@ func (r reader) Sum(row any, amount rows.Field, where ...rows.Match) (int64, err
 }
 
 // Older is rows.Reader's, and as Count.
-func (r reader) Older(row any, at rows.Field, before time.Time, most int) ([]string, error) {
+func (r reader) Older(row any, field rows.Field, before time.Time, most int) ([]string, error) {
 	r.depend(row)
-	return r.Reader.Older(row, at, before, most)
+	return r.Reader.Older(row, field, before, most)
 }
 
 // depend has the answer depend on all changes, if rows of the type wake any.

@@ -77,7 +77,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// A scripted store has other instances that note certain keys, one for each look; "*" is all of them, "-" is an error.
+// A scripted store has other instances that note certain keys, one for each look; "*" is all of
+// them, "-" is an error.
 type scripted struct {
 	still
 	say  []string
@@ -87,23 +88,23 @@ type scripted struct {
 func (s *scripted) Follow() rows.Follower { return s }
 
 func (s *scripted) Notes(context.Context) (n rows.Notes, err error) {
-	said := s.say[0]
+	text := s.say[0]
 	if s.say = s.say[1:]; len(s.say) == 0 {
 		s.stop()
 	}
-	switch said {
+	switch text {
 	case "*":
 		n.All = true
 	case "-":
 		err = errors.New("away")
 	default:
-		n.Add(said)
+		n.Add(text)
 	}
 	return n, err
 }
 
-// TestRunFollow: what other instances note wakes the polls that depend on it, also after a time in which the database was
-// away.
+// TestRunFollow: what other instances note wakes the polls that depend on it, also after a time in
+// which the database was away.
 func TestRunFollow(t *testing.T) {
 	for _, tc := range []struct {
 		say  []string
@@ -137,8 +138,8 @@ func TestRunFollow(t *testing.T) {
 	}
 }
 
-// TestPollsAreWoken: a poll is woken once for many changes, not after its end, and also by a change while it
-// reads.
+// TestPollsAreWoken: a poll is woken once for many changes, not after its end, and also by a change
+// while it reads.
 func TestPollsAreWoken(t *testing.T) {
 	store := watch.NewStore(still{}, nil)
 	var a, b rows.Notes

@@ -70,21 +70,21 @@ func (f *Fake) Servers(context.Context) ([]State, error) {
 	defer f.mu.Unlock()
 	all := make([]State, 0, len(f.all))
 	for _, s := range f.all {
-		now := *s
-		now.Ports = slices.Clone(s.Ports)
-		all = append(all, now)
+		st := *s
+		st.Ports = slices.Clone(s.Ports)
+		all = append(all, st)
 	}
 	return all, nil
 }
 
 // Build is Driver's.
 func (f *Fake) Build(ctx context.Context, s hostlist.Server) error {
-	return f.do(ctx, "build", s.ID, func(now *State) {
-		now.Built, now.Running, now.Boot, now.Generation, now.Ports = true, s.Running, s.Boot, s.Generation, nil
+	return f.do(ctx, "build", s.ID, func(st *State) {
+		st.Built, st.Running, st.Boot, st.Generation, st.Ports = true, s.Running, s.Boot, s.Generation, nil
 		for _, p := range s.Ports {
-			now.Ports = append(now.Ports, p.ID)
+			st.Ports = append(st.Ports, p.ID)
 		}
-		slices.Sort(now.Ports)
+		slices.Sort(st.Ports)
 	})
 }
 
@@ -96,8 +96,8 @@ func (f *Fake) Destroy(ctx context.Context, id string) error {
 // Plug is Driver's.
 func (f *Fake) Plug(ctx context.Context, id string, p hostlist.Port) error {
 	return f.do(ctx, "plug", id, func(s *State) {
-		if at, there := slices.BinarySearch(s.Ports, p.ID); !there {
-			s.Ports = slices.Insert(s.Ports, at, p.ID)
+		if i, ok := slices.BinarySearch(s.Ports, p.ID); !ok {
+			s.Ports = slices.Insert(s.Ports, i, p.ID)
 		}
 	})
 }

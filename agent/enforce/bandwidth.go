@@ -33,8 +33,8 @@ func rulesOf(p portlist.Port, direction string) (all bandwidth) {
 	return all
 }
 
-// notEnforced returns findings for rules that this agent does not enforce. Minimum packet rates are not
-// among them: nothing enforces them, in Neutron neither.
+// notEnforced returns findings for rules that this agent does not enforce. Minimum packet rates are
+// not among them: nothing enforces them, in Neutron neither.
 func notEnforced(ports []portlist.Port) (findings []string) {
 	for _, p := range ports {
 		for _, r := range p.Rules {

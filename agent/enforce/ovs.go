@@ -122,29 +122,29 @@ func (o *OVS) Capabilities() (c settings.Capabilities) {
 }
 
 // Enforce implements agent.Enforcer.
-func (o *OVS) Enforce(ctx context.Context, ports []portlist.Port) (held agent.Enforced, err error) {
+func (o *OVS) Enforce(ctx context.Context, ports []portlist.Port) (enforced agent.Enforced, err error) {
 	desired := o.desired(ports)
 	actual, err := o.Switch.Observe(ctx)
 	if err != nil {
-		return held, err
+		return enforced, err
 	}
-	held.Findings = notEnforced(ports)
+	enforced.Findings = notEnforced(ports)
 	if steps := ovs.Plan(desired, actual); len(steps) > 0 {
 		failed := o.Switch.Apply(ctx, steps)
 		for _, f := range failed {
-			held.Findings = append(held.Findings, f.Error())
+			enforced.Findings = append(enforced.Findings, f.Error())
 		}
-		held.Did = done(steps, failed)
+		enforced.Did = done(steps, failed)
 		if actual, err = o.Switch.Observe(ctx); err != nil {
-			return held, err
+			return enforced, err
 		}
 	}
 	for _, f := range ovs.Findings(desired, actual) {
-		held.Findings = append(held.Findings, findingText(f))
+		enforced.Findings = append(enforced.Findings, findingText(f))
 	}
-	slices.Sort(held.Findings)
-	held.Plugged = plugged(ports, actual)
-	return held, nil
+	slices.Sort(enforced.Findings)
+	enforced.Plugged = plugged(ports, actual)
+	return enforced, nil
 }
 
 // done are the steps that did not fail.

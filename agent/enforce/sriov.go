@@ -73,32 +73,32 @@ func (s *SRIOV) Run(ctx context.Context) {
 func (s *SRIOV) Changed() <-chan struct{} { return s.changed }
 
 // Enforce implements agent.Enforcer.
-func (s *SRIOV) Enforce(_ context.Context, ports []portlist.Port) (held agent.Enforced, err error) {
+func (s *SRIOV) Enforce(_ context.Context, ports []portlist.Port) (enforced agent.Enforced, err error) {
 	place, err := s.place(ports)
 	if err != nil {
-		return held, err
+		return enforced, err
 	}
 	links, err := tc.Enforce(s.host, s.links(place))
 	if err != nil {
-		return held, fmt.Errorf("reading the host's queues: %w", err)
+		return enforced, fmt.Errorf("reading the host's queues: %w", err)
 	}
 	vfs, err := tc.EnforceVFs(s.host, place.functions())
 	if err != nil {
-		return held, fmt.Errorf("reading the rates of virtual functions: %w", err)
+		return enforced, fmt.Errorf("reading the rates of virtual functions: %w", err)
 	}
 	for _, step := range links.Steps {
-		held.Did = append(held.Did, step.String())
+		enforced.Did = append(enforced.Did, step.String())
 	}
 	for _, step := range vfs.Steps {
-		held.Did = append(held.Did, step.String())
+		enforced.Did = append(enforced.Did, step.String())
 	}
-	held.Findings = append(notEnforced(ports), place.findings...)
+	enforced.Findings = append(notEnforced(ports), place.findings...)
 	for _, f := range append(links.Findings, vfs.Findings...) {
-		held.Findings = append(held.Findings, f.String())
+		enforced.Findings = append(enforced.Findings, f.String())
 	}
-	slices.Sort(held.Findings)
-	held.Plugged, err = s.plugged(place)
-	return held, err
+	slices.Sort(enforced.Findings)
+	enforced.Plugged, err = s.plugged(place)
+	return enforced, err
 }
 
 // A placing is where the ports of a host have their device.
@@ -231,7 +231,7 @@ func (s *SRIOV) plugged(a *placing) (map[string]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the addresses of virtual functions: %w", err)
 	}
-	here, err := s.present()
+	present, err := s.present()
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (s *SRIOV) plugged(a *placing) (map[string]bool, error) {
 			all[p.ID] = addresses[tc.VF{PF: name, Number: n}].String() == p.MAC
 		}
 		for _, p := range d.shared {
-			all[p.ID] = here[p.MAC]
+			all[p.ID] = present[p.MAC]
 		}
 	}
 	return all, nil
@@ -253,19 +253,19 @@ func (s *SRIOV) present() (map[string]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the host's interfaces: %w", err)
 	}
-	here := map[string]bool{}
+	present := map[string]bool{}
 	for _, i := range interfaces {
-		here[i.HardwareAddr.String()] = true
+		present[i.HardwareAddr.String()] = true
 	}
 	if s.Elsewhere == nil {
-		return here, nil
+		return present, nil
 	}
 	elsewhere, err := s.Elsewhere()
 	if err != nil {
 		return nil, fmt.Errorf("listing the interfaces of servers: %w", err)
 	}
 	for _, address := range elsewhere {
-		here[address.String()] = true
+		present[address.String()] = true
 	}
-	return here, nil
+	return present, nil
 }

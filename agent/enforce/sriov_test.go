@@ -75,11 +75,11 @@ func newRack(t *testing.T) *rack {
 
 func (r *rack) hold(ports ...portlist.Port) agent.Enforced {
 	r.t.Helper()
-	held, err := r.sriov.Enforce(context.Background(), ports)
+	enforced, err := r.sriov.Enforce(context.Background(), ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return held
+	return enforced
 }
 
 func minimum(direction string, kbps int64) portlist.Rule {
@@ -99,22 +99,22 @@ func direct(id, slot string, rules ...portlist.Rule) portlist.Port {
 
 func TestVFsGetTheRatesOfTheirPorts(t *testing.T) {
 	r := newRack(t)
-	r.host.VFs.State[tc.VF{PF: "ens5", Number: 2}] = tc.VFRate{Min: 7}  // of a port that is gone
+	r.host.VFs.State[tc.VF{PF: "ens5", Number: 2}] = tc.VFRate{Min: 7}  // of a port that was deleted
 	r.host.VFs.State[tc.VF{PF: "ens5", Number: 3}] = tc.VFRate{Max: 11} // somebody else's
 	port := direct("p1", "0000:05:10.1", minimum("egress", 1_000_000), limit("egress", 2_000_000))
-	held := r.hold(port)
+	enforced := r.hold(port)
 	want := map[tc.VF]tc.VFRate{
 		{PF: "ens5", Number: 0}: {}, {PF: "ens5", Number: 1}: {Min: 1000, Max: 2000}, {PF: "ens5", Number: 2}: {}, {PF: "ens5", Number: 3}: {Max: 11},
 	}
 	if diff := cmp.Diff(want, r.host.VFs.State); diff != "" {
 		t.Errorf("the VFs' rates (-want +got):\n%s", diff)
 	}
-	if len(held.Findings) != 0 || len(held.Did) != 2 || held.Plugged["p1"] {
-		t.Errorf("held %+v, want two changes, no finding, and a port without its address", held)
+	if len(enforced.Findings) != 0 || len(enforced.Did) != 2 || enforced.Plugged["p1"] {
+		t.Errorf("held %+v, want two changes, no finding, and a port without its address", enforced)
 	}
 	r.host.Addresses[tc.VF{PF: "ens5", Number: 1}] = tc.MAC{0xfa, 0x16, 0x3e, 0, 0, 1}
-	if held = r.hold(port); len(held.Did) != 0 || !held.Plugged["p1"] {
-		t.Errorf("held again %+v, want no change and a port that is plugged in", held)
+	if enforced = r.hold(port); len(enforced.Did) != 0 || !enforced.Plugged["p1"] {
+		t.Errorf("held again %+v, want no change and a port that is plugged in", enforced)
 	}
 	r.hold()
 	if got := r.host.VFs.State[tc.VF{PF: "ens5", Number: 1}]; got != (tc.VFRate{}) {
@@ -125,12 +125,12 @@ func TestVFsGetTheRatesOfTheirPorts(t *testing.T) {
 func TestPortsWithoutVFsShareTheNIC(t *testing.T) {
 	r := newRack(t)
 	provider := guarantee.Name{Driver: guarantee.SRIOV, Hypervisor: "h", Device: "ens7"}.UUID().String()
-	held := r.hold(portlist.Port{
+	enforced := r.hold(portlist.Port{
 		ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet1", Providers: []string{provider},
 		Rules: []portlist.Rule{minimum("egress", 200_000), limit("ingress", 300_000)},
 	})
-	if len(held.Findings) != 0 {
-		t.Errorf("findings: %q", held.Findings)
+	if len(enforced.Findings) != 0 {
+		t.Errorf("findings: %q", enforced.Findings)
 	}
 	if up := r.host.Kernel.State["ens7"].Tree; up == nil || up.Classes[tc.PortMinor].Rate != 200_000 || up.Classes[tc.RootMinor].Ceil != 1_000_000 {
 		t.Errorf("ens7 has %+v, want a class of 200 Mbit/s below 1 Gbit/s", up)
@@ -150,9 +150,9 @@ func TestPortsWithoutVFsShareTheNIC(t *testing.T) {
 // A plug of a port without a VF is an interface with its address, anywhere on the host.
 func TestMacvtapsAreSeenByTheirAddress(t *testing.T) {
 	r := newRack(t)
-	held := r.hold(portlist.Port{ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet0"})
-	if up, known := held.Plugged["p1"]; up || !known {
-		t.Errorf("a port whose address nobody has is plugged in: %v", held.Plugged)
+	enforced := r.hold(portlist.Port{ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet0"})
+	if up, known := enforced.Plugged["p1"]; up || !known {
+		t.Errorf("a port whose address nobody has is plugged in: %v", enforced.Plugged)
 	}
 }
 
@@ -165,13 +165,13 @@ func TestInterfacesElsewhereAreSeen(t *testing.T) {
 	}
 	r.sriov.Elsewhere = func() ([]net.HardwareAddr, error) { return []net.HardwareAddr{address}, nil }
 	port := portlist.Port{ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet0"}
-	if held := r.hold(port); !held.Plugged["p1"] {
-		t.Errorf("a port whose address a server has is not plugged in: %v", held.Plugged)
+	if enforced := r.hold(port); !enforced.Plugged["p1"] {
+		t.Errorf("a port whose address a server has is not plugged in: %v", enforced.Plugged)
 	}
-	gone := errors.New("nobody knows")
-	r.sriov.Elsewhere = func() ([]net.HardwareAddr, error) { return nil, gone }
-	if _, err := r.sriov.Enforce(t.Context(), []portlist.Port{port}); !errors.Is(err, gone) {
-		t.Errorf("the error is %v, want %v: it is not known what is plugged in", err, gone)
+	missing := errors.New("nobody knows")
+	r.sriov.Elsewhere = func() ([]net.HardwareAddr, error) { return nil, missing }
+	if _, err := r.sriov.Enforce(t.Context(), []portlist.Port{port}); !errors.Is(err, missing) {
+		t.Errorf("the error is %v, want %v: it is not known what is plugged in", err, missing)
 	}
 }
 
@@ -190,15 +190,15 @@ func TestWhatCannotBeHeldIsFound(t *testing.T) {
 		"ExcludedIsIt": {direct("p1", "0000:05:10.3", minimum("egress", 1000)), "ens5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held := newRack(t).hold(tc.port)
+			enforced := newRack(t).hold(tc.port)
 			if tc.want == "" {
-				if len(held.Findings) != 0 {
-					t.Errorf("findings: %q, want none", held.Findings)
+				if len(enforced.Findings) != 0 {
+					t.Errorf("findings: %q, want none", enforced.Findings)
 				}
 				return
 			}
-			if len(held.Findings) == 0 || !strings.Contains(strings.Join(held.Findings, "\n"), tc.want) {
-				t.Errorf("findings: %q, want %q", held.Findings, tc.want)
+			if len(enforced.Findings) == 0 || !strings.Contains(strings.Join(enforced.Findings, "\n"), tc.want) {
+				t.Errorf("findings: %q, want %q", enforced.Findings, tc.want)
 			}
 		})
 	}

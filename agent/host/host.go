@@ -99,9 +99,9 @@ func (h *Host) report(ctx context.Context) {
 	}
 }
 
-func (h *Host) failed(ctx context.Context, what string, err error) {
+func (h *Host) failed(ctx context.Context, action string, err error) {
 	if ctx.Err() == nil {
-		h.Log.Warn(what, "error", err)
+		h.Log.Warn(action, "error", err)
 	}
 }
 
@@ -110,15 +110,16 @@ func rest(ctx context.Context, about time.Duration) { _ = backoff.Sleep(ctx, rou
 
 func roughly(about time.Duration) time.Duration { return about*3/4 + rand.N(about/4+1) }
 
-// restAsListed is rest before a retry for a server. It ends early when the server is listed differently.
+// restAsListed is rest before a retry for a server. It ends early when the server is listed
+// differently.
 func (h *Host) restAsListed(ctx context.Context, id string, want *hostlist.Server) {
 	timer := time.NewTimer(roughly(retryPause))
 	defer timer.Stop()
 	for {
 		h.mu.Lock()
-		now, listed := h.wanted[id], h.listed
+		desired, listed := h.wanted[id], h.listed
 		h.mu.Unlock()
-		if !reflect.DeepEqual(now, want) {
+		if !reflect.DeepEqual(desired, want) {
 			return
 		}
 		select {
@@ -141,7 +142,7 @@ func (h *Host) follow(ctx context.Context) {
 	}
 	known := ""
 	for pause := firstPause; ctx.Err() == nil; {
-		asked := time.Now()
+		started := time.Now()
 		wants, err := h.Service.Wanted(ctx, known, pollTime)
 		if err != nil {
 			h.failed(ctx, "the list of servers cannot be read from the compute service", err)
@@ -153,7 +154,7 @@ func (h *Host) follow(ctx context.Context) {
 		if wants.Revision != known {
 			known = wants.Revision
 			h.want(wants.Servers)
-		} else if early := tooSoon - time.Since(asked); early > 0 {
+		} else if early := tooSoon - time.Since(started); early > 0 {
 			rest(ctx, 2*early)
 		}
 	}
@@ -193,13 +194,13 @@ func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
 		h.mu.Lock()
 		listed := h.wanted
 		h.mu.Unlock()
-		is, err := h.Driver.Servers(ctx)
+		states, err := h.Driver.Servers(ctx)
 		if err != nil {
 			h.failed(ctx, "the driver cannot list its servers", err)
 			continue
 		}
-		h.find(is, listed)
-		for _, id := range h.begin(is) {
+		h.find(states, listed)
+		for _, id := range h.begin(states) {
 			all.Go(func() { h.attend(ctx, id) })
 		}
 	}
@@ -207,15 +208,15 @@ func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
 
 // find stores and logs the servers that exist and are not in the list, each once. Listed is the
 // list before the driver was asked: a server that was destroyed since is no finding.
-func (h *Host) find(is []driver.State, listed map[string]*hostlist.Server) {
+func (h *Host) find(states []driver.State, listed map[string]*hostlist.Server) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if listed == nil {
 		return
 	}
 	var unknown []string
-	for i := range is {
-		if id := is[i].ID; listed[id] == nil && h.wanted[id] == nil {
+	for i := range states {
+		if id := states[i].ID; listed[id] == nil && h.wanted[id] == nil {
 			unknown = append(unknown, id)
 		}
 	}
@@ -230,15 +231,15 @@ func (h *Host) find(is []driver.State, listed map[string]*hostlist.Server) {
 
 // begin returns the servers that are not in progress and are not as they should be, or whose result
 // was not reported. It marks them as in progress.
-func (h *Host) begin(is []driver.State) (ids []string) {
+func (h *Host) begin(actual []driver.State) (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.wanted == nil {
 		return nil
 	}
-	states := make(map[string]*driver.State, len(is))
-	for i := range is {
-		states[is[i].ID] = &is[i]
+	states := make(map[string]*driver.State, len(actual))
+	for i := range actual {
+		states[actual[i].ID] = &actual[i]
 	}
 	for id, want := range h.wanted {
 		if untold := want.Event != "" && h.reported[id] != want.Event; untold || len(plan(want, states[id])) > 0 && want.Event == "" {
@@ -280,7 +281,7 @@ func (h *Host) attend(ctx context.Context, id string) {
 	}
 	switch {
 	case err == nil:
-	case want == nil, want.Deleted, errors.As(err, new(*plugged)): // what is refused is asked for again at once, as another event
+	case want == nil, want.Deleted, errors.As(err, new(*plugged)): // what is refused is requested again at once, as another event
 		rest(ctx, retryPause)
 	case want.Event == "":
 		h.restAsListed(ctx, id, want)
@@ -312,13 +313,13 @@ func (h *Host) make(ctx context.Context, id string, want *hostlist.Server) error
 	if err != nil {
 		return err
 	}
-	var is *driver.State
+	var actual *driver.State
 	for i := range all {
 		if all[i].ID == id {
-			is = &all[i]
+			actual = &all[i]
 		}
 	}
-	for _, s := range plan(want, is) {
+	for _, s := range plan(want, actual) {
 		if err := h.carryOut(ctx, id, want, s); err != nil {
 			return err
 		}
@@ -327,7 +328,7 @@ func (h *Host) make(ctx context.Context, id string, want *hostlist.Server) error
 	return nil
 }
 
-// A plugged is the error of a port that could not be unplugged: the service asks for that again.
+// A plugged is the error of a port that could not be unplugged: the service requests that again.
 type plugged struct{ error }
 
 // Unwrap returns the driver's.
@@ -373,7 +374,7 @@ func (h *Host) reportResult(ctx context.Context, id string, want *hostlist.Serve
 		}
 		h.failed(ctx, "a result could not be reported to the compute service", err)
 		rest(ctx, pause)
-		if now := h.wants(id); now == nil || now.Event != event {
+		if desired := h.wants(id); desired == nil || desired.Event != event {
 			return
 		}
 	}

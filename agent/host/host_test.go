@@ -76,17 +76,17 @@ func (s *service) refuse(err error) {
 func (s *service) Wanted(ctx context.Context, known string, wait time.Duration) (hostlist.List, error) {
 	for {
 		s.mu.Lock()
-		now, changed, err := hostlist.List{Revision: fmt.Sprint(s.revision), Servers: slices.Clone(s.wants)}, s.changed, s.failing()
+		list, changed, err := hostlist.List{Revision: fmt.Sprint(s.revision), Servers: slices.Clone(s.wants)}, s.changed, s.failing()
 		s.mu.Unlock()
-		if err != nil || now.Revision != known {
-			return now, err
+		if err != nil || list.Revision != known {
+			return list, err
 		}
 		select {
 		case <-changed:
 		case <-time.After(wait):
-			return now, nil
+			return list, nil
 		case <-ctx.Done():
-			return now, ctx.Err()
+			return list, ctx.Err()
 		}
 	}
 }
@@ -153,7 +153,8 @@ func gone(id, event string) hostlist.Server {
 	return hostlist.Server{ID: id, Deleted: true, Event: event}
 }
 
-// Servers that are not listed are left alone, logged once and reported, until they are listed, or said to be gone.
+// Servers that are not listed are skipped, logged once and reported, until they are listed, or said
+// to be gone.
 func TestUnknownServers(t *testing.T) {
 	fake := &driver.Fake{}
 	for _, id := range []string{"b", "a", "c"} {
@@ -181,14 +182,14 @@ func TestUnknownServers(t *testing.T) {
 		} {
 			s.want(step.want...)
 			time.Sleep(3 * time.Minute)
-			var is []string
+			var states []string
 			for _, line := range there(t, fake) {
-				is = append(is, line[:1])
+				states = append(states, line[:1])
 			}
 			s.mu.Lock()
 			unknown := s.unknown
 			s.mu.Unlock()
-			if d := cmp.Diff(step.there, is); d != "" {
+			if d := cmp.Diff(step.there, states); d != "" {
 				t.Errorf("%s: there are (-want +got)\n%s", step.what, d)
 			}
 			if d := cmp.Diff(step.unknown, unknown); d != "" {
@@ -212,8 +213,8 @@ func TestRefusedReports(t *testing.T) {
 		s.refuse(errors.New("the name is taken"))
 		s.want(server("a", "e1"))
 		time.Sleep(5 * time.Minute)
-		if is := there(t, fake); is != nil || s.heard() != nil {
-			t.Errorf("while reports are refused, there are %q", is)
+		if states := there(t, fake); states != nil || s.heard() != nil {
+			t.Errorf("while reports are refused, there are %q", states)
 		}
 		s.refuse(nil)
 		time.Sleep(time.Minute)
@@ -238,17 +239,17 @@ func TestDestroyFails(t *testing.T) {
 		busy.Store(true)
 		s.want(gone("a", "e1"))
 		time.Sleep(time.Minute)
-		heard := s.heard()
-		if len(heard) < 5 || len(heard) > 20 || heard[0].Error != "it is in use" {
-			t.Errorf("of a server that cannot be destroyed it was said in a minute %+v", heard)
+		results := s.heard()
+		if len(results) < 5 || len(results) > 20 || results[0].Error != "it is in use" {
+			t.Errorf("of a server that cannot be destroyed it was said in a minute %+v", results)
 		}
 		busy.Store(false)
 		time.Sleep(time.Minute)
 		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
-		if is := there(t, fake); is != nil {
-			t.Errorf("there are %q", is)
+		if states := there(t, fake); states != nil {
+			t.Errorf("there are %q", states)
 		}
 	})
 }
@@ -256,14 +257,14 @@ func TestDestroyFails(t *testing.T) {
 func TestHost(t *testing.T) {
 	fake := &driver.Fake{Delay: time.Second}
 	inBubble(t, fake, func(t *testing.T, s *service) {
-		check := func(what string, results []hostlist.Result, servers ...string) {
+		check := func(kind string, results []hostlist.Result, servers ...string) {
 			t.Helper()
 			time.Sleep(20 * time.Second)
 			if d := cmp.Diff(results, s.heard()); d != "" {
-				t.Errorf("%s: it was said (-want +got)\n%s", what, d)
+				t.Errorf("%s: it was said (-want +got)\n%s", kind, d)
 			}
 			if d := cmp.Diff(servers, there(t, fake)); d != "" {
-				t.Errorf("%s: there are (-want +got)\n%s", what, d)
+				t.Errorf("%s: there are (-want +got)\n%s", kind, d)
 			}
 		}
 		s.want(server("a", "e1", "p"), server("b", "e2"), server("c", "e3"))
@@ -286,7 +287,7 @@ func TestHost(t *testing.T) {
 	})
 }
 
-// What fails is told once, and not tried again until something else is wanted. What nobody
+// What fails is reported once, and not tried again until something else is wanted. What nobody
 // waits for is tried again.
 func TestFailures(t *testing.T) {
 	bad := map[string]error{"build a": errors.New("no such image"), "build b": fmt.Errorf("%w: the disk is too small", driver.ErrEverywhere)}
@@ -325,8 +326,9 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// What is wanted of a server after something has failed is done at once: the destruction of one that could not be built, for which
-// the service waits before it tries another host, and what a user wants of one that is tried again because no event waits for it.
+// What is wanted of a server after something has failed is done at once: the destruction of one
+// that could not be built, for which the service waits before it tries another host, and what a
+// user wants of one that is tried again because no event waits for it.
 func TestWishesAfterFailures(t *testing.T) {
 	var bad atomic.Bool
 	bad.Store(true)
@@ -351,7 +353,7 @@ func TestWishesAfterFailures(t *testing.T) {
 	})
 }
 
-// A service that is away is waited for; what it has not heard it is told again.
+// A service that is away is waited for; what it has not heard it is reported again.
 func TestServiceThatIsAway(t *testing.T) {
 	fake := &driver.Fake{}
 	inBubble(t, fake, func(t *testing.T, s *service) {
@@ -390,9 +392,9 @@ func TestGenerations(t *testing.T) {
 	fake := &driver.Fake{}
 	inBubble(t, fake, func(t *testing.T, s *service) {
 		for generation, event := range []string{"e0", "e1"} {
-			one := server("a", event, "p")
-			one.Generation = int64(generation)
-			s.want(one)
+			desired := server("a", event, "p")
+			desired.Generation = int64(generation)
+			s.want(desired)
 			time.Sleep(time.Minute)
 			if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: event, Generation: int64(generation)}}, s.heard()); d != "" {
 				t.Errorf("it was said (-want +got)\n%s", d)

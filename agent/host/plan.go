@@ -14,42 +14,42 @@ type step struct {
 }
 
 // plan returns the steps that make a server match its entry. A server that does not exist is nil,
-// and so is the entry of one that must not be touched. A half built server is built again, and so is one
-// of another generation. One that is kept is not built: half built, it is of no use.
-func plan(want *hostlist.Server, is *driver.State) (steps []step) {
+// and so is the entry of one that must not be touched. A half built server is built again, and so
+// is one of another generation. One that is kept is not built: half built, it is of no use.
+func plan(want *hostlist.Server, actual *driver.State) (steps []step) {
 	if want == nil {
 		return nil
 	}
 	if want.Deleted {
-		if is != nil {
+		if actual != nil {
 			steps = append(steps, step{verb: "destroy"})
 		}
 		return steps
 	}
-	stays := is != nil && is.Built && (want.Kept || is.Generation == want.Generation)
-	if is != nil && !stays {
+	retained := actual != nil && actual.Built && (want.Kept || actual.Generation == want.Generation)
+	if actual != nil && !retained {
 		steps = append(steps, step{verb: "destroy"})
 	}
 	switch {
-	case !stays && want.Kept:
+	case !retained && want.Kept:
 		return steps
-	case !stays:
+	case !retained:
 		return append(steps, step{verb: "build"})
 	}
-	if !want.Running && is.Running {
+	if !want.Running && actual.Running {
 		steps = append(steps, step{verb: "stop"})
 	}
-	for _, id := range is.Ports {
+	for _, id := range actual.Ports {
 		if !slices.ContainsFunc(want.Ports, func(p hostlist.Port) bool { return p.ID == id }) {
 			steps = append(steps, step{"unplug", hostlist.Port{ID: id}})
 		}
 	}
 	for _, p := range want.Ports {
-		if !slices.Contains(is.Ports, p.ID) {
+		if !slices.Contains(actual.Ports, p.ID) {
 			steps = append(steps, step{"plug", p})
 		}
 	}
-	if want.Running && (!is.Running || want.Boot != "" && want.Boot != is.Boot) {
+	if want.Running && (!actual.Running || want.Boot != "" && want.Boot != actual.Boot) {
 		steps = append(steps, step{verb: "start"})
 	}
 	return steps

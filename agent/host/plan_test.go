@@ -13,7 +13,7 @@ func TestPlan(t *testing.T) {
 	runs := func(boot string, ports ...hostlist.Port) *hostlist.Server {
 		return &hostlist.Server{ID: "s", Running: true, Boot: boot, Ports: ports}
 	}
-	kept := &hostlist.Server{Kept: true}
+	retained := &hostlist.Server{Kept: true}
 	for name, tc := range map[string]struct {
 		want  *hostlist.Server
 		is    *driver.State
@@ -32,10 +32,10 @@ func TestPlan(t *testing.T) {
 		"Stopped":         {&hostlist.Server{Boot: "1"}, &driver.State{Built: true}, nil},
 		"Start":           {runs(""), &driver.State{Built: true}, []step{{verb: "start"}}},
 		"OtherGeneration": {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"a"}, Generation: 1}, []step{{verb: "destroy"}, {verb: "build"}}},
-		"Kept":            {kept, &driver.State{Built: true, Running: true, Ports: []string{"a"}}, []step{{verb: "stop"}, {"unplug", a}}},
-		"KeptGeneration":  {kept, &driver.State{Built: true, Generation: 1}, nil},
-		"KeptAndMissing":  {kept, nil, nil},
-		"KeptAndHalfMade": {kept, &driver.State{}, []step{{verb: "destroy"}}},
+		"Kept":            {retained, &driver.State{Built: true, Running: true, Ports: []string{"a"}}, []step{{verb: "stop"}, {"unplug", a}}},
+		"KeptGeneration":  {retained, &driver.State{Built: true, Generation: 1}, nil},
+		"KeptAndMissing":  {retained, nil, nil},
+		"KeptAndHalfMade": {retained, &driver.State{}, []step{{verb: "destroy"}}},
 		"Reboot":          {runs("2"), &driver.State{Built: true, Running: true, Boot: "1"}, []step{{verb: "start"}}},
 	} {
 		if got := plan(tc.want, tc.is); !slices.EqualFunc(got, tc.steps, func(x, y step) bool { return x.verb == y.verb && x.port.ID == y.port.ID }) {

@@ -112,13 +112,13 @@ func atLeastOne(text string) int {
 
 // common keeps what is in the words too; of nil, all of them.
 func common(all map[string]bool, words []string) map[string]bool {
-	kept := map[string]bool{}
+	retained := map[string]bool{}
 	for _, w := range words {
 		if all == nil || all[w] {
-			kept[w] = true
+			retained[w] = true
 		}
 	}
-	return kept
+	return retained
 }
 
 // traits are those of the CPUs.

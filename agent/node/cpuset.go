@@ -63,26 +63,26 @@ func (e *ruleError) Error() string { return fmt.Sprintf("%q: %s", e.rule, e.reas
 // parseCPUs reads a set of CPUs: numbers and ranges, separated by commas, and ^ before excluded
 // ones, in any order. The error joins a ruleError for each invalid rule.
 func parseCPUs(text string) (cpuSet, error) {
-	in, out := make(changes, maxCPU+2), make(changes, maxCPU+2)
+	added, out := make(changes, maxCPU+2), make(changes, maxCPU+2)
 	var errs []error
 	for rule := range strings.SplitSeq(text, ",") {
 		rule = strings.TrimSpace(rule)
 		if rule == "" {
 			continue
 		}
-		to, numbers := in, rule
+		removed, numbers := added, rule
 		if rest, ok := strings.CutPrefix(rule, "^"); ok {
-			to, numbers = out, rest
+			removed, numbers = out, rest
 		}
 		first, last, err := parseRange(numbers)
 		if err != nil {
 			errs = append(errs, &ruleError{rule, err.Error()})
 			continue
 		}
-		to[first]++
-		to[last+1]--
+		removed[first]++
+		removed[last+1]--
 	}
-	return in.set().missing(out.set()), errors.Join(errs...)
+	return added.set().missing(out.set()), errors.Join(errs...)
 }
 
 // changes say at which numbers how many more ranges are open than before.
@@ -100,11 +100,11 @@ func (c changes) set() cpuSet {
 }
 
 func parseRange(text string) (first, last int, err error) {
-	from, to, isRange := strings.Cut(text, "-")
+	from, dst, isRange := strings.Cut(text, "-")
 	if first, err = parseCPU(from); err != nil || !isRange {
 		return first, first, err
 	}
-	if last, err = parseCPU(to); err == nil && first > last {
+	if last, err = parseCPU(dst); err == nil && first > last {
 		err = errors.New("want the lower number first")
 	}
 	return first, last, err
@@ -136,8 +136,8 @@ func (r *resources) understand(rd *reader) {
 		r.understandPinned(rd, pinned)
 		return
 	}
-	if both := r.sets.dedicated.common(r.sets.shared); len(both) > 0 {
-		rd.wrong(groupCompute, "cpu_dedicated_set", r.dedicated, "%s is in cpu_shared_set too; a CPU is for one of the two", both)
+	if union := r.sets.dedicated.common(r.sets.shared); len(union) > 0 {
+		rd.wrong(groupCompute, "cpu_dedicated_set", r.dedicated, "%s is in cpu_shared_set too; a CPU is for one of the two", union)
 	}
 	if r.reservedCPUs > 0 && (r.shared != "" || r.dedicated != "") {
 		rd.wrong(groupDefault, "reserved_host_cpus", strconv.Itoa(r.reservedCPUs),
@@ -191,8 +191,8 @@ func (r *resources) split(online cpuSet) (vcpu, pcpu int, err error) {
 		option string
 		set    cpuSet
 	}{{r.sharedOption(), r.sets.shared}, {"[compute] cpu_dedicated_set", r.sets.dedicated}} {
-		if off := s.set.missing(online); len(off) > 0 {
-			err = errors.Join(err, fmt.Errorf("%s: %s: not online are %s; online are %s", s.option, s.set, off, online))
+		if offline := s.set.missing(online); len(offline) > 0 {
+			err = errors.Join(err, fmt.Errorf("%s: %s: not online are %s; online are %s", s.option, s.set, offline, online))
 		}
 	}
 	if r.sets.shared == nil && r.sets.dedicated == nil {

@@ -224,16 +224,16 @@ func (r *specReader) glob(text string) (a addressSpec) {
 	}
 	parts = append(parts, function)
 	for i, part := range parts {
-		at := i + len(a.parts) - len(parts) // missing parts are the leading ones
+		k := i + len(a.parts) - len(parts) // missing parts are the leading ones
 		if part = strings.TrimSpace(part); part == "" || part == "*" {
 			continue
 		}
-		p := addressParts[at]
+		p := addressParts[k]
 		digits, err := hexadecimal(part, p.most, p.digits)
 		if err != nil {
 			r.wrong("address: ", text, "%s: %s, or *", p.name, err)
 		}
-		a.parts[at] = digits
+		a.parts[k] = digits
 	}
 	return a
 }

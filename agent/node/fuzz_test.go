@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzCPUs reads any text as a set of CPUs. What it means is the same when it is written
-// anew.
+// again.
 func FuzzCPUs(f *testing.F) {
 	for _, text := range parityCPUs {
 		f.Add(text)

@@ -18,7 +18,7 @@ import (
 // identityFile has the UUID of the compute node, Nova's and Berth's.
 const identityFile = "compute_id"
 
-// identity returns the host's UUID: from the file beside the settings, which an installer may have
+// identity returns the host's UUID: from the file next to the settings, which an installer may have
 // written, or from the one in state_path, which is created when it does not exist.
 func (s *Settings) identity() (guarantee.UUID, error) {
 	id, from, err := s.findIdentity()
@@ -32,15 +32,15 @@ func (s *Settings) identity() (guarantee.UUID, error) {
 func (s *Settings) findIdentity() (id guarantee.UUID, from string, err error) {
 	for _, dir := range s.identityDirs() {
 		path := filepath.Join(dir, identityFile)
-		found, err := readIdentity(path)
+		uuid, err := readIdentity(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return guarantee.UUID{}, "", err
-		case from != "" && found != id:
-			return guarantee.UUID{}, "", fmt.Errorf("%s has the UUID %s, and %s has %s: remove the one that is not this host's", from, id, path, found)
+		case from != "" && uuid != id:
+			return guarantee.UUID{}, "", fmt.Errorf("%s has the UUID %s, and %s has %s: remove the one that is not this host's", from, id, path, uuid)
 		default:
-			id, from = found, path
+			id, from = uuid, path
 		}
 	}
 	return id, from, nil

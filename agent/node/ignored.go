@@ -12,9 +12,9 @@ import (
 //go:embed ignored.txt
 var ignoredList string
 
-// ignored are the options of nova.conf without effect on a host: hosts' own that Berth does without, and
-// those of the other programs that read the file: Nova's services, as a compute service reads them,
-// and Berth's on a machine that runs everything.
+// ignored are the options of nova.conf without effect on a host: hosts' own that Berth does
+// without, and those of the other programs that read the file: Nova's services, as a compute
+// service reads them, and Berth's on a machine that runs everything.
 func ignored(service *config.Compute) osloconfig.Names {
 	names, others := osloconfig.ParseNames(ignoredList), service.Ignores()
 	names.Options = append(names.Options, others.Options...)

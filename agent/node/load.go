@@ -42,17 +42,17 @@ func Load(src osloconfig.Sources, names settings.Names) (s *Settings, warnings [
 	return s, warnings, nil
 }
 
-// prepare returns settings whose defaults follow from other options, and the options without effect:
-// a compute service's credentials are in the groups that the files name.
+// prepare returns settings whose defaults follow from other options, and the options without
+// effect: a compute service's credentials are in the groups that the files name.
 func prepare(set *osloconfig.Set, names settings.Names) (*Settings, osloconfig.Names) {
 	first, s := newSettings(names), newSettings(names)
-	service, found := config.DefaultCompute(), config.DefaultCompute()
+	service, cfg := config.DefaultCompute(), config.DefaultCompute()
 	known := ignored(service)
-	for _, all := range [][]config.Setting{first.Table(), found.Settings()} {
+	for _, all := range [][]config.Setting{first.Table(), cfg.Settings()} {
 		_, _ = set.Load(osloTable(all, known)) // reported the second time
 	}
-	service.Keystone.AuthSection, service.Placement.AuthSection = found.Keystone.AuthSection, found.Placement.AuthSection
-	service.Neutron.AuthSection, service.Glance.AuthSection = found.Neutron.AuthSection, found.Glance.AuthSection
+	service.Keystone.AuthSection, service.Placement.AuthSection = cfg.Keystone.AuthSection, cfg.Placement.AuthSection
+	service.Neutron.AuthSection, service.Glance.AuthSection = cfg.Neutron.AuthSection, cfg.Glance.AuthSection
 	for _, name := range first.written.mdevTypes {
 		s.addMdevType(name)
 	}
@@ -71,8 +71,8 @@ func osloTable(all []config.Setting, ignored osloconfig.Names) osloconfig.Table 
 // places returns the locations of the values of an option.
 func places(set *osloconfig.Set, table []config.Setting, name osloconfig.Name) (all []string) {
 	i := slices.IndexFunc(table, func(s config.Setting) bool { return s.Name == name })
-	for _, at := range set.Places(table[i].Option) {
-		all = append(all, at.String())
+	for _, loc := range set.Places(table[i].Option) {
+		all = append(all, loc.String())
 	}
 	return all
 }

@@ -70,11 +70,11 @@ func (m Machine) list(parts ...string) ([]string, error) {
 
 // target returns the name that a link leads to; "" when there is no such link.
 func (m Machine) target(parts ...string) (string, error) {
-	to, err := os.Readlink(m.path(parts...))
+	dst, err := os.Readlink(m.path(parts...))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	return filepath.Base(to), err
+	return filepath.Base(dst), err
 }
 
 // online are the CPUs that are in use.
@@ -122,12 +122,12 @@ func (m Machine) diskGB(dir string) (int64, error) {
 	if size == nil {
 		size = diskSize
 	}
-	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		n, err := size(at)
+	for path := filepath.Clean(dir); ; path = filepath.Dir(path) {
+		n, err := size(path)
 		if err == nil {
 			return n >> 30, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+		if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
 			return 0, fmt.Errorf("asking for the size of the disk of %s: %w", dir, err)
 		}
 	}

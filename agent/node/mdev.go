@@ -168,8 +168,8 @@ func (c *mdevCard) count(m Machine) (err error) {
 	if c.free, err = m.number(append(dir, "available_instances")...); err != nil {
 		return err
 	}
-	made, err := m.list(append(dir, "devices")...)
-	c.made = int64(len(made))
+	created, err := m.list(append(dir, "devices")...)
+	c.made = int64(len(created))
 	return err
 }
 

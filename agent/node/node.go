@@ -34,7 +34,7 @@ type Settings struct {
 	Berth   Berth
 
 	ReportInterval   time.Duration // between reports
-	ResourceInterval time.Duration // between looks at what the machine has; 0: at the start only
+	ResourceInterval time.Duration // between reads what the machine has; 0: at the start only
 	Concurrency      int           // builds at a time; 0: any number
 	InstancesPath    string        // directory of servers, whose disk they use
 
@@ -87,7 +87,7 @@ type Berth struct {
 	ComputeKeyFile     string
 	ComputeCAFile      string // authorities of the service's certificate; empty: the system's
 	ComputeTimeout     time.Duration
-	WatchInterval      time.Duration // between looks at the files; 0: never
+	WatchInterval      time.Duration // between reads the files; 0: never
 }
 
 // FakeDriver is how the driver Fake plays a host.

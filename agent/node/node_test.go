@@ -68,7 +68,7 @@ func TestResourceInterval(t *testing.T) {
 	}
 }
 
-// What is read first is told apart from what is read later.
+// What is read first is reported apart from what is read later.
 func TestFingerprint(t *testing.T) {
 	h, s := asked(t, "[DEFAULT]", "debug = true")
 	src := osloconfig.Sources{Files: []string{filepath.Join(h.dir, "nova.conf")}}
@@ -84,8 +84,8 @@ func TestFingerprint(t *testing.T) {
 // A host without a UUID makes one, and keeps it.
 func TestIdentityIsMadeOnce(t *testing.T) {
 	h, s := asked(t, "[DEFAULT]")
-	kept := filepath.Join(h.dir, "state/compute_id")
-	if err := os.Remove(kept); err != nil {
+	retained := filepath.Join(h.dir, "state/compute_id")
+	if err := os.Remove(retained); err != nil {
 		t.Fatal(err)
 	}
 	ids := make([]string, 8)
@@ -103,9 +103,9 @@ func TestIdentityIsMadeOnce(t *testing.T) {
 	if ids = slices.Compact(ids); len(ids) != 1 || ids[0][14] != '4' {
 		t.Errorf("hosts that start at the same time are %v, want one random UUID", ids)
 	}
-	text, err := os.ReadFile(kept)
+	text, err := os.ReadFile(retained)
 	if err != nil || string(text) != ids[0]+"\n" {
-		t.Errorf("%s has %q, %v, want %s", kept, text, err, ids[0])
+		t.Errorf("%s has %q, %v, want %s", retained, text, err, ids[0])
 	}
 	if names, err := os.ReadDir(filepath.Join(h.dir, "state")); err != nil || len(names) != 1 {
 		t.Errorf("beside it there are %v, %v", names, err)
@@ -203,7 +203,8 @@ func TestTraitsAreStandard(t *testing.T) {
 	}
 }
 
-// Formats of images that the operator excludes are not reported; the others are, with either driver.
+// Formats of images that the operator excludes are not reported; the others are, with either
+// driver.
 func TestExcludedImageTypes(t *testing.T) {
 	for _, driver := range []string{node.Fake, node.Netns} {
 		h, s := asked(t, "[berth]", "compute_driver = "+driver, "[compute]", "image_type_exclude_list = qcow2,vmdk")
@@ -298,14 +299,14 @@ func TestChangesOfProviderFiles(t *testing.T) {
 	h, s := asked(t, "[DEFAULT]")
 	h.write(t, "provider_config/a.yaml", `{meta: {schema_version: "1.0"}, providers: [{identification: {uuid: $COMPUTE_NODE}, traits: {additional: [CUSTOM_X]}}]}`)
 	for _, want := range []int{1, 0} {
-		is, _, err := h.load()
+		cur, _, err := h.load()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lines := node.Changes(s, is); len(lines) != want {
+		if lines := node.Changes(s, cur); len(lines) != want {
 			t.Errorf("the changes are %q, want %d", lines, want)
 		}
-		s = is
+		s = cur
 	}
 }
 

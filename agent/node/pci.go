@@ -184,31 +184,31 @@ func (p *pciProviders) add(spec *deviceSpec, d pciDevice) {
 	if class == "" {
 		class = strings.ToUpper("CUSTOM_PCI_" + d.vendor + "_" + d.product)
 	}
-	to := p.byAddr[address]
-	if to == nil {
-		to = &pciProvider{address: address, class: class, traits: spec.traits, own: own}
-		p.byAddr[address] = to
+	provider := p.byAddr[address]
+	if provider == nil {
+		provider = &pciProvider{address: address, class: class, traits: spec.traits, own: own}
+		p.byAddr[address] = provider
 	}
 	wrong := func(format string, args ...any) {
 		p.errs = append(p.errs, fmt.Errorf("[pci] device_spec: entry %d: %s: %s", spec.number, d.address, fmt.Sprintf(format, args...)))
 	}
-	switch with := strings.Join(to.devices, ", "); {
-	case to.own != own || own && len(to.devices) > 0:
+	switch with := strings.Join(provider.devices, ", "); {
+	case provider.own != own || own && len(provider.devices) > 0:
 		wrong("a physical function and virtual ones of it (%s) cannot both be for servers", with)
-	case to.class != class:
-		wrong("its class %s is not that of the others of its card, %s (%s): give all of them the same", class, to.class, with)
-	case !slices.Equal(to.traits, spec.traits):
+	case provider.class != class:
+		wrong("its class %s is not that of the others of its card, %s (%s): give all of them the same", class, provider.class, with)
+	case !slices.Equal(provider.traits, spec.traits):
 		wrong("its traits %s are not those of the others of its card, %s (%s): give all of them the same",
-			strings.Join(spec.traits, ","), strings.Join(to.traits, ","), with)
+			strings.Join(spec.traits, ","), strings.Join(provider.traits, ","), with)
 	}
-	to.devices = append(to.devices, d.address)
+	provider.devices = append(provider.devices, d.address)
 }
 
 // devices are the providers, in the order of their addresses.
 func (p *pciProviders) devices() (all []inventory.Device) {
 	for _, address := range slices.Sorted(maps.Keys(p.byAddr)) {
-		to := p.byAddr[address]
-		all = append(all, inventory.Device{Suffix: strings.ToUpper(address), Class: to.class, Total: int64(len(to.devices)), Traits: to.traits})
+		provider := p.byAddr[address]
+		all = append(all, inventory.Device{Suffix: strings.ToUpper(address), Class: provider.class, Total: int64(len(provider.devices)), Traits: provider.traits})
 	}
 	return all
 }

@@ -60,11 +60,11 @@ type providerReader struct {
 }
 
 // wrong notes what is wrong at a place: "providers[0].traits".
-func (p *providerReader) wrong(at, format string, args ...any) {
-	if at != "" {
-		at += ": "
+func (p *providerReader) wrong(path, format string, args ...any) {
+	if path != "" {
+		path += ": "
 	}
-	p.errs = append(p.errs, fmt.Errorf("%s: %s%s", p.file, at, fmt.Sprintf(format, args...)))
+	p.errs = append(p.errs, fmt.Errorf("%s: %s%s", p.file, path, fmt.Sprintf(format, args...)))
 }
 
 func (p *providerReader) read(text []byte) {
@@ -107,31 +107,31 @@ func has(object map[string]any, key string) bool {
 }
 
 // object wants a mapping whose keys are text.
-func (p *providerReader) object(at string, v any) (map[string]any, bool) {
+func (p *providerReader) object(path string, v any) (map[string]any, bool) {
 	o, ok := v.(map[string]any)
 	if !ok {
-		p.wrong(at, "want a mapping with names as keys, not %s", shown(v))
+		p.wrong(path, "want a mapping with names as keys, not %s", shown(v))
 	}
 	return o, ok
 }
 
 // list wants a list, if it is given.
-func (p *providerReader) list(at string, v any, given bool) []any {
+func (p *providerReader) list(path string, v any, given bool) []any {
 	all, ok := v.([]any)
 	if given && !ok {
-		p.wrong(at, "want a list, not %s", shown(v))
+		p.wrong(path, "want a list, not %s", shown(v))
 	}
 	return all
 }
 
 // known warns of keys that mean nothing.
-func (p *providerReader) known(at string, o map[string]any, keys ...string) {
+func (p *providerReader) known(path string, o map[string]any, keys ...string) {
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		if !slices.Contains(keys, key) {
-			if at != "" {
-				at += ": "
+			if path != "" {
+				path += ": "
 			}
-			p.warnings = append(p.warnings, fmt.Sprintf("%s: %s%.60q does nothing; known are %s", p.file, at, key, strings.Join(keys, ", ")))
+			p.warnings = append(p.warnings, fmt.Sprintf("%s: %s%.60q does nothing; known are %s", p.file, path, key, strings.Join(keys, ", ")))
 		}
 	}
 }
@@ -175,29 +175,29 @@ func (p *providerReader) version(v any) bool {
 	return true
 }
 
-func (p *providerReader) provider(at string, v any) {
-	o, ok := p.object(at, v)
+func (p *providerReader) provider(path string, v any) {
+	o, ok := p.object(path, v)
 	if !ok {
 		return
 	}
-	p.known(at, o, "identification", "inventories", "traits")
+	p.known(path, o, "identification", "inventories", "traits")
 	a := inventory.Additional{File: p.file, Inventories: map[string]inventory.Extra{}}
 	before := len(p.errs)
-	name := p.identification(at+".identification", o["identification"], &a)
-	for i, item := range p.additional(at+".inventories", o, "inventories") {
-		p.inventories(fmt.Sprintf("%s.inventories.additional[%d]", at, i), item, a.Inventories)
+	name := p.identification(path+".identification", o["identification"], &a)
+	for i, item := range p.additional(path+".inventories", o, "inventories") {
+		p.inventories(fmt.Sprintf("%s.inventories.additional[%d]", path, i), item, a.Inventories)
 	}
-	for i, item := range p.additional(at+".traits", o, "traits") {
-		if trait, ok := p.custom(fmt.Sprintf("%s.traits.additional[%d]", at, i), item); ok && !slices.Contains(a.Traits, trait) {
+	for i, item := range p.additional(path+".traits", o, "traits") {
+		if trait, ok := p.custom(fmt.Sprintf("%s.traits.additional[%d]", path, i), item); ok && !slices.Contains(a.Traits, trait) {
 			a.Traits = append(a.Traits, trait)
 		}
 	}
 	switch other := p.taken[name]; {
 	case len(p.errs) > before:
 	case len(a.Inventories) == 0 && len(a.Traits) == 0:
-		p.warnings = append(p.warnings, fmt.Sprintf("%s: %s: it adds nothing to %s", p.file, at, name))
+		p.warnings = append(p.warnings, fmt.Sprintf("%s: %s: it adds nothing to %s", p.file, path, name))
 	case other != "":
-		p.wrong(at, "%s is in %s already", name, other)
+		p.wrong(path, "%s is in %s already", name, other)
 	default:
 		p.taken[name] = p.file
 		p.all = append(p.all, a)
@@ -205,16 +205,16 @@ func (p *providerReader) provider(at string, v any) {
 }
 
 // additional returns what the list of the same name below a key has, if it is given.
-func (p *providerReader) additional(at string, provider map[string]any, key string) []any {
+func (p *providerReader) additional(path string, provider map[string]any, key string) []any {
 	if !has(provider, key) {
 		return nil
 	}
-	o, ok := p.object(at, provider[key])
+	o, ok := p.object(path, provider[key])
 	if !ok {
 		return nil
 	}
-	p.known(at, o, "additional")
-	return p.list(at+".additional", o["additional"], has(o, "additional"))
+	p.known(path, o, "additional")
+	return p.list(path+".additional", o["additional"], has(o, "additional"))
 }
 
 var providerUUID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
@@ -223,8 +223,8 @@ var providerUUID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A
 const longestName = 200
 
 // identification says which provider is meant, and returns how the file calls it.
-func (p *providerReader) identification(at string, v any, a *inventory.Additional) string {
-	o, ok := p.object(at, v)
+func (p *providerReader) identification(path string, v any, a *inventory.Additional) string {
+	o, ok := p.object(path, v)
 	if !ok {
 		return ""
 	}
@@ -232,9 +232,9 @@ func (p *providerReader) identification(at string, v any, a *inventory.Additiona
 	uuid, isUUID := o["uuid"].(string)
 	switch {
 	case len(o) != 1 || !isName && !isUUID:
-		p.wrong(at, "want either uuid or name, and text behind it")
+		p.wrong(path, "want either uuid or name, and text behind it")
 	case isName && (name == "" || len([]rune(name)) > longestName):
-		p.wrong(at+".name", "want 1 to %d characters, not %s", longestName, shown(name))
+		p.wrong(path+".name", "want 1 to %d characters, not %s", longestName, shown(name))
 	case isName:
 		a.Name = name
 	case uuid == string(inventory.ComputeNode):
@@ -243,7 +243,7 @@ func (p *providerReader) identification(at string, v any, a *inventory.Additiona
 		id, _ := guarantee.ParseUUID(uuid) // the pattern is stricter
 		a.ID = placement.UUID(id.String())
 	default:
-		p.wrong(at+".uuid", "want a UUID or %s, not %s", inventory.ComputeNode, shown(uuid))
+		p.wrong(path+".uuid", "want a UUID or %s, not %s", inventory.ComputeNode, shown(uuid))
 	}
 	return string(a.ID) + a.Name
 }
@@ -251,42 +251,42 @@ func (p *providerReader) identification(at string, v any, a *inventory.Additiona
 // customName is what placement takes as the name of a class or trait of an operator's.
 var customName = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]{1,248}$`)
 
-func (p *providerReader) custom(at string, v any) (string, bool) {
+func (p *providerReader) custom(path string, v any) (string, bool) {
 	name, _ := v.(string)
 	if !customName.MatchString(name) {
-		p.wrong(at, "want CUSTOM_ and capital letters, digits and underscores behind it, not %s", shown(v))
+		p.wrong(path, "want CUSTOM_ and capital letters, digits and underscores behind it, not %s", shown(v))
 		return "", false
 	}
 	return name, true
 }
 
 // inventories reads one item of a list: an inventory by its class.
-func (p *providerReader) inventories(at string, v any, into map[string]inventory.Extra) {
-	o, ok := p.object(at, v)
+func (p *providerReader) inventories(path string, v any, extras map[string]inventory.Extra) {
+	o, ok := p.object(path, v)
 	if !ok {
 		return
 	}
 	for _, class := range slices.Sorted(maps.Keys(o)) {
-		if _, ok := p.custom(at, class); !ok {
+		if _, ok := p.custom(path, class); !ok {
 			continue
 		}
-		if _, twice := into[class]; twice {
-			p.wrong(at, "%s is given twice", class)
+		if _, twice := extras[class]; twice {
+			p.wrong(path, "%s is given twice", class)
 			continue
 		}
-		into[class] = p.inventory(at+"."+class, o[class])
+		extras[class] = p.inventory(path+"."+class, o[class])
 	}
 }
 
-func (p *providerReader) inventory(at string, v any) inventory.Extra {
+func (p *providerReader) inventory(path string, v any) inventory.Extra {
 	var e inventory.Extra
 	before := len(p.errs)
-	o, ok := p.object(at, v)
+	o, ok := p.object(path, v)
 	if !ok {
 		return e
 	}
 	if !has(o, "total") {
-		p.wrong(at, "want total")
+		p.wrong(path, "want total")
 	}
 	total := new(int64)
 	amounts := map[string]struct {
@@ -295,21 +295,21 @@ func (p *providerReader) inventory(at string, v any) inventory.Extra {
 	}{"total": {&total, 1}, "reserved": {&e.Reserved, 0}, "min_unit": {&e.MinUnit, 1}, "max_unit": {&e.MaxUnit, 1}, "step_size": {&e.StepSize, 1}}
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		if a, ok := amounts[key]; ok {
-			*a.to = p.whole(at+"."+key, o[key], a.least)
+			*a.to = p.whole(path+"."+key, o[key], a.least)
 		} else if key == "allocation_ratio" {
-			e.AllocationRatio = p.ratio(at+"."+key, o[key])
+			e.AllocationRatio = p.ratio(path+"."+key, o[key])
 		} else {
-			p.wrong(at, "%.60q is nothing that an inventory has", key)
+			p.wrong(path, "%.60q is nothing that an inventory has", key)
 		}
 	}
 	if e.Total = *total; len(p.errs) == before && e.Reserved != nil && *e.Reserved > e.Total {
-		p.wrong(at+".reserved", "%d is more than the total, %d", *e.Reserved, e.Total)
+		p.wrong(path+".reserved", "%d is more than the total, %d", *e.Reserved, e.Total)
 	}
 	return e
 }
 
 // whole wants a whole number that placement takes.
-func (p *providerReader) whole(at string, v any, least int64) *int64 {
+func (p *providerReader) whole(path string, v any, least int64) *int64 {
 	n := int64(-1)
 	switch v := v.(type) {
 	case int:
@@ -320,14 +320,14 @@ func (p *providerReader) whole(at string, v any, least int64) *int64 {
 		}
 	}
 	if n < least || n > placement.MaxInt {
-		p.wrong(at, "want a whole number from %d to %d, not %s", least, placement.MaxInt, shown(v))
+		p.wrong(path, "want a whole number from %d to %d, not %s", least, placement.MaxInt, shown(v))
 		n = least
 	}
 	return &n
 }
 
 // ratio wants an allocation ratio that placement takes.
-func (p *providerReader) ratio(at string, v any) *float64 {
+func (p *providerReader) ratio(path string, v any) *float64 {
 	f := math.NaN()
 	switch v := v.(type) {
 	case int:
@@ -336,7 +336,7 @@ func (p *providerReader) ratio(at string, v any) *float64 {
 		f = v
 	}
 	if !(f > 0 && f <= math.MaxFloat32) {
-		p.wrong(at, "want a number greater than 0, not %s", shown(v))
+		p.wrong(path, "want a number greater than 0, not %s", shown(v))
 		f = 1
 	}
 	return &f

@@ -147,9 +147,9 @@ func (r ratio) amount(total, reserved int64) inventory.Amount {
 }
 
 // checkReserved refuses what placement would.
-func checkReserved(option string, a inventory.Amount, wanted int64, unit string) error {
+func checkReserved(option string, a inventory.Amount, desired int64, unit string) error {
 	if a.Total > 0 && a.Reserved > a.Total {
-		return fmt.Errorf("%s: %d %s: that is more than the host has", option, wanted, unit)
+		return fmt.Errorf("%s: %d %s: that is more than the host has", option, desired, unit)
 	}
 	return nil
 }

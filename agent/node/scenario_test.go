@@ -57,7 +57,7 @@ type host struct {
 func ask(t *testing.T, question []string) *host {
 	t.Helper()
 	h := &host{dir: t.TempDir(), disk: 200}
-	into := "nova.conf"
+	dst := "nova.conf"
 	files := map[string]string{"nova.conf": "", "state/compute_id": hostID + "\n"}
 	for _, line := range question {
 		words := strings.Fields(line)
@@ -65,8 +65,8 @@ func ask(t *testing.T, question []string) *host {
 		case words[0] == "report":
 			h.report, h.parts = true, words[1:]
 		case words[0] == "file":
-			into = words[1]
-			files[into] = ""
+			dst = words[1]
+			files[dst] = ""
 		case words[0] == "link":
 			h.make(t, filepath.Dir(words[1]))
 			if err := os.Symlink(words[2], filepath.Join(h.dir, words[1])); err != nil {
@@ -77,8 +77,8 @@ func ask(t *testing.T, question []string) *host {
 		case words[0] == "mdev":
 			dir := "machine/sys/class/mdev_bus/" + words[1] + "/mdev_supported_types/" + words[2]
 			h.write(t, dir+"/available_instances", words[3]+"\n")
-			for _, made := range words[4:] {
-				h.make(t, dir+"/devices/"+made)
+			for _, created := range words[4:] {
+				h.make(t, dir+"/devices/"+created)
 			}
 		case words[0] == "directory":
 			h.make(t, words[1])
@@ -89,7 +89,7 @@ func ask(t *testing.T, question []string) *host {
 			}
 			h.disk = n
 		default:
-			files[into] += strings.ReplaceAll(line, "DIR", h.dir) + "\n"
+			files[dst] += strings.ReplaceAll(line, "DIR", h.dir) + "\n"
 		}
 	}
 	for path, text := range files {

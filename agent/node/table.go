@@ -26,8 +26,8 @@ const (
 	groupOVS     = "os_vif_ovs"
 )
 
-// Table returns the options that are about compute hosts, in the order of documentation, bound to s:
-// Display shows the values of s.
+// Table returns the options that are about compute hosts, in the order of documentation, bound to
+// s: Display shows the values of s.
 func (s *Settings) Table() []config.Setting {
 	return slices.Concat(s.base(), s.timers(), s.amounts(), s.compute(), s.pci(), s.mediated(), s.ovs(), s.berth())
 }
@@ -35,10 +35,10 @@ func (s *Settings) Table() []config.Setting {
 // Changes says what is different in the second of two readings, a line each, for a log, of
 // the options that Berth acts on and of what provider files add. Of secrets it says only that they
 // have changed.
-func Changes(was, is *Settings) []string {
-	lines := settings.TableChanges(was.Table(), is.Table())
-	if !reflect.DeepEqual(was.Additional, is.Additional) {
-		lines = append(lines, "what the files in "+is.providers+" add")
+func Changes(prev, cur *Settings) []string {
+	lines := settings.TableChanges(prev.Table(), cur.Table())
+	if !reflect.DeepEqual(prev.Additional, cur.Additional) {
+		lines = append(lines, "what the files in "+cur.providers+" add")
 	}
 	return lines
 }
@@ -83,9 +83,9 @@ func (s *Settings) timers() []config.Setting {
 func (s *Settings) amounts() []config.Setting {
 	r := &s.resources
 	const g = groupDefault
-	ratios := func(name, what string, v *ratio) []config.Setting {
+	ratios := func(name, kind string, v *ratio) []config.Setting {
 		return []config.Setting{
-			used(g, name+"_allocation_ratio", osloconfig.Float(&v.set).Check(checkRatio), what+" It is written to placement with each report, and replaces what was set there by hand. 0 or not set: the ratio in placement is unchanged."),
+			used(g, name+"_allocation_ratio", osloconfig.Float(&v.set).Check(checkRatio), kind+" It is written to placement with each report, and replaces what was set there by hand. 0 or not set: the ratio in placement is unchanged."),
 			used(g, "initial_"+name+"_allocation_ratio", osloconfig.Float(&v.initial).Check(checkRatio), "The initial ratio, for a host that is not in placement yet."),
 		}
 	}

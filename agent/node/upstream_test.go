@@ -42,7 +42,7 @@ var apart = map[string]string{
 }
 
 // TestUpstreamOptions compares the table with the installed Nova: each of its options is
-// known, unless its group is not looked at, and those that hosts have have its defaults and
+// known, unless its group is not examined, and those that hosts have have its defaults and
 // its older names.
 func TestUpstreamOptions(t *testing.T) {
 	ours, ignored := configtest.Table(t, table(t)), configtest.Ignored(node.Ignored())
@@ -149,14 +149,14 @@ type providerAnswer struct {
 
 // TestParity compares what is refused, and what the rest means, with the installed Nova.
 func TestParity(t *testing.T) {
-	asked := questions{CPUs: parityCPUs, Specs: paritySpecs, Names: parityNames, Providers: parityProviders, Placement: parityPlacement, Sets: paritySets, Mdevs: parityMdevs}
+	queries := questions{CPUs: parityCPUs, Specs: paritySpecs, Names: parityNames, Providers: parityProviders, Placement: parityPlacement, Sets: paritySets, Mdevs: parityMdevs}
 	for _, d := range parityDevices {
-		asked.Devices = append(asked.Devices, map[string]any{
+		queries.Devices = append(queries.Devices, map[string]any{
 			"address": d.Address, "vendor_id": d.Vendor, "product_id": d.Product, "parent_addr": orNil(d.Parent),
 		})
 	}
 	var nova answers
-	askNova(t, parityScript, asked, &nova)
+	askNova(t, parityScript, queries, &nova)
 	t.Run("CPUs", func(t *testing.T) {
 		for i, text := range parityCPUs {
 			got, _, err := node.ParseCPUs(text)
@@ -214,10 +214,10 @@ func orNil(text string) any {
 	return text
 }
 
-func same(t *testing.T, asked string, want, got any) {
+func same(t *testing.T, query string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-Nova +here):\n%s", asked, diff)
+		t.Errorf("%s (-Nova +here):\n%s", query, diff)
 	}
 }
 

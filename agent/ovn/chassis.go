@@ -95,22 +95,22 @@ func put(rows map[ovsdb.UUID]ovsdb.Row, c ovsdb.Change) {
 // events returns the changes since the last call, by name, and when the next chassis ceases to be
 // alive without a sign of life: the zero time for none.
 func (v *view) events(now time.Time) (events []Event, next time.Time) {
-	is, next := v.current(now)
+	cur, next := v.current(now)
 	for _, name := range slices.Sorted(maps.Keys(v.reported)) {
-		if _, still := is[name]; !still {
+		if _, still := cur[name]; !still {
 			events = append(events, Event{Kind: Removed, Chassis: v.reported[name]})
 			delete(v.heard, name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(is)) {
-		switch was, known := v.reported[name]; {
+	for _, name := range slices.Sorted(maps.Keys(cur)) {
+		switch prev, known := v.reported[name]; {
 		case !known:
-			events = append(events, Event{Kind: Added, Chassis: is[name]})
-		case was != is[name]:
-			events = append(events, Event{Kind: Changed, Chassis: is[name]})
+			events = append(events, Event{Kind: Added, Chassis: cur[name]})
+		case prev != cur[name]:
+			events = append(events, Event{Kind: Changed, Chassis: cur[name]})
 		}
 	}
-	v.reported = is
+	v.reported = cur
 	if changed := v.ports.changes(v.chassis); len(changed) > 0 {
 		events = append(events, Event{Kind: Plugged, Ports: changed})
 	}

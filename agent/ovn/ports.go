@@ -56,19 +56,19 @@ func (p *ports) changes(chassis map[ovsdb.UUID]ovsdb.Row) (changed []Port) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.changed)) {
-		b, there := p.rows[name]
+		b, exists := p.rows[name]
 		host := ""
-		if there {
+		if exists {
 			host = pluggedAt(b.row, chassis)
 		}
-		if was, known := p.reported[name]; known && was == host || !known && !there {
-			if !there {
+		if prev, known := p.reported[name]; known && prev == host || !known && !exists {
+			if !exists {
 				delete(p.reported, name)
 			}
 			continue
 		}
 		p.reported[name] = host
-		if !there {
+		if !exists {
 			delete(p.reported, name)
 		}
 		changed = append(changed, Port{name, host})
@@ -84,10 +84,10 @@ const notifies = "port-up-notif"
 
 // pluggedAt returns the host of the chassis that has a port up, "" for none, as OVN's
 // northd has it when it sets the column up of a Logical_Switch_Port, which Neutron
-// looks at.
+// reads.
 func pluggedAt(port ovsdb.Row, chassis map[ovsdb.UUID]ovsdb.Row) string {
-	row, found := chassis[ovsdb.Value[ovsdb.UUID](port, "chassis")]
-	if !found || waits(row) && !ovsdb.Value[bool](port, "up") {
+	row, ok := chassis[ovsdb.Value[ovsdb.UUID](port, "chassis")]
+	if !ok || waits(row) && !ovsdb.Value[bool](port, "up") {
 		return ""
 	}
 	return ovsdb.Value[string](row, "hostname")
@@ -99,9 +99,9 @@ func waits(chassis ovsdb.Row) bool {
 
 // plugsOtherwise reports whether the ports of a chassis may be somewhere else than
 // before.
-func plugsOtherwise(old, now ovsdb.Row) bool {
-	if old == nil || now == nil {
+func plugsOtherwise(old, row ovsdb.Row) bool {
+	if old == nil || row == nil {
 		return true
 	}
-	return ovsdb.Value[string](old, "hostname") != ovsdb.Value[string](now, "hostname") || waits(old) != waits(now)
+	return ovsdb.Value[string](old, "hostname") != ovsdb.Value[string](row, "hostname") || waits(old) != waits(row)
 }

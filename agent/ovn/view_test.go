@@ -44,7 +44,7 @@ func TestAlive(t *testing.T) {
 	const downTime = 75 * time.Second
 	v := ovn.NewView(downTime)
 	take := func(table string, r ovsdb.Row) { v.Take([]ovsdb.Change{{Table: table, UUID: "1", New: r}}) }
-	at := func(after time.Duration, wantAlive bool, wantEvents int, wantNext time.Duration) {
+	check := func(after time.Duration, wantAlive bool, wantEvents int, wantNext time.Duration) {
 		t.Helper()
 		events, next := v.Events(begin.Add(after))
 		if v.Reported("hv1").Alive != wantAlive || len(events) != wantEvents {
@@ -55,15 +55,15 @@ func TestAlive(t *testing.T) {
 		}
 	}
 	take("Chassis", row("hv1", "host", 0, nil, nil))
-	at(0, true, 1, 0)
+	check(0, true, 1, 0)
 	take("SB_Global", ovsdb.Row{"nb_cfg": int64(5)})
-	at(10*time.Second, true, 0, downTime)
-	at(74*time.Second, true, 0, downTime)
-	at(75*time.Second, false, 1, 0)
+	check(10*time.Second, true, 0, downTime)
+	check(74*time.Second, true, 0, downTime)
+	check(75*time.Second, false, 1, 0)
 	take("Chassis_Private", ovsdb.Row{"name": "hv1", "nb_cfg": int64(3)}) // two behind, but moving
-	at(80*time.Second, true, 1, 80*time.Second+downTime)
+	check(80*time.Second, true, 1, 80*time.Second+downTime)
 	take("Chassis_Private", ovsdb.Row{"name": "hv1", "nb_cfg": int64(4)}) // one behind
-	at(time.Hour, true, 0, 0)
+	check(time.Hour, true, 0, 0)
 	v.Take([]ovsdb.Change{{Table: "Chassis", UUID: "1"}})
 	events, _ := v.Events(begin.Add(2 * time.Hour))
 	if len(events) != 1 || events[0].Kind != ovn.Removed || events[0].Chassis.Name != "hv1" {
@@ -85,17 +85,17 @@ func TestPorts(t *testing.T) {
 		r := row(string(id), hostname, 0, other, nil)
 		v.Take([]ovsdb.Change{{Table: "Chassis", UUID: id, Old: v.Row(id), New: r}})
 	}
-	binding := func(id ovsdb.UUID, name, at string, up any) ovsdb.Change {
+	binding := func(id ovsdb.UUID, name, path string, up any) ovsdb.Change {
 		r := ovsdb.Row{"logical_port": name}
-		if at != "" {
-			r["chassis"] = ovsdb.UUID(at)
+		if path != "" {
+			r["chassis"] = ovsdb.UUID(path)
 		}
 		if up != nil {
 			r["up"] = up
 		}
 		return ovsdb.Change{Table: "Port_Binding", UUID: id, New: r}
 	}
-	expect := func(what string, want ...ovn.Port) {
+	expect := func(kind string, want ...ovn.Port) {
 		t.Helper()
 		var got []ovn.Port
 		events, _ := v.Events(time.Now())
@@ -105,7 +105,7 @@ func TestPorts(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
 	chassis("c1", "h1", "true")
@@ -130,7 +130,7 @@ func TestPorts(t *testing.T) {
 	expect("one is another row, two are gone", ovn.Port{"b", "h0"}, ovn.Port{Name: "c"})
 	v.Take([]ovsdb.Change{{Table: "Chassis", UUID: "old", Old: v.Row("old")}})
 	expect("a chassis is gone", ovn.Port{Name: "b"})
-	if left := v.Ports(); left != 3 { // b, d and e
-		t.Errorf("%d ports are remembered", left)
+	if remaining := v.Ports(); remaining != 3 { // b, d and e
+		t.Errorf("%d ports are remembered", remaining)
 	}
 }

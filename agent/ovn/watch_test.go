@@ -72,26 +72,26 @@ func TestWatch(t *testing.T) {
 	db, events := watched(t, s, time.Hour)
 	expect(t, events, ovn.Event{Kind: ovn.Listed})
 
-	one := ovn.Chassis{Name: "hv1", Hostname: "host1", CMSOptions: "resource_provider_bandwidths=br-ex:1000:1000", BridgeMappings: "physnet0:br-ex", Alive: true}
+	chassis := ovn.Chassis{Name: "hv1", Hostname: "host1", CMSOptions: "resource_provider_bandwidths=br-ex:1000:1000", BridgeMappings: "physnet0:br-ex", Alive: true}
 	two := ovn.Chassis{Name: "hv2", Hostname: "host2", Alive: true}
-	transact(t, db, add(one)...)
-	expect(t, events, ovn.Event{Kind: ovn.Added, Chassis: one})
+	transact(t, db, add(chassis)...)
+	expect(t, events, ovn.Event{Kind: ovn.Added, Chassis: chassis})
 	transact(t, db, add(two)...)
 	expect(t, events, ovn.Event{Kind: ovn.Added, Chassis: two})
 
-	one.CMSOptions = "enable-chassis-as-gw"
+	chassis.CMSOptions = "enable-chassis-as-gw"
 	change := func(value string) ovsdb.Operation {
 		return ovsdb.Mutate("Chassis", []ovsdb.Mutation{
 			{Column: "other_config", Mutator: "delete", Value: ovsdb.SetOf("ovn-cms-options")},
 			{Column: "other_config", Mutator: "insert", Value: ovsdb.MapOf(map[string]string{"ovn-cms-options": value})},
 		}, ovsdb.Is("name", "hv1"))
 	}
-	transact(t, db, change(one.CMSOptions))
-	expect(t, events, ovn.Event{Kind: ovn.Changed, Chassis: one})
+	transact(t, db, change(chassis.CMSOptions))
+	expect(t, events, ovn.Event{Kind: ovn.Changed, Chassis: chassis})
 
 	s.Kill()
 	s.Start()
-	expect(t, events, ovn.Event{Kind: ovn.Listed, All: []ovn.Chassis{one, two}})
+	expect(t, events, ovn.Event{Kind: ovn.Listed, All: []ovn.Chassis{chassis, two}})
 	transact(t, db, ovsdb.Delete("Chassis", ovsdb.Is("name", "hv2")))
 	expect(t, events, ovn.Event{Kind: ovn.Removed, Chassis: two})
 	// ovn-controller touches its rows for much that is nothing to us.
@@ -107,9 +107,9 @@ func TestChangesWhileAway(t *testing.T) {
 	s := ovstest.NewSouthbound(t)
 	db, events := watched(t, s, time.Hour)
 	expect(t, events, ovn.Event{Kind: ovn.Listed})
-	one, two := ovn.Chassis{Name: "hv1", Alive: true}, ovn.Chassis{Name: "hv2", Alive: true}
-	transact(t, db, add(one)...)
-	expect(t, events, ovn.Event{Kind: ovn.Added, Chassis: one})
+	chassis, two := ovn.Chassis{Name: "hv1", Alive: true}, ovn.Chassis{Name: "hv2", Alive: true}
+	transact(t, db, add(chassis)...)
+	expect(t, events, ovn.Event{Kind: ovn.Added, Chassis: chassis})
 	s.Stop()
 	var ops []any
 	for _, op := range append(add(two), ovsdb.Delete("Chassis", ovsdb.Is("name", "hv1"))) {
@@ -117,7 +117,7 @@ func TestChangesWhileAway(t *testing.T) {
 	}
 	s.Change(ovn.Database, ops...)
 	s.Start()
-	expect(t, events, ovn.Event{Kind: ovn.Removed, Chassis: one})
+	expect(t, events, ovn.Event{Kind: ovn.Removed, Chassis: chassis})
 	expect(t, events, ovn.Event{Kind: ovn.Added, Chassis: two})
 	expect(t, events, ovn.Event{Kind: ovn.Listed, All: []ovn.Chassis{two}})
 }

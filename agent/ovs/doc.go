@@ -48,7 +48,7 @@
 //   - Queues alone: the classes are created as requested, but a queue of 20 Mbit/s
 //     carried nothing while its port sent 135 Mbit/s through queue 0.
 //   - With filters alone, a port with 30 of an uplink's 40 Mbit/s got 2.4 Mbit/s
-//     beside a flood of 80 Mbit/s: packets of all queues wait in the buffer of one
+//     next to a flood of 80 Mbit/s: packets of all queues wait in the buffer of one
 //     socket, which the flood fills.
 //   - With filters and short queues it got 27 to 28 Mbit/s, and 35 to 37 Mbit/s
 //     alone. So it is done; with more than 16 queues or without the port's address

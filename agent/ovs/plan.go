@@ -35,8 +35,8 @@ func (t *target) setQueues(a Actual) (steps []Step) {
 			steps = append(steps, SetQoS{device, want.Type, want.Rate})
 		}
 		for _, n := range slices.Sorted(maps.Keys(want.Queues)) {
-			was, ok := have.Queues[n]
-			if !ok || was.Ours && was != want.Queues[n] {
+			prev, ok := have.Queues[n]
+			if !ok || prev.Ours && prev != want.Queues[n] {
 				steps = append(steps, SetQueue{device, n, want.Queues[n]})
 			}
 		}
@@ -72,13 +72,13 @@ func (t *target) removeQueues(a Actual) (steps []Step) {
 		if have == nil || !have.Ours {
 			continue
 		}
-		want, wanted := t.qos[device]
-		if !wanted {
+		want, desired := t.qos[device]
+		if !desired {
 			steps = append(steps, RemoveQoS{device})
 			continue
 		}
 		for _, n := range slices.Sorted(maps.Keys(have.Queues)) {
-			if _, kept := want.Queues[n]; !kept && have.Queues[n].Ours {
+			if _, retained := want.Queues[n]; !retained && have.Queues[n].Ours {
 				steps = append(steps, RemoveQueue{device, n})
 			}
 		}
@@ -100,7 +100,7 @@ func changed[V comparable](want map[entry]V, have func(place string) map[int]V) 
 // unwanted lists the numbers of what a place has and should not have.
 func unwanted[V any](place string, have map[int]V, want map[entry]V) []int {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(have)), func(n int) bool {
-		_, wanted := want[entry{place, n}]
-		return wanted
+		_, desired := want[entry{place, n}]
+		return desired
 	})
 }

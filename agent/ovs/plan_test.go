@@ -173,7 +173,7 @@ func TestPlanConverges(t *testing.T) {
 	})
 }
 
-// everyMinimumHasItsQueue checks what a plan is for, without looking at how it is
+// everyMinimumHasItsQueue checks what a plan is for, without reading how it is
 // made: a port with a guarantee and no finding has a flow to a queue of its own
 // that keeps it.
 func everyMinimumHasItsQueue(t *rapid.T, d ovs.Desired, a ovs.Actual) {

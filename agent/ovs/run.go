@@ -27,8 +27,8 @@ func (s *Switch) run(ctx context.Context, program string, args ...string) (strin
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case err != nil:
-		said, _, _ := strings.Cut(strings.TrimSpace(problem.String()), "\n")
-		err = fmt.Errorf("%w: %s", err, said)
+		message, _, _ := strings.Cut(strings.TrimSpace(problem.String()), "\n")
+		err = fmt.Errorf("%w: %s", err, message)
 	case out.left < 0:
 		err = errors.New("the answer is too long")
 	}

@@ -142,7 +142,7 @@ func TestQueuesAreMade(t *testing.T) {
 	}
 }
 
-// Rates change; the queues keep their numbers, and what is right is left alone.
+// Rates change; the queues keep their numbers, and what is right is skipped.
 func TestRatesChange(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -291,13 +291,13 @@ func TestGuaranteeHoldsOnTheWire(t *testing.T) {
 	})
 	rate := best(25, func() float64 { return send(t, h.server, h.farIP) })
 	end()
-	alone := best(32, func() float64 { return send(t, h.server, h.farIP) })
-	t.Logf("with a flood %.1f Mbit/s, without %.1f Mbit/s", rate, alone)
+	single := best(32, func() float64 { return send(t, h.server, h.farIP) })
+	t.Logf("with a flood %.1f Mbit/s, without %.1f Mbit/s", rate, single)
 	if rate < 25 {
 		t.Errorf("of 30 Mbit/s that are guaranteed %.1f get through a flood", rate)
 	}
-	if alone < 32 {
-		t.Errorf("without a flood there are %.1f Mbit/s, want nearly 40", alone)
+	if single < 32 {
+		t.Errorf("without a flood there are %.1f Mbit/s, want nearly 40", single)
 	}
 }
 
@@ -333,9 +333,9 @@ func loadable(t *testing.T) *host {
 }
 
 // send measures what TCP carries, in Mbit/s.
-func send(t *testing.T, from *ovstest.Namespace, to string) float64 {
+func send(t *testing.T, from *ovstest.Namespace, dst string) float64 {
 	t.Helper()
-	out := from.Run("iperf3", "-c", to, "-t", "2", "-J")
+	out := from.Run("iperf3", "-c", dst, "-t", "2", "-J")
 	var report struct {
 		End struct {
 			Received struct {

@@ -43,13 +43,13 @@ func aim(d Desired, a Actual) *target {
 		if p.Egress == (Rate{}) && p.Ingress == (Rate{}) {
 			continue
 		}
-		at, ok := plugged[p.ID]
-		if !ok || at.Number == 0 {
-			t.find(NotPlugged, p.ID, at.Name, at.Error)
+		pl, ok := plugged[p.ID]
+		if !ok || pl.Number == 0 {
+			t.find(NotPlugged, p.ID, pl.Name, pl.Error)
 			continue
 		}
-		t.receive(p, at, a, rates[p.Bridge])
-		t.send(p, at, a, rates[p.Bridge], queues[p.ID])
+		t.receive(p, pl, a, rates[p.Bridge])
+		t.send(p, pl, a, rates[p.Bridge], queues[p.ID])
 	}
 	t.leaveRest(a)
 	t.class(a)
@@ -75,7 +75,7 @@ func plugs(a Actual) map[string]plug {
 	all := make(map[string]plug)
 	for _, name := range slices.Sorted(maps.Keys(a.Devices)) {
 		for _, i := range a.Devices[name].Interfaces {
-			if was, twice := all[i.Port]; i.Port != "" && (!twice || was.Number == 0) {
+			if prev, twice := all[i.Port]; i.Port != "" && (!twice || prev.Number == 0) {
 				all[i.Port] = plug{i, name, a.Devices[name].Bridge}
 			}
 		}
@@ -84,18 +84,18 @@ func plugs(a Actual) map[string]plug {
 }
 
 // receive aims at the queue of a port's own interface.
-func (t *target) receive(p Port, at plug, a Actual, rate Kbps) {
+func (t *target) receive(p Port, pl plug, a Actual, rate Kbps) {
 	r := p.Ingress
 	if r.Min > 0 {
-		t.find(IngressMinimum, p.ID, at.Name, "")
+		t.find(IngressMinimum, p.ID, pl.Name, "")
 	}
 	limit := cmp.Or(r.Max, rate)
 	if r.Max == 0 && (r.Min == 0 || limit == 0) {
 		return
 	}
-	if t.free(p.ID, at.device, a) {
+	if t.free(p.ID, pl.device, a) {
 		q := Queue{Ours: true, Owner: p.ID, Min: min(r.Min, limit), Max: limit, Burst: r.Burst}
-		t.qos[at.device] = QoS{Ours: true, Type: linuxHTB, Rate: limit, Queues: map[int]Queue{0: q}}
+		t.qos[pl.device] = QoS{Ours: true, Type: linuxHTB, Rate: limit, Queues: map[int]Queue{0: q}}
 	}
 }
 
@@ -114,7 +114,7 @@ func (t *target) free(port, device string, a Actual) bool {
 }
 
 // send aims at the flow, the meter and the queues on the way out.
-func (t *target) send(p Port, at plug, a Actual, rate Kbps, queue int) {
+func (t *target) send(p Port, pl plug, a Actual, rate Kbps, queue int) {
 	if p.Egress.Min == 0 && p.Egress.Max == 0 {
 		return
 	}
@@ -125,14 +125,14 @@ func (t *target) send(p Port, at plug, a Actual, rate Kbps, queue int) {
 	if flow == (Flow{}) {
 		return
 	}
-	if err := a.Bridges[at.bridge].Err; err != nil {
-		t.find(NoOpenFlow, p.ID, at.bridge, err.Error())
+	if err := a.Bridges[pl.bridge].Err; err != nil {
+		t.find(NoOpenFlow, p.ID, pl.bridge, err.Error())
 		return
 	}
-	t.flows[entry{at.bridge, at.Number}] = flow
+	t.flows[entry{pl.bridge, pl.Number}] = flow
 	if flow.Meter {
 		burst := cmp.Or(p.Egress.Burst, max(p.Egress.Max*4/5, 1))
-		t.meters[entry{at.bridge, meterBase + at.Number}] = Meter{p.Egress.Max, burst}
+		t.meters[entry{pl.bridge, meterBase + pl.Number}] = Meter{p.Egress.Max, burst}
 	}
 }
 

@@ -113,8 +113,8 @@ func (step SetClass) filter(verb string) []string {
 func (step RemoveClass) apply(ctx context.Context, s *Switch) error {
 	_, _ = s.tc(ctx, SetClass{Device: step.Device, Number: step.Number}.filter("del")...)
 	_, _ = s.tc(ctx, "qdisc", "del", "dev", step.Device, "parent", fmt.Sprintf("1:%x", step.Number+1))
-	left, err := s.classes(ctx, step.Device)
-	if _, still := left[step.Number]; err == nil && still {
+	remaining, err := s.classes(ctx, step.Device)
+	if _, still := remaining[step.Number]; err == nil && still {
 		err = errors.New("tc did not remove it")
 	}
 	return err

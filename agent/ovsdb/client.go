@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A Config configures a Client. Fields that are zero have the default that stands beside them.
+// A Config configures a Client. Fields that are zero have the default that stands next to them.
 type Config struct {
 	Remotes  []Remote    // tried in turn; at least one
 	TLS      *tls.Config // for ssl: remotes
@@ -21,11 +21,11 @@ type Config struct {
 	Leader   bool        // of a cluster, use the leader only
 
 	// Tables are watched, with these of their columns. Those that a database of another version
-	// does not have are left out. None: nothing is watched.
+	// does not have are omitted. None: nothing is watched.
 	Tables map[string][]string
 
 	Timeout    time.Duration // 10 s: of a request, of waiting for a connection, and, 10 s at most, of connecting
-	Probe      time.Duration // 5 s: silence after which the server is asked for an echo; lost after twice that
+	Probe      time.Duration // 5 s: silence after which the server is requested an echo; lost after twice that
 	MaxBackoff time.Duration // 8 s: between attempts when no remote could be used; the first are shorter
 	MaxMessage int           // 64 MiB: bytes of a message from the server
 	Log        *slog.Logger  // nil: nothing is logged
@@ -71,7 +71,7 @@ func New(config Config) *Client {
 // Run it once.
 func (c *Client) Run(ctx context.Context) error {
 	backoff := time.Duration(0)
-	said := make(map[Remote]string) // what was logged last, so as not to repeat it
+	reported := make(map[Remote]string) // what was logged last, so as not to repeat it
 	for ctx.Err() == nil {
 		for _, r := range c.config.Remotes {
 			began := time.Now()
@@ -83,9 +83,9 @@ func (c *Client) Run(ctx context.Context) error {
 			if used && time.Since(began) > c.config.MaxBackoff { // or a server that drops everybody is asked at once
 				backoff = 0
 			}
-			if used || said[r] != err.Error() {
+			if used || reported[r] != err.Error() {
 				c.config.Log.Warn("OVSDB server not in use", "remote", r.String(), "database", c.config.Database, "error", err)
-				said[r] = err.Error()
+				reported[r] = err.Error()
 			}
 		}
 		backoff = min(max(2*backoff, minBackoff), c.config.MaxBackoff)

@@ -60,8 +60,8 @@ func TestChangesOfRows(t *testing.T) {
 }
 
 func TestLostConnectionLosesNoChange(t *testing.T) {
-	for _, found := range []bool{true, false} {
-		t.Run(fmt.Sprintf("transaction known %t", found), func(t *testing.T) {
+	for _, ok := range []bool{true, false} {
+		t.Run(fmt.Sprintf("transaction known %t", ok), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(answers())
 				c := start(t, watching(f))
@@ -70,11 +70,11 @@ func TestLostConnectionLosesNoChange(t *testing.T) {
 				f.mu.Lock()
 				f.answers["monitor_cond_since"] = func(params []json.RawMessage) any {
 					since = string(params[3])
-					gone := ""
-					if found { // what has not changed is left out then
-						gone = `"` + uuid1 + `":{"delete":null},`
+					deleted := ""
+					if ok { // what has not changed is omitted then
+						deleted = `"` + uuid1 + `":{"delete":null},`
 					}
-					return json.RawMessage(fmt.Sprintf(`[%t,"t9",{"Port":{%s%q:{"insert":{"name":"tap2"}}}}]`, found, gone, uuid2))
+					return json.RawMessage(fmt.Sprintf(`[%t,"t9",{"Port":{%s%q:{"insert":{"name":"tap2"}}}}]`, ok, deleted, uuid2))
 				}
 				f.mu.Unlock()
 				f.cut(false)
@@ -278,7 +278,7 @@ func TestErrorsOfTransactions(t *testing.T) {
 func TestOnlyLeaderIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(answers())
-		row := func(leader string) string { // values that are the default are left out
+		row := func(leader string) string { // values that are the default are omitted
 			return fmt.Sprintf(`{"Database":{"%s":{"initial":{"name":"DB",%s"connected":true}}}}`, uuid1, leader)
 		}
 		f.answers["monitor_cond"] = text(row(""))
@@ -304,17 +304,17 @@ func TestOnlyLeaderIsUsed(t *testing.T) {
 func TestTablesOfOtherVersionsAreLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(answers())
-		var asked string
+		var query string
 		answer := f.answers["monitor_cond_since"]
 		f.answers["monitor_cond_since"] = func(params []json.RawMessage) any {
-			asked = string(params[2])
+			query = string(params[2])
 			return answer(params)
 		}
 		config := watching(f)
 		config.Tables = map[string][]string{"Port": {"name", "colour"}, "Starboard": {"name"}}
 		next(t, start(t, config))
-		if want := `{"Port":[{"columns":["name"]}]}`; asked != want {
-			t.Errorf("asked for %s, want %s", asked, want)
+		if want := `{"Port":[{"columns":["name"]}]}`; query != want {
+			t.Errorf("asked for %s, want %s", query, want)
 		}
 	})
 }

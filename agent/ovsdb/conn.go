@@ -108,14 +108,14 @@ func (c *conn) handle(m message) error {
 }
 
 // probe sends an echo whenever nothing has arrived for some time.
-func (c *conn) probe(every time.Duration, heard, stop <-chan struct{}) {
+func (c *conn) probe(every time.Duration, received, stop <-chan struct{}) {
 	silence := time.NewTimer(every)
 	defer silence.Stop()
 	for {
 		select {
 		case <-stop:
 			return
-		case <-heard:
+		case <-received:
 		case <-silence.C:
 			// The answer counts as any other message; no caller waits for it. A write that does not
 			// work is followed by silence, which ends the connection.

@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/agent/ovsdb"
 )
 
-// A fake is a server in memory that answers each method as it is told. A method
+// A fake is a server in memory that answers each method as it is reported. A method
 // without an answer gets none.
 type fake struct {
 	mu      sync.Mutex
@@ -105,8 +105,8 @@ const (
 )
 
 // rows answers monitor_cond_since with rows of the table Port.
-func rows(found bool, transaction, rows string) func([]json.RawMessage) any {
-	return text(fmt.Sprintf(`[%t,%q,{"Port":%s}]`, found, transaction, rows))
+func rows(ok bool, transaction, rows string) func([]json.RawMessage) any {
+	return text(fmt.Sprintf(`[%t,%q,{"Port":%s}]`, ok, transaction, rows))
 }
 
 // start runs a client of one remote until the test is over.

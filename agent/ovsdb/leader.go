@@ -24,7 +24,7 @@ func (c *Client) watchLeader(ctx context.Context, conn *conn) error {
 	return leads(text)
 }
 
-// leadership looks at an update of the monitor.
+// leadership reads an update of the monitor.
 func leadership(params json.RawMessage) error {
 	var tables json.RawMessage
 	if err := list(params, new(string), &tables); err != nil {

@@ -137,17 +137,17 @@ func (m *mirror) learn(schema json.RawMessage) error {
 // sync takes up the answer to monitor_cond_since: all rows, or what has changed
 // since the transaction that was named.
 func (m *mirror) sync(text json.RawMessage) error {
-	var found bool
+	var ok bool
 	var last string
 	var updates tableUpdates
-	if err := list(text, &found, &last, &updates); err != nil {
+	if err := list(text, &ok, &last, &updates); err != nil {
 		return &ProtocolError{"the rows of a monitor", err}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !found {
+	if !ok {
 		for r := range m.rows {
-			if _, kept := updates[r.table][r.uuid]; !kept {
+			if _, retained := updates[r.table][r.uuid]; !retained {
 				m.set(r, nil)
 			}
 		}
@@ -232,8 +232,8 @@ func (m *mirror) modified(r ref, changes Row) Row {
 
 func difference(old, change any) any {
 	if pairs, ok := change.(Map); ok {
-		was, _ := old.(Map)
-		return mapDifference(was, pairs)
+		prev, _ := old.(Map)
+		return mapDifference(prev, pairs)
 	}
 	in := make(map[any]bool)
 	for _, e := range elements(change) {
@@ -260,7 +260,7 @@ func mapDifference(old, change Map) Map {
 		m = make(Map)
 	}
 	for k, v := range change {
-		if was, ok := m[k]; ok && was == v {
+		if prev, ok := m[k]; ok && prev == v {
 			delete(m, k)
 		} else {
 			m[k] = v

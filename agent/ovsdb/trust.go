@@ -19,7 +19,7 @@ type Trust struct {
 
 // Config returns what Config.TLS may be. The server's certificate must come from the
 // authorities, and may be for any name: those that the tools of OVN and Open vSwitch
-// make name no host, and their own programs look at none. The error names the option
+// make name no host, and their own programs read none. The error names the option
 // that is wrong.
 func (t Trust) Config() (*tls.Config, error) {
 	if t.Authorities.Path == "" {

@@ -15,13 +15,13 @@ import (
 // for a log: first what concerns resources, then other options that Berth acts
 // on. Of secrets it says only that they have changed. Readings that mean the
 // same have no changes, whatever their files look like.
-func Changes(was, is *Settings) []string {
-	lines := compare(was.Resources.facts(), is.Resources.facts())
-	return append(lines, compare(was.facts(), is.facts())...)
+func Changes(prev, cur *Settings) []string {
+	lines := compare(prev.Resources.facts(), cur.Resources.facts())
+	return append(lines, compare(prev.facts(), cur.facts())...)
 }
 
 // TableChanges does the same with two readings of one table, of what is acted on.
-func TableChanges(was, is []config.Setting) []string { return compare(factsOf(was), factsOf(is)) }
+func TableChanges(prev, cur []config.Setting) []string { return compare(factsOf(prev), factsOf(cur)) }
 
 // LogOptions are the options of the log, which is opened once.
 var LogOptions = []string{"[DEFAULT] debug", "[DEFAULT] log_file", "[DEFAULT] log_dir", "[DEFAULT] watch_log_file", "[DEFAULT] use_json"}
@@ -42,12 +42,12 @@ type fact struct {
 	secret bool
 }
 
-func compare(was, is map[string]fact) []string {
-	names := append(slices.Sorted(maps.Keys(was)), slices.Sorted(maps.Keys(is))...)
+func compare(prev, cur map[string]fact) []string {
+	names := append(slices.Sorted(maps.Keys(prev)), slices.Sorted(maps.Keys(cur))...)
 	slices.Sort(names)
 	var lines []string
 	for _, name := range slices.Compact(names) {
-		before, after := was[name], is[name]
+		before, after := prev[name], cur[name]
 		switch {
 		case before.text == after.text:
 		case before.secret || after.secret:

@@ -2,7 +2,7 @@ package settings
 
 import "github.com/berthcloud/berth/guarantee"
 
-// mapped looks at a device that belongs to a physical network.
+// mapped reads a device that belongs to a physical network.
 func (c *checker) mapped(s *Settings, name string) {
 	d, known := c.device(s, name)
 	if known && !c.usable(s, name, d) {
@@ -76,7 +76,7 @@ func (c *checker) promised(s *Settings, name string, speed int64) {
 	c.say(OK, s, name, "%s; its link has %d kbit/s", rateWords(rate, kbps), speed)
 }
 
-// exceeds looks at one direction: what is offered is the total less what is
+// exceeds reads one direction: what is offered is the total less what is
 // reserved, times the ratio.
 func (c *checker) exceeds(s *Settings, name, direction string, total, speed int64) bool {
 	defaults := s.Resources.Report.InventoryDefaults
@@ -108,7 +108,7 @@ func ratio(d guarantee.InventoryDefaults) float64 {
 	return *d.AllocationRatio
 }
 
-// inventories looks for what the agent accepts and placement refuses, at every
+// inventories searches for what the agent accepts and placement refuses, at every
 // synchronization, or takes for nothing.
 func (c *checker) inventories(s *Settings) {
 	r := &s.Resources.Report

@@ -62,7 +62,7 @@ type configurations struct {
 	ChassisMappings string `json:"bridge-mappings,omitzero"` // as in the chassis
 }
 
-// switchState is what upstream's OVS agent reports beside its resources. The
+// switchState is what upstream's OVS agent reports next to its resources. The
 // network service answers Nova from it: how ports are plugged follows from
 // datapath_type, iface_types, vhostuser_socket_dir and ovs_hybrid_plug.
 type switchState struct {
@@ -96,7 +96,7 @@ func (s *Settings) switchState(c Capabilities) *switchState {
 }
 
 // chassisConfigurations are those of a chassis of OVN that says what its switch forwards
-// packets with. Upstream looks at the chassis itself.
+// packets with. Upstream reads the chassis itself.
 type chassisConfigurations struct {
 	configurations
 	DatapathType string       `json:"datapath_type"`

@@ -15,7 +15,7 @@ type Fingerprint string
 
 // FingerprintOf reads the files and directories again and returns the fingerprint of their names
 // and content. A caller that watches files compares it with that of its Settings. A file that
-// cannot be read is left out, so that its return is noticed. The environment is not part of it.
+// cannot be read is omitted, so that its return is noticed. The environment is not part of it.
 func FingerprintOf(src osloconfig.Sources) Fingerprint {
 	set, _ := osloconfig.Read(src) // what cannot be read is Load's to report
 	hash := sha256.New()

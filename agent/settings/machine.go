@@ -43,7 +43,7 @@ func (s Sysfs) Device(name string) (Device, error) {
 		return Device{}, nil
 	}
 	dir := sysDir(filepath.Join(s.root(), name))
-	if found, err := dir.has(""); !found || err != nil {
+	if ok, err := dir.has(""); !ok || err != nil {
 		return Device{}, err
 	}
 	d := Device{Exists: true}

@@ -21,11 +21,11 @@ type Mistake struct {
 
 // Error returns one line with everything the mistake knows.
 func (m *Mistake) Error() string {
-	where := m.Where
-	if where != "" {
-		where += ": "
+	location := m.Where
+	if location != "" {
+		location += ": "
 	}
-	return fmt.Sprintf("%s%s: %s: %s", where, m.Option, strconv.Quote(m.Value), m.Reason)
+	return fmt.Sprintf("%s%s: %s: %s", location, m.Option, strconv.Quote(m.Value), m.Reason)
 }
 
 // An option is the value of one setting, split into its items, with the name that mistakes show.
@@ -66,13 +66,13 @@ func Join(mistakes []*Mistake) error {
 // A set reports the place of a value only when the value is refused, so it loads the options in
 // question into values that refuse everything.
 func Locate(set *osloconfig.Set, options []osloconfig.Option, mistakes []*Mistake) {
-	wanted := map[osloconfig.Name]bool{}
+	names := map[osloconfig.Name]bool{}
 	for _, m := range mistakes {
-		wanted[m.Option] = true
+		names[m.Option] = true
 	}
 	var t osloconfig.Table
 	for _, o := range options {
-		if wanted[o.Name] {
+		if names[o.Name] {
 			o.Value = osloconfig.String(new(string)).Check(func(string) error { return errors.New("mistaken") })
 			t.Options = append(t.Options, o)
 		}

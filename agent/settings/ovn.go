@@ -27,7 +27,7 @@ const (
 // items and colons within. It ignores options of others in ovn-cms-options.
 //
 // A device needs an entry in resource_provider_hypervisors, and one in ovn-bridge-mappings or the
-// name tunnelled; otherwise a warning names it and it is left out, as upstream does silently. OVN
+// name tunnelled; otherwise a warning names it and it is omitted, as upstream does silently. OVN
 // has no packet rates. The error joins a Mistake for each invalid part; there are no Resources
 // then.
 func ParseOVN(ids map[string]string, tunnelled string) (r Resources, warnings []string, err error) {

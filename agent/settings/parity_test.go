@@ -34,21 +34,21 @@ var parityTexts = map[string][]string{
 // TestParity compares which options are refused, and what the others mean, with
 // the installed Neutron.
 func TestParity(t *testing.T) {
-	var asked [][2]string
+	var queries [][2]string
 	for kind, texts := range parityTexts {
 		for _, text := range texts {
-			asked = append(asked, [2]string{kind, text})
+			queries = append(queries, [2]string{kind, text})
 		}
 	}
 	var answers []any
-	askNeutron(t, parityScript, asked, &answers)
-	if len(answers) != len(asked) {
-		t.Fatalf("Neutron answered %d of %d texts", len(answers), len(asked))
+	askNeutron(t, parityScript, queries, &answers)
+	if len(answers) != len(queries) {
+		t.Fatalf("Neutron answered %d of %d texts", len(answers), len(queries))
 	}
 	for i, want := range answers {
-		got := readHere(t, asked[i][0], asked[i][1])
+		got := readHere(t, queries[i][0], queries[i][1])
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s %q (-Neutron +here):\n%s", asked[i][0], asked[i][1], diff)
+			t.Errorf("%s %q (-Neutron +here):\n%s", queries[i][0], queries[i][1], diff)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func readHere(t *testing.T, kind, text string) any {
 		t.Fatal(err)
 	}
 	if all[key] == nil {
-		return map[string]any{} // inventories without defaults are left out
+		return map[string]any{} // inventories without defaults are omitted
 	}
 	return all[key]
 }

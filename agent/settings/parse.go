@@ -88,9 +88,9 @@ func (p *parser) mappings(o option, kind mapping) map[string][]string {
 
 // Pairs reads an option of physnet:device items that is not upstream's, and returns the
 // devices of each physical network. With one, each network and each device appears once.
-func Pairs(name osloconfig.Name, items []string, device, example string, one bool) (map[string][]string, []*Mistake) {
+func Pairs(name osloconfig.Name, items []string, device, example string, single bool) (map[string][]string, []*Mistake) {
 	var p parser
-	all := p.mappings(of(name.Group, name.Option, items), mapping{device: device, example: example, manyDevices: !one, manyPhysnets: !one})
+	all := p.mappings(of(name.Group, name.Option, items), mapping{device: device, example: example, manyDevices: !single, manyPhysnets: !single})
 	return all, p.mistakes
 }
 

@@ -103,9 +103,9 @@ func (s *scenario) run(t *testing.T) string {
 	case "json":
 		return s.show(t, func(got *settings.Settings) string { return configurations(t, got) })
 	case "changes":
-		was, _ := s.load(t, s.sections[:1])
-		is, _ := s.load(t, s.sections[1:])
-		return lines(settings.Changes(was, is))
+		prev, _ := s.load(t, s.sections[:1])
+		cur, _ := s.load(t, s.sections[1:])
+		return lines(settings.Changes(prev, cur))
 	case "check":
 		return s.check(t)
 	}
@@ -115,14 +115,14 @@ func (s *scenario) run(t *testing.T) string {
 
 // show loads all sections as one agent's and prints what the operator sees.
 func (s *scenario) show(t *testing.T, result func(*settings.Settings) string) string {
-	got, said := s.load(t, s.sections)
+	got, text := s.load(t, s.sections)
 	if got == nil {
-		return said
+		return text
 	}
 	for _, name := range got.Ignored {
-		said += "ignored: " + name + "\n"
+		text += "ignored: " + name + "\n"
 	}
-	return result(got) + said
+	return result(got) + text
 }
 
 func (s *scenario) names() settings.Names {
@@ -137,7 +137,7 @@ func (s *scenario) names() settings.Names {
 }
 
 // load reads sections of one kind, and returns what was said meanwhile.
-func (s *scenario) load(t *testing.T, sections []section) (got *settings.Settings, said string) {
+func (s *scenario) load(t *testing.T, sections []section) (got *settings.Settings, text string) {
 	kind := settings.Kind(sections[0].kind)
 	src := osloconfig.Sources{}
 	dir := t.TempDir()
@@ -158,15 +158,15 @@ func (s *scenario) load(t *testing.T, sections []section) (got *settings.Setting
 		warnings = append(warnings, more...)
 	}
 	for _, w := range warnings {
-		said += "warning: " + w + "\n"
+		text += "warning: " + w + "\n"
 	}
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			said += "error: " + line + "\n"
+			text += "error: " + line + "\n"
 		}
 		got = nil
 	}
-	return got, strings.ReplaceAll(said, dir+"/", "")
+	return got, strings.ReplaceAll(text, dir+"/", "")
 }
 
 // chassis reads lines of key and value.
@@ -221,9 +221,9 @@ func (s *scenario) check(t *testing.T) string {
 			m = parseMachine(t, sec.text)
 			continue
 		}
-		got, said := s.load(t, []section{sec})
+		got, text := s.load(t, []section{sec})
 		if got == nil {
-			t.Fatal(said)
+			t.Fatal(text)
 		}
 		for i := range got.Files {
 			got.Files[i] = settings.File{Path: filepath.Base(got.Files[i].Path), Modified: time.Unix(1000, 0)}
@@ -242,7 +242,7 @@ func (s *scenario) check(t *testing.T) string {
 	return lines(all)
 }
 
-// A machine is a Machine in memory. A device that is broken cannot be looked at.
+// A machine is a Machine in memory. A device that is broken cannot be examined.
 type machine map[string]settings.Device
 
 func (m machine) Device(name string) (settings.Device, error) {

@@ -79,8 +79,8 @@ func (s Service) checkURLs(p *parser) {
 		p.wrong(o, "", "want addresses such as %s, separated by commas", s.Example)
 	}
 	for _, item := range o.items {
-		if at := strings.LastIndexByte(item, '@'); at >= 0 {
-			p.wrong(o, "…"+item[at:], "want no name and password here; see %s_token_file and %s_cert_file", s.Name, s.Name)
+		if i := strings.LastIndexByte(item, '@'); i >= 0 {
+			p.wrong(o, "…"+item[i:], "want no name and password here; see %s_token_file and %s_cert_file", s.Name, s.Name)
 		} else if !isURL(item) {
 			p.wrong(o, item, "want an address such as %s", s.Example)
 		}

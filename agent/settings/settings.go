@@ -77,13 +77,13 @@ type Default struct {
 // Agent is the group [agent].
 type Agent struct {
 	ReportInterval   time.Duration // between heartbeats; 0: none
-	PollingInterval  time.Duration // between looks at the devices
+	PollingInterval  time.Duration // between reads the devices
 	AvailabilityZone string
 	LogHeartbeats    bool
 	TunnelTypes      []string
 }
 
-// Switch is what the group [ovs] says beside the resources.
+// Switch is what the group [ovs] says next to the resources.
 type Switch struct {
 	IntegrationBridge  string
 	TunnelBridge       string
@@ -110,7 +110,7 @@ type Berth struct {
 	NetworkCAFile      string // authorities of the service's certificate; empty: the system's
 	NetworkTimeout     time.Duration
 	Enforce            bool          // enforce the rates of ports
-	WatchInterval      time.Duration // between looks at the files; 0: never
+	WatchInterval      time.Duration // between reads the files; 0: never
 }
 
 // The values of Switch.DatapathType.

@@ -19,8 +19,8 @@ const (
 	groupBerth   = "berth"
 )
 
-// Table returns the options that this kind of agent reads, in the order of documentation, bound to s:
-// Display shows the values of s.
+// Table returns the options that this kind of agent reads, in the order of documentation, bound to
+// s: Display shows the values of s.
 func (s *Settings) Table() []config.Setting {
 	parts := [][]config.Setting{s.base(), s.agent()}
 	switch s.Kind {

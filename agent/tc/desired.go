@@ -106,8 +106,8 @@ func resolve(links []Link) ([]want, []Finding) {
 			findings = append(findings, l.finding("", Invalid, "it is given twice; the first is used"))
 			continue
 		}
-		if why := l.refusal(); why != "" {
-			findings = append(findings, l.finding("", Invalid, why))
+		if reason := l.refusal(); reason != "" {
+			findings = append(findings, l.finding("", Invalid, reason))
 			continue
 		}
 		c, fs := l.shape()

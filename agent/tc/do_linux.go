@@ -45,9 +45,9 @@ func (l *Linux) Do(s Step) error {
 
 // missing is the result of a step without its device: a removal has succeeded then.
 func (l *Linux) missing(s Step, err error) error {
-	var gone netlink.LinkNotFoundError
+	var missing netlink.LinkNotFoundError
 	removes := []Op{DelIFB, DelRoot, DelClass, DelFilter, DelRedirect}
-	if errors.As(err, &gone) && slices.Contains(removes, s.Op) {
+	if errors.As(err, &missing) && slices.Contains(removes, s.Op) {
 		return nil
 	}
 	return err
@@ -147,14 +147,14 @@ func (l *Linux) setFilter(link netlink.Link, f Filter) error {
 	if _, err := l.tended(link); err != nil {
 		return err
 	}
-	there, err := l.filters(link, handleOf(0), f.Pref)
+	filters, err := l.filters(link, handleOf(0), f.Pref)
 	if err != nil {
 		return err
 	}
-	if len(there) == 1 && decodeFilter(there[0]) == f {
+	if len(filters) == 1 && decodeFilter(filters[0]) == f {
 		return nil
 	}
-	if err := l.removeFilters(link, handleOf(0), f.Pref, there); err != nil {
+	if err := l.removeFilters(link, handleOf(0), f.Pref, filters); err != nil {
 		return err
 	}
 	attrs := netlink.FilterAttrs{
@@ -172,11 +172,11 @@ func (l *Linux) delFilter(link netlink.Link, pref uint16) error {
 	if err != nil || !ours(root) {
 		return err
 	}
-	there, err := l.filters(link, handleOf(0), pref)
+	filters, err := l.filters(link, handleOf(0), pref)
 	if err != nil {
 		return err
 	}
-	return l.removeFilters(link, handleOf(0), pref, there)
+	return l.removeFilters(link, handleOf(0), pref, filters)
 }
 
 // filters gives those of a priority.
@@ -191,8 +191,8 @@ func (l *Linux) filters(link netlink.Link, parent uint32, pref uint16) ([]netlin
 // removeFilters frees a priority at which these filters are. Filters of one
 // priority share a classifier, which stays when the last of them goes, unseen,
 // and keeps others of another kind out: so it is the classifier that goes.
-func (l *Linux) removeFilters(link netlink.Link, parent uint32, pref uint16, there []netlink.Filter) error {
-	for _, f := range there {
+func (l *Linux) removeFilters(link netlink.Link, parent uint32, pref uint16, filters []netlink.Filter) error {
+	for _, f := range filters {
 		f.Attrs().Handle = 0
 		if err := l.handle.FilterDel(f); err != nil && !errors.Is(err, unix.ENOENT) {
 			return explain(err, "")

@@ -30,11 +30,11 @@ const (
 
 // String gives the finding in one line.
 func (f Finding) String() string {
-	where := strings.TrimSpace(f.Interface + " " + string(f.Direction))
+	location := strings.TrimSpace(f.Interface + " " + string(f.Direction))
 	if f.Port != "" {
-		where += " port " + f.Port
+		location += " port " + f.Port
 	}
-	return fmt.Sprintf("%s: %s: %s", where, f.Reason, f.Text)
+	return fmt.Sprintf("%s: %s: %s", location, f.Reason, f.Text)
 }
 
 func (l Link) finding(port string, r Reason, text string) Finding {
@@ -53,9 +53,9 @@ func Check(links []Link, actual Actual) []Finding {
 	wants, findings := resolve(links)
 	for _, w := range wants {
 		device := actual[w.device()]
-		_, there := actual[w.Interface]
+		_, ok := actual[w.Interface]
 		switch {
-		case !there:
+		case !ok:
 			findings = append(findings, w.finding("", Missing, "there is no such interface"))
 		case !w.possible(actual):
 			findings = append(findings, w.finding("", Foreign, fmt.Sprintf(

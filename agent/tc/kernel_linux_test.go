@@ -40,11 +40,12 @@ func nic(t *testing.T) (string, *tc.Linux) {
 // counters are what the tc program prints that changes with each packet.
 var counters = regexp.MustCompile(`direct_packets_stat \d+`)
 
-// shown gives the lines that the tc program prints of a device, sorted, with
-// spaces and counters tidied away. It knows nothing of this package. (It prints classes as text even if asked for JSON.)
-func shown(t *testing.T, ns, what, device string, more ...string) []string {
+// shown gives the lines that the tc program prints of a device, sorted, with spaces and counters
+// tidied away. It knows nothing of this package. (It prints classes as text even if requested
+// JSON.)
+func shown(t *testing.T, ns, kind, device string, more ...string) []string {
 	t.Helper()
-	out := traffictest.Run(t, append([]string{"tc", "-n", ns, what, "show", "dev", device}, more...)...)
+	out := traffictest.Run(t, append([]string{"tc", "-n", ns, kind, "show", "dev", device}, more...)...)
 	var lines []string
 	for line := range strings.Lines(out) {
 		line = strings.Join(strings.Fields(counters.ReplaceAllString(line, "")), " ")
@@ -97,7 +98,7 @@ func TestFiltersAreAsRequested(t *testing.T) {
 	}
 }
 
-// TestRestartChangesNothing has another process look at the same kernel, and
+// TestRestartChangesNothing has another process read the same kernel, and
 // carry out everything a second time.
 func TestRestartChangesNothing(t *testing.T) {
 	ns, k := nic(t)
@@ -270,7 +271,7 @@ func tidy(t *rapid.T, k tc.Kernel) tc.Actual {
 	return actual
 }
 
-// TestDangerousStepsAreRefused asks for what would cut an interface off, or
+// TestDangerousStepsAreRefused requests what would cut an interface off, or
 // touch what is not this package's.
 func TestDangerousStepsAreRefused(t *testing.T) {
 	ns, k := nic(t)

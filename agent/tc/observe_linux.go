@@ -89,8 +89,8 @@ func ingressOf(qdiscs []netlink.Qdisc) netlink.Qdisc {
 	return find(qdiscs, func(a *netlink.QdiscAttrs) bool { return a.Parent == netlink.HANDLE_INGRESS })
 }
 
-func find(qdiscs []netlink.Qdisc, is func(*netlink.QdiscAttrs) bool) netlink.Qdisc {
-	i := slices.IndexFunc(qdiscs, func(q netlink.Qdisc) bool { return is(q.Attrs()) })
+func find(qdiscs []netlink.Qdisc, match func(*netlink.QdiscAttrs) bool) netlink.Qdisc {
+	i := slices.IndexFunc(qdiscs, func(q netlink.Qdisc) bool { return match(q.Attrs()) })
 	if i < 0 {
 		return nil
 	}

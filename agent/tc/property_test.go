@@ -93,19 +93,19 @@ func TestConverges(t *testing.T) {
 			t.Fatalf("%d steps cut an interface off", k.Cut)
 		}
 		for name, d := range foreign {
-			if now := k.State[name]; now.Foreign != d.Foreign || now.Tree != nil {
-				t.Fatalf("%s was somebody else's: %v became %v", name, d, now)
+			if dev := k.State[name]; dev.Foreign != d.Foreign || dev.Tree != nil {
+				t.Fatalf("%s was somebody else's: %v became %v", name, d, dev)
 			}
 		}
 		count["promises"] += checkPromises(t, k.State, last)
 	})
 	if !testing.Short() {
-		for _, what := range []tc.Op{
+		for _, op := range []tc.Op{
 			tc.AddIFB, tc.DelIFB, tc.SetRoot, tc.DelRoot, tc.SetClass, tc.DelClass, tc.SetLeaf,
 			tc.SetFilter, tc.DelFilter, tc.SetRedirect, tc.DelRedirect, "promises",
 		} {
-			if count[string(what)] == 0 {
-				t.Errorf("%q never happened: this proves nothing", what)
+			if count[string(op)] == 0 {
+				t.Errorf("%q never happened: this proves nothing", op)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func mustEnforce(t *rapid.T, k *tctest.Kernel, links []tc.Link) tc.Report {
 	return r
 }
 
-// checkPromises compares the state with what links ask for, by another way than
+// checkPromises compares the state with what links request, by another way than
 // the package's: it looks up each port's class as a packet would find it. It
 // gives how many promises it saw.
 func checkPromises(t *rapid.T, state tc.Actual, links []tc.Link) int {
@@ -127,8 +127,8 @@ func checkPromises(t *rapid.T, state tc.Actual, links []tc.Link) int {
 	seen := 0
 	for _, l := range links {
 		id := l.Interface + string(l.Direction)
-		iface, there := state[l.Interface]
-		if done[id] || !there || iface.IFB {
+		iface, ok := state[l.Interface]
+		if done[id] || !ok || iface.IFB {
 			continue
 		}
 		done[id] = true
@@ -213,11 +213,11 @@ func checkShape(t *rapid.T, tree *tc.Tree) {
 	}
 }
 
-func positiveOr(n, otherwise tc.Kbps) tc.Kbps {
+func positiveOr(n, def tc.Kbps) tc.Kbps {
 	if n > 0 {
 		return n
 	}
-	return otherwise
+	return def
 }
 
 // total is what a link guarantees at the most.
@@ -260,7 +260,7 @@ func damage(t *rapid.T, k *tctest.Kernel) {
 		d.Up = !d.IFB
 	case "redirect":
 		d.Redirect = rapid.SampledFrom([]string{"", tc.Nowhere, "eth2", tc.IFBName("eth0")}).Draw(t, "to")
-		if _, there := k.State[d.Redirect]; d.Redirect != "" && !there {
+		if _, ok := k.State[d.Redirect]; d.Redirect != "" && !ok {
 			d.Redirect = tc.Nowhere
 		}
 	case "gone":
@@ -285,20 +285,20 @@ func remove(k *tctest.Kernel, device string) {
 
 func damageTree(t *rapid.T, tree *tc.Tree) {
 	minor := rapid.SampledFrom([]tc.Minor{1, 2, 3, 0x10, 0x11, 0x12, 0x20, 0x1000}).Draw(t, "minor")
-	n, there := tree.Classes[minor]
+	n, ok := tree.Classes[minor]
 	switch rapid.SampledFrom([]string{"default", "class", "leaf", "filters", "filter", "no class"}).Draw(t, "part") {
 	case "default":
 		tree.Default = minor
 	case "class":
 		n.Rate++
 		n.Burst = 0
-		if !there {
+		if !ok {
 			n.Parent = rapid.SampledFrom([]tc.Minor{0, 1, 2, 0x10}).Draw(t, "parent")
 		}
 		tree.Classes[minor] = n
 	case "leaf":
 		n.Leaf = ""
-		if there {
+		if ok {
 			tree.Classes[minor] = n
 		}
 	case "filters":

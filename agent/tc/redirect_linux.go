@@ -18,8 +18,8 @@ const ifbQueue = 1000
 
 func (l *Linux) addIFB(name string) error {
 	link, err := l.handle.LinkByName(name)
-	var gone netlink.LinkNotFoundError
-	if errors.As(err, &gone) {
+	var missing netlink.LinkNotFoundError
+	if errors.As(err, &missing) {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.TxQLen = name, ifbQueue
 		link = &netlink.Ifb{LinkAttrs: attrs}
@@ -52,22 +52,22 @@ func (l *Linux) delIFB(link netlink.Link) error {
 	return explain(l.handle.LinkDel(link), "")
 }
 
-func (l *Linux) setRedirect(link netlink.Link, to string) error {
-	target, err := l.handle.LinkByName(to)
+func (l *Linux) setRedirect(link netlink.Link, dst string) error {
+	target, err := l.handle.LinkByName(dst)
 	if err != nil {
-		return fmt.Errorf("looking up %s: %w", to, err)
+		return fmt.Errorf("looking up %s: %w", dst, err)
 	}
 	if !isUp(target) {
-		return fmt.Errorf("%s is down and would swallow all packets", to)
+		return fmt.Errorf("%s is down and would swallow all packets", dst)
 	}
-	there, err := l.ready(link)
+	filters, err := l.ready(link)
 	if err != nil {
 		return err
 	}
-	if len(there) == 1 && redirectTarget(there[0]) == target.Attrs().Index {
+	if len(filters) == 1 && redirectTarget(filters[0]) == target.Attrs().Index {
 		return nil
 	}
-	if err := l.removeFilters(link, ingressParent, RedirectPref, there); err != nil {
+	if err := l.removeFilters(link, ingressParent, RedirectPref, filters); err != nil {
 		return err
 	}
 	return explain(l.handle.FilterAdd(&netlink.U32{

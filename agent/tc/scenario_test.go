@@ -17,9 +17,9 @@ import (
 //
 //	host NAME...                     the host's interfaces (first command of a file)
 //	plain                            its kernel has no fq_codel
-//	link NAME DIRECTION KBPS         what is asked for from here on, until the next
+//	link NAME DIRECTION KBPS         what is requested from here on, until the next
 //	port KEY MAC|whole [min KBPS] [max KBPS]    block that has a link
-//	nothing                          no link is asked for
+//	nothing                          no link is requested
 //	foreign NAME QDISC WORD          somebody else's root qdisc
 //	drop NAME class|filter NUMBER    somebody removes part of a tree (filters with a class)
 //	gone NAME | down NAME            somebody removes an interface, or takes it down
@@ -141,14 +141,14 @@ func (s *scenario) name(word string) string {
 	return word
 }
 
-func (s *scenario) drop(device, what, number string) {
+func (s *scenario) drop(device, kind, number string) {
 	n, err := strconv.ParseUint(number, 16, 16)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	tree := s.kernel.State[device].Tree
 	tree.Filters = without(tree.Filters, uint16(n))
-	if what == "class" {
+	if kind == "class" {
 		delete(tree.Classes, tc.Minor(n))
 	}
 }

@@ -24,7 +24,7 @@ func (c classes) needed() bool { return c.whole || len(c.ports) > 0 }
 
 // shape computes the classes:
 //
-// 1. Invalid ports are corrected or left out, and reported.
+// 1. Invalid ports are corrected or omitted, and reported.
 // 2. If the guarantees exceed the link's rate, all are reduced in proportion.
 // 3. A guarantee is its class's rate, the limit its ceiling.
 // 4. The rest is shared by ports without a guarantee; each gets at least a
@@ -67,9 +67,9 @@ func (l Link) accepted(rate Kbps) ([]Port, []Finding) {
 			findings = append(findings, l.finding(p.Key, Invalid, fmt.Sprintf("port %s has its address too, and is served", first)))
 			continue
 		}
-		fixed, why := p.fixed(rate)
-		if why != "" {
-			findings = append(findings, l.finding(p.Key, Invalid, why))
+		fixed, reason := p.fixed(rate)
+		if reason != "" {
+			findings = append(findings, l.finding(p.Key, Invalid, reason))
 		}
 		if fixed.Min == 0 && fixed.Max == 0 {
 			continue
@@ -85,12 +85,12 @@ func (l Link) accepted(rate Kbps) ([]Port, []Finding) {
 }
 
 // fixed gives the port with rates in range, and what was out of it.
-func (p Port) fixed(rate Kbps) (fixed Port, why string) {
+func (p Port) fixed(rate Kbps) (fixed Port, reason string) {
 	switch {
 	case p.Min < 0 || p.Max < 0:
-		why = "a rate is negative, and taken for none"
+		reason = "a rate is negative, and taken for none"
 	case p.Max > 0 && p.Min > p.Max:
-		why = fmt.Sprintf("its guarantee of %d kbit/s is above its limit of %d, which applies", p.Min, p.Max)
+		reason = fmt.Sprintf("its guarantee of %d kbit/s is above its limit of %d, which applies", p.Min, p.Max)
 	}
 	p.Max = min(max(p.Max, 0), maxKbps)
 	p.Min = min(max(p.Min, 0), maxKbps)
@@ -98,7 +98,7 @@ func (p Port) fixed(rate Kbps) (fixed Port, why string) {
 		p.Min = min(p.Min, p.Max)
 		p.Max = min(p.Max, rate)
 	}
-	return p, why
+	return p, reason
 }
 
 // rate is that of the port's class, when the link's guarantees have this sum.

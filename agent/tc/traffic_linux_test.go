@@ -48,8 +48,8 @@ func newLab(t *testing.T) *lab {
 }
 
 // TestGuaranteeHolds lets a server with one connection keep its guarantee
-// against a neighbour with many, in both directions, and take more when the
-// neighbour is done. What the machine does besides may spoil a try.
+// against a peer service with many, in both directions, and take more when the
+// peer service is done. What the machine does besides may spoil a try.
 func TestGuaranteeHolds(t *testing.T) {
 	const (
 		link      = 500_000 // kbit/s
@@ -69,17 +69,17 @@ func TestGuaranteeHolds(t *testing.T) {
 				without := traffictest.Measure(t, 2, quiet, loud)
 				with(tc.Port{Key: "quiet", MAC: mac(1), Min: guarantee})
 				together := traffictest.Measure(t, 3, quiet, loud)
-				alone := traffictest.Measure(t, 2, quiet)
-				t.Logf("try %d: kbit/s without a guarantee %d, with it %d, alone %d", try, without, together, alone)
+				single := traffictest.Measure(t, 2, quiet)
+				t.Logf("try %d: kbit/s without a guarantee %d, with it %d, alone %d", try, without, together, single)
 				switch {
-				case together[0] >= guarantee*95/100 && alone[0] > together[0]*3/2:
+				case together[0] >= guarantee*95/100 && single[0] > together[0]*3/2:
 					if without[0] >= guarantee*95/100 {
 						t.Log("the neighbour was not greedy enough for this to prove much")
 					}
 					return
 				case try == tries:
 					t.Fatalf("the server got %d kbit/s beside its neighbour and %d alone; guaranteed are %d of %d",
-						together[0], alone[0], guarantee, link)
+						together[0], single[0], guarantee, link)
 				}
 			}
 		})

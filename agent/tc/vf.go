@@ -119,7 +119,7 @@ func (pf PF) accepted() (map[int]Port, []Finding) {
 	var findings []Finding
 	ports := make(map[int]Port)
 	for _, p := range pf.Ports {
-		port, why := Port{Key: p.Key, Min: p.Min, Max: p.Max}.fixed(maxKbps)
+		port, reason := Port{Key: p.Key, Min: p.Min, Max: p.Max}.fixed(maxKbps)
 		if p.Direction == Ingress {
 			if port.Min > 0 || port.Max > 0 {
 				findings = append(findings, pf.link(Ingress).finding(p.Key, Unsupported,
@@ -128,12 +128,12 @@ func (pf PF) accepted() (map[int]Port, []Finding) {
 			continue
 		}
 		if refusal := pf.refusal(p, ports); refusal != "" {
-			why = refusal
+			reason = refusal
 		} else {
 			ports[p.Number] = port
 		}
-		if why != "" {
-			findings = append(findings, pf.link(Egress).finding(p.Key, Invalid, why))
+		if reason != "" {
+			findings = append(findings, pf.link(Egress).finding(p.Key, Invalid, reason))
 		}
 	}
 	return ports, findings
@@ -214,16 +214,16 @@ func EnforceVFs(v VFs, pfs []PF) (VFReport, error) {
 }
 
 // applyVF sets both rates, or the limit alone if both cannot be had.
-func applyVF(v VFs, s VFStep, was VFRate) error {
+func applyVF(v VFs, s VFStep, prev VFRate) error {
 	err := v.SetVFRate(s.VF, s.Rate)
-	alone := VFRate{Max: s.Rate.Max}
+	single := VFRate{Max: s.Rate.Max}
 	if err == nil || s.Rate.Min == 0 || s.Rate.Max == 0 {
 		return err
 	}
-	if was == alone {
+	if prev == single {
 		return fmt.Errorf("the guarantee is not enforced, the limit is: %w", err)
 	}
-	if limitErr := v.SetVFRate(s.VF, alone); limitErr != nil {
+	if limitErr := v.SetVFRate(s.VF, single); limitErr != nil {
 		return errors.Join(err, limitErr)
 	}
 	return fmt.Errorf("the guarantee is not enforced, the limit is: %w", err)

@@ -28,12 +28,12 @@ func (l *Linux) VFAddresses(pfs []string) (map[VF]MAC, error) {
 	return addresses, err
 }
 
-// eachVF looks at the VFs of the PFs that are there.
+// eachVF reads the VFs of the PFs that are there.
 func (l *Linux) eachVF(pfs []string, look func(pf string, vf netlink.VfInfo)) error {
 	for _, pf := range pfs {
 		link, err := l.handle.LinkByName(pf)
-		var gone netlink.LinkNotFoundError
-		if errors.As(err, &gone) {
+		var missing netlink.LinkNotFoundError
+		if errors.As(err, &missing) {
 			continue
 		}
 		if err != nil {

@@ -183,8 +183,8 @@ func TestVFsConverge(t *testing.T) {
 		if steps := tc.PlanVFs([]tc.PF{pf}, v.State); len(steps) > 0 {
 			t.Fatalf("there is still to do: %v", steps)
 		}
-		for vf, was := range untouched {
-			if slices.Contains(pf.Exclude, vf.Number) && v.State[vf] != was {
+		for vf, prev := range untouched {
+			if slices.Contains(pf.Exclude, vf.Number) && v.State[vf] != prev {
 				t.Fatalf("%v is excluded, and changed", vf)
 			}
 		}

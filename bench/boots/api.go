@@ -16,13 +16,13 @@ type object = map[string]any
 type api struct{ client *http.Client }
 
 // make creates an object of a kind and stores its id, unless that is nil.
-func (a *api) make(ctx context.Context, url, kind string, what object, id *string) error {
-	var made map[string]struct{ ID string }
-	if err := a.call(ctx, "POST", url, object{kind: what}, &made); err != nil {
+func (a *api) make(ctx context.Context, url, kind string, body object, id *string) error {
+	var created map[string]struct{ ID string }
+	if err := a.call(ctx, "POST", url, object{kind: body}, &created); err != nil {
 		return err
 	}
 	if id != nil {
-		*id = made[kind].ID
+		*id = created[kind].ID
 	}
 	return nil
 }
@@ -58,10 +58,10 @@ func (s *signals) of(name string) *signal {
 }
 
 func (s *signals) give(name string) {
-	one := s.of(name)
-	one.once.Do(func() {
-		one.at = time.Now()
-		close(one.given)
+	sig := s.of(name)
+	sig.once.Do(func() {
+		sig.at = time.Now()
+		close(sig.given)
 	})
 }
 

@@ -126,18 +126,18 @@ func (a *auditing) readServers(ctx context.Context) error {
 
 // port checks a port, and adds its request to the expected allocations.
 func (a *auditing) port(p records.Port) {
-	s, there := a.servers[p.Device]
-	if !there || s.Host == nil || p.Host != *s.Host || p.VIF != "ovs" || len(p.Request.Groups) == 0 {
+	s, ok := a.servers[p.Device]
+	if !ok || s.Host == nil || p.Host != *s.Host || p.VIF != "ovs" || len(p.Request.Groups) == 0 {
 		a.complain("port %s of %q is bound to %q as %q", p.ID, p.Device, p.Host, p.VIF)
 		return
 	}
 	for _, g := range p.Request.Groups {
-		at := p.Profile.Allocation[g.ID]
-		if allocated := a.want[p.Device]; allocated == nil || allocated[a.roots[at]] == nil {
-			a.complain("port %s gets its group from provider %q, which is not of the host of its server", p.ID, at)
+		host := p.Profile.Allocation[g.ID]
+		if allocated := a.want[p.Device]; allocated == nil || allocated[a.roots[host]] == nil {
+			a.complain("port %s gets its group from provider %q, which is not of the host of its server", p.ID, host)
 			continue
 		}
-		a.want[p.Device].Add(at, g.Resources)
+		a.want[p.Device].Add(host, g.Resources)
 	}
 }
 

@@ -201,14 +201,14 @@ func (c *cloud) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	for i := range all {
-		one := &all[i]
-		r.Accepted = append(r.Accepted, one.accepted)
-		r.Up = append(r.Up, one.up)
-		if built := c.built.of(one.id); !built.at.IsZero() {
-			r.Building = append(r.Building, built.at.Sub(one.begin))
+		boot := &all[i]
+		r.Accepted = append(r.Accepted, boot.accepted)
+		r.Up = append(r.Up, boot.up)
+		if built := c.built.of(boot.id); !built.at.IsZero() {
+			r.Building = append(r.Building, built.at.Sub(boot.begin))
 		}
-		if at, ok := granted[one.id]; ok {
-			r.Scheduled = append(r.Scheduled, at.Sub(one.begin))
+		if at, ok := granted[boot.id]; ok {
+			r.Scheduled = append(r.Scheduled, at.Sub(boot.begin))
 		}
 	}
 	for _, times := range []load.Times{r.Accepted, r.Scheduled, r.Building, r.Up} {

@@ -39,9 +39,9 @@ func Handler(p Pages) http.Handler {
 
 // Main serves, at a free port of 127.0.0.1, pages that it reads from in, and writes its address as
 // a line to out. It is the whole program of the server, and returns with an error only.
-func Main(in io.Reader, out io.Writer) error {
+func Main(src io.Reader, out io.Writer) error {
 	var p Pages
-	if err := gob.NewDecoder(in).Decode(&p); err != nil {
+	if err := gob.NewDecoder(src).Decode(&p); err != nil {
 		return fmt.Errorf("reading the pages: %w", err)
 	}
 	if len(p.Bodies) == 0 || len(p.Paths) != len(p.Bodies) {

@@ -42,9 +42,9 @@ func TestHandlerSendsThePages(t *testing.T) {
 }
 
 func TestMainServesWhatItWasSent(t *testing.T) {
-	in, send := io.Pipe()
+	src, send := io.Pipe()
 	receive, out := io.Pipe()
-	go canned.Main(in, out) // ends with the test
+	go canned.Main(src, out) // ends with the test
 	if err := canned.Send(send, pages); err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +69,11 @@ func TestMainRefusesPagesWithoutBodies(t *testing.T) {
 		"TooMany":   {Paths: []string{"/"}, Bodies: [][]byte{nil, nil}},
 		"NoBodyFor": {Paths: []string{"/", "/a"}, Bodies: [][]byte{nil}},
 	} {
-		var in bytes.Buffer
-		if err := canned.Send(&in, p); err != nil {
+		var src bytes.Buffer
+		if err := canned.Send(&src, p); err != nil {
 			t.Fatal(err)
 		}
-		if err := canned.Main(&in, io.Discard); err == nil {
+		if err := canned.Main(&src, io.Discard); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

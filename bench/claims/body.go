@@ -36,7 +36,7 @@ func requests(answer []byte) [][]byte {
 const owner = `,"consumer_generation":null,"project_id":"bench","user_id":"bench","consumer_type":"INSTANCE"}`
 
 // claim appends the body of a claim for an element of requests.
-func claim(to, request []byte) []byte {
-	to = append(to, bytes.TrimRight(request[:len(request)-1], " \n")...)
-	return append(to, owner...)
+func claim(dst, request []byte) []byte {
+	dst = append(dst, bytes.TrimRight(request[:len(request)-1], " \n")...)
+	return append(dst, owner...)
 }

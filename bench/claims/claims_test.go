@@ -30,8 +30,8 @@ func TestRequests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, one := range claims.Requests([]byte(c.answer)) {
-				got = append(got, string(one))
+			for _, body := range claims.Requests([]byte(c.answer)) {
+				got = append(got, string(body))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)

@@ -14,8 +14,8 @@ type Client struct {
 	random *rand.Rand
 	body   []byte
 
-	held  []string // consumers with claims, the oldest first
-	parts Parts    // in the order of the requests
+	allocated []string // consumers with claims, the oldest first
+	parts     Parts    // in the order of the requests
 }
 
 // Dial connects a client to a service. The seed decides which candidates it
@@ -31,8 +31,8 @@ func Dial(addr string, headers []string, seed uint64) (*Client, error) {
 // Close closes the connection. Claims remain.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Held returns the number of the client's claims.
-func (c *Client) Held() int { return len(c.held) }
+// Allocated returns the number of the client's claims.
+func (c *Client) Allocated() int { return len(c.allocated) }
 
 // An Outcome is the result of a claim.
 type Outcome int
@@ -64,7 +64,7 @@ func (c *Client) Claim(query string) (Outcome, error) {
 	c.parts.Claims = append(c.parts.Claims, time.Since(begin))
 	switch {
 	case err == nil && status == 204:
-		c.held = append(c.held, consumer)
+		c.allocated = append(c.allocated, consumer)
 		return Claimed, nil
 	case err == nil && status == 409:
 		return Refused, nil
@@ -75,14 +75,14 @@ func (c *Client) Claim(query string) (Outcome, error) {
 
 // Release releases the oldest claim.
 func (c *Client) Release() error {
-	path := "/allocations/" + c.held[0]
+	path := "/allocations/" + c.allocated[0]
 	begin := time.Now()
 	status, answer, err := c.conn.Fetch(load.Request{Method: "DELETE", Path: path})
 	c.parts.Releases = append(c.parts.Releases, time.Since(begin))
 	if err != nil || status != 204 {
 		return unexpected("DELETE", path, status, answer, err)
 	}
-	c.held = c.held[1:]
+	c.allocated = c.allocated[1:]
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (p Plan) client(i int, begin time.Time) (r Result, err error) {
 }
 
 func (p Plan) drain(c *Client, r *Result) error {
-	for p.Drain && c.Held() > 0 {
+	for p.Drain && c.Allocated() > 0 {
 		if err := c.Release(); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (p Plan) cycle(c *Client, r *Result, n int) (more bool, err error) {
 	}
 	r.Claims++
 	r.Took = append(r.Took, time.Since(begin))
-	if p.Keep >= 0 && c.Held() > p.Keep {
+	if p.Keep >= 0 && c.Allocated() > p.Keep {
 		r.Releases++
 		return true, c.Release()
 	}

@@ -56,9 +56,9 @@ func (m *maker) switchHost(n int) {
 		}
 	}
 	for range m.random.IntN(3) {
-		f, at, rate := m.flavor(), devices[m.random.IntN(len(devices))], 1000*(1+m.random.Int64N(50))
+		f, i, rate := m.flavor(), devices[m.random.IntN(len(devices))], 1000*(1+m.random.Int64N(50))
 		m.consume(m.of(root, "VCPU", f.cpus), m.of(root, "MEMORY_MB", f.memory), m.of(root, "DISK_GB", f.disk),
-			m.of(at, egress, rate), m.of(at, ingress, rate))
+			m.of(i, egress, rate), m.of(i, ingress, rate))
 	}
 }
 

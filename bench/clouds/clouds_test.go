@@ -49,11 +49,11 @@ var kinds = []struct {
 func TestSeeds(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			one, same, other := dump(t, k.make(60, 1)), dump(t, k.make(60, 1)), dump(t, k.make(60, 2))
-			if !bytes.Equal(one, same) {
+			text, same, other := dump(t, k.make(60, 1)), dump(t, k.make(60, 1)), dump(t, k.make(60, 2))
+			if !bytes.Equal(text, same) {
 				t.Error("two clouds of one seed differ")
 			}
-			if bytes.Equal(one, other) {
+			if bytes.Equal(text, other) {
 				t.Error("two clouds of two seeds are the same")
 			}
 			if n := k.make(60, 1).Providers(); n != 60*k.host {
@@ -270,7 +270,7 @@ type content struct {
 	Picture         placement.TreeRows
 }
 
-// alike leaves out what depends on the store.
+// alike omits what depends on the store.
 var alike = cmpopts.IgnoreFields(placement.TreeRows{}, "FoldCase", "FoldLike")
 
 func rows(t *testing.T, w *clouds.Cloud) (c content) {

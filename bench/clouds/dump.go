@@ -13,8 +13,8 @@ import (
 )
 
 // Dump writes the cloud as `berth db dump` would, for `berth db restore`.
-func (w *Cloud) Dump(to io.Writer) error {
-	d := &dump{out: bufio.NewWriterSize(to, 1<<20), sum: sha256.New()}
+func (w *Cloud) Dump(dst io.Writer) error {
+	d := &dump{out: bufio.NewWriterSize(dst, 1<<20), sum: sha256.New()}
 	d.value(dumpHead{"berth placement dump", 1, migrations.Target})
 	for _, table := range migrations.Tables {
 		d.value(tableHead{table.Name, columns(table)})

@@ -116,9 +116,9 @@ func (w *Cloud) fill(ctx context.Context, conn *sql.Conn, table migrations.Table
 
 func insert(table migrations.Table, rows int) string {
 	names := columns(table)
-	one := "(" + strings.Repeat("?,", len(names)-1) + "?)"
+	text := "(" + strings.Repeat("?,", len(names)-1) + "?)"
 	return "INSERT INTO " + table.Name + " (" + strings.Join(names, ",") + ") VALUES " +
-		strings.Repeat(one+",", rows-1) + one
+		strings.Repeat(text+",", rows-1) + text
 }
 
 // stamped converts a time to the store's format.

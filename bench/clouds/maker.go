@@ -127,9 +127,9 @@ func (m *maker) place(n int, id int64) {
 	if rack == len(m.aggregates) {
 		m.aggregates = append(m.aggregates, m.uuid())
 	}
-	for _, at := range []int{m.random.IntN(zones), rack} {
+	for _, i := range []int{m.random.IntN(zones), rack} {
 		m.picture.Aggregates = append(m.picture.Aggregates, placement.AggregateRow{
-			Provider: id, ID: placement.AggregateID(at + 1), UUID: m.aggregates[at],
+			Provider: id, ID: placement.AggregateID(i + 1), UUID: m.aggregates[i],
 		})
 	}
 	m.changed(id)
@@ -137,10 +137,10 @@ func (m *maker) place(n int, id int64) {
 
 // consume adds a consumer with allocations. The rows of their inventories are among the last that
 // were added.
-func (m *maker) consume(held ...holding) {
-	m.consumers = append(m.consumers, consumer{m.uuid(), held})
+func (m *maker) consume(holdings ...holding) {
+	m.consumers = append(m.consumers, consumer{m.uuid(), holdings})
 	touched := make(map[int64]bool)
-	for _, h := range held {
+	for _, h := range holdings {
 		m.stock(h).Used += h.amount
 		if !touched[h.provider] {
 			touched[h.provider] = true

@@ -99,12 +99,12 @@ func (p *poster) parts() [][]*part {
 		}
 	}
 	for _, r := range p.picture.Traits {
-		one := all[r.Provider-1]
-		one.traits = append(one.traits, p.traits[r.Trait-1].Name)
+		pt := all[r.Provider-1]
+		pt.traits = append(pt.traits, p.traits[r.Trait-1].Name)
 	}
 	for _, r := range p.picture.Aggregates {
-		one := all[r.Provider-1]
-		one.aggregates = append(one.aggregates, r.UUID)
+		p := all[r.Provider-1]
+		p.aggregates = append(p.aggregates, r.UUID)
 	}
 	return trees
 }
@@ -120,8 +120,8 @@ func (p *poster) customTraits(ctx context.Context) error {
 }
 
 func (p *poster) tree(ctx context.Context, parts []*part) error {
-	for _, one := range parts {
-		if err := p.provider(ctx, one); err != nil {
+	for _, pt := range parts {
+		if err := p.provider(ctx, pt); err != nil {
 			return err
 		}
 	}
@@ -129,34 +129,34 @@ func (p *poster) tree(ctx context.Context, parts []*part) error {
 }
 
 // provider creates a provider and its parts, in as many steps as its generation counts.
-func (p *poster) provider(ctx context.Context, one *part) error {
-	body := map[string]any{"uuid": one.UUID, "name": one.Name}
-	if one.Parent > 0 {
-		body["parent_provider_uuid"] = p.picture.Providers[one.Parent-1].UUID
+func (p *poster) provider(ctx context.Context, pt *part) error {
+	body := map[string]any{"uuid": pt.UUID, "name": pt.Name}
+	if pt.Parent > 0 {
+		body["parent_provider_uuid"] = p.picture.Providers[pt.Parent-1].UUID
 	}
 	if err := p.send(ctx, http.MethodPost, "/resource_providers", body); err != nil {
 		return err
 	}
 	generation := 0
-	put := func(what string, body map[string]any) error {
+	put := func(kind string, body map[string]any) error {
 		body["resource_provider_generation"] = generation
 		generation++
-		return p.send(ctx, http.MethodPut, "/resource_providers/"+string(one.UUID)+"/"+what, body)
+		return p.send(ctx, http.MethodPut, "/resource_providers/"+string(pt.UUID)+"/"+kind, body)
 	}
-	if len(one.inventories) > 0 {
-		if err := put("inventories", map[string]any{"inventories": one.inventories}); err != nil {
+	if len(pt.inventories) > 0 {
+		if err := put("inventories", map[string]any{"inventories": pt.inventories}); err != nil {
 			return err
 		}
 	}
-	if len(one.traits) > 0 {
-		if err := put("traits", map[string]any{"traits": one.traits}); err != nil {
+	if len(pt.traits) > 0 {
+		if err := put("traits", map[string]any{"traits": pt.traits}); err != nil {
 			return err
 		}
 	}
-	if len(one.aggregates) == 0 {
+	if len(pt.aggregates) == 0 {
 		return nil
 	}
-	return put("aggregates", map[string]any{"aggregates": one.aggregates})
+	return put("aggregates", map[string]any{"aggregates": pt.aggregates})
 }
 
 // claim makes a consumer.
@@ -166,11 +166,11 @@ func (p *poster) claim(ctx context.Context, c consumer) error {
 	}
 	allocations := make(map[placement.UUID]resources)
 	for _, h := range c.held {
-		on := p.picture.Providers[h.provider-1].UUID
-		if allocations[on].Resources == nil {
-			allocations[on] = resources{make(map[string]int64)}
+		provider := p.picture.Providers[h.provider-1].UUID
+		if allocations[provider].Resources == nil {
+			allocations[provider] = resources{make(map[string]int64)}
 		}
-		allocations[on].Resources[p.classes[h.class].Name] += h.amount
+		allocations[provider].Resources[p.classes[h.class].Name] += h.amount
 	}
 	return p.send(ctx, http.MethodPut, "/allocations/"+string(c.uuid), map[string]any{
 		"allocations": allocations, "consumer_generation": nil, "consumer_type": consumerType,

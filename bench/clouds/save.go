@@ -16,9 +16,9 @@ import (
 
 // SaveTo writes the cloud into an empty database, given by a SQLAlchemy URL as in placement.conf.
 func (w *Cloud) SaveTo(ctx context.Context, databaseURL string) error {
-	to, err := options(databaseURL)
+	dst, err := options(databaseURL)
 	if err == nil {
-		err = w.restore(ctx, to)
+		err = w.restore(ctx, dst)
 	}
 	if err != nil {
 		return fmt.Errorf("saving a cloud: %w", err)
@@ -49,7 +49,7 @@ func options(databaseURL string) (sqlstore.Options, error) {
 }
 
 // restore writes a dump into a temporary file and restores that.
-func (w *Cloud) restore(ctx context.Context, to sqlstore.Options) (err error) {
+func (w *Cloud) restore(ctx context.Context, options sqlstore.Options) (err error) {
 	f, err := os.CreateTemp("", "berth-cloud-*")
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (w *Cloud) restore(ctx context.Context, to sqlstore.Options) (err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	db, err := dbtool.OpenTables(ctx, to, dbtool.Make)
+	db, err := dbtool.OpenTables(ctx, options, dbtool.Make)
 	if err != nil {
 		return err
 	}

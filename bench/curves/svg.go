@@ -41,9 +41,9 @@ func (c Curve) draw(b *strings.Builder) {
 	x := along(c.values(func(p Point) float64 { return p.X }), left, panelWidth-right)
 	y := upward(c.values(func(p Point) float64 { return p.Y }), panelHeight-bottom, top)
 	for _, v := range y.ticks() {
-		at := y.at(v)
+		x := y.at(v)
 		fmt.Fprintf(b, `<path d="M%d %.1fH%d" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end" fill="#444444">%s</text>`+"\n",
-			left, at, panelWidth-right, left-6, at+4, number(v))
+			left, x, panelWidth-right, left-6, x+4, number(v))
 	}
 	for _, p := range c.Points {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle" fill="#444444">%s</text>`+"\n", x.at(p.X), panelHeight-bottom+15, number(p.X))
@@ -66,10 +66,10 @@ func (c Curve) line(b *strings.Builder, x, y axis) {
 	}
 }
 
-func (c Curve) values(of func(Point) float64) []float64 {
+func (c Curve) values(value func(Point) float64) []float64 {
 	values := make([]float64, len(c.Points))
 	for i, p := range c.Points {
-		values[i] = of(p)
+		values[i] = value(p)
 	}
 	return values
 }
@@ -82,21 +82,21 @@ type axis struct {
 }
 
 // along returns the axis for sizes, which ends where they end.
-func along(values []float64, from, to float64) axis {
+func along(values []float64, from, end float64) axis {
 	low, high := slices.Min(values), slices.Max(values)
 	if wide(low, high) {
-		return axis{low, high, from, to, true}
+		return axis{low, high, from, end, true}
 	}
-	return axis{0, max(high, 1), from, to, false}
+	return axis{0, max(high, 1), from, end, false}
 }
 
 // upward returns the axis for figures, which ends at round values.
-func upward(values []float64, from, to float64) axis {
+func upward(values []float64, from, end float64) axis {
 	low, high := slices.Min(values), slices.Max(values)
 	if wide(low, high) {
-		return axis{math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high))), from, to, true}
+		return axis{math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high))), from, end, true}
 	}
-	return axis{0, roundUp(high), from, to, false}
+	return axis{0, roundUp(high), from, end, false}
 }
 
 // wide reports whether values need an axis by powers of ten.

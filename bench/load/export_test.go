@@ -18,6 +18,6 @@ func ReadAnswer(text string) (status int, body, rest string, err error) {
 		_, err := io.CopyN(&b, r, n)
 		return err
 	})
-	left, _ := io.ReadAll(r)
-	return h.status, b.String(), string(left), err
+	remaining, _ := io.ReadAll(r)
+	return h.status, b.String(), string(remaining), err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // serve starts a server that answers as a function of the path and records its requests.
-func serve(t *testing.T, h http.HandlerFunc) (addr string, asked func() []string) {
+func serve(t *testing.T, h http.HandlerFunc) (addr string, requests func() []string) {
 	var mu sync.Mutex
 	var all []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func get(path string) load.Request { return load.Request{Method: "GET", Path: pa
 
 func TestConnSendsRequestsAndReadsAnswers(t *testing.T) {
 	long := strings.Repeat("0123456789", 100_000)
-	addr, asked := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	addr, requests := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/long": // more than net/http buffers: in chunks
 			io.WriteString(w, long)
@@ -69,18 +69,18 @@ func TestConnSendsRequestsAndReadsAnswers(t *testing.T) {
 		t.Errorf("Drop: got %d, %d bytes, %v; want 200, %d bytes", status, size, err, len(long))
 	}
 	want := "GET /long?a=b m|PUT /gone m{}|GET /other m|GET /long m"
-	if got := strings.Join(asked(), "|"); got != want {
+	if got := strings.Join(requests(), "|"); got != want {
 		t.Errorf("the server was asked %s, want %s", got, want)
 	}
 }
 
 func TestRunCountsRequests(t *testing.T) {
-	addr, asked := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "12345") })
+	addr, requests := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "12345") })
 	r, err := load.Run(load.Plan{
 		Addr: addr, Conns: 3, Time: 20 * time.Millisecond, Want: 200,
 		Next: func(conn, i int) load.Request { return get(fmt.Sprintf("/%d/%d", conn, i)) },
 	})
-	n := len(asked())
+	n := len(requests())
 	if err != nil || n < 3 || r.Requests != n || r.Bytes != int64(5*n) || len(r.Took) != n {
 		t.Fatalf("got %d requests, %d bytes, %d times, %v; the server was asked %d times", r.Requests, r.Bytes, len(r.Took), err, n)
 	}

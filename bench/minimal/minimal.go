@@ -70,11 +70,11 @@ func prepare(ctx context.Context, db *sql.DB) (s session, err error) {
 	if s.conn, err = db.Conn(ctx); err != nil {
 		return s, err
 	}
-	for _, one := range []struct {
+	for _, st := range []struct {
 		to   **sql.Stmt
 		text string
 	}{{&s.swap, swap}, {&s.hold, hold}, {&s.take, take}, {&s.free, free}, {&s.forget, forget}} {
-		if *one.to, err = s.conn.PrepareContext(ctx, one.text); err != nil {
+		if *st.to, err = s.conn.PrepareContext(ctx, st.text); err != nil {
 			return s, err
 		}
 	}

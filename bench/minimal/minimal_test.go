@@ -40,11 +40,11 @@ func countRows(t *testing.T, driver, dsn string) (n [3]int) {
 // and three allocations.
 func check(t *testing.T, before, after [3]int, rate float64, err error) {
 	t.Helper()
-	done, left := after[0]-before[0], after[1]-before[1]
+	done, remaining := after[0]-before[0], after[1]-before[1]
 	if err != nil || rate <= 0 || done == 0 {
 		t.Fatalf("%d transactions, %v a second, %v", done, rate, err)
 	}
-	if left < 0 || left > done || after[2]-before[2] != 3*left || (done-left)%2 != 0 {
+	if remaining < 0 || remaining > done || after[2]-before[2] != 3*remaining || (done-remaining)%2 != 0 {
 		t.Errorf("generations, consumers, allocations were %v and are %v", before, after)
 	}
 }

@@ -37,9 +37,9 @@ func SQLite(ctx context.Context, file string, n int, span time.Duration) (rate f
 		s.serve(ctx, &b, queue)
 	}()
 	rate, err = clients(n, span, func(int) error {
-		told := make(chan error, 1)
-		queue <- told
-		return <-told
+		done := make(chan error, 1)
+		queue <- done
+		return <-done
 	})
 	close(queue)
 	<-ended
@@ -61,8 +61,8 @@ func (s session) serve(ctx context.Context, b *fixture, queue <-chan chan error)
 			members = append(members, <-queue)
 		}
 		err := s.commit(ctx, b, len(members))
-		for _, told := range members {
-			told <- err
+		for _, done := range members {
+			done <- err
 		}
 	}
 }

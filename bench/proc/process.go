@@ -38,7 +38,7 @@ func Start(cmd *exec.Cmd, log string) (*Process, error) {
 	return &Process{p, log}, nil
 }
 
-// Stop signals the program to end and waits until it has. What is left of it and its children after
+// Stop signals the program to end and waits until it has. What remains of it and its children after
 // 40 s is killed, which is an error.
 func (p *Process) Stop() error { return p.End(syscall.SIGTERM, endTime) }
 

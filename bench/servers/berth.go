@@ -22,7 +22,7 @@ func Berth(program, dir, database string, more Settings) (*Server, time.Duration
 	return start(program, "placement", dir, basic(database).With(more))
 }
 
-// Network starts the network service of a program of Berth beside a placement service, with
+// Network starts the network service of a program of Berth next to a placement service, with
 // VLANs on some physical networks. Its files, and its database, are in dir.
 func Network(program, dir, placement string, more Settings) (*Server, error) {
 	s, _, err := start(program, "network", dir, Settings{
@@ -34,7 +34,7 @@ func Network(program, dir, placement string, more Settings) (*Server, error) {
 	return s, err
 }
 
-// Compute starts the compute service of a program of Berth beside a placement service, a
+// Compute starts the compute service of a program of Berth next to a placement service, a
 // network service and one for images. Its files, and its database, are in dir.
 func Compute(program, dir, placement, network, images string, more Settings) (*Server, error) {
 	s, _, err := start(program, "compute", dir, Settings{

@@ -23,7 +23,7 @@ func Canned(dir string, pages canned.Pages) (*Server, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self, CannedCommand)
-	in, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func Canned(dir string, pages canned.Pages) (*Server, error) {
 	if s.Process, err = proc.Start(cmd, filepath.Join(dir, "canned.log")); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(canned.Send(in, pages), in.Close()); err != nil {
+	if err := errors.Join(canned.Send(stdin, pages), stdin.Close()); err != nil {
 		s.Kill()
 		return nil, err
 	}

@@ -20,8 +20,8 @@ type Relay struct {
 }
 
 // Start begins to forward connections to ln.
-func Start(ln net.Listener, to string) *Relay {
-	r := &Relay{ln: ln, to: to}
+func Start(ln net.Listener, addr string) *Relay {
+	r := &Relay{ln: ln, to: addr}
 	go r.accept()
 	return r
 }
@@ -58,26 +58,26 @@ func (r *Relay) accept() {
 		r.mu.Lock()
 		r.conns = append(r.conns, client, server)
 		r.mu.Unlock()
-		asked := new(atomic.Bool)
+		stop := new(atomic.Bool)
 		go pass(server, client, func() {
-			if !asked.Swap(true) {
+			if !stop.Swap(true) {
 				r.trips.Add(1)
 			}
 		})
-		go pass(client, server, func() { asked.Store(false) })
+		go pass(client, server, func() { stop.Store(false) })
 	}
 }
 
 // pass copies data from one side to the other and calls note for each piece before forwarding it.
-func pass(to, from net.Conn, note func()) {
-	defer to.Close()
+func pass(dst, from net.Conn, note func()) {
+	defer dst.Close()
 	defer from.Close()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
 			note()
-			if _, err := to.Write(buf[:n]); err != nil {
+			if _, err := dst.Write(buf[:n]); err != nil {
 				return
 			}
 		}

@@ -26,7 +26,7 @@ import (
 // (nova.objects.service).
 const ServiceVersion = 64
 
-// A computeHost is the compute host that an agent runs beside the network agents. It belongs to
+// A computeHost is the compute host that an agent runs next to the network agents. It belongs to
 // the goroutine of run, but for the driver.
 type computeHost struct {
 	src    osloconfig.Sources
@@ -52,8 +52,8 @@ func (src Source) newComputeHost(set *node.Settings, report func(context.Context
 	return &computeHost{src.Compute, src.Names, set, set, d, end, log}, nil
 }
 
-// openDriver returns the driver of servers, and a function that closes it. report, unless it is nil,
-// is called with the ports of servers that no network agent can detect.
+// openDriver returns the driver of servers, and a function that closes it. report, unless it is
+// nil, is called with the ports of servers that no network agent can detect.
 func openDriver(set *node.Settings, hypervisor string, report func(context.Context, []string) error, log *slog.Logger) (driver.Driver, func(), error) {
 	if set.Driver == node.Netns {
 		return openNetns(set, hypervisor, log)
@@ -70,8 +70,8 @@ func openDriver(set *node.Settings, hypervisor string, report func(context.Conte
 	return &driver.Reporting{Driver: fake, Report: report}, func() {}, nil
 }
 
-// portReporter returns a function that reports ports of the fake driver's servers as plugged in, since no
-// agent detects them; nil when agents do. It tries the services in their order.
+// portReporter returns a function that reports ports of the fake driver's servers as plugged in,
+// since no agent detects them; nil when agents do. It tries the services in their order.
 func portReporter(set *agentsettings.Settings, services []agent.Service) func(context.Context, []string) error {
 	if set.Berth.Enforce {
 		return nil
@@ -98,14 +98,14 @@ func portReporter(set *agentsettings.Settings, services []agent.Service) func(co
 func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 	defer h.end()
 	for ctx.Err() == nil {
-		one, end, err := h.host()
+		agent, end, err := h.host()
 		if err != nil { // of files that existed at the start
 			h.log.Error("the compute service is unavailable", "error", err)
-			one = nil
+			agent = nil
 		}
 		stop := func() {}
-		if one != nil {
-			stop = daemon.Background(one.Run)
+		if agent != nil {
+			stop = daemon.Background(agent.Run)
 		}
 		h.awaitChange(ctx, reload)
 		stop()
@@ -115,7 +115,7 @@ func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 
 // host returns the host as the settings have it, with a client for each address of the compute
 // service; end closes them. The driver is the one of the start, since servers depend on it.
-func (h *computeHost) host() (one *host.Host, end func(), err error) {
+func (h *computeHost) host() (agent *host.Host, end func(), err error) {
 	options, err := serviceOptions(h.set.Service(), h.log)
 	if err != nil {
 		return nil, func() {}, err
@@ -166,28 +166,28 @@ func (h *computeHost) awaitChange(ctx context.Context, reload <-chan struct{}) {
 // reread reads the settings again, and reports whether they differ.
 func (h *computeHost) reread() bool {
 	fingerprint := agentsettings.FingerprintOf(h.src) // before reading, so that a later change yields another one
-	is, warnings, err := node.Load(h.src, h.names)
+	cur, warnings, err := node.Load(h.src, h.names)
 	for _, w := range warnings {
 		h.log.Warn(w)
 	}
 	if err == nil {
-		_, err = is.Report(node.Machine{})
+		_, err = cur.Report(node.Machine{})
 	}
 	if err != nil {
 		h.log.Error("the compute host's settings cannot be reloaded; the old ones remain in force", "error", err)
-		kept := *h.set // so that the warnings about these files are not repeated
-		kept.Fingerprint = fingerprint
-		h.set = &kept
+		retained := *h.set // so that the warnings about these files are not repeated
+		retained.Fingerprint = fingerprint
+		h.set = &retained
 		return false
 	}
-	changes := node.Changes(h.set, is)
+	changes := node.Changes(h.set, cur)
 	for _, line := range changes {
 		h.log.Info("setting changed", "change", line)
 	}
-	if names := settingsOfStart(h.start, is); len(changes) > 0 && len(names) > 0 {
+	if names := settingsOfStart(h.start, cur); len(changes) > 0 && len(names) > 0 {
 		h.log.Warn("some changed settings take effect at the next start", "settings", names)
 	}
-	h.set = is
+	h.set = cur
 	return len(changes) > 0
 }
 
@@ -205,8 +205,8 @@ func settingsOfStart(running, read *node.Settings) []string {
 	return agentsettings.NeedRestart(node.Changes(running, read), options)
 }
 
-// hostReports makes the reports of a host, and logs what their answers say. It may be used from many
-// goroutines.
+// hostReports makes the reports of a host, and logs what their answers say. It may be used from
+// many goroutines.
 type hostReports struct {
 	set *node.Settings
 	log *slog.Logger
@@ -246,7 +246,7 @@ func (r *hostReports) now() (compute.Report, error) {
 // look inspects the machine. The caller holds the lock. The same failure is logged once: the
 // inspection is repeated with every report.
 func (r *hostReports) look() error {
-	now, err := r.set.Report(node.Machine{})
+	report, err := r.set.Report(node.Machine{})
 	if err != nil {
 		if r.failure != err.Error() {
 			r.log.Error("the resources of the host cannot be read", "error", err)
@@ -254,8 +254,8 @@ func (r *hostReports) look() error {
 		r.failure = err.Error()
 		return err
 	}
-	r.last, r.at, r.failure = now, time.Now(), ""
-	r.warn(now.Warnings)
+	r.last, r.at, r.failure = report, time.Now(), ""
+	r.warn(report.Warnings)
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/agent/tc"
 )
 
-// An enforcement applies the rates of one agent's ports beside its heartbeats, which report its
+// An enforcement applies the rates of one agent's ports next to its heartbeats, which report its
 // findings. It is one for the life of the agent: run is called again after each change of the
 // settings.
 type enforcement struct {
@@ -58,8 +58,8 @@ func (e *enforcement) seen() (o agentsettings.Observed) {
 	return o
 }
 
-// run enforces the rates of ports until ctx ends. While the kernel or the switch cannot be opened, heartbeats say why, and
-// run tries again.
+// run enforces the rates of ports until ctx ends. While the kernel or the switch cannot be opened,
+// heartbeats say why, and run tries again.
 func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
 	if !set.Berth.Enforce {
 		e.see(nil)

@@ -61,7 +61,7 @@ type hostFacts struct {
 	bridges bool
 }
 
-// uplinks returns the NIC that each bridge of the agent's settings has beside the ends of servers'
+// uplinks returns the NIC that each bridge of the agent's settings has next to the ends of servers'
 // interfaces.
 func uplinks(set *agentsettings.Settings, machine agentsettings.Machine) (map[string]string, error) {
 	all := map[string]string{}

@@ -59,8 +59,8 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	for _, one := range all {
-		also(src.reporter(p.Getenv("OVS_RUNDIR"), one, services, b, log).Run)
+	for _, s := range all {
+		also(src.reporter(p.Getenv("OVS_RUNDIR"), s, services, b, log).Run)
 	}
 	running.Go(func() { passOn(ctx, hangup, reloads, output, log) })
 	host := ""
@@ -118,7 +118,7 @@ func (src Source) reporter(ovsDir string, set *agentsettings.Settings, services 
 	log = log.With("agent", string(set.Kind))
 	e := newEnforcement(ovsDir, b, log)
 	return &agent.Reporter{
-		Services: services, Settings: set, Log: log, Observed: e.seen, Beside: e.run,
+		Services: services, Settings: set, Log: log, Observed: e.seen, Background: e.run,
 		Read: func() (*agentsettings.Settings, []agent.Service, error) {
 			s, warnings, err := agentsettings.Load(set.Kind, src.Sources, src.Names)
 			for _, w := range warnings {

@@ -1,6 +1,6 @@
-// Package hostagent builds the agents of a host from their settings and runs them: the network agents
-// of package agent, which report devices and enforce the rates of ports, and the compute host of
-// agent/host. It has no flags; its errors have a cause as those of daemon.
+// Package hostagent builds the agents of a host from their settings and runs them: the network
+// agents of package agent, which report devices and enforce the rates of ports, and the compute
+// host of agent/host. It has no flags; its errors have a cause as those of daemon.
 package hostagent
 
 import (
@@ -42,27 +42,27 @@ func (src Source) loadAll() (all []*agentsettings.Settings, set *node.Settings, 
 	return all, set, warnings, errors.Join(errs[:]...)
 }
 
-// load reads the settings of the network agents: of those that are named, or else of those for which
-// the files name devices. A warning that concerns several agents is returned once.
+// load reads the settings of the network agents: of those that are named, or else of those for
+// which the files name devices. A warning that concerns several agents is returned once.
 func (src Source) load() (all []*agentsettings.Settings, warnings []string, err error) {
-	kinds, asked := src.Kinds, true
+	kinds, queried := src.Kinds, true
 	if len(kinds) == 0 {
-		kinds, asked = []agentsettings.Kind{agentsettings.OVS, agentsettings.SRIOV}, false
+		kinds, queried = []agentsettings.Kind{agentsettings.OVS, agentsettings.SRIOV}, false
 	}
 	var errs []error
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	for _, kind := range kinds {
 		s, more, err := agentsettings.Load(kind, src.Sources, src.Names)
 		for _, w := range more {
-			if !said[w] { // the files are the same for each kind
+			if !reported[w] { // the files are the same for each kind
 				warnings = append(warnings, w)
 			}
-			said[w] = true
+			reported[w] = true
 		}
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case asked || len(s.Resources.Devices()) > 0:
+		case queried || len(s.Resources.Devices()) > 0:
 			all = append(all, s)
 		}
 	}
@@ -108,14 +108,14 @@ func checkHost(set *node.Settings) (all []agentsettings.Finding) {
 	} else {
 		say("its UUID is %s", id)
 	}
-	for _, one := range []struct {
+	for _, entry := range []struct {
 		class string
 		has   inventory.Amount
 	}{
 		{inventory.VCPU, r.Host.VCPU}, {inventory.PCPU, r.Host.PCPU}, {inventory.MemoryMB, r.Host.MemoryMB}, {inventory.DiskGB, r.Host.DiskGB},
 	} {
-		if one.has.Total > 0 {
-			say("%s %d, of which %d are reserved", one.class, one.has.Total, one.has.Reserved)
+		if entry.has.Total > 0 {
+			say("%s %d, of which %d are reserved", entry.class, entry.has.Total, entry.has.Reserved)
 		}
 	}
 	for _, d := range r.Host.Devices {

@@ -81,8 +81,8 @@ func (r *Report) warn(step, format string, args ...any) {
 // fail appends a failed step. Errors of package keystone contain no secrets.
 func (r *Report) fail(step string, err error) { r.add(step, stepFailed, "%v", err) }
 
-// Failure returns the error with which the command fails: that of the first failed step, nil without
-// one.
+// Failure returns the error with which the command fails: that of the first failed step, nil
+// without one.
 func (r *Report) Failure() error {
 	for _, s := range r.Steps {
 		if s.Result == stepFailed {

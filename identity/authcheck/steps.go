@@ -29,8 +29,8 @@ type Check struct {
 	Token    string                           // of a caller, to be checked too; "" for none
 }
 
-// Run performs the steps and returns the report, also when a step fails. The error is about settings
-// with which no step can be performed.
+// Run performs the steps and returns the report, also when a step fails. The error is about
+// settings with which no step can be performed.
 func (c Check) Run(ctx context.Context) (*Report, error) {
 	if c.Settings.API.AuthStrategy == config.StrategyNoAuth2 {
 		return nil, errors.New("[api] auth_strategy is noauth2: callers are not checked, so there is nothing to test; set it to keystone")
@@ -110,8 +110,8 @@ func (r *Report) access(ctx context.Context, v *keystone.Validator, opts keyston
 	return true
 }
 
-// right reports whether the service may validate the tokens of others, by its roles: Keystone itself
-// shows that only for the token of another user.
+// right reports whether the service may validate the tokens of others, by its roles: Keystone
+// itself shows that only for the token of another user.
 func (r *Report) right(own keystone.Holder) {
 	for _, role := range own.Caller.Roles {
 		if role == "service" || role == "admin" || role == "reader" && own.Caller.SystemScope != "" {
@@ -160,11 +160,11 @@ func (r *Report) rules(all []policy.Rule, p *policy.Enforcer, c identity.Caller)
 		if len(rule.Operations) == 0 {
 			continue
 		}
-		one := Rule{Rule: rule.Name, Allowed: p.Allow(c, rule.Name, target) == nil}
+		candidate := Rule{Rule: rule.Name, Allowed: p.Allow(c, rule.Name, target) == nil}
 		for _, o := range rule.Operations {
-			one.Operations = append(one.Operations, o.Method+" "+o.Path)
+			candidate.Operations = append(candidate.Operations, o.Method+" "+o.Path)
 		}
-		r.Rules = append(r.Rules, one)
+		r.Rules = append(r.Rules, candidate)
 	}
 }
 

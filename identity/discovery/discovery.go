@@ -1,9 +1,11 @@
-// Package discovery finds version 3 of Keystone's API by the document in which Keystone lists its versions. It sends no requests, and is
-// not for the microversions of other services.
+// Package discovery finds version 3 of Keystone's API by the document in which Keystone lists its
+// versions. It sends no requests, and is not for the microversions of other services.
 //
-// Passwords and tokens are sent to the address that it returns. So the scheme, the host and the port are always those of the address that
-// the operator has configured; of the document's links only the path and the version count, as in keystoneauth. Keystone makes its links of
-// its option public_endpoint, which clients on other networks often cannot reach, and behind a proxy of http:// and its own port.
+// Passwords and tokens are sent to the address that it returns. So the scheme, the host and the
+// port are always those of the address that the operator has configured; of the document's links
+// only the path and the version count, as in keystoneauth. Keystone makes its links of its option
+// public_endpoint, which clients on other networks often cannot reach, and behind a proxy of
+// http:// and its own port.
 package discovery
 
 import (
@@ -29,7 +31,8 @@ type document struct {
 
 type versions []version
 
-// UnmarshalJSON reads a list, which Keystone puts into an object with the key values and other services do not.
+// UnmarshalJSON reads a list, which Keystone puts into an object with the key values and other
+// services do not.
 func (v *versions) UnmarshalJSON(text []byte) error {
 	var list []version
 	if json.Unmarshal(text, &list) != nil {
@@ -53,8 +56,9 @@ type link struct {
 	Href string `json:"href"`
 }
 
-// Find returns version 3 below an address, from the answer to a GET of that address. A document with another version only is an error. When
-// the answer is no document, Find returns an address that ends in v3 as it is, and for any other one a Version without a URL.
+// Find returns version 3 below an address, from the answer to a GET of that address. A document
+// with another version only is an error. When the answer is no document, Find returns an address
+// that ends in v3 as it is, and for any other one a Version without a URL.
 func Find(address string, status int, body []byte) (Version, error) {
 	base, err := url.Parse(address)
 	if err != nil {
@@ -89,8 +93,8 @@ func Find(address string, status int, body []byte) (Version, error) {
 	return Version{}, nil
 }
 
-// resolve follows a link of a version without leaving the server. The path of a link to another host is that of a different proxy as a rule,
-// so that only its version is taken.
+// resolve follows a link of a version without leaving the server. The path of a link to another
+// host is that of a different proxy as a rule, so that only its version is taken.
 func resolve(base *url.URL, href string) (*url.URL, error) {
 	directory := *base // relative links are below it
 	directory.Path, directory.RawPath = strings.TrimRight(base.Path, "/")+"/", ""

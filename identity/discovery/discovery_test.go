@@ -9,7 +9,8 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// script logs in at each case's address with keystoneauth, whose requests it answers, and prints the URL that the password is sent to.
+// script logs in at each case's address with keystoneauth, whose requests it answers, and prints
+// the URL that the password is sent to.
 const script = `
 import json, logging, sys
 from keystoneauth1 import exceptions, session
@@ -57,10 +58,10 @@ func TestLoginsAreUpstreams(t *testing.T) {
 			"http://other.test:35357/a/b/v3", "//other.test/v3/", "v3/", "/v3", "/identity/v3/", "http://user@k.test/v3/",
 		} {
 			link := []map[string]string{{"rel": "self", "href": href}}
-			one := map[string]any{"id": "v3.14", "status": "stable", "links": link}
+			version := map[string]any{"id": "v3.14", "status": "stable", "links": link}
 			for status, doc := range map[int]any{
-				200: map[string]any{"version": one},
-				300: map[string]any{"versions": map[string]any{"values": []any{one}}},
+				200: map[string]any{"version": version},
+				300: map[string]any{"versions": map[string]any{"values": []any{version}}},
 				404: map[string]any{"error": "no"},
 			} {
 				body, err := json.Marshal(doc)

@@ -121,9 +121,10 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// TestDiscovery finds the API below auth_url, and never sends the password to another server than the one there.
+// TestDiscovery finds the API below auth_url, and never sends the password to another server than
+// the one there.
 func TestDiscovery(t *testing.T) {
-	one := func(href string) object {
+	version := func(href string) object {
 		return object{"version": object{"id": "v3.14", "links": []object{{"rel": "self", "href": href}}}}
 	}
 	for _, tc := range []struct {
@@ -136,7 +137,7 @@ func TestDiscovery(t *testing.T) {
 	}{
 		{"Root", keystone.Password, "http://k.test:5000", 300, versions("http://k.test:5000/v3/"), "http://k.test:5000/v3"},
 		{"OtherHost", keystone.Password, "http://k.test/", 300, versions("http://other.test/v3/"), "http://k.test/v3"},
-		{"OtherHostOfTheVersion", keystone.Password, "http://k.test/identity/v3", 200, one("http://10.0.0.1:5000/v3/"), "http://k.test/identity/v3"},
+		{"OtherHostOfTheVersion", keystone.Password, "http://k.test/identity/v3", 200, version("http://10.0.0.1:5000/v3/"), "http://k.test/identity/v3"},
 		{"OtherHostWithAnotherPath", keystone.Password, "http://k.test/identity", 300, versions("http://other.test/keystone/v3/"), "http://k.test/identity/v3"},
 		{"OtherHostWithoutAVersion", keystone.Password, "http://k.test/identity", 300, versions("http://other.test/"), "http://k.test/identity/v3"},
 		{"OtherPort", keystone.Password, "http://k.test:5000/", 300, versions("http://k.test:35357/v3/"), "http://k.test:5000/v3"},
@@ -149,7 +150,7 @@ func TestDiscovery(t *testing.T) {
 		{"OtherPath", keystone.Password, "http://k.test/", 300, versions("http://k.test/identity/v3/?a=b#c"), "http://k.test/identity/v3"},
 		{"Relative", keystone.Password, "http://k.test/identity", 300, versions("v3/"), "http://k.test/identity/v3"},
 		{"RelativeToTheHost", keystone.Password, "http://k.test/old", 300, versions("/identity/v3"), "http://k.test/identity/v3"},
-		{"OneVersion", keystone.Password, "http://k.test/", 200, one("v3/"), "http://k.test/v3"},
+		{"OneVersion", keystone.Password, "http://k.test/", 200, version("v3/"), "http://k.test/v3"},
 		{"PlainList", keystone.Password, "http://k.test/", 200, object{"versions": []object{{"id": "v3.14", "links": []object{{"rel": "Self", "href": "/v3/"}}}}}, "http://k.test/v3"},
 		{"VersionInThePath", keystone.Password, "http://k.test/srv2.example/keystone", 300, versions("http://k.test/srv2.example/keystone/v3/"), "http://k.test/srv2.example/keystone/v3"},
 		{"NoDocumentButAVersion", keystone.Password, "http://k.test/identity/v3/", 404, "no", "http://k.test/identity/v3"},
@@ -222,9 +223,9 @@ func TestEndpoint(t *testing.T) {
 				if r.Method != http.MethodPost {
 					return nil, nil
 				}
-				said := tokenOf("placement", time.Hour)
-				said["catalog"] = tc.catalog
-				res := reply(http.StatusCreated, object{"token": said})
+				answer := tokenOf("placement", time.Hour)
+				answer["catalog"] = tc.catalog
+				res := reply(http.StatusCreated, object{"token": answer})
 				res.Header.Set("X-Subject-Token", "own")
 				return res, nil
 			})
@@ -257,15 +258,15 @@ func TestAccessRules(t *testing.T) {
 		}
 	}
 	f := newFake()
-	said := tokenOf("ann", time.Hour)
-	said["application_credential"] = object{"access_rules": []object{{"service": "placement", "method": "GET", "path": "/traits"}}}
-	f.know("some", said)
-	said = tokenOf("ann", time.Hour)
-	said["application_credential"] = object{"access_rules": []object{}}
-	f.know("none", said)
-	said = tokenOf("ann", time.Hour)
-	said["application_credential"] = object{"restricted": true}
-	f.know("all", said)
+	answer := tokenOf("ann", time.Hour)
+	answer["application_credential"] = object{"access_rules": []object{{"service": "placement", "method": "GET", "path": "/traits"}}}
+	f.know("some", answer)
+	answer = tokenOf("ann", time.Hour)
+	answer["application_credential"] = object{"access_rules": []object{}}
+	f.know("none", answer)
+	answer = tokenOf("ann", time.Hour)
+	answer["application_credential"] = object{"restricted": true}
+	f.know("all", answer)
 	f.know("nova", tokenOf("nova", time.Hour, "service"))
 	v := newValidator(t, f, func(o *keystone.Options) { o.ServiceType = "placement" })
 	for _, tc := range []struct {
@@ -372,10 +373,10 @@ func TestClockDifference(t *testing.T) {
 			if r.Method != http.MethodPost {
 				return nil, nil
 			}
-			said := tokenOf("placement", time.Hour)
-			said["issued_at"] = stamp(time.Now().Add(ahead))
-			said["catalog"] = []object{}
-			res := reply(http.StatusCreated, object{"token": said})
+			answer := tokenOf("placement", time.Hour)
+			answer["issued_at"] = stamp(time.Now().Add(ahead))
+			answer["catalog"] = []object{}
+			res := reply(http.StatusCreated, object{"token": answer})
 			res.Header.Set("X-Subject-Token", "own")
 			return res, nil
 		})

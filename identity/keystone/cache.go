@@ -36,7 +36,7 @@ type cache[V any] struct {
 type entry[V any] struct {
 	key   key
 	value V
-	// until is when the entry stops being an answer. It is removed when it is next asked for or
+	// until is when the entry stops being an answer. It is removed when it is next requested or
 	// evicted.
 	until time.Time
 }

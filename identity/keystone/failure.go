@@ -48,8 +48,8 @@ func failed(err error) error {
 	return asUnavailable(&failure{err: err})
 }
 
-// unavailable is an error with the cause, for the log. Callers read the fault in its chain, which has no
-// address in it.
+// unavailable is an error with the cause, for the log. Callers read the fault in its chain, which
+// has no address in it.
 type unavailable struct{ cause error }
 
 func (u *unavailable) Error() string   { return fmt.Sprintf("Keystone is unavailable: %v", u.cause) }

@@ -169,11 +169,11 @@ func tokenOf(user string, life time.Duration, roles ...string) object {
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 func expiryOf(t object) time.Time {
-	at, err := time.Parse(time.RFC3339, t["expires_at"].(string))
+	when, err := time.Parse(time.RFC3339, t["expires_at"].(string))
 	if err != nil {
 		panic(err)
 	}
-	return at
+	return when
 }
 
 var errRefused = errors.New("connection refused")

@@ -28,39 +28,39 @@ func newFlights[V any]() *flights[V] { return &flights[V]{pending: make(map[key]
 
 // do returns the result of ask, called once for all concurrent callers with the same key. The call
 // continues when a caller gives up, since others may wait for its result.
-func (f *flights[V]) do(ctx context.Context, k key, ask func(context.Context) (V, error)) (v V, err error) {
-	one, err := f.join(ctx, k, ask)
+func (f *flights[V]) do(ctx context.Context, k key, fetch func(context.Context) (V, error)) (v V, err error) {
+	fl, err := f.join(ctx, k, fetch)
 	if err != nil {
 		return v, err
 	}
 	select {
-	case <-one.done:
-		return one.answer, one.err
+	case <-fl.done:
+		return fl.answer, fl.err
 	case <-ctx.Done():
 		return v, asUnavailable(context.Cause(ctx))
 	}
 }
 
 // join returns the flight for k, and starts it when there is none.
-func (f *flights[V]) join(ctx context.Context, k key, ask func(context.Context) (V, error)) (*flight[V], error) {
+func (f *flights[V]) join(ctx context.Context, k key, fetch func(context.Context) (V, error)) (*flight[V], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if one, ok := f.pending[k]; ok {
-		return one, nil
+	if fl, ok := f.pending[k]; ok {
+		return fl, nil
 	}
 	if len(f.pending) >= maxFlights {
 		return nil, asUnavailable(errors.New("too many tokens are being checked"))
 	}
-	one := &flight[V]{done: make(chan struct{})}
-	f.pending[k] = one
+	fl := &flight[V]{done: make(chan struct{})}
+	f.pending[k] = fl
 	f.running.Go(func() {
-		one.answer, one.err = ask(context.WithoutCancel(ctx))
+		fl.answer, fl.err = fetch(context.WithoutCancel(ctx))
 		f.mu.Lock()
 		delete(f.pending, k)
 		f.mu.Unlock()
-		close(one.done)
+		close(fl.done)
 	})
-	return one, nil
+	return fl, nil
 }
 
 // wait returns when no question is under way.

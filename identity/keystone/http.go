@@ -43,9 +43,9 @@ func newHTTPClient(o Options) (*http.Client, error) {
 	}
 	var sender http.RoundTripper = transport
 	if o.Wrap != nil {
-		alone := transport.Clone()
-		alone.DisableKeepAlives = true
-		sender = wrapped{o.Wrap(transport), transport, o.Wrap(alone)}
+		single := transport.Clone()
+		single.DisableKeepAlives = true
+		sender = wrapped{o.Wrap(transport), transport, o.Wrap(single)}
 	}
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: sameOrigin, Transport: sender}, nil
 }
@@ -121,10 +121,10 @@ type answer struct {
 // retried: the caller has waited for its whole time-out.
 func send(ctx context.Context, client *http.Client, c call) (*answer, error) {
 	pause := firstRetry
-	for left := c.retries; ; left-- {
+	for remaining := c.retries; ; remaining-- {
 		a, err := sendOnce(ctx, client, c)
 		var late interface{ Timeout() bool }
-		if err == nil || left <= 0 || ctx.Err() != nil || errors.As(err, &late) && late.Timeout() {
+		if err == nil || remaining <= 0 || ctx.Err() != nil || errors.As(err, &late) && late.Timeout() {
 			return a, err
 		}
 		select {
@@ -166,12 +166,13 @@ func sendOnce(ctx context.Context, client *http.Client, c call) (*answer, error)
 	return &answer{status: res.StatusCode, header: res.Header, body: body, tls: res.TLS, at: time.Now()}, nil
 }
 
-// unexpected describes an answer for the log, without its content. Of a redirect that was not followed it names the server, since that is
-// what the setting should have: a proxy that redirects http to https, for example.
+// unexpected describes an answer for the log, without its content. Of a redirect that was not
+// followed it names the server, since that is what the setting should have: a proxy that redirects
+// http to https, for example.
 func (a *answer) unexpected(c call) error {
 	server := ""
-	if to, err := url.Parse(a.header.Get("Location")); err == nil && a.status/100 == 3 && to.Host != "" {
-		server = fmt.Sprintf("; it redirects to %s://%s, where no password or token is sent", to.Scheme, to.Host)
+	if target, err := url.Parse(a.header.Get("Location")); err == nil && a.status/100 == 3 && target.Host != "" {
+		server = fmt.Sprintf("; it redirects to %s://%s, where no password or token is sent", target.Scheme, target.Host)
 	}
 	return fmt.Errorf("%s %s: Keystone answered %d %s%s", c.method, c.url, a.status, http.StatusText(a.status), server)
 }

@@ -1,7 +1,7 @@
-// Package keystone authenticates requests with OpenStack's Keystone: a [Validator] checks the tokens
-// of callers as keystonemiddleware in front of upstream's services does. For requests to other
-// services, a [Session] logs in and finds them in the catalogue, as keystoneauth does. Decisions on
-// permissions are in package policy; the rest of Keystone's API is not covered.
+// Package keystone authenticates requests with OpenStack's Keystone: a [Validator] checks the
+// tokens of callers as keystonemiddleware in front of upstream's services does. For requests to
+// other services, a [Session] logs in and finds them in the catalogue, as keystoneauth does.
+// Decisions on permissions are in package policy; the rest of Keystone's API is not covered.
 //
 // The first of these steps that applies answers a token:
 //
@@ -171,7 +171,7 @@ func (v *Validator) token(ctx context.Context, raw string, allowExpired bool) (*
 	if known {
 		v.opts.Metrics.cached()
 	} else {
-		t, err = v.flights.do(ctx, key, func(ctx context.Context) (*token, error) { return v.ask(ctx, raw, key) })
+		t, err = v.flights.do(ctx, key, func(ctx context.Context) (*token, error) { return v.query(ctx, raw, key) })
 	}
 	if err != nil {
 		return nil, err
@@ -188,8 +188,8 @@ func (v *Validator) recall(key key) (t *token, err error, known bool) {
 	return nil, err, known
 }
 
-// ask validates a token with Keystone and caches the answer.
-func (v *Validator) ask(ctx context.Context, raw string, key key) (*token, error) {
+// query validates a token with Keystone and caches the answer.
+func (v *Validator) query(ctx context.Context, raw string, key key) (*token, error) {
 	if t, err, known := v.recall(key); known {
 		return t, err // another request has filled the cache since the caller's look-up
 	}
@@ -206,7 +206,7 @@ func (v *Validator) ask(ctx context.Context, raw string, key key) (*token, error
 	begin := time.Now()
 	t, err := v.validate(ctx, raw, key.allowExpired, probe)
 	done(err)
-	v.opts.Metrics.asked(time.Since(begin), outcomeOf(err))
+	v.opts.Metrics.queried(time.Since(begin), outcomeOf(err))
 	v.cacheAnswer(key, t, err)
 	return t, err
 }

@@ -22,17 +22,17 @@ func ask(v *keystone.Validator, token string) (identity.Caller, error) {
 }
 
 // wantKind fails the test unless err is a fault of that kind.
-func wantKind(t *testing.T, what string, err error, want fault.Kind) {
+func wantKind(t *testing.T, name string, err error, want fault.Kind) {
 	t.Helper()
 	if kind, _ := fault.Of(err); err == nil || kind != want {
-		t.Errorf("%s = %v, of kind %v; want kind %v", what, err, kind, want)
+		t.Errorf("%s = %v, of kind %v; want kind %v", name, err, kind, want)
 	}
 }
 
-func wantOK(t *testing.T, what string, err error) {
+func wantOK(t *testing.T, kind string, err error) {
 	t.Helper()
 	if err != nil {
-		t.Errorf("%s = %v", what, err)
+		t.Errorf("%s = %v", kind, err)
 	}
 }
 
@@ -66,13 +66,13 @@ func TestCaller(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake()
-			said := tokenOf("ann", time.Hour, "member", "reader")
-			tc.change(said)
-			f.know("good", said)
+			answer := tokenOf("ann", time.Hour, "member", "reader")
+			tc.change(answer)
+			f.know("good", answer)
 			got, err := ask(newValidator(t, f), "  good ")
 			wantOK(t, "Caller", err)
-			if left := time.Until(got.Expires); left < 59*time.Minute || left > time.Hour {
-				t.Errorf("the token expires in %s, want an hour", left)
+			if remaining := time.Until(got.Expires); remaining < 59*time.Minute || remaining > time.Hour {
+				t.Errorf("the token expires in %s, want an hour", remaining)
 			}
 			got.Expires = time.Time{}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -338,9 +338,9 @@ func TestAnswersOfKeystone(t *testing.T) {
 
 func TestBoundTokensAreRefused(t *testing.T) {
 	f := newFake()
-	said := tokenOf("ann", time.Hour)
-	said["bind"] = object{"kerberos": "ann@REALM"}
-	f.know("bound", said)
+	answer := tokenOf("ann", time.Hour)
+	answer["bind"] = object{"kerberos": "ann@REALM"}
+	f.know("bound", answer)
 	_, err := ask(newValidator(t, f), "bound")
 	wantKind(t, "Caller", err, fault.Unauthentic)
 }
@@ -354,7 +354,7 @@ func TestMetrics(t *testing.T) {
 			Validated:   func(o keystone.Outcome) { got["validated "+string(o)]++ },
 			Cached:      func() { got["cached"]++ },
 			Asked:       func(_ time.Duration, o keystone.Outcome) { got["asked "+string(o)]++ },
-			Unavailable: func(is bool) { got[fmt.Sprint("unavailable ", is)]++ },
+			Unavailable: func(ok bool) { got[fmt.Sprint("unavailable ", ok)]++ },
 		}
 	})
 	for _, token := range []string{"good", "good", "bad", ""} {

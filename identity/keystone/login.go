@@ -23,7 +23,7 @@ type session struct {
 }
 
 // The service's own token is replaced this long before it expires, or when a quarter of its
-// validity is left.
+// validity remains.
 const renewBefore = 2 * time.Minute
 
 // A login fetches and caches the service's own token. It may be used concurrently.

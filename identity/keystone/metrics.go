@@ -37,15 +37,15 @@ func (m *Metrics) cached() {
 	}
 }
 
-func (m *Metrics) asked(took time.Duration, o Outcome) {
+func (m *Metrics) queried(took time.Duration, o Outcome) {
 	if m.Asked != nil {
 		m.Asked(took, o)
 	}
 }
 
-func (m *Metrics) unavailable(is bool) {
+func (m *Metrics) unavailable(available bool) {
 	if m.Unavailable != nil {
-		m.Unavailable(is)
+		m.Unavailable(available)
 	}
 }
 

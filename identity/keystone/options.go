@@ -72,8 +72,8 @@ type Credentials struct {
 	Auth
 }
 
-// Auth are the options of keystoneauth's plugins, in the order of config.Auth, which converts to it. Those
-// that the Type does not have are empty.
+// Auth are the options of keystoneauth's plugins, in the order of config.Auth, which converts to
+// it. Those that the Type does not have are empty.
 type Auth struct {
 	AuthURL           string // with or without a trailing /v3
 	Username          string

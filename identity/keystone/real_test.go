@@ -253,16 +253,16 @@ func TestRealExpiry(t *testing.T) {
 	}
 	// young returns a token that was valid when it was used. Under load one may expire before that,
 	// and there is another attempt.
-	young := func(what, who string, use func(token string) error) (token string) {
+	young := func(kind, user string, use func(token string) error) (token string) {
 		for end := time.Now().Add(hangTime); ; {
-			made := time.Now()
-			token = k.Token(keystonetest.Find(who))
+			created := time.Now()
+			token = k.Token(keystonetest.Find(user))
 			err := use(token)
 			if err == nil {
 				return token
 			}
-			if time.Since(made) < life || time.Now().After(end) {
-				wantOK(t, what, err)
+			if time.Since(created) < life || time.Now().After(end) {
+				wantOK(t, kind, err)
 				return token
 			}
 		}

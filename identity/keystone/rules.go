@@ -45,16 +45,16 @@ var wildcards = regexp.MustCompile(`\{[^}]*\}|\*+`)
 func pathPattern(path string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString("^")
-	at := 0
+	i := 0
 	for _, m := range wildcards.FindAllStringIndex(path, -1) {
-		b.WriteString(regexp.QuoteMeta(path[at:m[0]]))
+		b.WriteString(regexp.QuoteMeta(path[i:m[0]]))
 		if strings.HasPrefix(path[m[0]:m[1]], "**") {
 			b.WriteString(".*")
 		} else {
 			b.WriteString("[^/]+")
 		}
-		at = m[1]
+		i = m[1]
 	}
-	b.WriteString(regexp.QuoteMeta(path[at:]) + "$")
+	b.WriteString(regexp.QuoteMeta(path[i:]) + "$")
 	return regexp.MustCompile(b.String())
 }

@@ -30,8 +30,8 @@ type Session struct {
 // NewSession returns a Session. Of the options it needs the credentials and those of the
 // connections, which also apply to the other service. It sends no request yet. The error joins all
 // mistakes in the options.
-func NewSession(opts Options, to Target) (*Session, error) {
-	if err := errors.Join(opts.complete(), to.complete()); err != nil {
+func NewSession(opts Options, target Target) (*Session, error) {
+	if err := errors.Join(opts.complete(), target.complete()); err != nil {
 		return nil, err
 	}
 	client, err := newHTTPClient(opts)
@@ -40,19 +40,19 @@ func NewSession(opts Options, to Target) (*Session, error) {
 	}
 	return &Session{
 		opts:  opts,
-		to:    to,
+		to:    target,
 		http:  client,
-		login: newLogin(opts, client, to.locate),
+		login: newLogin(opts, client, target.locate),
 		circuit: &circuit{
 			log: opts.Log, unavailable: opts.Metrics.unavailable,
-			effect: "requests to the " + to.Type + " service fail",
+			effect: "requests to the " + target.Type + " service fail",
 		},
 		flights: newFlights[*session](),
 	}, nil
 }
 
-// HTTP returns the client for requests to the service, with the certificates and the time-out of the
-// options.
+// HTTP returns the client for requests to the service, with the certificates and the time-out of
+// the options.
 func (s *Session) HTTP() *http.Client { return s.http }
 
 // Close waits for the request under way, which the time-out bounds, and closes idle connections.

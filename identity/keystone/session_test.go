@@ -16,16 +16,16 @@ import (
 )
 
 // newSession returns a Session for the placement service that sends its requests to f.
-func newSession(t testing.TB, f *fake, to keystone.Target, change ...func(*keystone.Options)) *keystone.Session {
+func newSession(t testing.TB, f *fake, target keystone.Target, change ...func(*keystone.Options)) *keystone.Session {
 	t.Helper()
 	opts := options()
 	for _, c := range change {
 		c(&opts)
 	}
-	if to.Type == "" {
-		to.Type = "placement"
+	if target.Type == "" {
+		target.Type = "placement"
 	}
-	s, err := keystone.NewSession(opts, to)
+	s, err := keystone.NewSession(opts, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,15 +35,15 @@ func newSession(t testing.TB, f *fake, to keystone.Target, change ...func(*keyst
 
 // TestSessionFindsTheService chooses an endpoint of the catalogue.
 func TestSessionFindsTheService(t *testing.T) {
-	at := func(iface, region, url string) object {
+	endpoint := func(iface, region, url string) object {
 		return object{"interface": iface, "region": region, "url": url}
 	}
 	catalog := []object{
-		{"type": "identity", "endpoints": []object{at("public", "one", "http://keystone.test/v3")}},
+		{"type": "identity", "endpoints": []object{endpoint("public", "one", "http://keystone.test/v3")}},
 		{"type": "placement", "endpoints": []object{
-			at("internal", "one", "http://internal.one/placement/"),
-			at("public", "one", "http://public.one"),
-			at("public", "two", "http://public.two"),
+			endpoint("internal", "one", "http://internal.one/placement/"),
+			endpoint("public", "one", "http://public.one"),
+			endpoint("public", "two", "http://public.two"),
 		}},
 	}
 	for _, tc := range []struct {
@@ -194,12 +194,12 @@ func TestSessionWithAToken(t *testing.T) {
 }
 
 func TestWrongTargets(t *testing.T) {
-	for want, to := range map[string]keystone.Target{
+	for want, target := range map[string]keystone.Target{
 		"service_type":              {},
 		`valid_interfaces = "loud"`: {Type: "compute", Interfaces: []string{"public", "loud"}},
 	} {
-		if _, err := keystone.NewSession(options(), to); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("NewSession(%+v) = %v, want %s", to, err, want)
+		if _, err := keystone.NewSession(options(), target); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("NewSession(%+v) = %v, want %s", target, err, want)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestOneAsksWhetherKeystoneIsBack(t *testing.T) {
 			wantKind(t, "Caller", err, fault.Unavailable)
 		}
 		time.Sleep(time.Second)
-		asked := len(f.calls)
+		count := len(f.calls)
 		var slow atomic.Int32
 		var all sync.WaitGroup
 		for _, token := range strings.Split("abcdefghij", "") {
@@ -139,8 +139,8 @@ func TestOneAsksWhetherKeystoneIsBack(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if slow.Load() != 1 || len(f.calls) != asked+1 {
-			t.Errorf("%d requests waited and %d calls were made, want 1 and 1", slow.Load(), len(f.calls)-asked)
+		if slow.Load() != 1 || len(f.calls) != count+1 {
+			t.Errorf("%d requests waited and %d calls were made, want 1 and 1", slow.Load(), len(f.calls)-count)
 		}
 	})
 }

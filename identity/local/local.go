@@ -1,5 +1,6 @@
-// Package local has users in one project, and their tokens, in memory: the part of Keystone that the
-// openstack client needs for "berth up". It stores nothing on disk: tokens end with the process.
+// Package local has users in one project, and their tokens, in memory: the part of Keystone that
+// the openstack client needs for "berth up". It stores nothing on disk: tokens end with the
+// process.
 package local
 
 import (
@@ -122,18 +123,18 @@ func refused() error { return fault.New(fault.Unauthentic, "", "the login was re
 // Login checks a password and issues a token. The user is named by ID or name. Fault:
 // Unauthentic.
 func (d *Directory) Login(user, password string, scope Scope) (*Token, error) {
-	var found User
+	var match User
 	for _, u := range d.users {
 		if u.ID == user || u.Name == user {
-			found = u
+			match = u
 		}
 	}
 	// A user that does not exist takes as long as one that does.
-	right := subtle.ConstantTimeCompare([]byte(found.Password), []byte(password)) == 1
-	if !right || found.ID == "" || password == "" {
+	right := subtle.ConstantTimeCompare([]byte(match.Password), []byte(password)) == 1
+	if !right || match.ID == "" || password == "" {
 		return nil, refused()
 	}
-	return d.issue(found, scope, Token{Methods: []string{"password"}, Expires: d.now().Add(Life)})
+	return d.issue(match, scope, Token{Methods: []string{"password"}, Expires: d.now().Add(Life)})
 }
 
 // Rescope issues a token for another scope to the user of a token; it expires with that token.
@@ -148,13 +149,13 @@ func (d *Directory) Rescope(id string, scope Scope) (*Token, error) {
 }
 
 // issue creates a token that inherits the values in of.
-func (d *Directory) issue(u User, scope Scope, of Token) (*Token, error) {
+func (d *Directory) issue(u User, scope Scope, token Token) (*Token, error) {
 	if scope.System && !slices.Contains(u.Roles, "admin") {
 		return nil, refused()
 	}
 	u.Password = ""
 	t := &Token{
-		ID: secret(32), User: u, Scope: scope, Methods: of.Methods, AuditID: secret(16), Parent: of.Parent, Issued: d.now(), Expires: of.Expires,
+		ID: secret(32), User: u, Scope: scope, Methods: token.Methods, AuditID: secret(16), Parent: token.Parent, Issued: d.now(), Expires: token.Expires,
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

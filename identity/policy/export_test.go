@@ -1,6 +1,6 @@
 package policy
 
-// LoadBytes takes data in as the one policy file beside the defaults and
+// LoadBytes takes data in as the one policy file next to the defaults and
 // returns the warnings, for the fuzz target.
 func LoadBytes(data []byte, defaults []Rule) ([]string, error) {
 	registered, err := register(defaults)

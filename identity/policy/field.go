@@ -13,13 +13,13 @@ import (
 // caller's project. A VALUE that begins with a tilde is a regular expression, which the target's
 // value has to match from its beginning, though not to its end (re.match in neutron/policy.py).
 
-// field evaluates such a check. One that is not of the form refuses. KIND is not looked at. An
+// field evaluates such a check. One that is not of the form refuses. KIND is not examined. An
 // expression that Go cannot compile refuses.
 func (ev *evaluation) field(text string) bool {
 	_, comparison, ok := strings.Cut(text, ":")
-	name, want, found := strings.Cut(comparison, "=")
+	name, want, match := strings.Cut(comparison, "=")
 	value, known := ev.of(name)
-	if !ok || !found || !known {
+	if !ok || !match || !known {
 		return false
 	}
 	if pattern, ok := strings.CutPrefix(want, "~"); ok {

@@ -226,14 +226,14 @@ func wordsOf(values []any) ([]string, error) {
 
 // refuseRemote returns an error for checks that would send a request to an HTTP server.
 func refuseRemote(c check) error {
-	var found []string
+	var names []string
 	walk(c, func(c check) {
 		if r, ok := c.(remote); ok {
-			found = append(found, r.text)
+			names = append(names, r.text)
 		}
 	})
-	if found == nil {
+	if names == nil {
 		return nil
 	}
-	return fmt.Errorf("checks that ask a remote server are not supported: %s", strings.Join(found, ", "))
+	return fmt.Errorf("checks that ask a remote server are not supported: %s", strings.Join(names, ", "))
 }

@@ -181,7 +181,7 @@ func parseWord(word string) check {
 }
 
 // parseList compiles the oldest form of a rule: a list of alternatives, each a list of words that
-// must all be true, or a single word. Empty alternatives are left out; a list of nothing but them
+// must all be true, or a single word. Empty alternatives are omitted; a list of nothing but them
 // refuses, whereas an empty list allows everything (_parse_list_rule).
 func parseList(alternatives [][]string) check {
 	if len(alternatives) == 0 {

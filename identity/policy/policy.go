@@ -1,6 +1,6 @@
-// Package policy decides what a caller may do, by rules in oslo.policy's language: the defaults that
-// a service registers, and the files with which an operator overrides them. Authentication is in the
-// packages beside it, and the services' rules are in the packages of their APIs.
+// Package policy decides what a caller may do, by rules in oslo.policy's language: the defaults
+// that a service registers, and the files with which an operator overrides them. Authentication is
+// in the packages next to it, and the services' rules are in the packages of their APIs.
 //
 // A rule goes through these stages:
 //
@@ -140,9 +140,9 @@ func New(opts Options) (*Enforcer, error) {
 // with upstream's message. A nil target means the caller's own project and user. Absent values in a
 // target are [None].
 //
-// A rule that was not registered is an internal error. Once in an Interval, Allow checks whether the
-// policy files have changed, and applies their new content; if that is invalid, the old rules remain
-// in effect.
+// A rule that was not registered is an internal error. Once in an Interval, Allow checks whether
+// the policy files have changed, and applies their new content; if that is invalid, the old rules
+// remain in effect.
 func (e *Enforcer) Allow(caller identity.Caller, rule string, target map[string]string) error {
 	return e.decide(rule, evaluation{caller: caller, target: target})
 }
@@ -200,16 +200,16 @@ func (e *Enforcer) refresh() {
 
 // look loads the files if they have changed since the last check. The same error is reported once.
 func (e *Enforcer) look() (changed bool, err error) {
-	found, err := find(e.opts.File, e.opts.Dirs)
+	sources, err := find(e.opts.File, e.opts.Dirs)
 	if err != nil {
 		isNew := e.lookErr != err.Error()
 		e.lookErr = err.Error()
 		return isNew, fmt.Errorf("looking for policy files: %w", err)
 	}
-	if e.lookErr == "" && same(e.seen, found) {
+	if e.lookErr == "" && same(e.seen, sources) {
 		return false, nil
 	}
-	e.lookErr, e.seen = "", found
+	e.lookErr, e.seen = "", sources
 	return true, e.load()
 }
 

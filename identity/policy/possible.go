@@ -6,15 +6,16 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// Possible reports whether there may be a target for which Allow lets the caller act. It is for requests whose target is
-// in their body: a caller that no target helps is refused before the body is read. A rule that was not registered
-// is possible, and left to Allow.
+// Possible reports whether there may be a target for which Allow lets the caller act. It is for
+// requests whose target is in their body: a caller that no target helps is refused before the body
+// is read. A rule that was not registered is possible, and left to Allow.
 func (e *Enforcer) Possible(caller identity.Caller, rule string) bool {
 	return e.PossibleForOthers(caller, rule)
 }
 
-// PossibleForOthers reports whether there may be such a target whose owners, by their names, are other projects than the caller's. It is for
-// lists: a caller whom no target of other projects is shown gets those of his own searched for.
+// PossibleForOthers reports whether there may be such a target whose owners, by their names, are
+// other projects than the caller's. It is for lists: a caller whom no target of other projects is
+// shown gets those of his own searched for.
 func (e *Enforcer) PossibleForOthers(caller identity.Caller, rule string, owners ...string) bool {
 	e.refresh()
 	r, ok := e.defaults[rule]
@@ -29,7 +30,8 @@ func (e *Enforcer) PossibleForOthers(caller identity.Caller, rule string, owners
 	return o.of(rules.byName[rule]).holds
 }
 
-// An outlook finds how checks may end for a caller while nothing is known of the target, but for who does not own it.
+// An outlook finds how checks may end for a caller while nothing is known of the target, but for
+// who does not own it.
 type outlook struct {
 	rules  ruleset
 	others []string   // what of the target names other projects than the caller's
@@ -52,19 +54,19 @@ func (o *outlook) of(c check) chances {
 		inner := o.of(c.inner)
 		return chances{holds: inner.fails, fails: inner.holds}
 	case all:
-		is := chances{holds: true}
+		cur := chances{holds: true}
 		for _, inner := range c {
-			one := o.of(inner)
-			is = chances{is.holds && one.holds, is.fails || one.fails}
+			c := o.of(inner)
+			cur = chances{cur.holds && c.holds, cur.fails || c.fails}
 		}
-		return is
+		return cur
 	case some:
-		is := chances{fails: true}
+		cur := chances{fails: true}
 		for _, inner := range c {
-			one := o.of(inner)
-			is = chances{is.holds || one.holds, is.fails && one.fails}
+			c := o.of(inner)
+			cur = chances{cur.holds || c.holds, cur.fails && c.fails}
 		}
-		return is
+		return cur
 	case ruleRef:
 		if rule, ok := o.rules.find(string(c)); ok {
 			return o.of(rule)

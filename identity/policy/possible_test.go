@@ -7,7 +7,8 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 )
 
-// What is impossible is so whatever the target is; everything that a target could allow is possible.
+// What is impossible is so whatever the target is; everything that a target could allow is
+// possible.
 func TestPossible(t *testing.T) {
 	rules, err := policy.New(policy.Options{Networking: true, EnforceScope: true, Defaults: []policy.Rule{
 		{Name: "admin", Check: "role:admin"},

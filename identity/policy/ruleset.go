@@ -108,11 +108,11 @@ func bare(c check) check {
 
 // bareList returns bare of each check, in a new list: the rules in force share the old one.
 func bareList(list []check) []check {
-	found := make([]check, len(list))
+	checks := make([]check, len(list))
 	for i, c := range list {
-		found[i] = bare(c)
+		checks[i] = bare(c)
 	}
-	return found
+	return checks
 }
 
 // merge builds the ruleset from the defaults and the files.
@@ -129,18 +129,18 @@ func merge(defaults map[string]*registered, file map[string]fileRule, newOnly bo
 
 // warnings returns the findings about the rules in a fixed order.
 func (r ruleset) warnings() []string {
-	var found []string
+	var names []string
 	for _, name := range slices.Sorted(maps.Keys(r.byName)) {
 		walk(r.byName[name], func(c check) {
 			if w := r.warning(c); w != "" {
-				found = append(found, fmt.Sprintf("rule %q %s", name, w))
+				names = append(names, fmt.Sprintf("rule %q %s", name, w))
 			}
 		})
 		if r.cyclic(name) {
-			found = append(found, fmt.Sprintf("rule %q refers to itself in a circle and refuses when it gets there", name))
+			names = append(names, fmt.Sprintf("rule %q refers to itself in a circle and refuses when it gets there", name))
 		}
 	}
-	return slices.Compact(found)
+	return slices.Compact(names)
 }
 
 // warning returns the finding about one check, "" for none.
@@ -210,16 +210,16 @@ func references(c check) []string {
 
 // deprecations warns of overrides under names that rules no longer have.
 func deprecations(defaults map[string]*registered, file map[string]fileRule) []string {
-	var found []string
+	var names []string
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		d := defaults[name].Deprecated
 		if d == nil || d.Name == name {
 			continue
 		}
 		if o, ok := file[d.Name]; ok {
-			found = append(found, fmt.Sprintf("%s overrides rule %q, which was replaced by %q in %s: %s",
+			names = append(names, fmt.Sprintf("%s overrides rule %q, which was replaced by %q in %s: %s",
 				o.from, d.Name, name, d.Since, strings.TrimSpace(d.Reason)))
 		}
 	}
-	return found
+	return names
 }

@@ -20,13 +20,13 @@ type source struct {
 // each directory's files by name. Missing files are omitted, and so are hidden files and
 // directories within directories.
 func find(file string, dirs []string) ([]source, error) {
-	var found []source
+	var sources []source
 	if file != "" {
 		s, err := stat(file)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, s...)
+		sources = append(sources, s...)
 	}
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -45,11 +45,11 @@ func find(file string, dirs []string) ([]source, error) {
 				return nil, err
 			}
 			if len(s) == 1 && !s[0].info.IsDir() {
-				found = append(found, s...)
+				sources = append(sources, s...)
 			}
 		}
 	}
-	return found, nil
+	return sources, nil
 }
 
 // stat returns one source, or none if there is no such file.

@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passTime is how long the host's end of a pair may take to pass packets on after the other end came up.
+// passTime is how long the host's end of a pair may take to pass packets on after the other end
+// came up.
 const passTime = time.Second
 
-// announce sends a frame from the interface of a port to all, so that bridges learn where its address is
-// now: the server may have been on another host. It is a request of RARP, which needs no IP address and
-// is not answered, as QEMU sends it after a migration.
+// announce sends a frame from the interface of a port to all, so that bridges learn where its
+// address is now: the server may have been on another host. It is a request of RARP, which needs no
+// IP address and is not answered, as QEMU sends it after a migration.
 func (s pair) announce(ctx context.Context, p plug) error {
 	if p.Way == byBridge || p.Way == bySwitch {
 		if err := s.awaitTap(ctx, p); err != nil {
@@ -28,8 +29,8 @@ func (s pair) announce(ctx context.Context, p plug) error {
 	return s.inside.sendRARP(p.eth())
 }
 
-// awaitTap waits until the host's end of a port's pair has noticed that the other end is up. A bridge drops what comes
-// from it before.
+// awaitTap waits until the host's end of a port's pair has noticed that the other end is up. A
+// bridge drops what comes from it before.
 func (s pair) awaitTap(ctx context.Context, p plug) error {
 	ctx, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
@@ -57,7 +58,7 @@ func (s *space) sendRARP(name string) error {
 		return err
 	}
 	const etherRARP = 0x8035
-	to := unix.SockaddrLinklayer{Ifindex: link.Attrs().Index, Halen: 6, Addr: [8]byte{255, 255, 255, 255, 255, 255}}
+	addr := unix.SockaddrLinklayer{Ifindex: link.Attrs().Index, Halen: 6, Addr: [8]byte{255, 255, 255, 255, 255, 255}}
 	err = apart(func() error {
 		if err := netns.Set(s.ns); err != nil {
 			return err
@@ -67,7 +68,7 @@ func (s *space) sendRARP(name string) error {
 			return err
 		}
 		defer unix.Close(socket)
-		return unix.Sendto(socket, rarp(etherRARP, link.Attrs().HardwareAddr), 0, &to)
+		return unix.Sendto(socket, rarp(etherRARP, link.Attrs().HardwareAddr), 0, &addr)
 	})
 	if err != nil {
 		return fmt.Errorf("announcing interface %s: %w", name, err)

@@ -103,14 +103,14 @@ func (c Config) complete() (Config, error) {
 }
 
 // named returns an error when an interface cannot have a name.
-func named(what, physical, name string) error {
+func named(kind, physical, name string) error {
 	if interfaceName(name) {
 		return nil
 	}
 	if physical != "" {
-		what += " of " + physical
+		kind += " of " + physical
 	}
-	return fmt.Errorf("%s cannot be called %q", what, name)
+	return fmt.Errorf("%s cannot be called %q", kind, name)
 }
 
 const (

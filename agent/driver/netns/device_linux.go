@@ -105,7 +105,7 @@ func (s pair) takeDevice(p plug, pci string) error {
 			return fmt.Errorf("marking the device at %s: %w", p.At, err)
 		}
 	}
-	if err := s.host.tellPF(pci, p); err != nil {
+	if err := s.host.notifyPF(pci, p); err != nil {
 		return err
 	}
 	if err := rename(s.host, link, device{port: p.Port}.between()); err != nil {
@@ -148,9 +148,9 @@ func (s *space) deviceAt(pci, slot string) (netlink.Link, error) {
 	return link, err
 }
 
-// tellPF sets the address of a virtual function at its physical function: many cards pass no other.
-// Drivers that do not support that are ignored.
-func (s *space) tellPF(pci string, p plug) error {
+// notifyPF sets the address of a virtual function at its physical function: many cards pass no
+// other. Drivers that do not support that are ignored.
+func (s *space) notifyPF(pci string, p plug) error {
 	name, number, ok := pfOf(filepath.Join(pci, p.At))
 	if !ok {
 		return nil

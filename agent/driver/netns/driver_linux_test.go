@@ -18,7 +18,7 @@ import (
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
-// Each thing may be asked for twice, and by a driver that has just begun.
+// Each thing may be requested twice, and by a driver that has just begun.
 func TestEverythingTwice(t *testing.T) {
 	m := newMachine(t)
 	ctx := t.Context()
@@ -47,9 +47,9 @@ func TestEverythingTwice(t *testing.T) {
 	twice(func() error { return m.driver.Unplug(ctx, s.ID, second.ID) }, built(s.ID, "", first, third), up1, up3)
 	up2 = strings.Replace(up2, "eth2", "eth1", 1)
 	twice(func() error { return m.driver.Plug(ctx, s.ID, second) }, built(s.ID, "", first, second, third), up1, up2, up3)
-	off := built(s.ID, "", first, second, third)
-	off.Running = false
-	twice(func() error { return m.driver.Stop(ctx, s.ID) }, off,
+	stopped := built(s.ID, "", first, second, third)
+	stopped.Running = false
+	twice(func() error { return m.driver.Stop(ctx, s.ID) }, stopped,
 		"eth0 veth fa:16:3e:00:00:01 down 192.0.2.1/24", "eth1 macvlan fa:16:3e:00:00:02 down 192.0.2.2/24", "eth2 veth fa:16:3e:00:00:03 down 192.0.2.3/24")
 	twice(func() error { return m.driver.Start(ctx, s.ID, "b1") }, built(s.ID, "b1", first, second, third), up1, up2, up3)
 	twice(func() error { return m.driver.Start(ctx, s.ID, "b2") }, built(s.ID, "b2", first, second, third), up1, up2, up3)
@@ -136,7 +136,7 @@ func TestHalfMade(t *testing.T) {
 	}
 }
 
-// A server that was built otherwise becomes what is asked for.
+// A server that was built otherwise becomes what is requested.
 func TestBuildOfAnother(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1), shared(2), port(3))
@@ -150,7 +150,7 @@ func TestBuildOfAnother(t *testing.T) {
 	m.wantTaps("tap00000003-90 br0")
 }
 
-// A port that has changed is plugged in anew, one with other addresses gets those.
+// A port that has changed is plugged in again, one with other addresses gets those.
 func TestPlugOfAChangedPort(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1), port(2))
@@ -196,7 +196,7 @@ func (m *machine) mac(name string) string {
 }
 
 // What was interrupted by the end of the agent is taken away by the next, also when nobody
-// asks for it again.
+// requests it again.
 func TestInterrupted(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1), shared(2))
@@ -259,8 +259,8 @@ func TestFilesThatAreGarbage(t *testing.T) {
 	}
 }
 
-// A driver that was killed while it wrote its first record of a server has left something of the server, which is listed and
-// can be destroyed.
+// A driver that was killed while it wrote its first record of a server has left something of the
+// server, which is listed and can be destroyed.
 func TestFilesThatWereBegun(t *testing.T) {
 	m := newMachine(t)
 	s := m.server()
@@ -315,7 +315,7 @@ func TestPartsAreGone(t *testing.T) {
 	}
 }
 
-// What somebody took from a server is made again by whoever asks for it.
+// What somebody took from a server is made again by whoever requests it.
 func TestInterfacesAreGone(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1), shared(2), port(3))
@@ -334,7 +334,7 @@ func TestInterfacesAreGone(t *testing.T) {
 	m.wantState(s.ID, nil)
 }
 
-// A driver leaves alone what has the names of its interfaces and is not its own.
+// A driver skips what has the names of its interfaces and is not its own.
 func TestInterfacesOfOthers(t *testing.T) {
 	m := newMachine(t)
 	m.ip("link", "add", "tap00000001-90", "type", "veth", "peer", "name", "other")
@@ -532,8 +532,8 @@ func TestNothingStaysOpen(t *testing.T) {
 	threads, err := filepath.Glob("/proc/self/task/*/ns/net")
 	m.must(err)
 	for _, thread := range threads {
-		if at, err := os.Readlink(thread); err == nil && at != home { // or it has ended
-			t.Errorf("%s is %s, that of the process is %s", thread, at, home)
+		if path, err := os.Readlink(thread); err == nil && path != home { // or it has ended
+			t.Errorf("%s is %s, that of the process is %s", thread, path, home)
 		}
 	}
 }
@@ -546,7 +546,7 @@ func opened(t *testing.T) (n int) {
 		t.Fatal(err)
 	}
 	for _, fd := range all {
-		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && (strings.HasPrefix(to, "socket:") || strings.HasPrefix(to, "net:") || strings.Contains(to, "netns")) {
+		if dst, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && (strings.HasPrefix(dst, "socket:") || strings.HasPrefix(dst, "net:") || strings.Contains(dst, "netns")) {
 			n++
 		}
 	}

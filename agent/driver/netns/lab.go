@@ -7,8 +7,8 @@ import (
 )
 
 // A Lab is a small environment of hosts, for trials on one machine: NICs, whose wires lead outside
-// and have a rate, and bridges with them. The outside is a network namespace for each wire, in which
-// the wires of all hosts meet:
+// and have a rate, and bridges with them. The outside is a network namespace for each wire, in
+// which the wires of all hosts meet:
 //
 //	        host 0                     the namespace Outside
 //	bridge ─── nic ════ wire0 ─── line0 ─── far0 ════ port0 ─── eth0   a bridge, with addresses
@@ -18,9 +18,9 @@ import (
 //
 // To measure a guarantee, iperf3 is run there, or in a server, and in a server.
 type Lab struct {
-	// Hosts are the namespaces of the hosts, each as Namespace in Config. The wires of a host have its
-	// place in this list for their number. With Own they are names, and created and removed with the
-	// rest.
+	// Hosts are the namespaces of the hosts, each as Namespace in Config. The wires of a host have
+	// its place in this list for their number. With Own they are names, and created and removed
+	// with the rest.
 	Hosts []string
 	Own   bool
 	Wires []Wire // of each host
@@ -31,7 +31,8 @@ type Wire struct {
 	NIC     string // created by Make
 	Bridge  string // created with the NIC in it; "" for none: ports may share the NIC
 	Outside string // the namespace at the other end, which is created
-	// Rate is how much goes through each way from and to each host, in kbit/s; 0 is as much as can be.
+	// Rate is how much goes through each way from and to each host, in kbit/s; 0 is as much as can
+	// be.
 	Rate int64
 	// Addresses are those of the other end, with the lengths of their prefixes.
 	Addresses []string
@@ -41,11 +42,11 @@ type Wire struct {
 func (l *Lab) check() error {
 	var wrong []error
 	taken := map[string]bool{}
-	once := func(what, name string) {
-		if taken[what+name] {
-			wrong = append(wrong, fmt.Errorf("%s %s is there twice", what, name))
+	once := func(kind, name string) {
+		if taken[kind+name] {
+			wrong = append(wrong, fmt.Errorf("%s %s is there twice", kind, name))
 		}
-		taken[what+name] = true
+		taken[kind+name] = true
 	}
 	for _, host := range l.Hosts {
 		if l.Own && !spaceName(host) {

@@ -74,8 +74,8 @@ func hostPath(name string) string {
 	return spacePath(name)
 }
 
-// Remove removes all that there is of it, and nothing else. What it cannot remove keeps nothing else
-// from being removed.
+// Remove removes all that there is of it, and nothing else. What it cannot remove keeps nothing
+// else from being removed.
 func (l *Lab) Remove(ctx context.Context) error {
 	if err := l.check(); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (w Wire) make(host *space, line line) error {
 // openLab opens a namespace of a lab, and creates it if necessary.
 func openLab(name string) (*space, error) {
 	path := spacePath(name)
-	there := isSpace(path)
+	exists := isSpace(path)
 	if err := makeSpace(name); err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func openLab(name string) (*space, error) {
 	if err != nil {
 		return nil, err
 	}
-	if there {
+	if exists {
 		if err := isOurs(s, name); err != nil {
 			s.close()
 			return nil, err

@@ -34,8 +34,8 @@ func newLab(t *testing.T, m *machine) *netns.Lab {
 		if err := lab.Remove(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if left, _ := filepath.Glob("/run/netns/" + outside + "*"); len(left) > 0 {
-			t.Errorf("namespaces stay: %q", left)
+		if remaining, _ := filepath.Glob("/run/netns/" + outside + "*"); len(remaining) > 0 {
+			t.Errorf("namespaces stay: %q", remaining)
 		}
 	})
 	m.must(lab.Make(t.Context()))
@@ -94,7 +94,8 @@ func TestLab(t *testing.T) {
 	}
 }
 
-// A lab may have the host's namespace for its own, which goes with it, and is made again when it is gone.
+// A lab may have the host's namespace for its own, which goes with it, and is made again when it
+// was deleted.
 func TestLabWithItsHost(t *testing.T) {
 	m := newMachine(t)
 	host, outside := m.host+"-own", m.host+"-out"
@@ -120,8 +121,9 @@ func TestLabWithItsHost(t *testing.T) {
 	refused(t, lab.Make(t.Context()), `a host's namespace cannot be called "../x"`)
 }
 
-// Hosts of a lab have interfaces of the same names, and their servers reach each other and the outside. A server that is built at
-// another host is reached there at once, even where nothing but the driver announces it. Lab and driver leave nothing.
+// Hosts of a lab have interfaces of the same names, and their servers reach each other and the
+// outside. A server that is built at another host is reached there at once, even where nothing but
+// the driver announces it. Lab and driver leave nothing.
 func TestLabOfHosts(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
 	m := newMachine(t)
@@ -135,8 +137,8 @@ func TestLabOfHosts(t *testing.T) {
 		if err := lab.Remove(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if left, _ := filepath.Glob("/run/netns/" + prefix + "[abo]*"); len(left) > 0 {
-			t.Errorf("namespaces stay: %q", left)
+		if remaining, _ := filepath.Glob("/run/netns/" + prefix + "[abo]*"); len(remaining) > 0 {
+			t.Errorf("namespaces stay: %q", remaining)
 		}
 	})
 	m.must(lab.Make(t.Context()))
@@ -150,8 +152,8 @@ func TestLabOfHosts(t *testing.T) {
 		m.must(err)
 		hosts = append(hosts, d)
 		t.Cleanup(func() {
-			left, err := d.Servers(context.Background())
-			for _, s := range left {
+			remaining, err := d.Servers(context.Background())
+			for _, s := range remaining {
 				err = errors.Join(err, d.Destroy(context.Background(), s.ID))
 			}
 			if err != nil {
@@ -159,35 +161,35 @@ func TestLabOfHosts(t *testing.T) {
 			}
 		})
 	}
-	moves, stays := m.server(port(1)), m.server(port(2))
+	moves, retained := m.server(port(1)), m.server(port(2))
 	m.must(hosts[0].Build(t.Context(), moves))
-	m.must(hosts[1].Build(t.Context(), stays))
-	at := func(host int, s hostlist.Server) string { return lab.Hosts[host] + "-" + s.ID }
+	m.must(hosts[1].Build(t.Context(), retained))
+	pathOf := func(host int, s hostlist.Server) string { return lab.Hosts[host] + "-" + s.ID }
 	serve := func(namespace string) {
 		t.Helper()
 		traffictest.Serve(t, namespace, 5201)
 		traffictest.Flow{Namespace: namespace, Server: "127.0.0.1", Port: 5201, Connections: 1}.Reach(t)
 	}
-	reach := func(namespace, to string) { // before a lost packet is sent again
+	reach := func(namespace, dst string) { // before a lost packet is sent again
 		t.Helper()
-		traffictest.Run(t, "ip", "netns", "exec", namespace, "iperf3", "-c", to, "-n", "64K", "--connect-timeout", "900")
+		traffictest.Run(t, "ip", "netns", "exec", namespace, "iperf3", "-c", dst, "-n", "64K", "--connect-timeout", "900")
 	}
-	serve(at(0, moves))
-	serve(at(1, stays))
+	serve(pathOf(0, moves))
+	serve(pathOf(1, retained))
 	reach(outside, "192.0.2.1")
 	reach(outside, "192.0.2.2")
-	reach(at(1, stays), "192.0.2.1")
-	there := moves
-	there.Running = false
-	m.must(hosts[1].Build(t.Context(), there)) // both hosts have it, and the same interfaces
-	serve(at(1, moves))
-	traffictest.Run(t, "ip", "netns", "exec", at(1, moves), "sysctl", "-q", "net.ipv6.conf.all.disable_ipv6=1") // which announces too
+	reach(pathOf(1, retained), "192.0.2.1")
+	moved := moves
+	moved.Running = false
+	m.must(hosts[1].Build(t.Context(), moved)) // both hosts have it, and the same interfaces
+	serve(pathOf(1, moves))
+	traffictest.Run(t, "ip", "netns", "exec", pathOf(1, moves), "sysctl", "-q", "net.ipv6.conf.all.disable_ipv6=1") // which announces too
 	reach(outside, "192.0.2.1")
 	m.must(hosts[0].Stop(t.Context(), moves.ID))
 	m.must(hosts[1].Start(t.Context(), moves.ID, ""))
 	reach(outside, "192.0.2.1")
 	m.must(hosts[0].Destroy(t.Context(), moves.ID))
-	reach(at(1, stays), "192.0.2.1")
+	reach(pathOf(1, retained), "192.0.2.1")
 }
 
 // A lab takes nothing that is somebody else's.
@@ -236,8 +238,8 @@ func TestLabAmongOthers(t *testing.T) {
 }
 
 // TestGuaranteeIsFelt lets a server whose port is promised 200 of 500 Mbit/s keep them
-// while its neighbour sends, or receives, as much as it can, and take more when the
-// neighbour is done. The agent's holder keeps the promise on the NIC, which the ports
+// while its peer service sends, or receives, as much as it can, and take more when the
+// peer service is done. The agent's holder keeps the promise on the NIC, which the ports
 // share as macvlans or by a bridge. What the machine does besides may spoil a try.
 func TestGuaranteeIsFelt(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
@@ -257,16 +259,16 @@ func TestGuaranteeIsFelt(t *testing.T) {
 			w.hold(portlist.Rule{Type: "minimum_bandwidth", Direction: c.direction, Rate: promised})
 			for try := 1; ; try++ {
 				together := traffictest.Measure(t, 3, w.quiet, w.loud)
-				alone := traffictest.Measure(t, 2, w.quiet)
-				t.Logf("try %d: kbit/s without a guarantee %d, with it %d, alone %d", try, without, together, alone)
+				single := traffictest.Measure(t, 2, w.quiet)
+				t.Logf("try %d: kbit/s without a guarantee %d, with it %d, alone %d", try, without, together, single)
 				switch {
-				case together[0] >= promised*95/100 && alone[0] > together[0]*3/2:
+				case together[0] >= promised*95/100 && single[0] > together[0]*3/2:
 					if without[0] >= promised*95/100 {
 						t.Log("the neighbour was not greedy enough for this to prove much")
 					}
 					return
 				case try == tries:
-					t.Fatalf("the server got %d kbit/s beside its neighbour and %d alone; promised are %d of %d", together[0], alone[0], promised, w.rate())
+					t.Fatalf("the server got %d kbit/s beside its neighbour and %d alone; promised are %d of %d", together[0], single[0], promised, w.rate())
 				}
 			}
 		})
@@ -303,13 +305,13 @@ func newFixture(t *testing.T, nic string, share bool, direction string) *fixture
 	w.config.NICs["physnet1"], w.config.Bridges["physnet0"] = []netns.NIC{{Name: "ens5"}}, "br-ens6"
 	w.restart()
 	outside := lab.Wires[0].Outside
-	made := shared
+	newPort := shared
 	w.physical = "physnet1"
 	if !share {
-		made, outside, w.physical = port, lab.Wires[1].Outside, "physnet0"
+		newPort, outside, w.physical = port, lab.Wires[1].Outside, "physnet0"
 	}
 	flow := func(n, connections int) traffictest.Flow {
-		s := w.server(made(n))
+		s := w.server(newPort(n))
 		w.must(w.driver.Build(t.Context(), s))
 		traffictest.Serve(t, outside, 5200+n)
 		return traffictest.Flow{
@@ -335,14 +337,14 @@ func (w *fixture) hold(rules ...portlist.Rule) {
 		{ID: port(1).ID, MAC: port(1).MAC, VNIC: "macvtap", PhysicalNetwork: w.physical, Rules: rules},
 		{ID: port(2).ID, MAC: port(2).MAC, VNIC: "macvtap", PhysicalNetwork: w.physical},
 	}
-	held, err := w.holder.Enforce(w.t.Context(), ports)
+	enforced, err := w.holder.Enforce(w.t.Context(), ports)
 	w.must(err)
-	for _, finding := range held.Findings {
+	for _, finding := range enforced.Findings {
 		if !strings.Contains(finding, "fq_codel") {
 			w.t.Errorf("it is not held: %s", finding)
 		}
 	}
-	if !held.Plugged[port(1).ID] || !held.Plugged[port(2).ID] {
-		w.t.Errorf("the holder sees %v, want both plugged in", held.Plugged)
+	if !enforced.Plugged[port(1).ID] || !enforced.Plugged[port(2).ID] {
+		w.t.Errorf("the holder sees %v, want both plugged in", enforced.Plugged)
 	}
 }

@@ -39,7 +39,7 @@ func (s pair) joinVeth(p plug) (tap netlink.Link, err error) {
 		return nil, err
 	}
 	if tap == nil || eth == nil || eth.Type() != "veth" || eth.Attrs().ParentIndex != tap.Attrs().Index || !bytes.Equal(eth.Attrs().HardwareAddr, p.hardware()) {
-		if tap, err = s.anewVeth(p, tap, eth); err != nil {
+		if tap, err = s.recreateVeth(p, tap, eth); err != nil {
 			return nil, err
 		}
 	}
@@ -52,8 +52,8 @@ func (s pair) joinVeth(p plug) (tap netlink.Link, err error) {
 	return tap, nil
 }
 
-// anewVeth makes a veth pair in the place of what is there.
-func (s pair) anewVeth(p plug, tap, eth netlink.Link) (netlink.Link, error) {
+// recreateVeth makes a veth pair in the place of what is there.
+func (s pair) recreateVeth(p plug, tap, eth netlink.Link) (netlink.Link, error) {
 	if tap != nil {
 		if err := s.host.drop(tap); err != nil { // its other end goes with it
 			return nil, err
@@ -175,7 +175,7 @@ func (s pair) up(p plug) error {
 	if err != nil {
 		return fmt.Errorf("reading the addresses of interface %s: %w", p.eth(), err)
 	}
-	wanted := map[string]bool{}
+	desired := map[string]bool{}
 	for _, prefix := range p.prefixes() {
 		bits := prefix.Addr().BitLen()
 		a := netlink.Addr{IPNet: &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), bits)}}
@@ -185,10 +185,10 @@ func (s pair) up(p plug) error {
 		if err := s.inside.AddrReplace(eth, &a); err != nil {
 			return fmt.Errorf("giving interface %s the address %s: %w", p.eth(), prefix, err)
 		}
-		wanted[a.IPNet.String()] = true
+		desired[a.IPNet.String()] = true
 	}
 	for _, a := range has {
-		if wanted[a.IPNet.String()] || a.Scope != unix.RT_SCOPE_UNIVERSE {
+		if desired[a.IPNet.String()] || a.Scope != unix.RT_SCOPE_UNIVERSE {
 			continue
 		}
 		if err := s.inside.AddrDel(eth, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {

@@ -61,7 +61,7 @@ func (m *machine) ip(args ...string) string {
 	return traffictest.Run(m.t, append([]string{"ip", "-n", m.host}, args...)...)
 }
 
-// restart is an agent that starts anew.
+// restart is an agent that starts again.
 func (m *machine) restart() {
 	m.t.Helper()
 	var err error
@@ -81,11 +81,11 @@ func (m *machine) clean() {
 			m.t.Error(err)
 		}
 	}
-	if left, _ := filepath.Glob("/run/netns/" + m.config.Prefix + "*"); len(left) > 0 {
-		m.t.Errorf("namespaces stay: %q", left)
+	if remaining, _ := filepath.Glob("/run/netns/" + m.config.Prefix + "*"); len(remaining) > 0 {
+		m.t.Errorf("namespaces stay: %q", remaining)
 	}
-	if left, _ := os.ReadDir(m.config.Dir); len(left) > 0 {
-		m.t.Errorf("files stay: %q", left)
+	if remaining, _ := os.ReadDir(m.config.Dir); len(remaining) > 0 {
+		m.t.Errorf("files stay: %q", remaining)
 	}
 }
 
@@ -141,9 +141,9 @@ func (m *machine) state(id string) *driver.State {
 // wantState compares what the driver says of a server, also one that has just begun.
 func (m *machine) wantState(id string, want *driver.State) {
 	m.t.Helper()
-	for _, who := range []string{"the driver", "one that starts anew"} {
+	for _, owner := range []string{"the driver", "one that starts anew"} {
 		if diff := cmp.Diff(want, m.state(id)); diff != "" {
-			m.t.Errorf("%s says of server %s (-want +got):\n%s", who, id, diff)
+			m.t.Errorf("%s says of server %s (-want +got):\n%s", owner, id, diff)
 		}
 		m.restart()
 	}

@@ -124,7 +124,7 @@ func prefixOf(text string) (netip.Prefix, error) {
 }
 
 // way chooses by the VIF type, which is how the network service has bound the port.
-func (c *Config) way(port hostlist.Port) (w way, at string, err error) {
+func (c *Config) way(port hostlist.Port) (w way, path string, err error) {
 	physical := port.PhysicalNetwork
 	switch port.VIF {
 	case "ovs":
@@ -132,11 +132,11 @@ func (c *Config) way(port hostlist.Port) (w way, at string, err error) {
 			return "", "", fmt.Errorf("it has the device %s on Open vSwitch, whose offloading this driver does not know", port.Slot)
 		}
 		if c.Switch != nil {
-			at := c.Switch.bridge(physical)
-			if at == "" {
+			dir := c.Switch.bridge(physical)
+			if dir == "" {
 				return "", "", fmt.Errorf("the switch has no bridge for %s", network(physical))
 			}
-			return bySwitch, at, nil
+			return bySwitch, dir, nil
 		}
 		return c.onBridge(physical)
 	case "bridge":
@@ -145,15 +145,15 @@ func (c *Config) way(port hostlist.Port) (w way, at string, err error) {
 		if port.Slot != "" {
 			return byDevice, port.Slot, checkSlot(port.Slot)
 		}
-		at, err := c.nic(port)
-		return byNIC, at, err
+		dir, err := c.nic(port)
+		return byNIC, dir, err
 	}
 	return "", "", fmt.Errorf("VIF type %.100q is none that a network namespace can have", port.VIF)
 }
 
 func (c *Config) onBridge(physical string) (way, string, error) {
-	if at, ok := c.Bridges[physical]; ok {
-		return byBridge, at, nil
+	if path, ok := c.Bridges[physical]; ok {
+		return byBridge, path, nil
 	}
 	return "", "", fmt.Errorf("there is no bridge for %s", network(physical))
 }

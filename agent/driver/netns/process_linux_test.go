@@ -36,7 +36,7 @@ func TestKilled(t *testing.T) {
 	m.must(err)
 	config, err := json.Marshal(m.config)
 	m.must(err)
-	found := map[string]int{}
+	counts := map[string]int{}
 	for range kills {
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestKilled$")
 		cmd.Env = append(os.Environ(), "BERTH_TEST_KILLED="+string(config))
@@ -53,7 +53,7 @@ func TestKilled(t *testing.T) {
 		all, err := m.driver.Servers(t.Context())
 		m.must(err)
 		for _, s := range all {
-			found[m.inspect(s)]++
+			counts[m.inspect(s)]++
 			m.must(m.driver.Destroy(t.Context(), s.ID))
 			m.wantState(s.ID, nil)
 		}
@@ -63,7 +63,7 @@ func TestKilled(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("of %d kills: %v", kills, found)
+	t.Logf("of %d kills: %v", kills, counts)
 }
 
 // inspect holds a server that was made to the end to what is said of it.

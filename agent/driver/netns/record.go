@@ -75,7 +75,8 @@ func isUUID(s string) bool {
 	return true
 }
 
-// list returns the servers that have a file, also one that was never completed: its writer has ended.
+// list returns the servers that have a file, also one that was never completed: its writer has
+// ended.
 func (d records) list() (ids []string, err error) {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {

@@ -98,14 +98,14 @@ func (r *rows) plugging(server string, p plug, bridge ovsdb.UUID) (ops []ovsdb.O
 		if ovsdb.Value[string](row, "name") != p.tap() {
 			continue
 		}
-		port, at, name := r.portOf(uuid(row))
+		port, bridge, name := r.portOf(uuid(row))
 		switch other := ovsdb.Pairs[string, string](row, "external_ids")["iface-id"]; {
 		case other != p.Port:
 			return nil, fmt.Errorf("the switch has an interface %s of another port, %q", p.tap(), other)
 		case name == p.At:
 			return []ovsdb.Operation{ovsdb.Update("Interface", ovsdb.Row{"external_ids": external}, ovsdb.Is("_uuid", uuid(row)))}, nil
 		case port != "":
-			ops = append(ops, without(at, port))
+			ops = append(ops, without(bridge, port))
 		}
 	}
 	return append(

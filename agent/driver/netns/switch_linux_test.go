@@ -109,9 +109,9 @@ func TestSwitch(t *testing.T) {
 	background(t, holder.Run)
 	sees := func(want map[string]bool) {
 		t.Helper()
-		held, err := holder.Enforce(t.Context(), []portlist.Port{{ID: first.ID, MAC: first.MAC, PhysicalNetwork: "physnet0"}, {ID: second.ID, MAC: second.MAC}})
+		enforced, err := holder.Enforce(t.Context(), []portlist.Port{{ID: first.ID, MAC: first.MAC, PhysicalNetwork: "physnet0"}, {ID: second.ID, MAC: second.MAC}})
 		m.must(err)
-		if diff := cmp.Diff(want, held.Plugged); diff != "" {
+		if diff := cmp.Diff(want, enforced.Plugged); diff != "" {
 			t.Errorf("the holder sees (-want +got):\n%s", diff)
 		}
 	}
@@ -173,7 +173,7 @@ func TestSwitchForgetsLostServers(t *testing.T) {
 	}
 }
 
-// An interface that somebody removed is plugged in anew.
+// An interface that somebody removed is plugged in again.
 func TestSwitchAfterTheInterfaceWent(t *testing.T) {
 	m, s := newSwitchMachine(t)
 	server := m.server(switched(1, "physnet0"))

@@ -167,7 +167,7 @@ func (w *work) join(ctx context.Context, p plug) error {
 
 var errNoSwitch = errors.New("it is on Open vSwitch, which this driver has none of")
 
-// takeOut removes a port's interface, or what is left of it.
+// takeOut removes a port's interface, or what remains of it.
 func (w *work) takeOut(ctx context.Context, p plug) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -269,8 +269,8 @@ func (w *work) unplug(ctx context.Context, port string) error {
 }
 
 func (w *work) start(ctx context.Context, boot string) error {
-	was := w.record.Running && w.record.Boot == boot
-	if w.record.Running && !was {
+	prev := w.record.Running && w.record.Boot == boot
+	if w.record.Running && !prev {
 		if err := w.switchOff(); err != nil {
 			return err
 		}
@@ -281,7 +281,7 @@ func (w *work) start(ctx context.Context, boot string) error {
 			return err
 		}
 	}
-	if was {
+	if prev {
 		return nil
 	}
 	return w.save()

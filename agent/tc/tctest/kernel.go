@@ -21,7 +21,7 @@ const (
 	Repeat          // it is done twice
 )
 
-// ErrRefused is the error of steps that were told to fail.
+// ErrRefused is the error of steps that were reported to fail.
 var ErrRefused = errors.New("refused, as the test wants it")
 
 // A Kernel is traffic control in memory, with the rules of Linux's HTB that
@@ -110,11 +110,11 @@ func (k *Kernel) cut() int {
 }
 
 func (k *Kernel) do(s tc.Step) error {
-	d, there := k.State[s.Device]
+	d, ok := k.State[s.Device]
 	switch {
 	case s.Op == tc.AddIFB:
 		return k.addIFB(s.Device)
-	case !there:
+	case !ok:
 		return k.withoutDevice(s)
 	case s.Op == tc.DelIFB:
 		return k.delIFB(s.Device)
@@ -146,8 +146,8 @@ func (k *Kernel) withoutDevice(s tc.Step) error {
 }
 
 func (k *Kernel) addIFB(name string) error {
-	d, there := k.State[name]
-	if there && !d.IFB {
+	d, ok := k.State[name]
+	if ok && !d.IFB {
 		return fmt.Errorf("%s is somebody else's", name)
 	}
 	d.IFB, d.Up = true, true
@@ -209,8 +209,8 @@ func (k *Kernel) inTree(t *tc.Tree, s tc.Step) error {
 }
 
 func setClass(t *tc.Tree, s tc.Step) error {
-	n, there := t.Classes[s.Minor]
-	if !there && s.Minor != tc.RootMinor {
+	n, ok := t.Classes[s.Minor]
+	if !ok && s.Minor != tc.RootMinor {
 		if _, ok := t.Classes[tc.RootMinor]; !ok {
 			return errors.New("no parent")
 		}

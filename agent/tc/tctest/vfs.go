@@ -62,9 +62,9 @@ func (v *VFs) VFAddresses(pfs []string) (map[tc.VF]tc.MAC, error) {
 // SetVFRate implements tc.VFs with the kernel's own checks and the driver's.
 func (v *VFs) SetVFRate(vf tc.VF, r tc.VFRate) error {
 	v.Set = append(v.Set, tc.VFStep{VF: vf, Rate: r})
-	_, there := v.State[vf]
+	_, ok := v.State[vf]
 	switch {
-	case !there:
+	case !ok:
 		return fmt.Errorf("there is no %v", vf)
 	case v.NoRates, v.NoGuarantee && r.Min > 0:
 		return fmt.Errorf("%w by the driver", tc.ErrUnsupported)

@@ -90,7 +90,7 @@ func checkDB(ctx context.Context, env cli.Env, db *DB, out *cli.Output, nova boo
 // (the check "Policy File JSON to YAML Migration" of oslo.upgradecheck).
 func checkPolicyFile(cfg *config.Placement) dbtool.Finding {
 	f := dbtool.Finding{Check: "Policy File JSON to YAML Migration"}
-	path := daemon.BesideSettings(&cfg.Service, cfg.Policy.File)
+	path := daemon.NextToSettings(&cfg.Service, cfg.Policy.File)
 	if path == "" {
 		return f
 	}

@@ -283,7 +283,7 @@ func (x *doctorOptions) findPolicies() error {
 	if err != nil {
 		return cli.Fail(cli.ExitUsage, err)
 	}
-	path := daemon.BesideSettings(&cfg.Service, cfg.Policy.File)
+	path := daemon.NextToSettings(&cfg.Service, cfg.Policy.File)
 	if _, err := os.Stat(path); err == nil {
 		x.policies = append(x.policies, path)
 	}
