@@ -82,11 +82,6 @@ func (c *cloud) refused(what string, err error, kind fault.Kind, code fault.Code
 
 var ctx = context.Background()
 
-var (
-	admin = compute.Viewer{Admin: true}
-	blue  = compute.Viewer{Project: computetest.Project}
-)
-
 // hosts reports hosts of so many names.
 func (c *cloud) hosts(names ...string) {
 	c.Helper()

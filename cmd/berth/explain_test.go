@@ -102,7 +102,7 @@ func TestExplainInACloud(t *testing.T) {
 		{"explain --hint different_host=" + made.Server.ID + ofFlavor, cli.ExitOK, []string{node + ": server " + made.Server.ID + " is there (hint different_host)"}},
 		{"explain --hint same_host=" + made.Server.ID + ofFlavor, cli.ExitOK, []string{"no server of the hint same_host is there"}},
 		{"explain --server member -f json", cli.ExitOK, []string{`"not_taken": []`, `"[scheduler] image_metadata_prefilter = false"`}},
-		{"explain --server member --nova-config " + tenants, cli.ExitFindings, []string{"Nova does not query placement: no host aggregate has metadata filter_tenant_id for project " + upProjectID}},
+		{"explain --server member --nova-config " + tenants, cli.ExitFindings, []string{"placement is not queried: no host aggregate has metadata filter_tenant_id for project " + upProjectID}},
 		{"explain --project nobody --nova-config " + tenants + ofFlavor, cli.ExitFindings, []string{"for project nobody"}},
 		{"explain --nova-config " + images + ofFlavor, cli.ExitOK, []string{"3 hosts fit", "note: images.conf has Nova's defaults for: [scheduler] max_placement_results = 1000, "}},
 		{"explain --server failed --port fast0 --from-file " + file, cli.ExitFindings, none},

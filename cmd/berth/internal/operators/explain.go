@@ -235,7 +235,7 @@ func (x *explainOptions) query(ctx context.Context, c *cloud.Cloud) (placement.Q
 	var none *request.NoValidHost
 	switch {
 	case errors.As(err, &none):
-		return placement.Query{}, cli.Fail(cli.ExitFindings, fmt.Errorf("Nova does not query placement: %s", strings.Join(none.Details, "; ")))
+		return placement.Query{}, cli.Fail(cli.ExitFindings, fmt.Errorf("placement is not queried: %s", strings.Join(none.Details, "; ")))
 	case err != nil:
 		return placement.Query{}, cli.Fail(cli.ExitUsage, err)
 	}
