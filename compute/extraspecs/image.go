@@ -85,7 +85,7 @@ type form struct {
 var formed = []string{
 	"hw_architecture", "hw_emulation_architecture", "hw_cdrom_bus", "hw_cpu_policy", "hw_cpu_thread_policy", "hw_disk_bus", "hw_firmware_type",
 	"hw_pci_numa_affinity_policy", "hw_video_model", "hw_vif_model", "hw_viommu_model", "hw_tpm_model", "hw_tpm_version", "hw_ephemeral_encryption_format", "os_secure_boot",
-	"hw_sound_model",
+	"hw_sound_model", "hw_maxphysaddr_mode", "hw_mem_encryption_model",
 }
 
 var forms = map[string]form{
@@ -97,6 +97,8 @@ var forms = map[string]form{
 	"hw_cpu_thread_policy":           {words: threadPolicies},
 	"hw_ephemeral_encryption_format": {words: encryptionFormats},
 	"hw_firmware_type":               {words: []string{"uefi", "bios"}},
+	"hw_maxphysaddr_mode":            {words: addressModes},
+	"hw_mem_encryption_model":        {words: encryptionModels},
 	"hw_pci_numa_affinity_policy":    {words: pciPolicies},
 	"hw_sound_model":                 {words: soundModels},
 	"hw_tpm_model":                   {words: tpmModels},
@@ -116,6 +118,8 @@ var (
 	tpmVersions       = []string{"1.2", "2.0"}
 	soundModels       = []string{"sb16", "es1370", "pcspk", "ac97", "ich6", "ich9", "usb", "virtio"}
 	tpmModels         = []string{"tpm-tis", "tpm-crb"}
+	addressModes      = []string{"passthrough", "emulate"}
+	encryptionModels  = []string{AMDSEV, AMDSEVES, AMDSEVSNP, IntelTDX}
 	bootPolicies      = []string{"required", "disabled", "optional"}
 	encryptionFormats = []string{"plain", "luks", "luksv2"}
 	buses             = strings.Fields("fdc ide sata scsi usb virtio xen lxc uml")

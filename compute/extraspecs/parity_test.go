@@ -92,7 +92,8 @@ func judge(p pair) verdict {
 		}
 		return s
 	}
-	v.TPM = found(extraspecs.TPM(f, i))
+	version, _, err := extraspecs.TPM(f, i)
+	v.TPM = found(version, err)
 	boot, err := extraspecs.SecureBoot(f, i)
 	v.Boot = found(map[bool]string{true: "True", false: "False"}[boot], err)
 	v.PCI = found(extraspecs.PCIPolicy(f, i))

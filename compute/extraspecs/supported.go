@@ -48,7 +48,7 @@ var supported = map[string][]string{
 	"group_policy": nil,
 
 	"hw:cpu_dedicated_mask": nil, "hw:cpu_policy": nil, "hw:cpu_thread_policy": nil, "hw:emulator_threads_policy": {"isolate"},
-	"hw:ephemeral_encryption": nil, "hw:ephemeral_encryption_format": nil, "hw:mem_encryption": nil,
+	"hw:ephemeral_encryption": nil, "hw:ephemeral_encryption_format": nil, "hw:mem_encryption": nil, "hw:mem_encryption_model": nil,
 	// The others are preferences of servers with devices of an alias, which none has.
 	"hw:pci_numa_affinity_policy": {"socket", "preferred", "legacy"},
 	"hw:pmem":                     nil, "hw:sound_model": {"virtio"}, "hw:tpm_model": nil, "hw:tpm_secret_security": nil, "hw:tpm_version": nil,

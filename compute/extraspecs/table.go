@@ -41,6 +41,7 @@ var single = withWords(map[string]value{
 	"hw:max_cpu_sockets":             atLeast(1),
 	"hw:max_cpu_threads":             atLeast(1),
 	"hw:mem_encryption":              {kind: boolean},
+	"hw:mem_encryption_model":        oneOf(encryptionModels...), // since Nova 2025.2
 	"hw:mem_page_size":               like(`(large|small|any|\d+([kKMGT]i?)?(b|bit|B)?)`),
 	"hw:numa_nodes":                  atLeast(1),
 	"hw:pci_numa_affinity_policy":    oneOf("required", "preferred", "legacy", "socket"),

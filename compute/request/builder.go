@@ -28,6 +28,7 @@ const (
 // A builder collects groups.
 type builder struct {
 	spec       Spec
+	release    Release
 	order      []string // suffixes in order of appearance
 	groups     map[string]*group
 	policy     string
@@ -44,12 +45,14 @@ type group struct {
 	placement.RequestGroup
 }
 
-func newBuilder(s Spec) *builder { return &builder{spec: s, groups: map[string]*group{}} }
+func newBuilder(s Spec, release Release) *builder {
+	return &builder{spec: s, release: release, groups: map[string]*group{}}
+}
 
 // build collects the groups of a spec. Without pinning, policies for CPUs are passed
 // over.
-func build(s Spec, pinning bool) (*builder, error) {
-	b := newBuilder(s)
+func build(s Spec, release Release, pinning bool) (*builder, error) {
+	b := newBuilder(s, release)
 	b.extraSpecs()
 	b.fromFlavor = b.suffixed()
 	for _, t := range s.Image.Required() {
@@ -229,22 +232,28 @@ func (b *builder) asks(class string) bool {
 // devices adds what devices of the guest ask for.
 func (b *builder) devices() error {
 	f, i, g := b.spec.Flavor, b.spec.Image, b.group("")
-	encrypted, err := extraspecs.EncryptsMemory(f, i)
+	encryption, err := extraspecs.MemoryEncryption(f, i)
 	if err != nil {
 		return err
 	}
-	if encrypted {
+	if encryption != "" {
 		g.resources["MEM_ENCRYPTION_CONTEXT"] = 1
+	}
+	if encryption != "" && b.release.Since(Flamingo) {
+		g.required[encryptionTraits[encryption]] = true
 	}
 	for class, n := range persistentMemory(f.Specs["hw:pmem"]) {
 		g.resources[class] = n
 	}
-	tpm, err := extraspecs.TPM(f, i)
+	tpm, model, err := extraspecs.TPM(f, i)
 	if err != nil {
 		return err
 	}
 	if tpm != "" {
 		g.required["COMPUTE_SECURITY_TPM_"+strings.ReplaceAll(tpm, ".", "_")] = true
+	}
+	if tpm != "" && b.release.Since(Dalmatian) {
+		g.required["COMPUTE_SECURITY_"+strings.ToUpper(strings.ReplaceAll(model, "-", "_"))] = true
 	}
 	pci, err := extraspecs.PCIPolicy(f, i)
 	if err != nil {
@@ -257,7 +266,33 @@ func (b *builder) devices() error {
 	if secure {
 		g.required["COMPUTE_SECURITY_UEFI_SECURE_BOOT"] = true
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if b.release.Since(Caracal) {
+		mode, err := extraspecs.MaxPhysAddr(f, i)
+		if err != nil {
+			return err
+		}
+		if t := addressTraits[mode]; t != "" {
+			g.required[t] = true
+		}
+	}
+	if b.release.Since(Dalmatian) && extraspecs.StatelessFirmware(i) {
+		g.required["COMPUTE_SECURITY_STATELESS_FIRMWARE"] = true
+	}
+	return nil
+}
+
+// encryptionTraits are the traits of hosts by the feature that encrypts memory.
+var encryptionTraits = map[string]string{
+	extraspecs.AMDSEV: "HW_CPU_X86_AMD_SEV", extraspecs.AMDSEVES: "HW_CPU_X86_AMD_SEV_ES",
+	extraspecs.AMDSEVSNP: "HW_CPU_X86_AMD_SEV_SNP", extraspecs.IntelTDX: "HW_CPU_X86_INTEL_TDX",
+}
+
+// addressTraits are the traits of hosts by the way in which the size of the guest's addresses is chosen.
+var addressTraits = map[string]string{
+	"emulate": "COMPUTE_ADDRESS_SPACE_EMULATED", "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
 }
 
 // persistentMemory is the number of namespaces by label.

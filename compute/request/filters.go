@@ -13,13 +13,15 @@ import (
 
 // Settings are what an operator decides about requests, with Nova's options.
 type Settings struct {
+	// Release is the release of Nova whose query it is, 0 for the newest one.
+	Release Release
 	// MaxResults is [scheduler] max_placement_results.
 	MaxResults int
 	// LimitTenants is [scheduler] limit_tenants_to_placement_aggregate, and
 	// TenantsNeedAggregate placement_aggregate_required_for_tenants.
 	LimitTenants, TenantsNeedAggregate bool
-	// Zones is [scheduler] query_placement_for_availability_zone, which Nova has
-	// no more since it is always on.
+	// Zones is [scheduler] query_placement_for_availability_zone. Releases since Bobcat do not read
+	// it: they always do.
 	Zones bool
 	// ImageTypes is [scheduler] query_placement_for_image_type_support.
 	ImageTypes bool
@@ -72,24 +74,24 @@ var filters = []struct {
 	run func(*filtering) error
 }{
 	{func(f *filtering) bool { return f.LimitTenants }, (*filtering).tenants},
-	{func(f *filtering) bool { return f.Zones && f.Zone != "" }, (*filtering).zone},
+	{func(f *filtering) bool { return (f.Zones || f.Release >= Bobcat) && f.Zone != "" }, (*filtering).zone},
 	{func(f *filtering) bool { return f.ImageTypes && !f.FromVolume }, (*filtering).imageType},
-	{unless(DisabledComputes), (*filtering).enabled},
+	{unless(DisabledComputes, Zed), (*filtering).enabled},
 	{func(f *filtering) bool { return f.IsolateAggregates }, (*filtering).isolated},
 	{func(f *filtering) bool { return f.ImageMetadata }, (*filtering).imageMetadata},
-	{unless(Accelerators), (*filtering).accelerators},
-	{unless(PackedVirtqueue), (*filtering).packedRings},
+	{unless(Accelerators, Zed), (*filtering).accelerators},
+	{unless(PackedVirtqueue, Caracal), (*filtering).packedRings},
 	{func(f *filtering) bool { return f.RoutedNetworks }, (*filtering).routed},
-	{unless(RemoteManaged), (*filtering).remoteManaged},
-	{unless(Encryption), (*filtering).encryption},
-	{unless(VirtioSound), (*filtering).sound},
-	{unless(TPMSecrets), (*filtering).tpmSecrets},
-	{func(f *filtering) bool { return f.Owner }, (*filtering).owner},
+	{unless(RemoteManaged, Zed), (*filtering).remoteManaged},
+	{unless(Encryption, Zed), (*filtering).encryption},
+	{unless(VirtioSound, Epoxy), (*filtering).sound},
+	{unless(TPMSecrets, Gazpacho), (*filtering).tpmSecrets},
+	{func(f *filtering) bool { return f.Owner && f.Release.Since(Hibiscus) }, (*filtering).owner},
 }
 
-// unless switches a filter on that is not off.
-func unless(name string) func(*filtering) bool {
-	return func(f *filtering) bool { return !slices.Contains(f.Off, name) }
+// unless switches a filter on that is not off and that the release has.
+func unless(name string, since Release) func(*filtering) bool {
+	return func(f *filtering) bool { return f.Release.Since(since) && !slices.Contains(f.Off, name) }
 }
 
 func (f *filtering) run() error {
@@ -184,7 +186,7 @@ func (f *filtering) enabled() error {
 
 // isolated keeps servers out of aggregates with traits that they do not require.
 func (f *filtering) isolated() error {
-	b, err := build(f.Spec, true)
+	b, err := build(f.Spec, f.Release, true)
 	if err != nil {
 		return err
 	}
@@ -283,7 +285,7 @@ func (f *filtering) sound() error {
 // tpmSecrets wants hosts that keep the secret of the server's TPM as the flavor says, and without a word in the flavor as its user's. For a server
 // without a TPM the flavor's word means nothing.
 func (f *filtering) tpmSecrets() error {
-	tpm, err := extraspecs.TPM(f.Flavor, f.Image)
+	tpm, _, err := extraspecs.TPM(f.Flavor, f.Image)
 	if err != nil || tpm == "" {
 		return err
 	}

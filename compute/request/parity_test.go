@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,14 +22,29 @@ import (
 //go:embed testdata/nova.py
 var novaScript string
 
+// novaRelease returns the release of the Nova that Python finds: Debian's is Zed, and a newer one in PYTHONPATH
+// says so with BERTH_TEST_NOVA_RELEASE, such as 34.
+func novaRelease(t *testing.T) request.Release {
+	text, other := os.LookupEnv("BERTH_TEST_NOVA_RELEASE")
+	if !other {
+		return request.Zed
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Release(n)
+}
+
 // TestNova compares queries with those of Nova's scheduler: of random flavors, images,
 // ports, aggregates and settings.
 func TestNova(t *testing.T) {
+	release := novaRelease(t)
 	r := rand.New(rand.NewPCG(2, 72))
 	var asked []*asked
 	var wire []map[string]any
 	for len(asked) < 3000 {
-		a := random(r)
+		a := random(r, release)
 		if extraspecs.Check(a.spec.Flavor, a.spec.Image) != nil {
 			continue // Nova's API refuses it before
 		}
@@ -124,7 +141,7 @@ func (a *asked) wire() map[string]any {
 	}
 	for field, is := range map[string]bool{
 		"LimitTenants": a.settings.LimitTenants, "TenantsNeedAggregate": a.settings.TenantsNeedAggregate, "Zones": a.settings.Zones,
-		"ImageTypes": a.settings.ImageTypes, "IsolateAggregates": a.settings.IsolateAggregates, "ImageMetadata": a.settings.ImageMetadata,
+		"ImageTypes": a.settings.ImageTypes, "IsolateAggregates": a.settings.IsolateAggregates, "ImageMetadata": a.settings.ImageMetadata, "Owner": a.settings.Owner,
 	} {
 		if is {
 			on = append(on, field)
@@ -153,6 +170,10 @@ var (
 		os_secure_boot=required hw_pci_numa_affinity_policy=socket hw_ephemeral_encryption=yes hw_ephemeral_encryption_format=plain
 		hw_disk_bus=virtio hw_disk_bus=uml hw_cdrom_bus=sata hw_video_model=qxl hw_vif_model=spapr-vlan hw_vif_model=lan9118 architecture=amd64
 		hw_emulation_architecture=ppc64 hw_architecture=lm32`)
+	newSpecs = strings.Fields(`hw:mem_encryption=yes hw:mem_encryption_model=amd-sev-es hw:mem_encryption_model=intel-tdx hw:maxphysaddr_mode=emulate
+		hw:maxphysaddr_mode=passthrough hw:tpm_model=tpm-crb hw:tpm_model=tpm-tis hw:virtio_packed_ring=yes hw:sound_model=virtio hw:tpm_secret_security=host`)
+	newProperties = strings.Fields(`hw_mem_encryption_model=amd-sev-snp hw_mem_encryption_model=amd-sev-es hw_firmware_stateless=yes hw_firmware_type=uefi
+		hw_firmware_type=uefi hw_maxphysaddr_mode=emulate hw_tpm_model=tpm-crb hw_video_model=none hw_sound_model=virtio`)
 	someMetadata = strings.Fields(`availability_zone=az1 availability_zone=az2 filter_tenant_id=blue filter_tenant_id7=blue filter_tenant_id=red other=green
 		trait:CUSTOM_A=required trait:CUSTOM_D=required trait:CUSTOM_D=forbidden trait:HW_CPU_HYPERTHREADING=required trait:CUSTOM_PHYSNET_0=required`)
 )
@@ -167,20 +188,24 @@ func some(r *rand.Rand, words []string, most int) map[string]string {
 	return m
 }
 
-func random(r *rand.Rand) *asked {
+func random(r *rand.Rand, release request.Release) *asked {
 	coin := func() bool { return r.IntN(3) == 0 }
+	specs, properties := someSpecs, someProperties
+	if release >= request.Hibiscus {
+		specs, properties = slices.Concat(specs, newSpecs), slices.Concat(properties, newProperties)
+	}
 	a := &asked{settings: request.Settings{
-		Off:        []string{request.TPMSecrets}, // Debian's release does not ask yet who may read the secrets of TPMs
+		Release:    release,
 		MaxResults: 1000, LimitTenants: coin(), TenantsNeedAggregate: coin(), Zones: coin(), ImageTypes: coin(),
-		IsolateAggregates: coin(), ImageMetadata: coin(),
+		IsolateAggregates: coin(), ImageMetadata: coin(), Owner: release >= request.Hibiscus && coin(),
 	}}
 	a.spec = request.Spec{
 		Flavor: extraspecs.Flavor{
 			Name: "m1", VCPUs: 1 + r.Int64N(4), MemoryMB: r.Int64N(3) * 256, RootGB: r.Int64N(3), EphemeralGB: r.Int64N(2), SwapMB: r.Int64N(2) * 1025,
-			Specs: some(r, someSpecs, 7),
+			Specs: some(r, specs, 7),
 		},
 		Image: extraspecs.Image{
-			ID: "i", Name: "cirros", DiskFormat: []string{"qcow2", "raw", "docker"}[r.IntN(3)], Properties: some(r, someProperties, 4),
+			ID: "i", Name: "cirros", DiskFormat: []string{"qcow2", "raw", "docker"}[r.IntN(3)], Properties: some(r, properties, 4),
 		},
 		FromVolume: coin(), Project: "blue", Unlimited: coin(),
 	}

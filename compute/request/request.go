@@ -73,7 +73,7 @@ func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
 	if err := f.run(); err != nil {
 		return Request{}, err
 	}
-	b, err := build(s, true)
+	b, err := build(s, settings.Release, true)
 	if err != nil {
 		return Request{}, err
 	}
@@ -82,7 +82,7 @@ func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
 		return Request{}, err
 	}
 	if b.pinned && !settings.DisableFallbackPCPU {
-		plain, err := build(s, false)
+		plain, err := build(s, settings.Release, false)
 		if err != nil {
 			return Request{}, err
 		}
@@ -108,7 +108,7 @@ func (r Request) Fallback() (placement.Query, bool) {
 // Attach returns the request for one more port of a server whose host has a root provider. It is
 // empty when the port has no request.
 func Attach(p Port, root placement.UUID, settings Settings) (Request, error) {
-	b := newBuilder(Spec{Ports: []Port{p}})
+	b := newBuilder(Spec{Ports: []Port{p}}, settings.Release)
 	if err := b.ports(); err != nil {
 		return Request{}, err
 	}

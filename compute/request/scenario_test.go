@@ -29,6 +29,7 @@ import (
 //	aggregate a1 availability_zone=az1                  a host aggregate
 //	project p, zone az1, in-tree cn1, unlimited, volume, routed a1 a2
 //	on image_metadata_prefilter                         settings
+//	release 29                                          of Nova
 //	off accelerators                                    filters that are on otherwise
 //	attach cn1                                          ask for the first port alone
 //
@@ -102,6 +103,12 @@ func (a *asked) line(t *testing.T, line string) {
 		for _, name := range rest {
 			set(t, &a.settings, name, true)
 		}
+	case "release":
+		n, err := strconv.Atoi(rest[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.settings.Release = request.Release(n)
 	case "off":
 		a.settings.Off = rest
 	case "attach":

@@ -88,6 +88,8 @@ type Consumer struct {
 
 // A Compute is the records of the compute service.
 type Compute struct {
+	// Version is the newest microversion of the service's API, "" when it is not known.
+	Version     string       `json:"version,omitempty"`
 	Services    []Service    `json:"services"`
 	Hypervisors []Hypervisor `json:"hypervisors"`
 	Aggregates  []Aggregate  `json:"aggregates"`

@@ -34,7 +34,11 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		return nil, err
 	}
 	records := &cloud.Compute{}
-	done := m.begin("lists of the compute service", 6)
+	done := m.begin("lists of the compute service", 7)
+	if records.Version, err = newestVersion(ctx, s); err != nil {
+		return nil, err
+	}
+	done()
 	var services struct{ Services []cloud.Service }
 	if err := get(ctx, s, "os-services", &services); err != nil {
 		return nil, err
@@ -117,6 +121,20 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 	}
 	done()
 	return records, nil
+}
+
+// newestVersion returns the newest microversion of a service, "" when it does not report one.
+func newestVersion(ctx context.Context, s *gophercloud.ServiceClient) (string, error) {
+	var root json.RawMessage
+	if err := get(ctx, s, "", &root); err != nil {
+		var refused *refusal
+		if errors.As(err, &refused) {
+			return "", nil
+		}
+		return "", err
+	}
+	_, newest, _ := versions(root)
+	return newest, nil
 }
 
 // serverGroups reads the server groups of all projects. The list has no markers and no links, and

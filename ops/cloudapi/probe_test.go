@@ -96,6 +96,10 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("the surroundings are %+v, unread %q", env, c.Unread)
 	}
 	read := readStack(t, healthy(), cloud.All)
+	if read.Compute.Version != "" {
+		t.Errorf("the newest version of a service without a root document is %q", read.Compute.Version)
+	}
+	read.Compute.Version = "2.96" // of roots
 	if diff := cmp.Diff(read.Compute, c.Compute); diff != "" {
 		t.Errorf("compute's records (-Read +Survey):\n%s", diff)
 	}

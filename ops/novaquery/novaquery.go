@@ -8,12 +8,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -99,13 +99,7 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 			aggregates = append(aggregates, request.Aggregate{UUID: placement.UUID(a.UUID), Metadata: a.Metadata})
 		}
 	}
-	// Of servers without a word about it, releases of Nova before 2026.1 do not ask who may read a
-	// TPM's secret. Their hosts have none of the traits.
-	if spec.Flavor.Specs["hw:tpm_secret_security"] == "" && (c.Placement == nil || !slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool {
-		return slices.ContainsFunc(p.Traits, func(trait string) bool { return strings.HasPrefix(trait, request.TraitTPMSecret) })
-	})) {
-		settings.Off = append(slices.Clone(settings.Off), request.TPMSecrets)
-	}
+	settings.Release = index.ReleaseFor(c, &s.Flavor)
 	return request.New(spec, settings, aggregates)
 }
 

@@ -316,3 +316,27 @@ func TestSecretsOfTPMs(t *testing.T) {
 		}
 	}
 }
+
+// A flavor requires what the release of Nova makes of it.
+func TestReleasesRequire(t *testing.T) {
+	f := cloud.Flavor{Name: "m1", VCPUs: 1, Specs: map[string]string{"hw:tpm_version": "2.0", "hw:maxphysaddr_mode": "emulate"}}
+	for version, want := range map[string][]string{
+		"2.93":  {"COMPUTE_SECURITY_TPM_2_0"},
+		"2.96":  {"COMPUTE_ADDRESS_SPACE_EMULATED", "COMPUTE_SECURITY_TPM_2_0"},
+		"2.100": {"COMPUTE_ADDRESS_SPACE_EMULATED", "COMPUTE_SECURITY_TPM_2_0", "COMPUTE_SECURITY_TPM_TIS"},
+	} {
+		c := records()
+		c.Compute = &cloud.Compute{Version: version}
+		r, err := novaquery.Request(novaquery.Server{Flavor: f}, c, request.DefaultSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, anyOf := range r.Query.Groups[0].Required {
+			got = append(got, anyOf...)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("with %s (-want +got):\n%s", version, diff)
+		}
+	}
+}

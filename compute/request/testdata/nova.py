@@ -74,10 +74,14 @@ def spec_of(r):
 
 def asked(r):
     for field, option in OPTIONS.items():
+        if option == 'query_placement_for_availability_zone' and option not in CONF.scheduler:
+            continue  # since 2023.2 it is always on
         CONF.set_override(option, field in r['on'], 'scheduler')
     aggregates = Aggregates(r['aggregates'])
     objects.AggregateList = objects.aggregate.AggregateList = aggregates
     ctxt = context.get_admin_context()
+    # OWNER_NOVA counts once every nova-compute has version 73.
+    objects.service.get_minimum_version_all_cells = lambda ctxt, binaries: 73 if 'Owner' in r['on'] else 72
     spec = spec_of(r)
     try:
         request_filter.process_reqspec(ctxt, spec)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/cloud"
 )
@@ -42,6 +43,7 @@ type Index struct {
 	Agents   []*Agent
 	Reported map[string]*ReportedProvider // what agents report, by the UUID of the provider
 	opaque   map[opaque]bool
+	release  request.Release // of Nova
 }
 
 type opaque struct{ driver, hypervisor string }
@@ -75,6 +77,7 @@ func New(c *cloud.Cloud) *Index {
 		Ports: map[string]*cloud.Port{}, PortsOf: map[string][]*cloud.Port{},
 		Reported: map[string]*ReportedProvider{}, opaque: map[opaque]bool{},
 	}
+	x.release, _ = Release(c)
 	if x.Placement == nil {
 		x.Placement = &cloud.Placement{}
 	}

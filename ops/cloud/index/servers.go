@@ -46,7 +46,7 @@ var (
 
 // addPlacement adds what placement has of a server.
 func (x *Index) addPlacement(s *Server) {
-	s.flavorRequest = sync.OnceValue(s.requestFlavor)
+	s.flavorRequest = sync.OnceValue(func() FlavorRequest { return s.requestFlavor(x.release) })
 	s.flavorDifference = sync.OnceValue(func() FlavorDifference { return x.compareFlavor(s) })
 	s.Moves = x.Moves[s.UUID]
 	s.Busy = s.Task != "" || !slices.Contains(settledStates, s.Status) || slices.ContainsFunc(s.Moves, func(m *cloud.Migration) bool {
@@ -121,8 +121,8 @@ func (s *Server) FlavorQueries() ([]placement.Query, error) {
 	return r.Queries, r.Err
 }
 
-func (s *Server) requestFlavor() FlavorRequest {
-	queries, err := s.flavorQueries()
+func (s *Server) requestFlavor(release request.Release) FlavorRequest {
+	queries, err := s.flavorQueries(release)
 	if err != nil {
 		return FlavorRequest{Err: err}
 	}
@@ -133,7 +133,7 @@ func (s *Server) requestFlavor() FlavorRequest {
 	return r
 }
 
-func (s *Server) flavorQueries() (ways []placement.Query, err error) {
+func (s *Server) flavorQueries(release request.Release) (ways []placement.Query, err error) {
 	if s.Flavor.Specs == nil {
 		return nil, errors.New("the compute service did not show the extra specs of flavors")
 	}
@@ -141,7 +141,9 @@ func (s *Server) flavorQueries() (ways []placement.Query, err error) {
 		Name: s.Flavor.Name, VCPUs: s.Flavor.VCPUs, MemoryMB: s.Flavor.RAM, RootGB: s.Flavor.Disk,
 		EphemeralGB: s.Flavor.Ephemeral, SwapMB: s.Flavor.Swap, Specs: s.Flavor.Specs,
 	}
-	q, err := request.New(request.Spec{Flavor: f, FromVolume: s.Image == ""}, request.DefaultSettings(), nil)
+	settings := request.DefaultSettings()
+	settings.Release = release
+	q, err := request.New(request.Spec{Flavor: f, FromVolume: s.Image == ""}, settings, nil)
 	if err != nil {
 		return nil, fmt.Errorf("what flavor %s asks for is not known without the image: %w", s.Flavor.Name, err)
 	}
