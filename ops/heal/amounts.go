@@ -80,7 +80,7 @@ func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups por
 }
 
 // withoutFlavor returns amounts without what flavors request, on the server's host and on providers
-// that share with others.
+// that share with others. Cyborg's accelerators stay.
 func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placement.Query) allocations.Amounts {
 	rest := amounts.Plus(nil)
 	for uuid, classes := range rest {
@@ -88,6 +88,9 @@ func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placemen
 			continue
 		}
 		maps.DeleteFunc(classes, func(class string, _ int64) bool {
+			if sp.IsAccelerator(sp.server, uuid, class) {
+				return false
+			}
 			return slices.Contains(index.FlavorClasses, class) || !index.IsPortClass(class) && slices.ContainsFunc(ways, func(q placement.Query) bool { return index.Sum(q)[class] > 0 })
 		})
 	}

@@ -357,6 +357,39 @@ func TestFlavorsWithGroups(t *testing.T) {
 	}
 }
 
+// Accelerators that Cyborg owns stay with a server whose allocation is replaced by what its flavor
+// requests.
+func TestAcceleratorsStay(t *testing.T) {
+	b := cloudtest.New()
+	b.Host("cn1", "")
+	b.Server("server0", "cn1")
+	b.At("server0").Flavor.Specs = map[string]string{"accel:device_profile": "gpu"}
+	root, device := cloudtest.UUID("host cn1"), cloudtest.UUID("accelerator")
+	b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
+		UUID: device, Name: "gpu0", Parent: root, Root: root, Traits: []string{"OWNER_CYBORG"},
+		Inventories: map[string]cloud.Inventory{"VGPU": {Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}},
+	})
+	c := b.Done()
+	allocations := c.Placement.Consumers[0].Allocations
+	allocations[device] = map[string]int64{"VGPU": 1}
+	allocations[root]["VCPU"]++
+	cloudtest.Count(c)
+	fc := newFakeCloud(t, c)
+	plan := heal.New(index.New(fc.read()), heal.Options{Force: true, Delete: true})
+	for _, r := range fc.apply(plan, -1) {
+		if r.Outcome != heal.Done {
+			t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+		}
+	}
+	after := fc.read()
+	if got := after.Placement.Consumers[0].Allocations; got[device]["VGPU"] != 1 || len(plan.Steps) != 1 {
+		t.Errorf("steps %+v, then %v", plan.Steps, got)
+	}
+	if found := audit.Check(index.New(after), audit.Options{}).Findings; len(found) > 0 {
+		t.Errorf("findings %+v", found)
+	}
+}
+
 // The disk of a server whose host has none is that of the provider that shares with it.
 func TestSharedDisk(t *testing.T) {
 	c := audittest.Whole().Done()

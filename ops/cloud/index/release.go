@@ -37,8 +37,11 @@ var signs = []struct {
 	{"COMPUTE_SOUND_MODEL_", request.Epoxy},
 	{"HW_PCI_ONE_TIME_USE", request.Flamingo},
 	{request.TraitTPMSecret, request.Gazpacho},
-	{"OWNER_NOVA", request.Hibiscus},
+	{OwnerNova, request.Hibiscus},
 }
+
+// OwnerNova is the trait of the providers that are Nova's, since 2026.2.
+const OwnerNova = "OWNER_NOVA"
 
 // Release returns the release whose queries a cloud's Nova sends: the oldest one that has the newest
 // microversion of its API, and what its hosts report. Hosts are not newer than the API of Nova;

@@ -88,7 +88,7 @@ func (x *Index) EvacuationSources(s *Server) (trees []string) {
 }
 
 // AllocatedOnHost returns what is allocated for a server of each class on its host and on providers
-// that share with it.
+// that share with it, without the accelerators that Cyborg owns.
 func (x *Index) AllocatedOnHost(s *Server) map[string]int64 {
 	sum := map[string]int64{}
 	for uuid, classes := range s.Consumer.Allocations {
@@ -96,10 +96,32 @@ func (x *Index) AllocatedOnHost(s *Server) map[string]int64 {
 			continue
 		}
 		for class, n := range classes {
-			sum[class] += n
+			if !x.IsAccelerator(s, uuid, class) {
+				sum[class] += n
+			}
 		}
 	}
 	return sum
+}
+
+// acceleratorClasses are the standard classes of Cyborg's accelerators.
+var acceleratorClasses = []string{"FPGA", "PGPU", "VGPU"}
+
+// IsAccelerator reports whether what a server has of a class and a provider is an accelerator of
+// its flavor's device profile (accel:device_profile): Cyborg's, which owns the provider and requests
+// what no query for the flavor has. A Cyborg that does not give its providers OWNER_CYBORG is
+// recognized by classes that the flavor itself does not request.
+func (x *Index) IsAccelerator(s *Server, provider, class string) bool {
+	p := x.ByUUID[provider]
+	switch {
+	case p == nil:
+		return false
+	case slices.Contains(p.Traits, "OWNER_CYBORG"):
+		return true
+	case s.Flavor.Specs["accel:device_profile"] == "", slices.Contains(p.Traits, OwnerNova), p.Parent == "":
+		return false
+	}
+	return slices.Contains(acceleratorClasses, class) && !slices.ContainsFunc(s.flavorRequest().Amounts, func(requested map[string]int64) bool { return requested[class] > 0 })
 }
 
 // A FlavorRequest is what the flavor of a server requests, in each of the forms that Nova sends.
