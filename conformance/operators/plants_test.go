@@ -54,6 +54,7 @@ var unplanted = map[string]string{
 	"unknown-class":               "likewise",
 	"unknown-trait":               "likewise",
 	"usage-differs":               "usages are sums of the allocations that are shown",
+	"owner-trait-missing":         "Debian's Nova is older, and the hosts of Berth have the trait",
 	"host-without-service":        "Nova does not show compute nodes without a service: provider-of-gone-host",
 }
 

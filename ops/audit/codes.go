@@ -88,6 +88,7 @@ const (
 	HostWithoutService        Code = "host-without-service"
 	NamesAlike                Code = "names-alike"
 	DisabledTraitMissing      Code = "disabled-trait-missing"
+	OwnerTraitMissing         Code = "owner-trait-missing"
 	DisabledTraitSuperfluous  Code = "disabled-trait-superfluous"
 
 	// Aggregates.

@@ -110,6 +110,19 @@ func disabledTraitSuperfluous(x *records, r *report) {
 	})
 }
 
+// ownerTraitMissing finds what Nova's scheduler will not take any more: it requires the trait of
+// hosts and of PCI devices once the last compute service that does not set it is upgraded.
+func ownerTraitMissing(x *records, r *report) {
+	_, others := index.Owned(x.Cloud)
+	for _, p := range others {
+		r.add(Finding{
+			About: []Subject{x.providerSubject(p.UUID)}, Actual: "it does not have the trait " + index.OwnerNova,
+			Expected: "the trait, which compute services set since Nova 2026.2",
+			Command:  fmt.Sprintf("openstack --os-placement-api-version 1.6 resource provider trait list %s", p.UUID),
+		})
+	}
+}
+
 // nodes calls fn with the compute nodes that have a service and a provider.
 func (x *records) nodes(fn func(h *cloud.Hypervisor, s *cloud.Service, p *cloud.Provider)) {
 	for i := range x.Compute.Hypervisors {

@@ -314,6 +314,10 @@ var kinds = []Kind{
 		DisabledTraitSuperfluous, Error, "No server is started on the host.",
 		"Restart the compute service of the host, or remove the trait.", cloud.PlacementPart | cloud.ComputePart, disabledTraitSuperfluous,
 	},
+	{
+		OwnerTraitMissing, Warning, "No server is started there once every compute service is of Nova 2026.2 or newer.",
+		"Upgrade the compute service of the host, or restart it: it sets the trait.", cloud.PlacementPart | cloud.ComputePart, ownerTraitMissing,
+	},
 
 	// Aggregates.
 	{

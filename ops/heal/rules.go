@@ -89,6 +89,7 @@ var rules = map[audit.Code]rule{
 	audit.ProviderNameDiffers:       {Providers, byNameOrParent, noFlag, 0},
 	audit.DisabledTraitMissing:      {Providers, byTraits, noFlag, 0},
 	audit.DisabledTraitSuperfluous:  {Providers, byTraits, noFlag, 0},
+	audit.OwnerTraitMissing:         {part: Providers},
 	audit.InventoryClassSuperfluous: {Providers, byInventory, deleteFlag, 0},
 	audit.AgentProviderStale:        {Providers, byRemoval, deleteFlag, 0},
 	audit.DeviceProviderStale:       {Providers, byRemoval, deleteFlag, 0},

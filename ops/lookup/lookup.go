@@ -216,6 +216,9 @@ func (f *Finder) complete(ctx context.Context, s *novaquery.Server) error {
 
 // Query returns what Nova queries placement for, with a note for each part of the flavor that Nova ignores.
 func (f *Finder) Query(s novaquery.Server) (request.Request, error) {
+	if f.Settings.Request.Release == 0 {
+		f.Settings.Request = novaquery.Settings(f.Cloud, f.Settings.Request)
+	}
 	r, err := novaquery.Request(s, f.Cloud, f.Settings.Request)
 	for _, warning := range r.Warnings {
 		f.Note("Nova ignores a part of the flavor: %s", warning)

@@ -54,6 +54,14 @@ type Hints struct {
 // any reports whether there are any, with which Nova requests all candidates that there are.
 func (h *Hints) any() bool { return len(h.Same)+len(h.Different) > 0 || h.Group != nil }
 
+// Settings returns settings for the release that the cloud's Nova is. [Request] does it when it is
+// called without a release; with many servers it is done once.
+func Settings(c *cloud.Cloud, settings request.Settings) request.Settings {
+	settings.Release, _ = index.Release(c)
+	settings.Owner, _ = index.Owned(c)
+	return settings
+}
+
 // Request returns what Nova queries placement for, with the warnings of what it ignores in the
 // flavor. The error says why Nova asks nothing and answers that there is no valid host, or refuses
 // the request.
@@ -99,7 +107,10 @@ func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Reque
 			aggregates = append(aggregates, request.Aggregate{UUID: placement.UUID(a.UUID), Metadata: a.Metadata})
 		}
 	}
-	settings.Release = index.ReleaseFor(c, &s.Flavor)
+	if settings.Release == 0 {
+		settings = Settings(c, settings)
+	}
+	settings.Release = index.ReleaseFor(c, settings.Release, &s.Flavor)
 	return request.New(spec, settings, aggregates)
 }
 

@@ -317,6 +317,35 @@ func TestSecretsOfTPMs(t *testing.T) {
 	}
 }
 
+// OWNER_NOVA is required of hosts by Nova 2026.2, once every compute node has it.
+func TestOwner(t *testing.T) {
+	for _, tc := range []struct {
+		version string
+		traits  [2][]string // of the two compute nodes
+		want    []string
+	}{
+		{"2.104", [2][]string{{"OWNER_NOVA"}, {"OWNER_NOVA"}}, []string{"OWNER_NOVA"}},
+		{"2.104", [2][]string{{"OWNER_NOVA"}, nil}, nil},
+		{"2.104", [2][]string{}, nil},
+		{"2.103", [2][]string{{"OWNER_NOVA"}, {"OWNER_NOVA"}}, nil},
+		{"", [2][]string{{"OWNER_NOVA"}, {"OWNER_NOVA"}}, nil},
+	} {
+		c := &cloud.Cloud{Placement: &cloud.Placement{}, Compute: &cloud.Compute{Version: tc.version}}
+		for i, uuid := range []string{"n1", "n2"} {
+			c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: uuid, Root: uuid, Traits: tc.traits[i]})
+			c.Compute.Hypervisors = append(c.Compute.Hypervisors, cloud.Hypervisor{UUID: uuid})
+		}
+		c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: "sharing", Root: "sharing"})
+		r, err := novaquery.Request(novaquery.Server{Flavor: cloud.Flavor{Name: "m1", VCPUs: 1}}, c, request.DefaultSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, r.Query.RootRequired); diff != "" {
+			t.Errorf("with %q and %v (-want +got):\n%s", tc.version, tc.traits, diff)
+		}
+	}
+}
+
 // A flavor requires what the release of Nova makes of it.
 func TestReleasesRequire(t *testing.T) {
 	f := cloud.Flavor{Name: "m1", VCPUs: 1, Specs: map[string]string{"hw:tpm_version": "2.0", "hw:maxphysaddr_mode": "emulate"}}

@@ -853,6 +853,19 @@ var Faults = []Fault{
 		return true
 	}},
 
+	{Code: audit.OwnerTraitMissing, inject: func(x target) bool {
+		x.Cloud.Compute.Version = "2.104"
+		for i := range x.Placement.Providers {
+			p := &x.Placement.Providers[i]
+			p.Traits = append(p.Traits, index.OwnerNova)
+			slices.Sort(p.Traits)
+		}
+		x.Cloud.Placement.Traits = slices.Compact(slices.Sorted(slices.Values(append(x.Cloud.Placement.Traits, index.OwnerNova))))
+		p := x.host()
+		p.Traits = without(p.Traits, index.OwnerNova)
+		return true
+	}},
+
 	{Code: audit.AggregateMirrorMissing, inject: func(x target) bool {
 		if len(x.Compute.Aggregates) == 0 {
 			return false

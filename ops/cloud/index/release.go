@@ -1,6 +1,7 @@
 package index
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/compute/request"
@@ -80,11 +81,10 @@ var words = map[string]request.Release{
 	"hw:tpm_secret_security": request.Gazpacho,
 }
 
-// ReleaseFor returns the release whose query Nova sends for a flavor: where its version was not read,
-// it is one that has the flavor's extra specs.
-func ReleaseFor(c *cloud.Cloud, f *cloud.Flavor) request.Release {
-	release, known := Release(c)
-	if known {
+// ReleaseFor returns the release whose query Nova sends for a flavor, in a cloud of a release that
+// [Release] has returned: where the version was not read, one that has the flavor's extra specs.
+func ReleaseFor(c *cloud.Cloud, release request.Release, f *cloud.Flavor) request.Release {
+	if c.Compute != nil && c.Compute.Version != "" {
 		return release
 	}
 	for name, since := range words {
@@ -94,6 +94,37 @@ func ReleaseFor(c *cloud.Cloud, f *cloud.Flavor) request.Release {
 	}
 	return release
 }
+
+// Owned returns whether Nova requires OWNER_NOVA of hosts: from 2026.2 on, once every nova-compute
+// has version 73. The API does not show these versions. They report the trait, so that it is
+// required where every compute node's provider has it. Others are those that lack it, and Nova's
+// providers of PCI devices that do.
+func Owned(c *cloud.Cloud) (required bool, others []*cloud.Provider) {
+	if c.Compute == nil || c.Placement == nil {
+		return false, nil
+	}
+	if release, _ := ofVersion(c.Compute.Version); release < request.Hibiscus {
+		return false, nil
+	}
+	nodes := make(map[string]bool, len(c.Compute.Hypervisors))
+	for _, h := range c.Compute.Hypervisors {
+		nodes[h.UUID] = true
+	}
+	found := false
+	for i := range c.Placement.Providers {
+		switch p := &c.Placement.Providers[i]; {
+		case !nodes[p.UUID] && !(nodes[p.Root] && slices.Contains(p.Traits, ManagedPCI)):
+		case slices.Contains(p.Traits, OwnerNova):
+			found = found || nodes[p.UUID]
+		default:
+			others = append(others, p)
+		}
+	}
+	return found && !slices.ContainsFunc(others, func(p *cloud.Provider) bool { return nodes[p.UUID] }), others
+}
+
+// ManagedPCI is the trait of Nova's providers of PCI devices.
+const ManagedPCI = "COMPUTE_MANAGED_PCI_DEVICE"
 
 // reported returns the oldest release whose hosts report a provider like this one. ByTrait has the
 // releases of traits that were seen before.

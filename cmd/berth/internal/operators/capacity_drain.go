@@ -89,7 +89,10 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return cli.Fail(cli.ExitUsage, err)
 	}
-	holders, waiting, err := capacity.Consumers(c, s, host, func(server *cloud.Server) (placement.Query, error) { return likeServer(c, o.nova.Request, server.UUID) })
+	settings := novaquery.Settings(c, o.nova.Request)
+	holders, waiting, err := capacity.Consumers(c, s, host, func(server *cloud.Server) (placement.Query, error) {
+		return likeServer(c, settings, server.UUID)
+	})
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, err)
 	}
