@@ -122,7 +122,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
 	{"ops/cloud", "placement placement/snapshot"},
 	{"ops/novaquery", "compute/extraspecs compute/request guarantee ops/cloud ops/cloud/index placement"},
-	{"ops/lookup", "compute/request ops/cloud ops/cloudapi ops/novaquery"},
+	{"ops/lookup", "compute/request ops/cloud ops/cloudapi ops/novaquery placement"},
 	{"ops/heal", "allocations ops/audit ops/cloud ops/cloud/index placement placement/candidates"},
 	{"ops/explain", "fault placement placement/candidates placement/snapshot"},
 	{"ops/doctor", "compute/request guarantee ops/novaquery ops/audit ops/cloud ops/cloud/index ops/explain ops/heal osloconfig"},

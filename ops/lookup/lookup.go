@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/novaquery"
+	"github.com/berthcloud/berth/placement"
 )
 
 // Options describe servers. Ports and networks may be those of a server that failed, too: it has lost them.
@@ -223,7 +224,21 @@ func (f *Finder) Query(s novaquery.Server) (request.Request, error) {
 	for _, warning := range r.Warnings {
 		f.Note("Nova ignores a part of the flavor: %s", warning)
 	}
+	if groups := vgpuGroups(r.Query); groups > 1 && !f.Settings.Request.Release.Since(request.Gazpacho) {
+		f.Note("Flavor %s has VGPUs in %d request groups, and Nova is of %s: before 2026.1 it allocates all of them, and gives a server the devices of one group only.",
+			s.Flavor.Name, groups, f.Settings.Request.Release)
+	}
 	return r, err
+}
+
+// vgpuGroups returns how many groups of a query request VGPUs.
+func vgpuGroups(q placement.Query) (n int) {
+	for _, g := range q.Groups {
+		if slices.ContainsFunc(g.Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" }) {
+			n++
+		}
+	}
+	return n
 }
 
 // Owner returns a function that says whose request group a suffix is, with the names that the user has given.

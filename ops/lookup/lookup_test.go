@@ -61,3 +61,36 @@ func TestFailedServer(t *testing.T) {
 		t.Error("a server group is found without APIs")
 	}
 }
+
+// A flavor with VGPUs in several groups has a note where Nova is too old to give them all.
+func TestSeveralVGPUs(t *testing.T) {
+	both := map[string]string{"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"}
+	for _, tc := range []struct {
+		version string
+		specs   map[string]string
+		want    bool
+	}{
+		{"2.100", both, true},
+		{"2.103", both, false},
+		{"2.100", map[string]string{"resources:VGPU": "2"}, false},
+		{"2.100", map[string]string{"resources:VGPU": "1", "resources1:VGPU": "1"}, true},
+	} {
+		b := cloudtest.New()
+		b.Host("cn1", "")
+		b.Server("server0", "cn1")
+		b.At("server0").Flavor.Specs = tc.specs
+		c := b.Done()
+		c.Compute.Version = tc.version
+		f := &lookup.Finder{Cloud: c}
+		s, err := f.Existing(t.Context(), "server0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Query(s); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(f.Notes(), "\n"), "gives a server the devices of one group only"); got != tc.want {
+			t.Errorf("with %s and %v the notes are %q", tc.version, tc.specs, f.Notes())
+		}
+	}
+}
