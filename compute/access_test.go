@@ -7,6 +7,8 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 // eve is of another project than ann, who owns what there is in the test below; root is an administrator
@@ -26,9 +28,9 @@ var accepted outcome
 func TestWhatServersName(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	shared, free := w.networkOf(network.NetworkRow{Common: network.Common{Project: "yellow"}, Shared: true}), w.port(0)
-	taken, err := w.network.CreatePorts(ctx, []network.PortSpec{{
+	taken, err := w.network.CreatePorts(ctx, []ports.Spec{{
 		PortRow:  network.PortRow{Common: network.Common{Project: computetest.Project}, Network: shared, AdminStateUp: true},
-		FixedIPs: []network.FixedIP{{IP: "10.9.0.9"}}, AnyGroups: true, AnyPortSecurity: true,
+		FixedIPs: []ports.FixedIP{{IP: "10.9.0.9"}}, AnyGroups: true, AnyPortSecurity: true,
 	}})
 	w.must(err)
 	w.given[taken[0].ID] = true
@@ -110,11 +112,11 @@ func TestWhatServersName(t *testing.T) {
 func (w *fixture) networkOf(row network.NetworkRow) network.ID {
 	w.Helper()
 	row.AdminStateUp, row.PortSecurity = true, true
-	made, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{
-		NetworkRow: row, Segments: []network.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 101}},
+	made, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
+		NetworkRow: row, Segments: []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 101}},
 	}})
 	w.must(err)
-	_, err = w.network.CreateSubnets(ctx, []network.SubnetSpec{{SubnetRow: network.SubnetRow{
+	_, err = w.network.CreateSubnets(ctx, []topology.SubnetSpec{{SubnetRow: network.SubnetRow{
 		Common: network.Common{Project: row.Project}, Network: made[0].ID, IPVersion: 4, CIDR: "10.9.0.0/16",
 	}}})
 	w.must(err)

@@ -16,6 +16,8 @@ import (
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 // attach gives a server a port, with its host at work.
@@ -113,7 +115,7 @@ func TestAttachIsRefused(t *testing.T) {
 	broken := func(string, compute.Wanted) *compute.Result { return &compute.Result{Error: "no slot"} }
 	asking := func() {
 		id := w.policy(500)
-		_, err := w.network.UpdateNetwork(ctx, w.net, func(n *network.NetworkSpec) error {
+		_, err := w.network.UpdateNetwork(ctx, w.net, func(n *topology.NetworkSpec) error {
 			n.Policy = id
 			return nil
 		})
@@ -293,7 +295,7 @@ func TestDetachOfPortWithoutAllocation(t *testing.T) {
 	w.work(w.Service, nil)
 	w.agrees("boot")
 	policy := w.policy(500)
-	_, err := w.network.UpdatePort(ctx, network.ID(plain), func(s *network.PortSpec) error {
+	_, err := w.network.UpdatePort(ctx, network.ID(plain), func(s *ports.Spec) error {
 		s.Policy = policy
 		return nil
 	})
@@ -382,7 +384,7 @@ func TestNetworkThatChanges(t *testing.T) {
 func (w *fixture) changeNetwork(rate int64) {
 	w.Helper()
 	policy := w.policy(rate)
-	_, err := w.network.UpdateNetwork(ctx, w.net, func(n *network.NetworkSpec) error {
+	_, err := w.network.UpdateNetwork(ctx, w.net, func(n *topology.NetworkSpec) error {
 		n.Policy = policy
 		return nil
 	})
@@ -398,7 +400,7 @@ func (w *fixture) changePolicies(policy network.ID) {
 		if all[i].Policy == "" {
 			continue
 		}
-		_, err := w.network.UpdatePort(ctx, all[i].ID, func(s *network.PortSpec) error {
+		_, err := w.network.UpdatePort(ctx, all[i].ID, func(s *ports.Spec) error {
 			s.Policy = policy
 			return nil
 		})
@@ -441,7 +443,7 @@ func TestPortOfAnother(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	port := w.port(0)
 	vm := w.boot("vm", port)
-	_, err := w.network.UpdatePort(ctx, network.ID(port), func(s *network.PortSpec) error {
+	_, err := w.network.UpdatePort(ctx, network.ID(port), func(s *ports.Spec) error {
 		s.DeviceID = "router"
 		return nil
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/fleet"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 // A server with guaranteed ports is built where the bandwidth is, and gives it back.
@@ -111,7 +111,7 @@ func TestNetworkThatAsks(t *testing.T) {
 	for _, may := range []bool{false, true} {
 		w := newFixture(t, 2500, "cn1")
 		id := w.policy(1000)
-		_, err := w.network.UpdateNetwork(ctx, w.net, func(n *network.NetworkSpec) error {
+		_, err := w.network.UpdateNetwork(ctx, w.net, func(n *topology.NetworkSpec) error {
 			n.Policy = id
 			return nil
 		})

@@ -19,6 +19,7 @@ import (
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
 // besides are what is done with a port of a server that has another one with a guarantee, at the same
@@ -180,7 +181,7 @@ func TestUnknownReleasesAreNotRepeated(t *testing.T) {
 		met = w.paths.placement.heals()
 		for _, rate := range []int64{1500, 1700} {
 			policy := w.policy(rate)
-			_, err := w.network.UpdatePort(ctx, stays, func(s *network.PortSpec) error {
+			_, err := w.network.UpdatePort(ctx, stays, func(s *ports.Spec) error {
 				s.Policy = policy
 				return nil
 			})
@@ -254,7 +255,7 @@ func TestAttachLeavesOthersPorts(t *testing.T) {
 	s := scenarios["AttachNetwork"]
 	for at, met := 1, true; met && !t.Failed(); at++ {
 		w.prepare(s)
-		made, err := w.network.CreatePorts(ctx, []network.PortSpec{{
+		made, err := w.network.CreatePorts(ctx, []ports.Spec{{
 			PortRow: network.PortRow{Common: network.Common{Project: computetest.Project}, Network: w.net, DeviceID: string(w.only()), AdminStateUp: true},
 			AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal",
 		}})
@@ -265,7 +266,7 @@ func TestAttachLeavesOthersPorts(t *testing.T) {
 		w.later(5 * time.Minute)
 		w.report()
 		w.work(w.Service, nil)
-		if _, err := w.network.UpdatePort(ctx, made[0].ID, func(*network.PortSpec) error { return nil }); err != nil {
+		if _, err := w.network.UpdatePort(ctx, made[0].ID, func(*ports.Spec) error { return nil }); err != nil {
 			t.Errorf("request %d broke, and the port of a user is: %v", at, err)
 		}
 		w.removePort(made[0].ID)

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 )
 
 // nics gives a host two NICs on physnet0, with a virtual function or two each and so many
@@ -26,7 +26,7 @@ func (w *fixture) nics(name string, room string, more ...compute.Device) {
 	}, more...))
 	w.must(err)
 	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
-	a, _, err := w.network.Beat(ctx, network.Heartbeat{
+	a, _, err := w.network.Beat(ctx, agents.Heartbeat{
 		Type: guarantee.SRIOV.AgentType, Binary: guarantee.SRIOV.Binary, Host: name, Start: true,
 		Configurations: []byte(`{"device_mappings": {"physnet0": ["ens1", "ens2"]},
 			"resource_provider_bandwidths": {"ens1": {"egress": ` + room + `, "ingress": ` + room + `}, "ens2": {"egress": ` + room + `, "ingress": ` + room + `}},

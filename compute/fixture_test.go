@@ -34,8 +34,12 @@ import (
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/ports"
+	"github.com/berthcloud/berth/network/service"
+	"github.com/berthcloud/berth/network/topology"
 	"github.com/berthcloud/berth/placement/providertree"
-	"github.com/berthcloud/berth/placement/service"
+	placementservice "github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -48,7 +52,7 @@ type fixture struct {
 	*catalogService
 	*fleetService
 	store    compute.Store
-	network  *network.Service
+	network  *service.Service
 	places   *placementclient.Client // as this test sees it
 	paths    *paths                  // to what the compute service asks
 	net      network.ID              // physnet0
@@ -94,7 +98,7 @@ func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 func newFixtureIn(t *testing.T, store compute.Store, room int64, hosts ...string) *fixture {
 	t.Helper()
 	w := &fixture{T: t, store: store, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, fleets: map[*compute.Service]*fleet.Service{}, hosts: map[string]string{}, now: computetest.Now, paths: &paths{}, log: logtest.Logger()}
-	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
+	w.paths.placement = newBreakable(t, placementapitest.New(t, placementservice.DefaultSettings()))
 	w.paths.amounts = newBreakable(t, w.paths.placement.handler)
 	w.places = placementclient.New(options(t, w.paths.placement.inner))
 	w.newNetwork()
@@ -224,20 +228,20 @@ func (w *fixture) newNetwork() {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: placementclient.New(w.paths.amounts.options(w)), Log: logtest.Logger()})
+	w.network = service.New(storetest.Rerun(store), settings, service.Peers{Placement: placementclient.New(w.paths.amounts.options(w)), Log: logtest.Logger()})
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
 	w.must(err)
 	api := &networkapi.API{Network: w.network, Policy: rules}
 	w.paths.network = newBreakable(w, networkapi.Handler(httpapi.New(httpapi.Config{
 		Service: "network", Routes: api.Routes(), Authenticate: httpapi.NoAuth, Public: networkapi.Public, Problem: networkapi.Problem,
 	})))
-	nets, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{
+	nets, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
 		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "net0"}, AdminStateUp: true, PortSecurity: true},
-		Segments:   []network.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 100}},
+		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 100}},
 	}})
 	w.must(err)
 	w.net = nets[0].ID
-	_, err = w.network.CreateSubnets(ctx, []network.SubnetSpec{{SubnetRow: network.SubnetRow{
+	_, err = w.network.CreateSubnets(ctx, []topology.SubnetSpec{{SubnetRow: network.SubnetRow{
 		Common: network.Common{Project: computetest.Project}, Network: w.net, IPVersion: 4, CIDR: "10.0.0.0/16",
 	}}})
 	w.must(err)
@@ -272,7 +276,7 @@ func (w *fixture) hostAt(name, physical string, room int64) {
 	w.must(w.places.SetInventories(ctx, id, map[string]guarantee.Inventory{
 		"VCPU": {Total: 100}, "MEMORY_MB": {Total: 100000}, "DISK_GB": {Total: 1000},
 	}))
-	a, _, err := w.network.Beat(ctx, network.Heartbeat{
+	a, _, err := w.network.Beat(ctx, agents.Heartbeat{
 		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: name, Start: true,
 		Configurations: fmt.Appendf(nil, `{"bridge_mappings": {%q: "br0"}, "integration_bridge": "br-int",
 			"resource_provider_bandwidths": {"br0": {"egress": %d, "ingress": %d}},
@@ -283,7 +287,7 @@ func (w *fixture) hostAt(name, physical string, room int64) {
 }
 
 // track brings what an agent has reported into placement, below a root.
-func (w *fixture) track(a network.Agent, id string) {
+func (w *fixture) track(a agents.Agent, id string) {
 	w.Helper()
 	state, err := w.network.State(a.AgentRow)
 	w.must(err)
@@ -306,7 +310,7 @@ func (w *fixture) track(a network.Agent, id string) {
 func (w *fixture) port(rate int64, vnic ...string) compute.ID {
 	w.Helper()
 	vnic = append(vnic, "normal")
-	made, err := w.network.CreatePorts(ctx, []network.PortSpec{{
+	made, err := w.network.CreatePorts(ctx, []ports.Spec{{
 		PortRow: network.PortRow{Common: network.Common{Project: computetest.Project}, Network: w.net, Policy: w.policy(rate), AdminStateUp: true},
 		AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: vnic[0],
 	}})

@@ -15,6 +15,8 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 // The devices of a host with cards, by slot, and the interface that each is a function of.
@@ -37,7 +39,7 @@ func (w *fixture) cards(name string) {
 	node.Devices, err = json.Marshal(devices)
 	w.must(err)
 	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
-	for _, beat := range []network.Heartbeat{
+	for _, beat := range []agents.Heartbeat{
 		{Type: guarantee.SRIOV.AgentType, Binary: guarantee.SRIOV.Binary, Configurations: fmt.Appendf(nil, `{
 			"device_mappings": {"physnet0": ["ens1", "ens2"], "physnet1": ["ens3"]},
 			"resource_provider_bandwidths": {"ens1": {"egress": 2000, "ingress": 2000}, "ens2": {"egress": 2000, "ingress": 2000}, "ens3": {"egress": 2000, "ingress": 2000}},
@@ -58,13 +60,13 @@ func (w *fixture) cards(name string) {
 // secondNet makes the network of the ports that follow one on physnet1.
 func (w *fixture) secondNet() {
 	w.Helper()
-	nets, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{
+	nets, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
 		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "net1"}, AdminStateUp: true, PortSecurity: true},
-		Segments:   []network.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet1", SegmentationID: 101}},
+		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet1", SegmentationID: 101}},
 	}})
 	w.must(err)
 	w.net = nets[0].ID
-	_, err = w.network.CreateSubnets(ctx, []network.SubnetSpec{{SubnetRow: network.SubnetRow{
+	_, err = w.network.CreateSubnets(ctx, []topology.SubnetSpec{{SubnetRow: network.SubnetRow{
 		Common: network.Common{Project: computetest.Project}, Network: w.net, IPVersion: 4, CIDR: "10.1.0.0/16",
 	}}})
 	w.must(err)

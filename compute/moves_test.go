@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
 // moves is a server with guaranteed ports, and what its moves are looked at by.
@@ -191,7 +192,7 @@ func TestPortsThatGrowWhileServersWait(t *testing.T) {
 			set := func(rate int64) {
 				t.Helper()
 				policy := m.policy(rate)
-				_, err := m.network.UpdatePort(ctx, network.ID(grown), func(s *network.PortSpec) error {
+				_, err := m.network.UpdatePort(ctx, network.ID(grown), func(s *ports.Spec) error {
 					s.Policy = policy
 					return nil
 				})
@@ -254,7 +255,7 @@ func TestGrownPortsSurviveTheWire(t *testing.T) {
 				m.work(m.Service, nil)
 				m.boot("other", m.port(6500))
 				m.work(m.Service, nil)
-				_, err := m.network.UpdatePort(ctx, network.ID(grown), func(s *network.PortSpec) error {
+				_, err := m.network.UpdatePort(ctx, network.ID(grown), func(s *ports.Spec) error {
 					s.Policy = policy
 					return nil
 				})
@@ -285,7 +286,7 @@ func (w *fixture) shrink(policy network.ID) {
 		if p.Policy == "" {
 			continue
 		}
-		_, err := w.network.UpdatePort(ctx, p.ID, func(s *network.PortSpec) error {
+		_, err := w.network.UpdatePort(ctx, p.ID, func(s *ports.Spec) error {
 			s.Policy = policy
 			return nil
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
 // portInterval is the interval in these tests.
@@ -69,8 +70,8 @@ func TestLostPortEvents(t *testing.T) {
 		t.Fatalf("the server is %s: %s", got, w.why(vm))
 	}
 	w.deletePort(functions[1])
-	must(w.network.UpdatePort(ctx, network.ID(plain), func(p *network.PortSpec) error {
-		p.AnyIPs, p.FixedIPs = false, []network.FixedIP{{IP: "10.0.0.77"}}
+	must(w.network.UpdatePort(ctx, network.ID(plain), func(p *ports.Spec) error {
+		p.AnyIPs, p.FixedIPs = false, []ports.FixedIP{{IP: "10.0.0.77"}}
 		return nil
 	}))
 	w.must(w.network.Wired(ctx, "cn1", []network.ID{network.ID(plain)}, true))
@@ -196,8 +197,8 @@ func TestUnconfirmedDeletionDoesNotStopOthers(t *testing.T) {
 	first, second := w.boot("first", deleted), w.boot("second", changed)
 	w.work(w.Service, nil)
 	w.deletePort(deleted)
-	must(w.network.UpdatePort(ctx, network.ID(changed), func(p *network.PortSpec) error {
-		p.AnyIPs, p.FixedIPs = false, []network.FixedIP{{IP: "10.0.0.77"}}
+	must(w.network.UpdatePort(ctx, network.ID(changed), func(p *ports.Spec) error {
+		p.AnyIPs, p.FixedIPs = false, []ports.FixedIP{{IP: "10.0.0.77"}}
 		return nil
 	}))
 	inner := w.paths.network.handler
@@ -275,7 +276,7 @@ func TestReconciliationIsBounded(t *testing.T) {
 func (w *fixture) hostedServer(host string, n int) []any {
 	w.Helper()
 	id := computetest.ID(fmt.Sprint("server", n))
-	made, err := w.network.CreatePorts(ctx, []network.PortSpec{{
+	made, err := w.network.CreatePorts(ctx, []ports.Spec{{
 		PortRow: network.PortRow{Common: network.Common{Project: computetest.Project}, Network: w.net, DeviceID: string(id), DeviceOwner: "compute:nova", AdminStateUp: true},
 		AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal", Host: host,
 	}})
@@ -315,8 +316,8 @@ func TestReconciliationBesideOperations(t *testing.T) {
 	w.paths.network.handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2.0/networks" { // the list of ports was read
 			w.paths.network.handler, changed = inner, true
-			must(w.network.UpdatePort(ctx, network.ID(port), func(p *network.PortSpec) error {
-				p.AnyIPs, p.FixedIPs = false, []network.FixedIP{{IP: "10.0.0.88"}}
+			must(w.network.UpdatePort(ctx, network.ID(port), func(p *ports.Spec) error {
+				p.AnyIPs, p.FixedIPs = false, []ports.FixedIP{{IP: "10.0.0.88"}}
 				return nil
 			}))
 			must(w.Receive(ctx, []compute.ExternalEvent{{Name: "network-changed", Server: vm, Tag: string(port)}}))

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 // A server with a port in a network of segments goes where its segment is, if that is asked for.
@@ -16,9 +17,9 @@ func TestRoutedNetworks(t *testing.T) {
 	w := newFixture(t, 0, "cn1", "cn2")
 	places := placementclient.NewCompute(options(w, w.paths.placement.inner))
 	defer places.Close()
-	nets, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{
+	nets, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
 		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "routed"}, AdminStateUp: true, PortSecurity: true},
-		Segments:   []network.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 200}},
+		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 200}},
 	}})
 	w.must(err)
 	segments, err := w.network.Segments(ctx)
@@ -29,7 +30,7 @@ func TestRoutedNetworks(t *testing.T) {
 			segment = s.ID
 		}
 	}
-	_, err = w.network.CreateSubnets(ctx, []network.SubnetSpec{{SubnetRow: network.SubnetRow{
+	_, err = w.network.CreateSubnets(ctx, []topology.SubnetSpec{{SubnetRow: network.SubnetRow{
 		Common: network.Common{Project: computetest.Project}, Network: nets[0].ID, Segment: segment, IPVersion: 4, CIDR: "10.9.0.0/24",
 	}}})
 	w.must(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
 // offloaded boots a server with ports and shelves it.
@@ -59,7 +60,7 @@ func TestLateReleasesOfAShelvedServer(t *testing.T) {
 		"deleted": func(w *fixture, port network.ID) error { return w.network.DeletePort(ctx, port) },
 		"smaller": func(w *fixture, port network.ID) error {
 			policy := w.policy(100)
-			_, err := w.network.UpdatePort(ctx, port, func(s *network.PortSpec) error { s.Policy = policy; return nil })
+			_, err := w.network.UpdatePort(ctx, port, func(s *ports.Spec) error { s.Policy = policy; return nil })
 			return err
 		},
 	} {

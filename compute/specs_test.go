@@ -11,6 +11,9 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/ports"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 // equip has a host report what it has, by which placement knows it.
@@ -159,9 +162,9 @@ func TestAggregatesKeepServersApart(t *testing.T) {
 func TestTrunkParents(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	parent, sub := w.port(1000), w.port(500)
-	_, err := w.network.CreateTrunks(ctx, []network.TrunkSpec{{
+	_, err := w.network.CreateTrunks(ctx, []ports.TrunkSpec{{
 		TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(parent), AdminStateUp: true},
-		Subports: []network.SubportSpec{{Port: network.ID(sub), SegmentationType: "vlan", SegmentationID: 7}},
+		Subports: []ports.SubportSpec{{Port: network.ID(sub), SegmentationType: "vlan", SegmentationID: 7}},
 	}})
 	w.must(err)
 	vm := w.boot("vm", parent)
@@ -184,14 +187,14 @@ func TestTrunkParents(t *testing.T) {
 func TestEitherPhysicalNetwork(t *testing.T) {
 	w := newFixture(t, 1000, "cn1")
 	w.hostAt("cn2", "physnet1", 1000)
-	nets, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{
+	nets, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
 		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "both"}, AdminStateUp: true, PortSecurity: true},
-		Segments: []network.SegmentSpec{
+		Segments: []topology.SegmentSpec{
 			{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 300}, {Type: network.VLAN, PhysicalNetwork: "physnet1", SegmentationID: 301},
 		},
 	}})
 	w.must(err)
-	_, err = w.network.CreateSubnets(ctx, []network.SubnetSpec{{SubnetRow: network.SubnetRow{
+	_, err = w.network.CreateSubnets(ctx, []topology.SubnetSpec{{SubnetRow: network.SubnetRow{
 		Common: network.Common{Project: computetest.Project}, Network: nets[0].ID, IPVersion: 4, CIDR: "10.8.0.0/24",
 	}}})
 	w.must(err)
@@ -230,7 +233,7 @@ func TestEitherPhysicalNetwork(t *testing.T) {
 // A port that its host's agent cannot bind is bound on another host.
 func TestPortThatCannotBeBound(t *testing.T) {
 	w := newFixture(t, 0, "cn1", "cn2")
-	_, _, err := w.network.Beat(ctx, network.Heartbeat{ // which has no bridge on the network any more
+	_, _, err := w.network.Beat(ctx, agents.Heartbeat{ // which has no bridge on the network any more
 		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "cn1",
 		Configurations: []byte(`{"bridge_mappings": {"physnet9": "br9"}, "integration_bridge": "br-int"}`),
 	})

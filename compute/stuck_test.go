@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
 // A server whose hypervisor reports under another name since, or not any more, can be moved all the same.
@@ -53,13 +54,13 @@ func TestDeletionLeavesTheParentOfATrunk(t *testing.T) {
 	port := must(w.attach(w.Service, vm, compute.NetworkSpec{Network: compute.ID(w.net)}, nil)).Port
 	w.must(w.ShelveServer(ctx, ann, vm)) // otherwise the port is bound, and cannot become a trunk's
 	w.work(w.Service, nil)
-	must(w.network.CreateTrunks(ctx, []network.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(port)}}}))
+	must(w.network.CreateTrunks(ctx, []ports.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(port)}}}))
 	other := network.ID(w.port(0)) // which its owner says is the server's
-	must(w.network.UpdatePort(ctx, other, func(p *network.PortSpec) error {
+	must(w.network.UpdatePort(ctx, other, func(p *ports.Spec) error {
 		p.DeviceID, p.DeviceOwner = string(vm), "compute:nova"
 		return nil
 	}))
-	must(w.network.CreateTrunks(ctx, []network.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: other}}}))
+	must(w.network.CreateTrunks(ctx, []ports.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: other}}}))
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.work(w.Service, nil)
 	w.given[network.ID(port)] = true
@@ -90,7 +91,7 @@ func TestDeletionRemovesStrayPorts(t *testing.T) {
 		for at, met := 1, true; met && !t.Failed(); at++ {
 			w := newFixture(t, 2500, "cn1")
 			vm, stray := w.running(), network.ID(w.port(0))
-			must(w.network.UpdatePort(ctx, stray, func(p *network.PortSpec) error {
+			must(w.network.UpdatePort(ctx, stray, func(p *ports.Spec) error {
 				p.DeviceID, p.DeviceOwner = string(vm), "compute:nova"
 				return nil
 			}))

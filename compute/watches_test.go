@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/internal/sqltest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 	"github.com/berthcloud/berth/watch"
@@ -149,7 +150,7 @@ func TestChangesWakeTheirHost(t *testing.T) {
 	}{
 		{"a server is made", func() error { x.boot("other"); return nil }, nil},
 		{"a port is shown otherwise", func() error {
-			_, err := x.network.UpdatePort(ctx, network.ID(port), func(spec *network.PortSpec) error {
+			_, err := x.network.UpdatePort(ctx, network.ID(port), func(spec *ports.Spec) error {
 				spec.Profile, spec.Rebind = []byte(`{"pci_slot": "0000:01:00.1"}`), true
 				return nil
 			})
@@ -243,7 +244,7 @@ func TestWhatDiffersWakes(t *testing.T) {
 		},
 		func(s *compute.Service) error {
 			server, port := ported()
-			_, err := x.network.UpdatePort(ctx, network.ID(port), func(spec *network.PortSpec) error {
+			_, err := x.network.UpdatePort(ctx, network.ID(port), func(spec *ports.Spec) error {
 				spec.Profile, spec.Rebind = fmt.Appendf(nil, `{"pci_slot": "0000:01:00.%d"}`, random.IntN(8)), true
 				return nil
 			})

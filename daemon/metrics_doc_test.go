@@ -18,7 +18,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/microversion"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/service"
@@ -75,7 +75,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m.streams(0, "client")
 	m.watchUnfinished(func(context.Context) (int, error) { return 0, nil })
 	m.watchUnknown(func() int { return 0 })
-	m.watchAgents(func(context.Context) ([]network.Agent, error) { return nil, nil })
+	m.watchAgents(func(context.Context) ([]agents.Agent, error) { return nil, nil })
 	m.watchHosts(func(context.Context) ([]compute.HostService, error) { return nil, nil })
 	m.watchOperations(func(context.Context) (int, time.Duration, error) { return 0, 0, nil })
 	m.claim(service.ClaimAccepted)

@@ -13,13 +13,13 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/logging"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/tracing"
 )
 
 // networkNeighbours returns clients of the services in the settings, and a function that closes
 // them. It sends no requests yet, so that peer services may start in any order.
-func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n network.Neighbours, end func(), err error) {
+func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n service.Peers, end func(), err error) {
 	n.Log = log
 	clients := neighbourClients{log: log, tracer: tracer, given: d.Access}
 	placement, errPlacement := clients.options(&cfg.Placement, "placement", "placement")

@@ -12,7 +12,9 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/ovnagents"
+	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 	"github.com/berthcloud/berth/watch"
@@ -23,7 +25,7 @@ import (
 type NetworkServer struct {
 	Server
 	cfg     *config.Network
-	service *network.Service
+	service *service.Service
 	tracker *tracking.Tracker // nil without the plugin placement
 }
 
@@ -70,7 +72,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 	}
 	s.keep(store)
 	set.Instance, set.AgentID = s.instance(), d.AgentID
-	s.work(network.NewService(store, set, neighbours), neighbours, opts.Server == nil)
+	s.work(service.New(store, set, neighbours), neighbours, opts.Server == nil)
 	if chassis != nil {
 		s.watchChassis(chassis, set.AgentDownTime)
 	}
@@ -80,7 +82,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 
 // work starts the service's background tasks. alone is true when no other process uses the
 // database.
-func (s *NetworkServer) work(service *network.Service, n network.Neighbours, single bool) {
+func (s *NetworkServer) work(service *service.Service, n service.Peers, single bool) {
 	s.service = service
 	s.serving.leave = s.service.EndWatches
 	s.ends = append(s.ends, Background(s.service.RunEvents), Background(ticking(watch.Interval, s.service.RunWatches)))
@@ -163,7 +165,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 	ready := s.usable(s.alive)
 	m.watchReady(ready)
 	m.watchUnfinished(s.service.Unfinished)
-	m.watchAgents(func(ctx context.Context) ([]network.Agent, error) { return s.service.Agents(ctx) })
+	m.watchAgents(func(ctx context.Context) ([]agents.Agent, error) { return s.service.Agents(ctx) })
 	s.openWithFront(networkapi.Handler, httpapi.Config{
 		Service: "network",
 		Routes:  api.Routes(),
@@ -174,7 +176,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 }
 
 // Network returns the service, for use in the same process.
-func (s *NetworkServer) Network() *network.Service { return s.service }
+func (s *NetworkServer) Network() *service.Service { return s.service }
 
 // alive reads from the database. It does not return while the database hangs, which the watchdog
 // detects.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/tracking"
 )
 
@@ -22,7 +23,7 @@ func (s *NetworkServer) newTracker(places network.Placement) *tracking.Tracker {
 }
 
 // reported has the devices of an agent brought into placement.
-func (s *NetworkServer) reported(agent network.Agent, started bool) {
+func (s *NetworkServer) reported(agent agents.Agent, started bool) {
 	state, err := s.service.State(agent.AgentRow)
 	if err != nil {
 		return
@@ -36,7 +37,7 @@ func (s *NetworkServer) reported(agent network.Agent, started bool) {
 // removed removes the devices of a dead agent whose record was deleted from placement, except those
 // with allocations. Those of a live agent remain: its next heartbeat restores them, so that
 // deleting the record requests a sync.
-func (s *NetworkServer) removed(agent network.Agent) {
+func (s *NetworkServer) removed(agent agents.Agent) {
 	// The providers of a report that is wrong are unknown, and remain.
 	if state, _ := s.service.State(agent.AgentRow); !agent.Alive && state.Driver != "" && len(agent.Hypervisors) > 0 {
 		s.tracker.Report(tracking.Report{Agent: agent.ID, State: guarantee.State{Driver: state.Driver}, Hypervisors: agent.Hypervisors})

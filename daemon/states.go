@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 )
 
 // A countedGauge is a gauge whose value is read from the database at each scrape. state is the
@@ -57,7 +58,7 @@ func (c *countCollector) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // watchAgents registers gauges of the network service's agents, from agents.
-func (m *serviceMetrics) watchAgents(agents func(context.Context) ([]network.Agent, error)) {
+func (m *serviceMetrics) watchAgents(agents func(context.Context) ([]agents.Agent, error)) {
 	const name, help = "berth_network_agents", "Agents by state: alive, unsynced (alive, and placement does not have its devices), dead (no heartbeat within agent_down_time)."
 	m.watchCounts([]countedGauge{{name, help, "alive"}, {name, help, "unsynced"}, {name, help, "dead"}}, func(ctx context.Context) ([]float64, error) {
 		all, err := agents(ctx)

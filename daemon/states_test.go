@@ -11,17 +11,18 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 )
 
 // Each agent and host counts in one state; none counts while the database cannot be read.
 func TestStates(t *testing.T) {
 	m := newServiceMetrics()
 	failure := error(nil)
-	m.watchAgents(func(context.Context) ([]network.Agent, error) {
-		agent := func(alive bool, synced network.SyncState) network.Agent {
-			return network.Agent{Alive: alive, AgentRow: network.AgentRow{Synced: synced}}
+	m.watchAgents(func(context.Context) ([]agents.Agent, error) {
+		agent := func(alive bool, synced network.SyncState) agents.Agent {
+			return agents.Agent{Alive: alive, AgentRow: network.AgentRow{Synced: synced}}
 		}
-		return []network.Agent{
+		return []agents.Agent{
 			agent(true, network.SyncDone), agent(true, network.SyncNever), agent(true, network.SyncDue), agent(true, network.SyncFailed), agent(false, network.SyncFailed),
 		}, failure
 	})

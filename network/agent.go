@@ -1,6 +1,11 @@
 package network
 
-import "time"
+import (
+	"time"
+
+	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/network/binding"
+)
 
 // An AgentRow is what an agent on a host last said of itself.
 type AgentRow struct {
@@ -42,3 +47,32 @@ const (
 	SyncFailed                  // false
 	SyncDue                     // what it reported has not been tried yet: null
 )
+
+// A SyncResult is how an attempt to bring an agent's devices into placement ended.
+type SyncResult struct {
+	// State is the desired state of placement.
+	State guarantee.State
+	// Failure names the provider and says what placement said of the first call
+	// that failed, in one line of 500 bytes at most. "" says that all calls
+	// succeeded.
+	Failure string
+	// Kept are the names of providers that the agent does not have any more and
+	// that stay because something is allocated on them. They are no failure.
+	Kept []string
+	// Cleared are hypervisors that are not in State and below which nothing of the agent's is left.
+	Cleared []string
+}
+
+// Alive reports whether an agent has shown up lately. A heartbeat from the future was sent before the clock was set back, and says
+// nothing of now.
+func (r Rules) Alive(a AgentRow) bool {
+	return r.Now().Sub(a.HeartbeatAt).Abs() < r.Settings.AgentDownTime
+}
+
+// BindingAgent returns what package binding has to know of an agent.
+func (r Rules) BindingAgent(a AgentRow) binding.Agent {
+	return binding.Agent{
+		Type: a.Type, Host: a.Host, Configurations: a.Configurations,
+		AdminStateUp: a.AdminStateUp, Alive: r.Alive(a), HeartbeatAt: a.HeartbeatAt,
+	}
+}

@@ -4,8 +4,8 @@ package network
 // changed, inside the transaction. Its error stops the change.
 type Condition func(now *Common) error
 
-// met checks the conditions of a change.
-func met(only []Condition, now *Common) error {
+// CheckConditions checks the conditions of a change.
+func CheckConditions(only []Condition, now *Common) error {
 	for _, ask := range only {
 		if err := ask(now); err != nil {
 			return err

@@ -7,17 +7,19 @@ import (
 // The code of a fault of this package is what Neutron calls the type of the error,
 // and its text is for the caller. Clients match on both.
 
-func invalid(code fault.Code, format string, args ...any) error {
+// Invalid returns a fault of the kind fault.Invalid.
+func Invalid(code fault.Code, format string, args ...any) error {
 	return fault.New(fault.Invalid, code, format, args...)
 }
 
-func conflict(code fault.Code, format string, args ...any) error {
+// Conflict returns a fault of the kind fault.Conflict.
+func Conflict(code fault.Code, format string, args ...any) error {
 	return fault.New(fault.Conflict, code, format, args...)
 }
 
-// invalidInput is Neutron's InvalidInput: a value that makes no sense here.
-func invalidInput(format string, args ...any) error {
-	return invalid("InvalidInput", "Invalid input for operation: "+format+".", args...)
+// InvalidInput returns Neutron's InvalidInput: a value that makes no sense here.
+func InvalidInput(format string, args ...any) error {
+	return Invalid("InvalidInput", "Invalid input for operation: "+format+".", args...)
 }
 
 // notFounds are the errors of what does not exist, by kind of object.

@@ -1,5 +1,7 @@
 package network
 
+import "cmp"
+
 // MTUs are upper bounds of MTUs, in bytes. Zero means no bound.
 type MTUs struct {
 	// Global is that of physical networks, and of the network between hosts.
@@ -21,6 +23,15 @@ const (
 	ipv4Header  = 20
 	ipv6Header  = 40
 )
+
+// Largest returns the largest packet that fits into each of some segments, 0 for any.
+func (m MTUs) Largest(segments []SegmentRow) int {
+	fits := make([]int, len(segments))
+	for i, s := range segments {
+		fits[i] = m.of(s)
+	}
+	return cmp.Or(leastKnown(fits...), m.Global)
+}
 
 // of returns the largest packet that fits into a segment, 0 for any.
 func (m MTUs) of(s SegmentRow) int {
@@ -58,24 +69,4 @@ func leastKnown(all ...int) int {
 		}
 	}
 	return least
-}
-
-// mtu returns the MTU of a network: the requested one, which may not exceed that of any of its
-// segments, or the largest possible when none is requested.
-func (c *change) mtu(asked int, segments []SegmentRow) (int, error) {
-	fits := make([]int, len(segments))
-	for i, s := range segments {
-		fits[i] = c.settings.MTU.of(s)
-	}
-	most := leastKnown(fits...)
-	if most == 0 {
-		most = c.settings.MTU.Global
-	}
-	switch {
-	case asked == 0:
-		return most, nil
-	case most > 0 && asked > most:
-		return 0, invalidInput("Requested MTU is too big, maximum is %d", most)
-	}
-	return asked, nil
 }

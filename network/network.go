@@ -1,13 +1,13 @@
-// Package network is the part of OpenStack Networking that guaranteed bandwidth
-// needs: networks and their segments, subnets, ports and their bindings, QoS
-// policies, agents, trunks, and the rules among them. It turns guarantees into
-// resource requests, keeps the agents' devices in placement, and binds ports to
-// the provider that was chosen for them. It knows no HTTP and no SQL.
+// Package network has the rows of OpenStack Networking that guaranteed bandwidth needs, the contract
+// of their store, transactions, settings, and networks and ports as they are read with what hangs on
+// them. The rules among them are in the packages below it, one for each noun; package service puts
+// these together. It knows no HTTP and no SQL.
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package network
 
 import (
+	"strings"
 	"time"
 
 	"github.com/berthcloud/berth/network/ipam"
@@ -129,9 +129,9 @@ const (
 
 // The values of PortRow.IPAllocation.
 const (
-	allocationImmediate = "immediate"
-	allocationDeferred  = "deferred" // with its first host
-	allocationNone      = "none"
+	AllocationImmediate = "immediate"
+	AllocationDeferred  = "deferred" // with its first host
+	AllocationNone      = "none"
 )
 
 // An AddressPair is an address that a port may send from besides its own.
@@ -169,3 +169,9 @@ const (
 	VIFUnbound = "unbound"
 	VIFFailed  = "binding_failed"
 )
+
+// Bound reports whether the port is plugged in somewhere.
+func (b *BindingRow) Bound() bool { return b.VIF != VIFUnbound && b.VIF != VIFFailed && b.VIF != "" }
+
+// OwnedByServer reports whether a port belongs to a server.
+func OwnedByServer(owner string) bool { return strings.HasPrefix(owner, "compute:") }

@@ -47,13 +47,13 @@ func (s *readCache) changed(row any) {
 	}
 }
 
-// freeAddresses returns the free addresses of a subnet.
-func (c *change) freeAddresses(s ipam.Subnet) (*ipam.Free, error) {
+// FreeAddresses returns the free addresses of a subnet.
+func (tx *Tx) FreeAddresses(s ipam.Subnet) (*ipam.Free, error) {
 	id := ID(s.ID)
-	if f := c.cache.addresses[id]; f != nil {
+	if f := tx.cache.addresses[id]; f != nil {
 		return f, nil
 	}
-	rows, err := Rows[AddressRow](c, Where(BySubnet, id))
+	rows, err := Rows[AddressRow](tx, Where(BySubnet, id))
 	if err != nil {
 		return nil, err
 	}
@@ -65,38 +65,38 @@ func (c *change) freeAddresses(s ipam.Subnet) (*ipam.Free, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.cache.addresses == nil {
-		c.cache.addresses = map[ID]*ipam.Free{}
+	if tx.cache.addresses == nil {
+		tx.cache.addresses = map[ID]*ipam.Free{}
 	}
-	c.cache.addresses[id] = f
+	tx.cache.addresses[id] = f
 	return f, nil
 }
 
-// subnetsOf returns the subnets of a network in order of creation. The caller must not modify the
+// SubnetsOf returns the subnets of a network in order of creation. The caller must not modify the
 // list.
-func (c *change) subnetsOf(network ID) ([]SubnetRow, error) {
-	if all, ok := c.cache.subnets[network]; ok {
+func (tx *Tx) SubnetsOf(network ID) ([]SubnetRow, error) {
+	if all, ok := tx.cache.subnets[network]; ok {
 		return all, nil
 	}
-	all, err := Rows[SubnetRow](c, Where(ByNetwork, network))
+	all, err := Rows[SubnetRow](tx, Where(ByNetwork, network))
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b SubnetRow) int { return a.Place - b.Place })
-	if c.cache.subnets == nil {
-		c.cache.subnets = map[ID][]SubnetRow{}
+	if tx.cache.subnets == nil {
+		tx.cache.subnets = map[ID][]SubnetRow{}
 	}
-	c.cache.subnets[network] = all
+	tx.cache.subnets[network] = all
 	return all, nil
 }
 
-// used returns the numbers that are in use on segments of a type. The caller must not modify the
+// UsedNumbers returns the numbers that are in use on segments of a type. The caller must not modify the
 // map.
-func (c *change) used(kind, physical string) (map[int]bool, error) {
-	if used := c.cache.segments[segmentKind{kind, physical}]; used != nil {
+func (tx *Tx) UsedNumbers(kind, physical string) (map[int]bool, error) {
+	if used := tx.cache.segments[segmentKind{kind, physical}]; used != nil {
 		return used, nil
 	}
-	rows, err := Rows[SegmentRow](c, Where(ByPhysical, physical))
+	rows, err := Rows[SegmentRow](tx, Where(ByPhysical, physical))
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ func (c *change) used(kind, physical string) (map[int]bool, error) {
 			used[row.SegmentationID] = true
 		}
 	}
-	if c.cache.segments == nil {
-		c.cache.segments = map[segmentKind]map[int]bool{}
+	if tx.cache.segments == nil {
+		tx.cache.segments = map[segmentKind]map[int]bool{}
 	}
-	c.cache.segments[segmentKind{kind, physical}] = used
+	tx.cache.segments[segmentKind{kind, physical}] = used
 	return used, nil
 }

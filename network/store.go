@@ -1,6 +1,9 @@
 package network
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/berthcloud/berth/network/intents"
 	"github.com/berthcloud/berth/rows"
 )
@@ -73,3 +76,37 @@ func Count[T Row](r Reader, where ...Match) (int64, error) { return rows.Count[T
 // One returns the row of a type that matches every condition, ErrNoRow when there
 // is none.
 func One[T Row](r Reader, where ...Match) (T, error) { return rows.One[T](r, where...) }
+
+// NewID returns a random UUID.
+func NewID() ID { return ID(rows.NewID()) }
+
+// Find is the row of a type that has an id, a fault when there is none.
+func Find[T Row](r Reader, kind string, id ID) (T, error) {
+	row, err := One[T](r, Where(ByID, id))
+	if errors.Is(err, ErrNoRow) {
+		err = NotFound(kind, id)
+	}
+	return row, err
+}
+
+// GroupBy sorts rows into lists by what they hang on.
+func GroupBy[T Row, K comparable](rows []T, key func(*T) K) map[K][]T {
+	by := make(map[K][]T)
+	for i := range rows {
+		k := key(&rows[i])
+		by[k] = append(by[k], rows[i])
+	}
+	return by
+}
+
+// IDs returns one id of each row, sorted and each once.
+func IDs[T Row](rows []T, id func(*T) ID) []ID {
+	all := make([]ID, 0, len(rows))
+	for i := range rows {
+		if v := id(&rows[i]); v != "" {
+			all = append(all, v)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -25,8 +25,10 @@ import (
 	"github.com/berthcloud/berth/internal/fakehosts"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/tracking"
-	"github.com/berthcloud/berth/placement/service"
+	placementservice "github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -134,7 +136,7 @@ func (c *cloud) Reset(t testing.TB) {
 		stop()
 		all.Wait()
 	})
-	places := placementapitest.New(t, service.DefaultSettings())
+	places := placementapitest.New(t, placementservice.DefaultSettings())
 	c.placement.handler.Store(&places)
 	c.resetNetwork(ctx, t, &all)
 	c.resetCompute(ctx, t, &all)
@@ -181,13 +183,13 @@ func (c *cloud) resetNetwork(ctx context.Context, t testing.TB, all *sync.WaitGr
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
 	places := placementclient.New(options(t, c.placement.URL))
 	t.Cleanup(places.Close)
-	nets := network.NewService(store, settings, network.Neighbours{Placement: places, Log: logtest.Logger()})
+	nets := service.New(store, settings, service.Peers{Placement: places, Log: logtest.Logger()})
 	tracker := tracking.New(tracking.Options{
 		Placement: places, Shared: nets.Shared,
 		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) { _ = nets.Synced(ctx, agent, r) },
 	})
 	all.Go(func() { tracker.Run(ctx) })
-	api := &networkapi.API{Network: nets, Policy: rules, Reported: func(agent network.Agent, started bool) {
+	api := &networkapi.API{Network: nets, Policy: rules, Reported: func(agent agents.Agent, started bool) {
 		if state, err := nets.State(agent.AgentRow); err == nil {
 			tracker.Report(tracking.Report{Agent: agent.ID, State: state, Hypervisors: agent.Hypervisors, Started: started})
 		}

@@ -8,23 +8,24 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 )
 
-type agentResource = resource.Resource[network.Agent, network.AgentRow]
+type agentResource = resource.Resource[agents.Agent, network.AgentRow]
 
 func (a *API) agents() *agentResource {
 	return &agentResource{
 		API: a.kinds(), Name: "agent", Plural: "agents", Path: "/v2.0/agents", NoPages: true,
 		Table:       agentTable(),
-		ID:          func(g *network.Agent) string { return string(g.ID) },
-		TargetOf:    func(*network.Agent) resource.Target { return resource.Target{} },
+		ID:          func(g *agents.Agent) string { return string(g.ID) },
+		TargetOf:    func(*agents.Agent) resource.Target { return resource.Target{} },
 		List:        a.Network.Review,
 		VisibleTo:   a.ifShown("get_agent"),
 		StoreFields: map[string]network.Field{"id": network.ByID, "host": network.ByHost, "agent_type": network.ByAgentType},
-		Update: func(ctx context.Context, g *network.Agent, fn func(*network.AgentRow) error) (network.Agent, error) {
+		Update: func(ctx context.Context, g *agents.Agent, fn func(*network.AgentRow) error) (agents.Agent, error) {
 			return a.Network.UpdateAgent(ctx, g.ID, fn)
 		},
-		Delete: func(ctx context.Context, g *network.Agent, _ resource.Condition) error {
+		Delete: func(ctx context.Context, g *agents.Agent, _ resource.Condition) error {
 			deleted, err := a.Network.DeleteAgent(ctx, g.ID)
 			if err == nil && a.Removed != nil {
 				a.Removed(deleted)
@@ -45,9 +46,9 @@ func (a *API) agentRoutes() []httpapi.Route {
 
 // agentTable are the attributes of agents, in the order in which they are shown.
 // The last four are Berth's own, shown when they have a value.
-func agentTable() []resource.Attribute[network.Agent, network.AgentRow] {
+func agentTable() []resource.Attribute[agents.Agent, network.AgentRow] {
 	type (
-		A = network.Agent
+		A = agents.Agent
 		S = network.AgentRow
 	)
 	text := func(name string, show func(*A) string) resource.Attribute[A, S] {

@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -22,7 +23,7 @@ import (
 type cloud struct {
 	t       *testing.T
 	url     string
-	service *network.Service
+	service *service.Service
 	api     *networkapi.API
 }
 
@@ -32,7 +33,7 @@ func newCloud(t *testing.T) *cloud {
 	settings.ProjectTypes = []string{network.VXLAN}
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
 	settings.Tunnels = map[string][]network.Range{network.VXLAN: {{Low: 1, High: 1000}}}
-	service := network.NewService(newStore(t), settings, network.Neighbours{Log: logtest.Logger()})
+	service := service.New(newStore(t), settings, service.Peers{Log: logtest.Logger()})
 	api := newAPI(t, service)
 	s := httptest.NewServer(handler(api, httpapi.NoAuth))
 	t.Cleanup(s.Close)
@@ -51,7 +52,7 @@ func newStore(t testing.TB) network.Store {
 }
 
 // newAPI returns the API of a service with the policy of the program.
-func newAPI(t testing.TB, service *network.Service) *networkapi.API {
+func newAPI(t testing.TB, service *service.Service) *networkapi.API {
 	t.Helper()
 	return &networkapi.API{Network: service, Policy: newPolicy(t, "")}
 }

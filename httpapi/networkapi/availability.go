@@ -10,11 +10,12 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 type (
-	availabilityAttribute = resource.Attribute[network.Availability, struct{}]
-	availabilityResource  = resource.Resource[network.Availability, struct{}]
+	availabilityAttribute = resource.Attribute[topology.Availability, struct{}]
+	availabilityResource  = resource.Resource[topology.Availability, struct{}]
 )
 
 // availabilities are the numbers of addresses that networks have and use.
@@ -23,8 +24,8 @@ func (a *API) availabilities() *availabilityResource {
 		API: a.kinds(), Name: "network_ip_availability", Plural: "network_ip_availabilities", Path: "/v2.0/network-ip-availabilities",
 		Table:         availabilityTable(),
 		UnknownMarker: resource.EndAtMarker,
-		ID:            func(n *network.Availability) string { return string(n.ID) },
-		TargetOf:      func(*network.Availability) resource.Target { return resource.Target{} },
+		ID:            func(n *topology.Availability) string { return string(n.ID) },
+		TargetOf:      func(*topology.Availability) resource.Target { return resource.Target{} },
 		NotFound:      func(_ *http.Request, id string) error { return network.NotFound("network", network.ID(id)) },
 		List:          a.Network.Availabilities,
 		StoreFields: map[string]network.Field{
@@ -52,7 +53,7 @@ func (a *API) availabilityRoutes() []httpapi.Route {
 }
 
 func availabilityTable() []availabilityAttribute {
-	type N = network.Availability
+	type N = topology.Availability
 	id := func(n *N) pyjson.Value { return pyjson.Of(string(n.ID)) }
 	project := func(n *N) pyjson.Value { return pyjson.Of(n.Project) }
 	return []availabilityAttribute{
@@ -81,23 +82,23 @@ func availabilityTable() []availabilityAttribute {
 
 const ipVersion = "ip_version"
 
-func showAvailability(s network.SubnetAvailability) pyjson.Value {
+func showAvailability(s topology.SubnetAvailability) pyjson.Value {
 	return pyjson.NewObject(pyjson.M("subnet_id", string(s.ID)), pyjson.M(ipVersion, s.IPVersion), pyjson.M("cidr", s.CIDR), pyjson.M("subnet_name", s.Name),
 		pyjson.M("used_ips", s.Used), pyjson.M("total_ips", bigNumber(s.Total)))
 }
 
 // ofVersion returns the subnets of the requested versions of IP, and the networks that have some.
-func ofVersion(all []network.Availability, filters []resource.Filter) []network.Availability {
+func ofVersion(all []topology.Availability, filters []resource.Filter) []topology.Availability {
 	for _, f := range filters {
 		if f.Name != ipVersion {
 			continue
 		}
 		for i := range all {
-			all[i].Subnets = slices.DeleteFunc(all[i].Subnets, func(s network.SubnetAvailability) bool {
+			all[i].Subnets = slices.DeleteFunc(all[i].Subnets, func(s topology.SubnetAvailability) bool {
 				return !slices.Contains(f.Values, fmt.Sprint(s.IPVersion))
 			})
 		}
-		all = slices.DeleteFunc(all, func(n network.Availability) bool { return len(n.Subnets) == 0 })
+		all = slices.DeleteFunc(all, func(n topology.Availability) bool { return len(n.Subnets) == 0 })
 	}
 	return all
 }

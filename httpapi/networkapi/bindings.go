@@ -9,13 +9,14 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
 type bindingResource = resource.Resource[network.BindingRow, bindingSpec]
 
 // A bindingSpec is what a request may set of a binding, and its port.
 type bindingSpec struct {
-	network.BindingSpec
+	ports.BindingSpec
 	port network.ID
 }
 
@@ -32,7 +33,7 @@ func (a *API) bindings() *bindingResource {
 		TargetOfNew: func(ctx context.Context, s *bindingSpec) (resource.Target, error) {
 			return resource.Target{}, a.knows(ctx, s.port)
 		},
-		NotFound: func(r *http.Request, host string) error { return network.BindingNotFound(portID(r), host) },
+		NotFound: func(r *http.Request, host string) error { return ports.BindingNotFound(portID(r), host) },
 		Parent: func(r *http.Request) []network.Match {
 			return []network.Match{network.Where(network.ByPort, portID(r))}
 		},
@@ -45,14 +46,14 @@ func (a *API) bindings() *bindingResource {
 		},
 		StoreFields: map[string]network.Field{"host": network.ByHost},
 		NewSpec: func(r *http.Request, _ identity.Caller) bindingSpec {
-			return bindingSpec{network.BindingSpec{VNIC: "normal"}, portID(r)}
+			return bindingSpec{ports.BindingSpec{VNIC: "normal"}, portID(r)}
 		},
 		Create: func(ctx context.Context, specs []bindingSpec) ([]network.BindingRow, error) {
 			row, err := a.Network.CreateBinding(ctx, specs[0].port, specs[0].BindingSpec)
 			return []network.BindingRow{row}, err
 		},
 		Update: func(ctx context.Context, b *network.BindingRow, fn func(*bindingSpec) error) (network.BindingRow, error) {
-			return a.Network.UpdateBinding(ctx, b.Port, b.Host, func(s *network.BindingSpec) error {
+			return a.Network.UpdateBinding(ctx, b.Port, b.Host, func(s *ports.BindingSpec) error {
 				spec := bindingSpec{BindingSpec: *s, port: b.Port}
 				err := fn(&spec)
 				*s = spec.BindingSpec

@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/reallocation"
 )
 
 // maxChanges is the most changes in one answer.
@@ -40,8 +41,8 @@ func (a *API) listChanges(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changeFilter reads the query of a list of changes.
-func changeFilter(query url.Values, now time.Time) (network.ChangeFilter, error) {
-	f := network.ChangeFilter{Port: network.ID(query.Get("port")), Server: query.Get("server"), Limit: maxChanges}
+func changeFilter(query url.Values, now time.Time) (reallocation.ChangeFilter, error) {
+	f := reallocation.ChangeFilter{Port: network.ID(query.Get("port")), Server: query.Get("server"), Limit: maxChanges}
 	for name := range query {
 		if !slices.Contains([]string{"port", "server", "min_age", "limit"}, name) {
 			return f, resource.BadRequest("There is no parameter '%s'; the parameters are port, server, min_age and limit", name)
@@ -65,7 +66,7 @@ func changeFilter(query url.Values, now time.Time) (network.ChangeFilter, error)
 }
 
 // changeShown is a change as it is listed.
-func changeShown(c network.ChangeView) pyjson.Value {
+func changeShown(c reallocation.ChangeView) pyjson.Value {
 	at := pyjson.Value{}
 	if !c.AttemptAt.IsZero() {
 		at = timeOf(c.AttemptAt)

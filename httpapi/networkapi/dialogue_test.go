@@ -20,8 +20,10 @@ import (
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/tracking"
-	"github.com/berthcloud/berth/placement/service"
+	placementservice "github.com/berthcloud/berth/placement/service"
 )
 
 // A side is the API on an empty database with a placement service beside it, for the
@@ -30,7 +32,7 @@ type side struct {
 	network, placement *standIn
 	rules              string // a policy file, "" for none
 	store              network.Store
-	service            *network.Service
+	service            *service.Service
 	places             network.Placement // as the service asks it
 	tracker            *tracking.Tracker
 	synced             chan network.SyncResult
@@ -94,7 +96,7 @@ func (s *side) Reset(t testing.TB) {
 	settings.Tunnels = map[string][]network.Range{network.VXLAN: tunnels, network.GRE: tunnels}
 	s.places = s.resetPlacement(t)
 	s.store = newStore(t)
-	s.service = network.NewService(s.store, settings, network.Neighbours{Placement: s.places, Log: logtest.Logger()})
+	s.service = service.New(s.store, settings, service.Peers{Placement: s.places, Log: logtest.Logger()})
 	api := newAPI(t, s.service)
 	api.Policy = newPolicy(t, s.rules)
 	api.Without = []string{networkapi.DriverNUMA, networkapi.DriverDeviceProfile} // as the reference is
@@ -106,7 +108,7 @@ func (s *side) Reset(t testing.TB) {
 // resetPlacement starts an empty placement service and returns a client of it.
 func (s *side) resetPlacement(t testing.TB) network.Placement {
 	t.Helper()
-	h := placementapitest.New(t, service.DefaultSettings())
+	h := placementapitest.New(t, placementservice.DefaultSettings())
 	s.placement.handler.Store(&h)
 	access, err := client.Fixed(s.placement.URL, client.NoAuth)
 	if err != nil {
@@ -140,7 +142,7 @@ func (s *side) Heartbeat(t testing.TB, a neutron.Agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, sync, err := s.service.Beat(context.Background(), network.Heartbeat{
+	agent, sync, err := s.service.Beat(context.Background(), agents.Heartbeat{
 		Type: a.Kind.Type(), Binary: a.Kind.Binary(), Host: a.Host, Zone: a.Zone, Topic: "N/A", Configurations: text, Start: a.Start,
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 )
 
 // heartbeatRoutes are what agents report at. They are Berth's own: Neutron's agents
@@ -53,24 +53,24 @@ func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 
 // heartbeatAttributes are the members of a heartbeat, all of them texts but for the last
 // three.
-var heartbeatAttributes = []resource.Attribute[network.Agent, network.Heartbeat]{
-	heartbeatText("agent_type", post|required, func(h *network.Heartbeat, t string) { h.Type = t }),
-	heartbeatText("binary", post|required, func(h *network.Heartbeat, t string) { h.Binary = t }),
-	heartbeatText("host", post|required, func(h *network.Heartbeat, t string) { h.Host = t }),
-	heartbeatText("topic", post, func(h *network.Heartbeat, t string) { h.Topic = t }),
-	heartbeatText("availability_zone", post, func(h *network.Heartbeat, t string) { h.Zone = t }),
-	{Name: "configurations", Use: post, Check: resource.IsObject, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Configurations = resource.Encode(v) }},
-	{Name: "resource_versions", Use: post, Check: resource.IsObject, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Versions = resource.Encode(v) }},
-	{Name: "start_flag", Use: post, Convert: resource.ToBool, Set: func(h *network.Heartbeat, v pyjson.Value) { h.Start = v.Bool() }},
+var heartbeatAttributes = []resource.Attribute[agents.Agent, agents.Heartbeat]{
+	heartbeatText("agent_type", post|required, func(h *agents.Heartbeat, t string) { h.Type = t }),
+	heartbeatText("binary", post|required, func(h *agents.Heartbeat, t string) { h.Binary = t }),
+	heartbeatText("host", post|required, func(h *agents.Heartbeat, t string) { h.Host = t }),
+	heartbeatText("topic", post, func(h *agents.Heartbeat, t string) { h.Topic = t }),
+	heartbeatText("availability_zone", post, func(h *agents.Heartbeat, t string) { h.Zone = t }),
+	{Name: "configurations", Use: post, Check: resource.IsObject, Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Configurations = resource.Encode(v) }},
+	{Name: "resource_versions", Use: post, Check: resource.IsObject, Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Versions = resource.Encode(v) }},
+	{Name: "start_flag", Use: post, Convert: resource.ToBool, Set: func(h *agents.Heartbeat, v pyjson.Value) { h.Start = v.Bool() }},
 }
 
-func heartbeatText(name string, use resource.Use, set func(*network.Heartbeat, string)) resource.Attribute[network.Agent, network.Heartbeat] {
-	return resource.Attribute[network.Agent, network.Heartbeat]{
-		Name: name, Use: use, Check: textCheck255, Set: func(h *network.Heartbeat, v pyjson.Value) { set(h, v.Str()) },
+func heartbeatText(name string, use resource.Use, set func(*agents.Heartbeat, string)) resource.Attribute[agents.Agent, agents.Heartbeat] {
+	return resource.Attribute[agents.Agent, agents.Heartbeat]{
+		Name: name, Use: use, Check: textCheck255, Set: func(h *agents.Heartbeat, v pyjson.Value) { set(h, v.Str()) },
 	}
 }
 
-func heartbeatOf(report pyjson.Value) (h network.Heartbeat, err error) {
+func heartbeatOf(report pyjson.Value) (h agents.Heartbeat, err error) {
 	b, err := resource.Read(heartbeatAttributes, report, true)
 	if err != nil {
 		return h, err

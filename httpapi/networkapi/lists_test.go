@@ -18,6 +18,9 @@ import (
 	"github.com/berthcloud/berth/internal/growthtest"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
+	"github.com/berthcloud/berth/network/service"
+	"github.com/berthcloud/berth/network/topology"
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -67,7 +70,7 @@ func newWalked(t *testing.T) *API {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	return &API{Network: network.NewService(store, settings, network.Neighbours{Log: logtest.Logger()}), Policy: rules}
+	return &API{Network: service.New(store, settings, service.Peers{Log: logtest.Logger()}), Policy: rules}
 }
 
 // Every list below /v2.0 is walked, but for what is read by code of its own.
@@ -295,18 +298,18 @@ type grounds struct {
 	ports                  []string
 }
 
-func newGrounds(t *testing.T, ports int) *grounds {
+func newGrounds(t *testing.T, portCount int) *grounds {
 	t.Helper()
 	a := newWalked(t)
 	g := &grounds{handler: Handler(httpapi.New(httpapi.Config{
 		Service: "network", Routes: a.Routes(), Authenticate: httpapi.NoAuth, Public: Public, Problem: Problem,
 	}))}
-	nets, err := a.Network.CreateNetworks(t.Context(), make([]network.NetworkSpec, 1))
+	nets, err := a.Network.CreateNetworks(t.Context(), make([]topology.NetworkSpec, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.network = string(nets[0].ID)
-	specs := make([]network.PortSpec, ports)
+	specs := make([]ports.Spec, portCount)
 	for i := range specs {
 		specs[i].PortRow.Network = nets[0].ID
 	}

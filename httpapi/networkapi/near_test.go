@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/service"
 )
 
 // TestListsReadNoOtherProjects compares what is read for the list of a member when there are few objects of other projects, and many. The
@@ -21,7 +22,7 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 	store := storetest.Count(newStore(t))
 	settings := network.DefaultSettings()
 	settings.ProjectTypes, settings.Tunnels = []string{network.VXLAN}, map[string][]network.Range{network.VXLAN: {{Low: 1, High: 1000}}}
-	service := network.NewService(store, settings, network.Neighbours{})
+	service := service.New(store, settings, service.Peers{})
 	s := httptest.NewServer(handler(newAPI(t, service), httpapi.NoAuth))
 	t.Cleanup(s.Close)
 	c := &cloud{t, s.URL, service, nil}
@@ -120,7 +121,7 @@ func TestPolicyMayShowRulesOfOthers(t *testing.T) {
 		if err := os.WriteFile(file, fmt.Appendf(nil, "get_security_group_rule: %q\n", check), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		service := network.NewService(newStore(t), network.DefaultSettings(), network.Neighbours{})
+		service := service.New(newStore(t), network.DefaultSettings(), service.Peers{})
 		s := httptest.NewServer(handler(&networkapi.API{Network: service, Policy: newPolicy(t, file)}, httpapi.NoAuth))
 		t.Cleanup(s.Close)
 		c := &cloud{t, s.URL, service, nil}

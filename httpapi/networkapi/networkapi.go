@@ -8,12 +8,14 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/service"
 )
 
 // An API answers for one network service. Its fields are set before Routes is
 // called and not changed after.
 type API struct {
-	Network *network.Service
+	Network *service.Service
 	Policy  resource.Policy
 	// OldRequests shows resource_request in the format that was before groups,
 	// which is for compute services before Yoga.
@@ -28,10 +30,10 @@ type API struct {
 	// Reported is called with an agent whose devices should be brought into
 	// placement, and whether it has just started. It must not wait. Nil: they
 	// are not.
-	Reported func(agent network.Agent, started bool)
+	Reported func(agent agents.Agent, started bool)
 	// Removed is called with an agent whose record was deleted. It must not block. Nil: there is no
 	// listener.
-	Removed func(agent network.Agent)
+	Removed func(agent agents.Agent)
 	// HostPoll answers agents that wait for a change of their ports.
 	HostPoll httpapi.LongPoll
 }

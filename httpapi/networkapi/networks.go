@@ -8,11 +8,12 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 type (
-	networkAttribute = resource.Attribute[network.Network, network.NetworkSpec]
-	networkResource  = resource.Resource[network.Network, network.NetworkSpec]
+	networkAttribute = resource.Attribute[network.Network, topology.NetworkSpec]
+	networkResource  = resource.Resource[network.Network, topology.NetworkSpec]
 )
 
 func (a *API) networks() *networkResource {
@@ -20,27 +21,27 @@ func (a *API) networks() *networkResource {
 		API: a.kinds(), Core: true, Name: "network", Plural: "networks", Path: "/v2.0/networks",
 		Table:         present(a, networkTable()),
 		UnknownMarker: resource.RefuseMarker,
-		Revision:      func(s *network.NetworkSpec) int64 { return s.Revision },
+		Revision:      func(s *topology.NetworkSpec) int64 { return s.Revision },
 		ID:            func(n *network.Network) string { return string(n.ID) },
 		TargetOf: func(n *network.Network) resource.Target {
 			return resource.OwnedBy(n.Project).WithFlag("shared", n.Shared).WithFlag("router:external", n.External).SharedIf(n.Shared, n.External)
 		},
-		TargetOfNew: func(_ context.Context, s *network.NetworkSpec) (resource.Target, error) {
+		TargetOfNew: func(_ context.Context, s *topology.NetworkSpec) (resource.Target, error) {
 			return resource.OwnedBy(s.Project).WithFlag("shared", s.Shared).WithFlag("router:external", s.External), nil
 		},
 		Validate:    func(_ context.Context, b resource.Body) error { return oneForm(b) },
 		List:        a.Network.Networks,
 		VisibleTo:   ofProjectOrAll,
 		StoreFields: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
-		NewSpec: func(r *http.Request, c identity.Caller) network.NetworkSpec {
-			return network.NetworkSpec{
+		NewSpec: func(r *http.Request, c identity.Caller) topology.NetworkSpec {
+			return topology.NetworkSpec{
 				NetworkRow: network.NetworkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true, PortSecurity: true},
 				Choice:     a.choice(r.Context()),
 			}
 		},
 		Create: a.Network.CreateNetworks,
-		Update: func(ctx context.Context, n *network.Network, fn func(*network.NetworkSpec) error) (network.Network, error) {
-			return a.Network.UpdateNetwork(ctx, n.ID, func(s *network.NetworkSpec) error {
+		Update: func(ctx context.Context, n *network.Network, fn func(*topology.NetworkSpec) error) (network.Network, error) {
+			return a.Network.UpdateNetwork(ctx, n.ID, func(s *topology.NetworkSpec) error {
 				s.Choice = a.choice(ctx)
 				return fn(s)
 			})
@@ -56,7 +57,7 @@ func (a *API) networks() *networkResource {
 func networkTable() []networkAttribute {
 	type (
 		N = network.Network
-		S = network.NetworkSpec
+		S = topology.NetworkSpec
 	)
 	common := func(n *N) *network.Common { return &n.Common }
 	spec := func(s *S) *network.Common { return &s.Common }

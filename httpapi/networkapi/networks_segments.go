@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 // The attributes of a network's segments: three of one, or a list when there are
@@ -23,19 +24,19 @@ func providerTable() []networkAttribute {
 	return []networkAttribute{
 		{
 			Name: networkType, Use: use, Check: resource.MaxLength(32), ShownIf: single, Filter: anySegment,
-			Set: func(s *network.NetworkSpec, v pyjson.Value) {
+			Set: func(s *topology.NetworkSpec, v pyjson.Value) {
 				singleSegment(s).Any, singleSegment(s).Type = false, v.Str()
 			},
 			Show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return pyjson.Of(s.Type) }),
 		},
 		{
 			Name: physicalNetwork, Use: use, Check: resource.MaxLength(64), ShownIf: single, Filter: anySegment,
-			Set:  func(s *network.NetworkSpec, v pyjson.Value) { singleSegment(s).PhysicalNetwork = v.Str() },
+			Set:  func(s *topology.NetworkSpec, v pyjson.Value) { singleSegment(s).PhysicalNetwork = v.Str() },
 			Show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return resource.TextOrNull(s.PhysicalNetwork) }),
 		},
 		{
 			Name: segmentationID, Use: use, Convert: toSegmentationID, ShownIf: single, Filter: anySegment,
-			Set: func(s *network.NetworkSpec, v pyjson.Value) {
+			Set: func(s *topology.NetworkSpec, v pyjson.Value) {
 				n, _ := v.Int64()
 				singleSegment(s).SegmentationID = int(n)
 			},
@@ -43,7 +44,7 @@ func providerTable() []networkAttribute {
 		},
 		{
 			Name: "segments", Use: post | put | ignored | guarded, NestedPolicy: true, Convert: toSegments,
-			Set:     func(s *network.NetworkSpec, v pyjson.Value) { s.Segments = segmentsOf(v) },
+			Set:     func(s *topology.NetworkSpec, v pyjson.Value) { s.Segments = segmentsOf(v) },
 			Show:    func(n *network.Network) pyjson.Value { return resource.List(n.Segments, showSegment) },
 			ShownIf: func(n *network.Network) bool { return !single(n) },
 		},
@@ -64,9 +65,9 @@ func anySegment(values []string) func(*network.Network) bool {
 }
 
 // singleSegment returns the one segment of the three attributes.
-func singleSegment(s *network.NetworkSpec) *network.SegmentSpec {
+func singleSegment(s *topology.NetworkSpec) *topology.SegmentSpec {
 	if len(s.Segments) == 0 {
-		s.Segments = []network.SegmentSpec{{Any: true, SegmentationID: -1}}
+		s.Segments = []topology.SegmentSpec{{Any: true, SegmentationID: -1}}
 	}
 	return &s.Segments[0]
 }
@@ -124,14 +125,14 @@ func toSegment(item pyjson.Value) (pyjson.Value, error) {
 	return pyjson.NewObject(pyjson.M(networkType, b.Values[networkType]), pyjson.M(physicalNetwork, b.Values[physicalNetwork]), pyjson.M(segmentationID, b.Values[segmentationID])), nil
 }
 
-func segmentsOf(v pyjson.Value) []network.SegmentSpec {
-	return resource.Each(v, func(item pyjson.Value) network.SegmentSpec {
+func segmentsOf(v pyjson.Value) []topology.SegmentSpec {
+	return resource.Each(v, func(item pyjson.Value) topology.SegmentSpec {
 		kind := resource.Member(item, networkType)
 		id, ok := resource.Member(item, segmentationID).Int64()
 		if !ok {
 			id = -1
 		}
-		return network.SegmentSpec{
+		return topology.SegmentSpec{
 			Any: kind.Kind() == pyjson.Null, Type: kind.Str(), PhysicalNetwork: resource.Member(item, physicalNetwork).Str(), SegmentationID: int(id),
 		}
 	})

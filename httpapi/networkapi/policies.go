@@ -8,35 +8,36 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/qos"
 )
 
-type policyResource = resource.Resource[network.Policy, network.PolicySpec]
+type policyResource = resource.Resource[qos.Policy, qos.PolicySpec]
 
 func (a *API) policies() *policyResource {
 	return &policyResource{
 		API: a.kinds(), Name: "policy", Plural: "policies", Path: "/v2.0/qos/policies", OneOnly: true,
 		Table:    policyTable(),
-		Revision: func(s *network.PolicySpec) int64 { return s.Revision },
-		ID:       func(p *network.Policy) string { return string(p.ID) },
-		TargetOf: func(p *network.Policy) resource.Target {
+		Revision: func(s *qos.PolicySpec) int64 { return s.Revision },
+		ID:       func(p *qos.Policy) string { return string(p.ID) },
+		TargetOf: func(p *qos.Policy) resource.Target {
 			return resource.OwnedBy(p.Project).WithFlag("shared", p.Shared).SharedIf(p.Shared)
 		},
-		TargetOfNew: func(_ context.Context, p *network.PolicySpec) (resource.Target, error) {
+		TargetOfNew: func(_ context.Context, p *qos.PolicySpec) (resource.Target, error) {
 			return resource.OwnedBy(p.Project).WithFlag("shared", p.Shared), nil
 		},
 		List:        a.Network.Policies,
 		VisibleTo:   ofProjectOrAll,
 		StoreFields: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
-		NewSpec: func(_ *http.Request, c identity.Caller) network.PolicySpec {
-			return network.PolicySpec{PolicyRow: network.PolicyRow{Common: network.Common{Project: c.ProjectID}}}
+		NewSpec: func(_ *http.Request, c identity.Caller) qos.PolicySpec {
+			return qos.PolicySpec{PolicyRow: network.PolicyRow{Common: network.Common{Project: c.ProjectID}}}
 		},
-		Create: func(ctx context.Context, specs []network.PolicySpec) ([]network.Policy, error) {
+		Create: func(ctx context.Context, specs []qos.PolicySpec) ([]qos.Policy, error) {
 			return a.Network.CreatePolicies(ctx, []network.PolicyRow{specs[0].PolicyRow}) // single: there is one
 		},
-		Update: func(ctx context.Context, p *network.Policy, fn func(*network.PolicySpec) error) (network.Policy, error) {
+		Update: func(ctx context.Context, p *qos.Policy, fn func(*qos.PolicySpec) error) (qos.Policy, error) {
 			return a.Network.UpdatePolicy(ctx, p.ID, fn)
 		},
-		Delete: func(ctx context.Context, p *network.Policy, only resource.Condition) error {
+		Delete: func(ctx context.Context, p *qos.Policy, only resource.Condition) error {
 			return a.Network.DeletePolicy(ctx, p.ID, unchanged(only))
 		},
 	}
@@ -44,10 +45,10 @@ func (a *API) policies() *policyResource {
 
 // policyTable are the attributes of QoS policies, in the order in which they are
 // shown.
-func policyTable() []resource.Attribute[network.Policy, network.PolicySpec] {
+func policyTable() []resource.Attribute[qos.Policy, qos.PolicySpec] {
 	type (
-		P = network.Policy
-		S = network.PolicySpec
+		P = qos.Policy
+		S = qos.PolicySpec
 	)
 	common := func(p *P) *network.Common { return &p.Common }
 	spec := func(s *S) *network.Common { return &s.Common }

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/qos"
 )
 
 // projectOf is the project whose objects the caller may use, "" for any.
@@ -46,12 +47,12 @@ func (a *API) onNetwork(ctx context.Context, kind string, id network.ID, project
 
 // choice returns which QoS policies the caller may replace and choose. Services may choose any, and
 // replace those of their project only, as in Neutron.
-func (a *API) choice(ctx context.Context) network.PolicyChoice {
+func (a *API) choice(ctx context.Context) qos.Choice {
 	project := a.projectOf(ctx)
 	if a.access().IsPrivileged(ctx) {
-		return network.PolicyChoice{From: project}
+		return qos.Choice{From: project}
 	}
-	return network.PolicyChoice{From: project, To: project}
+	return qos.Choice{From: project, To: project}
 }
 
 // A policyRule is one rule: its name, its check, the check that it had before ("" for

@@ -11,11 +11,12 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
 type (
-	portAttribute = resource.Attribute[network.Port, network.PortSpec]
-	portResource  = resource.Resource[network.Port, network.PortSpec]
+	portAttribute = resource.Attribute[network.Port, ports.Spec]
+	portResource  = resource.Resource[network.Port, ports.Spec]
 )
 
 func (a *API) ports() *portResource {
@@ -23,12 +24,12 @@ func (a *API) ports() *portResource {
 		API: a.kinds(), Core: true, Name: "port", Plural: "ports", Path: "/v2.0/ports",
 		Table:         present(a, a.portTable()),
 		UnknownMarker: resource.RefuseMarker,
-		Revision:      func(s *network.PortSpec) int64 { return s.Revision },
+		Revision:      func(s *ports.Spec) int64 { return s.Revision },
 		ID:            func(p *network.Port) string { return string(p.ID) },
 		TargetOf: func(p *network.Port) resource.Target {
 			return onNetworkOf(resource.OwnedBy(p.Project), p.Network.Project).With("device_owner", p.DeviceOwner).WithFlag("shared", p.Network.Shared)
 		},
-		TargetOfNew: func(ctx context.Context, s *network.PortSpec) (resource.Target, error) {
+		TargetOfNew: func(ctx context.Context, s *ports.Spec) (resource.Target, error) {
 			t, err := a.onNetwork(ctx, "port", s.Network, s.Project)
 			return t.With("device_owner", s.DeviceOwner), err
 		},
@@ -45,22 +46,22 @@ func (a *API) ports() *portResource {
 			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "mac_address": network.ByMAC,
 			"device_id": network.ByDevice, "project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		NewSpec: func(r *http.Request, c identity.Caller) network.PortSpec {
-			return network.PortSpec{
+		NewSpec: func(r *http.Request, c identity.Caller) ports.Spec {
+			return ports.Spec{
 				PortRow: network.PortRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true},
 				AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: guarantee.VNICNormal, GroupsOf: a.projectOf(r.Context()),
 				Choice: a.choice(r.Context()),
 			}
 		},
-		Create: func(ctx context.Context, specs []network.PortSpec) ([]network.Port, error) {
+		Create: func(ctx context.Context, specs []ports.Spec) ([]network.Port, error) {
 			all, err := a.Network.CreatePorts(ctx, specs)
 			for i := range all {
 				hideDriver(&all[i])
 			}
 			return all, err
 		},
-		Update: func(ctx context.Context, p *network.Port, fn func(*network.PortSpec) error) (network.Port, error) {
-			one, err := a.Network.UpdatePort(ctx, p.ID, func(s *network.PortSpec) error {
+		Update: func(ctx context.Context, p *network.Port, fn func(*ports.Spec) error) (network.Port, error) {
+			one, err := a.Network.UpdatePort(ctx, p.ID, func(s *ports.Spec) error {
 				s.GroupsOf, s.Choice = a.projectOf(ctx), a.choice(ctx)
 				// A caller who may write the allocation may also change its consumer.
 				s.KeepDevice = a.access().Allow(ctx, "update_port:binding:profile", onNetworkOf(resource.OwnedBy(p.Project), p.Network.Project)) != nil
@@ -87,7 +88,7 @@ var vnicTypes = resource.OneOf("normal", "direct", "macvtap", "baremetal", "dire
 func (a *API) portTable() []portAttribute {
 	type (
 		P = network.Port
-		S = network.PortSpec
+		S = ports.Spec
 	)
 	common := func(p *P) *network.Common { return &p.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
@@ -166,10 +167,10 @@ func (a *API) portTable() []portAttribute {
 }
 
 // words is an attribute that is a text.
-func words(name string, use resource.Use, set func(*network.PortSpec, string), show func(*network.Port) string) portAttribute {
+func words(name string, use resource.Use, set func(*ports.Spec, string), show func(*network.Port) string) portAttribute {
 	return portAttribute{
 		Name: name, Use: use, Default: pyjson.Of(""), Check: resource.MaxLength(255),
-		Set:  func(s *network.PortSpec, v pyjson.Value) { set(s, v.Str()) },
+		Set:  func(s *ports.Spec, v pyjson.Value) { set(s, v.Str()) },
 		Show: func(p *network.Port) pyjson.Value { return pyjson.Of(show(p)) },
 	}
 }
@@ -178,7 +179,7 @@ func words(name string, use resource.Use, set func(*network.PortSpec, string), s
 func (a *API) bindingTable() []portAttribute {
 	type (
 		P = network.Port
-		S = network.PortSpec
+		S = ports.Spec
 	)
 	return []portAttribute{
 		{

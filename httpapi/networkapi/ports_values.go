@@ -10,16 +10,17 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
 func idsOf(v pyjson.Value) []network.ID {
 	return resource.Each(v, func(item pyjson.Value) network.ID { return network.ID(item.Str()) })
 }
 
-func fixedOf(v pyjson.Value) []network.FixedIP {
-	return resource.Each(v, func(item pyjson.Value) network.FixedIP {
+func fixedOf(v pyjson.Value) []ports.FixedIP {
+	return resource.Each(v, func(item pyjson.Value) ports.FixedIP {
 		addr, _ := toIP(resource.Member(item, "ip_address")) // what is no address is unchanged
-		return network.FixedIP{Subnet: network.ID(resource.Member(item, "subnet_id").Str()), IP: addr.Str()}
+		return ports.FixedIP{Subnet: network.ID(resource.Member(item, "subnet_id").Str()), IP: addr.Str()}
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/qos"
 )
 
 type (
@@ -112,7 +113,7 @@ func (a *API) rules(kind ruleKind) *ruleResource {
 			}
 			return ofPolicy(r.Policy, p.Project, p.Shared), err
 		},
-		NotFound: func(r *http.Request, id string) error { return network.RuleNotFound(policyID(r), network.ID(id)) },
+		NotFound: func(r *http.Request, id string) error { return qos.RuleNotFound(policyID(r), network.ID(id)) },
 		Parent: func(r *http.Request) []network.Match {
 			return []network.Match{network.Where(network.ByPolicy, policyID(r))}
 		},
@@ -155,7 +156,7 @@ func (a *API) getRule(kind ruleKind) httpapi.Handler {
 	res, aliases := a.rules(kind), a.aliases(kind)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		one, err := res.Visible(r)
-		if _, code := fault.Of(err); code == network.CodeRuleNotFound {
+		if _, code := fault.Of(err); code == qos.CodeRuleNotFound {
 			if other, wrong := aliases.Visible(r); wrong == nil {
 				one, err = other, nil
 			}
@@ -173,7 +174,7 @@ func (a *API) aliases(kind ruleKind) *ruleResource {
 	name := "alias_" + string(kind.ruleType) + "_rule"
 	res.Name, res.Plural, res.PolicyName, res.Path = name, name+"s", name, "/v2.0/qos/"+name+"s"
 	res.Create, res.Parent = nil, nil
-	res.NotFound = func(_ *http.Request, id string) error { return network.LoneRuleNotFound(network.ID(id)) }
+	res.NotFound = func(_ *http.Request, id string) error { return qos.LoneRuleNotFound(network.ID(id)) }
 	res.List = func(ctx context.Context, where ...network.Match) ([]rule, error) {
 		rows, err := a.Network.Rules(ctx, "", where...)
 		if err != nil || len(rows) != 1 || rows[0].Type != kind.ruleType {
@@ -214,13 +215,13 @@ func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (all []ru
 }
 
 // policyOf returns a policy, unless it does not exist for the caller.
-func (a *API) policyOf(ctx context.Context, id network.ID) (network.Policy, error) {
+func (a *API) policyOf(ctx context.Context, id network.ID) (qos.Policy, error) {
 	all, err := a.Network.Policies(ctx, network.Where(network.ByID, id))
 	if err == nil && (len(all) == 0 || !a.access().IsPrivileged(ctx) && !resource.OwnedBy(all[0].Project).SharedIf(all[0].Shared).Concerns(ctx)) {
 		err = network.NotFound("policy", id)
 	}
 	if err != nil {
-		return network.Policy{}, err
+		return qos.Policy{}, err
 	}
 	return all[0], nil
 }

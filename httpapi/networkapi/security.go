@@ -9,23 +9,24 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/security"
 )
 
-type securityGroupResource = resource.Resource[network.SecurityGroup, network.SecurityGroupRow]
+type securityGroupResource = resource.Resource[security.Group, network.SecurityGroupRow]
 
 func (a *API) securityGroups() *securityGroupResource {
 	return &securityGroupResource{
 		API: a.kinds(), Name: "security_group", Plural: "security_groups", Path: "/v2.0/security-groups",
 		Table:    securityGroupTable(),
 		Revision: func(s *network.SecurityGroupRow) int64 { return s.Revision },
-		ID:       func(g *network.SecurityGroup) string { return string(g.ID) },
-		TargetOf: func(g *network.SecurityGroup) resource.Target { return resource.OwnedBy(g.Project) },
+		ID:       func(g *security.Group) string { return string(g.ID) },
+		TargetOf: func(g *security.Group) resource.Target { return resource.OwnedBy(g.Project) },
 		TargetOfNew: func(_ context.Context, s *network.SecurityGroupRow) (resource.Target, error) {
 			return resource.OwnedBy(s.Project), nil
 		},
 		Validate:  notDefault,
 		VisibleTo: ofProject,
-		List: func(ctx context.Context, where ...network.Match) ([]network.SecurityGroup, error) {
+		List: func(ctx context.Context, where ...network.Match) ([]security.Group, error) {
 			if err := a.ensureDefaultGroup(ctx, where); err != nil {
 				return nil, err
 			}
@@ -36,10 +37,10 @@ func (a *API) securityGroups() *securityGroupResource {
 			return network.SecurityGroupRow{Common: network.Common{Project: c.ProjectID}, Stateful: true}
 		},
 		Create: a.Network.CreateSecurityGroups,
-		Update: func(ctx context.Context, g *network.SecurityGroup, fn func(*network.SecurityGroupRow) error) (network.SecurityGroup, error) {
+		Update: func(ctx context.Context, g *security.Group, fn func(*network.SecurityGroupRow) error) (security.Group, error) {
 			return a.Network.UpdateSecurityGroup(ctx, g.ID, fn)
 		},
-		Delete: func(ctx context.Context, g *network.SecurityGroup, only resource.Condition) error {
+		Delete: func(ctx context.Context, g *security.Group, only resource.Condition) error {
 			return a.Network.DeleteSecurityGroup(ctx, g.ID, a.access().IsAdmin(ctx), unchanged(only))
 		},
 	}
@@ -65,9 +66,9 @@ func (a *API) ensureDefaultGroup(ctx context.Context, where []network.Match) err
 	return a.Network.EnsureDefaultGroup(ctx, project)
 }
 
-func securityGroupTable() []resource.Attribute[network.SecurityGroup, network.SecurityGroupRow] {
+func securityGroupTable() []resource.Attribute[security.Group, network.SecurityGroupRow] {
 	type (
-		G = network.SecurityGroup
+		G = security.Group
 		S = network.SecurityGroupRow
 	)
 	common := func(g *G) *network.Common { return &g.Common }
@@ -85,8 +86,8 @@ func securityGroupTable() []resource.Attribute[network.SecurityGroup, network.Se
 
 // notDefault refuses the name that each project's first group has.
 func notDefault(_ context.Context, b resource.Body) error {
-	if strings.EqualFold(b.Values["name"].Str(), network.DefaultGroup) {
-		return network.DefaultGroupExists()
+	if strings.EqualFold(b.Values["name"].Str(), security.DefaultGroup) {
+		return security.DefaultGroupExists()
 	}
 	return nil
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/security"
 )
 
 type (
-	securityRuleAttribute = resource.Attribute[securityRule, network.SecurityRuleSpec]
-	securityRuleResource  = resource.Resource[securityRule, network.SecurityRuleSpec]
+	securityRuleAttribute = resource.Attribute[securityRule, security.RuleSpec]
+	securityRuleResource  = resource.Resource[securityRule, security.RuleSpec]
 )
 
 // A securityRule is a rule with whose group it is of.
@@ -36,7 +37,7 @@ func (a *API) securityRules() *securityRuleResource {
 		TargetOf: func(r *securityRule) resource.Target {
 			return resource.OwnedBy(r.Project).With("security_group:tenant_id", r.owner)
 		},
-		TargetOfNew: func(_ context.Context, s *network.SecurityRuleSpec) (resource.Target, error) {
+		TargetOfNew: func(_ context.Context, s *security.RuleSpec) (resource.Target, error) {
 			return resource.OwnedBy(s.Project), nil
 		},
 		List: a.listSecurityRules,
@@ -56,15 +57,15 @@ func (a *API) securityRules() *securityRuleResource {
 			"id": network.ByID, "security_group_id": network.ByGroup, "remote_group_id": network.ByRemoteGroup,
 			"project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		NewSpec: func(r *http.Request, c identity.Caller) network.SecurityRuleSpec {
-			return network.SecurityRuleSpec{
+		NewSpec: func(r *http.Request, c identity.Caller) security.RuleSpec {
+			return security.RuleSpec{
 				SecurityRuleRow: network.SecurityRuleRow{
 					Common: network.Common{Project: c.ProjectID}, EtherType: network.IPv4, PortMin: -1, PortMax: -1,
 				},
 				AnyGroup: a.access().IsAdmin(r.Context()),
 			}
 		},
-		Create: func(ctx context.Context, specs []network.SecurityRuleSpec) ([]securityRule, error) {
+		Create: func(ctx context.Context, specs []security.RuleSpec) ([]securityRule, error) {
 			rows, err := a.Network.CreateSecurityRules(ctx, specs)
 			if err != nil {
 				return nil, err
@@ -120,7 +121,7 @@ func (a *API) listSecurityRules(ctx context.Context, where ...network.Match) ([]
 // securityRuleTable are the attributes of rules, in the order in which they are
 // checked. The description is kept, and not shown.
 func securityRuleTable() []securityRuleAttribute {
-	type S = network.SecurityRuleSpec
+	type S = security.RuleSpec
 	common := func(r *securityRule) *network.Common { return &r.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
 	const use = post | filterable | sortable
@@ -218,7 +219,7 @@ func toProtocol(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return v, nil
 	}
-	p, err := network.ParseProtocol(pyjson.Str(v))
+	p, err := security.ParseProtocol(pyjson.Str(v))
 	return pyjson.Of(p), err
 }
 

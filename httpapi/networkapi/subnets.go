@@ -10,11 +10,12 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/topology"
 )
 
 type (
-	subnetAttribute = resource.Attribute[subnet, network.SubnetSpec]
-	subnetResource  = resource.Resource[subnet, network.SubnetSpec]
+	subnetAttribute = resource.Attribute[subnet, topology.SubnetSpec]
+	subnetResource  = resource.Resource[subnet, topology.SubnetSpec]
 )
 
 // A subnet is a subnet with what policy wants to know of its network.
@@ -28,12 +29,12 @@ func (a *API) subnets() *subnetResource {
 	return &subnetResource{
 		API: a.kinds(), Core: true, Name: "subnet", Plural: "subnets", Path: "/v2.0/subnets",
 		Table:    present(a, subnetTable()),
-		Revision: func(s *network.SubnetSpec) int64 { return s.Revision },
+		Revision: func(s *topology.SubnetSpec) int64 { return s.Revision },
 		ID:       func(s *subnet) string { return string(s.ID) },
 		TargetOf: func(s *subnet) resource.Target {
 			return onNetworkOf(resource.OwnedBy(s.Project).WithFlag("shared", s.shared), s.owner).SharedIf(s.shared)
 		},
-		TargetOfNew: func(ctx context.Context, s *network.SubnetSpec) (resource.Target, error) {
+		TargetOfNew: func(ctx context.Context, s *topology.SubnetSpec) (resource.Target, error) {
 			return a.onNetwork(ctx, "subnet", s.Network, s.Project)
 		},
 		List: a.listSubnets,
@@ -55,14 +56,14 @@ func (a *API) subnets() *subnetResource {
 			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "segment_id": network.BySegment,
 			"project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		NewSpec: func(_ *http.Request, c identity.Caller) network.SubnetSpec {
-			return network.SubnetSpec{SubnetRow: network.SubnetRow{Common: network.Common{Project: c.ProjectID}, EnableDHCP: true}}
+		NewSpec: func(_ *http.Request, c identity.Caller) topology.SubnetSpec {
+			return topology.SubnetSpec{SubnetRow: network.SubnetRow{Common: network.Common{Project: c.ProjectID}, EnableDHCP: true}}
 		},
-		Create: func(ctx context.Context, specs []network.SubnetSpec) ([]subnet, error) {
+		Create: func(ctx context.Context, specs []topology.SubnetSpec) ([]subnet, error) {
 			rows, err := a.Network.CreateSubnets(ctx, specs)
 			return a.subnetsOf(ctx, rows, err)
 		},
-		Update: func(ctx context.Context, old *subnet, fn func(*network.SubnetSpec) error) (one subnet, err error) {
+		Update: func(ctx context.Context, old *subnet, fn func(*topology.SubnetSpec) error) (one subnet, err error) {
 			row, err := a.Network.UpdateSubnet(ctx, old.ID, fn)
 			all, err := a.subnetsOf(ctx, []network.SubnetRow{row}, err)
 			if err == nil {
@@ -109,7 +110,7 @@ func (a *API) subnetsOf(ctx context.Context, rows []network.SubnetRow, err error
 
 // subnetTable are the attributes of subnets, in the order in which they are shown.
 func subnetTable() []subnetAttribute {
-	type S = network.SubnetSpec
+	type S = topology.SubnetSpec
 	common := func(s *subnet) *network.Common { return &s.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
 	all := []subnetAttribute{
@@ -180,10 +181,10 @@ func subnetTable() []subnetAttribute {
 }
 
 // mode is one of the two modes of IPv6.
-func mode(name string, set func(*network.SubnetSpec, string), show func(*subnet) string) subnetAttribute {
+func mode(name string, set func(*topology.SubnetSpec, string), show func(*subnet) string) subnetAttribute {
 	return subnetAttribute{
 		Name: name, Use: post | filterable | sortable, Check: resource.OneOf("dhcpv6-stateful", "dhcpv6-stateless", "slaac"),
-		Set:  func(s *network.SubnetSpec, v pyjson.Value) { set(s, v.Str()) },
+		Set:  func(s *topology.SubnetSpec, v pyjson.Value) { set(s, v.Str()) },
 		Show: func(s *subnet) pyjson.Value { return resource.TextOrNull(show(s)) },
 	}
 }

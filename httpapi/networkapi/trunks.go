@@ -9,18 +9,19 @@ import (
 	"github.com/berthcloud/berth/httpapi/resource"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ports"
 )
 
-type trunkResource = resource.Resource[network.Trunk, network.TrunkSpec]
+type trunkResource = resource.Resource[network.Trunk, ports.TrunkSpec]
 
 func (a *API) trunks() *trunkResource {
 	return &trunkResource{
 		API: a.kinds(), Name: "trunk", Plural: "trunks", Path: "/v2.0/trunks",
 		Table:    trunkTable(),
-		Revision: func(s *network.TrunkSpec) int64 { return s.Revision },
+		Revision: func(s *ports.TrunkSpec) int64 { return s.Revision },
 		ID:       func(t *network.Trunk) string { return string(t.ID) },
 		TargetOf: func(t *network.Trunk) resource.Target { return resource.OwnedBy(t.Project) },
-		TargetOfNew: func(_ context.Context, s *network.TrunkSpec) (resource.Target, error) {
+		TargetOfNew: func(_ context.Context, s *ports.TrunkSpec) (resource.Target, error) {
 			return resource.OwnedBy(s.Project), nil
 		},
 		Validate: func(_ context.Context, b resource.Body) error {
@@ -31,12 +32,12 @@ func (a *API) trunks() *trunkResource {
 		StoreFields: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "port_id": network.ByPort, "project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		NewSpec: func(r *http.Request, c identity.Caller) network.TrunkSpec {
+		NewSpec: func(r *http.Request, c identity.Caller) ports.TrunkSpec {
 			row := network.TrunkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true}
-			return network.TrunkSpec{TrunkRow: row, PortsOf: a.projectOf(r.Context())}
+			return ports.TrunkSpec{TrunkRow: row, PortsOf: a.projectOf(r.Context())}
 		},
 		Create: a.Network.CreateTrunks,
-		Update: func(ctx context.Context, t *network.Trunk, fn func(*network.TrunkSpec) error) (network.Trunk, error) {
+		Update: func(ctx context.Context, t *network.Trunk, fn func(*ports.TrunkSpec) error) (network.Trunk, error) {
 			return a.Network.UpdateTrunk(ctx, t.ID, fn)
 		},
 		Delete: func(ctx context.Context, t *network.Trunk, only resource.Condition) error {
@@ -56,10 +57,10 @@ func (a *API) trunkRoutes() []httpapi.Route {
 }
 
 // trunkTable are the attributes of trunks, in the order in which they are shown.
-func trunkTable() []resource.Attribute[network.Trunk, network.TrunkSpec] {
+func trunkTable() []resource.Attribute[network.Trunk, ports.TrunkSpec] {
 	type (
 		T = network.Trunk
-		S = network.TrunkSpec
+		S = ports.TrunkSpec
 	)
 	common := func(t *T) *network.Common { return &t.Common }
 	spec := func(s *S) *network.Common { return &s.Common }
@@ -141,10 +142,10 @@ func numbersOf(v pyjson.Value) error {
 	return nil
 }
 
-func subportsOf(v pyjson.Value) []network.SubportSpec {
-	return resource.Each(v, func(item pyjson.Value) network.SubportSpec {
+func subportsOf(v pyjson.Value) []ports.SubportSpec {
+	return resource.Each(v, func(item pyjson.Value) ports.SubportSpec {
 		n, _ := resource.ParseInt(resource.Member(item, "segmentation_id"))
-		return network.SubportSpec{
+		return ports.SubportSpec{
 			Port: network.ID(resource.Member(item, "port_id").Str()), SegmentationType: resource.Member(item, "segmentation_type").Str(), SegmentationID: int(n),
 		}
 	})

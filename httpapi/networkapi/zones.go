@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/resource"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 )
 
 func (a *API) zoneRoutes() []httpapi.Route {
@@ -19,15 +19,15 @@ func (a *API) zoneRoutes() []httpapi.Route {
 }
 
 // zoneTable are the attributes of zones, which are all shown, whichever are requested.
-var zoneTable = []resource.Attribute[network.Zone, struct{}]{
-	{Name: "state", Use: filterable, Show: func(z *network.Zone) pyjson.Value {
+var zoneTable = []resource.Attribute[agents.Zone, struct{}]{
+	{Name: "state", Use: filterable, Show: func(z *agents.Zone) pyjson.Value {
 		if z.Available {
 			return pyjson.Of("available")
 		}
 		return pyjson.Of("unavailable")
 	}},
-	{Name: "name", Use: filterable, Show: func(z *network.Zone) pyjson.Value { return pyjson.Of(z.Name) }},
-	{Name: "resource", Use: filterable, Show: func(z *network.Zone) pyjson.Value { return pyjson.Of(z.Resource) }},
+	{Name: "name", Use: filterable, Show: func(z *agents.Zone) pyjson.Value { return pyjson.Of(z.Name) }},
+	{Name: "resource", Use: filterable, Show: func(z *agents.Zone) pyjson.Value { return pyjson.Of(z.Resource) }},
 }
 
 // listZones lists the availability zones that pass the filters. There are no pages.
@@ -48,7 +48,7 @@ func (a *API) listZones(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func showZone(z network.Zone) pyjson.Value {
+func showZone(z agents.Zone) pyjson.Value {
 	members := make([]pyjson.Member, len(zoneTable))
 	for i := range zoneTable {
 		members[i] = pyjson.Member{Key: zoneTable[i].Name, Value: zoneTable[i].Show(&z)}

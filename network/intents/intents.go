@@ -89,6 +89,12 @@ type Intents struct {
 	owner     owner
 }
 
+// A Recorder stores intents of one process, in transactions of its caller.
+type Recorder struct{ owner owner }
+
+// Recorder returns what records intents that n carries out.
+func (n *Intents) Recorder() Recorder { return Recorder{n.owner} }
+
 // Options are what Intents work with.
 type Options struct {
 	Placement allocations.Placement
@@ -128,7 +134,7 @@ func BeingChanged(format string, args ...any) error {
 
 // RecordClaim stores the intent of a claim. While it is stored, no other request can change the
 // allocation of the port.
-func (n *Intents) RecordClaim(w rows.Writer, at time.Time, c *Claim) error {
+func (r Recorder) RecordClaim(w rows.Writer, at time.Time, c *Claim) error {
 	if len(c.Amounts) == 0 {
 		return nil
 	}
@@ -139,18 +145,18 @@ func (n *Intents) RecordClaim(w rows.Writer, at time.Time, c *Claim) error {
 	if len(others) > 0 {
 		return BeingChanged("The allocation of port %s is being changed by another request.", c.Port)
 	}
-	c.intent, err = n.record(w, at, claim, c.Port, c.Server, c.Amounts)
+	c.intent, err = r.record(w, at, claim, c.Port, c.Server, c.Amounts)
 	return err
 }
 
 // RecordRelease stores the intent to release amounts, in the transaction that makes them surplus, and
 // returns its id.
-func (n *Intents) RecordRelease(w rows.Writer, at time.Time, port, server string, surplus allocations.Amounts) (string, error) {
-	return n.record(w, at, release, port, server, surplus.Negated())
+func (r Recorder) RecordRelease(w rows.Writer, at time.Time, port, server string, surplus allocations.Amounts) (string, error) {
+	return r.record(w, at, release, port, server, surplus.Negated())
 }
 
-func (n *Intents) record(w rows.Writer, at time.Time, kind, about, consumer string, differences allocations.Amounts) (string, error) {
-	text, err := json.Marshal(body{Consumer: consumer, Differences: differences, Maker: n.owner})
+func (r Recorder) record(w rows.Writer, at time.Time, kind, about, consumer string, differences allocations.Amounts) (string, error) {
+	text, err := json.Marshal(body{Consumer: consumer, Differences: differences, Maker: r.owner})
 	if err != nil {
 		return "", err
 	}

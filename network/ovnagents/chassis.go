@@ -19,6 +19,7 @@ import (
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
 )
 
 // A Reporter reports OVN's chassis as agents: it derives from the southbound database the
@@ -28,10 +29,10 @@ import (
 // Any number of services may do so on one database. Each reports changes, and the first one
 // refreshes an agent's heartbeat for all.
 type Reporter struct {
-	beat     func(context.Context, network.Heartbeat) (network.Agent, bool, error)
-	agents   func(context.Context, ...network.Match) ([]network.Agent, error)
-	reported func(network.Agent, bool) // syncs devices to placement; nil when no process does
-	every    time.Duration             // a live agent's heartbeat is sent after 1 to 2 of it
+	beat     func(context.Context, agents.Heartbeat) (agents.Agent, bool, error)
+	agents   func(context.Context, ...network.Match) ([]agents.Agent, error)
+	reported func(agents.Agent, bool) // syncs devices to placement; nil when no process does
+	every    time.Duration            // a live agent's heartbeat is sent after 1 to 2 of it
 	ports    *portReporter
 	log      *slog.Logger
 
@@ -44,12 +45,19 @@ type Reporter struct {
 // A chassisAgent is a chassis with its host's heartbeat.
 type chassisAgent struct {
 	ovn.Chassis
-	report network.Heartbeat
+	report agents.Heartbeat
+}
+
+// A Service is what a reporter needs of the network service.
+type Service interface {
+	Beat(context.Context, agents.Heartbeat) (a agents.Agent, sync bool, err error)
+	Agents(context.Context, ...network.Match) ([]agents.Agent, error)
+	Plugged(ctx context.Context, driver string, hosts map[network.ID]string) error
 }
 
 // New returns a reporter of chassis to a service, whose agents count as dead after
 // downTime without a heartbeat.
-func New(service *network.Service, reported func(network.Agent, bool), down time.Duration, log *slog.Logger) *Reporter {
+func New(service Service, reported func(agents.Agent, bool), down time.Duration, log *slog.Logger) *Reporter {
 	return &Reporter{
 		beat: service.Beat, agents: service.Agents, reported: reported, every: down / 6, log: log,
 		ports:   newPortReporter(service.Plugged, log),
@@ -227,7 +235,7 @@ func (r *Reporter) refresh(ctx context.Context) {
 }
 
 // send reports one agent, and whether that could be noted.
-func (r *Reporter) send(ctx context.Context, h network.Heartbeat) bool {
+func (r *Reporter) send(ctx context.Context, h agents.Heartbeat) bool {
 	agent, sync, err := r.beat(ctx, h)
 	if err != nil {
 		r.failed(ctx, err)
@@ -250,8 +258,8 @@ func (r *Reporter) failed(ctx context.Context, err error) {
 
 // chassisHeartbeat is the heartbeat of a chassis' host. Mistakes in its options are logged, and in
 // the heartbeat: as its problem when the options are unusable, else among the findings.
-func chassisHeartbeat(c ovn.Chassis, log *slog.Logger) network.Heartbeat {
-	h := network.Heartbeat{
+func chassisHeartbeat(c ovn.Chassis, log *slog.Logger) agents.Heartbeat {
+	h := agents.Heartbeat{
 		Type: guarantee.OVN.AgentType, Binary: guarantee.OVN.Binary, Host: c.Hostname, Topic: "n/a",
 		Zone: agentsettings.OVNZones(c.CMSOptions),
 	}

@@ -14,18 +14,20 @@ import (
 	"github.com/berthcloud/berth/agent/ovn"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/service"
 )
 
 // A registry records reports.
 type registry struct {
 	beats []string // "host chassis", and other values
-	rows  map[string]network.Agent
+	rows  map[string]agents.Agent
 	away  bool
 }
 
-func (r *registry) beat(_ context.Context, h network.Heartbeat) (network.Agent, bool, error) {
+func (r *registry) beat(_ context.Context, h agents.Heartbeat) (agents.Agent, bool, error) {
 	if r.away {
-		return network.Agent{}, false, errors.New("the database is away")
+		return agents.Agent{}, false, errors.New("the database is away")
 	}
 	line := h.Host
 	if h.Start {
@@ -38,11 +40,11 @@ func (r *registry) beat(_ context.Context, h network.Heartbeat) (network.Agent, 
 		line += " puzzled"
 	}
 	r.beats = append(r.beats, line)
-	r.rows[h.Host] = network.Agent{AgentRow: network.AgentRow{Host: h.Host, HeartbeatAt: time.Now()}}
+	r.rows[h.Host] = agents.Agent{AgentRow: network.AgentRow{Host: h.Host, HeartbeatAt: time.Now()}}
 	return r.rows[h.Host], true, nil
 }
 
-func (r *registry) agents(context.Context, ...network.Match) (all []network.Agent, err error) {
+func (r *registry) agents(context.Context, ...network.Match) (all []agents.Agent, err error) {
 	if r.away {
 		err = errors.New("the database is away")
 	}
@@ -62,9 +64,9 @@ func (r *registry) age() {
 
 // The reports, and the cases without one.
 func TestChassisReports(t *testing.T) {
-	kept := &registry{rows: make(map[string]network.Agent)}
+	kept := &registry{rows: make(map[string]agents.Agent)}
 	syncs := 0
-	r := New(nil, func(network.Agent, bool) { syncs++ }, 6*time.Minute, logtest.Logger())
+	r := New(new(service.Service), func(agents.Agent, bool) { syncs++ }, 6*time.Minute, logtest.Logger())
 	r.beat, r.agents = kept.beat, kept.agents
 	event := func(kind ovn.Kind, c ovn.Chassis) {
 		for _, host := range r.take(ovn.Event{Kind: kind, Chassis: c}) {
@@ -136,7 +138,7 @@ func TestChassisReports(t *testing.T) {
 
 // A live agent's heartbeat is in every third of the time-out after which it counts as dead.
 func TestChassisPause(t *testing.T) {
-	r := New(nil, nil, 75*time.Second, nil)
+	r := New(new(service.Service), nil, 75*time.Second, nil)
 	for range 1000 {
 		if p := r.pause(); p+r.every > 25*time.Second || p < 5*time.Second {
 			t.Fatalf("a pause of %s", p)
