@@ -181,7 +181,7 @@ func (c *change) forgetPort(row PortRow) error {
 		return nil
 	}
 	host, hasIt, err := hosted(c, row.Server, seen.Host)
-	if err != nil || !hasIt || host.Wish != WishRunning && host.Wish != WishStopped {
+	if err != nil || !hasIt || !host.usable() {
 		return err
 	}
 	host.Event, host.Slots = cmp.Or(host.Event, NewID()), append(host.Slots, seen.Slot)

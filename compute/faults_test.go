@@ -123,6 +123,59 @@ var scenarios = map[string]scenario{
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
+	"Pause": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return s.PauseServer(ctx, ann, w.only()) },
+	},
+	"UnpauseFails": {
+		begin: func(w *fixture) { w.paused() },
+		do:    func(w *fixture, s *compute.Service) error { return s.UnpauseServer(ctx, ann, w.only()) },
+		fails: onceFails("it does not go on"),
+	},
+	"Suspend": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return s.SuspendServer(ctx, ann, w.only()) },
+	},
+	"SuspendFails": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return s.SuspendServer(ctx, ann, w.only()) },
+		fails: onceFails("its disk is full"),
+	},
+	"ResumeFails": {
+		begin: func(w *fixture) {
+			w.must(w.bootOn(w.Service, 1, w.port(1000)))
+			w.work(w.Service, nil)
+			w.must(w.SuspendServer(ctx, ann, w.only()))
+		},
+		do:    func(w *fixture, s *compute.Service) error { return s.ResumeServer(ctx, ann, w.only()) },
+		fails: onceFails("its memory cannot be read"),
+	},
+	"DeleteWhileItIsSuspended": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
+			if err := s.SuspendServer(ctx, ann, w.only()); err != nil {
+				return err
+			}
+			return s.DeleteServer(ctx, ann, w.only())
+		},
+	},
+	"LiveOfPaused": {
+		begin: func(w *fixture) { w.paused() },
+		do:    func(w *fixture, s *compute.Service) error { return w.liveOn(s) },
+	},
+	"LiveOfPausedDestinationFails": {
+		begin: func(w *fixture) { w.paused() },
+		do:    func(w *fixture, s *compute.Service) error { return w.liveOn(s) },
+		fails: func(w *fixture) func(string, compute.Wanted) *compute.Result {
+			source := must(w.Server(ctx, w.only())).Host
+			return func(host string, want compute.Wanted) *compute.Result {
+				if host == source || want.Deleted {
+					return nil
+				}
+				return &compute.Result{Error: "it cannot be built"}
+			}
+		},
+	},
 	"Shelve": {
 		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
 		do:    func(w *fixture, s *compute.Service) error { return s.ShelveServer(ctx, ann, w.only()) },
@@ -317,6 +370,28 @@ var scenarios = map[string]scenario{
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
+}
+
+// paused makes a server that is paused.
+func (w *fixture) paused() {
+	w.Helper()
+	w.must(w.bootOn(w.Service, 1, w.port(1000)))
+	w.work(w.Service, nil)
+	w.must(w.PauseServer(ctx, ann, w.only()))
+}
+
+// onceFails has the first thing fail that a host does.
+func onceFails(why string) func(*fixture) func(string, compute.Wanted) *compute.Result {
+	return func(*fixture) func(string, compute.Wanted) *compute.Result {
+		failed := false
+		return func(string, compute.Wanted) *compute.Result {
+			if failed {
+				return nil
+			}
+			failed = true
+			return &compute.Result{Error: why}
+		}
+	}
 }
 
 // shelved makes a server that is shelved.

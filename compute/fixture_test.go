@@ -383,7 +383,7 @@ func (w *fixture) hostsWork(s *compute.Service, fails func(string, compute.Wante
 					r = f
 				}
 			}
-			r.Server, r.Event, r.Generation, did = one.ID, one.Event, one.Generation, true
+			r.Server, r.Event, r.Generation, r.Power, did = one.ID, one.Event, one.Generation, one.Power, true
 			w.must(s.Done(ctx, h.Host, []compute.Result{*r}))
 		}
 	}
@@ -604,7 +604,7 @@ func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow
 			if server.State != compute.Resized || server.Host == row.Host || row.Event != "" {
 				w.Errorf("%s: a host is to keep %+v, its server is %s on %q", after, row, server.State, server.Host)
 			}
-		case server.Host != row.Host || row.Event != "" || (row.Wish == compute.WishRunning) != (server.Power == compute.Running):
+		case server.Host != row.Host || row.Event != "" || !wishFits(row.Wish, server):
 			w.Errorf("%s: a host is to have %+v, its server is %s on %q", after, row, server.State, server.Host)
 		default:
 			have[row.Server] = row.Host
@@ -615,6 +615,17 @@ func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow
 			w.Errorf("%s: server %s is on %q, which is not to have it", after, server.Name, server.Host)
 		}
 	}
+}
+
+// wishFits reports whether a server that nothing is done to is as its host is to have it. One that could
+// not be resumed is in error.
+func wishFits(wish string, server compute.ServerRow) bool {
+	power := map[string]compute.Power{
+		compute.WishRunning: compute.Running, compute.WishStopped: compute.ShutDown,
+		compute.WishPaused: compute.PowerPaused, compute.WishSuspended: compute.ShutDown,
+	}[wish]
+	saved := wish == compute.WishSuspended
+	return power == server.Power && (saved == (server.State == compute.Suspended) || saved && server.State == compute.Error)
 }
 
 // used is how much is used of each class, of all providers.

@@ -2,7 +2,12 @@ package compute
 
 import (
 	"slices"
+
+	"github.com/berthcloud/berth/compute/hostlist"
 )
+
+// olderAgent is how the errors begin of agents that do not know all of their lists.
+const olderAgent = "the agent of the host is older than the compute service"
 
 // hosted returns the row of a server on a host, and whether there is one.
 func hosted(r Reader, server ID, host string) (HostedRow, bool, error) {
@@ -33,12 +38,33 @@ func (c *change) wishAt(server ServerRow, host string, fn func(*HostedRow)) erro
 	return c.Insert(&row)
 }
 
-// usual is the wish for a server that nothing is done to.
+// usual is the wish for a server that nothing is done to. Its state may have been set by an
+// administrator since its host reported its power.
 func (s ServerRow) usual() string {
-	if s.State == Stopped || s.Power == ShutDown {
+	switch {
+	case s.State == Suspended:
+		return WishSuspended
+	case s.State == Stopped || s.Power == ShutDown:
 		return WishStopped
+	case s.State == Paused || s.Power == PowerPaused:
+		return WishPaused
 	}
 	return WishRunning
+}
+
+// usable reports whether the host is to have the whole server: it neither only keeps what the
+// server may come back to, nor destroys it.
+func (h *HostedRow) usable() bool { return h.Wish != WishKept && h.Wish != WishGone }
+
+// listedPower is the wish as hostlist.Server.Power has it.
+func (h *HostedRow) listedPower() string {
+	switch h.Wish {
+	case WishPaused:
+		return hostlist.Paused
+	case WishSuspended:
+		return hostlist.Suspended
+	}
+	return ""
 }
 
 // unanswered reports whether a host has yet to report the result of an event.
@@ -79,8 +105,12 @@ func (c *change) hostDid(host string, r Result) error {
 		return err
 	}
 	awaited := len(events) > 0 && events[0].Result == ""
-	if builds := row.Wish == WishRunning || row.Wish == WishStopped; builds && r.Error == "" && r.Generation != row.Generation {
-		r.Error, r.Everywhere = "the agent of the host is older than the compute service and cannot build a server again", false
+	switch {
+	case r.Error != "" || !row.usable():
+	case r.Generation != row.Generation:
+		r.Error, r.Everywhere = olderAgent+" and cannot build a server again", false
+	case r.Power != row.listedPower():
+		r.Error, r.Everywhere = olderAgent+" and cannot pause or suspend servers", false
 	}
 	switch {
 	case r.Error != "" && !awaited && row.Wish == WishGone:

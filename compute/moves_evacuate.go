@@ -165,6 +165,8 @@ func (m *moveJob) evacuated() effect {
 		}
 		if row.State, row.Task = Active, ""; row.Power == ShutDown {
 			row.State = Stopped
+		} else {
+			row.Power = Running // it was built again
 		}
 		row.Fault, row.LaunchedAt = nil, c.At
 		if err := c.wishAt(*row, migration.Source, func(hosted *HostedRow) { hosted.Wish, hosted.Event = WishGone, NewID() }); err != nil {

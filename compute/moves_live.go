@@ -146,7 +146,7 @@ func migrationOf(r Reader, server ID, number int64) (MigrationRow, error) {
 // InvalidState, MigrationNotFoundForInstance, InvalidMigrationState.
 func (s *Service) CompleteLiveMigration(ctx context.Context, by Caller, id ID, number int64) error {
 	return s.update(ctx, func(c *change) error {
-		m, err := c.migrationUnderWay(by, id, number, "force_complete", "force complete", running)
+		m, err := c.migrationUnderWay(by, id, number, migrationAction{"force_complete", "force complete", []string{Active}, []string{running}})
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (s *Service) AbortLiveMigration(ctx context.Context, by Caller, id ID, numb
 		if early {
 			statuses = append(statuses, enqueued, preparing)
 		}
-		m, err := c.migrationUnderWay(by, id, number, abortMethod, abortMethod, statuses...)
+		m, err := c.migrationUnderWay(by, id, number, migrationAction{abortMethod, abortMethod, nil, statuses})
 		if err != nil {
 			return err
 		}
@@ -208,9 +208,15 @@ func wrongMigrationState(server ID, number int64, state, method string) error {
 	return invalid("InvalidMigrationState", "Migration %d state of instance %s is %s. Cannot %s while the migration is in this state.", number, server, state, method)
 }
 
-// migrationUnderWay returns the migration that a server is in, which must have one of some
-// statuses.
-func (c *change) migrationUnderWay(by Caller, id ID, number int64, action, method string, statuses ...string) (m MigrationRow, err error) {
+// A migrationAction is something that is done to a migration in progress.
+type migrationAction struct {
+	action, method string   // in refusals, for the server and for the migration
+	states         []string // vm_state, nil for any
+	statuses       []string // of the migration
+}
+
+// migrationUnderWay returns the migration that a server is in, unless a state forbids the action.
+func (c *change) migrationUnderWay(by Caller, id ID, number int64, a migrationAction) (m MigrationRow, err error) {
 	row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 	if err != nil {
 		return m, err
@@ -218,12 +224,17 @@ func (c *change) migrationUnderWay(by Caller, id ID, number int64, action, metho
 	if err := row.unlocked(by); err != nil {
 		return m, err
 	}
+	if a.states != nil {
+		if err := row.in(a.action, a.states...); err != nil {
+			return m, err
+		}
+	}
 	if row.Task != Migrating {
-		return m, busy(id, action, "task_state", row.taskShown())
+		return m, busy(id, a.action, "task_state", row.taskShown())
 	}
 	m, err = migrationOf(c, id, number)
-	if err == nil && !slices.Contains(statuses, m.Status) {
-		err = wrongMigrationState(id, number, m.Status, method)
+	if err == nil && !slices.Contains(a.statuses, m.Status) {
+		err = wrongMigrationState(id, number, m.Status, a.method)
 	}
 	return m, err
 }

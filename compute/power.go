@@ -3,52 +3,109 @@ package compute
 import (
 	"cmp"
 	"context"
-	"slices"
+	"strings"
 )
 
-// A powering is something done to the power of servers.
-type powering struct {
-	action string
+// A powerChange is something that is done to the power of servers, by the name of Nova's action.
+type powerChange struct {
 	task   string
 	states []string // vm_state
+	// wish is what the host is to make of the server, and restart says that it must start it again in
+	// any case.
+	wish    string
+	restart bool
+	// hostLast says that Nova checks last whether the server has a host.
+	hostLast bool
+	// fatal says that a server is in error when its host has failed at it.
+	fatal bool
+}
+
+const rebootAction = "reboot"
+
+var powerChanges = map[string]powerChange{
+	"start":      {task: PoweringOn, states: []string{Stopped}, wish: WishRunning},
+	"stop":       {task: PoweringOff, states: []string{Active, Error}, wish: WishStopped},
+	rebootAction: {task: Rebooting, states: []string{Active}, wish: WishRunning, restart: true, hostLast: true},
+	"pause":      {task: Pausing, states: []string{Active}, wish: WishPaused, hostLast: true},
+	"unpause":    {task: Unpausing, states: []string{Paused}, wish: WishRunning, hostLast: true},
+	"suspend":    {task: Suspending, states: []string{Active}, wish: WishSuspended, hostLast: true, fatal: true},
+	"resume":     {task: Resuming, states: []string{Suspended}, wish: WishRunning, hostLast: true, fatal: true},
+}
+
+// hardReboot is the reboot that replaces what is left of the server's guest, in whatever state it is.
+var hardReboot = powerChange{
+	task: RebootingHot, states: []string{Active, Stopped, Paused, Suspended, Error}, wish: WishRunning, restart: true, hostLast: true,
+}
+
+// powerStates are the vm_state and the power_state of a server whose host has done what it wished. A
+// suspended server has no guest: its power is that of a stopped one, as with Nova's libvirt driver.
+var powerStates = map[string]struct {
+	state string
+	power Power
+}{
+	WishRunning:   {Active, Running},
+	WishStopped:   {Stopped, ShutDown},
+	WishPaused:    {Paused, PowerPaused},
+	WishSuspended: {Suspended, ShutDown},
 }
 
 // StartServer begins to start a server that is stopped. Faults: InstanceNotFound,
 // InstanceIsLocked, InstanceNotReady, InvalidState.
 func (s *Service) StartServer(ctx context.Context, by Caller, id ID) error {
-	return s.power(ctx, by, id, powering{"start", PoweringOn, []string{Stopped}})
+	return s.power(ctx, by, id, "start", powerChanges["start"])
 }
 
 // StopServer begins to stop a server. Faults are those of StartServer.
 func (s *Service) StopServer(ctx context.Context, by Caller, id ID) error {
-	return s.power(ctx, by, id, powering{"stop", PoweringOff, []string{Active, Error}})
+	return s.power(ctx, by, id, "stop", powerChanges["stop"])
 }
 
 // RebootServer begins to reboot a server, its hardware or, if not hard, its system.
 // Faults are those of StartServer.
 func (s *Service) RebootServer(ctx context.Context, by Caller, id ID, hard bool) error {
-	p := powering{"reboot", Rebooting, []string{Active}}
 	if hard {
-		p.task, p.states = RebootingHot, []string{Active, Stopped, Paused, Error}
+		return s.power(ctx, by, id, rebootAction, hardReboot)
 	}
-	return s.power(ctx, by, id, p)
+	return s.power(ctx, by, id, rebootAction, powerChanges[rebootAction])
+}
+
+// PauseServer begins to pause a server that runs: it stays in the memory of its host. Faults are
+// those of StartServer.
+func (s *Service) PauseServer(ctx context.Context, by Caller, id ID) error {
+	return s.power(ctx, by, id, "pause", powerChanges["pause"])
+}
+
+// UnpauseServer begins to make a paused server go on. Faults are those of StartServer.
+func (s *Service) UnpauseServer(ctx context.Context, by Caller, id ID) error {
+	return s.power(ctx, by, id, "unpause", powerChanges["unpause"])
+}
+
+// SuspendServer begins to save the memory of a server that runs, and to stop it. Faults are those of
+// StartServer.
+func (s *Service) SuspendServer(ctx context.Context, by Caller, id ID) error {
+	return s.power(ctx, by, id, "suspend", powerChanges["suspend"])
+}
+
+// ResumeServer begins to make a suspended server go on. Faults are those of StartServer.
+func (s *Service) ResumeServer(ctx context.Context, by Caller, id ID) error {
+	return s.power(ctx, by, id, "resume", powerChanges["resume"])
 }
 
 // power stores a change of a server's power; its host carries it out.
-func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error {
+func (s *Service) power(ctx context.Context, by Caller, id ID, name string, p powerChange) error {
 	return s.update(ctx, func(c *change) error {
 		row, err := OneOr[ServerRow](c, noServer(id), Where(ByID, id))
 		if err != nil {
 			return err
 		}
-		if err := c.mayPower(row, by, p); err != nil {
+		if err := c.mayPower(row, by, name, p); err != nil {
 			return err
 		}
-		action, err := c.act(by, id, p.action)
+		action, err := c.act(by, id, name)
 		if err != nil {
 			return err
 		}
-		event, err := c.begin(action.ID, "compute_"+p.action+"_instance", row.Host)
+		event, err := c.begin(action.ID, "compute_"+name+"_instance", row.Host)
 		if err != nil {
 			return err
 		}
@@ -56,12 +113,12 @@ func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		return c.newOperation(id, kindPower, &powerData{common: common{Action: action.ID, Event: event.ID}, Verb: p.action})
+		return c.newOperation(id, kindPower, &powerData{common: common{Action: action.ID, Event: event.ID}, Verb: name})
 	})
 }
 
-// mayPower refuses what cannot be done now, in Nova's order: only a reboot looks last for the host.
-func (c *change) mayPower(row ServerRow, by Caller, p powering) error {
+// mayPower refuses what cannot be done now, in Nova's order.
+func (c *change) mayPower(row ServerRow, by Caller, name string, p powerChange) error {
 	if err := row.unlocked(by); err != nil {
 		return err
 	}
@@ -69,16 +126,16 @@ func (c *change) mayPower(row ServerRow, by Caller, p powering) error {
 	if row.Host == "" {
 		notReady = conflict("InstanceNotReady", "Instance %s is not ready", row.ID)
 	}
-	if notReady != nil && p.action != "reboot" {
+	if notReady != nil && !p.hostLast {
 		return notReady
 	}
-	if !slices.Contains(p.states, row.State) {
-		return busy(row.ID, p.action, "vm_state", row.State)
-	}
-	if err := c.kinds.idle(c, row, p.action); err != nil {
+	if err := row.in(name, p.states...); err != nil {
 		return err
 	}
-	return cmp.Or(row.launched(p.action), notReady)
+	if err := c.kinds.idle(c, row, name); err != nil {
+		return err
+	}
+	return cmp.Or(row.launched(name), notReady)
 }
 
 // A powerJob is one command to the host of a server: it changes the power, or builds the server
@@ -91,7 +148,7 @@ type powerJob struct {
 // powerData is what such an operation stores.
 type powerData struct {
 	common
-	// Verb is what is done to the power: "start", "stop", "reboot".
+	// Verb is what is done to the power, a name in powerChanges.
 	Verb string `json:"verb,omitempty"`
 }
 
@@ -105,12 +162,10 @@ func (p *powerJob) clear() operationData {
 // sendPower sends the host of a server the command to change its power.
 func sendPower(c *change, server ServerRow, d *powerData) error {
 	d.Awaited = d.Event
+	p := powerChanges[d.Verb]
 	return c.wish(server, func(row *HostedRow) {
-		row.Event, row.Boot, row.Wish = d.Event, "", WishRunning
-		switch d.Verb {
-		case "stop":
-			row.Wish = WishStopped
-		case "reboot":
+		row.Event, row.Boot, row.Wish = d.Event, "", p.wish
+		if p.restart {
 			row.Boot = d.Event
 		}
 	})
@@ -127,16 +182,27 @@ func (p *powerJob) changePower(ctx context.Context) (next, error) {
 	}
 	return next{Change: func(c *change, row *ServerRow) error {
 		row.Task = ""
+		verb := powerChanges[p.Verb]
+		wish := row.usual()
 		var failure *stepError
-		switch {
-		case event.Result == failed:
+		if event.Result == failed {
 			failure = &stepError{text: event.Details, details: event.Details}
-		case p.Verb == "stop":
-			row.State, row.Power = Stopped, ShutDown
-		default:
-			row.State, row.Power = Active, Running
+			// A host that has not tried has changed nothing.
+			tried := event.Details != hostIsDown && !strings.HasPrefix(event.Details, olderAgent)
+			if verb.fatal && tried {
+				if err := c.inError(row, Failure{Code: 500, Message: event.Details, Details: event.Traceback}); err != nil {
+					return err
+				}
+			}
+		} else {
+			done := powerStates[verb.wish]
+			row.State, row.Power = done.state, done.power
+			wish = row.usual()
 		}
-		if err := c.wish(*row, func(hosted *HostedRow) { hosted.Wish, hosted.Event, hosted.Boot = row.usual(), "", "" }); err != nil {
+		// After a failure the host is to have the server as it was: one that could not be resumed stays
+		// suspended, though it is in error.
+		err := c.wish(*row, func(hosted *HostedRow) { hosted.Wish, hosted.Event, hosted.Boot = wish, "", "" })
+		if err != nil {
 			return err
 		}
 		return c.end(p.Event, failure) // one that the host has reported stays

@@ -127,7 +127,7 @@ func (s *Service) serversOn(ctx context.Context, hosts []string) (servers []ID, 
 		rows, err := Rows[HostedRow](r, Where(ByHost, hosts...))
 		servers, refused = nil, nil
 		for _, row := range rows {
-			if row.Wish == WishRunning || row.Wish == WishStopped {
+			if row.usable() {
 				servers = append(servers, row.Server)
 			}
 			if row.hasRefused() {
@@ -223,7 +223,7 @@ func (s *Service) reconcileServers(ctx context.Context, servers []ID) error {
 
 // hasRefused reports whether the host could not unplug devices of ports that were deleted: no operation requests it again.
 func (h *HostedRow) hasRefused() bool {
-	return (h.Wish == WishRunning || h.Wish == WishStopped) && h.Event == "" && h.Refused != "" && len(h.Slots) > 0
+	return h.usable() && h.Event == "" && h.Refused != "" && len(h.Slots) > 0
 }
 
 // requestAgain requests of hosts what they could not do for servers with which nothing is under way.

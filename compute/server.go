@@ -60,6 +60,8 @@ const (
 	Active   = "active"
 	Paused   = "paused"
 	Stopped  = "stopped"
+	// Suspended is of a server whose memory its host has saved.
+	Suspended = "suspended"
 	// ShelvedOffloaded is of a server that is on no host, and can be built again.
 	ShelvedOffloaded = "shelved_offloaded"
 	Resized          = "resized" // or migrated, not confirmed yet
@@ -80,6 +82,10 @@ const (
 	PoweringOn     = "powering-on"
 	Rebooting      = "rebooting"
 	RebootingHot   = "rebooting_hard"
+	Pausing        = "pausing"
+	Unpausing      = "unpausing"
+	Suspending     = "suspending"
+	Resuming       = "resuming"
 
 	ResizePrep      = "resize_prep"      // a host is chosen
 	ResizeMigrating = "resize_migrating" // the source stops it
@@ -185,7 +191,7 @@ type DeletedRow struct {
 type HostedRow struct {
 	Server ID
 	Host   string
-	Wish   string // WishRunning, WishStopped, WishKept, WishGone
+	Wish   string // WishRunning, WishStopped, WishPaused, WishSuspended, WishKept, WishGone
 	// Generation rises when the host is to build the server anew.
 	Generation int64
 	// Event is whose result the host has yet to report, "" for none.
@@ -205,8 +211,10 @@ type HostedRow struct {
 
 // What a host is to make of a server.
 const (
-	WishRunning = "running"
-	WishStopped = "stopped"
+	WishRunning   = "running"
+	WishStopped   = "stopped"
+	WishPaused    = "paused"
+	WishSuspended = "suspended"
 	// WishKept is for a server that runs on another host and may come back: it is stopped, its
 	// ports are unplugged, and the host keeps the rest of it.
 	WishKept = "kept"

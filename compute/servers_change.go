@@ -98,7 +98,7 @@ func (s *Service) ResetState(ctx context.Context, by Caller, id ID, state string
 }
 
 // metadataStates are those in which metadata may be changed.
-var metadataStates = []string{Active, Paused, Stopped}
+var metadataStates = []string{Active, Paused, Suspended, Stopped}
 
 // SetMetadata changes the metadata of a server: fn makes the new from the old, which is
 // a copy, and its error is returned as it is. Faults: InstanceNotFound, InstanceIsLocked,
@@ -140,7 +140,7 @@ func (c *change) enoughMetadata(project string, items int) error {
 }
 
 // tagStates are those in which tags may be changed.
-var tagStates = []string{Active, Paused, Stopped}
+var tagStates = []string{Active, Paused, Suspended, Stopped}
 
 // SetTags changes the tags of a server: fn makes the new from the old. Faults:
 // InstanceNotFound, InvalidState.

@@ -23,7 +23,7 @@ const (
 // InstanceNotFound, InstanceIsLocked, InvalidState, InstanceNotReady.
 func (s *Service) ShelveServer(ctx context.Context, by Caller, id ID) error {
 	err := s.update(ctx, func(c *change) error {
-		row, err := c.free(by, id, shelveAction, Active, Stopped, Paused)
+		row, err := c.free(by, id, shelveAction, Active, Stopped, Paused, Suspended)
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,8 @@ func (s *Service) wantedOf(r Reader, host string) (all []Wanted, err error) {
 func (s ServerRow) wanted(is HostedRow, ports []ServerPort) (w Wanted, err error) {
 	f, err := s.StoredFlavor()
 	w = Wanted{
-		ID: string(s.ID), Kept: is.Wish == WishKept, Generation: is.Generation, Running: is.Wish == WishRunning, Boot: string(is.Boot), Event: string(is.Event),
+		ID: string(s.ID), Kept: is.Wish == WishKept, Generation: is.Generation, Running: is.Wish == WishRunning || is.Wish == WishPaused, Power: is.listedPower(),
+		Boot: string(is.Boot), Event: string(is.Event),
 		Image: string(s.Image), Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata,
 		KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}

@@ -17,7 +17,7 @@ type Driver interface {
 	// Servers returns the servers that exist, also half built ones.
 	Servers(ctx context.Context) ([]State, error)
 	// Build creates a server with its ports, and starts it if it should run. What the server is to
-	// have is in its entry; whether it is Deleted or Kept, and its Event, do not matter. One that
+	// have is in its entry; its Power, whether it is Deleted or Kept, and its Event do not matter. One that
 	// fails leaves something behind, which Destroy removes. ErrEverywhere says that it would fail
 	// on any host.
 	Build(ctx context.Context, s hostlist.Server) error
@@ -27,9 +27,16 @@ type Driver interface {
 	Plug(ctx context.Context, id string, p hostlist.Port) error
 	Unplug(ctx context.Context, id, port string) error
 	// Start starts a server that does not run, and restarts one that does with another boot. Stop
-	// stops it.
+	// stops it, also one that is paused or suspended.
 	Start(ctx context.Context, id, boot string) error
 	Stop(ctx context.Context, id string) error
+	// Pause makes a server that runs stand still, and Unpause makes it go on.
+	Pause(ctx context.Context, id string) error
+	Unpause(ctx context.Context, id string) error
+	// Suspend saves the memory of a server that runs, paused or not, and stops it; one that does not
+	// run has none, and is suspended without. Resume runs a suspended server with its memory.
+	Suspend(ctx context.Context, id string) error
+	Resume(ctx context.Context, id string) error
 }
 
 // ErrEverywhere is among the causes of failures of what cannot be built anywhere.
@@ -40,6 +47,7 @@ type State struct {
 	ID      string
 	Built   bool // its build was completed
 	Running bool
+	Power   string   // as in hostlist.Server
 	Boot    string   // of its last start, "" for the first
 	Ports   []string // ids, sorted
 	// Generation is that of the hostlist.Server that was built.

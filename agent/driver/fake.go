@@ -80,7 +80,7 @@ func (f *Fake) Servers(context.Context) ([]State, error) {
 // Build is Driver's.
 func (f *Fake) Build(ctx context.Context, s hostlist.Server) error {
 	return f.do(ctx, "build", s.ID, func(st *State) {
-		st.Built, st.Running, st.Boot, st.Generation, st.Ports = true, s.Running, s.Boot, s.Generation, nil
+		st.Built, st.Running, st.Power, st.Boot, st.Generation, st.Ports = true, s.Running, "", s.Boot, s.Generation, nil
 		for _, p := range s.Ports {
 			st.Ports = append(st.Ports, p.ID)
 		}
@@ -111,10 +111,30 @@ func (f *Fake) Unplug(ctx context.Context, id, port string) error {
 
 // Start is Driver's.
 func (f *Fake) Start(ctx context.Context, id, boot string) error {
-	return f.do(ctx, "start", id, func(s *State) { s.Running, s.Boot = true, boot })
+	return f.do(ctx, "start", id, func(s *State) { s.Running, s.Power, s.Boot = true, "", boot })
 }
 
 // Stop is Driver's.
 func (f *Fake) Stop(ctx context.Context, id string) error {
-	return f.do(ctx, "stop", id, func(s *State) { s.Running = false })
+	return f.do(ctx, "stop", id, func(s *State) { s.Running, s.Power = false, "" })
+}
+
+// Pause is Driver's.
+func (f *Fake) Pause(ctx context.Context, id string) error {
+	return f.do(ctx, "pause", id, func(s *State) { s.Running, s.Power = true, hostlist.Paused })
+}
+
+// Unpause is Driver's.
+func (f *Fake) Unpause(ctx context.Context, id string) error {
+	return f.do(ctx, "unpause", id, func(s *State) { s.Power = "" })
+}
+
+// Suspend is Driver's.
+func (f *Fake) Suspend(ctx context.Context, id string) error {
+	return f.do(ctx, "suspend", id, func(s *State) { s.Running, s.Power = false, hostlist.Suspended })
+}
+
+// Resume is Driver's.
+func (f *Fake) Resume(ctx context.Context, id string) error {
+	return f.do(ctx, "resume", id, func(s *State) { s.Running, s.Power = true, "" })
 }

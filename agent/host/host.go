@@ -349,6 +349,14 @@ func (h *Host) carryOut(ctx context.Context, id string, want *hostlist.Server, s
 		return nil
 	case "start":
 		return h.Driver.Start(ctx, id, want.Boot)
+	case "pause":
+		return h.Driver.Pause(ctx, id)
+	case "unpause":
+		return h.Driver.Unpause(ctx, id)
+	case "suspend":
+		return h.Driver.Suspend(ctx, id)
+	case "resume":
+		return h.Driver.Resume(ctx, id)
 	}
 	return h.Driver.Stop(ctx, id)
 }
@@ -357,7 +365,7 @@ func (h *Host) carryOut(ctx context.Context, id string, want *hostlist.Server, s
 // destruction of a server is retried while the list has it.
 func (h *Host) reportResult(ctx context.Context, id string, want *hostlist.Server, err error) {
 	event, again := want.Event, err != nil && want.Deleted
-	r := hostlist.Result{Server: id, Event: event, Generation: want.Generation, Everywhere: errors.Is(err, driver.ErrEverywhere)}
+	r := hostlist.Result{Server: id, Event: event, Generation: want.Generation, Power: knownPower(want), Everywhere: errors.Is(err, driver.ErrEverywhere)}
 	if err != nil {
 		r.Error = err.Error()
 	}

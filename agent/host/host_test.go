@@ -387,6 +387,42 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// Servers are paused and suspended, and go on. The result names the power that was listed; one that this agent does
+// not know is not named.
+func TestPowers(t *testing.T) {
+	fake := &driver.Fake{}
+	inBubble(t, fake, func(t *testing.T, s *service) {
+		s.want(server("a", "e0"))
+		time.Sleep(time.Second)
+		s.heard()
+		for i, step := range []struct {
+			running       bool
+			power, knows  string
+			is            string
+			actualRunning bool
+		}{
+			{true, "paused", "paused", "paused", true},
+			{true, "", "", "", true},
+			{false, "suspended", "suspended", "suspended", false},
+			{true, "paused", "paused", "paused", true},
+			{false, "", "", "", false},
+			{true, "rescued", "", "", true},
+		} {
+			desired := server("a", fmt.Sprint("e", i+1))
+			desired.Running, desired.Power = step.running, step.power
+			s.want(desired)
+			time.Sleep(time.Second)
+			if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: desired.Event, Power: step.knows}}, s.heard()); d != "" {
+				t.Errorf("step %d: it was said (-want +got)\n%s", i, d)
+			}
+			states, err := fake.Servers(t.Context())
+			if d := cmp.Diff([]driver.State{{ID: "a", Built: true, Running: step.actualRunning, Power: step.is}}, states); d != "" || err != nil {
+				t.Errorf("step %d, %v (-want +got)\n%s", i, err, d)
+			}
+		}
+	})
+}
+
 // A server of another generation is built again, and a kept one stays as it is.
 func TestGenerations(t *testing.T) {
 	fake := &driver.Fake{}

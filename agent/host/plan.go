@@ -9,7 +9,7 @@ import (
 
 // A step is one call of a driver.
 type step struct {
-	verb string // build, destroy, plug, unplug, start or stop
+	verb string // build, destroy, plug, unplug, or one of power's
 	port hostlist.Port
 }
 
@@ -34,10 +34,12 @@ func plan(want *hostlist.Server, actual *driver.State) (steps []step) {
 	case !retained && want.Kept:
 		return steps
 	case !retained:
-		return append(steps, step{verb: "build"})
+		built := driver.State{Running: want.Running, Boot: want.Boot}
+		return append(append(steps, step{verb: "build"}), power(want, &built)...)
 	}
-	if !want.Running && actual.Running {
-		steps = append(steps, step{verb: "stop"})
+	changes := power(want, actual)
+	if !want.Running { // it stands still before its ports are unplugged
+		steps, changes = append(steps, changes...), nil
 	}
 	for _, id := range actual.Ports {
 		if !slices.ContainsFunc(want.Ports, func(p hostlist.Port) bool { return p.ID == id }) {
@@ -49,8 +51,44 @@ func plan(want *hostlist.Server, actual *driver.State) (steps []step) {
 			steps = append(steps, step{"plug", p})
 		}
 	}
-	if want.Running && (!actual.Running || want.Boot != "" && want.Boot != actual.Boot) {
+	return append(steps, changes...)
+}
+
+// power returns the steps that bring a server that is built to the power of its entry. Another boot
+// starts it anew, whatever it was doing.
+func power(want *hostlist.Server, actual *driver.State) (steps []step) {
+	restarts := want.Boot != "" && want.Boot != actual.Boot
+	running, power := actual.Running, actual.Power
+	switch {
+	case !want.Running && want.Power == hostlist.Suspended:
+		if power != want.Power {
+			steps = append(steps, step{verb: "suspend"})
+		}
+		return steps
+	case !want.Running:
+		if running || power != "" {
+			steps = append(steps, step{verb: "stop"})
+		}
+		return steps
+	case restarts || !running && power == "":
 		steps = append(steps, step{verb: "start"})
+		power = ""
+	case power == hostlist.Suspended:
+		steps = append(steps, step{verb: "resume"})
+		power = ""
+	case power == hostlist.Paused && want.Power != power:
+		return append(steps, step{verb: "unpause"})
+	}
+	if want.Power == hostlist.Paused && want.Power != power {
+		steps = append(steps, step{verb: "pause"})
 	}
 	return steps
+}
+
+// knownPower is the power of an entry as this agent understands it.
+func knownPower(want *hostlist.Server) string {
+	if want.Running && want.Power == hostlist.Paused || !want.Running && want.Power == hostlist.Suspended {
+		return want.Power
+	}
+	return ""
 }

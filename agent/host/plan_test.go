@@ -14,6 +14,8 @@ func TestPlan(t *testing.T) {
 		return &hostlist.Server{ID: "s", Running: true, Boot: boot, Ports: ports}
 	}
 	retained := &hostlist.Server{Kept: true}
+	paused := &hostlist.Server{ID: "s", Running: true, Power: hostlist.Paused}
+	suspended := &hostlist.Server{ID: "s", Power: hostlist.Suspended}
 	for name, tc := range map[string]struct {
 		want  *hostlist.Server
 		is    *driver.State
@@ -36,6 +38,26 @@ func TestPlan(t *testing.T) {
 		"KeptGeneration":  {retained, &driver.State{Built: true, Generation: 1}, nil},
 		"KeptAndMissing":  {retained, nil, nil},
 		"KeptAndHalfMade": {retained, &driver.State{}, []step{{verb: "destroy"}}},
+		"Pause":           {paused, &driver.State{Built: true, Running: true, Boot: "1"}, []step{{verb: "pause"}}},
+		"Paused":          {paused, &driver.State{Built: true, Running: true, Power: hostlist.Paused}, nil},
+		"PausedOnNewHost": {paused, nil, []step{{verb: "build"}, {verb: "pause"}}},
+		"PausedOfStopped": {paused, &driver.State{Built: true}, []step{{verb: "start"}, {verb: "pause"}}},
+		"PausedOfSaved":   {paused, &driver.State{Built: true, Power: hostlist.Suspended}, []step{{verb: "resume"}, {verb: "pause"}}},
+		"PausedAndPort": {
+			&hostlist.Server{ID: "s", Running: true, Power: hostlist.Paused, Ports: []hostlist.Port{a}},
+			&driver.State{Built: true, Running: true, Power: hostlist.Paused},
+			[]step{{"plug", a}},
+		},
+		"Unpause":         {runs(""), &driver.State{Built: true, Running: true, Power: hostlist.Paused, Boot: "1"}, []step{{verb: "unpause"}}},
+		"RebootOfPaused":  {runs("2"), &driver.State{Built: true, Running: true, Power: hostlist.Paused, Boot: "1"}, []step{{verb: "start"}}},
+		"StopOfPaused":    {&hostlist.Server{}, &driver.State{Built: true, Running: true, Power: hostlist.Paused}, []step{{verb: "stop"}}},
+		"Suspend":         {suspended, &driver.State{Built: true, Running: true}, []step{{verb: "suspend"}}},
+		"Suspended":       {suspended, &driver.State{Built: true, Power: hostlist.Suspended}, nil},
+		"SuspendedAndNew": {suspended, nil, []step{{verb: "build"}, {verb: "suspend"}}},
+		"Resume":          {runs(""), &driver.State{Built: true, Power: hostlist.Suspended, Boot: "1"}, []step{{verb: "resume"}}},
+		"RebootOfSaved":   {runs("2"), &driver.State{Built: true, Power: hostlist.Suspended, Boot: "1"}, []step{{verb: "start"}}},
+		"StopOfSuspended": {&hostlist.Server{}, &driver.State{Built: true, Power: hostlist.Suspended}, []step{{verb: "stop"}}},
+		"KeptOfPaused":    {retained, &driver.State{Built: true, Running: true, Power: hostlist.Paused, Ports: []string{"a"}}, []step{{verb: "stop"}, {"unplug", a}}},
 		"Reboot":          {runs("2"), &driver.State{Built: true, Running: true, Boot: "1"}, []step{{verb: "start"}}},
 	} {
 		if got := plan(tc.want, tc.is); !slices.EqualFunc(got, tc.steps, func(x, y step) bool { return x.verb == y.verb && x.port.ID == y.port.ID }) {

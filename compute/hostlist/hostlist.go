@@ -28,6 +28,9 @@ type Server struct {
 	// it is restarted.
 	Running bool   `json:"running"`
 	Boot    string `json:"boot,omitempty"`
+	// Power is Paused for one that is Running and must stand still, Suspended for one that is not and
+	// goes on where it was when it is Running again, and "" for any other.
+	Power string `json:"power,omitempty"`
 	// Event is the event whose result the host must report, "" for none.
 	Event  string `json:"event,omitempty"`
 	Image  string `json:"image,omitempty"` // "" for none
@@ -41,6 +44,12 @@ type Server struct {
 	UserData    string            `json:"user_data,omitempty"` // base64
 	ConfigDrive bool              `json:"config_drive"`
 }
+
+// What Server.Power says.
+const (
+	Paused    = "paused"
+	Suspended = "suspended"
+)
 
 // A Flavor is what a server is to have of its host.
 type Flavor struct {
@@ -89,6 +98,8 @@ type Result struct {
 	Event  string `json:"event,omitempty"`
 	// Generation is that of the server as it was listed; 0 if the host does not know generations.
 	Generation int64 `json:"generation"`
+	// Power is that of the server as it was listed; "" if the host does not know it.
+	Power string `json:"power,omitempty"`
 	// Error is the error message, "" for success. Everywhere says that it would fail on any host.
 	Error      string `json:"error,omitempty"`
 	Everywhere bool   `json:"everywhere"`

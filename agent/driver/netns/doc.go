@@ -9,7 +9,7 @@
 //	the device at a PCI address ──────────────────────── eth2   the device itself
 //
 // Interfaces are numbered in the order of the server's ports. Those of a server that runs
-// are up and have the ports' addresses; those of one that is stopped are down.
+// are up and have the ports' addresses; those of one that is stopped, paused or suspended are down.
 //
 // # State
 //

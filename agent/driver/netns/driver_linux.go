@@ -203,7 +203,28 @@ func (d *Driver) Start(ctx context.Context, id, boot string) error {
 
 // Stop implements driver.Driver.
 func (d *Driver) Stop(ctx context.Context, id string) error {
-	return d.onServer(ctx, id, func(w *work) error { return w.stop(ctx) })
+	return d.onServer(ctx, id, func(w *work) error { return w.stop(ctx, false, "") })
+}
+
+// Pause implements driver.Driver. Its interfaces are switched off; what runs in the namespace is not
+// stopped.
+func (d *Driver) Pause(ctx context.Context, id string) error {
+	return d.onServer(ctx, id, func(w *work) error { return w.stop(ctx, true, hostlist.Paused) })
+}
+
+// Unpause implements driver.Driver.
+func (d *Driver) Unpause(ctx context.Context, id string) error {
+	return d.onServer(ctx, id, func(w *work) error { return w.resume(ctx) })
+}
+
+// Suspend implements driver.Driver. As with Pause, nothing is saved.
+func (d *Driver) Suspend(ctx context.Context, id string) error {
+	return d.onServer(ctx, id, func(w *work) error { return w.stop(ctx, false, hostlist.Suspended) })
+}
+
+// Resume implements driver.Driver.
+func (d *Driver) Resume(ctx context.Context, id string) error {
+	return d.onServer(ctx, id, func(w *work) error { return w.resume(ctx) })
 }
 
 // onServer works on a server that is there.

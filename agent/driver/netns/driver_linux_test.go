@@ -91,6 +91,46 @@ func TestBuildStopped(t *testing.T) {
 	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 down", "eth1 macvlan fa:16:3e:00:00:02 down", "eth2 veth fa:16:3e:00:00:03 down")
 }
 
+// The interfaces of a server that is paused or suspended are down, also after a restart of the agent, and
+// nothing else of it changes. It goes on without a new start.
+func TestPauseAndSuspend(t *testing.T) {
+	m := newMachine(t)
+	s := m.server(port(1))
+	m.must(m.driver.Build(t.Context(), s))
+	m.must(m.driver.Start(t.Context(), s.ID, "b"))
+	up := "eth0 veth fa:16:3e:00:00:01 up 192.0.2.1/24"
+	for _, halt := range []struct {
+		do, undo func(context.Context, string) error
+		running  bool
+		power    string
+	}{
+		{m.driver.Pause, m.driver.Unpause, true, hostlist.Paused},
+		{m.driver.Suspend, m.driver.Resume, false, hostlist.Suspended},
+	} {
+		m.must(halt.do(t.Context(), s.ID))
+		m.must(halt.do(t.Context(), s.ID))
+		m.restart()
+		m.must(m.driver.Plug(t.Context(), s.ID, port(2)))
+		want := built(s.ID, "b", port(1), port(2))
+		want.Running, want.Power = halt.running, halt.power
+		m.wantState(s.ID, want)
+		m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 down", "eth1 veth fa:16:3e:00:00:02 down")
+		m.must(m.driver.Unplug(t.Context(), s.ID, port(2).ID))
+		m.must(halt.undo(t.Context(), s.ID))
+		m.must(halt.undo(t.Context(), s.ID))
+		m.wantState(s.ID, built(s.ID, "b", port(1)))
+		m.wantInside(s.ID, up)
+		m.must(halt.do(t.Context(), s.ID))
+		m.must(m.driver.Start(t.Context(), s.ID, "b"))
+		m.wantState(s.ID, built(s.ID, "b", port(1)))
+		m.wantInside(s.ID, up)
+		m.must(halt.do(t.Context(), s.ID))
+		m.must(m.driver.Stop(t.Context(), s.ID))
+		m.wantState(s.ID, &driver.State{ID: s.ID, Built: true, Boot: "b", Ports: []string{port(1).ID}})
+		m.must(m.driver.Start(t.Context(), s.ID, "b"))
+	}
+}
+
 func TestServersReachEachOther(t *testing.T) {
 	m := newMachine(t)
 	first, second := m.server(port(1), shared(11)), m.server(port(2), shared(12))

@@ -47,3 +47,15 @@ func (*Driver) Start(context.Context, string, string) error { return errLinux }
 
 // Stop implements driver.Driver.
 func (*Driver) Stop(context.Context, string) error { return errLinux }
+
+// Pause implements driver.Driver.
+func (*Driver) Pause(context.Context, string) error { return errLinux }
+
+// Unpause implements driver.Driver.
+func (*Driver) Unpause(context.Context, string) error { return errLinux }
+
+// Suspend implements driver.Driver.
+func (*Driver) Suspend(context.Context, string) error { return errLinux }
+
+// Resume implements driver.Driver.
+func (*Driver) Resume(context.Context, string) error { return errLinux }

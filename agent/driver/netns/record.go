@@ -19,6 +19,7 @@ type record struct {
 	Name    string `json:"name,omitempty"`
 	Built   bool   `json:"built"`
 	Running bool   `json:"running"`
+	Power   string `json:"power,omitempty"` // as in hostlist.Server
 	Boot    string `json:"boot,omitempty"`
 	// Generation is 0 in the files of earlier releases.
 	Generation int64  `json:"generation,omitempty"`
@@ -29,6 +30,9 @@ type record struct {
 func (r *record) plugOf(port string) int {
 	return slices.IndexFunc(r.Plugs, func(p plug) bool { return p.Port == port })
 }
+
+// isOn reports whether its interfaces are on.
+func (r *record) isOn() bool { return r.Running && r.Power == "" }
 
 // free is the first number that no interface has.
 func (r *record) free() int {
@@ -41,7 +45,7 @@ func (r *record) free() int {
 
 // state is what the record says of a server whose namespace is there.
 func (r *record) state() driver.State {
-	s := driver.State{ID: r.Server, Built: r.Built, Running: r.Running, Boot: r.Boot, Generation: r.Generation}
+	s := driver.State{ID: r.Server, Built: r.Built, Running: r.Running, Power: r.Power, Boot: r.Boot, Generation: r.Generation}
 	for _, p := range r.Plugs {
 		if p.Made {
 			s.Ports = append(s.Ports, p.Port)

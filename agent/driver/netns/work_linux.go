@@ -64,7 +64,7 @@ func (w *work) build(ctx context.Context, s hostlist.Server, plugs []plug) error
 			return err
 		}
 	}
-	w.record.Name, w.record.Running, w.record.Boot, w.record.Generation, w.record.Plugs = s.Name, s.Running, s.Boot, s.Generation, plugs
+	w.record.Name, w.record.Running, w.record.Power, w.record.Boot, w.record.Generation, w.record.Plugs = s.Name, s.Running, "", s.Boot, s.Generation, plugs
 	if err := w.save(); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (w *work) joinAndSwitch(ctx context.Context, p plug) error {
 	if err := w.join(ctx, p); err != nil {
 		return err
 	}
-	if !w.record.Running {
+	if !w.record.isOn() {
 		return w.down(p)
 	}
 	if err := w.up(p); err != nil {
@@ -269,34 +269,44 @@ func (w *work) unplug(ctx context.Context, port string) error {
 }
 
 func (w *work) start(ctx context.Context, boot string) error {
-	prev := w.record.Running && w.record.Boot == boot
+	prev := w.record.isOn() && w.record.Boot == boot
 	if w.record.Running && !prev {
 		if err := w.switchOff(); err != nil {
 			return err
 		}
 	}
-	w.record.Running, w.record.Boot = true, boot
+	w.record.Boot = boot
+	return w.switchOn(ctx, prev)
+}
+
+// switchOn makes the server run, which the file says at the end unless it does already.
+func (w *work) switchOn(ctx context.Context, recorded bool) error {
+	w.record.Running, w.record.Power = true, ""
 	for _, p := range w.record.Plugs {
 		if err := w.putIn(ctx, p); err != nil {
 			return err
 		}
 	}
-	if prev {
+	if recorded {
 		return nil
 	}
 	return w.save()
 }
 
-func (w *work) stop(ctx context.Context) error {
+// stop switches the server off, or lets it stand still.
+func (w *work) stop(ctx context.Context, running bool, power string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := w.switchOff(); err != nil || !w.record.Running {
+	if err := w.switchOff(); err != nil || w.record.Running == running && w.record.Power == power {
 		return err
 	}
-	w.record.Running = false
+	w.record.Running, w.record.Power = running, power
 	return w.save()
 }
+
+// resume lets a server go on that stands still.
+func (w *work) resume(ctx context.Context) error { return w.switchOn(ctx, w.record.isOn()) }
 
 func (w *work) switchOff() error {
 	for _, p := range w.record.Plugs {

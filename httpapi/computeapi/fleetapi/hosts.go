@@ -23,7 +23,7 @@ func hostRoutes(a *wire.API) []httpapi.Route {
 }
 
 var resultsSchema = wire.BodySchema("results", `{"type": "array", "maxItems": 4096, "items": `+wire.ObjectPart(`"server": `+wire.UUIDPart+`, "event": `+wire.UUIDPart+`,
-		"generation": {"type": "integer", "minimum": 0},
+		"generation": {"type": "integer", "minimum": 0}, "power": {"type": "string", "maxLength": 255},
 		"error": `+wire.StringPart+`, "everywhere": {"type": "boolean"}`, `"server", "event"`)+`}`)
 
 // actsFor is the rule of hosts: only the host itself reads and reports what is its own.

@@ -14,6 +14,7 @@ import (
 func serverActionRoutes(a *wire.API) []httpapi.Route {
 	actions := wire.Actions{
 		"os-start": startServer, "os-stop": stopServer, "reboot": rebootServer, "rebuild": rebuildServer,
+		"pause": pauseServer, "unpause": unpauseServer, "suspend": suspendServer, "resume": resumeServer,
 		"lock": lockServer, "unlock": unlockServer, "os-resetState": resetServer,
 	}
 	maps.Copy(actions, moveActions)
@@ -60,6 +61,30 @@ func rebootServer(q *wire.Request) error {
 	hard := strings.EqualFold(*wire.TextOf(v, "type"), "hard")
 	return onServer(q, "servers:reboot", func(s compute.Server) error {
 		return q.API.Compute.RebootServer(q.Context(), q.Author(), s.ID, hard)
+	})
+}
+
+func pauseServer(q *wire.Request) error {
+	return onServer(q, "os-pause-server:pause", func(s compute.Server) error {
+		return q.API.Compute.PauseServer(q.Context(), q.Author(), s.ID)
+	})
+}
+
+func unpauseServer(q *wire.Request) error {
+	return onServer(q, "os-pause-server:unpause", func(s compute.Server) error {
+		return q.API.Compute.UnpauseServer(q.Context(), q.Author(), s.ID)
+	})
+}
+
+func suspendServer(q *wire.Request) error {
+	return onServer(q, "os-suspend-server:suspend", func(s compute.Server) error {
+		return q.API.Compute.SuspendServer(q.Context(), q.Author(), s.ID)
+	})
+}
+
+func resumeServer(q *wire.Request) error {
+	return onServer(q, "os-suspend-server:resume", func(s compute.Server) error {
+		return q.API.Compute.ResumeServer(q.Context(), q.Author(), s.ID)
 	})
 }
 

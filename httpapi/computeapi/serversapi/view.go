@@ -206,6 +206,7 @@ var serverStates = []serverState{
 	}},
 	{compute.Resized, "VERIFY_RESIZE", map[string]string{compute.ResizeReverting: "REVERT_RESIZE"}},
 	{compute.Paused, "PAUSED", map[string]string{"migrating": "MIGRATING"}},
+	{compute.Suspended, "SUSPENDED", nil},
 	{compute.Error, "ERROR", map[string]string{compute.TaskRebuilding: "REBUILD", compute.RebuildSpawning: "REBUILD"}},
 	{compute.ShelvedOffloaded, "SHELVED_OFFLOADED", nil},
 	{compute.Deleted, "DELETED", nil},
