@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -361,13 +362,21 @@ func TestLoadRequests(t *testing.T) {
 		"[scheduler] query_placement_for_routed_network_aggregates = false", "[scheduler] placement_aggregate_required_for_tenants = false",
 		"[scheduler] query_placement_for_image_type_support = false", "[scheduler] enable_isolated_aggregate_filtering = false",
 		"[scheduler] image_metadata_prefilter = false", "[workarounds] disable_fallback_pcpu_query = false",
-		"[DEFAULT] default_availability_zone = nova",
+		"[DEFAULT] default_availability_zone = nova", "[filter_scheduler] pci_in_placement = false",
 	}
 	if diff := cmp.Diff(want, assumed); diff != "" {
 		t.Errorf("assumed (-want +got):\n%s", diff)
 	}
-	if s, assumed, err = config.LoadRequests(); err != nil || !s.Scheduler.Zones || s.ScheduleZone != "" || len(assumed) != 11 {
+	if s, assumed, err = config.LoadRequests(); err != nil || !s.Scheduler.Zones || s.ScheduleZone != "" || len(assumed) != 12 {
 		t.Errorf("without a file %+v, %q, %v", s, assumed, err)
+	}
+	const devices = "[pci]\nalias = {\"name\": \"a\"}\nalias = {\"name\": \"b\"}\n[filter_scheduler]\npci_in_placement = true\nhost_subset_size = wrong\n"
+	if err := os.WriteFile(path, []byte(devices), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err = config.LoadRequests(path)
+	if err != nil || !s.PCIInPlacement || !slices.Equal(s.Aliases, []string{`{"name": "a"}`, `{"name": "b"}`}) {
+		t.Errorf("PCI devices: %+v, %v", s, err)
 	}
 	if _, _, err = config.LoadRequests("/nowhere/nova.conf"); err == nil {
 		t.Error("a file that is not there is taken")

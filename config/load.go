@@ -49,10 +49,13 @@ type Requests struct {
 	Scheduler Scheduler // without [filter_scheduler] and max_attempts
 	// DefaultZone is the zone of hosts that are in no aggregate with one, and ScheduleZone that of servers which are created without one, "" for none.
 	DefaultZone, ScheduleZone string
+	// PCIInPlacement is [filter_scheduler] pci_in_placement, and Aliases [pci] alias: objects of JSON.
+	PCIInPlacement bool
+	Aliases        []string
 }
 
 // LoadRequests reads of a nova.conf only how Nova asks placement for a server: the request filters of [scheduler], their limit,
-// [workarounds] and the default zones. The rest of the file is not checked. Assumed are the settings that the file does not have, with Nova's
+// [workarounds], the default zones and the aliases of PCI devices. The rest of the file is not checked. Assumed are the settings that the file does not have, with Nova's
 // defaults, as "[group] name = value"; they are all settings when no file is named. The error is as that of LoadPlacement.
 func LoadRequests(files ...string) (r *Requests, assumed []string, err error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files})
@@ -61,12 +64,14 @@ func LoadRequests(files ...string) (r *Requests, assumed []string, err error) {
 	var t osloconfig.Table
 	for _, o := range append(r.Scheduler.settings(),
 		used(groupDefault, "default_availability_zone", osloconfig.String(&r.DefaultZone), ""),
-		used(groupDefault, "default_schedule_zone", osloconfig.String(&r.ScheduleZone), "")) {
-		if o.Group == groupFilters || o.Option.Option == "max_attempts" {
+		used(groupDefault, "default_schedule_zone", osloconfig.String(&r.ScheduleZone), ""),
+		used(groupFilters, "pci_in_placement", osloconfig.Bool(&r.PCIInPlacement), ""),
+		used("pci", "alias", osloconfig.Multi(&r.Aliases), "")) {
+		if o.Group == groupFilters && o.Option.Option != "pci_in_placement" || o.Option.Option == "max_attempts" {
 			continue // the choice among placement's candidates
 		}
 		t.Options = append(t.Options, o.Option)
-		if !set.Given(o.Option) {
+		if o.Option.Option != "alias" && !set.Given(o.Option) {
 			assumed = append(assumed, o.String()+" = "+o.Display())
 		}
 	}

@@ -28,12 +28,13 @@ const (
 // A builder collects groups.
 type builder struct {
 	spec       Spec
-	release    Release
+	settings   Settings
 	order      []string // suffixes in order of appearance
 	groups     map[string]*group
 	policy     string
-	fromFlavor int  // groups with a suffix that the flavor has
-	pinned     bool // all CPUs are dedicated ones
+	pci        map[string]string // aliases of the groups of PCI devices, by suffix
+	fromFlavor int               // groups with a suffix that the flavor has
+	pinned     bool              // all CPUs are dedicated ones
 	warnings   []string
 }
 
@@ -45,14 +46,14 @@ type group struct {
 	placement.RequestGroup
 }
 
-func newBuilder(s Spec, release Release) *builder {
-	return &builder{spec: s, release: release, groups: map[string]*group{}}
+func newBuilder(s Spec, settings Settings) *builder {
+	return &builder{spec: s, settings: settings, groups: map[string]*group{}, pci: map[string]string{}}
 }
 
 // build collects the groups of a spec. Without pinning, policies for CPUs are passed
 // over.
-func build(s Spec, release Release, pinning bool) (*builder, error) {
-	b := newBuilder(s, release)
+func build(s Spec, settings Settings, pinning bool) (*builder, error) {
+	b := newBuilder(s, settings)
 	b.extraSpecs()
 	b.fromFlavor = b.suffixed()
 	for _, t := range s.Image.Required() {
@@ -64,6 +65,9 @@ func build(s Spec, release Release, pinning bool) (*builder, error) {
 		}
 	}
 	if err := b.ports(); err != nil {
+		return nil, err
+	}
+	if err := b.pciDevices(); err != nil {
 		return nil, err
 	}
 	b.numbers()
@@ -239,7 +243,7 @@ func (b *builder) devices() error {
 	if encryption != "" {
 		g.resources["MEM_ENCRYPTION_CONTEXT"] = 1
 	}
-	if encryption != "" && b.release.Since(Flamingo) {
+	if encryption != "" && b.settings.Release.Since(Flamingo) {
 		g.required[encryptionTraits[encryption]] = true
 	}
 	for class, n := range persistentMemory(f.Specs["hw:pmem"]) {
@@ -252,7 +256,7 @@ func (b *builder) devices() error {
 	if tpm != "" {
 		g.required["COMPUTE_SECURITY_TPM_"+strings.ReplaceAll(tpm, ".", "_")] = true
 	}
-	if tpm != "" && b.release.Since(Dalmatian) {
+	if tpm != "" && b.settings.Release.Since(Dalmatian) {
 		g.required["COMPUTE_SECURITY_"+strings.ToUpper(strings.ReplaceAll(model, "-", "_"))] = true
 	}
 	pci, err := extraspecs.PCIPolicy(f, i)
@@ -269,7 +273,7 @@ func (b *builder) devices() error {
 	if err != nil {
 		return err
 	}
-	if b.release.Since(Caracal) {
+	if b.settings.Release.Since(Caracal) {
 		mode, err := extraspecs.MaxPhysAddr(f, i)
 		if err != nil {
 			return err
@@ -278,7 +282,7 @@ func (b *builder) devices() error {
 			g.required[t] = true
 		}
 	}
-	if b.release.Since(Dalmatian) && extraspecs.StatelessFirmware(i) {
+	if b.settings.Release.Since(Dalmatian) && extraspecs.StatelessFirmware(i) {
 		g.required["COMPUTE_SECURITY_STATELESS_FIRMWARE"] = true
 	}
 	return nil

@@ -36,6 +36,9 @@ type Settings struct {
 	// Owner wants hosts that say that they are compute's. It may be set once all
 	// of them do.
 	Owner bool
+	// PCI are the aliases of [pci] alias, where [filter_scheduler] pci_in_placement is on; nil where it
+	// is off. Releases before Antelope do not have it.
+	PCI map[string]Alias
 	// DisableFallbackPCPU is [workarounds] disable_fallback_pcpu_query.
 	DisableFallbackPCPU bool
 }
@@ -186,7 +189,7 @@ func (f *filtering) enabled() error {
 
 // isolated keeps servers out of aggregates with traits that they do not require.
 func (f *filtering) isolated() error {
-	b, err := build(f.Spec, f.Release, true)
+	b, err := build(f.Spec, f.Settings, true)
 	if err != nil {
 		return err
 	}
@@ -295,7 +298,11 @@ func (f *filtering) tpmSecrets() error {
 	return nil
 }
 
+// ownerNova is the trait of what is Nova's in placement.
+const ownerNova = "OWNER_NOVA"
+
+// owner wants hosts and PCI devices that are Nova's.
 func (f *filtering) owner() error {
-	f.root["OWNER_NOVA"] = true
+	f.root[ownerNova] = true
 	return nil
 }

@@ -151,7 +151,7 @@ func (a *asked) wire() map[string]any {
 		"flavor": map[string]any{"vcpus": f.VCPUs, "memory_mb": f.MemoryMB, "root_gb": f.RootGB, "ephemeral_gb": f.EphemeralGB, "swap": f.SwapMB},
 		"specs":  f.Specs, "format": a.spec.Image.DiskFormat, "properties": a.spec.Image.Properties, "project": a.spec.Project,
 		"zone": a.spec.Zone, "volume": a.spec.FromVolume, "unlimited": a.spec.Unlimited, "in_tree": a.spec.InTree,
-		"ports": ports, "aggregates": aggregates, "on": on,
+		"ports": ports, "aggregates": aggregates, "on": on, "aliases": a.aliases,
 	}
 }
 
@@ -174,6 +174,11 @@ var (
 		hw:maxphysaddr_mode=passthrough hw:tpm_model=tpm-crb hw:tpm_model=tpm-tis hw:virtio_packed_ring=yes hw:sound_model=virtio hw:tpm_secret_security=host`)
 	newProperties = strings.Fields(`hw_mem_encryption_model=amd-sev-snp hw_mem_encryption_model=amd-sev-es hw_firmware_stateless=yes hw_firmware_type=uefi
 		hw_firmware_type=uefi hw_maxphysaddr_mode=emulate hw_tpm_model=tpm-crb hw_video_model=none hw_sound_model=virtio`)
+	// someAliases are values of [pci] alias.
+	someAliases = []string{
+		`{"name": "nic", "vendor_id": "8086", "product_id": "10ca", "device_type": "type-VF"}`,
+		`{"name": "gpu", "resource_class": "fast gpu", "traits": "HW_GPU_API_VULKAN,purple--rain,custom_b"}`,
+	}
 	someMetadata = strings.Fields(`availability_zone=az1 availability_zone=az2 filter_tenant_id=blue filter_tenant_id7=blue filter_tenant_id=red other=green
 		trait:CUSTOM_A=required trait:CUSTOM_D=required trait:CUSTOM_D=forbidden trait:HW_CPU_HYPERTHREADING=required trait:CUSTOM_PHYSNET_0=required`)
 )
@@ -208,6 +213,16 @@ func random(r *rand.Rand, release request.Release) *asked {
 			ID: "i", Name: "cirros", DiskFormat: []string{"qcow2", "raw", "docker"}[r.IntN(3)], Properties: some(r, properties, 4),
 		},
 		FromVolume: coin(), Project: "blue", Unlimited: coin(),
+	}
+	if release >= request.Antelope && coin() {
+		a.aliases = someAliases
+		var err error
+		if a.settings.PCI, err = request.ParseAliases(someAliases); err != nil {
+			panic(err) // they are above
+		}
+		if coin() {
+			a.spec.Flavor.Specs["pci_passthrough:alias"] = []string{"nic:1", "nic:2", "gpu:1,nic:1", "gpu:1, gpu:1", "none:1", "nic:0"}[r.IntN(6)]
+		}
 	}
 	if coin() {
 		a.spec.Zone = "az1"

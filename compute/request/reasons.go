@@ -3,6 +3,7 @@ package request
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
@@ -47,7 +48,8 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 	return []string{"no host can serve all groups together" + r.together()}, nil
 }
 
-// Owner says whose group a suffix of the query is: "the flavor", "the flavor, group …", "port …".
+// Owner says whose group a suffix of the query is: "the flavor", "the flavor, group …", "port …",
+// "the flavor, PCI device 1 of alias …".
 func (r Request) Owner(suffix string) string {
 	if suffix == "" {
 		return "the flavor"
@@ -61,6 +63,11 @@ func (r Request) Owner(suffix string) string {
 				return "port " + p.ID + ", group " + suffix
 			}
 		}
+	}
+	if alias := r.pci[suffix]; alias != "" {
+		_, nth, _ := strings.Cut(suffix, "-")
+		n, _ := strconv.Atoi(nth) // pciDevices counts them
+		return fmt.Sprintf("the flavor, PCI device %d of alias %s", n+1, alias)
 	}
 	return "the flavor, group " + suffix
 }

@@ -50,6 +50,7 @@ type Request struct {
 	Warnings []string
 
 	ports    []Port
+	pci      map[string]string // aliases, by the suffix of the group
 	fallback *placement.Query
 }
 
@@ -69,20 +70,24 @@ func (e *NoValidHost) Fault() (fault.Kind, fault.Code) { return fault.Invalid, "
 // New returns the request for a spec. Errors are *NoValidHost when no host is possible, and faults
 // (Invalid) when the flavor and the image contradict each other or two groups have the same suffix.
 func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
+	// Nova's API refuses aliases that are not defined, before its scheduler has filters run.
+	if err := newBuilder(s, settings).pciDevices(); err != nil {
+		return Request{}, err
+	}
 	f := filtering{Spec: s, Settings: settings, aggregates: aggregates}
 	if err := f.run(); err != nil {
 		return Request{}, err
 	}
-	b, err := build(s, settings.Release, true)
+	b, err := build(s, settings, true)
 	if err != nil {
 		return Request{}, err
 	}
-	r := Request{ports: s.Ports}
+	r := Request{ports: s.Ports, pci: b.pci}
 	if r.Query, err = b.query(&f); err != nil {
 		return Request{}, err
 	}
 	if b.pinned && !settings.DisableFallbackPCPU {
-		plain, err := build(s, settings.Release, false)
+		plain, err := build(s, settings, false)
 		if err != nil {
 			return Request{}, err
 		}
@@ -108,7 +113,7 @@ func (r Request) Fallback() (placement.Query, bool) {
 // Attach returns the request for one more port of a server whose host has a root provider. It is
 // empty when the port has no request.
 func Attach(p Port, root placement.UUID, settings Settings) (Request, error) {
-	b := newBuilder(Spec{Ports: []Port{p}}, settings.Release)
+	b := newBuilder(Spec{Ports: []Port{p}}, settings)
 	if err := b.ports(); err != nil {
 		return Request{}, err
 	}
@@ -122,6 +127,11 @@ func Attach(p Port, root placement.UUID, settings Settings) (Request, error) {
 // query puts the groups together with what filters add.
 func (b *builder) query(f *filtering) (placement.Query, error) {
 	b.stripZeros()
+	if f.root[ownerNova] {
+		for suffix := range b.pci {
+			b.group(suffix).required[ownerNova] = true
+		}
+	}
 	b.confine(f)
 	policy := b.policy
 	if b.suffixed() >= 2 && policy == "" {

@@ -29,6 +29,7 @@ import (
 //	aggregate a1 availability_zone=az1                  a host aggregate
 //	project p, zone az1, in-tree cn1, unlimited, volume, routed a1 a2
 //	on image_metadata_prefilter                         settings
+//	alias {"name": "a", "resource_class": "GPU"}        a PCI alias, with pci_in_placement
 //	release 29                                          of Nova
 //	off accelerators                                    filters that are on otherwise
 //	attach cn1                                          ask for the first port alone
@@ -40,6 +41,7 @@ type asked struct {
 	aggregates []request.Aggregate
 	mappings   request.Mappings
 	attach     placement.UUID
+	aliases    []string
 	names      map[string]string // by UUID
 }
 
@@ -102,6 +104,13 @@ func (a *asked) line(t *testing.T, line string) {
 	case "on":
 		for _, name := range rest {
 			set(t, &a.settings, name, true)
+		}
+	case "alias":
+		_, text, _ := strings.Cut(line, " ")
+		a.aliases = append(a.aliases, text)
+		var err error
+		if a.settings.PCI, err = request.ParseAliases(a.aliases); err != nil {
+			t.Fatal(err)
 		}
 	case "release":
 		n, err := strconv.Atoi(rest[0])
@@ -216,7 +225,7 @@ func failure(err error) []string {
 // The answer to a question is what placement is asked, what of the flavor was passed
 // over, and what ports are told of a mapping.
 func TestRequestScenarios(t *testing.T) {
-	for _, file := range []string{"testdata/flavor.txt", "testdata/ports.txt", "testdata/mappings.txt"} {
+	for _, file := range []string{"testdata/flavor.txt", "testdata/pci.txt", "testdata/ports.txt", "testdata/mappings.txt"} {
 		golden.Answer(t, file, func(t *testing.T, question []string) []string {
 			a := parse(t, question)
 			r, err := a.request()

@@ -235,7 +235,7 @@ func capacityExceeded(x *records, r *report) {
 
 func reservedInUse(x *records, r *report) {
 	x.inventories(func(p *cloud.Provider, class string, i cloud.Inventory) {
-		if used := p.Usages[class]; placement.Inventory(i).ReservedInUse(used) {
+		if used := p.Usages[class]; placement.Inventory(i).ReservedInUse(used) && !index.OneTimeUse(p) {
 			r.add(Finding{
 				About: []Subject{x.providerSubject(p.UUID)}, Actual: fmt.Sprintf("%d of %s are used, and all %d are reserved", used, class, i.Total),
 				Expected: "that it was reserved on purpose", Command: "openstack resource provider inventory list " + p.UUID,

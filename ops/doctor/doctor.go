@@ -178,6 +178,9 @@ func newRun(ctx context.Context, in Input, o Options) (*run, error) {
 		options.Hosts = []string{o.Host}
 	}
 	x.index = index.New(x.Cloud)
+	if x.Filters != nil {
+		x.index.PCI = x.Filters.PCI
+	}
 	result := audit.Check(x.index, options)
 	for _, f := range result.Findings {
 		x.audited[f.Code] = append(x.audited[f.Code], f)

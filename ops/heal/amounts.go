@@ -82,7 +82,7 @@ func (sp *serverPlan) withUnnamed(result, before allocations.Amounts, groups por
 // withoutFlavor returns amounts without what flavors request, on the server's host and on providers
 // that share with others. Cyborg's accelerators stay.
 func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placement.Query) allocations.Amounts {
-	rest := amounts.Plus(nil)
+	rest, own := amounts.Plus(nil), sp.FlavorClasses()
 	for uuid, classes := range rest {
 		if provider := sp.ByUUID[uuid]; provider == nil || !index.Shares(provider) && sp.RootOf(provider) != sp.server.Root {
 			continue
@@ -91,7 +91,7 @@ func (sp *serverPlan) withoutFlavor(amounts allocations.Amounts, ways []placemen
 			if sp.IsAccelerator(sp.server, uuid, class) {
 				return false
 			}
-			return slices.Contains(index.FlavorClasses, class) || !index.IsPortClass(class) && slices.ContainsFunc(ways, func(q placement.Query) bool { return index.Sum(q)[class] > 0 })
+			return slices.Contains(own, class) || !index.IsPortClass(class) && slices.ContainsFunc(ways, func(q placement.Query) bool { return index.Sum(q)[class] > 0 })
 		})
 	}
 	return rest

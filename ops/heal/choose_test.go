@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/ops/audit"
 	"github.com/berthcloud/berth/ops/audit/audittest"
@@ -387,6 +388,44 @@ func TestAcceleratorsStay(t *testing.T) {
 	}
 	if found := audit.Check(index.New(after), audit.Options{}).Findings; len(found) > 0 {
 		t.Errorf("findings %+v", found)
+	}
+}
+
+// A server that lacks the PCI devices of its flavor gets those that are the only ones of its host, where the
+// aliases are known.
+func TestPCIDevices(t *testing.T) {
+	aliases, err := request.ParseAliases([]string{`{"name": "nic", "resource_class": "CUSTOM_NIC"}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for devices, want := range map[int]bool{1: true, 2: false} { // of two it is not known which one the server has
+		b := cloudtest.New()
+		b.Host("cn1", "")
+		b.Server("server0", "cn1")
+		b.At("server0").Flavor.Specs = map[string]string{"pci_passthrough:alias": "nic:1"}
+		root := cloudtest.UUID("host cn1")
+		for i := range devices {
+			b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
+				UUID: cloudtest.UUID(fmt.Sprint("nic", i)), Name: fmt.Sprint("nic", i), Parent: root, Root: root,
+				Inventories: map[string]cloud.Inventory{"CUSTOM_NIC": {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}},
+			})
+		}
+		c := b.Done()
+		c.Compute.Version = "2.96"
+		cloudtest.Count(c)
+		fc := newFakeCloud(t, c)
+		x := index.New(fc.read())
+		x.PCI = aliases
+		plan := heal.New(x, heal.Options{Force: true})
+		for _, r := range fc.apply(plan, -1) {
+			if r.Outcome != heal.Done {
+				t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+			}
+		}
+		got := fc.read().Placement.Consumers[0].Allocations[cloudtest.UUID("nic0")]["CUSTOM_NIC"] == 1
+		if got != want || len(plan.Unhealed) > 0 == want {
+			t.Errorf("of %d devices the server has the first one: %v, steps %+v, unhealed %+v", devices, got, plan.Steps, plan.Unhealed)
+		}
 	}
 }
 

@@ -185,7 +185,9 @@ func (p *planner) findings() []audit.Finding {
 		}
 	}
 	o.Codes = []audit.Code{audit.PortAmountSuperfluous}
-	for _, f := range audit.Check(index.New(&without), o).Findings {
+	y := index.New(&without)
+	y.PCI = p.PCI
+	for _, f := range audit.Check(y, o).Findings {
 		if !slices.ContainsFunc(findings, func(finding audit.Finding) bool {
 			return finding.Code == f.Code && slices.Equal(finding.About, f.About) && finding.Actual == f.Actual
 		}) {

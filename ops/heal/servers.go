@@ -289,7 +289,7 @@ func (sp *serverPlan) alike(ways []placement.Query) *placement.Query {
 				differ++
 			}
 		}
-		for _, class := range index.FlavorClasses {
+		for _, class := range sp.FlavorClasses() {
 			if allocated[class] > 0 && requested[class] == 0 {
 				differ++
 			}

@@ -12,6 +12,7 @@ from nova import conf
 from nova import context
 from nova import exception
 from nova import objects
+from nova.pci import request as pci_request
 from nova.scheduler import request_filter
 from nova.scheduler import utils
 
@@ -58,6 +59,11 @@ def spec_of(r):
         flavor=flavor, image=image, project_id=r['project'], availability_zone=r['zone'] or None, is_bfv=r['volume'],
         requested_networks=objects.NetworkRequestList(objects=[]), requested_resources=[],
         request_level_params=objects.RequestLevelParams(), requested_destination=None)
+    if r['aliases']:
+        spec.pci_requests = pci_request.get_pci_requests_from_flavor(flavor)
+        for i, one in enumerate(spec.pci_requests.requests):
+            one.request_id = 'pci%d' % i
+        spec.generate_request_groups_from_pci_requests()
     if r['unlimited']:
         spec.scheduler_hints = {'group': ['g']}
     if r['in_tree']:
@@ -77,13 +83,17 @@ def asked(r):
         if option == 'query_placement_for_availability_zone' and option not in CONF.scheduler:
             continue  # since 2023.2 it is always on
         CONF.set_override(option, field in r['on'], 'scheduler')
+    if r['aliases']:
+        CONF.set_override('alias', r['aliases'], 'pci')
+    if 'pci_in_placement' in CONF.filter_scheduler:
+        CONF.set_override('pci_in_placement', bool(r['aliases']), 'filter_scheduler')
     aggregates = Aggregates(r['aggregates'])
     objects.AggregateList = objects.aggregate.AggregateList = aggregates
     ctxt = context.get_admin_context()
     # OWNER_NOVA counts once every nova-compute has version 73.
     objects.service.get_minimum_version_all_cells = lambda ctxt, binaries: 73 if 'Owner' in r['on'] else 72
-    spec = spec_of(r)
     try:
+        spec = spec_of(r)
         request_filter.process_reqspec(ctxt, spec)
         first = utils.resources_from_request_spec(ctxt, spec, Hosts(), enable_pinning_translate=True)
         answers = [params(first)]

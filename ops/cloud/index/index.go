@@ -44,6 +44,9 @@ type Index struct {
 	Reported map[string]*ReportedProvider // what agents report, by the UUID of the provider
 	opaque   map[opaque]bool
 	release  request.Release // of Nova
+	// PCI are the aliases of PCI devices that Nova schedules in placement, nil where it does not, or
+	// its settings are not known. It is set before anything is computed from flavors.
+	PCI map[string]request.Alias
 }
 
 type opaque struct{ driver, hypervisor string }

@@ -46,7 +46,11 @@ var (
 
 // addPlacement adds what placement has of a server.
 func (x *Index) addPlacement(s *Server) {
-	s.flavorRequest = sync.OnceValue(func() FlavorRequest { return s.requestFlavor(x.release) })
+	s.flavorRequest = sync.OnceValue(func() FlavorRequest {
+		settings := request.DefaultSettings()
+		settings.Release, settings.PCI = x.release, x.PCI
+		return s.requestFlavor(settings)
+	})
 	s.flavorDifference = sync.OnceValue(func() FlavorDifference { return x.compareFlavor(s) })
 	s.Moves = x.Moves[s.UUID]
 	s.Busy = s.Task != "" || !slices.Contains(settledStates, s.Status) || slices.ContainsFunc(s.Moves, func(m *cloud.Migration) bool {
@@ -143,8 +147,8 @@ func (s *Server) FlavorQueries() ([]placement.Query, error) {
 	return r.Queries, r.Err
 }
 
-func (s *Server) requestFlavor(release request.Release) FlavorRequest {
-	queries, err := s.flavorQueries(release)
+func (s *Server) requestFlavor(settings request.Settings) FlavorRequest {
+	queries, err := s.flavorQueries(settings)
 	if err != nil {
 		return FlavorRequest{Err: err}
 	}
@@ -155,7 +159,7 @@ func (s *Server) requestFlavor(release request.Release) FlavorRequest {
 	return r
 }
 
-func (s *Server) flavorQueries(release request.Release) (ways []placement.Query, err error) {
+func (s *Server) flavorQueries(settings request.Settings) (ways []placement.Query, err error) {
 	if s.Flavor.Specs == nil {
 		return nil, errors.New("the compute service did not show the extra specs of flavors")
 	}
@@ -163,8 +167,6 @@ func (s *Server) flavorQueries(release request.Release) (ways []placement.Query,
 		Name: s.Flavor.Name, VCPUs: s.Flavor.VCPUs, MemoryMB: s.Flavor.RAM, RootGB: s.Flavor.Disk,
 		EphemeralGB: s.Flavor.Ephemeral, SwapMB: s.Flavor.Swap, Specs: s.Flavor.Specs,
 	}
-	settings := request.DefaultSettings()
-	settings.Release = release
 	q, err := request.New(request.Spec{Flavor: f, FromVolume: s.Image == ""}, settings, nil)
 	if err != nil {
 		return nil, fmt.Errorf("what flavor %s asks for is not known without the image: %w", s.Flavor.Name, err)
@@ -205,8 +207,20 @@ func Sum(q placement.Query) map[string]int64 {
 	return sum
 }
 
-// FlavorClasses are the classes that only flavors request.
+// FlavorClasses are the classes that only flavors request, but for those of PCI aliases.
 var FlavorClasses = []string{"VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"}
+
+// FlavorClasses returns the classes that only flavors request, with those of PCI aliases. The caller
+// may change the list.
+func (x *Index) FlavorClasses() []string {
+	classes := slices.Clone(FlavorClasses)
+	for _, alias := range x.PCI {
+		if !slices.Contains(classes, alias.Class) {
+			classes = append(classes, alias.Class)
+		}
+	}
+	return classes
+}
 
 // A FlavorDifference is how the allocation of a server on its host differs from what its flavor
 // requests, in the form of the request that differs least.
@@ -222,7 +236,7 @@ func (s *Server) FlavorDifference() FlavorDifference { return s.flavorDifference
 func (x *Index) compareFlavor(s *Server) FlavorDifference {
 	d := FlavorDifference{Allocated: x.AllocatedOnHost(s)}
 	for i, requested := range s.flavorRequest().Amounts {
-		classes := slices.Clone(FlavorClasses)
+		classes := x.FlavorClasses()
 		for class := range requested {
 			if !slices.Contains(classes, class) && !IsPortClass(class) {
 				classes = append(classes, class)

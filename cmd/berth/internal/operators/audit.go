@@ -29,6 +29,7 @@ type auditOptions struct {
 	recheck  recheck
 	complete bool
 	list     bool
+	nova     novaSettings // of which the aliases of PCI devices count
 	out      *cli.Output
 }
 
@@ -82,6 +83,7 @@ exit code is 1 then, unless there are findings.
 	_ = errors.Join( // the flags exist: the lines above
 		cmd.RegisterFlagCompletionFunc("code", cli.OneOf(auditCodes()...)),
 		cmd.RegisterFlagCompletionFunc("severity", cli.OneOf(o.severity.Known...)))
+	o.nova.flags(cmd)
 	o.out = cli.AddOutput(cmd)
 	return cmd
 }
@@ -112,12 +114,16 @@ func (o *auditOptions) run(ctx context.Context) error {
 	if err := o.out.Check(auditColumns); err != nil {
 		return err
 	}
+	if err := o.nova.read(); err != nil {
+		return err
+	}
 	o.options.Severity = audit.Severity(o.severity.Word)
 	c, err := o.source.read(ctx, o.env, cloud.All)
 	if err != nil {
 		return err
 	}
 	x := index.New(c)
+	x.PCI = o.nova.Request.PCI
 	if err := checkNames(o.env, x, o.options); err != nil {
 		return cli.Fail(cli.ExitUsage, err)
 	}
@@ -132,8 +138,11 @@ func (o *auditOptions) run(ctx context.Context) error {
 		if c, err = o.source.read(ctx, o.env, cloud.All); err != nil {
 			return err
 		}
-		result = audit.Intersect(result, audit.Check(index.New(c), o.options))
+		x = index.New(c)
+		x.PCI = o.nova.Request.PCI
+		result = audit.Intersect(result, audit.Check(x, o.options))
 	}
+	noteSpentDevices(o.env, c)
 	for _, u := range result.Unchecked {
 		fmt.Fprintf(o.env.Stderr, "note: not checked everywhere: %s. %s\n", audit.Join(u.Codes), u.Reason)
 	}

@@ -116,6 +116,7 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 		return cli.Fail(cli.ExitFailure, err)
 	}
 	plan.Waiting = waiting
+	noteColdMoves(o.env, c, plan)
 	if err := o.out.Print(o.env, planResult(plan, c)); err != nil {
 		return err
 	}

@@ -121,6 +121,7 @@ func (x *headroomOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	noteSpentDevices(x.env, c)
 	servers, err := x.serverParts(ctx, c)
 	if err != nil {
 		return err

@@ -33,7 +33,8 @@ type healOptions struct {
 	choices  []string // --provider
 	apply    bool
 	yes      bool
-	nova     bool // the exit codes of nova-manage
+	nova     bool         // the exit codes of nova-manage
+	settings novaSettings // of which the aliases of PCI devices count
 	planFile string
 	fromPlan string
 	out      *cli.Output
@@ -134,6 +135,7 @@ With --nova-exit-codes they are those of nova-manage, see berth help exit-codes.
 	_ = errors.Join( // the flags exist: the lines above
 		cmd.RegisterFlagCompletionFunc("only", cli.OneOf(healParts...)),
 		cmd.RegisterFlagCompletionFunc("code", cli.OneOf(known...)))
+	h.settings.flags(cmd)
 	h.out = cli.AddOutput(cmd)
 	return cmd
 }
@@ -274,6 +276,9 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 		}
 		return plan, nil
 	}
+	if err := h.settings.read(); err != nil {
+		return nil, h.usage(err)
+	}
 	parts := cloud.Parts{Need: cloud.PlacementPart | cloud.ConsumersPart, Try: cloud.ComputePart | cloud.NetworkPart}
 	if h.nova {
 		parts.Need |= cloud.ComputePart
@@ -291,6 +296,7 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 		return nil, cli.Fail(cli.ExitFailure, err)
 	}
 	x := index.New(c)
+	x.PCI = h.settings.Request.PCI
 	if err := checkNames(h.env, x, audit.Options{Servers: h.options.Servers, Ports: h.options.Ports, Hosts: h.options.Hosts}); err != nil {
 		return nil, h.usage(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
+	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/ops/cloud"
@@ -108,6 +109,11 @@ func (n *novaSettings) read() error {
 	}
 	n.Request, n.assumed = daemon.RequestSettings(&r.Scheduler), assumed
 	n.DefaultZone, n.ScheduleZone = r.DefaultZone, r.ScheduleZone
+	if r.PCIInPlacement {
+		if n.Request.PCI, err = request.ParseAliases(r.Aliases); err != nil {
+			return cli.Fail(cli.ExitUsage, fmt.Errorf("%s: [pci] alias: %w", n.file, err))
+		}
+	}
 	return nil
 }
 
