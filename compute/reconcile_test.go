@@ -74,7 +74,7 @@ func TestLostPortEvents(t *testing.T) {
 		p.AnyIPs, p.FixedIPs = false, []ports.FixedIP{{IP: "10.0.0.77"}}
 		return nil
 	}))
-	w.must(w.network.Wired(ctx, "cn1", []network.ID{network.ID(plain)}, true))
+	w.must(w.network.SetPortsUp(ctx, "cn1", []network.ID{network.ID(plain)}, true))
 	if got := w.listed("cn1", vm); len(got) != 4 {
 		t.Fatalf("the host has %v before", got)
 	}

@@ -14,7 +14,7 @@ func (s *NetworkServer) newTracker(places network.Placement) *tracking.Tracker {
 	return tracking.New(tracking.Options{
 		Placement: places, Shared: s.service.Shared, Log: s.log,
 		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) {
-			if err := s.service.Synced(ctx, agent, r); err != nil && ctx.Err() == nil {
+			if err := s.service.RecordSync(ctx, agent, r); err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "the result of an agent's sync cannot be recorded; the agent is synced again after its next heartbeat",
 					"agent", agent, "error", err)
 			}

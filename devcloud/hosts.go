@@ -79,7 +79,7 @@ func (c *cloud) reportPorts(host string) func(context.Context, []string) error {
 		for i, id := range ports {
 			ids[i] = network.ID(id)
 		}
-		return c.network.Network().Wired(ctx, host, ids, true)
+		return c.network.Network().SetPortsUp(ctx, host, ids, true)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/network/binding"
 )
 
-// An AgentRow is what an agent on a host last said of itself.
+// An AgentRow is the last report of an agent on a host.
 type AgentRow struct {
 	ID             ID
 	Type           string // "Open vSwitch agent", "NIC Switch agent", "OVN Controller agent"
@@ -23,8 +23,8 @@ type AgentRow struct {
 	Configurations []byte // a JSON object
 	Versions       []byte // resource_versions, a JSON object
 
-	// Synced says how the last attempt to bring its devices into placement
-	// ended, SyncError why it failed, and SyncedAt when it last succeeded.
+	// Synced is how the last sync of its devices to placement ended, SyncError why it failed, and
+	// SyncedAt when one last succeeded.
 	Synced    SyncState
 	SyncError string
 	SyncedAt  time.Time
@@ -42,29 +42,30 @@ type SyncState int
 
 // The states.
 const (
-	SyncNever  SyncState = iota // there was nothing to bring: null
+	SyncNever  SyncState = iota // it never had devices: null
 	SyncDone                    // true
 	SyncFailed                  // false
-	SyncDue                     // what it reported has not been tried yet: null
+	SyncDue                     // its last report has not been synced yet: null
 )
 
-// A SyncResult is how an attempt to bring an agent's devices into placement ended.
+// A SyncResult is how a sync of an agent's devices to placement ended.
 type SyncResult struct {
 	// State is the desired state of placement.
 	State guarantee.State
-	// Failure names the provider and says what placement said of the first call
+	// Failure names the provider and has placement's answer to the first call
 	// that failed, in one line of 500 bytes at most. "" says that all calls
 	// succeeded.
 	Failure string
 	// Kept are the names of providers that the agent does not have any more and
 	// that stay because something is allocated on them. They are no failure.
 	Kept []string
-	// Cleared are hypervisors that are not in State and below which nothing of the agent's is left.
+	// Cleared are hypervisors that are not in State and below which no provider of the agent
+	// remains.
 	Cleared []string
 }
 
-// Alive reports whether an agent has shown up lately. A heartbeat from the future was sent before the clock was set back, and says
-// nothing of now.
+// Alive reports whether the last heartbeat of an agent is recent, in both directions: one from the
+// future was sent before the clock was set back.
 func (r Rules) Alive(a AgentRow) bool {
 	return r.Now().Sub(a.HeartbeatAt).Abs() < r.Settings.AgentDownTime
 }

@@ -2,12 +2,12 @@ package network
 
 // A Condition checks an object that is about to be removed, or whose dependents are about to be
 // changed, inside the transaction. Its error stops the change.
-type Condition func(now *Common) error
+type Condition func(row *Common) error
 
 // CheckConditions checks the conditions of a change.
-func CheckConditions(only []Condition, now *Common) error {
-	for _, ask := range only {
-		if err := ask(now); err != nil {
+func CheckConditions(conditions []Condition, row *Common) error {
+	for _, check := range conditions {
+		if err := check(row); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,8 @@ type Rules struct {
 	Now         func() time.Time
 }
 
-// A Database has the rows of the network service. Long polls wait for changes of it (package watch).
-// It is safe for concurrent use.
+// A Database has the rows of the network service. Long polls wait for changes of it (package
+// watch). It is safe for concurrent use.
 type Database struct {
 	*watch.Store
 	Rules Rules

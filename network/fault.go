@@ -51,7 +51,8 @@ type RequestChanged struct{ Port ID }
 
 // Error says what to do.
 func (e *RequestChanged) Error() string {
-	return "Port " + string(e.Port) + " was scheduled with another QoS policy than it has now. Please schedule its server again."
+	return "Port " + string(e.Port) + " was scheduled with another QoS policy than it has now. " +
+		"Please schedule its server again."
 }
 
 // Fault is a conflict.

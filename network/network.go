@@ -1,7 +1,7 @@
-// Package network has the rows of OpenStack Networking that guaranteed bandwidth needs, the contract
-// of their store, transactions, settings, and networks and ports as they are read with what hangs on
-// them. The rules among them are in the packages below it, one for each noun; package service puts
-// these together. It knows no HTTP and no SQL.
+// Package network has the rows of OpenStack Networking that guaranteed bandwidth needs, the
+// contract of their store, transactions, settings, and networks and ports as they are read with
+// what hangs on them. The rules among them are in the packages below it, one for each noun; package
+// service puts these together. It knows no HTTP and no SQL.
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package network
@@ -14,7 +14,7 @@ import (
 )
 
 // An ID names a network, a port, a policy or another row: a UUID in lower case
-// with hyphens. Those of projects are whatever Keystone says.
+// with hyphens. Those of projects are as Keystone has them.
 type ID string
 
 // Common is what most rows have.
@@ -24,7 +24,7 @@ type Common struct {
 	Name        string
 	Description string
 	Tags        []string // sorted, each once
-	Revision    int64    // rises with each change of the row or of what hangs on it
+	Revision    int64    // rises with each change of the row or of what belongs to it
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
@@ -35,14 +35,14 @@ type NetworkRow struct {
 	AdminStateUp bool
 	Shared       bool // every project may use it
 	External     bool // router:external
-	PortSecurity bool // what its ports have unless they say otherwise
+	PortSecurity bool // of its ports that do not set it
 	MTU          int  // bytes
 	Policy       ID   // QoS policy of ports that have none, "" for none
 	DNSDomain    string
 	ZoneHints    []string
 }
 
-// AllProjects is what OpenTo of a row says that every project has to do with.
+// AllProjects is OpenTo of a row that every project may use.
 const AllProjects = "all"
 
 // OpenTo is AllProjects for a network that others see besides its project, and "" otherwise.
@@ -73,7 +73,7 @@ type SegmentRow struct {
 	Type            string
 	PhysicalNetwork string // "" for tunnels and local ones
 	SegmentationID  int    // VLAN or tunnel number, -1 for none
-	Place           int    // among the network's, as they were given
+	Index           int    // among the network's, as they were given
 }
 
 // A SubnetRow is a block of addresses of a network.
@@ -91,7 +91,7 @@ type SubnetRow struct {
 	IPv6Address    string   // ipv6_address_mode, "" for none
 	IPv6RA         string   // ipv6_ra_mode
 	ServiceTypes   []string // owners of the ports that it is for, none for all
-	Place          int      // position among the network's subnets, in order of creation
+	Index          int      // position among the network's subnets, in order of creation
 }
 
 // Pools and routes of subnets; package ipam has their rules.

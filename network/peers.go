@@ -7,8 +7,8 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 )
 
-// Placement is what the network service needs of the placement service. A failed call returns a fault
-// or an error as package allocations says. Methods may be called concurrently.
+// Placement is what the network service needs of the placement service. A failed call returns a
+// fault or an error as package allocations says. Methods may be called concurrently.
 type Placement interface {
 	allocations.Placement
 

@@ -6,8 +6,9 @@ import (
 	"github.com/berthcloud/berth/network/ipam"
 )
 
-// readCache caches what a transaction has read, and applies what the transaction writes to it, so that
-// a request for many objects does not read all rows again for each of them. The zero value is empty.
+// readCache caches what a transaction has read, and applies what the transaction writes to it, so
+// that a request for many objects does not read all rows again for each of them. The zero value is
+// empty.
 type readCache struct {
 	addresses map[ID]*ipam.Free // by subnet
 	subnets   map[ID][]SubnetRow
@@ -82,7 +83,7 @@ func (tx *Tx) SubnetsOf(network ID) ([]SubnetRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b SubnetRow) int { return a.Place - b.Place })
+	slices.SortStableFunc(all, func(a, b SubnetRow) int { return a.Index - b.Index })
 	if tx.cache.subnets == nil {
 		tx.cache.subnets = map[ID][]SubnetRow{}
 	}
@@ -90,8 +91,8 @@ func (tx *Tx) SubnetsOf(network ID) ([]SubnetRow, error) {
 	return all, nil
 }
 
-// UsedNumbers returns the numbers that are in use on segments of a type. The caller must not modify the
-// map.
+// UsedNumbers returns the numbers that are in use on segments of a type. The caller must not modify
+// the map.
 func (tx *Tx) UsedNumbers(kind, physical string) (map[int]bool, error) {
 	if used := tx.cache.segments[segmentKind{kind, physical}]; used != nil {
 		return used, nil

@@ -14,7 +14,8 @@ func (r Rules) Request(p *Port) guarantee.Request {
 		return guarantee.Request{}
 	}
 	return guarantee.Port{
-		ID: id, VNICType: p.Binding.VNIC, Rules: GuaranteeRules(p.Rules), Segments: GuaranteeSegments(p.Network.Segments),
+		ID: id, VNICType: p.Binding.VNIC, Rules: GuaranteeRules(p.Rules),
+		Segments: GuaranteeSegments(p.Network.Segments),
 	}.Request(r.Settings.Extensions)
 }
 
@@ -22,7 +23,10 @@ func (r Rules) Request(p *Port) guarantee.Request {
 func GuaranteeRules(rows []RuleRow) []guarantee.Rule {
 	rules := make([]guarantee.Rule, len(rows))
 	for i, r := range rows {
-		rules[i] = guarantee.Rule{ID: string(r.ID), Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.Rate}
+		rules[i] = guarantee.Rule{
+			ID: string(r.ID), Type: guarantee.RuleType(r.Type), Direction: r.Direction,
+			Amount: r.Rate,
+		}
 	}
 	return rules
 }

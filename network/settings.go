@@ -14,13 +14,13 @@ type Settings struct {
 	// Types are the types of segments that there can be.
 	Types []string
 	// ProjectTypes are the types of segments, in order of preference, of
-	// networks that say nothing about theirs.
+	// networks created without one.
 	ProjectTypes []string
 	// ExternalType is the type of such networks that are external, "" for the same
 	// as for others.
 	ExternalType string
 	// VLANs are the ranges, by physical network, that VLANs are taken from for
-	// networks that ask for none in particular. A physical network that is not
+	// networks that request none in particular. A physical network that is not
 	// in it is unknown; no ranges offer all.
 	VLANs map[string][]Range
 	// Tunnels are the same for types of tunnels.
@@ -47,7 +47,7 @@ type Settings struct {
 	// OVNSockets is the directory of the sockets of servers that share memory with
 	// OVN's switches.
 	OVNSockets string
-	// Extensions say what guarantees may ask of placement.
+	// Extensions are what guarantees may request of placement.
 	Extensions guarantee.Extensions
 	// KeepDeleted leaves the allocation of a bound port that is deleted with its server, as Neutron
 	// does (bug 1820588).
@@ -58,8 +58,8 @@ type Settings struct {
 	// NewAgentsDown disables agents that report for the first time, until an administrator enables
 	// them: they bind no port with a guarantee.
 	NewAgentsDown bool
-	// AgentID is asked for the id of an agent that reports for the first time, by its type and host; nil,
-	// and "" as its answer, stand for a random one.
+	// AgentID returns the id of an agent that reports for the first time, by its type and host;
+	// nil, and "" as its answer, stand for a random one.
 	AgentID func(kind, host string) ID
 	// Events selects the events that compute gets.
 	Events Events
@@ -73,8 +73,11 @@ type Range struct{ Low, High int }
 // DefaultSettings are Neutron's.
 func DefaultSettings() Settings {
 	return Settings{
-		MTU:   MTUs{Global: 1500, OverlayIPVersion: 4, GeneveHeader: 30},
-		Types: []string{Local, Flat, VLAN, GRE, VXLAN, Geneve}, ProjectTypes: []string{Local}, FlatNetworks: []string{"*"},
+		MTU: MTUs{Global: 1500, OverlayIPVersion: 4, GeneveHeader: 30},
+		Types: []string{
+			Local, Flat, VLAN, GRE, VXLAN,
+			Geneve,
+		}, ProjectTypes: []string{Local}, FlatNetworks: []string{"*"},
 		VLANs: map[string][]Range{}, Tunnels: map[string][]Range{},
 		MaxNameservers: 5, MaxHostRoutes: 20, MaxAddressPairs: 10, PortSecurity: true, MACBase: "fa:16:3e:",
 		Quotas:  DefaultQuotas(),

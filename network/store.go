@@ -80,7 +80,7 @@ func One[T Row](r Reader, where ...Match) (T, error) { return rows.One[T](r, whe
 // NewID returns a random UUID.
 func NewID() ID { return ID(rows.NewID()) }
 
-// Find is the row of a type that has an id, a fault when there is none.
+// Find returns the row of a type that has an id, a fault when there is none.
 func Find[T Row](r Reader, kind string, id ID) (T, error) {
 	row, err := One[T](r, Where(ByID, id))
 	if errors.Is(err, ErrNoRow) {
@@ -89,7 +89,7 @@ func Find[T Row](r Reader, kind string, id ID) (T, error) {
 	return row, err
 }
 
-// GroupBy sorts rows into lists by what they hang on.
+// GroupBy divides rows into lists by a key.
 func GroupBy[T Row, K comparable](rows []T, key func(*T) K) map[K][]T {
 	by := make(map[K][]T)
 	for i := range rows {

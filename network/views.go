@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/network/binding"
 )
 
-// A Port is a port with what hangs on it and what its network gives it.
+// A Port is a port with what belongs to it and what its network gives it.
 type Port struct {
 	PortRow
 	Addresses []AddressRow // in the order of their subnets
@@ -33,8 +33,8 @@ func (p *Port) EffectivePolicy() ID {
 	return p.Network.Policy
 }
 
-// Ports reads the ports that match, with what hangs on them: a fixed number of reads, whatever the
-// number of ports.
+// Ports reads the ports that match, with what belongs to them: a fixed number of reads, whatever
+// the number of ports.
 func Ports(r Reader, where ...Match) ([]Port, error) {
 	rows, err := Rows[PortRow](r, where...)
 	if err != nil || len(rows) == 0 {
@@ -62,12 +62,12 @@ type parts struct {
 }
 
 func readParts(r Reader, rows []PortRow) (p parts, err error) {
-	these := IDs(rows, func(p *PortRow) ID { return p.ID })
-	addresses, err := Rows[AddressRow](r, Where(ByPort, these...))
+	portIDs := IDs(rows, func(p *PortRow) ID { return p.ID })
+	addresses, err := Rows[AddressRow](r, Where(ByPort, portIDs...))
 	if err != nil {
 		return p, err
 	}
-	bindings, err := Rows[BindingRow](r, Where(ByPort, these...))
+	bindings, err := Rows[BindingRow](r, Where(ByPort, portIDs...))
 	if err != nil {
 		return p, err
 	}
@@ -84,10 +84,10 @@ func readParts(r Reader, rows []PortRow) (p parts, err error) {
 	if p.rules, err = rulesOf(r, rows, nets); err != nil {
 		return p, err
 	}
-	if p.groups, err = groupsByPort(r, these); err != nil {
+	if p.groups, err = groupsByPort(r, portIDs); err != nil {
 		return p, err
 	}
-	p.trunks, err = trunksOf(r, these)
+	p.trunks, err = trunksOf(r, portIDs)
 	return p, err
 }
 
@@ -149,7 +149,7 @@ func (b *BindingRow) Allocation() (guarantee.ProfileAllocation, error) {
 	return binding.Allocation(b.Profile)
 }
 
-// A Network is a network with what hangs on it.
+// A Network is a network with what belongs to it.
 type Network struct {
 	NetworkRow
 	Segments []SegmentRow // in their order
@@ -157,18 +157,18 @@ type Network struct {
 	Routed   bool         // the subnets are on segments, and traffic between them is routed
 }
 
-// Networks reads the networks that match, with what hangs on them.
+// Networks reads the networks that match, with what belongs to them.
 func Networks(r Reader, where ...Match) ([]Network, error) {
 	rows, err := Rows[NetworkRow](r, where...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	these := Where(ByNetwork, IDs(rows, func(n *NetworkRow) ID { return n.ID })...)
-	segments, err := Rows[SegmentRow](r, these)
+	matches := Where(ByNetwork, IDs(rows, func(n *NetworkRow) ID { return n.ID })...)
+	segments, err := Rows[SegmentRow](r, matches)
 	if err != nil {
 		return nil, err
 	}
-	subnets, err := Rows[SubnetRow](r, these)
+	subnets, err := Rows[SubnetRow](r, matches)
 	if err != nil {
 		return nil, err
 	}
@@ -176,15 +176,19 @@ func Networks(r Reader, where ...Match) ([]Network, error) {
 	subnetsOf := GroupBy(subnets, func(s *SubnetRow) ID { return s.Network })
 	all := make([]Network, len(rows))
 	for i, row := range rows {
-		of := subnetsOf[row.ID]
-		all[i] = Network{row, inOrder(segmentsOf[row.ID]), IDs(of, func(s *SubnetRow) ID { return s.ID }), slices.ContainsFunc(of, func(s SubnetRow) bool { return s.Segment != "" })}
+		subnets := subnetsOf[row.ID]
+		all[i] = Network{
+			NetworkRow: row, Segments: inOrder(segmentsOf[row.ID]),
+			Subnets: IDs(subnets, func(s *SubnetRow) ID { return s.ID }),
+			Routed:  slices.ContainsFunc(subnets, func(s SubnetRow) bool { return s.Segment != "" }),
+		}
 	}
 	return all, nil
 }
 
 // inOrder sorts segments as they were given.
 func inOrder(segments []SegmentRow) []SegmentRow {
-	slices.SortStableFunc(segments, func(a, b SegmentRow) int { return a.Place - b.Place })
+	slices.SortStableFunc(segments, func(a, b SegmentRow) int { return a.Index - b.Index })
 	return segments
 }
 
@@ -228,11 +232,11 @@ func WithSubports(r Reader, rows []TrunkRow) ([]Trunk, error) {
 	for _, p := range ports {
 		macs[p.ID] = p.MAC
 	}
-	on := GroupBy(subports, func(s *SubportRow) ID { return s.Trunk })
+	byTrunk := GroupBy(subports, func(s *SubportRow) ID { return s.Trunk })
 	all := make([]Trunk, len(rows))
 	for i, row := range rows {
 		all[i].TrunkRow = row
-		for _, s := range on[row.ID] {
+		for _, s := range byTrunk[row.ID] {
 			all[i].Subports = append(all[i].Subports, Subport{s, macs[s.Port]})
 		}
 	}

@@ -186,7 +186,7 @@ func (c *cloud) resetNetwork(ctx context.Context, t testing.TB, all *sync.WaitGr
 	nets := service.New(store, settings, service.Peers{Placement: places, Log: logtest.Logger()})
 	tracker := tracking.New(tracking.Options{
 		Placement: places, Shared: nets.Shared,
-		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) { _ = nets.Synced(ctx, agent, r) },
+		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) { _ = nets.RecordSync(ctx, agent, r) },
 	})
 	all.Go(func() { tracker.Run(ctx) })
 	api := &networkapi.API{Network: nets, Policy: rules, Reported: func(agent agents.Agent, started bool) {

@@ -127,7 +127,7 @@ func (s *side) track(places network.Placement) {
 	s.tracker = tracking.New(tracking.Options{
 		Placement: places, Shared: service.Shared,
 		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) {
-			_ = service.Synced(ctx, agent, r)
+			_ = service.RecordSync(ctx, agent, r)
 			s.synced <- r
 		},
 	})
@@ -171,7 +171,7 @@ func (s *side) Silence(t testing.TB, kind neutron.Kind, host string) {
 
 func (s *side) Wired(t testing.TB, port, host string) {
 	t.Helper()
-	if err := s.service.Wired(context.Background(), host, []network.ID{network.ID(port)}, true); err != nil {
+	if err := s.service.SetPortsUp(context.Background(), host, []network.ID{network.ID(port)}, true); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -106,7 +106,7 @@ func TestFailedSyncsAreNotUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.service.Synced(t.Context(), agents[0].ID, network.SyncResult{State: state, Failure: "placement is away"}); err != nil {
+	if err := c.service.RecordSync(t.Context(), agents[0].ID, network.SyncResult{State: state, Failure: "placement is away"}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `"resources_synced": false`

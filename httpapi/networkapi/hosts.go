@@ -168,7 +168,7 @@ func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
 		if len(report.ids) == 0 {
 			continue
 		}
-		if err := a.Network.Wired(ctx, host, report.ids, report.up); err != nil {
+		if err := a.Network.SetPortsUp(ctx, host, report.ids, report.up); err != nil {
 			return err
 		}
 	}

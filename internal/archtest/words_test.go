@@ -21,6 +21,8 @@ var plainPackages = []string{
 	"ops/novaquery", "ops/records", "ops/restore",
 	"guarantee", "allocations", "watch", "images", "identity", "identity/keystone", "identity/policy",
 	"identity/local", "identity/authcheck", "agent", "agent/enforce", "agent/host", "agent/node",
+	"network", "network/agents", "network/ports", "network/qos", "network/quotas", "network/reallocation",
+	"network/security", "network/service", "network/topology",
 	"agent/ovs", "agent/ovsdb", "agent/ovn", "agent/settings", "agent/tc", "daemon/hostagent", "devcloud",
 }
 

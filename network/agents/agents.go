@@ -12,16 +12,15 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/binding"
 	"github.com/berthcloud/berth/network/portlist"
-
-	"github.com/berthcloud/berth/network"
 )
 
-// An Agent is an agent and whether it lives.
+// An Agent is an agent and whether it is alive.
 type Agent struct {
 	network.AgentRow
-	Alive bool // its newest heartbeat is young enough
+	Alive bool // its last heartbeat is recent enough
 	// Warnings are for the operator, one line each: devices that are not reported to placement, and
 	// devices that another agent reports too. Review fills them.
 	Warnings []string
@@ -54,7 +53,7 @@ func On(r network.Reader, host string) ([]network.AgentRow, error) {
 
 // State returns what placement should have of an agent, from what it last reported:
 // nothing, without the name of a driver, when no driver belongs to it. The error is
-// a *guarantee.ReportError of a report that makes no sense.
+// a *guarantee.ReportError of an invalid report.
 func (s *Service) State(a network.AgentRow) (guarantee.State, error) { return stateOf(s.db.Rules, a) }
 
 func stateOf(rules network.Rules, a network.AgentRow) (guarantee.State, error) {
@@ -66,48 +65,52 @@ func stateOf(rules network.Rules, a network.AgentRow) (guarantee.State, error) {
 func (s *Service) Shared(ctx context.Context, agent network.ID, provider string) (shared bool, err error) {
 	err = s.db.View(ctx, func(r network.Reader) error {
 		others, err := network.Rows[network.AgentRow](r)
-		shared = slices.ContainsFunc(others, func(o network.AgentRow) bool { return o.ID != agent && has(s.db.Rules, o, provider) })
+		shared = slices.ContainsFunc(others,
+			func(o network.AgentRow) bool { return o.ID != agent && has(s.db.Rules, o, provider) })
 		return err
 	})
 	return shared, err
 }
 
 func has(rules network.Rules, a network.AgentRow, provider string) bool {
-	state, _ := stateOf(rules, a) // a report that is wrong has no providers
+	state, _ := stateOf(rules, a) // an invalid report has no providers
 	return slices.ContainsFunc(state.Providers, func(p guarantee.Provider) bool { return p.UUID.String() == provider })
 }
 
 // A Heartbeat is what an agent reports of itself.
 type Heartbeat = portlist.Heartbeat
 
-// Beat notes a heartbeat. It makes the record of an agent that has none, also of
-// one whose record was deleted, and says whether its devices should be brought
-// into placement now: because it is new, has started, has other devices than it had, or
-// the last attempt failed or never ended, or something that it does not have any more
-// may still be there. An agent without devices needs that only
-// if it had some. Of a report that makes no sense, and of a Problem, the record says
-// so, and placement keeps what it has. Fault: HypervisorTaken.
+// Beat records a heartbeat, with a new record for an agent that has none or whose record was
+// deleted. It reports whether the agent's devices should be synced to placement now: because the
+// agent is new or has started, its devices have changed, the last sync failed or did not end, or
+// placement may still have devices that the agent does not have any more. An agent without devices
+// is synced only if it had some. A report that is invalid, and a Problem, are recorded as the error
+// of a sync, and placement is not changed. Fault: HypervisorTaken.
 func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
-		rows, err := network.Rows[network.AgentRow](tx, network.Where(network.ByHost, h.Host), network.Where(network.ByAgentType, h.Type))
+		rows, err := network.Rows[network.AgentRow](tx, network.Where(network.ByHost, h.Host),
+			network.Where(network.ByAgentType, h.Type))
 		if err != nil {
 			return err
 		}
 		known := len(rows) > 0
-		row := network.AgentRow{ID: newAgentID(tx.Rules, h), AdminStateUp: !tx.Settings.NewAgentsDown, CreatedAt: tx.At, StartedAt: tx.At}
+		row := network.AgentRow{
+			ID: newAgentID(tx.Rules, h), AdminStateUp: !tx.Settings.NewAgentsDown, CreatedAt: tx.At,
+			StartedAt: tx.At,
+		}
 		if known {
 			row = rows[0]
 		}
-		before, _ := s.State(row) // one that is wrong had no providers
+		before, _ := stateOf(tx.Rules, row) // an invalid report has no providers
 		fill(&row, h, tx.At, known && (h.Unchanged || h.Problem != ""))
-		now, err := s.State(row)
-		if taken := hypervisorTaken(tx, h, now.Hypervisors()); taken != nil {
+		desired, err := stateOf(tx.Rules, row)
+		if taken := checkHypervisors(tx, h, desired.Hypervisors()); taken != nil {
 			return taken
 		}
 		if h.Problem != "" {
 			err = errors.New(h.Problem)
 		}
-		sync = err == nil && markDue(&row, before, now, !known || h.Start)
+		sync = err == nil && markDue(&row, before, desired, !known || h.Start)
 		if err != nil {
 			row.Synced, row.SyncError = network.SyncFailed, err.Error()
 		}
@@ -120,9 +123,10 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 	return a, sync, err
 }
 
-// hypervisorTaken refuses the heartbeat of an agent that has proved to be on some hosts, when it has devices on a
-// hypervisor of another host: one that has its name, or that its agents have devices on.
-func hypervisorTaken(tx *network.Tx, h Heartbeat, hypervisors []string) error {
+// checkHypervisors refuses the heartbeat of an agent that has proved to be on some hosts, when it
+// has devices on a hypervisor of another host: one that has its name, or that its agents have
+// devices on.
+func checkHypervisors(tx *network.Tx, h Heartbeat, hypervisors []string) error {
 	hypervisors = slices.DeleteFunc(hypervisors, func(name string) bool { return slices.Contains(h.Hosts, name) })
 	if h.Hosts == nil || len(hypervisors) == 0 {
 		return nil
@@ -137,7 +141,8 @@ func hypervisorTaken(tx *network.Tx, h Heartbeat, hypervisors []string) error {
 		}
 		for _, name := range hypervisors {
 			if a.Host == name || slices.Contains(a.Hypervisors, name) {
-				return fault.New(fault.Denied, "HypervisorTaken", "The hypervisor %s is that of the host %s, which this agent is not on: see resource_provider_hypervisors.", name, a.Host)
+				return fault.New(fault.Denied, "HypervisorTaken", "The hypervisor %s is that of the host %s, "+
+					"which this agent is not on: see resource_provider_hypervisors.", name, a.Host)
 			}
 		}
 	}
@@ -155,20 +160,21 @@ func newAgentID(rules network.Rules, h Heartbeat) (id network.ID) {
 	return id
 }
 
-// markDue reports whether a heartbeat that changes the desired providers of an agent from before to now
-// needs a sync, and marks the agent. The mark is stored, so that after a crash the sync follows the
-// next heartbeat.
-func markDue(a *network.AgentRow, before, now guarantee.State, start bool) bool {
-	a.Hypervisors = sortedSet(a.Hypervisors, before.Hypervisors(), now.Hypervisors())
-	if len(before.Providers) == 0 && len(now.Providers) == 0 && a.Synced == network.SyncNever {
+// markDue reports whether a heartbeat needs a sync that changes the desired providers of an agent
+// from those before, and marks the agent. The mark is stored, so that after a crash the sync
+// follows the next heartbeat.
+func markDue(a *network.AgentRow, before, desired guarantee.State, start bool) bool {
+	a.Hypervisors = sortedSet(a.Hypervisors, before.Hypervisors(), desired.Hypervisors())
+	if len(before.Providers) == 0 && len(desired.Providers) == 0 && a.Synced == network.SyncNever {
 		return false
 	}
-	if start || !reflect.DeepEqual(before, now) {
+	if start || !reflect.DeepEqual(before, desired) {
 		a.Synced = network.SyncDue
 	}
-	return a.Synced != network.SyncDone || leavesDevices(a, now)
+	return a.Synced != network.SyncDone || removalDue(a, desired)
 }
 
+// fill writes a heartbeat into the record of its agent; keep leaves the configurations as they are.
 func fill(a *network.AgentRow, h Heartbeat, at time.Time, keep bool) {
 	a.Type, a.Binary, a.Host, a.Topic, a.Zone = h.Type, h.Binary, h.Host, h.Topic, h.Zone
 	a.Versions, a.HeartbeatAt = network.JSONObject(h.Versions), at
@@ -182,7 +188,9 @@ func fill(a *network.AgentRow, h Heartbeat, at time.Time, keep bool) {
 
 // UpdateAgent changes what an administrator may: whether it is up, and its
 // description. Fault: AgentNotFound.
-func (s *Service) UpdateAgent(ctx context.Context, id network.ID, fn func(*network.AgentRow) error) (a Agent, err error) {
+func (s *Service) UpdateAgent(
+	ctx context.Context, id network.ID, fn func(*network.AgentRow) error,
+) (a Agent, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		row, err := network.Find[network.AgentRow](tx, "agent", id)
 		if err != nil {

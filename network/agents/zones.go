@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-
 	"github.com/berthcloud/berth/network"
 )
 
@@ -57,13 +56,14 @@ func ZonesExist(tx *network.Tx, names []string) error {
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool)
+	zones := make(map[string]bool)
 	for _, a := range agents {
-		there[a.Zone] = true
+		zones[a.Zone] = true
 	}
 	for _, name := range names {
-		if !there[name] {
-			return fault.New(fault.NotFound, "AvailabilityZoneNotFound", "AvailabilityZone %s could not be found.", name)
+		if !zones[name] {
+			return fault.New(fault.NotFound, "AvailabilityZoneNotFound", "AvailabilityZone %s could not be found.",
+				name)
 		}
 	}
 	return nil

@@ -56,8 +56,8 @@ type Agent struct {
 	HeartbeatAt    time.Time
 }
 
-// A Plug is how a port is plugged in on a host.
-type Plug struct {
+// An Attachment is how a port is plugged in on a host.
+type Attachment struct {
 	Driver  string
 	Segment string // id
 	VIF     string // binding:vif_type
@@ -92,15 +92,15 @@ func StateOf(drivers []guarantee.Driver, agentType, host string, configurations 
 	return guarantee.State{}, nil
 }
 
-// Plug returns how a port is plugged in on its host: by the first driver that can bind it, to the
+// Attach returns how a port is plugged in on its host: by the first driver that can bind it, to the
 // first segment of its network that an agent of the driver reaches. When the port has an allocation,
 // only the driver that its providers belong to is tried, on their segment. The error says, for
 // administrators, what each driver that could bind the port lacks on the host.
-func (s Settings) Plug(p Port, agents []Agent) (Plug, error) {
+func (s Settings) Attach(p Port, agents []Agent) (Attachment, error) {
 	drivers := s.Drivers
 	allocation, err := Allocation(p.Profile)
 	if err != nil {
-		return Plug{}, fmt.Errorf("the allocation in binding:profile is of an unknown form: %w", err)
+		return Attachment{}, fmt.Errorf("the allocation in binding:profile is of an unknown form: %w", err)
 	}
 	if !allocation.Empty() {
 		// Disabled agents are responsible for nothing, as in Neutron.
@@ -112,7 +112,7 @@ func (s Settings) Plug(p Port, agents []Agent) (Plug, error) {
 		}
 		name, err := guarantee.Responsible(allocation, states)
 		if err != nil {
-			return Plug{}, err
+			return Attachment{}, err
 		}
 		p.Segments = servedBy(p.Segments, allocation.Providers(), states)
 		drivers = slices.DeleteFunc(slices.Clone(drivers), func(d guarantee.Driver) bool { return d.Name != name })
@@ -124,7 +124,7 @@ func (s Settings) Plug(p Port, agents []Agent) (Plug, error) {
 		}
 		err := p.checkCapabilities(d)
 		if err == nil {
-			var plug Plug
+			var plug Attachment
 			if plug, err = s.plugWith(d, p, agents); err == nil {
 				return plug, nil
 			}
@@ -138,7 +138,7 @@ func (s Settings) Plug(p Port, agents []Agent) (Plug, error) {
 		}
 		reasons = []string{fmt.Sprintf("none of the drivers (%s) binds ports of VNIC type %s", strings.Join(names, ", "), p.VNIC)}
 	}
-	return Plug{}, errors.New(strings.Join(reasons, "; "))
+	return Attachment{}, errors.New(strings.Join(reasons, "; "))
 }
 
 // servedBy returns the segments that the devices among some providers are on: bandwidth is
@@ -183,13 +183,13 @@ func (p Port) checkCapabilities(d guarantee.Driver) error {
 }
 
 // plugWith looks for an agent of a driver that reaches a segment of the network.
-func (s Settings) plugWith(d guarantee.Driver, p Port, agents []Agent) (Plug, error) {
+func (s Settings) plugWith(d guarantee.Driver, p Port, agents []Agent) (Attachment, error) {
 	if d.Name == guarantee.SRIOV.Name && p.VNIC == DirectPhysical {
 		// No agent takes part.
 		if plug, ok := plugSRIOV(p, func(Segment) bool { return true }); ok {
 			return plug, nil
 		}
-		return Plug{}, fmt.Errorf("the network is %s, and NICs reach vlan and flat networks only", segmentsText(p.Segments))
+		return Attachment{}, fmt.Errorf("the network is %s, and NICs reach vlan and flat networks only", segmentsText(p.Segments))
 	}
 	err := fmt.Errorf("host %s has no %s", p.Host, d.AgentType)
 	for _, a := range agents {
@@ -213,13 +213,13 @@ func (s Settings) plugWith(d guarantee.Driver, p Port, agents []Agent) (Plug, er
 						// The parent of a trunk is plugged into a bridge of the trunk's own.
 						details["bridge_name"] = ("tbr-" + p.Trunk)[:bridgeName]
 					}
-					return Plug{Driver: d.Name, Segment: segment.ID, VIF: vif, Details: details}, nil
+					return Attachment{Driver: d.Name, Segment: segment.ID, VIF: vif, Details: details}, nil
 				}
 			}
 		}
 		err = fmt.Errorf("the network is %s, and the %s of host %s reaches %s", segmentsText(p.Segments), a.Type, a.Host, connected)
 	}
-	return Plug{}, err
+	return Attachment{}, err
 }
 
 // segmentsText names the types of segments, with their physical networks.
@@ -237,7 +237,7 @@ func segmentsText(all []Segment) string {
 }
 
 // plugSRIOV plugs a port into a NIC, which only VLANs and flat networks reach.
-func plugSRIOV(p Port, reaches func(Segment) bool) (Plug, bool) {
+func plugSRIOV(p Port, reaches func(Segment) bool) (Attachment, bool) {
 	for _, segment := range p.Segments {
 		if segment.Type != vlan && segment.Type != flat || !reaches(segment) {
 			continue
@@ -246,14 +246,14 @@ func plugSRIOV(p Port, reaches func(Segment) bool) (Plug, bool) {
 		if whole {
 			vif = "hostdev_physical"
 		}
-		return Plug{
+		return Attachment{
 			Driver: guarantee.SRIOV.Name, Segment: segment.ID, VIF: vif, Active: whole,
 			Details: map[string]any{
 				"port_filter": false, "connectivity": "l2", "vlan": strconv.Itoa(max(segment.Number, 0)),
 			},
 		}, true
 	}
-	return Plug{}, false
+	return Attachment{}, false
 }
 
 // Allocation returns which providers serve a port with a binding:profile. What is no allocation keeps

@@ -47,11 +47,11 @@ func fullFixture() *fixture {
 	w := &fixture{
 		policy:  network.PolicyRow{Common: fullCommon("policy"), Shared: true, Default: true},
 		network: network.NetworkRow{Common: fullCommon("network"), AdminStateUp: true, Shared: true, External: true, PortSecurity: true, MTU: 9000, Policy: ID("policy"), DNSDomain: "example.org.", ZoneHints: []string{"z1"}},
-		segment: network.SegmentRow{Common: fullCommon("segment"), Network: ID("network"), Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 4094, Place: 3},
+		segment: network.SegmentRow{Common: fullCommon("segment"), Network: ID("network"), Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 4094, Index: 3},
 		subnet: network.SubnetRow{
 			Common: fullCommon("subnet"), Network: ID("network"), Segment: ID("segment"), IPVersion: 6, CIDR: "2001:db8::/64", Gateway: "2001:db8::1", EnableDHCP: true,
 			Pools: []network.Pool{{Start: "2001:db8::2", End: "2001:db8::9"}, {Start: "2001:db8::20", End: "2001:db8::ffff"}}, DNSNameservers: []string{"2001:db8::53", "192.0.2.53"},
-			HostRoutes: []network.Route{{Destination: "2001:db8:1::/48", NextHop: "2001:db8::1"}}, IPv6Address: "slaac", IPv6RA: "dhcpv6-stateful", ServiceTypes: []string{"compute:nova"}, Place: 2,
+			HostRoutes: []network.Route{{Destination: "2001:db8:1::/48", NextHop: "2001:db8::1"}}, IPv6Address: "slaac", IPv6RA: "dhcpv6-stateful", ServiceTypes: []string{"compute:nova"}, Index: 2,
 		},
 		port: network.PortRow{
 			Common: fullCommon("port"), Network: ID("network"), MAC: "fa:16:3e:00:00:01", AdminStateUp: true, Status: network.PortActive, DeviceID: "server", DeviceOwner: "compute:nova",

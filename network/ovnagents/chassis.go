@@ -52,7 +52,7 @@ type chassisAgent struct {
 type Service interface {
 	Beat(context.Context, agents.Heartbeat) (a agents.Agent, sync bool, err error)
 	Agents(context.Context, ...network.Match) ([]agents.Agent, error)
-	Plugged(ctx context.Context, driver string, hosts map[network.ID]string) error
+	SetPortHosts(ctx context.Context, driver string, hosts map[network.ID]string) error
 }
 
 // New returns a reporter of chassis to a service, whose agents count as dead after
@@ -60,7 +60,7 @@ type Service interface {
 func New(service Service, reported func(agents.Agent, bool), down time.Duration, log *slog.Logger) *Reporter {
 	return &Reporter{
 		beat: service.Beat, agents: service.Agents, reported: reported, every: down / 6, log: log,
-		ports:   newPortReporter(service.Plugged, log),
+		ports:   newPortReporter(service.SetPortHosts, log),
 		chassis: make(map[string]*chassisAgent), hosts: make(map[string][]string), pending: make(map[string]bool),
 	}
 }

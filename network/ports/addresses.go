@@ -13,7 +13,8 @@ const MaxAddresses = 2000
 // assignNew gives a new port its addresses, or records why it has none.
 func assignNew(tx *network.Tx, row *network.PortRow, spec Spec) error {
 	deferred, err := topology.AssignAddresses(tx, *row, ipam.Request{
-		Network: string(row.Network), Owner: row.DeviceOwner, Host: spec.Host, Fixed: fixed(spec.FixedIPs), Any: spec.AnyIPs,
+		Network: string(row.Network), Owner: row.DeviceOwner, Host: spec.Host,
+		Fixed: fixed(spec.FixedIPs), Any: spec.AnyIPs,
 	})
 	switch {
 	case err != nil:
@@ -37,16 +38,16 @@ func fixed(requested []FixedIP) []ipam.Fixed {
 	return all
 }
 
-// moveAddresses changes the addresses of a port to the requested ones; addresses in both sets stay
-// as they are. A port with deferred addresses gets them when it gets a host. A port with addresses
-// is refused on a host that is not connected to their segment.
-func moveAddresses(tx *network.Tx, row network.PortRow, p network.Port, spec Spec) error {
-	moves := spec.Host != "" && spec.Host != p.Binding.Host
+// updateAddresses changes the addresses of a port to the requested ones; addresses in both sets
+// stay as they are. A port with deferred addresses gets them when it gets a host. A port with
+// addresses is refused on a host that is not connected to their segment.
+func updateAddresses(tx *network.Tx, row network.PortRow, p network.Port, spec Spec) error {
+	newHost := spec.Host != "" && spec.Host != p.Binding.Host
 	r := ipam.Request{Network: string(p.Network.ID), Owner: p.DeviceOwner, Host: spec.Host}
 	switch {
 	case !spec.AnyIPs || row.MAC != p.MAC:
 		return topology.ChangeAddresses(tx, row, p, fixed(spec.FixedIPs), r)
-	case !moves:
+	case !newHost:
 		return nil
 	case len(p.Addresses) > 0:
 		return topology.CheckHost(tx, p, r)

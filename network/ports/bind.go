@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/berthcloud/berth/network/binding"
-
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/binding"
 )
 
 // bindPort binds a port to the host that its active binding names, and reports whether it tried: it
@@ -28,10 +27,11 @@ func bindPort(tx *network.Tx, p *network.Port) (tried bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	plug, err := plugIn(tx.Rules, p, agents)
+	plug, err := attach(tx.Rules, p, agents)
 	if err != nil {
-		tx.Warn("a port cannot be bound", "port", p.ID, "host", row.Host, "network", p.Network.ID, "vnic_type", row.VNIC, "reason", err)
-		plug = binding.Plug{VIF: network.VIFFailed, Details: map[string]any{}}
+		tx.Warn("a port cannot be bound", "port", p.ID, "host", row.Host, "network", p.Network.ID,
+			"vnic_type", row.VNIC, "reason", err)
+		plug = binding.Attachment{VIF: network.VIFFailed, Details: map[string]any{}}
 	}
 	row.VIF, row.Driver, row.Segment = plug.VIF, plug.Driver, network.ID(plug.Segment)
 	if row.Details, err = json.Marshal(plug.Details); err != nil {
@@ -53,14 +53,14 @@ func deviceMAC(tx *network.Tx, row network.BindingRow) string {
 	var profile struct {
 		MAC string `json:"device_mac_address"`
 	}
-	_ = json.Unmarshal(row.Profile, &profile) // of another form: it does not say
+	_ = json.Unmarshal(row.Profile, &profile) // of another form: it has none
 	return cmp.Or(profile.MAC, tx.Settings.MACBase+randomOctets())
 }
 
 // WhyUnbound returns why a port cannot be bound to a host, "" for the one that its active binding
-// names: which agent or host lacks what. It is empty when the port is bound there, when there is nothing
-// to bind, and when the port could be bound by what agents report at the time of the call. For a host
-// that the port has no binding to, allocations are not looked at. Faults: PortNotFound.
+// names: which agent or host lacks what. It is empty when the port is bound there, when there is
+// nothing to bind, and when the port could be bound by what agents report at the time of the call.
+// For a host that the port has no binding to, allocations are not checked. Faults: PortNotFound.
 func (s *Service) WhyUnbound(ctx context.Context, port network.ID, host string) (reason string, err error) {
 	err = s.db.View(ctx, func(r network.Reader) error {
 		all, err := network.Ports(r, network.Where(network.ByID, port))
@@ -75,7 +75,10 @@ func (s *Service) WhyUnbound(ctx context.Context, port network.ID, host string) 
 			if slices.ContainsFunc(p.Inactive, func(b network.BindingRow) bool { return b.Host == host }) {
 				return nil
 			}
-			p.Binding = network.BindingRow{Host: host, VNIC: p.Binding.VNIC, VIF: network.VIFFailed, Profile: network.JSONObject(nil)}
+			p.Binding = network.BindingRow{
+				Host: host, VNIC: p.Binding.VNIC, VIF: network.VIFFailed,
+				Profile: network.JSONObject(nil),
+			}
 		}
 		if p.Binding.VIF != network.VIFFailed {
 			return nil
@@ -84,7 +87,7 @@ func (s *Service) WhyUnbound(ctx context.Context, port network.ID, host string) 
 		if err != nil {
 			return err
 		}
-		if _, why := plugIn(s.db.Rules, &p, agents); why != nil {
+		if _, why := attach(s.db.Rules, &p, agents); why != nil {
 			reason = why.Error()
 		}
 		return nil
@@ -92,9 +95,9 @@ func (s *Service) WhyUnbound(ctx context.Context, port network.ID, host string) 
 	return reason, err
 }
 
-// plugIn returns how a port is plugged in on its host. Its error says, for administrators, what each
-// driver that could bind the port lacks there.
-func plugIn(rules network.Rules, p *network.Port, agents []network.AgentRow) (binding.Plug, error) {
+// attach returns how a port is plugged in on its host. Its error lists, for administrators, what
+// each driver that could bind the port lacks there.
+func attach(rules network.Rules, p *network.Port, agents []network.AgentRow) (binding.Attachment, error) {
 	port := binding.Port{
 		ID: string(p.ID), Host: p.Binding.Host, VNIC: p.Binding.VNIC, Profile: p.Binding.Profile,
 		Segments: make([]binding.Segment, len(p.Network.Segments)),
@@ -109,7 +112,7 @@ func plugIn(rules network.Rules, p *network.Port, agents []network.AgentRow) (bi
 	for i, a := range agents {
 		all[i] = rules.BindingAgent(a)
 	}
-	return binding.Settings{Drivers: rules.Settings.Drivers, OVNSockets: rules.Settings.OVNSockets}.Plug(port, all)
+	return binding.Settings{Drivers: rules.Settings.Drivers, OVNSockets: rules.Settings.OVNSockets}.Attach(port, all)
 }
 
 func randomOctets() string {

@@ -7,27 +7,28 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
-
 	"github.com/berthcloud/berth/network"
 )
 
-// events sends events of servers' ports to compute, in groups and without blocking callers. They wait in memory while
-// compute is unavailable. Events that are lost are logged only: the compute service compares the ports of its servers by
-// itself, and repairs what a lost event would have changed (decision 38).
+// events sends events of servers' ports to compute, in groups and without blocking callers. They
+// wait in memory while compute is unavailable. Events that are lost are logged only: the compute
+// service compares the ports of its servers by itself, and repairs what a lost event would have
+// changed (decision 38).
 type events struct {
-	compute  network.Compute
-	of       network.Events
-	log      *slog.Logger
-	queue    chan network.ServerEvent
-	overflow atomic.Int64 // events that were dropped since one found room
+	compute   network.Compute
+	selection network.Events
+	log       *slog.Logger
+	queue     chan network.ServerEvent
+	overflow  atomic.Int64 // events that were dropped since one found room
 }
 
 const (
-	// maxEvents is how many may wait.
+	// maxEvents is the most events that may wait.
 	maxEvents = 4096
 	// eventGroup is the number of events in one request.
 	eventGroup = 100
-	// eventTime bounds the time of one attempt to deliver a group, and lastEventTime that of all when the service stops.
+	// eventTime bounds the time of one attempt to deliver a group, and lastEventTime that of all
+	// when the service stops.
 	eventTime     = 30 * time.Second
 	lastEventTime = 5 * time.Second
 	// The pause after a failed attempt doubles from the first to the longest.
@@ -42,11 +43,11 @@ const (
 	networkChanged = "network-changed"
 )
 
-func newEvents(compute network.Compute, of network.Events, log *slog.Logger) *events {
-	return &events{compute: compute, of: of, log: log, queue: make(chan network.ServerEvent, maxEvents)}
+func newEvents(compute network.Compute, selection network.Events, log *slog.Logger) *events {
+	return &events{compute: compute, selection: selection, log: log, queue: make(chan network.ServerEvent, maxEvents)}
 }
 
-// status notes that a port is plugged in or out, if it is not as it was before.
+// status queues the event that a port was plugged in or out, if its status has changed.
 func (e *events) status(p network.Port, before string) {
 	switch {
 	case p.Up() && before != network.PortActive:
@@ -56,17 +57,17 @@ func (e *events) status(p network.Port, before string) {
 	}
 }
 
-// wanted reports whether compute gets events of a name.
-func (e *events) wanted(name string) bool {
+// selected reports whether compute gets events of a name.
+func (e *events) selected(name string) bool {
 	if name == vifPlugged || name == vifUnplugged {
-		return e.of.Status
+		return e.selection.Status
 	}
-	return e.of.Data
+	return e.selection.Data
 }
 
-// port notes an event about a port, if it is a server's.
+// port queues an event about a port of a server.
 func (e *events) port(name string, p network.Port) {
-	if e.compute == nil || !e.wanted(name) || !network.OwnedByServer(p.DeviceOwner) || p.DeviceID == "" {
+	if e.compute == nil || !e.selected(name) || !network.OwnedByServer(p.DeviceOwner) || p.DeviceID == "" {
 		return
 	}
 	event := network.ServerEvent{Name: name, Server: p.DeviceID, Tag: string(p.ID)}
@@ -85,7 +86,8 @@ func (e *events) port(name string, p network.Port) {
 	}
 }
 
-// RunEvents sends events of servers' ports to compute until ctx ends, and then, for a moment, those that wait.
+// RunEvents sends events of servers' ports to compute until ctx ends, and then, for a moment, those
+// that wait.
 func (s *Service) RunEvents(ctx context.Context) {
 	e := s.events
 	var group []network.ServerEvent
@@ -93,7 +95,7 @@ func (s *Service) RunEvents(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case first := <-e.queue:
-			if group = e.more(first); e.send(ctx, group) {
+			if group = e.collect(first); e.send(ctx, group) {
 				group = nil
 			}
 		}
@@ -102,18 +104,19 @@ func (s *Service) RunEvents(ctx context.Context) {
 	defer cancel()
 	for group != nil || len(e.queue) > 0 {
 		if group == nil {
-			group = e.more(<-e.queue)
+			group = e.collect(<-e.queue)
 		}
 		if !e.send(last, group) {
-			e.log.WarnContext(ctx, "port events could not be delivered to compute before the end", "events", len(group)+len(e.queue))
+			e.log.WarnContext(ctx, "port events could not be delivered to compute before the end", "events",
+				len(group)+len(e.queue))
 			return
 		}
 		group = nil
 	}
 }
 
-// more collects what waits behind an event.
-func (e *events) more(first network.ServerEvent) []network.ServerEvent {
+// collect returns an event with those that wait after it, as many as fit in a request.
+func (e *events) collect(first network.ServerEvent) []network.ServerEvent {
 	group := []network.ServerEvent{first}
 	for len(group) < eventGroup {
 		select {
@@ -126,8 +129,8 @@ func (e *events) more(first network.ServerEvent) []network.ServerEvent {
 	return group
 }
 
-// send delivers a group, and waits while compute is unavailable. A group that compute refuses is lost. It reports whether
-// the group is done with, which it is not when ctx ended before.
+// send delivers a group, and waits while compute is unavailable. A group that compute refuses is
+// lost. It reports whether the group is done: delivered or refused, and not when ctx ended before.
 func (e *events) send(ctx context.Context, group []network.ServerEvent) bool {
 	for pause := firstEventPause; ; pause = min(2*pause, longestEventPause) {
 		attempt, cancel := context.WithTimeout(ctx, eventTime)
@@ -143,7 +146,8 @@ func (e *events) send(ctx context.Context, group []network.ServerEvent) bool {
 			e.log.WarnContext(ctx, "port events could not be delivered to compute", "events", len(group), "error", err)
 			return true
 		case pause == firstEventPause:
-			e.log.WarnContext(ctx, "compute is unavailable: port events wait for it", "events", len(group), "error", err)
+			e.log.WarnContext(ctx, "compute is unavailable: port events wait for it", "events", len(group), "error",
+				err)
 		}
 		select {
 		case <-ctx.Done():

@@ -9,30 +9,30 @@ import (
 	"github.com/berthcloud/berth/network/security"
 )
 
-// ofNetwork reports whether a port is the network's own, as those of DHCP servers and
+// ownedByNetwork reports whether a port is the network's own, as those of DHCP servers and
 // routers are: it is trusted, and not filtered.
-func ofNetwork(owner string) bool { return strings.HasPrefix(owner, "network:") }
+func ownedByNetwork(owner string) bool { return strings.HasPrefix(owner, "network:") }
 
-// choseGroups returns the security groups of a new port: the requested ones, or the default group
-// of its project when none are requested.
-func choseGroups(tx *network.Tx, spec Spec) ([]network.ID, error) {
+// groupsOfNewPort returns the security groups of a new port: the requested ones, or the default
+// group of its project when none are requested.
+func groupsOfNewPort(tx *network.Tx, spec Spec) ([]network.ID, error) {
 	id, err := security.DefaultGroupID(tx, spec.Project)
 	switch {
 	case err != nil:
 		return nil, err
-	case ofNetwork(spec.DeviceOwner):
+	case ownedByNetwork(spec.DeviceOwner):
 		return nil, nil
 	case !spec.AnyGroups:
-		return sorted(spec.SecurityGroups), groupsFit(tx, spec)
+		return sorted(spec.SecurityGroups), checkGroups(tx, spec)
 	case !spec.PortSecurity:
 		return nil, nil
 	}
 	return []network.ID{id}, nil
 }
 
-// groupsFit refuses groups that are not there, or that the port may not be in, and a
+// checkGroups refuses groups that are not there, or that the port may not be in, and a
 // mixture of those that track connections and those that do not.
-func groupsFit(tx *network.Tx, spec Spec) error {
+func checkGroups(tx *network.Tx, spec Spec) error {
 	if len(spec.SecurityGroups) == 0 {
 		return nil
 	}
@@ -54,8 +54,9 @@ func groupsFit(tx *network.Tx, spec Spec) error {
 		return network.NotFound("security_group", network.ID(strings.Join(missing, ", ")))
 	}
 	if slices.ContainsFunc(rows, func(g network.SecurityGroupRow) bool { return g.Stateful != rows[0].Stateful }) {
-		return network.Conflict("SecurityGroupConflict", "Error Cannot apply both stateful and stateless security groups on the same port "+
-			"at the same time while attempting the operation.")
+		return network.Conflict("SecurityGroupConflict",
+			"Error Cannot apply both stateful and stateless security groups on the same port "+
+				"at the same time while attempting the operation.")
 	}
 	return nil
 }
@@ -66,7 +67,7 @@ func changeGroups(tx *network.Tx, p network.Port, spec Spec) error {
 	if slices.Equal(groups, p.SecurityGroups) {
 		return nil
 	}
-	if err := groupsFit(tx, spec); err != nil {
+	if err := checkGroups(tx, spec); err != nil {
 		return err
 	}
 	if _, err := tx.Remove(&network.PortGroupRow{}, network.Where(network.ByPort, p.ID)); err != nil {

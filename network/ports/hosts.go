@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/berthcloud/berth/watch"
-
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/watch"
 )
 
 // HostPorts returns the ports that are bound to a host: those whose active binding is
@@ -38,14 +37,18 @@ func OnHost(r network.Reader, host string) ([]network.Port, error) {
 }
 
 // AwaitHostPorts returns what HostPorts does as soon as that differs from what the caller has, and
-// in any case after wait or when the service stops. It looks again after changes of ports of the host, their
-// bindings, networks and rules. Changes by other instances are seen within watch.Interval.
-func (s *Service) AwaitHostPorts(ctx context.Context, host string, wait time.Duration, changed func([]network.Port) bool) ([]network.Port, error) {
-	return watch.Await(ctx, s.db.Store, wait, func(r network.Reader) ([]network.Port, error) { return OnHost(r, host) }, changed)
+// in any case after wait or when the service stops. It reads again after changes of ports of the
+// host, their bindings, networks and rules. Changes by other instances are seen within
+// watch.Interval.
+func (s *Service) AwaitHostPorts(
+	ctx context.Context, host string, wait time.Duration, changed func([]network.Port) bool,
+) ([]network.Port, error) {
+	return watch.Await(ctx, s.db.Store, wait, func(r network.Reader) ([]network.Port, error) { return OnHost(r, host) },
+		changed)
 }
 
 // RunWatches wakes callers that wait for a host's ports when other instances change them, until ctx
-// ends. It looks whenever due has a value, which should be every watch.Interval.
+// ends. It reads the change log whenever due has a value, which should be every watch.Interval.
 func (s *Service) RunWatches(ctx context.Context, due <-chan time.Time) {
 	s.db.RunFollow(ctx, due, nil, s.db.Rules.Log)
 }

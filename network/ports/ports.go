@@ -1,6 +1,6 @@
 // Package ports has the ports of networks: how they are created, changed and deleted, how they are
-// bound to hosts, the trunks that they are on, their status, and the events about it for the compute
-// service. What a driver needs to bind a port is in package binding.
+// bound to hosts, the trunks that they are on, their status, and the events about it for the
+// compute service. What a driver needs to bind a port is in package binding.
 package ports
 
 import (
@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/guarantee"
-
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/qos"
 	"github.com/berthcloud/berth/network/quotas"
@@ -32,7 +31,7 @@ func New(db *network.Database, changes *reallocation.Service, c network.Compute)
 	return &Service{db: db, changes: changes, events: newEvents(c, db.Rules.Settings.Events, db.Rules.Log)}
 }
 
-// Ports returns the ports that match, with what hangs on them: a fixed number of
+// Ports returns the ports that match, with what belongs to them: a fixed number of
 // reads, whatever the number of ports.
 func (s *Service) Ports(ctx context.Context, where ...network.Match) (all []network.Port, err error) {
 	err = s.db.View(ctx, func(r network.Reader) error {
@@ -42,39 +41,39 @@ func (s *Service) Ports(ctx context.Context, where ...network.Match) (all []netw
 	return all, err
 }
 
-// CreatePorts makes all of the ports or none. Faults: NetworkNotFound,
-// MacAddressInUse, what addresses and bindings are refused for, QosPolicyNotFound,
+// CreatePorts creates all of the ports or none. Faults: NetworkNotFound, MacAddressInUse, those of
+// addresses and bindings, QosPolicyNotFound,
 // SecurityGroupNotFound, QosRuleNotSupported, InvalidInput for more than MaxAddresses
 // addresses.
 func (s *Service) CreatePorts(ctx context.Context, specs []Spec) (made []network.Port, err error) {
-	asked := 0
+	requested := 0
 	for i := range specs {
-		asked += len(specs[i].FixedIPs)
+		requested += len(specs[i].FixedIPs)
 	}
-	if asked > MaxAddresses {
-		return nil, network.InvalidInput("a request may need at most %d addresses, not %d", MaxAddresses, asked)
+	if requested > MaxAddresses {
+		return nil, network.InvalidInput("a request may need at most %d addresses, not %d", MaxAddresses, requested)
 	}
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		if err := quotas.WithinEach(tx, "port", specs, func(s *Spec) string { return s.Project }); err != nil {
 			return err
 		}
-		these := make([]network.ID, len(specs))
+		ids := make([]network.ID, len(specs))
 		for i := range specs {
-			if these[i], err = createPort(tx, specs[i]); err != nil {
+			if ids[i], err = createPort(tx, specs[i]); err != nil {
 				return err
 			}
 		}
-		all, err := network.Ports(tx, network.Where(network.ByID, these...))
+		all, err := network.Ports(tx, network.Where(network.ByID, ids...))
 		if err != nil {
 			return err
 		}
-		by := make(map[network.ID]network.Port, len(all))
+		byID := make(map[network.ID]network.Port, len(all))
 		for _, p := range all {
-			by[p.ID] = p
+			byID[p.ID] = p
 		}
 		made = make([]network.Port, len(specs))
-		for i, id := range these {
-			if made[i], err = bindIfRequested(tx, by[id], specs[i].Host != ""); err != nil {
+		for i, id := range ids {
+			if made[i], err = bindIfRequested(tx, byID[id], specs[i].Host != ""); err != nil {
 				return err
 			}
 		}
@@ -83,7 +82,7 @@ func (s *Service) CreatePorts(ctx context.Context, specs []Spec) (made []network
 	return made, err
 }
 
-// createPort adds a port with what hangs on it, not plugged in yet.
+// createPort adds a port with what belongs to it, not plugged in yet.
 func createPort(tx *network.Tx, spec Spec) (network.ID, error) {
 	n, err := network.Find[network.NetworkRow](tx, "network", spec.Network)
 	if err != nil {
@@ -92,13 +91,14 @@ func createPort(tx *network.Tx, spec Spec) (network.ID, error) {
 	if spec.AnyPortSecurity {
 		spec.PortSecurity = n.PortSecurity
 	}
-	if ofNetwork(spec.DeviceOwner) && tx.Settings.PortSecurity {
+	if ownedByNetwork(spec.DeviceOwner) && tx.Settings.PortSecurity {
 		spec.PortSecurity = false
 	}
-	if err := cmp.Or(spec.subnetsSeen(tx), spec.Choice.Check(tx, "", spec.Policy), qos.PolicyExists(tx, spec.Policy), checkSecured(tx, spec, network.PortRow{})); err != nil {
+	if err := cmp.Or(spec.checkSubnets(tx), spec.Choice.Check(tx, "", spec.Policy), qos.PolicyExists(tx, spec.Policy),
+		checkSecured(tx, spec, network.PortRow{})); err != nil {
 		return "", err
 	}
-	groups, err := choseGroups(tx, spec)
+	groups, err := groupsOfNewPort(tx, spec)
 	if err != nil {
 		return "", err
 	}
@@ -120,16 +120,18 @@ func createPort(tx *network.Tx, spec Spec) (network.ID, error) {
 	})
 }
 
-// checkSecured refuses what only ports that are secured can have, and too much of it; old is
-// what the port was, the zero row for a new one.
+// checkSecured refuses security groups and address pairs on a port without port security, and too
+// many address pairs; old is the port before the change, the zero row for a new one.
 func checkSecured(tx *network.Tx, spec Spec, old network.PortRow) error {
 	if most := tx.Settings.MaxAddressPairs; len(spec.AddressPairs) > max(most, len(old.AddressPairs)) {
-		return network.Invalid("AllowedAddressPairExhausted", "The number of allowed address pair exceeds the maximum %d.", most)
+		return network.Invalid("AllowedAddressPairExhausted",
+			"The number of allowed address pair exceeds the maximum %d.", most)
 	}
 	pairs := make(map[network.AddressPair]bool, len(spec.AddressPairs))
 	for _, pair := range spec.AddressPairs {
 		if pairs[pair] {
-			return network.Invalid("DuplicateAddressPairInRequest", "Request contains duplicate address pair: mac_address %s ip_address %s.",
+			return network.Invalid("DuplicateAddressPairInRequest",
+				"Request contains duplicate address pair: mac_address %s ip_address %s.",
 				orPythonNone(pair.MAC), pair.IP)
 		}
 		pairs[pair] = true
@@ -138,25 +140,30 @@ func checkSecured(tx *network.Tx, spec Spec, old network.PortRow) error {
 	case spec.PortSecurity:
 		return nil
 	case len(spec.SecurityGroups) > 0 && old.PortSecurity:
-		return network.Conflict("PortSecurityPortHasSecurityGroup", "Port has security group associated. Cannot disable port security "+
-			"or IP address until security group is removed.")
+		return network.Conflict("PortSecurityPortHasSecurityGroup",
+			"Port has security group associated. Cannot disable port security "+
+				"or IP address until security group is removed.")
 	case len(spec.SecurityGroups) > 0:
-		return network.Invalid("PortSecurityAndIPRequiredForSecurityGroups", "Port security must be enabled and port must have an IP address "+
-			"in order to use security groups.")
+		return network.Invalid("PortSecurityAndIPRequiredForSecurityGroups",
+			"Port security must be enabled and port must have an IP address "+
+				"in order to use security groups.")
 	case len(spec.AddressPairs) > 0:
-		return network.Conflict("AddressPairAndPortSecurityRequired", "Port Security must be enabled in order to have allowed address pairs on a port.")
+		return network.Conflict("AddressPairAndPortSecurityRequired",
+			"Port Security must be enabled in order to have allowed address pairs on a port.")
 	}
 	return nil
 }
 
-// orPythonNone is a text as Neutron's errors show it, which say None for nothing.
+// orPythonNone returns a text as Neutron's errors show it: None for nothing.
 func orPythonNone(s string) string { return cmp.Or(s, "None") }
 
-// readAndBind is plugged of a port that a draft has changed. Of a port with the same addresses, policy and
-// groups as before only the row and the binding are read again.
-func readAndBind(tx *network.Tx, d portDraft, bind bool) (network.Port, error) {
+// readAndBind is bindIfRequested for a port that a draft has changed. When addresses, policy and
+// groups are the same as before, only the row and the binding are read again.
+func readAndBind(tx *network.Tx, d draft, bind bool) (network.Port, error) {
 	p, spec := d.port, d.spec
-	if !spec.AnyIPs || len(p.Addresses) == 0 || spec.MAC != p.MAC || spec.Policy != p.Policy || !slices.Equal(sorted(spec.SecurityGroups), p.SecurityGroups) {
+	same := spec.AnyIPs && len(p.Addresses) > 0 && spec.MAC == p.MAC && spec.Policy == p.Policy &&
+		slices.Equal(sorted(spec.SecurityGroups), p.SecurityGroups)
+	if !same {
 		all, err := network.Ports(tx, network.Where(network.ByID, p.ID))
 		if err != nil {
 			return network.Port{}, err
@@ -176,7 +183,7 @@ func readAndBind(tx *network.Tx, d portDraft, bind bool) (network.Port, error) {
 	return bindIfRequested(tx, p, bind)
 }
 
-// bindIfRequested binds a port if bind is set, and returns it as it is then. The port's row is written
+// bindIfRequested binds a port if bind is set, and returns its new state. The port's row is written
 // afterwards, as in Neutron: its revision is one higher than the returned one.
 func bindIfRequested(tx *network.Tx, p network.Port, bind bool) (network.Port, error) {
 	if err := qos.CheckPort(tx, p); err != nil {
@@ -190,12 +197,12 @@ func bindIfRequested(tx *network.Tx, p network.Port, bind bool) (network.Port, e
 	if err != nil || !bound {
 		return p, err
 	}
-	noted := p.PortRow
-	tx.Touch(&noted.Common)
+	row := p.PortRow
+	tx.Touch(&row.Common)
 	p.MAC = mac
-	err = tx.Replace(&noted)
+	err = tx.Replace(&row)
 	if errors.Is(err, network.ErrTaken) {
-		err = macInUse(&noted)
+		err = macInUse(&row)
 	}
 	return p, err
 }
@@ -206,16 +213,16 @@ const macTries = 16
 
 // writePort adds or replaces a port, with a MAC address that it chooses if there is none.
 func writePort(tx *network.Tx, row *network.PortRow, write func(row any) error) error {
-	asked := row.MAC != ""
+	requested := row.MAC != ""
 	for range macTries {
-		if !asked {
+		if !requested {
 			row.MAC = tx.Settings.MACBase + randomOctets()
 		}
 		err := write(row)
 		if !errors.Is(err, network.ErrTaken) {
 			return err
 		}
-		if asked {
+		if requested {
 			return macInUse(row)
 		}
 	}
@@ -223,7 +230,8 @@ func writePort(tx *network.Tx, row *network.PortRow, write func(row any) error) 
 }
 
 func macInUse(row *network.PortRow) error {
-	return network.Conflict("MacAddressInUse", "Unable to complete operation for network %s. The mac address %s is in use.", row.Network, row.MAC)
+	return network.Conflict("MacAddressInUse",
+		"Unable to complete operation for network %s. The mac address %s is in use.", row.Network, row.MAC)
 }
 
 // Request returns the resource request of a port, as Rules.Request does.

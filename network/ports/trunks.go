@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/quotas"
 	"github.com/berthcloud/berth/network/reallocation"
@@ -19,9 +18,9 @@ const ownerSubport = "trunk:subport"
 
 // followParent brings the subports of a trunk to the host where its parent is plugged in, as
 // Neutron's agents do: bound there, with a device owner, and ACTIVE until the host's agent reports
-// that it has no interface of the subport. They follow when the parent has been plugged in, not when
-// it is bound: until then a server that is migrated runs on the host where they are. While the parent
-// is not plugged in they are DOWN, and keep their bindings.
+// that it has no interface of the subport. They follow when the parent has been plugged in, not
+// when it is bound: until then a server that is migrated runs on the host where they are. While the
+// parent is not plugged in they are DOWN, and keep their bindings.
 func followParent(tx *network.Tx, from, to network.Port) error {
 	if to.Trunk == nil {
 		return nil
@@ -33,7 +32,7 @@ func followParent(tx *network.Tx, from, to network.Port) error {
 	}
 	for _, p := range subports {
 		if to.Up() {
-			err = plugSubport(tx, p, to.Binding.Host)
+			err = bindSubport(tx, p, to.Binding.Host)
 		} else {
 			err = setStatus(tx, p.ID, network.PortDown)
 		}
@@ -58,16 +57,17 @@ func portsOfTrunk(tx *network.Tx, trunk network.ID) ([]network.Port, error) {
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	return network.Ports(tx, network.Where(network.ByID, network.IDs(rows, func(s *network.SubportRow) network.ID { return s.Port })...))
+	return network.Ports(tx,
+		network.Where(network.ByID, network.IDs(rows, func(s *network.SubportRow) network.ID { return s.Port })...))
 }
 
-// plugSubport binds a subport to the host of its parent. One that cannot be bound there, or whose
+// bindSubport binds a subport to the host of its parent. One that cannot be bound there, or whose
 // addresses are of another segment, stays DOWN: the status of its trunk shows it.
-func plugSubport(tx *network.Tx, p network.Port, host string) error {
+func bindSubport(tx *network.Tx, p network.Port, host string) error {
 	if p.Binding.Host != host || !p.Binding.Bound() || p.DeviceOwner != ownerSubport {
 		spec := specOf(&p)
 		spec.Host, spec.DeviceOwner = host, ownerSubport
-		next, err := updatePort(tx, portDraft{p, spec}, reallocation.Change{Port: p})
+		next, err := updatePort(tx, draft{p, spec}, reallocation.Change{Port: p})
 		if kind, _ := fault.Of(err); kind == fault.Conflict || kind == fault.Invalid {
 			tx.Warn("a subport cannot be moved to the host of its trunk", "port", p.ID, "host", host, "reason", err)
 			return nil
@@ -122,7 +122,8 @@ func subportsReported(tx *network.Tx, subports []network.ID) error {
 	if err != nil || len(on) == 0 {
 		return err
 	}
-	trunks, err := network.Rows[network.TrunkRow](tx, network.Where(network.ByID, network.IDs(on, func(s *network.SubportRow) network.ID { return s.Trunk })...))
+	trunks, err := network.Rows[network.TrunkRow](tx,
+		network.Where(network.ByID, network.IDs(on, func(s *network.SubportRow) network.ID { return s.Trunk })...))
 	if err != nil {
 		return err
 	}
@@ -138,26 +139,28 @@ func subportsReported(tx *network.Tx, subports []network.ID) error {
 	return nil
 }
 
-// notOnTrunk refuses to remove the parent or a subport of a trunk.
-func notOnTrunk(tx *network.Tx, port network.ID) error {
+// checkNotOnTrunk refuses to remove the parent or a subport of a trunk.
+func checkNotOnTrunk(tx *network.Tx, port network.ID) error {
 	trunks, err := network.Rows[network.TrunkRow](tx, network.Where(network.ByPort, port))
 	if err != nil {
 		return err
 	}
 	if len(trunks) > 0 {
-		return network.Conflict("PortInUseAsTrunkParent", "Port %s is currently a parent port for trunk %s.", port, trunks[0].ID)
+		return network.Conflict("PortInUseAsTrunkParent", "Port %s is currently a parent port for trunk %s.", port,
+			trunks[0].ID)
 	}
 	subports, err := network.Rows[network.SubportRow](tx, network.Where(network.ByPort, port))
 	if err != nil {
 		return err
 	}
 	if len(subports) > 0 {
-		return network.Conflict("PortInUseAsSubPort", "Port %s is currently a subport for trunk %s.", port, subports[0].Trunk)
+		return network.Conflict("PortInUseAsSubPort", "Port %s is currently a subport for trunk %s.", port,
+			subports[0].Trunk)
 	}
 	return nil
 }
 
-// A TrunkSpec is what may be said of a trunk.
+// A TrunkSpec is a request for a trunk.
 type TrunkSpec struct {
 	network.TrunkRow
 	Subports []SubportSpec // at creation
@@ -166,8 +169,8 @@ type TrunkSpec struct {
 	PortsOf string
 }
 
-// A SubportSpec is what may be said of a port on a trunk. The segmentation "inherit"
-// takes that of the port's network; "" says that nothing was said of it.
+// A SubportSpec is a request for a port on a trunk. The segmentation "inherit"
+// takes that of the port's network; "" is none requested.
 type SubportSpec struct {
 	Port             network.ID
 	SegmentationType string
@@ -208,7 +211,7 @@ func (s *Service) CreateTrunks(ctx context.Context, specs []TrunkSpec) (made []n
 
 func createTrunk(tx *network.Tx, spec TrunkSpec) (network.Trunk, error) {
 	row := spec.TrunkRow
-	parent, err := untrunked(tx, row.Port, spec.PortsOf)
+	parent, err := portWithoutTrunk(tx, row.Port, spec.PortsOf)
 	if err != nil {
 		return network.Trunk{}, err
 	}
@@ -227,32 +230,33 @@ func createTrunk(tx *network.Tx, spec TrunkSpec) (network.Trunk, error) {
 }
 
 func parentInUse(id network.ID) error {
-	return network.Conflict("ParentPortInUse", "Port %s is currently in use and is not eligible for use as a parent port.", id)
+	return network.Conflict("ParentPortInUse",
+		"Port %s is currently in use and is not eligible for use as a parent port.", id)
 }
 
-// untrunked returns a port that is on no trunk, if the project sees it.
-func untrunked(tx *network.Tx, id network.ID, project string) (network.Port, error) {
+// portWithoutTrunk returns a port that is on no trunk, if the project sees it.
+func portWithoutTrunk(tx *network.Tx, id network.ID, project string) (network.Port, error) {
 	found, err := readTrunkPorts(tx, []network.ID{id})
 	if err != nil {
 		return network.Port{}, err
 	}
-	return found.untrunked(id, project)
+	return found.withoutTrunk(id, project)
 }
 
-// trunkPorts are ports by their id, and which of them are on a trunk.
-type trunkPorts struct {
+// portsOnTrunks are ports by their id, and which of them are on a trunk.
+type portsOnTrunks struct {
 	ports   map[network.ID]network.Port
 	onTrunk map[network.ID]bool
 }
 
 // readTrunkPorts reads ports, in a fixed number of reads.
-func readTrunkPorts(tx *network.Tx, these []network.ID) (found trunkPorts, err error) {
+func readTrunkPorts(tx *network.Tx, these []network.ID) (found portsOnTrunks, err error) {
 	all, err := network.Ports(tx, network.Where(network.ByID, these...))
 	if err != nil {
 		return found, err
 	}
 	subports, err := network.Rows[network.SubportRow](tx, network.Where(network.ByPort, these...))
-	found = trunkPorts{make(map[network.ID]network.Port, len(all)), make(map[network.ID]bool, len(subports))}
+	found = portsOnTrunks{make(map[network.ID]network.Port, len(all)), make(map[network.ID]bool, len(subports))}
 	for _, p := range all {
 		found.ports[p.ID] = p
 	}
@@ -262,11 +266,11 @@ func readTrunkPorts(tx *network.Tx, these []network.ID) (found trunkPorts, err e
 	return found, err
 }
 
-// untrunked is that of a change.
-func (l trunkPorts) untrunked(id network.ID, project string) (network.Port, error) {
-	p, there := l.ports[id]
+// withoutTrunk is portWithoutTrunk for ports that are read already.
+func (l portsOnTrunks) withoutTrunk(id network.ID, project string) (network.Port, error) {
+	p, exists := l.ports[id]
 	switch {
-	case !there || !seenBy(&p, project): // what else is wrong would say that there is such a port
+	case !exists || !visibleTo(&p, project): // any other fault would disclose that the port exists
 		return network.Port{}, network.NotFound("port", id)
 	case l.onTrunk[id]:
 		return network.Port{}, network.Conflict("TrunkPortInUse", "Port %s is in use by another trunk.", id)
@@ -276,9 +280,9 @@ func (l trunkPorts) untrunked(id network.ID, project string) (network.Port, erro
 	return p, nil
 }
 
-// seenBy reports whether a project sees the port: its own, and those on its networks;
+// visibleTo reports whether a project sees the port: its own, and those on its networks;
 // "" sees all.
-func seenBy(p *network.Port, project string) bool {
+func visibleTo(p *network.Port, project string) bool {
 	return project == "" || p.Project == project || p.Network.Project == project
 }
 
@@ -309,13 +313,18 @@ func addSubports(tx *network.Tx, row network.TrunkRow, parent network.Port, spec
 		if spec.Port == row.Port {
 			return parentInUse(spec.Port)
 		}
-		if err := cmp.Or(fitsTrunk(row, parent, found.ports, &spec, project), found.idle(spec.Port, project)); err != nil {
+		if err := cmp.Or(checkSubport(row, parent, found.ports, &spec, project),
+			found.withoutDevice(spec.Port, project)); err != nil {
 			return err
 		}
 		found.onTrunk[spec.Port] = true
-		err := tx.Insert(&network.SubportRow{Trunk: row.ID, Port: spec.Port, SegmentationType: spec.SegmentationType, SegmentationID: spec.SegmentationID})
+		err := tx.Insert(&network.SubportRow{
+			Trunk: row.ID, Port: spec.Port, SegmentationType: spec.SegmentationType,
+			SegmentationID: spec.SegmentationID,
+		})
 		if errors.Is(err, network.ErrTaken) {
-			return network.Conflict("DuplicateSubPort", "segmentation_type %s and segmentation_id %d already in use on trunk %s.",
+			return network.Conflict("DuplicateSubPort",
+				"segmentation_type %s and segmentation_id %d already in use on trunk %s.",
 				spec.SegmentationType, spec.SegmentationID, row.ID)
 		}
 		if err != nil {
@@ -325,23 +334,27 @@ func addSubports(tx *network.Tx, row network.TrunkRow, parent network.Port, spec
 	return nil
 }
 
-// idle refuses a port that is not to be found, that is on a trunk, or that a device
+// withoutDevice refuses a port that is not to be found, that is on a trunk, or that a device
 // has.
-func (l trunkPorts) idle(id network.ID, project string) error {
-	p, err := l.untrunked(id, project)
+func (l portsOnTrunks) withoutDevice(id network.ID, project string) error {
+	p, err := l.withoutTrunk(id, project)
 	if err == nil && p.DeviceID != "" {
-		err = network.Conflict("PortInUse", "Unable to complete operation on port %s for network %s. Port already has an attached device %s.",
+		err = network.Conflict("PortInUse",
+			"Unable to complete operation on port %s for network %s. Port already has an attached device %s.",
 			p.ID, p.Network.ID, p.DeviceID)
 	}
 	return err
 }
 
-// fitsTrunk refuses a port whose network or segmentation does not fit, and inherits the
+// checkSubport refuses a port whose network or segmentation does not fit, and inherits the
 // segmentation of its network where that is requested.
-func fitsTrunk(row network.TrunkRow, parent network.Port, all map[network.ID]network.Port, spec *SubportSpec, project string) error {
-	if p, there := all[spec.Port]; there && seenBy(&p, project) {
+func checkSubport(
+	row network.TrunkRow, parent network.Port, all map[network.ID]network.Port, spec *SubportSpec, project string,
+) error {
+	if p, exists := all[spec.Port]; exists && visibleTo(&p, project) {
 		if p.Network.MTU > parent.Network.MTU {
-			return network.Conflict("SubPortMtuGreaterThanTrunkPortMtu", "MTU %d of subport %s cannot be greater than MTU %d of trunk %s.",
+			return network.Conflict("SubPortMtuGreaterThanTrunkPortMtu",
+				"MTU %d of subport %s cannot be greater than MTU %d of trunk %s.",
 				p.Network.MTU, p.ID, parent.Network.MTU, row.Port)
 		}
 		if spec.SegmentationType == "inherit" && len(p.Network.Segments) > 0 {
@@ -364,7 +377,9 @@ func fitsTrunk(row network.TrunkRow, parent network.Port, all map[network.ID]net
 // plugged in at once where the parent is. Faults: TrunkNotFound, TrunkDisabled, TrunkInErrorState,
 // PortNotFound, PortInUse, TrunkPortInUse, DuplicateSubPort, SubPortMtuGreaterThanTrunkPortMtu,
 // InvalidInput.
-func (s *Service) AddSubports(ctx context.Context, id network.ID, specs []SubportSpec, project string, only ...network.Condition) (network.Trunk, error) {
+func (s *Service) AddSubports(
+	ctx context.Context, id network.ID, specs []SubportSpec, project string, only ...network.Condition,
+) (network.Trunk, error) {
 	return s.changeTrunk(ctx, id, only, func(tx *network.Tx, t network.Trunk) error {
 		all, err := network.Ports(tx, network.Where(network.ByID, t.Port))
 		if err != nil {
@@ -373,19 +388,24 @@ func (s *Service) AddSubports(ctx context.Context, id network.ID, specs []Subpor
 		if err := addSubports(tx, t.TrunkRow, all[0], specs, project); err != nil || t.Status != network.TrunkError {
 			return err
 		}
-		return network.Conflict("TrunkInErrorState", "Trunk %s is in error state. Attempt to resolve the error condition before proceeding.", id)
+		return network.Conflict("TrunkInErrorState",
+			"Trunk %s is in error state. Attempt to resolve the error condition before proceeding.", id)
 	})
 }
 
 // RemoveSubports takes ports off a trunk: all or none. They are DOWN, and keep their bindings and
 // device owner, as in Neutron with Open vSwitch. Faults: TrunkNotFound, TrunkDisabled,
 // SubPortNotFound.
-func (s *Service) RemoveSubports(ctx context.Context, id network.ID, portIDs []network.ID, only ...network.Condition) (network.Trunk, error) {
+func (s *Service) RemoveSubports(
+	ctx context.Context, id network.ID, portIDs []network.ID, only ...network.Condition,
+) (network.Trunk, error) {
 	return s.changeTrunk(ctx, id, only, func(tx *network.Tx, t network.Trunk) error {
 		for _, port := range portIDs {
-			n, err := tx.Remove(&network.SubportRow{}, network.Where(network.ByTrunk, id), network.Where(network.ByPort, port))
+			n, err := tx.Remove(&network.SubportRow{}, network.Where(network.ByTrunk, id),
+				network.Where(network.ByPort, port))
 			if err == nil && n == 0 {
-				err = fault.New(fault.NotFound, "SubPortNotFound", "SubPort %s on trunk %s could not be found.", string(port), string(id))
+				err = fault.New(fault.NotFound, "SubPortNotFound", "SubPort %s on trunk %s could not be found.",
+					string(port), string(id))
 			}
 			if err == nil {
 				err = setStatus(tx, port, network.PortDown)
@@ -399,7 +419,9 @@ func (s *Service) RemoveSubports(ctx context.Context, id network.ID, portIDs []n
 }
 
 // changeTrunk changes what is on a trunk that is up.
-func (s *Service) changeTrunk(ctx context.Context, id network.ID, only []network.Condition, fn func(*network.Tx, network.Trunk) error) (t network.Trunk, err error) {
+func (s *Service) changeTrunk(
+	ctx context.Context, id network.ID, only []network.Condition, fn func(*network.Tx, network.Trunk) error,
+) (t network.Trunk, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		if t, err = readTrunk(tx, id); err != nil {
 			return err
@@ -434,7 +456,9 @@ func (s *Service) changeTrunk(ctx context.Context, id network.ID, only []network
 }
 
 // UpdateTrunk changes a trunk, not what is on it. Fault: TrunkNotFound.
-func (s *Service) UpdateTrunk(ctx context.Context, id network.ID, fn func(*TrunkSpec) error) (t network.Trunk, err error) {
+func (s *Service) UpdateTrunk(
+	ctx context.Context, id network.ID, fn func(*TrunkSpec) error,
+) (t network.Trunk, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		if t, err = readTrunk(tx, id); err != nil {
 			return err

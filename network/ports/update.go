@@ -6,10 +6,9 @@ import (
 	"errors"
 
 	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/intents"
 	"github.com/berthcloud/berth/network/qos"
-
-	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/reallocation"
 	"github.com/berthcloud/berth/network/security"
 )
@@ -32,7 +31,8 @@ func (s *Service) UpdatePort(ctx context.Context, id network.ID, fn func(*Spec) 
 		return err
 	})
 	if errors.Is(err, allocations.ErrGeneration) {
-		err = intents.BeingChanged("The allocation of port %s or of others of its server is being changed by another request.", id)
+		err = intents.BeingChanged(
+			"The allocation of port %s or of others of its server is being changed by another request.", id)
 	}
 	if err == nil {
 		s.events.status(p, before)
@@ -46,12 +46,12 @@ func (s *Service) UpdatePort(ctx context.Context, id network.ID, fn func(*Spec) 
 func (s *Service) updateWithAllocation(ctx context.Context, id network.ID, fn func(*Spec) error) (network.Port, error) {
 	u := portUpdate{id: id, fn: fn}
 	var err error
-	u.short, err = s.changes.Shortfall(ctx, func(r network.Reader) (reallocation.Attachment, error) {
-		d, err := drafted(r, id, fn)
+	u.short, err = s.changes.Shortfall(ctx, func(r network.Reader) (reallocation.BoundPort, error) {
+		d, err := readDraft(r, id, fn)
 		if err != nil {
-			return reallocation.Attachment{}, err
+			return reallocation.BoundPort{}, err
 		}
-		return d.attachment(), nil
+		return d.boundPort(), nil
 	})
 	if err != nil {
 		return network.Port{}, err
@@ -65,7 +65,7 @@ type portUpdate struct {
 	id    network.ID
 	fn    func(*Spec) error
 	short reallocation.Shortfall
-	draft portDraft
+	draft draft
 	tx    *network.Tx  // that the draft was read in
 	port  network.Port // after the commit
 }
@@ -74,7 +74,7 @@ type portUpdate struct {
 func (u *portUpdate) read(tx *network.Tx) (err error) {
 	if u.tx != tx {
 		u.tx = tx
-		u.draft, err = drafted(tx, u.id, u.fn)
+		u.draft, err = readDraft(tx, u.id, u.fn)
 	}
 	return err
 }
@@ -93,7 +93,7 @@ func (u *portUpdate) Commit(tx *network.Tx, changes []reallocation.Change) error
 	if err := u.read(tx); err != nil {
 		return err
 	}
-	if err := reallocation.Revalidate(tx, u.short, u.draft.attachment()); err != nil {
+	if err := reallocation.Revalidate(tx, u.short, u.draft.boundPort()); err != nil {
 		return err
 	}
 	var err error
@@ -101,16 +101,16 @@ func (u *portUpdate) Commit(tx *network.Tx, changes []reallocation.Change) error
 	return err
 }
 
-// A portDraft is a port and the state that is requested for it.
-type portDraft struct {
+// A draft is a port and the state that is requested for it.
+type draft struct {
 	port network.Port
 	spec Spec
 }
 
-// attachment returns the port as it is to be bound; its server is "" when it is not bound by the
+// boundPort returns the port as it is to be bound; its server is "" when it is not bound by the
 // change, or has none.
-func (d portDraft) attachment() reallocation.Attachment {
-	a := reallocation.Attachment{Port: d.port}
+func (d draft) boundPort() reallocation.BoundPort {
+	a := reallocation.BoundPort{Port: d.port}
 	if !binds(&d.port, d.spec) {
 		return a
 	}
@@ -120,7 +120,7 @@ func (d portDraft) attachment() reallocation.Attachment {
 }
 
 // portChange returns how the allocation of a port changes: by another policy, or by what it lacks.
-func portChange(tx *network.Tx, d portDraft, missing allocations.Amounts) (reallocation.Change, error) {
+func portChange(tx *network.Tx, d draft, missing allocations.Amounts) (reallocation.Change, error) {
 	p, spec := d.port, d.spec
 	switch {
 	case len(missing) > 0:
@@ -141,23 +141,24 @@ func portChange(tx *network.Tx, d portDraft, missing allocations.Amounts) (reall
 	return reallocation.PolicyChange(tx, p, rules)
 }
 
-// drafted reads a port and makes the draft of a change.
-func drafted(r network.Reader, id network.ID, fn func(*Spec) error) (portDraft, error) {
+// readDraft reads a port and makes the draft of a change.
+func readDraft(r network.Reader, id network.ID, fn func(*Spec) error) (draft, error) {
 	all, err := network.Ports(r, network.Where(network.ByID, id))
 	if err == nil && len(all) == 0 {
 		err = network.NotFound("port", id)
 	}
 	if err != nil {
-		return portDraft{}, err
+		return draft{}, err
 	}
 	spec := specOf(&all[0])
 	if err := fn(&spec); err != nil {
-		return portDraft{}, err
+		return draft{}, err
 	}
-	return portDraft{all[0], spec}, cmp.Or(spec.subnetsSeen(r), spec.Choice.Check(r, all[0].Policy, spec.Policy), keepsDevice(&all[0], spec))
+	return draft{all[0], spec}, cmp.Or(spec.checkSubnets(r), spec.Choice.Check(r, all[0].Policy, spec.Policy),
+		checkDevice(&all[0], spec))
 }
 
-func updatePort(tx *network.Tx, d portDraft, a reallocation.Change) (network.Port, error) {
+func updatePort(tx *network.Tx, d draft, a reallocation.Change) (network.Port, error) {
 	p, spec := d.port, d.spec
 	row := spec.PortRow
 	if row.Policy != p.Policy {
@@ -165,10 +166,11 @@ func updatePort(tx *network.Tx, d portDraft, a reallocation.Change) (network.Por
 			return p, err
 		}
 	}
-	if err := cmp.Or(security.EnsureDefaultGroup(tx, p.Project), checkSecured(tx, spec, p.PortRow), changeGroups(tx, p, spec)); err != nil {
+	if err := cmp.Or(security.EnsureDefaultGroup(tx, p.Project), checkSecured(tx, spec, p.PortRow),
+		changeGroups(tx, p, spec)); err != nil {
 		return p, err
 	}
-	if err := cmp.Or(moveAddresses(tx, row, p, spec), dropInactive(tx, p, spec)); err != nil {
+	if err := cmp.Or(updateAddresses(tx, row, p, spec), dropInactive(tx, p, spec)); err != nil {
 		return p, err
 	}
 	var err error
@@ -183,7 +185,8 @@ func updatePort(tx *network.Tx, d portDraft, a reallocation.Change) (network.Por
 	}
 	if row.MAC != p.MAC && p.Binding.Bound() {
 		return p, network.Conflict("PortBound", "Unable to complete operation on port %s, port is already bound, "+
-			"port type: %s, old_mac %s, new_mac %s.", p.ID, p.Binding.VIF, p.MAC, cmp.Or(row.MAC, tx.Settings.MACBase+randomOctets()))
+			"port type: %s, old_mac %s, new_mac %s.", p.ID, p.Binding.VIF, p.MAC, cmp.Or(row.MAC,
+			tx.Settings.MACBase+randomOctets()))
 	}
 	tx.Touch(&row.Common)
 	if err := writePort(tx, &row, tx.Replace); err != nil {
@@ -202,8 +205,8 @@ func updatePort(tx *network.Tx, d portDraft, a reallocation.Change) (network.Por
 	return next, followParent(tx, p, next)
 }
 
-// dropInactive removes the inactive bindings of a port that gets another device, or none: they are for
-// a move of the server that had the port, and so are their allocations.
+// dropInactive removes the inactive bindings of a port that gets another device, or none: they are
+// for a move of the server that had the port, and so are their allocations.
 func dropInactive(tx *network.Tx, p network.Port, spec Spec) error {
 	if spec.DeviceID == p.DeviceID || len(p.Inactive) == 0 {
 		return nil
@@ -212,7 +215,8 @@ func dropInactive(tx *network.Tx, p network.Port, spec Spec) error {
 	for i, b := range p.Inactive {
 		hosts[i] = b.Host
 	}
-	_, err := tx.Remove(&network.BindingRow{}, network.Where(network.ByPort, p.ID), network.Where(network.ByHost, hosts...))
+	_, err := tx.Remove(&network.BindingRow{}, network.Where(network.ByPort, p.ID),
+		network.Where(network.ByHost, hosts...))
 	return err
 }
 
@@ -225,12 +229,14 @@ func setBinding(tx *network.Tx, now network.BindingRow, spec Spec) error {
 		return tx.Replace(&next)
 	}
 	// The host is part of the key, and another binding may have it already.
-	_, old := tx.Remove(&network.BindingRow{}, network.Where(network.ByPort, now.Port), network.Where(network.ByHost, now.Host, next.Host))
+	_, old := tx.Remove(&network.BindingRow{}, network.Where(network.ByPort, now.Port),
+		network.Where(network.ByHost, now.Host, next.Host))
 	return cmp.Or(old, tx.Insert(&next))
 }
 
-// DeletePort removes a port and its dependents, and releases its allocation (bug 1820588), of a port
-// that is being moved also the one at its destination; a release that fails is retried. Faults: PortNotFound, PortInUseAsTrunkParent, PortInUseAsSubPort.
+// DeletePort removes a port and its dependents, and releases its allocation (bug 1820588), of a
+// port that is being moved also the one at its destination; a release that fails is retried.
+// Faults: PortNotFound, PortInUseAsTrunkParent, PortInUseAsSubPort.
 func (s *Service) DeletePort(ctx context.Context, id network.ID, only ...network.Condition) error {
 	var p network.Port
 	var releases []string
@@ -244,7 +250,7 @@ func (s *Service) DeletePort(ctx context.Context, id network.ID, only ...network
 			return network.NotFound("port", id)
 		}
 		p = all[0]
-		if err := cmp.Or(notOnTrunk(tx, id), network.CheckConditions(only, &p.Common)); err != nil {
+		if err := cmp.Or(checkNotOnTrunk(tx, id), network.CheckConditions(only, &p.Common)); err != nil {
 			return err
 		}
 		if releases, err = reallocation.RecordReleases(tx, recorder, p); err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-
 	"github.com/berthcloud/berth/network"
 )
 
@@ -40,14 +39,15 @@ func policies(r network.Reader, where ...network.Match) ([]Policy, error) {
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	rules, err := network.Rows[network.RuleRow](r, network.Where(network.ByPolicy, network.IDs(rows, func(p *network.PolicyRow) network.ID { return p.ID })...))
+	rules, err := network.Rows[network.RuleRow](r,
+		network.Where(network.ByPolicy, network.IDs(rows, func(p *network.PolicyRow) network.ID { return p.ID })...))
 	if err != nil {
 		return nil, err
 	}
-	of := network.GroupBy(rules, func(r *network.RuleRow) network.ID { return r.Policy })
+	byPolicy := network.GroupBy(rules, func(r *network.RuleRow) network.ID { return r.Policy })
 	all := make([]Policy, len(rows))
 	for i, row := range rows {
-		all[i] = Policy{row, of[row.ID]}
+		all[i] = Policy{row, byPolicy[row.ID]}
 	}
 	return all, nil
 }
@@ -64,14 +64,14 @@ func ReadPolicy(r network.Reader, id network.ID) (Policy, error) {
 	return all[0], nil
 }
 
-// CreatePolicies makes all of the policies or none. Fault:
+// CreatePolicies creates all of the policies or none. Fault:
 // QoSPolicyDefaultAlreadyExists for a second default of a project.
 func (s *Service) CreatePolicies(ctx context.Context, rows []network.PolicyRow) (made []Policy, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		made = make([]Policy, len(rows))
 		for i, row := range rows {
 			tx.Fresh(&row.Common)
-			if err := cmp.Or(onlyDefault(tx, row), tx.Insert(&row)); err != nil {
+			if err := cmp.Or(checkDefault(tx, row), tx.Insert(&row)); err != nil {
 				return err
 			}
 			made[i].PolicyRow = row
@@ -81,8 +81,8 @@ func (s *Service) CreatePolicies(ctx context.Context, rows []network.PolicyRow) 
 	return made, err
 }
 
-// onlyDefault refuses a second default policy of a project.
-func onlyDefault(tx *network.Tx, row network.PolicyRow) error {
+// checkDefault refuses a second default policy of a project.
+func checkDefault(tx *network.Tx, row network.PolicyRow) error {
 	if !row.Default {
 		return nil
 	}
@@ -91,7 +91,8 @@ func onlyDefault(tx *network.Tx, row network.PolicyRow) error {
 		return err
 	}
 	if slices.ContainsFunc(others, func(o network.PolicyRow) bool { return o.Default && o.ID != row.ID }) {
-		return network.Conflict("QoSPolicyDefaultAlreadyExists", "A default QoS policy exists for project %s.", row.Project)
+		return network.Conflict("QoSPolicyDefaultAlreadyExists", "A default QoS policy exists for project %s.",
+			row.Project)
 	}
 	return nil
 }
@@ -108,15 +109,15 @@ func DefaultPolicy(tx *network.Tx, project string) (network.ID, error) {
 	return "", nil
 }
 
-// A PolicySpec is what may be said of a policy.
+// A PolicySpec is a request for a policy.
 type PolicySpec struct {
 	network.PolicyRow
-	// Described says that its name or its description was said, which raises the
-	// revision even where nothing changes. That it is shared does not.
+	// Described is set when the name or the description was requested, which raises the revision
+	// even where nothing changes. Sharing does not.
 	Described bool
 }
 
-// UpdatePolicy changes a policy, not its rules. The function gets what it is now;
+// UpdatePolicy changes a policy, not its rules. The function gets the current policy;
 // it may run more than once. Faults: QosPolicyNotFound,
 // QoSPolicyDefaultAlreadyExists, RbacPolicyInUse when it is not to be shared any
 // more and something has it.
@@ -130,7 +131,7 @@ func (s *Service) UpdatePolicy(ctx context.Context, id network.ID, fn func(*Poli
 			return err
 		}
 		if p.Shared && !spec.Shared {
-			if err := unsharePolicy(tx, id); err != nil {
+			if err := checkUnshared(tx, id); err != nil {
 				return err
 			}
 		}
@@ -138,7 +139,7 @@ func (s *Service) UpdatePolicy(ctx context.Context, id network.ID, fn func(*Poli
 			tx.Touch(&spec.Common)
 		}
 		p.PolicyRow = spec.PolicyRow
-		return cmp.Or(onlyDefault(tx, p.PolicyRow), tx.Replace(&p.PolicyRow))
+		return cmp.Or(checkDefault(tx, p.PolicyRow), tx.Replace(&p.PolicyRow))
 	})
 	return p, err
 }
@@ -151,7 +152,7 @@ func (s *Service) DeletePolicy(ctx context.Context, id network.ID, only ...netwo
 		if err != nil {
 			return err
 		}
-		if err := cmp.Or(policyFree(tx, id), network.CheckConditions(only, &row.Common)); err != nil {
+		if err := cmp.Or(checkUnused(tx, id), network.CheckConditions(only, &row.Common)); err != nil {
 			return err
 		}
 		_, rules := tx.Remove(&network.RuleRow{}, network.Where(network.ByPolicy, id))
@@ -198,27 +199,28 @@ func usableBy(p *network.PolicyRow, project string) bool {
 	return project == "" || p.Shared || p.Project == project
 }
 
-// policyFree refuses a policy that something has.
-func policyFree(tx *network.Tx, id network.ID) error {
-	kind, by, err := userOf(tx, id)
+// checkUnused refuses a policy that something has.
+func checkUnused(tx *network.Tx, id network.ID) error {
+	kind, by, err := usedBy(tx, id)
 	if err == nil && by != "" {
 		err = network.Conflict("QosPolicyInUse", "QoS Policy %s is used by %s %s.", id, kind, by)
 	}
 	return err
 }
 
-// unsharePolicy refuses to unshare a policy that is in use, even by its own project.
-func unsharePolicy(tx *network.Tx, id network.ID) error {
-	_, by, err := userOf(tx, id)
+// checkUnshared refuses to unshare a policy that is in use, even by its own project.
+func checkUnshared(tx *network.Tx, id network.ID) error {
+	_, by, err := usedBy(tx, id)
 	if err == nil && by != "" {
-		err = network.Conflict("RbacPolicyInUse", "RBAC policy on object %s cannot be removed because other objects depend on it.\n"+
-			"Details: project_id=*", id)
+		err = network.Conflict("RbacPolicyInUse",
+			"RBAC policy on object %s cannot be removed because other objects depend on it.\n"+
+				"Details: project_id=*", id)
 	}
 	return err
 }
 
-// userOf returns a network or a port that has a policy, "" when none has.
-func userOf(tx *network.Tx, policy network.ID) (kind string, by network.ID, err error) {
+// usedBy returns a network or a port that has a policy, "" when none has.
+func usedBy(tx *network.Tx, policy network.ID) (kind string, by network.ID, err error) {
 	nets, err := network.Rows[network.NetworkRow](tx, network.Where(network.ByPolicy, policy))
 	if err != nil {
 		return "", "", err

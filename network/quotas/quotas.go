@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-
 	"github.com/berthcloud/berth/network"
 )
 
@@ -56,7 +55,9 @@ func (s *Service) OwnQuotas(ctx context.Context) (all map[string]network.Quotas,
 
 // SetQuotas changes limits of a project. With check, one below what is in use is
 // refused.
-func (s *Service) SetQuotas(ctx context.Context, project string, limits network.Quotas, check bool) (q network.Quotas, err error) {
+func (s *Service) SetQuotas(
+	ctx context.Context, project string, limits network.Quotas, check bool,
+) (q network.Quotas, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		for _, resource := range slices.Sorted(maps.Keys(limits)) {
 			if check {
@@ -64,9 +65,10 @@ func (s *Service) SetQuotas(ctx context.Context, project string, limits network.
 					return err
 				}
 			}
-			_, gone := tx.Remove(&network.QuotaRow{}, network.Where(network.ByProject, project), network.Where(network.ByResource, resource))
+			_, removed := tx.Remove(&network.QuotaRow{}, network.Where(network.ByProject, project),
+				network.Where(network.ByResource, resource))
 			row := network.QuotaRow{Project: project, Resource: resource, Limit: limits[resource]}
-			if err := cmp.Or(gone, tx.Insert(&row)); err != nil {
+			if err := cmp.Or(removed, tx.Insert(&row)); err != nil {
 				return err
 			}
 		}
@@ -79,12 +81,13 @@ func (s *Service) SetQuotas(ctx context.Context, project string, limits network.
 func checkLimit(tx *network.Tx, project, resource string, limit int64) error {
 	used, err := usage(tx, project, resource)
 	if err == nil && limit >= 0 && used > limit {
-		err = network.Invalid("HTTPBadRequest", "Quota limit %d for %s must be greater than or equal to already used %d", limit, resource, used)
+		err = network.Invalid("HTTPBadRequest",
+			"Quota limit %d for %s must be greater than or equal to already used %d", limit, resource, used)
 	}
 	return err
 }
 
-// ResetQuotas gives a project the default limits again. Fault:
+// ResetQuotas sets the limits of a project to the defaults. Fault:
 // TenantQuotaNotFound when it has no others.
 func (s *Service) ResetQuotas(ctx context.Context, project string) error {
 	return s.db.Update(ctx, func(tx *network.Tx) error {

@@ -1,6 +1,6 @@
-// Package reallocation changes what servers have allocated in placement when the guarantees of their
-// ports change: when a bound port gets another QoS policy, is bound with an allocation that is less
-// than it needs, or is deleted.
+// Package reallocation changes what servers have allocated in placement when the guarantees of
+// their ports change: when a bound port gets another QoS policy, is bound with an allocation that
+// is less than it needs, or is deleted.
 //
 // Rows and allocations are in two databases. [Service.ChangeGuarantees] makes a change of both in
 // these steps, each of which can be completed or taken back after a crash (package intents):
@@ -18,9 +18,8 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/network/intents"
-
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/intents"
 )
 
 // A Service changes what servers have allocated. Its methods may be called concurrently.
@@ -43,13 +42,13 @@ func New(db *network.Database, p network.Placement, pause time.Duration) *Servic
 	return s
 }
 
-// A Cause is a change of rows with which bound ports get other guarantees, so that the allocations of
-// their servers have to follow.
+// A Cause is a change of rows with which bound ports get other guarantees, so that the allocations
+// of their servers have to follow.
 type Cause interface {
 	// Plan returns how the allocations of ports change.
 	Plan(tx *network.Tx) ([]Change, error)
-	// Commit writes the rows: in the transaction of Plan when nothing has to be claimed, otherwise in
-	// a later one.
+	// Commit writes the rows: in the transaction of Plan when nothing has to be claimed, otherwise
+	// in a later one.
 	Commit(tx *network.Tx, changes []Change) error
 }
 
@@ -97,15 +96,16 @@ func (s *Service) ChangeGuarantees(ctx context.Context, g Cause) error {
 				continue
 			}
 			var err error
-			if a.released, err = s.recorder.RecordRelease(tx, tx.At, string(a.Port.ID), a.Port.DeviceID, a.surplus); err != nil {
+			if a.released, err = s.recorder.RecordRelease(tx, tx.At, string(a.Port.ID), a.Port.DeviceID,
+				a.surplus); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 
-	// 1. Plan. What has to be claimed is recorded, so that it can be taken back after a crash; a change
-	// that needs nothing more is committed at once.
+	// 1. Plan. What has to be claimed is recorded, so that it can be taken back after a crash; a
+	// change that needs nothing more is committed at once.
 	err := s.db.Update(ctx, func(tx *network.Tx) (err error) {
 		if changes, err = g.Plan(tx); err != nil {
 			return err
@@ -141,7 +141,8 @@ func (s *Service) ChangeGuarantees(ctx context.Context, g Cause) error {
 	// 4. Release the surplus, which nothing needs any more. Recover retries what fails here.
 	for _, a := range changes {
 		if a.released != "" {
-			s.Release(ctx, a.Port, []string{a.released}, "the surplus of a port's allocation is not released yet; the release is retried")
+			s.Release(ctx, a.Port, []string{a.released},
+				"the surplus of a port's allocation is not released yet; the release is retried")
 		}
 	}
 	return nil
@@ -150,8 +151,8 @@ func (s *Service) ChangeGuarantees(ctx context.Context, g Cause) error {
 // Recorder returns what records intents in transactions of callers.
 func (s *Service) Recorder() intents.Recorder { return s.recorder }
 
-// Release carries out recorded releases for a port. Recover retries those that fail, of which the log
-// has the warning.
+// Release carries out recorded releases for a port. Recover retries those that fail, of which the
+// log has the warning.
 func (s *Service) Release(ctx context.Context, p network.Port, recorded []string, warning string) {
 	for _, intent := range recorded {
 		if err := s.intents.Release(context.WithoutCancel(ctx), intent); err != nil {
@@ -179,8 +180,8 @@ func unchanged(tx *network.Tx, p network.Port, claim intents.Claim) error {
 }
 
 // PolicyChange returns how the allocation of a port changes for which another policy becomes
-// effective. Only ports of servers with an allocation have one. While the server is being moved it is
-// refused: allocations of two consumers on two hosts would have to follow.
+// effective. Only ports of servers with an allocation have one. While the server is being moved it
+// is refused: allocations of two consumers on two hosts would have to follow.
 func PolicyChange(tx *network.Tx, p network.Port, rules []network.RuleRow) (Change, error) {
 	none := Change{Port: p}
 	id, err := guarantee.ParseUUID(string(p.ID))
@@ -188,12 +189,16 @@ func PolicyChange(tx *network.Tx, p network.Port, rules []network.RuleRow) (Chan
 		return none, nil
 	}
 	allocation, _ := p.Allocation() // what is no allocation serves nothing
-	plan, err := guarantee.PolicyChange{Port: id, Old: network.GuaranteeRules(p.Rules), New: network.GuaranteeRules(rules), Allocation: allocation}.Plan()
+	plan, err := guarantee.PolicyChange{
+		Port: id, Old: network.GuaranteeRules(p.Rules),
+		New: network.GuaranteeRules(rules), Allocation: allocation,
+	}.Plan()
 	var unknown *guarantee.UnknownGroup
 	switch {
 	case errors.Is(err, guarantee.ErrDirection):
-		return none, fault.New(fault.Unsupported, "NotImplementedError", "Changing from direction-less QoS minimum packet rate rule to a "+
-			"direction-oriented minimum packet rate rule, or vice versa, is not supported.")
+		return none, fault.New(fault.Unsupported, "NotImplementedError",
+			"Changing from direction-less QoS minimum packet rate rule to a "+
+				"direction-oriented minimum packet rate rule, or vice versa, is not supported.")
 	case errors.As(err, &unknown):
 		return none, network.Conflict("UnknownRequestGroup", "%s", unknown)
 	}
@@ -237,15 +242,15 @@ func withAllocation(profile []byte, a guarantee.ProfileAllocation) ([]byte, erro
 }
 
 // Recover completes or takes back changes of allocations that nobody works on any more: those of
-// processes that this one has replaced, and those that are older than the given time. It returns the
-// number of those that remain; the log has the reasons.
+// processes that this one has replaced, and those that are older than the given time. It returns
+// the number of those that remain; the log has the reasons.
 func (s *Service) Recover(ctx context.Context, older time.Duration) (remaining int, err error) {
 	return s.intents.Recover(ctx, older)
 }
 
 // Settle completes what is under way with the allocations of a server: releases for ports that were
-// deleted or got a smaller policy. It is a conflict, PortBeingChanged, while a request changes them.
-// After it nothing takes effect that was requested before.
+// deleted or got a smaller policy. It is a conflict, PortBeingChanged, while a request changes
+// them. After it nothing takes effect that was requested before.
 func (s *Service) Settle(ctx context.Context, server string) error {
 	if !s.db.Rules.InPlacement {
 		return nil
@@ -253,7 +258,8 @@ func (s *Service) Settle(ctx context.Context, server string) error {
 	return s.intents.Settle(ctx, server)
 }
 
-// Unfinished returns the number of changes of allocations that are not made yet, or not known to be.
+// Unfinished returns the number of changes of allocations that are not made yet, or not known to
+// be.
 func (s *Service) Unfinished(ctx context.Context) (int, error) {
 	all, err := s.intents.All(ctx)
 	return len(all), err

@@ -8,9 +8,8 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/network/intents"
-
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/intents"
 )
 
 // Guaranteed returns the guarantees of a port by the provider that serves it: none without an
@@ -40,8 +39,8 @@ func Guaranteed(rules network.Rules, p *network.Port) (allocations.Amounts, erro
 	return amounts, nil
 }
 
-// An Attachment is a port as a change binds it to a server; without a Server it does not.
-type Attachment struct {
+// A BoundPort is a port as a change binds it to a server; without a Server it does not.
+type BoundPort struct {
 	Port   network.Port // with the policy, the VNIC type and the profile that it gets
 	Server string
 }
@@ -62,7 +61,9 @@ type Shortfall struct {
 // It is a fault when the allocation is for other request groups than the port's: its policy has
 // changed since the server was scheduled. It is ErrGeneration while another request changes the
 // server's allocations.
-func (s *Service) Shortfall(ctx context.Context, read func(network.Reader) (Attachment, error)) (f Shortfall, err error) {
+func (s *Service) Shortfall(
+	ctx context.Context, read func(network.Reader) (BoundPort, error),
+) (f Shortfall, err error) {
 	if !s.db.Rules.InPlacement {
 		return f, nil
 	}
@@ -92,12 +93,13 @@ func (s *Service) Shortfall(ctx context.Context, read func(network.Reader) (Atta
 }
 
 // wanted returns a shortfall without what the server's allocations have.
-func wanted(rules network.Rules, r network.Reader, a Attachment) (f Shortfall, err error) {
+func wanted(rules network.Rules, r network.Reader, a BoundPort) (f Shortfall, err error) {
 	if a.Server == "" {
 		return f, err
 	}
 	p := a.Port
-	if p.Rules, err = network.Rows[network.RuleRow](r, network.Where(network.ByPolicy, p.EffectivePolicy())); err != nil {
+	if p.Rules, err = network.Rows[network.RuleRow](r,
+		network.Where(network.ByPolicy, p.EffectivePolicy())); err != nil {
 		return f, err
 	}
 	own, err := Guaranteed(rules, &p)
@@ -125,9 +127,9 @@ func wanted(rules network.Rules, r network.Reader, a Attachment) (f Shortfall, e
 	return f, nil
 }
 
-// Revalidate fails with ErrGeneration when a shortfall was computed for another state than the one to
-// be written.
-func Revalidate(tx *network.Tx, f Shortfall, a Attachment) error {
+// Revalidate fails with ErrGeneration when a shortfall was computed for another state than the one
+// to be written.
+func Revalidate(tx *network.Tx, f Shortfall, a BoundPort) error {
 	if !tx.InPlacement {
 		return nil
 	}
@@ -143,9 +145,9 @@ func Revalidate(tx *network.Tx, f Shortfall, a Attachment) error {
 }
 
 // RecordReleases records that the allocations of a port are to be released, if it is a server's and
-// may have some: at the providers of its binding, and at those of a binding that it is being moved to.
-// While a server moves it has allocations at one of the two, and the consumer of its migration has
-// those at the other; what a server does not have is not released. It returns the intents.
+// may have some: at the providers of its binding, and at those of a binding that it is being moved
+// to. While a server moves it has allocations at one of the two, and the consumer of its migration
+// has those at the other; what a server does not have is not released. It returns the intents.
 func RecordReleases(tx *network.Tx, to intents.Recorder, p network.Port) (recorded []string, err error) {
 	if !tx.InPlacement || tx.Settings.KeepDeleted || !network.OwnedByServer(p.DeviceOwner) || p.DeviceID == "" {
 		return nil, nil

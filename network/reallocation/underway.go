@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/allocations"
-
 	"github.com/berthcloud/berth/network"
 )
 
@@ -19,7 +18,8 @@ const (
 	ChangeWaiting   = "waiting"   // for the next attempt
 )
 
-// A ChangeView is a change of a server's allocations that is under way for a port, as operators see it.
+// A ChangeView is a change of a server's allocations that is under way for a port, as operators see
+// it.
 type ChangeView struct {
 	ID        network.ID
 	Kind      string // "policy": the port gets another policy; "release": what it had is released
@@ -27,8 +27,8 @@ type ChangeView struct {
 	Server    string // whose allocations are changed
 	CreatedAt time.Time
 	State     string
-	// Instance is that of the process that began it, as in Settings. Abandoned says that it does not
-	// work on it any more, so that another one completes it.
+	// Instance is that of the process that began it, as in Settings. Abandoned says that it does
+	// not work on it any more, so that another one completes it.
 	Instance  string
 	Abandoned bool
 	// AttemptAt is when the last request was sent; zero for none.
@@ -45,8 +45,8 @@ type ChangeFilter struct {
 	Limit  int        // the most in the answer, of which the oldest are first
 }
 
-// ChangeViews returns the changes under way that match a filter, the oldest first, and whether there are
-// more than its limit.
+// ChangeViews returns the changes under way that match a filter, the oldest first, and whether
+// there are more than its limit.
 func (s *Service) ChangeViews(ctx context.Context, f ChangeFilter) (all []ChangeView, more bool, err error) {
 	var where []network.Match
 	if f.Port != "" {
@@ -69,7 +69,8 @@ func (s *Service) ChangeViews(ctx context.Context, f ChangeFilter) (all []Change
 			continue
 		}
 		v := ChangeView{
-			ID: network.ID(row.ID), Kind: row.Kind, Port: network.ID(row.About), Server: status.Server, CreatedAt: row.CreatedAt, State: ChangeWaiting,
+			ID: network.ID(row.ID), Kind: row.Kind, Port: network.ID(row.About), Server: status.Server, CreatedAt: row.CreatedAt,
+			State:    ChangeWaiting,
 			Instance: status.Instance, Abandoned: status.Abandoned, Differences: status.Differences,
 		}
 		switch {

@@ -16,7 +16,7 @@ const minPort, maxPort = 1, 65535
 // of IPv6 by its own name, and all ports as none in particular.
 func (s *RuleSpec) check() error {
 	if s.EtherType == network.IPv6 {
-		s.Protocol = ofIPv6(s.Protocol)
+		s.Protocol = ipv6Protocol(s.Protocol)
 	}
 	if s.PortMin == minPort && s.PortMax == maxPort {
 		s.PortMin, s.PortMax = -1, -1
@@ -31,13 +31,15 @@ func (s *RuleSpec) checkPorts() error {
 	case s.PortMin < 0 && s.PortMax < 0:
 		return nil
 	case s.Protocol == "":
-		return network.Invalid("SecurityGroupProtocolRequiredWithPorts", "Must also specify protocol if port range is given.")
+		return network.Invalid("SecurityGroupProtocolRequiredWithPorts",
+			"Must also specify protocol if port range is given.")
 	case slices.ContainsFunc(portProtocols, isNumber):
 		return checkRange(s.PortMin, s.PortMax)
 	case number == icmp || number == icmpOfIPv6:
 		return checkICMP(s.PortMin, s.PortMax)
 	}
-	return network.Invalid("SecurityGroupInvalidProtocolForPort", "Ports cannot be specified for protocol %d. Ports are only supported for %s.",
+	return network.Invalid("SecurityGroupInvalidProtocolForPort",
+		"Ports cannot be specified for protocol %d. Ports are only supported for %s.",
 		number, strings.ToUpper(strings.Join(portProtocols, ", ")))
 }
 
@@ -46,7 +48,8 @@ func checkRange(low, high int) error {
 	case low == 0 || high == 0:
 		return network.Invalid("SecurityGroupInvalidPortValue", "Invalid value for port 0")
 	case low < 0 || high < low:
-		return network.Invalid("SecurityGroupInvalidPortRange", "For TCP/UDP protocols, port_range_min must be <= port_range_max")
+		return network.Invalid("SecurityGroupInvalidPortRange",
+			"For TCP/UDP protocols, port_range_min must be <= port_range_max")
 	}
 	return nil
 }
@@ -55,7 +58,8 @@ func checkRange(low, high int) error {
 func checkICMP(kind, code int) error {
 	const most = 255
 	wrong := func(field, attribute string, value int) error {
-		return network.Invalid("SecurityGroupInvalidIcmpValue", "Invalid value for ICMP %s (%s) %d. It must be 0 to 255.", field, attribute, value)
+		return network.Invalid("SecurityGroupInvalidIcmpValue",
+			"Invalid value for ICMP %s (%s) %d. It must be 0 to 255.", field, attribute, value)
 	}
 	switch {
 	case kind > most:
@@ -63,7 +67,8 @@ func checkICMP(kind, code int) error {
 	case code > most:
 		return wrong("code", "port_range_max", code)
 	case kind < 0 && code >= 0:
-		return network.Invalid("SecurityGroupMissingIcmpType", "ICMP code (port-range-max) %d is provided but ICMP type (port-range-min) is missing.", code)
+		return network.Invalid("SecurityGroupMissingIcmpType",
+			"ICMP code (port-range-max) %d is provided but ICMP type (port-range-min) is missing.", code)
 	}
 	return nil
 }
@@ -71,17 +76,20 @@ func checkICMP(kind, code int) error {
 // checkVersion refuses addresses and protocols of the other version of IP.
 func (s *RuleSpec) checkVersion() error {
 	if p, err := netip.ParsePrefix(s.RemoteIP); err == nil && p.Addr().Is6() != (s.EtherType == network.IPv6) {
-		return network.Invalid("SecurityGroupRuleParameterConflict", "Conflicting value ethertype %s for CIDR %s", s.EtherType, s.RemoteIP)
+		return network.Invalid("SecurityGroupRuleParameterConflict", "Conflicting value ethertype %s for CIDR %s",
+			s.EtherType, s.RemoteIP)
 	}
 	if s.Protocol != "" && s.EtherType == network.IPv4 && slices.Contains(onlyIPv6, protocolNumber(s.Protocol)) {
-		return network.Invalid("SecurityGroupEthertypeConflictWithProtocol", "Invalid ethertype %s for protocol %s.", s.EtherType, s.Protocol)
+		return network.Invalid("SecurityGroupEthertypeConflictWithProtocol", "Invalid ethertype %s for protocol %s.",
+			s.EtherType, s.Protocol)
 	}
 	return nil
 }
 
 // checkRemote refuses a rule that names several kinds of peers.
 func (s *RuleSpec) checkRemote() error {
-	peers := slices.DeleteFunc([]string{s.RemoteIP, string(s.RemoteGroup), s.RemoteAddresses}, func(p string) bool { return p == "" })
+	peers := slices.DeleteFunc([]string{s.RemoteIP, string(s.RemoteGroup), s.RemoteAddresses},
+		func(p string) bool { return p == "" })
 	if len(peers) > 1 {
 		return network.Invalid("SecurityGroupMultipleRemoteEntites",
 			"Only one of remote_ip_prefix or remote_group_id or remote_address_group_id may be provided.")

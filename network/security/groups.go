@@ -12,7 +12,8 @@ import (
 func (s *Service) CreateSecurityGroups(ctx context.Context, rows []network.SecurityGroupRow) (made []Group, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		made = make([]Group, len(rows))
-		if err := quotas.WithinEach(tx, "security_group", rows, func(r *network.SecurityGroupRow) string { return r.Project }); err != nil {
+		if err := quotas.WithinEach(tx, "security_group", rows,
+			func(r *network.SecurityGroupRow) string { return r.Project }); err != nil {
 			return err
 		}
 		for i, row := range rows {
@@ -35,7 +36,9 @@ func (s *Service) CreateSecurityGroups(ctx context.Context, rows []network.Secur
 // run more than once. Faults: SecurityGroupNotFound, SecurityGroupCannotUpdateDefault for the name
 // of a default group, SecurityGroupDefaultAlreadyExists for the name "default" for another one,
 // SecurityGroupInUse when statefulness of a group with ports is changed.
-func (s *Service) UpdateSecurityGroup(ctx context.Context, id network.ID, fn func(*network.SecurityGroupRow) error) (g Group, err error) {
+func (s *Service) UpdateSecurityGroup(
+	ctx context.Context, id network.ID, fn func(*network.SecurityGroupRow) error,
+) (g Group, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		if g, err = securityGroup(tx, id); err != nil {
 			return err
@@ -45,7 +48,7 @@ func (s *Service) UpdateSecurityGroup(ctx context.Context, id network.ID, fn fun
 			return err
 		}
 		if next.Stateful != g.Stateful {
-			if err := groupFree(tx, id); err != nil {
+			if err := checkGroupUnused(tx, id); err != nil {
 				return err
 			}
 		}
@@ -80,8 +83,8 @@ func securityGroup(tx *network.Tx, id network.ID) (Group, error) {
 	return all[0], nil
 }
 
-// groupFree refuses a group that a port is in.
-func groupFree(tx *network.Tx, id network.ID) error {
+// checkGroupUnused refuses a group that a port is in.
+func checkGroupUnused(tx *network.Tx, id network.ID) error {
 	ports, err := network.Rows[network.PortGroupRow](tx, network.Where(network.ByGroup, id))
 	if err == nil && len(ports) > 0 {
 		err = network.Conflict("SecurityGroupInUse", "Security Group %s in use.", id)
@@ -98,11 +101,12 @@ func (s *Service) DeleteSecurityGroup(ctx context.Context, id network.ID, admin 
 		if err != nil {
 			return err
 		}
-		if err := groupFree(tx, id); err != nil {
+		if err := checkGroupUnused(tx, id); err != nil {
 			return err
 		}
 		if row.Name == DefaultGroup && !admin {
-			return network.Conflict("SecurityGroupCannotRemoveDefault", "Insufficient rights for removing default security group.")
+			return network.Conflict("SecurityGroupCannotRemoveDefault",
+				"Insufficient rights for removing default security group.")
 		}
 		if err := network.CheckConditions(only, &row.Common); err != nil {
 			return err
@@ -110,7 +114,7 @@ func (s *Service) DeleteSecurityGroup(ctx context.Context, id network.ID, admin 
 		if _, err := tx.Remove(&network.SecurityRuleRow{}, network.Where(network.ByGroup, id)); err != nil {
 			return err
 		}
-		if err := forgetGroup(tx, id); err != nil {
+		if err := removeRulesAbout(tx, id); err != nil {
 			return err
 		}
 		_, err = tx.Remove(&network.SecurityGroupRow{}, network.Where(network.ByID, id))
@@ -118,8 +122,8 @@ func (s *Service) DeleteSecurityGroup(ctx context.Context, id network.ID, admin 
 	})
 }
 
-// forgetGroup removes the rules of other groups that name a group.
-func forgetGroup(tx *network.Tx, id network.ID) error {
+// removeRulesAbout removes the rules of other groups that name a group.
+func removeRulesAbout(tx *network.Tx, id network.ID) error {
 	rules, err := network.Rows[network.SecurityRuleRow](tx, network.Where(network.ByRemoteGroup, id))
 	if err != nil {
 		return err

@@ -65,8 +65,9 @@ func ParseProtocol(text string) (string, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 255 && strconv.Itoa(n) == text {
 		return text, nil
 	}
-	return "", network.Invalid("SecurityGroupRuleInvalidProtocol", "Security group rule protocol %s not supported. Only protocol values [%s] "+
-		"and integer representations [0 to 255] are supported.", text, names)
+	return "", network.Invalid("SecurityGroupRuleInvalidProtocol",
+		"Security group rule protocol %s not supported. Only protocol values [%s] "+
+			"and integer representations [0 to 255] are supported.", text, names)
 }
 
 // protocolNumber is the number of a protocol that ParseProtocol took.
@@ -95,8 +96,8 @@ func namedProtocol(protocol string) string {
 	return protocol
 }
 
-// ofIPv6 is a protocol as a rule about IPv6 has it: ICMP is that of IPv6.
-func ofIPv6(protocol string) string {
+// ipv6Protocol is a protocol as a rule about IPv6 has it: ICMP is that of IPv6.
+func ipv6Protocol(protocol string) string {
 	switch protocol {
 	case "icmp", "icmpv6":
 		return "ipv6-icmp"

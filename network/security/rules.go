@@ -7,28 +7,30 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/quotas"
 )
 
-// A RuleSpec is what may be said of a rule of a security group.
+// A RuleSpec is a request for a rule of a security group.
 type RuleSpec struct {
 	network.SecurityRuleRow
 	// RemoteAddresses names a group of addresses, of which there are none.
 	RemoteAddresses string
-	// AnyGroup says that the rule's group, and the one that it names, may be of
+	// AnyGroup allows that the rule's group, and its remote group, are of
 	// another project.
 	AnyGroup bool
 }
 
 // CreateSecurityRules adds all of the rules or none; they must be of one group and
-// project. What a rule says is checked as Neutron does, in its order. Faults:
+// project. Rules are checked as Neutron does, in its order. Faults:
 // OverQuota, SecurityGroupNotFound, SecurityGroupRuleExists, and several of kind
 // Invalid.
-func (s *Service) CreateSecurityRules(ctx context.Context, specs []RuleSpec) (made []network.SecurityRuleRow, err error) {
+func (s *Service) CreateSecurityRules(
+	ctx context.Context, specs []RuleSpec,
+) (made []network.SecurityRuleRow, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
-		if err := quotas.WithinEach(tx, "security_group_rule", specs, func(s *RuleSpec) string { return s.Project }); err != nil {
+		if err := quotas.WithinEach(tx, "security_group_rule", specs,
+			func(s *RuleSpec) string { return s.Project }); err != nil {
 			return err
 		}
 		made, err = createSecurityRules(tx, slices.Clone(specs))
@@ -38,11 +40,11 @@ func (s *Service) CreateSecurityRules(ctx context.Context, specs []RuleSpec) (ma
 }
 
 func createSecurityRules(tx *network.Tx, specs []RuleSpec) ([]network.SecurityRuleRow, error) {
-	if err := ofOneGroup(specs); err != nil {
+	if err := checkOneGroup(specs); err != nil {
 		return nil, err
 	}
 	for i := range specs {
-		if err := cmp.Or(specs[i].check(), groupsOf(tx, specs[i])); err != nil {
+		if err := cmp.Or(specs[i].check(), checkGroups(tx, specs[i])); err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +52,7 @@ func createSecurityRules(tx *network.Tx, specs []RuleSpec) ([]network.SecurityRu
 	if err != nil {
 		return nil, err
 	}
-	if err := newRules(specs, group.Rules); err != nil {
+	if err := checkNewRules(specs, group.Rules); err != nil {
 		return nil, err
 	}
 	made := make([]network.SecurityRuleRow, len(specs))
@@ -65,32 +67,35 @@ func createSecurityRules(tx *network.Tx, specs []RuleSpec) ([]network.SecurityRu
 	return made, tx.Replace(&group.SecurityGroupRow)
 }
 
-// ofOneGroup refuses rules of several groups or projects at once.
-func ofOneGroup(specs []RuleSpec) error {
+// checkOneGroup refuses rules of several groups or projects at once.
+func checkOneGroup(specs []RuleSpec) error {
 	for _, s := range specs[1:] {
 		switch {
 		case s.Group != specs[0].Group:
-			return network.Invalid("SecurityGroupNotSingleGroupRules", "Only allowed to update rules for one security profile at a time")
+			return network.Invalid("SecurityGroupNotSingleGroupRules",
+				"Only allowed to update rules for one security profile at a time")
 		case s.Project != specs[0].Project:
-			return network.Invalid("SecurityGroupRulesNotSingleTenant", "Multiple tenant_ids in bulk security group rule create not allowed")
+			return network.Invalid("SecurityGroupRulesNotSingleTenant",
+				"Multiple tenant_ids in bulk security group rule create not allowed")
 		}
 	}
 	return nil
 }
 
-// groupsOf refuses a rule of a group that its project does not have, or that names
+// checkGroups refuses a rule of a group that its project does not have, or that names
 // one.
-func groupsOf(tx *network.Tx, spec RuleSpec) error {
-	if err := hasGroup(tx, spec, spec.RemoteGroup); err != nil {
+func checkGroups(tx *network.Tx, spec RuleSpec) error {
+	if err := checkGroup(tx, spec, spec.RemoteGroup); err != nil {
 		return err
 	}
 	if spec.RemoteAddresses != "" {
-		return fault.New(fault.NotFound, "AddressGroupNotFound", "Address group %s could not be found.", spec.RemoteAddresses)
+		return fault.New(fault.NotFound, "AddressGroupNotFound", "Address group %s could not be found.",
+			spec.RemoteAddresses)
 	}
-	return hasGroup(tx, spec, spec.Group)
+	return checkGroup(tx, spec, spec.Group)
 }
 
-func hasGroup(tx *network.Tx, spec RuleSpec, id network.ID) error {
+func checkGroup(tx *network.Tx, spec RuleSpec, id network.ID) error {
 	if id == "" {
 		return nil
 	}
@@ -101,8 +106,8 @@ func hasGroup(tx *network.Tx, spec RuleSpec, id network.ID) error {
 	return err
 }
 
-// newRules refuses a rule that is there already, or twice in a request.
-func newRules(specs []RuleSpec, there []network.SecurityRuleRow) error {
+// checkNewRules refuses a rule that is there already, or twice in a request.
+func checkNewRules(specs []RuleSpec, existing []network.SecurityRuleRow) error {
 	keys := map[ruleKey]bool{}
 	for i := range specs {
 		key := keyOf(specs[i].SecurityRuleRow)
@@ -111,9 +116,10 @@ func newRules(specs []RuleSpec, there []network.SecurityRuleRow) error {
 		}
 		keys[key] = true
 	}
-	for i := range there {
-		if keys[keyOf(there[i])] {
-			return network.Conflict("SecurityGroupRuleExists", "Security group rule already exists. Rule id is %s.", there[i].ID)
+	for i := range existing {
+		if keys[keyOf(existing[i])] {
+			return network.Conflict("SecurityGroupRuleExists", "Security group rule already exists. Rule id is %s.",
+				existing[i].ID)
 		}
 	}
 	return nil
@@ -129,7 +135,7 @@ type ruleKey struct {
 func keyOf(r network.SecurityRuleRow) ruleKey {
 	k := ruleKey{r.Direction, r.EtherType, r.Protocol, r.RemoteIP, r.PortMin, r.PortMax, r.RemoteGroup}
 	if r.EtherType == network.IPv6 {
-		k.protocol = ofIPv6(k.protocol)
+		k.protocol = ipv6Protocol(k.protocol)
 	}
 	k.protocol = namedProtocol(k.protocol)
 	if r.RemoteIP == "0.0.0.0/0" || r.RemoteIP == "::/0" {
@@ -149,7 +155,7 @@ func (s *Service) DeleteSecurityRule(ctx context.Context, id network.ID, only ..
 	})
 }
 
-// removeSecurityRule takes a rule from its group.
+// removeSecurityRule removes a rule from its group.
 func removeSecurityRule(tx *network.Tx, rule network.SecurityRuleRow) error {
 	group, err := network.Find[network.SecurityGroupRow](tx, "security_group", rule.Group)
 	if err != nil {

@@ -39,17 +39,20 @@ func securityGroups(r network.Reader, where ...network.Match) ([]Group, error) {
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	rules, err := network.Rows[network.SecurityRuleRow](r, network.Where(network.ByGroup, network.IDs(rows, func(g *network.SecurityGroupRow) network.ID { return g.ID })...))
-	of := network.GroupBy(rules, func(r *network.SecurityRuleRow) network.ID { return r.Group })
+	rules, err := network.Rows[network.SecurityRuleRow](r, network.Where(network.ByGroup,
+		network.IDs(rows, func(g *network.SecurityGroupRow) network.ID { return g.ID })...))
+	byGroup := network.GroupBy(rules, func(r *network.SecurityRuleRow) network.ID { return r.Group })
 	all := make([]Group, len(rows))
 	for i, row := range rows {
-		all[i] = Group{row, of[row.ID]}
+		all[i] = Group{row, byGroup[row.ID]}
 	}
 	return all, err
 }
 
 // SecurityRules returns the rules that match, of whichever groups.
-func (s *Service) SecurityRules(ctx context.Context, where ...network.Match) (rows []network.SecurityRuleRow, err error) {
+func (s *Service) SecurityRules(
+	ctx context.Context, where ...network.Match,
+) (rows []network.SecurityRuleRow, err error) {
 	err = s.db.View(ctx, func(r network.Reader) error {
 		rows, err = network.Rows[network.SecurityRuleRow](r, where...)
 		return err
@@ -57,26 +60,27 @@ func (s *Service) SecurityRules(ctx context.Context, where ...network.Match) (ro
 	return rows, err
 }
 
-// EnsureDefaultGroup makes the default group of a project unless it is there. Fault:
+// EnsureDefaultGroup creates the default group of a project unless it exists. Fault:
 // OverQuota when the project may not have so many rules.
 func (s *Service) EnsureDefaultGroup(ctx context.Context, project string) error {
-	there := false
+	exists := false
 	err := s.db.View(ctx, func(r network.Reader) error {
 		rows, err := defaultGroups(r, project)
-		there = len(rows) > 0
+		exists = len(rows) > 0
 		return err
 	})
-	if err != nil || there {
+	if err != nil || exists {
 		return err
 	}
 	return s.db.Update(ctx, func(tx *network.Tx) error { return EnsureDefaultGroup(tx, project) })
 }
 
 func defaultGroups(r network.Reader, project string) ([]network.SecurityGroupRow, error) {
-	return network.Rows[network.SecurityGroupRow](r, network.Where(network.ByProject, project), network.Where(network.ByName, DefaultGroup))
+	return network.Rows[network.SecurityGroupRow](r, network.Where(network.ByProject, project),
+		network.Where(network.ByName, DefaultGroup))
 }
 
-// DefaultGroupID returns the default group of a project, which it makes with
+// DefaultGroupID returns the default group of a project, which it creates with
 // Neutron's four rules: all out, and in from its own members.
 func DefaultGroupID(tx *network.Tx, project string) (network.ID, error) {
 	rows, err := defaultGroups(tx, project)
@@ -87,12 +91,15 @@ func DefaultGroupID(tx *network.Tx, project string) (network.ID, error) {
 		return rows[0].ID, nil
 	}
 	g, err := newGroup(tx, network.SecurityGroupRow{
-		Common: network.Common{Project: project, Name: DefaultGroup, Description: "Default security group"}, Stateful: true,
+		Common: network.Common{
+			Project: project, Name: DefaultGroup,
+			Description: "Default security group",
+		}, Stateful: true,
 	}, network.Ingress, network.Egress)
 	return g.ID, err
 }
 
-// EnsureDefaultGroup makes the default group of a project unless it is there.
+// EnsureDefaultGroup creates the default group of a project unless it exists.
 func EnsureDefaultGroup(tx *network.Tx, project string) error {
 	_, err := DefaultGroupID(tx, project)
 	return err
@@ -113,7 +120,10 @@ func newGroup(tx *network.Tx, row network.SecurityGroupRow, directions ...string
 	}
 	for _, direction := range directions {
 		for _, version := range versions {
-			rule := network.SecurityRuleRow{Common: network.Common{Project: row.Project}, Group: row.ID, Direction: direction, EtherType: version, PortMin: -1, PortMax: -1}
+			rule := network.SecurityRuleRow{
+				Common: network.Common{Project: row.Project}, Group: row.ID,
+				Direction: direction, EtherType: version, PortMin: -1, PortMax: -1,
+			}
 			if direction == network.Ingress {
 				rule.RemoteGroup = row.ID
 			}

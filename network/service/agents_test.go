@@ -56,9 +56,9 @@ func TestHeartbeatsAskForSyncs(t *testing.T) {
 				}
 				switch s.ended {
 				case done:
-					c.must(c.service.Synced(context.Background(), a.ID, result(t, c.service, a, "")))
+					c.must(c.service.RecordSync(context.Background(), a.ID, result(t, c.service, a, "")))
 				case failed:
-					c.must(c.service.Synced(context.Background(), a.ID, result(t, c.service, a, "placement is away")))
+					c.must(c.service.RecordSync(context.Background(), a.ID, result(t, c.service, a, "placement is away")))
 				}
 			}
 		})
@@ -112,7 +112,7 @@ func TestReportsThatMakeNoSense(t *testing.T) {
 	if state, err := s.State(a.AgentRow); err != nil || !sync || len(state.Providers) != 2 || state.Providers[1].Traits[0] != "CUSTOM_GUARANTEED" {
 		t.Fatalf("sync = %t, the state is %+v, %v", sync, state, err)
 	}
-	if err := s.Synced(t.Context(), a.ID, result(t, s, a, "")); err != nil {
+	if err := s.RecordSync(t.Context(), a.ID, result(t, s, a, "")); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -192,7 +192,8 @@ func TestNewAgents(t *testing.T) {
 	}
 }
 
-// An agent whose newest heartbeat is from the future is not alive: it was sent before the clock was set back.
+// An agent whose newest heartbeat is from the future is not alive: it was sent before the clock was
+// set back.
 func TestHeartbeatsFromTheFuture(t *testing.T) {
 	r := newRoom(t)
 	h := agents.Heartbeat{Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "h", Configurations: []byte(noDevice)}

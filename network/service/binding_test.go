@@ -21,7 +21,7 @@ func TestBindOnOVN(t *testing.T) {
 	c := newCloud(t)
 	set := network.DefaultSettings()
 	set.Drivers = guarantee.Drivers()
-	c.service = service.New(c.store, set, service.Peers{Placement: c.asked, Log: logtest.Logger()})
+	c.service = service.New(c.store, set, service.Peers{Placement: c.placement, Log: logtest.Logger()})
 	report := func(host, root string) {
 		a, _, err := c.service.Beat(t.Context(), agents.Heartbeat{
 			Type: guarantee.OVN.AgentType, Binary: guarantee.OVN.Binary, Host: host, Start: true,
@@ -33,7 +33,7 @@ func TestBindOnOVN(t *testing.T) {
 		c.track(a, root)
 	}
 	const otherID = "e37bb3dc-7d06-4a23-8ab8-0cbd1f3a1e21"
-	c.must(c.places.EnsureProvider(t.Context(), network.Provider{UUID: otherID, Name: "devstack1"}))
+	c.must(c.direct.EnsureProvider(t.Context(), network.Provider{UUID: otherID, Name: "devstack1"}))
 	report(host, hostID)
 	report("devstack1", otherID)
 	for hypervisor, want := range map[string]struct{ vif, driver, details string }{
@@ -165,7 +165,7 @@ func TestPlugged(t *testing.T) {
 	say := func(host, want string, wantWritten ...network.ID) {
 		t.Helper()
 		written = nil
-		c.must(c.service.Plugged(t.Context(), "ovn", map[network.ID]string{mine: host, others: "other", unbound: "one", "nobody": "one"}))
+		c.must(c.service.SetPortHosts(t.Context(), "ovn", map[network.ID]string{mine: host, others: "other", unbound: "one", "nobody": "one"}))
 		for id, want := range map[network.ID]string{mine: want, others: network.PortDown, unbound: network.PortDown} {
 			if got := c.look(id).Status; got != want {
 				t.Errorf("plugged in at %q, %s is %s, want %s", host, id, got, want)

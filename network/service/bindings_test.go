@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	there     = "devstack1" // where the server moves to
-	thereID   = "e37bb3dc-7d06-4a23-8ab8-0cbd1f3a1e21"
-	migration = "11167a7e-0000-4000-8000-000000000001" // the consumer of what the source gives
+	destinationHost = "devstack1" // where the server moves to
+	destinationID   = "e37bb3dc-7d06-4a23-8ab8-0cbd1f3a1e21"
+	migration       = "11167a7e-0000-4000-8000-000000000001" // the consumer of what the source gives
 )
 
 // A moving cloud has a server with one guaranteed port that moves to another host.
@@ -32,15 +32,15 @@ func newMoving(t *testing.T) *moving {
 	c := newCloud(t)
 	m := &moving{cloud: c, source: c.provider}
 	a, _, err := c.service.Beat(t.Context(), agents.Heartbeat{
-		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: there, Start: true,
+		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: destinationHost, Start: true,
 		Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-physnet0"}, "integration_bridge": "br-int",
 			"resource_provider_bandwidths": {"br-physnet0": {"egress": 2500, "ingress": 2500}},
 			"resource_provider_hypervisors": {"br-physnet0": "devstack1"}}`),
 	})
 	c.must(err)
-	c.must(c.places.EnsureProvider(t.Context(), network.Provider{UUID: thereID, Name: there}))
-	c.must(c.places.SetInventories(t.Context(), thereID, map[string]guarantee.Inventory{"VCPU": {Total: 8}}))
-	c.track(a, thereID)
+	c.must(c.direct.EnsureProvider(t.Context(), network.Provider{UUID: destinationID, Name: destinationHost}))
+	c.must(c.direct.SetInventories(t.Context(), destinationID, map[string]guarantee.Inventory{"VCPU": {Total: 8}}))
+	c.track(a, destinationID)
 	m.destination, c.provider = c.provider, m.source
 	return m
 }
@@ -48,11 +48,11 @@ func newMoving(t *testing.T) *moving {
 // claimThere gives the migration what the server has, and the server as much at the destination.
 func (m *moving) claimThere() {
 	m.t.Helper()
-	had := m.held()
+	had := m.allocated()
 	source, has := had, had
 	source.Type, source.Generation = "MIGRATION", nil
-	has.Amounts = allocations.Amounts{thereID: had.Amounts[hostID], m.destination: had.Amounts[m.source]}
-	m.must(m.places.SetManyAllocations(context.Background(), map[string]allocations.Consumer{migration: source, server: has}))
+	has.Amounts = allocations.Amounts{destinationID: had.Amounts[hostID], m.destination: had.Amounts[m.source]}
+	m.must(m.direct.SetManyAllocations(context.Background(), map[string]allocations.Consumer{migration: source, server: has}))
 }
 
 // profileThere is the profile of a port at the destination.
@@ -64,7 +64,7 @@ func (m *moving) profileThere() []byte {
 
 func (m *moving) bindThere() {
 	m.t.Helper()
-	_, err := m.service.CreateBinding(context.Background(), m.port, ports.BindingSpec{Host: there, VNIC: "normal", Profile: m.profileThere()})
+	_, err := m.service.CreateBinding(context.Background(), m.port, ports.BindingSpec{Host: destinationHost, VNIC: "normal", Profile: m.profileThere()})
 	m.must(err)
 }
 
@@ -79,10 +79,10 @@ func (m *moving) bandwidth() string {
 	m.t.Helper()
 	var all []string
 	for _, c := range []struct{ name, id string }{{"server", server}, {"migration", migration}} {
-		held, err := m.places.Allocations(context.Background(), c.id)
+		allocated, err := m.direct.Allocations(context.Background(), c.id)
 		m.must(err)
 		for _, p := range []struct{ name, id string }{{"here", m.source}, {"there", m.destination}} {
-			if n := held.Amounts[p.id][guarantee.EgressBandwidth]; n != 0 {
+			if n := allocated.Amounts[p.id][guarantee.EgressBandwidth]; n != 0 {
 				all = append(all, fmt.Sprintf("%s %d %s", c.name, n, p.name))
 			}
 		}
@@ -90,7 +90,8 @@ func (m *moving) bandwidth() string {
 	return strings.Join(all, ", ")
 }
 
-// phases are those of a live migration, and of a resize, after which the port is removed or gets another policy.
+// phases are those of a live migration, and of a resize, after which the port is removed or gets
+// another policy.
 var phases = map[string]struct {
 	move    func(*moving)
 	removed string // what is left when the port is removed
@@ -105,49 +106,49 @@ var phases = map[string]struct {
 	"Activated": {func(m *moving) {
 		m.claimThere()
 		m.bindThere()
-		m.activate(there)
+		m.activate(destinationHost)
 	}, "migration 1000 here", "server 2000 there, migration 1000 here", "migration 1000 here"},
 	"Moved": {func(m *moving) {
 		m.claimThere()
 		m.bindThere()
-		m.activate(there)
+		m.activate(destinationHost)
 		m.must(m.service.DeleteBinding(context.Background(), m.port, host))
-		m.must(m.places.SetAllocations(context.Background(), migration, m.consumer(migration, nil)))
+		m.must(m.direct.SetAllocations(context.Background(), migration, m.consumer(migration, nil)))
 	}, "", "server 2000 there", ""},
 	"RolledBack": {func(m *moving) {
 		m.claimThere()
 		m.bindThere()
-		m.must(m.service.DeleteBinding(context.Background(), m.port, there))
+		m.must(m.service.DeleteBinding(context.Background(), m.port, destinationHost))
 		source := m.consumer(migration, nil)
-		m.must(m.places.SetManyAllocations(context.Background(), map[string]allocations.Consumer{
+		m.must(m.direct.SetManyAllocations(context.Background(), map[string]allocations.Consumer{
 			migration: source, server: m.consumer(server, m.amounts(migration)),
 		}))
 	}, "", "server 2000 here", ""},
 	"Resized": {func(m *moving) {
 		m.claimThere()
 		profile := m.profileThere()
-		m.update(m.port, func(s *ports.Spec) { s.Host, s.Profile, s.Rebind = there, profile, true })
+		m.update(m.port, func(s *ports.Spec) { s.Host, s.Profile, s.Rebind = destinationHost, profile, true })
 	}, "migration 1000 here", "server 2000 there, migration 1000 here", "migration 1000 here"},
 }
 
 func (m *moving) amounts(consumer string) allocations.Amounts {
 	m.t.Helper()
-	held, err := m.places.Allocations(context.Background(), consumer)
+	allocated, err := m.direct.Allocations(context.Background(), consumer)
 	m.must(err)
-	return held.Amounts
+	return allocated.Amounts
 }
 
 // consumer is a consumer with other amounts.
 func (m *moving) consumer(id string, amounts allocations.Amounts) allocations.Consumer {
 	m.t.Helper()
-	held, err := m.places.Allocations(context.Background(), id)
+	allocated, err := m.direct.Allocations(context.Background(), id)
 	m.must(err)
-	held.Amounts = amounts
-	return held
+	allocated.Amounts = amounts
+	return allocated
 }
 
-// A port that is removed while its server moves frees what the server has for it, wherever that is, and
-// nothing of what the migration has.
+// A port that is removed while its server moves frees what the server has for it, wherever that is,
+// and nothing of what the migration has.
 func TestPortsAreRemovedDuringMoves(t *testing.T) {
 	for name, phase := range phases {
 		t.Run(name, func(t *testing.T) {
@@ -181,8 +182,9 @@ func TestPortsAreRemovedDuringMovesOnce(t *testing.T) {
 	}
 }
 
-// The policy of a port does not change while its server has one allocation and the migration another one
-// that would have to follow. Otherwise what the server has follows it, and nothing else.
+// The policy of a port does not change while its server has one allocation and the migration
+// another one that would have to follow. Otherwise what the server has follows it, and nothing
+// else.
 func TestPoliciesDuringMoves(t *testing.T) {
 	for name, phase := range phases {
 		for policy, want := range map[string]string{"2000": phase.raised, "none": phase.cleared} {
@@ -213,8 +215,8 @@ func TestPoliciesDuringMoves(t *testing.T) {
 	}
 }
 
-// A second binding is for the port's request groups and for providers of its host; one that is not is
-// not kept, and says why it failed.
+// A second binding is for the port's request groups and for providers of its host; one that is not
+// is not kept, and says why it failed.
 func TestSecondBindings(t *testing.T) {
 	m := newMoving(t)
 	bind := func(host, profile string) error {
@@ -224,8 +226,8 @@ func TestSecondBindings(t *testing.T) {
 	right := string(m.profileThere())
 	group, _, _ := strings.Cut(strings.TrimPrefix(right, `{"allocation": {"`), `"`)
 	for _, test := range []struct{ host, profile, code, log string }{
-		{there, strings.ReplaceAll(right, group, thereID), "ResourceRequestChanged", ""},
-		{there, strings.ReplaceAll(right, m.destination, m.source), "PortBindingError", "no driver's agents on the host have all providers"},
+		{destinationHost, strings.ReplaceAll(right, group, destinationID), "ResourceRequestChanged", ""},
+		{destinationHost, strings.ReplaceAll(right, m.destination, m.source), "PortBindingError", "no driver's agents on the host have all providers"},
 		{"nowhere", `{}`, "PortBindingError", "driver openvswitch: host nowhere has no Open vSwitch agent"},
 		{host, right, "PortBindingAlreadyExists", ""},
 	} {
@@ -237,12 +239,12 @@ func TestSecondBindings(t *testing.T) {
 		t.Errorf("the bindings are %+v and %+v", p.Binding, p.Inactive)
 	}
 	m.bindThere()
-	for at, want := range map[string]string{"": "", host: "", there: "", "nowhere": "driver openvswitch: host nowhere has no Open vSwitch agent"} {
+	for at, want := range map[string]string{"": "", host: "", destinationHost: "", "nowhere": "driver openvswitch: host nowhere has no Open vSwitch agent"} {
 		if reason, err := m.service.WhyUnbound(t.Context(), m.port, at); err != nil || reason != want {
 			t.Errorf("why not on %q: %q, %v; want %q", at, reason, err, want)
 		}
 	}
-	_, err := m.service.UpdateBinding(t.Context(), m.port, there, func(s *ports.BindingSpec) error {
+	_, err := m.service.UpdateBinding(t.Context(), m.port, destinationHost, func(s *ports.BindingSpec) error {
 		s.Profile = []byte(strings.ReplaceAll(right, m.destination, m.source))
 		return nil
 	})
@@ -251,15 +253,15 @@ func TestSecondBindings(t *testing.T) {
 	}
 }
 
-// An agent has the ports of its host until they are active elsewhere, and those that come only from then
-// on; it is heard of those only.
+// An agent has the ports of its host until they are active elsewhere, and those that come only from
+// then on; it is heard of those only.
 func TestHostsDuringMoves(t *testing.T) {
 	m := newMoving(t)
-	m.must(m.service.Wired(t.Context(), host, []network.ID{m.port}, true))
+	m.must(m.service.SetPortsUp(t.Context(), host, []network.ID{m.port}, true))
 	seen := func(when, status string, want map[string]int) {
 		t.Helper()
 		got := map[string]int{}
-		for _, h := range []string{host, there} {
+		for _, h := range []string{host, destinationHost} {
 			all, err := m.service.HostPorts(t.Context(), h)
 			m.must(err)
 			got[h] = len(all)
@@ -270,23 +272,23 @@ func TestHostsDuringMoves(t *testing.T) {
 	}
 	m.claimThere()
 	m.bindThere()
-	seen("before it is activated", network.PortActive, map[string]int{host: 1, there: 0})
-	m.must(m.service.Wired(t.Context(), there, []network.ID{m.port}, false))
-	seen("plugged in nowhere at the destination", network.PortActive, map[string]int{host: 1, there: 0})
-	m.activate(there)
-	seen("activated", network.PortDown, map[string]int{host: 0, there: 1})
-	m.must(m.service.Wired(t.Context(), host, []network.ID{m.port}, true))
-	seen("still plugged in at the source", network.PortDown, map[string]int{host: 0, there: 1})
-	m.must(m.service.Wired(t.Context(), there, []network.ID{m.port}, true))
-	seen("plugged in at the destination", network.PortActive, map[string]int{host: 0, there: 1})
-	m.must(m.service.Wired(t.Context(), host, []network.ID{m.port}, false))
-	seen("unplugged at the source", network.PortActive, map[string]int{host: 0, there: 1})
+	seen("before it is activated", network.PortActive, map[string]int{host: 1, destinationHost: 0})
+	m.must(m.service.SetPortsUp(t.Context(), destinationHost, []network.ID{m.port}, false))
+	seen("plugged in nowhere at the destination", network.PortActive, map[string]int{host: 1, destinationHost: 0})
+	m.activate(destinationHost)
+	seen("activated", network.PortDown, map[string]int{host: 0, destinationHost: 1})
+	m.must(m.service.SetPortsUp(t.Context(), host, []network.ID{m.port}, true))
+	seen("still plugged in at the source", network.PortDown, map[string]int{host: 0, destinationHost: 1})
+	m.must(m.service.SetPortsUp(t.Context(), destinationHost, []network.ID{m.port}, true))
+	seen("plugged in at the destination", network.PortActive, map[string]int{host: 0, destinationHost: 1})
+	m.must(m.service.SetPortsUp(t.Context(), host, []network.ID{m.port}, false))
+	seen("unplugged at the source", network.PortActive, map[string]int{host: 0, destinationHost: 1})
 }
 
 // Inactive bindings are gone with the server that moved.
 func TestInactiveBindingsEndWithTheirServer(t *testing.T) {
 	for name, change := range map[string]func(*ports.Spec){
-		"Another": func(s *ports.Spec) { s.DeviceID = thereID },
+		"Another": func(s *ports.Spec) { s.DeviceID = destinationID },
 		"None": func(s *ports.Spec) {
 			s.DeviceID, s.DeviceOwner, s.Host, s.Profile, s.Rebind = "", "", "", nil, true
 		},
@@ -302,7 +304,8 @@ func TestInactiveBindingsEndWithTheirServer(t *testing.T) {
 	}
 }
 
-// A port that is a whole device has the address of the one that it is, which no other port may have.
+// A port that is a whole device has the address of the one that it is, which no other port may
+// have.
 func TestAddressesOfDevicesFollowTheBinding(t *testing.T) {
 	m := newMoving(t)
 	m.must(m.service.DeletePort(t.Context(), m.port))
@@ -316,23 +319,23 @@ func TestAddressesOfDevicesFollowTheBinding(t *testing.T) {
 		return made[0].ID
 	}
 	m.port = port(host, "02:00:00:00:00:01")
-	other := port(there, "02:00:00:00:00:02")
+	other := port(destinationHost, "02:00:00:00:00:02")
 	bind := func(host, mac string) {
 		_, err := m.service.CreateBinding(t.Context(), m.port, ports.BindingSpec{
 			Host: host, VNIC: "direct-physical", Profile: []byte(`{"device_mac_address": "` + mac + `"}`),
 		})
 		m.must(err)
 	}
-	bind(there, "02:00:00:00:00:02")
-	if _, err := m.service.ActivateBinding(t.Context(), m.port, there); code(err) != "MacAddressInUse" {
+	bind(destinationHost, "02:00:00:00:00:02")
+	if _, err := m.service.ActivateBinding(t.Context(), m.port, destinationHost); code(err) != "MacAddressInUse" {
 		t.Errorf("the device of another port: %v", err)
 	}
 	if p := m.look(m.port); p.Binding.Host != host || p.MAC != "02:00:00:00:00:01" {
 		t.Errorf("the port is on %s with %s", p.Binding.Host, p.MAC)
 	}
 	m.must(m.service.DeletePort(t.Context(), other))
-	m.activate(there)
-	if p := m.look(m.port); p.Binding.Host != there || p.MAC != "02:00:00:00:00:02" {
+	m.activate(destinationHost)
+	if p := m.look(m.port); p.Binding.Host != destinationHost || p.MAC != "02:00:00:00:00:02" {
 		t.Errorf("the port is on %s with %s", p.Binding.Host, p.MAC)
 	}
 }

@@ -57,7 +57,8 @@ func (a *awayCompute) SendEvents(_ context.Context, events []network.ServerEvent
 	return nil
 }
 
-// A talker is a network service with ports of servers on a host, whose events are sent while it runs.
+// A talker is a network service with ports of servers on a host, whose events are sent while it
+// runs.
 type talker struct {
 	*service.Service
 	compute *awayCompute
@@ -112,14 +113,15 @@ func newTalker(t *testing.T, portCount int) *talker {
 // wire plugs all ports in or out.
 func (x *talker) wire(t *testing.T, up bool) {
 	t.Helper()
-	if err := x.Wired(t.Context(), "h1", x.ports, up); err != nil {
+	if err := x.SetPortsUp(t.Context(), "h1", x.ports, up); err != nil {
 		t.Fatal(err)
 	}
 }
 
 var away = fault.New(fault.Unavailable, "", "compute is unavailable")
 
-// Events wait while compute is unavailable, in their order, and those that it refuses do not hold up the others.
+// Events wait while compute is unavailable, in their order, and those that it refuses do not hold
+// up the others.
 func TestEventsWaitForCompute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTalker(t, 1)

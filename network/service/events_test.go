@@ -17,27 +17,27 @@ import (
 )
 
 // An ear is a compute service that keeps what it is told.
-type ear struct{ heard []network.ServerEvent }
+type eventRecorder struct{ events []network.ServerEvent }
 
-func (e *ear) SendEvents(_ context.Context, events []network.ServerEvent) error {
-	e.heard = append(e.heard, events...)
+func (e *eventRecorder) SendEvents(_ context.Context, events []network.ServerEvent) error {
+	e.events = append(e.events, events...)
 	return nil
 }
 
 // Compute is told of its servers' ports: when they are plugged in or out, however that
 // comes about, changed or removed; of both or one of the two.
 func TestComputeIsToldOfPorts(t *testing.T) {
-	for name, of := range map[string]network.Events{
+	for name, selection := range map[string]network.Events{
 		"All": {Status: true, Data: true}, "Status": {Status: true}, "Data": {Data: true}, "Nothing": {},
 	} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { tellComputeOf(t, of) }) })
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { tellComputeOf(t, selection) }) })
 	}
 }
 
-func tellComputeOf(t *testing.T, of network.Events) {
-	ctx, heard := t.Context(), &ear{}
+func tellComputeOf(t *testing.T, selection network.Events) {
+	ctx, heard := t.Context(), &eventRecorder{}
 	set := network.DefaultSettings()
-	set.Events, set.Drivers = of, guarantee.Drivers()
+	set.Events, set.Drivers = selection, guarantee.Drivers()
 	s := service.New(newStore(t), set, service.Peers{Compute: heard, Log: logtest.Logger()})
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -76,7 +76,7 @@ func tellComputeOf(t *testing.T, of network.Events) {
 		}
 	}
 	wired := func(id network.ID, up bool) func() error {
-		return func() error { return s.Wired(ctx, "h1", []network.ID{id}, up) }
+		return func() error { return s.SetPortsUp(ctx, "h1", []network.ID{id}, up) }
 	}
 	const plugged, unplugged, changed, deleted = "network-vif-plugged", "network-vif-unplugged", "network-changed", "network-vif-deleted"
 	for _, act := range []struct {
@@ -107,21 +107,21 @@ func tellComputeOf(t *testing.T, of network.Events) {
 		{"removed", func() error { return s.DeletePort(ctx, port) }, port, "", deleted},
 		{"nobody's is removed", func() error { return s.DeletePort(ctx, nobodys) }, nobodys, "", ""},
 	} {
-		heard.heard = nil
+		heard.events = nil
 		must(act.do())
 		synctest.Wait()
 		var want []network.ServerEvent
-		if act.status != "" && of.Status {
+		if act.status != "" && selection.Status {
 			want = append(want, network.ServerEvent{Name: act.status, Server: "server", Tag: string(act.id), Status: "completed"})
 		}
-		if act.data != "" && of.Data {
+		if act.data != "" && selection.Data {
 			e := network.ServerEvent{Name: act.data, Server: "server", Tag: string(act.id)}
 			if act.data == deleted {
 				e.Status = "completed"
 			}
 			want = append(want, e)
 		}
-		if diff := cmp.Diff(want, heard.heard); diff != "" {
+		if diff := cmp.Diff(want, heard.events); diff != "" {
 			t.Errorf("%s: compute hears (-want +got)\n%s", act.what, diff)
 		}
 	}

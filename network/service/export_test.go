@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/berthcloud/berth/watch"
-
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/ports"
+	"github.com/berthcloud/berth/watch"
 )
 
 // Concurrent changes in tests are done at once.

@@ -69,12 +69,12 @@ func newDrill(t *testing.T, places http.Handler, fault string) *drill {
 	t.Cleanup(d.places.Close)
 	d.Service = service.New(newStore(t), network.DefaultSettings(), service.Peers{Log: logtest.Logger()})
 	d.SetClock(func() time.Time { return d.now })
-	v, asked := newWire(t, places, patience(fault))
+	v, request := newWire(t, places, patience(fault))
 	d.wire = v
 	d.tracker = tracking.New(tracking.Options{
-		Placement: asked, Shared: d.Shared,
+		Placement: request, Shared: d.Shared,
 		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) {
-			if err := d.Synced(ctx, agent, r); err != nil {
+			if err := d.RecordSync(ctx, agent, r); err != nil {
 				t.Errorf("Synced = %v", err)
 			}
 			d.ended <- struct{}{}

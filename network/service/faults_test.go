@@ -87,7 +87,7 @@ func (c *cloud) agrees(after string) {
 			want += g.Resources["NET_BW_EGR_KILOBIT_PER_SEC"]
 		}
 	}
-	c.holds(want)
+	c.checkAllocated(want)
 	if c.t.Failed() {
 		c.t.Errorf("that was %s", after)
 	}
@@ -115,9 +115,9 @@ func TestMovesSurviveTheWire(t *testing.T) {
 
 // survives makes a change again and again, on whose way to placement something breaks,
 // at each request in turn. A rotation has every second request.
-func (c *cloud) survives(s step, behind http.Handler, fault string, on bool) {
+func (c *cloud) survives(s step, placement http.Handler, fault string, on bool) {
 	c.t.Helper()
-	wire, places := newWire(c.t, behind, patience(fault))
+	wire, places := newWire(c.t, placement, patience(fault))
 	first, step := rotation.Every(2)
 	for at, met := 1+first, true; met && !c.t.Failed(); at += step {
 		c.prepare(s)
@@ -130,7 +130,7 @@ func (c *cloud) survives(s step, behind http.Handler, fault string, on bool) {
 // reports whether there was such a request.
 func (c *cloud) meets(s step, wire *wire, places network.Placement, at int) bool {
 	c.t.Helper()
-	c.asked = places
+	c.placement = places
 	service := c.serve(c.store)
 	before := c.look(c.port)
 	answer := s.change(c, service)

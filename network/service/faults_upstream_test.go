@@ -32,9 +32,9 @@ func TestFaultsWithUpstream(t *testing.T) {
 				c.survives(steps[name], places, fault, false)
 				c.prepare(steps["None"])
 				c.must(c.service.DeletePort(t.Context(), c.port))
-				held := c.held()
-				held.Amounts = nil
-				c.must(c.places.SetAllocations(t.Context(), server, held))
+				allocated := c.allocated()
+				allocated.Amounts = nil
+				c.must(c.direct.SetAllocations(t.Context(), server, allocated))
 			})
 		}
 	}

@@ -30,12 +30,12 @@ type fixture struct {
 	service   *service.Service
 	warnings  *warnings
 
-	ids    map[string]network.ID // of networks, policies, ports, by their names
-	names  map[string]string     // of all UUIDs that have one
-	ports  []string
-	server map[string]string // of ports
-	shown  map[string]string // what was shown last, by what it is of
-	said   []string          // by what is being done
+	ids     map[string]network.ID // of networks, policies, ports, by their names
+	names   map[string]string     // of all UUIDs that have one
+	ports   []string
+	server  map[string]string // of ports
+	shown   map[string]string // what was shown last, by what it is of
+	answers []string          // by what is being done
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -94,7 +94,7 @@ func (w *fixture) named(text string) string {
 // state is all ports, and what their servers hold, a line each.
 func (w *fixture) state() []string {
 	w.t.Helper()
-	now := w.look()
+	now := w.objects()
 	lines := make([]string, 0, len(now))
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		lines = append(lines, key+": "+now[key])
@@ -103,7 +103,7 @@ func (w *fixture) state() []string {
 }
 
 // look returns what there is to say of each port and server.
-func (w *fixture) look() map[string]string {
+func (w *fixture) objects() map[string]string {
 	w.t.Helper()
 	now := map[string]string{}
 	for _, name := range w.ports {
@@ -113,9 +113,9 @@ func (w *fixture) look() map[string]string {
 			now[name] = w.portText(&all[0])
 		}
 		if s := w.server[name]; s != "" {
-			held, err := w.placement.Placement.Allocations(context.Background(), w.serverID(s))
+			allocated, err := w.placement.Placement.Allocations(context.Background(), w.serverID(s))
 			w.must(err)
-			now[s] = w.heldText(held.Amounts)
+			now[s] = w.allocatedText(allocated.Amounts)
 		}
 	}
 	return now
@@ -177,9 +177,9 @@ var classes = map[string]string{
 	guarantee.EgressPacketRate: "PKT-EGR", guarantee.IngressPacketRate: "PKT-IGR", guarantee.PacketRate: "PKT",
 }
 
-func (w *fixture) heldText(held map[string]map[string]int64) string {
+func (w *fixture) allocatedText(allocated map[string]map[string]int64) string {
 	var words []string
-	for provider, amounts := range held {
+	for provider, amounts := range allocated {
 		part := w.named(provider)
 		for _, class := range slices.Sorted(maps.Keys(amounts)) {
 			part += fmt.Sprintf(" %s=%d", classes[class], amounts[class])

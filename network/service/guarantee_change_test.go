@@ -21,7 +21,7 @@ func TestBoundPortIsBound(t *testing.T) {
 	if p.Binding.VIF != "ovs" || p.Binding.Driver != "openvswitch" || p.Status != network.PortDown {
 		t.Errorf("the port is %s by %q, %s", p.Binding.VIF, p.Binding.Driver, p.Status)
 	}
-	c.holds(1000)
+	c.checkAllocated(1000)
 }
 
 // allocation is what a port's profile says.
@@ -49,7 +49,7 @@ func TestAllocationFollowsPolicy(t *testing.T) {
 		if err := c.setPolicy(c.service, step.policy); err != nil {
 			t.Fatalf("policy %s: %v", step.policy, err)
 		}
-		c.holds(step.want)
+		c.checkAllocated(step.want)
 		p := c.look(c.port)
 		got := allocation(t, p)
 		if len(got) != step.groups {
@@ -79,7 +79,7 @@ func TestPolicyOverCapacityChangesNothing(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("the text is %v, want %s", err, want)
 	}
-	c.holds(1000)
+	c.checkAllocated(1000)
 	// All that would change is named, what would be free as well.
 	c.policies["egress"] = c.newPolicy("egress", 3000, network.Egress)
 	err = c.setPolicy(c.service, "egress")
@@ -88,7 +88,7 @@ func TestPolicyOverCapacityChangesNothing(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("the text is %v, want %s", err, want)
 	}
-	c.holds(1000)
+	c.checkAllocated(1000)
 	after := c.look(c.port)
 	if after.Policy != before.Policy || after.Revision != before.Revision || c.intents() != 0 {
 		t.Errorf("the port has policy %s, revision %d; %d intents", after.Policy, after.Revision, c.intents())
@@ -107,14 +107,14 @@ func TestPolicyOfNetworkIsFollowedByAllOrNone(t *testing.T) {
 		return err
 	}
 	c.must(c.service.DeletePort(ctx, c.port))
-	c.holds(0)
+	c.checkAllocated(0)
 	c.must(set("1000"))
 	one, two := c.newPort(""), c.newPort("")
-	c.holds(2000)
+	c.checkAllocated(2000)
 	if err := set("2000"); code(err) != "QosPlacementAllocationUpdateConflict" {
 		t.Errorf("twice 2000 of 2500: %v", err)
 	}
-	c.holds(2000)
+	c.checkAllocated(2000)
 	for _, id := range []network.ID{one, two} {
 		p := c.look(id)
 		for _, g := range c.service.Request(&p).Groups {
@@ -124,7 +124,7 @@ func TestPolicyOfNetworkIsFollowedByAllOrNone(t *testing.T) {
 		}
 	}
 	c.must(set("none"))
-	c.holds(0)
+	c.checkAllocated(0)
 	if c.intents() != 0 {
 		t.Errorf("%d intents are left", c.intents())
 	}
@@ -140,12 +140,12 @@ func TestBindAddsWhatIsMissing(t *testing.T) {
 		PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: c.net, Policy: c.policies["1000"]}, VNIC: "normal",
 	}})
 	c.must(err)
-	asked := c.service.Request(&made[0])
-	c.claim(asked.Groups[0].Resources)
+	request := c.service.Request(&made[0])
+	c.claim(request.Groups[0].Resources)
 	bind := func() error {
 		_, err := c.service.UpdatePort(ctx, made[0].ID, func(s *ports.Spec) error {
 			s.DeviceID, s.DeviceOwner, s.Host = server, "compute:nova", host
-			s.Profile = []byte(`{"allocation": {"` + asked.Groups[0].ID.String() + `": "` + c.provider + `"}}`)
+			s.Profile = []byte(`{"allocation": {"` + request.Groups[0].ID.String() + `": "` + c.provider + `"}}`)
 			return nil
 		})
 		return err
@@ -155,9 +155,9 @@ func TestBindAddsWhatIsMissing(t *testing.T) {
 	_, err = c.service.UpdateRule(ctx, p[0].ID, p[0].Rules[0].ID, func(r *network.RuleRow) error { r.Rate = 1500; return nil })
 	c.must(err)
 	c.must(bind())
-	held := c.held().Amounts[c.provider]
-	if sum := held["NET_BW_EGR_KILOBIT_PER_SEC"] + held["NET_BW_IGR_KILOBIT_PER_SEC"]; sum != 2500 {
-		t.Errorf("the server holds %v, want 1500 and 1000", held)
+	allocated := c.allocated().Amounts[c.provider]
+	if sum := allocated["NET_BW_EGR_KILOBIT_PER_SEC"] + allocated["NET_BW_IGR_KILOBIT_PER_SEC"]; sum != 2500 {
+		t.Errorf("the server holds %v, want 1500 and 1000", allocated)
 	}
 	unbind := func(s *ports.Spec) error {
 		s.DeviceID, s.DeviceOwner, s.Host, s.Profile = "", "", "", nil
@@ -199,7 +199,7 @@ func TestBindWithAnotherPolicyIsOfTheNewOne(t *testing.T) {
 	next := made[0]
 	next.Rules = rules
 	c.must(bind(c.service.Request(&next).Groups[0].ID.String()))
-	c.holds(2000)
+	c.checkAllocated(2000)
 }
 
 // A process that ends anywhere on the way, and a placement that goes away anywhere,
@@ -286,17 +286,17 @@ func TestAttemptsNobodyCanTellOf(t *testing.T) {
 	other := c.newPort(c.policies["1000"])
 	c.policies["400"] = c.newPolicy("400", 400)
 	_ = c.setPolicy(c.serve(&dying{Store: c.store, endAt: 3}), "none") // the release was attempted
-	held := c.held()
-	held.Amounts[c.provider][guarantee.EgressBandwidth] += 7
-	c.must(c.places.SetAllocations(ctx, server, held))
+	allocated := c.allocated()
+	allocated.Amounts[c.provider][guarantee.EgressBandwidth] += 7
+	c.must(c.direct.SetAllocations(ctx, server, allocated))
 	for range 2 {
 		if left, err := c.service.Recover(ctx, 0); left != 1 || err != nil || c.intents() != 1 {
 			t.Fatalf("%d of %d intents are left, %v", left, c.intents(), err)
 		}
 	}
-	before := c.held()
+	before := c.allocated()
 	c.must(c.setPolicyOf(c.service, other, "400"))
-	if got := before.Amounts[c.provider][guarantee.EgressBandwidth] - c.held().Amounts[c.provider][guarantee.EgressBandwidth]; got != 600 {
+	if got := before.Amounts[c.provider][guarantee.EgressBandwidth] - c.allocated().Amounts[c.provider][guarantee.EgressBandwidth]; got != 600 {
 		t.Errorf("the other port's change frees %d, want 600", got)
 	}
 }

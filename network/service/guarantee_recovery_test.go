@@ -54,7 +54,7 @@ func (p *paced) SetAllocations(ctx context.Context, consumer string, a allocatio
 
 // on returns a service that asks a placement.
 func (c *cloud) on(places network.Placement) *service.Service {
-	c.asked = places
+	c.placement = places
 	return c.serve(c.store)
 }
 
@@ -114,12 +114,12 @@ func TestRecoveriesAtOnce(t *testing.T) {
 func (c *cloud) overtaken(change func(*cloud, *service.Service) error, at int, after bool, until int, untilAfter bool) (met bool) {
 	c.t.Helper()
 	reached, over, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	other := c.on(&paced{Placement: c.places, at: until, afterwards: untilAfter, do: func() {
+	other := c.on(&paced{Placement: c.direct, at: until, afterwards: untilAfter, do: func() {
 		met = true
 		close(reached)
 		<-over
 	}})
-	mine := &paced{Placement: c.places, at: at, afterwards: after, do: func() {
+	mine := &paced{Placement: c.direct, at: at, afterwards: after, do: func() {
 		go func() {
 			defer close(ended)
 			if _, err := other.Recover(context.Background(), 0); err != nil {
@@ -168,7 +168,7 @@ func TestRecoveryByTheNextInThePlace(t *testing.T) {
 	in := func(place string, store network.Store) *service.Service {
 		settings := network.DefaultSettings()
 		settings.Instance = place
-		return service.New(store, settings, service.Peers{Placement: c.places, Log: logtest.Logger()})
+		return service.New(store, settings, service.Peers{Placement: c.direct, Log: logtest.Logger()})
 	}
 	c.policies["1100"] = c.newPolicy("1100", 1100)
 	for _, place := range []string{"a", ""} {
@@ -194,7 +194,7 @@ func TestRecoveryByTheNextInThePlace(t *testing.T) {
 		if left, err := next.Recover(ctx, time.Hour); left != 0 || err != nil || c.intents() != 0 {
 			t.Errorf("the next one leaves %d, %v; %d intents", left, err, c.intents())
 		}
-		c.holds(1000)
+		c.checkAllocated(1000)
 	}
 	c.agrees("after all")
 }
@@ -207,13 +207,13 @@ func TestRecoveryWhenTheClockWasSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		for _, endAt := range []int{2, 3} {
 			settings := network.DefaultSettings()
-			_ = c.setPolicy(service.New(&dying{Store: c.store, endAt: endAt}, settings, service.Peers{Placement: c.places, Log: logtest.Logger()}), "1100")
-			next := service.New(c.store, settings, service.Peers{Placement: c.places, Log: logtest.Logger()})
+			_ = c.setPolicy(service.New(&dying{Store: c.store, endAt: endAt}, settings, service.Peers{Placement: c.direct, Log: logtest.Logger()}), "1100")
+			next := service.New(c.store, settings, service.Peers{Placement: c.direct, Log: logtest.Logger()})
 			next.SetClock(func() time.Time { return time.Now().Add(by) })
 			if left, err := next.Recover(ctx, 3*time.Minute); left != 0 || err != nil || c.intents() != 0 {
 				t.Errorf("%v, ended at %d: %d, %v; %d intents", by, endAt, left, err, c.intents())
 			}
-			c.holds(1000)
+			c.checkAllocated(1000)
 		}
 	}
 	c.agrees("after all")
@@ -227,7 +227,7 @@ func TestAttemptsOfOnesBefore(t *testing.T) {
 	settings := network.DefaultSettings()
 	settings.Instance = "a"
 	in := func(store network.Store) *service.Service {
-		return service.New(store, settings, service.Peers{Placement: c.places, Log: logtest.Logger()})
+		return service.New(store, settings, service.Peers{Placement: c.direct, Log: logtest.Logger()})
 	}
 	_ = c.setPolicy(in(&dying{Store: c.store, endAt: 3}), "1200")
 	if err := c.setPolicyOf(in(c.store), other, "1200"); err != nil {
@@ -241,7 +241,7 @@ func TestAttemptsOfOnesBefore(t *testing.T) {
 func TestRefusedChangesAreTakenBackAtOnce(t *testing.T) {
 	c := newCloud(t)
 	c.prepare(steps["AllMore"])
-	places := &paced{Placement: c.places, at: 4, afterwards: true, do: func() {
+	places := &paced{Placement: c.direct, at: 4, afterwards: true, do: func() {
 		_, err := c.service.UpdatePort(context.Background(), c.port, func(s *ports.Spec) error { s.Name = "other"; return nil })
 		c.must(err)
 	}}
@@ -251,7 +251,7 @@ func TestRefusedChangesAreTakenBackAtOnce(t *testing.T) {
 	if n := c.intents(); n != 0 {
 		t.Errorf("%d intents are left", n)
 	}
-	c.holds(2000)
+	c.checkAllocated(2000)
 }
 
 // The guarantees of the ports of a server may change after it was looked whether the server has
@@ -277,7 +277,7 @@ func TestBindAmongOtherChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			one, other := c.unbound("1000"), network.ID("")
 			c.claim(map[string]int64{guarantee.EgressBandwidth: 500, guarantee.IngressBandwidth: 500})
-			places := &paced{Placement: c.places, at: 1, afterwards: true}
+			places := &paced{Placement: c.direct, at: 1, afterwards: true}
 			places.do = func() { other = do() }
 			c.must(c.bind(c.on(places), one))
 			want := map[string]int64{}
@@ -290,14 +290,14 @@ func TestBindAmongOtherChanges(t *testing.T) {
 					want[class] += n
 				}
 			}
-			if diff := cmp.Diff(want, c.held().Amounts[c.provider]); diff != "" {
+			if diff := cmp.Diff(want, c.allocated().Amounts[c.provider]); diff != "" {
 				t.Errorf("what the server holds (-want +got):\n%s", diff)
 			}
 			c.must(c.service.DeletePort(ctx, one))
 			if other != "" {
 				c.must(c.service.DeletePort(ctx, other))
 			}
-			c.holds(0)
+			c.checkAllocated(0)
 		})
 	}
 }
@@ -316,7 +316,7 @@ func TestBindAfterWhatWasNotFreed(t *testing.T) {
 	if n := c.intents(); n != 0 {
 		t.Errorf("%d intents are left", n)
 	}
-	c.holds(1000)
+	c.checkAllocated(1000)
 }
 
 // unbound makes a port with a policy.

@@ -80,17 +80,17 @@ func (d *dying) Update(ctx context.Context, now time.Time, fn func(network.Write
 // A cloud is a network with a guaranteed port that is bound for a server, and a real
 // placement.
 type cloud struct {
-	t        *testing.T
-	store    network.Store
-	places   network.Placement // as everybody else sees it
-	asked    network.Placement // as the network service does
-	flaky    *flaky            // in between, at first
-	clock    func() time.Time
-	service  *service.Service
-	net      network.ID
-	port     network.ID
-	policies map[string]network.ID
-	provider string
+	t         *testing.T
+	store     network.Store
+	direct    network.Placement // as everybody else sees it
+	placement network.Placement // as the network service does
+	flaky     *flaky            // between the two, at first
+	clock     func() time.Time
+	service   *service.Service
+	net       network.ID
+	port      network.ID
+	policies  map[string]network.ID
+	provider  string
 }
 
 const (
@@ -116,9 +116,9 @@ func newPlacement(t *testing.T) network.Placement {
 func newCloudOn(t *testing.T, places network.Placement) *cloud {
 	t.Helper()
 	store := newStore(t)
-	c := &cloud{t: t, store: store, places: places, clock: time.Now, policies: map[string]network.ID{}}
-	c.flaky = &flaky{Placement: c.places}
-	c.asked = c.flaky
+	c := &cloud{t: t, store: store, direct: places, clock: time.Now, policies: map[string]network.ID{}}
+	c.flaky = &flaky{Placement: c.direct}
+	c.placement = c.flaky
 	c.service = c.serve(store)
 	ctx := context.Background()
 	nets, err := c.service.CreateNetworks(ctx, []topology.NetworkSpec{{
@@ -138,7 +138,7 @@ func newCloudOn(t *testing.T, places network.Placement) *cloud {
 func (c *cloud) serve(store network.Store) *service.Service {
 	settings := network.DefaultSettings()
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
-	s := service.New(store, settings, service.Peers{Placement: c.asked, Log: logtest.Logger()})
+	s := service.New(store, settings, service.Peers{Placement: c.placement, Log: logtest.Logger()})
 	s.SetClock(c.clock)
 	return s
 }
@@ -178,8 +178,8 @@ func (c *cloud) beat() {
 			"resource_provider_hypervisors": {"br-physnet0": "devstack0"}}`),
 	})
 	c.must(err)
-	c.must(c.places.EnsureProvider(ctx, network.Provider{UUID: hostID, Name: host}))
-	c.must(c.places.SetInventories(ctx, hostID, map[string]guarantee.Inventory{"VCPU": {Total: 8}}))
+	c.must(c.direct.EnsureProvider(ctx, network.Provider{UUID: hostID, Name: host}))
+	c.must(c.direct.SetInventories(ctx, hostID, map[string]guarantee.Inventory{"VCPU": {Total: 8}}))
 	c.track(a, hostID)
 }
 
@@ -195,8 +195,8 @@ func (c *cloud) track(a agents.Agent, root string) {
 		if p.Device != "" {
 			at.Parent, c.provider = p.Parent.String(), at.UUID
 		}
-		c.must(c.places.EnsureProvider(ctx, at))
-		c.must(c.places.SetInventories(ctx, at.UUID, p.Inventories))
+		c.must(c.direct.EnsureProvider(ctx, at))
+		c.must(c.direct.SetInventories(ctx, at.UUID, p.Inventories))
 	}
 }
 
@@ -227,7 +227,7 @@ func (c *cloud) newPort(policy network.ID) network.ID {
 // claim adds to what the server holds, as compute does.
 func (c *cloud) claim(amounts map[string]int64) {
 	c.t.Helper()
-	a := c.held()
+	a := c.allocated()
 	if a.Amounts == nil {
 		a = allocations.Consumer{Amounts: allocations.Amounts{hostID: {"VCPU": 1}}, Project: "p", User: "u", Type: "INSTANCE"}
 	}
@@ -237,13 +237,13 @@ func (c *cloud) claim(amounts map[string]int64) {
 	for class, n := range amounts {
 		a.Amounts[c.provider][class] += n
 	}
-	c.must(c.places.SetAllocations(context.Background(), server, a))
+	c.must(c.direct.SetAllocations(context.Background(), server, a))
 }
 
 // held is what the server holds.
-func (c *cloud) held() allocations.Consumer {
+func (c *cloud) allocated() allocations.Consumer {
 	c.t.Helper()
-	a, err := c.places.Allocations(context.Background(), server)
+	a, err := c.direct.Allocations(context.Background(), server)
 	c.must(err)
 	return a
 }
@@ -262,12 +262,12 @@ func (c *cloud) setPolicyOf(s *service.Service, port network.ID, name string) er
 }
 
 // holds looks whether the server holds so much of the bridge in each direction.
-func (c *cloud) holds(want int64) {
+func (c *cloud) checkAllocated(want int64) {
 	c.t.Helper()
-	all := c.held()
-	held := all.Amounts[c.provider]
-	if held[guarantee.EgressBandwidth] != want || held[guarantee.IngressBandwidth] != want {
-		c.t.Errorf("the server holds %v of the bridge, want %d in each direction", held, want)
+	all := c.allocated()
+	allocated := all.Amounts[c.provider]
+	if allocated[guarantee.EgressBandwidth] != want || allocated[guarantee.IngressBandwidth] != want {
+		c.t.Errorf("the server holds %v of the bridge, want %d in each direction", allocated, want)
 	}
 	if all.Amounts[hostID]["VCPU"] != 1 {
 		c.t.Error("what it holds elsewhere has changed")

@@ -35,9 +35,9 @@ func (w *fixture) play(lines []string) (answers []string) {
 			w.t.Fatalf("nobody knows what this is: %q", line)
 		}
 		w.store.updates, w.placement.calls, w.placement.writes = 0, 0, nil
-		w.warnings.lines, w.said = nil, nil
+		w.warnings.lines, w.answers = nil, nil
 		err := act(w, words[1:])
-		answers = append(append(answers, line), w.said...)
+		answers = append(append(answers, line), w.answers...)
 		if err != nil {
 			answers = append(answers, "  "+w.answer(err))
 		}
@@ -53,7 +53,7 @@ func (w *fixture) play(lines []string) (answers []string) {
 func (w *fixture) changes() []string {
 	w.t.Helper()
 	var lines []string
-	now := w.look()
+	now := w.objects()
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		if now[key] != w.shown[key] {
 			lines = append(lines, "  "+key+": "+now[key])
@@ -74,7 +74,7 @@ var (
 		"host": (*fixture).makeHost, "net": (*fixture).makeNet, "policy": (*fixture).makePolicy, "port": (*fixture).makePort, "trunk": (*fixture).makeTrunk,
 	}
 	acts = map[string]func(*fixture, []string) error{
-		"boot": (*fixture).boot, "bind": (*fixture).bind, "set": (*fixture).set, "rule": (*fixture).changeRule, "delete": (*fixture).remove, "holds": (*fixture).hold,
+		"boot": (*fixture).boot, "bind": (*fixture).bind, "set": (*fixture).set, "rule": (*fixture).changeRule, "delete": (*fixture).remove, "holds": (*fixture).setAllocations,
 		"rivals": func(w *fixture, args []string) (err error) {
 			w.placement.rivals, err = strconv.Atoi(args[0])
 			return err
@@ -103,7 +103,7 @@ func (w *fixture) makeHost(args []string) error {
 	w.must(err)
 	state, err := w.service.State(a.AgentRow)
 	w.must(err)
-	w.must(w.service.Synced(context.Background(), a.ID, network.SyncResult{State: state}))
+	w.must(w.service.RecordSync(context.Background(), a.ID, network.SyncResult{State: state}))
 	return w.track(state, args[0], args[1])
 }
 
@@ -311,22 +311,22 @@ func (w *fixture) provider(host, name string) string {
 func (w *fixture) boot(args []string) error {
 	name, host, more := args[0], args[1], options(args[2:])
 	ctx, server := context.Background(), w.serverID(w.server[name])
-	held, err := w.placement.Placement.Allocations(ctx, server)
+	allocated, err := w.placement.Placement.Allocations(ctx, server)
 	w.must(err)
-	if held.Amounts == nil {
-		held = allocations.Consumer{Amounts: allocations.Amounts{}, Project: "p", User: "u"}
+	if allocated.Amounts == nil {
+		allocated = allocations.Consumer{Amounts: allocations.Amounts{}, Project: "p", User: "u"}
 	}
 	for _, g := range w.service.Request(w.port(name)).Groups {
 		p := w.provider(host, more[short(g.Type)])
-		if held.Amounts[p] == nil {
-			held.Amounts[p] = map[string]int64{}
+		if allocated.Amounts[p] == nil {
+			allocated.Amounts[p] = map[string]int64{}
 		}
 		for class, n := range g.Resources {
-			held.Amounts[p][class] += n
+			allocated.Amounts[p][class] += n
 		}
 	}
-	if len(held.Amounts) > 0 {
-		w.must(w.placement.Placement.SetAllocations(ctx, server, held))
+	if len(allocated.Amounts) > 0 {
+		w.must(w.placement.Placement.SetAllocations(ctx, server, allocated))
 	}
 	return w.bind(args)
 }
@@ -448,7 +448,7 @@ func (w *fixture) remove(args []string) error {
 }
 
 // hold has somebody change what a server holds.
-func (w *fixture) hold(args []string) error {
+func (w *fixture) setAllocations(args []string) error {
 	ctx, server := context.Background(), w.serverID(args[0])
 	a, err := w.placement.Placement.Allocations(ctx, server)
 	w.must(err)
@@ -475,9 +475,9 @@ func (w *fixture) beat(args []string) error {
 	}
 	answer := map[bool]string{true: "  sync", false: "  no sync"}[sync]
 	state := map[network.SyncState]string{network.SyncNever: "null", network.SyncDue: "null", network.SyncDone: "true", network.SyncFailed: "false"}[a.Synced]
-	w.said = append(w.said, answer+", resources_synced "+state)
+	w.answers = append(w.answers, answer+", resources_synced "+state)
 	if a.SyncError != "" && a.Synced == network.SyncFailed {
-		w.said = append(w.said, "  "+a.SyncError)
+		w.answers = append(w.answers, "  "+a.SyncError)
 	}
 	return nil
 }
@@ -504,7 +504,7 @@ func (w *fixture) synced(args []string) error {
 	if args[2] != "ok" {
 		r.Failure = strings.Join(args[2:], " ")
 	}
-	return w.service.Synced(context.Background(), all[0].ID, r)
+	return w.service.RecordSync(context.Background(), all[0].ID, r)
 }
 
 // forget deletes the record of an agent.

@@ -52,8 +52,9 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// What a scenario does last may end anywhere, with the process or with placement. Once
-// they are back, everything is as it was before, or as it is when nothing ends. A rotation has every second question.
+// What a scenario does last may end anywhere, with the process or with placement. Once they are
+// back, everything is as it was before, or as it is when nothing ends. A rotation has every second
+// question.
 func TestScenariosSurviveTheEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a while")

@@ -1,12 +1,11 @@
-// Package service is the network service: its parts on one database. The rules are in the packages of
-// the parts; here is only what concerns objects of all kinds, their tags.
+// Package service is the network service: its parts on one database. The rules are in the packages
+// of the parts; here is only what concerns objects of all kinds, their tags.
 package service
 
 import (
 	"log/slog"
 
 	"github.com/berthcloud/berth/allocations"
-
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/ports"
@@ -28,8 +27,8 @@ type (
 	reallocationPart = reallocation.Service
 )
 
-// A Service is the network service: its parts on one database. The methods of the parts are its own.
-// They may be called concurrently. Callers check permissions before.
+// A Service is the network service: its parts on one database. The methods of the parts are its
+// own. They may be called concurrently. Callers check permissions before.
 type Service struct {
 	*quotasPart
 	*agentsPart

@@ -54,7 +54,7 @@ func (r *freeAddresses) ends(failure string, kept []string, cleared ...string) {
 
 func (r *freeAddresses) noted(end network.SyncResult) {
 	r.t.Helper()
-	if err := r.Synced(r.t.Context(), r.agent.ID, end); err != nil {
+	if err := r.RecordSync(r.t.Context(), r.agent.ID, end); err != nil {
 		r.t.Fatal(err)
 	}
 }

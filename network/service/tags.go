@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-
 	"github.com/berthcloud/berth/network"
 )
 

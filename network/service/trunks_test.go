@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/network/topology"
 )
 
-// A trunked service has a server's port that is the parent of a trunk with one subport. The hosts h1
-// and h2 are connected to the networks of both, the host h3 to that of the parent only.
+// A trunked service has a server's port that is the parent of a trunk with one subport. The hosts
+// h1 and h2 are connected to the networks of both, the host h3 to that of the parent only.
 type trunked struct {
 	t *testing.T
 	*service.Service
@@ -81,7 +81,7 @@ func (w *trunked) bind(host string) {
 
 func (w *trunked) report(host string, port network.ID, up bool) {
 	w.t.Helper()
-	w.must(w.Wired(w.t.Context(), host, []network.ID{port}, up))
+	w.must(w.SetPortsUp(w.t.Context(), host, []network.ID{port}, up))
 }
 
 // expect compares the trunk's status, and a subport's host, VIF type, status and owner.

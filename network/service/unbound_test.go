@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/network/topology"
 )
 
-// A port that cannot be bound has a reason, for who asks and in the log: what its host, or the agent
-// there, lacks. One that can be bound has none.
+// A port that cannot be bound has a reason, for who asks and in the log: what its host, or the
+// agent there, lacks. One that can be bound has none.
 func TestWhyUnbound(t *testing.T) {
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var log bytes.Buffer

@@ -107,7 +107,8 @@ func (x *instances) port(s *service.Service, host string) network.ID {
 	return made[0].ID
 }
 
-// follow has both instances look for each other's changes: a look has ended when the next one begins.
+// follow has both instances look for each other's changes: a look has ended when the next one
+// begins.
 func (x *instances) follow() {
 	for range 2 {
 		for _, due := range x.due {
@@ -116,7 +117,8 @@ func (x *instances) follow() {
 	}
 }
 
-// woken returns the hosts whose polls are woken, with the number of the instance, and has them read again.
+// woken returns the hosts whose polls are woken, with the number of the instance, and has them read
+// again.
 func (x *instances) woken() (all []string) {
 	x.Helper()
 	for host, polls := range x.polls {
@@ -148,7 +150,8 @@ func seen(all []network.Port) (lines []string) {
 	return lines
 }
 
-// TestIdleInstancesAreSilent: two idle instances commit nothing and wake no poll, and heartbeats wake none.
+// TestIdleInstancesAreSilent: two idle instances commit nothing and wake no poll, and heartbeats
+// wake none.
 func TestIdleInstancesAreSilent(t *testing.T) {
 	x := newInstances(t, "a", "b")
 	x.port(x.services[0], "a")
@@ -174,7 +177,8 @@ func TestIdleInstancesAreSilent(t *testing.T) {
 	}
 }
 
-// TestChangesWakeTheirHost: a change wakes the polls of the hosts that it concerns on both instances, and no other.
+// TestChangesWakeTheirHost: a change wakes the polls of the hosts that it concerns on both
+// instances, and no other.
 func TestChangesWakeTheirHost(t *testing.T) {
 	x := newInstances(t, "a", "b")
 	s := x.services[0]
@@ -185,8 +189,8 @@ func TestChangesWakeTheirHost(t *testing.T) {
 		want []string
 	}{
 		{"a port is bound", func() error { port = x.port(s, "a"); return nil }, []string{"a0", "a1"}},
-		{"it is wired", func() error { return s.Wired(t.Context(), "a", []network.ID{port}, true) }, []string{"a0", "a1"}},
-		{"it is wired again", func() error { return s.Wired(t.Context(), "a", []network.ID{port}, true) }, nil},
+		{"it is wired", func() error { return s.SetPortsUp(t.Context(), "a", []network.ID{port}, true) }, []string{"a0", "a1"}},
+		{"it is wired again", func() error { return s.SetPortsUp(t.Context(), "a", []network.ID{port}, true) }, nil},
 		{"a policy is made", func() error {
 			made, err := s.CreatePolicies(t.Context(), []network.PolicyRow{{Common: network.Common{Project: "p", Name: "p"}}})
 			policy = made[0].ID
@@ -218,8 +222,8 @@ func (x *instances) update(s *service.Service, port network.ID, fn func(*ports.S
 	return err
 }
 
-// TestWhatDiffersWakes drives random changes through both instances: whenever what the agent of a host sees differs, its
-// polls are woken.
+// TestWhatDiffersWakes drives random changes through both instances: whenever what the agent of a
+// host sees differs, its polls are woken.
 func TestWhatDiffersWakes(t *testing.T) {
 	hosts := []string{"a", "b", "c"}
 	x := newInstances(t, hosts...)
@@ -264,7 +268,7 @@ func TestWhatDiffersWakes(t *testing.T) {
 			return x.update(s, one(portIDs), func(spec *ports.Spec) { spec.AdminStateUp = !spec.AdminStateUp })
 		},
 		func(s *service.Service, host string) error {
-			return s.Wired(ctx, host, portIDs, random.IntN(2) == 0)
+			return s.SetPortsUp(ctx, host, portIDs, random.IntN(2) == 0)
 		},
 		func(s *service.Service, _ string) error { return s.DeletePort(ctx, one(portIDs)) },
 		func(s *service.Service, _ string) error {

@@ -6,11 +6,10 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/binding"
-	"github.com/berthcloud/berth/network/ipam"
-
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"
+	"github.com/berthcloud/berth/network/binding"
+	"github.com/berthcloud/berth/network/ipam"
 )
 
 // ipamSubnet returns what package ipam has to know of a subnet.
@@ -40,8 +39,8 @@ func fixedOf(rows []network.AddressRow) []ipam.Fixed {
 	return all
 }
 
-// selectSubnets returns the subnets that a port may have addresses of; deferred says that they are not
-// known before it has a host.
+// selectSubnets returns the subnets that a port may have addresses of; deferred means that they are
+// not known before it has a host.
 func selectSubnets(tx *network.Tx, r ipam.Request) (subnets []ipam.Subnet, deferred bool, err error) {
 	rows, err := tx.SubnetsOf(network.ID(r.Network))
 	if err != nil || len(rows) == 0 {
@@ -55,8 +54,8 @@ func selectSubnets(tx *network.Tx, r ipam.Request) (subnets []ipam.Subnet, defer
 	return ipam.Select(ipamSubnets(rows), r)
 }
 
-// connectedSegments returns the segments of a network that the agents of a host are connected to: those on
-// physical networks.
+// connectedSegments returns the segments of a network that the agents of a host are connected to:
+// those on physical networks.
 func connectedSegments(tx *network.Tx, host string, id network.ID) (map[string]bool, error) {
 	segments, err := network.Rows[network.SegmentRow](tx, network.Where(network.ByNetwork, id))
 	if err != nil {
@@ -102,7 +101,8 @@ func AssignAddresses(tx *network.Tx, p network.PortRow, r ipam.Request) (deferre
 	return false, assignDerived(tx, p, subnets)
 }
 
-// assignAny gives a port the first free address of a version; nothing when there is no subnet of it.
+// assignAny gives a port the first free address of a version; nothing when there is no subnet of
+// it.
 func assignAny(tx *network.Tx, p network.PortRow, subnets []ipam.Subnet, version int) error {
 	exists := false
 	for _, s := range subnets {
@@ -145,8 +145,9 @@ func assignAddress(tx *network.Tx, p network.PortRow, subnets []ipam.Subnet, wan
 	case s.Automatic() && ip == "" && !ipam.IsRouter(p.DeviceOwner):
 		return nil // assignDerived does
 	case s.Automatic() && ip != "" && !ipam.IsRouterInterface(p.DeviceOwner):
-		return network.Invalid("AllocationOnAutoAddressSubnet", "IPv6 address %s cannot be directly assigned to a port on subnet %s "+
-			"as the subnet is configured for automatic addresses", ip, s.ID)
+		return network.Invalid("AllocationOnAutoAddressSubnet",
+			"IPv6 address %s cannot be directly assigned to a port on subnet %s "+
+				"as the subnet is configured for automatic addresses", ip, s.ID)
 	case ip == "":
 		free, err := tx.FreeAddresses(s)
 		if err != nil {
@@ -175,15 +176,18 @@ func assignDerived(tx *network.Tx, p network.PortRow, subnets []ipam.Subnet) err
 		if !ok {
 			continue
 		}
-		if err := tx.Insert(&network.AddressRow{Port: p.ID, Subnet: network.ID(s.ID), IP: a.String()}); err != nil && !errors.Is(err, network.ErrTaken) {
+		if err := tx.Insert(&network.AddressRow{
+			Port: p.ID, Subnet: network.ID(s.ID),
+			IP: a.String(),
+		}); err != nil && !errors.Is(err, network.ErrTaken) {
 			return err
 		}
 	}
 	return nil
 }
 
-// assignToNetwork gives the ports of its network an address of a new subnet whose hosts derive their
-// own, but not those on another segment.
+// assignToNetwork gives the ports of its network an address of a new subnet whose hosts derive
+// their own, but not those on another segment.
 func assignToNetwork(tx *network.Tx, row network.SubnetRow) error {
 	s := ipamSubnet(&row)
 	if !s.Automatic() {
@@ -226,15 +230,18 @@ func CheckHost(tx *network.Tx, p network.Port, r ipam.Request) error {
 		return !slices.ContainsFunc(subnets, func(s ipam.Subnet) bool { return s.ID == string(a.Subnet) })
 	}
 	if slices.ContainsFunc(p.Addresses, lost) {
-		return network.Conflict("HostNotCompatibleWithFixedIps", "Host %s is not connected to a segment where the existing fixed_ips on port %s "+
-			"will function given the routed network topology.", r.Host, p.ID)
+		return network.Conflict("HostNotCompatibleWithFixedIps",
+			"Host %s is not connected to a segment where the existing fixed_ips on port %s "+
+				"will function given the routed network topology.", r.Host, p.ID)
 	}
 	return nil
 }
 
 // ChangeAddresses adds the requested addresses that a port does not have, and removes those that
 // are not requested. SLAAC addresses follow subnets and MAC addresses only.
-func ChangeAddresses(tx *network.Tx, row network.PortRow, p network.Port, wanted []ipam.Fixed, r ipam.Request) error {
+func ChangeAddresses(
+	tx *network.Tx, row network.PortRow, p network.Port, requested []ipam.Fixed, r ipam.Request,
+) error {
 	rows, err := tx.SubnetsOf(p.Network.ID)
 	if err != nil {
 		return err
@@ -247,11 +254,12 @@ func ChangeAddresses(tx *network.Tx, row network.PortRow, p network.Port, wanted
 	if row.MAC != p.MAC {
 		for _, a := range current {
 			if derives[a.Subnet] {
-				wanted = slices.DeleteFunc(slices.Clone(wanted), func(w ipam.Fixed) bool { return w.Subnet == a.Subnet || w.IP == a.IP })
+				requested = slices.DeleteFunc(slices.Clone(requested),
+					func(w ipam.Fixed) bool { return w.Subnet == a.Subnet || w.IP == a.IP })
 			}
 		}
 	}
-	add, drop := ipam.Difference(current, wanted)
+	add, drop := ipam.Difference(current, requested)
 	drop = slices.DeleteFunc(drop, func(a ipam.Fixed) bool { return derives[a.Subnet] && row.MAC == p.MAC })
 	r.Fixed = slices.Clone(add)
 	for _, a := range current {
@@ -260,7 +268,8 @@ func ChangeAddresses(tx *network.Tx, row network.PortRow, p network.Port, wanted
 		}
 	}
 	for _, a := range drop {
-		if _, err := tx.Remove(&network.AddressRow{}, network.Where(network.BySubnet, network.ID(a.Subnet)), network.Where(network.ByIP, a.IP)); err != nil {
+		if _, err := tx.Remove(&network.AddressRow{}, network.Where(network.BySubnet, network.ID(a.Subnet)),
+			network.Where(network.ByIP, a.IP)); err != nil {
 			return err
 		}
 	}

@@ -35,11 +35,13 @@ func availabilities(r network.Reader, where []network.Match) ([]Availability, er
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	subnets, err := network.Rows[network.SubnetRow](r, network.Where(network.ByNetwork, network.IDs(rows, func(n *network.NetworkRow) network.ID { return n.ID })...))
+	subnets, err := network.Rows[network.SubnetRow](r,
+		network.Where(network.ByNetwork, network.IDs(rows, func(n *network.NetworkRow) network.ID { return n.ID })...))
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := network.Rows[network.AddressRow](r, network.Where(network.BySubnet, network.IDs(subnets, func(s *network.SubnetRow) network.ID { return s.ID })...))
+	addresses, err := network.Rows[network.AddressRow](r,
+		network.Where(network.BySubnet, network.IDs(subnets, func(s *network.SubnetRow) network.ID { return s.ID })...))
 	if err != nil {
 		return nil, err
 	}

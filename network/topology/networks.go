@@ -15,7 +15,7 @@ import (
 	"github.com/berthcloud/berth/network/security"
 )
 
-// A NetworkSpec is what may be said of a network.
+// A NetworkSpec is a request for a network.
 type NetworkSpec struct {
 	network.NetworkRow
 	// Segments are the segments; one without a Type gets a type that the settings offer. Several
@@ -38,7 +38,7 @@ func New(db *network.Database, changes *reallocation.Service) *Service {
 	return &Service{db, changes}
 }
 
-// Networks returns the networks that match, with what hangs on them.
+// Networks returns the networks that match, with what belongs to them.
 func (s *Service) Networks(ctx context.Context, where ...network.Match) (all []network.Network, err error) {
 	err = s.db.View(ctx, func(r network.Reader) error {
 		all, err = network.Networks(r, where...)
@@ -50,11 +50,12 @@ func (s *Service) Networks(ctx context.Context, where ...network.Match) (all []n
 // CreateNetworks creates all of the networks or none. A network that names no segment gets one of
 // the types that the settings offer. Faults: OverQuota, AvailabilityZoneNotFound, InvalidInput for
 // a segment that is not possible, VlanIdInUse, TunnelIdInUse and FlatNetworkInUse for one that is
-// in use, NoNetworkAvailable when none is left, QosPolicyNotFound, QosRuleNotSupportedByNetwork for
-// a policy with a guarantee that the network cannot give.
+// in use, NoNetworkAvailable when none is free, QosPolicyNotFound, QosRuleNotSupportedByNetwork for
+// a policy with a guarantee that the network cannot have.
 func (s *Service) CreateNetworks(ctx context.Context, specs []NetworkSpec) (made []network.Network, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
-		if err := quotas.WithinEach(tx, "network", specs, func(s *NetworkSpec) string { return s.Project }); err != nil {
+		if err := quotas.WithinEach(tx, "network", specs,
+			func(s *NetworkSpec) string { return s.Project }); err != nil {
 			return err
 		}
 		made = make([]network.Network, len(specs))
@@ -85,7 +86,7 @@ func createNetwork(tx *network.Tx, spec NetworkSpec) (n network.Network, err err
 			return n, err
 		}
 		tx.Fresh(&segment.Common)
-		segment.Network, segment.Place = n.ID, i
+		segment.Network, segment.Index = n.ID, i
 		n.Segments = append(n.Segments, segment)
 	}
 	if n.MTU, err = networkMTU(tx, n.MTU, n.Segments); err != nil {
@@ -96,7 +97,7 @@ func createNetwork(tx *network.Tx, spec NetworkSpec) (n network.Network, err err
 	} else {
 		err = cmp.Or(spec.Choice.Check(tx, "", n.Policy), qos.PolicyExists(tx, n.Policy))
 	}
-	if err := cmp.Or(err, policyKept(tx, n, n.Policy)); err != nil {
+	if err := cmp.Or(err, checkPolicy(tx, n, n.Policy)); err != nil {
 		return n, err
 	}
 	if err := tx.Insert(&n.NetworkRow); err != nil {
@@ -113,7 +114,9 @@ func createNetwork(tx *network.Tx, spec NetworkSpec) (n network.Network, err err
 // UpdateNetwork changes a network. The function gets the current network; it may run more than
 // once. When the policy changes, the allocations of servers' ports without a policy of their own
 // follow: all of them, or the change is refused as by UpdatePort.
-func (s *Service) UpdateNetwork(ctx context.Context, id network.ID, fn func(*NetworkSpec) error) (n network.Network, err error) {
+func (s *Service) UpdateNetwork(
+	ctx context.Context, id network.ID, fn func(*NetworkSpec) error,
+) (n network.Network, err error) {
 	u := networkUpdate{id: id, fn: fn}
 	err = s.changes.ChangeGuarantees(ctx, &u)
 	return u.network, err
@@ -199,7 +202,7 @@ func updateNetwork(tx *network.Tx, id network.ID, fn func(*NetworkSpec) error) (
 		return n, err
 	}
 	if len(spec.Segments) > 0 {
-		if err := moveVLAN(tx, &n, spec.Segments[0]); err != nil {
+		if err := changeVLAN(tx, &n, spec.Segments[0]); err != nil {
 			return n, err
 		}
 	}
@@ -214,7 +217,7 @@ func updateNetwork(tx *network.Tx, id network.ID, fn func(*NetworkSpec) error) (
 		}
 	}
 	if spec.Policy != n.Policy {
-		if err := cmp.Or(policyFits(tx, n.ID, spec.Policy), policyKept(tx, n, spec.Policy)); err != nil {
+		if err := cmp.Or(checkPolicyOfPorts(tx, n.ID, spec.Policy), checkPolicy(tx, n, spec.Policy)); err != nil {
 			return n, err
 		}
 	}
@@ -223,9 +226,9 @@ func updateNetwork(tx *network.Tx, id network.ID, fn func(*NetworkSpec) error) (
 	return n, tx.Replace(&n.NetworkRow)
 }
 
-// policyFits refuses a policy that is not there, or that a port of the network
+// checkPolicyOfPorts refuses a policy that is not there, or that a port of the network
 // which would get it cannot have.
-func policyFits(tx *network.Tx, id, policyID network.ID) error {
+func checkPolicyOfPorts(tx *network.Tx, id, policyID network.ID) error {
 	if policyID == "" {
 		return nil
 	}
@@ -249,8 +252,8 @@ func policyFits(tx *network.Tx, id, policyID network.ID) error {
 	return nil
 }
 
-// policyKept refuses a policy with a guarantee that the network cannot give.
-func policyKept(tx *network.Tx, n network.Network, policyID network.ID) error {
+// checkPolicy refuses a policy with a guarantee that the network cannot have.
+func checkPolicy(tx *network.Tx, n network.Network, policyID network.ID) error {
 	if policyID == "" {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
-
 	"github.com/berthcloud/berth/network"
 )
 
@@ -28,7 +27,10 @@ const MinVLAN, MaxVLAN = 1, 4094
 
 // reserve returns a segment as requested. The store refuses one that is in use.
 func reserve(tx *network.Tx, want SegmentSpec) (network.SegmentRow, error) {
-	row := network.SegmentRow{Type: want.Type, PhysicalNetwork: want.PhysicalNetwork, SegmentationID: want.SegmentationID}
+	row := network.SegmentRow{
+		Type: want.Type, PhysicalNetwork: want.PhysicalNetwork,
+		SegmentationID: want.SegmentationID,
+	}
 	switch {
 	case want.Any && want.PhysicalNetwork == "" && want.SegmentationID < 0:
 		return reserveAny(tx, want.External)
@@ -70,7 +72,8 @@ func reserveAny(tx *network.Tx, external bool) (row network.SegmentRow, err erro
 const codeNoNetwork fault.Code = "NoNetworkAvailable"
 
 func noNetwork() error {
-	return fault.New(fault.Unavailable, codeNoNetwork, "Unable to create the network. No tenant network is available for allocation.")
+	return fault.New(fault.Unavailable, codeNoNetwork,
+		"Unable to create the network. No tenant network is available for allocation.")
 }
 
 func reserveVLAN(tx *network.Tx, row network.SegmentRow) (network.SegmentRow, error) {
@@ -88,7 +91,7 @@ func reserveVLAN(tx *network.Tx, row network.SegmentRow) (network.SegmentRow, er
 	return row, nil
 }
 
-// freeVLAN looks for a free VLAN of one physical network, or of any.
+// freeVLAN returns a free VLAN of one physical network, or of any.
 func freeVLAN(tx *network.Tx, row network.SegmentRow) (network.SegmentRow, error) {
 	physical := []string{row.PhysicalNetwork}
 	if row.PhysicalNetwork == "" {
@@ -130,8 +133,8 @@ func reserveTunnel(tx *network.Tx, row network.SegmentRow) (network.SegmentRow, 
 	return row, nil
 }
 
-// anyFree returns a number of some ranges that is not in use, any of them: it says
-// nothing about how many there are. It looks at no more numbers than are in use, however
+// anyFree returns a number of some ranges that is not in use, any of them: it does not
+// disclose how many there are. It tries no more numbers than are in use, however
 // large the ranges are.
 func anyFree(ranges []network.Range, used map[int]bool) (int, bool) {
 	total := 0
@@ -198,9 +201,9 @@ func checkLocal(row network.SegmentRow) error {
 	return nil
 }
 
-// moveVLAN gives a network of one VLAN another number, which is all of a segment
+// changeVLAN changes the number of a network of one VLAN, which is all of a segment
 // that may change.
-func moveVLAN(tx *network.Tx, n *network.Network, to SegmentSpec) error {
+func changeVLAN(tx *network.Tx, n *network.Network, to SegmentSpec) error {
 	var now network.SegmentRow
 	if len(n.Segments) > 0 {
 		now = n.Segments[0]
@@ -213,7 +216,8 @@ func moveVLAN(tx *network.Tx, n *network.Network, to SegmentSpec) error {
 	case to.SegmentationID <= 0:
 		return nil
 	case len(n.Segments) > 1:
-		return network.InvalidInput("Provider network attributes can be updated only in provider networks with a single segment.")
+		return network.InvalidInput("Provider network attributes can be updated only in provider networks " +
+			"with a single segment.")
 	case now.Type != network.VLAN:
 		return network.InvalidInput("Only VLAN type networks can be updated.")
 	case to.SegmentationID == now.SegmentationID:
@@ -228,7 +232,7 @@ func moveVLAN(tx *network.Tx, n *network.Network, to SegmentSpec) error {
 	return taken(tx.Replace(&now), now)
 }
 
-// A SegmentSpec is what may be said of a segment of a network.
+// A SegmentSpec is a request for a segment of a network.
 type SegmentSpec struct {
 	Any             bool // no Type is given: any will do
 	External        bool // of an external network, at creation
@@ -244,16 +248,19 @@ func taken(err error, s network.SegmentRow) error {
 	}
 	switch s.Type {
 	case network.VLAN:
-		return network.Conflict("VlanIdInUse", "Unable to create the network. The VLAN %d on physical network %s is in use.",
+		return network.Conflict("VlanIdInUse",
+			"Unable to create the network. The VLAN %d on physical network %s is in use.",
 			s.SegmentationID, s.PhysicalNetwork)
 	case network.Flat:
-		return network.Conflict("FlatNetworkInUse", "Unable to create the flat network. Physical network %s is in use.", s.PhysicalNetwork)
+		return network.Conflict("FlatNetworkInUse", "Unable to create the flat network. Physical network %s is in use.",
+			s.PhysicalNetwork)
 	}
-	return network.Conflict("TunnelIdInUse", "Unable to create the network. The tunnel ID %s is in use.", fmt.Sprint(s.SegmentationID))
+	return network.Conflict("TunnelIdInUse", "Unable to create the network. The tunnel ID %s is in use.",
+		fmt.Sprint(s.SegmentationID))
 }
 
-// networkMTU returns the MTU of a network: the requested one, which may not exceed that of any of its
-// segments, or the largest possible when none is requested.
+// networkMTU returns the MTU of a network: the requested one, which may not exceed that of any of
+// its segments, or the largest possible when none is requested.
 func networkMTU(tx *network.Tx, requested int, segments []network.SegmentRow) (int, error) {
 	most := tx.Settings.MTU.Largest(segments)
 	switch {

@@ -8,10 +8,12 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// CreateSegments gives networks further segments, all or none. Of the rows Network,
+// CreateSegments adds segments to networks, all or none. Of the rows Network,
 // Type, PhysicalNetwork, SegmentationID (-1 for any), Name and Description count.
 // Faults: NetworkNotFound, InvalidInput, and Conflict when the segment is taken.
-func (s *Service) CreateSegments(ctx context.Context, rows []network.SegmentRow) (made []network.SegmentRow, err error) {
+func (s *Service) CreateSegments(
+	ctx context.Context, rows []network.SegmentRow,
+) (made []network.SegmentRow, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		made = nil
 		for _, row := range rows {
@@ -35,14 +37,15 @@ func addSegment(tx *network.Tx, row network.SegmentRow) (network.SegmentRow, err
 	if err != nil {
 		return row, err
 	}
-	made, err := reserve(tx, SegmentSpec{Type: row.Type, PhysicalNetwork: row.PhysicalNetwork, SegmentationID: row.SegmentationID})
+	made, err := reserve(tx,
+		SegmentSpec{Type: row.Type, PhysicalNetwork: row.PhysicalNetwork, SegmentationID: row.SegmentationID})
 	if err != nil {
 		return row, err
 	}
 	tx.Fresh(&made.Common)
 	made.Network, made.Name, made.Description, made.Revision = row.Network, row.Name, row.Description, 1
 	for _, o := range others {
-		made.Place = max(made.Place, o.Place+1)
+		made.Index = max(made.Index, o.Index+1)
 	}
 	if n.MTU, err = networkMTU(tx, n.MTU, append(others, made)); err != nil {
 		return row, err
@@ -60,7 +63,9 @@ func segmentsChanged(tx *network.Tx, n network.NetworkRow) error {
 
 // UpdateSegment changes the name and the description of a segment; fn may change no
 // more. It may run more than once. Fault: SegmentNotFound.
-func (s *Service) UpdateSegment(ctx context.Context, id network.ID, fn func(*network.SegmentRow) error) (row network.SegmentRow, err error) {
+func (s *Service) UpdateSegment(
+	ctx context.Context, id network.ID, fn func(*network.SegmentRow) error,
+) (row network.SegmentRow, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		if row, err = network.Find[network.SegmentRow](tx, "segment", id); err != nil {
 			return err
@@ -74,7 +79,7 @@ func (s *Service) UpdateSegment(ctx context.Context, id network.ID, fn func(*net
 	return row, err
 }
 
-// DeleteSegment removes a segment from its network, which may be left without any. Faults:
+// DeleteSegment removes a segment from its network, which may have none afterwards. Faults:
 // SegmentNotFound, and SegmentInUse while it has subnets or bound ports.
 func (s *Service) DeleteSegment(ctx context.Context, id network.ID, only ...network.Condition) error {
 	return s.db.Update(ctx, func(tx *network.Tx) error {
@@ -109,13 +114,16 @@ func segmentFree(tx *network.Tx, id network.ID) error {
 		for i, id := range by {
 			list[i] = string(id)
 		}
-		return network.Conflict("SegmentInUse", "Segment '%s' cannot be deleted: %s %s.", string(id), what, strings.Join(list, ", "))
+		return network.Conflict("SegmentInUse", "Segment '%s' cannot be deleted: %s %s.", string(id), what,
+			strings.Join(list, ", "))
 	}
 	switch {
 	case len(subnets) > 0:
-		return inUse("The segment is still associated with subnet(s)", network.IDs(subnets, func(s *network.SubnetRow) network.ID { return s.ID }))
+		return inUse("The segment is still associated with subnet(s)",
+			network.IDs(subnets, func(s *network.SubnetRow) network.ID { return s.ID }))
 	case len(bindings) > 0:
-		return inUse("The segment is still used by port(s)", network.IDs(bindings, func(b *network.BindingRow) network.ID { return b.Port }))
+		return inUse("The segment is still used by port(s)",
+			network.IDs(bindings, func(b *network.BindingRow) network.ID { return b.Port }))
 	}
 	return nil
 }

@@ -6,13 +6,12 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/berthcloud/berth/network/ipam"
-
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ipam"
 	"github.com/berthcloud/berth/network/quotas"
 )
 
-// A SubnetSpec is what may be said of a subnet.
+// A SubnetSpec is a request for a subnet.
 type SubnetSpec struct {
 	network.SubnetRow
 	NoGateway bool // Gateway "" means none, rather than the usual one
@@ -27,7 +26,7 @@ func (s *Service) Subnets(ctx context.Context, where ...network.Match) (all []ne
 	return all, err
 }
 
-// CreateSubnets makes all of the subnets or none. Ports that are there get an address of
+// CreateSubnets creates all of the subnets or none. Existing ports get an address of
 // a subnet whose hosts make their own. Faults: NetworkNotFound, SegmentNotFound,
 // InvalidInput for what does not fit together or overlaps with another subnet of
 // the network, InvalidAllocationPool, OutOfBoundsAllocationPool,
@@ -110,7 +109,7 @@ func createSubnet(tx *network.Tx, plan subnetPlan) (network.SubnetRow, error) {
 		row.Revision = 1 // Neutron writes them after the subnet
 	}
 	for _, o := range others {
-		row.Place = max(row.Place, o.Place+1)
+		row.Index = max(row.Index, o.Index+1)
 	}
 	return row, cmp.Or(tx.Insert(&row), touchNetwork(tx, row.Network), assignToNetwork(tx, row))
 }
@@ -130,9 +129,11 @@ func touchNetwork(tx *network.Tx, id network.ID) error {
 	return tx.Replace(&n)
 }
 
-// UpdateSubnet changes a subnet. The function gets what the subnet is now; it may
+// UpdateSubnet changes a subnet. The function gets the current subnet; it may
 // run more than once.
-func (s *Service) UpdateSubnet(ctx context.Context, id network.ID, fn func(*SubnetSpec) error) (row network.SubnetRow, err error) {
+func (s *Service) UpdateSubnet(
+	ctx context.Context, id network.ID, fn func(*SubnetSpec) error,
+) (row network.SubnetRow, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		row, err = updateSubnet(tx, id, fn)
 		return err
@@ -173,7 +174,7 @@ func (s *Service) DeleteSubnet(ctx context.Context, id network.ID, only ...netwo
 		if err != nil {
 			return err
 		}
-		if err := vacate(tx, row); err != nil {
+		if err := removeAddresses(tx, row); err != nil {
 			return err
 		}
 		if err := network.CheckConditions(only, &row.Common); err != nil {
@@ -184,19 +185,21 @@ func (s *Service) DeleteSubnet(ctx context.Context, id network.ID, only ...netwo
 	})
 }
 
-// vacate removes the addresses of a subnet from the ports that can do without.
-func vacate(tx *network.Tx, s network.SubnetRow) error {
+// removeAddresses removes the addresses of a subnet from the ports that can do without.
+func removeAddresses(tx *network.Tx, s network.SubnetRow) error {
 	used, err := network.Rows[network.AddressRow](tx, network.Where(network.BySubnet, s.ID))
 	if err != nil || len(used) == 0 {
 		return err
 	}
-	owners, err := network.Rows[network.PortRow](tx, network.Where(network.ByID, network.IDs(used, func(a *network.AddressRow) network.ID { return a.Port })...))
+	owners, err := network.Rows[network.PortRow](tx,
+		network.Where(network.ByID, network.IDs(used, func(a *network.AddressRow) network.ID { return a.Port })...))
 	if err != nil {
 		return err
 	}
 	subnet := ipamSubnet(&s)
 	keeps := func(p network.PortRow) bool {
-		return ipam.IsRouterInterface(p.DeviceOwner) || !subnet.Automatic() && !slices.Contains(agentPorts, p.DeviceOwner)
+		return ipam.IsRouterInterface(p.DeviceOwner) || !subnet.Automatic() && !slices.Contains(agentPorts,
+			p.DeviceOwner)
 	}
 	if slices.ContainsFunc(owners, keeps) {
 		return network.Conflict("SubnetInUse", "Unable to complete operation on subnet %s: "+

@@ -24,23 +24,25 @@ func checkSegment(tx *network.Tx, row network.SubnetRow, others []network.Subnet
 	}
 	differs := func(o network.SubnetRow) bool { return (o.Segment == "") != (row.Segment == "") }
 	switch {
-	case !isRouted(row) && slices.ContainsFunc(onlyParts(others), differs):
+	case !isRouted(row) && slices.ContainsFunc(exceptRouted(others), differs):
 		return notAllOnSegments(row.Network)
 	case row.Segment != "" && segment.Network != row.Network:
-		return network.Invalid("NetworkIdsDontMatch", "The subnet's network id, '%s', doesn't match the network_id of segment '%s'", row.Network, row.Segment)
+		return network.Invalid("NetworkIdsDontMatch",
+			"The subnet's network id, '%s', doesn't match the network_id of segment '%s'", row.Network, row.Segment)
 	}
 	return nil
 }
 
 func notAllOnSegments(id network.ID) error {
-	return network.Invalid("SubnetsNotAllAssociatedWithSegments", "All of the subnets on network '%s' must either all be associated with segments "+
-		"or all not associated with any segment.", id)
+	return network.Invalid("SubnetsNotAllAssociatedWithSegments",
+		"All of the subnets on network '%s' must either all be associated with segments "+
+			"or all not associated with any segment.", id)
 }
 
 func isRouted(s network.SubnetRow) bool { return slices.Contains(s.ServiceTypes, routed) }
 
-// onlyParts removes the subnets without a segment.
-func onlyParts(all []network.SubnetRow) []network.SubnetRow {
+// exceptRouted removes the subnets without a segment.
+func exceptRouted(all []network.SubnetRow) []network.SubnetRow {
 	return slices.DeleteFunc(slices.Clone(all), isRouted)
 }
 
@@ -58,14 +60,17 @@ func checkSegmentChange(tx *network.Tx, row, old network.SubnetRow) error {
 	switch {
 	case err != nil:
 		return err
-	case len(onlyParts(subnets)) > 1:
+	case len(exceptRouted(subnets)) > 1:
 		return notAllOnSegments(row.Network)
 	case old.Segment != "":
-		return network.Invalid("SubnetSegmentAssociationChangeNotAllowed", "A subnet that is already associated with a segment "+
-			"cannot have its segment association changed.")
+		return network.Invalid("SubnetSegmentAssociationChangeNotAllowed",
+			"A subnet that is already associated with a segment "+
+				"cannot have its segment association changed.")
 	case len(segments) > 1:
-		return network.Invalid("NoUpdateSubnetWhenMultipleSegmentsOnNetwork", "The network '%s' has multiple segments, "+
-			"it is only possible to associate an existing subnet with a segment on networks with a single segment.", row.Network)
+		return network.Invalid("NoUpdateSubnetWhenMultipleSegmentsOnNetwork",
+			"The network '%s' has multiple segments, "+
+				"it is only possible to associate an existing subnet with a segment on networks with a single segment.",
+			row.Network)
 	}
 	return checkSegment(tx, row, nil)
 }

@@ -56,7 +56,7 @@ func segmentTable() *table[network.SegmentRow] {
 		text("type", func(r *T) *string { return &r.Type }),
 		text("physical_network", func(r *T) *string { return &r.PhysicalNetwork }, network.ByPhysical),
 		numberOr(-1, "segmentation_id", func(r *T) *int { return &r.SegmentationID }),
-		number("place", func(r *T) *int { return &r.Place }),
+		number("place", func(r *T) *int { return &r.Index }),
 	)
 }
 
@@ -77,7 +77,7 @@ func subnetTable() *table[network.SubnetRow] {
 		text("ipv6_address", func(r *T) *string { return &r.IPv6Address }),
 		text("ipv6_ra", func(r *T) *string { return &r.IPv6RA }),
 		texts("service_types", func(r *T) *[]string { return &r.ServiceTypes }),
-		number("place", func(r *T) *int { return &r.Place }),
+		number("place", func(r *T) *int { return &r.Index }),
 	)
 }
 
