@@ -24,22 +24,41 @@ func ReadAggregates(r Reader) ([]Aggregate, error) {
 		return nil, err
 	}
 	members, err := Rows[MemberRow](r)
-	all := make([]Aggregate, len(rows))
-	for i, row := range rows {
-		all[i].AggregateRow = row
-		for _, m := range members {
-			if m.Aggregate == row.ID {
-				all[i].Hosts = append(all[i].Hosts, m.Host)
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b Aggregate) int { return cmp.Compare(a.Number, b.Number) })
-	return all, err
+	return withMembers(rows, members), err
 }
 
-// ZonesByHost returns the availability zones of hosts that are in one.
-func ZonesByHost(r Reader) (map[string]string, error) {
-	all, err := ReadAggregates(r)
+// withMembers returns aggregates in order of creation, with the hosts of their members, which are sorted.
+func withMembers(rows []AggregateRow, members []MemberRow) []Aggregate {
+	hosts := make(map[ID][]string, len(rows))
+	for _, m := range members {
+		hosts[m.Aggregate] = append(hosts[m.Aggregate], m.Host)
+	}
+	all := make([]Aggregate, len(rows))
+	for i, row := range rows {
+		all[i] = Aggregate{AggregateRow: row, Hosts: hosts[row.ID]}
+	}
+	slices.SortFunc(all, func(a, b Aggregate) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+// ZonesByHost returns the availability zones of those hosts that are in one. No other rows are read: there
+// may be thousands.
+func ZonesByHost(r Reader, hosts ...string) (map[string]string, error) {
+	members, err := Rows[MemberRow](r, Where(ByHost, hosts...))
+	if err != nil || len(members) == 0 {
+		return nil, err
+	}
+	ids := make([]ID, len(members))
+	for i, m := range members {
+		ids[i] = m.Aggregate
+	}
+	slices.Sort(ids)
+	rows, err := Rows[AggregateRow](r, Where(ByID, slices.Compact(ids)...))
+	return zonesOf(withMembers(rows, members)), err
+}
+
+// zonesOf returns the availability zones of the hosts of aggregates.
+func zonesOf(all []Aggregate) map[string]string {
 	zones := map[string]string{}
 	for _, a := range all {
 		for _, h := range a.Hosts {
@@ -48,7 +67,7 @@ func ZonesByHost(r Reader) (map[string]string, error) {
 			}
 		}
 	}
-	return zones, err
+	return zones
 }
 
 // MirrorMembership stores a membership that placement does not have yet.

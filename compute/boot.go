@@ -391,7 +391,7 @@ func forUser(cause error) string {
 // zoneOf returns the availability zone of a host.
 func (s *Service) zoneOf(ctx context.Context, host string) (zone string, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		zones, err := ZonesByHost(r)
+		zones, err := ZonesByHost(r, host)
 		zone = zones[host]
 		return err
 	})

@@ -44,20 +44,29 @@ func newGrownCloud(t *testing.T, servers, operations int) *grownCloud {
 		for _, resource := range []string{compute.Instances, compute.Cores, compute.RAM, compute.ServerGroupMembers} {
 			s.Quotas[resource] = 1 << 40
 		}
+		s.UniqueNames = compute.UniqueEverywhere
 	})
 	for _, host := range []string{"cn1", "cn2"} {
 		g.nics(host, "100000")
 	}
 	group := must(g.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: computetest.User, Name: "apart", Policy: "anti-affinity", MaxPerHost: 100}))
 	g.group = group.ID
+	zone := must(g.CreateAggregate(ctx, "near", "near"))
+	for _, host := range []string{"cn1", "cn2"} {
+		must(g.AddHost(ctx, zone.Number, host))
+	}
 	g.add(manyServers(g.clock(), servers, operations)...)
 	return g
 }
 
-// manyServers are the rows of servers with large user_data on hosts that are up, of which so many have operations under way: a worker has
-// the lease of every second one, the others wait for their hosts.
+// manyServers are the rows of servers with large user_data on hosts that are up and in an availability zone, of which so many have operations
+// under way: a worker has the lease of every second one, the others wait for their hosts.
 func manyServers(now time.Time, servers, operations int) (all []any) {
 	const perHost = 50
+	zone := compute.AggregateRow{ID: computetest.ID("far"), Number: 1000, Name: "far", Metadata: map[string]string{compute.ZoneKey: "far"}}
+	if servers > 0 {
+		all = append(all, &zone)
+	}
 	for i := range servers {
 		host := fmt.Sprint("far", i/perHost)
 		row := computetest.Server(fmt.Sprint("other", i), host)
@@ -65,7 +74,7 @@ func manyServers(now time.Time, servers, operations int) (all []any) {
 		if i%perHost == 0 {
 			service, node := computetest.Host(host, int64(1000+i))
 			service.ReportedAt = now
-			all = append(all, service, node)
+			all = append(all, service, node, &compute.MemberRow{Aggregate: zone.ID, Host: host})
 		}
 		if all = append(all, row); i >= operations {
 			continue
@@ -90,7 +99,9 @@ func manyServers(now time.Time, servers, operations int) (all []any) {
 func (g *grownCloud) boot(ports ...compute.ID) storetest.Reads {
 	g.Helper()
 	g.reads.Take()
-	spec := compute.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, PortsMayAsk: true, Hints: fmt.Appendf(nil, `{"group": %q}`, g.group)}
+	spec := compute.ServerSpec{
+		Name: fmt.Sprint("vm ", ports), Flavor: "m1", Zone: "near", Image: cirros, PortsMayAsk: true, Hints: fmt.Appendf(nil, `{"group": %q}`, g.group),
+	}
 	for _, p := range ports {
 		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
 	}
@@ -113,7 +124,8 @@ func (g *grownCloud) boot(ports ...compute.ID) storetest.Reads {
 }
 
 // TestBootsDoNotGrow compares what a boot reads in a cloud with 10,000 servers and 1,000 operations with what it reads in an empty
-// one: calls, rows and bytes. The boots are with a server group, quotas, a guaranteed port, and a PCI device.
+// one: calls, rows and bytes. The boots are with an availability zone, a hostname that must be unique, a server group, quotas, a guaranteed port,
+// and a PCI device.
 func TestBootsDoNotGrow(t *testing.T) {
 	for _, vnic := range []string{"normal", "direct"} {
 		var reads [2]storetest.Reads

@@ -20,13 +20,26 @@ func (rules Rules) HostServices(r Reader, where ...Match) ([]HostService, error)
 	if err != nil {
 		return nil, err
 	}
-	zones, err := ZonesByHost(r)
+	zones, err := zonesOfServices(r, rows, len(where) == 0)
 	all := make([]HostService, len(rows))
 	for i, row := range rows {
 		all[i] = HostService{ServiceRow: row, Up: rules.IsUp(row), Zone: cmp.Or(zones[row.Host], rules.Settings.DefaultZone)}
 	}
 	slices.SortFunc(all, func(a, b HostService) int { return cmp.Compare(a.Number, b.Number) })
 	return all, err
+}
+
+// zonesOfServices returns the availability zones of the hosts of services, which may be all that there are.
+func zonesOfServices(r Reader, services []ServiceRow, all bool) (map[string]string, error) {
+	if all {
+		aggregates, err := ReadAggregates(r)
+		return zonesOf(aggregates), err
+	}
+	hosts := make([]string, len(services))
+	for i, row := range services {
+		hosts[i] = row.Host
+	}
+	return ZonesByHost(r, hosts...)
 }
 
 // IsUp reports whether a service has reported lately. A report from the future was made before the

@@ -127,6 +127,26 @@ func (s *Service) allKnow(ctx context.Context, version int) (bool, error) {
 	return true, nil
 }
 
+// zoneHasHosts reports whether an availability zone has hosts that are enabled. Only one that seems to have
+// none is looked for in the database: another instance may have created it.
+func (s *Service) zoneHasHosts(ctx context.Context, zone string) (bool, error) {
+	h := &s.cached
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, again := range []bool{false, true} {
+		if err := s.refresh(ctx, h, again); err != nil {
+			return false, err
+		}
+		zones := zonesOf(h.aggregates)
+		for _, row := range h.services {
+			if !row.Disabled && cmp.Or(zones[row.Host], s.rules.Settings.DefaultZone) == zone {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
 // refresh reads what is stale, in a View that begins after it is known what that is: a change that
 // commits later marks its rows as stale again.
 func (s *Service) refresh(ctx context.Context, h *hostsCache, again bool) error {

@@ -35,20 +35,32 @@ func (s *Service) InstanceName(row ServerRow) string {
 	})
 }
 
-// hostnames are those that a new server of a project must not have, in lower case, nil when any will
-// do.
-func (c *change) hostnames(project string) (map[string]bool, error) {
-	var where []Match
-	switch c.Settings.UniqueNames {
-	case "":
-		return nil, nil
-	case UniqueInProject:
+// checkHostnames refuses hostnames of new servers of a project, or a new one of a server, that another server
+// has, whatever its case, where the settings forbid that. Fault: InstanceExists.
+func (c *change) checkHostnames(project string, hostnames ...string) error {
+	if c.Settings.UniqueNames == "" {
+		return nil
+	}
+	for i, name := range hostnames {
+		hostnames[i] = strings.ToLower(name)
+	}
+	where := []Match{Where(ByHostname, hostnames...)}
+	if c.Settings.UniqueNames == UniqueInProject {
 		where = append(where, Where(ByProject, project))
 	}
-	all, err := Rows[ServerSummary](c, where...)
-	taken := make(map[string]bool, len(all))
-	for _, row := range all {
-		taken[strings.ToLower(row.Hostname)] = true
+	rows, err := Rows[ServerSummary](c, where...)
+	if err != nil {
+		return err
 	}
-	return taken, err
+	taken := map[string]bool{}
+	for _, row := range rows {
+		taken[row.LowerHostname()] = true
+	}
+	for _, name := range hostnames {
+		if taken[name] {
+			return conflict("InstanceExists", "Instance %s already exists.", name)
+		}
+		taken[name] = true
+	}
+	return nil
 }

@@ -175,12 +175,8 @@ func (s *Service) UpdateServer(ctx context.Context, id ID, ch ServerChange) (Ser
 // apply changes a server's row. Fault: InstanceExists.
 func (c *change) apply(ch ServerChange, row *ServerRow) error {
 	if ch.Hostname != nil && !strings.EqualFold(*ch.Hostname, row.Hostname) {
-		taken, err := c.hostnames(row.Project)
-		if err != nil {
+		if err := c.checkHostnames(row.Project, *ch.Hostname); err != nil {
 			return err
-		}
-		if name := strings.ToLower(*ch.Hostname); taken[name] {
-			return conflict("InstanceExists", "Instance %s already exists.", name)
 		}
 	}
 	for _, f := range []struct {

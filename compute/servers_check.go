@@ -71,28 +71,11 @@ func (s *Service) checkZone(ctx context.Context, d *draft) error {
 	if d.Zone == "" || d.ForcedHost != "" {
 		return nil
 	}
-	zones, err := s.zones(ctx)
-	if err != nil {
-		return err
+	hasHosts, err := s.zoneHasHosts(ctx, d.Zone)
+	if err == nil && !hasHosts {
+		err = invalid("InvalidRequest", "The requested availability zone is not available")
 	}
-	if !available(zones, d.Zone) {
-		return invalid("InvalidRequest", "The requested availability zone is not available")
-	}
-	return nil
-}
-
-// zones are the availability zones of the hosts.
-func (s *Service) zones(ctx context.Context) (all []Zone, err error) {
-	err = s.store.View(ctx, func(r Reader) error {
-		all, err = s.rules.Zones(r)
-		return err
-	})
-	return all, err
-}
-
-// available reports whether there is an availability zone that has hosts.
-func available(zones []Zone, name string) bool {
-	return slices.ContainsFunc(zones, func(z Zone) bool { return z.Name == name && z.Available })
+	return err
 }
 
 func (s *Service) checkFlavor(ctx context.Context, d *draft) (err error) {

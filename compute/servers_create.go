@@ -51,25 +51,20 @@ func (c *change) createServers(d *draft) ([]Server, error) {
 	if err := c.enoughMembers(d, row.Group, n); err != nil {
 		return nil, err
 	}
-	taken, err := c.hostnames(row.Project)
-	if err != nil {
+	rows, hostnames := make([]ServerRow, n), make([]string, n)
+	for i := range rows {
+		rows[i] = row
+		rows[i].ID, rows[i].Place = NewID(), i
+		rows[i].Name, rows[i].Hostname = d.call(rows[i].ID, i, n)
+		hostnames[i] = rows[i].Hostname
+	}
+	if err := c.checkHostnames(row.Project, hostnames...); err != nil {
 		return nil, err
 	}
-	rows := make([]ServerRow, n)
 	for i := range rows {
-		one := row
-		one.ID, one.Place = NewID(), i
-		one.Name, one.Hostname = d.call(one.ID, i, n)
-		if name := strings.ToLower(one.Hostname); taken != nil {
-			if taken[name] {
-				return nil, conflict("InstanceExists", "Instance %s already exists.", name)
-			}
-			taken[name] = true
-		}
-		if err := c.createServer(&one, data, d); err != nil {
+		if err := c.createServer(&rows[i], data, d); err != nil {
 			return nil, err
 		}
-		rows[i] = one
 	}
 	return c.complete(c, rows)
 }

@@ -99,9 +99,11 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 		return err
 	}
 	image, imageErr := s.imageOf(ctx, row)
-	zones, err := s.zones(ctx)
-	if err != nil {
-		return err
+	hasHosts := true // a zone that is requested
+	if to.Zone != nil && *to.Zone != "" {
+		if hasHosts, err = s.zoneHasHosts(ctx, *to.Zone); err != nil {
+			return err
+		}
 	}
 	err = s.update(ctx, func(c *change) error {
 		row, err := c.free(by, id, unshelveAction, ShelvedOffloaded)
@@ -111,7 +113,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 		d := &buildData{hostChoice: hostChoice{Image: image.Image}}
 		if to.Zone != nil {
 			row.Zone = *to.Zone
-			if row.Zone != "" && !available(zones, row.Zone) {
+			if !hasHosts {
 				return invalid("InvalidRequest", "The requested availability zone is not available")
 			}
 		}
@@ -122,7 +124,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by Caller, id ID, to Unshe
 			if d.Node, err = c.wantedNode(&draft{ServerSpec: ServerSpec{Host: to.Host}}); err != nil {
 				return err
 			}
-			in, err := ZonesByHost(c)
+			in, err := ZonesByHost(c, to.Host)
 			if err != nil {
 				return err
 			}

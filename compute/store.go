@@ -49,6 +49,7 @@ const (
 	ByResource  Field = "resource"  // quotas
 
 	ByBusyHost    Field = "busy_host"   // servers: BusyHost
+	ByHostname    Field = "hostname"    // servers: LowerHostname
 	ByReservation Field = "reservation" // operations
 	ByReady       Field = "ready"       // operations: Ready
 	ByStatus      Field = "status"      // migrations

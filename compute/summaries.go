@@ -1,5 +1,7 @@
 package compute
 
+import "strings"
+
 // A ServerSummary is what rules that read many servers need of them: a ServerRow with its project, hostname, states, host, group and
 // creation only. It is not written.
 type ServerSummary struct{ ServerRow }
@@ -21,6 +23,10 @@ func (s *ServerRow) BusyHost() string {
 	}
 	return s.Host
 }
+
+// LowerHostname is the hostname in lower case, in which hostnames are compared. Their upper-case letters are
+// those of ASCII only, which databases and this program convert alike.
+func (s *ServerRow) LowerHostname() string { return strings.ToLower(s.Hostname) }
 
 // An OperationSummary is what is read of operations to see which are due, and which devices they have chosen: an OperationRow
 // without its body. It is not written.

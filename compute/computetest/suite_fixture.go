@@ -64,7 +64,7 @@ func fullFixture() *fixture {
 		quota:   compute.QuotaRow{Project: "red", User: "bob", Resource: "cores", Limit: -1},
 		counter: compute.CounterRow{Name: "keypairs", Last: 1 << 40},
 		server: compute.ServerRow{
-			ID: ID("server"), Number: 11, Project: "red", User: "bob", Name: "vm", Description: "a server", Hostname: "vm", Reservation: "r-1", Place: 1,
+			ID: ID("server"), Number: 11, Project: "red", User: "bob", Name: "vm", Description: "a server", Hostname: "Vm", Reservation: "r-1", Place: 1,
 			State: compute.Active, Task: compute.Rebooting, Power: compute.Running, Host: "cn1", Node: "cn1.example.org", Zone: "az1", Forced: "cn1",
 			Image: ID("image"), ImageMeta: []byte(`{"id":"x"}`), Flavor: []byte(`{"vcpus":3,"memory_mb":512}`), FlavorID: "1", KeyName: "key", KeyData: "ssh-rsa AAAA", Metadata: map[string]string{"a": "b"},
 			Tags: []string{"a, b", `"c"`}, SecurityGroups: []string{"default"}, UserData: "IyEvYmluL3No", ConfigDrive: true, DiskConfig: "AUTO",

@@ -65,6 +65,7 @@ var rowTypes = []rowType{
 		return fields{
 			compute.ByID: w.server.ID, compute.ByProject: w.server.Project, compute.ByUser: w.server.User, compute.ByHost: w.server.Host,
 			compute.ByFlavor: w.server.FlavorID, compute.ByGroup: w.server.Group, compute.ByBusyHost: w.server.BusyHost(),
+			compute.ByHostname: w.server.LowerHostname(),
 		}
 	}),
 	typeOf[compute.PortRow](func(w *fixture) fields {
@@ -93,5 +94,5 @@ var rowTypes = []rowType{
 // allFields are what rows of some type are found by.
 var allFields = []compute.Field{
 	compute.ByID, compute.ByProject, compute.ByUser, compute.ByName, compute.ByFlavor, compute.ByAggregate, compute.ByHost, compute.ByGroup,
-	compute.ByServer, compute.ByPort, compute.ByRequest, compute.ByAction, compute.ByResource, compute.ByBusyHost, compute.ByReservation, compute.ByReady, compute.ByStatus,
+	compute.ByServer, compute.ByPort, compute.ByRequest, compute.ByAction, compute.ByResource, compute.ByBusyHost, compute.ByHostname, compute.ByReservation, compute.ByReady, compute.ByStatus,
 }

@@ -91,7 +91,7 @@ func (s *Service) changeService(ctx context.Context, id compute.ID, ch ServiceCh
 		if err := tx.Replace(&row); err != nil {
 			return err
 		}
-		zones, err := compute.ZonesByHost(tx)
+		zones, err := compute.ZonesByHost(tx, row.Host)
 		h = compute.HostService{ServiceRow: row, Up: s.db.Rules.IsUp(row), Zone: cmp.Or(zones[row.Host], s.db.Rules.Settings.DefaultZone)}
 		return err
 	})

@@ -52,6 +52,7 @@ func serverTable() *table[compute.ServerRow] {
 		amountOf("vcpus", (*T).VCPUs, compute.VCPUs),
 		amountOf("memory_mb", (*T).MemoryMB, compute.MemoryMB),
 		textOf("busy_host", (*T).BusyHost, compute.ByBusyHost),
+		textOf("lower_hostname", (*T).LowerHostname, compute.ByHostname),
 	)
 }
 
@@ -69,7 +70,7 @@ func serverEntries() projection[compute.ServerEntry] {
 func serverSummaries() projection[compute.ServerSummary] {
 	row := func(r *compute.ServerSummary) *compute.ServerRow { return &r.ServerRow }
 	return project(serverTable(), row, []string{
-		"id", "project", "hostname", "state", "task", "host", "node", "server_group", "created_at",
+		"id", "project", "hostname", "lower_hostname", "state", "task", "host", "node", "server_group", "created_at",
 	})
 }
 

@@ -92,23 +92,27 @@ func TestOperationsAreUpgraded(t *testing.T) {
 	})
 }
 
-// dropColumns are the statements that undo versions 9 to 12.
+// dropColumns are the statements that undo versions 9 to 13.
 func dropColumns(s *rowtable.ComputeStore) (all []string) {
 	for index, table := range map[string]string{
-		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers",
+		"servers_owner_idx": "servers", "servers_busy_host_idx": "servers", "servers_amounts_idx": "servers", "servers_lower_hostname_idx": "servers",
 		"operations_claim_host_idx": "operations", "operations_ready_idx": "operations", "operations_reservation_idx": "operations",
 		"migrations_status_idx": "migrations",
 	} {
-		if s.Dialect().Name == "mysql" {
-			index += " ON " + table
-		}
-		all = append(all, "DROP INDEX "+index)
+		all = append(all, dropIndex(s, index, table))
 	}
 	return append(all,
-		`ALTER TABLE servers DROP COLUMN busy_host`, `ALTER TABLE operations DROP COLUMN ready`,
+		`ALTER TABLE servers DROP COLUMN lower_hostname`, `ALTER TABLE servers DROP COLUMN busy_host`, `ALTER TABLE operations DROP COLUMN ready`,
 		`ALTER TABLE servers DROP COLUMN vcpus`, `ALTER TABLE servers DROP COLUMN memory_mb`,
 		`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`,
 		`ALTER TABLE operations DROP COLUMN claim_host`, `ALTER TABLE operations DROP COLUMN devices`)
+}
+
+func dropIndex(s *rowtable.ComputeStore, index, table string) string {
+	if s.Dialect().Name == "mysql" {
+		index += " ON " + table
+	}
+	return "DROP INDEX " + index
 }
 
 // TestAmountsAndClaimsAreFilled goes from the version in which they were in flavors and bodies only: rows that existed have them
@@ -277,6 +281,7 @@ func TestQueuesAreMoved(t *testing.T) {
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
 			for _, statement := range []string{
+				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`,
 				`ALTER TABLE operations DROP COLUMN queue`, `ALTER TABLE operations DROP COLUMN aborted`, `UPDATE berth_compute SET version = 11`,
 			} {
 				_, err := conn.ExecContext(t.Context(), statement)
@@ -301,6 +306,50 @@ func TestQueuesAreMoved(t *testing.T) {
 			_, _ = json.Unmarshal(row.Queue, &got), json.Unmarshal([]byte(expect.queue), &expected)
 			if diff := cmp.Diff(expected, got); diff != "" || row.Aborted != expect.aborted {
 				t.Errorf("the operation with the body %s is aborted: %v, want %v; what waits for it (-want +got):\n%s", row.Body, row.Aborted, expect.aborted, diff)
+			}
+		}
+	})
+}
+
+// TestHostnamesAreLowered goes from the version in which servers had no lower-case hostname: those that existed are
+// found by it as those that are written since.
+func TestHostnamesAreLowered(t *testing.T) {
+	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
+		s, err := rowtable.OpenCompute(t.Context(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hostnames := []string{"VM-One", "vm-one", "stra\u00dfe-\u00e9", "server-2"}
+		for i, hostname := range hostnames {
+			row := computetest.Server(fmt.Sprint("vm", i), "cn1")
+			row.Hostname = hostname
+			computetest.Add(t, s, row)
+		}
+		err = s.OnWriter(func(conn *sql.Conn) error {
+			var all error
+			for _, statement := range []string{
+				dropIndex(s, "servers_lower_hostname_idx", "servers"), `ALTER TABLE servers DROP COLUMN lower_hostname`, `UPDATE berth_compute SET version = 12`,
+			} {
+				_, err := conn.ExecContext(t.Context(), statement)
+				all = errors.Join(all, err)
+			}
+			return all
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		opts.Sync = true
+		again := openCompute(t, opts)
+		later := computetest.Server("later", "cn1")
+		later.Hostname = "vM-oNE"
+		computetest.Add(t, again, later)
+		for hostname, want := range map[string]int{"vm-one": 3, "VM-One": 0, "stra\u00dfe-\u00e9": 1, "server-2": 1, "": 0} {
+			found := computetest.Read[compute.ServerSummary](t, again, compute.Where(compute.ByHostname, hostname))
+			if len(found) != want {
+				t.Errorf("%d servers have the hostname %q, want %d: %+v", len(found), hostname, want, found)
 			}
 		}
 	})
