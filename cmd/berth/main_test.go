@@ -99,6 +99,7 @@ func TestCommandLines(t *testing.T) {
 		"FormerTree":         {[]string{"placement", "tree", "cn1", "--from-file", sampleRecords(t, 2)}, cli.ExitOK, []string{"cn1"}, []string{"note: berth placement tree is berth records tree now\n"}},
 		"FormerCapacity":     {[]string{"capacity", "left", "--help"}, cli.ExitOK, []string{"Headroom counts"}, nil},
 		"FormerFlag":         {[]string{"audit", "--codes", "-f", "value", "-c", "code"}, cli.ExitOK, []string{"orphaned-allocation\n"}, nil},
+		"HelpTopics":         {[]string{"--help"}, cli.ExitOK, []string{"\n  berth help exit-codes  What", "\n  berth help sources     Where"}, nil},
 		"Sources":            {[]string{"help", "sources"}, cli.ExitOK, []string{"--from-file, which berth records export has written"}, nil},
 		"ExitCodes":          {[]string{"help", "exit-codes"}, cli.ExitOK, []string{"6  findings"}, nil},
 		"MistypedCommand":    {[]string{"plcement"}, cli.ExitUsage, nil, []string{`unknown command "plcement" for "berth"; did you mean placement?`}},

@@ -49,6 +49,8 @@ var shown = []struct{ page, first, why string }{
 	{"docs/operations/operators-tools.md", "$ ", "what is typed with what is printed for ids that differ each time; cmd/berth holds to the forms"},
 	{"docs/operations/bandwidth-is-leaking.md", "$ ", "what is typed with what is printed for planted faults; ops/audit holds to the findings, cmd/berth to the forms"},
 	{"docs/operations/after-a-restore.md", "$ ", "what is typed with what is printed after a restore; TestDatabasesOfDifferentAge holds to the table, cmd/berth to the forms"},
+	{"docs/operations/a-host-died.md", "$ ", "what is typed with what is printed for ids that differ each time; conformance/guide types it for a host that is forced down, TestEvacuation of compute kills one"},
+	{"docs/operations/decommission-a-host.md", "$ ", "what is typed with what is printed for ids that differ each time; TestDeleteService of compute/fleet holds to it"},
 	{"docs/operations/stuck-server.md", "$ berth", "what is printed for ids that differ each time; TestUnderway of cmd/berth holds to the form"},
 	{"docs/operations/watch.md", "$ berth watch", "what is printed for ids that differ each time; TestWatch of cmd/berth holds to the form"},
 	{"docs/operations/watch.md", "$ openstack server event list", "what is printed for ids that differ each time; TestWatchNamesTheRequestOfABoot of cmd/berth holds to it"},

@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -82,6 +84,51 @@ func TestAlerts(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no page names an alert: this test looks for the wrong thing")
+	}
+}
+
+// TestAlertsHavePages finds each alert in the table at the beginning of the operators' first page, which says what to read.
+func TestAlertsHavePages(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, filepath.Join(operations, "README.md")), "\n## An alert, or something is wrong\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	alerts := regexp.MustCompile(`alert: (\w+)\n`).FindAllStringSubmatch(read(t, filepath.Join(operations, "alerts/berth.rules.yaml")), -1)
+	for _, m := range alerts {
+		if !strings.Contains(table, "`"+m[1]+"`") {
+			t.Errorf("README.md names no page for the alert %s", m[1])
+		}
+	}
+	if len(alerts) == 0 {
+		t.Error("there are no alerts: this test looks for the wrong thing")
+	}
+}
+
+// TestRoutesOfBerth compares the table of Berth's own routes with the routes that the program has.
+func TestRoutesOfBerth(t *testing.T) {
+	path := regexp.MustCompile(`/berth/v1/[\w{}/]*\w\}?`)
+	served := map[string]bool{}
+	err := filepath.WalkDir(filepath.Join(root, "httpapi"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		for line := range strings.SplitSeq(read(t, name), "\n") {
+			code, _, _ := strings.Cut(line, "// ")
+			for _, p := range path.FindAllString(code, -1) {
+				served[p] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(served, "/berth/v1/hosts") // the beginning of others
+	table, _, _ := strings.Cut(read(t, filepath.Join(root, "docs/api/berth.md")), "\n## ")
+	listed := map[string]bool{}
+	for _, p := range path.FindAllString(table, -1) {
+		listed[p] = true
+	}
+	if !maps.Equal(served, listed) || len(served) < 10 {
+		t.Errorf("the program has %q,\nberth.md lists %q", slices.Sorted(maps.Keys(served)), slices.Sorted(maps.Keys(listed)))
 	}
 }
 

@@ -45,13 +45,31 @@ func AddConfigFlags(f *pflag.FlagSet, file string, files, dirs *[]string) {
 	f.StringArrayVar(dirs, "config-dir", nil, "`DIR`: directory whose *.conf files are read after the files")
 }
 
-// registerFlagUsages makes flagUsages known to cobra's templates, of which there is one set for all commands.
-var registerFlagUsages = sync.OnceFunc(func() { cobra.AddTemplateFunc("flagUsages", flagUsages) })
+// registerUsages makes flagUsages and topicUsage known to cobra's templates, of which there is one set for all commands.
+var registerUsages = sync.OnceFunc(func() {
+	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	cobra.AddTemplateFunc("topicUsage", topicUsage)
+})
 
-// SetUsage has the help of a command and of all below it list flags in groups.
+// SetUsage has the help of a command and of all below it list flags in groups, and help topics by what is typed to
+// read them.
 func SetUsage(root *cobra.Command) {
-	registerFlagUsages()
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .LocalFlags}}", 1))
+	registerUsages()
+	root.SetUsageTemplate(strings.NewReplacer(
+		"Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .LocalFlags}}",
+		"{{if .IsAdditionalHelpTopicCommand}}\n  {{rpad .CommandPath .CommandPathPadding}} {{.Short}}", "{{if .IsAdditionalHelpTopicCommand}}\n  {{topicUsage .}}",
+	).Replace(root.UsageTemplate()))
+}
+
+// topicUsage is the line about a help topic in the help of its parent. A topic is no command that can be run.
+func topicUsage(topic *cobra.Command) string {
+	width := 0
+	for _, c := range topic.Parent().Commands() {
+		if c.IsAdditionalHelpTopicCommand() {
+			width = max(width, len(c.Name()))
+		}
+	}
+	return fmt.Sprintf("%s help %-*s  %s", topic.Parent().CommandPath(), width, topic.Name(), topic.Short)
 }
 
 // flagUsages describes flags in groups, each with its title, within HelpWidth.

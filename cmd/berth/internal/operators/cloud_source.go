@@ -40,7 +40,7 @@ const (
 func NewSources() *cobra.Command {
 	return &cobra.Command{
 		Use:   "sources",
-		Short: "Where the operators' commands read the records of a cloud",
+		Short: "Where the operators' commands read a cloud's records",
 		Long: `The commands for any OpenStack cloud read its records from one of these:
 
   the APIs       of the cloud that --os-cloud names in clouds.yaml, or that

@@ -15,7 +15,7 @@ import (
 func NewExitCodes() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
-		Short: "What the exit codes mean, and those of OpenStack's commands",
+		Short: "What the exit codes mean, and upstream's",
 		Long: `All commands have the same exit codes:
 
   0  done, or there is nothing to report
