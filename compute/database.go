@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/watch"
 )
@@ -98,7 +96,7 @@ func (tx *Tx) NextNumber(sequence string) (int64, error) {
 }
 
 // NewID returns a random UUID.
-func NewID() ID { return ID(uuid.NewString()) }
+func NewID() ID { return ID(rows.NewID()) }
 
 // Notes of rows by which hosts are chosen. No list of a host has these keys, so that reports of
 // hosts wake nobody.

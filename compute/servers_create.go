@@ -130,11 +130,17 @@ func (c *change) wantedNode(d *draft) (ID, error) {
 	if host == "" && name == "" {
 		return "", nil
 	}
-	nodes, err := Rows[NodeRow](c)
+	var where []Match
+	if host != "" {
+		where = append(where, Where(ByHost, host))
+	}
+	if name != "" {
+		where = append(where, Where(ByName, name))
+	}
+	nodes, err := Rows[NodeRow](c, where...)
 	if err != nil {
 		return "", err
 	}
-	nodes = slices.DeleteFunc(nodes, func(n NodeRow) bool { return host != "" && n.Host != host || name != "" && n.Name != name })
 	if len(nodes) == 0 {
 		if host == "" {
 			host = name

@@ -16,9 +16,9 @@ func defaultNovaNeighbour() Neighbour {
 // adapter returns the rows of a neighbour's group with Nova's options.
 func (n *Neighbour) adapter(g string) []Setting {
 	return slices.Concat([]Setting{
-		used(g, "valid_interfaces", osloconfig.List(&n.ValidInterfaces),
+		NewSetting(g, "valid_interfaces", osloconfig.List(&n.ValidInterfaces),
 			"Endpoints of the service that will do, of those in Keystone's catalogue, best first."),
-		used(g, "endpoint_override", osloconfig.String(&n.EndpointOverride), "Address of the service, instead of the one in the catalogue."),
+		NewSetting(g, "endpoint_override", osloconfig.String(&n.EndpointOverride), "Address of the service, instead of the one in the catalogue."),
 	}, n.session(g))
 }
 
@@ -32,7 +32,7 @@ func (c *Compute) glance() []Setting {
 		}
 	}
 	return append(all,
-		used(g, "api_servers", osloconfig.List(&c.Nova.ImageServers), "Addresses of Glance, instead of endpoint_override; Berth asks the first one."),
+		NewSetting(g, "api_servers", osloconfig.List(&c.Nova.ImageServers), "Addresses of Glance, instead of endpoint_override; Berth asks the first one."),
 	)
 }
 

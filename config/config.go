@@ -32,7 +32,7 @@ type Service struct {
 	Files []string // the files that were read, in order
 	Dirs  []string // the directories that were given
 
-	Default  Default
+	Default  Logging
 	CORS     CORS
 	Policy   Policy
 	Keystone Keystone
@@ -58,8 +58,8 @@ type Placement struct {
 	Placement Behaviour
 }
 
-// Default is the part of the group [DEFAULT] that all services have, options of oslo.log.
-type Default struct {
+// Logging is the part of the group [DEFAULT] that all services and agents have, options of oslo.log.
+type Logging struct {
 	Debug    bool
 	LogFile  string // empty: standard error
 	LogDir   string // prefix of a relative LogFile

@@ -18,11 +18,11 @@ const (
 func (b *Berth) hosts() []Setting {
 	const g = groupBerth
 	return []Setting{
-		used(g, "host_identity", osloconfig.Choice(&b.HostIdentity, HostRequired, HostByToken),
+		NewSetting(g, "host_identity", osloconfig.Choice(&b.HostIdentity, HostRequired, HostByToken),
 			"How a host shows which one it is: required: by a certificate (tls_agent_ca_file) or a key (host_key_secret), so that it acts for itself only. token: a token with the role berth_agent or service is enough, and acts for every host; for the time of a migration. Without effect while auth_strategy accepts any token."),
-		used(g, "host_key_secret", osloconfig.Hidden(&b.HostKeySecret).Check(checkHostSecrets),
+		NewSetting(g, "host_key_secret", osloconfig.Hidden(&b.HostKeySecret).Check(checkHostSecrets),
 			"Secret of 32 characters or more that hosts' keys are made of; 'berth agent key HOST' prints the key of a host, for the agent's settings. To replace it, write the new one, a comma and the old one until all hosts have new keys. Empty: no keys are accepted."),
-		used(g, "tls_agent_ca_file", osloconfig.String(&b.TLSAgentCAFile),
+		NewSetting(g, "tls_agent_ca_file", osloconfig.String(&b.TLSAgentCAFile),
 			"PEM file with the authorities that sign hosts' certificates: an agent that shows one with the name of its host needs no token and no key. Empty: no certificates are accepted."),
 	}
 }
@@ -57,6 +57,6 @@ func checkHostSecrets(text string) error {
 func LoadHostSecrets(files, dirs []string) ([]string, error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
 	var b Berth
-	_, err := set.Load(table([]Setting{used(groupBerth, "host_key_secret", osloconfig.Hidden(&b.HostKeySecret).Check(checkHostSecrets), "")}, osloconfig.Names{}))
+	_, err := set.Load(table([]Setting{NewSetting(groupBerth, "host_key_secret", osloconfig.Hidden(&b.HostKeySecret).Check(checkHostSecrets), "")}, osloconfig.Names{}))
 	return b.HostSecrets(), errors.Join(readErr, err)
 }

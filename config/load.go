@@ -63,10 +63,10 @@ func LoadRequests(files ...string) (r *Requests, assumed []string, err error) {
 	r = &Requests{Scheduler: of.Scheduler, DefaultZone: of.Nova.DefaultZone}
 	var t osloconfig.Table
 	for _, o := range append(r.Scheduler.settings(),
-		used(groupDefault, "default_availability_zone", osloconfig.String(&r.DefaultZone), ""),
-		used(groupDefault, "default_schedule_zone", osloconfig.String(&r.ScheduleZone), ""),
-		used(groupFilters, "pci_in_placement", osloconfig.Bool(&r.PCIInPlacement), ""),
-		used("pci", "alias", osloconfig.Multi(&r.Aliases), "")) {
+		NewSetting(groupDefault, "default_availability_zone", osloconfig.String(&r.DefaultZone), ""),
+		NewSetting(groupDefault, "default_schedule_zone", osloconfig.String(&r.ScheduleZone), ""),
+		NewSetting(groupFilters, "pci_in_placement", osloconfig.Bool(&r.PCIInPlacement), ""),
+		NewSetting("pci", "alias", osloconfig.Multi(&r.Aliases), "")) {
 		if o.Group == groupFilters && o.Option.Option != "pci_in_placement" || o.Option.Option == "max_attempts" {
 			continue // the choice among placement's candidates
 		}

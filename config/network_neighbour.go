@@ -51,10 +51,10 @@ func (n *Neighbour) Interfaces() []string {
 // settings returns the rows of a neighbour's group with Neutron's options.
 func (n *Neighbour) settings(g string) []Setting {
 	return slices.Concat([]Setting{
-		used(g, "endpoint_type", osloconfig.Choice(&n.EndpointType, "public", "admin", "internal"),
+		NewSetting(g, "endpoint_type", osloconfig.Choice(&n.EndpointType, "public", "admin", "internal"),
 			"Endpoint of the service to use, of those in Keystone's catalogue."),
-		used(g, "valid_interfaces", osloconfig.List(&n.ValidInterfaces), "The same, several in order of preference; goes before endpoint_type. Neutron does not have it."),
-		used(g, "endpoint_override", osloconfig.String(&n.EndpointOverride), "Address of the service, instead of the one in the catalogue. Neutron does not have it."),
+		NewSetting(g, "valid_interfaces", osloconfig.List(&n.ValidInterfaces), "The same, several in order of preference; goes before endpoint_type. Neutron does not have it."),
+		NewSetting(g, "endpoint_override", osloconfig.String(&n.EndpointOverride), "Address of the service, instead of the one in the catalogue. Neutron does not have it."),
 	}, n.session(g))
 }
 
@@ -62,25 +62,25 @@ func (n *Neighbour) settings(g string) []Setting {
 // read from the group in auth_section.
 func (n *Neighbour) session(g string) []Setting {
 	return slices.Concat([]Setting{
-		used(g, "region_name", osloconfig.String(&n.RegionName), "Region whose endpoint of the service to use; the first one listed when empty."),
-		used(g, "cafile", osloconfig.String(&n.CAFile), "Certificates of authorities that may sign the service's certificate and Keystone's; the system's when empty."),
-		used(g, "certfile", osloconfig.String(&n.CertFile), "Client certificate to show."),
-		used(g, "keyfile", osloconfig.String(&n.KeyFile), "Private key of the client certificate."),
-		used(g, "insecure", osloconfig.Bool(&n.Insecure), "Do not check certificates."),
-		used(g, "timeout", osloconfig.OptionalInt(&n.Timeout), "Seconds that a request may take; 10 when empty."),
-		used(g, "auth_section", osloconfig.String(&n.AuthSection), "Group to read the credentials from, instead of this one."),
+		NewSetting(g, "region_name", osloconfig.String(&n.RegionName), "Region whose endpoint of the service to use; the first one listed when empty."),
+		NewSetting(g, "cafile", osloconfig.String(&n.CAFile), "Certificates of authorities that may sign the service's certificate and Keystone's; the system's when empty."),
+		NewSetting(g, "certfile", osloconfig.String(&n.CertFile), "Client certificate to show."),
+		NewSetting(g, "keyfile", osloconfig.String(&n.KeyFile), "Private key of the client certificate."),
+		NewSetting(g, "insecure", osloconfig.Bool(&n.Insecure), "Do not check certificates."),
+		NewSetting(g, "timeout", osloconfig.OptionalInt(&n.Timeout), "Seconds that a request may take; 10 when empty."),
+		NewSetting(g, "auth_section", osloconfig.String(&n.AuthSection), "Group to read the credentials from, instead of this one."),
 	}, n.credentials(cmp.Or(n.AuthSection, g)))
 }
 
 // credentials returns the rows of the credentials in a group. Beside the plugins of Keystone there
 // are three kinds without it, for trials and tests.
 func (n *Neighbour) credentials(g string) []Setting {
-	kind := used(g, "auth_type", osloconfig.String(&n.AuthType),
+	kind := NewSetting(g, "auth_type", osloconfig.String(&n.AuthType),
 		"Kind of the credentials: password, v3password, v3applicationcredential; or none, noauth or admin_token, which ask at endpoint_override without Keystone. Empty: the service is not asked.").
-		formerly("auth_plugin")
+		Formerly("auth_plugin")
 	return slices.Concat([]Setting{kind}, n.Auth.settings(g), []Setting{
-		used(g, "token", osloconfig.Hidden(&n.Token), "Token of the kind admin_token."),
-		used(g, "endpoint", osloconfig.String(&n.Endpoint), "Address for the kinds without Keystone, when endpoint_override is empty.").formerly("url"),
+		NewSetting(g, "token", osloconfig.Hidden(&n.Token), "Token of the kind admin_token."),
+		NewSetting(g, "endpoint", osloconfig.String(&n.Endpoint), "Address for the kinds without Keystone, when endpoint_override is empty.").Formerly("url"),
 	})
 }
 
@@ -90,7 +90,7 @@ func (n *Network) nova() []Setting {
 	all := n.Nova.settings(groupNova)
 	for i := range all {
 		if name := older[all[i].Name.Option]; name != "" {
-			all[i] = all[i].formerly(name)
+			all[i] = all[i].Formerly(name)
 		}
 	}
 	return all

@@ -24,14 +24,14 @@ func defaultOVN() OVN {
 func (o *OVN) settings() []Setting {
 	const g = groupOVN
 	return []Setting{
-		used(g, "ovn_sb_connection", osloconfig.String(&o.Connection),
+		NewSetting(g, "ovn_sb_connection", osloconfig.String(&o.Connection),
 			"OVN's southbound database, which has the chassis: tcp:address:port, ssl:address:port or unix:path, several with commas. Read with the mechanism driver ovn; empty: not at all."),
-		used(g, "ovn_sb_private_key", osloconfig.String(&o.KeyFile), "PEM file with the private key for ssl: connections."),
-		used(g, "ovn_sb_certificate", osloconfig.String(&o.CertFile), "PEM file with the certificate of that key."),
-		used(g, "ovn_sb_ca_cert", osloconfig.String(&o.CAFile), "PEM file with the authorities of the database's certificate."),
-		used(g, "ovsdb_connection_timeout", osloconfig.IntBetween(&o.Timeout, 1, 1<<31-1), "Seconds for which an answer of the database is waited for."),
-		used(g, "ovsdb_probe_interval", osloconfig.IntBetween(&o.ProbeInterval, 0, 1<<31-1),
+		NewSetting(g, "ovn_sb_private_key", osloconfig.String(&o.KeyFile), "PEM file with the private key for ssl: connections."),
+		NewSetting(g, "ovn_sb_certificate", osloconfig.String(&o.CertFile), "PEM file with the certificate of that key."),
+		NewSetting(g, "ovn_sb_ca_cert", osloconfig.String(&o.CAFile), "PEM file with the authorities of the database's certificate."),
+		NewSetting(g, "ovsdb_connection_timeout", osloconfig.IntBetween(&o.Timeout, 1, 1<<31-1), "Seconds for which an answer of the database is waited for."),
+		NewSetting(g, "ovsdb_probe_interval", osloconfig.IntBetween(&o.ProbeInterval, 0, 1<<31-1),
 			"Milliseconds without traffic after which an echo request is sent to the database, at least 1000; after twice that the connection counts as lost. 0: never."),
-		used(g, "vhost_sock_dir", osloconfig.String(&o.SocketDir), "Directory, on the hosts, of the sockets of servers on chassis with DPDK."),
+		NewSetting(g, "vhost_sock_dir", osloconfig.String(&o.SocketDir), "Directory, on the hosts, of the sockets of servers on chassis with DPDK."),
 	}
 }

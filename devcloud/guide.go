@@ -15,6 +15,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 
 	"github.com/berthcloud/berth/httpapi/identityapi"
+	"github.com/berthcloud/berth/internal/backoff"
 )
 
 // A scenario plays the guide to guaranteed minimum bandwidth over HTTP with gophercloud: an
@@ -208,7 +209,9 @@ func (s *scenario) await(ctx context.Context, id string, match func(serverView) 
 		if err != nil || match(answer.Server) {
 			return answer.Server, err
 		}
-		time.Sleep(10 * time.Millisecond)
+		if err := backoff.Sleep(ctx, 10*time.Millisecond); err != nil {
+			return answer.Server, err
+		}
 	}
 }
 

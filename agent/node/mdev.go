@@ -40,15 +40,15 @@ var mdevClass = regexp.MustCompile(`^(VGPU|CUSTOM_[A-Z0-9_]{1,248})$`)
 func (m *mdevType) settings() []config.Setting {
 	g := m.group()
 	return []config.Setting{
-		formerly(used(g, "device_addresses", osloconfig.List(&m.addresses), "PCI addresses of the cards whose mediated devices are of this type, separated by commas."),
-			"vgpu_"+m.name, "device_addresses"),
-		used(g, "mdev_class", osloconfig.String(&m.class).Check(func(text string) error {
+		config.NewSetting(g, "device_addresses", osloconfig.List(&m.addresses), "PCI addresses of the cards whose mediated devices are of this type, separated by commas.").
+			FormerlyIn("vgpu_"+m.name, "device_addresses"),
+		config.NewSetting(g, "mdev_class", osloconfig.String(&m.class).Check(func(text string) error {
 			if !mdevClass.MatchString(text) {
 				return errors.New("want VGPU, or CUSTOM_ and capital letters, digits and underscores behind it")
 			}
 			return nil
 		}), "Resource class of these devices."),
-		used(g, "max_instances", osloconfig.OptionalInt(&m.most).Check(func(text string) error {
+		config.NewSetting(g, "max_instances", osloconfig.OptionalInt(&m.most).Check(func(text string) error {
 			if n, err := strconv.Atoi(text); err == nil && (n < 1 || n > math.MaxInt32) {
 				return errors.New("want a number from 1 on, or nothing")
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -69,11 +70,7 @@ type Default struct {
 	Host      string // by which the host is known to the compute service
 	MyIP      string // empty: see Machine.Address
 	StatePath string
-	Debug     bool
-	LogFile   string // empty: standard error
-	LogDir    string // prefix of a relative LogFile
-	WatchLog  bool
-	UseJSON   bool
+	config.Logging
 }
 
 // Berth is what the group [berth] says of the way to the compute service.

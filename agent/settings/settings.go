@@ -15,6 +15,7 @@ package settings
 import (
 	"time"
 
+	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
@@ -67,11 +68,7 @@ type File struct {
 type Default struct {
 	Host      string // by which the agent is known to the network service
 	StatePath string
-	Debug     bool
-	LogFile   string // empty: standard error
-	LogDir    string // prefix of a relative LogFile
-	WatchLog  bool
-	UseJSON   bool
+	config.Logging
 }
 
 // Agent is the group [agent].

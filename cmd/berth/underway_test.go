@@ -74,7 +74,7 @@ func TestUnderway(t *testing.T) {
 		"OperationColumns": {"compute operations -f value -c Server -c Operation", cloud, cli.ExitOK, []string{"33333333-0000-4000-8000-000000000001 live\n"}, ""},
 		"Changes": {
 			"network changes", cloud, cli.ExitOK,
-			[]string{"44444444-0000-4000-8000-000000000001", "| release ", "net1 (ended)", "NET_BW_EGR_KILOBIT_PER_SEC -1000", "unknown"},
+			[]string{"44444444-0000-4000-8000-000000000001", "| release ", "net1 (abandoned)", "NET_BW_EGR_KILOBIT_PER_SEC -1000", "unknown"},
 			"",
 		},
 		"ChangesAsJSON": {"network changes -f json", cloud, cli.ExitOK, []string{`"abandoned": true`}, ""},

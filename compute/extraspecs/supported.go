@@ -1,6 +1,7 @@
 package extraspecs
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -13,12 +14,12 @@ import (
 // Nova's scheduler answers most of these with "no valid host" where no host can meet them, but only
 // after the server was accepted, and ignores those that a driver does not know.
 func Supported(f Flavor, i Image) error {
-	for _, name := range sortedNames(f.Specs) {
+	for _, name := range slices.Sorted(maps.Keys(f.Specs)) {
 		if why := unsupported(name, f.Specs[name]); why != "" {
 			return conflict("Flavor %s has the extra spec %s=%s, which nothing here honours: %s.", f.Name, name, f.Specs[name], why)
 		}
 	}
-	for _, property := range sortedNames(i.Properties) {
+	for _, property := range slices.Sorted(maps.Keys(i.Properties)) {
 		namespace, name, _ := strings.Cut(property, "_")
 		if property == "img_hide_hypervisor_id" {
 			namespace, name = "hw", "hide_hypervisor_id"
@@ -31,15 +32,6 @@ func Supported(f Flavor, i Image) error {
 		}
 	}
 	return nil
-}
-
-func sortedNames(m map[string]string) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // supported are the extra specs, besides those of groups, that package request turns into resources

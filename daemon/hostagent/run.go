@@ -82,12 +82,12 @@ func openAgentLog(p daemon.Process, all []*agentsettings.Settings, set *node.Set
 	var s config.Service
 	if set != nil {
 		d := set.Default
-		s.Default = config.Default{Debug: d.Debug, LogFile: d.LogFile, LogDir: d.LogDir, WatchLog: d.WatchLog, UseJSON: d.UseJSON}
+		s.Default = d.Logging
 		s.Ignored = append(s.Ignored, set.Ignored...)
 	}
 	if len(all) > 0 {
 		d := all[0].Default
-		s.Default = config.Default{Debug: d.Debug, LogFile: d.LogFile, LogDir: d.LogDir, WatchLog: d.WatchLog, UseJSON: d.UseJSON}
+		s.Default = d.Logging
 		s.Ignored = append(s.Ignored, all[0].Ignored...)
 	}
 	return daemon.OpenServiceLog(p, &s, daemon.AgentLog, warnings)

@@ -276,10 +276,10 @@ func checkConflicts(groups []placement.RequestGroup) error {
 			continue
 		}
 		forbids := setOf(g.Forbidden)
-		for _, any := range g.Required {
+		for _, alternatives := range g.Required {
 			allowed := func(name string) bool { return !forbids[name] }
-			if !slices.ContainsFunc(any, allowed) {
-				names := slices.Sorted(slices.Values(any))
+			if !slices.ContainsFunc(alternatives, allowed) {
+				names := slices.Sorted(slices.Values(alternatives))
 				conflicts = append(conflicts, "required"+g.Suffix+": ("+strings.Join(names, ", ")+")")
 			}
 		}

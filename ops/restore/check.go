@@ -32,7 +32,7 @@ func Check(p *cloud.Placement) []string {
 	used := c.consumers(p.Consumers)
 	for i := range p.Providers {
 		provider := &p.Providers[i]
-		for _, class := range sortedKeys(provider.Usages) {
+		for _, class := range slices.Sorted(maps.Keys(provider.Usages)) {
 			c.want(provider.Usages[class] == used[inventoryKey{provider.UUID, class}], "provider %s has %d of %s in use, and consumers have %d of it",
 				provider.UUID, provider.Usages[class], class, used[inventoryKey{provider.UUID, class}])
 		}
@@ -64,7 +64,7 @@ func (c *checker) providers(list []cloud.Provider) {
 		c.want(provider.Name != "" && len([]rune(provider.Name)) <= longestName, "provider %s has the name %q, which is empty or too long", provider.UUID, provider.Name)
 		c.want(names[provider.Name] == "", "providers %s and %s have the same name %q", names[provider.Name], provider.UUID, provider.Name)
 		c.at[provider.UUID], names[provider.Name] = provider, provider.UUID
-		for _, class := range sortedKeys(provider.Inventories) {
+		for _, class := range slices.Sorted(maps.Keys(provider.Inventories)) {
 			c.inventory(provider, class)
 		}
 		for _, trait := range provider.Traits {
@@ -118,13 +118,13 @@ func (c *checker) consumers(list []cloud.Consumer) map[inventoryKey]int64 {
 			"consumer %s has the project %q and the user %q, of which one is empty or too long", consumer.UUID, consumer.Project, consumer.User)
 		c.want(consumer.Type == "" || isName.MatchString(consumer.Type), "consumer %s has the type %q, which is no name of a type", consumer.UUID, consumer.Type)
 		c.want(len(consumer.Allocations) > 0, "consumer %s has no allocations", consumer.UUID)
-		for _, provider := range sortedKeys(consumer.Allocations) {
+		for _, provider := range slices.Sorted(maps.Keys(consumer.Allocations)) {
 			ancestor := c.at[provider]
 			if !c.want(ancestor != nil, "consumer %s has an allocation of provider %s, which is not there", consumer.UUID, provider) {
 				continue
 			}
 			c.want(len(consumer.Allocations[provider]) > 0, "consumer %s has an allocation of nothing of provider %s", consumer.UUID, provider)
-			for _, class := range sortedKeys(consumer.Allocations[provider]) {
+			for _, class := range slices.Sorted(maps.Keys(consumer.Allocations[provider])) {
 				n := consumer.Allocations[provider][class]
 				_, ok := ancestor.Inventories[class]
 				c.want(ok, "consumer %s has %d of %s of provider %s, which has no inventory of it", consumer.UUID, n, class, provider)
@@ -135,5 +135,3 @@ func (c *checker) consumers(list []cloud.Consumer) map[inventoryKey]int64 {
 	}
 	return used
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

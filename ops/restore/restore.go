@@ -183,7 +183,7 @@ func (p *planner) classesAndTraits(file *cloud.Placement) {
 		names, there map[string]bool
 		count        *int
 	}{{"/resource_classes/", classes, p.classes, &p.plan.Creates.Classes}, {"/traits/", traits, p.traits, &p.plan.Creates.Traits}} {
-		for _, name := range sortedKeys(list.names) {
+		for _, name := range slices.Sorted(maps.Keys(list.names)) {
 			if strings.HasPrefix(name, "CUSTOM_") && !list.there[name] {
 				p.add("resource classes and traits", request("PUT", list.path+name, newest, nil))
 				list.there[name] = true
@@ -318,7 +318,7 @@ func (p *planner) inventoriesOf(t *target) {
 		t.claimed, t.raised = nil, false
 		return
 	}
-	for _, class := range sortedKeys(t.Inventories) {
+	for _, class := range slices.Sorted(maps.Keys(t.Inventories)) {
 		if !p.classes[class] {
 			p.conflict(c, "the service does not know the class %s", class)
 		}
@@ -362,7 +362,7 @@ func different(a, b map[string]cloud.Inventory) string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	var list []string
-	for _, class := range sortedKeys(all) {
+	for _, class := range slices.Sorted(maps.Keys(all)) {
 		x, first := a[class]
 		other, second := b[class]
 		if first != second || !sameInventory(x, other) {
@@ -402,12 +402,12 @@ func (p *planner) consumers(file, existing *cloud.Placement) {
 
 // refused returns why a consumer cannot get its allocations, "" when it can.
 func (p *planner) refused(consumer *cloud.Consumer) string {
-	for _, provider := range sortedKeys(consumer.Allocations) {
+	for _, provider := range slices.Sorted(maps.Keys(consumer.Allocations)) {
 		t := p.targets[provider]
 		if t.claimed == nil {
 			return fmt.Sprintf("the provider %s or its inventories are not as in the file", t.Name)
 		}
-		for _, class := range sortedKeys(consumer.Allocations[provider]) {
+		for _, class := range slices.Sorted(maps.Keys(consumer.Allocations[provider])) {
 			n := consumer.Allocations[provider][class]
 			i, ok := t.claimed[class]
 			inventory := placement.Inventory(i)

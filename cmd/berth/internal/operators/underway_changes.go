@@ -82,7 +82,7 @@ func (o *changesOptions) run(ctx context.Context) error {
 	for _, c := range all {
 		process := c.Instance
 		if c.Abandoned {
-			process = strings.TrimSpace(process + " (ended)")
+			process = strings.TrimSpace(process + " (abandoned)")
 		}
 		var amounts []string
 		for _, provider := range slices.Sorted(maps.Keys(c.Differences)) {
