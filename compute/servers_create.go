@@ -236,12 +236,17 @@ func tooMany(d *draft, each map[string]int64, free, limits Quotas) error {
 // headroom is how much of the resources of servers that are limited is left to a user of a project, and
 // the limits that bound it.
 func (c *change) headroom(project, user string) (free, limits Quotas, err error) {
+	rows, err := quotasOf(c, project)
+	if err != nil {
+		return nil, nil, err
+	}
 	free, limits = Quotas{}, Quotas{}
-	for _, u := range []string{"", user} {
-		most, err := c.Limits(c, project, u)
-		if err != nil {
-			return nil, nil, err
-		}
+	users := []string{""}
+	if slices.ContainsFunc(rows, func(row QuotaRow) bool { return row.Project == project && row.User == user }) {
+		users = append(users, user) // else its limits are those of the project, of which it uses a part
+	}
+	for _, u := range users {
+		most := c.limitsBy(rows, project, u)
 		if most[Instances] < 0 && most[Cores] < 0 && most[RAM] < 0 {
 			continue
 		}
