@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"encoding/json"
 	"io/fs"
 	"maps"
 	"os"
@@ -99,6 +100,29 @@ func TestAlertsHavePages(t *testing.T) {
 	}
 	if len(alerts) == 0 {
 		t.Error("there are no alerts: this test looks for the wrong thing")
+	}
+}
+
+// TestKeysOfLists compares the keys of the commands that list what they know with those in the table of README.md.
+func TestKeysOfLists(t *testing.T) {
+	readme := read(t, filepath.Join(operations, "README.md"))
+	for _, command := range []string{"audit", "doctor"} {
+		code, out := server.Run(t, time.Minute, server.Berth(t), command, "--list", "-f", "json")
+		var list []map[string]any
+		if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) == 0 {
+			t.Errorf("berth %s --list ends with %d and prints %.100q: %v", command, code, out, err)
+			continue
+		}
+		_, row, _ := strings.Cut(readme, "\n| `berth "+command+" -f json` |")
+		row, _, _ = strings.Cut(row, "\n")
+		_, keys, _ := strings.Cut(row, "with `--list` a list, each with ")
+		var listed []string
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(keys, -1) {
+			listed = append(listed, m[1])
+		}
+		if got := slices.Sorted(maps.Keys(list[0])); !slices.Equal(got, slices.Sorted(slices.Values(listed))) {
+			t.Errorf("berth %s --list has the keys %q, README.md lists %q", command, got, listed)
+		}
 	}
 }
 
