@@ -102,6 +102,9 @@ type Compute struct {
 	Groups []ServerGroup `json:"server_groups,omitzero"`
 	// ZonesKnown says that Pinned of the servers was read.
 	ZonesKnown bool `json:"pinned_zones_known,omitempty"`
+	// ImagesKnown says that ImageProperties of the servers was read, and HintsKnown that Hints was.
+	ImagesKnown bool `json:"image_properties_known,omitempty"`
+	HintsKnown  bool `json:"scheduler_hints_known,omitempty"`
 }
 
 // A Service is a process of the compute service, on a host.
@@ -151,7 +154,13 @@ type Server struct {
 	Flavor  Flavor    `json:"flavor"`
 	// Image is "" for a server that boots from a volume.
 	Image string `json:"image,omitempty"`
-	Fault string `json:"fault,omitempty"`
+	// ImageProperties are those that the server's image had when the server was created, without the
+	// traits that it requires and its format. Services say them from 2.98 on.
+	ImageProperties map[string]string `json:"image_properties,omitempty"`
+	// Hints are the scheduler hints same_host, different_host and group. Services say them from 2.100
+	// on.
+	Hints map[string][]string `json:"scheduler_hints,omitempty"`
+	Fault string              `json:"fault,omitempty"`
 }
 
 // A Flavor is a flavor, or what a server has kept of its.

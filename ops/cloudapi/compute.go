@@ -1,6 +1,7 @@
 package cloudapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,8 +23,32 @@ import (
 // services of cells that are down since 2.69.
 const computeVersion = "2.69"
 
-// zonesVersion is the first at which servers have the zone that they are bound to.
-const zonesVersion = "2.96"
+// The first versions at which servers have the zone that they are bound to, the properties of their
+// images, and their scheduler hints.
+const (
+	zonesVersion  = "2.96"
+	imagesVersion = "2.98"
+	hintsVersion  = "2.100"
+)
+
+// serversVersions are the versions at which servers are read: the first that the service has.
+func serversVersions(newest string) []string {
+	all := []string{hintsVersion, imagesVersion, zonesVersion, computeVersion}
+	if newest == "" {
+		return all[2:]
+	}
+	i := slices.IndexFunc(all, func(version string) bool { return compareVersions(version, newest) <= 0 })
+	return all[max(i, 0):]
+}
+
+// compareVersions compares microversions of the form 2.N.
+func compareVersions(a, b string) int {
+	number := func(version string) int {
+		n, _ := strconv.Atoi(strings.TrimPrefix(version, "2.")) // what has another form is the oldest
+		return n
+	}
+	return cmp.Compare(number(a), number(b))
+}
 
 // pageSize is how many objects a page of a list has at most; services may have a lower limit.
 const pageSize = 1000
@@ -66,7 +92,7 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 	}
 	done()
 	bare := 0 // servers whose flavor is without extra specs
-	for _, version := range []string{zonesVersion, computeVersion} {
+	for _, version := range serversVersions(records.Version) {
 		if s, err = c.service("compute", version); err != nil {
 			return nil, err
 		}
@@ -79,7 +105,10 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 			records.Servers = append(records.Servers, s.record())
 			return s.UUID
 		})
-		if records.ZonesKnown = version == zonesVersion && err == nil; !isStatus(err, http.StatusNotAcceptable) {
+		if !isStatus(err, http.StatusNotAcceptable) {
+			records.ZonesKnown = err == nil && compareVersions(version, zonesVersion) >= 0
+			records.ImagesKnown = err == nil && compareVersions(version, imagesVersion) >= 0
+			records.HintsKnown = err == nil && compareVersions(version, hintsVersion) >= 0
 			break
 		}
 	}
@@ -182,18 +211,44 @@ type server struct {
 		cloud.Flavor
 		Original string `json:"original_name"`
 	} `json:"flavor"`
+	Hints map[string]any           `json:"scheduler_hints"` // texts, or lists of them
 	Fault struct{ Message string } `json:"fault"`
 }
 
 func (s *server) record() cloud.Server {
-	var image struct{ ID string }
+	var image struct {
+		ID         string
+		Properties map[string]string
+	}
 	_ = json.Unmarshal(s.Image, &image) // "" is no object
 	flavor := s.Flavor.Flavor
 	flavor.Name = s.Flavor.Original
 	return cloud.Server{
 		UUID: s.UUID, Name: s.Name, Status: s.Status, Task: s.Task, Host: s.Host, Node: s.Node, Zone: s.Zone, Pinned: s.Pinned, Project: s.Project, User: s.User,
-		Created: s.Created, Flavor: flavor, Image: image.ID, Fault: s.Fault.Message,
+		Created: s.Created, Flavor: flavor, Image: image.ID, ImageProperties: image.Properties,
+		Hints: hints(s.Hints), Fault: s.Fault.Message,
 	}
+}
+
+// hints returns those of the hints that tools know.
+func hints(all map[string]any) map[string][]string {
+	known := map[string][]string{}
+	for _, name := range []string{"group", "same_host", "different_host"} {
+		switch v := all[name].(type) {
+		case string:
+			known[name] = []string{v}
+		case []any:
+			for _, item := range v {
+				if text, ok := item.(string); ok {
+					known[name] = append(known[name], text)
+				}
+			}
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return known
 }
 
 // pages reads a list page by page and calls fn with each object, which returns its id. The links of

@@ -518,3 +518,50 @@ func TestConnect(t *testing.T) {
 		}
 	}
 }
+
+// From 2.98 on servers have the properties of their images, and from 2.100 on their scheduler hints.
+func TestReadMoreOfServers(t *testing.T) {
+	const servers = "/v2.1/servers/detail?all_tenants=1&limit=1000&soft_deleted=true"
+	for _, tc := range []struct {
+		newest, version          string
+		zones, images, withHints bool
+	}{
+		{"2.93", "2.69", false, false, false},
+		{"2.96", "2.96", true, false, false},
+		{"2.99", "2.98", true, true, false},
+		{"2.100", "2.100", true, true, true},
+		{"2.104", "2.100", true, true, true},
+	} {
+		answers, sent := healthy(), ""
+		answers["/v2.1/"] = `{"version": {"id": "v2.1", "version": "` + tc.newest + `", "min_version": "2.1"}}`
+		url := stackWith(t, answers, func(w http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case r.URL.Path == "/v2.1/":
+				fmt.Fprint(w, answers["/v2.1/"])
+			case r.URL.RequestURI() == servers:
+				sent = strings.TrimPrefix(r.Header.Get("OpenStack-API-Version"), "compute ")
+				fmt.Fprint(w, `{"servers": [{"id": "vm1", "image": {"id": "i1", "properties": {"hw_cpu_policy": "dedicated"}}, "pinned_availability_zone": "az1",
+					"flavor": {"extra_specs": {}}, "scheduler_hints": {"group": "g1", "different_host": ["vm2", "vm3"], "query": "[]"}}]}`)
+			default:
+				return false
+			}
+			return true
+		})
+		c, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(url, nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, err := c.Read(t.Context(), cloud.Parts{Need: cloud.ComputePart}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := records.Compute
+		if sent != tc.version || got.Version != tc.newest || got.ZonesKnown != tc.zones || got.ImagesKnown != tc.images || got.HintsKnown != tc.withHints {
+			t.Errorf("of a service with %s servers were read at %s: %+v", tc.newest, sent, got)
+		}
+		want := map[string][]string{"group": {"g1"}, "different_host": {"vm2", "vm3"}}
+		if diff := cmp.Diff(want, got.Servers[0].Hints); diff != "" || got.Servers[0].ImageProperties["hw_cpu_policy"] != "dedicated" {
+			t.Errorf("with %s: %+v\n%s", tc.newest, got.Servers[0], diff)
+		}
+	}
+}

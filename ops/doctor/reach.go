@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/ops/cloud"
+	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
 // command returns what shows more about a problem with a URL.
@@ -145,6 +146,35 @@ var releases = []release{
 	{"Zed", "2.93", "1.39"},
 	{"2023.1 or 2023.2", "2.95", "1.39"},
 	{"2024.1 or 2024.2", "2.96", "1.39"},
+	{"2025.1 or 2025.2", "2.100", "1.39"},
+	{"2026.1", "2.103", "1.39"},
+	{"2026.2", "2.104", "1.39"},
+}
+
+// extensionReleases are extensions of the network service with the releases that they came with, the
+// newest first.
+var extensionReleases = []struct{ alias, release string }{
+	{"network-ip-availability-details", "2026.1"}, {"tag-creation", "2024.2"}, {"port-hardware-offload-type", "2024.1"}, {"port-hints", "2023.2"},
+}
+
+// networkRelease names the release of the network service by its extensions, "" when none says it.
+func networkRelease(has []string) string {
+	for _, e := range extensionReleases {
+		if slices.Contains(has, e.alias) {
+			return e.release + " or newer, by its extension " + e.alias
+		}
+	}
+	return ""
+}
+
+// refined returns which of two releases of Nova with the same microversions it is, where hosts report what
+// only the newer one has.
+func (x *run) refined(name string) string {
+	release, _ := index.Release(x.Cloud)
+	if _, newer, two := strings.Cut(name, " or "); two && newer == release.String() {
+		return newer
+	}
+	return name
 }
 
 // minor is the number after the point of a microversion, -1 for what is none.
@@ -205,11 +235,18 @@ func versions(x *run, r *findings) {
 			}
 			continue
 		}
+		if release := networkRelease(x.environment.Extensions); e.Service == "network" && release != "" {
+			r.ok("%s: %s (%s)", e.Service, e.Max, release)
+			continue
+		}
 		if e.Min == "" {
 			r.ok("%s: %s", e.Service, e.Max)
 			continue
 		}
 		name := releaseOf(e.Service, e.Max)
+		if e.Service == "compute" {
+			name = x.refined(name)
+		}
 		before := len(r.list)
 		for _, n := range neededVersions {
 			if n.service == e.Service && minor(e.Max) < minor(n.version) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,7 +97,13 @@ func (f *Finder) Existing(ctx context.Context, name string) (novaquery.Server, e
 	}
 	switch {
 	case f.Client == nil:
-		f.Note("The image of the server %s is not among the records of a file: what it requires is ignored.", name)
+		switch {
+		case record.Image == "": // a volume
+		case f.Cloud.Compute.ImagesKnown:
+			f.Note("Which traits the image of the server %s requires is not among the records of a file: they are ignored.", name)
+		default:
+			f.Note("The image of the server %s is not among the records of a file: what it requires is ignored.", name)
+		}
 		if f.Cloud.Compute.Groups == nil {
 			f.Note("The server group of the server %s is not among the records of the file: what it forbids is ignored.", name)
 		}
@@ -106,10 +113,22 @@ func (f *Finder) Existing(ctx context.Context, name string) (novaquery.Server, e
 		switch {
 		case ctx.Err() != nil:
 			return s, err
-		case err != nil: // it may have been deleted since
+		case err != nil && f.Cloud.Compute.ImagesKnown: // it may have been deleted since
+			f.Note("Traits that the image of the server %s requires are ignored: %v", name, err)
+		case err != nil:
 			f.Note("What the image of the server %s requires is ignored: %v", name, err)
 		default:
+			// What the server has kept counts, also when the image was changed since.
+			kept := maps.Clone(record.ImageProperties)
 			s.Image = image
+			if f.Cloud.Compute.ImagesKnown {
+				s.Image.Properties = kept
+				for key, value := range image.Properties {
+					if strings.HasPrefix(key, "trait:") {
+						s.Image.Properties = with(s.Image.Properties, key, value)
+					}
+				}
+			}
 		}
 	}
 	if s.Hints.Group == nil { // its list may be that of another project
@@ -122,6 +141,15 @@ func (f *Finder) Existing(ctx context.Context, name string) (novaquery.Server, e
 		}
 	}
 	return s, f.complete(ctx, &s)
+}
+
+// with returns properties with one more.
+func with(properties map[string]string, key, value string) map[string]string {
+	if properties == nil {
+		properties = map[string]string{}
+	}
+	properties[key] = value
+	return properties
 }
 
 // OfRequest returns the server one of whose actions has a request id.

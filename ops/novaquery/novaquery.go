@@ -243,7 +243,8 @@ func FromServer(c *cloud.Cloud, server string) (Server, *cloud.Server, error) {
 		return Server{}, nil, fmt.Errorf("%d servers have the name %q; take the UUID of one", len(matches), server)
 	}
 	s := matches[0]
-	request := Server{UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image}, FromVolume: s.Image == "", Project: s.Project}
+	request := Server{UUID: s.UUID, Flavor: s.Flavor, Image: cloud.Image{UUID: s.Image, Properties: s.ImageProperties}, FromVolume: s.Image == "", Project: s.Project}
+	request.Hints.Same, request.Hints.Different = s.Hints["same_host"], s.Hints["different_host"]
 	// Nova requests the zone that a server was created for whenever it moves, and for none when no
 	// aggregate is that zone.
 	if slices.ContainsFunc(c.Compute.Aggregates, func(a cloud.Aggregate) bool { return a.Metadata["availability_zone"] == s.Pinned }) {

@@ -25,6 +25,8 @@ type Server struct {
 	// sorted.
 	Trees []string
 
+	imageKnown bool // what its image had is in ImageProperties
+
 	// Both are computed once, when a rule needs them first: several rules do.
 	flavorRequest    func() FlavorRequest
 	flavorDifference func() FlavorDifference
@@ -46,6 +48,7 @@ var (
 
 // addPlacement adds what placement has of a server.
 func (x *Index) addPlacement(s *Server) {
+	s.imageKnown = x.Compute.ImagesKnown
 	s.flavorRequest = sync.OnceValue(func() FlavorRequest {
 		settings := request.DefaultSettings()
 		settings.Release, settings.PCI = x.release, x.PCI
@@ -167,13 +170,18 @@ func (s *Server) flavorQueries(settings request.Settings) (ways []placement.Quer
 		Name: s.Flavor.Name, VCPUs: s.Flavor.VCPUs, MemoryMB: s.Flavor.RAM, RootGB: s.Flavor.Disk,
 		EphemeralGB: s.Flavor.Ephemeral, SwapMB: s.Flavor.Swap, Specs: s.Flavor.Specs,
 	}
-	q, err := request.New(request.Spec{Flavor: f, FromVolume: s.Image == ""}, settings, nil)
+	// Where the properties of images were not read, dedicated CPUs of an image are a form of their own.
+	spec := request.Spec{Flavor: f, Image: extraspecs.Image{ID: s.Image, Properties: s.ImageProperties}, FromVolume: s.Image == ""}
+	q, err := request.New(spec, settings, nil)
 	if err != nil {
 		return nil, fmt.Errorf("what flavor %s asks for is not known without the image: %w", s.Flavor.Name, err)
 	}
 	ways = append(ways, q.Query)
 	if other, ok := q.Fallback(); ok {
 		ways = append(ways, other)
+	}
+	if s.imageKnown {
+		return ways, nil
 	}
 	dedicated := q.Query
 	dedicated.Groups = slices.Clone(dedicated.Groups)

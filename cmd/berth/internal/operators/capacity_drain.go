@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/capacity"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/novaquery"
@@ -91,7 +92,7 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 	}
 	settings := novaquery.Settings(c, o.nova.Request)
 	holders, waiting, err := capacity.Consumers(c, s, host, func(server *cloud.Server) (placement.Query, error) {
-		return likeServer(c, settings, server.UUID)
+		return likeServer(c, settings, server.UUID, true)
 	})
 	if err != nil {
 		return cli.Fail(cli.ExitFailure, err)
@@ -115,6 +116,9 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 	case err != nil:
 		return cli.Fail(cli.ExitFailure, err)
 	}
+	if err := o.noteZones(ctx, c, s, host, unfit, plan); err != nil {
+		return cli.Fail(cli.ExitFailure, err)
+	}
 	plan.Waiting = waiting
 	noteColdMoves(o.env, c, plan)
 	if err := o.out.Print(o.env, planResult(plan, c)); err != nil {
@@ -126,14 +130,58 @@ func (o *drainOptions) run(ctx context.Context, name string) error {
 	return nil
 }
 
-// likeServer returns Nova's query for a server like one that exists, by its records: without its image, and segments of its networks.
-func likeServer(c *cloud.Cloud, settings request.Settings, name string) (placement.Query, error) {
+// unpinVersion is the first microversion of Nova at which a server can be released from its zone.
+const unpinVersion = 104
+
+// noteZones names the servers that fit on another host once they are released from their zones, where Nova can do that.
+func (o *drainOptions) noteZones(ctx context.Context, c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, unfit func(*snapshot.Tree) bool, plan *capacity.Plan) error {
+	if c.Compute == nil {
+		return nil
+	}
+	version, err := microversion.Parse(c.Compute.Version)
+	pinned := map[string]string{} // zones of the servers that fit nowhere
+	for _, u := range plan.Unplaceable {
+		for i := range c.Compute.Servers {
+			if server := &c.Compute.Servers[i]; server.UUID == u.Consumer && server.Pinned != "" {
+				pinned[server.UUID] = server.Pinned
+			}
+		}
+	}
+	if len(pinned) == 0 || err != nil || version.Compare(microversion.Version{Major: 2, Minor: unpinVersion}) < 0 {
+		return nil
+	}
+	settings := novaquery.Settings(c, o.nova.Request)
+	holders, _, err := capacity.Consumers(c, s, host, func(server *cloud.Server) (placement.Query, error) {
+		return likeServer(c, settings, server.UUID, pinned[server.UUID] == "")
+	})
+	if err != nil {
+		return err
+	}
+	other, err := capacity.Drain(ctx, s, host, holders, unfit)
+	if err != nil {
+		return err
+	}
+	for _, m := range other.Moves {
+		if zone := pinned[m.Consumer]; zone != "" {
+			fmt.Fprintf(o.env.Stderr, "note: %s would fit on %s if it were released from the zone %s: "+
+				"PUT /servers/%s with {\"server\": {\"pinned_availability_zone\": null}} at microversion 2.%d\n", cmp.Or(m.Name, m.Consumer), m.To, zone, m.Consumer, unpinVersion)
+		}
+	}
+	return nil
+}
+
+// likeServer returns Nova's query for a server like one that exists, by its records: without segments of its networks, and what is not
+// known of its image; in its zone, or in any.
+func likeServer(c *cloud.Cloud, settings request.Settings, name string, inZone bool) (placement.Query, error) {
 	if c.Network == nil {
 		return placement.Query{}, fmt.Errorf("the ports of server %q are not known: there are no records of the network service", name)
 	}
 	server, _, err := novaquery.FromServer(c, name)
 	if err != nil {
 		return placement.Query{}, err
+	}
+	if !inZone {
+		server.Zone, server.Pinned = "", false
 	}
 	settings.RoutedNetworks = false
 	r, err := novaquery.Request(server, c, settings)

@@ -225,7 +225,9 @@ func (x *explainOptions) query(ctx context.Context, c *cloud.Cloud) (placement.Q
 	if err != nil {
 		return placement.Query{}, cli.Fail(cli.ExitUsage, err)
 	}
-	server.Hints.Same, server.Hints.Different = hints.Same, hints.Different
+	if len(x.hints) > 0 { // instead of those that the server was created with
+		server.Hints.Same, server.Hints.Different = hints.Same, hints.Different
+	}
 	if group != "" {
 		if server.Hints.Group, err = f.Group(ctx, group); err != nil {
 			return placement.Query{}, cli.Fail(cli.ExitFailure, err)
