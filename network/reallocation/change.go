@@ -241,8 +241,8 @@ func withAllocation(profile []byte, a guarantee.ProfileAllocation) ([]byte, erro
 	return json.Marshal(all)
 }
 
-// Recover completes or takes back changes of allocations that nobody works on any more: those of
-// processes that this one has replaced, and those that are older than the given time. It returns
+// Recover completes or takes back changes of allocations that no process works on any more: those
+// of processes that this one has replaced, and those that are older than the given time. It returns
 // the number of those that remain; the log has the reasons.
 func (s *Service) Recover(ctx context.Context, older time.Duration) (remaining int, err error) {
 	return s.intents.Recover(ctx, older)

@@ -24,25 +24,48 @@ const (
 )
 
 // What an agent reports is due until a sync of it has ended: a service that is killed
-// in between asks for the sync with the next heartbeat.
+// in between requests the sync with the next heartbeat.
 func TestHeartbeatsAskForSyncs(t *testing.T) {
 	type step struct {
 		config string
 		start  bool
 		ended  string // how the sync that follows ends: "done", "failed", or the service dies before: ""
-		want   bool   // whether a sync is asked for
+		want   bool   // whether a sync is requested
 		state  network.SyncState
 	}
 	const done, failed = "done", "failed"
 	for name, steps := range map[string][]step{
-		"NothingToSync":  {{noDevice, true, "", false, network.SyncNever}, {noDevice, false, "", false, network.SyncNever}},
-		"OnceIsEnough":   {{aDevice, true, done, true, network.SyncDue}, {aDevice, false, "", false, network.SyncDone}},
-		"AfterAFailure":  {{aDevice, true, failed, true, network.SyncDue}, {aDevice, false, "", true, network.SyncFailed}},
-		"KilledAtFirst":  {{aDevice, true, "", true, network.SyncDue}, {aDevice, false, done, true, network.SyncDue}, {aDevice, false, "", false, network.SyncDone}},
-		"KilledAtStart":  {{aDevice, true, done, true, network.SyncDue}, {aDevice, true, "", true, network.SyncDue}, {aDevice, false, "", true, network.SyncDue}},
-		"KilledAtChange": {{aDevice, true, done, true, network.SyncDue}, {fast, false, "", true, network.SyncDue}, {fast, false, "", true, network.SyncDue}},
-		"NoneAnyMore":    {{aDevice, true, done, true, network.SyncDue}, {noDevice, false, "", true, network.SyncDue}, {noDevice, false, done, true, network.SyncDue}, {noDevice, false, "", false, network.SyncDone}},
-		"NotUnderstood":  {{aDevice, true, done, true, network.SyncDue}, {malformed, true, "", false, network.SyncFailed}, {aDevice, false, done, true, network.SyncDue}, {aDevice, false, "", false, network.SyncDone}},
+		"NothingToSync": {
+			{noDevice, true, "", false, network.SyncNever},
+			{noDevice, false, "", false, network.SyncNever},
+		},
+		"OnceIsEnough": {{aDevice, true, done, true, network.SyncDue}, {aDevice, false, "", false, network.SyncDone}},
+		"AfterAFailure": {
+			{aDevice, true, failed, true, network.SyncDue},
+			{aDevice, false, "", true, network.SyncFailed},
+		},
+		"KilledAtFirst": {
+			{aDevice, true, "", true, network.SyncDue},
+			{aDevice, false, done, true, network.SyncDue},
+			{aDevice, false, "", false, network.SyncDone},
+		},
+		"KilledAtStart": {
+			{aDevice, true, done, true, network.SyncDue},
+			{aDevice, true, "", true, network.SyncDue},
+			{aDevice, false, "", true, network.SyncDue},
+		},
+		"KilledAtChange": {
+			{aDevice, true, done, true, network.SyncDue},
+			{fast, false, "", true, network.SyncDue},
+			{fast, false, "", true, network.SyncDue},
+		},
+		"NoneAnyMore": {
+			{aDevice, true, done, true, network.SyncDue},
+			{noDevice, false, "", true, network.SyncDue},
+			{noDevice, false, done, true, network.SyncDue},
+			{noDevice, false, "", false, network.SyncDone},
+		},
+		"NotUnderstood": {{aDevice, true, done, true, network.SyncDue}, {malformed, true, "", false, network.SyncFailed}, {aDevice, false, done, true, network.SyncDue}, {aDevice, false, "", false, network.SyncDone}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCloud(t)
@@ -58,7 +81,8 @@ func TestHeartbeatsAskForSyncs(t *testing.T) {
 				case done:
 					c.must(c.service.RecordSync(context.Background(), a.ID, result(t, c.service, a, "")))
 				case failed:
-					c.must(c.service.RecordSync(context.Background(), a.ID, result(t, c.service, a, "placement is away")))
+					c.must(c.service.RecordSync(context.Background(), a.ID,
+						result(t, c.service, a, "placement is away")))
 				}
 			}
 		})
@@ -117,7 +141,8 @@ func TestReportsThatMakeNoSense(t *testing.T) {
 	}
 	for range 2 {
 		a, sync = beat(t, s, reportOf("gold"))
-		if sync || a.Synced != network.SyncFailed || !strings.Contains(a.SyncError, `"resource_provider_traits.br0" must be a trait of CUSTOM_`) {
+		if sync || a.Synced != network.SyncFailed || !strings.Contains(a.SyncError,
+			`"resource_provider_traits.br0" must be a trait of CUSTOM_`) {
 			t.Errorf("sync = %t, the record says %v, %q", sync, a.Synced, a.SyncError)
 		}
 	}
@@ -143,15 +168,18 @@ func TestHeartbeatsThatKeepConfigurations(t *testing.T) {
 			t.Fatal(err)
 		}
 		if due != sync || a.Synced != state || a.SyncError != failure || string(a.Configurations) != configurations || !a.HeartbeatAt.Equal(r.at) {
-			t.Errorf("sync = %t, the record says %v, %q, %s at %s; want %t, %v, %q, %s", due, a.Synced, a.SyncError, a.Configurations, a.HeartbeatAt, sync, state, failure, configurations)
+			t.Errorf("sync = %t, the record says %v, %q, %s at %s; want %t, %v, %q, %s", due, a.Synced, a.SyncError,
+				a.Configurations, a.HeartbeatAt, sync, state, failure, configurations)
 		}
 		r.agent = a
 	}
-	say(agents.Heartbeat{Configurations: []byte(noDevice), Problem: "a riddle"}, false, network.SyncFailed, "a riddle", noDevice)
+	say(agents.Heartbeat{Configurations: []byte(noDevice), Problem: "a riddle"}, false, network.SyncFailed, "a riddle",
+		noDevice)
 	say(agents.Heartbeat{Configurations: []byte(aDevice)}, true, network.SyncDue, "a riddle", aDevice)
 	r.ends("", nil)
 	say(agents.Heartbeat{Configurations: []byte(noDevice), Unchanged: true}, false, network.SyncDone, "", aDevice)
-	say(agents.Heartbeat{Configurations: []byte(noDevice), Problem: "a riddle", Start: true}, false, network.SyncFailed, "a riddle", aDevice)
+	say(agents.Heartbeat{Configurations: []byte(noDevice), Problem: "a riddle", Start: true}, false, network.SyncFailed,
+		"a riddle", aDevice)
 	say(agents.Heartbeat{Unchanged: true, Problem: "a riddle"}, false, network.SyncFailed, "a riddle", aDevice)
 	say(agents.Heartbeat{Configurations: []byte(aDevice)}, true, network.SyncFailed, "a riddle", aDevice)
 	r.ends("", nil)
@@ -196,7 +224,10 @@ func TestNewAgents(t *testing.T) {
 // set back.
 func TestHeartbeatsFromTheFuture(t *testing.T) {
 	r := newRoom(t)
-	h := agents.Heartbeat{Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "h", Configurations: []byte(noDevice)}
+	h := agents.Heartbeat{
+		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "h",
+		Configurations: []byte(noDevice),
+	}
 	if _, _, err := r.Beat(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}

@@ -43,19 +43,21 @@ func TestBindOnOVN(t *testing.T) {
 		c.provider = guarantee.Name{Driver: guarantee.OVN, Hypervisor: hypervisor, Device: "br-ex"}.UUID().String()
 		b := c.look(c.newPort(c.policies["1000"])).Binding
 		if b.VIF != want.vif || b.Driver != want.driver || string(b.Details) != want.details {
-			t.Errorf("with a provider of %s the port is bound as %q by %q: %s; want %+v", hypervisor, b.VIF, b.Driver, b.Details, want)
+			t.Errorf("with a provider of %s the port is bound as %q by %q: %s; want %+v", hypervisor, b.VIF, b.Driver,
+				b.Details, want)
 		}
 	}
 }
 
-// OVN reaches tunnels of any type, as nobody but OVN makes them.
+// OVN is connected to tunnels of any type, as only OVN makes them.
 func TestBindTunnelOnOVN(t *testing.T) {
 	store := newStore(t)
 	set := network.DefaultSettings()
 	set.Drivers = []guarantee.Driver{guarantee.OVN}
 	set.Tunnels = map[string][]network.Range{network.Geneve: {{Low: 1, High: 9}}}
 	s := service.New(store, set, service.Peers{Log: logtest.Logger()})
-	_, _, err := s.Beat(t.Context(), agents.Heartbeat{Type: guarantee.OVN.AgentType, Host: "h", Configurations: []byte(`{}`)})
+	_, _, err := s.Beat(t.Context(),
+		agents.Heartbeat{Type: guarantee.OVN.AgentType, Host: "h", Configurations: []byte(`{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,8 @@ func TestBindTunnelOnOVN(t *testing.T) {
 	if err := json.Unmarshal(b.Details, &details); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]any{"connectivity": "l2", "port_filter": true}, details); b.Driver != "ovn" || b.VIF != "ovs" || diff != "" {
+	if diff := cmp.Diff(map[string]any{"connectivity": "l2", "port_filter": true},
+		details); b.Driver != "ovn" || b.VIF != "ovs" || diff != "" {
 		t.Errorf("bound as %q by %q, details (-want +got):\n%s", b.VIF, b.Driver, diff)
 	}
 }
@@ -96,12 +99,18 @@ func TestBindOnDPDK(t *testing.T) {
 	}{
 		"OpenVSwitch": {
 			guarantee.OpenVSwitch, `{"datapath_type": "netdev", "vhostuser_socket_dir": "/run/vhost", ` + both + `}`, "vhostuser",
-			map[string]any{"port_filter": false, "ovs_hybrid_plug": false, "datapath_type": "netdev", "vhostuser_mode": "server", "vhostuser_ovs_plug": true},
+			map[string]any{
+				"port_filter": false, "ovs_hybrid_plug": false, "datapath_type": "netdev",
+				"vhostuser_mode": "server", "vhostuser_ovs_plug": true,
+			},
 			"/run/vhost/",
 		},
 		"OVN": {
 			guarantee.OVN, `{"datapath_type": "netdev", ` + both + `}`, "vhostuser",
-			map[string]any{"connectivity": "l2", "port_filter": false, "vhostuser_mode": "server", "vhostuser_ovs_plug": true},
+			map[string]any{
+				"connectivity": "l2", "port_filter": false, "vhostuser_mode": "server",
+				"vhostuser_ovs_plug": true,
+			},
 			"/srv/sockets/",
 		},
 		"OVNInTheKernel": {
@@ -121,10 +130,14 @@ func TestBindOnDPDK(t *testing.T) {
 			set.Drivers, set.OVNSockets = []guarantee.Driver{test.driver}, "/srv/sockets"
 			c.service = service.New(c.store, set, service.Peers{Log: logtest.Logger()})
 			configurations := `{"bridge_mappings": {"physnet0": "br-ex"}, ` + test.configurations[1:]
-			_, _, err := c.service.Beat(t.Context(), agents.Heartbeat{Type: test.driver.AgentType, Host: "dpdk", Configurations: []byte(configurations)})
+			_, _, err := c.service.Beat(t.Context(),
+				agents.Heartbeat{Type: test.driver.AgentType, Host: "dpdk", Configurations: []byte(configurations)})
 			c.must(err)
 			made, err := c.service.CreatePorts(t.Context(), []ports.Spec{{
-				PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: c.net}, VNIC: "normal", Host: "dpdk",
+				PortRow: network.PortRow{
+					Common:  network.Common{Project: "p"},
+					Network: c.net,
+				}, VNIC: "normal", Host: "dpdk",
 				AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 			}})
 			c.must(err)
@@ -147,8 +160,14 @@ func TestPlugged(t *testing.T) {
 	set := network.DefaultSettings()
 	set.Drivers = guarantee.Drivers()
 	c.service = service.New(c.store, set, service.Peers{Log: logtest.Logger()})
-	for host, d := range map[string]guarantee.Driver{"one": guarantee.OVN, "two": guarantee.OVN, "other": guarantee.OpenVSwitch} {
-		_, _, err := c.service.Beat(t.Context(), agents.Heartbeat{Type: d.AgentType, Host: host, Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-ex"}}`)})
+	for host, d := range map[string]guarantee.Driver{
+		"one": guarantee.OVN, "two": guarantee.OVN,
+		"other": guarantee.OpenVSwitch,
+	} {
+		_, _, err := c.service.Beat(t.Context(), agents.Heartbeat{
+			Type: d.AgentType, Host: host,
+			Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-ex"}}`),
+		})
 		c.must(err)
 	}
 	boot := func(host string) network.ID {
@@ -165,7 +184,8 @@ func TestPlugged(t *testing.T) {
 	say := func(host, want string, wantWritten ...network.ID) {
 		t.Helper()
 		written = nil
-		c.must(c.service.SetPortHosts(t.Context(), "ovn", map[network.ID]string{mine: host, others: "other", unbound: "one", "nobody": "one"}))
+		c.must(c.service.SetPortHosts(t.Context(), "ovn",
+			map[network.ID]string{mine: host, others: "other", unbound: "one", "nobody": "one"}))
 		for id, want := range map[network.ID]string{mine: want, others: network.PortDown, unbound: network.PortDown} {
 			if got := c.look(id).Status; got != want {
 				t.Errorf("plugged in at %q, %s is %s, want %s", host, id, got, want)

@@ -52,19 +52,22 @@ func (m *moving) claimThere() {
 	source, has := had, had
 	source.Type, source.Generation = "MIGRATION", nil
 	has.Amounts = allocations.Amounts{destinationID: had.Amounts[hostID], m.destination: had.Amounts[m.source]}
-	m.must(m.direct.SetManyAllocations(context.Background(), map[string]allocations.Consumer{migration: source, server: has}))
+	m.must(m.direct.SetManyAllocations(context.Background(),
+		map[string]allocations.Consumer{migration: source, server: has}))
 }
 
 // profileThere is the profile of a port at the destination.
 func (m *moving) profileThere() []byte {
 	m.t.Helper()
 	p := m.look(m.port)
-	return []byte(fmt.Sprintf(`{"allocation": {"%s": "%s"}, "pci_slot": "kept"}`, m.service.Request(&p).Groups[0].ID, m.destination))
+	return []byte(fmt.Sprintf(`{"allocation": {"%s": "%s"}, "pci_slot": "kept"}`, m.service.Request(&p).Groups[0].ID,
+		m.destination))
 }
 
 func (m *moving) bindThere() {
 	m.t.Helper()
-	_, err := m.service.CreateBinding(context.Background(), m.port, ports.BindingSpec{Host: destinationHost, VNIC: "normal", Profile: m.profileThere()})
+	_, err := m.service.CreateBinding(context.Background(), m.port,
+		ports.BindingSpec{Host: destinationHost, VNIC: "normal", Profile: m.profileThere()})
 	m.must(err)
 }
 
@@ -220,18 +223,23 @@ func TestPoliciesDuringMoves(t *testing.T) {
 func TestSecondBindings(t *testing.T) {
 	m := newMoving(t)
 	bind := func(host, profile string) error {
-		_, err := m.service.CreateBinding(t.Context(), m.port, ports.BindingSpec{Host: host, VNIC: "normal", Profile: []byte(profile)})
+		_, err := m.service.CreateBinding(t.Context(), m.port,
+			ports.BindingSpec{Host: host, VNIC: "normal", Profile: []byte(profile)})
 		return err
 	}
 	right := string(m.profileThere())
 	group, _, _ := strings.Cut(strings.TrimPrefix(right, `{"allocation": {"`), `"`)
 	for _, test := range []struct{ host, profile, code, log string }{
 		{destinationHost, strings.ReplaceAll(right, group, destinationID), "ResourceRequestChanged", ""},
-		{destinationHost, strings.ReplaceAll(right, m.destination, m.source), "PortBindingError", "no driver's agents on the host have all providers"},
+		{
+			destinationHost, strings.ReplaceAll(right, m.destination, m.source), "PortBindingError",
+			"no driver's agents on the host have all providers",
+		},
 		{"nowhere", `{}`, "PortBindingError", "driver openvswitch: host nowhere has no Open vSwitch agent"},
 		{host, right, "PortBindingAlreadyExists", ""},
 	} {
-		if err := bind(test.host, test.profile); string(code(err)) != test.code || !strings.Contains(err.Error(), test.log) {
+		if err := bind(test.host, test.profile); string(code(err)) != test.code || !strings.Contains(err.Error(),
+			test.log) {
 			t.Errorf("a binding to %s with %s: %v, want %s", test.host, test.profile, err, test.code)
 		}
 	}
@@ -239,7 +247,10 @@ func TestSecondBindings(t *testing.T) {
 		t.Errorf("the bindings are %+v and %+v", p.Binding, p.Inactive)
 	}
 	m.bindThere()
-	for at, want := range map[string]string{"": "", host: "", destinationHost: "", "nowhere": "driver openvswitch: host nowhere has no Open vSwitch agent"} {
+	for at, want := range map[string]string{
+		"": "", host: "", destinationHost: "",
+		"nowhere": "driver openvswitch: host nowhere has no Open vSwitch agent",
+	} {
 		if reason, err := m.service.WhyUnbound(t.Context(), m.port, at); err != nil || reason != want {
 			t.Errorf("why not on %q: %q, %v; want %q", at, reason, err, want)
 		}
@@ -267,7 +278,8 @@ func TestHostsDuringMoves(t *testing.T) {
 			got[h] = len(all)
 		}
 		if diff := cmp.Diff(want, got); diff != "" || m.look(m.port).Status != status {
-			t.Errorf("%s the port is %s, want %s; hosts have (-want +got):\n%s", when, m.look(m.port).Status, status, diff)
+			t.Errorf("%s the port is %s, want %s; hosts have (-want +got):\n%s", when, m.look(m.port).Status, status,
+				diff)
 		}
 	}
 	m.claimThere()
@@ -285,7 +297,7 @@ func TestHostsDuringMoves(t *testing.T) {
 	seen("unplugged at the source", network.PortActive, map[string]int{host: 0, destinationHost: 1})
 }
 
-// Inactive bindings are gone with the server that moved.
+// Inactive bindings are removed with the server that moved.
 func TestInactiveBindingsEndWithTheirServer(t *testing.T) {
 	for name, change := range map[string]func(*ports.Spec){
 		"Another": func(s *ports.Spec) { s.DeviceID = destinationID },
@@ -311,8 +323,11 @@ func TestAddressesOfDevicesFollowTheBinding(t *testing.T) {
 	m.must(m.service.DeletePort(t.Context(), m.port))
 	port := func(host, mac string) network.ID {
 		made, err := m.service.CreatePorts(t.Context(), []ports.Spec{{
-			PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: m.net, DeviceID: server, DeviceOwner: "compute:nova"},
-			Host:    host, VNIC: "direct-physical", Profile: []byte(`{"device_mac_address": "` + mac + `"}`),
+			PortRow: network.PortRow{
+				Common: network.Common{Project: "p"}, Network: m.net, DeviceID: server,
+				DeviceOwner: "compute:nova",
+			},
+			Host: host, VNIC: "direct-physical", Profile: []byte(`{"device_mac_address": "` + mac + `"}`),
 			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 		}})
 		m.must(err)

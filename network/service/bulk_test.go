@@ -72,7 +72,8 @@ func newBulk(t *testing.T) (*service.Service, *counting, network.SubnetRow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	subnets, err := s.CreateSubnets(t.Context(), []topology.SubnetSpec{{SubnetRow: network.SubnetRow{Network: nets[0].ID, IPVersion: 4, CIDR: "10.0.0.0/8"}}})
+	subnets, err := s.CreateSubnets(t.Context(),
+		[]topology.SubnetSpec{{SubnetRow: network.SubnetRow{Network: nets[0].ID, IPVersion: 4, CIDR: "10.0.0.0/8"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,10 @@ func TestAddressesComeAndGo(t *testing.T) {
 	s, _, subnet := newBulk(t)
 	any := ports.FixedIP{Subnet: subnet.ID}
 	made, err := s.CreatePorts(t.Context(), []ports.Spec{
-		{PortRow: network.PortRow{Network: subnet.Network}, FixedIPs: []ports.FixedIP{any, {Subnet: subnet.ID, IP: "10.0.0.3"}, any}},
+		{
+			PortRow:  network.PortRow{Network: subnet.Network},
+			FixedIPs: []ports.FixedIP{any, {Subnet: subnet.ID, IP: "10.0.0.3"}, any},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +140,10 @@ func TestAddressesComeAndGo(t *testing.T) {
 	if got := addressesOf(p); err != nil || got != "10.0.0.9" {
 		t.Errorf("the port has %s, %v", got, err)
 	}
-	if made, err = s.CreatePorts(t.Context(), []ports.Spec{{PortRow: network.PortRow{Network: subnet.Network}, AnyIPs: true}}); err != nil || addressesOf(made[0]) != "10.0.0.2" {
+	if made, err = s.CreatePorts(t.Context(), []ports.Spec{{
+		PortRow: network.PortRow{Network: subnet.Network},
+		AnyIPs:  true,
+	}}); err != nil || addressesOf(made[0]) != "10.0.0.2" {
 		t.Errorf("the next port is %+v, %v", made, err)
 	}
 }
@@ -151,7 +158,7 @@ func addressesOf(p network.Port) (text string) {
 	return text
 }
 
-// What a request may ask for in a transaction is bounded before it begins.
+// What a request may do in a transaction is bounded before it begins.
 func TestAddressesOfARequestAreBounded(t *testing.T) {
 	s, _, subnet := newBulk(t)
 	specs := make([]ports.Spec, 21)
@@ -223,7 +230,10 @@ func TestBulksAreNearLinear(t *testing.T) {
 		return all
 	}
 	growthtest.NearLinear(t, 3000, func(n int) {
-		spec := topology.SubnetSpec{NoGateway: true, SubnetRow: network.SubnetRow{Network: subnet.Network, IPVersion: 4, CIDR: "11.0.0.0/8", Pools: pools(n)}}
+		spec := topology.SubnetSpec{
+			NoGateway: true,
+			SubnetRow: network.SubnetRow{Network: subnet.Network, IPVersion: 4, CIDR: "11.0.0.0/8", Pools: pools(n)},
+		}
 		made, err := s.CreateSubnets(ctx, []topology.SubnetSpec{spec})
 		must(err)
 		must(s.DeleteSubnet(ctx, made[0].ID))
@@ -246,7 +256,8 @@ func TestBulksAreNearLinear(t *testing.T) {
 	growthtest.NearLinear(t, 50, func(n int) {
 		spec := ports.TrunkSpec{TrunkRow: network.TrunkRow{Port: parent[0].ID, AdminStateUp: true}}
 		for i := range n {
-			spec.Subports = append(spec.Subports, ports.SubportSpec{Port: children[i].ID, SegmentationType: network.VLAN, SegmentationID: i + 1})
+			spec.Subports = append(spec.Subports,
+				ports.SubportSpec{Port: children[i].ID, SegmentationType: network.VLAN, SegmentationID: i + 1})
 		}
 		trunks, err := s.CreateTrunks(ctx, []ports.TrunkSpec{spec})
 		must(err)

@@ -92,13 +92,19 @@ func newTalker(t *testing.T, portCount int) *talker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = x.Beat(ctx, agents.Heartbeat{Type: guarantee.OpenVSwitch.AgentType, Host: "h1", Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-ex"}}`)})
+	_, _, err = x.Beat(ctx, agents.Heartbeat{
+		Type: guarantee.OpenVSwitch.AgentType, Host: "h1",
+		Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-ex"}}`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range portCount {
 		made, err := x.CreatePorts(ctx, []ports.Spec{{
-			PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: nets[0].ID, DeviceOwner: "compute:nova", DeviceID: fmt.Sprint("server", n)}, VNIC: "normal", Host: "h1",
+			PortRow: network.PortRow{
+				Common: network.Common{Project: "p"}, Network: nets[0].ID,
+				DeviceOwner: "compute:nova", DeviceID: fmt.Sprint("server", n),
+			}, VNIC: "normal", Host: "h1",
 			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 		}})
 		if err != nil {
@@ -139,7 +145,8 @@ func TestEventsWaitForCompute(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		port := string(x.ports[0])
-		if got, _ := x.compute.take(); !slices.Equal(got, []string{"network-vif-plugged " + port, "network-vif-unplugged " + port}) {
+		if got, _ := x.compute.take(); !slices.Equal(got,
+			[]string{"network-vif-plugged " + port, "network-vif-unplugged " + port}) {
 			t.Errorf("compute gets %v", got)
 		}
 

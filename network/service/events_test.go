@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/network/topology"
 )
 
-// An ear is a compute service that keeps what it is told.
+// An eventRecorder is a compute service that keeps its events.
 type eventRecorder struct{ events []network.ServerEvent }
 
 func (e *eventRecorder) SendEvents(_ context.Context, events []network.ServerEvent) error {
@@ -24,17 +24,17 @@ func (e *eventRecorder) SendEvents(_ context.Context, events []network.ServerEve
 	return nil
 }
 
-// Compute is told of its servers' ports: when they are plugged in or out, however that
+// Compute gets events about its servers' ports: when they are plugged in or out, however that
 // comes about, changed or removed; of both or one of the two.
-func TestComputeIsToldOfPorts(t *testing.T) {
+func TestComputeGetsEventsOfPorts(t *testing.T) {
 	for name, selection := range map[string]network.Events{
 		"All": {Status: true, Data: true}, "Status": {Status: true}, "Data": {Data: true}, "Nothing": {},
 	} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { tellComputeOf(t, selection) }) })
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sendEvents(t, selection) }) })
 	}
 }
 
-func tellComputeOf(t *testing.T, selection network.Events) {
+func sendEvents(t *testing.T, selection network.Events) {
 	ctx, heard := t.Context(), &eventRecorder{}
 	set := network.DefaultSettings()
 	set.Events, set.Drivers = selection, guarantee.Drivers()
@@ -54,18 +54,25 @@ func tellComputeOf(t *testing.T, selection network.Events) {
 	}})
 	must(err)
 	for _, host := range []string{"h1", "h2"} {
-		_, _, err = s.Beat(ctx, agents.Heartbeat{Type: guarantee.OpenVSwitch.AgentType, Host: host, Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-ex"}}`)})
+		_, _, err = s.Beat(ctx, agents.Heartbeat{
+			Type: guarantee.OpenVSwitch.AgentType, Host: host,
+			Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-ex"}}`),
+		})
 		must(err)
 	}
 	boot := func(vnic, owner, host string) network.ID {
 		made, err := s.CreatePorts(ctx, []ports.Spec{{
-			PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: nets[0].ID, DeviceOwner: owner, DeviceID: "server"}, VNIC: vnic, Host: host,
+			PortRow: network.PortRow{
+				Common: network.Common{Project: "p"}, Network: nets[0].ID, DeviceOwner: owner,
+				DeviceID: "server",
+			}, VNIC: vnic, Host: host,
 			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 		}})
 		must(err)
 		return made[0].ID
 	}
-	port, whole, nobodys := boot("normal", "compute:nova", "h1"), boot("direct-physical", "compute:nova", ""), boot("normal", "network:dhcp", "h1")
+	port, whole, nobodys := boot("normal", "compute:nova", "h1"), boot("direct-physical", "compute:nova",
+		""), boot("normal", "network:dhcp", "h1")
 	on := func(id network.ID, host string) func() error {
 		return func() error {
 			_, err := s.UpdatePort(ctx, id, func(p *ports.Spec) error {
@@ -112,7 +119,8 @@ func tellComputeOf(t *testing.T, selection network.Events) {
 		synctest.Wait()
 		var want []network.ServerEvent
 		if act.status != "" && selection.Status {
-			want = append(want, network.ServerEvent{Name: act.status, Server: "server", Tag: string(act.id), Status: "completed"})
+			want = append(want,
+				network.ServerEvent{Name: act.status, Server: "server", Tag: string(act.id), Status: "completed"})
 		}
 		if act.data != "" && selection.Data {
 			e := network.ServerEvent{Name: act.data, Server: "server", Tag: string(act.id)}

@@ -93,7 +93,7 @@ func newDrill(t *testing.T, places http.Handler, fault string) *drill {
 	return d
 }
 
-// beat reports an agent, and brings it into placement when that is asked for.
+// beat reports an agent, and syncs it to placement when that is due.
 func (d *drill) beat(host, configurations string) (synced bool) {
 	d.Helper()
 	d.now = d.now.Add(10 * time.Minute)
@@ -127,8 +127,10 @@ func (d *drill) meets(fault wireFault, at int, on bool) bool {
 	d.wire.breaks(fault, at, on)
 	d.beat(host, devices(host, "br-a", "br-b"))
 	met := d.wire.heals()
-	if a := d.record(host); a.Synced == network.SyncDone && !slices.Equal(want, d.below(host)) || a.Synced != network.SyncDone && a.SyncError == "" {
-		d.Errorf("%s: the record says %v, %q; placement has\n%s", after, a.Synced, a.SyncError, strings.Join(d.below(host), "\n"))
+	if a := d.record(host); a.Synced == network.SyncDone && !slices.Equal(want,
+		d.below(host)) || a.Synced != network.SyncDone && a.SyncError == "" {
+		d.Errorf("%s: the record says %v, %q; placement has\n%s", after, a.Synced, a.SyncError,
+			strings.Join(d.below(host), "\n"))
 	}
 	beats := 0
 	for d.beat(host, devices(host, "br-a", "br-b")) && beats < 5 {
@@ -140,7 +142,8 @@ func (d *drill) meets(fault wireFault, at int, on bool) bool {
 			d.Errorf("%s and %d heartbeats: below %s (-want +got):\n%s", after, beats, root, diff)
 		}
 	}
-	if a := d.record(host); a.Synced != network.SyncDone || a.SyncError != "" || !slices.Equal(a.Hypervisors, []string{host}) || a.Kept != nil {
+	if a := d.record(host); a.Synced != network.SyncDone || a.SyncError != "" || !slices.Equal(a.Hypervisors,
+		[]string{host}) || a.Kept != nil {
 		d.Errorf("%s and %d heartbeats: the record is %+v", after, beats, a.AgentRow)
 	}
 	d.wire.breaks(nil, 0, false)
@@ -177,7 +180,10 @@ func (d *drill) record(host string) agents.Agent {
 // for each provider.
 func (d *drill) tree(host, configurations string) []string {
 	d.Helper()
-	state, err := d.State(network.AgentRow{Type: "Open vSwitch agent", Host: host, Configurations: []byte(configurations)})
+	state, err := d.State(network.AgentRow{
+		Type: "Open vSwitch agent", Host: host,
+		Configurations: []byte(configurations),
+	})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -253,7 +259,7 @@ func (d *drill) below(host string) []string {
 	return lines
 }
 
-// ask asks placement, past the wire.
+// ask queries placement directly, past the wire.
 func (d *drill) ask(method, path, body string, into any) {
 	d.Helper()
 	r, err := http.NewRequest(method, d.places.URL+path, strings.NewReader(body))

@@ -102,7 +102,7 @@ func (w *fixture) state() []string {
 	return lines
 }
 
-// look returns what there is to say of each port and server.
+// objects returns the state of each port and server, by name.
 func (w *fixture) objects() map[string]string {
 	w.t.Helper()
 	now := map[string]string{}
@@ -121,14 +121,16 @@ func (w *fixture) objects() map[string]string {
 	return now
 }
 
-// portText says how a port is bound, and who serves what it asks for.
+// portText says how a port is bound, and which providers serve its resource request.
 func (w *fixture) portText(p *network.Port) string {
 	words := []string{p.Binding.VIF}
 	if p.Binding.Driver != "" {
 		words = append(words, "by "+p.Binding.Driver)
 	}
-	if i := slices.IndexFunc(p.Network.Segments, func(s network.SegmentRow) bool { return s.ID == p.Binding.Segment }); i >= 0 && len(p.Network.Segments) > 1 {
-		words = append(words, fmt.Sprintf("on %s:%s", p.Network.Segments[i].Type, p.Network.Segments[i].PhysicalNetwork))
+	if i := slices.IndexFunc(p.Network.Segments,
+		func(s network.SegmentRow) bool { return s.ID == p.Binding.Segment }); i >= 0 && len(p.Network.Segments) > 1 {
+		words = append(words,
+			fmt.Sprintf("on %s:%s", p.Network.Segments[i].Type, p.Network.Segments[i].PhysicalNetwork))
 	}
 	if id := p.EffectivePolicy(); id != "" {
 		words = append(words, "policy "+w.named(string(id)))
@@ -166,7 +168,8 @@ func (w *fixture) groups(p *network.Port, t guarantee.RuleType) []guarantee.UUID
 	w.must(err)
 	var rules []guarantee.Rule
 	for _, r := range p.Rules {
-		rules = append(rules, guarantee.Rule{ID: string(r.ID), Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.Rate})
+		rules = append(rules,
+			guarantee.Rule{ID: string(r.ID), Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.Rate})
 	}
 	return guarantee.GroupIDs(id, t, rules)
 }
@@ -215,7 +218,7 @@ func (w *fixture) intents() (n int) {
 	return n
 }
 
-// A failing placement can be told to end, or that others were faster.
+// A failing placement can fail from a call on, or report concurrent changes.
 type failing struct {
 	network.Placement
 	calls      int

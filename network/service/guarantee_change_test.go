@@ -137,7 +137,10 @@ func TestBindAddsWhatIsMissing(t *testing.T) {
 	c := newCloud(t)
 	c.must(c.service.DeletePort(ctx, c.port))
 	made, err := c.service.CreatePorts(ctx, []ports.Spec{{
-		PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: c.net, Policy: c.policies["1000"]}, VNIC: "normal",
+		PortRow: network.PortRow{
+			Common: network.Common{Project: "p"}, Network: c.net,
+			Policy: c.policies["1000"],
+		}, VNIC: "normal",
 	}})
 	c.must(err)
 	request := c.service.Request(&made[0])
@@ -152,7 +155,8 @@ func TestBindAddsWhatIsMissing(t *testing.T) {
 	}
 	p, err := c.service.Policies(ctx, network.Where(network.ByID, c.policies["1000"]))
 	c.must(err)
-	_, err = c.service.UpdateRule(ctx, p[0].ID, p[0].Rules[0].ID, func(r *network.RuleRow) error { r.Rate = 1500; return nil })
+	_, err = c.service.UpdateRule(ctx, p[0].ID, p[0].Rules[0].ID,
+		func(r *network.RuleRow) error { r.Rate = 1500; return nil })
 	c.must(err)
 	c.must(bind())
 	allocated := c.allocated().Amounts[c.provider]
@@ -165,7 +169,8 @@ func TestBindAddsWhatIsMissing(t *testing.T) {
 	}
 	_, err = c.service.UpdatePort(ctx, made[0].ID, unbind)
 	c.must(err)
-	_, err = c.service.UpdatePort(ctx, made[0].ID, func(s *ports.Spec) error { s.Policy = c.policies["2000"]; return nil })
+	_, err = c.service.UpdatePort(ctx, made[0].ID,
+		func(s *ports.Spec) error { s.Policy = c.policies["2000"]; return nil })
 	c.must(err)
 	if err := bind(); code(err) != "ResourceRequestChanged" {
 		t.Errorf("a port of another policy: %v", err)
@@ -179,7 +184,10 @@ func TestBindWithAnotherPolicyIsOfTheNewOne(t *testing.T) {
 	c := newCloud(t)
 	c.must(c.service.DeletePort(ctx, c.port))
 	made, err := c.service.CreatePorts(ctx, []ports.Spec{{
-		PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: c.net, Policy: c.policies["1000"]}, VNIC: "normal",
+		PortRow: network.PortRow{
+			Common: network.Common{Project: "p"}, Network: c.net,
+			Policy: c.policies["1000"],
+		}, VNIC: "normal",
 	}})
 	c.must(err)
 	bind := func(group string) error {
@@ -229,7 +237,8 @@ func (c *cloud) endsAt(s step, store *dying, call int, done bool) {
 	c.flaky.calls, c.flaky.failAt, c.flaky.afterwards = 0, call, done
 	answer := s.change(c, c.serve(store))
 	c.flaky.failAt = 0
-	c.agrees(fmt.Sprintf("the store ended at transaction %d, placement at call %d (%t): %v", store.endAt, call, done, answer))
+	c.agrees(fmt.Sprintf("the store ended at transaction %d, placement at call %d (%t): %v", store.endAt, call, done,
+		answer))
 }
 
 // Changes of two ports of one server, made at the same time, are both made.
@@ -251,10 +260,10 @@ func TestPortsOfOneServerAtOnce(t *testing.T) {
 	}
 }
 
-// An attempt whose maker is gone, at any point of it, is in the way of another port of
+// An attempt whose process has ended, at any point of it, is in the way of another port of
 // the server for a minute, and is then found out about before the other changes what
 // it compares with.
-func TestAttemptsThatAreLeftBehind(t *testing.T) {
+func TestAbandonedAttempts(t *testing.T) {
 	for at := 1; at <= 4; at++ {
 		for _, name := range []string{"none", "1200"} {
 			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
@@ -279,7 +288,7 @@ func TestAttemptsThatAreLeftBehind(t *testing.T) {
 	}
 }
 
-// What nobody can tell is left as it is, and not in the way of others.
+// An attempt whose outcome is unknown stays as it is, and does not stop others.
 func TestAttemptsNobodyCanTellOf(t *testing.T) {
 	ctx := context.Background()
 	c := newCloud(t)

@@ -52,7 +52,7 @@ func (p *paced) SetAllocations(ctx context.Context, consumer string, a allocatio
 	return p.call(func() error { return p.Placement.SetAllocations(ctx, consumer, a) })
 }
 
-// on returns a service that asks a placement.
+// on returns a service with a placement.
 func (c *cloud) on(places network.Placement) *service.Service {
 	c.placement = places
 	return c.serve(c.store)
@@ -111,7 +111,9 @@ func TestRecoveriesAtOnce(t *testing.T) {
 
 // overtaken makes a change; at one of its calls another process recovers up to one of
 // its own, and ends only when the change has. It reports whether both calls were made.
-func (c *cloud) overtaken(change func(*cloud, *service.Service) error, at int, after bool, until int, untilAfter bool) (met bool) {
+func (c *cloud) overtaken(
+	change func(*cloud, *service.Service) error, at int, after bool, until int, untilAfter bool,
+) (met bool) {
 	c.t.Helper()
 	reached, over, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	other := c.on(&paced{Placement: c.direct, at: until, afterwards: untilAfter, do: func() {
@@ -138,7 +140,8 @@ func (c *cloud) overtaken(change func(*cloud, *service.Service) error, at int, a
 		return false
 	}
 	<-ended
-	when := fmt.Sprintf("recovered at call %d (%t) up to call %d (%t), the answer is %v", at, after, until, untilAfter, answer)
+	when := fmt.Sprintf("recovered at call %d (%t) up to call %d (%t), the answer is %v", at, after, until, untilAfter,
+		answer)
 	if kind, _ := fault.Of(answer); answer != nil && kind != fault.Conflict {
 		c.t.Errorf("%s, want a conflict or none", when)
 	}
@@ -161,7 +164,7 @@ func (c *cloud) policy() network.ID {
 }
 
 // A process that is started again where one has ended recovers at once what that was at,
-// and only that; another one waits until nobody can be at it any more.
+// and only that; another one waits until no process can work on it any more.
 func TestRecoveryByTheNextInThePlace(t *testing.T) {
 	ctx := context.Background()
 	c := newCloud(t)
@@ -181,7 +184,8 @@ func TestRecoveryByTheNextInThePlace(t *testing.T) {
 				t.Errorf("Unfinished = %d, %v, want 1", n, err)
 			}
 			if left, err := in(other, c.store).Recover(ctx, time.Hour); left != 0 || err != nil || c.intents() != 1 {
-				t.Errorf("%q leaves %d, %v, of what %q was at; %d intents, want it left alone", other, left, err, place, c.intents())
+				t.Errorf("%q leaves %d, %v, of what %q was at; %d intents, want it left alone", other, left, err, place,
+					c.intents())
 			}
 		}
 		if place == "" {
@@ -207,7 +211,8 @@ func TestRecoveryWhenTheClockWasSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		for _, endAt := range []int{2, 3} {
 			settings := network.DefaultSettings()
-			_ = c.setPolicy(service.New(&dying{Store: c.store, endAt: endAt}, settings, service.Peers{Placement: c.direct, Log: logtest.Logger()}), "1100")
+			_ = c.setPolicy(service.New(&dying{Store: c.store, endAt: endAt}, settings,
+				service.Peers{Placement: c.direct, Log: logtest.Logger()}), "1100")
 			next := service.New(c.store, settings, service.Peers{Placement: c.direct, Log: logtest.Logger()})
 			next.SetClock(func() time.Time { return time.Now().Add(by) })
 			if left, err := next.Recover(ctx, 3*time.Minute); left != 0 || err != nil || c.intents() != 0 {
@@ -219,7 +224,7 @@ func TestRecoveryWhenTheClockWasSet(t *testing.T) {
 	c.agrees("after all")
 }
 
-// What a process that ended was attempting is in nobody's way once it has been followed.
+// What a process that ended was attempting stops no other change once it has been completed.
 func TestAttemptsOfOnesBefore(t *testing.T) {
 	c := newCloud(t)
 	other := c.newPort(c.policies["1000"])
@@ -242,7 +247,8 @@ func TestRefusedChangesAreTakenBackAtOnce(t *testing.T) {
 	c := newCloud(t)
 	c.prepare(steps["AllMore"])
 	places := &paced{Placement: c.direct, at: 4, afterwards: true, do: func() {
-		_, err := c.service.UpdatePort(context.Background(), c.port, func(s *ports.Spec) error { s.Name = "other"; return nil })
+		_, err := c.service.UpdatePort(context.Background(), c.port,
+			func(s *ports.Spec) error { s.Name = "other"; return nil })
 		c.must(err)
 	}}
 	if err := c.setNetworkPolicy(c.on(places), "1200"); code(err) != "PortBeingChanged" {
@@ -264,7 +270,8 @@ func TestBindAmongOtherChanges(t *testing.T) {
 		"Rule": func() network.ID {
 			rules, err := c.service.Rules(ctx, c.policies["1000"])
 			c.must(err)
-			_, err = c.service.UpdateRule(ctx, c.policies["1000"], rules[0].ID, func(r *network.RuleRow) error { r.Rate++; return nil })
+			_, err = c.service.UpdateRule(ctx, c.policies["1000"], rules[0].ID,
+				func(r *network.RuleRow) error { r.Rate++; return nil })
 			c.must(err)
 			return ""
 		},
@@ -303,7 +310,7 @@ func TestBindAmongOtherChanges(t *testing.T) {
 }
 
 // What a port that was removed held is freed by whoever binds another one of its server,
-// when the process that was to do it is gone. It is not taken for what the other needs.
+// when the process that was to do it has ended. It is not used for what the other needs.
 func TestBindAfterWhatWasNotFreed(t *testing.T) {
 	c := newCloud(t)
 	other := c.unbound("1000")
@@ -323,7 +330,10 @@ func TestBindAfterWhatWasNotFreed(t *testing.T) {
 func (c *cloud) unbound(policy string) network.ID {
 	c.t.Helper()
 	made, err := c.service.CreatePorts(context.Background(), []ports.Spec{{
-		PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: c.net, Policy: c.policies[policy]}, VNIC: "normal",
+		PortRow: network.PortRow{
+			Common: network.Common{Project: "p"}, Network: c.net,
+			Policy: c.policies[policy],
+		}, VNIC: "normal",
 	}})
 	c.must(err)
 	return made[0].ID

@@ -21,7 +21,7 @@ import (
 	placementservice "github.com/berthcloud/berth/placement/service"
 )
 
-// A flaky placement is one that can be told to be away from one of its calls on.
+// A flaky placement can be unavailable from one of its calls on.
 type flaky struct {
 	network.Placement
 
@@ -122,8 +122,11 @@ func newCloudOn(t *testing.T, places network.Placement) *cloud {
 	c.service = c.serve(store)
 	ctx := context.Background()
 	nets, err := c.service.CreateNetworks(ctx, []topology.NetworkSpec{{
-		NetworkRow: network.NetworkRow{Common: network.Common{Project: "p", Name: "net0"}, AdminStateUp: true, PortSecurity: true},
-		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 100}},
+		NetworkRow: network.NetworkRow{
+			Common: network.Common{Project: "p", Name: "net0"}, AdminStateUp: true,
+			PortSecurity: true,
+		},
+		Segments: []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 100}},
 	}})
 	c.must(err)
 	c.net = nets[0].ID
@@ -160,7 +163,8 @@ func (c *cloud) newPolicy(name string, rate int64, directions ...string) network
 	}
 	for _, direction := range directions {
 		if rate > 0 {
-			_, err := c.service.CreateRule(ctx, network.RuleRow{Policy: made[0].ID, Type: network.MinimumBandwidth, Direction: direction, Rate: rate})
+			_, err := c.service.CreateRule(ctx,
+				network.RuleRow{Policy: made[0].ID, Type: network.MinimumBandwidth, Direction: direction, Rate: rate})
 			c.must(err)
 		}
 	}
@@ -200,7 +204,7 @@ func (c *cloud) track(a agents.Agent, root string) {
 	}
 }
 
-// newPort makes a port, lets compute claim what it asks for, and binds it.
+// newPort makes a port, claims its resource request as compute does, and binds it.
 func (c *cloud) newPort(policy network.ID) network.ID {
 	c.t.Helper()
 	ctx := context.Background()
@@ -229,7 +233,10 @@ func (c *cloud) claim(amounts map[string]int64) {
 	c.t.Helper()
 	a := c.allocated()
 	if a.Amounts == nil {
-		a = allocations.Consumer{Amounts: allocations.Amounts{hostID: {"VCPU": 1}}, Project: "p", User: "u", Type: "INSTANCE"}
+		a = allocations.Consumer{
+			Amounts: allocations.Amounts{hostID: {"VCPU": 1}}, Project: "p", User: "u",
+			Type: "INSTANCE",
+		}
 	}
 	if a.Amounts[c.provider] == nil {
 		a.Amounts[c.provider] = map[string]int64{}
@@ -240,7 +247,7 @@ func (c *cloud) claim(amounts map[string]int64) {
 	c.must(c.direct.SetAllocations(context.Background(), server, a))
 }
 
-// held is what the server holds.
+// allocated returns what the server has allocated.
 func (c *cloud) allocated() allocations.Consumer {
 	c.t.Helper()
 	a, err := c.direct.Allocations(context.Background(), server)
@@ -261,7 +268,7 @@ func (c *cloud) setPolicyOf(s *service.Service, port network.ID, name string) er
 	return err
 }
 
-// holds looks whether the server holds so much of the bridge in each direction.
+// checkAllocated checks whether the server has so much allocated of the bridge in each direction.
 func (c *cloud) checkAllocated(want int64) {
 	c.t.Helper()
 	all := c.allocated()

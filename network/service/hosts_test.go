@@ -57,8 +57,11 @@ func TestHostPortsAreAwaited(t *testing.T) {
 		"APortIsBound":    func(c *cloud) { c.newPort(c.policies["1000"]) },
 		"ItsPolicyDiffer": func(c *cloud) { c.update(c.port, func(s *ports.Spec) { s.Policy = c.policies["2000"] }) },
 		"ItIsUnbound":     func(c *cloud) { c.update(c.port, func(s *ports.Spec) { s.Host, s.Rebind = "", true }) },
-		"ItMovesAway":     func(c *cloud) { c.update(c.port, func(s *ports.Spec) { s.Host, s.Rebind = "elsewhere", true }) },
-		"ItIsRemoved":     func(c *cloud) { c.must(c.service.DeletePort(context.Background(), c.port)) },
+		"ItMovesAway": func(c *cloud) {
+			c.update(c.port,
+				func(s *ports.Spec) { s.Host, s.Rebind = "elsewhere", true })
+		},
+		"ItIsRemoved": func(c *cloud) { c.must(c.service.DeletePort(context.Background(), c.port)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCloud(t)
@@ -104,7 +107,8 @@ func TestHostPortsOfOthersWakeNobody(t *testing.T) {
 func TestWaitsEnd(t *testing.T) {
 	c := newCloud(t)
 	never := func([]network.Port) bool { return false }
-	if all, err := c.service.AwaitHostPorts(context.Background(), host, time.Millisecond, never); err != nil || len(all) != 1 {
+	if all, err := c.service.AwaitHostPorts(context.Background(), host, time.Millisecond,
+		never); err != nil || len(all) != 1 {
 		t.Errorf("after the wait: %d ports and %v, want one", len(all), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -28,7 +28,10 @@ func newService(t *testing.T, set network.Settings) *service.Service {
 // The MTU of a network is the most that fits through each of its segments, as ML2
 // works it out.
 func TestMTUs(t *testing.T) {
-	jumbo := network.MTUs{Global: 9000, Path: 4000, Physical: map[string]int{"slow": 1400}, OverlayIPVersion: 6, GeneveHeader: 38}
+	jumbo := network.MTUs{
+		Global: 9000, Path: 4000, Physical: map[string]int{"slow": 1400}, OverlayIPVersion: 6,
+		GeneveHeader: 38,
+	}
 	plain := network.DefaultSettings().MTU
 	none := network.MTUs{OverlayIPVersion: 4, GeneveHeader: 30}
 	segment := func(kind, physical string, id int) topology.SegmentSpec {
@@ -65,7 +68,8 @@ func TestMTUs(t *testing.T) {
 			set := network.DefaultSettings()
 			set.MTU, set.VLANs = tc.mtus, map[string][]network.Range{"fast": nil, "slow": nil}
 			s := newService(t, set)
-			made, err := s.CreateNetworks(context.Background(), []topology.NetworkSpec{{NetworkRow: network.NetworkRow{MTU: tc.asked}, Segments: tc.segments}})
+			made, err := s.CreateNetworks(context.Background(),
+				[]topology.NetworkSpec{{NetworkRow: network.NetworkRow{MTU: tc.asked}, Segments: tc.segments}})
 			if tc.want == 0 {
 				f, ok := fault.Find(err)
 				if want := "Invalid input for operation: Requested MTU is too big, maximum is " + tc.most + "."; !ok || f.Error() != want {
@@ -96,11 +100,13 @@ func TestExternalNetworksHaveATypeOfTheirOwn(t *testing.T) {
 		set := network.DefaultSettings()
 		set.ProjectTypes, set.ExternalType = []string{network.VXLAN}, tc.of
 		set.VLANs, set.Tunnels = map[string][]network.Range{"p": nil}, map[string][]network.Range{network.VXLAN: {{Low: 1, High: 9}}}
-		made, err := newService(t, set).CreateNetworks(context.Background(), []topology.NetworkSpec{{NetworkRow: network.NetworkRow{External: tc.external}}})
+		made, err := newService(t, set).CreateNetworks(context.Background(),
+			[]topology.NetworkSpec{{NetworkRow: network.NetworkRow{External: tc.external}}})
 		switch _, code := fault.Of(err); {
 		case tc.want == "" && code == "NoNetworkAvailable":
 		case err != nil || made[0].Segments[0].Type != tc.want:
-			t.Errorf("with %q an external (%v) network is %+v, %v, want of type %q", tc.of, tc.external, made, err, tc.want)
+			t.Errorf("with %q an external (%v) network is %+v, %v, want of type %q", tc.of, tc.external, made, err,
+				tc.want)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (v *wire) heals() bool {
 	return v.met
 }
 
-// arrive has placement answer what was on its way still, to nobody.
+// arrive has placement answer a request that is still on its way, without a receiver.
 func (v *wire) arrive() {
 	v.mu.Lock()
 	late := v.late
@@ -115,7 +115,7 @@ func slow(_ *wire, _ http.ResponseWriter, r *http.Request, _ func(http.ResponseW
 	<-r.Context().Done()
 }
 
-// late arrives at placement when nobody waits for the answer any more.
+// late arrives at placement when its sender does not wait for the answer any more.
 func late(v *wire, _ http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter)) {
 	v.mu.Lock()
 	v.late = append(v.late, func() { serve(httptest.NewRecorder()) })
@@ -150,7 +150,7 @@ func onceAndOn(fault string) []bool {
 	return []bool{false}
 }
 
-// newWire puts a wire before a placement, and returns what asks it and waits so
+// newWire puts a wire before a placement, and returns a client of it that waits so
 // long for an answer.
 func newWire(t *testing.T, places http.Handler, timeout time.Duration) (*wire, network.Placement) {
 	t.Helper()
@@ -158,7 +158,7 @@ func newWire(t *testing.T, places http.Handler, timeout time.Duration) (*wire, n
 	return v, asking(t, v, timeout)
 }
 
-// asking returns what asks a placement and waits so long for an answer.
+// asking returns a client of a placement that waits so long for an answer.
 func asking(t *testing.T, places http.Handler, timeout time.Duration) network.Placement {
 	t.Helper()
 	server := httptest.NewServer(places)

@@ -46,7 +46,10 @@ func TestNetworksThatGuaranteeNothing(t *testing.T) {
 			}
 			build := func(policy network.ID) ([]network.Network, error) {
 				return s.CreateNetworks(t.Context(), []topology.NetworkSpec{{
-					NetworkRow: network.NetworkRow{Common: network.Common{Project: "p"}, AdminStateUp: true, Policy: policy}, Segments: tc.segments,
+					NetworkRow: network.NetworkRow{
+						Common: network.Common{Project: "p"}, AdminStateUp: true,
+						Policy: policy,
+					}, Segments: tc.segments,
 				}})
 			}
 			give := func(net, policy network.ID) error {
@@ -57,10 +60,12 @@ func TestNetworksThatGuaranteeNothing(t *testing.T) {
 				return err
 			}
 			promise := func(policy network.ID) error {
-				_, err := s.CreateRule(t.Context(), network.RuleRow{Policy: policy, Type: network.MinimumBandwidth, Direction: "egress", Rate: 5})
+				_, err := s.CreateRule(t.Context(),
+					network.RuleRow{Policy: policy, Type: network.MinimumBandwidth, Direction: "egress", Rate: 5})
 				return err
 			}
-			made, err := s.CreatePolicies(t.Context(), []network.PolicyRow{{Common: network.Common{Project: "p"}}, {Common: network.Common{Project: "p"}}})
+			made, err := s.CreatePolicies(t.Context(),
+				[]network.PolicyRow{{Common: network.Common{Project: "p"}}, {Common: network.Common{Project: "p"}}})
 			must(err)
 			minimum, empty := made[0].ID, made[1].ID
 			must(promise(minimum))

@@ -196,10 +196,14 @@ func (w *fixture) track(state guarantee.State, host, driver string) error {
 }
 
 func (w *fixture) makeNet(args []string) error {
-	spec := topology.NetworkSpec{NetworkRow: network.NetworkRow{Common: network.Common{Project: "p", Name: args[0]}, AdminStateUp: true, PortSecurity: true}}
+	spec := topology.NetworkSpec{NetworkRow: network.NetworkRow{
+		Common:       network.Common{Project: "p", Name: args[0]},
+		AdminStateUp: true, PortSecurity: true,
+	}}
 	for _, word := range args[1:] {
 		kind, physical, _ := strings.Cut(word, ":")
-		spec.Segments = append(spec.Segments, topology.SegmentSpec{Type: kind, PhysicalNetwork: physical, SegmentationID: -1})
+		spec.Segments = append(spec.Segments,
+			topology.SegmentSpec{Type: kind, PhysicalNetwork: physical, SegmentationID: -1})
 	}
 	made, err := w.service.CreateNetworks(context.Background(), []topology.NetworkSpec{spec})
 	if err == nil {
@@ -227,7 +231,8 @@ func (w *fixture) ruleOf(policy, word string) network.RuleRow {
 }
 
 func (w *fixture) makePolicy(args []string) error {
-	made, err := w.service.CreatePolicies(context.Background(), []network.PolicyRow{{Common: network.Common{Project: "p", Name: args[0]}}})
+	made, err := w.service.CreatePolicies(context.Background(),
+		[]network.PolicyRow{{Common: network.Common{Project: "p", Name: args[0]}}})
 	w.must(err)
 	w.ids[args[0]] = made[0].ID
 	w.name(string(made[0].ID), args[0])
@@ -250,8 +255,11 @@ func (w *fixture) addRule(policy, word string) error {
 func (w *fixture) makePort(args []string) error {
 	name, more := args[0], options(args[2:])
 	spec := ports.Spec{
-		PortRow: network.PortRow{Common: network.Common{Project: "p", Name: name}, Network: w.id(args[1]), DeviceOwner: more["owner"]},
-		VNIC:    "normal", AnyIPs: true,
+		PortRow: network.PortRow{
+			Common: network.Common{Project: "p", Name: name}, Network: w.id(args[1]),
+			DeviceOwner: more["owner"],
+		},
+		VNIC: "normal", AnyIPs: true,
 	}
 	if v, ok := more["vnic"]; ok {
 		spec.VNIC = v
@@ -280,7 +288,8 @@ func (w *fixture) makeTrunk(args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.service.UpdatePort(context.Background(), w.id(args[1]), func(s *ports.Spec) error { s.DeviceOwner = "trunk:subport"; return nil })
+	_, err = w.service.UpdatePort(context.Background(), w.id(args[1]),
+		func(s *ports.Spec) error { s.DeviceOwner = "trunk:subport"; return nil })
 	return err
 }
 
@@ -302,12 +311,12 @@ func (w *fixture) provider(host, name string) string {
 	if id, ok := w.ids[name]; ok {
 		return string(id)
 	}
-	id := string(networktest.ID(name)) // one that nobody has
+	id := string(networktest.ID(name)) // one that does not exist
 	w.name(id, name)
 	return id
 }
 
-// boot claims what a port asks for, as compute does, and binds it.
+// boot claims the resource request of a port, as compute does, and binds it.
 func (w *fixture) boot(args []string) error {
 	name, host, more := args[0], args[1], options(args[2:])
 	ctx, server := context.Background(), w.serverID(w.server[name])
@@ -357,8 +366,8 @@ func (w *fixture) bind(args []string) error {
 	return err
 }
 
-// allocationFor is the allocation that a binding says: by the groups that the port asks
-// for, or of another form.
+// allocationFor is the allocation in a binding: by the groups that the port
+// requests, or of another form.
 func (w *fixture) allocationFor(name, host string, more map[string]string) any {
 	if p, ok := more["old"]; ok {
 		return w.provider(host, p)
@@ -386,7 +395,8 @@ func (w *fixture) allocationFor(name, host string, more map[string]string) any {
 func (w *fixture) set(args []string) error {
 	ctx, id, more := context.Background(), w.id(args[0]), options(args[1:])
 	if !slices.Contains(w.ports, args[0]) {
-		_, err := w.service.UpdateNetwork(ctx, id, func(s *topology.NetworkSpec) error { s.Policy = w.id(more["policy"]); return nil })
+		_, err := w.service.UpdateNetwork(ctx, id,
+			func(s *topology.NetworkSpec) error { s.Policy = w.id(more["policy"]); return nil })
 		return err
 	}
 	if v, ok := more["server"]; ok && v != "none" {
@@ -428,14 +438,16 @@ func (w *fixture) changeRule(args []string) error {
 	}
 	all, err := w.service.Rules(ctx, want.Policy)
 	w.must(err)
-	i := slices.IndexFunc(all, func(r network.RuleRow) bool { return r.Type == want.Type && r.Direction == want.Direction })
+	i := slices.IndexFunc(all,
+		func(r network.RuleRow) bool { return r.Type == want.Type && r.Direction == want.Direction })
 	if i < 0 {
 		w.t.Fatalf("there is no such rule: %s", args[2])
 	}
 	if args[1] == "remove" {
 		return w.service.DeleteRule(ctx, want.Policy, all[i].ID)
 	}
-	_, err = w.service.UpdateRule(ctx, want.Policy, all[i].ID, func(r *network.RuleRow) error { r.Rate = want.Rate; return nil })
+	_, err = w.service.UpdateRule(ctx, want.Policy, all[i].ID,
+		func(r *network.RuleRow) error { r.Rate = want.Rate; return nil })
 	return err
 }
 
@@ -447,7 +459,7 @@ func (w *fixture) remove(args []string) error {
 	return w.service.DeletePolicy(context.Background(), w.id(args[0]))
 }
 
-// hold has somebody change what a server holds.
+// setAllocations changes what a server has allocated, as another service does.
 func (w *fixture) setAllocations(args []string) error {
 	ctx, server := context.Background(), w.serverID(args[0])
 	a, err := w.placement.Placement.Allocations(ctx, server)
@@ -474,7 +486,10 @@ func (w *fixture) beat(args []string) error {
 		return err
 	}
 	answer := map[bool]string{true: "  sync", false: "  no sync"}[sync]
-	state := map[network.SyncState]string{network.SyncNever: "null", network.SyncDue: "null", network.SyncDone: "true", network.SyncFailed: "false"}[a.Synced]
+	state := map[network.SyncState]string{
+		network.SyncNever: "null", network.SyncDue: "null", network.SyncDone: "true",
+		network.SyncFailed: "false",
+	}[a.Synced]
 	w.answers = append(w.answers, answer+", resources_synced "+state)
 	if a.SyncError != "" && a.Synced == network.SyncFailed {
 		w.answers = append(w.answers, "  "+a.SyncError)
@@ -484,7 +499,8 @@ func (w *fixture) beat(args []string) error {
 
 func (w *fixture) agent(host, driver string) network.ID {
 	w.t.Helper()
-	all, err := w.service.Agents(context.Background(), network.Where(network.ByHost, host), network.Where(network.ByAgentType, driverNamed[driver].AgentType))
+	all, err := w.service.Agents(context.Background(), network.Where(network.ByHost, host),
+		network.Where(network.ByAgentType, driverNamed[driver].AgentType))
 	w.must(err)
 	if len(all) == 0 {
 		return networktest.ID("no agent")

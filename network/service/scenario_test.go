@@ -23,7 +23,7 @@ import (
 //	port p net0 [policy=gold] [vnic=direct] [owner=compute:nova] [server=s]
 //	trunk PARENT SUBPORT                              ports on a wire
 //
-// and these do something, which the answer tells of:
+// and these change something, which is in the answer:
 //
 //	boot p cn1 bw=br0 [pkt=agent]     compute claims what p asks for from these providers, and binds it
 //	bind p cn1 [bw=br0] [pkt=agent] [old=br0] [other=br0] [raw=7] [more=switchdev]
@@ -97,20 +97,23 @@ func endEverywhere(t *testing.T, question []string) {
 		end(w)
 		w.play([]string{last})
 		if now := w.recovered(what); !slices.Equal(now, before) && !slices.Equal(now, after) {
-			t.Errorf("%s: %s: it is neither as before (-) nor as after it (+):\n%s\nbut\n%s", last, what, cmp.Diff(before, after), strings.Join(now, "\n"))
+			t.Errorf("%s: %s: it is neither as before (-) nor as after it (+):\n%s\nbut\n%s", last, what,
+				cmp.Diff(before, after), strings.Join(now, "\n"))
 		}
 	}
 	for at := 1; at <= updates; at++ {
 		again(fmt.Sprintf("the process ends with its transaction %d", at), func(w *fixture) { w.store.endAt = at })
 		for _, then := range []int{2, 3} { // after what Recover notes, and after what it writes
-			again(fmt.Sprintf("the process ends with its transaction %d, and the next with its %d", at, then), func(w *fixture) { w.store.endAt, w.store.nextAt = at, then })
+			again(fmt.Sprintf("the process ends with its transaction %d, and the next with its %d", at, then),
+				func(w *fixture) { w.store.endAt, w.store.nextAt = at, then })
 		}
 	}
 	for at := 1; at <= calls; at++ {
 		again(fmt.Sprintf("placement ends before call %d", at), func(w *fixture) { w.placement.failAt = at })
 	}
 	for _, at := range writes {
-		again(fmt.Sprintf("placement ends after call %d", at), func(w *fixture) { w.placement.failAt, w.placement.afterwards = at, true })
+		again(fmt.Sprintf("placement ends after call %d", at),
+			func(w *fixture) { w.placement.failAt, w.placement.afterwards = at, true })
 	}
 }
 

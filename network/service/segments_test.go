@@ -13,7 +13,10 @@ import (
 func TestSegmentsComeAndGo(t *testing.T) {
 	c, ctx := newCloud(t), context.Background()
 	vlan := func(id int) []network.SegmentRow {
-		return []network.SegmentRow{{Network: c.net, Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: id}}
+		return []network.SegmentRow{{
+			Network: c.net, Type: network.VLAN, PhysicalNetwork: "physnet0",
+			SegmentationID: id,
+		}}
 	}
 	made, err := c.service.CreateSegments(ctx, vlan(101))
 	c.must(err)
@@ -27,10 +30,17 @@ func TestSegmentsComeAndGo(t *testing.T) {
 		do   func() error
 		want fault.Code
 	}{
-		{"the number of another", func() error { _, err := c.service.CreateSegments(ctx, vlan(100)); return err }, "VlanIdInUse"},
-		{"a number that is none", func() error { _, err := c.service.CreateSegments(ctx, vlan(5000)); return err }, "InvalidInput"},
+		{
+			"the number of another", func() error { _, err := c.service.CreateSegments(ctx, vlan(100)); return err },
+			"VlanIdInUse",
+		},
+		{
+			"a number that is none", func() error { _, err := c.service.CreateSegments(ctx, vlan(5000)); return err },
+			"InvalidInput",
+		},
 		{"a network that is none", func() error {
-			_, err := c.service.CreateSegments(ctx, []network.SegmentRow{{Network: "none", Type: network.Local, SegmentationID: -1}})
+			_, err := c.service.CreateSegments(ctx,
+				[]network.SegmentRow{{Network: "none", Type: network.Local, SegmentationID: -1}})
 			return err
 		}, "NetworkNotFound"},
 		{"one good, one bad", func() error {

@@ -35,7 +35,7 @@ func newRoom(t *testing.T) *freeAddresses {
 	return r
 }
 
-// beat reports configurations, and checks whether that asks for a sync.
+// beat reports configurations, and checks whether that makes a sync due.
 func (r *freeAddresses) beat(configurations string, want bool) {
 	r.t.Helper()
 	var sync bool
@@ -122,7 +122,11 @@ func TestLateResults(t *testing.T) {
 		"Same":      {on("h1"), "h0", network.SyncDone, "", []string{"h1"}},
 		"Moved":     {on("h2"), "h0", network.SyncDue, "", []string{"h1", "h2"}},
 		"MovedBack": {on("h0"), "h0", network.SyncDue, "", []string{"h0", "h1"}},
-		"Nonsense":  {`{"bridge_mappings": 7}`, "h0", network.SyncFailed, "configurations: \"bridge_mappings\" must be an object, not `7`", []string{"h1"}},
+		"Nonsense": {
+			`{"bridge_mappings": 7}`, "h0", network.SyncFailed,
+			"configurations: \"bridge_mappings\" must be an object, not `7`",
+			[]string{"h1"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t)
@@ -160,7 +164,7 @@ func TestEqualFailuresAreNotWritten(t *testing.T) {
 	}
 }
 
-// An agent whose record is gone has no results.
+// An agent whose record was deleted has no results.
 func TestResultsOfAgentsThatAreGone(t *testing.T) {
 	r := newRoom(t)
 	r.beat(on("h1"), true)

@@ -11,7 +11,9 @@ import (
 // SetTags changes the tags of an object, whose kind is its name in the API. The
 // function gets what they are; what it returns is sorted, and each counts once.
 // Fault: the one of an object that does not exist.
-func (s *Service) SetTags(ctx context.Context, kind string, id network.ID, fn func([]string) ([]string, error), only ...network.Condition) (tags []string, err error) {
+func (s *Service) SetTags(
+	ctx context.Context, kind string, id network.ID, fn func([]string) ([]string, error), only ...network.Condition,
+) (tags []string, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		change, ok := taggers[kind]
 		if !ok {
@@ -52,7 +54,9 @@ var taggers = map[string]func(*network.Tx, string, network.ID, func(*network.Com
 	"security_group": tagger(func(r *network.SecurityGroupRow) *network.Common { return &r.Common }),
 }
 
-func tagger[T network.Row](common func(*T) *network.Common) func(*network.Tx, string, network.ID, func(*network.Common) error) error {
+func tagger[T network.Row](
+	common func(*T) *network.Common,
+) func(*network.Tx, string, network.ID, func(*network.Common) error) error {
 	return func(tx *network.Tx, kind string, id network.ID, fn func(*network.Common) error) error {
 		row, err := network.Find[T](tx, kind, id)
 		if err != nil {

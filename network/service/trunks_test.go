@@ -44,7 +44,10 @@ func newTrunked(t *testing.T) *trunked {
 	w.must(err)
 	port := func(net network.ID, owner string) ports.Spec {
 		return ports.Spec{
-			PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: net, DeviceOwner: owner}, VNIC: "normal",
+			PortRow: network.PortRow{
+				Common: network.Common{Project: "p"}, Network: net,
+				DeviceOwner: owner,
+			}, VNIC: "normal",
 			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true,
 		}
 	}
@@ -139,7 +142,8 @@ func TestSubportsOfPluggedTrunks(t *testing.T) {
 	w := newTrunked(t)
 	w.bind("h1")
 	w.report("h1", w.parent, true)
-	trunk, err := w.AddSubports(t.Context(), w.trunk, []ports.SubportSpec{{Port: w.spare, SegmentationType: network.VLAN, SegmentationID: 43}}, "")
+	trunk, err := w.AddSubports(t.Context(), w.trunk,
+		[]ports.SubportSpec{{Port: w.spare, SegmentationType: network.VLAN, SegmentationID: 43}}, "")
 	w.must(err)
 	if trunk.Status != network.TrunkActive || len(trunk.Subports) != 2 {
 		t.Errorf("the trunk is %+v, want an active one with two subports", trunk)
@@ -156,7 +160,8 @@ func TestTrunksWithUnboundSubports(t *testing.T) {
 	w.bind("h3")
 	w.report("h3", w.parent, true)
 	w.expect("h3 is not connected to the subport's network", w.subport, "ERROR: h3 binding_failed DOWN trunk:subport")
-	_, err := w.AddSubports(t.Context(), w.trunk, []ports.SubportSpec{{Port: w.spare, SegmentationType: network.VLAN, SegmentationID: 43}}, "")
+	_, err := w.AddSubports(t.Context(), w.trunk,
+		[]ports.SubportSpec{{Port: w.spare, SegmentationType: network.VLAN, SegmentationID: 43}}, "")
 	if kind, code := fault.Of(err); kind != fault.Conflict || code != "TrunkInErrorState" {
 		t.Errorf("adding a subport to it: %v, want TrunkInErrorState", err)
 	}

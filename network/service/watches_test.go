@@ -43,13 +43,15 @@ func newInstances(t *testing.T, hosts ...string) *instances {
 	url := dbtest.MariaDB(t).NewDatabase(t)
 	for i := range x.services {
 		store, err := rowtable.OpenNetwork(t.Context(), sqlstore.Options{
-			Server: sqltest.Server(t, url), Metrics: sqlstore.Metrics{Committed: func(int, time.Duration) { x.commits.Add(1) }},
+			Server: sqltest.Server(t,
+				url), Metrics: sqlstore.Metrics{Committed: func(int, time.Duration) { x.commits.Add(1) }},
 		})
 		x.must(err)
 		t.Cleanup(func() { _ = store.Close() })
 		settings := network.DefaultSettings()
 		settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
-		x.services[i], x.due[i] = service.New(store, settings, service.Peers{Log: logtest.Logger()}), make(chan time.Time)
+		x.services[i], x.due[i] = service.New(store, settings,
+			service.Peers{Log: logtest.Logger()}), make(chan time.Time)
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() {
@@ -89,8 +91,11 @@ func (x *instances) beat(s *service.Service, host string) {
 func (x *instances) network(name string) network.ID {
 	x.Helper()
 	nets, err := x.services[0].CreateNetworks(x.Context(), []topology.NetworkSpec{{
-		NetworkRow: network.NetworkRow{Common: network.Common{Project: "p", Name: name}, AdminStateUp: true, PortSecurity: true},
-		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: -1}},
+		NetworkRow: network.NetworkRow{
+			Common: network.Common{Project: "p", Name: name}, AdminStateUp: true,
+			PortSecurity: true,
+		},
+		Segments: []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: -1}},
 	}})
 	x.must(err)
 	return nets[0].ID
@@ -100,8 +105,11 @@ func (x *instances) network(name string) network.ID {
 func (x *instances) port(s *service.Service, host string) network.ID {
 	x.Helper()
 	made, err := s.CreatePorts(x.Context(), []ports.Spec{{
-		PortRow: network.PortRow{Common: network.Common{Project: "p"}, Network: x.net, DeviceOwner: "compute:nova", DeviceID: "server"},
-		AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal", Host: host,
+		PortRow: network.PortRow{
+			Common: network.Common{Project: "p"}, Network: x.net, DeviceOwner: "compute:nova",
+			DeviceID: "server",
+		},
+		AnyIPs: true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal", Host: host,
 	}})
 	x.must(err)
 	return made[0].ID
@@ -189,16 +197,24 @@ func TestChangesWakeTheirHost(t *testing.T) {
 		want []string
 	}{
 		{"a port is bound", func() error { port = x.port(s, "a"); return nil }, []string{"a0", "a1"}},
-		{"it is wired", func() error { return s.SetPortsUp(t.Context(), "a", []network.ID{port}, true) }, []string{"a0", "a1"}},
+		{
+			"it is wired", func() error { return s.SetPortsUp(t.Context(), "a", []network.ID{port}, true) },
+			[]string{"a0", "a1"},
+		},
 		{"it is wired again", func() error { return s.SetPortsUp(t.Context(), "a", []network.ID{port}, true) }, nil},
 		{"a policy is made", func() error {
-			made, err := s.CreatePolicies(t.Context(), []network.PolicyRow{{Common: network.Common{Project: "p", Name: "p"}}})
+			made, err := s.CreatePolicies(t.Context(),
+				[]network.PolicyRow{{Common: network.Common{Project: "p", Name: "p"}}})
 			policy = made[0].ID
 			return err
 		}, nil},
-		{"the port gets it", func() error { return x.update(s, port, func(spec *ports.Spec) { spec.Policy = policy }) }, []string{"a0", "a1"}},
+		{
+			"the port gets it", func() error { return x.update(s, port, func(spec *ports.Spec) { spec.Policy = policy }) },
+			[]string{"a0", "a1"},
+		},
 		{"it gets a rule", func() error {
-			row, err := s.CreateRule(t.Context(), network.RuleRow{Policy: policy, Type: network.BandwidthLimit, Direction: network.Egress, Rate: 1000})
+			row, err := s.CreateRule(t.Context(),
+				network.RuleRow{Policy: policy, Type: network.BandwidthLimit, Direction: network.Egress, Rate: 1000})
 			rule = row.ID
 			return err
 		}, []string{"a0", "a1"}},
@@ -237,7 +253,10 @@ func TestWhatDiffersWakes(t *testing.T) {
 		return ids[random.IntN(len(ids))]
 	}
 	x.must(func() error {
-		made, err := x.services[0].CreatePolicies(t.Context(), []network.PolicyRow{{Common: network.Common{Project: "p", Name: "1"}}, {Common: network.Common{Project: "p", Name: "2"}}})
+		made, err := x.services[0].CreatePolicies(t.Context(), []network.PolicyRow{{Common: network.Common{
+			Project: "p",
+			Name:    "1",
+		}}, {Common: network.Common{Project: "p", Name: "2"}}})
 		for _, p := range made {
 			policies = append(policies, p.ID)
 		}
@@ -273,7 +292,10 @@ func TestWhatDiffersWakes(t *testing.T) {
 		func(s *service.Service, _ string) error { return s.DeletePort(ctx, one(portIDs)) },
 		func(s *service.Service, _ string) error {
 			_, err := s.CreateRule(ctx, network.RuleRow{
-				Policy: one(policies), Type: network.BandwidthLimit, Direction: []string{network.Egress, network.Ingress}[random.IntN(2)], Rate: 1 + random.Int64N(1000),
+				Policy: one(policies), Type: network.BandwidthLimit, Direction: []string{
+					network.Egress,
+					network.Ingress,
+				}[random.IntN(2)], Rate: 1 + random.Int64N(1000),
 			})
 			return err
 		},
@@ -291,7 +313,8 @@ func TestWhatDiffersWakes(t *testing.T) {
 		},
 		func(s *service.Service, _ string) error {
 			policy := one(policies)
-			_, err := s.UpdateNetwork(ctx, x.net, func(spec *topology.NetworkSpec) error { spec.Policy = policy; return nil })
+			_, err := s.UpdateNetwork(ctx, x.net,
+				func(spec *topology.NetworkSpec) error { spec.Policy = policy; return nil })
 			return err
 		},
 		func(s *service.Service, host string) error {
@@ -328,12 +351,14 @@ func TestWhatDiffersWakes(t *testing.T) {
 			differed++
 			for i := range x.services {
 				if !slices.Contains(woken, fmt.Sprint(h, i)) {
-					t.Fatalf("seed %d: act %d changes what %s is to do, and its poll on instance %d is not woken", seed, act, h, i)
+					t.Fatalf("seed %d: act %d changes what %s is to do, and its poll on instance %d is not woken", seed,
+						act, h, i)
 				}
 			}
 		}
 	}
 	if differed < 40 || len(did) < len(acts) {
-		t.Errorf("seed %d: %d lists differed, and %d of %d acts succeeded: too few to say anything", seed, differed, len(did), len(acts))
+		t.Errorf("seed %d: %d lists differed, and %d of %d acts succeeded: too few to say anything", seed, differed,
+			len(did), len(acts))
 	}
 }
