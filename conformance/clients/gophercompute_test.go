@@ -428,7 +428,7 @@ func (u *user) serves(id string) {
 	u.refused("get no server", err, 404)
 }
 
-// powers stops, starts, reboots and locks a server.
+// powers stops, starts, reboots, pauses, suspends and locks a server.
 func (u *user) powers(id string) {
 	u.t.Helper()
 	u.ok("stop", servers.Stop(u.ctx, u.c, id).ExtractErr())
@@ -437,6 +437,15 @@ func (u *user) powers(id string) {
 	u.ok("start", servers.Start(u.ctx, u.c, id).ExtractErr())
 	u.becomes(id, "ACTIVE")
 	u.ok("reboot", servers.Reboot(u.ctx, u.c, id, servers.RebootOpts{Type: servers.HardReboot}).ExtractErr())
+	u.becomes(id, "ACTIVE")
+	u.ok("pause", servers.Pause(u.ctx, u.c, id).ExtractErr())
+	u.becomes(id, "PAUSED")
+	u.refused("suspend what is paused", servers.Suspend(u.ctx, u.c, id).ExtractErr(), 409)
+	u.ok("unpause", servers.Unpause(u.ctx, u.c, id).ExtractErr())
+	u.becomes(id, "ACTIVE")
+	u.ok("suspend", servers.Suspend(u.ctx, u.c, id).ExtractErr())
+	u.becomes(id, "SUSPENDED")
+	u.ok("resume", servers.Resume(u.ctx, u.c, id).ExtractErr())
 	u.becomes(id, "ACTIVE")
 	u.ok("lock", servers.Lock(u.ctx, u.c, id).ExtractErr())
 	u.ok("unlock", servers.Unlock(u.ctx, u.c, id).ExtractErr())
@@ -521,7 +530,7 @@ func (u *user) actions(id string) {
 		}
 	}
 	u.same("actions", map[string]int{
-		"create": 1, "stop": 1, "start": 1, "reboot": 1, "lock": 1, "unlock": 1, "attach_interface": 1, "detach_interface": 1,
+		"create": 1, "stop": 1, "start": 1, "reboot": 1, "pause": 1, "unpause": 1, "suspend": 1, "resume": 1, "lock": 1, "unlock": 1, "attach_interface": 1, "detach_interface": 1,
 	}, done)
 }
 

@@ -114,7 +114,7 @@ func TestPauseAndSuspend(t *testing.T) {
 		want := built(s.ID, "b", port(1), port(2))
 		want.Running, want.Power = halt.running, halt.power
 		m.wantState(s.ID, want)
-		m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 down", "eth1 veth fa:16:3e:00:00:02 down")
+		m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 down 192.0.2.1/24", "eth1 veth fa:16:3e:00:00:02 down")
 		m.must(m.driver.Unplug(t.Context(), s.ID, port(2).ID))
 		m.must(halt.undo(t.Context(), s.ID))
 		m.must(halt.undo(t.Context(), s.ID))
