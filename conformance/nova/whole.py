@@ -38,6 +38,7 @@ from nova import objects
 from nova import service
 from nova.api import auth
 from nova.api import compute_req_id
+from nova.compute import power_state
 from nova.compute import rpcapi as compute
 from nova.conductor import rpcapi as conductor
 from nova.db.api import api as api_db
@@ -93,7 +94,31 @@ class Driver(fake.MediumFakeDriver):
 
     def post_live_migration_at_destination(self, context, instance, network_info, *args, **kwargs):
         super().post_live_migration_at_destination(context, instance, network_info, *args, **kwargs)
+        self.instances[instance.uuid].state = instance.power_state
         self.arrived(network_info)
+
+    # Nova's own driver for tests ignores these. The power is as with libvirt, where a suspended server has no domain.
+
+    @held
+    def pause(self, instance):
+        self.instances[instance.uuid].state = power_state.PAUSED
+
+    @held
+    def unpause(self, instance):
+        self.instances[instance.uuid].state = power_state.RUNNING
+
+    @held
+    def suspend(self, context, instance):
+        self.instances[instance.uuid].state = power_state.SHUTDOWN
+
+    @held
+    def resume(self, context, instance, *args, **kwargs):
+        self.instances[instance.uuid].state = power_state.RUNNING
+
+    @held
+    def reboot(self, context, instance, *args, **kwargs):
+        super().reboot(context, instance, *args, **kwargs)
+        self.instances[instance.uuid].state = power_state.RUNNING
 
     def finish_migration(self, context, migration, instance, disk_info, network_info, *args, **kwargs):
         super().finish_migration(context, migration, instance, disk_info, network_info, *args, **kwargs)
@@ -114,7 +139,7 @@ class Driver(fake.MediumFakeDriver):
                     pci_passthrough_devices=jsonutils.dumps(devices))
 
 
-for name in ('power_off', 'power_on', 'reboot', 'destroy', 'detach_interface', 'migrate_disk_and_power_off', 'live_migration',
+for name in ('power_off', 'power_on', 'destroy', 'detach_interface', 'migrate_disk_and_power_off', 'live_migration',
              'confirm_migration', 'snapshot'):
     setattr(Driver, name, held(getattr(Driver, name)))
 
