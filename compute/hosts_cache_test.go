@@ -90,6 +90,35 @@ func TestZonesCountAtOnce(t *testing.T) {
 	}
 }
 
+// TestZonesThatOthersCreate: an availability zone that another instance has just created is found, although the hosts are cached; one
+// without enabled hosts is refused.
+func TestZonesThatOthersCreate(t *testing.T) {
+	w := newFixture(t, 1000, "cn1", "cn2")
+	w.hostOf(w.boot("first")) // the hosts are cached then
+	create := func() error {
+		_, err := w.CreateServers(ctx, ann, compute.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, Zone: "special"})
+		return err
+	}
+	refused := func(when string) {
+		t.Helper()
+		if err := create(); err == nil || !strings.Contains(err.Error(), "The requested availability zone is not available") {
+			t.Errorf("%s: CreateServers = %v, want that the zone is not available", when, err)
+		}
+	}
+	refused("a zone that does not exist")
+	zone := &compute.AggregateRow{ID: computetest.ID("special"), Number: 7, Name: "special", Metadata: map[string]string{compute.ZoneKey: "special"}}
+	computetest.Add(t, w.store, zone)
+	refused("a zone without hosts")
+	computetest.Add(t, w.store, &compute.MemberRow{Aggregate: zone.ID, Host: "cn2"})
+	w.must(create())
+	for _, h := range must(w.fleetOf(w.Service).Services(ctx)) {
+		if yes := true; h.Host == "cn2" {
+			must(w.fleetOf(w.Service).ChangeService(ctx, h.ID, fleet.ServiceChange{Disabled: &yes}))
+		}
+	}
+	refused("a zone whose host is disabled")
+}
+
 // TestBootsShareQueries: of boots with ports alike at the same time, several are decided by one answer of
 // placement, and each gets the providers of its own host.
 func TestBootsShareQueries(t *testing.T) {
