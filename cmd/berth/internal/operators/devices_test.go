@@ -1,7 +1,6 @@
 package operators
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,20 +27,7 @@ func runOn(t *testing.T, c *cloud.Cloud, command func(cli.Env) *cobra.Command, a
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var stdout, stderr bytes.Buffer
-	cmd := command(cli.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr})
-	cmd.SetArgs(append(args, "--from-file", file))
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetOut(&stderr)
-	cmd.SetErr(&stderr)
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		code = cli.ExitFailure
-		if given, ok := cli.CodeOf(err); ok {
-			code = given
-		}
-		stderr.WriteString(err.Error() + "\n")
-	}
-	return code, stdout.String(), stderr.String()
+	return runWith(t, nil, command, append(args, "--from-file", file)...)
 }
 
 // confFile writes a nova.conf.
