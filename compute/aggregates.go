@@ -54,11 +54,11 @@ func ZonesByHost(r Reader, hosts ...string) (map[string]string, error) {
 	}
 	slices.Sort(ids)
 	rows, err := Rows[AggregateRow](r, Where(ByID, slices.Compact(ids)...))
-	return zonesOf(withMembers(rows, members)), err
+	return ZonesOf(withMembers(rows, members)), err
 }
 
-// zonesOf returns the availability zones of the hosts of aggregates.
-func zonesOf(all []Aggregate) map[string]string {
+// ZonesOf returns the availability zones of the hosts of aggregates.
+func ZonesOf(all []Aggregate) map[string]string {
 	zones := map[string]string{}
 	for _, a := range all {
 		for _, h := range a.Hosts {

@@ -1,24 +1,15 @@
-// Package compute is the part of OpenStack Compute that guaranteed bandwidth needs: flavors, hosts,
-// servers and what belongs to them, and the rules among them. It turns a user's request into a
-// claim on a host, and releases it. It knows no HTTP and no SQL. Package request makes the query
-// for placement, package selection chooses among the candidates, and package extraspecs has the
-// meaning of extra specs.
+// Package compute has the rows of the compute service, which is the part of OpenStack Compute that
+// guaranteed bandwidth needs, and what all of its parts have in common: the store and its
+// transactions, the settings, the interfaces of peer services, and faults. It knows no HTTP and no SQL.
 //
-// What takes several steps with a server is an operation: a list of steps (kinds.go) that package
-// operation carries out, forward or backwards, and after a crash goes on with:
+// The parts are below it (decision 41). Package servers has servers as users see them; package lifecycle
+// has the operations that carry out what users request, package scheduler chooses the hosts for them,
+// and package serverports binds the ports of servers; package fleet has the hosts, and package catalog
+// has flavors, key pairs, aggregates, groups and quotas. Package request makes the query for placement,
+// package selection chooses among the candidates, and package extraspecs has the meaning of extra
+// specs.
 //
-//	boot    ports ─► claim ─► bind ─► host ─► (ACTIVE)
-//	attach  ports ─► claim ─► bind ─► host ─► (attached)
-//	delete  (deleted)  ◄─ ports ◄─ claim ◄─ bind ◄─ host
-//	detach  (detached) ◄─ ports ◄─ claim ◄─ bind ◄─ host
-//	power   host ─► (done)
-//	move    claim ─► source ─► bind ─► host ─► (VERIFY_RESIZE)
-//	revert  (as before)  ◄─ claim ◄─ source ◄─ bind ◄─ host
-//	live    claim ─► bind ─► prepare ─► source ─► activate ─► host ─► leave ─► release ─► (ACTIVE)
-//
-// There are more (newKinds, and decision 31).
-//
-// What a host is to make of a server is a row (HostedRow), which the commands to hosts write (hosted.go, hostcommands.go).
+// What a host is to make of a server is a row (HostedRow), which the commands to hosts write.
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package compute

@@ -5,20 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/rows"
 	"github.com/berthcloud/berth/watch"
 )
-
-// Rules are what operations decide by besides rows: the settings and the clock, and the log that
-// they write to. They have no store, so that what opens a transaction cannot be called within one.
-type Rules struct {
-	Settings Settings
-	Now      func() time.Time
-	Log      *slog.Logger
-}
 
 // A Database has the rows of the compute service. Long polls wait for changes of it (package
 // watch). It is safe for concurrent use.
@@ -27,7 +20,7 @@ type Database struct {
 	Rules Rules
 
 	mu      sync.Mutex // guards onHosts
-	onHosts []func(rows.Notes)
+	onHosts []func(HostsWritten)
 }
 
 // NewDatabase returns a database with its rows in a store. Without a clock the rules have the
@@ -56,9 +49,10 @@ func (d *Database) Update(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
-// OnHosts has fn called with the notes of rows by which hosts are chosen (hostsWriter), before the
-// Update that has written them returns.
-func (d *Database) OnHosts(fn func(rows.Notes)) {
+// OnHosts has fn called with the rows that were written of those by which hosts are chosen
+// (hostsWriter): before the Update that has written them returns, and when RunWatches sees what other
+// instances have written.
+func (d *Database) OnHosts(fn func(HostsWritten)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.onHosts = append(d.onHosts, fn)
@@ -68,10 +62,11 @@ func (d *Database) notifyHosts(n rows.Notes) {
 	if n.Empty() {
 		return
 	}
+	written := hostsWritten(n)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, fn := range d.onHosts {
-		fn(n)
+		fn(written)
 	}
 }
 
@@ -80,6 +75,7 @@ type Tx struct {
 	Writer
 	Rules
 	At time.Time // of its rows: in UTC, in whole seconds
+	By Caller    // of the action that was recorded last, for the operations that begin with it
 }
 
 // NextNumber returns the next number of a sequence, 1 for the first.
@@ -106,6 +102,27 @@ const (
 	noteNode       = "node "
 	noteService    = "service "
 )
+
+// HostsWritten are rows by which hosts are chosen that were written.
+type HostsWritten struct {
+	Nodes, Services []ID
+	Aggregates      bool // or their members
+	All             bool
+}
+
+// hostsWritten returns the rows that notes are of.
+func hostsWritten(n rows.Notes) HostsWritten {
+	w := HostsWritten{All: n.Has(noteHosts), Aggregates: n.Has(noteAggregates)}
+	for _, key := range n.Keys() {
+		if id, ok := strings.CutPrefix(key, noteNode); ok {
+			w.Nodes = append(w.Nodes, ID(id))
+		}
+		if id, ok := strings.CutPrefix(key, noteService); ok {
+			w.Services = append(w.Services, ID(id))
+		}
+	}
+	return w
+}
 
 // A hostsWriter notes the rows that it writes of those by which hosts are chosen: hypervisors,
 // services, aggregates and their members. So no operation can omit to have them read again, in this
@@ -162,3 +179,13 @@ func hostsNote(row any, removed bool) string {
 	}
 	return ""
 }
+
+// RunWatches wakes hosts that wait when other instances change their lists, and has hosts that others change read
+// again, until ctx ends. It looks whenever due has a value, which should be every watch.Interval.
+func (d *Database) RunWatches(ctx context.Context, due <-chan time.Time) {
+	d.RunFollow(ctx, due, d.notifyHosts, d.Rules.Log)
+}
+
+// EndWatches answers all hosts that wait, now and later, so that a service that stops need
+// not wait for them. It may be called more than once.
+func (d *Database) EndWatches() { d.End() }

@@ -2,34 +2,36 @@ package compute
 
 import "github.com/berthcloud/berth/fault"
 
-// The code of a fault of this package is what Nova calls the error, and its text is
-// for the caller.
+// The codes of the faults of this package and of those below it are what Nova calls the errors, and
+// their texts are for the caller.
 
-func invalid(code fault.Code, format string, args ...any) error {
+// Invalid is the fault of a request that is wrong, whatever there is.
+func Invalid(code fault.Code, format string, args ...any) error {
 	return fault.New(fault.Invalid, code, format, args...)
 }
 
-func conflict(code fault.Code, format string, args ...any) error {
+// Conflict is the fault of a request that is not possible now.
+func Conflict(code fault.Code, format string, args ...any) error {
 	return fault.New(fault.Conflict, code, format, args...)
 }
 
-func notFound(code fault.Code, format string, args ...any) error {
+// NotFound is the fault of a request for what does not exist, or is not the caller's.
+func NotFound(code fault.Code, format string, args ...any) error {
 	return fault.New(fault.NotFound, code, format, args...)
 }
 
-// overQuota refuses what a quota does not allow.
-func overQuota(code fault.Code, format string, args ...any) error {
+// OverQuota refuses what a quota does not allow.
+func OverQuota(code fault.Code, format string, args ...any) error {
 	return fault.New(fault.Denied, code, format, args...)
 }
 
-// absent says that the service runs without a neighbour that is needed.
-func absent(neighbour string) error {
-	return fault.New(fault.Unavailable, "ServiceUnavailable", "The %s service is not configured.", neighbour)
+// NotConfigured is the fault of a request that needs a peer service that is not configured.
+func NotConfigured(peer string) error {
+	return fault.New(fault.Unavailable, "ServiceUnavailable", "The %s service is not configured.", peer)
 }
 
-// asInvalid makes a fault of something that is not there one of the request that
-// names it.
-func asInvalid(err error) error {
+// AsInvalid makes the fault of something that does not exist one of the request that names it.
+func AsInvalid(err error) error {
 	f, ok := fault.Find(err)
 	if !ok {
 		return err
@@ -38,5 +40,11 @@ func asInvalid(err error) error {
 	if kind != fault.NotFound {
 		return err
 	}
-	return invalid(code, "%s", f.Error())
+	return Invalid(code, "%s", f.Error())
+}
+
+// Code returns the code of a fault, "" for none.
+func Code(err error) fault.Code {
+	_, c := fault.Of(err)
+	return c
 }

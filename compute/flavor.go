@@ -15,7 +15,7 @@ type Viewer struct {
 }
 
 // NoFlavor returns the fault of a flavor that does not exist, or that the caller may not see.
-func NoFlavor(id ID) error { return notFound("FlavorNotFound", "Flavor %s could not be found.", id) }
+func NoFlavor(id ID) error { return NotFound("FlavorNotFound", "Flavor %s could not be found.", id) }
 
 // FlavorFor returns a flavor. Fault: FlavorNotFound, also when the viewer may not see it.
 func FlavorFor(r Reader, v Viewer, id ID) (FlavorRow, error) {

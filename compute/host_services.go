@@ -33,7 +33,7 @@ func (rules Rules) HostServices(r Reader, where ...Match) ([]HostService, error)
 func zonesOfServices(r Reader, services []ServiceRow, all bool) (map[string]string, error) {
 	if all {
 		aggregates, err := ReadAggregates(r)
-		return zonesOf(aggregates), err
+		return ZonesOf(aggregates), err
 	}
 	hosts := make([]string, len(services))
 	for i, row := range services {
@@ -96,7 +96,7 @@ func (rules Rules) Zones(r Reader) ([]Zone, error) {
 func IdleHost(r Reader, host string) error {
 	servers, err := Count[ServerRow](r, Where(ByHost, host))
 	if err == nil && servers > 0 {
-		err = conflict("HTTPConflict", "Unable to delete compute service that is hosting instances. Migrate or delete the instances first.")
+		err = Conflict("HTTPConflict", "Unable to delete compute service that is hosting instances. Migrate or delete the instances first.")
 	}
 	if err != nil {
 		return err
@@ -104,19 +104,19 @@ func IdleHost(r Reader, host string) error {
 	moves, err := Rows[MigrationRow](r, Where(ByStatus, migrationsUnderWay...))
 	for _, m := range moves {
 		if m.Source == host || m.Dest == host {
-			return conflict("HTTPConflict", "Unable to delete compute service that has in-progress migrations. "+
+			return Conflict("HTTPConflict", "Unable to delete compute service that has in-progress migrations. "+
 				"Complete the migrations or delete the instances first.")
 		}
 	}
 	return err
 }
 
-// reported refuses a host that has never reported: it may have been renamed, or ask the compute
+// Reported refuses a host that has never reported: it may have been renamed, or ask the compute
 // service of another cloud.
-func reported(r Reader, host string) error {
+func Reported(r Reader, host string) error {
 	_, err := One[ServiceRow](r, Where(ByHost, host))
 	if errors.Is(err, ErrNoRow) {
-		return notFound("ComputeHostNotFound", "Compute host %s could not be found.", host)
+		return NotFound("ComputeHostNotFound", "Compute host %s could not be found.", host)
 	}
 	return err
 }

@@ -1,6 +1,8 @@
 package compute
 
-import "maps"
+import (
+	"maps"
+)
 
 // The resources that quotas are of.
 const (
@@ -37,17 +39,17 @@ func DefaultQuotas() Quotas {
 // Limits are the configured ones, over which come those of the default class, of the
 // project, and of the user.
 func (rules Rules) Limits(r Reader, project, user string) (Quotas, error) {
-	rows, err := quotasOf(r, project)
-	return rules.limitsBy(rows, project, user), err
+	rows, err := QuotasOf(r, project)
+	return rules.LimitsBy(rows, project, user), err
 }
 
-// quotasOf returns the limits that were set for a project and its users, and those of the default class.
-func quotasOf(r Reader, project string) ([]QuotaRow, error) {
+// QuotasOf returns the limits that were set for a project and its users, and those of the default class.
+func QuotasOf(r Reader, project string) ([]QuotaRow, error) {
 	return Rows[QuotaRow](r, Where(ByProject, DefaultClass, project))
 }
 
-// limitsBy are the Limits by the quotas of a project.
-func (rules Rules) limitsBy(rows []QuotaRow, project, user string) Quotas {
+// LimitsBy are the Limits by the quotas of a project.
+func (rules Rules) LimitsBy(rows []QuotaRow, project, user string) Quotas {
 	q := maps.Clone(rules.Settings.Quotas)
 	for _, owner := range []struct{ project, user string }{{DefaultClass, ""}, {project, ""}, {project, user}} {
 		for _, row := range rows {

@@ -1,6 +1,8 @@
 package compute
 
-import "github.com/berthcloud/berth/compute/inventory"
+import (
+	"github.com/berthcloud/berth/compute/inventory"
+)
 
 // A Report is what a host says of itself, and its JSON. Services and hosts may be of different
 // releases: members are added, not changed.

@@ -1,6 +1,8 @@
 package compute
 
-import "time"
+import (
+	"time"
+)
 
 // A ServerRow is a server.
 type ServerRow struct {

@@ -1,6 +1,8 @@
 package compute
 
-import "github.com/berthcloud/berth/rows"
+import (
+	"github.com/berthcloud/berth/rows"
+)
 
 // The contract of a Store is in package rows.
 type (

@@ -1,6 +1,8 @@
 package compute
 
-import "strings"
+import (
+	"strings"
+)
 
 // A ServerSummary is what rules that read many servers need of them: a ServerRow with its project, hostname, states, host, group and
 // creation only. It is not written.
@@ -37,13 +39,13 @@ type OperationSummary struct {
 	Ready     string // as OperationRow.Ready
 }
 
-// isReady is what Ready says of an operation that a worker can take.
-const isReady = "ready"
+// IsReady is what Ready says of an operation that a worker can take.
+const IsReady = "ready"
 
 // Ready is "ready" for an operation that no worker has and that waits for no host, "" for others.
 func (o *OperationRow) Ready() string {
 	if o.Worker != "" || o.Awaits != "" {
 		return ""
 	}
-	return isReady
+	return IsReady
 }

@@ -1,6 +1,8 @@
 package compute
 
-import "github.com/berthcloud/berth/watch"
+import (
+	"github.com/berthcloud/berth/watch"
+)
 
 // watched are the rows that the list of a host is made of, and those that tell of its answers, by their keys:
 // hosts, servers, ports and events.

@@ -8,6 +8,10 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/fleet"
+	"github.com/berthcloud/berth/compute/lifecycle"
+	"github.com/berthcloud/berth/compute/scheduler"
+	"github.com/berthcloud/berth/compute/serverports"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
@@ -21,10 +25,13 @@ import (
 // connections.
 type ComputeServer struct {
 	Server
-	cfg     *config.Compute
-	service *compute.Service
-	catalog *catalog.Service
-	fleet   *fleet.Service
+	cfg       *config.Compute
+	db        *compute.Database
+	servers   *servers.Service
+	lifecycle *lifecycle.Service
+	ports     *serverports.Service
+	catalog   *catalog.Service
+	fleet     *fleet.Service
 }
 
 func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefaults()} }
@@ -46,25 +53,19 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	if err != nil {
 		return s, err
 	}
-	neighbours, trees, end, err := computeNeighbours(cfg, log, s.tracer, d)
+	peers, end, err := computeNeighbours(cfg, log, s.tracer, d)
 	if err != nil {
 		return s, Fail(WrongSettings, err)
 	}
 	s.ends = append(s.ends, end)
-	neighbours.Run = thisRun()
-	neighbours.Behalf = func(ctx context.Context, caller compute.Caller) context.Context { // for logs, and for what peer services are reported
-		return context.WithValue(ctx, logging.Key{}, &logging.Origin{RequestID: caller.Request, GlobalID: caller.Global, User: caller.User, Project: caller.Project})
-	}
 	opts.Empty = d.Empty
 	store, err := rowtable.OpenCompute(ctx, opts)
 	if err != nil {
 		return s, databaseFailure(err)
 	}
 	s.keep(store)
-	db := compute.NewDatabase(store, compute.Rules{Settings: computeSettings(cfg), Log: log})
-	s.service, s.catalog = compute.NewService(db, neighbours), catalog.New(db, neighbours.Placement)
-	s.fleet = fleet.New(db, s.service, trees)
-	s.serving.leave = s.service.EndWatches
+	s.assemble(compute.NewDatabase(store, compute.Rules{Settings: computeSettings(cfg), Log: log}), peers)
+	s.serving.leave = s.db.EndWatches
 	ended, rest := runEnded, requestRest
 	if opts.Path != "" { // the file is locked: its previous process has ended
 		ended = func(string) bool { return true }
@@ -72,15 +73,41 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	if d.Alone {
 		rest = 0
 	}
-	if err := s.service.TakeOver(ctx, ended, rest); err != nil {
+	if err := s.lifecycle.TakeOver(ctx, ended, rest); err != nil {
 		return s, databaseFailure(err)
 	}
-	s.ends = append(s.ends, Background(s.service.RunOperations), Background(s.service.RunPorts), Background(s.service.RunHistory), Background(ticking(watch.Interval, s.service.RunWatches)), Background(s.mirror))
+	for _, run := range []func(context.Context){
+		s.lifecycle.RunOperations, s.servers.RunConfirmations, s.ports.RunPorts, s.servers.RunHistory,
+		ticking(watch.Interval, s.db.RunWatches), s.mirror,
+	} {
+		s.ends = append(s.ends, Background(run))
+	}
 	metrics.watchUnknown(s.fleet.UnknownServers)
 	metrics.watchHosts(s.fleet.Services)
-	metrics.watchOperations(s.service.Operations)
+	metrics.watchOperations(s.lifecycle.Operations)
 	s.wire(metrics)
 	return s, nil
+}
+
+// assemble makes the parts of the service, on a database.
+func (s *ComputeServer) assemble(db *compute.Database, peers computePeers) {
+	hosts := scheduler.NewHosts(db)
+	s.db, s.ports, s.catalog = db, serverports.New(db, peers.network), catalog.New(db, peers.placement)
+	s.lifecycle = lifecycle.New(db, lifecycle.Options{
+		Placement: peers.placement, Network: peers.network, Hosts: hosts, Run: thisRun(), Behalf: onBehalf,
+	})
+	s.servers = servers.New(db, servers.Options{
+		Network: peers.network, Images: peers.images, Lifecycle: s.lifecycle, Hosts: hosts, Ports: s.ports,
+	})
+	s.fleet = fleet.New(db, s.lifecycle, peers.trees)
+}
+
+// onBehalf is the context of what is done for a caller: logs name the caller, and so do requests to
+// peer services.
+func onBehalf(ctx context.Context, caller compute.Caller) context.Context {
+	return context.WithValue(ctx, logging.Key{}, &logging.Origin{
+		RequestID: caller.Request, GlobalID: caller.Global, User: caller.User, Project: caller.Project,
+	})
 }
 
 // requestRest is the pause before operations of an earlier run continue, since requests that it has
@@ -101,7 +128,7 @@ func (s *ComputeServer) mirror(ctx context.Context) {
 
 // wire assembles the handlers and opens the API.
 func (s *ComputeServer) wire(m *serviceMetrics) {
-	api := &computeapi.API{Compute: s.service, Catalog: s.catalog, Fleet: s.fleet, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}}
+	api := &computeapi.API{Servers: s.servers, Catalog: s.catalog, Fleet: s.fleet, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, HostPoll: httpapi.LongPoll{Max: s.cfg.Berth.MaxRequests / 2}}
 	s.identifyHosts()
 	ready := s.usable(s.alive)
 	m.watchReady(ready)

@@ -15,7 +15,7 @@ import (
 // them.
 type Operators struct {
 	Addr    net.Addr
-	servers servers
+	servers httpServers
 }
 
 // StartOperators serves a handler at the address in the settings until the returned value is

@@ -11,9 +11,9 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// servers are the HTTP servers of several listeners, which end together. The zero value has none;
+// httpServers are the HTTP servers of several listeners, which end together. The zero value has none;
 // its methods are for one goroutine, except failed.
-type servers struct {
+type httpServers struct {
 	listeners []net.Listener
 	cancels   []context.CancelFunc
 	running   sync.WaitGroup
@@ -26,7 +26,7 @@ type servers struct {
 }
 
 // start serves at one more listener.
-func (s *servers) start(ln net.Listener, h http.Handler, opts httpapi.ServeOptions) {
+func (s *httpServers) start(ln net.Listener, h http.Handler, opts httpapi.ServeOptions) {
 	ended := s.failed()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.listeners, s.cancels = append(s.listeners, ln), append(s.cancels, cancel)
@@ -42,13 +42,13 @@ func (s *servers) start(ln net.Listener, h http.Handler, opts httpapi.ServeOptio
 }
 
 // failed returns a channel that is closed when a listener fails.
-func (s *servers) failed() chan struct{} {
+func (s *httpServers) failed() chan struct{} {
 	s.once.Do(func() { s.ended = make(chan struct{}) })
 	return s.ended
 }
 
 // stop ends all of them, waits for that, and returns their joined errors.
-func (s *servers) stop() error {
+func (s *httpServers) stop() error {
 	for _, cancel := range s.cancels {
 		cancel()
 	}
@@ -57,7 +57,7 @@ func (s *servers) stop() error {
 }
 
 // addresses lists where they listen.
-func (s *servers) addresses() string {
+func (s *httpServers) addresses() string {
 	var all []string
 	for _, ln := range s.listeners {
 		all = append(all, addressText(ln.Addr()))

@@ -37,8 +37,8 @@ type serving struct {
 
 	leave       func() // called when the service begins to stop, to end waiting requests; nil for none
 	stopTimeout time.Duration
-	apiServers  servers
-	opsServers  servers
+	apiServers  httpServers
+	opsServers  httpServers
 	stopping    sync.Once
 
 	// waiting is the reason why requests are not answered; nil when they are.

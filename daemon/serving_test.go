@@ -161,7 +161,7 @@ func TestServersReportTheFirstFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s servers
+	var s httpServers
 	s.start(ln, http.NotFoundHandler(), httpapi.ServeOptions{})
 	ln.Close()
 	select {

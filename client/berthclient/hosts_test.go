@@ -21,6 +21,7 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
+	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/compute/inventory"
@@ -45,12 +46,11 @@ func computing(t *testing.T, trees providertree.Placement) (*fleet.Service, http
 	clienttest.Must(t, "OpenCompute", err)
 	t.Cleanup(func() { _ = store.Close() })
 	db := compute.NewDatabase(store, compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()})
-	s := compute.NewService(db, compute.Options{})
+	s := computetest.NewService(db, computetest.Options{Trees: trees})
 	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})
 	clienttest.Must(t, "policy", err)
-	hosts := fleet.New(db, s, trees)
-	api := &computeapi.API{Compute: s, Catalog: catalog.New(db, nil), Fleet: hosts, Policy: rules}
-	return hosts, computeapi.Handler(httpapi.New(httpapi.Config{
+	api := &computeapi.API{Servers: s.Servers, Catalog: catalog.New(db, nil), Fleet: s.Fleet, Policy: rules}
+	return s.Fleet, computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
 		Authenticate: httpapi.Agents{TokensForAll: true, Keys: hostKeys, Others: httpapi.NoAuth}.Authenticate, Public: computeapi.Public, Problem: computeapi.Problem,
 	}))

@@ -14,7 +14,7 @@ import (
 )
 
 func noAggregate(number int64) error {
-	return notFound("AggregateNotFound", "Aggregate %d could not be found.", number)
+	return compute.NotFound("AggregateNotFound", "Aggregate %d could not be found.", number)
 }
 
 // Aggregates returns all host aggregates in order of creation.
@@ -65,7 +65,7 @@ func (s *Service) CreateAggregate(ctx context.Context, name, zone string) (a com
 // named says that an aggregate's name is taken.
 func named(err error, name string) error {
 	if errors.Is(err, compute.ErrTaken) {
-		return conflict("AggregateNameExists", "Aggregate %s already exists.", name)
+		return compute.Conflict("AggregateNameExists", "Aggregate %s already exists.", name)
 	}
 	return err
 }
@@ -140,7 +140,7 @@ func setMetadata(a *compute.Aggregate, metadata map[string]*string) {
 // they have servers.
 func rezone(tx *compute.Tx, a compute.Aggregate, zone string, hosts []string, changes bool, code fault.Code, what string) error {
 	refuse := func(format string, args ...any) error {
-		return invalid(code, "Cannot %s %d. Reason: %s.", what, a.Number, fmt.Sprintf(format, args...))
+		return compute.Invalid(code, "Cannot %s %d. Reason: %s.", what, a.Number, fmt.Sprintf(format, args...))
 	}
 	if zone == "" {
 		return refuse("Aggregate %s does not support empty named availability zone", a.Name)
@@ -175,7 +175,7 @@ func (s *Service) DeleteAggregate(ctx context.Context, number int64) error {
 	return s.db.Update(ctx, func(tx *compute.Tx) error {
 		a, err := aggregate(tx, number)
 		if err == nil && len(a.Hosts) > 0 {
-			err = invalid("InvalidAggregateActionDelete", "Cannot remove host from aggregate %d. Reason: Host aggregate is not empty.", number)
+			err = compute.Invalid("InvalidAggregateActionDelete", "Cannot remove host from aggregate %d. Reason: Host aggregate is not empty.", number)
 		}
 		if err != nil {
 			return err
@@ -193,14 +193,14 @@ func (s *Service) AddHost(ctx context.Context, number int64, host string) (compu
 		if a.Zone() != "" {
 			err := rezone(tx, *a, a.Zone(), []string{host}, false, "InvalidAggregateActionAdd", "add host to aggregate")
 			if f, ok := fault.Find(err); ok {
-				err = conflict("InvalidAggregateActionAdd", "%s", f.Error())
+				err = compute.Conflict("InvalidAggregateActionAdd", "%s", f.Error())
 			}
 			if err != nil {
 				return err
 			}
 		}
 		if slices.Contains(a.Hosts, host) {
-			return conflict("AggregateHostExists", "Aggregate %d already has host %s.", number, host)
+			return compute.Conflict("AggregateHostExists", "Aggregate %d already has host %s.", number, host)
 		}
 		a.Hosts = append(a.Hosts, host)
 		slices.Sort(a.Hosts)
@@ -217,7 +217,7 @@ func (s *Service) RemoveHost(ctx context.Context, number int64, host string) (co
 	return s.changeHosts(ctx, number, host, func(tx *compute.Tx, a *compute.Aggregate) error {
 		n, err := tx.Remove(&compute.MemberRow{}, compute.Where(compute.ByAggregate, a.ID), compute.Where(compute.ByHost, host))
 		if err == nil && n == 0 {
-			err = notFound("AggregateHostNotFound", "Aggregate %d has no host %s.", number, host)
+			err = compute.NotFound("AggregateHostNotFound", "Aggregate %d has no host %s.", number, host)
 		}
 		if err != nil {
 			return err
@@ -231,7 +231,7 @@ func (s *Service) RemoveHost(ctx context.Context, number int64, host string) (co
 func (s *Service) changeHosts(ctx context.Context, number int64, host string, fn func(*compute.Tx, *compute.Aggregate) error) (a compute.Aggregate, err error) {
 	err = s.db.Update(ctx, func(tx *compute.Tx) error {
 		if services, err := compute.Rows[compute.ServiceRow](tx, compute.Where(compute.ByHost, host)); err != nil || len(services) == 0 {
-			return cmp.Or(err, notFound("ComputeHostNotFound", "Compute host %s could not be found.", host))
+			return cmp.Or(err, compute.NotFound("ComputeHostNotFound", "Compute host %s could not be found.", host))
 		}
 		if a, err = aggregate(tx, number); err != nil {
 			return err

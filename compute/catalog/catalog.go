@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/fault"
 )
 
 // Placement is what mirrors of host aggregates need of the placement service.
@@ -28,22 +27,3 @@ func New(db *compute.Database, p Placement) *Service { return &Service{db: db, p
 
 // Now is the time by the service's clock, in UTC to the microsecond.
 func (s *Service) Now() time.Time { return s.db.Rules.Now().UTC().Truncate(time.Microsecond) }
-
-// The code of a fault of this package is what Nova calls the error, and its text is for the caller.
-
-func invalid(code fault.Code, format string, args ...any) error {
-	return fault.New(fault.Invalid, code, format, args...)
-}
-
-func conflict(code fault.Code, format string, args ...any) error {
-	return fault.New(fault.Conflict, code, format, args...)
-}
-
-func notFound(code fault.Code, format string, args ...any) error {
-	return fault.New(fault.NotFound, code, format, args...)
-}
-
-// overQuota refuses what a quota does not allow.
-func overQuota(code fault.Code, format string, args ...any) error {
-	return fault.New(fault.Denied, code, format, args...)
-}

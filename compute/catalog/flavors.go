@@ -79,8 +79,8 @@ func (s *Service) CreateFlavor(ctx context.Context, row compute.FlavorRow) (comp
 			where compute.Match
 			taken error
 		}{
-			{compute.Where(compute.ByID, row.ID), conflict("FlavorIdExists", "Flavor with ID %s already exists.", row.ID)},
-			{compute.Where(compute.ByName, row.Name), conflict("FlavorExists", "Flavor with name %s already exists.", row.Name)},
+			{compute.Where(compute.ByID, row.ID), compute.Conflict("FlavorIdExists", "Flavor with ID %s already exists.", row.ID)},
+			{compute.Where(compute.ByName, row.Name), compute.Conflict("FlavorExists", "Flavor with name %s already exists.", row.Name)},
 		} {
 			if rows, err := compute.Rows[compute.FlavorRow](tx, other.where); err != nil || len(rows) > 0 {
 				return cmp.Or(err, other.taken)
@@ -103,14 +103,14 @@ func checkFlavor(row compute.FlavorRow) error {
 	}{{"ram", row.MemoryMB, 1}, {"vcpus", row.VCPUs, 1}, {"disk", row.RootGB, 0}, {"ephemeral", row.EphemeralGB, 0}, {"swap", row.SwapMB, 0}} {
 		switch {
 		case n.value < n.least:
-			return invalid("InvalidInput", "Invalid input received: %s must be >= %d", n.name, n.least)
+			return compute.Invalid("InvalidInput", "Invalid input received: %s must be >= %d", n.name, n.least)
 		case n.value > maxInt:
-			return invalid("InvalidInput", "Invalid input received: %s must be <= %d", n.name, maxInt)
+			return compute.Invalid("InvalidInput", "Invalid input received: %s must be <= %d", n.name, maxInt)
 		}
 	}
 	const most = 3.40282e+38 // a single-precision float
 	if !(row.RxTx > 0 && row.RxTx <= most) {
-		return invalid("InvalidInput", "Invalid input received: 'rxtx_factor' argument must be a float between 0 and %g", most)
+		return compute.Invalid("InvalidInput", "Invalid input received: 'rxtx_factor' argument must be a float between 0 and %g", most)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (s *Service) SetExtraSpecs(ctx context.Context, id compute.ID, specs map[st
 
 // NoExtraSpec returns the fault of a flavor that lacks an extra spec.
 func NoExtraSpec(id compute.ID, name string) error {
-	return notFound("FlavorExtraSpecsNotFound", "Flavor %s has no extra specs with key %s.", id, name)
+	return compute.NotFound("FlavorExtraSpecsNotFound", "Flavor %s has no extra specs with key %s.", id, name)
 }
 
 // DeleteExtraSpec removes an extra spec. Faults: FlavorNotFound,
@@ -193,7 +193,7 @@ func (s *Service) FlavorAccess(ctx context.Context, v compute.Viewer, id compute
 	err = s.db.View(ctx, func(r compute.Reader) error {
 		row, err := compute.FlavorFor(r, v, id)
 		if err == nil && row.Public {
-			err = notFound("FlavorNotFound", "Access list not available for public flavors.")
+			err = compute.NotFound("FlavorNotFound", "Access list not available for public flavors.")
 		}
 		if err != nil {
 			return err
@@ -219,7 +219,7 @@ func (s *Service) AllowFlavor(ctx context.Context, id compute.ID, project string
 	err = s.db.Update(ctx, func(tx *compute.Tx) error {
 		row, err := compute.OneOr[compute.FlavorRow](tx, compute.NoFlavor(id), compute.Where(compute.ByID, id))
 		if err == nil && row.Public && strict {
-			err = conflict("FlavorIsPublic", "Can not add access to a public flavor.")
+			err = compute.Conflict("FlavorIsPublic", "Can not add access to a public flavor.")
 		}
 		if err != nil {
 			return err
@@ -229,7 +229,7 @@ func (s *Service) AllowFlavor(ctx context.Context, id compute.ID, project string
 		case err != nil:
 			return err
 		case slices.Contains(have, project):
-			return conflict("FlavorAccessExists", "Flavor access already exists for flavor %s and project %s combination.", id, project)
+			return compute.Conflict("FlavorAccessExists", "Flavor access already exists for flavor %s and project %s combination.", id, project)
 		}
 		if err := tx.Insert(&compute.FlavorAccessRow{Flavor: id, Project: project}); err != nil {
 			return err
@@ -252,7 +252,7 @@ func (s *Service) DenyFlavor(ctx context.Context, id compute.ID, project string)
 		case err != nil:
 			return err
 		case n == 0:
-			return notFound("FlavorAccessNotFound", "Flavor access not found for %s / %s combination.", id, project)
+			return compute.NotFound("FlavorAccessNotFound", "Flavor access not found for %s / %s combination.", id, project)
 		}
 		projects, err = accessTo(tx, id)
 		return err

@@ -16,7 +16,7 @@ type Group struct {
 }
 
 func noGroup(id compute.ID) error {
-	return notFound("InstanceGroupNotFound", "Instance group %s could not be found.", id)
+	return compute.NotFound("InstanceGroupNotFound", "Instance group %s could not be found.", id)
 }
 
 // Groups returns the server groups of a project, or of all when it is empty, in order of creation.
@@ -71,7 +71,7 @@ func groups(r compute.Reader, where ...compute.Match) ([]Group, error) {
 // ServerGroupLimitExceeded, HTTPBadRequest.
 func (s *Service) CreateGroup(ctx context.Context, row compute.GroupRow) (Group, error) {
 	if row.MaxPerHost > 0 && row.Policy != selection.AntiAffinity {
-		return Group{}, invalid("HTTPBadRequest", "Only anti-affinity policy supports rules.")
+		return Group{}, compute.Invalid("HTTPBadRequest", "Only anti-affinity policy supports rules.")
 	}
 	row.ID = compute.NewID()
 	err := s.db.Update(ctx, func(tx *compute.Tx) error {

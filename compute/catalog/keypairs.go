@@ -8,7 +8,7 @@ import (
 )
 
 func noKeypair(user, name string) error {
-	return notFound("KeypairNotFound", "Keypair %s not found for user %s", name, user)
+	return compute.NotFound("KeypairNotFound", "Keypair %s not found for user %s", name, user)
 }
 
 // Keypairs returns the keypairs of a user in the order of their names.
@@ -95,11 +95,11 @@ func mayAddKeypair(rules compute.Rules, r compute.Reader, project, user, name st
 		return err
 	}
 	if most := limits[compute.KeyPairs]; most >= 0 && int64(len(have)) >= most {
-		return overQuota("KeypairLimitExceeded", "Quota exceeded, too many key pairs.")
+		return compute.OverQuota("KeypairLimitExceeded", "Quota exceeded, too many key pairs.")
 	}
 	for _, k := range have {
 		if k.Name == name {
-			return conflict("KeyPairExists", "Key pair '%s' already exists.", name)
+			return compute.Conflict("KeyPairExists", "Key pair '%s' already exists.", name)
 		}
 	}
 	return nil

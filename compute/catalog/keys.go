@@ -22,17 +22,17 @@ func fingerprint(kind, key string) (string, error) {
 	if kind == compute.X509 {
 		block, _ := pem.Decode([]byte(key))
 		if block == nil {
-			return "", invalid("InvalidKeypair", "Keypair data is invalid: failed to generate X509 fingerprint. Error message: no certificate in PEM")
+			return "", compute.Invalid("InvalidKeypair", "Keypair data is invalid: failed to generate X509 fingerprint. Error message: no certificate in PEM")
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return "", invalid("InvalidKeypair", "Keypair data is invalid: failed to generate X509 fingerprint. Error message: %v", err)
+			return "", compute.Invalid("InvalidKeypair", "Keypair data is invalid: failed to generate X509 fingerprint. Error message: %v", err)
 		}
 		sum := sha1.Sum(block.Bytes)
 		return colons(sum[:]), nil
 	}
 	data, ok := sshKey(key)
 	if !ok {
-		return "", invalid("InvalidKeypair", "Keypair data is invalid: failed to generate fingerprint")
+		return "", compute.Invalid("InvalidKeypair", "Keypair data is invalid: failed to generate fingerprint")
 	}
 	sum := md5.Sum(data)
 	return colons(sum[:]), nil

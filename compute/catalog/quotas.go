@@ -96,14 +96,14 @@ func settable(tx *compute.Tx, project, user, resource string, limit int64) error
 		least = max(least, users)
 	}
 	if limit >= 0 && limit < least {
-		return invalid("HTTPBadRequest", "Quota limit %d for %s must be greater than or equal to already used and reserved %d.", limit, resource, least)
+		return compute.Invalid("HTTPBadRequest", "Quota limit %d for %s must be greater than or equal to already used and reserved %d.", limit, resource, least)
 	}
 	whole, err := tx.Limits(tx, project, "")
 	if err != nil || user == "" || whole[resource] < 0 {
 		return err
 	}
 	if most := whole[resource] - others; limit < 0 || limit > most {
-		return invalid("HTTPBadRequest", "Quota limit %d for %s must be less than or equal to %d.", limit, resource, most)
+		return compute.Invalid("HTTPBadRequest", "Quota limit %d for %s must be less than or equal to %d.", limit, resource, most)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func within(tx *compute.Tx, project, user, resource string, more int64, code fau
 			return err
 		}
 		if most := limits[resource]; most >= 0 && used[resource]+more > most {
-			return overQuota(code, "%s", text)
+			return compute.OverQuota(code, "%s", text)
 		}
 	}
 	return nil

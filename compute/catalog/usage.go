@@ -49,7 +49,7 @@ func (s *Service) Usages(ctx context.Context, f UsageFilter) (all []ServerUsage,
 	if f.Marker != "" {
 		at := slices.IndexFunc(all, func(u ServerUsage) bool { return u.ID == f.Marker })
 		if at < 0 {
-			return nil, invalid("MarkerNotFound", "Marker %s could not be found.", f.Marker)
+			return nil, compute.Invalid("MarkerNotFound", "Marker %s could not be found.", f.Marker)
 		}
 		all = all[at+1:]
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement/providertree"
 )
 
@@ -15,6 +14,8 @@ type Servers interface {
 	// ReleaseEvacuated releases what servers that were evacuated from a host that is down still
 	// have there.
 	ReleaseEvacuated(ctx context.Context, host string) error
+	// Done stores results of a host, for which operations wait.
+	Done(ctx context.Context, host string, results []Result) error
 }
 
 // A Service has the rules of hosts. Its methods may be called concurrently. Callers check
@@ -33,14 +34,4 @@ func New(db *compute.Database, servers Servers, p providertree.Placement) *Servi
 		s.trees = newTrees(p)
 	}
 	return s
-}
-
-// The code of a fault of this package is what Nova calls the error, and its text is for the caller.
-
-func conflict(code fault.Code, format string, args ...any) error {
-	return fault.New(fault.Conflict, code, format, args...)
-}
-
-func notFound(code fault.Code, format string, args ...any) error {
-	return fault.New(fault.NotFound, code, format, args...)
 }

@@ -74,7 +74,7 @@ const placementTime = 5 * time.Second
 func (s *Service) changeService(ctx context.Context, id compute.ID, ch ServiceChange) (compute.HostService, error) {
 	var h compute.HostService
 	err := s.db.Update(ctx, func(tx *compute.Tx) error {
-		row, err := compute.OneOr[compute.ServiceRow](tx, notFound("ServiceNotFound", "Service %s could not be found.", id), compute.Where(compute.ByID, id))
+		row, err := compute.OneOr[compute.ServiceRow](tx, compute.NotFound("ServiceNotFound", "Service %s could not be found.", id), compute.Where(compute.ByID, id))
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (s *Service) DeleteService(ctx context.Context, id compute.ID) error {
 
 // deletable is a service whose host is idle.
 func deletable(r compute.Reader, id compute.ID) (compute.ServiceRow, error) {
-	row, err := compute.OneOr[compute.ServiceRow](r, notFound("ServiceNotFound", "Service %s not found.", id), compute.Where(compute.ByID, id))
+	row, err := compute.OneOr[compute.ServiceRow](r, compute.NotFound("ServiceNotFound", "Service %s not found.", id), compute.Where(compute.ByID, id))
 	if err != nil {
 		return row, err
 	}
@@ -163,7 +163,7 @@ func (s *Service) removeTrees(ctx context.Context, id compute.ID) error {
 		}
 	}
 	if errors.Is(err, allocations.ErrInUse) {
-		return conflict("HTTPConflict", "Unable to delete compute service: its host has allocations in placement. (%v)", err)
+		return compute.Conflict("HTTPConflict", "Unable to delete compute service: its host has allocations in placement. (%v)", err)
 	}
 	return err
 }

@@ -93,7 +93,7 @@ func reportNode(tx *compute.Tx, r compute.Report) error {
 }
 
 func taken(n compute.NodeRow) error {
-	return conflict("NodeTaken", "The hypervisor %s (%s) is another host's.", n.Name, n.ID)
+	return compute.Conflict("NodeTaken", "The hypervisor %s (%s) is another host's.", n.Name, n.ID)
 }
 
 // refreshTree is how long a tree that was brought into placement is taken to be there still: others

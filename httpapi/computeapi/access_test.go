@@ -207,7 +207,7 @@ func accesses() []access {
 
 func newAccessSide(t *testing.T, rules policy.Options) *accessSide {
 	s := &accessSide{side: newSide(t), rules: rules}
-	s.options = compute.Options{Network: somePorts(), Images: images{image: {
+	s.options = computetest.Options{Network: somePorts(), Images: images{image: {
 		Image: extraspecs.Image{ID: string(image), Name: "cirros", DiskFormat: "qcow2"}, Status: "active",
 	}}}
 	return s

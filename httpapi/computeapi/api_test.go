@@ -7,7 +7,10 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
+	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/fleet"
+	"github.com/berthcloud/berth/compute/lifecycle"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/identity/policy"
@@ -30,15 +33,17 @@ func newStore(t testing.TB) compute.Store {
 
 // services are the parts of a compute service on one database.
 type services struct {
-	*compute.Service
-	catalog *catalog.Service
-	fleet   *fleet.Service
+	*servers.Service
+	lifecycle *lifecycle.Service
+	catalog   *catalog.Service
+	fleet     *fleet.Service
 }
 
-func newServices(store compute.Store, rules compute.Rules, o compute.Options, trees providertree.Placement) services {
+func newServices(store compute.Store, rules compute.Rules, o computetest.Options, trees providertree.Placement) services {
 	db := compute.NewDatabase(store, rules)
-	s := compute.NewService(db, o)
-	return services{s, catalog.New(db, o.Placement), fleet.New(db, s, trees)}
+	o.Trees = trees
+	s := computetest.NewService(db, o)
+	return services{s.Servers, s.Lifecycle, catalog.New(db, o.Placement), s.Fleet}
 }
 
 // handler serves a compute service as the program does.
@@ -61,7 +66,7 @@ func handlerOf(t testing.TB, s services, who httpapi.Authenticator, o policy.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := &computeapi.API{Compute: s.Service, Catalog: s.catalog, Fleet: s.fleet, Policy: rules}
+	api := &computeapi.API{Servers: s.Service, Catalog: s.catalog, Fleet: s.fleet, Policy: rules}
 	return computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(), Authenticate: who,
 		Public: computeapi.Public, Problem: computeapi.Problem,

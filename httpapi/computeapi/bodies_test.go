@@ -23,7 +23,7 @@ func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	s.seed(t)
 	segment := regexp.MustCompile(`\{(\w+)\}`)
 	named := map[string]string{"server": strings.TrimPrefix(ownServer, "/v2.1/servers/"), "flavor": "c1", "id": "1", "migration": "1", "host": "cn1"}
-	routes := (&computeapi.API{Compute: s.service.Service, Catalog: s.service.catalog, Fleet: s.service.fleet}).Routes()
+	routes := (&computeapi.API{Servers: s.service.Service, Catalog: s.service.catalog, Fleet: s.service.fleet}).Routes()
 	for _, roles := range [][]string{nil, {"reader"}} {
 		h := handlerOf(t, s.service, httpapi.Agents{Others: func(*http.Request) (identity.Caller, error) {
 			return identity.Caller{UserID: "u", ProjectID: nova.Projects()["demo"], Roles: roles}, nil

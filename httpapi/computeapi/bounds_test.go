@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/identity/policy"
@@ -74,8 +75,8 @@ func TestListsLeaveRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newServices(store, compute.Rules{Settings: compute.DefaultSettings()}, compute.Options{}, nil)
-	api := &computeapi.API{Compute: s.Service, Catalog: s.catalog, Fleet: s.fleet, Policy: rules}
+	s := newServices(store, compute.Rules{Settings: compute.DefaultSettings()}, computetest.Options{}, nil)
+	api := &computeapi.API{Servers: s.Service, Catalog: s.catalog, Fleet: s.fleet, Policy: rules}
 	h := computeapi.Handler(httpapi.New(httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(), Authenticate: httpapi.NoAuth,
 		Public: computeapi.Public, Problem: computeapi.Problem, Lists: httpapi.NewLists(4),
@@ -128,7 +129,7 @@ func TestListsLeaveRoom(t *testing.T) {
 
 // TestExpressionsAreBounded: an expression is not larger than what it is looked for in could be.
 func TestExpressionsAreBounded(t *testing.T) {
-	h := handler(t, newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings()}, compute.Options{}, nil), httpapi.NoAuth)
+	h := handler(t, newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings()}, computetest.Options{}, nil), httpapi.NoAuth)
 	for expression, want := range map[string]int{
 		"^web-[0-9]{1,3}$":                http.StatusOK,
 		strings.Repeat("a", 255):          http.StatusOK,

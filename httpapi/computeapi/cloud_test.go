@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/client/neutronclient"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/conformance/nova"
@@ -208,13 +209,13 @@ func (c *cloud) resetCompute(ctx context.Context, t testing.TB, all *sync.WaitGr
 		places.Close()
 		nets.Close()
 	})
-	s := newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()}, compute.Options{
+	s := newServices(newStore(t), compute.Rules{Settings: compute.DefaultSettings(), Log: logtest.Logger()}, computetest.Options{
 		Placement: places, Network: nets,
 		Images: images{fakehosts.Image: {
 			Image: extraspecs.Image{ID: fakehosts.Image, Name: fakehosts.ImageName, DiskFormat: "qcow2"}, Status: "active", Size: 16338944,
 		}},
 	}, places)
-	all.Go(func() { s.RunOperations(ctx) })
+	all.Go(func() { s.lifecycle.RunOperations(ctx) })
 	h := handler(t, s, authenticateUser)
 	c.compute.handler.Store(&h)
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/fleet"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/catalogapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/fleetapi"
@@ -18,9 +18,9 @@ import (
 )
 
 // An API answers for one compute service. Its fields are set before Routes is called
-// and not changed after; Compute, Catalog, Fleet and Policy are required.
+// and not changed after; Servers, Catalog, Fleet and Policy are required.
 type API struct {
-	Compute *compute.Service
+	Servers *servers.Service
 	Catalog *catalog.Service
 	Fleet   *fleet.Service
 	Policy  wire.Policy
@@ -39,7 +39,7 @@ func Public(path string) bool {
 
 // Routes returns the routes of the API.
 func (a *API) Routes() []httpapi.Route {
-	parts := &wire.API{Compute: a.Compute, Catalog: a.Catalog, Fleet: a.Fleet, Policy: a.Policy, MaxLimit: a.MaxLimit, HostPoll: &a.HostPoll}
+	parts := &wire.API{Servers: a.Servers, Catalog: a.Catalog, Fleet: a.Fleet, Policy: a.Policy, MaxLimit: a.MaxLimit, HostPoll: &a.HostPoll}
 	return slices.Concat(versionRoutes(), catalogapi.Routes(parts), fleetapi.Routes(parts), serversapi.Routes(parts))
 }
 

@@ -29,7 +29,7 @@ type side struct {
 	handler atomic.Pointer[http.Handler]
 	store   compute.Store
 	service services
-	options compute.Options // what the service has besides its clock
+	options computetest.Options // what the service has besides its clock
 }
 
 func newSide(t *testing.T) *side {

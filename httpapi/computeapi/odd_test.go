@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/conformance/nova"
 	"github.com/berthcloud/berth/internal/racetest"
@@ -91,7 +91,7 @@ func allSaid(t *testing.T) (all []said) {
 // value in a body or a query of the dialogues is replaced by odd ones.
 func TestOddRequestsAreTheCallers(t *testing.T) {
 	s := newSide(t)
-	s.options = compute.Options{Network: somePorts(), Images: images{}}
+	s.options = computetest.Options{Network: somePorts(), Images: images{}}
 	s.Reset(t)
 	s.Heartbeat(t, neutron.Agent{Host: "cn1"})
 	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})

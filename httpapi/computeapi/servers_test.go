@@ -14,7 +14,9 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/conformance/nova"
 	"github.com/berthcloud/berth/identity/policy"
@@ -194,7 +196,7 @@ func (s *side) makeMigration(t testing.TB, a neutron.Agent) {
 // TestHostsAPI is about what hosts say and are told, which is no API of Nova's: the answers are Berth's.
 func TestHostsAPI(t *testing.T) {
 	s := newSide(t)
-	s.options = compute.Options{Network: somePorts()}
+	s.options = computetest.Options{Network: somePorts()}
 	const file = "testdata/hosts.txt"
 	if *updateDifferences {
 		neutron.Record(t, s, file)
@@ -206,7 +208,7 @@ func TestHostsAPI(t *testing.T) {
 // A port comes to a server when its host has plugged it in, and goes.
 func TestInterfacesComeAndGo(t *testing.T) {
 	s := newSide(t)
-	s.options = compute.Options{Network: somePorts()}
+	s.options = computetest.Options{Network: somePorts()}
 	s.Reset(t)
 	s.Heartbeat(t, neutron.Agent{Host: "cn1"})
 	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
@@ -240,12 +242,12 @@ func (s *side) plugs(host string, over <-chan struct{}) {
 			return
 		default:
 		}
-		all, err := s.service.AwaitWanted(ctx, host, time.Millisecond, func(all []compute.Wanted) bool {
-			return slices.ContainsFunc(all, func(w compute.Wanted) bool { return w.Event != "" })
+		all, err := s.service.fleet.AwaitWanted(ctx, host, time.Millisecond, func(all []fleet.Wanted) bool {
+			return slices.ContainsFunc(all, func(w fleet.Wanted) bool { return w.Event != "" })
 		})
 		for _, w := range all {
 			if err == nil && w.Event != "" {
-				err = s.service.Done(ctx, host, []compute.Result{{Server: w.ID, Event: w.Event}})
+				err = s.service.fleet.Done(ctx, host, []fleet.Result{{Server: w.ID, Event: w.Event}})
 			}
 		}
 		if err != nil {
@@ -259,7 +261,7 @@ func (s *side) plugs(host string, over <-chan struct{}) {
 func TestSpecsThatNothingHonours(t *testing.T) {
 	const plain, numa = "11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"
 	s := newSide(t)
-	s.options = compute.Options{Images: images{
+	s.options = computetest.Options{Images: images{
 		plain: {Image: extraspecs.Image{ID: plain, Name: "plain"}, Status: "active"},
 		numa:  {Image: extraspecs.Image{ID: numa, Name: "numa", Properties: map[string]string{"hw_numa_nodes": "2"}}, Status: "active"},
 	}}
@@ -293,7 +295,7 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 // Servers have no volumes, files or certificates, which Nova's may have.
 func TestNoVolumes(t *testing.T) {
 	s := newSide(t)
-	s.options = compute.Options{Images: images{image: {Image: extraspecs.Image{ID: string(image), Name: "plain"}, Status: "active"}}}
+	s.options = computetest.Options{Images: images{image: {Image: extraspecs.Image{ID: string(image), Name: "plain"}, Status: "active"}}}
 	s.Reset(t)
 	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
 	for more, want := range map[string]string{
@@ -314,7 +316,7 @@ func TestNoVolumes(t *testing.T) {
 func TestRequestsForServersAreBounded(t *testing.T) {
 	const plain = "11111111-0000-4000-8000-000000000001"
 	s := newSide(t)
-	s.options = compute.Options{Images: images{plain: {Image: extraspecs.Image{ID: plain, Name: "plain"}, Status: "active"}}}
+	s.options = computetest.Options{Images: images{plain: {Image: extraspecs.Image{ID: plain, Name: "plain"}, Status: "active"}}}
 	s.Reset(t)
 	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
 	s.say(t, said{"admin", "PUT", "/v2.1/os-quota-sets/" + nova.Projects()["demo"], "", `{"quota_set": {"instances": -1, "cores": -1, "ram": -1}}`})
@@ -362,8 +364,8 @@ func TestRequestsForServersAreBounded(t *testing.T) {
 		}
 	}
 	_, answer := s.say(t, said{"member", "GET", "/v2.1/servers", "", ""})
-	if n := strings.Count(answer, `"name": "vm-`); n != compute.MaxServers {
-		t.Errorf("max_count of 2147483647 makes %d servers, want %d", n, compute.MaxServers)
+	if n := strings.Count(answer, `"name": "vm-`); n != servers.MaxServers {
+		t.Errorf("max_count of 2147483647 makes %d servers, want %d", n, servers.MaxServers)
 	}
 }
 

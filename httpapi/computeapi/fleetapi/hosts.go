@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/fleet"
 	"github.com/berthcloud/berth/compute/hostlist"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -42,7 +42,7 @@ func wantedOfHost(q *wire.Request) error {
 	}
 	return q.API.HostPoll.Serve(q.Writer, q.Request, "servers", func(ctx context.Context, wait time.Duration, changed func([]byte) bool) error {
 		var encoding error
-		_, err := q.API.Compute.AwaitWanted(ctx, host, wait, func(all []compute.Wanted) bool {
+		_, err := q.API.Fleet.AwaitWanted(ctx, host, wait, func(all []fleet.Wanted) bool {
 			var list []byte
 			list, encoding = json.Marshal(append([]hostlist.Server{}, all...))
 			return changed(list)
@@ -64,7 +64,7 @@ func takeResults(q *wire.Request) error {
 	if err := json.Unmarshal(textIn(v), &results); err != nil {
 		return wire.BadRequest("results: %v", err)
 	}
-	if err := q.API.Compute.Done(q.Context(), q.Param("host"), results); err != nil {
+	if err := q.API.Fleet.Done(q.Context(), q.Param("host"), results); err != nil {
 		return err
 	}
 	return q.Done(http.StatusNoContent)

@@ -143,7 +143,7 @@ func hypervisor(q *wire.Request, h fleet.Hypervisor, detail, servers bool) view.
 		shown = append(shown, hypervisorDetail(q, h)...)
 	}
 	return shown.If(servers && (len(h.Servers) > 0 || q.Minor >= 75), view.List("servers", h.Servers, func(s compute.ServerUse) view.Object {
-		return view.Object{view.Text("name", q.API.Compute.InstanceName(s.ServerRow)), view.Text("uuid", s.ID)}
+		return view.Object{view.Text("name", q.API.Fleet.InstanceName(s.ServerRow)), view.Text("uuid", s.ID)}
 	}))
 }
 

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -30,7 +30,7 @@ var (
 )
 
 // onServer does something to the server in the path that is not waited for.
-func onServer(q *wire.Request, rule string, do func(compute.Server) error) error {
+func onServer(q *wire.Request, rule string, do func(servers.Server) error) error {
 	s, err := q.ServerInPath(rule)
 	if err != nil {
 		return err
@@ -42,14 +42,14 @@ func onServer(q *wire.Request, rule string, do func(compute.Server) error) error
 }
 
 func startServer(q *wire.Request) error {
-	return onServer(q, "servers:start", func(s compute.Server) error {
-		return q.API.Compute.StartServer(q.Context(), q.Author(), s.ID)
+	return onServer(q, "servers:start", func(s servers.Server) error {
+		return q.API.Servers.StartServer(q.Context(), q.Author(), s.ID)
 	})
 }
 
 func stopServer(q *wire.Request) error {
-	return onServer(q, "servers:stop", func(s compute.Server) error {
-		return q.API.Compute.StopServer(q.Context(), q.Author(), s.ID)
+	return onServer(q, "servers:stop", func(s servers.Server) error {
+		return q.API.Servers.StopServer(q.Context(), q.Author(), s.ID)
 	})
 }
 
@@ -59,32 +59,32 @@ func rebootServer(q *wire.Request) error {
 		return err
 	}
 	hard := strings.EqualFold(*wire.TextOf(v, "type"), "hard")
-	return onServer(q, "servers:reboot", func(s compute.Server) error {
-		return q.API.Compute.RebootServer(q.Context(), q.Author(), s.ID, hard)
+	return onServer(q, "servers:reboot", func(s servers.Server) error {
+		return q.API.Servers.RebootServer(q.Context(), q.Author(), s.ID, hard)
 	})
 }
 
 func pauseServer(q *wire.Request) error {
-	return onServer(q, "os-pause-server:pause", func(s compute.Server) error {
-		return q.API.Compute.PauseServer(q.Context(), q.Author(), s.ID)
+	return onServer(q, "os-pause-server:pause", func(s servers.Server) error {
+		return q.API.Servers.PauseServer(q.Context(), q.Author(), s.ID)
 	})
 }
 
 func unpauseServer(q *wire.Request) error {
-	return onServer(q, "os-pause-server:unpause", func(s compute.Server) error {
-		return q.API.Compute.UnpauseServer(q.Context(), q.Author(), s.ID)
+	return onServer(q, "os-pause-server:unpause", func(s servers.Server) error {
+		return q.API.Servers.UnpauseServer(q.Context(), q.Author(), s.ID)
 	})
 }
 
 func suspendServer(q *wire.Request) error {
-	return onServer(q, "os-suspend-server:suspend", func(s compute.Server) error {
-		return q.API.Compute.SuspendServer(q.Context(), q.Author(), s.ID)
+	return onServer(q, "os-suspend-server:suspend", func(s servers.Server) error {
+		return q.API.Servers.SuspendServer(q.Context(), q.Author(), s.ID)
 	})
 }
 
 func resumeServer(q *wire.Request) error {
-	return onServer(q, "os-suspend-server:resume", func(s compute.Server) error {
-		return q.API.Compute.ResumeServer(q.Context(), q.Author(), s.ID)
+	return onServer(q, "os-suspend-server:resume", func(s servers.Server) error {
+		return q.API.Servers.ResumeServer(q.Context(), q.Author(), s.ID)
 	})
 }
 
@@ -98,25 +98,25 @@ func lockServer(q *wire.Request) error {
 		}
 		reason, _ = v.Get("locked_reason")
 	}
-	return onServer(q, "os-lock-server:lock", func(s compute.Server) error {
-		return q.API.Compute.Lock(q.Context(), q.Author(), s.ID, reason.Str())
+	return onServer(q, "os-lock-server:lock", func(s servers.Server) error {
+		return q.API.Servers.Lock(q.Context(), q.Author(), s.ID, reason.Str())
 	})
 }
 
 // unlockServer takes a lock away. One that is not the caller's to take, policy must let
 // the caller override.
 func unlockServer(q *wire.Request) error {
-	return onServer(q, "os-lock-server:unlock", func(s compute.Server) error {
-		holder := compute.LockedByAdmin
+	return onServer(q, "os-lock-server:unlock", func(s servers.Server) error {
+		holder := servers.LockedByAdmin
 		if s.Project == q.Caller.ProjectID {
-			holder = compute.LockedByOwner
+			holder = servers.LockedByOwner
 		}
 		if s.Locked != "" && s.Locked != holder {
 			if err := q.Can("os-lock-server:unlock:unlock_override", wire.OfProject(s.Project)); err != nil {
 				return err
 			}
 		}
-		return q.API.Compute.Unlock(q.Context(), q.Author(), s.ID)
+		return q.API.Servers.Unlock(q.Context(), q.Author(), s.ID)
 	})
 }
 
@@ -125,7 +125,7 @@ func resetServer(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return onServer(q, "os-admin-actions:reset_state", func(s compute.Server) error {
-		return q.API.Compute.ResetState(q.Context(), q.Author(), s.ID, *wire.TextOf(v, "state"))
+	return onServer(q, "os-admin-actions:reset_state", func(s servers.Server) error {
+		return q.API.Servers.ResetState(q.Context(), q.Author(), s.ID, *wire.TextOf(v, "state"))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -23,7 +24,7 @@ func createServer(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := q.API.Compute.CreateServers(q.Context(), q.Author(), spec)
+	all, err := q.API.Servers.CreateServers(q.Context(), q.Author(), spec)
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func createServer(q *wire.Request) error {
 }
 
 // newServer is what the answer to a request for a server shows of it.
-func newServer(q *wire.Request, s compute.Server, v pyjson.Value) view.Object {
+func newServer(q *wire.Request, s servers.Server, v pyjson.Value) view.Object {
 	groups, ok := v.Get("security_groups")
 	if !ok {
 		groups = pyjson.NewArray(pyjson.NewObject(pyjson.Member{Key: "name", Value: pyjson.NewString("default")}))
@@ -64,9 +65,9 @@ func newPassword() string {
 
 // serverSpec reads which servers are requested, in the order of the checks in Nova's
 // ServersController.create.
-func serverSpec(q *wire.Request, v pyjson.Value) (compute.ServerSpec, error) {
+func serverSpec(q *wire.Request, v pyjson.Value) (servers.ServerSpec, error) {
 	spec := plainSpec(q, v)
-	for _, step := range []func(*wire.Request, *compute.ServerSpec, pyjson.Value) error{
+	for _, step := range []func(*wire.Request, *servers.ServerSpec, pyjson.Value) error{
 		specCounts, specPolicy, specZone, specHost,
 		specDevices, specImage, specNetworks,
 	} {
@@ -78,8 +79,8 @@ func serverSpec(q *wire.Request, v pyjson.Value) (compute.ServerSpec, error) {
 }
 
 // plainSpec reads what cannot be wrong.
-func plainSpec(q *wire.Request, v pyjson.Value) compute.ServerSpec {
-	spec := compute.ServerSpec{DiskConfig: "MANUAL", PortsMayAsk: q.Minor >= 72}
+func plainSpec(q *wire.Request, v pyjson.Value) servers.ServerSpec {
+	spec := servers.ServerSpec{DiskConfig: "MANUAL", PortsMayAsk: q.Minor >= 72}
 	for _, m := range v.Members() {
 		switch text := m.Value.Str(); m.Key {
 		case "name":
@@ -150,7 +151,7 @@ func groupNames(v pyjson.Value) (names []string) {
 	return names
 }
 
-func specCounts(q *wire.Request, spec *compute.ServerSpec, v pyjson.Value) error {
+func specCounts(q *wire.Request, spec *servers.ServerSpec, v pyjson.Value) error {
 	spec.Min = 1
 	if n, ok := v.Get("min_count"); ok {
 		spec.Min = countOf(n)
@@ -168,15 +169,15 @@ func specCounts(q *wire.Request, spec *compute.ServerSpec, v pyjson.Value) error
 // countOf is a number of servers, which is far beyond any quota when it is too big.
 func countOf(v pyjson.Value) int { return int(min(wire.Number(v), 1<<31-1)) }
 
-func specPolicy(q *wire.Request, _ *compute.ServerSpec, _ pyjson.Value) error {
+func specPolicy(q *wire.Request, _ *servers.ServerSpec, _ pyjson.Value) error {
 	return q.Can("servers:create", wire.OwnTarget)
 }
 
 // specZone reads the availability zone, with which administrators may name a host. The
 // zone is nothing to a host that is not in it.
-func specZone(q *wire.Request, spec *compute.ServerSpec, v pyjson.Value) (err error) {
+func specZone(q *wire.Request, spec *servers.ServerSpec, v pyjson.Value) (err error) {
 	zone, _ := v.Get("availability_zone")
-	if spec.Zone, spec.ForcedHost, spec.ForcedNode, err = compute.SplitZone(zone.Str()); err != nil {
+	if spec.Zone, spec.ForcedHost, spec.ForcedNode, err = servers.SplitZone(zone.Str()); err != nil {
 		return err
 	}
 	if spec.ForcedHost == "" && spec.ForcedNode == "" {
@@ -194,7 +195,7 @@ func specZone(q *wire.Request, spec *compute.ServerSpec, v pyjson.Value) (err er
 }
 
 // specHost reads the requested host or hypervisor; the other way to name one is the zone.
-func specHost(q *wire.Request, spec *compute.ServerSpec, v pyjson.Value) error {
+func specHost(q *wire.Request, spec *servers.ServerSpec, v pyjson.Value) error {
 	host, _ := v.Get("host")
 	node, _ := v.Get("hypervisor_hostname")
 	if spec.Host, spec.Node = host.Str(), node.Str(); spec.Host == "" && spec.Node == "" {
@@ -211,7 +212,7 @@ func specHost(q *wire.Request, spec *compute.ServerSpec, v pyjson.Value) error {
 
 // specDevices refuses what is not done here: volumes, files and certificates. An image
 // on a disk of the host is what there is without it.
-func specDevices(_ *wire.Request, _ *compute.ServerSpec, v pyjson.Value) error {
+func specDevices(_ *wire.Request, _ *servers.ServerSpec, v pyjson.Value) error {
 	first, _ := v.Get("block_device_mapping")
 	second, _ := v.Get("block_device_mapping_v2")
 	if first.Len() > 0 && second.Len() > 0 {
@@ -233,7 +234,7 @@ func specDevices(_ *wire.Request, _ *compute.ServerSpec, v pyjson.Value) error {
 	return nil
 }
 
-func specImage(_ *wire.Request, spec *compute.ServerSpec, v pyjson.Value) error {
+func specImage(_ *wire.Request, spec *servers.ServerSpec, v pyjson.Value) error {
 	image, _ := v.Get("imageRef")
 	if spec.Image = compute.ID(image.Str()); spec.Image == "" {
 		return wire.BadRequest("Missing imageRef attribute")
@@ -243,7 +244,7 @@ func specImage(_ *wire.Request, spec *compute.ServerSpec, v pyjson.Value) error 
 
 // specNetworks reads the networks. Without any, a server gets the only one that there
 // is; "auto" wants one, "none" is none.
-func specNetworks(q *wire.Request, spec *compute.ServerSpec, v pyjson.Value) error {
+func specNetworks(q *wire.Request, spec *servers.ServerSpec, v pyjson.Value) error {
 	networks, _ := v.Get("networks")
 	spec.AnyNetwork = networks.Len() == 0 && networks.Str() != "none"
 	spec.Auto = networks.Str() == "auto"

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -33,9 +34,9 @@ var (
 )
 
 // receipts are the status of an event that is not accepted, by what becomes of it.
-var receipts = map[compute.Receipt]int{
-	compute.Accepted: http.StatusOK, compute.NoServer: http.StatusNotFound,
-	compute.NoTag: http.StatusBadRequest, compute.NoHost: http.StatusUnprocessableEntity,
+var receipts = map[servers.Receipt]int{
+	servers.Accepted: http.StatusOK, servers.NoServer: http.StatusNotFound,
+	servers.NoTag: http.StatusBadRequest, servers.NoHost: http.StatusUnprocessableEntity,
 }
 
 // receiveEvents accepts what other services report of servers, and answers for each event what
@@ -59,18 +60,18 @@ func receiveEvents(q *wire.Request) error {
 	if err := q.Can("os-server-external-events:create", wire.CloudTarget); err != nil {
 		return err
 	}
-	events := make([]compute.ExternalEvent, v.Len())
+	events := make([]servers.ExternalEvent, v.Len())
 	for i, item := range v.Items() {
 		events[i] = externalEvent(item)
 		events[i].By = q.Author()
 	}
-	became, err := q.API.Compute.Receive(q.Context(), events)
+	became, err := q.API.Servers.Receive(q.Context(), events)
 	if err != nil {
 		return err
 	}
 	status := http.StatusOK
 	for _, r := range became {
-		if r != compute.Accepted {
+		if r != servers.Accepted {
 			status = http.StatusMultiStatus
 		}
 	}
@@ -81,8 +82,8 @@ func receiveEvents(q *wire.Request) error {
 	return q.Respond(status, view.Object{view.List("events", shown, func(o view.Object) view.Object { return o })})
 }
 
-func externalEvent(v pyjson.Value) compute.ExternalEvent {
-	e := compute.ExternalEvent{Status: "completed"}
+func externalEvent(v pyjson.Value) servers.ExternalEvent {
+	e := servers.ExternalEvent{Status: "completed"}
 	for _, m := range v.Members() {
 		switch text := m.Value.Str(); m.Key {
 		case "name":

@@ -44,7 +44,7 @@ func actionsInPath(q *wire.Request, rule string) (project string, all []compute.
 	if err != nil && !deleted {
 		return "", nil, err
 	}
-	all, listErr := q.API.Compute.Actions(q.Context(), compute.ID(q.Param("server")))
+	all, listErr := q.API.Servers.Actions(q.Context(), compute.ID(q.Param("server")))
 	if listErr != nil || !deleted {
 		return s.Project, all, listErr
 	}
@@ -116,7 +116,7 @@ func showAction(q *wire.Request) error {
 	if !slices.ContainsFunc(all, func(a compute.ActionRow) bool { return a.Request == id }) {
 		return fault.New(fault.NotFound, "ActionNotFound", "Action %s not found", id)
 	}
-	a, err := q.API.Compute.Action(q.Context(), compute.ID(q.Param("server")), id)
+	a, err := q.API.Servers.Action(q.Context(), compute.ID(q.Param("server")), id)
 	if err != nil {
 		return err
 	}

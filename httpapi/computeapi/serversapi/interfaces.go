@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -35,7 +36,7 @@ func listInterfaces(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := q.API.Compute.Interfaces(q.Context(), s.ID)
+	all, err := q.API.Servers.Interfaces(q.Context(), s.ID)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func showInterface(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := q.API.Compute.Interface(q.Context(), q.Author(), s.ID, compute.ID(q.Param("port")))
+	p, err := q.API.Servers.Interface(q.Context(), q.Author(), s.ID, compute.ID(q.Param("port")))
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func attachInterface(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := q.API.Compute.Attach(q.Context(), q.Author(), s.ID, n)
+	p, err := q.API.Servers.Attach(q.Context(), q.Author(), s.ID, n)
 	if err != nil {
 		return err
 	}
@@ -108,8 +109,8 @@ func attachment(v pyjson.Value) (n compute.NetworkSpec, err error) {
 
 // detachInterface begins to take a port from a server.
 func detachInterface(q *wire.Request) error {
-	return onServer(q, "os-attach-interfaces:delete", func(s compute.Server) error {
-		return q.API.Compute.Detach(q.Context(), q.Author(), s.ID, compute.ID(q.Param("port")))
+	return onServer(q, "os-attach-interfaces:delete", func(s servers.Server) error {
+		return q.API.Servers.Detach(q.Context(), q.Author(), s.ID, compute.ID(q.Param("port")))
 	})
 }
 

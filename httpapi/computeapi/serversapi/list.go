@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/view"
@@ -23,11 +24,11 @@ func listServers(q *wire.Request, detail bool) error {
 	if err := q.Can(rule, wire.OwnTarget); err != nil {
 		return err
 	}
-	all, err := servers(q, rule)
+	all, err := selectServers(q, rule)
 	if err != nil {
 		return err
 	}
-	answer := view.Object{view.List("servers", all, func(s compute.Server) view.Object {
+	answer := view.Object{view.List("servers", all, func(s servers.Server) view.Object {
 		if detail {
 			return serverView(q, s, shownParts{whole: true})
 		}
@@ -39,8 +40,8 @@ func listServers(q *wire.Request, detail bool) error {
 	return q.Respond(http.StatusOK, answer)
 }
 
-// servers are those that the query selects.
-func servers(q *wire.Request, rule string) ([]compute.Server, error) {
+// selectServers are those that the query selects.
+func selectServers(q *wire.Request, rule string) ([]servers.Server, error) {
 	dropFilters(q)
 	for name := range q.Query {
 		if slices.Contains(joinedParams, name) || strings.HasPrefix(name, "_") {
@@ -58,7 +59,7 @@ func servers(q *wire.Request, rule string) ([]compute.Server, error) {
 	if err != nil || !some || p.Limit == 0 {
 		return nil, err
 	}
-	all, err := q.API.Compute.Servers(q.Context(), f, p)
+	all, err := q.API.Servers.Servers(q.Context(), f, p)
 	if wire.IsFault(err, "MarkerNotFound") {
 		err = wire.BadRequest("marker [%s] not found", p.Marker)
 	}
@@ -102,7 +103,7 @@ func dropFilters(q *wire.Request) {
 
 // serverFilter reads the filters but for the project, and reports false when nothing
 // can pass them.
-func serverFilter(q *wire.Request) (f compute.ServerFilter, some bool, err error) {
+func serverFilter(q *wire.Request) (f servers.ServerFilter, some bool, err error) {
 	some = true
 	for name, values := range q.Query {
 		if field := expressionOf(&f, name); field != nil {
@@ -149,7 +150,7 @@ func serverFilter(q *wire.Request) (f compute.ServerFilter, some bool, err error
 
 // expressionOf is where a filter keeps the expression of a parameter, nil for one that
 // is none.
-func expressionOf(f *compute.ServerFilter, name string) **regexp.Regexp {
+func expressionOf(f *servers.ServerFilter, name string) **regexp.Regexp {
 	switch name {
 	case "name", "display_name":
 		return &f.Name
@@ -191,7 +192,7 @@ func expressionOf(f *compute.ServerFilter, name string) **regexp.Regexp {
 
 // filterStatus adds the states that are called so, and reports false for a status
 // that there is not, which is a mistake since 2.38.
-func filterStatus(q *wire.Request, f *compute.ServerFilter, statuses []string) (some bool, err error) {
+func filterStatus(q *wire.Request, f *servers.ServerFilter, statuses []string) (some bool, err error) {
 	called := func(status string) bool {
 		return slices.ContainsFunc(statuses, func(s string) bool { return strings.EqualFold(s, status) })
 	}
@@ -224,7 +225,7 @@ func filterStatus(q *wire.Request, f *compute.ServerFilter, statuses []string) (
 }
 
 // whose adds the project to a filter: the caller's, unless the query is for all.
-func whose(q *wire.Request, f *compute.ServerFilter, rule string) error {
+func whose(q *wire.Request, f *servers.ServerFilter, rule string) error {
 	text, all := q.Last("all_tenants")
 	if text != "" {
 		var ok bool
@@ -250,9 +251,9 @@ func unknownTruth(text string) error {
 }
 
 // serverPage reads the requested page and order.
-func serverPage(q *wire.Request) (compute.Page, error) {
+func serverPage(q *wire.Request) (servers.Page, error) {
 	at := q.Page()
-	p := compute.Page{Marker: compute.ID(at.Marker), Limit: at.Limit}
+	p := servers.Page{Marker: compute.ID(at.Marker), Limit: at.Limit}
 	if !q.IsAdmin() {
 		p.Project = q.Caller.ProjectID
 	}
@@ -282,7 +283,7 @@ func serverPage(q *wire.Request) (compute.Page, error) {
 			continue
 		}
 		sorted[key] = true
-		p.Sort = append(p.Sort, compute.SortKey{Key: key, Descending: dir == "desc"})
+		p.Sort = append(p.Sort, servers.SortKey{Key: key, Descending: dir == "desc"})
 	}
 	if len(dirs) > len(keys) {
 		return p, fault.New(fault.Invalid, "InvalidInput", "Invalid input received: Sort direction size exceeds sort key size")

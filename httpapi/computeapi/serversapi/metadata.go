@@ -62,7 +62,7 @@ func changeMetadata(q *wire.Request, rule, what string, fn func(map[string]strin
 	if err != nil {
 		return nil, err
 	}
-	s, err = q.API.Compute.SetMetadata(q.Context(), q.Author(), s.ID, what, fn)
+	s, err = q.API.Servers.SetMetadata(q.Context(), q.Author(), s.ID, what, fn)
 	return s.Metadata, err
 }
 

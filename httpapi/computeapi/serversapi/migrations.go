@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/view"
@@ -55,7 +56,7 @@ func listMigrations(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := view.Object{view.List("migrations", all, func(m compute.Migration) view.Object { return migration(q, m) })}
+	answer := view.Object{view.List("migrations", all, func(m servers.Migration) view.Object { return migration(q, m) })}
 	if n := len(all); n > 0 && q.Minor >= 59 {
 		answer = append(answer, q.NextLink("migrations_links", "os-migrations", n, string(all[n-1].ID))...)
 	}
@@ -63,17 +64,17 @@ func listMigrations(q *wire.Request) error {
 }
 
 // migrations are those that the query selects.
-func migrations(q *wire.Request) ([]compute.Migration, error) {
+func migrations(q *wire.Request) ([]servers.Migration, error) {
 	text := func(name string) string { t, _ := q.Last(name); return t }
 	if hidden, _ := wire.ParseBool(text("hidden")); hidden {
 		return nil, nil // none is
 	}
-	f := compute.MigrationFilter{
+	f := servers.MigrationFilter{
 		Server: compute.ID(text("instance_uuid")), Status: text("status"), Type: text("migration_type"),
 		Host: text("host"), Source: text("source_compute"), User: text("user_id"), Project: text("project_id"),
 	}
 	if q.Minor < 59 {
-		return q.API.Compute.Migrations(q.Context(), f, compute.Page{})
+		return q.API.Servers.Migrations(q.Context(), f, servers.Page{})
 	}
 	var err error
 	if f.Since, f.Before, err = times(q); err != nil {
@@ -86,12 +87,12 @@ func migrations(q *wire.Request) ([]compute.Migration, error) {
 	case p.Limit == 0 && !p.HasMarker:
 		return nil, nil
 	}
-	all, err := q.API.Compute.Migrations(q.Context(), f, compute.Page{Marker: compute.ID(p.Marker), Limit: max(p.Limit, 1)})
+	all, err := q.API.Servers.Migrations(q.Context(), f, servers.Page{Marker: compute.ID(p.Marker), Limit: max(p.Limit, 1)})
 	return all[:min(len(all), p.Limit)], err
 }
 
 // migration is a move of a server. A live one that is in progress can be read by itself.
-func migration(q *wire.Request, m compute.Migration) view.Object {
+func migration(q *wire.Request, m servers.Migration) view.Object {
 	number := func(name string, n int64) view.Member {
 		if n == 0 {
 			return view.Null(name)
@@ -105,7 +106,7 @@ func migration(q *wire.Request, m compute.Migration) view.Object {
 }
 
 // move is what every answer shows of a move.
-func move(q *wire.Request, m compute.Migration) view.Object {
+func move(q *wire.Request, m servers.Migration) view.Object {
 	return view.Object{
 		view.Int("id", m.Number), view.TextOrNull("source_compute", m.Source), view.TextOrNull("source_node", m.SourceNode),
 		view.TextOrNull("dest_compute", m.Dest), view.TextOrNull("dest_node", m.DestNode), view.TextOrNull("dest_host", m.DestAddress),
@@ -116,12 +117,12 @@ func move(q *wire.Request, m compute.Migration) view.Object {
 }
 
 // serverMoves are the migrations of the server in the path.
-func serverMoves(q *wire.Request, rule string) (compute.Server, []compute.Migration, error) {
+func serverMoves(q *wire.Request, rule string) (servers.Server, []servers.Migration, error) {
 	s, err := q.ServerInPath(rule)
 	if err != nil {
 		return s, nil, err
 	}
-	all, err := q.API.Compute.Migrations(q.Context(), compute.MigrationFilter{Server: s.ID}, compute.Page{})
+	all, err := q.API.Servers.Migrations(q.Context(), servers.MigrationFilter{Server: s.ID}, servers.Page{})
 	return s, all, err
 }
 
@@ -130,8 +131,8 @@ func listServerMigrations(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(m compute.Migration) bool { return !m.MovesLive() })
-	return q.Respond(http.StatusOK, view.Object{view.List("migrations", all, func(m compute.Migration) view.Object { return liveMove(q, m) })})
+	all = slices.DeleteFunc(all, func(m servers.Migration) bool { return !m.MovesLive() })
+	return q.Respond(http.StatusOK, view.Object{view.List("migrations", all, func(m servers.Migration) view.Object { return liveMove(q, m) })})
 }
 
 func showServerMigration(q *wire.Request) error {
@@ -140,7 +141,7 @@ func showServerMigration(q *wire.Request) error {
 		return err
 	}
 	number := q.Param("migration")
-	at := slices.IndexFunc(all, func(m compute.Migration) bool { return strconv.FormatInt(m.Number, 10) == number })
+	at := slices.IndexFunc(all, func(m servers.Migration) bool { return strconv.FormatInt(m.Number, 10) == number })
 	switch {
 	case at < 0:
 		return wire.NotFound("In-progress live migration %s is not found for server %s.", number, s.ID)
@@ -153,7 +154,7 @@ func showServerMigration(q *wire.Request) error {
 }
 
 // liveMove is what is shown of a live migration in progress. No host reports how much of it is copied.
-func liveMove(q *wire.Request, m compute.Migration) view.Object {
+func liveMove(q *wire.Request, m servers.Migration) view.Object {
 	return append(move(q, m), view.Text("server_uuid", m.Server),
 		view.Null("memory_total_bytes"), view.Null("memory_processed_bytes"), view.Null("memory_remaining_bytes"),
 		view.Null("disk_total_bytes"), view.Null("disk_processed_bytes"), view.Null("disk_remaining_bytes"))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -39,12 +40,12 @@ func resizeServer(q *wire.Request) error {
 		return err
 	}
 	ref, _ := v.Get("flavorRef")
-	to := compute.Resizing{Flavor: compute.ID(pyjson.Str(ref))}
+	to := servers.Resizing{Flavor: compute.ID(pyjson.Str(ref))}
 	if disk := wire.TextOf(v, "OS-DCF:diskConfig"); disk != nil {
 		to.DiskConfig = *disk
 	}
-	return onServer(q, "servers:resize", func(s compute.Server) error {
-		return q.API.Compute.ResizeServer(q.Context(), q.Author(), s.ID, to)
+	return onServer(q, "servers:resize", func(s servers.Server) error {
+		return q.API.Servers.ResizeServer(q.Context(), q.Author(), s.ID, to)
 	})
 }
 
@@ -61,8 +62,8 @@ func migrateServer(q *wire.Request) error {
 			host = *name
 		}
 	}
-	return onServer(q, "os-migrate-server:migrate", func(s compute.Server) error {
-		return q.API.Compute.MigrateServer(q.Context(), q.Author(), s.ID, host)
+	return onServer(q, "os-migrate-server:migrate", func(s servers.Server) error {
+		return q.API.Servers.MigrateServer(q.Context(), q.Author(), s.ID, host)
 	})
 }
 
@@ -72,15 +73,15 @@ func confirmResize(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := q.API.Compute.ConfirmResize(q.Context(), q.Author(), s.ID); err != nil {
+	if err := q.API.Servers.ConfirmResize(q.Context(), q.Author(), s.ID); err != nil {
 		return err
 	}
 	return q.Done(http.StatusNoContent)
 }
 
 func revertResize(q *wire.Request) error {
-	return onServer(q, "servers:revert_resize", func(s compute.Server) error {
-		return q.API.Compute.RevertResize(q.Context(), q.Author(), s.ID)
+	return onServer(q, "servers:revert_resize", func(s servers.Server) error {
+		return q.API.Servers.RevertResize(q.Context(), q.Author(), s.ID)
 	})
 }
 
@@ -142,11 +143,11 @@ func migrateLive(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return onServer(q, "os-migrate-server:migrate_live", func(s compute.Server) error {
+	return onServer(q, "os-migrate-server:migrate_live", func(s servers.Server) error {
 		if forced && host == "" {
 			return noForcedHost()
 		}
-		return q.API.Compute.LiveMigrateServer(q.Context(), q.Author(), s.ID, compute.LiveMigration{Host: host, Forced: forced, Wait: q.Minor < 34})
+		return q.API.Servers.LiveMigrateServer(q.Context(), q.Author(), s.ID, servers.LiveMigration{Host: host, Forced: forced, Wait: q.Minor < 34})
 	})
 }
 
@@ -172,7 +173,7 @@ func evacuateServer(q *wire.Request) error {
 	if forced && host == "" {
 		return noForcedHost()
 	}
-	if err := q.API.Compute.EvacuateServer(q.Context(), q.Author(), s.ID, compute.Evacuation{Host: host, Forced: forced}); err != nil {
+	if err := q.API.Servers.EvacuateServer(q.Context(), q.Author(), s.ID, servers.Evacuation{Host: host, Forced: forced}); err != nil {
 		return err
 	}
 	if q.Minor >= 14 {
@@ -205,8 +206,8 @@ func completeLiveMigration(q *wire.Request) error {
 	if _, err := q.CheckMember(completeSchema, "force_complete"); err != nil {
 		return err
 	}
-	return onServer(q, "servers:migrations:force_complete", func(s compute.Server) error {
-		err := q.API.Compute.CompleteLiveMigration(q.Context(), q.Author(), s.ID, migrationInPath(q))
+	return onServer(q, "servers:migrations:force_complete", func(s servers.Server) error {
+		err := q.API.Servers.CompleteLiveMigration(q.Context(), q.Author(), s.ID, migrationInPath(q))
 		if wire.IsFault(err, "MigrationNotFoundForInstance") {
 			err = fault.New(fault.Invalid, "MigrationNotFoundForInstance", "Migration %s not found for instance %s", q.Param("migration"), s.ID)
 		}
@@ -215,7 +216,7 @@ func completeLiveMigration(q *wire.Request) error {
 }
 
 func abortLiveMigration(q *wire.Request) error {
-	return onServer(q, "servers:migrations:delete", func(s compute.Server) error {
-		return q.API.Compute.AbortLiveMigration(q.Context(), q.Author(), s.ID, migrationInPath(q), q.Minor >= 65)
+	return onServer(q, "servers:migrations:delete", func(s servers.Server) error {
+		return q.API.Servers.AbortLiveMigration(q.Context(), q.Author(), s.ID, migrationInPath(q), q.Minor >= 65)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/view"
@@ -26,14 +27,14 @@ func listOperations(q *wire.Request) error {
 	if err := q.CheckQuery(operationsQuery); err != nil {
 		return err
 	}
-	f := compute.OperationFilter{Limit: q.Page().Limit}
+	f := servers.OperationFilter{Limit: q.Page().Limit}
 	if server, ok := q.Last("server"); ok {
 		f.Server = compute.ID(server)
 	}
 	if seconds, ok := q.Last("min_age"); ok {
 		f.Before = q.API.Catalog.Now().Add(-time.Duration(wire.ParseCount(seconds)) * time.Second)
 	}
-	all, more, err := q.API.Compute.OperationViews(q.Context(), f)
+	all, more, err := q.API.Servers.OperationViews(q.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -41,13 +42,13 @@ func listOperations(q *wire.Request) error {
 }
 
 // operation is an operation as it is listed.
-func operation(o compute.OperationView) view.Object {
+func operation(o servers.OperationView) view.Object {
 	direction := "forward"
 	if o.Undoing {
 		direction = "back"
 	}
 	awaits := view.Null("awaits")
-	if o.State == compute.OperationWaiting {
+	if o.State == servers.OperationWaiting {
 		awaits = view.Nested("awaits", view.Object{view.TextOrNull("event", o.Event), view.Text("host", o.Host), view.Bool("host_up", o.HostUp)})
 	}
 	return view.Object{

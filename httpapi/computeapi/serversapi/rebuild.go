@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/pyschema"
@@ -75,7 +76,7 @@ func rebuildServer(q *wire.Request) error {
 	case certificates.Len() > 0:
 		return wire.BadRequest("Signatures of images are not checked here.")
 	}
-	s, err = q.API.Compute.RebuildServer(q.Context(), q.Author(), s.ID, rebuilding(v))
+	s, err = q.API.Servers.RebuildServer(q.Context(), q.Author(), s.ID, rebuilding(v))
 	if err != nil {
 		return err
 	}
@@ -92,8 +93,8 @@ func rebuildServer(q *wire.Request) error {
 }
 
 // rebuilding reads what a server is to become. A null takes away what the server has.
-func rebuilding(v pyjson.Value) compute.Rebuilding {
-	to := compute.Rebuilding{
+func rebuilding(v pyjson.Value) servers.Rebuilding {
+	to := servers.Rebuilding{
 		Image: compute.ID(*wire.TextOf(v, "imageRef")), ServerChange: serverChange(v), KeyName: wire.TextOf(v, "key_name"), UserData: wire.TextOf(v, "user_data"),
 	}
 	if metadata, ok := v.Get("metadata"); ok {

@@ -3,7 +3,7 @@ package serversapi
 import (
 	"net/http"
 
-	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -69,15 +69,15 @@ func updateServer(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err = q.API.Compute.UpdateServer(q.Context(), s.ID, serverChange(v))
+	s, err = q.API.Servers.UpdateServer(q.Context(), s.ID, serverChange(v))
 	if err != nil {
 		return err
 	}
 	return q.Respond(http.StatusOK, wire.Single("server", serverView(q, s, shownParts{whole: q.Minor >= 75, groups: q.Minor >= 71})))
 }
 
-func serverChange(v pyjson.Value) compute.ServerChange {
-	return compute.ServerChange{
+func serverChange(v pyjson.Value) servers.ServerChange {
+	return servers.ServerChange{
 		Name: wire.Trimmed(wire.TextOf(v, "name")), Description: wire.TextOf(v, "description"), Hostname: wire.TextOf(v, "hostname"), DiskConfig: wire.TextOf(v, "OS-DCF:diskConfig"),
 		AccessIPv4: wire.CanonicalIn(v, "accessIPv4"), AccessIPv6: wire.CanonicalIn(v, "accessIPv6"),
 	}
@@ -88,7 +88,7 @@ func deleteServer(q *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := q.API.Compute.DeleteServer(q.Context(), q.Author(), s.ID); err != nil {
+	if err := q.API.Servers.DeleteServer(q.Context(), q.Author(), s.ID); err != nil {
 		return err
 	}
 	return q.Done(http.StatusNoContent)

@@ -1,7 +1,7 @@
 package serversapi
 
 import (
-	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 )
 
@@ -20,21 +20,21 @@ var (
 )
 
 func shelveServer(q *wire.Request) error {
-	return onServer(q, "os-shelve:shelve", func(s compute.Server) error {
-		return q.API.Compute.ShelveServer(q.Context(), q.Author(), s.ID)
+	return onServer(q, "os-shelve:shelve", func(s servers.Server) error {
+		return q.API.Servers.ShelveServer(q.Context(), q.Author(), s.ID)
 	})
 }
 
 func offloadServer(q *wire.Request) error {
-	return onServer(q, "os-shelve:shelve_offload", func(s compute.Server) error {
-		return q.API.Compute.OffloadServer(q.Context(), q.Author(), s.ID)
+	return onServer(q, "os-shelve:shelve_offload", func(s servers.Server) error {
+		return q.API.Servers.OffloadServer(q.Context(), q.Author(), s.ID)
 	})
 }
 
 // unshelveServer builds a shelved server: anywhere or, since 2.77, in a zone and, since 2.91, on a
 // host. Before, Nova ignores what is in the body.
 func unshelveServer(q *wire.Request) error {
-	var to compute.Unshelving
+	var to servers.Unshelving
 	if q.Minor >= 77 {
 		schema := unshelveSchema2_77
 		if q.Minor >= 91 {
@@ -49,8 +49,8 @@ func unshelveServer(q *wire.Request) error {
 			to.Host = *host
 		}
 	}
-	return onServer(q, "os-shelve:unshelve", func(s compute.Server) error {
+	return onServer(q, "os-shelve:unshelve", func(s servers.Server) error {
 		to.MayChoose = func() error { return q.Can("os-shelve:unshelve_to_host", wire.OfProject(s.Project)) }
-		return q.API.Compute.UnshelveServer(q.Context(), q.Author(), s.ID, to)
+		return q.API.Servers.UnshelveServer(q.Context(), q.Author(), s.ID, to)
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
@@ -54,12 +54,12 @@ func showTag(q *wire.Request) error {
 }
 
 // changeTags changes the tags of the server in the path.
-func changeTags(q *wire.Request, rule, what string, fn func([]string) ([]string, error)) (compute.Server, error) {
+func changeTags(q *wire.Request, rule, what string, fn func([]string) ([]string, error)) (servers.Server, error) {
 	s, err := q.ServerInPath("os-server-tags:" + rule)
 	if err != nil {
 		return s, err
 	}
-	return q.API.Compute.SetTags(q.Context(), s.ID, what, fn)
+	return q.API.Servers.SetTags(q.Context(), s.ID, what, fn)
 }
 
 func replaceTags(q *wire.Request) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/view"
 )
@@ -18,7 +19,7 @@ type shownParts struct {
 }
 
 // serverView is what is shown of a server.
-func serverView(q *wire.Request, s compute.Server, parts shownParts) view.Object {
+func serverView(q *wire.Request, s servers.Server, parts shownParts) view.Object {
 	status := serverStatus(s.ServerRow)
 	shown := view.Object{
 		view.Text("id", s.ID), view.Text("name", s.Name), view.Text("status", status), view.Text("tenant_id", s.Project),
@@ -47,7 +48,7 @@ func serverView(q *wire.Request, s compute.Server, parts shownParts) view.Object
 }
 
 // serverExtensions are what an answer to a change leaves out.
-func serverExtensions(q *wire.Request, s compute.Server) view.Object {
+func serverExtensions(q *wire.Request, s servers.Server) view.Object {
 	drive := ""
 	if s.ConfigDrive {
 		drive = "True"
@@ -67,10 +68,10 @@ func serverExtensions(q *wire.Request, s compute.Server) view.Object {
 }
 
 // serverAttributes are what only administrators see.
-func serverAttributes(q *wire.Request, s compute.Server) view.Object {
+func serverAttributes(q *wire.Request, s servers.Server) view.Object {
 	return view.Object{
 		view.TextOrNull("OS-EXT-SRV-ATTR:host", s.Host), view.TextOrNull("OS-EXT-SRV-ATTR:hypervisor_hostname", s.Node),
-		view.Text("OS-EXT-SRV-ATTR:instance_name", q.API.Compute.InstanceName(s.ServerRow)),
+		view.Text("OS-EXT-SRV-ATTR:instance_name", q.API.Servers.InstanceName(s.ServerRow)),
 	}.If(q.Minor >= 3, view.Text("OS-EXT-SRV-ATTR:reservation_id", s.Reservation), view.Int("OS-EXT-SRV-ATTR:launch_index", s.Place),
 		view.Text("OS-EXT-SRV-ATTR:hostname", s.Hostname), view.Text("OS-EXT-SRV-ATTR:kernel_id", ""), view.Text("OS-EXT-SRV-ATTR:ramdisk_id", ""),
 		view.Null("OS-EXT-SRV-ATTR:root_device_name"), view.TextOrNull("OS-EXT-SRV-ATTR:user_data", s.UserData))
@@ -78,12 +79,12 @@ func serverAttributes(q *wire.Request, s compute.Server) view.Object {
 
 // mayReadHostStatus reports whether the caller may know how the host is: always, or when that is
 // unknown.
-func mayReadHostStatus(q *wire.Request, s compute.Server) bool {
+func mayReadHostStatus(q *wire.Request, s servers.Server) bool {
 	t := wire.OfProject(s.Project)
 	return q.May("servers:show:host_status", t) || hostStatus(s) == "UNKNOWN" && q.May("servers:show:host_status:unknown-only", t)
 }
 
-func hostStatus(s compute.Server) string {
+func hostStatus(s servers.Server) string {
 	switch h := s.Service; {
 	case s.Host == "" || h.Host == "":
 		return ""
@@ -97,7 +98,7 @@ func hostStatus(s compute.Server) string {
 	return "UNKNOWN"
 }
 
-func groupsOf(s compute.Server) []compute.ID {
+func groupsOf(s servers.Server) []compute.ID {
 	if s.Group == "" {
 		return nil
 	}
@@ -115,7 +116,7 @@ func securityGroups(names []string, ports int) view.Member {
 }
 
 // imageOf is the image of a server, an empty text for none.
-func imageOf(q *wire.Request, s compute.Server) view.Member {
+func imageOf(q *wire.Request, s servers.Server) view.Member {
 	if s.Image == "" {
 		return view.Text("image", "")
 	}
@@ -123,7 +124,7 @@ func imageOf(q *wire.Request, s compute.Server) view.Member {
 }
 
 // flavorOf is a link to the flavor before 2.47, and what it was since.
-func flavorOf(q *wire.Request, s compute.Server) view.Object {
+func flavorOf(q *wire.Request, s servers.Server) view.Object {
 	if q.Minor < 47 {
 		return view.Object{view.Text("id", s.FlavorID), q.Bookmark("flavors", string(s.FlavorID))}
 	}
@@ -135,7 +136,7 @@ func flavorOf(q *wire.Request, s compute.Server) view.Object {
 }
 
 // shownPorts are the ports whose addresses a server shows: none before it has run.
-func shownPorts(s compute.Server) []compute.ServerPort {
+func shownPorts(s servers.Server) []compute.ServerPort {
 	if s.LaunchedAt.IsZero() {
 		return nil
 	}

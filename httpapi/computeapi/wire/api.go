@@ -5,15 +5,15 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/catalog"
 	"github.com/berthcloud/berth/compute/fleet"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi"
 )
 
 // An API is what the routes of the API share.
 type API struct {
-	Compute  *compute.Service
+	Servers  *servers.Service
 	Catalog  *catalog.Service
 	Fleet    *fleet.Service
 	Policy   Policy

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -94,9 +95,9 @@ func (q *Request) Author() compute.Caller {
 
 // ServerInPath is the server that the path names, about which policy must let the
 // caller do something. Those of other projects do not exist but for administrators.
-func (q *Request) ServerInPath(rule string) (compute.Server, error) {
+func (q *Request) ServerInPath(rule string) (servers.Server, error) {
 	id := compute.ID(q.Param("server"))
-	s, err := q.API.Compute.Server(q.Context(), id)
+	s, err := q.API.Servers.Server(q.Context(), id)
 	if err == nil && s.Project != q.Caller.ProjectID && !q.IsAdmin() {
 		err = fault.New(fault.NotFound, "InstanceNotFound", "Instance %s could not be found.", id)
 	}

@@ -1,0 +1,137 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/guarantee"
+)
+
+// deviceVNICs are the types of ports that are a device of the host, and whether it is a
+// whole one.
+var deviceVNICs = map[string]bool{"direct": false, "macvtap": false, "direct-physical": true}
+
+// ChooseDevices returns PCI devices of a hypervisor for the ports of a server, by port: free ones, on
+// the interface whose bandwidth was chosen for the port if it requests bandwidth. It is a
+// *hostRefused when there are not enough.
+func ChooseDevices(c *compute.Tx, server compute.ID, ports []compute.Port, m request.Mappings, host, node string) (map[compute.ID]compute.Device, error) {
+	if !slices.ContainsFunc(ports, func(p compute.Port) bool { _, device := deviceVNICs[p.VNIC]; return device }) {
+		return nil, nil
+	}
+	all, err := DevicesOf(c, node)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := takenDevices(c, host, server)
+	if err != nil {
+		return nil, err
+	}
+	chosen := map[compute.ID]compute.Device{}
+	for _, p := range ports {
+		whole, device := deviceVNICs[p.VNIC]
+		if !device {
+			continue
+		}
+		i := slices.IndexFunc(all, func(d compute.Device) bool {
+			return d.Whole == whole && d.PhysicalNetwork == p.PhysicalNetwork && serves(d, p, m, node) && isFree(d, all, taken)
+		})
+		if i < 0 {
+			return nil, &HostRefused{Why: fmt.Sprintf("no device is free for port %s, of type %s", p.ID, p.VNIC)}
+		}
+		if all[i].Slot != "" {
+			chosen[p.ID], taken[all[i].Slot] = all[i], true
+		}
+	}
+	return chosen, nil
+}
+
+// DevicesOf returns the PCI devices of a hypervisor. A host that lists none, or does not exist, can give none.
+func DevicesOf(c *compute.Tx, node string) (all []compute.Device, err error) {
+	row, err := compute.One[compute.NodeRow](c, compute.Where(compute.ByName, node))
+	if errors.Is(err, compute.ErrNoRow) {
+		return nil, nil // it was renamed, or its service was deleted
+	}
+	if err == nil && len(row.Devices) > 0 {
+		if err = json.Unmarshal(row.Devices, &all); err != nil {
+			err = fmt.Errorf("reading the devices of %s: %w", node, err)
+		}
+	}
+	return all, err
+}
+
+// isFree reports whether a device, what it is part of, and all its parts are unused.
+func isFree(d compute.Device, all []compute.Device, taken map[string]bool) bool {
+	return !slices.ContainsFunc(all, func(other compute.Device) bool {
+		same := other.Slot == d.Slot || d.Parent != "" && other.Parent == d.Parent && other.Whole != d.Whole
+		return same && taken[other.Slot]
+	})
+}
+
+// serves reports whether a device is a function of the interface whose bandwidth serves a
+// port. Placement's provider of an interface is called after it.
+func serves(d compute.Device, p compute.Port, m request.Mappings, node string) bool {
+	provider, requested := p.Asks.Device(m)
+	if !requested {
+		return true
+	}
+	name := guarantee.Name{Driver: guarantee.SRIOV, Hypervisor: node, Device: d.Parent}
+	return d.Parent != "" && name.UUID().String() == string(provider)
+}
+
+// takenDevices are the slots of a host that servers have or will have, or that the host may not have taken back
+// yet. The choice of the server's own operation does not count: it is made again.
+func takenDevices(c *compute.Tx, host string, server compute.ID) (map[string]bool, error) {
+	summaries, err := compute.Rows[compute.ServerSummary](c, compute.Where(compute.ByHost, host))
+	if err != nil {
+		return nil, err
+	}
+	rows, ids := make([]compute.ServerRow, len(summaries)), make([]compute.ID, len(summaries))
+	for i, one := range summaries {
+		rows[i], ids[i] = one.ServerRow, one.ID
+	}
+	ports, err := compute.PortsOf(c, rows)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	for _, row := range rows {
+		for _, p := range ports[row.ID] {
+			if p.Shown.Host == host && p.Shown.Slot != "" {
+				taken[p.Shown.Slot] = true
+			}
+		}
+	}
+	former, err := compute.Rows[compute.HostedRow](c, compute.Where(compute.ByHost, host))
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range former {
+		for _, slot := range row.Slots {
+			taken[slot] = true
+		}
+	}
+	// A server that moves is not there yet: its operation has claimed the host.
+	for _, where := range []compute.Match{compute.Where(compute.ByHost, host), compute.Where(compute.ByServer, ids...)} {
+		operations, err := compute.Rows[compute.OperationSummary](c, where)
+		if err != nil {
+			return nil, err
+		}
+		for _, op := range operations {
+			if op.Server == server || len(op.Devices) == 0 {
+				continue
+			}
+			var chosen map[compute.ID]compute.Device
+			if err := json.Unmarshal(op.Devices, &chosen); err != nil {
+				return nil, fmt.Errorf("reading the devices of operation %s: %w", op.ID, err)
+			}
+			for _, d := range chosen {
+				taken[d.Slot] = true
+			}
+		}
+	}
+	return taken, nil
+}

@@ -1,0 +1,89 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+)
+
+// Refusal is the failure of servers when placement refuses a query, or a claim.
+func Refusal(err error) *compute.Failure {
+	f := &compute.Failure{Code: 500, Message: "No valid host was found. ", Details: err.Error()}
+	var none *request.NoValidHost
+	if errors.As(err, &none) {
+		f.Message, f.Details = none.Error(), strings.Join(none.Details, "\n")
+	} else if kind, _ := fault.Of(err); kind != fault.Invalid {
+		f.Message += "The placement service cannot be used."
+	}
+	return f
+}
+
+// noValidHost is the failure of servers for which there is no valid host, with the reasons. Of a
+// server that moves they are those of all hosts but its own.
+func (s *Scheduler) noValidHost(ctx context.Context, c *choice) error {
+	none := c.NoValidHost()
+	details := none.Details
+	if c.Nowhere() {
+		var explanation []string
+		reasons, err := c.request.Reasons(func(q placement.Query) (bool, error) {
+			if c.leaves != "" {
+				q.Limit = s.rules.Settings.Requests.MaxResults // the first ones may be on its own
+			}
+			answer, err := s.placement.Candidates(ctx, q)
+			return answer.Elsewhere(c.leaves), err
+		})
+		if err != nil {
+			reasons = []string{"the reason is unknown:  " + err.Error()}
+		} else {
+			explanation = s.explanation(ctx, c)
+		}
+		if c.leaves != "" {
+			for i, r := range reasons {
+				reasons[i] = "other hosts: " + r
+			}
+		}
+		details = slices.Concat(details, reasons, explanation, c.request.Warnings)
+	}
+	return &compute.Failure{Code: 500, Message: none.Error(), Details: strings.Join(details, "\n")}
+}
+
+// The most time that a failure waits for placement's explanation, and of that for the explanations
+// of others: one is requested at a time, so that the requests of other servers do not wait for
+// those that fail.
+const (
+	explainTime         = 3 * time.Second
+	explainQueueTimeout = 500 * time.Millisecond
+)
+
+// explanation returns placement's explanation of a query without candidates, a line for the details
+// of the failure; none when there is no explanation in time. Placement counts the host that a
+// server leaves as any other.
+func (s *Scheduler) explanation(ctx context.Context, c *choice) []string {
+	ctx, cancel := context.WithTimeout(ctx, explainTime)
+	defer cancel()
+	queued := time.NewTimer(explainQueueTimeout)
+	defer queued.Stop()
+	select {
+	case s.explains <- struct{}{}:
+		defer func() { <-s.explains }()
+	case <-queued.C:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	text, err := s.placement.Explain(ctx, c.request.Query)
+	switch {
+	case err != nil, text == "":
+		return nil
+	case c.leaves != "":
+		return []string{"placement, for all hosts with its own: " + text}
+	}
+	return []string{"placement: " + text}
+}

@@ -1,0 +1,146 @@
+// Package scheduler chooses hosts for servers: it queries placement for candidates, has package
+// selection choose among them, and has whoever needs a host claim the choice, until a claim succeeds.
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/selection"
+)
+
+// A Claimant is an operation that a host is chosen for.
+type Claimant interface {
+	ServerID() compute.ID
+	Choice() *HostChoice
+	// Target is what a server that moves gets on the host that is chosen, nil for one that is on no
+	// host.
+	Target() *MoveTarget
+	// TakeClaim stores a claim and writes it to placement. The error is a *hostRefused or errNotTaken
+	// when another candidate should be tried, and a *Failure when placement cannot be used.
+	TakeClaim(ctx context.Context, claim selection.Claim) error
+}
+
+// A MoveTarget is the flavor that a server has after its move.
+type MoveTarget struct {
+	Flavor   json.RawMessage // as in ServerRow
+	FlavorID compute.ID
+}
+
+// Place chooses and claims a host for each of some servers with the same request. The error
+// is a *Failure when there is none.
+func (s *Scheduler) Place(ctx context.Context, jobs []Claimant, ports []compute.Port) error {
+	chooser, err := s.choose(ctx, jobs, ports, len(jobs) > 1)
+	if err != nil {
+		return err
+	}
+	defer func() { chooser.Release() }()
+	for i := 0; !chooser.Done(); {
+		claim, ok := chooser.Next()
+		switch {
+		case !ok && chooser.final:
+			return s.noValidHost(ctx, chooser)
+		case !ok:
+			if chooser, err = s.choose(ctx, jobs, ports, true); err != nil {
+				return err
+			}
+			continue
+		}
+		err := jobs[i].TakeClaim(ctx, claim)
+		var refused *HostRefused
+		switch {
+		case err == nil:
+			chooser.Taken()
+			i++
+		case errors.As(err, &refused):
+			chooser.Refuse(refused.Why)
+		case !errors.Is(err, ErrNotTaken):
+			return err
+		}
+	}
+	rest := chooser.Alternates()
+	for _, j := range jobs {
+		j.Choice().Rest = rest
+	}
+	return nil
+}
+
+// AffectsPlacement reports whether what a port is like says where its server can go.
+func (s *Scheduler) AffectsPlacement(p compute.Port) bool {
+	return len(p.Asks.Groups) > 0 || s.rules.Settings.Requests.RoutedNetworks
+}
+
+// A HostChoice is what a host is chosen by, and what was chosen.
+type HostChoice struct {
+	compute.HostClaim
+	Image  extraspecs.Image `json:"image"`
+	Node   compute.ID       `json:"node,omitempty"`   // the only one that will do
+	Forced bool             `json:"forced,omitempty"` // it is not filtered
+	// Rest is what else the server could have had.
+	Rest []selection.Claim `json:"rest,omitempty"`
+}
+
+// ErrNotTaken says that placement did not take a claim.
+var ErrNotTaken = errors.New("compute: placement refused the claim")
+
+// A HostRefused says that a host will not do after all.
+type HostRefused struct{ Why string }
+
+// Error says why.
+func (h *HostRefused) Error() string { return "compute: the host was refused:  " + h.Why }
+
+// CheckHost refuses a host that has become one that will not do since it was chosen: others
+// of its group have been put there, or elsewhere.
+func CheckHost(c *compute.Tx, server compute.ServerRow, host string, forced bool) error {
+	if forced {
+		return nil
+	}
+	if up, err := c.HostIsUp(c, host); err != nil || !up {
+		return cmp.Or[error](err, &HostRefused{Why: "its compute service is down"})
+	}
+	if server.Group == "" {
+		return nil
+	}
+	g, err := compute.One[compute.GroupRow](c, compute.Where(compute.ByID, server.Group))
+	if err != nil {
+		return err
+	}
+	members, err := compute.Rows[compute.ServerSummary](c, compute.Where(compute.ByGroup, server.Group))
+	if err != nil {
+		return err
+	}
+	here, elsewhere := 0, 0
+	for _, m := range members {
+		switch {
+		case m.ID == server.ID || m.Host == "" || m.Task == compute.Deleting:
+		case m.Host == host:
+			here++
+		default:
+			elsewhere++
+		}
+	}
+	if g.Policy == selection.Affinity && here == 0 && elsewhere > 0 || g.Policy == selection.AntiAffinity && here >= max(1, g.MaxPerHost) {
+		return &HostRefused{Why: "other servers of its " + g.Policy + " group were scheduled there, or elsewhere, at the same time"}
+	}
+	return nil
+}
+
+// A Scheduler chooses hosts for servers, and claims them. Its methods may be called concurrently.
+type Scheduler struct {
+	store     *compute.Database
+	rules     compute.Rules
+	placement compute.Placement
+	network   compute.Network
+	hosts     *Hosts
+	queries   queryGroup
+	explains  chan struct{} // has one while an explanation is under way
+}
+
+// New returns the scheduler of a database.
+func New(db *compute.Database, hosts *Hosts, p compute.Placement, n compute.Network) *Scheduler {
+	return &Scheduler{store: db, rules: db.Rules, placement: p, network: n, hosts: hosts, explains: make(chan struct{}, 1)}
+}
