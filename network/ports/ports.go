@@ -45,7 +45,7 @@ func (s *Service) Ports(ctx context.Context, where ...network.Match) (all []netw
 // addresses and bindings, QosPolicyNotFound,
 // SecurityGroupNotFound, QosRuleNotSupported, InvalidInput for more than MaxAddresses
 // addresses.
-func (s *Service) CreatePorts(ctx context.Context, specs []Spec) (made []network.Port, err error) {
+func (s *Service) CreatePorts(ctx context.Context, specs []Spec) (ports []network.Port, err error) {
 	requested := 0
 	for i := range specs {
 		requested += len(specs[i].FixedIPs)
@@ -71,15 +71,15 @@ func (s *Service) CreatePorts(ctx context.Context, specs []Spec) (made []network
 		for _, p := range all {
 			byID[p.ID] = p
 		}
-		made = make([]network.Port, len(specs))
+		ports = make([]network.Port, len(specs))
 		for i, id := range ids {
-			if made[i], err = bindIfRequested(tx, byID[id], specs[i].Host != ""); err != nil {
+			if ports[i], err = bindIfRequested(tx, byID[id], specs[i].Host != ""); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return made, err
+	return ports, err
 }
 
 // createPort adds a port with what belongs to it, not plugged in yet.

@@ -193,20 +193,20 @@ func (s *Service) Trunks(ctx context.Context, where ...network.Match) (all []net
 // CreateTrunks makes all of the trunks or none. Faults: PortNotFound,
 // ParentPortInUse for a parent that is bound, TrunkPortInUse for a port on another
 // trunk, and what AddSubports has.
-func (s *Service) CreateTrunks(ctx context.Context, specs []TrunkSpec) (made []network.Trunk, err error) {
+func (s *Service) CreateTrunks(ctx context.Context, specs []TrunkSpec) (trunks []network.Trunk, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		if err := quotas.WithinEach(tx, "trunk", specs, func(s *TrunkSpec) string { return s.Project }); err != nil {
 			return err
 		}
-		made = make([]network.Trunk, len(specs))
+		trunks = make([]network.Trunk, len(specs))
 		for i := range specs {
-			if made[i], err = createTrunk(tx, specs[i]); err != nil {
+			if trunks[i], err = createTrunk(tx, specs[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return made, err
+	return trunks, err
 }
 
 func createTrunk(tx *network.Tx, spec TrunkSpec) (network.Trunk, error) {

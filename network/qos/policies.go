@@ -66,19 +66,19 @@ func ReadPolicy(r network.Reader, id network.ID) (Policy, error) {
 
 // CreatePolicies creates all of the policies or none. Fault:
 // QoSPolicyDefaultAlreadyExists for a second default of a project.
-func (s *Service) CreatePolicies(ctx context.Context, rows []network.PolicyRow) (made []Policy, err error) {
+func (s *Service) CreatePolicies(ctx context.Context, rows []network.PolicyRow) (policies []Policy, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
-		made = make([]Policy, len(rows))
+		policies = make([]Policy, len(rows))
 		for i, row := range rows {
 			tx.Fresh(&row.Common)
 			if err := cmp.Or(checkDefault(tx, row), tx.Insert(&row)); err != nil {
 				return err
 			}
-			made[i].PolicyRow = row
+			policies[i].PolicyRow = row
 		}
 		return nil
 	})
-	return made, err
+	return policies, err
 }
 
 // checkDefault refuses a second default policy of a project.

@@ -9,9 +9,9 @@ import (
 
 // CreateSecurityGroups creates all of the groups or none, each with rules that allow all egress.
 // Faults: OverQuota, SecurityGroupDefaultAlreadyExists.
-func (s *Service) CreateSecurityGroups(ctx context.Context, rows []network.SecurityGroupRow) (made []Group, err error) {
+func (s *Service) CreateSecurityGroups(ctx context.Context, rows []network.SecurityGroupRow) (groups []Group, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
-		made = make([]Group, len(rows))
+		groups = make([]Group, len(rows))
 		if err := quotas.WithinEach(tx, "security_group", rows,
 			func(r *network.SecurityGroupRow) string { return r.Project }); err != nil {
 			return err
@@ -23,13 +23,13 @@ func (s *Service) CreateSecurityGroups(ctx context.Context, rows []network.Secur
 			if _, err := DefaultGroupID(tx, row.Project); err != nil {
 				return err
 			}
-			if made[i], err = newGroup(tx, row, network.Egress); err != nil {
+			if groups[i], err = newGroup(tx, row, network.Egress); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return made, err
+	return groups, err
 }
 
 // UpdateSecurityGroup changes a group, not its rules. The function gets the current group; it may

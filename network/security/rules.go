@@ -27,16 +27,16 @@ type RuleSpec struct {
 // Invalid.
 func (s *Service) CreateSecurityRules(
 	ctx context.Context, specs []RuleSpec,
-) (made []network.SecurityRuleRow, err error) {
+) (rules []network.SecurityRuleRow, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		if err := quotas.WithinEach(tx, "security_group_rule", specs,
 			func(s *RuleSpec) string { return s.Project }); err != nil {
 			return err
 		}
-		made, err = createSecurityRules(tx, slices.Clone(specs))
+		rules, err = createSecurityRules(tx, slices.Clone(specs))
 		return err
 	})
-	return made, err
+	return rules, err
 }
 
 func createSecurityRules(tx *network.Tx, specs []RuleSpec) ([]network.SecurityRuleRow, error) {
@@ -55,16 +55,16 @@ func createSecurityRules(tx *network.Tx, specs []RuleSpec) ([]network.SecurityRu
 	if err := checkNewRules(specs, group.Rules); err != nil {
 		return nil, err
 	}
-	made := make([]network.SecurityRuleRow, len(specs))
+	rules := make([]network.SecurityRuleRow, len(specs))
 	for i, spec := range specs {
 		tx.Fresh(&spec.Common)
 		if err := tx.Insert(&spec.SecurityRuleRow); err != nil {
 			return nil, err
 		}
 		tx.Touch(&group.Common)
-		made[i] = spec.SecurityRuleRow
+		rules[i] = spec.SecurityRuleRow
 	}
-	return made, tx.Replace(&group.SecurityGroupRow)
+	return rules, tx.Replace(&group.SecurityGroupRow)
 }
 
 // checkOneGroup refuses rules of several groups or projects at once.

@@ -52,21 +52,21 @@ func (s *Service) Networks(ctx context.Context, where ...network.Match) (all []n
 // a segment that is not possible, VlanIdInUse, TunnelIdInUse and FlatNetworkInUse for one that is
 // in use, NoNetworkAvailable when none is free, QosPolicyNotFound, QosRuleNotSupportedByNetwork for
 // a policy with a guarantee that the network cannot have.
-func (s *Service) CreateNetworks(ctx context.Context, specs []NetworkSpec) (made []network.Network, err error) {
+func (s *Service) CreateNetworks(ctx context.Context, specs []NetworkSpec) (networks []network.Network, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		if err := quotas.WithinEach(tx, "network", specs,
 			func(s *NetworkSpec) string { return s.Project }); err != nil {
 			return err
 		}
-		made = make([]network.Network, len(specs))
+		networks = make([]network.Network, len(specs))
 		for i := range specs {
-			if made[i], err = createNetwork(tx, specs[i]); err != nil {
+			if networks[i], err = createNetwork(tx, specs[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return made, err
+	return networks, err
 }
 
 func createNetwork(tx *network.Tx, spec NetworkSpec) (n network.Network, err error) {

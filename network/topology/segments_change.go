@@ -13,19 +13,19 @@ import (
 // Faults: NetworkNotFound, InvalidInput, and Conflict when the segment is taken.
 func (s *Service) CreateSegments(
 	ctx context.Context, rows []network.SegmentRow,
-) (made []network.SegmentRow, err error) {
+) (segments []network.SegmentRow, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
-		made = nil
+		segments = nil
 		for _, row := range rows {
 			row, err := addSegment(tx, row)
 			if err != nil {
 				return err
 			}
-			made = append(made, row)
+			segments = append(segments, row)
 		}
 		return nil
 	})
-	return made, err
+	return segments, err
 }
 
 func addSegment(tx *network.Tx, row network.SegmentRow) (network.SegmentRow, error) {
@@ -37,20 +37,20 @@ func addSegment(tx *network.Tx, row network.SegmentRow) (network.SegmentRow, err
 	if err != nil {
 		return row, err
 	}
-	made, err := reserve(tx,
+	segment, err := reserve(tx,
 		SegmentSpec{Type: row.Type, PhysicalNetwork: row.PhysicalNetwork, SegmentationID: row.SegmentationID})
 	if err != nil {
 		return row, err
 	}
-	tx.Fresh(&made.Common)
-	made.Network, made.Name, made.Description, made.Revision = row.Network, row.Name, row.Description, 1
+	tx.Fresh(&segment.Common)
+	segment.Network, segment.Name, segment.Description, segment.Revision = row.Network, row.Name, row.Description, 1
 	for _, o := range others {
-		made.Index = max(made.Index, o.Index+1)
+		segment.Index = max(segment.Index, o.Index+1)
 	}
-	if n.MTU, err = networkMTU(tx, n.MTU, append(others, made)); err != nil {
+	if n.MTU, err = networkMTU(tx, n.MTU, append(others, segment)); err != nil {
 		return row, err
 	}
-	return made, cmp.Or(taken(tx.Insert(&made), made), segmentsChanged(tx, n))
+	return segment, cmp.Or(taken(tx.Insert(&segment), segment), segmentsChanged(tx, n))
 }
 
 // segmentsChanged raises the revision of a network that has got a segment or lost one;

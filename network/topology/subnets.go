@@ -32,7 +32,7 @@ func (s *Service) Subnets(ctx context.Context, where ...network.Match) (all []ne
 // the network, InvalidAllocationPool, OutOfBoundsAllocationPool,
 // OverlappingAllocationPools, GatewayConflictWithAllocationPools,
 // SubnetsNotAllAssociatedWithSegments, NetworkIdsDontMatch.
-func (s *Service) CreateSubnets(ctx context.Context, specs []SubnetSpec) (made []network.SubnetRow, err error) {
+func (s *Service) CreateSubnets(ctx context.Context, specs []SubnetSpec) (subnets []network.SubnetRow, err error) {
 	plans := make([]subnetPlan, len(specs))
 	for i := range specs {
 		plans[i] = planSubnet(s.db.Rules, specs[i])
@@ -41,15 +41,15 @@ func (s *Service) CreateSubnets(ctx context.Context, specs []SubnetSpec) (made [
 		if err := quotas.WithinEach(tx, "subnet", specs, func(s *SubnetSpec) string { return s.Project }); err != nil {
 			return err
 		}
-		made = make([]network.SubnetRow, len(plans))
+		subnets = make([]network.SubnetRow, len(plans))
 		for i := range plans {
-			if made[i], err = createSubnet(tx, plans[i]); err != nil {
+			if subnets[i], err = createSubnet(tx, plans[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return made, err
+	return subnets, err
 }
 
 // A subnetPlan is what follows from the request for a new subnet alone. It is computed before the
