@@ -11,8 +11,9 @@ import (
 	"github.com/berthcloud/berth/network/portlist"
 )
 
-// A Keeper has an Enforcer enforce the rules of the host's ports, and reports to the network
-// service which are plugged in. Its fields are set before Run is called.
+// A Keeper reads the ports of a host from the network service, has an Enforcer enforce their rates,
+// and reports to the network service which ports are plugged in. Its fields are set before Run is
+// called.
 type Keeper struct {
 	Services []Service
 	Settings *settings.Settings
@@ -20,23 +21,23 @@ type Keeper struct {
 	Findings *Findings
 	Log      *slog.Logger
 
-	failure string // the last one of the Enforcer that was logged
+	failure string // the last logged error of the Enforcer, "" after a success
 }
 
 const (
-	// pollTime is how long the network service may delay an answer without changes.
+	// pollTime is how long the network service may delay its answer while nothing changes.
 	pollTime = 30 * time.Second
-	// tooSoon is the least time between two answers without changes: an earlier one says that the
-	// service has too many waiting agents.
-	tooSoon = 5 * time.Second
-	// lookAgain is the interval of checks that the rates are still set.
-	lookAgain = time.Minute
-	// maxPause bounds the wait after failures.
+	// minPollInterval is the shortest time after which an unchanged list is a normal answer: a
+	// service that answers earlier has too many waiting agents, and is polled less often.
+	minPollInterval = 5 * time.Second
+	// resyncInterval is how often the rates are compared with the host while nothing changes.
+	resyncInterval = time.Minute
+	// maxPause bounds the wait after a failure, which doubles with each.
 	maxPause = 30 * time.Second
 )
 
-// Run keeps ports until ctx ends. Until the network service has said which there are,
-// everything stays as it is. What is set stays when it ends.
+// Run enforces the rates of ports until ctx ends. It changes nothing before the network service has
+// sent the first list, and leaves the rates in place when it ends.
 func (k *Keeper) Run(ctx context.Context) {
 	updates := make(chan []portlist.Port)
 	var following sync.WaitGroup
@@ -45,7 +46,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	k.keep(ctx, updates)
 }
 
-// follow passes on the ports of the host whenever they are others.
+// follow polls the list of the host's ports, and sends each new one to updates.
 func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 	from := newServices(k.Services, k.Log)
 	host, driver := k.Settings.Default.Host, k.Settings.Kind.Driver().Name
@@ -62,7 +63,7 @@ func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 			wait = jitter(pause)
 			pause = min(2*pause, maxPause)
 		case got.Revision == known:
-			wait, pause = jitter(2*(tooSoon-min(time.Since(lastPoll), tooSoon))), firstPause
+			wait, pause = jitter(2*(minPollInterval-min(time.Since(lastPoll), minPollInterval))), firstPause
 		default:
 			known, pause = got.Revision, firstPause
 			select {
@@ -70,16 +71,17 @@ func (k *Keeper) follow(ctx context.Context, updates chan<- []portlist.Port) {
 			case <-ctx.Done():
 			}
 		}
-		_ = backoff.Sleep(ctx, wait) // the loop sees that ctx has ended
+		_ = backoff.Sleep(ctx, wait) // the loop checks whether ctx has ended
 	}
 }
 
-// keep enforces the rules whenever the ports change, something was plugged in, or a check is due.
+// keep enforces the rates when the list changes, when an interface appears or disappears, and when
+// a check is due.
 func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
 	svcs := newServices(k.Services, k.Log)
 	var ports []portlist.Port
 	known, pause := false, firstPause
-	due := time.NewTimer(lookAgain)
+	due := time.NewTimer(resyncInterval)
 	defer due.Stop()
 	for {
 		select {
@@ -95,7 +97,7 @@ func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
 		}
 		if k.enforce(ctx, svcs, ports) {
 			pause = firstPause
-			due.Reset(lookAgain)
+			due.Reset(resyncInterval)
 		} else {
 			due.Reset(jitter(pause))
 			pause = min(2*pause, maxPause)
@@ -103,7 +105,8 @@ func (k *Keeper) keep(ctx context.Context, updates <-chan []portlist.Port) {
 	}
 }
 
-// enforce is one round, and reports whether all of it succeeded.
+// enforce enforces the rates once and reports the plugged-in ports. It returns whether both
+// succeeded.
 func (k *Keeper) enforce(ctx context.Context, svcs *services, ports []portlist.Port) bool {
 	enforced, err := k.Enforcer.Enforce(ctx, ports)
 	if ctx.Err() != nil {
@@ -118,7 +121,7 @@ func (k *Keeper) enforce(ctx context.Context, svcs *services, ports []portlist.P
 		k.failure = ""
 	}
 	for _, line := range enforced.Did {
-		k.Log.Info("set for a port's rates", "change", line)
+		k.Log.Info("changed for a port's rates", "change", line)
 	}
 	if k.Findings.Set(enforced.Findings) {
 		for _, line := range enforced.Findings {
@@ -128,7 +131,8 @@ func (k *Keeper) enforce(ctx context.Context, svcs *services, ports []portlist.P
 	return k.reportPlugged(ctx, svcs, ports, enforced.Plugged)
 }
 
-// failed notes that nothing can be seen or set, and logs it once.
+// failed reports in heartbeats that the rates cannot be read or set, and logs the error unless it
+// is the last one that was logged.
 func (k *Keeper) failed(err error) {
 	k.Findings.Set([]string{err.Error()})
 	if k.failure != err.Error() {
@@ -137,25 +141,25 @@ func (k *Keeper) failed(err error) {
 	}
 }
 
-// reportPlugged reports to the network service which ports are plugged in or unplugged and differ
-// from what it has.
+// reportPlugged reports to the network service the ports whose status there differs from whether
+// they are plugged in. It returns whether there was nothing to report or the report succeeded.
 func (k *Keeper) reportPlugged(ctx context.Context, svcs *services, ports []portlist.Port, plugged map[string]bool) bool {
-	wrong := map[string]bool{}
+	changed := map[string]bool{}
 	for _, p := range ports {
-		if immediately, ok := plugged[p.ID]; ok && immediately != (p.Status == portlist.Active) {
-			wrong[p.ID] = immediately
+		if in, ok := plugged[p.ID]; ok && in != (p.Status == portlist.Active) {
+			changed[p.ID] = in
 		}
 	}
-	if len(wrong) == 0 {
+	if len(changed) == 0 {
 		return true
 	}
-	if !svcs.request(ctx, "wiring", func(s Service) error { return s.Wire(ctx, k.Settings.Default.Host, wrong) }) {
+	if !svcs.request(ctx, "wiring", func(s Service) error { return s.Wire(ctx, k.Settings.Default.Host, changed) }) {
 		return false
 	}
-	for i := range ports { // until the network service says so itself
-		if immediately, ok := wrong[ports[i].ID]; ok {
-			ports[i].Status = portlist.Status(immediately)
-			k.Log.Info("a port's plug", "port", ports[i].ID, "plugged", immediately)
+	for i := range ports { // so that it is not reported again before the next list has it
+		if in, ok := changed[ports[i].ID]; ok {
+			ports[i].Status = portlist.Status(in)
+			k.Log.Info("link state of a port reported", "port", ports[i].ID, "plugged", in)
 		}
 	}
 	return true

@@ -22,14 +22,14 @@ import (
 // A portServer is a network service that has the ports of a host. Answers are delayed as
 // the real one does.
 type portServer struct {
-	mu     sync.Mutex
-	ports  []portlist.Port
-	rev    string
-	err    error // of every request
-	busy   bool  // no request may wait
-	asked  int
-	wired  []map[string]bool
-	change chan struct{}
+	mu       sync.Mutex
+	ports    []portlist.Port
+	rev      string
+	err      error // of every request
+	busy     bool  // no request may wait
+	requests int
+	wired    []map[string]bool
+	change   chan struct{}
 }
 
 func newPortServer(ports ...portlist.Port) *portServer {
@@ -51,9 +51,9 @@ func (b *portServer) set(ports ...portlist.Port) {
 
 func (b *portServer) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (portlist.List, error) {
 	b.mu.Lock()
-	b.asked++
+	b.requests++
 	if host != "h" || driver != "openvswitch" {
-		panic("asked for " + driver + " of " + host)
+		panic("requested " + driver + " of " + host)
 	}
 	if change := b.change; b.rev == known && b.err == nil && !b.busy {
 		b.mu.Unlock()
@@ -82,7 +82,7 @@ type device struct {
 	mu       sync.Mutex
 	begin    time.Time
 	at       []time.Duration
-	held     [][]portlist.Port
+	enforced [][]portlist.Port
 	plugged  map[string]bool
 	findings []string
 	err      error
@@ -96,7 +96,7 @@ func newDevice() *device {
 func (d *device) Enforce(_ context.Context, ports []portlist.Port) (agent.Enforced, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.at, d.held = append(d.at, time.Since(d.begin)), append(d.held, slices.Clone(ports))
+	d.at, d.enforced = append(d.at, time.Since(d.begin)), append(d.enforced, slices.Clone(ports))
 	plugged := map[string]bool{}
 	for _, p := range ports {
 		plugged[p.ID] = d.plugged[p.ID]
@@ -142,8 +142,8 @@ func TestPortsAreHeldWhenTheyChange(t *testing.T) {
 			b.set(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2"})
 			after(10 * time.Second)
 		}, b)
-		if len(d.held) != 2 || len(d.held[1]) != 2 || d.at[0] != 0 || d.at[1] != 10*time.Second {
-			t.Errorf("at %v there was held %v, want p1 at once and both after 10s", d.at, d.held)
+		if len(d.enforced) != 2 || len(d.enforced[1]) != 2 || d.at[0] != 0 || d.at[1] != 10*time.Second {
+			t.Errorf("at %v there was held %v, want p1 at once and both after 10s", d.at, d.enforced)
 		}
 	})
 }
@@ -170,48 +170,48 @@ func TestNothingIsHeldBeforePortsAreKnown(t *testing.T) {
 		keeping(t, d, func() {
 			d.changed <- struct{}{}
 			after(10 * time.Minute)
-			if len(d.held) != 0 {
+			if len(d.enforced) != 0 {
 				t.Errorf("ports are held at %v", d.at)
 			}
-			if b.asked < 20 || b.asked > 60 {
-				t.Errorf("the service is asked %d times in ten minutes, want it about every 15 to 30 s", b.asked)
+			if b.requests < 20 || b.requests > 60 {
+				t.Errorf("the service gets %d requests in ten minutes, want it about every 15 to 30 s", b.requests)
 			}
 			b.mu.Lock()
 			b.err = nil
 			b.mu.Unlock()
 			after(30 * time.Second)
-			if len(d.held) != 1 {
+			if len(d.enforced) != 1 {
 				t.Errorf("ports are held at %v, want once when the service is back", d.at)
 			}
 		}, b)
 	})
 }
 
-func TestNextServiceIsAskedForPorts(t *testing.T) {
+func TestNextServiceIsPolledForPorts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away, b, d := newPortServer(), newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		away.err = errors.New("away")
 		d.plugged["p1"] = true
 		keeping(t, d, func() { after(time.Minute) }, away, b)
-		if len(d.held) == 0 || len(b.wired) != 1 {
-			t.Errorf("held %d times, told %v, want both from the service that answers", len(d.held), b.wired)
+		if len(d.enforced) == 0 || len(b.wired) != 1 {
+			t.Errorf("requests delayed %d times, reported %v, want both from the service that answers", len(d.enforced), b.wired)
 		}
 	})
 }
 
-// A service that lets nobody wait is not asked all the time.
+// A service that lets no request wait is not polled all the time.
 func TestBusyServiceIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, d := newPortServer(), newDevice()
 		b.busy = true
 		keeping(t, d, func() { after(time.Minute) }, b)
-		if b.asked < 6 || b.asked > 14 {
-			t.Errorf("it is asked %d times in a minute, want once in 5 to 10 s", b.asked)
+		if b.requests < 6 || b.requests > 14 {
+			t.Errorf("it gets %d requests in a minute, want once in 5 to 10 s", b.requests)
 		}
 	})
 }
 
-func TestPlugsAreTold(t *testing.T) {
+func TestLinkStatesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, d := newPortServer(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2", Status: portlist.Active}, portlist.Port{ID: "p3", Status: portlist.Active}), newDevice()
 		d.plugged["p1"], d.plugged["p3"] = true, true
@@ -226,13 +226,13 @@ func TestPlugsAreTold(t *testing.T) {
 		}, b)
 		want := []map[string]bool{{"p1": true, "p2": false}, {"p2": true}, {"p1": true}}
 		if !slices.EqualFunc(b.wired, want, maps.Equal) {
-			t.Errorf("told %v, want %v", b.wired, want)
+			t.Errorf("reported %v, want %v", b.wired, want)
 		}
 	})
 }
 
-// What could not be told is reported later.
-func TestPlugsAreToldUntilItIsHeard(t *testing.T) {
+// What could not be reported is reported later.
+func TestLinkStatesAreReportedUntilAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, d := newPortServer(portlist.Port{ID: "p1"}), newDevice()
 		keeping(t, d, func() {
@@ -249,7 +249,7 @@ func TestPlugsAreToldUntilItIsHeard(t *testing.T) {
 			after(time.Minute)
 		}, b)
 		if len(b.wired) != 1 {
-			t.Errorf("told %v, want p1 once", b.wired)
+			t.Errorf("reported %v, want p1 once", b.wired)
 		}
 	})
 }
@@ -298,6 +298,6 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 	f.Set(make([]string, 1000))
 	if got := f.List(); len(got) != 51 || got[50] != "and 950 more" {
-		t.Errorf("of 1000 findings %d are told, the last is %q", len(got), got[len(got)-1])
+		t.Errorf("of 1000 findings %d are reported, the last is %q", len(got), got[len(got)-1])
 	}
 }

@@ -10,31 +10,32 @@ import (
 	"github.com/berthcloud/berth/network/portlist"
 )
 
-// A Reporter reports one agent. Its fields are set before Run is called.
+// A Reporter sends the heartbeats of one agent. Its fields are set before Run is called.
 type Reporter struct {
-	// Services are tried in order, from the one that answered last.
+	// Services are equivalent: a heartbeat goes to the one that answered last, and after a failure
+	// to the next one.
 	Services []Service
-	// Settings are those that the agent starts with. Read reads them again, with the services that
-	// they name.
+	// Settings are the settings of the start. Read returns the current settings and the services
+	// that they name.
 	Settings *settings.Settings
 	Read     func() (*settings.Settings, []Service, error)
-	// Fingerprint is that of the files as they are now.
+	// Fingerprint returns the fingerprint of the current settings files.
 	Fingerprint func() settings.Fingerprint
-	// Observed is the observed part of heartbeats, besides the settings. Nil: nothing.
+	// Observed returns what heartbeats report in addition to the settings. Nil: nothing.
 	Observed func() settings.Observed
-	// Next to runs next to the heartbeats until its context ends, and is run again when the
-	// settings have changed. Nil: nothing does.
+	// Background runs concurrently with the heartbeats until its context ends. It is stopped and
+	// started again when the settings change. Nil: nothing runs.
 	Background func(context.Context, *settings.Settings, []Service)
 	Log        *slog.Logger
 
-	started  *settings.Settings // those of the start
+	started  *settings.Settings // of the start
 	services *services
-	reported string // the last failure of placement's that was logged
+	reported string // the last logged error of the synchronization with placement, "" after a success
 }
 
-// Run reports until ctx ends: at the start, at the interval of the settings, and when the files
-// have changed, which it checks at an interval of their own and when something arrives on reload.
-// Settings that cannot be read change nothing.
+// Run sends heartbeats until ctx ends: at the start, at the report interval, and when the settings
+// have changed, which it checks at the watch interval and for each value from reload. With settings
+// that cannot be read it goes on with the old ones.
 func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
 	r.services, r.started = newServices(r.Services, r.Log), r.Settings
 	background := r.background(ctx)
@@ -62,7 +63,7 @@ func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
 	}
 }
 
-// background starts what runs next to the heartbeats; the function it returns ends it.
+// background starts Background; the returned function stops it and waits until it has returned.
 func (r *Reporter) background(ctx context.Context) (end func()) {
 	if r.Background == nil {
 		return func() {}
@@ -77,8 +78,8 @@ func (r *Reporter) background(ctx context.Context) (end func()) {
 	}
 }
 
-// await waits for the next heartbeat, and reports whether it is due because the
-// settings have changed. Without an interval only a change makes one due.
+// await waits until the next heartbeat is due, and reports whether the reason is a change of the
+// settings. Without a wait only such a change ends it.
 func (r *Reporter) await(ctx context.Context, wait time.Duration, watch <-chan time.Time, reload <-chan struct{}) (changed bool) {
 	var due <-chan time.Time
 	if wait > 0 {
@@ -106,15 +107,15 @@ func (r *Reporter) await(ctx context.Context, wait time.Duration, watch <-chan t
 	}
 }
 
-// reread takes the settings over as they are now, and reports whether they differ.
+// reread reads the settings again and applies them, and reports whether they differ.
 func (r *Reporter) reread() bool {
-	fingerprint := r.Fingerprint() // before reading: a later change makes another one
+	fingerprint := r.Fingerprint() // before reading, so that a change after it is noticed
 	current, all, err := r.Read()
 	if err != nil {
 		r.Log.Error("the new settings are wrong; the old ones stay in effect", "error", err)
-		retained := *r.Settings // so that the same files are not complained about again
-		retained.Fingerprint = fingerprint
-		r.Settings = &retained
+		old := *r.Settings
+		old.Fingerprint = fingerprint // so that the same error is not logged at each interval
+		r.Settings = &old
 		return false
 	}
 	changes := settings.Changes(r.Settings, current)
@@ -131,14 +132,13 @@ func (r *Reporter) reread() bool {
 	return len(changes) > 0
 }
 
-// report sends a heartbeat to the first service that takes it, and reports whether
-// one did.
+// report sends a heartbeat to the first service that accepts it, and reports whether one did.
 func (r *Reporter) report(ctx context.Context, start bool) bool {
-	var seen settings.Observed
+	var observed settings.Observed
 	if r.Observed != nil {
-		seen = r.Observed()
+		observed = r.Observed()
 	}
-	text, err := r.Settings.Configurations(seen)
+	text, err := r.Settings.Configurations(observed)
 	if err != nil {
 		r.Log.Error("the heartbeat cannot be encoded", "error", err)
 		return false
@@ -146,7 +146,7 @@ func (r *Reporter) report(ctx context.Context, start bool) bool {
 	d := r.Settings.Kind.Driver()
 	beat := portlist.Heartbeat{
 		Type: d.AgentType, Binary: d.Binary, Host: r.Settings.Default.Host, Zone: r.Settings.Agent.AvailabilityZone,
-		Topic:          "N/A", // that of Neutron's agents that no RPC is sent to (L2_AGENT_TOPIC)
+		Topic:          "N/A", // as of Neutron's agents that receive no RPC (L2_AGENT_TOPIC)
 		Configurations: text, Start: start,
 	}
 	return r.services.request(ctx, "heartbeat", func(s Service) error {
@@ -158,7 +158,8 @@ func (r *Reporter) report(ctx context.Context, start bool) bool {
 	})
 }
 
-// answered logs what the operator of the host should know of an answer, once.
+// answered logs what an answer means for the host's operator: that heartbeats arrive, and problems
+// of the synchronization with placement, each once.
 func (r *Reporter) answered(beat portlist.Heartbeat, a portlist.Answer) {
 	if beat.Start {
 		r.Log.Info("the network service has the agent's heartbeat", "agent_type", beat.Type, "host", beat.Host)
@@ -174,7 +175,7 @@ func (r *Reporter) answered(beat portlist.Heartbeat, a portlist.Answer) {
 	r.reported = a.SyncError
 }
 
-// A ticker ticks at an interval that may be none.
+// A ticker ticks at an interval, never when the interval is zero.
 type ticker struct {
 	*time.Ticker
 	c <-chan time.Time

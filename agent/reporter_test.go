@@ -28,7 +28,7 @@ type service struct {
 }
 
 func (s *service) Ports(context.Context, string, string, string, time.Duration) (portlist.List, error) {
-	panic("a Reporter asks for no ports")
+	panic("a Reporter requests no ports")
 }
 
 func (s *service) Wire(context.Context, string, map[string]bool) error {
@@ -212,7 +212,7 @@ func TestChangedAddressIsTaken(t *testing.T) {
 	})
 }
 
-// What placement refuses is reported the operator of the host, once.
+// What placement refuses is logged for the operator of the host, once.
 func TestFailedSyncsAreLoggedOnce(t *testing.T) {
 	path, read := file(t, ini)
 	synctest.Test(t, func(t *testing.T) {

@@ -21,8 +21,8 @@ func newServices(all []Service, log *slog.Logger) *services {
 	return s
 }
 
-// request calls fn with one service after the other until one answers, and reports whether one did.
-// Each failure is logged, with the name of the request.
+// request calls fn with one service after the other until a call succeeds, and reports whether one
+// did. Each failure is logged with the name of the request.
 func (s *services) request(ctx context.Context, name string, fn func(Service) error) bool {
 	return s.Do(ctx, func(service Service) error {
 		err := fn(service)
@@ -33,9 +33,9 @@ func (s *services) request(ctx context.Context, name string, fn func(Service) er
 	}) == nil
 }
 
-// firstPause is how long to wait when no service answers, longer each time.
+// firstPause is the wait after the first failure; it doubles with each further one.
 const firstPause = time.Second
 
-// jitter is a duration between half of d and d, so that agents which lost a service at
-// the same time do not come back at the same time.
+// jitter returns a random duration between d/2 and d, so that agents that lost a service at the same
+// time do not all return to it at the same time.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

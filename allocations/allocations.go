@@ -58,8 +58,8 @@ type Placement interface {
 	SetManyAllocations(ctx context.Context, consumers map[string]Consumer) error
 }
 
-// The errors of a placement service besides faults. Those of Placement are the last two; all of
-// them are errors of the interfaces that extend it.
+// The errors of a placement service that are not faults. Placement returns the last two only, the
+// interfaces that extend it return all of them.
 var (
 	ErrNoProvider = errors.New("allocations: placement has no such provider")
 	ErrInUse      = errors.New("allocations: the provider is in use in placement")

@@ -136,8 +136,8 @@ func (a Amounts) Concerned(diff Amounts) Amounts {
 	return part
 }
 
-// With returns the amounts with others in the place of those of the same providers and classes. One
-// that is not above zero is no allocation.
+// With returns the amounts, with those of more replacing those of the same provider and class. An
+// amount of zero or less removes the allocation.
 func (a Amounts) With(others Amounts) Amounts {
 	cur := a.clone()
 	for provider, classes := range others {
@@ -183,7 +183,7 @@ func (a Amounts) put(provider, class string, n int64) {
 }
 
 // withoutZeros drops amounts of nothing in place. Negative amounts are dropped as well: Add
-// promises that a class of which less than nothing remains is no allocation. It returns a.
+// promises that a class with less than zero is no allocation. It returns a.
 func (a Amounts) withoutZeros() Amounts {
 	for _, classes := range a {
 		maps.DeleteFunc(classes, func(_ string, n int64) bool { return n <= 0 })

@@ -19,15 +19,15 @@ import (
 //
 //	held cn1 VCPU:1 MEMORY_MB:512      what a consumer has
 //	other cn2 VCPU:1                   and what comes or goes
-//	plus                               what is asked: plus, minus, add, with, lacking, concerned
+//	plus                               the question: plus, minus, add, with, lacking, concerned
 type calculation struct {
-	held, other allocations.Amounts
-	verb        string
+	allocated, other allocations.Amounts
+	verb             string
 }
 
 func newCalculation(t *testing.T, question []string) *calculation {
 	t.Helper()
-	b := &calculation{held: allocations.Amounts{}, other: allocations.Amounts{}}
+	b := &calculation{allocated: allocations.Amounts{}, other: allocations.Amounts{}}
 	amounts := func(words []string) map[string]int64 {
 		m := map[string]int64{}
 		for _, w := range words {
@@ -44,7 +44,7 @@ func newCalculation(t *testing.T, question []string) *calculation {
 		words := strings.Fields(line)
 		switch words[0] {
 		case "held":
-			b.held[words[1]] = amounts(words[2:])
+			b.allocated[words[1]] = amounts(words[2:])
 		case "other":
 			b.other[words[1]] = amounts(words[2:])
 		default:
@@ -59,31 +59,31 @@ func newCalculation(t *testing.T, question []string) *calculation {
 func TestAmountScenarios(t *testing.T) {
 	golden.Answer(t, "testdata/amounts.txt", func(t *testing.T, question []string) []string {
 		b, before := newCalculation(t, question), newCalculation(t, question)
-		lines := b.ask(t)
-		if diff := cmp.Diff([]any{before.held, before.other}, []any{b.held, b.other}); diff != "" {
+		lines := b.answer(t)
+		if diff := cmp.Diff([]any{before.allocated, before.other}, []any{b.allocated, b.other}); diff != "" {
 			t.Errorf("%q changes what it was given:\n%s", question, diff)
 		}
 		return lines
 	})
 }
 
-func (b *calculation) ask(t *testing.T) []string {
+func (b *calculation) answer(t *testing.T) []string {
 	t.Helper()
 	var sum allocations.Amounts
 	var err error
 	switch b.verb {
 	case "plus":
-		sum = b.held.Plus(b.other)
+		sum = b.allocated.Plus(b.other)
 	case "minus":
-		sum, err = b.held.Minus(b.other)
+		sum, err = b.allocated.Minus(b.other)
 	case "add":
-		sum, err = b.held.Add(b.other)
+		sum, err = b.allocated.Add(b.other)
 	case "with":
-		sum = b.held.With(b.other)
+		sum = b.allocated.With(b.other)
 	case "lacking":
-		sum = b.held.Lacking(b.other)
+		sum = b.allocated.Lacking(b.other)
 	case "concerned":
-		sum = b.held.Concerned(b.other)
+		sum = b.allocated.Concerned(b.other)
 	default:
 		t.Fatalf("unknown question %q", b.verb)
 	}

@@ -94,7 +94,7 @@ func oneChange(t *testing.T, differences int64, way string, enabled bool, i, arr
 }
 
 // TestChangesSurviveTheProcess ends the process at each write of the record, before and after it;
-// the next one goes on.
+// the next process continues.
 func TestChangesSurviveTheProcess(t *testing.T) {
 	for _, way := range ways {
 		for i := 0; i <= 4; i++ {
@@ -170,7 +170,7 @@ func oneRivalry(t *testing.T, way string, writes, when int, delta int64) {
 func TestChangesAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		what        string
-		held        allocations.Amounts
+		allocated   allocations.Amounts
 		differences allocations.Amounts
 		way         string
 		want        error
@@ -180,8 +180,8 @@ func TestChangesAreRefused(t *testing.T) {
 		{"changes all the time", having(1000), having(1), "refused", allocations.ErrGeneration},
 	} {
 		f := newFake()
-		if tc.held != nil {
-			f.give(server, tc.held)
+		if tc.allocated != nil {
+			f.give(server, tc.allocated)
 		}
 		r := &record{is: allocations.State{Consumer: server, Differences: tc.differences}}
 		f.at, f.on, f.way = 1, tc.way != "", tc.way
@@ -190,13 +190,13 @@ func TestChangesAreRefused(t *testing.T) {
 		}
 		c := &allocations.Change{Placement: f, Record: r, Now: clock(), Pause: time.Microsecond}
 		_, err := c.Make(t.Context())
-		if !errors.Is(err, tc.want) || r.is.Attempt != nil || r.is.Done || !f.consumers[server].Amounts.Equal(tc.held) {
+		if !errors.Is(err, tc.want) || r.is.Attempt != nil || r.is.Done || !f.consumers[server].Amounts.Equal(tc.allocated) {
 			t.Errorf("%s: %v, want %v; the record is %+v", tc.what, err, tc.want, r.is)
 		}
 	}
 }
 
-// TestRetryEnds: a change that is always too late is tried ten times, and once when nobody waits.
+// TestRetryEnds: a change that is always too late is tried ten times, and once when no caller waits.
 func TestRetryEnds(t *testing.T) {
 	tries := 0
 	change := func() error {

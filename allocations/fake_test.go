@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A fake is a placement service in memory, with the rules about generations and capacity, that can
-// be told how its writes go wrong.
+// A fake is a placement service in memory, with the rules about generations and capacity, whose
+// writes fail as a test sets.
 type fake struct {
 	consumers map[string]allocations.Consumer
 	capacity  int64 // of each class of each provider
@@ -121,7 +121,7 @@ func (f *fake) set(all map[string]allocations.Consumer) error {
 	return nil
 }
 
-// A record is what a service has in its database; it can be told to fail.
+// A record is what a service has in its database; a test can make it fail.
 type record struct {
 	is    allocations.State
 	calls int

@@ -40,7 +40,7 @@ func TestGate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := row{name: c.row, work: fixed{c.figure}, bars: []bar{atMost("cpu / limits", 3)}}
 			r.bars = b.gate(r)
-			l := &lab{options: options{short: true}, ctx: context.Background(), tell: io.Discard}
+			l := &lab{options: options{short: true}, ctx: context.Background(), log: io.Discard}
 			if got := l.try(r); got.Verdict != c.want {
 				t.Errorf("%s: %q", got.Verdict, got.Reasons)
 			}

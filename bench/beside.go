@@ -13,7 +13,7 @@ import (
 // fixed rate, so that the two times differ in the writes only.
 type concurrent struct {
 	cloud  spec
-	ask    question
+	query  question
 	reads  float64 // a second
 	writes float64 // a second, alternately of allocations and their removal
 }
@@ -72,7 +72,7 @@ func (b concurrent) span(l *lab) time.Duration { return 6 * l.span }
 // read returns the 99th percentile of the time from when a read was due to its
 // answer.
 func (b concurrent) read(l *lab, berth *servers.Server) (time.Duration, error) {
-	p := l.plan(berth.Addr, concurrentReaders, b.ask.variants(l.make(b.cloud)))
+	p := l.plan(berth.Addr, concurrentReaders, b.query.variants(l.make(b.cloud)))
 	p.Time, p.Pace = b.span(l), b.reads
 	r, err := load.Run(p)
 	return r.Took.At(0.99), err

@@ -45,7 +45,7 @@ func (q question) variants(w *clouds.Cloud) []string {
 // start-up time that the cloud costs.
 type candidates struct {
 	cloud    spec
-	ask      question
+	query    question
 	random   bool // with randomize_allocation_candidates
 	upstream bool // compare with upstream's service, where it is installed
 	small    spec // compare with a smaller cloud, unless it is zero
@@ -59,7 +59,7 @@ func (c candidates) measure(l *lab) (f figures, err error) {
 		return f, c.nextToSmall(l, &f)
 	}
 	if c.upstream && !l.alone {
-		return f, l.upstream(&f, c.cloud, c.ask.variants(l.make(c.cloud)))
+		return f, l.upstream(&f, c.cloud, c.query.variants(l.make(c.cloud)))
 	}
 	return f, nil
 }
@@ -76,7 +76,7 @@ func (c candidates) alone(l *lab, f *figures) error {
 		return err
 	}
 	w := l.make(c.cloud)
-	paths := c.ask.variants(w)
+	paths := c.query.variants(w)
 	if err := l.compare(f, berth, paths, paths[:1]); err != nil {
 		return err
 	}
@@ -121,11 +121,11 @@ func weigh(f *figures, berth *servers.Server, w *clouds.Cloud) error {
 	return nil
 }
 
-// nextToSmall measures the same question in the small cloud and adds the ratio.
+// nextToSmall measures the same query in the small cloud and adds the ratio.
 func (c candidates) nextToSmall(l *lab, f *figures) error {
 	l.row += "-small" // its profile is another one
 	var small figures
-	if err := (candidates{cloud: c.small, ask: c.ask, random: c.random}).alone(l, &small); err != nil {
+	if err := (candidates{cloud: c.small, query: c.query, random: c.random}).alone(l, &small); err != nil {
 		return err
 	}
 	berth, _ := f.find("cpu")

@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// held is the number of a client's claims above which it releases the oldest for each new one.
-const held = 8
+// maxClaims is the number of a client's claims above which it releases the oldest for each new one.
+const maxClaims = 8
 
 // cycles measures claim cycles (candidates, a claim, later its release) against the minimal
 // transaction in the same kind of database. Clients request a random sample, as most clouds do, so
@@ -82,7 +82,7 @@ func (c cycles) rounds(l *lab, f *figures, s stage) error {
 func (c cycles) plan(l *lab, berth *servers.Server, span time.Duration, seed uint64) claims.Plan {
 	query, w := limited(everyHost, "10"), l.make(c.cloud)
 	return claims.Plan{
-		Addr: berth.Addr, Headers: servers.Headers, Clients: c.clients, Time: span, Keep: held, Seed: seed,
+		Addr: berth.Addr, Headers: servers.Headers, Clients: c.clients, Time: span, Keep: maxClaims, Seed: seed,
 		Query: func(n int) string { return query(w, n) },
 	}
 }

@@ -21,7 +21,7 @@ type lab struct {
 	ctx     context.Context
 	program string
 	root    string    // the directory, removed at the end
-	tell    io.Writer // progress
+	log     io.Writer // progress
 
 	row   string   // that is measured
 	dirs  []string // of its servers
@@ -200,4 +200,4 @@ func (l *lab) berthOn(database string, more servers.Settings) (*servers.Server, 
 	return s, err
 }
 
-func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.tell, "  "+format+"\n", args...) }
+func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.log, "  "+format+"\n", args...) }

@@ -47,7 +47,7 @@ func (r *regexpFlag) String() string {
 const help = `bench measures Berth on this machine and holds it against what it has to reach.
 
 It builds the real program, starts it on databases with clouds of 1,000 to 100,000
-hosts, and asks it over HTTP. Beside it runs a canned server, which sends the same
+hosts, and sends requests over HTTP. A canned server runs concurrently, which sends the same
 bytes from memory: the limit for anything that speaks HTTP. Where they are installed,
 Debian's Placement (under uwsgi) and MariaDB are started as well; rows that need one
 that is missing say so and count as not run.

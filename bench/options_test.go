@@ -27,7 +27,7 @@ func TestWrongArgumentsAreRefused(t *testing.T) {
 	for _, args := range [][]string{{"-rows", "("}, {"-rounds", "0"}, {"word"}, {"-nothing"}, {"-soak", "long"}} {
 		var errs bytes.Buffer
 		if code := run(context.Background(), args, nil, io.Discard, &errs); code != exitUsage || errs.Len() == 0 {
-			t.Errorf("%q: exit code %d, told %q", args, code, errs.String())
+			t.Errorf("%q: exit code %d, output %q", args, code, errs.String())
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (l *lab) profileReads(berth *servers.Server, paths []string) error {
 	})
 }
 
-// profileWhile profiles Berth while work runs, which lasts as long as it is reported.
+// profileWhile profiles Berth while work runs, which lasts as long as its argument says.
 // The file is named after the row. Without -profile it does nothing.
 func (l *lab) profileWhile(berth *servers.Server, work func(span time.Duration) error) error {
 	if l.profile == "" {

@@ -48,7 +48,7 @@ func (o *options) open(ctx context.Context, log io.Writer) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, tell: log, theirs: map[string]sample{}}
+	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, log: log, theirs: map[string]sample{}}
 	err = errors.Join(os.Chmod(root, 0o711), l.directories())
 	if err == nil && l.program == "" && len(l.programs) == 0 {
 		err = l.build()
@@ -83,7 +83,7 @@ func (l *lab) build() error {
 // close stops what still runs and removes all files.
 func (l *lab) close() {
 	if err := os.RemoveAll(l.root); err != nil {
-		fmt.Fprintln(l.tell, "bench:", err)
+		fmt.Fprintln(l.log, "bench:", err)
 	}
 }
 
@@ -141,7 +141,7 @@ func (l *lab) chosen() ([]row, error) {
 func (l *lab) try(r row) line {
 	result := l.measure(r)
 	for n := 1; l.short && n < shortTries && result.Verdict == short && l.ctx.Err() == nil; n++ {
-		fmt.Fprintf(l.tell, "  %s falls short, once more: %s\n", r.name, strings.Join(result.Reasons, "; "))
+		fmt.Fprintf(l.log, "  %s falls short, once more: %s\n", r.name, strings.Join(result.Reasons, "; "))
 		result = l.measure(r)
 	}
 	return result

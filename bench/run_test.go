@@ -31,7 +31,7 @@ func TestTry(t *testing.T) {
 		{"the whole table", false, 1, short, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := &lab{options: options{short: c.short}, ctx: context.Background(), tell: io.Discard}
+			l := &lab{options: options{short: c.short}, ctx: context.Background(), log: io.Discard}
 			n := &noisy{slow: c.slow}
 			got := l.try(row{"noisy", "noise", n, []bar{atMost("cpu / canned", 2)}})
 			if got.Verdict != c.want || n.times != c.times {

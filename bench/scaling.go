@@ -22,7 +22,7 @@ type sweep struct {
 type step struct {
 	size  int
 	cloud spec
-	ask   question
+	query question
 }
 
 // scaled are the questions with which time and memory are measured against size.
@@ -125,7 +125,7 @@ func (l *lab) step(s step) (figures, error) {
 		return nil, err
 	}
 	defer berth.Kill()
-	paths := s.ask.variants(l.make(s.cloud))
+	paths := s.query.variants(l.make(s.cloud))
 	var cpu []float64
 	for i := range l.rounds + 1 {
 		x, err := l.cpuOf(berth, paths)

@@ -70,32 +70,32 @@ func someCandidates(smaller int) []row {
 	return []row{
 		{
 			"flat-1000", "flat, 1,000 hosts, all in the answer",
-			candidates{cloud: hosts("flat", 1000, smaller), ask: everyHost, upstream: true},
+			candidates{cloud: hosts("flat", 1000, smaller), query: everyHost, upstream: true},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 1000)},
 		},
 		{
 			"flat-10000-member", "flat, 10,000 hosts, limit=1000, member_of and required, which all meet",
-			candidates{cloud: hosts("flat", 10_000, smaller), ask: limited(anyZone, "1000"), upstream: true},
+			candidates{cloud: hosts("flat", 10_000, smaller), query: limited(anyZone, "1000"), upstream: true},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 1000)},
 		},
 		{
 			"flat-10000-zone", "flat, 10,000 hosts, limit=1000, member_of and required, which one of eight meets",
-			candidates{cloud: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), upstream: true},
+			candidates{cloud: hosts("flat", 10_000, smaller), query: limited(oneZone, "1000"), upstream: true},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 1000)}, // upstream is faster the fewer meet it
 		},
 		{
 			"flat-10000-ten", "flat, 10,000 hosts, limit=10",
-			candidates{cloud: hosts("flat", 10_000, smaller), ask: limited(everyHost, "10"), upstream: true},
+			candidates{cloud: hosts("flat", 10_000, smaller), query: limited(everyHost, "10"), upstream: true},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 10)},
 		},
 		{
 			"nested-1000", "1,000 trees of 7, same_subtree, no limit",
-			candidates{cloud: hosts("nested", 1000, smaller), ask: everyHost, upstream: true},
+			candidates{cloud: hosts("nested", 1000, smaller), query: everyHost, upstream: true},
 			[]bar{atMost("cpu / canned", 5), exactly("candidates", 3000)},
 		},
 		{
 			"bandwidth-1000", "1,000 trees of 9, compute resources and two ports, limit=1000",
-			candidates{cloud: hosts("bandwidth", 1000, smaller), ask: limited(everyHost, "1000"), upstream: true},
+			candidates{cloud: hosts("bandwidth", 1000, smaller), query: limited(everyHost, "1000"), upstream: true},
 			[]bar{atMost("cpu / canned", 5), exactly("candidates", 1000)},
 		},
 	}
@@ -107,12 +107,12 @@ func manyCombinations() []row {
 	return []row{
 		{
 			"wide-isolate", "eight groups over eight children, isolate, limit=1000",
-			candidates{cloud: wide, ask: limited(isolated, "1000")},
+			candidates{cloud: wide, query: limited(isolated, "1000")},
 			[]bar{atMost("cpu", 2), exactly("candidates", 1000)},
 		},
 		{
 			"wide-none", "eight groups over eight children, none, limit=1000",
-			candidates{cloud: wide, ask: limited(together, "1000")},
+			candidates{cloud: wide, query: limited(together, "1000")},
 			[]bar{atMost("cpu", 2), exactly("candidates", 1000)},
 		},
 	}
@@ -125,7 +125,7 @@ const network = 1250
 func allCombinations() row {
 	return row{
 		"wide-all", "eight groups over eight children, isolate, all 40,320 answers",
-		allAnswers{cloud: spec{kind: "wide", hosts: 1}, ask: isolated},
+		allAnswers{cloud: spec{kind: "wide", hosts: 1}, query: isolated},
 		[]bar{atLeast("throughput", network), atMost("memory for 4 streams", 32)},
 	}
 }
@@ -136,17 +136,17 @@ func noCandidates(smaller int) []row {
 	return []row{
 		{
 			"none-trait", "10,000 hosts, a trait that no host has",
-			candidates{cloud: cloud, ask: noTrait, upstream: true},
+			candidates{cloud: cloud, query: noTrait, upstream: true},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 0)},
 		},
 		{
 			"none-class", "10,000 hosts, a class that no host has",
-			candidates{cloud: cloud, ask: noClass},
+			candidates{cloud: cloud, query: noClass},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 0)},
 		},
 		{
 			"none-room", "10,000 hosts, none with enough free capacity",
-			candidates{cloud: cloud, ask: fullCloud, upstream: true},
+			candidates{cloud: cloud, query: fullCloud, upstream: true},
 			[]bar{atMost("cpu", 1), exactly("candidates", 0)},
 		},
 	}
@@ -157,7 +157,7 @@ func hugeClouds(smaller int) []row {
 	return []row{{
 		"bandwidth-100000", "100,000 trees of 9, compute resources and two ports, limit=1000",
 		candidates{
-			cloud: hosts("bandwidth", 100_000, smaller), ask: limited(everyHost, "1000"),
+			cloud: hosts("bandwidth", 100_000, smaller), query: limited(everyHost, "1000"),
 			small: spec{kind: "bandwidth", hosts: 1000}, // as many as there are answers
 		},
 		[]bar{atMost("cpu / small cloud", 2), atMost("peak a provider", 1200), atMost("ready after", 5), exactly("candidates", 1000)},
@@ -200,8 +200,8 @@ func otherReads(smaller int) []row {
 			[]bar{atMost("cpu / canned", 3)},
 		},
 		{
-			"beside-writes", "candidates with 1,000 writes/s beside them",
-			concurrent{cloud: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), reads: 200, writes: 1000},
+			"beside-writes", "candidates with 1,000 concurrent writes/s",
+			concurrent{cloud: hosts("flat", 10_000, smaller), query: limited(oneZone, "1000"), reads: 200, writes: 1000},
 			[]bar{atMost("p99 with / without writes", 2)},
 		},
 	}

@@ -71,7 +71,7 @@ func TestQuestionsRotate(t *testing.T) {
 		paths := q.variants(w)
 		slices.Sort(paths)
 		if got := len(slices.Compact(paths)); got < 24 {
-			t.Errorf("%s asks %d different questions only", name, got)
+			t.Errorf("%s has only %d different questions", name, got)
 		}
 	}
 }

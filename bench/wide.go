@@ -9,7 +9,7 @@ import (
 // against the canned server, and what it takes of the server's memory.
 type allAnswers struct {
 	cloud spec
-	ask   question
+	query question
 }
 
 func (a allAnswers) measure(l *lab) (f figures, err error) {
@@ -18,7 +18,7 @@ func (a allAnswers) measure(l *lab) (f figures, err error) {
 		return nil, err
 	}
 	defer berth.Kill()
-	paths := a.ask.variants(l.make(a.cloud))
+	paths := a.query.variants(l.make(a.cloud))
 	if err := a.stream(l, &f, berth, paths); err != nil {
 		return f, err
 	}

@@ -81,7 +81,7 @@ func TestTokens(t *testing.T) {
 	err := newPlacement(t, "http://elsewhere.test", use).EnsureTrait(t.Context(), "CUSTOM_A")
 	clienttest.WantKind(t, "EnsureTrait with tokens that are no good", err, fault.Unavailable)
 	if text := fmt.Sprint(err); !strings.Contains(text, "[placement]") || strings.Contains(text, "two") {
-		t.Errorf("error = %q: want the group of settings to mend, and no token", text)
+		t.Errorf("error = %q: want the group of settings to correct, and no token", text)
 	}
 	if n := len(service.Requests()); n != 2 {
 		t.Errorf("%d attempts, want 2", n)

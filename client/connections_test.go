@@ -12,7 +12,7 @@ import (
 )
 
 // TestConnections: requests share a connection, except those that must be sent once, each of which has
-// one of its own; none asks for compression.
+// one of its own; none requests compression.
 func TestConnections(t *testing.T) {
 	var mu sync.Mutex
 	by := map[string][]string{} // the addresses of the client, by method

@@ -39,11 +39,11 @@ func FuzzAnswers(f *testing.F) {
 		p, c := placementclient.New(opts), novaclient.New(opts)
 		_, named := p.ProviderNamed(ctx, "n")
 		_, below := p.ProvidersBelow(ctx, clienttest.RootID)
-		_, held := p.Allocations(ctx, clienttest.ServerID)
-		told := c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: clienttest.ServerID}})
+		_, allocationsErr := p.Allocations(ctx, clienttest.ServerID)
+		eventsErr := c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: clienttest.ServerID}})
 		cancel() // so that retries do not pause
 		for _, err := range []error{
-			named, below, held, told,
+			named, below, allocationsErr, eventsErr,
 			p.SetTraits(ctx, clienttest.RootID, nil), p.SetInventories(ctx, clienttest.RootID, nil), p.RemoveProvider(ctx, clienttest.RootID),
 			p.EnsureProvider(ctx, network.Provider{UUID: clienttest.RootID}), p.SetAllocations(ctx, clienttest.ServerID, allocations.Consumer{}),
 		} {

@@ -71,18 +71,18 @@ func TestAttemptsAreMadeAgainWhereThatIsSafe(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		prepare  func(*clienttest.Proxy)
-		ask      func(context.Context, *placementclient.Client, *novaclient.Client) error
+		request  func(context.Context, *placementclient.Client, *novaclient.Client) error
 		attempts int
 		fails    bool
 	}{
 		{"BusyForReads", busy("GET"), named, 3, false},
 		{"BusyForWrites", busy("PUT"), ensureTrait, 3, false},
 		{"BusyForAllocations", busy("PUT"), claim, 3, false},
-		{"BusyForEvents", busy("POST"), tell, 1, true},
+		{"BusyForEvents", busy("POST"), report, 1, true},
 		{"CutReads", cutTwice("GET"), named, 3, false},
 		{"CutWrites", cutTwice("PUT"), ensureTrait, 3, false},
 		{"CutRemovals", cutTwice("DELETE"), remove, 3, false},
-		{"CutEvents", cutTwice("POST"), tell, 3, false},
+		{"CutEvents", cutTwice("POST"), report, 3, false},
 		{"CutAllocations", cutTwice("PUT"), claim, 1, true}, // they may have been written
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -98,14 +98,14 @@ func TestAttemptsAreMadeAgainWhereThatIsSafe(t *testing.T) {
 			service.Requests()
 			statuses.Store(0)
 			tc.prepare(service)
-			err := tc.ask(t.Context(), p, c)
+			err := tc.request(t.Context(), p, c)
 			if tc.fails {
 				clienttest.WantKind(t, "the call", err, fault.Unavailable)
 			} else {
 				clienttest.Must(t, "the call", err)
 			}
 			if n := len(service.Requests()); n != tc.attempts || int(statuses.Load()) != n {
-				t.Errorf("%d attempts, %d told of; want %d", n, statuses.Load(), tc.attempts)
+				t.Errorf("%d attempts, %d reported; want %d", n, statuses.Load(), tc.attempts)
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func claim(ctx context.Context, p *placementclient.Client, _ *novaclient.Client)
 	return p.SetAllocations(ctx, clienttest.ServerID, allocations.Consumer{Project: "p", User: "u"})
 }
 
-func tell(ctx context.Context, _ *placementclient.Client, c *novaclient.Client) error {
+func report(ctx context.Context, _ *placementclient.Client, c *novaclient.Client) error {
 	return c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: clienttest.ServerID}})
 }
 

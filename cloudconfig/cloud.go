@@ -16,7 +16,7 @@ type reader struct {
 	options     Options
 	vars        map[string]string
 	dir, site   string
-	name        string // of the cloud that is wanted
+	name        string // of the cloud
 	ofVariables string // the name of the cloud that is made of all variables
 	args        map[string]string
 	warnings    []string
@@ -184,30 +184,30 @@ type region struct {
 	values section
 }
 
-// region returns the region: the one that is wanted, or else the cloud's first.
+// region returns the region: the requested one, or else the cloud's first.
 func (r *reader) region(own, profile section) (region, error) {
-	wanted := r.args["region_name"]
+	desired := r.args["region_name"]
 	if r.name == "" {
-		return region{name: wanted}, nil
+		return region{name: desired}, nil
 	}
 	known, err := r.regions(own, profile)
 	if err != nil {
 		return region{}, err
 	}
 	if len(known) == 0 {
-		return region{name: wanted}, nil
+		return region{name: desired}, nil
 	}
-	if wanted == "" {
+	if desired == "" {
 		return known[0], nil
 	}
 	var names []string
 	for _, entry := range known {
-		if entry.name == wanted {
+		if entry.name == desired {
 			return entry, nil
 		}
 		names = append(names, entry.name)
 	}
-	return region{}, fmt.Errorf("there is no region %s; it has %s", wanted, strings.Join(names, ", "))
+	return region{}, fmt.Errorf("there is no region %s; it has %s", desired, strings.Join(names, ", "))
 }
 
 // regions returns the regions of a cloud, or else those of its profile.

@@ -13,9 +13,9 @@ type Compute struct {
 	Paths     Paths
 	Nova      Nova
 	Database  Database // Berth's own, not Nova's
-	Placement Neighbour
-	Neutron   Neighbour
-	Glance    Neighbour
+	Placement Peer
+	Neutron   Peer
+	Glance    Peer
 	Quota     Quota
 	Scheduler Scheduler
 
@@ -136,9 +136,9 @@ func DefaultCompute() *Compute {
 			ServiceDownTime: 60, ResponseTimeout: 60, HealInterval: 60, DefaultZone: "nova", NameTemplate: "instance-%08x",
 		},
 		Database:  database,
-		Placement: defaultNovaNeighbour(),
-		Neutron:   defaultNovaNeighbour(),
-		Glance:    defaultNovaNeighbour(),
+		Placement: defaultNovaPeer(),
+		Neutron:   defaultNovaPeer(),
+		Glance:    defaultNovaPeer(),
 		Quota: Quota{
 			Instances: 10, Cores: 20, RAM: 50 << 10, MetadataItems: 128,
 			InjectedFiles: 5, InjectedFileBytes: 10 << 10, InjectedPathLength: 255,

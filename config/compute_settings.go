@@ -133,13 +133,13 @@ func (s *Scheduler) settings() []Setting {
 	return []Setting{
 		NewSetting(g, "max_attempts", osloconfig.IntBetween(&s.MaxAttempts, 1, math.MaxInt), "Hosts that are tried to build a server on."),
 		NewSetting(g, "max_placement_results", osloconfig.IntBetween(&s.MaxPlacementResults, 1, math.MaxInt), "Limit of the candidates requested from placement."),
-		on("query_placement_for_routed_network_aggregates", &s.RoutedNetworks, "Ask for hosts that the segments of the server's ports reach."),
-		on("limit_tenants_to_placement_aggregate", &s.LimitTenants, "Ask for hosts of the aggregates whose metadata name the project in filter_tenant_id, if there are some."),
+		on("query_placement_for_routed_network_aggregates", &s.RoutedNetworks, "Request hosts that the segments of the server's ports reach."),
+		on("limit_tenants_to_placement_aggregate", &s.LimitTenants, "Request hosts of the aggregates whose metadata name the project in filter_tenant_id, if there are some."),
 		on("placement_aggregate_required_for_tenants", &s.TenantsNeedAggregate, "With the setting above, refuse projects that no aggregate names."),
-		on("query_placement_for_availability_zone", &s.Zones, "Ask for hosts of the server's availability zone."),
-		on("query_placement_for_image_type_support", &s.ImageTypes, "Ask for hosts that support the image's disk format."),
+		on("query_placement_for_availability_zone", &s.Zones, "Request hosts of the server's availability zone."),
+		on("query_placement_for_image_type_support", &s.ImageTypes, "Request hosts that support the image's disk format."),
 		on("enable_isolated_aggregate_filtering", &s.IsolateAggregates, "Keep aggregates whose metadata require traits for servers that require them too."),
-		on("image_metadata_prefilter", &s.ImageMetadata, "Ask for hosts that have the devices that the image's properties name."),
+		on("image_metadata_prefilter", &s.ImageMetadata, "Request hosts that have the devices that the image's properties name."),
 
 		NewSetting(filters, "host_subset_size", osloconfig.IntBetween(&s.SubsetSize, 1, math.MaxInt), "Among how many of the best hosts one is drawn."),
 		NewSetting(filters, "shuffle_best_same_weighed_hosts", osloconfig.Bool(&s.ShuffleBest), "Draw among hosts that are equally good."),
@@ -154,7 +154,7 @@ func (s *Scheduler) settings() []Setting {
 		weight("soft_anti_affinity_weight_multiplier", &w.SoftAntiAffinity, 0, "How much it counts that they are not, with soft anti-affinity."),
 
 		NewSetting(groupWorkarounds, "disable_fallback_pcpu_query", osloconfig.Bool(&s.DisableFallbackPCPU),
-			"Do not ask again for ordinary CPUs when no host has dedicated ones."),
+			"Do not query again for ordinary CPUs when no host has dedicated ones."),
 	}
 }
 
@@ -188,9 +188,9 @@ func (b *Boots) settings() []Setting {
 		NewSetting(g, "attach_guaranteed_ports", osloconfig.Bool(&b.AllowAttachQoS),
 			"Let servers that there are already get ports that guarantee bandwidth. Nova refused that before its release Victoria."),
 		NewSetting(g, "owned_hosts_only", osloconfig.Bool(&b.OwnedHosts),
-			"Ask for hosts with the trait OWNER_NOVA, where several services keep their hosts in one placement. All hosts of the compute service must report it."),
+			"Request hosts with the trait OWNER_NOVA, where several services keep their hosts in one placement. All hosts of the compute service must report it."),
 		NewSetting(g, "request_filters_off", osloconfig.List(&b.FiltersOff).Check(each(oneOf(requestFilters...))),
-			"What placement is not asked for, of what Nova always asks it for: "+strings.Join(requestFilters, ", ")+"."),
+			"Parts of Nova's queries to placement that are left out: "+strings.Join(requestFilters, ", ")+"."),
 		NewSetting(g, "takeover_time", osloconfig.IntBetween(&b.TakeoverTime, 1, math.MaxInt32),
 			"Seconds after which another instance takes over the unfinished operations of an instance that has died. Must exceed the timeout of every other service, and be the same on all instances. An instance that restarts on the same database file, or on the same machine without a reboot, takes them over after 5."),
 		NewSetting(g, "history_days", osloconfig.IntBetween(&b.HistoryDays, 0, 36500),

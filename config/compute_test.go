@@ -287,7 +287,7 @@ func TestCredentialsForGlance(t *testing.T) {
 		placement = "[placement]\nauth_type = admin_token\ntoken = t\nendpoint = http://p\n"
 		elsewhere = "[neutron]\nauth_section = more\n[more]\nauth_type = password\nusername = m\n"
 	)
-	for text, want := range map[string]config.Neighbour{
+	for text, want := range map[string]config.Peer{
 		"":                        {},
 		own + neutron + placement: {AuthType: "password", Auth: config.Auth{Username: "g"}, Endpoint: "http://g", CAFile: "gca"},
 		neutron + placement:       {AuthType: "password", Auth: config.Auth{Username: "n"}, AuthSection: "neutron", CAFile: "nca"},

@@ -162,7 +162,7 @@ type Berth struct {
 	HTTP2MaxStreams int // requests under way on one HTTP/2 connection
 
 	TrustedProxies  []string // networks, addresses, "unix"; see ProxyNetworks
-	AllowedHosts    []string // accepted names in Host headers beside those of this machine, for auth_strategy noauth2
+	AllowedHosts    []string // accepted names in Host headers in addition to those of this machine, for auth_strategy noauth2
 	CompressMinSize int      // bytes of the smallest answer that is compressed; 0 and below: none
 
 	AllowRemoteNoAuth bool // accept noauth2 on addresses that other machines can reach

@@ -44,7 +44,7 @@ func LoadCompute(files, dirs []string) (c *Compute, warnings []string, err error
 	return load(files, dirs, DefaultCompute)
 }
 
-// Requests are what a nova.conf says about how Nova asks placement for servers.
+// Requests are what a nova.conf says about Nova's queries to placement for servers.
 type Requests struct {
 	Scheduler Scheduler // without [filter_scheduler] and max_attempts
 	// DefaultZone is the zone of hosts that are in no aggregate with one, and ScheduleZone that of servers which are created without one, "" for none.
@@ -54,13 +54,13 @@ type Requests struct {
 	Aliases        []string
 }
 
-// LoadRequests reads of a nova.conf only how Nova asks placement for a server: the request filters of [scheduler], their limit,
+// LoadRequests reads of a nova.conf only what decides on Nova's queries to placement for a server: the request filters of [scheduler], their limit,
 // [workarounds], the default zones and the aliases of PCI devices. The rest of the file is not checked. Assumed are the settings that the file does not have, with Nova's
 // defaults, as "[group] name = value"; they are all settings when no file is named. The error is as that of LoadPlacement.
 func LoadRequests(files ...string) (r *Requests, assumed []string, err error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files})
-	of := DefaultCompute()
-	r = &Requests{Scheduler: of.Scheduler, DefaultZone: of.Nova.DefaultZone}
+	defaults := DefaultCompute()
+	r = &Requests{Scheduler: defaults.Scheduler, DefaultZone: defaults.Nova.DefaultZone}
 	var t osloconfig.Table
 	for _, o := range append(r.Scheduler.settings(),
 		NewSetting(groupDefault, "default_availability_zone", osloconfig.String(&r.DefaultZone), ""),
@@ -261,7 +261,7 @@ func (c *Compute) resolve() (warnings []string) {
 	}
 	for _, n := range []struct {
 		group string
-		at    Neighbour
+		at    Peer
 	}{{groupPlacement, c.Placement}, {groupNeutron, c.Neutron}} {
 		if t := n.at.Timeout; t != nil && *t >= c.Boots.TakeoverTime {
 			warnings = append(warnings, fmt.Sprintf("[berth] takeover_time = %d: requests may take longer, by [%s] timeout = %d", c.Boots.TakeoverTime, n.group, *t))

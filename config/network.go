@@ -15,8 +15,8 @@ type Network struct {
 	Neutron   Neutron
 	SSL       SSL
 	Database  Database
-	Placement Neighbour
-	Nova      Neighbour
+	Placement Peer
+	Nova      Peer
 	ML2       ML2
 	OVN       OVN
 	Quotas    Quotas
@@ -105,8 +105,8 @@ func DefaultNetwork() *Network {
 			GlobalPhysnetMTU: 1500, AgentDownTime: 75, NotifyNovaOfStatus: true, NotifyNovaOfData: true, NewAgents: true,
 		},
 		Database:  database,
-		Placement: defaultNeighbour(),
-		Nova:      defaultNeighbour(),
+		Placement: defaultPeer(),
+		Nova:      defaultPeer(),
 		ML2:       defaultML2(),
 		OVN:       defaultOVN(),
 		Quotas: Quotas{

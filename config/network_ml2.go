@@ -91,7 +91,7 @@ func (m *ML2) settings() []Setting {
 		return NewSetting(group, name, osloconfig.List(v).Check(each(func(text string) error {
 			_, err := parseRange(text, most)
 			return err
-		})), "Tunnel numbers, as first:last, for networks that ask for none in particular.")
+		})), "Tunnel numbers, as first:last, for networks that request none in particular.")
 	}
 	prohibited := func(group string, v *[]string) Setting {
 		return NewSetting(group, "vnic_type_prohibit_list", osloconfig.List(v),
@@ -116,7 +116,7 @@ func (m *ML2) settings() []Setting {
 		NewSetting("ml2_type_vlan", "network_vlan_ranges", osloconfig.List(&m.VLANRanges).Check(each(func(text string) error {
 			_, _, err := parseVLANRange(text)
 			return err
-		})), "Physical networks that may have VLANs, with those for networks that ask for none in particular, as network:first:last or network alone for all VLANs."),
+		})), "Physical networks that may have VLANs, with those for networks that request none in particular, as network:first:last or network alone for all VLANs."),
 		numbers("ml2_type_gre", "tunnel_id_ranges", &m.GRERanges, maxGREKey),
 		numbers("ml2_type_vxlan", "vni_ranges", &m.VXLANRanges, maxVNI),
 		numbers("ml2_type_geneve", "vni_ranges", &m.GeneveRanges, maxVNI),

@@ -214,7 +214,7 @@ func (s *Service) berth() []Setting {
 		NewSetting(g, "trusted_proxies", osloconfig.List(&b.TrustedProxies).Check(checkProxies),
 			"Networks or addresses of proxies whose forwarding headers are trusted, and unix for peers on a Unix socket."),
 		NewSetting(g, "allowed_hosts", osloconfig.List(&b.AllowedHosts).Check(checkHosts),
-			"Names or addresses, without ports, that requests may have in their Host header beside those of loopback, of the socket and in listen. Others are answered with 403 while auth_strategy accepts any token, since a web page could make a browser send them."),
+			"Names or addresses, without ports, that requests may have in their Host header in addition to those of loopback, of the socket and in listen. Others are answered with 403 while auth_strategy accepts any token, since a web page could make a browser send them."),
 		NewSetting(g, "allow_remote_noauth", osloconfig.Bool(&b.AllowRemoteNoAuth),
 			"Start although auth_strategy accepts any token and other machines can reach the API: every client that reaches it has full access."),
 		NewSetting(g, "compress_min_size", osloconfig.Int(&b.CompressMinSize),

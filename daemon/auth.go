@@ -102,7 +102,7 @@ func keystoneOptions(k *config.Keystone) keystone.Options {
 type keystoneMetrics struct {
 	validations *prometheus.CounterVec
 	hits        prometheus.Counter
-	asked       *prometheus.HistogramVec
+	latency     *prometheus.HistogramVec
 	up          prometheus.Gauge
 }
 
@@ -112,8 +112,8 @@ func newKeystoneMetrics(reg prometheus.Registerer) *keystoneMetrics {
 	m := &keystoneMetrics{
 		validations: counterVec(reg, "berth_keystone_validations_total", "Requests whose caller was checked, by what came of it: accepted, refused, unavailable.", "outcome"),
 		hits:        counter(reg, "berth_keystone_cache_hits_total", "Tokens that were known from an earlier check."),
-		asked: promauto.With(reg).NewHistogramVec(prometheus.HistogramOpts{
-			Name: "berth_keystone_ask_seconds", Help: "Time of asking Keystone about a token, by what came of it.",
+		latency: promauto.With(reg).NewHistogramVec(prometheus.HistogramOpts{
+			Name: "berth_keystone_ask_seconds", Help: "Time of requests to Keystone about a token, by outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 11),
 		}, []string{"outcome"}),
 		up: promauto.With(reg).NewGauge(prometheus.GaugeOpts{
@@ -129,8 +129,8 @@ func (m *keystoneMetrics) hooks() keystone.Metrics {
 	return keystone.Metrics{
 		Validated: func(o keystone.Outcome) { m.validations.WithLabelValues(string(o)).Inc() },
 		Cached:    m.hits.Inc,
-		Asked: func(took time.Duration, o keystone.Outcome) {
-			m.asked.WithLabelValues(string(o)).Observe(took.Seconds())
+		Queries: func(took time.Duration, o keystone.Outcome) {
+			m.latency.WithLabelValues(string(o)).Observe(took.Seconds())
 		},
 		Unavailable: func(ok bool) {
 			m.up.Set(1)

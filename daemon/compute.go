@@ -53,7 +53,7 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	if err != nil {
 		return s, err
 	}
-	peers, end, err := computeNeighbours(cfg, log, s.tracer, d)
+	peers, end, err := newComputePeers(cfg, log, s.tracer, d)
 	if err != nil {
 		return s, Fail(WrongSettings, err)
 	}

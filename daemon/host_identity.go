@@ -6,8 +6,8 @@ import (
 	"github.com/berthcloud/berth/identity/hostkey"
 )
 
-// identifyHosts has hosts and their agents authenticated by their certificates and keys, besides
-// the tokens of all other clients. It warns when no host can be identified. With a strategy that
+// identifyHosts has hosts and their agents authenticated by their certificates and keys, in addition
+// to the tokens of all other clients. It warns when no host can be identified. With a strategy that
 // accepts any token, hosts need no identity (httpapi.NoAuth).
 func (s *Server) identifyHosts() {
 	b := &s.running.Common().Berth

@@ -65,7 +65,7 @@ func (m *serviceMetrics) watchUnfinished(count func(context.Context) (int, error
 func (m *serviceMetrics) watchUnknown(count func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "berth_compute_unknown_servers",
-		Help: "Servers that compute hosts have without being asked to, as they reported to this process last. They are left alone.",
+		Help: "Servers of compute hosts that are not in their lists, as the hosts reported to this process last. They are not touched.",
 	}, func() float64 { return float64(count()) }))
 }
 

@@ -82,7 +82,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m.foundNone(candidates.NoCapacity)
 	m.database.settled(true)
 	m.keystone.hooks().Validated(keystone.Accepted)
-	m.keystone.hooks().Asked(time.Second, keystone.Accepted)
+	m.keystone.hooks().Queries(time.Second, keystone.Accepted)
 	api := httpapi.New(httpapi.Config{
 		Service: "placement", History: microversion.Placement, Authenticate: httpapi.NoAuth, Metrics: m.http,
 	})

@@ -60,7 +60,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 	if len(cfg.ML2.MechanismDrivers) == 0 {
 		log.Warn("[ml2] mechanism_drivers is empty: no port can be bound")
 	}
-	neighbours, end, err := networkNeighbours(cfg, log, s.tracer, d)
+	peers, end, err := networkPeers(cfg, log, s.tracer, d)
 	if err != nil {
 		return s, Fail(WrongSettings, err)
 	}
@@ -72,7 +72,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 	}
 	s.keep(store)
 	set.Instance, set.AgentID = s.instance(), d.AgentID
-	s.work(service.New(store, set, neighbours), neighbours, opts.Server == nil)
+	s.work(service.New(store, set, peers), peers, opts.Server == nil)
 	if chassis != nil {
 		s.watchChassis(chassis, set.AgentDownTime)
 	}

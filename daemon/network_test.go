@@ -83,9 +83,9 @@ keep_deleted_promises = on
 	}
 }
 
-// TestNetworkNeighbours sends requests to placement with the clients of the settings, and checks
+// TestNetworkPeers sends requests to placement with the clients of the settings, and checks
 // which peer services there are.
-func TestNetworkNeighbours(t *testing.T) {
+func TestNetworkPeers(t *testing.T) {
 	var token, id string
 	placement := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, id = r.Header.Get("X-Auth-Token"), r.Header.Get("X-Openstack-Request-Id")
@@ -106,7 +106,7 @@ func TestNetworkNeighbours(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			token, id = "", ""
-			n, end, err := networkNeighbours(configtest.ReadNetwork(t, tc.text), logtest.Logger(), nil, Dependencies{})
+			n, end, err := networkPeers(configtest.ReadNetwork(t, tc.text), logtest.Logger(), nil, Dependencies{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,10 +118,10 @@ func TestNetworkNeighbours(t *testing.T) {
 				_ = n.Placement.EnsureTrait(context.WithValue(t.Context(), logging.Key{}, &logging.Origin{RequestID: "req-own", GlobalID: "req-client"}), "CUSTOM_X")
 			}
 			if want := map[bool]string{true: "req-client"}[tc.placement]; id != want {
-				t.Errorf("placement was told of the request %q, want %q", id, want)
+				t.Errorf("placement got the request id %q, want %q", id, want)
 			}
 			if token != tc.token {
-				t.Errorf("placement was asked with the token %q, want %q", token, tc.token)
+				t.Errorf("placement got the token %q, want %q", token, tc.token)
 			}
 		})
 	}

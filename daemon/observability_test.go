@@ -315,7 +315,7 @@ func TestDashboardLayout(t *testing.T) {
 }
 
 // TestAlerts compares the alerts' metrics with the existing ones, and requires that each alert
-// tells the operator what to do.
+// says what to do.
 func TestAlerts(t *testing.T) {
 	exported := exportedSeries(t)
 	names := make(map[string]bool)

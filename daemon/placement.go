@@ -77,7 +77,7 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 }
 
 // settings converts the settings for the service. A refresh that fails after a commit is counted
-// and logged: the write itself has succeeded, and its client was reported so.
+// and logged only: the write has succeeded, and its client has the answer.
 func (s *PlacementServer) settings(m *placementMetrics) service.Settings {
 	set := service.DefaultSettings()
 	set.IncompleteProject = s.cfg.Placement.IncompleteConsumerProjectID

@@ -5,19 +5,14 @@
 //
 // A service is a [Server] with a part of its own. Its start has the same order for all three:
 //
-// 1. The settings are converted (options.go, settings.go, network_settings.go, compute_settings.go);
-// invalid
-//
-//	ones end the start before anything is opened.
-//
-// 2. The log and traces are opened, and the listeners (listen.go, serving.go): from here on clients
-// get 503 and
-//
-//	operators see the progress.
-//
-// 3. The database is opened (database.go), on placement with the snapshot (placement_progress.go).
-// 4. Clients of the peer services are built (peer services.go, compute_neighbours.go); they send no
-// requests yet. 5. Background tasks begin, and the API answers.
+//  1. The settings are converted (options.go, settings.go, network_settings.go,
+//     compute_settings.go); invalid ones end the start before anything is opened.
+//  2. The log and traces are opened, and the listeners (listen.go, serving.go): from here on clients
+//     get 503, and operators can follow the progress.
+//  3. The database is opened (database.go), by placement with the snapshot (placement_progress.go).
+//  4. Clients of the peer services are built (peers.go, compute_peers.go); they send no requests
+//     yet.
+//  5. Background tasks begin, and the API answers.
 //
 // [Server.Close] undoes that in reverse order. SIGHUP applies settings that can change while the
 // service runs (reload.go). The metrics are in metrics.go, placement_metrics.go,
@@ -73,8 +68,8 @@ type Server struct {
 	ends     []func()     // called at the end, in reverse order
 }
 
-// Dependencies are what the process gives to a service next to its settings, in place of what the
-// settings name. The zero value of a field leaves it to the settings.
+// Dependencies replace what the settings name by parts of the same process. The zero value of a
+// field leaves it to the settings.
 type Dependencies struct {
 	Authenticate httpapi.Authenticator
 	Guard        *Guard

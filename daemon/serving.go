@@ -45,7 +45,7 @@ type serving struct {
 	waiting atomic.Pointer[string]
 }
 
-// stepTimeout is the time that systemd is asked to wait for each step of the start
+// stepTimeout is the time that systemd waits at most for each step of the start
 // (EXTEND_TIMEOUT_USEC).
 const stepTimeout = 5 * time.Minute
 

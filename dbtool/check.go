@@ -61,7 +61,7 @@ type inspection struct {
 	revision string
 }
 
-// Check runs all checks on a consistent snapshot, at every known revision and beside running services. It only
+// Check runs all checks on a consistent snapshot, at every known revision and while services run. It only
 // reads. The findings are in the order of upstream's checks, followed by Berth's own; of an empty database and
 // of an unknown revision there is that finding only.
 func (t *Tables) Check(ctx context.Context) (all []Finding, err error) {
@@ -147,8 +147,8 @@ WHERE a.id IS NULL`
 // checkLog warns about a change log that is not trimmed. Services trim it at intervals, so that up
 // to twice the number of entries that they keep is normal.
 func checkLog(in *inspection) (Verdict, string, error) {
-	there, err := in.Tx.HasTable("berth_changes")
-	if err != nil || !there {
+	existing, err := in.Tx.HasTable("berth_changes")
+	if err != nil || !existing {
 		return Success, "", err
 	}
 	entries, err := in.number(`SELECT COUNT(*) FROM berth_changes`)
@@ -166,8 +166,8 @@ func checkLog(in *inspection) (Verdict, string, error) {
 // checkCopy finds the target of an interrupted copy: berth_copy is there until all rows were
 // compared.
 func checkCopy(in *inspection) (Verdict, string, error) {
-	there, err := in.Tx.HasTable("berth_copy")
-	if err != nil || !there {
+	existing, err := in.Tx.HasTable("berth_copy")
+	if err != nil || !existing {
 		return Success, "", err
 	}
 	return Failure, "A copy into this database was interrupted: it is not whole. Go on with `berth db copy --resume`, " +

@@ -66,7 +66,7 @@ func (in *inspection) allDangling(refs []reference, advice string) (Verdict, str
 // checkAllocations finds allocations of missing providers or classes. They are apart from the
 // other references because they cannot be put right through the API.
 func checkAllocations(in *inspection) (Verdict, string, error) {
-	return in.allDangling(allocated, "Nobody can see or release them. Keep a dump, and with services stopped run for each "+
+	return in.allDangling(allocated, "No request can show or release them. Keep a dump, and with services stopped run for each "+
 		"DELETE FROM allocations WHERE column NOT IN (SELECT id FROM table).")
 }
 
@@ -81,7 +81,7 @@ func checkReferences(in *inspection) (Verdict, string, error) {
 		"delete the rows, or put back what they refer to.")
 }
 
-// usageQuery asks for what is used of each inventory, and of those that are not
+// usageQuery requests what is used of each inventory, and of those that are not
 // there.
 const usageQuery = `
 SELECT

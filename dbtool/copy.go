@@ -93,11 +93,11 @@ func (c *copier) begun(ctx context.Context, resume bool) error {
 		return c.to.Vacant(ctx)
 	}
 	return c.to.Read(ctx, func(r *sqlconn.Tx) error {
-		there, err := r.HasTable("berth_copy")
+		existing, err := r.HasTable("berth_copy")
 		if err != nil {
 			return err
 		}
-		if there {
+		if existing {
 			c.at, err = readPlace(r)
 		}
 		if err != nil && !errors.Is(err, sqlconn.ErrNoRow) {
@@ -180,8 +180,8 @@ func (c *copier) start(ctx context.Context) error {
 	}
 	c.at = copyPlace{source: c.source, table: migrations.Tables[0].Name}
 	return c.to.Write(ctx, func(w *sqlconn.Tx) error {
-		there, err := w.HasTable("berth_copy")
-		if err == nil && !there {
+		existing, err := w.HasTable("berth_copy")
+		if err == nil && !existing {
 			_, err = w.Exec(copyTable)
 		}
 		if err == nil {

@@ -157,7 +157,7 @@ func TestCopyNoticesThatItsSourceChanged(t *testing.T) {
 	}
 }
 
-// What is written to a server after a copy began is no part of it. Nobody else writes
+// What is written to a server after a copy began is no part of it. No other program writes
 // to a file that is being copied.
 func TestCopyIsOneState(t *testing.T) {
 	onServers(t, func(t *testing.T, from string) {

@@ -263,7 +263,7 @@ func TestDumpRefusesWhatNoOtherDatabaseKeeps(t *testing.T) {
 }
 
 // A dump is one state, also while a berth serves the file and writes.
-func TestDumpBesideABerth(t *testing.T) {
+func TestDumpWhileBerthRuns(t *testing.T) {
 	url := synced(t, newFile(t))
 	execute(t, url, smallRows...)
 	before := dump(t, url)
@@ -277,7 +277,7 @@ func TestDumpBesideABerth(t *testing.T) {
 				return err
 			})
 			if err != nil {
-				t.Errorf("writing beside a dump: %v", err)
+				t.Errorf("writing during a dump: %v", err)
 			}
 		}
 	})

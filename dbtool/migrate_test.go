@@ -82,7 +82,7 @@ func TestMigrationsAtTheFirstRevision(t *testing.T) {
 	}
 }
 
-// A circle has no root: a provider in it becomes one, and Check tells.
+// A circle has no root: a provider in it becomes one, and Check reports it.
 func TestMigrationsEndInCircles(t *testing.T) {
 	url := synced(t, newFile(t))
 	execute(t, url, `INSERT INTO resource_providers (id, uuid, parent_provider_id) VALUES (1, 'p1', 2), (2, 'p2', 1)`)

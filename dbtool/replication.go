@@ -138,14 +138,14 @@ func (s *Replication) readSources(r *sqlconn.Tx, show string) error {
 			}
 			return ""
 		}
-		of := Source{
+		row := Source{
 			Address: net.JoinHostPort(text("Master_Host"), text("Master_Port")), Receives: text("Slave_IO_Running"), Applies: text("Slave_SQL_Running"), Behind: -1,
 			Problem: strings.TrimSpace(text("Last_IO_Error") + " " + text("Last_SQL_Error")),
 		}
 		if i, ok := at["Seconds_Behind_Master"]; ok && !one.Null(i) {
-			of.Behind = one.Float(i)
+			row.Behind = one.Float(i)
 		}
-		s.Sources = append(s.Sources, of)
+		s.Sources = append(s.Sources, row)
 	}, show)
 }
 

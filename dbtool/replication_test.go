@@ -48,14 +48,14 @@ func TestReplication(t *testing.T) {
 	}
 }
 
-// A replica says what it follows, how far it is, and why it does not go on; who may not see it is told the right that is missing.
+// A replica says what it follows, how far it is, and why it does not go on; the error for a user who may not see it names the missing right.
 func TestReplica(t *testing.T) {
 	needServers(t)
 	primary, replica := dbtest.NewReplica(t, dbtest.Fast())
 	d := primary.CreateDatabase(t)
-	look := func(s *dbtest.Server, of dbtest.Database) (got dbtool.Replication, err error) {
+	look := func(s *dbtest.Server, row dbtest.Database) (got dbtool.Replication, err error) {
 		t.Helper()
-		at := server(t, of.URL(s.Address()))
+		at := server(t, row.URL(s.Address()))
 		at.Standby, at.Retries = true, 0
 		tables, err := dbtool.OpenTables(t.Context(), sqlstore.Options{Server: at}, dbtool.Look)
 		if err != nil {
@@ -65,12 +65,12 @@ func TestReplica(t *testing.T) {
 		return tables.Replication(t.Context())
 	}
 	// await looks until the replica is in a state.
-	await := func(is func(r dbtool.Replication) bool) dbtool.Replication {
+	await := func(reached func(r dbtool.Replication) bool) dbtool.Replication {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 			got, err := look(replica, d)
 			switch {
-			case err == nil && is(got):
+			case err == nil && reached(got):
 				return got
 			case time.Now().After(end):
 				t.Fatalf("the replica is in the state %+v, %v", got, err)

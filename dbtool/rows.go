@@ -73,7 +73,7 @@ func pages(r *sqlconn.Tx, table migrations.Table, after []int64, fn func([]tuple
 // page reads the rows of one page. A value that is not of its column's kind, which SQLite allows,
 // is an error that names the row before it, since its own key may be the bad value.
 func page(r *sqlconn.Tx, table migrations.Table, after []int64) (rows []tuple, err error) {
-	where, args := behind(table.Key, after)
+	where, args := lagging(table.Key, after)
 	var bad error
 	err = r.Each(func(one *sqlconn.Row) {
 		t, err := toTuple(r.Session.Dialect, table, one)
@@ -104,9 +104,9 @@ func selected(d *sqlconn.Dialect, table migrations.Table) string {
 	return strings.Join(all, ", ")
 }
 
-// behind is the condition for rows whose key is greater, in a form that every database uses an index for: row
+// lagging is the condition for rows whose key is greater, in a form that every database uses an index for: row
 // comparisons are not.
-func behind(key []string, after []int64) (where string, args []any) {
+func lagging(key []string, after []int64) (where string, args []any) {
 	if after == nil {
 		return "", nil
 	}
@@ -278,7 +278,7 @@ func (d *digest) add(t tuple) error {
 
 // A Progress is called from time to time with the number of rows of the task that are done, in the table of the
 // given name, and their total. It may be nil.
-type Progress func(table string, rows, of int64)
+type Progress func(table string, rows, row int64)
 
 // A meter counts rows for a Progress.
 type meter struct {

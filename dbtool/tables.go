@@ -1,6 +1,6 @@
 // Package dbtool has the operators' tools for placement's database: the commands of "berth db" without the
 // flags. It checks, copies, dumps, restores, upgrades and migrates a database of Berth's or of upstream's
-// service, beside running services or while none runs. It reads and writes rows as they are, and does not know
+// service, while services run or while none does. It reads and writes rows as they are, and does not know
 // the rules of placement.
 //
 // [OpenTables] opens a database with the access that a tool needs; the methods of [Tables] are the tools, a
@@ -27,7 +27,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Access is what a tool does to a database: [Look] reads beside services, [Hold] reads a database that no
+// Access is what a tool does to a database: [Look] reads while services run, [Hold] reads a database that no
 // service may use meanwhile, [Change] writes to existing tables, [Make] may also create tables and the file. A
 // SQLite file is locked for all but Look.
 type Access = engine.Access
@@ -90,11 +90,11 @@ var errNothing = errors.New("it is empty: make the tables with `berth db sync`")
 // empty.
 func (t *Tables) filled(r *sqlconn.Tx) (string, error) {
 	for _, table := range migrations.Tables {
-		there, err := r.HasTable(table.Name)
-		if err == nil && there {
-			there, err = r.Exists(`SELECT 1 FROM ` + table.Name + ` LIMIT 1`)
+		existing, err := r.HasTable(table.Name)
+		if err == nil && existing {
+			existing, err = r.Exists(`SELECT 1 FROM ` + table.Name + ` LIMIT 1`)
 		}
-		if err != nil || there {
+		if err != nil || existing {
 			return table.Name, err
 		}
 	}

@@ -30,11 +30,11 @@ func (t *Tables) Own(ctx context.Context) (own []TableCount, err error) {
 
 func ownTables(r *sqlconn.Tx) (own []TableCount, err error) {
 	for _, name := range append(slices.Clone(migrations.Own), "berth_copy") {
-		there, err := r.HasTable(name)
+		existing, err := r.HasTable(name)
 		if err != nil {
 			return nil, err
 		}
-		if !there {
+		if !existing {
 			continue
 		}
 		rows, err := sqlconn.First(r, sqlconn.Integer, `SELECT COUNT(*) FROM `+name)

@@ -47,13 +47,13 @@ func TestUninstallLeavesWhatUpstreamMakes(t *testing.T) {
 		writeNow(t, s, "CUSTOM_NEW")
 		if s.Shared() {
 			if err := uninstall(t, url, false); !errors.Is(err, dbtool.ErrAlive) {
-				t.Errorf("Uninstall beside a store that wrote = %v, want ErrAlive", err)
+				t.Errorf("Uninstall next to a store that wrote = %v, want ErrAlive", err)
 			}
 			if got := own(t, url); len(got) != 4 {
 				t.Errorf("after the refusal the tables %v are there, want 4", got)
 			}
 		}
-		_ = s.Close() // in order: nobody has to wait
+		_ = s.Close() // in order: no transaction has to wait
 		execute(t, url, `DELETE FROM traits WHERE name = 'CUSTOM_NEW'`)
 		if err := uninstall(t, url, false); err != nil {
 			t.Fatalf("Uninstall: %v", err)

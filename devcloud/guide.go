@@ -159,7 +159,7 @@ func (s *scenario) showRequest(ctx context.Context, port string) error {
 	}
 	s.say("demo makes port port-normal-qos with that policy")
 	for _, g := range p.Request.Groups {
-		s.say("  it asks for %s of a provider with %s", amounts(g.Resources), strings.Join(g.Required, " and "))
+		s.say("  it requests %s from a provider with %s", amounts(g.Resources), strings.Join(g.Required, " and "))
 	}
 	return nil
 }

@@ -235,7 +235,7 @@ server without one on the same host, and let both send over the same link:
   ip netns exec $in0 iperf3 -c 10.0.4.254 -p 5201 -t 10 -f m
   wait; grep SUM server1.txt
 
-server0 has one connection and keeps about 200 Mbit/s beside the 16 of server1.
+server0 has one connection and keeps about 200 Mbit/s against the 16 of server1.
 Without the guarantee it gets a fraction of that:
 
   openstack port unset --qos-policy port-normal-qos

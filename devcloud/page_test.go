@@ -11,7 +11,7 @@ import (
 )
 
 // A log file does not grow for ever.
-func TestUpLogBeginsAnew(t *testing.T) {
+func TestUpLogBeginsEmpty(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, LogFile)
 	for size, want := range map[int64]bool{maxUpLog: false, maxUpLog + 1: true} {

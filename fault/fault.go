@@ -15,8 +15,8 @@ import (
 // A Kind says whose problem an error is.
 type Kind int
 
-// The kinds of fault. The zero value is Internal, so that an error nobody
-// classified is never mistaken for the caller's.
+// The kinds of fault. The zero value is Internal, so that an error without a
+// kind is never mistaken for the caller's.
 const (
 	Internal    Kind = iota // 500: ours; the message stays in the log
 	Invalid                 // 400: the request cannot be understood or makes no sense

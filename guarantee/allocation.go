@@ -53,9 +53,9 @@ func (a ProfileAllocation) Providers() []UUID {
 	return sortedUUIDs(maps.Values(a.byGroup()))
 }
 
-// ProviderOf returns the provider that serves what rules of one type request a port,
-// and whether there is one. Groups are found whatever the order of rules was when
-// they were named.
+// ProviderOf returns the provider that serves what the rules of one type request for a
+// port, and whether there is one. It finds the group whatever order the rules had when
+// the group was named.
 func (a ProfileAllocation) ProviderOf(port UUID, t RuleType, rules []Rule) (UUID, bool) {
 	group, ok := a.find(port, t, rules)
 	if !ok {

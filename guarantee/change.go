@@ -19,7 +19,7 @@ type PolicyChange struct {
 // A Plan is what follows from a change of policy.
 type Plan struct {
 	// Differences are added to the server's allocations: new less old, without zeros. When there
-	// are none, placement is not asked.
+	// are none, no request is sent to placement.
 	Differences allocations.Amounts
 	// Allocation is the allocation in the new profile, and Rewrite says whether to write it.
 	// Nothing else in the profile changes.

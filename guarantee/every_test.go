@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/internal/golden"
 )
 
-// What a request depends on. It is what rules request, of what the network is on, for a
-// type of VNIC: three things that do not depend on each other.
+// What a request depends on: the rules, the segments of the network, and the type of the VNIC.
+// These three do not depend on each other.
 var (
 	everyRules    = rulesOfAllKinds()
 	everyVNIC     = []string{"normal", "direct", "macvtap", "direct-physical", "baremetal", "virtio-forwarder", "smart-nic", "vdpa", "accelerator-direct", "remote-managed"}
@@ -68,34 +68,34 @@ func extensionName(x guarantee.Extensions) string {
 	return strings.Join(words, " and ")
 }
 
-// A question is what is to be notified of every kind of: "rules" of a normal port on a VLAN;
-// "vnics" for packet rates; "segments", with all extensions, for one rule.
+// A question names which of the three is varied: "rules", of a normal port on a VLAN; "vnics",
+// for packet rates; "segments", with all extensions, for one rule.
 func TestRequestsOfEveryKind(t *testing.T) {
 	golden.Answer(t, "testdata/every.txt", func(t *testing.T, question []string) (lines []string) {
 		switch question[0] {
 		case "rules":
 			for _, name := range slices.Sorted(maps.Keys(everyRules)) {
-				lines = append(lines, told(name, guarantee.Port{ID: thePort, VNICType: "normal", Rules: everyRules[name], Segments: segmentsNamed("vlan:physnet0")}, guarantee.Extensions{})...)
+				lines = append(lines, answer(name, guarantee.Port{ID: thePort, VNICType: "normal", Rules: everyRules[name], Segments: segmentsNamed("vlan:physnet0")}, guarantee.Extensions{})...)
 			}
 		case "vnics":
 			for _, vnic := range everyVNIC {
-				lines = append(lines, told(vnic, guarantee.Port{ID: thePort, VNICType: vnic, Rules: everyRules["pkt:any"]}, guarantee.Extensions{})...)
+				lines = append(lines, answer(vnic, guarantee.Port{ID: thePort, VNICType: vnic, Rules: everyRules["pkt:any"]}, guarantee.Extensions{})...)
 			}
 		case "segments":
 			for _, text := range everySegments {
 				for _, x := range everyExtension {
 					port := guarantee.Port{ID: thePort, VNICType: "normal", Rules: everyRules["bw:egress"], Segments: segmentsNamed(text)}
-					lines = append(lines, told(fmt.Sprintf("%q with %q", text, extensionName(x)), port, x)...)
+					lines = append(lines, answer(fmt.Sprintf("%q with %q", text, extensionName(x)), port, x)...)
 				}
 			}
 		default:
-			t.Fatalf("nobody knows of every %q", question[0])
+			t.Fatalf("unknown question %q", question[0])
 		}
 		return lines
 	})
 }
 
-func told(name string, port guarantee.Port, x guarantee.Extensions) []string {
+func answer(name string, port guarantee.Port, x guarantee.Extensions) []string {
 	lines := []string{name}
 	for _, line := range answerRequest(port, x) {
 		lines = append(lines, "  "+line)

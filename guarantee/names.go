@@ -3,7 +3,7 @@ package guarantee
 import "strings"
 
 // A Name says which provider is meant: that of an agent on a hypervisor, or, with a
-// Device, of a bridge or NIC of that agent. All that creates, binds or searches for
+// Device, of a bridge or NIC of that agent. All that creates, binds or looks up
 // providers takes names and UUIDs from here. The hypervisor is called as compute
 // calls it, which need not be the host of the agent.
 type Name struct {

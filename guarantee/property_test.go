@@ -81,9 +81,9 @@ func TestRequestsDoNotDependOnTheOrderOfRules(t *testing.T) {
 }
 
 // A port that was bound for the old policy and comes to the new one ends as one that
-// was bound for the new policy, as far as the old one had a provider for it; and what
-// it is reported to add is that.
-func TestChangedPortsAreAsIfBoundAnew(t *testing.T) {
+// was bound for the new policy, as far as the old one had a provider for it; and the
+// difference that Change returns is the one between the two.
+func TestChangedPortsAreAsIfBoundAgain(t *testing.T) {
 	followed := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := guarantee.PolicyChange{Port: thePort, Old: policy(t, "the old policy"), New: policy(t, "the new policy")}
@@ -100,7 +100,7 @@ func TestChangedPortsAreAsIfBoundAnew(t *testing.T) {
 		maps.DeleteFunc(wantProfile.Groups, func(_, p guarantee.UUID) bool { return allocated[p.String()] == nil })
 		maps.DeleteFunc(wantAllocated, func(p string, _ map[string]int64) bool { return allocated[p] == nil })
 		if diff := cmp.Diff(wantProfile, plan.Allocation); diff != "" {
-			t.Errorf("the profile (-as if bound anew +after the change):\n%s", diff)
+			t.Errorf("the profile (-as if bound again +after the change):\n%s", diff)
 		}
 		if len(plan.Differences) > 0 {
 			followed++
@@ -109,7 +109,7 @@ func TestChangedPortsAreAsIfBoundAnew(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(wantAllocated, allocated); diff != "" {
-			t.Errorf("the server holds (-as if bound anew +after the change):\n%s", diff)
+			t.Errorf("the server holds (-as if bound again +after the change):\n%s", diff)
 		}
 	})
 	if !testing.Short() && followed == 0 {

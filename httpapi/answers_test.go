@@ -161,7 +161,7 @@ func show(res *http.Response, body string) string {
 	return strings.Join(heads, "\n") + "\n" + anyID.ReplaceAllString(body, "req-ID")
 }
 
-func ask(t *testing.T, h http.Handler, request string) *httptest.ResponseRecorder {
+func serveText(t *testing.T, h http.Handler, request string) *httptest.ResponseRecorder {
 	t.Helper()
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(request)))
 	if err != nil {
@@ -183,7 +183,7 @@ func TestAnswersAreUpstreams(t *testing.T) {
 			if a.cors {
 				h = shared
 			}
-			w := ask(t, h, a.request)
+			w := serveText(t, h, a.request)
 			if diff := cmp.Diff(a.want, show(w.Result(), w.Body.String())); diff != "" {
 				t.Errorf("(-upstream +ours):\n%s", diff)
 			}

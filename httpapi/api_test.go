@@ -74,18 +74,18 @@ func TestFaultsBecomeStatuses(t *testing.T) {
 		code   string
 		vary   bool
 	}{
-		{fault.New(fault.Invalid, "placement.query.bad_value", "told"), 400, "placement.query.bad_value", true},
-		{fault.New(fault.Denied, "", "told"), 403, "placement.undefined_code", false},
-		{fault.New(fault.NotFound, "", "told"), 404, "placement.undefined_code", false},
-		{httpapi.Trapped(fault.New(fault.NotFound, "", "told")), 404, "placement.undefined_code", true},
-		{&httpapi.Error{Status: 404, Detail: "told"}, 404, "placement.undefined_code", true},
-		{fmt.Errorf("context: %w", fault.New(fault.Conflict, "c", "told")), 409, "c", true},
-		{fault.New(fault.Unavailable, "", "told"), 503, "placement.undefined_code", true},
+		{fault.New(fault.Invalid, "placement.query.bad_value", "text"), 400, "placement.query.bad_value", true},
+		{fault.New(fault.Denied, "", "text"), 403, "placement.undefined_code", false},
+		{fault.New(fault.NotFound, "", "text"), 404, "placement.undefined_code", false},
+		{httpapi.Trapped(fault.New(fault.NotFound, "", "text")), 404, "placement.undefined_code", true},
+		{&httpapi.Error{Status: 404, Detail: "text"}, 404, "placement.undefined_code", true},
+		{fmt.Errorf("context: %w", fault.New(fault.Conflict, "c", "text")), 409, "c", true},
+		{fault.New(fault.Unavailable, "", "text"), 503, "placement.undefined_code", true},
 	} {
 		a, _ := serveOne(func(http.ResponseWriter, *http.Request) error { return tc.err })
 		w := answerTo(a, request("GET", "/x/y", ""))
 		e := firstError(t, w)
-		if w.Code != tc.status || e["code"] != tc.code || !strings.HasSuffix(e["detail"].(string), "\n\n told  ") {
+		if w.Code != tc.status || e["code"] != tc.code || !strings.HasSuffix(e["detail"].(string), "\n\n text  ") {
 			t.Errorf("%v is answered with %d %v", tc.err, w.Code, e)
 		}
 		if vary := w.Header().Get("Vary") != ""; vary != tc.vary {
@@ -122,9 +122,9 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 			if e := firstError(t, w); w.Code != 500 || e["detail"] != want || e["title"] != "Internal Server Error" {
 				t.Errorf("answer is %d %v", w.Code, e)
 			}
-			for _, gone := range []string{"Vary", "Openstack-Api-Version", "Last-Modified", "Cache-Control"} {
-				if v := w.Header().Get(gone); v != "" {
-					t.Errorf("answer has %s: %s", gone, v)
+			for _, deleted := range []string{"Vary", "Openstack-Api-Version", "Last-Modified", "Cache-Control"} {
+				if v := w.Header().Get(deleted); v != "" {
+					t.Errorf("answer has %s: %s", deleted, v)
 				}
 			}
 			id := w.Header().Get(httpapi.RequestIDHeader)
@@ -132,7 +132,7 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 				t.Errorf("log is %s", log)
 			}
 			if strings.Contains(log.String(), "goroutine") != (name == "Panic") {
-				t.Errorf("the stack is missing or not asked for: %s", log)
+				t.Errorf("the stack is missing or not requested: %s", log)
 			}
 		})
 	}

@@ -185,7 +185,7 @@ func (l *limitedListener) refuse(c net.Conn) {
 	})
 }
 
-// begin runs a task beside the listener, or at once when that is closed.
+// begin runs a task concurrently with the listener, or at once when that is closed.
 func (l *limitedListener) begin(task func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -119,13 +119,13 @@ func TestStopWhileConnectionsWait(t *testing.T) {
 	}
 }
 
-func TestClientsWithTooManyConnectionsAreTold(t *testing.T) {
+func TestClientsWithTooManyConnectionsGetAnError(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := httpapi.NewMetrics(reg)
 	bound := httpapi.LimitSettings{PerClient: 1, Exempt: httpapi.Proxies{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
 	limit := httpapi.NewConnLimit(bound, m)
 	addr, _, _ := start(t, seen, httpapi.ServeOptions{Limit: limit, Metrics: m})
-	held := hold(t, addr)
+	open := hold(t, addr)
 	got := send(t, addr, "GET /t HTTP/1.1\r\nHost: h\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 503 Service Unavailable\r\n") || !strings.Contains(got, "\r\nRetry-After: 1\r\n") ||
 		!strings.Contains(got, "This client has too many connections.") {
@@ -139,7 +139,7 @@ func TestClientsWithTooManyConnectionsAreTold(t *testing.T) {
 	hold(t, addr) // exempt now
 	bound.Exempt.Networks = nil
 	limit.Set(bound)
-	held.Close()
+	open.Close()
 	eventually(t, "one is counted out", func() bool { return value(t, reg, "berth_http_connections") == 1 })
 }
 
@@ -208,7 +208,7 @@ func TestStaleSocketsAreReplaced(t *testing.T) {
 	old.Close() // as a crash would leave it
 	ln, err := httpapi.ListenUnix(context.Background(), path, 0o600)
 	if err != nil {
-		t.Fatalf("ListenUnix where nobody listens any more = %v", err)
+		t.Fatalf("ListenUnix where no process listens any more = %v", err)
 	}
 	ln.Close()
 }

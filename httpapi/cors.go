@@ -74,9 +74,9 @@ func (g grant) apply(h http.Header) {
 // answer that is not 2xx. Placement has no answer to OPTIONS, so here the request goes no further,
 // and needs no token.
 func (c *CORS) preflight(x *exchange, r *http.Request) {
-	asked := splitList(r.Header.Values("Access-Control-Request-Headers"))
+	requested := splitList(r.Header.Values("Access-Control-Request-Headers"))
 	method := r.Header.Get("Access-Control-Request-Method")
-	allowed := slices.Contains(c.AllowMethods, method) && c.allowsHeaders(asked)
+	allowed := slices.Contains(c.AllowMethods, method) && c.allowsHeaders(requested)
 	if !allowed {
 		x.cors = grant{}
 	}
@@ -87,8 +87,8 @@ func (c *CORS) preflight(x *exchange, r *http.Request) {
 			h.Set("Access-Control-Max-Age", strconv.Itoa(c.MaxAge))
 		}
 		h.Set("Access-Control-Allow-Methods", method)
-		if len(asked) > 0 {
-			h.Set("Access-Control-Allow-Headers", strings.Join(asked, ","))
+		if len(requested) > 0 {
+			h.Set("Access-Control-Allow-Headers", strings.Join(requested, ","))
 		}
 	}
 	h.Set("Content-Length", "0")
@@ -96,8 +96,8 @@ func (c *CORS) preflight(x *exchange, r *http.Request) {
 }
 
 // allowsHeaders reports whether a page may send all these headers. Case does not matter.
-func (c *CORS) allowsHeaders(asked []string) bool {
-	for _, name := range asked {
+func (c *CORS) allowsHeaders(requested []string) bool {
+	for _, name := range requested {
 		same := func(s string) bool { return strings.EqualFold(s, name) }
 		if !slices.ContainsFunc(c.AllowHeaders, same) && !slices.ContainsFunc(simpleHeaders, same) {
 			return false

@@ -111,7 +111,7 @@ func TestForwarded(t *testing.T) {
 		{"Empty", headers{"Forwarded": "", "X-Forwarded-For": " , "}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ask := func(s httpapi.FrontSettings, peer string) string {
+			request := func(s httpapi.FrontSettings, peer string) string {
 				r := httptest.NewRequest("GET", "/t", nil)
 				r.Host, r.RemoteAddr = "h", peer
 				for name, value := range tc.h {
@@ -123,13 +123,13 @@ func TestForwarded(t *testing.T) {
 			if tc.want == "" {
 				want = "/t http://h/x 127.0.0.1:9"
 			}
-			if got := ask(httpapi.FrontSettings{Forwarded: true, Proxies: loopback}, "127.0.0.1:9"); got != want {
+			if got := request(httpapi.FrontSettings{Forwarded: true, Proxies: loopback}, "127.0.0.1:9"); got != want {
 				t.Errorf("from a proxy: %q, want %q", got, want)
 			}
-			if got := ask(httpapi.FrontSettings{Forwarded: true, Proxies: loopback}, "192.0.2.9:9"); got != "/t http://h/x 192.0.2.9:9" {
+			if got := request(httpapi.FrontSettings{Forwarded: true, Proxies: loopback}, "192.0.2.9:9"); got != "/t http://h/x 192.0.2.9:9" {
 				t.Errorf("from a stranger: %q", got)
 			}
-			if got := ask(httpapi.FrontSettings{Proxies: loopback}, "127.0.0.1:9"); got != "/t http://h/x 127.0.0.1:9" {
+			if got := request(httpapi.FrontSettings{Proxies: loopback}, "127.0.0.1:9"); got != "/t http://h/x 127.0.0.1:9" {
 				t.Errorf("with parsing turned off: %q", got)
 			}
 		})
@@ -168,9 +168,9 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	g := gate{make(chan struct{}), make(chan struct{})}
 	f := httpapi.NewFront(g, httpapi.FrontSettings{MaxRequests: 2}, httpapi.NewMetrics(reg))
 	done := make(chan int)
-	ask := func() { done <- answerTo(f, request("GET", "/x", "")).Code }
+	send := func() { done <- answerTo(f, request("GET", "/x", "")).Code }
 	for range 2 {
-		go ask()
+		go send()
 		<-g.entered
 	}
 	w := answerTo(f, request("GET", "/x", ""))
@@ -180,7 +180,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 		t.Errorf("a third request is answered with %d %v %v", w.Code, w.Header(), e)
 	}
 	f.Set(httpapi.FrontSettings{MaxRequests: 3})
-	go ask()
+	go send()
 	<-g.entered
 	for range 3 {
 		g.leave <- struct{}{}
@@ -188,7 +188,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 			t.Errorf("a request within the bound is answered with %d", code)
 		}
 	}
-	go ask()
+	go send()
 	<-g.entered // there is room again
 	g.leave <- struct{}{}
 	<-done

@@ -61,7 +61,7 @@ type Config struct {
 	History      microversion.History   // its versions; none for an API without microversions
 	Routes       []Route                // in the order in which Allow lists methods
 	Authenticate Authenticator          // not called for Public paths
-	Public       func(path string) bool // what anybody may ask for; nil means "/"
+	Public       func(path string) bool // what anybody may request; nil means "/"
 
 	// Problem writes the body of an error; nil means Placement's.
 	Problem Format

@@ -46,7 +46,7 @@ func (l *listing) send(ctx context.Context, token, method, path string) <-chan *
 	return answer
 }
 
-// TestListsOfOneProject has 16 clients of one project ask for a list, of whom three are answered at a time: what others ask for, and the
+// TestListsOfOneProject has 16 clients of one project request a list, of whom three are answered at a time: what others request, and the
 // project's own requests for something else, are answered meanwhile, and so are the lists that wait, one after the other.
 func TestListsOfOneProject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

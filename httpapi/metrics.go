@@ -66,7 +66,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 }
 
 // orUnread returns the Metrics, and for nil some that are in no registry, so that the code that counts need
-// not ask whether somebody reads the result.
+// not check whether somebody reads the result.
 func (m *Metrics) orUnread() *Metrics {
 	if m == nil {
 		return NewMetrics(prometheus.NewRegistry())

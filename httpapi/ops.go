@@ -44,10 +44,10 @@ func NewOps(cfg OpsConfig) http.Handler {
 }
 
 // ready answers 200 or 503. The body is one line: the detail or, without one, "ok" or "not ready".
-func ready(w http.ResponseWriter, ask func() (bool, string)) {
+func ready(w http.ResponseWriter, check func() (bool, string)) {
 	ok, detail := true, ""
-	if ask != nil {
-		ok, detail = ask()
+	if check != nil {
+		ok, detail = check()
 	}
 	if detail == "" {
 		detail = map[bool]string{true: "ok", false: "not ready"}[ok]

@@ -241,7 +241,7 @@ func checkMedia(route *Route, x *exchange, r *http.Request) error {
 }
 
 // needsJSON wants the media type exactly as upstream compares it: with its case and up to the first
-// semicolon. A request without a media type is told that None is not supported
+// semicolon. The answer to a request without a media type is that None is not supported
 // (util.require_content).
 func needsJSON(r *http.Request) error {
 	sent := latin1(strings.Join(r.Header.Values("Content-Type"), ", "))

@@ -16,7 +16,7 @@ type scope struct {
 	x *exchange
 }
 
-// exchangeKey is the key of the exchange itself, which only this package asks for.
+// exchangeKey is the key of the exchange itself, which only this package requests.
 type exchangeKey struct{}
 
 // exchangeOf returns the exchange that ctx belongs to, nil when no API serves
@@ -27,7 +27,7 @@ func exchangeOf(ctx context.Context) *exchange {
 }
 
 // Value returns what is known under a key: that of the exchange, of the packages
-// that ask for their own, or of the connection.
+// that request their own, or of the connection.
 func (s *scope) Value(key any) any {
 	switch key {
 	case exchangeKey{}:

@@ -168,7 +168,7 @@ func TestFormatOfHTTP1OverTLS(t *testing.T) {
 	}
 }
 
-func TestPlainRequestsAtATLSPortAreTold(t *testing.T) {
+func TestPlainRequestsAtATLSPortGetAnError(t *testing.T) {
 	a := newAuthority(t)
 	reg := prometheus.NewRegistry()
 	addr, _, _ := startTLS(t, seen, a.files(t.TempDir(), "one", time.Now().Add(time.Hour)), httpapi.ServeOptions{Metrics: httpapi.NewMetrics(reg)})
@@ -198,7 +198,7 @@ func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-// A client that connects and says nothing keeps nobody else from being served.
+// A client that connects and sends nothing keeps no other one from being served.
 func TestSilentClientsHoldUpNobody(t *testing.T) {
 	a := newAuthority(t)
 	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
@@ -220,7 +220,7 @@ func TestSilentClientsHoldUpNobody(t *testing.T) {
 	// Another server does not wait an hour for them.
 	impatient, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{ReadHeaderTimeout: time.Millisecond})
 	if got := readAll(t, dial(impatient)); got != "" {
-		t.Errorf("a silent client is told %q, want a closed connection", got)
+		t.Errorf("a silent client gets %q, want a closed connection", got)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestOldestVersionOfTLS(t *testing.T) {
 }
 
 // Connections that stand survive a new certificate; a broken pair changes
-// nothing and is told.
+// nothing and gets an error.
 func TestReloadOfCertificates(t *testing.T) {
 	a := newAuthority(t)
 	dir := t.TempDir()
@@ -360,7 +360,7 @@ func TestChangedCertificatesAreNoticed(t *testing.T) {
 		t.Errorf("the log shows what is in the key file:\n%s", log)
 	}
 	a.files(dir, "third", time.Now().Add(time.Hour))
-	eventually(t, "the mended certificate is shown", func() bool { return a.name(addr) == "third" })
+	eventually(t, "the corrected certificate is shown", func() bool { return a.name(addr) == "third" })
 }
 
 func TestCertificatesThatCannotBeLoaded(t *testing.T) {
@@ -422,7 +422,7 @@ func TestHTTP2StreamsAreBounded(t *testing.T) {
 	tr.Protocols.SetUnencryptedHTTP2(true)
 	defer tr.CloseIdleConnections()
 	done := make(chan error)
-	ask := func() {
+	request := func() {
 		res, err := (&http.Client{Transport: tr}).Get("http://" + addr + "/")
 		if err == nil {
 			err = res.Body.Close()
@@ -430,10 +430,10 @@ func TestHTTP2StreamsAreBounded(t *testing.T) {
 		done <- err
 	}
 	for range 2 {
-		go ask()
+		go request()
 		<-g.entered
 	}
-	go ask()
+	go request()
 	select {
 	case <-g.entered:
 		t.Error("a third stream was served")

@@ -28,7 +28,7 @@ type Image struct {
 	MinRAM          int64             `json:"min_ram"`          // MiB
 	Owner           string            `json:"owner"`            // project
 	Protected       bool              `json:"protected"`
-	Hidden          bool              `json:"os_hidden"` // omitted of lists that do not request it
+	Hidden          bool              `json:"os_hidden"` // omitted from lists that do not request it
 	Tags            []string          `json:"tags"`
 	CreatedAt       time.Time         `json:"created_at"`
 	UpdatedAt       time.Time         `json:"updated_at"`

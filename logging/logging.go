@@ -58,8 +58,8 @@ func newHandler(w io.Writer, level slog.Leveler, opts Options) slog.Handler {
 	if opts.Text {
 		return newText(w, level, name)
 	}
-	of := []slog.Attr{slog.String("name", name), slog.Int("process", os.Getpid())}
-	return jsonHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}).WithAttrs(of)}
+	attrs := []slog.Attr{slog.String("name", name), slog.Int("process", os.Getpid())}
+	return jsonHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}).WithAttrs(attrs)}
 }
 
 // A jsonHandler adds the origin to each record. The fields of the origin come after those of the

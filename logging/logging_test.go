@@ -104,7 +104,7 @@ func TestJSONCarriesTheOrigin(t *testing.T) {
 		t.Errorf("record is %v", got)
 	}
 	if _, ok := got["global_request_id"]; ok {
-		t.Errorf("record names an id nobody gave: %v", got)
+		t.Errorf("record names an unknown id: %v", got)
 	}
 }
 

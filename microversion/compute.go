@@ -10,7 +10,7 @@ import (
 const ComputeHeader = "X-OpenStack-Nova-API-Version"
 
 // Compute is the history of the compute API, as far as it is served. Every row is a
-// version that clients may ask for; it must not be modified. What is in brackets is
+// version that clients may request; it must not be modified. What is in brackets is
 // not served, so that the version changes nothing.
 var Compute = History{
 	{Version{2, 1}, "the beginning: what was version 2.0"},
@@ -19,7 +19,7 @@ var Compute = History{
 	{Version{2, 4}, "(fixed addresses)"},
 	{Version{2, 5}, "everybody may look for servers by ip6"},
 	{Version{2, 6}, "(consoles)"},
-	{Version{2, 7}, "nobody can be let use a flavor that is public"},
+	{Version{2, 7}, "access cannot be given to a flavor that is public"},
 	{Version{2, 8}, "(consoles)"},
 	{Version{2, 9}, "servers show whether they are locked"},
 	{Version{2, 10}, "administrators reach the keypairs of others"},
@@ -84,9 +84,9 @@ var Compute = History{
 	{Version{2, 69}, "(cells that are away)"},
 	{Version{2, 70}, "interfaces show their tag"},
 	{Version{2, 71}, "a server shows its server group"},
-	{Version{2, 72}, "a server may be created with ports that ask for resources"},
+	{Version{2, 72}, "a server may be created with ports that request resources"},
 	{Version{2, 73}, "a lock has a reason, and lists of servers are filtered and sorted by whether they are locked"},
-	{Version{2, 74}, "a new server may ask for a host or a hypervisor"},
+	{Version{2, 74}, "a new server may request a host or a hypervisor"},
 	{Version{2, 75}, "queries have no unknown parameters, a change of a server answers with all of it, and what is none is shown"},
 	{Version{2, 76}, "there are events about power"},
 	{Version{2, 77}, "(shelved servers)"},

@@ -14,7 +14,7 @@ type Change struct {
 }
 
 // A History lists every version of an API, oldest first, without gaps a client
-// could ask for. It is never empty and is not modified after it was made.
+// could request. It is never empty and is not modified after it was made.
 type History []Change
 
 // Min returns the oldest version.
@@ -40,7 +40,7 @@ func (e *RangeError) Error() string {
 	return "Unacceptable version header: " + e.Text
 }
 
-// Negotiate picks the version that a request asks of the service: values are
+// Negotiate picks the version that a request requires of the service: values are
 // the values of its version headers in order. Without an entry for the service
 // that is the oldest version, for "latest" the newest. The error is a
 // *SyntaxError for a text that is no version, a *RangeError for a version that

@@ -1,7 +1,7 @@
 package microversion
 
 // Placement is the history of the placement API. Every row is a version that
-// clients may ask for; it must not be modified.
+// clients may request; it must not be modified.
 var Placement = History{
 	{Version{1, 0}, "providers, inventories, usages, allocations"},
 	{Version{1, 1}, "a provider's aggregates can be read and set"},
@@ -30,7 +30,7 @@ var Placement = History{
 	{Version{1, 24}, "member_of may be repeated"},
 	{Version{1, 25}, "candidates take numbered groups and group_policy"},
 	{Version{1, 26}, "an inventory may reserve all it has"},
-	{Version{1, 27}, "summaries show all classes of a provider, not only those asked for"},
+	{Version{1, 27}, "summaries show all classes of a provider, not only those requested"},
 	{Version{1, 28}, "consumers have a generation that writes conflict on"},
 	{Version{1, 29}, "candidates are found within trees; summaries show parent and root"},
 	{Version{1, 30}, "POST /reshaper moves inventories and allocations in one step"},
@@ -39,7 +39,7 @@ var Placement = History{
 	{Version{1, 33}, "group suffixes may be words"},
 	{Version{1, 34}, "candidates map each group to the providers that serve it"},
 	{Version{1, 35}, "root_required filters candidates by traits of the root"},
-	{Version{1, 36}, "same_subtree keeps groups together; groups may ask for no resources"},
+	{Version{1, 36}, "same_subtree keeps groups together; groups may request no resources"},
 	{Version{1, 37}, "providers may be moved to another parent or to none"},
 	{Version{1, 38}, "consumers have a type; usages can be grouped by it"},
 	{Version{1, 39}, "required takes any-of lists with in: and may be repeated"},

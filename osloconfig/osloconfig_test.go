@@ -320,7 +320,7 @@ func FuzzParse(f *testing.F) {
 		if (err == nil) != (readErr == nil) {
 			t.Errorf("Parse = %v, Read = %v", err, readErr)
 		}
-		var h, g held
+		var h, g sample
 		_, _ = set.Load(osloconfig.Table{Options: append(h.options("DEFAULT"), g.options("g")...)})
 	})
 }

@@ -99,7 +99,7 @@ type parityCase struct {
 // TestParity reads the same sources with oslo.config itself.
 func TestParity(t *testing.T) {
 	cases := parityCases(t)
-	answers := askOslo(t, cases)
+	answers := runOslo(t, cases)
 	for i, c := range cases {
 		got := readCase(c)
 		// oslo continues with DEFAULT when an option of the own group is invalid; here the invalid
@@ -115,9 +115,9 @@ func TestParity(t *testing.T) {
 	}
 }
 
-func askOslo(t *testing.T, cases []parityCase) (answers []map[string]any) {
+func runOslo(t *testing.T, cases []parityCase) (answers []map[string]any) {
 	t.Helper()
-	upstreamtest.Ask(t, "python3-oslo.config", osloScript, map[string]any{"cases": cases}, &answers)
+	upstreamtest.Run(t, "python3-oslo.config", osloScript, map[string]any{"cases": cases}, &answers)
 	for _, a := range answers {
 		unset(a)
 	}
@@ -146,8 +146,8 @@ func floatText(s string) string {
 	return fmt.Sprint(f)
 }
 
-// held is the Go side of the options in testdata/oslo.py.
-type held struct {
+// A sample is the Go side of the options in testdata/oslo.py.
+type sample struct {
 	Text, Other, Pick, Fresh string
 	Flag                     bool
 	Count                    *int
@@ -157,7 +157,7 @@ type held struct {
 	Pairs                    map[string]string
 }
 
-func (h *held) options(group string) []osloconfig.Option {
+func (h *sample) options(group string) []osloconfig.Option {
 	v := []struct {
 		name  string
 		value osloconfig.Value
@@ -183,7 +183,7 @@ func (h *held) options(group string) []osloconfig.Option {
 	return opts
 }
 
-func (h *held) values() map[string]any {
+func (h *sample) values() map[string]any {
 	m := map[string]any{
 		"text": h.Text, "other": h.Other, "flag": h.Flag, "count": h.Count, "size": h.Size,
 		"ratio": fmt.Sprint(h.Ratio), "words": h.Words, "many": h.Many,
@@ -205,7 +205,7 @@ func readCase(c parityCase) map[string]any {
 		return nil
 	}
 	result := map[string]any{}
-	groups := map[string]*held{"DEFAULT": {}, "g": {}}
+	groups := map[string]*sample{"DEFAULT": {}, "g": {}}
 	var table osloconfig.Table
 	for group, h := range groups {
 		table.Options = append(table.Options, h.options(group)...)

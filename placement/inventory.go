@@ -70,7 +70,7 @@ type InventoryOf struct {
 	Inventory
 }
 
-// An InventoryRule says what a request asks of the inventories it writes.
+// An InventoryRule says what a request requires of the inventories it writes.
 type InventoryRule struct {
 	// Generation is the generation of the provider that the client saw, nil
 	// when it need not say.

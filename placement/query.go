@@ -1,6 +1,6 @@
 package placement
 
-// A Query asks for allocation candidates: ways to satisfy all its groups at
+// A Query requests allocation candidates: ways to satisfy all its groups at
 // once. Names in it are as the client wrote them; the search resolves them and
 // refuses those that do not exist.
 type Query struct {
@@ -19,7 +19,7 @@ type Query struct {
 	SameSubtrees [][]string
 	// Limit is how many candidates are wanted, 0 for all.
 	Limit int
-	// Flat asks for the answers of clients that do not know of trees
+	// Flat requests the answers of clients that do not know of trees
 	// (microversions before 1.29): no two providers of one tree together.
 	Flat bool
 	// Sample, when not nil, makes the candidates a uniform random sample in

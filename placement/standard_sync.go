@@ -61,11 +61,11 @@ func absent(names []string, have []Named) []int {
 	for _, n := range have {
 		known[n.Name] = true
 	}
-	var gone []int
+	var deleted []int
 	for i, name := range names {
 		if !known[name] {
-			gone = append(gone, i)
+			deleted = append(deleted, i)
 		}
 	}
-	return gone
+	return deleted
 }

@@ -54,7 +54,7 @@ type Store interface {
 	// committed since a position, maybe more, and the position after it; from the zero
 	// Position everything. It sees every Update of any of them that returned
 	// before it was called. What programs write that do not keep the change
-	// log it cannot see: Checksums tell of that.
+	// log it cannot see: Checksums show that.
 	Changed(ctx context.Context, since Position) (Changes, Position, error)
 
 	// Others returns a mark that changes whenever something else than this
@@ -64,17 +64,17 @@ type Store interface {
 
 	// Usable returns why nothing can be read or written until the store is opened again,
 	// as a fault of kind Unavailable, and nil while no such reason is known. It is quick
-	// and does not ask the database.
+	// and does not read the database.
 	Usable() error
 
 	// Close waits for running transactions and releases the store.
 	Close() error
 }
 
-// A ChangeLog is what was committed to a store, as watchers are told of it.
+// A ChangeLog is what was committed to a store, as watchers get it.
 type ChangeLog interface {
 	// Shared reports whether other programs may write the same database.
-	// Then what they committed must be asked for before anything is answered
+	// Then what they committed must be requested before anything is answered
 	// from memory.
 	Shared() bool
 
@@ -255,11 +255,11 @@ type AggregateWriter interface {
 // A ClaimWriter reads and writes what many claims
 // need at once, in as few round trips as the database allows.
 type ClaimWriter interface {
-	// ConsumerStates reads consumers with their allocations, in the order asked for. It
+	// ConsumerStates reads consumers with their allocations, in the order requested. It
 	// locks nothing: WriteClaims fails when they are not like that any more. Of what
-	// is asked for, UUID, Project, User and Type count. Allocations of a consumer that
+	// is requested, UUID, Project, User and Type count. Allocations of a consumer that
 	// does not exist are not looked for: WriteClaims finds them.
-	ConsumerStates(asked []ConsumerRow) ([]ConsumerState, error)
+	ConsumerStates(expected []ConsumerRow) ([]ConsumerState, error)
 	// WriteClaims writes all of c, with the owners that do not exist yet. It fails
 	// with ErrStale when anything is not as c says it is, a consumer to be made or
 	// its allocations being there included; in a Shared store c may be from before

@@ -82,7 +82,7 @@ type Writer interface {
 	// removing rows that others refer to is a programming error, as in Insert.
 	Remove(row any, where ...Match) (int, error)
 
-	// Note has other instances notified of keys when the Update is committed. What an Update notes
+	// Note notifies other instances of keys when the Update is committed. What an Update notes
 	// without writing a row is lost.
 	Note(Notes)
 }

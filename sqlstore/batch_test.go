@@ -153,7 +153,7 @@ func TestRequestsOfAGroupAreWrittenTogether(t *testing.T) {
 	}
 	for i, err := range together("c", "panic") {
 		if err == nil || !strings.Contains(err.Error(), "a planted panic") {
-			t.Errorf("request %d beside one that panics got %v, want its panic", i, err)
+			t.Errorf("request %d next to one that panics got %v, want its panic", i, err)
 		}
 	}
 	refuseCommits(t, s, 1)
@@ -217,7 +217,7 @@ func refuseCommits(t *testing.T, s *sqlstore.Store, n int) {
 	}
 }
 
-func TestFailedCommitTellsNobodyAndRunsMembersAlone(t *testing.T) {
+func TestFailedCommitIsNoSuccessAndRunsMembersIndividually(t *testing.T) {
 	s, c := openCounting(t, sqlstore.Options{})
 	refuseCommits(t, s, 1)
 	// The second refuses because of the first, whose row was never there at
@@ -361,7 +361,7 @@ func TestAnotherWriterIsWaitedForAndThenUnavailable(t *testing.T) {
 	exec("BEGIN IMMEDIATE")
 	exec("INSERT INTO traits (name) VALUES ('CUSTOM_OTHER')")
 	if kind, _ := fault.Of(addProvider(s, "a")); kind != fault.Unavailable {
-		t.Errorf("Update beside another writer is %v, want unavailable", kind)
+		t.Errorf("Update next to another writer is %v, want unavailable", kind)
 	}
 	exec("COMMIT")
 	if err := addProvider(s, "a"); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// fill makes n hosts with three inventories and two traits each, with held
+// fill makes n hosts with three inventories and two traits each, with amount
 // allocations on each of them.
-func fill(b testing.TB, s *sqlstore.Store, n, held int) []placement.ProviderRow {
+func fill(b testing.TB, s *sqlstore.Store, n, amount int) []placement.ProviderRow {
 	b.Helper()
 	var hosts []placement.ProviderRow
 	err := s.Update(context.Background(), now, func(w placement.Writer) error {
@@ -23,7 +23,7 @@ func fill(b testing.TB, s *sqlstore.Store, n, held int) []placement.ProviderRow 
 			return err
 		}
 		for i := range n {
-			host, err := fillHost(w, i, held)
+			host, err := fillHost(w, i, amount)
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func fill(b testing.TB, s *sqlstore.Store, n, held int) []placement.ProviderRow 
 	return hosts
 }
 
-func fillHost(w placement.Writer, i, held int) (placement.ProviderRow, error) {
+func fillHost(w placement.Writer, i, amount int) (placement.ProviderRow, error) {
 	name := fmt.Sprintf("00000000-0000-0000-0000-%012d", i)
 	host := placement.ProviderRow{UUID: placement.UUID(name), Name: name}
 	var err error
@@ -51,7 +51,7 @@ func fillHost(w placement.Writer, i, held int) (placement.ProviderRow, error) {
 	var rows []placement.AllocationRow
 	for class := range placement.ClassID(3) {
 		err = errors.Join(err, w.InsertInventory(host.ID, class, inv))
-		for n := range held {
+		for n := range amount {
 			vm := placement.UUID(fmt.Sprintf("%s/%d", name[20:], n))
 			rows = append(rows, placement.AllocationRow{Provider: host.ID, Consumer: vm, Class: class, Used: 1})
 		}

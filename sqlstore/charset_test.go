@@ -42,7 +42,7 @@ func charsetURL(charset string) func(*testing.T) string {
 	}
 }
 
-// TestTextThatTheDatabaseCannotHave refuses such text as the client's mistake, wherever it is, and what others ask for at the same time is done.
+// TestTextThatTheDatabaseCannotHave refuses such text as the client's mistake, wherever it is, and what others request at the same time is done.
 func TestTextThatTheDatabaseCannotHave(t *testing.T) {
 	needServers(t)
 	for name, kind := range narrow {
@@ -83,7 +83,7 @@ func TestTextThatTheDatabaseCannotHave(t *testing.T) {
 						refused("a claim's user", claim(id(n, "vm"), "p", kind.foreign))
 					default:
 						if err := claim(id(n, "vm"), kind.own, "u"); err != nil {
-							t.Errorf("a claim beside those: %v", err)
+							t.Errorf("a claim next to those: %v", err)
 						}
 					}
 				})

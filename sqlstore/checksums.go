@@ -13,7 +13,7 @@ func bucket(id string) string { return id + ` - ` + id + ` % 128` }
 // are sent.
 func (r *reader) Checksums() ([]placement.Checksum, error) {
 	all := make(map[int64]*placement.Checksum)
-	of := func(one *sqlconn.Row) *placement.Checksum {
+	values := func(one *sqlconn.Row) *placement.Checksum {
 		first := one.Int(0)
 		if all[first] == nil {
 			all[first] = &placement.Checksum{First: first}
@@ -30,7 +30,7 @@ func (r *reader) Checksums() ([]placement.Checksum, error) {
 		{linkChecksums("resource_provider_traits", "trait_id"), func(d *placement.Checksum, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) }},
 		{linkChecksums("resource_provider_aggregates", "aggregate_id"), func(d *placement.Checksum, one *sqlconn.Row) { d.Aggregates, d.AggregateIDs = one.Int(1), one.Int(2) }},
 	} {
-		if err := r.Each(func(one *sqlconn.Row) { part.add(of(one), one) }, part.query); err != nil {
+		if err := r.Each(func(one *sqlconn.Row) { part.add(values(one), one) }, part.query); err != nil {
 			return nil, err
 		}
 	}

@@ -15,11 +15,11 @@ import (
 func (w *writer) Stamp() time.Time { t, _ := sqlconn.Unstamp(w.Written); return t }
 
 // ConsumerStates reads consumers, their allocations, and the ids of their owners.
-func (w *writer) ConsumerStates(asked []placement.ConsumerRow) ([]placement.ConsumerState, error) {
-	found := newConsumerStates(asked)
-	w.named = w.named.with(asked, w.cache.known(time.Now()))
-	uuids := make([]placement.UUID, len(asked))
-	for i, a := range asked {
+func (w *writer) ConsumerStates(requested []placement.ConsumerRow) ([]placement.ConsumerState, error) {
+	found := newConsumerStates(requested)
+	w.named = w.named.with(requested, w.cache.known(time.Now()))
+	uuids := make([]placement.UUID, len(requested))
+	for i, a := range requested {
 		uuids[i] = a.UUID
 	}
 	var questions []sqlconn.Question
@@ -30,7 +30,7 @@ func (w *writer) ConsumerStates(asked []placement.ConsumerRow) ([]placement.Cons
 		questions = append(questions, sqlconn.Question{Statement: sqlconn.Statement{Query: consumerStateColumns + marks + `)`, Args: args}, Each: found.add})
 		return nil
 	})
-	if err := w.Ask(questions); err != nil {
+	if err := w.QueryAll(questions); err != nil {
 		return nil, err
 	}
 	return found.list, nil
@@ -54,16 +54,16 @@ LEFT JOIN allocations a ON a.consumer_id = c.uuid
 LEFT JOIN resource_providers p ON p.id = a.resource_provider_id
 WHERE c.uuid IN (`
 
-// consumerStates collects consumers in the order they were asked for.
+// consumerStates collects consumers in the order they were requested.
 type consumerStates struct {
 	list []placement.ConsumerState
-	// at is the place in list by UUID, as it was asked for.
+	// at is the place in list by UUID, as it was requested.
 	at map[placement.UUID]int
 }
 
-func newConsumerStates(asked []placement.ConsumerRow) *consumerStates {
-	c := &consumerStates{list: make([]placement.ConsumerState, len(asked)), at: make(map[placement.UUID]int, len(asked))}
-	for i, a := range asked {
+func newConsumerStates(requested []placement.ConsumerRow) *consumerStates {
+	c := &consumerStates{list: make([]placement.ConsumerState, len(requested)), at: make(map[placement.UUID]int, len(requested))}
+	for i, a := range requested {
 		c.list[i].UUID, c.at[a.UUID] = a.UUID, i
 	}
 	return c
@@ -152,7 +152,7 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 func (w *writer) findOwners(consumers []placement.ConsumerRow) error {
 	w.named = w.named.with(consumers, w.cache.known(time.Now()))
 	if q, ok := w.named.question(); ok {
-		if err := w.Ask([]sqlconn.Question{q}); err != nil {
+		if err := w.QueryAll([]sqlconn.Question{q}); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func isQuery(request []byte) bool {
 	return len(request) > 5 && request[3] == 0 && request[4] == text
 }
 
-// forward passes data on until either side closes, and tells of each piece before.
+// forward passes data on until either side closes, and reports each piece before.
 func forward(from, to net.Conn, heard func([]byte)) {
 	defer from.Close()
 	defer to.Close()
@@ -93,7 +93,7 @@ func forward(from, to net.Conn, heard func([]byte)) {
 	}
 }
 
-// TestClaimsTakeFewRoundTrips counts what claims and releases ask a server: to read
+// TestClaimsTakeFewRoundTrips counts the requests of claims and releases to a server: to read
 // the consumer unless the client says that there is none, to write, to commit. On Galera
 // each statement is one.
 func TestClaimsTakeFewRoundTrips(t *testing.T) {
@@ -287,11 +287,11 @@ func TestSnapshotsMayCatchUpAmongClaims(t *testing.T) {
 }
 
 // TestOwnStepsAreNotRead lets a service follow the log after its own claims: it
-// asks for news and reads nothing.
+// requests news and reads nothing.
 func TestOwnStepsAreNotRead(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
-		var asked atomic.Int64
-		trace := func(context.Context, string) func(error) { asked.Add(1); return func(error) {} }
+		var requested atomic.Int64
+		trace := func(context.Context, string) func(error) { requested.Add(1); return func(error) {} }
 		s := serve(t, open(t, sqlstore.Options{Server: server(t, url), Trace: trace}))
 		host(t)(s, 1)
 		states(t, s)
@@ -299,12 +299,12 @@ func TestOwnStepsAreNotRead(t *testing.T) {
 			if err := claimVCPU(s, id(n, "vm"), "h1", 1); err != nil {
 				t.Fatal(err)
 			}
-			before := asked.Load()
+			before := requested.Load()
 			if got := states(t, s)["h1"]; got.Used[0] != int64(n)+1 {
 				t.Fatalf("%d are used, want %d", got.Used[0], n+1)
 			}
-			if asked := asked.Load() - before; asked != 1 {
-				t.Errorf("after claim %d the snapshot took %d questions, want 1", n, asked)
+			if requested := requested.Load() - before; requested != 1 {
+				t.Errorf("after claim %d the snapshot took %d questions, want 1", n, requested)
 			}
 		}
 	})
@@ -400,7 +400,7 @@ func busy(t *testing.T, s *service.Service, random *rand.Rand, hosts int) {
 	}
 }
 
-// TestIdleConnectionsAreMadeAgain closes the connection that writes while nobody
+// TestIdleConnectionsAreMadeAgain closes the connection that writes while no transaction
 // uses it: the next transaction begins on a new one, and none is lost.
 func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 	needServers(t)

@@ -65,11 +65,11 @@ VALUES `+sqlconn.Tuples(len(traits), 2), args...)
 // not wait for each other. SQLite has one writer and needs none.
 func (w *writer) LockClasses(ids ...placement.ClassID) error {
 	return sqlconn.InList(ids, func(marks string, args []any) error {
-		there, err := sqlconn.List(w.Tx, sqlconn.Integer, `
+		existing, err := sqlconn.List(w.Tx, sqlconn.Integer, `
 SELECT id
 FROM resource_classes
 WHERE id IN (`+marks+`)`+w.Session.Dialect.ShareRow, args...)
-		if err == nil && len(there) < sqlconn.Distinct(args) {
+		if err == nil && len(existing) < sqlconn.Distinct(args) {
 			err = placement.ErrNoRow
 		}
 		return err
@@ -83,7 +83,7 @@ FROM resource_classes
 WHERE name = ?`, name)
 }
 
-// RenameClass asks for the name first: an UPDATE that meets a unique value would end the
+// RenameClass requests the name first: an UPDATE that meets a unique value would end the
 // transaction on PostgreSQL.
 func (w *writer) RenameClass(id placement.ClassID, name string) error {
 	taken, err := w.Exists(`

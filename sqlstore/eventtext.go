@@ -16,7 +16,7 @@ import (
 // Empty members are left out, and events that differ in their subject and values share the rest. They are written by hand: it
 // happens in the goroutine that all writes wait for.
 
-// maxEventText is how long the lines of an entry may be, in bytes. Of a longer one watchers are told that it is not listed.
+// maxEventText is how long the lines of an entry may be, in bytes. Of a longer one watchers only get that it is not listed.
 const maxEventText = 256 << 10
 
 // unlisted is a line in the place of those that are too long.

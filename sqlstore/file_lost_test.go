@@ -158,7 +158,7 @@ func TestLostFileThatComesBack(t *testing.T) {
 		t.Error("the end of a store that lost its file changed the file in its place")
 	}
 	if _, err := sqlstore.Open(context.Background(), sqlstore.Options{Path: path}); !errors.Is(err, sqlstore.ErrInUse) {
-		t.Errorf("Open() beside the next store = %v, want ErrInUse", err)
+		t.Errorf("Open() next to the next store = %v, want ErrInUse", err)
 	}
 	if err := addClass(next, "CUSTOM_LAST", nil); err != nil {
 		t.Error(err)

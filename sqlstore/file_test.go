@@ -108,8 +108,8 @@ func refused(t *testing.T, path, want string) {
 	if diff := cmp.Diff(before, contents(t, path)); diff != "" {
 		t.Errorf("the file was changed (-was +is):\n%.500s", diff)
 	}
-	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
-		t.Errorf("files left: %v, want only the database", left)
+	if remaining, _ := filepath.Glob(path + "*"); len(remaining) != 1 {
+		t.Errorf("files left: %v, want only the database", remaining)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	}
 	_, err = sqlstore.Open(context.Background(), sqlstore.Options{Path: path})
 	if want := fmt.Sprintf("process %d", child.Process.Pid); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Open() beside the child = %v, want it to say %q", err, want)
+		t.Errorf("Open() next to the child = %v, want it to say %q", err, want)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestEmptying(t *testing.T) {
 	}
 	opts := sqlstore.Options{Path: path, Empty: true}
 	if _, err := sqlstore.Open(context.Background(), opts); !errors.Is(err, sqlstore.ErrInUse) {
-		t.Errorf("Open() = %v beside another berth, want ErrInUse", err)
+		t.Errorf("Open() = %v next to another berth, want ErrInUse", err)
 	}
 	if diff := cmp.Diff([]string{"a"}, providerNames(t, s)); diff != "" {
 		t.Errorf("providers after the refusal (-want +got):\n%s", diff)

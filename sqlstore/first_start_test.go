@@ -66,7 +66,7 @@ func (w rivalWriter) Traits() ([]placement.Named, error) {
 
 // TestStandardNamesBesideUpstream has upstream's service, which starts at the same moment, insert some of the names
 // that are about to be inserted.
-func TestStandardNamesBesideUpstream(t *testing.T) {
+func TestStandardNamesWithUpstream(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		s := open(t, sqlstore.Options{Server: server(t, url)})
 		other := open(t, sqlstore.Options{Server: server(t, url)})

@@ -9,7 +9,7 @@ import (
 // first. So a transaction waits for locks of providers only while it has none, for several in
 // the order of their ids. After that it locks with NOWAIT. When a row is locked, the Update
 // is rolled back, alone, and runs again in a transaction that begins with the locks of all
-// that it asked for (lockFirst).
+// that it requested (lockFirst).
 //
 // Where the server does not know NOWAIT, the transaction waits, and the server
 // notices deadlocks at once.
@@ -51,7 +51,7 @@ func (w *writer) lockIDs(ids ...int64) error {
 	return w.lock(func(*sqlconn.Row) {}, lockColumns+sqlconn.Marks(len(args))+lockOrder, args...)
 }
 
-// lockFirst locks what Updates asked for in an earlier run. An error is left in the transaction,
+// lockFirst locks what Updates requested in an earlier run. An error is left in the transaction,
 // where the engine looks for it (Tx.Cause).
 func lockFirst(t *sqlconn.Tx, noted []any) {
 	var all wants
@@ -61,7 +61,7 @@ func lockFirst(t *sqlconn.Tx, noted []any) {
 	_ = (&writer{reader: reader{Tx: t}}).lockAll(all)
 }
 
-// lockAll locks providers. It asks for the ids of some first: locks that are found
+// lockAll locks providers. It requests the ids of some first: locks that are found
 // by UUID are not taken in the order of the ids.
 func (w *writer) lockAll(all wants) error {
 	ids, err := sqlconn.ListIn(w.Tx, sqlconn.Integer, `

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// deadlocks returns how many a server has found so far. PostgreSQL is told when a
-// connection ends: nobody else may be connected to the database.
+// deadlocks returns how many a server has found so far. PostgreSQL is notified when a
+// connection ends: no other client may be connected to the database.
 func deadlocks(t *testing.T, url string) (n int64) {
 	t.Helper()
 	where := server(t, url)
@@ -38,8 +38,8 @@ WHERE datname = CURRENT_DATABASE() AND pid <> pg_backend_pid()`
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	err := s.OnWriter(func(c *sql.Conn) error {
-		for left := 1; left > 0; {
-			if err := c.QueryRowContext(ctx, others).Scan(&left); err != nil {
+		for remaining := 1; remaining > 0; {
+			if err := c.QueryRowContext(ctx, others).Scan(&remaining); err != nil {
 				return err
 			}
 		}

@@ -159,7 +159,7 @@ func TestLogIsTheDifference(t *testing.T) {
 	})
 }
 
-// TestLogSaysWhatItLost asks for positions that the log does not have.
+// TestLogSaysWhatItLost requests positions that the log does not have.
 func TestLogSaysWhatItLost(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		ctx := context.Background()
@@ -247,7 +247,7 @@ func TestFilesKeepTheirNewestEntries(t *testing.T) {
 	select {
 	case <-rung:
 	default:
-		t.Error("nobody is told of the entry")
+		t.Error("no reader gets the entry")
 	}
 	p := page(start)
 	want := []placement.RequestEvents{{Events: []placement.Event{{What: placement.EventTrait, Subject: "a\nb", After: "ü"}}}}

@@ -240,7 +240,7 @@ func TestNodesLoseNoClaim(t *testing.T) {
 		used[on]++
 		h, err := services[0].AllocationsOf(ctx, vm)
 		if err != nil || len(h.Allocations) != 1 || h.Allocations[0].ProviderUUID != on {
-			t.Errorf("%s holds %v (%v), want what it was told it has on %s", vm, h.Allocations, err, on)
+			t.Errorf("%s holds %v (%v), want what the client has on %s", vm, h.Allocations, err, on)
 		}
 	}
 	for n, s := range services {

@@ -19,7 +19,7 @@ func newOwnerIDs() ownerIDs {
 
 // with has the names of all owners of consumers as well, with the ids that are
 // known. Those that are to go name none. The maps of o are extended in place.
-func (o ownerIDs) with(asked []placement.ConsumerRow, known ownerIDs) ownerIDs {
+func (o ownerIDs) with(requested []placement.ConsumerRow, known ownerIDs) ownerIDs {
 	if o.projects == nil {
 		o = newOwnerIDs()
 	}
@@ -28,7 +28,7 @@ func (o ownerIDs) with(asked []placement.ConsumerRow, known ownerIDs) ownerIDs {
 			ids[name] = known[name]
 		}
 	}
-	for _, a := range asked {
+	for _, a := range requested {
 		add(o.projects, known.projects, a.Project)
 		add(o.users, known.users, a.User)
 		add(o.types, known.types, a.Type)
@@ -57,8 +57,8 @@ func (o ownerIDs) ensure(t *sqlconn.Tx, c placement.ConsumerRow) error {
 	return nil
 }
 
-// question asks for the ids that are not known; it reports false when there are
-// none. The tables are asked in one UNION ALL, each row with the number of its table. Names are
+// question requests the ids that are not known; it reports false when there are
+// none. The tables are queried in one UNION ALL, each row with the number of its table. Names are
 // compared as the database compares them: an owner whose name differs in case only is not found in
 // the map, and Ensure then returns the row that the unique index has.
 func (o ownerIDs) question() (sqlconn.Question, bool) {
@@ -109,7 +109,7 @@ type ownerCache struct {
 }
 
 // known returns the ids that are cached. When it is too old, too large, or from a clock that was
-// set back, it starts anew, empty.
+// set back, it starts again, empty.
 func (m *ownerCache) known(now time.Time) ownerIDs {
 	full := len(m.ids.projects)+len(m.ids.users)+len(m.ids.types) > maxOwners
 	if age := now.Sub(m.born); m.ids.projects == nil || full || age > ownersLast || age < 0 {

@@ -67,11 +67,11 @@ func TestParallelReadersSeeTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := addProvider(s, "three"); err != nil {
-		t.Errorf("nobody can write when the both are done: %v", err)
+		t.Errorf("no write succeeds when both are done: %v", err)
 	}
 }
 
-// TestNoParallelReaderOfThePast asks for a second of a reader that does not see the newest rows,
+// TestNoParallelReaderOfThePast requests a second of a reader that does not see the newest rows,
 // which goes on seeing what it saw.
 func TestNoParallelReaderOfThePast(t *testing.T) {
 	s := openFileStore(t, 2)
@@ -109,7 +109,7 @@ func TestParallelReadersDoNotWait(t *testing.T) {
 }
 
 // TestBesideTellsOfFailures runs functions that fail, on either reader.
-func TestBesideTellsOfFailures(t *testing.T) {
+func TestConcurrentReportsFailures(t *testing.T) {
 	good := func(r *sqlconn.Tx) error { return nil }
 	bad := func(r *sqlconn.Tx) error { return r.Each(func(*sqlconn.Row) {}, `SELECT nothing`) }
 	for name, do := range map[string][2]func(*sqlconn.Tx) error{"one": {bad, good}, "other": {good, bad}} {
@@ -129,7 +129,7 @@ func TestBesideTellsOfFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := addProvider(s, "one"); err != nil {
-				t.Errorf("nobody can write afterwards: %v", err)
+				t.Errorf("no write succeeds afterwards: %v", err)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func (s *Store) newWriter(t *sqlconn.Tx) *writer {
 	return w
 }
 
-// end gives the engine what the writer changed and asked for. It runs also when the function
+// end gives the engine what the writer changed and requested. It runs also when the function
 // panics, and before the engine decides on the outcome.
 func (w *writer) end() {
 	w.Tx.Entry = w.changed

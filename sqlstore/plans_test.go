@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// A statementList notes what a store asks for.
+// A statementList notes what a store requests.
 type statementList struct {
 	mu   sync.Mutex
 	said map[string]bool
@@ -36,7 +36,7 @@ func (l *statementList) trace(_ context.Context, statement string) func(error) {
 }
 
 // badPlan is what SQLite says of a statement for which it goes through a table that
-// is not what is asked about, to make an index that it throws away.
+// is not the one in question, to make an index that it throws away.
 var badPlan = regexp.MustCompile(`AUTOMATIC|MATERIALIZE`)
 
 // opened opens a store for a test.

@@ -68,7 +68,7 @@ WHERE p.id = (SELECT id FROM resource_providers WHERE uuid = ?)`, uuid)
 	return p, err
 }
 
-// LockProviders locks several rows, in the order of their ids: two transactions that ask for
+// LockProviders locks several rows, in the order of their ids: two transactions that request
 // the same ones in another order do not deadlock.
 func (w *writer) LockProviders(uuids ...placement.UUID) ([]placement.ProviderRow, error) {
 	ids, err := sqlconn.ListIn(w.Tx, sqlconn.Integer, `
@@ -139,7 +139,7 @@ WHERE id = ?`, w.Written, id)
 	return id, err
 }
 
-// providerClash finds out which unique value of a provider was taken. It may be asked because
+// providerClash finds out which unique value of a provider was taken. It may be called because
 // Insert left the transaction usable.
 func (w *writer) providerClash(p placement.ProviderRow) error {
 	switch _, err := w.Provider(p.UUID); {
@@ -152,7 +152,7 @@ func (w *writer) providerClash(p placement.ProviderRow) error {
 	}
 }
 
-// UpdateProvider asks for the name first: an UPDATE that meets a unique value would end the
+// UpdateProvider requests the name first: an UPDATE that meets a unique value would end the
 // transaction on PostgreSQL.
 func (w *writer) UpdateProvider(p placement.ProviderRow) error {
 	taken, err := w.Exists(`

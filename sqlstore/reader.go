@@ -12,7 +12,7 @@ import (
 type reader struct {
 	*sqlconn.Tx
 	// progress, when not nil, is called with how many of all rows were read, while all are.
-	progress func(rows, of int64)
+	progress func(rows, values int64)
 }
 
 var _ placement.Reader = (*reader)(nil)

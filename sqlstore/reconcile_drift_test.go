@@ -10,7 +10,7 @@ import (
 )
 
 // settles checks that Reconcile finds nothing any more when they have read once what
-// differs: reading it for ever would help nobody.
+// differs: reading it for ever would be of no use.
 func settles(t *testing.T, x *stranger, s *service.Service) {
 	t.Helper()
 	trees := 0

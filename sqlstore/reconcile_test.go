@@ -122,7 +122,7 @@ func TestReconcileFindsWhatOthersWrote(t *testing.T) {
 	})
 }
 
-// sameSnapshots compares a service's snapshot with one that is read anew.
+// sameSnapshots compares a service's snapshot with one that is read again.
 func sameSnapshots(t *testing.T, when string, s *service.Service, store *sqlstore.Store) {
 	t.Helper()
 	got, _ := s.Ready()

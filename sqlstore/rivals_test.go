@@ -15,7 +15,7 @@ import (
 
 // rivals runs two things at once, many times, through two services on one
 // database. What they may answer is success or a refusal.
-func rivals(t *testing.T, url string, rounds int, prepare func(s *service.Service, round int), left, right func(s *service.Service, round int) error) *sqlstore.Store {
+func rivals(t *testing.T, url string, rounds int, prepare func(s *service.Service, round int), remaining, right func(s *service.Service, round int) error) *sqlstore.Store {
 	t.Helper()
 	storeA, storeB := two(t, url)
 	a, b := serve(t, storeA), serve(t, storeB)
@@ -25,7 +25,7 @@ func rivals(t *testing.T, url string, rounds int, prepare func(s *service.Servic
 		for _, side := range []struct {
 			s  *service.Service
 			fn func(*service.Service, int) error
-		}{{a, left}, {b, right}} {
+		}{{a, remaining}, {b, right}} {
 			both.Go(func() {
 				err := side.fn(side.s, round)
 				if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.NotFound && kind != fault.Invalid {

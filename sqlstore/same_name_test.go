@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// Three services are asked for the same name at once, each by several clients: one gets it, and
-// the others a conflict, or the same success where asking twice is none.
+// Three services are requested the same name at once, each by several clients: one gets it, and
+// the others a conflict, or the same success where repeating is none.
 func TestRacesForOneName(t *testing.T) {
 	ctx := context.Background()
 	for _, race := range []struct {

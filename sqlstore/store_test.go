@@ -131,9 +131,9 @@ func TestRowsSurviveReopening(t *testing.T) {
 			t.Errorf("second Close() = %v", err)
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	if err != nil || len(left) != 1 {
-		t.Errorf("after Close there are %v, want the database alone (%v)", left, err)
+	remaining, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if err != nil || len(remaining) != 1 {
+		t.Errorf("after Close there are %v, want the database alone (%v)", remaining, err)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestOptionFileHasTLS(t *testing.T) {
 	missing := filepath.Join(dir, "missing.cnf")
 	file := put("tripleo.cnf", []byte("[tripleo]\nssl=1\nssl-ca="+ca+"\nbind-address=127.0.0.1\n"+
 		"[client]\nssl-ca="+strange+"\n[plain]\nssl=0\n[asked]\nssl\n[unchecked]\nssl-ca="+ca+"\nssl-verify-server-cert=0\n"))
-	of := "&read_default_file=" + file + "&read_default_group="
+	values := "&read_default_file=" + file + "&read_default_group="
 	for _, c := range []struct {
 		name    string
 		account dbtest.Database
@@ -73,15 +73,15 @@ func TestOptionFileHasTLS(t *testing.T) {
 		refused string // part of the error, empty for none
 	}{
 		{"without TLS", named, namedAt, "", "Access denied"},
-		{"TripleO's", named, namedAt, of + "tripleo", ""},
+		{"TripleO's", named, namedAt, values + "tripleo", ""},
 		{"Kubernetes'", named, namedAt, "&read_default_file=" + file, "certificate signed by unknown authority"},
 		{"the URL's authority before the file's", named, namedAt, "&read_default_file=" + file + "&ssl_ca=" + ca, ""},
-		{"a group without TLS", named, namedAt, of + "plain", "Access denied"},
-		{"TLS without authorities", named, namedAt, of + "asked", ""},
+		{"a group without TLS", named, namedAt, values + "plain", "Access denied"},
+		{"TLS without authorities", named, namedAt, values + "asked", ""},
 		{"no such file", named, namedAt, "&read_default_file=" + missing, missing},
-		{"no such group", named, namedAt, of + "absent", "no group [absent]"},
-		{"another name", unnamed, unnamedAt, of + "tripleo", "127.0.0.1"},
-		{"another name that is not checked", unnamed, unnamedAt, of + "unchecked", ""},
+		{"no such group", named, namedAt, values + "absent", "no group [absent]"},
+		{"another name", unnamed, unnamedAt, values + "tripleo", "127.0.0.1"},
+		{"another name that is not checked", unnamed, unnamedAt, values + "unchecked", ""},
 		{"the URL's", named, namedAt, "&ssl_ca=" + ca, ""},
 		{"the URL's, another name", unnamed, unnamedAt, "&ssl_ca=" + ca, "127.0.0.1"},
 		{"the URL's, not checked", unnamed, unnamedAt, "&ssl_check_hostname=false&ssl_ca=" + ca, ""},
@@ -94,7 +94,7 @@ func TestOptionFileHasTLS(t *testing.T) {
 
 	// A server without TLS is refused when TLS is configured.
 	plain := dbtest.MariaDB(t)
-	if err := attempt(plain.CreateDatabase(t), plain.Address(), of+"tripleo"); err == nil || !strings.Contains(err.Error(), "TLS") {
+	if err := attempt(plain.CreateDatabase(t), plain.Address(), values+"tripleo"); err == nil || !strings.Contains(err.Error(), "TLS") {
 		t.Errorf("a server without TLS: %v", err)
 	}
 }

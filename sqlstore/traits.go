@@ -66,8 +66,8 @@ WHERE t.id IN (`+marks+`)`, append([]any{provider}, args...)...)
 	}
 	var missing []int64
 	for _, id := range traits {
-		linked, there := known[id]
-		if !there {
+		linked, found := known[id]
+		if !found {
 			return placement.ErrNoRow
 		}
 		if !linked {

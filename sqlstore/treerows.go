@@ -145,14 +145,14 @@ func whole[T any](r *reader, read func(*sqlconn.Row) T, count int64, query strin
 // order of a snapshot. Adding up what there is takes less time than looking for it
 // once for each inventory. Allocations without inventory are passed over.
 func (r *reader) addUsage(rows []placement.InventoryRow) error {
-	left := rows
+	remaining := rows
 	return r.Each(func(one *sqlconn.Row) {
 		key := placement.InventoryRow{Provider: one.Int(0), Class: placement.ClassID(one.Int(1))}
-		for len(left) > 0 && compareInventories(&left[0], &key) < 0 {
-			left = left[1:]
+		for len(remaining) > 0 && compareInventories(&remaining[0], &key) < 0 {
+			remaining = remaining[1:]
 		}
-		if len(left) > 0 && compareInventories(&left[0], &key) == 0 {
-			left[0].Used = one.Int(2)
+		if len(remaining) > 0 && compareInventories(&remaining[0], &key) == 0 {
+			remaining[0].Used = one.Int(2)
 		}
 	}, `
 SELECT

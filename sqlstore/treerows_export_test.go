@@ -3,7 +3,7 @@ package sqlstore
 import "github.com/berthcloud/berth/placement"
 
 // TreeRowsBeside reads everything as if there were very much of it.
-func TreeRowsBeside(rows placement.Reader) (all placement.TreeRows, err error) {
+func ConcurrentTreeRows(rows placement.Reader) (all placement.TreeRows, err error) {
 	r := rows.(*reader)
 	counts, err := r.countRows()
 	if err == nil {

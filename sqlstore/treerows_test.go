@@ -14,8 +14,8 @@ import (
 // TestRowsOfEverythingAreThoseOfAllRoots reads a snapshot as a whole, on one connection
 // and on two, and tree by tree, which are different statements.
 func TestRowsOfEverythingAreThoseOfAllRoots(t *testing.T) {
-	store := open(t, sqlstore.Options{Path: savedSnapshot(t, clouds.Flat(510, 1))}) // more than a statement asks for
-	var whole, beside, parts placement.TreeRows
+	store := open(t, sqlstore.Options{Path: savedSnapshot(t, clouds.Flat(510, 1))}) // more than a statement requests
+	var whole, concurrent, parts placement.TreeRows
 	err := store.View(t.Context(), func(r placement.Reader) (err error) {
 		if whole, err = r.TreeRows(nil); err != nil {
 			return err
@@ -23,7 +23,7 @@ func TestRowsOfEverythingAreThoseOfAllRoots(t *testing.T) {
 		if parts, err = r.TreeRows(rootsOf(whole)); err != nil {
 			return err
 		}
-		beside, err = sqlstore.TreeRowsBeside(r)
+		concurrent, err = sqlstore.ConcurrentTreeRows(r)
 		return err
 	})
 	if err != nil {
@@ -32,8 +32,8 @@ func TestRowsOfEverythingAreThoseOfAllRoots(t *testing.T) {
 	if n := len(whole.Providers); n != 510 {
 		t.Fatalf("%d providers were read, want 510", n)
 	}
-	beside.FoldCase, beside.FoldLike = whole.FoldCase, whole.FoldLike
-	for name, all := range map[string]placement.TreeRows{"everything": whole, "everything on two connections": beside} {
+	concurrent.FoldCase, concurrent.FoldLike = whole.FoldCase, whole.FoldLike
+	for name, all := range map[string]placement.TreeRows{"everything": whole, "everything on two connections": concurrent} {
 		if diff := cmp.Diff(parts, all); diff != "" {
 			t.Errorf("snapshots of all roots and of %s (-roots +everything):\n%.2000s", name, diff)
 		}

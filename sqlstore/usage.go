@@ -9,7 +9,7 @@ import (
 )
 
 // usageJoins leads from the allocations to the project, and to the user where
-// one is asked for, of their consumers.
+// one is requested, of their consumers.
 const (
 	usageJoins = `
 FROM allocations a

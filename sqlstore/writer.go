@@ -11,7 +11,7 @@ type writer struct {
 	changed placement.Changes
 	cache   *ownerCache
 	named   ownerIDs // that ConsumerStates found
-	wants   wants    // the providers that this Update asked to lock (locks.go)
+	wants   wants    // the providers that this Update must lock (locks.go)
 }
 
 var _ placement.Writer = (*writer)(nil)
@@ -25,7 +25,7 @@ func (w *writer) OnCommit(fn func()) { w.Tx.OnCommit = append(w.Tx.OnCommit, fn)
 // change is Exec for a statement that must find its row.
 func (w *writer) change(query string, args ...any) error { return noRow(w.Tx.Change(query, args...)) }
 
-// wants are the providers that an Update asked to lock. All are locked at once, in the order of
+// wants are the providers that an Update must lock. All are locked at once, in the order of
 // their ids, when the Update runs again (lockFirst).
 type wants struct {
 	ids   []int64

@@ -71,7 +71,7 @@ func (n *Notifier) send(lines ...string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err := n.write(strings.Join(lines, "\n")); err != nil {
-		return fmt.Errorf("telling the service manager: %w", err)
+		return fmt.Errorf("notifying the service manager: %w", err)
 	}
 	return nil
 }

@@ -28,17 +28,17 @@ func (n *Notifier) Watch(ctx context.Context, interval time.Duration, alive func
 	tick := time.NewTicker(round)
 	defer tick.Stop()
 	answers := make(chan error, 1)
-	asked := false
+	started := false
 	for {
-		if !asked {
-			asked = true
+		if !started {
+			started = true
 			go func() { answers <- bounded(ctx, round/2, alive) }()
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case err := <-answers:
-			asked = false
+			started = false
 			n.report(err, failed)
 		case <-tick.C:
 			failed(errStuck)

@@ -46,7 +46,7 @@ func TestWarningsAreRare(t *testing.T) {
 }
 
 // TestDropsAreTold warns of spans that were dropped although sending works.
-func TestDropsAreTold(t *testing.T) {
+func TestDropsAreReported(t *testing.T) {
 	var log bytes.Buffer
 	e := newExporter(tracetest.NewInMemoryExporter(), "c:4318", Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	e.drop()

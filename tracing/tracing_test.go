@@ -99,7 +99,7 @@ func TestSpansOfARequest(t *testing.T) {
 		w.Header().Set("X-Openstack-Request-Id", "req-1")
 		w.Header().Set("OpenStack-API-Version", "placement 1.39")
 		query(r.Context(), "SELECT id,\n\tuuid\nFROM resource_providers\nWHERE uuid = ?")(nil)
-		query(r.Context(), "UPDATE consumers SET generation = ?")(fmt.Errorf("asking: %w", sql.ErrTxDone))
+		query(r.Context(), "UPDATE consumers SET generation = ?")(fmt.Errorf("querying: %w", sql.ErrTxDone))
 		call(t, r.Context(), tracer, keystone.URL+"/v3/auth/tokens")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}), route)
@@ -318,8 +318,8 @@ func (c *counts) metrics() tracing.Metrics {
 // TestUnreachableCollector has a collector that refuses connections, and one
 // that takes them and never answers.
 func TestUnreachableCollector(t *testing.T) {
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
+	ended := httptest.NewServer(http.NotFoundHandler())
+	ended.Close()
 	release := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -331,7 +331,7 @@ func TestUnreachableCollector(t *testing.T) {
 	defer silent.Close()
 	defer close(release)
 	const requests = 200
-	for name, url := range map[string]string{"Gone": gone.URL, "Silent": silent.URL} {
+	for name, url := range map[string]string{"Gone": ended.URL, "Silent": silent.URL} {
 		t.Run(name, func(t *testing.T) {
 			var n counts
 			var log bytes.Buffer
@@ -353,7 +353,7 @@ func TestUnreachableCollector(t *testing.T) {
 				t.Errorf("%d spans dropped and %d failed, want %d in all; %d exported", n.dropped.Load(), n.failed.Load(), requests, n.exported.Load())
 			}
 			if name == "Silent" && n.dropped.Load() == 0 {
-				t.Error("no span is dropped although nobody takes them")
+				t.Error("no span is dropped although no collector takes them")
 			}
 			if got := strings.Count(log.String(), "level=WARN"); got != 1 {
 				t.Errorf("%d warnings, want 1:\n%s", got, log.String())

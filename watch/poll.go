@@ -44,8 +44,8 @@ func (p *Poll) look() {
 	}
 }
 
-// looked ends that: from now on the poll depends on what was read. A change meanwhile may have come
-// too late to be read.
+// looked ends a read: from now on the poll depends on what was read. It is woken again by a change
+// during the read, which may not have been part of it.
 func (p *Poll) looked(d dependencies) {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *Poll) looked(d dependencies) {
 func (p *Poll) wake() {
 	select {
 	case p.changed <- struct{}{}:
-	default: // it has yet to look
+	default: // a wake-up is pending already
 	}
 }
 

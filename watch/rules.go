@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/rows"
 )
 
-// Rules are those of the types of rows that answers depend on.
+// Rules are the rules of the types of rows that answers depend on.
 type Rules []Rule
 
 // A Rule says which fields of a type of rows are keys. It is made by Row.
@@ -16,8 +16,8 @@ type Rule struct {
 	fields []rows.Field
 	// keys returns the keys of a row, and false when it is of another type.
 	keys func(row any) ([]string, bool)
-	// length is that of a list of rows of the type, -1 of another one. read returns the keys of
-	// those from one on.
+	// length returns the length of a list of rows of the type, and -1 for a list of another type.
+	// read returns the keys of the rows of such a list from an index on.
 	length func(list any) int
 	read   func(list any, from int) []string
 }
@@ -33,9 +33,9 @@ func By[T any, S ~string](field rows.Field, key func(*T) S) Key[T] {
 	return Key[T]{field, func(row *T) string { return string(key(row)) }}
 }
 
-// Row returns the rule of a type. Its keys should have every field by which answers read such rows,
-// and by which they are removed: an answer that reads by others only depends on all changes, and a
-// removal by others only concerns all answers.
+// Row returns the rule of a type. Its keys should have every field by which answers read such rows
+// and by which such rows are removed: an answer that reads by no key depends on all changes, and a
+// removal by no key wakes all polls.
 func Row[T any](keys ...Key[T]) Rule {
 	keysOf := func(row *T) []string {
 		all := make([]string, len(keys))

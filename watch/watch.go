@@ -3,10 +3,10 @@
 //
 // A change concerns an answer when both have a key in common. Keys are values of fields of rows:
 // ids, names of hosts. A service says which fields they are (Rules), and nothing else: a Store
-// notes the keys of the rows that an Update writes, and Await those of the rows that an answer is
-// made of, and of the conditions by which they were read. So no operation of a service can omit to
-// tell of a change. A note wakes the polls of this instance at once, and those of other instances
-// when they search for it next (rows.Follower):
+// notes the keys of the rows that an Update writes, and Await the keys of the rows that an answer is
+// made of and of the conditions by which they were read. So no operation of a service can forget to
+// notify. A note wakes the polls of this instance at once, and those of other instances when they
+// read notes next (rows.Follower):
 //
 //	Update ──► rows written ──► notes ──┬─────────────────────────────► polls that have read such rows
 //	                                    └─► change log ~~► RunFollow ──► polls of other instances
@@ -25,7 +25,7 @@ import (
 	"github.com/berthcloud/berth/rows"
 )
 
-// Interval is the interval of searches for changes by other instances.
+// Interval is how often changes by other instances are read.
 const Interval = 2 * time.Second
 
 // A Store is the store of a service whose changes wake long polls. It is made by NewStore and is
@@ -83,9 +83,9 @@ func (s *Store) Notify(n rows.Notes) {
 	}
 }
 
-// RunFollow wakes polls that depend on what other instances write, until ctx ends, after heard got
-// what they note; heard may be nil. It searches for that at once and whenever due has a value,
-// which should be every Interval.
+// RunFollow wakes polls that depend on what other instances write, until ctx ends. It reads their
+// notes at once and for each value from due, which should come every Interval, and passes them to
+// heard, unless that is nil, before it wakes polls.
 func (s *Store) RunFollow(ctx context.Context, due <-chan time.Time, notify func(rows.Notes), log *slog.Logger) {
 	others := s.Follow()
 	for {

@@ -16,10 +16,10 @@ import (
 type Driver interface {
 	// Servers returns the servers that exist, also half built ones.
 	Servers(ctx context.Context) ([]State, error)
-	// Build creates a server with its ports, and starts it if it should run. What the server is to
-	// have is in its entry; its Power, whether it is Deleted or Kept, and its Event do not matter. One that
-	// fails leaves something behind, which Destroy removes. ErrEverywhere says that it would fail
-	// on any host.
+	// Build creates a server with its ports as its entry in the list describes it, and starts it if
+	// it should run. It ignores Power, Deleted, Kept and Event. A Build that fails may leave parts
+	// of the server on the host, which Destroy removes; ErrEverywhere says that it would fail on
+	// any host.
 	Build(ctx context.Context, s hostlist.Server) error
 	// Destroy removes a server.
 	Destroy(ctx context.Context, id string) error

@@ -34,8 +34,8 @@ func (t *Reporting) Plug(ctx context.Context, id string, p hostlist.Port) error 
 	return t.Report(ctx, []string{p.ID})
 }
 
-// Start implements Driver. The ports of a server that arrives in a live migration are bound to the
-// host only after it was built there, and are reported again.
+// Start implements Driver. It reports the ports again: those of a server that arrives by live
+// migration are bound to the host only after it was built there.
 func (t *Reporting) Start(ctx context.Context, id, boot string) error {
 	if err := t.Driver.Start(ctx, id, boot); err != nil {
 		return err

@@ -152,7 +152,7 @@ func TestMacvtapsAreSeenByTheirAddress(t *testing.T) {
 	r := newRack(t)
 	enforced := r.hold(portlist.Port{ID: "p1", MAC: mac, VNIC: "macvtap", PhysicalNetwork: "physnet0"})
 	if up, known := enforced.Plugged["p1"]; up || !known {
-		t.Errorf("a port whose address nobody has is plugged in: %v", enforced.Plugged)
+		t.Errorf("a port whose address no interface has is plugged in: %v", enforced.Plugged)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package host is the agent of a compute host: it reports the host's inventory, reads its list of
 // servers from the compute service, has a driver make the host match the list, and reports the
-// results. It does not know the wire, which its caller brings along, nor how a server is built,
-// which the driver knows.
+// results. The requests to the service are its caller's (Service), and how a server is built is the
+// driver's.
 package host
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/berthcloud/berth/internal/backoff"
 )
 
-// A Service is the compute service as a host sees it. A failed call is retried.
+// A Service is what a host needs of the compute service. A failed call is retried.
 type Service interface {
-	// Report says that the host is alive, what it has, and which servers are there that the
-	// service has not listed, sorted. It succeeds when the service has accepted the report.
+	// Report reports that the host is alive, its inventory, and its servers that are not in its
+	// list, sorted. It succeeds when the service has accepted the report.
 	Report(ctx context.Context, unknown []string) error
-	// Wanted returns the list of the host's servers, once its revision differs from known or some
-	// time has passed.
+	// Wanted returns the list of the host's servers as soon as its revision differs from known, or
+	// after wait.
 	Wanted(ctx context.Context, known string, wait time.Duration) (hostlist.List, error)
-	// Done says how something ended.
+	// Done reports the results of events.
 	Done(ctx context.Context, results []hostlist.Result) error
 }
 
@@ -36,42 +36,43 @@ type Host struct {
 	Service Service
 	Driver  driver.Driver
 	Log     *slog.Logger
-	// ReportInterval is how often it reports.
+	// ReportInterval is the time between two reports.
 	ReportInterval time.Duration
-	// Concurrency is how many servers are worked on at a time.
+	// Concurrency is how many servers are changed at the same time.
 	Concurrency int
 
 	mu       sync.Mutex
-	wanted   map[string]*hostlist.Server // by server; nil before it is known
-	working  map[string]bool             // servers
+	wanted   map[string]*hostlist.Server // by server; nil before the first list
+	working  map[string]bool             // the servers that have a goroutine
 	reported map[string]string           // the last reported event by server
 	unknown  []string                    // servers that exist and are not in the list, sorted
-	turns    chan struct{}
-	accepted chan struct{} // closed once a report was accepted
-	again    chan struct{} // receives when the servers must be compared again
-	listed   chan struct{} // closed, and another one, when wanted changes
+	slots    chan struct{}               // one element for each server that is being changed
+	accepted chan struct{}               // closed once a report was accepted
+	again    chan struct{}               // has an element when the servers must be compared again
+	listed   chan struct{}               // closed, and replaced by a new one, when wanted changes
 }
 
 const (
-	// pollTime is how long the service may delay an answer without changes.
+	// pollTime is how long the service may delay its answer while nothing changes.
 	pollTime = 30 * time.Second
-	// tooSoon is the least time between two answers without changes: a service that answers earlier
-	// is stopping.
-	tooSoon = 5 * time.Second
-	// firstPause is the wait after a failure, longer each time up to maxPause.
+	// minPollInterval is the shortest time after which an unchanged list is a normal answer: a
+	// service that answers earlier is stopping, and is polled less often.
+	minPollInterval = 5 * time.Second
+	// firstPause is the wait after the first failure; it doubles with each further one up to
+	// maxPause.
 	firstPause, maxPause = time.Second, 30 * time.Second
-	// lookAgain is the interval of checks that servers are as they should be.
-	lookAgain = time.Minute
-	// retryPause is the delay of a retry for a server that failed, when no event waits for a
-	// result.
+	// resyncInterval is how often servers are compared with the list while nothing changes.
+	resyncInterval = time.Minute
+	// retryPause is the wait before another attempt with a server that could not be changed, when
+	// the service does not wait for the result.
 	retryPause = 5 * time.Second
 )
 
-// Run works until ctx ends. Servers stay as they are then.
+// Run makes the host match its list until ctx ends; its servers keep running then.
 func (h *Host) Run(ctx context.Context) {
 	h.working, h.reported, h.again = map[string]bool{}, map[string]string{}, make(chan struct{}, 1)
 	h.accepted, h.listed = make(chan struct{}), make(chan struct{})
-	h.turns = make(chan struct{}, max(1, h.Concurrency))
+	h.slots = make(chan struct{}, max(1, h.Concurrency))
 	var all sync.WaitGroup
 	all.Go(func() { h.report(ctx) })
 	all.Go(func() { h.follow(ctx) })
@@ -79,7 +80,7 @@ func (h *Host) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// report says again and again that the host is alive.
+// report sends a report at every interval.
 func (h *Host) report(ctx context.Context) {
 	accept := sync.OnceFunc(func() { close(h.accepted) })
 	for pause := firstPause; ctx.Err() == nil; {
@@ -89,13 +90,13 @@ func (h *Host) report(ctx context.Context) {
 		err := h.Service.Report(ctx, unknown)
 		if err != nil {
 			h.failed(ctx, "the report to the compute service failed", err)
-			rest(ctx, pause)
+			sleep(ctx, pause)
 			pause = min(2*pause, maxPause)
 			continue
 		}
 		accept()
 		pause = firstPause
-		rest(ctx, h.ReportInterval)
+		sleep(ctx, h.ReportInterval)
 	}
 }
 
@@ -105,15 +106,17 @@ func (h *Host) failed(ctx context.Context, action string, err error) {
 	}
 }
 
-// rest waits for about so long, not beyond the end of ctx.
-func rest(ctx context.Context, about time.Duration) { _ = backoff.Sleep(ctx, roughly(about)) }
+// sleep waits for a jittered duration, at most until ctx ends.
+func sleep(ctx context.Context, d time.Duration) { _ = backoff.Sleep(ctx, jitter(d)) }
 
-func roughly(about time.Duration) time.Duration { return about*3/4 + rand.N(about/4+1) }
+// jitter returns a random duration between 3/4 of d and d, so that hosts do not send their requests
+// at the same time.
+func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/4+1) }
 
-// restAsListed is rest before a retry for a server. It ends early when the server is listed
-// differently.
-func (h *Host) restAsListed(ctx context.Context, id string, want *hostlist.Server) {
-	timer := time.NewTimer(roughly(retryPause))
+// awaitRetry waits before another attempt with a server, at most until its entry in the list
+// changes.
+func (h *Host) awaitRetry(ctx context.Context, id string, want *hostlist.Server) {
+	timer := time.NewTimer(jitter(retryPause))
 	defer timer.Stop()
 	for {
 		h.mu.Lock()
@@ -132,8 +135,8 @@ func (h *Host) restAsListed(ctx context.Context, id string, want *hostlist.Serve
 	}
 }
 
-// follow reads the list from a service that has accepted a report: another one may have servers of
-// another host by the same name, or none.
+// follow polls the list. It begins when a report was accepted: before that the service may have the
+// list of another host of the same name, or none.
 func (h *Host) follow(ctx context.Context) {
 	select {
 	case <-h.accepted:
@@ -146,7 +149,7 @@ func (h *Host) follow(ctx context.Context) {
 		wants, err := h.Service.Wanted(ctx, known, pollTime)
 		if err != nil {
 			h.failed(ctx, "the list of servers cannot be read from the compute service", err)
-			rest(ctx, pause)
+			sleep(ctx, pause)
 			pause = min(2*pause, maxPause)
 			continue
 		}
@@ -154,8 +157,8 @@ func (h *Host) follow(ctx context.Context) {
 		if wants.Revision != known {
 			known = wants.Revision
 			h.want(wants.Servers)
-		} else if early := tooSoon - time.Since(started); early > 0 {
-			rest(ctx, 2*early)
+		} else if early := minPollInterval - time.Since(started); early > 0 {
+			sleep(ctx, 2*early)
 		}
 	}
 }
@@ -172,17 +175,18 @@ func (h *Host) want(all []hostlist.Server) {
 	h.trigger()
 }
 
-// trigger triggers a comparison.
+// trigger has the servers compared with the list.
 func (h *Host) trigger() {
 	select {
 	case h.again <- struct{}{}:
-	default: // it is going to be
+	default: // a comparison is pending already
 	}
 }
 
-// work compares, and starts what is to be done, at each trigger.
+// work compares the servers with the list, at each trigger and at the resync interval, and starts a
+// goroutine for each that differs.
 func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
-	due := time.NewTicker(lookAgain)
+	due := time.NewTicker(resyncInterval)
 	defer due.Stop()
 	for {
 		select {
@@ -201,13 +205,14 @@ func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
 		}
 		h.find(states, listed)
 		for _, id := range h.begin(states) {
-			all.Go(func() { h.attend(ctx, id) })
+			all.Go(func() { h.reconcile(ctx, id) })
 		}
 	}
 }
 
-// find stores and logs the servers that exist and are not in the list, each once. Listed is the
-// list before the driver was asked: a server that was destroyed since is no finding.
+// find stores the servers that exist and are not in the list, and logs each once. listed is the
+// list from before the driver was queried: a server in it that has left the list since may have
+// been destroyed as listed, and is not reported.
 func (h *Host) find(states []driver.State, listed map[string]*hostlist.Server) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -229,8 +234,8 @@ func (h *Host) find(states []driver.State, listed map[string]*hostlist.Server) {
 	h.unknown = unknown
 }
 
-// begin returns the servers that are not in progress and are not as they should be, or whose result
-// was not reported. It marks them as in progress.
+// begin returns the servers that differ from their entry or whose result was not reported yet, and
+// that have no goroutine. It marks them as having one.
 func (h *Host) begin(actual []driver.State) (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -242,7 +247,8 @@ func (h *Host) begin(actual []driver.State) (ids []string) {
 		states[actual[i].ID] = &actual[i]
 	}
 	for id, want := range h.wanted {
-		if untold := want.Event != "" && h.reported[id] != want.Event; untold || len(plan(want, states[id])) > 0 && want.Event == "" {
+		unreported := want.Event != "" && h.reported[id] != want.Event
+		if unreported || len(plan(want, states[id])) > 0 && want.Event == "" {
 			ids = append(ids, id)
 		}
 	}
@@ -261,8 +267,9 @@ func (h *Host) begin(actual []driver.State) (ids []string) {
 	return free
 }
 
-// attend works on a server until it is as it should be, or its failure is reported.
-func (h *Host) attend(ctx context.Context, id string) {
+// reconcile makes a server match its entry and reports the result. After a failure it waits, and
+// work starts another attempt.
+func (h *Host) reconcile(ctx context.Context, id string) {
 	defer func() {
 		h.mu.Lock()
 		delete(h.working, id)
@@ -281,19 +288,20 @@ func (h *Host) attend(ctx context.Context, id string) {
 	}
 	switch {
 	case err == nil:
-	case want == nil, want.Deleted, errors.As(err, new(*plugged)): // what is refused is requested again at once, as another event
-		rest(ctx, retryPause)
+	case want == nil, want.Deleted, errors.As(err, new(*plugged)):
+		// The service lists the same again at once, under another event: awaitRetry would not wait.
+		sleep(ctx, retryPause)
 	case want.Event == "":
-		h.restAsListed(ctx, id, want)
+		h.awaitRetry(ctx, id, want)
 	}
 }
 
-// change changes a server once fewer than the bound are in progress, and returns its entry of the
-// list at that time.
+// change makes a server match its entry, once fewer than Concurrency are being changed. It returns
+// the entry, which may have changed while it waited.
 func (h *Host) change(ctx context.Context, id string) (*hostlist.Server, error) {
 	select {
-	case h.turns <- struct{}{}:
-		defer func() { <-h.turns }()
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -323,15 +331,16 @@ func (h *Host) make(ctx context.Context, id string, want *hostlist.Server) error
 		if err := h.carryOut(ctx, id, want, s); err != nil {
 			return err
 		}
-		h.Log.Info("done to a server", "server", id, "what", s.verb, "port", s.port.ID)
+		h.Log.Info("server changed as listed", "server", id, "step", s.verb, "port", s.port.ID)
 	}
 	return nil
 }
 
-// A plugged is the error of a port that could not be unplugged: the service requests that again.
+// A plugged is the error of a port that could not be unplugged. The service lists the unplugging
+// again under another event.
 type plugged struct{ error }
 
-// Unwrap returns the driver's.
+// Unwrap returns the driver's error.
 func (p *plugged) Unwrap() error { return p.error }
 
 func (h *Host) carryOut(ctx context.Context, id string, want *hostlist.Server, s step) error {
@@ -361,17 +370,18 @@ func (h *Host) carryOut(ctx context.Context, id string, want *hostlist.Server, s
 	return h.Driver.Stop(ctx, id)
 }
 
-// reportResult reports the result of an event, until the report succeeds or the entry changes. The
-// destruction of a server is retried while the list has it.
+// reportResult reports the result of an event, until the report succeeds or the entry has another
+// event. A failed destruction does not count as reported: it is attempted, and reported, until it
+// succeeds or the list has the server no more.
 func (h *Host) reportResult(ctx context.Context, id string, want *hostlist.Server, err error) {
-	event, again := want.Event, err != nil && want.Deleted
+	event, retried := want.Event, err != nil && want.Deleted
 	r := hostlist.Result{Server: id, Event: event, Generation: want.Generation, Power: knownPower(want), Everywhere: errors.Is(err, driver.ErrEverywhere)}
 	if err != nil {
 		r.Error = err.Error()
 	}
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		err := h.Service.Done(ctx, []hostlist.Result{r})
-		if err == nil && again {
+		if err == nil && retried {
 			return
 		}
 		if err == nil {
@@ -381,7 +391,7 @@ func (h *Host) reportResult(ctx context.Context, id string, want *hostlist.Serve
 			return
 		}
 		h.failed(ctx, "a result could not be reported to the compute service", err)
-		rest(ctx, pause)
+		sleep(ctx, pause)
 		if desired := h.wants(id); desired == nil || desired.Event != event {
 			return
 		}

@@ -22,8 +22,8 @@ import (
 	"github.com/berthcloud/berth/internal/logtest"
 )
 
-// A service is a compute service that wants what a test says, and that fails when it is
-// told to.
+// A service is a compute service whose list a test sets and whose calls fail when the test says
+// so.
 type service struct {
 	mu       sync.Mutex
 	changed  chan struct{}
@@ -135,7 +135,7 @@ func server(id, event string, ports ...string) hostlist.Server {
 }
 
 // there says of each server what it is.
-func there(t *testing.T, d driver.Driver) (all []string) {
+func exists(t *testing.T, d driver.Driver) (all []string) {
 	t.Helper()
 	states, err := d.Servers(t.Context())
 	if err != nil {
@@ -149,7 +149,7 @@ func there(t *testing.T, d driver.Driver) (all []string) {
 }
 
 // gone is what is wanted of a server that is to be destroyed.
-func gone(id, event string) hostlist.Server {
+func absent(id, event string) hostlist.Server {
 	return hostlist.Server{ID: id, Deleted: true, Event: event}
 }
 
@@ -178,12 +178,12 @@ func TestUnknownServers(t *testing.T) {
 			{"an empty list", nil, []string{"a", "b", "c"}, []string{"a", "b", "c"}},
 			{"a list of others", []hostlist.Server{server("d", "e1")}, []string{"a", "b", "c"}, []string{"a", "b", "c", "d"}},
 			{"a list with one of them", []hostlist.Server{server("b", ""), server("d", "e1")}, []string{"a", "c"}, []string{"a", "b", "c", "d"}},
-			{"a list with one to destroy", []hostlist.Server{server("b", ""), gone("c", "e2")}, []string{"a", "d"}, []string{"a", "b", "d"}},
+			{"a list with one to destroy", []hostlist.Server{server("b", ""), absent("c", "e2")}, []string{"a", "d"}, []string{"a", "b", "d"}},
 		} {
 			s.want(step.want...)
 			time.Sleep(3 * time.Minute)
 			var states []string
-			for _, line := range there(t, fake) {
+			for _, line := range exists(t, fake) {
 				states = append(states, line[:1])
 			}
 			s.mu.Lock()
@@ -213,7 +213,7 @@ func TestRefusedReports(t *testing.T) {
 		s.refuse(errors.New("the name is taken"))
 		s.want(server("a", "e1"))
 		time.Sleep(5 * time.Minute)
-		if states := there(t, fake); states != nil || s.heard() != nil {
+		if states := exists(t, fake); states != nil || s.heard() != nil {
 			t.Errorf("while reports are refused, there are %q", states)
 		}
 		s.refuse(nil)
@@ -237,7 +237,7 @@ func TestDestroyFails(t *testing.T) {
 		s.want(server("a", ""))
 		time.Sleep(time.Minute)
 		busy.Store(true)
-		s.want(gone("a", "e1"))
+		s.want(absent("a", "e1"))
 		time.Sleep(time.Minute)
 		results := s.heard()
 		if len(results) < 5 || len(results) > 20 || results[0].Error != "it is in use" {
@@ -248,7 +248,7 @@ func TestDestroyFails(t *testing.T) {
 		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
-		if states := there(t, fake); states != nil {
+		if states := exists(t, fake); states != nil {
 			t.Errorf("there are %q", states)
 		}
 	})
@@ -263,7 +263,7 @@ func TestHost(t *testing.T) {
 			if d := cmp.Diff(results, s.heard()); d != "" {
 				t.Errorf("%s: it was said (-want +got)\n%s", kind, d)
 			}
-			if d := cmp.Diff(servers, there(t, fake)); d != "" {
+			if d := cmp.Diff(servers, exists(t, fake)); d != "" {
 				t.Errorf("%s: there are (-want +got)\n%s", kind, d)
 			}
 		}
@@ -277,7 +277,7 @@ func TestHost(t *testing.T) {
 		check("a port, a stop and a reboot", []hostlist.Result{{Server: "a", Event: "e4"}, {Server: "c", Event: "e5"}},
 			"a built=true running=true [p q]", "b built=true running=false []", "c built=true running=true2 []")
 
-		s.want(gone("a", "e6"))
+		s.want(absent("a", "e6"))
 		check("one that is to go, and others that are not listed", []hostlist.Result{{Server: "a", Event: "e6"}},
 			"b built=true running=false []", "c built=true running=true2 []")
 
@@ -287,8 +287,8 @@ func TestHost(t *testing.T) {
 	})
 }
 
-// What fails is reported once, and not tried again until something else is wanted. What nobody
-// waits for is tried again.
+// What fails is reported once, and not tried again until something else is wanted. Without an event
+// that waits for the result it is tried again.
 func TestFailures(t *testing.T) {
 	bad := map[string]error{"build a": errors.New("no such image"), "build b": fmt.Errorf("%w: the disk is too small", driver.ErrEverywhere)}
 	tried := map[string]int{}
@@ -312,12 +312,12 @@ func TestFailures(t *testing.T) {
 		stopped := server("c", "")
 		stopped.Running = false
 		delete(bad, "build a")
-		s.want(server("a", "e3"), gone("b", "e4"), stopped)
+		s.want(server("a", "e3"), absent("b", "e4"), stopped)
 		time.Sleep(time.Minute)
 		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e3"}, {Server: "b", Event: "e4"}}, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
-		if d := cmp.Diff([]string{"a built=true running=true []", "c built=true running=true []"}, there(t, fake)); d != "" {
+		if d := cmp.Diff([]string{"a built=true running=true []", "c built=true running=true []"}, exists(t, fake)); d != "" {
 			t.Errorf("there are (-want +got)\n%s", d)
 		}
 		if n := tried["stop c"]; n < 5 || n > 20 {
@@ -345,7 +345,7 @@ func TestWishesAfterFailures(t *testing.T) {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
 		bad.Store(false)
-		s.want(gone("a", "e2"), server("b", "e3"))
+		s.want(absent("a", "e2"), server("b", "e3"))
 		time.Sleep(time.Millisecond)
 		if d := cmp.Diff([]hostlist.Result{{Server: "a", Event: "e2"}, {Server: "b", Event: "e3"}}, s.heard()); d != "" {
 			t.Errorf("it was said at once (-want +got)\n%s", d)
@@ -369,7 +369,7 @@ func TestServiceThatIsAway(t *testing.T) {
 	})
 }
 
-// A host that is started again finds its servers, and tells again of what it did: the
+// A host that is started again finds its servers, and reports again what it did: the
 // service knows what it has heard.
 func TestRestart(t *testing.T) {
 	fake := &driver.Fake{}
@@ -382,7 +382,7 @@ func TestRestart(t *testing.T) {
 			}
 		})
 	}
-	if d := cmp.Diff([]string{"a built=true running=true []"}, there(t, fake)); d != "" {
+	if d := cmp.Diff([]string{"a built=true running=true []"}, exists(t, fake)); d != "" {
 		t.Errorf("there are (-want +got)\n%s", d)
 	}
 }
@@ -444,7 +444,7 @@ func TestGenerations(t *testing.T) {
 			s.want(hostlist.Server{ID: id, Kept: true, Event: "kept " + id})
 			time.Sleep(time.Minute)
 		}
-		if d := cmp.Diff([]string{"a built=true running=false []"}, there(t, fake)); d != "" {
+		if d := cmp.Diff([]string{"a built=true running=false []"}, exists(t, fake)); d != "" {
 			t.Errorf("there are (-want +got)\n%s", d)
 		}
 	})

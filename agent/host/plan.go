@@ -13,9 +13,10 @@ type step struct {
 	port hostlist.Port
 }
 
-// plan returns the steps that make a server match its entry. A server that does not exist is nil,
-// and so is the entry of one that must not be touched. A half built server is built again, and so
-// is one of another generation. One that is kept is not built: half built, it is of no use.
+// plan returns the steps that make a server match its entry. actual is nil for a server that does
+// not exist, want is nil for one that is not in the list and must not be touched. A server that was
+// built in part, or for another generation, is destroyed and built again. A Kept server is never
+// built, whatever its generation; what was built of it in part is of no use and is destroyed.
 func plan(want *hostlist.Server, actual *driver.State) (steps []step) {
 	if want == nil {
 		return nil
@@ -26,14 +27,14 @@ func plan(want *hostlist.Server, actual *driver.State) (steps []step) {
 		}
 		return steps
 	}
-	retained := actual != nil && actual.Built && (want.Kept || actual.Generation == want.Generation)
-	if actual != nil && !retained {
+	usable := actual != nil && actual.Built && (want.Kept || actual.Generation == want.Generation)
+	if actual != nil && !usable {
 		steps = append(steps, step{verb: "destroy"})
 	}
 	switch {
-	case !retained && want.Kept:
+	case !usable && want.Kept:
 		return steps
-	case !retained:
+	case !usable:
 		built := driver.State{Running: want.Running, Boot: want.Boot}
 		return append(append(steps, step{verb: "build"}), power(want, &built)...)
 	}
@@ -55,7 +56,7 @@ func plan(want *hostlist.Server, actual *driver.State) (steps []step) {
 }
 
 // power returns the steps that bring a server that is built to the power of its entry. Another boot
-// starts it anew, whatever it was doing.
+// starts it again, whatever it was doing.
 func power(want *hostlist.Server, actual *driver.State) (steps []step) {
 	restarts := want.Boot != "" && want.Boot != actual.Boot
 	running, power := actual.Running, actual.Power

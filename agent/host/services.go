@@ -13,12 +13,12 @@ type Choice struct{ failover.Services[Service] }
 
 var _ Service = (*Choice)(nil)
 
-// Report is Service's.
+// Report implements Service.
 func (c *Choice) Report(ctx context.Context, unknown []string) error {
 	return c.Do(ctx, func(s Service) error { return s.Report(ctx, unknown) })
 }
 
-// Wanted is that of Service.
+// Wanted implements Service.
 func (c *Choice) Wanted(ctx context.Context, known string, wait time.Duration) (w hostlist.List, err error) {
 	err = c.Do(ctx, func(s Service) error {
 		w, err = s.Wanted(ctx, known, wait)
@@ -27,7 +27,7 @@ func (c *Choice) Wanted(ctx context.Context, known string, wait time.Duration) (
 	return w, err
 }
 
-// Done is Service's.
+// Done implements Service.
 func (c *Choice) Done(ctx context.Context, results []hostlist.Result) error {
 	return c.Do(ctx, func(s Service) error { return s.Done(ctx, results) })
 }

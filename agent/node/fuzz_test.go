@@ -23,7 +23,7 @@ func FuzzCPUs(f *testing.F) {
 		}
 		got, _, err := node.ParseCPUs(again)
 		if err != nil || !slices.Equal(got, numbers) {
-			t.Errorf("%q is %v, and written anew, %q, it is %v, %v", text, numbers, again, got, err)
+			t.Errorf("%q is %v, and written again, %q, it is %v, %v", text, numbers, again, got, err)
 		}
 	})
 }
@@ -60,7 +60,7 @@ func FuzzDeviceSpecs(f *testing.F) {
 }
 
 // FuzzProviders reads any text as a file of what is added to providers. What is taken can
-// be told to placement.
+// be reported to placement.
 func FuzzProviders(f *testing.F) {
 	for _, files := range parityProviders {
 		if len(files) > 0 {

@@ -128,7 +128,7 @@ func (m Machine) diskGB(dir string) (int64, error) {
 			return n >> 30, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
-			return 0, fmt.Errorf("asking for the size of the disk of %s: %w", dir, err)
+			return 0, fmt.Errorf("reading the size of the disk of %s: %w", dir, err)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (m Machine) address() string {
 	return localAddress()
 }
 
-// localAddress asks the kernel for the source address of packets to a remote address. None is sent.
+// localAddress reads from the kernel the source address of packets to a remote address. None is sent.
 func localAddress() string {
 	const loopback = "127.0.0.1"
 	conn, err := net.Dial("udp4", "192.0.2.0:80")

@@ -23,10 +23,10 @@ import (
 	"github.com/berthcloud/berth/placement/providertree"
 )
 
-// asked is a host of a question's lines, with its settings.
-func asked(t *testing.T, lines ...string) (*host, *node.Settings) {
+// question is a host of a question's lines, with its settings.
+func question(t *testing.T, lines ...string) (*host, *node.Settings) {
 	t.Helper()
-	h := ask(t, lines)
+	h := answer(t, lines)
 	s, _, err := h.load()
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func asked(t *testing.T, lines ...string) (*host, *node.Settings) {
 
 // The fields that callers read hold what the files say.
 func TestSettings(t *testing.T) {
-	_, s := asked(t,
+	_, s := question(t,
 		"[DEFAULT]", "report_interval = 2.5", "max_concurrent_builds = 3", "host = compute7",
 		"[berth]", "compute_driver = netns", "netns_bridges = physnet0:br0", "netns_devices = physnet0:ens5,physnet0:ens6", "netns_ovs = false",
 		"compute_urls = http://a:8774, http://b:8774", "compute_token_file = /run/token", "fake_failure = 0.25", "fake_build_time = 1", "fake_vcpus = 4",
@@ -62,7 +62,7 @@ func TestSettings(t *testing.T) {
 
 func TestResourceInterval(t *testing.T) {
 	for text, want := range map[string]time.Duration{"-1": 0, "0": time.Minute, "": time.Minute, "7": 7 * time.Second} {
-		if _, s := asked(t, "[DEFAULT]", "update_resources_interval = "+text); s.ResourceInterval != want {
+		if _, s := question(t, "[DEFAULT]", "update_resources_interval = "+text); s.ResourceInterval != want {
 			t.Errorf("update_resources_interval = %s is %s, want %s", text, s.ResourceInterval, want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestResourceInterval(t *testing.T) {
 
 // What is read first is reported apart from what is read later.
 func TestFingerprint(t *testing.T) {
-	h, s := asked(t, "[DEFAULT]", "debug = true")
+	h, s := question(t, "[DEFAULT]", "debug = true")
 	src := osloconfig.Sources{Files: []string{filepath.Join(h.dir, "nova.conf")}}
 	if s.Fingerprint != settings.FingerprintOf(src) || len(s.Files) != 1 || s.Files[0].Modified.IsZero() {
 		t.Errorf("the files are %+v with fingerprint %s", s.Files, s.Fingerprint)
@@ -83,7 +83,7 @@ func TestFingerprint(t *testing.T) {
 
 // A host without a UUID makes one, and keeps it.
 func TestIdentityIsMadeOnce(t *testing.T) {
-	h, s := asked(t, "[DEFAULT]")
+	h, s := question(t, "[DEFAULT]")
 	retained := filepath.Join(h.dir, "state/compute_id")
 	if err := os.Remove(retained); err != nil {
 		t.Fatal(err)
@@ -108,15 +108,15 @@ func TestIdentityIsMadeOnce(t *testing.T) {
 		t.Errorf("%s has %q, %v, want %s", retained, text, err, ids[0])
 	}
 	if names, err := os.ReadDir(filepath.Join(h.dir, "state")); err != nil || len(names) != 1 {
-		t.Errorf("beside it there are %v, %v", names, err)
+		t.Errorf("in addition there are %v, %v", names, err)
 	}
 }
 
 func TestIdentity(t *testing.T) {
 	const other = "0c1e6c0e-7d56-4d0b-8f0a-2f3a2b1c4d5e"
 	for name, c := range map[string]struct {
-		state, beside string // what the files have; empty: there is none
-		want          string // of the UUID, or of the error
+		state, extra string // what the files have; empty: there is none
+		want         string // of the UUID, or of the error
 	}{
 		"InState":          {hostID, "", hostID},
 		"BesideTheFiles":   {"", other, other},
@@ -130,11 +130,11 @@ func TestIdentity(t *testing.T) {
 		"MoreThanItShould": {hostID + "\n" + hostID + "\n", "", "want the UUID of this host"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := asked(t, "[DEFAULT]")
+			h, s := question(t, "[DEFAULT]")
 			if err := os.Remove(filepath.Join(h.dir, "state/compute_id")); err != nil {
 				t.Fatal(err)
 			}
-			for path, text := range map[string]string{"state/compute_id": c.state, "compute_id": c.beside} {
+			for path, text := range map[string]string{"state/compute_id": c.state, "compute_id": c.extra} {
 				if text != "" {
 					h.write(t, path, text)
 				}
@@ -153,7 +153,7 @@ func TestIdentity(t *testing.T) {
 
 // Where the UUID cannot be kept there is no report: it would be another one each time.
 func TestIdentityThatCannotBeKept(t *testing.T) {
-	h, s := asked(t, "[DEFAULT]")
+	h, s := question(t, "[DEFAULT]")
 	if err := os.RemoveAll(filepath.Join(h.dir, "state")); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestIdentityThatCannotBeKept(t *testing.T) {
 
 // The disk of servers is that of their directory, or of the nearest one that is there.
 func TestDiskOfServers(t *testing.T) {
-	h, s := asked(t, "[DEFAULT]", "instances_path = DIR/srv/servers/all")
+	h, s := question(t, "[DEFAULT]", "instances_path = DIR/srv/servers/all")
 	h.make(t, "srv")
 	m, seen := h.machine(), []string(nil)
 	m.Disk = func(dir string) (int64, error) {
@@ -187,7 +187,7 @@ func TestDiskOfServers(t *testing.T) {
 
 // Traits that no placement has would have every report refused.
 func TestTraitsAreStandard(t *testing.T) {
-	h, s := asked(t, "[DEFAULT]")
+	h, s := question(t, "[DEFAULT]")
 	r, err := s.Report(h.machine())
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestTraitsAreStandard(t *testing.T) {
 // driver.
 func TestExcludedImageTypes(t *testing.T) {
 	for _, driver := range []string{node.Fake, node.Netns} {
-		h, s := asked(t, "[berth]", "compute_driver = "+driver, "[compute]", "image_type_exclude_list = qcow2,vmdk")
+		h, s := question(t, "[berth]", "compute_driver = "+driver, "[compute]", "image_type_exclude_list = qcow2,vmdk")
 		r, err := s.Report(h.machine())
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +223,7 @@ func TestExcludedImageTypes(t *testing.T) {
 // What a host reports can be put into placement as it is, and what an operator adds finds
 // the providers of devices.
 func TestReportsCanBePlanned(t *testing.T) {
-	h, s := asked(t,
+	h, s := question(t,
 		"[pci]", "report_in_placement = true", `device_spec = {"vendor_id": "8086", "resource_class": "QAT"}`,
 		"[devices]", "enabled_mdev_types = nvidia-35",
 		"pci 0000:af:00.0 8086:37c8", "mdev 0000:84:00.0 nvidia-35 4",
@@ -282,7 +282,7 @@ func TestDevicesAreComputes(t *testing.T) {
 
 // TestThisMachine reports what the tests run on.
 func TestThisMachine(t *testing.T) {
-	h, s := asked(t, "[DEFAULT]", "instances_path = DIR/servers")
+	h, s := question(t, "[DEFAULT]", "instances_path = DIR/servers")
 	s.Default.MyIP = ""
 	r, err := s.Report(node.Machine{})
 	if err != nil {
@@ -296,7 +296,7 @@ func TestThisMachine(t *testing.T) {
 
 // What provider files add is no setting, and changes all the same.
 func TestChangesOfProviderFiles(t *testing.T) {
-	h, s := asked(t, "[DEFAULT]")
+	h, s := question(t, "[DEFAULT]")
 	h.write(t, "provider_config/a.yaml", `{meta: {schema_version: "1.0"}, providers: [{identification: {uuid: $COMPUTE_NODE}, traits: {additional: [CUSTOM_X]}}]}`)
 	for _, want := range []int{1, 0} {
 		cur, _, err := h.load()
@@ -311,7 +311,7 @@ func TestChangesOfProviderFiles(t *testing.T) {
 }
 
 func TestChangesOfTheSameAreNone(t *testing.T) {
-	h, s := asked(t, "[compute]", "cpu_shared_set = 0-3", "[devices]", "enabled_mdev_types = a", "[mdev_a]", "device_addresses = 0000:84:00.0")
+	h, s := question(t, "[compute]", "cpu_shared_set = 0-3", "[devices]", "enabled_mdev_types = a", "[mdev_a]", "device_addresses = 0000:84:00.0")
 	again, _, err := h.load()
 	if err != nil {
 		t.Fatal(err)

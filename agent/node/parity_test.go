@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/agent/node"
 )
 
-// What TestParity asks. Where Berth differs on purpose it is not asked. Refused here only are
+// The questions of TestParity. It has none about what Berth does differently on purpose. Refused here only are
 // a number of a device with a sign, an inventory that placement refuses, a key that is in a
 // mapping twice, and words for yes and no that are neither; refused there only is the key
 // __source_file. An empty mapping in a list of inventories adds something there only.
@@ -187,7 +187,7 @@ func carded(t *testing.T, lines ...string) (*node.Settings, node.Machine, error)
 		}
 		lines = append(lines, line)
 	}
-	h := ask(t, lines)
+	h := answer(t, lines)
 	s, _, err := h.load()
 	return s, h.machine(), err
 }
@@ -254,7 +254,7 @@ func setsHere(t *testing.T, options map[string]any) []int {
 			lines = append(lines, "["+group+"]", fmt.Sprintf("%s = %v", option, value))
 		}
 	}
-	h := ask(t, lines)
+	h := answer(t, lines)
 	s, _, err := h.load()
 	if err != nil {
 		return nil
@@ -318,7 +318,7 @@ func mdevsHere(t *testing.T, q mdevQuestion) map[string]map[string]int {
 			lines = append(lines, line)
 		}
 	}
-	h := ask(t, lines)
+	h := answer(t, lines)
 	s, _, err := h.load()
 	if err != nil {
 		return nil

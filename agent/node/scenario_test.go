@@ -41,7 +41,7 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 func TestScenarios(t *testing.T) {
 	for _, file := range golden.Files(t, "testdata/*.txt") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			golden.Answer(t, file, func(t *testing.T, question []string) []string { return ask(t, question).answer(t) })
+			golden.Answer(t, file, func(t *testing.T, question []string) []string { return answer(t, question).answer(t) })
 		})
 	}
 }
@@ -54,7 +54,7 @@ type host struct {
 	disk   int64
 }
 
-func ask(t *testing.T, question []string) *host {
+func answer(t *testing.T, question []string) *host {
 	t.Helper()
 	h := &host{dir: t.TempDir(), disk: 200}
 	dst := "nova.conf"
@@ -180,7 +180,7 @@ func (h *host) answer(t *testing.T) (lines []string) {
 	case h.report:
 		lines = append(lines, slices.DeleteFunc(h.reported(s), h.leftOut)...)
 	default:
-		lines = append(lines, h.told(t, s)...)
+		lines = append(lines, h.differences(t, s)...)
 	}
 	if len(lines) == 0 {
 		lines = []string{"nothing"}
@@ -189,8 +189,8 @@ func (h *host) answer(t *testing.T) (lines []string) {
 	return strings.Split(text, "\n")
 }
 
-// told is what differs from the settings of an empty file.
-func (h *host) told(t *testing.T, s *node.Settings) (lines []string) {
+// differences is what differs from the settings of an empty file.
+func (h *host) differences(t *testing.T, s *node.Settings) (lines []string) {
 	t.Helper()
 	empty := &host{dir: h.dir}
 	h.write(t, "nova.conf", "")

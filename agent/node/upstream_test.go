@@ -21,7 +21,7 @@ import (
 // apart are options with another default than Debian's Nova has, and why.
 var apart = map[string]string{
 	"DEFAULT.host":                         "upstream's is the name of the machine",
-	"DEFAULT.my_ip":                        "upstream's is the address of the machine, which Report asks for",
+	"DEFAULT.my_ip":                        "upstream's is the address of the machine, which Report requests",
 	"DEFAULT.state_path":                   "upstream's is where its modules are; packages set /var/lib/nova",
 	"DEFAULT.instances_path":               "the same with instances behind it, which is $state_path/instances upstream",
 	"DEFAULT.cpu_allocation_ratio":         "0.0 is none, there and here",
@@ -79,7 +79,7 @@ func novaOptions(t *testing.T) []configtest.Option {
 	return configtest.Nova(t)
 }
 
-// notShort skips what asks the installed Nova, which takes its time to start.
+// notShort skips what queries the installed Nova, which takes its time to start.
 func notShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -87,11 +87,11 @@ func notShort(t *testing.T) {
 	}
 }
 
-// askNova asks the installed Nova.
-func askNova(t *testing.T, script string, in, out any) {
+// queryNova queries the installed Nova.
+func queryNova(t *testing.T, script string, in, out any) {
 	t.Helper()
 	notShort(t)
-	upstreamtest.Ask(t, "python3-nova", script, in, out)
+	upstreamtest.Run(t, "python3-nova", script, in, out)
 }
 
 //go:embed testdata/parity.py
@@ -156,7 +156,7 @@ func TestParity(t *testing.T) {
 		})
 	}
 	var nova answers
-	askNova(t, parityScript, queries, &nova)
+	queryNova(t, parityScript, queries, &nova)
 	t.Run("CPUs", func(t *testing.T) {
 		for i, text := range parityCPUs {
 			got, _, err := node.ParseCPUs(text)
@@ -244,7 +244,7 @@ func compareTraits(t *testing.T, nova map[string][]string) {
 // providersHere reads files as parity.py does, nil when they are refused.
 func providersHere(t *testing.T, files []string) []providerAnswer {
 	t.Helper()
-	h := ask(t, nil)
+	h := answer(t, nil)
 	for i, text := range files {
 		h.write(t, "provider_config/"+string(rune('0'+i))+".yaml", text)
 	}

@@ -19,7 +19,7 @@ func (s *Switch) run(ctx context.Context, program string, args ...string) (strin
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, 10*time.Second))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	out, problem := &bounded{left: maxAnswer}, &bounded{left: 300}
+	out, problem := &bounded{remaining: maxAnswer}, &bounded{remaining: 300}
 	cmd.Stdout, cmd.Stderr = out, problem
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
@@ -29,7 +29,7 @@ func (s *Switch) run(ctx context.Context, program string, args ...string) (strin
 	case err != nil:
 		message, _, _ := strings.Cut(strings.TrimSpace(problem.String()), "\n")
 		err = fmt.Errorf("%w: %s", err, message)
-	case out.left < 0:
+	case out.remaining < 0:
 		err = errors.New("the answer is too long")
 	}
 	if err != nil {
@@ -40,14 +40,14 @@ func (s *Switch) run(ctx context.Context, program string, args ...string) (strin
 
 // A bounded keeps so much of what is written to it.
 type bounded struct {
-	kept bytes.Buffer
-	left int // less than 0 when something was not kept
+	kept      bytes.Buffer
+	remaining int // less than 0 when something was not kept
 }
 
 func (b *bounded) String() string { return b.kept.String() }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	b.kept.Write(p[:max(min(len(p), b.left), 0)])
-	b.left -= len(p)
+	b.kept.Write(p[:max(min(len(p), b.remaining), 0)])
+	b.remaining -= len(p)
 	return len(p), nil
 }

@@ -25,7 +25,7 @@ type Config struct {
 	Tables map[string][]string
 
 	Timeout    time.Duration // 10 s: of a request, of waiting for a connection, and, 10 s at most, of connecting
-	Probe      time.Duration // 5 s: silence after which the server is requested an echo; lost after twice that
+	Probe      time.Duration // 5 s: silence after which an echo is requested; after twice that the connection is lost
 	MaxBackoff time.Duration // 8 s: between attempts when no remote could be used; the first are shorter
 	MaxMessage int           // 64 MiB: bytes of a message from the server
 	Log        *slog.Logger  // nil: nothing is logged
@@ -80,7 +80,7 @@ func (c *Client) Run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if used && time.Since(began) > c.config.MaxBackoff { // or a server that drops everybody is asked at once
+			if used && time.Since(began) > c.config.MaxBackoff { // or a server that drops every client gets a request at once
 				backoff = 0
 			}
 			if used || reported[r] != err.Error() {

@@ -80,7 +80,7 @@ func TestLostConnectionLosesNoChange(t *testing.T) {
 				f.cut(false)
 				synced, changes := next(t, c)
 				if since != `"t1"` || !synced {
-					t.Errorf("asked for what came after %s, synced = %t", since, synced)
+					t.Errorf("requested what came after %s, synced = %t", since, synced)
 				}
 				if changes[uuid1].New != nil || changes[uuid2].New == nil || len(changes) != 2 {
 					t.Errorf("changes are %v, want tap1 gone and tap2 there", changes)
@@ -314,7 +314,7 @@ func TestTablesOfOtherVersionsAreLeftOut(t *testing.T) {
 		config.Tables = map[string][]string{"Port": {"name", "colour"}, "Starboard": {"name"}}
 		next(t, start(t, config))
 		if want := `{"Port":[{"columns":["name"]}]}`; query != want {
-			t.Errorf("asked for %s, want %s", query, want)
+			t.Errorf("requested %s, want %s", query, want)
 		}
 	})
 }

@@ -75,7 +75,7 @@ func (c *conn) read(r *boundedReader) error {
 	d := json.NewDecoder(r)
 	for {
 		var m message
-		r.left = r.limit
+		r.remaining = r.limit
 		if err := d.Decode(&m); err != nil {
 			if _, malformed := err.(*json.SyntaxError); malformed {
 				return &ProtocolError{"a message", err}
@@ -213,21 +213,21 @@ func isNull(text json.RawMessage) bool {
 // A boundedReader reads a bounded number of bytes until left is raised again, and fails when
 // nothing arrives.
 type boundedReader struct {
-	conn        net.Conn
-	timeout     time.Duration
-	limit, left int
-	heard       chan struct{} // gets a token for what was read
+	conn             net.Conn
+	timeout          time.Duration
+	limit, remaining int
+	heard            chan struct{} // gets a token for what was read
 }
 
 func (r *boundedReader) Read(p []byte) (int, error) {
-	if r.left <= 0 {
+	if r.remaining <= 0 {
 		return 0, &ProtocolError{"a message", errTooLong}
 	}
 	if err := r.conn.SetReadDeadline(time.Now().Add(r.timeout)); err != nil {
 		return 0, err
 	}
-	n, err := r.conn.Read(p[:min(len(p), r.left)])
-	r.left -= n
+	n, err := r.conn.Read(p[:min(len(p), r.remaining)])
+	r.remaining -= n
 	if os.IsTimeout(err) {
 		err = fmt.Errorf("nothing arrived for %s", r.timeout)
 	}

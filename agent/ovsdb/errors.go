@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Codes of an OperationError that callers search for; RFC 7047, section 3, lists
+// Codes of an OperationError that callers compare with; RFC 7047, section 3, lists
 // all.
 const (
 	TimedOut             = "timed out" // a Wait was not met

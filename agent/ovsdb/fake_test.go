@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/agent/ovsdb"
 )
 
-// A fake is a server in memory that answers each method as it is reported. A method
-// without an answer gets none.
+// A fake is a server in memory with an answer for each method, which the test sets. A request
+// of another method is not answered.
 type fake struct {
 	mu      sync.Mutex
 	answers map[string]func(params []json.RawMessage) any

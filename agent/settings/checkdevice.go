@@ -108,8 +108,8 @@ func ratio(d guarantee.InventoryDefaults) float64 {
 	return *d.AllocationRatio
 }
 
-// inventories searches for what the agent accepts and placement refuses, at every
-// synchronization, or takes for nothing.
+// inventories reports inventories that the agent accepts and that placement refuses at every
+// synchronization, or accepts and never offers.
 func (c *checker) inventories(s *Settings) {
 	r := &s.Resources.Report
 	c.inventory(s, optionInventory, r.InventoryDefaults)

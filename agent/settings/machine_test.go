@@ -68,7 +68,7 @@ func TestSysfs(t *testing.T) {
 	}
 }
 
-// TestThisMachine asks the real kernel for the one device that is everywhere.
+// TestThisMachine reads from the real kernel the one device that every machine has.
 func TestThisMachine(t *testing.T) {
 	if _, err := os.Stat("/sys/class/net/lo"); err != nil {
 		t.Skipf("SKIPPED: this machine does not show its devices: %v", err)

@@ -41,7 +41,7 @@ func TestParity(t *testing.T) {
 		}
 	}
 	var answers []any
-	askNeutron(t, parityScript, queries, &answers)
+	queryNeutron(t, parityScript, queries, &answers)
 	if len(answers) != len(queries) {
 		t.Fatalf("Neutron answered %d of %d texts", len(answers), len(queries))
 	}

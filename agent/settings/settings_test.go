@@ -52,7 +52,7 @@ func TestTraitsOfTheOtherAgent(t *testing.T) {
 	env["BERTH__RESOURCE_PROVIDER_TRAITS"] = "ens6:CUSTOM_TIN"
 	for _, kind := range []settings.Kind{settings.OVS, settings.SRIOV} {
 		if _, err := fromEnv(kind, env); err == nil || !strings.Contains(err.Error(), "ens6 is not in") {
-			t.Errorf("%s: a device that nobody has: %v", kind, err)
+			t.Errorf("%s: a device that does not exist: %v", kind, err)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestCanonicalNameIsLibvirts(t *testing.T) {
 
 func TestLocalNames(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // the resolver is not asked
+	cancel() // the resolver is not queried
 	names, err := settings.LocalNames(ctx)
 	if err != nil || names.Host == "" || names.Canonical == "" {
 		t.Errorf("LocalNames = %+v, %v, want two names", names, err)

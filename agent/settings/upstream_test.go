@@ -32,7 +32,7 @@ var apart = map[string]string{
 func TestUpstreamOptions(t *testing.T) {
 	tables := map[string]map[string]config.Setting{"ovs": tableOf(t, settings.OVS), "sriov": tableOf(t, settings.SRIOV)}
 	var theirs []upstreamOption
-	askNeutron(t, upstreamScript, nil, &theirs)
+	queryNeutron(t, upstreamScript, nil, &theirs)
 	for _, u := range theirs {
 		name := u.Key()
 		for agent, table := range tables {
@@ -82,11 +82,11 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// askNeutron asks the installed Neutron, which takes its time to start.
-func askNeutron(t *testing.T, script string, in, out any) {
+// queryNeutron queries the installed Neutron, which takes its time to start.
+func queryNeutron(t *testing.T, script string, in, out any) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("NOT COMPARED with Neutron: not under -short")
 	}
-	upstreamtest.Ask(t, "python3-neutron", script, in, out)
+	upstreamtest.Run(t, "python3-neutron", script, in, out)
 }

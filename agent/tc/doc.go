@@ -41,7 +41,7 @@
 // Filters are of kind flower, which reads a frame as it is. A kernel without it
 // gets u32, which counts back from the network header and so does not see the
 // address of a frame whose VLAN tag is part of its data; network cards and
-// virtual ones that keep tags next to the frame do not have such frames. A kernel
+// virtual ones that keep tags outside the frame do not have such frames. A kernel
 // without fq_codel gets pfifo, which is reported.
 //
 // # What an interface receives

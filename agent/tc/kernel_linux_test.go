@@ -41,8 +41,8 @@ func nic(t *testing.T) (string, *tc.Linux) {
 var counters = regexp.MustCompile(`direct_packets_stat \d+`)
 
 // shown gives the lines that the tc program prints of a device, sorted, with spaces and counters
-// tidied away. It knows nothing of this package. (It prints classes as text even if requested
-// JSON.)
+// removed. It uses nothing of this package. (tc prints classes as text even when JSON is
+// requested.)
 func shown(t *testing.T, ns, kind, device string, more ...string) []string {
 	t.Helper()
 	out := traffictest.Run(t, append([]string{"tc", "-n", ns, kind, "show", "dev", device}, more...)...)
@@ -172,7 +172,7 @@ func TestOthersAreLeftAlone(t *testing.T) {
 		t.Errorf("another program's root qdisc is not reported: %v", r.Findings)
 	}
 	if !strings.Contains(strings.Join(look()[2], "\n"), tc.IFBName("nic")) {
-		t.Error("what nic receives is not led away, though there is room beside the other program's filter")
+		t.Error("what nic receives is not led away, though there is room after the other program's filter")
 	}
 	root := tc.Step{Op: tc.SetRoot, Device: "nic"}
 	class := tc.Step{Op: tc.SetClass, Device: "nic", Minor: tc.RootMinor, Class: tc.Class{Rate: 1, Ceil: 1}}
@@ -331,7 +331,7 @@ func TestLargeAndSmallRates(t *testing.T) {
 	}
 }
 
-// TestNoVFs asks the kernel about cards that are none.
+// TestNoVFs queries the kernel about interfaces that are no cards.
 func TestNoVFs(t *testing.T) {
 	_, k := nic(t)
 	pf := func(name string) tc.PF {

@@ -119,9 +119,9 @@ func mustEnforce(t *rapid.T, k *tctest.Kernel, links []tc.Link) tc.Report {
 	return r
 }
 
-// checkPromises compares the state with what links request, by another way than
-// the package's: it looks up each port's class as a packet would find it. It
-// gives how many promises it saw.
+// checkPromises compares the state with the desired links in another way than the
+// package does: it looks up each port's class as the kernel does for a packet. It
+// returns the number of promises that it has checked.
 func checkPromises(t *rapid.T, state tc.Actual, links []tc.Link) int {
 	done := make(map[string]bool)
 	seen := 0

@@ -12,14 +12,14 @@ import (
 	"github.com/berthcloud/berth/internal/golden"
 )
 
-// TestScenarios runs testdata/plan/*.txt. Each file tells the life of one host
+// TestScenarios runs testdata/plan/*.txt. Each file has the history of one host
 // in blocks of commands, "----", and what came of them:
 //
 //	host NAME...                     the host's interfaces (first command of a file)
 //	plain                            its kernel has no fq_codel
-//	link NAME DIRECTION KBPS         what is requested from here on, until the next
-//	port KEY MAC|whole [min KBPS] [max KBPS]    block that has a link
-//	nothing                          no link is requested
+//	link NAME DIRECTION KBPS         a desired link, until the next block that has one
+//	port KEY MAC|whole [min KBPS] [max KBPS]    a port of that link
+//	nothing                          no link is desired
 //	foreign NAME QDISC WORD          somebody else's root qdisc
 //	drop NAME class|filter NUMBER    somebody removes part of a tree (filters with a class)
 //	gone NAME | down NAME            somebody removes an interface, or takes it down

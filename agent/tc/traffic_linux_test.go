@@ -48,8 +48,8 @@ func newLab(t *testing.T) *lab {
 }
 
 // TestGuaranteeHolds lets a server with one connection keep its guarantee
-// against a peer service with many, in both directions, and take more when the
-// peer service is done. What the machine does besides may spoil a try.
+// against another server with many, in both directions, and use more when that one is
+// done. Other load of the machine may spoil an attempt.
 func TestGuaranteeHolds(t *testing.T) {
 	const (
 		link      = 500_000 // kbit/s
@@ -74,11 +74,11 @@ func TestGuaranteeHolds(t *testing.T) {
 				switch {
 				case together[0] >= guarantee*95/100 && single[0] > together[0]*3/2:
 					if without[0] >= guarantee*95/100 {
-						t.Log("the neighbour was not greedy enough for this to prove much")
+						t.Log("the other server sent too little for this to prove much")
 					}
 					return
 				case try == tries:
-					t.Fatalf("the server got %d kbit/s beside its neighbour and %d alone; guaranteed are %d of %d",
+					t.Fatalf("the server got %d kbit/s with the other one and %d without it; guaranteed are %d of %d",
 						together[0], single[0], guarantee, link)
 				}
 			}

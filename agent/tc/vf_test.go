@@ -107,7 +107,7 @@ func TestDriverWithoutGuarantees(t *testing.T) {
 			t.Errorf("round %d: the limit is not enforced alone: %v", round, v.State)
 		}
 		if want := 3 - round; len(v.Set) != want {
-			t.Errorf("round %d: the card was asked %d times, want %d: %v", round, len(v.Set), want, v.Set)
+			t.Errorf("round %d: the card got %d requests, want %d: %v", round, len(v.Set), want, v.Set)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (a *api) call(ctx context.Context, method, url string, body, out any) error
 	if strings.Contains(url, "/v2.1/") {
 		version = "compute 2.72"
 	}
-	return fakehosts.Ask(ctx, a.client, version, method, url, body, out)
+	return fakehosts.Request(ctx, a.client, version, method, url, body, out)
 }
 
 // signals are sent once each, by name, and may be awaited.

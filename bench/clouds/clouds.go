@@ -35,8 +35,8 @@ type Cloud struct {
 
 // A consumer has allocations.
 type consumer struct {
-	uuid placement.UUID
-	held []holding
+	uuid      placement.UUID
+	allocated []holding
 }
 
 // A holding is a consumer's allocation of one class on one provider.

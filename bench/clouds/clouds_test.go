@@ -139,7 +139,7 @@ func TestPosted(t *testing.T) {
 					provider+"/usages", provider+"/inventories", provider+"/traits", provider+"/aggregates")
 			}
 			for _, path := range paths {
-				want, got := ask(t, saved, path), ask(t, posted, path)
+				want, got := query(t, saved, path), query(t, posted, path)
 				if !bytes.Equal(normal(t, want), normal(t, got)) {
 					t.Errorf("GET %s\nsaved:  %s\nposted: %s", path, want, got)
 				}
@@ -167,7 +167,7 @@ func TestQueries(t *testing.T) {
 			base := serve(t, open(t, sqlstore.Options{Path: save(t, c.w)}))
 			trees := len(c.w.Roots())
 			for variant := range clouds.Variants {
-				body := ask(t, base, c.w.Query(variant))
+				body := query(t, base, c.w.Query(variant))
 				if n := count(t, body); n != c.candidates*trees {
 					t.Fatalf("%d candidates for variant %d, want %d", n, variant, c.candidates*trees)
 				}
@@ -175,8 +175,8 @@ func TestQueries(t *testing.T) {
 				if c.bytes > 0 && (each < c.bytes*97/100 || each > c.bytes*103/100) {
 					t.Fatalf("%d bytes a host for variant %d, want about %d", each, variant, c.bytes)
 				}
-				if n := count(t, ask(t, base, c.w.Full(variant))); n != 0 {
-					t.Fatalf("%d candidates for variant %d of what nobody has free", n, variant)
+				if n := count(t, query(t, base, c.w.Full(variant))); n != 0 {
+					t.Fatalf("%d candidates for variant %d of what no provider has free", n, variant)
 				}
 			}
 		})
@@ -188,7 +188,7 @@ func TestAnywhere(t *testing.T) {
 	for _, k := range kinds[:3] {
 		w := k.make(20, 1)
 		base := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
-		if all, n := count(t, ask(t, base, w.Query(1))), count(t, ask(t, base, w.Anywhere(1))); n != all || n == 0 {
+		if all, n := count(t, query(t, base, w.Query(1))), count(t, query(t, base, w.Anywhere(1))); n != all || n == 0 {
 			t.Errorf("%s: %d candidates in any zone, want %d", k.name, n, all)
 		}
 	}
@@ -199,7 +199,7 @@ func TestZoned(t *testing.T) {
 	w := clouds.Flat(1000, 1)
 	base := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
 	for variant := range 4 {
-		if n := count(t, ask(t, base, w.Zoned(variant))); n < 100 || n > 150 {
+		if n := count(t, query(t, base, w.Zoned(variant))); n < 100 || n > 150 {
 			t.Errorf("%d of 1,000 hosts in zone %d, want about 125", n, variant)
 		}
 	}
@@ -214,7 +214,7 @@ func TestNobody(t *testing.T) {
 			w.Query(0) + "&required=" + clouds.NobodysTrait,
 			"/allocation_candidates?resources=" + clouds.NobodysClass + ":1",
 		} {
-			if n := count(t, ask(t, base, path)); n != 0 {
+			if n := count(t, query(t, base, path)); n != 0 {
 				t.Errorf("%s: %d candidates for %s", k.name, n, path)
 			}
 		}
@@ -305,8 +305,8 @@ func serve(t *testing.T, store placement.Store) string {
 	return server.URL
 }
 
-// ask sends a request that must succeed.
-func ask(t *testing.T, base, path string) []byte {
+// query sends a request that must succeed.
+func query(t *testing.T, base, path string) []byte {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, base+path, nil)
 	if err != nil {

@@ -165,7 +165,7 @@ func (p *poster) claim(ctx context.Context, c consumer) error {
 		Resources map[string]int64 `json:"resources"`
 	}
 	allocations := make(map[placement.UUID]resources)
-	for _, h := range c.held {
+	for _, h := range c.allocated {
 		provider := p.picture.Providers[h.provider-1].UUID
 		if allocations[provider].Resources == nil {
 			allocations[provider] = resources{make(map[string]int64)}

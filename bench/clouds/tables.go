@@ -127,7 +127,7 @@ func (t *tableRows) consumers(all []consumer) {
 func (t *tableRows) allocations(all []consumer) {
 	id := int64(0)
 	for _, c := range all {
-		for _, h := range c.held {
+		for _, h := range c.allocated {
 			id++
 			t.row(epoch, false, id, h.provider, string(c.uuid), int64(h.class), h.amount)
 		}

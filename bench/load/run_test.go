@@ -70,7 +70,7 @@ func TestConnSendsRequestsAndReadsAnswers(t *testing.T) {
 	}
 	want := "GET /long?a=b m|PUT /gone m{}|GET /other m|GET /long m"
 	if got := strings.Join(requests(), "|"); got != want {
-		t.Errorf("the server was asked %s, want %s", got, want)
+		t.Errorf("the server got %s, want %s", got, want)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestRunCountsRequests(t *testing.T) {
 	})
 	n := len(requests())
 	if err != nil || n < 3 || r.Requests != n || r.Bytes != int64(5*n) || len(r.Took) != n {
-		t.Fatalf("got %d requests, %d bytes, %d times, %v; the server was asked %d times", r.Requests, r.Bytes, len(r.Took), err, n)
+		t.Fatalf("got %d requests, %d bytes, %d times, %v; the server got %d requests", r.Requests, r.Bytes, len(r.Took), err, n)
 	}
 	if r.Took[0] <= 0 || r.Took.At(1) > r.Elapsed {
 		t.Errorf("the times are from %v to %v, of %v in all", r.Took[0], r.Took.At(1), r.Elapsed)

@@ -59,7 +59,7 @@ func computing(t *testing.T, trees providertree.Placement) (*fleet.Service, http
 // hostKeys are those of the services.
 var hostKeys = hostkey.New("the secret of these services")
 
-// A host sends its key with every request, from a file that may change, and is told why it is refused.
+// A host sends its key with every request, from a file that may change, and gets the reason when it is refused.
 func TestHostKeys(t *testing.T) {
 	hosts, handler := computing(t, nil)
 	p := clienttest.NewProxy(t, handler)
@@ -129,7 +129,7 @@ func TestHostReports(t *testing.T) {
 	defer h.Close()
 	clienttest.Must(t, "Report", h.Report(t.Context(), nil))
 	if answer.Synced == nil || !*answer.Synced || len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "b.yaml") {
-		t.Errorf("it is told %+v", answer)
+		t.Errorf("it gets %+v", answer)
 	}
 	nodes, err := hosts.Hypervisors(t.Context())
 	clienttest.Must(t, "Hypervisors", err)
@@ -148,7 +148,7 @@ func TestHostReports(t *testing.T) {
 	inv.VCPU.Total = 9
 	clienttest.Must(t, "Report while placement is away", h.Report(t.Context(), nil))
 	if *answer.Synced || answer.SyncError == "" {
-		t.Errorf("while placement is away it is told %+v", answer)
+		t.Errorf("while placement is away it gets %+v", answer)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestHostWorks(t *testing.T) {
 		t.Errorf("Wanted (-want +got)\n%s", d)
 	}
 	if all := p.Requests(); len(all) != 1 || all[0].Call != "GET /berth/v1/hosts/cn%201/servers?revision=r0&wait=30" {
-		t.Errorf("it was asked %+v", all)
+		t.Errorf("it got %+v", all)
 	}
 	for _, answer = range []string{`{}`, `{"revision": "", "servers": []}`, `{"revision": "r", "servers": null}`, `[`, `{"revision": "r", "servers": [{"ports": 7}]}`} {
 		if _, err := h.Wanted(t.Context(), "", 0); err == nil {
@@ -198,7 +198,7 @@ func TestHostWorks(t *testing.T) {
 	clienttest.Must(t, "Done", h.Done(t.Context(), []hostlist.Result{{Server: "a", Event: "e", Generation: 2, Error: "no room", Everywhere: true}}))
 	const said = `{"results":[{"server":"a","event":"e","generation":2,"error":"no room","everywhere":true}]}`
 	if all := p.Requests(); len(all) != 1 || all[0].Call != "POST /berth/v1/hosts/cn%201/servers" || all[0].Body != said {
-		t.Errorf("it was told %+v", all)
+		t.Errorf("it got %+v", all)
 	}
 	answer = ""
 	if err := h.Report(t.Context(), nil); err == nil {
@@ -239,13 +239,13 @@ func TestHostKeepsItsServers(t *testing.T) {
 		stop()
 		running.Wait()
 		h.Close()
-		if is, err := fake.Servers(t.Context()); err != nil || len(is) != 1 {
-			t.Errorf("%s: the host has %+v, %v", step.what, is, err)
+		if cur, err := fake.Servers(t.Context()); err != nil || len(cur) != 1 {
+			t.Errorf("%s: the host has %+v, %v", step.what, cur, err)
 		}
 	}
 	far := berthclient.NewHost(clienttest.Options(t, p.URL), berthclient.HostReporter{Name: "cn2"})
 	defer far.Close()
 	if _, err := far.Wanted(t.Context(), "", 0); err == nil || !strings.Contains(err.Error(), "Compute host cn2 could not be found.") {
-		t.Errorf("a host that never reported is told %v", err)
+		t.Errorf("a host that never reported gets %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func New(opts client.Options) *Client { return &Client{client.NewService("image"
 // Close closes idle connections.
 func (i *Client) Close() { i.service.Close() }
 
-// wireImage is an image in Glance's JSON, whose properties are beside its fields.
+// wireImage is an image in Glance's JSON, whose properties are next to its fields.
 type wireImage struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
@@ -94,14 +94,14 @@ func (i *Client) get(ctx context.Context, path string, out client.Document) (boo
 func (i *Client) Image(ctx context.Context, project string, id compute.ID) (compute.Image, error) {
 	path := "/v2/images/" + url.PathEscape(string(id))
 	var w wireImage
-	there, err := i.get(ctx, path, &w)
-	if err == nil && there && (w.Visibility == "private" || w.Visibility == "shared") && w.Owner != project {
-		there = false
+	existing, err := i.get(ctx, path, &w)
+	if err == nil && existing && (w.Visibility == "private" || w.Visibility == "shared") && w.Owner != project {
+		existing = false
 		if w.Visibility == "shared" {
-			there, err = i.get(ctx, path+"/members/"+url.PathEscape(project), &wireMember{})
+			existing, err = i.get(ctx, path+"/members/"+url.PathEscape(project), &wireMember{})
 		}
 	}
-	if err == nil && !there {
+	if err == nil && !existing {
 		err = compute.ErrNoImage
 	}
 	if err != nil {

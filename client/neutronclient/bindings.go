@@ -79,7 +79,7 @@ func (n *Client) readBinding(ctx context.Context, id compute.ID, host string) (*
 	return answer.Binding, noBinding(err)
 }
 
-// CreateBinding is compute.Network's. A binding that was left there is removed and made anew: Neutron
+// CreateBinding is compute.Network's. A binding that was left there is removed and created again: Neutron
 // binds an inactive binding that is changed only if it is not bound.
 func (n *Client) CreateBinding(ctx context.Context, id compute.ID, b compute.Binding) (compute.PortBinding, error) {
 	now, err := n.readPort(ctx, id)
@@ -114,9 +114,9 @@ func (n *Client) CreateBinding(ctx context.Context, id compute.ID, b compute.Bin
 	}
 	if r := client.Refused(err, http.StatusInternalServerError); r != nil && r.Code == codeBindingFailed {
 		failed := wireBinding{Host: b.Host, VNIC: now.VNIC, VIF: "binding_failed"}
-		is := failed.binding()
-		is.Reason = n.whyUnbound(ctx, id, b.Host)
-		return is, nil
+		cur := failed.binding()
+		cur.Reason = n.whyUnbound(ctx, id, b.Host)
+		return cur, nil
 	}
 	if err != nil {
 		return compute.PortBinding{}, portChanged(err)

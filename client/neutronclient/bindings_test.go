@@ -99,13 +99,13 @@ func TestBindingsOfMoves(t *testing.T) {
 	p, n := moving(t)
 	provider, err := guarantee.ParseUUID(clienttest.DeviceID)
 	clienttest.Must(t, "ParseUUID", err)
-	there := compute.Binding{
+	existing := compute.Binding{
 		Server: clienttest.ServerID, Host: "cn2", Allocation: guarantee.ProfileAllocation{Old: provider},
 		Device: &compute.Device{Slot: "0000:07:00.3", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
 	}
-	want := compute.PortBinding{Host: "cn2", VNIC: "direct", VIF: "hw_veb", Allocation: there.Allocation, Slot: "0000:07:00.3"}
+	want := compute.PortBinding{Host: "cn2", VNIC: "direct", VIF: "hw_veb", Allocation: existing.Allocation, Slot: "0000:07:00.3"}
 	for range 2 {
-		got, err := n.CreateBinding(t.Context(), clienttest.OtherID, there)
+		got, err := n.CreateBinding(t.Context(), clienttest.OtherID, existing)
 		clienttest.Must(t, "CreateBinding", err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("CreateBinding (-want +got):\n%s", diff)
@@ -143,7 +143,7 @@ func TestBindingsOfMoves(t *testing.T) {
 }
 
 // TestBindingsThatWereLeft: a binding with another profile, or one that is not bound any more, is made
-// anew. Neutron would not bind it again.
+// again. Neutron would not bind it again.
 func TestBindingsThatWereLeft(t *testing.T) {
 	p, n := moving(t)
 	back := compute.Binding{Server: clienttest.ServerID, Host: "cn2", Device: &compute.Device{Slot: "0000:07:00.3"}}

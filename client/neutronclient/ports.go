@@ -69,8 +69,8 @@ func (n wireNeeds) group(id string) computerequest.Group {
 	return g
 }
 
-// asks returns the resource request of a port.
-func (w *wirePort) asks() computerequest.Port {
+// requestOf returns the resource request of a port.
+func (w *wirePort) requestOf() computerequest.Port {
 	p := computerequest.Port{ID: w.ID, VNIC: w.VNIC}
 	switch r := w.Request; {
 	case r == nil:
@@ -96,7 +96,7 @@ func (w *wirePort) port(nets map[string]wireNetwork, subnets *prefixes) compute.
 	p := compute.Port{
 		ID: compute.ID(w.ID), Network: compute.ID(w.Network), Project: w.Project, Server: w.Device, MAC: w.MAC, Status: w.Status,
 		NetworkName: nets[w.Network].Name, PhysicalNetwork: nets[w.Network].PhysicalNetwork,
-		Later: w.Allocation == "deferred", Bare: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Revision: w.Revision, Asks: w.asks(),
+		Later: w.Allocation == "deferred", Bare: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Revision: w.Revision, Asks: w.requestOf(),
 		Profile: w.Profile,
 	}
 	for _, a := range w.FixedIPs {
@@ -403,12 +403,12 @@ func (n *Client) NameDestination(ctx context.Context, id compute.ID, host string
 	if err != nil {
 		return err
 	}
-	named, there := profile[destinationKey]
+	named, found := profile[destinationKey]
 	text, err := json.Marshal(host)
 	switch {
 	case err != nil:
 		return err
-	case host == "" && !there, string(named) == string(text):
+	case host == "" && !found, string(named) == string(text):
 		return nil
 	case host == "":
 		delete(profile, destinationKey)

@@ -90,7 +90,7 @@ func TestPortRequests(t *testing.T) {
 			clienttest.Must(t, "Port", err)
 			tc.want.ID, tc.want.VNIC = clienttest.OtherID, "direct"
 			if diff := cmp.Diff(tc.want, got.Asks); diff != "" {
-				t.Errorf("it asks for (-want +got):\n%s", diff)
+				t.Errorf("it requests (-want +got):\n%s", diff)
 			}
 			if got.NetworkName != "net0" || got.PhysicalNetwork != "physnet0" || got.Addresses[0] != (compute.Address{IP: "10.0.0.2", Subnet: "s", Prefix: 24}) || got.Slot != "old" {
 				t.Errorf("the port is %+v", got)
@@ -128,19 +128,19 @@ func TestPortsAreBound(t *testing.T) {
 	_, err = n.UnbindPort(t.Context(), clienttest.ServerID, clienttest.OtherID, bound.Revision+1)
 	clienttest.WantIs(t, "UnbindPort of another revision", err, compute.ErrRevision)
 	for range 2 {
-		is, err := n.UnbindPort(t.Context(), clienttest.ServerID, clienttest.OtherID, 0)
+		cur, err := n.UnbindPort(t.Context(), clienttest.ServerID, clienttest.OtherID, 0)
 		clienttest.Must(t, "UnbindPort", err)
-		if is.Server != "" || is.Host != "" || !is.Allocation.Empty() {
-			t.Errorf("the port is %+v", is)
+		if cur.Server != "" || cur.Host != "" || !cur.Allocation.Empty() {
+			t.Errorf("the port is %+v", cur)
 		}
 	}
 	var wrote []string
 	all := p.Requests()
 	if got := []string{all[0].Call[:4], all[1].Call[:4]}; got[0] != "PUT " || got[1] != "PUT " {
-		t.Errorf("BindPort asks for %s and %s, want it to be told what was read", all[0].Call, all[1].Call)
+		t.Errorf("BindPort requests %s and %s, want it to get what was read", all[0].Call, all[1].Call)
 	}
 	if n := clienttest.Count(all, "GET /v2.0/networks?"); n != 2 {
-		t.Errorf("it asked %d times for the network, want once for each UnbindPort", n)
+		t.Errorf("it read the network %d times, want once for each UnbindPort", n)
 	}
 	for _, s := range all {
 		if strings.HasPrefix(s.Call, "PUT ") {
@@ -173,7 +173,7 @@ func TestUnbindingIsConditional(t *testing.T) {
 			return false
 		}
 		if puts.Add(1); r.Header.Get("If-Match") != fmt.Sprintf("revision_number=%d", bound.Revision) {
-			t.Errorf("it asks with If-Match: %s, and the revision is %d", r.Header.Get("If-Match"), bound.Revision)
+			t.Errorf("it sends If-Match: %s, and the revision is %d", r.Header.Get("If-Match"), bound.Revision)
 		}
 		status := int(answer.Load())
 		if status == 0 {

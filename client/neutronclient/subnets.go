@@ -26,11 +26,11 @@ const maxPrefixes = 10_000
 func (p *prefixes) unknown(ports []wirePort) (ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	asked := map[string]bool{}
+	requests := map[string]bool{}
 	for _, w := range ports {
 		for _, a := range w.FixedIPs {
-			if _, ok := p.known[a.Subnet]; !ok && !asked[a.Subnet] {
-				asked[a.Subnet] = true
+			if _, ok := p.known[a.Subnet]; !ok && !requests[a.Subnet] {
+				requests[a.Subnet] = true
 				ids = append(ids, a.Subnet)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestTell has compute answer as Nova does.
-func TestTell(t *testing.T) {
+func TestSendEvents(t *testing.T) {
 	const nobody = `{"itemNotFound": {"code": 404, "message": "No instances found for any event"}}`
 	for _, tc := range []struct {
 		name   string
@@ -59,7 +59,7 @@ func TestTell(t *testing.T) {
 	}
 }
 
-func TestTellNothing(t *testing.T) {
+func TestSendNothing(t *testing.T) {
 	c := novaclient.New(clienttest.Options(t, "http://127.0.0.1:1"))
 	clienttest.Must(t, "SendEvents of nothing", c.SendEvents(t.Context(), nil))
 }

@@ -31,15 +31,15 @@ const unknownType = "unknown"
 
 // Allocations is allocations.Placement's.
 func (p *Client) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
-	var is wireAllocations
-	if err := p.call(ctx, typed, client.Request{Method: http.MethodGet, Path: allocationsPath(consumer)}, &is); err != nil {
+	var cur wireAllocations
+	if err := p.call(ctx, typed, client.Request{Method: http.MethodGet, Path: allocationsPath(consumer)}, &cur); err != nil {
 		return allocations.Consumer{}, err
 	}
-	c := allocations.Consumer{Project: is.Project, User: is.User, Generation: is.Generation}
-	if is.Type != unknownType {
-		c.Type = is.Type
+	c := allocations.Consumer{Project: cur.Project, User: cur.User, Generation: cur.Generation}
+	if cur.Type != unknownType {
+		c.Type = cur.Type
 	}
-	for provider, h := range is.Allocations {
+	for provider, h := range cur.Allocations {
 		if c.Amounts == nil {
 			c.Amounts = make(allocations.Amounts)
 		}

@@ -37,12 +37,12 @@ func (c *Compute) Candidates(ctx context.Context, q placement.Query) (selection.
 	if newest < minor {
 		return selection.Answer{}, fault.New(fault.Unsupported, "", "placement has versions up to 1.%d of its API: the server needs 1.%d", newest, minor)
 	}
-	var is wireCandidates
+	var cur wireCandidates
 	path := "/allocation_candidates?" + parameters(q).Encode()
-	if err := c.placement.call(ctx, minor, client.Request{Method: http.MethodGet, Path: path}, &is); err != nil {
+	if err := c.placement.call(ctx, minor, client.Request{Method: http.MethodGet, Path: path}, &cur); err != nil {
 		return selection.Answer{}, err
 	}
-	return is.answer(), nil
+	return cur.answer(), nil
 }
 
 // wireExplanation is the part of an explanation that is read.
@@ -55,12 +55,12 @@ func (w *wireExplanation) Valid() bool { return w.Summary != "" }
 // Explain is compute.Placement's.
 func (c *Compute) Explain(ctx context.Context, q placement.Query) (string, error) {
 	q.Limit = 0
-	var is wireExplanation
-	err := c.placement.call(ctx, anyTrait, client.Request{Method: http.MethodGet, Path: "/berth/v1/explain?" + parameters(q).Encode()}, &is)
+	var cur wireExplanation
+	err := c.placement.call(ctx, anyTrait, client.Request{Method: http.MethodGet, Path: "/berth/v1/explain?" + parameters(q).Encode()}, &cur)
 	if client.Refused(err, http.StatusNotFound) != nil || client.Refused(err, http.StatusMethodNotAllowed) != nil {
 		return "", nil
 	}
-	return is.Summary, err
+	return cur.Summary, err
 }
 
 // parameters encodes a query for placement. A group_policy is sent only where placement requires

@@ -216,9 +216,9 @@ func (r *quickReader) object(read func(name []byte) field) {
 		if r.odd {
 			return
 		}
-		is := read(name)
-		r.odd = r.odd || is == unknown || seen&is != 0
-		seen |= is
+		cur := read(name)
+		r.odd = r.odd || cur == unknown || seen&cur != 0
+		seen |= cur
 	})
 }
 

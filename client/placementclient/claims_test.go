@@ -22,8 +22,8 @@ import (
 )
 
 func TestComputePlacementOfBerth(t *testing.T) {
-	testComputePlacement(t, clienttest.NewProxy(t, clienttest.Berth(t)), "no host is left for _PORT: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1001; "+
-		"1 host would fit if 1 NET_BW_EGR_KILOBIT_PER_SEC less were asked for by group _PORT (1000 instead of 1001)")
+	testComputePlacement(t, clienttest.NewProxy(t, clienttest.Berth(t)), "no host remains for _PORT: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1001; "+
+		"1 host would fit if 1 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group _PORT (1000 instead of 1001)")
 }
 
 // TestComputePlacementOfUpstream runs the same test with the distribution's service.
@@ -86,7 +86,7 @@ func testCandidates(t *testing.T, service *clienttest.Proxy, c *placementclient.
 	}
 	last := service.Requests()
 	if v := last[len(last)-1].Version; v != "placement 1.36" {
-		t.Errorf("the query is asked at %q, want 1.36 as Nova does", v)
+		t.Errorf("the query is sent at %q, want 1.36 as Nova does", v)
 	}
 	none, err := c.Candidates(t.Context(), guaranteed(1001))
 	if err != nil || len(none.Candidates) != 0 {
@@ -104,7 +104,7 @@ func testExplain(t *testing.T, service *clienttest.Proxy, c *placementclient.Com
 		t.Errorf("Explain = %q, %v, want %q", got, err, want)
 	}
 	if n := clienttest.Count(service.Requests(), "GET /berth/v1/explain?"); n != 1 {
-		t.Errorf("it was asked %d times, want once", n)
+		t.Errorf("it got %d requests, want one", n)
 	}
 	if _, err := c.Explain(t.Context(), placement.Query{Groups: []placement.RequestGroup{{Suffix: "_A"}}}); (err == nil) != (want == "") {
 		t.Errorf("Explain of nothing = %v", err)
@@ -177,7 +177,7 @@ func testConcurrentChanges(t *testing.T, service *clienttest.Proxy, c *placement
 		clienttest.WantIs(t, detail, err, allocations.ErrGeneration)
 		clienttest.WantKind(t, detail, err, fault.Conflict)
 		if n := clienttest.Count(service.Requests(), "PUT /allocations"); n != 1 {
-			t.Errorf("%s: it was asked %d times, want once", detail, n)
+			t.Errorf("%s: it got %d requests, want one", detail, n)
 		}
 	}
 }

@@ -53,13 +53,13 @@ func (w *wireAggregates) Valid() bool { return w.Aggregates != nil }
 
 // Aggregates is compute.Placement's.
 func (c *Compute) Aggregates(ctx context.Context, provider compute.ID) ([]placement.UUID, error) {
-	var is wireAggregates
-	err := c.placement.get(ctx, providerPath(string(provider))+"/aggregates", &is)
+	var cur wireAggregates
+	err := c.placement.get(ctx, providerPath(string(provider))+"/aggregates", &cur)
 	if r := client.Refused(err, http.StatusNotFound); r != nil {
 		return nil, client.Known(r, allocations.ErrNoProvider)
 	}
-	all := make([]placement.UUID, len(is.Aggregates))
-	for i, id := range is.Aggregates {
+	all := make([]placement.UUID, len(cur.Aggregates))
+	for i, id := range cur.Aggregates {
 		all[i] = placement.UUID(id)
 	}
 	return all, err
@@ -69,20 +69,20 @@ func (c *Compute) Aggregates(ctx context.Context, provider compute.ID) ([]placem
 func (c *Compute) Group(ctx context.Context, provider, aggregate compute.ID, member bool) error {
 	path := providerPath(string(provider)) + "/aggregates"
 	err := swap(ctx, func() error {
-		var is wireAggregates
-		if err := c.placement.get(ctx, path, &is); err != nil {
+		var cur wireAggregates
+		if err := c.placement.get(ctx, path, &cur); err != nil {
 			return err
 		}
-		at := slices.Index(is.Aggregates, string(aggregate))
+		at := slices.Index(cur.Aggregates, string(aggregate))
 		switch {
 		case (at >= 0) == member:
 			return nil
 		case member:
-			is.Aggregates = append(is.Aggregates, string(aggregate))
+			cur.Aggregates = append(cur.Aggregates, string(aggregate))
 		default:
-			is.Aggregates = slices.Delete(is.Aggregates, at, at+1)
+			cur.Aggregates = slices.Delete(cur.Aggregates, at, at+1)
 		}
-		return c.placement.put(ctx, path, is)
+		return c.placement.put(ctx, path, cur)
 	})
 	if r := client.Refused(err, http.StatusNotFound); r != nil {
 		return client.Known(r, allocations.ErrNoProvider)

@@ -28,15 +28,15 @@ func (p *Client) SetTraits(ctx context.Context, uuid string, traits []string) er
 	want := slices.Compact(slices.Sorted(slices.Values(traits)))
 	path := providerPath(uuid) + "/traits"
 	return noProvider(swap(ctx, func() error {
-		var is wireTraits
-		if err := p.get(ctx, path, &is); err != nil {
+		var cur wireTraits
+		if err := p.get(ctx, path, &cur); err != nil {
 			return err
 		}
-		slices.Sort(is.Traits)
-		if slices.Equal(is.Traits, want) {
+		slices.Sort(cur.Traits)
+		if slices.Equal(cur.Traits, want) {
 			return nil
 		}
-		return p.put(ctx, path, wireTraits{is.Generation, append([]string{}, want...)}) // never null
+		return p.put(ctx, path, wireTraits{cur.Generation, append([]string{}, want...)}) // never null
 	}))
 }
 
@@ -66,14 +66,14 @@ func (p *Client) SetInventories(ctx context.Context, uuid string, inventories ma
 	}
 	path := providerPath(uuid) + "/inventories"
 	return inUse(noProvider(swap(ctx, func() error {
-		var is wireInventories
-		if err := p.get(ctx, path, &is); err != nil {
+		var cur wireInventories
+		if err := p.get(ctx, path, &cur); err != nil {
 			return err
 		}
-		if maps.EqualFunc(is.Inventories, want, wireInventory.equal) {
+		if maps.EqualFunc(cur.Inventories, want, wireInventory.equal) {
 			return nil
 		}
-		return p.put(ctx, path, wireInventories{is.Generation, want})
+		return p.put(ctx, path, wireInventories{cur.Generation, want})
 	})))
 }
 

@@ -22,16 +22,16 @@ var _ providertree.Placement = (*Compute)(nil)
 func (c *Compute) Tree(ctx context.Context, root placement.UUID) (t providertree.Tree, err error) {
 	all, err := c.placement.list(ctx, "in_tree", string(root))
 	for _, p := range all {
-		is := providertree.Provider{ID: placement.UUID(p.UUID), Name: p.Name, Parent: placement.UUID(p.Parent), Generation: p.Generation}
-		if is.Inventories, err = c.inventories(ctx, p.UUID); err != nil {
+		cur := providertree.Provider{ID: placement.UUID(p.UUID), Name: p.Name, Parent: placement.UUID(p.Parent), Generation: p.Generation}
+		if cur.Inventories, err = c.inventories(ctx, p.UUID); err != nil {
 			return t, err
 		}
 		var traits wireTraits
 		if err := c.placement.get(ctx, providerPath(p.UUID)+"/traits", &traits); err != nil {
 			return t, asConcurrentChange(err)
 		}
-		is.Traits = traits.Traits
-		t.Providers = append(t.Providers, is)
+		cur.Traits = traits.Traits
+		t.Providers = append(t.Providers, cur)
 	}
 	if err != nil || len(all) == 0 {
 		return t, err

@@ -71,19 +71,19 @@ func TestSyncOfAHost(t *testing.T) {
 	}
 	tree := func(want ...string) providertree.Tree {
 		t.Helper()
-		is, err := c.Tree(t.Context(), nodeID)
+		cur, err := c.Tree(t.Context(), nodeID)
 		clienttest.Must(t, "Tree", err)
-		if d := cmp.Diff(want, treeLines(is)); d != "" {
+		if d := cmp.Diff(want, treeLines(cur)); d != "" {
 			t.Errorf("the tree (-want +got)\n%s", d)
 		}
-		return is
+		return cur
 	}
 	tree()
 	sync()
 	root := `cn1 below "" [COMPUTE_NET_ATTACH_INTERFACE COMPUTE_NODE CUSTOM_GOLD] VCPU=8-0*4 MEMORY_MB=1024-512*1`
 	below := ` below "` + nodeID + `" `
 	nic, gpu := "cn1_0000:81:00.0"+below+"[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0*1", "cn1_pci_0000_84_00_0"+below+"[] VGPU=4-0*1"
-	is := tree(root+" DISK_GB=100-0*1 CUSTOM_LICENSE=5-0*1", nic, gpu)
+	cur := tree(root+" DISK_GB=100-0*1 CUSTOM_LICENSE=5-0*1", nic, gpu)
 
 	p.Requests()
 	sync() // nothing has changed
@@ -92,13 +92,13 @@ func TestSyncOfAHost(t *testing.T) {
 	}
 
 	// Two devices are removed, one of them with allocations; disk is shared from here on.
-	send(t, p, "PUT /allocations/"+holderID, `{"allocations": {"`+string(is.Providers[1].ID)+`": {"resources": {"CUSTOM_NIC": 1}}},
+	send(t, p, "PUT /allocations/"+holderID, `{"allocations": {"`+string(cur.Providers[1].ID)+`": {"resources": {"CUSTOM_NIC": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	send(t, p, "POST /resource_providers", `{"name": "pool", "uuid": "`+poolID+`"}`)
 	send(t, p, "PUT /resource_providers/"+poolID+"/inventories", `{"resource_provider_generation": 0, "inventories": {"DISK_GB": {"total": 7}}}`)
 	send(t, p, "PUT /resource_providers/"+poolID+"/traits", `{"resource_provider_generation": 1, "traits": ["MISC_SHARES_VIA_AGGREGATE"]}`)
 	send(t, p, "PUT /resource_providers/"+poolID+"/aggregates", `{"resource_provider_generation": 2, "aggregates": ["`+groupID+`"]}`)
-	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates", fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, is.Providers[0].Generation, groupID))
+	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates", fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, cur.Providers[0].Generation, groupID))
 	h.Devices = nil
 	const kept = "the device of cn1_0000:81:00.0 was removed and has allocations: the provider stays, with everything reserved, until they end"
 	sync(kept)
@@ -141,10 +141,10 @@ func (v *vgpus) sync() map[string]int64 {
 	defer c.Close()
 	_, err := v.host.Sync(v.Context(), c)
 	clienttest.Must(v, "Sync", err)
-	is, err := c.Tree(v.Context(), nodeID)
+	cur, err := c.Tree(v.Context(), nodeID)
 	clienttest.Must(v, "Tree", err)
 	all := map[string]int64{}
-	for _, p := range is.Providers[1:] {
+	for _, p := range cur.Providers[1:] {
 		all[strings.TrimPrefix(p.Name, "cn1_")] = p.Inventories["VGPU"].Total
 	}
 	return all
@@ -276,9 +276,9 @@ func TestSyncAmongOthers(t *testing.T) {
 		})
 		_, err := h.Sync(t.Context(), c)
 		clienttest.Must(t, fmt.Sprint("Sync, with another one at request ", nth), err)
-		is, err := c.Tree(t.Context(), nodeID)
+		cur, err := c.Tree(t.Context(), nodeID)
 		clienttest.Must(t, "Tree", err)
-		if plan, err := h.Plan(is); err != nil || !plan.Empty() {
+		if plan, err := h.Plan(cur); err != nil || !plan.Empty() {
 			t.Errorf("with another one at request %d there is still to do: %+v, %v", nth, plan, err)
 		}
 		c.Close()

@@ -15,11 +15,11 @@ import (
 // speak has the service return a range of versions, and refuse newer ones.
 func speak(p *clienttest.Proxy, low, high string, minor int) {
 	p.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
-		var asked int
-		switch _, err := fmt.Sscanf(r.Header.Get("OpenStack-API-Version"), "placement 1.%d", &asked); {
+		var requests int
+		switch _, err := fmt.Sscanf(r.Header.Get("OpenStack-API-Version"), "placement 1.%d", &requests); {
 		case r.URL.Path == "/":
 			fmt.Fprintf(w, `{"versions": [{"id": "v1.0", "min_version": %q, "max_version": %q}]}`, low, high)
-		case err != nil || asked > minor:
+		case err != nil || requests > minor:
 			w.WriteHeader(http.StatusNotAcceptable)
 		default:
 			return false
@@ -57,7 +57,7 @@ func TestVersions(t *testing.T) {
 			}
 			calls := service.Requests()
 			if n := clienttest.Count(calls, "GET /"); n != 1 {
-				t.Errorf("the versions were asked for %d times, want once", n)
+				t.Errorf("the versions were requested %d times, want once", n)
 			}
 			if got := calls[len(calls)-1].Version; got != tc.want {
 				t.Errorf("version = %q, want %q", got, tc.want)

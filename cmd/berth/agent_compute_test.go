@@ -98,7 +98,7 @@ func TestAgentIsAComputeHost(t *testing.T) {
 		t.Errorf("the services are %s", body)
 	}
 	wait(t, "so are its traits", func() bool {
-		return strings.Contains(ask(t, places, "GET", "/resource_providers/"+id+"/traits", ""), `"COMPUTE_NODE"`)
+		return strings.Contains(request(t, places, "GET", "/resource_providers/"+id+"/traits", ""), `"COMPUTE_NODE"`)
 	})
 
 	rewrite(t, h.file, h.hostText(dir, "[DEFAULT]", "cpu_allocation_ratio = pony"))

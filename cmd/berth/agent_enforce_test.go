@@ -65,7 +65,7 @@ func (h *guaranteedHost) port(tap, policy string) string {
 func (h *guaranteedHost) id(method, path, body string) string {
 	h.t.Helper()
 	var made map[string]struct{ ID string }
-	decodeFrom(h.t, ask(h.t, h.networks, method, path, body), &made)
+	decodeFrom(h.t, request(h.t, h.networks, method, path, body), &made)
 	for _, one := range made {
 		return one.ID
 	}
@@ -98,13 +98,13 @@ func TestAgentEnforcesPorts(t *testing.T) {
 	wait(t, "the port has its queue", func() bool { return strings.Contains(h.queues(), `max-rate=300000000 min-rate=100000000`) })
 	wait(t, "the port is active", h.shows("/v2.0/ports/"+port, `"status": "ACTIVE"`))
 
-	ask(t, h.networks, "PUT", "/v2.0/qos/policies/"+policy+"/bandwidth_limit_rules/"+limit, `{"bandwidth_limit_rule": {"max_kbps": 200000}}`)
+	request(t, h.networks, "PUT", "/v2.0/qos/policies/"+policy+"/bandwidth_limit_rules/"+limit, `{"bandwidth_limit_rule": {"max_kbps": 200000}}`)
 	wait(t, "a rule that changes is followed", func() bool { return strings.Contains(h.queues(), `max-rate=200000000 min-rate=100000000`) })
 
 	mark := h.id("POST", "/v2.0/qos/policies/"+policy+"/dscp_marking_rules", `{"dscp_marking_rule": {"dscp_mark": 10}}`)
-	wait(t, "what is not held is told", h.shows("/v2.0/agents", "dscp_marking is not applied"))
-	ask(t, h.networks, "DELETE", "/v2.0/qos/policies/"+policy+"/dscp_marking_rules/"+mark, "")
-	wait(t, "what is held again is told", h.shows("/v2.0/agents", `"findings": []`))
+	wait(t, "what is not enforced is reported", h.shows("/v2.0/agents", "dscp_marking is not applied"))
+	request(t, h.networks, "DELETE", "/v2.0/qos/policies/"+policy+"/dscp_marking_rules/"+mark, "")
+	wait(t, "what is enforced again is reported", h.shows("/v2.0/agents", `"findings": []`))
 
 	h.Control("del-port", "tap1")
 	wait(t, "a port that is plugged out is down", h.shows("/v2.0/ports/"+port, `"status": "DOWN"`))
@@ -113,12 +113,12 @@ func TestAgentEnforcesPorts(t *testing.T) {
 
 	agent.signal(syscall.SIGKILL)
 	_ = agent.cmd.Wait()
-	ask(t, h.networks, "DELETE", "/v2.0/ports/"+port, "")
+	request(t, h.networks, "DELETE", "/v2.0/ports/"+port, "")
 	if h.queues() == "" {
 		t.Fatal("the queue is gone without an agent")
 	}
 	agent = h.agent()
-	wait(t, "a queue of nobody's is removed", func() bool { return h.queues() == "" })
+	wait(t, "a queue without an owner is removed", func() bool { return h.queues() == "" })
 	agent.signal(syscall.SIGTERM)
 	if err := agent.cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)
@@ -131,7 +131,7 @@ func TestNetworkServiceStopsWhileAgentsWait(t *testing.T) {
 	s := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
 		neutronConf(t, networkDatabaseAt("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops))
 	var first struct{ Revision string }
-	decodeFrom(t, ask(t, s, "GET", "/berth/v1/hosts/h/ports", ""), &first)
+	decodeFrom(t, request(t, s, "GET", "/berth/v1/hosts/h/ports", ""), &first)
 	answered := make(chan string)
 	go func() {
 		_, body := s.get("/berth/v1/hosts/h/ports?wait=60&revision=" + first.Revision)

@@ -99,7 +99,7 @@ func (h *reportedHost) synced(want string) func() bool {
 // makeRoot creates the provider of a host, as compute does.
 func (h *reportedHost) makeRoot(name string) {
 	h.t.Helper()
-	ask(h.t, h.places, "POST", "/resource_providers", `{"name": "`+name+`"}`)
+	request(h.t, h.places, "POST", "/resource_providers", `{"name": "`+name+`"}`)
 }
 
 // bridge is the provider of the host's bridge.
@@ -127,7 +127,7 @@ func TestAgentReports(t *testing.T) {
 		t.Errorf("the providers (-want +got):\n%s", diff)
 	}
 	var traits struct{ Traits []string }
-	decodeFrom(t, ask(t, places, "GET", "/traits?name=startswith:CUSTOM_", ""), &traits)
+	decodeFrom(t, request(t, places, "GET", "/traits?name=startswith:CUSTOM_", ""), &traits)
 	slices.Sort(traits.Traits)
 	wantTraits := []string{
 		"CUSTOM_PHYSNET_PHYSNET0", "CUSTOM_VNIC_TYPE_DIRECT", "CUSTOM_VNIC_TYPE_DIRECT_PHYSICAL", "CUSTOM_VNIC_TYPE_MACVTAP", "CUSTOM_VNIC_TYPE_NORMAL",
@@ -138,9 +138,9 @@ func TestAgentReports(t *testing.T) {
 
 	h.write("br-physnet0:10000000:10000000", "br-physnet0:20000000:10000000", "[berth]", "[berth]\nresource_provider_traits = br-physnet0:CUSTOM_GUARANTEED")
 	wait(t, "a changed bandwidth is in placement", func() bool {
-		return strings.Contains(ask(t, places, "GET", "/resource_providers/"+bridge+"/inventories", ""), `"total": 20000000`)
+		return strings.Contains(request(t, places, "GET", "/resource_providers/"+bridge+"/inventories", ""), `"total": 20000000`)
 	})
-	if has := ask(t, places, "GET", "/resource_providers/"+bridge+"/traits", ""); !strings.Contains(has, `"CUSTOM_GUARANTEED"`) {
+	if has := request(t, places, "GET", "/resource_providers/"+bridge+"/traits", ""); !strings.Contains(has, `"CUSTOM_GUARANTEED"`) {
 		t.Errorf("the bridge has %s, want the trait of the settings too", has)
 	}
 	h.agent.signal(syscall.SIGTERM)
@@ -156,14 +156,14 @@ func TestRemovedDevicesOfAgents(t *testing.T) {
 	h.makeRoot("devstack0")
 	wait(t, "the devices are in placement", h.synced("true"))
 	const server = "/allocations/5e57b85f-b017-419a-8745-9c406e149f9e"
-	ask(t, h.places, "PUT", server, `{"allocations": {"`+bridge+`": {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1}}},
+	request(t, h.places, "PUT", server, `{"allocations": {"`+bridge+`": {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	h.write("br-physnet0", "br-ex")
 	wait(t, "a device that is in use stays", func() bool {
 		return strings.Contains(h.records(), `"berth:kept_providers": ["devstack0:Open vSwitch agent:br-physnet0"]`)
 	})
 
-	ask(t, h.places, "DELETE", server, "")
+	request(t, h.places, "DELETE", server, "")
 	h.makeRoot("compute0")
 	h.write("br-physnet0", "br-ex", "hypervisor = devstack0", "hypervisor = compute0")
 	want := []string{
@@ -191,19 +191,19 @@ func TestRemovedAgents(t *testing.T) {
 		var list struct{ Agents []struct{ ID string } }
 		decodeFrom(t, h.records(), &list)
 		for _, a := range list.Agents {
-			ask(t, h.networks, "DELETE", "/v2.0/agents/"+a.ID, "")
+			request(t, h.networks, "DELETE", "/v2.0/agents/"+a.ID, "")
 		}
 	}
 	const aggregate = "5e57b85f-b017-419a-8745-000000000000" // a sync leaves it alone
-	ask(t, h.places, "PUT", "/resource_providers/"+bridge+"/aggregates", `{"aggregates": ["`+aggregate+`"], "resource_provider_generation": 2}`)
+	request(t, h.places, "PUT", "/resource_providers/"+bridge+"/aggregates", `{"aggregates": ["`+aggregate+`"], "resource_provider_generation": 2}`)
 	wait(t, "it is alive", func() bool { return strings.Count(h.records(), `"alive": true`) == 2 })
 	forget()
 	wait(t, "the agents are back", h.synced("true"))
-	if has := ask(t, h.places, "GET", "/resource_providers/"+bridge+"/aggregates", ""); !strings.Contains(has, aggregate) {
+	if has := request(t, h.places, "GET", "/resource_providers/"+bridge+"/aggregates", ""); !strings.Contains(has, aggregate) {
 		t.Errorf("the bridge of an agent that is alive has been removed: the new one has %s", has)
 	}
 
-	ask(t, h.places, "PUT", "/allocations/5e57b85f-b017-419a-8745-9c406e149f9e", `{"allocations": {"`+bridge+`": {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1}}},
+	request(t, h.places, "PUT", "/allocations/5e57b85f-b017-419a-8745-9c406e149f9e", `{"allocations": {"`+bridge+`": {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	h.agent.signal(syscall.SIGTERM)
 	if err := h.agent.cmd.Wait(); err != nil {
@@ -211,7 +211,7 @@ func TestRemovedAgents(t *testing.T) {
 	}
 	wait(t, "it is dead", func() bool { return strings.Count(h.records(), `"alive": false`) == 2 })
 	forget()
-	wait(t, "what nobody uses is gone", func() bool { return len(providers(t, h.places)) == 3 })
+	wait(t, "what is unused is deleted", func() bool { return len(providers(t, h.places)) == 3 })
 	got := strings.Join(providers(t, h.places), "\n")
 	if !strings.Contains(got, "Open vSwitch agent:br-physnet0") || strings.Contains(got, "NIC Switch") {
 		t.Errorf("left are\n%s", got)
@@ -221,8 +221,8 @@ func TestRemovedAgents(t *testing.T) {
 	}
 }
 
-// ask sends a request to placement as an administrator.
-func ask(t *testing.T, r *running, method, path, body string) string {
+// request sends a request to placement as an administrator.
+func request(t *testing.T, r *running, method, path, body string) string {
 	t.Helper()
 	res, text := call(t, &http.Transport{}, method, r.url+path, body, "X-Auth-Token: "+r.token)
 	if res.StatusCode/100 != 2 {
@@ -248,7 +248,7 @@ func providers(t *testing.T, r *running) []string {
 			Generation json.Number
 		} `json:"resource_providers"`
 	}
-	decodeFrom(t, ask(t, r, "GET", "/resource_providers", ""), &list)
+	decodeFrom(t, request(t, r, "GET", "/resource_providers", ""), &list)
 	names := map[string]string{}
 	for _, p := range list.Providers {
 		names[p.UUID] = p.Name

@@ -30,7 +30,7 @@ func recordsFile(t *testing.T, c *cloud.Cloud) string {
 	return path
 }
 
-// leaking is a cloud with one finding: a server holds more than its flavor asks for.
+// leaking is a cloud with one finding: a server holds more than its flavor requests.
 func leaking() *cloud.Cloud {
 	b := cloudtest.New()
 	b.Host("cn1", "")
@@ -50,7 +50,7 @@ func TestAudit(t *testing.T) {
 	}{
 		{[]string{"--from-file", recordsFile(t, healthy.Done())}, cli.ExitOK, "no findings\n", "read 1 provider"},
 		{[]string{"--from-file", file}, cli.ExitFindings, "warning: flavor-amount-superfluous\n", "the services disagree: 1 finding\n"},
-		{[]string{"--from-file", file, "-f", "value", "-c", "code", "-c", "found"}, cli.ExitFindings, "flavor-amount-superfluous it holds MEMORY_MB 1025\n", ""},
+		{[]string{"--from-file", file, "-f", "value", "-c", "code", "-c", "found"}, cli.ExitFindings, "flavor-amount-superfluous it has allocated MEMORY_MB 1025\n", ""},
 		{[]string{"--from-file", file, "--severity", "error"}, cli.ExitOK, "no findings\n", ""},
 		{[]string{"--from-file", file, "--code", "orphaned-allocation"}, cli.ExitOK, "no findings\n", ""},
 		{[]string{"--from-file", file, "--server", "server0", "--host", "cn1"}, cli.ExitFindings, "about     server ", ""},
@@ -138,8 +138,8 @@ func TestAuditLooksAgain(t *testing.T) {
 	u := startUp(t, dir)
 	defer u.stop()
 	root := cloudtest.UUID("deleted")
-	u.ask("POST", u.url+"/resource_providers", map[string]any{"name": "deleted", "uuid": root}, nil)
-	u.ask("PUT", u.url+"/resource_providers/"+root+"/traits", map[string]any{"resource_provider_generation": 0, "traits": []string{"COMPUTE_NODE"}}, nil)
+	u.request("POST", u.url+"/resource_providers", map[string]any{"name": "deleted", "uuid": root}, nil)
+	u.request("PUT", u.url+"/resource_providers/"+root+"/traits", map[string]any{"resource_provider_generation": 0, "traits": []string{"COMPUTE_NODE"}}, nil)
 	look := func(undo func()) (code int, stdout, stderr string) {
 		var out strings.Builder
 		said := &undoing{undo: undo}
@@ -151,7 +151,7 @@ func TestAuditLooksAgain(t *testing.T) {
 	if code, stdout, stderr := look(nil); code != cli.ExitFindings || !strings.Contains(stdout, "provider-of-gone-host") || !strings.Contains(stderr, "1 finding; rechecking in 1ms\n") {
 		t.Errorf("berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
 	}
-	code, stdout, stderr := look(func() { u.ask("DELETE", u.url+"/resource_providers/"+root, nil, nil) })
+	code, stdout, stderr := look(func() { u.request("DELETE", u.url+"/resource_providers/"+root, nil, nil) })
 	if code != cli.ExitOK || stdout != "no findings\n" || strings.Count(stderr, "read ") != 2 {
 		t.Errorf("after the fault is removed berth audit --recheck exits with %d:\n%s%s", code, stdout, stderr)
 	}

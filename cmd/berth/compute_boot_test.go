@@ -13,7 +13,7 @@ import (
 
 // A service without a network service logs that at its start, and refuses servers, which could not
 // be built.
-func TestBootWithoutNeighbours(t *testing.T) {
+func TestBootWithoutPeers(t *testing.T) {
 	images := httptest.NewServer(fakehosts.Images())
 	defer images.Close()
 	conf := filepath.Join(t.TempDir(), "nova.conf")
@@ -22,7 +22,7 @@ func TestBootWithoutNeighbours(t *testing.T) {
 	compute := launch(t, []string{"HOME=" + t.TempDir()}, nil, "compute", "serve", "--listen", "127.0.0.1:0", "--config", conf)
 	compute.logged(`a service is not configured.*service=network`)
 	compute.url = "http://" + compute.logged(`\bready .*\baddress=(\S+)`)
-	ask(t, compute, "POST", "/v2.1/flavors", `{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
+	request(t, compute, "POST", "/v2.1/flavors", `{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
 	res, text := call(t, &http.Transport{}, "POST", compute.url+"/v2.1/servers",
 		`{"server": {"name": "vm", "flavorRef": "c1", "imageRef": "`+fakehosts.Image+`", "networks": "none"}}`,
 		"X-Auth-Token: admin", "OpenStack-API-Version: compute 2.72")
@@ -54,17 +54,17 @@ func TestImageTypesOfHosts(t *testing.T) {
 	launch(t, nil, nil, "agent", "--compute-config", h.file)
 	candidates := func(trait string) func() bool {
 		return func() bool {
-			return strings.Contains(ask(t, places, "GET", "/allocation_candidates?resources=VCPU:1&required="+trait, ""), `"VCPU"`)
+			return strings.Contains(request(t, places, "GET", "/allocation_candidates?resources=VCPU:1&required="+trait, ""), `"VCPU"`)
 		}
 	}
 	wait(t, "the host is a candidate", candidates("COMPUTE_NODE"))
 
-	ask(t, compute, "POST", "/v2.1/flavors", `{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
+	request(t, compute, "POST", "/v2.1/flavors", `{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
 	type server struct {
 		ID, Status string
 		Fault      struct{ Message, Details string }
 	}
-	boot := func() (is server) {
+	boot := func() server {
 		res, text := call(t, &http.Transport{}, "POST", compute.url+"/v2.1/servers",
 			`{"server": {"name": "vm", "flavorRef": "c1", "imageRef": "`+fakehosts.Image+`", "networks": "none"}}`,
 			"X-Auth-Token: admin", "OpenStack-API-Version: compute 2.72")
@@ -75,13 +75,13 @@ func TestImageTypesOfHosts(t *testing.T) {
 		decodeFrom(t, text, &shown)
 		at := "/v2.1/servers/" + shown.Server.ID
 		wait(t, "the boot ends", func() bool {
-			decodeFrom(t, ask(t, compute, "GET", at, ""), &shown)
+			decodeFrom(t, request(t, compute, "GET", at, ""), &shown)
 			return shown.Server.Status != "BUILD"
 		})
 		return shown.Server
 	}
-	if is := boot(); is.Status != "ACTIVE" {
-		t.Errorf("a server of a qcow2 image is %+v, want ACTIVE", is)
+	if s := boot(); s.Status != "ACTIVE" {
+		t.Errorf("a server of a qcow2 image is %+v, want ACTIVE", s)
 	}
 
 	rewrite(t, h.file, h.hostText(dir, "[compute]", "image_type_exclude_list = qcow2,raw"))
@@ -90,7 +90,7 @@ func TestImageTypesOfHosts(t *testing.T) {
 		t.Error("formats that are not excluded are gone too")
 	}
 	const none = "No valid host was found. "
-	if is := boot(); is.Status != "ERROR" || !strings.HasPrefix(is.Fault.Message, none) || !strings.Contains(is.Fault.Details, "COMPUTE_IMAGE_TYPE_QCOW2") {
-		t.Errorf("a server of an excluded format is %+v, want ERROR and why", is)
+	if s := boot(); s.Status != "ERROR" || !strings.HasPrefix(s.Fault.Message, none) || !strings.Contains(s.Fault.Details, "COMPUTE_IMAGE_TYPE_QCOW2") {
+		t.Errorf("a server of an excluded format is %+v, want ERROR and why", s)
 	}
 }

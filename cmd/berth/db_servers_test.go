@@ -176,7 +176,7 @@ func succeeds(t *testing.T, prints string, args ...string) {
 	}
 }
 
-func TestDBUninstallAsks(t *testing.T) {
+func TestDBUninstallRequestsConfirmation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a database server")
 	}

@@ -144,8 +144,8 @@ func TestDBCommandLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.try(t)
-			if left, _ := filepath.Glob(filepath.Dir(strings.TrimPrefix(missing, "sqlite:///")) + "/*"); len(left) > 0 {
-				t.Errorf("there is %v now", left)
+			if remaining, _ := filepath.Glob(filepath.Dir(strings.TrimPrefix(missing, "sqlite:///")) + "/*"); len(remaining) > 0 {
+				t.Errorf("there is %v now", remaining)
 			}
 		})
 	}
@@ -234,8 +234,8 @@ func TestDBDumpReplacesWhenItIsWhole(t *testing.T) {
 	if err != nil || string(text) != dumpText(brokenRows()) {
 		t.Errorf("the file is now %q, %v", text, err)
 	}
-	if left, _ := filepath.Glob(filepath.Dir(file) + "/.*"); slices.ContainsFunc(left, func(p string) bool { return strings.Contains(p, "dump") }) {
-		t.Errorf("left beside it: %v", left)
+	if remaining, _ := filepath.Glob(filepath.Dir(file) + "/.*"); slices.ContainsFunc(remaining, func(p string) bool { return strings.Contains(p, "dump") }) {
+		t.Errorf("remaining next to it: %v", remaining)
 	}
 }
 

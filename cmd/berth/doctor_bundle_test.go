@@ -54,8 +54,8 @@ func unpack(t *testing.T, path string) map[string]string {
 	}
 }
 
-func keysOfTexts(of map[string]string) (names []string) {
-	for name := range of {
+func keysOfTexts(texts map[string]string) (names []string) {
+	for name := range texts {
 		names = append(names, name)
 	}
 	slices.Sort(names)

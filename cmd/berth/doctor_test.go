@@ -71,7 +71,7 @@ func TestDoctorOfUp(t *testing.T) {
 		t.Errorf("berth doctor exits with %d:\n%s%s", code, stdout, stderr)
 	}
 
-	// A server that asks for more than there is.
+	// A server that requests more than there is.
 	huge := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "huge"})
 	u.made(u.network+"/qos/policies/"+huge+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 2_000_000_000, "direction": "egress"})
 	port := u.made(u.network+"/ports", "port", map[string]any{"name": "port1", "network_id": net0, "qos_policy_id": huge})
@@ -101,8 +101,8 @@ func TestDoctorOfUp(t *testing.T) {
 		t.Errorf("for a member it exits with %d:\n%s%s", code, stdout, stderr)
 	}
 	// A cloud that is not there, and a database that is not.
-	gone := map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "a", "OS_PASSWORD": "hidden-word", "OS_PROJECT_NAME": "c"}
-	code, stdout, stderr = berthIn(t, "", gone, "doctor", "--connection", "sqlite:////nowhere/placement.db")
+	deleted := map[string]string{"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "a", "OS_PASSWORD": "hidden-word", "OS_PROJECT_NAME": "c"}
+	code, stdout, stderr = berthIn(t, "", deleted, "doctor", "--connection", "sqlite:////nowhere/placement.db")
 	if code != cli.ExitFindings || !strings.HasPrefix(stdout, doctor.Checks()[0].Group+"\n  failed   login ") || !strings.Contains(stdout, "next   curl -sS -i -m 20 http://127.0.0.1:1/v3") ||
 		!strings.Contains(stdout, "  failed   database-schema ") || strings.Contains(stdout, "  unknown  ") || !strings.Contains(stdout, "\nWithout a token nothing is read: ") || strings.Contains(stdout+stderr, "hidden-word") {
 		t.Errorf("without a cloud it exits with %d:\n%s%s", code, stdout, stderr)

@@ -26,7 +26,7 @@ func TestExplainQueries(t *testing.T) {
 		{"GET /allocation_candidates", "", cli.ExitUsage, ""},
 		{"/resource_providers?resources=VCPU:1", "", cli.ExitUsage, ""},
 		{"resources=VCPU:1", "--host cn1", cli.ExitOK, "cn1 fits.\n\n1 host fits, of 1: cn1.\n"},
-		{"resources=VCPU:5", "--host cn1", cli.ExitFindings, "cn1 does not fit:\n  VCPU:5 asked, "},
+		{"resources=VCPU:5", "--host cn1", cli.ExitFindings, "cn1 does not fit:\n  VCPU:5 requested, "},
 		{"resources=VCPU:1", "--host cn2", cli.ExitUsage, ""},
 	} {
 		code, stdout, stderr := berth(t, append([]string{"explain", tc.query, "--from-file", file}, strings.Fields(tc.flags)...)...)

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/cmd/berth/internal/cli"
 )
 
-// What is asked for a server that failed, that exists or that is to be created is found in the APIs of a running cloud, and explained and
-// counted as Nova would ask for it.
+// What is requested a server that failed, that exists or that is to be created is found in the APIs of a running cloud, and explained and
+// counted as Nova would request it.
 func TestExplainInACloud(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
@@ -38,7 +38,7 @@ func TestExplainInACloud(t *testing.T) {
 	failed := u.made(u.compute+"/servers", "server", map[string]any{"name": "failed", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}}})
 	group := u.made(u.compute+"/os-server-groups", "server_group", map[string]any{"name": "apart", "policy": "anti-affinity"})
 	var made struct{ Server struct{ ID string } }
-	u.ask(http.MethodPost, u.compute+"/servers", map[string]any{
+	u.request(http.MethodPost, u.compute+"/servers", map[string]any{
 		"server":             map[string]any{"name": "member", "flavorRef": "c1", "imageRef": upImage, "networks": "none"},
 		"os:scheduler_hints": map[string]any{"group": group},
 	}, &made)
@@ -48,14 +48,14 @@ func TestExplainInACloud(t *testing.T) {
 			Node string `json:"OS-EXT-SRV-ATTR:hypervisor_hostname"`
 		}
 	}
-	u.ask(http.MethodGet, u.compute+"/servers/"+made.Server.ID, nil, &member)
+	u.request(http.MethodGet, u.compute+"/servers/"+made.Server.ID, nil, &member)
 	node := member.Server.Node
 	var actions struct {
 		List []struct {
 			Request string `json:"request_id"`
 		} `json:"instanceActions"`
 	}
-	u.ask(http.MethodGet, u.compute+"/servers/"+failed+"/os-instance-actions", nil, &actions)
+	u.request(http.MethodGet, u.compute+"/servers/"+failed+"/os-instance-actions", nil, &actions)
 
 	tenants, images := filepath.Join(dir, "tenants.conf"), filepath.Join(dir, "images.conf")
 	for path, text := range map[string]string{
@@ -71,7 +71,7 @@ func TestExplainInACloud(t *testing.T) {
 	if code, _, stderr := berthIn(t, "", named, "records", "export", "--all", file); code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
-	none := []string{"no host is left\n", "no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:12000000", "Port fast0, group "}
+	none := []string{"no host remains\n", "no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:12000000", "Port fast0, group "}
 	const ofFlavor = " --flavor cirros256 --image cirros-0.5.1-x86_64-disk"
 	assumed := "note: Nova is taken to have the request filters of its default nova.conf"
 	for _, tc := range []struct {
@@ -128,7 +128,7 @@ func TestExplainInACloud(t *testing.T) {
 	// A server for which its group leaves no host stays.
 	spread := u.made(u.compute+"/os-server-groups", "server_group", map[string]any{"name": "spread", "policy": "anti-affinity"})
 	for range 3 {
-		u.ask(http.MethodPost, u.compute+"/servers", map[string]any{
+		u.request(http.MethodPost, u.compute+"/servers", map[string]any{
 			"server":             map[string]any{"name": "one", "flavorRef": "c1", "imageRef": upImage, "networks": "none"},
 			"os:scheduler_hints": map[string]any{"group": spread},
 		}, &made)
@@ -143,8 +143,8 @@ func TestExplainInACloud(t *testing.T) {
 	})
 
 	// Servers that are created without a zone get nova.conf's. Those that exist may have been created for another one.
-	u.ask(http.MethodPost, u.compute+"/os-aggregates", map[string]any{"aggregate": map[string]any{"name": "one", "availability_zone": "az1"}}, nil)
-	u.ask(http.MethodPost, u.compute+"/os-aggregates/1/action", map[string]any{"add_host": map[string]any{"host": "devstack1"}}, nil)
+	u.request(http.MethodPost, u.compute+"/os-aggregates", map[string]any{"aggregate": map[string]any{"name": "one", "availability_zone": "az1"}}, nil)
+	u.request(http.MethodPost, u.compute+"/os-aggregates/1/action", map[string]any{"add_host": map[string]any{"host": "devstack1"}}, nil)
 	zone := filepath.Join(dir, "zone.conf")
 	if err := os.WriteFile(zone, []byte("[DEFAULT]\ndefault_schedule_zone = az1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestExplainInACloud(t *testing.T) {
 }
 
 // Shells complete the names of what is in a running cloud, or in a file, as flags' values and as the argument HOST. They wait for it two
-// seconds, and are told of no failure.
+// seconds, and get no failure.
 func TestCompleteNames(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)

@@ -37,7 +37,7 @@ func TestHealOfUp(t *testing.T) {
 	healthy()
 
 	// The server loses its allocation.
-	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
+	u.request("DELETE", u.url+"/allocations/"+server, nil, nil)
 	run(int(heal.Nothing), "step 1: server-without-allocation", "nothing was changed: --apply sends 1 request\n", "heal", "--only", "allocations", "--nova-exit-codes", "--plan", plan)
 	run(cli.ExitFindings, "step 1: server-without-allocation", "there is something to heal", "heal")
 	run(cli.NovaUnexpected, "", "exists, and is not replaced", "heal", "--only", "allocations", "--nova-exit-codes", "--plan", plan)
@@ -55,25 +55,25 @@ func TestHealOfUp(t *testing.T) {
 
 	// Its port loses the key, and then both are lost.
 	forget := func() {
-		u.ask("PUT", u.network+"/ports/"+port, map[string]any{"port": map[string]any{"binding:profile": map[string]any{}}}, nil)
+		u.request("PUT", u.network+"/ports/"+port, map[string]any{"port": map[string]any{"binding:profile": map[string]any{}}}, nil)
 	}
 	forget()
 	run(int(heal.Healed), "If-Match: revision_number=", "NETWORK_URL="+u.network, "heal", "--only", "allocations", "--nova-exit-codes", "--code", "bound-without-key", "--port", port, "--apply", "--yes")
 	healthy()
 	forget()
-	u.ask("DELETE", u.url+"/allocations/"+server, nil, nil)
+	u.request("DELETE", u.url+"/allocations/"+server, nil, nil)
 	run(cli.ExitOK, "outcome   done", "", "heal", "--apply", "--yes")
 	healthy()
 
 	// A consumer that does not exist has an allocation.
-	var held struct{ Allocations map[string]any }
-	u.ask("GET", u.url+"/allocations/"+server, nil, &held)
+	var allocated struct{ Allocations map[string]any }
+	u.request("GET", u.url+"/allocations/"+server, nil, &allocated)
 	orphan := cloudtest.UUID("orphan")
-	for provider := range held.Allocations {
-		delete(held.Allocations[provider].(map[string]any), "generation")
+	for provider := range allocated.Allocations {
+		delete(allocated.Allocations[provider].(map[string]any), "generation")
 	}
-	body := map[string]any{"allocations": held.Allocations, "project_id": "p", "user_id": "u", "consumer_generation": nil, "consumer_type": "INSTANCE"}
-	u.ask("PUT", u.url+"/allocations/"+orphan, body, nil)
+	body := map[string]any{"allocations": allocated.Allocations, "project_id": "p", "user_id": "u", "consumer_generation": nil, "consumer_type": "INSTANCE"}
+	u.request("PUT", u.url+"/allocations/"+orphan, body, nil)
 	run(int(heal.Nothing), "it is healed with --delete", "there is nothing to heal", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes")
 	run(int(heal.Healed), "outcome   done", "", "heal", "--only", "allocations", "--nova-exit-codes", "--apply", "--yes", "--delete")
 	healthy()

@@ -68,11 +68,11 @@ func TestHelp(t *testing.T) {
 // The examples of every command are command lines that it takes.
 func TestExamples(t *testing.T) {
 	lines := 0
-	for _, of := range leaves(t) {
-		if of.Parent().Name() == "completion" { // cobra's own
+	for _, groups := range leaves(t) {
+		if groups.Parent().Name() == "completion" { // cobra's own
 			continue
 		}
-		for _, line := range exampleLines(of.Example) {
+		for _, line := range exampleLines(groups.Example) {
 			lines++
 			root := newRoot(cli.Env{Stdout: io.Discard, Stderr: io.Discard})
 			cmd, rest, err := root.Find(line[1:])
@@ -83,7 +83,7 @@ func TestExamples(t *testing.T) {
 				err = cmd.ValidateArgs(cmd.Flags().Args())
 			}
 			if err != nil {
-				t.Errorf("an example of %s: %q: %v", of.CommandPath(), line, err)
+				t.Errorf("an example of %s: %q: %v", groups.CommandPath(), line, err)
 			}
 		}
 	}

@@ -286,8 +286,8 @@ func TestServeKeepsADatabaseInMemory(t *testing.T) {
 		t.Errorf("GET / = %d %s", status, body)
 	}
 	r.stop()
-	if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
-		t.Errorf("files are left: %v, %v", left, err)
+	if remaining, err := os.ReadDir(home); err != nil || len(remaining) > 0 {
+		t.Errorf("files are left: %v, %v", remaining, err)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/berthcloud/berth/internal/ovstest"
 )
 
-// A southboundCloud is OVN's southbound database beside a placement, and a network
+// A southboundCloud is OVN's southbound database, a placement service, and a network
 // service that watches it.
 type southboundCloud struct {
 	t                *testing.T
@@ -43,7 +43,7 @@ func newSouthboundCloud(t *testing.T, s *ovstest.Server) *southboundCloud {
 	c := &southboundCloud{t: t, db: ovsdb.New(ovsdb.Config{Remotes: remotes, Database: ovn.Database})}
 	t.Cleanup(daemon.Background(func(ctx context.Context) { _ = c.db.Run(ctx) }))
 	c.places = start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0")
-	ask(t, c.places, "POST", "/resource_providers", `{"name": "devstack0"}`)
+	request(t, c.places, "POST", "/resource_providers", `{"name": "devstack0"}`)
 	return c
 }
 
@@ -136,7 +136,7 @@ func (c *southboundCloud) synced(host string) func() bool {
 // offers reports whether the bridge of devstack0 offers the total in one direction.
 func (c *southboundCloud) offers(total string) func() bool {
 	return func() bool {
-		return strings.Contains(ask(c.t, c.places, "GET", "/resource_providers/"+exBridge+"/inventories", ""), `"total": `+total)
+		return strings.Contains(request(c.t, c.places, "GET", "/resource_providers/"+exBridge+"/inventories", ""), `"total": `+total)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestServicesShareChassis(t *testing.T) {
 	first := *c
 	c.serve()
 	before := c.agent("devstack2").Beat
-	wait(t, "an agent lives on beside both", func() bool { return c.agent("devstack2").Beat > before })
+	wait(t, "an agent lives on next to both", func() bool { return c.agent("devstack2").Beat > before })
 	c.remove("hv0")
 	wait(t, "the other chassis counts", c.offers("1100"))
 	wait(t, "the record says so", c.synced("devstack0"))
@@ -313,13 +313,13 @@ func passBetween(from net.Conn, socket string) {
 func TestChassisPlugPorts(t *testing.T) {
 	events := make(chan string, 100)
 	nova := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var told struct {
+		var reported struct {
 			Events []struct{ Name, Tag string }
 		}
-		if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+		if err := json.NewDecoder(r.Body).Decode(&reported); err != nil {
 			t.Errorf("an event: %v", err)
 		}
-		for _, e := range told.Events {
+		for _, e := range reported.Events {
 			if e.Name != "network-changed" { // as after each request
 				events <- e.Name + " " + e.Tag
 			}
@@ -337,18 +337,18 @@ func TestChassisPlugPorts(t *testing.T) {
 	c.serve()
 	wait(t, "the chassis is an agent", func() bool { return c.agent("devstack0").Alive })
 	var net struct{ Network struct{ ID string } }
-	decodeFrom(t, ask(t, c.networks, "POST", "/v2.0/networks", `{"network": {"provider:network_type": "flat", "provider:physical_network": "physnet0"}}`), &net)
+	decodeFrom(t, request(t, c.networks, "POST", "/v2.0/networks", `{"network": {"provider:network_type": "flat", "provider:physical_network": "physnet0"}}`), &net)
 	type shownPort struct{ Port struct{ ID, Status string } }
 	boot := func(host string) string {
 		var p shownPort
-		decodeFrom(t, ask(t, c.networks, "POST", "/v2.0/ports", `{"port": {"network_id": "`+net.Network.ID+`", "device_owner": "compute:nova", "device_id": "s", "binding:host_id": "`+host+`"}}`), &p)
+		decodeFrom(t, request(t, c.networks, "POST", "/v2.0/ports", `{"port": {"network_id": "`+net.Network.ID+`", "device_owner": "compute:nova", "device_id": "s", "binding:host_id": "`+host+`"}}`), &p)
 		return p.Port.ID
 	}
 	expect := func(id, what, status, event string) {
 		t.Helper()
 		wait(t, what, func() bool {
 			var p shownPort
-			decodeFrom(t, ask(t, c.networks, "GET", "/v2.0/ports/"+id, ""), &p)
+			decodeFrom(t, request(t, c.networks, "GET", "/v2.0/ports/"+id, ""), &p)
 			return p.Port.Status == status
 		})
 		select {
@@ -377,7 +377,7 @@ func TestChassisPlugPorts(t *testing.T) {
 
 	early := boot("")
 	bind(early, true)
-	ask(t, c.networks, "PUT", "/v2.0/ports/"+early, `{"port": {"binding:host_id": "devstack0"}}`)
+	request(t, c.networks, "PUT", "/v2.0/ports/"+early, `{"port": {"binding:host_id": "devstack0"}}`)
 	expect(early, "a wired port is bound", "ACTIVE", "network-vif-plugged")
 	c.transact(ovsdb.Delete("Port_Binding", ovsdb.Is("logical_port", early)))
 	expect(early, "OVN has it no more", "DOWN", "network-vif-unplugged")

@@ -14,19 +14,19 @@ func TestNoCandidatesLeaveATrace(t *testing.T) {
 	conf := settings(t, databaseOf("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops)
 	r := start(t, t.TempDir(), "placement", "serve", "--config", conf, "--listen", "127.0.0.1:0")
 	const host, nova = "6f1b1a5e-0000-4000-8000-000000000001", "req-11111111-1111-1111-1111-111111111111"
-	ask := func(method, path, body string, want int) {
+	query := func(method, path, body string, want int) {
 		t.Helper()
 		res, text := call(t, &http.Transport{}, method, r.url+path, body, "X-Openstack-Request-Id: "+nova)
 		if res.StatusCode != want {
 			t.Fatalf("%s %s = %d %s", method, path, res.StatusCode, text)
 		}
 	}
-	ask("POST", "/resource_providers", `{"name": "h", "uuid": "`+host+`"}`, http.StatusOK)
-	ask("PUT", "/resource_providers/"+host+"/inventories",
+	query("POST", "/resource_providers", `{"name": "h", "uuid": "`+host+`"}`, http.StatusOK)
+	query("PUT", "/resource_providers/"+host+"/inventories",
 		`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}`, http.StatusOK)
-	ask("GET", "/allocation_candidates?resources=VCPU:4", "", http.StatusOK)
+	query("GET", "/allocation_candidates?resources=VCPU:4", "", http.StatusOK)
 	r.logged(`(?m) \[` + nova + ` .* request .*(candidates=1)$`)
-	ask("GET", "/allocation_candidates?resources=VCPU:64&limit=7", "", http.StatusOK)
+	query("GET", "/allocation_candidates?resources=VCPU:64&limit=7", "", http.StatusOK)
 	access, why := `request .* candidates=0 query="resources=VCPU:64&limit=7"`,
 		`no allocation candidates constraint=capacity reason="VCPU: no free capacity for VCPU:64 drops 1, 0 left"`
 	either := `(?m) \[` + nova + ` \S+ admin admin\] (` + access + `|` + why + `)$`

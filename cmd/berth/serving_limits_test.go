@@ -32,9 +32,9 @@ func TestOneClientDoesNotTakeAllConnections(t *testing.T) {
 		return string(text)
 	}
 	const bound = 1000
-	var held net.Conn
+	var connections net.Conn
 	for range bound {
-		held = dial("127.0.0.1")
+		connections = dial("127.0.0.1")
 	}
 	if got := answer(dial("127.0.0.1")); !strings.HasPrefix(got, "HTTP/1.1 503 ") {
 		t.Errorf("connection %d of a client is answered with %.100q", bound+1, got)
@@ -42,7 +42,7 @@ func TestOneClientDoesNotTakeAllConnections(t *testing.T) {
 	if got := answer(dial("127.0.0.2")); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 		t.Errorf("another client is answered with %.100q", got)
 	}
-	if got := answer(held); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+	if got := answer(connections); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 		t.Errorf("connection %d of the first is answered with %.100q", bound, got)
 	}
 }

@@ -48,7 +48,7 @@ func TestMetricsOfWhatThereIs(t *testing.T) {
 		`berth_capacity_total_units{resource_class="VCPU"} 6`, `berth_capacity_usable_units{resource_class="VCPU"} 24`,
 		`berth_capacity_total_units{resource_class="MEMORY_MB"} 4096`, `berth_capacity_reserved_units{resource_class="MEMORY_MB"} 64`,
 		`berth_capacity_used_units{resource_class="MEMORY_MB"} 0`, `berth_capacity_providers{resource_class="DISK_GB"} 1`))
-	ask(t, places, "POST", "/resource_providers", `{"name": "devstack0"}`)
+	request(t, places, "POST", "/resource_providers", `{"name": "devstack0"}`)
 	wait(t, "the agents' devices are in placement", shows("network", `berth_network_agents{state="alive"} 2`, `berth_network_agents{state="unsynced"} 0`))
 
 	for _, r := range []*running{host, agent} {

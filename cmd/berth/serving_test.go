@@ -463,10 +463,10 @@ func TestReload(t *testing.T) {
 	rewrite(t, l.conf, l.lines(false, "max_connections_per_client = 1\ntrusted_proxies ="))
 	l.reload("ok")
 	if get(roots, "/traits") != 200 || get(roots, "/placement/traits") != 404 {
-		t.Error("the mended settings or rules are not in force")
+		t.Error("the corrected settings or rules are not in force")
 	}
 	l.idle()
-	held, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
+	connections, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -474,7 +474,7 @@ func TestReload(t *testing.T) {
 		c.Close()
 		t.Error("a second connection of one client is served")
 	}
-	held.Close()
+	connections.Close()
 	l.signal(syscall.SIGTERM)
 	if err := l.cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)

@@ -31,7 +31,7 @@ func (u *upRun) built(id string) builtServer {
 		if time.Now().After(end) {
 			u.t.Fatalf("the server is %+v", answer.Server)
 		}
-		u.ask(http.MethodGet, u.compute+"/servers/"+id, nil, &answer)
+		u.request(http.MethodGet, u.compute+"/servers/"+id, nil, &answer)
 	}
 	return answer.Server
 }
@@ -50,7 +50,7 @@ func TestUpBootsOnEveryHost(t *testing.T) {
 	u.stop()
 }
 
-// The fault of a server whose port cannot be bound tells administrators what the host lacks, and so
+// The fault of a server whose port cannot be bound has what the host lacks for administrators, and so
 // does the log.
 func TestUpSaysWhyAPortIsNotBound(t *testing.T) {
 	u := startUp(t, t.TempDir())
@@ -63,7 +63,7 @@ func TestUpSaysWhyAPortIsNotBound(t *testing.T) {
 		}
 	}
 	if !strings.Contains(f.Message, "Binding failed for port") || strings.Contains(f.Message, "devstack1") {
-		t.Errorf("users are told %q, want that a port could not be bound, without the host's name", f.Message)
+		t.Errorf("users get %q, want that a port could not be bound, without the host's name", f.Message)
 	}
 	u.logged(`a port cannot be bound.*host=devstack1.*(physnet0)`)
 	u.logged(`a build failed on a host.*host=devstack1.*(physnet0)`)

@@ -40,8 +40,8 @@ func startUp(t *testing.T, dir string) *upRun {
 	return &upRun{r, r.served("network-listen") + "/v2.0", r.served("compute-listen")}
 }
 
-// ask sends a request as the administrator. The answer must be a success.
-func (u *upRun) ask(method, url string, body, answer any) {
+// request sends a request as the administrator. The answer must be a success.
+func (u *upRun) request(method, url string, body, answer any) {
 	u.t.Helper()
 	var text []byte
 	if body != nil {
@@ -82,7 +82,7 @@ func (u *upRun) ask(method, url string, body, answer any) {
 func (u *upRun) made(url, kind string, o map[string]any) string {
 	u.t.Helper()
 	var answer map[string]struct{ ID string }
-	u.ask(http.MethodPost, url, map[string]any{kind: o}, &answer)
+	u.request(http.MethodPost, url, map[string]any{kind: o}, &answer)
 	return answer[kind].ID
 }
 
@@ -95,7 +95,7 @@ func (u *upRun) servers() (statuses, hosts map[string]int) {
 			Host   string `json:"OS-EXT-SRV-ATTR:host"`
 		}
 	}
-	u.ask(http.MethodGet, u.compute+"/servers/detail", nil, &all)
+	u.request(http.MethodGet, u.compute+"/servers/detail", nil, &all)
 	statuses, hosts = map[string]int{}, map[string]int{}
 	for _, s := range all.Servers {
 		statuses[s.Status]++
@@ -122,7 +122,7 @@ func (u *upRun) await(want map[string]int) {
 func (u *upRun) used() int {
 	u.t.Helper()
 	var answer struct{ Usages map[string]int }
-	u.ask(http.MethodGet, u.url+"/resource_providers/4a6f5f40-b7a1-5df4-9938-63983543f365/usages", nil, &answer)
+	u.request(http.MethodGet, u.url+"/resource_providers/4a6f5f40-b7a1-5df4-9938-63983543f365/usages", nil, &answer)
 	return answer.Usages["NET_BW_EGR_KILOBIT_PER_SEC"]
 }
 
@@ -134,7 +134,7 @@ func TestUpBootsServers(t *testing.T) {
 	var found struct {
 		Requests []any `json:"allocation_requests"`
 	}
-	u.ask(http.MethodGet, u.url+"/allocation_candidates?resources=VCPU:1&required=COMPUTE_IMAGE_TYPE_QCOW2,COMPUTE_IMAGE_TYPE_RAW", nil, &found)
+	u.request(http.MethodGet, u.url+"/allocation_candidates?resources=VCPU:1&required=COMPUTE_IMAGE_TYPE_QCOW2,COMPUTE_IMAGE_TYPE_RAW", nil, &found)
 	if len(found.Requests) != 3 {
 		t.Errorf("%d hosts support the images' formats, want all 3", len(found.Requests))
 	}
@@ -144,7 +144,7 @@ func TestUpBootsServers(t *testing.T) {
 	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
 	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
 	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
-	u.ask(http.MethodPut, u.compute+"/os-quota-sets/"+upProjectID, map[string]any{"quota_set": map[string]any{"instances": -1}}, nil)
+	u.request(http.MethodPut, u.compute+"/os-quota-sets/"+upProjectID, map[string]any{"quota_set": map[string]any{"instances": -1}}, nil)
 	var servers, ports []string
 	for i := range 12 {
 		port := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
@@ -165,11 +165,11 @@ func TestUpBootsServers(t *testing.T) {
 	u = startUp(t, dir)
 	u.await(map[string]int{"ACTIVE": 10, "ERROR": 2})
 	for _, id := range servers {
-		u.ask(http.MethodDelete, u.compute+"/servers/"+id, nil, nil)
+		u.request(http.MethodDelete, u.compute+"/servers/"+id, nil, nil)
 	}
 	u.await(map[string]int{})
 	for _, id := range ports {
-		u.ask(http.MethodDelete, u.network+"/ports/"+id, nil, nil)
+		u.request(http.MethodDelete, u.network+"/ports/"+id, nil, nil)
 	}
 	if n := u.used(); n != 0 {
 		t.Errorf("%d kbit/s are allocated, and there are no servers", n)

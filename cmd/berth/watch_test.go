@@ -220,9 +220,9 @@ func TestWatch(t *testing.T) {
 
 // An interrupt before there is an answer ends it as one later does. A class that does not exist is awaited, and that is said.
 func TestWatchBeforeThereIsSomething(t *testing.T) {
-	asked := make(chan struct{}, 1)
+	requested := make(chan struct{}, 1)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
+		requested <- struct{}{}
 		<-r.Context().Done()
 	}))
 	t.Cleanup(hanging.Close)
@@ -231,7 +231,7 @@ func TestWatchBeforeThereIsSomething(t *testing.T) {
 		{"OS_AUTH_TYPE": "admin_token", "OS_ENDPOINT": hanging.URL, "OS_TOKEN": "admin"},
 	} {
 		w := watchIn(t, variables)
-		<-asked
+		<-requested
 		w.end()
 		if says := w.errs.String(); says != "" {
 			t.Errorf("standard error: %s", says)
@@ -389,7 +389,7 @@ func TestWatchNamesTheRequestOfABoot(t *testing.T) {
 				Request string `json:"request_id"`
 			} `json:"instanceActions"`
 		}
-		u.ask(http.MethodGet, u.compute+"/servers/"+shown.Server.ID+"/os-instance-actions", nil, &actions)
+		u.request(http.MethodGet, u.compute+"/servers/"+shown.Server.ID+"/os-instance-actions", nil, &actions)
 		if len(actions.Actions) != 1 || actions.Actions[0].Request != res.Header.Get("X-OpenStack-Request-ID") {
 			t.Errorf("the server's actions are %+v, and the boot was %s", actions, res.Header.Get("X-OpenStack-Request-ID"))
 		}

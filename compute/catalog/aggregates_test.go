@@ -84,7 +84,7 @@ func TestHostsOfAggregates(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(map[string]bool{"cn1": false, "cn2": true}, mirrors); diff != "" {
-		t.Errorf("what placement is to be told (-want +got):\n%s", diff)
+		t.Errorf("what is to be reported to placement (-want +got):\n%s", diff)
 	}
 }
 

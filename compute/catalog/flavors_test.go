@@ -36,9 +36,9 @@ func TestFlavorsAreSeenByThoseWhoMay(t *testing.T) {
 	c.flavor("open", true)
 	c.flavor("ours", false)
 	c.flavor("theirs", false)
-	gone := *computetest.Flavor("gone", 4, 4096, 10)
-	gone.Disabled = true
-	c.add(&gone)
+	deleted := *computetest.Flavor("gone", 4, 4096, 10)
+	deleted.Disabled = true
+	c.add(&deleted)
 	must(c.AllowFlavor(ctx, "ours", computetest.Project, true))
 	yes, no := true, false
 	for _, test := range []struct {

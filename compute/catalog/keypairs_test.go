@@ -23,12 +23,12 @@ const (
 	novaKeys = `
 import json, sys
 from nova import crypto, exception
-def ask(kind, key):
+def check(kind, key):
     try:
         return (crypto.generate_x509_fingerprint if kind == 'x509' else crypto.generate_fingerprint)(key)
     except exception.InvalidKeypair:
         return ''
-json.dump([ask(kind, key) for kind, key in json.load(sys.stdin)], sys.stdout)
+json.dump([check(kind, key) for kind, key in json.load(sys.stdin)], sys.stdout)
 `
 )
 
@@ -57,7 +57,7 @@ func TestFingerprintsAreNovas(t *testing.T) {
 		{"x509", "none"},
 	}
 	var want []string
-	novatest.Ask(t, novaKeys, keys, &want)
+	novatest.Run(t, novaKeys, keys, &want)
 	for i, k := range keys {
 		row, err := c.ImportKeypair(ctx, spec("k", k[0], k[1]))
 		if err != nil {
@@ -127,7 +127,7 @@ func TestCertificatesAreMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	novatest.Ask(t, novaFiles, []string{private, made.PublicKey}, &got)
+	novatest.Run(t, novaFiles, []string{private, made.PublicKey}, &got)
 	want := []string{made.Fingerprint, "True", "CN=ann", "1.3.6.1.4.1.311.20.2.3", "\x0c\rann@localhost", "1.3.6.1.5.5.7.3.2"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the certificate is %q, want %q", got, want)

@@ -12,7 +12,7 @@ import (
 // Mirror syncs the membership of hosts in aggregates to placement: changes that were stored and
 // that placement does not have yet. It returns how many are left; the log has the reasons. Callers
 // repeat it after a while when some are left; several instances may call it.
-func (s *Service) Mirror(ctx context.Context) (left int, err error) {
+func (s *Service) Mirror(ctx context.Context) (remaining int, err error) {
 	if s.placement == nil {
 		return 0, nil
 	}
@@ -36,10 +36,10 @@ func (s *Service) Mirror(ctx context.Context) (left int, err error) {
 		if err := s.mirrorOne(ctx, m, nodes[m.Host]); err != nil {
 			s.db.Rules.Log.WarnContext(ctx, "the aggregates of a host differ in placement", "host", m.Host, "aggregate", m.Aggregate,
 				"member", m.Member, "error", err)
-			left++
+			remaining++
 		}
 	}
-	return left, nil
+	return remaining, nil
 }
 
 // mirrorTime bounds how long an answer waits for placement to have a membership.
@@ -90,8 +90,8 @@ func (s *Service) mirrorOne(ctx context.Context, m compute.MirrorRow, nodes []co
 			return err
 		}
 		if len(now) == 0 { // another instance has written it, or a later change of it, maybe before this one did
-			is, err := compute.Rows[compute.MemberRow](tx, where...)
-			if err != nil || (len(is) > 0) == m.Member {
+			cur, err := compute.Rows[compute.MemberRow](tx, where...)
+			if err != nil || (len(cur) > 0) == m.Member {
 				return err
 			}
 			return tx.MirrorMembership(m.Aggregate, m.Host, !m.Member)

@@ -17,7 +17,7 @@ type aggregateRecorder struct {
 	in      map[[2]compute.ID]bool
 	unknown map[compute.ID]bool // providers
 	err     error
-	during  func() // while it is asked
+	during  func() // during a request
 }
 
 func (b *aggregateRecorder) Group(_ context.Context, provider, aggregate compute.ID, member bool) error {
@@ -34,7 +34,7 @@ func (b *aggregateRecorder) Group(_ context.Context, provider, aggregate compute
 	return nil
 }
 
-// mirrored returns a cloud with placement beside it.
+// mirrored returns a cloud with placement.
 func mirrored(t *testing.T) (*cloud, *aggregateRecorder) {
 	t.Helper()
 	b := &aggregateRecorder{in: map[[2]compute.ID]bool{}, unknown: map[compute.ID]bool{}}
@@ -64,7 +64,7 @@ func TestAggregatesAreMirrored(t *testing.T) {
 	}
 }
 
-// What placement cannot be told now it is told later; nothing is forgotten.
+// What cannot be reported to placement now is reported later; nothing is forgotten.
 func TestMirroringIsTriedAgain(t *testing.T) {
 	c, b := mirrored(t)
 	a := must(c.CreateAggregate(ctx, "ssd", ""))
@@ -77,14 +77,14 @@ func TestMirroringIsTriedAgain(t *testing.T) {
 	delete(b.unknown, computetest.ID("cn1"))
 	c.left(0)
 	if !b.in[[2]compute.ID{computetest.ID("cn1"), a.ID}] {
-		t.Error("placement was not told")
+		t.Error("placement got no report")
 	}
 	b.unknown[computetest.ID("cn1")] = true // and is gone
 	must(c.RemoveHost(ctx, 1, "cn1"))
 	c.left(0)
 }
 
-// A host that leaves while placement is told that it came is told of again.
+// A host that leaves while its arrival is reported to placement is reported again.
 func TestChangesDuringMirroringAreNotLost(t *testing.T) {
 	c, b := mirrored(t)
 	a := must(c.CreateAggregate(ctx, "ssd", ""))

@@ -109,8 +109,8 @@ func TestGroups(t *testing.T) {
 	if err := c.DeleteGroup(ctx, g.ID); err != nil {
 		t.Fatal(err)
 	}
-	if left := computetest.Read[compute.ServerRow](t, c.store); left[0].Group != "" {
-		t.Errorf("the server is in group %s still", left[0].Group)
+	if remaining := computetest.Read[compute.ServerRow](t, c.store); remaining[0].Group != "" {
+		t.Errorf("the server is in group %s still", remaining[0].Group)
 	}
 	text := fmt.Sprintf("Instance group %s could not be found.", g.ID)
 	c.refused("DeleteGroup", c.DeleteGroup(ctx, g.ID), fault.NotFound, "InstanceGroupNotFound", text)

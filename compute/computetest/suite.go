@@ -176,12 +176,12 @@ func addUp(c *storeCase) {
 	sum(5<<10, compute.MemoryMB, compute.Where(compute.ByProject, "red"))
 	sum(0, compute.MemoryMB, compute.Where(compute.ByProject, "green"))
 	c.update(func(w compute.Writer) error {
-		for _, ask := range []struct {
+		for _, query := range []struct {
 			row    any
 			amount compute.Field
 		}{{&compute.ServerRow{}, compute.ByID}, {&compute.ServerRow{}, "disk_gb"}, {&compute.PortRow{}, compute.VCPUs}, {compute.ServerRow{}, compute.VCPUs}} {
-			if n, err := w.Sum(ask.row, ask.amount); err == nil {
-				c.Errorf("the sum of %s of %T = %d, want an error", ask.amount, ask.row, n)
+			if n, err := w.Sum(query.row, query.amount); err == nil {
+				c.Errorf("the sum of %s of %T = %d, want an error", query.amount, query.row, n)
 			}
 		}
 		return nil
@@ -414,8 +414,8 @@ func references(c *storeCase) {
 		_, server := w.Remove(&compute.ServerRow{}, compute.Where(compute.ByID, ID("server")))
 		return errors.Join(operation, port, server)
 	})
-	if left := Read[compute.ActionRow](c, c.other); len(left) != 1 {
-		c.Errorf("%d actions are left, want 1", len(left))
+	if remaining := Read[compute.ActionRow](c, c.other); len(remaining) != 1 {
+		c.Errorf("%d actions are left, want 1", len(remaining))
 	}
 }
 

@@ -36,12 +36,12 @@ const (
 // says that the flavor and the image contradict each other, or what is missing.
 func MemoryEncryption(f Flavor, i Image) (model string, err error) {
 	theirs, said := i.flag("hw_mem_encryption")
-	text, asked := f.Specs["hw:mem_encryption"]
+	text, requested := f.Specs["hw:mem_encryption"]
 	ours, _ := Bool(text)
 	switch {
 	case !ours && !theirs:
 		return "", nil
-	case asked && said && ours != theirs:
+	case requested && said && ours != theirs:
 		return "", conflict("Flavor %s has hw:mem_encryption extra spec explicitly set to %s, conflicting with image %s "+
 			"which has hw_mem_encryption property explicitly set to %s", f.Name, text, i.Name, python(theirs))
 	}
@@ -79,9 +79,9 @@ func MemoryEncryption(f Flavor, i Image) (model string, err error) {
 
 // encryptionModel returns the feature that the flavor or the image names, and AMDSEV when neither does.
 func encryptionModel(f Flavor, i Image) (string, error) {
-	ours, asked := f.Specs["hw:mem_encryption_model"]
+	ours, requested := f.Specs["hw:mem_encryption_model"]
 	theirs, said := i.raw("hw_mem_encryption_model")
-	if asked && said && ours != theirs {
+	if requested && said && ours != theirs {
 		return "", conflict("Flavor %s has hw:mem_encryption_model extra spec explicitly set to %s, conflicting with image %s "+
 			"which has hw_mem_encryption_model property explicitly set to %s", f.Name, ours, i.Name, theirs)
 	}
@@ -188,10 +188,10 @@ func PCIPolicy(f Flavor, i Image) (string, error) {
 // Encryption returns whether ephemeral disks are encrypted, and in which format, "" for any.
 func Encryption(f Flavor, i Image) (on bool, format string, err error) {
 	theirs, said := i.flag("hw_ephemeral_encryption")
-	text, asked := f.Specs["hw:ephemeral_encryption"]
+	text, requested := f.Specs["hw:ephemeral_encryption"]
 	ours, _ := Bool(text)
 	switch {
-	case asked && said && ours != theirs:
+	case requested && said && ours != theirs:
 		return false, "", conflict("Flavor %s has hw:ephemeral_encryption extra spec explicitly set to %s, conflicting with image %s "+
 			"which has hw_eph_encryption property explicitly set to %s", f.Name, text, i.Name, python(theirs))
 	case !ours && !theirs:

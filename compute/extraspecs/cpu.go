@@ -97,9 +97,9 @@ func threadPolicy(f Flavor, i Image) (string, error) {
 
 // among refuses policies of the flavor and the image that are none of the words.
 func among(what, ours, theirs string, words []string) error {
-	for _, asked := range []struct{ source, policy string }{{"flavor extra specs", ours}, {"image properties", theirs}} {
-		if asked.policy != "" && !slices.Contains(words, asked.policy) {
-			return conflict("%s requested from '%s' is invalid, given: '%s', available: '%s'.", what, asked.source, asked.policy, tuple(words))
+	for _, requested := range []struct{ source, policy string }{{"flavor extra specs", ours}, {"image properties", theirs}} {
+		if requested.policy != "" && !slices.Contains(words, requested.policy) {
+			return conflict("%s requested from '%s' is invalid, given: '%s', available: '%s'.", what, requested.source, requested.policy, tuple(words))
 		}
 	}
 	return nil

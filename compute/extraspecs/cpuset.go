@@ -72,22 +72,22 @@ func (s cpuSet) merged() cpuSet {
 
 // without takes others, which must be merged, out of a set.
 func (s cpuSet) without(others cpuSet) cpuSet {
-	var left cpuSet
+	var remaining cpuSet
 	for _, one := range s {
 		for _, o := range others {
 			if o.last < one.first || o.first > one.last {
 				continue
 			}
 			if o.first > one.first {
-				left = append(left, span{one.first, o.first - 1})
+				remaining = append(remaining, span{one.first, o.first - 1})
 			}
 			one.first = o.last + 1
 		}
 		if one.first <= one.last {
-			left = append(left, one)
+			remaining = append(remaining, one)
 		}
 	}
-	return left
+	return remaining
 }
 
 func (s cpuSet) len() (n int64) {

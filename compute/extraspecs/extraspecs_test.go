@@ -14,7 +14,7 @@ import (
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// isProperty tells image properties from extra specs, which have a colon.
+// isProperty distinguishes image properties from extra specs, which have a colon.
 func isProperty(name string) bool { return !strings.Contains(name, ":") }
 
 func TestValidate(t *testing.T) {

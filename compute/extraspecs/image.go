@@ -31,34 +31,34 @@ func (i Image) Required() []string {
 // Property returns a property in the form that Nova gives it, "" when it is not there.
 // What has a form and is not in it is as it is: see Check.
 func (i Image) Property(name string) string {
-	v, there := i.raw(name)
-	if tidy := forms[name].tidy; there && tidy != nil {
+	v, found := i.raw(name)
+	if tidy := forms[name].tidy; found && tidy != nil {
 		v = tidy(v)
 	}
 	return v
 }
 
 // raw returns a property as the image has it, and whether it is there.
-func (i Image) raw(name string) (v string, there bool) {
-	if v, there = i.Properties[name]; !there && formerly[name] != "" {
-		v, there = i.Properties[formerly[name]]
+func (i Image) raw(name string) (v string, found bool) {
+	if v, found = i.Properties[name]; !found && formerly[name] != "" {
+		v, found = i.Properties[formerly[name]]
 	}
-	return v, there
+	return v, found
 }
 
 // flag returns a property that is a truth value, and whether it is there. Whatever
 // is no word for true is false.
-func (i Image) flag(name string) (value, there bool) {
-	v, there := i.Properties[name]
+func (i Image) flag(name string) (value, found bool) {
+	v, found := i.Properties[name]
 	value, _ = Bool(v)
-	return value, there
+	return value, found
 }
 
 // Check returns a fault (Invalid) when a property that is used here has an invalid value.
 func (i Image) Check() error {
 	for _, name := range formed {
-		given, there := i.raw(name)
-		if v := i.Property(name); !there || slices.Contains(forms[name].words, v) {
+		given, found := i.raw(name)
+		if v := i.Property(name); !found || slices.Contains(forms[name].words, v) {
 			continue
 		} else if !strings.HasSuffix(name, "architecture") {
 			return badImage("Field value %s is invalid", v)

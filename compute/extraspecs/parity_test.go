@@ -32,7 +32,7 @@ type verdict struct {
 	Encryption string  `json:"encryption"`
 }
 
-// TestNova asks Nova itself what it says of values, and of flavors and images
+// TestNova compares with what Nova itself says of values, and of flavors and images
 // together.
 func TestNova(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 86))
@@ -45,7 +45,7 @@ func TestNova(t *testing.T) {
 		Values []*string `json:"values"`
 		Pairs  []verdict `json:"pairs"`
 	}
-	novatest.Ask(t, novaScript, map[string]any{"values": values, "pairs": pairs}, &answer)
+	novatest.Run(t, novaScript, map[string]any{"values": values, "pairs": pairs}, &answer)
 	refused := 0
 	for i, v := range values {
 		if diff := cmp.Diff(answer.Values[i], text(extraspecs.Validate(v[0], v[1]))); diff != "" {
@@ -67,7 +67,7 @@ func TestNova(t *testing.T) {
 	t.Logf("%d values, %d of them refused; %d pairs, %d of them go together", len(values), refused, len(pairs), agreed)
 }
 
-// text is what a fault tells the caller, nil for none.
+// text is what the caller sees of a fault, nil for none.
 func text(err error) *string {
 	if err == nil {
 		return nil

@@ -47,7 +47,7 @@ var supported = map[string][]string{
 	"hw:virtio_packed_ring": nil, "os:secure_boot": nil,
 }
 
-// nothing are values that ask for nothing, by extra spec; those of truth values are in unsupported.
+// nothing are values that request nothing, by extra spec; those of truth values are in unsupported.
 var nothing = map[string][]string{
 	"hw:watchdog_action": {"none", "disabled"}, "hw:serial_port_count": {"0"},
 }
@@ -58,7 +58,7 @@ func unsupported(name, value string) string {
 	if _, _, _, group := Split(name); !known || group {
 		return ""
 	}
-	if words, is := supported[name]; is && (words == nil || slices.Contains(words, value)) {
+	if words, cur := supported[name]; cur && (words == nil || slices.Contains(words, value)) {
 		return ""
 	}
 	if on, _ := Bool(value); v.kind == boolean && !on || slices.Contains(nothing[name], value) {

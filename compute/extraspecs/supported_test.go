@@ -19,7 +19,7 @@ func TestSupported(t *testing.T) {
 		case v.kind == boolean:
 			value = "true"
 			if why := unsupported(name, "false"); why != "" {
-				t.Errorf("%s=false asks for nothing, but is refused: %s", name, why)
+				t.Errorf("%s=false requests nothing, but is refused: %s", name, why)
 			}
 		case len(v.enum) > 0:
 			value = v.enum[0]
@@ -29,9 +29,9 @@ func TestSupported(t *testing.T) {
 		if err := Validate(name, value); err != nil && v.kind != 0 {
 			t.Fatalf("the example of %s: %v", name, err)
 		}
-		_, is := supported[name]
-		if why := unsupported(name, value); (why == "") != is && len(supported[name]) == 0 && len(nothing[name]) == 0 {
-			t.Errorf("%s=%s is supported: %v, but refused: %q", name, value, is, why)
+		_, cur := supported[name]
+		if why := unsupported(name, value); (why == "") != cur && len(supported[name]) == 0 && len(nothing[name]) == 0 {
+			t.Errorf("%s=%s is supported: %v, but refused: %q", name, value, cur, why)
 		} else if why != "" {
 			refused++
 		}

@@ -103,7 +103,7 @@ func TestDeleteService(t *testing.T) {
 		t.Errorf("the hypervisors are %+v", all)
 	}
 	if m := computetest.Read[compute.MirrorRow](t, c.store); len(m) != 1 || m[0].Member {
-		t.Errorf("placement is to be told %+v", m)
+		t.Errorf("placement is to get %+v", m)
 	}
 	c.refused("DeleteService", c.DeleteService(ctx, id), fault.NotFound, "ServiceNotFound", fmt.Sprintf("Service %s not found.", id))
 }

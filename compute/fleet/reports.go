@@ -200,11 +200,11 @@ func (s *Service) SyncTree(ctx context.Context, host string, has inventory.Host)
 const syncTries = 3
 
 // disabled reports whether the service of a host is.
-func (s *Service) disabled(ctx context.Context, host string) (is bool, err error) {
+func (s *Service) disabled(ctx context.Context, host string) (cur bool, err error) {
 	err = s.db.View(ctx, func(r compute.Reader) error {
 		row, err := compute.One[compute.ServiceRow](r, compute.Where(compute.ByHost, host))
-		is = row.Disabled
+		cur = row.Disabled
 		return err
 	})
-	return is, err
+	return cur, err
 }

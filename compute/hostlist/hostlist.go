@@ -1,4 +1,4 @@
-// Package hostlist has what the compute service and the agents of its hosts tell each other about servers,
+// Package hostlist has what the compute service and the agents of its hosts exchange about servers,
 // with its JSON: the list of the servers that a host should have, and the results of its work on them. Service
 // and agents may be of different releases: members are added, not changed.
 package hostlist
@@ -21,7 +21,7 @@ type Server struct {
 	// Kept says that the host stops it, unplugs its ports and keeps the rest of it. It is not built if the
 	// host does not have it.
 	Kept bool `json:"kept"`
-	// Generation counts how often it is built anew, from its image: one of another generation is destroyed, and
+	// Generation counts how often it is rebuilt from its image: one of another generation is destroyed, and
 	// built again.
 	Generation int64 `json:"generation"`
 	// Running says whether it must run. Boot, unless empty, is a start that it must have had: with a new one

@@ -36,12 +36,12 @@ func TestScenarios(t *testing.T) {
 	for _, file := range golden.Files(t, "testdata/*.txt") {
 		golden.Answer(t, file, func(t *testing.T, question []string) []string {
 			t.Helper()
-			h, is := read(t, question)
-			plan, err := h.Plan(is)
+			h, cur := read(t, question)
+			plan, err := h.Plan(cur)
 			if err != nil {
 				return []string{"error " + err.Error()}
 			}
-			again, err := h.Plan(after(is, plan))
+			again, err := h.Plan(after(cur, plan))
 			if !again.Empty() || err != nil {
 				t.Errorf("%s: after it there is still to do %+v, %v", question, again, err)
 			}
@@ -50,7 +50,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, question []string) (h inventory.Host, is providertree.Tree) {
+func read(t *testing.T, question []string) (h inventory.Host, cur providertree.Tree) {
 	t.Helper()
 	id, err := guarantee.ParseUUID(hostID)
 	if err != nil {
@@ -74,14 +74,14 @@ func read(t *testing.T, question []string) (h inventory.Host, is providertree.Tr
 		case words[0] == "file":
 			h.Additional = append(h.Additional, additional(t, words[1:]))
 		case words[0] == "shared":
-			is.SharedDisk = true
+			cur.SharedDisk = true
 		case words[0] == "has":
-			is.Providers = append(is.Providers, provider(t, words[1:]))
+			cur.Providers = append(cur.Providers, provider(t, words[1:]))
 		default:
-			t.Fatalf("nobody knows what %q is", line)
+			t.Fatalf("%q is unknown", line)
 		}
 	}
-	return h, is
+	return h, cur
 }
 
 func number(t *testing.T, text string) int64 {
@@ -213,9 +213,9 @@ func shown(p inventory.Plan) (lines []string) {
 }
 
 // after is what placement has after a plan.
-func after(is providertree.Tree, p inventory.Plan) providertree.Tree {
-	all := slices.DeleteFunc(slices.Clone(is.Providers), func(now providertree.Provider) bool {
-		return slices.ContainsFunc(p.Remove, func(gone providertree.Provider) bool { return gone.ID == now.ID })
+func after(cur providertree.Tree, p inventory.Plan) providertree.Tree {
+	all := slices.DeleteFunc(slices.Clone(cur.Providers), func(now providertree.Provider) bool {
+		return slices.ContainsFunc(p.Remove, func(deleted providertree.Provider) bool { return deleted.ID == now.ID })
 	})
 	for _, to := range p.Create {
 		all = append(all, providertree.Provider{ID: to.ID, Name: to.Name, Parent: to.Parent})
@@ -232,6 +232,6 @@ func after(is providertree.Tree, p inventory.Plan) providertree.Tree {
 			}
 		}
 	}
-	is.Providers = all
-	return is
+	cur.Providers = all
+	return cur
 }

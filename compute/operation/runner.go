@@ -251,7 +251,7 @@ func (r *Runner[C, J]) run(ctx context.Context, j J, wait func(context.Context) 
 
 // step carries out the step that an operation is at, and moves the cursor.
 func (r *Runner[C, J]) step(ctx context.Context, j J) error {
-	if _, is := r.sharedStep(j); is {
+	if _, cur := r.sharedStep(j); cur {
 		return r.batch(ctx, []J{j})
 	}
 	at := j.Cursor()

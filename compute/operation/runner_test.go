@@ -21,7 +21,7 @@ type change = string
 
 // A store has one operation, and what was written with it.
 type store struct {
-	mu      sync.Mutex // guards what follows, which leases are renewed in beside the steps
+	mu      sync.Mutex // guards what follows, which the renewal of leases uses concurrently with the steps
 	there   bool
 	kind    string
 	cursor  operation.Cursor
@@ -210,8 +210,8 @@ func (w *world) expect(t *testing.T, what, calls, done string, over bool) {
 // at fails a step once.
 func at(what string, n operation.Next[change], err error) func(context.Context, string) (operation.Next[change], error) {
 	failed := false
-	return func(_ context.Context, is string) (operation.Next[change], error) {
-		if failed || is != what {
+	return func(_ context.Context, cur string) (operation.Next[change], error) {
+		if failed || cur != what {
 			return operation.Next[change]{}, nil
 		}
 		failed = true
@@ -308,8 +308,8 @@ func TestLostLease(t *testing.T) {
 					w.cursor, what = operation.Cursor{Step: "c", Back: true}, "-"+steps[i]
 				}
 				slept := false
-				w.act = func(ctx context.Context, is string) (operation.Next[change], error) {
-					if is != what || slept {
+				w.act = func(ctx context.Context, cur string) (operation.Next[change], error) {
+					if cur != what || slept {
 						return operation.Next[change]{}, nil
 					}
 					slept = true

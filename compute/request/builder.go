@@ -153,7 +153,7 @@ func (b *builder) trait(suffix, name, v string) {
 	}
 }
 
-// cpus collects what policies for CPUs ask for.
+// cpus collects what policies for CPUs request.
 func (b *builder) cpus() error {
 	c, err := extraspecs.CPUs(b.spec.Flavor, b.spec.Image)
 	if err != nil {
@@ -185,20 +185,20 @@ func (b *builder) cpus() error {
 // ports collects the groups of ports.
 func (b *builder) ports() error {
 	for _, p := range b.spec.Ports {
-		for _, asked := range p.Groups {
-			if asked.empty() {
+		for _, requested := range p.Groups {
+			if requested.empty() {
 				continue
 			}
-			if b.groups[asked.ID] != nil {
-				return fault.New(fault.Invalid, "RequestGroupSuffixConflict", "Duplicate request group suffix %s.", asked.ID)
+			if b.groups[requested.ID] != nil {
+				return fault.New(fault.Invalid, "RequestGroupSuffixConflict", "Duplicate request group suffix %s.", requested.ID)
 			}
-			g := b.group(asked.ID)
-			maps.Copy(g.resources, asked.Resources)
-			for _, t := range asked.Required {
+			g := b.group(requested.ID)
+			maps.Copy(g.resources, requested.Resources)
+			for _, t := range requested.Required {
 				g.required[t] = true
 			}
-			if len(asked.AnyOf) > 0 {
-				g.anyOf = [][]string{asked.AnyOf}
+			if len(requested.AnyOf) > 0 {
+				g.anyOf = [][]string{requested.AnyOf}
 			}
 		}
 	}
@@ -208,23 +208,23 @@ func (b *builder) ports() error {
 // numbers adds the flavor's own amounts, of classes that no group requests.
 func (b *builder) numbers() {
 	f := b.spec.Flavor
-	if !b.asks(vcpu) && !b.asks(pcpu) {
+	if !b.requestsClass(vcpu) && !b.requestsClass(pcpu) {
 		b.group("").resources[vcpu] = f.VCPUs
 	}
-	if !b.asks(memory) {
+	if !b.requestsClass(memory) {
 		b.group("").resources[memory] = f.MemoryMB
 	}
 	gb := f.EphemeralGB + (f.SwapMB+1023)/1024
 	if !b.spec.FromVolume {
 		gb += f.RootGB
 	}
-	if gb > 0 && !b.asks(disk) {
+	if gb > 0 && !b.requestsClass(disk) {
 		b.group("").resources[disk] = gb
 	}
 }
 
-// asks reports whether any group requests a class, even with the amount 0.
-func (b *builder) asks(class string) bool {
+// requestsClass reports whether any group requests a class, even with the amount 0.
+func (b *builder) requestsClass(class string) bool {
 	for _, g := range b.groups {
 		if _, ok := g.resources[class]; ok {
 			return true
@@ -233,7 +233,7 @@ func (b *builder) asks(class string) bool {
 	return false
 }
 
-// devices adds what devices of the guest ask for.
+// devices adds what devices of the guest request.
 func (b *builder) devices() error {
 	f, i, g := b.spec.Flavor, b.spec.Image, b.group("")
 	encryption, err := extraspecs.MemoryEncryption(f, i)
@@ -373,10 +373,10 @@ func (b *builder) list() []placement.RequestGroup {
 func (b *builder) subtrees() [][]string {
 	var all [][]string
 	for _, p := range b.spec.Ports {
-		there := slices.DeleteFunc(slices.Clone(p.SameSubtree), func(id string) bool { return b.groups[id] == nil })
-		if len(there) > 0 {
-			slices.Sort(there)
-			all = append(all, there)
+		existing := slices.DeleteFunc(slices.Clone(p.SameSubtree), func(id string) bool { return b.groups[id] == nil })
+		if len(existing) > 0 {
+			slices.Sort(existing)
+			all = append(all, existing)
 		}
 	}
 	return all

@@ -131,11 +131,11 @@ func (f *filtering) within(aggregates []placement.UUID) {
 }
 
 // those returns the aggregates of which some metadata is so.
-func (f *filtering) those(is func(key, value string) bool) []placement.UUID {
+func (f *filtering) those(cur func(key, value string) bool) []placement.UUID {
 	var all []placement.UUID
 	for _, a := range f.aggregates {
 		for key, v := range a.Metadata {
-			if is(key, v) {
+			if cur(key, v) {
 				all = append(all, a.UUID)
 				break
 			}

@@ -41,19 +41,19 @@ func novaRelease(t *testing.T) request.Release {
 func TestNova(t *testing.T) {
 	release := novaRelease(t)
 	r := rand.New(rand.NewPCG(2, 72))
-	var asked []*asked
+	var requested []*question
 	var wire []map[string]any
-	for len(asked) < 3000 {
+	for len(requested) < 3000 {
 		a := random(r, release)
 		if extraspecs.Check(a.spec.Flavor, a.spec.Image) != nil {
 			continue // Nova's API refuses it before
 		}
-		asked, wire = append(asked, a), append(wire, a.wire())
+		requested, wire = append(requested, a), append(wire, a.wire())
 	}
 	var answers []json.RawMessage
-	novatest.Ask(t, novaScript, wire, &answers)
+	novatest.Run(t, novaScript, wire, &answers)
 	refused := 0
-	for i, a := range asked {
+	for i, a := range requested {
 		want, skip := novaSays(t, a, answers[i])
 		got := berthSays(a)
 		if skip {
@@ -67,11 +67,11 @@ func TestNova(t *testing.T) {
 			t.Fatalf("%s\n(-nova +berth):\n%s", text, diff)
 		}
 	}
-	t.Logf("%d requests, %d of them refused", len(asked), refused)
+	t.Logf("%d requests, %d of them refused", len(requested), refused)
 }
 
 // novaSays is Nova's answer in the form of berthSays.
-func novaSays(t *testing.T, a *asked, answer json.RawMessage) (lines []string, skip bool) {
+func novaSays(t *testing.T, a *question, answer json.RawMessage) (lines []string, skip bool) {
 	var text string
 	if json.Unmarshal(answer, &text) == nil {
 		return []string{"error " + text}, false
@@ -107,7 +107,7 @@ func novaSays(t *testing.T, a *asked, answer json.RawMessage) (lines []string, s
 	return lines, skip
 }
 
-func berthSays(a *asked) []string {
+func berthSays(a *question) []string {
 	r, err := a.request()
 	if err != nil {
 		return []string{"error " + err.Error()}
@@ -126,7 +126,7 @@ func berthSays(a *asked) []string {
 }
 
 // wire is a request as testdata/nova.py reads it.
-func (a *asked) wire() map[string]any {
+func (a *question) wire() map[string]any {
 	f := a.spec.Flavor
 	aggregates, ports, on := []any{}, []any{}, []string{}
 	for _, one := range a.aggregates {
@@ -139,11 +139,11 @@ func (a *asked) wire() map[string]any {
 		}
 		ports = append(ports, map[string]any{"id": p.ID, "old": p.Old, "groups": groups, "same_subtree": p.SameSubtree})
 	}
-	for field, is := range map[string]bool{
+	for field, cur := range map[string]bool{
 		"LimitTenants": a.settings.LimitTenants, "TenantsNeedAggregate": a.settings.TenantsNeedAggregate, "Zones": a.settings.Zones,
 		"ImageTypes": a.settings.ImageTypes, "IsolateAggregates": a.settings.IsolateAggregates, "ImageMetadata": a.settings.ImageMetadata, "Owner": a.settings.Owner,
 	} {
-		if is {
+		if cur {
 			on = append(on, field)
 		}
 	}
@@ -193,13 +193,13 @@ func some(r *rand.Rand, words []string, most int) map[string]string {
 	return m
 }
 
-func random(r *rand.Rand, release request.Release) *asked {
+func random(r *rand.Rand, release request.Release) *question {
 	coin := func() bool { return r.IntN(3) == 0 }
 	specs, properties := someSpecs, someProperties
 	if release >= request.Hibiscus {
 		specs, properties = slices.Concat(specs, newSpecs), slices.Concat(properties, newProperties)
 	}
-	a := &asked{settings: request.Settings{
+	a := &question{settings: request.Settings{
 		Release:    release,
 		MaxResults: 1000, LimitTenants: coin(), TenantsNeedAggregate: coin(), Zones: coin(), ImageTypes: coin(),
 		IsolateAggregates: coin(), ImageMetadata: coin(), Owner: release >= request.Hibiscus && coin(),

@@ -75,10 +75,10 @@ func (r Request) Owner(suffix string) string {
 // reason is why no provider can serve a group by itself, "" when one can. The root's traits are
 // left out: they are those of hosts.
 func (r Request) reason(g placement.RequestGroup, has func(placement.Query) (bool, error)) (string, error) {
-	asked := placement.RequestGroup{Suffix: g.Suffix}
+	requested := placement.RequestGroup{Suffix: g.Suffix}
 	for _, step := range r.steps(g) {
-		step.add(&asked)
-		some, err := has(placement.Query{Groups: []placement.RequestGroup{asked}, Limit: 1})
+		step.add(&requested)
+		some, err := has(placement.Query{Groups: []placement.RequestGroup{requested}, Limit: 1})
 		switch {
 		case refused(err):
 			return "placement refuses it: " + err.Error(), nil

@@ -37,15 +37,15 @@ func TestReasonScenarios(t *testing.T) {
 		if err != nil {
 			return failure(err)
 		}
-		w, asked := b.Snapshot(), 0
+		w, requested := b.Snapshot(), 0
 		lines, err := r.Reasons(func(q placement.Query) (bool, error) {
-			asked++
+			requested++
 			return found(w, q)
 		})
 		if err != nil {
 			return failure(err)
 		}
-		return append(a.named(lines), strconv.Itoa(asked)+" questions")
+		return append(a.named(lines), strconv.Itoa(requested)+" questions")
 	})
 }
 
@@ -87,9 +87,9 @@ func TestReasonsReturnsWhatFails(t *testing.T) {
 	}
 }
 
-// FuzzExtraSpecs holds that any extra spec makes a request that placement can be
-// asked, or an error: no amount that is not positive, no group twice, no group that
-// asks for nothing, and no trait of a group that is none of its own.
+// FuzzExtraSpecs holds that any extra spec makes a query to
+// placement, or an error: no amount that is not positive, no group twice, no group that
+// requests nothing, and no trait of a group that is none of its own.
 func FuzzExtraSpecs(f *testing.F) {
 	for _, w := range someSpecs {
 		name, v, _ := strings.Cut(w, "=")
@@ -106,12 +106,12 @@ func FuzzExtraSpecs(f *testing.F) {
 		seen := map[string]bool{}
 		for _, g := range r.Query.Groups {
 			if seen[g.Suffix] || len(g.Resources)+len(g.Required)+len(g.Forbidden) == 0 {
-				t.Errorf("%q: group %q comes twice or asks for nothing", s.Flavor.Specs, g.Suffix)
+				t.Errorf("%q: group %q comes twice or requests nothing", s.Flavor.Specs, g.Suffix)
 			}
 			seen[g.Suffix] = true
 			for _, a := range g.Resources {
 				if a.Amount <= 0 {
-					t.Errorf("%q: group %q asks for %+v", s.Flavor.Specs, g.Suffix, a)
+					t.Errorf("%q: group %q requests %+v", s.Flavor.Specs, g.Suffix, a)
 				}
 			}
 		}

@@ -23,7 +23,7 @@ type Spec struct {
 	Flavor     extraspecs.Flavor
 	Image      extraspecs.Image
 	FromVolume bool   // the root disk is none of the host's
-	Ports      []Port // those that ask for something may be all that are here
+	Ports      []Port // those that request something may be all that are here
 	Project    string
 	Zone       string // availability zone, "" for any
 

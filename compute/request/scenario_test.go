@@ -17,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// An asked is a question:
+// A question is one of a file, as it is read:
 //
 //	flavor vcpus=1 ram=256 disk=1 ephemeral=0 swap=0    the numbers
 //	spec resources1:VGPU=1                              extra specs, one or more
@@ -32,10 +32,10 @@ import (
 //	alias {"name": "a", "resource_class": "GPU"}        a PCI alias, with pci_in_placement
 //	release 29                                          of Nova
 //	off accelerators                                    filters that are on otherwise
-//	attach cn1                                          ask for the first port alone
+//	attach cn1                                          request the first port alone
 //
 // Names of ports, groups and providers that are to be UUIDs are made such.
-type asked struct {
+type question struct {
 	spec       request.Spec
 	settings   request.Settings
 	aggregates []request.Aggregate
@@ -45,17 +45,17 @@ type asked struct {
 	names      map[string]string // by UUID
 }
 
-func parse(t *testing.T, question []string) *asked {
-	a := &asked{settings: request.DefaultSettings(), names: map[string]string{}}
+func parse(t *testing.T, lines []string) *question {
+	a := &question{settings: request.DefaultSettings(), names: map[string]string{}}
 	a.spec.Flavor.Name, a.spec.Image.Name = "m1", "cirros"
 	a.spec.Flavor.Specs = map[string]string{}
-	for _, line := range question {
+	for _, line := range lines {
 		a.line(t, line)
 	}
 	return a
 }
 
-func (a *asked) line(t *testing.T, line string) {
+func (a *question) line(t *testing.T, line string) {
 	words := strings.Fields(line)
 	rest := words[1:]
 	switch words[0] {
@@ -136,7 +136,7 @@ func pairs(words []string) map[string]string {
 	return m
 }
 
-func (a *asked) group(words []string) {
+func (a *question) group(words []string) {
 	g := request.Group{ID: a.id(words[0]), Resources: map[string]int64{}}
 	for _, w := range words[1:] {
 		class, n, isResource := strings.Cut(w, ":")
@@ -154,7 +154,7 @@ func (a *asked) group(words []string) {
 }
 
 // id returns the UUID that stands for a name. One that begins with _ is no UUID.
-func (a *asked) id(name string) string {
+func (a *question) id(name string) string {
 	if strings.HasPrefix(name, "_") {
 		return name
 	}
@@ -163,7 +163,7 @@ func (a *asked) id(name string) string {
 	return id
 }
 
-func (a *asked) uuids(names []string) []placement.UUID {
+func (a *question) uuids(names []string) []placement.UUID {
 	var all []placement.UUID
 	for _, n := range names {
 		all = append(all, placement.UUID(a.id(n)))
@@ -172,7 +172,7 @@ func (a *asked) uuids(names []string) []placement.UUID {
 }
 
 // named replaces UUIDs by the names that they stand for.
-func (a *asked) named(lines []string) []string {
+func (a *question) named(lines []string) []string {
 	out := slices.Clone(lines)
 	for i := range out {
 		for id, name := range a.names {
@@ -204,14 +204,14 @@ func set(t *testing.T, s *request.Settings, name string, on bool) {
 	field.SetBool(on)
 }
 
-func (a *asked) request() (request.Request, error) {
+func (a *question) request() (request.Request, error) {
 	if a.attach != "" {
 		return request.Attach(a.spec.Ports[0], a.attach, a.settings)
 	}
 	return request.New(a.spec, a.settings, a.aggregates)
 }
 
-// failure tells an error, with what administrators see of it.
+// failure prints an error, with what administrators see of it.
 func failure(err error) []string {
 	lines := []string{strings.TrimRight("error "+err.Error(), " ")}
 	if none, ok := err.(*request.NoValidHost); ok {
@@ -222,8 +222,8 @@ func failure(err error) []string {
 	return lines
 }
 
-// The answer to a question is what placement is asked, what of the flavor was passed
-// over, and what ports are told of a mapping.
+// The answer to a question is what placement is queried for, what of the flavor was passed
+// over, and what ports get of a mapping.
 func TestRequestScenarios(t *testing.T) {
 	for _, file := range []string{"testdata/flavor.txt", "testdata/pci.txt", "testdata/ports.txt", "testdata/mappings.txt"} {
 		golden.Answer(t, file, func(t *testing.T, question []string) []string {
@@ -251,8 +251,8 @@ func TestRequestScenarios(t *testing.T) {
 	}
 }
 
-// bindings are what ports are told of the mapping.
-func (a *asked) bindings(r request.Request) []string {
+// bindings are what ports get of the mapping.
+func (a *question) bindings(r request.Request) []string {
 	all, err := r.Bindings(a.mappings)
 	if err != nil {
 		return a.named([]string{"binding error " + err.Error()})
@@ -302,7 +302,7 @@ func TestFilterScenarios(t *testing.T) {
 
 // off returns the query with all filters off that can be, and checks that it is the one
 // of a cloud in which they find nothing.
-func (a *asked) off(t *testing.T, question []string) []string {
+func (a *question) off(t *testing.T, question []string) []string {
 	off := parse(t, question)
 	off.settings.Off = nil
 	for name := range fieldOf {

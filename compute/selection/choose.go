@@ -17,11 +17,11 @@ type Chooser struct {
 	taken    []Claim // one of each server that has one
 
 	// What follows is about the current server.
-	ordered bool     // the hosts are, in left
-	left    []*state // those not tried yet, the best first
-	line    []Claim  // those not tried yet of the host that is being tried
-	last    Claim
-	asked   bool // last is with the caller, and reserved
+	ordered   bool     // the hosts are, in left
+	remaining []*state // those not tried yet, the best first
+	line      []Claim  // those not tried yet of the host that is being tried
+	last      Claim
+	requested bool // last is with the caller, and reserved
 	// Why hosts will not do for it, a line each: filtered, with too little left, refused.
 	filtered, tight, refused []string
 }
@@ -69,26 +69,26 @@ func (c *Chooser) Server() string {
 }
 
 // Next returns the claim to try next for the current server: the one before was refused. It returns
-// false when there is none left. The claim counts as used until another one is asked for, or Release.
+// false when there is none left. The claim counts as used until another one is requested, or Release.
 func (c *Chooser) Next() (Claim, bool) {
 	if c.Done() {
 		return Claim{}, false
 	}
-	if c.asked {
+	if c.requested {
 		c.Refuse("placement refused the claim of " + c.last.String())
 	}
 	if !c.ordered {
-		c.left, c.ordered = c.order(), true
+		c.remaining, c.ordered = c.order(), true
 	}
 	for {
 		for len(c.line) == 0 {
-			if len(c.left) == 0 {
+			if len(c.remaining) == 0 {
 				return Claim{}, false
 			}
-			c.line, c.left = c.claims(c.left[0]), c.left[1:]
+			c.line, c.remaining = c.claims(c.remaining[0]), c.remaining[1:]
 		}
 		c.last, c.line = c.line[0], c.line[1:]
-		if c.asked = c.offer.reserve(c.last.Amounts); c.asked {
+		if c.requested = c.offer.reserve(c.last.Amounts); c.requested {
 			return c.last, true
 		}
 	}
@@ -103,17 +103,17 @@ func (c *Chooser) Refuse(why string) {
 
 // Release takes back the reservation of the claim that Next returned last, unless it was Taken.
 func (c *Chooser) Release() {
-	if c.asked {
+	if c.requested {
 		c.offer.giveBack(c.last.Amounts)
 	}
-	c.asked = false
+	c.requested = false
 }
 
 // Taken says that placement took the claim that Next returned last.
 func (c *Chooser) Taken() {
 	server := c.Server()
 	c.taken = append(c.taken, c.last)
-	c.line, c.left, c.ordered, c.asked = nil, nil, false, false
+	c.line, c.remaining, c.ordered, c.requested = nil, nil, false, false
 	for _, h := range c.hosts {
 		if h.Name == c.last.Host && h.Node == c.last.Node {
 			h.Servers = append(h.Servers, server)

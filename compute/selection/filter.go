@@ -38,9 +38,9 @@ func (c *Chooser) together(h *state) (bool, string) {
 			return false, "other servers of its affinity group are elsewhere"
 		}
 	case AntiAffinity:
-		there := shared(h.Servers, g.Members)
-		if there >= max(1, g.Most) && !slices.Contains(h.Servers, c.Server()) {
-			return false, fmt.Sprintf("it has %d servers of its anti-affinity group already", there)
+		existing := shared(h.Servers, g.Members)
+		if existing >= max(1, g.Most) && !slices.Contains(h.Servers, c.Server()) {
+			return false, fmt.Sprintf("it has %d servers of its anti-affinity group already", existing)
 		}
 	}
 	return true, ""

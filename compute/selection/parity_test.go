@@ -49,7 +49,7 @@ func TestNova(t *testing.T) {
 		choices[i] = randomChoice(r)
 	}
 	var answers [][]string
-	novatest.Ask(t, novaScript, choices, &answers)
+	novatest.Run(t, novaScript, choices, &answers)
 	for i, c := range choices {
 		if diff := cmp.Diff(answers[i], c.order()); diff != "" {
 			t.Fatalf("%+v (-nova +berth):\n%s", c, diff)

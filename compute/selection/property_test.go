@@ -62,7 +62,7 @@ func stocked(root, class string, n int64) selection.Provider {
 
 // run takes most claims and checks the allocations.
 func run(t *testing.T, c *selection.Chooser, a selection.Answer, servers int, r *rand.Rand) (claims, alternates []selection.Claim) {
-	held := allocations.Amounts{}
+	allocated := allocations.Amounts{}
 	for tried := 0; !c.Done(); tried++ {
 		claim, ok := c.Next()
 		if !ok {
@@ -74,13 +74,13 @@ func run(t *testing.T, c *selection.Chooser, a selection.Answer, servers int, r 
 		if r.IntN(6) == 0 {
 			continue
 		}
-		held = held.Plus(claim.Amounts)
+		allocated = allocated.Plus(claim.Amounts)
 		c.Taken()
 	}
 	if len(c.Claims()) != servers {
 		t.Errorf("%d of %d servers have a host", len(c.Claims()), servers)
 	}
-	for provider, classes := range held {
+	for provider, classes := range allocated {
 		for class, n := range classes {
 			if most := a.Providers[placement.UUID(provider)].Stocks[class].Capacity; n > most {
 				t.Errorf("%s has %s:%d of %d", provider, class, n, most)

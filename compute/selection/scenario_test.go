@@ -23,7 +23,7 @@ import (
 // line ---- ends it, and its answer follows up to an empty line. Lines that start
 // with # are comments. With the flag -update the answers are written into the file
 // instead of being compared.
-func runScenarios(t *testing.T, file string, ask func(t *testing.T, question []string) []string) {
+func runScenarios(t *testing.T, file string, answer func(t *testing.T, question []string) []string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -45,7 +45,7 @@ func runScenarios(t *testing.T, file string, ask func(t *testing.T, question []s
 			}
 		}
 		if len(question) > 0 {
-			out = append(append(out, "----"), ask(t, question)...)
+			out = append(append(out, "----"), answer(t, question)...)
 		}
 	}
 	got := strings.Join(out, "\n") + "\n"
@@ -64,7 +64,7 @@ func runScenarios(t *testing.T, file string, ask func(t *testing.T, question []s
 //
 //	provider cn1/br0 NET=1000 +CUSTOM_PHYSNET_0
 //	host cn1 disabled down busy=2 failed=1 servers=a,b cpu_weight_multiplier=2
-//	ask VCPU:1 p1=NET:1000,CUSTOM_PHYSNET_0          what placement is asked
+//	request VCPU:1 p1=NET:1000,CUSTOM_PHYSNET_0      the query to placement
 //	servers s1 s2
 //	group anti-affinity most=2 members=a,b hosts=cn1
 //	same a, different b, ignore cn1, forced
@@ -103,9 +103,9 @@ func (c *cloud) line(words []string) {
 		}
 	case "host":
 		c.host(rest)
-	case "ask":
+	case "request":
 		for _, w := range rest {
-			c.ask(w)
+			c.request(w)
 		}
 	case "servers":
 		c.wanted.Servers = rest
@@ -177,8 +177,8 @@ func (c *cloud) host(words []string) {
 	c.hosts = append(c.hosts, h)
 }
 
-// ask adds a group, or a class of the one without a suffix, to the query.
-func (c *cloud) ask(word string) {
+// request adds a group, or a class of the one without a suffix, to the query.
+func (c *cloud) request(word string) {
 	suffix, text, suffixed := strings.Cut(word, "=")
 	if !suffixed {
 		suffix, text = "", word

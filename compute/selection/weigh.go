@@ -11,16 +11,16 @@ import (
 // others will not is noted.
 func (c *Chooser) order() []*state {
 	c.filtered, c.tight, c.refused = nil, nil, nil
-	left := make([]*state, 0, len(c.hosts))
+	remaining := make([]*state, 0, len(c.hosts))
 	for _, h := range c.hosts {
 		if ok, why := c.passes(h); ok {
-			left = append(left, h)
+			remaining = append(remaining, h)
 		} else {
 			c.filtered = append(c.filtered, "host "+h.Name+": "+why)
 		}
 	}
-	c.weigh(left)
-	slices.SortStableFunc(left, func(a, b *state) int {
+	c.weigh(remaining)
+	slices.SortStableFunc(remaining, func(a, b *state) int {
 		switch d := b.weight - a.weight; {
 		case d > 0:
 			return 1
@@ -29,8 +29,8 @@ func (c *Chooser) order() []*state {
 		}
 		return 0
 	})
-	c.shuffle(left)
-	return left
+	c.shuffle(remaining)
+	return remaining
 }
 
 // shuffle draws the first host among the best, as the operator wants it.

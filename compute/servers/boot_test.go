@@ -95,7 +95,7 @@ func TestNobodyHasRoom(t *testing.T) {
 	}
 	for _, text := range []string{
 		"No valid host was found. ", "port " + string(port) + ", group ", egress + ":3000 free",
-		"placement: no host is left for ", "; 1 host would fit if 500 less of each of " + egress + ", " + ingress + " were asked for by group ",
+		"placement: no host remains for ", "; 1 host would fit if 500 less of each of " + egress + ", " + ingress + " were requested by group ",
 	} {
 		if why := w.why(vm); !strings.Contains(why, text) {
 			t.Errorf("the event says %q, want %q in it", why, text)

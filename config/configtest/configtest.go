@@ -37,17 +37,17 @@ var (
 )
 
 // Placement are the options of the placement service.
-func Placement(t testing.TB) []Option { return ask(t, "placement-api", placement) }
+func Placement(t testing.TB) []Option { return fill(t, "placement-api", placement) }
 
 // Neutron are the options of Neutron's server.
-func Neutron(t testing.TB) []Option { return ask(t, "python3-neutron", neutron) }
+func Neutron(t testing.TB) []Option { return fill(t, "python3-neutron", neutron) }
 
 // Nova are the options of Nova's services and hosts.
-func Nova(t testing.TB) []Option { return ask(t, "python3-nova", nova) }
+func Nova(t testing.TB) []Option { return fill(t, "python3-nova", nova) }
 
-func ask(t testing.TB, packages, script string) (all []Option) {
+func fill(t testing.TB, packages, script string) (all []Option) {
 	t.Helper()
-	upstreamtest.Ask(t, packages, options+script, nil, &all)
+	upstreamtest.Run(t, packages, options+script, nil, &all)
 	return all
 }
 

@@ -47,7 +47,9 @@ func (c *crowd) connect() {
 	c.Helper()
 	c.client = http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: atOnce}}
 	c.Cleanup(c.client.CloseIdleConnections)
-	c.each(func(i int) { c.ask(c.places.URL(), http.MethodPost, "/resource_providers", `{"name": "`+host(i)+`"}`) })
+	c.each(func(i int) {
+		c.request(c.places.URL(), http.MethodPost, "/resource_providers", `{"name": "`+host(i)+`"}`)
+	})
 }
 
 func host(i int) string { return fmt.Sprintf("host%04d", i) }
@@ -70,8 +72,8 @@ func (c *crowd) each(fn func(host int)) {
 	workers.Wait()
 }
 
-// ask sends a request as an administrator and returns the answer, which must be a success.
-func (c *crowd) ask(url, method, path, body string) string {
+// request sends a request as an administrator and returns the answer, which must be a success.
+func (c *crowd) request(url, method, path, body string) string {
 	c.Helper()
 	text, err := c.try(url, method, path, body)
 	if err != nil {
@@ -80,7 +82,7 @@ func (c *crowd) ask(url, method, path, body string) string {
 	return text
 }
 
-// try is ask that accepts any status.
+// try is request that accepts any status.
 func (c *crowd) try(url, method, path, body string) (string, error) {
 	r, err := http.NewRequest(method, url+path, strings.NewReader(body))
 	if err != nil {
@@ -125,7 +127,7 @@ func heartbeat(i int, start bool, bridges ...string) string {
 func (c *crowd) report(start bool, bridges ...string) {
 	c.Helper()
 	c.each(func(i int) {
-		c.ask(c.networks.URL(), http.MethodPost, "/berth/v1/heartbeats", heartbeat(i, start, bridges...))
+		c.request(c.networks.URL(), http.MethodPost, "/berth/v1/heartbeats", heartbeat(i, start, bridges...))
 	})
 }
 
@@ -156,7 +158,7 @@ func (c *crowd) complete(deviceGeneration string, bridges ...string) {
 			Generation json.Number
 		} `json:"resource_providers"`
 	}
-	if err := json.Unmarshal([]byte(c.ask(c.places.URL(), http.MethodGet, "/resource_providers", "")), &all); err != nil {
+	if err := json.Unmarshal([]byte(c.request(c.places.URL(), http.MethodGet, "/resource_providers", "")), &all); err != nil {
 		c.Fatal(err)
 	}
 	names := map[string]string{}
@@ -174,11 +176,11 @@ func (c *crowd) complete(deviceGeneration string, bridges ...string) {
 		}
 		got = append(got, line)
 	}
-	generation := func(of string) string {
+	generation := func(number string) string {
 		if deviceGeneration == "" {
 			return ""
 		}
-		return " " + of
+		return " " + number
 	}
 	for i := range c.hosts {
 		agent := host(i) + ":Open vSwitch agent"
@@ -206,7 +208,7 @@ func firstDifferent(list, from []string) string {
 // that have its trait, a VNIC type and free capacity.
 func (c *crowd) promising(network string) int {
 	c.Helper()
-	text := c.ask(c.places.URL(), http.MethodGet, "/resource_providers?required=CUSTOM_VNIC_TYPE_NORMAL,CUSTOM_PHYSNET_"+network+
+	text := c.request(c.places.URL(), http.MethodGet, "/resource_providers?required=CUSTOM_VNIC_TYPE_NORMAL,CUSTOM_PHYSNET_"+network+
 		"&resources=NET_BW_EGR_KILOBIT_PER_SEC:10000000,NET_BW_IGR_KILOBIT_PER_SEC:10000000", "")
 	return strings.Count(text, `"uuid"`)
 }
@@ -218,8 +220,8 @@ func (a tally) less(b tally) tally { return tally{a.all - b.all, a.writes - b.wr
 
 var answered = regexp.MustCompile(`(?m)^berth_http_requests_total\{method="(\w+)".*\} (\S+)$`)
 
-// asked returns the requests to placement so far.
-func (c *crowd) asked() (n tally) {
+// requests returns the requests to placement so far.
+func (c *crowd) requests() (n tally) {
 	c.Helper()
 	for _, m := range answered.FindAllStringSubmatch(c.metrics(c.placesAt), -1) {
 		count, err := strconv.ParseFloat(m[2], 64)
@@ -252,5 +254,5 @@ func (c *crowd) memory(address string) int {
 
 func (c *crowd) metrics(address string) string {
 	c.Helper()
-	return c.ask("http://"+address, http.MethodGet, "/metrics", "")
+	return c.request("http://"+address, http.MethodGet, "/metrics", "")
 }

@@ -32,12 +32,12 @@ func testRush(t *testing.T, c *crowd) {
 		again  = 8  // for one that exists
 		shared = 20 // for all together: versions of the API; four traits, by each of four that are the first
 	)
-	idle, before := c.memory(c.networkA), c.asked()
+	idle, before := c.memory(c.networkA), c.requests()
 	begin := time.Now()
 	c.report(true)
 	reported := time.Since(begin)
 	c.awaits(2 * time.Minute)
-	took, cost := time.Since(begin), c.asked().less(before)
+	took, cost := time.Since(begin), c.requests().less(before)
 	t.Logf("%d agents: reported in %.1f s, complete after %.1f s, %d requests to placement (%d that write); "+
 		"the network service has %d MB, %d before; placement %d MB", c.hosts, reported.Seconds(), took.Seconds(), cost.all, cost.writes,
 		c.memory(c.networkA), idle, c.memory(c.placesAt))
@@ -48,14 +48,14 @@ func testRush(t *testing.T, c *crowd) {
 		}
 	}
 	if cost.all > first*c.hosts+shared {
-		t.Errorf("placement was asked %d times for each agent, want %d", cost.all/c.hosts, first)
+		t.Errorf("placement got %d requests of each agent, want %d", cost.all/c.hosts, first)
 	}
 
 	costs := func(what string, most tally, do func()) {
 		t.Helper()
-		before := c.asked()
+		before := c.requests()
 		do()
-		if cost := c.asked().less(before); cost.all > most.all || cost.writes > most.writes {
+		if cost := c.requests().less(before); cost.all > most.all || cost.writes > most.writes {
 			t.Errorf("%s costs placement %d requests, %d of which write; want %d and %d", what, cost.all, cost.writes, most.all, most.writes)
 		}
 	}

@@ -326,9 +326,9 @@ func (g *gopher) usages() {
 	used, err := resourceproviders.GetUsages(g.ctx, g.c, gHost).Extract()
 	g.ok("get usages", err)
 	g.same("usages", want, used.Usages)
-	held, err := resourceproviders.GetAllocations(g.ctx, g.c, gHost).Extract()
+	allocated, err := resourceproviders.GetAllocations(g.ctx, g.c, gHost).Extract()
 	g.ok("get the provider's allocations", err)
-	g.same("the provider's allocations", map[string]resourceproviders.Allocation{gFirst: {Resources: want}}, held.Allocations)
+	g.same("the provider's allocations", map[string]resourceproviders.Allocation{gFirst: {Resources: want}}, allocated.Allocations)
 	if g.before("1.9") {
 		return
 	}

@@ -370,7 +370,7 @@ func (u *user) becomes(id, want string) {
 
 // bound reports an error unless a port is bound to a server, or to none, with the provider that
 // serves it.
-func (u *user) bound(admin *user, server, port string, is bool) {
+func (u *user) bound(admin *user, server, port string, cur bool) {
 	u.t.Helper()
 	var got struct {
 		ports.Port
@@ -378,11 +378,11 @@ func (u *user) bound(admin *user, server, port string, is bool) {
 	}
 	u.ok("get the port", ports.Get(admin.ctx, admin.network, port).ExtractInto(&got))
 	want, host := "", ""
-	if is {
+	if cur {
 		want, host = server, "devstack0"
 	}
 	allocation, _ := got.Profile["allocation"].(map[string]any)
-	if got.DeviceID != want || got.HostID != host || (len(allocation) > 0) != is {
+	if got.DeviceID != want || got.HostID != host || (len(allocation) > 0) != cur {
 		u.t.Errorf("port %s is of %q on %q with %v", port, got.DeviceID, got.HostID, got.Profile)
 	}
 }
@@ -537,14 +537,14 @@ func (u *user) actions(id string) {
 // deletes deletes a server, and checks that nothing is left.
 func (u *user) deletes(admin *user, id, group string, all []string) {
 	u.t.Helper()
-	held, err := allocations.Get(admin.ctx, admin.placement, id).Extract()
+	allocated, err := allocations.Get(admin.ctx, admin.placement, id).Extract()
 	u.ok("get what the server holds", err)
-	u.same("providers that it holds of", 2, len(held.Allocations))
+	u.same("providers that it holds of", 2, len(allocated.Allocations))
 	u.ok("delete", servers.Delete(u.ctx, u.c, id).ExtractErr())
 	u.goes(id)
-	held, err = allocations.Get(admin.ctx, admin.placement, id).Extract()
+	allocated, err = allocations.Get(admin.ctx, admin.placement, id).Extract()
 	u.ok("get what the server holds", err)
-	u.same("providers that it holds of", 0, len(held.Allocations))
+	u.same("providers that it holds of", 0, len(allocated.Allocations))
 	for _, p := range all {
 		u.bound(admin, id, p, false)
 	}

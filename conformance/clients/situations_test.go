@@ -89,9 +89,9 @@ func (p *place) aggregates() {
 // move moves a server's allocations to its migration, as Nova does.
 func (p *place) move() {
 	p.claim()
-	gone := p.allocations(1, 1)
-	gone["allocations"] = rest.Object{}
-	p.body = rest.Object{p.consumer: gone, p.missing: p.allocations(nil, 1)}
+	deleted := p.allocations(1, 1)
+	deleted["allocations"] = rest.Object{}
+	p.body = rest.Object{p.consumer: deleted, p.missing: p.allocations(nil, 1)}
 }
 
 // reshape moves the host's processors, and their allocations, to a child.

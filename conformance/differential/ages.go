@@ -52,7 +52,7 @@ func Ages() []Excuse {
 			Match: laterPlace,
 		},
 		{
-			Name: "a token of system scope is told why",
+			Name: "a token of system scope gets the reason",
 			Reason: "8.0.0 is made to refuse system scope by rules; the current release refuses it by scope type, and its message " +
 				"is the bare name of the operation.",
 			Match: func(x *Exchange) bool {

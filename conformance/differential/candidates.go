@@ -18,8 +18,8 @@ func piledUp(x *Exchange) bool {
 	if x.A.Status != http.StatusOK || x.B.Status != http.StatusOK {
 		return false
 	}
-	_, strict := x.pair.ask(unlimited(x.Request))
-	looseA, loose := x.pair.ask(withoutPolicy(unlimited(x.Request)))
+	_, strict := x.pair.query(unlimited(x.Request))
+	looseA, loose := x.pair.query(withoutPolicy(unlimited(x.Request)))
 	if len(Compare(looseA, loose)) > 0 && !x.lostTrees(looseA, loose) {
 		return false
 	}

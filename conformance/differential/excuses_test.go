@@ -61,7 +61,7 @@ func TestExcusesAreNarrow(t *testing.T) {
 		{"SameClass", claims, 409, problem(409, fmt.Sprintf(full, "first")), 409, problem(409, fmt.Sprintf(odd, "VCPU", "first")), ""},
 		{"OddFirst", claims, 409, problem(409, fmt.Sprintf(odd, "VCPU", "first")), 409, problem(409, fmt.Sprintf(odd, "OTHER", "first")), ""},
 		{"PreviousShort", claim, 409, problem(409, fmt.Sprintf(full, "second")), 409, problem(409, fmt.Sprintf(full, "first")), ""},
-		{"Scope", scoped, 403, problem(403, "Policy does not allow x:y to be performed."), 403, problem(403, "x:y"), "a token of system scope is told why"},
+		{"Scope", scoped, 403, problem(403, "Policy does not allow x:y to be performed."), 403, problem(403, "x:y"), "a token of system scope gets the reason"},
 		{"NoScope", claim, 403, problem(403, "Policy does not allow x:y to be performed."), 403, problem(403, "x:y"), ""},
 		{
 			"BareUUID", get("/resource_providers?uuid=x"), 200, `{}`, 400,

@@ -11,8 +11,8 @@ func Faults() []Excuse {
 	return []Excuse{
 		{
 			Name: "amounts pile up",
-			Reason: "When one resource class is asked for by several groups, the search adds up the amounts of merged groups in " +
-				"objects that other candidates share, unless group_policy is none. The candidates then ask for too much, and " +
+			Reason: "When one resource class is requested by several groups, the search adds up the amounts of merged groups in " +
+				"objects that other candidates share, unless group_policy is none. The candidates then request too much, and " +
 				"some are dropped because of that.",
 			Match: piledUp,
 		},
@@ -24,7 +24,7 @@ func Faults() []Excuse {
 				if x.Request.path() != "/allocation_candidates" || len(groups(x.Request)) < 2 {
 					return false
 				}
-				a, b := x.pair.ask(unlimited(x.Request))
+				a, b := x.pair.query(unlimited(x.Request))
 				return x.lostTrees(a, b)
 			},
 		},
@@ -100,8 +100,8 @@ func Faults() []Excuse {
 		broken("queries that are not UTF-8",
 			"The handler for usages reads the query before it is checked.",
 			`codec can't decode byte`),
-		broken("a child beside a sharing provider",
-			"The search looks up summaries of trees that it did not load: before 1.29 those of children beside a sharing provider, and in "+
+		broken("a child with a sharing provider",
+			"The search looks up summaries of trees that it did not load: before 1.29 those of children with a sharing provider, and in "+
 				"all versions that of a sharing provider which is itself a child, for the unsuffixed group.",
 			`\n\n \d+  $`),
 	}

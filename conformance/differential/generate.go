@@ -32,7 +32,7 @@ type draft struct {
 	params []Field // query keys and values, not escaped yet
 	body   any     // nil for none
 	minor  int
-	header []Field // beside those that every request has
+	header []Field // in addition to those that every request has
 	pinned bool    // minor was chosen by the maker
 }
 

@@ -31,7 +31,7 @@ func unlimited(r Request) Request {
 }
 
 func (p *Pair) compareLimited(x Exchange) []Difference {
-	allA, allB := p.ask(unlimited(x.Request))
+	allA, allB := p.query(unlimited(x.Request))
 	if ds := Compare(allA, allB); len(ds) > 0 {
 		return ds // an excuse for these must excuse the whole exchange
 	}

@@ -79,7 +79,7 @@ func (p *Pair) Do(t *Tracker, r Request) Step {
 	p.Requests++
 	r.Body = t.Resolve(r.Body)
 	x := Exchange{Request: r, pair: p}
-	x.A, x.B = p.ask(r)
+	x.A, x.B = p.query(r)
 	x.Differences = Compare(x.A, x.B)
 	if limited(x) {
 		x.Differences = p.compareLimited(x)
@@ -88,7 +88,7 @@ func (p *Pair) Do(t *Tracker, r Request) Step {
 	return p.judge(x)
 }
 
-func (p *Pair) ask(r Request) (a, b Answer) {
+func (p *Pair) query(r Request) (a, b Answer) {
 	p.both(func(s *Side) error {
 		if s == p.A {
 			a = s.exchange(r)

@@ -238,8 +238,8 @@ func (t *Tracker) observeAllocations(r Request, uuid string, a Answer) {
 }
 
 func (t *Tracker) consumerSeen(uuid string, doc any) {
-	held := heldIn(doc)
-	if len(held) == 0 {
+	allocated := heldIn(doc)
+	if len(allocated) == 0 {
 		delete(t.consumers, uuid)
 		return
 	}
@@ -248,7 +248,7 @@ func (t *Tracker) consumerSeen(uuid string, doc any) {
 		c = &consumer{uuid: uuid}
 		t.consumers[uuid] = c
 	}
-	c.holds = held
+	c.holds = allocated
 	if g, ok := asInt(at(doc, "consumer_generation")); ok {
 		c.generation = g
 	}
@@ -261,8 +261,8 @@ func (t *Tracker) consumerSeen(uuid string, doc any) {
 
 // claimed records that a consumer has the allocations of a request body.
 func (t *Tracker) claimed(uuid string, doc any, bump bool) {
-	held := heldIn(doc)
-	if len(held) == 0 {
+	allocated := heldIn(doc)
+	if len(allocated) == 0 {
 		delete(t.consumers, uuid)
 		return
 	}
@@ -272,10 +272,10 @@ func (t *Tracker) claimed(uuid string, doc any, bump bool) {
 		t.consumers[uuid] = c
 	}
 	c.generation++
-	c.holds = held
+	c.holds = allocated
 	c.project, c.user = asString(at(doc, "project_id")), asString(at(doc, "user_id"))
 	c.kind = asString(at(doc, "consumer_type"))
-	for rp := range held {
+	for rp := range allocated {
 		if p := t.providers[rp]; p != nil && bump {
 			p.generation++
 		}
@@ -284,11 +284,11 @@ func (t *Tracker) claimed(uuid string, doc any, bump bool) {
 
 // heldIn reads allocations in either of their forms.
 func heldIn(doc any) map[string]map[string]int {
-	held := map[string]map[string]int{}
+	allocated := map[string]map[string]int{}
 	note := func(rp string, resources any) {
-		held[rp] = map[string]int{}
+		allocated[rp] = map[string]int{}
 		for class, n := range asMap(resources) {
-			held[rp][class], _ = asInt(n)
+			allocated[rp][class], _ = asInt(n)
 		}
 	}
 	switch allocs := at(doc, "allocations").(type) {
@@ -301,7 +301,7 @@ func heldIn(doc any) map[string]map[string]int {
 			note(asString(at(a, "resource_provider", "uuid")), at(a, "resources"))
 		}
 	}
-	return held
+	return allocated
 }
 
 // observeBatch records the changes of a request to several consumers at once.

@@ -43,23 +43,23 @@ func newAged(t *testing.T) *aged {
 // ready waits until the host reports, and placement has the devices of its two agents.
 func (a *aged) ready() {
 	a.Helper()
-	a.until("the host is up", func() bool { return strings.Contains(a.ask("compute", "GET", "/v2.1/os-services", ""), `"up"`) })
+	a.until("the host is up", func() bool { return strings.Contains(a.get("compute", "GET", "/v2.1/os-services", ""), `"up"`) })
 	a.until("the agents are synced", func() bool {
-		return strings.Count(strings.ReplaceAll(a.ask("network", "GET", "/v2.0/agents", ""), " ", ""), `"resources_synced":true`) == 2
+		return strings.Count(strings.ReplaceAll(a.get("network", "GET", "/v2.0/agents", ""), " ", ""), `"resources_synced":true`) == 2
 	})
 }
 
-func (a *aged) until(what string, is func() bool) {
+func (a *aged) until(what string, cur func() bool) {
 	a.Helper()
-	for end := time.Now().Add(2 * time.Minute); !is(); <-time.After(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !cur(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			a.Fatalf("never: %s", what)
 		}
 	}
 }
 
-// ask sends a request and returns the answer, "" for a 404.
-func (a *aged) ask(service, method, path, body string) string {
+// get sends a request and returns the answer, "" for a 404.
+func (a *aged) get(service, method, path, body string) string {
 	a.Helper()
 	req, err := http.NewRequest(method, a.urls[service]+path, strings.NewReader(body))
 	if err != nil {
@@ -101,10 +101,10 @@ type vm struct{ server, port string }
 // boot boots a server with a port that guarantees bandwidth.
 func (a *aged) boot(name, network, policy, image string) vm {
 	a.Helper()
-	port := a.id("port", a.ask("network", "POST", "/v2.0/ports", fmt.Sprintf(`{"port": {"network_id": %q, "qos_policy_id": %q}}`, network, policy)))
-	id := a.id("server", a.ask("compute", "POST", "/v2.1/servers",
+	port := a.id("port", a.get("network", "POST", "/v2.0/ports", fmt.Sprintf(`{"port": {"network_id": %q, "qos_policy_id": %q}}`, network, policy)))
+	id := a.id("server", a.get("compute", "POST", "/v2.1/servers",
 		fmt.Sprintf(`{"server": {"name": %q, "flavorRef": "c1", "imageRef": %q, "networks": [{"port": %q}]}}`, name, image, port)))
-	a.until(name+" is active", func() bool { return strings.Contains(a.ask("compute", "GET", "/v2.1/servers/"+id, ""), `"ACTIVE"`) })
+	a.until(name+" is active", func() bool { return strings.Contains(a.get("compute", "GET", "/v2.1/servers/"+id, ""), `"ACTIVE"`) })
 	return vm{id, port}
 }
 
@@ -113,15 +113,15 @@ func (a *aged) boot(name, network, policy, image string) vm {
 func (a *aged) state(v vm) string {
 	a.Helper()
 	var said []string
-	if a.ask("compute", "GET", "/v2.1/servers/"+v.server, "") != "" {
+	if a.get("compute", "GET", "/v2.1/servers/"+v.server, "") != "" {
 		said = append(said, "listed")
 	}
-	if port := a.ask("network", "GET", "/v2.0/ports/"+v.port, ""); strings.Contains(port, `"binding:host_id": "devstack0"`) || strings.Contains(port, `"binding:host_id":"devstack0"`) {
+	if port := a.get("network", "GET", "/v2.0/ports/"+v.port, ""); strings.Contains(port, `"binding:host_id": "devstack0"`) || strings.Contains(port, `"binding:host_id":"devstack0"`) {
 		said = append(said, "bound")
 	} else if port != "" {
 		said = append(said, "port")
 	}
-	if strings.Contains(a.ask("placement", "GET", "/allocations/"+v.server, ""), "NET_BW_EGR_KILOBIT_PER_SEC") {
+	if strings.Contains(a.get("placement", "GET", "/allocations/"+v.server, ""), "NET_BW_EGR_KILOBIT_PER_SEC") {
 		said = append(said, "allocated")
 	}
 	return strings.Join(said, " ")
@@ -166,20 +166,20 @@ func TestDatabasesOfDifferentAge(t *testing.T) {
 	a := newAged(t)
 	all, older, newer := []string{"placement", "network", "compute"}, t.TempDir(), t.TempDir()
 	var images struct{ Images []struct{ ID string } }
-	if err := json.Unmarshal([]byte(a.ask("image", "GET", "/v2/images", "")), &images); err != nil || len(images.Images) == 0 {
+	if err := json.Unmarshal([]byte(a.get("image", "GET", "/v2/images", "")), &images); err != nil || len(images.Images) == 0 {
 		t.Fatalf("there are no images: %v", err)
 	}
-	network := a.id("network", a.ask("network", "POST", "/v2.0/networks",
+	network := a.id("network", a.get("network", "POST", "/v2.0/networks",
 		`{"network": {"provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100}}`))
-	a.ask("network", "POST", "/v2.0/subnets", fmt.Sprintf(`{"subnet": {"network_id": %q, "cidr": "10.0.4.0/24", "ip_version": 4}}`, network))
-	policy := a.id("policy", a.ask("network", "POST", "/v2.0/qos/policies", `{"policy": {"name": "p"}}`))
-	a.ask("network", "POST", "/v2.0/qos/policies/"+policy+"/minimum_bandwidth_rules", `{"minimum_bandwidth_rule": {"min_kbps": 1000, "direction": "egress"}}`)
+	a.get("network", "POST", "/v2.0/subnets", fmt.Sprintf(`{"subnet": {"network_id": %q, "cidr": "10.0.4.0/24", "ip_version": 4}}`, network))
+	policy := a.id("policy", a.get("network", "POST", "/v2.0/qos/policies", `{"policy": {"name": "p"}}`))
+	a.get("network", "POST", "/v2.0/qos/policies/"+policy+"/minimum_bandwidth_rules", `{"minimum_bandwidth_rule": {"min_kbps": 1000, "direction": "egress"}}`)
 	deleted := a.boot("A", network, policy, images.Images[0].ID)
 	a.up.Stop()
 	a.copies(older, a.dir, all...)
 	a.up.Restart()
 	a.ready()
-	a.ask("compute", "DELETE", "/v2.1/servers/"+deleted.server, "")
+	a.get("compute", "DELETE", "/v2.1/servers/"+deleted.server, "")
 	a.until("A is gone", func() bool { return a.state(deleted) == "port" })
 	made := a.boot("B", network, policy, images.Images[0].ID)
 	a.up.Stop()
@@ -208,7 +208,7 @@ func TestDatabasesOfDifferentAge(t *testing.T) {
 		}
 		for _, v := range []vm{deleted, made} {
 			if strings.Contains(a.state(v), "listed") {
-				a.ask("compute", "DELETE", "/v2.1/servers/"+v.server, "")
+				a.get("compute", "DELETE", "/v2.1/servers/"+v.server, "")
 			}
 		}
 		want := []string{tc.deletedA, tc.goneB}

@@ -18,7 +18,7 @@ import (
 
 // ran are the commands of blocks which a test runs, or checks against the program that they call.
 var ran = map[string]string{
-	"berth":        "TestCommands asks it for the command and its options; TestMigrationPage and TestBackups run some",
+	"berth":        "TestCommands checks the command and its options with it; TestMigrationPage and TestBackups run some",
 	"bin/berth":    "as berth",
 	"curl":         "TestCurl",
 	"grep":         "behind curl",

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { server.Main(m) }
 
 // TestMigrationPage runs the commands of migration.md about the database, with MariaDB: upstream's
 // data is checked and the migration rehearsed on a copy, Berth's tables are added and removed
-// beside the running service, and a database on SQLite is moved to the server.
+// next to the running service, and a database on SQLite is moved to the server.
 func TestMigrationPage(t *testing.T) {
 	live := server.NewDatabase(t, server.MariaDB)
 	upstream := server.StartUpstream(t, server.Options{Database: live.Upstream})

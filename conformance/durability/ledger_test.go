@@ -145,10 +145,10 @@ func (l *ledger) body(a *account, h holdings) (rest.Object, bool) {
 	if err != nil {
 		return nil, false
 	}
-	var held struct {
+	var allocated struct {
 		Generation any `json:"consumer_generation"`
 	}
-	if err := json.Unmarshal(ans.Body, &held); err != nil {
+	if err := json.Unmarshal(ans.Body, &allocated); err != nil {
 		l.t.Errorf("GET /allocations/%s: %v: %q", a.consumer, err, ans.Body)
 		return nil, false
 	}
@@ -156,7 +156,7 @@ func (l *ledger) body(a *account, h holdings) (rest.Object, bool) {
 	for p, n := range h {
 		per[p] = rest.Resources{"VCPU": n}
 	}
-	return rest.Allocations(held.Generation, per), true
+	return rest.Allocations(allocated.Generation, per), true
 }
 
 // send sends a request that changes accounts as given by next, nil for one that has to be refused.
@@ -192,7 +192,7 @@ func (l *ledger) audit() []string {
 	sum := holdings{}
 	for _, as := range l.accounts {
 		for _, a := range as {
-			got := l.held(a.consumer)
+			got := l.allocated(a.consumer)
 			if !maps.Equal(got, a.now) && (a.maybe == nil || !maps.Equal(got, a.maybe)) {
 				wrong = append(wrong, fmt.Sprintf("%s holds %v\nacknowledged %v\nwithout an answer %v", a.consumer, got, a.now, a.maybe))
 			}
@@ -219,7 +219,7 @@ func (l *ledger) check() {
 	}
 }
 
-func (l *ledger) held(consumer string) holdings {
+func (l *ledger) allocated(consumer string) holdings {
 	l.t.Helper()
 	var body struct {
 		Allocations map[string]struct{ Resources rest.Resources }
@@ -241,7 +241,7 @@ func (l *ledger) pairs() []string {
 		done := map[bool]int{}
 		for _, a := range as {
 			if a.maybe != nil && !maps.Equal(a.maybe, a.now) {
-				done[maps.Equal(l.held(a.consumer), a.maybe)]++
+				done[maps.Equal(l.allocated(a.consumer), a.maybe)]++
 			}
 		}
 		if done[true] > 0 && done[false] > 0 {

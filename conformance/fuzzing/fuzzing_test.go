@@ -42,7 +42,7 @@ func TestRoutes(t *testing.T) {
 	c := start(t)
 	served := regexp.MustCompile(`(?m)^berth_http_request_seconds_count\{method="([A-Z]+)",route="([^"]+)",service="([^"]+)"\}`)
 	for api := range apis {
-		_, text := c.ask("/" + api + "/metrics")
+		_, text := c.get("/" + api + "/metrics")
 		found := served.FindAllStringSubmatch(text, -1)
 		if len(found) == 0 {
 			t.Errorf("%s says of no route that it has it", api)
@@ -183,7 +183,7 @@ func (f *fuzzer) choose(m *maker) *route {
 // kindOf is the kind of a list's items.
 func kindOf(path string) string {
 	last := path[strings.LastIndex(path, "/")+1:]
-	if kind, is := kindsOf[last]; is {
+	if kind, cur := kindsOf[last]; cur {
 		return kind
 	}
 	return last
@@ -316,7 +316,7 @@ func (f *fuzzer) aftermath() {
 		return // reported by the end of the cloud
 	}
 	for api := range apis {
-		if status, text := c.ask("/" + api + "/readyz"); status != 200 {
+		if status, text := c.get("/" + api + "/readyz"); status != 200 {
 			f.t.Errorf("%s is not ready: %d %s", api, status, text)
 		}
 	}

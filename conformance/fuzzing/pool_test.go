@@ -132,17 +132,17 @@ func (p *pool) walk(v any, kind, parent string) {
 func (p *pool) object(o map[string]any, kind, parent string) {
 	provider := parent
 	for _, key := range []string{"id", "uuid", "port_id", "request_id"} {
-		id, of := textOf(o[key]), kind
+		id, kinds := textOf(o[key]), kind
 		switch key {
 		case "uuid":
-			of, provider = "resource_providers", id
+			kinds, provider = "resource_providers", id
 		case "port_id":
-			of = "ports"
+			kinds = "ports"
 		case "request_id":
-			of = "requests"
+			kinds = "requests"
 		}
-		if id != "" && of != "" {
-			p.add(of, id)
+		if id != "" && kinds != "" {
+			p.add(kinds, id)
 			if parent != "" && parent != id {
 				p.parents[id] = parent
 			}
@@ -163,14 +163,14 @@ func (p *pool) object(o map[string]any, kind, parent string) {
 	if host := textOf(o["host"]); kind == "bindings" && host != "" && parent != "" {
 		p.parents[host] = parent // of which port it was last
 	}
-	if networks, is := o["addresses"].(map[string]any); is {
+	if networks, cur := o["addresses"].(map[string]any); cur {
 		for name := range networks {
 			p.add("ips", name)
 			p.parents[name] = textOf(o["id"])
 		}
 	}
 	for _, key := range []string{"generation", "resource_provider_generation"} {
-		if n, is := o[key].(float64); is && provider != "" {
+		if n, cur := o[key].(float64); cur && provider != "" {
 			p.generations[provider] = int(n)
 		}
 	}
@@ -188,7 +188,7 @@ func (p *pool) claimsOf(v any) {
 	all, _ := v.([]any)
 	for _, one := range all[:min(len(all), 3)] {
 		o, _ := one.(map[string]any)
-		if _, is := o["allocations"].(map[string]any); !is {
+		if _, cur := o["allocations"].(map[string]any); !cur {
 			continue
 		}
 		if tree, err := parse(string(mustJSON(o["allocations"]))); err == nil {

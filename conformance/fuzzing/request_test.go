@@ -148,12 +148,12 @@ func (m *maker) names(segments []string) (all []named) {
 		}
 		before := segments[i-1]
 		kind := before
-		if k, is := kindsOf[before]; is {
+		if k, cur := kindsOf[before]; cur {
 			kind = k
 		}
 		kind = strings.TrimPrefix(kind, "alias_")
 		n := named{kind, m.id(kind)}
-		if word, is := wordsOf[before]; is {
+		if word, cur := wordsOf[before]; cur {
 			n = named{"", m.plain(word)}
 		}
 		if len(all) == 1 && !m.chance(6) { // mostly what is below each other belongs together
@@ -252,7 +252,7 @@ func (m *maker) headers(rt *route, c *cloud, body bodyTemplate) (lines []string)
 	if m.chance(100) {
 		lines[0] = "Host: " + m.one("", "other", "other.example:80", "[::1]", "a b", "127.0.0.1:1")
 	}
-	if newest, is := versions[rt.api]; is {
+	if newest, cur := versions[rt.api]; cur {
 		minor := newest
 		if body.until > 0 {
 			minor = body.since + m.IntN(body.until-body.since+1)

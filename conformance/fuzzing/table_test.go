@@ -68,7 +68,7 @@ func addLine(all []*route, api, path, line string) ([]*route, error) {
 		rest = rest[len(m[0]):]
 	}
 	var query []param
-	if text, is := strings.CutPrefix(rest, "?"); is {
+	if text, cur := strings.CutPrefix(rest, "?"); cur {
 		for one := range strings.FieldsSeq(text) {
 			name, value, _ := strings.Cut(one, "=")
 			query = append(query, param{name, strings.ReplaceAll(value, "@", " ")})

@@ -36,8 +36,8 @@ func read(d *json.Decoder) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	open, is := t.(json.Delim)
-	if !is {
+	open, cur := t.(json.Delim)
+	if !cur {
 		raw, err := json.Marshal(t)
 		return &node{raw: string(raw)}, err
 	}

@@ -222,6 +222,6 @@ func checkPrerequisites(t *testing.T, page string) {
 	_, version, _ := strings.Cut(string(mod), "\ngo ")
 	version, _, _ = strings.Cut(version, "\n")
 	if !strings.Contains(page, "/go"+version+".linux-amd64.tar.gz") {
-		t.Errorf("the page does not install Go %s, which go.mod asks for", version)
+		t.Errorf("the page does not install Go %s, which go.mod requests", version)
 	}
 }

@@ -49,14 +49,14 @@ func TestMoves(t *testing.T) {
 	})
 }
 
-// TestMovesBesideDebians runs the commands of the page with Berth's compute service beside Debian's Placement, Debian's Neutron or
+// TestMovesBesideDebians runs the commands of the page with Berth's compute service with Debian's Placement, Debian's Neutron or
 // both: one of the three in every second rotation. "berth audit" finds nothing between the moves.
-func TestMovesBesideDebians(t *testing.T) {
+func TestMovesWithDebians(t *testing.T) {
 	openstack.Need(t)
 	mixes := map[string]func(*testing.T) *cloud{
-		"Placement": func(t *testing.T) *cloud { return besideNetwork(t, debiansAt, startBerthsCompute) },
-		"Neutron":   func(t *testing.T) *cloud { return besideNeutron(t, berthAt, startBerthsCompute) },
-		"Both":      func(t *testing.T) *cloud { return besideNeutron(t, debiansAt, startBerthsCompute) },
+		"Placement": func(t *testing.T) *cloud { return withBerthNetwork(t, debiansAt, startBerthsCompute) },
+		"Neutron":   func(t *testing.T) *cloud { return withNeutron(t, berthAt, startBerthsCompute) },
+		"Both":      func(t *testing.T) *cloud { return withNeutron(t, debiansAt, startBerthsCompute) },
 	}
 	for _, name := range rotation.Part(slices.Sorted(maps.Keys(mixes)), 6) {
 		t.Run(name, func(t *testing.T) {
@@ -66,11 +66,11 @@ func TestMovesBesideDebians(t *testing.T) {
 			playMoves(t, func(line string) string {
 				switch {
 				case !strings.HasPrefix(line, "openstack "):
-					of := bandwidths.FindStringSubmatch(line)
-					if of == nil {
+					output := bandwidths.FindStringSubmatch(line)
+					if output == nil {
 						t.Fatalf("there is no counterpart of %s", line)
 					}
-					kbps, err := strconv.Atoi(of[1])
+					kbps, err := strconv.Atoi(output[1])
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -22,7 +22,7 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// TestBootWithNova plays the guide to its end with Debian's Nova and Keystone, beside Berth's
+// TestBootWithNova plays the guide to its end with Debian's Nova and Keystone, and Berth's
 // placement and network services and with Debian's in place of either: one of the three in each
 // rotation.
 func TestBootWithNova(t *testing.T) {
@@ -33,12 +33,12 @@ func TestBootWithNova(t *testing.T) {
 		same    func(printed string) string // removes differences between the implementations
 	}{
 		"AndBerth": {
-			func(t *testing.T) *cloud { return besideNetwork(t, berthAt, startNova) },
+			func(t *testing.T) *cloud { return withBerthNetwork(t, berthAt, startNova) },
 			[]string{"boot.txt", "more.txt"},
 			func(printed string) string { return printed },
 		},
-		"AndDebiansPlacement": {func(t *testing.T) *cloud { return besideNetwork(t, debiansAt, startNova) }, []string{"boot.txt"}, inOrder},
-		"AndDebiansNeutron":   {func(t *testing.T) *cloud { return besideNeutron(t, berthAt, startNova) }, []string{"boot.txt"}, unlikeNeutron},
+		"AndDebiansPlacement": {func(t *testing.T) *cloud { return withBerthNetwork(t, debiansAt, startNova) }, []string{"boot.txt"}, inOrder},
+		"AndDebiansNeutron":   {func(t *testing.T) *cloud { return withNeutron(t, berthAt, startNova) }, []string{"boot.txt"}, unlikeNeutron},
 	}
 	for _, name := range rotation.Part(slices.Sorted(maps.Keys(mixes)), 3) {
 		mix := mixes[name]
@@ -95,12 +95,12 @@ func debiansAt(t *testing.T, k *keystonetest.Keystone) string {
 	return neutron.StartPlacement(t, opts)
 }
 
-// A startCompute starts a compute service with the guide's host beside a placement and a network service, and adds it to the
+// A startCompute starts a compute service with the guide's host, with a placement and a network service, and adds it to the
 // catalogue.
 type startCompute func(t *testing.T, k *keystonetest.Keystone, placement, network string)
 
-// besideNetwork starts a compute service beside Berth's network service and agents, and a placement.
-func besideNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
+// besideNetwork starts a compute service with Berth's network service and agents, and a placement.
+func withBerthNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
 	t.Helper()
 	k := keystonetest.Start(t, keystonetest.Options{})
 	places := placement(t, k)
@@ -135,8 +135,8 @@ func besideNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keysto
 	}
 }
 
-// besideNeutron starts a compute service beside Debian's Neutron and a placement.
-func besideNeutron(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
+// besideNeutron starts a compute service with Debian's Neutron and a placement.
+func withNeutron(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
 	t.Helper()
 	r := neutron.StartReference(t, neutron.Options{
 		Catalogue: true, Compute: true, Placement: func(k *keystonetest.Keystone) string { return placement(t, k) },
@@ -183,7 +183,7 @@ func startImages(t *testing.T, k *keystonetest.Keystone) string {
 // startNova starts Debian's Nova with one host.
 func startNova(t *testing.T, k *keystonetest.Keystone, placement, network string) {
 	t.Helper()
-	nova.StartWhole(t, nova.Neighbours{Keystone: k, Placement: placement, Network: network, Image: startImages(t, k)},
+	nova.StartWhole(t, nova.Peers{Keystone: k, Placement: placement, Network: network, Image: startImages(t, k)},
 		map[string]string{"devstack0": "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"})
 }
 

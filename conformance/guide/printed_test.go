@@ -14,7 +14,7 @@ import (
 // The UUIDs of providers follow from their names: all in the guide do, but the one of br-physnet0.
 var providers = strings.NewReplacer("f9c9ce07-679d-5d72-ac5f-31720811629a", "4a6f5f40-b7a1-5df4-9938-63983543f365")
 
-// Beside Keystone, an agent has another id each time.
+// With Keystone, an agent has another id each time.
 var anyAgent = strings.NewReplacer("5e57b85f-b017-419a-8745-9c406e149f9e", "<ovs-agent>")
 
 // TestPrinted compares the script with all output in the guide. TestGuide compares Berth with the

@@ -42,12 +42,12 @@ func readScript(t *testing.T, path string) *script {
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		event, happens := strings.CutPrefix(line, "* ")
-		person, is := strings.CutPrefix(line, "as ")
+		person, cur := strings.CutPrefix(line, "as ")
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
 			st.head = append(st.head, line)
 			continue
-		case is:
+		case cur:
 			st.head, who = append(st.head, line), person
 			continue
 		case happens:

@@ -124,7 +124,7 @@ func testDelayed(t *testing.T, k *keystonetest.Keystone) {
 	}
 }
 
-// testOutage stops Keystone under both, and starts Berth anew without it.
+// testOutage stops Keystone under both, and starts Berth again without it.
 func testOutage(t *testing.T, k *keystonetest.Keystone, p pair) {
 	token := k.Token(keystonetest.Find("project-admin"))
 	known := request{method: "GET", path: "/resource_providers", header: as(token)}

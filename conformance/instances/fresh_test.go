@@ -41,7 +41,7 @@ func TestReadsAreFresh(t *testing.T) {
 	})
 }
 
-// walkAll runs the walkers, beside readers of large lists: requests that begin before a write and
+// walkAll runs the walkers, concurrently with readers of large lists: requests that begin before a write and
 // are answered after it.
 func walkAll(t *testing.T, f fleet) {
 	t.Helper()

@@ -141,10 +141,10 @@ func (s *struggle) claim(n int, c *rest.Client, consumer string, want map[string
 	return o == done
 }
 
-func (s *struggle) release(n int, c *rest.Client, consumer string, held map[string]int) {
+func (s *struggle) release(n int, c *rest.Client, consumer string, allocated map[string]int) {
 	call := s.h.now()
 	o, detail := s.do(c, "DELETE", consumer, nil)
-	for p, amount := range held {
+	for p, amount := range allocated {
 		s.h.add(n, call, deed{p, releases, amount}, result{outcome: o})
 	}
 	if o != done {
@@ -203,8 +203,8 @@ func usage(c *rest.Client, p string) (used, generation int, err error) {
 func (s *struggle) settle(rows map[string]int) {
 	s.t.Helper()
 	granted := map[string]int{}
-	for _, held := range s.holds {
-		for p, amount := range held {
+	for _, allocated := range s.holds {
+		for p, amount := range allocated {
 			granted[p] += amount
 		}
 	}
@@ -223,7 +223,7 @@ func (s *struggle) settle(rows map[string]int) {
 	s.checkConsumers()
 	s.t.Logf("%d claims, %d of them refused for lack of room", len(s.holds), s.full.Load())
 	if s.full.Load() == 0 {
-		s.t.Error("nobody was refused: the fight proves nothing")
+		s.t.Error("no claim was refused: the test proves nothing")
 	}
 }
 

@@ -28,9 +28,9 @@ func host(n int) string { return rest.UUID("c0", n) }
 type fate int
 
 const (
-	held    fate = iota + 1 // acknowledged
-	freed                   // its deletion was acknowledged
-	unknown                 // a request about it got 503 or no answer
+	acknowledged fate = iota + 1
+	freed             // its deletion was acknowledged
+	unknown           // a request about it got 503 or no answer
 )
 
 // A load is clients that claim, release and read through all instances, and the records of their
@@ -39,16 +39,16 @@ type load struct {
 	t *testing.T
 	f fleet
 
-	mu    sync.Mutex
-	fates map[string]fate
-	told  map[string]int // number of answers by kind
+	mu       sync.Mutex
+	fates    map[string]fate
+	answered map[string]int // number of answers by kind
 }
 
 // under applies the load while the fault happens, and then compares the records with those of every
 // instance.
 func under(t *testing.T, f fleet, fault func()) {
 	t.Helper()
-	l := &load{t: t, f: f, fates: map[string]fate{}, told: map[string]int{}}
+	l := &load{t: t, f: f, fates: map[string]fate{}, answered: map[string]int{}}
 	for n := range hosts {
 		f[0].plain.AddProvider(t, host(n), "", rest.Resources{"VCPU": room})
 	}
@@ -64,7 +64,7 @@ func under(t *testing.T, f fleet, fault func()) {
 	close(stop)
 	all.Wait()
 	l.compare()
-	t.Logf("all instances answered %v after the end of the fault; answers: %v", took.Round(time.Millisecond), l.told)
+	t.Logf("all instances answered %v after the end of the fault; answers: %v", took.Round(time.Millisecond), l.answered)
 }
 
 func (l *load) work(n int, stop <-chan struct{}) {
@@ -77,27 +77,27 @@ func (l *load) work(n int, stop <-chan struct{}) {
 		}
 		consumer, at := rest.UUID("c1", n<<20|turn), l.f[r.IntN(size)]
 		body := rest.Allocations(nil, map[string]rest.Resources{host(r.IntN(hosts)): {"VCPU": 1}})
-		fate := l.ask(at, held, "PUT", "/allocations/"+consumer, body)
-		if fate == held && r.IntN(3) == 0 {
-			fate = l.ask(l.f[r.IntN(size)], freed, "DELETE", "/allocations/"+consumer, nil)
+		fate := l.request(at, acknowledged, "PUT", "/allocations/"+consumer, body)
+		if fate == acknowledged && r.IntN(3) == 0 {
+			fate = l.request(l.f[r.IntN(size)], freed, "DELETE", "/allocations/"+consumer, nil)
 		}
 		l.mu.Lock()
 		l.fates[consumer] = fate
 		l.mu.Unlock()
-		l.ask(l.f[r.IntN(size)], held, "GET", "/resource_providers/"+host(r.IntN(hosts))+"/usages", nil)
+		l.request(l.f[r.IntN(size)], acknowledged, "GET", "/resource_providers/"+host(r.IntN(hosts))+"/usages", nil)
 	}
 }
 
-// ask sends one request and returns the claim's fate afterwards; done is the fate after a 2xx, and
+// request sends one request and returns the claim's fate afterwards; done is the fate after a 2xx, and
 // 0 means no effect.
-func (l *load) ask(i *instance, done fate, method, path string, body any) fate {
+func (l *load) request(i *instance, done fate, method, path string, body any) fate {
 	a, err := i.plain.Do(method, path, body)
 	kind := fmt.Sprintf("%s %d", method, a.Status)
 	if err != nil {
 		kind = method + " cut off"
 	}
 	l.mu.Lock()
-	l.told[kind]++
+	l.answered[kind]++
 	l.mu.Unlock()
 	switch {
 	case err != nil:
@@ -106,7 +106,7 @@ func (l *load) ask(i *instance, done fate, method, path string, body any) fate {
 		return done
 	case a.Status == http.StatusConflict && method != "GET":
 		if done == freed {
-			return held
+			return acknowledged
 		}
 		return 0
 	case a.Status == http.StatusServiceUnavailable:
@@ -139,33 +139,33 @@ func (l *load) recovered() time.Duration {
 func (l *load) compare() {
 	l.t.Helper()
 	for _, i := range l.f {
-		there := map[string]bool{}
+		existing := map[string]bool{}
 		for n := range hosts {
 			var list struct {
 				Allocations map[string]struct{ Resources rest.Resources }
 			}
 			i.plain.Read(l.t, "/resource_providers/"+host(n)+"/allocations", &list)
 			for consumer, a := range list.Allocations {
-				if there[consumer] || a.Resources["VCPU"] != 1 || len(a.Resources) != 1 {
-					l.t.Errorf("%s: %s holds %v, and on another host %v", i.name, consumer, a.Resources, there[consumer])
+				if existing[consumer] || a.Resources["VCPU"] != 1 || len(a.Resources) != 1 {
+					l.t.Errorf("%s: %s holds %v, and on another host %v", i.name, consumer, a.Resources, existing[consumer])
 				}
-				there[consumer] = true
+				existing[consumer] = true
 			}
 			if used := i.plain.Usages(l.t, host(n))["VCPU"]; used != len(list.Allocations) {
 				l.t.Errorf("%s: %d units of host %d are in use, and %d consumers hold one", i.name, used, n, len(list.Allocations))
 			}
 		}
 		for consumer, fate := range l.fates {
-			if fate == held && !there[consumer] {
+			if fate == acknowledged && !existing[consumer] {
 				l.t.Errorf("%s: the claim of %s was acknowledged and is not there", i.name, consumer)
 			}
-			if (fate == freed || fate == 0) && there[consumer] {
+			if (fate == freed || fate == 0) && existing[consumer] {
 				l.t.Errorf("%s: %s holds what it gave back or was refused", i.name, consumer)
 			}
 		}
-		for consumer := range there {
+		for consumer := range existing {
 			if _, known := l.fates[consumer]; !known {
-				l.t.Errorf("%s: nobody claimed for %s", i.name, consumer)
+				l.t.Errorf("%s: no claim for %s", i.name, consumer)
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func TestStartWithManyProviders(t *testing.T) {
 		t.Errorf("the instance takes %.0f MiB, want %d at most", memory/(1<<20), memoryLimit>>20)
 	}
 	t.Logf("%d providers: ready after %v, %.0f MiB", many, took.Round(time.Millisecond), memory/(1<<20))
-	askOne(t, i.URL(), many)
+	requestOne(t, i.URL(), many)
 }
 
 // fill creates providers with an inventory of three classes each.
@@ -133,7 +133,7 @@ func metric(t *testing.T, ops, name string) float64 {
 }
 
 // askOne claims of the last provider that was filled in.
-func askOne(t *testing.T, url string, many int) {
+func requestOne(t *testing.T, url string, many int) {
 	t.Helper()
 	c := rest.New(url, rest.Newest)
 	defer c.Close()

@@ -29,7 +29,7 @@ type survey map[question]observation
 // newest is the minor number of the newest microversion.
 const newest = 39
 
-var thorough = flag.Bool("migration.thorough", false, "ask each question at every microversion")
+var thorough = flag.Bool("migration.thorough", false, "send each query at every microversion")
 
 // versions are the microversions of requests for the nth path: the first, the last and every sixth
 // between them, others for each path, or all.
@@ -107,7 +107,7 @@ func observe(t *testing.T, base string) survey {
 	for _, part := range split(questions(), 4) {
 		wg.Go(func() {
 			for _, q := range part {
-				o := ask(t, c, q)
+				o := send(t, c, q)
 				mu.Lock()
 				seen[q] = o
 				mu.Unlock()
@@ -137,7 +137,7 @@ func split(list []question, n int) [][]question {
 	return parts
 }
 
-func ask(t *testing.T, c *rest.Client, q question) observation {
+func send(t *testing.T, c *rest.Client, q question) observation {
 	t.Helper()
 	a, err := c.At(q.version).Do("GET", q.path, nil)
 	if err != nil {

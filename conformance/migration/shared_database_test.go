@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-var besideTime = flag.Duration("migration.time", 10*time.Second, "how long services work side by side on each database")
+var concurrentTime = flag.Duration("migration.time", 10*time.Second, "how long services work side by side on each database")
 
 const (
 	workers  = 6
@@ -99,7 +99,7 @@ func gather(parties ...party) *gathering {
 func (g *gathering) fight() {
 	g.t.Helper()
 	g.fill()
-	g.work(time.Now().Add(*besideTime))
+	g.work(time.Now().Add(*concurrentTime))
 	g.settle()
 	g.report()
 }
@@ -195,7 +195,7 @@ func (g *gathering) settle() {
 		}
 	}
 	if len(g.holds) == 0 {
-		g.t.Error("nobody holds anything: the load proves nothing")
+		g.t.Error("nothing is allocated: the load proves nothing")
 	}
 }
 
@@ -223,9 +223,9 @@ func (g *gathering) differences() []string {
 		}
 		for _, part := range []string{"", "/inventories", "/usages", "/traits", "/allocations"} {
 			q := question{fmt.Sprintf("1.%d", newest), "/resource_providers/" + host + part}
-			want := ask(g.t, g.parties[0].c, q)
+			want := send(g.t, g.parties[0].c, q)
 			for _, p := range g.parties[1:] {
-				if d := difference(q, want, ask(g.t, p.c, q)); d != "" {
+				if d := difference(q, want, send(g.t, p.c, q)); d != "" {
 					differ = append(differ, fmt.Sprintf("%s: GET %s:\n%s", p.name, q.path, d))
 				}
 			}

@@ -56,8 +56,8 @@ func (db *database) uninstall() {
 		db.t.Error("Berth has no tables of its own: nothing is proved by dropping them")
 	}
 	tool(db.t, server.Berth(db.t), "db", "uninstall", "--config", db.config(), "--yes", "--force")
-	if left := db.schema(true); len(left) > 0 {
-		db.t.Errorf("left of Berth's own tables:\n%s", strings.Join(left, "\n"))
+	if remaining := db.schema(true); len(remaining) > 0 {
+		db.t.Errorf("left of Berth's own tables:\n%s", strings.Join(remaining, "\n"))
 	}
 }
 

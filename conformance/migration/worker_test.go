@@ -48,38 +48,38 @@ func (w *worker) claim(p party) {
 	per := map[string]rest.Resources{sharedHost(w.r.IntN(shared)): {"VCPU": 1 + w.r.IntN(3)}}
 	per[sharedHost(w.r.IntN(shared))] = rest.Resources{"VCPU": 1}
 	a := w.g.do(p, "PUT", "/allocations/"+consumer, rest.Claim(nil, per))
-	held := w.g.held(consumer)
-	if a.Status/100 == 2 && held == nil {
+	allocated := w.g.allocated(consumer)
+	if a.Status/100 == 2 && allocated == nil {
 		w.g.t.Errorf("%s granted a claim that the database does not have", p.name)
 	}
-	if a.Status == 409 && held != nil {
+	if a.Status == 409 && allocated != nil {
 		w.g.t.Errorf("%s refused a claim that the database has", p.name)
 	}
-	if held != nil {
+	if allocated != nil {
 		w.mine = append(w.mine, consumer)
 	}
-	w.g.book(consumer, claim{held, p.name})
+	w.g.book(consumer, claim{allocated, p.name})
 }
 
 func (w *worker) release(p party) {
 	i := w.r.IntN(len(w.mine))
 	consumer := w.mine[i]
 	a := w.g.do(p, "DELETE", "/allocations/"+consumer, nil)
-	held := w.g.held(consumer)
-	if a.Status == 204 && held != nil {
+	allocated := w.g.allocated(consumer)
+	if a.Status == 204 && allocated != nil {
 		w.g.t.Errorf("%s released a claim that the database has still", p.name)
 	}
-	if held == nil {
+	if allocated == nil {
 		w.mine = slices.Delete(w.mine, i, i+1)
 	}
-	if held == nil {
+	if allocated == nil {
 		w.g.book(consumer, claim{})
 	}
 }
 
-// held returns a consumer's allocations, which every service reads from the database: Berth returns
+// allocated returns a consumer's allocations, which every service reads from the database: Berth returns
 // a claim through upstream at once.
-func (g *gathering) held(consumer string) map[string]rest.Resources {
+func (g *gathering) allocated(consumer string) map[string]rest.Resources {
 	var body struct {
 		Allocations map[string]struct{ Resources rest.Resources }
 	}
@@ -88,8 +88,8 @@ func (g *gathering) held(consumer string) map[string]rest.Resources {
 		return nil
 	}
 	per := map[string]rest.Resources{}
-	for p, held := range body.Allocations {
-		per[p] = held.Resources
+	for p, allocated := range body.Allocations {
+		per[p] = allocated.Resources
 	}
 	return per
 }
@@ -124,7 +124,7 @@ func (w *worker) set(p party, part string, body rest.Object) {
 	case a.Status == 200:
 		w.generation = now.Generation
 	case p.berth:
-		w.g.t.Errorf("%s: PUT %s with generation %d, which nobody else changes, = %d %s", p.name, path, w.generation, a.Status, a.Body)
+		w.g.t.Errorf("%s: PUT %s with generation %d, which only this worker changes, = %d %s", p.name, path, w.generation, a.Status, a.Body)
 	}
 }
 

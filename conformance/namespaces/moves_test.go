@@ -25,12 +25,12 @@ const (
 	outsideIP = "192.0.2.254"
 )
 
-// A mover is a server with a guarantee that moves between two hosts. On each there is a server without one beside it.
+// A mover is a server with a guarantee that moves between two hosts. On each there is also a server without one.
 type mover struct {
 	person
-	id     string
-	beside map[string]traffictest.Flow // by host, to the outside
-	port   int                         // of the last server of iperf3 in it
+	id    string
+	other map[string]traffictest.Flow // by host, to the outside
+	port  int                         // of the last server of iperf3 in it
 }
 
 // space is the namespace of a server on a host.
@@ -80,7 +80,7 @@ func (m *mover) isAt(host, status string) {
 	}
 	m.port++
 	traffictest.Serve(m.t, here, m.port)
-	for _, from := range []string{outside, m.beside[other(host)].Namespace} {
+	for _, from := range []string{outside, m.other[other(host)].Namespace} {
 		traffictest.Flow{Namespace: from, Server: moverIP, Port: m.port, Connections: 1}.Reach(m.t)
 	}
 }
@@ -100,11 +100,11 @@ func (m *mover) left(host string) {
 	}
 }
 
-// feels requires that the server gets its guarantee on a host beside the one that sends as much as it can, and that both
+// feels requires that the server gets its guarantee on a host while the other one sends as much as it can, and that both
 // together get what the host has, which is less than its link carries.
 func (m *mover) feels(host string) {
 	m.t.Helper()
-	quiet, loud := traffictest.Flow{Namespace: space(host, m.id), Server: outsideIP, Port: 5201, Connections: 1}, m.beside[host]
+	quiet, loud := traffictest.Flow{Namespace: space(host, m.id), Server: outsideIP, Port: 5201, Connections: 1}, m.other[host]
 	for try := 1; ; try++ {
 		got := traffictest.Measure(m.t, 3, quiet, loud)
 		m.t.Logf("try %d on %s: kbit/s %d", try, host, got)
@@ -112,7 +112,7 @@ func (m *mover) feels(host string) {
 			return
 		}
 		if try == tries {
-			m.t.Fatalf("on %s the server got %d kbit/s and its neighbour %d; promised are %d of %d", host, got[0], got[1], promised, has)
+			m.t.Fatalf("on %s the server got %d kbit/s and the other one %d; promised are %d of %d", host, got[0], got[1], promised, has)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestGuaranteeMoves(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
 	openstack.Need(t)
 	up, dir := server.StartBerthUp(t, "--driver", "netns", "--hosts", "2")
-	m := &mover{person: newPerson(t, dir), beside: map[string]traffictest.Flow{}, port: 5210}
+	m := &mover{person: newPerson(t, dir), other: map[string]traffictest.Flow{}, port: 5210}
 	m.make("network create net0 --provider-network-type vlan --provider-physical-network physnet0 --provider-segment 100")
 	m.make("subnet create subnet0 --network net0 --subnet-range 192.0.2.0/24")
 	m.make("network qos policy create policy0")
@@ -140,7 +140,7 @@ func TestGuaranteeMoves(t *testing.T) {
 		id := boot("on-"+host, host, "")
 		m.await("server", "on-"+host)
 		traffictest.Serve(t, outside, 5202+n)
-		m.beside[host] = traffictest.Flow{Namespace: space(host, id), Server: outsideIP, Port: 5202 + n, Connections: 16}
+		m.other[host] = traffictest.Flow{Namespace: space(host, id), Server: outsideIP, Port: 5202 + n, Connections: 16}
 	}
 	m.id = boot("mover", "devstack0", "--qos-policy policy0 --mac-address "+moverMAC+" --fixed-ip subnet=subnet0,ip-address="+moverIP)
 	m.isAt("devstack0", "ACTIVE")

@@ -20,7 +20,7 @@ import (
 var received = regexp.MustCompile(`(?m)^\[ +\d+\] .* ([0-9.]+) Mbits/sec +receiver$`)
 
 // The commands that "berth up --driver netns" prints can be pasted into a shell unchanged, and show
-// that a server with a guarantee gets it beside another one, and much less without it.
+// that a server with a guarantee gets it next to another one, and much less without it.
 func TestPageIsTyped(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
 	if first, _ := rotation.Every(2); first != 0 {

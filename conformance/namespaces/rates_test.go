@@ -136,7 +136,7 @@ func TestGuaranteeIsFelt(t *testing.T) {
 					break
 				}
 				if try == tries {
-					t.Fatalf("the server got %d kbit/s beside its neighbour and %d alone; promised are %d", together[0], alone[0], promised)
+					t.Fatalf("the server got %d kbit/s with the other one and %d without it; promised are %d", together[0], alone[0], promised)
 				}
 			}
 			if out := p.session.Run("server delete --wait " + one.name + "-quiet " + one.name + "-loud"); out != "" {

@@ -18,7 +18,7 @@ import (
 // <own-id1>, <own-mac1> and so on, so that the names later in the dialogue are unaffected.
 func PlayBut(t testing.TB, s Side, path, known string) {
 	t.Helper()
-	blocks := asked(mustRead(t, known))
+	blocks := withRequests(mustRead(t, known))
 	answers := newPlayer(t, s).playBut(mustRead(t, path), blocks, func(b block, got string) { compare(t, path, b, got) })
 	for i, b := range blocks {
 		if i < len(answers) {
@@ -33,7 +33,7 @@ func PlayBut(t testing.TB, s Side, path, known string) {
 func RecordBut(t testing.TB, s Side, path, known string) {
 	t.Helper()
 	d := mustRead(t, known)
-	answers := newPlayer(t, s).playBut(mustRead(t, path), asked(d), func(block, string) {})
+	answers := newPlayer(t, s).playBut(mustRead(t, path), withRequests(d), func(block, string) {})
 	for i, b := range d.blocks {
 		if b.line != "" && len(answers) > 0 {
 			d.blocks[i].answer, answers = answers[0], answers[1:]
@@ -43,8 +43,8 @@ func RecordBut(t testing.TB, s Side, path, known string) {
 }
 
 // playBut plays a dialogue and returns the answers to the requests in known, in their order, where
-// they differ from the dialogue's. It calls told for other differences.
-func (p *player) playBut(d *dialogue, known []block, told func(block, string)) []string {
+// they differ from the dialogue's. It calls report for other differences.
+func (p *player) playBut(d *dialogue, known []block, report func(block, string)) []string {
 	p.t.Helper()
 	var answers []string
 	for _, b := range d.blocks {
@@ -52,7 +52,7 @@ func (p *player) playBut(d *dialogue, known []block, told func(block, string)) [
 		got := p.do(b)
 		next := len(answers)
 		if got == b.answer || next == len(known) || known[next].line != b.line || known[next].body != b.body {
-			told(b, got)
+			report(b, got)
 			continue
 		}
 		answers = append(answers, p.names.disown(mark, got, b.answer))
@@ -60,8 +60,8 @@ func (p *player) playBut(d *dialogue, known []block, told func(block, string)) [
 	return answers
 }
 
-// asked removes blocks with comments only.
-func asked(d *dialogue) []block {
+// withRequests removes blocks with comments only.
+func withRequests(d *dialogue) []block {
 	return slices.DeleteFunc(slices.Clone(d.blocks), func(b block) bool { return b.line == "" })
 }
 

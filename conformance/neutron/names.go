@@ -69,7 +69,7 @@ var (
 // none.
 func (n *names) text(s string) string {
 	for name, value := range n.values {
-		if telling(value) && !chosenForm.MatchString(value) {
+		if distinctive(value) && !chosenForm.MatchString(value) {
 			s = replaceWord(s, value, name)
 		}
 	}
@@ -99,9 +99,9 @@ func kindOf(chosen string) string {
 	return "id"
 }
 
-// telling reports whether a value is unlikely to occur in a text by chance, as small numbers are
+// distinctive reports whether a value is unlikely to occur in a text by chance, as small numbers are
 // not.
-func telling(value string) bool { return len(value) > 4 }
+func distinctive(value string) bool { return len(value) > 4 }
 
 // name returns the name of a value, or the value itself if a request contained it.
 func (n *names) name(kind, value string) string {

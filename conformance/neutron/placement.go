@@ -45,7 +45,7 @@ func emptyPlacement(t testing.TB, s Side) {
 		var list struct {
 			Providers []struct{ UUID string } `json:"resource_providers"`
 		}
-		askPlacement(t, s, "GET", "/resource_providers", &list)
+		queryPlacement(t, s, "GET", "/resource_providers", &list)
 		removed := 0
 		for _, p := range list.Providers {
 			removed += removeProvider(t, s, p.UUID)
@@ -63,18 +63,18 @@ func emptyPlacement(t testing.TB, s Side) {
 // it has removed.
 func removeProvider(t testing.TB, s Side, uuid string) int {
 	t.Helper()
-	var held struct{ Allocations map[string]any }
-	askPlacement(t, s, "GET", "/resource_providers/"+uuid+"/allocations", &held)
-	for consumer := range held.Allocations {
-		askPlacement(t, s, "DELETE", "/allocations/"+consumer, nil)
+	var allocated struct{ Allocations map[string]any }
+	queryPlacement(t, s, "GET", "/resource_providers/"+uuid+"/allocations", &allocated)
+	for consumer := range allocated.Allocations {
+		queryPlacement(t, s, "DELETE", "/allocations/"+consumer, nil)
 	}
-	if askPlacement(t, s, "DELETE", "/resource_providers/"+uuid, nil) == http.StatusNoContent {
+	if queryPlacement(t, s, "DELETE", "/resource_providers/"+uuid, nil) == http.StatusNoContent {
 		return 1
 	}
 	return 0
 }
 
-func askPlacement(t testing.TB, s Side, method, path string, into any) (status int) {
+func queryPlacement(t testing.TB, s Side, method, path string, into any) (status int) {
 	t.Helper()
 	r, err := http.NewRequest(method, s.PlacementURL()+path, http.NoBody)
 	if err != nil {

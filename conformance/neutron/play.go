@@ -87,11 +87,11 @@ func (p *player) do(b block) string {
 	case r.method == "":
 		return p.act(r, b)
 	case r.who == "placement":
-		return p.ask(r, b, p.side.PlacementURL(), p.side.PlacementToken())
+		return p.request(r, b, p.side.PlacementURL(), p.side.PlacementToken())
 	case slices.Contains(People, r.who) && strings.HasPrefix(r.path, networking):
-		return p.ask(r, b, p.networkURL(), p.side.Token(p.t, r.who))
+		return p.request(r, b, p.networkURL(), p.side.Token(p.t, r.who))
 	case slices.Contains(People, r.who):
-		return p.ask(r, b, p.side.URL(), p.side.Token(p.t, r.who))
+		return p.request(r, b, p.side.URL(), p.side.Token(p.t, r.who))
 	}
 	p.t.Fatalf("%s: there is no %s", b.line, r.who)
 	return ""
@@ -100,7 +100,7 @@ func (p *player) do(b block) string {
 // networking is where the paths of a network service begin.
 const networking = "/v2.0/"
 
-// networkURL returns the address of the network service: the side, or its neighbour.
+// networkURL returns the address of the network service: the side itself, or the one that it uses.
 func (p *player) networkURL() string {
 	if c, ok := p.side.(Cloud); ok {
 		return c.NetworkURL()
@@ -138,7 +138,7 @@ func (p *player) act(r request, b block) string {
 			c.Release(p.t, second)
 		}
 	default:
-		p.t.Fatalf("%s: nobody does that", b.line)
+		p.t.Fatalf("%s: unknown action", b.line)
 	}
 	return "done"
 }
@@ -148,9 +148,9 @@ const (
 	untilPause = 20 * time.Millisecond // between the requests
 )
 
-// ask sends a request, again until the answer says what it must, and returns the answer in the form
+// request sends a request, again until the answer says what it must, and returns the answer in the form
 // of a dialogue.
-func (p *player) ask(r request, b block, url, token string) string {
+func (p *player) request(r request, b block, url, token string) string {
 	p.t.Helper()
 	for end := time.Now().Add(untilTime); ; time.Sleep(untilPause) {
 		a := p.send(r, b, url, token)

@@ -204,12 +204,12 @@ admin GET /things/@a until=owner.id=null
 
 admin GET /things/nobody until=404
 `)
-	asked := 0
+	requested := 0
 	s.spoil = func(thing map[string]any) {
-		if asked++; asked > 3 {
+		if requested++; requested > 3 {
 			thing["state"] = "done"
 		}
-		if thing["owner"] = map[string]any{"id": "x"}; asked > 6 {
+		if thing["owner"] = map[string]any{"id": "x"}; requested > 6 {
 			thing["owner"] = map[string]any{}
 		}
 	}
@@ -227,8 +227,8 @@ admin GET /things/nobody until=404
 			t.Errorf("want %s in what was recorded:\n%s", want, text)
 		}
 	}
-	if asked != 8 {
-		t.Errorf("it is asked %d times, want 8: once to make the thing, 3 and 3 times for it, and once for another", asked)
+	if requested != 8 {
+		t.Errorf("it gets %d requests, want 8: once to make the thing, 3 and 3 times for it, and once for another", requested)
 	}
 }
 

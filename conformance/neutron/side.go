@@ -2,7 +2,7 @@ package neutron
 
 import "testing"
 
-// A Side is a running network service with its neighbours. A Side is used by one goroutine at a
+// A Side is a running network service with its peer services. A Side is used by one goroutine at a
 // time. Methods end the test on an error.
 type Side interface {
 	// URL returns the address of the service without a trailing slash, and PlacementURL that of the
@@ -33,7 +33,7 @@ type Side interface {
 	Wired(t testing.TB, port, host string)
 }
 
-// A Cloud is a Side that is a compute service with a network service beside it, to which the
+// A Cloud is a Side that is a compute service with a network service, to which the
 // requests below /v2.0 go, and with hosts.
 type Cloud interface {
 	Side
@@ -41,7 +41,7 @@ type Cloud interface {
 	// NetworkURL returns the address of the network service without a trailing slash.
 	NetworkURL() string
 
-	// Hold lets a host begin nothing from now on, and Release lets it begin what it was asked for.
+	// Hold lets a host begin nothing from now on, and Release lets it begin what it was requested.
 	Hold(t testing.TB, host string)
 	Release(t testing.TB, host string)
 }

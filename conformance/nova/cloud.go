@@ -31,13 +31,13 @@ var users = map[string]string{
 	"admin": "project-admin", "member": "project-member", "reader": "project-reader", "other": "other-member", "service": "nova",
 }
 
-// A Cloud is the distribution's Nova with all its services, beside Berth's placement and network
+// A Cloud is the distribution's Nova with all its services, and Berth's placement and network
 // services, with the Hosts. It is a side of dialogues.
 type Cloud struct {
 	nova     *servertest.Server
 	keystone *keystonetest.Keystone
 	tokens   map[string]string
-	// Addresses of its neighbours.
+	// Addresses of its peer services.
 	placement, network string
 }
 
@@ -62,7 +62,7 @@ func StartCloud(t testing.TB) *Cloud {
 	k.Service("placement", "placement", c.placement)
 	k.Service("network", "neutron", c.network)
 	k.Service("image", "glance", images)
-	c.nova = StartWhole(t, Neighbours{Keystone: k, Placement: c.placement, Network: c.network, Image: images}, Hosts())
+	c.nova = StartWhole(t, Peers{Keystone: k, Placement: c.placement, Network: c.network, Image: images}, Hosts())
 	c.control(t, "plugging", map[string]any{"network": c.network, "token": c.Token(t, "service")})
 	for _, host := range slices.Sorted(maps.Keys(Hosts())) {
 		c.beat(t, host)
@@ -159,14 +159,14 @@ func (c *Cloud) Wired(t testing.TB, _, _ string) { t.Fatal("the hosts report wha
 // networks and policies.
 func (c *Cloud) Reset(t testing.TB) {
 	t.Helper()
-	asks := rest.New(c.URL()+"/v2.1", "compute 2.52").As(c.Token(t, "admin"))
-	defer asks.Close()
+	requests := rest.New(c.URL()+"/v2.1", "compute 2.52").As(c.Token(t, "admin"))
+	defer requests.Close()
 	for host := range Hosts() {
 		c.Release(t, host)
 	}
-	servers := func() []string { return ids(t, asks, "/servers?all_tenants=1", "servers") }
+	servers := func() []string { return ids(t, requests, "/servers?all_tenants=1", "servers") }
 	for _, id := range servers() {
-		asks.Must(t, http.StatusNoContent, "DELETE", "/servers/"+id, nil)
+		requests.Must(t, http.StatusNoContent, "DELETE", "/servers/"+id, nil)
 	}
 	for end := time.Now().Add(time.Minute); len(servers()) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -176,9 +176,9 @@ func (c *Cloud) Reset(t testing.TB) {
 	c.control(t, "reset", map[string]any{})
 	for host := range Hosts() { // without the records of evacuations, which keep them down
 		service := rest.Object{"host": host, "binary": "nova-compute"}
-		asks.Must(t, http.StatusOK, "PUT", "/os-services/enable", service)
+		requests.Must(t, http.StatusOK, "PUT", "/os-services/enable", service)
 		service["forced_down"] = false
-		asks.Must(t, http.StatusOK, "PUT", "/os-services/force-down", service)
+		requests.Must(t, http.StatusOK, "PUT", "/os-services/force-down", service)
 	}
 	nets := rest.New(c.network+"/v2.0", "").As(c.Token(t, "admin"))
 	defer nets.Close()

@@ -8,8 +8,8 @@
 // has the arguments of server in reference.py. "heartbeat migration UUID" creates a move of one, as migration there does.
 //
 // [StartWhole] runs all of Nova's services, for tests that boot servers with it. The dialogues in
-// testdata/cloud were recorded from it, beside Berth's placement and network services: see
+// testdata/cloud were recorded from it, with Berth's placement and network services: see
 // [StartCloud]. Their hosts, h1 and h2, are there from the start, and the ids of users are called
-// @member_user and so on. Servers and ports are asked for at one side after the other, so requests
+// @member_user and so on. Servers and ports are requested at one side after the other, so requests
 // that could be answered from a state in between have an "until".
 package nova

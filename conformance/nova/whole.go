@@ -18,8 +18,8 @@ import (
 //go:embed whole.py
 var wholeProgram []byte
 
-// Neighbours are the services that Nova needs. All but Keystone are URLs.
-type Neighbours struct {
+// Peers are the services that Nova needs. All but Keystone are URLs.
+type Peers struct {
 	Keystone                  *keystonetest.Keystone
 	Placement, Network, Image string
 }
@@ -29,7 +29,7 @@ type Neighbours struct {
 // GiB, and a card ens5 to physnet0 with four virtual functions; servers on them exist in memory
 // only. It adds itself to Keystone's catalogue, and is stopped at the end of the test, which fails
 // when Nova is not installed, or is skipped with BERTH_TEST_NO_UPSTREAM=1.
-func StartWhole(t testing.TB, n Neighbours, hosts map[string]string) *servertest.Server {
+func StartWhole(t testing.TB, n Peers, hosts map[string]string) *servertest.Server {
 	t.Helper()
 	upstreamtest.Need(t, packages+" python3-fixtures", upstreamtest.Python, module, "/usr/lib/python3/dist-packages/fixtures/__init__.py")
 	dir := servertest.Dir(t)
@@ -56,7 +56,7 @@ func StartWhole(t testing.TB, n Neighbours, hosts map[string]string) *servertest
 }
 
 // wholeConf is the configuration of most deployments with guaranteed bandwidth.
-func wholeConf(dir, main, api string, n Neighbours) string {
+func wholeConf(dir, main, api string, n Peers) string {
 	at := func(url, persona string) map[string]string {
 		options := server.LoginAs(n.Keystone, persona)
 		options["endpoint_override"] = url

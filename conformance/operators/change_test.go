@@ -121,7 +121,7 @@ func (s *stack) add(t *testing.T, name, parent string, totals map[string]int, tr
 		t.Fatal(err)
 	}
 	path := "/resource_providers/" + made.UUID
-	t.Cleanup(func() { s.gone(t, s.place, path) })
+	t.Cleanup(func() { s.deleted(t, s.place, path) })
 	all := object{}
 	for class, total := range totals {
 		all[class] = object{"total": total}
@@ -132,7 +132,7 @@ func (s *stack) add(t *testing.T, name, parent string, totals map[string]int, tr
 }
 
 // gone deletes what may be deleted already.
-func (s *stack) gone(t *testing.T, at *rest.Client, path string) {
+func (s *stack) deleted(t *testing.T, at *rest.Client, path string) {
 	t.Helper()
 	a, err := at.Do("DELETE", path, nil)
 	if err != nil || a.Status != http.StatusNoContent && a.Status != http.StatusNotFound {
@@ -173,8 +173,8 @@ func (s *stack) claim(t *testing.T, consumer string) (c claim) {
 	t.Helper()
 	s.place.Read(t, "/allocations/"+consumer, &c)
 	c.amounts = map[string]map[string]int{}
-	for provider, of := range c.Allocations {
-		c.amounts[provider] = of.Resources
+	for provider, owner := range c.Allocations {
+		c.amounts[provider] = owner.Resources
 	}
 	if c.Type == "unknown" {
 		c.Type = ""
@@ -183,11 +183,11 @@ func (s *stack) claim(t *testing.T, consumer string) (c claim) {
 }
 
 // writeClaim replaces the allocations of a consumer. Consumers keep their type unless a request names one, so that this
-// one is made anew.
+// one is created again.
 func (s *stack) writeClaim(t *testing.T, consumer string, c claim) {
 	t.Helper()
 	path := "/allocations/" + consumer
-	s.gone(t, s.place, path)
+	s.deleted(t, s.place, path)
 	if len(c.amounts) == 0 {
 		return
 	}
@@ -212,8 +212,8 @@ func (s *stack) allocations(t *testing.T, consumer string, change func(c *claim)
 	s.writeClaim(t, consumer, now)
 }
 
-// held changes what a consumer has of a provider.
-func (s *stack) held(t *testing.T, consumer, provider string, amounts map[string]int) {
+// allocated changes what a consumer has of a provider.
+func (s *stack) allocated(t *testing.T, consumer, provider string, amounts map[string]int) {
 	t.Helper()
 	s.allocations(t, consumer, func(c *claim) {
 		if c.amounts[provider] == nil {
@@ -263,7 +263,7 @@ func (s *stack) port(t *testing.T, name string, attributes object) {
 	t.Cleanup(func() { s.nets.Must(t, http.StatusOK, "PUT", path, object{"port": before}) })
 }
 
-// key changes the key allocation in the binding profile of a port; nil removes it. Debian's Neutron would bind the port anew.
+// key changes the key allocation in the binding profile of a port; nil removes it. Debian's Neutron would bind the port again.
 func (s *stack) key(t *testing.T, name string, change func(allocation map[string]string) any) {
 	t.Helper()
 	id := s.id("port " + name)

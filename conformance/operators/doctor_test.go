@@ -80,7 +80,7 @@ func (s *stack) examined(t *testing.T) {
 	}
 }
 
-// trunked is about a trunk whose parent is guaranteed less than its subports: the commands that doctor prints mend it, first with a policy for the
+// trunked is about a trunk whose parent is guaranteed less than its subports: the commands that doctor prints repair it, first with a policy for the
 // parent alone, then by a change of that policy.
 func (s *stack) trunked(t *testing.T) {
 	policy := s.made(t, "/qos/policies", "policy", object{"name": "voice"})

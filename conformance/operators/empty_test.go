@@ -25,7 +25,7 @@ func (s *stack) emptied(t *testing.T) {
 		s.ids["server "+name] = answer.Server.ID
 		t.Cleanup(func() {
 			path := "/servers/" + answer.Server.ID
-			s.gone(t, s.computes, path)
+			s.deleted(t, s.computes, path)
 			await(t, name+" is deleted", func() bool {
 				a, err := s.computes.Do("GET", path, nil)
 				return err == nil && a.Status == http.StatusNotFound
@@ -36,7 +36,7 @@ func (s *stack) emptied(t *testing.T) {
 	}
 	group := func(name, policy string) string {
 		id := made(t, s.computes, "/os-server-groups", "server_group", object{"name": name, "policy": policy})
-		t.Cleanup(func() { s.gone(t, s.computes, "/os-server-groups/"+id) })
+		t.Cleanup(func() { s.deleted(t, s.computes, "/os-server-groups/"+id) })
 		return id
 	}
 	apart, together := group("apart", "anti-affinity"), group("together", "affinity")

@@ -53,7 +53,7 @@ func (s *stack) all(t *testing.T) {
 			}
 		},
 		func(t *testing.T) { t.Run("Faults", s.plant) },
-		func(t *testing.T) { t.Run("Mended", s.mends) },
+		func(t *testing.T) { t.Run("Repaired", s.repairs) },
 	}
 	for _, group := range rotation.Part(groups, 3) {
 		group(t)

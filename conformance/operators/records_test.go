@@ -33,7 +33,7 @@ func (s *stack) records(t *testing.T) {
 	}
 
 	client := s.client("")
-	for _, of := range []struct {
+	for _, owner := range []struct {
 		part, list, command string
 		columns             []string // of the client's output
 		keys                []string // of the records
@@ -48,15 +48,15 @@ func (s *stack) records(t *testing.T) {
 		{"network", "policies", "network qos policy list", []string{"ID", "Name"}, []string{"id", "name"}},
 	} {
 		var printed []map[string]any
-		if text := client.Run(of.command + " -f json"); json.Unmarshal([]byte(text), &printed) != nil {
-			t.Fatalf("openstack %s prints %s", of.command, text)
+		if text := client.Run(owner.command + " -f json"); json.Unmarshal([]byte(text), &printed) != nil {
+			t.Fatalf("openstack %s prints %s", owner.command, text)
 		}
 		var ours []map[string]any
-		for _, one := range apis[of.part].(map[string]any)[of.list].([]any) {
+		for _, one := range apis[owner.part].(map[string]any)[owner.list].([]any) {
 			ours = append(ours, one.(map[string]any))
 		}
-		if diff := cmp.Diff(table(printed, of.columns), table(ours, of.keys)); diff != "" {
-			t.Errorf("the records and what openstack %s prints differ (-client +records):\n%s", of.command, diff)
+		if diff := cmp.Diff(table(printed, owner.columns), table(ours, owner.keys)); diff != "" {
+			t.Errorf("the records and what openstack %s prints differ (-client +records):\n%s", owner.command, diff)
 		}
 	}
 	for _, one := range apis["network"].(map[string]any)["ports"].([]any) {

@@ -86,8 +86,8 @@ func startDebian(t *testing.T) *stack {
 	openstack.Need(t)
 	s := &stack{debian: true, hosts: []string{"h1", "h2", "h3"}, ids: map[string]string{}, t: t, clients: map[string]*openstack.Session{}}
 	db := dbtest.MariaDB(t)
-	of := db.CreateDatabase(t)
-	s.database = of.URL(db.Address())
+	owner := db.CreateDatabase(t)
+	s.database = owner.URL(db.Address())
 	network := neutron.StartReference(t, neutron.Options{
 		Catalogue: true, Compute: true, Database: server.NewDatabase(t, server.MariaDB).Upstream, Placement: func(k *keystonetest.Keystone) string {
 			opts := neutron.PlacementAt(k)
@@ -104,7 +104,7 @@ func startDebian(t *testing.T) *stack {
 		s.roots = append(s.roots, fmt.Sprintf("99999999-0000-4000-8000-%012d", i+1))
 		uuids[host] = s.roots[i]
 	}
-	compute := nova.StartWhole(t, nova.Neighbours{Keystone: k, Placement: network.PlacementURL(), Network: network.URL(), Image: images}, uuids)
+	compute := nova.StartWhole(t, nova.Peers{Keystone: k, Placement: network.PlacementURL(), Network: network.URL(), Image: images}, uuids)
 
 	s.env = login(k, "project-admin")
 	s.people = map[string][]string{}
@@ -117,7 +117,7 @@ func startDebian(t *testing.T) *stack {
 	s.computes = rest.New(compute.URL()+"/v2.1", "compute 2.88").As(token)
 	s.placementSQL = func(t testing.TB, statement string) {
 		t.Helper()
-		db.Exec(t, "USE "+of.Name, statement)
+		db.Exec(t, "USE "+owner.Name, statement)
 	}
 	s.neutronSQL = network.SQL
 	control := rest.New(compute.URL(), "")
@@ -309,9 +309,9 @@ func (s *stack) await(t testing.TB, server, status string) {
 	})
 }
 
-func await(t testing.TB, what string, is func() bool) {
+func await(t testing.TB, what string, cur func() bool) {
 	t.Helper()
-	for end := time.Now().Add(awaitTime); !is(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(awaitTime); !cur(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it does not become true that %s", what)
 		}

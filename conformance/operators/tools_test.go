@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/internal/rotation"
 )
 
-// boots is about a boot that failed, as an operator asks about it.
+// boots is about a boot that failed, with the questions of an operator.
 func (s *stack) boots(t *testing.T) {
 	failed := s.id("server failed")
 	var list struct {
@@ -21,19 +21,19 @@ func (s *stack) boots(t *testing.T) {
 		t.Fatalf("the actions of the server: %v", list)
 	}
 	request := list.Actions[0].Request
-	asked := "no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:100000000"
+	missing := "no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:100000000"
 	type boot struct {
 		args []string
 		code int
 		says string
 	}
 	for _, tc := range rotation.Part([]boot{
-		{[]string{"--server", failed, "--port", "vast"}, 6, asked},
-		{[]string{"--server", "failed", "--port", "vast"}, 6, asked},
-		{[]string{"--request-id", request, "--port", "vast"}, 6, asked},
-		{[]string{"--flavor", "small", "--image", image, "--port", "vast"}, 6, asked},
-		{[]string{"--flavor", "small", "--image", image, "--port", "vast", "--host", s.hosts[0]}, 6, "100000000 asked"},
-		{[]string{"--server", "failed"}, 0, "name them with --port and --network"}, // no service tells which ports it was to have
+		{[]string{"--server", failed, "--port", "vast"}, 6, missing},
+		{[]string{"--server", "failed", "--port", "vast"}, 6, missing},
+		{[]string{"--request-id", request, "--port", "vast"}, 6, missing},
+		{[]string{"--flavor", "small", "--image", image, "--port", "vast"}, 6, missing},
+		{[]string{"--flavor", "small", "--image", image, "--port", "vast", "--host", s.hosts[0]}, 6, "100000000 requested"},
+		{[]string{"--server", "failed"}, 0, "name them with --port and --network"}, // no service knows which ports it was to have
 		{[]string{"--request-id", request}, 0, "name them with --port and --network"},
 		{[]string{"--server", "golden"}, 0, ", of 3: "},
 		{[]string{"--request-id", "req-" + nobody}, 1, "no server has an action with the request id req-" + nobody},

@@ -83,7 +83,7 @@ func TestCompletions(t *testing.T) {
 		t.Run(c.shell, func(t *testing.T) {
 			file := filepath.Join(unpacked, c.file)
 			if text := read(t, file); !strings.Contains(text, "__complete") {
-				t.Errorf("%s does not ask the program:\n%s", c.file, text)
+				t.Errorf("%s does not query the program:\n%s", c.file, text)
 			}
 			if _, err := exec.LookPath(c.shell); err != nil && c.shell != "bash" {
 				t.Skipf("NOT PARSED: there is no %s here", c.shell)

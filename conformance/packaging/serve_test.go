@@ -291,5 +291,5 @@ func checkClosed(url string) error {
 	if err != nil {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("%s is listened on beside the socket", url), conn.Close())
+	return errors.Join(fmt.Errorf("%s is listened on in addition to the socket", url), conn.Close())
 }

@@ -62,9 +62,9 @@ func documentedDefaults(t *testing.T, document string) map[string]string {
 			group = m[1]
 		}
 		if m := sharedRow.FindStringSubmatch(line); m != nil {
-			there := documentedDefaults(t, m[2])
+			existing := documentedDefaults(t, m[2])
 			for _, name := range sharedName.FindAllStringSubmatch(m[3], -1) {
-				standard, ok := there[m[1]+"/"+name[1]]
+				standard, ok := existing[m[1]+"/"+name[1]]
 				if !ok {
 					t.Errorf("%s does not have [%s] %s, as %s says", m[2], m[1], name[1], document)
 				}

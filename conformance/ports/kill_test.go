@@ -28,7 +28,7 @@ func (r request) send(i *instance) (rest.Answer, error) { return i.Do(r.method, 
 // must sends a request that has to succeed.
 func (c *cloud) must(r request) {
 	c.Helper()
-	c.asks[0].Must(c, 200, r.method, r.path, r.body)
+	c.requests[0].Must(c, 200, r.method, r.path, r.body)
 }
 
 // changes are changes of a server's allocations: each creates its objects, and returns the request.
@@ -99,17 +99,17 @@ func (c *cloud) survives(prepare func(*cloud) request, number int, after bool) (
 	c.agrees()
 	var answer rest.Answer
 	var err error
-	killed = c.kills(number, after, func() { answer, err = r.send(c.asks[0]) })
+	killed = c.kills(number, after, func() { answer, err = r.send(c.requests[0]) })
 	if killed {
 		c.agrees()
-		answer, err = r.send(c.asks[0])
+		answer, err = r.send(c.requests[0])
 	}
 	made := err == nil && (answer.Status/100 == 2 || killed && r.method == http.MethodDelete && answer.Status == http.StatusNotFound)
 	if !made {
 		c.Errorf("%s %s, killed at request %d (%t: %t): %d %s, %v", r.method, r.path, number, after, killed, answer.Status, answer.Body, err)
 	}
 	if !killed && number == 1 {
-		c.Error("placement was not asked")
+		c.Error("placement got no request")
 	}
 	c.agrees()
 	if c.Failed() {
@@ -134,10 +134,10 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 		return false
 	case <-c.way.halts:
 	}
-	c.asks[0].Kill()
+	c.requests[0].Kill()
 	c.way.goOn <- struct{}{}
 	<-done
-	c.asks[0].Restart()
+	c.requests[0].Restart()
 	return true
 }
 
@@ -154,8 +154,8 @@ func TestKilledSyncs(t *testing.T) {
 			name := rest.UUID("ff", number)
 			c.places.Must(t, 200, "POST", "/resource_providers", rest.Object{"name": name})
 			killed = c.kills(number, true, func() {
-				c.asks[0].syncs(name, "br-a", "br-b")
-				c.asks[0].syncs(name, "br-b", "br-c")
+				c.requests[0].syncs(name, "br-a", "br-b")
+				c.requests[0].syncs(name, "br-b", "br-c")
 			})
 			c.reports[name] = []string{"br-b", "br-c"}
 			c.settles()
@@ -165,7 +165,7 @@ func TestKilledSyncs(t *testing.T) {
 				t.Errorf("killed at request %d: the providers are (-want +got):\n%s", number, diff)
 			}
 			if !killed && number == 1 {
-				t.Error("placement was not asked")
+				t.Error("placement got no request")
 			}
 		}
 	})

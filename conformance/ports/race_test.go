@@ -38,7 +38,7 @@ func (c *cloud) race(round int, all ...request) []int {
 	var start, end sync.WaitGroup
 	start.Add(1)
 	for n, r := range all {
-		i := c.asks[(n+round)%len(c.asks)]
+		i := c.requests[(n+round)%len(c.requests)]
 		end.Go(func() {
 			start.Wait()
 			a, err := r.send(i)
@@ -95,7 +95,7 @@ func TestAddressRaces(t *testing.T) {
 			}
 			c.clear()
 			var all struct{ Subnets []struct{ ID string } }
-			c.asks[0].Read(c, "/v2.0/subnets", &all)
+			c.requests[0].Read(c, "/v2.0/subnets", &all)
 			for _, s := range all.Subnets {
 				c.must(request{"DELETE", "/v2.0/subnets/" + s.ID, nil})
 			}
@@ -110,7 +110,7 @@ func TestQuotaRaces(t *testing.T) {
 		"quota_port": fmt.Sprint(quota), "quota_network": fmt.Sprint(quota), "quota_security_group": fmt.Sprint(quota),
 	}}
 	onFleets(t, config, func(c *cloud) {
-		for round, of := range []struct {
+		for round, owner := range []struct {
 			kind string
 			more rest.Object
 			had  int
@@ -120,10 +120,10 @@ func TestQuotaRaces(t *testing.T) {
 			{"security-group", nil, 1}, // the default one, created with the first port
 		} {
 			object := rest.Object{"name": "one", "project_id": "crowd"}
-			maps.Copy(object, of.more)
-			statuses := c.race(round, creations(quota+more, of.kind, object)...)
-			if diff := cmp.Diff(map[int]int{201: quota - of.had, 409: more + of.had}, counts(statuses)); diff != "" {
-				c.Errorf("%ss: the answers are (-want +got):\n%s", of.kind, diff)
+			maps.Copy(object, owner.more)
+			statuses := c.race(round, creations(quota+more, owner.kind, object)...)
+			if diff := cmp.Diff(map[int]int{201: quota - owner.had, 409: more + owner.had}, counts(statuses)); diff != "" {
+				c.Errorf("%ss: the answers are (-want +got):\n%s", owner.kind, diff)
 			}
 		}
 	})
@@ -203,7 +203,7 @@ func (c *cloud) ruleOf(policy string, kbps int) string {
 	var all struct {
 		Rules []struct{ ID, Direction string } `json:"minimum_bandwidth_rules"`
 	}
-	c.asks[0].Read(c, path+"?direction=egress", &all)
+	c.requests[0].Read(c, path+"?direction=egress", &all)
 	if len(all.Rules) != 1 {
 		c.Fatalf("policy %s has %d rules for egress", policy, len(all.Rules))
 	}
@@ -227,7 +227,7 @@ func TestDeviceRaces(t *testing.T) {
 			for _, bridges := range [][2]string{{one, one}, {one, other}, {other, one}} {
 				c.race(round, heartbeat("cn1", name, bridges[0]), heartbeat("cn2", name, bridges[1]))
 				for end := time.Now().Add(soon); ; time.Sleep(20 * time.Millisecond) {
-					synced, err := c.asks[0].synced()
+					synced, err := c.requests[0].synced()
 					if synced {
 						break
 					}

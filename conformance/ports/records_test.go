@@ -10,8 +10,8 @@ import (
 // A port is a port in the API.
 type port struct{ records.Port }
 
-// asks is a part of the resources that a port requests.
-func (p *port) asks(percent int) rest.Resources {
+// amount is a part of the resources that a port requests.
+func (p *port) amounts(percent int) rest.Resources {
 	sum := rest.Resources{}
 	for _, g := range p.Request.Groups {
 		addTo(sum, g.Resources, percent)
@@ -28,14 +28,14 @@ func addTo(sum, more rest.Resources, percent int) {
 func (c *cloud) port(id string) port {
 	c.Helper()
 	var one struct{ Port port }
-	c.asks[0].Read(c, "/v2.0/ports/"+id, &one)
+	c.requests[0].Read(c, "/v2.0/ports/"+id, &one)
 	return one.Port
 }
 
 func (c *cloud) ports() []port {
 	c.Helper()
 	var all struct{ Ports []port }
-	c.asks[0].Read(c, "/v2.0/ports", &all)
+	c.requests[0].Read(c, "/v2.0/ports", &all)
 	return all.Ports
 }
 
@@ -59,13 +59,13 @@ type claim struct {
 // claim allocates a part of a port's request to a server, as compute does.
 func (c *cloud) claim(server string, p port, on host, percent int) {
 	c.Helper()
-	c.claims = append(c.claims, claim{server, p.ID, on, p.asks(percent)})
+	c.claims = append(c.claims, claim{server, p.ID, on, p.amounts(percent)})
 	var body struct {
 		Generation any `json:"consumer_generation"`
 	}
 	c.places.Read(c, "/allocations/"+server, &body)
 	allocated := c.allocated(server)
-	addTo(allocated.On(on.bridge), p.asks(percent), 100)
+	addTo(allocated.On(on.bridge), p.amounts(percent), 100)
 	allocated.On(on.root)["VCPU"] = 1
 	c.places.Must(c, 204, "PUT", "/allocations/"+server, rest.Allocations(body.Generation, allocated))
 }
@@ -104,11 +104,11 @@ func (c *cloud) agrees() {
 	c.Helper()
 	c.settles()
 	want, inUse := c.promised(), records.Allocations{}
-	for server, of := range want {
-		if diff := cmp.Diff(of, c.allocated(server)); diff != "" {
+	for server, owner := range want {
+		if diff := cmp.Diff(owner, c.allocated(server)); diff != "" {
 			c.Errorf("what server %s holds (-want +got):\n%s", server, diff)
 		}
-		for provider, amounts := range of {
+		for provider, amounts := range owner {
 			addTo(inUse.On(provider), amounts, 100)
 		}
 	}
@@ -133,16 +133,16 @@ func (c *cloud) promised() map[string]records.Allocations {
 		if want[claim.server] == nil {
 			want[claim.server] = records.Allocations{}
 		}
-		of := want[claim.server]
-		of.On(claim.host.root)["VCPU"] = 1
-		p, there := ports[claim.port]
+		owner := want[claim.server]
+		owner.On(claim.host.root)["VCPU"] = 1
+		p, found := ports[claim.port]
 		switch {
-		case !there || p.Device == claim.server && len(p.Request.Groups) == 0:
+		case !found || p.Device == claim.server && len(p.Request.Groups) == 0:
 		case p.Device == claim.server:
 			c.isBound(p, claim.host)
-			addTo(of.On(claim.host.bridge), p.asks(100), 100)
+			addTo(owner.On(claim.host.bridge), p.amounts(100), 100)
 		default:
-			addTo(of.On(claim.host.bridge), claim.given, 100)
+			addTo(owner.On(claim.host.bridge), claim.given, 100)
 		}
 	}
 	return want
@@ -153,7 +153,7 @@ func (c *cloud) isBound(p port, on host) {
 	c.Helper()
 	for _, g := range p.Request.Groups {
 		if p.Profile.Allocation[g.ID] != on.bridge || p.Host != on.name || p.VIF != "ovs" {
-			c.Errorf("port %s is bound to %s as %q, asks for the group %s, and its profile has %v", p.ID, p.Host, p.VIF, g.ID, p.Profile.Allocation)
+			c.Errorf("port %s is bound to %s as %q, requests the group %s, and its profile has %v", p.ID, p.Host, p.VIF, g.ID, p.Profile.Allocation)
 		}
 	}
 }

@@ -159,13 +159,13 @@ func (f *struggle) settle() {
 // same reports an error unless a consumer's allocations are exactly the granted ones.
 func (f *struggle) same(consumer string, want map[string]rest.Resources) {
 	f.t.Helper()
-	if d := cmp.Diff(want, held(f.t, f.c, consumer)); d != "" {
+	if d := cmp.Diff(want, allocated(f.t, f.c, consumer)); d != "" {
 		f.t.Errorf("allocations of %s (-want +got)\n%s", consumer, d)
 	}
 }
 
-// held returns a consumer's allocations, nil for none.
-func held(t *testing.T, c *rest.Client, consumer string) map[string]rest.Resources {
+// allocated returns a consumer's allocations, nil for none.
+func allocated(t *testing.T, c *rest.Client, consumer string) map[string]rest.Resources {
 	t.Helper()
 	var body struct {
 		Allocations map[string]struct{ Resources rest.Resources }

@@ -101,7 +101,7 @@ func TestOneCreator(t *testing.T) {
 			if winners.Load() != 1 {
 				t.Errorf("%d writers created %s, want 1", winners.Load(), consumer)
 			}
-			if got := held(t, c, consumer)[provider(0)]["VCPU"]; int64(got) != winner.Load() {
+			if got := allocated(t, c, consumer)[provider(0)]["VCPU"]; int64(got) != winner.Load() {
 				t.Errorf("%s holds %d, the winner claimed %d", consumer, got, winner.Load())
 			}
 		}

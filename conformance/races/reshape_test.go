@@ -22,7 +22,7 @@ func TestReshapeAmongClaims(t *testing.T) {
 		close(stop)
 		wg.Wait()
 		if got := m.reshape(); got.verdict != accepted {
-			t.Errorf("a reshape with nobody in its way: %s %s", got.verdict, got.detail)
+			t.Errorf("a reshape without concurrent requests: %s %s", got.verdict, got.detail)
 		}
 		t.Logf("%d reshapes done, %d refused", m.done, m.refused)
 		m.settle()
@@ -152,7 +152,7 @@ func (m *move) settle() {
 	for consumer, want := range m.holds {
 		sum += want
 		got := 0
-		for _, res := range held(m.t, m.c, consumer) {
+		for _, res := range allocated(m.t, m.c, consumer) {
 			got += res["VCPU"]
 		}
 		if got != want {

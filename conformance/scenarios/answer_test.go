@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ask asks a question and returns the whole answer, as the files have it.
-func (cl *cloud) ask(t testing.TB, q question) *answer {
+// query answers a question and returns the whole answer, as the files have it.
+func (cl *cloud) query(t testing.TB, q question) *answer {
 	t.Helper()
 	c := cl.c
 	if q.flat {

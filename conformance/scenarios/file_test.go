@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A file is a scenario file as paragraphs of what it says and asks, in its order.
+// A file is a scenario file as paragraphs of statements and questions, in its order.
 type file struct {
 	path  string
 	items []item
@@ -45,14 +45,14 @@ func readFile(t testing.TB, path string) *file {
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
 		it := item{line: lines[i]}
-		if it.asks() && i+1 < len(lines) && lines[i+1] == "----" {
+		if it.questions() && i+1 < len(lines) && lines[i+1] == "----" {
 			end := i + 2
 			for end < len(lines) && lines[end] != "" {
 				end++
 			}
 			it.answer = readAnswer(lines[i+2 : end])
 			i = end
-		} else if it.asks() && i+1 < len(lines) && lines[i+1] == "" {
+		} else if it.questions() && i+1 < len(lines) && lines[i+1] == "" {
 			i++
 		}
 		f.items = append(f.items, it)
@@ -92,7 +92,7 @@ func (a *answer) differs(rest string) {
 	}
 }
 
-func (i item) asks() bool { return strings.HasPrefix(i.line, "candidates ") }
+func (i item) questions() bool { return strings.HasPrefix(i.line, "candidates ") }
 
 // lines returns an answer as the files have it.
 func (a *answer) lines() []string {
@@ -123,7 +123,7 @@ func (f *file) write(t testing.TB) {
 	var b strings.Builder
 	for _, it := range f.items {
 		fmt.Fprintln(&b, it.line)
-		if it.asks() {
+		if it.questions() {
 			if it.answer != nil {
 				fmt.Fprintln(&b, "----\n"+strings.Join(it.answer.lines(), "\n"))
 			}

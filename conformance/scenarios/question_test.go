@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A question is a line that asks for candidates, in the words of the API.
+// A question is a line that requests candidates, in the words of the API.
 type question struct {
 	params  []string // encoded, in the order of the line: that of the groups counts
 	groups  []*group
@@ -18,7 +18,7 @@ type question struct {
 	summary bool
 }
 
-// A group is what a question asks of one group.
+// A group is what a question requests for one group.
 type group struct {
 	suffix    string
 	resources []string

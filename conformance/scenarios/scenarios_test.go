@@ -54,12 +54,12 @@ func play(t *testing.T, c *rest.Client, upstream bool) {
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			f := readFile(t, path)
-			asked := 0
+			queries := 0
 			cl.empty(t)
 			for i := range f.items {
-				asked += cl.do(t, &f.items[i], upstream)
+				queries += cl.do(t, &f.items[i], upstream)
 			}
-			t.Logf("%d questions", asked)
+			t.Logf("%d questions", queries)
 			if upstream && *update {
 				f.write(t)
 			}
@@ -67,7 +67,7 @@ func play(t *testing.T, c *rest.Client, upstream bool) {
 	}
 }
 
-// do does what a line says, and returns how many questions it asks.
+// do does what a line says, and returns how many queries it sends.
 func (cl *cloud) do(t *testing.T, it *item, upstream bool) int {
 	words := strings.Fields(it.line)
 	switch {
@@ -78,9 +78,9 @@ func (cl *cloud) do(t *testing.T, it *item, upstream bool) int {
 		cl.provider(t, words[1:])
 	case words[0] == "trait":
 		cl.trait(t, words[1])
-	case it.asks():
+	case it.questions():
 		q := cl.read(t, words[1:])
-		got := cl.ask(t, q)
+		got := cl.query(t, q)
 		switch {
 		case it.answer == nil && *update && q.part: // which part is Berth's own choice
 		case it.answer == nil && *update:

@@ -36,7 +36,7 @@ func TestLostPortEvents(t *testing.T) {
 				onward.ServeHTTP(w, r)
 			})))
 		}
-		c := newCloudBeside(t, 1, n)
+		c := newCloudWith(t, 1, n)
 		ports := []string{c.newPortOf("direct", rate), c.newPortOf("direct", 0), c.newPortOf("direct", 0), c.newPort(rate)} // all devices
 		id := c.booted(ports...)
 		c.agrees()

@@ -12,10 +12,10 @@ import (
 	"github.com/berthcloud/berth/internal/rotation"
 )
 
-// TestFailingNeighbours makes a neighbour fail from each of the service's requests to it on, in
-// each of some ways, until the service has no further retries. After the neighbour's recovery the
+// TestFailingPeers makes a peer service fail from each of the service's requests to it on, in
+// each of some ways, until the service has no further retries. After the peer service's recovery the
 // state is repaired. A rotation has one of the ways for each scenario.
-func TestFailingNeighbours(t *testing.T) {
+func TestFailingPeers(t *testing.T) {
 	t.Parallel()
 	var names []string
 	kinds := []string{late, refused, unavailable}
@@ -31,7 +31,7 @@ func TestFailingNeighbours(t *testing.T) {
 		if kind == late {
 			n.patience = 1
 		}
-		c := newCloudBeside(t, 2, n)
+		c := newCloudWith(t, 2, n)
 		for _, to := range []string{"placement", "network"} {
 			number := 1
 			for c.bears(scenarios[strings.TrimSuffix(name, kind)], number, trouble{to, kind}) {
@@ -52,7 +52,7 @@ func kindOf(name string) string {
 	return unavailable
 }
 
-// bears runs a scenario while a neighbour fails from some request on. It reports whether there was
+// bears runs a scenario while a peer service fails from some request on. It reports whether there was
 // such a request.
 func (c *cloud) bears(s scenario, number int, t trouble) (met bool) {
 	c.Helper()

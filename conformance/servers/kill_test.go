@@ -62,7 +62,7 @@ func TestKilledService(t *testing.T) {
 			number += step
 		}
 		if number == 1 {
-			t.Error("no neighbour was asked")
+			t.Error("no peer service got a request")
 		}
 		t.Logf("killed at every %d. request before the %d.", step, number)
 	})
@@ -97,7 +97,7 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 	})
 }
 
-// halts calls do, and another function when that is at one of the requests to a neighbour, "" for any, with the
+// halts calls do, and another function when that is at one of the requests to a peer service, "" for any, with the
 // service that sends it, which then continues. It reports whether there was such a request, and returns when no
 // operation is under way.
 func (c *cloud) halts(to string, number int, after bool, do func(), meanwhile func(h *halt, from string)) (met bool) {
@@ -126,13 +126,13 @@ func (c *cloud) halts(to string, number int, after bool, do func(), meanwhile fu
 func TestKilledServiceTakesOver(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, 2)
-	for _, number := range []int{5, 8, 12} { // of the requests to neighbours
+	for _, number := range []int{5, 8, 12} { // of the requests to peer services
 		h := c.ways.haltAt("", number, true)
 		c.boot(3, "")
 		select {
 		case <-h.came:
 		case <-time.After(soon):
-			c.Fatal("no neighbour was asked so often")
+			c.Fatal("no peer service got so many requests")
 		}
 		c.compute.Kill()
 		h.goOn <- false

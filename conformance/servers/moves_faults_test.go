@@ -61,9 +61,9 @@ func twoHosts(t *testing.T) *cloud {
 	return newCloud(t, 2)
 }
 
-// withAll are the moves of servers with all kinds of ports, for each of some neighbours.
-func withAll(neighbours ...string) (all []variant) {
-	for _, to := range neighbours {
+// withAll are the moves of servers with all kinds of ports, for each of some peer services.
+func withAll(peers ...string) (all []variant) {
+	for _, to := range peers {
 		for _, name := range slices.Sorted(maps.Keys(moves)) {
 			all = append(all, variant{name, "All", to})
 		}
@@ -126,10 +126,10 @@ func (c *cloud) resumes() {
 	c.rests()
 }
 
-// TestMovesBesideFailingNeighbours makes a neighbour fail from each of the compute service's requests to it on while
+// TestMovesWithFailingPeers makes a peer service fail from each of the compute service's requests to it on while
 // servers are moved, or has one of them take effect when its sender has given up. A rotation has every
 // 8th case of a sixth of the moves.
-func TestMovesBesideFailingNeighbours(t *testing.T) {
+func TestMovesWithFailingPeers(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{unavailable, refused, late, lands, slow} {
 		t.Run(kind, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestMovesBesideFailingNeighbours(t *testing.T) {
 				if kind == late || kind == lands {
 					n.patience = 1
 				}
-				return newCloudBeside(t, 2, n)
+				return newCloudWith(t, 2, n)
 			}
 			sweep(t, withAll("placement", "network"), 6, 8, impatient, func(c *cloud, v variant, place int) (met bool) {
 				return c.bears(v.scenario(), place, trouble{v.to, kind})
@@ -196,10 +196,10 @@ func (c *cloud) refuses(change int) (has func() bool, accept func()) {
 	words := fmt.Sprintf("the test refuses this, for the %d. time", c.refusals)
 	c.exec("CREATE TABLE refusals (seen INTEGER, refused INTEGER)")
 	c.exec(fmt.Sprintf("INSERT INTO refusals VALUES (0, %d)", change))
-	refusal, of := refusals[c.driver], ""
+	refusal, owner := refusals[c.driver], ""
 	if c.driver == "pgx" {
 		c.exec(fmt.Sprintf(refusal, words))
-		refusal, of = "EXECUTE FUNCTION refuse()", " ON operations"
+		refusal, owner = "EXECUTE FUNCTION refuse()", " ON operations"
 	}
 	verbs := []string{"INSERT", "UPDATE", "DELETE"}
 	for _, verb := range verbs {
@@ -207,7 +207,7 @@ func (c *cloud) refuses(change int) (has func() bool, accept func()) {
 	}
 	return func() bool { return strings.Contains(c.compute.Log(), words) }, func() {
 		for _, verb := range verbs {
-			c.exec("DROP TRIGGER refuse_" + verb + of)
+			c.exec("DROP TRIGGER refuse_" + verb + owner)
 		}
 		if c.driver == "pgx" {
 			c.exec("DROP FUNCTION refuse()")
@@ -312,7 +312,7 @@ func TestMovesByTwoServices(t *testing.T) {
 	two := func(t *testing.T) *cloud {
 		n := berths(t)
 		n.second, n.patience = true, 2
-		return newCloudBeside(t, 2, n)
+		return newCloudWith(t, 2, n)
 	}
 	sweep(t, withAll("any"), 9, 16, two, func(c *cloud, v variant, place int) (met bool) {
 		do, look := v.scenario()(c)

@@ -22,7 +22,7 @@ type move struct {
 	risky bool
 	// destroys says that the disk of the server is lost with it.
 	destroys bool
-	// ends says that it may also be over before its way back is asked for: the server has moved then.
+	// ends says that it may also be over before its way back is requested: the server has moved then.
 	ends bool
 }
 
@@ -79,7 +79,7 @@ func (c *cloud) untilAccepted(id, method, path string, body any) {
 	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		a := c.send("GET", "/os-migrations", nil)
 		if a.Status != 200 {
-			continue // it is killed, or asks in vain
+			continue // it is killed, or its request fails
 		}
 		all := decoded[struct{ Migrations []migration }](c, a).Migrations
 		i := slices.IndexFunc(all, func(m migration) bool { return m.Server == id })
@@ -120,7 +120,7 @@ func (c *cloud) isIn(id, task string) bool {
 	return slices.ContainsFunc(c.listed(), func(v vm) bool { return v.ID == id && v.Task != nil && *v.Task == task })
 }
 
-// act asks for an action on a server.
+// act requests an action on a server.
 func (c *cloud) act(id, action string, how any) {
 	c.send("POST", "/servers/"+id+"/action", rest.Object{action: how})
 }
@@ -150,7 +150,7 @@ var portSets = map[string]func(c *cloud) []string{
 func (m move) with(ports func(*cloud) []string) scenario {
 	return func(c *cloud) (do, look func()) {
 		id := c.booted(ports(c)...)
-		c.held[id] = c.allocated(id)
+		c.delayed[id] = c.allocated(id)
 		from := c.vms()[0].At()
 		if !m.destroys {
 			c.copies.keep(id, from)
@@ -174,14 +174,14 @@ func (m move) with(ports func(*cloud) []string) scenario {
 	}
 }
 
-// A variant is a move of a server with some ports, during which something fails that concerns a neighbour.
+// A variant is a move of a server with some ports, during which something fails that concerns a peer service.
 type variant struct{ move, ports, to string }
 
 func (v variant) String() string { return v.move + v.ports + " " + v.to }
 
 func (v variant) scenario() scenario { return moves[v.move].with(portSets[v.ports]) }
 
-// variants are all of them, the ports of neighbours in the list being different.
+// variants are all of them, the ports of the peer services in the list being different.
 func variants() (all []variant) {
 	sets := slices.Sorted(maps.Keys(portSets))
 	for shift := range sets {
@@ -207,10 +207,10 @@ func (c *cloud) forceDown(host string, down bool) {
 	var all struct {
 		Services []struct{ ID, Host string }
 	}
-	c.ask.Read(c, "/os-services", &all)
+	c.address.Read(c, "/os-services", &all)
 	for _, s := range all.Services {
 		if s.Host == host {
-			c.ask.Must(c, 200, "PUT", "/os-services/"+s.ID, rest.Object{"forced_down": down})
+			c.address.Must(c, 200, "PUT", "/os-services/"+s.ID, rest.Object{"forced_down": down})
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (c *cloud) bootAtOnce(n, kbps int) (ids []string) {
 		end.Go(func() {
 			start.Wait()
 			var made struct{ Server struct{ ID string } }
-			a, err := c.ask.Do("POST", "/servers", c.wish(1, p))
+			a, err := c.address.Do("POST", "/servers", c.wish(1, p))
 			if err != nil || a.Status != 202 || json.Unmarshal(a.Body, &made) != nil {
 				c.Errorf("boot: %d %s, %v", a.Status, a.Body, err)
 				return

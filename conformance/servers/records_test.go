@@ -26,7 +26,7 @@ var hostless = []string{"ERROR", "SHELVED_OFFLOADED"}
 func (c *cloud) vms() []vm {
 	c.Helper()
 	var all struct{ Servers []vm }
-	c.ask.Read(c, "/servers/detail?all_tenants=1", &all)
+	c.address.Read(c, "/servers/detail?all_tenants=1", &all)
 	return all.Servers
 }
 
@@ -41,7 +41,7 @@ func (c *cloud) ports() []port {
 func (c *cloud) migrations() []migration {
 	c.Helper()
 	var all struct{ Migrations []migration }
-	c.ask.Read(c, "/os-migrations", &all)
+	c.address.Read(c, "/os-migrations", &all)
 	return all.Migrations
 }
 
@@ -107,8 +107,8 @@ func (l *look) complain(format string, args ...any) {
 // expected of them. What the hosts have done wrong on the way is among it.
 func (c *cloud) wrong() []string {
 	c.Helper()
-	if left := c.underWay(); left != "" {
-		return []string{"under way: " + left}
+	if remaining := c.underWay(); remaining != "" {
+		return []string{"under way: " + remaining}
 	}
 	l := &look{
 		hosts: map[string]string{}, providers: map[string]provider{}, vms: map[string]vm{}, left: map[string]string{},
@@ -191,7 +191,7 @@ func (l *look) migration(m migration, c *cloud) {
 	default:
 		l.complain("the move of server %s from %s to %s is stuck: %s", m.Server, m.Source, m.Dest, m.Status)
 	}
-	l.want[m.ID] = c.held[m.Server]
+	l.want[m.ID] = c.delayed[m.Server]
 }
 
 // port checks a port, and adds its request to the expected allocations.
@@ -206,8 +206,8 @@ func (l *look) port(p port, c *cloud) {
 		}
 		return
 	}
-	server, there := l.vms[p.Device]
-	if !there {
+	server, found := l.vms[p.Device]
+	if !found {
 		l.complain("port %s is of server %s, which does not exist", p.ID, p.Device)
 		return
 	}
@@ -223,7 +223,7 @@ func (l *look) port(p port, c *cloud) {
 		l.complain("port %s is bound to %q as %q, its server is %s on %q", p.ID, p.Host, p.VIF, server.Status, server.At())
 	}
 	if len(p.Profile.Allocation) != len(p.Request.Groups) {
-		l.complain("port %s asks for %d groups, its profile has %v", p.ID, len(p.Request.Groups), p.Profile.Allocation)
+		l.complain("port %s requests %d groups, its profile has %v", p.ID, len(p.Request.Groups), p.Profile.Allocation)
 	}
 	l.device(p)
 	for _, g := range p.Request.Groups {
@@ -249,7 +249,7 @@ func (l *look) bindings(p port, c *cloud) {
 	}
 }
 
-// device checks that a port that is a device has one, and nobody else has it.
+// device checks that a port that is a device has one, and no other port has it.
 func (l *look) device(p port) {
 	if (p.VNIC == "direct") != (p.Profile.Slot != "") {
 		l.complain("port %s, of type %s, is device %q", p.ID, p.VNIC, p.Profile.Slot)
@@ -310,8 +310,8 @@ func (l *look) listed(c *cloud, host string) {
 	c.report.Read(c, "/berth/v1/hosts/"+host+"/servers", &list)
 	for _, s := range list.Servers {
 		v := l.vms[s.ID]
-		left := l.left[s.ID] == host
-		if s.Deleted || s.Event != "" || s.Kept != left || !left && (v.At() != host || s.Running != (v.Power == records.Running)) {
+		remaining := l.left[s.ID] == host
+		if s.Deleted || s.Event != "" || s.Kept != remaining || !remaining && (v.At() != host || s.Running != (v.Power == records.Running)) {
 			l.complain("%s is to have %+v; the server is %s on %q", host, s, v.Status, v.At())
 		}
 	}
@@ -323,13 +323,13 @@ func (c *cloud) clear() {
 	c.failing(nil)
 	for _, v := range c.vms() {
 		c.copies.give(v.ID)
-		c.ask.Must(c, 204, "DELETE", "/servers/"+v.ID, nil)
+		c.address.Must(c, 204, "DELETE", "/servers/"+v.ID, nil)
 	}
 	c.rests()
 	for _, p := range c.ports() {
 		c.nets.Must(c, 204, "DELETE", "/v2.0/ports/"+p.ID, nil)
 	}
 	clear(c.given)
-	clear(c.held)
+	clear(c.delayed)
 	c.agrees()
 }

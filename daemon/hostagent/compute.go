@@ -26,26 +26,26 @@ import (
 // (nova.objects.service).
 const ServiceVersion = 64
 
-// A computeHost is the compute host that an agent runs next to the network agents. It belongs to
-// the goroutine of run, but for the driver.
+// A computeHost is the compute host of an agent. Except for the driver it is used only by the
+// goroutine of run.
 type computeHost struct {
 	src    osloconfig.Sources
 	names  agentsettings.Names
 	set    *node.Settings
-	start  *node.Settings // those of the start, which the driver has
+	start  *node.Settings // of the start; the driver keeps them
 	driver driver.Driver
-	end    func() // of the driver
+	end    func() // closes the driver
 	log    *slog.Logger
 }
 
 // newComputeHost returns the compute host. It reads the host's inventory, so that errors in it are
 // reported before the start.
 func (src Source) newComputeHost(set *node.Settings, report func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
-	has, err := set.Report(node.Machine{})
+	machine, err := set.Report(node.Machine{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the resources of this host:\n%w", err)
 	}
-	d, end, err := openDriver(set, has.Host.Name, report, log)
+	d, end, err := openDriver(set, machine.Host.Name, report, log)
 	if err != nil {
 		return nil, fmt.Errorf("[berth] compute_driver = %s: %w", set.Driver, err)
 	}
@@ -70,8 +70,9 @@ func openDriver(set *node.Settings, hypervisor string, report func(context.Conte
 	return &driver.Reporting{Driver: fake, Report: report}, func() {}, nil
 }
 
-// portReporter returns a function that reports ports of the fake driver's servers as plugged in,
-// since no agent detects them; nil when agents do. It tries the services in their order.
+// portReporter returns a function that reports ports of the fake driver's servers to the first
+// network service that accepts the report: they have no interface that an agent could detect. It
+// returns nil when the network agents enforce rates, since these report ports themselves.
 func portReporter(set *agentsettings.Settings, services []agent.Service) func(context.Context, []string) error {
 	if set.Berth.Enforce {
 		return nil
@@ -93,13 +94,14 @@ func portReporter(set *agentsettings.Settings, services []agent.Service) func(co
 	}
 }
 
-// run reports and works until ctx ends. Invalid settings change nothing; those of the driver take
-// effect when the agent starts.
+// run runs the host's agent until ctx ends, and restarts it when the settings have changed. New
+// settings that are invalid are logged, and the old ones stay; those of the driver and the log take
+// effect at the next start.
 func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 	defer h.end()
 	for ctx.Err() == nil {
 		agent, end, err := h.host()
-		if err != nil { // of files that existed at the start
+		if err != nil { // a certificate or token file that was readable at the start
 			h.log.Error("the compute service is unavailable", "error", err)
 			agent = nil
 		}
@@ -113,19 +115,19 @@ func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 	}
 }
 
-// host returns the host as the settings have it, with a client for each address of the compute
-// service; end closes them. The driver is the one of the start, since servers depend on it.
+// host returns an agent with the current settings and a client for each address of the compute
+// service; end closes the clients. Its driver is the one of the start, since it owns the servers.
 func (h *computeHost) host() (agent *host.Host, end func(), err error) {
 	options, err := serviceOptions(h.set.Service(), h.log)
 	if err != nil {
 		return nil, func() {}, err
 	}
 	r := &hostReports{set: h.set, log: h.log}
-	says := berthclient.HostReporter{Name: h.set.Default.Host, Report: r.now, OnAnswer: r.heard}
+	reporter := berthclient.HostReporter{Name: h.set.Default.Host, Report: r.report, OnAnswer: r.answered}
 	choice := &host.Choice{}
 	var ends []func()
 	for _, o := range options {
-		c := berthclient.NewHost(o, says)
+		c := berthclient.NewHost(o, reporter)
 		choice.All, ends = append(choice.All, c), append(ends, c.Close)
 	}
 	return &host.Host{
@@ -137,7 +139,7 @@ func (h *computeHost) host() (agent *host.Host, end func(), err error) {
 	}, nil
 }
 
-// awaitChange returns when the settings have changed, or ctx has ended.
+// awaitChange waits until the settings have changed, at most until ctx ends.
 func (h *computeHost) awaitChange(ctx context.Context, reload <-chan struct{}) {
 	var watch <-chan time.Time
 	if h.set.Berth.WatchInterval > 0 {
@@ -163,9 +165,9 @@ func (h *computeHost) awaitChange(ctx context.Context, reload <-chan struct{}) {
 	}
 }
 
-// reread reads the settings again, and reports whether they differ.
+// reread reads the settings again and applies them, and reports whether they differ.
 func (h *computeHost) reread() bool {
-	fingerprint := agentsettings.FingerprintOf(h.src) // before reading, so that a later change yields another one
+	fingerprint := agentsettings.FingerprintOf(h.src) // before reading, so that a change after it is noticed
 	cur, warnings, err := node.Load(h.src, h.names)
 	for _, w := range warnings {
 		h.log.Warn(w)
@@ -175,9 +177,9 @@ func (h *computeHost) reread() bool {
 	}
 	if err != nil {
 		h.log.Error("the compute host's settings cannot be reloaded; the old ones remain in force", "error", err)
-		retained := *h.set // so that the warnings about these files are not repeated
-		retained.Fingerprint = fingerprint
-		h.set = &retained
+		old := *h.set
+		old.Fingerprint = fingerprint // so that the same error is not logged at each interval
+		h.set = &old
 		return false
 	}
 	changes := node.Changes(h.set, cur)
@@ -191,8 +193,8 @@ func (h *computeHost) reread() bool {
 	return len(changes) > 0
 }
 
-// settingsOfStart names the settings that differ and that a reload does not apply: those of the
-// driver and the log.
+// settingsOfStart returns the names of the settings that differ and take effect only at the start:
+// those of the driver and the log.
 func settingsOfStart(running, read *node.Settings) []string {
 	options := append([]string{
 		"[berth] compute_driver", "[berth] fake_build_time", "[berth] fake_failure", "[berth] netns_prefix", "[berth] netns_namespace",
@@ -205,8 +207,8 @@ func settingsOfStart(running, read *node.Settings) []string {
 	return agentsettings.NeedRestart(node.Changes(running, read), options)
 }
 
-// hostReports makes the reports of a host, and logs what their answers say. It may be used from
-// many goroutines.
+// hostReports makes the reports of a host and logs problems that the answers name. It is safe for
+// concurrent use.
 type hostReports struct {
 	set *node.Settings
 	log *slog.Logger
@@ -214,18 +216,19 @@ type hostReports struct {
 	mu      sync.Mutex
 	last    node.Report // empty before the first inspection
 	at      time.Time
-	failure string // of the last inspection
+	failure string // of the last inspection, "" after a success
 	warned  []string
-	trouble string // in the last answer
+	trouble string // the synchronization error of the last answer
 }
 
-// now returns the report. The machine is inspected again after an interval; when that fails, the
-// last result stays.
-func (r *hostReports) now() (compute.Report, error) {
+// report returns a report with the result of the last inspection of the machine, which it repeats
+// when the resource interval has passed. When that fails, the report has the earlier result; the
+// error is that of the first inspection.
+func (r *hostReports) report() (compute.Report, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.at.IsZero() || r.set.ResourceInterval > 0 && time.Since(r.at) >= r.set.ResourceInterval {
-		if err := r.look(); err != nil && r.at.IsZero() {
+		if err := r.inspect(); err != nil && r.at.IsZero() {
 			return compute.Report{}, err
 		}
 	}
@@ -243,9 +246,9 @@ func (r *hostReports) now() (compute.Report, error) {
 	}}, nil
 }
 
-// look inspects the machine. The caller holds the lock. The same failure is logged once: the
-// inspection is repeated with every report.
-func (r *hostReports) look() error {
+// inspect reads the machine's resources. The caller has locked r.mu. A failure is logged unless it
+// is the same as the last one, since a failed inspection is repeated with every report.
+func (r *hostReports) inspect() error {
 	report, err := r.set.Report(node.Machine{})
 	if err != nil {
 		if r.failure != err.Error() {
@@ -269,8 +272,8 @@ func (r *hostReports) warn(all []string) {
 	}
 }
 
-// heard logs the problems in an answer that concern the host's operator, once each.
-func (r *hostReports) heard(a berthclient.ReportAnswer) {
+// answered logs the problems that an answer names, once each.
+func (r *hostReports) answered(a berthclient.ReportAnswer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.warn(a.Warnings)

@@ -14,16 +14,15 @@ import (
 	"github.com/berthcloud/berth/agent/tc"
 )
 
-// An enforcement applies the rates of one agent's ports next to its heartbeats, which report its
-// findings. It is one for the life of the agent: run is called again after each change of the
-// settings.
+// An enforcement enforces the rates of one agent's ports. The agent's heartbeats report its
+// findings. It lives as long as the agent; run is called again after each change of the settings.
 type enforcement struct {
-	runDir   string // of Open vSwitch, "" for its own choice
+	runDir   string // of Open vSwitch, "" for its default
 	host     hostFacts
 	log      *slog.Logger
 	findings agent.Findings
-	// open returns what enforces the rates of an agent of this kind, and what ends it.
-	open func(*agentsettings.Settings) (holder, func(), error)
+	// open returns the enforcer for an agent with these settings, and a function that closes it.
+	open func(*agentsettings.Settings) (enforcer, func(), error)
 
 	mu       sync.Mutex
 	observed func() agentsettings.Observed // nil before the first inspection
@@ -42,8 +41,8 @@ func newEnforcement(runDir string, host hostFacts, log *slog.Logger) *enforcemen
 	return e
 }
 
-// A holder enforces the rates of ports while its Run runs.
-type holder interface {
+// An enforcer enforces the rates of ports while its Run runs.
+type enforcer interface {
 	agent.Enforcer
 	Run(ctx context.Context)
 }
@@ -58,11 +57,11 @@ func (e *enforcement) seen() (o agentsettings.Observed) {
 	return o
 }
 
-// run enforces the rates of ports until ctx ends. While the kernel or the switch cannot be opened,
-// heartbeats say why, and run tries again.
+// run enforces the rates of ports until ctx ends. While the kernel or the switch cannot be opened, it
+// retries, and heartbeats report the error.
 func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
 	if !set.Berth.Enforce {
-		e.see(nil)
+		e.setObserved(nil)
 		return
 	}
 	h, end, err := e.open(set)
@@ -70,7 +69,7 @@ func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, serv
 		if e.findings.Set([]string{err.Error()}) {
 			e.log.Error("the rates of ports cannot be enforced; the agent tries again", "error", err)
 		}
-		e.see(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
+		e.setObserved(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
 		select {
 		case <-ctx.Done():
 			return
@@ -89,16 +88,16 @@ func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, serv
 	k.Run(ctx)
 }
 
-// see sets what heartbeats report from then on; nil reports nothing, as of an agent that does not
-// enforce.
-func (e *enforcement) see(fn func() agentsettings.Observed) {
+// setObserved sets what heartbeats report from now on; nil is nothing, as for an agent that does not
+// enforce rates.
+func (e *enforcement) setObserved(fn func() agentsettings.Observed) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.observed = fn
 }
 
 // openHost opens this host's kernel or switch.
-func (e *enforcement) openHost(set *agentsettings.Settings) (h holder, end func(), err error) {
+func (e *enforcement) openHost(set *agentsettings.Settings) (h enforcer, end func(), err error) {
 	if set.Kind == agentsettings.SRIOV || e.host.bridges {
 		return e.openKernel(set)
 	}
@@ -106,15 +105,15 @@ func (e *enforcement) openHost(set *agentsettings.Settings) (h holder, end func(
 	if err != nil {
 		return nil, nil, err
 	}
-	e.see(func() agentsettings.Observed {
+	e.setObserved(func() agentsettings.Observed {
 		return agentsettings.Observed{Capabilities: o.Capabilities(), Findings: e.findings.List()}
 	})
 	return o, func() {}, nil
 }
 
-// openKernel returns a holder that uses the kernel's queues. With the kernel's bridges two agents
-// have one, each for NICs of its own.
-func (e *enforcement) openKernel(set *agentsettings.Settings) (h holder, end func(), err error) {
+// openKernel returns an enforcer that uses the kernel's queues. With the kernel's bridges both kinds
+// of agent use the kernel, each for its own NICs.
+func (e *enforcement) openKernel(set *agentsettings.Settings) (h enforcer, end func(), err error) {
 	kernel, err := tc.Open("")
 	if err != nil {
 		return nil, nil, err
@@ -133,7 +132,7 @@ func (e *enforcement) openKernel(set *agentsettings.Settings) (h holder, end fun
 	} else if e.host.bridges {
 		host.Kernel = tc.Within(kernel, set.Resources.Devices()...)
 	}
-	e.see(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
+	e.setObserved(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
 	s := enforce.NewSRIOV(set, host, agentsettings.Sysfs(""))
 	s.Uplinks, s.Elsewhere = nics, e.host.elsewhere
 	return s, kernel.Close, nil

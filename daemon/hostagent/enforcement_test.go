@@ -26,7 +26,7 @@ func TestSwitchThatIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, attempts := time.Now(), 0
 		e := newEnforcement("", hostFacts{}, logtest.Logger())
-		e.open = func(*agentsettings.Settings) (holder, func(), error) {
+		e.open = func(*agentsettings.Settings) (enforcer, func(), error) {
 			if attempts++; time.Since(began) < 5*time.Minute {
 				return nil, nil, errors.New("there is no switch")
 			}

@@ -54,25 +54,25 @@ func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.
 
 // hostFacts is what network agents need to know of a compute host in the same process.
 type hostFacts struct {
-	// elsewhere returns the addresses of interfaces that servers have moved out of the host's
-	// namespace, nil when there are none.
+	// elsewhere returns the MAC addresses of the interfaces that are in the namespaces of servers.
+	// It is nil when servers have no namespaces.
 	elsewhere func() ([]net.HardwareAddr, error)
-	// bridges is true for bridges of the kernel, false for Open vSwitch's.
+	// bridges is true when ports are plugged into the kernel's bridges, false for Open vSwitch.
 	bridges bool
 }
 
-// uplinks returns the NIC that each bridge of the agent's settings has next to the ends of servers'
-// interfaces.
+// uplinks returns the NIC of each bridge in the agent's settings: its one port that is not the end
+// of a server's interface.
 func uplinks(set *agentsettings.Settings, machine agentsettings.Machine) (map[string]string, error) {
 	all := map[string]string{}
 	for _, bridge := range set.Resources.Devices() {
 		d, err := machine.Device(bridge)
 		if err != nil {
-			return nil, fmt.Errorf("looking at the bridge %s: %w", bridge, err)
+			return nil, fmt.Errorf("reading the bridge %s: %w", bridge, err)
 		}
 		nics := slices.DeleteFunc(slices.Clone(d.Ports), func(name string) bool { return strings.HasPrefix(name, "tap") })
 		if len(nics) != 1 {
-			return nil, fmt.Errorf("[ovs] bridge_mappings: the bridge %s must have one NIC, whose queue holds the ports; it has %q", bridge, nics)
+			return nil, fmt.Errorf("[ovs] bridge_mappings: the bridge %s must have exactly one NIC, on which the rates of its ports are enforced; it has %q", bridge, nics)
 		}
 		all[bridge] = nics[0]
 	}

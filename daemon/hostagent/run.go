@@ -67,7 +67,7 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 	if set != nil {
 		host = set.Default.Host
 	}
-	if len(all) > 0 { // the same one, since ports are bound by it
+	if len(all) > 0 { // the same name: ports are bound by it
 		host = all[0].Default.Host
 	}
 	log.Info("Berth's agent starts", "version", p.Version, "host", host, "agents", len(reloads))
@@ -102,12 +102,12 @@ func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{
 		case <-hangup:
 		}
 		if err := output.Reopen(); err != nil {
-			log.Error("the log file cannot be opened anew", "error", err)
+			log.Error("the log file cannot be reopened", "error", err)
 		}
 		for _, reload := range reloads {
 			select {
 			case reload <- struct{}{}:
-			default: // the last one is still pending
+			default: // a reload is pending already
 			}
 		}
 	}

@@ -45,9 +45,9 @@ func (src Source) loadAll() (all []*agentsettings.Settings, set *node.Settings, 
 // load reads the settings of the network agents: of those that are named, or else of those for
 // which the files name devices. A warning that concerns several agents is returned once.
 func (src Source) load() (all []*agentsettings.Settings, warnings []string, err error) {
-	kinds, queried := src.Kinds, true
+	kinds, explicit := src.Kinds, true
 	if len(kinds) == 0 {
-		kinds, queried = []agentsettings.Kind{agentsettings.OVS, agentsettings.SRIOV}, false
+		kinds, explicit = []agentsettings.Kind{agentsettings.OVS, agentsettings.SRIOV}, false
 	}
 	var errs []error
 	reported := map[string]bool{}
@@ -62,7 +62,7 @@ func (src Source) load() (all []*agentsettings.Settings, warnings []string, err 
 		switch {
 		case err != nil:
 			errs = append(errs, err)
-		case queried || len(s.Resources.Devices()) > 0:
+		case explicit || len(s.Resources.Devices()) > 0:
 			all = append(all, s)
 		}
 	}
@@ -89,8 +89,8 @@ func (src Source) Check() (findings []agentsettings.Finding, warnings []string, 
 	return findings, warnings, nil
 }
 
-// checkHost returns the resources that a compute host would report as findings, or the error that
-// prevents it.
+// checkHost returns findings with the resources that the compute host would report, or with the
+// error that prevents the report.
 func checkHost(set *node.Settings) (all []agentsettings.Finding) {
 	r, err := set.Look(node.Machine{})
 	about := "compute " + cmp.Or(r.Host.Name, set.Default.Host)

@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 )
 
-// personas are who asks, in the order of the columns of the table: a member of the project that
+// personas are the callers, in the order of the columns of the table: a member of the project that
 // the objects belong to, a reader of it, a member of another project, administrators of either, and
 // a service.
 var personas = []string{"member", "reader", "other", "admin", "root", "service"}
@@ -28,7 +28,7 @@ var personas = []string{"member", "reader", "other", "admin", "root", "service"}
 // say where the deprecated defaults are not enforced.
 type access struct {
 	route   string // method and pattern, with the action in parentheses
-	path    string // of what it is asked about
+	path    string // of what the request is about
 	version int    // minor, 0 for 72
 	body    string
 	want    string
@@ -245,15 +245,15 @@ func (s *accessSide) seed(t *testing.T) {
 		"id": "33333333-0000-4000-8000-000000000001", "flavor": "c1", "image": image, "host": "cn1",
 		"port": map[string]any{"id": used, "network": "net0", "network_id": "55555555-0000-4000-8000-000000000001", "ip": "10.0.4.2"},
 	}})
-	gone := compute.ID("33333333-0000-4000-8000-000000000009")
+	deleted := compute.ID("33333333-0000-4000-8000-000000000009")
 	for _, row := range []any{
 		&compute.ActionRow{
 			ID: computetest.ID("act"), Server: "33333333-0000-4000-8000-000000000001", Place: 1, Action: "stop", Request: ownRequest,
 			Project: demo, User: "member", StartedAt: now, UpdatedAt: now,
 		},
-		&compute.ActionRow{ID: computetest.ID("born"), Server: gone, Action: "create", Request: "req-create", Project: demo, User: "member", StartedAt: now, UpdatedAt: now},
+		&compute.ActionRow{ID: computetest.ID("born"), Server: deleted, Action: "create", Request: "req-create", Project: demo, User: "member", StartedAt: now, UpdatedAt: now},
 		&compute.ActionRow{
-			ID: computetest.ID("died"), Server: gone, Place: 1, Action: "delete", Request: "req-delete", Project: other, User: "root",
+			ID: computetest.ID("died"), Server: deleted, Place: 1, Action: "delete", Request: "req-delete", Project: other, User: "root",
 			StartedAt: now.Add(time.Second), UpdatedAt: now.Add(time.Second),
 		},
 	} {
@@ -291,8 +291,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Where the deprecated defaults count too, a reader of a project may do what a member may; nobody
-// else may do more than without them.
+// Where the deprecated defaults count too, a reader of a project may do what a member may; no other caller
+// may do more than without them.
 func TestAccessByDeprecatedDefaults(t *testing.T) {
 	s := newAccessSide(t, policy.Options{})
 	for _, row := range accesses() {
@@ -367,8 +367,8 @@ func everyRouteHasItsRow(t *testing.T, rows []access) {
 	}
 	for _, rule := range computeapi.PolicyDefaults() {
 		for _, o := range rule.Operations {
-			_, action, is := strings.Cut(o.Path, " (")
-			if is && !slices.ContainsFunc(rows, func(row access) bool { return strings.HasSuffix(row.route, " ("+action) }) {
+			_, action, cur := strings.Cut(o.Path, " (")
+			if cur && !slices.ContainsFunc(rows, func(row access) bool { return strings.HasSuffix(row.route, " ("+action) }) {
 				t.Errorf("%s (%s: it is not said who may", o.Method, action)
 			}
 		}

@@ -68,7 +68,7 @@ func (r slowReader) Read(rows any, where ...compute.Match) error {
 }
 
 // TestListsLeaveRoom has 16 members of one project list its servers, by an expression. Four of the lists are read at a time, and what another
-// project asks for is answered meanwhile.
+// project requests is answered meanwhile.
 func TestListsLeaveRoom(t *testing.T) {
 	store := &slowLists{Store: newStore(t), project: "red", began: make(chan struct{}, 16), release: make(chan struct{})}
 	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})
@@ -103,7 +103,7 @@ func TestListsLeaveRoom(t *testing.T) {
 	for range 4 {
 		<-store.began
 	}
-	for _, ask := range []struct {
+	for _, query := range []struct {
 		method, path, body string
 		want               int
 	}{
@@ -111,8 +111,8 @@ func TestListsLeaveRoom(t *testing.T) {
 		{"POST", "/os-server-groups", `{"server_group": {"name": "g", "policies": ["affinity"]}}`, http.StatusOK},
 		{"GET", "/os-server-groups", "", http.StatusOK},
 	} {
-		if w := send("bob:blue", ask.method, ask.path, ask.body); w.Code != ask.want {
-			t.Errorf("%s %s = %d %s, want %d", ask.method, ask.path, w.Code, w.Body, ask.want)
+		if w := send("bob:blue", query.method, query.path, query.body); w.Code != query.want {
+			t.Errorf("%s %s = %d %s, want %d", query.method, query.path, w.Code, w.Body, query.want)
 		}
 	}
 	for range 16 {

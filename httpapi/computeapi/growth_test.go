@@ -203,7 +203,7 @@ func TestListsGrowNearLinear(t *testing.T) {
 	s := newAccessSide(t, policy.Options{})
 	for _, kind := range []struct {
 		n       int
-		changes bool // what there is, so that each list needs it anew
+		changes bool // what there is, so that each list needs it again
 		lists   []list
 	}{{1000, true, bodies()}, {1000, false, unknowns(t)}, {500, false, queries()}} {
 		for i, l := range kind.lists {
@@ -217,7 +217,7 @@ func TestListsGrowNearLinear(t *testing.T) {
 			}
 			made := map[int]func() int{} // what makes the requests is not measured
 			for _, n := range []int{n, 8 * n} {
-				made[n] = s.asking(l, n)
+				made[n] = s.listing(l, n)
 			}
 			growthtest.NearLinear(t, n, func(n int) { status = made[n]() })
 			if status >= 500 && status != http.StatusNotImplemented || t.Failed() {
@@ -238,8 +238,8 @@ func (s *accessSide) seedGrowth(t *testing.T) {
 	}
 }
 
-// asking returns what sends a request with n of a list, and returns the status.
-func (s *accessSide) asking(l list, n int) func() int {
+// listing returns what sends a request with n of a list, and returns the status.
+func (s *accessSide) listing(l list, n int) func() int {
 	query, body := l.request(n)
 	path := l.path
 	for name, id := range s.ids {

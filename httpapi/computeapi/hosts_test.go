@@ -33,13 +33,13 @@ func TestHostsWaitForNews(t *testing.T) {
 	if err := json.Unmarshal([]byte(first), &known); err != nil || known.Revision == "" {
 		t.Fatalf("the host is to do %s: %v", first, err)
 	}
-	ask := "/berth/v1/hosts/cn1/servers?revision=" + known.Revision
-	if _, same := s.say(t, said{"service", "GET", ask, "", ""}); same != first {
+	query := "/berth/v1/hosts/cn1/servers?revision=" + known.Revision
+	if _, same := s.say(t, said{"service", "GET", query, "", ""}); same != first {
 		t.Errorf("without a change the host is to do %s, then %s", first, same)
 	}
 	answers := make(chan string)
 	go func() {
-		_, answer := s.say(t, said{"service", "GET", ask + "&wait=60", "", ""})
+		_, answer := s.say(t, said{"service", "GET", query + "&wait=60", "", ""})
 		answers <- answer
 	}()
 	if status, answer := s.say(t, said{"member", "POST", "/v2.1/servers/" + vm + "/action", "", `{"os-stop": null}`}); status != http.StatusAccepted {

@@ -34,7 +34,7 @@ func (i images) Image(_ context.Context, _ string, id compute.ID) (compute.Image
 }
 
 // A ports is a network service that has some ports, and no networks. What changes ports
-// it is not asked for.
+// it is not requested.
 type ports struct {
 	compute.Network
 	all []compute.Port
@@ -86,7 +86,7 @@ func (p ports) ServerPorts(_ context.Context, servers ...compute.ID) (all []comp
 // The ids that the dialogues speak of.
 const (
 	image     compute.ID = "11111111-0000-4000-8000-000000000001"
-	bandwidth compute.ID = "22222222-0000-4000-8000-000000000001" // a port that asks for some
+	bandwidth compute.ID = "22222222-0000-4000-8000-000000000001" // a port that requests some
 	plain     compute.ID = "22222222-0000-4000-8000-000000000002" // a port that does not
 	used      compute.ID = "22222222-0000-4000-8000-000000000003" // a port of a server
 )
@@ -100,12 +100,12 @@ func somePorts() ports {
 			Addresses: []compute.Address{{IP: "10.0.4.2", Subnet: "66666666-0000-4000-8000-000000000001"}},
 		}
 	}
-	asks, free, inUse := port(bandwidth), port(plain), port(used)
-	asks.Asks = request.Port{ID: string(bandwidth), Groups: []request.Group{{
+	requests, free, inUse := port(bandwidth), port(plain), port(used)
+	requests.Asks = request.Port{ID: string(bandwidth), Groups: []request.Group{{
 		ID: "77777777-0000-4000-8000-000000000001", Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": 1000},
 	}}}
 	inUse.Server, inUse.Status = "33333333-0000-4000-8000-000000000001", "ACTIVE"
-	return ports{all: []compute.Port{asks, free, inUse}}
+	return ports{all: []compute.Port{requests, free, inUse}}
 }
 
 // A given is what a dialogue says of a server that it makes.
@@ -193,7 +193,7 @@ func (s *side) makeMigration(t testing.TB, a neutron.Agent) {
 	})
 }
 
-// TestHostsAPI is about what hosts say and are told, which is no API of Nova's: the answers are Berth's.
+// TestHostsAPI is about what hosts report and get, which is no API of Nova's: the answers are Berth's.
 func TestHostsAPI(t *testing.T) {
 	s := newSide(t)
 	s.options = computetest.Options{Network: somePorts()}
@@ -233,7 +233,7 @@ func TestInterfacesComeAndGo(t *testing.T) {
 	}
 }
 
-// plugs does what a host is asked for until that is over.
+// plugs does what a host is requested until that is over.
 func (s *side) plugs(host string, over <-chan struct{}) {
 	ctx := context.Background()
 	for {
@@ -257,7 +257,7 @@ func (s *side) plugs(host string, over <-chan struct{}) {
 }
 
 // A flavor may say what Nova's may; a server that would not get it is refused, and so is one of an
-// image that asks for the same.
+// image that requests the same.
 func TestSpecsThatNothingHonours(t *testing.T) {
 	const plain, numa = "11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"
 	s := newSide(t)
@@ -312,7 +312,7 @@ func TestNoVolumes(t *testing.T) {
 	}
 }
 
-// What a request may ask for is bounded, with quotas off too.
+// What a request may request is bounded, with quotas off too.
 func TestRequestsForServersAreBounded(t *testing.T) {
 	const plain = "11111111-0000-4000-8000-000000000001"
 	s := newSide(t)
@@ -393,6 +393,6 @@ func TestAddressesAreCanonical(t *testing.T) {
 			"min_count": 1, "networks": [{"port": "` + network + `", "fixed_ip": "2001:DB8::00A"}]}}`,
 	})
 	if !strings.Contains(answer, "Specified Fixed IP '2001:db8::a'") {
-		t.Errorf("an address beside a port is refused with %s", answer)
+		t.Errorf("an address in addition to a port is refused with %s", answer)
 	}
 }

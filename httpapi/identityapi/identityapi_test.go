@@ -39,8 +39,8 @@ func newService(t *testing.T) *service {
 	return &service{t, s.URL, d}
 }
 
-// ask sends a request with headers as "name: value".
-func (s *service) ask(method, path, body string, headers ...string) (*http.Response, string) {
+// request sends a request with headers as "name: value".
+func (s *service) request(method, path, body string, headers ...string) (*http.Response, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -73,7 +73,7 @@ const inProject = `, "scope": {"project": {"name": "demo", "domain": {"name": "D
 
 func (s *service) token(user, secret string) string {
 	s.t.Helper()
-	res, body := s.ask("POST", "/v3/auth/tokens", password(user, secret, inProject))
+	res, body := s.request("POST", "/v3/auth/tokens", password(user, secret, inProject))
 	if res.StatusCode != http.StatusCreated {
 		s.t.Fatalf("a login is answered %d %s", res.StatusCode, body)
 	}
@@ -104,7 +104,7 @@ func TestLogins(t *testing.T) {
 		"WrongToken":     {`{"auth": {"identity": {"methods": ["token"], "token": {"id": "x"}}}}`, 401, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, body := s.ask("POST", "/v3/auth/tokens", tc.body)
+			res, body := s.request("POST", "/v3/auth/tokens", tc.body)
 			if res.StatusCode != tc.status || (res.Header.Get("X-Subject-Token") != "") != (tc.status == 201) {
 				t.Errorf("answered %d %s, want %d", res.StatusCode, body, tc.status)
 			}
@@ -148,10 +148,10 @@ func TestTokensOfTokens(t *testing.T) {
 		}
 		return v, res.Header.Get("X-Subject-Token")
 	}
-	first, id := read(s.ask("POST", "/v3/auth/tokens", password("demo", "other", "")))
+	first, id := read(s.request("POST", "/v3/auth/tokens", password("demo", "other", "")))
 	for range 2 {
 		var next shown
-		next, id = read(s.ask("POST", "/v3/auth/tokens", `{"auth": {"identity": {"methods": ["token"], "token": {"id": "`+id+`"}}`+inProject+`}}`))
+		next, id = read(s.request("POST", "/v3/auth/tokens", `{"auth": {"identity": {"methods": ["token"], "token": {"id": "`+id+`"}}`+inProject+`}}`))
 		if a := next.Token.Audit; len(a) != 2 || a[1] != first.Token.Audit[0] || strings.Join(next.Token.Methods, " ") != "token password" || next.Token.Expires != first.Token.Expires {
 			t.Errorf("the token is %+v, made of %+v", next, first)
 		}
@@ -161,11 +161,11 @@ func TestTokensOfTokens(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	s := newService(t)
-	if res, body := s.ask("GET", "/", ""); res.StatusCode != 300 || res.Header.Get("Location") != s.url+"/v3/" || !strings.Contains(body, `{"versions":{"values":[{"id":"v3.14"`) {
+	if res, body := s.request("GET", "/", ""); res.StatusCode != 300 || res.Header.Get("Location") != s.url+"/v3/" || !strings.Contains(body, `{"versions":{"values":[{"id":"v3.14"`) {
 		t.Errorf("GET / = %d %v %s", res.StatusCode, res.Header, body)
 	}
 	for _, path := range []string{"/v3", "/v3/"} {
-		if res, body := s.ask("GET", path, ""); res.StatusCode != 200 || !strings.HasPrefix(body, `{"version":{"id":"v3.14"`) {
+		if res, body := s.request("GET", path, ""); res.StatusCode != 200 || !strings.HasPrefix(body, `{"version":{"id":"v3.14"`) {
 			t.Errorf("GET %s = %d %s", path, res.StatusCode, body)
 		}
 	}
@@ -212,7 +212,7 @@ func TestWhoSeesWhat(t *testing.T) {
 		"NoSuchThing":     {"GET", "/v3/credentials", admin, "", 404, `"title":"Not Found"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, body := s.ask(tc.method, tc.path, "", "X-Auth-Token: "+tc.token, "X-Subject-Token: "+tc.subject)
+			res, body := s.request(tc.method, tc.path, "", "X-Auth-Token: "+tc.token, "X-Subject-Token: "+tc.subject)
 			if res.StatusCode != tc.status || !strings.Contains(body, tc.want) {
 				t.Errorf("answered %d %s, want %d with %q", res.StatusCode, body, tc.status, tc.want)
 			}
@@ -222,10 +222,10 @@ func TestWhoSeesWhat(t *testing.T) {
 			}
 		})
 	}
-	if res, _ := s.ask("DELETE", "/v3/auth/tokens", "", "X-Auth-Token: "+demo, "X-Subject-Token: "+demo); res.StatusCode != 204 {
+	if res, _ := s.request("DELETE", "/v3/auth/tokens", "", "X-Auth-Token: "+demo, "X-Subject-Token: "+demo); res.StatusCode != 204 {
 		t.Errorf("a logout is answered %d", res.StatusCode)
 	}
-	if res, _ := s.ask("GET", "/v3/auth/catalog", "", "X-Auth-Token: "+demo); res.StatusCode != 401 {
+	if res, _ := s.request("GET", "/v3/auth/catalog", "", "X-Auth-Token: "+demo); res.StatusCode != 401 {
 		t.Errorf("after it, the token is answered %d, want 401", res.StatusCode)
 	}
 }

@@ -14,8 +14,8 @@ import (
 const Region = "RegionOne"
 
 // derived returns a constant id, derived from a text.
-func derived(of string) string {
-	sum := sha256.Sum256([]byte(of))
+func derived(name string) string {
+	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -213,7 +213,7 @@ func (a *API) assignments(w http.ResponseWriter, r *http.Request) error {
 		return forbidden("You are not authorized to list role_assignments.")
 	}
 	query := r.URL.Query()
-	is := func(filter, id string) bool { return !query.Has(filter) || query.Get(filter) == id }
+	cur := func(filter, id string) bool { return !query.Has(filter) || query.Get(filter) == id }
 	shown := func(id, name string, more object) object {
 		o := object{"id": id}
 		if query.Has("include_names") {
@@ -228,7 +228,7 @@ func (a *API) assignments(w http.ResponseWriter, r *http.Request) error {
 	found, project := []object{}, a.Directory.Project
 	for _, u := range a.Directory.Users() {
 		for _, role := range u.Roles {
-			if is("user.id", u.ID) && is("role.id", roleID(role)) && is("scope.project.id", project.ID) {
+			if cur("user.id", u.ID) && cur("role.id", roleID(role)) && cur("scope.project.id", project.ID) {
 				found = append(found, object{
 					"user": shown(u.ID, u.Name, domain), "role": shown(roleID(role), role, nil), "scope": object{"project": shown(project.ID, project.Name, domain)},
 					"links": object{"assignment": httpapi.AbsoluteURL(r, "/v3/projects/"+project.ID+"/users/"+u.ID+"/roles/"+roleID(role))},

@@ -76,16 +76,16 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(body, &l); err != nil || l.Auth == nil || len(l.Auth.Identity.Methods) == 0 {
 		return fault.New(fault.Invalid, "", "Expecting to find auth.identity.methods in the request body, as JSON.")
 	}
-	wanted, err := a.scope(l.Auth.Scope)
+	project, err := a.scope(l.Auth.Scope)
 	if err != nil {
 		return err
 	}
 	var t *local.Token
 	switch id := &l.Auth.Identity; id.Methods[0] {
 	case "password":
-		t, err = a.Directory.Login(id.Password.User.id(), id.Password.User.Password, wanted)
+		t, err = a.Directory.Login(id.Password.User.id(), id.Password.User.Password, project)
 	case "token":
-		t, err = a.Directory.Rescope(id.Token.ID, wanted)
+		t, err = a.Directory.Rescope(id.Token.ID, project)
 	default:
 		err = unauthorized("the method of the login is not password or token")
 	}

@@ -44,9 +44,9 @@ func serve(t *testing.T) *httptest.Server {
 	return s
 }
 
-// ask sends a request to such a service, by the user u unless the path is
+// request sends a request to such a service, by the user u unless the path is
 // public.
-func ask(t *testing.T, method, path string) (status int, header http.Header, body string) {
+func request(t *testing.T, method, path string) (status int, header http.Header, body string) {
 	t.Helper()
 	s := serve(t)
 	r, err := http.NewRequestWithContext(context.Background(), method, s.URL+path, http.NoBody)
@@ -117,7 +117,7 @@ func TestAnswers(t *testing.T) {
 		"/v2/images?%zz":                                   {400, []string{"malformed"}},
 		"/v1/images":                                       {404, nil},
 	} {
-		status, _, body := ask(t, http.MethodGet, path)
+		status, _, body := request(t, http.MethodGet, path)
 		if status != tc.status {
 			t.Errorf("GET %s = %d %s, want %d", path, status, body, tc.status)
 		}
@@ -131,14 +131,14 @@ func TestAnswers(t *testing.T) {
 
 // TestRefusals: requests for changes are refused with the reason.
 func TestRefusals(t *testing.T) {
-	for _, request := range []string{
+	for _, line := range []string{
 		"POST /v2/images", "PATCH /v2/images/" + cirros, "DELETE /v2/images/" + cirros, "PUT /v2/images/" + cirros + "/file",
 		"PUT /v2/images/" + cirros + "/tags/x", "POST /v2/images/" + cirros + "/members", "POST /v2/images/" + cirros + "/actions/deactivate",
 	} {
-		method, path, _ := strings.Cut(request, " ")
-		status, header, body := ask(t, method, path)
+		method, path, _ := strings.Cut(line, " ")
+		status, header, body := request(t, method, path)
 		if status != http.StatusForbidden || !strings.Contains(body, "they cannot be changed over HTTP") || !strings.HasPrefix(header.Get("Content-Type"), "text/html") {
-			t.Errorf("%s = %d %s", request, status, body)
+			t.Errorf("%s = %d %s", line, status, body)
 		}
 	}
 }
@@ -159,7 +159,7 @@ json.dump({'names': sorted(i.name for i in glance.images.list()), 'os': shown['h
 		OS                  string
 		Disk, Members       int
 	}
-	upstreamtest.Ask(t, "python3-glanceclient", script, serve(t).URL, &got)
+	upstreamtest.Run(t, "python3-glanceclient", script, serve(t).URL, &got)
 	want := got
 	want.Names, want.Tags, want.Schema = []string{"cirros-0.5.1-x86_64-disk", "debian"}, []string{"lts"}, []string{}
 	want.OS, want.Disk, want.Members = "dedicated", 2, 0

@@ -59,7 +59,7 @@ func (a *API) members(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// render writes an image, with its properties beside its fields.
+// render writes an image, with its properties next to its fields.
 func render(j *httpapi.JSON, image *images.Image) {
 	text := func(key, value string) {
 		j.Key(key)

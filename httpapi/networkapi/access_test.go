@@ -15,13 +15,13 @@ import (
 // Neutron. The objects are the member's; those called open or shared are the
 // administrator's, for all. The columns are what the owner's reader, the owner, a member of
 // another project and the administrator are answered. What policy lets through changes
-// nothing that other rows ask about, or is refused for what the request says. There is a row
+// nothing that other rows are about, or is refused for what the request says. There is a row
 // for each route.
 //
 // The rows were held to the distribution's Neutron, whose answers stand above those that
 // differ. On purpose these do: tags are changed by those who may change the object (Neutron
-// asks no rule), and those of policies can be read by either path, where Neutron fails;
-// policy is asked before the body of a binding is read; rules are seen by who sees their
+// checks no rule), and those of policies can be read by either path, where Neutron fails;
+// policy is checked before the body of a binding is read; rules are seen by who sees their
 // policy, and those about packet rates by its project too, of which Neutron shows them to
 // administrators only; a PUT that can change nothing is no 500.
 func TestAccess(t *testing.T) {
@@ -38,15 +38,15 @@ func TestAccess(t *testing.T) {
 	} else if got != string(table) {
 		t.Errorf("answers are\n%s\nwant\n%s", got, table)
 	}
-	routes, asked := newAPI(t, s.service).Routes(), map[string]bool{}
+	routes, requested := newAPI(t, s.service).Routes(), map[string]bool{}
 	for line := range strings.Lines(got) {
 		if fields := strings.Fields(line); fields[0] != "#" {
-			asked[routeOf(routes, fields[4], fields[5])] = true
+			requested[routeOf(routes, fields[4], fields[5])] = true
 		}
 	}
 	for _, r := range routes {
-		if name := r.Method + " " + r.Pattern; !asked[name] {
-			t.Errorf("no row asks for %s", name)
+		if name := r.Method + " " + r.Pattern; !requested[name] {
+			t.Errorf("no row requests %s", name)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func access(t *testing.T, s neutron.Side, table string, before ...func()) string
 	}
 	segment := func() string {
 		net := id("admin", "networks", "network", `{"provider:network_type": "vlan", "provider:physical_network": "physnet0"}`)
-		_, answer := c.ask(s.Token(t, "admin"), "GET", "/v2.0/segments?network_id="+net, "")
+		_, answer := c.request(s.Token(t, "admin"), "GET", "/v2.0/segments?network_id="+net, "")
 		var all struct{ Segments []struct{ ID string } }
 		if err := json.Unmarshal([]byte(answer), &all); err != nil || len(all.Segments) != 1 {
 			t.Fatal(answer, err)
@@ -100,7 +100,7 @@ func access(t *testing.T, s neutron.Side, table string, before ...func()) string
 	}
 	agent := func() string {
 		s.Heartbeat(t, neutron.Agent{Kind: neutron.OVS, Host: "h", Start: true, Configurations: map[string]any{}})
-		_, answer := c.ask(s.Token(t, "admin"), "GET", "/v2.0/agents", "")
+		_, answer := c.request(s.Token(t, "admin"), "GET", "/v2.0/agents", "")
 		var all struct{ Agents []struct{ ID string } }
 		if err := json.Unmarshal([]byte(answer), &all); err != nil || len(all.Agents) != 1 {
 			t.Fatal(answer, err)
@@ -148,7 +148,7 @@ func access(t *testing.T, s neutron.Side, table string, before ...func()) string
 			for name, value := range ids {
 				at, sent = strings.ReplaceAll(at, "@"+name+"@", value), strings.ReplaceAll(sent, "@"+name+"@", value)
 			}
-			status, answer := c.ask(s.Token(t, user), fields[4], at, sent)
+			status, answer := c.request(s.Token(t, user), fields[4], at, sent)
 			answers = append(answers, fmt.Sprint(status)+listed(answer))
 		}
 		fmt.Fprintf(&got, "%s %s\n", strings.Join(answers, " "), strings.Join(fields[4:], " "))

@@ -79,9 +79,9 @@ func handlerOf(api *networkapi.API, who httpapi.Agents) http.Handler {
 	}))
 }
 
-// ask sends a request as a user, "admin" or one whose project is called as they
+// request sends a request as a user, "admin" or one whose project is called as they
 // are, and returns what it was answered.
-func (c *cloud) ask(user, method, path, body string) (status int, answer string) {
+func (c *cloud) request(user, method, path, body string) (status int, answer string) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), method, c.url+path, strings.NewReader(body))
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *cloud) ask(user, method, path, body string) (status int, answer string)
 // made makes an object and returns what it looks like.
 func (c *cloud) made(user, path, name, body string) map[string]any {
 	c.t.Helper()
-	status, answer := c.ask(user, "POST", "/v2.0/"+path, `{"`+name+`": `+body+`}`)
+	status, answer := c.request(user, "POST", "/v2.0/"+path, `{"`+name+`": `+body+`}`)
 	var all map[string]map[string]any
 	if err := json.Unmarshal([]byte(answer), &all); err != nil || status != http.StatusCreated {
 		c.t.Fatalf("POST %s %s: %d %s, %v", path, body, status, answer, err)

@@ -27,7 +27,7 @@ func TestDeviceOfAllocatedPortIsKept(t *testing.T) {
 			s.Reset(t)
 			c := &cloud{t: t, url: s.URL()}
 			port := c.allocated(s, mine, theirs)
-			status, answer := c.ask("member", "PUT", port, `{"port": `+body+`}`)
+			status, answer := c.request("member", "PUT", port, `{"port": `+body+`}`)
 			if status != http.StatusConflict || !strings.Contains(answer, "PortInUse") {
 				t.Errorf("the owner is answered %d %s, want 409", status, answer)
 			}
@@ -35,20 +35,20 @@ func TestDeviceOfAllocatedPortIsKept(t *testing.T) {
 				{"member", `{"name": "n", "device_id": "` + mine + `", "device_owner": "compute:nova"}`}, // as they are
 				{"admin", `{"device_id": "` + mine + `", "device_owner": "compute:zone"}`},
 			} {
-				if status, answer := c.ask(change.user, "PUT", port, `{"port": `+change.body+`}`); status != http.StatusOK {
+				if status, answer := c.request(change.user, "PUT", port, `{"port": `+change.body+`}`); status != http.StatusOK {
 					t.Errorf("%s: PUT %s is answered %d %s", change.user, change.body, status, answer)
 				}
 			}
-			if status, answer := c.ask("member", "DELETE", port, ""); status != http.StatusNoContent {
+			if status, answer := c.request("member", "DELETE", port, ""); status != http.StatusNoContent {
 				t.Errorf("DELETE is answered %d %s", status, answer)
 			}
 			for server, want := range map[string]int64{mine: 0, theirs: 1000} {
-				held, err := s.places.Allocations(t.Context(), server)
+				names, err := s.places.Allocations(t.Context(), server)
 				if err != nil {
 					t.Fatal(err)
 				}
 				var got int64
-				for _, classes := range held.Amounts {
+				for _, classes := range names.Amounts {
 					got += classes[guarantee.EgressBandwidth]
 				}
 				if got != want {
@@ -75,7 +75,7 @@ func TestDeviceOfOtherPortsIsChanged(t *testing.T) {
 		{"admin", `{"device_id": "` + mine + `", "device_owner": "compute:nova", "binding:host_id": "h"}`},
 		{"member", `{"device_id": "` + theirs + `"}`}, // bound, without an allocation
 	} {
-		if status, answer := c.ask(change.user, "PUT", port, `{"port": `+change.body+`}`); status != http.StatusOK {
+		if status, answer := c.request(change.user, "PUT", port, `{"port": `+change.body+`}`); status != http.StatusOK {
 			t.Errorf("%s: PUT %s is answered %d %s", change.user, change.body, status, answer)
 		}
 	}
@@ -86,7 +86,7 @@ func TestDeviceOfOtherPortsIsChanged(t *testing.T) {
 func (c *cloud) allocated(s *side, servers ...string) string {
 	c.t.Helper()
 	places := &cloud{t: c.t, url: s.PlacementURL()}
-	if status, answer := places.ask("admin", "POST", "/resource_providers", `{"name": "h"}`); status != http.StatusCreated {
+	if status, answer := places.request("admin", "POST", "/resource_providers", `{"name": "h"}`); status != http.StatusCreated {
 		c.t.Fatal(status, answer)
 	}
 	s.Heartbeat(c.t, neutron.Agent{Kind: neutron.OVS, Host: "h", Start: true, Configurations: map[string]any{
@@ -116,7 +116,7 @@ func (c *cloud) allocated(s *side, servers ...string) string {
 	}
 	group := s.service.Request(&all[0]).Groups[0].ID.String()
 	path := "/v2.0/ports/" + port
-	if status, answer := c.ask("admin", "PUT", path, `{"port": {"device_id": "`+servers[0]+`", "device_owner": "compute:nova", "binding:host_id": "h",
+	if status, answer := c.request("admin", "PUT", path, `{"port": {"device_id": "`+servers[0]+`", "device_owner": "compute:nova", "binding:host_id": "h",
 		"binding:profile": {"allocation": {"`+group+`": "`+provider+`"}}}}`); status != http.StatusOK || !strings.Contains(answer, `"binding:vif_type": "ovs"`) {
 		c.t.Fatalf("the port is not bound: %d %s", status, answer)
 	}
@@ -126,7 +126,7 @@ func (c *cloud) allocated(s *side, servers ...string) string {
 // deviceProvider is the provider of the device of the only agent.
 func (c *cloud) deviceProvider(places *cloud) string {
 	c.t.Helper()
-	_, answer := places.ask("admin", "GET", "/resource_providers", "")
+	_, answer := places.request("admin", "GET", "/resource_providers", "")
 	var list struct {
 		Providers []struct{ UUID, Name string } `json:"resource_providers"`
 	}

@@ -26,14 +26,14 @@ import (
 	placementservice "github.com/berthcloud/berth/placement/service"
 )
 
-// A side is the API on an empty database with a placement service beside it, for the
+// A side is the API on an empty database with a placement service, for the
 // dialogues that were recorded from Neutron.
 type side struct {
 	network, placement *standIn
 	rules              string // a policy file, "" for none
 	store              network.Store
 	service            *service.Service
-	places             network.Placement // as the service asks it
+	places             network.Placement // as the service sees it
 	tracker            *tracking.Tracker
 	synced             chan network.SyncResult
 	stop               func()
@@ -186,7 +186,7 @@ func TestDialogues(t *testing.T) {
 	neutron.PlayAll(t, newSide(t), "../../conformance/neutron/testdata/*.txt", "testdata/differences", *updateDifferences, differing)
 }
 
-// Rules of an operator's own are asked about what Neutron asks them about.
+// Rules of an operator's own are evaluated for the same targets as Neutron evaluates them for.
 func TestOwnRules(t *testing.T) {
 	s := newSide(t)
 	const dir = "../../conformance/neutron/testdata/rules/"

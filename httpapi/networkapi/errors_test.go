@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/networkapi"
 )
 
-// Why a neighbour cannot be asked is for the log: it names addresses. Why nobody has seen a
+// Why a peer service is unavailable is for the log: it names addresses. Why a
 // request is for who sent it.
 func TestUnavailable(t *testing.T) {
 	for _, tc := range []struct {
@@ -28,7 +28,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// What nobody has seen the path of is an error like others too.
+// An error of an unknown path is an error like others too.
 func TestRejections(t *testing.T) {
 	for status, want := range map[int]string{
 		http.StatusBadRequest:                  `{"NeutronError": {"type": "HTTPBadRequest", "message": "why", "detail": ""}}`,

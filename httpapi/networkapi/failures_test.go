@@ -23,7 +23,7 @@ func TestPortOfTheNetworkInNoGroup(t *testing.T) {
 		{`{"security_groups": ["00000000-0000-4000-8000-000000000001"]}`, http.StatusNotFound},
 		{`{"security_groups": []}`, http.StatusOK},
 	} {
-		if status, answer := c.ask("admin", "PUT", "/v2.0/ports/"+port, `{"port": `+tc.body+`}`); status != tc.want {
+		if status, answer := c.request("admin", "PUT", "/v2.0/ports/"+port, `{"port": `+tc.body+`}`); status != tc.want {
 			t.Errorf("%s: %d %s, want %d", tc.body, status, answer, tc.want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestLimitsOfPacketRatesHaveNoAliases(t *testing.T) {
 	rule := c.made("admin", "qos/policies/"+policy+"/packet_rate_limit_rules", "packet_rate_limit_rule", `{"max_kpps": 10}`)["id"].(string)
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
 		body := map[string]string{"PUT": `{"alias_packet_rate_limit_rule": {"max_kpps": 11}}`}[method]
-		status, answer := c.ask("admin", method, "/v2.0/qos/alias_packet_rate_limit_rules/"+rule, body)
+		status, answer := c.request("admin", method, "/v2.0/qos/alias_packet_rate_limit_rules/"+rule, body)
 		if status != http.StatusNotFound || !strings.Contains(answer, "The resource could not be found.") {
 			t.Errorf("%s: %d %s", method, status, answer)
 		}
@@ -57,7 +57,7 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 		{"POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "h", "configurations": {"a": -Infinity}}}`},
 		{"POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "h", "resource_versions": ` + odd + `}}`},
 	} {
-		if status, answer := c.ask("admin", tc.method, tc.path, tc.body); status != http.StatusBadRequest || !strings.Contains(answer, "not finite") {
+		if status, answer := c.request("admin", tc.method, tc.path, tc.body); status != http.StatusBadRequest || !strings.Contains(answer, "not finite") {
 			t.Errorf("%s %s %s: %d %s", tc.method, tc.path, tc.body, status, answer)
 		}
 	}

@@ -82,14 +82,14 @@ func TestAgentsActForTheirHost(t *testing.T) {
 	}
 }
 
-// An agent whose devices could not be synced is told so until they are, as the list of agents does.
+// An agent whose devices could not be synced gets that in answers until they are, as the list of agents does.
 func TestFailedSyncsAreNotUnknown(t *testing.T) {
 	c := newCloud(t)
 	const beat = `{"agent": {"agent_type": "Open vSwitch agent", "binary": "b", "host": "h", "start_flag": true, "configurations": {
 		"bridge_mappings": {"p0": "br0"}, "resource_provider_hypervisors": {"br0": "h"}, "resource_provider_bandwidths": {"br0": {"egress": 1}}}}}`
 	answered := func(method, path, body string) string {
 		t.Helper()
-		status, answer := c.ask("admin", method, path, body)
+		status, answer := c.request("admin", method, path, body)
 		if status != http.StatusOK {
 			t.Fatalf("%s %s: %d %s", method, path, status, answer)
 		}
@@ -151,25 +151,25 @@ func TestHeartbeats(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			status, answer := c.ask(tc.user, "POST", "/berth/v1/heartbeats", tc.body)
+			status, answer := c.request(tc.user, "POST", "/berth/v1/heartbeats", tc.body)
 			if status != tc.status || !strings.Contains(answer, tc.want) {
 				t.Errorf("answered %d %s, want %d with %q", status, answer, tc.status, tc.want)
 			}
 		})
 	}
-	if _, answer := c.ask("admin", "GET", "/v2.0/agents", ""); strings.Count(answer, `"agent_type"`) != 2 || !strings.Contains(answer, `"configurations": {"a": 1}`) {
+	if _, answer := c.request("admin", "GET", "/v2.0/agents", ""); strings.Count(answer, `"agent_type"`) != 2 || !strings.Contains(answer, `"configurations": {"a": 1}`) {
 		t.Errorf("the agents are %s, want those that were taken", answer)
 	}
 }
 
 // What is odd about an agent's devices is in its record: what is left out, names that
-// placement cannot tell apart, and what other agents report too.
+// placement cannot distinguish, and what other agents report too.
 func TestOddReportsAreInTheRecords(t *testing.T) {
 	c := newCloud(t)
 	beat := func(kind, host, configurations string) {
 		t.Helper()
 		body := `{"agent": {"agent_type": "` + kind + `", "binary": "b", "host": "` + host + `", "configurations": ` + configurations + `, "start_flag": true}}`
-		if status, answer := c.ask("admin", "POST", "/berth/v1/heartbeats", body); status != http.StatusOK {
+		if status, answer := c.request("admin", "POST", "/berth/v1/heartbeats", body); status != http.StatusOK {
 			t.Fatalf("answered %d %s", status, answer)
 		}
 	}
@@ -187,7 +187,7 @@ func TestOddReportsAreInTheRecords(t *testing.T) {
 		"host=same&agent_type=NIC+Switch+agent": `["the physical networks [\"P0\" \"p0\"] are one for placement, CUSTOM_PHYSNET_P0", "\"ens5\" of same is reported by the Open vSwitch agent on same too: its bandwidth must be divided among them"]`,
 		"host=fine":                             "",
 	} {
-		_, answer := c.ask("admin", "GET", "/v2.0/agents?"+query, "")
+		_, answer := c.request("admin", "GET", "/v2.0/agents?"+query, "")
 		if want == "" == strings.Contains(answer, "berth:warnings") || !strings.Contains(answer, want) {
 			t.Errorf("%s: the record is %s, want the warnings %s", query, answer, want)
 		}

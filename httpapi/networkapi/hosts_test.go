@@ -16,7 +16,7 @@ type hostPorts struct {
 
 func (c *cloud) hostPorts(query string) (found hostPorts) {
 	c.t.Helper()
-	status, body := c.ask("admin", "GET", "/berth/v1/hosts/h/ports"+query, "")
+	status, body := c.request("admin", "GET", "/berth/v1/hosts/h/ports"+query, "")
 	if err := json.Unmarshal([]byte(body), &found); status != http.StatusOK || err != nil {
 		c.t.Fatalf("answered %d %s", status, body)
 	}
@@ -26,7 +26,7 @@ func (c *cloud) hostPorts(query string) (found hostPorts) {
 // id makes something and returns its id.
 func (c *cloud) id(path, body string) string {
 	c.t.Helper()
-	status, answer := c.ask("admin", "POST", path, body)
+	status, answer := c.request("admin", "POST", path, body)
 	var made map[string]struct{ ID string }
 	if err := json.Unmarshal([]byte(answer), &made); status != http.StatusCreated || err != nil {
 		c.t.Fatalf("POST %s: %d %s", path, status, answer)
@@ -39,17 +39,17 @@ func (c *cloud) id(path, body string) string {
 
 func TestHostPorts(t *testing.T) {
 	c := newCloud(t)
-	if status, body := c.ask("someone", "GET", "/berth/v1/hosts/h/ports", ""); status != http.StatusForbidden {
+	if status, body := c.request("someone", "GET", "/berth/v1/hosts/h/ports", ""); status != http.StatusForbidden {
 		t.Errorf("a member is answered %d %s, want 403", status, body)
 	}
-	if status, body := c.ask("admin", "GET", "/berth/v1/hosts/h/ports?wait=soon", ""); status != http.StatusBadRequest || !strings.Contains(body, "want seconds") {
+	if status, body := c.request("admin", "GET", "/berth/v1/hosts/h/ports?wait=soon", ""); status != http.StatusBadRequest || !strings.Contains(body, "want seconds") {
 		t.Errorf("nonsense is answered %d %s, want 400", status, body)
 	}
 	none := c.hostPorts("")
 	if len(none.Ports) != 0 || none.Revision == "" {
 		t.Fatalf("a host without ports has %+v", none)
 	}
-	if status, body := c.ask("admin", "POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "Open vSwitch agent", "binary": "b", "host": "h",
+	if status, body := c.request("admin", "POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "Open vSwitch agent", "binary": "b", "host": "h",
 		"configurations": {"bridge_mappings": {"physnet0": "br0"}, "integration_bridge": "br-int"}}}`); status != http.StatusOK {
 		t.Fatal(body)
 	}
@@ -93,21 +93,21 @@ func TestHostPorts(t *testing.T) {
 		{`{"ports": {"nothing": "DOWN"}}`, http.StatusNoContent, "ACTIVE"},
 		{`{"ports": {"` + port + `": "DOWN"}}`, http.StatusNoContent, "DOWN"},
 	} {
-		if status, body := c.ask("admin", "POST", "/berth/v1/hosts/h/ports", step.body); status != step.status {
+		if status, body := c.request("admin", "POST", "/berth/v1/hosts/h/ports", step.body); status != step.status {
 			t.Errorf("%s is answered %d %s, want %d", step.body, status, body, step.status)
 		}
-		if _, body := c.ask("admin", "GET", "/v2.0/ports/"+port+"?fields=status", ""); !strings.Contains(body, step.want) {
+		if _, body := c.request("admin", "GET", "/v2.0/ports/"+port+"?fields=status", ""); !strings.Contains(body, step.want) {
 			t.Errorf("after %s the port is %s, want %s", step.body, body, step.want)
 		}
 	}
 	if now := c.hostPorts(""); now.Revision != one.Revision || now.Ports[0]["status"] != "DOWN" {
 		t.Errorf("when all is as before the answer is %+v", now)
 	}
-	if status, body := c.ask("someone", "POST", "/berth/v1/hosts/h/ports", `{"ports": {}}`); status != http.StatusForbidden {
+	if status, body := c.request("someone", "POST", "/berth/v1/hosts/h/ports", `{"ports": {}}`); status != http.StatusForbidden {
 		t.Errorf("a member is answered %d %s, want 403", status, body)
 	}
 	for caller, want := range map[string]int{"someone": http.StatusForbidden, "admin": http.StatusNoContent} {
-		if status, body := c.ask(caller, "POST", "/berth/v1/servers/"+port+"/settle", ""); status != want {
+		if status, body := c.request(caller, "POST", "/berth/v1/servers/"+port+"/settle", ""); status != want {
 			t.Errorf("the request of %s to settle is answered %d %s, want %d", caller, status, body, want)
 		}
 	}

@@ -23,7 +23,7 @@ func TestListsAreBounded(t *testing.T) {
 	defer s.Close()
 	c.url = s.URL
 	for query, want := range map[string]int{"": 2, "limit=0": 2, "limit=1": 1, "limit=2": 2, "limit=9": 2} {
-		status, answer := c.ask("admin", "GET", "/v2.0/networks?"+query, "")
+		status, answer := c.request("admin", "GET", "/v2.0/networks?"+query, "")
 		if status != http.StatusOK || strings.Count(answer, `"name"`) != want || !strings.Contains(answer, `"rel": "next"`) {
 			t.Errorf("GET networks?%s = %d %s, want %d and a link to the next ones", query, status, answer, want)
 		}
@@ -44,7 +44,7 @@ func TestLinksHaveTheirPrefix(t *testing.T) {
 			"/v2.0/":                 `"href": "https://cloud.example/net/v2.0/ports"`,
 			"/v2.0/networks?limit=1": `"href": "https://cloud.example/net/v2.0/networks?limit=1&marker=`,
 		} {
-			if _, answer := c.ask("admin", "GET", path, ""); !strings.Contains(answer, want) {
+			if _, answer := c.request("admin", "GET", path, ""); !strings.Contains(answer, want) {
 				t.Errorf("with %s, GET %s = %s, want %s", prefix, path, answer, want)
 			}
 		}

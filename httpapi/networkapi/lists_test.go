@@ -332,7 +332,7 @@ func newGrounds(t *testing.T, portCount int) *grounds {
 	return g
 }
 
-func (g *grounds) ask(method, path, body string) *httptest.ResponseRecorder {
+func (g *grounds) request(method, path, body string) *httptest.ResponseRecorder {
 	path = strings.NewReplacer("{policy_id}", g.policy, "{port_id}", g.ports[0]).Replace(path)
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("X-Auth-Token", "admin")
@@ -368,13 +368,13 @@ func TestBulksTakeLinearTime(t *testing.T) {
 					ports = n
 				}
 				g := newGrounds(t, ports)
-				answer := g.ask(http.MethodPost, w.at(), g.bulk(name, plural, n))
+				answer := g.request(http.MethodPost, w.at(), g.bulk(name, plural, n))
 				if single := strings.HasSuffix(name, "_rule") && name != "security_group_rule"; answer.Code != http.StatusCreated && !single {
 					t.Fatalf("POST %s of %d is %d %s", w.at(), n, answer.Code, answer.Body)
 				}
 			})
 			g := newGrounds(t, 1)
-			answer := g.ask(http.MethodPost, w.at(), g.bulk(name, plural, 1001))
+			answer := g.request(http.MethodPost, w.at(), g.bulk(name, plural, 1001))
 			if want := "1001 " + plural + " are more than the 1000 that one request makes"; answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), want) {
 				t.Errorf("a bulk of 1001 is %d %.300s, want: %s", answer.Code, answer.Body, want)
 			}
@@ -396,19 +396,19 @@ func TestListsInBodiesAreBounded(t *testing.T) {
 		{"POST", "/v2.0/trunks", `{"trunk": {"port_id": "` + g.ports[0] + `", "sub_ports": ` + items(4095, itemsOf["subports"]) + `}`, "sub_ports", "4095 items are more than the 4094"},
 		{"PUT", "/v2.0/networks/" + g.network + "/tags", `{"tags": ` + items(1001, itemsOf["texts"]), "tags", "1001 items are more than the 1000"},
 	} {
-		answer := g.ask(c.method, c.path, c.body)
+		answer := g.request(c.method, c.path, c.body)
 		want := "Invalid input for " + c.name + ". Reason: " + c.want + " that are taken."
 		if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), want) {
 			t.Errorf("%s %s with a long list of %s is %d %.300s, want: %s", c.method, c.path, c.name, answer.Code, answer.Body, want)
 		}
 	}
-	if answer := g.ask("PUT", "/v2.0/networks/"+g.network+"/tags", `{"tags": `+items(1000, itemsOf["texts"])); answer.Code != http.StatusOK {
+	if answer := g.request("PUT", "/v2.0/networks/"+g.network+"/tags", `{"tags": `+items(1000, itemsOf["texts"])); answer.Code != http.StatusOK {
 		t.Errorf("1000 tags are %d %.300s", answer.Code, answer.Body)
 	}
-	if answer := g.ask("PUT", "/v2.0/networks/"+g.network+"/tags/one-more", ""); answer.Code != http.StatusBadRequest {
+	if answer := g.request("PUT", "/v2.0/networks/"+g.network+"/tags/one-more", ""); answer.Code != http.StatusBadRequest {
 		t.Errorf("one more tag is %d %.300s", answer.Code, answer.Body)
 	}
-	if answer := g.ask("PUT", "/v2.0/networks/"+g.network+"/tags/compute:1", ""); answer.Code != http.StatusCreated {
+	if answer := g.request("PUT", "/v2.0/networks/"+g.network+"/tags/compute:1", ""); answer.Code != http.StatusCreated {
 		t.Errorf("a tag that is there is %d %.300s", answer.Code, answer.Body)
 	}
 }
@@ -422,7 +422,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		"/v2.0/subnets":  `{"subnet": {"` + long + `": 1}}`,
 		"/v2.0/ports":    `{"port": {"network_id": "` + g.network + `", "binding:host_id": "` + long + `"}}`,
 	} {
-		if answer := g.ask("POST", path, body); answer.Code != http.StatusBadRequest || answer.Body.Len() > 64<<10 || !strings.Contains(answer.Body.String(), "ö") && !strings.Contains(answer.Body.String(), `\u00f6`) {
+		if answer := g.request("POST", path, body); answer.Code != http.StatusBadRequest || answer.Body.Len() > 64<<10 || !strings.Contains(answer.Body.String(), "ö") && !strings.Contains(answer.Body.String(), `\u00f6`) {
 			t.Errorf("POST %s with a text of 2 MiB is %d with %d bytes, %.200s", path, answer.Code, answer.Body.Len(), answer.Body)
 		}
 	}

@@ -44,7 +44,7 @@ func TestComputeMovesPorts(t *testing.T) {
 	must(err)
 	group, err := guarantee.ParseUUID(port.Asks.Groups[0].ID)
 	must(err)
-	there := guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{
+	existing := guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{
 		group: guarantee.Name{Driver: guarantee.OpenVSwitch, Hypervisor: "h2", Device: "br0"}.UUID(),
 	}}
 
@@ -59,9 +59,9 @@ func TestComputeMovesPorts(t *testing.T) {
 		t.Errorf("a binding by the source's providers is %+v", bound)
 	}
 	for range 2 {
-		bound, err = n.CreateBinding(t.Context(), id, compute.Binding{Server: server, Host: "h2", Allocation: there})
+		bound, err = n.CreateBinding(t.Context(), id, compute.Binding{Server: server, Host: "h2", Allocation: existing})
 		must(err)
-		if diff := cmp.Diff(compute.PortBinding{Host: "h2", VNIC: "normal", VIF: "ovs", Allocation: there}, bound); diff != "" {
+		if diff := cmp.Diff(compute.PortBinding{Host: "h2", VNIC: "normal", VIF: "ovs", Allocation: existing}, bound); diff != "" {
 			t.Errorf("the binding (-want +got):\n%s", diff)
 		}
 	}
@@ -76,7 +76,7 @@ func TestComputeMovesPorts(t *testing.T) {
 	for range 2 {
 		moved, err := n.ActivateBinding(t.Context(), id, "h2")
 		must(err)
-		if moved.Host != "h2" || moved.Status != network.PortDown || moved.Failed() || !cmp.Equal(moved.Allocation, there) || moved.Revision <= stays.Revision {
+		if moved.Host != "h2" || moved.Status != network.PortDown || moved.Failed() || !cmp.Equal(moved.Allocation, existing) || moved.Revision <= stays.Revision {
 			t.Errorf("activated, the port is %+v", moved)
 		}
 	}
@@ -93,7 +93,7 @@ func TestComputeMovesPorts(t *testing.T) {
 		t.Errorf("ActivateBinding of one that is gone = %v", err)
 	}
 	other := compute.Binding{Server: server, Host: "h", Allocation: guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{
-		guarantee.OpenVSwitch.Namespace: there.Groups[group],
+		guarantee.OpenVSwitch.Namespace: existing.Groups[group],
 	}}}
 	if _, err := n.CreateBinding(t.Context(), id, other); !errors.Is(err, compute.ErrPortChanged) {
 		t.Errorf("CreateBinding for another policy = %v", err)

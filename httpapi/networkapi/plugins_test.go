@@ -55,10 +55,10 @@ func TestPluginsCanBeOff(t *testing.T) {
 			if kind == "network" {
 				body = `{"network": {"` + tc.attributes[0] + `": ` + tc.value + `}}`
 			}
-			if _, answer := c.ask("admin", "POST", "/v2.0/"+tc.collection, body); !strings.Contains(answer, "Unrecognized attribute(s) '") || !strings.Contains(answer, tc.attributes[0]) {
+			if _, answer := c.request("admin", "POST", "/v2.0/"+tc.collection, body); !strings.Contains(answer, "Unrecognized attribute(s) '") || !strings.Contains(answer, tc.attributes[0]) {
 				t.Errorf("without %s POST %s = %s", tc.plugin, body, answer)
 			}
-			_, answer := c.ask("admin", "GET", "/v2.0/"+tc.collection, "")
+			_, answer := c.request("admin", "GET", "/v2.0/"+tc.collection, "")
 			if slices.ContainsFunc(tc.attributes, func(a string) bool { return strings.Contains(answer, `"`+a+`"`) }) {
 				t.Errorf("without %s %s are %s", tc.plugin, tc.collection, answer)
 			}
@@ -67,13 +67,13 @@ func TestPluginsCanBeOff(t *testing.T) {
 }
 
 // checkPlugin checks whether a path and an extension are there.
-func (c *cloud) checkPlugin(plugin, path, alias string, there bool) {
+func (c *cloud) checkPlugin(plugin, path, alias string, enabled bool) {
 	c.t.Helper()
-	if status, _ := c.ask("admin", "GET", path, ""); path != "" && (status == http.StatusOK) != there {
-		c.t.Errorf("with %s (%v) GET %s = %d", plugin, there, path, status)
+	if status, _ := c.request("admin", "GET", path, ""); path != "" && (status == http.StatusOK) != enabled {
+		c.t.Errorf("with %s (%v) GET %s = %d", plugin, enabled, path, status)
 	}
-	if status, _ := c.ask("admin", "GET", "/v2.0/extensions/"+alias, ""); (status == http.StatusOK) != there {
-		c.t.Errorf("with %s (%v) the extension %s answers %d", plugin, there, alias, status)
+	if status, _ := c.request("admin", "GET", "/v2.0/extensions/"+alias, ""); (status == http.StatusOK) != enabled {
+		c.t.Errorf("with %s (%v) the extension %s answers %d", plugin, enabled, alias, status)
 	}
 }
 

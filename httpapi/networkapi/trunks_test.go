@@ -11,7 +11,7 @@ func TestSubportsOverHTTP(t *testing.T) {
 	c := newCloud(t)
 	send := func(method, path, body string, want int) []byte {
 		t.Helper()
-		status, answer := c.ask("admin", method, path, body)
+		status, answer := c.request("admin", method, path, body)
 		if status != want {
 			t.Fatalf("%s %s: %d %s, want %d", method, path, status, answer, want)
 		}

@@ -97,7 +97,7 @@ func TestBoundPortWithoutPlacement(t *testing.T) {
 					for word, id := range policies {
 						body = strings.ReplaceAll(body, word, id)
 					}
-					status, answer := c.ask("admin", r.method, at, body)
+					status, answer := c.request("admin", r.method, at, body)
 					if !slices.Contains(r.want, status) {
 						t.Errorf("%s %s %s is answered %d %s, want %v", r.method, at, body, status, answer, r.want)
 					}
@@ -107,8 +107,8 @@ func TestBoundPortWithoutPlacement(t *testing.T) {
 				}
 				refused := c.policyOf(path) == before
 				s.setPlacement(works)
-				if left, err := s.service.Recover(t.Context(), 0); left != 0 || err != nil {
-					t.Errorf("%d changes are not completed: %v", left, err)
+				if remaining, err := s.service.Recover(t.Context(), 0); remaining != 0 || err != nil {
+					t.Errorf("%d changes are not completed: %v", remaining, err)
 				}
 				want := tc.left
 				switch {
@@ -127,11 +127,11 @@ func TestBoundPortWithoutPlacement(t *testing.T) {
 						sum[provider] = map[string]int64{guarantee.EgressBandwidth: n}
 					}
 				}
-				wanted := allocations.Amounts{}
+				expected := allocations.Amounts{}
 				if want > 0 {
-					wanted[c.deviceProvider(&cloud{t: t, url: s.PlacementURL()})] = map[string]int64{guarantee.EgressBandwidth: want}
+					expected[c.deviceProvider(&cloud{t: t, url: s.PlacementURL()})] = map[string]int64{guarantee.EgressBandwidth: want}
 				}
-				if diff := cmp.Diff(wanted, sum); diff != "" {
+				if diff := cmp.Diff(expected, sum); diff != "" {
 					t.Errorf("the server has (-want +got):\n%s", diff)
 				}
 			})
@@ -142,7 +142,7 @@ func TestBoundPortWithoutPlacement(t *testing.T) {
 // policyOf is the policy of a port, "" for none and for no port.
 func (c *cloud) policyOf(path string) string {
 	c.t.Helper()
-	_, answer := c.ask("admin", "GET", path, "")
+	_, answer := c.request("admin", "GET", path, "")
 	var shown struct {
 		Port struct {
 			Policy string `json:"qos_policy_id"`

@@ -88,11 +88,11 @@ func BenchmarkReads(b *testing.B) {
 	api, metrics := benchAPI(b)
 	served := serveForBench(b, api, metrics)
 	for _, read := range reads {
-		b.Run("berth/"+read.name, func(b *testing.B) { askAgain(b, served, read.path) })
+		b.Run("berth/"+read.name, func(b *testing.B) { queryAgain(b, served, read.path) })
 	}
 	for _, read := range reads {
 		bare := serveBare(b, api, read.path)
-		b.Run("bare/"+read.name, func(b *testing.B) { askAgain(b, bare, read.path) })
+		b.Run("bare/"+read.name, func(b *testing.B) { queryAgain(b, bare, read.path) })
 	}
 }
 
@@ -181,7 +181,7 @@ func serveBare(b *testing.B, api http.Handler, path string) string {
 
 // askAgain sends the same request over one connection. All answers to it have
 // the same length.
-func askAgain(b *testing.B, addr, path string) {
+func queryAgain(b *testing.B, addr, path string) {
 	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		b.Fatal(err)

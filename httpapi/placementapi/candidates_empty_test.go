@@ -26,8 +26,8 @@ import (
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// asking returns a function that sends requests to an API which logs to a buffer.
-func asking(t *testing.T, log *bytes.Buffer, opts logging.Options) func(method, path, query, body string) int {
+// sender returns a function that sends requests to an API which logs to a buffer.
+func sender(t *testing.T, log *bytes.Buffer, opts logging.Options) func(method, path, query, body string) int {
 	api := placementapitest.New(t, service.DefaultSettings(), func(c *httpapi.Config) {
 		c.Log = slog.New(logging.NewHandler(log, opts))
 	})
@@ -43,13 +43,13 @@ func asking(t *testing.T, log *bytes.Buffer, opts logging.Options) func(method, 
 	}
 }
 
-// The access line has the number of candidates, and what was asked for in vain.
+// The access line has the number of candidates, and what was requested in vain.
 func TestCandidatesInTheAccessLine(t *testing.T) {
 	var log bytes.Buffer
-	ask := asking(t, &log, logging.Options{})
+	send := sender(t, &log, logging.Options{})
 	const host = "6f1b1a5e-0000-4000-8000-000000000001"
-	ask("POST", "/resource_providers", "", `{"name": "h", "uuid": "`+host+`"}`)
-	ask("PUT", "/resource_providers/"+host+"/inventories", "",
+	send("POST", "/resource_providers", "", `{"name": "h", "uuid": "`+host+`"}`)
+	send("PUT", "/resource_providers/"+host+"/inventories", "",
 		`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}`)
 	long := "resources=VCPU:5&required=" + strings.Repeat("!HW_CPU_X86_AVX,", 100) + "!HW_CPU_X86_AVX2"
 	for query, want := range map[string]map[string]any{
@@ -60,7 +60,7 @@ func TestCandidatesInTheAccessLine(t *testing.T) {
 		"resources=CUSTOM_GIVEN": {"status": 400.0},
 	} {
 		log.Reset()
-		ask(http.MethodGet, "/allocation_candidates", query, "")
+		send(http.MethodGet, "/allocation_candidates", query, "")
 		var line map[string]any
 		if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 			t.Fatalf("%s: the log is not one line: %v\n%s", query, err, &log)
@@ -82,12 +82,12 @@ func TestCandidatesInTheAccessLine(t *testing.T) {
 func TestQueriesAreEscapedInTheLog(t *testing.T) {
 	for _, opts := range []logging.Options{{}, {Text: true}} {
 		var log bytes.Buffer
-		ask := asking(t, &log, opts)
+		query := sender(t, &log, opts)
 		for space, want := range map[string]string{
 			"\n": "%0A", "\x1c": "%1C", "\r\n": "%0D%0A", "\u0085": "%C2%85", "\u2028": "%E2%80%A8", " ": "%20", "%0A": "%0A",
 		} {
 			log.Reset()
-			if code := ask(http.MethodGet, "/allocation_candidates", "resources=VCPU:5"+space, ""); code != http.StatusOK {
+			if code := query(http.MethodGet, "/allocation_candidates", "resources=VCPU:5"+space, ""); code != http.StatusOK {
 				t.Errorf("%q is answered with %d", space, code)
 			}
 			line := strings.TrimSuffix(log.String(), "\n")
@@ -98,7 +98,7 @@ func TestQueriesAreEscapedInTheLog(t *testing.T) {
 	}
 }
 
-// A client that asks for the impossible all the time gets few explanations, every
+// A client that requests the impossible all the time gets few explanations, every
 // other answer is counted, and Run ends while it pauses.
 func TestExplanationsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// An Explainer logs which constraint left an answer without candidates. It works beside the
+// An Explainer logs which constraint left an answer without candidates. It works concurrently with the
 // requests, since an explanation looks at every provider, and on one answer at a time: up to five a
 // second, for at most a second each, and a twentieth of one processor's time in total. While it is
 // busy, a few answers wait; further ones stay unexplained and are counted.

@@ -30,7 +30,7 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 type summaryWriter struct {
 	snapshot *snapshot.Snapshot
 	minor    int
-	classes  []placement.ClassID // those that are asked for; no others show before 1.27
+	classes  []placement.ClassID // those that are requested; no others show before 1.27
 }
 
 // write writes capacity and usage, since 1.17 the traits, and since 1.29 parent and root.

@@ -68,7 +68,7 @@ func (c *changing) name() string {
 	return fmt.Sprintf("%08d", c.named)
 }
 
-// offer makes what a host has of a class anew.
+// offer replaces what a host has of a class.
 func (c *changing) offer(p placement.UUID, class string, total int64) {
 	inv := placement.Inventory{Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}
 	_, err := c.service.AddInventory(c.Context(), p, placement.InventoryOf{Class: class, Inventory: inv}, placement.InventoryRule{})
@@ -117,8 +117,8 @@ func (c *changing) change() {
 	}
 }
 
-// ask asks a snapshot for candidates and returns what the answer says, sorted.
-func (c *changing) ask(w *snapshot.Snapshot, q placement.Query, texts *placementapi.Texts) (lines []string) {
+// query queries a snapshot for candidates and returns what the answer says, sorted.
+func (c *changing) query(w *snapshot.Snapshot, q placement.Query, texts *placementapi.Texts) (lines []string) {
 	var text bytes.Buffer
 	_, err := placementapi.WriteCandidates(&text, w, q, texts, 39)
 	c.must(err)
@@ -146,7 +146,7 @@ func TestAnswersAmongChanges(t *testing.T) {
 		}
 		fresh, err := serving(t, c.store).Snapshot(t.Context())
 		c.must(err)
-		for _, asked := range []struct {
+		for _, requested := range []struct {
 			name  string
 			query placement.Query
 			least int // candidates and summaries
@@ -154,16 +154,16 @@ func TestAnswersAmongChanges(t *testing.T) {
 			{"all", flavor(nil), 944},
 			{"a zone", zoned(c.flat), 64},
 		} {
-			want := c.ask(fresh, asked.query, new(placementapi.Texts))
-			if len(want) < asked.least {
-				t.Fatalf("%s: %d candidates and summaries", asked.name, len(want))
+			want := c.query(fresh, requested.query, new(placementapi.Texts))
+			if len(want) < requested.least {
+				t.Fatalf("%s: %d candidates and summaries", requested.name, len(want))
 			}
-			random := asked.query
+			random := requested.query
 			random.Sample = &placement.Sample{Seed: 3}
 			for time := range 3 {
-				for order, q := range map[string]placement.Query{"in order": asked.query, "random": random} {
-					if got := c.ask(c.snapshot(), q, &c.texts); !slices.Equal(got, want) {
-						t.Fatalf("change %d, time %d, %s %s (-fresh +among changes)\n%s", i, time, asked.name, order, cmp.Diff(want, got))
+				for order, q := range map[string]placement.Query{"in order": requested.query, "random": random} {
+					if got := c.query(c.snapshot(), q, &c.texts); !slices.Equal(got, want) {
+						t.Fatalf("change %d, time %d, %s %s (-fresh +among changes)\n%s", i, time, requested.name, order, cmp.Diff(want, got))
 					}
 				}
 			}

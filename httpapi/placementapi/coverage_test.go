@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// asked lists the requests of all scenarios as "METHOD path version".
-func asked(t *testing.T) [][]string {
+// requested lists the requests of all scenarios as "METHOD path version".
+func requested(t *testing.T) [][]string {
 	t.Helper()
 	var all [][]string
 	for _, path := range scenarioFiles(t) {
@@ -31,19 +31,19 @@ func asked(t *testing.T) [][]string {
 
 func TestEveryVersionHasAScenario(t *testing.T) {
 	found := make(map[string]bool)
-	for _, m := range asked(t) {
+	for _, m := range requested(t) {
 		found[m[3]] = true
 	}
 	for _, change := range microversion.Placement {
 		if v := change.Version.String(); !found[v] {
-			t.Errorf("no scenario asks at version %s: %s", v, change.What)
+			t.Errorf("no scenario has a request at version %s: %s", v, change.What)
 		}
 	}
 }
 
-// Each route is asked at its oldest version and at its newest, but for Berth's own, which upstream does not have.
+// Each route gets requests at its oldest version and at its newest, but for Berth's own, which upstream does not have.
 func TestEveryRouteHasScenarios(t *testing.T) {
-	requests := asked(t)
+	requests := requested(t)
 	newest := microversion.Placement.Max().Minor
 	for _, r := range (&placementapi.API{}).Routes() {
 		path := regexp.MustCompile(`^` + regexp.MustCompile(`\{\w+\}`).ReplaceAllString(r.Pattern, `[^/]+`) + `(\?.*)?$`)
@@ -56,14 +56,14 @@ func TestEveryRouteHasScenarios(t *testing.T) {
 		}
 		for _, minor := range []int{r.Since, last} {
 			version := fmt.Sprintf("1.%d", minor)
-			if r.Pattern != "" && !asks(requests, r.Method, path, version) {
+			if r.Pattern != "" && !anyMatches(requests, r.Method, path, version) {
 				t.Errorf("no scenario has %s %s at %s", r.Method, r.Pattern, version)
 			}
 		}
 	}
 }
 
-func asks(requests [][]string, method string, path *regexp.Regexp, version string) bool {
+func anyMatches(requests [][]string, method string, path *regexp.Regexp, version string) bool {
 	for _, m := range requests {
 		if m[1] == method && path.MatchString(m[2]) && m[3] == version {
 			return true

@@ -89,15 +89,15 @@ func (d *dialogue) play(t testing.TB, url string) string {
 			if p.body != "" {
 				block += p.body + "\n"
 			}
-			block += "----\n" + d.ask(t, url, p)
+			block += "----\n" + d.send(t, url, p)
 		}
 		blocks = append(blocks, block)
 	}
 	return strings.Join(blocks, "\n")
 }
 
-// ask sends one request and returns its answer as it is shown.
-func (d *dialogue) ask(t testing.TB, url string, p part) string {
+// send sends one request and returns its answer as it is shown.
+func (d *dialogue) send(t testing.TB, url string, p part) string {
 	t.Helper()
 	r := d.request(t, url, p)
 	res, err := http.DefaultTransport.RoundTrip(r)

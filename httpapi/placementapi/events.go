@@ -82,7 +82,7 @@ func (s *streams) leave(project, why string) {
 	s.changed(why)
 }
 
-// changed tells the observer. Its caller has locked mu.
+// changed notifies the observer. Its caller has locked mu.
 func (s *streams) changed(why string) {
 	if s.settings.Changed != nil {
 		s.settings.Changed(s.all, why)
@@ -239,7 +239,7 @@ func noSince(text string) error {
 	return fault.New(fault.Invalid, "", "%q is not the id of an event, nor a duration such as 10m, nor a time such as 2026-01-02T15:04:05Z.", text)
 }
 
-// wants reports whether an event is among those that are asked for. A tree is followed when its root becomes another one.
+// wants reports whether an event is among those that are requested. A tree is followed when its root becomes another one.
 func (v *watch) wants(e *placement.Event) bool {
 	if v.consumer != "" && e.Consumer != v.consumer {
 		return false
@@ -274,8 +274,8 @@ type stream struct {
 // run sends events until the stream ends, and returns why.
 func (s *stream) run(ctx context.Context, expires time.Time) string {
 	limit, why := streamTime, "time"
-	if left := time.Until(expires); left > 0 && left < limit {
-		limit, why = left, "token"
+	if remaining := time.Until(expires); remaining > 0 && remaining < limit {
+		limit, why = remaining, "token"
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -332,7 +332,7 @@ func (s *stream) run(ctx context.Context, expires time.Time) string {
 // pieceSize is how much is sent at a time, about.
 const pieceSize = 64 << 10
 
-// entry writes the events of an entry that are asked for.
+// entry writes the events of an entry that are requested.
 func (s *stream) entry(e events.Entry) {
 	n, had := 0, s.at.sent[e.Writer]
 	delete(s.at.sent, e.Writer)
@@ -397,7 +397,7 @@ func eventText(at time.Time, c placement.Cause, e *placement.Event) []byte {
 	return text
 }
 
-// reset tells the client to read the state again: entries before this are not in the log any more ("lost"), or the log does not list what
+// reset has the client read the state again: entries before this are not in the log any more ("lost"), or the log does not list what
 // one changed ("unlisted").
 func (s *stream) reset(why string) {
 	s.event("reset", s.at.String(), []byte(`{"reason":"`+why+`"}`))

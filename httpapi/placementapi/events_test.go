@@ -304,8 +304,8 @@ func watched(t *testing.T, store placement.Store, streams placementapi.StreamSet
 		Authenticate: func(r *http.Request) (identity.Caller, error) {
 			c, err := httpapi.NoAuth(r)
 			if text := r.Header.Get("Expires-In"); err == nil && text != "" {
-				left, _ := time.ParseDuration(text)
-				c.Expires = time.Now().Add(left)
+				remaining, _ := time.ParseDuration(text)
+				c.Expires = time.Now().Add(remaining)
 			}
 			return c, err
 		},

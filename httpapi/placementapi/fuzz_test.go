@@ -81,7 +81,7 @@ func check(t *testing.T, r *http.Request, w *httptest.ResponseRecorder) {
 	}
 }
 
-// getRoutes are the routes that are asked with any query string.
+// getRoutes are the routes that get any query string.
 var getRoutes = []string{
 	"/allocation_candidates", "/resource_providers", "/traits", "/usages", "/", "/resource_classes",
 	"/resource_classes/VCPU", "/resource_providers/@cn1", "/resource_providers/@cn1/inventories",

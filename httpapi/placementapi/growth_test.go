@@ -259,7 +259,7 @@ func (s *sizer) text(c *jsonSchema, path string, i int) string {
 // names that do not. A list that is new in a schema is in it, or fails the test.
 func TestLongLists(t *testing.T) {
 	api := bigAPI(t)
-	ask := func(method, path, query, body string) *httptest.ResponseRecorder {
+	do := func(method, path, query, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
 		r.URL.RawQuery = query
 		r.Header.Set("X-Auth-Token", "admin")
@@ -297,7 +297,7 @@ func TestLongLists(t *testing.T) {
 		}
 		if route.method == "GET" {
 			walkQuery(t, name, &schema, func(query string) (wrong string) {
-				if w := ask("GET", route.pattern, query, ""); w.Code >= http.StatusInternalServerError {
+				if w := do("GET", route.pattern, query, ""); w.Code >= http.StatusInternalServerError {
 					wrong = fmt.Sprintf("%d %.300s", w.Code, w.Body)
 				}
 				return wrong
@@ -307,7 +307,7 @@ func TestLongLists(t *testing.T) {
 		walkBody(t, name, func(s *sizer, send bool) (wrong string) {
 			path := strings.NewReplacer("{uuid}", uuidOf("r", 0), "{resource_class}", "CUSTOM_0").Replace(route.pattern)
 			if s.generations = nil; send && (strings.Contains(path, "resource_providers/") || name == "reshaperPost") {
-				s.generations = generationsIn(t, ask("GET", "/resource_providers", "", "").Body.Bytes())
+				s.generations = generationsIn(t, do("GET", "/resource_providers", "", "").Body.Bytes())
 			}
 			if strings.Contains(path, "{consumer_uuid}") {
 				consumers++
@@ -325,7 +325,7 @@ func TestLongLists(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := ask(route.method, path, "", string(body))
+			w := do(route.method, path, "", string(body))
 			if w.Code >= http.StatusInternalServerError || s.known && w.Code >= http.StatusMultipleChoices {
 				return fmt.Sprintf("%d items: %d %.300s", s.n, w.Code, w.Body)
 			}
@@ -334,7 +334,7 @@ func TestLongLists(t *testing.T) {
 	}
 }
 
-func walkQuery(t *testing.T, name string, schema *jsonSchema, ask func(query string) (wrong string)) {
+func walkQuery(t *testing.T, name string, schema *jsonSchema, send func(query string) (wrong string)) {
 	keys := make(map[string]bool)
 	for key := range schema.Properties {
 		keys[key] = true
@@ -359,7 +359,7 @@ func walkQuery(t *testing.T, name string, schema *jsonSchema, ask func(query str
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", name, form.start+form.item+form.between, kind), func(t *testing.T) {
 					wrong := ""
-					growthtest.NearLinear(t, n/8, func(n int) { wrong = cmp.Or(wrong, ask(form.query(n))) })
+					growthtest.NearLinear(t, n/8, func(n int) { wrong = cmp.Or(wrong, send(form.query(n))) })
 					if wrong != "" {
 						t.Error(wrong)
 					}
@@ -369,15 +369,15 @@ func walkQuery(t *testing.T, name string, schema *jsonSchema, ask func(query str
 	}
 }
 
-func walkBody(t *testing.T, name string, ask func(s *sizer, send bool) (wrong string)) {
+func walkBody(t *testing.T, name string, query func(s *sizer, send bool) (wrong string)) {
 	for kind, most := range map[string]int{"Known": knownItems, "Refused": refusedItems} {
 		found := &sizer{t: t, known: kind == "Known"}
-		ask(found, false)
+		query(found, false)
 		for _, list := range found.lists {
 			t.Run(fmt.Sprintf("%s/%s/%s", name, list, kind), func(t *testing.T) {
 				wrong := ""
 				growthtest.NearLinear(t, most/8, func(n int) {
-					wrong = cmp.Or(wrong, ask(&sizer{t: t, known: kind == "Known", long: list, n: n}, true))
+					wrong = cmp.Or(wrong, query(&sizer{t: t, known: kind == "Known", long: list, n: n}, true))
 				})
 				if wrong != "" {
 					t.Error(wrong)

@@ -9,7 +9,7 @@
 // comment lists the versions that change it. Names of exceptions and of upstream's modules in comments are
 // those of openstack-placement.
 //
-// The statuses that every handler may answer, beside those in its comment: 400 for a body or query that does
+// The statuses that every handler may answer, in addition to those in its comment: 400 for a body or query that does
 // not match its schema, 401 and 403 by authentication and policy, 404 for a provider in the path that does not
 // exist, 409 with the code placement.concurrent_update when the generation that the client names is not the
 // current one, 503 while the database is unavailable.
@@ -88,7 +88,7 @@ func (a *API) guarded(rule string, handle httpapi.Handler) httpapi.Handler {
 	}
 }
 
-// allow asks a rule about a target, nil for the caller's own project.
+// allow evaluates a rule for a target, nil for the caller's own project.
 func (a *API) allow(ctx context.Context, rule string, target map[string]string) error {
 	caller, _ := identity.From(ctx)
 	return a.Policy.Allow(caller, rule, target)

@@ -101,7 +101,7 @@ var operations = []struct {
 	{policyTotalUsages, adminOrReaderOrService, "Read how much a project uses.", "GET /usages"},
 
 	{policyTraitsList, adminOrService, "List and filter traits.", "GET /traits"},
-	{policyTraitsShow, adminOrService, "Ask whether there is such a trait.", "GET /traits/{name}"},
+	{policyTraitsShow, adminOrService, "Find out whether there is such a trait.", "GET /traits/{name}"},
 	{policyTraitsUpdate, adminOrService, "Create a custom trait.", "PUT /traits/{name}"},
 	{policyTraitsDelete, adminOrService, "Delete a custom trait.", "DELETE /traits/{name}"},
 
@@ -115,7 +115,7 @@ var operations = []struct {
 	{policyAllocationsDelete, adminOrService, "Delete the allocations of a consumer.", "DELETE /allocations/{consumer_uuid}"},
 	{policyProviderAllocationsList, adminOrService, "List the allocations of a provider.", "GET /resource_providers/{uuid}/allocations"},
 
-	{policyCandidatesList, adminOrService, "Ask which providers could serve a request.", "GET /allocation_candidates"},
+	{policyCandidatesList, adminOrService, "Find out which providers could serve a request.", "GET /allocation_candidates"},
 	{policyEvents, adminOrService, "Watch what changes (Berth's own).", "GET /berth/v1/events"},
 	{policyReshape, serviceOnly, "Move inventories and allocations between providers in one step.", "POST /reshaper"},
 }

@@ -15,15 +15,15 @@ import (
 )
 
 func (a *API) traitRoutes() []httpapi.Route {
-	const list, one, of = "/traits", "/traits/{name}", "/resource_providers/{uuid}/traits"
+	const list, one, providers = "/traits", "/traits/{name}", "/resource_providers/{uuid}/traits"
 	return []httpapi.Route{
 		{Method: http.MethodGet, Pattern: list, Since: 6, Produces: true, Handle: a.guarded(policyTraitsList, a.listTraits)},
 		{Method: http.MethodGet, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsShow, a.getTrait)},
 		{Method: http.MethodPut, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsUpdate, a.putTrait)},
 		{Method: http.MethodDelete, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsDelete, a.deleteTrait)},
-		{Method: http.MethodGet, Pattern: of, Since: 6, Produces: true, Handle: a.guarded(policyProviderTraitsList, a.getProviderTraits)},
-		{Method: http.MethodPut, Pattern: of, Since: 6, NeedsJSON: true, Handle: a.guarded(policyProviderTraitsUpdate, a.setProviderTraits)},
-		{Method: http.MethodDelete, Pattern: of, Since: 6, Handle: a.guarded(policyProviderTraitsDelete, a.deleteProviderTraits)},
+		{Method: http.MethodGet, Pattern: providers, Since: 6, Produces: true, Handle: a.guarded(policyProviderTraitsList, a.getProviderTraits)},
+		{Method: http.MethodPut, Pattern: providers, Since: 6, NeedsJSON: true, Handle: a.guarded(policyProviderTraitsUpdate, a.setProviderTraits)},
+		{Method: http.MethodDelete, Pattern: providers, Since: 6, Handle: a.guarded(policyProviderTraitsDelete, a.deleteProviderTraits)},
 	}
 }
 
@@ -93,13 +93,13 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 			return f, err
 		}
 	}
-	associated, asked := q.last("associated")
+	associated, requested := q.last("associated")
 	associated = strings.ToLower(associated)
-	if asked && associated != "true" && associated != "false" {
+	if requested && associated != "true" && associated != "false" {
 		return f, fault.New(fault.Invalid, "", `The query parameter "associated" only accepts "true" or "false"`)
 	}
 	f.pass = func(w *snapshot.Snapshot, t placement.Named) bool {
-		return byName(w, t.Name) && (!asked || w.TraitAssociated(placement.TraitID(t.ID)) == (associated == "true"))
+		return byName(w, t.Name) && (!requested || w.TraitAssociated(placement.TraitID(t.ID)) == (associated == "true"))
 	}
 	return f, nil
 }

@@ -96,7 +96,7 @@ func writeUsagesByType(j *httpapi.JSON, snapshot *snapshot.Snapshot, u placement
 	}
 	for _, t := range slices.Sorted(maps.Keys(u.Consumers)) {
 		if filter == "" || filter == typeName(t) {
-			writeTypeUsage(j, snapshot, typeName(t), sum(u, func(of string) bool { return of == t }), u.Consumers[t])
+			writeTypeUsage(j, snapshot, typeName(t), sum(u, func(name string) bool { return name == t }), u.Consumers[t])
 		}
 	}
 }

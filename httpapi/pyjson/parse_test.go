@@ -90,7 +90,7 @@ json.dump(answers, sys.stdout)
 
 type answer struct{ Error, Repr, Pretty string }
 
-func askPython(t *testing.T, texts []string) []answer {
+func runPython(t *testing.T, texts []string) []answer {
 	t.Helper()
 	var in, out, complaint bytes.Buffer
 	for _, s := range texts {
@@ -118,8 +118,8 @@ func reworded(old, now string) bool {
 
 func TestParseAgreesWithPython(t *testing.T) {
 	cases := append(mutants(4000), texts...)
-	want := askPython(t, cases)
-	older := strings.HasPrefix(askPython(t, []string{`"\u1234`})[0].Error, "Invalid")
+	want := runPython(t, cases)
+	older := strings.HasPrefix(runPython(t, []string{`"\u1234`})[0].Error, "Invalid")
 	for i, text := range cases {
 		v, err := pyjson.Parse([]byte(text))
 		var got answer

@@ -222,7 +222,7 @@ func splitLines(s string) []string {
 	return out
 }
 
-// isLineEnd reports whether str.splitlines breaks behind r: beside the usual line ends at U+000B,
+// isLineEnd reports whether str.splitlines breaks after r: in addition to the usual line ends at U+000B,
 // U+000C and U+001C to U+001E.
 func isLineEnd(r rune) bool {
 	switch {

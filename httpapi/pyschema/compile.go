@@ -192,8 +192,8 @@ func compileFormat(v pyjson.Value, d *dialect) (check, error) {
 	return format{v, ok}, nil
 }
 
-// compileSize compiles the bounds of lengths, and refuses all other keywords: it is the last to be
-// asked.
+// compileSize compiles the bounds of lengths, and refuses all other keywords: it is the last one
+// that is called.
 func compileSize(keyword string, v pyjson.Value, d *dialect) (check, error) {
 	s, ok := sizes[keyword]
 	if !ok {

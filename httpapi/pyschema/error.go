@@ -22,7 +22,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Message + e.details }
 
 const (
-	// width is the line length jsonschema asks of pprint.
+	// width is the line length that jsonschema passes to pprint.
 	width = 72
 
 	// prettyLimit bounds the layout of a value. Python has no bound, and a

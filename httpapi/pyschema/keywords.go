@@ -166,7 +166,7 @@ func (c noExtras) blame(w *walk, v pyjson.Value) {
 	})
 }
 
-// message has the library's two forms: with patterns beside it in the schema it lists those.
+// message has the library's two forms: with patterns next to it in the schema it lists those.
 func (c noExtras) message(extras []string) string {
 	if c.patterns == nil {
 		verb := plural(len(extras), "was", "were")

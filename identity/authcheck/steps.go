@@ -66,7 +66,7 @@ func (r *Report) settings(cfg *config.Placement, opts keystone.Options, warnings
 		}
 	}
 	if cfg.Keystone.WWWAuthenticateURI == "" {
-		r.warn("settings", "www_authenticate_uri is not set: clients are told to log in at auth_url, which may not be for them")
+		r.warn("settings", "www_authenticate_uri is not set: clients get auth_url as the address to log in at, which may not be for them")
 	}
 	if opts.Insecure {
 		r.warn("settings", "insecure is set: Keystone's certificate is not checked")
@@ -105,7 +105,7 @@ func (r *Report) access(ctx context.Context, v *keystone.Validator, opts keyston
 		r.fail("endpoint", err)
 		return false
 	}
-	r.ok("endpoint", "%s; interface %s, region %s", self.AskURL, opts.Interface, orNone(self.Region))
+	r.ok("endpoint", "%s; interface %s, region %s", self.QueryURL, opts.Interface, orNone(self.Region))
 	r.right(self.User)
 	return true
 }

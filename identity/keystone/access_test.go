@@ -160,8 +160,8 @@ func TestDiscovery(t *testing.T) {
 		{"OtherVersions", keystone.Password, "http://k.test/", 200, object{"versions": object{"values": []object{{"id": "v2.0"}}}}, ""},
 		{"VersionThirty", keystone.Password, "http://k.test/", 200, object{"version": object{"id": "v30.0", "links": []object{{"rel": "self", "href": "v30/"}}}}, ""},
 		{"NoList", keystone.Password, "http://k.test/", 200, "hello", ""},
-		{"V3Password", keystone.V3Password, "http://k.test/", 500, "never asked", "http://k.test/v3"},
-		{"V3PasswordWithVersion", keystone.V3Password, "http://k.test/v3", 500, "never asked", "http://k.test/v3"},
+		{"V3Password", keystone.V3Password, "http://k.test/", 500, "never sent", "http://k.test/v3"},
+		{"V3PasswordWithVersion", keystone.V3Password, "http://k.test/v3", 500, "never sent", "http://k.test/v3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake()
@@ -186,8 +186,8 @@ func TestDiscovery(t *testing.T) {
 			if tc.kind == keystone.Password && (err == nil) != (tc.want != "") || login != tc.want || self.LoginURL != tc.want {
 				t.Errorf("Inspect = %q, %v, after logging in at %q; want %q", self.LoginURL, err, login, tc.want)
 			}
-			if err == nil && self.AskURL != tc.want {
-				t.Errorf("tokens are checked at %q, want %q", self.AskURL, tc.want)
+			if err == nil && self.QueryURL != tc.want {
+				t.Errorf("tokens are checked at %q, want %q", self.QueryURL, tc.want)
 			}
 		})
 	}
@@ -230,8 +230,8 @@ func TestEndpoint(t *testing.T) {
 				return res, nil
 			})
 			self, err := newValidator(t, f, func(o *keystone.Options) { o.Interface, o.Region = tc.iface, tc.region }).Inspect(context.Background())
-			if self.AskURL != tc.want || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
-				t.Errorf("Inspect = %q, %v; want %q, %q", self.AskURL, err, tc.want, tc.problem)
+			if self.QueryURL != tc.want || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+				t.Errorf("Inspect = %q, %v; want %q, %q", self.QueryURL, err, tc.want, tc.problem)
 			}
 		})
 	}
@@ -317,7 +317,7 @@ func TestTLS(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer v.Close()
-			_, err = ask(v, "good")
+			_, err = query(v, "good")
 			if (err == nil) != tc.good {
 				t.Errorf("Caller = %v, want success: %v", err, tc.good)
 			}
@@ -354,7 +354,7 @@ func TestSecretsStayOnTheServer(t *testing.T) {
 					res.Header.Set("Location", server+r.URL.Path)
 					return res, nil
 				})
-				_, err := ask(newValidator(t, f), "good")
+				_, err := query(newValidator(t, f), "good")
 				wantKind(t, "Caller", err, fault.Unavailable)
 				if want := "it redirects to " + server; err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s, %d: the error %v does not say that %s", path, status, err, want)

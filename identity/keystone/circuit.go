@@ -27,7 +27,7 @@ const lateLimit = 3
 // refused at once, except for one at a time that probes whether Keystone has recovered. The
 // time-out of one question is not a failure; those of several are.
 //
-//	closed ──failure──▶ open ──pause is over──▶ one asks ──success──▶ closed
+//	closed ──failure──▶ open ──pause is over──▶ one request ──success──▶ closed
 //	                     ▲                          │
 //	                     └────────failure───────────┘
 type circuit struct {
@@ -52,7 +52,7 @@ func (c *circuit) enter(k key) (done func(error), probe bool, err error) {
 		return func(err error) { c.leave(k, err) }, false, nil
 	}
 	if c.probing || time.Now().Before(c.until) {
-		return nil, false, fmt.Errorf("not asked again yet: %w", c.reason)
+		return nil, false, fmt.Errorf("not queried again yet: %w", c.reason)
 	}
 	c.probing = true
 	return func(err error) {

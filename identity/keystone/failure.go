@@ -24,7 +24,7 @@ func (l *lateAnswer) Error() string { return l.err.Error() }
 func (l *lateAnswer) Unwrap() error { return l.err }
 
 // unanswered returns the error of a question that was sent and got no answer. The time-out of the
-// connection's establishment is a failure of Keystone as a whole: no question has been asked yet.
+// connection's establishment is a failure of Keystone as a whole: no request has been sent yet.
 // Any other time-out is of the one question.
 func unanswered(err error) error {
 	var timed interface{ Timeout() bool }

@@ -17,12 +17,12 @@ type Self struct {
 	LoginURL string // version 3 of the API, which issues the service's token
 	Version  string // in Keystone's form; empty when the kind of credentials needs no discovery
 
-	User    Holder        // of the service's token
-	Clock   time.Duration // by how much Keystone's clock is ahead of this machine's
-	TLS     string        // protocol and certificate; empty without TLS
-	Catalog string        // Keystone's endpoint in the catalogue
-	Region  string        // of that endpoint
-	AskURL  string        // version 3 of the API, where tokens are checked
+	User     Holder        // of the service's token
+	Clock    time.Duration // by how much Keystone's clock is ahead of this machine's
+	TLS      string        // protocol and certificate; empty without TLS
+	Catalog  string        // Keystone's endpoint in the catalogue
+	Region   string        // of that endpoint
+	QueryURL string        // version 3 of the API, where tokens are checked
 }
 
 // A Holder is the owner of a token, with the names, which only operators see.
@@ -44,7 +44,7 @@ func (v *Validator) Inspect(ctx context.Context) (Self, error) {
 	self := Self{LoginURL: s.version.URL, Version: s.version.ID}
 	if s.token != nil {
 		self.User, self.Clock, self.TLS = s.token.holder(), s.clock, describeTLS(s.answer.tls)
-		self.Catalog, self.Region, self.AskURL = s.endpoint.URL, s.endpoint.Region, s.ask
+		self.Catalog, self.Region, self.QueryURL = s.endpoint.URL, s.endpoint.Region, s.query
 	}
 	return self, err
 }

@@ -104,7 +104,7 @@ func (v *Validator) Caller(ctx context.Context, r Request) (identity.Caller, err
 }
 
 // caller checks the service's token before the caller's: its roles decide whether the caller's may
-// have expired. A malformed token is refused first, before anything is asked about the other.
+// have expired. A malformed token is refused first, before a request is sent about the other.
 func (v *Validator) caller(ctx context.Context, r Request) (identity.Caller, error) {
 	if _, err := plausible(r.Token); err != nil {
 		return identity.Caller{}, err

@@ -17,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/identity/keystone"
 )
 
-func ask(v *keystone.Validator, token string) (identity.Caller, error) {
+func query(v *keystone.Validator, token string) (identity.Caller, error) {
 	return v.Caller(context.Background(), keystone.Request{Token: token, Method: http.MethodGet, Path: "/traits"})
 }
 
@@ -39,7 +39,7 @@ func wantOK(t *testing.T, kind string, err error) {
 func wantCount(t *testing.T, f *fake, call string, want int) {
 	t.Helper()
 	if got := f.count(call); got != want {
-		t.Errorf("%s was asked %d times, want %d", call, got, want)
+		t.Errorf("%s got %d requests, want %d", call, got, want)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestCaller(t *testing.T) {
 			answer := tokenOf("ann", time.Hour, "member", "reader")
 			tc.change(answer)
 			f.know("good", answer)
-			got, err := ask(newValidator(t, f), "  good ")
+			got, err := query(newValidator(t, f), "  good ")
 			wantOK(t, "Caller", err)
 			if remaining := time.Until(got.Expires); remaining < 59*time.Minute || remaining > time.Hour {
 				t.Errorf("the token expires in %s, want an hour", remaining)
@@ -82,30 +82,30 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-func TestImplausibleTokensAreNotAskedAbout(t *testing.T) {
+func TestImplausibleTokensAreNotChecked(t *testing.T) {
 	f := newFake()
 	v := newValidator(t, f)
 	for _, token := range []string{"", "   ", "two words", "caf\u00e9", "nul\x00", "line\nbreak", strings.Repeat("a", keystone.MaxToken+1)} {
-		_, err := ask(v, token)
+		_, err := query(v, token)
 		wantKind(t, fmt.Sprintf("Caller(%.12q)", token), err, fault.Unauthentic)
 	}
 	if len(f.calls) > 0 {
-		t.Errorf("Keystone was asked: %q", f.calls)
+		t.Errorf("Keystone got: %q", f.calls)
 	}
 }
 
-func TestGarbageIsAskedAboutOnce(t *testing.T) {
+func TestGarbageIsCheckedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		v := newValidator(t, f)
 		for range 3 {
-			_, err := ask(v, "garbage")
+			_, err := query(v, "garbage")
 			wantKind(t, "Caller", err, fault.Unauthentic)
 		}
 		wantCount(t, f, check, 1)
 		time.Sleep(keystone.RefusedTime)
 		f.know("garbage", tokenOf("ann", time.Hour))
-		_, err := ask(v, "garbage")
+		_, err := query(v, "garbage")
 		wantOK(t, "Caller of what became a token", err)
 	})
 }
@@ -115,7 +115,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 		name        string
 		cache, life time.Duration
 		wait        time.Duration
-		asked       int
+		queries     int
 		kind        fault.Kind // of the second answer; Internal for none
 	}{
 		{"Within", 5 * time.Minute, time.Hour, 4 * time.Minute, 1, fault.Internal},
@@ -128,20 +128,20 @@ func TestAnswersAreRemembered(t *testing.T) {
 				f := newFake()
 				f.know("good", tokenOf("ann", tc.life))
 				v := newValidator(t, f, func(o *keystone.Options) { o.CacheTime = tc.cache })
-				_, err := ask(v, "good")
+				_, err := query(v, "good")
 				wantOK(t, "Caller", err)
 				time.Sleep(tc.wait)
-				_, err = ask(v, "good")
+				_, err = query(v, "good")
 				if kind, _ := fault.Of(err); kind != tc.kind {
 					t.Errorf("Caller again = %v, want kind %v", err, tc.kind)
 				}
-				wantCount(t, f, check, tc.asked)
+				wantCount(t, f, check, tc.queries)
 			})
 		})
 	}
 }
 
-func TestOneQuestionForAllWhoAsk(t *testing.T) {
+func TestOneQueryForConcurrentCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.know("good", tokenOf("ann", time.Hour))
@@ -153,7 +153,7 @@ func TestOneQuestionForAllWhoAsk(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				_, err := ask(v, "good")
+				_, err := query(v, "good")
 				wantOK(t, "Caller", err)
 			})
 		}
@@ -177,7 +177,7 @@ func TestWhoGivesUpLeavesTheOthers(t *testing.T) {
 		if took := time.Since(begin); took > time.Millisecond {
 			t.Errorf("who gave up waited %v", took)
 		}
-		_, err = ask(v, "good")
+		_, err = query(v, "good")
 		wantOK(t, "Caller of who waits", err)
 		wantCount(t, f, check, 1)
 		v.Close()
@@ -189,10 +189,10 @@ func TestLostOwnTokenIsFetchedAgainOnce(t *testing.T) {
 	f.know("one", tokenOf("ann", time.Hour))
 	f.know("two", tokenOf("bob", time.Hour))
 	v := newValidator(t, f)
-	_, err := ask(v, "one")
+	_, err := query(v, "one")
 	wantOK(t, "Caller", err)
 	f.own = "another" // revoked
-	_, err = ask(v, "two")
+	_, err = query(v, "two")
 	wantOK(t, "Caller with a lost token", err)
 	wantCount(t, f, logIn, 2)
 
@@ -203,7 +203,7 @@ func TestLostOwnTokenIsFetchedAgainOnce(t *testing.T) {
 		return nil, nil
 	})
 	before := f.count(check)
-	_, err = ask(v, "three")
+	_, err = query(v, "three")
 	wantKind(t, "Caller when no own token is good", err, fault.Unavailable)
 	wantCount(t, f, check, before+2)
 }
@@ -215,7 +215,7 @@ func TestOwnTokenIsRenewedInTime(t *testing.T) {
 		v := newValidator(t, f, func(o *keystone.Options) { o.CacheTime = 0 })
 		f.know("good", tokenOf("ann", 24*time.Hour))
 		for range 60 {
-			_, err := ask(v, "good")
+			_, err := query(v, "good")
 			wantOK(t, "Caller", err)
 			time.Sleep(time.Minute)
 		}
@@ -230,7 +230,7 @@ func TestOwnTokenIsRenewedInTime(t *testing.T) {
 			return nil, nil
 		})
 		time.Sleep(5 * time.Minute)
-		_, err := ask(v, "good")
+		_, err := query(v, "good")
 		wantOK(t, "Caller with the old token", err)
 	})
 }
@@ -257,7 +257,7 @@ func TestRequestsAreSentAgain(t *testing.T) {
 					}
 					return nil, nil
 				})
-				_, err := ask(newValidator(t, f, func(o *keystone.Options) { o.Retries = 3 }), "good")
+				_, err := query(newValidator(t, f, func(o *keystone.Options) { o.Retries = 3 }), "good")
 				if kind, _ := fault.Of(err); kind != tc.want {
 					t.Errorf("Caller = %v, want kind %v", err, tc.want)
 				}
@@ -310,7 +310,7 @@ func TestServiceTokens(t *testing.T) {
 func TestDelayedDecision(t *testing.T) {
 	f := newFake()
 	f.intercept(func(*http.Request) (*http.Response, error) { return nil, errRefused })
-	_, err := ask(newValidator(t, f, func(o *keystone.Options) { o.DelayDecision = true }), "good")
+	_, err := query(newValidator(t, f, func(o *keystone.Options) { o.DelayDecision = true }), "good")
 	wantKind(t, "Caller while Keystone is away", err, fault.Unauthentic)
 }
 
@@ -330,7 +330,7 @@ func TestAnswersOfKeystone(t *testing.T) {
 				}
 				return nil, nil
 			})
-			_, err := ask(newValidator(t, f), "good")
+			_, err := query(newValidator(t, f), "good")
 			wantKind(t, "Caller", err, want)
 		})
 	}
@@ -341,7 +341,7 @@ func TestBoundTokensAreRefused(t *testing.T) {
 	answer := tokenOf("ann", time.Hour)
 	answer["bind"] = object{"kerberos": "ann@REALM"}
 	f.know("bound", answer)
-	_, err := ask(newValidator(t, f), "bound")
+	_, err := query(newValidator(t, f), "bound")
 	wantKind(t, "Caller", err, fault.Unauthentic)
 }
 
@@ -353,18 +353,18 @@ func TestMetrics(t *testing.T) {
 		o.Metrics = keystone.Metrics{
 			Validated:   func(o keystone.Outcome) { got["validated "+string(o)]++ },
 			Cached:      func() { got["cached"]++ },
-			Asked:       func(_ time.Duration, o keystone.Outcome) { got["asked "+string(o)]++ },
+			Queries:     func(_ time.Duration, o keystone.Outcome) { got["queried "+string(o)]++ },
 			Unavailable: func(ok bool) { got[fmt.Sprint("unavailable ", ok)]++ },
 		}
 	})
 	for _, token := range []string{"good", "good", "bad", ""} {
-		_, _ = ask(v, token) // its result does not matter
+		_, _ = query(v, token) // its result does not matter
 	}
 	f.intercept(func(*http.Request) (*http.Response, error) { return nil, errRefused })
-	_, _ = ask(v, "third")
+	_, _ = query(v, "third")
 	want := map[string]int{
 		"validated accepted": 2, "validated refused": 2, "validated unavailable": 1,
-		"cached": 1, "asked accepted": 1, "asked refused": 1, "asked unavailable": 1, "unavailable true": 1,
+		"cached": 1, "queried accepted": 1, "queried refused": 1, "queried unavailable": 1, "unavailable true": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
@@ -378,11 +378,11 @@ func TestSecretsAreNotShown(t *testing.T) {
 	v := newValidator(t, f, func(o *keystone.Options) { o.Log = log; o.ServiceRolesRequired = true })
 	var shown []string
 	for _, token := range []string{"token-of-nobody", "another-token", "token with space"} {
-		_, err := ask(v, token)
+		_, err := query(v, token)
 		shown = append(shown, fmt.Sprint(err))
 	}
 	f.intercept(func(r *http.Request) (*http.Response, error) { return nil, errRefused })
-	_, err := ask(v, "third-token")
+	_, err := query(v, "third-token")
 	opts := options()
 	log.Info("options", "options", opts, "credentials", opts.Credentials, "password", opts.Credentials.Password)
 	shown = append(shown, fmt.Sprint(err), fmt.Sprintf("%v %+v %#v %s", opts, opts, opts, opts.Credentials.Password), text.String())

@@ -16,7 +16,7 @@ type session struct {
 	token    *token
 	version  discovery.Version // that issued the token
 	endpoint endpoint          // of the catalogue
-	ask      string            // address there, without a trailing slash
+	query    string            // address there, without a trailing slash
 	renew    time.Time
 	answer   *answer       // that brought the token
 	clock    time.Duration // by how much Keystone's clock is ahead of ours
@@ -38,7 +38,7 @@ type login struct {
 	current *session
 }
 
-// A locator finds the address for requests with a new token, in the token's catalogue or by asking
+// A locator finds the address for requests with a new token, in the token's catalogue or by querying
 // there.
 type locator func(ctx context.Context, l *login, s *session, retries int) error
 
@@ -116,7 +116,7 @@ func locateKeystone(ctx context.Context, l *login, s *session, retries int) (err
 	if s.endpoint, err = want.find(s.token.catalog); err != nil {
 		return err
 	}
-	if s.ask, err = l.address(ctx, s.endpoint.URL, retries); err != nil {
+	if s.query, err = l.address(ctx, s.endpoint.URL, retries); err != nil {
 		return fmt.Errorf("looking for version 3 at Keystone's endpoint: %w", err)
 	}
 	return nil

@@ -21,7 +21,7 @@ const (
 type Metrics struct {
 	Validated   func(Outcome)                       // a request was checked
 	Cached      func()                              // a token was found in the cache
-	Asked       func(took time.Duration, o Outcome) // Keystone has answered, or not, about a token
+	Queries     func(took time.Duration, o Outcome) // Keystone has answered, or not, about a token
 	Unavailable func(bool)                          // Keystone became unavailable, or recovered
 }
 
@@ -38,8 +38,8 @@ func (m *Metrics) cached() {
 }
 
 func (m *Metrics) queried(took time.Duration, o Outcome) {
-	if m.Asked != nil {
-		m.Asked(took, o)
+	if m.Queries != nil {
+		m.Queries(took, o)
 	}
 }
 

@@ -71,7 +71,7 @@ var impliedRoles = map[string][]string{
 func testPersonas(t *testing.T, k *keystonetest.Keystone) {
 	v := realValidator(t, k)
 	for _, p := range keystonetest.Personas() {
-		got, err := ask(v, k.Token(p))
+		got, err := query(v, k.Token(p))
 		wantOK(t, "Caller for "+p.Name, err)
 		slices.Sort(got.Roles)
 		if !got.Expires.After(time.Now()) {
@@ -96,26 +96,26 @@ func testPersonas(t *testing.T, k *keystonetest.Keystone) {
 func testNoGood(t *testing.T, k *keystonetest.Keystone) {
 	v := realValidator(t, k)
 	member := keystonetest.Find("project-member")
-	unscoped, err := ask(v, k.Unscoped(member))
+	unscoped, err := query(v, k.Unscoped(member))
 	if err != nil || unscoped.UserID != k.UserID(member.Name) || unscoped.ProjectID != "" || len(unscoped.Roles) > 0 {
 		t.Errorf("Caller for an unscoped token = %+v, %v; want the user alone", unscoped, err)
 	}
 	token := k.Token(member)
-	_, err = ask(v, token)
+	_, err = query(v, token)
 	wantOK(t, "Caller", err)
 	k.Revoke(token)
-	_, err = ask(v, token)
+	_, err = query(v, token)
 	wantKind(t, "Caller of a revoked token", err, fault.Unauthentic)
 	for _, garbage := range []string{"garbage", strings.Repeat("a", 300), strings.Repeat("a", 8000), token[:len(token)-4] + "AAAA"} {
-		_, err := ask(v, garbage)
+		_, err := query(v, garbage)
 		wantKind(t, "Caller of garbage", err, fault.Unauthentic)
 	}
 	remembering := realValidator(t, k, func(o *keystone.Options) { o.CacheTime = time.Minute })
 	token = k.Token(member)
-	_, err = ask(remembering, token)
+	_, err = query(remembering, token)
 	wantOK(t, "Caller", err)
 	k.Revoke(token)
-	_, err = ask(remembering, token)
+	_, err = query(remembering, token)
 	wantOK(t, "Caller of a revoked token that is remembered", err)
 }
 
@@ -123,7 +123,7 @@ func testApplicationCredentials(t *testing.T, k *keystonetest.Keystone) {
 	v := realValidator(t, k)
 	nova := keystonetest.Find("nova")
 	id, secret := k.ApplicationCredential(nova, "all")
-	c, err := ask(v, k.CredentialToken(id, secret))
+	c, err := query(v, k.CredentialToken(id, secret))
 	if err != nil || c.UserID != k.UserID("nova") || !slices.Equal(c.Roles, []string{"service"}) {
 		t.Errorf("Caller = %+v, %v; want nova", c, err)
 	}
@@ -169,7 +169,7 @@ func testOwnCredentials(t *testing.T, k *keystonetest.Keystone) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := realValidator(t, k, tc.change)
-			_, err := ask(v, token)
+			_, err := query(v, token)
 			if tc.want == "" {
 				wantOK(t, "Caller", err)
 				wantOK(t, "Probe", v.Probe(context.Background()))
@@ -187,7 +187,7 @@ func testInspect(t *testing.T, k *keystonetest.Keystone) {
 	v := realValidator(t, k)
 	self, err := v.Inspect(context.Background())
 	wantOK(t, "Inspect", err)
-	want := keystone.Self{LoginURL: k.URL() + "/v3", Version: "v3.14", Catalog: k.URL() + "/v3", Region: "RegionOne", AskURL: k.URL() + "/v3"}
+	want := keystone.Self{LoginURL: k.URL() + "/v3", Version: "v3.14", Catalog: k.URL() + "/v3", Region: "RegionOne", QueryURL: k.URL() + "/v3"}
 	if self.User.UserName != "placement" || self.User.ProjectName != "service" || !slices.Equal(self.User.Caller.Roles, []string{"service"}) {
 		t.Errorf("Inspect().User = %+v, want placement in service with the role service", self.User)
 	}
@@ -209,19 +209,19 @@ func testRealOutage(t *testing.T, k *keystonetest.Keystone) {
 	// Keystone, however slow.
 	hasty := realValidator(t, k, func(o *keystone.Options) { o.Retries, o.Timeout = 0, 100*time.Millisecond })
 	k.Freeze()
-	_, err := ask(hasty, unknown)
+	_, err := query(hasty, unknown)
 	wantKind(t, "Caller while Keystone hangs", err, fault.Unavailable)
 	k.Thaw()
 	awaitCaller(t, v, unknown)
 
 	k.Stop()
-	_, err = ask(v, k404)
+	_, err = query(v, k404)
 	wantKind(t, "Caller while Keystone is stopped", err, fault.Unavailable)
-	_, err = ask(v, known)
+	_, err = query(v, known)
 	wantOK(t, "Caller of a remembered token meanwhile", err)
 	k.Restart()
 	awaitCaller(t, v, k.Token(keystonetest.Find("project-admin")))
-	_, err = ask(v, k404)
+	_, err = query(v, k404)
 	wantKind(t, "Caller of garbage after that", err, fault.Unauthentic)
 }
 
@@ -234,7 +234,7 @@ func awaitCaller(t *testing.T, v *keystone.Validator, token string) {
 	t.Helper()
 	var err error
 	for end := time.Now().Add(hangTime); time.Now().Before(end); {
-		if _, err = ask(v, token); err == nil {
+		if _, err = query(v, token); err == nil {
 			return
 		}
 		time.Sleep(100 * time.Millisecond) // real time: Keystone is another process
@@ -304,7 +304,7 @@ func testSession(t *testing.T, k *keystonetest.Keystone) {
 			if err != nil || endpoint != k.URL()+"/v3" {
 				t.Fatalf("Access = %q, %v; want %s/v3", endpoint, err, k.URL())
 			}
-			_, err = ask(realValidator(t, k), token)
+			_, err = query(realValidator(t, k), token)
 			wantOK(t, "Caller with the session's token", err)
 
 			if c.Type == keystone.Token {
@@ -314,7 +314,7 @@ func testSession(t *testing.T, k *keystonetest.Keystone) {
 			s.Discard(token)
 			_, again, err := s.Access(t.Context())
 			wantOK(t, "Access after the token was revoked", err)
-			_, err = ask(realValidator(t, k), again)
+			_, err = query(realValidator(t, k), again)
 			wantOK(t, "Caller with another token", err)
 		})
 	}

@@ -69,7 +69,7 @@ func (s *Session) Access(ctx context.Context) (endpoint, token string, err error
 	if err != nil {
 		return "", "", err
 	}
-	return got.ask, got.id, nil
+	return got.query, got.id, nil
 }
 
 // Discard discards a token that the service has refused. The next Access fetches another one.
@@ -128,6 +128,6 @@ func (t *Target) locate(_ context.Context, _ *login, s *session, _ int) (err err
 			return err
 		}
 	}
-	s.ask = strings.TrimRight(s.endpoint.URL, "/")
+	s.query = strings.TrimRight(s.endpoint.URL, "/")
 	return nil
 }

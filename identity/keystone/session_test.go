@@ -136,7 +136,7 @@ func TestSessionSparesKeystone(t *testing.T) {
 		f.intercept(nil)
 		time.Sleep(keystone.RefusedPause)
 		_, _, err := s.Access(t.Context())
-		wantOK(t, "Access with credentials that were mended", err)
+		wantOK(t, "Access with credentials that were corrected", err)
 	})
 }
 

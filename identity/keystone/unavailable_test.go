@@ -26,7 +26,7 @@ func TestDeadKeystoneCostsOneTimeOut(t *testing.T) {
 		f := newFake()
 		f.know("known", tokenOf("ann", time.Hour))
 		v := newValidator(t, f)
-		_, err := ask(v, "known")
+		_, err := query(v, "known")
 		wantOK(t, "Caller", err)
 		f.intercept(hang)
 
@@ -34,7 +34,7 @@ func TestDeadKeystoneCostsOneTimeOut(t *testing.T) {
 		for _, token := range []string{"a", "b", "c", "d"} {
 			first.Go(func() {
 				begin := time.Now()
-				_, err := ask(v, token)
+				_, err := query(v, token)
 				wantKind(t, "Caller", err, fault.Unavailable)
 				if took := time.Since(begin); took > 5*time.Second {
 					t.Errorf("a request waited %v for a dead Keystone, want 5s", took)
@@ -44,13 +44,13 @@ func TestDeadKeystoneCostsOneTimeOut(t *testing.T) {
 		first.Wait()
 		begin := time.Now()
 		for range 100 {
-			_, err := ask(v, "e")
+			_, err := query(v, "e")
 			wantKind(t, "Caller", err, fault.Unavailable)
 		}
 		if took := time.Since(begin); took > 0 {
 			t.Errorf("later requests waited %v", took)
 		}
-		_, err = ask(v, "known")
+		_, err = query(v, "known")
 		wantOK(t, "Caller of a remembered token", err)
 	})
 }
@@ -70,13 +70,13 @@ func TestASlowTokenDoesNotKeepOthersOut(t *testing.T) {
 		})
 		v := newValidator(t, f, func(o *keystone.Options) { o.Log = log })
 		for n := range 5 {
-			_, err := ask(v, "slow")
+			_, err := query(v, "slow")
 			wantKind(t, "Caller of the slow token", err, fault.Unavailable)
 			for _, other := range []string{"a", "b"} {
 				token := other + string(rune('0'+n))
 				f.know(token, tokenOf("bob", time.Hour))
 				begin := time.Now()
-				_, err := ask(v, token)
+				_, err := query(v, token)
 				wantOK(t, "Caller of another token", err)
 				if took := time.Since(begin); took > 0 {
 					t.Errorf("another token waited %v", took)
@@ -109,19 +109,19 @@ func TestAnAnswerIsWaitedFor(t *testing.T) {
 			return nil, nil
 		})
 		v := newValidator(t, f, func(o *keystone.Options) { o.Retries = 3 })
-		_, err := ask(v, "slow")
+		_, err := query(v, "slow")
 		wantOK(t, "Caller", err)
 	})
 }
 
 // TestOneAsksWhetherKeystoneIsBack ends the pause while many clients send requests.
-func TestOneAsksWhetherKeystoneIsBack(t *testing.T) {
+func TestOneRequestTriesWhetherKeystoneIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		v := newValidator(t, f)
 		f.intercept(hang)
 		for _, token := range []string{"x", "y", "z"} {
-			_, err := ask(v, token)
+			_, err := query(v, token)
 			wantKind(t, "Caller", err, fault.Unavailable)
 		}
 		time.Sleep(time.Second)
@@ -131,7 +131,7 @@ func TestOneAsksWhetherKeystoneIsBack(t *testing.T) {
 		for _, token := range strings.Split("abcdefghij", "") {
 			all.Go(func() {
 				begin := time.Now()
-				_, err := ask(v, token)
+				_, err := query(v, token)
 				wantKind(t, "Caller", err, fault.Unavailable)
 				if time.Since(begin) > 0 {
 					slow.Add(1)
@@ -153,7 +153,7 @@ func TestKeystoneComesBack(t *testing.T) {
 		f.intercept(func(*http.Request) (*http.Response, error) { return nil, errRefused })
 		v := newValidator(t, f, func(o *keystone.Options) { o.Log = log })
 		for range 1000 { // clients retry for a quarter of an hour
-			_, err := ask(v, "good")
+			_, err := query(v, "good")
 			wantKind(t, "Caller", err, fault.Unavailable)
 			time.Sleep(time.Second)
 		}
@@ -163,7 +163,7 @@ func TestKeystoneComesBack(t *testing.T) {
 		}
 		f.intercept(nil)
 		time.Sleep(keystone.LongestPause)
-		_, err := ask(v, "good")
+		_, err := query(v, "good")
 		wantOK(t, "Caller after the pause", err)
 		if n := strings.Count(text.String(), "Keystone is unavailable"); n != 1 {
 			t.Errorf("the log says %d times that Keystone is away, want once:\n%s", n, text)
@@ -189,7 +189,7 @@ func TestWrongCredentialsAreNotTriedOften(t *testing.T) {
 			})
 			v := newValidator(t, f)
 			for range 600 {
-				_, err := ask(v, "good")
+				_, err := query(v, "good")
 				wantKind(t, "Caller", err, fault.Unavailable)
 				time.Sleep(time.Second)
 			}
@@ -198,8 +198,8 @@ func TestWrongCredentialsAreNotTriedOften(t *testing.T) {
 			}
 			f.intercept(nil)
 			time.Sleep(keystone.RefusedPause)
-			_, err := ask(v, "good")
-			wantOK(t, "Caller with credentials that were mended", err)
+			_, err := query(v, "good")
+			wantOK(t, "Caller with credentials that were corrected", err)
 		})
 	}
 }
@@ -215,9 +215,9 @@ func TestAStrangeTokenDoesNotKeepOthersOut(t *testing.T) {
 		return nil, nil
 	})
 	v := newValidator(t, f)
-	_, err := ask(v, "strange")
+	_, err := query(v, "strange")
 	wantKind(t, "Caller", err, fault.Unavailable)
-	_, err = ask(v, "good")
+	_, err = query(v, "good")
 	wantOK(t, "Caller", err)
 }
 
@@ -228,7 +228,7 @@ func TestKeystoneMoves(t *testing.T) {
 		f.know("one", tokenOf("ann", time.Hour))
 		f.know("two", tokenOf("bob", time.Hour))
 		v := newValidator(t, f)
-		_, err := ask(v, "one")
+		_, err := query(v, "one")
 		wantOK(t, "Caller", err)
 		f.url = "http://moved.test/v3"
 		f.intercept(func(r *http.Request) (*http.Response, error) {
@@ -237,10 +237,10 @@ func TestKeystoneMoves(t *testing.T) {
 			}
 			return nil, nil
 		})
-		_, err = ask(v, "two")
+		_, err = query(v, "two")
 		wantKind(t, "Caller", err, fault.Unavailable)
 		time.Sleep(keystone.LongestPause)
-		_, err = ask(v, "two")
+		_, err = query(v, "two")
 		wantOK(t, "Caller at the new endpoint", err)
 	})
 }

@@ -49,9 +49,9 @@ func loginFailed(err error) error {
 }
 
 // question requests a token without the catalogue, which is not used. The header with the access
-// rules tells Keystone that they are enforced here.
+// rules says to Keystone that they are enforced here.
 func question(s *session, raw string, allowExpired bool) call {
-	url := s.ask + "/auth/tokens?nocatalog"
+	url := s.query + "/auth/tokens?nocatalog"
 	if allowExpired {
 		url += "&allow_expired=1"
 	}

@@ -49,12 +49,12 @@ const maxDepth = 400
 // An evaluation is the state of one decision. Where upstream raises an
 // exception, failed is set: the answer is then no, also below a "not".
 type evaluation struct {
-	rules  ruleset
-	caller identity.Caller
-	target map[string]string                // nil for the caller's own project and user
-	ask    func(name string) (string, bool) // overrides target; nil for none
-	depth  int
-	failed bool
+	rules    ruleset
+	caller   identity.Caller
+	target   map[string]string                // nil for the caller's own project and user
+	evaluate func(name string) (string, bool) // overrides target; nil for none
+	depth    int
+	failed   bool
 }
 
 // evaluations are reused, since each request needs one.
@@ -63,8 +63,8 @@ var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 // of returns a value of the target, and whether it has one.
 func (ev *evaluation) of(name string) (value string, ok bool) {
 	switch {
-	case ev.ask != nil:
-		return ev.ask(name)
+	case ev.evaluate != nil:
+		return ev.evaluate(name)
 	case ev.target == nil:
 		return own(&ev.caller, name)
 	}

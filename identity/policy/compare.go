@@ -33,7 +33,7 @@ func compare(kind, match string) check {
 }
 
 // names returns the names of a path for the check against keywords. Between names, a dash is a
-// subtraction to Python: no literal, but no error of syntax either, so that upstream searches for a
+// subtraction to Python: no literal, but no error of syntax either, so that upstream looks up a
 // credential of the whole name.
 func names(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '-' })

@@ -235,5 +235,5 @@ func refuseRemote(c check) error {
 	if names == nil {
 		return nil
 	}
-	return fmt.Errorf("checks that ask a remote server are not supported: %s", strings.Join(names, ", "))
+	return fmt.Errorf("checks that query a remote server are not supported: %s", strings.Join(names, ", "))
 }

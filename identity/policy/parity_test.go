@@ -175,7 +175,7 @@ var upstreamScript string
 // upstream evaluates the cases with the real oslo.policy.
 func upstream(t *testing.T, cases []parityCase) (answers []string) {
 	t.Helper()
-	upstreamtest.Ask(t, "python3-oslo.policy", upstreamScript, cases, &answers)
+	upstreamtest.Run(t, "python3-oslo.policy", upstreamScript, cases, &answers)
 	if len(answers) != len(cases) {
 		t.Fatalf("%d answers to %d cases", len(answers), len(cases))
 	}

@@ -13,7 +13,7 @@
 //
 // The reference is oslo.policy 4: a malformed rule refuses instead of being an error, "not" binds
 // tighter than "and" and that tighter than "or", an undefined rule is the default rule. Checks that
-// ask an HTTP server are refused when they are loaded.
+// query an HTTP server are refused when they are loaded.
 package policy
 
 import (
@@ -150,7 +150,7 @@ func (e *Enforcer) Allow(caller identity.Caller, rule string, target map[string]
 // AllowAbout is Allow with a target whose values are looked up by name when a rule needs them. The
 // function returns false for a value that the target does not have.
 func (e *Enforcer) AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error {
-	return e.decide(rule, evaluation{caller: caller, ask: target})
+	return e.decide(rule, evaluation{caller: caller, evaluate: target})
 }
 
 // decide refreshes the rules, checks the scope of the token and then the rule. With EnforceScope,

@@ -26,7 +26,7 @@ func (e *Enforcer) PossibleForOthers(caller identity.Caller, rule string, owners
 		return false
 	}
 	rules := e.current.Load().rules
-	o := outlook{rules: rules, others: owners, ev: evaluation{rules: rules, caller: caller, ask: func(string) (string, bool) { return "", false }}}
+	o := outlook{rules: rules, others: owners, ev: evaluation{rules: rules, caller: caller, evaluate: func(string) (string, bool) { return "", false }}}
 	return o.of(rules.byName[rule]).holds
 }
 

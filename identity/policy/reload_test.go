@@ -198,7 +198,7 @@ func TestDirectoryIsWatched(t *testing.T) {
 	w.reloaded("")
 }
 
-func TestReloadBesideDecisions(t *testing.T) {
+func TestReloadDuringDecisions(t *testing.T) {
 	w := watch(t, "a: role:member or role:x\n")
 	done := make(chan struct{})
 	var callers sync.WaitGroup

@@ -266,7 +266,7 @@ func TestNoBags(t *testing.T) {
 	bags := []string{"util", "utils", "common", "helper", "helpers", "types", "models", "misc", "base"}
 	for pkg := range packages(t) {
 		if slices.Contains(bags, pkg[strings.LastIndex(pkg, "/")+1:]) {
-			t.Errorf("package %s: the name says nothing; put the thing beside its user", pkg)
+			t.Errorf("package %s: the name says nothing; put the thing next to its user", pkg)
 		}
 	}
 }

@@ -54,8 +54,8 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 	}
 	// The next process removes the files.
 	sacrifice(t, "exit", tmp)
-	if left := runs(t, tmp); len(left) != 1 {
-		t.Errorf("the next process leaves %q, want only its own", left)
+	if remaining := runs(t, tmp); len(remaining) != 1 {
+		t.Errorf("the next process leaves %q, want only its own", remaining)
 	}
 	waitFor(t, "frozen processes to end", func() bool { return len(workers(tmp)) == 0 })
 }

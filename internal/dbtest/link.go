@@ -160,15 +160,15 @@ func (p *Proxy) judge(l *link, d Direction, data []byte) (passes []byte, lost bo
 	if d == ToServer && f.answers != nil && bytes.Contains(bytes.ToLower(data), f.answers) {
 		l.loseAnswer, f.answers = true, nil
 	}
-	left, limited := f.budget[d]
+	remaining, limited := f.budget[d]
 	switch {
 	case !limited:
 		return data, false
-	case len(data) <= left:
-		f.budget[d] = left - len(data)
+	case len(data) <= remaining:
+		f.budget[d] = remaining - len(data)
 		return data, false
 	}
 	delete(f.budget, d)
 	p.lost++
-	return data[:left], true
+	return data[:remaining], true
 }

@@ -24,7 +24,7 @@ func (p tree) kill() error {
 	all, _ := p.freeze() // so that no further children appear; processes that do not halt are killed as well
 	signal(all, syscall.SIGKILL)
 	<-p.Ended()
-	return await(endTime, 5*time.Millisecond, func() error { return gone(all) })
+	return await(endTime, 5*time.Millisecond, func() error { return ended(all) })
 }
 
 // stop shuts the server down in an orderly manner.
@@ -120,9 +120,9 @@ func halted(pids []int) error {
 	return nil
 }
 
-// gone returns an error with the first process that still exists. A zombie has released its
+// ended returns an error with the first process that still exists. A zombie has released its
 // resources and does not count.
-func gone(pids []int) error {
+func ended(pids []int) error {
 	for _, pid := range pids {
 		if state, _ := stat(pid); !strings.Contains("ZX", state) {
 			return fmt.Errorf("process %d was sent SIGKILL and is in state %s", pid, state)

@@ -184,7 +184,7 @@ func TestLostAnswer(t *testing.T) {
 			if got := p.Lost(); got != 1 {
 				t.Errorf("Lost = %d, want 1", got)
 			}
-			if got := ask(t, d, s, "SELECT count(*) FROM berths"); got != "1" {
+			if got := query(t, d, s, "SELECT count(*) FROM berths"); got != "1" {
 				t.Errorf("there are %s rows, want the one whose answer was lost", got)
 			}
 			if err := d.Exec(p.Address(), "INSERT INTO berths VALUES (2)"); err != nil {
@@ -204,7 +204,7 @@ func TestLostRequest(t *testing.T) {
 	if err := d.Exec(p.Address(), "INSERT INTO berths VALUES (1) -- "+strings.Repeat("x", 2000)); err == nil {
 		t.Error("the client learns that it was done")
 	}
-	if got := ask(t, d, s, "SELECT count(*) FROM berths"); got != "0" {
+	if got := query(t, d, s, "SELECT count(*) FROM berths"); got != "0" {
 		t.Errorf("there are %s rows, want none", got)
 	}
 }

@@ -39,7 +39,7 @@ func TestSynchronousStandby(t *testing.T) {
 	do(t, d, r.Primary, "CREATE TABLE berths (n INT PRIMARY KEY)")
 	for n := range 50 {
 		do(t, d, r.Primary, "INSERT INTO berths VALUES (1)")
-		if got := ask(t, d, r.Standby, "SELECT count(*) FROM berths"); got != "1" {
+		if got := query(t, d, r.Standby, "SELECT count(*) FROM berths"); got != "1" {
 			t.Fatalf("insert %d was acknowledged and the standby has %s rows, want 1", n, got)
 		}
 		do(t, d, r.Primary, "DELETE FROM berths")
@@ -53,7 +53,7 @@ func TestSynchronousStandby(t *testing.T) {
 	}
 	r.Standby.Thaw()
 	do(t, d, r.Primary, "INSERT INTO berths VALUES (3)")
-	if got := ask(t, d, r.Standby, "SELECT max(n) FROM berths"); got != "3" {
+	if got := query(t, d, r.Standby, "SELECT max(n) FROM berths"); got != "3" {
 		t.Errorf("the standby's last row is %s after the thaw, want 3", got)
 	}
 

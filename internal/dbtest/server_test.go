@@ -54,7 +54,7 @@ func TestDatabasesAreEmptyAndApart(t *testing.T) {
 			a, b := s.CreateDatabase(t), s.CreateDatabase(t)
 			do(t, a, s, "CREATE TABLE berths (n INT PRIMARY KEY)")
 			do(t, a, s, "INSERT INTO berths VALUES (7)")
-			if got := ask(t, a, s, "SELECT n FROM berths"); got != "7" {
+			if got := query(t, a, s, "SELECT n FROM berths"); got != "7" {
 				t.Errorf("the row reads %q, want 7", got)
 			}
 			do(t, b, s, "CREATE TABLE berths (n INT PRIMARY KEY)") // not replicated yet
@@ -165,7 +165,7 @@ func TestRowsSurvive(t *testing.T) {
 					end.end()
 					refused(t, s.Address())
 					s.Start()
-					if got := ask(t, d, s, "SELECT max(n) FROM berths"); got != end.row {
+					if got := query(t, d, s, "SELECT max(n) FROM berths"); got != end.row {
 						t.Errorf("after end %s the last row is %q", end.row, got)
 					}
 				}
@@ -192,7 +192,7 @@ func TestFreeze(t *testing.T) {
 			}
 			conn.Close()
 			s.Thaw()
-			if got := ask(t, d, s, "SELECT 1"); got != "1" {
+			if got := query(t, d, s, "SELECT 1"); got != "1" {
 				t.Errorf("the thawed server answers %q, want 1", got)
 			}
 		})
@@ -239,7 +239,7 @@ func do(t testing.TB, d dbtest.Database, s *dbtest.Server, statement string) {
 	}
 }
 
-func ask(t testing.TB, d dbtest.Database, s *dbtest.Server, query string) string {
+func query(t testing.TB, d dbtest.Database, s *dbtest.Server, query string) string {
 	t.Helper()
 	got, err := d.Text(t.Context(), s.Address(), query)
 	if err != nil {

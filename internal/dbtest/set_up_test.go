@@ -57,7 +57,7 @@ func TestServersAreSkippedOnRequest(t *testing.T) {
 	}
 }
 
-func TestFailedStartTellsWhy(t *testing.T) {
+func TestFailedStartReportsWhy(t *testing.T) {
 	s, err := setUp(mariaDB{}, options{settings: [][2]string{{"no-such-setting", "1"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func templateDir(e engine) (string, error) {
 	}
 	version, err := exec.Command(program, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("asking %s for its version: %w", program, err)
+		return "", fmt.Errorf("reading the version of %s: %w", program, err)
 	}
 	root, err := base()
 	name := fmt.Sprintf("%s-%s-%s", strings.ToLower(e.name()), number.Find(version), templateFormat)

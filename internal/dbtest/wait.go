@@ -14,7 +14,7 @@ const (
 	queryTime  = 30 * time.Second  // a statement of an administrator is answered
 )
 
-// A final error is one that waiting does not mend.
+// A final error is one that waiting does not resolve.
 type final struct{ error }
 
 // await calls try, pausing in between, until it succeeds or its error is final. After limit it

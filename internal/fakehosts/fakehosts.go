@@ -152,9 +152,9 @@ const agentsInTime = 5 * time.Minute
 func (s *Services) awaitAgents(ctx context.Context, hosts []*Host) error {
 	ctx, stop := context.WithTimeout(ctx, agentsInTime)
 	defer stop()
-	left := hosts
+	remaining := hosts
 	for {
-		if err := each(left, func(h *Host) error { return s.Beat(ctx, h) }); err != nil {
+		if err := each(remaining, func(h *Host) error { return s.Beat(ctx, h) }); err != nil {
 			return err
 		}
 		done, err := s.synced(ctx)
@@ -162,18 +162,18 @@ func (s *Services) awaitAgents(ctx context.Context, hosts []*Host) error {
 			return err
 		}
 		var still []*Host
-		for _, h := range left {
+		for _, h := range remaining {
 			if !done[h.Name] {
 				still = append(still, h)
 			}
 		}
-		if left = still; len(left) == 0 {
+		if remaining = still; len(remaining) == 0 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the agents of %d hosts are not in placement: %w", len(left), ctx.Err())
-		case <-time.After(min(20*time.Millisecond*time.Duration(len(left)), time.Second)):
+			return fmt.Errorf("the agents of %d hosts are not in placement: %w", len(remaining), ctx.Err())
+		case <-time.After(min(20*time.Millisecond*time.Duration(len(remaining)), time.Second)):
 		}
 	}
 }

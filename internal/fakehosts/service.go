@@ -17,10 +17,10 @@ import (
 
 type object = map[string]any
 
-// Ask sends a request at a version of an API with a body, unless that is nil, as an administrator
+// Request sends a request at a version of an API with a body, unless that is nil, as an administrator
 // of services with noauth2, and decodes the answer into out, unless that is nil. An answer other
 // than success is an error.
-func Ask(ctx context.Context, client *http.Client, version, method, url string, body, out any) error {
+func Request(ctx context.Context, client *http.Client, version, method, url string, body, out any) error {
 	var in io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -56,7 +56,7 @@ func Ask(ctx context.Context, client *http.Client, version, method, url string, 
 
 // call sends a request at the version that placement needs; Berth's own routes have no versions.
 func (s *Services) call(ctx context.Context, method, url string, body, out any) error {
-	return Ask(ctx, s.Client, "placement 1.36", method, url, body, out)
+	return Request(ctx, s.Client, "placement 1.36", method, url, body, out)
 }
 
 // service is the compute service from a host's view.

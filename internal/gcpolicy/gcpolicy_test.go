@@ -46,8 +46,8 @@ func TestHeapIsLeftToTheOperator(t *testing.T) {
 	before := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(before)
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		stop := Start(func(asked string) string {
-			if asked == name {
+		stop := Start(func(variable string) string {
+			if variable == name {
 				return "1GiB"
 			}
 			return ""

@@ -52,7 +52,7 @@ func Read(t testing.TB, file string) string {
 // Answer compares a file of questions and answers: a question is a paragraph, a line
 // ---- ends it, and its answer follows up to an empty line. Lines at its head that
 // start with # are comments.
-func Answer(t *testing.T, file string, ask func(t *testing.T, question []string) []string) {
+func Answer(t *testing.T, file string, answer func(t *testing.T, question []string) []string) {
 	t.Helper()
 	var out []string
 	for i, paragraph := range strings.Split(strings.TrimRight(Read(t, file), "\n"), "\n\n") {
@@ -63,7 +63,7 @@ func Answer(t *testing.T, file string, ask func(t *testing.T, question []string)
 		out = append(out, comments...)
 		if len(question) > 0 {
 			out = append(append(out, question...), "----")
-			out = append(out, ask(t, question)...)
+			out = append(out, answer(t, question)...)
 		}
 	}
 	Compare(t, file, strings.Join(out, "\n")+"\n")

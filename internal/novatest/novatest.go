@@ -8,10 +8,10 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// Ask runs a script in a Python that has Nova. The script reads in as JSON from its standard input
+// Run runs a script in a Python that has Nova. The script reads in as JSON from its standard input
 // and writes JSON, which is decoded into out. The test fails where Nova is not installed;
 // BERTH_TEST_NO_UPSTREAM=1 skips it.
-func Ask(t testing.TB, script string, in, out any) {
+func Run(t testing.TB, script string, in, out any) {
 	t.Helper()
-	upstreamtest.Ask(t, "python3-nova", script, in, out)
+	upstreamtest.Run(t, "python3-nova", script, in, out)
 }

@@ -189,7 +189,7 @@ func TestAwait(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Await("http://"+closed, 10*time.Millisecond, time.Millisecond); err == nil {
-		t.Error("Await() finds somebody where nobody listens")
+		t.Error("Await() finds a listener where there is none")
 	}
 	p.Kill()
 	if err := p.Await("http://"+closed, patience, time.Millisecond); err == nil || !strings.Contains(err.Error(), "ended") {

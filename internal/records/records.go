@@ -39,8 +39,8 @@ type Consumer struct {
 // ByProvider returns the consumer's allocations.
 func (c Consumer) ByProvider() Allocations {
 	all := Allocations{}
-	for provider, of := range c.Allocations {
-		all[provider] = of.Resources
+	for provider, rows := range c.Allocations {
+		all[provider] = rows.Resources
 	}
 	return all
 }
@@ -74,7 +74,7 @@ func (s Server) At() string {
 	return *s.Host
 }
 
-// A Listed is what the compute service tells a host about a server that the host is to have, or to destroy.
+// A Listed is what the compute service sends a host about a server that the host is to have, or to destroy.
 type Listed struct {
 	ID                     string
 	Deleted, Kept, Running bool

@@ -167,9 +167,9 @@ func (c Case[R, W]) CancelledContextsRunNothing() {
 	}
 }
 
-// RefusedNeighboursLeaveNothing mixes updates that succeed after a conflict with an existing row,
+// RefusedUpdatesInABatchLeaveNothing mixes updates that succeed after a conflict with an existing row,
 // and updates that fail after writing.
-func (c Case[R, W]) RefusedNeighboursLeaveNothing() {
+func (c Case[R, W]) RefusedUpdatesInABatchLeaveNothing() {
 	const n = 60
 	c.together(n, func(i int, s Store[R, W]) {
 		name := fmt.Sprint("n", i)
@@ -198,8 +198,8 @@ func (c Case[R, W]) ViewsSeeWhatReturnedBefore() {
 			err := s.Update(context.Background(), c.Now, func(w W) error { return c.Insert(w, name) })
 			for _, other := range c.Stores {
 				err = errors.Join(err, other.View(context.Background(), func(r R) error {
-					there, err := c.Has(r, name)
-					if err == nil && !there {
+					existing, err := c.Has(r, name)
+					if err == nil && !existing {
 						err = errors.New("it is not there")
 					}
 					return err

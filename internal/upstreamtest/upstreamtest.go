@@ -36,10 +36,10 @@ func Missing(t testing.TB, packages string, what any) {
 	t.Fatalf("%v: apt-get install --no-install-recommends %s (or set %s=1 to go without)", what, packages, variable)
 }
 
-// Ask runs a script in a Python that has the modules of packages. The script reads in as JSON from
+// Run runs a script in a Python that has the modules of packages. The script reads in as JSON from
 // its standard input and writes JSON, which is decoded into out. With the variable set, the test
 // is skipped.
-func Ask(t testing.TB, packages, script string, in, out any) {
+func Run(t testing.TB, packages, script string, in, out any) {
 	t.Helper()
 	if os.Getenv(variable) == "1" {
 		t.Skipf("NOT COMPARED with upstream (%s): %s=1 is set", packages, variable)
@@ -55,7 +55,7 @@ func Ask(t testing.TB, packages, script string, in, out any) {
 	cmd.Stderr = &stderr
 	answer, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("asking upstream's code: %v\n%s\nIf it is not installed: apt-get install --no-install-recommends %s (or set %s=1 to go without)",
+		t.Fatalf("running upstream's code: %v\n%s\nIf it is not installed: apt-get install --no-install-recommends %s (or set %s=1 to go without)",
 			err, stderr.String(), packages, variable)
 	}
 	if err := json.Unmarshal(answer, out); err != nil {

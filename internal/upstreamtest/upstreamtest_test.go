@@ -52,10 +52,10 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestAsk(t *testing.T) {
+func TestRun(t *testing.T) {
 	upstreamtest.Need(t, "python3-minimal", upstreamtest.Python)
 	var doubled []int
-	upstreamtest.Ask(t, "python3-minimal", "import json, sys; json.dump([2 * n for n in json.load(sys.stdin)], sys.stdout)", []int{1, 2}, &doubled)
+	upstreamtest.Run(t, "python3-minimal", "import json, sys; json.dump([2 * n for n in json.load(sys.stdin)], sys.stdout)", []int{1, 2}, &doubled)
 	if fmt.Sprint(doubled) != "[2 4]" {
 		t.Errorf("twice 1 and 2 is %v", doubled)
 	}
@@ -63,7 +63,7 @@ func TestAsk(t *testing.T) {
 		"import a_module_that_nobody_has": "some-package",
 		"print('no JSON')":                "no JSON",
 	} {
-		v := of(t, func(t testing.TB) { upstreamtest.Ask(t, "some-package", script, nil, &doubled) })
+		v := of(t, func(t testing.TB) { upstreamtest.Run(t, "some-package", script, nil, &doubled) })
 		if !strings.Contains(v.failed, want) {
 			t.Errorf("%s fails with %q, want %q in it", script, v.failed, want)
 		}

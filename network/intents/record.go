@@ -166,7 +166,7 @@ type Status struct {
 	Server      string
 	Differences allocations.Amounts
 	// Attempt is the last attempt, nil when there was none or when its outcome is known. Done says
-	// that it succeeded, Unanswered that nobody waits for its answer any more.
+	// that it succeeded, Unanswered that no client waits for its answer any more.
 	Attempt    *allocations.Attempt
 	Done       bool
 	Unanswered bool

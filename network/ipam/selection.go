@@ -151,7 +151,7 @@ func For(subnets []Subnet, want Fixed, owner string) (Subnet, error) {
 
 // Difference returns the addresses to add and to remove. A request that names a subnet only is met by
 // any address that the port has of that subnet.
-func Difference(current, wanted []Fixed) (add, drop []Fixed) {
+func Difference(current, desired []Fixed) (add, drop []Fixed) {
 	drop = slices.Clone(current)
 	keep := func(matches func(Fixed) bool) bool {
 		i := slices.IndexFunc(drop, matches)
@@ -160,12 +160,12 @@ func Difference(current, wanted []Fixed) (add, drop []Fixed) {
 		}
 		return i >= 0
 	}
-	for _, w := range wanted {
+	for _, w := range desired {
 		if w.IP != "" && !keep(func(a Fixed) bool { return a.IP == w.IP && (w.Subnet == "" || a.Subnet == w.Subnet) }) {
 			add = append(add, w)
 		}
 	}
-	for _, w := range wanted {
+	for _, w := range desired {
 		if w.IP == "" && !keep(func(a Fixed) bool { return a.Subnet == w.Subnet }) {
 			add = append(add, w)
 		}

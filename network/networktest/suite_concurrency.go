@@ -14,7 +14,7 @@ import (
 var concurrency = []storeTest{
 	{"NoChangeIsLost", countTogether},
 	{"WhatWasReadStaysTrueUntilTheCommit", takeTheLast},
-	{"RefusedNeighboursLeaveNothing", general(sample.RefusedNeighboursLeaveNothing)},
+	{"RefusedUpdatesInABatchLeaveNothing", general(sample.RefusedUpdatesInABatchLeaveNothing)},
 	{"ViewsSeeWhatReturnedBefore", general(sample.ViewsSeeWhatReturnedBefore)},
 	{"OthersAreFollowed", followNotes},
 	{"ViewsNeverSeeHalfAnUpdate", viewWhileWriting},

@@ -137,7 +137,7 @@ func appendRows(c *storeCase) {
 }
 
 func manyValues(c *storeCase) {
-	const n, asked = 1100, 4000
+	const n, read = 1100, 4000
 	want := make([]network.IntentRow, n)
 	c.update(func(w network.Writer) error {
 		for i := range want {
@@ -149,7 +149,7 @@ func manyValues(c *storeCase) {
 		}
 		return nil
 	})
-	ids := make([]network.ID, asked)
+	ids := make([]network.ID, read)
 	for i := range ids {
 		ids[i] = network.ID(fmt.Sprintf("%05d", (i*7919)%3989))
 	}
@@ -253,8 +253,8 @@ func removeSome(c *storeCase) {
 	remove(0, &network.BindingRow{}, network.Where[string](network.ByHost))
 	remove(0, &network.BindingRow{}, network.Where(network.ByHost, "cn0"), network.Where(network.ByPort, ID("p1")))
 	remove(1, &network.BindingRow{}, network.Where(network.ByHost, "cn0"), network.Where(network.ByPort, ID("p1"), ID("p2")))
-	if left := read[network.BindingRow](c); len(left) != 1 || left[0].Port != ID("p0") {
-		c.Errorf("left are %v, want the binding of p0", left)
+	if remaining := read[network.BindingRow](c); len(remaining) != 1 || remaining[0].Port != ID("p0") {
+		c.Errorf("left are %v, want the binding of p0", remaining)
 	}
 	err := c.store.Update(context.Background(), Now, func(w network.Writer) error {
 		_, err := w.Remove(&network.BindingRow{})
@@ -269,7 +269,7 @@ func removeSome(c *storeCase) {
 func oddQuestions(c *storeCase) {
 	c.add(NewPolicy("gold").Rows()...)
 	var rows []network.PolicyRow
-	for what, ask := range map[string]func(w network.Writer) error{
+	for what, query := range map[string]func(w network.Writer) error{
 		"reading into rows":          func(w network.Writer) error { return w.Read(rows) },
 		"reading into a row":         func(w network.Writer) error { return w.Read(&network.PolicyRow{}) },
 		"reading something else":     func(w network.Writer) error { return w.Read(&[]string{}) },
@@ -282,7 +282,7 @@ func oddQuestions(c *storeCase) {
 			return err
 		},
 	} {
-		err := c.store.Update(context.Background(), Now, func(w network.Writer) error { return ask(w) })
+		err := c.store.Update(context.Background(), Now, func(w network.Writer) error { return query(w) })
 		if err == nil || errors.Is(err, network.ErrNoRow) || errors.Is(err, network.ErrTaken) || strings.Contains(err.Error(), "panic") {
 			c.Errorf("%s = %v, want another error", what, err)
 		}

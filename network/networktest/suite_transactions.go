@@ -115,13 +115,13 @@ func useAfter(c *storeCase) {
 	_, removed := writer.Remove(&gold.Policy, network.Where(network.ByID, gold.Policy.ID))
 	_, counted := reader.Count(&gold.Policy)
 	for what, err := range map[string]error{
-		"a Reader reads":     reader.Read(&[]network.PolicyRow{}),
-		"a Writer reads":     writer.Read(&[]network.PolicyRow{}),
-		"a Writer inserts":   writer.Insert(&gold.Policy),
-		"a Writer replaces":  writer.Replace(&gold.Policy),
-		"a Writer removes":   removed,
-		"a Reader counts":    counted,
-		"a Writer asks once": func() error { _, err := network.One[network.RuleRow](writer); return err }(),
+		"a Reader reads":      reader.Read(&[]network.PolicyRow{}),
+		"a Writer reads":      writer.Read(&[]network.PolicyRow{}),
+		"a Writer inserts":    writer.Insert(&gold.Policy),
+		"a Writer replaces":   writer.Replace(&gold.Policy),
+		"a Writer removes":    removed,
+		"a Reader counts":     counted,
+		"a Writer reads once": func() error { _, err := network.One[network.RuleRow](writer); return err }(),
 	} {
 		if err == nil || errors.Is(err, network.ErrNoRow) {
 			c.Errorf("%s after its function returned: %v", what, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// unique tries to add rows beside fullFixture's, and to turn another row into each.
+// unique tries to add rows to fullFixture's, and to turn another row into each.
 func unique(c *storeCase) {
 	c.add(fullFixture().Rows()...)
 	c.add(bareFixture("bare ").Rows()...)

@@ -90,13 +90,13 @@ func (r *Reporter) Run(ctx context.Context, db *ovsdb.Client) {
 			return
 		case e := <-events:
 			for _, host := range r.take(e) {
-				r.tell(ctx, host)
+				r.report(ctx, host)
 			}
 		case <-r.ports.due:
-			r.ports.tell(ctx)
+			r.ports.report(ctx)
 		case <-next.C:
 			r.refresh(ctx)
-			r.ports.tell(ctx)
+			r.ports.report(ctx)
 			next.Reset(r.pause())
 		}
 	}
@@ -159,8 +159,8 @@ func sameChassis(a, b ovn.Chassis) bool {
 
 func (r *Reporter) forget(a *chassisAgent) {
 	delete(r.chassis, a.Name)
-	left := slices.DeleteFunc(r.hosts[a.Hostname], func(name string) bool { return name == a.Name })
-	if r.hosts[a.Hostname] = left; len(left) == 0 {
+	remaining := slices.DeleteFunc(r.hosts[a.Hostname], func(name string) bool { return name == a.Name })
+	if r.hosts[a.Hostname] = remaining; len(remaining) == 0 {
 		delete(r.hosts, a.Hostname)
 	}
 }
@@ -194,8 +194,8 @@ func (r *Reporter) speaker(host string) (first *chassisAgent) {
 	return first
 }
 
-// tell reports a pending host. It remains pending until a service has accepted the report.
-func (r *Reporter) tell(ctx context.Context, host string) {
+// report reports a pending host. It remains pending until a service has accepted the report.
+func (r *Reporter) report(ctx context.Context, host string) {
 	h := r.speaker(host).report
 	h.Start = r.pending[host]
 	if r.send(ctx, h) {
@@ -225,7 +225,7 @@ func (r *Reporter) refresh(ctx context.Context) {
 			r.pending[host] = true
 		}
 		if _, pending := r.pending[host]; pending {
-			r.tell(ctx, host)
+			r.report(ctx, host)
 		} else if speaks.Alive && time.Since(last) >= r.every {
 			h := speaks.report
 			h.Unchanged = true

@@ -70,7 +70,7 @@ func TestChassisReports(t *testing.T) {
 	r.beat, r.agents = kept.beat, kept.agents
 	event := func(kind ovn.Kind, c ovn.Chassis) {
 		for _, host := range r.take(ovn.Event{Kind: kind, Chassis: c}) {
-			r.tell(t.Context(), host)
+			r.report(t.Context(), host)
 		}
 	}
 	expect := func(what string, want ...string) {
@@ -170,15 +170,15 @@ func TestChassisWithDPDK(t *testing.T) {
 // Plugged ports are reported until the service has accepted that, in groups; and again when the
 // service has changed one.
 func TestPortReports(t *testing.T) {
-	told, away := map[network.ID]string{}, true
+	reported, away := map[network.ID]string{}, true
 	r := newPortReporter(func(_ context.Context, driver string, hosts map[network.ID]string) error {
 		if driver != "ovn" || len(hosts) > portGroup {
-			t.Errorf("told of %d ports of %s", len(hosts), driver)
+			t.Errorf("got %d ports of %s", len(hosts), driver)
 		}
 		if away {
 			return errors.New("the database is away")
 		}
-		maps.Copy(told, hosts)
+		maps.Copy(reported, hosts)
 		return nil
 	}, logtest.Logger())
 	var all []ovn.Port
@@ -191,17 +191,17 @@ func TestPortReports(t *testing.T) {
 		all, want[network.ID(p.Name)] = append(all, p), p.Hostname
 	}
 	r.take(all)
-	r.tell(t.Context())
+	r.report(t.Context())
 	away = false
-	r.tell(t.Context())
-	if diff := cmp.Diff(want, told); diff != "" {
+	r.report(t.Context())
+	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("after a failure (-want +got):\n%s", diff)
 	}
-	clear(told)
-	r.tell(t.Context())
+	clear(reported)
+	r.report(t.Context())
 	r.written([]network.ID{"0", "1", "unknown"})
-	r.tell(t.Context())
-	if diff := cmp.Diff(map[network.ID]string{"1": "h"}, told); diff != "" {
+	r.report(t.Context())
+	if diff := cmp.Diff(map[network.ID]string{"1": "h"}, reported); diff != "" {
 		t.Errorf("after a change of ports (-want +got):\n%s", diff)
 	}
 }

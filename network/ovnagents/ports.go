@@ -67,8 +67,8 @@ func (r *portReporter) wake() {
 // portGroup is the number of ports in one report.
 const portGroup = 100
 
-// tell reports the pending ports to the service. Those that it did not accept remain pending.
-func (r *portReporter) tell(ctx context.Context) {
+// report reports the pending ports to the service. Those that it did not accept remain pending.
+func (r *portReporter) report(ctx context.Context) {
 	for {
 		group := r.group()
 		if len(group) == 0 {

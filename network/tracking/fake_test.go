@@ -36,7 +36,7 @@ type fake struct {
 	calls     []string // "SetTraits of host:agent", in order
 	now, most int      // calls under way
 
-	// trouble is asked before each call, with its number; what it returns is
+	// trouble is called before each call, with its number; what it returns is
 	// what comes of the call. Nil: nothing.
 	trouble func(ctx context.Context, number int) error
 }

@@ -112,10 +112,10 @@ func testPlacementService(t *testing.T, p network.Placement) {
 	if diff := cmp.Diff([]string{agent + ":br-ex"}, got.Kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
-	held, err := p.Allocations(ctx, hostID)
+	allocated, err := p.Allocations(ctx, hostID)
 	must(t, err)
-	held.Amounts = nil
-	must(t, p.SetAllocations(ctx, hostID, held))
+	allocated.Amounts = nil
+	must(t, p.SetAllocations(ctx, hostID, allocated))
 	if got := sync(guideReport("br-physnet0")); got.Failure != "" || got.Kept != nil {
 		t.Errorf("result = %+v", got)
 	}

@@ -107,7 +107,7 @@ func TestTheNewestReportWaits(t *testing.T) {
 	})
 }
 
-// TestStopping cuts a sync short and tells nobody.
+// TestStopping cuts a sync short and reports nothing.
 func TestStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("host")

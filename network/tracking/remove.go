@@ -19,7 +19,7 @@ func (s *agentSync) removeOthers(ctx context.Context) {
 		s.removeFrom(ctx, name, s.roots[name].tree)
 	}
 	for _, name := range s.had {
-		if _, wanted := s.roots[name]; wanted {
+		if _, desired := s.roots[name]; desired {
 			continue
 		}
 		tree, err := s.treeOf(ctx, name)

@@ -39,7 +39,7 @@ func TestDevicesThatAreGone(t *testing.T) {
 		d := run(t, f, func(o *tracking.Options) {
 			o.Shared = func(_ context.Context, agent network.ID, provider string) (bool, error) {
 				if agent != "a" {
-					t.Errorf("Shared was asked for %q", agent)
+					t.Errorf("Shared was requested %q", agent)
 				}
 				return provider == uuid("host:Open vSwitch agent:br-shared"), refused
 			}
@@ -76,7 +76,7 @@ other:Open vSwitch agent:br-a below other`)
 	})
 }
 
-// newOld is a placement with what an agent had on a host "old", beside what is others'
+// newOld is a placement with what an agent had on a host "old", in addition to what is others'
 // there, and a host "host".
 func newOld() *fake {
 	f := newFake("host", "old")

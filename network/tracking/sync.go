@@ -118,8 +118,8 @@ func (s *agentSync) ensureProviders(ctx context.Context) {
 
 // has reports whether a provider was in the tree as it should be.
 func (r *root) has(want network.Provider) bool {
-	return slices.ContainsFunc(r.tree, func(is network.Provider) bool {
-		return is.UUID == want.UUID && is.Name == want.Name && is.Parent == want.Parent
+	return slices.ContainsFunc(r.tree, func(cur network.Provider) bool {
+		return cur.UUID == want.UUID && cur.Name == want.Name && cur.Parent == want.Parent
 	})
 }
 

@@ -218,7 +218,7 @@ func TestCommandForUnknownMember(t *testing.T) {
 // A consumer without a type counts as Nova's, which the finding says: another service's may be
 // without one too. One with another type is skipped.
 func TestConsumersOfOtherServices(t *testing.T) {
-	for kind, want := range map[string]string{"": "it has no type, so that it counts as Nova's, and holds", "INSTANCE": "it holds", "ACCELERATOR": ""} {
+	for kind, want := range map[string]string{"": "it has no type, so that it counts as Nova's, and has allocated", "INSTANCE": "it has allocated", "ACCELERATOR": ""} {
 		b := cloudtest.New()
 		b.Host("cn1", "")
 		c := b.Done()

@@ -46,9 +46,9 @@ func orphanedAllocation(x *records, r *report) {
 			continue // of a service that is not read, such as Blazar's reservations
 		}
 		if len(c.Allocations) > 0 && x.Servers[c.UUID] == nil && x.Migrations[c.UUID] == nil && !x.isEndedMigration(c) {
-			actual, expected := "it holds "+x.FormatAllocations(c), "a server or a migration under way with this UUID"
+			actual, expected := "it has allocated "+x.FormatAllocations(c), "a server or a migration under way with this UUID"
 			if c.Type == "" {
-				actual = "it has no type, so that it counts as Nova's, and holds " + x.FormatAllocations(c)
+				actual = "it has no type, so that it counts as Nova's, and has allocated " + x.FormatAllocations(c)
 				expected += ", or something of another service (Cyborg, Zun, a reservation): look before it is deleted"
 			}
 			r.add(Finding{
@@ -63,7 +63,7 @@ func endedMigrationAllocated(x *records, r *report) {
 	for c := range x.consumers() {
 		if len(c.Allocations) > 0 && x.isEndedMigration(c) {
 			r.add(Finding{
-				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "it is of a migration that has ended, and holds " + x.FormatAllocations(c), Expected: "nothing",
+				About: []Subject{x.consumerSubject(c.UUID)}, Actual: "it is of a migration that has ended, and has allocated " + x.FormatAllocations(c), Expected: "nothing",
 				Command: "openstack resource provider allocation delete " + c.UUID,
 			})
 		}
@@ -155,7 +155,7 @@ func allocationOnMissingProvider(x *records, r *report) {
 		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
 			if x.ByUUID[uuid] == nil {
 				r.add(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Actual: "it holds " + index.FormatAmounts(c.Allocations[uuid]) + " of a provider that is not there",
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(uuid)}, Actual: "it has allocated " + index.FormatAmounts(c.Allocations[uuid]) + " of a provider that is not there",
 					Expected: "a provider with this UUID", Command: "berth db check",
 				})
 			}
@@ -172,7 +172,7 @@ func allocationWithoutInventory(x *records, r *report) {
 			}
 			if _, ok := p.Inventories[class]; !ok {
 				r.add(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Actual: fmt.Sprintf("it holds %s %d", class, n),
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Actual: fmt.Sprintf("it has allocated %s %d", class, n),
 					Expected: "an inventory of " + class, Command: "openstack resource provider inventory list " + provider,
 				})
 			}
@@ -190,7 +190,7 @@ func amountBreaksUnits(x *records, r *report) {
 			i, ok := p.Inventories[class]
 			if ok && (n < i.MinUnit || n > i.MaxUnit || i.StepSize > 0 && n%i.StepSize != 0) {
 				r.add(Finding{
-					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Actual: fmt.Sprintf("it holds %s %d", class, n),
+					About: []Subject{x.consumerSubject(c.UUID), x.providerSubject(provider)}, Actual: fmt.Sprintf("it has allocated %s %d", class, n),
 					Expected: fmt.Sprintf("an amount from %d to %d in steps of %d", i.MinUnit, i.MaxUnit, i.StepSize),
 					Command:  "openstack resource provider inventory list " + provider,
 				})

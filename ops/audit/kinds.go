@@ -80,15 +80,15 @@ var kinds = []Kind{
 	},
 	{
 		FlavorAmountMissing, Error, "Its host looks emptier than it is and may get more servers than it can run.",
-		"Replace the server's allocation by what its flavor asks for (heal with force).", cloud.ConsumersPart | cloud.ComputePart, flavorAmountMissing,
+		"Replace the server's allocation by what its flavor requests (heal with force).", cloud.ConsumersPart | cloud.ComputePart, flavorAmountMissing,
 	},
 	{
 		FlavorAmountSuperfluous, Warning, "Capacity of its host is lost.",
-		"Replace the server's allocation by what its flavor asks for (heal with force).", cloud.ConsumersPart | cloud.ComputePart, flavorAmountSuperfluous,
+		"Replace the server's allocation by what its flavor requests (heal with force).", cloud.ConsumersPart | cloud.ComputePart, flavorAmountSuperfluous,
 	},
 	{
 		ClassNotRequested, Warning, "Capacity of its host is lost.",
-		"Replace the server's allocation by what its flavor asks for (heal with force).", cloud.ConsumersPart | cloud.ComputePart, classNotRequested,
+		"Replace the server's allocation by what its flavor requests (heal with force).", cloud.ConsumersPart | cloud.ComputePart, classNotRequested,
 	},
 	{
 		OffloadedServerAllocated, Error, "Capacity is lost until the server is unshelved, which may fail.",
@@ -121,7 +121,7 @@ var kinds = []Kind{
 		"Delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart, migrationOfDeletedServer,
 	},
 	{
-		MigrationRecordStale, Warning, "The resize has ended for the server and not for its migration, which may hold capacity.",
+		MigrationRecordStale, Warning, "The resize has ended for the server and not for its migration, which may have capacity allocated.",
 		"Compare both, and delete the allocation of the migration.", cloud.ConsumersPart | cloud.ComputePart, migrationRecordStale,
 	},
 
@@ -151,12 +151,12 @@ var kinds = []Kind{
 		"Heal the allocations of the server.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, boundWithoutKey,
 	},
 	{
-		KeyWithoutRequest, Warning, "The policy of the port went away without its allocation, which may still be held.",
+		KeyWithoutRequest, Warning, "The policy of the port went away without its allocation, which may still exist.",
 		"Remove the key allocation from the binding profile.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyWithoutRequest,
 	},
 	{
 		KeyGroupUnknown, Error, "A change of the policy, or detaching the port, does not find what was allocated for it.",
-		"Move the key in the binding profile to the group that the port asks for.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyGroupUnknown,
+		"Move the key in the binding profile to the group that the port requests.", cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart, keyGroupUnknown,
 	},
 	{
 		KeyGroupMissing, Error, "A part of what the port is guaranteed is not accounted for.",
@@ -184,7 +184,7 @@ var kinds = []Kind{
 	},
 	{
 		KeyNotAllocated, Error, "The port is promised bandwidth that nothing accounts for.",
-		"Add what the port asks for to the allocation of the server.", cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart, keyNotAllocated,
+		"Add what the port requests to the allocation of the server.", cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart, keyNotAllocated,
 	},
 	{
 		PortAmountMissing, Error, "The port is promised more than is accounted for; the device may be overcommitted.",
@@ -225,7 +225,7 @@ var kinds = []Kind{
 		"Set host to the same value in the settings of both services.", cloud.ComputePart | cloud.NetworkPart, agentHostDiffers,
 	},
 	{
-		AgentProviderMissing, Error, "Placement does not offer the device: there is no valid host for ports that ask for it.",
+		AgentProviderMissing, Error, "Placement does not offer the device: there is no valid host for ports that request it.",
 		"Restart the agent, which reports again.", cloud.PlacementPart | cloud.NetworkPart, agentProviderMissing,
 	},
 	{
@@ -265,7 +265,7 @@ var kinds = []Kind{
 		"Restart the agent, which reports again; it overwrites what others have set.", cloud.PlacementPart | cloud.NetworkPart, inventorySettingsDiffer,
 	},
 	{
-		MaxUnitBelowTotal, Warning, "A port that asks for more than this gets no host, although a device has enough.",
+		MaxUnitBelowTotal, Warning, "A port that requests more than this gets no host, although a device has enough.",
 		"Restart the agent, which reports again.", cloud.PlacementPart | cloud.NetworkPart, maxUnitBelowTotal,
 	},
 	{

@@ -170,13 +170,13 @@ func (x *records) requestsHidden() bool {
 
 func keyWithoutRequest(x *records, r *report) {
 	if x.requestsHidden() {
-		r.addUnchecked("The network service did not show what ports ask for.")
+		r.addUnchecked("The network service did not show what ports request.")
 		return
 	}
 	x.boundPorts(func(p *cloud.Port, s *index.Server) {
 		if len(p.Allocation) > 0 && !index.HasRequest(p) {
 			r.add(Finding{
-				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it asks for nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
+				About: []Subject{portSubject(p), serverSubject(s)}, Actual: "it requests nothing, and its binding profile names " + names(x, p), Expected: "no allocation in its binding profile",
 				Command: "openstack port unset --binding-profile allocation " + p.UUID,
 			})
 		}
@@ -192,7 +192,7 @@ func keyGroupUnknown(x *records, r *report) {
 			if id != "" && !slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == id }) {
 				r.add(Finding{
 					About: []Subject{portSubject(p), serverSubject(s)}, Actual: "its binding profile has a provider for group " + id,
-					Expected: "the groups that it asks for: " + groupIDs(p), Command: "openstack port show " + p.UUID,
+					Expected: "the groups that it requests: " + groupIDs(p), Command: "openstack port show " + p.UUID,
 				})
 			}
 		}
@@ -336,7 +336,7 @@ func (x *records) shortfalls(fn func(s *index.Server, l shortfall)) {
 func keyNotAllocated(x *records, r *report) {
 	x.shortfalls(func(s *index.Server, l shortfall) {
 		if len(s.Consumer.Allocations[l.provider.UUID]) == 0 {
-			r.addShortfall(x, s, l, fmt.Sprintf("its server holds nothing of the provider that it names, %s", l.provider.Name))
+			r.addShortfall(x, s, l, fmt.Sprintf("its server has nothing allocated on the provider that it names, %s", l.provider.Name))
 		}
 	})
 }
@@ -344,7 +344,7 @@ func keyNotAllocated(x *records, r *report) {
 func portAmountMissing(x *records, r *report) {
 	x.shortfalls(func(s *index.Server, l shortfall) {
 		if len(s.Consumer.Allocations[l.provider.UUID]) > 0 {
-			r.addShortfall(x, s, l, fmt.Sprintf("its server holds %s %d for it on %s", l.class, l.allocated, l.provider.Name))
+			r.addShortfall(x, s, l, fmt.Sprintf("its server has allocated %s %d for it on %s", l.class, l.allocated, l.provider.Name))
 		}
 	})
 }
@@ -352,7 +352,7 @@ func portAmountMissing(x *records, r *report) {
 func (r *report) addShortfall(x *records, s *index.Server, l shortfall, actual string) {
 	r.add(Finding{
 		About: []Subject{portSubject(l.port), serverSubject(s), x.providerSubject(l.provider.UUID)}, Actual: actual,
-		Expected: fmt.Sprintf("%s %d, which it asks for", l.class, l.requested),
+		Expected: fmt.Sprintf("%s %d, which it requests", l.class, l.requested),
 		Command:  fmt.Sprintf("openstack resource provider allocation show %s", s.UUID),
 	})
 }
@@ -392,7 +392,7 @@ func portAmountSuperfluous(x *records, r *report) {
 			return // the port has a finding; what is allocated may be for it
 		}
 		if hidden {
-			r.addUnchecked("The network service did not show what ports ask for.")
+			r.addUnchecked("The network service did not show what ports request.")
 			return
 		}
 		own := map[string]int64{} // of the flavor, on any provider
@@ -405,8 +405,8 @@ func portAmountSuperfluous(x *records, r *report) {
 		eachAllocation(s.Consumer, func(uuid, class string, n int64) {
 			if more := n - named[s.UUID][uuid][class] - own[class]; index.IsPortClass(class) && more > 0 && x.TreeOf(uuid) == s.Root.UUID {
 				r.add(Finding{
-					About: []Subject{serverSubject(s), x.providerSubject(uuid)}, Actual: fmt.Sprintf("it holds %s %d on %s", class, n, x.providerSubject(uuid).Name),
-					Expected: fmt.Sprintf("%d, which its ports ask for there", n-more), Command: "openstack resource provider allocation show " + s.UUID,
+					About: []Subject{serverSubject(s), x.providerSubject(uuid)}, Actual: fmt.Sprintf("it has allocated %s %d on %s", class, n, x.providerSubject(uuid).Name),
+					Expected: fmt.Sprintf("%d, which its ports request there", n-more), Command: "openstack resource provider allocation show " + s.UUID,
 				})
 			}
 		})
@@ -429,7 +429,7 @@ func requestTraitWithoutProvider(x *records, r *report) {
 			for _, trait := range g.Required {
 				if !has[trait] {
 					r.add(Finding{
-						About: []Subject{portSubject(p)}, Actual: "it asks for a provider with the trait " + trait + ", and no provider has it",
+						About: []Subject{portSubject(p)}, Actual: "it requests a provider with the trait " + trait + ", and no provider has it",
 						Expected: "a provider with it, or no server can be started with the port", Command: "openstack --os-placement-api-version 1.6 trait list --associated", // what providers have
 					})
 				}

@@ -34,7 +34,7 @@ func serverWithoutAllocation(x *records, r *report) {
 		if s.Consumer == nil && s.Status != "SHELVED_OFFLOADED" {
 			r.add(Finding{
 				About: []Subject{serverSubject(s), x.providerSubject(s.Root.UUID)}, Actual: "placement has no allocation for it",
-				Expected: fmt.Sprintf("what flavor %s asks for, on %s", s.Flavor.Name, s.Root.Name),
+				Expected: fmt.Sprintf("what flavor %s requests, on %s", s.Flavor.Name, s.Root.Name),
 				Command:  "openstack server migrate " + s.UUID,
 			})
 		}
@@ -46,7 +46,7 @@ func allocationOnWrongHost(x *records, r *report) {
 		if s.Consumer != nil && len(s.Trees) > 0 && !slices.Contains(s.Trees, s.Root.UUID) && s.Status != "SHELVED_OFFLOADED" {
 			r.add(Finding{
 				About:  []Subject{serverSubject(s), x.providerSubject(s.Trees[0]), x.providerSubject(s.Root.UUID)},
-				Actual: "it holds " + x.FormatAllocations(s.Consumer), Expected: fmt.Sprintf("allocations on %s, where it runs", s.Root.Name),
+				Actual: "it has allocated " + x.FormatAllocations(s.Consumer), Expected: fmt.Sprintf("allocations on %s, where it runs", s.Root.Name),
 				Command: "openstack resource provider allocation show " + s.UUID,
 			})
 		}
@@ -59,7 +59,7 @@ func allocatedOnSeveralHosts(x *records, r *report) {
 		if s.Busy {
 			if len(s.Trees) > 2 {
 				r.add(Finding{
-					About: []Subject{serverSubject(s)}, Actual: "it holds " + x.FormatAllocations(s.Consumer), Expected: "at most the two hosts of a move",
+					About: []Subject{serverSubject(s)}, Actual: "it has allocated " + x.FormatAllocations(s.Consumer), Expected: "at most the two hosts of a move",
 					Command: "openstack resource provider allocation show " + s.UUID,
 				})
 			}
@@ -74,7 +74,7 @@ func allocatedOnSeveralHosts(x *records, r *report) {
 				continue
 			}
 			r.add(Finding{
-				About: []Subject{serverSubject(s), x.providerSubject(tree)}, Actual: "it holds " + x.FormatAllocations(s.Consumer),
+				About: []Subject{serverSubject(s), x.providerSubject(tree)}, Actual: "it has allocated " + x.FormatAllocations(s.Consumer),
 				Expected: fmt.Sprintf("allocations on %s only: no move of it is under way", s.Root.Name),
 				Command:  "openstack --os-placement-api-version 1.28 resource provider allocation unset --provider " + tree + " " + s.UUID,
 			})
@@ -110,8 +110,8 @@ func (x *records) flavorAmounts(r *report, wrong func(allocated, requested int64
 		}
 		if len(actual) > 0 {
 			r.add(Finding{
-				About: []Subject{serverSubject(s), x.providerSubject(s.Root.UUID)}, Actual: "it holds " + index.FormatAmounts(actual),
-				Expected: fmt.Sprintf("flavor %s asks for %s", s.Flavor.Name, index.FormatAmounts(want)),
+				About: []Subject{serverSubject(s), x.providerSubject(s.Root.UUID)}, Actual: "it has allocated " + index.FormatAmounts(actual),
+				Expected: fmt.Sprintf("flavor %s requests %s", s.Flavor.Name, index.FormatAmounts(want)),
 				Command:  "openstack resource provider allocation show " + s.UUID,
 			})
 		}
@@ -131,7 +131,7 @@ func (x *records) hostless(r *report, match func(*index.Server) bool) {
 	for i := range x.Compute.Servers {
 		if s := x.Servers[x.Compute.Servers[i].UUID]; !s.Busy && s.Consumer != nil && match(s) {
 			r.add(Finding{
-				About: []Subject{serverSubject(s)}, Actual: fmt.Sprintf("it is %s and holds %s", s.Status, x.FormatAllocations(s.Consumer)), Expected: "nothing, since it is on no host",
+				About: []Subject{serverSubject(s)}, Actual: fmt.Sprintf("it is %s and has allocated %s", s.Status, x.FormatAllocations(s.Consumer)), Expected: "nothing, since it is on no host",
 				Command: "openstack resource provider allocation delete " + s.UUID,
 			})
 		}
@@ -162,7 +162,7 @@ func evacuationSourceAllocated(x *records, r *report) {
 		}
 		if slices.Contains(s.Trees, root.UUID) {
 			r.add(Finding{
-				About: []Subject{serverSubject(s), x.providerSubject(root.UUID)}, Actual: fmt.Sprintf("it was evacuated from %s and holds %s", m.SourceHost, x.FormatAllocations(s.Consumer)),
+				About: []Subject{serverSubject(s), x.providerSubject(root.UUID)}, Actual: fmt.Sprintf("it was evacuated from %s and has allocated %s", m.SourceHost, x.FormatAllocations(s.Consumer)),
 				Expected: "nothing there: the host's service was deleted, so that it does not return",
 				Command:  "openstack --os-placement-api-version 1.28 resource provider allocation unset --provider " + root.UUID + " " + s.UUID,
 			})
@@ -176,7 +176,7 @@ func migrationWithoutAllocation(x *records, r *report) {
 		s := x.Servers[m.Server]
 		if m.Status == "finished" && m.Type != "evacuation" && s != nil && !s.Busy && s.Status == "VERIFY_RESIZE" && x.Consumers[m.UUID] == nil {
 			r.add(Finding{
-				About: []Subject{{Kind: "migration", ID: m.UUID}, serverSubject(s)}, Actual: "the migration holds nothing",
+				About: []Subject{{Kind: "migration", ID: m.UUID}, serverSubject(s)}, Actual: "the migration has no allocations",
 				Expected: fmt.Sprintf("what the server had on %s, so that it can be reverted", m.SourceNode),
 				Command:  "openstack server resize confirm " + s.UUID,
 			})
@@ -194,7 +194,7 @@ func migrationOnWrongHost(x *records, r *report) {
 		for _, uuid := range slices.Sorted(maps.Keys(c.Allocations)) {
 			if p := x.ByUUID[uuid]; p != nil && !index.Shares(p) && x.RootOf(p) != source {
 				r.add(Finding{
-					About: []Subject{{Kind: "migration", ID: m.UUID}, x.providerSubject(uuid)}, Actual: "the migration holds " + x.FormatAllocations(c),
+					About: []Subject{{Kind: "migration", ID: m.UUID}, x.providerSubject(uuid)}, Actual: "the migration has allocated " + x.FormatAllocations(c),
 					Expected: fmt.Sprintf("allocations on %s, from which the server moves", source.Name),
 					Command:  "openstack resource provider allocation show " + m.UUID,
 				})
@@ -209,7 +209,7 @@ func migrationOfDeletedServer(x *records, r *report) {
 		m := &x.Compute.Migrations[i]
 		if c := x.Consumers[m.UUID]; x.Servers[m.Server] == nil && c != nil && !slices.Contains(index.EndedMoves, m.Status) {
 			r.add(Finding{
-				About: []Subject{{Kind: "migration", ID: m.UUID}, {Kind: "server", ID: m.Server}}, Actual: "the migration holds " + x.FormatAllocations(c),
+				About: []Subject{{Kind: "migration", ID: m.UUID}, {Kind: "server", ID: m.Server}}, Actual: "the migration has allocated " + x.FormatAllocations(c),
 				Expected: "nothing: its server does not exist", Command: "openstack resource provider allocation delete " + m.UUID,
 			})
 		}
@@ -224,8 +224,8 @@ func migrationRecordStale(x *records, r *report) {
 			c := x.Consumers[m.UUID]
 			r.add(Finding{
 				About:    []Subject{{Kind: "migration", ID: m.UUID}, serverSubject(s)},
-				Actual:   fmt.Sprintf("the migration is %s, its server is %s, and it holds %s", m.Status, s.Status, x.FormatAllocations(c)),
-				Expected: "a server that is VERIFY_RESIZE, or a migration that is confirmed or reverted and holds nothing",
+				Actual:   fmt.Sprintf("the migration is %s, its server is %s, and it has allocated %s", m.Status, s.Status, x.FormatAllocations(c)),
+				Expected: "a server that is VERIFY_RESIZE, or a migration that is confirmed or reverted and has no allocations",
 				Command:  "openstack resource provider allocation show " + m.UUID,
 			})
 		}

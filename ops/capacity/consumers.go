@@ -13,9 +13,9 @@ import (
 )
 
 // Consumers returns the consumers that have allocations in the tree of a host, and those among them
-// that cannot be moved: migrations that are under way, and their servers. Asks returns what is
+// that cannot be moved: migrations that are under way, and their servers. requests returns what is
 // requested from placement when a server moves; it may be nil. A consumer that is no server in the
-// records, or that asks has an error for, is taken to need what it has. It fails when the records
+// records, or that requests has an error for, is taken to need what it has. It fails when the records
 // have no allocations.
 func Consumers(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, query func(*cloud.Server) (placement.Query, error)) ([]Consumer, []Waiting, error) {
 	if c.Placement == nil || c.Placement.Consumers == nil {
@@ -47,7 +47,7 @@ func Consumers(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, query 
 		switch {
 		case m != nil:
 			waiting = append(waiting, Waiting{consumer.UUID, m.Server, fmt.Sprintf(
-				"migration of server %s to %s (%s): it holds what the server had here until it is confirmed or reverted", m.Server, m.DestNode, m.Status)})
+				"migration of server %s to %s (%s): it has what the server had here allocated until it is confirmed or reverted", m.Server, m.DestNode, m.Status)})
 			continue
 		case strings.EqualFold(consumer.Type, "migration"):
 			waiting = append(waiting, Waiting{Consumer: consumer.UUID, Reason: "a migration that the records of the compute service do not have"})
@@ -64,7 +64,7 @@ func Consumers(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, query 
 		}
 		reason := "the records have no server with this UUID"
 		if server := servers[consumer.UUID]; server != nil {
-			h.Name, reason = server.Name, "what the server asks for is not known"
+			h.Name, reason = server.Name, "what the server requests is not known"
 			if query != nil {
 				q, err := query(server)
 				if h.Query = q; err == nil {

@@ -82,7 +82,7 @@ type Unplaceable struct {
 	Assumed   string `json:"assumed,omitempty"`
 }
 
-// A Waiting is a consumer on the host that nobody can move.
+// A Waiting is a consumer on the host that cannot be moved by a request.
 type Waiting struct {
 	Consumer string `json:"consumer_uuid"`
 	Server   string `json:"server_uuid,omitempty"`

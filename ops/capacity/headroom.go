@@ -42,7 +42,7 @@ type Host struct {
 func Headroom(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (*Count, error) {
 	q = unlimited(q)
 	if !takes(q) {
-		return nil, fault.New(fault.Invalid, "", "The query asks for no resources: any number of it fits.")
+		return nil, fault.New(fault.Invalid, "", "The query requests no resources: any number of it fits.")
 	}
 	// 1. The ways of each tree, and how many claims fit there alone.
 	r, err := candidates.Search(s, q)

@@ -222,7 +222,7 @@ func TestLeftRefuses(t *testing.T) {
 	b := placementtest.NewBuilder()
 	host(b, "cn1", 8, 1000, 1000)
 	for want, q := range map[string]placement.Query{
-		"asks for no resources": {Groups: []placement.RequestGroup{{Required: [][]string{{"CUSTOM_PHYSNET_A"}}}}},
+		"requests no resources": {Groups: []placement.RequestGroup{{Required: [][]string{{"CUSTOM_PHYSNET_A"}}}}},
 		"BANANA":                {Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "BANANA", Amount: 1}}}}},
 	} {
 		if _, err := capacity.Headroom(t.Context(), b.Snapshot(), q); err == nil || !strings.Contains(err.Error(), want) {

@@ -106,7 +106,7 @@ func TestMix(t *testing.T) {
 	for want, parts := range map[string][]capacity.Part{
 		"The mix is empty":      nil,
 		"weight of web is 0":    {{"web", server(1), 0}},
-		"asks for no resources": {{"web", placement.Query{}, 1}},
+		"requests no resources": {{"web", placement.Query{}, 1}},
 	} {
 		if _, err := capacity.MixHeadroom(t.Context(), b.Snapshot(), parts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

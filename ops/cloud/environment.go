@@ -40,7 +40,7 @@ type Login struct {
 	Project string   `json:"project,omitempty"`
 	System  bool     `json:"system_scope,omitempty"`
 	Roles   []string `json:"roles,omitzero"` // sorted; nil is not known
-	// Issued and Expires are by the clock of the identity service, Asked by the caller's.
+	// Issued and Expires are by the clock of the identity service, RequestedAt by the caller's.
 	Issued      time.Time `json:"issued_at,omitzero"`
 	Expires     time.Time `json:"expires_at,omitzero"`
 	RequestedAt time.Time `json:"asked_at,omitzero"`

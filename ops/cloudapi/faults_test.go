@@ -126,10 +126,10 @@ func TestRestlessProvider(t *testing.T) {
 // so, that refuses or that answers nonsense is an error that says which.
 func TestMisbehavingPlacement(t *testing.T) {
 	for name, tc := range map[string]struct {
-		answers []string // of the first requests for the inventories of cn1
-		asked   int
-		want    string // part of the error, "" for none
-		pauses  []time.Duration
+		answers  []string // of the first requests for the inventories of cn1
+		requests int
+		want     string // part of the error, "" for none
+		pauses   []time.Duration
 	}{
 		"BusyOnce":   {[]string{"503", "429 2"}, 3, "", []time.Duration{500 * time.Millisecond, 2 * time.Second}},
 		"BusyAlways": {[]string{"503", "503", "503", "503", "503", "503", "503"}, 6, "the placement service answers GET " + cn1 + "/inventories with 503 Service Unavailable: why", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}},
@@ -183,8 +183,8 @@ func TestMisbehavingPlacement(t *testing.T) {
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Read: %v, want %q", err, tc.want)
 			}
-			if diff := cmp.Diff(tc.pauses, pauses); diff != "" || int(requests.Load()) != tc.asked {
-				t.Errorf("asked %d times, want %d; pauses (-want +got):\n%s", requests.Load(), tc.asked, diff)
+			if diff := cmp.Diff(tc.pauses, pauses); diff != "" || int(requests.Load()) != tc.requests {
+				t.Errorf("%d requests, want %d; pauses (-want +got):\n%s", requests.Load(), tc.requests, diff)
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func (c *Client) Port(ctx context.Context, word string) (cloud.Port, error) {
 	// The service omits what ports request, as where they are bound. To users who see the binding
 	// it shows null for nothing.
 	if err == nil && p.Binding == nil && p.Policy+p.NetworkPolicy != "" {
-		err = &refusal{fmt.Sprintf("the network service does not show this user what port %s asks for; take an administrator", word), http.StatusForbidden}
+		err = &refusal{fmt.Sprintf("the network service does not show this user what port %s requests; take an administrator", word), http.StatusForbidden}
 	}
 	return p.record(), err
 }

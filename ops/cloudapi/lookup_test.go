@@ -89,7 +89,7 @@ func TestLookups(t *testing.T) {
 		"NoImage":        {finding(client.Image, "none"), nil, `there is no image with the id or name "none"`},
 		"PortByID":       {finding(client.Port, "p1"), port, ""},
 		"PortByName":     {finding(client.Port, "fast"), port, ""},
-		"PortHidden":     {finding(client.Port, "p2"), nil, "the network service does not show this user what port p2 asks for; take an administrator"},
+		"PortHidden":     {finding(client.Port, "p2"), nil, "the network service does not show this user what port p2 requests; take an administrator"},
 		"NoPort":         {finding(client.Port, "none"), nil, `there is no port with the id or name "none"`},
 		"NetworkByID":    {finding(client.Network, "n1"), network, ""},
 		"NetworkByName":  {finding(client.Network, "net"), network, ""},

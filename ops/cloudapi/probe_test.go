@@ -174,7 +174,7 @@ func TestSurveyOfASickService(t *testing.T) {
 	}
 }
 
-// Of an endpoint with TLS a survey has the end of its certificate. It is asked with the token.
+// Of an endpoint with TLS a survey has the end of its certificate. It gets the token.
 func TestSurveyOverTLS(t *testing.T) {
 	var image *httptest.Server
 	image = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,7 @@ func TestSend(t *testing.T) {
 		path, body string
 		conflicts  int64 // answers 409 first, or 400 with this code
 		code       string
-		asked      int64
+		requests   int64
 		err        string
 	}{
 		"Fine":      {claim, claimBody, 0, "", 1, ""},
@@ -59,8 +59,8 @@ func TestSend(t *testing.T) {
 			if text := fmt.Sprint(err); (err != nil) != (tc.err != "") || !strings.Contains(text, tc.err) && err != nil {
 				t.Errorf("the error is %v, want %q", err, tc.err)
 			}
-			if n := requests.Load(); n != tc.asked || done != map[bool]int{true: 1}[tc.err == ""] {
-				t.Errorf("%d requests are sent, want %d; done is called %d times", n, tc.asked, done)
+			if n := requests.Load(); n != tc.requests || done != map[bool]int{true: 1}[tc.err == ""] {
+				t.Errorf("%d requests are sent, want %d; done is called %d times", n, tc.requests, done)
 			}
 		})
 	}

@@ -62,7 +62,7 @@ var checks = []Check{
 	},
 	{
 		"service-roles", reachGroup, "whether the users nova, neutron and placement are enabled, and have the role admin or service",
-		"Services refuse what the others ask of them: placement has no claims, ports are not bound.", cloud.EnvironmentPart, nil, serviceRoles,
+		"Services refuse the requests of the others: placement has no claims, ports are not bound.", cloud.EnvironmentPart, nil, serviceRoles,
 	},
 	{
 		"clocks", reachGroup, "how much the clocks of the services differ from this machine's, and whether heartbeats and the token are of the future",
@@ -75,7 +75,7 @@ var checks = []Check{
 
 	{
 		"network-extensions", networkGroup, "whether the network service has the API extensions of guaranteed bandwidth",
-		"Ports ask placement for nothing, or for less than their policy guarantees.", cloud.EnvironmentPart, nil, extensions,
+		"Ports request nothing from placement, or less than their policy guarantees.", cloud.EnvironmentPart, nil, extensions,
 	},
 	{
 		"rule-types", networkGroup, "whether a mechanism driver enforces minimum bandwidth",
@@ -96,7 +96,7 @@ var checks = []Check{
 	},
 	{
 		"bandwidths-configured", agentGroup, "whether agents with physical networks report bandwidths (resource_provider_bandwidths)",
-		"Placement has no bandwidth of the host: ports that ask for some get no host there.", cloud.NetworkPart,
+		"Placement has no bandwidth of the host: ports that request some get no host there.", cloud.NetworkPart,
 		[]audit.Code{audit.AgentReportInvalid},
 		bandwidthsConfigured,
 	},
@@ -163,7 +163,7 @@ var checks = []Check{
 	},
 
 	{
-		"physical-networks", portGroup, "whether the physical networks of networks are connected to a host, and placement has what ports ask for",
+		"physical-networks", portGroup, "whether the physical networks of networks are connected to a host, and placement has what ports request",
 		"Ports of the network get no host.", cloud.NetworkPart, nil, physicalNetworks,
 	},
 	{
@@ -171,7 +171,7 @@ var checks = []Check{
 		"A server may get a host that is connected to the other network.", cloud.NetworkPart, nil, physicalNamesAlike,
 	},
 	{
-		"port-requests", portGroup, "whether ports whose policy guarantees something ask placement for it (resource_request)",
+		"port-requests", portGroup, "whether ports whose policy guarantees something request it from placement (resource_request)",
 		"The port is promised bandwidth that nothing accounts for.", cloud.NetworkPart, nil, portRequests,
 	},
 	{
@@ -247,11 +247,11 @@ var checks = []Check{
 		"It does not run.", cloud.ComputePart, nil, serverScheduled,
 	},
 	{
-		"server-candidates", serverGroup, "whether placement has hosts for what it asks for, and what stands in the way",
+		"server-candidates", serverGroup, "whether placement has hosts for what it requests, and what stands in the way",
 		"There is no valid host.", cloud.ComputePart, nil, serverCandidates,
 	},
 	{
-		"server-ports", serverGroup, "whether it was started with a port that asks placement for something, and not with a network",
+		"server-ports", serverGroup, "whether it was started with a port that has a resource request, and not with a network",
 		"It is guaranteed nothing.", cloud.ComputePart | cloud.NetworkPart, nil, serverPorts,
 	},
 	{
@@ -260,14 +260,14 @@ var checks = []Check{
 	},
 	{
 		"server-request", serverGroup, "whether its ports have a resource_request",
-		"Nova asks placement for nothing on behalf of the port.", cloud.ComputePart | cloud.NetworkPart, nil, serverRequest,
+		"Nova requests nothing from placement for the port.", cloud.ComputePart | cloud.NetworkPart, nil, serverRequest,
 	},
 	{
 		"server-allocation", serverGroup, "whether it has an allocation",
 		"Its host looks emptier than it is.", cloud.ComputePart | cloud.ConsumersPart | cloud.PlacementPart, nil, serverAllocation,
 	},
 	{
-		"server-providers", serverGroup, "whether the allocation is what its flavor and ports ask for, of providers of its host",
+		"server-providers", serverGroup, "whether the allocation is what its flavor and ports request, of providers of its host",
 		"What it is guaranteed is not accounted for where it runs.", cloud.ComputePart | cloud.ConsumersPart | cloud.PlacementPart | cloud.NetworkPart, nil, serverProviders,
 	},
 	{

@@ -205,7 +205,7 @@ func policyFiles(x *run, r *findings) {
 			def, known := f.Defaults[name]
 			switch {
 			case !known && !used(name, f.Rules):
-				r.warn("oslopolicy-list-redundant --namespace placement", "%s has the rule %s, which placement does not ask for", f.Path, name)
+				r.warn("oslopolicy-list-redundant --namespace placement", "%s has the rule %s, which placement does not request", f.Path, name)
 			case known && normalizeRule(def) != normalizeRule(f.Rules[name]):
 				changed++
 				r.ok("%s: %s is %q, by default %q", f.Path, name, withoutCredentials(f.Rules[name]), def)

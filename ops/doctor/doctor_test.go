@@ -226,7 +226,7 @@ var faults = []struct {
 	}, "The records of the network service were not read. It answers 500.", ""},
 	{"network-extensions", doctor.Failed, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Environment.Extensions = slices.DeleteFunc(c.Environment.Extensions, func(e string) bool { return e == "port-resource-request" })
-	}, "no extension port-resource-request: what a port asks", "grep -E"},
+	}, "no extension port-resource-request: what a port requests", "grep -E"},
 	{"network-extensions", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Environment.Extensions = slices.DeleteFunc(c.Environment.Extensions, func(e string) bool { return e == "qos-pps-minimum" })
 	}, "no extension qos-pps-minimum", "openstack extension list"},
@@ -342,7 +342,7 @@ var faults = []struct {
 		unguaranteed := c.Network.Ports[0]
 		unguaranteed.UUID, unguaranteed.Request, unguaranteed.Policy, unguaranteed.Allocation = "other", nil, "", nil
 		c.Network.Ports = append(c.Network.Ports, unguaranteed)
-	}, "cn1:Open vSwitch agent:br-net0 has guarantees of 1000 kbit/s egress and 1000 ingress, and beside them 1 port without any guarantee, such as other (fast)", "openstack port list"},
+	}, "cn1:Open vSwitch agent:br-net0 has guarantees of 1000 kbit/s egress and 1000 ingress, and in addition 1 port without any guarantee, such as other (fast)", "openstack port list"},
 
 	{"trunks", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) {
 		c.Network.Policies[1].Rules[0].MinKbps = 501
@@ -438,7 +438,7 @@ var faults = []struct {
 	{"policy-files", doctor.Warning, func(in *doctor.Input, _ *cloud.Cloud) {
 		in.Policies = in.Policies[:1]
 		in.Policies[0].Rules = map[string]string{"placement:usage": "rule:mine", "mine": "role:x"}
-	}, "the rule placement:usage, which placement does not ask for", "oslopolicy-list-redundant"},
+	}, "the rule placement:usage, which placement does not request", "oslopolicy-list-redundant"},
 	{"settings-readable", doctor.Failed, func(in *doctor.Input, _ *cloud.Cloud) {
 		in.Settings[0] = doctor.ParseSettings("nova.conf", []byte("[DEFAULT]\nnonsense\nmore\n"), now)
 	}, "cannot be read: 2 lines, such as nova.conf", "less nova.conf"},
@@ -480,7 +480,7 @@ var faults = []struct {
 		noHost(c)
 		c.Network.Ports = nil
 	}, "gives its ports back", ""},
-	{"server-ports", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports[0].Request = nil }, "it has 1 port, and none asks placement", "openstack port list --server"},
+	{"server-ports", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports[0].Request = nil }, "it has 1 port, and none has a resource request", "openstack port list --server"},
 	{"server-ports", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports = nil }, "it has no port", "openstack server create"},
 	{"server-policy", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Policies[0].Rules = nil }, "has the policy policy (gold), of its own, which has no rule that guarantees", "openstack network qos rule list policy"},
 	{"server-policy", doctor.Warning, func(_ *doctor.Input, c *cloud.Cloud) { c.Network.Ports[0].Policy = "" }, "it has 1 port, and none has a policy", "openstack port set --qos-policy"},

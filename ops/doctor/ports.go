@@ -15,7 +15,7 @@ import (
 var (
 	neededExtensions = [][2]string{
 		{"qos", "policies"},
-		{"port-resource-request", "what a port asks of placement"},
+		{"port-resource-request", "what a port requests from placement"},
 		{"binding", "where ports are bound"},
 	}
 	optionalExtensions = [][2]string{
@@ -184,7 +184,7 @@ func (x *run) network(uuid string) *cloud.NetworkOf {
 func (x *run) whyNoRequest(p *cloud.Port) (Status, string) {
 	n := x.network(p.Network)
 	if n != nil && n.Physical == "" && len(n.Segments) == 0 {
-		return Warning, fmt.Sprintf("its network %s (%s) is on no physical network; tunnelled networks ask since Yoga, with [ml2] tunnelled_network_rp_name", n.Name, n.Type)
+		return Warning, fmt.Sprintf("its network %s (%s) is on no physical network; tunnelled networks have resource requests since Yoga, with [ml2] tunnelled_network_rp_name", n.Name, n.Type)
 	}
 	return Failed, "the network service does not make requests for placement, or a caller without the right to see them has read the port"
 }
@@ -206,10 +206,10 @@ func portRequests(x *run, r *findings) {
 		r.add(status, "openstack port show -c resource_request -c qos_policy_id -c qos_network_policy_id "+p.UUID,
 			fmt.Sprintf("port %s has the policy %s (%s), and no resource_request: %s", portName(p), policy.Name, policyRules(policy), reason))
 	}
-	r.ok("ports that ask placement for what their policy guarantees: %d", requesting)
+	r.ok("ports that request what their policy guarantees: %d", requesting)
 }
 
-// whyUnbound returns why a port could not be bound on its host, as far as the records tell.
+// whyUnbound returns why a port could not be bound on its host, as far as the records show.
 func (x *run) whyUnbound(p *cloud.Port) (reason, command string) {
 	show := "grep " + p.UUID + " /var/log/neutron/neutron-server.log"
 	physical := ""
@@ -289,7 +289,7 @@ func portsMixed(x *run, r *findings) {
 				}
 			}
 			if len(names) > 0 {
-				r.warn("openstack port list --long --host "+a.Host, "%s has guarantees of %d kbit/s egress and %d ingress, and beside them %s without any guarantee, such as %s",
+				r.warn("openstack port list --long --host "+a.Host, "%s has guarantees of %d kbit/s egress and %d ingress, and in addition %s without any guarantee, such as %s",
 					p.Name, actual.Usages[guarantee.EgressBandwidth], actual.Usages[guarantee.IngressBandwidth], count(len(names), "port"), names[0])
 			}
 		}

@@ -76,7 +76,7 @@ func catalog(x *run, r *findings) {
 		case e.URL != "":
 			r.ok("%s: %s", e.Service, e.URL)
 		case x.environment.Login.URL == "":
-			r.ok("%s: not asked for, without an identity service", e.Service)
+			r.ok("%s: not requested, without an identity service", e.Service)
 		case e.Service == "image":
 			r.warn("openstack catalog list", "%s", e.Problem.Text)
 		default:
@@ -222,7 +222,7 @@ var neededVersions = []struct{ service, version, why string }{
 
 // What later releases need, which guaranteed bandwidth works without in part.
 var usefulVersions = []struct{ service, version, why string }{
-	{"placement", "1.36", "same_subtree, which Nova asks with since Train and ports with packet rates need"},
+	{"placement", "1.36", "same_subtree, which Nova sends since Train and ports with packet rates need"},
 	{"placement", "1.39", "the newest since Yoga"},
 	{"compute", "2.87", "moves of servers with such ports, at any microversion (Ussuri)"},
 }
@@ -333,12 +333,12 @@ func clocks(x *run, r *findings) {
 			r.unknown("The clock of the %s service is not known: it sent no date.", e.Service)
 		}
 	}
-	// A token that was there before was issued earlier; one of the future tells.
+	// A token may have been issued earlier; one of the future shows a wrong clock.
 	if l := x.environment.Login; !l.Issued.IsZero() {
 		if ahead := l.Issued.Sub(l.RequestedAt).Seconds(); ahead >= clockWarns {
 			judge("by issued_at of the token, the clock of the identity service", ahead)
 		} else {
-			r.ok("the token is not of the future: issued at %s, asked for at %s", l.Issued.Format(time.TimeOnly), l.RequestedAt.Format(time.TimeOnly))
+			r.ok("the token is not of the future: issued at %s, requested at %s", l.Issued.Format(time.TimeOnly), l.RequestedAt.Format(time.TimeOnly))
 		}
 	}
 	for _, a := range x.agents {

@@ -27,8 +27,8 @@ type serverRun struct {
 	// searched for, for the reason in why.
 	explained *explain.Explanation
 	reason    string
-	// noQuery is why Nova answers that there is no valid host without asking placement, "" when it
-	// asks.
+	// noQuery is why Nova answers that there is no valid host without a query to placement, "" when it
+	// sends one.
 	noQuery string
 	// audited are the findings about the server.
 	audited audit.Result
@@ -77,7 +77,7 @@ func (x *run) addServer(ctx context.Context) error {
 	}
 	query, err := novaquery.Request(s.request, x.Cloud, filters)
 	if err != nil {
-		s.reason = "Nova asks placement nothing for it: " + err.Error() + "."
+		s.reason = "Nova sends no query to placement for it: " + err.Error() + "."
 		if none, ok := errors.AsType[*request.NoValidHost](err); ok {
 			s.noQuery = strings.Join(none.Details, "; ")
 		}
@@ -142,9 +142,9 @@ func serverPorts(x *run, r *findings) {
 	case len(s.ports) == 0:
 		r.unknown("%s", portsGivenBack)
 	case len(requesting) == 0:
-		r.warn("openstack port list --server "+s.UUID, "it has %s, and none asks placement for something: it was started with a network, whose port gets no guarantee, or with ports without a policy that guarantees", count(len(s.ports), "port"))
+		r.warn("openstack port list --server "+s.UUID, "it has %s, and none has a resource request: it was started with a network, whose port gets no guarantee, or with ports without a policy that guarantees", count(len(s.ports), "port"))
 	default:
-		r.ok("ports that ask placement for something: %d of %d", len(requesting), len(s.ports))
+		r.ok("ports with a resource request: %d of %d", len(requesting), len(s.ports))
 	}
 }
 
@@ -180,13 +180,13 @@ func serverRequest(x *run, r *findings) {
 		switch {
 		case p.Request != nil && len(p.Request.Groups) > 0:
 			for _, g := range p.Request.Groups {
-				r.ok("port %s asks for %s with %s", portName(p), index.FormatAmounts(g.Resources), strings.Join(g.Required, ", "))
+				r.ok("port %s requests %s with %s", portName(p), index.FormatAmounts(g.Resources), strings.Join(g.Required, ", "))
 			}
 		case policies[policyOf(p)] != nil:
 			status, reason := x.whyNoRequest(p)
 			r.add(status, "openstack port show -c resource_request "+p.UUID, fmt.Sprintf("port %s has a policy that guarantees, and no resource_request: %s", portName(p), reason))
 		default:
-			r.ok("port %s asks for nothing, and is guaranteed nothing", portName(p))
+			r.ok("port %s requests nothing, and is guaranteed nothing", portName(p))
 		}
 	}
 	if len(x.server.ports) == 0 {
@@ -217,7 +217,7 @@ func serverCandidates(x *run, r *findings) {
 	switch {
 	case s.explained != nil:
 	case s.noQuery != "" && !s.placed():
-		r.fail(x.explain(), "Nova finds no host for it without asking placement: %s", s.noQuery)
+		r.fail(x.explain(), "Nova finds no host for it without a query to placement: %s", s.noQuery)
 		return
 	default:
 		r.unknown("%s", s.reason)
@@ -230,7 +230,7 @@ func serverCandidates(x *run, r *findings) {
 		if p.Request != nil {
 			for _, g := range p.Request.Groups {
 				if g.ID == "" {
-					g.ID = p.UUID // as ask calls it
+					g.ID = p.UUID // as novaquery names it
 				}
 				summary = strings.ReplaceAll(strings.ReplaceAll(summary, "group "+g.ID, g.ID), g.ID, "port "+portName(p))
 			}
@@ -340,7 +340,7 @@ func serverProviders(x *run, r *findings) {
 	case s.consumer == nil:
 		r.ok("it has no host, and no allocation")
 	default:
-		r.ok("its allocation is what its flavor asks for; no port has a part of it")
+		r.ok("its allocation is what its flavor requests; no port has a part of it")
 	}
 }
 
@@ -359,7 +359,7 @@ func serverProfile(x *run, r *findings) {
 		}
 	}
 	if r.list == nil {
-		r.ok("no port asks for something, and none has the key")
+		r.ok("no port requests something, and none has the key")
 	}
 }
 

@@ -68,9 +68,9 @@ func (c Change) describe(owner func(suffix string) string) string {
 	}
 	switch c.Kind {
 	case LowerAmount:
-		return fmt.Sprintf("%d %s less were asked for%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To, c.From)
+		return fmt.Sprintf("%d %s less were requested%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To, c.From)
 	case LowerAmounts:
-		return fmt.Sprintf("%d less of each of %s were asked for%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To, c.From)
+		return fmt.Sprintf("%d less of each of %s were requested%s (%d instead of %d)", c.From-c.To, c.Name, suffix, c.To, c.From)
 	case WithoutIsolation:
 		return "several groups could have the same provider (group_policy none)"
 	case WithoutSubtree:
@@ -83,9 +83,9 @@ func (c Change) describe(owner func(suffix string) string) string {
 		}
 		return c.Name + " were not forbidden of the host"
 	case WithoutRootTrait:
-		return c.Name + " were not asked of the host"
+		return c.Name + " were not required of the host"
 	case WithoutMemberOf:
-		return "no member of the aggregates " + c.Name + " were asked for" + suffix
+		return "no member of the aggregates " + c.Name + " were requested" + suffix
 	case WithoutInTree:
 		return "any host would do" + suffix
 	case WithoutGroup:
@@ -93,7 +93,7 @@ func (c Change) describe(owner func(suffix string) string) string {
 			return owner(c.Group) + " were not there"
 		}
 	}
-	return c.Name + " were not asked for" + suffix
+	return c.Name + " were not requested" + suffix
 }
 
 // groupName says which group a suffix is.

@@ -209,7 +209,7 @@ func near(ctx context.Context, s *snapshot.Snapshot, r *candidates.Result, fitti
 func shortage(m candidates.Miss) float64 {
 	switch m.Kind {
 	case candidates.NoCapacity, candidates.OutOfUnits:
-		return max(0, float64(m.Asked-m.Most)/float64(m.Asked)) // more may be free than is requested, in other units
+		return max(0, float64(m.Requested-m.Most)/float64(m.Requested)) // more may be free than is requested, in other units
 	case candidates.NoInventory:
 		return 3
 	}
@@ -227,7 +227,7 @@ func describe(t *snapshot.Tree, misses []candidates.Miss) Host {
 
 // NewMiss returns what a host lacks, with names.
 func NewMiss(miss candidates.Miss) Miss {
-	m := Miss{Kind: string(miss.Kind), Group: miss.Suffix, Class: cmp.Or(miss.Lacking, miss.Class), Requested: miss.Asked, Most: miss.Most, Traits: miss.Traits}
+	m := Miss{Kind: string(miss.Kind), Group: miss.Suffix, Class: cmp.Or(miss.Lacking, miss.Class), Requested: miss.Requested, Most: miss.Most, Traits: miss.Traits}
 	if miss.Provider != nil {
 		m.Provider = miss.Provider.Name
 	}
@@ -259,9 +259,9 @@ func (m Miss) text(owner func(suffix string) string) string {
 		if m.Reserved > 0 {
 			reason += fmt.Sprintf(", %d reserved", m.Reserved)
 		}
-		return fmt.Sprintf("%s%s:%d asked, %d available%s (%s)", about, m.Class, m.Requested, m.Most, provider, reason)
+		return fmt.Sprintf("%s%s:%d requested, %d available%s (%s)", about, m.Class, m.Requested, m.Most, provider, reason)
 	case candidates.OutOfUnits:
-		return fmt.Sprintf("%s%s:%d asked, and %s gives %s in one allocation", about, m.Class, m.Requested, m.Provider, m.Units())
+		return fmt.Sprintf("%s%s:%d requested, and %s offers %s in one allocation", about, m.Class, m.Requested, m.Provider, m.Units())
 	case candidates.RequiredTraits:
 		return about + "lacks " + strings.Join(m.Traits, ", ") + provider
 	case candidates.ForbiddenTraits:
@@ -275,7 +275,7 @@ func (m Miss) text(owner func(suffix string) string) string {
 	case candidates.InTree:
 		return about + "not the requested host"
 	case candidates.EmptyGroup:
-		return about + "asks for nothing in particular"
+		return about + "requests nothing in particular"
 	case candidates.Combination:
 		return "each group fits by itself, but not all of them together"
 	}

@@ -287,11 +287,11 @@ func TestText(t *testing.T) {
 	want := `
 No host fits; there are 4 hosts with 8 providers.
 
-The group without suffix, VCPU: 1 host (1 provider) left
+The group without suffix, VCPU: 1 host (1 provider) remaining
   4 providers dropped: no inventory of VCPU
   3 hosts (3 providers) dropped: no free capacity for VCPU:16
 
-Group port: no host is left
+Group port: no host remains
   4 providers dropped: no inventory of NET_BW_EGR_KILOBIT_PER_SEC
   4 hosts (4 providers) dropped: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1200000
 
@@ -299,14 +299,14 @@ Traits of the host drop 1 host.
 No host can serve each group by itself, and 0 all of them together.
 
 With a single change:
-  1 host would fit if 200000 NET_BW_EGR_KILOBIT_PER_SEC less were asked for by group port (1000000 instead of 1200000): cn0
-  1 host would fit if NET_BW_EGR_KILOBIT_PER_SEC were not asked for by group port: cn0
+  1 host would fit if 200000 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group port (1000000 instead of 1200000): cn0
+  1 host would fit if NET_BW_EGR_KILOBIT_PER_SEC were not requested by group port: cn0
   1 host would fit if group port were not there: cn0
 
 What hosts lack that do not fit:
-  cn0: group port: NET_BW_EGR_KILOBIT_PER_SEC:1200000 asked, 1000000 available on cn0/eth0 (0 of 1000000 used)
-  cn1: VCPU:16 asked, 15 available on cn1 (1 of 16 used)
-       group port: NET_BW_EGR_KILOBIT_PER_SEC:1200000 asked, 700000 available on cn1/eth0 (300000 of 1000000 used)
+  cn0: group port: NET_BW_EGR_KILOBIT_PER_SEC:1200000 requested, 1000000 available on cn0/eth0 (0 of 1000000 used)
+  cn1: VCPU:16 requested, 15 available on cn1 (1 of 16 used)
+       group port: NET_BW_EGR_KILOBIT_PER_SEC:1200000 requested, 700000 available on cn1/eth0 (300000 of 1000000 used)
 `
 	if diff := cmp.Diff(want, "\n"+text.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -316,7 +316,7 @@ What hosts lack that do not fit:
 		t.Errorf("cn3: %+v, %v", e.Near, err)
 	}
 	text.Reset()
-	if err := e.Write(&text, nil); err != nil || !strings.HasPrefix(text.String(), "cn3 does not fit:\n  the host has COMPUTE_STATUS_DISABLED\n  VCPU:16 asked") ||
+	if err := e.Write(&text, nil); err != nil || !strings.HasPrefix(text.String(), "cn3 does not fit:\n  the host has COMPUTE_STATUS_DISABLED\n  VCPU:16 requested") ||
 		strings.Contains(text.String(), "What hosts lack") {
 		t.Errorf("of cn3 it says, with the error %v:\n%s", err, text.String())
 	}
@@ -335,8 +335,8 @@ What hosts lack that do not fit:
 	if _, err = Explain(t.Context(), b.Snapshot(), q, Options{Host: "cn9"}); err == nil {
 		t.Error("a host that is not there is explained")
 	}
-	if got, want := e.Summary(), "no host is left for port: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1200000; 1 host would fit if "+
-		"200000 NET_BW_EGR_KILOBIT_PER_SEC less were asked for by group port (1000000 instead of 1200000)"; got != want {
+	if got, want := e.Summary(), "no host remains for port: no free capacity for NET_BW_EGR_KILOBIT_PER_SEC:1200000; 1 host would fit if "+
+		"200000 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group port (1000000 instead of 1200000)"; got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
 	}
 }
@@ -347,9 +347,9 @@ func TestOutOfUnits(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("cn0").Inventory("VCPU", 100, func(r *placement.InventoryRow) { r.MinUnit, r.MaxUnit, r.StepSize = 4, 8, 2 })
 	for amount, want := range map[int64]string{
-		2:  "VCPU:2 asked, and cn0 gives at least 4 in one allocation",
-		7:  "VCPU:7 asked, and cn0 gives multiples of 2 in one allocation",
-		10: "VCPU:10 asked, and cn0 gives at most 8 in one allocation",
+		2:  "VCPU:2 requested, and cn0 offers at least 4 in one allocation",
+		7:  "VCPU:7 requested, and cn0 offers multiples of 2 in one allocation",
+		10: "VCPU:10 requested, and cn0 offers at most 8 in one allocation",
 	} {
 		q := placement.Query{Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: amount}}}}}
 		e, err := Explain(t.Context(), b.Snapshot(), q, Options{Near: 1})
@@ -376,7 +376,7 @@ func TestSummaryPrefersSmallChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "1 host would fit if 200 NET_BW_EGR_KILOBIT_PER_SEC less were asked for by group port (1000 instead of 1200)"
+	want := "1 host would fit if 200 NET_BW_EGR_KILOBIT_PER_SEC less were requested by group port (1000 instead of 1200)"
 	if got := e.Summary(); !strings.HasSuffix(got, "; "+want) || e.Changes[0].Kind != WithoutGroup && e.Changes[0].Kind != WithoutClass {
 		t.Errorf("the summary is %q, want %q at its end; the changes are %v", got, want, e.Changes)
 	}

@@ -112,9 +112,9 @@ func (e *Explanation) writeChanges(b *strings.Builder, owner func(string) string
 // fit says how many remain.
 func fit(hosts, providers int) string {
 	if hosts == 0 {
-		return "no host is left"
+		return "no host remains"
 	}
-	return fmt.Sprintf("%s left", hostsAndProviders(hosts, providers))
+	return fmt.Sprintf("%s remaining", hostsAndProviders(hosts, providers))
 }
 
 func hostsAndProviders(hosts, providers int) string {
@@ -161,7 +161,7 @@ func (e *Explanation) Summary() string {
 	default:
 		for _, g := range e.Groups {
 			if g.Hosts == 0 && len(g.Drops) > 0 {
-				s = fmt.Sprintf("no host is left for %s: %s", strings.TrimSpace(g.Suffix+" "+g.Class), g.Drops[len(g.Drops)-1].Constraint)
+				s = fmt.Sprintf("no host remains for %s: %s", strings.TrimSpace(g.Suffix+" "+g.Class), g.Drops[len(g.Drops)-1].Constraint)
 				break
 			}
 		}

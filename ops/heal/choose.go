@@ -90,7 +90,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			return choice{}, &problem{text: err.Error(), nova: Refused}
 		}
 		if all = p.permitted(all, d.ports); len(all) > 1 {
-			return choice{}, &problem{nova: Refused, text: fmt.Sprintf("flavor %s asks for more than resources of its host itself, and %s can have come from several providers; choose with --provider SUFFIX=PROVIDER, or move the server",
+			return choice{}, &problem{nova: Refused, text: fmt.Sprintf("flavor %s requests more than resources of its host itself, and %s can have come from several providers; choose with --provider SUFFIX=PROVIDER, or move the server",
 				d.server.Flavor.Name, index.FormatAmounts(index.Sum(*d.flavor)))}
 		}
 	}
@@ -119,17 +119,17 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 		case len(all) == 0:
 			return choice{}, &problem{
-				fmt.Sprintf("no providers of host %s offer what it asks for%s, even where nothing is allocated: %s", d.server.Host, others, index.FormatAmounts(missing)),
+				fmt.Sprintf("no providers of host %s offer what it requests%s, even where nothing is allocated: %s", d.server.Host, others, index.FormatAmounts(missing)),
 				NotAllocated, "berth explain --server " + d.server.UUID,
 			}
 		}
 		return choice{}, &problem{
-			fmt.Sprintf("no providers of host %s have what it asks for free: %s; move servers away first", d.server.Host, index.FormatAmounts(missing)),
+			fmt.Sprintf("no providers of host %s have what it requests free: %s; move servers away first", d.server.Host, index.FormatAmounts(missing)),
 			NotAllocated, "berth capacity drain " + d.server.Host,
 		}
 	}
 	if all = p.permitted(all, d.ports); len(all) == 0 {
-		return choice{}, &problem{text: "the providers that are given with --provider, or below which its other groups are, do not have what it asks for", nova: NotAllocated}
+		return choice{}, &problem{text: "the providers that are given with --provider, or below which its other groups are, do not have what it requests", nova: NotAllocated}
 	}
 	all = p.byAddress(p.byVIFType(all, d.ports.open), d.ports.open)
 	// What is allocated already is for what names nothing yet: a run may have ended between the

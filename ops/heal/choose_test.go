@@ -147,7 +147,7 @@ func TestWhichProvider(t *testing.T) {
 				others(c, interface0, 8000000)
 				others(c, interface1, 8000000)
 			},
-			why:     "no providers of host cn1 have what it asks for free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
+			why:     "no providers of host cn1 have what it requests free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
 			command: "berth capacity drain cn1",
 		},
 		"RoomForOne": {
@@ -157,7 +157,7 @@ func TestWhichProvider(t *testing.T) {
 			},
 			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
 			want:    map[string]string{"port0": interface0},
-			why:     "no providers of host cn1 have what it asks for free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
+			why:     "no providers of host cn1 have what it requests free: NET_BW_EGR_KILOBIT_PER_SEC 4000000, NET_BW_IGR_KILOBIT_PER_SEC 4000000; move servers away first",
 			command: "berth capacity drain cn1",
 		},
 		"NeverRoomForBoth": {
@@ -176,7 +176,7 @@ func TestWhichProvider(t *testing.T) {
 			},
 			options: heal.Options{Providers: map[string]string{"port0": "cn1:NIC Switch agent:" + interface0}},
 			want:    map[string]string{"port0": interface0},
-			why:     "no providers of host cn1 offer what it asks for next to other ports, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 4000000",
+			why:     "no providers of host cn1 offer what it requests next to other ports, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 4000000",
 			command: "berth explain --server",
 		},
 		"NotThere": {
@@ -185,7 +185,7 @@ func TestWhichProvider(t *testing.T) {
 					port(c, i).Request.Groups[0].Resources = map[string]int64{guarantee.EgressBandwidth: 20000000}
 				}
 			},
-			why:     "no providers of host cn1 offer what it asks for, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 20000000",
+			why:     "no providers of host cn1 offer what it requests, even where nothing is allocated: NET_BW_EGR_KILOBIT_PER_SEC 20000000",
 			command: "berth explain --server",
 		},
 	} {

@@ -265,9 +265,9 @@ func (p *planner) release(f audit.Finding) {
 	default:
 		check = noServer(c.UUID)
 	}
-	reason := "nothing that exists needs what it holds: " + f.Actual
+	reason := "nothing that exists needs its allocations: " + f.Actual
 	if c.Type == "" && f.Code == audit.OrphanedAllocation {
-		reason = "no server and no migration needs what it holds, another service may: " + f.Actual
+		reason = "no server and no migration needs its allocations, another service may: " + f.Actual
 	}
 	p.change(Step{Codes: []audit.Code{f.Code}, About: f.About[:1], Why: reason, Checks: []Check{check}}, *c, nil)
 }

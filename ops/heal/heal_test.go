@@ -104,7 +104,7 @@ func still(t *testing.T, c *cloud.Cloud, plans ...*heal.Plan) *cloud.Cloud {
 // TestWhatIsLeft has them.
 var unhealed = map[string]string{
 	"held-on-several-hosts/three of a move": "skipped while something is under way",
-	"key-provider-lacks-trait/":             "no providers of host cn1 offer what it asks for",
+	"key-provider-lacks-trait/":             "no providers of host cn1 offer what it requests",
 	"agent-provider-stale/":                 "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
 	"device-provider-stale/":                "it stays: NET_BW_EGR_KILOBIT_PER_SEC",
 }
@@ -200,7 +200,7 @@ func TestInjectedFaultsAreHealed(t *testing.T) {
 
 // Amounts of a port that requests nothing are released in the plan that removes its key, and not
 // before.
-func TestAmountsOfPortsThatAskForNothing(t *testing.T) {
+func TestAmountsOfPortsWithoutRequests(t *testing.T) {
 	i := slices.IndexFunc(audittest.Faults, func(p audittest.Fault) bool { return p.Code == audit.KeyWithoutRequest })
 	c := faulty(t, audittest.Faults[i]).read()
 	for _, tc := range []struct {

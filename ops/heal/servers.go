@@ -316,7 +316,7 @@ func (sp *serverPlan) write(t target) {
 	var after []int
 	if prev == nil || !sp.allocated.Equal(t.amounts) || prev.Project != t.consumer.Project || prev.User != t.consumer.User || prev.Type != t.consumer.Type {
 		list := slices.DeleteFunc(slices.Clone(sp.findings), func(f audit.Finding) bool { return f.Code == audit.KeyGroupUnknown }) // which is about the name of a group
-		step := Step{Codes: codes(list), Why: reasons(list) + "; it must hold " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
+		step := Step{Codes: codes(list), Why: reasons(list) + "; it must have " + sp.describe(t.amounts), Checks: []Check{sameServer(s)}}
 		step.About = append(step.About, audit.Subject{Kind: "server", ID: s.UUID, Name: s.Name})
 		for _, port := range sp.PortsOf[s.UUID] {
 			if len(concerned(port)) > 0 {

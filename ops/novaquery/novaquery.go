@@ -1,5 +1,5 @@
 // Package novaquery builds the query that Nova sends to placement for a server, from records of a
-// cloud, so that tools can ask what Nova would. It is pure. The rules are those of compute/request:
+// cloud, so that tools can send the query that Nova would. It is pure. The rules are those of compute/request:
 // filters that an operator has switched on in nova.conf ([scheduler] query_placement_…,
 // limit_tenants_to_placement_aggregate) are chosen with request.Settings.
 package novaquery
@@ -63,7 +63,7 @@ func Settings(c *cloud.Cloud, settings request.Settings) request.Settings {
 }
 
 // Request returns what Nova queries placement for, with the warnings of what it ignores in the
-// flavor. The error says why Nova asks nothing and answers that there is no valid host, or refuses
+// flavor. The error says why Nova sends no query and answers that there is no valid host, or refuses
 // the request.
 func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Request, error) {
 	zone, err := s.zone(c)

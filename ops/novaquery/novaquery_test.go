@@ -136,7 +136,7 @@ func TestZones(t *testing.T) {
 				got = fmt.Sprint(r.Query.Groups[0].MemberOf)
 			}
 			if !strings.Contains(got, tc.want) {
-				t.Errorf("it asks for %s, want %s", got, tc.want)
+				t.Errorf("it requests %s, want %s", got, tc.want)
 			}
 		})
 	}
@@ -242,7 +242,7 @@ func TestPortIn(t *testing.T) {
 	} {
 		want.Suffix = p.Request.Groups[i].ID
 		if !slices.ContainsFunc(r.Query.Groups, func(g placement.RequestGroup) bool { return cmp.Equal(g, want) }) {
-			t.Errorf("%+v is not asked for: %+v", want, r.Query.Groups)
+			t.Errorf("%+v is not requested: %+v", want, r.Query.Groups)
 		}
 	}
 	n.Physical = "" // not that of a provider network

@@ -1,6 +1,6 @@
 package candidates
 
-// deadEnds is how many dead ends in a row the search takes before it asks, for every step,
+// deadEnds is how many dead ends in a row the search takes before it checks, for every step,
 // whether the rest can be matched at all. It has no influence on what is found. Only a test
 // changes it.
 var deadEnds = 16
@@ -65,7 +65,7 @@ func (a *assignment) next() bool {
 // whether there was one.
 func (a *assignment) advance() bool {
 	d := a.domains[a.depth]
-	isolated := a.asked.Isolate && a.requests[d.request].granular
+	isolated := a.requested.Isolate && a.requests[d.request].granular
 	for at := a.at[a.depth] + 1; at < d.to && !a.stopped(); at++ {
 		if isolated && a.taken[a.providers[at]] || !a.assign(at) {
 			continue
@@ -127,7 +127,7 @@ func (a *assignment) restore(from []int32) {
 // two different providers of one tree give resources. Upstream leaves them out after it has cut the
 // list to Max, so that there can be fewer than Max even though there are more.
 func (a *assignment) hidden() bool {
-	if !a.asked.Flat {
+	if !a.requested.Flat {
 		return false
 	}
 	for i, number := range a.assigned {

@@ -40,10 +40,12 @@ func port(suffix, network, vnic string, rate int64) placement.RequestGroup {
 
 // server is a flavor with two ports.
 func server(memory, rate int64) placement.Query {
-	return asks(flavor(memory), port("_A", "DC0", "NORMAL", rate), port("_B", "DC1", "DIRECT", rate))
+	return requests(flavor(memory), port("_A", "DC0", "NORMAL", rate), port("_B", "DC1", "DIRECT", rate))
 }
 
-func asks(groups ...placement.RequestGroup) placement.Query { return placement.Query{Groups: groups} }
+func requests(groups ...placement.RequestGroup) placement.Query {
+	return placement.Query{Groups: groups}
+}
 
 func limited(q placement.Query, n int) placement.Query {
 	q.Limit = n
@@ -64,7 +66,7 @@ func isolated(q placement.Query) placement.Query {
 func numa() placement.Query {
 	compute := placement.RequestGroup{Suffix: "_C", Resources: resources(amount("VCPU", 1), amount("MEMORY_MB", 256))}
 	compute.Required = [][]string{{"CUSTOM_FOO"}}
-	q := asks(placement.RequestGroup{Resources: resources(amount("DISK_GB", 10))},
+	q := requests(placement.RequestGroup{Resources: resources(amount("DISK_GB", 10))},
 		compute, placement.RequestGroup{Suffix: "_F", Resources: resources(amount("FPGA", 1))})
 	q.SameSubtrees = [][]string{{"_C", "_F"}}
 	return q
@@ -82,14 +84,14 @@ func BenchmarkSearch(b *testing.B) {
 		q        func(*clouds.Cloud) placement.Query
 		least    int
 	}{
-		{"Flat/All", flat, 1000, func(*clouds.Cloud) placement.Query { return asks(flavor(4096)) }, 1000},
-		{"Flat/All/Sampled", flat, 1000, func(*clouds.Cloud) placement.Query { return sampled(asks(flavor(4096))) }, 1000},
-		{"Flat/Zoned", flat, 10_000, func(w *clouds.Cloud) placement.Query { return limited(asks(zoned(w)), 1000) }, 1000},
-		{"Flat/Zoned/Sampled", flat, 10_000, func(w *clouds.Cloud) placement.Query { return limited(sampled(asks(zoned(w))), 1000) }, 1000},
-		{"Flat/Limit10", flat, 10_000, func(*clouds.Cloud) placement.Query { return limited(asks(flavor(4096)), 10) }, 10},
-		{"Flat/Limit10/Sampled", flat, 10_000, func(*clouds.Cloud) placement.Query { return limited(sampled(asks(flavor(4096))), 10) }, 10},
-		{"Flat/Full", flat, 10_000, func(*clouds.Cloud) placement.Query { return asks(flavor(taken)) }, 0},
-		{"Flat/Nobody", flat, 10_000, func(*clouds.Cloud) placement.Query { return asks(nobody) }, 0},
+		{"Flat/All", flat, 1000, func(*clouds.Cloud) placement.Query { return requests(flavor(4096)) }, 1000},
+		{"Flat/All/Sampled", flat, 1000, func(*clouds.Cloud) placement.Query { return sampled(requests(flavor(4096))) }, 1000},
+		{"Flat/Zoned", flat, 10_000, func(w *clouds.Cloud) placement.Query { return limited(requests(zoned(w)), 1000) }, 1000},
+		{"Flat/Zoned/Sampled", flat, 10_000, func(w *clouds.Cloud) placement.Query { return limited(sampled(requests(zoned(w))), 1000) }, 1000},
+		{"Flat/Limit10", flat, 10_000, func(*clouds.Cloud) placement.Query { return limited(requests(flavor(4096)), 10) }, 10},
+		{"Flat/Limit10/Sampled", flat, 10_000, func(*clouds.Cloud) placement.Query { return limited(sampled(requests(flavor(4096))), 10) }, 10},
+		{"Flat/Full", flat, 10_000, func(*clouds.Cloud) placement.Query { return requests(flavor(taken)) }, 0},
+		{"Flat/Nobody", flat, 10_000, func(*clouds.Cloud) placement.Query { return requests(nobody) }, 0},
 		{"Nested/All", nested, 1000, func(*clouds.Cloud) placement.Query { return numa() }, 3000},
 		{"Nested/Limit1000/Sampled", nested, 1000, func(*clouds.Cloud) placement.Query { return limited(sampled(numa()), 1000) }, 1000},
 		{"Ports/Limit1000", ports, 1000, func(*clouds.Cloud) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
@@ -126,7 +128,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 // Trees that have all classes and traits, and free capacity on all but the devices that
-// count: no index tells.
+// count: no index has that.
 func BenchmarkFullDevices(b *testing.B) {
 	classes, traits, rows := clouds.Bandwidth(10_000, 1).Rows()
 	network := slices.IndexFunc(traits, func(n placement.Named) bool { return n.Name == "CUSTOM_PHYSNET_DC0" })

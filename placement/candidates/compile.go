@@ -9,15 +9,15 @@ import (
 )
 
 // compile resolves the names of a query and narrows the trees.
-func compile(s *snapshot.Snapshot, asked placement.Query) *compiledQuery {
-	q := &compiledQuery{snapshot: s, asked: asked}
-	q.rootRequired = q.traits(asked.RootRequired)
-	q.rootForbidden = q.traits(asked.RootForbidden)
-	q.impossible = len(asked.Groups) == 0
-	q.groups, q.requests = make([]string, 0, len(asked.Groups)), make([]request, 0, mostRequests(asked))
-	for i := range asked.Groups {
-		q.groups = append(q.groups, asked.Groups[i].Suffix)
-		q.addGroup(i, &asked.Groups[i])
+func compile(s *snapshot.Snapshot, query placement.Query) *compiledQuery {
+	q := &compiledQuery{snapshot: s, requested: query}
+	q.rootRequired = q.traits(query.RootRequired)
+	q.rootForbidden = q.traits(query.RootForbidden)
+	q.impossible = len(query.Groups) == 0
+	q.groups, q.requests = make([]string, 0, len(query.Groups)), make([]request, 0, mostRequests(query))
+	for i := range query.Groups {
+		q.groups = append(q.groups, query.Groups[i].Suffix)
+		q.addGroup(i, &query.Groups[i])
 		if !q.unknown {
 			q.resolved = i + 1
 		}
@@ -72,7 +72,7 @@ func (q *compiledQuery) addGroup(i int, g *placement.RequestGroup) {
 	}
 }
 
-// vacuous reports whether a request asks for nothing in particular. Upstream finds
+// vacuous reports whether a request requests nothing in particular. Upstream finds
 // no provider for a group without resources unless traits or aggregates are
 // required of it: forbidding some is not enough.
 func (r *request) vacuous() bool {
@@ -184,7 +184,7 @@ func (q *compiledQuery) oneInEachTree() bool {
 // findSubtrees turns the same_subtree sets into sets of requests. A set of one
 // is always satisfied and is left out.
 func (q *compiledQuery) findSubtrees() {
-	if len(q.asked.SameSubtrees) == 0 {
+	if len(q.requested.SameSubtrees) == 0 {
 		return
 	}
 	bySuffix := make(map[string]int, len(q.requests)) // a suffixed group is one request
@@ -193,7 +193,7 @@ func (q *compiledQuery) findSubtrees() {
 			bySuffix[q.groups[r.group]] = i
 		}
 	}
-	for _, suffixes := range q.asked.SameSubtrees {
+	for _, suffixes := range q.requested.SameSubtrees {
 		set := newBitset(len(q.requests))
 		for _, suffix := range suffixes {
 			if i, ok := bySuffix[suffix]; ok {

@@ -10,8 +10,8 @@ type constraints struct {
 
 	// left is what remains of each common class on each provider, and taken marks the
 	// providers that serve a suffixed group already.
-	left  []int64
-	taken []bool
+	remaining []int64
+	taken     []bool
 
 	// words is how many words a set of compiledQuery.required takes. has are those that each option
 	// satisfies; missing those that are not satisfied yet at each depth, and reach those that
@@ -48,19 +48,19 @@ func (s *stop) stopped() bool {
 // are out of reach.
 func (c *constraints) prepare() bool {
 	if c.commonClasses > 0 {
-		c.left = resize(c.left, c.count()*c.commonClasses)
+		c.remaining = resize(c.remaining, c.count()*c.commonClasses)
 		for _, d := range c.domains {
 			for _, n := range c.requests[d.request].common {
 				for _, number := range c.providers[d.from:d.to] {
 					p, _ := c.provider(number)
 					s := p.Inventory(n.class)
 					// One candidate may take max_unit at most, among however many groups it is divided.
-					c.left[int(number)*c.commonClasses+n.common] = min(s.Capacity()-s.Used, s.MaxUnit)
+					c.remaining[int(number)*c.commonClasses+n.common] = min(s.Capacity()-s.Used, s.MaxUnit)
 				}
 			}
 		}
 	}
-	if c.asked.Isolate {
+	if c.requested.Isolate {
 		c.taken = resize(c.taken, c.count())
 		clear(c.taken)
 	}
@@ -137,7 +137,7 @@ func (c *constraints) cover(depth, at int, r *request) bool {
 func (c *constraints) affords(r *request, number int32) bool {
 	for i := range r.common {
 		n := &r.common[i]
-		if c.left[int(number)*c.commonClasses+n.common] < n.amount {
+		if c.remaining[int(number)*c.commonClasses+n.common] < n.amount {
 			return false
 		}
 	}
@@ -152,11 +152,11 @@ func (c *constraints) release(r *request, number int32) { c.add(r, number, 1) }
 
 // add adds what a request needs to what is left on a provider, or subtracts it when sign is -1.
 func (c *constraints) add(r *request, number int32, sign int64) {
-	if r.granular && c.asked.Isolate {
+	if r.granular && c.requested.Isolate {
 		c.taken[number] = sign < 0
 	}
 	for i := range r.common {
 		n := &r.common[i]
-		c.left[int(number)*c.commonClasses+n.common] += sign * n.amount
+		c.remaining[int(number)*c.commonClasses+n.common] += sign * n.amount
 	}
 }

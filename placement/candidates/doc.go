@@ -49,7 +49,7 @@
 //  5. A depth-first search gives one request after the other a provider
 //     (assignment.go). It gives up a branch as soon as capacity, isolation, the
 //     required traits or a subtree cannot be satisfied any more (constraints.go,
-//     subtree.go). When it has met a number of dead ends in a row it also asks,
+//     subtree.go). When it has met a number of dead ends in a row it also checks,
 //     before each step, whether the remaining requests can be matched to providers at
 //     all (matching.go).
 //  6. What was found is cut to Max, freed of candidates that clients without
@@ -71,7 +71,7 @@
 // of dead ends between two candidates when what stands in the way is isolation or
 // capacity of one class, each of them G·A. Where capacities of several classes are in
 // the way it may take longer than anyone waits, and Result.Until ends it. Nothing from step 3 on is done before it
-// is asked for, so a limit bounds the work, but for a sample of trees that may have several
+// is requested, so a limit bounds the work, but for a sample of trees that may have several
 // candidates, which costs all of it; other samples cost step 3 for all trees.
 //
 // Memory is bounded by T/8 bytes, by the largest tree, by the limit or 4·T bytes when

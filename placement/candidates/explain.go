@@ -32,7 +32,7 @@ type Explanation struct {
 	// Unrooted is how many of the trees that root_required drops could
 	// otherwise serve every request.
 	Unrooted int
-	// Vacuous says that a suffixed group asks for nothing in particular.
+	// Vacuous says that a suffixed group requests nothing in particular.
 	Vacuous bool
 	// Partial says that the context ended before everything was counted: the
 	// requests are those that were counted, and of the trees there are some or none.
@@ -55,7 +55,7 @@ const (
 	MemberOf          Constraint = "member_of"
 	ForbiddenMemberOf Constraint = "forbidden_member_of"
 	InTree            Constraint = "in_tree"
-	EmptyGroup        Constraint = "empty_group"  // a group asks for nothing in particular
+	EmptyGroup        Constraint = "empty_group"  // a group requests nothing in particular
 	OneTree           Constraint = "one_tree"     // each request can be served, but not all in one tree
 	Combination       Constraint = "combination"  // group_policy, same_subtree, or capacity that requests share
 	BeforeTrees       Constraint = "microversion" // there are some, but none that Query.Flat shows
@@ -137,8 +137,8 @@ type Drop struct {
 // that Search gives. It looks at every provider of the snapshot, whatever the
 // query's limits, and is meant for people who wonder why. When ctx ends, it returns
 // what it has.
-func Explain(ctx context.Context, s *snapshot.Snapshot, asked placement.Query) (Explanation, error) {
-	r, err := Search(s, asked)
+func Explain(ctx context.Context, s *snapshot.Snapshot, query placement.Query) (Explanation, error) {
+	r, err := Search(s, query)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -170,9 +170,9 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, asked placement.Query) (
 // explainUnknown explains the first group that names what does not exist, if the search was over at that group: it
 // was for aggregates without members then.
 func (q *compiledQuery) explainUnknown(e *Explanation) {
-	if at := q.resolved; at < len(q.asked.Groups) && !q.anyMember(&q.asked.Groups[at]) {
+	if at := q.resolved; at < len(q.requested.Groups) && !q.anyMember(&q.requested.Groups[at]) {
 		e.Requests = append(e.Requests, RequestExplanation{
-			Suffix: q.asked.Groups[at].Suffix, Drops: []Drop{{MemberOf, "member_of", e.Providers, e.Trees}},
+			Suffix: q.requested.Groups[at].Suffix, Drops: []Drop{{MemberOf, "member_of", e.Providers, e.Trees}},
 		})
 	}
 }
@@ -182,7 +182,7 @@ func (q *compiledQuery) explainUnknown(e *Explanation) {
 // query that is impossible by itself was compiled without.
 func (q *compiledQuery) explicable() *compiledQuery {
 	if q.unknown {
-		known := q.asked
+		known := q.requested
 		known.Groups = known.Groups[:q.resolved]
 		q = compile(q.snapshot, known)
 	}
@@ -243,7 +243,7 @@ func newFunnel(q *compiledQuery, r *request) *funnel {
 			Drop{Kind: OutOfUnits, Constraint: fmt.Sprintf("min_unit, max_unit or step_size for %s:%d", class, n.amount)},
 			Drop{Kind: NoCapacity, Constraint: fmt.Sprintf("no free capacity for %s:%d", class, n.amount)})
 	}
-	g := &q.asked.Groups[r.group]
+	g := &q.requested.Groups[r.group]
 	f.steps = append(f.steps,
 		Drop{Kind: RequiredTraits, Constraint: "required traits " + someOfEach(g.Required)}, Drop{Kind: ForbiddenTraits, Constraint: "forbidden traits " + some(g.Forbidden, ", ")},
 		Drop{Kind: MemberOf, Constraint: "member_of " + someOfEach(g.MemberOf)}, Drop{Kind: ForbiddenMemberOf, Constraint: "forbidden aggregates " + some(g.NotMemberOf, ", ")},
@@ -292,14 +292,14 @@ func (f *funnel) count(v verdict, need int, within bool) int {
 
 // drops returns the steps that dropped any, and how many providers and trees are left. The funnel is of no
 // use after it.
-func (f *funnel) drops() (drops []Drop, left, trees int) {
+func (f *funnel) drops() (drops []Drop, remaining, trees int) {
 	last := f.steps[len(f.steps)-1]
 	return slices.DeleteFunc(f.steps[:len(f.steps)-1], func(d Drop) bool { return d.Providers == 0 }), last.Providers, last.Trees
 }
 
 // explainTrees counts the trees that can serve all requests.
 func (q *compiledQuery) explainTrees(ctx context.Context, e *Explanation) {
-	rootless := *q // so that trees count which have what is asked for, but for their roots
+	rootless := *q // so that trees count which have what is requested, but for their roots
 	rootless.rootRequired, rootless.rootForbidden = nil, nil
 	s := newSolver(&rootless, ctx.Done())
 	defer s.free()

@@ -54,7 +54,7 @@ func TestReasons(t *testing.T) {
 			Resources: resources(amount("VCPU", 1), amount("MEMORY_MB", 1)),
 		},
 	} {
-		e, err := candidates.Explain(t.Context(), b.Snapshot(), asks(g))
+		e, err := candidates.Explain(t.Context(), b.Snapshot(), requests(g))
 		if got := e.Reason(); got != want || err != nil {
 			t.Errorf("the reason is %q, %v; want %q", got, err, want)
 		}
@@ -68,7 +68,7 @@ func TestExplainingUnknownNamesOfManyGroups(t *testing.T) {
 	b.Provider("a").Inventory("VCPU", 4)
 	w := b.Snapshot()
 	growthtest.NearLinear(t, 1000, func(n int) {
-		q := asks(placement.RequestGroup{Suffix: "_0", Resources: resources(amount("VCPU", 5))})
+		q := requests(placement.RequestGroup{Suffix: "_0", Resources: resources(amount("VCPU", 5))})
 		for i := range n {
 			q.Groups = append(q.Groups, placement.RequestGroup{
 				Suffix: fmt.Sprintf("_%d", i+1), Resources: resources(amount("CUSTOM_"+strings.Repeat("X", i%9), 1)),

@@ -1,6 +1,6 @@
 package candidates
 
-// SetDeadEnds makes the search ask after so many dead ends whether the rest can
+// SetDeadEnds makes the search check after so many dead ends whether the rest can
 // be matched, until restore is called.
 func SetDeadEnds(n int) (restore func()) {
 	old := deadEnds

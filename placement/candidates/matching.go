@@ -1,6 +1,6 @@
 package candidates
 
-// A matching asks whether the requests that have no provider yet could have one each. It is made
+// A matching decides whether the requests that have no provider yet could have one each. It is made
 // for one assignment, whose memory it reads, and keeps its own for the next question.
 type matching struct {
 	*constraints
@@ -22,7 +22,7 @@ func (m *matching) possible(c *constraints, assigned []int32, depth int) bool {
 	if depth == len(m.domains) {
 		return true
 	}
-	if m.asked.Isolate {
+	if m.requested.Isolate {
 		m.start()
 		for depth := m.depth; depth < len(m.domains); depth++ {
 			if m.requests[m.domains[depth].request].granular {
@@ -59,7 +59,7 @@ func (m *matching) matchClass(class int) bool {
 	m.countSpare()
 	for number, spare := range m.spare {
 		if spare > 0 {
-			sum -= m.left[number*m.commonClasses+class]
+			sum -= m.remaining[number*m.commonClasses+class]
 		}
 	}
 	return sum <= 0 && m.matchAll()
@@ -86,7 +86,7 @@ func (m *matching) countSpare() {
 		}
 		for number, spare := range m.spare {
 			if spare > 0 {
-				m.spare[number] = int32(min(int64(spare), m.left[number*m.commonClasses+class]/least))
+				m.spare[number] = int32(min(int64(spare), m.remaining[number*m.commonClasses+class]/least))
 			}
 		}
 	}

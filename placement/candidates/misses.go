@@ -48,9 +48,9 @@ type Miss struct {
 	// Provider is the one that comes closest to serving the request, nil where there is none.
 	Provider *snapshot.Provider
 	// Lacking is the class of which the provider has no inventory (NoInventory), not enough (NoCapacity), or never such an
-	// amount in one allocation (OutOfUnits), and Asked how much is asked for.
-	Lacking string
-	Asked   int64
+	// amount in one allocation (OutOfUnits), and Requested how much is requested.
+	Lacking   string
+	Requested int64
 	// Most is the greatest amount that the provider could give now, within its units, of Inventory (NoCapacity, OutOfUnits).
 	Most      int64
 	Inventory *snapshot.Inventory
@@ -80,9 +80,9 @@ func (r *Result) Misses(t *snapshot.Tree) []Miss {
 	}
 	switch {
 	case len(all) > unqualified:
-	case r.query.unknown && r.query.resolved < len(r.query.asked.Groups):
+	case r.query.unknown && r.query.resolved < len(r.query.requested.Groups):
 		// The search was over at a group with an unknown name: its aggregates have no members.
-		all = append(all, Miss{Kind: MemberOf, Suffix: r.query.asked.Groups[r.query.resolved].Suffix})
+		all = append(all, Miss{Kind: MemberOf, Suffix: r.query.requested.Groups[r.query.resolved].Suffix})
 	case q.impossible:
 		all = append(all, Miss{Kind: UnknownConstraint})
 	case !s.open(t.Index()) || !s.prepare():
@@ -99,12 +99,12 @@ func (r *Result) Misses(t *snapshot.Tree) []Miss {
 func (q *compiledQuery) rootTraits(root *snapshot.Provider) (names []string) {
 	for i, id := range q.rootRequired {
 		if !root.HasTrait(id) {
-			names = append(names, q.asked.RootRequired[i])
+			names = append(names, q.requested.RootRequired[i])
 		}
 	}
 	for i, id := range q.rootForbidden {
 		if root.HasTrait(id) {
-			names = append(names, "!"+q.asked.RootForbidden[i])
+			names = append(names, "!"+q.requested.RootForbidden[i])
 		}
 	}
 	return names
@@ -196,7 +196,7 @@ func (q *compiledQuery) miss(r *request, p *snapshot.Provider, v verdict, need i
 	m := Miss{Provider: p}
 	switch v {
 	case noInventory, outOfUnits, noCapacity:
-		m.Lacking, m.Asked = q.snapshot.ClassName(r.needs[need].class), r.needs[need].amount
+		m.Lacking, m.Requested = q.snapshot.ClassName(r.needs[need].class), r.needs[need].amount
 		if v == noInventory {
 			m.Kind, m.Provider = NoInventory, nil
 			break
@@ -210,14 +210,14 @@ func (q *compiledQuery) miss(r *request, p *snapshot.Provider, v verdict, need i
 		m.Kind = RequiredTraits
 		for i, anyOf := range r.required {
 			if !hasAny(p, anyOf) {
-				m.Traits = append(m.Traits, strings.Join(q.asked.Groups[r.group].Required[i], " or "))
+				m.Traits = append(m.Traits, strings.Join(q.requested.Groups[r.group].Required[i], " or "))
 			}
 		}
 	case hasForbidden:
 		m.Kind = ForbiddenTraits
 		for i, id := range r.forbidden {
 			if p.HasTrait(id) {
-				m.Traits = append(m.Traits, q.asked.Groups[r.group].Forbidden[i])
+				m.Traits = append(m.Traits, q.requested.Groups[r.group].Forbidden[i])
 			}
 		}
 	case notMember:
@@ -232,7 +232,7 @@ func (q *compiledQuery) miss(r *request, p *snapshot.Provider, v verdict, need i
 
 // missingTraits lists the required traits of the unsuffixed group that none of its options has in the tree that is open.
 func (q *compiledQuery) missingTraits(o *treeOptions) (names []string) {
-	at := slices.IndexFunc(q.asked.Groups, func(g placement.RequestGroup) bool { return g.Suffix == "" })
+	at := slices.IndexFunc(q.requested.Groups, func(g placement.RequestGroup) bool { return g.Suffix == "" })
 	if at < 0 {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (q *compiledQuery) missingTraits(o *treeOptions) (names []string) {
 			}
 		}
 		if !had {
-			names = append(names, strings.Join(q.asked.Groups[at].Required[i], " or "))
+			names = append(names, strings.Join(q.requested.Groups[at].Required[i], " or "))
 		}
 	}
 	return names

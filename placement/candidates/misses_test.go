@@ -70,7 +70,7 @@ func TestMisses(t *testing.T) {
 	type miss struct {
 		Kind                             candidates.Constraint
 		Suffix, Class, Provider, Lacking string
-		Asked, Most                      int64
+		Requested, Most                  int64
 		Traits                           []string
 	}
 	vcpu := placement.RequestGroup{Resources: resources(amount("VCPU", 1))}
@@ -78,40 +78,40 @@ func TestMisses(t *testing.T) {
 		q    placement.Query
 		want []miss
 	}{
-		"fits":     {asks(vcpu), nil},
-		"max_unit": {asks(placement.RequestGroup{Resources: resources(amount("VCPU", 9))}), []miss{{Kind: candidates.OutOfUnits, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Asked: 9, Most: 8}}},
+		"fits":     {requests(vcpu), nil},
+		"max_unit": {requests(placement.RequestGroup{Resources: resources(amount("VCPU", 9))}), []miss{{Kind: candidates.OutOfUnits, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Requested: 9, Most: 8}}},
 		"the fullest step": {
-			asks(vcpu, bandwidth(750)),
-			[]miss{{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic0", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Asked: 750, Most: 500}},
+			requests(vcpu, bandwidth(750)),
+			[]miss{{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic0", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Requested: 750, Most: 500}},
 		},
 		"two classes": {
-			asks(both),
+			requests(both),
 			[]miss{
-				{Kind: candidates.NoCapacity, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Asked: 750, Most: 90},
-				{Kind: candidates.OutOfUnits, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_IGR_KILOBIT_PER_SEC", Asked: 760, Most: 700},
+				{Kind: candidates.NoCapacity, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Requested: 750, Most: 90},
+				{Kind: candidates.OutOfUnits, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_IGR_KILOBIT_PER_SEC", Requested: 760, Most: 700},
 			},
 		},
 		"two groups": {
-			asks(placement.RequestGroup{Resources: resources(amount("DISK_GB", 1))}, bandwidth(250, "CUSTOM_PHYSNET_2")),
+			requests(placement.RequestGroup{Resources: resources(amount("DISK_GB", 1))}, bandwidth(250, "CUSTOM_PHYSNET_2")),
 			[]miss{
-				{Kind: candidates.NoInventory, Class: "DISK_GB", Lacking: "DISK_GB", Asked: 1},
-				{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic1", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Asked: 250, Most: 100},
+				{Kind: candidates.NoInventory, Class: "DISK_GB", Lacking: "DISK_GB", Requested: 1},
+				{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic1", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Requested: 250, Most: 100},
 			},
 		},
 		"enough of another kind": {
-			asks(bandwidth(250, "CUSTOM_FAST")),
+			requests(bandwidth(250, "CUSTOM_FAST")),
 			[]miss{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic0", Traits: []string{"CUSTOM_FAST"}}},
 		},
 		"fewest traits": {
-			asks(bandwidth(50, "CUSTOM_PHYSNET_1", "CUSTOM_FAST")),
+			requests(bandwidth(50, "CUSTOM_PHYSNET_1", "CUSTOM_FAST")),
 			[]miss{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic1", Traits: []string{"CUSTOM_FAST"}}},
 		},
 		"root": {
-			placement.Query{Groups: asks(vcpu).Groups, RootRequired: []string{"CUSTOM_FAST"}, RootForbidden: []string{"CUSTOM_OLD"}},
+			placement.Query{Groups: requests(vcpu).Groups, RootRequired: []string{"CUSTOM_FAST"}, RootForbidden: []string{"CUSTOM_OLD"}},
 			[]miss{{Kind: candidates.RootRequired, Provider: "cn1", Traits: []string{"CUSTOM_FAST", "!CUSTOM_OLD"}}},
 		},
 		"between them": {
-			asks(placement.RequestGroup{Resources: resources(amount("VCPU", 1)), Required: [][]string{{"CUSTOM_FAST", "CUSTOM_PHYSNET_1"}}}),
+			requests(placement.RequestGroup{Resources: resources(amount("VCPU", 1)), Required: [][]string{{"CUSTOM_FAST", "CUSTOM_PHYSNET_1"}}}),
 			[]miss{{Kind: candidates.RequiredTraits, Traits: []string{"CUSTOM_FAST or CUSTOM_PHYSNET_1"}}},
 		},
 		"together": {
@@ -119,14 +119,14 @@ func TestMisses(t *testing.T) {
 			[]miss{{Kind: candidates.Combination}},
 		},
 		"an aggregate without members": {
-			asks(placement.RequestGroup{Resources: resources(amount("VCPU", 1)), MemberOf: [][]placement.UUID{{"nobody"}}}),
+			requests(placement.RequestGroup{Resources: resources(amount("VCPU", 1)), MemberOf: [][]placement.UUID{{"nobody"}}}),
 			[]miss{{Kind: candidates.MemberOf, Class: "VCPU", Provider: "cn1"}},
 		},
 	} {
 		tree := slices.Collect(w.Trees())[0]
 		var got []miss
 		for _, m := range search(t, w, c.q).Misses(tree) {
-			one := miss{m.Kind, m.Suffix, m.Class, "", m.Lacking, m.Asked, m.Most, m.Traits}
+			one := miss{m.Kind, m.Suffix, m.Class, "", m.Lacking, m.Requested, m.Most, m.Traits}
 			if m.Provider != nil {
 				one.Provider = m.Provider.Name
 			}
@@ -138,7 +138,7 @@ func TestMisses(t *testing.T) {
 	}
 }
 
-// Trees are counted beside providers: a tree is dropped by the constraint at which its last provider is.
+// Trees are counted in addition to providers: a tree is dropped by the constraint at which its last provider is.
 func TestExplainCountsTrees(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("a").Inventory("VCPU", 4)
@@ -147,7 +147,7 @@ func TestExplainCountsTrees(t *testing.T) {
 	b.Provider("c")
 	b.Provider("d").Aggregates("pooled")
 	b.Provider("pool").Inventory("VCPU", 8).Shares().Aggregates("pooled")
-	e, err := candidates.Explain(t.Context(), b.Snapshot(), asks(placement.RequestGroup{Resources: resources(amount("VCPU", 2))}))
+	e, err := candidates.Explain(t.Context(), b.Snapshot(), requests(placement.RequestGroup{Resources: resources(amount("VCPU", 2))}))
 	if err != nil {
 		t.Fatal(err)
 	}

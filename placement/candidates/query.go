@@ -8,10 +8,10 @@ import (
 // A compiledQuery is a query with its names resolved in one snapshot. It
 // does not change once it is compiled.
 type compiledQuery struct {
-	snapshot *snapshot.Snapshot
-	asked    placement.Query
-	groups   []string // suffixes, in the order of the query
-	requests []request
+	snapshot  *snapshot.Snapshot
+	requested placement.Query
+	groups    []string // suffixes, in the order of the query
+	requests  []request
 	// classes are the requested ones, sorted.
 	classes []placement.ClassID
 	// commonClasses is how many classes are wanted by more than one request: only
@@ -27,7 +27,7 @@ type compiledQuery struct {
 
 	sharingProviders []sharingProvider
 	// candidateTrees are those that may anchor a candidate, as far as the indexes can
-	// tell, but for the free capacity that the largest amount of each class needs.
+	// show, but for the free capacity that the largest amount of each class needs.
 	candidateTrees bitset
 	largest        []largestAmount
 

@@ -15,14 +15,14 @@ type Result struct {
 }
 
 // Until returns the result with searches that end, with less than there is, when done is closed. Whether requests fit together can take
-// longer than anyone waits, in one tree even, so what nobody waits for any more has to end. Who closes done knows that results are partial then.
+// longer than any client waits, in one tree even, so a search without a waiting client has to end. Who closes done knows that results are partial then.
 func (r *Result) Until(done <-chan struct{}) *Result { return &Result{r.query, done} }
 
 // unlimited returns the result with all its candidates, in the order of the
 // walk.
 func (r *Result) unlimited() *Result {
 	q := *r.query
-	q.asked.Limit, q.asked.Sample = 0, nil
+	q.requested.Limit, q.requested.Sample = 0, nil
 	return &Result{&q, r.done}
 }
 
@@ -30,7 +30,7 @@ func (r *Result) unlimited() *Result {
 // not be changed.
 func (r *Result) Groups() []string { return r.query.groups }
 
-// Classes returns the resource classes that the query asks for, sorted. It must
+// Classes returns the resource classes that the query requests, sorted. It must
 // not be changed, and is empty when the query names something that does not
 // exist.
 func (r *Result) Classes() []placement.ClassID { return r.query.classes }
@@ -45,7 +45,7 @@ func (r *Result) All() iter.Seq[Candidate] {
 		}
 		s := newSolver(r.query, r.done)
 		defer s.free()
-		if r.query.asked.Sample != nil {
+		if r.query.requested.Sample != nil {
 			s.sample(yield)
 		} else {
 			s.inOrder(&scan{compiledQuery: r.query}, yield)

@@ -57,27 +57,27 @@ func (r *reservoir) offer(index int, assigned []int32) {
 
 // drawnTrees are the trees of a scan in random order.
 type drawnTrees struct {
-	rng  *rand.Rand
-	left []int32 // those that have not come yet
+	rng       *rand.Rand
+	remaining []int32 // those that have not come yet
 }
 
 // fill begins with all trees of a query's scan.
 func (d *drawnTrees) fill(rng *rand.Rand, q *compiledQuery) {
-	d.rng, d.left = rng, d.left[:0]
+	d.rng, d.remaining = rng, d.remaining[:0]
 	all := scan{compiledQuery: q}
 	for index := all.next(); index >= 0; index = all.next() {
-		d.left = append(d.left, int32(index))
+		d.remaining = append(d.remaining, int32(index))
 	}
 }
 
 // next draws one of those that are left.
 func (d *drawnTrees) next() int {
-	last := len(d.left) - 1
+	last := len(d.remaining) - 1
 	if last < 0 {
 		return -1
 	}
 	at := d.rng.IntN(last + 1)
-	index := d.left[at]
-	d.left[at], d.left = d.left[last], d.left[:last]
+	index := d.remaining[at]
+	d.remaining[at], d.remaining = d.remaining[last], d.remaining[:last]
 	return int(index)
 }

@@ -14,8 +14,8 @@ import (
 // before it (or root_required) already rules out every candidate: then the
 // result is empty, as it is upstream. Unknown aggregates and an unknown in_tree
 // provider are no faults and leave the result empty.
-func Search(s *snapshot.Snapshot, asked placement.Query) (*Result, error) {
-	q := compile(s, asked)
+func Search(s *snapshot.Snapshot, query placement.Query) (*Result, error) {
+	q := compile(s, query)
 	if q.unknown {
 		if err := q.firstFault(); err != nil {
 			return nil, err
@@ -30,14 +30,14 @@ func Search(s *snapshot.Snapshot, asked placement.Query) (*Result, error) {
 // candidates before it: when root_required is met by no root, when a group's
 // aggregates have no member, or when a group by itself cannot be satisfied.
 func (q *compiledQuery) firstFault() error {
-	if err := q.unknownTraits(q.asked.RootRequired, q.asked.RootForbidden); err != nil {
+	if err := q.unknownTraits(q.requested.RootRequired, q.requested.RootForbidden); err != nil {
 		return err
 	}
 	if !q.anyRoot() {
 		return nil
 	}
-	for i := range q.asked.Groups {
-		g := &q.asked.Groups[i]
+	for i := range q.requested.Groups {
+		g := &q.requested.Groups[i]
 		for _, r := range g.Resources {
 			if _, ok := q.snapshot.Class(r.Class); !ok {
 				return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: No such resource class %s.", r.Class)
@@ -56,12 +56,12 @@ func (q *compiledQuery) firstFault() error {
 	return nil
 }
 
-// satisfiable reports whether a group has a candidate when it is asked for alone, in the trees
+// satisfiable reports whether a group has a candidate when it is requested alone, in the trees
 // that root_required leaves.
 func (q *compiledQuery) satisfiable(g placement.RequestGroup) bool {
 	alone := Result{query: compile(q.snapshot, placement.Query{
 		Groups:       []placement.RequestGroup{g},
-		RootRequired: q.asked.RootRequired, RootForbidden: q.asked.RootForbidden,
+		RootRequired: q.requested.RootRequired, RootForbidden: q.requested.RootForbidden,
 		Limit: 1,
 	})}
 	for range alone.All() {

@@ -27,7 +27,7 @@ func wide(children int) *placementtest.Builder {
 	return b
 }
 
-// pieces asks for so many groups of so much of a class.
+// pieces requests so many groups of so much of a class.
 func pieces(groups int, class string, amount int64) placement.Query {
 	var q placement.Query
 	for i := range groups {

@@ -34,7 +34,7 @@ func (s *solver) free() {
 
 // inOrder yields the candidates in the order of a walk over the trees.
 func (s *solver) inOrder(trees treeOrder, yield func(Candidate) bool) {
-	left := s.asked.Limit
+	remaining := s.requested.Limit
 	for w := newWalk(&s.assignment, trees); w.next(); {
 		if s.hidden() {
 			continue
@@ -42,7 +42,7 @@ func (s *solver) inOrder(trees treeOrder, yield func(Candidate) bool) {
 		if !yield(s.candidate(&s.assignment)) {
 			return
 		}
-		if left--; left == 0 {
+		if remaining--; remaining == 0 {
 			return
 		}
 	}
@@ -53,23 +53,23 @@ func (s *solver) inOrder(trees treeOrder, yield func(Candidate) bool) {
 // stretch of maxKept after the other. Where no tree has two candidates, random trees are random
 // candidates, and only as many trees are searched as are wanted.
 func (s *solver) sample(yield func(Candidate) bool) {
-	rng := rand.New(rand.NewPCG(s.asked.Sample.Seed, 0))
-	if s.asked.Max == 0 && s.oneInEachTree() {
+	rng := rand.New(rand.NewPCG(s.requested.Sample.Seed, 0))
+	if s.requested.Max == 0 && s.oneInEachTree() {
 		s.drawn.fill(rng, s.compiledQuery)
 		s.inOrder(&s.drawn, yield)
 		return
 	}
-	limit := s.asked.Limit
+	limit := s.requested.Limit
 	size := limit
 	if limit <= 0 || limit > maxKept {
 		size = maxKept
 	}
 	r := newReservoir(rng, size)
 	defer r.release()
-	left := limit
+	remaining := limit
 	counted := func(c Candidate) bool {
-		left--
-		return yield(c) && left != 0
+		remaining--
+		return yield(c) && remaining != 0
 	}
 	for w := newWalk(&s.assignment, &scan{compiledQuery: s.compiledQuery}); w.next(); {
 		if s.hidden() {

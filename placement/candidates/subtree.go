@@ -67,19 +67,19 @@ sets:
 		}
 		pending := s.pendingOf(o, set, open)
 		for at := range pending {
-			// of are the providers that belong to the set or may come to, above those that
+			// pendingWord are the providers that belong to the set or may come to, above those that
 			// all that belong to it are below.
-			of, above := pending[at]|wordWith(number, at), s.lineage(o, int(number)).word(at)
+			pendingWord, above := pending[at]|wordWith(number, at), s.lineage(o, int(number)).word(at)
 			for _, d := range o.domains[:depth] {
 				if above == 0 {
 					break
 				}
 				if requests.has(d.request) {
-					of |= wordWith(assigned[d.request], at)
+					pendingWord |= wordWith(assigned[d.request], at)
 					above &= s.lineage(o, int(assigned[d.request])).word(at)
 				}
 			}
-			if above&of != 0 {
+			if above&pendingWord != 0 {
 				continue sets
 			}
 		}

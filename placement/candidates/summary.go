@@ -27,7 +27,7 @@ func (r *Result) Summary() *Summary {
 	q := r.query
 	s := &Summary{result: r, trees: newBitset(q.snapshot.IndexLimit())}
 	// Upstream leaves providers out only when it knows of any nesting.
-	if s.flat = q.asked.Flat && q.snapshot.Nested(); s.flat {
+	if s.flat = q.requested.Flat && q.snapshot.Nested(); s.flat {
 		s.used = make(map[position]bool)
 	}
 	return s
@@ -94,7 +94,7 @@ func (s *Summary) flatProviders(yield func(*snapshot.Tree, *snapshot.Provider) b
 // clients of the versions before trees see such providers described. It looks at
 // a bounded number of candidates: there can be very many of them.
 func (s *Summary) addCutOff() {
-	if s.result.query.asked.Limit == 0 {
+	if s.result.query.requested.Limit == 0 {
 		return
 	}
 	looked := 0

@@ -2,7 +2,7 @@ package candidates_test
 
 import "testing"
 
-// Of so many cases and more it is told whether enough tested something; the few of a short
+// Of so many cases and more it is reported whether enough tested something; the few of a short
 // run may be empty by chance.
 const enoughCases = 100
 

@@ -30,7 +30,7 @@ func (q *compiledQuery) narrowAlone() {
 	for _, ids := range q.required {
 		keepAny(q.candidateTrees, ids, q.snapshot.WithTrait)
 	}
-	// What the scan asks the capacity indexes for: the most that one request wants of each class.
+	// What the scan looks up in the capacity indexes: the most that one request wants of each class.
 	q.largest = make([]largestAmount, len(q.classes))
 	for i, class := range q.classes {
 		q.largest[i].free = q.snapshot.FreeCapacity(class)

@@ -30,14 +30,14 @@ type queued struct {
 // newWalk starts a walk. Which tree comes first matters only when not all assignments are taken, so
 // that otherwise the cheaper order serves.
 func newWalk(a *assignment, trees treeOrder) *walk {
-	q := &a.asked
+	q := &a.requested
 	cut := q.Max > 0 || q.Limit > 0 && q.Sample == nil
 	return &walk{a: a, trees: trees, breadth: q.BreadthFirst && cut}
 }
 
 // next moves to the next assignment and reports whether there is one.
 func (w *walk) next() bool {
-	if most := w.a.asked.Max; most > 0 && w.count == most {
+	if most := w.a.requested.Max; most > 0 && w.count == most {
 		return false
 	}
 	w.count++

@@ -157,8 +157,8 @@ func TestReaders(t *testing.T) {
 			t.Errorf("from the end (-want +got)\n%s", diff)
 		}
 		middle := begun.Mark()
-		behind := open(t, f, start)
-		if diff := cmp.Diff(numbers(5, 20), read(t, behind, 15)); diff != "" {
+		lagging := open(t, f, start)
+		if diff := cmp.Diff(numbers(5, 20), read(t, lagging, 15)); diff != "" {
 			t.Errorf("from the mark of the beginning (-want +got)\n%s", diff)
 		}
 		atTime, err := f.OpenAt(t.Context(), since)
@@ -174,7 +174,7 @@ func TestReaders(t *testing.T) {
 		if diff := cmp.Diff(numbers(0, 20), read(t, whole, 20)); diff != "" {
 			t.Errorf("of all that there is (-want +got)\n%s", diff)
 		}
-		all := []*events.Reader{begun, behind, atTime, whole, open(t, f, middle), open(t, f, nil)}
+		all := []*events.Reader{begun, lagging, atTime, whole, open(t, f, middle), open(t, f, nil)}
 		l.add(20, 40)
 		for i, r := range all {
 			if diff := cmp.Diff(numbers(20, 40), read(t, r, 20)); diff != "" {
@@ -237,13 +237,13 @@ func TestSlowReaders(t *testing.T) {
 		defer slow.Close()
 		l.add(0, 100)
 		read(t, fast, 100)
-		behind := fast.Mark()
+		lagging := fast.Mark()
 		l.add(100, kept+100)
 		if diff := cmp.Diff(numbers(100, kept+100), read(t, fast, kept)); diff != "" {
 			t.Errorf("the fast one (-want +got)\n%s", diff)
 		}
 		fast.Close()
-		again := open(t, f, behind)
+		again := open(t, f, lagging)
 		defer again.Close()
 		if diff := cmp.Diff(numbers(100, kept+100), read(t, again, kept)); diff != "" {
 			t.Errorf("one that comes back (-want +got)\n%s", diff)
@@ -286,7 +286,7 @@ func TestCatchingUp(t *testing.T) {
 	})
 }
 
-// When the log cannot be read, all readers are told; one that is opened when it can goes on where another was.
+// When the log cannot be read, all readers are notified; one that is opened when it can goes on where another was.
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// What the providers of a Forest have and a Question asks for.
+// What the providers of a Forest have and a Question requests.
 var (
 	ClassNames     = []string{"VCPU", "DISK_GB", "CUSTOM_NET"}
 	TraitNames     = []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}

@@ -36,7 +36,7 @@ type seen struct {
 	Shares      bool
 }
 
-// Observe asks a snapshot everything. It panics when indexes and trees do not fit together.
+// Observe reads everything of a snapshot. It panics when indexes and trees do not fit together.
 func Observe(w *snapshot.Snapshot) Observation {
 	o := Observation{
 		Len: w.Len(), TreeCount: w.TreeCount(), Nested: w.Nested(),

@@ -14,7 +14,7 @@ import (
 // With the flag -update it writes the answers into the files instead of
 // comparing them.
 //
-// A file describes snapshots and asks for candidates. Lines that start with # are
+// A file describes snapshots and requests candidates. Lines that start with # are
 // comments, and these are the others:
 //
 //	snapshot
@@ -28,11 +28,11 @@ import (
 //
 //	trait CUSTOM_X
 //
-// adds a trait that nobody has.
+// adds a trait that no provider has.
 //
 //	candidates VCPU:1,CUSTOM_T _PORT=NET:1,!CUSTOM_U isolate
 //
-// asks, and is followed by a line ---- and the answer up to an empty line. An
+// questions, and is followed by a line ---- and the answer up to an empty line. An
 // argument with a suffix and an equals sign is a suffixed group, one without is
 // a piece of the unsuffixed group. What stands between commas in a group is
 //
@@ -45,10 +45,10 @@ import (
 // summary for the answer.
 //
 // A candidate is a line, with the suffixes of the groups that a provider
-// satisfies after what it gives. Candidates are sorted. Each question is asked
+// satisfies after what it gives. Candidates are sorted. Each question is put
 // in more ways than one: see askOtherwise. Lines of an answer that begin with
 // "upstream" are about where upstream's service differs; conformance/scenarios,
-// which asks it the same questions, compares them.
+// which puts the same questions to it, compares them.
 func RunScenarios(t *testing.T, pattern string) {
 	t.Helper()
 	for _, file := range golden.Files(t, pattern) {
@@ -75,7 +75,7 @@ type scenario struct {
 	out   strings.Builder
 }
 
-// line does the next line, with the answer below it when it asks.
+// line does the next line, with the answer below it when it is a question.
 func (s *scenario) line() {
 	line := s.lines[s.at]
 	s.at++
@@ -94,7 +94,7 @@ func (s *scenario) line() {
 	case "candidates":
 		upstream := s.skipAnswer()
 		fmt.Fprintln(&s.out, "----")
-		s.ask(line, words[1:])
+		s.answer(line, words[1:])
 		for _, line := range upstream {
 			fmt.Fprintln(&s.out, line)
 		}
@@ -143,8 +143,8 @@ func (s *scenario) provider(words []string) {
 	}
 }
 
-// ask answers a question and asks it in other ways.
-func (s *scenario) ask(line string, words []string) {
+// answer answers a question and puts it in other ways.
+func (s *scenario) answer(line string, words []string) {
 	q, show := s.query(words)
 	w := s.b.Snapshot()
 	got, err := List(w, q)
@@ -161,7 +161,7 @@ func (s *scenario) ask(line string, words []string) {
 	for _, name := range show {
 		s.show(name, w, q)
 	}
-	s.askOtherwise(line, q, got)
+	s.answerOtherwise(line, q, got)
 }
 
 func sortedCopy(list []string) []string {

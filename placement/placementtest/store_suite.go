@@ -107,11 +107,11 @@ func (c *storeCase) same(what string, got, want any) {
 }
 
 // read runs one question in a View of its own.
-func read[T any](c *storeCase, ask func(placement.Reader) (T, error)) T {
+func read[T any](c *storeCase, query func(placement.Reader) (T, error)) T {
 	c.Helper()
 	var got T
 	c.view(func(r placement.Reader) (err error) {
-		got, err = ask(r)
+		got, err = query(r)
 		return err
 	})
 	return got
@@ -181,7 +181,7 @@ func (c *storeCase) allocate(consumer placement.UUID, p placement.ProviderRow, c
 	return row
 }
 
-// uuidOf returns a text of the length of a UUID that tells what it names.
+// uuidOf returns a text of the length of a UUID that says what it names.
 func uuidOf(name string) placement.UUID {
 	const zeros = "00000000-0000-0000-0000-000000000000"
 	return placement.UUID(zeros[:len(zeros)-len(name)] + name)

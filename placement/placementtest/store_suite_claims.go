@@ -66,8 +66,8 @@ func released(one, two placement.ProviderRow, vm placement.ConsumerRow) map[plac
 // claimed writes claims that hold in an Update and returns its error.
 func claimed(c *storeCase, rows placement.ClaimRows) error {
 	return c.store.Update(context.Background(), later, func(w placement.Writer) error {
-		asked := append(append(append([]placement.ConsumerRow{}, rows.Inserts...), rows.Updates...), rows.Deletes...)
-		if _, err := w.ConsumerStates(asked); err != nil {
+		requested := append(append(append([]placement.ConsumerRow{}, rows.Inserts...), rows.Updates...), rows.Deletes...)
+		if _, err := w.ConsumerStates(requested); err != nil {
 			return err
 		}
 		if !w.Stamp().Equal(later) {
@@ -112,19 +112,19 @@ func writeClaims(c *storeCase) {
 		got, err4 := r.Consumer(vm.UUID)
 		vm.Generation = 2
 		c.same("the consumer that was kept", got, vm)
-		_, gone := r.Consumer(leaver.UUID)
-		held, err5 := r.AllocationsOf(vm.UUID)
-		c.same("what it holds", held.Allocations, []placement.AllocationRow{{
+		_, deleted := r.Consumer(leaver.UUID)
+		allocated, err5 := r.AllocationsOf(vm.UUID)
+		c.same("what it holds", allocated.Allocations, []placement.AllocationRow{{
 			Provider: two.ID, ProviderUUID: two.UUID, ProviderGeneration: 1, Consumer: vm.UUID, ConsumerGeneration: 2, Used: 6, Modified: later,
 		}})
-		held, err6 := r.AllocationsOf(leaver.UUID)
-		c.same("what is left of the one that is gone", len(held.Allocations), 0)
-		return errors.Join(err1, err2, err3, err4, err5, err6, wants("Consumer(gone)", gone, placement.ErrNoRow))
+		allocated, err6 := r.AllocationsOf(leaver.UUID)
+		c.same("what is left of the one that is gone", len(allocated.Allocations), 0)
+		return errors.Join(err1, err2, err3, err4, err5, err6, wants("Consumer(gone)", deleted, placement.ErrNoRow))
 	})
 }
 
 // releaseOfLocked releases a consumer whose trees the Update has locked before: none of its
-// allocations asks for a check of its tree, and no provider rises.
+// allocations requests a check of its tree, and no provider rises.
 func releaseOfLocked(c *storeCase) {
 	one, two, vm := twoHosts(c)
 	frees := released(one, two, vm)
@@ -138,10 +138,10 @@ func releaseOfLocked(c *storeCase) {
 		return w.WriteClaims(placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: frees})
 	})
 	c.view(func(r placement.Reader) error {
-		_, gone := r.Consumer(vm.UUID)
-		left, err := r.AllocationsOf(vm.UUID)
-		c.same("allocations that are left", len(left.Allocations), 0)
-		return errors.Join(err, wants("Consumer(released)", gone, placement.ErrNoRow))
+		_, deleted := r.Consumer(vm.UUID)
+		remaining, err := r.AllocationsOf(vm.UUID)
+		c.same("allocations that are left", len(remaining.Allocations), 0)
+		return errors.Join(err, wants("Consumer(released)", deleted, placement.ErrNoRow))
 	})
 }
 
@@ -176,11 +176,11 @@ func releaseMany(c *storeCase) {
 	}
 	c.view(func(r placement.Reader) error {
 		for _, vm := range claims.Inserts {
-			left, err := r.AllocationsOf(vm.UUID)
+			remaining, err := r.AllocationsOf(vm.UUID)
 			if err != nil {
 				return err
 			}
-			c.same("what a released consumer has", len(left.Allocations), 0)
+			c.same("what a released consumer has", len(remaining.Allocations), 0)
 		}
 		return nil
 	})
@@ -189,8 +189,8 @@ func releaseMany(c *storeCase) {
 func missClaims(c *storeCase) {
 	one, two, vm := twoHosts(c)
 	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann", Generation: 1}
-	stale, gone, other := kept, kept, kept
-	stale.Generation, gone.ID, other.UUID = 7, 1<<30, uuidOf("other")
+	stale, deleted, other := kept, kept, kept
+	stale.Generation, deleted.ID, other.UUID = 7, 1<<30, uuidOf("other")
 	all := released(one, two, vm)
 	more, fewer, moved := released(one, two, vm), released(one, two, vm), released(one, two, vm)
 	more[vm.UUID] = append(more[vm.UUID], more[vm.UUID][1])
@@ -205,7 +205,7 @@ func missClaims(c *storeCase) {
 		"a consumer that is there":    {Inserts: []placement.ConsumerRow{{UUID: vm.UUID, Project: "blue", User: "ann"}}},
 		"allocations of no consumer":  {Inserts: []placement.ConsumerRow{{UUID: uuidOf("ghost"), Project: "blue", User: "ann"}}},
 		"another consumer generation": {Updates: []placement.ConsumerRow{stale}, Released: all},
-		"no such consumer":            {Deletes: []placement.ConsumerRow{gone}, Released: all},
+		"no such consumer":            {Deletes: []placement.ConsumerRow{deleted}, Released: all},
 		"an id of another consumer":   {Deletes: []placement.ConsumerRow{other}, Released: map[placement.UUID][]placement.AllocatedAmount{other.UUID: all[vm.UUID]}},
 		"one kept that is another":    {Updates: []placement.ConsumerRow{other}, Released: map[placement.UUID][]placement.AllocatedAmount{other.UUID: all[vm.UUID]}},
 		"more allocations":            {Updates: []placement.ConsumerRow{kept}, Released: more},
@@ -224,7 +224,7 @@ func missClaims(c *storeCase) {
 	c.same("the consumer", read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) }), vm)
 }
 
-// repeatClaims writes claims twice in an Update, and asks in between: all of it is
+// repeatClaims writes claims twice in an Update, and reads in between: all of it is
 // written or nothing.
 func repeatClaims(c *storeCase) {
 	one, two, vm := twoHosts(c)
@@ -235,7 +235,7 @@ func repeatClaims(c *storeCase) {
 			Allocations: []placement.AllocationRow{{Provider: two.ID, Consumer: uuidOf(name), Class: 0, Used: 1}},
 		}
 	}
-	gone := placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: released(one, two, vm)}
+	deleted := placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: released(one, two, vm)}
 	stale := placement.ClaimRows{Bumps: []placement.ProviderBump{{ID: one.ID, Root: one.ID, From: 4, By: 1}}}
 	ours := errors.New("the test's own")
 	update := func(outcome error, all ...placement.ClaimRows) error {
@@ -254,13 +254,13 @@ func repeatClaims(c *storeCase) {
 			return outcome
 		})
 	}
-	left := func(what string, want int, of ...placement.UUID) {
+	remaining := func(what string, want int, owner ...placement.UUID) {
 		c.Helper()
 		c.view(func(r placement.Reader) error {
 			n := 0
-			for _, uuid := range of {
-				held, err := r.AllocationsOf(uuid)
-				if n += len(held.Allocations); err != nil {
+			for _, uuid := range owner {
+				allocated, err := r.AllocationsOf(uuid)
+				if n += len(allocated.Allocations); err != nil {
 					return err
 				}
 			}
@@ -271,7 +271,7 @@ func repeatClaims(c *storeCase) {
 	all := []placement.UUID{vm.UUID, uuidOf("a"), uuidOf("b")}
 	for what, err := range map[string]error{
 		"one, and a failure": update(ours, made("a")),
-		"two, and a failure": update(ours, made("a"), gone),
+		"two, and a failure": update(ours, made("a"), deleted),
 	} {
 		if !errors.Is(err, ours) {
 			c.Errorf("%s: %v, want %v", what, err, ours)
@@ -286,11 +286,11 @@ func repeatClaims(c *storeCase) {
 			c.Errorf("%s: %v, want %v", what, err, placement.ErrStale)
 		}
 	}
-	left("after those that failed", 2, all...)
-	if err := update(nil, made("a"), gone); err != nil {
+	remaining("after those that failed", 2, all...)
+	if err := update(nil, made("a"), deleted); err != nil {
 		c.Fatalf("two that hold: %v", err)
 	}
-	left("after two that hold", 1, all...)
+	remaining("after two that hold", 1, all...)
 	big := placement.ClaimRows{Inserts: []placement.ConsumerRow{{UUID: uuidOf("b"), Project: "blue", User: "ann"}}}
 	for range 600 {
 		big.Allocations = append(big.Allocations, placement.AllocationRow{Provider: two.ID, Consumer: uuidOf("b"), Class: 0, Used: 1})
@@ -298,7 +298,7 @@ func repeatClaims(c *storeCase) {
 	if err := update(nil, big); err != nil {
 		c.Fatalf("a big one: %v", err)
 	}
-	left("after a big one", 601, all...)
+	remaining("after a big one", 601, all...)
 }
 
 func readAllocations(c *storeCase) {
@@ -306,10 +306,10 @@ func readAllocations(c *storeCase) {
 	c.consumer("idle", "")
 	empty := c.provider("cn3", nil)
 	c.view(func(r placement.Reader) error {
-		of, err1 := r.AllocationsOf(vm.UUID)
+		owner, err1 := r.AllocationsOf(vm.UUID)
 		first := placement.AllocationRow{Provider: one.ID, ProviderUUID: one.UUID, Consumer: vm.UUID, ConsumerGeneration: 1, Class: 0, Used: 2, Modified: early}
 		second := placement.AllocationRow{Provider: two.ID, ProviderUUID: two.UUID, Consumer: vm.UUID, ConsumerGeneration: 1, Class: 1, Used: 3, Modified: early}
-		c.same("AllocationsOf(vm1)", of, placement.ConsumerAllocations{Consumer: vm, Allocations: []placement.AllocationRow{first, second}})
+		c.same("AllocationsOf(vm1)", owner, placement.ConsumerAllocations{Consumer: vm, Allocations: []placement.AllocationRow{first, second}})
 		none, err2 := r.AllocationsOf(uuidOf("idle"))
 		c.same("AllocationsOf(idle)", none, placement.ConsumerAllocations{})
 		ghost, err3 := r.AllocationsOf(uuidOf("ghost"))

@@ -12,7 +12,7 @@ import (
 
 var concurrency = []storeTest{
 	{"NoBumpIsLost", bumpTogether},
-	{"RefusedNeighboursLeaveNothing", general(sample.RefusedNeighboursLeaveNothing)},
+	{"RefusedUpdatesInABatchLeaveNothing", general(sample.RefusedUpdatesInABatchLeaveNothing)},
 	{"ViewsNeverSeeHalfAnUpdate", viewWhileWriting},
 	{"ViewsSeeWhatReturnedBefore", general(sample.ViewsSeeWhatReturnedBefore)},
 	{"OneOfManyClaimsOfTheLastUnitWins", claimTheLast},
@@ -107,7 +107,7 @@ func shuttle(c *storeCase, p placement.ProviderRow, n int) {
 	}
 }
 
-// claimTheLast lets many ask for more than there is: the check and the claim of
+// claimTheLast lets many request more than there is: the check and the claim of
 // each must be one.
 func claimTheLast(c *storeCase) {
 	const workers, free = 16, 5

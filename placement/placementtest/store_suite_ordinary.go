@@ -89,13 +89,13 @@ func uniqueProviders(c *storeCase) {
 		_, name := w.InsertProvider(placement.ProviderRow{UUID: uuidOf("cn3"), Name: one.Name})
 		renamed := two
 		renamed.Name = one.Name
-		gone := placement.ProviderRow{ID: 1 << 30, Name: "nobody"}
+		deleted := placement.ProviderRow{ID: 1 << 30, Name: "nobody"}
 		return errors.Join(
 			wants("InsertProvider(both taken)", uuid, placement.ErrUUIDTaken),
 			wants("InsertProvider(name taken)", name, placement.ErrNameTaken),
 			wants("UpdateProvider(name taken)", w.UpdateProvider(renamed), placement.ErrNameTaken),
 			wants("UpdateProvider(own name)", w.UpdateProvider(two), nil),
-			wants("UpdateProvider(unknown)", w.UpdateProvider(gone), placement.ErrNoRow),
+			wants("UpdateProvider(unknown)", w.UpdateProvider(deleted), placement.ErrNoRow),
 		)
 	})
 	two.Modified, two.Updated = later, true
@@ -114,8 +114,8 @@ func moveProviders(c *storeCase) {
 	})
 	tree := read(c, func(r placement.Reader) ([]placement.ProviderRow, error) { return r.ProvidersIn(one.ID) })
 	c.same("the tree that was moved into", tree, []placement.ProviderRow{one, two, child})
-	gone := read(c, func(r placement.Reader) ([]placement.ProviderRow, error) { return r.ProvidersIn(two.ID) })
-	c.same("the tree that was moved away", len(gone), 0)
+	deleted := read(c, func(r placement.Reader) ([]placement.ProviderRow, error) { return r.ProvidersIn(two.ID) })
+	c.same("the tree that was moved away", len(deleted), 0)
 }
 
 func deleteProviders(c *storeCase) {
@@ -170,12 +170,12 @@ func keepInventories(c *storeCase) {
 		c.same("DeleteInventories()", none, 0)
 		return errors.Join(err, err2)
 	})
-	left := read(c, func(r placement.Reader) ([]placement.InventoryRow, error) { return r.Inventories(p.ID) })
-	c.same("Inventories after deletion", left, []placement.InventoryRow{ram})
+	remaining := read(c, func(r placement.Reader) ([]placement.InventoryRow, error) { return r.Inventories(p.ID) })
+	c.same("Inventories after deletion", remaining, []placement.InventoryRow{ram})
 	c.view(func(r placement.Reader) error {
-		gone, err := r.ClassInUse(0)
+		deleted, err := r.ClassInUse(0)
 		kept, err2 := r.ClassInUse(1)
-		c.same("ClassInUse(0), ClassInUse(1)", []bool{gone, kept}, []bool{false, true})
+		c.same("ClassInUse(0), ClassInUse(1)", []bool{deleted, kept}, []bool{false, true})
 		return errors.Join(err, err2)
 	})
 }
@@ -254,16 +254,16 @@ func linkAggregates(c *storeCase) {
 			w.AddProviderAggregates(two.ID, uuidOf("a")),
 		)
 	})
-	ask := func(p placement.ProviderRow) []placement.AggregateRow {
+	query := func(p placement.ProviderRow) []placement.AggregateRow {
 		return read(c, func(r placement.Reader) ([]placement.AggregateRow, error) { return r.ProviderAggregates(p.ID) })
 	}
-	first, second := ask(one), ask(two)
+	first, second := query(one), query(two)
 	c.same("UUIDs", []placement.UUID{first[0].UUID, first[1].UUID, second[0].UUID, second[1].UUID},
 		[]placement.UUID{uuidOf("b"), uuidOf("a"), uuidOf("a"), uuidOf("c")})
 	c.same("the shared aggregate", first[1].ID, second[0].ID)
 	c.update(later, func(w placement.Writer) error { return w.RemoveProviderAggregates(two.ID, second[0].ID) })
-	c.same("the one that was left", ask(two), second[1:])
-	c.same("the one that stayed", ask(one), first)
+	c.same("the one that was left", query(two), second[1:])
+	c.same("the one that stayed", query(one), first)
 }
 
 func keepClasses(c *storeCase) {
@@ -280,38 +280,38 @@ func keepClasses(c *storeCase) {
 	})
 	vcpu := placement.Named{ID: 0, Name: "VCPU", Modified: early}
 	custom := placement.Named{ID: int32(placement.FirstCustomClass), Name: "CUSTOM_B", Modified: later}
-	ask := func() []placement.Named {
+	query := func() []placement.Named {
 		return read(c, func(r placement.Reader) ([]placement.Named, error) { return r.Classes() })
 	}
-	c.same("Classes", ask(), []placement.Named{vcpu, custom})
+	c.same("Classes", query(), []placement.Named{vcpu, custom})
 	c.update(later, func(w placement.Writer) error {
 		return errors.Join(
 			w.DeleteClass(placement.FirstCustomClass),
 			wants("DeleteClass(gone)", w.DeleteClass(placement.FirstCustomClass), placement.ErrNoRow),
 		)
 	})
-	c.same("Classes after deletion", ask(), []placement.Named{vcpu})
+	c.same("Classes after deletion", query(), []placement.Named{vcpu})
 }
 
 func keepConsumers(c *storeCase) {
 	plain, typed := c.consumer("vm1", ""), c.consumer("vm2", "INSTANCE")
-	ask := func(uuid placement.UUID) placement.ConsumerRow {
+	query := func(uuid placement.UUID) placement.ConsumerRow {
 		return read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(uuid) })
 	}
-	c.same("the one without a type", ask(plain.UUID), plain)
-	c.same("the one with a type", ask(typed.UUID), typed)
+	c.same("the one without a type", query(plain.UUID), plain)
+	c.same("the one with a type", query(typed.UUID), typed)
 	plain.Project, plain.User, plain.Type = "red", "bob", "MIGRATION"
 	c.claim(later, placement.ClaimRows{Updates: []placement.ConsumerRow{plain}})
 	plain.Generation = 2
-	c.same("the one that was given away", ask(plain.UUID), plain)
+	c.same("the one that was given away", query(plain.UUID), plain)
 	c.update(later, func(w placement.Writer) error {
 		if err := w.WriteClaims(placement.ClaimRows{Deletes: []placement.ConsumerRow{plain}}); err != nil {
 			return err
 		}
-		_, gone := w.Consumer(plain.UUID)
-		return wants("Consumer(gone)", gone, placement.ErrNoRow)
+		_, deleted := w.Consumer(plain.UUID)
+		return wants("Consumer(gone)", deleted, placement.ErrNoRow)
 	})
-	c.same("the other", ask(typed.UUID), typed)
+	c.same("the other", query(typed.UUID), typed)
 }
 
 func keepAllocations(c *storeCase) {
@@ -326,8 +326,8 @@ func keepAllocations(c *storeCase) {
 		rows[i].ConsumerGeneration = 1
 	}
 	c.view(func(r placement.Reader) error {
-		of, err := r.AllocationsOf(a.UUID)
-		c.same("AllocationsOf(vm1)", of.Allocations, rows[:2])
+		owner, err := r.AllocationsOf(a.UUID)
+		c.same("AllocationsOf(vm1)", owner.Allocations, rows[:2])
 		on, g, err2 := r.AllocationsOn(one.UUID)
 		c.same("AllocationsOn(cn1)", on, []placement.AllocationRow{rows[0], rows[2]})
 		c.same("the generation of cn1", g, placement.Generation(2))
@@ -338,8 +338,8 @@ func keepAllocations(c *storeCase) {
 		{Provider: two.ID, ProviderUUID: two.UUID, Root: two.ID, Class: 1, Used: 5},
 	}}})
 	c.view(func(r placement.Reader) error {
-		of, err := r.AllocationsOf(a.UUID)
-		c.same("AllocationsOf(vm1) after their deletion", of, placement.ConsumerAllocations{})
+		owner, err := r.AllocationsOf(a.UUID)
+		c.same("AllocationsOf(vm1) after their deletion", owner, placement.ConsumerAllocations{})
 		on, _, err2 := r.AllocationsOn(one.UUID)
 		c.same("AllocationsOn(cn1) after their deletion", on, rows[2:])
 		return errors.Join(err, err2)
@@ -357,18 +357,18 @@ func sumProjects(c *storeCase) {
 	c.allocate(b.UUID, p, 0, 3)
 	c.allocate(plain.UUID, p, 0, 7)
 	c.allocate(other.UUID, p, 0, 100)
-	ask := func(project, user string) placement.ProjectUsage {
+	query := func(project, user string) placement.ProjectUsage {
 		return read(c, func(r placement.Reader) (placement.ProjectUsage, error) { return r.ProjectUsage(project, user) })
 	}
-	c.same("ProjectUsage(blue, ann), without "+idle.Type, ask("blue", "ann"), placement.ProjectUsage{
+	c.same("ProjectUsage(blue, ann), without "+idle.Type, query("blue", "ann"), placement.ProjectUsage{
 		Rows:      []placement.UsageRow{{Class: 0, Used: 7}, {Class: 0, Type: "INSTANCE", Used: 5}, {Class: 1, Type: "INSTANCE", Used: 10}},
 		Consumers: map[string]int64{"": 1, "INSTANCE": 2},
 	})
-	c.same("ProjectUsage(blue)", ask("blue", ""), placement.ProjectUsage{
+	c.same("ProjectUsage(blue)", query("blue", ""), placement.ProjectUsage{
 		Rows:      []placement.UsageRow{{Class: 0, Used: 7}, {Class: 0, Type: "INSTANCE", Used: 105}, {Class: 1, Type: "INSTANCE", Used: 10}},
 		Consumers: map[string]int64{"": 1, "INSTANCE": 3},
 	})
-	c.same("rows of another project", len(ask("red", "").Rows), 0)
+	c.same("rows of another project", len(query("red", "").Rows), 0)
 }
 
 func takeSnapshots(c *storeCase) {
@@ -384,7 +384,7 @@ func takeSnapshots(c *storeCase) {
 		return errors.Join(w.AddProviderTraits(child.ID, gold), w.AddProviderAggregates(two.ID, uuidOf("agg")))
 	})
 	links := read(c, func(r placement.Reader) ([]placement.AggregateRow, error) { return r.ProviderAggregates(two.ID) })
-	ask := func(roots ...int64) placement.TreeRows {
+	query := func(roots ...int64) placement.TreeRows {
 		return read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(roots) })
 	}
 	tree := placement.TreeRows{
@@ -392,15 +392,15 @@ func takeSnapshots(c *storeCase) {
 		Inventories: []placement.InventoryRow{cpu, bandwidth},
 		Traits:      []placement.ProviderTraitRow{{Provider: child.ID, Trait: gold}},
 	}
-	whatever := ask()
+	whatever := query()
 	tree.FoldCase, tree.FoldLike = whatever.FoldCase, whatever.FoldLike // the database's own business
-	c.same("TreeRows of one tree", ask(one.ID, 1<<30), tree)
-	c.same("TreeRows of nothing", ask([]int64{}...), read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows([]int64{1 << 30}) }))
+	c.same("TreeRows of one tree", query(one.ID, 1<<30), tree)
+	c.same("TreeRows of nothing", query([]int64{}...), read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows([]int64{1 << 30}) }))
 	tree.Providers = []placement.ProviderRow{one, two, child}
 	tree.Aggregates = links
 	whole := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	c.same("TreeRows of all", whole, tree)
-	c.same("TreeRows of all by name", ask(two.ID, one.ID), tree)
+	c.same("TreeRows of all by name", query(two.ID, one.ID), tree)
 }
 
 func longLists(c *storeCase) {
@@ -425,8 +425,8 @@ func longLists(c *storeCase) {
 		rows = append(rows, placement.AllocationRow{Provider: p, Consumer: uuidOf("vm1"), Used: 1})
 	}
 	c.claim(early, placement.ClaimRows{Allocations: rows})
-	held := read(c, func(r placement.Reader) (placement.ConsumerAllocations, error) { return r.AllocationsOf(uuidOf("vm1")) })
-	c.same("allocations made at once", len(held.Allocations), n)
+	allocated := read(c, func(r placement.Reader) (placement.ConsumerAllocations, error) { return r.AllocationsOf(uuidOf("vm1")) })
+	c.same("allocations made at once", len(allocated.Allocations), n)
 	trees := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(roots) })
 	c.same("providers in a snapshot of many roots", len(trees.Providers), n)
 }
@@ -444,7 +444,7 @@ func keepText(c *storeCase) {
 }
 
 // takeLocks takes the locks of a Writer: on stores with one writer at a time
-// they are nothing, and still tell what is not there.
+// they are nothing, and still report what does not exist.
 func takeLocks(c *storeCase) {
 	p := c.provider("cn1", nil)
 	c.update(early, func(w placement.Writer) error {

@@ -46,7 +46,7 @@ func (s *Service) owned(claims []placement.Claim) []placement.Claim {
 	return claims
 }
 
-// describe turns the rules' findings into faults; unknown classes are told
+// describe turns the rules' findings into faults; unknown classes are reported
 // after the given words. Other errors, among them ErrStale and ErrNoRow, on which claim tries
 // again, pass unchanged.
 func (s *Service) describe(err error, unknownPrefix string) error {
@@ -61,7 +61,7 @@ func (s *Service) describe(err error, unknownPrefix string) error {
 	return err
 }
 
-// claim calls attempt, which claims, again when a generation changed under it, and tells
+// claim calls attempt, which claims, again when a generation changed under it, and reports
 // the observer. There are [placement]allocation_conflict_retry_count tries in all, without a pause,
 // as in upstream's objects.allocation.replace_all; after the last one the client gets a 409 with
 // CodeConcurrentUpdate.

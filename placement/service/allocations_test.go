@@ -163,11 +163,11 @@ func TestConsumersHaveOwners(t *testing.T) {
 	}
 }
 
-func TestHoldingsAreTold(t *testing.T) {
+func TestAllocationsAreReported(t *testing.T) {
 	c, ctx := stockedCloud(t), context.Background()
 	h, err := c.AllocationsOf(ctx, "nobody")
 	if err != nil || len(h.Allocations) != 0 || h.Consumer.ID != 0 {
-		t.Errorf("AllocationsOf(nobody) = %+v, %v", h, err)
+		t.Errorf("AllocationsOf(unknown) = %+v, %v", h, err)
 	}
 	c.claims(claim("s", on("a", "VCPU", 1)))
 	c.claims(claim("s2", on("a", "VCPU", 2)))

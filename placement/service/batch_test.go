@@ -22,11 +22,11 @@ import (
 )
 
 // A gatedStore holds up the next Update, or the next transaction of a Group, until it is
-// told to go on, and counts what is asked of it.
+// made to go on, and counts its calls.
 type gatedStore struct {
 	placement.Store
 	gate           atomic.Pointer[gate] // within the transaction of a Group
-	before         atomic.Pointer[gate] // before it is asked for
+	before         atomic.Pointer[gate] // before it is requested
 	updates, views atomic.Int64
 	swaps          atomic.Int64 // transactions of a Group that wrote
 	rises          func(placement.ClaimRows) error
@@ -270,15 +270,15 @@ func TestWaitingClaimsMayLeave(t *testing.T) {
 	c.offers("a", offer("VCPU", 8))
 	g := newGate()
 	c.gated.gate.Store(g)
-	first, left, last := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	first, remaining, last := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() { first <- c.claiming(claim("s1", on("a", "VCPU", 1)))() }()
 	<-g.entered
 
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() { left <- c.SetAllocations(ctx, claim("s2", on("a", "VCPU", 2))) }()
+	go func() { remaining <- c.SetAllocations(ctx, claim("s2", on("a", "VCPU", 2))) }()
 	c.awaitWaiting(1)
 	cancel()
-	if err := <-left; !errors.Is(err, context.Canceled) {
+	if err := <-remaining; !errors.Is(err, context.Canceled) {
 		t.Errorf("who left got %v", err)
 	}
 	go func() { last <- c.claiming(claim("s3", on("a", "VCPU", 4)))() }()

@@ -25,7 +25,7 @@ const maxNewer = 128
 // not without them. On a shared store another service may free as much before these are
 // committed, and then there is no moment at which the refusal is true: the request is
 // decided in the next transaction.
-var errBesideOthers = errors.New("placement: refused for what is not committed")
+var errConcurrentMembers = errors.New("placement: refused for what is not committed")
 
 // writeTogether has a request written with those that wait when it does. When it returns,
 // the snapshot has what became of it, or is sure to have it before it is answered from:
@@ -38,7 +38,7 @@ func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 		write = s.writeSingle
 	}
 	err := write(ctx, s.settings.Now(), r)
-	for errors.Is(err, errBesideOthers) { // until it is decided, or ctx ends
+	for errors.Is(err, errConcurrentMembers) { // until it is decided, or ctx ends
 		err = write(ctx, s.settings.Now(), r)
 	}
 	switch {
@@ -118,7 +118,7 @@ func (s *Service) writeGroup(writer placement.Writer, g *claimGroup, newer map[*
 		for i, r := range g.all {
 			err := state.decide(r, g.consumers[i])
 			if err != nil && s.store.Shared() && !g.refusedAlone(i, state) {
-				err = errBesideOthers
+				err = errConcurrentMembers
 			}
 			*g.outcome[i] = err
 		}
@@ -229,7 +229,7 @@ func (g *claimGroup) refusedAlone(at int, state *claimState) bool {
 	return !g.follows && committed.decide(g.all[at], g.consumers[at]) != nil
 }
 
-// needRows reports whether the snapshot cannot be asked: an earlier attempt was stale, or
+// needRows reports whether the snapshot cannot be used: an earlier attempt was stale, or
 // a class may have another id or none by now, which only a shared store's others change.
 func (g *claimGroup) needRows(snap *snapshot.Snapshot, shared bool) bool {
 	return slices.ContainsFunc(g.all, func(r *claimRequest) bool {
@@ -280,26 +280,26 @@ func ofConsumer(err error) bool {
 	return kind == fault.NotFound || kind == fault.Conflict && code == placement.CodeConcurrentUpdate
 }
 
-// readConsumers reads the consumers of all claims that are asked about, in one round trip.
+// readConsumers reads the consumers of all claims that are read, in one round trip.
 // The others are taken not to exist: when that is wrong it is found as they are written.
-func (g *claimGroup) readConsumers(writer placement.Writer, asks func(placement.Claim) bool) error {
-	var asked []placement.ConsumerRow
+func (g *claimGroup) readConsumers(writer placement.Writer, queries func(placement.Claim) bool) error {
+	var expected []placement.ConsumerRow
 	var found []*placement.ConsumerState
 	g.consumers = make([][]placement.ConsumerState, len(g.all))
 	for i, r := range g.all {
 		g.consumers[i] = make([]placement.ConsumerState, len(r.claims))
 		for j, c := range r.claims {
 			g.consumers[i][j].UUID = c.Consumer
-			if asks(c) {
-				asked = append(asked, placement.ConsumerRow{UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type})
+			if queries(c) {
+				expected = append(expected, placement.ConsumerRow{UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type})
 				found = append(found, &g.consumers[i][j])
 			}
 		}
 	}
-	if len(asked) == 0 {
+	if len(expected) == 0 {
 		return nil
 	}
-	known, err := writer.ConsumerStates(asked)
+	known, err := writer.ConsumerStates(expected)
 	for i, k := range known {
 		*found[i] = k
 	}

@@ -29,7 +29,7 @@ type claimRequest struct {
 	release bool
 	// rows has the request decided from rows at once.
 	rows bool
-	// cause is who asked.
+	// cause is the request.
 	cause placement.Cause
 }
 
@@ -134,7 +134,7 @@ func (s *claimState) release(who placement.ConsumerState) error {
 	return nil
 }
 
-// lines looks up what claims ask for. It refuses those that cannot be meant: for another
+// lines looks up what claims request. It refuses those that cannot be meant: for another
 // generation of the consumer, or on providers that do not exist. A claim without allocations gets
 // lines of amount 0 for what its consumer has, so that the generations of those providers rise, as
 // upstream's do.
@@ -186,7 +186,7 @@ func expects(seen *placement.ConsumerSeen, who placement.ConsumerState) error {
 }
 
 // spelled is a generation as the client wrote it. Conflicts repeat it, and upstream repeats what it
-// parsed: Python's JSON tells 1.0 from 1.
+// parsed: Python's JSON distinguishes 1.0 from 1.
 func spelled(g placement.Generation, as string) string {
 	if as != "" {
 		return as
@@ -228,7 +228,7 @@ func (s *claimState) claim(claims []placement.Claim, consumers []placement.Consu
 	if err := checkOffered(order, lines); err != nil {
 		return err
 	}
-	asked := make(map[snapshot.InventoryKey]int64)
+	expected := make(map[snapshot.InventoryKey]int64)
 	for _, l := range lines {
 		if l.amount == 0 {
 			continue
@@ -242,12 +242,12 @@ func (s *claimState) claim(claims []placement.Claim, consumers []placement.Consu
 			return l.refuse(p.UUID, "violate inventory constraints")
 		}
 		key := snapshot.InventoryKey{Provider: p.ID, Class: l.class}
-		asked[key] += l.amount
+		expected[key] += l.amount
 		before := inventory.Used + s.pending.Used[key]
 		used := before - own[key]
 		// A provider that is over its capacity may get no worse (upstream since 2023.2).
-		relieved := before > 0 && used+asked[key] <= before
-		if !inventory.Fits(used, asked[key]) && !relieved {
+		relieved := before > 0 && used+expected[key] <= before
+		if !inventory.Fits(used, expected[key]) && !relieved {
 			return l.refuse(p.UUID, "exceed the capacity")
 		}
 	}
@@ -307,17 +307,17 @@ func (l claimLine) refuse(provider placement.UUID, why string) error {
 }
 
 // checkOffered refuses claims that name providers which offer none of all the classes
-// asked for. Upstream names them all in one message. Classes are named in the order of their ids
+// requested. Upstream names them all in one message. Classes are named in the order of their ids
 // and providers in the order of the request; upstream iterates over sets, whose order means
 // nothing.
 func checkOffered(order []*claimedProvider, lines []claimLine) error {
-	asked := make(map[placement.ClassID]string)
+	expected := make(map[placement.ClassID]string)
 	for _, l := range lines {
-		asked[l.class] = l.name
+		expected[l.class] = l.name
 	}
 	var bare []string
 	for _, p := range order {
-		offers := func(s snapshot.Inventory) bool { _, ok := asked[s.Class]; return ok }
+		offers := func(s snapshot.Inventory) bool { _, ok := expected[s.Class]; return ok }
 		if !slices.ContainsFunc(p.Inventories, offers) {
 			bare = append(bare, string(p.UUID))
 		}
@@ -325,14 +325,14 @@ func checkOffered(order []*claimedProvider, lines []claimLine) error {
 	if len(bare) == 0 {
 		return nil
 	}
-	ids := make([]placement.ClassID, 0, len(asked))
-	for id := range asked {
+	ids := make([]placement.ClassID, 0, len(expected))
+	for id := range expected {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
 	names := make([]string, len(ids))
 	for i, id := range ids {
-		names[i] = asked[id]
+		names[i] = expected[id]
 	}
 	return refusedClaim(inventoryInvalid(strings.Join(names, ", "), strings.Join(bare, ", ")))
 }

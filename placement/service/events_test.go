@@ -117,7 +117,7 @@ func TestEventsNameTheirRequest(t *testing.T) {
 	do("r7", func(ctx context.Context) error { return c.SetAllocations(ctx, claim("vm2")) })
 	do("r8", func(ctx context.Context) error { return c.DeleteProvider(ctx, "br") })
 
-	of := func(id string, events ...placement.Event) placement.RequestEvents {
+	provider := func(id string, events ...placement.Event) placement.RequestEvents {
 		for i := range events {
 			if events[i].Provider == "" {
 				events[i].Provider = "br"
@@ -128,18 +128,18 @@ func TestEventsNameTheirRequest(t *testing.T) {
 	}
 	const allocation = placement.EventAllocation
 	want := []placement.RequestEvents{
-		of("r1", placement.Event{What: placement.EventProvider, Provider: "cn1", After: `name of "cn1"`}),
-		of("r2", placement.Event{What: placement.EventProvider, After: `name of "br"`}, placement.Event{What: placement.EventParent, After: `name of "cn1"`}),
-		of("r3", placement.Event{What: placement.EventInventory, Subject: "VCPU", After: "total 8"},
+		provider("r1", placement.Event{What: placement.EventProvider, Provider: "cn1", After: `name of "cn1"`}),
+		provider("r2", placement.Event{What: placement.EventProvider, After: `name of "br"`}, placement.Event{What: placement.EventParent, After: `name of "cn1"`}),
+		provider("r3", placement.Event{What: placement.EventInventory, Subject: "VCPU", After: "total 8"},
 			placement.Event{What: placement.EventInventory, Subject: "DISK_GB", After: "total 9"}),
-		of("r4", placement.Event{What: allocation, Consumer: "vm1", Subject: "VCPU", After: "2"},
+		provider("r4", placement.Event{What: allocation, Consumer: "vm1", Subject: "VCPU", After: "2"},
 			placement.Event{What: allocation, Consumer: "vm2", Subject: "VCPU", After: "1"},
 			placement.Event{What: allocation, Consumer: "vm2", Subject: "DISK_GB", After: "4"}),
-		of("r5", placement.Event{What: allocation, Consumer: "vm1", Subject: "VCPU", Before: "2", After: "3"}),
-		of("r6", placement.Event{What: allocation, Consumer: "vm1", Subject: "VCPU", Before: "3"}),
-		of("r7", placement.Event{What: allocation, Consumer: "vm2", Subject: "VCPU", Before: "1"},
+		provider("r5", placement.Event{What: allocation, Consumer: "vm1", Subject: "VCPU", Before: "2", After: "3"}),
+		provider("r6", placement.Event{What: allocation, Consumer: "vm1", Subject: "VCPU", Before: "3"}),
+		provider("r7", placement.Event{What: allocation, Consumer: "vm2", Subject: "VCPU", Before: "1"},
 			placement.Event{What: allocation, Consumer: "vm2", Subject: "DISK_GB", Before: "4"}),
-		of("r8", placement.Event{What: placement.EventProvider, Before: `name of "br"`}),
+		provider("r8", placement.Event{What: placement.EventProvider, Before: `name of "br"`}),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

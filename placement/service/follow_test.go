@@ -174,8 +174,8 @@ type holding struct {
 	Generation placement.Generation
 }
 
-// held asks the service what is held on each provider.
-func (w *wanderer) held(ctx context.Context) map[placement.UUID]holding {
+// allocated reads what is allocated on each provider.
+func (w *wanderer) allocated(ctx context.Context) map[placement.UUID]holding {
 	all := make(map[placement.UUID]holding)
 	for tree := range w.snapshot().Trees() {
 		for _, p := range tree.Providers {
@@ -220,7 +220,7 @@ func TestSnapshotFollowsTheStore(t *testing.T) {
 			if diff != "" {
 				t.Fatalf("seed %d, step %d (%s: %v): (-store +snapshot)\n%s", seed, n, step, err, diff)
 			}
-			if diff := cmp.Diff(w.heldInStore(ctx), w.held(ctx)); diff != "" {
+			if diff := cmp.Diff(w.heldInStore(ctx), w.allocated(ctx)); diff != "" {
 				t.Fatalf("seed %d, step %d (%s: %v): what is held (-store +service)\n%s", seed, n, step, err, diff)
 			}
 		}

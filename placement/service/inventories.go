@@ -140,7 +140,7 @@ func (s *Service) DeleteInventory(ctx context.Context, uuid placement.UUID, clas
 	return err
 }
 
-// changeInventories runs fn on a provider of the generation that the rule asks
+// changeInventories runs fn on a provider of the generation that the rule requires
 // for and raises the generation, which it returns. The generation rises also when fn changes
 // nothing: upstream increments it with each write of inventory.
 func (s *Service) changeInventories(ctx context.Context, uuid placement.UUID, rule placement.InventoryRule, fn func(*tx, placement.ProviderRow) error) (placement.Generation, error) {
@@ -185,7 +185,7 @@ type usedInventory string
 func (u usedInventory) Error() string { return string(u) }
 
 // classID returns the id of a class; the error of an unknown one is an
-// unknownClass. It asks the store, not the snapshot: a class must not go between
+// unknownClass. It reads the store, not the snapshot: a class must not go between
 // the two.
 func (t *tx) classID(name string) (placement.ClassID, error) {
 	ids, err := t.classIDs()
@@ -290,13 +290,13 @@ func (t *tx) deleteInventories(p placement.ProviderRow, classes ...placement.Cla
 // classNames returns the names of classes, sorted by id.
 func (t *tx) classNames(ids []placement.ClassID) ([]string, error) {
 	list, err := t.Classes()
-	wanted := make(map[placement.ClassID]bool, len(ids))
+	desired := make(map[placement.ClassID]bool, len(ids))
 	for _, id := range ids {
-		wanted[id] = true
+		desired[id] = true
 	}
 	var names []string
 	for _, c := range list {
-		if wanted[placement.ClassID(c.ID)] {
+		if desired[placement.ClassID(c.ID)] {
 			names = append(names, c.Name)
 		}
 	}

@@ -101,7 +101,7 @@ func TestReservedIsHeldAgainstTotal(t *testing.T) {
 func TestRatiosThatCannotBeStored(t *testing.T) {
 	c, ctx := newCloud(t), context.Background()
 	c.provider("host", "")
-	of := func(reserved int64, ratio float64) placement.InventoryOf {
+	inventory := func(reserved int64, ratio float64) placement.InventoryOf {
 		inv := offer("VCPU", 4)
 		inv.Reserved, inv.AllocationRatio = reserved, ratio
 		return inv
@@ -117,10 +117,10 @@ func TestRatiosThatCannotBeStored(t *testing.T) {
 		{5, math.Inf(-1), "The allocation ratio -Inf cannot be stored."},
 		{5, -1e300, "The allocation ratio -1e+300 cannot be stored."},
 	} {
-		_, err := c.AddInventory(ctx, "host", of(r.reserved, r.ratio), placement.InventoryRule{MayBeFull: true})
+		_, err := c.AddInventory(ctx, "host", inventory(r.reserved, r.ratio), placement.InventoryRule{MayBeFull: true})
 		c.refuses(fmt.Sprint(r.reserved, " reserved of 4, ratio ", r.ratio), err, fault.Invalid, "", form+r.want)
 	}
-	_, err := c.AddInventory(ctx, "host", of(5, -2), anyGeneration)
+	_, err := c.AddInventory(ctx, "host", inventory(5, -2), anyGeneration)
 	c.must(err)
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Reconcile compares the snapshot with the store and reads again what differs: what was written by
 // programs that do not append to the change log, such as upstream's service on the same database, or by
-// hand. It returns how many trees it read again because of these, as far as it can tell: a checksum covers
+// hand. It returns how many trees it read again because of these, as far as it is known: a checksum covers
 // placement.ChecksumSize ids of providers, and those that services wrote to meanwhile are not counted. Where
 // the database shows that no other program wrote since the last call, or since the start, nothing is
 // compared (Store.Others). It fails as Snapshot does. Calls run one after the other.

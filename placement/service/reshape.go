@@ -75,7 +75,7 @@ func (t *tx) reshape(s *Service, r placement.Reshape) error {
 	return nil
 }
 
-// claimLines reads the consumers of claims and looks up what the claims ask for. It comes before
+// claimLines reads the consumers of claims and looks up what the claims request. It comes before
 // the inventories are written, so that a claim that makes no sense is refused for that, whatever
 // the inventories.
 func (t *tx) claimLines(s *Service, claims []placement.Claim) ([]placement.ConsumerState, []claimLine, error) {

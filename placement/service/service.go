@@ -257,7 +257,7 @@ func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
 
 // retry calls attempt again, with the number of tries before, while a row went or changed
 // between two of its statements. It gives up after Settings.ConflictRetries tries, with a conflict
-// that tells the client to try again.
+// that makes the client try again.
 func (s *Service) retry(ctx context.Context, attempt func(try int) error) error {
 	for try := 0; ; try++ {
 		err := attempt(try)
@@ -379,7 +379,7 @@ func (s *Service) refreshHere(ctx context.Context, done placement.Changes) error
 
 // refreshAll brings in all that is pending. Its caller owns refreshing. Changes that could not be
 // read are pending again, so that the next attempt has them. The versions up to upTo count as
-// attempted either way: their callers are told that it failed.
+// attempted either way: their callers get its error.
 func (s *Service) refreshAll(ctx context.Context) (err error) {
 	s.pending.Lock()
 	batch, upTo := s.pending.changes, s.pending.version
@@ -505,12 +505,12 @@ type storeMark struct {
 	known  bool
 }
 
-// mark asks who wrote to the database outside of this service. It is not known on a server, where
+// mark reads who wrote to the database outside of this service. It is not known on a server, where
 // Reconcile then always compares.
 func (s *Service) mark(ctx context.Context) (m storeMark, err error) {
 	m.number, m.known, err = s.store.Others(ctx)
 	if err != nil {
-		return storeMark{}, fmt.Errorf("asking the store who wrote: %w", err)
+		return storeMark{}, fmt.Errorf("reading who wrote to the store: %w", err)
 	}
 	return m, nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A faultyStore fails Views while it is told to.
+// A faultyStore fails Views while a test says so.
 type faultyStore struct {
 	placement.Store
 	broken atomic.Bool
@@ -231,14 +231,14 @@ func (c *crowd) fight(ctx context.Context, server placement.UUID) {
 	}
 }
 
-// sees checks that what was acknowledged is in the snapshot asked for after it.
-func (c *crowd) sees(uuid placement.UUID, is func(*snapshot.Provider) bool) {
+// sees checks that what was acknowledged is in the snapshot requested after it.
+func (c *crowd) sees(uuid placement.UUID, cur func(*snapshot.Provider) bool) {
 	snap, err := c.Snapshot(context.Background())
 	if err != nil {
 		c.Error(err)
 		return
 	}
-	if p, _ := snap.Provider(uuid); !is(p) {
+	if p, _ := snap.Provider(uuid); !cur(p) {
 		c.Errorf("an acknowledged write is not seen: %+v", p)
 	}
 }

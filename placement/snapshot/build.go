@@ -93,10 +93,10 @@ func inOrder[T any](rows []T, compare func(a, b T) int) []T {
 
 // firsts finds for each provider the first row that is not of one before it. It is the length of
 // rows for providers behind the last row. Both lists are in the order of provider ids.
-func firsts[T any](providers []placement.ProviderRow, rows []T, of func(*T) int64) []int32 {
+func firsts[T any](providers []placement.ProviderRow, rows []T, owner func(*T) int64) []int32 {
 	at, n := make([]int32, len(providers)), 0
 	for i := range providers {
-		for n < len(rows) && of(&rows[n]) < providers[i].ID {
+		for n < len(rows) && owner(&rows[n]) < providers[i].ID {
 			n++
 		}
 		at[i] = int32(n)
@@ -105,9 +105,9 @@ func firsts[T any](providers []placement.ProviderRow, rows []T, of func(*T) int6
 }
 
 // run returns the rows from one on that are of a provider.
-func run[T any](rows []T, from int32, provider int64, of func(*T) int64) []T {
+func run[T any](rows []T, from int32, provider int64, owner func(*T) int64) []T {
 	end := from
-	for int(end) < len(rows) && of(&rows[end]) == provider {
+	for int(end) < len(rows) && owner(&rows[end]) == provider {
 		end++
 	}
 	return rows[from:end]
@@ -214,12 +214,12 @@ func (b *treeBuilder) inventoriesOf(at int32) []placement.InventoryRow {
 }
 
 // cutInventories takes the inventories of one provider from those that are left.
-func (b *treeBuilder) cutInventories(at int32, left []Inventory) (own, rest []Inventory) {
+func (b *treeBuilder) cutInventories(at int32, remaining []Inventory) (own, rest []Inventory) {
 	n := len(b.inventoriesOf(at))
 	if n == 0 {
-		return nil, left
+		return nil, remaining
 	}
-	return left[:n:n], left[n:]
+	return remaining[:n:n], remaining[n:]
 }
 
 // shared returns the inventory that stands for all that are the same.

@@ -7,7 +7,7 @@ import (
 )
 
 // A FreeCapacity has, for one class, how much single providers could give: for each
-// index the most that any one provider of the tree may be asked for now, whatever
+// index the most that any one provider of the tree may be requested now, whatever
 // its min_unit and step_size say. It never says less than that. It is immutable
 // and safe for concurrent use; the zero value has no free capacity anywhere.
 type FreeCapacity struct {

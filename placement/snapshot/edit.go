@@ -242,38 +242,38 @@ func (e *edit) count(t *Tree, sign int) {
 
 // index brings the indexes from what they said of the old tree to what they
 // must say of the new one. Either may be nil.
-func (e *edit) index(was, is *Tree) {
-	e.measure(was, is)
+func (e *edit) index(was, cur *Tree) {
+	e.measure(was, cur)
 	if was == nil {
-		was = &Tree{index: is.index, layout: &noLayout}
+		was = &Tree{index: cur.index, layout: &noLayout}
 	}
-	if is == nil {
-		is = &Tree{index: was.index, layout: &noLayout}
+	if cur == nil {
+		cur = &Tree{index: was.index, layout: &noLayout}
 	}
-	if was.layout != is.layout {
-		mark(e.next.withClass, e.classes, was.layout.classes, is.layout.classes, is.index)
-		mark(e.next.withTrait, e.traits, was.layout.traits, is.layout.traits, is.index)
+	if was.layout != cur.layout {
+		mark(e.next.withClass, e.classes, was.layout.classes, cur.layout.classes, cur.index)
+		mark(e.next.withTrait, e.traits, was.layout.traits, cur.layout.traits, cur.index)
 	}
-	mark(e.next.withAggregate, e.aggregates, was.aggregates, is.aggregates, is.index)
-	e.sharing = flip(e.sharing, e.next.withSharing, is.index, was.sharing, is.sharing)
+	mark(e.next.withAggregate, e.aggregates, was.aggregates, cur.aggregates, cur.index)
+	e.sharing = flip(e.sharing, e.next.withSharing, cur.index, was.sharing, cur.sharing)
 }
 
 // flip returns set with the index brought from what it was to what it is. A set
 // that is nil is copied from shared when there is something to change.
-func flip(set, shared []uint64, index int32, was, is bool) []uint64 {
-	if was == is {
+func flip(set, shared []uint64, index int32, was, cur bool) []uint64 {
+	if was == cur {
 		return set
 	}
 	if set == nil {
 		set = slices.Clone(shared)
 	}
-	return setBit(set, index, is)
+	return setBit(set, index, cur)
 }
 
 // mark sets the index in the bit sets of the ids that came and clears it in
 // those of the ids that went; was and is are sorted. Bit sets are copied from m
 // to changed before they are touched.
-func mark[K ~int32](m, changed map[K][]uint64, was, is []K, index int32) {
+func mark[K ~int32](m, changed map[K][]uint64, was, cur []K, index int32) {
 	put := func(id K, on bool) {
 		words, ok := changed[id]
 		if !ok {
@@ -281,16 +281,16 @@ func mark[K ~int32](m, changed map[K][]uint64, was, is []K, index int32) {
 		}
 		changed[id] = setBit(words, index, on)
 	}
-	for len(was) > 0 || len(is) > 0 {
+	for len(was) > 0 || len(cur) > 0 {
 		switch {
-		case len(is) == 0 || len(was) > 0 && was[0] < is[0]:
+		case len(cur) == 0 || len(was) > 0 && was[0] < cur[0]:
 			put(was[0], false)
 			was = was[1:]
-		case len(was) == 0 || is[0] < was[0]:
-			put(is[0], true)
-			is = is[1:]
+		case len(was) == 0 || cur[0] < was[0]:
+			put(cur[0], true)
+			cur = cur[1:]
 		default:
-			was, is = was[1:], is[1:]
+			was, cur = was[1:], cur[1:]
 		}
 	}
 }
@@ -327,19 +327,19 @@ func sameNames(a, b *Tree) bool {
 
 // measure brings the free capacities from what they said of the old tree to what they must
 // say of the new one. Either may be nil.
-func (e *edit) measure(was, is *Tree) {
+func (e *edit) measure(was, cur *Tree) {
 	if was != nil {
 		for _, id := range was.layout.classes {
-			if is == nil || is.layout.class(id) == nil {
+			if cur == nil || cur.layout.class(id) == nil {
 				e.setFree(id, was.index, 0)
 			}
 		}
 	}
-	if is == nil {
+	if cur == nil {
 		return
 	}
-	for _, id := range is.layout.classes {
-		e.setFree(id, is.index, is.freeEntry(id))
+	for _, id := range cur.layout.classes {
+		e.setFree(id, cur.index, cur.freeEntry(id))
 	}
 }
 
@@ -383,12 +383,12 @@ func (e *edit) layoutOf(old, t *Tree) *Layout {
 
 // sum brings the totals from what the old tree adds to them to what the new one does.
 // Either may be nil. Providers that both have are passed over.
-func (e *edit) sum(was, is *Tree) {
+func (e *edit) sum(was, cur *Tree) {
 	if was != nil {
-		e.sumOf(was, is, -1)
+		e.sumOf(was, cur, -1)
 	}
-	if is != nil {
-		e.sumOf(is, was, 1)
+	if cur != nil {
+		e.sumOf(cur, was, 1)
 	}
 }
 

@@ -206,8 +206,8 @@ func (l *listing) passes(p *Provider) bool {
 		p.hasAllFree(l.resources)
 }
 
-// hasAny reports whether the provider has one of the traits. hasAll asks that of each set, and
-// inAny and inAll ask it of aggregates.
+// hasAny reports whether the provider has one of the traits. hasAll checks that for each set, and
+// inAny and inAll do so for aggregates.
 func (p *Provider) hasAny(ids []placement.TraitID) bool { return slices.ContainsFunc(ids, p.HasTrait) }
 
 func (p *Provider) hasAll(sets [][]placement.TraitID) bool {

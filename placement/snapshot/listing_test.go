@@ -175,7 +175,7 @@ func TestProvidersEqualPlainFilter(t *testing.T) {
 }
 
 // Upstream looks names up filter by filter and stops when nothing is left.
-func TestProvidersTellUnknownNamesInOrder(t *testing.T) {
+func TestProvidersReportUnknownNamesInOrder(t *testing.T) {
 	b := newRecords()
 	p := b.add("uuid0", "name0", 0)
 	p.traits[2], p.aggs[1] = true, true

@@ -7,7 +7,7 @@ const (
 	pageSize = 1 << pageBits
 )
 
-// pages is an immutable vector in pages: set makes one page anew and the list of
+// pages is an immutable vector in pages: set makes one new page and the list of
 // pages. The zero value is empty. Indexes run from 0 to len-1.
 type pages[T any] struct {
 	list []*page[T]

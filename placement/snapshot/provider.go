@@ -81,9 +81,9 @@ func (s *Inventory) Most() int64 {
 	return most
 }
 
-// freeEntry is the entry of an inventory: the most that may be asked of it now.
+// freeEntry is the entry of an inventory: the most that may be requested of it now.
 func (s *Inventory) freeEntry() int32 {
-	const precise = 1 << 53 // beyond, a float64 does not tell whole numbers apart
+	const precise = 1 << 53 // beyond, a float64 does not distinguish whole numbers
 	sane := 0 <= s.Used && s.Used < precise/2
 	most := s.MaxUnit
 	if u := s.Usable(); sane && !(u >= 1) { // also when it is no number

@@ -23,7 +23,7 @@ import (
 // A Snapshot is an immutable view of all providers, with the catalogs of
 // classes, traits and aggregates and the indexes that lead from those to
 // trees. Successive snapshots share all that did not change. A Snapshot is safe for
-// concurrent use and never changes; ask a Service for the current one.
+// concurrent use and never changes; a Service has the current one.
 type Snapshot struct {
 	classes Catalog
 	traits  Catalog
@@ -246,7 +246,7 @@ func (s *Snapshot) TraitAssociated(id placement.TraitID) bool {
 func (s *Snapshot) FreeCapacity(id placement.ClassID) FreeCapacity { return s.free[id] }
 
 // Totals returns the sums of each class of which there is inventory, in the order of the
-// classes. They are kept up as providers change: asking costs as much as there are classes.
+// classes. They are kept up as providers change: reading costs as much as there are classes.
 func (s *Snapshot) Totals() []Totals {
 	var all []Totals
 	for _, n := range s.classes.List() {

@@ -53,7 +53,7 @@ func (s *Engine) openPath(ctx context.Context) error {
 	return nil
 }
 
-// emptied removes the files of the database if that is asked for.
+// emptied removes the files of the database if that is requested.
 func (s *Engine) emptied(path string) error {
 	if !s.opts.Empty {
 		return nil

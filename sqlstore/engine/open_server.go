@@ -146,8 +146,8 @@ func (s *Engine) createOwn(ses *sqlconn.Session) error {
 // OwnVersion returns the version of the berth_ tables on a server (migrations.OwnVersion is the newest), 0 when there
 // are none.
 func OwnVersion(r *sqlconn.Tx) (int64, error) {
-	there, err := r.HasTable("berth_version")
-	if err != nil || !there {
+	existing, err := r.HasTable("berth_version")
+	if err != nil || !existing {
 		return 0, err
 	}
 	return sqlconn.First(r, sqlconn.Integer, `SELECT COALESCE(MAX(version), 0) FROM berth_version`)

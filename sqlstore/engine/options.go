@@ -54,7 +54,7 @@ type Options struct {
 	Trace sqlconn.Trace
 	// Progress, when not nil, is called now and then while all rows are read, with how many
 	// of how many there are so far.
-	Progress func(rows, of int64)
+	Progress func(rows, values int64)
 	// Step, when not nil, is called while the database is opened with what is being done. The text
 	// names no server and no user.
 	Step func(string)

@@ -10,7 +10,7 @@ import (
 )
 
 // A disk that is full, and a server that became read-only, leave reads as they are. So the store notes why writes fail, for who
-// decides whether the service gets requests, and finds out by writing itself when that is over: without requests nobody else would.
+// decides whether the service gets requests, and finds out by writing itself when that is over: no request would, since there are none.
 
 // probeInterval is how often to try to write while writes fail.
 const probeInterval = time.Second

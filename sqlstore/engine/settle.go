@@ -15,7 +15,7 @@ import (
 var errUnsettled = errors.New("the outcome of a commit is not known")
 
 // errUnknown is the error for the callers of such a transaction. It is Unavailable, and its text
-// tells the client to look before it tries again.
+// has the client check before it tries again.
 func errUnknown(err error) error {
 	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, sqlconn.CodeUnavailable,
 		"The connection to the database was lost while the change was made. Please check whether it was made, and try again."))

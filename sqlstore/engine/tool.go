@@ -30,7 +30,7 @@ const (
 	Make
 )
 
-// A Tool is a database that an operator's program works on, beside the services or while
+// A Tool is a database that an operator's program works on, while the services run or while
 // none runs. Opening it changes nothing. It is for one goroutine; Close it.
 type Tool struct {
 	s      *Engine // the settings and connections of one, without its goroutine

@@ -46,7 +46,7 @@ func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (agai
 	return err != nil && t.Cause != nil && s.again(t.Cause), err
 }
 
-// DataVersion asks the connection that writes: SQLite shows each connection whether
+// DataVersion queries the connection that writes: SQLite shows each connection whether
 // another one has committed, and the others of this store only read.
 func (s *Engine) DataVersion(ctx context.Context) (int64, error) {
 	ses, err := s.Writer.Borrow(ctx)

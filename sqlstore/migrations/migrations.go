@@ -5,7 +5,7 @@
 //
 // The steps are upstream's revisions, in one chain. Their statements are in a
 // folder per database, named after the revision; a step that only checks has no
-// file. schema.sql beside them is the sum, kept true by a test.
+// file. schema.sql next to them is the sum, kept true by a test.
 //
 // MySQL and MariaDB commit each statement that changes a table by itself, so
 // their steps are written to be run again after one was cut short: what it did

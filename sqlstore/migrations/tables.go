@@ -26,7 +26,7 @@ type Table struct {
 	// Serial says that the key is an id that the database counts up by
 	// itself. Rows that are loaded bring theirs, 0 among them: MySQL takes it
 	// for "the next one" unless sql_mode has NO_AUTO_VALUE_ON_ZERO, and
-	// PostgreSQL has to be told the highest (setval) when all are there.
+	// PostgreSQL needs the highest (setval) when all are there.
 	Serial bool
 	// Self are columns that refer to rows of the same table, in any order: a
 	// provider may have been moved below a younger one. They can be NULL, and

@@ -51,7 +51,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 				computetest.Add(t, s, &compute.OperationRow{ID: computetest.ID("op" + name(i)), Server: computetest.ID(name(i)), Kind: c.kind, Step: c.step, Body: []byte(`{}`)})
 			}
 		}
-		left := computetest.ID("left")
+		remaining := computetest.ID("left")
 		err = s.OnWriter(func(conn *sql.Conn) error {
 			var all error
 			for _, statement := range append(dropColumns(s),
@@ -59,7 +59,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 				`ALTER TABLE operations DROP COLUMN back_to`, `ALTER TABLE operations DROP COLUMN awaits`, `ALTER TABLE operations DROP COLUMN reservation`,
 				`ALTER TABLE servers DROP COLUMN image_meta`, `ALTER TABLE migrations DROP COLUMN former`,
 				`ALTER TABLE flavors DROP COLUMN number`, `DELETE FROM counters WHERE name = 'flavors'`,
-				`INSERT INTO leftovers (id, server, host) VALUES ('`+string(left)+`', '`+string(left)+`', 'cn2')`, `UPDATE berth_compute SET version = 5`,
+				`INSERT INTO leftovers (id, server, host) VALUES ('`+string(remaining)+`', '`+string(remaining)+`', 'cn2')`, `UPDATE berth_compute SET version = 5`,
 			) {
 				_, err := conn.ExecContext(t.Context(), statement)
 				all = errors.Join(all, err)
@@ -85,8 +85,8 @@ func TestOperationsAreUpgraded(t *testing.T) {
 				t.Errorf("%s/%s is at %q, want %q; hosts are to have %+v", c.kind, c.step, got, c.want, hosted)
 			}
 		}
-		want := []compute.HostedRow{{Server: left, Host: "cn2", Wish: compute.WishGone, Event: left}}
-		if diff := cmp.Diff(want, computetest.Read[compute.HostedRow](t, again, compute.Where(compute.ByServer, left))); diff != "" {
+		want := []compute.HostedRow{{Server: remaining, Host: "cn2", Wish: compute.WishGone, Event: remaining}}
+		if diff := cmp.Diff(want, computetest.Read[compute.HostedRow](t, again, compute.Where(compute.ByServer, remaining))); diff != "" {
 			t.Errorf("what a host is to destroy (-want +got):\n%s", diff)
 		}
 	})

@@ -18,7 +18,7 @@ type condition struct {
 }
 
 // in is the condition with the marks for some of its values, which args are. The empty text has to
-// be asked for as NULL where the column is NULL instead: no IN finds that.
+// be requested as NULL where the column is NULL instead: no IN finds that.
 func (c condition) in(marks string, args []any) string {
 	if c.null && slices.Contains(args, any("")) {
 		return "(" + c.column + " IN (" + marks + ") OR " + c.column + " IS NULL)"

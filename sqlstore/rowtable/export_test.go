@@ -27,8 +27,8 @@ func (s *rowStore) Tables() map[string][]string {
 }
 
 func isProjection(t rowTable) bool {
-	_, is := t.(interface{ refusal() error })
-	return is
+	_, cur := t.(interface{ refusal() error })
+	return cur
 }
 
 func (t *table[T]) described() (name string, columns []string) {

@@ -47,13 +47,13 @@ func (s *rowStore) found(t *sqlconn.Tx) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	there, err := t.HasTable(s.versions())
+	existing, err := t.HasTable(s.versions())
 	switch {
 	case err != nil:
 		return 0, err
-	case !there && len(names) > 0:
+	case !existing && len(names) > 0:
 		return 0, fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
-	case !there:
+	case !existing:
 		return 0, nil
 	}
 	versions, err := sqlconn.List(t, sqlconn.Integer, "SELECT version FROM "+s.versions())

@@ -40,14 +40,14 @@ func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 		opts.Server = opts.Server.Named("berth-" + kind.service)
 	}
 	s := &rowStore{rowKind: kind}
-	is := engine.Service{
+	cur := engine.Service{
 		Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: sqlconn.Naming{Section: "database", Database: kind.versions()}},
 		Encode: encodeNotes, WritesHaveEntries: true,
 	}
 	if opts.Server != nil {
-		is.LockStatement = lockStatement
+		cur.LockStatement = lockStatement
 	}
-	s.Engine = engine.New(opts, is)
+	s.Engine = engine.New(opts, cur)
 	return s
 }
 
@@ -77,7 +77,7 @@ func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
 	return err
 }
 
-// Update runs fn in a transaction that no other one runs beside, possibly more than
+// Update runs fn in a transaction that runs by itself, possibly more than
 // once. A panic in fn is returned as an error. When ctx ends while it waits, it
 // leaves without having run; once it runs, its outcome is waited for. On a server it
 // also leaves when it does not run within Options.RetryTime.

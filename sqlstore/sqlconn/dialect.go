@@ -68,10 +68,10 @@ type Dialect struct {
 	Exists func(error) bool
 	// Enforce makes a session check foreign keys, empty where they always are.
 	Enforce string
-	// Collations asks for those that compare texts by their bytes, the best
+	// Collations requests those that compare texts by their bytes, the best
 	// first, where tables have one.
 	Collations string
-	// hasTable asks whether a table exists, Tables lists them, without
+	// hasTable reads whether a table exists, Tables lists them, without
 	// Berth's own.
 	hasTable, Tables string
 	// Duplicate recognises a violated unique key; Orphan a violated foreign

@@ -12,7 +12,7 @@ import (
 // sqliteMagic begins every SQLite file that is not empty.
 const sqliteMagic = "SQLite format 3\x00"
 
-// CheckPlace refuses what can be told from the directory entry: what is there
+// CheckPlace refuses what can be seen from the directory entry: what is there
 // must be a plain file that may be read and written, also by root, whom the
 // system would not stop.
 func CheckPlace(path string) error {
@@ -61,7 +61,7 @@ func CheckFile(path string) (empty bool, err error) {
 }
 
 // checkLength refuses a file that is shorter than its header says. With a
-// write-ahead log beside it the header may be ahead, and SQLite sorts it out. The offsets are those
+// write-ahead log next to it the header may be ahead, and SQLite sorts it out. The offsets are those
 // of SQLite's file format: 16 the size of a page, where 1 stands for 65536; 28 the number of pages,
 // which is valid only if the change counter at 24 equals the one at 92.
 func checkLength(path string, head []byte, size int64) error {
@@ -80,7 +80,7 @@ func checkLength(path string, head []byte, size int64) error {
 	return nil
 }
 
-// ReadOnlyURI names a file for reading without leaving anything beside it. Where
+// ReadOnlyURI names a file for reading without creating any file next to it. Where
 // the log does not exist no process has the file open for it, and SQLite need not
 // make one to find that out.
 func ReadOnlyURI(path string, pragmas ...string) string {

@@ -24,7 +24,7 @@ import (
 
 // ErrFileLost says that the database file, or its write-ahead log, was removed or replaced
 // while the store was open. It is in the chain of what View, Update and Usable return then,
-// beside an Unavailable fault. Only opening the database again ends it.
+// next to an Unavailable fault. Only opening the database again ends it.
 var ErrFileLost = errors.New("the store has lost its file")
 
 // LookEvery is how often an idle store looks whether its files are there.
@@ -101,7 +101,7 @@ func (f *OpenFiles) Check() error {
 	return nil
 }
 
-// tightMargin is room that is always wanted beside that for the log.
+// tightMargin is room that is always required in addition to that for the log.
 const tightMargin = 1 << 20
 
 // Tight reports whether the disk has hardly room for what the write-ahead log will add to the database file when it is copied into

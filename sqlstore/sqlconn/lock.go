@@ -16,7 +16,7 @@ var ErrInUse = errors.New("it is in use")
 // LockFile makes this process the only berth on a database, until release is
 // called or the process ends in any way.
 //
-// The lock is on a file beside the database, because SQLite keeps its own locks
+// The lock is on a file next to the database, because SQLite keeps its own locks
 // on the database file: they belong to the process, and closing any other
 // descriptor of that file would silently drop them.
 func LockFile(path string) (release func(), err error) {
@@ -49,7 +49,7 @@ func LockFile(path string) (release func(), err error) {
 func takeLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
-		return nil, fmt.Errorf("the lock beside it cannot be made: %w", err)
+		return nil, fmt.Errorf("the lock file next to it cannot be created: %w", err)
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil && isCurrent(f, name) {

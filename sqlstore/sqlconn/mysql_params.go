@@ -18,7 +18,7 @@ import (
 )
 
 // The parameters of a URL that have a meaning here, with the names of PyMySQL and mysqlclient. Python raises an error for one that it does
-// not know, and so does checkMySQLParams: none is dropped without a word, since it may be the one that asks for TLS.
+// not know, and so does checkMySQLParams: none is dropped without a word, since it may be the one that requests TLS.
 var mysqlParams = map[string]func(value string) error{
 	"user": nil, "username": nil, "password": nil, "passwd": nil, "database": nil, "db": nil,
 	"unix_socket": nil, "bind_address": nil, "program_name": nil,

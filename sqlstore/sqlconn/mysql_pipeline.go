@@ -21,9 +21,9 @@ func (mysqlPipeline) rows(ctx context.Context, s *Session, query string, args []
 	return s.Conn.QueryContext(ctx, s.joined(query), args...)
 }
 
-// ask reads one result set for each question. Statements that were put off have none and are passed
+// queryAll reads one result set for each question. Statements that were put off have none and are passed
 // over by the driver.
-func (mysqlPipeline) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
+func (mysqlPipeline) queryAll(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	texts, args := make([]string, len(questions)), []any(nil)
 	for i, q := range questions {
 		texts[i], args = q.Query, append(args, q.Args...)

@@ -15,7 +15,7 @@ import (
 // An option file of MySQL's has what a URL leaves out (read_default_file, read_default_group). It is read as PyMySQL does, with Python's
 // configparser: sections, key = value or key: value, quotes around a whole value, comments on lines of their own only. PyMySQL does not
 // follow !include, and takes from the file what optionParams has. It goes on without TLS when it cannot read the file, or
-// when the file asks for TLS in a way that it does not know; here both are errors.
+// when the file requests TLS in a way that it does not know; here both are errors.
 
 // defaultOptionFile is the file of a group without a file.
 const defaultOptionFile = "/etc/my.cnf"

@@ -47,7 +47,7 @@ func TestOptionFileCompletesURL(t *testing.T) {
 		"[tripleo]\nssl=1\n[bad]\nssl-crl=/x\n[charset]\ndefault-character-set=latin1\n[old]\nssl=maybe\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	of := func(group string) url.Values {
+	values := func(group string) url.Values {
 		return url.Values{"read_default_file": {file}, "read_default_group": {group}}
 	}
 	server, err := withOptionFile(Server{Params: url.Values{"read_default_file": {file}, "ssl_ca": {"/uca"}}})
@@ -64,7 +64,7 @@ func TestOptionFileCompletesURL(t *testing.T) {
 	if diff := cmp.Diff([]string{"h:3307", "[::1]:3307", "i:1"}, server.Hosts); diff != "" || err != nil || server.User+server.Password+server.Database != "upd" {
 		t.Errorf("a whole URL: %v, %v (-want +got):\n%s", server, err, diff)
 	}
-	if server, err = withOptionFile(Server{Database: "d", Params: of("tripleo")}); err != nil || server.Params.Get("ssl") != "1" || server.User != "" {
+	if server, err = withOptionFile(Server{Database: "d", Params: values("tripleo")}); err != nil || server.Params.Get("ssl") != "1" || server.User != "" {
 		t.Errorf("another group: %v, %v", server, err)
 	}
 	for group, want := range map[string]string{
@@ -73,7 +73,7 @@ func TestOptionFileCompletesURL(t *testing.T) {
 		"charset": "charset of the database URL: want utf8mb4",
 		"old":     "ssl of the database URL: want true or false",
 	} {
-		if _, err := withOptionFile(Server{Database: "d", Params: of(group)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := withOptionFile(Server{Database: "d", Params: values(group)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("group %s: %v, want %q", group, err, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestOptionFileCompletesURL(t *testing.T) {
 	if _, err := withOptionFile(Server{Database: "d", Params: url.Values{"read_default_file": {missing}}}); err == nil || !strings.Contains(err.Error(), missing) {
 		t.Errorf("a missing file: %v, want its name", err)
 	}
-	if _, err := withOptionFile(Server{Params: of("tripleo")}); err == nil || !strings.Contains(err.Error(), "database") {
+	if _, err := withOptionFile(Server{Params: values("tripleo")}); err == nil || !strings.Contains(err.Error(), "database") {
 		t.Errorf("no database anywhere: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // What a transaction sends to a server goes in few round trips:
 // statements without an answer worth waiting for are put off and go with the
-// next one, and several questions, or several changes, are asked and made
+// next one, and several queries, or several changes, are sent
 // together. A server runs the statements of a round trip in order and stops at the
 // first that fails.
 //
@@ -136,9 +136,9 @@ func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
 	return err
 }
 
-// ask asks several questions at once. Without a pipeline they are asked one after the other, and
+// queryAll sends several queries at once. Without a pipeline they are sent one after the other, and
 // the first error ends it.
-func (s *Session) ask(questions []Question) error {
+func (s *Session) queryAll(questions []Question) error {
 	if !s.Pipelined() {
 		for _, q := range questions {
 			if err := s.query(func(rows *sql.Rows, _ *watch) error { return walk(rows, q.Each) }, q.Query, q.Args...); err != nil {
@@ -147,7 +147,7 @@ func (s *Session) ask(questions []Question) error {
 		}
 		return nil
 	}
-	return s.attempt(func(w *watch) (bool, error) { return s.pipeline().ask(w.ctx, s, questions) })
+	return s.attempt(func(w *watch) (bool, error) { return s.pipeline().queryAll(w.ctx, s, questions) })
 }
 
 // walk calls fn with all rows of an answer.
@@ -200,7 +200,7 @@ type pipeline interface {
 	// last one's.
 	exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error)
 	rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error)
-	ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error)
+	queryAll(ctx context.Context, s *Session, questions []Question) (answered bool, err error)
 	change(ctx context.Context, s *Session, changes []Statement) ([]int64, error)
 }
 

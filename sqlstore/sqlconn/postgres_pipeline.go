@@ -38,8 +38,8 @@ func (postgresPipeline) rows(ctx context.Context, s *Session, query string, args
 	return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
 }
 
-// ask sends the questions as one batch and reads the answers in order.
-func (p postgresPipeline) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
+// queryAll sends the queries as one batch and reads the answers in order.
+func (p postgresPipeline) queryAll(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	batch := p.batch(s)
 	for _, q := range questions {
 		if err := p.queue(batch, s, q.Statement); err != nil {

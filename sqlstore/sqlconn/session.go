@@ -211,7 +211,7 @@ func (s *Session) watch() *watch {
 	return w
 }
 
-// heard starts the time-out anew: the database has answered.
+// heard restarts the time-out: the database has answered.
 func (w *watch) heard() {
 	if w.timer != nil {
 		w.timer.Reset(w.timeout)

@@ -48,7 +48,7 @@ func (t *Tx) Fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	t.Cause, t.Broken = err, t.Session.Dialect.Translate("asking the database", err)
+	t.Cause, t.Broken = err, t.Session.Dialect.Translate("querying the database", err)
 	return t.Broken
 }
 
@@ -61,15 +61,15 @@ func (t *Tx) Each(fn func(*Row), query string, args ...any) error {
 	if err := t.Usable(); err != nil {
 		return err
 	}
-	var left error // the caller's context ended
+	var ended error // the caller's context ended
 	end := t.Trace.begin(t.Context, query)
 	err := t.Session.query(func(rows *sql.Rows, w *watch) (err error) {
-		left, err = t.walk(rows, w, fn)
+		ended, err = t.walk(rows, w, fn)
 		return err
 	}, query, args...)
 	end(err)
-	if err == nil && left != nil {
-		return left
+	if err == nil && ended != nil {
+		return ended
 	}
 	return t.Fail(err)
 }
@@ -79,7 +79,7 @@ const rowsBetween = 1024
 
 // walk reads rows to their end. It looks at the context now and then, since an
 // answer may be large, and returns apart from the driver's errors that it ended.
-func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (left, err error) {
+func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (ended, err error) {
 	columns, err := rows.Columns()
 	if err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (left, err error) {
 		if n%rowsBetween == rowsBetween-1 {
 			w.heard()
 			t.countRows(rowsBetween)
-			if left := t.Usable(); left != nil {
-				return left, nil
+			if ended := t.Usable(); ended != nil {
+				return ended, nil
 			}
 		}
 	}
@@ -105,20 +105,20 @@ func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (left, err error) {
 	return nil, rows.Err()
 }
 
-// countRows tells OnRows of rows that were read since it was told last.
+// countRows reports to OnRows the rows that were read since the last report.
 func (t *Tx) countRows(rows int) {
 	if t.OnRows != nil {
 		t.OnRows(rows)
 	}
 }
 
-// Ask runs several statements that only read, in one round trip where the database can.
-func (t *Tx) Ask(questions []Question) error {
+// QueryAll runs several statements that only read, in one round trip where the database can.
+func (t *Tx) QueryAll(questions []Question) error {
 	if err := t.Usable(); err != nil {
 		return err
 	}
 	end := t.Tracing(len(questions), func(i int) string { return questions[i].Query })
-	err := t.Session.ask(questions)
+	err := t.Session.queryAll(questions)
 	end(err)
 	return t.Fail(err)
 }
@@ -130,7 +130,7 @@ func (t *Tx) Answered(queries []string) (n int, err error) {
 	for i, query := range queries {
 		questions[i] = Question{Statement{Query: query}, func(*Row) { n = i + 1 }}
 	}
-	return n, t.Ask(questions)
+	return n, t.QueryAll(questions)
 }
 
 // Tracing calls Trace for n statements that run together. The returned function ends all of them.

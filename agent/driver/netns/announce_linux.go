@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passTime is how long the host's end of a pair may take to pass packets on after the other end
+// passTime is how long the host's end of a pair may take to forward packets after the other end
 // came up.
 const passTime = time.Second
 
-// announce sends a frame from the interface of a port to all, so that bridges learn where its
-// address is now: the server may have been on another host. It is a request of RARP, which needs no
-// IP address and is not answered, as QEMU sends it after a migration.
+// announce broadcasts a frame from the interface of a port, so that switches learn where its MAC
+// address is: the server may have been on another host. The frame is a RARP request, as QEMU sends
+// it after a migration: it needs no IP address and has no answer.
 func (s pair) announce(ctx context.Context, p plug) error {
 	if p.Way == byBridge || p.Way == bySwitch {
 		if err := s.awaitTap(ctx, p); err != nil {
@@ -29,8 +29,8 @@ func (s pair) announce(ctx context.Context, p plug) error {
 	return s.inside.sendRARP(p.eth())
 }
 
-// awaitTap waits until the host's end of a port's pair has noticed that the other end is up. A
-// bridge drops what comes from it before.
+// awaitTap waits until the host's end of a port's pair has detected that the other end is up. Until
+// then a bridge drops its frames.
 func (s pair) awaitTap(ctx context.Context, p plug) error {
 	ctx, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
@@ -76,7 +76,7 @@ func (s *space) sendRARP(name string) error {
 	return nil
 }
 
-// rarp is a frame in which an interface asks all others for its own IP address.
+// rarp is a frame in which an interface requests its own IP address from all others.
 func rarp(kind uint16, mac net.HardwareAddr) []byte {
 	const shortest = 60 // of a frame
 	everybody := slices.Repeat([]byte{255}, 6)

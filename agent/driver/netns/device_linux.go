@@ -148,8 +148,8 @@ func (s *space) deviceAt(pci, slot string) (netlink.Link, error) {
 	return link, err
 }
 
-// notifyPF sets the address of a virtual function at its physical function: many cards pass no
-// other. Drivers that do not support that are ignored.
+// notifyPF sets the MAC address of a virtual function at its physical function: many cards drop
+// frames with any other. It does nothing with a driver that does not support that.
 func (s *space) notifyPF(pci string, p plug) error {
 	name, number, ok := pfOf(filepath.Join(pci, p.At))
 	if !ok {

@@ -38,8 +38,8 @@
 //	macvlans, receiving 26 to 56                196 to 200        367 to 388
 //	a bridge, sending   12 to 62                194 to 198        486 to 500
 //
-// For what it receives the NIC was said to have 400 Mbit/s: with 450 the peer service's
-// bursts filled the wire now and then, and the first got 181 to 200.
+// For receiving, the NIC was configured with 400 Mbit/s: with 450 the bursts of the other server
+// filled the wire at times, and the first server got 181 to 200.
 //
 // Devices with a PCI address were not available: an end of a veth pair stood for one.
 package netns

@@ -141,7 +141,7 @@ func (d *Driver) state(id string) driver.State {
 }
 
 // Addresses returns the MAC addresses of the interfaces that servers have. They are on no
-// interface of the host, where others search for them.
+// interface of the host, where other programs expect them.
 func (d *Driver) Addresses() (all []net.HardwareAddr, err error) {
 	ids, err := d.records.list()
 	if err != nil {

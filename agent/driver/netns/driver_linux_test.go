@@ -18,7 +18,7 @@ import (
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
-// Each thing may be requested twice, and by a driver that has just begun.
+// Every call may be repeated, also by a driver that was just created.
 func TestEverythingTwice(t *testing.T) {
 	m := newMachine(t)
 	ctx := t.Context()
@@ -58,7 +58,7 @@ func TestEverythingTwice(t *testing.T) {
 }
 
 // A new boot takes the interfaces down: what was in the server notices.
-func TestStartAnewInterrupts(t *testing.T) {
+func TestSecondStartInterrupts(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1))
 	m.must(m.driver.Build(t.Context(), s))
@@ -176,7 +176,7 @@ func TestHalfMade(t *testing.T) {
 	}
 }
 
-// A server that was built otherwise becomes what is requested.
+// A server that was built differently is rebuilt as requested.
 func TestBuildOfAnother(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1), shared(2), port(3))
@@ -235,8 +235,8 @@ func (m *machine) mac(name string) string {
 	return strings.Fields(m.ip("-br", "link", "show", "dev", name))[2]
 }
 
-// What was interrupted by the end of the agent is taken away by the next, also when nobody
-// requests it again.
+// What was interrupted by the end of the agent is removed by the next one, also when it is not
+// requested again.
 func TestInterrupted(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1), shared(2))
@@ -355,7 +355,7 @@ func TestPartsAreGone(t *testing.T) {
 	}
 }
 
-// What somebody took from a server is made again by whoever requests it.
+// What somebody removed from a server is created again by the next call that needs it.
 func TestInterfacesAreGone(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1), shared(2), port(3))

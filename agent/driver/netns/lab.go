@@ -18,9 +18,9 @@ import (
 //
 // To measure a guarantee, iperf3 is run there, or in a server, and in a server.
 type Lab struct {
-	// Hosts are the namespaces of the hosts, each as Namespace in Config. The wires of a host have
-	// its place in this list for their number. With Own they are names, and created and removed
-	// with the rest.
+	// Hosts are the namespaces of the hosts, each as Namespace in Config. The wires of a host are
+	// numbered by its index in this list. With Own they are names of namespaces that are created
+	// and removed with the rest.
 	Hosts []string
 	Own   bool
 	Wires []Wire // of each host
@@ -31,10 +31,9 @@ type Wire struct {
 	NIC     string // created by Make
 	Bridge  string // created with the NIC in it; "" for none: ports may share the NIC
 	Outside string // the namespace at the other end, which is created
-	// Rate is how much goes through each way from and to each host, in kbit/s; 0 is as much as can
-	// be.
+	// Rate is the rate of the wire of each host, per direction, in kbit/s; 0 is no limit.
 	Rate int64
-	// Addresses are those of the other end, with the lengths of their prefixes.
+	// Addresses are the addresses of the other end, with the lengths of their prefixes.
 	Addresses []string
 }
 
@@ -44,7 +43,7 @@ func (l *Lab) check() error {
 	taken := map[string]bool{}
 	once := func(kind, name string) {
 		if taken[kind+name] {
-			wrong = append(wrong, fmt.Errorf("%s %s is there twice", kind, name))
+			wrong = append(wrong, fmt.Errorf("%s %s is listed twice", kind, name))
 		}
 		taken[kind+name] = true
 	}

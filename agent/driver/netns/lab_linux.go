@@ -74,8 +74,8 @@ func hostPath(name string) string {
 	return spacePath(name)
 }
 
-// Remove removes all that there is of it, and nothing else. What it cannot remove keeps nothing
-// else from being removed.
+// Remove removes every part of the lab that exists, and nothing else. It goes on after a part that
+// cannot be removed.
 func (l *Lab) Remove(ctx context.Context) error {
 	if err := l.check(); err != nil {
 		return err

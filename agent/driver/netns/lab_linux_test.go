@@ -78,7 +78,7 @@ func TestLab(t *testing.T) {
 	traffictest.Run(t, "ip", "netns", "del", lab.Wires[1].Outside)
 	m.must(lab.Make(t.Context()))
 	if n := strings.Count(picture(), "rate 500Mbit"); n != 4 {
-		t.Errorf("mended, the rate is there %d times, want 4", n)
+		t.Errorf("repaired, the rate is there %d times, want 4", n)
 	}
 	traffictest.Serve(t, lab.Wires[1].Outside, 5201)
 	m.config.Bridges["physnet0"] = "br-ens6"
@@ -94,8 +94,8 @@ func TestLab(t *testing.T) {
 	}
 }
 
-// A lab may have the host's namespace for its own, which goes with it, and is made again when it
-// was deleted.
+// A lab may own the namespace of its host: it is removed with the lab, and created again when
+// somebody deleted it.
 func TestLabWithItsHost(t *testing.T) {
 	m := newMachine(t)
 	host, outside := m.host+"-own", m.host+"-out"
@@ -208,7 +208,7 @@ func TestLabAmongOthers(t *testing.T) {
 		"Outside":   {netns.Wire{NIC: "ens5", Outside: "../x"}, `a namespace cannot be called "../x"`},
 		"Rate":      {netns.Wire{NIC: "ens5", Outside: other, Rate: -1}, "cannot have a rate of -1 kbit/s"},
 		"Address":   {netns.Wire{NIC: "ens5", Outside: other, Addresses: []string{"192.0.2.1"}}, "the address outside of ens5"},
-		"Twice":     {netns.Wire{NIC: "ens5", Bridge: "ens5", Outside: other}, "interface ens5 is there twice"},
+		"Twice":     {netns.Wire{NIC: "ens5", Bridge: "ens5", Outside: other}, "interface ens5 is listed twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lab := &netns.Lab{Hosts: []string{m.host}, Wires: []netns.Wire{c.wire}}
@@ -238,9 +238,9 @@ func TestLabAmongOthers(t *testing.T) {
 }
 
 // TestGuaranteeIsFelt lets a server whose port is promised 200 of 500 Mbit/s keep them
-// while its peer service sends, or receives, as much as it can, and take more when the
-// peer service is done. The agent's holder keeps the promise on the NIC, which the ports
-// share as macvlans or by a bridge. What the machine does besides may spoil a try.
+// while the other server on the NIC sends, or receives, as much as it can, and use more when that
+// one is done. The agent's enforcer keeps the promise on the NIC, which the ports share as macvlans
+// or by a bridge. Other load of the machine may spoil an attempt.
 func TestGuaranteeIsFelt(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
 	for _, c := range []struct {
@@ -264,11 +264,11 @@ func TestGuaranteeIsFelt(t *testing.T) {
 				switch {
 				case together[0] >= promised*95/100 && single[0] > together[0]*3/2:
 					if without[0] >= promised*95/100 {
-						t.Log("the neighbour was not greedy enough for this to prove much")
+						t.Log("the other server sent too little for this to prove much")
 					}
 					return
 				case try == tries:
-					t.Fatalf("the server got %d kbit/s beside its neighbour and %d alone; promised are %d of %d", together[0], single[0], promised, w.rate())
+					t.Fatalf("the server got %d kbit/s with the other one and %d without it; promised are %d of %d", together[0], single[0], promised, w.rate())
 				}
 			}
 		})

@@ -52,7 +52,7 @@ func (s pair) joinVeth(p plug) (tap netlink.Link, err error) {
 	return tap, nil
 }
 
-// recreateVeth makes a veth pair in the place of what is there.
+// recreateVeth replaces an interface by a new veth pair.
 func (s pair) recreateVeth(p plug, tap, eth netlink.Link) (netlink.Link, error) {
 	if tap != nil {
 		if err := s.host.drop(tap); err != nil { // its other end goes with it

@@ -61,7 +61,7 @@ func (m *machine) ip(args ...string) string {
 	return traffictest.Run(m.t, append([]string{"ip", "-n", m.host}, args...)...)
 }
 
-// restart is an agent that starts again.
+// restart replaces the driver by a new one, as a restart of the agent does.
 func (m *machine) restart() {
 	m.t.Helper()
 	var err error
@@ -141,7 +141,7 @@ func (m *machine) state(id string) *driver.State {
 // wantState compares what the driver says of a server, also one that has just begun.
 func (m *machine) wantState(id string, want *driver.State) {
 	m.t.Helper()
-	for _, owner := range []string{"the driver", "one that starts anew"} {
+	for _, owner := range []string{"the driver", "one that starts again"} {
 		if diff := cmp.Diff(want, m.state(id)); diff != "" {
 			m.t.Errorf("%s says of server %s (-want +got):\n%s", owner, id, diff)
 		}

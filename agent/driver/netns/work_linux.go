@@ -167,7 +167,7 @@ func (w *work) join(ctx context.Context, p plug) error {
 
 var errNoSwitch = errors.New("it is on Open vSwitch, which this driver has none of")
 
-// takeOut removes a port's interface, or what remains of it.
+// takeOut removes a port's interface, or what exists of it.
 func (w *work) takeOut(ctx context.Context, p plug) error {
 	if err := ctx.Err(); err != nil {
 		return err

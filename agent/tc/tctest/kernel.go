@@ -21,7 +21,7 @@ const (
 	Repeat          // it is done twice
 )
 
-// ErrRefused is the error of steps that were reported to fail.
+// ErrRefused is the error of the steps that a test makes fail.
 var ErrRefused = errors.New("refused, as the test wants it")
 
 // A Kernel is traffic control in memory, with the rules of Linux's HTB that

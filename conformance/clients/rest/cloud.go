@@ -95,11 +95,11 @@ func (c *Client) Clear(t testing.TB) {
 		if len(list.Providers) == 0 {
 			break
 		}
-		gone := 0
+		deleted := 0
 		for _, p := range list.Providers {
-			gone += c.clearProvider(t, p.UUID)
+			deleted += c.clearProvider(t, p.UUID)
 		}
-		if gone == 0 {
+		if deleted == 0 {
 			t.Fatalf("%d providers cannot be deleted", len(list.Providers))
 		}
 	}
@@ -109,9 +109,9 @@ func (c *Client) Clear(t testing.TB) {
 // clearProvider returns 1 if the provider was removed; one with children remains.
 func (c *Client) clearProvider(t testing.TB, uuid string) int {
 	t.Helper()
-	var held struct{ Allocations map[string]any }
-	c.Read(t, "/resource_providers/"+uuid+"/allocations", &held)
-	for consumer := range held.Allocations {
+	var allocated struct{ Allocations map[string]any }
+	c.Read(t, "/resource_providers/"+uuid+"/allocations", &allocated)
+	for consumer := range allocated.Allocations {
 		c.Must(t, http.StatusNoContent, "DELETE", "/allocations/"+consumer, nil)
 	}
 	a, err := c.Do("DELETE", "/resource_providers/"+uuid, nil)

@@ -142,8 +142,8 @@ func serverFilter(q *wire.Request) (f servers.ServerFilter, some bool, err error
 		some = false // deleted servers are not kept
 	}
 	if statuses := q.Query["status"]; len(statuses) > 0 {
-		is, err := filterStatus(q, &f, statuses)
-		return f, some && is, err
+		cur, err := filterStatus(q, &f, statuses)
+		return f, some && cur, err
 	}
 	return f, some, nil
 }

@@ -30,8 +30,8 @@ json.dump([[holds(name, v) for v in values] for name, values in json.load(sys.st
 
 // The formats and the expressions that are Go's own hold what Nova's hold.
 func TestFormatsAreNovas(t *testing.T) {
-	text := func(is func(string) bool) func(pyjson.Value) bool {
-		return func(v pyjson.Value) bool { return is(v.Str()) }
+	text := func(cur func(string) bool) func(pyjson.Value) bool {
+		return func(v pyjson.Value) bool { return cur(v.Str()) }
 	}
 	names := []string{
 		"", "a", " ", " a", "a ", "a b", "a\n", "a\n\n", "\na", "a\tb", "a\x00", "é", "a\u00a0", "\u00a0a", "a\u00a0b", "a\u2028b", "a\u200bb",
@@ -69,7 +69,7 @@ func TestFormatsAreNovas(t *testing.T) {
 		questions = append(questions, question{c.name, c.values})
 	}
 	var want [][]bool
-	novatest.Ask(t, novaChecks, questions, &want)
+	novatest.Run(t, novaChecks, questions, &want)
 	for i, c := range checks {
 		for k, v := range c.values {
 			if got := c.is(pyjson.NewString(v)); got != want[i][k] {
@@ -107,7 +107,7 @@ func TestPolicyDefaultsAreNovas(t *testing.T) {
 		Old    []string // name and check
 	}
 	var theirs map[string]rule
-	novatest.Ask(t, novaRules, nil, &theirs)
+	novatest.Run(t, novaRules, nil, &theirs)
 	for _, r := range PolicyDefaults() {
 		want, ok := theirs[r.Name]
 		if slices.Contains(ownRules, r.Name) {

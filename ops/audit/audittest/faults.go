@@ -803,7 +803,7 @@ var Faults = []Fault{
 		if p == nil {
 			return false
 		}
-		x.HypervisorOf(p).UUID = cloudtest.UUID("made anew")
+		x.HypervisorOf(p).UUID = cloudtest.UUID("made again")
 		return true
 	}},
 	{Code: audit.HypervisorNameDiffers, inject: func(x target) bool {

@@ -174,7 +174,7 @@ func (s *Server) flavorQueries(settings request.Settings) (ways []placement.Quer
 	spec := request.Spec{Flavor: f, Image: extraspecs.Image{ID: s.Image, Properties: s.ImageProperties}, FromVolume: s.Image == ""}
 	q, err := request.New(spec, settings, nil)
 	if err != nil {
-		return nil, fmt.Errorf("what flavor %s asks for is not known without the image: %w", s.Flavor.Name, err)
+		return nil, fmt.Errorf("what flavor %s requests is not known without the image: %w", s.Flavor.Name, err)
 	}
 	ways = append(ways, q.Query)
 	if other, ok := q.Fallback(); ok {

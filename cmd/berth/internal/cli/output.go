@@ -131,18 +131,18 @@ func (o *Output) Stream(env Env, columns []string) func(row []any, value any, te
 
 // only returns the result as a table of some columns. They stay in the order of the table, as in the openstack command.
 func (r Result) only(names []string) (Result, error) {
-	wanted := make([]bool, len(r.Columns))
+	shown := make([]bool, len(r.Columns))
 	for _, name := range names {
 		title := strings.ReplaceAll(name, "_", " ") // as placement's client writes names of columns
 		index := slices.IndexFunc(r.Columns, func(c string) bool { return strings.EqualFold(c, title) })
 		if index < 0 {
 			return Result{}, fmt.Errorf("there is no column %q; the columns are %s", name, strings.Join(r.Columns, ", "))
 		}
-		wanted[index] = true
+		shown[index] = true
 	}
 	next := Result{Rows: make([][]any, len(r.Rows))}
 	for index, column := range r.Columns {
-		if !wanted[index] {
+		if !shown[index] {
 			continue
 		}
 		next.Columns = append(next.Columns, column)
@@ -275,9 +275,9 @@ func OrNone(text string) any {
 }
 
 // Count is a number with what is counted.
-func Count(n int, of string) string {
+func Count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + of
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, of)
+	return fmt.Sprintf("%d %ss", n, noun)
 }

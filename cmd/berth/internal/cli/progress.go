@@ -28,10 +28,10 @@ func NewProgress(env Env) *progress {
 }
 
 // Of returns a function that prints the progress of one kind of work.
-func (p *progress) Of(doing string) func(table string, rows, of int64) {
-	return func(table string, rows, of int64) {
+func (p *progress) Of(doing string) func(table string, rows, total int64) {
+	return func(table string, rows, total int64) {
 		p.Show(func() string {
-			return fmt.Sprintf("%s %s: %d of %d rows (%d %%)", doing, table, rows, of, percent(rows, of))
+			return fmt.Sprintf("%s %s: %d of %d rows (%d %%)", doing, table, rows, total, percent(rows, total))
 		})
 	}
 }
@@ -57,11 +57,11 @@ func (p *progress) End() {
 }
 
 // percent returns how much of a task is done; all of it when there is nothing to do.
-func percent(rows, of int64) int64 {
-	if of == 0 {
+func percent(rows, total int64) int64 {
+	if total == 0 {
 		return 100
 	}
-	return 100 * rows / of
+	return 100 * rows / total
 }
 
 // IsTerminal reports whether a stream is a terminal: a character device other than /dev/null, which cron and systemd give to jobs.

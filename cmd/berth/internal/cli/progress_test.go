@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Confirmation is asked for on a terminal only. Jobs have /dev/null or a pipe for their standard input, and are told to give --yes.
-func TestConsentIsAskedForOnATerminal(t *testing.T) {
+// Confirmation is requested on a terminal only. Jobs have /dev/null or a pipe for their standard input, and the error says to give --yes.
+func TestConfirmationIsRequestedOnATerminal(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -24,10 +24,10 @@ func TestConsentIsAskedForOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, stdin := range map[string]*os.File{"/dev/null": null, "a pipe": pipe} {
-		var asked bytes.Buffer
-		err := Confirm(t.Context(), &asked, stdin, false)
-		if code, _ := CodeOf(err); code != ExitUsage || asked.Len() > 0 {
-			t.Errorf("confirm with %s asks %q and fails with code %d: %v", name, asked.String(), code, err)
+		var output bytes.Buffer
+		err := Confirm(t.Context(), &output, stdin, false)
+		if code, _ := CodeOf(err); code != ExitUsage || output.Len() > 0 {
+			t.Errorf("confirm with %s prints %q and fails with code %d: %v", name, output.String(), code, err)
 		}
 	}
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -39,10 +39,10 @@ func TestConsentIsAskedForOnATerminal(t *testing.T) {
 		t.Fatal("a pseudoterminal is not taken for a terminal")
 	}
 	interrupted, interrupt := context.WithCancel(t.Context())
-	var asked bytes.Buffer
+	var output bytes.Buffer
 	go interrupt()
-	err = Confirm(interrupted, &asked, terminal, false)
-	if code, _ := CodeOf(err); code != ExitFailure || asked.String() != "Go on? [y/N] \n" {
-		t.Errorf("interrupted, confirm asks %q and fails with code %d: %v", asked.String(), code, err)
+	err = Confirm(interrupted, &output, terminal, false)
+	if code, _ := CodeOf(err); code != ExitFailure || output.String() != "Go on? [y/N] \n" {
+		t.Errorf("interrupted, confirm prints %q and fails with code %d: %v", output.String(), code, err)
 	}
 }

@@ -261,9 +261,9 @@ func centredTable(rows [][]string) string {
 // centred centres a text as PrettyTable does: an odd space is on the right of texts with an odd
 // length, and on the left of others.
 func centred(text string, width int) string {
-	left := (width - len(text)) / 2
+	remaining := (width - len(text)) / 2
 	if (width-len(text))%2 == 1 && len(text)%2 == 0 {
-		left++
+		remaining++
 	}
-	return strings.Repeat(" ", left) + text + strings.Repeat(" ", width-len(text)-left)
+	return strings.Repeat(" ", remaining) + text + strings.Repeat(" ", width-len(text)-remaining)
 }

@@ -304,7 +304,7 @@ func outFirst(all []capacity.Exhausted, owner func(string) string) string {
 	return strings.Join(lines, "")
 }
 
-// missing says what a host lacks. Amounts are omitted when Asked is negative.
+// missing says what a host lacks. Amounts are omitted when Requested is negative.
 func missing(m explain.Miss, owner func(string) string) string {
 	var text string
 	switch m.Kind {

@@ -188,8 +188,8 @@ func (s *cloudSource) readAPIs(ctx context.Context, env cli.Env, parts cloud.Par
 	}
 	p := cli.NewProgress(env)
 	defer p.End()
-	return client.Read(ctx, parts, func(what string, done, of int) {
-		p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
+	return client.Read(ctx, parts, func(what string, done, total int) {
+		p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, total) })
 	})
 }
 

@@ -209,8 +209,8 @@ func (x *doctorOptions) read(ctx context.Context) (*cloud.Cloud, error) {
 		p := cli.NewProgress(x.env)
 		defer p.End()
 		var c *cloud.Cloud
-		c, err = client.Survey(ctx, func(what string, done, of int) {
-			p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, of) })
+		c, err = client.Survey(ctx, func(what string, done, total int) {
+			p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, total) })
 		})
 		if err == nil {
 			fmt.Fprintf(x.env.Stderr, "read %s from %s in %.1f s\n", cmp.Or(describeRecords(c), "nothing"), c.Source, time.Since(start).Seconds())

@@ -11,12 +11,12 @@ import (
 
 // People are shown five or six things of a check, and the next command of each that is not right.
 func TestDoctorText(t *testing.T) {
-	var of doctor.Result
-	of.Check, of.Group, of.Result, of.Means, of.Command = "endpoints", "Services", doctor.Failed, "It fails.", "one"
+	var results doctor.Result
+	results.Check, results.Group, results.Result, results.Means, results.Command = "endpoints", "Services", doctor.Failed, "It fails.", "one"
 	for i, command := range []string{"one", "two", "two", "", "", "late", "later"} {
-		of.Evidence = append(of.Evidence, doctor.Evidence{Result: doctor.Failed, Text: fmt.Sprint("thing ", i), Command: command})
+		results.Evidence = append(results.Evidence, doctor.Evidence{Result: doctor.Failed, Text: fmt.Sprint("thing ", i), Command: command})
 	}
-	of.Evidence[4].Result, of.Evidence[4].Command = doctor.OK, "of what is right"
+	results.Evidence[4].Result, results.Evidence[4].Command = doctor.OK, "of what is right"
 	head := "Services\n  failed   endpoints              thing 0\n"
 	for i := 1; i < 5; i++ {
 		head += fmt.Sprintf("%34sthing %d\n", "", i)
@@ -27,8 +27,8 @@ func TestDoctorText(t *testing.T) {
 		7: head + "                                  … and 2 more, in -f json\n" + commands + foot,
 		6: head + "                                  thing 5\n" + commands + "                  late\n" + foot,
 	} {
-		one := of
-		one.Evidence = of.Evidence[:shown]
+		one := results
+		one.Evidence = results.Evidence[:shown]
 		if diff := cmp.Diff(want, doctorText(doctor.Report{Results: []doctor.Result{one}})); diff != "" {
 			t.Errorf("with %d things (-want +got):\n%s", shown, diff)
 		}

@@ -309,13 +309,13 @@ func (h *healOptions) plan(ctx context.Context) (*heal.Plan, error) {
 }
 
 // knownProvider returns an error for a pair of --provider whose provider no record has, or that is neither about a port, nor a group of one, nor a group of a flavor.
-func knownProvider(c *cloud.Cloud, of, provider string) error {
+func knownProvider(c *cloud.Cloud, owner, provider string) error {
 	if !slices.ContainsFunc(c.Placement.Providers, func(p cloud.Provider) bool { return p.UUID == provider || p.Name == provider }) {
-		return fmt.Errorf("--provider %s=%s: there is no provider with the name or UUID %q", of, provider, provider)
+		return fmt.Errorf("--provider %s=%s: there is no provider with the name or UUID %q", owner, provider, provider)
 	}
 	if c.Network != nil {
 		for _, p := range c.Network.Ports {
-			if p.UUID == of || p.Name == of || p.Request != nil && slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == of }) {
+			if p.UUID == owner || p.Name == owner || p.Request != nil && slices.ContainsFunc(p.Request.Groups, func(g cloud.PortGroup) bool { return g.ID == owner }) {
 				return nil
 			}
 		}
@@ -323,13 +323,13 @@ func knownProvider(c *cloud.Cloud, of, provider string) error {
 	if c.Compute != nil {
 		for _, s := range c.Compute.Servers {
 			for key := range s.Flavor.Specs {
-				if strings.HasPrefix(key, "resources"+of+":") {
+				if strings.HasPrefix(key, "resources"+owner+":") {
 					return nil
 				}
 			}
 		}
 	}
-	return fmt.Errorf("--provider %s=%s: there is no port of a server with the name or UUID %q, and no group of a port or of a flavor", of, provider, of)
+	return fmt.Errorf("--provider %s=%s: there is no port of a server with the name or UUID %q, and no group of a port or of a flavor", owner, provider, owner)
 }
 
 // writePlan writes the file of a plan, which must not be there yet.

@@ -13,7 +13,7 @@ func TestHealExitOfResults(t *testing.T) {
 	plan := &heal.Plan{Steps: []heal.Step{
 		{ID: 1, Request: cloud.Request{Service: heal.Placement}}, {ID: 2, Request: cloud.Request{Service: heal.Network}},
 	}}
-	left := []heal.Unhealed{{Code: "server-host-unknown", Nova: heal.NoNode, Why: "no node"}}
+	remaining := []heal.Unhealed{{Code: "server-host-unknown", Nova: heal.NoNode, Why: "no node"}}
 	for name, tc := range map[string]struct {
 		part  heal.Part
 		first heal.Outcome
@@ -26,15 +26,15 @@ func TestHealExitOfResults(t *testing.T) {
 		"Max":                {heal.Allocations, heal.Done, heal.Done, nil, true, int(heal.MaxReached)},
 		"NotAllocated":       {heal.Allocations, heal.Failed, heal.Skipped, nil, false, int(heal.NotAllocated)},
 		"NotNamed":           {heal.Allocations, heal.Done, heal.Stale, nil, false, int(heal.NotNamed)},
-		"NoNode":             {heal.Allocations, heal.Done, heal.Done, left, true, int(heal.NoNode)},
-		"Interrupted":        {heal.Allocations, heal.Done, heal.NotSent, left, false, cli.NovaUnexpected},
+		"NoNode":             {heal.Allocations, heal.Done, heal.Done, remaining, true, int(heal.NoNode)},
+		"Interrupted":        {heal.Allocations, heal.Done, heal.NotSent, remaining, false, cli.NovaUnexpected},
 		"Agree":              {heal.Aggregates, heal.Done, heal.Done, nil, false, 0},
 		"Changed":            {heal.Aggregates, heal.Done, heal.Stale, nil, false, int(heal.SyncChanged)},
 		"Refused":            {heal.Aggregates, heal.Failed, heal.Stale, nil, false, int(heal.SyncRefused)},
 		"All":                {"", heal.Done, heal.Done, nil, false, cli.ExitOK},
 		"AllMore":            {"", heal.Done, heal.Done, nil, true, cli.ExitFindings},
 		"AllChanged":         {"", heal.Done, heal.Stale, nil, false, cli.ExitFindings},
-		"AllLeft":            {"", heal.Done, heal.Done, left, false, cli.ExitFindings},
+		"AllLeft":            {"", heal.Done, heal.Done, remaining, false, cli.ExitFindings},
 		"AllInterrupted":     {"", heal.Done, heal.NotSent, nil, false, cli.ExitFailure},
 		"PortsNotAnswered":   {heal.Ports, heal.Unknown, heal.Done, nil, false, cli.ExitFindings},
 		"ProvidersLeftAlone": {heal.Providers, heal.Done, heal.Done, []heal.Unhealed{{Why: "busy"}}, false, cli.ExitOK},

@@ -141,8 +141,8 @@ func (a answers) servers(t *testing.T, minor int) string {
 	return string(text)
 }
 
-// Every command works with the services of every release, and asks placement what Nova of the release
-// does.
+// Every command works with the services of every release, and sends the query that Nova of the release
+// sends.
 func TestReleases(t *testing.T) {
 	// required are the traits that a server with a TPM, which chooses the size of its addresses, has in its
 	// query, beyond those of the oldest release.

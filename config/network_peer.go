@@ -7,10 +7,10 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A Neighbour is another service that this one sends requests to: [placement] or [nova] of the
+// A Peer is another service that this one sends requests to: [placement] or [nova] of the
 // network service, [placement], [neutron] or [glance] of the compute service. Without an AuthType no
 // requests are sent.
-type Neighbour struct {
+type Peer struct {
 	AuthType    string // keystoneauth's name of a plugin, as in Keystone; or none, noauth or admin_token
 	AuthSection string // group that Auth was read from, when it is another one
 	Auth        Auth
@@ -28,7 +28,7 @@ type Neighbour struct {
 	Timeout          *int // seconds
 }
 
-// The values of Neighbour.AuthType that need no Keystone. All three use EndpointOverride, or else
+// The values of Peer.AuthType that need no Keystone. All three use EndpointOverride, or else
 // Endpoint; with the last one the token is Token, with the others the administrator's
 // token of a service with noauth2.
 const (
@@ -37,19 +37,19 @@ const (
 	AuthAdminToken = "admin_token"
 )
 
-// defaultNeighbour has Neutron's default of endpoint_type, in [nova] and [placement].
-func defaultNeighbour() Neighbour { return Neighbour{EndpointType: "public"} }
+// defaultPeer has Neutron's default of endpoint_type, in [nova] and [placement].
+func defaultPeer() Peer { return Peer{EndpointType: "public"} }
 
 // Interfaces returns the acceptable interfaces of the service's endpoint, the preferred one first.
-func (n *Neighbour) Interfaces() []string {
+func (n *Peer) Interfaces() []string {
 	if len(n.ValidInterfaces) > 0 {
 		return n.ValidInterfaces
 	}
 	return []string{n.EndpointType}
 }
 
-// settings returns the rows of a neighbour's group with Neutron's options.
-func (n *Neighbour) settings(g string) []Setting {
+// settings returns the rows of a peer service's group with Neutron's options.
+func (n *Peer) settings(g string) []Setting {
 	return slices.Concat([]Setting{
 		NewSetting(g, "endpoint_type", osloconfig.Choice(&n.EndpointType, "public", "admin", "internal"),
 			"Endpoint of the service to use, of those in Keystone's catalogue."),
@@ -60,7 +60,7 @@ func (n *Neighbour) settings(g string) []Setting {
 
 // session returns the rows of the options of keystoneauth's sessions, and the credentials, which are
 // read from the group in auth_section.
-func (n *Neighbour) session(g string) []Setting {
+func (n *Peer) session(g string) []Setting {
 	return slices.Concat([]Setting{
 		NewSetting(g, "region_name", osloconfig.String(&n.RegionName), "Region whose endpoint of the service to use; the first one listed when empty."),
 		NewSetting(g, "cafile", osloconfig.String(&n.CAFile), "Certificates of authorities that may sign the service's certificate and Keystone's; the system's when empty."),
@@ -72,11 +72,11 @@ func (n *Neighbour) session(g string) []Setting {
 	}, n.credentials(cmp.Or(n.AuthSection, g)))
 }
 
-// credentials returns the rows of the credentials in a group. Beside the plugins of Keystone there
+// credentials returns the rows of the credentials in a group. In addition to the plugins of Keystone there
 // are three kinds without it, for trials and tests.
-func (n *Neighbour) credentials(g string) []Setting {
+func (n *Peer) credentials(g string) []Setting {
 	kind := NewSetting(g, "auth_type", osloconfig.String(&n.AuthType),
-		"Kind of the credentials: password, v3password, v3applicationcredential; or none, noauth or admin_token, which ask at endpoint_override without Keystone. Empty: the service is not asked.").
+		"Kind of the credentials: password, v3password, v3applicationcredential; or none, noauth or admin_token, which use endpoint_override without Keystone. Empty: the service is not used.").
 		Formerly("auth_plugin")
 	return slices.Concat([]Setting{kind}, n.Auth.settings(g), []Setting{
 		NewSetting(g, "token", osloconfig.Hidden(&n.Token), "Token of the kind admin_token."),

@@ -34,25 +34,25 @@ const soon = 30 * time.Second
 // A cloud is the three services and hosts, and a network on a bridge of each.
 type cloud struct {
 	*testing.T
-	places, nets, ask *rest.Client // past the ways
-	report            *rest.Client // for hosts' requests to the compute service
-	ways              *ways
-	toPlaces, toNets  *way
-	compute           *server.Server
-	second            *server.Server // of two compute services, nil for one
-	front             *front         // of two compute services
-	at                string         // where the compute service is asked
-	networking        *server.Server // nil unless it is Berth's
-	oneBinding        bool           // ports have one binding only, and no requests for it
-	rows              *sql.DB        // of the compute service
-	driver            string         // of rows
-	services          *fakehosts.Services
-	hosts             []*fakehosts.Host
-	network           string
-	running           map[string]running     // hosts
-	given             map[string]bool        // ports that were created without a server
-	held              map[string]allocations // what servers have before they are moved
-	rules             map[int]string         // the policies by their guarantee in each direction
+	places, nets, address *rest.Client // past the ways
+	report                *rest.Client // for hosts' requests to the compute service
+	ways                  *ways
+	toPlaces, toNets      *way
+	compute               *server.Server
+	second                *server.Server // of two compute services, nil for one
+	front                 *front         // of two compute services
+	at                    string         // the address of the compute service
+	networking            *server.Server // nil unless it is Berth's
+	oneBinding            bool           // ports have one binding only, and no requests for it
+	rows                  *sql.DB        // of the compute service
+	driver                string         // of rows
+	services              *fakehosts.Services
+	hosts                 []*fakehosts.Host
+	network               string
+	running               map[string]running     // hosts
+	given                 map[string]bool        // ports that were created without a server
+	delayed               map[string]allocations // what servers have before they are moved
+	rules                 map[int]string         // the policies by their guarantee in each direction
 
 	copies   copies
 	refusals int                                                   // of changes by the database
@@ -96,8 +96,8 @@ var kinds = map[string]kind{
 	}},
 }
 
-// Neighbours are where placement and the network service are.
-type neighbours struct {
+// Peers are where placement and the network service are.
+type peers struct {
 	placement, network string
 	// networkToken is a token for the network service, "" with noauth.
 	networkToken string
@@ -120,17 +120,17 @@ type neighbours struct {
 // newCloud starts one with the given number of hosts, all of it Berth's.
 func newCloud(t *testing.T, hosts int) *cloud {
 	t.Helper()
-	return newCloudBeside(t, hosts, berths(t))
+	return newCloudWith(t, hosts, berths(t))
 }
 
-// berths are neighbours that are Berth's.
-func berths(t *testing.T) neighbours {
+// berths are peer services that are Berth's.
+func berths(t *testing.T) peers {
 	t.Helper()
 	return berthNetwork(t, server.StartBerth(t, server.Options{}).URL())
 }
 
-// berthNetwork starts Berth's network service beside a placement.
-func berthNetwork(t *testing.T, placement string) neighbours {
+// berthNetwork starts Berth's network service with a placement service.
+func berthNetwork(t *testing.T, placement string) peers {
 	t.Helper()
 	var relay atomic.Pointer[httputil.ReverseProxy] // to the compute service, which is started later
 	events := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { relay.Load().ServeHTTP(w, r) }))
@@ -139,15 +139,15 @@ func berthNetwork(t *testing.T, placement string) neighbours {
 		"quotas":        {"quota_port": "-1"},
 		"nova":          {"auth_type": "none", "endpoint_override": events + "/v2.1"},
 	}})
-	return neighbours{placement: placement, network: s.URL(), service: s, compute: func(url string) { relay.Store(proxy(t, url)) }}
+	return peers{placement: placement, network: s.URL(), service: s, compute: func(url string) { relay.Store(proxy(t, url)) }}
 }
 
-// newCloudBeside starts the compute service beside neighbours, with the given number of hosts.
-func newCloudBeside(t *testing.T, hosts int, n neighbours) *cloud {
+// newCloudWith starts the compute service with peer services and the given number of hosts.
+func newCloudWith(t *testing.T, hosts int, n peers) *cloud {
 	t.Helper()
 	c := &cloud{
 		T: t, places: rest.New(n.placement, "1.36"), nets: rest.New(n.network, "").As(n.networkToken), ways: &ways{},
-		running: make(map[string]running), given: make(map[string]bool), rules: make(map[int]string), held: make(map[string]allocations),
+		running: make(map[string]running), given: make(map[string]bool), rules: make(map[int]string), delayed: make(map[string]allocations),
 		networking: n.service, oneBinding: n.service == nil,
 	}
 	c.toPlaces, c.toNets = c.ways.way(t, "compute", "placement", n.placement), c.ways.way(t, "compute", "network", n.network)
@@ -159,7 +159,7 @@ func newCloudBeside(t *testing.T, hosts int, n neighbours) *cloud {
 	})
 	c.makeAt(c.nets, "/v2.0/subnets", "subnet", rest.Object{"network_id": c.network, "ip_version": 4, "cidr": "10.0.0.0/16"})
 	for id, size := range map[string]rest.Resources{"f": flavor, "larger": larger} {
-		c.makeAt(c.ask, "/flavors", "flavor", rest.Object{
+		c.makeAt(c.address, "/flavors", "flavor", rest.Object{
 			"id": id, "name": id, "vcpus": size["VCPU"], "ram": size["MEMORY_MB"], "disk": size["DISK_GB"],
 		})
 	}
@@ -178,7 +178,7 @@ func serve(t testing.TB, h http.Handler) string {
 }
 
 // startCompute starts the compute service. Hosts that are silent for some seconds are down.
-func (c *cloud) startCompute(n neighbours) {
+func (c *cloud) startCompute(n peers) {
 	c.Helper()
 	images := serve(c, fakehosts.Images())
 	all := map[string]map[string]string{
@@ -208,14 +208,14 @@ func (c *cloud) startCompute(n neighbours) {
 	if n.compute != nil {
 		n.compute(c.at)
 	}
-	c.ask, c.report = rest.New(c.at+"/v2.1", "compute 2.72"), rest.New(c.at, "")
+	c.address, c.report = rest.New(c.at+"/v2.1", "compute 2.72"), rest.New(c.at, "")
 	var err error
 	if c.rows, err = sql.Open(driver, source); err != nil {
 		c.Fatal(err)
 	}
 	c.Cleanup(func() {
 		_ = c.rows.Close()
-		c.ask.Close()
+		c.address.Close()
 		c.report.Close()
 		c.nets.Close()
 		c.places.Close()
@@ -253,7 +253,7 @@ func (c *cloud) newDatabase(two bool) (address, driver, source string) {
 }
 
 // addHosts adds hosts, which work until the test ends.
-func (c *cloud) addHosts(count int, n neighbours) {
+func (c *cloud) addHosts(count int, n peers) {
 	c.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	c.services = &fakehosts.Services{
@@ -372,7 +372,7 @@ func (c *cloud) wish(servers int, ports ...string) rest.Object {
 
 // send sends the compute service a request. Any answer will do: it may be killed.
 func (c *cloud) send(method, path string, body any) rest.Answer {
-	a, _ := c.ask.Do(method, path, body)
+	a, _ := c.address.Do(method, path, body)
 	return a
 }
 
@@ -380,7 +380,7 @@ func (c *cloud) send(method, path string, body any) rest.Answer {
 func (c *cloud) boot(servers int, ports ...string) string {
 	c.Helper()
 	var made struct{ Server struct{ ID string } }
-	a := c.ask.Must(c, 202, "POST", "/servers", c.wish(servers, ports...))
+	a := c.address.Must(c, 202, "POST", "/servers", c.wish(servers, ports...))
 	if err := json.Unmarshal(a.Body, &made); err != nil {
 		c.Fatal(err)
 	}
@@ -391,12 +391,12 @@ func (c *cloud) boot(servers int, ports ...string) string {
 func (c *cloud) rests() {
 	c.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
-		left := c.underWay()
-		if left == "" {
+		remaining := c.underWay()
+		if remaining == "" {
 			return
 		}
 		if time.Now().After(end) {
-			c.Errorf("under way after %s: %s", soon, left)
+			c.Errorf("under way after %s: %s", soon, remaining)
 			return
 		}
 	}

@@ -24,14 +24,14 @@ const soon = 10 * time.Second
 // have reported two bridges, and a network on one of them.
 type cloud struct {
 	*testing.T
-	places  *rest.Client // past the way
-	way     *way
-	asks    []*instance
-	network string
-	reports map[string][]string // the bridges of each host with a live agent
-	hosts   []host
-	claims  []claim
-	rules   map[int]string // the policies by their guarantee in each direction
+	places   *rest.Client // past the way
+	way      *way
+	requests []*instance
+	network  string
+	reports  map[string][]string // the bridges of each host with a live agent
+	hosts    []host
+	claims   []claim
+	rules    map[int]string // the policies by their guarantee in each direction
 }
 
 // A host is a name and the providers of the host and of the bridge that the network is on.
@@ -66,7 +66,7 @@ func newCloud(t *testing.T, kind server.DatabaseKind, instances int, config map[
 	t.Cleanup(c.places.Close)
 	database := server.NewDatabase(t, kind).Berth
 	for range instances {
-		c.asks = append(c.asks, c.start(database, config))
+		c.requests = append(c.requests, c.start(database, config))
 	}
 	c.addHost("host0")
 	c.network = c.make("network", rest.Object{
@@ -151,7 +151,7 @@ func (c *cloud) make(kind string, object rest.Object) string {
 func (c *cloud) makeAt(path, kind string, object rest.Object) string {
 	c.Helper()
 	var made map[string]struct{ ID string }
-	a := c.asks[0].Must(c, 201, "POST", path, rest.Object{kind: object})
+	a := c.requests[0].Must(c, 201, "POST", path, rest.Object{kind: object})
 	if err := json.Unmarshal(a.Body, &made); err != nil {
 		c.Fatal(err)
 	}
@@ -178,15 +178,15 @@ func (c *cloud) settles() {
 	c.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
 		for host, bridges := range c.reports {
-			c.asks[0].beat(host, bridges)
+			c.requests[0].beat(host, bridges)
 		}
-		synced, err := c.asks[0].synced()
-		left := c.unfinished()
-		if synced && left == "0" {
+		synced, err := c.requests[0].synced()
+		remaining := c.unfinished()
+		if synced && remaining == "0" {
 			return
 		}
 		if time.Now().After(end) {
-			c.Fatalf("after %s: all agents are in placement: %t, %v; unfinished changes: %s", soon, synced, err, left)
+			c.Fatalf("after %s: all agents are in placement: %t, %v; unfinished changes: %s", soon, synced, err, remaining)
 		}
 	}
 }
@@ -228,7 +228,7 @@ var unfinished = regexp.MustCompile(`(?m)^berth_network_unfinished_changes (\S+)
 
 // unfinished is the number of the first instance's pending changes in placement.
 func (c *cloud) unfinished() string {
-	res, err := http.Get(c.asks[0].metrics)
+	res, err := http.Get(c.requests[0].metrics)
 	if err != nil {
 		return err.Error()
 	}

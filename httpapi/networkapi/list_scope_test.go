@@ -57,7 +57,7 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 	list := func(path string) (storetest.Reads, string) {
 		t.Helper()
 		store.Take()
-		status, answer := c.ask("ann:red", "GET", "/v2.0/"+path, "")
+		status, answer := c.request("ann:red", "GET", "/v2.0/"+path, "")
 		if status != http.StatusOK {
 			t.Fatalf("GET %s = %d %s", path, status, answer)
 		}
@@ -80,7 +80,7 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 		user := "bob:blue"
 		if i >= 30 {
 			user = fmt.Sprintf("carl:green%d", i)
-			c.ask(user, "GET", "/v2.0/security-groups", "")
+			c.request(user, "GET", "/v2.0/security-groups", "")
 			continue
 		}
 		made(user, "ports", "port", fmt.Sprintf(`{"name": "p%d", "network_id": %q}`, i, ids[user]))
@@ -128,7 +128,7 @@ func TestPolicyMayShowRulesOfOthers(t *testing.T) {
 		group := c.made("bob:blue", "security-groups", "security_group", `{"name": "other"}`)["id"]
 		rule := c.made("bob:blue", "security-group-rules", "security_group_rule", fmt.Sprintf(
 			`{"security_group_id": %q, "direction": "ingress", "protocol": 103}`, group))["id"]
-		_, answer := c.ask("ann:red", "GET", "/v2.0/security-group-rules", "")
+		_, answer := c.request("ann:red", "GET", "/v2.0/security-group-rules", "")
 		if strings.Contains(answer, fmt.Sprintf(`"id": %q`, rule)) != shown {
 			t.Errorf("with %s, the rule of another project is shown: %v, want %v: %s", check, !shown, shown, answer)
 		}

@@ -102,32 +102,32 @@ func TestOddRequestsAreTheCallers(t *testing.T) {
 	if len(all) < 300 {
 		t.Fatalf("there are only %d requests", len(all))
 	}
-	asked, spoiledPlaces := map[said]bool{}, map[said]bool{}
-	ask := func(r said) {
+	requested, spoiledPlaces := map[said]bool{}, map[said]bool{}
+	query := func(r said) {
 		// Keys take long to make, and are no part of this.
 		if makes := r.method == http.MethodPost && strings.Contains(r.path, "/os-keypairs"); makes && !strings.Contains(r.body, "public_key") {
 			return
 		}
-		if asked[r] {
+		if requested[r] {
 			return
 		}
-		asked[r] = true
-		if !racetest.Few() || len(asked)%10 == 0 {
+		requested[r] = true
+		if !racetest.Few() || len(requested)%10 == 0 {
 			s.say(t, r)
 		}
 	}
 	for _, r := range all {
 		for _, body := range spoiled(r.body) {
-			ask(said{"admin", r.method, r.path, r.header, body})
+			query(said{"admin", r.method, r.path, r.header, body})
 		}
 		if place := (said{"", r.method, strings.Split(r.path, "?")[0], r.header, ""}); !spoiledPlaces[place] {
 			spoiledPlaces[place] = true
 			for _, path := range spoiledPaths(r.path) {
-				ask(said{"admin", r.method, path, r.header, r.body})
+				query(said{"admin", r.method, path, r.header, r.body})
 			}
 		}
 	}
-	t.Logf("%d requests", len(asked))
+	t.Logf("%d requests", len(requested))
 }
 
 // TestNumbersThatAreNotFinite wants none of them to be repeated by an answer, which would be no JSON.
@@ -148,7 +148,7 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 }
 
 // say sends a request and returns the answer. It reports an answer that is not the caller's mistake, nor what
-// was asked for.
+// was requested.
 func (s *side) say(t *testing.T, r said) (status int, answer string) {
 	t.Helper()
 	path := strings.ReplaceAll(r.path, "@demo", nova.Projects()["demo"])

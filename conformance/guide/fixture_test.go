@@ -105,7 +105,7 @@ func (c *cloud) happen(t *testing.T, event string, terminals map[string]*termina
 	case "the agents report again":
 		c.report()
 	default:
-		t.Fatalf("nobody knows how it happens that %q", event)
+		t.Fatalf("it is unknown how it happens that %q", event)
 	}
 }
 

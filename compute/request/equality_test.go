@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// TestAlike: servers that ask for the same have the same query, whatever the ids of their ports are, and
-// each can find its groups in the answer; what differs otherwise is asked for separately.
+// TestAlike: servers that request the same have the same query, whatever the ids of their ports are, and
+// each can find its groups in the answer; what differs otherwise is requested separately.
 func TestAlike(t *testing.T) {
 	port := func(id string, rate int64, groups ...string) request.Port {
 		p := request.Port{ID: id, VNIC: "normal", SameSubtree: groups}
@@ -20,7 +20,7 @@ func TestAlike(t *testing.T) {
 		}
 		return p
 	}
-	ask := func(specs map[string]string, ports ...request.Port) (placement.Query, map[string]string) {
+	query := func(specs map[string]string, ports ...request.Port) (placement.Query, map[string]string) {
 		t.Helper()
 		r, err := request.New(request.Spec{Flavor: extraspecs.Flavor{VCPUs: 1, MemoryMB: 128, Specs: specs}, Ports: ports}, request.DefaultSettings(), nil)
 		if err != nil {
@@ -33,8 +33,8 @@ func TestAlike(t *testing.T) {
 		}
 		return q, own
 	}
-	one, own := ask(nil, port("p1", 5, "z1", "y1"), port("p2", 7, "x1"))
-	two, others := ask(nil, port("q1", 5, "a2", "b2"), port("q2", 7, "c2"))
+	one, own := query(nil, port("p1", 5, "z1", "y1"), port("p2", 7, "x1"))
+	two, others := query(nil, port("q1", 5, "a2", "b2"), port("q2", 7, "c2"))
 	if diff := cmp.Diff(one, two); diff != "" {
 		t.Errorf("the queries differ:\n%s", diff)
 	}
@@ -44,10 +44,10 @@ func TestAlike(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"_port0": "a2", "_port1": "b2", "_port2": "c2"}, others); diff != "" {
 		t.Errorf("suffixes (-want +got):\n%s", diff)
 	}
-	if three, _ := ask(nil, port("q1", 5, "a2", "b2"), port("q2", 8, "c2")); cmp.Diff(one, three) == "" {
+	if three, _ := query(nil, port("q1", 5, "a2", "b2"), port("q2", 8, "c2")); cmp.Diff(one, three) == "" {
 		t.Error("the queries for other rates are the same")
 	}
-	q, own := ask(map[string]string{"resources_port0:CUSTOM_THING": "1"}, port("p1", 5, "z1"))
+	q, own := query(map[string]string{"resources_port0:CUSTOM_THING": "1"}, port("p1", 5, "z1"))
 	if len(own) > 0 || q.Groups[len(q.Groups)-1].Suffix != "z1" {
 		t.Errorf("a flavor that has the suffix _port0 itself: %+v, %v", q, own)
 	}

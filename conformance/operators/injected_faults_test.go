@@ -18,11 +18,11 @@ type plant struct {
 	also       []string                                    // codes of other findings that the fault is, in Debian's cloud
 	onBerth    []string                                    // and on Berth
 	only       where
-	mended     bool // by the commands of its findings
-	left       int  // differences to before in placement that are left when it is mended
+	repaired   bool // by the commands of its findings
+	left       int  // differences to before in placement that remain when it is repaired
 }
 
-// anything is for a fault that is mended by taking away what no agent reports any more.
+// anything is for a fault that is repaired by removing what no agent reports any more.
 const anything = -1
 
 type where int
@@ -39,10 +39,10 @@ const (
 	ingress = "NET_BW_IGR_KILOBIT_PER_SEC"
 )
 
-// unbound is what else is found when Berth's network service is asked to bind a port with a wrong provider.
+// unbound is what else is found when Berth's network service gets a request to bind a port with a wrong provider.
 var unbound = []string{"port-binding-failed"}
 
-// nobody is the id of nothing.
+// nobody is an id that does not exist.
 var nobody = rest.UUID("b0d1e5", 1)
 
 // unplanted are the kinds that are not planted, and why: no service that runs shows them. They are in files, or when a service is read
@@ -60,43 +60,43 @@ var unplanted = map[string]string{
 
 var plants = []plant{
 	// Allocations and their consumers.
-	{code: "orphaned-allocation", mended: true, plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], ""); return nobody }},
+	{code: "orphaned-allocation", repaired: true, plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], ""); return nobody }},
 	{code: "orphaned-allocation", name: "of a server whose row is deleted", only: onDebian, plant: func(t *testing.T, s *stack) string {
 		id := s.id("server plain")
 		rows(t, s.novaSQL, "UPDATE instances SET deleted = id WHERE uuid = '"+id+"'", "UPDATE instances SET deleted = 0 WHERE uuid = '"+id+"'")
 		return id
 	}},
-	{code: "migration-left-over", mended: true, plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], "MIGRATION"); return nobody }},
+	{code: "migration-left-over", repaired: true, plant: func(t *testing.T, s *stack) string { s.hold(t, nobody, s.roots[2], "MIGRATION"); return nobody }},
 	{code: "migration-left-over", name: "with its record", only: onDebian, plant: func(t *testing.T, s *stack) string {
 		id := s.migration(t)
 		s.confirmed(t)
 		rows(t, s.novaSQL, "UPDATE migrations SET status = 'confirmed' WHERE uuid = '"+id+"'", "UPDATE migrations SET status = 'finished' WHERE uuid = '"+id+"'")
 		return id
 	}},
-	{code: "consumer-without-type", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "consumer-without-type", repaired: true, plant: func(t *testing.T, s *stack) string {
 		changed, other := s.id("server plain"), s.id("server golden")
 		s.allocations(t, changed, func(c *claim) { c.Type = map[bool]string{true: "INSTANCE"}[s.debian] })
 		return map[bool]string{true: other, false: changed}[s.debian] // Nova's servers have no types
 	}},
-	{code: "consumer-type-wrong", mended: true, also: []string{"consumer-without-type"}, plant: func(t *testing.T, s *stack) string {
+	{code: "consumer-type-wrong", repaired: true, also: []string{"consumer-without-type"}, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.id("server plain"), func(c *claim) { c.Type = "MIGRATION" })
 		return s.id("server plain")
 	}},
-	{code: "consumer-project-wrong", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "consumer-project-wrong", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.id("server plain"), func(c *claim) { c.Project = nobody })
 		return s.id("server plain")
 	}},
-	{code: "consumer-project-wrong", name: "of a migration", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "consumer-project-wrong", name: "of a migration", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.migration(t), func(c *claim) { c.Project = nobody })
 		return s.migration(t)
 	}},
-	{code: "consumer-user-wrong", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "consumer-user-wrong", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.id("server plain"), func(c *claim) { c.User = nobody })
 		return s.id("server plain")
 	}},
 	{code: "allocation-without-inventory", only: onDebian, plant: func(t *testing.T, s *stack) string {
-		of := " WHERE resource_class_id = 2 AND resource_provider_id = (SELECT id FROM resource_providers WHERE uuid = '" + s.roots[1] + "')"
-		rows(t, s.placementSQL, "UPDATE inventories SET resource_class_id = 12"+strings.TrimPrefix(of, ""), "UPDATE inventories SET resource_class_id = 2"+strings.Replace(of, "= 2", "= 12", 1))
+		owner := " WHERE resource_class_id = 2 AND resource_provider_id = (SELECT id FROM resource_providers WHERE uuid = '" + s.roots[1] + "')"
+		rows(t, s.placementSQL, "UPDATE inventories SET resource_class_id = 12"+strings.TrimPrefix(owner, ""), "UPDATE inventories SET resource_class_id = 2"+strings.Replace(owner, "= 2", "= 12", 1))
 		return s.id("server plain")
 	}},
 	{code: "amount-breaks-units", plant: func(t *testing.T, s *stack) string {
@@ -109,46 +109,46 @@ var plants = []plant{
 	}},
 
 	// Servers.
-	{code: "server-without-allocation", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "server-without-allocation", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.id("server plain"), func(c *claim) { c.amounts = nil })
 		return s.id("server plain")
 	}},
-	{code: "server-without-allocation", name: "with ports", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "server-without-allocation", name: "with ports", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.id("server golden"), func(c *claim) { c.amounts = nil })
 		return s.id("server golden")
 	}},
-	{code: "allocation-on-wrong-host", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "allocation-on-wrong-host", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.id("server plain"), func(c *claim) {
 			c.amounts = map[string]map[string]int{s.roots[2]: c.amounts[s.roots[1]]}
 		})
 		return s.id("server plain")
 	}},
-	{code: "held-on-several-hosts", mended: true, plant: func(t *testing.T, s *stack) string {
-		s.held(t, s.id("server plain"), s.roots[2], map[string]int{"VCPU": 1})
+	{code: "held-on-several-hosts", repaired: true, plant: func(t *testing.T, s *stack) string {
+		s.allocated(t, s.id("server plain"), s.roots[2], map[string]int{"VCPU": 1})
 		return s.id("server plain")
 	}},
-	{code: "flavor-amount-missing", mended: true, plant: func(t *testing.T, s *stack) string {
-		s.held(t, s.id("server plain"), s.roots[1], map[string]int{"MEMORY_MB": -1})
+	{code: "flavor-amount-missing", repaired: true, plant: func(t *testing.T, s *stack) string {
+		s.allocated(t, s.id("server plain"), s.roots[1], map[string]int{"MEMORY_MB": -1})
 		return s.id("server plain")
 	}},
-	{code: "flavor-amount-missing", name: "class", mended: true, plant: func(t *testing.T, s *stack) string {
-		s.held(t, s.id("server plain"), s.roots[1], map[string]int{"VCPU": -1})
+	{code: "flavor-amount-missing", name: "class", repaired: true, plant: func(t *testing.T, s *stack) string {
+		s.allocated(t, s.id("server plain"), s.roots[1], map[string]int{"VCPU": -1})
 		return s.id("server plain")
 	}},
-	{code: "flavor-amount-superfluous", mended: true, plant: func(t *testing.T, s *stack) string {
-		s.held(t, s.id("server plain"), s.roots[1], map[string]int{"MEMORY_MB": 1})
+	{code: "flavor-amount-superfluous", repaired: true, plant: func(t *testing.T, s *stack) string {
+		s.allocated(t, s.id("server plain"), s.roots[1], map[string]int{"MEMORY_MB": 1})
 		return s.id("server plain")
 	}},
-	{code: "class-not-asked", mended: true, left: 1, plant: func(t *testing.T, s *stack) string {
+	{code: "class-not-asked", repaired: true, left: 1, plant: func(t *testing.T, s *stack) string {
 		s.inventory(t, s.roots[1], "VGPU", object{"total": 1})
-		s.held(t, s.id("server plain"), s.roots[1], map[string]int{"VGPU": 1})
+		s.allocated(t, s.id("server plain"), s.roots[1], map[string]int{"VGPU": 1})
 		return s.id("server plain")
 	}},
-	{code: "offloaded-server-holds", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "offloaded-server-holds", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.hold(t, s.id("server offloaded"), s.roots[2], s.instance())
 		return s.id("server offloaded")
 	}},
-	{code: "unplaced-server-holds", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "unplaced-server-holds", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.hold(t, s.id("server failed"), s.roots[2], s.instance())
 		return s.id("server failed")
 	}},
@@ -164,7 +164,7 @@ var plants = []plant{
 			nobody+"', '"+id+"', 'evacuation', 'done', '"+s.hosts[2]+"', '"+s.hosts[2]+"', '"+s.hosts[1]+"', '"+s.hosts[1]+"', 0, 0)",
 			"DELETE FROM migrations WHERE uuid = '"+nobody+"'")
 		s.withoutService(t)
-		s.held(t, id, s.roots[2], map[string]int{"VCPU": 1})
+		s.allocated(t, id, s.roots[2], map[string]int{"VCPU": 1})
 		return id
 	}},
 
@@ -190,7 +190,7 @@ var plants = []plant{
 	{code: "migration-record-stale", only: onDebian, plant: func(t *testing.T, s *stack) string { s.confirmed(t); return s.migration(t) }},
 
 	// Ports.
-	{code: "port-of-gone-server", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "port-of-gone-server", repaired: true, plant: func(t *testing.T, s *stack) string {
 		return s.newPort(t, object{"network_id": s.id("network net0"), "device_id": nobody, "device_owner": "compute:nova"})
 	}},
 	{code: "port-host-differs", only: onDebian, plant: func(t *testing.T, s *stack) string {
@@ -206,30 +206,30 @@ var plants = []plant{
 		s.port(t, "usual", object{"binding:host_id": ""})
 		return s.id("port usual")
 	}},
-	{code: "key-of-unbound-port", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "key-of-unbound-port", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.port(t, "waiting", object{"binding:host_id": ""})
 		s.key(t, "waiting", func(map[string]string) any { return map[string]string{nobody: s.bridge(t, 0)} })
 		return s.id("port waiting")
 	}},
-	{code: "bound-without-key", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "bound-without-key", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.key(t, "first", func(map[string]string) any { return nil })
 		return s.id("port first")
 	}},
-	{code: "key-without-request", mended: true, only: onDebian, plant: func(t *testing.T, s *stack) string {
+	{code: "key-without-request", repaired: true, only: onDebian, plant: func(t *testing.T, s *stack) string {
 		s.key(t, "usual", func(map[string]string) any { return map[string]string{nobody: s.bridge(t, 0)} })
 		return s.id("port usual")
 	}},
-	{code: "key-group-unknown", mended: true, only: onDebian, plant: func(t *testing.T, s *stack) string {
+	{code: "key-group-unknown", repaired: true, only: onDebian, plant: func(t *testing.T, s *stack) string {
 		s.key(t, "first", func(a map[string]string) any {
 			a[nobody] = s.bridge(t, 0)
 			return a
 		})
 		return s.id("port first")
 	}},
-	{code: "key-group-missing", mended: true, only: onDebian, plant: func(t *testing.T, s *stack) string {
+	{code: "key-group-missing", repaired: true, only: onDebian, plant: func(t *testing.T, s *stack) string {
 		s.key(t, "first", func(a map[string]string) any {
-			for group, of := range a {
-				if of == s.bridge(t, 0) {
+			for group, owner := range a {
+				if owner == s.bridge(t, 0) {
 					delete(a, group)
 				}
 			}
@@ -237,7 +237,7 @@ var plants = []plant{
 		})
 		return s.id("port first")
 	}},
-	{code: "key-format-old", mended: true, also: []string{"key-group-missing"}, plant: func(t *testing.T, s *stack) string {
+	{code: "key-format-old", repaired: true, also: []string{"key-group-missing"}, plant: func(t *testing.T, s *stack) string {
 		s.key(t, "first", func(map[string]string) any { return s.bridge(t, 0) })
 		return s.id("port first")
 	}},
@@ -260,16 +260,16 @@ var plants = []plant{
 		s.rename(t, card)
 		return s.id("port first")
 	}},
-	{code: "key-not-allocated", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "key-not-allocated", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.allocations(t, s.id("server golden"), func(c *claim) { delete(c.amounts, s.bridge(t, 0)) })
 		return s.id("port first")
 	}},
-	{code: "port-amount-missing", mended: true, plant: func(t *testing.T, s *stack) string {
-		s.held(t, s.id("server golden"), s.bridge(t, 0), map[string]int{egress: -1})
+	{code: "port-amount-missing", repaired: true, plant: func(t *testing.T, s *stack) string {
+		s.allocated(t, s.id("server golden"), s.bridge(t, 0), map[string]int{egress: -1})
 		return s.id("port first")
 	}},
-	{code: "port-amount-superfluous", mended: true, plant: func(t *testing.T, s *stack) string {
-		s.held(t, s.id("server golden"), s.bridge(t, 0), map[string]int{egress: 1})
+	{code: "port-amount-superfluous", repaired: true, plant: func(t *testing.T, s *stack) string {
+		s.allocated(t, s.id("server golden"), s.bridge(t, 0), map[string]int{egress: 1})
 		return s.id("server golden")
 	}},
 	{code: "request-trait-without-provider", only: onDebian, plant: func(t *testing.T, s *stack) string {
@@ -318,43 +318,43 @@ var plants = []plant{
 		s.remove(t, card)
 		return card
 	}},
-	{code: "provider-name-differs", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "provider-name-differs", repaired: true, plant: func(t *testing.T, s *stack) string {
 		card := s.card(t)
 		s.change(t, card, func(p *provider) { p.Name = "card" })
 		return card
 	}},
-	{code: "agent-provider-misplaced", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "agent-provider-misplaced", repaired: true, plant: func(t *testing.T, s *stack) string {
 		agent := s.provider(t, s.hosts[0]+":NIC Switch agent")
 		s.change(t, agent, func(p *provider) { p.Parent = s.roots[1] })
 		return agent
 	}},
-	{code: "agent-provider-misplaced", name: "orphan", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "agent-provider-misplaced", name: "orphan", repaired: true, plant: func(t *testing.T, s *stack) string {
 		agent := s.provider(t, s.hosts[0]+":NIC Switch agent")
 		s.change(t, agent, func(p *provider) { p.Parent = nil })
 		return agent
 	}},
-	{code: "device-provider-misplaced", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "device-provider-misplaced", repaired: true, plant: func(t *testing.T, s *stack) string {
 		card := s.card(t)
 		s.change(t, card, func(p *provider) { p.Parent = s.roots[0] })
 		return card
 	}},
-	{code: "agent-provider-stale", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "agent-provider-stale", repaired: true, plant: func(t *testing.T, s *stack) string {
 		return s.add(t, s.hosts[2]+":NIC Switch agent", s.roots[2], nil)
 	}},
-	{code: "agent-provider-stale", name: "with its devices", only: onDebian, mended: true, left: anything, plant: func(t *testing.T, s *stack) string {
+	{code: "agent-provider-stale", name: "with its devices", only: onDebian, repaired: true, left: anything, plant: func(t *testing.T, s *stack) string {
 		uuid := s.provider(t, s.hosts[0]+":NIC Switch agent")
 		s.nets.Must(t, http.StatusNoContent, "DELETE", "/agents/"+s.agent(t, "neutron-sriov-nic-agent", 0), nil)
 		t.Cleanup(func() { s.reportCard(t) })
 		return uuid
 	}},
-	{code: "device-provider-stale", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "device-provider-stale", repaired: true, plant: func(t *testing.T, s *stack) string {
 		return s.add(t, s.hosts[0]+":NIC Switch agent:ens9", s.provider(t, s.hosts[0]+":NIC Switch agent"), map[string]int{egress: 1000})
 	}},
 	{code: "inventory-class-missing", plant: func(t *testing.T, s *stack) string {
 		s.inventories(t, s.card(t), func(all map[string]object) { delete(all, egress) })
 		return s.card(t)
 	}},
-	{code: "inventory-class-superfluous", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "inventory-class-superfluous", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.inventory(t, s.card(t), "NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC", object{"total": 5})
 		return s.card(t)
 	}},
@@ -396,7 +396,7 @@ var plants = []plant{
 		s.change(t, s.roots[2], func(p *provider) { p.Name = "formerly" })
 		return s.hosts[2]
 	}},
-	{code: "provider-of-gone-host", mended: true, plant: func(t *testing.T, s *stack) string { return s.add(t, "formerly", "", map[string]int{"VCPU": 8}) }},
+	{code: "provider-of-gone-host", repaired: true, plant: func(t *testing.T, s *stack) string { return s.add(t, "formerly", "", map[string]int{"VCPU": 8}) }},
 	{code: "provider-of-gone-host", name: "whose service row is deleted", only: onDebian, plant: func(t *testing.T, s *stack) string {
 		s.withoutService(t)
 		return s.roots[2]
@@ -404,7 +404,7 @@ var plants = []plant{
 	{code: "names-alike", plant: func(t *testing.T, s *stack) string {
 		return s.add(t, strings.ToUpper(s.hosts[0])+".example.com", "", nil)
 	}},
-	{code: "disabled-trait-missing", mended: true, left: 1, plant: func(t *testing.T, s *stack) string {
+	{code: "disabled-trait-missing", repaired: true, left: 1, plant: func(t *testing.T, s *stack) string {
 		service := object{"host": s.hosts[2], "binary": "nova-compute"}
 		var list struct{ Services []struct{ ID string } }
 		s.computes.Read(t, "/os-services?binary=nova-compute&host="+s.hosts[2], &list)
@@ -420,20 +420,20 @@ var plants = []plant{
 		s.traits(t, s.roots[2], without("COMPUTE_STATUS_DISABLED"))
 		return s.hosts[2]
 	}},
-	{code: "disabled-trait-superfluous", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "disabled-trait-superfluous", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.traits(t, s.roots[2], with("COMPUTE_STATUS_DISABLED"))
 		return s.hosts[2]
 	}},
 
 	// Aggregates.
-	{code: "aggregate-mirror-missing", mended: true, plant: func(t *testing.T, s *stack) string {
+	{code: "aggregate-mirror-missing", repaired: true, plant: func(t *testing.T, s *stack) string {
 		s.list(t, s.roots[1], "aggregates", func([]string) []string { return nil })
 		return s.roots[1]
 	}},
-	{code: "aggregate-mirror-superfluous", mended: true, plant: func(t *testing.T, s *stack) string {
-		var of struct{ Aggregates []string }
-		s.place.Read(t, "/resource_providers/"+s.roots[1]+"/aggregates", &of)
-		s.list(t, s.roots[2], "aggregates", with(of.Aggregates...))
+	{code: "aggregate-mirror-superfluous", repaired: true, plant: func(t *testing.T, s *stack) string {
+		var owner struct{ Aggregates []string }
+		s.place.Read(t, "/resource_providers/"+s.roots[1]+"/aggregates", &owner)
+		s.list(t, s.roots[2], "aggregates", with(owner.Aggregates...))
 		return s.roots[2]
 	}},
 	{code: "aggregate-host-unknown", only: onDebian, plant: func(t *testing.T, s *stack) string {
@@ -441,7 +441,7 @@ var plants = []plant{
 			"DELETE FROM aggregate_hosts WHERE host = 'nowhere'")
 		return "nowhere"
 	}},
-	{code: "aggregate-ratio-differs", mended: true, left: 2, plant: func(t *testing.T, s *stack) string {
+	{code: "aggregate-ratio-differs", repaired: true, left: 2, plant: func(t *testing.T, s *stack) string {
 		set := func(ratio any) {
 			t.Helper()
 			s.computes.Must(t, http.StatusOK, "POST", "/os-aggregates/"+s.id("aggregate fast")+"/action",
@@ -482,8 +482,8 @@ var plants = []plant{
 			c["resource_provider_inventory_defaults"].(object)["allocation_ratio"] = 10.0
 		})
 		s.inventories(t, s.bridge(t, 0), func(all map[string]object) {
-			for _, of := range all {
-				of["allocation_ratio"] = 10.0
+			for _, owner := range all {
+				owner["allocation_ratio"] = 10.0
 			}
 			all[egress]["total"], all[egress]["max_unit"] = 1500, 1500
 		})
@@ -522,17 +522,17 @@ func (s *stack) card(t testing.TB) string {
 // traitsOf are the traits of a provider.
 func (s *stack) traitsOf(t testing.TB, uuid string) []string {
 	t.Helper()
-	var of struct{ Traits []string }
-	s.place.Read(t, "/resource_providers/"+uuid+"/traits", &of)
-	return of.Traits
+	var owner struct{ Traits []string }
+	s.place.Read(t, "/resource_providers/"+uuid+"/traits", &owner)
+	return owner.Traits
 }
 
 // rename has the port named first name another provider instead of the bridge.
 func (s *stack) rename(t *testing.T, uuid string) {
 	t.Helper()
 	s.key(t, "first", func(a map[string]string) any {
-		for group, of := range a {
-			if of == s.bridge(t, 0) {
+		for group, owner := range a {
+			if owner == s.bridge(t, 0) {
 				a[group] = uuid
 			}
 		}
@@ -558,7 +558,7 @@ func (s *stack) rootOf(t testing.TB, server string) string {
 func (s *stack) made(t *testing.T, path, kind string, body object) string {
 	t.Helper()
 	id := made(t, s.nets, path, kind, body)
-	t.Cleanup(func() { s.gone(t, s.nets, path+"/"+id) })
+	t.Cleanup(func() { s.deleted(t, s.nets, path+"/"+id) })
 	return id
 }
 
@@ -577,13 +577,13 @@ func (s *stack) confirmed(t *testing.T) {
 // withoutService has the last host have no compute service.
 func (s *stack) withoutService(t *testing.T) {
 	t.Helper()
-	of := " WHERE host = '" + s.hosts[2] + "' AND `binary` = 'nova-compute'"
-	rows(t, s.novaSQL, "UPDATE services SET deleted = id"+of, "UPDATE services SET deleted = 0"+of)
+	owner := " WHERE host = '" + s.hosts[2] + "' AND `binary` = 'nova-compute'"
+	rows(t, s.novaSQL, "UPDATE services SET deleted = id"+owner, "UPDATE services SET deleted = 0"+owner)
 }
 
-// parts are how many runs in a rotation plant all faults, and have them mended. Reading Debian's cloud takes seconds. Three, by which
+// parts are how many runs in a rotation inject all faults, and have them repaired. Reading Debian's cloud takes seconds. Three, by which
 // groups of tests are divided, is no factor.
-func (s *stack) parts() (planted, mended int) {
+func (s *stack) parts() (planted, repaired int) {
 	if s.debian {
 		return 8, 16
 	}

@@ -27,9 +27,9 @@ var documented = []struct{ answer, has string }{
 
 // isDocumented reports whether an answer is one of these.
 func isDocumented(q *request, a *answer) bool {
-	is := fmt.Sprintf("%d %s %s", a.status, q.method, q.route.path)
+	cur := fmt.Sprintf("%d %s %s", a.status, q.method, q.route.path)
 	for _, d := range documented {
-		if strings.HasPrefix(is, d.answer) && bytes.Contains(a.body, []byte(d.has)) {
+		if strings.HasPrefix(cur, d.answer) && bytes.Contains(a.body, []byte(d.has)) {
 			return true
 		}
 	}

@@ -133,18 +133,18 @@ func (c *cloud) login(a account) {
 	c.log.keepSecret(token, a.password)
 }
 
-// ask sends a request to the operators' side of a service.
-func (c *cloud) ask(path string) (status int, text string) {
+// get sends a request to the operators' side of a service.
+func (c *cloud) get(path string) (status int, text string) {
 	c.t.Helper()
 	res, err := http.Get("http://" + c.operators + path)
 	if err != nil {
-		c.t.Errorf("asking for %s: %v", path, err)
+		c.t.Errorf("requesting %s: %v", path, err)
 		return 0, ""
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		c.t.Errorf("asking for %s: %v", path, err)
+		c.t.Errorf("requesting %s: %v", path, err)
 	}
 	return res.StatusCode, string(body)
 }
@@ -152,7 +152,7 @@ func (c *cloud) ask(path string) (status int, text string) {
 // metric returns a number that has no labels.
 func (c *cloud) metric(service, name string) float64 {
 	c.t.Helper()
-	_, text := c.ask("/" + service + "/metrics")
+	_, text := c.get("/" + service + "/metrics")
 	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text)
 	if m == nil {
 		c.t.Errorf("%s has no metric %s", service, name)
@@ -215,8 +215,8 @@ func (l *watchedLog) Write(text []byte) (int, error) {
 	}
 	l.rest = append(l.rest, text...)
 	for {
-		line, rest, is := bytes.Cut(l.rest, []byte("\n"))
-		if !is {
+		line, rest, cur := bytes.Cut(l.rest, []byte("\n"))
+		if !cur {
 			return len(text), nil
 		}
 		l.look(string(line))

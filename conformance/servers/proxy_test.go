@@ -18,8 +18,8 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// Ways are the proxies between the compute service and its neighbours, whose requests are counted
-// together. They can be set to halt at one of them, before the neighbour gets it or when its answer
+// Ways are the proxies between the compute service and its peer services, whose requests are counted
+// together. They can be set to halt at one of them, before the peer service gets it or when its answer
 // has arrived, so that a test can kill the sender; or to fail from there on.
 type ways struct {
 	mu      sync.Mutex // guards what follows
@@ -35,7 +35,7 @@ type ways struct {
 
 // A halt is that of one request.
 type halt struct {
-	to   string        // the neighbour, "" for any
+	to   string        // the peer service, "" for any
 	came chan string   // gets the sender when the request has arrived
 	goOn chan bool     // ends the halt; false: the request gets no answer
 	off  chan struct{} // closed: there is no halt any more
@@ -43,13 +43,13 @@ type halt struct {
 
 // A trouble is how a way fails.
 type trouble struct {
-	to   string // the neighbour
+	to   string // the peer service
 	kind string // of troubles
 }
 
-// The kinds of troubles. A late neighbour executes the request, and its answer arrives after the
-// client's time-out. A request that lands does so after it: the neighbour gets it when the client has given
-// up; those that follow are in no trouble. A slow neighbour takes its time for each request.
+// The kinds of troubles. A late peer service executes the request, and its answer arrives after the
+// client's time-out. A request that lands does so after it: the peer service gets it when the client has given
+// up; those that follow are in no trouble. A slow peer service takes its time for each request.
 const (
 	unavailable = "Unavailable"
 	refused     = "Refused"
@@ -58,10 +58,10 @@ const (
 	slow        = "Slow"
 )
 
-// pace is how long a slow neighbour takes.
+// pace is how long a slow peer service takes.
 const pace = 50 * time.Millisecond
 
-// A way leads from a service to one neighbour.
+// A way leads from a service to one peer service.
 type way struct {
 	*ways
 	from  string
@@ -73,7 +73,7 @@ type way struct {
 	server *http.Server // nil while connections are refused
 }
 
-// way creates a way of a service to a neighbour that lasts as long as the test.
+// way creates a way of a service to a peer service that lasts as long as the test.
 func (all *ways) way(t testing.TB, from, to, at string) *way {
 	t.Helper()
 	w := &way{ways: all, from: from, to: to, proxy: proxy(t, at)}
@@ -131,7 +131,7 @@ func (w *way) reopen(t testing.TB) {
 	w.open(l)
 }
 
-// pass forwards the request to the neighbour, unless there is a halt or trouble.
+// pass forwards the request to the peer service, unless there is a halt or trouble.
 func (w *way) pass(rw http.ResponseWriter, r *http.Request) {
 	here, after, trouble, halt := w.count(w.to)
 	switch {
@@ -185,7 +185,7 @@ func (h *halt) wait(from string) {
 	}
 }
 
-// count counts a request to a neighbour. Here reports whether there is a halt or trouble at it.
+// count counts a request to a peer service. Here reports whether there is a halt or trouble at it.
 func (all *ways) count(to string) (here, after bool, kind string, h *halt) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -208,7 +208,7 @@ func (all *ways) count(to string) (here, after bool, kind string, h *halt) {
 	return all.number == all.at, all.after, "", all.halt
 }
 
-// haltAt makes a way halt at a request to a neighbour, "" for any, counted from here, at the next one with that
+// haltAt makes a way halt at a request to a peer service, "" for any, counted from here, at the next one with that
 // number only.
 func (all *ways) haltAt(to string, number int, after bool) *halt {
 	all.mu.Lock()
@@ -226,7 +226,7 @@ func (all *ways) haltNever() {
 	close(all.halt.off)
 }
 
-// failFrom sets the request, counted from here, from which the way to a neighbour is in trouble.
+// failFrom sets the request, counted from here, from which the way to a peer service is in trouble.
 func (all *ways) failFrom(number int, t trouble) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

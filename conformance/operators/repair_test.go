@@ -63,17 +63,17 @@ func (s *stack) look(t *testing.T, found []finding) {
 	}
 }
 
-// mends plants the faults that the commands of their findings mend, and runs these. Nothing else changes, and there is nothing left to do.
-func (s *stack) mends(t *testing.T) {
+// repairs injects the faults that the commands of their findings repair, and runs these. Nothing else changes, and there is nothing left to do.
+func (s *stack) repairs(t *testing.T) {
 	dir := t.TempDir()
 	before := filepath.Join(dir, "before.json")
 	s.export(t, before)
-	mended := func(p plant) bool {
+	repaired := func(p plant) bool {
 		// Where one of Nova's servers has a type, the others have a finding too, and get one.
-		return p.mended && !(s.debian && strings.HasPrefix(p.code, "consumer-") && strings.Contains(p.code, "type"))
+		return p.repaired && !(s.debian && strings.HasPrefix(p.code, "consumer-") && strings.Contains(p.code, "type"))
 	}
 	_, parts := s.parts()
-	for i, p := range s.here(parts, mended) {
+	for i, p := range s.here(parts, repaired) {
 		t.Run(p.title(), func(t *testing.T) {
 			p.plant(t, s)
 			for _, f := range s.audit(t) {
@@ -109,28 +109,28 @@ func (s *stack) killed(t *testing.T) {
 	for i := range orphans {
 		s.hold(t, rest.UUID("0afa4", i), s.roots[2], s.instance())
 	}
-	left := func() int {
-		var held struct{ Allocations map[string]any }
-		s.place.Read(t, "/resource_providers/"+s.roots[2]+"/allocations", &held)
-		return len(held.Allocations)
+	remaining := func() int {
+		var allocated struct{ Allocations map[string]any }
+		s.place.Read(t, "/resource_providers/"+s.roots[2]+"/allocations", &allocated)
+		return len(allocated.Allocations)
 	}
 	cmd := exec.Command(server.Berth(t), "heal", "--delete", "--apply", "--yes")
 	cmd.Env = s.environment(t, s.env)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(awaitTime); left() == orphans; {
+	for end := time.Now().Add(awaitTime); remaining() == orphans; {
 		if time.Now().After(end) {
 			t.Fatal("heal does not begin")
 		}
 	}
 	_ = cmd.Process.Kill() // it may have ended
 	_ = cmd.Wait()
-	if n := left(); n == 0 || n == orphans {
+	if n := remaining(); n == 0 || n == orphans {
 		t.Errorf("after heal is killed %d of %d allocations are there; this is not half way", n, orphans)
 	}
-	if got := s.berth(t, nil, "heal", "--delete", "--apply", "--yes"); got.code != 0 || left() != 0 {
-		t.Errorf("after heal was killed, %d are left: %s", left(), got)
+	if got := s.berth(t, nil, "heal", "--delete", "--apply", "--yes"); got.code != 0 || remaining() != 0 {
+		t.Errorf("after heal was killed, %d are left: %s", remaining(), got)
 	}
 	if found := s.audit(t); len(found) > 0 {
 		t.Errorf("after heal audit finds %+v", found)

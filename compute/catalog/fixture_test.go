@@ -77,8 +77,8 @@ func (c *cloud) refused(what string, err error, kind fault.Kind, code fault.Code
 		c.Errorf("%s = %v, want %s", what, err, code)
 		return
 	}
-	if k, is := f.Fault(); k != kind || is != code || f.Error() != text {
-		c.Errorf("%s = %v %s %q, want %v %s %q", what, k, is, f.Error(), kind, code, text)
+	if k, cur := f.Fault(); k != kind || cur != code || f.Error() != text {
+		c.Errorf("%s = %v %s %q, want %v %s %q", what, k, cur, f.Error(), kind, code, text)
 	}
 }
 

@@ -17,11 +17,11 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// networkNeighbours returns clients of the services in the settings, and a function that closes
+// networkPeers returns clients of the services in the settings, and a function that closes
 // them. It sends no requests yet, so that peer services may start in any order.
-func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n service.Peers, end func(), err error) {
+func networkPeers(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n service.Peers, end func(), err error) {
 	n.Log = log
-	clients := neighbourClients{log: log, tracer: tracer, given: d.Access}
+	clients := peerClients{log: log, tracer: tracer, given: d.Access}
 	placement, errPlacement := clients.options(&cfg.Placement, "placement", "placement")
 	compute, errCompute := clients.options(&cfg.Nova, "nova", "compute")
 	if cfg.Neutron.Has(config.PluginPlacement) && placement.Access == nil && errPlacement == nil {
@@ -42,8 +42,8 @@ func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tr
 	return n, clients.end, nil
 }
 
-// neighbourClients builds the clients of a service's peer services, and closes them.
-type neighbourClients struct {
+// peerClients builds the clients of a service's peer services, and closes them.
+type peerClients struct {
 	log    *slog.Logger
 	tracer *tracing.Tracer
 	given  map[string]client.Access // by type, instead of those in the settings
@@ -51,7 +51,7 @@ type neighbourClients struct {
 }
 
 // end closes the clients that were made, also when making a further one has failed.
-func (a *neighbourClients) end() {
+func (a *peerClients) end() {
 	for _, end := range a.ends {
 		end()
 	}
@@ -64,7 +64,7 @@ const queryRetries = 3
 // options returns the options of a client, for the peer service in a group of the settings. kind is
 // its type in Keystone's catalogue. Without credentials in the settings the result has no Access,
 // and there is no client.
-func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
+func (a *peerClients) options(n *config.Peer, group, kind string) (o client.Options, err error) {
 	o = client.Options{
 		Retries: queryRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second,
 		RequestID: logging.GlobalID,
@@ -92,10 +92,10 @@ func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o c
 }
 
 // fixedEndpoint is the address of a peer service that is not looked up in Keystone's catalogue.
-func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Endpoint) }
+func fixedEndpoint(n *config.Peer) string { return cmp.Or(n.EndpointOverride, n.Endpoint) }
 
 // login sets up requests to a peer service with a token from Keystone.
-func (a *neighbourClients) login(o *client.Options, n *config.Neighbour, group, kind string) error {
+func (a *peerClients) login(o *client.Options, n *config.Peer, group, kind string) error {
 	session, err := keystone.NewSession(keystone.Options{
 		Credentials: keystone.Credentials{Type: n.AuthType, Auth: keystone.Auth(n.Auth)},
 		Section:     cmp.Or(n.AuthSection, group),

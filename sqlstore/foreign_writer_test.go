@@ -48,8 +48,8 @@ func (x *stranger) do(statements ...string) {
 	}
 }
 
-// reconcile has a service compare everything, which it does not on a file that nobody
-// else has written to.
+// reconcile has a service compare everything, which it does not on a file that no other program
+// has written to.
 func (x *stranger) reconcile(s *service.Service) (trees int) {
 	x.t.Helper()
 	if x.db != nil {
@@ -69,9 +69,9 @@ func TestOthers(t *testing.T) {
 		store := open(t, opts)
 		mark := func() int64 {
 			t.Helper()
-			m, told, err := store.Others(context.Background())
-			if err != nil || told != (opts.Server == nil) {
-				t.Fatalf("Others = %d, %v, %v", m, told, err)
+			m, reported, err := store.Others(context.Background())
+			if err != nil || reported != (opts.Server == nil) {
+				t.Fatalf("Others = %d, %v, %v", m, reported, err)
 			}
 			return m
 		}
@@ -106,7 +106,7 @@ func counted(t *testing.T) (store *sqlstore.Store, s *service.Service, x *strang
 	return store, s, x, statements
 }
 
-// A comparison of a file costs nothing while nobody else writes to it.
+// A comparison of a file costs nothing while no other program writes to it.
 func TestReconcileOfAFileReadsWhenOthersWrote(t *testing.T) {
 	store, s, x, statements := counted(t)
 	read := func() int {

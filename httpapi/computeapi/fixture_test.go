@@ -34,7 +34,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// A cloud is the API beside placement and network services, each behind its API and on an empty
+// A cloud is the API with placement and network services, each behind its API and on an empty
 // database, with hosts, for the dialogues that were recorded from a whole Nova.
 type cloud struct {
 	compute, network, placement *standIn
@@ -75,16 +75,16 @@ func (g *gate) pass() {
 	<-free
 }
 
-func (g *gate) hold(held bool) {
+func (g *gate) hold(closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
 	case <-g.free:
-		if held {
+		if closed {
 			g.free = make(chan struct{})
 		}
 	default:
-		if !held {
+		if !closed {
 			close(g.free)
 		}
 	}
@@ -125,7 +125,7 @@ func (c *cloud) Heartbeat(t testing.TB, _ neutron.Agent)        { t.Fatal("the h
 func (c *cloud) Silence(t testing.TB, _ neutron.Kind, _ string) { t.Fatal("no host is silent") }
 func (c *cloud) Wired(t testing.TB, _, _ string)                { t.Fatal("the hosts report what they plug in") }
 
-// Reset starts all of it anew.
+// Reset starts all of it again.
 func (c *cloud) Reset(t testing.TB) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())

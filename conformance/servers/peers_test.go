@@ -11,11 +11,11 @@ import (
 	"github.com/berthcloud/berth/internal/fakehosts"
 )
 
-// TestUpstreamPlacement has the distribution's Placement beside Berth's network and compute
+// TestUpstreamPlacement has the distribution's Placement with Berth's network and compute
 // services.
 func TestUpstreamPlacement(t *testing.T) {
 	t.Parallel()
-	lives(newCloudBeside(t, 2, berthNetwork(t, inTurn(t, server.StartUpstream(t, server.Options{}).URL()))))
+	lives(newCloudWith(t, 2, berthNetwork(t, inTurn(t, server.StartUpstream(t, server.Options{}).URL()))))
 }
 
 // inTurn serializes requests: on SQLite, the distribution's Placement refuses concurrent writes.
@@ -32,12 +32,12 @@ func inTurn(t *testing.T, to string) string {
 	}))
 }
 
-// TestUpstreamNeutron has the distribution's Neutron and Placement beside Berth's compute
+// TestUpstreamNeutron has the distribution's Neutron and Placement with Berth's compute
 // service.
 func TestUpstreamNeutron(t *testing.T) {
 	t.Parallel()
 	r := neutron.StartReference(t, neutron.Options{})
-	lives(newCloudBeside(t, 2, neighbours{
+	lives(newCloudWith(t, 2, peers{
 		placement: inTurn(t, r.PlacementURL()), network: r.URL(), networkToken: r.Token(t, "admin"), ports: 2,
 		beat: func(h *fakehosts.Host) {
 			bridge := fakehosts.Bridge("physnet0")
@@ -79,7 +79,7 @@ func lives(c *cloud) {
 	a := c.attach(id, rest.Object{"port_id": deleted})
 	same(c, "the status of an attachment: "+string(a.Body), http.StatusOK, a.Status)
 	c.nets.Must(c, 204, "DELETE", "/v2.0/ports/"+deleted, nil)
-	c.agrees() // also beside a network service that sends no events
+	c.agrees() // also with a network service that sends no events
 	c.has(id, 2)
 	full := c.newPort(2 * room)
 	refused := c.attach(id, rest.Object{"port_id": full})

@@ -97,32 +97,32 @@ func (s *scenario) show(name string, w *snapshot.Snapshot, q placement.Query) {
 	fmt.Fprintln(&s.out, strings.Join(append([]string{"summary"}, names...), " "))
 }
 
-// askOtherwise asks the same question in ways whose answers follow from the
+// answerOtherwise puts the same question in ways whose answers follow from the
 // first: half as many candidates, breadth first, a shuffle, after the first
 // candidate was claimed, and without the provider that it used first.
-func (s *scenario) askOtherwise(line string, q placement.Query, got []string) {
+func (s *scenario) answerOtherwise(line string, q placement.Query, got []string) {
 	all := q
 	all.Limit, all.Max, all.Sample = 0, 0, nil
 	want := s.list(s.b, all)
 	if unlimited := q.Limit == 0 && q.Max == 0; unlimited && !cmp.Equal(sortedCopy(got), want) {
 		s.t.Errorf("%s: the order changes the candidates:\n%s", line, cmp.Diff(want, sortedCopy(got)))
 	}
-	s.subset(line+" (as asked)", got, want)
-	s.askForHalf(line, all, want)
+	s.subset(line+" (as given)", got, want)
+	s.requestHalf(line, all, want)
 	shuffled := all
 	shuffled.Sample = &placement.Sample{Seed: 1}
 	if diff := cmp.Diff(want, s.list(s.b, shuffled)); diff != "" {
 		s.t.Errorf("%s: a shuffle changes the candidates:\n%s", line, diff)
 	}
 	if len(want) > 0 {
-		s.askAfterClaim(line, all, want)
-		s.askWithout(line, all, want)
+		s.queryAfterClaim(line, all, want)
+		s.queryWithout(line, all, want)
 	}
 }
 
-// askForHalf checks that a limit gives as many of the candidates, whatever the
+// requestHalf checks that a limit gives as many of the candidates, whatever the
 // strategy.
-func (s *scenario) askForHalf(line string, q placement.Query, want []string) {
+func (s *scenario) requestHalf(line string, q placement.Query, want []string) {
 	if len(want) < 2 {
 		return
 	}
@@ -136,9 +136,9 @@ func (s *scenario) askForHalf(line string, q placement.Query, want []string) {
 	}
 }
 
-// askAfterClaim claims the first candidate and checks that no candidate comes
+// queryAfterClaim claims the first candidate and checks that no candidate comes
 // up that was not there before.
-func (s *scenario) askAfterClaim(line string, q placement.Query, want []string) {
+func (s *scenario) queryAfterClaim(line string, q placement.Query, want []string) {
 	b := s.b.Clone()
 	for _, u := range s.first(q).uses {
 		b.Use(u.provider, u.class, u.amount)
@@ -146,20 +146,20 @@ func (s *scenario) askAfterClaim(line string, q placement.Query, want []string) 
 	s.subset(line+" (after the first was claimed)", s.list(b, q), want)
 }
 
-// askWithout empties the provider that the first candidate uses first, and
+// queryWithout empties the provider that the first candidate uses first, and
 // checks that exactly the candidates that use it are gone.
-func (s *scenario) askWithout(line string, q placement.Query, want []string) {
+func (s *scenario) queryWithout(line string, q placement.Query, want []string) {
 	b := s.b.Clone()
-	gone := s.first(q).uses[0].provider
-	b.Empty(gone)
+	deleted := s.first(q).uses[0].provider
+	b.Empty(deleted)
 	rest := slices.DeleteFunc(slices.Clone(want), func(c string) bool {
 		return slices.ContainsFunc(strings.Split(c, " | "), func(p string) bool {
 			name, gives, _ := strings.Cut(p, " ")
-			return name == gone && strings.Contains(gives, ":")
+			return name == deleted && strings.Contains(gives, ":")
 		})
 	})
 	if diff := cmp.Diff(rest, s.list(b, q)); len(rest)+len(s.list(b, q)) > 0 && diff != "" {
-		s.t.Errorf("%s: without %s:\n%s", line, gone, diff)
+		s.t.Errorf("%s: without %s:\n%s", line, deleted, diff)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// Two groups may ask for the same, or differ in one thing only.
+// Two groups may request the same, or differ in one thing only.
 func TestGroupsAlikeButForOneThing(t *testing.T) {
 	b := placementtest.NewBuilder()
 	for _, host := range []string{"a", "b"} {
@@ -51,7 +51,7 @@ func TestSharersHaveSubtrees(t *testing.T) {
 	b.Provider("pool/fast").Inventory("CUSTOM_NET", 10).Aggregates("x").Shares()
 	b.Provider("far").Inventory("CUSTOM_NET", 10).Aggregates("x").Shares()
 	b.Provider("host").Inventory("VCPU", 4).Aggregates("x")
-	q := asks(
+	q := requests(
 		placement.RequestGroup{Suffix: "_0", Resources: resources(amount("VCPU", 1))},
 		placement.RequestGroup{Suffix: "_1", Resources: resources(amount("DISK_GB", 1))},
 		placement.RequestGroup{Suffix: "_2", Resources: resources(amount("CUSTOM_NET", 1))},

@@ -186,7 +186,7 @@ func (w cloud) changeNames() {
 // reshape moves the memory of a NUMA node with a server's allocation to another one.
 func (w cloud) reshape() {
 	w.t.Helper()
-	held := rest.Claim(w.consumer(instance(0)), map[string]rest.Resources{
+	allocated := rest.Claim(w.consumer(instance(0)), map[string]rest.Resources{
 		numa(0, 0): {"VCPU": 1}, rest.UUID("b4", 0): {"MEMORY_MB": 512},
 	})
 	w.post("1.38", "/reshaper", rest.Object{
@@ -196,19 +196,19 @@ func (w cloud) reshape() {
 				"PGPU": 4, "MEMORY_MB": 65536,
 			}),
 		},
-		"allocations": rest.Object{instance(0): held},
+		"allocations": rest.Object{instance(0): allocated},
 	})
 }
 
 // consumer returns the generation of a consumer with allocations.
 func (w cloud) consumer(uuid string) int {
 	w.t.Helper()
-	var held struct {
+	var allocated struct {
 		Generation *int `json:"consumer_generation"`
 	}
-	w.c.Read(w.t, "/allocations/"+uuid, &held)
-	if held.Generation == nil {
+	w.c.Read(w.t, "/allocations/"+uuid, &allocated)
+	if allocated.Generation == nil {
 		w.t.Fatalf("%s holds nothing", uuid)
 	}
-	return *held.Generation
+	return *allocated.Generation
 }
