@@ -36,6 +36,6 @@ func (s *services) request(ctx context.Context, name string, fn func(Service) er
 // firstPause is the wait after the first failure; it doubles with each further one.
 const firstPause = time.Second
 
-// jitter returns a random duration between d/2 and d, so that agents that lost a service at the same
-// time do not all return to it at the same time.
+// jitter returns a random duration between d/2 and d, so that agents that lost a service at the
+// same time do not all return to it at the same time.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

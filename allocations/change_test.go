@@ -196,7 +196,8 @@ func TestChangesAreRefused(t *testing.T) {
 	}
 }
 
-// TestRetryEnds: a change that is always too late is tried ten times, and once when no caller waits.
+// TestRetryEnds: a change that is always too late is tried ten times, and once when no caller
+// waits.
 func TestRetryEnds(t *testing.T) {
 	tries := 0
 	change := func() error {

@@ -105,7 +105,8 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// The token is sent to the service only, whatever its version document links to and wherever it redirects.
+// The token is sent to the service only, whatever its version document links to and wherever it
+// redirects.
 func TestTokensStayWithTheService(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s is sent to a server that is not configured", r.Method, r.URL)

@@ -1,8 +1,8 @@
 // Package client sends requests to OpenStack's services over REST, and has the errors of these
 // requests. The packages below it are the clients of the services: placementclient, neutronclient,
 // novaclient and glanceclient implement the interfaces that packages network and compute declare,
-// with Berth's services and with upstream's; berthclient is for Berth's own API. They are no clients
-// for the rest of these APIs. Nothing here logs in: an Access has the token.
+// with Berth's services and with upstream's; berthclient is for Berth's own API. They are no
+// clients for the rest of these APIs. Nothing here logs in: an Access has the token.
 //
 // All waiting is bounded, and so is the number of concurrent requests. A request is retried when
 // the connection was refused, when the service is too busy, and when the connection was cut and the
@@ -132,8 +132,8 @@ func (f fromFile) Access(context.Context) (endpoint, token string, err error) {
 	return f.endpoint, token, err
 }
 
-// HostKeyFromFile returns an Options.HostKey with the key in a file, which is read for each request,
-// so that it may be replaced.
+// HostKeyFromFile returns an Options.HostKey with the key in a file, which is read for each
+// request, so that it may be replaced.
 func HostKeyFromFile(path string) func() (string, error) {
 	return func() (string, error) { return readSecret(path, "host key") }
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 )
 
-// TestConnections: requests share a connection, except those that must be sent once, each of which has
-// one of its own; none requests compression.
+// TestConnections: requests share a connection, except those that must be sent once, each of which
+// has one of its own; none requests compression.
 func TestConnections(t *testing.T) {
 	var mu sync.Mutex
 	by := map[string][]string{} // the addresses of the client, by method

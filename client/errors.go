@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// Unavailable says that a service is unavailable. Its chain has a fault of kind Unavailable, whose text
-// names the service only: callers read that, and the log has the address and the reason.
+// Unavailable says that a service is unavailable. Its chain has a fault of kind Unavailable, whose
+// text names the service only: callers read that, and the log has the address and the reason.
 type Unavailable struct {
 	Service string // "placement"
 	Err     error
@@ -33,8 +33,8 @@ func isUnavailable(service string, code fault.Code) error {
 // Unavailable says that the service cannot be used because of an error.
 func (s *Service) Unavailable(err error) error { return &Unavailable{Service: s.name, Err: err} }
 
-// A Refusal is the answer of a service that refused a request. Its chain has a fault, whose text does not
-// have the request.
+// A Refusal is the answer of a service that refused a request. Its chain has a fault, whose text
+// does not have the request.
 type Refusal struct {
 	Service      string // "placement"
 	Method, Path string // of the request
@@ -62,7 +62,8 @@ func (r *Refusal) Error() string {
 	return b.String()
 }
 
-// isHosts reports whether the request was one of a host or its agent, which no user in the settings of a service sends.
+// isHosts reports whether the request was one of a host or its agent, which no user in the settings
+// of a service sends.
 func (r *Refusal) isHosts() bool {
 	return strings.HasPrefix(r.Path, "/berth/v1/heartbeats") || strings.HasPrefix(r.Path, "/berth/v1/hosts/")
 }
@@ -75,8 +76,9 @@ func (r *Refusal) section() string {
 	return r.Service
 }
 
-// Unwrap returns a fault of the kind that the status has in OpenStack, with the service's code. A service
-// that refuses Berth's token, or is broken, is not the caller's fault: it is unavailable then.
+// Unwrap returns a fault of the kind that the status has in OpenStack, with the service's code. A
+// service that refuses Berth's token, or is broken, is not the caller's fault: it is unavailable
+// then.
 func (r *Refusal) Unwrap() error {
 	kind := fault.Internal
 	switch s := r.Status; {
@@ -176,8 +178,8 @@ type known struct {
 // Unwrap returns both.
 func (k *known) Unwrap() []error { return []error{k.Refusal, k.declared} }
 
-// UnknownPath turns the 404 of an unknown path into an unavailable service: it does not mean that an
-// object does not exist.
+// UnknownPath turns the 404 of an unknown path into an unavailable service: it does not mean that
+// an object does not exist.
 func UnknownPath(err error) error {
 	if r := Refused(err, http.StatusNotFound); r != nil {
 		return &Unavailable{Service: r.Service, Err: err}

@@ -69,7 +69,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// A Document is the destination of an answer. Valid distinguishes the service's JSON from other JSON.
+// A Document is the destination of an answer. Valid distinguishes the service's JSON from other
+// JSON.
 type Document interface{ Valid() bool }
 
 // A QuickReader is a Document with a faster decoder for the usual form. It reports whether that was

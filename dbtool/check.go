@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A Verdict is the result of a check, with the numbers of upstream's upgrade checks (oslo.upgradecheck), which
-// are also exit codes.
+// A Verdict is the result of a check, with the numbers of upstream's upgrade checks
+// (oslo.upgradecheck), which are also exit codes.
 type Verdict int
 
 // The verdicts, each worse than the one before.
@@ -61,9 +61,9 @@ type inspection struct {
 	revision string
 }
 
-// Check runs all checks on a consistent snapshot, at every known revision and while services run. It only
-// reads. The findings are in the order of upstream's checks, followed by Berth's own; of an empty database and
-// of an unknown revision there is that finding only.
+// Check runs all checks on a consistent snapshot, at every known revision and while services run.
+// It only reads. The findings are in the order of upstream's checks, followed by Berth's own; of an
+// empty database and of an unknown revision there is that finding only.
 func (t *Tables) Check(ctx context.Context) (all []Finding, err error) {
 	err = t.Read(ctx, func(r *sqlconn.Tx) error {
 		revision, standing, err := t.standing(r)

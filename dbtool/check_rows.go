@@ -105,8 +105,8 @@ LEFT JOIN inventories i ON i.resource_provider_id = u.resource_provider_id AND i
 ORDER BY p.id, c.id`
 
 // checkUsage finds providers with more in use than their capacity. That is a warning, since it has
-// innocent causes: the API accepts an inventory that is below its usage. What is reserved while it is
-// in use, as bare-metal nodes are, is no finding.
+// innocent causes: the API accepts an inventory that is below its usage. What is reserved while it
+// is in use, as bare-metal nodes are, is no finding.
 func checkUsage(in *inspection) (Verdict, string, error) {
 	over, named := 0, []string(nil)
 	err := in.Each(func(one *sqlconn.Row) {
@@ -184,8 +184,8 @@ func (f forest) wrong(k kin) string {
 	return ""
 }
 
-// top returns the provider without a parent that the parents of a provider lead to; 0 when they form a
-// loop.
+// top returns the provider without a parent that the parents of a provider lead to; 0 when they
+// form a loop.
 func (f forest) top(id int64) int64 {
 	for range deepest {
 		parent := f[id].parent

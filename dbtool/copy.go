@@ -24,20 +24,22 @@ type CopyPlan struct {
 type CopyOptions struct {
 	// Resume continues a copy that was interrupted.
 	Resume bool
-	// Planned, when not nil, is called with the plan; its error ends the copy before anything is written.
+	// Planned, when not nil, is called with the plan; its error ends the copy before anything is
+	// written.
 	Planned func(CopyPlan) error
-	// Copying and Checking get the progress of both parts. Rows are counted twice while checking, once for each
-	// database.
+	// Copying and Checking get the progress of both parts. Rows are counted twice while checking, once
+	// for each database.
 	Copying, Checking Progress
 }
 
 // ErrMoved is the error of a copy whose source has other rows in the end than were copied.
 var ErrMoved = errors.New("the copy is not the same as its source: it changed while it was copied or in between; stop what writes to it, drop the target and copy again")
 
-// Copy copies a consistent snapshot of all rows, ids included, to an empty database, and then compares both
-// databases row by row. It writes in transactions of some thousand rows. Until it is complete, the target has a
-// table berth_copy with its progress, from which Copy continues with Resume however the last one ended. The
-// error is [ErrFilled] for a target with rows, and [ErrMoved].
+// Copy copies a consistent snapshot of all rows, ids included, to an empty database, and then
+// compares both databases row by row. It writes in transactions of some thousand rows. Until it is
+// complete, the target has a table berth_copy with its progress, from which Copy continues with
+// Resume however the last one ended. The error is [ErrFilled] for a target with rows, and
+// [ErrMoved].
 func Copy(ctx context.Context, from, to *Tables, opts CopyOptions) (CopyPlan, error) {
 	var plan CopyPlan
 	err := from.Read(ctx, func(r *sqlconn.Tx) (err error) {
@@ -62,7 +64,8 @@ func Copy(ctx context.Context, from, to *Tables, opts CopyOptions) (CopyPlan, er
 	return plan, err
 }
 
-// sourceName names a source in berth_copy, within the bounds of the column; a file by its absolute path.
+// sourceName names a source in berth_copy, within the bounds of the column; a file by its absolute
+// path.
 func sourceName(t *Tables) string {
 	name := []rune(cmp.Or(t.File(), t.Where()))
 	return string(name[:min(len(name), 255)])
@@ -77,8 +80,8 @@ type copier struct {
 	at      copyPlace
 }
 
-// A copyPlace is the progress of a copy: all tables before this one are complete, and of this one the rows up
-// to the key. An empty table means that nothing was copied yet.
+// A copyPlace is the progress of a copy: all tables before this one are complete, and of this one
+// the rows up to the key. An empty table means that nothing was copied yet.
 type copyPlace struct {
 	source string
 	table  string
@@ -86,8 +89,8 @@ type copyPlace struct {
 	rows   int64 // in all
 }
 
-// begun reads the progress of an interrupted copy, and returns an error for a target that is neither that nor
-// empty.
+// begun reads the progress of an interrupted copy, and returns an error for a target that is
+// neither that nor empty.
 func (c *copier) begun(ctx context.Context, resume bool) error {
 	if !resume || !c.to.Exists() {
 		return c.to.Vacant(ctx)

@@ -48,8 +48,8 @@ type dumpTail struct {
 	SHA256 string       `json:"sha256"`
 }
 
-// Dump writes a consistent snapshot of upstream's tables and returns their numbers of rows. Restore refuses the
-// output of a Dump that returned an error.
+// Dump writes a consistent snapshot of upstream's tables and returns their numbers of rows. Restore
+// refuses the output of a Dump that returned an error.
 func (t *Tables) Dump(ctx context.Context, w io.Writer, p Progress) (counts []TableCount, err error) {
 	err = t.Read(ctx, func(r *sqlconn.Tx) error {
 		if err := t.complete(r); err != nil {

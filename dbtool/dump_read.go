@@ -30,8 +30,8 @@ type dumpReader struct {
 	n    int       // its number
 }
 
-// readDump calls fn with the rows of a dump in pages, and returns their numbers. Whether the dump is complete
-// is known at the end only: on an error, the rows that fn got are not to be used.
+// readDump calls fn with the rows of a dump in pages, and returns their numbers. Whether the dump
+// is complete is known at the end only: on an error, the rows that fn got are not to be used.
 func readDump(ctx context.Context, in io.Reader, fn func(migrations.Table, []tuple) error) ([]TableCount, error) {
 	d := &dumpReader{in: bufio.NewScanner(in), sum: sha256.New()}
 	d.in.Buffer(nil, longestLine)
@@ -116,8 +116,8 @@ func (d *dumpReader) head() error {
 	return d.next()
 }
 
-// table reads the head of a table, which is the current line, and its rows. The line after them is then the
-// current one.
+// table reads the head of a table, which is the current line, and its rows. The line after them is
+// then the current one.
 func (d *dumpReader) table(ctx context.Context, table migrations.Table, fn func(migrations.Table, []tuple) error) (total int64, err error) {
 	var head dumpTable
 	if err := d.current(&head, "the table "+table.Name); err != nil {
@@ -160,7 +160,8 @@ func (d *dumpReader) rows(table migrations.Table) (rows []tuple, err error) {
 	return rows, nil
 }
 
-// tail compares the numbers of rows and the checksum with those in the last line, which is the current one.
+// tail compares the numbers of rows and the checksum with those in the last line, which is the
+// current one.
 func (d *dumpReader) tail(counts []TableCount) error {
 	var tail dumpTail
 	if err := d.current(&tail, "the last line"); err != nil {

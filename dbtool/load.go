@@ -9,11 +9,12 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// loadRows is the number of rows in one INSERT, within SQLite's bound of values and MySQL's bound of a packet.
+// loadRows is the number of rows in one INSERT, within SQLite's bound of values and MySQL's bound
+// of a packet.
 const loadRows = 500
 
-// load inserts rows with their ids. References to rows of the same table with greater ids are inserted as NULL,
-// since the referenced rows do not exist yet; setReferences sets them later.
+// load inserts rows with their ids. References to rows of the same table with greater ids are
+// inserted as NULL, since the referenced rows do not exist yet; setReferences sets them later.
 func load(w *sqlconn.Tx, table migrations.Table, rows []tuple) error {
 	head := `
 INSERT INTO ` + table.Name + ` (` + strings.Join(names(table), ", ") + `)
@@ -30,8 +31,8 @@ VALUES `
 	return nil
 }
 
-// withoutReferences returns a row without its references to rows with greater ids, and the row itself when it
-// has none.
+// withoutReferences returns a row without its references to rows with greater ids, and the row
+// itself when it has none.
 func withoutReferences(table migrations.Table, row tuple) tuple {
 	if !refersAhead(table, row) {
 		return row
@@ -71,8 +72,8 @@ WHERE `+table.Key[0]+` = ?`, append(args, keyOf(table, row)[0])...); err != nil 
 	return nil
 }
 
-// bound returns the values of a row as parameters. Fractions of seconds are cut off for MySQL, which would
-// round them, where MariaDB would not.
+// bound returns the values of a row as parameters. Fractions of seconds are cut off for MySQL,
+// which would round them, where MariaDB would not.
 func bound(d *sqlconn.Dialect, row tuple) []any {
 	args := make([]any, len(row))
 	for i, v := range row {
@@ -87,8 +88,8 @@ func bound(d *sqlconn.Dialect, row tuple) []any {
 	return args
 }
 
-// sequences sets PostgreSQL's sequences, so that ids continue after the greatest one that was loaded. The other
-// databases do that themselves.
+// sequences sets PostgreSQL's sequences, so that ids continue after the greatest one that was
+// loaded. The other databases do that themselves.
 func sequences(w *sqlconn.Tx) error {
 	if w.Session.Dialect != sqlconn.PostgreSQLDialect {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Ready returns an error unless the database has upstream's tables at a known revision, which may be the
-// oldest.
+// Ready returns an error unless the database has upstream's tables at a known revision, which may
+// be the oldest.
 func (t *Tables) Ready(ctx context.Context) error {
 	return t.Read(ctx, func(r *sqlconn.Tx) error {
 		at, err := t.schema.Revision(r)
@@ -20,9 +20,10 @@ func (t *Tables) Ready(ctx context.Context) error {
 	})
 }
 
-// SetRoots sets the root of at most most providers without one, as upstream's migration set_root_provider_ids
-// does, and returns their number. It works at every revision and while services run. Upstream makes such a
-// provider its own root even when it has a parent; here it gets the root of its parent.
+// SetRoots sets the root of at most most providers without one, as upstream's migration
+// set_root_provider_ids does, and returns their number. It works at every revision and while
+// services run. Upstream makes such a provider its own root even when it has a parent; here it gets
+// the root of its parent.
 func (t *Tables) SetRoots(ctx context.Context, most int) (done int, err error) {
 	err = t.Attempt(ctx, func(w *sqlconn.Tx) error {
 		done = 0
@@ -89,9 +90,9 @@ SET root_provider_id = ?
 WHERE id = ? AND root_provider_id IS NULL`, root, k.id)
 }
 
-// CreateConsumers creates at most most of the consumers that allocations refer to and that do not exist, as
-// upstream's migration create_incomplete_consumers does, and returns their number. They belong to the given
-// project and user. It works at every revision and while services run.
+// CreateConsumers creates at most most of the consumers that allocations refer to and that do not
+// exist, as upstream's migration create_incomplete_consumers does, and returns their number. They
+// belong to the given project and user. It works at every revision and while services run.
 func (t *Tables) CreateConsumers(ctx context.Context, most int, project, user string) (done int, err error) {
 	err = t.Attempt(ctx, func(w *sqlconn.Tx) error {
 		done = 0

@@ -13,8 +13,9 @@ type Named struct{ ID, Name string }
 // mostNames bounds the consumers that Names lists.
 const mostNames = 1000
 
-// Names lists for shells that complete them the "host"s (providers that are the root of a tree), the resource "class"es, or the first 1,000
-// "consumer"s whose UUID begins with a text; nothing of another kind. It works at every revision that has them, and while services run.
+// Names lists for shells that complete them the "host"s (providers that are the root of a tree),
+// the resource "class"es, or the first 1,000 "consumer"s whose UUID begins with a text; nothing of
+// another kind. It works at every revision that has them, and while services run.
 func (t *Tables) Names(ctx context.Context, kind, begun string) (all []Named, err error) {
 	err = t.Read(ctx, func(r *sqlconn.Tx) error {
 		all = nil

@@ -8,9 +8,10 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Placement reads the records of the placement service in one transaction, a query for each table. Without consumers,
-// Consumers of the result is nil. Rows that refer to a row that does not exist are left out, as the service does, except
-// allocations without consumer: they count to what is used, so they are there as a consumer without project.
+// Placement reads the records of the placement service in one transaction, a query for each table.
+// Without consumers, Consumers of the result is nil. Rows that refer to a row that does not exist
+// are left out, as the service does, except allocations without consumer: they count to what is
+// used, so they are there as a consumer without project.
 func (t *Tables) Placement(ctx context.Context, consumers bool, p Progress) (*cloud.Placement, error) {
 	var records *cloud.Placement
 	err := t.Read(ctx, func(r *sqlconn.Tx) error {
@@ -35,8 +36,8 @@ func (t *Tables) Placement(ctx context.Context, consumers bool, p Progress) (*cl
 	return records, nil
 }
 
-// A recordLoader reads the tables one by one. The names of classes, traits and aggregates are read before the
-// rows that have their ids.
+// A recordLoader reads the tables one by one. The names of classes, traits and aggregates are read
+// before the rows that have their ids.
 type recordLoader struct {
 	*sqlconn.Tx
 	meter   meter

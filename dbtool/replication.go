@@ -10,18 +10,19 @@ import (
 
 // A Replication is how a database server takes part in replication, as far as the user may know.
 type Replication struct {
-	// ReadOnly says that the server takes no writes: it is a replica, or was made read-only. Such a server is refused when it is opened,
-	// unless [sqlconn.Server] has Standby.
+	// ReadOnly says that the server takes no writes: it is a replica, or was made read-only. Such a
+	// server is refused when it is opened, unless [sqlconn.Server] has Standby.
 	ReadOnly bool
 	// Cluster is Galera's, nil for a server that is not in a cluster.
 	Cluster *Cluster
 	// Standbys are those that a PostgreSQL server sends its changes to.
 	Standbys []Standby
-	// Sources are the servers that a MariaDB or MySQL server follows. Grant is the statement that lets the user see them, "" when it may.
+	// Sources are the servers that a MariaDB or MySQL server follows. Grant is the statement that lets
+	// the user see them, "" when it may.
 	Sources []Source
 	Grant   string
-	// Replicas is how many servers are connected to a MariaDB server to follow it, -1 when that is not known. How far they are is known to
-	// each of them only.
+	// Replicas is how many servers are connected to a MariaDB server to follow it, -1 when that is not
+	// known. How far they are is known to each of them only.
 	Replicas int64
 }
 
@@ -43,10 +44,12 @@ type Standby struct {
 // A Source is a server that another one follows.
 type Source struct {
 	Address string // host:port
-	// Receives and Applies are the states of the threads that receive its changes and apply them: "Yes" while they do.
+	// Receives and Applies are the states of the threads that receive its changes and apply them:
+	// "Yes" while they do.
 	Receives, Applies string
 	Problem           string // their last error, in the server's words
-	// Behind is by how many seconds what was applied is older, -1 when that is not known: one of the threads does not run.
+	// Behind is by how many seconds what was applied is older, -1 when that is not known: one of the
+	// threads does not run.
 	Behind float64
 }
 
@@ -87,7 +90,8 @@ func (t *Tables) Replication(ctx context.Context) (s Replication, err error) {
 	return s, err
 }
 
-// showSources are the statements that show what a server follows, of MariaDB, of MySQL since 8.0.22 and before, with the right that a user needs.
+// showSources are the statements that show what a server follows, of MariaDB, of MySQL since 8.0.22
+// and before, with the right that a user needs.
 var showSources = []struct{ statement, right string }{
 	{"SHOW ALL SLAVES STATUS", "REPLICA MONITOR"}, {"SHOW REPLICA STATUS", "REPLICATION CLIENT"}, {"SHOW SLAVE STATUS", "REPLICATION CLIENT"},
 }
@@ -122,7 +126,8 @@ func (s *Replication) readMySQL(r *sqlconn.Tx) (user string, err error) {
 	return user, err
 }
 
-// sourceWords are words of MySQL's columns since 8.0.22, each with the word that was there before and is in MariaDB.
+// sourceWords are words of MySQL's columns since 8.0.22, each with the word that was there before
+// and is in MariaDB.
 var sourceWords = strings.NewReplacer("Source_", "Master_", "_Source", "_Master", "Replica_", "Slave_")
 
 // readSources reads what the server follows.

@@ -14,7 +14,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A server by itself takes writes and has no standby; a node of Galera says how many there are, and that it is up to date.
+// A server by itself takes writes and has no standby; a node of Galera says how many there are, and
+// that it is up to date.
 func TestReplication(t *testing.T) {
 	needServers(t)
 	for _, k := range sqltest.Kinds {
@@ -48,7 +49,8 @@ func TestReplication(t *testing.T) {
 	}
 }
 
-// A replica says what it follows, how far it is, and why it does not go on; the error for a user who may not see it names the missing right.
+// A replica says what it follows, how far it is, and why it does not go on; the error for a user
+// who may not see it names the missing right.
 func TestReplica(t *testing.T) {
 	needServers(t)
 	primary, replica := dbtest.NewReplica(t, dbtest.Fast())
@@ -115,7 +117,8 @@ func TestReplica(t *testing.T) {
 	}
 }
 
-// A standby of PostgreSQL says that it takes no writes, and so does a database that was made read-only.
+// A standby of PostgreSQL says that it takes no writes, and so does a database that was made
+// read-only.
 func TestStandby(t *testing.T) {
 	needServers(t)
 	pair := dbtest.NewReplicated(t, dbtest.Fast())

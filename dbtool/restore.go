@@ -15,14 +15,14 @@ import (
 // ErrFilled is the error about a database that has rows, or is the target of an interrupted copy.
 var ErrFilled = errors.New("it is not empty")
 
-// CheckDump reads a dump completely and returns its numbers of rows. The error is [ErrDamaged] when it is
-// truncated or altered.
+// CheckDump reads a dump completely and returns its numbers of rows. The error is [ErrDamaged] when
+// it is truncated or altered.
 func CheckDump(ctx context.Context, in io.Reader) ([]TableCount, error) {
 	return readDump(ctx, in, func(migrations.Table, []tuple) error { return nil })
 }
 
-// Vacant returns [ErrFilled] unless the database has none of upstream's tables, or no rows in them. Standard
-// traits and classes, which a service adds at its start, count as rows.
+// Vacant returns [ErrFilled] unless the database has none of upstream's tables, or no rows in them.
+// Standard traits and classes, which a service adds at its start, count as rows.
 func (t *Tables) Vacant(ctx context.Context) error {
 	if !t.Exists() {
 		return nil
@@ -47,8 +47,9 @@ func (t *Tables) nothing(r *sqlconn.Tx) error {
 	return err
 }
 
-// Restore fills an empty database with the rows of a dump. It reads the dump twice, so that nothing is written
-// when it is damaged. Missing tables are created first; all rows are written in one transaction.
+// Restore fills an empty database with the rows of a dump. It reads the dump twice, so that nothing
+// is written when it is damaged. Missing tables are created first; all rows are written in one
+// transaction.
 func (t *Tables) Restore(ctx context.Context, in io.ReadSeeker, p Progress) ([]TableCount, error) {
 	if err := t.Vacant(ctx); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A tuple is a row of one of upstream's tables with all its columns. A value is nil, or an int64, a float64, a
-// string or a time.Time by the kind of the column.
+// A tuple is a row of one of upstream's tables with all its columns. A value is nil, or an int64, a
+// float64, a string or a time.Time by the kind of the column.
 type tuple []any
 
 // pageRows is the number of rows in memory at a time. Only tests change it.
@@ -51,9 +51,9 @@ func keyOf(table migrations.Table, row tuple) []int64 {
 	return key
 }
 
-// pages calls fn with the rows of a table whose keys are greater than after, in the order of the keys and in
-// pages; nil reads from the first row. A page is read completely before fn is called, so that a slow fn keeps
-// no statement open.
+// pages calls fn with the rows of a table whose keys are greater than after, in the order of the
+// keys and in pages; nil reads from the first row. A page is read completely before fn is called,
+// so that a slow fn keeps no statement open.
 func pages(r *sqlconn.Tx, table migrations.Table, after []int64, fn func([]tuple) error) error {
 	for {
 		rows, err := page(r, table, after)
@@ -92,8 +92,8 @@ LIMIT `+strconv.Itoa(pageRows), args...)
 	return rows, err
 }
 
-// selected lists the columns for a SELECT. MySQL prints six digits of a FLOAT, but all digits of the DOUBLE
-// that the addition makes of it.
+// selected lists the columns for a SELECT. MySQL prints six digits of a FLOAT, but all digits of
+// the DOUBLE that the addition makes of it.
 func selected(d *sqlconn.Dialect, table migrations.Table) string {
 	all := names(table)
 	for i, c := range table.Columns {
@@ -104,8 +104,8 @@ func selected(d *sqlconn.Dialect, table migrations.Table) string {
 	return strings.Join(all, ", ")
 }
 
-// lagging is the condition for rows whose key is greater, in a form that every database uses an index for: row
-// comparisons are not.
+// lagging is the condition for rows whose key is greater, in a form that every database uses an
+// index for: row comparisons are not.
 func lagging(key []string, after []int64) (where string, args []any) {
 	if after == nil {
 		return "", nil
@@ -143,7 +143,8 @@ func toTuple(d *sqlconn.Dialect, table migrations.Table, one *sqlconn.Row) (tupl
 	return t, nil
 }
 
-// toFloat returns a number that MySQL stores in single precision as the decimal that it was written as.
+// toFloat returns a number that MySQL stores in single precision as the decimal that it was written
+// as.
 func toFloat(d *sqlconn.Dialect, f float64) float64 {
 	if d == sqlconn.MySQLDialect {
 		f, _ = strconv.ParseFloat(single(f), 64) // the text is of a number
@@ -157,8 +158,8 @@ func single(f float64) string { return strconv.FormatFloat(float64(float32(f)), 
 // secondLayout is the precision in which MySQL stores times.
 const secondLayout = "2006-01-02 15:04:05"
 
-// line formats a row as a JSON array, the same for every kind of database: times to the second and numbers in
-// single precision, which is what each of them stores.
+// line formats a row as a JSON array, the same for every kind of database: times to the second and
+// numbers in single precision, which is what each of them stores.
 func (t tuple) line() ([]byte, error) {
 	out := []byte{'['}
 	for i, v := range t {
@@ -260,7 +261,8 @@ func parseValue(kind migrations.Kind, v any) (value any, ok bool) {
 	return nil, false
 }
 
-// A digest is the number of rows and the SHA-256 of their lines, which is the same on every kind of database.
+// A digest is the number of rows and the SHA-256 of their lines, which is the same on every kind of
+// database.
 type digest struct {
 	rows int64
 	sum  hash.Hash
@@ -276,8 +278,8 @@ func (d *digest) add(t tuple) error {
 	return err
 }
 
-// A Progress is called from time to time with the number of rows of the task that are done, in the table of the
-// given name, and their total. It may be nil.
+// A Progress is called from time to time with the number of rows of the task that are done, in the
+// table of the given name, and their total. It may be nil.
 type Progress func(table string, rows, row int64)
 
 // A meter counts rows for a Progress.
@@ -293,7 +295,8 @@ func (m *meter) add(table string, rows int) {
 	}
 }
 
-// A TableCount is the number of rows of a table, in results, in dumps and in the JSON of "berth db".
+// A TableCount is the number of rows of a table, in results, in dumps and in the JSON of "berth
+// db".
 type TableCount struct {
 	Table string `json:"table"`
 	Rows  int64  `json:"rows"`

@@ -14,8 +14,8 @@ type Upgrade struct {
 	Own   bool     // Berth's own tables are to be made
 }
 
-// Plan returns what Sync would do. The errors are those of Sync: an unknown revision, tables of another
-// program, rows that prevent a step.
+// Plan returns what Sync would do. The errors are those of Sync: an unknown revision, tables of
+// another program, rows that prevent a step.
 func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
 	if !t.Exists() {
 		return Upgrade{Steps: revisions(migrations.After(""))}, nil
@@ -45,8 +45,8 @@ func revisions(steps []migrations.Revision) []string {
 	return ids
 }
 
-// Sync creates or upgrades the tables, on a server also Berth's own, and returns what it has done. It changes
-// nothing when all is up to date.
+// Sync creates or upgrades the tables, on a server also Berth's own, and returns what it has done.
+// It changes nothing when all is up to date.
 func (t *Tables) Sync(ctx context.Context) (Upgrade, error) {
 	u, err := t.Plan(ctx)
 	if err != nil {

@@ -1,11 +1,12 @@
-// Package dbtool has the operators' tools for placement's database: the commands of "berth db" without the
-// flags. It checks, copies, dumps, restores, upgrades and migrates a database of Berth's or of upstream's
-// service, while services run or while none does. It reads and writes rows as they are, and does not know
-// the rules of placement.
+// Package dbtool has the operators' tools for placement's database: the commands of "berth db"
+// without the flags. It checks, copies, dumps, restores, upgrades and migrates a database of
+// Berth's or of upstream's service, while services run or while none does. It reads and writes rows
+// as they are, and does not know the rules of placement.
 //
-// [OpenTables] opens a database with the access that a tool needs; the methods of [Tables] are the tools, a
-// file for each. Tools that move rows share rows.go, which reads tables in pages of their primary key and
-// writes rows in a form that does not depend on the kind of database; load.go inserts them.
+// [OpenTables] opens a database with the access that a tool needs; the methods of [Tables] are the
+// tools, a file for each. Tools that move rows share rows.go, which reads tables in pages of their
+// primary key and writes rows in a form that does not depend on the kind of database; load.go
+// inserts them.
 //
 //	check.go, check_rows.go   upstream's upgrade checks, and Berth's own
 //	sync.go, version.go       the revision of the schema
@@ -27,9 +28,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Access is what a tool does to a database: [Look] reads while services run, [Hold] reads a database that no
-// service may use meanwhile, [Change] writes to existing tables, [Make] may also create tables and the file. A
-// SQLite file is locked for all but Look.
+// Access is what a tool does to a database: [Look] reads while services run, [Hold] reads a
+// database that no service may use meanwhile, [Change] writes to existing tables, [Make] may also
+// create tables and the file. A SQLite file is locked for all but Look.
 type Access = engine.Access
 
 // The values of Access.
@@ -40,17 +41,17 @@ const (
 	Make   = engine.Make
 )
 
-// Tables are an open database as rows and columns. Opening changes nothing, and accepts every revision of the
-// schema; methods that need the newest one return an error at others. They are for one goroutine and have to be
-// closed.
+// Tables are an open database as rows and columns. Opening changes nothing, and accepts every
+// revision of the schema; methods that need the newest one return an error at others. They are for
+// one goroutine and have to be closed.
 type Tables struct {
 	*engine.Tool
 	schema sqlstore.Schema
 }
 
-// OpenTables opens a database for a tool. Of the options only those of the location and Logger have an effect.
-// The error is [sqlstore.ErrInUse] for a file that another process has locked, unless the access is Look, and
-// fs.ErrNotExist for a file that does not exist, unless it is Make.
+// OpenTables opens a database for a tool. Of the options only those of the location and Logger have
+// an effect. The error is [sqlstore.ErrInUse] for a file that another process has locked, unless
+// the access is Look, and fs.ErrNotExist for a file that does not exist, unless it is Make.
 func OpenTables(ctx context.Context, opts engine.Options, access Access) (*Tables, error) {
 	opts.Sync, opts.Empty = true, false
 	kind := sqlstore.NewSchema(opts)
@@ -61,11 +62,12 @@ func OpenTables(ctx context.Context, opts engine.Options, access Access) (*Table
 	return &Tables{t, kind}, nil
 }
 
-// makeTables creates upstream's tables, and the file. Tables that an interrupted copy has created are accepted.
+// makeTables creates upstream's tables, and the file. Tables that an interrupted copy has created
+// are accepted.
 func (t *Tables) makeTables(ctx context.Context) error { return t.Use(ctx, t.schema.Prepare) }
 
-// complete returns an error unless the database has all tables at the newest revision, since the columns are
-// those of that revision, and is not the target of an interrupted copy.
+// complete returns an error unless the database has all tables at the newest revision, since the
+// columns are those of that revision, and is not the target of an interrupted copy.
 func (t *Tables) complete(r *sqlconn.Tx) error {
 	at, err := t.schema.Revision(r)
 	if err != nil {
@@ -86,8 +88,8 @@ func (t *Tables) complete(r *sqlconn.Tx) error {
 // errNothing is the error about a database without tables.
 var errNothing = errors.New("it is empty: make the tables with `berth db sync`")
 
-// filled returns the first of upstream's tables that has rows, "" when there is none. Missing tables count as
-// empty.
+// filled returns the first of upstream's tables that has rows, "" when there is none. Missing
+// tables count as empty.
 func (t *Tables) filled(r *sqlconn.Tx) (string, error) {
 	for _, table := range migrations.Tables {
 		existing, err := r.HasTable(table.Name)

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// aliveWithin is the age of a writer's last sign of life within which it counts as running: two intervals of
-// those signs.
+// aliveWithin is the age of a writer's last sign of life within which it counts as running: two
+// intervals of those signs.
 const aliveWithin = 2 * engine.CleanLogInterval
 
 // ErrAlive is the error while another instance uses the database.
@@ -46,9 +46,9 @@ func ownTables(r *sqlconn.Tx) (own []TableCount, err error) {
 	return own, nil
 }
 
-// Uninstall drops Berth's own tables, which leaves what upstream's tools create. Unless force is set, it
-// returns [ErrAlive] while the change log has signs of a running instance; one that has written nothing leaves
-// none.
+// Uninstall drops Berth's own tables, which leaves what upstream's tools create. Unless force is
+// set, it returns [ErrAlive] while the change log has signs of a running instance; one that has
+// written nothing leaves none.
 func (t *Tables) Uninstall(ctx context.Context, force bool) error {
 	return t.Write(ctx, func(w *sqlconn.Tx) error {
 		own, err := ownTables(w)

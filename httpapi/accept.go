@@ -18,7 +18,8 @@ type mediaRange struct {
 	quality float64
 }
 
-// accepts reports whether an Accept header admits the media type. A malformed header admits all, as in WebOb.
+// accepts reports whether an Accept header admits the media type. A malformed header admits all, as
+// in WebOb.
 func accepts(header, media string) bool {
 	if header == mediaJSON && media == mediaJSON {
 		return true
@@ -27,8 +28,8 @@ func accepts(header, media string) bool {
 	return !ok || quality(ranges, media) > 0
 }
 
-// errorMedia returns the media type for an error as WebOb chooses it: HTML or JSON, whichever has the greater
-// quality, HTML when they are equal, and plain text when neither is acceptable.
+// errorMedia returns the media type for an error as WebOb chooses it: HTML or JSON, whichever has
+// the greater quality, HTML when they are equal, and plain text when neither is acceptable.
 func errorMedia(header string) string {
 	if header == mediaJSON {
 		return mediaJSON
@@ -47,8 +48,8 @@ func errorMedia(header string) string {
 	return mediaJSON
 }
 
-// quality returns the weight of the most specific range that matches the media type, of several equally
-// specific ones the first; 0 when none matches.
+// quality returns the weight of the most specific range that matches the media type, of several
+// equally specific ones the first; 0 when none matches.
 func quality(ranges []mediaRange, media string) float64 {
 	family, _, _ := strings.Cut(media, "/")
 	best, q := 0, 0.0
@@ -70,8 +71,9 @@ func quality(ranges []mediaRange, media string) float64 {
 	return q
 }
 
-// parseAccept parses an Accept header by the grammar of RFC 7231, section 5.3.2, and returns false for a
-// malformed one. Empty elements are allowed, but a list may not begin with a comma and an element.
+// parseAccept parses an Accept header by the grammar of RFC 7231, section 5.3.2, and returns false
+// for a malformed one. Empty elements are allowed, but a list may not begin with a comma and an
+// element.
 func parseAccept(header string) (ranges []mediaRange, ok bool) {
 	s, skipped := strings.CutPrefix(header, ",")
 	for first := true; ; first = false {

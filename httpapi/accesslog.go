@@ -9,18 +9,18 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// Note adds attributes to the access log line of a request, after the usual ones. They must not contain
-// secrets. Only the goroutine of the request's handler may call it; it does nothing for a request that no API
-// serves.
+// Note adds attributes to the access log line of a request, after the usual ones. They must not
+// contain secrets. Only the goroutine of the request's handler may call it; it does nothing for a
+// request that no API serves.
 func Note(r *http.Request, attrs ...slog.Attr) {
 	if x := exchangeOf(r.Context()); x != nil {
 		x.notes = append(x.notes, attrs...)
 	}
 }
 
-// logAccess writes the access log line of a request. It has no query string, unless a handler notes it, and no
-// header, since headers have tokens. The record has no source position: determining it costs more than the rest
-// of the line.
+// logAccess writes the access log line of a request. It has no query string, unless a handler notes
+// it, and no header, since headers have tokens. The record has no source position: determining it
+// costs more than the rest of the line.
 func (a *API) logAccess(x *exchange, r *http.Request, took time.Duration) {
 	ctx, log := r.Context(), a.cfg.Log.Handler()
 	if !log.Enabled(ctx, slog.LevelInfo) {

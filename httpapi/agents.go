@@ -23,12 +23,12 @@ type Agents struct {
 	Others Authenticator
 }
 
-// hostPaths are the prefixes of the routes that hosts use, of all services. A certificate or a key is accepted
-// there only.
+// hostPaths are the prefixes of the routes that hosts use, of all services. A certificate or a key
+// is accepted there only.
 var hostPaths = []string{"/berth/v1/heartbeats", "/berth/v1/hosts/"}
 
-// Authenticate is an [Authenticator]. A host is identified by its certificate, or else by its key, and needs no token
-// then. A wrong key is refused, whatever token is sent with it.
+// Authenticate is an [Authenticator]. A host is identified by its certificate, or else by its key,
+// and needs no token then. A wrong key is refused, whatever token is sent with it.
 func (a Agents) Authenticate(r *http.Request) (identity.Caller, error) {
 	if !isHostPath(r.URL.Path) {
 		return a.Others(r)
@@ -67,8 +67,8 @@ func hostCaller(hosts []string) identity.Caller {
 // codeNotThisHost is that of the APIs for what their policies refuse.
 const codeNotThisHost fault.Code = "PolicyNotAuthorized"
 
-// CheckIsHost refuses callers that act for no host at all. Where the body names the host, it is called before the body
-// is read.
+// CheckIsHost refuses callers that act for no host at all. Where the body names the host, it is
+// called before the body is read.
 func CheckIsHost(ctx context.Context) error {
 	if caller, _ := identity.From(ctx); caller.AllHosts || caller.Hosts != nil {
 		return nil

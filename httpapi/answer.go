@@ -14,8 +14,8 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// ReadBody returns the whole body of a request, nil for none. The error is an *Error: 413 past the API's limit,
-// 408 when the client was too slow, 400 when the connection ended early.
+// ReadBody returns the whole body of a request, nil for none. The error is an *Error: 413 past the
+// API's limit, 408 when the client was too slow, 400 when the connection ended early.
 func ReadBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
@@ -34,8 +34,8 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	return nil, &Error{Status: http.StatusBadRequest, Detail: "The body of the request ended early."}
 }
 
-// BoundBody bounds the body of a request, in bytes, below what the API takes as a whole. The error is 413 for one that is known to be longer;
-// it is that of [ReadBody] for any other.
+// BoundBody bounds the body of a request, in bytes, below what the API takes as a whole. The error
+// is 413 for one that is known to be longer; it is that of [ReadBody] for any other.
 func BoundBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if r.ContentLength > limit {
 		return tooLarge(limit)
@@ -67,8 +67,9 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// AbsoluteURL returns the URL of a path of this service as the client reaches it, for Location headers: with
-// the scheme, host and prefix that a trusted proxy reports, or else those of the request.
+// AbsoluteURL returns the URL of a path of this service as the client reaches it, for Location
+// headers: with the scheme, host and prefix that a trusted proxy reports, or else those of the
+// request.
 func AbsoluteURL(r *http.Request, path string) string {
 	scheme, host := "http", r.Host
 	if r.TLS != nil {
@@ -87,8 +88,8 @@ func AbsoluteURL(r *http.Request, path string) string {
 // defaultPorts are left out of URLs, as upstream does.
 var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
-// SetLastModified sets Last-Modified, to the second, and Cache-Control: no-cache, which upstream always sends
-// together.
+// SetLastModified sets Last-Modified, to the second, and Cache-Control: no-cache, which upstream
+// always sends together.
 func SetLastModified(h http.Header, t time.Time) {
 	h["Last-Modified"] = []string{t.UTC().Format(http.TimeFormat)}
 	SetNoCache(h)
@@ -100,8 +101,9 @@ func SetNoCache(h http.Header) { h["Cache-Control"] = noCache }
 // noCache is one slice for all answers. Nothing appends to it or writes to its element.
 var noCache = []string{"no-cache"}
 
-// NoAuth is the Authenticator of upstream's strategy noauth2, which trusts what the token says of itself. It is
-// for trials and tests: everybody may be the administrator, and acts for every host. The fault is Unauthentic without a token.
+// NoAuth is the Authenticator of upstream's strategy noauth2, which trusts what the token says of
+// itself. It is for trials and tests: everybody may be the administrator, and acts for every host.
+// The fault is Unauthentic without a token.
 func NoAuth(r *http.Request) (identity.Caller, error) {
 	c, ok := identity.NoAuth(func(name string) (string, bool) {
 		values, sent := r.Header[name]

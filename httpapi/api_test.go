@@ -386,8 +386,8 @@ func TestAnyOrigin(t *testing.T) {
 	}
 }
 
-// A request that fails after its client has closed the connection has the status 499 in log and metrics, whatever it failed with,
-// and is no error of the service. What a handler panics with is.
+// A request that fails after its client has closed the connection has the status 499 in log and
+// metrics, whatever it failed with, and is no error of the service. What a handler panics with is.
 func TestClientsThatLeaveAreNoErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err    func(context.Context) error

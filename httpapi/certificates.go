@@ -25,9 +25,9 @@ type TLSFiles struct {
 	MinVersion uint16 // tls.VersionTLS12, which 0 stands for, or later
 }
 
-// Certificates has the certificates of TLSFiles and reloads changed files while they are in use: a handshake
-// checks them, at most once a second. On an error the certificates in use stay. Existing connections are
-// unaffected. It may be used concurrently.
+// Certificates has the certificates of TLSFiles and reloads changed files while they are in use: a
+// handshake checks them, at most once a second. On an error the certificates in use stay. Existing
+// connections are unaffected. It may be used concurrently.
 type Certificates struct {
 	log     *slog.Logger
 	metrics *Metrics
@@ -44,8 +44,8 @@ type Certificates struct {
 // certificateInterval is the least time between two checks of the files.
 const certificateInterval = time.Second
 
-// LoadCertificates reads the files; an expired certificate is only warned about. Metrics may be nil, and so may
-// log, which gets a line for each later change.
+// LoadCertificates reads the files; an expired certificate is only warned about. Metrics may be
+// nil, and so may log, which gets a line for each later change.
 func LoadCertificates(files TLSFiles, log *slog.Logger, m *Metrics) (*Certificates, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -55,8 +55,8 @@ func LoadCertificates(files TLSFiles, log *slog.Logger, m *Metrics) (*Certificat
 	return c, c.load(files)
 }
 
-// Reload reads the files, which may have other paths than before. On an error, and for an expired certificate,
-// the certificates in use stay.
+// Reload reads the files, which may have other paths than before. On an error, and for an expired
+// certificate, the certificates in use stay.
 func (c *Certificates) Reload(files TLSFiles) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,8 +133,8 @@ func (c *Certificates) server(protocols ...string) *tls.Config {
 	}
 }
 
-// Agent returns the names of the hosts in the certificate of a request's client, and whether one of the
-// authorities in AgentCA has issued it: the DNS names, or the common name without any.
+// Agent returns the names of the hosts in the certificate of a request's client, and whether one of
+// the authorities in AgentCA has issued it: the DNS names, or the common name without any.
 func (c *Certificates) Agent(r *http.Request) (hosts []string, ok bool) {
 	roots := c.agents.Load()
 	if roots == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {

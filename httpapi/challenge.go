@@ -6,16 +6,16 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A Challenge is the error of an Authenticator that behaves like keystonemiddleware, which is in front of
-// upstream's API and answers in a format of its own: a 401 names the address of Keystone.
+// A Challenge is the error of an Authenticator that behaves like keystonemiddleware, which is in
+// front of upstream's API and answers in a format of its own: a 401 names the address of Keystone.
 type Challenge struct {
 	Err error // why; a fault of kind Unavailable becomes 503, any other 401
 
 	// Keystone is the address in WWW-Authenticate (option www_authenticate_uri); "" omits the header.
 	Keystone string
 
-	// Delayed leaves 401 to the API behind the middleware (option delay_auth_decision), whose format the body
-	// then has.
+	// Delayed leaves 401 to the API behind the middleware (option delay_auth_decision), whose format
+	// the body then has.
 	Delayed bool
 }
 

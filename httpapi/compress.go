@@ -9,8 +9,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A compressor compresses the answer for a client that accepts gzip, unless it is small. An answer with a body
-// and without Content-Length is compressed: it is streamed because it does not fit into one piece.
+// A compressor compresses the answer for a client that accepts gzip, unless it is small. An answer
+// with a body and without Content-Length is compressed: it is streamed because it does not fit into
+// one piece.
 type compressor struct {
 	http.ResponseWriter
 	// minSize is the Content-Length in bytes below which the answer is not compressed.
@@ -58,7 +59,8 @@ func (c *compressor) sendHeader() {
 	}
 }
 
-// EventStream is the media type of server-sent events. They are not compressed: each is sent as soon as it is known.
+// EventStream is the media type of server-sent events. They are not compressed: each is sent as
+// soon as it is known.
 const EventStream = "text/event-stream"
 
 // decide chooses between gzip and the answer as it is, once, before the header is sent. Statuses

@@ -17,8 +17,8 @@ type LimitSettings struct {
 	Exempt    Proxies // not bound by PerClient
 }
 
-// A ConnLimit counts connections and bounds them. Listeners that share one are bounded together. It may be used
-// from many goroutines.
+// A ConnLimit counts connections and bounds them. Listeners that share one are bounded together. It
+// may be used from many goroutines.
 type ConnLimit struct {
 	metrics *Metrics
 	leaving chan struct{} // has a value for each refused client that is being answered
@@ -43,7 +43,8 @@ func NewConnLimit(s LimitSettings, m *Metrics) *ConnLimit {
 	}
 }
 
-// Set changes the bounds of new connections. Existing ones are kept, even when they exceed the new bounds.
+// Set changes the bounds of new connections. Existing ones are kept, even when they exceed the new
+// bounds.
 func (l *ConnLimit) Set(s LimitSettings) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// hangTime is after how long a test gives up on what ought to happen at once: a machine under load takes
-// many seconds for it.
+// hangTime is after how long a test gives up on what ought to happen at once: a machine under load
+// takes many seconds for it.
 const hangTime = 2 * time.Minute
 
 // readAll reads a connection to its end, within a bound.

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// An Error is an answer that no rule of a service causes: a status that no kind of fault has, or a NotFound
-// that upstream's handler raises by itself.
+// An Error is an answer that no rule of a service causes: a status that no kind of fault has, or a
+// NotFound that upstream's handler raises by itself.
 type Error struct {
 	Status int
 	Code   fault.Code
@@ -31,9 +31,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Status, statusTitle(e.Status), e.Detail)
 }
 
-// Trapped marks err as answered by the handler itself, which has an effect on the header Vary only: upstream
-// omits it from a 404 whose exception its handler did not catch (an unmarked NotFound), and sends it when the
-// handler caught the exception. A nil err stays nil.
+// Trapped marks err as answered by the handler itself, which has an effect on the header Vary only:
+// upstream omits it from a 404 whose exception its handler did not catch (an unmarked NotFound),
+// and sends it when the handler caught the exception. A nil err stays nil.
 func Trapped(err error) error {
 	if err == nil {
 		return nil
@@ -86,8 +86,8 @@ func toError(err error) *Error {
 	return &Error{Status: http.StatusInternalServerError, Detail: internalText}
 }
 
-// statusClientClosed is the status in log and metrics, nginx's, of a request that failed after its client had closed the
-// connection: most such errors are a consequence of that.
+// statusClientClosed is the status in log and metrics, nginx's, of a request that failed after its
+// client had closed the connection: most such errors are a consequence of that.
 const statusClientClosed = 499
 
 // fail writes the answer for err. Once an answer has begun, the connection is
@@ -131,7 +131,8 @@ type Problem struct {
 	Unserved bool // no API has seen the request: the detail says why
 }
 
-// A Format renders the body of an error in the form of one API. It may be called from many goroutines.
+// A Format renders the body of an error in the form of one API. It may be called from many
+// goroutines.
 type Format func(Problem) (media string, body []byte)
 
 // render returns the body of an error in the API's form.
@@ -148,8 +149,8 @@ func (a *API) render(x *exchange, r *http.Request, e *Error) (media string, body
 }
 
 // trim removes the headers that an error does not have: those of an unfinished handler, and Vary
-// where Placement's answer is made outside its version middleware; an API with a format of its own has
-// no such answers.
+// where Placement's answer is made outside its version middleware; an API with a format of its own
+// has no such answers.
 func (x *exchange) trim(e *Error, err error, own bool) {
 	h := x.Header()
 	for _, name := range []string{"Cache-Control", "Last-Modified", "Location", "Content-Type", "Content-Length"} {

@@ -16,9 +16,9 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// An exchange is one request and the state of its answer. It is the ResponseWriter that handlers get, so that
-// the status and the size of the answer are known for the log and the metrics. Only the request's goroutine
-// uses it.
+// An exchange is one request and the state of its answer. It is the ResponseWriter that handlers
+// get, so that the status and the size of the answer are known for the log and the metrics. Only
+// the request's goroutine uses it.
 type exchange struct {
 	http.ResponseWriter
 	scope scope // the context of the request
@@ -102,8 +102,8 @@ func RequestID(r *http.Request) string {
 	return ""
 }
 
-// GlobalID returns the id of the calling service's own request, which it sent as X-OpenStack-Request-ID. It is "" for none, and for a
-// malformed one.
+// GlobalID returns the id of the calling service's own request, which it sent as
+// X-OpenStack-Request-ID. It is "" for none, and for a malformed one.
 func GlobalID(r *http.Request) string {
 	if x := exchangeOf(r.Context()); x != nil {
 		return x.origin.GlobalID
@@ -111,7 +111,8 @@ func GlobalID(r *http.Request) string {
 	return ""
 }
 
-// Operation returns the method and the route of the request that ctx belongs to, "" for one that no API serves.
+// Operation returns the method and the route of the request that ctx belongs to, "" for one that no
+// API serves.
 func Operation(ctx context.Context) string {
 	x := exchangeOf(ctx)
 	if x == nil || x.route == nil {

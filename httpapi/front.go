@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// FrontSettings are what a Front does with requests before an API sees them. The zero value passes them on
-// unchanged.
+// FrontSettings are what a Front does with requests before an API sees them. The zero value passes
+// them on unchanged.
 type FrontSettings struct {
 	// MaxRequests is how many may be under way at a time; further ones are
 	// answered with 503. 0 is no bound.
@@ -36,9 +36,9 @@ type FrontSettings struct {
 	CompressMinSize int
 }
 
-// A Front precedes an API: it bounds the concurrent requests, refuses those for other hosts, determines the
-// client and URL of a request that a proxy has forwarded, removes the path prefix and compresses answers. It
-// may be used concurrently.
+// A Front precedes an API: it bounds the concurrent requests, refuses those for other hosts,
+// determines the client and URL of a request that a proxy has forwarded, removes the path prefix
+// and compresses answers. It may be used concurrently.
 type Front struct {
 	next     http.Handler
 	metrics  *Metrics

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Hosts are the names that requests may have in their Host header: those of this machine on loopback, the
-// address that the request arrived at, and some more. A service without authentication needs them: a web page
-// whose name its owner makes resolve to this machine (DNS rebinding) lets a browser here send requests to the
-// service, and only the header distinguishes them. A nil Hosts allows all names. It may be used concurrently.
+// Hosts are the names that requests may have in their Host header: those of this machine on
+// loopback, the address that the request arrived at, and some more. A service without
+// authentication needs them: a web page whose name its owner makes resolve to this machine (DNS
+// rebinding) lets a browser here send requests to the service, and only the header distinguishes
+// them. A nil Hosts allows all names. It may be used concurrently.
 type Hosts struct{ names map[string]bool }
 
 // NewHosts returns Hosts with further names or addresses, without ports. Case and a final dot

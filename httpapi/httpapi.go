@@ -1,7 +1,7 @@
 // Package httpapi is what Berth's HTTP surfaces share: routing by exact path, version negotiation,
-// authentication, the one error writer, the JSON writer, request ids, CORS, limits, access log, metrics, and a
-// server that stops gracefully. It is not for what any endpoint means, and it never touches a store: the
-// packages below it, one per wire, hold the handlers.
+// authentication, the one error writer, the JSON writer, request ids, CORS, limits, access log,
+// metrics, and a server that stops gracefully. It is not for what any endpoint means, and it never
+// touches a store: the packages below it, one per wire, hold the handlers.
 //
 // A request passes these steps, and the first that fails answers it:
 //
@@ -9,8 +9,8 @@
 //	(400, 413) → path (404) → method (405) → version of the route (404) →
 //	media types (415, 406) → handler
 //
-// The order, like the text of every error, is that of OpenStack's Placement, whose clients match on both. An
-// API may look for the path first:
+// The order, like the text of every error, is that of OpenStack's Placement, whose clients match on
+// both. An API may look for the path first:
 //
 //	request id → CORS → caller (401) → path and method (404) → version (400, 406) →
 //	media type (415) → content headers (400, 413) → version of the route (404) → handler
@@ -43,9 +43,10 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// A Handler answers one request or returns the error that prevents it, which then is answered for it: a fault
-// by its kind, an [Error] by its status, anything else with 500. A Handler that returns an error has not begun
-// the answer; if it has, the connection is cut. It may be called from many goroutines.
+// A Handler answers one request or returns the error that prevents it, which then is answered for
+// it: a fault by its kind, an [Error] by its status, anything else with 500. A Handler that returns
+// an error has not begun the answer; if it has, the connection is cut. It may be called from many
+// goroutines.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
 // An Authenticator identifies the caller of a request. A fault of kind Unauthentic becomes 401,
@@ -80,7 +81,8 @@ type Config struct {
 	Metrics *Metrics     // nil measures nothing
 }
 
-// An API serves the routes of one service. It may be used from many goroutines, and does not change after New.
+// An API serves the routes of one service. It may be used from many goroutines, and does not change
+// after New.
 type API struct {
 	cfg      Config
 	table    table
@@ -88,8 +90,8 @@ type API struct {
 	versions map[microversion.Version]versionText
 }
 
-// New returns the API for a Config. It panics when two routes of the same path and method overlap in versions,
-// which is an error in the program.
+// New returns the API for a Config. It panics when two routes of the same path and method overlap
+// in versions, which is an error in the program.
 func New(cfg Config) *API {
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = DefaultMaxBody
@@ -195,8 +197,8 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	return a.handle(route, x, r)
 }
 
-// negotiate determines the microversion of the request and names it in the answer. The requested version may be
-// absent, which means the oldest one, or "latest".
+// negotiate determines the microversion of the request and names it in the answer. The requested
+// version may be absent, which means the oldest one, or "latest".
 func (a *API) negotiate(x *exchange, r *http.Request) (err error) {
 	if a.cfg.History == nil {
 		return nil
@@ -212,8 +214,8 @@ func (a *API) negotiate(x *exchange, r *http.Request) (err error) {
 // varyVersion has the name in lower case, as upstream's middleware writes it (STANDARD_HEADER).
 var varyVersion = []string{"openstack-api-version"}
 
-// authenticate determines the caller, unless the path is public. The caller's ids are in the log lines of the
-// request from here on.
+// authenticate determines the caller, unless the path is public. The caller's ids are in the log
+// lines of the request from here on.
 func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 	if a.cfg.Public(r.URL.Path) {
 		return nil
@@ -257,8 +259,8 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 	}
 }
 
-// versionError converts an error of microversion to the answer: 406 with the range for a version that is not
-// supported, 400 for a malformed one.
+// versionError converts an error of microversion to the answer: 406 with the range for a version
+// that is not supported, 400 for a malformed one.
 func versionError(err error) error {
 	e := &Error{Status: http.StatusBadRequest, Detail: "Invalid microversion: " + err.Error()}
 	if errors.As(err, &e.versions) {

@@ -14,10 +14,10 @@ const (
 	retainSize = 2 << 20   // bigger buffers are not kept for reuse
 )
 
-// A JSON writes one JSON text, byte for byte as Python's json.dumps does: ", " between elements, ": " after
-// keys, escapes for everything that is not ASCII. It buffers: up to 1 MiB is written in one piece, a longer
-// text in several. It does not check that the text is well-formed: its caller opens, writes and closes elements
-// in order. A JSON is for one goroutine.
+// A JSON writes one JSON text, byte for byte as Python's json.dumps does: ", " between elements, ":
+// " after keys, escapes for everything that is not ASCII. It buffers: up to 1 MiB is written in one
+// piece, a longer text in several. It does not check that the text is well-formed: its caller
+// opens, writes and closes elements in order. A JSON is for one goroutine.
 type JSON struct {
 	// w is nil for JSONText, which keeps all of the text in buf.
 	w     io.Writer
@@ -111,8 +111,8 @@ func (j *JSON) Array() { j.open('[') }
 // EndArray ends the array begun last.
 func (j *JSON) EndArray() { j.end(']') }
 
-// Key writes the key of an object's next member. The value of a key href is a link: when it is a path, Respond
-// writes it as the client sees the path, with the prefix that AbsoluteURL has.
+// Key writes the key of an object's next member. The value of a key href is a link: when it is a
+// path, Respond writes it as the client sees the path, with the prefix that AbsoluteURL has.
 func (j *JSON) Key(s string) {
 	j.sep()
 	j.link = j.mount != "" && s == "href"
@@ -178,7 +178,8 @@ func (j *JSON) Raw(b []byte) {
 	j.buf = append(j.buf, b...)
 }
 
-// Append writes an element that is JSON already: fn appends it to its argument and returns the result.
+// Append writes an element that is JSON already: fn appends it to its argument and returns the
+// result.
 func (j *JSON) Append(fn func(dst []byte) []byte) {
 	j.sep()
 	j.buf = fn(j.buf)
@@ -202,8 +203,8 @@ func (p *responder) Write(b []byte) (int, error) {
 // typeJSON is the header of answers with JSON.
 var typeJSON = []string{mediaJSON}
 
-// Respond answers with a status and the JSON that render writes. An answer of up to 1 MiB has a Content-Length;
-// a longer one is streamed. The error is that of a client that has disconnected.
+// Respond answers with a status and the JSON that render writes. An answer of up to 1 MiB has a
+// Content-Length; a longer one is streamed. The error is that of a client that has disconnected.
 func Respond(w http.ResponseWriter, status int, render func(*JSON)) error {
 	w.Header()["Content-Type"] = typeJSON
 	p := &responder{ResponseWriter: w, status: status}

@@ -15,9 +15,10 @@ const (
 	waitingPerTurn = 16
 )
 
-// Lists bounds how many requests for lists (Route.Lists) of one project are answered at a time, so that those of others
-// get through. Further ones wait, in the order of their arrival, and are answered with 429 when that takes too long, or when
-// too many wait. It is made by NewLists and may be used from many goroutines.
+// Lists bounds how many requests for lists (Route.Lists) of one project are answered at a time, so
+// that those of others get through. Further ones wait, in the order of their arrival, and are
+// answered with 429 when that takes too long, or when too many wait. It is made by NewLists and may
+// be used from many goroutines.
 type Lists struct {
 	perProject int
 
@@ -39,7 +40,8 @@ func NewLists(perProject int) *Lists {
 	return &Lists{perProject: perProject, open: map[string]*projectLists{}}
 }
 
-// listsOf is whose requests count together: those of the callers with one project, or of a user without one.
+// listsOf is whose requests count together: those of the callers with one project, or of a user
+// without one.
 func listsOf(c identity.Caller) string {
 	if c.ProjectID != "" {
 		return "project " + c.ProjectID

@@ -46,8 +46,9 @@ func (l *listing) send(ctx context.Context, token, method, path string) <-chan *
 	return answer
 }
 
-// TestListsOfOneProject has 16 clients of one project request a list, of whom three are answered at a time: what others request, and the
-// project's own requests for something else, are answered meanwhile, and so are the lists that wait, one after the other.
+// TestListsOfOneProject has 16 clients of one project request a list, of whom three are answered at
+// a time: what others request, and the project's own requests for something else, are answered
+// meanwhile, and so are the lists that wait, one after the other.
 func TestListsOfOneProject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newListing(3)
@@ -104,7 +105,8 @@ func TestListsOfOneProject(t *testing.T) {
 	})
 }
 
-// TestListsThatAreNotWaitedFor has the clients of lists that wait leave, and too many wait: neither keeps a turn.
+// TestListsThatAreNotWaitedFor has the clients of lists that wait leave, and too many wait: neither
+// keeps a turn.
 func TestListsThatAreNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newListing(1)

@@ -12,8 +12,9 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A LongPoll answers the requests by which hosts follow a list: ?revision=R&wait=SECONDS is answered as
-// soon as the list has another revision than R, or after the wait. Max is set before the first request.
+// A LongPoll answers the requests by which hosts follow a list: ?revision=R&wait=SECONDS is
+// answered as soon as the list has another revision than R, or after the wait. Max is set before
+// the first request.
 type LongPoll struct {
 	// Max bounds the requests that wait at a time, so that waiting hosts leave capacity for other
 	// requests; further ones are answered at once. 0 is no bound.
@@ -25,9 +26,9 @@ type LongPoll struct {
 // maxWait bounds the delay of an answer.
 const maxWait = time.Minute
 
-// Serve answers with the revision of a list and, under a name, the list. Await passes the list as JSON
-// text to changed until that returns true or the wait is over, at least once. A revision is a hash of the
-// text, so that instances agree on it without a shared counter.
+// Serve answers with the revision of a list and, under a name, the list. Await passes the list as
+// JSON text to changed until that returns true or the wait is over, at least once. A revision is a
+// hash of the text, so that instances agree on it without a shared counter.
 func (p *LongPoll) Serve(w http.ResponseWriter, r *http.Request, name string,
 	await func(ctx context.Context, wait time.Duration, changed func(list []byte) bool) error,
 ) error {

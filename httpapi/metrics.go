@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics are the Prometheus metrics of connections and requests, of any number of APIs. They may be used
-// from many goroutines.
+// Metrics are the Prometheus metrics of connections and requests, of any number of APIs. They may
+// be used from many goroutines.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -25,7 +25,8 @@ type Metrics struct {
 	tlsCertificate prometheus.Gauge
 }
 
-// NewMetrics returns Metrics registered with reg. It panics when reg already has metrics of these names.
+// NewMetrics returns Metrics registered with reg. It panics when reg already has metrics of these
+// names.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	auto := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {
@@ -65,8 +66,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// orUnread returns the Metrics, and for nil some that are in no registry, so that the code that counts need
-// not check whether somebody reads the result.
+// orUnread returns the Metrics, and for nil some that are in no registry, so that the code that
+// counts need not check whether somebody reads the result.
 func (m *Metrics) orUnread() *Metrics {
 	if m == nil {
 		return NewMetrics(prometheus.NewRegistry())
@@ -86,8 +87,8 @@ func (m *Metrics) of(service string) *apiMetrics {
 	return &apiMetrics{m, service, m.inFlight.WithLabelValues(service)}
 }
 
-// end counts a request out. Paths and methods without a route share one method, so that callers cannot
-// make up labels.
+// end counts a request out. Paths and methods without a route share one method, so that callers
+// cannot make up labels.
 func (m *apiMetrics) end(x *exchange, took time.Duration) {
 	method := "other"
 	if x.route != nil {
@@ -103,8 +104,8 @@ const (
 	outcomeFailed = "failed"
 )
 
-// loadedCertificate notes what became of an attempt to read the TLS files. After an error cfg is not used:
-// the expiry stays that of the certificate in use.
+// loadedCertificate notes what became of an attempt to read the TLS files. After an error cfg is
+// not used: the expiry stays that of the certificate in use.
 func (m *Metrics) loadedCertificate(cfg *tls.Config, err error) {
 	if err != nil {
 		m.tlsLoads.WithLabelValues(outcomeFailed).Inc()

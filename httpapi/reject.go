@@ -18,8 +18,8 @@ import (
 //     after the caller and the version as upstream does (RFC 9112, 6.3: 400, and the connection ends);
 //   - an answer of status 204 gets the Content-Length: 0 that upstream sends.
 //
-// It changes text of HTTP/1.1 only. Frames of HTTP/2 contain none of these texts at the beginning of a
-// line: bodies are JSON, where no line begins with a letter of a header's name.
+// It changes text of HTTP/1.1 only. Frames of HTTP/2 contain none of these texts at the beginning
+// of a line: bodies are JSON, where no line begins with a letter of a header's name.
 
 // A listener returns the connections of another one as conns.
 type listener struct {
@@ -43,8 +43,8 @@ type conn struct {
 	format Format // of rejections; nil: Placement's
 }
 
-// Read reads from the connection, and hides each malformed Content-Length that is read in one piece.
-// net/http rejects the rare one that is not.
+// Read reads from the connection, and hides each malformed Content-Length that is read in one
+// piece. net/http rejects the rare one that is not.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	hideLengths(p[:n])
@@ -96,8 +96,8 @@ func hideLengths(piece []byte) {
 	}
 }
 
-// malformedLength reports whether a request has a Content-Length that is no length. An empty one and
-// a negative number mean no body, as for upstream.
+// malformedLength reports whether a request has a Content-Length that is no length. An empty one
+// and a negative number mean no body, as for upstream.
 func malformedLength(r *http.Request) bool {
 	text := r.Header.Get(hiddenLength)
 	n, err := strconv.Atoi(text)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Route is one method of one path in a range of microversions. Several routes may have the same path and
-// method when their versions do not overlap.
+// A Route is one method of one path in a range of microversions. Several routes may have the same
+// path and method when their versions do not overlap.
 type Route struct {
 	Method  string
 	Pattern string // "/traits/{name}": each {…} matches one non-empty segment
@@ -25,7 +25,8 @@ type Route struct {
 	NeedsJSON bool // the request is refused with 415 unless its body is JSON
 	Produces  bool // the request is refused with 406 unless it accepts JSON
 
-	// Lists is true for routes that read many objects: Config.Lists bounds the requests of one project.
+	// Lists is true for routes that read many objects: Config.Lists bounds the requests of one
+	// project.
 	Lists bool
 
 	// MediaFirst checks media types before versions, as upstream does for

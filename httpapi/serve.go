@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ServeOptions bound what a client may cost. Zero durations and sizes mean the defaults in the comments;
-// negative durations mean no bound, except for StopTimeout.
+// ServeOptions bound what a client may cost. Zero durations and sizes mean the defaults in the
+// comments; negative durations mean no bound, except for StopTimeout.
 type ServeOptions struct {
 	ReadHeaderTimeout time.Duration // for the header; 10 s
 	ReadTimeout       time.Duration // for header and body; 60 s
@@ -58,13 +58,13 @@ func (o ServeOptions) withDefaults() ServeOptions {
 	return o
 }
 
-// Serve answers the requests that arrive at ln with h until ctx ends. It then accepts no more connections, lets
-// requests in flight finish within StopTimeout, cuts off the rest, and returns when everything that it started
-// has stopped. It returns nil after an orderly stop, and an error when it had to cut requests off or the
-// listener failed. It closes ln.
+// Serve answers the requests that arrive at ln with h until ctx ends. It then accepts no more
+// connections, lets requests in flight finish within StopTimeout, cuts off the rest, and returns
+// when everything that it started has stopped. It returns nil after an orderly stop, and an error
+// when it had to cut requests off or the listener failed. It closes ln.
 //
-// Requests that are too malformed to reach h are answered in the format for errors of opts rather than in
-// net/http's.
+// Requests that are too malformed to reach h are answered in the format for errors of opts rather
+// than in net/http's.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptions) error {
 	opts = opts.withDefaults()
 	srv := &http.Server{
@@ -95,8 +95,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 // stoppingKey is the key of the channel that Stopping returns.
 type stoppingKey struct{}
 
-// Stopping returns a channel that is closed when the server of a request stops: an answer that has no end is to end then. It is nil for a
-// request that no Serve serves.
+// Stopping returns a channel that is closed when the server of a request stops: an answer that has
+// no end is to end then. It is nil for a request that no Serve serves.
 func Stopping(ctx context.Context) <-chan struct{} {
 	stopping, _ := ctx.Value(stoppingKey{}).(<-chan struct{})
 	return stopping
@@ -104,10 +104,10 @@ func Stopping(ctx context.Context) <-chan struct{} {
 
 // closing has a connection closed after a request whose end its client and a proxy between may see
 // elsewhere than this server: the next request could be a piece of this one's body. That is so with
-// both Transfer-Encoding and Content-Length, and with Transfer-Encoding in HTTP/1.0 (RFC 9112, 6.1).
-// net/http takes the second field away in both cases, before it can be seen, so that all requests in
-// chunks and all of HTTP/1.0 end their connection. It is also so with a Content-Length that is no
-// length.
+// both Transfer-Encoding and Content-Length, and with Transfer-Encoding in HTTP/1.0 (RFC 9112,
+// 6.1). net/http takes the second field away in both cases, before it can be seen, so that all
+// requests in chunks and all of HTTP/1.0 end their connection. It is also so with a Content-Length
+// that is no length.
 func closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0 || r.Header[hiddenLength] != nil) {

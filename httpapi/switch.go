@@ -23,8 +23,8 @@ func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*s.current.Load()).ServeHTTP(w, r)
 }
 
-// Unavailable returns a handler that answers every request with 503, the current detail, and Retry-After, in
-// the format of an API's errors; nil is Placement's.
+// Unavailable returns a handler that answers every request with 503, the current detail, and
+// Retry-After, in the format of an API's errors; nil is Placement's.
 func Unavailable(as Format, detail func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, as, http.StatusServiceUnavailable, detail())

@@ -28,8 +28,8 @@ type Options struct {
 
 // Open returns a logger and its Output, which must be closed at the end. The file is opened for
 // appending, so that it may be truncated while in use, and created with mode 0640. The fallback is
-// where the log goes without a file, and where an Output with one reports lines that it lost; it may
-// be nil when there is a file.
+// where the log goes without a file, and where an Output with one reports lines that it lost; it
+// may be nil when there is a file.
 func Open(opts Options, fallback io.Writer) (*slog.Logger, *Output, error) {
 	out := &Output{path: opts.File, watch: opts.Watch, text: opts.Text, fallback: fallback, to: fallback}
 	out.level.Set(levelOf(opts.Debug))

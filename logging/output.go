@@ -31,8 +31,8 @@ const (
 // once, with all before it.
 //
 // Lines that cannot be written to the file, as on a full disk, are dropped, since the disk may stay
-// full for long. How many, and why, is reported on the writer that Open got for logs without a file:
-// with the first, then once a minute while there are more, and at Close.
+// full for long. How many, and why, is reported on the writer that Open got for logs without a
+// file: with the first, then once a minute while there are more, and at Close.
 type Output struct {
 	path  string // "" for a writer that was given to Open
 	watch bool
@@ -140,8 +140,8 @@ func (o *Output) flush() error {
 	return err
 }
 
-// reportLoss reports the lines that were lost since the last report, if any. Without a file there is
-// nowhere to report them. The caller has locked mu.
+// reportLoss reports the lines that were lost since the last report, if any. Without a file there
+// is nowhere to report them. The caller has locked mu.
 func (o *Output) reportLoss(now time.Time) {
 	if o.lost == 0 || o.path == "" || o.fallback == nil {
 		return

@@ -64,7 +64,8 @@ type line struct{ b []byte }
 // lines are pooled unless they grew beyond keptLine bytes.
 var lines = sync.Pool{New: func() any { return &line{make([]byte, 0, 512)} }}
 
-// keptLine bounds the buffers in the pool, in bytes: a long line is seldom, and would keep its memory.
+// keptLine bounds the buffers in the pool, in bytes: a long line is seldom, and would keep its
+// memory.
 const keptLine = 4 << 10
 
 // Handle writes the record as one line.

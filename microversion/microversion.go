@@ -6,10 +6,10 @@
 //
 //	OpenStack-API-Version: <service> <version>
 //
-// and a service answers in that version and names it in the answer, or refuses. negotiate.go has the
-// rules of Placement (microversion_parse), compute.go the stricter ones of Nova; placement.go and
-// compute.go have the histories. Adding a version is a row there and conditions in the package of
-// the API.
+// and a service answers in that version and names it in the answer, or refuses. negotiate.go has
+// the rules of Placement (microversion_parse), compute.go the stricter ones of Nova; placement.go
+// and compute.go have the histories. Adding a version is a row there and conditions in the package
+// of the API.
 package microversion
 
 import (

@@ -42,8 +42,8 @@ func Parse(path string, text []byte) (*File, error) {
 	return p.file, errors.Join(p.errs...)
 }
 
-// All yields the assignments in the order of the file, names with lower-case groups other than DEFAULT, and values without their
-// substitutions. Lines of a value are joined by newlines.
+// All yields the assignments in the order of the file, names with lower-case groups other than
+// DEFAULT, and values without their substitutions. Lines of a value are joined by newlines.
 func (f *File) All() iter.Seq2[Name, string] {
 	return func(yield func(Name, string) bool) {
 		for _, s := range f.settings {

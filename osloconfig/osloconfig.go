@@ -2,9 +2,9 @@
 // from them. The caller declares the options and their types in a [Table]; package config has the
 // tables.
 //
-// Reading has two steps. [Read] parses files, directories of files and the environment into a [Set].
-// [Set.Load] looks up each option of a table there, expands references to other options, converts
-// the text and stores it:
+// Reading has two steps. [Read] parses files, directories of files and the environment into a
+// [Set]. [Set.Load] looks up each option of a table there, expands references to other options,
+// converts the text and stores it:
 //
 //	lines ── Parse ──▶ File ─┐
 //	lines ── Parse ──▶ File ─┼─ Set ── Load(Table) ──▶ fields of the caller
@@ -49,8 +49,8 @@ type Name struct {
 // String returns the name in the form of messages: "[placement_database] connection".
 func (n Name) String() string { return "[" + n.Group + "] " + n.Option }
 
-// An Option is one setting: its name, its help, and the variable for its value, whose content before
-// loading is the default.
+// An Option is one setting: its name, its help, and the variable for its value, whose content
+// before loading is the default.
 type Option struct {
 	Name
 	Help  string

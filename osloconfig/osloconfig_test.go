@@ -362,7 +362,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Ignored options are known by their names: others refer to them, and their own values are not looked at.
+// Ignored options are known by their names: others refer to them, and their own values are not
+// looked at.
 func TestIgnored(t *testing.T) {
 	set := read(t, `[DEFAULT]
 host = $nowhere

@@ -16,7 +16,8 @@ type Changes struct {
 	TreeChanges []TreeChange
 	Catalogs    bool // the names of classes or traits
 	All         bool // anything, the catalogs included
-	// Requests are the changes as watchers see them. They are for the change log only: the snapshot does not need them.
+	// Requests are the changes as watchers see them. They are for the change log only: the snapshot
+	// does not need them.
 	Requests []RequestEvents
 }
 
@@ -45,8 +46,8 @@ func (c Changes) Empty() bool {
 	return len(c.Roots) == 0 && len(c.TreeChanges) == 0 && !c.Catalogs && !c.All
 }
 
-// AsRoots is c with the roots of the changed trees in the place of TreeChanges, and without Requests. It is what
-// followers need and what outlives the snapshot that a TreeChange begins with.
+// AsRoots is c with the roots of the changed trees in the place of TreeChanges, and without
+// Requests. It is what followers need and what outlives the snapshot that a TreeChange begins with.
 func (c Changes) AsRoots() Changes {
 	plain := Changes{Catalogs: c.Catalogs, All: c.All}
 	for root := range c.Roots {

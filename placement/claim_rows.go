@@ -16,9 +16,9 @@ func (c ConsumerState) Row() ConsumerRow {
 	return ConsumerRow{ID: c.ID, UUID: c.UUID, Generation: c.Generation}
 }
 
-// An AllocatedAmount is what a consumer has allocated of one class on one provider, with the root of
-// the provider's tree. Root is 0 where the tree needs no check, and ProviderUUID is empty
-// when there is no such provider any more.
+// An AllocatedAmount is what a consumer has allocated of one class on one provider, with the root
+// of the provider's tree. Root is 0 where the tree needs no check, and ProviderUUID is empty when
+// there is no such provider any more.
 type AllocatedAmount struct {
 	Provider     int64
 	ProviderUUID UUID

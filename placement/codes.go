@@ -6,8 +6,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// The codes of upstream's placement.errors, in the body of errors since microversion 1.23. Clients match on
-// them: Nova tries a claim again after CodeConcurrentUpdate.
+// The codes of upstream's placement.errors, in the body of errors since microversion 1.23. Clients
+// match on them: Nova tries a claim again after CodeConcurrentUpdate.
 const (
 	CodeConcurrentUpdate   fault.Code = "placement.concurrent_update"
 	CodeInventoryInUse     fault.Code = "placement.inventory.inuse"

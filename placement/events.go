@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// An Event is one value that a transaction changed. Before and After are texts, as ops/records has them; the empty text is a value
-// that is not there, so that an event with only one of them added or removed it.
+// An Event is one value that a transaction changed. Before and After are texts, as ops/records has
+// them; the empty text is a value that is not there, so that an event with only one of them added
+// or removed it.
 type Event struct {
 	What     EventKind
 	Provider UUID   // of what belongs to a provider
@@ -71,7 +72,8 @@ type Entry struct {
 	Writer, Seq int64
 	Time        time.Time // of the database, just before the commit
 	Requests    []RequestEvents
-	// Unlisted says that the transaction changed more than an entry lists, or was written by a program that lists nothing.
+	// Unlisted says that the transaction changed more than an entry lists, or was written by a program
+	// that lists nothing.
 	Unlisted bool
 }
 
@@ -83,8 +85,8 @@ func (e *Entry) Len() (n int) {
 	return n
 }
 
-// A Mark is a position in the change log: the number of the newest entry that is known of each writer. It means the same at
-// every store on the database. Nil is no position.
+// A Mark is a position in the change log: the number of the newest entry that is known of each
+// writer. It means the same at every store on the database. Nil is no position.
 type Mark map[int64]int64
 
 // Has reports whether the mark has an entry of that number behind it.

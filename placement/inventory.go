@@ -42,8 +42,9 @@ func (i Inventory) Capacity() int64 {
 	return math.MinInt64
 }
 
-// ReservedInUse reports whether everything is reserved while it is in use: what is used would fit if nothing were reserved. No more is promised
-// than there is then. Nova reserves bare-metal nodes with a server and one-time-use PCI devices so, and devices that have left are.
+// ReservedInUse reports whether everything is reserved while it is in use: what is used would fit
+// if nothing were reserved. No more is promised than there is then. Nova reserves bare-metal nodes
+// with a server and one-time-use PCI devices so, and devices that have left are.
 func (i Inventory) ReservedInUse(used int64) bool {
 	whole := i
 	whole.Reserved = 0

@@ -1,12 +1,14 @@
-// Package placement has the types and rules of the OpenStack Placement service: providers, inventories, claims,
-// queries, faults, and the interface of the Store that has the data. It knows no HTTP, no SQL and no API versions.
-// The snapshot that reads are answered from is in package snapshot, the service itself in package service.
+// Package placement has the types and rules of the OpenStack Placement service: providers,
+// inventories, claims, queries, faults, and the interface of the Store that has the data. It knows
+// no HTTP, no SQL and no API versions. The snapshot that reads are answered from is in package
+// snapshot, the service itself in package service.
 //
-// Requests come in as a [Query] (a search for candidates), a [Claim], a [Reshape] or a change of a provider
-// (provider.go, inventory.go); the rules that need no state are methods of these. [Store] is what the service
-// reads rows from and writes them to (store.go, store_rows.go, claim_rows.go), and [Changes] how it learns what
-// to read again. A fault carries one of upstream's codes (codes.go). EnsureStandard adds the resource classes
-// and traits that every cloud has (standard.go).
+// Requests come in as a [Query] (a search for candidates), a [Claim], a [Reshape] or a change of a
+// provider (provider.go, inventory.go); the rules that need no state are methods of these. [Store]
+// is what the service reads rows from and writes them to (store.go, store_rows.go, claim_rows.go),
+// and [Changes] how it learns what to read again. A fault carries one of upstream's codes
+// (codes.go). EnsureStandard adds the resource classes and traits that every cloud has
+// (standard.go).
 package placement
 
 import (
@@ -40,8 +42,8 @@ const FirstCustomClass ClassID = 10000
 // all trees that have a member in one of its aggregates.
 const SharesViaAggregate = "MISC_SHARES_VIA_AGGREGATE"
 
-// MaxInt is the largest amount that the database and the API allow: upstream's columns are of 32 bits, and
-// placement.db.constants.MAX_INT is the maximum in its schemas.
+// MaxInt is the largest amount that the database and the API allow: upstream's columns are of 32
+// bits, and placement.db.constants.MAX_INT is the maximum in its schemas.
 const MaxInt = 0x7FFFFFFF
 
 // A Named is a resource class or a trait as the store keeps it.

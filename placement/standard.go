@@ -1,7 +1,7 @@
 package placement
 
-// StandardTraitsVersion is the release of upstream's list of traits that the names below were taken from. The
-// classes are those of os-resource-classes 1.1.0.
+// StandardTraitsVersion is the release of upstream's list of traits that the names below were taken
+// from. The classes are those of os-resource-classes 1.1.0.
 const StandardTraitsVersion = "os-traits 3.9.0"
 
 // To refresh the lists, install the two Python packages, print

@@ -33,9 +33,9 @@ func EnsureStandard(ctx context.Context, store Store, now time.Time) error {
 	})
 }
 
-// missingStandard returns the standard names that the store lacks. A class has its index as its id. The
-// store numbers traits: their ids differ from database to database, as upstream's do, and only their
-// names mean anything to clients.
+// missingStandard returns the standard names that the store lacks. A class has its index as its id.
+// The store numbers traits: their ids differ from database to database, as upstream's do, and only
+// their names mean anything to clients.
 func missingStandard(r Reader) (classes []Named, traits []string, err error) {
 	haveClasses, err := r.Classes()
 	if err != nil {

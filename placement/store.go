@@ -78,14 +78,16 @@ type ChangeLog interface {
 	// from memory.
 	Shared() bool
 
-	// Log returns entries of the change log behind a mark, some hundreds of each writer at most: those of one writer in
-	// their order, of several in the order in which they were written. Its first page for a nil mark has no entries and
-	// is at the end of the log. Entries include this store's own. Of a store that is not Shared the log begins when
-	// it is opened. It sees what Changed sees.
+	// Log returns entries of the change log behind a mark, some hundreds of each writer at most: those
+	// of one writer in their order, of several in the order in which they were written. Its first page
+	// for a nil mark has no entries and is at the end of the log. Entries include this store's own. Of
+	// a store that is not Shared the log begins when it is opened. It sees what Changed sees.
 	Log(ctx context.Context, since Mark) (LogPage, error)
-	// LogSince returns the mark of the entries that were written before a time, and whether the log has all since.
+	// LogSince returns the mark of the entries that were written before a time, and whether the log
+	// has all since.
 	LogSince(ctx context.Context, since time.Time) (Mark, bool, error)
-	// Logged returns a channel that is closed when this store has appended to the change log since the call.
+	// Logged returns a channel that is closed when this store has appended to the change log since the
+	// call.
 	Logged() <-chan struct{}
 }
 
@@ -108,8 +110,8 @@ type CatalogReader interface {
 	ClassInUse(id ClassID) (bool, error)
 	// TraitInUse reports whether any provider has the trait.
 	TraitInUse(id TraitID) (bool, error)
-	// TraitSpellings lists the traits that the store takes for one of the names: in another case, without accents or with
-	// spaces behind them, as the store compares texts.
+	// TraitSpellings lists the traits that the store takes for one of the names: in another case,
+	// without accents or with spaces behind them, as the store compares texts.
 	TraitSpellings(names ...string) ([]string, error)
 }
 
@@ -131,8 +133,8 @@ type ProviderReader interface {
 	// Provider finds a provider by its UUID. A Writer locks it as
 	// LockProvider does.
 	Provider(uuid UUID) (ProviderRow, error)
-	// ProviderSpelling returns the name of the provider that the store takes for one of that name, as TraitSpellings does;
-	// ErrNoRow when there is none.
+	// ProviderSpelling returns the name of the provider that the store takes for one of that name, as
+	// TraitSpellings does; ErrNoRow when there is none.
 	ProviderSpelling(name string) (string, error)
 	// ProvidersIn lists the providers of the tree with that root.
 	ProvidersIn(root int64) ([]ProviderRow, error)

@@ -16,8 +16,9 @@ var untraced = []string{"/healthz", "/readyz", "/metrics", "/healthcheck"}
 // Handler returns h with a span around every request, and h itself when tracing is off. The span
 // continues the trace that the client's traceparent names. It is named by method and route, "GET
 // /resource_providers/{uuid}", and by the method alone where route returns ""; route must not
-// return clients' values. In addition to OpenTelemetry's attributes for HTTP it has openstack.request_id
-// and openstack.microversion when the answer's headers have them. Health checks are not traced.
+// return clients' values. In addition to OpenTelemetry's attributes for HTTP it has
+// openstack.request_id and openstack.microversion when the answer's headers have them. Health
+// checks are not traced.
 func (t *Tracer) Handler(h http.Handler, route func(*http.Request) string) http.Handler {
 	if t == nil {
 		return h

@@ -41,8 +41,8 @@ type Options struct {
 	Metrics Metrics
 }
 
-// Metrics are functions that are called with numbers of spans by their outcome. Any may be nil; they
-// must be quick and safe for concurrent use.
+// Metrics are functions that are called with numbers of spans by their outcome. Any may be nil;
+// they must be quick and safe for concurrent use.
 type Metrics struct {
 	Exported func(spans int) // a collector has them
 	Dropped  func(spans int) // they found the queue full

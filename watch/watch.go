@@ -3,10 +3,10 @@
 //
 // A change concerns an answer when both have a key in common. Keys are values of fields of rows:
 // ids, names of hosts. A service says which fields they are (Rules), and nothing else: a Store
-// notes the keys of the rows that an Update writes, and Await the keys of the rows that an answer is
-// made of and of the conditions by which they were read. So no operation of a service can forget to
-// notify. A note wakes the polls of this instance at once, and those of other instances when they
-// read notes next (rows.Follower):
+// notes the keys of the rows that an Update writes, and Await the keys of the rows that an answer
+// is made of and of the conditions by which they were read. So no operation of a service can forget
+// to notify. A note wakes the polls of this instance at once, and those of other instances when
+// they read notes next (rows.Follower):
 //
 //	Update ──► rows written ──► notes ──┬─────────────────────────────► polls that have read such rows
 //	                                    └─► change log ~~► RunFollow ──► polls of other instances

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Services are equivalent services. They are tried in order, from the one that answered last. They may
-// be used concurrently.
+// Services are equivalent services. They are tried in order, from the one that answered last. They
+// may be used concurrently.
 type Services[S any] struct {
 	All []S // in the order of the settings; it is set before Do is called
 
@@ -17,8 +17,8 @@ type Services[S any] struct {
 	last int
 }
 
-// Do calls fn with one service after the other until it returns nil, or ctx has ended. The error has
-// those of all services that were tried.
+// Do calls fn with one service after the other until it returns nil, or ctx has ended. The error
+// has those of all services that were tried.
 func (s *Services[S]) Do(ctx context.Context, fn func(S) error) error {
 	s.mu.Lock()
 	first := s.last

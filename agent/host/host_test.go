@@ -387,8 +387,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Servers are paused and suspended, and go on. The result names the power that was listed; one that this agent does
-// not know is not named.
+// Servers are paused and suspended, and go on. The result names the power that was listed; one that
+// this agent does not know is not named.
 func TestPowers(t *testing.T) {
 	fake := &driver.Fake{}
 	inBubble(t, fake, func(t *testing.T, s *service) {

@@ -140,7 +140,8 @@ func (m Machine) address() string {
 	return localAddress()
 }
 
-// localAddress reads from the kernel the source address of packets to a remote address. None is sent.
+// localAddress reads from the kernel the source address of packets to a remote address. None is
+// sent.
 func localAddress() string {
 	const loopback = "127.0.0.1"
 	conn, err := net.Dial("udp4", "192.0.2.0:80")

@@ -8,9 +8,9 @@ import (
 	"github.com/berthcloud/berth/agent/node"
 )
 
-// The questions of TestParity. It has none about what Berth does differently on purpose. Refused here only are
-// a number of a device with a sign, an inventory that placement refuses, a key that is in a
-// mapping twice, and words for yes and no that are neither; refused there only is the key
+// The questions of TestParity. It has none about what Berth does differently on purpose. Refused
+// here only are a number of a device with a sign, an inventory that placement refuses, a key that
+// is in a mapping twice, and words for yes and no that are neither; refused there only is the key
 // __source_file. An empty mapping in a list of inventories adds something there only.
 
 var parityCPUs = []string{

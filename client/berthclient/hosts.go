@@ -55,7 +55,8 @@ type wireReportAnswer struct {
 
 func (w *wireReportAnswer) Valid() bool { return w.Host != nil }
 
-// Report implements host.Service. OnAnswer gets the state of the sync to placement, which is no error.
+// Report implements host.Service. OnAnswer gets the state of the sync to placement, which is no
+// error.
 func (h *Host) Report(ctx context.Context, unknown []string) error {
 	r, err := h.reporter.Report()
 	if err != nil {

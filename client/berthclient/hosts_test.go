@@ -59,7 +59,8 @@ func computing(t *testing.T, trees providertree.Placement) (*fleet.Service, http
 // hostKeys are those of the services.
 var hostKeys = hostkey.New("the secret of these services")
 
-// A host sends its key with every request, from a file that may change, and gets the reason when it is refused.
+// A host sends its key with every request, from a file that may change, and gets the reason when it
+// is refused.
 func TestHostKeys(t *testing.T) {
 	hosts, handler := computing(t, nil)
 	p := clienttest.NewProxy(t, handler)

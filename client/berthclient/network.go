@@ -48,7 +48,8 @@ type wirePorts portlist.List
 
 func (w *wirePorts) Valid() bool { return w.Revision != "" && w.Ports != nil }
 
-// Ports implements agent.Service. The wait is in whole seconds; the service waits for a minute at most.
+// Ports implements agent.Service. The wait is in whole seconds; the service waits for a minute at
+// most.
 func (n *Network) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (portlist.List, error) {
 	query := url.Values{"driver": {driver}, "wait": {strconv.Itoa(int(wait / time.Second))}}
 	if known != "" {
@@ -59,8 +60,8 @@ func (n *Network) Ports(ctx context.Context, host, driver, known string, wait ti
 	return portlist.List(out), err
 }
 
-// Wire implements agent.Service. The network service sets the status of a port by it, as by an RPC of
-// Neutron's agents.
+// Wire implements agent.Service. The network service sets the status of a port by it, as by an RPC
+// of Neutron's agents.
 func (n *Network) Wire(ctx context.Context, host string, ports map[string]bool) error {
 	states := make(map[string]string, len(ports))
 	for id, plugged := range ports {

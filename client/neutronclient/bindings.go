@@ -43,7 +43,8 @@ func (w *wireBinding) stands(profile map[string]any) bool {
 		reflect.DeepEqual(have, want) && w.VIF != vifUnbound
 }
 
-// vifUnbound is the vif_type of a binding that is not bound: one that was active before another one.
+// vifUnbound is the vif_type of a binding that is not bound: one that was active before another
+// one.
 const vifUnbound = "unbound"
 
 type wireBindingAnswer struct {
@@ -79,8 +80,8 @@ func (n *Client) readBinding(ctx context.Context, id compute.ID, host string) (*
 	return answer.Binding, noBinding(err)
 }
 
-// CreateBinding is compute.Network's. A binding that was left there is removed and created again: Neutron
-// binds an inactive binding that is changed only if it is not bound.
+// CreateBinding is compute.Network's. A binding that was left there is removed and created again:
+// Neutron binds an inactive binding that is changed only if it is not bound.
 func (n *Client) CreateBinding(ctx context.Context, id compute.ID, b compute.Binding) (compute.PortBinding, error) {
 	now, err := n.readPort(ctx, id)
 	if err != nil {

@@ -26,8 +26,9 @@ type wireBinding struct {
 	VNIC    string          `json:"vnic_type"`
 }
 
-// moving answers as Neutron does about the bindings of a port of a server, which is on cn1. It cannot be
-// bound to the host "nowhere". The answers are those of conformance/neutron/testdata/port_bindings.txt.
+// moving answers as Neutron does about the bindings of a port of a server, which is on cn1. It
+// cannot be bound to the host "nowhere". The answers are those of
+// conformance/neutron/testdata/port_bindings.txt.
 func moving(t *testing.T) (*clienttest.Proxy, *neutronclient.Client) {
 	t.Helper()
 	p, n := neutron(t, "null")
@@ -142,8 +143,8 @@ func TestBindingsOfMoves(t *testing.T) {
 	clienttest.WantIs(t, "ActivateBinding of one that is gone", err, compute.ErrNoBinding)
 }
 
-// TestBindingsThatWereLeft: a binding with another profile, or one that is not bound any more, is made
-// again. Neutron would not bind it again.
+// TestBindingsThatWereLeft: a binding with another profile, or one that is not bound any more, is
+// made again. Neutron would not bind it again.
 func TestBindingsThatWereLeft(t *testing.T) {
 	p, n := moving(t)
 	back := compute.Binding{Server: clienttest.ServerID, Host: "cn2", Device: &compute.Device{Slot: "0000:07:00.3"}}

@@ -262,7 +262,8 @@ func noNewPort(err error, p compute.PortSpec) error {
 // allocationKey is the key of a binding:profile that names the providers of a port.
 const allocationKey = "allocation"
 
-// destinationKey is the key of a binding:profile that names the host that the port is being moved to.
+// destinationKey is the key of a binding:profile that names the host that the port is being moved
+// to.
 const destinationKey = "migrating_to"
 
 // The keys of a binding:profile that are compute's (nova.network.neutron).
@@ -331,8 +332,8 @@ type wireReason struct {
 
 func (w *wireReason) Valid() bool { return true }
 
-// whyUnbound returns why a port could not be bound to a host, "" when the service does not return it:
-// Neutron has it only in its log, and the reason is only informative.
+// whyUnbound returns why a port could not be bound to a host, "" when the service does not return
+// it: Neutron has it only in its log, and the reason is only informative.
 func (n *Client) whyUnbound(ctx context.Context, id compute.ID, host string) string {
 	var answer wireReason
 	path := "/berth/v1/ports/" + url.PathEscape(string(id)) + "/binding?" + url.Values{"host": {host}}.Encode()
@@ -342,7 +343,8 @@ func (n *Client) whyUnbound(ctx context.Context, id compute.ID, host string) str
 	return answer.Reason
 }
 
-// Settle is compute.Network's. Neutron changes allocations before it answers, and does not have the path.
+// Settle is compute.Network's. Neutron changes allocations before it answers, and does not have the
+// path.
 func (n *Client) Settle(ctx context.Context, server compute.ID) error {
 	path := "/berth/v1/servers/" + url.PathEscape(string(server)) + "/settle"
 	err := n.service.Call(ctx, client.Request{Method: http.MethodPost, Path: path}, nil)

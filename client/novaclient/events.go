@@ -33,8 +33,8 @@ type wireEvent struct {
 // codeNoServer distinguishes compute's 404 from that of a web server at a wrong address.
 const codeNoServer fault.Code = "itemNotFound"
 
-// SendEvents implements network.Compute. Compute answers 207 when some of the servers do not exist, and
-// 404 when none does.
+// SendEvents implements network.Compute. Compute answers 207 when some of the servers do not exist,
+// and 404 when none does.
 func (c *Client) SendEvents(ctx context.Context, events []network.ServerEvent) error {
 	if len(events) == 0 {
 		return nil

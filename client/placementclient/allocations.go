@@ -58,7 +58,8 @@ func (p *Client) SetAllocations(ctx context.Context, consumer string, c allocati
 	return notSet(p.call(ctx, minor, q, nil))
 }
 
-// SetManyAllocations is allocations.Placement's. Consumers get their types when all of them have one.
+// SetManyAllocations is allocations.Placement's. Consumers get their types when all of them have
+// one.
 func (p *Client) SetManyAllocations(ctx context.Context, consumers map[string]allocations.Consumer) error {
 	minor := typed
 	for _, c := range consumers {
@@ -75,8 +76,8 @@ func (p *Client) SetManyAllocations(ctx context.Context, consumers map[string]al
 	return notSet(p.call(ctx, minor, client.Request{Method: http.MethodPost, Path: "/allocations", Body: body, Once: true}, nil))
 }
 
-// typedVersion returns the version of a write: the one with types of consumers when it is supported and
-// the consumer has a type.
+// typedVersion returns the version of a write: the one with types of consumers when it is supported
+// and the consumer has a type.
 func (p *Client) typedVersion(ctx context.Context, c allocations.Consumer) (int, error) {
 	newest, err := p.newest(ctx)
 	if newest >= typed && c.Type != "" {

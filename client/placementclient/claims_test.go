@@ -34,8 +34,8 @@ func TestComputePlacementOfUpstream(t *testing.T) {
 	testComputePlacement(t, clienttest.NewProxy(t, clienttest.Forward(server.StartUpstream(t, server.Options{}).URL())), "")
 }
 
-// testComputePlacement tests the contract of compute.Placement against a service, which explains a query for more than there is with
-// a text, "" for a service that explains nothing.
+// testComputePlacement tests the contract of compute.Placement against a service, which explains a
+// query for more than there is with a text, "" for a service that explains nothing.
 func testComputePlacement(t *testing.T, service *clienttest.Proxy, explained string) {
 	for _, tc := range []struct {
 		name string
@@ -155,8 +155,9 @@ func testClaims(t *testing.T, _ *clienttest.Proxy, c *placementclient.Compute) {
 	}
 }
 
-// testConcurrentChanges has placement report a clienttest.Concurrent change of a provider, and one of the
-// consumer, during the claim: neither is retried here, since only the caller knows what to write then.
+// testConcurrentChanges has placement report a clienttest.Concurrent change of a provider, and one
+// of the consumer, during the claim: neither is retried here, since only the caller knows what to
+// write then.
 func testConcurrentChanges(t *testing.T, service *clienttest.Proxy, c *placementclient.Compute) {
 	defer service.Intercept(nil)
 	for _, detail := range []string{
@@ -214,7 +215,8 @@ func testGrouping(t *testing.T, service *clienttest.Proxy, c *placementclient.Co
 	clienttest.WantIs(t, "Group of nobody", c.Group(ctx, clienttest.NoneID, ssd, true), allocations.ErrNoProvider)
 }
 
-// TestComputeNeedsVersions: a placement service that is too old for a request is not one to wait for.
+// TestComputeNeedsVersions: a placement service that is too old for a request is not one to wait
+// for.
 func TestComputeNeedsVersions(t *testing.T) {
 	for _, tc := range []struct {
 		max   string

@@ -205,7 +205,8 @@ func TestSyncOfARenamedDevice(t *testing.T) {
 	}
 }
 
-// TestSyncOfARenamedDeviceAmongClaims has a unit claimed before each of the requests of such a sync.
+// TestSyncOfARenamedDeviceAmongClaims has a unit claimed before each of the requests of such a
+// sync.
 func TestSyncOfARenamedDeviceAmongClaims(t *testing.T) {
 	for _, before := range []int{0, 1, 2} {
 		for nth := 1; ; nth++ {

@@ -275,8 +275,8 @@ func (s *accessSide) seed(t *testing.T) {
 	}
 }
 
-// Who may do what: each route of the API, for each of the personas, as Nova's default policies have it.
-// A route or an action that has no row here fails the test.
+// Who may do what: each route of the API, for each of the personas, as Nova's default policies have
+// it. A route or an action that has no row here fails the test.
 func TestAccess(t *testing.T) {
 	s := newAccessSide(t, policy.Options{EnforceNewDefaults: true})
 	rows := accesses()
@@ -291,8 +291,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Where the deprecated defaults count too, a reader of a project may do what a member may; no other caller
-// may do more than without them.
+// Where the deprecated defaults count too, a reader of a project may do what a member may; no other
+// caller may do more than without them.
 func TestAccessByDeprecatedDefaults(t *testing.T) {
 	s := newAccessSide(t, policy.Options{})
 	for _, row := range accesses() {

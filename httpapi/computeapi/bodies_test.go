@@ -16,8 +16,8 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 )
 
-// The body of a caller whom no rule of a route lets through is not read: of somebody without a role, and of a reader.
-// Servers are the project's own.
+// The body of a caller whom no rule of a route lets through is not read: of somebody without a
+// role, and of a reader. Servers are the project's own.
 func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	s := newAccessSide(t, policy.Options{EnforceNewDefaults: true})
 	s.seed(t)
@@ -65,7 +65,8 @@ func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	}
 }
 
-// What is wrong with a body of megabytes is said in some kilobytes, and users send no more than what servers need.
+// What is wrong with a body of megabytes is said in some kilobytes, and users send no more than
+// what servers need.
 func TestAnswersAboutBodiesAreBounded(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)
@@ -94,7 +95,8 @@ func TestAnswersAboutBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// An identified host cannot report a hypervisor that is called otherwise than it is, and so not one whose provider others keep.
+// An identified host cannot report a hypervisor that is called otherwise than it is, and so not one
+// whose provider others keep.
 func TestHostsReportTheirOwnHypervisor(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)

@@ -18,7 +18,8 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// TestListsAreBounded finds the routes of lists: all that read without naming anything in their path, but those that read few rows.
+// TestListsAreBounded finds the routes of lists: all that read without naming anything in their
+// path, but those that read few rows.
 func TestListsAreBounded(t *testing.T) {
 	few := []string{"/", "/v2.1", "/v2.1/", "/v2.1/limits", "/v2.1/os-hypervisors/statistics"}
 	for _, r := range (&computeapi.API{}).Routes() {
@@ -29,7 +30,8 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// slowLists is a store on which the lists of a project's servers do not end before they are released.
+// slowLists is a store on which the lists of a project's servers do not end before they are
+// released.
 type slowLists struct {
 	compute.Store
 	project string
@@ -67,8 +69,8 @@ func (r slowReader) Read(rows any, where ...compute.Match) error {
 	return r.Reader.Read(rows, where...)
 }
 
-// TestListsLeaveRoom has 16 members of one project list its servers, by an expression. Four of the lists are read at a time, and what another
-// project requests is answered meanwhile.
+// TestListsLeaveRoom has 16 members of one project list its servers, by an expression. Four of the
+// lists are read at a time, and what another project requests is answered meanwhile.
 func TestListsLeaveRoom(t *testing.T) {
 	store := &slowLists{Store: newStore(t), project: "red", began: make(chan struct{}, 16), release: make(chan struct{})}
 	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})

@@ -2,8 +2,8 @@
 // microversion, and Nova's errors and policy. Versions, JSON and query strings end here; the rules
 // are in package compute. What all HTTP surfaces share is in package httpapi.
 //
-// The nouns are in packages of their own, a file each: catalogapi, fleetapi and serversapi. What these
-// share is in package wire. This package puts their routes together.
+// The nouns are in packages of their own, a file each: catalogapi, fleetapi and serversapi. What
+// these share is in package wire. This package puts their routes together.
 //
 // A request passes the same steps as in Nova in the same order, so that one with two mistakes gets
 // the same error:

@@ -99,8 +99,9 @@ func bodies() (all []list) {
 	return all
 }
 
-// unknowns are, for each object in the body of each request of the table of who may do what, the same
-// body with many members there that nothing knows, and for each list many items like its first.
+// unknowns are, for each object in the body of each request of the table of who may do what, the
+// same body with many members there that nothing knows, and for each list many items like its
+// first.
 func unknowns(t *testing.T) (all []list) {
 	for _, row := range accesses() {
 		var v any

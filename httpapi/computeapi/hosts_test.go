@@ -55,8 +55,8 @@ func TestHostsWaitForNews(t *testing.T) {
 	}
 }
 
-// A host reads its own list and reports for itself only, however it is identified; a token identifies no host, an
-// administrator's neither. What is refused changes nothing.
+// A host reads its own list and reports for itself only, however it is identified; a token
+// identifies no host, an administrator's neither. What is refused changes nothing.
 func TestHostsActForThemselves(t *testing.T) {
 	s := newSide(t)
 	s.options.Network = somePorts()

@@ -130,7 +130,8 @@ func TestOddRequestsAreTheCallers(t *testing.T) {
 	t.Logf("%d requests", len(requested))
 }
 
-// TestNumbersThatAreNotFinite wants none of them to be repeated by an answer, which would be no JSON.
+// TestNumbersThatAreNotFinite wants none of them to be repeated by an answer, which would be no
+// JSON.
 func TestNumbersThatAreNotFinite(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)
@@ -147,8 +148,8 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// say sends a request and returns the answer. It reports an answer that is not the caller's mistake, nor what
-// was requested.
+// say sends a request and returns the answer. It reports an answer that is not the caller's
+// mistake, nor what was requested.
 func (s *side) say(t *testing.T, r said) (status int, answer string) {
 	t.Helper()
 	path := strings.ReplaceAll(r.path, "@demo", nova.Projects()["demo"])

@@ -30,7 +30,8 @@ type listedOperation struct {
 	Cause string `json:"cause"`
 }
 
-// TestOperationsAreListed lists operations in each of their states, the oldest first, to administrators.
+// TestOperationsAreListed lists operations in each of their states, the oldest first, to
+// administrators.
 func TestOperationsAreListed(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)

@@ -193,7 +193,8 @@ func (s *side) makeMigration(t testing.TB, a neutron.Agent) {
 	})
 }
 
-// TestHostsAPI is about what hosts report and get, which is no API of Nova's: the answers are Berth's.
+// TestHostsAPI is about what hosts report and get, which is no API of Nova's: the answers are
+// Berth's.
 func TestHostsAPI(t *testing.T) {
 	s := newSide(t)
 	s.options = computetest.Options{Network: somePorts()}

@@ -17,7 +17,8 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 )
 
-// internals is what callers must not read of other services: addresses, requests, and what these answered.
+// internals is what callers must not read of other services: addresses, requests, and what these
+// answered.
 var internals = regexp.MustCompile(`127\.0\.0\.1|https?:|dial|refused|/v2\.0|/v2/|Get \\?"|secret`)
 
 // unavailables are ways in which a service does not work, each as access to it.
@@ -95,7 +96,8 @@ func TestUnavailableServicesAreOnlyNamed(t *testing.T) {
 	}
 }
 
-// A caller without a project cannot have servers, which is the caller's fault, and known before another service is called.
+// A caller without a project cannot have servers, which is the caller's fault, and known before
+// another service is called.
 func TestServersBelongToProjects(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)

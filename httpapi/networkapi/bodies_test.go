@@ -13,8 +13,9 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 )
 
-// The body of a caller whom no rule of a route lets through is not read: 403, or 404 about what such a caller does not see, or
-// 413 where there is no rule. The rules of subnets and ports are about the owner of the network, which the body names.
+// The body of a caller whom no rule of a route lets through is not read: 403, or 404 about what
+// such a caller does not see, or 413 where there is no rule. The rules of subnets and ports are
+// about the owner of the network, which the body names.
 func TestBodiesAreNotReadBeforeThePolicy(t *testing.T) {
 	c := newCloud(t)
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true, EnforceNewDefaults: true})

@@ -18,7 +18,8 @@ import (
 // maxChanges is the most changes in one answer.
 const maxChanges = 1000
 
-// changeRoutes are the routes by which operators see which changes of allocations are under way for ports. They are Berth's own.
+// changeRoutes are the routes by which operators see which changes of allocations are under way for
+// ports. They are Berth's own.
 func (a *API) changeRoutes() []httpapi.Route {
 	return []httpapi.Route{{Method: http.MethodGet, Pattern: "/berth/v1/changes", Lists: true, Handle: a.listChanges}}
 }

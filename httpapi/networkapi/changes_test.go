@@ -15,7 +15,8 @@ import (
 	"github.com/berthcloud/berth/network/networktest"
 )
 
-// TestChangesAreListed lists changes of allocations in each of their states, the oldest first, to administrators.
+// TestChangesAreListed lists changes of allocations in each of their states, the oldest first, to
+// administrators.
 func TestChangesAreListed(t *testing.T) {
 	s := newSide(t)
 	s.Reset(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// An agent reads the ports of its own host and reports for it only, however it is identified; a token identifies no
-// host. What is refused changes nothing, and its body is not read.
+// An agent reads the ports of its own host and reports for it only, however it is identified; a
+// token identifies no host. What is refused changes nothing, and its body is not read.
 func TestAgentsActForTheirHost(t *testing.T) {
 	c := newCloud(t)
 	keys := hostkey.New("the secret of this service")
@@ -82,7 +82,8 @@ func TestAgentsActForTheirHost(t *testing.T) {
 	}
 }
 
-// An agent whose devices could not be synced gets that in answers until they are, as the list of agents does.
+// An agent whose devices could not be synced gets that in answers until they are, as the list of
+// agents does.
 func TestFailedSyncsAreNotUnknown(t *testing.T) {
 	c := newCloud(t)
 	const beat = `{"agent": {"agent_type": "Open vSwitch agent", "binary": "b", "host": "h", "start_flag": true, "configurations": {

@@ -42,9 +42,9 @@ func (a *API) settle(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// getPortBinding returns why a port could not be bound to the host that it should be on, or to the one
-// in the query, to callers who may see the details of its
-// binding. Neutron has that in its log only, so its attributes have no place for it.
+// getPortBinding returns why a port could not be bound to the host that it should be on, or to the
+// one in the query, to callers who may see the details of its binding. Neutron has that in its log
+// only, so its attributes have no place for it.
 func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 	ctx, res := r.Context(), a.ports()
 	p, err := res.Visible(r)

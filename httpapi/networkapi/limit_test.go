@@ -52,7 +52,8 @@ func TestLinksHaveTheirPrefix(t *testing.T) {
 	}
 }
 
-// TestListsOfOneProjectAreBounded: every list of a resource is among the requests that are bounded for each project.
+// TestListsOfOneProjectAreBounded: every list of a resource is among the requests that are bounded
+// for each project.
 func TestListsOfOneProjectAreBounded(t *testing.T) {
 	few := []string{"/", "/v2.0/", "/v2.0/extensions", "/v2.0/quotas", "/v2.0/qos/rule-types", "/v2.0/availability_zones"}
 	for _, r := range newAPI(t, newCloud(t).service).Routes() {

@@ -16,8 +16,10 @@ import (
 	"github.com/berthcloud/berth/network/service"
 )
 
-// TestListsReadNoOtherProjects compares what is read for the list of a member when there are few objects of other projects, and many. The
-// list has what it had: objects of the project's own, those that are for all projects, ports and subnets of others on its networks, and rules of others in its groups.
+// TestListsReadNoOtherProjects compares what is read for the list of a member when there are few
+// objects of other projects, and many. The list has what it had: objects of the project's own,
+// those that are for all projects, ports and subnets of others on its networks, and rules of others
+// in its groups.
 func TestListsReadNoOtherProjects(t *testing.T) {
 	store := storetest.Count(newStore(t))
 	settings := network.DefaultSettings()
@@ -110,7 +112,8 @@ func TestListsReadNoOtherProjects(t *testing.T) {
 	}
 }
 
-// TestPolicyMayShowRulesOfOthers lists security group rules with rules of policy that show them to more callers than the default one does.
+// TestPolicyMayShowRulesOfOthers lists security group rules with rules of policy that show them to
+// more callers than the default one does.
 func TestPolicyMayShowRulesOfOthers(t *testing.T) {
 	for check, shown := range map[string]bool{
 		"project_id:%(project_id)s": false,

@@ -245,7 +245,8 @@ func repeated(name string, word func(int) string, n int) string {
 	return strings.Join(pairs, "&")
 }
 
-// answers answers an administrator's list with a query string, from objects that are not read from the store.
+// answers answers an administrator's list with a query string, from objects that are not read from
+// the store.
 func (res walked[T, S]) answers(query string, objects []T) {
 	kind := *res.Resource
 	kind.API.MaxLimit = 1 // for links

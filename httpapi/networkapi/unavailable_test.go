@@ -27,7 +27,8 @@ func unavailablePlacements() map[string]http.HandlerFunc {
 // setPlacement has placement answer by another handler, and returns the handler before.
 func (s *side) setPlacement(h http.Handler) http.Handler { return *s.placement.handler.Swap(&h) }
 
-// TestRoutesWithoutPlacement requests every route while placement does not work: it works, or is answered 503.
+// TestRoutesWithoutPlacement requests every route while placement does not work: it works, or is
+// answered 503.
 func TestRoutesWithoutPlacement(t *testing.T) {
 	table, err := os.ReadFile("testdata/access.txt")
 	if err != nil {
@@ -48,8 +49,9 @@ func TestRoutesWithoutPlacement(t *testing.T) {
 	}
 }
 
-// TestBoundPortWithoutPlacement changes, moves and deletes a port with a guarantee while placement does not work. What is
-// refused changes nothing; what is done is completed in placement afterwards.
+// TestBoundPortWithoutPlacement changes, moves and deletes a port with a guarantee while placement
+// does not work. What is refused changes nothing; what is done is completed in placement
+// afterwards.
 func TestBoundPortWithoutPlacement(t *testing.T) {
 	const server = "5e57b85f-b017-419a-8745-9c406e149f9e"
 	type request struct {

@@ -19,8 +19,8 @@ func ofProjectOrAll(_ context.Context, project string) ([]network.Match, error) 
 	return []network.Match{network.Where(network.ByProject, project), network.Where(network.ByOpenTo, network.AllProjects)}, nil
 }
 
-// ifShown is for objects that only policy hides: all, and none for a caller to whom no target would be
-// shown.
+// ifShown is for objects that only policy hides: all, and none for a caller to whom no target would
+// be shown.
 func (a *API) ifShown(rule string) func(context.Context, string) ([]network.Match, error) {
 	return func(ctx context.Context, _ string) ([]network.Match, error) {
 		caller, _ := identity.From(ctx)

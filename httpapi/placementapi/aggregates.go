@@ -19,7 +19,8 @@ func (a *API) aggregateRoutes() []httpapi.Route {
 	}
 }
 
-// getAggregates lists the aggregates of a provider. Exists since 1.1; 1.19 adds the provider's generation.
+// getAggregates lists the aggregates of a provider. Exists since 1.1; 1.19 adds the provider's
+// generation.
 func (a *API) getAggregates(w http.ResponseWriter, r *http.Request) error {
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
@@ -32,11 +33,12 @@ func (a *API) getAggregates(w http.ResponseWriter, r *http.Request) error {
 	return a.respondAggregates(w, r, uuids, p.Generation)
 }
 
-// setAggregates replaces the aggregates of a provider; aggregates that are new to placement are created.
+// setAggregates replaces the aggregates of a provider; aggregates that are new to placement are
+// created.
 //
-// Exists since 1.1 with a list as the body; the provider's generation is neither compared nor increased. Since
-// 1.19 the body is an object that names the generation, which must be the current one (409 otherwise) and is
-// increased.
+// Exists since 1.1 with a list as the body; the provider's generation is neither compared nor
+// increased. Since 1.19 the body is an object that names the generation, which must be the current
+// one (409 otherwise) and is increased.
 func (a *API) setAggregates(w http.ResponseWriter, r *http.Request) error {
 	p, _, _, err := a.provider(r)
 	if err != nil {
@@ -62,8 +64,8 @@ func (a *API) setAggregates(w http.ResponseWriter, r *http.Request) error {
 	return a.respondAggregates(w, r, uuids, g)
 }
 
-// respondAggregates answers with a provider's aggregates, in the order given. Upstream has no time of an
-// aggregate: Last-Modified is now.
+// respondAggregates answers with a provider's aggregates, in the order given. Upstream has no time
+// of an aggregate: Last-Modified is now.
 func (a *API) respondAggregates(w http.ResponseWriter, r *http.Request, uuids []placement.UUID, g placement.Generation) error {
 	a.modified(w, r, time.Time{})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {

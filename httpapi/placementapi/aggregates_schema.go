@@ -4,8 +4,8 @@ package placementapi
 // one UUID in two spellings passes.
 const aggregatesList = `{"type": "array", "items": ` + uuidPart + `, "uniqueItems": true}`
 
-// aggregatesPutSchemas are for the body of PUT …/aggregates. 1.19 puts the list into an object, next to
-// the provider's generation.
+// aggregatesPutSchemas are for the body of PUT …/aggregates. 1.19 puts the list into an object,
+// next to the provider's generation.
 var aggregatesPutSchemas = schemas{
 	{19, bodySchema(`{
 		"type": "object",

@@ -24,13 +24,14 @@ func (a *API) allocationRoutes() []httpapi.Route {
 
 // putAllocations replaces all allocations of one consumer and answers 204.
 //
-// 400: the consumer's UUID is malformed, or a provider or resource class does not exist. 409: an inventory is
-// missing, its capacity or units do not admit the amount; or, with the code placement.concurrent_update, a
-// generation has changed, of a provider during the write or of the consumer since the client has read it.
+// 400: the consumer's UUID is malformed, or a provider or resource class does not exist. 409: an
+// inventory is missing, its capacity or units do not admit the amount; or, with the code
+// placement.concurrent_update, a generation has changed, of a provider during the write or of the
+// consumer since the client has read it.
 //
-// 1.8 requires project and user, 1.12 has an object by provider instead of a list, 1.28 requires the consumer's
-// generation (null for a new consumer) and accepts an empty object, which removes the allocations, 1.34 accepts
-// mappings and ignores them, 1.38 requires the consumer's type.
+// 1.8 requires project and user, 1.12 has an object by provider instead of a list, 1.28 requires
+// the consumer's generation (null for a new consumer) and accepts an empty object, which removes
+// the allocations, 1.34 accepts mappings and ignores them, 1.38 requires the consumer's type.
 func (a *API) putAllocations(w http.ResponseWriter, r *http.Request) error {
 	consumer := httpapi.Param(r, "consumer_uuid")
 	if !isUUIDLike(consumer) {
@@ -44,7 +45,8 @@ func (a *API) putAllocations(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w, a.Placement.SetAllocations(r.Context(), claim))
 }
 
-// postAllocations replaces the allocations of several consumers in one transaction, all or none, and answers
+// postAllocations replaces the allocations of several consumers in one transaction, all or none,
+// and answers
 // 204. Nova uses it to move allocations between an instance and a migration. Exists since 1.13; body and errors
 // are those of PUT at the same version.
 func (a *API) postAllocations(w http.ResponseWriter, r *http.Request) error {
@@ -55,8 +57,8 @@ func (a *API) postAllocations(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w, a.Placement.SetManyAllocations(r.Context(), readClaims(v, minor(r))))
 }
 
-// readClaims decodes an object of claims by consumer, in the order of its keys, which decides the order of the
-// rules and so which of several errors is reported.
+// readClaims decodes an object of claims by consumer, in the order of its keys, which decides the
+// order of the rules and so which of several errors is reported.
 func readClaims(v pyjson.Value, minor int) []placement.Claim {
 	claims := make([]placement.Claim, 0, v.Len())
 	for _, m := range v.Members() {
@@ -65,8 +67,9 @@ func readClaims(v pyjson.Value, minor int) []placement.Claim {
 	return claims
 }
 
-// readClaim decodes the claim of one consumer. Seen is nil before 1.28, where the consumer's generation is not
-// compared. Spelled is the generation as the client wrote it: the text of the conflict quotes it.
+// readClaim decodes the claim of one consumer. Seen is nil before 1.28, where the consumer's
+// generation is not compared. Spelled is the generation as the client wrote it: the text of the
+// conflict quotes it.
 func readClaim(v pyjson.Value, consumer placement.UUID, minor int) placement.Claim {
 	c := placement.Claim{
 		Consumer: consumer,
@@ -85,9 +88,9 @@ func readClaim(v pyjson.Value, consumer placement.UUID, minor int) placement.Cla
 	return c
 }
 
-// readAllocations decodes allocations by provider: an object since 1.12, a list before. When a list has a
-// provider twice, the last element counts, at the position of the first, as in the dict that upstream makes of
-// it.
+// readAllocations decodes allocations by provider: an object since 1.12, a list before. When a list
+// has a provider twice, the last element counts, at the position of the first, as in the dict that
+// upstream makes of it.
 func readAllocations(v pyjson.Value) []placement.ProviderAllocation {
 	if v.Kind() == pyjson.Object {
 		list := make([]placement.ProviderAllocation, 0, v.Len())
@@ -120,8 +123,9 @@ func (a *API) deleteAllocations(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w, httpapi.Trapped(a.Placement.DeleteAllocations(r.Context(), placement.UUID(httpapi.Param(r, "consumer_uuid")))))
 }
 
-// getAllocations lists the allocations of a consumer by provider. A consumer without allocations is answered
-// with 200 and an empty object: upstream does not distinguish it from one that does not exist.
+// getAllocations lists the allocations of a consumer by provider. A consumer without allocations is
+// answered with 200 and an empty object: upstream does not distinguish it from one that does not
+// exist.
 //
 // 1.12 adds project and user, 1.28 the consumer's generation, 1.38 its type.
 func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
@@ -154,8 +158,8 @@ func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// writeConsumer writes the members about the consumer itself, which an answer without allocations does not
-// have.
+// writeConsumer writes the members about the consumer itself, which an answer without allocations
+// does not have.
 func writeConsumer(j *httpapi.JSON, c placement.ConsumerRow, minor int) {
 	if minor >= 12 {
 		j.KeyString("project_id", c.Project)
@@ -169,8 +173,8 @@ func writeConsumer(j *httpapi.JSON, c placement.ConsumerRow, minor int) {
 	}
 }
 
-// typeName returns the name of a consumer type; consumers that were written before 1.38 have none, and are
-// reported as "unknown".
+// typeName returns the name of a consumer type; consumers that were written before 1.38 have none,
+// and are reported as "unknown".
 func typeName(name string) string {
 	if name == "" {
 		return "unknown"
@@ -178,8 +182,8 @@ func typeName(name string) string {
 	return name
 }
 
-// getProviderAllocations lists the allocations on a provider by consumer, with the provider's generation. 1.28
-// adds the generations of the consumers.
+// getProviderAllocations lists the allocations on a provider by consumer, with the provider's
+// generation. 1.28 adds the generations of the consumers.
 func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	uuid := httpapi.Param(r, "uuid")

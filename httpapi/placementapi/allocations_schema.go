@@ -84,9 +84,9 @@ const (
 	claimEnd    = `]}`
 )
 
-// allocationsPutSchemas are for the body of PUT /allocations/{consumer}. 1.8 requires project and user,
-// 1.12 has an object by provider in place of the list, 1.28 requires the consumer's generation and lets
-// the object be empty, 1.34 has mappings, 1.38 requires the consumer's type.
+// allocationsPutSchemas are for the body of PUT /allocations/{consumer}. 1.8 requires project and
+// user, 1.12 has an object by provider in place of the list, 1.28 requires the consumer's
+// generation and lets the object be empty, 1.34 has mappings, 1.38 requires the consumer's type.
 var allocationsPutSchemas = schemas{
 	{38, bodySchema(claim1_38)},
 	{34, bodySchema(claim1_34)},

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// readJSON reads, parses and validates the body of a request. Its errors are 400 with upstream's texts
-// (util.extract_json), or those of [httpapi.ReadBody].
+// readJSON reads, parses and validates the body of a request. Its errors are 400 with upstream's
+// texts (util.extract_json), or those of [httpapi.ReadBody].
 func readJSON(r *http.Request, schema *pyschema.Schema) (pyjson.Value, error) {
 	body, err := httpapi.ReadBody(r)
 	if err != nil {
@@ -21,8 +21,8 @@ func readJSON(r *http.Request, schema *pyschema.Schema) (pyjson.Value, error) {
 	return parseJSON(body, schema)
 }
 
-// parseJSON parses and validates a JSON text. Beyond upstream, it refuses strings with half of a surrogate
-// pair, which no database can store.
+// parseJSON parses and validates a JSON text. Beyond upstream, it refuses strings with half of a
+// surrogate pair, which no database can store.
 func parseJSON(text []byte, schema *pyschema.Schema) (pyjson.Value, error) {
 	v, err := pyjson.Parse(text)
 	if err != nil {
@@ -43,8 +43,8 @@ func member(v pyjson.Value, key string) pyjson.Value {
 	return m
 }
 
-// number returns a member that the schema requires to be an integer, or fallback when it is absent. Numbers
-// that no row can have become -1.
+// number returns a member that the schema requires to be an integer, or fallback when it is absent.
+// Numbers that no row can have become -1.
 func number(v pyjson.Value, key string, fallback int64) int64 {
 	m, ok := v.Get(key)
 	if !ok {
@@ -69,7 +69,8 @@ func integer(v pyjson.Value) int64 {
 	return n
 }
 
-// generation returns the provider's generation in a body, -1, which no provider has, when it is absent.
+// generation returns the provider's generation in a body, -1, which no provider has, when it is
+// absent.
 func generation(v pyjson.Value) placement.Generation {
 	return placement.Generation(number(v, "resource_provider_generation", -1))
 }

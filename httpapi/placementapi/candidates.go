@@ -29,13 +29,13 @@ func (a *API) candidateRoutes() []httpapi.Route {
 	}
 }
 
-// listCandidates lists the ways to satisfy a request for resources, and describes the providers that
-// take part. An empty list is answered with 200. Exists since 1.10.
+// listCandidates lists the ways to satisfy a request for resources, and describes the providers
+// that take part. An empty list is answered with 200. Exists since 1.10.
 //
-// 1.12 writes allocations as an object by provider, 1.17 adds traits, 1.27 all resource classes of a
-// provider, 1.29 whole trees, 1.34 mappings. What versions change in the query is at
-// CandidatesQuery. The answer is written while the search runs: it stops when the limit is
-// reached or the client has disconnected, and there may be more candidates than fit into memory.
+// 1.12 writes allocations as an object by provider, 1.17 adds traits, 1.27 all resource classes of
+// a provider, 1.29 whole trees, 1.34 mappings. What versions change in the query is at
+// CandidatesQuery. The answer is written while the search runs: it stops when the limit is reached
+// or the client has disconnected, and there may be more candidates than fit into memory.
 func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	q, err := CandidatesQuery(r.URL.RawQuery, minor(r))
@@ -76,9 +76,9 @@ func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 // exceed it.
 const maxNotedQuery = 1 << 10
 
-// noteQuery adds the query string to the access log line of an answer without candidates. Everything
-// but printable ASCII is escaped, which does not change its meaning. Lines of other answers do not
-// have it, since quoting the text costs as much as a small search.
+// noteQuery adds the query string to the access log line of an answer without candidates.
+// Everything but printable ASCII is escaped, which does not change its meaning. Lines of other
+// answers do not have it, since quoting the text costs as much as a small search.
 func noteQuery(r *http.Request) {
 	text := r.URL.RawQuery
 	noted := make([]byte, 0, min(len(text), maxNotedQuery))

@@ -102,8 +102,8 @@ func (c *candidatesAnswer) appendCurrent(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendUUID appends a provider's UUID as a JSON string. An answer has thousands, nearly all of which
-// need no escape.
+// appendUUID appends a provider's UUID as a JSON string. An answer has thousands, nearly all of
+// which need no escape.
 func appendUUID(b []byte, p *snapshot.Provider) []byte {
 	if !p.PlainUUID {
 		return httpapi.AppendJSONString(b, string(p.UUID))

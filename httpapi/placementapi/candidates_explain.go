@@ -11,10 +11,10 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// An Explainer logs which constraint left an answer without candidates. It works concurrently with the
-// requests, since an explanation looks at every provider, and on one answer at a time: up to five a
-// second, for at most a second each, and a twentieth of one processor's time in total. While it is
-// busy, a few answers wait; further ones stay unexplained and are counted.
+// An Explainer logs which constraint left an answer without candidates. It works concurrently with
+// the requests, since an explanation looks at every provider, and on one answer at a time: up to
+// five a second, for at most a second each, and a twentieth of one processor's time in total. While
+// it is busy, a few answers wait; further ones stay unexplained and are counted.
 type Explainer struct {
 	log     *slog.Logger
 	observe func(candidates.Constraint)
@@ -37,9 +37,9 @@ const (
 	maxReason    = 1 << 10                // bytes of a reason in the log
 )
 
-// NewExplainer returns an Explainer that logs to log. It calls observe once for every answer without
-// candidates, with the constraint that left none, or candidates.UnknownConstraint for an answer that
-// is not explained. observe may be called from several goroutines.
+// NewExplainer returns an Explainer that logs to log. It calls observe once for every answer
+// without candidates, with the constraint that left none, or candidates.UnknownConstraint for an
+// answer that is not explained. observe may be called from several goroutines.
 func NewExplainer(log *slog.Logger, observe func(candidates.Constraint)) *Explainer {
 	return &Explainer{log: log, observe: observe, waiting: make(chan emptyAnswer, explainQueue)}
 }
@@ -63,8 +63,8 @@ func (e *Explainer) Run(ctx context.Context) {
 	}
 }
 
-// add queues an answer for explanation, unless too many wait. It does not block, and a nil Explainer
-// does nothing.
+// add queues an answer for explanation, unless too many wait. It does not block, and a nil
+// Explainer does nothing.
 func (e *Explainer) add(ctx context.Context, w *snapshot.Snapshot, q placement.Query) {
 	if e == nil {
 		return

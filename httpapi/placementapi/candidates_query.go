@@ -29,8 +29,8 @@ func cutGroupKey(key string, minor int) (name, suffix string, ok bool) {
 	return m[1], m[2], true
 }
 
-// CandidatesQuery decodes the query string of a request for candidates at microversion 1.minor. All its errors are of kind
-// Invalid.
+// CandidatesQuery decodes the query string of a request for candidates at microversion 1.minor. All
+// its errors are of kind Invalid.
 //
 // 1.16 has limit, 1.17 required traits, 1.21 member_of, 1.22 forbidden traits, 1.24 repeated
 // member_of, 1.25 groups with suffixes and group_policy, 1.29 nested trees (before it trees are

@@ -21,10 +21,10 @@ const (
 	candidatesGroups1_36 = candidatesGroups1_35 + `, "same_subtree": {"type": ["string"]}`
 )
 
-// candidatesListSchemas are for the query of GET /allocation_candidates. 1.16 has limit, 1.17 required,
-// 1.21 member_of, 1.25 groups with suffixes and group_policy, 1.31 in_tree, 1.33 suffixes that are words,
-// 1.35 root_required, 1.36 same_subtree. Versions that only change the syntax of a value (1.22, 1.24, 1.32,
-// 1.39) have no schema of their own.
+// candidatesListSchemas are for the query of GET /allocation_candidates. 1.16 has limit, 1.17
+// required, 1.21 member_of, 1.25 groups with suffixes and group_policy, 1.31 in_tree, 1.33 suffixes
+// that are words, 1.35 root_required, 1.36 same_subtree. Versions that only change the syntax of a
+// value (1.22, 1.24, 1.32, 1.39) have no schema of their own.
 var candidatesListSchemas = schemas{
 	{36, candidatesGroups(candidatesGroups1_36, freeGroupSuffix, "resources", "required", "member_of", "in_tree")},
 	{35, candidatesGroups(candidatesGroups1_35, freeGroupSuffix, "resources", "required", "member_of", "in_tree")},

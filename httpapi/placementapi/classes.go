@@ -53,8 +53,8 @@ func writeClass(j *httpapi.JSON, name string) {
 
 func classPath(name string) string { return "/resource_classes/" + name }
 
-// createClass creates a custom resource class and answers 201 with its Location; 409 when it exists. Exists
-// since 1.2.
+// createClass creates a custom resource class and answers 201 with its Location; 409 when it
+// exists. Exists since 1.2.
 func (a *API) createClass(w http.ResponseWriter, r *http.Request) error {
 	v, err := readJSON(r, classSchema)
 	if err != nil {
@@ -84,8 +84,8 @@ func (a *API) getClass(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { writeClass(j, name) })
 }
 
-// renameClass renames a custom class, the meaning of PUT from 1.2 to 1.6: 400 for a standard class, 409 when
-// the new name exists.
+// renameClass renames a custom class, the meaning of PUT from 1.2 to 1.6: 400 for a standard class,
+// 409 when the new name exists.
 func (a *API) renameClass(w http.ResponseWriter, r *http.Request) error {
 	v, err := readJSON(r, classSchema)
 	if err != nil {
@@ -98,9 +98,9 @@ func (a *API) renameClass(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { writeClass(j, name) })
 }
 
-// putClass ensures that a class exists, the meaning of PUT since 1.7: 201 when it was created, 204 when it
-// existed. Upstream validates the name as the body {"name": "…"} that it formats with the name, so that
-// quotation marks in the name have an effect on the parser; so does this.
+// putClass ensures that a class exists, the meaning of PUT since 1.7: 201 when it was created, 204
+// when it existed. Upstream validates the name as the body {"name": "…"} that it formats with the
+// name, so that quotation marks in the name have an effect on the parser; so does this.
 func (a *API) putClass(w http.ResponseWriter, r *http.Request) error {
 	name := httpapi.Param(r, "name")
 	if _, err := parseJSON([]byte(`{"name": "`+name+`"}`), classSchema); err != nil {
@@ -115,8 +115,8 @@ func (a *API) putClass(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// deleteClass deletes a custom class and answers 204: 400 for a standard class, 409 while an inventory has the
-// class. Exists since 1.2.
+// deleteClass deletes a custom class and answers 204: 400 for a standard class, 409 while an
+// inventory has the class. Exists since 1.2.
 func (a *API) deleteClass(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w, a.Placement.DeleteClass(r.Context(), httpapi.Param(r, "name")))
 }

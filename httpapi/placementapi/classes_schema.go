@@ -1,8 +1,8 @@
 package placementapi
 
-// classSchema is for the body of POST /resource_classes, and for that of PUT /resource_classes/{name} up to
-// 1.6. From 1.7 PUT has no body: upstream puts the name between the quotes of the text {"name": "…"} and
-// reads that as if it had come as one.
+// classSchema is for the body of POST /resource_classes, and for that of PUT
+// /resource_classes/{name} up to 1.6. From 1.7 PUT has no body: upstream puts the name between the
+// quotes of the text {"name": "…"} and reads that as if it had come as one.
 var classSchema = bodySchema(`{
 	"type": "object",
 	"properties": {

@@ -41,7 +41,8 @@ func TestEveryVersionHasAScenario(t *testing.T) {
 	}
 }
 
-// Each route gets requests at its oldest version and at its newest, but for Berth's own, which upstream does not have.
+// Each route gets requests at its oldest version and at its newest, but for Berth's own, which
+// upstream does not have.
 func TestEveryRouteHasScenarios(t *testing.T) {
 	requests := requested(t)
 	newest := microversion.Placement.Max().Minor

@@ -24,15 +24,17 @@ import (
 
 // StreamSettings bound the streams of events.
 type StreamSettings struct {
-	// Max and PerProject are how many streams there may be at a time, of the instance and of one project's callers; 0 is no bound.
+	// Max and PerProject are how many streams there may be at a time, of the instance and of one
+	// project's callers; 0 is no bound.
 	Max, PerProject int
-	// Changed, when not nil, is called with the number of streams when one has begun or ended, and with why it ended, "" when it began. It
-	// may be called from many goroutines.
+	// Changed, when not nil, is called with the number of streams when one has begun or ended, and
+	// with why it ended, "" when it began. It may be called from many goroutines.
 	Changed func(open int, ended string)
 }
 
 const (
-	// streamHeartbeat is the longest time without a byte: proxies and clients take a connection that says nothing for dead.
+	// streamHeartbeat is the longest time without a byte: proxies and clients take a connection that
+	// says nothing for dead.
 	streamHeartbeat = 15 * time.Second
 	// streamWriteTime is the longest time for a write. A client that does not read is cut off then.
 	streamWriteTime = 10 * time.Second
@@ -94,9 +96,11 @@ func (a *API) eventRoutes() []httpapi.Route {
 	return []httpapi.Route{{Method: http.MethodGet, Pattern: "/berth/v1/events", Handle: a.guarded(policyEvents, a.getEvents)}}
 }
 
-// getEvents answers with a stream of server-sent events: 200, and an event for each value that changes. The query may name a tree by the name or UUID
-// of a provider in it, a consumer and a class, and since when: an id, a duration before now or a time. Last-Event-ID goes before since. It
-// answers 400 for what it does not understand, 404 for a provider that does not exist at the beginning, 429 and 503 when there are too many streams.
+// getEvents answers with a stream of server-sent events: 200, and an event for each value that
+// changes. The query may name a tree by the name or UUID of a provider in it, a consumer and a
+// class, and since when: an id, a duration before now or a time. Last-Event-ID goes before since.
+// It answers 400 for what it does not understand, 404 for a provider that does not exist at the
+// beginning, 429 and 503 when there are too many streams.
 func (a *API) getEvents(w http.ResponseWriter, r *http.Request) error {
 	watch, err := a.newWatch(r)
 	if err != nil {
@@ -134,7 +138,8 @@ func (a *API) getEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// A position is where a stream goes on: behind a mark, and of the next entries of some writers behind a number of events that were sent already.
+// A position is where a stream goes on: behind a mark, and of the next entries of some writers
+// behind a number of events that were sent already.
 type position struct {
 	mark placement.Mark // nil is the end of the log
 	sent map[int64]int  // by writer
@@ -239,7 +244,8 @@ func noSince(text string) error {
 	return fault.New(fault.Invalid, "", "%q is not the id of an event, nor a duration such as 10m, nor a time such as 2026-01-02T15:04:05Z.", text)
 }
 
-// wants reports whether an event is among those that are requested. A tree is followed when its root becomes another one.
+// wants reports whether an event is among those that are requested. A tree is followed when its
+// root becomes another one.
 func (v *watch) wants(e *placement.Event) bool {
 	if v.consumer != "" && e.Consumer != v.consumer {
 		return false
@@ -308,7 +314,8 @@ func (s *stream) run(ctx context.Context, expires time.Time) string {
 		}
 		s.at.mark = maps.Clone(s.reader.Mark())
 		if sent == len(s.buf) {
-			// A client that connects again later goes on from here, also when writers of the id before have been deleted.
+			// A client that connects again later goes on from here, also when writers of the id before have
+			// been deleted.
 			s.buf = fmt.Appendf(s.buf, "id: %s\n\n", s.at)
 		}
 		s.send()
@@ -359,7 +366,8 @@ func (s *stream) entry(e events.Entry) {
 	}
 }
 
-// An eventJSON is an event as clients see it. Its keys are those of the changes that berth records diff prints.
+// An eventJSON is an event as clients see it. Its keys are those of the changes that berth records
+// diff prints.
 type eventJSON struct {
 	Time      time.Time           `json:"time"`
 	Change    string              `json:"change"`
@@ -378,7 +386,8 @@ type eventJSON struct {
 	Operation string              `json:"operation,omitempty"`
 }
 
-// eventTexts returns the events of an entry as JSON. Their ids are not in it: they differ between streams.
+// eventTexts returns the events of an entry as JSON. Their ids are not in it: they differ between
+// streams.
 func eventTexts(entry *placement.Entry) [][]byte {
 	texts := make([][]byte, 0, entry.Len())
 	for _, d := range entry.Requests {
@@ -397,8 +406,8 @@ func eventText(at time.Time, c placement.Cause, e *placement.Event) []byte {
 	return text
 }
 
-// reset has the client read the state again: entries before this are not in the log any more ("lost"), or the log does not list what
-// one changed ("unlisted").
+// reset has the client read the state again: entries before this are not in the log any more
+// ("lost"), or the log does not list what one changed ("unlisted").
 func (s *stream) reset(why string) {
 	s.event("reset", s.at.String(), []byte(`{"reason":"`+why+`"}`))
 }
@@ -416,7 +425,8 @@ func (s *stream) comment(text string) {
 	s.send()
 }
 
-// send sends what was written. After an error, when the client does not read or is not there any more, it sends nothing.
+// send sends what was written. After an error, when the client does not read or is not there any
+// more, it sends nothing.
 func (s *stream) send() {
 	if s.err == nil {
 		_ = s.control.SetWriteDeadline(time.Now().Add(streamWriteTime))

@@ -26,7 +26,8 @@ func (s sink) Write(p []byte) (int, error) { s.bytes.Add(int64(len(p))); return 
 
 func (s sink) Flush() {}
 
-// BenchmarkClaimsWatched is a claim and its release through the API, with streams of events that are open meanwhile.
+// BenchmarkClaimsWatched is a claim and its release through the API, with streams of events that
+// are open meanwhile.
 func BenchmarkClaimsWatched(b *testing.B) {
 	for _, watchers := range []int{0, 1, 100} {
 		b.Run(fmt.Sprint(watchers), func(b *testing.B) {

@@ -453,7 +453,8 @@ func TestEventsStopWithTheServer(t *testing.T) {
 	}
 	c := &streamClient{lines: bufio.NewScanner(resp.Body)}
 	c.lines.Scan()
-	// A request that begins after the stream, and does not end, is cut off at the time-out: the stream is older than that.
+	// A request that begins after the stream, and does not end, is cut off at the time-out: the stream
+	// is older than that.
 	late, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -520,8 +521,9 @@ func TestEventsSayWhatIsLost(t *testing.T) {
 	})
 }
 
-// TestEventsAreCompleteAcrossInstances has concurrent writers at all instances, and clients whose connections break at random and go on at another
-// instance. What each has got is the difference of the states.
+// TestEventsAreCompleteAcrossInstances has concurrent writers at all instances, and clients whose
+// connections break at random and go on at another instance. What each has got is the difference of
+// the states.
 func TestEventsAreCompleteAcrossInstances(t *testing.T) {
 	t.Run("File", func(t *testing.T) {
 		store := inMemory(t)

@@ -18,8 +18,9 @@ import (
 const (
 	// explanationLimit is the most time for an explanation, with the wait for others.
 	explanationLimit = 30 * time.Second
-	// maxExplanations is how many are made at a time, of which one for each project: each looks at every provider, and searches once for each
-	// constraint of the query. The callers of one project wait for each other only, until as many projects want explanations.
+	// maxExplanations is how many are made at a time, of which one for each project: each looks at
+	// every provider, and searches once for each constraint of the query. The callers of one project
+	// wait for each other only, until as many projects want explanations.
 	maxExplanations = 4
 )
 
@@ -31,7 +32,8 @@ type explanations struct {
 	projects map[string]*projectTurn
 }
 
-// A projectTurn is that of the callers of a project. It exists while any of them has it or waits for it.
+// A projectTurn is that of the callers of a project. It exists while any of them has it or waits
+// for it.
 type projectTurn struct {
 	taken   chan struct{} // has room for one
 	callers int
@@ -78,8 +80,8 @@ func (e *explanations) enter(ctx context.Context, project string) (leave func(),
 	}, nil
 }
 
-// explainRoutes are Berth's own: the query string is that of /allocation_candidates at the newest version, whatever version the
-// request has. Upstream answers 404 to both paths.
+// explainRoutes are Berth's own: the query string is that of /allocation_candidates at the newest
+// version, whatever version the request has. Upstream answers 404 to both paths.
 func (a *API) explainRoutes() []httpapi.Route {
 	handle := a.guarded(policyCandidatesList, a.explain)
 	return []httpapi.Route{
@@ -88,11 +90,13 @@ func (a *API) explainRoutes() []httpapi.Route {
 	}
 }
 
-// explain says why a query has few hosts or none, and what would help: 200 with an explain.Explanation and its summary. With a host in the path, the
-// name or UUID of a provider, it says what that host lacks, and answers 404 when there is no such provider. A query that
-// /allocation_candidates refuses for a name that does not exist is explained as well; other errors of the query are answered with 400, and so
-// are more than explain.MaxGroups groups. 503 says that the explanation, with the wait for others, takes longer than explanationLimit. The
-// work ends then, and when the client has disconnected.
+// explain says why a query has few hosts or none, and what would help: 200 with an
+// explain.Explanation and its summary. With a host in the path, the name or UUID of a provider, it
+// says what that host lacks, and answers 404 when there is no such provider. A query that
+// /allocation_candidates refuses for a name that does not exist is explained as well; other errors
+// of the query are answered with 400, and so are more than explain.MaxGroups groups. 503 says that
+// the explanation, with the wait for others, takes longer than explanationLimit. The work ends
+// then, and when the client has disconnected.
 func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	q, err := CandidatesQuery(r.URL.RawQuery, microversion.Placement.Max().Minor)
 	if err != nil {

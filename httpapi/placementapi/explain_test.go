@@ -14,7 +14,8 @@ import (
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// The explanation of a query names what is missing, whatever the request's version, and is guarded as the candidates are.
+// The explanation of a query names what is missing, whatever the request's version, and is guarded
+// as the candidates are.
 func TestExplain(t *testing.T) {
 	api := placementapitest.New(t, service.DefaultSettings())
 	query := func(method, target, token, body string) *httptest.ResponseRecorder {
@@ -76,7 +77,8 @@ func TestExplainTakesTooLong(t *testing.T) {
 	}
 }
 
-// hardCloud is a host with 20 NICs on which it is very hard to say whether the 21 ports of the query fit.
+// hardCloud is a host with 20 NICs on which it is very hard to say whether the 21 ports of the
+// query fit.
 func hardCloud(t *testing.T, api http.Handler) (query string) {
 	t.Helper()
 	send := func(method, path, body string) {
@@ -104,8 +106,9 @@ func hardCloud(t *testing.T, api http.Handler) (query string) {
 	return query
 }
 
-// While one project's explanation takes long, its other callers wait, and those of other projects do not. An explanation ends when its client
-// has disconnected, and so does a search for candidates.
+// While one project's explanation takes long, its other callers wait, and those of other projects
+// do not. An explanation ends when its client has disconnected, and so does a search for
+// candidates.
 func TestExplanationsOfProjects(t *testing.T) {
 	api := placementapitest.New(t, service.DefaultSettings())
 	hard := hardCloud(t, api)

@@ -67,8 +67,8 @@ var noBody = []string{"traitName", "classesPut"}
 // number several times, and what is between two.
 type listForm struct{ start, item, between string }
 
-// queryLists are the lists of each query parameter, by schema and key or pattern. All parameters may
-// be repeated as well.
+// queryLists are the lists of each query parameter, by schema and key or pattern. All parameters
+// may be repeated as well.
 var queryLists = map[string][]listForm{
 	"providersList name":       {{"", "name=n%d", "&"}},
 	"providersList uuid":       {{"", "uuid={p%d}", "&"}},

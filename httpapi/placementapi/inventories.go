@@ -25,8 +25,8 @@ func (a *API) inventoryRoutes() []httpapi.Route {
 	}
 }
 
-// inventoryRule returns the rule for the version of a request: before 1.26 the reserved amount must be less
-// than the total, since then it may be equal.
+// inventoryRule returns the rule for the version of a request: before 1.26 the reserved amount must
+// be less than the total, since then it may be equal.
 func inventoryRule(r *http.Request) placement.InventoryRule {
 	return placement.InventoryRule{MayBeFull: minor(r) >= 26}
 }
@@ -56,7 +56,8 @@ func readInventories(v pyjson.Value) []placement.InventoryOf {
 	return invs
 }
 
-// getInventories lists the inventories of a provider by resource class, with the provider's generation.
+// getInventories lists the inventories of a provider by resource class, with the provider's
+// generation.
 func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
@@ -71,8 +72,9 @@ func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
 	return a.respondInventories(w, r, invs, pyjson.Value{}, p.Generation, newest)
 }
 
-// addInventory adds an inventory of one class and answers 201 with its Location: 409 when the provider has one
-// of the class, 400 when the class does not exist. In contrast to PUT, the client names no generation.
+// addInventory adds an inventory of one class and answers 201 with its Location: 409 when the
+// provider has one of the class, 400 when the class does not exist. In contrast to PUT, the client
+// names no generation.
 func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
 	p, _, _, err := a.provider(r)
 	if err != nil {
@@ -91,9 +93,9 @@ func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
 	return a.respondInventory(w, r, http.StatusCreated, inv.Inventory, v, g, time.Time{})
 }
 
-// setInventories replaces all inventories of a provider, which the client's generation guards. 409 with the
-// code placement.inventory.inuse when one with allocations would be removed. A capacity below the usage is
-// accepted, as upstream does.
+// setInventories replaces all inventories of a provider, which the client's generation guards. 409
+// with the code placement.inventory.inuse when one with allocations would be removed. A capacity
+// below the usage is accepted, as upstream does.
 func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 	p, _, _, err := a.provider(r)
 	if err != nil {
@@ -120,7 +122,8 @@ func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 }
 
 // deleteInventories removes all inventories of a provider and answers 204; 409 with the code
-// placement.inventory.inuse when one has allocations. Exists since 1.5; earlier versions answer 405.
+// placement.inventory.inuse when one has allocations. Exists since 1.5; earlier versions answer
+// 405.
 func (a *API) deleteInventories(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w, a.Placement.DeleteInventories(r.Context(), placement.UUID(httpapi.Param(r, "uuid"))))
 }
@@ -140,8 +143,8 @@ func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 	return a.respondInventory(w, r, http.StatusOK, *inv.Inventory, pyjson.Value{}, p.Generation, inv.Modified.Time())
 }
 
-// updateInventory replaces the inventory of one class, which the client's generation guards: 400 when the
-// provider has none of the class.
+// updateInventory replaces the inventory of one class, which the client's generation guards: 400
+// when the provider has none of the class.
 func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
 	p, _, _, err := a.provider(r)
 	if err != nil {
@@ -162,8 +165,8 @@ func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
 	return a.respondInventory(w, r, http.StatusOK, inv.Inventory, v, g, time.Time{})
 }
 
-// deleteInventory removes the inventory of one class and answers 204: 404 when there is none, 409 when it has
-// allocations.
+// deleteInventory removes the inventory of one class and answers 204: 404 when there is none, 409
+// when it has allocations.
 func (a *API) deleteInventory(w http.ResponseWriter, r *http.Request) error {
 	p, _, _, err := a.provider(r)
 	if err != nil {
@@ -173,8 +176,8 @@ func (a *API) deleteInventory(w http.ResponseWriter, r *http.Request) error {
 }
 
 // respondInventories answers with all inventories of a provider. After a write, sent has the body's
-// inventories, whose numbers are repeated as they were spelled. Upstream sends no Last-Modified without
-// inventories.
+// inventories, whose numbers are repeated as they were spelled. Upstream sends no Last-Modified
+// without inventories.
 func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []placement.InventoryOf, sent pyjson.Value, g placement.Generation, modified time.Time) error {
 	a.modifiedIfKnown(w, r, modified)
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
@@ -193,7 +196,8 @@ func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []
 	})
 }
 
-// respondInventory answers with one inventory. Upstream omits a generation of 0, which is false in Python.
+// respondInventory answers with one inventory. Upstream omits a generation of 0, which is false in
+// Python.
 func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status int, inv placement.Inventory, sent pyjson.Value, g placement.Generation, modified time.Time) error {
 	a.modified(w, r, modified)
 	return httpapi.Respond(w, status, func(j *httpapi.JSON) {
@@ -206,8 +210,9 @@ func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status in
 	})
 }
 
-// writeInventory writes the members of an inventory. Those in sent are repeated as the client spelled them:
-// upstream answers a write from the body, with 1 where 1 was sent and 1.0 where 1.0 was.
+// writeInventory writes the members of an inventory. Those in sent are repeated as the client
+// spelled them: upstream answers a write from the body, with 1 where 1 was sent and 1.0 where 1.0
+// was.
 func writeInventory(j *httpapi.JSON, inv placement.Inventory, sent pyjson.Value) {
 	writeField(j, "total", inv.Total, sent)
 	writeField(j, "reserved", inv.Reserved, sent)

@@ -38,8 +38,9 @@ const (
 	}`
 )
 
-// The schemas for the bodies of POST …/inventories, PUT …/inventories and PUT …/inventories/{class}, at all
-// versions. That all of an inventory may be reserved, from 1.26 on, is a rule and not in the schema.
+// The schemas for the bodies of POST …/inventories, PUT …/inventories and PUT
+// …/inventories/{class}, at all versions. That all of an inventory may be reserved, from 1.26 on,
+// is a rule and not in the schema.
 var (
 	inventoryPostSchema = bodySchema(`{
 		"type": "object",

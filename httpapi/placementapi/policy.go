@@ -64,8 +64,8 @@ const (
 	adminOrReaderOrService = "rule:admin_or_project_reader_or_service_api"
 )
 
-// operations are the operations of the API with their rules: the rule's name, its check, what it lets a
-// caller do, and the requests that it guards.
+// operations are the operations of the API with their rules: the rule's name, its check, what it
+// lets a caller do, and the requests that it guards.
 var operations = []struct {
 	rule, check, description string
 	requests                 string // each a method and a path
@@ -120,9 +120,9 @@ var operations = []struct {
 	{policyReshape, serviceOnly, "Move inventories and allocations between providers in one step.", "POST /reshaper"},
 }
 
-// PolicyDefaults returns the rules of the Placement API with upstream's names, checks and scopes, as its
-// module placement.policies registers them: first the rules that others refer to, then those of the
-// operations, which require a token with the scope of a project. The caller owns the result.
+// PolicyDefaults returns the rules of the Placement API with upstream's names, checks and scopes,
+// as its module placement.policies registers them: first the rules that others refer to, then those
+// of the operations, which require a token with the scope of a project. The caller owns the result.
 func PolicyDefaults() []policy.Rule {
 	rules := baseRules()
 	for _, o := range operations {

@@ -26,8 +26,9 @@ func (a *API) providerRoutes() []httpapi.Route {
 
 // listProviders lists the providers that match all filters.
 //
-// 1.3 has the filter member_of, 1.4 resources, 1.14 in_tree, 1.18 required; 1.22 has forbidden traits, 1.24
-// repeated member_of, 1.32 forbidden aggregates, 1.39 any-traits and repeated required.
+// 1.3 has the filter member_of, 1.4 resources, 1.14 in_tree, 1.18 required; 1.22 has forbidden
+// traits, 1.24 repeated member_of, 1.32 forbidden aggregates, 1.39 any-traits and repeated
+// required.
 func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
 	f, err := providerFilter(r)
 	if err != nil {
@@ -61,8 +62,8 @@ func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// providerFilter decodes the filters of a listing. Of repeated parameters that may not be repeated the last
-// counts.
+// providerFilter decodes the filters of a listing. Of repeated parameters that may not be repeated
+// the last counts.
 func providerFilter(r *http.Request) (snapshot.ProviderFilter, error) {
 	var f snapshot.ProviderFilter
 	q, err := parseQuery(r, providersListSchemas.at(minor(r)))
@@ -86,10 +87,11 @@ func providerFilter(r *http.Request) (snapshot.ProviderFilter, error) {
 	return f, nil
 }
 
-// createProvider creates a provider with the client's UUID or a new one. 409 when the name (with the code
-// placement.duplicate_name) or the UUID exists, 400 when the parent does not.
+// createProvider creates a provider with the client's UUID or a new one. 409 when the name (with
+// the code placement.duplicate_name) or the UUID exists, 400 when the parent does not.
 //
-// 1.14 has the parent. Before 1.20 the answer is 201 with a Location only, since then 200 with the provider.
+// 1.14 has the parent. Before 1.20 the answer is 201 with a Location only, since then 200 with the
+// provider.
 func (a *API) createProvider(w http.ResponseWriter, r *http.Request) error {
 	v, err := readJSON(r, providersPostSchemas.at(minor(r)))
 	if err != nil {
@@ -112,7 +114,8 @@ func (a *API) createProvider(w http.ResponseWriter, r *http.Request) error {
 	return respondProvider(w, r, info)
 }
 
-// dashed returns a UUID in its canonical form, and a new one for "". Other texts are returned unchanged.
+// dashed returns a UUID in its canonical form, and a new one for "". Other texts are returned
+// unchanged.
 func dashed(text string) placement.UUID {
 	if text == "" {
 		return placement.UUID(uuid.NewString())
@@ -134,9 +137,9 @@ func (a *API) getProvider(w http.ResponseWriter, r *http.Request) error {
 	return respondProvider(w, r, t.Info(p))
 }
 
-// updateProvider renames a provider. Since 1.14 it sets the parent of a provider that has none; since 1.37 it
-// also moves a provider with its descendants to another parent, or makes it a root. 409 when the name exists,
-// 400 for a parent that does not exist, or would make a loop.
+// updateProvider renames a provider. Since 1.14 it sets the parent of a provider that has none;
+// since 1.37 it also moves a provider with its descendants to another parent, or makes it a root.
+// 409 when the name exists, 400 for a parent that does not exist, or would make a loop.
 func (a *API) updateProvider(w http.ResponseWriter, r *http.Request) error {
 	p, _, _, err := a.provider(r)
 	if err != nil {
@@ -158,8 +161,8 @@ func (a *API) updateProvider(w http.ResponseWriter, r *http.Request) error {
 	return respondProvider(w, r, info)
 }
 
-// deleteProvider deletes a provider with its inventories, traits and aggregates, and answers 204. 409 with the
-// code placement.resource_provider.inuse when it has allocations, or
+// deleteProvider deletes a provider with its inventories, traits and aggregates, and answers 204.
+// 409 with the code placement.resource_provider.inuse when it has allocations, or
 // placement.resource_provider.cannot_delete_parent when it has children.
 func (a *API) deleteProvider(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w, httpapi.Trapped(a.Placement.DeleteProvider(r.Context(), placement.UUID(httpapi.Param(r, "uuid")))))
@@ -185,8 +188,8 @@ func writeProvider(j *httpapi.JSON, p placement.ProviderInfo, minor int) {
 	j.EndObject()
 }
 
-// providerLinks are the links of a provider, each with the first minor version that has it, in upstream's
-// order.
+// providerLinks are the links of a provider, each with the first minor version that has it, in
+// upstream's order.
 var providerLinks = []struct {
 	rel   string
 	since int

@@ -41,8 +41,8 @@ const (
 	providersQuery1_18 = providersQuery1_14 + `, "required": ` + stringPart
 )
 
-// providersListSchemas are for the query of GET /resource_providers. 1.3 has member_of, 1.4 resources, 1.14
-// in_tree, 1.18 required.
+// providersListSchemas are for the query of GET /resource_providers. 1.3 has member_of, 1.4
+// resources, 1.14 in_tree, 1.18 required.
 var providersListSchemas = schemas{
 	{18, providersQuery(providersQuery1_18)},
 	{14, providersQuery(providersQuery1_14)},

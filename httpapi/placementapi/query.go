@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A query is the query string of a request: its parameters in their order, which the texts of errors
-// follow.
+// A query is the query string of a request: its parameters in their order, which the texts of
+// errors follow.
 type query struct {
 	params []queryParam
 	minor  int

@@ -14,9 +14,10 @@ func (a *API) reshaperRoutes() []httpapi.Route {
 	}
 }
 
-// reshape replaces inventories and allocations in one transaction and answers 204, so that a service can move
-// inventories with their allocations to other providers. The errors are those of setInventories and
-// postAllocations. Exists since 1.30; the allocations are those of POST /allocations at the same version.
+// reshape replaces inventories and allocations in one transaction and answers 204, so that a
+// service can move inventories with their allocations to other providers. The errors are those of
+// setInventories and postAllocations. Exists since 1.30; the allocations are those of POST
+// /allocations at the same version.
 func (a *API) reshape(w http.ResponseWriter, r *http.Request) error {
 	v, err := readJSON(r, reshaperPostSchemas.at(minor(r)))
 	if err != nil {
@@ -33,8 +34,8 @@ func (a *API) reshape(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readProviderInventories decodes inventories by provider, in the order of the keys. Spelled is the generation
-// as the client wrote it, which the text of a conflict quotes.
+// readProviderInventories decodes inventories by provider, in the order of the keys. Spelled is the
+// generation as the client wrote it, which the text of a conflict quotes.
 func readProviderInventories(v pyjson.Value) []placement.ProviderInventories {
 	list := make([]placement.ProviderInventories, 0, v.Len())
 	for _, m := range v.Members() {

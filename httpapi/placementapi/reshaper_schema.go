@@ -2,8 +2,8 @@ package placementapi
 
 import "github.com/berthcloud/berth/httpapi/pyschema"
 
-// reshaperPostSchemas are for the body of POST /reshaper. The allocations are those of POST /allocations
-// at the same version, except that there may be none.
+// reshaperPostSchemas are for the body of POST /reshaper. The allocations are those of POST
+// /allocations at the same version, except that there may be none.
 var reshaperPostSchemas = schemas{
 	{38, reshaperBody(claim1_38)},
 	{34, reshaperBody(claim1_34)},

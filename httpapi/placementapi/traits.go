@@ -76,8 +76,8 @@ type traitFilter struct {
 	names  []string
 }
 
-// readTraitFilter decodes the filters: name, "in:A,B" or as in traitNameFilter, and associated, "true" or "false" in any
-// case.
+// readTraitFilter decodes the filters: name, "in:A,B" or as in traitNameFilter, and associated,
+// "true" or "false" in any case.
 func readTraitFilter(r *http.Request) (traitFilter, error) {
 	var f traitFilter
 	q, err := parseQuery(r, traitsListSchema)
@@ -177,8 +177,8 @@ func (a *API) getTrait(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putTrait ensures that a custom trait exists: 201 when it was created, 204 when it existed, 400 for a name
-// without the prefix CUSTOM_ or with other characters. Exists since 1.6.
+// putTrait ensures that a custom trait exists: 201 when it was created, 204 when it existed, 400
+// for a name without the prefix CUSTOM_ or with other characters. Exists since 1.6.
 func (a *API) putTrait(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	name := httpapi.Param(r, "name")
@@ -209,8 +209,8 @@ func createdOrNoContent(created bool) int {
 	return http.StatusNoContent
 }
 
-// deleteTrait deletes a custom trait and answers 204: 400 for a standard trait, 409 while a provider has it.
-// Exists since 1.6.
+// deleteTrait deletes a custom trait and answers 204: 400 for a standard trait, 409 while a
+// provider has it. Exists since 1.6.
 func (a *API) deleteTrait(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w, httpapi.Trapped(a.Placement.DeleteTrait(r.Context(), httpapi.Param(r, "name"))))
 }
@@ -228,8 +228,9 @@ func (a *API) getProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	return a.respondProviderTraits(w, r, list, p.Generation)
 }
 
-// setProviderTraits replaces the traits of a provider, which the client's generation guards: 400 when a trait
-// does not exist. The body is validated before the provider is looked up. Exists since 1.6.
+// setProviderTraits replaces the traits of a provider, which the client's generation guards: 400
+// when a trait does not exist. The body is validated before the provider is looked up. Exists since
+// 1.6.
 func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	v, err := readJSON(r, providerTraitsPutSchema)

@@ -1,8 +1,8 @@
 package placementapi
 
 var (
-	// traitNameSchema is for the name in PUT /traits/{name}, as a string. Upstream answers a bad one with
-	// a text of its own, not with the validator's.
+	// traitNameSchema is for the name in PUT /traits/{name}, as a string. Upstream answers a bad one
+	// with a text of its own, not with the validator's.
 	traitNameSchema = bodySchema(`{
 		"type": "string", "minLength": 1, "maxLength": 255, "pattern": "` + customPattern + `"
 	}`)

@@ -70,7 +70,8 @@ func (x *treeTexts) entries(n int) []atomic.Pointer[treeText] {
 }
 
 // Prepare makes the texts of all trees, so that the first answers cost no more than later ones. It
-// takes a few microseconds for each tree, may run concurrently with requests, and ends early when ctx does.
+// takes a few microseconds for each tree, may run concurrently with requests, and ends early when
+// ctx does.
 func (a *API) Prepare(ctx context.Context) {
 	w, err := a.Placement.Snapshot(ctx)
 	if err != nil {

@@ -19,8 +19,8 @@ func (a *API) usageRoutes() []httpapi.Route {
 	}
 }
 
-// getProviderUsages shows the sum of the allocations for each inventory of a provider, 0 included, with the
-// provider's generation.
+// getProviderUsages shows the sum of the allocations for each inventory of a provider, 0 included,
+// with the provider's generation.
 func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
@@ -40,10 +40,10 @@ func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// getUsages shows the sums of the allocations of a project, or of one of its users. It is the one operation
-// that readers of the project may perform: the rule's target is the project in the query, and is checked before
-// the query is validated. Exists since 1.9; 1.38 groups by consumer type, with the numbers of consumers, and
-// has the filter consumer_type.
+// getUsages shows the sums of the allocations of a project, or of one of its users. It is the one
+// operation that readers of the project may perform: the rule's target is the project in the query,
+// and is checked before the query is validated. Exists since 1.9; 1.38 groups by consumer type,
+// with the numbers of consumers, and has the filter consumer_type.
 func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	q, parseErr := splitQuery(r.URL.RawQuery, minor(r))
@@ -83,8 +83,9 @@ func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// writeUsagesByType writes an object for each consumer type. The filter "all" sums over all types under that
-// name, and "unknown" selects the consumers without a type; both are recognized in lower case only.
+// writeUsagesByType writes an object for each consumer type. The filter "all" sums over all types
+// under that name, and "unknown" selects the consumers without a type; both are recognized in lower
+// case only.
 func writeUsagesByType(j *httpapi.JSON, snapshot *snapshot.Snapshot, u placement.ProjectUsage, filter string) {
 	if filter == "all" {
 		var consumers int64

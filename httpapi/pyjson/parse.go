@@ -240,8 +240,8 @@ func (p *parser) member() (Member, error) {
 // numberSyntax is the expression of Python's json.scanner: the integer, then fraction and exponent.
 var numberSyntax = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)`)
 
-// number reads the longest number at the parser's position, so that "01" is a 0 with extra data behind
-// it.
+// number reads the longest number at the parser's position, so that "01" is a 0 with extra data
+// behind it.
 func (p *parser) number() (Value, error) {
 	m := numberSyntax.FindStringSubmatch(p.text[p.pos:])
 	if m == nil {

@@ -222,8 +222,8 @@ func splitLines(s string) []string {
 	return out
 }
 
-// isLineEnd reports whether str.splitlines breaks after r: in addition to the usual line ends at U+000B,
-// U+000C and U+001C to U+001E.
+// isLineEnd reports whether str.splitlines breaks after r: in addition to the usual line ends at
+// U+000B, U+000C and U+001C to U+001E.
 func isLineEnd(r rune) bool {
 	switch {
 	case r >= '\n' && r <= '\r', r >= 0x1c && r <= 0x1e:
@@ -248,6 +248,6 @@ func splitWords(s string) []string {
 	return append(out, s[start:])
 }
 
-// IsSpace reports what Python's str.isspace does: it counts the four separators of ASCII (U+001C to U+001F)
-// too, which Unicode does not.
+// IsSpace reports what Python's str.isspace does: it counts the four separators of ASCII (U+001C to
+// U+001F) too, which Unicode does not.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }

@@ -23,7 +23,8 @@ func Str(v Value) string {
 	return Repr(v)
 }
 
-// Brief returns what [Repr] returns, cut off behind about max bytes, with an ellipsis. It takes no longer for a greater value.
+// Brief returns what [Repr] returns, cut off behind about max bytes, with an ellipsis. It takes no
+// longer for a greater value.
 func Brief(v Value, max int) string {
 	if v.kind == String && len(v.str) > max { // its repr is not shorter
 		v.str = v.str[:max]
@@ -32,7 +33,8 @@ func Brief(v Value, max int) string {
 	return Cut(string(b), max, !whole)
 }
 
-// Cut returns a text, cut off behind about max bytes, with an ellipsis when it was longer or is only the beginning of a text.
+// Cut returns a text, cut off behind about max bytes, with an ellipsis when it was longer or is
+// only the beginning of a text.
 func Cut(text string, max int, begun bool) string {
 	if len(text) <= max && !begun {
 		return text
@@ -40,8 +42,8 @@ func Cut(text string, max int, begun bool) string {
 	return strings.ToValidUTF8(text[:min(max, len(text))], "") + "…"
 }
 
-// CutMiddle returns a text of at most about max bytes, with an ellipsis in place of its middle when it was longer. Messages that quote a
-// value say at their end what is wrong with it.
+// CutMiddle returns a text of at most about max bytes, with an ellipsis in place of its middle when
+// it was longer. Messages that quote a value say at their end what is wrong with it.
 func CutMiddle(text string, max int) string {
 	if len(text) <= max {
 		return text

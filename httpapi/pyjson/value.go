@@ -123,8 +123,8 @@ func (v Value) Str() string {
 	return v.str
 }
 
-// Int64 returns the integer that v is by JSON schema's definition, which includes 2.0, and false for
-// other values and for integers that do not fit.
+// Int64 returns the integer that v is by JSON schema's definition, which includes 2.0, and false
+// for other values and for integers that do not fit.
 func (v Value) Int64() (int64, bool) {
 	switch v.kind {
 	case Int:
@@ -156,8 +156,8 @@ func (v Value) Float64() float64 {
 	return f
 }
 
-// IsInteger reports whether v is an integer by JSON schema's definition: any Python int, and a float
-// without a fraction, but no bool.
+// IsInteger reports whether v is an integer by JSON schema's definition: any Python int, and a
+// float without a fraction, but no bool.
 func (v Value) IsInteger() bool {
 	if v.kind != Float {
 		return v.kind == Int

@@ -10,8 +10,8 @@ import (
 )
 
 // Draft4 compiles schemas of draft 4 as OpenStack's Compute reads them, with release 4.10 of the
-// library: 1.0 is no integer there, and few limits have texts of their own. As Compute has it, texts
-// that are numbers count as numbers where there is a minimum or a maximum.
+// library: 1.0 is no integer there, and few limits have texts of their own. As Compute has it,
+// texts that are numbers count as numbers where there is a minimum or a maximum.
 type Draft4 struct {
 	Formats Formats
 	// Patterns are the expressions that Go has not, with what decides instead.

@@ -7,15 +7,15 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-// UUIDDigits returns the 32 hexadecimal digits, in lower case, of a text that oslo's is_uuid_like accepts:
-// dashes may be anywhere, braces around it, and "urn:" and "uuid:" in it.
+// UUIDDigits returns the 32 hexadecimal digits, in lower case, of a text that oslo's is_uuid_like
+// accepts: dashes may be anywhere, braces around it, and "urn:" and "uuid:" in it.
 func UUIDDigits(text string) (digits string, ok bool) {
 	digits = strings.ToLower(bareUUID(text))
 	return digits, len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// IsUUIDLike is the "uuid" that upstream checks bodies with, that of oslo.utils: see [UUIDDigits]. What is
-// not a string is not a uuid.
+// IsUUIDLike is the "uuid" that upstream checks bodies with, that of oslo.utils: see [UUIDDigits].
+// What is not a string is not a uuid.
 func IsUUIDLike(v pyjson.Value) bool {
 	_, ok := UUIDDigits(v.Str())
 	return ok

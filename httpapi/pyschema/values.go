@@ -142,8 +142,8 @@ func (c size) blame(w *walk, v pyjson.Value) {
 // uniqueItems is "uniqueItems": true.
 type uniqueItems struct{}
 
-// holds compares by a key that equal values share. Python sorts and compares neighbours, which misses some
-// equal values in lists that mix 1 and True, or have NaN in them; here they are found.
+// holds compares by a key that equal values share. Python sorts and compares neighbours, which
+// misses some equal values in lists that mix 1 and True, or have NaN in them; here they are found.
 func (uniqueItems) holds(v pyjson.Value) bool {
 	seen := make(map[string]bool, len(v.Items()))
 	for _, item := range v.Items() {

@@ -173,8 +173,8 @@ func (a Access) has(ctx context.Context, rule string) bool {
 	return a.Allow(ctx, rule, OwnedBy(caller.ProjectID).With("user_id", caller.UserID)) == nil
 }
 
-// owned fills in the owner of an object in a body, under both its names, and refuses that of another
-// project, as populate_project_id in neutron_lib does.
+// owned fills in the owner of an object in a body, under both its names, and refuses that of
+// another project, as populate_project_id in neutron_lib does.
 func (a Access) owned(ctx context.Context, v pyjson.Value) (pyjson.Value, error) {
 	project, byProject := v.Get("project_id")
 	tenant, byTenant := v.Get("tenant_id")

@@ -50,8 +50,8 @@ type Body struct {
 	names  []string // of values that change something, in the table's order
 }
 
-// Read checks one object of a request against a table, in the order of prepare_request_body in Neutron's
-// api/v2/base.py.
+// Read checks one object of a request against a table, in the order of prepare_request_body in
+// Neutron's api/v2/base.py.
 func Read[T, S any](table []Attribute[T, S], v pyjson.Value, creating bool) (Body, error) {
 	b := Body{Values: make(map[string]pyjson.Value, v.Len())}
 	for _, m := range v.Members() {

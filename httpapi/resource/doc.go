@@ -12,5 +12,6 @@
 // attribute.go has the table, listing.go queries, body.go bodies, access.go policy, values.go
 // conversions and checks, resource.go the handlers.
 //
-// It knows no noun of the network service, and no rule: those are in networkapi and in package network.
+// It knows no noun of the network service, and no rule: those are in networkapi and in package
+// network.
 package resource

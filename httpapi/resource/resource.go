@@ -91,7 +91,8 @@ func (res *Resource[T, S]) Routes() []httpapi.Route {
 	return routes
 }
 
-// notFound answers requests to change or remove a list: Neutron searches for an object without an id.
+// notFound answers requests to change or remove a list: Neutron searches for an object without an
+// id.
 func (res *Resource[T, S]) notFound(_ http.ResponseWriter, r *http.Request) error {
 	return res.missing(r, "None")
 }
@@ -207,8 +208,8 @@ func (res *Resource[T, S]) getOne(w http.ResponseWriter, r *http.Request) error 
 	return res.Respond(w, r, http.StatusOK, &one, SetOf(r.URL.Query()["fields"]))
 }
 
-// Visible returns the object that the path names. One that the caller may not see does not exist for the
-// caller.
+// Visible returns the object that the path names. One that the caller may not see does not exist
+// for the caller.
 func (res *Resource[T, S]) Visible(r *http.Request) (one T, err error) {
 	if one, err = res.find(r); err == nil && res.API.Allow(r.Context(), "get_"+res.policyName(), res.Target(&one)) != nil {
 		err = notFound()
@@ -216,8 +217,8 @@ func (res *Resource[T, S]) Visible(r *http.Request) (one T, err error) {
 	return one, err
 }
 
-// find returns the object that the path names. One that does not concern the caller's project does not
-// exist for the caller.
+// find returns the object that the path names. One that does not concern the caller's project does
+// not exist for the caller.
 func (res *Resource[T, S]) find(r *http.Request) (one T, err error) {
 	ctx, id := r.Context(), httpapi.Param(r, "id")
 	all, err := res.List(ctx, append(res.parent(r), rows.Where(cmp.Or(res.KeyField, byID), id))...)
@@ -434,7 +435,8 @@ func (res *Resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) err
 	return nil
 }
 
-// hasBody reports whether a request has a body, and reads at most a byte of one whose length is unknown.
+// hasBody reports whether a request has a body, and reads at most a byte of one whose length is
+// unknown.
 func hasBody(r *http.Request) bool {
 	if r.ContentLength >= 0 {
 		return r.ContentLength > 0

@@ -1,9 +1,9 @@
 // Package view writes the JSON objects of answers from members with types: a member is made by the
-// function of its value's type, so that the compiler refuses what cannot be written. A list writes its
-// items one after the other and keeps none.
+// function of its value's type, so that the compiler refuses what cannot be written. A list writes
+// its items one after the other and keeps none.
 //
-// It is not for values that are compared, filtered or sorted before they are shown: those are of package
-// pyjson.
+// It is not for values that are compared, filtered or sorted before they are shown: those are of
+// package pyjson.
 package view
 
 import (
@@ -24,8 +24,8 @@ type Member struct {
 	write func(*httpapi.JSON)
 }
 
-// If returns the object with further members when a condition holds, such as that the version of the
-// request has them.
+// If returns the object with further members when a condition holds, such as that the version of
+// the request has them.
 func (o Object) If(holds bool, members ...Member) Object {
 	if holds {
 		return append(o, members...)

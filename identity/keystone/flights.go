@@ -26,8 +26,8 @@ type flight[V any] struct {
 
 func newFlights[V any]() *flights[V] { return &flights[V]{pending: make(map[key]*flight[V])} }
 
-// do returns the result of query, called once for all concurrent callers with the same key. The call
-// continues when a caller gives up, since others may wait for its result.
+// do returns the result of query, called once for all concurrent callers with the same key. The
+// call continues when a caller gives up, since others may wait for its result.
 func (f *flights[V]) do(ctx context.Context, k key, fetch func(context.Context) (V, error)) (v V, err error) {
 	fl, err := f.join(ctx, k, fetch)
 	if err != nil {

@@ -38,8 +38,8 @@ type login struct {
 	current *session
 }
 
-// A locator finds the address for requests with a new token, in the token's catalogue or by querying
-// there.
+// A locator finds the address for requests with a new token, in the token's catalogue or by
+// querying there.
 type locator func(ctx context.Context, l *login, s *session, retries int) error
 
 // newLogin returns a login without a session; the first call of session fetches one.

@@ -16,10 +16,10 @@ var transacting = []string{
 	"network/security", "network/service", "network/topology",
 }
 
-// TestTransactionsDoNotNest refuses calls, inside a transaction, of methods of the service that began
-// it: they may begin another one, which waits for the first one for ever. What happens in a transaction is
-// a function of the transaction. Types ensure that for functions, and this test for the function literals
-// that services pass to Update and View, which could use the receiver.
+// TestTransactionsDoNotNest refuses calls, inside a transaction, of methods of the service that
+// began it: they may begin another one, which waits for the first one for ever. What happens in a
+// transaction is a function of the transaction. Types ensure that for functions, and this test for
+// the function literals that services pass to Update and View, which could use the receiver.
 func TestTransactionsDoNotNest(t *testing.T) {
 	literals := 0
 	for _, dir := range transacting {
@@ -44,8 +44,8 @@ func TestTransactionsDoNotNest(t *testing.T) {
 	}
 }
 
-// checkTransactions reports calls of the receiver's methods, and of its database, inside transactions of a
-// file. It returns the number of transactions.
+// checkTransactions reports calls of the receiver's methods, and of its database, inside
+// transactions of a file. It returns the number of transactions.
 func checkTransactions(file *ast.File, report func(token.Pos, string)) (literals int) {
 	for _, decl := range file.Decls {
 		fn, ok := decl.(*ast.FuncDecl)

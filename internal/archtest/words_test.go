@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// functionWords are words that a reader parses as English before Go: prepositions, pronouns and verbs
-// in the past tense. No variable has such a name; it has the noun of what it is.
+// functionWords are words that a reader parses as English before Go: prepositions, pronouns and
+// verbs in the past tense. No variable has such a name; it has the noun of what it is.
 var functionWords = []string{
 	"of", "is", "there", "told", "asked", "held", "gone", "beside", "behind", "anew", "wanted", "asks",
 }

@@ -21,6 +21,6 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Around returns a random time between half and one and a half of d, which must be positive: callers
-// that failed together do not try again together.
+// Around returns a random time between half and one and a half of d, which must be positive:
+// callers that failed together do not try again together.
 func Around(d time.Duration) time.Duration { return d/2 + rand.N(d) }

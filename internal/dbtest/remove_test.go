@@ -27,8 +27,9 @@ func TestSharedMemoryIsRemoved(t *testing.T) {
 	}
 }
 
-// TestSharedMemoryIsInTheDirectory requires that memory that the processes of a PostgreSQL share by name is in the
-// directory, with which it is removed: nothing else removes it when the server is killed.
+// TestSharedMemoryIsInTheDirectory requires that memory that the processes of a PostgreSQL share by
+// name is in the directory, with which it is removed: nothing else removes it when the server is
+// killed.
 func TestSharedMemoryIsInTheDirectory(t *testing.T) {
 	s := NewPostgreSQL(t, Fast())
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.process.Pid()))

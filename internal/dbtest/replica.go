@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// NewReplica starts a MariaDB that takes writes, and another one that follows it and takes none. Both are stopped at the end of the test. Databases and
-// accounts that are created on the primary appear on the replica.
+// NewReplica starts a MariaDB that takes writes, and another one that follows it and takes none.
+// Both are stopped at the end of the test. Databases and accounts that are created on the primary
+// appear on the replica.
 func NewReplica(t testing.TB, opts ...Option) (primary, replica *Server) {
 	t.Helper()
 	primary = NewMariaDB(t, append(opts, Setting("server_id", "1"), Setting("log_bin", "changes"))...)

@@ -28,8 +28,8 @@ type Services struct {
 	Log *slog.Logger
 	// ReportInterval is how often hosts report, 0 for every ten seconds.
 	ReportInterval time.Duration
-	// Again is the delay before a host retries a failed request, 0 for the hosts' own delay of those to
-	// compute; those to the network service then fail what the host does.
+	// Again is the delay before a host retries a failed request, 0 for the hosts' own delay of those
+	// to compute; those to the network service then fail what the host does.
 	Again time.Duration
 	// Inventories has hosts report what they have, and compute bring it into placement.
 	Inventories bool

@@ -17,9 +17,9 @@ import (
 
 type object = map[string]any
 
-// Request sends a request at a version of an API with a body, unless that is nil, as an administrator
-// of services with noauth2, and decodes the answer into out, unless that is nil. An answer other
-// than success is an error.
+// Request sends a request at a version of an API with a body, unless that is nil, as an
+// administrator of services with noauth2, and decodes the answer into out, unless that is nil. An
+// answer other than success is an error.
 func Request(ctx context.Context, client *http.Client, version, method, url string, body, out any) error {
 	var in io.Reader
 	if body != nil {

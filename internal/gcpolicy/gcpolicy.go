@@ -1,5 +1,5 @@
-// Package gcpolicy sets how much the heap of a service with a big snapshot in memory may grow between
-// two garbage collections, unless the operator has set GOGC or GOMEMLIMIT.
+// Package gcpolicy sets how much the heap of a service with a big snapshot in memory may grow
+// between two garbage collections, unless the operator has set GOGC or GOMEMLIMIT.
 package gcpolicy
 
 import (

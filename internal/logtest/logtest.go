@@ -1,5 +1,5 @@
-// Package logtest has the logger of tests that look at no lines. A handler that discards formats nothing, so that the race
-// detector does not see what a line reads while others write it.
+// Package logtest has the logger of tests that look at no lines. A handler that discards formats
+// nothing, so that the race detector does not see what a line reads while others write it.
 package logtest
 
 import (

@@ -94,8 +94,9 @@ func each[F any](visit func(func(F))) []F {
 	return all
 }
 
-// Option returns the name of an option's value, "" for none, and what the option is. The name is in backquotes in the usage, or
-// else that of its type. In "`IMAGE`: image of the server" it is not a part of the text.
+// Option returns the name of an option's value, "" for none, and what the option is. The name is in
+// backquotes in the usage, or else that of its type. In "`IMAGE`: image of the server" it is not a
+// part of the text.
 func Option(f *pflag.Flag) (value, text string) {
 	if before, rest, ok := strings.Cut(f.Usage, "`"); ok {
 		if name, after, ok := strings.Cut(rest, "`"); ok {

@@ -1,5 +1,6 @@
 // Package records decodes what the services record about servers, ports and allocations, for tests
-// and measurements that compare these records. It sends no requests; the expected values are up to its users.
+// and measurements that compare these records. It sends no requests; the expected values are up to
+// its users.
 package records
 
 // Amounts are how much of each resource class.
@@ -74,7 +75,8 @@ func (s Server) At() string {
 	return *s.Host
 }
 
-// A Listed is what the compute service sends a host about a server that the host is to have, or to destroy.
+// A Listed is what the compute service sends a host about a server that the host is to have, or to
+// destroy.
 type Listed struct {
 	ID                     string
 	Deleted, Kept, Running bool

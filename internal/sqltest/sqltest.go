@@ -66,7 +66,8 @@ func Need(tb testing.TB) {
 	}
 }
 
-// OnServers runs a test on every kind of server, on all at once. A rotation has Galera every third time.
+// OnServers runs a test on every kind of server, on all at once. A rotation has Galera every third
+// time.
 func OnServers(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	Need(t)
@@ -78,7 +79,8 @@ func OnServers(t *testing.T, test func(t *testing.T, url string)) {
 	}
 }
 
-// SmallDisk returns a directory on a file system of so many KiB, which only root can mount: for others the test is skipped.
+// SmallDisk returns a directory on a file system of so many KiB, which only root can mount: for
+// others the test is skipped.
 func SmallDisk(t *testing.T, kib int) string {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -129,7 +131,8 @@ func WantUnavailable(t testing.TB, what string, err error) {
 	}
 }
 
-// Old returns the path of an SQLite database at an older revision of placement's schema, made by the first steps of the chain.
+// Old returns the path of an SQLite database at an older revision of placement's schema, made by
+// the first steps of the chain.
 func Old(t testing.TB, revision string, more ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "old.db")

@@ -16,7 +16,8 @@ type Counted struct {
 	reads Reads
 }
 
-// Reads are what was read of a store: calls of a Reader, the rows that they returned, and the bytes of texts and documents in those.
+// Reads are what was read of a store: calls of a Reader, the rows that they returned, and the bytes
+// of texts and documents in those.
 type Reads struct{ Calls, Rows, Bytes int }
 
 // Count returns a store that counts what is read of s.

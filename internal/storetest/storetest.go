@@ -114,7 +114,8 @@ func (c Case[R, W]) PanicsLeaveNothing() {
 	c.counts(1)
 }
 
-// CountsFollowTheTransaction counts rows within the updates that write them, of which the second is aborted.
+// CountsFollowTheTransaction counts rows within the updates that write them, of which the second is
+// aborted.
 func (c Case[R, W]) CountsFollowTheTransaction() {
 	if err := c.insert("a"); err != nil {
 		c.Fatal(err)
@@ -167,8 +168,8 @@ func (c Case[R, W]) CancelledContextsRunNothing() {
 	}
 }
 
-// RefusedUpdatesInABatchLeaveNothing mixes updates that succeed after a conflict with an existing row,
-// and updates that fail after writing.
+// RefusedUpdatesInABatchLeaveNothing mixes updates that succeed after a conflict with an existing
+// row, and updates that fail after writing.
 func (c Case[R, W]) RefusedUpdatesInABatchLeaveNothing() {
 	const n = 60
 	c.together(n, func(i int, s Store[R, W]) {

@@ -13,8 +13,8 @@ import (
 
 const pciClass = "CUSTOM_PCI_8086_10CA"
 
-// withDevices returns the records of a host with two PCI devices, and of a server on it that requests
-// some by an alias and has others.
+// withDevices returns the records of a host with two PCI devices, and of a server on it that
+// requests some by an alias and has others.
 func withDevices(alias string, allocated int, change func(device *cloud.Provider)) *cloud.Cloud {
 	b := cloudtest.New()
 	b.Host("cn1", "")

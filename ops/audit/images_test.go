@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud/index"
 )
 
-// Dedicated CPUs of an image count as the properties of the image say, where the compute service shows
-// them, and may be VCPU or PCPU elsewhere.
+// Dedicated CPUs of an image count as the properties of the image say, where the compute service
+// shows them, and may be VCPU or PCPU elsewhere.
 func TestImagesOfServers(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

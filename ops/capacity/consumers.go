@@ -15,8 +15,8 @@ import (
 // Consumers returns the consumers that have allocations in the tree of a host, and those among them
 // that cannot be moved: migrations that are under way, and their servers. requests returns what is
 // requested from placement when a server moves; it may be nil. A consumer that is no server in the
-// records, or that requests has an error for, is taken to need what it has. It fails when the records
-// have no allocations.
+// records, or that requests has an error for, is taken to need what it has. It fails when the
+// records have no allocations.
 func Consumers(c *cloud.Cloud, s *snapshot.Snapshot, host *snapshot.Tree, query func(*cloud.Server) (placement.Query, error)) ([]Consumer, []Waiting, error) {
 	if c.Placement == nil || c.Placement.Consumers == nil {
 		return nil, nil, errors.New("the records have no allocations of placement")

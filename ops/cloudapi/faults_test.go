@@ -519,7 +519,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// From 2.98 on servers have the properties of their images, and from 2.100 on their scheduler hints.
+// From 2.98 on servers have the properties of their images, and from 2.100 on their scheduler
+// hints.
 func TestReadMoreOfServers(t *testing.T) {
 	const servers = "/v2.1/servers/detail?all_tenants=1&limit=1000&soft_deleted=true"
 	for _, tc := range []struct {

@@ -32,7 +32,8 @@ type Awaited struct {
 	HostUp bool   `json:"host_up"`
 }
 
-// A Change is a change of a server's allocations that is under way for a port, as Berth's network service lists it.
+// A Change is a change of a server's allocations that is under way for a port, as Berth's network
+// service lists it.
 type Change struct {
 	ID          string                      `json:"id"`
 	Kind        string                      `json:"kind"` // policy, release
@@ -49,7 +50,8 @@ type Change struct {
 // ErrNotBerth is the error of Operations and Changes where the service is another one.
 var ErrNotBerth = errors.New("the service is not Berth's")
 
-// Operations lists what is under way with servers, the oldest first, and reports whether there is more than the query's limit.
+// Operations lists what is under way with servers, the oldest first, and reports whether there is
+// more than the query's limit.
 func (c *Client) Operations(ctx context.Context, query url.Values) ([]Operation, bool, error) {
 	var answer struct {
 		Operations []Operation `json:"operations"`
@@ -69,8 +71,8 @@ func (c *Client) Changes(ctx context.Context, query url.Values) ([]Change, bool,
 	return answer.Changes, answer.More, err
 }
 
-// versionPart is what endpoints of the compute and the network service end in, with or without a project. Berth's own
-// routes are not below it.
+// versionPart is what endpoints of the compute and the network service end in, with or without a
+// project. Berth's own routes are not below it.
 var versionPart = regexp.MustCompile(`/v2(\.[01])?/([^/]+/)?$`)
 
 // own gets what only Berth's services have.

@@ -151,8 +151,8 @@ var releases = []release{
 	{"2026.2", "2.104", "1.39"},
 }
 
-// extensionReleases are extensions of the network service with the releases that they came with, the
-// newest first.
+// extensionReleases are extensions of the network service with the releases that they came with,
+// the newest first.
 var extensionReleases = []struct{ alias, release string }{
 	{"network-ip-availability-details", "2026.1"}, {"tag-creation", "2024.2"}, {"port-hardware-offload-type", "2024.1"}, {"port-hints", "2023.2"},
 }
@@ -167,8 +167,8 @@ func networkRelease(has []string) string {
 	return ""
 }
 
-// refined returns which of two releases of Nova with the same microversions it is, where hosts report what
-// only the newer one has.
+// refined returns which of two releases of Nova with the same microversions it is, where hosts
+// report what only the newer one has.
 func (x *run) refined(name string) string {
 	release, _ := index.Release(x.Cloud)
 	if _, newer, two := strings.Cut(name, " or "); two && newer == release.String() {

@@ -391,8 +391,8 @@ func TestAcceleratorsStay(t *testing.T) {
 	}
 }
 
-// A server that lacks the PCI devices of its flavor gets those that are the only ones of its host, where the
-// aliases are known.
+// A server that lacks the PCI devices of its flavor gets those that are the only ones of its host,
+// where the aliases are known.
 func TestPCIDevices(t *testing.T) {
 	aliases, err := request.ParseAliases([]string{`{"name": "nic", "resource_class": "CUSTOM_NIC"}`})
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package lookup finds servers whose query to placement is to be built, in the records of a cloud and its
-// APIs: one that exists or failed, or one to be created from a flavor with an image, ports and networks, as
-// "openstack server create" describes it. Package novaquery builds the query; it knows no APIs.
+// Package lookup finds servers whose query to placement is to be built, in the records of a cloud
+// and its APIs: one that exists or failed, or one to be created from a flavor with an image, ports
+// and networks, as "openstack server create" describes it. Package novaquery builds the query; it
+// knows no APIs.
 package lookup
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Options describe servers. Ports and networks may be those of a server that failed, too: it has lost them.
+// Options describe servers. Ports and networks may be those of a server that failed, too: it has
+// lost them.
 type Options struct {
 	Image           string // name or ID
 	Ports, Networks []string
@@ -34,12 +36,13 @@ func (o *Options) NeedsAPIs() bool { return len(o.Ports)+len(o.Networks) > 0 }
 // Settings are those of a nova.conf.
 type Settings struct {
 	Request request.Settings
-	// DefaultZone is the zone of hosts that are in no aggregate with one, and ScheduleZone that of servers which are created
-	// without one; "" for none.
+	// DefaultZone is the zone of hosts that are in no aggregate with one, and ScheduleZone that of
+	// servers which are created without one; "" for none.
 	DefaultZone, ScheduleZone string
 }
 
-// A Finder finds servers. Client is nil when the records are those of a file; what needs APIs must not be looked up then.
+// A Finder finds servers. Client is nil when the records are those of a file; what needs APIs must
+// not be looked up then.
 type Finder struct {
 	Options
 
@@ -82,7 +85,8 @@ func (f *Finder) New(ctx context.Context, flavor string) (s novaquery.Server, er
 	return s, f.complete(ctx, &s)
 }
 
-// Existing returns a server that exists, by its name or UUID. The error about one that does not is an UnknownServer.
+// Existing returns a server that exists, by its name or UUID. The error about one that does not is
+// an UnknownServer.
 func (f *Finder) Existing(ctx context.Context, name string) (novaquery.Server, error) {
 	s, record, err := novaquery.FromServer(f.Cloud, name)
 	if err != nil {
@@ -187,7 +191,8 @@ func (f *Finder) Group(ctx context.Context, id string) (*cloud.ServerGroup, erro
 	return &g, err
 }
 
-// complete adds the ports and the zone of the options, and the segments of ports where Nova considers them.
+// complete adds the ports and the zone of the options, and the segments of ports where Nova
+// considers them.
 func (f *Finder) complete(ctx context.Context, s *novaquery.Server) error {
 	for _, name := range f.Ports {
 		p, err := f.Client.Port(ctx, name)
@@ -243,7 +248,8 @@ func (f *Finder) complete(ctx context.Context, s *novaquery.Server) error {
 	return nil
 }
 
-// Query returns what Nova queries placement for, with a note for each part of the flavor that Nova ignores.
+// Query returns what Nova queries placement for, with a note for each part of the flavor that Nova
+// ignores.
 func (f *Finder) Query(s novaquery.Server) (request.Request, error) {
 	if f.Settings.Request.Release == 0 {
 		f.Settings.Request = novaquery.Settings(f.Cloud, f.Settings.Request)
@@ -269,7 +275,8 @@ func vgpuGroups(q placement.Query) (n int) {
 	return n
 }
 
-// Owner returns a function that says whose request group a suffix is, with the names that the user has given.
+// Owner returns a function that says whose request group a suffix is, with the names that the user
+// has given.
 func (f *Finder) Owner(r request.Request) func(suffix string) string {
 	rename := strings.NewReplacer(f.owners...)
 	return func(suffix string) string { return rename.Replace(r.Owner(suffix)) }

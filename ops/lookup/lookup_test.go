@@ -9,7 +9,8 @@ import (
 	"github.com/berthcloud/berth/ops/lookup"
 )
 
-// In the records of a file a server is completed without APIs, and what these would have said is a note, once.
+// In the records of a file a server is completed without APIs, and what these would have said is a
+// note, once.
 func TestExistingInRecords(t *testing.T) {
 	b := cloudtest.New()
 	b.Host("cn1", "")

@@ -1,7 +1,7 @@
 // Package novaquery builds the query that Nova sends to placement for a server, from records of a
-// cloud, so that tools can send the query that Nova would. It is pure. The rules are those of compute/request:
-// filters that an operator has switched on in nova.conf ([scheduler] query_placement_…,
-// limit_tenants_to_placement_aggregate) are chosen with request.Settings.
+// cloud, so that tools can send the query that Nova would. It is pure. The rules are those of
+// compute/request: filters that an operator has switched on in nova.conf ([scheduler]
+// query_placement_…, limit_tenants_to_placement_aggregate) are chosen with request.Settings.
 package novaquery
 
 import (
@@ -63,8 +63,8 @@ func Settings(c *cloud.Cloud, settings request.Settings) request.Settings {
 }
 
 // Request returns what Nova queries placement for, with the warnings of what it ignores in the
-// flavor. The error says why Nova sends no query and answers that there is no valid host, or refuses
-// the request.
+// flavor. The error says why Nova sends no query and answers that there is no valid host, or
+// refuses the request.
 func Request(s Server, c *cloud.Cloud, settings request.Settings) (request.Request, error) {
 	zone, err := s.zone(c)
 	if err != nil {

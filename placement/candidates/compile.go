@@ -170,8 +170,8 @@ func (q *compiledQuery) listClasses() {
 	}
 }
 
-// oneInEachTree reports whether it is certain that no tree has two candidates: in each tree only one
-// provider can serve each request, since no other has the class.
+// oneInEachTree reports whether it is certain that no tree has two candidates: in each tree only
+// one provider can serve each request, since no other has the class.
 func (q *compiledQuery) oneInEachTree() bool {
 	for i := range q.requests {
 		if !slices.ContainsFunc(q.requests[i].needs, func(n need) bool { return q.snapshot.OnePerTree(n.class) }) {

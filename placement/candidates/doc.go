@@ -56,23 +56,23 @@
 //     trees must not see, and limited (walk.go, solver.go). Upstream cuts and leaves out
 //     in this order too, so that there can be fewer candidates than Max though there are more.
 //
-// For a sample ([placement]randomize_allocation_candidates) all candidates are generated, and
-// a reservoir keeps as many as are wanted (sample.go). Where no tree can have two candidates,
-// because for each request there is a class of which no tree has two providers, the trees are put in
-// random order instead, and the search ends with the limit.
+// For a sample ([placement]randomize_allocation_candidates) all candidates are generated, and a
+// reservoir keeps as many as are wanted (sample.go). Where no tree can have two candidates, because
+// for each request there is a class of which no tree has two providers, the trees are put in random
+// order instead, and the search ends with the limit.
 //
 // # Cost
 //
-// With T trees in the snapshot, t of them left after step 2, P providers in those
-// that have free capacity, G requests, A the number of choices and C the candidates that are
-// taken: step 2 costs T/64 operations for each name in the query, step 3 about one
-// for each of the t trees and class, step 4 G·P/64 and one for each
-// of the P that has the classes and traits, step 5 about G for each candidate, plus at most a bounded number
-// of dead ends between two candidates when what stands in the way is isolation or
-// capacity of one class, each of them G·A. Where capacities of several classes are in
-// the way it may take longer than anyone waits, and Result.Until ends it. Nothing from step 3 on is done before it
-// is requested, so a limit bounds the work, but for a sample of trees that may have several
-// candidates, which costs all of it; other samples cost step 3 for all trees.
+// With T trees in the snapshot, t of them left after step 2, P providers in those that have free
+// capacity, G requests, A the number of choices and C the candidates that are taken: step 2 costs
+// T/64 operations for each name in the query, step 3 about one for each of the t trees and class,
+// step 4 G·P/64 and one for each of the P that has the classes and traits, step 5 about G for each
+// candidate, plus at most a bounded number of dead ends between two candidates when what stands in
+// the way is isolation or capacity of one class, each of them G·A. Where capacities of several
+// classes are in the way it may take longer than anyone waits, and Result.Until ends it. Nothing
+// from step 3 on is done before it is requested, so a limit bounds the work, but for a sample of
+// trees that may have several candidates, which costs all of it; other samples cost step 3 for all
+// trees.
 //
 // Memory is bounded by T/8 bytes, by the largest tree, by the limit or 4·T bytes when
 // candidates are sampled, and by the number of trees when they are taken breadth

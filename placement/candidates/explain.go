@@ -129,7 +129,8 @@ type Drop struct {
 	Kind       Constraint
 	Constraint string // with the class and the amount
 	Providers  int
-	// Trees is how many trees the constraint leaves without a provider for the request, of those that had one before it.
+	// Trees is how many trees the constraint leaves without a provider for the request, of those that
+	// had one before it.
 	Trees int
 }
 
@@ -167,8 +168,8 @@ func Explain(ctx context.Context, s *snapshot.Snapshot, query placement.Query) (
 	return e, nil
 }
 
-// explainUnknown explains the first group that names what does not exist, if the search was over at that group: it
-// was for aggregates without members then.
+// explainUnknown explains the first group that names what does not exist, if the search was over at
+// that group: it was for aggregates without members then.
 func (q *compiledQuery) explainUnknown(e *Explanation) {
 	if at := q.resolved; at < len(q.requested.Groups) && !q.anyMember(&q.requested.Groups[at]) {
 		e.Requests = append(e.Requests, RequestExplanation{
@@ -177,9 +178,9 @@ func (q *compiledQuery) explainUnknown(e *Explanation) {
 	}
 }
 
-// explicable returns a query of which every request can be judged: without the groups from the first on that names what
-// does not exist, since the search was over there at the latest, and with the sharing providers, which a
-// query that is impossible by itself was compiled without.
+// explicable returns a query of which every request can be judged: without the groups from the
+// first on that names what does not exist, since the search was over there at the latest, and with
+// the sharing providers, which a query that is impossible by itself was compiled without.
 func (q *compiledQuery) explicable() *compiledQuery {
 	if q.unknown {
 		known := q.requested
@@ -290,8 +291,8 @@ func (f *funnel) count(v verdict, need int, within bool) int {
 	return at
 }
 
-// drops returns the steps that dropped any, and how many providers and trees are left. The funnel is of no
-// use after it.
+// drops returns the steps that dropped any, and how many providers and trees are left. The funnel
+// is of no use after it.
 func (f *funnel) drops() (drops []Drop, remaining, trees int) {
 	last := f.steps[len(f.steps)-1]
 	return slices.DeleteFunc(f.steps[:len(f.steps)-1], func(d Drop) bool { return d.Providers == 0 }), last.Providers, last.Trees

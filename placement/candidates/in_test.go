@@ -10,7 +10,8 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// The candidates of all trees, each searched by itself, are those of the whole search, whatever its limits.
+// The candidates of all trees, each searched by itself, are those of the whole search, whatever its
+// limits.
 func TestInHasTheCandidatesOfAll(t *testing.T) {
 	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {

@@ -109,9 +109,9 @@ func (m *matching) start() {
 	m.depths = m.depths[:0]
 }
 
-// matchAll matches each domain with one of its options that may be given to its request, no provider
-// with more than it can take. The matching grows by augmenting paths (Kuhn's algorithm), where what
-// a provider can take stands for as many copies of it.
+// matchAll matches each domain with one of its options that may be given to its request, no
+// provider with more than it can take. The matching grows by augmenting paths (Kuhn's algorithm),
+// where what a provider can take stands for as many copies of it.
 func (m *matching) matchAll() bool {
 	m.mate = resize(m.mate, len(m.depths))
 	for i := range m.mate {

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// Anchors yields the trees that have a candidate, each once, whatever the query's limits. It costs one assignment for each tree, and not all
-// of them.
+// Anchors yields the trees that have a candidate, each once, whatever the query's limits. It costs
+// one assignment for each tree, and not all of them.
 func (r *Result) Anchors() iter.Seq[*snapshot.Tree] {
 	return func(yield func(*snapshot.Tree) bool) {
 		if r.query.impossible {
@@ -38,30 +38,34 @@ func (r *Result) HasAnchor(t *snapshot.Tree) bool {
 	return s.begin(t.Index()) && s.assignment.next()
 }
 
-// A Miss is a reason why a tree has no candidate: a request that none of its providers can serve, or what stands in the way of
-// all requests together.
+// A Miss is a reason why a tree has no candidate: a request that none of its providers can serve,
+// or what stands in the way of all requests together.
 type Miss struct {
 	Kind Constraint
-	// Suffix is the group, and Class the class of the unsuffixed group that the request is of; both are empty for what is
-	// about the whole query.
+	// Suffix is the group, and Class the class of the unsuffixed group that the request is of; both
+	// are empty for what is about the whole query.
 	Suffix, Class string
 	// Provider is the one that comes closest to serving the request, nil where there is none.
 	Provider *snapshot.Provider
-	// Lacking is the class of which the provider has no inventory (NoInventory), not enough (NoCapacity), or never such an
-	// amount in one allocation (OutOfUnits), and Requested how much is requested.
+	// Lacking is the class of which the provider has no inventory (NoInventory), not enough
+	// (NoCapacity), or never such an amount in one allocation (OutOfUnits), and Requested how much is
+	// requested.
 	Lacking   string
 	Requested int64
-	// Most is the greatest amount that the provider could give now, within its units, of Inventory (NoCapacity, OutOfUnits).
+	// Most is the greatest amount that the provider could give now, within its units, of Inventory
+	// (NoCapacity, OutOfUnits).
 	Most      int64
 	Inventory *snapshot.Inventory
-	// Traits are the required ones that the provider lacks, each "A or B" where one of several would do, or the forbidden
-	// ones that it has. For RequiredTraits of the unsuffixed group they are what its providers lack between them.
+	// Traits are the required ones that the provider lacks, each "A or B" where one of several would
+	// do, or the forbidden ones that it has. For RequiredTraits of the unsuffixed group they are what
+	// its providers lack between them.
 	Traits []string
 }
 
-// Misses returns why a tree has no candidate, empty when it has one: what its root lacks, and a miss for each request that no
-// provider can serve, by itself, and for each further class of it of which the closest provider has not enough; without any of the
-// latter, that the requests cannot be served together.
+// Misses returns why a tree has no candidate, empty when it has one: what its root lacks, and a
+// miss for each request that no provider can serve, by itself, and for each further class of it of
+// which the closest provider has not enough; without any of the latter, that the requests cannot be
+// served together.
 func (r *Result) Misses(t *snapshot.Tree) []Miss {
 	q := *r.query.explicable()
 	var all []Miss
@@ -95,7 +99,8 @@ func (r *Result) Misses(t *snapshot.Tree) []Miss {
 	return all
 }
 
-// rootTraits lists what root_required wants and a root lacks, and with "!" what it has and must not have.
+// rootTraits lists what root_required wants and a root lacks, and with "!" what it has and must not
+// have.
 func (q *compiledQuery) rootTraits(root *snapshot.Provider) (names []string) {
 	for i, id := range q.rootRequired {
 		if !root.HasTrait(id) {
@@ -110,8 +115,8 @@ func (q *compiledQuery) rootTraits(root *snapshot.Provider) (names []string) {
 	return names
 }
 
-// closest returns the miss of the provider that comes closest to serving request k in the tree that is entered; ok is true when one serves
-// it.
+// closest returns the miss of the provider that comes closest to serving request k in the tree that
+// is entered; ok is true when one serves it.
 func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 	r := &q.requests[k]
 	miss = Miss{Kind: NoInventory, Suffix: q.groups[r.group]}
@@ -146,7 +151,8 @@ func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 	return miss, false
 }
 
-// withFurther appends misses of the classes of request k after the one of a miss: those that the same provider cannot give either.
+// withFurther appends misses of the classes of request k after the one of a miss: those that the
+// same provider cannot give either.
 func (q *compiledQuery) withFurther(all []Miss, k int, first Miss) []Miss {
 	if first.Kind != NoCapacity && first.Kind != OutOfUnits {
 		return all
@@ -170,8 +176,9 @@ func (q *compiledQuery) withFurther(all []Miss, k int, first Miss) []Miss {
 	return all
 }
 
-// rank orders providers by how many constraints they pass. Those that lack nothing but the amount come after all others but those in
-// the wrong tree: capacity becomes free, and a provider of another kind stays of another kind.
+// rank orders providers by how many constraints they pass. Those that lack nothing but the amount
+// come after all others but those in the wrong tree: capacity becomes free, and a provider of
+// another kind stays of another kind.
 func (r *request) rank(p *snapshot.Provider, v verdict, need int, rootMember bool) int {
 	others := 3*len(r.needs) + int(isMember) // the highest of all others
 	switch {
@@ -186,7 +193,8 @@ func (r *request) rank(p *snapshot.Provider, v verdict, need int, rootMember boo
 	return 3*len(r.needs) + int(v)
 }
 
-// closer reports whether a provider comes closer to serving a request than another one that fails by the same constraint.
+// closer reports whether a provider comes closer to serving a request than another one that fails
+// by the same constraint.
 func closer(a, b Miss) bool {
 	return cmp.Or(cmp.Compare(a.Most, b.Most), cmp.Compare(len(b.Traits), len(a.Traits))) > 0
 }
@@ -230,7 +238,8 @@ func (q *compiledQuery) miss(r *request, p *snapshot.Provider, v verdict, need i
 	return m
 }
 
-// missingTraits lists the required traits of the unsuffixed group that none of its options has in the tree that is open.
+// missingTraits lists the required traits of the unsuffixed group that none of its options has in
+// the tree that is open.
 func (q *compiledQuery) missingTraits(o *treeOptions) (names []string) {
 	at := slices.IndexFunc(q.requested.Groups, func(g placement.RequestGroup) bool { return g.Suffix == "" })
 	if at < 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// A tree is an anchor when a candidate of the answer belongs to it, and has a reason when it is none.
+// A tree is an anchor when a candidate of the answer belongs to it, and has a reason when it is
+// none.
 func TestAnchorsAndMisses(t *testing.T) {
 	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
@@ -138,7 +139,8 @@ func TestMisses(t *testing.T) {
 	}
 }
 
-// Trees are counted in addition to providers: a tree is dropped by the constraint at which its last provider is.
+// Trees are counted in addition to providers: a tree is dropped by the constraint at which its last
+// provider is.
 func TestExplainCountsTrees(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("a").Inventory("VCPU", 4)

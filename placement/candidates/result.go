@@ -14,8 +14,9 @@ type Result struct {
 	done  <-chan struct{} // nil: never
 }
 
-// Until returns the result with searches that end, with less than there is, when done is closed. Whether requests fit together can take
-// longer than any client waits, in one tree even, so a search without a waiting client has to end. Who closes done knows that results are partial then.
+// Until returns the result with searches that end, with less than there is, when done is closed.
+// Whether requests fit together can take longer than any client waits, in one tree even, so a
+// search without a waiting client has to end. Who closes done knows that results are partial then.
 func (r *Result) Until(done <-chan struct{}) *Result { return &Result{r.query, done} }
 
 // unlimited returns the result with all its candidates, in the order of the
@@ -53,8 +54,8 @@ func (r *Result) All() iter.Seq[Candidate] {
 	}
 }
 
-// In yields the candidates whose anchor is a tree of the snapshot, whatever the query's limits and its sample. All trees together
-// have the candidates of All.
+// In yields the candidates whose anchor is a tree of the snapshot, whatever the query's limits and
+// its sample. All trees together have the candidates of All.
 func (r *Result) In(t *snapshot.Tree) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		if r.query.impossible || !r.query.candidateTrees.has(t.Index()) {

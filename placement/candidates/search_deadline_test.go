@@ -11,8 +11,9 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// puzzle returns a host with 20 NICs and a query for 21 ports, of which any two need different NICs, for reasons that differ from pair to pair. The
-// search would try all ways to place them, for years.
+// puzzle returns a host with 20 NICs and a query for 21 ports, of which any two need different
+// NICs, for reasons that differ from pair to pair. The search would try all ways to place them, for
+// years.
 func puzzle() (*placementtest.Builder, placement.Query) {
 	b := placementtest.NewBuilder()
 	b.Provider("cn1").Inventory("VCPU", 8)

@@ -56,8 +56,8 @@ func (s *subtreeState) lineage(o *treeOptions, number int) bitset {
 	return s.shared[at : at+s.words]
 }
 
-// possible reports whether the sets that a request is in can still be satisfied when it gets a provider.
-// assigned has what the domains above depth have; those from open on may still bring the
+// possible reports whether the sets that a request is in can still be satisfied when it gets a
+// provider. assigned has what the domains above depth have; those from open on may still bring the
 // provider that all others of a set are below.
 func (s *subtreeState) possible(o *treeOptions, assigned []int32, depth, open, request int, number int32) bool {
 sets:

@@ -1,5 +1,6 @@
-// Package events follows the change log of a store for those who watch what changes: one reader of the log for any number of
-// watchers, from any position. It decides nothing about events and knows no HTTP. See decision 37.
+// Package events follows the change log of a store for those who watch what changes: one reader of
+// the log for any number of watchers, from any position. It decides nothing about events and knows
+// no HTTP. See decision 37.
 package events
 
 import (
@@ -44,13 +45,15 @@ type item struct {
 	lost  bool
 }
 
-// An Entry is an entry of the log with the texts of its events, in their order. It must not be changed.
+// An Entry is an entry of the log with the texts of its events, in their order. It must not be
+// changed.
 type Entry struct {
 	*placement.Entry
 	Texts [][]byte
 }
 
-// NewFeed returns a feed of a log. Render makes the texts of an entry, once for all readers that have read what was before.
+// NewFeed returns a feed of a log. Render makes the texts of an entry, once for all readers that
+// have read what was before.
 func NewFeed(log placement.ChangeLog, render func(*placement.Entry) [][]byte) *Feed {
 	return &Feed{log: log, render: render, news: make(chan struct{})}
 }
@@ -81,7 +84,8 @@ type Reader struct {
 	lost bool           // from the beginning
 }
 
-// Open returns a reader behind a mark, or at the end of the log for nil. It fails when the log cannot be read.
+// Open returns a reader behind a mark, or at the end of the log for nil. It fails when the log
+// cannot be read.
 func (f *Feed) Open(ctx context.Context, since placement.Mark) (*Reader, error) {
 	r := &Reader{feed: f, mark: maps.Clone(since)}
 	page, err := f.log.Log(ctx, nil)
@@ -102,12 +106,14 @@ func (f *Feed) Open(ctx context.Context, since placement.Mark) (*Reader, error) 
 		f.failed, f.items, f.events, f.at = nil, nil, 0, page.At
 		go f.read(reading)
 	}
-	// At the end of the log, what the feed has is behind the mark already. Of a mark from elsewhere the log itself has to say what is lost.
+	// At the end of the log, what the feed has is behind the mark already. Of a mark from elsewhere
+	// the log itself has to say what is lost.
 	r.next, r.live = f.first+int64(len(f.items)), since == nil && r.mark.Reaches(f.at)
 	return r, nil
 }
 
-// OpenAt is Open behind the entries that were written before a time. When the log does not have all since, the first batch says so.
+// OpenAt is Open behind the entries that were written before a time. When the log does not have all
+// since, the first batch says so.
 func (f *Feed) OpenAt(ctx context.Context, since time.Time) (*Reader, error) {
 	mark, whole, err := f.log.LogSince(ctx, since)
 	if err != nil {
@@ -135,8 +141,8 @@ func (r *Reader) Close() {
 // Mark is the position behind what Next has returned, which the caller must not change.
 func (r *Reader) Mark() placement.Mark { return r.mark }
 
-// Next waits for entries behind the mark and returns them. When ctx ends first it returns an empty batch and no error. It fails when the log
-// cannot be read.
+// Next waits for entries behind the mark and returns them. When ctx ends first it returns an empty
+// batch and no error. It fails when the log cannot be read.
 func (r *Reader) Next(ctx context.Context) (Batch, error) {
 	if r.lost {
 		r.lost = false
@@ -165,8 +171,9 @@ func (r *Reader) Next(ctx context.Context) (Batch, error) {
 	return Batch{}, nil
 }
 
-// catchUp reads a page of the log. The reader goes on with the items that come after those that the feed has before the page is read, once it has
-// all that these are behind: what it has of the items themselves it leaves out.
+// catchUp reads a page of the log. The reader goes on with the items that come after those that the
+// feed has before the page is read, once it has all that these are behind: what it has of the items
+// themselves it leaves out.
 func (r *Reader) catchUp(ctx context.Context) (Batch, error) {
 	f := r.feed
 	f.mu.Lock()

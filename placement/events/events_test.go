@@ -23,7 +23,8 @@ type log struct {
 
 	mu    sync.Mutex
 	fails error
-	// Before and after are called once, unless nil: before the log is read, and between that and the return.
+	// Before and after are called once, unless nil: before the log is read, and between that and the
+	// return.
 	before, after func()
 	reads         int
 	render        int // entries that were rendered
@@ -142,7 +143,8 @@ func open(t *testing.T, f *events.Feed, since placement.Mark) *events.Reader {
 	return must(t, r, err)
 }
 
-// Readers get each entry once and in order, from the position where they begin: the end, a mark, or a time; also when others were there before.
+// Readers get each entry once and in order, from the position where they begin: the end, a mark, or
+// a time; also when others were there before.
 func TestReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(t)
@@ -193,7 +195,8 @@ func TestReaders(t *testing.T) {
 	})
 }
 
-// Many readers cost one reading of the log and one rendering, and none of either once they are closed.
+// Many readers cost one reading of the log and one rendering, and none of either once they are
+// closed.
 func TestOneReadingForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(t)
@@ -227,7 +230,8 @@ func TestOneReadingForAll(t *testing.T) {
 	})
 }
 
-// A reader that is behind what the feed keeps reads the log itself, and gets the same; what the log has not any more is said to be lost.
+// A reader that is behind what the feed keeps reads the log itself, and gets the same; what the log
+// has not any more is said to be lost.
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kept = 4096 // of the feed and of a log in memory
@@ -255,7 +259,8 @@ func TestSlowReaders(t *testing.T) {
 	})
 }
 
-// What is committed while a reader reads the log itself comes once, whether it is in what was read or not.
+// What is committed while a reader reads the log itself comes once, whether it is in what was read
+// or not.
 func TestCatchingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(t)
@@ -286,7 +291,8 @@ func TestCatchingUp(t *testing.T) {
 	})
 }
 
-// When the log cannot be read, all readers are notified; one that is opened when it can goes on where another was.
+// When the log cannot be read, all readers are notified; one that is opened when it can goes on
+// where another was.
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(t)

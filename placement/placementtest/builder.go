@@ -1,6 +1,6 @@
-// Package placementtest helps to test what works on placement's snapshots: a builder that makes a snapshot in a few
-// lines, a small language of scenarios for the search, and the suite that every store must pass. It is
-// imported by tests only, and is not the place for tests of its own users.
+// Package placementtest helps to test what works on placement's snapshots: a builder that makes a
+// snapshot in a few lines, a small language of scenarios for the search, and the suite that every
+// store must pass. It is imported by tests only, and is not the place for tests of its own users.
 package placementtest
 
 import (

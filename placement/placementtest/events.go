@@ -73,7 +73,8 @@ func StateOf(r placement.Reader) (State, error) {
 	return s, nil
 }
 
-// Apply changes the state by an event. It fails when the event does not fit: another value was there before.
+// Apply changes the state by an event. It fails when the event does not fit: another value was
+// there before.
 func (s State) Apply(e placement.Event) error {
 	at := Subject{e.What, e.Provider, e.Consumer, e.Subject}
 	switch e.What {

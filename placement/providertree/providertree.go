@@ -3,8 +3,8 @@
 // repeats both while others change the tree. It does not know what a tree is of: the owner computes
 // the desired tree, and decides what becomes of resources that are still allocated.
 //
-// Providers of the actual tree that are not in the desired one are left alone unless the owner names
-// them for removal: operators and other services add to a tree too.
+// Providers of the actual tree that are not in the desired one are left alone unless the owner
+// names them for removal: operators and other services add to a tree too.
 package providertree
 
 import (
@@ -92,8 +92,8 @@ type Plan struct {
 	Inventories, Traits []Provider
 }
 
-// Compare returns the changes that make a tree what is desired: providers, parents first, with sorted
-// traits. Providers that are only in the actual tree are left alone, except those to remove.
+// Compare returns the changes that make a tree what is desired: providers, parents first, with
+// sorted traits. Providers that are only in the actual tree are left alone, except those to remove.
 func Compare(actual Tree, desired, remove []Provider) Plan {
 	p := Plan{Remove: remove}
 	for _, want := range desired {
@@ -119,8 +119,8 @@ func (p *Plan) Empty() bool {
 	return len(p.Create)+len(p.Remove)+len(p.Inventories)+len(p.Traits) == 0
 }
 
-// Unread returns the providers of a tree whose usage decides whether the plan can be carried out, and
-// has not been read: those that it removes, or removes a class of.
+// Unread returns the providers of a tree whose usage decides whether the plan can be carried out,
+// and has not been read: those that it removes, or removes a class of.
 func (p *Plan) Unread(actual Tree) (ids []placement.UUID) {
 	for _, removed := range p.Remove {
 		if removed.Used == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Placement is what the owner of a tree needs of the placement service. A failed call returns a fault
-// or an error as package allocations says. Methods may be called concurrently.
+// Placement is what the owner of a tree needs of the placement service. A failed call returns a
+// fault or an error as package allocations says. Methods may be called concurrently.
 type Placement interface {
 	// Tree returns the tree whose root a provider is, without providers when there is none.
 	Tree(ctx context.Context, root placement.UUID) (Tree, error)
@@ -54,10 +54,10 @@ func IsConflict(err error) bool {
 	return errors.Is(err, allocations.ErrGeneration) || errors.Is(err, allocations.ErrInUse)
 }
 
-// Sync makes the tree of a root what plan computes from the tree as it is. Plan is called again when
-// it needs usages that were not read, and when others have changed the tree meanwhile; so it must not
-// keep anything from an earlier call. Steps that do not depend on one that failed are carried out all
-// the same. Sync may be repeated, and run concurrently.
+// Sync makes the tree of a root what plan computes from the tree as it is. Plan is called again
+// when it needs usages that were not read, and when others have changed the tree meanwhile; so it
+// must not keep anything from an earlier call. Steps that do not depend on one that failed are
+// carried out all the same. Sync may be repeated, and run concurrently.
 func Sync(ctx context.Context, p Placement, root placement.UUID, plan func(Tree) (Plan, error)) error {
 	return Retry(func() error {
 		tree, err := p.Tree(ctx, root)
@@ -151,8 +151,8 @@ func custom(names []string) []string {
 	return slices.DeleteFunc(SortedSet(names), func(name string) bool { return !strings.HasPrefix(name, "CUSTOM_") })
 }
 
-// RemoveAll removes the tree of a root, with what others have added to it. ErrInUse says that it has
-// allocations; providers below the one that has them may have been removed.
+// RemoveAll removes the tree of a root, with what others have added to it. ErrInUse says that it
+// has allocations; providers below the one that has them may have been removed.
 func RemoveAll(ctx context.Context, p Placement, root placement.UUID) error {
 	tree, err := p.Tree(ctx, root)
 	if err != nil {

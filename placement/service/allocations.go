@@ -113,8 +113,9 @@ func (s *Service) DeleteAllocations(ctx context.Context, consumer placement.UUID
 	})
 }
 
-// AllocationsOf returns the allocations of a consumer, with the consumer; without allocations the zero value.
-// The consumer has only its UUID when there is no row of it (placement.AllocationReader).
+// AllocationsOf returns the allocations of a consumer, with the consumer; without allocations the
+// zero value. The consumer has only its UUID when there is no row of it
+// (placement.AllocationReader).
 func (s *Service) AllocationsOf(ctx context.Context, consumer placement.UUID) (placement.ConsumerAllocations, error) {
 	var h placement.ConsumerAllocations
 	err := s.view(ctx, func(r placement.Reader) (err error) {

@@ -50,8 +50,8 @@ func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 	return err
 }
 
-// plain reports whether every database can have the texts of a request. A statement with one that the database cannot have
-// fails as a whole, and with it all requests of its transaction.
+// plain reports whether every database can have the texts of a request. A statement with one that
+// the database cannot have fails as a whole, and with it all requests of its transaction.
 func (r *claimRequest) plain() bool {
 	ascii := func(text string) bool {
 		return !strings.ContainsFunc(text, func(c rune) bool { return c == 0 || c > unicode.MaxASCII })

@@ -33,7 +33,8 @@ func (c *cloud) state() (s placementtest.State) {
 	return s
 }
 
-// TestEventsAreTheDifference does random things and wants the events of each to lead from the state before to that after.
+// TestEventsAreTheDifference does random things and wants the events of each to lead from the state
+// before to that after.
 func TestEventsAreTheDifference(t *testing.T) {
 	ctx := context.Background()
 	kinds := make(map[placement.EventKind]int)

@@ -9,11 +9,12 @@ import (
 )
 
 // Reconcile compares the snapshot with the store and reads again what differs: what was written by
-// programs that do not append to the change log, such as upstream's service on the same database, or by
-// hand. It returns how many trees it read again because of these, as far as it is known: a checksum covers
-// placement.ChecksumSize ids of providers, and those that services wrote to meanwhile are not counted. Where
-// the database shows that no other program wrote since the last call, or since the start, nothing is
-// compared (Store.Others). It fails as Snapshot does. Calls run one after the other.
+// programs that do not append to the change log, such as upstream's service on the same database,
+// or by hand. It returns how many trees it read again because of these, as far as it is known: a
+// checksum covers placement.ChecksumSize ids of providers, and those that services wrote to
+// meanwhile are not counted. Where the database shows that no other program wrote since the last
+// call, or since the start, nothing is compared (Store.Others). It fails as Snapshot does. Calls
+// run one after the other.
 func (s *Service) Reconcile(ctx context.Context) (trees int, err error) {
 	s.reconciling.Lock()
 	defer s.reconciling.Unlock()
@@ -46,10 +47,10 @@ func (s *Service) Reconcile(ctx context.Context) (trees int, err error) {
 	return trees, err
 }
 
-// startCollecting begins to collect what this service writes and what it reads in the change log, and
-// returns a function that returns what there was so far. Roots are collected and not trees: what is
-// compared are the ids of trees. The caller holds the lock reconciling, so that there is one
-// collection at a time.
+// startCollecting begins to collect what this service writes and what it reads in the change log,
+// and returns a function that returns what there was so far. Roots are collected and not trees:
+// what is compared are the ids of trees. The caller holds the lock reconciling, so that there is
+// one collection at a time.
 func (s *Service) startCollecting() (soFar func() placement.Changes) {
 	s.pending.Lock()
 	defer s.pending.Unlock()

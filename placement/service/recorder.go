@@ -28,7 +28,8 @@ type changedInventories struct {
 // add adds an event.
 func (r *recorder) add(e placement.Event) { r.events = append(r.events, e) }
 
-// about returns an event about a provider. Its root is read only where the snapshot does not have it.
+// about returns an event about a provider. Its root is read only where the snapshot does not have
+// it.
 func (t *tx) about(p placement.ProviderRow, what placement.EventKind) (placement.Event, error) {
 	e := placement.Event{What: what, Provider: p.UUID, Name: p.Name, Root: p.UUID}
 	if p.Root == p.ID {
@@ -60,8 +61,9 @@ func (t *tx) sets(p placement.ProviderRow, what placement.EventKind, added, remo
 	return nil
 }
 
-// inventories returns what is noted of a provider whose inventories are about to be written. What it has before is in the snapshot when that
-// is of the same generation, since each write of inventory raises it.
+// inventories returns what is noted of a provider whose inventories are about to be written. What
+// it has before is in the snapshot when that is of the same generation, since each write of
+// inventory raises it.
 func (t *tx) inventories(provider int64) (*changedInventories, error) {
 	for _, c := range t.recorder.changed {
 		if c.of.ID == provider {
@@ -169,8 +171,8 @@ func (t *tx) collected() ([]placement.Event, error) {
 	return t.recorder.events, nil
 }
 
-// namesOfClasses returns the name of each class. Those of custom classes are read: another service may have given the id to another class since
-// the snapshot.
+// namesOfClasses returns the name of each class. Those of custom classes are read: another service
+// may have given the id to another class since the snapshot.
 func (t *tx) namesOfClasses(ids []placement.ClassID) ([]string, error) {
 	names := make([]string, len(ids))
 	var byID map[placement.ClassID]string
@@ -230,7 +232,8 @@ func (s *claimState) addHeld(a *amounts, who placement.ConsumerState) {
 	}
 }
 
-// className returns the name of a class, or its number, where only a service that shares the store knows it yet.
+// className returns the name of a class, or its number, where only a service that shares the store
+// knows it yet.
 func (s *claimState) className(id placement.ClassID) string {
 	if name := s.snapshot.ClassName(id); name != "" {
 		return name

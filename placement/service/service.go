@@ -1,24 +1,24 @@
-// Package service is the placement service: it decides on writes, puts them into the store and keeps the snapshot that
-// reads are answered from. It does not search for candidates.
+// Package service is the placement service: it decides on writes, puts them into the store and
+// keeps the snapshot that reads are answered from. It does not search for candidates.
 //
 // # Reading
 //
-// Service.Snapshot (this file) is what GET requests are answered from. On a shared database it first reads the change
-// log, so that it has every write that was acknowledged before, by any service. Consumers and their allocations are
-// not in the snapshot: view reads them in the store.
+// Service.Snapshot (this file) is what GET requests are answered from. On a shared database it
+// first reads the change log, so that it has every write that was acknowledged before, by any
+// service. Consumers and their allocations are not in the snapshot: view reads them in the store.
 //
 // # Writing
 //
-// Each noun has a file (providers.go, inventories.go, traits.go, aggregates.go, classes.go, reshape.go). Its methods run
-// rules on rows in a transaction of the store, by update and transact, which run them again after a collision and then
-// bring the snapshot up to date.
+// Each noun has a file (providers.go, inventories.go, traits.go, aggregates.go, classes.go,
+// reshape.go). Its methods run rules on rows in a transaction of the store, by update and transact,
+// which run them again after a collision and then bring the snapshot up to date.
 //
-// Claims and releases (allocations.go) are written in groups, many in one transaction (claim_group.go). Their rules
-// (claim_rules.go) read nothing: they decide on a state of providers and consumers, taken from the snapshot first, and
-// from locked rows when the snapshot may be old.
+// Claims and releases (allocations.go) are written in groups, many in one transaction
+// (claim_group.go). Their rules (claim_rules.go) read nothing: they decide on a state of providers
+// and consumers, taken from the snapshot first, and from locked rows when the snapshot may be old.
 //
-// Programs that keep no change log, such as upstream's service on the same database, are noticed by comparing
-// checksums of the rows with the snapshot (reconcile.go).
+// Programs that keep no change log, such as upstream's service on the same database, are noticed by
+// comparing checksums of the rows with the snapshot (reconcile.go).
 package service
 
 import (
@@ -80,8 +80,8 @@ type Settings struct {
 	Now func() time.Time
 	// Observe, when not nil, is called with what happens to claims.
 	Observe func(ClaimEvent)
-	// RefreshFailed, when not nil, is called with the reason why the snapshot could not be brought up to date
-	// after something was committed. Requests that are answered from it fail until it can.
+	// RefreshFailed, when not nil, is called with the reason why the snapshot could not be brought up
+	// to date after something was committed. Requests that are answered from it fail until it can.
 	RefreshFailed func(error)
 	// Cause, when not nil, returns the request that a context belongs to, for the change log.
 	Cause func(context.Context) placement.Cause

@@ -8,10 +8,12 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// What the collations of MariaDB and MySQL take for the same name differs from one to the next: case, accents, spaces at the end. Names that
-// a snapshot does not have are therefore looked up in the store, so that a look-up finds what it finds with upstream's service.
+// What the collations of MariaDB and MySQL take for the same name differs from one to the next:
+// case, accents, spaces at the end. Names that a snapshot does not have are therefore looked up in
+// the store, so that a look-up finds what it finds with upstream's service.
 
-// ProviderSpelling returns the name of the provider that the store takes for one of that name; the name itself when there is none.
+// ProviderSpelling returns the name of the provider that the store takes for one of that name; the
+// name itself when there is none.
 func (s *Service) ProviderSpelling(ctx context.Context, snap *snapshot.Snapshot, name string) (string, error) {
 	if name == "" || !snap.FoldsNames() {
 		return name, nil

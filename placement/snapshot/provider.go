@@ -32,8 +32,8 @@ type Provider struct {
 	PlainUUID bool
 }
 
-// An Inventory is a provider's inventory of one class with the amount of it that is allocated. Equal
-// inventories share one placement.Inventory, which therefore must not be changed.
+// An Inventory is a provider's inventory of one class with the amount of it that is allocated.
+// Equal inventories share one placement.Inventory, which therefore must not be changed.
 type Inventory struct {
 	Class placement.ClassID
 	*placement.Inventory
@@ -63,8 +63,8 @@ func (p *Provider) InAggregate(id placement.AggregateID) bool {
 	return ok
 }
 
-// HasFree reports whether amount of the inventory can be allocated now: within min_unit, max_unit and
-// step_size, and within the capacity with what is allocated already.
+// HasFree reports whether amount of the inventory can be allocated now: within min_unit, max_unit
+// and step_size, and within the capacity with what is allocated already.
 func (s *Inventory) HasFree(amount int64) bool {
 	return s.Admits(amount) && s.Fits(s.Used, amount)
 }

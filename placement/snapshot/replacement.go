@@ -79,8 +79,8 @@ func NewPending() Pending {
 	return Pending{Used: make(map[InventoryKey]int64), Bumps: make(map[int64]placement.Generation)}
 }
 
-// After returns the tree after the pending changes to its providers, written at the given time. The tree itself
-// does not change.
+// After returns the tree after the pending changes to its providers, written at the given time. The
+// tree itself does not change.
 func (t *Tree) After(l Pending, written time.Time) *Tree {
 	next := &Tree{Providers: slices.Clone(t.Providers), aggregates: t.aggregates, sharing: t.sharing}
 	for i, p := range t.Providers {
@@ -91,8 +91,9 @@ func (t *Tree) After(l Pending, written time.Time) *Tree {
 	return next
 }
 
-// after returns the provider after the pending changes to it, nil when there are none. The time of an
-// inventory stays, as usage is not in its row; that of a provider changes with its generation only.
+// after returns the provider after the pending changes to it, nil when there are none. The time of
+// an inventory stays, as usage is not in its row; that of a provider changes with its generation
+// only.
 func (p *Provider) after(l Pending, written time.Time) *Provider {
 	next, own := *p, false
 	for i := range p.Inventories {

@@ -1,14 +1,17 @@
-// Package snapshot is the immutable view of all providers that reads are answered from, with its indexes, and how one
-// snapshot is made from another. It reads no store: rows and changes are given to it.
+// Package snapshot is the immutable view of all providers that reads are answered from, with its
+// indexes, and how one snapshot is made from another. It reads no store: rows and changes are given
+// to it.
 //
-// [New] makes a snapshot from all rows. WithTrees replaces trees by others made from rows, WithChanges by those that a
-// transaction made (replacement.go), and WithCatalogs the names of classes and traits. All go through an edit (edit.go),
-// which copies what changes and shares the rest, so that a snapshot that is in use never changes.
+// [New] makes a snapshot from all rows. WithTrees replaces trees by others made from rows,
+// WithChanges by those that a transaction made (replacement.go), and WithCatalogs the names of
+// classes and traits. All go through an edit (edit.go), which copies what changes and shares the
+// rest, so that a snapshot that is in use never changes.
 //
-// From the top down: edit.go and listing.go (GET /resource_providers) use the Snapshot; a [Tree] is made of rows in
-// build.go. Below are the indexes, each for one question: which trees have a class, trait or aggregate (edit.go), how
-// much of a class any provider of a tree has free (capacity.go), which provider has a name or UUID (index.go), what
-// there is in all (totals.go), and what trees of equal hosts share (layout.go). pages.go is the vector they are kept in.
+// From the top down: edit.go and listing.go (GET /resource_providers) use the Snapshot; a [Tree] is
+// made of rows in build.go. Below are the indexes, each for one question: which trees have a class,
+// trait or aggregate (edit.go), how much of a class any provider of a tree has free (capacity.go),
+// which provider has a name or UUID (index.go), what there is in all (totals.go), and what trees of
+// equal hosts share (layout.go). pages.go is the vector they are kept in.
 package snapshot
 
 import (
@@ -119,7 +122,8 @@ func (s *Snapshot) Trait(name string) (placement.TraitID, bool) {
 // TraitName returns the name of a trait, empty when there is none.
 func (s *Snapshot) TraitName(id placement.TraitID) string { return s.traits.Name(int32(id)) }
 
-// FoldsNames reports whether the store takes more names for the same than those that are: at least upper and lower case.
+// FoldsNames reports whether the store takes more names for the same than those that are: at least
+// upper and lower case.
 func (s *Snapshot) FoldsNames() bool { return s.fold }
 
 // FoldsLike reports whether the store takes upper and lower case for the same
@@ -133,8 +137,8 @@ func (s *Snapshot) Aggregate(uuid placement.UUID) (placement.AggregateID, bool) 
 	return id, ok
 }
 
-// Aggregates returns the ids of aggregates, in the order of uuids. Those that no provider was ever a member of
-// are left out.
+// Aggregates returns the ids of aggregates, in the order of uuids. Those that no provider was ever
+// a member of are left out.
 func (s *Snapshot) Aggregates(uuids []placement.UUID) []placement.AggregateID {
 	ids := make([]placement.AggregateID, 0, len(uuids))
 	for _, uuid := range uuids {

@@ -206,8 +206,8 @@ func (d *Driver) Stop(ctx context.Context, id string) error {
 	return d.onServer(ctx, id, func(w *work) error { return w.stop(ctx, false, "") })
 }
 
-// Pause implements driver.Driver. Its interfaces are switched off; what runs in the namespace is not
-// stopped.
+// Pause implements driver.Driver. Its interfaces are switched off; what runs in the namespace is
+// not stopped.
 func (d *Driver) Pause(ctx context.Context, id string) error {
 	return d.onServer(ctx, id, func(w *work) error { return w.stop(ctx, true, hostlist.Paused) })
 }

@@ -91,8 +91,8 @@ func TestBuildStopped(t *testing.T) {
 	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 down", "eth1 macvlan fa:16:3e:00:00:02 down", "eth2 veth fa:16:3e:00:00:03 down")
 }
 
-// The interfaces of a server that is paused or suspended are down, also after a restart of the agent, and
-// nothing else of it changes. It goes on without a new start.
+// The interfaces of a server that is paused or suspended are down, also after a restart of the
+// agent, and nothing else of it changes. It goes on without a new start.
 func TestPauseAndSuspend(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1))

@@ -88,7 +88,8 @@ func resumeServer(q *wire.Request) error {
 	})
 }
 
-// lockServer locks a server, for a reason since 2.73. Before, nothing of the body matters but its name.
+// lockServer locks a server, for a reason since 2.73. Before, nothing of the body matters but its
+// name.
 func lockServer(q *wire.Request) error {
 	var reason pyjson.Value
 	if q.Minor >= 73 {

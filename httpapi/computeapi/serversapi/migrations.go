@@ -153,7 +153,8 @@ func showServerMigration(q *wire.Request) error {
 	return q.Respond(http.StatusOK, wire.Single("migration", liveMove(q, all[at])))
 }
 
-// liveMove is what is shown of a live migration in progress. No host reports how much of it is copied.
+// liveMove is what is shown of a live migration in progress. No host reports how much of it is
+// copied.
 func liveMove(q *wire.Request, m servers.Migration) view.Object {
 	return append(move(q, m), view.Text("server_uuid", m.Server),
 		view.Null("memory_total_bytes"), view.Null("memory_processed_bytes"), view.Null("memory_remaining_bytes"),

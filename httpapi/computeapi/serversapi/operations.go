@@ -11,7 +11,8 @@ import (
 	"github.com/berthcloud/berth/httpapi/view"
 )
 
-// operationRoutes are the routes by which operators read what is under way with servers. They are Berth's own.
+// operationRoutes are the routes by which operators read what is under way with servers. They are
+// Berth's own.
 func operationRoutes(a *wire.API) []httpapi.Route {
 	return []httpapi.Route{{
 		Method: http.MethodGet, Pattern: wire.HostsPrefix + "/operations", Unversioned: true, Lists: true, Handle: a.Serve(listOperations),

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/httpapi/view"
 )
 
-// A QuerySchema is the schema of a query string. Parameters that it does not name are ignored before
-// 2.75, and refused since; a strict schema refuses them at every version.
+// A QuerySchema is the schema of a query string. Parameters that it does not name are ignored
+// before 2.75, and refused since; a strict schema refuses them at every version.
 type QuerySchema struct {
 	names       []string // one that begins with ^ stands for all that begin with the rest
 	lax, strict *pyschema.Schema

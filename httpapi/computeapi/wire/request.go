@@ -30,8 +30,9 @@ type Request struct {
 // A Handler answers a request or returns why it cannot.
 type Handler func(*Request) error
 
-// Serve makes a request for a handler, which reads the body when it knows that the caller may send one.
-// Callers whom none of the rules can let through are refused; without rules the handler does that.
+// Serve makes a request for a handler, which reads the body when it knows that the caller may send
+// one. Callers whom none of the rules can let through are refused; without rules the handler does
+// that.
 func (a *API) Serve(h Handler, rules ...string) httpapi.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx := r.Context()
@@ -48,8 +49,8 @@ func (a *API) Serve(h Handler, rules ...string) httpapi.Handler {
 	}
 }
 
-// maxBody bounds the bodies of users, which policy may need to decide, in bytes. Nova has 112 KiB by
-// default. Reports of hosts, which have been identified, are bounded by [berth] max_body_size.
+// maxBody bounds the bodies of users, which policy may need to decide, in bytes. Nova has 112 KiB
+// by default. Reports of hosts, which have been identified, are bounded by [berth] max_body_size.
 const maxBody = 1 << 20
 
 // read reads the body, which stays null when it is empty.

@@ -24,8 +24,8 @@ var releases = []struct {
 	{"2.1", request.Zed},
 }
 
-// signs are traits that only hosts of a release and newer ones have. They tell releases with the same
-// microversion apart, and are all that there is where the version was not read.
+// signs are traits that only hosts of a release and newer ones have. They tell releases with the
+// same microversion apart, and are all that there is where the version was not read.
 var signs = []struct {
 	prefix string
 	since  request.Release
@@ -44,10 +44,10 @@ var signs = []struct {
 // OwnerNova is the trait of the providers that are Nova's, since 2026.2.
 const OwnerNova = "OWNER_NOVA"
 
-// Release returns the release whose queries a cloud's Nova sends: the oldest one that has the newest
-// microversion of its API, and what its hosts report. Hosts are not newer than the API of Nova;
-// Berth's are, whose service sends the queries of the newest release at every microversion. Known is
-// false when the version was not read.
+// Release returns the release whose queries a cloud's Nova sends: the oldest one that has the
+// newest microversion of its API, and what its hosts report. Hosts are not newer than the API of
+// Nova; Berth's are, whose service sends the queries of the newest release at every microversion.
+// Known is false when the version was not read.
 func Release(c *cloud.Cloud) (release request.Release, known bool) {
 	release = request.Zed
 	if c.Compute != nil {

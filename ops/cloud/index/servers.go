@@ -115,9 +115,9 @@ func (x *Index) AllocatedOnHost(s *Server) map[string]int64 {
 var acceleratorClasses = []string{"FPGA", "PGPU", "VGPU"}
 
 // IsAccelerator reports whether what a server has of a class and a provider is an accelerator of
-// its flavor's device profile (accel:device_profile): Cyborg's, which owns the provider and requests
-// what no query for the flavor has. A Cyborg that does not give its providers OWNER_CYBORG is
-// recognized by classes that the flavor itself does not request.
+// its flavor's device profile (accel:device_profile): Cyborg's, which owns the provider and
+// requests what no query for the flavor has. A Cyborg that does not give its providers OWNER_CYBORG
+// is recognized by classes that the flavor itself does not request.
 func (x *Index) IsAccelerator(s *Server, provider, class string) bool {
 	p := x.ByUUID[provider]
 	switch {
@@ -170,7 +170,8 @@ func (s *Server) flavorQueries(settings request.Settings) (ways []placement.Quer
 		Name: s.Flavor.Name, VCPUs: s.Flavor.VCPUs, MemoryMB: s.Flavor.RAM, RootGB: s.Flavor.Disk,
 		EphemeralGB: s.Flavor.Ephemeral, SwapMB: s.Flavor.Swap, Specs: s.Flavor.Specs,
 	}
-	// Where the properties of images were not read, dedicated CPUs of an image are a form of their own.
+	// Where the properties of images were not read, dedicated CPUs of an image are a form of their
+	// own.
 	spec := request.Spec{Flavor: f, Image: extraspecs.Image{ID: s.Image, Properties: s.ImageProperties}, FromVolume: s.Image == ""}
 	q, err := request.New(spec, settings, nil)
 	if err != nil {
@@ -218,8 +219,8 @@ func Sum(q placement.Query) map[string]int64 {
 // FlavorClasses are the classes that only flavors request, but for those of PCI aliases.
 var FlavorClasses = []string{"VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"}
 
-// FlavorClasses returns the classes that only flavors request, with those of PCI aliases. The caller
-// may change the list.
+// FlavorClasses returns the classes that only flavors request, with those of PCI aliases. The
+// caller may change the list.
 func (x *Index) FlavorClasses() []string {
 	classes := slices.Clone(FlavorClasses)
 	for _, alias := range x.PCI {
