@@ -64,7 +64,7 @@ func (w rivalWriter) Traits() ([]placement.Named, error) {
 	return all, err
 }
 
-// TestStandardNamesBesideUpstream has upstream's service, which starts at the same moment, insert some of the names
+// TestStandardNamesWithUpstream has upstream's service, which starts at the same moment, insert some of the names
 // that are about to be inserted.
 func TestStandardNamesWithUpstream(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {

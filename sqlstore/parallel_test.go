@@ -108,7 +108,7 @@ func TestParallelReadersDoNotWait(t *testing.T) {
 	}
 }
 
-// TestBesideTellsOfFailures runs functions that fail, on either reader.
+// TestConcurrentReportsFailures runs functions that fail, on either reader.
 func TestConcurrentReportsFailures(t *testing.T) {
 	good := func(r *sqlconn.Tx) error { return nil }
 	bad := func(r *sqlconn.Tx) error { return r.Each(func(*sqlconn.Row) {}, `SELECT nothing`) }

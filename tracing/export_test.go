@@ -45,7 +45,7 @@ func TestWarningsAreRare(t *testing.T) {
 	}
 }
 
-// TestDropsAreTold warns of spans that were dropped although sending works.
+// TestDropsAreReported warns of spans that were dropped although sending works.
 func TestDropsAreReported(t *testing.T) {
 	var log bytes.Buffer
 	e := newExporter(tracetest.NewInMemoryExporter(), "c:4318", Options{Log: slog.New(slog.NewTextHandler(&log, nil))})

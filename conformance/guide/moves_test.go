@@ -49,7 +49,7 @@ func TestMoves(t *testing.T) {
 	})
 }
 
-// TestMovesBesideDebians runs the commands of the page with Berth's compute service with Debian's Placement, Debian's Neutron or
+// TestMovesWithDebians runs the commands of the page with Berth's compute service with Debian's Placement, Debian's Neutron or
 // both: one of the three in every second rotation. "berth audit" finds nothing between the moves.
 func TestMovesWithDebians(t *testing.T) {
 	openstack.Need(t)

@@ -114,7 +114,7 @@ func TestAnAnswerIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestOneAsksWhetherKeystoneIsBack ends the pause while many clients send requests.
+// TestOneRequestTriesWhetherKeystoneIsBack ends the pause while many clients send requests.
 func TestOneRequestTriesWhetherKeystoneIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
