@@ -37,6 +37,8 @@ var moves = map[string]move{
 	"MigrateConfirmed": {begin: inTurnOf(stop, migrate), do: confirm, want: "SHUTOFF", moved: true},
 	"MigrateReverted":  {begin: inTurnOf(stop, migrate), do: revert, want: "SHUTOFF"},
 	"Live":             {do: live, want: "ACTIVE", moved: true},
+	"LivePaused":       {begin: pause, do: live, want: "PAUSED", moved: true},
+	"Suspend":          {do: suspend, want: "SUSPENDED"},
 	"LiveFails":        {begin: failBuild, do: live, want: "ACTIVE"},
 	"LiveAborted":      {do: inTurnOf(live, abort), want: "ACTIVE", ends: true},
 	"LiveCompleted":    {do: inTurnOf(live, complete), want: "ACTIVE", moved: true},
@@ -55,6 +57,8 @@ func migrate(c *cloud, id string)  { c.act(id, "migrate", nil) }
 func confirm(c *cloud, id string)  { c.act(id, "confirmResize", nil) }
 func revert(c *cloud, id string)   { c.act(id, "revertResize", nil) }
 func stop(c *cloud, id string)     { c.act(id, "os-stop", nil) }
+func pause(c *cloud, id string)    { c.act(id, "pause", nil) }
+func suspend(c *cloud, id string)  { c.act(id, "suspend", nil) }
 func shelve(c *cloud, id string)   { c.act(id, "shelve", nil) }
 func unshelve(c *cloud, id string) { c.act(id, "unshelve", nil) }
 func evacuate(c *cloud, id string) { c.act(id, "evacuate", rest.Object{}) }

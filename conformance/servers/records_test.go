@@ -158,7 +158,7 @@ func (c *cloud) wrong() []string {
 func (l *look) server(v vm, broken bool) {
 	l.vms[v.ID] = v
 	l.want[v.ID] = allocations{}
-	if v.Task != nil || !slices.Contains([]string{"ACTIVE", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "SHELVED_OFFLOADED"}, v.Status) {
+	if v.Task != nil || !slices.Contains([]string{"ACTIVE", "ERROR", "SHUTOFF", "PAUSED", "SUSPENDED", "VERIFY_RESIZE", "SHELVED_OFFLOADED"}, v.Status) {
 		l.complain("server %s is stuck: %s, %v", v.ID, v.Status, v.Task)
 	}
 	for root, host := range l.hosts {
@@ -270,6 +270,7 @@ func (l *look) host(c *cloud, h *fakehosts.Host, ports []port) {
 	c.Helper()
 	type state struct {
 		Running bool
+		Power   string
 		Ports   []string
 	}
 	want, got := map[string]state{}, map[string]state{}
@@ -285,7 +286,8 @@ func (l *look) host(c *cloud, h *fakehosts.Host, ports []port) {
 				}
 			}
 			slices.Sort(all)
-			want[id] = state{v.Power == records.Running, all}
+			running, power := hostPower(v)
+			want[id] = state{running, power, all}
 		}
 	}
 	all, err := h.Driver.Servers(c.Context())
@@ -293,7 +295,7 @@ func (l *look) host(c *cloud, h *fakehosts.Host, ports []port) {
 		c.Fatal(err)
 	}
 	for _, s := range all {
-		got[s.ID] = state{s.Running, append([]string{}, s.Ports...)}
+		got[s.ID] = state{s.Running, s.Power, append([]string{}, s.Ports...)}
 		if !s.Built {
 			l.complain("%s has an incomplete server %s", h.Name, s.ID)
 		}
@@ -301,6 +303,17 @@ func (l *look) host(c *cloud, h *fakehosts.Host, ports []port) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		l.complain("the servers of %s (-want +got):\n%s", h.Name, diff)
 	}
+}
+
+// hostPower is what the host of a server is to make of it.
+func hostPower(v vm) (running bool, power string) {
+	switch v.Status {
+	case "PAUSED":
+		return true, "paused"
+	case "SUSPENDED":
+		return false, "suspended"
+	}
+	return v.Power == records.Running, ""
 }
 
 // listed checks that a host is expected to have those servers and nothing else, and not to report anything.
@@ -311,7 +324,8 @@ func (l *look) listed(c *cloud, host string) {
 	for _, s := range list.Servers {
 		v := l.vms[s.ID]
 		remaining := l.left[s.ID] == host
-		if s.Deleted || s.Event != "" || s.Kept != remaining || !remaining && (v.At() != host || s.Running != (v.Power == records.Running)) {
+		running, power := hostPower(v)
+		if s.Deleted || s.Event != "" || s.Kept != remaining || !remaining && (v.At() != host || s.Running != running || s.Power != power) {
 			l.complain("%s is to have %+v; the server is %s on %q", host, s, v.Status, v.At())
 		}
 	}

@@ -80,6 +80,7 @@ func (s Server) At() string {
 type Listed struct {
 	ID                     string
 	Deleted, Kept, Running bool
+	Power                  string // "paused", "suspended" or ""
 	Event                  string // whose result is awaited
 }
 
