@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// TestTell has compute answer as Nova does.
+// TestSendEvents has compute answer as Nova does.
 func TestSendEvents(t *testing.T) {
 	const nobody = `{"itemNotFound": {"code": 404, "message": "No instances found for any event"}}`
 	for _, tc := range []struct {
