@@ -120,11 +120,11 @@ type Port struct {
 	Status      string `json:"status"`
 	// Addresses are its fixed IPs.
 	Addresses []Address `json:"addresses,omitempty"`
-	// Later says that it gets its addresses when it is bound (deferred), Bare that it has none.
-	Later bool   `json:"later,omitempty"`
-	Bare  bool   `json:"bare,omitempty"`
-	VNIC  string `json:"vnic"`
-	VIF   string `json:"vif"` // binding:vif_type
+	// IPDeferred says that it gets its addresses when it is bound (deferred), Bare that it has none.
+	IPDeferred bool   `json:"later,omitempty"`
+	NoIP       bool   `json:"bare,omitempty"`
+	VNIC       string `json:"vnic"`
+	VIF        string `json:"vif"` // binding:vif_type
 	// Reason is why the port could not be bound, for administrators. Only BindPort says it, and
 	// only when the network service does.
 	Reason string `json:"-"`
@@ -138,8 +138,8 @@ type Port struct {
 	Slot string `json:"slot,omitempty"`
 	// Profile is its binding:profile as it was read, with the keys of others, which BindPort keeps.
 	Profile []byte `json:"-"`
-	// Asks is its resource request.
-	Asks request.Port `json:"asks"`
+	// ResourceRequest is its resource request.
+	ResourceRequest request.Port `json:"asks"`
 }
 
 // Failed reports whether the port could not be bound to its host.

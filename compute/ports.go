@@ -37,7 +37,7 @@ func PortsOf(r Reader, servers []ServerRow) (map[ID][]ServerPort, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(rows, func(a, b PortRow) int { return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.Port, b.Port)) })
+	slices.SortFunc(rows, func(a, b PortRow) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Port, b.Port)) })
 	all := map[ID][]ServerPort{}
 	for _, row := range rows {
 		p := ServerPort{PortRow: row}
@@ -65,7 +65,7 @@ func PortInUse(id ID) error { return Conflict("PortInUse", "Port %s is still in 
 // profile names. Without those it is empty.
 func (p Port) Allocated() allocations.Amounts {
 	allocated := allocations.Amounts{}
-	for _, g := range p.Asks.Groups {
+	for _, g := range p.ResourceRequest.Groups {
 		provider := p.Allocation.Old
 		if id, err := guarantee.ParseUUID(g.ID); err == nil && p.Allocation.Groups != nil {
 			provider = p.Allocation.Groups[id]

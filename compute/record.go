@@ -24,10 +24,10 @@ func (tx *Tx) RecordAction(by Caller, server ID, action string) (ActionRow, erro
 	}
 	place := 0
 	for _, a := range have { // those before them may have been removed
-		place = max(place, a.Place+1)
+		place = max(place, a.Sequence+1)
 	}
 	row := ActionRow{
-		ID: NewID(), Server: server, Place: place, Action: action, Request: cmp.Or(by.Request, "req-"+string(NewID())),
+		ID: NewID(), Server: server, Sequence: place, Action: action, Request: cmp.Or(by.Request, "req-"+string(NewID())),
 		Project: by.Project, User: by.User, StartedAt: tx.At, UpdatedAt: tx.At,
 	}
 	tx.By = Caller{Project: by.Project, User: by.User, Request: row.Request, Global: by.Global}
@@ -37,7 +37,7 @@ func (tx *Tx) RecordAction(by Caller, server ID, action string) (ActionRow, erro
 // StartEvent notes that a step of an action begins.
 func (tx *Tx) StartEvent(action ID, event, host string) (EventRow, error) {
 	have, err := Rows[EventRow](tx, Where(ByAction, action))
-	row := EventRow{ID: NewID(), Action: action, Place: len(have), Event: event, Host: host, StartedAt: tx.At}
+	row := EventRow{ID: NewID(), Action: action, Sequence: len(have), Event: event, Host: host, StartedAt: tx.At}
 	if err != nil {
 		return row, err
 	}

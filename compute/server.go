@@ -14,7 +14,7 @@ type ServerRow struct {
 	Description string
 	Hostname    string
 	Reservation string // that it was created with
-	Place       int    // among those of its reservation
+	Index       int    // among those of its reservation
 
 	State  string // vm_state
 	Task   string // task_state, "" for none
@@ -103,11 +103,9 @@ type Power int
 
 // The power states.
 const (
-	NoState      Power = 0
-	Running      Power = 1
-	PowerPaused  Power = 3
-	ShutDown     Power = 4
-	PowerCrashed Power = 6
+	Running     Power = 1
+	PowerPaused Power = 3
+	ShutDown    Power = 4
 )
 
 // A PortRow is a network port of a server, in the order in which they were given.
@@ -115,7 +113,7 @@ type PortRow struct {
 	Port    ID
 	Server  ID
 	Network ID
-	Place   int
+	Index   int
 	Tag     string
 	// Own says that the server's creation created the port, so that it is deleted with the server.
 	Own bool
@@ -129,7 +127,7 @@ type PortRow struct {
 type ActionRow struct {
 	ID        ID
 	Server    ID
-	Place     int    // among the server's
+	Sequence  int    // among the server's
 	Action    string // "create", "delete", "attach_interface", …
 	Request   string // X-OpenStack-Request-ID
 	Project   string
@@ -143,7 +141,7 @@ type ActionRow struct {
 type EventRow struct {
 	ID         ID
 	Action     ID
-	Place      int
+	Sequence   int
 	Event      string // "compute__do_build_and_run_instance", …
 	Host       string
 	StartedAt  time.Time
@@ -191,9 +189,9 @@ type DeletedRow struct {
 // the server's deletion. A server that was moved, or deleted while its host was down, has one on
 // its former host.
 type HostedRow struct {
-	Server ID
-	Host   string
-	Wish   string // WishRunning, WishStopped, WishPaused, WishSuspended, WishKept, WishGone
+	Server       ID
+	Host         string
+	DesiredState string // WishRunning, WishStopped, WishPaused, WishSuspended, WishKept, WishGone
 	// Generation rises when the host is to build the server anew.
 	Generation int64
 	// Event is whose result the host has yet to report, "" for none.
@@ -213,14 +211,14 @@ type HostedRow struct {
 
 // What a host is to make of a server.
 const (
-	WishRunning   = "running"
-	WishStopped   = "stopped"
-	WishPaused    = "paused"
-	WishSuspended = "suspended"
-	// WishKept is for a server that runs on another host and may come back: it is stopped, its
+	DesiredRunning   = "running"
+	DesiredStopped   = "stopped"
+	DesiredPaused    = "paused"
+	DesiredSuspended = "suspended"
+	// DesiredRetained is for a server that runs on another host and may come back: it is stopped, its
 	// ports are unplugged, and the host keeps the rest of it.
-	WishKept = "kept"
-	WishGone = "gone"
+	DesiredRetained = "kept"
+	DesiredAbsent   = "gone"
 )
 
 // An OperationRow is something under way with a server that concerns other services

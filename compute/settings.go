@@ -44,7 +44,7 @@ type Settings struct {
 	// "" for nowhere.
 	UniqueNames string
 	// LeaseTime is how long a worker may be silent before others go on with its operation: longer
-	// than a request to a neighbour takes, which may take place after its sender has died.
+	// than a request to a peer service takes, which may take place after its sender has died.
 	LeaseTime time.Duration
 	// BuildTime is the age up to which a server may be building on its host; older ones fail. 0
 	// means no limit while the host reports.

@@ -15,30 +15,32 @@ func Hosted(r Reader, server ID, host string) (HostedRow, bool, error) {
 	return rows[0], true, nil
 }
 
-// DesiredState is the wish for a server that nothing is done to. Its state may have been set by an
+// DesiredState is what the host is to make of a server that nothing is done to. Its state may have been set by an
 // administrator since its host reported its power.
 func (s ServerRow) DesiredState() string {
 	switch {
 	case s.State == Suspended:
-		return WishSuspended
+		return DesiredSuspended
 	case s.State == Stopped || s.Power == ShutDown:
-		return WishStopped
+		return DesiredStopped
 	case s.State == Paused || s.Power == PowerPaused:
-		return WishPaused
+		return DesiredPaused
 	}
-	return WishRunning
+	return DesiredRunning
 }
 
 // Usable reports whether the host is to have the whole server: it neither only keeps what the
 // server may come back to, nor destroys it.
-func (h *HostedRow) Usable() bool { return h.Wish != WishKept && h.Wish != WishGone }
+func (h *HostedRow) Usable() bool {
+	return h.DesiredState != DesiredRetained && h.DesiredState != DesiredAbsent
+}
 
-// ListedPower is the wish as hostlist.Server.Power has it.
-func (h *HostedRow) ListedPower() string {
-	switch h.Wish {
-	case WishPaused:
+// DesiredPower is DesiredState as hostlist.Server.Power has it.
+func (h *HostedRow) DesiredPower() string {
+	switch h.DesiredState {
+	case DesiredPaused:
 		return hostlist.Paused
-	case WishSuspended:
+	case DesiredSuspended:
 		return hostlist.Suspended
 	}
 	return ""

@@ -80,7 +80,7 @@ func (w *wirePort) requestOf() computerequest.Port {
 		}
 		p.SameSubtree = r.SameSubtree
 	case len(r.Resources) > 0:
-		p.Old, p.Groups = true, []computerequest.Group{r.group(w.ID)}
+		p.LegacyFormat, p.Groups = true, []computerequest.Group{r.group(w.ID)}
 	}
 	return p
 }
@@ -96,7 +96,7 @@ func (w *wirePort) port(nets map[string]wireNetwork, subnets *prefixes) compute.
 	p := compute.Port{
 		ID: compute.ID(w.ID), Network: compute.ID(w.Network), Project: w.Project, Server: w.Device, MAC: w.MAC, Status: w.Status,
 		NetworkName: nets[w.Network].Name, PhysicalNetwork: nets[w.Network].PhysicalNetwork,
-		Later: w.Allocation == "deferred", Bare: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Revision: w.Revision, Asks: w.requestOf(),
+		IPDeferred: w.Allocation == "deferred", NoIP: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Revision: w.Revision, ResourceRequest: w.requestOf(),
 		Profile: w.Profile,
 	}
 	for _, a := range w.FixedIPs {

@@ -75,7 +75,7 @@ func TestPortRequests(t *testing.T) {
 	}{
 		"None": {"null", computerequest.Port{}},
 		"Old": {`{"required": ["CUSTOM_A"], "resources": {"NET": 7}}`, computerequest.Port{
-			Old: true, Groups: []computerequest.Group{{ID: clienttest.OtherID, Resources: map[string]int64{"NET": 7}, Required: []string{"CUSTOM_A"}}},
+			LegacyFormat: true, Groups: []computerequest.Group{{ID: clienttest.OtherID, Resources: map[string]int64{"NET": 7}, Required: []string{"CUSTOM_A"}}},
 		}},
 		"Groups": {
 			`{"request_groups": [{"id": "g", "required": ["CUSTOM_A", ["CUSTOM_B", "CUSTOM_C"]], "resources": {"NET": 7}}], "same_subtree": ["g"]}`,
@@ -89,7 +89,7 @@ func TestPortRequests(t *testing.T) {
 			got, err := n.Port(t.Context(), clienttest.OtherID)
 			clienttest.Must(t, "Port", err)
 			tc.want.ID, tc.want.VNIC = clienttest.OtherID, "direct"
-			if diff := cmp.Diff(tc.want, got.Asks); diff != "" {
+			if diff := cmp.Diff(tc.want, got.ResourceRequest); diff != "" {
 				t.Errorf("it requests (-want +got):\n%s", diff)
 			}
 			if got.NetworkName != "net0" || got.PhysicalNetwork != "physnet0" || got.Addresses[0] != (compute.Address{IP: "10.0.0.2", Subnet: "s", Prefix: 24}) || got.Slot != "old" {

@@ -64,17 +64,17 @@ func fullFixture() *fixture {
 		quota:   compute.QuotaRow{Project: "red", User: "bob", Resource: "cores", Limit: -1},
 		counter: compute.CounterRow{Name: "keypairs", Last: 1 << 40},
 		server: compute.ServerRow{
-			ID: ID("server"), Number: 11, Project: "red", User: "bob", Name: "vm", Description: "a server", Hostname: "Vm", Reservation: "r-1", Place: 1,
+			ID: ID("server"), Number: 11, Project: "red", User: "bob", Name: "vm", Description: "a server", Hostname: "Vm", Reservation: "r-1", Index: 1,
 			State: compute.Active, Task: compute.Rebooting, Power: compute.Running, Host: "cn1", Node: "cn1.example.org", Zone: "az1", Forced: "cn1",
 			Image: ID("image"), ImageMeta: []byte(`{"id":"x"}`), Flavor: []byte(`{"vcpus":3,"memory_mb":512}`), FlavorID: "1", KeyName: "key", KeyData: "ssh-rsa AAAA", Metadata: map[string]string{"a": "b"},
 			Tags: []string{"a, b", `"c"`}, SecurityGroups: []string{"default"}, UserData: "IyEvYmluL3No", ConfigDrive: true, DiskConfig: "AUTO",
 			AccessIPv4: "192.0.2.8", AccessIPv6: "2001:db8::8", Group: ID("group"), Hints: []byte(`{"same_host":["x"]}`), Locked: "owner", LockedReason: "mine",
 			Progress: 50, Fault: []byte(`{"code":500}`), CreatedAt: Now, UpdatedAt: later, LaunchedAt: later, TerminatedAt: later,
 		},
-		port:   compute.PortRow{Port: ID("port"), Server: ID("server"), Network: ID("network"), Place: 1, Tag: "nic1", Own: true, Unplugged: true, Seen: []byte(`{"mac_address":"fa:16:3e:00:00:01"}`)},
-		action: compute.ActionRow{ID: ID("action"), Server: ID("server"), Place: 3, Action: "create", Request: "req-1", Project: "red", User: "bob", StartedAt: Now, UpdatedAt: later, Message: "Error"},
+		port:   compute.PortRow{Port: ID("port"), Server: ID("server"), Network: ID("network"), Index: 1, Tag: "nic1", Own: true, Unplugged: true, Seen: []byte(`{"mac_address":"fa:16:3e:00:00:01"}`)},
+		action: compute.ActionRow{ID: ID("action"), Server: ID("server"), Sequence: 3, Action: "create", Request: "req-1", Project: "red", User: "bob", StartedAt: Now, UpdatedAt: later, Message: "Error"},
 		event: compute.EventRow{
-			ID: ID("event"), Action: ID("action"), Place: 2, Event: "compute__do_build_and_run_instance", Host: "cn1", StartedAt: Now, FinishedAt: later,
+			ID: ID("event"), Action: ID("action"), Sequence: 2, Event: "compute__do_build_and_run_instance", Host: "cn1", StartedAt: Now, FinishedAt: later,
 			Result: "Error", Traceback: "  File\n", Details: "No valid host was found.",
 		},
 		migration: compute.MigrationRow{
@@ -82,7 +82,7 @@ func fullFixture() *fixture {
 			Dest: "cn2", DestNode: "cn2.example.org", OldFlavor: "1", NewFlavor: "2", Former: []byte(`{"state":"active"}`), CreatedAt: Now, UpdatedAt: later,
 		},
 		gone:      compute.DeletedRow{ID: ID("gone"), Project: "red", Name: "old", Flavor: []byte(`{"VCPUs": 1}`), LaunchedAt: Now, TerminatedAt: later},
-		hosted:    compute.HostedRow{Server: ID("server"), Host: "cn1", Wish: compute.WishRunning, Generation: 3, Event: ID("event"), Refused: ID("refused"), Boot: ID("event"), Slots: []string{"0000:81:00.1"}, Bound: []byte(`{"x":{}}`), CreatedAt: Now},
+		hosted:    compute.HostedRow{Server: ID("server"), Host: "cn1", DesiredState: compute.DesiredRunning, Generation: 3, Event: ID("event"), Refused: ID("refused"), Boot: ID("event"), Slots: []string{"0000:81:00.1"}, Bound: []byte(`{"x":{}}`), CreatedAt: Now},
 		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Back: true, UndoTo: "ports", Queue: []byte(`[{"kind":"power","body":{}}]`), Aborted: true, Awaits: ID("event"), Reservation: "r-1", Body: []byte(`{"claim":{"Host":"cn1"},"devices":{"x":{"slot":"0000:81:00.1","vendor":""}}}`), Worker: "w1", Lease: later, CreatedAt: Now},
 	}
 }

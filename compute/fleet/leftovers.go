@@ -43,7 +43,7 @@ func destroyDeleted(tx *compute.Tx, host string, unknown []compute.ID) (others [
 		if slices.ContainsFunc(known, func(row compute.HostedRow) bool { return row.Server == g.ID }) {
 			continue
 		}
-		if err := tx.Insert(&compute.HostedRow{Server: g.ID, Host: host, Wish: compute.WishGone, Event: compute.NewID(), CreatedAt: tx.At}); err != nil {
+		if err := tx.Insert(&compute.HostedRow{Server: g.ID, Host: host, DesiredState: compute.DesiredAbsent, Event: compute.NewID(), CreatedAt: tx.At}); err != nil {
 			return nil, err
 		}
 	}

@@ -52,15 +52,15 @@ func (s *Service) wantedOf(r compute.Reader, host string) (all []Wanted, err err
 		return nil, err
 	}
 	slices.SortFunc(hosted, func(a, b compute.HostedRow) int { return cmp.Compare(a.Server, b.Server) })
-	wishes := make(map[compute.ID]compute.HostedRow, len(hosted))
+	hostedBy := make(map[compute.ID]compute.HostedRow, len(hosted))
 	var ids []compute.ID
 	var gone []Wanted
 	for _, row := range hosted {
-		if row.Wish == compute.WishGone {
+		if row.DesiredState == compute.DesiredAbsent {
 			gone = append(gone, Wanted{ID: string(row.Server), Deleted: true, Generation: row.Generation, Event: string(row.Event)})
 			continue
 		}
-		wishes[row.Server] = row
+		hostedBy[row.Server] = row
 		ids = append(ids, row.Server)
 	}
 	if len(ids) == 0 {
@@ -78,7 +78,7 @@ func (s *Service) wantedOf(r compute.Reader, host string) (all []Wanted, err err
 		return nil, err
 	}
 	for _, row := range servers {
-		w, err := wantedServer(row, wishes[row.ID], ports[row.ID])
+		w, err := wantedServer(row, hostedBy[row.ID], ports[row.ID])
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (s *Service) wantedOf(r compute.Reader, host string) (all []Wanted, err err
 func wantedServer(s compute.ServerRow, is compute.HostedRow, ports []compute.ServerPort) (w Wanted, err error) {
 	f, err := s.StoredFlavor()
 	w = Wanted{
-		ID: string(s.ID), Kept: is.Wish == compute.WishKept, Generation: is.Generation, Running: is.Wish == compute.WishRunning || is.Wish == compute.WishPaused, Power: is.ListedPower(),
+		ID: string(s.ID), Kept: is.DesiredState == compute.DesiredRetained, Generation: is.Generation, Running: is.DesiredState == compute.DesiredRunning || is.DesiredState == compute.DesiredPaused, Power: is.DesiredPower(),
 		Boot: string(is.Boot), Event: string(is.Event),
 		Image: string(s.Image), Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata,
 		KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,

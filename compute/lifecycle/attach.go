@@ -128,10 +128,10 @@ func (s *Service) beginAttach(ctx context.Context, a Attachment) (*portJob, erro
 		}
 		attachment.Index = 0
 		for _, r := range ports {
-			attachment.Index = max(attachment.Index, r.Place+1)
+			attachment.Index = max(attachment.Index, r.Index+1)
 		}
 		if n.Port != "" {
-			if err := serverports.AddPort(c.Tx, compute.PortRow{Server: server, Place: attachment.Index, Tag: n.Tag, Unplugged: true}, a.Port); err != nil {
+			if err := serverports.AddPort(c.Tx, compute.PortRow{Server: server, Index: attachment.Index, Tag: n.Tag, Unplugged: true}, a.Port); err != nil {
 				return err
 			}
 		}
@@ -242,11 +242,11 @@ func (p *portJob) createPort(ctx context.Context) (next, error) {
 	}
 	p.Networks[0].Port, p.Port, p.Own = created.ID, created.ID, true
 	if err := p.save(ctx, func(c *Change, row *compute.ServerRow) error {
-		return serverports.AddPort(c.Tx, compute.PortRow{Server: row.ID, Place: p.Index, Tag: n.Tag, Own: true, Unplugged: true}, created)
+		return serverports.AddPort(c.Tx, compute.PortRow{Server: row.ID, Index: p.Index, Tag: n.Tag, Own: true, Unplugged: true}, created)
 	}); err != nil {
 		return next{}, err
 	}
-	if len(created.Asks.Groups) > 0 && !(p.s.rules.Settings.AllowNetworkQoS && p.s.rules.Settings.AllowAttachQoS) {
+	if len(created.ResourceRequest.Groups) > 0 && !(p.s.rules.Settings.AllowNetworkQoS && p.s.rules.Settings.AllowAttachQoS) {
 		return next{}, compute.Invalid("NetworksWithQoSPolicyNotSupported", "Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
 			server.ID, created.Network)
 	}
@@ -282,7 +282,7 @@ func (p *portJob) claimPort(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	r, err := request.Attach(port.Asks, placement.UUID(node), p.s.rules.Settings.Requests)
+	r, err := request.Attach(port.ResourceRequest, placement.UUID(node), p.s.rules.Settings.Requests)
 	if err != nil {
 		return next{}, err
 	}
@@ -467,7 +467,7 @@ func (p *portJob) plug(ctx context.Context) (next, error) {
 			if err := c.setUnplugged(server.ID, p.Port, false); err != nil {
 				return err
 			}
-			return c.wish(*server, func(row *compute.HostedRow) { row.Event = p.Awaited })
+			return c.setDesired(*server, func(row *compute.HostedRow) { row.Event = p.Awaited })
 		})
 	}
 	event, err := p.await(ctx, "")

@@ -263,12 +263,12 @@ func (b *buildJob) makePorts(ctx context.Context) error {
 		}
 		b.Networks[i].Port = p.ID
 		err = b.save(ctx, func(c *Change, _ *compute.ServerRow) error {
-			return serverports.AddPort(c.Tx, compute.PortRow{Server: server.ID, Place: i, Tag: n.Tag, Own: true}, p)
+			return serverports.AddPort(c.Tx, compute.PortRow{Server: server.ID, Index: i, Tag: n.Tag, Own: true}, p)
 		})
 		if err != nil {
 			return err
 		}
-		if len(p.Asks.Groups) > 0 && !b.s.rules.Settings.AllowNetworkQoS {
+		if len(p.ResourceRequest.Groups) > 0 && !b.s.rules.Settings.AllowNetworkQoS {
 			return &networkHasPolicy{n: n.Network}
 		}
 	}
@@ -379,7 +379,7 @@ func (b *buildJob) build(ctx context.Context) (next, error) {
 				b.Event = event.ID
 			}
 			b.Awaited, row.Task = b.Event, compute.Spawning
-			return c.wishBuilt(*row, b.Event)
+			return c.setDesiredBuilt(*row, b.Event)
 		})
 	}
 	event, err := b.await(ctx, "")
@@ -423,15 +423,15 @@ func (b *buildJob) destroy(ctx context.Context) (next, error) {
 	return next{}, nil
 }
 
-// wishBuilt has the host of a server build it. What the host may still have of an earlier stay is
+// setDesiredBuilt has the host of a server build it. What the host may still have of an earlier stay is
 // not that server.
-func (c *Change) wishBuilt(server compute.ServerRow, event compute.ID) error {
+func (c *Change) setDesiredBuilt(server compute.ServerRow, event compute.ID) error {
 	_, remains, err := compute.Hosted(c, server.ID, server.Host)
 	if err != nil {
 		return err
 	}
-	return c.wish(server, func(row *compute.HostedRow) {
-		row.Wish, row.Event, row.Boot, row.Slots = compute.WishRunning, event, "", nil
+	return c.setDesired(server, func(row *compute.HostedRow) {
+		row.DesiredState, row.Event, row.Boot, row.Slots = compute.DesiredRunning, event, "", nil
 		if remains {
 			row.Generation++
 		}

@@ -9,7 +9,9 @@ import (
 // notDestroyed is the effect of a host that could not destroy the server.
 func (b *buildJob) notDestroyed(event compute.EventRow) effect {
 	return func(c *Change, row *compute.ServerRow) error {
-		err := c.wish(*row, func(hosted *compute.HostedRow) { hosted.Wish, hosted.Event, hosted.Slots = row.DesiredState(), "", nil })
+		err := c.setDesired(*row, func(hosted *compute.HostedRow) {
+			hosted.DesiredState, hosted.Event, hosted.Slots = row.DesiredState(), "", nil
+		})
 		if err != nil {
 			return err
 		}
@@ -30,10 +32,10 @@ func (b *buildJob) removed() effect {
 			return err
 		}
 		for _, hosted := range rows {
-			if hosted.Wish == compute.WishGone {
+			if hosted.DesiredState == compute.DesiredAbsent {
 				continue
 			}
-			hosted.Wish, hosted.Event = compute.WishGone, compute.NewID()
+			hosted.DesiredState, hosted.Event = compute.DesiredAbsent, compute.NewID()
 			if err := c.Replace(&hosted); err != nil {
 				return err
 			}

@@ -161,7 +161,7 @@ func sendUnplug(c *Change, server compute.ServerRow, d *PortData) error {
 	if err := c.setUnplugged(server.ID, d.Port, true); err != nil {
 		return err
 	}
-	return c.wish(server, func(row *compute.HostedRow) { row.Event = d.Awaited })
+	return c.setDesired(server, func(row *compute.HostedRow) { row.Event = d.Awaited })
 }
 
 // unplug has the host unplug the port that is detached. Nothing is given back before it has, unless
@@ -192,7 +192,7 @@ func (p *portJob) unplug(ctx context.Context) (next, error) {
 		if i < 0 {
 			return nil
 		}
-		return c.wish(*server, func(row *compute.HostedRow) { row.Slots = append(row.Slots, state.slots(state.ports[i])...) })
+		return c.setDesired(*server, func(row *compute.HostedRow) { row.Slots = append(row.Slots, state.slots(state.ports[i])...) })
 	}}, nil
 }
 

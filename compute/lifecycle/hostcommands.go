@@ -26,7 +26,7 @@ func (h hostCommands) send(ctx context.Context, host, event string, command func
 			return err
 		}
 		h.shared().Awaited = begun.ID
-		return c.wishAt(*row, host, func(hosted *compute.HostedRow) {
+		return c.setDesiredAt(*row, host, func(hosted *compute.HostedRow) {
 			command(row, hosted)
 			hosted.Event = begun.ID
 		})
@@ -151,11 +151,11 @@ func (h hostCommands) destroyAt(ctx context.Context, host string) (next, error) 
 	if ends != "" && state.event.Result == compute.EventFailed {
 		return next{End: true, Change: h.kind().refused(h.job, state.event)}, nil
 	}
-	if state.row.Wish != compute.WishGone || ends != "" && state.row.Event != ends {
+	if state.row.DesiredState != compute.DesiredAbsent || ends != "" && state.row.Event != ends {
 		state.row.Event = cmp.Or(ends, compute.NewID())
 		err := h.save(ctx, func(c *Change, server *compute.ServerRow) error {
-			return c.wishAt(*server, state.row.Host, func(row *compute.HostedRow) {
-				row.Wish, row.Event, row.Boot = compute.WishGone, state.row.Event, ""
+			return c.setDesiredAt(*server, state.row.Host, func(row *compute.HostedRow) {
+				row.DesiredState, row.Event, row.Boot = compute.DesiredAbsent, state.row.Event, ""
 				row.Slots = state.allSlots(row.Slots)
 			})
 		})

@@ -11,19 +11,19 @@ import (
 // olderAgent is how the errors begin of agents that do not know all of their lists.
 const olderAgent = "the agent of the host is older than the compute service"
 
-// wish changes what a server's host is to make of it.
-func (c *Change) wish(server compute.ServerRow, fn func(*compute.HostedRow)) error {
-	return c.wishAt(server, server.Host, fn)
+// setDesired changes what a server's host is to make of it.
+func (c *Change) setDesired(server compute.ServerRow, fn func(*compute.HostedRow)) error {
+	return c.setDesiredAt(server, server.Host, fn)
 }
 
-// wishAt changes what a host is to make of a server.
-func (c *Change) wishAt(server compute.ServerRow, host string, fn func(*compute.HostedRow)) error {
+// setDesiredAt changes what a host is to make of a server.
+func (c *Change) setDesiredAt(server compute.ServerRow, host string, fn func(*compute.HostedRow)) error {
 	row, is, err := compute.Hosted(c, server.ID, host)
 	if err != nil {
 		return err
 	}
 	if !is {
-		row.Wish, row.CreatedAt = server.DesiredState(), c.At
+		row.DesiredState, row.CreatedAt = server.DesiredState(), c.At
 	}
 	if fn(&row); is {
 		return c.Replace(&row)
@@ -73,11 +73,11 @@ func (c *Change) hostDid(host string, r hostlist.Result) error {
 	case r.Error != "" || !row.Usable():
 	case r.Generation != row.Generation:
 		r.Error, r.Everywhere = olderAgent+" and cannot build a server again", false
-	case r.Power != row.ListedPower():
+	case r.Power != row.DesiredPower():
 		r.Error, r.Everywhere = olderAgent+" and cannot pause or suspend servers", false
 	}
 	switch {
-	case r.Error != "" && !awaited && row.Wish == compute.WishGone:
+	case r.Error != "" && !awaited && row.DesiredState == compute.DesiredAbsent:
 		return nil
 	case r.Error != "" && !awaited:
 		row.Refused = row.Event
@@ -96,13 +96,13 @@ func (c *Change) hostDid(host string, r hostlist.Result) error {
 	if err != nil {
 		return err
 	}
-	if row.Wish == compute.WishGone && r.Error == "" {
+	if row.DesiredState == compute.DesiredAbsent && r.Error == "" {
 		if _, err := c.Remove(&compute.HostedRow{}, compute.Where(compute.ByServer, row.Server), compute.Where(compute.ByHost, host)); err != nil {
 			return err
 		}
 		return c.sourceIsClean(row.Server, host)
 	}
-	if row.Event = ""; r.Error == "" && row.Wish != compute.WishKept && len(row.Slots) > 0 {
+	if row.Event = ""; r.Error == "" && row.DesiredState != compute.DesiredRetained && len(row.Slots) > 0 {
 		moves, err := compute.Rows[compute.MigrationRow](c, compute.Where(compute.ByServer, row.Server))
 		if err != nil {
 			return err

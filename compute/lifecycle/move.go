@@ -341,7 +341,7 @@ func (m *moveJob) leaveSource(ctx context.Context) (next, error) {
 			return next{}, err
 		}
 		return next{}, m.send(ctx, migration.Source, "compute_resize_instance", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.Wish, row.Boot = compute.WishKept, ""
+			row.DesiredState, row.Boot = compute.DesiredRetained, ""
 			row.Slots = state.allSlots(row.Slots)
 		})
 	}
@@ -378,7 +378,7 @@ func (m *moveJob) buildAtDestination(ctx context.Context) (next, error) {
 	if m.Awaited == "" {
 		return next{}, m.send(ctx, migration.Dest, "compute_finish_resize", func(server *compute.ServerRow, row *compute.HostedRow) {
 			server.Flavor, server.FlavorID, server.Task = m.Flavor, m.FlavorID, compute.ResizeFinish
-			row.Wish, row.Boot = source.wish(), ""
+			row.DesiredState, row.Boot = source.desiredState(), ""
 			row.Generation++
 		})
 	}
@@ -431,7 +431,7 @@ func (m *moveJob) bindToSource(ctx context.Context) (next, error) {
 		}
 		b := compute.Binding{Server: m.subject, Owner: serverports.Owner(m.s.rules, zone), Host: migration.Source, Device: f.Device}
 		bound := p
-		if b.Allocation, err = f.serving(p.Asks); err == nil {
+		if b.Allocation, err = f.serving(p.ResourceRequest); err == nil {
 			bound, err = m.s.bindings.Bind(ctx, p, b)
 		}
 		switch {
@@ -461,10 +461,10 @@ func (m *moveJob) returnToSource(ctx context.Context) (next, error) {
 	if m.Awaited == "" {
 		return next{}, m.send(ctx, migration.Source, m.kind().move.returnEvent, func(server *compute.ServerRow, row *compute.HostedRow) {
 			server.Host, server.Node, server.Flavor, server.FlavorID = migration.Source, migration.SourceNode, source.Flavor, source.FlavorID
-			if row.Wish != compute.WishKept && migration.Source == migration.Dest { // it was built with the new flavor
+			if row.DesiredState != compute.DesiredRetained && migration.Source == migration.Dest { // it was built with the new flavor
 				row.Generation++
 			}
-			row.Wish, row.Boot = source.wish(), ""
+			row.DesiredState, row.Boot = source.desiredState(), ""
 		})
 	}
 	event, err := m.await(ctx, migration.Source)
@@ -475,7 +475,7 @@ func (m *moveJob) returnToSource(ctx context.Context) (next, error) {
 		if event.Result == compute.EventFailed && event.Details != hostIsDown { // which runs it when it is back
 			m.FinalError = &compute.Failure{Code: 500, Message: event.Details, Details: event.Traceback}
 		}
-		if err := c.wishAt(*row, migration.Source, func(row *compute.HostedRow) { row.Event, row.Slots = "", nil }); err != nil {
+		if err := c.setDesiredAt(*row, migration.Source, func(row *compute.HostedRow) { row.Event, row.Slots = "", nil }); err != nil {
 			return err
 		}
 		return m.endAwaited(c)
@@ -506,7 +506,7 @@ func (m *moveJob) returnAllocations(ctx context.Context) (next, error) {
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
 		for _, p := range m.ports {
 			f, ok := source.port(p.ID)
-			if ok && p.Host == migration.Source && len(f.Amounts) > 0 && len(p.Asks.Groups) > 0 && p.Allocation.Empty() {
+			if ok && p.Host == migration.Source && len(f.Amounts) > 0 && len(p.ResourceRequest.Groups) > 0 && p.Allocation.Empty() {
 				m.FinalError = &compute.Failure{
 					Code: 500, Message: "The former host does not have what the ports of the server are guaranteed.",
 					Details: fmt.Sprintf("host %s does not have what port %s requests, which is bound without a guarantee", migration.Source, p.ID),
@@ -607,7 +607,7 @@ func (m *moveJob) destroyAtSource(ctx context.Context) (next, error) {
 	}
 	if migration.Source == migration.Dest {
 		return next{Change: func(c *Change, row *compute.ServerRow) error {
-			return c.wish(*row, func(hosted *compute.HostedRow) { hosted.Slots = nil })
+			return c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.Slots = nil })
 		}}, nil
 	}
 	return m.destroyAt(ctx, migration.Source)

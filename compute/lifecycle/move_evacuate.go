@@ -20,8 +20,8 @@ func (m *moveJob) keepFromSource(ctx context.Context) (next, error) {
 	state, err := m.hostedState(ctx, migration.Source)
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
 		row.Task = compute.RebuildSpawning
-		return c.wishAt(*row, migration.Source, func(hosted *compute.HostedRow) {
-			hosted.Wish, hosted.Event, hosted.Boot = compute.WishKept, "", ""
+		return c.setDesiredAt(*row, migration.Source, func(hosted *compute.HostedRow) {
+			hosted.DesiredState, hosted.Event, hosted.Boot = compute.DesiredRetained, "", ""
 			hosted.Slots = state.allSlots(hosted.Slots)
 		})
 	}}, err
@@ -31,7 +31,7 @@ func (m *moveJob) keepFromSource(ctx context.Context) (next, error) {
 func (m *moveJob) leaveToSource(ctx context.Context) (next, error) {
 	migration, source, err := m.migration(ctx)
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
-		return c.wishAt(*row, migration.Source, func(hosted *compute.HostedRow) { hosted.Wish, hosted.Slots = source.wish(), nil })
+		return c.setDesiredAt(*row, migration.Source, func(hosted *compute.HostedRow) { hosted.DesiredState, hosted.Slots = source.desiredState(), nil })
 	}}, err
 }
 
@@ -48,7 +48,7 @@ func (m *moveJob) rebuildAtDestination(ctx context.Context) (next, error) {
 			return next{}, err
 		}
 		return next{}, m.send(ctx, migration.Dest, "compute_rebuild_instance", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.Wish, row.Boot, row.Bound = compute.WishStopped, "", bound
+			row.DesiredState, row.Boot, row.Bound = compute.DesiredStopped, "", bound
 			row.Generation++
 		})
 	}
@@ -59,11 +59,11 @@ func (m *moveJob) rebuildAtDestination(ctx context.Context) (next, error) {
 // more: a server that does not run is in error.
 func (m *moveJob) runEvacuated(ctx context.Context) (next, error) {
 	migration, source, err := m.migration(ctx)
-	if err != nil || source.wish() == compute.WishStopped {
+	if err != nil || source.desiredState() == compute.DesiredStopped {
 		return next{}, err
 	}
 	if m.Awaited == "" {
-		return next{}, m.send(ctx, migration.Dest, "compute_start_instance", func(_ *compute.ServerRow, row *compute.HostedRow) { row.Wish = compute.WishRunning })
+		return next{}, m.send(ctx, migration.Dest, "compute_start_instance", func(_ *compute.ServerRow, row *compute.HostedRow) { row.DesiredState = compute.DesiredRunning })
 	}
 	event, err := m.await(ctx, migration.Dest)
 	if err != nil {
@@ -91,17 +91,19 @@ func (m *moveJob) evacuated() effect {
 			row.Power = compute.Running // it was built again
 		}
 		row.Fault, row.LaunchedAt = nil, c.At
-		if err := c.wishAt(*row, migration.Source, func(hosted *compute.HostedRow) { hosted.Wish, hosted.Event = compute.WishGone, compute.NewID() }); err != nil {
+		if err := c.setDesiredAt(*row, migration.Source, func(hosted *compute.HostedRow) {
+			hosted.DesiredState, hosted.Event = compute.DesiredAbsent, compute.NewID()
+		}); err != nil {
 			return err
 		}
-		if err := c.wish(*row, func(hosted *compute.HostedRow) { hosted.Bound = nil }); err != nil {
+		if err := c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.Bound = nil }); err != nil {
 			return err
 		}
 		if err := c.SetMigration(migration.ID, func(row *compute.MigrationRow) { row.Status = compute.StatusDone }); err != nil {
 			return err
 		}
 		if m.FinalError != nil {
-			if err := c.wish(*row, func(hosted *compute.HostedRow) { hosted.Event = "" }); err != nil {
+			if err := c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.Event = "" }); err != nil {
 				return err
 			}
 			return cmp.Or(c.EndEvents(m.Action, &compute.StepError{Text: m.FinalError.Message, Details: m.FinalError.Details}), c.inError(row, *m.FinalError))

@@ -97,7 +97,7 @@ func (m *moveJob) prepareDestination(ctx context.Context) (next, error) {
 			return next{}, err
 		}
 		return next{}, m.send(ctx, migration.Dest, "compute_pre_live_migration", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.Wish, row.Boot, row.Bound = compute.WishStopped, "", bound
+			row.DesiredState, row.Boot, row.Bound = compute.DesiredStopped, "", bound
 			row.Generation++
 		})
 	}
@@ -130,7 +130,7 @@ func (m *moveJob) stopAtSource(ctx context.Context) (next, error) {
 			return next{}, err
 		}
 		return next{}, m.send(ctx, migration.Source, "compute_live_migration", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.Wish, row.Boot = compute.WishKept, ""
+			row.DesiredState, row.Boot = compute.DesiredRetained, ""
 			row.Slots = state.allSlots(row.Slots)
 		})
 	}
@@ -181,7 +181,7 @@ func (m *moveJob) activateSource(ctx context.Context) (next, error) {
 			continue
 		}
 		current := p
-		serving, err := before.serving(p.Asks)
+		serving, err := before.serving(p.ResourceRequest)
 		if err == nil {
 			current, err = m.s.bindings.BindAndActivate(ctx, p, compute.Binding{Server: m.subject, Host: migration.Source, Allocation: serving, Device: before.Device})
 		}
@@ -212,7 +212,7 @@ func (m *moveJob) runAtDestination(ctx context.Context) (next, error) {
 	}
 	if m.Awaited == "" {
 		return next{}, m.send(ctx, migration.Dest, "compute_post_live_migration_at_destination", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.Wish, row.Bound = source.wish(), nil
+			row.DesiredState, row.Bound = source.desiredState(), nil
 		})
 	}
 	return m.doneOrUndo(ctx, migration.Dest, nil)

@@ -11,9 +11,9 @@ import (
 type PowerChange struct {
 	Task   string
 	States []string // vm_state
-	// wish is what the host is to make of the server, and restart says that it must start it again in
+	// desired is what the host is to make of the server, and restart says that it must start it again in
 	// any case.
-	wish    string
+	desired string
 	restart bool
 	// HostLast says that Nova checks last whether the server has a host.
 	HostLast bool
@@ -24,30 +24,30 @@ type PowerChange struct {
 const RebootAction = "reboot"
 
 var PowerChanges = map[string]PowerChange{
-	"start":      {Task: compute.PoweringOn, States: []string{compute.Stopped}, wish: compute.WishRunning},
-	"stop":       {Task: compute.PoweringOff, States: []string{compute.Active, compute.Error}, wish: compute.WishStopped},
-	RebootAction: {Task: compute.Rebooting, States: []string{compute.Active}, wish: compute.WishRunning, restart: true, HostLast: true},
-	"pause":      {Task: compute.Pausing, States: []string{compute.Active}, wish: compute.WishPaused, HostLast: true},
-	"unpause":    {Task: compute.Unpausing, States: []string{compute.Paused}, wish: compute.WishRunning, HostLast: true},
-	"suspend":    {Task: compute.Suspending, States: []string{compute.Active}, wish: compute.WishSuspended, HostLast: true, fatal: true},
-	"resume":     {Task: compute.Resuming, States: []string{compute.Suspended}, wish: compute.WishRunning, HostLast: true, fatal: true},
+	"start":      {Task: compute.PoweringOn, States: []string{compute.Stopped}, desired: compute.DesiredRunning},
+	"stop":       {Task: compute.PoweringOff, States: []string{compute.Active, compute.Error}, desired: compute.DesiredStopped},
+	RebootAction: {Task: compute.Rebooting, States: []string{compute.Active}, desired: compute.DesiredRunning, restart: true, HostLast: true},
+	"pause":      {Task: compute.Pausing, States: []string{compute.Active}, desired: compute.DesiredPaused, HostLast: true},
+	"unpause":    {Task: compute.Unpausing, States: []string{compute.Paused}, desired: compute.DesiredRunning, HostLast: true},
+	"suspend":    {Task: compute.Suspending, States: []string{compute.Active}, desired: compute.DesiredSuspended, HostLast: true, fatal: true},
+	"resume":     {Task: compute.Resuming, States: []string{compute.Suspended}, desired: compute.DesiredRunning, HostLast: true, fatal: true},
 }
 
 // HardReboot is the reboot that replaces what is left of the server's guest, in whatever state it is.
 var HardReboot = PowerChange{
-	Task: compute.RebootingHot, States: []string{compute.Active, compute.Stopped, compute.Paused, compute.Suspended, compute.Error}, wish: compute.WishRunning, restart: true, HostLast: true,
+	Task: compute.RebootingHot, States: []string{compute.Active, compute.Stopped, compute.Paused, compute.Suspended, compute.Error}, desired: compute.DesiredRunning, restart: true, HostLast: true,
 }
 
-// powerStates are the vm_state and the power_state of a server whose host has done what it wished. A
+// powerStates are the vm_state and the power_state of a server whose host has done its part. A
 // suspended server has no guest: its power is that of a stopped one, as with Nova's libvirt driver.
 var powerStates = map[string]struct {
 	state string
 	power compute.Power
 }{
-	compute.WishRunning:   {compute.Active, compute.Running},
-	compute.WishStopped:   {compute.Stopped, compute.ShutDown},
-	compute.WishPaused:    {compute.Paused, compute.PowerPaused},
-	compute.WishSuspended: {compute.Suspended, compute.ShutDown},
+	compute.DesiredRunning:   {compute.Active, compute.Running},
+	compute.DesiredStopped:   {compute.Stopped, compute.ShutDown},
+	compute.DesiredPaused:    {compute.Paused, compute.PowerPaused},
+	compute.DesiredSuspended: {compute.Suspended, compute.ShutDown},
 }
 
 // A powerJob is one command to the host of a server: it changes the power, or builds the server
@@ -75,8 +75,8 @@ func (p *powerJob) clear() operationData {
 func sendPower(c *Change, server compute.ServerRow, d *PowerData) error {
 	d.Awaited = d.Event
 	p := PowerChanges[d.Verb]
-	return c.wish(server, func(row *compute.HostedRow) {
-		row.Event, row.Boot, row.Wish = d.Event, "", p.wish
+	return c.setDesired(server, func(row *compute.HostedRow) {
+		row.Event, row.Boot, row.DesiredState = d.Event, "", p.desired
 		if p.restart {
 			row.Boot = d.Event
 		}
@@ -95,7 +95,7 @@ func (p *powerJob) changePower(ctx context.Context) (next, error) {
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
 		row.Task = ""
 		verb := PowerChanges[p.Verb]
-		wish := row.DesiredState()
+		desired := row.DesiredState()
 		var failure *compute.StepError
 		if event.Result == compute.EventFailed {
 			failure = &compute.StepError{Text: event.Details, Details: event.Details}
@@ -107,13 +107,13 @@ func (p *powerJob) changePower(ctx context.Context) (next, error) {
 				}
 			}
 		} else {
-			done := powerStates[verb.wish]
+			done := powerStates[verb.desired]
 			row.State, row.Power = done.state, done.power
-			wish = row.DesiredState()
+			desired = row.DesiredState()
 		}
 		// After a failure the host is to have the server as it was: one that could not be resumed stays
 		// suspended, though it is in error.
-		err := c.wish(*row, func(hosted *compute.HostedRow) { hosted.Wish, hosted.Event, hosted.Boot = wish, "", "" })
+		err := c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.DesiredState, hosted.Event, hosted.Boot = desired, "", "" })
 		if err != nil {
 			return err
 		}

@@ -10,10 +10,10 @@ import (
 // sendRebuild sends the host of a server the command to build it again.
 func sendRebuild(c *Change, server compute.ServerRow, d *PowerData) error {
 	d.Awaited = d.Event
-	return c.wish(server, func(row *compute.HostedRow) {
-		row.Event, row.Boot, row.Wish = d.Event, "", compute.WishRunning
+	return c.setDesired(server, func(row *compute.HostedRow) {
+		row.Event, row.Boot, row.DesiredState = d.Event, "", compute.DesiredRunning
 		if server.State == compute.Stopped {
-			row.Wish = compute.WishStopped
+			row.DesiredState = compute.DesiredStopped
 		}
 		row.Generation++
 	})
@@ -30,7 +30,7 @@ func (p *powerJob) rebuild(ctx context.Context) (next, error) {
 	}
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
 		if event.Result == compute.EventFailed {
-			if err := c.wish(*row, func(hosted *compute.HostedRow) { hosted.Wish, hosted.Event = row.DesiredState(), "" }); err != nil {
+			if err := c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.DesiredState, hosted.Event = row.DesiredState(), "" }); err != nil {
 				return err
 			}
 			text := fmt.Sprintf("Failed to rebuild instance %s: %s", row.ID, event.Details)

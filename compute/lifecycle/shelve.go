@@ -81,7 +81,7 @@ func (b *buildJob) buildAgain(ctx context.Context) (next, error) {
 	if b.Awaited == "" {
 		return next{}, b.waitAfter(ctx, func(c *Change, row *compute.ServerRow) error {
 			b.Awaited = b.Event
-			return c.wishBuilt(*row, b.Event)
+			return c.setDesiredBuilt(*row, b.Event)
 		})
 	}
 	event, err := b.await(ctx, "")
@@ -111,6 +111,8 @@ func (b *buildJob) shelved() effect {
 func (b *buildJob) notShelved(compute.EventRow) effect {
 	return func(c *Change, row *compute.ServerRow) error {
 		row.Task = ""
-		return c.wish(*row, func(hosted *compute.HostedRow) { hosted.Wish, hosted.Event, hosted.Slots = row.DesiredState(), "", nil })
+		return c.setDesired(*row, func(hosted *compute.HostedRow) {
+			hosted.DesiredState, hosted.Event, hosted.Slots = row.DesiredState(), "", nil
+		})
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// wish is what a host was to make of the server.
-func (f SourceState) wish() string {
+// desiredState is what a host was to make of the server.
+func (f SourceState) desiredState() string {
 	return compute.ServerRow{State: f.State, Power: f.Power}.DesiredState()
 }
 

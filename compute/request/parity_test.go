@@ -137,7 +137,7 @@ func (a *question) wire() map[string]any {
 		for _, g := range p.Groups {
 			groups = append(groups, map[string]any{"id": g.ID, "resources": g.Resources, "required": g.Required})
 		}
-		ports = append(ports, map[string]any{"id": p.ID, "old": p.Old, "groups": groups, "same_subtree": p.SameSubtree})
+		ports = append(ports, map[string]any{"id": p.ID, "old": p.LegacyFormat, "groups": groups, "same_subtree": p.SameSubtree})
 	}
 	for field, cur := range map[string]bool{
 		"LimitTenants": a.settings.LimitTenants, "TenantsNeedAggregate": a.settings.TenantsNeedAggregate, "Zones": a.settings.Zones,
@@ -240,14 +240,14 @@ func random(r *rand.Rand, release request.Release) *question {
 }
 
 func randomPort(r *rand.Rand, id string) request.Port {
-	p := request.Port{ID: id, VNIC: "normal", Old: r.IntN(3) == 0, SameSubtree: []string{}}
+	p := request.Port{ID: id, VNIC: "normal", LegacyFormat: r.IntN(3) == 0, SameSubtree: []string{}}
 	groups := 1 + r.IntN(2)
-	if p.Old {
+	if p.LegacyFormat {
 		groups = 1
 	}
 	for i := range groups {
 		g := request.Group{ID: fmt.Sprint(id, "g", i), Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": 1 + r.Int64N(1000)}, Required: []string{"CUSTOM_PHYSNET_0"}}
-		if p.Old {
+		if p.LegacyFormat {
 			g.ID = id
 		} else {
 			p.SameSubtree = append(p.SameSubtree, g.ID)

@@ -16,8 +16,8 @@ type Port struct {
 	Groups []Group
 	// SameSubtree are the ids of groups that belong below one provider.
 	SameSubtree []string
-	// Old says that it is in the format that was before groups.
-	Old bool
+	// LegacyFormat says that it is in the format that was before groups.
+	LegacyFormat bool `json:"Old"`
 }
 
 // A Group is what one provider must give to a port.
@@ -54,7 +54,7 @@ func (p Port) Binding(m Mappings) (guarantee.ProfileAllocation, error) {
 		if err != nil {
 			return a, fmt.Errorf("port %s: %w", p.ID, err)
 		}
-		if p.Old {
+		if p.LegacyFormat {
 			return guarantee.ProfileAllocation{Old: provider}, nil
 		}
 		group, err := guarantee.ParseUUID(g.ID)

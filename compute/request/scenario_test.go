@@ -70,7 +70,7 @@ func (a *question) line(t *testing.T, line string) {
 	case "image":
 		a.spec.Image.DiskFormat, a.spec.Image.Properties = rest[0], pairs(rest[1:])
 	case "port":
-		a.spec.Ports = append(a.spec.Ports, request.Port{ID: a.id(rest[0]), VNIC: rest[1], Old: slices.Contains(rest, "old")})
+		a.spec.Ports = append(a.spec.Ports, request.Port{ID: a.id(rest[0]), VNIC: rest[1], LegacyFormat: slices.Contains(rest, "old")})
 	case "group":
 		a.group(rest)
 	case "same-subtree":

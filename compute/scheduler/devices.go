@@ -74,7 +74,7 @@ func isFree(d compute.Device, all []compute.Device, taken map[string]bool) bool 
 // serves reports whether a device is a function of the interface whose bandwidth serves a
 // port. Placement's provider of an interface is called after it.
 func serves(d compute.Device, p compute.Port, m request.Mappings, node string) bool {
-	provider, requested := p.Asks.Device(m)
+	provider, requested := p.ResourceRequest.Device(m)
 	if !requested {
 		return true
 	}

@@ -71,7 +71,7 @@ func (s *Scheduler) Place(ctx context.Context, jobs []Claimant, ports []compute.
 
 // AffectsPlacement reports whether what a port is like says where its server can go.
 func (s *Scheduler) AffectsPlacement(p compute.Port) bool {
-	return len(p.Asks.Groups) > 0 || s.rules.Settings.Requests.RoutedNetworks
+	return len(p.ResourceRequest.Groups) > 0 || s.rules.Settings.Requests.RoutedNetworks
 }
 
 // A HostChoice is what a host is chosen by, and what was chosen.

@@ -148,7 +148,7 @@ func (p snapshot) spec(ports []compute.Port) request.Spec {
 		Unlimited: p.hints.Group != "" || len(p.hints.Same)+len(p.hints.Different) > 0,
 	}
 	for _, port := range ports {
-		spec.Ports = append(spec.Ports, port.Asks)
+		spec.Ports = append(spec.Ports, port.ResourceRequest)
 	}
 	return spec
 }

@@ -40,7 +40,7 @@ type BindingTarget struct {
 // mappings are for.
 func (t BindingTarget) Binding(p compute.Port) (b compute.Binding, err error) {
 	b = compute.Binding{Server: t.Server, Owner: t.Owner, Host: t.Host}
-	if b.Allocation, err = p.Asks.Binding(t.Mappings); err != nil {
+	if b.Allocation, err = p.ResourceRequest.Binding(t.Mappings); err != nil {
 		return b, fmt.Errorf("%w: %w", compute.ErrPortChanged, err)
 	}
 	if d, ok := t.Devices[p.ID]; ok {
@@ -55,7 +55,7 @@ func (t BindingTarget) Binding(p compute.Port) (b compute.Binding, err error) {
 func (t BindingTarget) Check(ports []compute.Port) error {
 	requested := map[string]bool{}
 	for _, p := range ports {
-		for _, g := range p.Asks.Groups {
+		for _, g := range p.ResourceRequest.Groups {
 			requested[g.ID] = true
 		}
 	}

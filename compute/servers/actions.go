@@ -24,7 +24,7 @@ func (s *Service) Actions(ctx context.Context, server compute.ID) (all []compute
 		return err
 	})
 	slices.SortFunc(all, func(a, b compute.ActionRow) int {
-		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.Place, a.Place), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.ID, a.ID))
 	})
 	return all, err
 }
@@ -50,7 +50,7 @@ func eventsOf(r compute.Reader, action compute.ID) ([]compute.EventRow, error) {
 			events[i].Result = ""
 		}
 	}
-	slices.SortFunc(events, func(a, b compute.EventRow) int { return cmp.Compare(a.Place, b.Place) })
+	slices.SortFunc(events, func(a, b compute.EventRow) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	return events, err
 }
 

@@ -124,11 +124,11 @@ func (s *Service) mayAttach(ctx context.Context, by compute.Caller, server compu
 // checkResourceRequest refuses a port with a resource request where attaching it is not supported.
 func (s *Service) checkResourceRequest(p compute.Port, server compute.ID, host compute.HostService) error {
 	switch {
-	case len(p.Asks.Groups) == 0:
+	case len(p.ResourceRequest.Groups) == 0:
 		return nil
 	case !s.rules.Settings.AllowAttachQoS:
 		return compute.Invalid("AttachInterfaceWithQoSPolicyNotSupported", "Attaching interfaces with QoS policy is not supported for instance %s.", server)
-	case !p.Asks.Old && host.Version < attachGroups:
+	case !p.ResourceRequest.LegacyFormat && host.Version < attachGroups:
 		return oldCompute()
 	}
 	return nil

@@ -77,7 +77,7 @@ func TestAttachAndDetach(t *testing.T) {
 	}
 	made := must(w.attach(w.cloudService, vm, compute.NetworkSpec{Network: compute.ID(w.net), Address: "10.0.0.99"}, nil))
 	w.agrees("attach of a network")
-	if made.Shown.Addresses[0].IP != "10.0.0.99" || !made.Own || made.Place != 1 {
+	if made.Shown.Addresses[0].IP != "10.0.0.99" || !made.Own || made.Index != 1 {
 		t.Errorf("the port is %+v", made)
 	}
 	if all := must(w.Interfaces(ctx, vm)); len(all) != 2 {

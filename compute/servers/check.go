@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/compute/scheduler"
 )
 
-// A draft is a validated request for servers, as far as neighbours are needed for the validation.
-type draft struct {
+// A validatedSpec is a validated request for servers, as far as neighbours are needed for the validation.
+type validatedSpec struct {
 	ServerSpec
 	by     compute.Caller
 	flavor compute.FlavorRow
@@ -23,9 +23,9 @@ type draft struct {
 }
 
 // check validates a request for servers with the neighbours' help. Its faults are Nova's.
-func (s *Service) check(ctx context.Context, by compute.Caller, spec ServerSpec) (*draft, error) {
-	d := &draft{ServerSpec: spec, by: by}
-	for _, step := range []func(context.Context, *draft) error{
+func (s *Service) check(ctx context.Context, by compute.Caller, spec ServerSpec) (*validatedSpec, error) {
+	d := &validatedSpec{ServerSpec: spec, by: by}
+	for _, step := range []func(context.Context, *validatedSpec) error{
 		s.checkCount, s.checkZone, s.checkFlavor, s.checkNeighbours, s.checkImage, s.checkPorts, s.checkNetworks,
 	} {
 		if err := step(ctx, d); err != nil {
@@ -37,7 +37,7 @@ func (s *Service) check(ctx context.Context, by compute.Caller, spec ServerSpec)
 
 // checkCount checks the numbers in the request, before it costs anything. It refuses a caller without a project, whose servers
 // would belong to none.
-func (s *Service) checkCount(_ context.Context, d *draft) (err error) {
+func (s *Service) checkCount(_ context.Context, d *validatedSpec) (err error) {
 	if d.by.Project == "" {
 		return compute.Invalid("HTTPBadRequest", "A server belongs to a project, and the token is not for one.")
 	}
@@ -68,7 +68,7 @@ func (s *Service) checkCount(_ context.Context, d *draft) (err error) {
 	return err
 }
 
-func (s *Service) checkZone(ctx context.Context, d *draft) error {
+func (s *Service) checkZone(ctx context.Context, d *validatedSpec) error {
 	if d.Zone == "" || d.ForcedHost != "" {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (s *Service) checkZone(ctx context.Context, d *draft) error {
 	return err
 }
 
-func (s *Service) checkFlavor(ctx context.Context, d *draft) (err error) {
+func (s *Service) checkFlavor(ctx context.Context, d *validatedSpec) (err error) {
 	d.flavor, err = s.flavor(ctx, d.by, d.Flavor)
 	if err == nil && d.flavor.Disabled {
 		err = compute.NoFlavor(d.Flavor)
@@ -97,7 +97,7 @@ func (s *Service) flavor(ctx context.Context, by compute.Caller, id compute.ID) 
 }
 
 // checkNeighbours checks that the services are configured that the request needs.
-func (s *Service) checkNeighbours(_ context.Context, d *draft) error {
+func (s *Service) checkNeighbours(_ context.Context, d *validatedSpec) error {
 	switch {
 	case s.images == nil:
 		return compute.NotConfigured("image")
@@ -105,7 +105,7 @@ func (s *Service) checkNeighbours(_ context.Context, d *draft) error {
 	return s.lifecycle.CanWork()
 }
 
-func (s *Service) checkImage(ctx context.Context, d *draft) (err error) {
+func (s *Service) checkImage(ctx context.Context, d *validatedSpec) (err error) {
 	d.image, err = s.images.Image(ctx, d.by.Project, d.Image)
 	if errors.Is(err, compute.ErrNoImage) {
 		return compute.Invalid("ImageNotFound", "Can not find requested image")
@@ -117,7 +117,7 @@ func (s *Service) checkImage(ctx context.Context, d *draft) (err error) {
 }
 
 // checkPorts looks at the ports that exist already.
-func (s *Service) checkPorts(ctx context.Context, d *draft) error {
+func (s *Service) checkPorts(ctx context.Context, d *validatedSpec) error {
 	d.ports = map[compute.ID]compute.Port{}
 	there, err := s.bindings.PortsByID(ctx, d.Networks)
 	if err != nil {
@@ -138,15 +138,15 @@ func (s *Service) checkPorts(ctx context.Context, d *draft) error {
 		switch {
 		case p.Server != "":
 			return compute.PortInUse(p.ID)
-		case len(p.Addresses) == 0 && !p.Later && !p.Bare:
+		case len(p.Addresses) == 0 && !p.IPDeferred && !p.NoIP:
 			return compute.Invalid("PortRequiresFixedIP", "Port %s requires a FixedIP in order to be used.", p.ID)
-		case len(p.Asks.Groups) > 0 && !d.PortsMayAsk:
+		case len(p.ResourceRequest.Groups) > 0 && !d.PortsMayAsk:
 			return compute.Invalid("CreateWithPortResourceRequestOldVersion", "Creating servers with ports having resource requests, like a "+
 				"port with a QoS minimum bandwidth policy, is not supported until microversion 2.72.")
 		}
 		d.ports[p.ID] = p
 		d.Networks[i].Network = p.Network
-		grouped = grouped || len(p.Asks.Groups) > 0 && !p.Asks.Old
+		grouped = grouped || len(p.ResourceRequest.Groups) > 0 && !p.ResourceRequest.LegacyFormat
 	}
 	if !grouped {
 		return nil
@@ -168,7 +168,7 @@ func (s *Service) port(ctx context.Context, by compute.Caller, id compute.ID) (c
 }
 
 // checkNetworks validates the networks in which ports are to be created.
-func (s *Service) checkNetworks(ctx context.Context, d *draft) error {
+func (s *Service) checkNetworks(ctx context.Context, d *validatedSpec) error {
 	if d.AnyNetwork {
 		if err := s.onlyNetwork(ctx, d); err != nil {
 			return err
@@ -196,7 +196,7 @@ func (s *Service) checkNetworks(ctx context.Context, d *draft) error {
 }
 
 // onlyNetwork takes the only network that the project has.
-func (s *Service) onlyNetwork(ctx context.Context, d *draft) error {
+func (s *Service) onlyNetwork(ctx context.Context, d *validatedSpec) error {
 	all, err := s.network.Networks(ctx, d.by.Project)
 	switch {
 	case err != nil:
@@ -258,7 +258,7 @@ func (s *Service) addressesFree(ctx context.Context, by compute.Caller, all []co
 	return nil
 }
 
-func (s *Service) checkGroups(ctx context.Context, d *draft) (err error) {
+func (s *Service) checkGroups(ctx context.Context, d *validatedSpec) (err error) {
 	if len(d.SecurityGroups) == 0 || len(d.SecurityGroups) == 1 && d.SecurityGroups[0] == "default" {
 		return nil
 	}
@@ -267,7 +267,7 @@ func (s *Service) checkGroups(ctx context.Context, d *draft) (err error) {
 }
 
 // enoughPorts refuses more ports than the project may make, or makes fewer servers.
-func (s *Service) enoughPorts(ctx context.Context, d *draft, each int64) error {
+func (s *Service) enoughPorts(ctx context.Context, d *validatedSpec, each int64) error {
 	free, err := s.network.FreePorts(ctx, d.by.Project)
 	if err != nil || free < 0 {
 		return err

@@ -43,7 +43,7 @@ func (s *Service) CreateServers(ctx context.Context, by compute.Caller, spec Ser
 }
 
 // createServers makes the rows of servers, and the operations that build them.
-func createServers(c *lifecycle.Change, d *draft) ([]Server, error) {
+func createServers(c *lifecycle.Change, d *validatedSpec) ([]Server, error) {
 	row, data, err := newServerTemplate(c, d)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func createServers(c *lifecycle.Change, d *draft) ([]Server, error) {
 	rows, hostnames := make([]compute.ServerRow, n), make([]string, n)
 	for i := range rows {
 		rows[i] = row
-		rows[i].ID, rows[i].Place = compute.NewID(), i
+		rows[i].ID, rows[i].Index = compute.NewID(), i
 		rows[i].Name, rows[i].Hostname = d.call(rows[i].ID, i, n)
 		hostnames[i] = rows[i].Hostname
 	}
@@ -74,7 +74,7 @@ func createServers(c *lifecycle.Change, d *draft) ([]Server, error) {
 }
 
 // newServerTemplate makes what the servers have in common.
-func newServerTemplate(c *lifecycle.Change, d *draft) (compute.ServerRow, lifecycle.BuildData, error) {
+func newServerTemplate(c *lifecycle.Change, d *validatedSpec) (compute.ServerRow, lifecycle.BuildData, error) {
 	row := compute.ServerRow{
 		Project: d.by.Project, User: d.by.User, Description: d.Description, Reservation: newReservation(),
 		State: compute.Building, Task: compute.Scheduling, Zone: d.Zone, Forced: d.ForcedHost, Image: d.Image,
@@ -129,7 +129,7 @@ func newReservation() string {
 
 // wantedNode returns the only hypervisor that will do, "" for any. Fault:
 // ComputeHostNotFound.
-func wantedNode(c *lifecycle.Change, d *draft) (compute.ID, error) {
+func wantedNode(c *lifecycle.Change, d *validatedSpec) (compute.ID, error) {
 	host, name := d.Host+d.ForcedHost, d.Node+d.ForcedNode
 	if host == "" && name == "" {
 		return "", nil
@@ -155,7 +155,7 @@ func wantedNode(c *lifecycle.Change, d *draft) (compute.ID, error) {
 }
 
 // createServer creates one server. A port belongs to one server: a second one gets a conflict.
-func createServer(c *lifecycle.Change, row *compute.ServerRow, data lifecycle.BuildData, d *draft) (err error) {
+func createServer(c *lifecycle.Change, row *compute.ServerRow, data lifecycle.BuildData, d *validatedSpec) (err error) {
 	if row.Number, err = c.NextNumber("servers"); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func createServer(c *lifecycle.Change, row *compute.ServerRow, data lifecycle.Bu
 		if n.Port == "" {
 			continue
 		}
-		if err := serverports.AddPort(c.Tx, compute.PortRow{Server: row.ID, Place: i, Tag: n.Tag}, d.ports[n.Port]); err != nil {
+		if err := serverports.AddPort(c.Tx, compute.PortRow{Server: row.ID, Index: i, Tag: n.Tag}, d.ports[n.Port]); err != nil {
 			return err
 		}
 	}
@@ -180,7 +180,7 @@ func createServer(c *lifecycle.Change, row *compute.ServerRow, data lifecycle.Bu
 
 // enoughServers returns how many of the requested servers the quotas and the bound of a request
 // allow. Faults: TooManyInstances, InvalidInput.
-func enoughServers(c *lifecycle.Change, d *draft) (int, error) {
+func enoughServers(c *lifecycle.Change, d *validatedSpec) (int, error) {
 	least, _ := d.count()
 	most := min(d.most, MaxServers)
 	each := map[string]int64{compute.Instances: 1, compute.Cores: d.flavor.VCPUs, compute.RAM: d.flavor.MemoryMB}
@@ -203,7 +203,7 @@ func enoughServers(c *lifecycle.Change, d *draft) (int, error) {
 }
 
 // tooMany says which quotas do not allow so many servers.
-func tooMany(d *draft, each map[string]int64, free, limits compute.Quotas) error {
+func tooMany(d *validatedSpec, each map[string]int64, free, limits compute.Quotas) error {
 	least, most := d.count()
 	var over, requested, used, allowed []string
 	for _, resource := range []string{compute.Cores, compute.Instances, compute.RAM} {
@@ -257,7 +257,7 @@ func headroom(c *lifecycle.Change, project, user string) (free, limits compute.Q
 }
 
 // enoughMembers refuses more servers than a group may have.
-func enoughMembers(c *lifecycle.Change, d *draft, group compute.ID, more int) error {
+func enoughMembers(c *lifecycle.Change, d *validatedSpec, group compute.ID, more int) error {
 	if group == "" {
 		return nil
 	}

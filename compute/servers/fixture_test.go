@@ -585,15 +585,15 @@ func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow
 	have := map[compute.ID]string{}
 	for _, row := range computetest.Read[compute.HostedRow](w, w.store) {
 		switch server := there[string(row.Server)]; {
-		case row.Wish == compute.WishGone:
+		case row.DesiredState == compute.DesiredAbsent:
 			if up[row.Host] {
 				w.Errorf("%s: %s has not destroyed server %s", after, row.Host, row.Server)
 			}
-		case row.Wish == compute.WishKept:
+		case row.DesiredState == compute.DesiredRetained:
 			if server.State != compute.Resized || server.Host == row.Host || row.Event != "" {
 				w.Errorf("%s: a host is to keep %+v, its server is %s on %q", after, row, server.State, server.Host)
 			}
-		case server.Host != row.Host || row.Event != "" || !wishFits(row.Wish, server):
+		case server.Host != row.Host || row.Event != "" || !wishFits(row.DesiredState, server):
 			w.Errorf("%s: a host is to have %+v, its server is %s on %q", after, row, server.State, server.Host)
 		default:
 			have[row.Server] = row.Host
@@ -610,10 +610,10 @@ func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow
 // not be resumed is in error.
 func wishFits(wish string, server compute.ServerRow) bool {
 	power := map[string]compute.Power{
-		compute.WishRunning: compute.Running, compute.WishStopped: compute.ShutDown,
-		compute.WishPaused: compute.PowerPaused, compute.WishSuspended: compute.ShutDown,
+		compute.DesiredRunning: compute.Running, compute.DesiredStopped: compute.ShutDown,
+		compute.DesiredPaused: compute.PowerPaused, compute.DesiredSuspended: compute.ShutDown,
 	}[wish]
-	saved := wish == compute.WishSuspended
+	saved := wish == compute.DesiredSuspended
 	return power == server.Power && (saved == (server.State == compute.Suspended) || saved && server.State == compute.Error)
 }
 

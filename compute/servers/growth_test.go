@@ -89,7 +89,7 @@ func manyServers(now time.Time, servers, operations int) (all []any) {
 			op.Worker, op.Lease = "another", now.Add(time.Hour)
 		} else {
 			op.Awaits = computetest.ID(fmt.Sprint("event", i))
-			all = append(all, &compute.HostedRow{Server: row.ID, Host: host, Wish: compute.WishRunning, Event: op.Awaits})
+			all = append(all, &compute.HostedRow{Server: row.ID, Host: host, DesiredState: compute.DesiredRunning, Event: op.Awaits})
 		}
 		all = append(all, op)
 	}

@@ -54,8 +54,8 @@ func TestHistory(t *testing.T) {
 		t.Errorf("events stay without their actions: %v", events)
 	}
 	w.must(w.StartServer(ctx, ann, vm))
-	if last := must(w.Actions(ctx, vm))[0]; last.Action != "start" || last.Place != 3 {
-		t.Errorf("the newest action is %s at %d", last.Action, last.Place)
+	if last := must(w.Actions(ctx, vm))[0]; last.Action != "start" || last.Sequence != 3 {
+		t.Errorf("the newest action is %s at %d", last.Action, last.Sequence)
 	}
 	w.work(s, nil)
 	w.agrees("removal of old records")

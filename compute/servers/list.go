@@ -274,7 +274,7 @@ var sortKeys = map[string]func(a, b compute.ServerRow) int{
 	"image_ref":         by(func(s compute.ServerRow) compute.ID { return s.Image }),
 	"instance_type_id":  by(func(s compute.ServerRow) compute.ID { return s.FlavorID }),
 	"key_name":          by(func(s compute.ServerRow) string { return s.KeyName }),
-	"launch_index":      by(func(s compute.ServerRow) int { return s.Place }),
+	"launch_index":      by(func(s compute.ServerRow) int { return s.Index }),
 	"launched_at":       func(a, b compute.ServerRow) int { return a.LaunchedAt.Compare(b.LaunchedAt) },
 	"locked":            by(func(s compute.ServerRow) int { return map[bool]int{true: 1}[s.Locked != ""] }),
 	"node":              by(func(s compute.ServerRow) string { return s.Node }),

@@ -194,7 +194,7 @@ func (s *Service) beginMove(ctx context.Context, by compute.Caller, id compute.I
 			case m.host == row.Host && d.Forced:
 				return compute.Invalid("UnableToMigrateToSelf", "Unable to migrate instance (%s) to current host (%s).", id, m.host)
 			}
-			if d.Node, err = wantedNode(c, &draft{ServerSpec: ServerSpec{Host: m.host}}); err != nil {
+			if d.Node, err = wantedNode(c, &validatedSpec{ServerSpec: ServerSpec{Host: m.host}}); err != nil {
 				return err
 			}
 		}

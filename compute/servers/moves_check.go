@@ -27,7 +27,7 @@ func (s *Service) mayMoveGroups(ctx context.Context, server compute.ID) error {
 		return compute.NotConfigured("network")
 	}
 	ports, err := s.network.ServerPorts(ctx, server)
-	if err == nil && slices.ContainsFunc(ports, func(p compute.Port) bool { return len(p.Asks.Groups) > 0 && !p.Asks.Old }) {
+	if err == nil && slices.ContainsFunc(ports, func(p compute.Port) bool { return len(p.ResourceRequest.Groups) > 0 && !p.ResourceRequest.LegacyFormat }) {
 		err = oldCompute()
 	}
 	return err

@@ -110,7 +110,7 @@ func lastFailure(r compute.Reader, server compute.ID) (error, error) {
 	if err != nil || len(actions) == 0 {
 		return nil, err
 	}
-	last := slices.MaxFunc(actions, func(a, b compute.ActionRow) int { return a.Place - b.Place })
+	last := slices.MaxFunc(actions, func(a, b compute.ActionRow) int { return a.Sequence - b.Sequence })
 	events, err := eventsOf(r, last.ID)
 	for _, e := range events {
 		if e.Result == compute.EventFailed {

@@ -291,7 +291,7 @@ func TestRemainsOnAHostAreNotBuilt(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	vm := w.boot("vm", w.port(1000))
 	for _, host := range []string{"cn1", "cn2"} {
-		w.add(&compute.HostedRow{Server: vm, Host: host, Wish: compute.WishGone, Event: computetest.ID("gone"), Generation: 4, CreatedAt: computetest.Now})
+		w.add(&compute.HostedRow{Server: vm, Host: host, DesiredState: compute.DesiredAbsent, Event: computetest.ID("gone"), Generation: 4, CreatedAt: computetest.Now})
 	}
 	must(w.Recover(ctx))
 	first := must(w.Server(ctx, vm)).Host
@@ -313,7 +313,7 @@ func TestKeptServers(t *testing.T) {
 	vm := w.boot("vm", w.port(1000))
 	w.work(w.cloudService, nil)
 	row := computetest.Read[compute.HostedRow](w, w.store)[0]
-	row.Wish, row.Event, row.Slots = compute.WishKept, computetest.ID("event"), []string{"0000:01:00.1"}
+	row.DesiredState, row.Event, row.Slots = compute.DesiredRetained, computetest.ID("event"), []string{"0000:01:00.1"}
 	w.must(w.store.Update(ctx, w.clock(), func(c compute.Writer) error { return c.Replace(&row) }))
 	if wanted := must(w.Wanted(ctx, "cn1")); len(wanted) != 1 || !wanted[0].Kept || wanted[0].Running || len(wanted[0].Ports) != 0 {
 		t.Errorf("the host is to have %+v", wanted)

@@ -285,7 +285,7 @@ func (w *fixture) hostedServer(host string, n int) []any {
 	w.must(err)
 	return []any{
 		&compute.ServerRow{ID: id, Number: int64(n), Project: computetest.Project, Host: host, State: compute.Active, Power: compute.Running, Flavor: []byte("{}"), CreatedAt: w.clock()},
-		&compute.HostedRow{Server: id, Host: host, Wish: compute.WishRunning, CreatedAt: w.clock()},
+		&compute.HostedRow{Server: id, Host: host, DesiredState: compute.DesiredRunning, CreatedAt: w.clock()},
 		&compute.PortRow{Port: compute.ID(made[0].ID), Server: id, Network: compute.ID(w.net), Seen: []byte("{}")},
 	}
 }

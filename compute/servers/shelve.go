@@ -123,7 +123,7 @@ func (s *Service) UnshelveServer(ctx context.Context, by compute.Caller, id comp
 			if err := to.MayChoose(); err != nil {
 				return err
 			}
-			if d.Node, err = wantedNode(c, &draft{ServerSpec: ServerSpec{Host: to.Host}}); err != nil {
+			if d.Node, err = wantedNode(c, &validatedSpec{ServerSpec: ServerSpec{Host: to.Host}}); err != nil {
 				return err
 			}
 			in, err := compute.ZonesByHost(c, to.Host)

@@ -248,12 +248,12 @@ func (s *accessSide) seed(t *testing.T) {
 	deleted := compute.ID("33333333-0000-4000-8000-000000000009")
 	for _, row := range []any{
 		&compute.ActionRow{
-			ID: computetest.ID("act"), Server: "33333333-0000-4000-8000-000000000001", Place: 1, Action: "stop", Request: ownRequest,
+			ID: computetest.ID("act"), Server: "33333333-0000-4000-8000-000000000001", Sequence: 1, Action: "stop", Request: ownRequest,
 			Project: demo, User: "member", StartedAt: now, UpdatedAt: now,
 		},
 		&compute.ActionRow{ID: computetest.ID("born"), Server: deleted, Action: "create", Request: "req-create", Project: demo, User: "member", StartedAt: now, UpdatedAt: now},
 		&compute.ActionRow{
-			ID: computetest.ID("died"), Server: deleted, Place: 1, Action: "delete", Request: "req-delete", Project: other, User: "root",
+			ID: computetest.ID("died"), Server: deleted, Sequence: 1, Action: "delete", Request: "req-delete", Project: other, User: "root",
 			StartedAt: now.Add(time.Second), UpdatedAt: now.Add(time.Second),
 		},
 	} {

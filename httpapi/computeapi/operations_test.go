@@ -67,8 +67,8 @@ func TestOperationsAreListed(t *testing.T) {
 	operation("down", 6*time.Minute, compute.OperationRow{Kind: "power", Step: "host", Awaits: computetest.ID("event down")})
 	operation("answered", 7*time.Minute, compute.OperationRow{Kind: "power", Step: "host", Awaits: computetest.ID("event answered")})
 	rows = append(rows,
-		&compute.HostedRow{Server: computetest.ID("waiting"), Host: "cn1", Wish: compute.WishRunning, Event: computetest.ID("event up")},
-		&compute.HostedRow{Server: computetest.ID("down"), Host: "cn2", Wish: compute.WishRunning, Event: computetest.ID("event down")})
+		&compute.HostedRow{Server: computetest.ID("waiting"), Host: "cn1", DesiredState: compute.DesiredRunning, Event: computetest.ID("event up")},
+		&compute.HostedRow{Server: computetest.ID("down"), Host: "cn2", DesiredState: compute.DesiredRunning, Event: computetest.ID("event down")})
 	computetest.Add(t, s.store, rows...)
 
 	list := func(query string) (all []listedOperation, more bool) {

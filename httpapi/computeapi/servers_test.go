@@ -101,7 +101,7 @@ func somePorts() ports {
 		}
 	}
 	requests, free, inUse := port(bandwidth), port(plain), port(used)
-	requests.Asks = request.Port{ID: string(bandwidth), Groups: []request.Group{{
+	requests.ResourceRequest = request.Port{ID: string(bandwidth), Groups: []request.Group{{
 		ID: "77777777-0000-4000-8000-000000000001", Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": 1000},
 	}}}
 	inUse.Server, inUse.Status = "33333333-0000-4000-8000-000000000001", "ACTIVE"
@@ -159,7 +159,7 @@ func (s *side) makeServer(t testing.TB, a neutron.Agent) {
 		StartedAt: now, FinishedAt: now, Result: "Success",
 	})
 	if g.Host != "" {
-		computetest.Add(t, s.store, &compute.HostedRow{Server: g.ID, Host: g.Host, Wish: compute.WishRunning, CreatedAt: now})
+		computetest.Add(t, s.store, &compute.HostedRow{Server: g.ID, Host: g.Host, DesiredState: compute.DesiredRunning, CreatedAt: now})
 	}
 	if p := g.Port; p != nil {
 		seen, err := json.Marshal(compute.Port{

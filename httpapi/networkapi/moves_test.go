@@ -42,7 +42,7 @@ func TestComputeMovesPorts(t *testing.T) {
 	}
 	port, err := n.Port(t.Context(), id)
 	must(err)
-	group, err := guarantee.ParseUUID(port.Asks.Groups[0].ID)
+	group, err := guarantee.ParseUUID(port.ResourceRequest.Groups[0].ID)
 	must(err)
 	existing := guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{
 		group: guarantee.Name{Driver: guarantee.OpenVSwitch, Hypervisor: "h2", Device: "br0"}.UUID(),

@@ -156,7 +156,7 @@ func port(p *cloud.Port) (request.Port, bool) {
 	for _, g := range p.Request.Groups {
 		id := g.ID
 		if id == "" { // the format before groups
-			id, requested.Old = p.UUID, true
+			id, requested.LegacyFormat = p.UUID, true
 		}
 		requested.Groups = append(requested.Groups, request.Group{ID: id, Resources: g.Resources, Required: g.Required})
 	}

@@ -85,7 +85,7 @@ func TestOperationsAreUpgraded(t *testing.T) {
 				t.Errorf("%s/%s is at %q, want %q; hosts are to have %+v", c.kind, c.step, got, c.want, hosted)
 			}
 		}
-		want := []compute.HostedRow{{Server: remaining, Host: "cn2", Wish: compute.WishGone, Event: remaining}}
+		want := []compute.HostedRow{{Server: remaining, Host: "cn2", DesiredState: compute.DesiredAbsent, Event: remaining}}
 		if diff := cmp.Diff(want, computetest.Read[compute.HostedRow](t, again, compute.Where(compute.ByServer, remaining))); diff != "" {
 			t.Errorf("what a host is to destroy (-want +got):\n%s", diff)
 		}

@@ -72,7 +72,7 @@ func serverAttributes(q *wire.Request, s servers.Server) view.Object {
 	return view.Object{
 		view.TextOrNull("OS-EXT-SRV-ATTR:host", s.Host), view.TextOrNull("OS-EXT-SRV-ATTR:hypervisor_hostname", s.Node),
 		view.Text("OS-EXT-SRV-ATTR:instance_name", q.API.Servers.InstanceName(s.ServerRow)),
-	}.If(q.Minor >= 3, view.Text("OS-EXT-SRV-ATTR:reservation_id", s.Reservation), view.Int("OS-EXT-SRV-ATTR:launch_index", s.Place),
+	}.If(q.Minor >= 3, view.Text("OS-EXT-SRV-ATTR:reservation_id", s.Reservation), view.Int("OS-EXT-SRV-ATTR:launch_index", s.Index),
 		view.Text("OS-EXT-SRV-ATTR:hostname", s.Hostname), view.Text("OS-EXT-SRV-ATTR:kernel_id", ""), view.Text("OS-EXT-SRV-ATTR:ramdisk_id", ""),
 		view.Null("OS-EXT-SRV-ATTR:root_device_name"), view.TextOrNull("OS-EXT-SRV-ATTR:user_data", s.UserData))
 }
