@@ -65,6 +65,7 @@ var shown = []struct{ page, first, why string }{
 	{"docs/decisions/0042-one-planner-of-provider-trees.md", "actual tree", "a drawing"},
 	{"docs/decisions/0045-network-in-parts.md", "httpapi/networkapi    daemon", "a drawing"},
 	{"docs/decisions/0043-wires-share-a-kit.md", "computeapi ─►", "a drawing"},
+	{"docs/decisions/0047-exporter.md", "APIs ──", "a drawing"},
 	{"docs/operations/README.md", "2026-11-20 12:00:00.123", "a line of the log"},
 	{"docs/operations/database-tools.md", "$ berth db version", "a command with what it prints"},
 	{"docs/operations/database-tools.md", `{"format":`, "a dump, which is cut"},

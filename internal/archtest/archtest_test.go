@@ -145,6 +145,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/cloudapi", "cloudconfig identity/discovery ops/cloud"},
 	{"ops/records", "ops/cloud placement"},
 	{"ops/changefeed", "ops/cloud ops/records"},
+	{"ops/metrics", "compute/request ops/audit ops/capacity ops/cloud ops/cloud/index ops/novaquery placement placement/snapshot"},
 	{"ops/restore", "ops/cloud placement"},
 	{"cmd/berth", "*"},
 	{"cmd/berth/internal/cli", "daemon internal/manpages osloconfig"},
