@@ -40,6 +40,9 @@ type Options struct {
 	Environ []string
 	// Warn is called with each setting that has no effect, and the like; nil drops them.
 	Warn func(text string)
+	// Rate is how many requests are sent to the cloud in a second, of all services together; 0 is no
+	// bound.
+	Rate float64
 	// Wait waits before a request is tried again; nil waits on the clock.
 	Wait func(context.Context, time.Duration) error
 	site string // the system's directory of clouds.yaml, "" for the usual
@@ -68,7 +71,11 @@ type Client struct {
 	name        string // of the cloud
 	auth        string // the URL of the identity service, "" for none
 	requestedAt time.Time
+	limiter     *limiter
 }
+
+// Requests returns how many requests were sent, with those for tokens and those that were sent again.
+func (c *Client) Requests() int64 { return c.limiter.sent.Load() }
 
 // Source names the cloud for people, without credentials.
 func (c *Client) Source() string { return c.source }
@@ -94,6 +101,8 @@ func (c *Client) use(provider *gophercloud.ProviderClient, client http.Client, o
 	if wait == nil {
 		wait = onClock
 	}
+	c.limiter = &limiter{next: client.Transport, rate: o.Rate}
+	client.Transport = c.limiter
 	provider.HTTPClient = client
 	provider.UserAgent.Prepend("berth")
 	provider.UseTokenLock()

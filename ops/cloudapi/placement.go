@@ -56,20 +56,51 @@ type placementReader struct {
 
 	known       map[listedProvider]readProvider // of an earlier reading, where their generation did not change
 	knownOwners map[string]cloud.Consumer
+	incomplete  bool // it has failed: providers are absent from read, and consumers from owners
 }
 
 // know has the reader take from an earlier one what belongs to providers that are listed as they
 // were then.
 func (p *placementReader) know(earlier *placementReader) {
 	p.known, p.knownOwners = make(map[listedProvider]readProvider), make(map[string]cloud.Consumer)
+	for _, c := range earlier.owners {
+		p.knownOwners[c.UUID] = c
+	}
 	for i, listed := range earlier.listed {
-		if read := earlier.read[i]; !read.deleted && !read.restless {
-			read.Usages = map[string]int64{} // summed up again
-			p.known[listed] = read
+		read := earlier.read[i]
+		if read.UUID == "" || read.deleted || read.restless {
+			continue
+		}
+		if !earlier.incomplete { // else some of the others have not been read yet
+			read.consumers = slices.DeleteFunc(slices.Clone(read.consumers), func(uuid string) bool {
+				_, exists := p.knownOwners[uuid]
+				return !exists
+			})
+		}
+		read.Usages = map[string]int64{} // summed up again
+		p.known[listed] = read
+	}
+}
+
+// interrupted leaves of a reading that has failed what the next one need not read again. Earlier is
+// the one before, or nil.
+func (p *placementReader) interrupted(earlier *placementReader) {
+	p.incomplete, p.owners = true, nil
+	if earlier == nil {
+		return
+	}
+	changed := map[string]bool{}
+	for i := range p.read {
+		if _, known := p.known[p.listed[i]]; !known {
+			for _, uuid := range p.read[i].consumers {
+				changed[uuid] = true
+			}
 		}
 	}
 	for _, c := range earlier.owners {
-		p.knownOwners[c.UUID] = c
+		if !changed[c.UUID] {
+			p.owners = append(p.owners, c)
+		}
 	}
 }
 
@@ -136,11 +167,13 @@ var isUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]
 // readProviders reads what belongs to each provider.
 func (p *placementReader) readProviders(ctx context.Context, done func()) error {
 	p.read = make([]readProvider, len(p.listed))
+	for i, listed := range p.listed {
+		p.read[i] = p.known[listed] // all of them, also when a request fails
+	}
 	return each(ctx, len(p.listed), func(ctx context.Context, i int) error {
 		defer done()
 		listed := p.listed[i]
-		if read, ok := p.known[listed]; ok {
-			p.read[i] = read
+		if _, ok := p.known[listed]; ok {
 			return nil
 		}
 		for n := 1; ; n++ {
@@ -228,11 +261,7 @@ func (p *placementReader) readProvider(ctx context.Context, listed listedProvide
 func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
 	seen, changed := map[string]bool{}, map[string]bool{}
 	var uuids []string
-	byUUID := map[string]*cloud.Provider{}
 	for i := range p.read {
-		if !p.read[i].deleted {
-			byUUID[p.read[i].UUID] = &p.read[i].Provider
-		}
 		_, known := p.known[p.listed[i]]
 		for _, uuid := range p.read[i].consumers {
 			changed[uuid] = changed[uuid] || !known
@@ -244,38 +273,80 @@ func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
 	}
 	all := make([]cloud.Consumer, len(uuids))
 	done := m.begin("consumers", len(uuids))
-	err := each(ctx, len(uuids), func(ctx context.Context, i int) error {
+	err := each(ctx, len(uuids), func(ctx context.Context, i int) (err error) {
 		defer done()
 		if c, ok := p.knownOwners[uuids[i]]; ok && !changed[uuids[i]] {
 			all[i] = c
 			return nil
 		}
-		var answer struct {
-			Allocations map[string]struct{ Resources map[string]int64 }
-			Generation  int64  `json:"consumer_generation"`
-			Project     string `json:"project_id"`
-			User        string `json:"user_id"`
-			Type        string `json:"consumer_type"`
-		}
-		if err := get(ctx, p.ServiceClient, "allocations/"+uuids[i], &answer); err != nil {
-			return err
-		}
-		if answer.Type == "unknown" {
-			answer.Type = ""
-		}
-		all[i] = cloud.Consumer{
-			UUID: uuids[i], Generation: answer.Generation, Project: answer.Project, User: answer.User, Type: answer.Type,
-			Allocations: map[string]map[string]int64{},
-		}
-		for provider, a := range answer.Allocations {
-			all[i].Allocations[provider] = a.Resources
-		}
-		return nil
+		all[i], err = p.readConsumer(ctx, uuids[i])
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	p.owners = slices.DeleteFunc(all, func(c cloud.Consumer) bool { return len(c.Allocations) == 0 }) // it was deleted meanwhile
+	p.setOwners(all)
+	return nil
+}
+
+// readAgain reads consumers again that were read before.
+func (p *placementReader) readAgain(ctx context.Context, uuids []string) error {
+	index := make(map[string]int, len(p.owners))
+	for i := range p.owners {
+		index[p.owners[i].UUID] = i
+	}
+	read := make([]cloud.Consumer, len(uuids))
+	err := each(ctx, len(uuids), func(ctx context.Context, i int) (err error) {
+		read[i], err = p.readConsumer(ctx, uuids[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	owners := slices.Clone(p.owners)
+	for i, uuid := range uuids {
+		owners[index[uuid]] = read[i]
+	}
+	p.setOwners(owners)
+	return nil
+}
+
+// readConsumer reads a consumer. One that was deleted has no allocations.
+func (p *placementReader) readConsumer(ctx context.Context, uuid string) (c cloud.Consumer, err error) {
+	var answer struct {
+		Allocations map[string]struct{ Resources map[string]int64 }
+		Generation  int64  `json:"consumer_generation"`
+		Project     string `json:"project_id"`
+		User        string `json:"user_id"`
+		Type        string `json:"consumer_type"`
+	}
+	if err := get(ctx, p.ServiceClient, "allocations/"+uuid, &answer); err != nil {
+		return c, err
+	}
+	if answer.Type == "unknown" {
+		answer.Type = ""
+	}
+	c = cloud.Consumer{
+		UUID: uuid, Generation: answer.Generation, Project: answer.Project, User: answer.User, Type: answer.Type,
+		Allocations: map[string]map[string]int64{},
+	}
+	for provider, a := range answer.Allocations {
+		c.Allocations[provider] = a.Resources
+	}
+	return c, nil
+}
+
+// setOwners sets the consumers, but for those without allocations, which were deleted meanwhile, and
+// what they use of each provider.
+func (p *placementReader) setOwners(consumers []cloud.Consumer) {
+	p.owners = slices.DeleteFunc(consumers, func(c cloud.Consumer) bool { return len(c.Allocations) == 0 })
+	byUUID := make(map[string]*cloud.Provider, len(p.read))
+	for i := range p.read {
+		if !p.read[i].deleted {
+			p.read[i].Usages = map[string]int64{}
+			byUUID[p.read[i].UUID] = &p.read[i].Provider
+		}
+	}
 	for i := range p.owners {
 		for provider, resources := range p.owners[i].Allocations {
 			for class, amount := range resources {
@@ -285,7 +356,6 @@ func (p *placementReader) readConsumers(ctx context.Context, m *meter) error {
 			}
 		}
 	}
-	return nil
 }
 
 // records returns what was read. A provider whose parent or root was removed meanwhile was itself,
