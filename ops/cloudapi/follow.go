@@ -31,11 +31,12 @@ type Follower struct {
 // Follower returns a reader of some parts. Consumers come with placement.
 func (c *Client) Follower(parts cloud.Part) *Follower { return &Follower{client: c, parts: parts} }
 
-// Read reads the records. A part that could not be read is absent, and failed says why; what could be
+// Read reads the records. Those of placement may be given where they are read elsewhere, for what
+// depends on them. A part that could not be read is absent, and failed says why; what could be
 // read in part is a sentence in Unread of the records, as in [Client.Read]. When ctx ends, all that
 // was not read has its error.
-func (f *Follower) Read(ctx context.Context) (records *cloud.Cloud, failed map[cloud.Part]error) {
-	r := &cloud.Cloud{Source: f.client.source, Begun: time.Now().UTC()}
+func (f *Follower) Read(ctx context.Context, placement *cloud.Placement) (records *cloud.Cloud, failed map[cloud.Part]error) {
+	r := &cloud.Cloud{Source: f.client.source, Begun: time.Now().UTC(), Placement: placement}
 	failed = map[cloud.Part]error{}
 	if f.parts&cloud.PlacementPart != 0 {
 		var err error

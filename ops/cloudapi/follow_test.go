@@ -57,7 +57,7 @@ func follow(t *testing.T, hosts int) *followed {
 func (f *followed) read() int64 {
 	f.t.Helper()
 	before := f.client.Requests()
-	got, failed := f.follower.Read(f.t.Context())
+	got, failed := f.follower.Read(f.t.Context(), nil)
 	n := f.client.Requests() - before
 	if len(failed) > 0 {
 		f.t.Fatal(failed)
@@ -109,7 +109,7 @@ func TestFollowTakesFewRequests(t *testing.T) {
 	f := follow(t, 100)
 	first := f.read()
 	var roots []string
-	got, _ := f.follower.Read(t.Context())
+	got, _ := f.follower.Read(t.Context(), nil)
 	for _, p := range got.Placement.Providers {
 		if p.Parent == "" {
 			roots = append(roots, p.UUID)
@@ -131,7 +131,7 @@ func TestFollowTakesFewRequests(t *testing.T) {
 func TestFollowSeesEverything(t *testing.T) {
 	f := follow(t, 3)
 	f.read()
-	got, _ := f.follower.Read(t.Context())
+	got, _ := f.follower.Read(t.Context(), nil)
 	var roots []string
 	for _, p := range got.Placement.Providers {
 		if p.Parent == "" {
@@ -162,7 +162,7 @@ func TestFollowSeesEverything(t *testing.T) {
 func TestFollowAfterFailures(t *testing.T) {
 	f := follow(t, 20)
 	first := f.read()
-	got, _ := f.follower.Read(t.Context())
+	got, _ := f.follower.Read(t.Context(), nil)
 	roots := []string{}
 	for _, p := range got.Placement.Providers {
 		if p.Parent == "" {
@@ -182,7 +182,7 @@ func TestFollowAfterFailures(t *testing.T) {
 			return false
 		}
 		f.instead.Store(&fail)
-		records, failed := f.follower.Read(t.Context())
+		records, failed := f.follower.Read(t.Context(), nil)
 		if err := failed[cloud.PlacementPart]; err == nil || records.Placement != nil || !strings.Contains(err.Error(), "It is broken") {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -224,7 +224,7 @@ func TestFollowSaysWhatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, failed := client.Follower(cloud.PlacementPart | cloud.ComputePart | cloud.NetworkPart).Read(t.Context())
+	got, failed := client.Follower(cloud.PlacementPart|cloud.ComputePart|cloud.NetworkPart).Read(t.Context(), nil)
 	if parts := slices.Collect(maps.Keys(failed)); len(parts) != 1 || !strings.Contains(fmt.Sprint(failed[cloud.ComputePart]), "403 Forbidden") {
 		t.Errorf("what fails is %v", failed)
 	}

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// A Family is the samples of a metric, all of them gauges.
+// A Family is the samples of a metric. It is a gauge unless it is a counter.
 type Family struct {
 	Description
+	Counter bool
 	Samples []Sample
 }
 
@@ -109,7 +110,11 @@ func Write(w io.Writer, families []Family) error {
 	var number []byte
 	for i := range families {
 		f := &families[i]
-		b.WriteString("# HELP " + f.Name + " " + f.Help + "\n# TYPE " + f.Name + " gauge\n")
+		kind := "gauge"
+		if f.Counter {
+			kind = "counter"
+		}
+		b.WriteString("# HELP " + f.Name + " " + f.Help + "\n# TYPE " + f.Name + " " + kind + "\n")
 		for _, s := range f.Samples {
 			b.WriteString(f.Name)
 			for k, value := range s.Labels {
