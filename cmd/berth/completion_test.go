@@ -50,7 +50,7 @@ func TestCompletion(t *testing.T) {
 		"records ":                              {[]string{"diff", "export", "import", "top", "tree"}, noFiles},
 		"heal ":                                 {nil, noFiles},
 		"capacity ":                             {[]string{"drain", "headroom"}, noFiles},
-		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "heal", "help", "network", "placement", "records", "up", "version", "watch"}, noFiles},
+		"help ":                                 {[]string{"agent", "audit", "capacity", "completion", "compute", "db", "doctor", "explain", "exporter", "heal", "help", "network", "placement", "records", "up", "version", "watch"}, noFiles},
 		"completion ":                           {[]string{"bash", "fish", "powershell", "zsh"}, noFiles},
 		"man ":                                  {nil, directories},
 		"version -f ":                           {formats, noFiles},

@@ -16,7 +16,7 @@ import (
 )
 
 // units are those of flags that are numbers.
-var units = regexp.MustCompile(`\b(hosts|servers|seconds|rows|bytes|MiB|kbit/s)\b`)
+var units = regexp.MustCompile(`\b(hosts|servers|requests|seconds|rows|bytes|MiB|kbit/s)\b`)
 
 // The help of every command is within 80 columns, and each flag has a help text: without a full
 // stop at the end, as the others, and with its unit.

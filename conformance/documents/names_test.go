@@ -44,7 +44,7 @@ func TestLinks(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	known := make(map[string]bool)
 	described := regexp.MustCompile("(?m)^\\| `(berth_\\w+)`")
-	for _, name := range []string{"metrics.md", "observability.md"} {
+	for _, name := range []string{"metrics.md", "observability.md", "exporter.md"} {
 		for _, m := range described.FindAllStringSubmatch(read(t, filepath.Join(operations, name)), -1) {
 			known[m[1]] = true
 		}

@@ -9,11 +9,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/berthcloud/berth/bench/clouds"
@@ -233,5 +236,38 @@ func BenchmarkScrape(b *testing.B) {
 				b.ReportMetric(float64(w.Body.Len()), "text-B")
 			}
 		})
+	}
+}
+
+// TestDocument compares the tables of the page with the metrics that there are: names and labels.
+func TestDocument(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations/exporter.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(page), -1) {
+		documented[m[1]] = m[2]
+	}
+	row := func(labels []string) string {
+		if len(labels) == 0 {
+			return "–"
+		}
+		return "`" + strings.Join(labels, "`, `") + "`"
+	}
+	written := map[string]string{}
+	for _, d := range metrics.Described() {
+		written[d.Name] = row(d.Labels)
+	}
+	x := start(t, logtest.Logger())
+	x.refresh(reading())
+	for _, m := range regexp.MustCompile(`(?m)^# HELP (\w+) `).FindAllStringSubmatch(x.scrape(), -1) {
+		if written[m[1]] == "" { // the exporter's own
+			written[m[1]] = row(nil)
+		}
+	}
+	written["berth_cloud_source_up"] = row([]string{"source"})
+	if diff := cmp.Diff(written, documented); diff != "" {
+		t.Errorf("the page (-written +documented):\n%s", diff)
 	}
 }

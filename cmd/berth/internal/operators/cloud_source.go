@@ -84,6 +84,11 @@ func (s *cloudSource) apiFlags(cmd *cobra.Command) {
 	})
 }
 
+// databaseFlags adds the flags that select a database.
+func (s *cloudSource) databaseFlags(cmd *cobra.Command) {
+	cli.Group(cmd, cli.SourceFlags, func(f *pflag.FlagSet) { s.db.Flags(f) })
+}
+
 // errNoSource is the error when nothing says where the records are.
 var errNoSource = errors.New(`nothing says which cloud to read. One of these does:
   --os-cloud NAME       a cloud in clouds.yaml, as for the openstack client (or OS_CLOUD)
