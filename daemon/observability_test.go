@@ -55,19 +55,19 @@ type rule struct {
 	Labels, Annotations map[string]string
 }
 
-func readDashboard(t *testing.T) (d dashboard) {
+func readDashboard(t *testing.T, file string) (d dashboard) {
 	t.Helper()
-	text, err := os.ReadFile(dashboardFile)
+	text, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(text, &d)
 	}
 	if err != nil || len(d.Panels) == 0 {
-		t.Fatalf("%s has %d panels: %v", dashboardFile, len(d.Panels), err)
+		t.Fatalf("%s has %d panels: %v", file, len(d.Panels), err)
 	}
 	return d
 }
 
-func readRules(t *testing.T) (all []rule) {
+func readRules(t *testing.T, path string) (all []rule) {
 	t.Helper()
 	var file struct {
 		Groups []struct {
@@ -75,7 +75,7 @@ func readRules(t *testing.T) (all []rule) {
 			Rules []rule
 		}
 	}
-	text, err := os.ReadFile(rulesFile)
+	text, err := os.ReadFile(path)
 	if err == nil {
 		err = yaml.Unmarshal(text, &file)
 	}
@@ -83,7 +83,7 @@ func readRules(t *testing.T) (all []rule) {
 		all = append(all, g.Rules...)
 	}
 	if err != nil || len(all) == 0 {
-		t.Fatalf("%s has %d alerts: %v", rulesFile, len(all), err)
+		t.Fatalf("%s has %d alerts: %v", path, len(all), err)
 	}
 	return all
 }
@@ -237,7 +237,7 @@ var legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
 // TestDashboard compares the dashboard's metrics with the existing ones.
 func TestDashboard(t *testing.T) {
-	d, exported := readDashboard(t), exportedSeries(t)
+	d, exported := readDashboard(t, dashboardFile), exportedSeries(t)
 	if d.Title == "" || d.UID == "" || d.SchemaVersion < 36 {
 		t.Errorf("title %q, uid %q, schema version %d", d.Title, d.UID, d.SchemaVersion)
 	}
@@ -290,7 +290,13 @@ func checkPanel(t *testing.T, title, legend string, u use) {
 
 // TestDashboardLayout requires that panels do not overlap.
 func TestDashboardLayout(t *testing.T) {
-	d := readDashboard(t)
+	for _, file := range []string{dashboardFile, cloudDashboardFile, hostDashboardFile} {
+		t.Run(filepath.Base(file), func(t *testing.T) { checkLayout(t, readDashboard(t, file)) })
+	}
+}
+
+func checkLayout(t *testing.T, d dashboard) {
+	t.Helper()
 	taken := make(map[[2]int]string)
 	ids := make(map[int]bool)
 	for _, p := range d.Panels {
@@ -319,7 +325,7 @@ func TestDashboardLayout(t *testing.T) {
 func TestAlerts(t *testing.T) {
 	exported := exportedSeries(t)
 	names := make(map[string]bool)
-	for _, r := range readRules(t) {
+	for _, r := range readRules(t, rulesFile) {
 		if names[r.Alert] || !strings.HasPrefix(r.Alert, "Berth") {
 			t.Errorf("alert %q is there twice or has an odd name", r.Alert)
 		}
@@ -345,7 +351,7 @@ var (
 // TestAlertsSendTheirReaderSomewhere looks up the alerts and panels that
 // descriptions mention.
 func TestAlertsSendTheirReaderSomewhere(t *testing.T) {
-	rules, panels := readRules(t), readDashboard(t).Panels
+	rules, panels := readRules(t, rulesFile), readDashboard(t, dashboardFile).Panels
 	for _, r := range rules {
 		text := r.Annotations["description"]
 		for _, name := range mentionedAlert.FindAllString(text, -1) {
@@ -366,7 +372,7 @@ var alertRow = regexp.MustCompile("(?m)^\\| `(Berth\\w+)` \\| (\\w+) \\| [^|]+ \
 // TestAlertsAreDocumented compares the document's table with the rules.
 func TestAlertsAreDocumented(t *testing.T) {
 	var want, got []string
-	for _, r := range readRules(t) {
+	for _, r := range readRules(t, rulesFile) {
 		want = append(want, r.Alert+" "+r.Labels["severity"])
 	}
 	for _, m := range alertRow.FindAllStringSubmatch(documentation(t), -1) {
@@ -387,7 +393,12 @@ func TestPromtool(t *testing.T) {
 	for name, args := range map[string][]string{
 		"Alerts":    {"check", "rules", rulesFile},
 		"Fire":      {"test", "rules", rulesTestFile},
-		"Dashboard": {"check", "rules", dashboardAsRules(t)},
+		"Dashboard": {"check", "rules", dashboardAsRules(t, dashboardFile)},
+
+		"CloudAlerts":    {"check", "rules", cloudRulesFile},
+		"CloudFire":      {"test", "rules", cloudRulesTestFile},
+		"CloudDashboard": {"check", "rules", dashboardAsRules(t, cloudDashboardFile)},
+		"HostDashboard":  {"check", "rules", dashboardAsRules(t, hostDashboardFile)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -400,10 +411,10 @@ func TestPromtool(t *testing.T) {
 }
 
 // dashboardAsRules writes the dashboard's queries as a rule file.
-func dashboardAsRules(t *testing.T) string {
+func dashboardAsRules(t *testing.T, file string) string {
 	t.Helper()
 	var rules []map[string]string
-	for _, p := range readDashboard(t).Panels {
+	for _, p := range readDashboard(t, file).Panels {
 		for _, target := range p.Targets {
 			rules = append(rules, map[string]string{
 				"record": fmt.Sprintf("query:%d", len(rules)),

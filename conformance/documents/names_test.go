@@ -69,7 +69,7 @@ func TestMetrics(t *testing.T) {
 
 // TestAlerts looks up every alert in the pages.
 func TestAlerts(t *testing.T) {
-	rules := read(t, filepath.Join(operations, "alerts/berth.rules.yaml"))
+	rules := read(t, filepath.Join(operations, "alerts/berth.rules.yaml")) + read(t, filepath.Join(operations, "alerts/berth-cloud.rules.yaml"))
 	alert := regexp.MustCompile(`^Berth[A-Z][A-Za-z]+$`)
 	found := 0
 	for _, p := range pages(t) {
@@ -92,7 +92,7 @@ func TestAlerts(t *testing.T) {
 func TestAlertsHavePages(t *testing.T) {
 	_, table, _ := strings.Cut(read(t, filepath.Join(operations, "README.md")), "\n## An alert, or something is wrong\n")
 	table, _, _ = strings.Cut(table, "\n## ")
-	alerts := regexp.MustCompile(`alert: (\w+)\n`).FindAllStringSubmatch(read(t, filepath.Join(operations, "alerts/berth.rules.yaml")), -1)
+	alerts := regexp.MustCompile(`alert: (\w+)\n`).FindAllStringSubmatch(read(t, filepath.Join(operations, "alerts/berth.rules.yaml"))+read(t, filepath.Join(operations, "alerts/berth-cloud.rules.yaml")), -1)
 	for _, m := range alerts {
 		if !strings.Contains(table, "`"+m[1]+"`") {
 			t.Errorf("README.md names no page for the alert %s", m[1])

@@ -60,7 +60,7 @@ func TestInstallation(t *testing.T) {
 	r.there(t, settingsPath, statePath+"/placement.db", logPath+"/placement.log")
 
 	out := r.dpkg(t, "--purge", "berth")
-	r.gone(t, "etc/berth", "etc/default/berth-agent", "etc/logrotate.d/berth", logPath, wantedBy)
+	r.gone(t, "etc/berth", "etc/default/berth-agent", "etc/default/berth-exporter", "etc/logrotate.d/berth", logPath, wantedBy)
 	r.there(t, statePath+"/placement.db", statePath+"/note")
 	if !strings.Contains(out, "/var/lib/berth is not empty and is kept") {
 		t.Errorf("purging does not say that the data is kept:\n%s", out)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -21,12 +22,14 @@ import (
 
 	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/internal/logtest"
 	"github.com/berthcloud/berth/ops/audit/audittest"
 	"github.com/berthcloud/berth/ops/cloud"
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 	"github.com/berthcloud/berth/ops/exporter"
 	"github.com/berthcloud/berth/ops/metrics"
+	"github.com/berthcloud/berth/sqlstore"
 )
 
 // A running is an exporter whose readings a test hands over, one by one.
@@ -269,5 +272,33 @@ func TestDocument(t *testing.T) {
 	written["berth_cloud_source_up"] = row([]string{"source"})
 	if diff := cmp.Diff(written, documented); diff != "" {
 		t.Errorf("the page (-written +documented):\n%s", diff)
+	}
+}
+
+// BenchmarkFirstReading reads 10,000 hosts with nine providers each from a database file, and computes
+// and renders their metrics.
+func BenchmarkFirstReading(b *testing.B) {
+	file := filepath.Join(b.TempDir(), "placement.db")
+	if err := clouds.Bandwidth(10_000, 1).Save(b.Context(), file); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, cancel := context.WithCancel(b.Context())
+		exporter.New(exporter.Options{
+			Read: func(ctx context.Context) exporter.Reading {
+				tables, err := dbtool.OpenTables(ctx, sqlstore.Options{Path: file}, dbtool.Look)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer tables.Close()
+				c := &cloud.Cloud{}
+				if c.Placement, err = tables.Placement(ctx, true, nil); err != nil || len(c.Placement.Providers) != 90_000 {
+					b.Fatal(err)
+				}
+				return exporter.Reading{Cloud: c, Failed: map[string]error{"database": nil}}
+			},
+			Log: logtest.Logger(), Wait: func(context.Context, time.Time) { cancel() },
+		}).Run(ctx)
 	}
 }
