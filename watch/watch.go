@@ -39,12 +39,12 @@ type Store struct {
 	end   sync.Once
 
 	mu    sync.Mutex // guards polls, and what they depend on
-	polls map[*Poll]struct{}
+	polls polls
 }
 
 // NewStore returns a store that keeps its rows in another one.
 func NewStore(store rows.Store, rules Rules) *Store {
-	return &Store{Store: store, rules: rules, ended: make(chan struct{}), polls: map[*Poll]struct{}{}}
+	return &Store{Store: store, rules: rules, ended: make(chan struct{}), polls: newPolls()}
 }
 
 // Update is rows.Store's. It wakes the polls that depend on rows that were written, also when it
@@ -73,14 +73,7 @@ func (s *Store) OnNotes(fn func(rows.Notes)) { s.noted.Store(&fn) }
 func (s *Store) Notify(n rows.Notes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p := range s.polls {
-		switch {
-		case p.looking:
-			p.missed.Merge(n)
-		case p.depends.concernedBy(n):
-			p.wake()
-		}
-	}
+	s.polls.notify(n)
 }
 
 // RunFollow wakes polls that depend on what other instances write, until ctx ends. It reads their

@@ -3,6 +3,7 @@ package watch_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,5 +174,20 @@ func TestPollsAreWoken(t *testing.T) {
 	during(rows.Notes{All: true})
 	if len(poll.Changed) != 1 {
 		t.Error("a change while it reads does not wake the poll")
+	}
+}
+
+// BenchmarkNotify is a change that concerns one of 1,000 hosts that wait.
+func BenchmarkNotify(b *testing.B) {
+	store := watch.NewStore(still{}, nil)
+	for i := range 1000 {
+		host := strconv.Itoa(i)
+		store.Begin(host, "server of "+host, "port of "+host)
+	}
+	var n rows.Notes
+	n.Add("500", "server of 500", "another server")
+	b.ResetTimer()
+	for range b.N {
+		store.Notify(n)
 	}
 }
