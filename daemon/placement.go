@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/internal/gcpolicy"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/ops/exporter"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
@@ -117,6 +118,7 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 	}
 	m.watch(s.service, s.ready)
 	s.ends = append(s.ends, Background(api.Explainer.Run), Background(api.Prepare))
+	s.cloud = exporter.Direct(s.service.Snapshot)
 	s.open(httpapi.Config{
 		Service:       "placement",
 		History:       microversion.Placement,

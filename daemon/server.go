@@ -61,6 +61,7 @@ type Server struct {
 
 	api     http.Handler
 	ops     http.Handler
+	cloud   http.Handler // what /metrics/cloud shows, nil for a service without providers
 	ln      net.Listener // the first one of the API
 	serving *serving     // nil before it listens
 
@@ -185,7 +186,7 @@ func (s *Server) openWithFront(front func(http.Handler) http.Handler, c httpapi.
 		c.CORS = &cors
 	}
 	s.api = front(s.tracer.Handler(httpapi.New(c), routeNames(c.Routes)))
-	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Ready: s.serving.ready(ready), Profile: cfg.Berth.PProf})
+	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Cloud: s.cloud, Ready: s.serving.ready(ready), Profile: cfg.Berth.PProf})
 	s.serving.open(s.api, s.ops)
 }
 

@@ -12,12 +12,13 @@ import (
 // OpsConfig says what the operators' listener shows.
 type OpsConfig struct {
 	Metrics prometheus.Gatherer                // what /metrics shows; nil hides it
+	Cloud   http.Handler                       // what /metrics/cloud shows; nil hides it
 	Ready   func() (ready bool, detail string) // called by /readyz; nil means always ready
 	Profile bool                               // serve /debug/pprof/
 }
 
-// NewOps returns the handler of the operators' listener: /metrics, /healthz, /readyz and, when
-// enabled, /debug/pprof/. It has no authentication and belongs on an address that only operators
+// NewOps returns the handler of the operators' listener: /metrics, /metrics/cloud, /healthz,
+// /readyz and, when enabled, /debug/pprof/. It has no authentication and belongs on an address that only operators
 // can reach.
 //
 // /healthz answers 200 as long as the process answers at all; /readyz answers 503 with the detail
@@ -26,6 +27,9 @@ func NewOps(cfg OpsConfig) http.Handler {
 	mux := http.NewServeMux()
 	if cfg.Metrics != nil {
 		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}))
+	}
+	if cfg.Cloud != nil {
+		mux.Handle("GET /metrics/cloud", cfg.Cloud)
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		plain(w, http.StatusOK, "ok")

@@ -151,3 +151,18 @@ func TestExporterReadsTheDatabase(t *testing.T) {
 		}
 	}
 }
+
+// The placement service has the metrics of its own providers at its operators' listener.
+func TestPlacementServesMetricsOfItsCloud(t *testing.T) {
+	ops := filepath.Join(t.TempDir(), "ops.sock")
+	conf := settings(t, databaseOf("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops)
+	r := start(t, t.TempDir(), "placement", "serve", "--config", conf, "--listen", "127.0.0.1:0")
+	if err := clouds.Bandwidth(2, 1).Post(t.Context(), r.url); err != nil {
+		t.Fatal(err)
+	}
+	res, text := call(t, overUnix(ops), "GET", "http://h/metrics/cloud", "")
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%d: %s", res.StatusCode, text)
+	}
+	has(t, text, "berth_cloud_providers 18", `berth_cloud_host_resource_inventory{host="compute-000001.example.org",resource_class="NET_BW_EGR_KILOBIT_PER_SEC"} 150000000`)
+}

@@ -128,7 +128,7 @@ var rules = []struct{ pkg, may string }{
 	{"client/clienttest", "client fault httpapi/placementapi/placementapitest network/networktest placement/service"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection compute/serverports compute/servers config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging microversion network network/agents network/ovnagents network/service network/tracking placement placement/candidates placement/providertree placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
+	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection compute/serverports compute/servers config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging microversion network network/agents network/ovnagents network/service network/tracking ops/exporter placement placement/candidates placement/providertree placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client client/berthclient compute compute/inventory config daemon guarantee logging osloconfig"},
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client client/berthclient compute compute/catalog compute/inventory config daemon daemon/hostagent fault guarantee httpapi httpapi/identityapi httpapi/imageapi identity identity/hostkey identity/local images internal/backoff logging network osloconfig"},
 	{"ops/capacity", "fault ops/cloud ops/explain placement placement/candidates placement/snapshot"},
@@ -145,7 +145,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/cloudapi", "cloudconfig identity/discovery ops/cloud"},
 	{"ops/records", "ops/cloud placement"},
 	{"ops/changefeed", "ops/cloud ops/records"},
-	{"ops/exporter", "ops/cloud ops/metrics"},
+	{"ops/exporter", "ops/cloud ops/metrics placement/snapshot"},
 	{"ops/metrics", "compute/request ops/audit ops/capacity ops/cloud ops/cloud/index ops/novaquery placement placement/snapshot"},
 	{"ops/restore", "ops/cloud placement"},
 	{"cmd/berth", "*"},

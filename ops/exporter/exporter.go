@@ -54,11 +54,11 @@ type Exporter struct {
 	notes map[string]bool // what was logged: reasons, and sentences about what is not read
 
 	mu   sync.Mutex
-	last snapshot
+	last result
 }
 
-// A snapshot is the result of a reading.
-type snapshot struct {
+// A result is that of a reading.
+type result struct {
 	text      []byte // compressed; the numbers of the cloud
 	failed    map[string]error
 	unread    int
@@ -99,7 +99,7 @@ func (e *Exporter) refresh(ctx context.Context, begun time.Time) {
 	if ctx.Err() != nil {
 		return
 	}
-	next := snapshot{failed: maps.Clone(r.Failed), read: time.Now()}
+	next := result{failed: maps.Clone(r.Failed), read: time.Now()}
 	notes := slices.Clone(r.Cloud.Unread)
 	for _, source := range slices.Sorted(maps.Keys(r.Failed)) {
 		if err := r.Failed[source]; err != nil {
@@ -169,15 +169,15 @@ func compressed(families []metrics.Family) []byte {
 	return b.Bytes()
 }
 
-// current returns the last snapshot.
-func (e *Exporter) current() snapshot {
+// current returns the last result.
+func (e *Exporter) current() result {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.last
 }
 
 // own are the metrics of the exporter itself.
-func (e *Exporter) own(s snapshot, now time.Time) []metrics.Family {
+func (e *Exporter) own(s result, now time.Time) []metrics.Family {
 	gauge := func(name, help string, value float64) metrics.Family {
 		return metrics.Family{Description: metrics.Description{Name: name, Help: help}, Samples: []metrics.Sample{{Value: value}}}
 	}
@@ -230,21 +230,25 @@ func (e *Exporter) Handler() http.Handler {
 	return mux
 }
 
-// scrape answers from the last snapshot. It is kept compressed: members of a gzip file may follow each
-// other, so that what is known now is another member.
+// scrape answers from the last snapshot.
 func (e *Exporter) scrape(w http.ResponseWriter, r *http.Request) {
 	s := e.current()
-	own := e.own(s, time.Now())
+	write(w, r, s.text, e.own(s, time.Now()))
+}
+
+// write answers with a text that is kept compressed, and with more metrics: members of a gzip file may
+// follow each other, so that they are another member.
+func write(w http.ResponseWriter, r *http.Request, text []byte, more []metrics.Family) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(s.text) // the client may have disconnected
-		w.Write(compressed(own))
+		w.Write(text) // the client may have disconnected
+		w.Write(compressed(more))
 		return
 	}
-	if len(s.text) > 0 {
-		z, err := gzip.NewReader(bytes.NewReader(s.text))
+	if len(text) > 0 {
+		z, err := gzip.NewReader(bytes.NewReader(text))
 		if err == nil {
 			_, err = io.Copy(w, z)
 		}
@@ -252,5 +256,5 @@ func (e *Exporter) scrape(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	_ = metrics.Write(w, own)
+	_ = metrics.Write(w, more)
 }

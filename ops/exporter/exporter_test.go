@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -29,6 +30,8 @@ import (
 	"github.com/berthcloud/berth/ops/cloud/cloudtest"
 	"github.com/berthcloud/berth/ops/exporter"
 	"github.com/berthcloud/berth/ops/metrics"
+	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -123,7 +126,7 @@ func (x *running) scrape() string {
 func lines(text string) string {
 	var same strings.Builder
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "berth_cloud_snapshot_age_seconds") {
+		if !strings.HasPrefix(line, "berth_cloud_snapshot_") {
 			same.WriteString(line)
 		}
 	}
@@ -300,5 +303,27 @@ func BenchmarkFirstReading(b *testing.B) {
 			},
 			Log: logtest.Logger(), Wait: func(context.Context, time.Time) { cancel() },
 		}).Run(ctx)
+	}
+}
+
+// A service's own snapshot is computed once, again when it has changed, and an error is no empty answer.
+func TestDirect(t *testing.T) {
+	c := audittest.Whole().Done()
+	current, err := c.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failure error
+	x := &running{t: t, handler: exporter.Direct(func(context.Context) (*snapshot.Snapshot, error) { return current, failure })}
+	for range 2 {
+		want(t, x.scrape(), []string{fmt.Sprintf("berth_cloud_providers %d\n", len(c.Placement.Providers)), "berth_cloud_snapshot_timestamp_seconds 1"}, []string{"berth_cloud_hosts{", "berth_cloud_audit"})
+	}
+	b := placementtest.NewBuilder()
+	b.Provider("only").Inventory("VCPU", 8)
+	current = b.Snapshot()
+	want(t, x.scrape(), []string{"berth_cloud_providers 1\n", `berth_cloud_host_resource_free{host="only",resource_class="VCPU"} 8`}, nil)
+	failure = errors.New("the database is away")
+	if w := x.get("/metrics", nil); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "the database is away") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
