@@ -54,7 +54,7 @@ func TestUnitsAreUnderstood(t *testing.T) {
 	r := newRoot(t)
 	run(t, "dpkg-deb", "-x", deb, string(r)+"/unpacked")
 	units, err := filepath.Glob(r.path("unpacked/" + unitsPath + "berth-*"))
-	if err != nil || len(units) != 5 {
+	if err != nil || len(units) != 6 {
 		t.Fatalf("the units of the package are %q: %v", units, err)
 	}
 	if err := copyFile(r.path("unpacked/"+programPath), r.path(programPath)); err != nil {
