@@ -99,7 +99,7 @@ func debiansAt(t *testing.T, k *keystonetest.Keystone) string {
 // catalogue.
 type startCompute func(t *testing.T, k *keystonetest.Keystone, placement, network string)
 
-// besideNetwork starts a compute service with Berth's network service and agents, and a placement.
+// withBerthNetwork starts a compute service with Berth's network service and agents, and a placement.
 func withBerthNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
 	t.Helper()
 	k := keystonetest.Start(t, keystonetest.Options{})
@@ -135,11 +135,14 @@ func withBerthNetwork(t *testing.T, placement func(*testing.T, *keystonetest.Key
 	}
 }
 
-// besideNeutron starts a compute service with Debian's Neutron and a placement.
+// withNeutron starts a compute service with Debian's Neutron and a placement. Neutron stores its rows
+// in MariaDB: on SQLite, a request that waits for the transaction of another one stops the whole
+// process, with the transaction that it waits for.
 func withNeutron(t *testing.T, placement func(*testing.T, *keystonetest.Keystone) string, compute startCompute) *cloud {
 	t.Helper()
 	r := neutron.StartReference(t, neutron.Options{
-		Catalogue: true, Compute: true, Placement: func(k *keystonetest.Keystone) string { return placement(t, k) },
+		Catalogue: true, Compute: true, Database: server.NewDatabase(t, server.MariaDB).Upstream,
+		Placement: func(k *keystonetest.Keystone) string { return placement(t, k) },
 	})
 	k := r.Keystone()
 	compute(t, k, r.PlacementURL(), r.URL())

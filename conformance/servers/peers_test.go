@@ -33,10 +33,10 @@ func inTurn(t *testing.T, to string) string {
 }
 
 // TestUpstreamNeutron has the distribution's Neutron and Placement with Berth's compute
-// service.
+// service. Neutron stores its rows in MariaDB: on SQLite it cannot do two things at a time.
 func TestUpstreamNeutron(t *testing.T) {
 	t.Parallel()
-	r := neutron.StartReference(t, neutron.Options{})
+	r := neutron.StartReference(t, neutron.Options{Database: server.NewDatabase(t, server.MariaDB).Upstream})
 	lives(newCloudWith(t, 2, peers{
 		placement: inTurn(t, r.PlacementURL()), network: r.URL(), networkToken: r.Token(t, "admin"), ports: 2,
 		beat: func(h *fakehosts.Host) {
