@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,7 +115,12 @@ func checkSlots(t *rapid.T, counted, positive *int) {
 		t.Fatal(err)
 	}
 	drawn := flavors(t)
-	got := compute(t, s, c, metrics.Options{Queries: metrics.FlavorQueries(c, drawn, request.Settings{}, "", ""), SlotsByHost: true})
+	servers, pairs := pairsOf(t, c, drawn)
+	queries, unknown := metrics.PairQueries(c, drawn, pairs, request.Settings{}, "", "", nil)
+	if len(unknown) > 0 {
+		t.Fatal(unknown)
+	}
+	got := compute(t, s, c, metrics.Options{Queries: append(queries, metrics.FlavorQueries(c, drawn, request.Settings{}, "", "")...), SlotsByHost: true})
 	refused := novaquery.Server{}.Refusals(c)
 	// headroom is that of the hosts that pass.
 	headroom := func(q placement.Query, pass func(host string) bool) *capacity.Count {
@@ -138,8 +144,8 @@ func checkSlots(t *rapid.T, counted, positive *int) {
 	for _, a := range c.Compute.Aggregates {
 		aggregates[a.Name] = a.Hosts
 	}
-	for _, f := range drawn {
-		r, err := novaquery.Request(novaquery.Server{Flavor: f}, c, request.Settings{})
+	for name, server := range servers {
+		r, err := novaquery.Request(server, c, request.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,16 +154,16 @@ func checkSlots(t *rapid.T, counted, positive *int) {
 		if want.Least > 0 {
 			*positive++
 		}
-		check := func(name string, want float64, labels ...string) {
-			key := strings.Join(append(append([]string{name}, labels...), f.Name), " ")
+		check := func(metric string, want float64, labels ...string) {
+			key := strings.Join(append(append([]string{metric}, labels...), name), " ")
 			if n, ok := got[key]; !ok || n != want {
 				t.Errorf("%s is %v (%v), want %v", key, n, ok, want)
 			}
 		}
 		check("berth_cloud_flavor_slots", float64(want.Least))
 		check("berth_cloud_flavor_slots_limit", float64(want.Most))
-		if n := got["berth_cloud_flavor_slots_unfragmented "+f.Name]; n < float64(want.Least) {
-			t.Errorf("%v of %s fit without fragmentation, and %d with it", n, f.Name, want.Least)
+		if n := got["berth_cloud_flavor_slots_unfragmented "+name]; n < float64(want.Least) {
+			t.Errorf("%v of %s fit without fragmentation, and %d with it", n, name, want.Least)
 		}
 		for _, h := range want.Hosts {
 			check("berth_cloud_host_flavor_slots", float64(h.Most), h.Name)
@@ -165,9 +171,125 @@ func checkSlots(t *rapid.T, counted, positive *int) {
 		for zone, hosts := range zones {
 			check("berth_cloud_zone_flavor_slots", float64(headroom(r.Query, func(host string) bool { return slices.Contains(hosts, host) }).Least), zone)
 		}
-		for name, hosts := range aggregates {
-			check("berth_cloud_aggregate_flavor_slots", float64(headroom(r.Query, func(host string) bool { return slices.Contains(hosts, host) }).Least), name)
+		for aggregate, hosts := range aggregates {
+			check("berth_cloud_aggregate_flavor_slots", float64(headroom(r.Query, func(host string) bool { return slices.Contains(hosts, host) }).Least), aggregate)
 		}
+	}
+}
+
+// pairsOf draws flavors with one port or two whose policies guarantee something, and adds their
+// networks and policies to the records. It returns the servers that are counted by their names: those
+// of the flavors alone, and those with ports as the network service would have them, with the pairs.
+func pairsOf(t *rapid.T, c *cloud.Cloud, flavors []cloud.Flavor) (servers map[string]novaquery.Server, pairs []metrics.Pair) {
+	servers = map[string]novaquery.Server{}
+	for _, f := range flavors {
+		servers[f.Name] = novaquery.Server{Flavor: f}
+	}
+	for _, physical := range []string{"net0", "net1", "nowhere"} {
+		policy := cloudtest.UUID("policy of " + physical)
+		c.Network.Networks = append(c.Network.Networks, cloud.NetworkOf{UUID: cloudtest.UUID("pair " + physical), Name: "pair-" + physical, Type: "vlan", Physical: physical, Policy: policy})
+	}
+	for i, kbps := range []int64{10_000, 4_000_000, 20_000_000} { // the devices have 10,000,000
+		id := cloudtest.UUID("policy of " + []string{"net0", "net1", "nowhere"}[i])
+		c.Network.Policies = append(c.Network.Policies, cloud.QoSPolicy{UUID: id, Name: fmt.Sprint("rate-", kbps), Rules: []cloud.QoSRule{
+			{UUID: cloudtest.UUID(id + " egress"), Type: "minimum_bandwidth", Direction: "egress", MinKbps: kbps},
+			{UUID: cloudtest.UUID(id + " ingress"), Type: "minimum_bandwidth", Direction: "ingress", MinKbps: kbps},
+		}})
+	}
+	for i := range rapid.IntRange(1, 2).Draw(t, "pairs") {
+		pair := metrics.Pair{Name: fmt.Sprint("pair", i), Flavor: rapid.SampledFrom(flavors).Draw(t, "of").Name}
+		server := servers[pair.Flavor]
+		for k := range rapid.IntRange(1, 2).Draw(t, "ports") {
+			n := rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2}).Draw(t, "network")
+			network := c.Network.Networks[len(c.Network.Networks)-3+n]
+			port := metrics.PairedPort{Network: network.Name, VNIC: rapid.SampledFrom([]string{"normal", "normal", "normal", "direct"}).Draw(t, "vnic")}
+			policy := c.Network.Policies[len(c.Network.Policies)-3+n]
+			if own := rapid.IntRange(-1, 2).Draw(t, "policy"); own >= 0 {
+				policy = c.Network.Policies[len(c.Network.Policies)-3+own]
+				port.Policy = policy.Name
+			}
+			pair.Ports = append(pair.Ports, port)
+			kbps, group := policy.Rules[0].MinKbps, cloudtest.UUID(fmt.Sprint("group ", i, k))
+			server.Ports = append(slices.Clone(server.Ports), cloud.Port{
+				UUID: cloudtest.UUID(fmt.Sprint("port ", i, k)), VNIC: port.VNIC,
+				Request: &cloud.PortRequest{SameSubtree: []string{group}, Groups: []cloud.PortGroup{{
+					ID: group, Required: []string{guarantee.PhysicalNetworkTrait(network.Physical), guarantee.VNICTypeTrait(port.VNIC)},
+					Resources: map[string]int64{guarantee.EgressBandwidth: kbps, guarantee.IngressBandwidth: kbps},
+				}}},
+			})
+		}
+		servers[pair.Name] = server
+		pairs = append(pairs, pair)
+	}
+	return servers, pairs
+}
+
+// A pair of something that does not exist, or has a name that others have too, has an error.
+func TestUnknownPairs(t *testing.T) {
+	c := audittest.Whole().Done()
+	id := cloudtest.UUID("network")
+	c.Network.Networks = []cloud.NetworkOf{
+		{UUID: id, Name: "twice", Policy: "p1"}, {UUID: cloudtest.UUID("other"), Name: "twice"}, {UUID: "odd", Name: "odd"}, {UUID: cloudtest.UUID("lost"), Name: "lost", Policy: "p2"},
+	}
+	c.Network.Policies = []cloud.QoSPolicy{{UUID: "p1", Name: "gold"}}
+	list := []cloud.Flavor{cloudtest.FlavorSmall}
+	for name, tc := range map[string]struct {
+		flavor string
+		port   metrics.PairedPort
+		want   string
+	}{
+		"Flavor":      {"large", metrics.PairedPort{Network: id}, `there is no flavor "large"`},
+		"Network":     {"small", metrics.PairedPort{Network: "none"}, `there is no network "none"`},
+		"Twice":       {"small", metrics.PairedPort{Network: "twice"}, `the name "twice"; take the UUID`},
+		"Odd":         {"small", metrics.PairedPort{Network: "odd"}, "the network odd"},
+		"Policy":      {"small", metrics.PairedPort{Network: id, Policy: "silver"}, `there is no QoS policy "silver"`},
+		"LostPolicy":  {"small", metrics.PairedPort{Network: "lost"}, `there is no QoS policy "p2"`},
+		"ByNameAndID": {"small", metrics.PairedPort{Network: id, Policy: "gold"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pair := metrics.Pair{Name: "both", Flavor: tc.flavor, Ports: []metrics.PairedPort{tc.port}}
+			queries, unknown := metrics.PairQueries(c, list, []metrics.Pair{pair}, request.Settings{}, "", "", nil)
+			if tc.want == "" {
+				if len(queries) != 1 || len(unknown) > 0 || queries[0].Name != "both" {
+					t.Errorf("%v, %v", queries, unknown)
+				}
+				return
+			}
+			if len(queries) > 0 || len(unknown) != 1 || !strings.Contains(unknown[0].Error(), tc.want) {
+				t.Errorf("%v, %v, want %q", queries, unknown, tc.want)
+			}
+		})
+	}
+	c.Network = nil
+	if _, unknown := metrics.PairQueries(c, list, []metrics.Pair{{Flavor: "small", Ports: []metrics.PairedPort{{}}}}, request.Settings{}, "", "", nil); len(unknown) != 1 {
+		t.Errorf("without the network service: %v", unknown)
+	}
+}
+
+// Where Nova considers the segments of routed networks, a pair has those of its networks.
+func TestPairsInRoutedNetworks(t *testing.T) {
+	c := audittest.Whole().Done()
+	segment, aggregate := cloudtest.UUID("segment"), cloudtest.UUID("segment's hosts")
+	c.Placement.Providers = append(c.Placement.Providers, cloud.Provider{UUID: segment, Name: "segment", Root: segment, Aggregates: []string{aggregate}})
+	c.Placement.Sort()
+	c.Network.Networks = []cloud.NetworkOf{{UUID: cloudtest.UUID("network"), Name: "net"}}
+	pair := []metrics.Pair{{Name: "both", Flavor: "small", Ports: []metrics.PairedPort{{Network: "net", VNIC: "normal"}}}}
+	var failure error
+	count := func() ([]metrics.Query, []error) {
+		return metrics.PairQueries(c, []cloud.Flavor{cloudtest.FlavorSmall}, pair, request.Settings{RoutedNetworks: true}, "", "", func(network string) ([]string, error) {
+			if network != cloudtest.UUID("network") {
+				t.Errorf("the segments of %s are requested", network)
+			}
+			return []string{segment}, failure
+		})
+	}
+	queries, unknown := count()
+	if len(unknown) > 0 || !strings.Contains(fmt.Sprintf("%+v", queries[0].Query), aggregate) {
+		t.Errorf("%+v, %v", queries, unknown)
+	}
+	failure = errors.New("no answer")
+	if queries, unknown = count(); len(queries) > 0 || len(unknown) != 1 || !errors.Is(unknown[0], failure) {
+		t.Errorf("%+v, %v", queries, unknown)
 	}
 }
 

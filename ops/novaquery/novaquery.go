@@ -167,18 +167,27 @@ func port(p *cloud.Port) (request.Port, bool) {
 // placement reads it: with the request that the network's QoS policy gives it. The policy may be
 // empty.
 func PortIn(n cloud.NetworkOf, policy cloud.QoSPolicy, nth int) (cloud.Port, error) {
+	p, err := NewPort(n, policy, "normal", nth)
+	p.Policy, p.NetworkPolicy = "", p.Policy
+	return p, err
+}
+
+// NewPort returns a new port of a VNIC type in a network with a QoS policy of its own, as far as
+// placement reads it: with the request that Neutron computes. The policy may be empty. Ports in a
+// network with different nth have different UUIDs.
+func NewPort(n cloud.NetworkOf, policy cloud.QoSPolicy, vnic string, nth int) (cloud.Port, error) {
 	network, err := guarantee.ParseUUID(n.UUID)
 	if err != nil {
 		return cloud.Port{}, fmt.Errorf("the network %s: %w", n.Name, err)
 	}
-	port := guarantee.Port{ID: network.Derive(fmt.Sprint(nth)), VNICType: "normal", Segments: []guarantee.Segment{{Type: n.Type, PhysicalNetwork: n.Physical}}}
+	port := guarantee.Port{ID: network.Derive(fmt.Sprint(nth)), VNICType: vnic, Segments: []guarantee.Segment{{Type: n.Type, PhysicalNetwork: n.Physical}}}
 	for _, physical := range n.Segments {
 		port.Segments = append(port.Segments, guarantee.Segment{Type: n.Type, PhysicalNetwork: physical})
 	}
 	for _, r := range policy.Rules {
 		port.Rules = append(port.Rules, guarantee.Rule{ID: r.UUID, Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.MinKbps + r.MinKpps})
 	}
-	p := cloud.Port{UUID: port.ID.String(), Network: n.UUID, VNIC: port.VNICType, NetworkPolicy: policy.UUID}
+	p := cloud.Port{UUID: port.ID.String(), Network: n.UUID, VNIC: port.VNICType, Policy: policy.UUID}
 	r := port.Request(guarantee.Extensions{Tunnels: true})
 	if len(r.Groups) == 0 {
 		return p, nil

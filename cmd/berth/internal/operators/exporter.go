@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,10 +36,12 @@ type exporterOptions struct {
 	interval     time.Duration
 	rate         float64
 	queries      []string
+	flavorPorts  []string
 	compatible   []string
 	metrics      metrics.Options
 	tls          httpapi.TLSFiles
 	namedQueries []metrics.Query
+	pairs        []metrics.Pair
 }
 
 // The exporters whose names of metrics are known.
@@ -68,8 +71,9 @@ Of placement's API only providers are read again whose generation has changed.
 The first reading takes four requests for each provider, and one for each
 server; --requests-per-second bounds them.
 
-Free slots are those of berth capacity headroom, for each flavor, and for each
-query of --query.
+Free slots are those of berth capacity headroom, for each flavor, for each query
+of --query, and for each flavor with ports of --flavor-ports: ports in these
+networks with these QoS policies, of which each server has one.
 
 Exit codes:
   0  stopped by SIGTERM or SIGINT
@@ -80,7 +84,9 @@ Exit codes:
   berth exporter --os-cloud reader --config /etc/placement/placement.conf \
       --listen 0.0.0.0:9779 --interval 2m
   berth exporter --connection @/etc/berth/exporter.url \
-      --query 'small=resources=VCPU:1,MEMORY_MB:2048,DISK_GB:10'`,
+      --query 'small=resources=VCPU:1,MEMORY_MB:2048,DISK_GB:10'
+  berth exporter --os-cloud reader --flavor-ports gold=m1.large,net0/gold \
+      --flavor-ports nfv=m1.large,net0/gold,net1/gold/direct`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return x.run(cmd.Context()) },
 	}
@@ -92,6 +98,8 @@ Exit codes:
 	f.DurationVar(&x.interval, "interval", time.Minute, "`DURATION`: time between two readings; 30s is 30 seconds")
 	f.Float64Var(&x.rate, "requests-per-second", 100, "`NUMBER`: number of requests per second to the APIs, of all services together; 0 is no bound")
 	f.StringArrayVar(&x.queries, "query", nil, "`NAME=QUERY`: query string of GET /allocation_candidates whose free slots are counted too; may be repeated")
+	f.StringArrayVar(&x.flavorPorts, "flavor-ports", nil,
+		"`NAME=SERVER`: flavor and ports of servers whose free slots are counted too, as FLAVOR,NETWORK/POLICY/VNIC,...; without a QoS policy a port has its network's, and its VNIC type is normal; may be repeated")
 	f.BoolVar(&x.metrics.WithoutHosts, "without-hosts", false, "leave out the metrics of single hosts")
 	f.BoolVar(&x.metrics.SlotsByHost, "slots-by-host", false, "add the free slots of each flavor on each host")
 	f.StringSliceVar(&x.compatible, "compatible", nil, "`EXPORTERS`: add metrics with the names of os-capacity or openstack-exporter, for dashboards that exist")
@@ -141,6 +149,34 @@ func (x *exporterOptions) check() error {
 			return fmt.Errorf("--query %s: %w", name, err)
 		}
 		x.namedQueries = append(x.namedQueries, metrics.Query{Name: name, Query: q})
+	}
+	return x.checkPairs(x.source.db.Given() && api == "")
+}
+
+// checkPairs reads the flavors with ports. Without APIs they are refused.
+func (x *exporterOptions) checkPairs(withoutAPIs bool) error {
+	if withoutAPIs && len(x.flavorPorts) > 0 {
+		return errors.New("--flavor-ports is about flavors and networks, which are read from the APIs: it wants --os-cloud")
+	}
+	for _, word := range x.flavorPorts {
+		name, rest, _ := strings.Cut(word, "=")
+		parts := strings.Split(rest, ",")
+		pair := metrics.Pair{Name: name, Flavor: parts[0]}
+		for _, part := range parts[1:] {
+			fields := append(strings.Split(part, "/"), "", "")
+			if fields[0] == "" || len(fields) > 5 {
+				return fmt.Errorf("--flavor-ports %s: the port %q: want NETWORK, NETWORK/POLICY or NETWORK/POLICY/VNIC", name, part)
+			}
+			pair.Ports = append(pair.Ports, metrics.PairedPort{Network: fields[0], Policy: fields[1], VNIC: cmp.Or(fields[2], "normal")})
+		}
+		if name == "" || pair.Flavor == "" || len(pair.Ports) == 0 {
+			return fmt.Errorf("--flavor-ports %q: want a name, a flavor and ports, as gold=m1.large,net0/gold", word)
+		}
+		if slices.ContainsFunc(x.namedQueries, func(q metrics.Query) bool { return q.Name == name }) ||
+			slices.ContainsFunc(x.pairs, func(p metrics.Pair) bool { return p.Name == name }) {
+			return fmt.Errorf("--flavor-ports: the name %s is there twice", name)
+		}
+		x.pairs = append(x.pairs, pair)
 	}
 	return nil
 }
@@ -256,7 +292,7 @@ func (x *exporterOptions) readDatabase(ctx context.Context) exporter.Reading {
 	return exporter.Reading{Cloud: c, Failed: map[string]error{"database": err}, Queries: x.namedQueries}
 }
 
-// addFlavors adds the queries for flavors, where the compute service was read.
+// addFlavors adds the queries for flavors, without ports and with those of --flavor-ports, where the compute service was read.
 func (x *exporterOptions) addFlavors(ctx context.Context, client *cloudapi.Client, r *exporter.Reading) {
 	r.Queries = slices.Clone(x.namedQueries)
 	if r.Cloud.Compute == nil {
@@ -267,9 +303,15 @@ func (x *exporterOptions) addFlavors(ctx context.Context, client *cloudapi.Clien
 		r.Failed["compute"] = fmt.Errorf("the flavors: %w", err)
 		return
 	}
-	queries := metrics.FlavorQueries(r.Cloud, flavors, x.nova.Request, x.nova.ScheduleZone, x.nova.DefaultZone)
-	for _, q := range queries {
-		if !slices.ContainsFunc(x.namedQueries, func(named metrics.Query) bool { return named.Name == q.Name }) {
+	pairs, unknown := metrics.PairQueries(r.Cloud, flavors, x.pairs, x.nova.Request, x.nova.ScheduleZone, x.nova.DefaultZone,
+		func(network string) ([]string, error) { return client.Segments(ctx, network, "") })
+	r.Queries = append(r.Queries, pairs...)
+	for _, err := range unknown {
+		r.Cloud.Unread = append(r.Cloud.Unread, err.Error())
+	}
+	named := len(r.Queries)
+	for _, q := range metrics.FlavorQueries(r.Cloud, flavors, x.nova.Request, x.nova.ScheduleZone, x.nova.DefaultZone) {
+		if !slices.ContainsFunc(r.Queries[:named], func(named metrics.Query) bool { return named.Name == q.Name }) {
 			r.Queries = append(r.Queries, q)
 		}
 	}
