@@ -86,6 +86,7 @@ var (
 		{"ExporterQueryWrong", "exporter --query a=resources=VCPU", cli.ExitUsage},
 		{"ExporterCompatible", "exporter --compatible pony", cli.ExitUsage},
 		{"ExporterHosts", "exporter --slots-by-host --without-hosts", cli.ExitUsage},
+		{"ExporterProjects", "exporter --projects=-1", cli.ExitUsage},
 		{"ExporterPairDatabase", "exporter --connection sqlite:///x --flavor-ports a=m1,net0", cli.ExitUsage},
 		{"ExporterPairPortless", "exporter --flavor-ports a=m1", cli.ExitUsage},
 		{"ExporterPairPort", "exporter --flavor-ports a=m1,net0/gold/direct/more", cli.ExitUsage},

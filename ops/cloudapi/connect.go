@@ -70,6 +70,7 @@ type Client struct {
 	source      string
 	name        string // of the cloud
 	auth        string // the URL of the identity service, "" for none
+	identityURL string // of version 3 of the identity service's API, with its slash
 	requestedAt time.Time
 	limiter     *limiter
 }

@@ -245,17 +245,28 @@ func stackWith(t *testing.T, answers map[string]string, instead func(w http.Resp
 					Identity struct {
 						Password struct{ User struct{ Password string } }
 					}
+					Scope struct{ System map[string]bool }
 				}
 			}
 			if err := json.NewDecoder(r.Body).Decode(&login); err != nil || login.Auth.Identity.Password.User.Password != "s3cret" {
 				http.Error(w, `{"error": {"code": 401, "message": "The request you have made requires authentication."}}`, http.StatusUnauthorized)
 				return
 			}
-			w.Header().Set("X-Subject-Token", "admin")
+			token := "admin"
+			if len(login.Auth.Scope.System) > 0 {
+				if token = answers["token of the system"]; token == "" {
+					http.Error(w, `{"error": {"code": 401, "message": "The user has no role on the system."}}`, http.StatusUnauthorized)
+					return
+				}
+			}
+			w.Header().Set("X-Subject-Token", token)
 			w.WriteHeader(http.StatusCreated)
 			catalog := []string{service("placement", placement), service("network", s.URL)}
 			if answers != nil {
 				catalog = append(catalog, service("compute", s.URL+"/v2.1"), service("image", s.URL))
+			}
+			if answers["/v3/projects"] != "" {
+				catalog = append(catalog, service("identity", s.URL+"/v3"))
 			}
 			fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p1"}, "catalog": [%s]%s}}`, strings.Join(catalog, ", "), answers["more of the token"])
 			return

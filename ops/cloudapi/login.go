@@ -147,9 +147,9 @@ func (c *Client) authenticate(ctx context.Context) error {
 		}
 	}
 	login := credentials{c.config.Auth, c.config.Type}
+	c.identityURL = strings.TrimSuffix(strings.TrimRight(version.URL, "/"), "/v3") + "/v3/"
 	enter := func(ctx context.Context, provider *gophercloud.ProviderClient) error {
-		endpoint := strings.TrimSuffix(strings.TrimRight(version.URL, "/"), "/v3") + "/v3/"
-		return provider.SetTokenAndAuthResult(tokens.Create(ctx, &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: endpoint}, login))
+		return provider.SetTokenAndAuthResult(tokens.Create(ctx, &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: c.identityURL}, login))
 	}
 	if err := enter(ctx, c.provider); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
@@ -244,11 +243,10 @@ func (c *Client) surveyNetwork(ctx context.Context, env *cloud.Environment) {
 
 // serviceUsers reads the users of services that have the usual names, with their roles.
 func (c *Client) serviceUsers(ctx context.Context) ([]cloud.ServiceUser, error) {
-	s, err := c.service("identity", "")
+	s, err := c.identity()
 	if err != nil {
 		return nil, err
 	}
-	s.ResourceBase = strings.TrimSuffix(s.Endpoint, "v3/") + "v3/"
 	matches := []cloud.ServiceUser{}
 	for _, name := range []string{"nova", "neutron", "placement"} {
 		var users struct {

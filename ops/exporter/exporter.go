@@ -30,6 +30,8 @@ type Reading struct {
 	Failed map[string]error
 	// Queries are what free slots are counted of.
 	Queries []metrics.Query
+	// Projects are the projects that metrics are of; nil for all that have consumers.
+	Projects *cloud.Projects
 }
 
 // Options say what is exported.
@@ -41,7 +43,7 @@ type Options struct {
 	// Interval is the time from the begin of a reading to that of the next one, which begins later
 	// when a reading takes longer.
 	Interval time.Duration
-	// Metrics are the options of the numbers; the queries are those of the reading.
+	// Metrics are the options of the numbers; the queries and the projects are those of the reading.
 	Metrics metrics.Options
 	Log     *slog.Logger
 	// Wait waits until a time or the end of ctx; nil waits on the clock.
@@ -107,7 +109,7 @@ func (e *Exporter) refresh(ctx context.Context, begun time.Time) {
 		}
 	}
 	o := e.o.Metrics
-	o.Queries = r.Queries
+	o.Queries, o.Projects = r.Queries, r.Projects
 	families, err := compute(ctx, r.Cloud, o)
 	switch {
 	case ctx.Err() != nil:

@@ -24,6 +24,9 @@ import (
 type Options struct {
 	// Queries are what free slots are counted of.
 	Queries []Query
+	// Projects are the projects with metrics, with their names and limits; nil for all that have
+	// consumers.
+	Projects *cloud.Projects
 	// WithoutHosts omits the metrics of single hosts.
 	WithoutHosts bool
 	// SlotsByHost adds the free slots on each host, a series for each flavor and host.
@@ -133,31 +136,6 @@ func placesOf(s *snapshot.Snapshot, c *cloud.Cloud) []place {
 		places = append(places, p)
 	}
 	return places
-}
-
-// projects adds what projects use.
-func (x *computation) projects() {
-	if x.cloud.Placement == nil || x.cloud.Placement.Consumers == nil {
-		return
-	}
-	type key struct{ project, class string }
-	used := map[key]int64{}
-	for _, consumer := range x.cloud.Placement.Consumers {
-		for _, amounts := range consumer.Allocations {
-			for class, n := range amounts {
-				if consumer.Project != "" {
-					used[key{consumer.Project, class}] += n
-				}
-			}
-		}
-	}
-	for k, n := range used {
-		x.add("berth_cloud_project_used", float64(n), k.project, k.class)
-		if x.options.OSCapacity {
-			x.add("openstack_project_usage", float64(n), k.class, k.project)
-		}
-	}
-	x.add("berth_cloud_consumers", float64(len(x.cloud.Placement.Consumers)))
 }
 
 // services adds the state of hosts, servers and agents.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -362,7 +363,19 @@ func TestServices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := compute(t, s, c, metrics.Options{OSCapacity: true, OpenStackExporter: true})
+	projects := &cloud.Projects{Omitted: 3, List: []cloud.Project{
+		{UUID: cloudtest.Project, Name: "shop", Domain: "default", Quotas: map[string]int64{"instances": -1, "cores": 8, "ram": 4096}, Limits: map[string]int64{"VCPU": 64, "DISK_GB": -1}},
+		{UUID: "p2"},
+	}}
+	b.At("lonely").Status = "SOFT_DELETED"
+	got := compute(t, s, c, metrics.Options{OSCapacity: true, OpenStackExporter: true, Projects: projects})
+	servers := 0.0
+	for i := range c.Compute.Servers {
+		if c.Compute.Servers[i].Status != "SOFT_DELETED" {
+			servers++
+		}
+	}
+	infinite := math.Inf(1)
 	for key, want := range map[string]float64{
 		"berth_cloud_hosts enabled up":                                         4,
 		"berth_cloud_hosts enabled down":                                       1,
@@ -383,6 +396,19 @@ func TestServices(t *testing.T) {
 		"berth_cloud_host_resource_inventory cn1 " + guarantee.EgressBandwidth: 30000000,
 		"berth_cloud_aggregate_resource_inventory fast VCPU":                   192,
 		"berth_cloud_zone_resource_inventory nova VCPU":                        384,
+
+		"berth_cloud_projects_omitted":                                        3,
+		"berth_cloud_project_info " + cloudtest.Project + " shop default":     1,
+		"berth_cloud_project_limit " + cloudtest.Project + " VCPU":            64,
+		"berth_cloud_project_limit " + cloudtest.Project + " DISK_GB":         infinite,
+		"berth_cloud_project_quota_limit " + cloudtest.Project + " instances": infinite,
+		"berth_cloud_project_quota_limit " + cloudtest.Project + " cores":     8,
+		"berth_cloud_project_quota_used " + cloudtest.Project + " instances":  servers,
+		"berth_cloud_project_quota_used " + cloudtest.Project + " cores":      servers * float64(cloudtest.FlavorSmall.VCPUs),
+		"berth_cloud_project_quota_used " + cloudtest.Project + " ram":        servers * float64(cloudtest.FlavorSmall.RAM),
+		"berth_cloud_project_quota_used p2 ram":                               0,
+		"openstack_project_quota " + cloudtest.Project + " shop CPUS":         8,
+		"openstack_project_quota " + cloudtest.Project + " shop MEMORY_MB":    4096,
 	} {
 		if n, ok := got[key]; !ok || n != want {
 			t.Errorf("%s is %v (%v), want %v", key, n, ok, want)
@@ -394,8 +420,19 @@ func TestServices(t *testing.T) {
 			used += float64(amounts["VCPU"])
 		}
 	}
-	if project != used || got["openstack_project_usage VCPU "+cloudtest.Project] != used {
+	if project != used || got["openstack_project_usage VCPU "+cloudtest.Project+" shop"] != used {
 		t.Errorf("the project uses %v VCPU, want %v", project, used)
+	}
+	for key := range got {
+		if strings.HasPrefix(key, "berth_cloud_project_info p2") || strings.HasPrefix(key, "berth_cloud_project_limit p2") || strings.HasPrefix(key, "berth_cloud_project_quota_limit p2") {
+			t.Errorf("there is %s, which was not read", key)
+		}
+	}
+	projects.List = projects.List[1:]
+	for key := range compute(t, s, c, metrics.Options{OSCapacity: true, Projects: projects}) {
+		if strings.Contains(key, cloudtest.Project) {
+			t.Errorf("there is %s, and the project is omitted", key)
+		}
 	}
 }
 
@@ -483,6 +520,7 @@ func TestText(t *testing.T) {
 	}
 	families, err := metrics.Compute(t.Context(), s, c, metrics.Options{
 		Queries: metrics.FlavorQueries(c, []cloud.Flavor{cloudtest.FlavorSmall}, request.Settings{}, "", ""), SlotsByHost: true,
+		Projects: &cloud.Projects{List: []cloud.Project{{UUID: cloudtest.Project, Name: "shop", Quotas: map[string]int64{"ram": -1}, Limits: map[string]int64{"VCPU": 1}}}},
 	})
 	if err != nil {
 		t.Fatal(err)

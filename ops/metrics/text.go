@@ -66,7 +66,12 @@ var described = slices.Concat(
 		{"berth_cloud_aggregate_flavor_slots", "How many more servers of a flavor fit on the hosts of a host aggregate.", []string{"aggregate", "flavor"}},
 		{"berth_cloud_host_flavor_slots", "How many more servers of a flavor fit on a host, if none start elsewhere.", []string{"host", "flavor"}},
 
+		{"berth_cloud_project_info", "1 for each project, with its name.", []string{"project_id", "project_name", "domain_id"}},
 		{"berth_cloud_project_used", "What the consumers of a project have allocated.", []string{"project_id", "resource_class"}},
+		{"berth_cloud_project_limit", "The unified limit of a project, where Keystone has them; +Inf for none.", []string{"project_id", "resource_class"}},
+		{"berth_cloud_project_quota_used", "What the servers of a project count for its quota: instances, cores, ram in MiB.", projectQuota},
+		{"berth_cloud_project_quota_limit", "The quota of a project in the compute service; +Inf for none.", projectQuota},
+		{"berth_cloud_projects_omitted", "Projects without metrics, as there are more than --projects.", nil},
 
 		{"berth_cloud_hosts", "Compute services, by what an operator has set and whether they report.", []string{"status", "state"}},
 		{"berth_cloud_host_info", "1 for each compute node, with its availability zone.", []string{"host", "zone"}},
@@ -80,7 +85,8 @@ var described = slices.Concat(
 	// Names of os-capacity and of openstack-exporter, as their documentation and their source have them.
 	[]Description{
 		{"openstack_free_capacity_by_flavor_total", "How many more servers of a flavor fit.", []string{"flavor_name"}},
-		{"openstack_project_usage", "What the consumers of a project have allocated.", []string{"placement_resource", "project_id"}},
+		{"openstack_project_usage", "What the consumers of a project have allocated.", []string{"placement_resource", "project_id", "project_name"}},
+		{"openstack_project_quota", "The quota of a project in the compute service; -1 for none.", []string{"project_id", "project_name", "quota_resource"}},
 		{"openstack_hypervisor_placement_allocated", "What is allocated of a host.", []string{"hypervisor", "resource"}},
 		{"openstack_hypervisor_placement_allocatable_capacity", "How much of a host can be allocated in all.", []string{"hypervisor", "resource"}},
 		{"openstack_placement_resource_total", "What a provider has.", providerClass},
@@ -92,6 +98,7 @@ var described = slices.Concat(
 )
 
 var (
+	projectQuota  = []string{"project_id", "quota"}
 	hostClass     = []string{"host", "resource_class"}
 	providerClass = []string{"hostname", "resourcetype"}
 )

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ type exporterOptions struct {
 	listen       string
 	interval     time.Duration
 	rate         float64
+	projects     int
 	queries      []string
 	flavorPorts  []string
 	compatible   []string
@@ -58,8 +60,8 @@ func NewExporter(env cli.Env) *cobra.Command {
 		Short: "Export metrics of a cloud to Prometheus",
 		Long: `Exporter reads a cloud each --interval, and answers scrapes of Prometheus at
 /metrics from the last reading: what providers have and what is free, free
-slots of flavors, usage of projects, findings of the audit, the state of hosts
-and agents. It sends no request to the cloud because of a scrape.
+slots of flavors, usage and limits of projects, findings of the audit, the state
+of hosts and agents. It sends no request to the cloud because of a scrape.
 
 It reads the APIs, with an administrator or another user who may read them, or
 placement's database (--config, --connection), or both: with a database and
@@ -100,6 +102,7 @@ Exit codes:
 	f.StringArrayVar(&x.queries, "query", nil, "`NAME=QUERY`: query string of GET /allocation_candidates whose free slots are counted too; may be repeated")
 	f.StringArrayVar(&x.flavorPorts, "flavor-ports", nil,
 		"`NAME=SERVER`: flavor and ports of servers whose free slots are counted too, as FLAVOR,NETWORK/POLICY/VNIC,...; without a QoS policy a port has its network's, and its VNIC type is normal; may be repeated")
+	f.IntVar(&x.projects, "projects", 1000, "`NUMBER`: number of projects with metrics at most, those with most servers first; their quotas take a request each, and 0 is none")
 	f.BoolVar(&x.metrics.WithoutHosts, "without-hosts", false, "leave out the metrics of single hosts")
 	f.BoolVar(&x.metrics.SlotsByHost, "slots-by-host", false, "add the free slots of each flavor on each host")
 	f.StringSliceVar(&x.compatible, "compatible", nil, "`EXPORTERS`: add metrics with the names of os-capacity or openstack-exporter, for dashboards that exist")
@@ -117,6 +120,8 @@ func (x *exporterOptions) check() error {
 		return errors.New("--interval: want 1s or more")
 	case !(x.rate >= 0):
 		return errors.New("--requests-per-second: want a number that is not negative")
+	case x.projects < 0:
+		return errors.New("--projects: want a number that is not negative")
 	case (x.tls.Cert == "") != (x.tls.Key == ""):
 		return errors.New("--tls-cert and --tls-key belong together")
 	case x.tls.ClientCA != "" && x.tls.Cert == "":
@@ -243,7 +248,12 @@ func unwrapListen(err error) error {
 func (x *exporterOptions) reader(ctx context.Context, o *exporter.Options) error {
 	api := x.source.options.Cloud + x.source.options.Region + x.source.iface.Word
 	if x.source.db.Given() && api == "" {
-		o.Read = func(ctx context.Context) exporter.Reading { return x.readDatabase(ctx) }
+		o.Read = func(ctx context.Context) exporter.Reading {
+			r := x.readDatabase(ctx)
+			r.Projects = &cloud.Projects{}
+			r.Projects.Select(r.Cloud, x.projects)
+			return r
+		}
 		return nil
 	}
 	x.source.options.Rate = x.rate
@@ -259,7 +269,7 @@ func (x *exporterOptions) reader(ctx context.Context, o *exporter.Options) error
 		parts |= cloud.PlacementPart
 	}
 	o.Requests = client.Requests
-	follower := client.Follower(parts)
+	follower, projects := client.Follower(parts), client.ProjectReader(x.projects)
 	o.Read = func(ctx context.Context) exporter.Reading {
 		r := exporter.Reading{Cloud: &cloud.Cloud{}, Failed: map[string]error{}}
 		if x.source.db.Given() {
@@ -273,6 +283,11 @@ func (x *exporterOptions) reader(ctx context.Context, o *exporter.Options) error
 			}
 		}
 		x.addFlavors(ctx, client, &r)
+		if r.Projects = (&cloud.Projects{}); x.projects > 0 {
+			var failed map[string]error
+			r.Projects, failed = projects.Read(ctx, c)
+			maps.Copy(r.Failed, failed)
+		}
 		return r
 	}
 	return nil
