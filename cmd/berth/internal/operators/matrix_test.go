@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,8 @@ import (
 type answers struct {
 	Release, Version                   string
 	Placement, Compute, Network, Image map[string]any
+
+	instead *atomic.Pointer[answers] // what placement answers from when it was changed; nil for never
 }
 
 // since are the fields of servers that came with a microversion.
@@ -61,7 +64,11 @@ func (a answers) serve(t *testing.T) []string {
 		fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p"}, "roles": [{"name": "admin"}], "catalog": [%s]}}`, strings.Join(catalog, ","))
 	})
 	mux.HandleFunc("/placement/", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, a.Placement, strings.TrimPrefix(r.URL.Path, "/placement"))
+		current := &a
+		if a.instead != nil && a.instead.Load() != nil {
+			current = a.instead.Load()
+		}
+		answer(w, current.Placement, strings.TrimPrefix(r.URL.Path, "/placement"))
 	})
 	mux.HandleFunc("/network/", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, a.Network, strings.TrimPrefix(r.URL.Path, "/network"))
@@ -189,6 +196,8 @@ func TestReleases(t *testing.T) {
 					t.Errorf("%s: exit code %d\n%s%s", name, code, out, notes)
 				}
 			}
+			a.checkRecords(t)
+			a.checkWatch(t)
 			for _, r := range required {
 				_, out, notes := runWith(t, a.without(r.trait, "cn1", "cn2").serve(t), NewExplain, "--server", "web", "--nova-config", conf)
 				if got, want := strings.Contains(out, r.trait), a.Release >= r.release; got != want {
