@@ -89,9 +89,9 @@ func (p *planner) choose(d demand) (choice, *problem) {
 		if err != nil {
 			return choice{}, &problem{text: err.Error(), nova: Refused}
 		}
-		if all = p.permitted(all, d.ports); len(all) > 1 {
-			return choice{}, &problem{nova: Refused, text: fmt.Sprintf("flavor %s requests more than resources of its host itself, and %s can have come from several providers; choose with --provider SUFFIX=PROVIDER, or move the server",
-				d.server.Flavor.Name, index.FormatAmounts(index.Sum(*d.flavor)))}
+		if all = distinct(p.permitted(all, d), own); len(all) > 1 {
+			return choice{}, &problem{nova: Refused, text: fmt.Sprintf("flavor %s requests more than resources of its host itself, and %s can have come from several providers%s; choose with --provider SUFFIX=PROVIDER, or move the server",
+				d.server.Flavor.Name, index.FormatAmounts(index.Sum(*d.flavor)), p.options(all, own))}
 		}
 	}
 	all, err := p.search(d.server, q, d.usage)
@@ -128,7 +128,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 			NotAllocated, "berth capacity drain " + d.server.Host,
 		}
 	}
-	if all = p.permitted(all, d.ports); len(all) == 0 {
+	if all = distinct(p.permitted(all, d), own); len(all) == 0 {
 		return choice{}, &problem{text: "the providers that are given with --provider, or below which its other groups are, do not have what it requests", nova: NotAllocated}
 	}
 	all = p.byAddress(p.byVIFType(all, d.ports.open), d.ports.open)
@@ -209,12 +209,54 @@ func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid str
 	return all, nil
 }
 
-// permitted leaves the choices with the providers that the operator gave, and in which groups of a
-// port that belong below one provider are below one of theirs.
-func (p *planner) permitted(all []choice, ports portGroups) []choice {
+// distinct leaves one of the choices that differ in nothing but which group of the flavor has which of
+// the same providers: an allocation does not have the groups of a flavor.
+func distinct(all []choice, own map[string]bool) (different []choice) {
+	seen := map[string]bool{}
+	for _, c := range all {
+		ofPorts := maps.Clone(c.providers)
+		maps.DeleteFunc(ofPorts, func(suffix, _ string) bool { return own[suffix] })
+		if key := string(text([]any{c.amounts, ofPorts})); !seen[key] {
+			seen[key] = true
+			different = append(different, c)
+		}
+	}
+	return different
+}
+
+// maxOptions is how many providers of a group are named in a text.
+const maxOptions = 8
+
+// options says which providers each group of a flavor can have, of the groups that can have several.
+func (p *planner) options(all []choice, own map[string]bool) string {
+	var list strings.Builder
+	for _, suffix := range slices.Sorted(maps.Keys(own)) {
+		names := map[string]bool{}
+		for _, c := range all {
+			if provider := p.ByUUID[c.providers[suffix]]; provider != nil {
+				names[provider.Name] = true
+			}
+		}
+		if len(names) < 2 {
+			continue
+		}
+		sorted := slices.Sorted(maps.Keys(names))
+		if len(sorted) > maxOptions {
+			sorted = append(sorted[:maxOptions], "…")
+		}
+		fmt.Fprintf(&list, "; %s of %s", suffix, strings.Join(sorted, ", "))
+	}
+	return list.String()
+}
+
+// permitted leaves the choices with the providers that the operator gave, for the server or for all,
+// and in which groups of a port that belong below one provider are below one of theirs.
+func (p *planner) permitted(all []choice, d demand) []choice {
+	ports := d.ports
 	return slices.DeleteFunc(slices.Clone(all), func(c choice) bool {
 		for suffix, provider := range c.providers {
-			if want := p.o.Providers[suffix]; want != "" && want != provider && want != p.ByUUID[provider].Name {
+			want := cmp.Or(p.o.Providers[d.server.UUID+"/"+suffix], p.o.Providers[d.server.Name+"/"+suffix], p.o.Providers[suffix])
+			if want != "" && want != provider && want != p.ByUUID[provider].Name {
 				return true
 			}
 		}

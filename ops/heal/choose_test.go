@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -391,41 +392,83 @@ func TestAcceleratorsStay(t *testing.T) {
 	}
 }
 
-// A server that lacks the PCI devices of its flavor gets those that are the only ones of its host,
-// where the aliases are known.
+// Servers that lack the PCI devices of their flavor get those that are the only ones of their host, or
+// that the operator has chosen, where the aliases are known. Which of its groups has which of them does
+// not matter.
 func TestPCIDevices(t *testing.T) {
 	aliases, err := request.ParseAliases([]string{`{"name": "nic", "resource_class": "CUSTOM_NIC"}`})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for devices, want := range map[int]bool{1: true, 2: false} { // of two it is not known which one the server has
-		b := cloudtest.New()
-		b.Host("cn1", "")
-		b.Server("server0", "cn1")
-		b.At("server0").Flavor.Specs = map[string]string{"pci_passthrough:alias": "nic:1"}
-		root := cloudtest.UUID("host cn1")
-		for i := range devices {
-			b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
-				UUID: cloudtest.UUID(fmt.Sprint("nic", i)), Name: fmt.Sprint("nic", i), Parent: root, Root: root,
-				Inventories: map[string]cloud.Inventory{"CUSTOM_NIC": {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}},
-			})
-		}
-		c := b.Done()
-		c.Compute.Version = "2.96"
-		cloudtest.Count(c)
-		fc := newFakeCloud(t, c)
-		x := index.New(fc.read())
-		x.PCI = aliases
-		plan := heal.New(x, heal.Options{Force: true})
-		for _, r := range fc.apply(plan, -1) {
-			if r.Outcome != heal.Done {
-				t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+	type given = map[string]string
+	for name, tc := range map[string]struct {
+		devices int
+		alias   string
+		servers int
+		given   given
+		want    string // the devices of each server
+		says    string // of the servers that are not healed
+	}{
+		"One":            {1, "nic:1", 1, nil, "0", ""},
+		"AllOfTwo":       {2, "nic:2", 1, nil, "01", ""},
+		"AllInTwoGroups": {2, "nic:1,nic:1", 1, nil, "01", ""},
+		"OneOfTwo":       {2, "nic:1", 1, nil, "", "; pci0-0 of nic0, nic1; choose with --provider SUFFIX=PROVIDER"},
+		"ThisOne":        {2, "nic:1", 1, given{"pci0-0": "nic1"}, "1", ""},
+		"ByUUID":         {2, "nic:1", 1, given{"pci0-0": cloudtest.UUID("nic0")}, "0", ""},
+		"OfServer":       {2, "nic:1", 1, given{"server0/pci0-0": "nic1", "pci0-0": "nic0"}, "1", ""},
+		"TwoOfThree":     {3, "nic:2", 1, given{"pci0-0": "nic2", "pci0-1": "nic0"}, "02", ""},
+		"OneIsOpen":      {3, "nic:2", 1, given{"pci0-0": "nic2"}, "", "; pci0-1 of nic0, nic1; choose"},
+		"TwiceTheSame":   {3, "nic:2", 1, given{"pci0-0": "nic2", "pci0-1": "nic2"}, "", "the providers that are given with --provider"},
+		"EachItsOwn":     {3, "nic:1", 2, given{"server0/pci0-0": "nic2", cloudtest.UUID("server server1") + "/pci0-0": "nic0"}, "2 0", ""},
+		"ForAll":         {3, "nic:1", 2, given{"pci0-0": "nic1"}, "1 ", "the providers that are given with --provider"},
+		"Many":           {12, "nic:1", 1, nil, "", "nic3, nic4, nic5, …; choose"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := cloudtest.New()
+			b.Host("cn1", "")
+			for i := range tc.servers {
+				server := fmt.Sprint("server", i)
+				b.Server(server, "cn1")
+				b.At(server).Created = time.Unix(int64(i), 0).UTC()
+				b.At(server).Flavor.Specs = map[string]string{"pci_passthrough:alias": tc.alias}
 			}
-		}
-		got := fc.read().Placement.Consumers[0].Allocations[cloudtest.UUID("nic0")]["CUSTOM_NIC"] == 1
-		if got != want || len(plan.Unhealed) > 0 == want {
-			t.Errorf("of %d devices the server has the first one: %v, steps %+v, unhealed %+v", devices, got, plan.Steps, plan.Unhealed)
-		}
+			root := cloudtest.UUID("host cn1")
+			for i := range tc.devices {
+				b.Placement.Providers = append(b.Placement.Providers, cloud.Provider{
+					UUID: cloudtest.UUID(fmt.Sprint("nic", i)), Name: fmt.Sprint("nic", i), Parent: root, Root: root,
+					Inventories: map[string]cloud.Inventory{"CUSTOM_NIC": {Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}},
+				})
+			}
+			c := b.Done()
+			c.Compute.Version = "2.96"
+			cloudtest.Count(c)
+			fc := newFakeCloud(t, c)
+			x := index.New(fc.read())
+			x.PCI = aliases
+			plan := heal.New(x, heal.Options{Force: true, Providers: tc.given})
+			for _, r := range fc.apply(plan, -1) {
+				if r.Outcome != heal.Done {
+					t.Errorf("step %d: %s: %s", r.Step, r.Outcome, r.Text)
+				}
+			}
+			var got []string
+			after := index.New(fc.read())
+			for i := range tc.servers {
+				devices := ""
+				for k := range tc.devices {
+					if after.Consumers[cloudtest.UUID(fmt.Sprint("server server", i))].Allocations[cloudtest.UUID(fmt.Sprint("nic", k))]["CUSTOM_NIC"] == 1 {
+						devices += fmt.Sprint(k)
+					}
+				}
+				got = append(got, devices)
+			}
+			if strings.Join(got, " ") != tc.want {
+				t.Errorf("the servers have the devices %q, want %q, with the steps %+v, unhealed %+v", got, tc.want, plan.Steps, plan.Unhealed)
+			}
+			if text := fmt.Sprint(plan.Unhealed); (len(plan.Unhealed) > 0) != (tc.says != "") || !strings.Contains(text, tc.says) {
+				t.Errorf("unhealed is %s, want %q", text, tc.says)
+			}
+		})
 	}
 }
 

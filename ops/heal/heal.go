@@ -58,7 +58,8 @@ type Options struct {
 	// Max is how many servers are healed at most, 0 for all.
 	Max int
 	// Providers are UUIDs or names of providers that the operator chose, by the UUID, the name or a
-	// group of a port, or by the suffix of a group of a flavor.
+	// group of a port, or by the suffix of a group of a flavor: for all servers, or for one after its
+	// UUID or name and a slash ("web1/pci0-0").
 	Providers map[string]string
 	// Servers, Ports and Hosts restrict the findings as audit's options do.
 	Servers, Ports, Hosts []string

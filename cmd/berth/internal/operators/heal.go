@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,7 +92,9 @@ with the next command to type.
 
 Where several providers can serve a port, --provider decides, then the VIF type
 and the address of the PCI device that it is bound with, then what the server
-has allocated and no port names; otherwise the port is not healed.
+has allocated and no port names; otherwise the port is not healed. Groups of
+flavors, and their PCI devices, have their providers with --provider
+SUFFIX=PROVIDER or, for one server, SERVER/SUFFIX=PROVIDER.
 --apply needs the APIs.
 
 Exit codes:
@@ -126,7 +130,7 @@ With --nova-exit-codes they are those of nova-manage, see berth help exit-codes.
 	f.BoolVar(&h.options.Force, "force", false, "also replace allocations that differ from the flavor")
 	f.BoolVar(&h.options.SkipPorts, "skip-port-allocations", false, "skip ports without allocations")
 	f.IntVar(&h.options.Max, "max-count", 0, "`N`: number of servers to heal at most, 0 for all")
-	f.StringArrayVar(&h.choices, "provider", nil, "`PORT=PROVIDER`: provider of a port for which there are several (names or UUIDs); may be repeated")
+	f.StringArrayVar(&h.choices, "provider", nil, "`PORT=PROVIDER`: provider of a port or of a group of a flavor for which there are several (names or UUIDs); may be repeated")
 	f.BoolVar(&h.apply, "apply", false, "send the requests")
 	f.BoolVar(&h.yes, "yes", false, "send them without a confirmation")
 	f.StringVar(&h.planFile, "plan", "", "`FILE`: file to write the plan to")
@@ -320,16 +324,37 @@ func knownProvider(c *cloud.Cloud, owner, provider string) error {
 			}
 		}
 	}
+	server, suffix, single := strings.Cut(owner, "/")
+	if !single {
+		suffix = owner
+	}
 	if c.Compute != nil {
 		for _, s := range c.Compute.Servers {
-			for key := range s.Flavor.Specs {
-				if strings.HasPrefix(key, "resources"+owner+":") {
-					return nil
-				}
+			if (!single || s.UUID == server || s.Name == server) && hasGroup(&s.Flavor, suffix) {
+				return nil
 			}
 		}
 	}
 	return fmt.Errorf("--provider %s=%s: there is no port of a server with the name or UUID %q, and no group of a port or of a flavor", owner, provider, owner)
+}
+
+// deviceGroup matches the suffixes of groups that Nova makes of the PCI devices of a flavor.
+var deviceGroup = regexp.MustCompile(`^pci([0-9]+)-[0-9]+$`)
+
+// hasGroup reports whether a flavor may have a request group with a suffix.
+func hasGroup(f *cloud.Flavor, suffix string) bool {
+	for key := range f.Specs {
+		if strings.HasPrefix(key, "resources"+suffix+":") {
+			return true
+		}
+	}
+	m := deviceGroup.FindStringSubmatch(suffix)
+	aliases := f.Specs["pci_passthrough:alias"]
+	if m == nil || aliases == "" {
+		return false
+	}
+	n, err := strconv.Atoi(m[1])
+	return err == nil && n <= strings.Count(aliases, ",")
 }
 
 // writePlan writes the file of a plan, which must not be there yet.
