@@ -50,6 +50,7 @@ func (s *stack) all(t *testing.T) {
 			t.Run("Examined", s.examined)
 			if s.debian {
 				t.Run("Readers", s.readers)
+				t.Run("Exported", s.exported)
 			}
 		},
 		func(t *testing.T) { t.Run("Faults", s.plant) },
