@@ -53,8 +53,8 @@ func compareVersions(a, b string) int {
 // pageSize is how many objects a page of a list has at most; services may have a lower limit.
 const pageSize = 1000
 
-// readCompute reads the records of the compute service.
-func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cloud.Compute, error) {
+// readCompute reads the records of the compute service, with the servers that a reader reads.
+func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter, servers *serverReader) (*cloud.Compute, error) {
 	s, err := c.service("compute", computeVersion)
 	if err != nil {
 		return nil, err
@@ -91,27 +91,7 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		return nil, err
 	}
 	done()
-	bare := 0 // servers whose flavor is without extra specs
-	for _, version := range serversVersions(records.Version) {
-		if s, err = c.service("compute", version); err != nil {
-			return nil, err
-		}
-		// Servers that were deleted softly (Nova's reclaim_instance_interval) keep their
-		// allocations and ports until they are reclaimed.
-		err = pages(ctx, s, "servers/detail", url.Values{"all_tenants": {"1"}, "soft_deleted": {"true"}}, "servers", func(s *server) string {
-			if s.Flavor.Specs == nil {
-				bare++
-			}
-			records.Servers = append(records.Servers, s.record())
-			return s.UUID
-		})
-		if !isStatus(err, http.StatusNotAcceptable) {
-			records.ZonesKnown = err == nil && compareVersions(version, zonesVersion) >= 0
-			records.ImagesKnown = err == nil && compareVersions(version, imagesVersion) >= 0
-			records.HintsKnown = err == nil && compareVersions(version, hintsVersion) >= 0
-			break
-		}
-	}
+	bare, err := servers.read(ctx, c, records)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +99,6 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter) (*cl
 		r.Unread = append(r.Unread, fmt.Sprintf("The compute service does not show this user the extra specs of the flavors of %d servers.", bare))
 	}
 	done()
-	if s, err = c.service("compute", computeVersion); err != nil {
-		return nil, err
-	}
 	records.Groups, err = serverGroups(ctx, s)
 	switch {
 	case isStatus(err, http.StatusForbidden):
@@ -206,6 +183,7 @@ type server struct {
 	Project string          `json:"tenant_id"`
 	User    string          `json:"user_id"`
 	Created time.Time       `json:"created"`
+	Updated time.Time       `json:"updated"`
 	Image   json.RawMessage `json:"image"` // an object, or "" for a server without one
 	Flavor  struct {
 		cloud.Flavor

@@ -19,13 +19,15 @@ import (
 // original service. So the usage of each project is compared with the allocations that are known: an
 // addition has been read, so that a deletion makes the sums differ, and the consumers of the project
 // are read again. Where the service does not say the usage of projects, everything is read each tenth
-// time. Of the other services everything is read, by pages.
+// time. Of the compute service the servers are read that have changed since the last reading, and all
+// of them each 30th time. Everything else is read by pages.
 type Follower struct {
-	client *Client
-	parts  cloud.Part
-	last   *placementReader // nil before the first reading
-	since  int              // readings since everything was read
-	unsaid bool             // the service does not say the usage of projects
+	client  *Client
+	parts   cloud.Part
+	last    *placementReader // nil before the first reading
+	since   int              // readings since everything was read
+	unsaid  bool             // the service does not say the usage of projects
+	servers serverReader
 }
 
 // Follower returns a reader of some parts. Consumers come with placement.
@@ -47,7 +49,7 @@ func (f *Follower) Read(ctx context.Context, placement *cloud.Placement) (record
 	m := &meter{}
 	if f.parts&cloud.ComputePart != 0 {
 		var err error
-		if r.Compute, err = f.client.readCompute(ctx, r, m); err != nil {
+		if r.Compute, err = f.client.readCompute(ctx, r, m, &f.servers); err != nil {
 			failed[cloud.ComputePart] = err
 		}
 	}

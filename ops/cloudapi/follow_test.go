@@ -233,6 +233,103 @@ func TestFollowSaysWhatFails(t *testing.T) {
 	}
 }
 
+// Of the servers those are read again that have changed, with an overlap, and all each 30th time.
+// Whatever happens to servers, the records are those of a reader that begins.
+func TestFollowReadsChangedServers(t *testing.T) {
+	type row struct {
+		status, host string
+		updated      time.Time
+	}
+	start := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	rows := map[string]row{}
+	for i := range 5 {
+		rows[fmt.Sprint("vm", i)] = row{"ACTIVE", "cn1", start.Add(time.Duration(i) * time.Second)}
+	}
+	fails, sent, whole := false, 0, 0
+	list := func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/v2.1/servers/detail" || r.Header.Get("OpenStack-API-Version") != "compute 2.96" {
+			return false
+		}
+		since, err := time.Parse(time.RFC3339, r.URL.Query().Get("changes-since"))
+		if err != nil {
+			whole++
+		}
+		var servers []string
+		for _, uuid := range slices.Sorted(maps.Keys(rows)) {
+			s := rows[uuid]
+			if err != nil && s.status == "DELETED" || s.updated.Before(since) {
+				continue
+			}
+			servers = append(servers, fmt.Sprintf(`{"id": %q, "name": "n", "status": %q, "OS-EXT-SRV-ATTR:host": %q, "created": "2026-01-02T03:04:05Z", "updated": %q, "image": "", "flavor": {"vcpus": 1}}`,
+				uuid, s.status, s.host, s.updated.Format(time.RFC3339)))
+		}
+		if sent = len(servers); fails {
+			http.Error(w, "{}", http.StatusInternalServerError)
+			return true
+		}
+		fmt.Fprintf(w, `{"servers": [%s]}`, strings.Join(servers, ","))
+		return true
+	}
+	client, err := cloudapi.Connect(t.Context(), cloudapi.Options{Environ: variables(stackWith(t, healthy(), list), nil), Wait: atOnce})
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower := client.Follower(cloud.ComputePart)
+	read := func() (servers int) {
+		t.Helper()
+		got, failed := follower.Read(t.Context(), nil)
+		if len(failed) > 0 {
+			t.Fatal(failed)
+		}
+		servers = sent
+		want, err := client.Read(t.Context(), cloud.Parts{Need: cloud.ComputePart}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byUUID := func(a, b cloud.Server) int { return strings.Compare(a.UUID, b.UUID) }
+		if diff := cmp.Diff(slices.SortedFunc(slices.Values(want.Compute.Servers), byUUID), slices.SortedFunc(slices.Values(got.Compute.Servers), byUUID)); diff != "" {
+			t.Fatalf("the follower's servers (-new +followed):\n%s", diff)
+		}
+		if diff := cmp.Diff(want.Unread, got.Unread); diff != "" { // of flavors without extra specs
+			t.Fatalf("what is unread (-new +followed):\n%s", diff)
+		}
+		return servers
+	}
+	read()
+	rows["vm9"] = row{"BUILD", "", start.Add(time.Hour)}
+	read()
+	changes := []func(at time.Time){
+		func(at time.Time) { rows["vm1"] = row{"ACTIVE", "cn2", at} },
+		func(at time.Time) { rows["vm2"] = row{"DELETED", "", at} },
+		func(at time.Time) { rows["vm3"] = row{"SOFT_DELETED", "cn1", at} },
+		func(at time.Time) { rows["vm9"] = row{"ERROR", "", at}; rows["vm8"] = row{"ACTIVE", "cn1", at} },
+		func(at time.Time) { rows["vm8"] = row{"SHUTOFF", "cn1", at.Add(-30 * time.Second)} }, // which became visible late
+		func(time.Time) {},
+	}
+	for i, change := range changes {
+		change(start.Add(time.Duration(i+2) * time.Hour))
+		if n := read(); n > 3 { // with what changed shortly before
+			t.Errorf("change %d: %d servers are read", i, n)
+		}
+	}
+	fails = true
+	if _, failed := follower.Read(t.Context(), nil); failed[cloud.ComputePart] == nil {
+		t.Error("a failure is not said")
+	}
+	fails = false
+	rows["vm0"] = row{"PAUSED", "cn1", start.Add(24 * time.Hour)}
+	read()
+	whole = 0
+	for range 60 {
+		if _, failed := follower.Read(t.Context(), nil); len(failed) > 0 {
+			t.Fatal(failed)
+		}
+	}
+	if whole != 2 {
+		t.Errorf("of 60 readings %d were whole", whole)
+	}
+}
+
 // Requests are counted, and no more of them are sent in a second than the options allow.
 func TestRate(t *testing.T) {
 	url := placementWith(t, func(http.ResponseWriter, *http.Request) bool { return false })

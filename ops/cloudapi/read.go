@@ -39,7 +39,7 @@ func (c *Client) readParts(ctx context.Context, r *cloud.Cloud, parts cloud.Part
 			return err
 		}},
 		{cloud.ComputePart, func() (err error) {
-			r.Compute, err = c.readCompute(ctx, r, m)
+			r.Compute, err = c.readCompute(ctx, r, m, &serverReader{})
 			return err
 		}},
 		{cloud.NetworkPart, func() (err error) {
