@@ -50,7 +50,9 @@ func aggregate(r compute.Reader, number int64) (compute.Aggregate, error) {
 // empty. Fault: AggregateNameExists.
 func (s *Service) CreateAggregate(ctx context.Context, name, zone string) (a compute.Aggregate, err error) {
 	err = s.db.Update(ctx, func(tx *compute.Tx) error {
-		a = compute.Aggregate{AggregateRow: compute.AggregateRow{ID: compute.NewID(), Name: strings.TrimSpace(name), CreatedAt: tx.At}}
+		a = compute.Aggregate{
+			AggregateRow: compute.AggregateRow{ID: compute.NewID(), Name: strings.TrimSpace(name), CreatedAt: tx.At},
+		}
 		if zone = strings.TrimSpace(zone); zone != "" {
 			a.Metadata = map[string]string{compute.ZoneKey: zone}
 		}
@@ -71,7 +73,9 @@ func named(err error, name string) error {
 }
 
 // changeAggregate changes a host aggregate.
-func (s *Service) changeAggregate(ctx context.Context, number int64, fn func(*compute.Tx, *compute.Aggregate) error) (a compute.Aggregate, err error) {
+func (s *Service) changeAggregate(
+	ctx context.Context, number int64, fn func(*compute.Tx, *compute.Aggregate) error,
+) (a compute.Aggregate, err error) {
 	err = s.db.Update(ctx, func(tx *compute.Tx) error {
 		if a, err = aggregate(tx, number); err != nil {
 			return err
@@ -106,14 +110,17 @@ func (s *Service) UpdateAggregate(ctx context.Context, number int64, name, zone 
 
 // SetAggregateMetadata changes metadata of a host aggregate; nil removes a key. Faults:
 // AggregateNotFound, InvalidAggregateActionUpdateMeta.
-func (s *Service) SetAggregateMetadata(ctx context.Context, number int64, metadata map[string]*string) (compute.Aggregate, error) {
+func (s *Service) SetAggregateMetadata(
+	ctx context.Context, number int64, metadata map[string]*string,
+) (compute.Aggregate, error) {
 	return s.changeAggregate(ctx, number, func(tx *compute.Tx, a *compute.Aggregate) error {
 		if zone, ok := metadata[compute.ZoneKey]; ok {
 			to := ""
 			if zone != nil {
 				to = *zone
 			}
-			if err := rezone(tx, *a, to, a.Hosts, true, "InvalidAggregateActionUpdateMeta", "update metadata of aggregate"); err != nil {
+			if err := rezone(tx, *a, to, a.Hosts, true, "InvalidAggregateActionUpdateMeta",
+				"update metadata of aggregate"); err != nil {
 				return err
 			}
 		}
@@ -138,7 +145,9 @@ func setMetadata(a *compute.Aggregate, metadata map[string]*string) {
 // rezone refuses a zone for hosts of an aggregate: that has no name, that is another
 // one than they are in already, or, when it is the aggregate's that changes, while
 // they have servers.
-func rezone(tx *compute.Tx, a compute.Aggregate, zone string, hosts []string, changes bool, code fault.Code, what string) error {
+func rezone(
+	tx *compute.Tx, a compute.Aggregate, zone string, hosts []string, changes bool, code fault.Code, what string,
+) error {
 	refuse := func(format string, args ...any) error {
 		return compute.Invalid(code, "Cannot %s %d. Reason: %s.", what, a.Number, fmt.Sprintf(format, args...))
 	}
@@ -175,7 +184,8 @@ func (s *Service) DeleteAggregate(ctx context.Context, number int64) error {
 	return s.db.Update(ctx, func(tx *compute.Tx) error {
 		a, err := aggregate(tx, number)
 		if err == nil && len(a.Hosts) > 0 {
-			err = compute.Invalid("InvalidAggregateActionDelete", "Cannot remove host from aggregate %d. Reason: Host aggregate is not empty.", number)
+			err = compute.Invalid("InvalidAggregateActionDelete",
+				"Cannot remove host from aggregate %d. Reason: Host aggregate is not empty.", number)
 		}
 		if err != nil {
 			return err
@@ -215,7 +225,8 @@ func (s *Service) AddHost(ctx context.Context, number int64, host string) (compu
 // when that fails. Faults: ComputeHostNotFound, AggregateNotFound, AggregateHostNotFound.
 func (s *Service) RemoveHost(ctx context.Context, number int64, host string) (compute.Aggregate, error) {
 	return s.changeHosts(ctx, number, host, func(tx *compute.Tx, a *compute.Aggregate) error {
-		n, err := tx.Remove(&compute.MemberRow{}, compute.Where(compute.ByAggregate, a.ID), compute.Where(compute.ByHost, host))
+		n, err := tx.Remove(&compute.MemberRow{}, compute.Where(compute.ByAggregate, a.ID),
+			compute.Where(compute.ByHost, host))
 		if err == nil && n == 0 {
 			err = compute.NotFound("AggregateHostNotFound", "Aggregate %d has no host %s.", number, host)
 		}
@@ -228,9 +239,12 @@ func (s *Service) RemoveHost(ctx context.Context, number int64, host string) (co
 }
 
 // changeHosts changes the hosts of an aggregate; the host must be one of compute's.
-func (s *Service) changeHosts(ctx context.Context, number int64, host string, fn func(*compute.Tx, *compute.Aggregate) error) (a compute.Aggregate, err error) {
+func (s *Service) changeHosts(
+	ctx context.Context, number int64, host string, fn func(*compute.Tx, *compute.Aggregate) error,
+) (a compute.Aggregate, err error) {
 	err = s.db.Update(ctx, func(tx *compute.Tx) error {
-		if services, err := compute.Rows[compute.ServiceRow](tx, compute.Where(compute.ByHost, host)); err != nil || len(services) == 0 {
+		if services, err := compute.Rows[compute.ServiceRow](tx, compute.Where(compute.ByHost, host)); err != nil ||
+			len(services) == 0 {
 			return cmp.Or(err, compute.NotFound("ComputeHostNotFound", "Compute host %s could not be found.", host))
 		}
 		if a, err = aggregate(tx, number); err != nil {

@@ -40,7 +40,8 @@ func TestAggregates(t *testing.T) {
 	if err := c.DeleteAggregate(ctx, 1); err != nil {
 		t.Error(err)
 	}
-	c.refused("DeleteAggregate", c.DeleteAggregate(ctx, 1), fault.NotFound, "AggregateNotFound", "Aggregate 1 could not be found.")
+	c.refused("DeleteAggregate", c.DeleteAggregate(ctx, 1), fault.NotFound, "AggregateNotFound",
+		"Aggregate 1 could not be found.")
 	if again := must(c.CreateAggregate(ctx, "ssd", "")); again.Number != 3 {
 		t.Errorf("the number %d was given before", again.Number)
 	}
@@ -67,7 +68,10 @@ func TestHostsOfAggregates(t *testing.T) {
 		{9, "nobody", fault.NotFound, "ComputeHostNotFound", "Compute host nobody could not be found."},
 		{9, "cn1", fault.NotFound, "AggregateNotFound", "Aggregate 9 could not be found."},
 		{1, "cn1", fault.Conflict, "AggregateHostExists", "Aggregate 1 already has host cn1."},
-		{2, "cn1", fault.Conflict, "InvalidAggregateActionAdd", "Cannot add host to aggregate 2. Reason: One or more hosts already in availability zone(s) ['az1']."},
+		{
+			2, "cn1", fault.Conflict, "InvalidAggregateActionAdd",
+			"Cannot add host to aggregate 2. Reason: One or more hosts already in availability zone(s) ['az1'].",
+		},
 	} {
 		_, err := c.AddHost(ctx, test.number, test.host)
 		c.refused(fmt.Sprintf("AddHost(%d, %s)", test.number, test.host), err, test.kind, test.code, test.text)

@@ -79,8 +79,14 @@ func (s *Service) CreateFlavor(ctx context.Context, row compute.FlavorRow) (comp
 			where compute.Match
 			taken error
 		}{
-			{compute.Where(compute.ByID, row.ID), compute.Conflict("FlavorIdExists", "Flavor with ID %s already exists.", row.ID)},
-			{compute.Where(compute.ByName, row.Name), compute.Conflict("FlavorExists", "Flavor with name %s already exists.", row.Name)},
+			{
+				compute.Where(compute.ByID, row.ID),
+				compute.Conflict("FlavorIdExists", "Flavor with ID %s already exists.", row.ID),
+			},
+			{
+				compute.Where(compute.ByName, row.Name),
+				compute.Conflict("FlavorExists", "Flavor with name %s already exists.", row.Name),
+			},
 		} {
 			if rows, err := compute.Rows[compute.FlavorRow](tx, other.where); err != nil || len(rows) > 0 {
 				return cmp.Or(err, other.taken)
@@ -100,7 +106,13 @@ func checkFlavor(row compute.FlavorRow) error {
 	for _, n := range []struct {
 		name         string
 		value, least int64
-	}{{"ram", row.MemoryMB, 1}, {"vcpus", row.VCPUs, 1}, {"disk", row.RootGB, 0}, {"ephemeral", row.EphemeralGB, 0}, {"swap", row.SwapMB, 0}} {
+	}{
+		{"ram", row.MemoryMB, 1},
+		{"vcpus", row.VCPUs, 1},
+		{"disk", row.RootGB, 0},
+		{"ephemeral", row.EphemeralGB, 0},
+		{"swap", row.SwapMB, 0},
+	} {
 		switch {
 		case n.value < n.least:
 			return compute.Invalid("InvalidInput", "Invalid input received: %s must be >= %d", n.name, n.least)
@@ -110,15 +122,19 @@ func checkFlavor(row compute.FlavorRow) error {
 	}
 	const most = 3.40282e+38 // a single-precision float
 	if !(row.RxTx > 0 && row.RxTx <= most) {
-		return compute.Invalid("InvalidInput", "Invalid input received: 'rxtx_factor' argument must be a float between 0 and %g", most)
+		return compute.Invalid("InvalidInput",
+			"Invalid input received: 'rxtx_factor' argument must be a float between 0 and %g", most)
 	}
 	return nil
 }
 
 // changeFlavor changes a flavor.
-func (s *Service) changeFlavor(ctx context.Context, id compute.ID, fn func(*compute.FlavorRow) error) (row compute.FlavorRow, err error) {
+func (s *Service) changeFlavor(
+	ctx context.Context, id compute.ID, fn func(*compute.FlavorRow) error,
+) (row compute.FlavorRow, err error) {
 	err = s.db.Update(ctx, func(tx *compute.Tx) error {
-		if row, err = compute.OneOr[compute.FlavorRow](tx, compute.NoFlavor(id), compute.Where(compute.ByID, id)); err != nil {
+		if row, err = compute.OneOr[compute.FlavorRow](tx, compute.NoFlavor(id),
+			compute.Where(compute.ByID, id)); err != nil {
 			return err
 		}
 		row.Specs = maps.Clone(row.Specs)
@@ -159,7 +175,9 @@ func CheckExtraSpec(name, value string) error { return extraspecs.Validate(name,
 
 // SetExtraSpecs adds extra specs to a flavor's, or replaces them, whatever they mean. Fault:
 // FlavorNotFound.
-func (s *Service) SetExtraSpecs(ctx context.Context, id compute.ID, specs map[string]string) (compute.FlavorRow, error) {
+func (s *Service) SetExtraSpecs(
+	ctx context.Context, id compute.ID, specs map[string]string,
+) (compute.FlavorRow, error) {
 	return s.changeFlavor(ctx, id, func(row *compute.FlavorRow) error {
 		if row.Specs == nil {
 			row.Specs = map[string]string{}
@@ -215,7 +233,9 @@ func accessTo(r compute.Reader, id compute.ID) ([]string, error) {
 
 // AllowFlavor grants a project access to a flavor, and returns all projects with access. With
 // strict, a public flavor is a conflict. Faults: FlavorNotFound, FlavorAccessExists.
-func (s *Service) AllowFlavor(ctx context.Context, id compute.ID, project string, strict bool) (projects []string, err error) {
+func (s *Service) AllowFlavor(
+	ctx context.Context, id compute.ID, project string, strict bool,
+) (projects []string, err error) {
 	err = s.db.Update(ctx, func(tx *compute.Tx) error {
 		row, err := compute.OneOr[compute.FlavorRow](tx, compute.NoFlavor(id), compute.Where(compute.ByID, id))
 		if err == nil && row.Public && strict {
@@ -229,7 +249,8 @@ func (s *Service) AllowFlavor(ctx context.Context, id compute.ID, project string
 		case err != nil:
 			return err
 		case slices.Contains(have, project):
-			return compute.Conflict("FlavorAccessExists", "Flavor access already exists for flavor %s and project %s combination.", id, project)
+			return compute.Conflict("FlavorAccessExists",
+				"Flavor access already exists for flavor %s and project %s combination.", id, project)
 		}
 		if err := tx.Insert(&compute.FlavorAccessRow{Flavor: id, Project: project}); err != nil {
 			return err
@@ -247,7 +268,8 @@ func (s *Service) DenyFlavor(ctx context.Context, id compute.ID, project string)
 		if _, err := compute.OneOr[compute.FlavorRow](tx, compute.NoFlavor(id), compute.Where(compute.ByID, id)); err != nil {
 			return err
 		}
-		n, err := tx.Remove(&compute.FlavorAccessRow{}, compute.Where(compute.ByFlavor, id), compute.Where(compute.ByProject, project))
+		n, err := tx.Remove(&compute.FlavorAccessRow{}, compute.Where(compute.ByFlavor, id),
+			compute.Where(compute.ByProject, project))
 		switch {
 		case err != nil:
 			return err

@@ -89,11 +89,16 @@ func TestCreateFlavor(t *testing.T) {
 		_, err := c.CreateFlavor(ctx, f)
 		c.refused("CreateFlavor", err, kind, code, text)
 	}
-	refused(func(f *compute.FlavorRow) { f.Name = "m1.tiny" }, fault.Conflict, "FlavorExists", "Flavor with name m1.tiny already exists.")
-	refused(func(f *compute.FlavorRow) { f.ID = got.ID }, fault.Conflict, "FlavorIdExists", fmt.Sprintf("Flavor with ID %s already exists.", got.ID))
-	refused(func(f *compute.FlavorRow) { f.VCPUs = 0 }, fault.Invalid, "InvalidInput", "Invalid input received: vcpus must be >= 1")
-	refused(func(f *compute.FlavorRow) { f.MemoryMB = 0 }, fault.Invalid, "InvalidInput", "Invalid input received: ram must be >= 1")
-	refused(func(f *compute.FlavorRow) { f.SwapMB = 1 << 31 }, fault.Invalid, "InvalidInput", "Invalid input received: swap must be <= 2147483647")
+	refused(func(f *compute.FlavorRow) { f.Name = "m1.tiny" }, fault.Conflict, "FlavorExists",
+		"Flavor with name m1.tiny already exists.")
+	refused(func(f *compute.FlavorRow) { f.ID = got.ID }, fault.Conflict, "FlavorIdExists",
+		fmt.Sprintf("Flavor with ID %s already exists.", got.ID))
+	refused(func(f *compute.FlavorRow) { f.VCPUs = 0 }, fault.Invalid, "InvalidInput",
+		"Invalid input received: vcpus must be >= 1")
+	refused(func(f *compute.FlavorRow) { f.MemoryMB = 0 }, fault.Invalid, "InvalidInput",
+		"Invalid input received: ram must be >= 1")
+	refused(func(f *compute.FlavorRow) { f.SwapMB = 1 << 31 }, fault.Invalid, "InvalidInput",
+		"Invalid input received: swap must be <= 2147483647")
 	for _, factor := range []float64{0, -1, 1e39, math.NaN(), math.Inf(1)} {
 		refused(func(f *compute.FlavorRow) { f.RxTx = factor }, fault.Invalid, "InvalidInput",
 			"Invalid input received: 'rxtx_factor' argument must be a float between 0 and 3.40282e+38")
@@ -115,7 +120,8 @@ func TestExtraSpecs(t *testing.T) {
 	if err := c.DeleteExtraSpec(ctx, "f", "odd"); err != nil {
 		t.Error(err)
 	}
-	c.refused("DeleteExtraSpec", c.DeleteExtraSpec(ctx, "f", "odd"), fault.NotFound, "FlavorExtraSpecsNotFound", "Flavor f has no extra specs with key odd.")
+	c.refused("DeleteExtraSpec", c.DeleteExtraSpec(ctx, "f", "odd"), fault.NotFound, "FlavorExtraSpecsNotFound",
+		"Flavor f has no extra specs with key odd.")
 	_, err := c.SetExtraSpecs(ctx, "g", nil)
 	c.refused("SetExtraSpecs", err, fault.NotFound, "FlavorNotFound", "Flavor g could not be found.")
 }
@@ -132,14 +138,17 @@ func TestFlavorAccess(t *testing.T) {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
 	_, err = c.AllowFlavor(ctx, "f", "red", true)
-	c.refused("AllowFlavor", err, fault.Conflict, "FlavorAccessExists", "Flavor access already exists for flavor f and project red combination.")
+	c.refused("AllowFlavor", err, fault.Conflict, "FlavorAccessExists",
+		"Flavor access already exists for flavor f and project red combination.")
 	if diff := cmp.Diff([]string{"blue"}, must(c.DenyFlavor(ctx, "f", "red"))); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
 	_, err = c.DenyFlavor(ctx, "f", "red")
-	c.refused("DenyFlavor", err, fault.NotFound, "FlavorAccessNotFound", "Flavor access not found for f / red combination.")
+	c.refused("DenyFlavor", err, fault.NotFound, "FlavorAccessNotFound",
+		"Flavor access not found for f / red combination.")
 	for project, sees := range map[string]bool{"blue": true, "red": false} {
-		if projects, err := c.FlavorAccess(ctx, compute.Viewer{Project: project}, "f"); sees != (err == nil) || sees && len(projects) != 1 {
+		if projects, err := c.FlavorAccess(ctx, compute.Viewer{Project: project}, "f"); sees != (err == nil) ||
+			sees && len(projects) != 1 {
 			t.Errorf("FlavorAccess for %s = %v, %v", project, projects, err)
 		}
 	}

@@ -75,7 +75,8 @@ func (s *Service) CreateGroup(ctx context.Context, row compute.GroupRow) (Group,
 	}
 	row.ID = compute.NewID()
 	err := s.db.Update(ctx, func(tx *compute.Tx) error {
-		err := within(tx, row.Project, row.User, compute.ServerGroups, 1, "ServerGroupLimitExceeded", "Quota exceeded, too many server groups.")
+		err := within(tx, row.Project, row.User, compute.ServerGroups, 1, "ServerGroupLimitExceeded",
+			"Quota exceeded, too many server groups.")
 		if err != nil {
 			return err
 		}

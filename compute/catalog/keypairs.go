@@ -23,7 +23,8 @@ func (s *Service) Keypairs(ctx context.Context, user string) (all []compute.Keyp
 // Keypair returns a keypair of a user. Fault: KeypairNotFound.
 func (s *Service) Keypair(ctx context.Context, user, name string) (row compute.KeypairRow, err error) {
 	err = s.db.View(ctx, func(r compute.Reader) error {
-		row, err = compute.OneOr[compute.KeypairRow](r, noKeypair(user, name), compute.Where(compute.ByUser, user), compute.Where(compute.ByName, name))
+		row, err = compute.OneOr[compute.KeypairRow](r, noKeypair(user, name), compute.Where(compute.ByUser, user),
+			compute.Where(compute.ByName, name))
 		return err
 	})
 	return row, err
@@ -40,7 +41,9 @@ type KeypairSpec struct {
 // KeypairLimitExceeded.
 func (s *Service) ImportKeypair(ctx context.Context, k KeypairSpec) (compute.KeypairRow, error) {
 	print, err := fingerprint(k.Type, k.PublicKey)
-	row := compute.KeypairRow{User: k.User, Name: strings.TrimSpace(k.Name), Type: k.Type, Fingerprint: print, PublicKey: k.PublicKey}
+	row := compute.KeypairRow{
+		User: k.User, Name: strings.TrimSpace(k.Name), Type: k.Type, Fingerprint: print, PublicKey: k.PublicKey,
+	}
 	if err != nil {
 		return row, err
 	}
@@ -50,7 +53,9 @@ func (s *Service) ImportKeypair(ctx context.Context, k KeypairSpec) (compute.Key
 // GenerateKeypair makes a key for a user, and returns the private one, which is kept nowhere: in
 // PEM for SSH, for X509 as a PKCS #12 file without a password in base64. Faults: KeyPairExists,
 // KeypairLimitExceeded.
-func (s *Service) GenerateKeypair(ctx context.Context, k KeypairSpec) (row compute.KeypairRow, private string, err error) {
+func (s *Service) GenerateKeypair(
+	ctx context.Context, k KeypairSpec,
+) (row compute.KeypairRow, private string, err error) {
 	err = s.db.View(ctx, func(r compute.Reader) error {
 		return mayAddKeypair(s.db.Rules, r, k.Project, k.User, strings.TrimSpace(k.Name)) // before the work of making one
 	})

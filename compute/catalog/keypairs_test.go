@@ -98,7 +98,8 @@ func TestKeypairs(t *testing.T) {
 	if err := c.DeleteKeypair(ctx, "ann", "a"); err != nil {
 		t.Error(err)
 	}
-	c.refused("DeleteKeypair", c.DeleteKeypair(ctx, "ann", "a"), fault.NotFound, "KeypairNotFound", "Keypair a not found for user ann")
+	c.refused("DeleteKeypair", c.DeleteKeypair(ctx, "ann", "a"), fault.NotFound, "KeypairNotFound",
+		"Keypair a not found for user ann")
 	if again := must(c.ImportKeypair(ctx, spec("a", compute.SSH, ed25519))); again.Number != 3 {
 		t.Errorf("the number %d was given before", again.Number)
 	}
@@ -128,7 +129,9 @@ func TestCertificatesAreMade(t *testing.T) {
 	}
 	var got []string
 	novatest.Run(t, novaFiles, []string{private, made.PublicKey}, &got)
-	want := []string{made.Fingerprint, "True", "CN=ann", "1.3.6.1.4.1.311.20.2.3", "\x0c\rann@localhost", "1.3.6.1.5.5.7.3.2"}
+	want := []string{
+		made.Fingerprint, "True", "CN=ann", "1.3.6.1.4.1.311.20.2.3", "\x0c\rann@localhost", "1.3.6.1.5.5.7.3.2",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the certificate is %q, want %q", got, want)
 	}

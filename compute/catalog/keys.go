@@ -22,10 +22,12 @@ func fingerprint(kind, key string) (string, error) {
 	if kind == compute.X509 {
 		block, _ := pem.Decode([]byte(key))
 		if block == nil {
-			return "", compute.Invalid("InvalidKeypair", "Keypair data is invalid: failed to generate X509 fingerprint. Error message: no certificate in PEM")
+			return "", compute.Invalid("InvalidKeypair",
+				"Keypair data is invalid: failed to generate X509 fingerprint. Error message: no certificate in PEM")
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return "", compute.Invalid("InvalidKeypair", "Keypair data is invalid: failed to generate X509 fingerprint. Error message: %v", err)
+			return "", compute.Invalid("InvalidKeypair",
+				"Keypair data is invalid: failed to generate X509 fingerprint. Error message: %v", err)
 		}
 		sum := sha1.Sum(block.Bytes)
 		return colons(sum[:]), nil
@@ -51,7 +53,8 @@ func colons(sum []byte) string {
 // sshTypes are the types of public keys that there are, with the number of values that
 // follow the type.
 var sshTypes = map[string]int{
-	"ssh-rsa": 2, "ssh-dss": 4, "ssh-ed25519": 1, "ecdsa-sha2-nistp256": 2, "ecdsa-sha2-nistp384": 2, "ecdsa-sha2-nistp521": 2,
+	"ssh-rsa": 2, "ssh-dss": 4, "ssh-ed25519": 1, "ecdsa-sha2-nistp256": 2, "ecdsa-sha2-nistp384": 2,
+	"ecdsa-sha2-nistp521": 2,
 }
 
 // sshKey returns what is in a public key of OpenSSH's format: "ssh-rsa AAAA… comment".

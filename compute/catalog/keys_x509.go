@@ -53,7 +53,8 @@ func generateX509(user string, now time.Time) (private, certificate string, err 
 	if err != nil {
 		return "", "", err
 	}
-	return base64.StdEncoding.EncodeToString(file), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})), nil
+	return base64.StdEncoding.EncodeToString(file),
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})), nil
 }
 
 // The object identifiers of PKCS #12 (RFC 7292).
@@ -120,7 +121,12 @@ func pkcs12(cert []byte, key *rsa.PrivateKey) ([]byte, error) {
 		Version int
 		Safe    tagged
 		Mac     macData
-	}{3, tag(oidData, der(safe)), macData{digest{pkix.AlgorithmIdentifier{Algorithm: oidSHA1, Parameters: asn1.NullRawValue}, mac.Sum(nil)}, salt[:], rounds}})
+	}{
+		3, tag(oidData, der(safe)),
+		macData{
+			digest{pkix.AlgorithmIdentifier{Algorithm: oidSHA1, Parameters: asn1.NullRawValue}, mac.Sum(nil)}, salt[:], rounds,
+		},
+	})
 	return file, failed
 }
 

@@ -34,7 +34,8 @@ func (s *Service) Mirror(ctx context.Context) (remaining int, err error) {
 	}
 	for _, m := range due {
 		if err := s.mirrorOne(ctx, m, nodes[m.Host]); err != nil {
-			s.db.Rules.Log.WarnContext(ctx, "the aggregates of a host differ in placement", "host", m.Host, "aggregate", m.Aggregate,
+			s.db.Rules.Log.WarnContext(ctx, "the aggregates of a host differ in placement", "host", m.Host,
+				"aggregate", m.Aggregate,
 				"member", m.Member, "error", err)
 			remaining++
 		}
@@ -56,7 +57,8 @@ func (s *Service) mirrorNow(ctx context.Context, aggregate compute.ID, host stri
 	var due []compute.MirrorRow
 	var nodes []compute.NodeRow
 	err := s.db.View(ctx, func(r compute.Reader) (err error) {
-		if due, err = compute.Rows[compute.MirrorRow](r, compute.Where(compute.ByAggregate, aggregate), compute.Where(compute.ByHost, host)); err != nil {
+		if due, err = compute.Rows[compute.MirrorRow](r, compute.Where(compute.ByAggregate, aggregate),
+			compute.Where(compute.ByHost, host)); err != nil {
 			return err
 		}
 		nodes, err = compute.Rows[compute.NodeRow](r, compute.Where(compute.ByHost, host))
@@ -68,7 +70,8 @@ func (s *Service) mirrorNow(ctx context.Context, aggregate compute.ID, host stri
 		}
 	}
 	if err != nil {
-		s.db.Rules.Log.WarnContext(ctx, "the aggregates of a host are not updated in placement yet; the update is retried", "host", host, "aggregate", aggregate, "error", err)
+		s.db.Rules.Log.WarnContext(ctx, "the aggregates of a host are not updated in placement yet; the update is retried",
+			"host", host, "aggregate", aggregate, "error", err)
 	}
 }
 

@@ -46,7 +46,9 @@ func usage(rules compute.Rules, r compute.Reader, project, user string) (compute
 // SetQuotas changes limits of a project, or of a user in it. Without force, it refuses a limit that
 // is below the current usage or the sum of the users' limits, or above what the project has left
 // for the user.
-func (s *Service) SetQuotas(ctx context.Context, project, user string, limits compute.Quotas, force bool) (q compute.Quotas, err error) {
+func (s *Service) SetQuotas(
+	ctx context.Context, project, user string, limits compute.Quotas, force bool,
+) (q compute.Quotas, err error) {
 	err = s.db.Update(ctx, func(tx *compute.Tx) error {
 		for _, resource := range slices.Sorted(maps.Keys(limits)) {
 			if force || project == compute.DefaultClass {
@@ -57,7 +59,8 @@ func (s *Service) SetQuotas(ctx context.Context, project, user string, limits co
 			}
 		}
 		for _, resource := range slices.Sorted(maps.Keys(limits)) {
-			_, err := tx.Remove(&compute.QuotaRow{}, compute.Where(compute.ByProject, project), compute.Where(compute.ByUser, user), compute.Where(compute.ByResource, resource))
+			_, err := tx.Remove(&compute.QuotaRow{}, compute.Where(compute.ByProject, project),
+				compute.Where(compute.ByUser, user), compute.Where(compute.ByResource, resource))
 			if err != nil {
 				return err
 			}
@@ -78,7 +81,8 @@ func settable(tx *compute.Tx, project, user, resource string, limit int64) error
 	if err != nil {
 		return err
 	}
-	rows, err := compute.Rows[compute.QuotaRow](tx, compute.Where(compute.ByProject, project), compute.Where(compute.ByResource, resource))
+	rows, err := compute.Rows[compute.QuotaRow](tx, compute.Where(compute.ByProject, project),
+		compute.Where(compute.ByResource, resource))
 	if err != nil {
 		return err
 	}
@@ -96,14 +100,16 @@ func settable(tx *compute.Tx, project, user, resource string, limit int64) error
 		least = max(least, users)
 	}
 	if limit >= 0 && limit < least {
-		return compute.Invalid("HTTPBadRequest", "Quota limit %d for %s must be greater than or equal to already used and reserved %d.", limit, resource, least)
+		return compute.Invalid("HTTPBadRequest",
+			"Quota limit %d for %s must be greater than or equal to already used and reserved %d.", limit, resource, least)
 	}
 	whole, err := tx.Limits(tx, project, "")
 	if err != nil || user == "" || whole[resource] < 0 {
 		return err
 	}
 	if most := whole[resource] - others; limit < 0 || limit > most {
-		return compute.Invalid("HTTPBadRequest", "Quota limit %d for %s must be less than or equal to %d.", limit, resource, most)
+		return compute.Invalid("HTTPBadRequest", "Quota limit %d for %s must be less than or equal to %d.", limit,
+			resource, most)
 	}
 	return nil
 }

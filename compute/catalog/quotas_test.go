@@ -43,7 +43,8 @@ func TestQuotasComeOverEachOther(t *testing.T) {
 
 func TestQuotasThatAreNotSetAreNovas(t *testing.T) {
 	c := newCloud(t, func(s *compute.Settings) { s.Quotas = compute.Quotas{compute.Cores: 7} })
-	if q := must(c.Quotas(ctx, "red", "")); q[compute.Cores] != 7 || q[compute.RAM] != 51200 || q[compute.FloatingIPs] != -1 {
+	if q := must(c.Quotas(ctx, "red", "")); q[compute.Cores] != 7 || q[compute.RAM] != 51200 ||
+		q[compute.FloatingIPs] != -1 {
 		t.Errorf("the limits are %v", q)
 	}
 }
@@ -89,7 +90,9 @@ func TestQuotasThatCannotBeSet(t *testing.T) {
 func TestGroups(t *testing.T) {
 	c := newCloud(t, func(s *compute.Settings) { s.Quotas[compute.ServerGroups] = 2 })
 	make := func(name, policy string, most int) (catalog.Group, error) {
-		return c.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: "ann", Name: name, Policy: policy, MaxPerHost: most})
+		return c.CreateGroup(ctx, compute.GroupRow{
+			Project: computetest.Project, User: "ann", Name: name, Policy: policy, MaxPerHost: most,
+		})
 	}
 	g := must(make("apart", selection.AntiAffinity, 2))
 	_, err := make("together", selection.Affinity, 2)

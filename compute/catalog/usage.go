@@ -45,7 +45,9 @@ func (s *Service) Usages(ctx context.Context, f UsageFilter) (all []ServerUsage,
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b ServerUsage) int { return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b ServerUsage) int {
+		return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.ID, b.ID))
+	})
 	if f.Marker != "" {
 		at := slices.IndexFunc(all, func(u ServerUsage) bool { return u.ID == f.Marker })
 		if at < 0 {
@@ -86,7 +88,9 @@ func usages(r compute.Reader, f UsageFilter, now time.Time) (all []ServerUsage, 
 }
 
 // add adds what a server used, if it was there in the period.
-func (f UsageFilter) add(all []ServerUsage, row compute.DeletedRow, state string, now time.Time) ([]ServerUsage, error) {
+func (f UsageFilter) add(
+	all []ServerUsage, row compute.DeletedRow, state string, now time.Time,
+) ([]ServerUsage, error) {
 	over := !row.TerminatedAt.IsZero()
 	if row.LaunchedAt.IsZero() || !row.LaunchedAt.Before(f.End) || over && !row.TerminatedAt.After(f.Start) {
 		return all, nil

@@ -61,7 +61,8 @@ func (s *Service) ChangeService(ctx context.Context, id compute.ID, ch ServiceCh
 	defer stop()
 	for _, n := range nodes {
 		if err := inventory.SetDisabled(within, placement.UUID(n.ID), h.Disabled, s.trees.placement); err != nil {
-			s.db.Rules.Log.WarnContext(ctx, "the trait of a disabled host could not be set in placement; the host's next report retries",
+			s.db.Rules.Log.WarnContext(ctx,
+				"the trait of a disabled host could not be set in placement; the host's next report retries",
 				"host", h.Host, "disabled", h.Disabled, "error", err)
 		}
 	}
@@ -74,7 +75,8 @@ const placementTime = 5 * time.Second
 func (s *Service) changeService(ctx context.Context, id compute.ID, ch ServiceChange) (compute.HostService, error) {
 	var h compute.HostService
 	err := s.db.Update(ctx, func(tx *compute.Tx) error {
-		row, err := compute.OneOr[compute.ServiceRow](tx, compute.NotFound("ServiceNotFound", "Service %s could not be found.", id), compute.Where(compute.ByID, id))
+		row, err := compute.OneOr[compute.ServiceRow](tx,
+			compute.NotFound("ServiceNotFound", "Service %s could not be found.", id), compute.Where(compute.ByID, id))
 		if err != nil {
 			return err
 		}
@@ -92,7 +94,9 @@ func (s *Service) changeService(ctx context.Context, id compute.ID, ch ServiceCh
 			return err
 		}
 		zones, err := compute.ZonesByHost(tx, row.Host)
-		h = compute.HostService{ServiceRow: row, Up: s.db.Rules.IsUp(row), Zone: cmp.Or(zones[row.Host], s.db.Rules.Settings.DefaultZone)}
+		h = compute.HostService{
+			ServiceRow: row, Up: s.db.Rules.IsUp(row), Zone: cmp.Or(zones[row.Host], s.db.Rules.Settings.DefaultZone),
+		}
 		return err
 	})
 	return h, err
@@ -129,7 +133,8 @@ func (s *Service) DeleteService(ctx context.Context, id compute.ID) error {
 
 // deletable is a service whose host is idle.
 func deletable(r compute.Reader, id compute.ID) (compute.ServiceRow, error) {
-	row, err := compute.OneOr[compute.ServiceRow](r, compute.NotFound("ServiceNotFound", "Service %s not found.", id), compute.Where(compute.ByID, id))
+	row, err := compute.OneOr[compute.ServiceRow](r, compute.NotFound("ServiceNotFound", "Service %s not found.", id),
+		compute.Where(compute.ByID, id))
 	if err != nil {
 		return row, err
 	}
@@ -163,7 +168,8 @@ func (s *Service) removeTrees(ctx context.Context, id compute.ID) error {
 		}
 	}
 	if errors.Is(err, allocations.ErrInUse) {
-		return compute.Conflict("HTTPConflict", "Unable to delete compute service: its host has allocations in placement. (%v)", err)
+		return compute.Conflict("HTTPConflict",
+			"Unable to delete compute service: its host has allocations in placement. (%v)", err)
 	}
 	return err
 }

@@ -49,9 +49,12 @@ func TestReportsMakeHosts(t *testing.T) {
 	if len(all) != 2 || all[0].VCPUs != 16 || all[0].Failed != 0 || all[0].Number != 1 {
 		t.Errorf("the hypervisors are %+v", all)
 	}
-	for _, other := range []compute.NodeRow{{ID: computetest.ID("cn1"), Name: "cn9"}, {ID: computetest.ID("cn9"), Name: "cn1"}} {
+	for _, other := range []compute.NodeRow{
+		{ID: computetest.ID("cn1"), Name: "cn9"}, {ID: computetest.ID("cn9"), Name: "cn1"},
+	} {
 		err := c.Report(ctx, compute.Report{Host: "cn9", Node: other})
-		c.refused("Report", err, fault.Conflict, "NodeTaken", fmt.Sprintf("The hypervisor %s (%s) is another host's.", other.Name, other.ID))
+		c.refused("Report", err, fault.Conflict, "NodeTaken",
+			fmt.Sprintf("The hypervisor %s (%s) is another host's.", other.Name, other.ID))
 	}
 	if n := len(must(c.Services(ctx))); n != 2 {
 		t.Errorf("%d services, want 2", n)
@@ -90,7 +93,8 @@ func TestDeleteService(t *testing.T) {
 		"Unable to delete compute service that is hosting instances. Migrate or delete the instances first.")
 	c.remove(&compute.ServerRow{}, vm.ID)
 	c.refused("DeleteService", c.DeleteService(ctx, id), fault.Conflict, "HTTPConflict",
-		"Unable to delete compute service that has in-progress migrations. Complete the migrations or delete the instances first.")
+		"Unable to delete compute service that has in-progress migrations. Complete the migrations or delete the "+
+			"instances first.")
 	c.remove(&compute.MigrationRow{}, computetest.ID("m"))
 	c.add(&compute.MigrationRow{ID: computetest.ID("old"), Source: "cn1", Dest: "cn2", Status: "confirmed"})
 	if err := c.DeleteService(ctx, id); err != nil {
@@ -105,7 +109,8 @@ func TestDeleteService(t *testing.T) {
 	if m := computetest.Read[compute.MirrorRow](t, c.store); len(m) != 1 || m[0].Member {
 		t.Errorf("placement is to get %+v", m)
 	}
-	c.refused("DeleteService", c.DeleteService(ctx, id), fault.NotFound, "ServiceNotFound", fmt.Sprintf("Service %s not found.", id))
+	c.refused("DeleteService", c.DeleteService(ctx, id), fault.NotFound, "ServiceNotFound",
+		fmt.Sprintf("Service %s not found.", id))
 }
 
 // remove removes a row.

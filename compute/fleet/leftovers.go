@@ -29,7 +29,8 @@ func destroyDeleted(tx *compute.Tx, host string, unknown []compute.ID) (others [
 	if err != nil {
 		return nil, err
 	}
-	known, err := compute.Rows[compute.HostedRow](tx, compute.Where(compute.ByHost, host), compute.Where(compute.ByServer, unknown...))
+	known, err := compute.Rows[compute.HostedRow](tx, compute.Where(compute.ByHost, host),
+		compute.Where(compute.ByServer, unknown...))
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,10 @@ func destroyDeleted(tx *compute.Tx, host string, unknown []compute.ID) (others [
 		if slices.ContainsFunc(known, func(row compute.HostedRow) bool { return row.Server == g.ID }) {
 			continue
 		}
-		if err := tx.Insert(&compute.HostedRow{Server: g.ID, Host: host, DesiredState: compute.DesiredAbsent, Event: compute.NewID(), CreatedAt: tx.At}); err != nil {
+		if err := tx.Insert(&compute.HostedRow{
+			Server: g.ID, Host: host, DesiredState: compute.DesiredAbsent,
+			Event: compute.NewID(), CreatedAt: tx.At,
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +75,8 @@ func (s *Service) logUnlisted(ctx context.Context, host string, cur []unlistedSe
 	s.findings.mu.Unlock()
 	for _, f := range cur {
 		if !slices.Contains(before, f) {
-			s.db.Rules.Log.WarnContext(ctx, "a host has a server that is not in its list: it is not touched", "host", host, "server", f.server, "host_of_server", f.host)
+			s.db.Rules.Log.WarnContext(ctx, "a host has a server that is not in its list: it is not touched", "host", host,
+				"server", f.server, "host_of_server", f.host)
 		}
 	}
 }

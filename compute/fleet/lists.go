@@ -28,8 +28,8 @@ func (s *Service) Done(ctx context.Context, host string, results []Result) error
 	return s.servers.Done(ctx, host, results)
 }
 
-// Wanted returns the list of servers of a host in order of creation, followed by those that it must destroy. A
-// host that has never reported has none.
+// Wanted returns the list of servers of a host in order of creation, followed by those that it must
+// destroy. A host that has never reported has none.
 func (s *Service) Wanted(ctx context.Context, host string) (all []Wanted, err error) {
 	err = s.db.View(ctx, func(r compute.Reader) error {
 		all, err = s.WantedIn(r, host)
@@ -57,7 +57,9 @@ func (s *Service) wantedOf(r compute.Reader, host string) (all []Wanted, err err
 	var gone []Wanted
 	for _, row := range hosted {
 		if row.DesiredState == compute.DesiredAbsent {
-			gone = append(gone, Wanted{ID: string(row.Server), Deleted: true, Generation: row.Generation, Event: string(row.Event)})
+			gone = append(gone, Wanted{
+				ID: string(row.Server), Deleted: true, Generation: row.Generation, Event: string(row.Event),
+			})
 			continue
 		}
 		hostedBy[row.Server] = row
@@ -92,10 +94,11 @@ func (s *Service) wantedOf(r compute.Reader, host string) (all []Wanted, err err
 func wantedServer(s compute.ServerRow, is compute.HostedRow, ports []compute.ServerPort) (w Wanted, err error) {
 	f, err := s.StoredFlavor()
 	w = Wanted{
-		ID: string(s.ID), Kept: is.DesiredState == compute.DesiredRetained, Generation: is.Generation, Running: is.DesiredState == compute.DesiredRunning || is.DesiredState == compute.DesiredPaused, Power: is.DesiredPower(),
-		Boot: string(is.Boot), Event: string(is.Event),
-		Image: string(s.Image), Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata,
-		KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
+		ID: string(s.ID), Kept: is.DesiredState == compute.DesiredRetained, Generation: is.Generation,
+		Running: is.DesiredState == compute.DesiredRunning || is.DesiredState == compute.DesiredPaused,
+		Power:   is.DesiredPower(), Boot: string(is.Boot), Event: string(is.Event), Image: string(s.Image),
+		Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata, KeyName: s.KeyName, KeyData: s.KeyData,
+		UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}
 	if err != nil || w.Kept {
 		return w, err
@@ -122,7 +125,8 @@ func wantedServer(s compute.ServerRow, is compute.HostedRow, ports []compute.Ser
 func listedPort(p compute.ServerPort) hostlist.Port {
 	is := p.Shown
 	one := hostlist.Port{
-		ID: string(is.ID), Tag: p.Tag, Network: string(is.Network), MAC: is.MAC, VNIC: is.VNIC, VIF: is.VIF, Slot: is.Slot, PhysicalNetwork: is.PhysicalNetwork,
+		ID: string(is.ID), Tag: p.Tag, Network: string(is.Network), MAC: is.MAC, VNIC: is.VNIC, VIF: is.VIF, Slot: is.Slot,
+		PhysicalNetwork: is.PhysicalNetwork,
 	}
 	for _, id := range is.Allocation.Providers() {
 		one.Providers = append(one.Providers, id.String())
@@ -136,6 +140,9 @@ func listedPort(p compute.ServerPort) hostlist.Port {
 // AwaitWanted returns what Wanted does as soon as that differs from what the caller has, and in any
 // case after wait or when the service stops. Changes by other instances are seen within
 // watch.Interval.
-func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Duration, changed func([]Wanted) bool) ([]Wanted, error) {
-	return watch.Await(ctx, s.db.Store, wait, func(r compute.Reader) ([]Wanted, error) { return s.WantedIn(r, host) }, changed)
+func (s *Service) AwaitWanted(
+	ctx context.Context, host string, wait time.Duration, changed func([]Wanted) bool,
+) ([]Wanted, error) {
+	return watch.Await(ctx, s.db.Store, wait,
+		func(r compute.Reader) ([]Wanted, error) { return s.WantedIn(r, host) }, changed)
 }

@@ -19,7 +19,8 @@ import (
 func owns(r compute.Report, hypervisor string) bool {
 	short, _, _ := strings.Cut(hypervisor, ".")
 	host, _, _ := strings.Cut(r.Host, ".")
-	return r.Hosts == nil || slices.Contains(r.Hosts, hypervisor) || short == host && (hypervisor == short || r.Host == host)
+	return r.Hosts == nil || slices.Contains(r.Hosts, hypervisor) ||
+		short == host && (hypervisor == short || r.Host == host)
 }
 
 // Report stores that a host is alive, and its properties. Its service and its hypervisor are
@@ -49,7 +50,10 @@ func (s *Service) Report(ctx context.Context, r compute.Report) error {
 func reportService(tx *compute.Tx, r compute.Report) error {
 	row, err := compute.One[compute.ServiceRow](tx, compute.Where(compute.ByHost, r.Host))
 	if errors.Is(err, compute.ErrNoRow) {
-		row = compute.ServiceRow{ID: compute.NewID(), Binary: "nova-compute", Host: r.Host, Topic: "compute", Version: r.Version, ReportedAt: tx.At, CreatedAt: tx.At}
+		row = compute.ServiceRow{
+			ID: compute.NewID(), Binary: "nova-compute", Host: r.Host, Topic: "compute", Version: r.Version, ReportedAt: tx.At,
+			CreatedAt: tx.At,
+		}
 		if row.Number, err = tx.NextNumber("services"); err != nil {
 			return err
 		}
@@ -69,13 +73,15 @@ func reportNode(tx *compute.Tx, r compute.Report) error {
 		return err
 	}
 	said := r.Node
-	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed, row.CreatedAt, tx.At
+	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed,
+		row.CreatedAt, tx.At
 	if !isNew && row.Host != r.Host {
 		return taken(said)
 	}
 	if isNew && !owns(r, r.Node.Name) {
-		return fault.New(fault.Denied, "NodeOfAnotherName", "The host %s cannot have the hypervisor %s: it has to be called as the host is, "+
-			"or be a name in the host's certificate.", r.Host, r.Node.Name)
+		return fault.New(fault.Denied, "NodeOfAnotherName",
+			"The host %s cannot have the hypervisor %s: it has to be called as the host is, "+
+				"or be a name in the host's certificate.", r.Host, r.Node.Name)
 	}
 	if isNew {
 		said.CreatedAt = tx.At
