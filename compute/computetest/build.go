@@ -31,7 +31,8 @@ func ID(name string) compute.ID {
 // Flavor returns a public flavor of a name, which is its id as well.
 func Flavor(name string, vcpus, memoryMB, diskGB int64) *compute.FlavorRow {
 	return &compute.FlavorRow{
-		ID: compute.ID(name), Name: name, VCPUs: vcpus, MemoryMB: memoryMB, RootGB: diskGB, RxTx: 1, Public: true, CreatedAt: Now,
+		ID: compute.ID(name), Name: name, VCPUs: vcpus, MemoryMB: memoryMB, RootGB: diskGB, RxTx: 1, Public: true,
+		CreatedAt: Now,
 	}
 }
 
@@ -51,8 +52,9 @@ func Host(name string, number int64) (*compute.ServiceRow, *compute.NodeRow) {
 // Server returns a server that runs on a host, or nowhere yet.
 func Server(name, host string) *compute.ServerRow {
 	s := &compute.ServerRow{
-		ID: ID(name), Project: Project, User: User, Name: name, Hostname: name, State: compute.Building, Task: compute.Scheduling,
-		Flavor: []byte(`{}`), FlavorID: "m1.tiny", DiskConfig: "MANUAL", CreatedAt: Now, UpdatedAt: Now,
+		ID: ID(name), Project: Project, User: User, Name: name, Hostname: name, State: compute.Building,
+		Task: compute.Scheduling, Flavor: []byte(`{}`), FlavorID: "m1.tiny", DiskConfig: "MANUAL", CreatedAt: Now,
+		UpdatedAt: Now,
 	}
 	if host != "" {
 		s.State, s.Task, s.Power, s.Host, s.Node, s.LaunchedAt = compute.Active, "", compute.Running, host, host, Now

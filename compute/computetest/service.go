@@ -42,7 +42,9 @@ func NewService(db *compute.Database, o Options) Service {
 	})
 	ports := serverports.New(db, o.Network)
 	return Service{
-		Servers:   servers.New(db, servers.Options{Network: o.Network, Images: o.Images, Lifecycle: life, Hosts: hosts, Ports: ports}),
+		Servers: servers.New(db, servers.Options{
+			Network: o.Network, Images: o.Images, Lifecycle: life, Hosts: hosts, Ports: ports,
+		}),
 		Lifecycle: life, Fleet: fleet.New(db, life, o.Trees), Ports: ports,
 	}
 }

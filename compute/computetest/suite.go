@@ -146,7 +146,8 @@ func findByFields(c *storeCase) {
 	}
 }
 
-// addUp adds up what the flavors of servers say, of more values than one statement has, and of none.
+// addUp adds up what the flavors of servers say, of more values than one statement has, and of
+// none.
 func addUp(c *storeCase) {
 	ids := make([]compute.ID, 1200)
 	for i := range ids {
@@ -179,7 +180,12 @@ func addUp(c *storeCase) {
 		for _, query := range []struct {
 			row    any
 			amount compute.Field
-		}{{&compute.ServerRow{}, compute.ByID}, {&compute.ServerRow{}, "disk_gb"}, {&compute.PortRow{}, compute.VCPUs}, {compute.ServerRow{}, compute.VCPUs}} {
+		}{
+			{&compute.ServerRow{}, compute.ByID},
+			{&compute.ServerRow{}, "disk_gb"},
+			{&compute.PortRow{}, compute.VCPUs},
+			{compute.ServerRow{}, compute.VCPUs},
+		} {
 			if n, err := w.Sum(query.row, query.amount); err == nil {
 				c.Errorf("the sum of %s of %T = %d, want an error", query.amount, query.row, n)
 			}
@@ -191,7 +197,9 @@ func addUp(c *storeCase) {
 // older finds rows by their times, not more than some.
 func older(c *storeCase) {
 	for i := range 3 {
-		Add(c, c.store, &compute.ActionRow{ID: ID(fmt.Sprint("action", i)), StartedAt: Now, UpdatedAt: Now.Add(time.Duration(i) * time.Hour)})
+		Add(c, c.store, &compute.ActionRow{
+			ID: ID(fmt.Sprint("action", i)), StartedAt: Now, UpdatedAt: Now.Add(time.Duration(i) * time.Hour),
+		})
 	}
 	for _, tc := range []struct {
 		before time.Duration
@@ -223,22 +231,29 @@ func summarize(c *storeCase) {
 	for _, w := range []*fixture{full, bare} {
 		s, o := w.server, w.operation
 		server := compute.ServerSummary{ServerRow: compute.ServerRow{
-			ID: s.ID, Project: s.Project, Hostname: s.Hostname, State: s.State, Task: s.Task, Host: s.Host, Node: s.Node, Group: s.Group, CreatedAt: s.CreatedAt,
+			ID: s.ID, Project: s.Project, Hostname: s.Hostname, State: s.State, Task: s.Task, Host: s.Host, Node: s.Node,
+			Group: s.Group, CreatedAt: s.CreatedAt,
 		}}
-		for f, value := range map[compute.Field]any{compute.ByID: s.ID, compute.ByProject: s.Project, compute.ByHost: s.Host, compute.ByGroup: s.Group} {
-			c.same(fmt.Sprintf("servers by %s", f), Read[compute.ServerSummary](c, c.other, compute.Where(f, value)), []compute.ServerSummary{server})
+		for f, value := range map[compute.Field]any{
+			compute.ByID: s.ID, compute.ByProject: s.Project, compute.ByHost: s.Host, compute.ByGroup: s.Group,
+		} {
+			c.same(fmt.Sprintf("servers by %s", f), Read[compute.ServerSummary](c, c.other, compute.Where(f, value)),
+				[]compute.ServerSummary{server})
 		}
 		use := compute.ServerUse{ServerRow: compute.ServerRow{
-			ID: s.ID, Number: s.Number, Project: s.Project, User: s.User, Name: s.Name, Hostname: s.Hostname, State: s.State, Task: s.Task,
-			Host: s.Host, Node: s.Node, Flavor: s.Flavor, LaunchedAt: s.LaunchedAt, TerminatedAt: s.TerminatedAt,
+			ID: s.ID, Number: s.Number, Project: s.Project, User: s.User, Name: s.Name, Hostname: s.Hostname, State: s.State,
+			Task: s.Task, Host: s.Host, Node: s.Node, Flavor: s.Flavor, LaunchedAt: s.LaunchedAt, TerminatedAt: s.TerminatedAt,
 		}}
-		for f, value := range map[compute.Field]any{compute.ByID: s.ID, compute.ByProject: s.Project, compute.ByHost: s.Host} {
-			c.same(fmt.Sprintf("what servers use by %s", f), Read[compute.ServerUse](c, c.other, compute.Where(f, value)), []compute.ServerUse{use})
+		for f, value := range map[compute.Field]any{
+			compute.ByID: s.ID, compute.ByProject: s.Project, compute.ByHost: s.Host,
+		} {
+			c.same(fmt.Sprintf("what servers use by %s", f), Read[compute.ServerUse](c, c.other, compute.Where(f, value)),
+				[]compute.ServerUse{use})
 		}
 		op := compute.OperationSummary{
 			OperationRow: compute.OperationRow{
-				ID: o.ID, Server: o.Server, Kind: o.Kind, Step: o.Step, Back: o.Back, UndoTo: o.UndoTo, Awaits: o.Awaits, Reservation: o.Reservation,
-				Worker: o.Worker, Lease: o.Lease, CreatedAt: o.CreatedAt,
+				ID: o.ID, Server: o.Server, Kind: o.Kind, Step: o.Step, Back: o.Back, UndoTo: o.UndoTo, Awaits: o.Awaits,
+				Reservation: o.Reservation, Worker: o.Worker, Lease: o.Lease, CreatedAt: o.CreatedAt,
 			},
 			ClaimHost: o.ClaimHost(), Ready: o.Ready(),
 		}
@@ -246,13 +261,16 @@ func summarize(c *storeCase) {
 			op.Devices = []byte(text)
 		}
 		for f, value := range map[compute.Field]any{
-			compute.ByID: o.ID, compute.ByServer: o.Server, compute.ByHost: op.ClaimHost, compute.ByReservation: o.Reservation, compute.ByReady: op.Ready,
+			compute.ByID: o.ID, compute.ByServer: o.Server, compute.ByHost: op.ClaimHost, compute.ByReservation: o.Reservation,
+			compute.ByReady: op.Ready,
 		} {
-			c.same(fmt.Sprintf("operations by %s", f), Read[compute.OperationSummary](c, c.other, compute.Where(f, value)), []compute.OperationSummary{op})
+			c.same(fmt.Sprintf("operations by %s", f), Read[compute.OperationSummary](c, c.other, compute.Where(f, value)),
+				[]compute.OperationSummary{op})
 		}
 	}
 	for _, row := range []any{
-		&compute.ServerSummary{ServerRow: compute.ServerRow{ID: ID("x")}}, &compute.ServerUse{ServerRow: compute.ServerRow{ID: ID("x")}},
+		&compute.ServerSummary{ServerRow: compute.ServerRow{ID: ID("x")}},
+		&compute.ServerUse{ServerRow: compute.ServerRow{ID: ID("x")}},
 		&compute.OperationSummary{OperationRow: compute.OperationRow{ID: ID("x")}},
 	} {
 		c.update(func(w compute.Writer) error {

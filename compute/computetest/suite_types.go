@@ -19,13 +19,16 @@ type rowType struct {
 type fields = map[compute.Field]any
 
 func typeOf[T compute.Row](by func(w *fixture) fields) rowType {
-	return rowType{name: reflect.TypeFor[T]().Name(), by: by, count: compute.Count[T], read: func(r compute.Reader, where ...compute.Match) (all []any, err error) {
-		rows, err := compute.Rows[T](r, where...)
-		for i := range rows {
-			all = append(all, &rows[i])
-		}
-		return all, err
-	}}
+	return rowType{
+		name: reflect.TypeFor[T]().Name(), by: by, count: compute.Count[T],
+		read: func(r compute.Reader, where ...compute.Match) (all []any, err error) {
+			rows, err := compute.Rows[T](r, where...)
+			for i := range rows {
+				all = append(all, &rows[i])
+			}
+			return all, err
+		},
+	}
 }
 
 // rowTypes are all types, in the order of fixture.Rows.
@@ -63,9 +66,9 @@ var rowTypes = []rowType{
 	typeOf[compute.CounterRow](func(w *fixture) fields { return fields{compute.ByName: w.counter.Name} }),
 	typeOf[compute.ServerRow](func(w *fixture) fields {
 		return fields{
-			compute.ByID: w.server.ID, compute.ByProject: w.server.Project, compute.ByUser: w.server.User, compute.ByHost: w.server.Host,
-			compute.ByFlavor: w.server.FlavorID, compute.ByGroup: w.server.Group, compute.ByBusyHost: w.server.BusyHost(),
-			compute.ByHostname: w.server.LowerHostname(),
+			compute.ByID: w.server.ID, compute.ByProject: w.server.Project, compute.ByUser: w.server.User,
+			compute.ByHost: w.server.Host, compute.ByFlavor: w.server.FlavorID, compute.ByGroup: w.server.Group,
+			compute.ByBusyHost: w.server.BusyHost(), compute.ByHostname: w.server.LowerHostname(),
 		}
 	}),
 	typeOf[compute.PortRow](func(w *fixture) fields {
@@ -78,10 +81,15 @@ var rowTypes = []rowType{
 		return fields{compute.ByID: w.event.ID, compute.ByAction: w.event.Action}
 	}),
 	typeOf[compute.MigrationRow](func(w *fixture) fields {
-		return fields{compute.ByID: w.migration.ID, compute.ByServer: w.migration.Server, compute.ByStatus: w.migration.Status}
+		return fields{
+			compute.ByID: w.migration.ID, compute.ByServer: w.migration.Server, compute.ByStatus: w.migration.Status,
+		}
 	}),
 	typeOf[compute.OperationRow](func(w *fixture) fields {
-		return fields{compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server, compute.ByHost: w.operation.ClaimHost(), compute.ByReservation: w.operation.Reservation, compute.ByReady: w.operation.Ready()}
+		return fields{
+			compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server, compute.ByHost: w.operation.ClaimHost(),
+			compute.ByReservation: w.operation.Reservation, compute.ByReady: w.operation.Ready(),
+		}
 	}),
 	typeOf[compute.DeletedRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.gone.ID, compute.ByProject: w.gone.Project}
@@ -93,6 +101,7 @@ var rowTypes = []rowType{
 
 // allFields are what rows of some type are found by.
 var allFields = []compute.Field{
-	compute.ByID, compute.ByProject, compute.ByUser, compute.ByName, compute.ByFlavor, compute.ByAggregate, compute.ByHost, compute.ByGroup,
-	compute.ByServer, compute.ByPort, compute.ByRequest, compute.ByAction, compute.ByResource, compute.ByBusyHost, compute.ByHostname, compute.ByReservation, compute.ByReady, compute.ByStatus,
+	compute.ByID, compute.ByProject, compute.ByUser, compute.ByName, compute.ByFlavor, compute.ByAggregate, compute.ByHost,
+	compute.ByGroup, compute.ByServer, compute.ByPort, compute.ByRequest, compute.ByAction, compute.ByResource,
+	compute.ByBusyHost, compute.ByHostname, compute.ByReservation, compute.ByReady, compute.ByStatus,
 }
