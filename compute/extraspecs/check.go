@@ -32,8 +32,8 @@ const (
 	IntelTDX  = "intel-tdx"
 )
 
-// MemoryEncryption returns the CPU feature that encrypts the server's memory, "" for none. The fault
-// says that the flavor and the image contradict each other, or what is missing.
+// MemoryEncryption returns the CPU feature that encrypts the server's memory, "" for none. The
+// fault says that the flavor and the image contradict each other, or what is missing.
 func MemoryEncryption(f Flavor, i Image) (model string, err error) {
 	theirs, said := i.flag("hw_mem_encryption")
 	text, requested := f.Specs["hw:mem_encryption"]
@@ -58,7 +58,8 @@ func MemoryEncryption(f Flavor, i Image) (model string, err error) {
 	machine := i.Property("hw_machine_type")
 	switch {
 	case i.Property("hw_firmware_type") != "uefi":
-		return "", conflict("Memory encryption requested by %s but image %s doesn't have 'hw_firmware_type' property set to 'uefi'",
+		return "", conflict("Memory encryption requested by %s but image %s doesn't have 'hw_firmware_type' property "+
+			"set to 'uefi'",
 			strings.Join(who, " and "), i.Name)
 	case machine != "" && !strings.Contains(machine, "q35"):
 		feature := "SEV"
@@ -68,7 +69,8 @@ func MemoryEncryption(f Flavor, i Image) (model string, err error) {
 		return "", conflict("Machine type '%s' is not compatible with image %s (%s): q35 type is required for %s to work",
 			machine, i.Name, i.ID, feature)
 	case (model == AMDSEVSNP || model == IntelTDX) && !StatelessFirmware(i):
-		return "", conflict("The %s memory encryption model requires stateless firmware but the image metadata doesn't have the "+
+		return "", conflict("The %s memory encryption model requires stateless firmware but the image metadata "+
+			"doesn't have the "+
 			"'hw_firmware_stateless' property set to True", model)
 	case model == IntelTDX && i.Property("hw_video_model") != "none":
 		return "", conflict("The %s memory encryption model is incompatible with an attached video device. "+
@@ -77,30 +79,33 @@ func MemoryEncryption(f Flavor, i Image) (model string, err error) {
 	return model, nil
 }
 
-// encryptionModel returns the feature that the flavor or the image names, and AMDSEV when neither does.
+// encryptionModel returns the feature that the flavor or the image names, and AMDSEV when neither
+// does.
 func encryptionModel(f Flavor, i Image) (string, error) {
 	ours, requested := f.Specs["hw:mem_encryption_model"]
 	theirs, said := i.raw("hw_mem_encryption_model")
 	if requested && said && ours != theirs {
-		return "", conflict("Flavor %s has hw:mem_encryption_model extra spec explicitly set to %s, conflicting with image %s "+
+		return "", conflict("Flavor %s has hw:mem_encryption_model extra spec explicitly set to %s, conflicting "+
+			"with image %s "+
 			"which has hw_mem_encryption_model property explicitly set to %s", f.Name, ours, i.Name, theirs)
 	}
 	model := cmp.Or(theirs, ours, AMDSEV)
 	if !slices.Contains(encryptionModels, model) {
-		return "", conflict("Invalid memory encryption model %s. Allowed values: %s.", repr(model), strings.Join(encryptionModels, ", "))
+		return "", conflict("Invalid memory encryption model %s. Allowed values: %s.", repr(model),
+			strings.Join(encryptionModels, ", "))
 	}
 	return model, nil
 }
 
-// StatelessFirmware reports whether the server's firmware keeps no state. Nova ignores the property of an image
-// without UEFI.
+// StatelessFirmware reports whether the server's firmware keeps no state. Nova ignores the property
+// of an image without UEFI.
 func StatelessFirmware(i Image) bool {
 	on, _ := i.flag("hw_firmware_stateless")
 	return on && i.Property("hw_firmware_type") == "uefi"
 }
 
-// MaxPhysAddr returns how the size of physical addresses in the guest is chosen, "emulate" or "passthrough";
-// "" for the default.
+// MaxPhysAddr returns how the size of physical addresses in the guest is chosen, "emulate" or
+// "passthrough"; "" for the default.
 func MaxPhysAddr(f Flavor, i Image) (mode string, err error) {
 	mode, err = agreed(f, i, "hw", "maxphysaddr_mode")
 	if err == nil && mode != "" && !slices.Contains(addressModes, mode) {
@@ -126,7 +131,8 @@ func agreed(f Flavor, i Image, prefix, name string) (string, error) {
 	case ours == "":
 		return theirs, nil
 	case theirs != "" && theirs != ours:
-		return "", conflict("Flavor %s has %s extra spec explicitly set to %s, conflicting with image %s which has %s explicitly set to %s.",
+		return "", conflict("Flavor %s has %s extra spec explicitly set to %s, conflicting with image %s which has %s "+
+			"explicitly set to %s.",
 			f.Name, key, ours, i.Name, property, theirs)
 	}
 	return ours, nil
@@ -178,7 +184,8 @@ func PCIPolicy(f Flavor, i Image) (string, error) {
 	}
 	switch {
 	case theirs != "" && theirs != ours:
-		return "", conflict("Image property 'hw_pci_numa_affinity_policy' is not permitted to override the 'hw:pci_numa_affinity_policy' flavor extra spec.")
+		return "", conflict("Image property 'hw_pci_numa_affinity_policy' is not permitted to override the " +
+			"'hw:pci_numa_affinity_policy' flavor extra spec.")
 	case ours != "" && !slices.Contains(pciPolicies, ours):
 		return "", conflict("Invalid PCI NUMA affinity configured: %s", ours)
 	}
@@ -192,7 +199,8 @@ func Encryption(f Flavor, i Image) (on bool, format string, err error) {
 	ours, _ := Bool(text)
 	switch {
 	case requested && said && ours != theirs:
-		return false, "", conflict("Flavor %s has hw:ephemeral_encryption extra spec explicitly set to %s, conflicting with image %s "+
+		return false, "", conflict("Flavor %s has hw:ephemeral_encryption extra spec explicitly set to %s, conflicting "+
+			"with image %s "+
 			"which has hw_eph_encryption property explicitly set to %s", f.Name, text, i.Name, python(theirs))
 	case !ours && !theirs:
 		return false, "", nil
@@ -201,7 +209,8 @@ func Encryption(f Flavor, i Image) (on bool, format string, err error) {
 		return false, "", err
 	}
 	if format != "" && !slices.Contains(encryptionFormats, format) {
-		return false, "", conflict("Invalid ephemeral encryption format %s. Allowed values: %s", format, strings.Join(encryptionFormats, ", "))
+		return false, "", conflict("Invalid ephemeral encryption format %s. Allowed values: %s", format,
+			strings.Join(encryptionFormats, ", "))
 	}
 	return true, format, nil
 }

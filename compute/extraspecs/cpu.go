@@ -73,7 +73,8 @@ func cpuPolicy(f Flavor, i Image) (string, error) {
 		return "", err
 	}
 	if ours == Mixed && theirs == Dedicated || ours == Shared && (theirs == Mixed || theirs == Dedicated) {
-		return "", conflict("Image property 'hw_cpu_policy' is not permitted to override CPU pinning policy set against the flavor")
+		return "", conflict("Image property 'hw_cpu_policy' is not permitted to override CPU pinning policy set " +
+			"against the flavor")
 	}
 	if ours == "" {
 		return theirs, nil
@@ -90,16 +91,20 @@ func threadPolicy(f Flavor, i Image) (string, error) {
 	case (ours == "" || ours == "prefer") && theirs != "":
 		return theirs, nil
 	case theirs != "" && theirs != ours:
-		return "", conflict("Image property 'hw_cpu_thread_policy' is not permitted to override CPU thread pinning policy set against the flavor")
+		return "", conflict("Image property 'hw_cpu_thread_policy' is not permitted to override CPU thread pinning policy " +
+			"set against the flavor")
 	}
 	return ours, nil
 }
 
 // among refuses policies of the flavor and the image that are none of the words.
 func among(what, ours, theirs string, words []string) error {
-	for _, requested := range []struct{ source, policy string }{{"flavor extra specs", ours}, {"image properties", theirs}} {
+	for _, requested := range []struct{ source, policy string }{
+		{"flavor extra specs", ours}, {"image properties", theirs},
+	} {
 		if requested.policy != "" && !slices.Contains(words, requested.policy) {
-			return conflict("%s requested from '%s' is invalid, given: '%s', available: '%s'.", what, requested.source, requested.policy, tuple(words))
+			return conflict("%s requested from '%s' is invalid, given: '%s', available: '%s'.", what, requested.source,
+				requested.policy, tuple(words))
 		}
 	}
 	return nil
@@ -112,7 +117,8 @@ func tuple(words []string) string { return "('" + strings.Join(words, "', '") + 
 func isolatesEmulator(f Flavor) (bool, error) {
 	policy := f.Specs["hw:emulator_threads_policy"]
 	if policy != "" && !slices.Contains(emulatorPolicies, policy) {
-		return false, conflict("CPU emulator threads option requested is invalid, given: '%s', available: '%s'.", policy, tuple(emulatorPolicies))
+		return false, conflict("CPU emulator threads option requested is invalid, given: '%s', available: '%s'.", policy,
+			tuple(emulatorPolicies))
 	}
 	return policy == "isolate", nil
 }
@@ -138,11 +144,12 @@ func realtimeCPUs(f Flavor, i Image) (int64, error) {
 		return 0, err
 	}
 	if n := set.len(); n == 0 || set.within(all) && n == all.len() && f.Specs["hw:emulator_threads_policy"] == "" {
-		return 0, conflict("Use of realtime CPUs requires either one or more non-realtime CPU(s) or offloaded emulator threads.")
+		return 0, conflict("Use of realtime CPUs requires either one or more non-realtime CPU(s) or offloaded " +
+			"emulator threads.")
 	}
 	if !set.within(all) {
-		return 0, conflict("Realtime policy vCPU(s) mask is configured with RT vCPUs that are not a subset of the vCPUs in the flavor. " +
-			"See hw:cpu_realtime_mask or hw_cpu_realtime_mask")
+		return 0, conflict("Realtime policy vCPU(s) mask is configured with RT vCPUs that are not a subset of the vCPUs in " +
+			"the flavor. See hw:cpu_realtime_mask or hw_cpu_realtime_mask")
 	}
 	return set.len(), nil
 }
@@ -159,10 +166,12 @@ func dedicatedCPUs(f Flavor) (int64, error) {
 	}
 	all := cpuSet{{0, f.VCPUs - 1}}
 	if set.len() == 0 || set.covers(all) {
-		return 0, conflict("Mixed instance must have at least 1 pinned vCPU and 1 unpinned vCPU. See 'hw:cpu_dedicated_mask'.")
+		return 0, conflict("Mixed instance must have at least 1 pinned vCPU and 1 unpinned vCPU. See " +
+			"'hw:cpu_dedicated_mask'.")
 	}
 	if !set.within(all) {
-		return 0, conflict(`Mixed instance dedicated vCPU(s) mask is not a subset of vCPUs in the flavor. See "hw:cpu_dedicated_mask"`)
+		return 0, conflict(`Mixed instance dedicated vCPU(s) mask is not a subset of vCPUs in the flavor. See ` +
+			`"hw:cpu_dedicated_mask"`)
 	}
 	return set.len(), nil
 }
@@ -172,16 +181,17 @@ func (c *CPU) explicit(f Flavor) error {
 	vcpus, pcpus := f.sum("VCPU"), f.sum("PCPU")
 	switch {
 	case c.Policy != "" && (vcpus != 0 || pcpus != 0):
-		return conflict("It is not possible to use the 'resources:VCPU' or 'resources:PCPU' extra specs in combination with " +
-			"the 'hw:cpu_policy' extra spec or 'hw_cpu_policy' image metadata property; use one or the other")
+		return conflict("It is not possible to use the 'resources:VCPU' or 'resources:PCPU' extra specs in " +
+			"combination with the 'hw:cpu_policy' extra spec or 'hw_cpu_policy' image metadata property; use one or the other")
 	case vcpus != 0 && pcpus != 0:
-		return conflict("It is not possible to specify both 'resources:VCPU' and 'resources:PCPU' extra specs; use one or the other")
+		return conflict("It is not possible to specify both 'resources:VCPU' and 'resources:PCPU' extra specs; use one " +
+			"or the other")
 	case vcpus != 0:
 		c.Policy, c.Explicit = Shared, true
 	case pcpus == 0:
 	case c.Isolate && f.VCPUs+1 != pcpus:
-		return conflict("You have requested 'hw:emulator_threads_policy=isolate' but have not requested sufficient PCPUs to handle " +
-			"this policy; you must allocate exactly flavor.vcpus + 1 PCPUs.")
+		return conflict("You have requested 'hw:emulator_threads_policy=isolate' but have not requested sufficient " +
+			"PCPUs to handle this policy; you must allocate exactly flavor.vcpus + 1 PCPUs.")
 	case !c.Isolate && f.VCPUs != pcpus:
 		return conflict("There is a mismatch between the number of PCPUs requested via 'resourcesNN:PCPU' and the flavor); " +
 			"you must allocate exactly flavor.vcpus PCPUs")
@@ -237,9 +247,9 @@ func (c *CPU) hyperthreading(f Flavor, i Image) error {
 func (c *CPU) fits(dedicated, realtime bool) error {
 	switch {
 	case c.Policy == Mixed && dedicated == realtime:
-		return conflict("Dedicated CPU set can be specified from either 'hw:cpu_dedicated_mask' or 'hw:cpu_realtime_mask' when " +
-			"using 'mixed' CPU policy. 'hw:cpu_dedicated_mask' and 'hw:cpu_realtime_mask' can not be specified at the same " +
-			"time, or be specified with none of them.")
+		return conflict("Dedicated CPU set can be specified from either 'hw:cpu_dedicated_mask' or " +
+			"'hw:cpu_realtime_mask' when using 'mixed' CPU policy. 'hw:cpu_dedicated_mask' and 'hw:cpu_realtime_mask' can not " +
+			"be specified at the same time, or be specified with none of them.")
 	case c.Policy == Mixed || c.Policy == Dedicated && !dedicated:
 		return nil
 	case c.Policy == Dedicated:

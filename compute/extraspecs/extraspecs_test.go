@@ -49,9 +49,12 @@ func TestCPUs(t *testing.T) {
 		}
 	}
 	f(nil, extraspecs.CPU{})
-	f(map[string]string{"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"}, extraspecs.CPU{Policy: "dedicated", Isolate: true})
-	f(map[string]string{"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"}, extraspecs.CPU{Policy: "mixed", Pinned: 3})
-	f(map[string]string{"hw:cpu_policy": "mixed", "hw:cpu_realtime": "1", "hw:cpu_realtime_mask": "2-3"}, extraspecs.CPU{Policy: "mixed", Pinned: 2})
+	f(map[string]string{"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"},
+		extraspecs.CPU{Policy: "dedicated", Isolate: true})
+	f(map[string]string{"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"},
+		extraspecs.CPU{Policy: "mixed", Pinned: 3})
+	f(map[string]string{"hw:cpu_policy": "mixed", "hw:cpu_realtime": "1", "hw:cpu_realtime_mask": "2-3"},
+		extraspecs.CPU{Policy: "mixed", Pinned: 2})
 	f(map[string]string{"resources:PCPU": "4", "trait:HW_CPU_HYPERTHREADING": "forbidden"},
 		extraspecs.CPU{Policy: "dedicated", Explicit: true, Threads: "isolate", ThreadsTrait: true})
 }
@@ -94,7 +97,8 @@ func FuzzValidate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name, value string) {
 		err := extraspecs.Validate(name, value)
-		if kind, _ := fault.Of(err); err != nil && (kind != fault.Invalid || !strings.HasPrefix(err.Error(), "Validation failed; ")) {
+		if kind, _ := fault.Of(err); err != nil &&
+			(kind != fault.Invalid || !strings.HasPrefix(err.Error(), "Validation failed; ")) {
 			t.Errorf("Validate(%q, %q) = %v", name, value, err)
 		}
 		prefix, _, item, ok := extraspecs.Split(name)
@@ -103,7 +107,9 @@ func FuzzValidate(f *testing.F) {
 				t.Errorf("Validate(%q, %q) admits what is no number", name, value)
 			}
 		}
-		f := extraspecs.Flavor{VCPUs: 4, Specs: map[string]string{name: value, "hw:cpu_dedicated_mask": value, "hw:cpu_policy": "mixed"}}
+		f := extraspecs.Flavor{
+			VCPUs: 4, Specs: map[string]string{name: value, "hw:cpu_dedicated_mask": value, "hw:cpu_policy": "mixed"},
+		}
 		c, err := extraspecs.CPUs(f, extraspecs.Image{})
 		if kind, _ := fault.Of(err); err != nil && kind != fault.Invalid {
 			t.Errorf("CPUs(%q) = %v", f.Specs, err)

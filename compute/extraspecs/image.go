@@ -83,9 +83,10 @@ type form struct {
 
 // formed are the properties with a form, in the order in which Nova reads them.
 var formed = []string{
-	"hw_architecture", "hw_emulation_architecture", "hw_cdrom_bus", "hw_cpu_policy", "hw_cpu_thread_policy", "hw_disk_bus", "hw_firmware_type",
-	"hw_pci_numa_affinity_policy", "hw_video_model", "hw_vif_model", "hw_viommu_model", "hw_tpm_model", "hw_tpm_version", "hw_ephemeral_encryption_format", "os_secure_boot",
-	"hw_sound_model", "hw_maxphysaddr_mode", "hw_mem_encryption_model",
+	"hw_architecture", "hw_emulation_architecture", "hw_cdrom_bus", "hw_cpu_policy", "hw_cpu_thread_policy", "hw_disk_bus",
+	"hw_firmware_type", "hw_pci_numa_affinity_policy", "hw_video_model", "hw_vif_model", "hw_viommu_model", "hw_tpm_model",
+	"hw_tpm_version", "hw_ephemeral_encryption_format", "os_secure_boot", "hw_sound_model", "hw_maxphysaddr_mode",
+	"hw_mem_encryption_model",
 }
 
 var forms = map[string]form{
@@ -104,9 +105,12 @@ var forms = map[string]form{
 	"hw_tpm_model":                   {words: tpmModels},
 	"hw_tpm_version":                 {words: tpmVersions},
 	"hw_video_model":                 {words: strings.Fields("cirrus qxl vga vmvga xen virtio gop none bochs")},
-	"hw_vif_model":                   {strings.Fields("virtio ne2k_pci pcnet rtl8139 e1000 e1000e netfront spapr-vlan lan9118 sriov vmxnet vmxnet3"), vifModel},
-	"hw_viommu_model":                {words: []string{"intel", "smmuv3", "virtio", "auto"}},
-	"os_secure_boot":                 {words: bootPolicies},
+	"hw_vif_model": {
+		strings.Fields("virtio ne2k_pci pcnet rtl8139 e1000 e1000e netfront spapr-vlan lan9118 sriov vmxnet vmxnet3"),
+		vifModel,
+	},
+	"hw_viommu_model": {words: []string{"intel", "smmuv3", "virtio", "auto"}},
+	"os_secure_boot":  {words: bootPolicies},
 }
 
 // What extra specs and properties choose from.
@@ -123,9 +127,10 @@ var (
 	bootPolicies      = []string{"required", "disabled", "optional"}
 	encryptionFormats = []string{"plain", "luks", "luksv2"}
 	buses             = strings.Fields("fdc ide sata scsi usb virtio xen lxc uml")
-	architectures     = strings.Fields("alpha armv6 armv7l armv7b aarch64 cris i686 ia64 lm32 m68k microblaze microblazeel mips " +
-		"mipsel mips64 mips64el openrisc parisc parisc64 ppc ppcle ppc64 ppc64le ppcemb s390 s390x sh4 sh4eb sparc sparc64 " +
-		"unicore32 x86_64 xtensa xtensaeb")
+	architectures     = strings.Fields(
+		"alpha armv6 armv7l armv7b aarch64 cris i686 ia64 lm32 m68k microblaze microblazeel mips " +
+			"mipsel mips64 mips64el openrisc parisc parisc64 ppc ppcle ppc64 ppc64le ppcemb s390 s390x sh4 sh4eb " +
+			"sparc sparc64 unicore32 x86_64 xtensa xtensaeb")
 )
 
 // architecture returns the usual name of an architecture.

@@ -108,21 +108,24 @@ func judge(p pair) verdict {
 // everyValue is each name that means something with each value that does.
 func everyValue() (all [][2]string) {
 	names := []string{
-		"resources:VCPU", "resources1:VCPU", "resources_NET-a:CUSTOM_GOLD", "resources:custom_gold", "resources:GOLD", "resources: VCPU",
-		"resources1.5:VCPU", "resources", "resources:", "trait:HW_CPU_X86_AVX", "traitX:CUSTOM_FAST", "trait:FAST", "traits:CUSTOM_FAST", "trait1:",
-		"hw:numa_cpus.0", "hw:numa_cpus.x", "hw:numa_mem.12", "hw:numa_mem.", "hw:other", "hw:cpu_polic", "hwx:cpu_policy", "HW:cpu_policy",
-		"aggregate_instance_extra_specs:ssd", "aggregate_instance_extra_specs:", "capabilities:vcpus", "capabilities:cpu_info:a:b",
-		"capabilities:cpu_info:", "capabilities:other", "capabilities", "free words", "ssd:yes", "quota:vif_inbound_peak", "quota:vif_peak",
-		"quota:disk_read_iops_sec", "quota:disk_io_shares_level", "quota:memory_reservation", "quota:other", "vmware:hw_version", "vmware:x",
-		"pci_passthrough:alias", "pci_passthrough:x", "accel:device_profile", "os:monitors", "os:vram", "os:x", "hide_hypervisor_id", "group_policy",
-		"hw:pmem", "hw:mem_page_size", "hw:cpu_realtime_mask", "hw:cpu_dedicated_mask", "hw:boot_menu", "hw:cpu_policy", "hw:watchdog_action",
-		"hw:tpm_version", "hw:serial_port_count", "hw:max_cpu_cores", "hw_rng:rate_bytes", "hw_rng:allowed", "hw_video:ram_max_mb",
+		"resources:VCPU", "resources1:VCPU", "resources_NET-a:CUSTOM_GOLD", "resources:custom_gold", "resources:GOLD",
+		"resources: VCPU", "resources1.5:VCPU", "resources", "resources:", "trait:HW_CPU_X86_AVX", "traitX:CUSTOM_FAST",
+		"trait:FAST", "traits:CUSTOM_FAST", "trait1:", "hw:numa_cpus.0", "hw:numa_cpus.x", "hw:numa_mem.12", "hw:numa_mem.",
+		"hw:other", "hw:cpu_polic", "hwx:cpu_policy", "HW:cpu_policy", "aggregate_instance_extra_specs:ssd",
+		"aggregate_instance_extra_specs:", "capabilities:vcpus", "capabilities:cpu_info:a:b", "capabilities:cpu_info:",
+		"capabilities:other", "capabilities", "free words", "ssd:yes", "quota:vif_inbound_peak", "quota:vif_peak",
+		"quota:disk_read_iops_sec", "quota:disk_io_shares_level", "quota:memory_reservation", "quota:other",
+		"vmware:hw_version", "vmware:x", "pci_passthrough:alias", "pci_passthrough:x", "accel:device_profile", "os:monitors",
+		"os:vram", "os:x", "hide_hypervisor_id", "group_policy", "hw:pmem", "hw:mem_page_size", "hw:cpu_realtime_mask",
+		"hw:cpu_dedicated_mask", "hw:boot_menu", "hw:cpu_policy", "hw:watchdog_action", "hw:tpm_version",
+		"hw:serial_port_count", "hw:max_cpu_cores", "hw_rng:rate_bytes", "hw_rng:allowed", "hw_video:ram_max_mb",
 		"hw:ephemeral_encryption_format", "os:secure_boot", "os:resolution", "hw:viommu_model", "hw:pci_numa_affinity_policy",
 	}
 	values := []string{
-		"", "1", "0", "-1", " 7 ", "+8", "9", "1_000", "1__0", "_1", "1.0", "0x1", "\u0663", "99999999999999999999", "true", "Off", " yes ", "maybe",
-		"required", "forbidden", "Required", "isolate", "none", "dedicated", "custom", "1.2", "luks", "64", "1024x768", "virtio", "socket",
-		"0-3,^2", "^1", "1-", "gpu:1", "gpu:1 , nic:2", "gpu", "2MB", "large", "4k", "a,b,", "a b", "words\nlines", "it's",
+		"", "1", "0", "-1", " 7 ", "+8", "9", "1_000", "1__0", "_1", "1.0", "0x1", "\u0663", "99999999999999999999", "true",
+		"Off", " yes ", "maybe", "required", "forbidden", "Required", "isolate", "none", "dedicated", "custom", "1.2", "luks",
+		"64", "1024x768", "virtio", "socket", "0-3,^2", "^1", "1-", "gpu:1", "gpu:1 , nic:2", "gpu", "2MB", "large", "4k",
+		"a,b,", "a b", "words\nlines", "it's",
 	}
 	for _, n := range names {
 		for _, v := range values {
@@ -181,7 +184,8 @@ func randomPair(r *rand.Rand) pair {
 		switch {
 		case name == "trait:HW_CPU_HYPERTHREADING.":
 			p.Properties["trait:HW_CPU_HYPERTHREADING"] = v
-		case name == "architecture" && p.Properties["hw_architecture"] != "", name == "hw_architecture" && p.Properties["architecture"] != "":
+		case name == "architecture" && p.Properties["hw_architecture"] != "",
+			name == "hw_architecture" && p.Properties["architecture"] != "":
 		case isProperty(name):
 			p.Properties[name] = v
 		default:

@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// Supported returns a fault (Invalid) that names a requirement of a flavor or an image that no query
-// to placement and no host here can meet. Extra specs outside Nova's namespaces are the operator's
-// own and require nothing. Of an image's properties only those with the meaning of an extra spec
-// are checked; others describe devices that a guest of the image can use.
+// Supported returns a fault (Invalid) that names a requirement of a flavor or an image that no
+// query to placement and no host here can meet. Extra specs outside Nova's namespaces are the
+// operator's own and require nothing. Of an image's properties only those with the meaning of an
+// extra spec are checked; others describe devices that a guest of the image can use.
 //
 // Nova's scheduler answers most of these with "no valid host" where no host can meet them, but only
 // after the server was accepted, and ignores those that a driver does not know.
 func Supported(f Flavor, i Image) error {
 	for _, name := range slices.Sorted(maps.Keys(f.Specs)) {
 		if why := unsupported(name, f.Specs[name]); why != "" {
-			return conflict("Flavor %s has the extra spec %s=%s, which nothing here honours: %s.", f.Name, name, f.Specs[name], why)
+			return conflict("Flavor %s has the extra spec %s=%s, which nothing here honours: %s.", f.Name, name,
+				f.Specs[name], why)
 		}
 	}
 	for _, property := range slices.Sorted(maps.Keys(i.Properties)) {
@@ -28,7 +29,8 @@ func Supported(f Flavor, i Image) error {
 			continue
 		}
 		if why := unsupported(namespace+":"+name, i.Properties[property]); why != "" {
-			return conflict("Image %s has the property %s=%s, which nothing here honours: %s.", i.Name, property, i.Properties[property], why)
+			return conflict("Image %s has the property %s=%s, which nothing here honours: %s.", i.Name, property,
+				i.Properties[property], why)
 		}
 	}
 	return nil
@@ -39,12 +41,14 @@ func Supported(f Flavor, i Image) error {
 var supported = map[string][]string{
 	"group_policy": nil,
 
-	"hw:cpu_dedicated_mask": nil, "hw:cpu_policy": nil, "hw:cpu_thread_policy": nil, "hw:emulator_threads_policy": {"isolate"},
-	"hw:ephemeral_encryption": nil, "hw:ephemeral_encryption_format": nil, "hw:mem_encryption": nil, "hw:mem_encryption_model": nil,
+	"hw:cpu_dedicated_mask": nil, "hw:cpu_policy": nil, "hw:cpu_thread_policy": nil,
+	"hw:emulator_threads_policy": {"isolate"},
+	"hw:ephemeral_encryption":    nil, "hw:ephemeral_encryption_format": nil, "hw:mem_encryption": nil,
+	"hw:mem_encryption_model": nil,
 	// The others are preferences of servers with devices of an alias, which none has.
 	"hw:pci_numa_affinity_policy": {"socket", "preferred", "legacy"},
-	"hw:pmem":                     nil, "hw:sound_model": {"virtio"}, "hw:tpm_model": nil, "hw:tpm_secret_security": nil, "hw:tpm_version": nil,
-	"hw:virtio_packed_ring": nil, "os:secure_boot": nil,
+	"hw:pmem":                     nil, "hw:sound_model": {"virtio"}, "hw:tpm_model": nil, "hw:tpm_secret_security": nil,
+	"hw:tpm_version": nil, "hw:virtio_packed_ring": nil, "os:secure_boot": nil,
 }
 
 // nothing are values that request nothing, by extra spec; those of truth values are in unsupported.

@@ -5,11 +5,13 @@ import (
 	"testing"
 )
 
-// Each extra spec of Nova's is either supported or refused: an example of each, and what it is refused for.
+// Each extra spec of Nova's is either supported or refused: an example of each, and what it is
+// refused for.
 func TestSupported(t *testing.T) {
 	examples := map[string]string{ // of those whose values have a form
-		"accel:device_profile": "dp", "pci_passthrough:alias": "gpu:1", "hw:cpu_dedicated_mask": "0", "hw:cpu_realtime_mask": "^0",
-		"hw:mem_page_size": "large", "hw:pmem": "6GB", "vmware:hw_version": "v", "vmware:storage_policy": "p",
+		"accel:device_profile": "dp", "pci_passthrough:alias": "gpu:1", "hw:cpu_dedicated_mask": "0",
+		"hw:cpu_realtime_mask": "^0", "hw:mem_page_size": "large", "hw:pmem": "6GB", "vmware:hw_version": "v",
+		"vmware:storage_policy": "p",
 	}
 	refused := 0
 	for name, v := range single {
@@ -51,11 +53,27 @@ func TestSupportedTexts(t *testing.T) {
 		specs, properties map[string]string
 		want              string // "" for nothing
 	}{
-		{specs: map[string]string{"resources:VGPU": "1", "trait:HW_CPU_X86_VMX": "required", "ours": "7", "theirs:x": "y", "hw:cpu_policy": "dedicated"}},
-		{specs: map[string]string{"hw:boot_menu": "no", "hw:watchdog_action": "disabled", "hw:pci_numa_affinity_policy": "preferred"}},
-		{properties: map[string]string{"hw_disk_bus": "virtio", "os_distro": "debian", "hw_vif_model": "virtio", "hw_cpu_policy": "dedicated", "hw_boot_menu": "false"}},
-		{specs: map[string]string{"pci_passthrough:alias": "gpu:1"}, want: "Flavor f has the extra spec pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI devices as ports only."},
-		{specs: map[string]string{"hw:numa_nodes": "2"}, want: "Flavor f has the extra spec hw:numa_nodes=2, which nothing here honours: hosts place no servers on NUMA nodes or huge pages."},
+		{specs: map[string]string{
+			"resources:VGPU": "1", "trait:HW_CPU_X86_VMX": "required", "ours": "7", "theirs:x": "y",
+			"hw:cpu_policy": "dedicated",
+		}},
+		{specs: map[string]string{
+			"hw:boot_menu": "no", "hw:watchdog_action": "disabled", "hw:pci_numa_affinity_policy": "preferred",
+		}},
+		{properties: map[string]string{
+			"hw_disk_bus": "virtio", "os_distro": "debian", "hw_vif_model": "virtio", "hw_cpu_policy": "dedicated",
+			"hw_boot_menu": "false",
+		}},
+		{
+			specs: map[string]string{"pci_passthrough:alias": "gpu:1"},
+			want: "Flavor f has the extra spec pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI " +
+				"devices as ports only.",
+		},
+		{
+			specs: map[string]string{"hw:numa_nodes": "2"},
+			want: "Flavor f has the extra spec hw:numa_nodes=2, which nothing here honours: hosts place no servers on NUMA " +
+				"nodes or huge pages.",
+		},
 		{specs: map[string]string{"hw:numa_cpus.0": "0"}, want: "hw:numa_cpus.0=0"},
 		{specs: map[string]string{"hw:mem_page_size": "1GB"}, want: "huge pages"},
 		{specs: map[string]string{"hw:cpu_realtime": "yes"}, want: "no host can do that"},
@@ -64,7 +82,11 @@ func TestSupportedTexts(t *testing.T) {
 		{specs: map[string]string{"quota:vif_inbound_average": "100"}, want: "QoS policies"},
 		{specs: map[string]string{"capabilities:vcpus": ">= 1"}, want: "traits only"},
 		{specs: map[string]string{"aggregate_instance_extra_specs:ssd": "true"}, want: "traits only"},
-		{properties: map[string]string{"hw_numa_nodes": "2"}, want: "Image i has the property hw_numa_nodes=2, which nothing here honours: hosts place no servers on NUMA nodes or huge pages."},
+		{
+			properties: map[string]string{"hw_numa_nodes": "2"},
+			want: "Image i has the property hw_numa_nodes=2, which nothing here honours: hosts place no servers on NUMA nodes " +
+				"or huge pages.",
+		},
 		{properties: map[string]string{"hw_mem_page_size": "large"}, want: "huge pages"},
 		{properties: map[string]string{"img_hide_hypervisor_id": "true"}, want: "img_hide_hypervisor_id=true"},
 	} {

@@ -8,7 +8,8 @@ import (
 // namespaces are what the names of Nova's extra specs begin with, but for those about
 // groups.
 var namespaces = []string{
-	"accel", "aggregate_instance_extra_specs", "capabilities", "hw", "hw_rng", "hw_video", "os", "pci_passthrough", "quota", "vmware",
+	"accel", "aggregate_instance_extra_specs", "capabilities", "hw", "hw_rng", "hw_video", "os", "pci_passthrough",
+	"quota", "vmware",
 }
 
 // cpuList is a list of CPUs of the guest: "0-3,^2,5".

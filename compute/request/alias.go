@@ -22,7 +22,8 @@ type Alias struct {
 
 // aliasFields are the keys of an alias in [pci] alias. Values are texts.
 var aliasFields = []string{
-	"name", "capability_type", "product_id", "vendor_id", "device_type", "numa_policy", "resource_class", "traits", "live_migratable",
+	"name", "capability_type", "product_id", "vendor_id", "device_type", "numa_policy", "resource_class", "traits",
+	"live_migratable",
 }
 
 // aliasWords are the values that some of the keys may have.
@@ -129,7 +130,8 @@ func (b *builder) pciDevices() error {
 		name = strings.TrimSpace(name)
 		count, err := strconv.Atoi(strings.TrimSpace(number))
 		if !counted || err != nil {
-			return fault.New(fault.Invalid, "", "%s of flavor %s is %q: want ALIAS:COUNT, separated by commas", devicesOf, b.spec.Flavor.Name, text)
+			return fault.New(fault.Invalid, "", "%s of flavor %s is %q: want ALIAS:COUNT, separated by commas", devicesOf,
+				b.spec.Flavor.Name, text)
 		}
 		alias, defined := b.settings.PCI[name]
 		if !defined {

@@ -13,7 +13,8 @@ import (
 func TestParseAliases(t *testing.T) {
 	got, err := request.ParseAliases([]string{
 		`{"name": "a1", "vendor_id": "8086", "product_id": "10ca", "device_type": "type-PF", "numa_policy": "socket"}`,
-		`{"name": " gpu ", "resource_class": "fast-gpu v2", "traits": "purple rain,HW_GPU_API_VULKAN,custom_blue,purple rain"}`,
+		`{"name": " gpu ", "resource_class": "fast-gpu v2", "traits": "purple ` +
+			`rain,HW_GPU_API_VULKAN,custom_blue,purple rain"}`,
 		`{"name": "both", "vendor_id": "10de", "product_id": "1EB8", "resource_class": "PGPU", "live_migratable": "true"}`,
 	})
 	want := map[string]request.Alias{
@@ -47,7 +48,8 @@ func TestAliasesThatNovaRefuses(t *testing.T) {
 		}
 	}
 	twice := `{"name": "a1", "resource_class": "GPU"}`
-	if _, err := request.ParseAliases([]string{twice, twice}); err == nil || !strings.Contains(err.Error(), "several times") {
+	if _, err := request.ParseAliases([]string{twice, twice}); err == nil ||
+		!strings.Contains(err.Error(), "several times") {
 		t.Errorf("an alias that is given twice: %v", err)
 	}
 }

@@ -294,7 +294,8 @@ var encryptionTraits = map[string]string{
 	extraspecs.AMDSEVSNP: "HW_CPU_X86_AMD_SEV_SNP", extraspecs.IntelTDX: "HW_CPU_X86_INTEL_TDX",
 }
 
-// addressTraits are the traits of hosts by the way in which the size of the guest's addresses is chosen.
+// addressTraits are the traits of hosts by the way in which the size of the guest's addresses is
+// chosen.
 var addressTraits = map[string]string{
 	"emulate": "COMPUTE_ADDRESS_SPACE_EMULATED", "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
 }

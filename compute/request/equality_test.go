@@ -10,19 +10,22 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// TestAlike: servers that request the same have the same query, whatever the ids of their ports are, and
-// each can find its groups in the answer; what differs otherwise is requested separately.
+// TestAlike: servers that request the same have the same query, whatever the ids of their ports
+// are, and each can find its groups in the answer; what differs otherwise is requested separately.
 func TestAlike(t *testing.T) {
 	port := func(id string, rate int64, groups ...string) request.Port {
 		p := request.Port{ID: id, VNIC: "normal", SameSubtree: groups}
 		for _, g := range groups {
-			p.Groups = append(p.Groups, request.Group{ID: g, Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": rate}, Required: []string{"CUSTOM_PHYSNET_0"}})
+			p.Groups = append(p.Groups, request.Group{
+				ID: g, Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": rate}, Required: []string{"CUSTOM_PHYSNET_0"},
+			})
 		}
 		return p
 	}
 	query := func(specs map[string]string, ports ...request.Port) (placement.Query, map[string]string) {
 		t.Helper()
-		r, err := request.New(request.Spec{Flavor: extraspecs.Flavor{VCPUs: 1, MemoryMB: 128, Specs: specs}, Ports: ports}, request.DefaultSettings(), nil)
+		r, err := request.New(request.Spec{Flavor: extraspecs.Flavor{VCPUs: 1, MemoryMB: 128, Specs: specs}, Ports: ports},
+			request.DefaultSettings(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,8 +36,8 @@ type Settings struct {
 	// Owner wants hosts that say that they are compute's. It may be set once all
 	// of them do.
 	Owner bool
-	// PCI are the aliases of [pci] alias, where [filter_scheduler] pci_in_placement is on; nil where it
-	// is off. Releases before Antelope do not have it.
+	// PCI are the aliases of [pci] alias, where [filter_scheduler] pci_in_placement is on; nil where
+	// it is off. Releases before Antelope do not have it.
 	PCI map[string]Alias
 	// DisableFallbackPCPU is [workarounds] disable_fallback_pcpu_query.
 	DisableFallbackPCPU bool
@@ -57,7 +57,8 @@ type filtering struct {
 	notMemberOf []placement.UUID
 }
 
-// TraitTPMSecret is the beginning of the traits of hosts that keep the secrets of TPMs; hosts of releases of Nova before 2026.1 have none of them.
+// TraitTPMSecret is the beginning of the traits of hosts that keep the secrets of TPMs; hosts of
+// releases of Nova before 2026.1 have none of them.
 const TraitTPMSecret = "COMPUTE_SECURITY_TPM_SECRET_SECURITY_"
 
 // The filters that Settings.Off may have.
@@ -285,8 +286,8 @@ func (f *filtering) sound() error {
 	return err
 }
 
-// tpmSecrets wants hosts that keep the secret of the server's TPM as the flavor says, and without a word in the flavor as its user's. For a server
-// without a TPM the flavor's word means nothing.
+// tpmSecrets wants hosts that keep the secret of the server's TPM as the flavor says, and without a
+// word in the flavor as its user's. For a server without a TPM the flavor's word means nothing.
 func (f *filtering) tpmSecrets() error {
 	tpm, _, err := extraspecs.TPM(f.Flavor, f.Image)
 	if err != nil || tpm == "" {

@@ -22,8 +22,8 @@ import (
 //go:embed testdata/nova.py
 var novaScript string
 
-// novaRelease returns the release of the Nova that Python finds: Debian's is Zed, and a newer one in PYTHONPATH
-// says so with BERTH_TEST_NOVA_RELEASE, such as 34.
+// novaRelease returns the release of the Nova that Python finds: Debian's is Zed, and a newer one
+// in PYTHONPATH says so with BERTH_TEST_NOVA_RELEASE, such as 34.
 func novaRelease(t *testing.T) request.Release {
 	text, other := os.LookupEnv("BERTH_TEST_NOVA_RELEASE")
 	if !other {
@@ -137,19 +137,24 @@ func (a *question) wire() map[string]any {
 		for _, g := range p.Groups {
 			groups = append(groups, map[string]any{"id": g.ID, "resources": g.Resources, "required": g.Required})
 		}
-		ports = append(ports, map[string]any{"id": p.ID, "old": p.LegacyFormat, "groups": groups, "same_subtree": p.SameSubtree})
+		ports = append(ports, map[string]any{
+			"id": p.ID, "old": p.LegacyFormat, "groups": groups, "same_subtree": p.SameSubtree,
+		})
 	}
 	for field, cur := range map[string]bool{
-		"LimitTenants": a.settings.LimitTenants, "TenantsNeedAggregate": a.settings.TenantsNeedAggregate, "Zones": a.settings.Zones,
-		"ImageTypes": a.settings.ImageTypes, "IsolateAggregates": a.settings.IsolateAggregates, "ImageMetadata": a.settings.ImageMetadata, "Owner": a.settings.Owner,
+		"LimitTenants": a.settings.LimitTenants, "TenantsNeedAggregate": a.settings.TenantsNeedAggregate,
+		"Zones": a.settings.Zones, "ImageTypes": a.settings.ImageTypes, "IsolateAggregates": a.settings.IsolateAggregates,
+		"ImageMetadata": a.settings.ImageMetadata, "Owner": a.settings.Owner,
 	} {
 		if cur {
 			on = append(on, field)
 		}
 	}
 	return map[string]any{
-		"flavor": map[string]any{"vcpus": f.VCPUs, "memory_mb": f.MemoryMB, "root_gb": f.RootGB, "ephemeral_gb": f.EphemeralGB, "swap": f.SwapMB},
-		"specs":  f.Specs, "format": a.spec.Image.DiskFormat, "properties": a.spec.Image.Properties, "project": a.spec.Project,
+		"flavor": map[string]any{
+			"vcpus": f.VCPUs, "memory_mb": f.MemoryMB, "root_gb": f.RootGB, "ephemeral_gb": f.EphemeralGB, "swap": f.SwapMB,
+		},
+		"specs": f.Specs, "format": a.spec.Image.DiskFormat, "properties": a.spec.Image.Properties, "project": a.spec.Project,
 		"zone": a.spec.Zone, "volume": a.spec.FromVolume, "unlimited": a.spec.Unlimited, "in_tree": a.spec.InTree,
 		"ports": ports, "aggregates": aggregates, "on": on, "aliases": a.aliases,
 	}
@@ -206,11 +211,12 @@ func random(r *rand.Rand, release request.Release) *question {
 	}}
 	a.spec = request.Spec{
 		Flavor: extraspecs.Flavor{
-			Name: "m1", VCPUs: 1 + r.Int64N(4), MemoryMB: r.Int64N(3) * 256, RootGB: r.Int64N(3), EphemeralGB: r.Int64N(2), SwapMB: r.Int64N(2) * 1025,
-			Specs: some(r, specs, 7),
+			Name: "m1", VCPUs: 1 + r.Int64N(4), MemoryMB: r.Int64N(3) * 256, RootGB: r.Int64N(3), EphemeralGB: r.Int64N(2),
+			SwapMB: r.Int64N(2) * 1025, Specs: some(r, specs, 7),
 		},
 		Image: extraspecs.Image{
-			ID: "i", Name: "cirros", DiskFormat: []string{"qcow2", "raw", "docker"}[r.IntN(3)], Properties: some(r, properties, 4),
+			ID: "i", Name: "cirros", DiskFormat: []string{"qcow2", "raw", "docker"}[r.IntN(3)],
+			Properties: some(r, properties, 4),
 		},
 		FromVolume: coin(), Project: "blue", Unlimited: coin(),
 	}
@@ -221,7 +227,9 @@ func random(r *rand.Rand, release request.Release) *question {
 			panic(err) // they are above
 		}
 		if coin() {
-			a.spec.Flavor.Specs["pci_passthrough:alias"] = []string{"nic:1", "nic:2", "gpu:1,nic:1", "gpu:1, gpu:1", "none:1", "nic:0"}[r.IntN(6)]
+			a.spec.Flavor.Specs["pci_passthrough:alias"] = []string{
+				"nic:1", "nic:2", "gpu:1,nic:1", "gpu:1, gpu:1", "none:1", "nic:0",
+			}[r.IntN(6)]
 		}
 	}
 	if coin() {
@@ -231,7 +239,9 @@ func random(r *rand.Rand, release request.Release) *question {
 		a.spec.InTree = "cn1"
 	}
 	for i := range r.IntN(4) {
-		a.aggregates = append(a.aggregates, request.Aggregate{UUID: placement.UUID(fmt.Sprint("agg", i)), Metadata: some(r, someMetadata, 3)})
+		a.aggregates = append(a.aggregates, request.Aggregate{
+			UUID: placement.UUID(fmt.Sprint("agg", i)), Metadata: some(r, someMetadata, 3),
+		})
 	}
 	for i := range r.IntN(3) {
 		a.spec.Ports = append(a.spec.Ports, randomPort(r, fmt.Sprint("port", i)))
@@ -246,7 +256,10 @@ func randomPort(r *rand.Rand, id string) request.Port {
 		groups = 1
 	}
 	for i := range groups {
-		g := request.Group{ID: fmt.Sprint(id, "g", i), Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": 1 + r.Int64N(1000)}, Required: []string{"CUSTOM_PHYSNET_0"}}
+		g := request.Group{
+			ID: fmt.Sprint(id, "g", i), Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": 1 + r.Int64N(1000)},
+			Required: []string{"CUSTOM_PHYSNET_0"},
+		}
 		if p.LegacyFormat {
 			g.ID = id
 		} else {

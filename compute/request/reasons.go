@@ -43,7 +43,9 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 	case some:
 		return []string{"there are candidates now; there were none when the server was scheduled"}, nil
 	case len(r.Query.Groups) == 1:
-		return []string{r.Owner(r.Query.Groups[0].Suffix) + ": none of those hosts meets the requirements: " + r.ofRoots()}, nil
+		return []string{
+			r.Owner(r.Query.Groups[0].Suffix) + ": none of those hosts meets the requirements: " + r.ofRoots(),
+		}, nil
 	}
 	return []string{"no host can serve all groups together" + r.together()}, nil
 }

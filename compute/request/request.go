@@ -137,7 +137,8 @@ func (b *builder) query(f *filtering) (placement.Query, error) {
 	if b.suffixed() >= 2 && policy == "" {
 		if b.fromFlavor > 1 {
 			return placement.Query{}, &NoValidHost{Details: []string{fmt.Sprintf(
-				"the flavor has %d groups with a suffix, and no group_policy that says whether one provider may serve several", b.fromFlavor)}}
+				"the flavor has %d groups with a suffix, and no group_policy that says whether one provider may serve several",
+				b.fromFlavor)}}
 		}
 		policy = policyNone
 	}

@@ -61,7 +61,9 @@ func (a *question) line(t *testing.T, line string) {
 	switch words[0] {
 	case "flavor":
 		f := &a.spec.Flavor
-		at := map[string]*int64{"vcpus": &f.VCPUs, "ram": &f.MemoryMB, "disk": &f.RootGB, "ephemeral": &f.EphemeralGB, "swap": &f.SwapMB}
+		at := map[string]*int64{
+			"vcpus": &f.VCPUs, "ram": &f.MemoryMB, "disk": &f.RootGB, "ephemeral": &f.EphemeralGB, "swap": &f.SwapMB,
+		}
 		for key, v := range pairs(rest) {
 			*at[key], _ = strconv.ParseInt(v, 10, 64)
 		}
@@ -70,7 +72,9 @@ func (a *question) line(t *testing.T, line string) {
 	case "image":
 		a.spec.Image.DiskFormat, a.spec.Image.Properties = rest[0], pairs(rest[1:])
 	case "port":
-		a.spec.Ports = append(a.spec.Ports, request.Port{ID: a.id(rest[0]), VNIC: rest[1], LegacyFormat: slices.Contains(rest, "old")})
+		a.spec.Ports = append(a.spec.Ports, request.Port{
+			ID: a.id(rest[0]), VNIC: rest[1], LegacyFormat: slices.Contains(rest, "old"),
+		})
 	case "group":
 		a.group(rest)
 	case "same-subtree":
@@ -225,7 +229,9 @@ func failure(err error) []string {
 // The answer to a question is what placement is queried for, what of the flavor was passed
 // over, and what ports get of a mapping.
 func TestRequestScenarios(t *testing.T) {
-	for _, file := range []string{"testdata/flavor.txt", "testdata/pci.txt", "testdata/ports.txt", "testdata/mappings.txt"} {
+	for _, file := range []string{
+		"testdata/flavor.txt", "testdata/pci.txt", "testdata/ports.txt", "testdata/mappings.txt",
+	} {
 		golden.Answer(t, file, func(t *testing.T, question []string) []string {
 			a := parse(t, question)
 			r, err := a.request()
@@ -314,7 +320,8 @@ func (a *question) off(t *testing.T, question []string) []string {
 	}
 	off.aggregates, off.spec.Zone, off.spec.Routed, off.spec.Project, off.spec.Image.DiskFormat = nil, "", nil, "", ""
 	maps.DeleteFunc(off.spec.Image.Properties, func(name, _ string) bool {
-		return strings.HasSuffix(name, "_bus") || strings.HasSuffix(name, "_model") && name != "hw_sound_model" || strings.HasSuffix(name, "architecture")
+		return strings.HasSuffix(name, "_bus") || strings.HasSuffix(name, "_model") && name != "hw_sound_model" ||
+			strings.HasSuffix(name, "architecture")
 	})
 	without, err := off.request()
 	if err != nil {
