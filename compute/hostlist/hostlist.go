@@ -1,6 +1,6 @@
 // Package hostlist has what the compute service and the agents of its hosts exchange about servers,
-// with its JSON: the list of the servers that a host should have, and the results of its work on them. Service
-// and agents may be of different releases: members are added, not changed.
+// with its JSON: the list of the servers that a host should have, and the results of its work on
+// them. Service and agents may be of different releases: members are added, not changed.
 package hostlist
 
 import "strconv"
@@ -11,21 +11,22 @@ type List struct {
 	Servers  []Server `json:"servers"`
 }
 
-// A Server is the desired state of a server on a host: it must be as this says or, if Deleted, be destroyed. A
-// server that a host has and that is not in its list is reported and not touched: the host may have had another
-// name before, or the service may have another database, or an older state of it.
+// A Server is the desired state of a server on a host: it must be as this says or, if Deleted, be
+// destroyed. A server that a host has and that is not in its list is reported and not touched: the
+// host may have had another name before, or the service may have another database, or an older
+// state of it.
 type Server struct {
 	ID      string `json:"id"`   // a UUID
 	Name    string `json:"name"` // what hypervisors call it
 	Deleted bool   `json:"deleted"`
-	// Kept says that the host stops it, unplugs its ports and keeps the rest of it. It is not built if the
-	// host does not have it.
+	// Kept says that the host stops it, unplugs its ports and keeps the rest of it. It is not built if
+	// the host does not have it.
 	Kept bool `json:"kept"`
-	// Generation counts how often it is rebuilt from its image: one of another generation is destroyed, and
-	// built again.
+	// Generation counts how often it is rebuilt from its image: one of another generation is
+	// destroyed, and built again.
 	Generation int64 `json:"generation"`
-	// Running says whether it must run. Boot, unless empty, is a start that it must have had: with a new one
-	// it is restarted.
+	// Running says whether it must run. Boot, unless empty, is a start that it must have had: with a
+	// new one it is restarted.
 	Running bool   `json:"running"`
 	Boot    string `json:"boot,omitempty"`
 	// Power is Paused for one that is Running and must stand still, Suspended for one that is not and
@@ -76,8 +77,8 @@ type Port struct {
 	Addresses       []Address `json:"fixed_ips,omitempty"`
 }
 
-// An Address is an address of a port, with the length of its subnet's prefix, 0 if that is not known: it is alone
-// in its subnet then.
+// An Address is an address of a port, with the length of its subnet's prefix, 0 if that is not
+// known: it is alone in its subnet then.
 type Address struct {
 	Subnet string `json:"subnet_id"`
 	IP     string `json:"ip_address"`

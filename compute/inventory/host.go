@@ -79,7 +79,9 @@ type Amount struct {
 
 // A Device is something that servers get of its own: a provider below the host's.
 type Device struct {
-	Suffix string   `json:"name"` // the end of the provider's, after the host's and an underscore: "0000:81:00.0" or "pci_0000_84_00_0"
+	// the end of the provider's, after the host's and an underscore: "0000:81:00.0" or
+	// "pci_0000_84_00_0"
+	Suffix string   `json:"name"`
 	Class  string   `json:"resource_class"`
 	Total  int64    `json:"total"`
 	Traits []string `json:"traits"`

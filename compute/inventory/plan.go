@@ -67,9 +67,11 @@ func (h *Host) Plan(actual providertree.Tree) (Plan, error) {
 	for _, cur := range removed {
 		switch {
 		case len(cur.InUse()) > 0:
-			p.warn("the device of %s was removed and has allocations: the provider stays, with everything reserved, until they end", cur.Name)
+			p.warn("the device of %s was removed and has allocations: the provider stays, with everything reserved, "+
+				"until they end", cur.Name)
 		case actual.HasChildren(cur.ID):
-			p.warn("the device of %s was removed and has providers below it: the provider stays, with everything reserved, until they are removed", cur.Name)
+			p.warn("the device of %s was removed and has providers below it: the provider stays, with everything reserved, "+
+				"until they are removed", cur.Name)
 		default:
 			remove = append(remove, cur)
 			continue
@@ -88,12 +90,16 @@ func (p *Plan) warn(format string, args ...any) {
 func (h *Host) desired(actual providertree.Tree) []providertree.Provider {
 	id := placement.UUID(h.ID.String())
 	root, _ := actual.Find(id)
-	all := []providertree.Provider{{ID: id, Name: h.Name, Inventories: h.inventories(root, actual.SharedDisk), Traits: h.traits(root)}}
+	all := []providertree.Provider{
+		{ID: id, Name: h.Name, Inventories: h.inventories(root, actual.SharedDisk), Traits: h.traits(root)},
+	}
 	for _, d := range h.Devices {
 		if d.Total == 0 {
 			continue
 		}
-		to := providertree.Provider{ID: h.DeviceID(d), Name: h.DeviceName(d), Parent: id, Traits: providertree.SortedSet(d.Traits)}
+		to := providertree.Provider{
+			ID: h.DeviceID(d), Name: h.DeviceName(d), Parent: id, Traits: providertree.SortedSet(d.Traits),
+		}
 		var cur providertree.Provider
 		if i := slices.IndexFunc(actual.Providers, func(p providertree.Provider) bool { return p.Name == to.Name }); i >= 0 {
 			cur = actual.Providers[i]
@@ -151,14 +157,15 @@ func reserved(p providertree.Provider) providertree.Provider {
 	return p
 }
 
-// keepUsed keeps the classes of a provider that would leave it while something of them is allocated, which
-// placement refuses. Nothing more can be allocated of them.
+// keepUsed keeps the classes of a provider that would leave it while something of them is
+// allocated, which placement refuses. Nothing more can be allocated of them.
 func keepUsed(p *providertree.Provider, cur providertree.Provider, plan *Plan) {
 	for _, class := range providertree.RemovedClasses(cur, *p) {
 		if cur.Used[class] == 0 {
 			continue
 		}
-		plan.warn("%s has no %s any more, and it has allocations: it stays, with everything reserved, until they end", p.Name, class)
+		plan.warn("%s has no %s any more, and it has allocations: it stays, with everything reserved, until they end",
+			p.Name, class)
 		i := cur.Inventories[class]
 		i.Reserved = i.Total
 		p.Inventories[class] = i
@@ -312,7 +319,8 @@ func (h *Host) names(a Additional, p providertree.Provider) bool {
 func (a Additional) addTo(p *providertree.Provider, own bool) error {
 	for _, class := range slices.Sorted(maps.Keys(a.Inventories)) {
 		if _, exists := p.Inventories[class]; exists && own {
-			return fmt.Errorf("%s: the host reports the inventory of %s of %s itself; it must not be in the file", a.File, class, p.Name)
+			return fmt.Errorf("%s: the host reports the inventory of %s of %s itself; it must not be in the file", a.File,
+				class, p.Name)
 		}
 		if p.Inventories == nil {
 			p.Inventories = map[string]placement.Inventory{}
@@ -321,7 +329,8 @@ func (a Additional) addTo(p *providertree.Provider, own bool) error {
 	}
 	for _, name := range a.Traits {
 		if slices.Contains(p.Traits, name) && !strings.HasPrefix(name, "CUSTOM_") {
-			return fmt.Errorf("%s: the trait %s of %s is there already, from the host or from others; it must not be in the file", a.File, name, p.Name)
+			return fmt.Errorf("%s: the trait %s of %s is there already, from the host or from others; it must not "+
+				"be in the file", a.File, name, p.Name)
 		}
 	}
 	p.Traits = providertree.SortedSet(append(p.Traits, a.Traits...))

@@ -57,7 +57,9 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 		t.Fatal(err)
 	}
 	h = inventory.Host{ID: id, Name: "cn1"}
-	amounts := map[string]*inventory.Amount{"VCPU": &h.VCPU, "PCPU": &h.PCPU, "MEMORY_MB": &h.MemoryMB, "DISK_GB": &h.DiskGB}
+	amounts := map[string]*inventory.Amount{
+		"VCPU": &h.VCPU, "PCPU": &h.PCPU, "MEMORY_MB": &h.MemoryMB, "DISK_GB": &h.DiskGB,
+	}
 	for _, line := range question {
 		words := strings.Fields(line)
 		switch {
@@ -70,7 +72,9 @@ func read(t *testing.T, question []string) (h inventory.Host, cur providertree.T
 		case words[0] == "disabled":
 			h.Disabled = true
 		case words[0] == "device":
-			h.Devices = append(h.Devices, inventory.Device{Suffix: words[1], Class: words[2], Total: number(t, words[3]), Traits: words[4:]})
+			h.Devices = append(h.Devices, inventory.Device{
+				Suffix: words[1], Class: words[2], Total: number(t, words[3]), Traits: words[4:],
+			})
 		case words[0] == "file":
 			h.Additional = append(h.Additional, additional(t, words[1:]))
 		case words[0] == "shared":
@@ -141,7 +145,9 @@ func additional(t *testing.T, words []string) inventory.Additional {
 // provider is one that placement has. Names stand for the ids of those below the host.
 func provider(t *testing.T, words []string) providertree.Provider {
 	t.Helper()
-	p := providertree.Provider{ID: hostID, Name: "cn1", Inventories: map[string]placement.Inventory{}, Used: map[string]int64{}}
+	p := providertree.Provider{
+		ID: hostID, Name: "cn1", Inventories: map[string]placement.Inventory{}, Used: map[string]int64{},
+	}
 	for ; len(words) > 1; words = words[2:] {
 		if words[0] == "child" {
 			p.ID, p.Name, p.Parent = placement.UUID(words[1]), words[1], hostID
@@ -160,7 +166,9 @@ func provider(t *testing.T, words []string) providertree.Provider {
 			continue
 		}
 		parts := strings.Split(said, ":")
-		i := placement.Inventory{Total: number(t, parts[0]), MinUnit: 1, MaxUnit: number(t, parts[0]), StepSize: 1, AllocationRatio: 1}
+		i := placement.Inventory{
+			Total: number(t, parts[0]), MinUnit: 1, MaxUnit: number(t, parts[0]), StepSize: 1, AllocationRatio: 1,
+		}
 		for _, part := range parts[1:] {
 			switch key, value, _ := strings.Cut(part, "="); key {
 			case "ratio":

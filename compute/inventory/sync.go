@@ -11,11 +11,12 @@ import (
 // Sync makes the host's tree in placement what it should be, and returns what an operator should
 // know. It may be repeated, and run concurrently.
 func (h *Host) Sync(ctx context.Context, p providertree.Placement) (warnings []string, err error) {
-	err = providertree.Sync(ctx, p, placement.UUID(h.ID.String()), func(actual providertree.Tree) (providertree.Plan, error) {
-		plan, err := h.Plan(actual)
-		warnings = plan.Warnings
-		return plan.Plan, err
-	})
+	err = providertree.Sync(ctx, p, placement.UUID(h.ID.String()),
+		func(actual providertree.Tree) (providertree.Plan, error) {
+			plan, err := h.Plan(actual)
+			warnings = plan.Warnings
+			return plan.Plan, err
+		})
 	return warnings, err
 }
 

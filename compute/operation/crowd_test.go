@@ -148,7 +148,9 @@ func TestOperationsWaitForTheOthers(t *testing.T) {
 	taken := false
 	r := &operation.Runner[change, *member]{
 		Lists: map[string]operation.List[*member, change]{"boot": {
-			Steps: []operation.Step[*member, change]{{Name: "create", Batch: batch("create")}, {Name: "choose", Batch: batch("choose")}},
+			Steps: []operation.Step[*member, change]{
+				{Name: "create", Batch: batch("create")}, {Name: "choose", Batch: batch("choose")},
+			},
 		}},
 		Take: func(context.Context) ([]*member, error) {
 			if taken {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A lease is that of operations that were taken together. It is renewed while they are worked on, and
-// their context ends with it.
+// A lease is that of operations that were taken together. It is renewed while they are worked on,
+// and their context ends with it.
 type lease struct {
 	single bool                 // it is that of one operation
 	now    func() time.Duration // as Runner.Elapsed
@@ -22,9 +22,11 @@ type lease struct {
 
 type leaseKey struct{}
 
-// hold renews the lease of operations that were taken at a time, of those that are unfinished, until it is ended, and returns the
-// context in which they are worked on.
-func (r *Runner[C, J]) hold(ctx context.Context, taken time.Duration, single bool, unfinished func() []J) (context.Context, *lease) {
+// hold renews the lease of operations that were taken at a time, of those that are unfinished,
+// until it is ended, and returns the context in which they are worked on.
+func (r *Runner[C, J]) hold(
+	ctx context.Context, taken time.Duration, single bool, unfinished func() []J,
+) (context.Context, *lease) {
 	l := &lease{single: single, now: r.Elapsed, lasts: r.Lease, until: taken + r.Lease}
 	ctx, l.cancel = context.WithCancel(ctx)
 	ctx = context.WithValue(ctx, leaseKey{}, l)
@@ -47,7 +49,8 @@ func (r *Runner[C, J]) hold(ctx context.Context, taken time.Duration, single boo
 			case err == nil && renewed > 0:
 				l.extend(began)
 			case err != nil && ctx.Err() == nil:
-				r.Log.WarnContext(ctx, "the leases of operations cannot be renewed", slog.Any("", jobs[0]), "operations", len(jobs), "error", err)
+				r.Log.WarnContext(ctx, "the leases of operations cannot be renewed", slog.Any("", jobs[0]), "operations", len(jobs),
+					"error", err)
 			}
 			if Leased(ctx) != nil {
 				l.cancel()
@@ -69,9 +72,10 @@ func (l *lease) extend(from time.Duration) {
 	l.until = max(l.until, from+l.lasts)
 }
 
-// Leased returns why the worker in whose context it is called may not send a request that changes something:
-// ErrLost when less than a quarter of its lease is left, so that another worker may have the operation before
-// the request takes effect, or the context's error. It is nil outside of operations.
+// Leased returns why the worker in whose context it is called may not send a request that changes
+// something: ErrLost when less than a quarter of its lease is left, so that another worker may have
+// the operation before the request takes effect, or the context's error. It is nil outside of
+// operations.
 func Leased(ctx context.Context) error {
 	l, _ := ctx.Value(leaseKey{}).(*lease)
 	if l != nil {

@@ -1,6 +1,6 @@
 // Package operation carries out operations: lists of steps, each with what does it and what undoes
-// it. It knows no server and no database. What an operation is, where it is stored and what its steps
-// do is its caller's (package compute); here is how they follow each other.
+// it. It knows no server and no database. What an operation is, where it is stored and what its
+// steps do is its caller's (package compute); here is how they follow each other.
 //
 // An operation has a cursor, the step that is under way, and a direction:
 //
@@ -14,15 +14,17 @@
 //
 // An operation may also begin at its end and be undone: a deletion is a creation backwards.
 //
-//   - The cursor is committed before its step runs, together with what the step before it changed. After a
-//     crash another worker carries out the same step again, so that steps begin with a look at what is done.
-//   - A worker has a lease of the operation, and a Runner renews it. The context of a step ends with the
-//     lease; Leased says whether it has, for callers that are about to send a request.
-//   - A step that waits for an event ends with a Wait: the lease is released, and whoever stores the
-//     operation says when the event has occurred, or cannot any more.
+//   - The cursor is committed before its step runs, together with what the step before it changed.
+//     After a crash another worker carries out the same step again, so that steps begin with a look
+//     at what is done.
+//   - A worker has a lease of the operation, and a Runner renews it. The context of a step ends
+//     with the lease; Leased says whether it has, for callers that are about to send a request.
+//   - A step that waits for an event ends with a Wait: the lease is released, and whoever stores
+//     the operation says when the event has occurred, or cannot any more.
 //   - A step with another error is carried out again after a delay. When the error is Unanswered, a
-//     request may be under way still: as long as a lease, which is longer than a request takes, no worker takes it.
-//     Nothing is undone, and nothing else is done, while a request may still take effect.
+//     request may be under way still: as long as a lease, which is longer than a request takes, no
+//     worker takes it. Nothing is undone, and nothing else is done, while a request may still take
+//     effect.
 package operation
 
 import (
@@ -52,8 +54,8 @@ type Next[C any] struct {
 	End bool
 }
 
-// A Step is a step of a list. Its functions may run twice, and begin with a look at what is done. They
-// return an error when the step is to be carried out again.
+// A Step is a step of a list. Its functions may run twice, and begin with a look at what is done.
+// They return an error when the step is to be carried out again.
 type Step[J, C any] struct {
 	Name string
 	Do   func(J, context.Context) (Next[C], error)
@@ -68,8 +70,8 @@ type List[J, C any] struct {
 	Steps []Step[J, C]
 	// Done and Undone return the change that ends the operation, behind that of its last step.
 	Done, Undone func(J) C
-	// NoRetry, unless nil, says that a step is not tried twice: its error, or the end of its worker, undoes
-	// the operation. It returns the change that says so.
+	// NoRetry, unless nil, says that a step is not tried twice: its error, or the end of its worker,
+	// undoes the operation. It returns the change that says so.
 	NoRetry func(J, error) C
 }
 
@@ -134,15 +136,16 @@ func (u *Unanswered) Error() string { return u.Err.Error() }
 // Unwrap returns it.
 func (u *Unanswered) Unwrap() error { return u.Err }
 
-// A Job is an operation that a worker has taken. Only its worker uses it, but for LogValue and Runner.Renew, which may be
-// called concurrently with all others. Methods other than Kind and Cursor return ErrLost when another
-// worker has it.
+// A Job is an operation that a worker has taken. Only its worker uses it, but for LogValue and
+// Runner.Renew, which may be called concurrently with all others. Methods other than Kind and
+// Cursor return ErrLost when another worker has it.
 type Job[C any] interface {
 	slog.LogValuer // a group: its attributes become those of the line
 	Kind() string
 	Cursor() Cursor // as it was committed last
-	// Commit writes a cursor and changes, in their order and in one transaction, and renews the lease. It
-	// returns ErrReplaced when the operation has become another one instead: Kind and Cursor say which.
+	// Commit writes a cursor and changes, in their order and in one transaction, and renews the lease.
+	// It returns ErrReplaced when the operation has become another one instead: Kind and Cursor say
+	// which.
 	Commit(ctx context.Context, to Cursor, changes ...C) error
 	// End removes the operation, with changes. ErrReplaced is as in Commit.
 	End(ctx context.Context, changes ...C) error

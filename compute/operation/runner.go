@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// A Runner carries out operations. Its fields are not to change while it is used. Its methods may be
-// called concurrently.
+// A Runner carries out operations. Its fields are not to change while it is used. Its methods may
+// be called concurrently.
 type Runner[C any, J Job[C]] struct {
 	Lists map[string]List[J, C] // by kind
 	// Take takes the lease of an operation that is due, with those that are carried out together with
 	// it; none when none is due.
 	Take func(context.Context) ([]J, error)
-	// Renew renews the leases of operations that were taken together, in one transaction, and returns how many of them their worker still
-	// has. The others have ended, wait, or are lost.
+	// Renew renews the leases of operations that were taken together, in one transaction, and returns
+	// how many of them their worker still has. The others have ended, wait, or are lost.
 	Renew func(context.Context, []J) (int, error)
 	// Lease is how long a lease lasts: longer than a request takes.
 	Lease time.Duration
@@ -27,14 +27,15 @@ type Runner[C any, J Job[C]] struct {
 	// Look is the interval of looking for operations that are due, besides when Due has a value.
 	Look time.Duration
 	Due  <-chan struct{}
-	// Elapsed is the time since some moment, which does not depend on what the clock of the machine is set to.
+	// Elapsed is the time since some moment, which does not depend on what the clock of the machine is
+	// set to.
 	Elapsed func() time.Duration
 	Log     *slog.Logger
-	// Context returns the context for the next step of an operation; nil: that of the worker. Those of operations that are carried out
-	// together are alike.
+	// Context returns the context for the next step of an operation; nil: that of the worker. Those of
+	// operations that are carried out together are alike.
 	Context func(context.Context, J) context.Context
-	// Again reports of an error of a step with NoRetry that the step had no effect, and is carried out again while Finish may
-	// wait; nil: of none.
+	// Again reports of an error of a step with NoRetry that the step had no effect, and is carried out
+	// again while Finish may wait; nil: of none.
 	Again func(error) bool
 }
 
@@ -83,17 +84,19 @@ func (r *Runner[C, J]) RunDue(ctx context.Context) error {
 	}
 }
 
-// Finish carries out an operation that the caller has had the lease of since a time, and returns the error for which
-// it is undone, ErrLost or ErrReplaced. While a step waits it calls wait, which returns when it is worth looking again, or
-// an error to undo the operation. What is left to be undone when Finish returns is others' to do.
+// Finish carries out an operation that the caller has had the lease of since a time, and returns
+// the error for which it is undone, ErrLost or ErrReplaced. While a step waits it calls wait, which
+// returns when it is worth looking again, or an error to undo the operation. What is left to be
+// undone when Finish returns is others' to do.
 func (r *Runner[C, J]) Finish(ctx context.Context, since time.Duration, j J, wait func(context.Context) error) error {
 	ctx, lease := r.hold(ctx, since, true, func() []J { return []J{j} })
 	defer lease.end()
 	return r.run(ctx, j, wait)
 }
 
-// carryOut works on operations that were taken at a time, until they end, wait, or are lost to another worker. After the steps that they have
-// together each goes on for itself, and workers that are idle help: places are those of all workers.
+// carryOut works on operations that were taken at a time, until they end, wait, or are lost to
+// another worker. After the steps that they have together each goes on for itself, and workers that
+// are idle help: places are those of all workers.
 func (r *Runner[C, J]) carryOut(ctx context.Context, taken time.Duration, jobs []J, places chan struct{}) {
 	var mu sync.Mutex // guards over
 	over := make([]bool, len(jobs))
@@ -305,7 +308,8 @@ func (r *Runner[C, J]) release(ctx context.Context, j J, cause error) {
 	}
 	waits := errors.As(cause, new(*Wait))
 	if !waits && ctx.Err() == nil {
-		r.Log.WarnContext(ctx, "an operation does not go on", "kind", j.Kind(), "step", j.Cursor().Step, "back", j.Cursor().Back, slog.Any("", j), "error", cause)
+		r.Log.WarnContext(ctx, "an operation does not go on", "kind", j.Kind(), "step", j.Cursor().Step,
+			"back", j.Cursor().Back, slog.Any("", j), "error", cause)
 	}
 	if err := j.Release(context.WithoutCancel(ctx), cause); err != nil && !errors.Is(err, ErrLost) {
 		r.Log.WarnContext(ctx, "the lease of an operation could not be released; it expires", slog.Any("", j), "error", err)

@@ -132,8 +132,8 @@ func (s *store) take(context.Context) ([]*job, error) {
 // steps are the names of those of the list.
 var steps = []string{"a", "b", "c"}
 
-// A world is a store with a list of three steps, each of which adds its name to what is in force, or
-// removes it. Act, unless nil, is called before.
+// A world is a store with a list of three steps, each of which adds its name to what is in force,
+// or removes it. Act, unless nil, is called before.
 type world struct {
 	store
 	act func(ctx context.Context, what string) (operation.Next[change], error)
@@ -208,7 +208,9 @@ func (w *world) expect(t *testing.T, what, calls, done string, over bool) {
 }
 
 // at fails a step once.
-func at(what string, n operation.Next[change], err error) func(context.Context, string) (operation.Next[change], error) {
+func at(
+	what string, n operation.Next[change], err error,
+) func(context.Context, string) (operation.Next[change], error) {
 	failed := false
 	return func(_ context.Context, cur string) (operation.Next[change], error) {
 		if failed || cur != what {
@@ -235,11 +237,30 @@ func TestOutcomes(t *testing.T) {
 		{"a fails for good", operation.Cursor{Step: "a"}, at("+a", back, nil), "+a -a", "", "undone"},
 		{"b fails for good", operation.Cursor{Step: "a"}, at("+b", back, nil), "+a +b -b -a", "", "undone"},
 		{"c fails for good", operation.Cursor{Step: "a"}, at("+c", back, nil), "+a +b +c -c -b -a", "", "undone"},
-		{"c has another choice of b", operation.Cursor{Step: "a"}, at("+c", again, nil), "+a +b +c -c -b +b +c", "a b c", "done"},
+		{
+			"c has another choice of b",
+			operation.Cursor{Step: "a"},
+			at("+c", again, nil), "+a +b +c -c -b +b +c",
+			"a b c", "done",
+		},
 		{"b has another choice", operation.Cursor{Step: "a"}, at("+b", again, nil), "+a +b -b +b +c", "a b c", "done"},
-		{"the undoing ends", operation.Cursor{Step: "c", Back: true}, at("-b", operation.Next[change]{End: true, Change: "no"}, nil), "-c -b", "", "no"},
-		{"b is tried again", operation.Cursor{Step: "a"}, at("+b", operation.Next[change]{}, errors.New("no")), "+a +b +b +c", "a b c", "done"},
-		{"b is undone again", operation.Cursor{Step: "c", Back: true}, at("-b", operation.Next[change]{}, errors.New("no")), "-c -b -b -a", "", "undone"},
+		{
+			"the undoing ends",
+			operation.Cursor{Step: "c", Back: true},
+			at("-b", operation.Next[change]{End: true, Change: "no"}, nil), "-c -b", "", "no",
+		},
+		{
+			"b is tried again",
+			operation.Cursor{Step: "a"},
+			at("+b", operation.Next[change]{}, errors.New("no")), "+a +b +b +c",
+			"a b c", "done",
+		},
+		{
+			"b is undone again",
+			operation.Cursor{Step: "c", Back: true},
+			at("-b", operation.Next[change]{}, errors.New("no")),
+			"-c -b -b -a", "", "undone",
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld()
@@ -259,7 +280,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// Whichever commit does not take place, another worker completes the operation when the lease has expired.
+// Whichever commit does not take place, another worker completes the operation when the lease has
+// expired.
 func TestProcessThatEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		begin operation.Cursor
@@ -297,7 +319,8 @@ func TestProcessThatEnds(t *testing.T) {
 	}
 }
 
-// A worker that loses its lease in a step sends nothing more, and writes nothing: another one has the operation.
+// A worker that loses its lease in a step sends nothing more, and writes nothing: another one has
+// the operation.
 func TestLostLease(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		for i := range steps {
@@ -329,7 +352,8 @@ func TestLostLease(t *testing.T) {
 					t.Fatal(err)
 				}
 				written = len(w.written)
-				if want := map[bool]string{false: "a b c", true: ""}[back]; strings.Join(w.done, " ") != want || w.there || written != 4 {
+				if want := map[bool]string{false: "a b c", true: ""}[back]; strings.Join(w.done, " ") != want || w.there ||
+					written != 4 {
 					t.Errorf("%s: in force is %q, over %v, written %q", what, w.done, !w.there, w.written)
 				}
 			})
@@ -355,7 +379,8 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
-// After a request without an answer nothing is done while it may still take effect; then the same step is.
+// After a request without an answer nothing is done while it may still take effect; then the same
+// step is.
 func TestUnansweredRequest(t *testing.T) {
 	for _, tc := range []struct{ what, calls, more, done string }{
 		{"+b", "+a +b", " +b +c", "a b c"},
@@ -366,7 +391,8 @@ func TestUnansweredRequest(t *testing.T) {
 			if tc.what[0] == '-' {
 				w.cursor = operation.Cursor{Step: "c", Back: true}
 			}
-			w.act = at(tc.what, operation.Next[change]{}, fmt.Errorf("step: %w", &operation.Unanswered{Err: errors.New("time-out")}))
+			w.act = at(tc.what, operation.Next[change]{},
+				fmt.Errorf("step: %w", &operation.Unanswered{Err: errors.New("time-out")}))
 			r := w.runner()
 			for _, after := range []time.Duration{0, leaseTime - time.Second} {
 				time.Sleep(after)
@@ -410,8 +436,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// An operation that is not tried twice is undone after an error of any step, with that error for the
-// caller, and when its worker has ended.
+// An operation that is not tried twice is undone after an error of any step, with that error for
+// the caller, and when its worker has ended.
 func TestOnce(t *testing.T) {
 	once := func(l *operation.List[*job, change]) {
 		l.NoRetry = func(_ *job, err error) change { return err.Error() }
@@ -422,7 +448,9 @@ func TestOnce(t *testing.T) {
 			w := newWorld()
 			w.act = at("+"+name, operation.Next[change]{}, no)
 			jobs, _ := w.take(t.Context())
-			if err := w.runner(once).Finish(t.Context(), elapsed(), jobs[0], func(context.Context) error { return nil }); !errors.Is(err, no) {
+			if err := w.runner(once).Finish(t.Context(), elapsed(), jobs[0], func(context.Context) error {
+				return nil
+			}); !errors.Is(err, no) {
 				t.Errorf("%s: Finish = %v", name, err)
 			}
 			if len(w.done) > 0 || w.there || !slices.Contains(w.written, "no") {
@@ -449,7 +477,9 @@ func TestOnce(t *testing.T) {
 			w := newWorld()
 			w.act = at("+c", operation.Next[change]{}, &operation.Wait{Event: "e"})
 			jobs, _ := w.take(t.Context())
-			if err := w.runner(once).Finish(t.Context(), elapsed(), jobs[0], func(context.Context) error { return patience }); !errors.Is(err, patience) {
+			if err := w.runner(once).Finish(t.Context(), elapsed(), jobs[0], func(context.Context) error {
+				return patience
+			}); !errors.Is(err, patience) {
 				t.Errorf("Finish = %v, want %v", err, patience)
 			}
 			if (len(w.done) == 3) != (patience == nil) || w.there {

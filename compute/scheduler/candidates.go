@@ -17,16 +17,16 @@ import (
 )
 
 // queryGroup are the queries for candidates that are under way. Servers that are scheduled at the
-// same time with equal queries get one answer to a query that was sent after each of them had begun, so
-// that it is as new as one of their own: while a query is under way, and for a while after a long one,
-// all that come wait for the next.
+// same time with equal queries get one answer to a query that was sent after each of them had
+// begun, so that it is as new as one of their own: while a query is under way, and for a while
+// after a long one, all that come wait for the next.
 type queryGroup struct {
 	mu  sync.Mutex
 	all map[string]*groupedQuery // the newest by query
 }
 
-// The pause after a query is so many times as long as the query, and bounded. An answer of a thousand
-// candidates takes much CPU time; with the pause more servers share the next one.
+// The pause after a query is so many times as long as the query, and bounded. An answer of a
+// thousand candidates takes much CPU time; with the pause more servers share the next one.
 const (
 	queryPause    = 3
 	maxQueryPause = 250 * time.Millisecond
@@ -43,7 +43,9 @@ type groupedQuery struct {
 }
 
 // query returns the answer to a query, which send sends.
-func (t *queryGroup) query(ctx context.Context, q placement.Query, send func() (selection.Answer, error)) (*selection.Offer, error) {
+func (t *queryGroup) query(
+	ctx context.Context, q placement.Query, send func() (selection.Answer, error),
+) (*selection.Offer, error) {
 	key := fmt.Sprintf("%+v", q)
 	for {
 		t.mu.Lock()
@@ -132,8 +134,8 @@ type choice struct {
 	final bool
 }
 
-// choose prepares the choice for servers with the same request. One that has to be final gets an answer
-// and hosts of its own. The error is a *Failure when there can be no host.
+// choose prepares the choice for servers with the same request. One that has to be final gets an
+// answer and hosts of its own. The error is a *Failure when there can be no host.
 func (s *Scheduler) choose(ctx context.Context, jobs []Claimant, ports []compute.Port, final bool) (*choice, error) {
 	p, err := s.snapshot(ctx, jobs, final)
 	if err != nil {
@@ -169,7 +171,8 @@ func (s *Scheduler) choose(ctx context.Context, jobs []Claimant, ports []compute
 	return c, nil
 }
 
-// selectionSettings returns the settings of a choice: each time with another seed, as Nova, unless it is set.
+// selectionSettings returns the settings of a choice: each time with another seed, as Nova, unless
+// it is set.
 func (s *Scheduler) selectionSettings() selection.Settings {
 	settings := s.rules.Settings.Selection
 	if settings.Seed == 0 {
@@ -178,8 +181,11 @@ func (s *Scheduler) selectionSettings() selection.Settings {
 	return settings
 }
 
-// candidates queries placement, and returns with the answer the server's own suffixes for those in it.
-func (s *Scheduler) candidates(ctx context.Context, r request.Request, single bool) (o *selection.Offer, own map[string]string, err error) {
+// candidates queries placement, and returns with the answer the server's own suffixes for those in
+// it.
+func (s *Scheduler) candidates(
+	ctx context.Context, r request.Request, single bool,
+) (o *selection.Offer, own map[string]string, err error) {
 	query := func(q placement.Query) (*selection.Offer, error) {
 		if single {
 			answer, err := s.placement.Candidates(ctx, q)

@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// TestAskedTogether: queries that come while an equal one is under way, or soon after, share the next, which
-// begins after all of them have come; others do not wait.
+// TestAskedTogether: queries that come while an equal one is under way, or soon after, share the
+// next, which begins after all of them have come; others do not wait.
 func TestAskedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shared queryGroup
@@ -56,7 +56,8 @@ func TestAskedTogether(t *testing.T) {
 				t.Errorf("query %d, of %v, got what was asked for at %v", n, came[n], begun[o])
 			}
 		}
-		// The first is alone, 1 to 8 share the second, after a pause, 9 has the third, and the last is another.
+		// The first is alone, 1 to 8 share the second, after a pause, 9 has the third, and the last is
+		// another.
 		if asked != 4 || got[0] == got[1] || got[1] != got[8] || got[8] == got[9] || got[9] == got[10] {
 			t.Errorf("%d queries were sent; %v", asked, got)
 		}
@@ -115,7 +116,8 @@ func (unanswering) Explain(ctx context.Context, _ placement.Query) (string, erro
 	return "", ctx.Err()
 }
 
-// A failure does not wait long for an explanation, and is complete without one. They are made one at a time.
+// A failure does not wait long for an explanation, and is complete without one. They are made one
+// at a time.
 func TestExplanationsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, begin := &Scheduler{placement: unanswering{}, explains: make(chan struct{}, 1)}, time.Now()

@@ -15,10 +15,12 @@ import (
 // whole one.
 var deviceVNICs = map[string]bool{"direct": false, "macvtap": false, "direct-physical": true}
 
-// ChooseDevices returns PCI devices of a hypervisor for the ports of a server, by port: free ones, on
-// the interface whose bandwidth was chosen for the port if it requests bandwidth. It is a
+// ChooseDevices returns PCI devices of a hypervisor for the ports of a server, by port: free ones,
+// on the interface whose bandwidth was chosen for the port if it requests bandwidth. It is a
 // *hostRefused when there are not enough.
-func ChooseDevices(c *compute.Tx, server compute.ID, ports []compute.Port, m request.Mappings, host, node string) (map[compute.ID]compute.Device, error) {
+func ChooseDevices(
+	c *compute.Tx, server compute.ID, ports []compute.Port, m request.Mappings, host, node string,
+) (map[compute.ID]compute.Device, error) {
 	if !slices.ContainsFunc(ports, func(p compute.Port) bool { _, device := deviceVNICs[p.VNIC]; return device }) {
 		return nil, nil
 	}
@@ -49,7 +51,8 @@ func ChooseDevices(c *compute.Tx, server compute.ID, ports []compute.Port, m req
 	return chosen, nil
 }
 
-// DevicesOf returns the PCI devices of a hypervisor. A host that lists none, or does not exist, can give none.
+// DevicesOf returns the PCI devices of a hypervisor. A host that lists none, or does not exist, can
+// give none.
 func DevicesOf(c *compute.Tx, node string) (all []compute.Device, err error) {
 	row, err := compute.One[compute.NodeRow](c, compute.Where(compute.ByName, node))
 	if errors.Is(err, compute.ErrNoRow) {
@@ -82,8 +85,8 @@ func serves(d compute.Device, p compute.Port, m request.Mappings, node string) b
 	return d.Parent != "" && name.UUID().String() == string(provider)
 }
 
-// takenDevices are the slots of a host that servers have or will have, or that the host may not have taken back
-// yet. The choice of the server's own operation does not count: it is made again.
+// takenDevices are the slots of a host that servers have or will have, or that the host may not
+// have taken back yet. The choice of the server's own operation does not count: it is made again.
 func takenDevices(c *compute.Tx, host string, server compute.ID) (map[string]bool, error) {
 	summaries, err := compute.Rows[compute.ServerSummary](c, compute.Where(compute.ByHost, host))
 	if err != nil {

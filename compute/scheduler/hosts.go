@@ -16,8 +16,8 @@ import (
 
 // A Hosts has the hosts and aggregates that hosts are chosen by. Every change that this service
 // makes invalidates the rows that it writes before it returns: a later choice of a host reads those
-// rows again, and not those of all hosts. What other instances change is seen when RunWatches notices it,
-// and after maxHostsAge at the latest.
+// rows again, and not those of all hosts. What other instances change is seen when RunWatches
+// notices it, and after maxHostsAge at the latest.
 type Hosts struct {
 	db *compute.Database
 
@@ -29,8 +29,8 @@ type Hosts struct {
 	nodes      map[compute.ID]compute.NodeRow
 	services   map[compute.ID]compute.ServiceRow
 	aggregates []compute.Aggregate
-	// hosts are the result, by number, without what depends on the time, and reports the services that it
-	// depends on.
+	// hosts are the result, by number, without what depends on the time, and reports the services that
+	// it depends on.
 	hosts   []selection.Host
 	reports []compute.ServiceRow
 	nodeAt  map[compute.ID]int // in hosts
@@ -41,7 +41,9 @@ type Hosts struct {
 func NewHosts(db *compute.Database) *Hosts {
 	h := &Hosts{db: db}
 	db.OnHosts(func(w compute.HostsWritten) {
-		h.invalidate(dirtyRows{nodes: with(nil, w.Nodes...), services: with(nil, w.Services...), aggregates: w.Aggregates, all: w.All})
+		h.invalidate(dirtyRows{
+			nodes: with(nil, w.Nodes...), services: with(nil, w.Services...), aggregates: w.Aggregates, all: w.All,
+		})
 	})
 	return h
 }
@@ -87,8 +89,8 @@ func (t *dirtyRows) add(other dirtyRows) {
 	t.all = t.all || other.all
 }
 
-// choosable returns the hosts to choose from, by their numbers, without servers, and the aggregates. With
-// again all of them are read.
+// choosable returns the hosts to choose from, by their numbers, without servers, and the
+// aggregates. With again all of them are read.
 func (h *Hosts) choosable(ctx context.Context, again bool) ([]selection.Host, []request.Aggregate, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,7 +108,8 @@ func (h *Hosts) choosable(ctx context.Context, again bool) ([]selection.Host, []
 	return hosts, aggregates, nil
 }
 
-// AllKnow reports whether the services of all hosts have a version. Those that were forced down do not count.
+// AllKnow reports whether the services of all hosts have a version. Those that were forced down do
+// not count.
 func (h *Hosts) AllKnow(ctx context.Context, version int) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,8 +124,8 @@ func (h *Hosts) AllKnow(ctx context.Context, version int) (bool, error) {
 	return true, nil
 }
 
-// ZoneHasHosts reports whether an availability zone has hosts that are enabled. Only one that seems to have
-// none is looked for in the database: another instance may have created it.
+// ZoneHasHosts reports whether an availability zone has hosts that are enabled. Only one that seems
+// to have none is looked for in the database: another instance may have created it.
 func (h *Hosts) ZoneHasHosts(ctx context.Context, zone string) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -207,7 +210,9 @@ func (h *Hosts) build() {
 			metadata[host] = append(metadata[host], a.Metadata)
 		}
 	}
-	order := slices.SortedFunc(maps.Keys(h.nodes), func(a, b compute.ID) int { return cmp.Compare(h.nodes[a].Number, h.nodes[b].Number) })
+	order := slices.SortedFunc(maps.Keys(h.nodes), func(a, b compute.ID) int {
+		return cmp.Compare(h.nodes[a].Number, h.nodes[b].Number)
+	})
 	h.hosts, h.reports = make([]selection.Host, len(order)), make([]compute.ServiceRow, len(order))
 	h.nodeAt, h.hostAt = make(map[compute.ID]int, len(order)), make(map[string][]int, len(order))
 	for i, id := range order {
@@ -215,13 +220,16 @@ func (h *Hosts) build() {
 		h.nodeAt[id], h.hostAt[n.Host] = i, append(h.hostAt[n.Host], i)
 		h.reports[i] = services[n.Host]
 		h.hosts[i] = selection.Host{
-			Name: n.Host, Node: n.Name, Provider: placement.UUID(n.ID), Enabled: !h.reports[i].Disabled, Failed: n.Failed, Metadata: metadata[n.Host],
+			Name: n.Host, Node: n.Name, Provider: placement.UUID(n.ID), Enabled: !h.reports[i].Disabled, Failed: n.Failed,
+			Metadata: metadata[n.Host],
 		}
 	}
 }
 
 // reread reads rows with some ids, or all of them, into a map.
-func reread[T compute.Row](r compute.Reader, into *map[compute.ID]T, all bool, ids map[compute.ID]bool, id func(T) compute.ID) error {
+func reread[T compute.Row](
+	r compute.Reader, into *map[compute.ID]T, all bool, ids map[compute.ID]bool, id func(T) compute.ID,
+) error {
 	var where []compute.Match
 	if !all {
 		where = []compute.Match{compute.Where(compute.ByID, slices.Collect(maps.Keys(ids))...)}

@@ -11,8 +11,8 @@ import (
 )
 
 // routed are, for each port in a network with segments of its own, the aggregates of the hosts that
-// reach one that it can be in. Neutron keeps a provider for each segment, in the aggregate of these hosts. The
-// error is a *Failure when there is none.
+// reach one that it can be in. Neutron keeps a provider for each segment, in the aggregate of these
+// hosts. The error is a *Failure when there is none.
 func (s *Scheduler) routed(ctx context.Context, ports []compute.Port) (all [][]placement.UUID, err error) {
 	if !s.rules.Settings.Requests.RoutedNetworks {
 		return nil, nil

@@ -1,5 +1,6 @@
 // Package scheduler chooses hosts for servers: it queries placement for candidates, has package
-// selection choose among them, and has whoever needs a host claim the choice, until a claim succeeds.
+// selection choose among them, and has whoever needs a host claim the choice, until a claim
+// succeeds.
 package scheduler
 
 import (
@@ -123,8 +124,11 @@ func CheckHost(c *compute.Tx, server compute.ServerRow, host string, forced bool
 			elsewhere++
 		}
 	}
-	if g.Policy == selection.Affinity && here == 0 && elsewhere > 0 || g.Policy == selection.AntiAffinity && here >= max(1, g.MaxPerHost) {
-		return &HostRefused{Why: "other servers of its " + g.Policy + " group were scheduled there, or elsewhere, at the same time"}
+	if g.Policy == selection.Affinity && here == 0 && elsewhere > 0 ||
+		g.Policy == selection.AntiAffinity && here >= max(1, g.MaxPerHost) {
+		return &HostRefused{
+			Why: "other servers of its " + g.Policy + " group were scheduled there, or elsewhere, at the same time",
+		}
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ type snapshot struct {
 	aggregates []request.Aggregate
 }
 
-// snapshot reads it. With again the hosts and the aggregates are read as well, instead of taken from the
-// cache.
+// snapshot reads it. With again the hosts and the aggregates are read as well, instead of taken
+// from the cache.
 func (s *Scheduler) snapshot(ctx context.Context, jobs []Claimant, again bool) (p snapshot, err error) {
 	if p.hosts, p.aggregates, err = s.hosts.choosable(ctx, again); err != nil {
 		return p, err
@@ -66,7 +66,8 @@ func (s *Scheduler) snapshot(ctx context.Context, jobs []Claimant, again bool) (
 	return p, err
 }
 
-// wantedGroup is the server group as the choice sees it, nil for none. Servers that are being scheduled have no host yet.
+// wantedGroup is the server group as the choice sees it, nil for none. Servers that are being
+// scheduled have no host yet.
 func wantedGroup(r compute.Reader, id compute.ID, scheduled map[compute.ID]bool) (*selection.Group, error) {
 	if id == "" {
 		return nil, nil
@@ -89,8 +90,9 @@ func wantedGroup(r compute.Reader, id compute.ID, scheduled map[compute.ID]bool)
 	return g, err
 }
 
-// serversOn adds to the hosts what the choice needs to know of their servers, without those that are being scheduled: which of
-// those that the group and the hints name are there, and how many are busy.
+// serversOn adds to the hosts what the choice needs to know of their servers, without those that
+// are being scheduled: which of those that the group and the hints name are there, and how many are
+// busy.
 func (p *snapshot) serversOn(r compute.Reader, own map[compute.ID]bool) error {
 	named, err := p.named(r)
 	if err != nil {
@@ -144,8 +146,8 @@ func (p *snapshot) named(r compute.Reader) ([]compute.ServerSummary, error) {
 // spec is the input of the query for placement.
 func (p snapshot) spec(ports []compute.Port) request.Spec {
 	spec := request.Spec{
-		Flavor: p.flavor, Image: p.choice.Image, Project: p.server.Project, Zone: p.server.Zone, InTree: placement.UUID(p.choice.Node),
-		Unlimited: p.hints.Group != "" || len(p.hints.Same)+len(p.hints.Different) > 0,
+		Flavor: p.flavor, Image: p.choice.Image, Project: p.server.Project, Zone: p.server.Zone,
+		InTree: placement.UUID(p.choice.Node), Unlimited: p.hints.Group != "" || len(p.hints.Same)+len(p.hints.Different) > 0,
 	}
 	for _, port := range ports {
 		spec.Ports = append(spec.Ports, port.ResourceRequest)

@@ -34,8 +34,8 @@ type state struct {
 	weight     float64
 }
 
-// New returns a chooser for servers among the hosts of an offer. It ignores hosts that the offer does
-// not name, and does not modify the list.
+// New returns a chooser for servers among the hosts of an offer. It ignores hosts that the offer
+// does not name, and does not modify the list.
 func New(w Wanted, hosts []Host, o *Offer, s Settings) *Chooser {
 	c := &Chooser{wanted: w, settings: s, draw: rand.New(rand.NewPCG(s.Seed, 0)), offer: o}
 	states := make([]state, 0, len(hosts))
@@ -69,7 +69,8 @@ func (c *Chooser) Server() string {
 }
 
 // Next returns the claim to try next for the current server: the one before was refused. It returns
-// false when there is none left. The claim counts as used until another one is requested, or Release.
+// false when there is none left. The claim counts as used until another one is requested, or
+// Release.
 func (c *Chooser) Next() (Claim, bool) {
 	if c.Done() {
 		return Claim{}, false
@@ -193,5 +194,7 @@ func (c *Chooser) NoValidHost() *request.NoValidHost {
 	if c.offer.Empty() {
 		return &request.NoValidHost{}
 	}
-	return &request.NoValidHost{Reason: "There are not enough hosts available.", Details: slices.Concat(c.filtered, c.tight, c.refused)}
+	return &request.NoValidHost{
+		Reason: "There are not enough hosts available.", Details: slices.Concat(c.filtered, c.tight, c.refused),
+	}
 }

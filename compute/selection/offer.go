@@ -7,8 +7,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// An Offer is an answer of placement that several choosers may use concurrently: what one of them has
-// claimed, or is about to claim, counts as used for the others.
+// An Offer is an answer of placement that several choosers may use concurrently: what one of them
+// has claimed, or is about to claim, counts as used for the others.
 type Offer struct {
 	answer Answer
 	trees  [][]placement.UUID // of each candidate: the providers one of which is its host
@@ -19,7 +19,9 @@ type Offer struct {
 
 // NewOffer returns the offer of an answer, which must not be modified any more.
 func NewOffer(a Answer) *Offer {
-	o := &Offer{answer: a, trees: make([][]placement.UUID, len(a.Candidates)), reserved: map[placement.UUID]map[string]int64{}}
+	o := &Offer{
+		answer: a, trees: make([][]placement.UUID, len(a.Candidates)), reserved: map[placement.UUID]map[string]int64{},
+	}
 	for i, c := range a.Candidates {
 		for _, provider := range sortedKeys(c.Amounts) {
 			id := placement.UUID(provider)
@@ -54,8 +56,8 @@ func (o *Offer) byHost(hosts []Host) [][]Candidate {
 	return all
 }
 
-// fits reports whether what is left is enough for a claim. What placement does not say of a provider
-// is taken to be enough. The caller holds the lock.
+// fits reports whether what is left is enough for a claim. What placement does not say of a
+// provider is taken to be enough. The caller holds the lock.
 func (o *Offer) fits(amounts allocations.Amounts) bool {
 	for provider, classes := range amounts {
 		id := placement.UUID(provider)

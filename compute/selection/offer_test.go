@@ -24,8 +24,8 @@ func offer(capacity int64, hosts ...string) (*selection.Offer, []selection.Host)
 	return selection.NewOffer(a), all
 }
 
-// Choosers that share an offer spread their servers as one chooser would, and do not promise the same
-// unit twice; a claim that comes to nothing leaves its unit to the others.
+// Choosers that share an offer spread their servers as one chooser would, and do not promise the
+// same unit twice; a claim that comes to nothing leaves its unit to the others.
 func TestChoosersShareAnOffer(t *testing.T) {
 	o, hosts := offer(2, "cn1", "cn2")
 	next := func(c *selection.Chooser, want string) {
@@ -93,7 +93,8 @@ func TestOwnSuffixes(t *testing.T) {
 	w := selection.Wanted{Servers: []string{"s"}, Suffixes: map[string]string{"_port0": "its-group"}}
 	c := selection.New(w, hosts, o, selection.DefaultSettings())
 	claim, ok := c.Next()
-	if providers := claim.Mappings["its-group"]; !ok || len(providers) != 1 || providers[0] != "cn1" || len(claim.Mappings) != 1 {
+	if providers := claim.Mappings["its-group"]; !ok || len(providers) != 1 || providers[0] != "cn1" ||
+		len(claim.Mappings) != 1 {
 		t.Errorf("Next = %+v, %v", claim, ok)
 	}
 	c.Taken()

@@ -61,12 +61,14 @@ func randomChoice(r *rand.Rand) (c choice) {
 	ids := []string{"s1", "a", "b", "c", "d"}
 	if r.IntN(2) == 0 {
 		policies := []string{selection.Affinity, selection.AntiAffinity, selection.SoftAffinity, selection.SoftAntiAffinity}
-		c.Group = &selectionGroup{Policy: policies[r.IntN(4)], Most: 1 + r.IntN(2), Members: ids[:1+r.IntN(5)], Hosts: []string{}}
+		c.Group = &selectionGroup{
+			Policy: policies[r.IntN(4)], Most: 1 + r.IntN(2), Members: ids[:1+r.IntN(5)], Hosts: []string{},
+		}
 	}
 	for i := range 1 + r.IntN(6) {
 		h := choiceHost{
-			Name: fmt.Sprint("cn", i), RAM: r.Int64N(5) * 1024, CPU: r.Int64N(5), Disk: r.Int64N(3), Busy: r.IntN(3), Failed: r.IntN(12) / 11,
-			Servers: []string{}, Metadata: []map[string]string{},
+			Name: fmt.Sprint("cn", i), RAM: r.Int64N(5) * 1024, CPU: r.Int64N(5), Disk: r.Int64N(3), Busy: r.IntN(3),
+			Failed: r.IntN(12) / 11, Servers: []string{}, Metadata: []map[string]string{},
 		}
 		for _, id := range ids {
 			if r.IntN(4) == 0 {
@@ -93,7 +95,8 @@ func (c choice) order() []string {
 	for _, h := range c.Hosts {
 		root := placement.UUID(h.Name)
 		hosts = append(hosts, selection.Host{
-			Name: h.Name, Node: h.Name, Provider: root, Enabled: true, Up: true, Servers: h.Servers, Busy: h.Busy, Failed: h.Failed, Metadata: h.Metadata,
+			Name: h.Name, Node: h.Name, Provider: root, Enabled: true, Up: true, Servers: h.Servers, Busy: h.Busy,
+			Failed: h.Failed, Metadata: h.Metadata,
 		})
 		a.Providers[root] = selection.Provider{Root: root, Stocks: map[string]selection.Stock{
 			"MEMORY_MB": {Capacity: h.RAM}, "VCPU": {Capacity: h.CPU}, "DISK_GB": {Capacity: h.Disk},

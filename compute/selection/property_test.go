@@ -38,12 +38,16 @@ func choose(t *testing.T, seed uint64) (claims, alternates []selection.Claim) {
 	var hosts []selection.Host
 	for i := range 1 + r.IntN(4) {
 		name := fmt.Sprint("cn", i)
-		hosts = append(hosts, selection.Host{Name: name, Provider: placement.UUID(name), Enabled: true, Up: r.IntN(5) > 0, Failed: r.IntN(2)})
+		hosts = append(hosts, selection.Host{
+			Name: name, Provider: placement.UUID(name), Enabled: true, Up: r.IntN(5) > 0, Failed: r.IntN(2),
+		})
 		a.Providers[placement.UUID(name)] = stocked(name, "VCPU", r.Int64N(6))
 		for d := range 1 + r.IntN(3) {
 			device := fmt.Sprint(name, "/br", d)
 			a.Providers[placement.UUID(device)] = stocked(name, "NET", r.Int64N(3000))
-			a.Candidates = append(a.Candidates, selection.Candidate{Amounts: allocations.Amounts{name: {"VCPU": 1}, device: {"NET": 1000}}})
+			a.Candidates = append(a.Candidates, selection.Candidate{
+				Amounts: allocations.Amounts{name: {"VCPU": 1}, device: {"NET": 1000}},
+			})
 		}
 	}
 	r.Shuffle(len(a.Candidates), func(i, j int) { a.Candidates[i], a.Candidates[j] = a.Candidates[j], a.Candidates[i] })
@@ -61,7 +65,9 @@ func stocked(root, class string, n int64) selection.Provider {
 }
 
 // run takes most claims and checks the allocations.
-func run(t *testing.T, c *selection.Chooser, a selection.Answer, servers int, r *rand.Rand) (claims, alternates []selection.Claim) {
+func run(
+	t *testing.T, c *selection.Chooser, a selection.Answer, servers int, r *rand.Rand,
+) (claims, alternates []selection.Claim) {
 	allocated := allocations.Amounts{}
 	for tried := 0; !c.Done(); tried++ {
 		claim, ok := c.Next()

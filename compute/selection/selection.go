@@ -1,6 +1,6 @@
 // Package selection chooses among placement's candidates: the host to claim for a server, the
-// candidate to claim it by, and the alternates. It is pure: it claims nothing, randomness is a seed,
-// and the same candidates give the same choice. Package request builds the query.
+// candidate to claim it by, and the alternates. It is pure: it claims nothing, randomness is a
+// seed, and the same candidates give the same choice. Package request builds the query.
 //
 // A Chooser goes from server to server. Next returns one claim after the other until one is
 // accepted; Taken continues with the next server, with that much less free on the host:
@@ -13,8 +13,8 @@
 //		if placement accepts it { c.Taken() }
 //	}
 //
-// Choosers of several servers may use one Offer concurrently. A claim that Next returns counts as used
-// for all of them.
+// Choosers of several servers may use one Offer concurrently. A claim that Next returns counts as
+// used for all of them.
 //
 // Hosts are filtered and weighed as Nova does (nova.scheduler). Of a host all candidates are tried,
 // up to a bound, where Nova tries the first.
@@ -37,7 +37,8 @@ type Answer struct {
 	Providers map[placement.UUID]Provider
 }
 
-// Elsewhere reports whether there is a candidate outside of the tree of a root provider, "" for none.
+// Elsewhere reports whether there is a candidate outside of the tree of a root provider, "" for
+// none.
 func (a Answer) Elsewhere(root placement.UUID) bool {
 	return slices.ContainsFunc(a.Candidates, func(c Candidate) bool {
 		for provider := range c.Amounts {

@@ -1,5 +1,5 @@
-// Package serverports creates, binds and unbinds the ports of servers in the network service, and keeps
-// what servers have of them as the network service shows it.
+// Package serverports creates, binds and unbinds the ports of servers in the network service, and
+// keeps what servers have of them as the network service shows it.
 package serverports
 
 import (
@@ -75,12 +75,15 @@ type NotBound struct {
 
 // Error says why, for administrators.
 func (n *NotBound) Error() string {
-	return fmt.Sprintf("port %s cannot be bound to host %s: %s", n.port, n.host, cmp.Or(n.why, "the log of the network service says why"))
+	return fmt.Sprintf("port %s cannot be bound to host %s: %s", n.port, n.host,
+		cmp.Or(n.why, "the log of the network service says why"))
 }
 
 // Create returns the port in a network that was created for a server and not stored, among the
 // ports with its id, or creates one. Those that skip reports are not it.
-func (b Bindings) Create(ctx context.Context, ports []compute.Port, skip func(compute.ID) bool, spec compute.PortSpec) (compute.Port, error) {
+func (b Bindings) Create(
+	ctx context.Context, ports []compute.Port, skip func(compute.ID) bool, spec compute.PortSpec,
+) (compute.Port, error) {
 	for _, p := range ports {
 		if !skip(p.ID) && p.Network == spec.Network && (spec.Address == "" || hasAddress(p, spec.Address)) {
 			return p, nil
@@ -134,7 +137,9 @@ func (b Bindings) Bind(ctx context.Context, p compute.Port, to compute.Binding) 
 }
 
 // BindSecond binds ports to a second host, and returns them as they are there.
-func (b Bindings) BindSecond(ctx context.Context, ports []compute.Port, t BindingTarget) (map[compute.ID]compute.Port, error) {
+func (b Bindings) BindSecond(
+	ctx context.Context, ports []compute.Port, t BindingTarget,
+) (map[compute.ID]compute.Port, error) {
 	if err := t.Check(ports); err != nil {
 		return nil, err
 	}
@@ -217,7 +222,9 @@ func (b Bindings) DeleteSecond(ctx context.Context, ports []compute.Port, host s
 // BindToNoHost binds ports to no host, and returns them as they are then. They stay the server's,
 // without the providers that served them: the deletion of one must not release what is not
 // allocated any more.
-func (b Bindings) BindToNoHost(ctx context.Context, ports []compute.Port, server compute.ID, owner string) ([]compute.Port, error) {
+func (b Bindings) BindToNoHost(
+	ctx context.Context, ports []compute.Port, server compute.ID, owner string,
+) ([]compute.Port, error) {
 	unbound := slices.Clone(ports)
 	for i, p := range ports {
 		if p.Host == "" {
@@ -253,7 +260,8 @@ func (b Bindings) Unbind(ctx context.Context, p compute.PortRow) (err error) {
 	}
 	err = b.network.DeletePort(ctx, p.Port)
 	if usedByTrunk(err) {
-		b.log.WarnContext(ctx, "a port that was created for a server is not deleted with it", "port", p.Port, "server", p.Server, "error", err)
+		b.log.WarnContext(ctx, "a port that was created for a server is not deleted with it", "port", p.Port,
+			"server", p.Server, "error", err)
 		return nil
 	}
 	return err

@@ -95,7 +95,13 @@ func none(compute.ID) bool { return false }
 
 // A port that an earlier run has created is taken, and no other one.
 func TestPortIsCreatedOnce(t *testing.T) {
-	n := &portsOfOne{ports: []compute.Port{{ID: "known", Network: "n"}, {ID: "other", Network: "m"}, {ID: "addressed", Network: "n", Addresses: []compute.Address{{IP: "192.0.2.7"}}}}}
+	n := &portsOfOne{
+		ports: []compute.Port{
+			{ID: "known", Network: "n"},
+			{ID: "other", Network: "m"},
+			{ID: "addressed", Network: "n", Addresses: []compute.Address{{IP: "192.0.2.7"}}},
+		},
+	}
 	b := Bindings{network: n}
 	known := func(id compute.ID) bool { return id == "known" }
 	for _, c := range []struct {
@@ -109,7 +115,8 @@ func TestPortIsCreatedOnce(t *testing.T) {
 	} {
 		p, err := b.Create(t.Context(), n.ports[:3:3], known, c.spec)
 		if err != nil || p.ID != c.want {
-			t.Errorf("the port in network %s with address %q is %s, %v, want %s", c.spec.Network, c.spec.Address, p.ID, err, c.want)
+			t.Errorf("the port in network %s with address %q is %s, %v, want %s", c.spec.Network, c.spec.Address, p.ID,
+				err, c.want)
 		}
 	}
 }
@@ -163,7 +170,8 @@ func TestGroupsOfPortsAreChecked(t *testing.T) {
 	}
 }
 
-// Ports that were created for a server are deleted when they are unbound, unless a trunk uses them; others stay.
+// Ports that were created for a server are deleted when they are unbound, unless a trunk uses them;
+// others stay.
 func TestOwnPortsAreDeleted(t *testing.T) {
 	for _, c := range []struct {
 		own, trunk bool
@@ -190,7 +198,8 @@ func TestOwnPortsAreDeleted(t *testing.T) {
 	if diff := cmp.Diff([]compute.ID{"p"}, n.deleted); err != nil || diff != "" {
 		t.Errorf("unknown ports that were deleted (-want +got), %v:\n%s", err, diff)
 	}
-	if err := (Bindings{network: n}).Unbind(t.Context(), compute.PortRow{Server: "vm", Port: "deleted", Own: true}); err != nil {
+	if err := (Bindings{network: n}).Unbind(t.Context(),
+		compute.PortRow{Server: "vm", Port: "deleted", Own: true}); err != nil {
 		t.Errorf("unbinding a port that does not exist: %v", err)
 	}
 	if err := (Bindings{network: n}).DeleteUnknown(t.Context(), "vm", none); err != nil || len(n.ports) > 0 {

@@ -14,15 +14,17 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// Ports change in the network service, which sends an event of each change. An event is lost when either service
-// stops at the wrong moment, and no service repeats it. So the ports of each server are also compared with those of
-// the network service, once in each interval. Each host has its moment in the interval, by its name, and the time up
-// to which hosts were looked at is a row, so that one instance looks at each.
+// Ports change in the network service, which sends an event of each change. An event is lost when
+// either service stops at the wrong moment, and no service repeats it. So the ports of each server
+// are also compared with those of the network service, once in each interval. Each host has its
+// moment in the interval, by its name, and the time up to which hosts were looked at is a row, so
+// that one instance looks at each.
 
 const (
 	// portChecks is the number of looks in an interval.
 	portChecks = 12
-	// portServers is the number of servers whose ports one request reads. Python's web servers accept URLs of 8 KiB.
+	// portServers is the number of servers whose ports one request reads. Python's web servers accept
+	// URLs of 8 KiB.
 	portServers = 50
 	// portsChecked is the counter of the time, in seconds, up to which hosts were looked at.
 	portsChecked = "ports_checked"
@@ -42,13 +44,15 @@ func (s *Service) RunPorts(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.ReconcilePorts(ctx); err != nil && ctx.Err() == nil {
-			s.store.Rules.Log.WarnContext(ctx, "ports of servers cannot be compared with those of the network service; the next interval retries", "error", err)
+			s.store.Rules.Log.WarnContext(ctx,
+				"ports of servers cannot be compared with those of the network service; the next interval retries", "error", err)
 		}
 	}
 }
 
-// ReconcilePorts compares the ports of servers with those of the network service, on the hosts that are due since the
-// last call in any instance. Ports that were deleted are removed from their servers, changes are stored.
+// ReconcilePorts compares the ports of servers with those of the network service, on the hosts that
+// are due since the last call in any instance. Ports that were deleted are removed from their
+// servers, changes are stored.
 func (s *Service) ReconcilePorts(ctx context.Context) error {
 	if s.store.Rules.Settings.PortInterval < time.Second || s.network == nil {
 		return nil
@@ -94,8 +98,9 @@ func (s *Service) takeHosts(ctx context.Context) (hosts []string, err error) {
 	return hosts, err
 }
 
-// hostsDue returns the hosts whose moment was since the time that the counter has, and the counter with the time now. After a pause
-// these are all hosts; a counter that is ahead of the clock by more than an interval is of a clock that was wrong.
+// hostsDue returns the hosts whose moment was since the time that the counter has, and the counter
+// with the time now. After a pause these are all hosts; a counter that is ahead of the clock by
+// more than an interval is of a clock that was wrong.
 func (s *Service) hostsDue(r compute.Reader) (hosts []string, until compute.CounterRow, err error) {
 	now, interval := s.store.Rules.Now().Unix(), int64(s.store.Rules.Settings.PortInterval/time.Second)
 	until = compute.CounterRow{Name: portsChecked, Last: now}
@@ -143,8 +148,8 @@ func (s *Service) serversOn(ctx context.Context, hosts []string) (servers []comp
 	return servers, err
 }
 
-// reconcileServers compares the ports of servers with which nothing is under way: operations read and store the ports
-// themselves.
+// reconcileServers compares the ports of servers with which nothing is under way: operations read
+// and store the ports themselves.
 func (s *Service) reconcileServers(ctx context.Context, servers []compute.ID) error {
 	var rows []compute.PortRow
 	err := s.store.View(ctx, func(r compute.Reader) (err error) {
@@ -211,7 +216,8 @@ func (s *Service) reconcileServers(ctx context.Context, servers []compute.ID) er
 				}
 			}
 			if _, ok := deleted[before.Port]; ok {
-				s.store.Rules.Log.InfoContext(ctx, "a port was deleted, and no event said so: it is removed from its server", "port", before.Port, "server", before.Server)
+				s.store.Rules.Log.InfoContext(ctx, "a port was deleted, and no event said so: it is removed from its server",
+					"port", before.Port, "server", before.Server)
 				if err := forgetPort(c, before); err != nil {
 					return err
 				}
@@ -222,12 +228,14 @@ func (s *Service) reconcileServers(ctx context.Context, servers []compute.ID) er
 	return errors.Join(append(failures, err)...)
 }
 
-// hasRefused reports whether the host could not unplug devices of ports that were deleted: no operation requests it again.
+// hasRefused reports whether the host could not unplug devices of ports that were deleted: no
+// operation requests it again.
 func hasRefused(h *compute.HostedRow) bool {
 	return h.Usable() && h.Event == "" && h.Refused != "" && len(h.Slots) > 0
 }
 
-// requestAgain requests of hosts what they could not do for servers with which nothing is under way.
+// requestAgain requests of hosts what they could not do for servers with which nothing is under
+// way.
 func requestAgain(c *compute.Tx, refused []compute.HostedRow) error {
 	for _, before := range refused {
 		row, ok, err := compute.Hosted(c, before.Server, before.Host)
@@ -261,8 +269,9 @@ func portsAtRest(r compute.Reader, servers []compute.ID) ([]compute.PortRow, err
 	}), err
 }
 
-// isDeleted reports whether a port that a list does not have was deleted. To a service that may see its own project's
-// objects only, the ports of others look deleted as well: the answer counts if it may see the quota of the port's project.
+// isDeleted reports whether a port that a list does not have was deleted. To a service that may see
+// its own project's objects only, the ports of others look deleted as well: the answer counts if it
+// may see the quota of the port's project.
 func (s *Service) isDeleted(ctx context.Context, row compute.PortRow) (bool, error) {
 	_, err := s.network.Port(ctx, row.Port)
 	if !errors.Is(err, compute.ErrNoPort) {
@@ -272,8 +281,10 @@ func (s *Service) isDeleted(ctx context.Context, row compute.PortRow) (bool, err
 	if err := json.Unmarshal(row.Seen, &seen); err != nil {
 		return false, fmt.Errorf("reading port %s: %w", row.Port, err)
 	}
-	if _, err := s.network.FreePorts(ctx, seen.Project); err != nil { // a refusal is Unavailable as well, and says nothing of other ports
-		return false, fmt.Errorf("port %s is not found, but the network service does not show the quota of its project either: %v", row.Port, err)
+	// a refusal is Unavailable as well, and says nothing of other ports
+	if _, err := s.network.FreePorts(ctx, seen.Project); err != nil {
+		return false, fmt.Errorf("port %s is not found, but the network service does not show the quota of its "+
+			"project either: %v", row.Port, err)
 	}
 	return true, nil
 }

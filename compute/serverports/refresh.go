@@ -45,7 +45,8 @@ func (s *Service) ForgetPorts(ctx context.Context, deleted map[compute.ID]comput
 	}
 	return s.store.Update(ctx, func(c *compute.Tx) error {
 		for port, server := range deleted {
-			rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByPort, port), compute.Where(compute.ByServer, server))
+			rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByPort, port),
+				compute.Where(compute.ByServer, server))
 			if err != nil {
 				return err
 			}
@@ -59,9 +60,11 @@ func (s *Service) ForgetPorts(ctx context.Context, deleted map[compute.ID]comput
 	})
 }
 
-// forgetPort takes a port from its server. Its device is the host's to give again when the host has unplugged it.
+// forgetPort takes a port from its server. Its device is the host's to give again when the host has
+// unplugged it.
 func forgetPort(c *compute.Tx, row compute.PortRow) error {
-	if _, err := c.Remove(&compute.PortRow{}, compute.Where(compute.ByPort, row.Port), compute.Where(compute.ByServer, row.Server)); err != nil {
+	if _, err := c.Remove(&compute.PortRow{}, compute.Where(compute.ByPort, row.Port),
+		compute.Where(compute.ByServer, row.Server)); err != nil {
 		return err
 	}
 	var seen compute.Port
