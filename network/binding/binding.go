@@ -1,6 +1,6 @@
-// Package binding decides how a port is plugged in on a host: which driver binds it, to which segment
-// of its network, and with which VIF type and details. It is a function of the port, what the agents
-// of the host report, and the settings; it reads no rows and writes none.
+// Package binding decides how a port is plugged in on a host: which driver binds it, to which
+// segment of its network, and with which VIF type and details. It is a function of the port, what
+// the agents of the host report, and the settings; it reads no rows and writes none.
 package binding
 
 import (
@@ -75,9 +75,9 @@ const (
 // bridgeName is how long the name of a bridge may be.
 const bridgeName = 14
 
-// StateOf returns what placement should have of an agent, from what it last reported: nothing, without
-// the name of a driver, when no driver belongs to it. The error is a *guarantee.ReportError of a
-// report that makes no sense.
+// StateOf returns what placement should have of an agent, from what it last reported: nothing,
+// without the name of a driver, when no driver belongs to it. The error is a *guarantee.ReportError
+// of a report that makes no sense.
 func StateOf(drivers []guarantee.Driver, agentType, host string, configurations []byte) (guarantee.State, error) {
 	for _, d := range drivers {
 		if d.AgentType != agentType {
@@ -93,9 +93,9 @@ func StateOf(drivers []guarantee.Driver, agentType, host string, configurations 
 }
 
 // Attach returns how a port is plugged in on its host: by the first driver that can bind it, to the
-// first segment of its network that an agent of the driver reaches. When the port has an allocation,
-// only the driver that its providers belong to is tried, on their segment. The error says, for
-// administrators, what each driver that could bind the port lacks on the host.
+// first segment of its network that an agent of the driver reaches. When the port has an
+// allocation, only the driver that its providers belong to is tried, on their segment. The error
+// says, for administrators, what each driver that could bind the port lacks on the host.
 func (s Settings) Attach(p Port, agents []Agent) (Attachment, error) {
 	drivers := s.Drivers
 	allocation, err := Allocation(p.Profile)
@@ -136,7 +136,9 @@ func (s Settings) Attach(p Port, agents []Agent) (Attachment, error) {
 		for i, d := range drivers {
 			names[i] = d.Name
 		}
-		reasons = []string{fmt.Sprintf("none of the drivers (%s) binds ports of VNIC type %s", strings.Join(names, ", "), p.VNIC)}
+		reasons = []string{
+			fmt.Sprintf("none of the drivers (%s) binds ports of VNIC type %s", strings.Join(names, ", "), p.VNIC),
+		}
 	}
 	return Attachment{}, errors.New(strings.Join(reasons, "; "))
 }
@@ -165,8 +167,8 @@ func servedBy(all []Segment, providers []guarantee.UUID, states []guarantee.Stat
 	})
 }
 
-// checkCapabilities distinguishes OVS from SR-IOV for NICs that both can serve: OVS serves those in switchdev
-// mode.
+// checkCapabilities distinguishes OVS from SR-IOV for NICs that both can serve: OVS serves those in
+// switchdev mode.
 func (p Port) checkCapabilities(d guarantee.Driver) error {
 	if p.VNIC != direct {
 		return nil
@@ -189,7 +191,8 @@ func (s Settings) plugWith(d guarantee.Driver, p Port, agents []Agent) (Attachme
 		if plug, ok := plugSRIOV(p, func(Segment) bool { return true }); ok {
 			return plug, nil
 		}
-		return Attachment{}, fmt.Errorf("the network is %s, and NICs reach vlan and flat networks only", segmentsText(p.Segments))
+		return Attachment{}, fmt.Errorf("the network is %s, and NICs reach vlan and flat networks only",
+			segmentsText(p.Segments))
 	}
 	err := fmt.Errorf("host %s has no %s", p.Host, d.AgentType)
 	for _, a := range agents {
@@ -197,7 +200,8 @@ func (s Settings) plugWith(d guarantee.Driver, p Port, agents []Agent) (Attachme
 			continue
 		}
 		if !a.Alive {
-			err = fmt.Errorf("the %s of host %s has not reported since %s", a.Type, a.Host, a.HeartbeatAt.UTC().Format(time.RFC3339))
+			err = fmt.Errorf("the %s of host %s has not reported since %s", a.Type, a.Host,
+				a.HeartbeatAt.UTC().Format(time.RFC3339))
 			continue
 		}
 		connected := ConnectivityOf(a)
@@ -217,7 +221,8 @@ func (s Settings) plugWith(d guarantee.Driver, p Port, agents []Agent) (Attachme
 				}
 			}
 		}
-		err = fmt.Errorf("the network is %s, and the %s of host %s reaches %s", segmentsText(p.Segments), a.Type, a.Host, connected)
+		err = fmt.Errorf("the network is %s, and the %s of host %s reaches %s", segmentsText(p.Segments), a.Type,
+			a.Host, connected)
 	}
 	return Attachment{}, err
 }
@@ -256,8 +261,8 @@ func plugSRIOV(p Port, reaches func(Segment) bool) (Attachment, bool) {
 	return Attachment{}, false
 }
 
-// Allocation returns which providers serve a port with a binding:profile. What is no allocation keeps
-// a port from being bound, unless it is nothing in some form.
+// Allocation returns which providers serve a port with a binding:profile. What is no allocation
+// keeps a port from being bound, unless it is nothing in some form.
 func Allocation(profileJSON []byte) (a guarantee.ProfileAllocation, err error) {
 	var profile struct{ Allocation json.RawMessage }
 	if err := json.Unmarshal(profileJSON, &profile); err != nil {
@@ -326,5 +331,6 @@ func (r Connectivity) Segment(s Segment) bool {
 func (r Connectivity) String() string {
 	physical := slices.Sorted(maps.Keys(r.BridgeMappings))
 	physical = append(physical, slices.Sorted(maps.Keys(r.DeviceMappings))...)
-	return fmt.Sprintf("the physical networks [%s] and tunnels of the types [%s]", strings.Join(physical, ", "), strings.Join(r.tunnels, ", "))
+	return fmt.Sprintf("the physical networks [%s] and tunnels of the types [%s]", strings.Join(physical, ", "),
+		strings.Join(r.tunnels, ", "))
 }

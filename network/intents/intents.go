@@ -1,7 +1,7 @@
-// Package intents makes the changes of servers' allocations that follow from changes of their ports.
-// Such a change is in two databases: the port is a row of the network service, the allocation is in
-// placement. An intent is a row of the first that says what has to be done in the second. What
-// decides that is package network; intents know no ports.
+// Package intents makes the changes of servers' allocations that follow from changes of their
+// ports. Such a change is in two databases: the port is a row of the network service, the
+// allocation is in placement. An intent is a row of the first that says what has to be done in the
+// second. What decides that is package network; intents know no ports.
 //
 // A change that needs more goes through all states, one that needs less begins with its commit:
 //
@@ -149,13 +149,17 @@ func (r Recorder) RecordClaim(w rows.Writer, at time.Time, c *Claim) error {
 	return err
 }
 
-// RecordRelease stores the intent to release amounts, in the transaction that makes them surplus, and
-// returns its id.
-func (r Recorder) RecordRelease(w rows.Writer, at time.Time, port, server string, surplus allocations.Amounts) (string, error) {
+// RecordRelease stores the intent to release amounts, in the transaction that makes them surplus,
+// and returns its id.
+func (r Recorder) RecordRelease(
+	w rows.Writer, at time.Time, port, server string, surplus allocations.Amounts,
+) (string, error) {
 	return r.record(w, at, release, port, server, surplus.Negated())
 }
 
-func (r Recorder) record(w rows.Writer, at time.Time, kind, about, consumer string, differences allocations.Amounts) (string, error) {
+func (r Recorder) record(
+	w rows.Writer, at time.Time, kind, about, consumer string, differences allocations.Amounts,
+) (string, error) {
 	text, err := json.Marshal(body{Consumer: consumer, Differences: differences, Maker: r.owner})
 	if err != nil {
 		return "", err
@@ -260,17 +264,21 @@ func refusal(err error, consumer string, differences allocations.Amounts) error 
 	var missing *allocations.ProviderMissing
 	switch {
 	case errors.Is(err, allocations.ErrNotAllocated):
-		return fault.New(fault.Invalid, "PlacementAllocationRemoved", "Resource allocation is deleted for consumer %s", consumer)
+		return fault.New(fault.Invalid, "PlacementAllocationRemoved",
+			"Resource allocation is deleted for consumer %s", consumer)
 	case errors.As(err, &missing):
-		return fault.New(fault.Invalid, "PlacementAllocationRpNotExists", "Resource provider %s for %s does not exist", missing.Provider, consumer)
+		return fault.New(fault.Invalid, "PlacementAllocationRpNotExists", "Resource provider %s for %s does not exist",
+			missing.Provider, consumer)
 	case errors.Is(err, allocations.ErrCapacity):
-		return fault.New(fault.Conflict, "QosPlacementAllocationUpdateConflict", "Updating placement allocation with %s for consumer %s failed. "+
-			"The requested resources would exceed the capacity available.", amountsText(differences), consumer)
+		return fault.New(fault.Conflict, "QosPlacementAllocationUpdateConflict",
+			"Updating placement allocation with %s for consumer %s failed. "+
+				"The requested resources would exceed the capacity available.", amountsText(differences), consumer)
 	case errors.Is(err, rows.ErrNoRow):
 		return BeingChanged("The allocation of consumer %s was completed by another process.", consumer)
 	case errors.Is(err, allocations.ErrGeneration):
-		return fault.New(fault.Conflict, "PlacementAllocationGenerationConflict", "Resource allocation has been changed for consumer %s in Placement "+
-			"while Neutron tried to update it.", consumer)
+		return fault.New(fault.Conflict, "PlacementAllocationGenerationConflict",
+			"Resource allocation has been changed for consumer %s in Placement "+
+				"while Neutron tried to update it.", consumer)
 	}
 	return err
 }

@@ -50,7 +50,9 @@ func (r *record) Load(ctx context.Context) (allocations.State, error) {
 		r.body, err = r.row.decode()
 	}
 	b := r.body
-	return allocations.State{Consumer: b.Consumer, Differences: b.Differences, Attempt: b.Attempt, Done: b.Done}, ended(err)
+	return allocations.State{
+		Consumer: b.Consumer, Differences: b.Differences, Attempt: b.Attempt, Done: b.Done,
+	}, ended(err)
 }
 
 // Note stores an attempt. There is one attempt at a time for a consumer: a second one fails with

@@ -34,7 +34,8 @@ func (n *Intents) Await(ctx context.Context, pending []Row) error {
 		if row.Kind != release {
 			continue
 		}
-		if err := n.Release(ctx, row.ID); err != nil && !errors.Is(err, allocations.ErrGeneration) && !errors.Is(err, allocations.ErrUnsettled) {
+		if err := n.Release(ctx, row.ID); err != nil && !errors.Is(err, allocations.ErrGeneration) &&
+			!errors.Is(err, allocations.ErrUnsettled) {
 			return err
 		}
 	}
@@ -42,8 +43,8 @@ func (n *Intents) Await(ctx context.Context, pending []Row) error {
 }
 
 // Settle completes what is under way with the allocations of a server: releases for ports that were
-// deleted or got a smaller policy. It is a conflict, PortBeingChanged, while a request changes them.
-// After it nothing takes effect that was requested before.
+// deleted or got a smaller policy. It is a conflict, PortBeingChanged, while a request changes
+// them. After it nothing takes effect that was requested before.
 func (n *Intents) Settle(ctx context.Context, server string) error {
 	err := allocations.Retry(ctx, n.pause, func() error {
 		var pending []Row
@@ -86,23 +87,24 @@ func (n *Intents) Recover(ctx context.Context, older time.Duration) (remaining i
 	}
 	for _, row := range all {
 		if err := n.finish(ctx, row.ID); err != nil {
-			n.log.WarnContext(ctx, "an intent is not finished", "kind", row.Kind, "port", row.About, "since", row.CreatedAt, "error", err)
+			n.log.WarnContext(ctx, "an intent is not finished", "kind", row.Kind, "port", row.About, "since", row.CreatedAt,
+				"error", err)
 			remaining++
 		}
 	}
 	return remaining, nil
 }
 
-// abandoned reports whether no process works on an intent any more: its owner has ended, or it is too
-// old. One from the future was made before the clock was set back, and its age is unknown; an owner
-// that still works on it notices.
+// abandoned reports whether no process works on an intent any more: its owner has ended, or it is
+// too old. One from the future was made before the clock was set back, and its age is unknown; an
+// owner that still works on it notices.
 func (n *Intents) abandoned(row Row, older time.Duration) bool {
 	b, err := row.decode()
 	return n.now().Sub(row.CreatedAt).Abs() >= older || err == nil && b.Maker.replacedBy(n.owner)
 }
 
-// finish takes back a claim that was carried out, and completes a release. It ignores an intent that
-// another worker has finished.
+// finish takes back a claim that was carried out, and completes a release. It ignores an intent
+// that another worker has finished.
 func (n *Intents) finish(ctx context.Context, intent string) error {
 	err := allocations.Retry(ctx, n.pause, func() error {
 		r := &record{n: n, id: intent}

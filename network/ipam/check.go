@@ -24,7 +24,8 @@ func (s *Subnet) Check(old Subnet, limits Limits) error {
 			return err
 		}
 	}
-	return cmp.Or(checkGateway(s, block, v), s.checkNameservers(v, limits.Nameservers), s.checkRoutes(v, limits.HostRoutes), checkModes(s, &old, block))
+	return cmp.Or(checkGateway(s, block, v), s.checkNameservers(v, limits.Nameservers),
+		s.checkRoutes(v, limits.HostRoutes), checkModes(s, &old, block))
 }
 
 // A version is 4 or 6.

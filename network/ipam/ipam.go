@@ -1,6 +1,6 @@
-// Package ipam has the arithmetic and the rules of addresses: blocks, pools and gateways of subnets,
-// the subnets that a port can have addresses of, and the addresses that IPv6 hosts derive. It reads no
-// rows and writes none; its faults have Neutron's codes.
+// Package ipam has the arithmetic and the rules of addresses: blocks, pools and gateways of
+// subnets, the subnets that a port can have addresses of, and the addresses that IPv6 hosts derive.
+// It reads no rows and writes none; its faults have Neutron's codes.
 package ipam
 
 import (
@@ -40,7 +40,9 @@ const (
 )
 
 // interfaceOwners are the owners of ports through which a router serves a subnet.
-var interfaceOwners = []string{"network:router_interface", "network:ha_router_replicated_interface", "network:router_interface_distributed"}
+var interfaceOwners = []string{
+	"network:router_interface", "network:ha_router_replicated_interface", "network:router_interface_distributed",
+}
 
 // IsRouterInterface reports whether a router serves a subnet through ports of an owner.
 func IsRouterInterface(owner string) bool { return slices.Contains(interfaceOwners, owner) }

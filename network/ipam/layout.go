@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// LayOut chooses the gateway and the pools that a new subnet does not name, and checks those that it
-// names.
+// LayOut chooses the gateway and the pools that a new subnet does not name, and checks those that
+// it names.
 func (s *Subnet) LayOut(block netip.Prefix, noGateway bool) error {
 	if s.Gateway == "" && !noGateway {
 		s.Gateway = defaultGateway(block).String()
@@ -54,12 +54,14 @@ func (s *Subnet) CheckPools(block netip.Prefix) error {
 		}
 		if i == overlap {
 			j := slices.IndexFunc(all[:i], pool.meets)
-			return conflict("OverlappingAllocationPools", "Found overlapping allocation pools: %s %s for subnet %s.", all[j], pool, block)
+			return conflict("OverlappingAllocationPools", "Found overlapping allocation pools: %s %s for subnet %s.", all[j],
+				pool, block)
 		}
 	}
 	gateway, _ := netip.ParseAddr(s.Gateway) // invalid where there is none
 	if i := slices.IndexFunc(all, func(pool span) bool { return gateway.IsValid() && pool.has(gateway) }); i >= 0 {
-		return conflict("GatewayConflictWithAllocationPools", "Gateway ip %s conflicts with allocation pool %s.", gateway, all[i])
+		return conflict("GatewayConflictWithAllocationPools", "Gateway ip %s conflicts with allocation pool %s.",
+			gateway, all[i])
 	}
 	return nil
 }

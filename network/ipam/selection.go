@@ -77,7 +77,9 @@ func onSegment(all []Subnet, segment string) []Subnet {
 
 // reachableFromHost returns the subnets that the host of a port is connected to.
 func (r Request) reachableFromHost(open []Subnet) ([]Subnet, error) {
-	some := slices.DeleteFunc(slices.Clone(open), func(s Subnet) bool { return s.Segment != "" && !r.Connected[s.Segment] })
+	some := slices.DeleteFunc(slices.Clone(open), func(s Subnet) bool {
+		return s.Segment != "" && !r.Connected[s.Segment]
+	})
 	segments := map[string]bool{}
 	for _, s := range some {
 		if s.Segment != "" {
@@ -122,7 +124,8 @@ func (s *Subnet) has(want Fixed) bool {
 	return err == nil && err2 == nil && block.Contains(addr)
 }
 
-// For returns the subnet of a requested address, among those that Select has returned for a network.
+// For returns the subnet of a requested address, among those that Select has returned for a
+// network.
 func For(subnets []Subnet, want Fixed, owner string) (Subnet, error) {
 	var none Subnet
 	addr, _ := netip.ParseAddr(want.IP) // invalid where none is requested
@@ -141,7 +144,8 @@ func For(subnets []Subnet, want Fixed, owner string) (Subnet, error) {
 	}
 	i := slices.IndexFunc(subnets, func(s Subnet) bool { return s.ID == want.Subnet })
 	if i < 0 {
-		return none, invalidInput("Failed to create port on network %s, because fixed_ips included invalid subnet %s", subnets[0].Network, want.Subnet)
+		return none, invalidInput("Failed to create port on network %s, because fixed_ips included invalid subnet %s",
+			subnets[0].Network, want.Subnet)
 	}
 	if want.IP != "" && !subnets[i].usable(addr, owner) {
 		return none, invalid("InvalidIpForSubnet", "IP address %s is not a valid IP for the specified subnet.", want.IP)
@@ -149,8 +153,8 @@ func For(subnets []Subnet, want Fixed, owner string) (Subnet, error) {
 	return subnets[i], nil
 }
 
-// Difference returns the addresses to add and to remove. A request that names a subnet only is met by
-// any address that the port has of that subnet.
+// Difference returns the addresses to add and to remove. A request that names a subnet only is met
+// by any address that the port has of that subnet.
 func Difference(current, desired []Fixed) (add, drop []Fixed) {
 	drop = slices.Clone(current)
 	keep := func(matches func(Fixed) bool) bool {

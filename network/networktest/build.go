@@ -84,7 +84,9 @@ func (n *Net) Port(name string, number int) *Plug {
 			Common: Common(name), Network: n.Network.ID, MAC: fmt.Sprintf("fa:16:3e:00:%02x:%02x", number/256, number%256),
 			AdminStateUp: true, Status: network.PortDown, PortSecurity: true, IPAllocation: "immediate",
 		},
-		Address: network.AddressRow{Port: ID(name), Subnet: n.Subnet.ID, IP: fmt.Sprintf("%d.%d.%d.%d", a, b, c+number/256, number%256)},
+		Address: network.AddressRow{
+			Port: ID(name), Subnet: n.Subnet.ID, IP: fmt.Sprintf("%d.%d.%d.%d", a, b, c+number/256, number%256),
+		},
 		Binding: network.BindingRow{Port: ID(name), Active: true, VNIC: "normal", VIF: network.VIFUnbound},
 	}
 }

@@ -73,7 +73,8 @@ func (c *placeCase) kind(what string, err error, want fault.Kind) {
 // same compares an answer, generations aside.
 func (c *placeCase) same(what string, want, got any) {
 	c.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(network.Provider{}, "Generation"), cmpopts.IgnoreFields(allocations.Consumer{}, "Generation")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(network.Provider{}, "Generation"),
+		cmpopts.IgnoreFields(allocations.Consumer{}, "Generation")); diff != "" {
 		c.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -116,8 +117,10 @@ func providersAreKept(c *placeCase) {
 	got, err := c.ProviderNamed(ctx, "host one")
 	c.must("ProviderNamed", err)
 	c.same("ProviderNamed", network.Provider{UUID: RootProvider, Name: "host one"}, got)
-	c.must("EnsureProvider again", c.EnsureProvider(ctx, network.Provider{UUID: AgentProvider, Name: "host one:agent", Parent: RootProvider}))
-	c.must("EnsureProvider of the device below the root", c.EnsureProvider(ctx, network.Provider{UUID: DeviceProvider, Name: "host one:agent:br-int", Parent: RootProvider}))
+	c.must("EnsureProvider again",
+		c.EnsureProvider(ctx, network.Provider{UUID: AgentProvider, Name: "host one:agent", Parent: RootProvider}))
+	c.must("EnsureProvider of the device below the root",
+		c.EnsureProvider(ctx, network.Provider{UUID: DeviceProvider, Name: "host one:agent:br-int", Parent: RootProvider}))
 	tree, err := c.ProvidersBelow(ctx, DeviceProvider)
 	c.must("ProvidersBelow", err)
 	slices.SortFunc(tree, func(a, b network.Provider) int { return strings.Compare(a.UUID, b.UUID) })
@@ -133,9 +136,17 @@ func providersAreKept(c *placeCase) {
 		kind fault.Kind
 	}{
 		{"with a name that is taken", network.Provider{UUID: OtherProvider, Name: "host one"}, fault.Conflict},
-		{"that gets a name that is taken", network.Provider{UUID: DeviceProvider, Name: "host one", Parent: RootProvider}, fault.Conflict},
+		{
+			"that gets a name that is taken",
+			network.Provider{UUID: DeviceProvider, Name: "host one", Parent: RootProvider},
+			fault.Conflict,
+		},
 		{"below nothing", network.Provider{UUID: OtherProvider, Name: "other", Parent: Nobody}, fault.Invalid},
-		{"that goes below nothing", network.Provider{UUID: DeviceProvider, Name: "host one:agent:br-int", Parent: Nobody}, fault.Invalid},
+		{
+			"that goes below nothing",
+			network.Provider{UUID: DeviceProvider, Name: "host one:agent:br-int", Parent: Nobody},
+			fault.Invalid,
+		},
 		{"below itself", network.Provider{UUID: OtherProvider, Name: "other", Parent: OtherProvider}, fault.Invalid},
 		{"below its own child", network.Provider{UUID: RootProvider, Name: "host one", Parent: AgentProvider}, fault.Invalid},
 		{"without a name", network.Provider{UUID: OtherProvider}, fault.Invalid},
@@ -177,11 +188,14 @@ func namesMayBeOdd(c *placeCase) {
 func traitsAreReplaced(c *placeCase) {
 	ctx := c.Context()
 	MakeTree(c, c)
-	c.kind("SetTraits of one that is not there", c.SetTraits(ctx, DeviceProvider, []string{"CUSTOM_NOBODY"}), fault.Invalid)
+	c.kind("SetTraits of one that is not there", c.SetTraits(ctx, DeviceProvider, []string{"CUSTOM_NOBODY"}),
+		fault.Invalid)
 	for _, name := range []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_A"} {
 		c.must("EnsureTrait", c.EnsureTrait(ctx, name))
 	}
-	for _, name := range []string{"bad name", "", "CUSTOM_", "CUSTOM_a", "HW_NIC_SRIOV", "CUSTOM_" + strings.Repeat("A", 249)} {
+	for _, name := range []string{
+		"bad name", "", "CUSTOM_", "CUSTOM_a", "HW_NIC_SRIOV", "CUSTOM_" + strings.Repeat("A", 249),
+	} {
 		if err := c.EnsureTrait(ctx, name); err == nil {
 			c.Errorf("EnsureTrait(%q) = nil", name)
 		}
@@ -202,17 +216,30 @@ func inventoriesAreReplaced(c *placeCase) {
 		raise       int64
 	}{
 		{Offering(1000), 0}, // as it is
-		{map[string]guarantee.Inventory{guarantee.EgressBandwidth: {Total: 1000, MinUnit: &one, MaxUnit: &most, StepSize: &one, Reserved: &zero, AllocationRatio: &even}}, 0},
+		{
+			map[string]guarantee.Inventory{
+				guarantee.EgressBandwidth: {
+					Total: 1000, MinUnit: &one, MaxUnit: &most, StepSize: &one, Reserved: &zero,
+					AllocationRatio: &even,
+				},
+			},
+			0,
+		},
 		{map[string]guarantee.Inventory{
-			guarantee.EgressBandwidth:  {Total: 2000},
-			guarantee.IngressBandwidth: {Total: 500, AllocationRatio: &ratio, MinUnit: &ten, MaxUnit: &ten, StepSize: &ten, Reserved: &one},
+			guarantee.EgressBandwidth: {Total: 2000},
+			guarantee.IngressBandwidth: {
+				Total: 500, AllocationRatio: &ratio, MinUnit: &ten, MaxUnit: &ten, StepSize: &ten,
+				Reserved: &one,
+			},
 		}, 1},
 		{Offering(2000), 1},
 		{map[string]guarantee.Inventory{guarantee.EgressBandwidth: {Total: 10, Reserved: &ten}}, 1}, // no capacity is left
 		{nil, 1},
 		{Offering(1000), 1},
 	} {
-		c.raised(fmt.Sprintf("SetInventories(%v)", tc.inventories), tc.raise, func() error { return c.SetInventories(ctx, DeviceProvider, tc.inventories) })
+		c.raised(fmt.Sprintf("SetInventories(%v)", tc.inventories), tc.raise, func() error {
+			return c.SetInventories(ctx, DeviceProvider, tc.inventories)
+		})
 	}
 	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Allocation(10)))
 	c.must("SetInventories below what is allocated", c.SetInventories(ctx, DeviceProvider, Offering(5)))
@@ -242,7 +269,8 @@ func inventoriesAreChecked(c *placeCase) {
 	}
 	two := Offering(1000)
 	two["CUSTOM_NONE"] = guarantee.Inventory{Total: 1}
-	c.kind("SetInventories of a class that is not there", c.SetInventories(c.Context(), DeviceProvider, two), fault.Invalid)
+	c.kind("SetInventories of a class that is not there", c.SetInventories(c.Context(), DeviceProvider, two),
+		fault.Invalid)
 	c.raised("SetInventories", 0, func() error { return c.SetInventories(c.Context(), DeviceProvider, Offering(1000)) })
 }
 
@@ -280,7 +308,8 @@ func allocationsAreReplaced(c *placeCase) {
 		c.Fatal("Allocations has no generation")
 	}
 
-	c.is("SetAllocations as of a new consumer", c.SetAllocations(ctx, Consumer, Allocation(500)), allocations.ErrGeneration)
+	c.is("SetAllocations as of a new consumer", c.SetAllocations(ctx, Consumer, Allocation(500)),
+		allocations.ErrGeneration)
 	more := Allocation(1001)
 	more.Generation = got.Generation
 	err = c.SetAllocations(ctx, Consumer, more)
@@ -313,7 +342,8 @@ func allocationsAreChecked(c *placeCase) {
 		a.Amounts = allocations.Amounts{provider: {class: amount}}
 		return a
 	}
-	noProject, noUser, longProject, badType, empty := Allocation(1), Allocation(1), Allocation(1), Allocation(1), Allocation(1)
+	noProject, noUser, longProject, badType, empty := Allocation(1), Allocation(1), Allocation(1), Allocation(1),
+		Allocation(1)
 	noProject.Project, noUser.User, longProject.Project, badType.Type = "", "", strings.Repeat("p", 256), "a server"
 	empty.Amounts[DeviceProvider] = nil
 	for i, tc := range []struct {
@@ -359,8 +389,8 @@ func consumersKeepTheirType(c *placeCase) {
 	}
 }
 
-// allocationsAreExchanged writes two consumers at once, which have all of the device together: both or
-// none of them change, and each write raises a generation by one.
+// allocationsAreExchanged writes two consumers at once, which have all of the device together: both
+// or none of them change, and each write raises a generation by one.
 func allocationsAreExchanged(c *placeCase) {
 	ctx := c.Context()
 	MakeTree(c, c)
@@ -394,7 +424,8 @@ func allocationsAreExchanged(c *placeCase) {
 		c.Errorf("the server has generation %d after %d", *server.Generation, *before.Generation)
 	}
 
-	c.is("SetManyAllocations with a former generation", write(having(before, 300), having(migration, 100)), allocations.ErrGeneration)
+	c.is("SetManyAllocations with a former generation", write(having(before, 300), having(migration, 100)),
+		allocations.ErrGeneration)
 	c.is("SetManyAllocations as of a new consumer", write(having(server, 300), begun), allocations.ErrGeneration)
 	c.is("SetManyAllocations of too much", write(having(server, 500), having(migration, 501)), allocations.ErrCapacity)
 	stays, too := both()
@@ -436,5 +467,7 @@ func TestPlacementConcurrency(t *testing.T, p network.Placement) {
 	all.Wait()
 	got, err := c.ProviderNamed(ctx, "host one:agent:br-new")
 	c.must("ProviderNamed", err)
-	c.same("ProviderNamed", network.Provider{UUID: OtherProvider, Name: "host one:agent:br-new", Parent: AgentProvider}, got)
+	c.same("ProviderNamed", network.Provider{
+		UUID: OtherProvider, Name: "host one:agent:br-new", Parent: AgentProvider,
+	}, got)
 }

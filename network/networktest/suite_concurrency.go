@@ -81,8 +81,8 @@ func takeTheLast(c *storeCase) {
 	}
 }
 
-// followNotes has each store note something, and the others learn of it, of all and of nothing else. A store
-// that is alone learns of nothing.
+// followNotes has each store note something, and the others learn of it, of all and of nothing
+// else. A store that is alone learns of nothing.
 func followNotes(c *storeCase) {
 	followers := make([]rows.Follower, len(c.stores))
 	next := func(i int) rows.Notes {

@@ -45,36 +45,63 @@ func fullCommon(name string) network.Common {
 // fullFixture has a value in every field, none of which bareFixture has.
 func fullFixture() *fixture {
 	w := &fixture{
-		policy:  network.PolicyRow{Common: fullCommon("policy"), Shared: true, Default: true},
-		network: network.NetworkRow{Common: fullCommon("network"), AdminStateUp: true, Shared: true, External: true, PortSecurity: true, MTU: 9000, Policy: ID("policy"), DNSDomain: "example.org.", ZoneHints: []string{"z1"}},
-		segment: network.SegmentRow{Common: fullCommon("segment"), Network: ID("network"), Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 4094, Index: 3},
+		policy: network.PolicyRow{Common: fullCommon("policy"), Shared: true, Default: true},
+		network: network.NetworkRow{
+			Common: fullCommon("network"), AdminStateUp: true, Shared: true, External: true, PortSecurity: true, MTU: 9000,
+			Policy: ID("policy"), DNSDomain: "example.org.", ZoneHints: []string{"z1"},
+		},
+		segment: network.SegmentRow{
+			Common: fullCommon("segment"), Network: ID("network"), Type: network.VLAN, PhysicalNetwork: "physnet0",
+			SegmentationID: 4094, Index: 3,
+		},
 		subnet: network.SubnetRow{
-			Common: fullCommon("subnet"), Network: ID("network"), Segment: ID("segment"), IPVersion: 6, CIDR: "2001:db8::/64", Gateway: "2001:db8::1", EnableDHCP: true,
-			Pools: []network.Pool{{Start: "2001:db8::2", End: "2001:db8::9"}, {Start: "2001:db8::20", End: "2001:db8::ffff"}}, DNSNameservers: []string{"2001:db8::53", "192.0.2.53"},
-			HostRoutes: []network.Route{{Destination: "2001:db8:1::/48", NextHop: "2001:db8::1"}}, IPv6Address: "slaac", IPv6RA: "dhcpv6-stateful", ServiceTypes: []string{"compute:nova"}, Index: 2,
+			Common: fullCommon("subnet"), Network: ID("network"), Segment: ID("segment"), IPVersion: 6, CIDR: "2001:db8::/64",
+			Gateway: "2001:db8::1", EnableDHCP: true,
+			Pools: []network.Pool{
+				{Start: "2001:db8::2", End: "2001:db8::9"}, {Start: "2001:db8::20", End: "2001:db8::ffff"},
+			},
+			DNSNameservers: []string{"2001:db8::53", "192.0.2.53"},
+			HostRoutes:     []network.Route{{Destination: "2001:db8:1::/48", NextHop: "2001:db8::1"}}, IPv6Address: "slaac",
+			IPv6RA: "dhcpv6-stateful", ServiceTypes: []string{"compute:nova"}, Index: 2,
 		},
 		port: network.PortRow{
-			Common: fullCommon("port"), Network: ID("network"), MAC: "fa:16:3e:00:00:01", AdminStateUp: true, Status: network.PortActive, DeviceID: "server", DeviceOwner: "compute:nova",
-			Policy: ID("policy"), PortSecurity: true, AddressPairs: []network.AddressPair{{IP: "192.0.2.0/24", MAC: "fa:16:3e:00:00:02"}},
-			DHCPOptions: []network.DHCPOption{{Name: "mtu", Value: "<9000> & \u2028", IPVersion: 4}}, DNSName: "vm", IPAllocation: "deferred", NUMAPolicy: "socket", DeviceProfile: "smartnic",
+			Common: fullCommon("port"), Network: ID("network"), MAC: "fa:16:3e:00:00:01", AdminStateUp: true,
+			Status: network.PortActive, DeviceID: "server", DeviceOwner: "compute:nova", Policy: ID("policy"),
+			PortSecurity: true, AddressPairs: []network.AddressPair{{IP: "192.0.2.0/24", MAC: "fa:16:3e:00:00:02"}},
+			DHCPOptions: []network.DHCPOption{{Name: "mtu", Value: "<9000> & \u2028", IPVersion: 4}}, DNSName: "vm",
+			IPAllocation: "deferred", NUMAPolicy: "socket", DeviceProfile: "smartnic",
 		},
 		group: network.SecurityGroupRow{Common: fullCommon("group"), Stateful: true},
-		allow: network.SecurityRuleRow{Common: fullCommon("allow"), Group: ID("group"), Direction: network.Ingress, EtherType: "IPv6", Protocol: "ipv6-icmp", PortMin: 1, PortMax: 65535, RemoteIP: "::/0", RemoteGroup: ID("group")},
-		trunk: network.TrunkRow{Common: fullCommon("trunk"), Port: ID("port"), AdminStateUp: true, Status: network.PortActive},
+		allow: network.SecurityRuleRow{
+			Common: fullCommon("allow"), Group: ID("group"), Direction: network.Ingress, EtherType: "IPv6",
+			Protocol: "ipv6-icmp", PortMin: 1, PortMax: 65535, RemoteIP: "::/0", RemoteGroup: ID("group"),
+		},
+		trunk: network.TrunkRow{
+			Common: fullCommon("trunk"), Port: ID("port"), AdminStateUp: true, Status: network.PortActive,
+		},
 	}
 	w.member = network.PortGroupRow{Port: ID("port"), Group: ID("group")}
-	w.rule = network.RuleRow{ID: ID("rule"), Policy: ID("policy"), Type: network.BandwidthLimit, Direction: network.Egress, Rate: 1<<31 - 1, Burst: 1 << 40}
+	w.rule = network.RuleRow{
+		ID: ID("rule"), Policy: ID("policy"), Type: network.BandwidthLimit, Direction: network.Egress, Rate: 1<<31 - 1,
+		Burst: 1 << 40,
+	}
 	w.address = network.AddressRow{Port: ID("port"), Subnet: ID("subnet"), IP: "2001:db8::7"}
-	w.binding = network.BindingRow{Port: ID("port"), Host: "cn1", Active: true, VNIC: "direct", VIF: "hw_veb", Details: []byte(`{"vlan":"7", "x":{}}`), Profile: []byte(`{"pci_slot":"0000:03:02.1"}`), Driver: "sriovnicswitch", Segment: ID("segment")}
+	w.binding = network.BindingRow{
+		Port: ID("port"), Host: "cn1", Active: true, VNIC: "direct", VIF: "hw_veb", Details: []byte(`{"vlan":"7", "x":{}}`),
+		Profile: []byte(`{"pci_slot":"0000:03:02.1"}`), Driver: "sriovnicswitch", Segment: ID("segment"),
+	}
 	w.subport = network.SubportRow{Trunk: ID("trunk"), Port: ID("port"), SegmentationType: "vlan", SegmentationID: 7}
 	w.agent = network.AgentRow{
-		ID: ID("agent"), Type: "NIC Switch agent", Binary: "neutron-sriov-nic-agent", Host: "cn1", Topic: "N/A", Zone: "z1", Description: "rack 7", AdminStateUp: true,
-		CreatedAt: Now, StartedAt: Now.Add(time.Second), HeartbeatAt: Now.Add(time.Minute), Configurations: []byte(`{"devices":1}`), Versions: []byte(`{"Port":"1.4"}`),
+		ID: ID("agent"), Type: "NIC Switch agent", Binary: "neutron-sriov-nic-agent", Host: "cn1", Topic: "N/A", Zone: "z1",
+		Description: "rack 7", AdminStateUp: true, CreatedAt: Now, StartedAt: Now.Add(time.Second),
+		HeartbeatAt: Now.Add(time.Minute), Configurations: []byte(`{"devices":1}`), Versions: []byte(`{"Port":"1.4"}`),
 		Synced: network.SyncFailed, SyncError: "placement is away", SyncedAt: Now.Add(time.Hour),
 		Hypervisors: []string{"cn1.example.org", "cn1"}, Kept: []string{"cn1:NIC Switch agent:ens5"},
 	}
 	w.quota = network.QuotaRow{Project: "red", Resource: "port", Limit: -1}
-	w.intent = network.IntentRow{ID: string(ID("intent")), Kind: "release", About: string(ID("port")), Body: []byte(`[1]`), CreatedAt: Now}
+	w.intent = network.IntentRow{
+		ID: string(ID("intent")), Kind: "release", About: string(ID("port")), Body: []byte(`[1]`), CreatedAt: Now,
+	}
 	return w
 }
 

@@ -109,7 +109,9 @@ func matchAll(c *storeCase) {
 	physical := network.Where(network.ByPhysical, "physnet0", "physnet1")
 	found(c, "one condition", []network.Match{physical}, byKey(a.Segment, b.Segment)...)
 	found(c, "two conditions", []network.Match{physical, network.Where(network.ByNetwork, b.Network.ID)}, b.Segment)
-	found(c, "two that exclude each other", []network.Match{network.Where(network.ByID, a.Segment.ID), network.Where(network.ByNetwork, b.Network.ID)}, []network.SegmentRow(nil)...)
+	found(c, "two that exclude each other",
+		[]network.Match{network.Where(network.ByID, a.Segment.ID), network.Where(network.ByNetwork, b.Network.ID)},
+		[]network.SegmentRow(nil)...)
 	found(c, "no value", []network.Match{physical, network.Where[string](network.ByID)}, []network.SegmentRow(nil)...)
 	_, err := c.rows(rowTypes[2], network.Where(network.ByDevice, "x"))
 	if err == nil {
@@ -155,7 +157,9 @@ func manyValues(c *storeCase) {
 	}
 	found(c, "by id", []network.Match{network.Where(network.ByID, ids...)}, want...)
 	found(c, "by what they are about", []network.Match{network.Where(network.ByIntentsAbout, ids...)}, want...)
-	found(c, "by both", []network.Match{network.Where(network.ByIntentsAbout, ids...), network.Where(network.ByID, ids...)}, want...)
+	found(c, "by both", []network.Match{
+		network.Where(network.ByIntentsAbout, ids...), network.Where(network.ByID, ids...),
+	}, want...)
 	c.update(func(w network.Writer) error {
 		got, err := w.Remove(&network.IntentRow{}, network.Where(network.ByIntentsAbout, ids...))
 		c.same("removed", got, n)
@@ -179,8 +183,11 @@ func compareTexts(c *storeCase) {
 		return nil
 	})
 	for _, text := range texts {
-		found(c, text, []network.Match{network.Where(network.ByHost, text)}, network.AgentRow{ID: ID(text), Type: "x", Host: text, SyncError: text + text})
-		found(c, text, []network.Match{network.Where(network.ByProject, text)}, network.QuotaRow{Project: text, Resource: text})
+		found(c, text, []network.Match{network.Where(network.ByHost, text)}, network.AgentRow{
+			ID: ID(text), Type: "x", Host: text, SyncError: text + text,
+		})
+		found(c, text, []network.Match{network.Where(network.ByProject, text)},
+			network.QuotaRow{Project: text, Resource: text})
 	}
 	var last string
 	for _, q := range read[network.QuotaRow](c) {
@@ -252,7 +259,8 @@ func removeSome(c *storeCase) {
 	remove(0, &network.BindingRow{}, network.Where(network.ByHost, "cn1"))
 	remove(0, &network.BindingRow{}, network.Where[string](network.ByHost))
 	remove(0, &network.BindingRow{}, network.Where(network.ByHost, "cn0"), network.Where(network.ByPort, ID("p1")))
-	remove(1, &network.BindingRow{}, network.Where(network.ByHost, "cn0"), network.Where(network.ByPort, ID("p1"), ID("p2")))
+	remove(1, &network.BindingRow{}, network.Where(network.ByHost, "cn0"),
+		network.Where(network.ByPort, ID("p1"), ID("p2")))
 	if remaining := read[network.BindingRow](c); len(remaining) != 1 || remaining[0].Port != ID("p0") {
 		c.Errorf("left are %v, want the binding of p0", remaining)
 	}
@@ -283,7 +291,8 @@ func oddQuestions(c *storeCase) {
 		},
 	} {
 		err := c.store.Update(context.Background(), Now, func(w network.Writer) error { return query(w) })
-		if err == nil || errors.Is(err, network.ErrNoRow) || errors.Is(err, network.ErrTaken) || strings.Contains(err.Error(), "panic") {
+		if err == nil || errors.Is(err, network.ErrNoRow) || errors.Is(err, network.ErrTaken) ||
+			strings.Contains(err.Error(), "panic") {
 			c.Errorf("%s = %v, want another error", what, err)
 		}
 	}

@@ -60,7 +60,8 @@ func seeOwn(c *storeCase) {
 		}
 		got, err := network.One[network.PolicyRow](w, network.Where(network.ByName, "silver"))
 		c.same("the policy in its own Update", got, gold.Policy)
-		if _, none := network.One[network.PolicyRow](w, network.Where(network.ByName, "gold")); !errors.Is(none, network.ErrNoRow) {
+		if _, none := network.One[network.PolicyRow](w,
+			network.Where(network.ByName, "gold")); !errors.Is(none, network.ErrNoRow) {
 			c.Errorf("One by the old name = %v, want %v", none, network.ErrNoRow)
 		}
 		return err

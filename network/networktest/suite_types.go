@@ -29,13 +29,16 @@ type rowType struct {
 }
 
 func typeOf[T network.Row](by func(w *fixture) map[network.Field]any) rowType {
-	return rowType{name: reflect.TypeFor[T]().Name(), by: by, count: network.Count[T], read: func(r network.Reader, where ...network.Match) (all []any, err error) {
-		rows, err := network.Rows[T](r, where...)
-		for i := range rows {
-			all = append(all, &rows[i])
-		}
-		return all, err
-	}}
+	return rowType{
+		name: reflect.TypeFor[T]().Name(), by: by, count: network.Count[T],
+		read: func(r network.Reader, where ...network.Match) (all []any, err error) {
+			rows, err := network.Rows[T](r, where...)
+			for i := range rows {
+				all = append(all, &rows[i])
+			}
+			return all, err
+		},
+	}
 }
 
 // commonBy are the fields of rows with a Common.
@@ -48,7 +51,9 @@ type fields = map[network.Field]any
 
 // rowTypes are all types, in the order of fixture.Rows.
 var rowTypes = []rowType{
-	typeOf[network.PolicyRow](func(w *fixture) fields { return commonBy(w.policy.Common, fields{network.ByOpenTo: w.policy.OpenTo()}) }),
+	typeOf[network.PolicyRow](func(w *fixture) fields {
+		return commonBy(w.policy.Common, fields{network.ByOpenTo: w.policy.OpenTo()})
+	}),
 	typeOf[network.RuleRow](func(w *fixture) fields {
 		return fields{network.ByID: w.rule.ID, network.ByPolicy: w.rule.Policy}
 	}),
@@ -56,14 +61,17 @@ var rowTypes = []rowType{
 		return commonBy(w.network.Common, fields{network.ByPolicy: w.network.Policy, network.ByOpenTo: w.network.OpenTo()})
 	}),
 	typeOf[network.SegmentRow](func(w *fixture) fields {
-		return commonBy(w.segment.Common, fields{network.ByNetwork: w.segment.Network, network.ByPhysical: w.segment.PhysicalNetwork})
+		return commonBy(w.segment.Common, fields{
+			network.ByNetwork: w.segment.Network, network.ByPhysical: w.segment.PhysicalNetwork,
+		})
 	}),
 	typeOf[network.SubnetRow](func(w *fixture) fields {
 		return commonBy(w.subnet.Common, fields{network.ByNetwork: w.subnet.Network, network.BySegment: w.subnet.Segment})
 	}),
 	typeOf[network.PortRow](func(w *fixture) fields {
 		return commonBy(w.port.Common, fields{
-			network.ByNetwork: w.port.Network, network.ByMAC: w.port.MAC, network.ByDevice: w.port.DeviceID, network.ByPolicy: w.port.Policy,
+			network.ByNetwork: w.port.Network, network.ByMAC: w.port.MAC, network.ByDevice: w.port.DeviceID,
+			network.ByPolicy: w.port.Policy,
 		})
 	}),
 	typeOf[network.AddressRow](func(w *fixture) fields {
@@ -72,7 +80,9 @@ var rowTypes = []rowType{
 	typeOf[network.BindingRow](func(w *fixture) fields {
 		return fields{network.ByPort: w.binding.Port, network.ByHost: w.binding.Host, network.BySegment: w.binding.Segment}
 	}),
-	typeOf[network.TrunkRow](func(w *fixture) fields { return commonBy(w.trunk.Common, fields{network.ByPort: w.trunk.Port}) }),
+	typeOf[network.TrunkRow](func(w *fixture) fields {
+		return commonBy(w.trunk.Common, fields{network.ByPort: w.trunk.Port})
+	}),
 	typeOf[network.SubportRow](func(w *fixture) fields {
 		return fields{network.ByPort: w.subport.Port, network.ByTrunk: w.subport.Trunk}
 	}),
@@ -96,8 +106,10 @@ var rowTypes = []rowType{
 
 // allFields are what rows of some type are found by.
 var allFields = []network.Field{
-	network.ByID, network.ByProject, network.ByName, network.ByNetwork, network.BySegment, network.ByPhysical, network.ByPort, network.BySubnet, network.ByIP, network.ByMAC,
-	network.ByDevice, network.ByHost, network.ByPolicy, network.ByAgentType, network.ByTrunk, network.ByGroup, network.ByRemoteGroup, network.ByResource, network.ByIntentsAbout, network.ByOpenTo,
+	network.ByID, network.ByProject, network.ByName, network.ByNetwork, network.BySegment, network.ByPhysical,
+	network.ByPort, network.BySubnet, network.ByIP, network.ByMAC, network.ByDevice, network.ByHost, network.ByPolicy,
+	network.ByAgentType, network.ByTrunk, network.ByGroup, network.ByRemoteGroup, network.ByResource,
+	network.ByIntentsAbout, network.ByOpenTo,
 }
 
 // rows returns what matches, as the last store sees it.

@@ -17,7 +17,9 @@ func unique(c *storeCase) {
 	group := network.SecurityGroupRow{Common: network.Common{ID: ID("default"), Project: "red", Name: "default"}}
 	c.add(&port, &fixed, &group)
 	segment := func(name, physical, kind string, number int) *network.SegmentRow {
-		return &network.SegmentRow{Common: Common(name), Network: ID("network"), Type: kind, PhysicalNetwork: physical, SegmentationID: number}
+		return &network.SegmentRow{
+			Common: Common(name), Network: ID("network"), Type: kind, PhysicalNetwork: physical, SegmentationID: number,
+		}
 	}
 	named := func(id, project, name string) *network.SecurityGroupRow {
 		return &network.SecurityGroupRow{Common: network.Common{ID: ID(id), Project: project, Name: name}}
@@ -74,7 +76,9 @@ func unique(c *storeCase) {
 	c.update(func(w network.Writer) error {
 		for _, row := range []any{
 			&network.PortRow{Common: port.Common, Network: ID("network"), MAC: "fa:16:3e:00:00:01"},
-			&network.SegmentRow{Common: fixed.Common, Network: ID("network"), Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 4094},
+			&network.SegmentRow{
+				Common: fixed.Common, Network: ID("network"), Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 4094,
+			},
 			&network.AgentRow{ID: ID("a1"), Type: "NIC Switch agent", Host: "cn1"},
 			&network.TrunkRow{Common: Common("t1"), Port: ID("port")},
 			named("g3", "red", "default"),
@@ -104,8 +108,9 @@ func references(c *storeCase) {
 		}
 	}
 	for what, remove := range map[string]any{
-		"policy": &network.PolicyRow{}, "network": &network.NetworkRow{}, "segment": &network.SegmentRow{}, "subnet": &network.SubnetRow{},
-		"port": &network.PortRow{}, "trunk": &network.TrunkRow{}, "group": &network.SecurityGroupRow{},
+		"policy": &network.PolicyRow{}, "network": &network.NetworkRow{}, "segment": &network.SegmentRow{},
+		"subnet": &network.SubnetRow{}, "port": &network.PortRow{}, "trunk": &network.TrunkRow{},
+		"group": &network.SecurityGroupRow{},
 	} {
 		refused("removing the "+what, func(w network.Writer) error {
 			_, err := w.Remove(remove, network.Where(network.ByID, ID(what)))

@@ -102,8 +102,8 @@ func (r *Reporter) Run(ctx context.Context, db *ovsdb.Client) {
 	}
 }
 
-// PortsWritten takes up ports that the service has changed: they are reported again if OVN has plugged
-// them in. It may be called from any goroutine.
+// PortsWritten takes up ports that the service has changed: they are reported again if OVN has
+// plugged them in. It may be called from any goroutine.
 func (r *Reporter) PortsWritten(ids []network.ID) { r.ports.written(ids) }
 
 // pause is the time until the next check for due heartbeats; it is random, so that services check
@@ -121,7 +121,8 @@ func (r *Reporter) take(e ovn.Event) (hosts []string) {
 		r.ports.take(e.Ports)
 		return nil
 	case ovn.Removed:
-		r.log.Info("a chassis of OVN was removed: its agent sends no more heartbeats", "chassis", name, "host", e.Chassis.Hostname)
+		r.log.Info("a chassis of OVN was removed: its agent sends no more heartbeats", "chassis", name,
+			"host", e.Chassis.Hostname)
 	case ovn.Added, ovn.Changed:
 		if n := utf8.RuneCountInString(e.Chassis.Hostname); n == 0 || n > 255 {
 			r.log.Warn("a chassis of OVN is left out: its hostname must have 1 to 255 characters", "chassis", name)
@@ -179,7 +180,8 @@ func (r *Reporter) learn(c ovn.Chassis, was *chassisAgent) {
 	log := r.log.With("chassis", c.Name, "host", c.Hostname)
 	a.report = chassisHeartbeat(c, log)
 	if len(names) > 1 {
-		log.Warn("several chassis of OVN have the same host, and one of them is used: remove those that no longer exist", "all", names, "used", r.speaker(c.Hostname).Name)
+		log.Warn("several chassis of OVN have the same host, and one of them is used: remove those that no longer exist",
+			"all", names, "used", r.speaker(c.Hostname).Name)
 	}
 }
 
@@ -266,7 +268,8 @@ func chassisHeartbeat(c ovn.Chassis, log *slog.Logger) agents.Heartbeat {
 	resources, warnings, err := parseChassis(c.CMSOptions, c.BridgeMappings)
 	if err != nil {
 		h.Problem = oneLine(err)
-		log.Warn("the options of a chassis of OVN cannot be parsed; its providers in placement are unchanged", "error", h.Problem)
+		log.Warn("the options of a chassis of OVN cannot be parsed; its providers in placement are unchanged",
+			"error", h.Problem)
 		resources, _, _ = parseChassis("", c.BridgeMappings) // mappings that are wrong too leave nothing
 	}
 	for _, w := range warnings {
@@ -290,7 +293,8 @@ func pieces(list string) []string {
 }
 
 func parseChassis(options, mappings string) (agentsettings.Resources, []string, error) {
-	return agentsettings.ParseOVN(map[string]string{"ovn-cms-options": options, "ovn-bridge-mappings": mappings}, guarantee.DefaultTunnelDevice)
+	return agentsettings.ParseOVN(map[string]string{"ovn-cms-options": options, "ovn-bridge-mappings": mappings},
+		guarantee.DefaultTunnelDevice)
 }
 
 // oneLine is an error as records of agents have it.

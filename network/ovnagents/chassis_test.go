@@ -147,7 +147,8 @@ func TestChassisPause(t *testing.T) {
 }
 
 func TestProblemsAreOneLine(t *testing.T) {
-	if got := oneLine(errors.Join(errors.New("a"), fmt.Errorf("b%s", strings.Repeat("ä", 300)))); !strings.HasPrefix(got, "a; bä") || len(got) > 500 || strings.ContainsRune(got, '\uFFFD') {
+	if got := oneLine(errors.Join(errors.New("a"), fmt.Errorf("b%s", strings.Repeat("ä", 300)))); !strings.HasPrefix(
+		got, "a; bä") || len(got) > 500 || strings.ContainsRune(got, '\uFFFD') {
 		t.Errorf("oneLine = %q", got)
 	}
 }
@@ -159,7 +160,9 @@ func TestChassisWithDPDK(t *testing.T) {
 		"":       `"chassis_name":"1"`,
 		"netdev": `"datapath_type":"netdev","ovs_capabilities":{"datapath_types":[],"iface_types":["dpdk","dpdkvhostuser"]}`,
 	} {
-		h := chassisHeartbeat(ovn.Chassis{Name: "1", Hostname: "h", DatapathType: datapath, InterfaceTypes: "dpdk,dpdkvhostuser"}, logtest.Logger())
+		h := chassisHeartbeat(ovn.Chassis{
+			Name: "1", Hostname: "h", DatapathType: datapath, InterfaceTypes: "dpdk,dpdkvhostuser",
+		}, logtest.Logger())
 		got := string(h.Configurations)
 		if h.Problem != "" || !strings.Contains(got, want) || strings.Contains(got, "iface_types") != (datapath != "") {
 			t.Errorf("with the datapath %q the configurations are %s (%s), without %s", datapath, got, h.Problem, want)

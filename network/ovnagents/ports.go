@@ -24,7 +24,9 @@ type portReporter struct {
 	trouble string // the last logged failure of reports
 }
 
-func newPortReporter(plugged func(context.Context, string, map[network.ID]string) error, log *slog.Logger) *portReporter {
+func newPortReporter(
+	plugged func(context.Context, string, map[network.ID]string) error, log *slog.Logger,
+) *portReporter {
 	return &portReporter{
 		plugged: plugged, log: log, due: make(chan struct{}, 1),
 		hosts: make(map[network.ID]string), pending: make(map[network.ID]bool),

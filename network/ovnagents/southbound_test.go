@@ -33,14 +33,22 @@ func TestSouthboundOptions(t *testing.T) {
 		"Nowhere":     {"ovn", "ovn_sb_connection =", false, ""},
 		"NoRemote":    {"ovn", "ovn_sb_connection = unix:/a,pony", false, `[ovn] ovn_sb_connection: the remote "pony"`},
 		"NoAuthority": {"ovn", "ovn_sb_connection = tcp:h:1,ssl:h:2", false, "[ovn] ovn_sb_ca_cert: set it"},
-		"NoSuchFile":  {"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_ca_cert = /nonexistent", false, "[ovn] ovn_sb_ca_cert: open /nonexistent"},
-		"NoPEM":       {"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_ca_cert = /dev/null", false, "no certificate in PEM"},
-		"NoKey":       {"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_certificate = " + dir + "/cert.pem" + ca, false, "[ovn] ovn_sb_certificate, ovn_sb_private_key"},
-		"Good":        {"ovn", "ovn_sb_connection = ssl:h:2" + ca, true, ""},
+		"NoSuchFile": {
+			"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_ca_cert = /nonexistent", false,
+			"[ovn] ovn_sb_ca_cert: open /nonexistent",
+		},
+		"NoPEM": {"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_ca_cert = /dev/null", false, "no certificate in PEM"},
+		"NoKey": {
+			"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_certificate = " + dir + "/cert.pem" + ca, false,
+			"[ovn] ovn_sb_certificate, ovn_sb_private_key",
+		},
+		"Good": {"ovn", "ovn_sb_connection = ssl:h:2" + ca, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := Southbound(configtest.ReadNetwork(t, "[ml2]\nmechanism_drivers = "+tc.drivers+"\n[ovn]\n"+tc.text+"\n"), logtest.Logger())
-			if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) || (db != nil) != tc.watches {
+			db, err := Southbound(configtest.ReadNetwork(t, "[ml2]\nmechanism_drivers = "+tc.drivers+"\n[ovn]\n"+tc.text+"\n"),
+				logtest.Logger())
+			if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) ||
+				(db != nil) != tc.watches {
 				t.Errorf("watches: %t, error: %v; want %t, %q", db != nil, err, tc.watches, tc.wrong)
 			}
 		})

@@ -1,6 +1,6 @@
-// Package portlist has what the network service and the agents of its hosts exchange, with its JSON:
-// heartbeats with their answers, and the list of the ports that are bound to a host. Service and agents
-// may be of different releases: members are added, not changed.
+// Package portlist has what the network service and the agents of its hosts exchange, with its
+// JSON: heartbeats with their answers, and the list of the ports that are bound to a host. Service
+// and agents may be of different releases: members are added, not changed.
 package portlist
 
 import "encoding/json"
@@ -29,8 +29,8 @@ type Heartbeat struct {
 	Hosts []string `json:"-"`
 }
 
-// An Answer is the service's answer to a heartbeat: the agent, and the result of the last sync of its
-// devices to placement.
+// An Answer is the service's answer to a heartbeat: the agent, and the result of the last sync of
+// its devices to placement.
 type Answer struct {
 	ID        string `json:"id"`
 	Synced    *bool  `json:"resources_synced"` // nil: there was no sync
@@ -43,8 +43,8 @@ type List struct {
 	Ports    []Port `json:"ports"`
 }
 
-// A Port is a port that is bound to the host. Its JSON has null for an empty PCISlot, NetworkType and
-// PhysicalNetwork.
+// A Port is a port that is bound to the host. Its JSON has null for an empty PCISlot, NetworkType
+// and PhysicalNetwork.
 type Port struct {
 	ID           string `json:"id"`
 	Network      string `json:"network_id"`
@@ -102,7 +102,8 @@ func (p Port) MarshalJSON() ([]byte, error) {
 	}{plain(p), orNull(p.PCISlot), orNull(p.NetworkType), orNull(p.PhysicalNetwork)})
 }
 
-// A Rule is a rule of a QoS policy. Its JSON has the members that a rule of its type has in the API.
+// A Rule is a rule of a QoS policy. Its JSON has the members that a rule of its type has in the
+// API.
 type Rule struct {
 	Type      string // "minimum_bandwidth", …
 	Direction string // "egress", "ingress" or "any", as the server sees it; "" of a DSCP mark
@@ -135,8 +136,8 @@ func (r Rule) MarshalJSON() ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The rate of a rule of an unknown type is 0: a service of
-// a later release may have further types.
+// UnmarshalJSON reads what MarshalJSON writes. The rate of a rule of an unknown type is 0: a
+// service of a later release may have further types.
 func (r *Rule) UnmarshalJSON(text []byte) error {
 	var head struct{ Type, Direction string }
 	if err := json.Unmarshal(text, &head); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/berthcloud/berth/network/portlist"
 )
 
-// The list as it is in the file is what releases exchange: members may be added, and no other may change.
+// The list as it is in the file is what releases exchange: members may be added, and no other may
+// change.
 func TestWire(t *testing.T) {
 	text, err := os.ReadFile("testdata/list.json")
 	if err != nil {
@@ -19,9 +20,9 @@ func TestWire(t *testing.T) {
 	vlan := 100
 	want := portlist.List{Revision: "0123456789abcdef", Ports: []portlist.Port{
 		{
-			ID: "p1", Network: "n1", MAC: "fa:16:3e:00:00:01", AdminStateUp: true, Status: portlist.Active, Device: "s1", DeviceOwner: "compute:nova",
-			Driver: "sriovnicswitch", VIF: "hw_veb", VNIC: "direct", PCISlot: "0000:05:10.1", Providers: []string{"rp1", "rp2"},
-			NetworkType: "vlan", PhysicalNetwork: "physnet0", SegmentationID: &vlan,
+			ID: "p1", Network: "n1", MAC: "fa:16:3e:00:00:01", AdminStateUp: true, Status: portlist.Active, Device: "s1",
+			DeviceOwner: "compute:nova", Driver: "sriovnicswitch", VIF: "hw_veb", VNIC: "direct", PCISlot: "0000:05:10.1",
+			Providers: []string{"rp1", "rp2"}, NetworkType: "vlan", PhysicalNetwork: "physnet0", SegmentationID: &vlan,
 			Rules: []portlist.Rule{
 				{Type: "bandwidth_limit", Direction: "egress", Rate: 3000},
 				{Type: "dscp_marking", Rate: 26},
@@ -31,8 +32,8 @@ func TestWire(t *testing.T) {
 			},
 		},
 		{
-			ID: "p2", Network: "n2", MAC: "fa:16:3e:00:00:02", Status: portlist.Down, Driver: "openvswitch", VIF: "ovs", VNIC: "normal",
-			Providers: []string{}, Rules: []portlist.Rule{},
+			ID: "p2", Network: "n2", MAC: "fa:16:3e:00:00:02", Status: portlist.Down, Driver: "openvswitch", VIF: "ovs",
+			VNIC: "normal", Providers: []string{}, Rules: []portlist.Rule{},
 		},
 	}}
 	var got portlist.List
@@ -83,7 +84,8 @@ func TestHeartbeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"agent_type":"Open vSwitch agent","binary":"b","host":"h","topic":"N/A","availability_zone":"","configurations":{"a":1},"start_flag":true}`
+	want := `{"agent_type":"Open vSwitch ` +
+		`agent","binary":"b","host":"h","topic":"N/A","availability_zone":"","configurations":{"a":1},"start_flag":true}`
 	if string(text) != want {
 		t.Errorf("written %s, want %s", text, want)
 	}

@@ -9,7 +9,9 @@ import (
 
 // CreateSecurityGroups creates all of the groups or none, each with rules that allow all egress.
 // Faults: OverQuota, SecurityGroupDefaultAlreadyExists.
-func (s *Service) CreateSecurityGroups(ctx context.Context, rows []network.SecurityGroupRow) (groups []Group, err error) {
+func (s *Service) CreateSecurityGroups(
+	ctx context.Context, rows []network.SecurityGroupRow,
+) (groups []Group, err error) {
 	err = s.db.Update(ctx, func(tx *network.Tx) error {
 		groups = make([]Group, len(rows))
 		if err := quotas.WithinEach(tx, "security_group", rows,
