@@ -2,7 +2,10 @@ package archtest
 
 import (
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,40 +17,180 @@ const (
 	longestComment = 100
 )
 
-// wrappedPackages are the packages in which TestLinesAreWrapped holds. The list only grows.
-var wrappedPackages = []string{
-	"agent/driver", "agent/failover", "agent/tc/tctest", "bench/canned", "bench/chart",
-	"bench/proc", "bench/trips", "config/configtest", "fault",
-	"httpapi/placementapi/placementapitest", "httpapi/view", "identity", "internal/certtest",
-	"internal/gcpolicy", "internal/golden", "internal/logtest", "internal/novatest",
-	"internal/racetest", "internal/records", "internal/rotation", "internal/servertest",
-	"internal/sqltest", "internal/traffictest", "placement/events", "rows",
+// unwrappedPackages are packages with longer lines, which are older than the rule: they are wrapped
+// when nobody else works on them. The list only shrinks.
+var unwrappedPackages = []string{
+	"agent",
+	"agent/driver/netns",
+	"agent/enforce",
+	"agent/host",
+	"agent/node",
+	"agent/ovn",
+	"agent/ovs",
+	"agent/ovsdb",
+	"agent/settings",
+	"agent/tc",
+	"allocations",
+	"bench",
+	"bench/boots",
+	"bench/claims",
+	"bench/clouds",
+	"bench/curves",
+	"bench/load",
+	"bench/minimal",
+	"bench/servers",
+	"client",
+	"client/berthclient",
+	"client/clienttest",
+	"client/glanceclient",
+	"client/neutronclient",
+	"client/novaclient",
+	"client/placementclient",
+	"cloudconfig",
+	"cmd/berth",
+	"cmd/berth/internal/cli",
+	"cmd/berth/internal/database",
+	"cmd/berth/internal/operators",
+	"compute",
+	"compute/lifecycle",
+	"compute/servers",
+	"config",
+	"conformance",
+	"conformance/agents",
+	"conformance/clients",
+	"conformance/clients/openstack",
+	"conformance/clients/rest",
+	"conformance/differential",
+	"conformance/documents",
+	"conformance/durability",
+	"conformance/fuzzing",
+	"conformance/guide",
+	"conformance/identity",
+	"conformance/instances",
+	"conformance/migration",
+	"conformance/namespaces",
+	"conformance/neutron",
+	"conformance/nova",
+	"conformance/operators",
+	"conformance/packaging",
+	"conformance/ports",
+	"conformance/scenarios",
+	"conformance/server",
+	"conformance/servers",
+	"conformance/tempest",
+	"daemon",
+	"daemon/hostagent",
+	"dbtool",
+	"devcloud",
+	"guarantee",
+	"httpapi",
+	"httpapi/computeapi",
+	"httpapi/computeapi/catalogapi",
+	"httpapi/computeapi/fleetapi",
+	"httpapi/computeapi/serversapi",
+	"httpapi/computeapi/wire",
+	"httpapi/identityapi",
+	"httpapi/imageapi",
+	"httpapi/networkapi",
+	"httpapi/placementapi",
+	"httpapi/pyjson",
+	"httpapi/pyschema",
+	"httpapi/resource",
+	"identity/authcheck",
+	"identity/discovery",
+	"identity/hostkey",
+	"identity/keystone",
+	"identity/local",
+	"identity/policy",
+	"images",
+	"internal/archtest",
+	"internal/backoff",
+	"internal/dbtest",
+	"internal/fakehosts",
+	"internal/growthtest",
+	"internal/keystonetest",
+	"internal/manpages",
+	"internal/ovstest",
+	"internal/process",
+	"internal/storetest",
+	"internal/upstreamtest",
+	"logging",
+	"microversion",
+	"network/service",
+	"network/tracking",
+	"ops/audit",
+	"ops/audit/audittest",
+	"ops/capacity",
+	"ops/changefeed",
+	"ops/cloud",
+	"ops/cloud/cloudtest",
+	"ops/cloud/index",
+	"ops/cloudapi",
+	"ops/doctor",
+	"ops/explain",
+	"ops/exporter",
+	"ops/heal",
+	"ops/lookup",
+	"ops/metrics",
+	"ops/novaquery",
+	"ops/records",
+	"ops/restore",
+	"osloconfig",
+	"placement",
+	"placement/candidates",
+	"placement/placementtest",
+	"placement/providertree",
+	"placement/service",
+	"placement/snapshot",
+	"sqlstore",
+	"sqlstore/engine",
+	"sqlstore/migrations",
+	"sqlstore/rowtable",
+	"sqlstore/sqlconn",
+	"systemd",
+	"tracing",
+	"watch",
 }
 
-// TestLinesAreWrapped refuses lines that are too long to be read next to others: 120 columns of code,
-// and 100 of a comment that has the line to itself.
+// TestLinesAreWrapped refuses lines that are too long to be read next to others: 120 columns of
+// code, and 100 of a comment that has the line to itself. Lines of a text over several lines are as
+// long as the text needs.
 func TestLinesAreWrapped(t *testing.T) {
 	all := packages(t)
-	for _, pkg := range wrappedPackages {
-		files, ok := all[pkg]
-		if !ok {
+	for _, pkg := range unwrappedPackages {
+		if _, ok := all[pkg]; !ok {
 			t.Errorf("there is no package %s", pkg)
 		}
+	}
+	for pkg, files := range all {
+		long := 0
+		unwrapped := slices.Contains(unwrappedPackages, pkg)
 		for _, f := range files {
 			text, err := os.ReadFile(f.path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, problem := range longLines(string(text)) {
-				t.Errorf("%s:%s", f.path, problem)
+			problems := longLines(string(text))
+			long += len(problems)
+			for _, problem := range problems {
+				if !unwrapped {
+					t.Errorf("%s:%s", f.path, problem)
+				}
 			}
+		}
+		if unwrapped && long == 0 {
+			t.Errorf("the lines of %s are wrapped; it leaves the list of unwrapped packages", pkg)
 		}
 	}
 }
 
 // longLines returns the numbers of the lines that are too long, with what is wrong.
 func longLines(text string) (problems []string) {
+	texts := linesOfTexts(text)
 	for i, line := range strings.Split(text, "\n") {
+		if texts[i] {
+			continue
+		}
 		limit := longestCode
 		if strings.HasPrefix(strings.TrimSpace(line), "//") {
 			limit = longestComment
@@ -59,9 +202,30 @@ func longLines(text string) (problems []string) {
 	return problems
 }
 
+// linesOfTexts returns the lines, from 0, that strings over several lines take.
+func linesOfTexts(source string) map[int]bool {
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(source))
+	s.Init(file, []byte(source), func(token.Position, string) {}, 0)
+	lines := map[int]bool{}
+	for {
+		pos, kind, text := s.Scan()
+		if kind == token.EOF {
+			return lines
+		}
+		if n := strings.Count(text, "\n"); kind == token.STRING && n > 0 {
+			for i := range n + 1 {
+				lines[file.Line(pos)-1+i] = true
+			}
+		}
+	}
+}
+
 // TestLongLinesAreFound gives the check what it must refuse, and what it must not.
 func TestLongLinesAreFound(t *testing.T) {
-	text := strings.Repeat("x", 120) + "\n" + strings.Repeat("x", 121) + "\n// " + strings.Repeat("c", 97) + "\n\t// " + strings.Repeat("c", 97)
+	text := strings.Repeat("x", 120) + "\n" + strings.Repeat("x", 121) + "\n// " +
+		strings.Repeat("c", 97) + "\n\t// " + strings.Repeat("c", 97) +
+		"\nx = `\n" + strings.Repeat("t", 121) + "`\n"
 	if got := longLines(text); len(got) != 2 || !strings.HasPrefix(got[0], "2: 121 ") || !strings.HasPrefix(got[1], "4: 101 ") {
 		t.Errorf("longLines() = %q", got)
 	}
