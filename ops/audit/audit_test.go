@@ -86,7 +86,11 @@ func TestFaultsAreFoundInAnyCloud(t *testing.T) {
 			return
 		}
 		injected++
-		if got := codes(audit.Check(index.New(c), audit.Options{}).Findings); !slices.Equal(got, p.Codes()) {
+		got := codes(audit.Check(index.New(c), audit.Options{}).Findings)
+		if p.Code == audit.AgentProviderMissing { // it may be the last one with the traits that a port requests
+			got = slices.DeleteFunc(got, func(code audit.Code) bool { return code == audit.RequestTraitWithoutProvider })
+		}
+		if !slices.Equal(got, p.Codes()) {
 			rt.Errorf("%s/%s: found %q: %+v", p.Code, p.Name, got, audit.Check(index.New(c), audit.Options{}).Findings)
 		}
 	})

@@ -270,9 +270,12 @@ func reservedAboveTotal(x *records, r *report) {
 
 // inventories calls fn with each inventory, sorted.
 func (x *records) inventories(fn func(p *cloud.Provider, class string, i cloud.Inventory)) {
+	var classes []string // of each provider in turn
 	for i := range x.Placement.Providers {
 		p := &x.Placement.Providers[i]
-		for _, class := range slices.Sorted(maps.Keys(p.Inventories)) {
+		classes = slices.AppendSeq(classes[:0], maps.Keys(p.Inventories))
+		slices.Sort(classes)
+		for _, class := range classes {
 			fn(p, class, p.Inventories[class])
 		}
 	}
