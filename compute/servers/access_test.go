@@ -58,7 +58,7 @@ func TestWhatServersName(t *testing.T) {
 		{"public flavor", func(s *servers.ServerSpec) { s.Flavor = "m1" }, accepted, accepted, accepted},
 		{"keypair of a user", func(s *servers.ServerSpec) { s.KeyName = "k" }, accepted, outcome{bad, "KeypairNotFound"}, outcome{bad, "KeypairNotFound"}},
 		{"port", func(s *servers.ServerSpec) { s.Networks = []compute.NetworkSpec{{Port: free}} }, accepted, outcome{bad, "PortNotFound"}, accepted},
-		// Nova asks Neutron with the administrator's token, which sees any network; here it is one of his project's.
+		// Nova queries Neutron with the administrator's token, which sees any network; here with his project's.
 		{
 			"network", func(s *servers.ServerSpec) { s.Networks = []compute.NetworkSpec{{Network: compute.ID(w.net)}} },
 			accepted,
@@ -71,7 +71,7 @@ func TestWhatServersName(t *testing.T) {
 		}, accepted, outcome{bad, "SecurityGroupNotFound"}, outcome{bad, "SecurityGroupNotFound"}},
 	} {
 		for who, want := range map[compute.Caller]outcome{ann: c.owner, eve: c.other, root: c.admin} {
-			spec := servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, PortsMayAsk: true}
+			spec := servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, PortsMayRequest: true}
 			c.name(&spec)
 			made, err := w.CreateServers(ctx, who, spec)
 			if kind, code := fault.Of(err); err == nil && want != accepted || err != nil && (want == accepted || outcome{kind, code} != want) {

@@ -70,7 +70,7 @@ func TestAttachAndDetach(t *testing.T) {
 	p := must(w.attach(w.cloudService, vm, compute.NetworkSpec{Port: port, Tag: "t"}, nil))
 	w.agrees("attach of a port")
 	if !slices.Equal(limits, []string{"10"}) {
-		t.Errorf("placement is asked for %v candidates, want as many as are tried", limits)
+		t.Errorf("%v candidates are requested from placement, want as many as are tried", limits)
 	}
 	if p.Shown.ID != port || p.Tag != "t" || p.Own || p.Shown.Allocation.Empty() {
 		t.Errorf("the port is %+v", p)
@@ -115,7 +115,7 @@ func TestAttachIsRefused(t *testing.T) {
 	w.work(w.cloudService, nil)
 	taken := must(w.Server(ctx, other)).Ports[0].Port
 	broken := func(string, fleet.Wanted) *fleet.Result { return &fleet.Result{Error: "no slot"} }
-	asking := func() {
+	requesting := func() {
 		id := w.policy(500)
 		_, err := w.network.UpdateNetwork(ctx, w.net, func(n *topology.NetworkSpec) error {
 			n.Policy = id
@@ -173,9 +173,9 @@ func TestAttachIsRefused(t *testing.T) {
 			fmt.Sprintf("Failed to attach network adapter device to %s", vm),
 		},
 		{
-			"asking",
+			"a network whose ports request bandwidth",
 			compute.NetworkSpec{Network: compute.ID(w.net)},
-			func() { unlimited(); asking() }, nil, fault.Invalid, "NetworksWithQoSPolicyNotSupported",
+			func() { unlimited(); requesting() }, nil, fault.Invalid, "NetworksWithQoSPolicyNotSupported",
 			fmt.Sprintf("Using networks with QoS policy is not supported for instance %s. (Network ID is %s)", vm, w.net),
 		},
 	} {
@@ -200,7 +200,7 @@ func TestAttachIsRefused(t *testing.T) {
 	}
 }
 
-// Ports that ask for resources are refused where the operator wants that, or where the host is
+// Ports that request resources are refused where the operator wants that, or where the host is
 // too old for them; others are not, and nothing changes.
 func TestAttachOfPortsThatAskIsRefused(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
@@ -236,7 +236,7 @@ func TestAttachOfPortsThatAskIsRefused(t *testing.T) {
 		}
 		w.agrees(tc.what)
 		plain := must(w.attach(tc.s, vm, compute.NetworkSpec{Port: w.port(0)}, nil))
-		w.agrees(tc.what + ", and a port that asks for nothing")
+		w.agrees(tc.what + ", and a port that requests nothing")
 		w.must(w.Detach(ctx, ann, vm, plain.Port))
 		w.work(w.cloudService, nil)
 	}
@@ -314,8 +314,8 @@ func TestDetachOfPortWithoutAllocation(t *testing.T) {
 	}
 }
 
-// What a port asks for changes while a server gets it, or loses it, before whichever request: the
-// server holds what its ports ask for in the end. A rotation has every second request.
+// What a port requests changes while a server gets it, or loses it, before whichever request: the
+// server has allocations for what its ports request in the end. A rotation has every second request.
 func TestPortThatChanges(t *testing.T) {
 	first, step := rotation.Every(2)
 	for _, name := range []string{"Boot", "Attach", "Detach", "Delete"} {

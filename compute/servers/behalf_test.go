@@ -21,7 +21,7 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// A recorder is a transport that notes for each request that changes something which request it names.
+// A recorder is a transport that records which request each request that changes something names.
 type recorder struct {
 	mu   sync.Mutex
 	seen map[string]bool // "METHOD kind of path: id"
@@ -36,8 +36,8 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(q)
 }
 
-// took returns what was noted since it was called last.
-func (r *recorder) took() []string {
+// take returns what was recorded since the last call.
+func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := slices.Sorted(maps.Keys(r.seen))
@@ -45,8 +45,9 @@ func (r *recorder) took() []string {
 	return all
 }
 
-// serveNoting returns a service, as a process that has just begun, whose requests to its neighbours are noted.
-func (w *fixture) serveNoting(r *recorder) *cloudService {
+// serveRecorded returns a service, as a process that has just begun, whose requests to its peer
+// services are recorded.
+func (w *fixture) serveRecorded(r *recorder) *cloudService {
 	to := func(url string) client.Options {
 		o := options(w, url)
 		o.HTTP, o.RequestID = &http.Client{Transport: r}, logging.GlobalID
@@ -78,7 +79,7 @@ func TestOperationsNameTheirRequest(t *testing.T) {
 	r := &recorder{seen: map[string]bool{}}
 	boot := func(name string, by compute.Caller, ports ...compute.ID) compute.ID {
 		t.Helper()
-		spec := servers.ServerSpec{Name: name, Flavor: "m1", Image: cirros, PortsMayAsk: true}
+		spec := servers.ServerSpec{Name: name, Flavor: "m1", Image: cirros, PortsMayRequest: true}
 		for _, p := range ports {
 			spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
 		}
@@ -90,40 +91,40 @@ func TestOperationsNameTheirRequest(t *testing.T) {
 		for i := range requests {
 			requests[i] += ": " + id
 		}
-		if diff := cmp.Diff(requests, r.took()); diff != "" {
+		if diff := cmp.Diff(requests, r.take()); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", what, diff)
 		}
 	}
 	first, second := w.port(1000), w.port(1000)
 	vm := boot("vm", by("req-boot", ""), first, second)
-	w.work(w.serveNoting(r), nil)
+	w.work(w.serveRecorded(r), nil)
 	expect("boot", "req-boot", "PUT /allocations", "PUT /v2.0")
 
 	w.must(w.ResizeServer(ctx, by("req-resize", "req-terraform"), vm, servers.Resizing{Flavor: "m2"}))
-	w.work(w.serveNoting(r), nil)
+	w.work(w.serveRecorded(r), nil)
 	expect("resize", "req-terraform", "POST /allocations", "POST /berth", "PUT /v2.0")
 
 	w.must(w.ConfirmResize(ctx, by("req-confirm", ""), vm))
-	w.work(w.serveNoting(r), nil)
+	w.work(w.serveRecorded(r), nil)
 	expect("confirmation", "req-confirm", "PUT /allocations")
 
 	// The second of these waits for the first.
 	w.must(w.Detach(ctx, by("req-detach", ""), vm, first))
 	w.must(w.Detach(ctx, by("req-detach-2", ""), vm, second))
-	w.work(w.serveNoting(r), nil)
+	w.work(w.serveRecorded(r), nil)
 	want := []string{"PUT /allocations: req-detach", "PUT /allocations: req-detach-2", "PUT /v2.0: req-detach", "PUT /v2.0: req-detach-2"}
-	if diff := cmp.Diff(want, r.took()); diff != "" {
+	if diff := cmp.Diff(want, r.take()); diff != "" {
 		t.Errorf("detaching (-want +got)\n%s", diff)
 	}
 
 	// A deletion takes the place of what is under way.
 	vm = boot("vm", by("req-boot-2", "req-terraform"), w.port(1000))
-	s := w.serveNoting(r)
+	s := w.serveRecorded(r)
 	if left := must(s.Recover(ctx)); left != 1 {
 		t.Fatalf("%d operations are under way", left)
 	}
 	expect("boot", "req-terraform", "PUT /allocations", "PUT /v2.0")
 	w.must(w.DeleteServer(ctx, by("req-delete-2", ""), vm))
-	w.work(w.serveNoting(r), nil)
+	w.work(w.serveRecorded(r), nil)
 	expect("deletion", "req-delete-2", "PUT /allocations", "PUT /v2.0")
 }

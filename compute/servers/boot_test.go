@@ -68,7 +68,7 @@ func TestBootInNetwork(t *testing.T) {
 	}
 }
 
-// why returns what was told of steps that failed with a server.
+// why returns what was recorded of steps that failed with a server.
 func (w *fixture) why(id compute.ID) string {
 	w.Helper()
 	var all []string
@@ -108,7 +108,7 @@ func TestNobodyHasRoom(t *testing.T) {
 
 // A network that guarantees bandwidth is refused, unless the operator lets servers be made
 // in it.
-func TestNetworkThatAsks(t *testing.T) {
+func TestNetworkWithGuarantee(t *testing.T) {
 	for _, may := range []bool{false, true} {
 		w := newFixture(t, 2500, "cn1")
 		id := w.policy(1000)
@@ -120,17 +120,17 @@ func TestNetworkThatAsks(t *testing.T) {
 		s := w.serve(w.store, func(s *compute.Settings) { s.AllowNetworkQoS = may })
 		made := must(s.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, AnyNetwork: true, Min: 2}))
 		w.work(s, nil)
-		w.agrees(fmt.Sprint("networks may ask: ", may))
+		w.agrees(fmt.Sprint("networks may have guarantees: ", may))
 		for _, one := range made {
 			one = must(w.Server(ctx, one.ID))
 			f, _ := one.Failure()
 			want := fmt.Sprintf("Build of instance %s aborted: Failed to allocate the network(s), not rescheduling.", one.ID)
 			if may && one.State != compute.Active || !may && (one.State != compute.Error || f.Message != want) {
-				t.Errorf("networks may ask: %v: the server is %s, %+v", may, one.State, f)
+				t.Errorf("networks may have guarantees: %v: the server is %s, %+v", may, one.State, f)
 			}
 		}
 		if n := len(must(w.network.Ports(ctx))); n != map[bool]int{true: 2}[may] {
-			t.Errorf("networks may ask: %v: %d ports", may, n)
+			t.Errorf("networks may have guarantees: %v: %d ports", may, n)
 		}
 	}
 }
@@ -326,10 +326,10 @@ func TestAllOrNothing(t *testing.T) {
 	}
 }
 
-// A forced host is asked for nothing but room.
+// A forced host needs nothing but room.
 func TestForcedHost(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
-	w.paths.placement.breaks(1, true, false) // placement, which would leave it out, is not told
+	w.paths.placement.breaks(1, true, false) // placement, which would leave it out, gets no notice
 	for _, h := range must(w.Services(ctx)) {
 		must(w.ChangeService(ctx, h.ID, fleet.ServiceChange{Disabled: ptr(h.Host == "cn2")}))
 	}

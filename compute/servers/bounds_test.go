@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// What a request asks for is bounded before anything is made of it, with quotas off too: the neighbours are
-// not asked, and nothing is as big as the number in the request.
+// What a request may have is bounded before anything is made of it, with quotas off too: peer
+// services get no request, and nothing is as big as the number in the request.
 func TestRequestsAreBounded(t *testing.T) {
 	c := newCloud(t, func(s *compute.Settings) {
 		for resource := range s.Quotas {

@@ -10,7 +10,8 @@ import (
 	"github.com/berthcloud/berth/compute/scheduler"
 )
 
-// A validatedSpec is a validated request for servers, as far as neighbours are needed for the validation.
+// A validatedSpec is a validated request for servers, as far as peer services are needed for
+// the validation.
 type validatedSpec struct {
 	ServerSpec
 	by     compute.Caller
@@ -22,11 +23,11 @@ type validatedSpec struct {
 	most   int // servers that can have ports
 }
 
-// check validates a request for servers with the neighbours' help. Its faults are Nova's.
+// check validates a request for servers with the peer services' help. Its faults are Nova's.
 func (s *Service) check(ctx context.Context, by compute.Caller, spec ServerSpec) (*validatedSpec, error) {
 	d := &validatedSpec{ServerSpec: spec, by: by}
 	for _, step := range []func(context.Context, *validatedSpec) error{
-		s.checkCount, s.checkZone, s.checkFlavor, s.checkNeighbours, s.checkImage, s.checkPorts, s.checkNetworks,
+		s.checkCount, s.checkZone, s.checkFlavor, s.checkPeers, s.checkImage, s.checkPorts, s.checkNetworks,
 	} {
 		if err := step(ctx, d); err != nil {
 			return nil, err
@@ -96,8 +97,8 @@ func (s *Service) flavor(ctx context.Context, by compute.Caller, id compute.ID) 
 	return row, err
 }
 
-// checkNeighbours checks that the services are configured that the request needs.
-func (s *Service) checkNeighbours(_ context.Context, d *validatedSpec) error {
+// checkPeers checks that the services are configured that the request needs.
+func (s *Service) checkPeers(_ context.Context, d *validatedSpec) error {
 	switch {
 	case s.images == nil:
 		return compute.NotConfigured("image")
@@ -140,7 +141,7 @@ func (s *Service) checkPorts(ctx context.Context, d *validatedSpec) error {
 			return compute.PortInUse(p.ID)
 		case len(p.Addresses) == 0 && !p.IPDeferred && !p.NoIP:
 			return compute.Invalid("PortRequiresFixedIP", "Port %s requires a FixedIP in order to be used.", p.ID)
-		case len(p.ResourceRequest.Groups) > 0 && !d.PortsMayAsk:
+		case len(p.ResourceRequest.Groups) > 0 && !d.PortsMayRequest:
 			return compute.Invalid("CreateWithPortResourceRequestOldVersion", "Creating servers with ports having resource requests, like a "+
 				"port with a QoS minimum bandwidth policy, is not supported until microversion 2.72.")
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/berthcloud/berth/compute/serverports"
 )
 
-// What one request can ask for, whatever the quotas are. Nova bounds it by its quotas only.
+// The bounds of one request, whatever the quotas are. Nova bounds it by its quotas only.
 const (
 	MaxServers        = 1000 // servers; more of max_count count as this many
 	MaxNetworks       = 128  // ports and networks of a server

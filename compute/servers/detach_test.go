@@ -223,7 +223,7 @@ func TestEventsEndLast(t *testing.T) {
 		path.breaks(1, true, false)
 		w.hostsWork(w.cloudService, nil)
 		must(w.Recover(ctx))
-		unended("a neighbour cannot be asked")
+		unended("a peer service is unavailable")
 		path.heals()
 		w.later(time.Minute)
 		w.report()
@@ -455,7 +455,7 @@ func TestLeasesBeginWithTheWork(t *testing.T) {
 	all.Wait()
 }
 
-// What is asked of a server while a port is taken from it waits, and is done, in its order: a
+// What is requested of a server while a port is taken from it waits, and is done, in its order: a
 // detachment sets no task_state.
 func TestWhatComesDuringADetachmentWaits(t *testing.T) {
 	w := newFixture(t, 5000, "cn1")

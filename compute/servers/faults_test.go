@@ -38,7 +38,7 @@ func (d *dying) Update(ctx context.Context, now time.Time, fn func(compute.Write
 type scenario struct {
 	// begin makes what there has to be before.
 	begin func(w *fixture)
-	// do does it; what it returns was told to the user.
+	// do does it; what it returns is the user's answer.
 	do func(w *fixture, s *cloudService) error
 	// fails says which of the host's work does.
 	fails func(w *fixture) func(string, fleet.Wanted) *fleet.Result
@@ -461,7 +461,7 @@ func (w *fixture) only() compute.ID {
 // bootOn begins to create servers with a port in the network, and others.
 func (w *fixture) bootOn(s *cloudService, n int, ports ...compute.ID) error {
 	spec := servers.ServerSpec{
-		Name: "vm", Flavor: "m1", Image: cirros, Min: n, PortsMayAsk: true, Networks: []compute.NetworkSpec{{Network: compute.ID(w.net)}},
+		Name: "vm", Flavor: "m1", Image: cirros, Min: n, PortsMayRequest: true, Networks: []compute.NetworkSpec{{Network: compute.ID(w.net)}},
 	}
 	for _, p := range ports {
 		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
@@ -520,10 +520,10 @@ func (w *fixture) afterwards(after string) {
 	w.agrees(after)
 }
 
-// Whatever happens on the way to a neighbour, at whatever request: as soon as the way is
+// Whatever happens on the way to a peer service, at whatever request: as soon as the way is
 // free, all that is allocated, bound and made belongs to a server, and no server is stuck. A rotation has
 // a quarter of the scenarios.
-func TestServersSurviveTheirNeighbours(t *testing.T) {
+func TestServersSurviveTheirPeers(t *testing.T) {
 	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
 	if racetest.Few() {
 		names = []string{"Boot"}

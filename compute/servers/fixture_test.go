@@ -54,7 +54,7 @@ type fixture struct {
 	store    compute.Store
 	network  *service.Service
 	places   *placementclient.Client // as this test sees it
-	paths    *paths                  // to what the compute service asks
+	paths    *paths                  // from the compute service to its peers
 	net      network.ID              // physnet0
 	policies map[int64]network.ID
 	given    map[network.ID]bool // ports that were made for no server
@@ -69,8 +69,8 @@ type fixture struct {
 	elapsed time.Duration
 }
 
-// paths are what lies between the compute service and its neighbours, and between the network service and
-// placement. Without a keystone the compute service needs no tokens.
+// paths are what lies between the compute service and its peer services, and between the network
+// service and placement. Without a keystone the compute service needs no tokens.
 type paths struct {
 	placement, network, amounts, keystone *breakable
 	unanswered                            func() // is called when a request of the compute service has no answer, unless it is nil
@@ -326,7 +326,7 @@ func (w *fixture) policy(rate int64) network.ID {
 // boot begins to create a server with ports.
 func (w *fixture) boot(name string, ports ...compute.ID) compute.ID {
 	w.Helper()
-	spec := servers.ServerSpec{Name: name, Flavor: "m1", Image: cirros, PortsMayAsk: true}
+	spec := servers.ServerSpec{Name: name, Flavor: "m1", Image: cirros, PortsMayRequest: true}
 	for _, p := range ports {
 		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
 	}
@@ -409,9 +409,9 @@ func (w *fixture) report() {
 	}
 }
 
-// agrees holds the three services against each other: each server holds what its flavor
-// and its bound ports ask for, on the providers of its host and of those ports, nobody else holds
-// anything, no port is stuck, each host that is up is to have its servers and no others, and nothing
+// agrees compares the three services with each other: each server has allocations for what its
+// flavor and its bound ports request, on the providers of its host and of those ports, no other
+// consumer has any, no port is stuck, each host that is up is to have its servers and no others, and nothing
 // is under way.
 func (w *fixture) agrees(after string) {
 	w.Helper()
@@ -460,7 +460,7 @@ func sizeOf(flavor compute.ID) map[string]int64 {
 }
 
 // fitsMigration looks at one migration, and adds what it is to have: of a server that may come back, what its former
-// flavor and its ports ask for, on the source.
+// flavor and its ports request, on the source.
 func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server compute.ServerRow, want map[string]allocations.Amounts) {
 	w.Helper()
 	want[string(m.ID)] = allocations.Amounts{}
@@ -479,12 +479,12 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 	w.must(err)
 	ports, err := w.network.Ports(ctx)
 	w.must(err)
-	has, asked := map[string]int64{}, map[string]int64{} // for all ports, by class
+	has, requested := map[string]int64{}, map[string]int64{} // for all ports, by class
 	for i := range ports {
 		for _, g := range w.network.Request(&ports[i]).Groups {
 			for class, n := range g.Resources {
 				if ports[i].DeviceID == string(m.Server) {
-					asked[class] += n
+					requested[class] += n
 				}
 			}
 		}
@@ -499,13 +499,13 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 			w.Errorf("%s: a migration from %s holds %v on %s", after, m.Source, classes, w.hosts[provider])
 		}
 	}
-	if !maps.Equal(has, asked) || !maps.Equal(held.Amounts[string(node.ID)], sizeOf(m.OldFlavor)) {
-		w.Errorf("%s: a migration holds %v, want %v of %s and %v for ports", after, held.Amounts, sizeOf(m.OldFlavor), node.ID, asked)
+	if !maps.Equal(has, requested) || !maps.Equal(held.Amounts[string(node.ID)], sizeOf(m.OldFlavor)) {
+		w.Errorf("%s: a migration holds %v, want %v of %s and %v for ports", after, held.Amounts, sizeOf(m.OldFlavor), node.ID, requested)
 	}
 	want[string(m.ID)] = held.Amounts
 }
 
-// fits looks at one port, and adds what it asks for to the expected allocations of its server.
+// fits looks at one port, and adds what it requests to the expected allocations of its server.
 func (w *fixture) fits(after string, p *network.Port, there map[string]compute.ServerRow, want map[string]allocations.Amounts) {
 	w.Helper()
 	rows := computetest.Read[compute.PortRow](w, w.store, compute.Where(compute.ByPort, compute.ID(p.ID)))
@@ -635,7 +635,7 @@ func (w *fixture) state(id compute.ID) string {
 	return rows[0].State
 }
 
-// A breakable is a service that can be told to break.
+// A breakable is a service that a test can break.
 type breakable struct {
 	handler    http.Handler
 	inner, url string // without and with what may break

@@ -78,7 +78,7 @@ func (w *fixture) becomes(what string, is func() bool) {
 	}
 }
 
-// runs tells what a host has: servers with their ports.
+// runs describes what a host has: servers with their ports.
 func runs(f *driver.Fake) string {
 	all, _ := f.Servers(ctx) // never fails
 	var words []string

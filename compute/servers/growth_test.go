@@ -101,7 +101,7 @@ func (g *grownCloud) boot(ports ...compute.ID) storetest.Reads {
 	g.Helper()
 	g.reads.Take()
 	spec := servers.ServerSpec{
-		Name: fmt.Sprint("vm ", ports), Flavor: "m1", Zone: "near", Image: cirros, PortsMayAsk: true, Hints: fmt.Appendf(nil, `{"group": %q}`, g.group),
+		Name: fmt.Sprint("vm ", ports), Flavor: "m1", Zone: "near", Image: cirros, PortsMayRequest: true, Hints: fmt.Appendf(nil, `{"group": %q}`, g.group),
 	}
 	for _, p := range ports {
 		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
@@ -332,7 +332,7 @@ func TestWaitingRequestsReadNothing(t *testing.T) {
 					computetest.Add(t, store, vm, other)
 					reads := storetest.Count(store)
 					s := newService(compute.NewDatabase(reads, compute.Rules{Settings: compute.DefaultSettings()}), computetest.Options{
-						Placement: placementclient.NewCompute(options(t, nowhere)), Network: neutronclient.New(options(t, nowhere)), Images: allImages,
+						Placement: placementclient.NewCompute(options(t, unusedURL)), Network: neutronclient.New(options(t, unusedURL)), Images: allImages,
 					})
 					s.ActAsWorker()
 					change := func() error {
@@ -383,7 +383,7 @@ func BenchmarkGrowth(b *testing.B) {
 		}
 		b.Cleanup(func() { _ = store.Close() })
 		computetest.Add(b, store, manyServers(computetest.Now, 10*n, n)...)
-		places, nets := placementclient.NewCompute(options(b, nowhere)), neutronclient.New(options(b, nowhere))
+		places, nets := placementclient.NewCompute(options(b, unusedURL)), neutronclient.New(options(b, unusedURL))
 		db := databaseAt(store)
 		quotas := catalog.New(db, nil)
 		s := newService(db, computetest.Options{

@@ -124,11 +124,11 @@ func TestZonesThatOthersCreate(t *testing.T) {
 // placement, and each gets the providers of its own host.
 func TestBootsShareQueries(t *testing.T) {
 	w := newFixture(t, 4000, "cn1", "cn2", "cn3")
-	var asked, atOnce atomic.Int64
+	var requests, atOnce atomic.Int64
 	all := make(chan struct{})
 	inner := w.paths.placement.handler
 	w.paths.placement.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/allocation_candidates") && asked.Add(1) == 1 {
+		if strings.HasPrefix(r.URL.Path, "/allocation_candidates") && requests.Add(1) == 1 {
 			<-all
 		}
 		inner.ServeHTTP(rw, r)
@@ -149,7 +149,7 @@ func TestBootsShareQueries(t *testing.T) {
 	for _, s := range computetest.Read[compute.ServerRow](t, w.store) {
 		on[s.Host]++
 	}
-	if n := asked.Load(); n > 6 || on["cn1"] != 4 || on["cn2"] != 4 || on["cn3"] != 4 {
+	if n := requests.Load(); n > 6 || on["cn1"] != 4 || on["cn2"] != 4 || on["cn3"] != 4 {
 		t.Errorf("%d queries for 12 servers, which are on %v", n, on)
 	}
 }

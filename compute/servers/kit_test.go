@@ -17,10 +17,11 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// nowhere is where no neighbour is.
-const nowhere = "http://127.0.0.1:1"
+// unusedURL is an address at which no service listens.
+const unusedURL = "http://127.0.0.1:1"
 
-// A cloud is a compute service on an empty database, with a clock of its own, whose neighbours are unavailable.
+// A cloud is a compute service on an empty database, with a clock of its own, whose
+// peer services are unavailable.
 type cloud struct {
 	*testing.T
 	*cloudService
@@ -42,7 +43,7 @@ func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 	for _, set := range settings {
 		set(&s)
 	}
-	places, nets := placementclient.NewCompute(options(t, nowhere)), neutronclient.New(options(t, nowhere))
+	places, nets := placementclient.NewCompute(options(t, unusedURL)), neutronclient.New(options(t, unusedURL))
 	c.db = compute.NewDatabase(c.store, compute.Rules{Settings: s, Now: func() time.Time { return c.now }, Log: logtest.Logger()})
 	c.cloudService = newService(c.db, computetest.Options{Placement: places, Network: nets, Images: allImages})
 	c.catalogService = catalog.New(c.db, nil)
@@ -73,8 +74,8 @@ func (c *cloud) refused(what string, err error, kind fault.Kind, code fault.Code
 		c.Errorf("%s = %v, want %s", what, err, code)
 		return
 	}
-	if k, is := f.Fault(); k != kind || is != code || f.Error() != text {
-		c.Errorf("%s = %v %s %q, want %v %s %q", what, k, is, f.Error(), kind, code, text)
+	if k, got := f.Fault(); k != kind || got != code || f.Error() != text {
+		c.Errorf("%s = %v %s %q, want %v %s %q", what, k, got, f.Error(), kind, code, text)
 	}
 }
 

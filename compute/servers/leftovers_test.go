@@ -29,7 +29,7 @@ func (w *fixture) destroys(host string) (ids []compute.ID) {
 	return ids
 }
 
-// A host that was down while its server was deleted is asked to destroy it until it says that it has.
+// A host that was down while its server was deleted gets the command to destroy it until it reports that it has.
 func TestDeletedWhileItsHostIsDown(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.boot("vm", w.port(1000))
@@ -57,7 +57,8 @@ func TestDeletedWhileItsHostIsDown(t *testing.T) {
 	}
 }
 
-// A host on which a build failed is asked to destroy what is left of it, unless it is to build it after all.
+// A host on which a build failed gets the command to destroy what remains of it, unless it is to
+// build it after all.
 func TestLeftByBuilds(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	first := ""
@@ -99,7 +100,7 @@ func TestLeftByBuilds(t *testing.T) {
 	}
 }
 
-// Of servers that a host has without being asked to, it is to destroy those that were deleted. The
+// Of servers that a host has without a command, it is to destroy those that were deleted. The
 // others are logged once: they may belong to another database, or to a later state of this one.
 func TestUnknownServers(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
@@ -152,7 +153,7 @@ func TestUnknownServers(t *testing.T) {
 	}
 }
 
-// A host that never reported is asked for nothing, which is not the same as to have no servers.
+// A host that never reported gets no commands, which is not the same as to have no servers.
 func TestUnknownHost(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	_, err := w.Wanted(ctx, "cn2")

@@ -119,7 +119,7 @@ func withoutGroups(v any) any {
 }
 
 // Whatever ports a server has: each of its moves leaves them on the providers and the devices of its host, with what they
-// ask for, and a move that is reverted or aborted leaves them where they were.
+// request, and a move that is reverted or aborted leaves them where they were.
 func TestMovesOfPorts(t *testing.T) {
 	kinds := map[string]func(w *fixture) []compute.ID{
 		"two physical networks": func(w *fixture) []compute.ID {
@@ -173,7 +173,7 @@ func TestMovesOfPorts(t *testing.T) {
 			before := w.placed("a live migration", vm)
 			move("an abortion", false, func() error {
 				w.must(w.LiveMigrateServer(ctx, root, vm, servers.LiveMigration{}))
-				must(w.Recover(ctx)) // the destination is asked
+				must(w.Recover(ctx)) // the destination gets its command
 				return w.AbortLiveMigration(ctx, root, vm, w.lastMigration().Number, true)
 			})
 			if back := w.placed("an abortion", vm); !maps.Equal(back, before) {
@@ -211,7 +211,7 @@ func TestMovesNeedHostsThatKnowGroups(t *testing.T) {
 		port := w.port(1000)
 		for what, do := range map[string]func(compute.ID) error{
 			"create": func(id compute.ID) error {
-				spec := servers.ServerSpec{Name: "next", Flavor: "m1", Image: cirros, PortsMayAsk: true, Networks: []compute.NetworkSpec{{Port: port}}}
+				spec := servers.ServerSpec{Name: "next", Flavor: "m1", Image: cirros, PortsMayRequest: true, Networks: []compute.NetworkSpec{{Port: port}}}
 				if id == plain {
 					spec.Networks[0].Port = w.port(0)
 				}

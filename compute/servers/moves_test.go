@@ -148,7 +148,7 @@ func TestPortsDeletedWhileResized(t *testing.T) {
 }
 
 // A port gets a smaller policy while its server moves, before whichever request: the server and its migration have what
-// the flavor and the ports ask for, on the hosts of each, whether the move succeeds or is undone. A rotation has every
+// the flavor and the ports request, on the hosts of each, whether the move succeeds or is undone. A rotation has every
 // second request.
 func TestPortsThatShrinkWhileServersMove(t *testing.T) {
 	first, step := rotation.Every(2)
@@ -182,8 +182,8 @@ func TestPortsThatShrinkWhileServersMove(t *testing.T) {
 	}
 }
 
-// A port that is given more while its server waits to be confirmed may ask for what the former host does not have any more.
-// The server that goes back is in error then, and has what its other ports ask for. The port can be detached, and attached again once there is
+// A port that is given more while its server waits to be confirmed may request what the former host does not have any more.
+// The server that goes back is in error then, and has what its other ports request. The port can be detached, and attached again once there is
 // room or when it gets its former policy.
 func TestPortsThatGrowWhileServersWait(t *testing.T) {
 	for _, way := range []string{"room", "detach", "former policy"} {
@@ -240,7 +240,7 @@ func TestPortsThatGrowWhileServersWait(t *testing.T) {
 	}
 }
 
-// Whatever request is not answered while such a server goes back: it has what its other ports ask for, and keeps that
+// Whatever request is not answered while such a server goes back: it has what its other ports request, and keeps that
 // when the port is detached. A rotation has a quarter of the requests.
 func TestGrownPortsSurviveTheWire(t *testing.T) {
 	first, step := rotation.Every(4)
@@ -321,7 +321,7 @@ func TestLiveMigration(t *testing.T) {
 	}
 	m.is("a live migration to a host", compute.Active, false, "completed", 3000)
 	m.must(m.LiveMigrateServer(ctx, root, m.vm, servers.LiveMigration{}))
-	must(m.Recover(ctx)) // the destination is asked
+	must(m.Recover(ctx)) // the destination gets its command
 	for _, p := range must(m.network.Ports(ctx)) {
 		var profile struct {
 			Destination string `json:"migrating_to"`
@@ -502,8 +502,8 @@ func TestMovesSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A move whose ports cannot be bound to the destination, or not changed to it, says so in an event there, also when no host was
-// asked for anything.
+// A move whose ports cannot be bound to the destination, or not changed to it, says so in an event there, also when no host got
+// a command.
 func TestMovesSayWhyPortsAreNotBound(t *testing.T) {
 	liveMove := func(m *moves) error { return m.LiveMigrateServer(ctx, root, m.vm, servers.LiveMigration{}) }
 	evacuation := func(m *moves) error { return m.evacuateOn(m.cloudService) }

@@ -17,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/internal/rotation"
 )
 
-// path is the way to a neighbour.
+// path is the way to a peer service.
 func (w *fixture) path(to string) *breakable {
 	return map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network}[to]
 }
@@ -272,7 +272,7 @@ func TestDeleteWhileAPortIsAttached(t *testing.T) {
 		_, err := w.Attach(ctx, ann, vm, compute.NetworkSpec{Port: port})
 		attached <- err
 	}()
-	w.becomes("asked", func() bool {
+	w.becomes("commanded", func() bool {
 		wanted := must(w.Wanted(ctx, "cn1"))
 		return len(wanted) == 1 && len(wanted[0].Ports) == 1
 	})

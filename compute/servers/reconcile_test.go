@@ -263,7 +263,7 @@ func TestReconciliationIsBounded(t *testing.T) {
 	})
 	w.reconcile(one, other)
 	if most := int64(len(hosts) + 120/50); named.Load() != int64(servers) || lists.Load() > most {
-		t.Errorf("%d of %d servers are asked for with %d requests, want at most %d", named.Load(), servers, lists.Load(), most)
+		t.Errorf("%d of %d servers are read with %d requests, want at most %d", named.Load(), servers, lists.Load(), most)
 	}
 	if others.Load() > 2*lists.Load() {
 		t.Errorf("there are %d other requests", others.Load())

@@ -57,7 +57,7 @@ func TestSyncTree(t *testing.T) {
 			t.Errorf("%s: SyncTree = %v, want %q", what, err, trouble)
 		}
 		if n := w.paths.placement.number; asked != (n > 0) {
-			t.Errorf("%s: placement was asked %d times", what, n)
+			t.Errorf("%s: placement got %d requests", what, n)
 		}
 		if got := w.tree(node.ID); !slices.Equal(got, want) {
 			t.Errorf("%s: placement has\n%q, want\n%q", what, got, want)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRequestsOfABoot counts what a boot with two ports asks of the neighbours, so that a port is not read
-// more often than it has to be.
+// TestRequestsOfABoot counts the requests of a boot with two ports to the peer services, so that a
+// port is not read more often than it has to be.
 func TestRequestsOfABoot(t *testing.T) {
 	w := newFixture(t, 4000, "cn1", "cn2")
 	var mu sync.Mutex

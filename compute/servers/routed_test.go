@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/network/topology"
 )
 
-// A server with a port in a network of segments goes where its segment is, if that is asked for.
+// A server with a port in a network of segments goes where its segment is, if the settings say so.
 func TestRoutedNetworks(t *testing.T) {
 	w := newFixture(t, 0, "cn1", "cn2")
 	places := placementclient.NewCompute(options(w, w.paths.placement.inner))

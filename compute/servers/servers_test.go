@@ -316,12 +316,12 @@ func TestUniqueNames(t *testing.T) {
 	}
 }
 
-// A service that lacks a neighbour says so.
-func TestWithoutNeighbours(t *testing.T) {
+// A service that lacks a peer service says so.
+func TestWithoutPeers(t *testing.T) {
 	c := newCloud(t)
 	vm := computetest.Server("vm", "cn1")
 	c.add(vm, computetest.Flavor("m1", 2, 128, 1), &compute.PortRow{Server: vm.ID, Port: "p", Seen: []byte(`{}`)})
-	places := placementclient.NewCompute(options(t, nowhere))
+	places := placementclient.NewCompute(options(t, unusedURL))
 	c.cloudService = newService(c.db, computetest.Options{Placement: places, Images: allImages})
 	_, create := c.CreateServers(ctx, ann, servers.ServerSpec{Flavor: "m1", AnyNetwork: true})
 	_, createWithout := c.CreateServers(ctx, ann, servers.ServerSpec{Flavor: "m1"})

@@ -42,9 +42,9 @@ type ServerSpec struct {
 	DiskConfig             string // "AUTO" or "MANUAL"
 	AccessIPv4, AccessIPv6 string
 
-	// PortsMayAsk says that ports may ask for resources: the caller's version of
-	// the API knows of it.
-	PortsMayAsk bool
+	// PortsMayRequest says that ports may request resources: the caller's version of the API knows
+	// of it.
+	PortsMayRequest bool
 }
 
 // SplitZone splits "zone:host:node", of which host and node may be missing. Fault: InvalidInput.

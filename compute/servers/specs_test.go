@@ -54,8 +54,8 @@ func (w *fixture) holds(id compute.ID, hosts ...string) map[string]int64 {
 	return all
 }
 
-// What flavors and images ask for besides numbers is where servers go, and what they hold.
-func TestWhatFlavorsAskFor(t *testing.T) {
+// What flavors and images request in addition to numbers is where servers go, and what they hold.
+func TestRequirementsOfFlavors(t *testing.T) {
 	w := newFixture(t, 0)
 	w.equip("plain", inventory.Host{Traits: []string{"HW_CPU_X86_VMX"}, KnowsCPU: true})
 	w.equip("rich", inventory.Host{
@@ -149,7 +149,7 @@ func TestAggregatesKeepServersApart(t *testing.T) {
 		if i%4 == 0 {
 			flavor, want, ports = "fast", "cn1", []compute.NetworkSpec{{Port: w.port(500)}}
 		}
-		made := must(s.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: flavor, Image: cirros, Networks: ports, PortsMayAsk: true}))
+		made := must(s.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: flavor, Image: cirros, Networks: ports, PortsMayRequest: true}))
 		w.work(s, nil)
 		if one := must(w.Server(ctx, made[0].ID)); one.Host != want {
 			t.Errorf("server %d of flavor %s is %s on %q, want %s: %s", i, flavor, one.State, one.Host, want, w.why(one.ID))

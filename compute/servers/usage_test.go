@@ -16,7 +16,7 @@ func TestUsages(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	begin := w.now.Truncate(time.Second) // as rows have it
 	w.later(begin.Sub(w.now))
-	ask := func(what string, f catalog.UsageFilter, want ...string) {
+	expect := func(what string, f catalog.UsageFilter, want ...string) {
 		t.Helper()
 		if f.Limit == 0 {
 			f.Limit = 10
@@ -36,18 +36,18 @@ func TestUsages(t *testing.T) {
 	}
 
 	vm := w.boot("one")
-	ask("a server that was never launched", all())
+	expect("a server that was never launched", all())
 	w.work(w.cloudService, nil)
 	w.later(90 * time.Minute)
-	ask("a server that runs", all(), "one m1 active used 1h30m0s up 1h30m0s")
-	ask("a part of its time", catalog.UsageFilter{Start: begin.Add(time.Hour), End: begin.Add(80 * time.Minute)}, "one m1 active used 20m0s up 1h30m0s")
-	ask("before its time", catalog.UsageFilter{Start: begin.Add(-time.Hour), End: begin})
+	expect("a server that runs", all(), "one m1 active used 1h30m0s up 1h30m0s")
+	expect("a part of its time", catalog.UsageFilter{Start: begin.Add(time.Hour), End: begin.Add(80 * time.Minute)}, "one m1 active used 20m0s up 1h30m0s")
+	expect("before its time", catalog.UsageFilter{Start: begin.Add(-time.Hour), End: begin})
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.work(w.cloudService, nil)
 	w.later(time.Hour)
 	const gone = "one m1 terminated used 1h30m0s up 1h30m0s"
-	ask("a server that is gone", all(), gone)
-	ask("after its time", catalog.UsageFilter{Start: begin.Add(90 * time.Minute), End: w.Now()})
+	expect("a server that is gone", all(), gone)
+	expect("after its time", catalog.UsageFilter{Start: begin.Add(90 * time.Minute), End: w.Now()})
 	w.report()
 	w.boot("two")
 	w.work(w.cloudService, nil)
@@ -67,7 +67,7 @@ func TestUsages(t *testing.T) {
 	w.refusedWith(err, fault.Invalid, "MarkerNotFound")
 	other := all()
 	other.Project = "other"
-	ask("another project", other)
+	expect("another project", other)
 
 	w.work(w.cloudService, nil)
 	failed := w.boot("never", w.port(1<<40))

@@ -231,7 +231,7 @@ func TestWhatDiffersWakes(t *testing.T) {
 		},
 		func(s *cloudService) error {
 			before := x.cloudService
-			x.cloudService = s // which the hosts ask as well: a third one on its store would not wake its polls
+			x.cloudService = s // which the hosts query as well: a third one on its store would not wake its polls
 			defer func() { x.cloudService = before }()
 			_, err := x.attach(s, one(), compute.NetworkSpec{Port: x.port(0)}, nil)
 			return err

@@ -80,7 +80,7 @@ func serverSpec(q *wire.Request, v pyjson.Value) (servers.ServerSpec, error) {
 
 // plainSpec reads what cannot be wrong.
 func plainSpec(q *wire.Request, v pyjson.Value) servers.ServerSpec {
-	spec := servers.ServerSpec{DiskConfig: "MANUAL", PortsMayAsk: q.Minor >= 72}
+	spec := servers.ServerSpec{DiskConfig: "MANUAL", PortsMayRequest: q.Minor >= 72}
 	for _, m := range v.Members() {
 		switch text := m.Value.Str(); m.Key {
 		case "name":
