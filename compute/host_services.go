@@ -111,7 +111,7 @@ func IdleHost(r Reader, host string) error {
 	return err
 }
 
-// Reported refuses a host that has never reported: it may have been renamed, or ask the compute
+// Reported refuses a host that has never reported: it may have been renamed, or query the compute
 // service of another cloud.
 func Reported(r Reader, host string) error {
 	_, err := One[ServiceRow](r, Where(ByHost, host))

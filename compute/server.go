@@ -184,7 +184,7 @@ type DeletedRow struct {
 	TerminatedAt time.Time
 }
 
-// A HostedRow says what a host is to make of a server. The first step that asks the host for it
+// A HostedRow says what a host is to make of a server. The first step that requests it from the host
 // makes the row, and the host's report that the server is destroyed removes it, which may be after
 // the server's deletion. A server that was moved, or deleted while its host was down, has one on
 // its former host.
@@ -192,11 +192,11 @@ type HostedRow struct {
 	Server       ID
 	Host         string
 	DesiredState string // WishRunning, WishStopped, WishPaused, WishSuspended, WishKept, WishGone
-	// Generation rises when the host is to build the server anew.
+	// Generation rises when the host is to build the server again.
 	Generation int64
 	// Event is whose result the host has yet to report, "" for none.
 	Event ID
-	// Refused is the last event that it could not end and was asked for again, "" for none.
+	// Refused is the last event that it could not end and was requested again, "" for none.
 	Refused ID
 	// Boot, unless empty, is a start that the server must have had.
 	Boot ID

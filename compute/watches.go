@@ -4,7 +4,7 @@ import (
 	"github.com/berthcloud/berth/watch"
 )
 
-// watched are the rows that the list of a host is made of, and those that tell of its answers, by their keys:
+// watched are the rows that the list of a host is made of, and those that record its answers, by their keys:
 // hosts, servers, ports and events.
 var watched = watch.Rules{
 	watch.Row(

@@ -19,11 +19,11 @@ func TestAskedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shared queryGroup
 		var mu sync.Mutex
-		asked := 0
+		sent := 0
 		came, got := map[int]time.Time{}, map[int]*selection.Offer{}
 		begun := map[*selection.Offer]time.Time{}
 		var all sync.WaitGroup
-		ask := func(n int, q placement.Query) {
+		query := func(n int, q placement.Query) {
 			mu.Lock()
 			came[n] = time.Now()
 			mu.Unlock()
@@ -31,7 +31,7 @@ func TestAskedTogether(t *testing.T) {
 			o, err := shared.query(t.Context(), q, func() (selection.Answer, error) {
 				begin = time.Now()
 				mu.Lock()
-				asked++
+				sent++
 				mu.Unlock()
 				time.Sleep(time.Second)
 				return selection.Answer{}, nil
@@ -46,27 +46,27 @@ func TestAskedTogether(t *testing.T) {
 			}
 		}
 		for n := range 10 {
-			all.Go(func() { ask(n, placement.Query{Limit: 1}) })
+			all.Go(func() { query(n, placement.Query{Limit: 1}) })
 			time.Sleep(150 * time.Millisecond)
 		}
-		all.Go(func() { ask(10, placement.Query{Limit: 2}) })
+		all.Go(func() { query(10, placement.Query{Limit: 2}) })
 		all.Wait()
 		for n, o := range got {
 			if begun[o].Before(came[n]) {
-				t.Errorf("query %d, of %v, got what was asked for at %v", n, came[n], begun[o])
+				t.Errorf("query %d, of %v, got the answer of a query at %v", n, came[n], begun[o])
 			}
 		}
 		// The first is alone, 1 to 8 share the second, after a pause, 9 has the third, and the last is
 		// another.
-		if asked != 4 || got[0] == got[1] || got[1] != got[8] || got[8] == got[9] || got[9] == got[10] {
-			t.Errorf("%d queries were sent; %v", asked, got)
+		if sent != 4 || got[0] == got[1] || got[1] != got[8] || got[8] == got[9] || got[9] == got[10] {
+			t.Errorf("%d queries were sent; %v", sent, got)
 		}
 		if took := begun[got[1]].Sub(begun[got[0]]); took != time.Second+maxQueryPause {
 			t.Errorf("the second began %v after the first", took)
 		}
 		time.Sleep(time.Second)
 		begin := time.Now()
-		ask(11, placement.Query{Limit: 1})
+		query(11, placement.Query{Limit: 1})
 		if begun[got[11]] != begin || len(shared.all) != 1 {
 			t.Errorf("a query that was alone began after %v; %d are known", begun[got[11]].Sub(begin), len(shared.all))
 		}
@@ -81,7 +81,7 @@ func TestAskedTogetherForOthers(t *testing.T) {
 		failed := errors.New("no")
 		first, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		ask := func(ctx context.Context, want, answer error) {
+		query := func(ctx context.Context, want, answer error) {
 			_, err := shared.query(ctx, placement.Query{}, func() (selection.Answer, error) {
 				select {
 				case <-ctx.Done():
@@ -94,12 +94,12 @@ func TestAskedTogetherForOthers(t *testing.T) {
 				t.Errorf("it failed with %v, want %v", err, want)
 			}
 		}
-		all.Go(func() { ask(t.Context(), nil, nil) })
+		all.Go(func() { query(t.Context(), nil, nil) })
 		synctest.Wait()
-		all.Go(func() { ask(first, context.Canceled, nil) }) // it would send the next
+		all.Go(func() { query(first, context.Canceled, nil) }) // it would send the next
 		synctest.Wait()
 		for range 3 {
-			all.Go(func() { ask(t.Context(), failed, failed) })
+			all.Go(func() { query(t.Context(), failed, failed) })
 		}
 		synctest.Wait()
 		time.Sleep(1500 * time.Millisecond)

@@ -211,7 +211,7 @@ func (d *drill) tree(host, configurations string) []string {
 // makeRoot makes the provider of a host, as compute does.
 func (d *drill) makeRoot(name string) {
 	d.Helper()
-	d.ask(http.MethodPost, "/resource_providers", `{"name": "`+name+`"}`, nil)
+	d.request(http.MethodPost, "/resource_providers", `{"name": "`+name+`"}`, nil)
 }
 
 // below is what there is in the tree of a host.
@@ -225,11 +225,11 @@ func (d *drill) below(host string) []string {
 	var found struct {
 		Providers []provider `json:"resource_providers"`
 	}
-	d.ask(http.MethodGet, "/resource_providers?name="+url.QueryEscape(host), "", &found)
+	d.request(http.MethodGet, "/resource_providers?name="+url.QueryEscape(host), "", &found)
 	if len(found.Providers) != 1 {
 		d.Fatalf("%d providers are named %s", len(found.Providers), host)
 	}
-	d.ask(http.MethodGet, "/resource_providers?in_tree="+found.Providers[0].UUID, "", &found)
+	d.request(http.MethodGet, "/resource_providers?in_tree="+found.Providers[0].UUID, "", &found)
 	names := map[string]string{}
 	for _, p := range found.Providers {
 		names[p.UUID] = p.Name
@@ -244,8 +244,8 @@ func (d *drill) below(host string) []string {
 			Traits      []string
 			Inventories map[string]struct{ Total int64 }
 		}
-		d.ask(http.MethodGet, "/resource_providers/"+p.UUID+"/traits", "", &has)
-		d.ask(http.MethodGet, "/resource_providers/"+p.UUID+"/inventories", "", &has)
+		d.request(http.MethodGet, "/resource_providers/"+p.UUID+"/traits", "", &has)
+		d.request(http.MethodGet, "/resource_providers/"+p.UUID+"/inventories", "", &has)
 		slices.Sort(has.Traits)
 		for _, trait := range has.Traits {
 			line += " +" + trait
@@ -259,8 +259,8 @@ func (d *drill) below(host string) []string {
 	return lines
 }
 
-// ask queries placement directly, past the wire.
-func (d *drill) ask(method, path, body string, into any) {
+// request queries placement directly, past the wire.
+func (d *drill) request(method, path, body string, into any) {
 	d.Helper()
 	r, err := http.NewRequest(method, d.places.URL+path, strings.NewReader(body))
 	if err != nil {

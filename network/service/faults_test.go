@@ -106,7 +106,7 @@ func TestMovesSurviveTheWire(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%v", name, fault, on), func(t *testing.T) {
 					t.Parallel()
 					places := placementapitest.New(t, placementservice.DefaultSettings())
-					newCloudOn(t, asking(t, places, time.Minute)).survives(s, places, fault, on)
+					newCloudOn(t, clientOf(t, places, time.Minute)).survives(s, places, fault, on)
 				})
 			}
 		}

@@ -24,7 +24,7 @@ func TestFaultsWithUpstream(t *testing.T) {
 			}
 		})
 	}
-	p := asking(t, places, time.Minute)
+	p := clientOf(t, places, time.Minute)
 	for _, fault := range []string{"CutAfterwards", "GatewayTimeout", "Late"} {
 		for _, name := range []string{"More", "AllNone"} {
 			t.Run("Moves/"+fault+"/"+name, func(t *testing.T) {

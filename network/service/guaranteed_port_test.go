@@ -109,7 +109,7 @@ func newCloud(t *testing.T) *cloud {
 // newPlacement returns a real placement that is empty.
 func newPlacement(t *testing.T) network.Placement {
 	t.Helper()
-	return asking(t, placementapitest.New(t, placementservice.DefaultSettings()), time.Minute)
+	return clientOf(t, placementapitest.New(t, placementservice.DefaultSettings()), time.Minute)
 }
 
 // newCloudOn is newCloud with a given placement.

@@ -73,7 +73,7 @@ func TestHostPortsAreAwaited(t *testing.T) {
 					t.Error("the wait ended with an error")
 				}
 			case <-time.After(20 * time.Second):
-				t.Error("nobody is told")
+				t.Error("no poll is notified")
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func TestMTUs(t *testing.T) {
 		name     string
 		mtus     network.MTUs
 		segments []topology.SegmentSpec
-		asked    int
+		request  int
 		want     int // 0 for a refusal, which names most
 		most     string
 	}{
@@ -69,7 +69,7 @@ func TestMTUs(t *testing.T) {
 			set.MTU, set.VLANs = tc.mtus, map[string][]network.Range{"fast": nil, "slow": nil}
 			s := newService(t, set)
 			made, err := s.CreateNetworks(context.Background(),
-				[]topology.NetworkSpec{{NetworkRow: network.NetworkRow{MTU: tc.asked}, Segments: tc.segments}})
+				[]topology.NetworkSpec{{NetworkRow: network.NetworkRow{MTU: tc.request}, Segments: tc.segments}})
 			if tc.want == 0 {
 				f, ok := fault.Find(err)
 				if want := "Invalid input for operation: Requested MTU is too big, maximum is " + tc.most + "."; !ok || f.Error() != want {

@@ -155,11 +155,11 @@ func onceAndOn(fault string) []bool {
 func newWire(t *testing.T, places http.Handler, timeout time.Duration) (*wire, network.Placement) {
 	t.Helper()
 	v := &wire{placement: places}
-	return v, asking(t, v, timeout)
+	return v, clientOf(t, v, timeout)
 }
 
-// asking returns a client of a placement that waits so long for an answer.
-func asking(t *testing.T, places http.Handler, timeout time.Duration) network.Placement {
+// clientOf returns a client of a placement that waits so long for an answer.
+func clientOf(t *testing.T, places http.Handler, timeout time.Duration) network.Placement {
 	t.Helper()
 	server := httptest.NewServer(places)
 	access, err := client.Fixed(server.URL, client.NoAuth)

@@ -25,7 +25,7 @@ import (
 //
 // and these change something, which is in the answer:
 //
-//	boot p cn1 bw=br0 [pkt=agent]     compute claims what p asks for from these providers, and binds it
+//	boot p cn1 bw=br0 [pkt=agent]     compute claims what p requests from these providers, and binds it
 //	bind p cn1 [bw=br0] [pkt=agent] [old=br0] [other=br0] [raw=7] [more=switchdev]
 //	                                  the same without the claim; or with an allocation of another form
 //	set p policy=gold [host=…] [vnic=…] [owner=…] [server=…] [profile=none]

@@ -40,7 +40,7 @@ func (r *freeAddresses) beat(configurations string, want bool) {
 	r.t.Helper()
 	var sync bool
 	if r.agent, sync = beat(r.t, r.Service, configurations); sync != want {
-		r.t.Errorf("the heartbeat asks for a sync: %t, want %t", sync, want)
+		r.t.Errorf("the heartbeat requests a sync: %t, want %t", sync, want)
 	}
 }
 
