@@ -104,7 +104,7 @@ def make_tables(nowhere):
 
 
 class Nobody:
-    """A neighbour that hears everything and says nothing."""
+    """A peer service that accepts every request and answers nothing."""
 
     def __getattr__(self, name):
         return lambda *args, **kwargs: None
@@ -116,7 +116,7 @@ def unknown(self, *args, **kwargs):
 
 
 def detach():
-    """Neighbours are not asked."""
+    """No request goes to peer services."""
     report.report_client_singleton = Nobody
     for name in ('update_aggregates', 'delete_aggregate'):
         setattr(query.SchedulerQueryClient, name, lambda self, *args, **kwargs: None)
