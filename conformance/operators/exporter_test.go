@@ -54,6 +54,41 @@ func (s *stack) scrape(t *testing.T, login []string, args ...string) string {
 	return string(text)
 }
 
+// followed changes servers while berth exporter reads the cloud again and again: it reads those that have
+// changed, also when they were deleted.
+func (s *stack) followed(t *testing.T) {
+	program := server.Berth(t)
+	x := servertest.Start(t, "berth exporter", "/readyz", func(addr string) *exec.Cmd {
+		cmd := exec.Command(program, "exporter", "--listen", addr, "--interval", "1s")
+		cmd.Env = s.environment(t, s.env)
+		return cmd
+	})
+	servers := func(status, n string) {
+		t.Helper()
+		await(t, "there are "+n+" servers that are "+status, func() bool {
+			res, err := http.Get(x.URL() + "/metrics")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			text, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value(string(text), fmt.Sprintf("berth_cloud_servers{status=%q}", status)) == n
+		})
+	}
+	servers("ACTIVE", "3")
+	s.action(t, "plain", object{"os-stop": nil})
+	servers("SHUTOFF", "1")
+	s.action(t, "plain", object{"os-start": nil})
+	servers("SHUTOFF", "")
+	id := made(t, s.computes, "/servers", "server", object{"name": "brief", "flavorRef": "f1", "imageRef": image, "networks": "none"})
+	servers("ACTIVE", "4")
+	s.computes.Must(t, http.StatusNoContent, "DELETE", "/servers/"+id, nil)
+	servers("ACTIVE", "3")
+}
+
 // value returns the value of a series, "" for one that is not there.
 func value(metrics, series string) string {
 	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(metrics)

@@ -51,6 +51,7 @@ func (s *stack) all(t *testing.T) {
 			if s.debian {
 				t.Run("Readers", s.readers)
 				t.Run("Exported", s.exported)
+				t.Run("Followed", s.followed)
 			}
 		},
 		func(t *testing.T) { t.Run("Faults", s.plant) },
