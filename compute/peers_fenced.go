@@ -103,12 +103,12 @@ func (n fencedNetwork) DeletePort(ctx context.Context, id ID) error {
 }
 
 // CreateBinding is Network's.
-func (n fencedNetwork) CreateBinding(ctx context.Context, id ID, b Binding) (is PortBinding, err error) {
+func (n fencedNetwork) CreateBinding(ctx context.Context, id ID, b Binding) (binding PortBinding, err error) {
 	err = fenced(ctx, func() error {
-		is, err = n.Network.CreateBinding(ctx, id, b)
+		binding, err = n.Network.CreateBinding(ctx, id, b)
 		return err
 	})
-	return is, err
+	return binding, err
 }
 
 // ActivateBinding is Network's.

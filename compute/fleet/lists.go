@@ -54,10 +54,10 @@ func (s *Service) wantedOf(r compute.Reader, host string) (all []Wanted, err err
 	slices.SortFunc(hosted, func(a, b compute.HostedRow) int { return cmp.Compare(a.Server, b.Server) })
 	hostedBy := make(map[compute.ID]compute.HostedRow, len(hosted))
 	var ids []compute.ID
-	var gone []Wanted
+	var deleted []Wanted
 	for _, row := range hosted {
 		if row.DesiredState == compute.DesiredAbsent {
-			gone = append(gone, Wanted{
+			deleted = append(deleted, Wanted{
 				ID: string(row.Server), Deleted: true, Generation: row.Generation, Event: string(row.Event),
 			})
 			continue
@@ -66,7 +66,7 @@ func (s *Service) wantedOf(r compute.Reader, host string) (all []Wanted, err err
 		ids = append(ids, row.Server)
 	}
 	if len(ids) == 0 {
-		return gone, nil
+		return deleted, nil
 	}
 	servers, err := compute.Rows[compute.ServerRow](r, compute.Where(compute.ByID, ids...))
 	if err != nil {
@@ -87,33 +87,33 @@ func (s *Service) wantedOf(r compute.Reader, host string) (all []Wanted, err err
 		w.Name = s.db.Rules.InstanceName(row)
 		all = append(all, w)
 	}
-	return append(all, gone...), nil
+	return append(all, deleted...), nil
 }
 
 // wantedServer is the desired state of a server on a host, without the name.
-func wantedServer(s compute.ServerRow, is compute.HostedRow, ports []compute.ServerPort) (w Wanted, err error) {
+func wantedServer(s compute.ServerRow, row compute.HostedRow, ports []compute.ServerPort) (w Wanted, err error) {
 	f, err := s.StoredFlavor()
 	w = Wanted{
-		ID: string(s.ID), Kept: is.DesiredState == compute.DesiredRetained, Generation: is.Generation,
-		Running: is.DesiredState == compute.DesiredRunning || is.DesiredState == compute.DesiredPaused,
-		Power:   is.DesiredPower(), Boot: string(is.Boot), Event: string(is.Event), Image: string(s.Image),
+		ID: string(s.ID), Kept: row.DesiredState == compute.DesiredRetained, Generation: row.Generation,
+		Running: row.DesiredState == compute.DesiredRunning || row.DesiredState == compute.DesiredPaused,
+		Power:   row.DesiredPower(), Boot: string(row.Boot), Event: string(row.Event), Image: string(s.Image),
 		Flavor: hostlist.Flavor(f), Hostname: s.Hostname, Metadata: s.Metadata, KeyName: s.KeyName, KeyData: s.KeyData,
 		UserData: s.UserData, ConfigDrive: s.ConfigDrive,
 	}
 	if err != nil || w.Kept {
 		return w, err
 	}
-	var there map[compute.ID]compute.Port
-	if len(is.Bound) > 0 && is.Host != s.Host {
-		if err := json.Unmarshal(is.Bound, &there); err != nil {
-			return w, fmt.Errorf("reading the ports of server %s on %s: %w", s.ID, is.Host, err)
+	var shown map[compute.ID]compute.Port
+	if len(row.Bound) > 0 && row.Host != s.Host {
+		if err := json.Unmarshal(row.Bound, &shown); err != nil {
+			return w, fmt.Errorf("reading the ports of server %s on %s: %w", s.ID, row.Host, err)
 		}
 	}
 	for _, p := range ports {
 		if p.Unplugged {
 			continue
 		}
-		if bound, ok := there[p.Port]; ok {
+		if bound, ok := shown[p.Port]; ok {
 			p.Shown = bound
 		}
 		w.Ports = append(w.Ports, listedPort(p))
@@ -123,15 +123,15 @@ func wantedServer(s compute.ServerRow, is compute.HostedRow, ports []compute.Ser
 
 // listedPort is the port in the list of a host.
 func listedPort(p compute.ServerPort) hostlist.Port {
-	is := p.Shown
+	shown := p.Shown
 	one := hostlist.Port{
-		ID: string(is.ID), Tag: p.Tag, Network: string(is.Network), MAC: is.MAC, VNIC: is.VNIC, VIF: is.VIF, Slot: is.Slot,
-		PhysicalNetwork: is.PhysicalNetwork,
+		ID: string(shown.ID), Tag: p.Tag, Network: string(shown.Network), MAC: shown.MAC, VNIC: shown.VNIC, VIF: shown.VIF,
+		Slot: shown.Slot, PhysicalNetwork: shown.PhysicalNetwork,
 	}
-	for _, id := range is.Allocation.Providers() {
+	for _, id := range shown.Allocation.Providers() {
 		one.Providers = append(one.Providers, id.String())
 	}
-	for _, a := range is.Addresses {
+	for _, a := range shown.Addresses {
 		one.Addresses = append(one.Addresses, hostlist.Address{Subnet: string(a.Subnet), IP: a.IP, Prefix: a.Prefix})
 	}
 	return one

@@ -18,14 +18,14 @@ func (c *Change) setDesired(server compute.ServerRow, fn func(*compute.HostedRow
 
 // setDesiredAt changes what a host is to make of a server.
 func (c *Change) setDesiredAt(server compute.ServerRow, host string, fn func(*compute.HostedRow)) error {
-	row, is, err := compute.Hosted(c, server.ID, host)
+	row, exists, err := compute.Hosted(c, server.ID, host)
 	if err != nil {
 		return err
 	}
-	if !is {
+	if !exists {
 		row.DesiredState, row.CreatedAt = server.DesiredState(), c.At
 	}
-	if fn(&row); is {
+	if fn(&row); exists {
 		return c.Replace(&row)
 	}
 	return c.Insert(&row)
@@ -48,20 +48,20 @@ func (c *Change) StopWaiting(server, event compute.ID) error {
 }
 
 // setUnplugged says whether the host is to have a port of a server.
-func (c *Change) setUnplugged(server, port compute.ID, is bool) error {
+func (c *Change) setUnplugged(server, port compute.ID, unplugged bool) error {
 	rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByPort, port), compute.Where(compute.ByServer, server))
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	rows[0].Unplugged = is
+	rows[0].Unplugged = unplugged
 	return c.Replace(&rows[0])
 }
 
 // hostDid stores what a host has done. A failure ends the event of an action. Without one, the host tries by
 // itself to destroy a server again, and gets any other command again.
 func (c *Change) hostDid(host string, r hostlist.Result) error {
-	row, is, err := compute.Hosted(c, compute.ID(r.Server), host)
-	if err != nil || !is || r.Event == "" || row.Event != compute.ID(r.Event) {
+	row, listed, err := compute.Hosted(c, compute.ID(r.Server), host)
+	if err != nil || !listed || r.Event == "" || row.Event != compute.ID(r.Event) {
 		return err
 	}
 	events, err := compute.Rows[compute.EventRow](c, compute.Where(compute.ByID, row.Event))

@@ -24,14 +24,14 @@ func (s *Scheduler) routed(ctx context.Context, ports []compute.Port) (all [][]p
 		}
 		var reach []placement.UUID
 		for _, segment := range segments {
-			of, err := s.placement.Aggregates(ctx, segment)
+			aggregates, err := s.placement.Aggregates(ctx, segment)
 			if err != nil && !errors.Is(err, allocations.ErrNoProvider) {
 				return nil, err
 			}
-			if len(of) == 0 {
+			if len(aggregates) == 0 {
 				return nil, unreached(p, segment)
 			}
-			reach = append(reach, of...)
+			reach = append(reach, aggregates...)
 		}
 		if len(reach) > 0 {
 			all = append(all, reach)

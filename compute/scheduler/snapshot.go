@@ -40,14 +40,14 @@ func (s *Scheduler) snapshot(ctx context.Context, jobs []Claimant, again bool) (
 		if p.server, err = compute.One[compute.ServerRow](r, compute.Where(compute.ByID, jobs[0].ServerID())); err != nil {
 			return err
 		}
-		wanted := p.server
+		resized := p.server
 		if target != nil {
-			wanted.Flavor = target.Flavor
+			resized.Flavor = target.Flavor
 			if !s.rules.Settings.ResizeOnHost || target.FlavorID == p.server.FlavorID {
 				p.wanted.Ignored = p.server.Host
 			}
 		}
-		if p.flavor, err = wanted.StoredFlavor(); err != nil {
+		if p.flavor, err = resized.StoredFlavor(); err != nil {
 			return err
 		}
 		if p.hints, err = ReadHints(p.server.Hints); err != nil {

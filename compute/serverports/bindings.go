@@ -307,11 +307,11 @@ func (b Bindings) PortsByID(ctx context.Context, networks []compute.NetworkSpec)
 		}
 	}
 	all, err := b.network.Ports(ctx, ids...)
-	there := make(map[compute.ID]compute.Port, len(all))
+	byID := make(map[compute.ID]compute.Port, len(all))
 	for _, p := range all {
-		there[p.ID] = p
+		byID[p.ID] = p
 	}
-	return there, err
+	return byID, err
 }
 
 // ForUser is the message of a cause for users: Nova's text of a port that cannot be bound, which

@@ -144,7 +144,7 @@ func completeMigrations(r compute.Reader, rows []compute.MigrationEntry) ([]Migr
 }
 
 func (f MigrationFilter) passes(m compute.MigrationRow) bool {
-	is := func(want, has string) bool { return want == "" || want == has }
-	return is(f.Project, m.Project) && is(f.User, m.User) && is(f.Status, m.Status) && is(f.Type, m.Type) &&
-		is(f.Source, m.Source) && (is(f.Host, m.Source) || is(f.Host, m.Dest))
+	matches := func(want, has string) bool { return want == "" || want == has }
+	return matches(f.Project, m.Project) && matches(f.User, m.User) && matches(f.Status, m.Status) && matches(f.Type, m.Type) &&
+		matches(f.Source, m.Source) && (matches(f.Host, m.Source) || matches(f.Host, m.Dest))
 }

@@ -281,8 +281,8 @@ func TestPortThatIsRemoved(t *testing.T) {
 	w.work(w.cloudService, nil)
 	w.must(w.network.DeletePort(ctx, network.ID(port)))
 	must(w.Receive(ctx, []servers.ExternalEvent{{Name: "network-vif-deleted", Server: vm, Tag: string(port)}}))
-	if wanted := must(w.Wanted(ctx, "cn1")); len(wanted) != 1 || len(wanted[0].Ports) != 0 {
-		t.Errorf("the host is to do %+v", wanted)
+	if listed := must(w.Wanted(ctx, "cn1")); len(listed) != 1 || len(listed[0].Ports) != 0 {
+		t.Errorf("the host is to do %+v", listed)
 	}
 	w.agrees("a port was removed")
 	w.refusedWith(w.Detach(ctx, ann, vm, port), fault.NotFound, "PortNotFound")
@@ -424,9 +424,9 @@ func TestPower(t *testing.T) {
 	} {
 		w.must(step.do())
 		must(w.Recover(ctx))
-		wanted := must(w.Wanted(ctx, "cn1"))
-		if wanted[0].Event == "" || wanted[0].Running != step.runs {
-			t.Errorf("the host is to do %+v", wanted[0])
+		listed := must(w.Wanted(ctx, "cn1"))
+		if listed[0].Event == "" || listed[0].Running != step.runs {
+			t.Errorf("the host is to do %+v", listed[0])
 		}
 		w.work(w.cloudService, nil)
 		if one := must(w.Server(ctx, vm)); one.State != step.state || one.Task != "" || must(w.Wanted(ctx, "cn1"))[0].Running != step.runs {

@@ -30,9 +30,9 @@ func TestBoot(t *testing.T) {
 	if used := w.used(); used[egress] != 1000 || used[ingress] != 1000 {
 		t.Errorf("%v is used", used)
 	}
-	wanted := must(w.Wanted(ctx, "cn1"))
-	if len(wanted) != 1 || !wanted[0].Running || wanted[0].Event != "" || len(wanted[0].Ports) != 2 {
-		t.Errorf("the host is to do %+v", wanted)
+	listed := must(w.Wanted(ctx, "cn1"))
+	if len(listed) != 1 || !listed[0].Running || listed[0].Event != "" || len(listed[0].Ports) != 2 {
+		t.Errorf("the host is to do %+v", listed)
 	}
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.must(w.DeleteServer(ctx, ann, vm)) // it is said twice
@@ -238,9 +238,9 @@ func TestHostThatDoesNotBuild(t *testing.T) {
 		t.Errorf("the failure is %+v", f)
 	}
 	for _, host := range []string{"cn1", "cn2"} {
-		for _, wanted := range must(w.Wanted(ctx, host)) {
-			if !wanted.Deleted || wanted.ID != string(vm) {
-				t.Errorf("%s is to do %+v", host, wanted)
+		for _, listed := range must(w.Wanted(ctx, host)) {
+			if !listed.Deleted || listed.ID != string(vm) {
+				t.Errorf("%s is to do %+v", host, listed)
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func (s *Service) checkImage(ctx context.Context, d *validatedSpec) (err error) 
 // checkPorts looks at the ports that exist already.
 func (s *Service) checkPorts(ctx context.Context, d *validatedSpec) error {
 	d.ports = map[compute.ID]compute.Port{}
-	there, err := s.bindings.PortsByID(ctx, d.Networks)
+	existing, err := s.bindings.PortsByID(ctx, d.Networks)
 	if err != nil {
 		return compute.AsInvalid(err)
 	}
@@ -129,7 +129,7 @@ func (s *Service) checkPorts(ctx context.Context, d *validatedSpec) error {
 		if n.Port == "" {
 			continue
 		}
-		p, ok := there[n.Port]
+		p, ok := existing[n.Port]
 		if !ok || p.Project != d.by.Project && !d.by.Admin {
 			return compute.AsInvalid(compute.NoPort(n.Port))
 		}

@@ -191,8 +191,8 @@ func TestUnknownReleasesAreNotRepeated(t *testing.T) {
 		w.later(5 * time.Minute)
 		w.report()
 		w.work(w.cloudService, nil)
-		if held := w.used()[egress]; held != 1700 && held != 2700 {
-			t.Errorf("request %d and all after it are not answered: %d are allocated, and the port has 1700", at, held)
+		if allocated := w.used()[egress]; allocated != 1700 && allocated != 2700 {
+			t.Errorf("request %d and all after it are not answered: %d are allocated, and the port has 1700", at, allocated)
 		}
 		w.must(w.DeleteServer(ctx, root, w.only()))
 		w.afterwards(fmt.Sprintf("request %d and all after it were not answered, and the server was deleted", at))

@@ -360,9 +360,9 @@ func (w *fixture) hostsWork(s *cloudService, fails func(string, fleet.Wanted) *f
 		if !h.Up {
 			continue
 		}
-		wanted, err := s.Wanted(ctx, h.Host)
+		listed, err := s.Wanted(ctx, h.Host)
 		w.must(err)
-		for _, one := range wanted {
+		for _, one := range listed {
 			if one.Event == "" {
 				continue
 			}
@@ -422,15 +422,15 @@ func (w *fixture) agrees(after string) {
 		w.Errorf("%s: %d intents are left, %v", after, left, err)
 	}
 	servers := computetest.Read[compute.ServerRow](w, w.store)
-	there := map[string]compute.ServerRow{}
+	existing := map[string]compute.ServerRow{}
 	for _, s := range servers {
-		there[string(s.ID)] = s
+		existing[string(s.ID)] = s
 		if s.Task != "" || s.State == compute.Building {
 			w.Errorf("%s: server %s is stuck: %s, %s", after, s.Name, s.State, s.Task)
 		}
 	}
 	want := map[string]allocations.Amounts{}
-	for id, s := range there {
+	for id, s := range existing {
 		if s.Host != "" {
 			_, node := computetest.Host(s.Host, 0)
 			want[id] = allocations.Amounts{string(node.ID): sizeOf(s.FlavorID)}
@@ -439,13 +439,13 @@ func (w *fixture) agrees(after string) {
 	ports, err := w.network.Ports(ctx)
 	w.must(err)
 	for i := range ports {
-		w.fits(after, &ports[i], there, want)
+		w.fits(after, &ports[i], existing, want)
 	}
 	for _, m := range computetest.Read[compute.MigrationRow](w, w.store) {
-		w.fitsMigration(after, m, there[string(m.Server)], want)
+		w.fitsMigration(after, m, existing[string(m.Server)], want)
 	}
 	w.compareAllocations(after, want)
-	w.compareHosted(after, there)
+	w.compareHosted(after, existing)
 	if w.Failed() {
 		w.Errorf("that was %s", after)
 	}
@@ -475,7 +475,7 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 		w.Errorf("%s: server %s is %s on %q, and its migration from %q to %q waits", after, m.Server, server.State, server.Host, m.Source, m.Dest)
 	}
 	_, node := computetest.Host(m.Source, 0)
-	held, err := w.places.Allocations(ctx, string(m.ID))
+	allocated, err := w.places.Allocations(ctx, string(m.ID))
 	w.must(err)
 	ports, err := w.network.Ports(ctx)
 	w.must(err)
@@ -489,7 +489,7 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 			}
 		}
 	}
-	for provider, classes := range held.Amounts {
+	for provider, classes := range allocated.Amounts {
 		for class, n := range classes {
 			if provider != string(node.ID) {
 				has[class] += n
@@ -499,17 +499,17 @@ func (w *fixture) fitsMigration(after string, m compute.MigrationRow, server com
 			w.Errorf("%s: a migration from %s holds %v on %s", after, m.Source, classes, w.hosts[provider])
 		}
 	}
-	if !maps.Equal(has, requested) || !maps.Equal(held.Amounts[string(node.ID)], sizeOf(m.OldFlavor)) {
-		w.Errorf("%s: a migration holds %v, want %v of %s and %v for ports", after, held.Amounts, sizeOf(m.OldFlavor), node.ID, requested)
+	if !maps.Equal(has, requested) || !maps.Equal(allocated.Amounts[string(node.ID)], sizeOf(m.OldFlavor)) {
+		w.Errorf("%s: a migration holds %v, want %v of %s and %v for ports", after, allocated.Amounts, sizeOf(m.OldFlavor), node.ID, requested)
 	}
-	want[string(m.ID)] = held.Amounts
+	want[string(m.ID)] = allocated.Amounts
 }
 
 // fits looks at one port, and adds what it requests to the expected allocations of its server.
-func (w *fixture) fits(after string, p *network.Port, there map[string]compute.ServerRow, want map[string]allocations.Amounts) {
+func (w *fixture) fits(after string, p *network.Port, existing map[string]compute.ServerRow, want map[string]allocations.Amounts) {
 	w.Helper()
 	rows := computetest.Read[compute.PortRow](w, w.store, compute.Where(compute.ByPort, compute.ID(p.ID)))
-	server, ok := there[p.DeviceID]
+	server, ok := existing[p.DeviceID]
 	switch {
 	case p.DeviceID == "":
 		if !w.given[p.ID] {
@@ -558,12 +558,12 @@ func (w *fixture) compareAllocations(after string, want map[string]allocations.A
 	w.Helper()
 	total := map[string]int64{}
 	for id, amounts := range want {
-		held, err := w.places.Allocations(ctx, id)
+		allocated, err := w.places.Allocations(ctx, id)
 		w.must(err)
-		if !held.Amounts.Equal(amounts) {
-			w.Errorf("%s: server %s holds %v, want %v", after, id, held.Amounts, amounts)
+		if !allocated.Amounts.Equal(amounts) {
+			w.Errorf("%s: server %s holds %v, want %v", after, id, allocated.Amounts, amounts)
 		}
-		for _, classes := range held.Amounts {
+		for _, classes := range allocated.Amounts {
 			for class, n := range classes {
 				total[class] += n
 			}
@@ -576,7 +576,7 @@ func (w *fixture) compareAllocations(after string, want map[string]allocations.A
 
 // compareHosted looks what hosts are to have: those that are up, their servers; others also what they have
 // to destroy when they are back.
-func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow) {
+func (w *fixture) compareHosted(after string, existing map[string]compute.ServerRow) {
 	w.Helper()
 	up := map[string]bool{}
 	for _, h := range must(w.Services(ctx)) {
@@ -584,7 +584,7 @@ func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow
 	}
 	have := map[compute.ID]string{}
 	for _, row := range computetest.Read[compute.HostedRow](w, w.store) {
-		switch server := there[string(row.Server)]; {
+		switch server := existing[string(row.Server)]; {
 		case row.DesiredState == compute.DesiredAbsent:
 			if up[row.Host] {
 				w.Errorf("%s: %s has not destroyed server %s", after, row.Host, row.Server)
@@ -599,7 +599,7 @@ func (w *fixture) compareHosted(after string, there map[string]compute.ServerRow
 			have[row.Server] = row.Host
 		}
 	}
-	for id, server := range there {
+	for id, server := range existing {
 		if have[compute.ID(id)] != server.Host {
 			w.Errorf("%s: server %s is on %q, which is not to have it", after, server.Name, server.Host)
 		}

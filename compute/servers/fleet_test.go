@@ -69,9 +69,9 @@ func (w *fixture) api() http.Handler {
 }
 
 // becomes waits until a server is as it should be.
-func (w *fixture) becomes(what string, is func() bool) {
+func (w *fixture) becomes(what string, reached func() bool) {
 	w.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !reached(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			w.Fatalf("%s: it does not come to that", what)
 		}

@@ -110,9 +110,9 @@ func (g *grownCloud) boot(ports ...compute.ID) storetest.Reads {
 	for range 5 {
 		g.must(g.Work(ctx))
 		for _, host := range []string{"cn1", "cn2"} {
-			for _, wanted := range must(g.Wanted(ctx, host)) {
-				if wanted.Event != "" {
-					g.must(g.Done(ctx, host, []fleet.Result{{Server: wanted.ID, Event: wanted.Event, Generation: wanted.Generation}}))
+			for _, listed := range must(g.Wanted(ctx, host)) {
+				if listed.Event != "" {
+					g.must(g.Done(ctx, host, []fleet.Result{{Server: listed.ID, Event: listed.Event, Generation: listed.Generation}}))
 				}
 			}
 		}

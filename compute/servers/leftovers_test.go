@@ -43,17 +43,17 @@ func TestDeletedWhileItsHostIsDown(t *testing.T) {
 	}
 	w.report()
 	for _, r := range []fleet.Result{{Error: "it is in use"}, {Event: string(computetest.ID("other"))}, {}} {
-		wanted := must(w.Wanted(ctx, "cn1"))
-		if len(wanted) != 1 || !wanted[0].Deleted || wanted[0].ID != string(vm) || wanted[0].Event == "" {
-			t.Fatalf("before %+v, the host is to do %+v", r, wanted)
+		listed := must(w.Wanted(ctx, "cn1"))
+		if len(listed) != 1 || !listed[0].Deleted || listed[0].ID != string(vm) || listed[0].Event == "" {
+			t.Fatalf("before %+v, the host is to do %+v", r, listed)
 		}
 		if r.Server = string(vm); r.Event == "" {
-			r.Event = wanted[0].Event
+			r.Event = listed[0].Event
 		}
 		w.must(w.Done(ctx, "cn1", []fleet.Result{r}))
 	}
-	if wanted := must(w.Wanted(ctx, "cn1")); len(wanted) != 0 {
-		t.Errorf("after it is done, the host is to do %+v", wanted)
+	if listed := must(w.Wanted(ctx, "cn1")); len(listed) != 0 {
+		t.Errorf("after it is done, the host is to do %+v", listed)
 	}
 }
 

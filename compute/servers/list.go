@@ -228,9 +228,9 @@ func changedAt(s compute.ServerRow) time.Time {
 func (f ServerFilter) tagged() func(tags []string) bool {
 	all, some, notAll, none := set(f.Tags), set(f.AnyTags), set(f.NotTags), set(f.NotAnyTags)
 	return func(tags []string) bool {
-		has := func(of map[string]bool) (n int) {
+		has := func(members map[string]bool) (n int) {
 			for _, t := range tags {
-				if of[t] {
+				if members[t] {
 					n++
 				}
 			}
@@ -289,8 +289,8 @@ var sortKeys = map[string]func(a, b compute.ServerRow) int{
 	"vm_state":          by(func(s compute.ServerRow) string { return s.State }),
 }
 
-func by[T cmp.Ordered](of func(compute.ServerRow) T) func(a, b compute.ServerRow) int {
-	return func(a, b compute.ServerRow) int { return cmp.Compare(of(a), of(b)) }
+func by[T cmp.Ordered](key func(compute.ServerRow) T) func(a, b compute.ServerRow) int {
+	return func(a, b compute.ServerRow) int { return cmp.Compare(key(a), key(b)) }
 }
 
 // compare is the order of a page. Servers that are alike come in that of their making.

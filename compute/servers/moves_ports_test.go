@@ -225,9 +225,9 @@ func TestMovesNeedHostsThatKnowGroups(t *testing.T) {
 			"evacuate": func(id compute.ID) error { return w.EvacuateServer(ctx, root, id, servers.Evacuation{}) },
 		} {
 			const refusal fault.Code = "ExtendedResourceRequestOldCompute"
-			_, of := fault.Of(do(vm))
-			if _, others := fault.Of(do(plain)); others == refusal || (of == refusal) != (version < 58 || version < 59 && what != "create") {
-				t.Errorf("%s, where a host has version %d: %q, and %q for another server", what, version, of, others)
+			_, code := fault.Of(do(vm))
+			if _, others := fault.Of(do(plain)); others == refusal || (code == refusal) != (version < 58 || version < 59 && what != "create") {
+				t.Errorf("%s, where a host has version %d: %q, and %q for another server", what, version, code, others)
 			}
 			w.work(w.cloudService, nil)
 		}

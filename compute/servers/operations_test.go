@@ -135,8 +135,8 @@ func TestHostsThatAreDownAreNotWaitedFor(t *testing.T) {
 		t.Errorf("the server has %d ports, %v is used", len(one.Ports), w.used())
 	}
 	w.report()
-	if wanted := must(w.Wanted(ctx, "cn1")); len(wanted) != 1 || len(wanted[0].Ports) != 1 || !wanted[0].Running {
-		t.Errorf("the host is to do %+v", wanted)
+	if listed := must(w.Wanted(ctx, "cn1")); len(listed) != 1 || len(listed[0].Ports) != 1 || !listed[0].Running {
+		t.Errorf("the host is to do %+v", listed)
 	}
 	w.must(w.RebootServer(ctx, ann, vm, true))
 	w.work(w.cloudService, nil)
@@ -273,8 +273,8 @@ func TestDeleteWhileAPortIsAttached(t *testing.T) {
 		attached <- err
 	}()
 	w.becomes("commanded", func() bool {
-		wanted := must(w.Wanted(ctx, "cn1"))
-		return len(wanted) == 1 && len(wanted[0].Ports) == 1
+		listed := must(w.Wanted(ctx, "cn1"))
+		return len(listed) == 1 && len(listed[0].Ports) == 1
 	})
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.refusedWith(<-attached, fault.Conflict, compute.InvalidState)
@@ -295,11 +295,11 @@ func TestRemainsOnAHostAreNotBuilt(t *testing.T) {
 	}
 	must(w.Recover(ctx))
 	first := must(w.Server(ctx, vm)).Host
-	wanted := must(w.Wanted(ctx, first))[0]
-	if wanted.Deleted || wanted.Generation != 5 {
-		t.Errorf("the host is to have %+v", wanted)
+	listed := must(w.Wanted(ctx, first))[0]
+	if listed.Deleted || listed.Generation != 5 {
+		t.Errorf("the host is to have %+v", listed)
 	}
-	w.must(w.Done(ctx, first, []fleet.Result{{Server: string(vm), Event: wanted.Event}}))
+	w.must(w.Done(ctx, first, []fleet.Result{{Server: string(vm), Event: listed.Event}}))
 	w.work(w.cloudService, nil)
 	if second := must(w.Server(ctx, vm)).Host; second == first || w.state(vm) != compute.Active {
 		t.Errorf("the server is %s on %q, and was on %s: %s", w.state(vm), second, first, w.why(vm))
@@ -315,8 +315,8 @@ func TestKeptServers(t *testing.T) {
 	row := computetest.Read[compute.HostedRow](w, w.store)[0]
 	row.DesiredState, row.Event, row.Slots = compute.DesiredRetained, computetest.ID("event"), []string{"0000:01:00.1"}
 	w.must(w.store.Update(ctx, w.clock(), func(c compute.Writer) error { return c.Replace(&row) }))
-	if wanted := must(w.Wanted(ctx, "cn1")); len(wanted) != 1 || !wanted[0].Kept || wanted[0].Running || len(wanted[0].Ports) != 0 {
-		t.Errorf("the host is to have %+v", wanted)
+	if listed := must(w.Wanted(ctx, "cn1")); len(listed) != 1 || !listed[0].Kept || listed[0].Running || len(listed[0].Ports) != 0 {
+		t.Errorf("the host is to have %+v", listed)
 	}
 	w.must(w.Done(ctx, "cn1", []fleet.Result{{Server: string(vm), Event: string(row.Event)}}))
 	if row = computetest.Read[compute.HostedRow](w, w.store)[0]; row.Event != "" || len(row.Slots) != 1 {

@@ -34,9 +34,9 @@ func TestRebuild(t *testing.T) {
 	if one.Task != compute.TaskRebuilding || one.State != compute.Active || one.Name != "new" {
 		t.Errorf("the server is %s, %s, %s", one.Name, one.State, one.Task)
 	}
-	wanted := must(w.Wanted(ctx, "cn1"))[0]
-	if wanted.Generation != 1 || !wanted.Running || wanted.KeyData != "ssh-rsa AAAA" || wanted.UserData != data || wanted.Metadata["a"] != "b" || len(wanted.Ports) != 1 {
-		t.Errorf("the host is to have %+v", wanted)
+	listed := must(w.Wanted(ctx, "cn1"))[0]
+	if listed.Generation != 1 || !listed.Running || listed.KeyData != "ssh-rsa AAAA" || listed.UserData != data || listed.Metadata["a"] != "b" || len(listed.Ports) != 1 {
+		t.Errorf("the host is to have %+v", listed)
 	}
 	_, err = w.RebuildServer(ctx, ann, vm, servers.Rebuilding{Image: cirros})
 	w.refusedWith(err, fault.Conflict, compute.InvalidState)
@@ -49,9 +49,9 @@ func TestRebuild(t *testing.T) {
 	w.must(err)
 	w.work(w.cloudService, nil)
 	w.agrees("a rebuild of a stopped server")
-	wanted = must(w.Wanted(ctx, "cn1"))[0]
-	if w.state(vm) != compute.Stopped || wanted.Generation != 2 || wanted.Running || wanted.KeyData != "" || wanted.UserData != "" {
-		t.Errorf("the server is %s, its host is to have %+v", w.state(vm), wanted)
+	listed = must(w.Wanted(ctx, "cn1"))[0]
+	if w.state(vm) != compute.Stopped || listed.Generation != 2 || listed.Running || listed.KeyData != "" || listed.UserData != "" {
+		t.Errorf("the server is %s, its host is to have %+v", w.state(vm), listed)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestRebuildIsRefused(t *testing.T) {
 	_, err = w.RebuildServer(ctx, ann, vm, servers.Rebuilding{Image: cirros})
 	w.refusedWith(err, fault.Conflict, "InstanceIsLocked")
 	w.agrees("refusals")
-	if wanted := must(w.Wanted(ctx, "cn1"))[0]; wanted.Generation != 0 {
-		t.Errorf("the host is to have %+v", wanted)
+	if listed := must(w.Wanted(ctx, "cn1"))[0]; listed.Generation != 0 {
+		t.Errorf("the host is to have %+v", listed)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestRebuildFails(t *testing.T) {
 	}
 	w.report()
 	w.agrees("a host that is back")
-	if wanted := must(w.Wanted(ctx, "cn1"))[0]; wanted.Generation != 3 || !wanted.Running {
-		t.Errorf("the host is to have %+v", wanted)
+	if listed := must(w.Wanted(ctx, "cn1"))[0]; listed.Generation != 3 || !listed.Running {
+		t.Errorf("the host is to have %+v", listed)
 	}
 }

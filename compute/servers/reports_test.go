@@ -24,9 +24,9 @@ func (w *fixture) tree(id compute.ID) (lines []string) {
 	w.Helper()
 	places := placementclient.NewCompute(options(w, w.paths.placement.inner))
 	defer places.Close()
-	is, err := places.Tree(ctx, placement.UUID(id))
+	tree, err := places.Tree(ctx, placement.UUID(id))
 	w.must(err)
-	for _, p := range is.Providers {
+	for _, p := range tree.Providers {
 		line := p.Name + " " + strings.Join(p.Traits, " ")
 		for _, class := range []string{"VCPU", "VGPU"} {
 			if i, ok := p.Inventories[class]; ok {
@@ -49,14 +49,14 @@ func TestSyncTree(t *testing.T) {
 		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4},
 		Devices: []inventory.Device{{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4}},
 	}
-	keep := func(what, trouble string, asked bool, want ...string) {
+	keep := func(what, trouble string, sent bool, want ...string) {
 		t.Helper()
 		w.paths.placement.breaks(1<<30, false, false) // none, but they are counted
 		_, err := w.SyncTree(ctx, "cn1", has)
 		if err != nil != (trouble != "") || err != nil && !strings.Contains(err.Error(), trouble) {
 			t.Errorf("%s: SyncTree = %v, want %q", what, err, trouble)
 		}
-		if n := w.paths.placement.number; asked != (n > 0) {
+		if n := w.paths.placement.number; sent != (n > 0) {
 			t.Errorf("%s: placement got %d requests", what, n)
 		}
 		if got := w.tree(node.ID); !slices.Equal(got, want) {
@@ -101,15 +101,15 @@ func TestSyncTree(t *testing.T) {
 	w.later(time.Minute)
 	keep("but sooner than what nothing waits for", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16")
 
-	held := string(computetest.ID("held"))
-	holds := allocations.Consumer{Project: computetest.Project, User: "u", Amounts: allocations.Amounts{string(node.ID): {"VCPU": 1}}}
-	w.must(w.places.SetAllocations(ctx, held, holds))
+	consumer := string(computetest.ID("held"))
+	allocated := allocations.Consumer{Project: computetest.Project, User: "u", Amounts: allocations.Amounts{string(node.ID): {"VCPU": 1}}}
+	w.must(w.places.SetAllocations(ctx, consumer, allocated))
 	service := services(w)["cn1"]
 	w.refusedWith(w.DeleteService(ctx, service), fault.Conflict, "HTTPConflict")
-	now, err := w.places.Allocations(ctx, held)
+	current, err := w.places.Allocations(ctx, consumer)
 	w.must(err)
-	now.Amounts = nil
-	w.must(w.places.SetAllocations(ctx, held, now))
+	current.Amounts = nil
+	w.must(w.places.SetAllocations(ctx, consumer, current))
 	for n := 1; ; n++ { // placement dies at each request
 		w.paths.placement.breaks(n, true, n%2 == 0)
 		err := w.DeleteService(ctx, service)

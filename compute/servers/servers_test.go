@@ -274,8 +274,8 @@ func TestInstanceNames(t *testing.T) {
 	c := newCloud(t, func(s *compute.Settings) { s.NameTemplate = "vm-%(hostname)s" })
 	c.hosts("cn1")
 	c.add(computetest.Server("vm", "cn1"), &compute.HostedRow{Server: computetest.ID("vm"), Host: "cn1", DesiredState: compute.DesiredRunning})
-	if wanted := must(c.Wanted(ctx, "cn1")); len(wanted) != 1 || wanted[0].Name != "vm-vm" {
-		t.Errorf("the host is to have %+v", wanted)
+	if listed := must(c.Wanted(ctx, "cn1")); len(listed) != 1 || listed[0].Name != "vm-vm" {
+		t.Errorf("the host is to have %+v", listed)
 	}
 }
 

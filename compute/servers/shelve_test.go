@@ -123,8 +123,8 @@ func TestShelveOnAHostThatIsDown(t *testing.T) {
 	w.report()
 	w.must(w.UnshelveServer(ctx, ann, vm, servers.Unshelving{}))
 	must(w.Recover(ctx))
-	if wanted := must(w.Wanted(ctx, "cn1")); len(wanted) != 1 || wanted[0].Deleted || wanted[0].Generation != 1 {
-		t.Errorf("the host is to have %+v", wanted)
+	if listed := must(w.Wanted(ctx, "cn1")); len(listed) != 1 || listed[0].Deleted || listed[0].Generation != 1 {
+		t.Errorf("the host is to have %+v", listed)
 	}
 	w.work(w.cloudService, nil)
 	w.agrees("a host that is back")

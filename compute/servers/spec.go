@@ -68,10 +68,10 @@ func (s ServerSpec) count() (least, most int) {
 }
 
 // call returns the name and the hostname of a server, one of several.
-func (s ServerSpec) call(id compute.ID, place, of int) (name, hostname string) {
+func (s ServerSpec) call(id compute.ID, index, count int) (name, hostname string) {
 	name, hostname = s.Name, s.Hostname
-	if of > 1 {
-		name = fmt.Sprintf("%s-%d", s.Name, place+1)
+	if count > 1 {
+		name = fmt.Sprintf("%s-%d", s.Name, index+1)
 	}
 	if hostname != "" {
 		return name, hostname
@@ -80,8 +80,8 @@ func (s ServerSpec) call(id compute.ID, place, of int) (name, hostname string) {
 	switch {
 	case hostname == "":
 		hostname = "Server-" + string(id)
-	case of > 1:
-		hostname = fmt.Sprintf("%s-%d", hostname, place+1)
+	case count > 1:
+		hostname = fmt.Sprintf("%s-%d", hostname, index+1)
 	}
 	return name, hostname
 }

@@ -43,10 +43,10 @@ func (w *fixture) holds(id compute.ID, hosts ...string) map[string]int64 {
 		names[string(host.DeviceID(inventory.Device{Suffix: "gpu0"}))] = h + "_gpu0"
 		names[string(host.DeviceID(inventory.Device{Suffix: "gpu1"}))] = h + "_gpu1"
 	}
-	held, err := w.places.Allocations(ctx, string(id))
+	allocated, err := w.places.Allocations(ctx, string(id))
 	w.must(err)
 	all := map[string]int64{}
-	for provider, classes := range held.Amounts {
+	for provider, classes := range allocated.Amounts {
 		for class, n := range classes {
 			all[names[provider]+" "+class] = n
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// What servers used is theirs of the period, also when they are gone.
+// What servers used is theirs of the period, also after they are deleted.
 func TestUsages(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	begin := w.now.Truncate(time.Second) // as rows have it
@@ -45,8 +45,8 @@ func TestUsages(t *testing.T) {
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.work(w.cloudService, nil)
 	w.later(time.Hour)
-	const gone = "one m1 terminated used 1h30m0s up 1h30m0s"
-	expect("a server that is gone", all(), gone)
+	const deleted = "one m1 terminated used 1h30m0s up 1h30m0s"
+	expect("a deleted server", all(), deleted)
 	expect("after its time", catalog.UsageFilter{Start: begin.Add(90 * time.Minute), End: w.Now()})
 	w.report()
 	w.boot("two")
