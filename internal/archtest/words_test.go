@@ -23,49 +23,15 @@ var functionWords = []string{
 // service.
 var homemadeWords = regexp.MustCompile(`(?i)\b(ask|asks|asked|asking|mend|mends|mended|mending|told|anew|beside|neighbours?)\b`)
 
-// unfinishedVariables are directories whose packages' variables are not checked yet, but for those in
-// finishedPackages. The lists only shrink.
-var unfinishedVariables = map[string]string{
-	"compute": "its service is being cut into packages, and its names are changed as it goes",
-}
-
-// finishedPackages are packages below unfinished directories that are checked. The list only grows.
-var finishedPackages = []string{
-	"compute/catalog", "compute/computetest", "compute/extraspecs", "compute/hostlist",
-	"compute/inventory", "compute/operation", "compute/request", "compute/selection",
-}
-
 // literalWords are texts that have such a word for a reason, by the file.
 var literalWords = map[string]string{
 	"httpapi/pyschema/values.go":      "Python sorts and compares neighbours", // of a list, as mathematics says it
 	"internal/archtest/words_test.go": "",                                     // the words themselves
 }
 
-// wordPackages returns the packages whose variables are checked, and checks the list of finished ones.
-func wordPackages(t *testing.T) map[string][]file {
-	t.Helper()
-	all := packages(t)
-	for _, pkg := range finishedPackages {
-		if _, ok := all[pkg]; !ok {
-			t.Errorf("there is no package %s", pkg)
-		}
-	}
-	checked := map[string][]file{}
-	for pkg, files := range all {
-		top, _, _ := strings.Cut(pkg, "/")
-		if _, ok := unfinishedVariables[top]; !ok || slices.Contains(finishedPackages, pkg) {
-			checked[pkg] = files
-		}
-	}
-	if len(checked) < 150 {
-		t.Errorf("the variables of only %d packages are checked", len(checked))
-	}
-	return checked
-}
-
 // TestVariablesAreNouns refuses function words as names of variables and parameters.
 func TestVariablesAreNouns(t *testing.T) {
-	for _, files := range wordPackages(t) {
+	for _, files := range packages(t) {
 		for _, f := range files {
 			fset := token.NewFileSet()
 			parsed, err := parser.ParseFile(fset, f.path, nil, parser.SkipObjectResolution)
