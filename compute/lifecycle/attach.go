@@ -24,8 +24,8 @@ import (
 // AttachAction is the action of an attachment, as Nova calls it.
 const AttachAction = "attach_interface"
 
-// An Attachment is a request to attach a port to a server: one that exists, or one that is created in a
-// network.
+// An Attachment is a request to attach a port to a server: one that exists, or one that is created
+// in a network.
 type Attachment struct {
 	By      compute.Caller
 	Server  compute.ID
@@ -35,8 +35,9 @@ type Attachment struct {
 	May func(*Change) (compute.ServerRow, error)
 }
 
-// AttachPort attaches a port, and returns its id when the server's host has plugged it in. When that fails,
-// everything done for it is undone. The operation is carried out here, since the caller waits for it.
+// AttachPort attaches a port, and returns its id when the server's host has plugged it in. When
+// that fails, everything done for it is undone. The operation is carried out here, since the caller
+// waits for it.
 func (s *Service) AttachPort(ctx context.Context, a Attachment) (compute.ID, error) {
 	poll := s.store.Begin(string(a.Server)) // what its operations and its host write
 	defer poll.End()
@@ -80,7 +81,9 @@ func (s *Service) withTimeout(poll *watch.Poll) func(context.Context) error {
 
 // waitForIdle begins an attachment when the server's operation that is under way has ended, with
 // the fault of that when it does not within HostTime.
-func (s *Service) waitForIdle(ctx context.Context, poll *watch.Poll, server compute.ID, begin func() (*portJob, error)) (*portJob, error) {
+func (s *Service) waitForIdle(
+	ctx context.Context, poll *watch.Poll, server compute.ID, begin func() (*portJob, error),
+) (*portJob, error) {
 	timeout := time.NewTimer(s.rules.Settings.HostTime)
 	defer timeout.Stop()
 	others := time.NewTicker(watch.Interval)
@@ -131,7 +134,8 @@ func (s *Service) beginAttach(ctx context.Context, a Attachment) (*portJob, erro
 			attachment.Index = max(attachment.Index, r.Index+1)
 		}
 		if n.Port != "" {
-			if err := serverports.AddPort(c.Tx, compute.PortRow{Server: server, Index: attachment.Index, Tag: n.Tag, Unplugged: true}, a.Port); err != nil {
+			if err := serverports.AddPort(c.Tx,
+				compute.PortRow{Server: server, Index: attachment.Index, Tag: n.Tag, Unplugged: true}, a.Port); err != nil {
 				return err
 			}
 		}
@@ -144,7 +148,9 @@ func (s *Service) beginAttach(ctx context.Context, a Attachment) (*portJob, erro
 			return err
 		}
 		attachment.Action, attachment.Event, attachment.By = action.ID, event.ID, c.By
-		j.op = compute.OperationRow{ID: j.id, Server: server, Kind: kindAttach, Worker: j.worker, Lease: c.leaseEnd(), CreatedAt: c.At}
+		j.op = compute.OperationRow{
+			ID: j.id, Server: server, Kind: kindAttach, Worker: j.worker, Lease: c.leaseEnd(), CreatedAt: c.At,
+		}
 		moveTo(&j.op, c.kinds[kindAttach].first())
 		if j.op.Body, err = json.Marshal(&attachment.PortData); err != nil {
 			return err
@@ -235,19 +241,23 @@ func (p *portJob) createPort(ctx context.Context) (next, error) {
 	}
 	n := p.Networks[0]
 	created, err := p.s.bindings.Create(ctx, ports, known, compute.PortSpec{
-		Project: server.Project, Server: server.ID, Owner: serverports.Owner(p.s.rules, server.Zone), Network: n.Network, Address: n.Address,
+		Project: server.Project, Server: server.ID, Owner: serverports.Owner(p.s.rules, server.Zone), Network: n.Network,
+		Address: n.Address,
 	})
 	if err != nil {
 		return next{}, err
 	}
 	p.Networks[0].Port, p.Port, p.Own = created.ID, created.ID, true
 	if err := p.save(ctx, func(c *Change, row *compute.ServerRow) error {
-		return serverports.AddPort(c.Tx, compute.PortRow{Server: row.ID, Index: p.Index, Tag: n.Tag, Own: true, Unplugged: true}, created)
+		return serverports.AddPort(c.Tx,
+			compute.PortRow{Server: row.ID, Index: p.Index, Tag: n.Tag, Own: true, Unplugged: true}, created)
 	}); err != nil {
 		return next{}, err
 	}
-	if len(created.ResourceRequest.Groups) > 0 && !(p.s.rules.Settings.AllowNetworkQoS && p.s.rules.Settings.AllowAttachQoS) {
-		return next{}, compute.Invalid("NetworksWithQoSPolicyNotSupported", "Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
+	if len(created.ResourceRequest.Groups) > 0 &&
+		!(p.s.rules.Settings.AllowNetworkQoS && p.s.rules.Settings.AllowAttachQoS) {
+		return next{}, compute.Invalid("NetworksWithQoSPolicyNotSupported",
+			"Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
 			server.ID, created.Network)
 	}
 	return next{}, nil
@@ -263,7 +273,8 @@ func (p *portJob) knownOrPreexisting(ctx context.Context) (func(compute.ID) bool
 // claimPort adds the port's resource request to the server's allocation, by the first of the
 // candidates that placement accepts.
 func (p *portJob) claimPort(ctx context.Context) (next, error) {
-	none := compute.Invalid("InterfaceAttachResourceAllocationFailed", "Failed to allocate additional resources to %s during interface attach", p.subject)
+	none := compute.Invalid("InterfaceAttachResourceAllocationFailed",
+		"Failed to allocate additional resources to %s during interface attach", p.subject)
 	if p.Attempt != nil { // placement did not take it, or became unavailable before that was known
 		err := p.adjust(ctx, 1)
 		if err == nil || compute.OutcomeUnknown(ctx, err) {
@@ -355,7 +366,10 @@ func (p *portJob) bindPort(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	target := serverports.BindingTarget{Server: server.ID, Owner: serverports.Owner(p.s.rules, zone), Host: server.Host, Mappings: p.Claim.Mappings, Devices: p.Devices}
+	target := serverports.BindingTarget{
+		Server: server.ID, Owner: serverports.Owner(p.s.rules, zone), Host: server.Host, Mappings: p.Claim.Mappings,
+		Devices: p.Devices,
+	}
 	if err := target.Check([]compute.Port{port}); err != nil {
 		return next{}, err
 	}
@@ -372,7 +386,8 @@ func (p *portJob) bindPort(ctx context.Context) (next, error) {
 		port, err = p.s.bindings.Bind(ctx, port, binding)
 	}
 	p.Bound = len(port.Allocated()) > 0 && (err == nil || errors.As(err, new(*serverports.NotBound)))
-	if p.Bound || errors.Is(err, compute.ErrPortChanged) || errors.Is(err, compute.ErrRevision) || compute.Code(err) == "PortInUse" {
+	if p.Bound || errors.Is(err, compute.ErrPortChanged) || errors.Is(err, compute.ErrRevision) ||
+		compute.Code(err) == "PortInUse" {
 		p.Pending = nil // the answer says what became of it
 	}
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
@@ -420,7 +435,9 @@ func (a *attachFailed) Fault() (fault.Kind, fault.Code) {
 func (p *portJob) notAttached(err error) effect {
 	failure := compute.StepError{Text: serverports.ForUser(p.attachFault(err)), Details: err.Error()}
 	if errors.Is(err, operation.ErrInterrupted) {
-		failure = compute.StepError{Text: (&attachFailed{server: p.subject}).Error(), Details: err.Error() + ", at step " + p.op.Step}
+		failure = compute.StepError{
+			Text: (&attachFailed{server: p.subject}).Error(), Details: err.Error() + ", at step " + p.op.Step,
+		}
 	}
 	return func(c *Change, _ *compute.ServerRow) error {
 		event := p.Event

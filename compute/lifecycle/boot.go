@@ -202,7 +202,8 @@ func (b *buildJob) TakeClaim(ctx context.Context, claim selection.Claim) error {
 		if err := scheduler.CheckHost(c.Tx, *row, claim.Host, b.Forced); err != nil {
 			return err
 		}
-		if b.Devices, err = scheduler.ChooseDevices(c.Tx, row.ID, b.ports, claim.Mappings, claim.Host, claim.Node); err != nil {
+		if b.Devices, err = scheduler.ChooseDevices(c.Tx, row.ID, b.ports, claim.Mappings, claim.Host,
+			claim.Node); err != nil {
 			return err
 		}
 		row.Host, row.Node = claim.Host, claim.Node
@@ -281,7 +282,8 @@ type networkHasPolicy struct{ n compute.ID }
 
 // Error says which.
 func (e *networkHasPolicy) Error() string {
-	return fmt.Sprintf("using networks with QoS policy is not supported (network %s): create a port in it, and boot the server with that port", e.n)
+	return fmt.Sprintf("using networks with QoS policy is not supported (network %s): create a port in it, and boot the "+
+		"server with that port", e.n)
 }
 
 // known returns a function that reports whether a port is one of the server's.
@@ -335,7 +337,9 @@ func (b *buildJob) bind(ctx context.Context) (next, error) {
 	}
 	switch {
 	case err == nil:
-		return next{Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, b.ports) }}, nil
+		return next{
+			Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, b.ports) },
+		}, nil
 	case compute.OutcomeUnknown(ctx, err):
 		return next{}, err
 	case errors.Is(err, compute.ErrPortChanged) && b.Tried < b.s.rules.Settings.Selection.Attempts:
@@ -347,13 +351,16 @@ func (b *buildJob) bind(ctx context.Context) (next, error) {
 }
 
 // bindAll binds ports of the server to its host, with what was claimed.
-func (j *job) bindAll(ctx context.Context, server compute.ServerRow, ports []compute.Port, claimed compute.HostClaim) ([]compute.Port, error) {
+func (j *job) bindAll(
+	ctx context.Context, server compute.ServerRow, ports []compute.Port, claimed compute.HostClaim,
+) ([]compute.Port, error) {
 	zone, err := j.s.zoneOf(ctx, server.Host)
 	if err != nil {
 		return nil, asRetryable(err)
 	}
 	return j.s.bindings.BindAll(ctx, ports, serverports.BindingTarget{
-		Server: server.ID, Owner: serverports.Owner(j.s.rules, zone), Host: server.Host, Mappings: claimed.Claim.Mappings, Devices: claimed.Devices,
+		Server: server.ID, Owner: serverports.Owner(j.s.rules, zone), Host: server.Host, Mappings: claimed.Claim.Mappings,
+		Devices: claimed.Devices,
 	})
 }
 
@@ -423,8 +430,8 @@ func (b *buildJob) destroy(ctx context.Context) (next, error) {
 	return next{}, nil
 }
 
-// setDesiredBuilt has the host of a server build it. What the host may still have of an earlier stay is
-// not that server.
+// setDesiredBuilt has the host of a server build it. What the host may still have of an earlier
+// stay is not that server.
 func (c *Change) setDesiredBuilt(server compute.ServerRow, event compute.ID) error {
 	_, remains, err := compute.Hosted(c, server.ID, server.Host)
 	if err != nil {
@@ -468,7 +475,8 @@ func (c *Change) buildEnded(server compute.ServerRow, cause error) error {
 // retry undoes what was done on a host; then the next alternate is tried or, with rechoose, another
 // choice is made.
 func (b *buildJob) retry(ctx context.Context, server compute.ServerRow, cause error, rechoose bool) next {
-	b.s.rules.Log.WarnContext(ctx, "a build failed on a host", "server", server.ID, "host", server.Host, "alternates", len(b.Rest), "error", cause)
+	b.s.rules.Log.WarnContext(ctx, "a build failed on a host", "server", server.ID, "host", server.Host,
+		"alternates", len(b.Rest), "error", cause)
 	return next{Back: true, UndoTo: stepClaim, Change: func(c *Change, row *compute.ServerRow) error {
 		text := fmt.Sprintf("Build of instance %s was re-scheduled: %s", row.ID, serverports.ForUser(cause))
 		if err := c.failed(b, row.Host, &compute.StepError{Text: text, Details: cause.Error()}); err != nil {
@@ -477,7 +485,10 @@ func (b *buildJob) retry(ctx context.Context, server compute.ServerRow, cause er
 		row.Task = compute.Scheduling
 		b.Tried++
 		b.Rechoose, b.Reservation = rechoose, "" // another host is chosen for it, and for no other server
-		b.Causes = append(b.Causes, failedHost{Host: row.Host, Text: fmt.Sprintf("%.*s", maxCause, serverports.ForUser(cause)), Details: fmt.Sprintf("%.*s", maxCause, cause)})
+		b.Causes = append(b.Causes, failedHost{
+			Host: row.Host, Text: fmt.Sprintf("%.*s", maxCause, serverports.ForUser(cause)),
+			Details: fmt.Sprintf("%.*s", maxCause, cause),
+		})
 		b.Rest = slices.DeleteFunc(b.Rest, func(other selection.Claim) bool { return other.Host == row.Host })
 		if rechoose {
 			return nil // the ports have changed, which is not the host's fault
@@ -489,8 +500,11 @@ func (b *buildJob) retry(ctx context.Context, server compute.ServerRow, cause er
 // exhausted is the failure of a server that no host could build. Its details have the reason of
 // each.
 func (b *buildJob) exhausted() *compute.Failure {
-	f := &compute.Failure{Code: 500, Message: fmt.Sprintf("Exceeded maximum number of retries. Exhausted all hosts available "+
-		"for retrying build failures for instance %s.", b.subject)}
+	f := &compute.Failure{
+		Code: 500,
+		Message: fmt.Sprintf("Exceeded maximum number of retries. Exhausted all hosts available "+
+			"for retrying build failures for instance %s.", b.subject),
+	}
 	var details []string
 	for _, c := range b.Causes {
 		details = append(details, c.Host+": "+c.Details)
@@ -523,7 +537,9 @@ func (c *Change) failed(b *buildJob, host string, t *compute.StepError) error {
 
 // abortion is the failure of a server for which no other host may be tried.
 func (b *buildJob) abortion(reason string, cause error) compute.Failure {
-	return compute.Failure{Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", b.subject, reason), Details: cause.Error()}
+	return compute.Failure{
+		Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", b.subject, reason), Details: cause.Error(),
+	}
 }
 
 // gaveUp is the effect of a failure that no other host can repair: the server is in error, and what

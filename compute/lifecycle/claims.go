@@ -30,7 +30,8 @@ func (c claims) set(ctx context.Context, server compute.ServerRow, amounts alloc
 		if err != nil || current.Amounts.Equal(amounts) {
 			return err
 		}
-		current.Amounts, current.Project, current.User, current.Type = amounts, server.Project, server.User, allocations.Instance
+		current.Amounts, current.Project, current.User, current.Type = amounts, server.Project, server.User,
+			allocations.Instance
 		return c.placement.SetAllocations(ctx, string(server.ID), current)
 	})
 }
@@ -54,7 +55,8 @@ func (c claims) claim(ctx context.Context, server compute.ServerRow, amounts all
 	switch {
 	case err == nil, compute.OutcomeUnknown(ctx, err):
 		return err
-	case errors.Is(err, scheduler.ErrNotTaken), errors.Is(err, allocations.ErrCapacity), errors.Is(err, allocations.ErrGeneration):
+	case errors.Is(err, scheduler.ErrNotTaken), errors.Is(err, allocations.ErrCapacity),
+		errors.Is(err, allocations.ErrGeneration):
 		return scheduler.ErrNotTaken
 	}
 	return scheduler.Refusal(err)
@@ -102,7 +104,9 @@ func (c claims) change(record allocations.Record, amounts allocations.Amounts, s
 
 // exchange is an exchange of allocations between a server and its migration.
 func (c claims) exchange(record allocations.Record, server, migration compute.ID) *allocations.Exchange {
-	return &allocations.Exchange{Placement: c.placement, Server: string(server), Migration: string(migration), Record: record, Now: c.now}
+	return &allocations.Exchange{
+		Placement: c.placement, Server: string(server), Migration: string(migration), Record: record, Now: c.now,
+	}
 }
 
 // notWritten is the error of a request that was not answered and then seen not to have taken place,

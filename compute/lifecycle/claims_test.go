@@ -32,7 +32,8 @@ func (l *ledger) SetAllocations(_ context.Context, _ string, c allocations.Consu
 	return l.refuse
 }
 
-// A claim is written for a server without allocations only, once, and says when another candidate should be tried.
+// A claim is written for a server without allocations only, once, and says when another candidate
+// should be tried.
 func TestClaimReplacesNothing(t *testing.T) {
 	some, others := allocations.Amounts{"rp1": {"VCPU": 1}}, allocations.Amounts{"rp2": {"VCPU": 1}}
 	for name, c := range map[string]struct {
@@ -59,7 +60,8 @@ func TestClaimReplacesNothing(t *testing.T) {
 		}
 	}
 	l := &ledger{consumer: allocations.Consumer{Amounts: others}}
-	if err := (claims{placement: l}).set(t.Context(), compute.ServerRow{ID: "vm", Project: "p"}, nil); err != nil || len(l.consumer.Amounts) > 0 || l.writes != 1 {
+	if err := (claims{placement: l}).set(t.Context(), compute.ServerRow{ID: "vm", Project: "p"},
+		nil); err != nil || len(l.consumer.Amounts) > 0 || l.writes != 1 {
 		t.Errorf("the allocations are %v after %d writes, %v, want none after one", l.consumer.Amounts, l.writes, err)
 	}
 	if err := (claims{placement: l}).set(t.Context(), compute.ServerRow{ID: "vm"}, nil); err != nil || l.writes != 1 {

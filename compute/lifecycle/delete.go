@@ -15,7 +15,9 @@ func (b *buildJob) notDestroyed(event compute.EventRow) effect {
 		if err != nil {
 			return err
 		}
-		return c.inError(row, compute.Failure{Code: 500, Message: fmt.Sprintf("Failed to delete instance %s: %s", row.ID, event.Details), Details: event.Traceback})
+		return c.inError(row, compute.Failure{
+			Code: 500, Message: fmt.Sprintf("Failed to delete instance %s: %s", row.ID, event.Details), Details: event.Traceback,
+		})
 	}
 }
 
@@ -45,11 +47,13 @@ func (b *buildJob) removed() effect {
 		}
 		deleted := *row
 		*row = compute.ServerRow{}
-		if _, err := c.Remove(&compute.ServerRow{}, compute.Where(compute.ByID, deleted.ID)); err != nil || deleted.LaunchedAt.IsZero() {
+		if _, err := c.Remove(&compute.ServerRow{}, compute.Where(compute.ByID, deleted.ID)); err != nil ||
+			deleted.LaunchedAt.IsZero() {
 			return err
 		}
 		return c.Insert(&compute.DeletedRow{
-			ID: deleted.ID, Project: deleted.Project, Name: deleted.Name, Flavor: deleted.Flavor, LaunchedAt: deleted.LaunchedAt, TerminatedAt: c.At,
+			ID: deleted.ID, Project: deleted.Project, Name: deleted.Name, Flavor: deleted.Flavor, LaunchedAt: deleted.LaunchedAt,
+			TerminatedAt: c.At,
 		})
 	}
 }

@@ -18,7 +18,8 @@ import (
 // removed from its server in the meantime: as in Nova, its event says so.
 func isDetached(c *Change, server compute.ID, d operationData) (bool, error) {
 	detachment := d.(*PortData)
-	rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByPort, detachment.Port), compute.Where(compute.ByServer, server))
+	rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByPort, detachment.Port),
+		compute.Where(compute.ByServer, server))
 	if err != nil || len(rows) > 0 {
 		return false, err
 	}
@@ -146,7 +147,9 @@ func (p *portJob) stillAllocated(ctx context.Context) (bool, error) {
 	case err == nil && current.Equal(released):
 		return false, nil
 	case !current.Equal(before):
-		p.s.rules.Log.ErrorContext(ctx, "the allocation of a deleted port cannot be released: others changed it, and it is unknown whether the network service released it",
+		p.s.rules.Log.ErrorContext(ctx,
+			"the allocation of a deleted port cannot be released: others changed it, and it is unknown whether the network "+
+				"service released it",
 			"server", p.subject, "port", p.Port, "amounts", p.Amounts)
 		return false, nil
 	case p.pendingFor() < releaseTime:
@@ -176,7 +179,8 @@ func (p *portJob) unplug(ctx context.Context) (next, error) {
 	switch {
 	case state.event.Result == compute.EventFailed && p.kind().refused != nil:
 		return next{End: true, Change: p.kind().refused(p.job, state.event)}, nil
-	case p.Awaited == "" && never, p.Awaited != "" && (!state.exists || state.row.Event != p.Awaited && state.row.Refused != p.Awaited):
+	case p.Awaited == "" && never,
+		p.Awaited != "" && (!state.exists || state.row.Event != p.Awaited && state.row.Refused != p.Awaited):
 		return next{}, nil
 	}
 	if p.Awaited == "" || state.row.Refused == p.Awaited {
@@ -192,7 +196,9 @@ func (p *portJob) unplug(ctx context.Context) (next, error) {
 		if i < 0 {
 			return nil
 		}
-		return c.setDesired(*server, func(row *compute.HostedRow) { row.Slots = append(row.Slots, state.slots(state.ports[i])...) })
+		return c.setDesired(*server, func(row *compute.HostedRow) {
+			row.Slots = append(row.Slots, state.slots(state.ports[i])...)
+		})
 	}}, nil
 }
 
@@ -209,7 +215,8 @@ func (p *portJob) adjust(ctx context.Context, sign int64) error {
 	var short *allocations.Shortage
 	switch {
 	case errors.As(err, &short):
-		p.s.rules.Log.ErrorContext(ctx, "a server has less allocated than it should release", "server", p.subject, "port", p.Port, "error", err)
+		p.s.rules.Log.ErrorContext(ctx, "a server has less allocated than it should release", "server", p.subject,
+			"port", p.Port, "error", err)
 		return nil
 	case err != nil && sign < 0 && p.unknown():
 		return nil // they stay allocated until the server is deleted
@@ -254,7 +261,9 @@ func (r *portRecord) Load(context.Context) (allocations.State, error) {
 	if r.sign < 0 {
 		differences = differences.Negated()
 	}
-	return allocations.State{Consumer: string(r.p.subject), Differences: differences, Attempt: r.p.Attempt, Done: r.p.Done}, nil
+	return allocations.State{
+		Consumer: string(r.p.subject), Differences: differences, Attempt: r.p.Attempt, Done: r.p.Done,
+	}, nil
 }
 
 // Note stores an attempt.
@@ -270,7 +279,9 @@ func (r *portRecord) Result(ctx context.Context, o allocations.Outcome) error {
 		lost := *p.Attempt
 		lost.Lost = true
 		p.Attempt = &lost
-		p.s.rules.Log.ErrorContext(ctx, "it is unknown whether the resources of a port were added to or removed from a server's allocation: others changed it",
+		p.s.rules.Log.ErrorContext(ctx,
+			"it is unknown whether the resources of a port were added to or removed from a server's allocation: "+
+				"others changed it",
 			"server", p.subject, "port", p.Port, "amounts", p.Amounts)
 	} else {
 		p.Attempt, p.Done = nil, o == allocations.Done

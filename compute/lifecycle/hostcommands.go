@@ -19,7 +19,9 @@ type hostCommands struct{ *job }
 const hostIsDown = "its host is down"
 
 // send sends a host a command, as a new event of the operation's action, and waits for it.
-func (h hostCommands) send(ctx context.Context, host, event string, command func(*compute.ServerRow, *compute.HostedRow)) error {
+func (h hostCommands) send(
+	ctx context.Context, host, event string, command func(*compute.ServerRow, *compute.HostedRow),
+) error {
 	return h.waitAfter(ctx, func(c *Change, row *compute.ServerRow) error {
 		begun, err := c.StartEvent(h.shared().Action, event, host)
 		if err != nil {
@@ -54,7 +56,8 @@ func (h hostCommands) await(ctx context.Context, host string) (event compute.Eve
 		if replaced = h.s.kinds.deletes(server, h.op); replaced {
 			return nil
 		}
-		if event, err = compute.One[compute.EventRow](r, compute.Where(compute.ByID, h.shared().Awaited)); err != nil || event.Result != "" {
+		if event, err = compute.One[compute.EventRow](r, compute.Where(compute.ByID, h.shared().Awaited)); err != nil ||
+			event.Result != "" {
 			return err
 		}
 		up, err := h.s.rules.HostIsUp(r, cmp.Or(host, server.Host))

@@ -49,7 +49,8 @@ func (c *Change) StopWaiting(server, event compute.ID) error {
 
 // setUnplugged says whether the host is to have a port of a server.
 func (c *Change) setUnplugged(server, port compute.ID, unplugged bool) error {
-	rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByPort, port), compute.Where(compute.ByServer, server))
+	rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByPort, port),
+		compute.Where(compute.ByServer, server))
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -57,8 +58,8 @@ func (c *Change) setUnplugged(server, port compute.ID, unplugged bool) error {
 	return c.Replace(&rows[0])
 }
 
-// hostDid stores what a host has done. A failure ends the event of an action. Without one, the host tries by
-// itself to destroy a server again, and gets any other command again.
+// hostDid stores what a host has done. A failure ends the event of an action. Without one, the host
+// tries by itself to destroy a server again, and gets any other command again.
 func (c *Change) hostDid(host string, r hostlist.Result) error {
 	row, listed, err := compute.Hosted(c, compute.ID(r.Server), host)
 	if err != nil || !listed || r.Event == "" || row.Event != compute.ID(r.Event) {
@@ -97,7 +98,8 @@ func (c *Change) hostDid(host string, r hostlist.Result) error {
 		return err
 	}
 	if row.DesiredState == compute.DesiredAbsent && r.Error == "" {
-		if _, err := c.Remove(&compute.HostedRow{}, compute.Where(compute.ByServer, row.Server), compute.Where(compute.ByHost, host)); err != nil {
+		if _, err := c.Remove(&compute.HostedRow{}, compute.Where(compute.ByServer, row.Server),
+			compute.Where(compute.ByHost, host)); err != nil {
 			return err
 		}
 		return c.sourceIsClean(row.Server, host)
@@ -107,7 +109,8 @@ func (c *Change) hostDid(host string, r hostlist.Result) error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(moves, func(m compute.MigrationRow) bool { return m.Source == host && !m.Over() }) { // it may come back
+		// it may come back
+		if !slices.ContainsFunc(moves, func(m compute.MigrationRow) bool { return m.Source == host && !m.Over() }) {
 			row.Slots = nil // it has what its ports have
 		}
 	}

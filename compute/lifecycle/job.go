@@ -43,13 +43,16 @@ type job struct {
 var _ operation.Job[effect] = (*job)(nil)
 
 // newRunner returns what carries the operations of a service out.
-func newRunner(s *Service, behalf func(context.Context, compute.Caller) context.Context) *operation.Runner[effect, *job] {
+func newRunner(
+	s *Service, behalf func(context.Context, compute.Caller) context.Context,
+) *operation.Runner[effect, *job] {
 	lists := make(map[string]list, len(s.kinds))
 	for name, k := range s.kinds {
 		lists[name] = k.list
 	}
 	r := &operation.Runner[effect, *job]{
-		Lists: lists, Take: s.take, Renew: s.renew, Lease: s.rules.Settings.LeaseTime, Places: maxJobs, Look: lookInterval, Due: s.due, Elapsed: s.elapsed, Log: s.rules.Log, Again: compute.NotTaken,
+		Lists: lists, Take: s.take, Renew: s.renew, Lease: s.rules.Settings.LeaseTime, Places: maxJobs, Look: lookInterval,
+		Due: s.due, Elapsed: s.elapsed, Log: s.rules.Log, Again: compute.NotTaken,
 	}
 	if behalf != nil {
 		r.Context = func(ctx context.Context, j *job) context.Context {
@@ -78,8 +81,8 @@ func (s *Service) RunOperations(ctx context.Context) {
 // TakeOver shortens the leases of operations whose run of the program has ended: they continue
 // after rest. Ended reports of a value that a Service got as Run whether that run has certainly
 // ended, and of "" whether a worker without a run has. Rest is for requests of the ended run that
-// are still in flight: zero when its peer services ended with it. It must be called before operations
-// are carried out.
+// are still in flight: zero when its peer services ended with it. It must be called before
+// operations are carried out.
 func (s *Service) TakeOver(ctx context.Context, ended func(run string) bool, rest time.Duration) error {
 	return s.Update(ctx, func(c *Change) error {
 		rows, err := compute.Rows[compute.OperationRow](c)
@@ -383,7 +386,8 @@ func (j *job) waitedTooLong(ctx context.Context) (*compute.Failure, error) {
 // asRetryable makes an error retryable that no rule has caused.
 func asRetryable(err error) error {
 	kind, _ := fault.Of(err)
-	if err == nil || kind != fault.Internal || errors.Is(err, operation.ErrLost) || errors.As(err, new(*operation.Wait)) || errors.As(err, new(*scheduler.HostRefused)) {
+	if err == nil || kind != fault.Internal || errors.Is(err, operation.ErrLost) || errors.As(err, new(*operation.Wait)) ||
+		errors.As(err, new(*scheduler.HostRefused)) {
 		return err
 	}
 	return &compute.Retryable{Err: err}
@@ -466,7 +470,8 @@ func (c *Change) becomeDelete(row *compute.OperationRow, server compute.ServerRo
 	var d BuildData
 	for _, a := range actions {
 		if a.Action == DeleteAction {
-			d.Action, d.By = a.ID, compute.Caller{Project: a.Project, User: a.User, Request: a.Request} // its global id is not kept
+			// its global id is not kept
+			d.Action, d.By = a.ID, compute.Caller{Project: a.Project, User: a.User, Request: a.Request}
 		}
 	}
 	if d.Action != "" {

@@ -99,11 +99,14 @@ func newKinds() kinds {
 			back: true, refused: refusedBy((*buildJob).notShelved),
 		}),
 
-		kindAttach: ofPort(portList{Steps: port, Done: (*portJob).ended, Undone: (*portJob).ended, NoRetry: (*portJob).notAttached}, kind{
+		kindAttach: ofPort(portList{
+			Steps: port, Done: (*portJob).ended, Undone: (*portJob).ended, NoRetry: (*portJob).notAttached,
+		}, kind{
 			concurrent: true,
 		}),
 		KindDetach: ofPort(portList{Steps: port, Undone: (*portJob).ended}, kind{
-			back: true, concurrent: true, command: commandOf(sendUnplug), refused: refusedBy((*portJob).notUnplugged), obsolete: isDetached,
+			back: true, concurrent: true, command: commandOf(sendUnplug), refused: refusedBy((*portJob).notUnplugged),
+			obsolete: isDetached,
 		}),
 
 		KindPower:   ofPower(powerList{Steps: powering}, kind{command: commandOf(sendPower)}),
@@ -112,15 +115,20 @@ func newKinds() kinds {
 		KindMove:    ofMove(moveList{Steps: moves, Undone: (*moveJob).movedBack}, kind{move: coldMove}),
 		KindRevert:  ofMove(moveList{Steps: moves, Undone: (*moveJob).movedBack}, kind{move: coldMove, back: true}),
 		KindConfirm: ofMove(moveList{Steps: confirmation, Done: (*moveJob).moveConfirmed}, kind{}),
-		KindLive: ofMove(moveList{Steps: liveMove, Done: (*moveJob).movedLive, Undone: (*moveJob).movedBack}, kind{move: moveKind{
-			chosenStatus: compute.StatusPreparing, destCheck: "compute_check_can_live_migrate_destination", sourceCheck: "compute_check_can_live_migrate_source",
-			bindEvents:  map[string]string{stepBind: "compute_pre_live_migration", stepActivate: "compute_post_live_migration_at_destination"},
-			returnEvent: "compute_rollback_live_migration", preplugged: true,
-		}}),
-		KindEvacuate: ofMove(moveList{Steps: evacuation, Done: (*moveJob).evacuated, Undone: (*moveJob).movedBack}, kind{move: moveKind{
-			chosenStatus: compute.StatusPreMigrating,
-			bindEvents:   map[string]string{stepBind: "compute_rebuild_instance", stepActivate: "compute_rebuild_instance"},
-		}}),
+		KindLive: ofMove(moveList{Steps: liveMove, Done: (*moveJob).movedLive, Undone: (*moveJob).movedBack},
+			kind{move: moveKind{
+				chosenStatus: compute.StatusPreparing, destCheck: "compute_check_can_live_migrate_destination",
+				sourceCheck: "compute_check_can_live_migrate_source",
+				bindEvents: map[string]string{
+					stepBind: "compute_pre_live_migration", stepActivate: "compute_post_live_migration_at_destination",
+				},
+				returnEvent: "compute_rollback_live_migration", preplugged: true,
+			}}),
+		KindEvacuate: ofMove(moveList{Steps: evacuation, Done: (*moveJob).evacuated, Undone: (*moveJob).movedBack},
+			kind{move: moveKind{
+				chosenStatus: compute.StatusPreMigrating,
+				bindEvents:   map[string]string{stepBind: "compute_rebuild_instance", stepActivate: "compute_rebuild_instance"},
+			}}),
 		kindClean: ofMove(moveList{Steps: cleaning, Done: (*moveJob).sourceCleaned}, kind{concurrent: true}),
 	}
 }
@@ -195,6 +203,8 @@ func refusedBy[F family](fn func(F, compute.EventRow) effect) func(*job, compute
 }
 
 // commandOf is kind.command for the data of a family.
-func commandOf[D operationData](fn func(*Change, compute.ServerRow, D) error) func(*Change, compute.ServerRow, operationData) error {
+func commandOf[D operationData](
+	fn func(*Change, compute.ServerRow, D) error,
+) func(*Change, compute.ServerRow, operationData) error {
 	return func(c *Change, row compute.ServerRow, d operationData) error { return fn(c, row, d.(D)) }
 }

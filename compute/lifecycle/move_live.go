@@ -68,7 +68,8 @@ func (m *moveJob) unbindSecond(ctx context.Context) (next, error) {
 			return next{}, err
 		}
 	}
-	if err := m.s.bindings.DeleteSecond(ctx, m.ports, migration.Dest); m.FinalError == nil || !errors.Is(err, compute.ErrBindingActive) {
+	if err := m.s.bindings.DeleteSecond(ctx, m.ports, migration.Dest); m.FinalError == nil ||
+		!errors.Is(err, compute.ErrBindingActive) {
 		return next{}, err
 	}
 	return next{}, nil // it could not be bound to the source again, and the server is in error
@@ -96,10 +97,11 @@ func (m *moveJob) prepareDestination(ctx context.Context) (next, error) {
 		if err != nil {
 			return next{}, err
 		}
-		return next{}, m.send(ctx, migration.Dest, "compute_pre_live_migration", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.DesiredState, row.Boot, row.Bound = compute.DesiredStopped, "", bound
-			row.Generation++
-		})
+		return next{}, m.send(ctx, migration.Dest, "compute_pre_live_migration",
+			func(_ *compute.ServerRow, row *compute.HostedRow) {
+				row.DesiredState, row.Boot, row.Bound = compute.DesiredStopped, "", bound
+				row.Generation++
+			})
 	}
 	return m.doneOrUndo(ctx, migration.Dest, func(c *Change, _ *compute.ServerRow) error {
 		return c.SetMigration(migration.ID, func(row *compute.MigrationRow) { row.Status = compute.StatusRunning })
@@ -129,10 +131,11 @@ func (m *moveJob) stopAtSource(ctx context.Context) (next, error) {
 		if err != nil {
 			return next{}, err
 		}
-		return next{}, m.send(ctx, migration.Source, "compute_live_migration", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.DesiredState, row.Boot = compute.DesiredRetained, ""
-			row.Slots = state.allSlots(row.Slots)
-		})
+		return next{}, m.send(ctx, migration.Source, "compute_live_migration",
+			func(_ *compute.ServerRow, row *compute.HostedRow) {
+				row.DesiredState, row.Boot = compute.DesiredRetained, ""
+				row.Slots = state.allSlots(row.Slots)
+			})
 	}
 	return m.doneOrUndo(ctx, migration.Source, func(c *Change, _ *compute.ServerRow) error {
 		if m.op.Aborted { // since this step began: the next attempt goes back
@@ -183,7 +186,9 @@ func (m *moveJob) activateSource(ctx context.Context) (next, error) {
 		current := p
 		serving, err := before.serving(p.ResourceRequest)
 		if err == nil {
-			current, err = m.s.bindings.BindAndActivate(ctx, p, compute.Binding{Server: m.subject, Host: migration.Source, Allocation: serving, Device: before.Device})
+			current, err = m.s.bindings.BindAndActivate(ctx, p, compute.Binding{
+				Server: m.subject, Host: migration.Source, Allocation: serving, Device: before.Device,
+			})
 		}
 		switch {
 		case errors.Is(err, compute.ErrNoPort):
@@ -211,9 +216,10 @@ func (m *moveJob) runAtDestination(ctx context.Context) (next, error) {
 		return next{}, err
 	}
 	if m.Awaited == "" {
-		return next{}, m.send(ctx, migration.Dest, "compute_post_live_migration_at_destination", func(_ *compute.ServerRow, row *compute.HostedRow) {
-			row.DesiredState, row.Bound = source.desiredState(), nil
-		})
+		return next{}, m.send(ctx, migration.Dest, "compute_post_live_migration_at_destination",
+			func(_ *compute.ServerRow, row *compute.HostedRow) {
+				row.DesiredState, row.Bound = source.desiredState(), nil
+			})
 	}
 	return m.doneOrUndo(ctx, migration.Dest, nil)
 }
@@ -243,7 +249,9 @@ func (m *moveJob) unbindSource(ctx context.Context) (next, error) {
 func (m *moveJob) movedLive() effect {
 	return func(c *Change, row *compute.ServerRow) error {
 		row.Task = ""
-		if err := c.SetMigration(m.Migration, func(row *compute.MigrationRow) { row.Status = compute.StatusCompleted }); err != nil {
+		if err := c.SetMigration(m.Migration, func(row *compute.MigrationRow) {
+			row.Status = compute.StatusCompleted
+		}); err != nil {
 			return err
 		}
 		return c.EndEvents(m.Action, nil)

@@ -115,7 +115,8 @@ func (c *Change) beginOperation(server compute.ID, kind string, d operationData,
 		}
 	}
 	row := compute.OperationRow{
-		ID: compute.NewID(), Server: server, Kind: kind, Awaits: d.shared().Awaited, Reservation: d.shared().Reservation, CreatedAt: c.At,
+		ID: compute.NewID(), Server: server, Kind: kind, Awaits: d.shared().Awaited, Reservation: d.shared().Reservation,
+		CreatedAt: c.At,
 	}
 	moveTo(&row, k.first())
 	if row.Body, err = json.Marshal(d); err != nil {

@@ -11,8 +11,8 @@ import (
 type PowerChange struct {
 	Task   string
 	States []string // vm_state
-	// desired is what the host is to make of the server, and restart says that it must start it again in
-	// any case.
+	// desired is what the host is to make of the server, and restart says that it must start it again
+	// in any case.
 	desired string
 	restart bool
 	// HostLast says that Nova checks last whether the server has a host.
@@ -24,18 +24,36 @@ type PowerChange struct {
 const RebootAction = "reboot"
 
 var PowerChanges = map[string]PowerChange{
-	"start":      {Task: compute.PoweringOn, States: []string{compute.Stopped}, desired: compute.DesiredRunning},
-	"stop":       {Task: compute.PoweringOff, States: []string{compute.Active, compute.Error}, desired: compute.DesiredStopped},
-	RebootAction: {Task: compute.Rebooting, States: []string{compute.Active}, desired: compute.DesiredRunning, restart: true, HostLast: true},
-	"pause":      {Task: compute.Pausing, States: []string{compute.Active}, desired: compute.DesiredPaused, HostLast: true},
-	"unpause":    {Task: compute.Unpausing, States: []string{compute.Paused}, desired: compute.DesiredRunning, HostLast: true},
-	"suspend":    {Task: compute.Suspending, States: []string{compute.Active}, desired: compute.DesiredSuspended, HostLast: true, fatal: true},
-	"resume":     {Task: compute.Resuming, States: []string{compute.Suspended}, desired: compute.DesiredRunning, HostLast: true, fatal: true},
+	"start": {Task: compute.PoweringOn, States: []string{compute.Stopped}, desired: compute.DesiredRunning},
+	"stop": {
+		Task: compute.PoweringOff, States: []string{compute.Active, compute.Error},
+		desired: compute.DesiredStopped,
+	},
+	RebootAction: {
+		Task: compute.Rebooting, States: []string{compute.Active}, desired: compute.DesiredRunning,
+		restart: true, HostLast: true,
+	},
+	"pause": {Task: compute.Pausing, States: []string{compute.Active}, desired: compute.DesiredPaused, HostLast: true},
+	"unpause": {
+		Task: compute.Unpausing, States: []string{compute.Paused}, desired: compute.DesiredRunning,
+		HostLast: true,
+	},
+	"suspend": {
+		Task: compute.Suspending, States: []string{compute.Active}, desired: compute.DesiredSuspended,
+		HostLast: true, fatal: true,
+	},
+	"resume": {
+		Task: compute.Resuming, States: []string{compute.Suspended}, desired: compute.DesiredRunning,
+		HostLast: true, fatal: true,
+	},
 }
 
-// HardReboot is the reboot that replaces what is left of the server's guest, in whatever state it is.
+// HardReboot is the reboot that replaces what is left of the server's guest, in whatever state it
+// is.
 var HardReboot = PowerChange{
-	Task: compute.RebootingHot, States: []string{compute.Active, compute.Stopped, compute.Paused, compute.Suspended, compute.Error}, desired: compute.DesiredRunning, restart: true, HostLast: true,
+	Task:    compute.RebootingHot,
+	States:  []string{compute.Active, compute.Stopped, compute.Paused, compute.Suspended, compute.Error},
+	desired: compute.DesiredRunning, restart: true, HostLast: true,
 }
 
 // powerStates are the vm_state and the power_state of a server whose host has done its part. A
@@ -86,7 +104,9 @@ func sendPower(c *Change, server compute.ServerRow, d *PowerData) error {
 // changePower has the host change the power of the server.
 func (p *powerJob) changePower(ctx context.Context) (next, error) {
 	if p.Awaited == "" {
-		return next{}, p.waitAfter(ctx, func(c *Change, row *compute.ServerRow) error { return sendPower(c, *row, &p.PowerData) })
+		return next{}, p.waitAfter(ctx, func(c *Change, row *compute.ServerRow) error {
+			return sendPower(c, *row, &p.PowerData)
+		})
 	}
 	event, err := p.await(ctx, "")
 	if err != nil {
@@ -113,7 +133,9 @@ func (p *powerJob) changePower(ctx context.Context) (next, error) {
 		}
 		// After a failure the host is to have the server as it was: one that could not be resumed stays
 		// suspended, though it is in error.
-		err := c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.DesiredState, hosted.Event, hosted.Boot = desired, "", "" })
+		err := c.setDesired(*row, func(hosted *compute.HostedRow) {
+			hosted.DesiredState, hosted.Event, hosted.Boot = desired, "", ""
+		})
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,9 @@ func sendRebuild(c *Change, server compute.ServerRow, d *PowerData) error {
 // rebuild has the host build the server again.
 func (p *powerJob) rebuild(ctx context.Context) (next, error) {
 	if p.Awaited == "" {
-		return next{}, p.waitAfter(ctx, func(c *Change, row *compute.ServerRow) error { return sendRebuild(c, *row, &p.PowerData) })
+		return next{}, p.waitAfter(ctx, func(c *Change, row *compute.ServerRow) error {
+			return sendRebuild(c, *row, &p.PowerData)
+		})
 	}
 	event, err := p.await(ctx, "")
 	if err != nil {
@@ -30,7 +32,9 @@ func (p *powerJob) rebuild(ctx context.Context) (next, error) {
 	}
 	return next{Change: func(c *Change, row *compute.ServerRow) error {
 		if event.Result == compute.EventFailed {
-			if err := c.setDesired(*row, func(hosted *compute.HostedRow) { hosted.DesiredState, hosted.Event = row.DesiredState(), "" }); err != nil {
+			if err := c.setDesired(*row, func(hosted *compute.HostedRow) {
+				hosted.DesiredState, hosted.Event = row.DesiredState(), ""
+			}); err != nil {
 				return err
 			}
 			text := fmt.Sprintf("Failed to rebuild instance %s: %s", row.ID, event.Details)

@@ -1,6 +1,6 @@
-// Package lifecycle carries out what takes several steps with a server. That is an operation: a list of
-// steps (kinds.go) that package operation carries out, forward or backwards, and after a crash goes on
-// with:
+// Package lifecycle carries out what takes several steps with a server. That is an operation: a
+// list of steps (kinds.go) that package operation carries out, forward or backwards, and after a
+// crash goes on with:
 //
 //	boot    ports ─► claim ─► bind ─► host ─► (ACTIVE)
 //	attach  ports ─► claim ─► bind ─► host ─► (attached)
@@ -11,12 +11,12 @@
 //	revert  (as before)  ◄─ claim ◄─ source ◄─ bind ◄─ host
 //	live    claim ─► bind ─► prepare ─► source ─► activate ─► host ─► leave ─► release ─► (ACTIVE)
 //
-// There are more (newKinds, and decision 31). Operations are of four families, each of which is a type
-// with its data and its steps: buildJob (boot.go), portJob (attach.go), moveJob (move.go) and powerJob
-// (power.go).
+// There are more (newKinds, and decision 31). Operations are of four families, each of which is a
+// type with its data and its steps: buildJob (boot.go), portJob (attach.go), moveJob (move.go) and
+// powerJob (power.go).
 //
-// An operation begins in a transaction (Change), with the rows that its request changes. Whoever begins
-// it has checked that the caller may, and that the state of the server allows it.
+// An operation begins in a transaction (Change), with the rows that its request changes. Whoever
+// begins it has checked that the caller may, and that the state of the server allows it.
 package lifecycle
 
 import (
@@ -91,10 +91,12 @@ func (s *Service) Wake() {
 	}
 }
 
-// Update runs fn in a transaction in which operations can begin. The rules of rows.Store are those of
-// fn.
+// Update runs fn in a transaction in which operations can begin. The rules of rows.Store are those
+// of fn.
 func (s *Service) Update(ctx context.Context, fn func(*Change) error) error {
-	return s.store.Update(ctx, func(tx *compute.Tx) error { return fn(&Change{Tx: tx, kinds: s.kinds, unable: s.CanWork()}) })
+	return s.store.Update(ctx, func(tx *compute.Tx) error {
+		return fn(&Change{Tx: tx, kinds: s.kinds, unable: s.CanWork()})
+	})
 }
 
 // A Change is a transaction in which operations can begin.

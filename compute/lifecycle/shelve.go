@@ -50,7 +50,9 @@ func (b *buildJob) bindToHost(ctx context.Context) (next, error) {
 	}
 	switch {
 	case err == nil:
-		return next{Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, b.ports) }}, nil
+		return next{
+			Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, b.ports) },
+		}, nil
 	case compute.OutcomeUnknown(ctx, err):
 		return next{}, err
 	}
@@ -73,7 +75,9 @@ func (b *buildJob) unbindFromHost(ctx context.Context) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	return next{Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, b.ports) }}, nil
+	return next{
+		Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, b.ports) },
+	}, nil
 }
 
 // buildAgain has the host build a shelved server.

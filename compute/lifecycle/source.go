@@ -48,13 +48,15 @@ func (f SourceState) port(id compute.ID) (sourceBinding, bool) {
 	return f.Ports[i], true
 }
 
-// serving is the allocation on the former host for what the port requests now: each group has the provider that had its
-// classes there. It is an error when there is none.
+// serving is the allocation on the former host for what the port requests now: each group has the
+// provider that had its classes there. It is an error when there is none.
 func (b sourceBinding) serving(requested request.Port) (guarantee.ProfileAllocation, error) {
 	m := request.Mappings{}
 	for _, g := range requested.Groups {
 		for provider, had := range b.Amounts {
-			lacks := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool { return had[class] == 0 })
+			lacks := slices.ContainsFunc(slices.Collect(maps.Keys(g.Resources)), func(class string) bool {
+				return had[class] == 0
+			})
 			if !lacks {
 				m[g.ID] = append(m[g.ID], placement.UUID(provider))
 			}

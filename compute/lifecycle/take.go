@@ -196,7 +196,9 @@ func (s *Service) mayBeDue(r compute.Reader, whole bool) ([]compute.OperationSum
 		return rows, nil
 	}
 	others, err := compute.Rows[compute.OperationSummary](r, compute.Where(compute.ByReservation, reservations...))
-	return append(rows, slices.DeleteFunc(others, func(row compute.OperationSummary) bool { return row.Ready == compute.IsReady })...), err
+	return append(rows, slices.DeleteFunc(others, func(row compute.OperationSummary) bool {
+		return row.Ready == compute.IsReady
+	})...), err
 }
 
 // together reports whether an operation is at a step that those of its reservation carry out
@@ -247,7 +249,8 @@ func (s *Service) waiting(r compute.Reader, rows []compute.OperationSummary) (ma
 	for _, row := range rows {
 		host, unanswered := hostOf[row.Awaits]
 		server := servers[row.Server]
-		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.kinds.deletes(server, row.OperationRow) && s.kinds.overdue(s.rules, server, row.OperationRow) == 0
+		waits[row.ID] = row.Awaits != "" && unanswered && up[host] && !s.kinds.deletes(server, row.OperationRow) &&
+			s.kinds.overdue(s.rules, server, row.OperationRow) == 0
 	}
 	return waits, nil
 }
