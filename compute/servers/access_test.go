@@ -12,11 +12,12 @@ import (
 	"github.com/berthcloud/berth/network/topology"
 )
 
-// eve is of another project than ann, who owns what there is in the test below; root is an administrator
-// of a third one.
+// eve is of another project than ann, who owns what there is in the test below; root is an
+// administrator of a third one.
 var eve = compute.Caller{Project: "green", User: "eve", Request: "req-1"}
 
-// An outcome is what is wanted of a request that names something: that it is accepted, or this fault.
+// An outcome is what is wanted of a request that names something: that it is accepted, or this
+// fault.
 type outcome struct {
 	kind fault.Kind
 	code fault.Code
@@ -35,10 +36,15 @@ func TestWhatServersName(t *testing.T) {
 	}})
 	w.must(err)
 	w.given[taken[0].ID] = true
-	guards, err := w.network.CreateSecurityGroups(ctx, []network.SecurityGroupRow{{Common: network.Common{Project: computetest.Project, Name: "guards"}}})
+	guards, err := w.network.CreateSecurityGroups(ctx,
+		[]network.SecurityGroupRow{{Common: network.Common{Project: computetest.Project, Name: "guards"}}})
 	w.must(err)
-	group := must(w.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: ann.User, Name: "g", Policy: "affinity"}))
-	w.add(&compute.FlavorRow{ID: "private", Name: "private", VCPUs: 1, MemoryMB: 128, RootGB: 1, RxTx: 1, CreatedAt: computetest.Now})
+	group := must(w.CreateGroup(ctx, compute.GroupRow{
+		Project: computetest.Project, User: ann.User, Name: "g", Policy: "affinity",
+	}))
+	w.add(&compute.FlavorRow{
+		ID: "private", Name: "private", VCPUs: 1, MemoryMB: 128, RootGB: 1, RxTx: 1, CreatedAt: computetest.Now,
+	})
 	w.add(&compute.FlavorAccessRow{Flavor: "private", Project: computetest.Project})
 	w.add(&compute.KeypairRow{User: ann.User, Name: "k", Number: 1, Type: compute.SSH, CreatedAt: computetest.Now})
 
@@ -54,18 +60,34 @@ func TestWhatServersName(t *testing.T) {
 			outcome{bad, "InstanceGroupNotFound"},
 			accepted,
 		},
-		{"private flavor", func(s *servers.ServerSpec) { s.Flavor = "private" }, accepted, outcome{bad, "FlavorNotFound"}, accepted},
+		{
+			"private flavor", func(s *servers.ServerSpec) { s.Flavor = "private" }, accepted,
+			outcome{bad, "FlavorNotFound"},
+			accepted,
+		},
 		{"public flavor", func(s *servers.ServerSpec) { s.Flavor = "m1" }, accepted, accepted, accepted},
-		{"keypair of a user", func(s *servers.ServerSpec) { s.KeyName = "k" }, accepted, outcome{bad, "KeypairNotFound"}, outcome{bad, "KeypairNotFound"}},
-		{"port", func(s *servers.ServerSpec) { s.Networks = []compute.NetworkSpec{{Port: free}} }, accepted, outcome{bad, "PortNotFound"}, accepted},
-		// Nova queries Neutron with the administrator's token, which sees any network; here with his project's.
+		{
+			"keypair of a user", func(s *servers.ServerSpec) { s.KeyName = "k" }, accepted,
+			outcome{bad, "KeypairNotFound"},
+			outcome{bad, "KeypairNotFound"},
+		},
+		{
+			"port", func(s *servers.ServerSpec) { s.Networks = []compute.NetworkSpec{{Port: free}} }, accepted,
+			outcome{bad, "PortNotFound"},
+			accepted,
+		},
+		// Nova queries Neutron with the administrator's token, which sees any network; here with his
+		// project's.
 		{
 			"network", func(s *servers.ServerSpec) { s.Networks = []compute.NetworkSpec{{Network: compute.ID(w.net)}} },
 			accepted,
 			outcome{bad, "NetworkNotFound"},
 			outcome{bad, "NetworkNotFound"},
 		},
-		{"shared network", func(s *servers.ServerSpec) { s.Networks = []compute.NetworkSpec{{Network: compute.ID(shared)}} }, accepted, accepted, accepted},
+		{
+			"shared network", func(s *servers.ServerSpec) { s.Networks = []compute.NetworkSpec{{Network: compute.ID(shared)}} },
+			accepted, accepted, accepted,
+		},
 		{"security group", func(s *servers.ServerSpec) {
 			s.Networks, s.SecurityGroups = []compute.NetworkSpec{{Network: compute.ID(shared)}}, []string{string(guards[0].ID)}
 		}, accepted, outcome{bad, "SecurityGroupNotFound"}, outcome{bad, "SecurityGroupNotFound"}},
@@ -74,7 +96,8 @@ func TestWhatServersName(t *testing.T) {
 			spec := servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, PortsMayRequest: true}
 			c.name(&spec)
 			made, err := w.CreateServers(ctx, who, spec)
-			if kind, code := fault.Of(err); err == nil && want != accepted || err != nil && (want == accepted || outcome{kind, code} != want) {
+			if kind, code := fault.Of(err); err == nil && want != accepted ||
+				err != nil && (want == accepted || outcome{kind, code} != want) {
 				t.Errorf("a server with a %s of another for %s: %v, want %v", c.kind, who.User, err, want)
 			}
 			if err == nil {
@@ -90,9 +113,12 @@ func TestWhatServersName(t *testing.T) {
 	_, err = w.Attach(ctx, eve, vm, compute.NetworkSpec{Network: compute.ID(w.net)})
 	w.refusedWith(err, missing, "NetworkNotFound")
 	const inUse = "Fixed IP address 10.9.0.9 is already in use"
-	for who, want := range map[compute.Caller]string{eve: inUse + ".", ann: inUse + " on instance .", root: inUse + " on instance ."} {
+	for who, want := range map[compute.Caller]string{
+		eve: inUse + ".", ann: inUse + " on instance .", root: inUse + " on instance .",
+	} {
 		_, err = w.CreateServers(ctx, who, servers.ServerSpec{
-			Name: "vm", Flavor: "m1", Image: cirros, Networks: []compute.NetworkSpec{{Network: compute.ID(shared), Address: "10.9.0.9"}},
+			Name: "vm", Flavor: "m1", Image: cirros,
+			Networks: []compute.NetworkSpec{{Network: compute.ID(shared), Address: "10.9.0.9"}},
 		})
 		if err == nil || err.Error() != want {
 			t.Errorf("an address of a port of another for %s: %v, want %s", who.User, err, want)
@@ -114,7 +140,8 @@ func (w *fixture) networkOf(row network.NetworkRow) network.ID {
 	w.Helper()
 	row.AdminStateUp, row.PortSecurity = true, true
 	made, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
-		NetworkRow: row, Segments: []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 101}},
+		NetworkRow: row,
+		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 101}},
 	}})
 	w.must(err)
 	_, err = w.network.CreateSubnets(ctx, []topology.SubnetSpec{{SubnetRow: network.SubnetRow{

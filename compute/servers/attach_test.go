@@ -23,7 +23,9 @@ import (
 )
 
 // attach gives a server a port, with its host at work.
-func (w *fixture) attach(s *cloudService, server compute.ID, n compute.NetworkSpec, fails func(string, fleet.Wanted) *fleet.Result) (compute.ServerPort, error) {
+func (w *fixture) attach(
+	s *cloudService, server compute.ID, n compute.NetworkSpec, fails func(string, fleet.Wanted) *fleet.Result,
+) (compute.ServerPort, error) {
 	w.Helper()
 	over := make(chan struct{})
 	var host sync.WaitGroup
@@ -146,9 +148,24 @@ func TestAttachIsRefused(t *testing.T) {
 			nil, nil, fault.Invalid, "InterfaceAttachResourceAllocationFailed",
 			fmt.Sprintf("Failed to allocate additional resources to %s during interface attach", vm),
 		},
-		{"taken", compute.NetworkSpec{Port: taken}, nil, nil, fault.Conflict, "PortInUse", fmt.Sprintf("Port %s is still in use.", taken)},
-		{"no port", compute.NetworkSpec{Port: vm}, nil, nil, fault.NotFound, "PortNotFound", fmt.Sprintf("Port id %s could not be found.", vm)},
-		{"no network", compute.NetworkSpec{Network: vm}, nil, nil, fault.NotFound, "NetworkNotFound", fmt.Sprintf("Network %s could not be found.", vm)},
+		{
+			"taken",
+			compute.NetworkSpec{Port: taken},
+			nil, nil, fault.Conflict, "PortInUse",
+			fmt.Sprintf("Port %s is still in use.", taken),
+		},
+		{
+			"no port",
+			compute.NetworkSpec{Port: vm},
+			nil, nil, fault.NotFound, "PortNotFound",
+			fmt.Sprintf("Port id %s could not be found.", vm),
+		},
+		{
+			"no network",
+			compute.NetworkSpec{Network: vm},
+			nil, nil, fault.NotFound, "NetworkNotFound",
+			fmt.Sprintf("Network %s could not be found.", vm),
+		},
 		{
 			"no address",
 			compute.NetworkSpec{Network: compute.ID(w.net), Address: address},
@@ -315,7 +332,8 @@ func TestDetachOfPortWithoutAllocation(t *testing.T) {
 }
 
 // What a port requests changes while a server gets it, or loses it, before whichever request: the
-// server has allocations for what its ports request in the end. A rotation has every second request.
+// server has allocations for what its ports request in the end. A rotation has every second
+// request.
 func TestPortThatChanges(t *testing.T) {
 	first, step := rotation.Every(2)
 	for _, name := range []string{"Boot", "Attach", "Detach", "Delete"} {
@@ -429,13 +447,15 @@ func TestPower(t *testing.T) {
 			t.Errorf("the host is to do %+v", listed[0])
 		}
 		w.work(w.cloudService, nil)
-		if one := must(w.Server(ctx, vm)); one.State != step.state || one.Task != "" || must(w.Wanted(ctx, "cn1"))[0].Running != step.runs {
+		if one := must(w.Server(ctx, vm)); one.State != step.state || one.Task != "" ||
+			must(w.Wanted(ctx, "cn1"))[0].Running != step.runs {
 			t.Errorf("the server is %+v", one.ServerRow)
 		}
 	}
 	w.must(w.StopServer(ctx, ann, vm))
 	w.work(w.cloudService, func(string, fleet.Wanted) *fleet.Result { return &fleet.Result{Error: "it hangs"} })
-	if one := must(w.Server(ctx, vm)); one.State != compute.Active || one.Task != "" || !strings.Contains(w.why(vm), "it hangs") {
+	if one := must(w.Server(ctx, vm)); one.State != compute.Active || one.Task != "" ||
+		!strings.Contains(w.why(vm), "it hangs") {
 		t.Errorf("the server is %+v", one.ServerRow)
 	}
 }

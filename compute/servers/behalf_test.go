@@ -30,7 +30,8 @@ type recorder struct {
 func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.Method != http.MethodGet {
 		r.mu.Lock()
-		r.seen[q.Method+" "+strings.Join(strings.Split(q.URL.Path, "/")[:2], "/")+": "+q.Header.Get("X-Openstack-Request-Id")] = true
+		r.seen[q.Method+" "+strings.Join(strings.Split(q.URL.Path, "/")[:2], "/")+": "+
+			q.Header.Get("X-Openstack-Request-Id")] = true
 		r.mu.Unlock()
 	}
 	return http.DefaultTransport.RoundTrip(q)
@@ -58,17 +59,21 @@ func (w *fixture) serveRecorded(r *recorder) *cloudService {
 		places.Close()
 		nets.Close()
 	})
-	db := compute.NewDatabase(w.store, compute.Rules{Settings: compute.DefaultSettings(), Now: w.clock, Log: logtest.Logger()})
+	db := compute.NewDatabase(w.store, compute.Rules{
+		Settings: compute.DefaultSettings(), Now: w.clock, Log: logtest.Logger(),
+	})
 	return newService(db, computetest.Options{
 		Placement: places, Network: nets, Images: allImages,
 		Behalf: func(ctx context.Context, by compute.Caller) context.Context {
-			return context.WithValue(ctx, logging.Key{}, &logging.Origin{RequestID: by.Request, GlobalID: by.Global, User: by.User, Project: by.Project})
+			return context.WithValue(ctx, logging.Key{}, &logging.Origin{
+				RequestID: by.Request, GlobalID: by.Global, User: by.User, Project: by.Project,
+			})
 		},
 	})
 }
 
-// What is done for a request after its answer names it to the other services, also in another process: by the id of the calling service's request, if
-// there was one.
+// What is done for a request after its answer names it to the other services, also in another
+// process: by the id of the calling service's request, if there was one.
 func TestOperationsNameTheirRequest(t *testing.T) {
 	w := newFixture(t, 5000, "cn1", "cn2")
 	by := func(request, global string) compute.Caller {
@@ -112,7 +117,9 @@ func TestOperationsNameTheirRequest(t *testing.T) {
 	w.must(w.Detach(ctx, by("req-detach", ""), vm, first))
 	w.must(w.Detach(ctx, by("req-detach-2", ""), vm, second))
 	w.work(w.serveRecorded(r), nil)
-	want := []string{"PUT /allocations: req-detach", "PUT /allocations: req-detach-2", "PUT /v2.0: req-detach", "PUT /v2.0: req-detach-2"}
+	want := []string{
+		"PUT /allocations: req-detach", "PUT /allocations: req-detach-2", "PUT /v2.0: req-detach", "PUT /v2.0: req-detach-2",
+	}
 	if diff := cmp.Diff(want, r.take()); diff != "" {
 		t.Errorf("detaching (-want +got)\n%s", diff)
 	}

@@ -24,7 +24,8 @@ func TestBoot(t *testing.T) {
 	if one.State != compute.Active || one.Host != "cn1" || one.LaunchedAt.IsZero() || one.Power != compute.Running {
 		t.Errorf("the server is %+v", one.ServerRow)
 	}
-	if len(one.Ports) != 2 || one.Ports[0].Shown.Allocation.Empty() || one.Ports[0].Shown.NetworkName != "net0" || len(one.Ports[1].Shown.Addresses) != 1 {
+	if len(one.Ports) != 2 || one.Ports[0].Shown.Allocation.Empty() || one.Ports[0].Shown.NetworkName != "net0" ||
+		len(one.Ports[1].Shown.Addresses) != 1 {
 		t.Errorf("its ports are %+v", one.Ports)
 	}
 	if used := w.used(); used[egress] != 1000 || used[ingress] != 1000 {
@@ -52,7 +53,9 @@ func TestBoot(t *testing.T) {
 // Ports that are made for a server go with it.
 func TestBootInNetwork(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
-	made := must(w.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, AnyNetwork: true, Max: 2}))
+	made := must(w.CreateServers(ctx, ann, servers.ServerSpec{
+		Name: "vm", Flavor: "m1", Image: cirros, AnyNetwork: true, Max: 2,
+	}))
 	w.work(w.cloudService, nil)
 	w.agrees("boot")
 	for _, s := range made {
@@ -95,7 +98,8 @@ func TestNobodyHasRoom(t *testing.T) {
 	}
 	for _, text := range []string{
 		"No valid host was found. ", "port " + string(port) + ", group ", egress + ":3000 free",
-		"placement: no host remains for ", "; 1 host would fit if 500 less of each of " + egress + ", " + ingress + " were requested by group ",
+		"placement: no host remains for ",
+		"; 1 host would fit if 500 less of each of " + egress + ", " + ingress + " were requested by group ",
 	} {
 		if why := w.why(vm); !strings.Contains(why, text) {
 			t.Errorf("the event says %q, want %q in it", why, text)
@@ -118,7 +122,9 @@ func TestNetworkWithGuarantee(t *testing.T) {
 		})
 		w.must(err)
 		s := w.serve(w.store, func(s *compute.Settings) { s.AllowNetworkQoS = may })
-		made := must(s.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, AnyNetwork: true, Min: 2}))
+		made := must(s.CreateServers(ctx, ann, servers.ServerSpec{
+			Name: "vm", Flavor: "m1", Image: cirros, AnyNetwork: true, Min: 2,
+		}))
 		w.work(s, nil)
 		w.agrees(fmt.Sprint("networks may have guarantees: ", may))
 		for _, one := range made {
@@ -171,7 +177,8 @@ func TestReschedule(t *testing.T) {
 	w.agrees("no host can")
 	one = must(w.Server(ctx, vm))
 	if f, _ := one.Failure(); one.State != compute.Error || f.Message != fmt.Sprintf(
-		"Exceeded maximum number of retries. Exhausted all hosts available for retrying build failures for instance %s.", vm) {
+		"Exceeded maximum number of retries. Exhausted all hosts available for retrying build failures for "+
+			"instance %s.", vm) {
 		t.Errorf("the server is %s, %+v", one.State, f)
 	}
 	vm = w.boot("vm3", w.port(1000))
@@ -234,7 +241,8 @@ func TestHostThatDoesNotBuild(t *testing.T) {
 			t.Errorf("after %v the server is %s, want %s", step.time, got, step.want)
 		}
 	}
-	if f, _ := must(w.Server(ctx, vm)).Failure(); f.Message != fmt.Sprintf("Build of instance %s aborted: it is not built after 600 seconds", vm) {
+	if f, _ := must(w.Server(ctx, vm)).Failure(); f.Message != fmt.Sprintf(
+		"Build of instance %s aborted: it is not built after 600 seconds", vm) {
 		t.Errorf("the failure is %+v", f)
 	}
 	for _, host := range []string{"cn1", "cn2"} {
@@ -277,7 +285,9 @@ func TestRaceForTheLastKilobit(t *testing.T) {
 // A server group keeps its servers apart however many are created at once.
 func TestAntiAffinity(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2", "cn3")
-	g := must(w.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: computetest.User, Policy: "anti-affinity"}))
+	g := must(w.CreateGroup(ctx, compute.GroupRow{
+		Project: computetest.Project, User: computetest.User, Policy: "anti-affinity",
+	}))
 	var ids []compute.ID
 	for i := range 4 {
 		made := must(w.CreateServers(ctx, ann, servers.ServerSpec{
@@ -335,7 +345,9 @@ func TestForcedHost(t *testing.T) {
 	}
 	w.paths.placement.heals()
 	for _, tc := range []struct{ forced, host, want string }{{"cn2", "", "cn2"}, {"", "cn1", "cn1"}, {"", "cn2", ""}} {
-		made := must(w.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, ForcedHost: tc.forced, Host: tc.host}))
+		made := must(w.CreateServers(ctx, ann, servers.ServerSpec{
+			Name: "vm", Flavor: "m1", Image: cirros, ForcedHost: tc.forced, Host: tc.host,
+		}))
 		w.work(w.cloudService, nil)
 		if one := must(w.Server(ctx, made[0].ID)); one.Host != tc.want {
 			t.Errorf("forced %q, wanted %q: the server is %s on %q", tc.forced, tc.host, one.State, one.Host)

@@ -31,14 +31,23 @@ func TestRequestsAreBounded(t *testing.T) {
 		spec servers.ServerSpec
 		text string
 	}{
-		{with(func(s *servers.ServerSpec) { s.Min, s.Max = 1001, 1<<31-1 }), "min_count must be at most 1000, which is how many servers a request can make"},
-		{with(func(s *servers.ServerSpec) { s.Networks = make([]compute.NetworkSpec, 20000) }), "a request can have at most 128 networks, not 20000"},
+		{
+			with(func(s *servers.ServerSpec) { s.Min, s.Max = 1001, 1<<31-1 }),
+			"min_count must be at most 1000, which is how many servers a request can make",
+		},
+		{
+			with(func(s *servers.ServerSpec) { s.Networks = make([]compute.NetworkSpec, 20000) }),
+			"a request can have at most 128 networks, not 20000",
+		},
 		{with(func(s *servers.ServerSpec) {
 			for i := range 129 {
 				s.SecurityGroups = append(s.SecurityGroups, fmt.Sprint(i))
 			}
 		}), "a request can have at most 128 security groups, not 129"},
-		{with(func(s *servers.ServerSpec) { s.Hints = []byte(`{"a": "` + strings.Repeat("x", 64<<10) + `"}`) }), "a request can have at most 65536 bytes of scheduler hints, not 65545"},
+		{
+			with(func(s *servers.ServerSpec) { s.Hints = []byte(`{"a": "` + strings.Repeat("x", 64<<10) + `"}`) }),
+			"a request can have at most 65536 bytes of scheduler hints, not 65545",
+		},
 	} {
 		_, err := c.CreateServers(ctx, ann, r.spec)
 		c.refused("too much", err, fault.Invalid, "InvalidInput", "Invalid input received: "+r.text)
@@ -55,7 +64,9 @@ func TestRequestsAreBounded(t *testing.T) {
 func TestQuotasComeBeforeBounds(t *testing.T) {
 	c := newCloud(t)
 	c.add(computetest.Flavor("m1", 1, 128, 1))
-	_, err := c.CreateServers(ctx, ann, servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, Min: 1001, Max: 1<<31 - 1})
+	_, err := c.CreateServers(ctx, ann, servers.ServerSpec{
+		Name: "vm", Flavor: "m1", Image: cirros, Min: 1001, Max: 1<<31 - 1,
+	})
 	if kind, code := fault.Of(err); kind != fault.Denied || code != "TooManyInstances" {
 		t.Errorf("more than the quota: %v, want TooManyInstances", err)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/berthcloud/berth/network/ports"
 )
 
-// besides are what is done with a port of a server that has another one with a guarantee, at the same
-// provider: what is given back twice is taken from that one.
+// besides are what is done with a port of a server that has another one with a guarantee, at the
+// same provider: what is given back twice is taken from that one.
 var besides = map[string]scenario{
 	"Detach": {
 		begin: func(w *fixture) { w.must(w.bootOn(w.cloudService, 1, w.port(1000), w.port(1000))) },
@@ -78,8 +78,8 @@ func (w *fixture) removePort(id network.ID) {
 	}
 }
 
-// theOne returns the port that a scenario of besides is about: the one that it detaches, or the last
-// that was made.
+// theOne returns the port that a scenario of besides is about: the one that it detaches, or the
+// last that was made.
 func (w *fixture) theOne(name string) network.ID {
 	w.Helper()
 	if name != "Attach" && name != "AttachFails" {
@@ -92,8 +92,8 @@ func (w *fixture) theOne(name string) network.ID {
 	return w.last
 }
 
-// A port that is removed while it is taken from a server, or given to one, before whichever request:
-// what it held is given back, once. A rotation has every second request.
+// A port that is removed while it is taken from a server, or given to one, before whichever
+// request: what it held is given back, once. A rotation has every second request.
 func TestPortThatIsRemovedMeanwhile(t *testing.T) {
 	first, step := rotation.Every(2)
 	for name, s := range besides {
@@ -168,9 +168,9 @@ func TestPortThatIsRemovedAfterwards(t *testing.T) {
 	}
 }
 
-// Placement carries out requests of a detachment and does not answer, and the network service changes
-// the same amounts for another port: it may be unknown whether the port's allocation was released. It is
-// not released again then, as the other port has allocations on the same provider.
+// Placement carries out requests of a detachment and does not answer, and the network service
+// changes the same amounts for another port: it may be unknown whether the port's allocation was
+// released. It is not released again then, as the other port has allocations on the same provider.
 func TestUnknownReleasesAreNotRepeated(t *testing.T) {
 	w := newFixture(t, 10000, "cn1")
 	s := besides["Detach"]
@@ -244,7 +244,8 @@ func TestEventsEndLast(t *testing.T) {
 	w.later(time.Minute)
 	w.report()
 	w.work(w.cloudService, nil)
-	if e := event(); e.Event != "compute_terminate_instance" || e.Result != "Success" || len(computetest.Read[compute.ServerRow](t, w.store)) != 0 {
+	if e := event(); e.Event != "compute_terminate_instance" || e.Result != "Success" ||
+		len(computetest.Read[compute.ServerRow](t, w.store)) != 0 {
 		t.Errorf("the event is %+v", e)
 	}
 }
@@ -257,8 +258,11 @@ func TestAttachLeavesOthersPorts(t *testing.T) {
 	for at, met := 1, true; met && !t.Failed(); at++ {
 		w.prepare(s)
 		made, err := w.network.CreatePorts(ctx, []ports.Spec{{
-			PortRow: network.PortRow{Common: network.Common{Project: computetest.Project}, Network: w.net, DeviceID: string(w.only()), AdminStateUp: true},
-			AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal",
+			PortRow: network.PortRow{
+				Common: network.Common{Project: computetest.Project}, Network: w.net, DeviceID: string(w.only()),
+				AdminStateUp: true,
+			},
+			AnyIPs: true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal",
 		}})
 		w.must(err)
 		w.paths.network.breaks(at, true, true)
@@ -324,7 +328,8 @@ func TestFailedRenewalsAreLogged(t *testing.T) {
 	t.Errorf("no line says of which server a lease was not renewed:\n%s", logged.String())
 }
 
-// A counting store counts the transactions that change servers, and the operations that one transaction writes.
+// A counting store counts the transactions that change servers, and the operations that one
+// transaction writes.
 type counting struct {
 	compute.Store
 	mu      sync.Mutex
@@ -362,8 +367,9 @@ func (c *counting) Update(ctx context.Context, now time.Time, fn func(compute.Wr
 	return err
 }
 
-// The servers of one request are chosen together, and then bound and built by all workers at once. A transaction renews
-// the leases of all that are unfinished, and each server has as many of its own as a server that is created alone.
+// The servers of one request are chosen together, and then bound and built by all workers at once.
+// A transaction renews the leases of all that are unfinished, and each server has as many of its
+// own as a server that is created alone.
 func TestServersOfOneRequestAreBuiltConcurrently(t *testing.T) {
 	servers, workers := 40, int64(8) // some share the answers to what they read
 	if racetest.Few() {
@@ -480,7 +486,8 @@ func TestWhatComesDuringADetachmentWaits(t *testing.T) {
 	if ports := must(w.Server(ctx, vm)).Ports; len(ports) != 1 || w.used()[egress] != 1000 {
 		t.Errorf("the server has %+v, %v is used", ports, w.used())
 	}
-	if e := must(w.Action(ctx, vm, again.Request)).Events[0]; e.Result != "Error" || !strings.Contains(e.Details, "is not attached") {
+	if e := must(w.Action(ctx, vm, again.Request)).Events[0]; e.Result != "Error" ||
+		!strings.Contains(e.Details, "is not attached") {
 		t.Errorf("the event of a second detachment is %+v", e)
 	}
 	w.must(w.Detach(ctx, ann, vm, c))
@@ -517,7 +524,8 @@ func TestResetStateOnADeadHost(t *testing.T) {
 	w.refusedWith(w.StopServer(ctx, ann, vm), fault.Conflict, compute.InvalidState) // its host is at it
 	w.later(5 * time.Minute)
 	must(w.Recover(ctx))
-	if one := must(w.Server(ctx, vm)); one.Task != "" || one.State != compute.Active || !strings.Contains(w.why(vm), "its host is down") {
+	if one := must(w.Server(ctx, vm)); one.Task != "" || one.State != compute.Active ||
+		!strings.Contains(w.why(vm), "its host is down") {
 		t.Errorf("the server is %s, %s: %s", one.State, one.Task, w.why(vm))
 	}
 	w.report()

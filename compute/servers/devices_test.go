@@ -70,14 +70,16 @@ func TestDevices(t *testing.T) {
 	}
 	_, err := w.attach(w.cloudService, vm, compute.NetworkSpec{Port: w.port(500, "direct")}, nil)
 	w.refusedWith(err, fault.Invalid, "InterfaceAttachPciClaimFailed")
-	if f, ok := fault.Find(err); !ok || f.Error() != "Failed to claim PCI device for "+string(vm)+" during interface attach" {
+	if f, ok := fault.Find(err); !ok ||
+		f.Error() != "Failed to claim PCI device for "+string(vm)+" during interface attach" {
 		t.Errorf("the error is %v", err)
 	}
 	w.agrees("attach without a device")
 	failed := w.boot("vm", w.port(500, "direct"))
 	w.work(w.cloudService, nil)
 	w.agrees("boot without a device")
-	if got, why := w.state(failed), w.why(failed); got != compute.Error || !strings.Contains(why, "no device is free for port") {
+	if got, why := w.state(failed),
+		w.why(failed); got != compute.Error || !strings.Contains(why, "no device is free for port") {
 		t.Errorf("the server is %s: %s", got, why)
 	}
 	w.must(w.DeleteServer(ctx, ann, vm))
@@ -93,7 +95,9 @@ func TestDevices(t *testing.T) {
 // A card whose functions servers have is nobody's as a whole, and the other way round.
 func TestWholeDevices(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
-	w.nics("cn1", "2000", compute.Device{Slot: "0000:01:00.0", Vendor: "8086:1528", PhysicalNetwork: "physnet0", Parent: "ens1", Whole: true})
+	w.nics("cn1", "2000", compute.Device{
+		Slot: "0000:01:00.0", Vendor: "8086:1528", PhysicalNetwork: "physnet0", Parent: "ens1", Whole: true,
+	})
 	try := func(vnic, want string) compute.ID {
 		t.Helper()
 		vm := w.boot("vm", w.port(1000, vnic))
@@ -123,7 +127,8 @@ func TestHostsWithoutDevices(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	failed := w.boot("vm", w.port(0, "direct"))
 	w.work(w.cloudService, nil)
-	if got, why := w.state(failed), w.why(failed); got != compute.Error || !strings.Contains(why, "no device is free for port") {
+	if got, why := w.state(failed),
+		w.why(failed); got != compute.Error || !strings.Contains(why, "no device is free for port") {
 		t.Errorf("the server is %s: %s", got, why)
 	}
 	vm := w.running()

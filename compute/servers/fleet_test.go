@@ -42,13 +42,15 @@ func (w *fixture) fleet(fail func(host, verb, server string) error, hosts ...str
 		fakes[name] = &driver.Fake{
 			Delay: time.Millisecond, Fail: func(verb, server string) error { return fail(name, verb, server) },
 		}
-		service := berthclient.NewHost(options(w, server.URL), berthclient.HostReporter{Name: name, Report: func() (compute.Report, error) {
-			_, node := computetest.Host(name, 0)
-			id, err := guarantee.ParseUUID(string(node.ID))
-			return compute.Report{Host: name, Version: 66, Node: *node, Inventory: &inventory.Host{
-				ID: id, Name: name, VCPU: inventory.Amount{Total: 100}, MemoryMB: inventory.Amount{Total: 100_000}, DiskGB: inventory.Amount{Total: 1000},
-			}}, err
-		}})
+		service := berthclient.NewHost(options(w, server.URL),
+			berthclient.HostReporter{Name: name, Report: func() (compute.Report, error) {
+				_, node := computetest.Host(name, 0)
+				id, err := guarantee.ParseUUID(string(node.ID))
+				return compute.Report{Host: name, Version: 66, Node: *node, Inventory: &inventory.Host{
+					ID: id, Name: name, VCPU: inventory.Amount{Total: 100}, MemoryMB: inventory.Amount{Total: 100_000},
+					DiskGB: inventory.Amount{Total: 1000},
+				}}, err
+			}})
 		one := &host.Host{
 			Driver: fakes[name], Service: service, Log: logtest.Logger(), ReportInterval: time.Second, Concurrency: 4,
 		}
@@ -101,7 +103,9 @@ func TestFleet(t *testing.T) {
 	broken.Store("cn1", true)
 	vm := w.boot("vm", w.port(1000))
 	w.becomes("boot", func() bool { return w.state(vm) == compute.Active })
-	w.becomes("nothing is left of what failed", func() bool { return runs(hosts["cn1"]) == "" && runs(hosts["cn2"]) == "true:1" })
+	w.becomes("nothing is left of what failed", func() bool {
+		return runs(hosts["cn1"]) == "" && runs(hosts["cn2"]) == "true:1"
+	})
 	port := w.port(500)
 	must(w.Attach(ctx, ann, vm, compute.NetworkSpec{Port: port}))
 	if got := runs(hosts["cn2"]); got != "true:2" {

@@ -23,8 +23,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// A grownCloud is a fixture whose cloud has many servers on other hosts, with operations under way: of half of them a worker has
-// the lease, the other half wait for their hosts.
+// A grownCloud is a fixture whose cloud has many servers on other hosts, with operations under way:
+// of half of them a worker has the lease, the other half wait for their hosts.
 type grownCloud struct {
 	*fixture
 	*cloudService
@@ -50,7 +50,9 @@ func newGrownCloud(t *testing.T, servers, operations int) *grownCloud {
 	for _, host := range []string{"cn1", "cn2"} {
 		g.nics(host, "100000")
 	}
-	group := must(g.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: computetest.User, Name: "apart", Policy: "anti-affinity", MaxPerHost: 100}))
+	group := must(g.CreateGroup(ctx, compute.GroupRow{
+		Project: computetest.Project, User: computetest.User, Name: "apart", Policy: "anti-affinity", MaxPerHost: 100,
+	}))
 	g.group = group.ID
 	zone := must(g.CreateAggregate(ctx, "near", "near"))
 	for _, host := range []string{"cn1", "cn2"} {
@@ -60,11 +62,14 @@ func newGrownCloud(t *testing.T, servers, operations int) *grownCloud {
 	return g
 }
 
-// manyServers are the rows of servers with large user_data on hosts that are up and in an availability zone, of which so many have operations
-// under way: a worker has the lease of every second one, the others wait for their hosts.
+// manyServers are the rows of servers with large user_data on hosts that are up and in an
+// availability zone, of which so many have operations under way: a worker has the lease of every
+// second one, the others wait for their hosts.
 func manyServers(now time.Time, servers, operations int) (all []any) {
 	const perHost = 50
-	zone := compute.AggregateRow{ID: computetest.ID("far"), Number: 1000, Name: "far", Metadata: map[string]string{compute.ZoneKey: "far"}}
+	zone := compute.AggregateRow{
+		ID: computetest.ID("far"), Number: 1000, Name: "far", Metadata: map[string]string{compute.ZoneKey: "far"},
+	}
 	if servers > 0 {
 		all = append(all, &zone)
 	}
@@ -89,7 +94,9 @@ func manyServers(now time.Time, servers, operations int) (all []any) {
 			op.Worker, op.Lease = "another", now.Add(time.Hour)
 		} else {
 			op.Awaits = computetest.ID(fmt.Sprint("event", i))
-			all = append(all, &compute.HostedRow{Server: row.ID, Host: host, DesiredState: compute.DesiredRunning, Event: op.Awaits})
+			all = append(all, &compute.HostedRow{
+				Server: row.ID, Host: host, DesiredState: compute.DesiredRunning, Event: op.Awaits,
+			})
 		}
 		all = append(all, op)
 	}
@@ -101,7 +108,8 @@ func (g *grownCloud) boot(ports ...compute.ID) storetest.Reads {
 	g.Helper()
 	g.reads.Take()
 	spec := servers.ServerSpec{
-		Name: fmt.Sprint("vm ", ports), Flavor: "m1", Zone: "near", Image: cirros, PortsMayRequest: true, Hints: fmt.Appendf(nil, `{"group": %q}`, g.group),
+		Name: fmt.Sprint("vm ", ports), Flavor: "m1", Zone: "near", Image: cirros, PortsMayRequest: true,
+		Hints: fmt.Appendf(nil, `{"group": %q}`, g.group),
 	}
 	for _, p := range ports {
 		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
@@ -124,9 +132,10 @@ func (g *grownCloud) boot(ports ...compute.ID) storetest.Reads {
 	return reads
 }
 
-// TestBootsDoNotGrow compares what a boot reads in a cloud with 10,000 servers and 1,000 operations with what it reads in an empty
-// one: calls, rows and bytes. The boots are with an availability zone, a hostname that must be unique, a server group, quotas, a guaranteed port,
-// and a PCI device.
+// TestBootsDoNotGrow compares what a boot reads in a cloud with 10,000 servers and 1,000 operations
+// with what it reads in an empty one: calls, rows and bytes. The boots are with an availability
+// zone, a hostname that must be unique, a server group, quotas, a guaranteed port, and a PCI
+// device.
 func TestBootsDoNotGrow(t *testing.T) {
 	for _, vnic := range []string{"normal", "direct"} {
 		var reads [2]storetest.Reads
@@ -143,8 +152,8 @@ func TestBootsDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestOldMigrationsAreNotRead compares what is read to confirm resizes and to delete a host in a cloud where many servers have moved to
-// and from it with what is read in one where none has.
+// TestOldMigrationsAreNotRead compares what is read to confirm resizes and to delete a host in a
+// cloud where many servers have moved to and from it with what is read in one where none has.
 func TestOldMigrationsAreNotRead(t *testing.T) {
 	var confirms, deletes [2]storetest.Reads
 	for i, n := range []int{0, 300} {
@@ -154,7 +163,8 @@ func TestOldMigrationsAreNotRead(t *testing.T) {
 		g.add(vm)
 		for k := range n {
 			m := &compute.MigrationRow{
-				ID: computetest.ID(fmt.Sprint("move", k)), Number: int64(k), Server: vm.ID, Type: []string{"resize", "evacuation"}[k%2], Source: "cn2", Dest: "cn1",
+				ID: computetest.ID(fmt.Sprint("move", k)), Number: int64(k), Server: vm.ID,
+				Type: []string{"resize", "evacuation"}[k%2], Source: "cn2", Dest: "cn1",
 				Status: []string{"confirmed", "completed", "reverted", "error"}[k%4], CreatedAt: g.clock(), UpdatedAt: g.clock(),
 			}
 			g.add(m)
@@ -171,14 +181,17 @@ func TestOldMigrationsAreNotRead(t *testing.T) {
 			}
 		}
 	}
-	for what, reads := range map[string][2]storetest.Reads{"the confirmation of resizes": confirms, "the deletion of a host": deletes} {
+	for what, reads := range map[string][2]storetest.Reads{
+		"the confirmation of resizes": confirms, "the deletion of a host": deletes,
+	} {
 		if reads[0] != reads[1] || reads[0].Calls == 0 {
 			t.Errorf("%s reads %+v where many servers have moved, and %+v where none has", what, reads[1], reads[0])
 		}
 	}
 }
 
-// TestPagesReadTheirServers compares what the first page of a list reads with what it shows: user_data of no other server is read.
+// TestPagesReadTheirServers compares what the first page of a list reads with what it shows:
+// user_data of no other server is read.
 func TestPagesReadTheirServers(t *testing.T) {
 	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
@@ -188,7 +201,8 @@ func TestPagesReadTheirServers(t *testing.T) {
 	computetest.Add(t, store, manyServers(computetest.Now, 1000, 0)...)
 	reads := storetest.Count(store)
 	s := newService(databaseAt(reads), computetest.Options{})
-	page := must(s.Servers(ctx, servers.ServerFilter{Project: computetest.Project, Name: regexp.MustCompile("^other")}, servers.Page{Limit: 10}))
+	page := must(s.Servers(ctx, servers.ServerFilter{Project: computetest.Project, Name: regexp.MustCompile("^other")},
+		servers.Page{Limit: 10}))
 	if len(page) != 10 || len(page[9].UserData) != 4096 || len(page[9].Flavor) == 0 {
 		t.Errorf("the page has %d servers, want 10 with user_data", len(page))
 	}
@@ -197,8 +211,9 @@ func TestPagesReadTheirServers(t *testing.T) {
 	}
 }
 
-// TestPagesReadTheirMigrations compares what the first page of a list of migrations reads with what it shows: nothing of what other
-// servers had before, and no more hosts and flavors than its own. A status selects rows in the database.
+// TestPagesReadTheirMigrations compares what the first page of a list of migrations reads with what
+// it shows: nothing of what other servers had before, and no more hosts and flavors than its own. A
+// status selects rows in the database.
 func TestPagesReadTheirMigrations(t *testing.T) {
 	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
@@ -213,9 +228,10 @@ func TestPagesReadTheirMigrations(t *testing.T) {
 			rows = append(rows, service, node)
 		}
 		rows = append(rows, computetest.Server(name, ""), &compute.MigrationRow{
-			ID: computetest.ID("move " + name), Number: int64(i), Server: computetest.ID(name), Type: "resize", Source: "cn", Dest: fmt.Sprint("host", i%100),
-			Status: []string{"confirmed", "error"}[i%2], Former: fmt.Appendf(nil, `{"x": %q}`, strings.Repeat("x", 4096)),
-			CreatedAt: computetest.Now, UpdatedAt: computetest.Now.Add(time.Duration(i) * time.Second),
+			ID: computetest.ID("move " + name), Number: int64(i), Server: computetest.ID(name), Type: "resize", Source: "cn",
+			Dest: fmt.Sprint("host", i%100), Status: []string{"confirmed", "error"}[i%2],
+			Former: fmt.Appendf(nil, `{"x": %q}`, strings.Repeat("x", 4096)), CreatedAt: computetest.Now,
+			UpdatedAt: computetest.Now.Add(time.Duration(i) * time.Second),
 		})
 	}
 	computetest.Add(t, store, rows...)
@@ -226,16 +242,20 @@ func TestPagesReadTheirMigrations(t *testing.T) {
 	if len(first) != 10 || first[0].Number != 999 || got.Rows > 1000+10 || got.Bytes > 1000*512 {
 		t.Errorf("a page of 10 migrations has %d and reads %+v, of 1000 with 4 KB each", len(first), got)
 	}
-	second := must(s.Migrations(ctx, servers.MigrationFilter{Status: "error", Before: computetest.Now.Add(990 * time.Second)}, servers.Page{Marker: first[0].ID, Limit: 2}))
+	second := must(s.Migrations(ctx, servers.MigrationFilter{
+		Status: "error", Before: computetest.Now.Add(990 * time.Second),
+	}, servers.Page{Marker: first[0].ID, Limit: 2}))
 	if got := reads.Take(); len(second) != 2 || second[0].Number != 989 || second[1].Number != 987 || got.Rows > 500+2 {
 		t.Errorf("the next page is %+v and reads %+v", second, got)
 	}
-	if _, err := s.Migrations(ctx, servers.MigrationFilter{Status: "confirmed"}, servers.Page{Marker: first[0].ID, Limit: 2}); err == nil {
+	if _, err := s.Migrations(ctx, servers.MigrationFilter{Status: "confirmed"},
+		servers.Page{Marker: first[0].ID, Limit: 2}); err == nil {
 		t.Error("a marker that does not match the filter is accepted")
 	}
 }
 
-// TestUsageReadsFlavorsOnly compares what the usage of projects and the list of hypervisors read with the size of the servers.
+// TestUsageReadsFlavorsOnly compares what the usage of projects and the list of hypervisors read
+// with the size of the servers.
 func TestUsageReadsFlavorsOnly(t *testing.T) {
 	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
@@ -245,13 +265,17 @@ func TestUsageReadsFlavorsOnly(t *testing.T) {
 	computetest.Add(t, store, manyServers(computetest.Now, 100, 0)...)
 	reads := storetest.Count(store)
 	s := catalog.New(databaseAt(reads), nil)
-	used := must(s.Usages(ctx, catalog.UsageFilter{Start: computetest.Now.Add(-time.Hour), End: computetest.Now.Add(time.Hour), Limit: 1000}))
+	used := must(s.Usages(ctx, catalog.UsageFilter{
+		Start: computetest.Now.Add(-time.Hour), End: computetest.Now.Add(time.Hour), Limit: 1000,
+	}))
 	if got := reads.Take(); len(used) != 100 || used[0].Flavor.VCPUs != 1 || used[0].Name == "" || got.Bytes > 100*1024 {
 		t.Errorf("the usage of %d servers reads %+v, of servers with 4 KB of user_data each: %+v", len(used), got, used[0])
 	}
 	hypervisors := must(fleet.New(databaseAt(reads), nil, nil).Hypervisors(ctx))
-	if got := reads.Take(); len(hypervisors) != 2 || hypervisors[0].Used.VCPUs != 50 || len(hypervisors[0].Servers) != 50 || got.Bytes > 100*1024 {
-		t.Errorf("the list of %d hypervisors reads %+v, of servers with 4 KB of user_data each: %+v", len(hypervisors), got, hypervisors[0].Used)
+	if got := reads.Take(); len(hypervisors) != 2 || hypervisors[0].Used.VCPUs != 50 ||
+		len(hypervisors[0].Servers) != 50 || got.Bytes > 100*1024 {
+		t.Errorf("the list of %d hypervisors reads %+v, of servers with 4 KB of user_data each: %+v", len(hypervisors), got,
+			hypervisors[0].Used)
 	}
 }
 
@@ -268,8 +292,8 @@ func (b *brief) Err() error {
 	return nil
 }
 
-// TestListsEndWithTheirRequest has clients that disconnect while the servers of their list are filtered: by the rows, by the zones of their hosts,
-// and by their addresses.
+// TestListsEndWithTheirRequest has clients that disconnect while the servers of their list are
+// filtered: by the rows, by the zones of their hosts, and by their addresses.
 func TestListsEndWithTheirRequest(t *testing.T) {
 	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
@@ -290,13 +314,15 @@ func TestListsEndWithTheirRequest(t *testing.T) {
 		b := &brief{Context: ctx}
 		b.looks.Store(tc.looks)
 		if all, err := s.Servers(b, tc.filter, servers.Page{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("the list by %s of a client that has disconnected is %v, %v, and the context was not looked at %d times", what, all, err, b.looks.Load())
+			t.Errorf("the list by %s of a client that has disconnected is %v, %v, and the context was not looked at %d times",
+				what, all, err, b.looks.Load())
 		}
 	}
 }
 
-// TestWaitingRequestsReadNothing counts what is read while requests wait: for the deletion of a server without a host, and for the choice of
-// a host for a live migration. Changes of other servers do not wake them, and what they wait for does.
+// TestWaitingRequestsReadNothing counts what is read while requests wait: for the deletion of a
+// server without a host, and for the choice of a host for a live migration. Changes of other
+// servers do not wake them, and what they wait for does.
 func TestWaitingRequestsReadNothing(t *testing.T) {
 	migrate := func(s *cloudService, id compute.ID) error {
 		return s.LiveMigrateServer(ctx, ann, id, servers.LiveMigration{Wait: true})
@@ -331,9 +357,11 @@ func TestWaitingRequestsReadNothing(t *testing.T) {
 					vm, other := computetest.Server("vm", tc.host), computetest.Server("other", "")
 					computetest.Add(t, store, vm, other)
 					reads := storetest.Count(store)
-					s := newService(compute.NewDatabase(reads, compute.Rules{Settings: compute.DefaultSettings()}), computetest.Options{
-						Placement: placementclient.NewCompute(options(t, unusedURL)), Network: neutronclient.New(options(t, unusedURL)), Images: allImages,
-					})
+					s := newService(compute.NewDatabase(reads, compute.Rules{Settings: compute.DefaultSettings()}),
+						computetest.Options{
+							Placement: placementclient.NewCompute(options(t, unusedURL)), Network: neutronclient.New(options(t, unusedURL)),
+							Images: allImages,
+						})
 					s.ActAsWorker()
 					change := func() error {
 						return errors.Join(s.Lock(ctx, ann, other.ID, ""), s.Unlock(ctx, ann, other.ID))
@@ -373,8 +401,8 @@ func TestWaitingRequestsReadNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkGrowth has what every boot does in the database, in an empty cloud and in one with 10,000 servers and 1,000 operations: the
-// quotients of the times should be near 1.
+// BenchmarkGrowth has what every boot does in the database, in an empty cloud and in one with
+// 10,000 servers and 1,000 operations: the quotients of the times should be near 1.
 func BenchmarkGrowth(b *testing.B) {
 	for _, n := range []int{0, 1000} {
 		store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
@@ -406,5 +434,7 @@ func BenchmarkGrowth(b *testing.B) {
 
 // databaseAt returns a database at the time of the rows of computetest.
 func databaseAt(store compute.Store) *compute.Database {
-	return compute.NewDatabase(store, compute.Rules{Settings: compute.DefaultSettings(), Now: func() time.Time { return computetest.Now }})
+	return compute.NewDatabase(store, compute.Rules{
+		Settings: compute.DefaultSettings(), Now: func() time.Time { return computetest.Now },
+	})
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/berthcloud/berth/compute/servers"
 )
 
-// Records of what has ended are removed when they are older than the setting says, in batches: actions with their events, moves and
-// the usage of deleted servers. What is under way keeps its own, and nothing is removed without the setting.
+// Records of what has ended are removed when they are older than the setting says, in batches:
+// actions with their events, moves and the usage of deleted servers. What is under way keeps its
+// own, and nothing is removed without the setting.
 func TestHistory(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	const history = 30 * 24 * time.Hour
@@ -22,7 +23,10 @@ func TestHistory(t *testing.T) {
 	w.must(w.DeleteServer(ctx, ann, deleted))
 	w.work(s, nil)
 	for i := range 500 {
-		w.add(&compute.ActionRow{ID: computetest.ID(fmt.Sprint("action", i)), Server: deleted, Action: "reboot", StartedAt: w.clock(), UpdatedAt: w.clock()})
+		w.add(&compute.ActionRow{
+			ID: computetest.ID(fmt.Sprint("action", i)), Server: deleted, Action: "reboot", StartedAt: w.clock(),
+			UpdatedAt: w.clock(),
+		})
 	}
 	w.must(w.StopServer(ctx, ann, vm)) // and its host does not answer
 	must(s.Recover(ctx))
@@ -34,13 +38,15 @@ func TestHistory(t *testing.T) {
 	w.report()
 	w.boot("young")
 	if removed := must(s.RemoveHistory(ctx)); removed != 504 || actions(deleted) != 0 || actions(vm) != 3 {
-		t.Errorf("%d records were removed, and %d and %d actions stay; want 504, 0, 3", removed, actions(deleted), actions(vm))
+		t.Errorf("%d records were removed, and %d and %d actions stay; want 504, 0, 3", removed, actions(deleted),
+			actions(vm))
 	}
 	w.work(s, nil)
 	if removed := must(s.RemoveHistory(ctx)); removed != 2 || actions(vm) != 1 {
 		t.Errorf("%d records were removed, and %d actions stay, when the server was stopped", removed, actions(vm))
 	}
-	if n := len(computetest.Read[compute.MigrationRow](w, w.store)) + len(computetest.Read[compute.DeletedRow](w, w.store)); n != 0 {
+	if n := len(computetest.Read[compute.MigrationRow](w, w.store)) +
+		len(computetest.Read[compute.DeletedRow](w, w.store)); n != 0 {
 		t.Errorf("%d moves and deleted servers stay", n)
 	}
 	events := map[compute.ID]bool{}

@@ -21,7 +21,8 @@ import (
 func (w *fixture) traits(host string) []string {
 	w.Helper()
 	_, node := computetest.Host(host, 0)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.paths.placement.inner+"/resource_providers/"+string(node.ID)+"/traits", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		w.paths.placement.inner+"/resource_providers/"+string(node.ID)+"/traits", nil)
 	w.must(err)
 	r.Header.Set("X-Auth-Token", client.NoAuth)
 	r.Header.Set("OpenStack-API-Version", "placement 1.6")

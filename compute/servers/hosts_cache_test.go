@@ -25,8 +25,8 @@ func (w *fixture) hostOf(id compute.ID) string {
 	return rows[0].Host
 }
 
-// TestChoiceSeesChanges: a choice of a host counts what was changed before, by the service or, at the
-// latest when there would be no host, by another one on the same rows.
+// TestChoiceSeesChanges: a choice of a host counts what was changed before, by the service or, at
+// the latest when there would be no host, by another one on the same rows.
 func TestChoiceSeesChanges(t *testing.T) {
 	w := newFixture(t, 1000, "cn1", "cn2")
 	other := w.serve(w.store)
@@ -72,7 +72,8 @@ func TestChoiceSeesChanges(t *testing.T) {
 	w.agrees("the changes")
 }
 
-// TestZonesCountAtOnce: a server of an availability zone goes to a host that has just been put there.
+// TestZonesCountAtOnce: a server of an availability zone goes to a host that has just been put
+// there.
 func TestZonesCountAtOnce(t *testing.T) {
 	w := newFixture(t, 1000, "cn1", "cn2")
 	if got := w.hostOf(w.boot("first")); got != "cn1" {
@@ -91,8 +92,8 @@ func TestZonesCountAtOnce(t *testing.T) {
 	}
 }
 
-// TestZonesThatOthersCreate: an availability zone that another instance has just created is found, although the hosts are cached; one
-// without enabled hosts is refused.
+// TestZonesThatOthersCreate: an availability zone that another instance has just created is found,
+// although the hosts are cached; one without enabled hosts is refused.
 func TestZonesThatOthersCreate(t *testing.T) {
 	w := newFixture(t, 1000, "cn1", "cn2")
 	w.hostOf(w.boot("first")) // the hosts are cached then
@@ -107,7 +108,9 @@ func TestZonesThatOthersCreate(t *testing.T) {
 		}
 	}
 	refused("a zone that does not exist")
-	zone := &compute.AggregateRow{ID: computetest.ID("special"), Number: 7, Name: "special", Metadata: map[string]string{compute.ZoneKey: "special"}}
+	zone := &compute.AggregateRow{
+		ID: computetest.ID("special"), Number: 7, Name: "special", Metadata: map[string]string{compute.ZoneKey: "special"},
+	}
 	computetest.Add(t, w.store, zone)
 	refused("a zone without hosts")
 	computetest.Add(t, w.store, &compute.MemberRow{Aggregate: zone.ID, Host: "cn2"})
@@ -120,8 +123,8 @@ func TestZonesThatOthersCreate(t *testing.T) {
 	refused("a zone whose host is disabled")
 }
 
-// TestBootsShareQueries: of boots with ports alike at the same time, several are decided by one answer of
-// placement, and each gets the providers of its own host.
+// TestBootsShareQueries: of boots with ports alike at the same time, several are decided by one
+// answer of placement, and each gets the providers of its own host.
 func TestBootsShareQueries(t *testing.T) {
 	w := newFixture(t, 4000, "cn1", "cn2", "cn3")
 	var requests, atOnce atomic.Int64
@@ -136,7 +139,8 @@ func TestBootsShareQueries(t *testing.T) {
 	ports := w.paths.network.handler
 	w.paths.network.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		ports.ServeHTTP(rw, r)
-		if r.Method == http.MethodGet && r.URL.Path == "/v2.0/networks" && atOnce.Add(1) == 2*12 { // each when it is requested and when it is scheduled
+		// each when it is requested and when it is scheduled
+		if r.Method == http.MethodGet && r.URL.Path == "/v2.0/networks" && atOnce.Add(1) == 2*12 {
 			close(all)
 		}
 	})

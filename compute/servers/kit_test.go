@@ -44,7 +44,9 @@ func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 		set(&s)
 	}
 	places, nets := placementclient.NewCompute(options(t, unusedURL)), neutronclient.New(options(t, unusedURL))
-	c.db = compute.NewDatabase(c.store, compute.Rules{Settings: s, Now: func() time.Time { return c.now }, Log: logtest.Logger()})
+	c.db = compute.NewDatabase(c.store, compute.Rules{
+		Settings: s, Now: func() time.Time { return c.now }, Log: logtest.Logger(),
+	})
 	c.cloudService = newService(c.db, computetest.Options{Placement: places, Network: nets, Images: allImages})
 	c.catalogService = catalog.New(c.db, nil)
 	return c

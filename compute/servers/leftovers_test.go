@@ -29,7 +29,8 @@ func (w *fixture) destroys(host string) (ids []compute.ID) {
 	return ids
 }
 
-// A host that was down while its server was deleted gets the command to destroy it until it reports that it has.
+// A host that was down while its server was deleted gets the command to destroy it until it reports
+// that it has.
 func TestDeletedWhileItsHostIsDown(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.boot("vm", w.port(1000))
@@ -105,10 +106,13 @@ func TestLeftByBuilds(t *testing.T) {
 func TestUnknownServers(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	var logged bytes.Buffer
-	places, nets := placementclient.NewCompute(options(t, w.paths.placement.url)), neutronclient.New(options(t, w.paths.network.url))
+	places, nets := placementclient.NewCompute(options(t, w.paths.placement.url)),
+		neutronclient.New(options(t, w.paths.network.url))
 	t.Cleanup(places.Close)
 	t.Cleanup(nets.Close)
-	rules := compute.Rules{Settings: compute.DefaultSettings(), Now: w.clock, Log: slog.New(slog.NewTextHandler(&logged, nil))}
+	rules := compute.Rules{
+		Settings: compute.DefaultSettings(), Now: w.clock, Log: slog.New(slog.NewTextHandler(&logged, nil)),
+	}
 	s := newService(compute.NewDatabase(w.store, rules), computetest.Options{
 		Placement: places, Network: nets, Images: allImages,
 	})
@@ -158,5 +162,7 @@ func TestUnknownHost(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	_, err := w.Wanted(ctx, "cn2")
 	w.refusedWith(err, fault.NotFound, "ComputeHostNotFound")
-	w.refusedWith(w.Done(ctx, "cn2", []fleet.Result{{Server: string(computetest.ID("vm")), Event: string(computetest.ID("event"))}}), fault.NotFound, "ComputeHostNotFound")
+	w.refusedWith(w.Done(ctx, "cn2", []fleet.Result{
+		{Server: string(computetest.ID("vm")), Event: string(computetest.ID("event"))},
+	}), fault.NotFound, "ComputeHostNotFound")
 }

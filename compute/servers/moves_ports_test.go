@@ -22,17 +22,20 @@ import (
 
 // The devices of a host with cards, by slot, and the interface that each is a function of.
 var cards = map[string]string{
-	"0000:01:00.0": "ens1", "0000:01:00.1": "ens1", "0000:02:00.0": "ens2", "0000:02:00.1": "ens2", "0000:03:00.0": "ens3", "0000:03:00.1": "ens3",
+	"0000:01:00.0": "ens1", "0000:01:00.1": "ens1", "0000:02:00.0": "ens2", "0000:02:00.1": "ens2", "0000:03:00.0": "ens3",
+	"0000:03:00.1": "ens3",
 }
 
-// cards gives a host two NICs on physnet0 and one on physnet1, each with a function, and its bridge a packet rate.
+// cards gives a host two NICs on physnet0 and one on physnet1, each with a function, and its bridge
+// a packet rate.
 func (w *fixture) cards(name string) {
 	w.Helper()
 	physical := map[string]string{"ens1": "physnet0", "ens2": "physnet0", "ens3": "physnet1"}
 	var devices []compute.Device
 	for slot, parent := range cards {
 		devices = append(devices, compute.Device{
-			Slot: slot, Vendor: "8086:154c", PhysicalNetwork: physical[parent], Parent: parent, Whole: strings.HasSuffix(slot, ".0"),
+			Slot: slot, Vendor: "8086:154c", PhysicalNetwork: physical[parent], Parent: parent,
+			Whole: strings.HasSuffix(slot, ".0"),
 		})
 	}
 	_, node := computetest.Host(name, 0)
@@ -62,8 +65,10 @@ func (w *fixture) cards(name string) {
 func (w *fixture) secondNet() {
 	w.Helper()
 	nets, err := w.network.CreateNetworks(ctx, []topology.NetworkSpec{{
-		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "net1"}, AdminStateUp: true, PortSecurity: true},
-		Segments:   []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet1", SegmentationID: 101}},
+		NetworkRow: network.NetworkRow{
+			Common: network.Common{Project: computetest.Project, Name: "net1"}, AdminStateUp: true, PortSecurity: true,
+		},
+		Segments: []topology.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet1", SegmentationID: 101}},
 	}})
 	w.must(err)
 	w.net = nets[0].ID
@@ -76,11 +81,14 @@ func (w *fixture) secondNet() {
 // packets has the policy of a rate guarantee packets as well.
 func (w *fixture) packets(rate int64) {
 	w.Helper()
-	_, err := w.network.CreateRule(ctx, network.RuleRow{Policy: w.policy(rate), Type: network.MinimumPacketRate, Direction: network.AnyDirection, Rate: 100})
+	_, err := w.network.CreateRule(ctx, network.RuleRow{
+		Policy: w.policy(rate), Type: network.MinimumPacketRate, Direction: network.AnyDirection, Rate: 100,
+	})
 	w.must(err)
 }
 
-// ofOldNeutron has the network service answer with resource requests as Neutron did before they had groups.
+// ofOldNeutron has the network service answer with resource requests as Neutron did before they had
+// groups.
 func (w *fixture) ofOldNeutron() {
 	now := w.paths.network.handler
 	w.paths.network.handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -118,8 +126,9 @@ func withoutGroups(v any) any {
 	return v
 }
 
-// Whatever ports a server has: each of its moves leaves them on the providers and the devices of its host, with what they
-// request, and a move that is reverted or aborted leaves them where they were.
+// Whatever ports a server has: each of its moves leaves them on the providers and the devices of
+// its host, with what they request, and a move that is reverted or aborted leaves them where they
+// were.
 func TestMovesOfPorts(t *testing.T) {
 	kinds := map[string]func(w *fixture) []compute.ID{
 		"two physical networks": func(w *fixture) []compute.ID {
@@ -128,7 +137,9 @@ func TestMovesOfPorts(t *testing.T) {
 			return append(first, w.port(500), w.port(1200, "direct"))
 		},
 		"whole device": func(w *fixture) []compute.ID { return []compute.ID{w.port(1500, "direct-physical"), w.port(1000)} },
-		"macvtap":      func(w *fixture) []compute.ID { return []compute.ID{w.port(1500, "macvtap"), w.port(1000, "direct")} },
+		"macvtap": func(w *fixture) []compute.ID {
+			return []compute.ID{w.port(1500, "macvtap"), w.port(1000, "direct")}
+		},
 		"packet rate": func(w *fixture) []compute.ID {
 			w.packets(1000)
 			return []compute.ID{w.port(1000), w.port(500), w.port(1000)}
@@ -199,8 +210,8 @@ func TestMovesOfPorts(t *testing.T) {
 	}
 }
 
-// While the service of some host does not know of ports with groups of requests, servers with such ports are neither created nor
-// moved. Others are, and servers of a host that was forced down.
+// While the service of some host does not know of ports with groups of requests, servers with such
+// ports are neither created nor moved. Others are, and servers of a host that was forced down.
 func TestMovesNeedHostsThatKnowGroups(t *testing.T) {
 	w := newFixture(t, 10000, "cn1", "cn2")
 	vm, plain := w.boot("vm", w.port(1000)), w.boot("plain", w.port(0))
@@ -211,7 +222,9 @@ func TestMovesNeedHostsThatKnowGroups(t *testing.T) {
 		port := w.port(1000)
 		for what, do := range map[string]func(compute.ID) error{
 			"create": func(id compute.ID) error {
-				spec := servers.ServerSpec{Name: "next", Flavor: "m1", Image: cirros, PortsMayRequest: true, Networks: []compute.NetworkSpec{{Port: port}}}
+				spec := servers.ServerSpec{
+					Name: "next", Flavor: "m1", Image: cirros, PortsMayRequest: true, Networks: []compute.NetworkSpec{{Port: port}},
+				}
 				if id == plain {
 					spec.Networks[0].Port = w.port(0)
 				}
@@ -226,7 +239,8 @@ func TestMovesNeedHostsThatKnowGroups(t *testing.T) {
 		} {
 			const refusal fault.Code = "ExtendedResourceRequestOldCompute"
 			_, code := fault.Of(do(vm))
-			if _, others := fault.Of(do(plain)); others == refusal || (code == refusal) != (version < 58 || version < 59 && what != "create") {
+			if _, others := fault.Of(do(plain)); others == refusal ||
+				(code == refusal) != (version < 58 || version < 59 && what != "create") {
 				t.Errorf("%s, where a host has version %d: %q, and %q for another server", what, version, code, others)
 			}
 			w.work(w.cloudService, nil)
@@ -234,8 +248,8 @@ func TestMovesNeedHostsThatKnowGroups(t *testing.T) {
 	}
 }
 
-// placed checks that each port of a server is on the server's host, and each that is a device is one of the interface that
-// its bandwidth is of. It returns the devices, by port.
+// placed checks that each port of a server is on the server's host, and each that is a device is
+// one of the interface that its bandwidth is of. It returns the devices, by port.
 func (w *fixture) placed(what string, vm compute.ID) map[compute.ID]string {
 	w.Helper()
 	w.agrees(what)
@@ -250,7 +264,8 @@ func (w *fixture) placed(what string, vm compute.ID) map[compute.ID]string {
 			continue
 		}
 		nic := guarantee.Name{Driver: guarantee.SRIOV, Hypervisor: one.Host, Device: cards[at.Slot]}
-		if got := at.Allocation.Providers(); at.Host != one.Host || len(got) != 1 || got[0] != nic.UUID() || (at.VNIC == "direct-physical") != strings.HasSuffix(at.Slot, ".0") {
+		if got := at.Allocation.Providers(); at.Host != one.Host || len(got) != 1 || got[0] != nic.UUID() ||
+			(at.VNIC == "direct-physical") != strings.HasSuffix(at.Slot, ".0") {
 			w.Errorf("%s: the %s port is %q on %q, of %v; its server is on %q", what, at.VNIC, at.Slot, at.Host, got, one.Host)
 		}
 	}

@@ -22,8 +22,9 @@ func (w *fixture) path(to string) *breakable {
 	return map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network}[to]
 }
 
-// A request that is not answered takes effect later, whichever it is, while its worker lives: in the end, all
-// that is allocated, bound and made belongs to a server all the same. A rotation has a quarter of the scenarios.
+// A request that is not answered takes effect later, whichever it is, while its worker lives: in
+// the end, all that is allocated, bound and made belongs to a server all the same. A rotation has a
+// quarter of the scenarios.
 func TestRequestsThatTakeEffectLate(t *testing.T) {
 	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
 	if racetest.Few() {
@@ -52,8 +53,9 @@ func TestRequestsThatTakeEffectLate(t *testing.T) {
 	}
 }
 
-// A worker stalls, at whichever request, until its lease has expired and another one has carried out its
-// operation: what it does when it goes on has no effect. A rotation has a quarter of the scenarios.
+// A worker stalls, at whichever request, until its lease has expired and another one has carried
+// out its operation: what it does when it goes on has no effect. A rotation has a quarter of the
+// scenarios.
 func TestTwoLivingWorkers(t *testing.T) {
 	names := rotation.Part(slices.Sorted(maps.Keys(scenarios)), 4)
 	if racetest.Few() {
@@ -82,8 +84,8 @@ func TestTwoLivingWorkers(t *testing.T) {
 	}
 }
 
-// A worker that stalls before it writes its claim does not replace that of the worker that has chosen another
-// host since.
+// A worker that stalls before it writes its claim does not replace that of the worker that has
+// chosen another host since.
 func TestLateClaim(t *testing.T) {
 	for at := range 6 {
 		w := newFixture(t, 2500, "cn1", "cn2")
@@ -126,7 +128,8 @@ func TestHostsThatAreDownAreNotWaitedFor(t *testing.T) {
 		must(w.Recover(ctx))
 	}
 	dies(func() error { return w.StopServer(ctx, ann, vm) })
-	if one := must(w.Server(ctx, vm)); one.Task != "" || one.State != compute.Active || !strings.Contains(w.why(vm), "its host is down") {
+	if one := must(w.Server(ctx, vm)); one.Task != "" || one.State != compute.Active ||
+		!strings.Contains(w.why(vm), "its host is down") {
 		t.Errorf("the server is %s, %s: %s", one.State, one.Task, w.why(vm))
 	}
 	w.agrees("a stop on a host that is down")
@@ -143,8 +146,9 @@ func TestHostsThatAreDownAreNotWaitedFor(t *testing.T) {
 	w.agrees("a host that is back")
 }
 
-// A device, and the bandwidth, of a server that could not be built are given to others when its host has
-// destroyed it; the device of a server on a host that is down, when that is back and has destroyed it.
+// A device, and the bandwidth, of a server that could not be built are given to others when its
+// host has destroyed it; the device of a server on a host that is down, when that is back and has
+// destroyed it.
 func TestNothingIsGivenBackBeforeItsHostHasLetGo(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	w.nics("cn1", "2000")
@@ -285,13 +289,16 @@ func TestDeleteWhileAPortIsAttached(t *testing.T) {
 	}
 }
 
-// A server that a host has still, or may have, from an earlier stay is not the one that it is to build. A host
-// that does not know generations cannot build it.
+// A server that a host has still, or may have, from an earlier stay is not the one that it is to
+// build. A host that does not know generations cannot build it.
 func TestRemainsOnAHostAreNotBuilt(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	vm := w.boot("vm", w.port(1000))
 	for _, host := range []string{"cn1", "cn2"} {
-		w.add(&compute.HostedRow{Server: vm, Host: host, DesiredState: compute.DesiredAbsent, Event: computetest.ID("gone"), Generation: 4, CreatedAt: computetest.Now})
+		w.add(&compute.HostedRow{
+			Server: vm, Host: host, DesiredState: compute.DesiredAbsent, Event: computetest.ID("gone"), Generation: 4,
+			CreatedAt: computetest.Now,
+		})
 	}
 	must(w.Recover(ctx))
 	first := must(w.Server(ctx, vm)).Host
@@ -315,7 +322,8 @@ func TestKeptServers(t *testing.T) {
 	row := computetest.Read[compute.HostedRow](w, w.store)[0]
 	row.DesiredState, row.Event, row.Slots = compute.DesiredRetained, computetest.ID("event"), []string{"0000:01:00.1"}
 	w.must(w.store.Update(ctx, w.clock(), func(c compute.Writer) error { return c.Replace(&row) }))
-	if listed := must(w.Wanted(ctx, "cn1")); len(listed) != 1 || !listed[0].Kept || listed[0].Running || len(listed[0].Ports) != 0 {
+	if listed := must(w.Wanted(ctx, "cn1")); len(listed) != 1 || !listed[0].Kept || listed[0].Running ||
+		len(listed[0].Ports) != 0 {
 		t.Errorf("the host is to have %+v", listed)
 	}
 	w.must(w.Done(ctx, "cn1", []fleet.Result{{Server: string(vm), Event: string(row.Event)}}))

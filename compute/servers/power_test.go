@@ -28,26 +28,36 @@ type powerVerb struct {
 }
 
 var (
-	pausing    = powerVerb{"pause", (*cloudService).PauseServer, "pausing", compute.Paused, compute.PowerPaused, "paused", true}
-	unpausing  = powerVerb{"unpause", (*cloudService).UnpauseServer, "unpausing", compute.Active, compute.Running, "", true}
-	suspending = powerVerb{"suspend", (*cloudService).SuspendServer, "suspending", compute.Suspended, compute.ShutDown, "suspended", false}
+	pausing = powerVerb{
+		"pause", (*cloudService).PauseServer, "pausing", compute.Paused, compute.PowerPaused, "paused", true,
+	}
+	unpausing = powerVerb{
+		"unpause", (*cloudService).UnpauseServer, "unpausing", compute.Active, compute.Running, "", true,
+	}
+	suspending = powerVerb{
+		"suspend", (*cloudService).SuspendServer, "suspending", compute.Suspended, compute.ShutDown, "suspended", false,
+	}
 	resuming   = powerVerb{"resume", (*cloudService).ResumeServer, "resuming", compute.Active, compute.Running, "", true}
 	hardReboot = powerVerb{"reboot", hardRebooted, "rebooting_hard", compute.Active, compute.Running, "", true}
-	stopping   = powerVerb{"stop", (*cloudService).StopServer, "powering-off", compute.Stopped, compute.ShutDown, "", false}
-	starting   = powerVerb{"start", (*cloudService).StartServer, "powering-on", compute.Active, compute.Running, "", true}
+	stopping   = powerVerb{
+		"stop", (*cloudService).StopServer, "powering-off", compute.Stopped, compute.ShutDown, "", false,
+	}
+	starting = powerVerb{"start", (*cloudService).StartServer, "powering-on", compute.Active, compute.Running, "", true}
 )
 
 func hardRebooted(s *cloudService, ctx context.Context, by compute.Caller, id compute.ID) error {
 	return s.RebootServer(ctx, by, id, true)
 }
 
-// Servers are paused and suspended, go on, and are rebooted in any of these states. Their states, what their
-// host is to do, and what is recorded, are Nova's.
+// Servers are paused and suspended, go on, and are rebooted in any of these states. Their states,
+// what their host is to do, and what is recorded, are Nova's.
 func TestPauseAndSuspend(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.boot("vm", w.port(1000))
 	w.work(w.cloudService, nil)
-	for i, verb := range []powerVerb{pausing, unpausing, suspending, resuming, pausing, hardReboot, suspending, hardReboot, stopping, starting} {
+	for i, verb := range []powerVerb{
+		pausing, unpausing, suspending, resuming, pausing, hardReboot, suspending, hardReboot, stopping, starting,
+	} {
 		by := ann
 		by.Request = fmt.Sprint("req-power-", i)
 		w.must(verb.do(w.cloudService, ctx, by, vm))
@@ -65,22 +75,28 @@ func TestPauseAndSuspend(t *testing.T) {
 				if during.State != compute.Active {
 					attribute = "vm_state " + during.State
 				}
-			} else if want := map[string]string{"unpause": compute.Paused, "resume": compute.Suspended}[other.name]; during.State != want {
+			} else if want := map[string]string{
+				"unpause": compute.Paused,
+				"resume":  compute.Suspended,
+			}[other.name]; during.State != want {
 				attribute = "vm_state " + during.State
 			}
-			w.refusedSaying(other.do(w.cloudService, ctx, ann, vm), fmt.Sprintf("Cannot '%s' instance %s while it is in %s", other.name, vm, attribute))
+			w.refusedSaying(other.do(w.cloudService, ctx, ann, vm),
+				fmt.Sprintf("Cannot '%s' instance %s while it is in %s", other.name, vm, attribute))
 		}
 		w.work(w.cloudService, nil)
 		after := must(w.Server(ctx, vm))
 		if after.State != verb.state || after.Task != "" || after.Power != verb.power {
 			t.Errorf("after %s the server is %s, %s, %d", verb.name, after.State, after.Task, after.Power)
 		}
-		if listed := must(w.Wanted(ctx, "cn1"))[0]; listed.Power != verb.listed || listed.Running != verb.running || listed.Event != "" || listed.Boot != "" {
+		if listed := must(w.Wanted(ctx, "cn1"))[0]; listed.Power != verb.listed || listed.Running != verb.running ||
+			listed.Event != "" || listed.Boot != "" {
 			t.Errorf("after %s the host is to have %+v", verb.name, listed)
 		}
 		action := must(w.Actions(ctx, vm))[0]
 		events := must(w.Action(ctx, vm, action.Request)).Events
-		if action.Action != verb.name || len(events) == 0 || events[0].Event != "compute_"+verb.name+"_instance" || events[0].Result != "Success" {
+		if action.Action != verb.name || len(events) == 0 || events[0].Event != "compute_"+verb.name+"_instance" ||
+			events[0].Result != "Success" {
 			t.Errorf("after %s its last action is %+v with %+v", verb.name, action, events)
 		}
 		w.agrees(verb.name)
@@ -115,7 +131,9 @@ func TestActionsOfPausedAndSuspended(t *testing.T) {
 			return w.Detach(ctx, ann, vm, must(w.Server(ctx, vm)).Ports[0].Port)
 		},
 	}
-	for state, verbs := range map[string][2]powerVerb{compute.Paused: {pausing, unpausing}, compute.Suspended: {suspending, resuming}} {
+	for state, verbs := range map[string][2]powerVerb{
+		compute.Paused: {pausing, unpausing}, compute.Suspended: {suspending, resuming},
+	} {
 		w.must(verbs[0].do(w.cloudService, ctx, ann, vm))
 		w.work(w.cloudService, nil)
 		for name, action := range actions {
@@ -125,14 +143,16 @@ func TestActionsOfPausedAndSuspended(t *testing.T) {
 			w.refusedSaying(action(), fmt.Sprintf("Cannot '%s' instance %s while it is in vm_state %s", name, vm, state))
 		}
 		must(w.SetTags(ctx, vm, "update_tags", func([]string) ([]string, error) { return []string{state}, nil }))
-		must(w.SetMetadata(ctx, ann, vm, "update metadata", func(m map[string]string) (map[string]string, error) { return m, nil }))
+		must(w.SetMetadata(ctx, ann, vm, "update metadata", func(m map[string]string) (map[string]string, error) {
+			return m, nil
+		}))
 		w.must(verbs[1].do(w.cloudService, ctx, ann, vm))
 		w.work(w.cloudService, nil)
 	}
 }
 
-// A paused server is paused on the host that it is migrated to, and is never run meanwhile by a host that has
-// not paused it. Its migration cannot be forced to complete.
+// A paused server is paused on the host that it is migrated to, and is never run meanwhile by a
+// host that has not paused it. Its migration cannot be forced to complete.
 func TestLiveMigrationOfPaused(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	w.paused()
@@ -140,7 +160,8 @@ func TestLiveMigrationOfPaused(t *testing.T) {
 	vm, source := w.only(), must(w.Server(ctx, w.only())).Host
 	w.must(w.liveOn(w.cloudService))
 	number := w.lastMigration().Number
-	w.refusedSaying(w.CompleteLiveMigration(ctx, root, vm, number), fmt.Sprintf("Cannot 'force_complete' instance %s while it is in vm_state paused", vm))
+	w.refusedSaying(w.CompleteLiveMigration(ctx, root, vm, number),
+		fmt.Sprintf("Cannot 'force_complete' instance %s while it is in vm_state paused", vm))
 	w.work(w.cloudService, func(host string, want fleet.Wanted) *fleet.Result {
 		if want.Running && want.Power != "paused" {
 			t.Errorf("%s is to run the server", host)
@@ -175,8 +196,8 @@ func TestShelvePausedAndSuspended(t *testing.T) {
 	}
 }
 
-// A host that fails leaves a server as it was; one that it could not suspend or resume is in error. It is to keep the
-// memory of one that it could not resume.
+// A host that fails leaves a server as it was; one that it could not suspend or resume is in error.
+// It is to keep the memory of one that it could not resume.
 func TestPowerFails(t *testing.T) {
 	for _, tc := range []struct {
 		before, verb powerVerb
@@ -203,7 +224,8 @@ func TestPowerFails(t *testing.T) {
 			if after.State != tc.state || after.Task != "" || after.Power != before.Power {
 				t.Errorf("the server is %s, %s, %d", after.State, after.Task, after.Power)
 			}
-			if f, failed := after.Failure(); failed != (tc.state == compute.Error) || failed && (f.Code != 500 || f.Message != "it cannot") {
+			if f, failed := after.Failure(); failed != (tc.state == compute.Error) ||
+				failed && (f.Code != 500 || f.Message != "it cannot") {
 				t.Errorf("its fault is %+v", f)
 			}
 			if listed := must(w.Wanted(ctx, "cn1"))[0]; listed.Power != tc.listed || listed.Event != "" {
@@ -219,7 +241,8 @@ func TestPowerFails(t *testing.T) {
 	}
 }
 
-// A host that is down, or whose agent does not know these states, has changed nothing: the server is as it was.
+// A host that is down, or whose agent does not know these states, has changed nothing: the server
+// is as it was.
 func TestPowerOfHostThatCannot(t *testing.T) {
 	for _, verb := range []powerVerb{pausing, suspending} {
 		t.Run(verb.name, func(t *testing.T) {
@@ -255,8 +278,8 @@ func TestPowerOfHostThatCannot(t *testing.T) {
 	}
 }
 
-// An administrator's change of the state does not make a paused server run; it may be rebooted, or evacuated when its
-// host is down, and runs then.
+// An administrator's change of the state does not make a paused server run; it may be rebooted, or
+// evacuated when its host is down, and runs then.
 func TestResetStateOfPaused(t *testing.T) {
 	w := newFixture(t, 2500, "cn1", "cn2")
 	w.paused()

@@ -20,22 +20,27 @@ func (w *fixture) rebuild(id compute.ID) servers.Server {
 	return one
 }
 
-// A rebuild has the host build another generation, as the request says, and leaves the rest as it was.
+// A rebuild has the host build another generation, as the request says, and leaves the rest as it
+// was.
 func TestRebuild(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.boot("vm", w.port(1000))
 	w.work(w.cloudService, nil)
-	w.add(&compute.KeypairRow{User: ann.User, Name: "key", Type: "ssh", PublicKey: "ssh-rsa AAAA", CreatedAt: computetest.Now})
+	w.add(&compute.KeypairRow{
+		User: ann.User, Name: "key", Type: "ssh", PublicKey: "ssh-rsa AAAA", CreatedAt: computetest.Now,
+	})
 	name, key, data := "new", "key", "aGVsbG8="
 	one, err := w.RebuildServer(ctx, ann, vm, servers.Rebuilding{
-		Image: cirros, ServerChange: servers.ServerChange{Name: &name}, Metadata: map[string]string{"a": "b"}, KeyName: &key, UserData: &data,
+		Image: cirros, ServerChange: servers.ServerChange{Name: &name}, Metadata: map[string]string{"a": "b"}, KeyName: &key,
+		UserData: &data,
 	})
 	w.must(err)
 	if one.Task != compute.TaskRebuilding || one.State != compute.Active || one.Name != "new" {
 		t.Errorf("the server is %s, %s, %s", one.Name, one.State, one.Task)
 	}
 	listed := must(w.Wanted(ctx, "cn1"))[0]
-	if listed.Generation != 1 || !listed.Running || listed.KeyData != "ssh-rsa AAAA" || listed.UserData != data || listed.Metadata["a"] != "b" || len(listed.Ports) != 1 {
+	if listed.Generation != 1 || !listed.Running || listed.KeyData != "ssh-rsa AAAA" || listed.UserData != data ||
+		listed.Metadata["a"] != "b" || len(listed.Ports) != 1 {
 		t.Errorf("the host is to have %+v", listed)
 	}
 	_, err = w.RebuildServer(ctx, ann, vm, servers.Rebuilding{Image: cirros})
@@ -50,7 +55,8 @@ func TestRebuild(t *testing.T) {
 	w.work(w.cloudService, nil)
 	w.agrees("a rebuild of a stopped server")
 	listed = must(w.Wanted(ctx, "cn1"))[0]
-	if w.state(vm) != compute.Stopped || listed.Generation != 2 || listed.Running || listed.KeyData != "" || listed.UserData != "" {
+	if w.state(vm) != compute.Stopped || listed.Generation != 2 || listed.Running || listed.KeyData != "" ||
+		listed.UserData != "" {
 		t.Errorf("the server is %s, its host is to have %+v", w.state(vm), listed)
 	}
 }
@@ -93,15 +99,16 @@ func TestRebuildIsRefused(t *testing.T) {
 	}
 }
 
-// A server that its host cannot rebuild is in error, with what it had, and can be rebuilt again; so is one whose
-// host is down, which builds it when it is back.
+// A server that its host cannot rebuild is in error, with what it had, and can be rebuilt again; so
+// is one whose host is down, which builds it when it is back.
 func TestRebuildFails(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.boot("vm", w.port(1000))
 	w.work(w.cloudService, nil)
 	w.rebuild(vm)
 	w.work(w.cloudService, func(string, fleet.Wanted) *fleet.Result { return &fleet.Result{Error: "bad image"} })
-	if one := must(w.Server(ctx, vm)); one.State != compute.Error || !strings.Contains(w.why(vm), "bad image") || len(one.Ports) != 1 {
+	if one := must(w.Server(ctx, vm)); one.State != compute.Error || !strings.Contains(w.why(vm), "bad image") ||
+		len(one.Ports) != 1 {
 		t.Errorf("the server is %+v: %s", one.ServerRow, w.why(vm))
 	}
 	w.agrees("a rebuild that failed")

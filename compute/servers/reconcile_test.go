@@ -22,7 +22,8 @@ const portInterval = time.Minute
 
 func eachMinute(s *compute.Settings) { s.PortInterval, s.ServiceDownTime = portInterval, 24*time.Hour }
 
-// reconcile lets an interval pass, with services that reconcile ports and hosts that do what they are to.
+// reconcile lets an interval pass, with services that reconcile ports and hosts that do what they
+// are to.
 func (w *fixture) reconcile(services ...*cloudService) {
 	w.Helper()
 	for range portInterval / (5 * time.Second) {
@@ -83,11 +84,15 @@ func TestLostPortEvents(t *testing.T) {
 	w.reconcile(w.cloudService)
 	w.agrees("events were lost")
 	got := w.listed("cn1", vm)
-	if len(got) != 3 || slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, string(functions[1])) }) || !slices.Contains(got, string(plain)+" 10.0.0.77") {
+	if len(got) != 3 || slices.ContainsFunc(got, func(p string) bool {
+		return strings.HasPrefix(p, string(functions[1]))
+	}) || !slices.Contains(got, string(plain)+" 10.0.0.77") {
 		t.Errorf("the host has %v", got)
 	}
 	ports := must(w.Server(ctx, vm)).Ports
-	if i := slices.IndexFunc(ports, func(p compute.ServerPort) bool { return p.Port == plain }); i < 0 || ports[i].Shown.Status != "ACTIVE" {
+	if i := slices.IndexFunc(ports, func(p compute.ServerPort) bool {
+		return p.Port == plain
+	}); i < 0 || ports[i].Shown.Status != "ACTIVE" {
 		t.Errorf("the server's ports are %+v", ports)
 	}
 	other := w.boot("other", w.port(0, "direct"))
@@ -141,7 +146,8 @@ func TestDeviceOfADeletedPort(t *testing.T) {
 	}
 }
 
-// A network service that is away, or shows ports of other projects no more, takes no port from a server.
+// A network service that is away, or shows ports of other projects no more, takes no port from a
+// server.
 func TestUnseenPortsStay(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	w.cloudService = w.serve(w.store, eachMinute)
@@ -156,14 +162,19 @@ func TestUnseenPortsStay(t *testing.T) {
 			_, _ = out.Write([]byte(body))
 		}
 	}
-	const none, absent, denied = `{"ports": []}`, `{"NeutronError": {"type": "PortNotFound", "message": "no", "detail": ""}}`, `{"NeutronError": {"type": "PolicyNotAuthorized", "message": "no", "detail": ""}}`
+	const none, absent, denied = `{"ports": []}`,
+		`{"NeutronError": {"type": "PortNotFound", "message": "no", "detail": ""}}`,
+		`{"NeutronError": {"type": "PolicyNotAuthorized", "message": "no", "detail": ""}}`
 	for name, answers := range map[string]map[string]http.HandlerFunc{
-		"down":         {"list": status(503, ""), "port": status(503, ""), "quota": status(503, "")},
-		"empty list":   {"list": status(200, none)},
-		"half down":    {"list": status(200, none), "port": status(503, "")},
-		"proxy":        {"list": status(200, none), "port": status(404, "not here")},
-		"member only":  {"list": status(200, none), "port": status(404, absent), "quota": status(403, denied)},
-		"other server": {"list": status(200, none), "port": status(200, `{"port": {"id": "`+string(port)+`", "network_id": "`+string(w.net)+`", "device_id": ""}}`)},
+		"down":        {"list": status(503, ""), "port": status(503, ""), "quota": status(503, "")},
+		"empty list":  {"list": status(200, none)},
+		"half down":   {"list": status(200, none), "port": status(503, "")},
+		"proxy":       {"list": status(200, none), "port": status(404, "not here")},
+		"member only": {"list": status(200, none), "port": status(404, absent), "quota": status(403, denied)},
+		"other server": {
+			"list": status(200, none),
+			"port": status(200, `{"port": {"id": "`+string(port)+`", "network_id": "`+string(w.net)+`", "device_id": ""}}`),
+		},
 	} {
 		w.paths.network.handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 			kind := ""
@@ -191,7 +202,8 @@ func TestUnseenPortsStay(t *testing.T) {
 	w.agrees("the network service was away")
 }
 
-// A port whose deletion cannot be confirmed does not end the comparison of the others in the same request.
+// A port whose deletion cannot be confirmed does not end the comparison of the others in the same
+// request.
 func TestUnconfirmedDeletionDoesNotStopOthers(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	w.cloudService = w.serve(w.store, eachMinute)
@@ -225,8 +237,8 @@ func TestUnconfirmedDeletionDoesNotStopOthers(t *testing.T) {
 	}
 }
 
-// Each server's ports are read once in an interval, by one of several services, many with one request, and an interval
-// in which nothing differs changes no row of a server.
+// Each server's ports are read once in an interval, by one of several services, many with one
+// request, and an interval in which nothing differs changes no row of a server.
 func TestReconciliationIsBounded(t *testing.T) {
 	var hosts []string
 	for n := range 12 {
@@ -269,7 +281,9 @@ func TestReconciliationIsBounded(t *testing.T) {
 		t.Errorf("there are %d other requests", others.Load())
 	}
 	after := computetest.Read[compute.PortRow](w, w.store)
-	if !slices.EqualFunc(before, after, func(a, b compute.PortRow) bool { return string(a.Seen) == string(b.Seen) && a.Port == b.Port }) {
+	if !slices.EqualFunc(before, after, func(a, b compute.PortRow) bool {
+		return string(a.Seen) == string(b.Seen) && a.Port == b.Port
+	}) {
 		t.Error("rows have changed")
 	}
 }
@@ -279,12 +293,18 @@ func (w *fixture) hostedServer(host string, n int) []any {
 	w.Helper()
 	id := computetest.ID(fmt.Sprint("server", n))
 	made, err := w.network.CreatePorts(ctx, []ports.Spec{{
-		PortRow: network.PortRow{Common: network.Common{Project: computetest.Project}, Network: w.net, DeviceID: string(id), DeviceOwner: "compute:nova", AdminStateUp: true},
-		AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal", Host: host,
+		PortRow: network.PortRow{
+			Common: network.Common{Project: computetest.Project}, Network: w.net, DeviceID: string(id),
+			DeviceOwner: "compute:nova", AdminStateUp: true,
+		},
+		AnyIPs: true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal", Host: host,
 	}})
 	w.must(err)
 	return []any{
-		&compute.ServerRow{ID: id, Number: int64(n), Project: computetest.Project, Host: host, State: compute.Active, Power: compute.Running, Flavor: []byte("{}"), CreatedAt: w.clock()},
+		&compute.ServerRow{
+			ID: id, Number: int64(n), Project: computetest.Project, Host: host, State: compute.Active, Power: compute.Running,
+			Flavor: []byte("{}"), CreatedAt: w.clock(),
+		},
 		&compute.HostedRow{Server: id, Host: host, DesiredState: compute.DesiredRunning, CreatedAt: w.clock()},
 		&compute.PortRow{Port: compute.ID(made[0].ID), Server: id, Network: compute.ID(w.net), Seen: []byte("{}")},
 	}
@@ -333,7 +353,8 @@ func TestReconciliationBesideOperations(t *testing.T) {
 	}
 }
 
-// A clock that is set back delays reconciliation by one interval at most, and a forward one by none.
+// A clock that is set back delays reconciliation by one interval at most, and a forward one by
+// none.
 func TestReconciliationWhenTheClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, -portInterval / 2, time.Hour} {
 		w := newFixture(t, 2500, "cn1")

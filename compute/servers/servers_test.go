@@ -33,9 +33,15 @@ var (
 	golden    = computetest.ID("golden")
 	old       = computetest.ID("old")
 	allImages = images{
-		cirros: {Image: extraspecs.Image{ID: string(cirros), Name: "cirros", DiskFormat: "qcow2"}, Status: "active", MinMemoryMB: 64, Size: 1 << 20},
+		cirros: {
+			Image: extraspecs.Image{ID: string(cirros), Name: "cirros", DiskFormat: "qcow2"}, Status: "active",
+			MinMemoryMB: 64, Size: 1 << 20,
+		},
 		golden: {
-			Image:  extraspecs.Image{ID: string(golden), Name: "golden", DiskFormat: "qcow2", Properties: map[string]string{"trait:CUSTOM_GOLD": "required"}},
+			Image: extraspecs.Image{
+				ID: string(golden), Name: "golden", DiskFormat: "qcow2",
+				Properties: map[string]string{"trait:CUSTOM_GOLD": "required"},
+			},
 			Status: "active",
 		},
 		old: {Image: extraspecs.Image{ID: string(old), Name: "old"}, Status: "deactivated"},
@@ -61,11 +67,15 @@ func TestServersAreFilteredSortedAndPaged(t *testing.T) {
 	c.hosts("cn1", "cn2")
 	for i, host := range []string{"cn1", "cn2", "cn1", ""} {
 		s := computetest.Server(fmt.Sprint("vm", i), host)
-		s.Number, s.CreatedAt, s.Tags = int64(i), s.CreatedAt.Add(time.Duration(i/2)*time.Second), []string{"t", fmt.Sprint("t", i)}
+		s.Number, s.CreatedAt, s.Tags = int64(i), s.CreatedAt.Add(time.Duration(i/2)*time.Second),
+			[]string{"t", fmt.Sprint("t", i)}
 		s.Metadata = map[string]string{"k": fmt.Sprint(i % 2)}
 		s.UpdatedAt = s.CreatedAt
 		c.add(s)
-		c.add(&compute.PortRow{Port: computetest.ID(s.Name), Server: s.ID, Seen: []byte(fmt.Sprintf(`{"addresses": [{"ip": "10.0.0.%d"}, {"ip": "fd00::%d"}]}`, i, i))})
+		c.add(&compute.PortRow{
+			Port: computetest.ID(s.Name), Server: s.ID,
+			Seen: []byte(fmt.Sprintf(`{"addresses": [{"ip": "10.0.0.%d"}, {"ip": "fd00::%d"}]}`, i, i)),
+		})
 	}
 	for _, tc := range []struct {
 		what   string
@@ -89,10 +99,20 @@ func TestServersAreFilteredSortedAndPaged(t *testing.T) {
 		{"none of the tags", servers.ServerFilter{NotAnyTags: []string{"t2", "t1"}}, servers.Page{}, "vm3 vm0"},
 		{"metadata", servers.ServerFilter{Metadata: map[string]string{"k": "1"}}, servers.Page{}, "vm3 vm1"},
 		{"address", servers.ServerFilter{IPv4: regexp.MustCompile(`\.0\.[01]$`)}, servers.Page{}, "vm1 vm0"},
-		{"either address", servers.ServerFilter{IPv4: regexp.MustCompile(`\.0$`), IPv6: regexp.MustCompile(`::3$`)}, servers.Page{}, "vm3 vm0"},
+		{
+			"either address",
+			servers.ServerFilter{IPv4: regexp.MustCompile(`\.0$`), IPv6: regexp.MustCompile(`::3$`)},
+			servers.Page{},
+			"vm3 vm0",
+		},
 		{"since", servers.ServerFilter{ChangedSince: computetest.Now.Add(time.Second)}, servers.Page{}, "vm3 vm2"},
 		{"before", servers.ServerFilter{ChangedBefore: computetest.Now}, servers.Page{}, "vm1 vm0"},
-		{"sorted", servers.ServerFilter{}, servers.Page{Sort: []servers.SortKey{{Key: "host"}, {Key: "display_name", Descending: true}}}, "vm3 vm2 vm0 vm1"},
+		{
+			"sorted",
+			servers.ServerFilter{},
+			servers.Page{Sort: []servers.SortKey{{Key: "host"}, {Key: "display_name", Descending: true}}},
+			"vm3 vm2 vm0 vm1",
+		},
 		{"sorted by nothing", servers.ServerFilter{}, servers.Page{Sort: []servers.SortKey{{Key: "x"}}}, "vm0 vm1 vm2 vm3"},
 	} {
 		if got := names(must(c.Servers(ctx, tc.filter, tc.page))); got != tc.want {
@@ -124,8 +144,10 @@ func TestServersAreChanged(t *testing.T) {
 	}
 	_, err := c.SetMetadata(ctx, ann, vm.ID, "update_metadata", set)
 	c.refused("SetMetadata", err, fault.Conflict, "InstanceIsLocked", fmt.Sprintf("Instance %s is locked", vm.ID))
-	c.refused("StopServer", c.StopServer(ctx, ann, vm.ID), fault.Conflict, "InstanceIsLocked", fmt.Sprintf("Instance %s is locked", vm.ID))
-	if one = must(c.SetMetadata(ctx, root, vm.ID, "update_metadata", set)); one.Metadata["a"] != "b" || one.Locked != "owner" || one.LockedReason != "mine" {
+	c.refused("StopServer", c.StopServer(ctx, ann, vm.ID), fault.Conflict, "InstanceIsLocked",
+		fmt.Sprintf("Instance %s is locked", vm.ID))
+	if one = must(c.SetMetadata(ctx, root, vm.ID, "update_metadata", set)); one.Metadata["a"] != "b" ||
+		one.Locked != "owner" || one.LockedReason != "mine" {
 		t.Errorf("the server is %+v", one)
 	}
 	_, err = c.SetMetadata(ctx, root, vm.ID, "update_metadata", func(m map[string]string) (map[string]string, error) {
@@ -136,7 +158,9 @@ func TestServersAreChanged(t *testing.T) {
 	if err := c.Unlock(ctx, ann, vm.ID); err != nil {
 		t.Fatal(err)
 	}
-	one = must(c.SetTags(ctx, vm.ID, "update_tags", func([]string) ([]string, error) { return []string{"b", "a", "b"}, nil }))
+	one = must(c.SetTags(ctx, vm.ID, "update_tags", func([]string) ([]string, error) {
+		return []string{"b", "a", "b"}, nil
+	}))
 	if strings.Join(one.Tags, " ") != "a b" || one.Locked != "" {
 		t.Errorf("the server is %+v", one)
 	}
@@ -144,9 +168,11 @@ func TestServersAreChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.SetTags(ctx, vm.ID, "update_tags", nil)
-	c.refused("SetTags", err, fault.Conflict, compute.InvalidState, fmt.Sprintf("Cannot 'update_tags' instance %s while it is in vm_state error", vm.ID))
+	c.refused("SetTags", err, fault.Conflict, compute.InvalidState,
+		fmt.Sprintf("Cannot 'update_tags' instance %s while it is in vm_state error", vm.ID))
 	_, err = c.SetMetadata(ctx, ann, vm.ID, "update metadata", set)
-	c.refused("SetMetadata", err, fault.Conflict, compute.InvalidState, fmt.Sprintf("Cannot 'update metadata' instance %s while it is in vm_state error", vm.ID))
+	c.refused("SetMetadata", err, fault.Conflict, compute.InvalidState,
+		fmt.Sprintf("Cannot 'update metadata' instance %s while it is in vm_state error", vm.ID))
 	var did []string
 	for _, a := range must(c.Actions(ctx, vm.ID)) {
 		did = append(did, a.Action)
@@ -169,7 +195,8 @@ func TestServersThatNeverRan(t *testing.T) {
 	}
 	keep := func(m map[string]string) (map[string]string, error) { return m, nil }
 	_, err := c.SetMetadata(ctx, ann, early.ID, "update metadata", keep)
-	c.refused("SetMetadata", err, fault.Conflict, compute.InvalidState, fmt.Sprintf("Instance %s is in an invalid state for 'update metadata'", early.ID))
+	c.refused("SetMetadata", err, fault.Conflict, compute.InvalidState,
+		fmt.Sprintf("Instance %s is in an invalid state for 'update metadata'", early.ID))
 	c.refused("Detach", c.Detach(ctx, ann, early.ID, "p"), fault.Conflict, compute.InvalidState,
 		fmt.Sprintf("Instance %s is in an invalid state for 'detach_interface'", early.ID))
 }
@@ -181,7 +208,8 @@ func TestServersArePoweredOneAtATime(t *testing.T) {
 	c.add(vm, down, early)
 	c.refused("StartServer", c.StartServer(ctx, ann, vm.ID), fault.Conflict, compute.InvalidState,
 		fmt.Sprintf("Cannot 'start' instance %s while it is in vm_state active", vm.ID))
-	c.refused("StopServer", c.StopServer(ctx, ann, early.ID), fault.Conflict, "InstanceNotReady", fmt.Sprintf("Instance %s is not ready", early.ID))
+	c.refused("StopServer", c.StopServer(ctx, ann, early.ID), fault.Conflict, "InstanceNotReady",
+		fmt.Sprintf("Instance %s is not ready", early.ID))
 	for _, err := range []error{c.RebootServer(ctx, ann, vm.ID, false), c.StartServer(ctx, ann, down.ID)} {
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +227,8 @@ func TestServersArePoweredOneAtATime(t *testing.T) {
 		t.Errorf("the server is %+v", one)
 	}
 	a := must(c.Action(ctx, down.ID, "req-1"))
-	if a.Action != "start" || len(a.Events) != 1 || a.Events[0].Event != "compute_start_instance" || a.Events[0].Host != "cn1" {
+	if a.Action != "start" || len(a.Events) != 1 || a.Events[0].Event != "compute_start_instance" ||
+		a.Events[0].Host != "cn1" {
 		t.Errorf("the action is %+v", a)
 	}
 	_, err := c.Action(ctx, down.ID, "req-2")
@@ -224,19 +253,35 @@ func TestCreateServersRefuses(t *testing.T) {
 	}{
 		{func(s *servers.ServerSpec) { s.Flavor = "x" }, fault.Invalid, "FlavorNotFound", "Flavor x could not be found."},
 		{func(s *servers.ServerSpec) { s.Image = "x" }, fault.Invalid, "ImageNotFound", "Can not find requested image"},
-		{func(s *servers.ServerSpec) { s.Image = old }, fault.Invalid, "ImageNotActive", "Image " + string(old) + " is not active."},
-		{func(s *servers.ServerSpec) { s.Flavor = "tiny" }, fault.Invalid, "FlavorMemoryTooSmall", "Flavor's memory is too small for requested image."},
-		{func(s *servers.ServerSpec) { s.Zone = "mars" }, fault.Invalid, "InvalidRequest", "The requested availability zone is not available"},
-		{func(s *servers.ServerSpec) { s.ForcedHost = "cn9" }, fault.Invalid, "ComputeHostNotFound", "Compute host cn9 could not be found."},
+		{
+			func(s *servers.ServerSpec) { s.Image = old }, fault.Invalid, "ImageNotActive",
+			"Image " + string(old) + " is not active.",
+		},
+		{
+			func(s *servers.ServerSpec) { s.Flavor = "tiny" }, fault.Invalid, "FlavorMemoryTooSmall",
+			"Flavor's memory is too small for requested image.",
+		},
+		{
+			func(s *servers.ServerSpec) { s.Zone = "mars" }, fault.Invalid, "InvalidRequest",
+			"The requested availability zone is not available",
+		},
+		{
+			func(s *servers.ServerSpec) { s.ForcedHost = "cn9" }, fault.Invalid, "ComputeHostNotFound",
+			"Compute host cn9 could not be found.",
+		},
 		{func(s *servers.ServerSpec) { s.KeyName = "k" }, fault.Invalid, "KeypairNotFound", "Invalid key_name provided."},
-		{func(s *servers.ServerSpec) { s.Hints = []byte(`{"group": "g"}`) }, fault.Invalid, "InstanceGroupNotFound", "Instance group g could not be found."},
+		{
+			func(s *servers.ServerSpec) { s.Hints = []byte(`{"group": "g"}`) }, fault.Invalid, "InstanceGroupNotFound",
+			"Instance group g could not be found.",
+		},
 		{
 			func(s *servers.ServerSpec) { s.Hostname, s.Max = "h", 2 },
 			fault.Invalid, "AmbiguousHostnameForMultipleInstances", "Unable to allocate a single hostname to multiple instances",
 		},
 		{
 			func(s *servers.ServerSpec) { s.Min, s.Max = 3, 4 },
-			fault.Denied, "TooManyInstances", "Quota exceeded for cores, instances: Requested 8, 3-4, but already used 0, 0 of 5, 3 cores, instances",
+			fault.Denied, "TooManyInstances",
+			"Quota exceeded for cores, instances: Requested 8, 3-4, but already used 0, 0 of 5, 3 cores, instances",
 		},
 	} {
 		_, err := c.CreateServers(ctx, ann, spec(tc.change))
@@ -245,11 +290,14 @@ func TestCreateServersRefuses(t *testing.T) {
 	if n := len(must(c.Servers(ctx, servers.ServerFilter{}, servers.Page{}))); n != 0 {
 		t.Errorf("%d servers were made", n)
 	}
-	made := must(c.CreateServers(ctx, ann, spec(func(s *servers.ServerSpec) { s.Name, s.Min, s.Max, s.Tags = "Web farm", 1, 4, []string{"b", "a"} })))
-	if names(made) != "Web farm-1 Web farm-2" || made[1].Hostname != "web-farm-2" || made[0].Reservation != made[1].Reservation {
+	made := must(c.CreateServers(ctx, ann,
+		spec(func(s *servers.ServerSpec) { s.Name, s.Min, s.Max, s.Tags = "Web farm", 1, 4, []string{"b", "a"} })))
+	if names(made) != "Web farm-1 Web farm-2" || made[1].Hostname != "web-farm-2" ||
+		made[0].Reservation != made[1].Reservation {
 		t.Errorf("the servers are %+v", made)
 	}
-	if s := made[0]; s.State != compute.Building || s.Task != compute.Scheduling || s.Made.VCPUs != 2 || s.Tags[0] != "a" || c.InstanceName(s.ServerRow) != "instance-00000001" {
+	if s := made[0]; s.State != compute.Building || s.Task != compute.Scheduling || s.Made.VCPUs != 2 ||
+		s.Tags[0] != "a" || c.InstanceName(s.ServerRow) != "instance-00000001" {
 		t.Errorf("the server is %+v", s)
 	}
 }
@@ -273,7 +321,9 @@ func TestInstanceNames(t *testing.T) {
 	}
 	c := newCloud(t, func(s *compute.Settings) { s.NameTemplate = "vm-%(hostname)s" })
 	c.hosts("cn1")
-	c.add(computetest.Server("vm", "cn1"), &compute.HostedRow{Server: computetest.ID("vm"), Host: "cn1", DesiredState: compute.DesiredRunning})
+	c.add(computetest.Server("vm", "cn1"), &compute.HostedRow{
+		Server: computetest.ID("vm"), Host: "cn1", DesiredState: compute.DesiredRunning,
+	})
 	if listed := must(c.Wanted(ctx, "cn1")); len(listed) != 1 || listed[0].Name != "vm-vm" {
 		t.Errorf("the host is to have %+v", listed)
 	}
@@ -281,7 +331,9 @@ func TestInstanceNames(t *testing.T) {
 
 // Where names have to be the only ones of their kind, hostnames are, whatever their case.
 func TestUniqueNames(t *testing.T) {
-	for scope, want := range map[string][2]bool{"": {false, false}, compute.UniqueInProject: {true, false}, compute.UniqueEverywhere: {true, true}} {
+	for scope, want := range map[string][2]bool{
+		"": {false, false}, compute.UniqueInProject: {true, false}, compute.UniqueEverywhere: {true, true},
+	} {
 		c := newCloud(t, func(s *compute.Settings) { s.UniqueNames = scope })
 		c.hosts("cn1")
 		c.add(computetest.Flavor("m1", 1, 128, 1))
@@ -329,7 +381,8 @@ func TestWithoutPeers(t *testing.T) {
 	_, list := c.Interfaces(ctx, vm.ID)
 	_, show := c.Interface(ctx, ann, vm.ID, "p")
 	for _, err := range []error{
-		create, createWithout, attach, list, show, c.Detach(ctx, ann, vm.ID, "p"), c.StopServer(ctx, ann, vm.ID), c.DeleteServer(ctx, ann, vm.ID),
+		create, createWithout, attach, list, show, c.Detach(ctx, ann, vm.ID, "p"), c.StopServer(ctx, ann, vm.ID),
+		c.DeleteServer(ctx, ann, vm.ID),
 	} {
 		c.refused("it", err, fault.Unavailable, "ServiceUnavailable", "The network service is not configured.")
 	}

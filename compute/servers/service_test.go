@@ -32,7 +32,9 @@ type (
 // newService returns a service on a database.
 func newService(db *compute.Database, o computetest.Options) *cloudService {
 	s := computetest.NewService(db, o)
-	return &cloudService{Service: s.Servers, lifecycleService: s.Lifecycle, fleetService: s.Fleet, portService: s.Ports, db: db}
+	return &cloudService{
+		Service: s.Servers, lifecycleService: s.Lifecycle, fleetService: s.Fleet, portService: s.Ports, db: db,
+	}
 }
 
 // Done is what hosts send.
@@ -56,8 +58,8 @@ func (s *cloudService) ReadWanted(ctx context.Context, p *watch.Poll, host strin
 	return watch.Read(ctx, p, func(r compute.Reader) ([]fleet.Wanted, error) { return s.WantedIn(r, host) })
 }
 
-// Recover carries out all operations that are due, one after the other, and returns how many remain:
-// they wait for a host or for a peer service, or another worker has them.
+// Recover carries out all operations that are due, one after the other, and returns how many
+// remain: they wait for a host or for a peer service, or another worker has them.
 func (s *cloudService) Recover(ctx context.Context) (remaining int, err error) {
 	if err := s.RunDue(ctx, true); err != nil {
 		return 0, err

@@ -19,15 +19,16 @@ func (w *fixture) offloaded(ports ...compute.ID) compute.ID {
 	w.work(w.cloudService, nil)
 	w.must(w.ShelveServer(ctx, ann, vm))
 	w.work(w.cloudService, nil)
-	if one := must(w.Server(ctx, vm)); one.State != compute.ShelvedOffloaded || one.Host != "" || len(one.Ports) != len(ports) {
+	if one := must(w.Server(ctx, vm)); one.State != compute.ShelvedOffloaded || one.Host != "" ||
+		len(one.Ports) != len(ports) {
 		w.Fatalf("the server is %+v: %s", one.ServerRow, w.why(vm))
 	}
 	w.agrees("a shelved server")
 	return vm
 }
 
-// A shelved server has nothing allocated, keeps its ports, and is built again with them, on another host if its own has no
-// room any more.
+// A shelved server has nothing allocated, keeps its ports, and is built again with them, on another
+// host if its own has no room any more.
 func TestShelve(t *testing.T) {
 	w := newFixture(t, 1500, "cn1", "cn2")
 	port := w.port(1000)
@@ -46,7 +47,8 @@ func TestShelve(t *testing.T) {
 	w.work(w.cloudService, nil)
 	w.agrees("an unshelved server")
 	one := must(w.Server(ctx, vm))
-	if one.State != compute.Active || one.Host == first || len(one.Ports) != 1 || one.Ports[0].Port != port || w.used()[egress] != 1000 {
+	if one.State != compute.Active || one.Host == first || len(one.Ports) != 1 || one.Ports[0].Port != port ||
+		w.used()[egress] != 1000 {
 		t.Errorf("the server is %+v: %s", one.ServerRow, w.why(vm))
 	}
 	if all := must(w.network.Ports(ctx)); len(all) != 1 {
@@ -54,8 +56,8 @@ func TestShelve(t *testing.T) {
 	}
 }
 
-// What the network service releases late, of a port that was deleted or got a smaller policy before its server was
-// shelved, is not taken from what the server has when it is built again.
+// What the network service releases late, of a port that was deleted or got a smaller policy before
+// its server was shelved, is not taken from what the server has when it is built again.
 func TestLateReleasesOfAShelvedServer(t *testing.T) {
 	for what, change := range map[string]func(*fixture, network.ID) error{
 		"deleted": func(w *fixture, port network.ID) error { return w.network.DeletePort(ctx, port) },
@@ -87,7 +89,8 @@ func TestLateReleasesOfAShelvedServer(t *testing.T) {
 	}
 }
 
-// A port that is deleted while its server is shelved releases nothing: what it had is others' by then.
+// A port that is deleted while its server is shelved releases nothing: what it had is others' by
+// then.
 func TestPortOfAShelvedServerIsDeleted(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	port := w.port(1000)
@@ -108,8 +111,8 @@ func TestPortOfAShelvedServerIsDeleted(t *testing.T) {
 	}
 }
 
-// A host that is down while its server is shelved destroys it when it is back, and does not take what it has for the
-// server that it is to build.
+// A host that is down while its server is shelved destroys it when it is back, and does not take
+// what it has for the server that it is to build.
 func TestShelveOnAHostThatIsDown(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.boot("vm", w.port(1000))
@@ -142,8 +145,10 @@ func TestUnshelveIsRefused(t *testing.T) {
 	nowhere, zone, denied := "nowhere", "nova", errors.New("not allowed")
 	may := func() error { return nil }
 	w.refusedWith(w.UnshelveServer(ctx, ann, vm, servers.Unshelving{Zone: &nowhere}), fault.Invalid, "InvalidRequest")
-	w.refusedWith(w.UnshelveServer(ctx, ann, vm, servers.Unshelving{Host: nowhere, MayChoose: may}), fault.Invalid, "ComputeHostNotFound")
-	if err := w.UnshelveServer(ctx, ann, vm, servers.Unshelving{Host: "cn1", MayChoose: func() error { return denied }}); !errors.Is(err, denied) {
+	w.refusedWith(w.UnshelveServer(ctx, ann, vm, servers.Unshelving{Host: nowhere, MayChoose: may}), fault.Invalid,
+		"ComputeHostNotFound")
+	if err := w.UnshelveServer(ctx, ann, vm,
+		servers.Unshelving{Host: "cn1", MayChoose: func() error { return denied }}); !errors.Is(err, denied) {
 		t.Errorf("a host that the caller may not choose: %v", err)
 	}
 	other := w.boot("other", w.port(1000)) // has the bandwidth

@@ -16,7 +16,8 @@ import (
 	"github.com/berthcloud/berth/network/ports"
 )
 
-// A server whose hypervisor reports under another name since, or not any more, can be moved all the same.
+// A server whose hypervisor reports under another name since, or not any more, can be moved all the
+// same.
 func TestMoveFromAnUnknownHypervisor(t *testing.T) {
 	for name, begin := range map[string]func(w *fixture, vm compute.ID) error{
 		"cold": func(w *fixture, vm compute.ID) error { return w.MigrateServer(ctx, root, vm, "") },
@@ -49,20 +50,24 @@ func TestMoveFromAnUnknownHypervisor(t *testing.T) {
 	}
 }
 
-// A port that was made for a server and has a trunk since does not hold up the deletion: as with Nova, the port stays.
+// A port that was made for a server and has a trunk since does not hold up the deletion: as with
+// Nova, the port stays.
 func TestDeletionLeavesTheParentOfATrunk(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
 	vm := w.running()
 	port := must(w.attach(w.cloudService, vm, compute.NetworkSpec{Network: compute.ID(w.net)}, nil)).Port
 	w.must(w.ShelveServer(ctx, ann, vm)) // otherwise the port is bound, and cannot become a trunk's
 	w.work(w.cloudService, nil)
-	must(w.network.CreateTrunks(ctx, []ports.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(port)}}}))
+	must(w.network.CreateTrunks(ctx, []ports.TrunkSpec{
+		{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(port)}},
+	}))
 	other := network.ID(w.port(0)) // which its owner says is the server's
 	must(w.network.UpdatePort(ctx, other, func(p *ports.Spec) error {
 		p.DeviceID, p.DeviceOwner = string(vm), "compute:nova"
 		return nil
 	}))
-	must(w.network.CreateTrunks(ctx, []ports.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: other}}}))
+	must(w.network.CreateTrunks(ctx,
+		[]ports.TrunkSpec{{TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: other}}}))
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.work(w.cloudService, nil)
 	w.given[network.ID(port)] = true
@@ -79,15 +84,19 @@ func TestFailedAttachmentsAreLogged(t *testing.T) {
 	w.log = slog.New(slog.NewTextHandler(&logged, nil))
 	w.cloudService = w.serve(w.store)
 	vm, port := w.running(), w.port(0)
-	_, err := w.attach(w.cloudService, vm, compute.NetworkSpec{Port: port}, func(string, fleet.Wanted) *fleet.Result { return &fleet.Result{Error: "no slot is free"} })
+	_, err := w.attach(w.cloudService, vm, compute.NetworkSpec{Port: port}, func(string, fleet.Wanted) *fleet.Result {
+		return &fleet.Result{Error: "no slot is free"}
+	})
 	w.refusedWith(err, fault.Failed, "InterfaceAttachFailed")
-	if text := logged.String(); !strings.Contains(text, "a port cannot be attached") || !strings.Contains(text, string(port)) || !strings.Contains(text, "no slot is free") {
+	if text := logged.String(); !strings.Contains(text, "a port cannot be attached") ||
+		!strings.Contains(text, string(port)) || !strings.Contains(text, "no slot is free") {
 		t.Errorf("the log has %s", text)
 	}
 }
 
-// A port that names a server and that the server does not know is deleted with it, also when a request of the deletion is not
-// answered, or its process ends then: unbound, it would not be found again.
+// A port that names a server and that the server does not know is deleted with it, also when a
+// request of the deletion is not answered, or its process ends then: unbound, it would not be found
+// again.
 func TestDeletionRemovesStrayPorts(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at, met := 1, true; met && !t.Failed(); at++ {
@@ -98,7 +107,8 @@ func TestDeletionRemovesStrayPorts(t *testing.T) {
 				return nil
 			}))
 			w.paths.network.breaks(at, true, after)
-			w.during(scenario{do: func(_ *fixture, s *cloudService) error { return s.DeleteServer(ctx, ann, vm) }}, w.cloudService)
+			w.during(scenario{do: func(_ *fixture, s *cloudService) error { return s.DeleteServer(ctx, ann, vm) }},
+				w.cloudService)
 			met = w.paths.network.heals()
 			w.afterwards(fmt.Sprintf("request %d was not answered, carried out: %t", at, after))
 			if ports := must(w.network.Ports(ctx)); len(ports) > 0 {

@@ -56,7 +56,9 @@ func (w *fixture) withKeystone() {
 
 // to is the path to a service.
 func (p *paths) to(service string) *breakable {
-	return map[string]*breakable{"placement": p.placement, "network": p.network, "Keystone": p.keystone, "network's placement": p.amounts}[service]
+	return map[string]*breakable{
+		"placement": p.placement, "network": p.network, "Keystone": p.keystone, "network's placement": p.amounts,
+	}[service]
 }
 
 // dependencies are the services that a compute service depends on, directly and not.
@@ -68,7 +70,8 @@ func (w *fixture) outcome() string {
 	var all []string
 	for _, row := range computetest.Read[compute.ServerRow](w, w.store) {
 		one := must(w.Server(ctx, row.ID))
-		all = append(all, fmt.Sprintf("%s %s power %d, %d ports, on a host: %v", row.Name, row.State, row.Power, len(one.Ports), row.Host != ""))
+		all = append(all, fmt.Sprintf("%s %s power %d, %d ports, on a host: %v", row.Name, row.State, row.Power,
+			len(one.Ports), row.Host != ""))
 	}
 	for _, m := range computetest.Read[compute.MigrationRow](w, w.store) {
 		all = append(all, "migration "+m.Status)
@@ -77,9 +80,10 @@ func (w *fixture) outcome() string {
 	return strings.Join(all, "; ")
 }
 
-// A service that refuses connections for a while changes nothing about what becomes of servers, whatever is done with them, and at
-// whatever request it begins: only requests of users are refused meanwhile. An attachment, whose caller waits, goes on when the
-// service is there again. A rotation has an eighth of the scenarios besides Boot.
+// A service that refuses connections for a while changes nothing about what becomes of servers,
+// whatever is done with them, and at whatever request it begins: only requests of users are refused
+// meanwhile. An attachment, whose caller waits, goes on when the service is there again. A rotation
+// has an eighth of the scenarios besides Boot.
 func TestServersWaitForServices(t *testing.T) {
 	names := append(rotation.Part(slices.Sorted(maps.Keys(scenarios)), 8), "Boot")
 	if racetest.Few() {
@@ -141,8 +145,9 @@ func TestServersWaitForServices(t *testing.T) {
 // internals is what users must not read of other services.
 var internals = regexp.MustCompile(`127\.0\.0\.1|http|dial|refused|EOF|/v2\.0|allocation`)
 
-// A server fails when a service has been unavailable for the time that a build may take, whether it refuses connections or does not
-// answer. Its fault names the service only; what was done for it is undone when the service is available again.
+// A server fails when a service has been unavailable for the time that a build may take, whether it
+// refuses connections or does not answer. Its fault names the service only; what was done for it is
+// undone when the service is available again.
 func TestBuildsGiveUpUnavailableServices(t *testing.T) {
 	for _, service := range dependencies {
 		for _, how := range []string{"refuses", "answers nothing"} {
@@ -181,7 +186,8 @@ func TestBuildsGiveUpUnavailableServices(t *testing.T) {
 						built++
 					case compute.Error:
 						f, _ := must(w.Server(ctx, vm)).Failure()
-						if !strings.HasPrefix(f.Message, fmt.Sprintf("Build of instance %s aborted: The ", vm)) || !strings.HasSuffix(f.Message, " service is unavailable.") || internals.MatchString(f.Message) {
+						if !strings.HasPrefix(f.Message, fmt.Sprintf("Build of instance %s aborted: The ", vm)) ||
+							!strings.HasSuffix(f.Message, " service is unavailable.") || internals.MatchString(f.Message) {
 							t.Errorf("request %d: the fault is %q", at, f.Message)
 						}
 						for _, e := range computetest.Read[compute.EventRow](w, w.store) {

@@ -40,7 +40,8 @@ func TestUsages(t *testing.T) {
 	w.work(w.cloudService, nil)
 	w.later(90 * time.Minute)
 	expect("a server that runs", all(), "one m1 active used 1h30m0s up 1h30m0s")
-	expect("a part of its time", catalog.UsageFilter{Start: begin.Add(time.Hour), End: begin.Add(80 * time.Minute)}, "one m1 active used 20m0s up 1h30m0s")
+	expect("a part of its time", catalog.UsageFilter{Start: begin.Add(time.Hour), End: begin.Add(80 * time.Minute)},
+		"one m1 active used 20m0s up 1h30m0s")
 	expect("before its time", catalog.UsageFilter{Start: begin.Add(-time.Hour), End: begin})
 	w.must(w.DeleteServer(ctx, ann, vm))
 	w.work(w.cloudService, nil)

@@ -71,7 +71,8 @@ func newInstances(t *testing.T, hosts ...string) *instances {
 	return x
 }
 
-// follow has both instances look for each other's changes: a look has ended when the next one begins.
+// follow has both instances look for each other's changes: a look has ended when the next one
+// begins.
 func (x *instances) follow() {
 	for range 2 {
 		for _, due := range x.due {
@@ -80,7 +81,8 @@ func (x *instances) follow() {
 	}
 }
 
-// woken returns the hosts whose polls are woken, with the number of the instance, and has them read again.
+// woken returns the hosts whose polls are woken, with the number of the instance, and has them read
+// again.
 func (x *instances) woken() (all []string) {
 	x.Helper()
 	for host, polls := range x.polls {
@@ -97,7 +99,8 @@ func (x *instances) woken() (all []string) {
 	return all
 }
 
-// TestIdleInstancesAreSilent: two idle instances commit nothing and wake no poll, and reports of hosts wake none.
+// TestIdleInstancesAreSilent: two idle instances commit nothing and wake no poll, and reports of
+// hosts wake none.
 func TestIdleInstancesAreSilent(t *testing.T) {
 	x := newInstances(t, "a", "b")
 	x.boot("vm")
@@ -124,7 +127,8 @@ func TestIdleInstancesAreSilent(t *testing.T) {
 	}
 }
 
-// TestChangesWakeTheirHost: a change wakes the polls of the host that it concerns on both instances, and no other.
+// TestChangesWakeTheirHost: a change wakes the polls of the host that it concerns on both
+// instances, and no other.
 func TestChangesWakeTheirHost(t *testing.T) {
 	x := newInstances(t, "a", "b")
 	s := x.services[0]
@@ -165,7 +169,9 @@ func TestChangesWakeTheirHost(t *testing.T) {
 			return err
 		}, nil},
 		{"its metadata is set", func() error {
-			_, err := s.SetMetadata(ctx, ann, vm, "update metadata", func(map[string]string) (map[string]string, error) { return map[string]string{"a": "b"}, nil })
+			_, err := s.SetMetadata(ctx, ann, vm, "update metadata", func(map[string]string) (map[string]string, error) {
+				return map[string]string{"a": "b"}, nil
+			})
 			return err
 		}, both},
 	} {
@@ -177,8 +183,8 @@ func TestChangesWakeTheirHost(t *testing.T) {
 	}
 }
 
-// TestWhatDiffersWakes drives random changes through both instances: whenever the list of a host differs, its polls are
-// woken.
+// TestWhatDiffersWakes drives random changes through both instances: whenever the list of a host
+// differs, its polls are woken.
 func TestWhatDiffersWakes(t *testing.T) {
 	hosts := []string{"a", "b", "c"}
 	x := newInstances(t, hosts...)
@@ -287,11 +293,13 @@ func TestWhatDiffersWakes(t *testing.T) {
 		}
 	}
 	if differed < 40 || len(did) < len(acts)-1 {
-		t.Errorf("seed %d: %d lists differed, and %d of %d acts succeeded: too few to say anything", seed, differed, len(did), len(acts))
+		t.Errorf("seed %d: %d lists differed, and %d of %d acts succeeded: too few to say anything", seed, differed,
+			len(did), len(acts))
 	}
 }
 
-// TestOthersHostsAreReadAgain: an instance that has chosen hosts knows which of them another instance disables.
+// TestOthersHostsAreReadAgain: an instance that has chosen hosts knows which of them another
+// instance disables.
 func TestOthersHostsAreReadAgain(t *testing.T) {
 	x := newInstances(t, "a", "b")
 	disable := func(host string, disabled bool) {
@@ -305,7 +313,8 @@ func TestOthersHostsAreReadAgain(t *testing.T) {
 		}
 		x.must(x.bootOn(x.services[1], 1))
 		x.work(x.services[1], nil)
-		if got := computetest.Read[compute.ServerRow](x, x.store); len(got) != 1 || got[0].Host == disabled || got[0].Host == "" {
+		if got := computetest.Read[compute.ServerRow](x, x.store); len(got) != 1 || got[0].Host == disabled ||
+			got[0].Host == "" {
 			t.Errorf("while %s is disabled, servers are %+v", disabled, got)
 		}
 		x.must(x.services[1].DeleteServer(ctx, ann, x.only()))
