@@ -27,7 +27,8 @@ func ReadAggregates(r Reader) ([]Aggregate, error) {
 	return withMembers(rows, members), err
 }
 
-// withMembers returns aggregates in order of creation, with the hosts of their members, which are sorted.
+// withMembers returns aggregates in order of creation, with the hosts of their members, which are
+// sorted.
 func withMembers(rows []AggregateRow, members []MemberRow) []Aggregate {
 	hosts := make(map[ID][]string, len(rows))
 	for _, m := range members {
@@ -41,8 +42,8 @@ func withMembers(rows []AggregateRow, members []MemberRow) []Aggregate {
 	return all
 }
 
-// ZonesByHost returns the availability zones of those hosts that are in one. No other rows are read: there
-// may be thousands.
+// ZonesByHost returns the availability zones of those hosts that are in one. No other rows are
+// read: there may be thousands.
 func ZonesByHost(r Reader, hosts ...string) (map[string]string, error) {
 	members, err := Rows[MemberRow](r, Where(ByHost, hosts...))
 	if err != nil || len(members) == 0 {

@@ -1,13 +1,14 @@
 // Package compute has the rows of the compute service, which is the part of OpenStack Compute that
 // guaranteed bandwidth needs, and what all of its parts have in common: the store and its
-// transactions, the settings, the interfaces of peer services, and faults. It knows no HTTP and no SQL.
+// transactions, the settings, the interfaces of peer services, and faults. It knows no HTTP and no
+// SQL.
 //
-// The parts are below it (decision 41). Package servers has servers as users see them; package lifecycle
-// has the operations that carry out what users request, package scheduler chooses the hosts for them,
-// and package serverports binds the ports of servers; package fleet has the hosts, and package catalog
-// has flavors, key pairs, aggregates, groups and quotas. Package request makes the query for placement,
-// package selection chooses among the candidates, and package extraspecs has the meaning of extra
-// specs.
+// The parts are below it (decision 41). Package servers has servers as users see them; package
+// lifecycle has the operations that carry out what users request, package scheduler chooses the
+// hosts for them, and package serverports binds the ports of servers; package fleet has the hosts,
+// and package catalog has flavors, key pairs, aggregates, groups and quotas. Package request makes
+// the query for placement, package selection chooses among the candidates, and package extraspecs
+// has the meaning of extra specs.
 //
 // What a host is to make of a server is a row (HostedRow), which the commands to hosts write.
 //

@@ -50,8 +50,8 @@ func (d *Database) Update(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // OnHosts has fn called with the rows that were written of those by which hosts are chosen
-// (hostsWriter): before the Update that has written them returns, and when RunWatches sees what other
-// instances have written.
+// (hostsWriter): before the Update that has written them returns, and when RunWatches sees what
+// other instances have written.
 func (d *Database) OnHosts(fn func(HostsWritten)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,8 +180,9 @@ func hostsNote(row any, removed bool) string {
 	return ""
 }
 
-// RunWatches wakes hosts that wait when other instances change their lists, and has hosts that others change read
-// again, until ctx ends. It looks whenever due has a value, which should be every watch.Interval.
+// RunWatches wakes hosts that wait when other instances change their lists, and has hosts that
+// others change read again, until ctx ends. It looks whenever due has a value, which should be
+// every watch.Interval.
 func (d *Database) RunWatches(ctx context.Context, due <-chan time.Time) {
 	d.RunFollow(ctx, due, d.notifyHosts, d.Rules.Log)
 }

@@ -11,7 +11,9 @@ import (
 const thisServer = "{server}"
 
 func BuildAborted(reason string, cause error) *Failure {
-	return &Failure{Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", thisServer, reason), Details: cause.Error()}
+	return &Failure{
+		Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", thisServer, reason), Details: cause.Error(),
+	}
 }
 
 // For returns the failure of several servers as that of one of them.

@@ -29,7 +29,8 @@ func (rules Rules) HostServices(r Reader, where ...Match) ([]HostService, error)
 	return all, err
 }
 
-// zonesOfServices returns the availability zones of the hosts of services, which may be all that there are.
+// zonesOfServices returns the availability zones of the hosts of services, which may be all that
+// there are.
 func zonesOfServices(r Reader, services []ServiceRow, all bool) (map[string]string, error) {
 	if all {
 		aggregates, err := ReadAggregates(r)
@@ -96,7 +97,8 @@ func (rules Rules) Zones(r Reader) ([]Zone, error) {
 func IdleHost(r Reader, host string) error {
 	servers, err := Count[ServerRow](r, Where(ByHost, host))
 	if err == nil && servers > 0 {
-		err = Conflict("HTTPConflict", "Unable to delete compute service that is hosting instances. Migrate or delete the instances first.")
+		err = Conflict("HTTPConflict",
+			"Unable to delete compute service that is hosting instances. Migrate or delete the instances first.")
 	}
 	if err != nil {
 		return err

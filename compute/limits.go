@@ -43,7 +43,8 @@ func (rules Rules) Limits(r Reader, project, user string) (Quotas, error) {
 	return rules.LimitsBy(rows, project, user), err
 }
 
-// QuotasOf returns the limits that were set for a project and its users, and those of the default class.
+// QuotasOf returns the limits that were set for a project and its users, and those of the default
+// class.
 func QuotasOf(r Reader, project string) ([]QuotaRow, error) {
 	return Rows[QuotaRow](r, Where(ByProject, DefaultClass, project))
 }

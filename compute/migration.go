@@ -18,10 +18,16 @@ const (
 	StatusError         = "error"
 )
 
-// migrationsUnderWay are the statuses of migrations that are not over, and migrationsOver those of the others.
+// migrationsUnderWay are the statuses of migrations that are not over, and migrationsOver those of
+// the others.
 var (
-	migrationsUnderWay = []string{StatusPreMigrating, StatusMigrating, StatusPostMigrating, StatusFinished, StatusConfirming, StatusReverting, StatusQueued, StatusPreparing, StatusRunning}
-	migrationsOver     = []string{StatusAccepted, StatusConfirmed, StatusReverted, StatusError, "failed", StatusCompleted, StatusCancelled, StatusDone}
+	migrationsUnderWay = []string{
+		StatusPreMigrating, StatusMigrating, StatusPostMigrating, StatusFinished, StatusConfirming, StatusReverting,
+		StatusQueued, StatusPreparing, StatusRunning,
+	}
+	migrationsOver = []string{
+		StatusAccepted, StatusConfirmed, StatusReverted, StatusError, "failed", StatusCompleted, StatusCancelled, StatusDone,
+	}
 )
 
 // Over reports whether a migration has ended.

@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Placement is what the compute service needs of the placement service. A failed call returns a fault
-// or an error as package allocations says. Methods may be called concurrently.
+// Placement is what the compute service needs of the placement service. A failed call returns a
+// fault or an error as package allocations says. Methods may be called concurrently.
 type Placement interface {
 	allocations.Placement
 
@@ -17,8 +17,8 @@ type Placement interface {
 	// that names what placement does not know is a fault of kind Invalid.
 	Candidates(ctx context.Context, q placement.Query) (selection.Answer, error)
 
-	// Explain returns, in one line for administrators, why a query has few candidates or none, and what would help. It is
-	// "" when the service does not explain queries; upstream's does not.
+	// Explain returns, in one line for administrators, why a query has few candidates or none, and
+	// what would help. It is "" when the service does not explain queries; upstream's does not.
 	Explain(ctx context.Context, q placement.Query) (string, error)
 
 	// Aggregates returns those that a provider is in. ErrNoProvider says that there is

@@ -11,8 +11,9 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 )
 
-// fenced sends a request that changes something in another service: only while the worker has its operation, and
-// with a *operation.Unanswered when it may take effect later. A refused connection did nothing.
+// fenced sends a request that changes something in another service: only while the worker has its
+// operation, and with a *operation.Unanswered when it may take effect later. A refused connection
+// did nothing.
 func fenced(ctx context.Context, send func() error) error {
 	if err := operation.Leased(ctx); err != nil {
 		return err
@@ -75,7 +76,9 @@ func (n fencedNetwork) BindPort(ctx context.Context, p Port, b Binding) (bound P
 }
 
 // NameProviders is Network's.
-func (n fencedNetwork) NameProviders(ctx context.Context, id ID, revision int64, a guarantee.ProfileAllocation) (p Port, err error) {
+func (n fencedNetwork) NameProviders(
+	ctx context.Context, id ID, revision int64, a guarantee.ProfileAllocation,
+) (p Port, err error) {
 	err = fenced(ctx, func() error {
 		p, err = n.Network.NameProviders(ctx, id, revision, a)
 		return err

@@ -11,26 +11,28 @@ import (
 	"github.com/berthcloud/berth/compute"
 )
 
-// Each method of the clients of placement and of the network service is on one of two lists: those that are fenced, and those that need
-// not be, since they only read, or since what they change is the same whenever it takes effect. A client whose method is not fenced calls the
-// service that it does not have here.
+// Each method of the clients of placement and of the network service is on one of two lists: those
+// that are fenced, and those that need not be, since they only read, or since what they change is
+// the same whenever it takes effect. A client whose method is not fenced calls the service that it
+// does not have here.
 func TestChangesAreFenced(t *testing.T) {
 	fenced := map[string]bool{
 		"SetAllocations": true, "SetManyAllocations": true,
-		"CreatePort": true, "BindPort": true, "NameProviders": true, "NameDestination": true, "UnbindPort": true, "DeletePort": true,
-		"CreateBinding": true, "ActivateBinding": true, "DeleteBinding": true,
+		"CreatePort": true, "BindPort": true, "NameProviders": true, "NameDestination": true, "UnbindPort": true,
+		"DeletePort": true, "CreateBinding": true, "ActivateBinding": true, "DeleteBinding": true,
 	}
 	free := map[string]string{
 		"Allocations": "it reads", "Candidates": "it reads", "Explain": "it reads", "Aggregates": "it reads",
 		"Group":    "no operation sends it: it is repeated until placement has what the aggregates say",
-		"Networks": "it reads", "FreePorts": "it reads", "SecurityGroups": "it reads", "Port": "it reads", "Ports": "it reads",
-		"ServerPorts": "it reads", "Segments": "it reads", "PortWithAddress": "it reads",
+		"Networks": "it reads", "FreePorts": "it reads", "SecurityGroups": "it reads", "Port": "it reads",
+		"Ports": "it reads", "ServerPorts": "it reads", "Segments": "it reads", "PortWithAddress": "it reads",
 		"Settle": "it completes what others have begun",
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	seen := map[string]bool{}
-	placement, network := compute.FencePlacement(struct{ compute.Placement }{}), compute.FenceNetwork(struct{ compute.Network }{})
+	placement, network := compute.FencePlacement(struct{ compute.Placement }{}),
+		compute.FenceNetwork(struct{ compute.Network }{})
 	for _, client := range []reflect.Value{reflect.ValueOf(&placement).Elem(), reflect.ValueOf(&network).Elem()} {
 		for m := range client.Type().Methods() {
 			seen[m.Name] = true

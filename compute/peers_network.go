@@ -42,20 +42,21 @@ type Network interface {
 	// FixedIpAlreadyInUse.
 	CreatePort(ctx context.Context, p PortSpec) (Port, error)
 	// BindPort binds a port to a server's host and names the providers that serve it. It does so only
-	// while the port is as it was read, and sends the request once. It returns ErrNoPort when the
-	// port does not exist, ErrRevision when it was changed since, and ErrPortChanged when its
-	// resource request is not the one that the providers were chosen for. A port of another server is a
+	// while the port is as it was read, and sends the request once. It returns ErrNoPort when the port
+	// does not exist, ErrRevision when it was changed since, and ErrPortChanged when its resource
+	// request is not the one that the providers were chosen for. A port of another server is a
 	// conflict, PortInUse. A failed binding is no error: see Port.Failed.
 	BindPort(ctx context.Context, p Port, b Binding) (Port, error)
-	// NameProviders names the providers that serve a bound port, or none, and changes nothing else of it.
-	// It does so only while the port has the revision, 0 for any, and sends the request once: after an
-	// error that is none of the following, the port may name them. It returns ErrNoPort when the port does
-	// not exist, ErrRevision when it has another revision, and ErrPortChanged as BindPort does.
+	// NameProviders names the providers that serve a bound port, or none, and changes nothing else of
+	// it. It does so only while the port has the revision, 0 for any, and sends the request once:
+	// after an error that is none of the following, the port may name them. It returns ErrNoPort when
+	// the port does not exist, ErrRevision when it has another revision, and ErrPortChanged as
+	// BindPort does.
 	NameProviders(ctx context.Context, id ID, revision int64, a guarantee.ProfileAllocation) (Port, error)
-	// NameDestination notes in the profile of a bound port the host that its server is being moved to, or removes that when
-	// the host is "". Other than that the port stays as it is; BindPort, UnbindPort and bindings of other hosts do not have
-	// it. It returns ErrNoPort when the port does not exist, ErrRevision when it was changed concurrently, and
-	// ErrPortChanged as BindPort does.
+	// NameDestination notes in the profile of a bound port the host that its server is being moved to,
+	// or removes that when the host is "". Other than that the port stays as it is; BindPort,
+	// UnbindPort and bindings of other hosts do not have it. It returns ErrNoPort when the port does
+	// not exist, ErrRevision when it was changed concurrently, and ErrPortChanged as BindPort does.
 	NameDestination(ctx context.Context, id ID, host string) error
 	// UnbindPort removes the server, the host and the providers from a port, and returns it as it
 	// is then. It does so only while the port has the revision, 0 for any, and sends the request
@@ -66,9 +67,9 @@ type Network interface {
 	// DeletePort removes a port. One that is not there is removed.
 	DeletePort(ctx context.Context, id ID) error
 
-	// Settle completes what is under way with the allocations of a server, such as the release of a port that was
-	// deleted: nothing takes effect later that was requested before. It is a conflict while a request changes them. It
-	// does nothing when the network service has none of that.
+	// Settle completes what is under way with the allocations of a server, such as the release of a
+	// port that was deleted: nothing takes effect later that was requested before. It is a conflict
+	// while a request changes them. It does nothing when the network service has none of that.
 	Settle(ctx context.Context, server ID) error
 
 	// CreateBinding binds a server's port to a second host, Binding.Host, with the providers and the
@@ -165,7 +166,8 @@ type PortSpec struct {
 	SecurityGroups []ID   // none: the project's default
 }
 
-// A Binding is the request to bind a port. CreateBinding uses Server, Host, Allocation and Device only.
+// A Binding is the request to bind a port. CreateBinding uses Server, Host, Allocation and Device
+// only.
 type Binding struct {
 	Server     ID
 	Owner      string // device_owner

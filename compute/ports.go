@@ -37,7 +37,9 @@ func PortsOf(r Reader, servers []ServerRow) (map[ID][]ServerPort, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(rows, func(a, b PortRow) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Port, b.Port)) })
+	slices.SortFunc(rows, func(a, b PortRow) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Port, b.Port))
+	})
 	all := map[ID][]ServerPort{}
 	for _, row := range rows {
 		p := ServerPort{PortRow: row}

@@ -184,10 +184,10 @@ type DeletedRow struct {
 	TerminatedAt time.Time
 }
 
-// A HostedRow says what a host is to make of a server. The first step that requests it from the host
-// makes the row, and the host's report that the server is destroyed removes it, which may be after
-// the server's deletion. A server that was moved, or deleted while its host was down, has one on
-// its former host.
+// A HostedRow says what a host is to make of a server. The first step that requests it from the
+// host makes the row, and the host's report that the server is destroyed removes it, which may be
+// after the server's deletion. A server that was moved, or deleted while its host was down, has one
+// on its former host.
 type HostedRow struct {
 	Server       ID
 	Host         string

@@ -55,11 +55,11 @@ type Settings struct {
 	ConfirmWindow time.Duration
 	// HostTime is how long a caller waits for a host that must do something at once.
 	HostTime time.Duration
-	// PortInterval is how often the ports of each server are compared with those of the network service, in whole seconds;
-	// less than a second means never.
+	// PortInterval is how often the ports of each server are compared with those of the network
+	// service, in whole seconds; less than a second means never.
 	PortInterval time.Duration
-	// History is how long the records of what has ended are kept: actions with their events, moves, and the usage of deleted servers. 0
-	// means for ever.
+	// History is how long the records of what has ended are kept: actions with their events, moves,
+	// and the usage of deleted servers. 0 means for ever.
 	History time.Duration
 	// AllowNetworkQoS allows servers in networks that guarantee bandwidth. Nova refuses that.
 	AllowNetworkQoS bool
@@ -72,7 +72,8 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Quotas: DefaultQuotas(), ServiceDownTime: time.Minute, DefaultZone: "nova", NameTemplate: "instance-%08x",
-		Requests: request.DefaultSettings(), Selection: selection.DefaultSettings(), HostTime: time.Minute, LeaseTime: time.Minute,
+		Requests: request.DefaultSettings(), Selection: selection.DefaultSettings(), HostTime: time.Minute,
+		LeaseTime:      time.Minute,
 		PortInterval:   time.Minute,
 		AllowAttachQoS: true,
 	}

@@ -15,8 +15,8 @@ func Hosted(r Reader, server ID, host string) (HostedRow, bool, error) {
 	return rows[0], true, nil
 }
 
-// DesiredState is what the host is to make of a server that nothing is done to. Its state may have been set by an
-// administrator since its host reported its power.
+// DesiredState is what the host is to make of a server that nothing is done to. Its state may have
+// been set by an administrator since its host reported its power.
 func (s ServerRow) DesiredState() string {
 	switch {
 	case s.State == Suspended:
@@ -51,7 +51,8 @@ type Caller struct {
 	Project string `json:"project,omitempty"`
 	User    string `json:"user,omitempty"`
 	Request string `json:"request,omitempty"` // X-OpenStack-Request-ID of the answer
-	// Global is the id of the calling service's own request, which it sent as X-OpenStack-Request-ID; "" for none.
+	// Global is the id of the calling service's own request, which it sent as X-OpenStack-Request-ID;
+	// "" for none.
 	Global string `json:"global,omitempty"`
 	Admin  bool   `json:"-"` // may do what a lock forbids
 }

@@ -22,15 +22,16 @@ var (
 	ErrTaken = rows.ErrTaken
 )
 
-// Row is any type of row, or a summary of one. Its key is the ID; of access the flavor and the project, of keypairs user
-// and name, of members and mirrors aggregate and host, of ports the port, of hosted server
-// and host, of quotas project, user and resource, of counters the name.
+// Row is any type of row, or a summary of one. Its key is the ID; of access the flavor and the
+// project, of keypairs user and name, of members and mirrors aggregate and host, of ports the port,
+// of hosted server and host, of quotas project, user and resource, of counters the name.
 //
 // Other unique keys: the names of flavors and of aggregates, binary and host of services, the names
 // of nodes, and the server of operations.
 type Row interface {
 	FlavorRow | FlavorAccessRow | KeypairRow | GroupRow | AggregateRow | MemberRow | MirrorRow | ServiceRow | NodeRow |
-		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | DeletedRow | HostedRow |
+		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow |
+		DeletedRow | HostedRow |
 		ServerSummary | ServerEntry | ServerUse | MigrationEntry | OperationSummary
 }
 
@@ -42,13 +43,14 @@ const (
 	ByName      Field = "name"      // flavors, keypairs, aggregates, nodes, counters
 	ByFlavor    Field = "flavor"    // access, servers: FlavorID
 	ByAggregate Field = "aggregate" // members, mirrors
-	ByHost      Field = "host"      // members, mirrors, services, nodes, servers, hosted, operations: that they have claimed
-	ByGroup     Field = "group"     // servers
-	ByServer    Field = "server"    // ports, actions, migrations, operations, hosted
-	ByPort      Field = "port"      // ports
-	ByRequest   Field = "request"   // actions
-	ByAction    Field = "action"    // events
-	ByResource  Field = "resource"  // quotas
+	// members, mirrors, services, nodes, servers, hosted, operations: that they have claimed
+	ByHost     Field = "host"
+	ByGroup    Field = "group"    // servers
+	ByServer   Field = "server"   // ports, actions, migrations, operations, hosted
+	ByPort     Field = "port"     // ports
+	ByRequest  Field = "request"  // actions
+	ByAction   Field = "action"   // events
+	ByResource Field = "resource" // quotas
 
 	ByBusyHost    Field = "busy_host"   // servers: BusyHost
 	ByHostname    Field = "hostname"    // servers: LowerHostname

@@ -4,8 +4,8 @@ import (
 	"github.com/berthcloud/berth/watch"
 )
 
-// watched are the rows that the list of a host is made of, and those that record its answers, by their keys:
-// hosts, servers, ports and events.
+// watched are the rows that the list of a host is made of, and those that record its answers, by
+// their keys: hosts, servers, ports and events.
 var watched = watch.Rules{
 	watch.Row(
 		watch.By(ByID, func(r *ServerRow) ID { return r.ID }),
@@ -24,5 +24,6 @@ var watched = watch.Rules{
 		watch.By(ByServer, func(r *HostedRow) ID { return r.Server }),
 	),
 	watch.Row(watch.By(ByID, func(r *EventRow) ID { return r.ID })),
-	watch.Row(watch.By(ByServer, func(r *MigrationRow) ID { return r.Server })), // for those who wait for the choice of a host
+	// for those who wait for the choice of a host
+	watch.Row(watch.By(ByServer, func(r *MigrationRow) ID { return r.Server })),
 }

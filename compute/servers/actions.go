@@ -33,7 +33,8 @@ func (s *Service) Actions(ctx context.Context, server compute.ID) (all []compute
 func (s *Service) Action(ctx context.Context, server compute.ID, request string) (a Action, err error) {
 	err = s.store.View(ctx, func(r compute.Reader) error {
 		absent := compute.NotFound("ActionNotFound", "Action %s not found", request)
-		if a.ActionRow, err = compute.OneOr[compute.ActionRow](r, absent, compute.Where(compute.ByServer, server), compute.Where(compute.ByRequest, request)); err != nil {
+		if a.ActionRow, err = compute.OneOr[compute.ActionRow](r, absent, compute.Where(compute.ByServer, server),
+			compute.Where(compute.ByRequest, request)); err != nil {
 			return err
 		}
 		a.Events, err = eventsOf(r, a.ID)
@@ -67,15 +68,16 @@ type MigrationFilter struct {
 // A Migration is a move of a server with what it is shown with.
 type Migration struct {
 	compute.MigrationRow
-	// DestAddress is the address at which the server arrives, "" for live migrations, and for hosts that do not
-	// exist any more.
+	// DestAddress is the address at which the server arrives, "" for live migrations, and for hosts
+	// that do not exist any more.
 	DestAddress string
 	// OldNumber and NewNumber are the numbers of the flavors, 0 for one that does not exist any more.
 	OldNumber, NewNumber int64
 }
 
-// Migrations returns a page of the migrations of servers that match a filter, newest first; all of them when its limit is 0. A marker
-// that is none of the migrations is a fault, MarkerNotFound; its times need not match.
+// Migrations returns a page of the migrations of servers that match a filter, newest first; all of
+// them when its limit is 0. A marker that is none of the migrations is a fault, MarkerNotFound; its
+// times need not match.
 func (s *Service) Migrations(ctx context.Context, f MigrationFilter, p Page) (all []Migration, err error) {
 	var where []compute.Match
 	if f.Server != "" {
@@ -145,6 +147,7 @@ func completeMigrations(r compute.Reader, rows []compute.MigrationEntry) ([]Migr
 
 func (f MigrationFilter) passes(m compute.MigrationRow) bool {
 	matches := func(want, has string) bool { return want == "" || want == has }
-	return matches(f.Project, m.Project) && matches(f.User, m.User) && matches(f.Status, m.Status) && matches(f.Type, m.Type) &&
+	return matches(f.Project, m.Project) && matches(f.User, m.User) && matches(f.Status, m.Status) &&
+		matches(f.Type, m.Type) &&
 		matches(f.Source, m.Source) && (matches(f.Host, m.Source) || matches(f.Host, m.Dest))
 }

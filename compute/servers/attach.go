@@ -16,7 +16,9 @@ var attachStates = []string{compute.Active, compute.Paused, compute.Stopped}
 // FixedIpAlreadyInUse, InterfaceAttachResourceAllocationFailed, NetworksWithQoSPolicyNotSupported,
 // AttachInterfaceWithQoSPolicyNotSupported, ExtendedResourceRequestOldCompute,
 // InterfaceAttachFailed and others.
-func (s *Service) Attach(ctx context.Context, by compute.Caller, server compute.ID, n compute.NetworkSpec) (compute.ServerPort, error) {
+func (s *Service) Attach(
+	ctx context.Context, by compute.Caller, server compute.ID, n compute.NetworkSpec,
+) (compute.ServerPort, error) {
 	if s.network == nil {
 		return compute.ServerPort{}, compute.NotConfigured("network")
 	}
@@ -44,7 +46,9 @@ func (s *Service) Attach(ctx context.Context, by compute.Caller, server compute.
 }
 
 // attached returns a port that was attached to a server.
-func (s *Service) attached(ctx context.Context, by compute.Caller, server, port compute.ID) (compute.ServerPort, error) {
+func (s *Service) attached(
+	ctx context.Context, by compute.Caller, server, port compute.ID,
+) (compute.ServerPort, error) {
 	attached, err := s.Interface(ctx, by, server, port)
 	if !compute.IsUnavailable(err) {
 		return attached, err
@@ -59,7 +63,9 @@ func (s *Service) attached(ctx context.Context, by compute.Caller, server, port 
 }
 
 // attachable validates what a request attaches. It returns no port when one must be created.
-func (s *Service) attachable(ctx context.Context, by compute.Caller, n *compute.NetworkSpec) (p compute.Port, err error) {
+func (s *Service) attachable(
+	ctx context.Context, by compute.Caller, n *compute.NetworkSpec,
+) (p compute.Port, err error) {
 	if n.Port != "" {
 		p, err = s.port(ctx, by, n.Port)
 		if err == nil && p.Server != "" {
@@ -73,9 +79,11 @@ func (s *Service) attachable(ctx context.Context, by compute.Caller, n *compute.
 		case err != nil:
 			return p, err
 		case len(all) == 0:
-			return p, compute.Invalid("InterfaceAttachFailedNoNetwork", "No specific network was requested and none are available for project '%s'.", by.Project)
+			return p, compute.Invalid("InterfaceAttachFailedNoNetwork",
+				"No specific network was requested and none are available for project '%s'.", by.Project)
 		case len(all) > 1:
-			return p, compute.Invalid("NetworkAmbiguous", "More than one possible network found. Specify network ID(s) to select which one(s) to connect to.")
+			return p, compute.Invalid("NetworkAmbiguous",
+				"More than one possible network found. Specify network ID(s) to select which one(s) to connect to.")
 		}
 		n.Network = all[0].ID
 	}
@@ -90,7 +98,9 @@ func (s *Service) attachable(ctx context.Context, by compute.Caller, n *compute.
 
 // attachableTo returns a server, and refuses to attach to it, or to detach from it, in another
 // state.
-func (s *Service) attachableTo(r compute.Reader, by compute.Caller, server compute.ID, action string) (compute.ServerRow, error) {
+func (s *Service) attachableTo(
+	r compute.Reader, by compute.Caller, server compute.ID, action string,
+) (compute.ServerRow, error) {
 	row, err := compute.OneOr[compute.ServerRow](r, compute.NoServer(server), compute.Where(compute.ByID, server))
 	if err != nil {
 		return row, err
@@ -108,7 +118,9 @@ func (s *Service) attachableTo(r compute.Reader, by compute.Caller, server compu
 }
 
 // mayAttach is attachableTo without the checks of the port. It returns the server's host.
-func (s *Service) mayAttach(ctx context.Context, by compute.Caller, server compute.ID) (host compute.HostService, err error) {
+func (s *Service) mayAttach(
+	ctx context.Context, by compute.Caller, server compute.ID,
+) (host compute.HostService, err error) {
 	err = s.store.View(ctx, func(r compute.Reader) error {
 		row, err := s.attachableTo(r, by, server, lifecycle.AttachAction)
 		if err != nil {
@@ -127,7 +139,8 @@ func (s *Service) checkResourceRequest(p compute.Port, server compute.ID, host c
 	case len(p.ResourceRequest.Groups) == 0:
 		return nil
 	case !s.rules.Settings.AllowAttachQoS:
-		return compute.Invalid("AttachInterfaceWithQoSPolicyNotSupported", "Attaching interfaces with QoS policy is not supported for instance %s.", server)
+		return compute.Invalid("AttachInterfaceWithQoSPolicyNotSupported",
+			"Attaching interfaces with QoS policy is not supported for instance %s.", server)
 	case !p.ResourceRequest.LegacyFormat && host.Version < attachGroups:
 		return oldCompute()
 	}
@@ -142,7 +155,8 @@ func (s *Service) Detach(ctx context.Context, by compute.Caller, server, port co
 		if err != nil {
 			return err
 		}
-		p, err := compute.OneOr[compute.PortRow](c, compute.NotFound("PortNotFound", "Port id %s could not be found.", port), compute.Where(compute.ByPort, port), compute.Where(compute.ByServer, server))
+		p, err := compute.OneOr[compute.PortRow](c, compute.NotFound("PortNotFound", "Port id %s could not be found.", port),
+			compute.Where(compute.ByPort, port), compute.Where(compute.ByServer, server))
 		if err != nil {
 			return err
 		}

@@ -49,8 +49,8 @@ func recordDone(c *lifecycle.Change, by compute.Caller, id compute.ID, action st
 	return err
 }
 
-// ResetState sets the state of a server, Active or Error, whatever it was. Its operation continues. Fault:
-// InstanceNotFound.
+// ResetState sets the state of a server, Active or Error, whatever it was. Its operation continues.
+// Fault: InstanceNotFound.
 func (s *Service) ResetState(ctx context.Context, by compute.Caller, id compute.ID, state string) error {
 	_, err := s.changeServer(ctx, id, func(c *lifecycle.Change, row *compute.ServerRow) error {
 		under, err := compute.Rows[compute.OperationRow](c, compute.Where(compute.ByServer, id))
@@ -71,7 +71,10 @@ var metadataStates = []string{compute.Active, compute.Paused, compute.Suspended,
 // SetMetadata changes the metadata of a server: fn makes the new from the old, which is
 // a copy, and its error is returned as it is. Faults: InstanceNotFound, InstanceIsLocked,
 // InvalidState, MetadataLimitExceeded.
-func (s *Service) SetMetadata(ctx context.Context, by compute.Caller, id compute.ID, action string, fn func(map[string]string) (map[string]string, error)) (Server, error) {
+func (s *Service) SetMetadata(
+	ctx context.Context, by compute.Caller, id compute.ID, action string,
+	fn func(map[string]string) (map[string]string, error),
+) (Server, error) {
 	return s.changeServer(ctx, id, func(c *lifecycle.Change, row *compute.ServerRow) error {
 		old := maps.Clone(row.Metadata)
 		if old == nil {
@@ -112,7 +115,9 @@ var tagStates = []string{compute.Active, compute.Paused, compute.Suspended, comp
 
 // SetTags changes the tags of a server: fn makes the new from the old. Faults:
 // InstanceNotFound, InvalidState.
-func (s *Service) SetTags(ctx context.Context, id compute.ID, action string, fn func([]string) ([]string, error)) (Server, error) {
+func (s *Service) SetTags(
+	ctx context.Context, id compute.ID, action string, fn func([]string) ([]string, error),
+) (Server, error) {
 	return s.changeServer(ctx, id, func(_ *lifecycle.Change, row *compute.ServerRow) error {
 		if err := row.CheckState(action, tagStates...); err != nil {
 			return err

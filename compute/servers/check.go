@@ -36,8 +36,8 @@ func (s *Service) check(ctx context.Context, by compute.Caller, spec ServerSpec)
 	return d, nil
 }
 
-// checkCount checks the numbers in the request, before it costs anything. It refuses a caller without a project, whose servers
-// would belong to none.
+// checkCount checks the numbers in the request, before it costs anything. It refuses a caller
+// without a project, whose servers would belong to none.
 func (s *Service) checkCount(_ context.Context, d *validatedSpec) (err error) {
 	if d.by.Project == "" {
 		return compute.Invalid("HTTPBadRequest", "A server belongs to a project, and the token is not for one.")
@@ -45,23 +45,31 @@ func (s *Service) checkCount(_ context.Context, d *validatedSpec) (err error) {
 	for _, bound := range []struct {
 		what    string
 		n, most int
-	}{{"networks", len(d.Networks), MaxNetworks}, {"security groups", len(d.SecurityGroups), MaxSecurityGroups}, {"bytes of scheduler hints", len(d.Hints), MaxHints}} {
+	}{
+		{"networks", len(d.Networks), MaxNetworks},
+		{"security groups", len(d.SecurityGroups), MaxSecurityGroups},
+		{"bytes of scheduler hints", len(d.Hints), MaxHints},
+	} {
 		if bound.n > bound.most {
-			return compute.Invalid("InvalidInput", "Invalid input received: a request can have at most %d %s, not %d", bound.most, bound.what, bound.n)
+			return compute.Invalid("InvalidInput", "Invalid input received: a request can have at most %d %s, not %d",
+				bound.most, bound.what, bound.n)
 		}
 	}
 	if _, d.most = d.count(); d.most > 1 {
 		if d.Hostname != "" {
-			return compute.Invalid("AmbiguousHostnameForMultipleInstances", "Unable to allocate a single hostname to multiple instances")
+			return compute.Invalid("AmbiguousHostnameForMultipleInstances",
+				"Unable to allocate a single hostname to multiple instances")
 		}
 		for _, n := range d.Networks {
 			switch {
 			case n.Port != "":
-				return compute.Invalid("MultiplePortsNotApplicable", "Failed to launch instances: Unable to launch multiple instances with "+
-					"a single configured port ID. Please launch your instance one by one with different ports.")
+				return compute.Invalid("MultiplePortsNotApplicable",
+					"Failed to launch instances: Unable to launch multiple instances with "+
+						"a single configured port ID. Please launch your instance one by one with different ports.")
 			case n.Address != "":
-				return compute.Invalid("InvalidFixedIpAndMaxCountRequest", "Failed to launch instances: max_count cannot be greater than 1 "+
-					"if an fixed_ip is specified.")
+				return compute.Invalid("InvalidFixedIpAndMaxCountRequest",
+					"Failed to launch instances: max_count cannot be greater than 1 "+
+						"if an fixed_ip is specified.")
 			}
 		}
 	}
@@ -134,7 +142,8 @@ func (s *Service) checkPorts(ctx context.Context, d *validatedSpec) error {
 			return compute.AsInvalid(compute.NoPort(n.Port))
 		}
 		if _, twice := d.ports[p.ID]; twice {
-			return compute.Invalid("HTTPBadRequest", "Port ID '%s' was specified twice: you cannot attach a port multiple times.", p.ID)
+			return compute.Invalid("HTTPBadRequest",
+				"Port ID '%s' was specified twice: you cannot attach a port multiple times.", p.ID)
 		}
 		switch {
 		case p.Server != "":
@@ -142,8 +151,9 @@ func (s *Service) checkPorts(ctx context.Context, d *validatedSpec) error {
 		case len(p.Addresses) == 0 && !p.IPDeferred && !p.NoIP:
 			return compute.Invalid("PortRequiresFixedIP", "Port %s requires a FixedIP in order to be used.", p.ID)
 		case len(p.ResourceRequest.Groups) > 0 && !d.PortsMayRequest:
-			return compute.Invalid("CreateWithPortResourceRequestOldVersion", "Creating servers with ports having resource requests, like a "+
-				"port with a QoS minimum bandwidth policy, is not supported until microversion 2.72.")
+			return compute.Invalid("CreateWithPortResourceRequestOldVersion",
+				"Creating servers with ports having resource requests, like a "+
+					"port with a QoS minimum bandwidth policy, is not supported until microversion 2.72.")
 		}
 		d.ports[p.ID] = p
 		d.Networks[i].Network = p.Network
@@ -205,7 +215,8 @@ func (s *Service) onlyNetwork(ctx context.Context, d *validatedSpec) error {
 	case len(all) > 1:
 		return compute.Conflict("NetworkAmbiguous", "Multiple possible networks found, use a Network ID to be more specific.")
 	case len(all) == 0 && d.Auto:
-		return compute.Invalid("UnableToAutoAllocateNetwork", "Unable to automatically allocate a network for project %s", d.by.Project)
+		return compute.Invalid("UnableToAutoAllocateNetwork", "Unable to automatically allocate a network for project %s",
+			d.by.Project)
 	case len(all) == 1:
 		d.Networks = []compute.NetworkSpec{{Network: all[0].ID}}
 	}
@@ -233,7 +244,8 @@ func (s *Service) mayUse(ctx context.Context, by compute.Caller, ids ...compute.
 		case n.Subnets == 0:
 			return compute.Invalid("NetworkRequiresSubnet", "Network %s requires a subnet in order to boot instances on.", n.ID)
 		case n.External && !by.Admin:
-			return compute.OverQuota("ExternalNetworkAttachForbidden", "It is not allowed to create an interface on external network %s", n.ID)
+			return compute.OverQuota("ExternalNetworkAttachForbidden",
+				"It is not allowed to create an interface on external network %s", n.ID)
 		}
 	}
 	return nil
@@ -251,7 +263,8 @@ func (s *Service) addressesFree(ctx context.Context, by compute.Caller, all []co
 		case err == nil && p.Project != by.Project && !by.Admin:
 			return compute.Invalid("FixedIpAlreadyInUse", "Fixed IP address %s is already in use.", n.Address)
 		case err == nil:
-			return compute.Invalid("FixedIpAlreadyInUse", "Fixed IP address %s is already in use on instance %s.", n.Address, p.Server)
+			return compute.Invalid("FixedIpAlreadyInUse", "Fixed IP address %s is already in use on instance %s.",
+				n.Address, p.Server)
 		case !errors.Is(err, compute.ErrNoPort):
 			return err
 		}

@@ -88,10 +88,12 @@ func newServerTemplate(c *lifecycle.Change, d *validatedSpec) (compute.ServerRow
 		return row, lifecycle.BuildData{}, err
 	}
 	b := lifecycle.BuildData{
-		Common: lifecycle.Common{Reservation: row.Reservation}, Networks: d.Networks, Groups: d.groups, HostChoice: scheduler.HostChoice{Image: d.image.Image},
+		Common: lifecycle.Common{Reservation: row.Reservation}, Networks: d.Networks, Groups: d.groups,
+		HostChoice: scheduler.HostChoice{Image: d.image.Image},
 	}
 	if d.KeyName != "" {
-		key, err := compute.OneOr[compute.KeypairRow](c, compute.Invalid("KeypairNotFound", "Invalid key_name provided."), compute.Where(compute.ByUser, d.by.User), compute.Where(compute.ByName, d.KeyName))
+		key, err := compute.OneOr[compute.KeypairRow](c, compute.Invalid("KeypairNotFound", "Invalid key_name provided."),
+			compute.Where(compute.ByUser, d.by.User), compute.Where(compute.ByName, d.KeyName))
 		if err != nil {
 			return row, b, err
 		}
@@ -166,7 +168,8 @@ func createServer(c *lifecycle.Change, row *compute.ServerRow, data lifecycle.Bu
 		if n.Port == "" {
 			continue
 		}
-		if err := serverports.AddPort(c.Tx, compute.PortRow{Server: row.ID, Index: i, Tag: n.Tag}, d.ports[n.Port]); err != nil {
+		if err := serverports.AddPort(c.Tx, compute.PortRow{Server: row.ID, Index: i, Tag: n.Tag},
+			d.ports[n.Port]); err != nil {
 			return err
 		}
 	}
@@ -196,8 +199,11 @@ func enoughServers(c *lifecycle.Change, d *validatedSpec) (int, error) {
 	if most >= least {
 		return most, nil
 	}
-	if least > MaxServers && !slices.ContainsFunc(slices.Collect(maps.Keys(free)), func(resource string) bool { return free[resource] < each[resource]*int64(least) }) {
-		return 0, compute.Invalid("InvalidInput", "Invalid input received: min_count must be at most %d, which is how many servers a request can make", MaxServers)
+	if least > MaxServers && !slices.ContainsFunc(slices.Collect(maps.Keys(free)), func(resource string) bool {
+		return free[resource] < each[resource]*int64(least)
+	}) {
+		return 0, compute.Invalid("InvalidInput",
+			"Invalid input received: min_count must be at most %d, which is how many servers a request can make", MaxServers)
 	}
 	return 0, tooMany(d, each, free, limits)
 }
@@ -217,15 +223,16 @@ func tooMany(d *validatedSpec, each map[string]int64, free, limits compute.Quota
 			text = strconv.Itoa(least) + "-" + strconv.Itoa(most)
 		}
 		over, requested = append(over, resource), append(requested, text)
-		used, allowed = append(used, strconv.FormatInt(limits[resource]-left, 10)), append(allowed, strconv.FormatInt(limits[resource], 10))
+		used, allowed = append(used, strconv.FormatInt(limits[resource]-left, 10)),
+			append(allowed, strconv.FormatInt(limits[resource], 10))
 	}
 	all := func(words []string) string { return strings.Join(words, ", ") }
 	return compute.OverQuota("TooManyInstances", "Quota exceeded for %s: Requested %s, but already used %s of %s %s",
 		all(over), all(requested), all(used), all(allowed), all(over))
 }
 
-// headroom is how much of the resources of servers that are limited is left to a user of a project, and
-// the limits that bound it.
+// headroom is how much of the resources of servers that are limited is left to a user of a project,
+// and the limits that bound it.
 func headroom(c *lifecycle.Change, project, user string) (free, limits compute.Quotas, err error) {
 	rows, err := compute.QuotasOf(c, project)
 	if err != nil {

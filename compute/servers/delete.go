@@ -45,7 +45,9 @@ func (s *Service) DeleteServer(ctx context.Context, by compute.Caller, id comput
 		if err != nil {
 			return err
 		}
-		return c.NewOperation(id, lifecycle.KindDelete, &lifecycle.BuildData{Common: lifecycle.Common{Action: action.ID, Event: event.ID}})
+		return c.NewOperation(id, lifecycle.KindDelete, &lifecycle.BuildData{
+			Common: lifecycle.Common{Action: action.ID, Event: event.ID},
+		})
 	})
 	s.lifecycle.Wake()
 	if err == nil && onNoHost {

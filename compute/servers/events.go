@@ -77,7 +77,9 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 		return nil, err
 	}
 	if len(powers) > 0 {
-		if err := s.lifecycle.Update(ctx, func(c *lifecycle.Change) error { return recordPowerEvents(c, powers) }); err != nil {
+		if err := s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
+			return recordPowerEvents(c, powers)
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +106,8 @@ func receive(e ExternalEvent, server []compute.ServerRow) Receipt {
 	return Accepted
 }
 
-// powerActions are what a server's power was changed for, by what such events say, and the state in which it
-// can have been.
+// powerActions are what a server's power was changed for, by what such events say, and the state in
+// which it can have been.
 var powerActions = map[string]struct {
 	action, state string
 	power         compute.Power
@@ -113,8 +115,9 @@ var powerActions = map[string]struct {
 	"POWER_ON": {"start", compute.Stopped, compute.ShutDown}, "POWER_OFF": {"stop", compute.Active, compute.Running},
 }
 
-// recordPowerEvents notes that other services say that they changed the power of servers. Only services that run
-// machines do, of which no host here has any, so that such an action fails, as with most drivers of Nova's.
+// recordPowerEvents notes that other services say that they changed the power of servers. Only
+// services that run machines do, of which no host here has any, so that such an action fails, as
+// with most drivers of Nova's.
 func recordPowerEvents(c *lifecycle.Change, events []ExternalEvent) error {
 	for _, e := range events {
 		means, known := powerActions[e.Tag]

@@ -10,7 +10,8 @@ import (
 const (
 	// historyInterval is the interval of removing old records.
 	historyInterval = time.Hour
-	// historyBatch is the number of records that one transaction removes. Other writers come between two.
+	// historyBatch is the number of records that one transaction removes. Other writers come between
+	// two.
 	historyBatch = 200
 )
 
@@ -35,17 +36,18 @@ func (s *Service) RunHistory(ctx context.Context) {
 	}
 }
 
-// RemoveHistory removes the records of what ended before the time of Settings.History, and returns their number: moves, the
-// usage of deleted servers, and actions with their events. An action that has not ended stays, and so do all of a server with which something is under
-// way.
+// RemoveHistory removes the records of what ended before the time of Settings.History, and returns
+// their number: moves, the usage of deleted servers, and actions with their events. An action that
+// has not ended stays, and so do all of a server with which something is under way.
 func (s *Service) RemoveHistory(ctx context.Context) (int, error) {
 	moves, err := s.removeOld(ctx, &compute.MigrationRow{}, compute.UpdatedAt, removeMoves)
 	if err != nil {
 		return moves, err
 	}
-	servers, err := s.removeOld(ctx, &compute.DeletedRow{}, compute.TerminatedAt, func(c *compute.Tx, ids []string) (int, error) {
-		return c.Remove(&compute.DeletedRow{}, compute.Where(compute.ByID, ids...))
-	})
+	servers, err := s.removeOld(ctx, &compute.DeletedRow{}, compute.TerminatedAt,
+		func(c *compute.Tx, ids []string) (int, error) {
+			return c.Remove(&compute.DeletedRow{}, compute.Where(compute.ByID, ids...))
+		})
 	if err != nil {
 		return moves + servers, err
 	}
@@ -53,9 +55,11 @@ func (s *Service) RemoveHistory(ctx context.Context) (int, error) {
 	return moves + servers + actions, err
 }
 
-// removeOld has rows of a type removed that are older by a time, one batch after the other. Remove returns how many
-// of those with some ids it has removed.
-func (s *Service) removeOld(ctx context.Context, row any, time compute.Field, remove func(*compute.Tx, []string) (int, error)) (removed int, err error) {
+// removeOld has rows of a type removed that are older by a time, one batch after the other. Remove
+// returns how many of those with some ids it has removed.
+func (s *Service) removeOld(
+	ctx context.Context, row any, time compute.Field, remove func(*compute.Tx, []string) (int, error),
+) (removed int, err error) {
 	before := s.rules.Now().UTC().Add(-s.rules.Settings.History)
 	for stay := 0; ; { // those that are not removed are found again, each time
 		var ids []string
@@ -78,8 +82,8 @@ func (s *Service) removeOld(ctx context.Context, row any, time compute.Field, re
 	}
 }
 
-// removeMoves removes migrations that are over. An evacuation is not before its source is back: until then its row says what is to
-// be released.
+// removeMoves removes migrations that are over. An evacuation is not before its source is back:
+// until then its row says what is to be released.
 func removeMoves(c *compute.Tx, ids []string) (int, error) {
 	rows, err := compute.Rows[compute.MigrationRow](c, compute.Where(compute.ByID, ids...))
 	over := make([]compute.ID, 0, len(rows))

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 )
 
-// imageOf returns the image of a server. One that does not exist any more has no Status, and the properties that it
-// had when the server was created.
+// imageOf returns the image of a server. One that does not exist any more has no Status, and the
+// properties that it had when the server was created.
 func (s *Service) imageOf(ctx context.Context, row compute.ServerRow) (image compute.Image, err error) {
 	if s.images == nil {
 		return image, compute.NotConfigured("image")
@@ -41,11 +41,13 @@ func checkRoom(f compute.FlavorRow, image compute.Image) error {
 	case f.MemoryMB < image.MinMemoryMB:
 		return compute.Invalid("FlavorMemoryTooSmall", "Flavor's memory is too small for requested image.")
 	case disk > 0 && image.Size > disk:
-		return compute.Invalid("FlavorDiskSmallerThanImage", "Flavor's disk is too small for requested image. Flavor disk is %d bytes, image is %d bytes.",
+		return compute.Invalid("FlavorDiskSmallerThanImage",
+			"Flavor's disk is too small for requested image. Flavor disk is %d bytes, image is %d bytes.",
 			disk, image.Size)
 	case disk > 0 && image.MinDiskGB*gib > disk:
-		return compute.Invalid("FlavorDiskSmallerThanMinDisk", "Flavor's disk is smaller than the minimum size specified in image metadata. "+
-			"Flavor disk is %d bytes, minimum size is %d bytes.", disk, image.MinDiskGB*gib)
+		return compute.Invalid("FlavorDiskSmallerThanMinDisk",
+			"Flavor's disk is smaller than the minimum size specified in image metadata. "+
+				"Flavor disk is %d bytes, minimum size is %d bytes.", disk, image.MinDiskGB*gib)
 	}
 	return nil
 }
@@ -53,7 +55,8 @@ func checkRoom(f compute.FlavorRow, image compute.Image) error {
 // extraSpecsOf returns the flavor as extra specs see it.
 func extraSpecsOf(f compute.FlavorRow) extraspecs.Flavor {
 	return extraspecs.Flavor{
-		Name: f.Name, VCPUs: f.VCPUs, MemoryMB: f.MemoryMB, RootGB: f.RootGB, EphemeralGB: f.EphemeralGB, SwapMB: f.SwapMB, Specs: f.Specs,
+		Name: f.Name, VCPUs: f.VCPUs, MemoryMB: f.MemoryMB, RootGB: f.RootGB, EphemeralGB: f.EphemeralGB, SwapMB: f.SwapMB,
+		Specs: f.Specs,
 	}
 }
 
@@ -70,7 +73,8 @@ func (s *Service) fits(image compute.Image, flavor extraspecs.Flavor, project st
 	if err := image.Check(); err != nil {
 		return err
 	}
-	_, err := request.New(request.Spec{Flavor: flavor, Image: image.Image, Project: project}, s.rules.Settings.Requests, nil)
+	_, err := request.New(request.Spec{Flavor: flavor, Image: image.Image, Project: project},
+		s.rules.Settings.Requests, nil)
 	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // the failure is reported where it can name the reason
 		return err
 	}

@@ -32,7 +32,9 @@ func (s *Service) Interfaces(ctx context.Context, server compute.ID) ([]compute.
 
 // Interface returns a port of a server. Only a caller who may see a port learns that it exists and
 // is not the server's. Faults: InstanceNotFound, PortNotFound.
-func (s *Service) Interface(ctx context.Context, by compute.Caller, server, port compute.ID) (compute.ServerPort, error) {
+func (s *Service) Interface(
+	ctx context.Context, by compute.Caller, server, port compute.ID,
+) (compute.ServerPort, error) {
 	one, err := s.Server(ctx, server)
 	if err == nil && s.network == nil {
 		err = compute.NotConfigured("network")

@@ -80,7 +80,9 @@ func (s *Service) listServers(ctx context.Context, r compute.Reader, f ServerFil
 		rows[i] = e.ServerRow
 	}
 	tagged := f.tagged()
-	if rows, err = keep(ctx, rows, func(row compute.ServerRow) bool { return f.passes(row) && tagged(row.Tags) }); err != nil {
+	if rows, err = keep(ctx, rows, func(row compute.ServerRow) bool {
+		return f.passes(row) && tagged(row.Tags)
+	}); err != nil {
 		return nil, err
 	}
 	if f.Zone != nil {
@@ -127,7 +129,9 @@ func (s *Service) listServers(ctx context.Context, r compute.Reader, f ServerFil
 }
 
 // keep returns the rows that match. Expressions take time: it ends when ctx does.
-func keep(ctx context.Context, rows []compute.ServerRow, match func(compute.ServerRow) bool) ([]compute.ServerRow, error) {
+func keep(
+	ctx context.Context, rows []compute.ServerRow, match func(compute.ServerRow) bool,
+) ([]compute.ServerRow, error) {
 	rows = slices.DeleteFunc(rows, func(row compute.ServerRow) bool { return ctx.Err() != nil || !match(row) })
 	return rows, ctx.Err()
 }
@@ -236,7 +240,8 @@ func (f ServerFilter) tagged() func(tags []string) bool {
 			}
 			return n
 		}
-		return has(all) == len(all) && (len(some) == 0 || has(some) > 0) && (len(notAll) == 0 || has(notAll) < len(notAll)) && has(none) == 0
+		return has(all) == len(all) && (len(some) == 0 || has(some) > 0) && (len(notAll) == 0 || has(notAll) < len(notAll)) &&
+			has(none) == 0
 	}
 }
 

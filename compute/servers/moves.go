@@ -28,10 +28,11 @@ type Resizing struct {
 	DiskConfig string // "AUTO", "MANUAL", "" for the latter
 }
 
-// ResizeServer begins to give a server another flavor, on another host unless Settings.ResizeOnHost allows its own. The
-// server then waits to be confirmed or reverted. Faults: InstanceNotFound, InstanceIsLocked, InvalidState,
-// InstanceNotReady, ServiceUnavailable, ExtendedResourceRequestOldCompute, FlavorNotFound, CannotResizeDisk, CannotResizeToSameFlavor, TooManyInstances,
-// and those of a server's creation that are about the flavor and the image.
+// ResizeServer begins to give a server another flavor, on another host unless Settings.ResizeOnHost
+// allows its own. The server then waits to be confirmed or reverted. Faults: InstanceNotFound,
+// InstanceIsLocked, InvalidState, InstanceNotReady, ServiceUnavailable,
+// ExtendedResourceRequestOldCompute, FlavorNotFound, CannotResizeDisk, CannotResizeToSameFlavor,
+// TooManyInstances, and those of a server's creation that are about the flavor and the image.
 func (s *Service) ResizeServer(ctx context.Context, by compute.Caller, id compute.ID, to Resizing) error {
 	row, err := s.movable(ctx, by, id, resizeAction)
 	if err != nil {
@@ -46,7 +47,8 @@ func (s *Service) ResizeServer(ctx context.Context, by compute.Caller, id comput
 	case err != nil:
 		return err
 	case flavor.RootGB == 0 && old.RootGB != 0:
-		return compute.Invalid("CannotResizeDisk", "Server disk was unable to be resized because: Resize to zero disk flavor is not allowed.")
+		return compute.Invalid("CannotResizeDisk",
+			"Server disk was unable to be resized because: Resize to zero disk flavor is not allowed.")
 	case flavor.ID == row.FlavorID:
 		return compute.Invalid("CannotResizeToSameFlavor", "When resizing, instances must change flavor!")
 	case flavor.Disabled:
@@ -65,7 +67,9 @@ func (s *Service) ResizeServer(ctx context.Context, by compute.Caller, id comput
 		return err
 	}
 	m := s.coldMove(by, id, resizeAction, compute.TypeResize)
-	m.data = lifecycle.MoveData{HostChoice: scheduler.HostChoice{Image: image.Image}, Flavor: flavor.Keep(), FlavorID: flavor.ID}
+	m.data = lifecycle.MoveData{
+		HostChoice: scheduler.HostChoice{Image: image.Image}, Flavor: flavor.Keep(), FlavorID: flavor.ID,
+	}
 	m.prepare = func(c *lifecycle.Change, row *compute.ServerRow) error {
 		if row.DiskConfig = "MANUAL"; to.DiskConfig != "" {
 			row.DiskConfig = to.DiskConfig
@@ -76,10 +80,10 @@ func (s *Service) ResizeServer(ctx context.Context, by compute.Caller, id comput
 	return err
 }
 
-// MigrateServer begins to move a server, which is stopped meanwhile, to another host: the one with the name, or any
-// when it is "". The server then waits to be confirmed or reverted. Faults: InstanceNotFound, InstanceIsLocked,
-// InvalidState, InstanceNotReady, ServiceUnavailable, ExtendedResourceRequestOldCompute, ComputeHostNotFound,
-// CannotMigrateToSameHost.
+// MigrateServer begins to move a server, which is stopped meanwhile, to another host: the one with
+// the name, or any when it is "". The server then waits to be confirmed or reverted. Faults:
+// InstanceNotFound, InstanceIsLocked, InvalidState, InstanceNotReady, ServiceUnavailable,
+// ExtendedResourceRequestOldCompute, ComputeHostNotFound, CannotMigrateToSameHost.
 func (s *Service) MigrateServer(ctx context.Context, by compute.Caller, id compute.ID, host string) error {
 	row, err := s.movable(ctx, by, id, migrateAction)
 	if err != nil {
@@ -90,7 +94,9 @@ func (s *Service) MigrateServer(ctx context.Context, by compute.Caller, id compu
 		return err
 	}
 	m := s.coldMove(by, id, migrateAction, compute.TypeMigrate)
-	m.host, m.data = host, lifecycle.MoveData{HostChoice: scheduler.HostChoice{Image: image.Image}, Flavor: row.Flavor, FlavorID: row.FlavorID}
+	m.host, m.data = host, lifecycle.MoveData{
+		HostChoice: scheduler.HostChoice{Image: image.Image}, Flavor: row.Flavor, FlavorID: row.FlavorID,
+	}
 	m.prepare = func(_ *lifecycle.Change, row *compute.ServerRow) error {
 		row.DiskConfig = "MANUAL"
 		return nil
@@ -102,14 +108,17 @@ func (s *Service) MigrateServer(ctx context.Context, by compute.Caller, id compu
 // coldMove is what resizes and migrations have in common.
 func (s *Service) coldMove(by compute.Caller, id compute.ID, action, kind string) moveRequest {
 	return moveRequest{
-		operation: lifecycle.KindMove, elsewhere: true, action: action, kind: kind, task: compute.ResizePrep, status: compute.StatusPreMigrating,
+		operation: lifecycle.KindMove, elsewhere: true, action: action, kind: kind, task: compute.ResizePrep,
+		status: compute.StatusPreMigrating,
 		events: []string{"conductor_migrate_server", "cold_migrate"},
 		may:    func(c *lifecycle.Change) (compute.ServerRow, error) { return s.movableIn(c, by, id, action) },
 	}
 }
 
 // movable returns a server that can be resized or migrated now.
-func (s *Service) movable(ctx context.Context, by compute.Caller, id compute.ID, action string) (row compute.ServerRow, err error) {
+func (s *Service) movable(
+	ctx context.Context, by compute.Caller, id compute.ID, action string,
+) (row compute.ServerRow, err error) {
 	if err := s.mayMoveGroups(ctx, id); err != nil {
 		return row, err
 	}
@@ -120,7 +129,9 @@ func (s *Service) movable(ctx context.Context, by compute.Caller, id compute.ID,
 	return row, err
 }
 
-func (s *Service) movableIn(r compute.Reader, by compute.Caller, id compute.ID, action string) (compute.ServerRow, error) {
+func (s *Service) movableIn(
+	r compute.Reader, by compute.Caller, id compute.ID, action string,
+) (compute.ServerRow, error) {
 	row, err := compute.OneOr[compute.ServerRow](r, compute.NoServer(id), compute.Where(compute.ByID, id))
 	if err != nil {
 		return row, err
@@ -154,7 +165,8 @@ func enoughToGrow(c *lifecycle.Change, row compute.ServerRow, old extraspecs.Fla
 			continue
 		}
 		over, requested = append(over, resource), append(requested, strconv.FormatInt(more[resource], 10))
-		used, allowed = append(used, strconv.FormatInt(limits[resource]-remaining, 10)), append(allowed, strconv.FormatInt(limits[resource], 10))
+		used, allowed = append(used, strconv.FormatInt(limits[resource]-remaining, 10)),
+			append(allowed, strconv.FormatInt(limits[resource], 10))
 	}
 	if len(over) == 0 {
 		return nil
@@ -180,7 +192,9 @@ type moveRequest struct {
 }
 
 // beginMove records a move. Its worker carries it out.
-func (s *Service) beginMove(ctx context.Context, by compute.Caller, id compute.ID, m moveRequest) (migration compute.MigrationRow, err error) {
+func (s *Service) beginMove(
+	ctx context.Context, by compute.Caller, id compute.ID, m moveRequest,
+) (migration compute.MigrationRow, err error) {
 	err = s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
 		row, err := m.may(c)
 		if err != nil {
@@ -198,7 +212,9 @@ func (s *Service) beginMove(ctx context.Context, by compute.Caller, id compute.I
 				return err
 			}
 		}
-		source, err := json.Marshal(lifecycle.SourceState{State: row.State, Power: row.Power, Flavor: row.Flavor, FlavorID: row.FlavorID})
+		source, err := json.Marshal(lifecycle.SourceState{
+			State: row.State, Power: row.Power, Flavor: row.Flavor, FlavorID: row.FlavorID,
+		})
 		if err != nil {
 			return err
 		}
@@ -212,8 +228,9 @@ func (s *Service) beginMove(ctx context.Context, by compute.Caller, id compute.I
 			return err
 		}
 		migration = compute.MigrationRow{
-			ID: compute.NewID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: m.status, Source: row.Host, SourceNode: row.Node,
-			OldFlavor: row.FlavorID, NewFlavor: d.FlavorID, Former: source, CreatedAt: c.At, UpdatedAt: c.At,
+			ID: compute.NewID(), Server: id, Project: row.Project, User: by.User, Type: m.kind, Status: m.status,
+			Source: row.Host, SourceNode: row.Node, OldFlavor: row.FlavorID, NewFlavor: d.FlavorID, Former: source,
+			CreatedAt: c.At, UpdatedAt: c.At,
 		}
 		if d.Forced {
 			node, err := compute.One[compute.NodeRow](c, compute.Where(compute.ByID, d.Node))
@@ -247,7 +264,8 @@ func (s *Service) beginMove(ctx context.Context, by compute.Caller, id compute.I
 	return migration, err
 }
 
-// unconfirmed returns the move of a resized server that can be confirmed or reverted. Fault: MigrationNotFound.
+// unconfirmed returns the move of a resized server that can be confirmed or reverted. Fault:
+// MigrationNotFound.
 func unconfirmed(c *lifecycle.Change, row compute.ServerRow) (compute.MigrationRow, error) {
 	all, err := compute.Rows[compute.MigrationRow](c, compute.Where(compute.ByServer, row.ID))
 	for _, m := range all {
@@ -261,36 +279,46 @@ func unconfirmed(c *lifecycle.Change, row compute.ServerRow) (compute.MigrationR
 	return compute.MigrationRow{}, err
 }
 
-// ConfirmResize begins to remove from its former host a server that was resized or migrated. Faults: InstanceNotFound,
-// InstanceIsLocked, InvalidState, MigrationNotFound, ServiceUnavailable.
+// ConfirmResize begins to remove from its former host a server that was resized or migrated.
+// Faults: InstanceNotFound, InstanceIsLocked, InvalidState, MigrationNotFound, ServiceUnavailable.
 func (s *Service) ConfirmResize(ctx context.Context, by compute.Caller, id compute.ID) error {
-	return s.beginConfirmOrRevert(ctx, by, id, confirmAction, func(c *lifecycle.Change, row *compute.ServerRow, m compute.MigrationRow, action compute.ID) (string, *lifecycle.MoveData, error) {
-		if err := mustBeUp(c.Tx.Rules, c, m.Source); err != nil {
-			return "", nil, err
-		}
-		if err := c.SetMigration(m.ID, func(m *compute.MigrationRow) { m.Status = compute.StatusConfirming }); err != nil {
-			return "", nil, err
-		}
-		event, err := c.StartEvent(action, "compute_confirm_resize", m.Source)
-		return lifecycle.KindConfirm, &lifecycle.MoveData{Common: lifecycle.Common{Event: event.ID}}, err
-	})
+	return s.beginConfirmOrRevert(ctx, by, id, confirmAction,
+		func(c *lifecycle.Change, row *compute.ServerRow, m compute.MigrationRow,
+			action compute.ID,
+		) (string, *lifecycle.MoveData, error) {
+			if err := mustBeUp(c.Tx.Rules, c, m.Source); err != nil {
+				return "", nil, err
+			}
+			if err := c.SetMigration(m.ID, func(m *compute.MigrationRow) { m.Status = compute.StatusConfirming }); err != nil {
+				return "", nil, err
+			}
+			event, err := c.StartEvent(action, "compute_confirm_resize", m.Source)
+			return lifecycle.KindConfirm, &lifecycle.MoveData{Common: lifecycle.Common{Event: event.ID}}, err
+		})
 }
 
-// RevertResize begins to bring a server that was resized or migrated back to its former host. Faults: InstanceNotFound,
-// InstanceIsLocked, InvalidState, MigrationNotFound.
+// RevertResize begins to bring a server that was resized or migrated back to its former host.
+// Faults: InstanceNotFound, InstanceIsLocked, InvalidState, MigrationNotFound.
 func (s *Service) RevertResize(ctx context.Context, by compute.Caller, id compute.ID) error {
-	return s.beginConfirmOrRevert(ctx, by, id, revertAction, func(c *lifecycle.Change, row *compute.ServerRow, m compute.MigrationRow, action compute.ID) (string, *lifecycle.MoveData, error) {
-		if err := c.SetMigration(m.ID, func(m *compute.MigrationRow) { m.Status = compute.StatusReverting }); err != nil {
-			return "", nil, err
-		}
-		row.Task = compute.ResizeReverting
-		event, err := c.StartEvent(action, "compute_revert_resize", m.Dest)
-		return lifecycle.KindRevert, &lifecycle.MoveData{Common: lifecycle.Common{Event: event.ID}}, err
-	})
+	return s.beginConfirmOrRevert(ctx, by, id, revertAction,
+		func(c *lifecycle.Change, row *compute.ServerRow, m compute.MigrationRow,
+			action compute.ID,
+		) (string, *lifecycle.MoveData, error) {
+			if err := c.SetMigration(m.ID, func(m *compute.MigrationRow) { m.Status = compute.StatusReverting }); err != nil {
+				return "", nil, err
+			}
+			row.Task = compute.ResizeReverting
+			event, err := c.StartEvent(action, "compute_revert_resize", m.Dest)
+			return lifecycle.KindRevert, &lifecycle.MoveData{Common: lifecycle.Common{Event: event.ID}}, err
+		})
 }
 
 // beginConfirmOrRevert begins the end of a move.
-func (s *Service) beginConfirmOrRevert(ctx context.Context, by compute.Caller, id compute.ID, action string, begin func(c *lifecycle.Change, row *compute.ServerRow, m compute.MigrationRow, action compute.ID) (kind string, d *lifecycle.MoveData, err error)) error {
+func (s *Service) beginConfirmOrRevert(
+	ctx context.Context, by compute.Caller, id compute.ID, action string,
+	begin func(c *lifecycle.Change, row *compute.ServerRow, m compute.MigrationRow,
+		action compute.ID) (kind string, d *lifecycle.MoveData, err error),
+) error {
 	err := s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
 		row, err := compute.OneOr[compute.ServerRow](c, compute.NoServer(id), compute.Where(compute.ByID, id))
 		if err != nil {

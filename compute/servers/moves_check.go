@@ -27,18 +27,22 @@ func (s *Service) mayMoveGroups(ctx context.Context, server compute.ID) error {
 		return compute.NotConfigured("network")
 	}
 	ports, err := s.network.ServerPorts(ctx, server)
-	if err == nil && slices.ContainsFunc(ports, func(p compute.Port) bool { return len(p.ResourceRequest.Groups) > 0 && !p.ResourceRequest.LegacyFormat }) {
+	if err == nil && slices.ContainsFunc(ports, func(p compute.Port) bool {
+		return len(p.ResourceRequest.Groups) > 0 && !p.ResourceRequest.LegacyFormat
+	}) {
 		err = oldCompute()
 	}
 	return err
 }
 
 func oldCompute() error {
-	return compute.Invalid("ExtendedResourceRequestOldCompute", "The port-resource-request-groups neutron API extension is not supported by old "+
-		"nova compute service. Upgrade your compute services to Xena (24.0.0) or later.")
+	return compute.Invalid("ExtendedResourceRequestOldCompute",
+		"The port-resource-request-groups neutron API extension is not supported by old "+
+			"nova compute service. Upgrade your compute services to Xena (24.0.0) or later.")
 }
 
-// mustBeUp refuses a move from a host that is down. The fault does not name the host, which users may not know.
+// mustBeUp refuses a move from a host that is down. The fault does not name the host, which users
+// may not know.
 func mustBeUp(rules compute.Rules, r compute.Reader, host string) error {
 	up, err := rules.HostIsUp(r, host)
 	if err == nil && !up {

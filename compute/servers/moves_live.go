@@ -66,9 +66,12 @@ func (s *Service) LiveMigrateServer(ctx context.Context, by compute.Caller, id c
 		outer = "conductor_live_migrate_instance"
 	}
 	m := moveRequest{
-		operation: lifecycle.KindLive, action: liveListed, kind: compute.TypeLive, task: compute.Migrating, status: compute.StatusQueued, events: []string{outer}, host: to.Host,
-		may:  func(c *lifecycle.Change) (compute.ServerRow, error) { err := may(c); return row, err },
-		data: lifecycle.MoveData{HostChoice: scheduler.HostChoice{Image: image.Image, Forced: to.Forced}, Flavor: row.Flavor, FlavorID: row.FlavorID},
+		operation: lifecycle.KindLive, action: liveListed, kind: compute.TypeLive, task: compute.Migrating,
+		status: compute.StatusQueued, events: []string{outer}, host: to.Host,
+		may: func(c *lifecycle.Change) (compute.ServerRow, error) { err := may(c); return row, err },
+		data: lifecycle.MoveData{
+			HostChoice: scheduler.HostChoice{Image: image.Image, Forced: to.Forced}, Flavor: row.Flavor, FlavorID: row.FlavorID,
+		},
 	}
 	migration, err := s.beginMove(ctx, by, id, m)
 	if err != nil || !to.Wait {
@@ -88,7 +91,8 @@ func (s *Service) awaitChoice(ctx context.Context, m compute.MigrationRow) error
 		failure error
 	}
 	read := func(r compute.Reader) (c choice, err error) {
-		rows, err := compute.Rows[compute.MigrationRow](r, compute.Where(compute.ByServer, m.Server), compute.Where(compute.ByID, m.ID))
+		rows, err := compute.Rows[compute.MigrationRow](r, compute.Where(compute.ByServer, m.Server),
+			compute.Where(compute.ByID, m.ID))
 		if err != nil || len(rows) == 0 { // the server was deleted
 			return choice{made: true}, err
 		}
@@ -139,7 +143,8 @@ func migrationOf(r compute.Reader, server compute.ID, number int64) (compute.Mig
 // InvalidState, MigrationNotFoundForInstance, InvalidMigrationState.
 func (s *Service) CompleteLiveMigration(ctx context.Context, by compute.Caller, id compute.ID, number int64) error {
 	return s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
-		m, err := migrationUnderWay(c, by, id, number, migrationAction{"force_complete", "force complete", []string{compute.Active}, []string{compute.StatusRunning}})
+		m, err := migrationUnderWay(c, by, id, number,
+			migrationAction{"force_complete", "force complete", []string{compute.Active}, []string{compute.StatusRunning}})
 		if err != nil {
 			return err
 		}
@@ -159,7 +164,9 @@ func (s *Service) CompleteLiveMigration(ctx context.Context, by compute.Caller, 
 // yet. It is refused when the server has been stopped at its source, from where on nothing is
 // aborted, and while the migration is undone because it has failed. Faults are those of
 // CompleteLiveMigration.
-func (s *Service) AbortLiveMigration(ctx context.Context, by compute.Caller, id compute.ID, number int64, early bool) error {
+func (s *Service) AbortLiveMigration(
+	ctx context.Context, by compute.Caller, id compute.ID, number int64, early bool,
+) error {
 	err := s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
 		statuses := []string{compute.StatusRunning}
 		if early {
@@ -198,11 +205,15 @@ func (s *Service) AbortLiveMigration(ctx context.Context, by compute.Caller, id 
 const abortMethod = "abort live migration"
 
 func wrongMigrationState(server compute.ID, number int64, state, method string) error {
-	return compute.Invalid("InvalidMigrationState", "Migration %d state of instance %s is %s. Cannot %s while the migration is in this state.", number, server, state, method)
+	return compute.Invalid("InvalidMigrationState",
+		"Migration %d state of instance %s is %s. Cannot %s while the migration is in this state.", number, server,
+		state, method)
 }
 
 // migrationUnderWay returns the migration that a server is in, unless a state forbids the action.
-func migrationUnderWay(c *lifecycle.Change, by compute.Caller, id compute.ID, number int64, a migrationAction) (m compute.MigrationRow, err error) {
+func migrationUnderWay(
+	c *lifecycle.Change, by compute.Caller, id compute.ID, number int64, a migrationAction,
+) (m compute.MigrationRow, err error) {
 	row, err := compute.OneOr[compute.ServerRow](c, compute.NoServer(id), compute.Where(compute.ByID, id))
 	if err != nil {
 		return m, err

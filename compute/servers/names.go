@@ -7,8 +7,8 @@ import (
 	"github.com/berthcloud/berth/compute/lifecycle"
 )
 
-// checkHostnames refuses hostnames of new servers of a project, or a new one of a server, that another server
-// has, whatever its case, where the settings forbid that. Fault: InstanceExists.
+// checkHostnames refuses hostnames of new servers of a project, or a new one of a server, that
+// another server has, whatever its case, where the settings forbid that. Fault: InstanceExists.
 func checkHostnames(c *lifecycle.Change, project string, hostnames ...string) error {
 	if c.Settings.UniqueNames == "" {
 		return nil

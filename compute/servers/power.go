@@ -19,8 +19,8 @@ func (s *Service) UnpauseServer(ctx context.Context, by compute.Caller, id compu
 	return s.power(ctx, by, id, "unpause", lifecycle.PowerChanges["unpause"])
 }
 
-// SuspendServer begins to save the memory of a server that runs, and to stop it. Faults are those of
-// StartServer.
+// SuspendServer begins to save the memory of a server that runs, and to stop it. Faults are those
+// of StartServer.
 func (s *Service) SuspendServer(ctx context.Context, by compute.Caller, id compute.ID) error {
 	return s.power(ctx, by, id, "suspend", lifecycle.PowerChanges["suspend"])
 }
@@ -51,7 +51,9 @@ func (s *Service) RebootServer(ctx context.Context, by compute.Caller, id comput
 }
 
 // power stores a change of a server's power; its host carries it out.
-func (s *Service) power(ctx context.Context, by compute.Caller, id compute.ID, name string, p lifecycle.PowerChange) error {
+func (s *Service) power(
+	ctx context.Context, by compute.Caller, id compute.ID, name string, p lifecycle.PowerChange,
+) error {
 	return s.lifecycle.Update(ctx, func(c *lifecycle.Change) error {
 		row, err := compute.OneOr[compute.ServerRow](c, compute.NoServer(id), compute.Where(compute.ByID, id))
 		if err != nil {
@@ -72,12 +74,16 @@ func (s *Service) power(ctx context.Context, by compute.Caller, id compute.ID, n
 		if err := c.Replace(&row); err != nil {
 			return err
 		}
-		return c.NewOperation(id, lifecycle.KindPower, &lifecycle.PowerData{Common: lifecycle.Common{Action: action.ID, Event: event.ID}, Verb: name})
+		return c.NewOperation(id, lifecycle.KindPower, &lifecycle.PowerData{
+			Common: lifecycle.Common{Action: action.ID, Event: event.ID}, Verb: name,
+		})
 	})
 }
 
 // mayPower refuses what cannot be done now, in Nova's order.
-func mayPower(c *lifecycle.Change, row compute.ServerRow, by compute.Caller, name string, p lifecycle.PowerChange) error {
+func mayPower(
+	c *lifecycle.Change, row compute.ServerRow, by compute.Caller, name string, p lifecycle.PowerChange,
+) error {
 	if err := row.CheckUnlocked(by); err != nil {
 		return err
 	}

@@ -26,11 +26,14 @@ type Rebuilding struct {
 	KeyName, UserData *string // "" for none
 }
 
-// RebuildServer begins to build a server again on its host, from an image: what was on its disk is lost. It keeps its
-// ports, its flavor and its power state. Faults: InstanceNotFound, InstanceIsLocked, InvalidState, InstanceNotReady,
-// InstanceExists, KeypairNotFound, ImageNotFound, ImageUnacceptable, MetadataLimitExceeded, and those of a server's creation that are
-// about the image.
-func (s *Service) RebuildServer(ctx context.Context, by compute.Caller, id compute.ID, to Rebuilding) (one Server, err error) {
+// RebuildServer begins to build a server again on its host, from an image: what was on its disk is
+// lost. It keeps its ports, its flavor and its power state. Faults: InstanceNotFound,
+// InstanceIsLocked, InvalidState, InstanceNotReady, InstanceExists, KeypairNotFound, ImageNotFound,
+// ImageUnacceptable, MetadataLimitExceeded, and those of a server's creation that are about the
+// image.
+func (s *Service) RebuildServer(
+	ctx context.Context, by compute.Caller, id compute.ID, to Rebuilding,
+) (one Server, err error) {
 	var row compute.ServerRow
 	err = s.store.View(ctx, func(r compute.Reader) error {
 		row, err = s.rebuildable(r, by, id)
@@ -53,7 +56,8 @@ func (s *Service) RebuildServer(ctx context.Context, by compute.Caller, id compu
 		}
 		if to.KeyName != nil {
 			if row.KeyName, row.KeyData = *to.KeyName, ""; row.KeyName != "" {
-				key, err := compute.OneOr[compute.KeypairRow](c, compute.Invalid("KeypairNotFound", "Invalid key_name provided."), compute.Where(compute.ByUser, by.User), compute.Where(compute.ByName, row.KeyName))
+				key, err := compute.OneOr[compute.KeypairRow](c, compute.Invalid("KeypairNotFound", "Invalid key_name provided."),
+					compute.Where(compute.ByUser, by.User), compute.Where(compute.ByName, row.KeyName))
 				if err != nil {
 					return err
 				}
@@ -91,7 +95,8 @@ func (s *Service) RebuildServer(ctx context.Context, by compute.Caller, id compu
 		if err != nil {
 			return err
 		}
-		if err := c.NewOperation(id, lifecycle.KindRebuild, &lifecycle.PowerData{Common: lifecycle.Common{Action: action.ID, Event: event.ID}}); err != nil {
+		if err := c.NewOperation(id, lifecycle.KindRebuild,
+			&lifecycle.PowerData{Common: lifecycle.Common{Action: action.ID, Event: event.ID}}); err != nil {
 			return err
 		}
 		one, err = readServer(c.Tx.Rules, c, id)
@@ -124,14 +129,18 @@ func (s *Service) rebuildable(r compute.Reader, by compute.Caller, id compute.ID
 	return row, s.lifecycle.CanWork()
 }
 
-// imageToRebuild returns the image that a server is to be built from, unless it cannot be: it must request of a host what the
-// server's image requests, because the server stays where it is and nothing is claimed.
-func (s *Service) imageToRebuild(ctx context.Context, by compute.Caller, row compute.ServerRow, id compute.ID) (image compute.Image, err error) {
+// imageToRebuild returns the image that a server is to be built from, unless it cannot be: it must
+// request of a host what the server's image requests, because the server stays where it is and
+// nothing is claimed.
+func (s *Service) imageToRebuild(
+	ctx context.Context, by compute.Caller, row compute.ServerRow, id compute.ID,
+) (image compute.Image, err error) {
 	if s.images == nil {
 		return image, compute.NotConfigured("image")
 	}
 	if row.Image == "" {
-		return image, compute.Invalid("ImageUnacceptable", "Image %s is unacceptable: Unable to rebuild with a different image for a volume-backed server.", id)
+		return image, compute.Invalid("ImageUnacceptable",
+			"Image %s is unacceptable: Unable to rebuild with a different image for a volume-backed server.", id)
 	}
 	image, err = s.images.Image(ctx, by.Project, id)
 	if errors.Is(err, compute.ErrNoImage) {
@@ -160,7 +169,8 @@ func (s *Service) imageToRebuild(ctx context.Context, by compute.Caller, row com
 	prev, err := requestFor(before)
 	cur, failure := requestFor(image)
 	if err != nil || failure != nil || !reflect.DeepEqual(prev.Query, cur.Query) {
-		return image, compute.Invalid("ImageUnacceptable", "Image %s is unacceptable: it requires other resources or traits of a host than the image of the server.", id)
+		return image, compute.Invalid("ImageUnacceptable",
+			"Image %s is unacceptable: it requires other resources or traits of a host than the image of the server.", id)
 	}
 	return image, nil
 }

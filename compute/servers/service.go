@@ -1,5 +1,6 @@
-// Package servers has servers as users see them: it creates, lists and changes them, shows what was done
-// with them, and checks the requests to do something, whose operations package lifecycle carries out.
+// Package servers has servers as users see them: it creates, lists and changes them, shows what was
+// done with them, and checks the requests to do something, whose operations package lifecycle
+// carries out.
 package servers
 
 import (
@@ -9,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/compute/serverports"
 )
 
-// A Service has the servers of a database, and the rules of what users do with them. Its methods may be
-// called concurrently. Callers check permissions before.
+// A Service has the servers of a database, and the rules of what users do with them. Its methods
+// may be called concurrently. Callers check permissions before.
 type Service struct {
 	store     *compute.Database
 	rules     compute.Rules
@@ -24,8 +25,8 @@ type Service struct {
 	carriesOut func() bool
 }
 
-// Options are what a Service has besides its database. Network and Images are nil where there are no
-// servers; the others are required.
+// Options are what a Service has besides its database. Network and Images are nil where there are
+// no servers; the others are required.
 type Options struct {
 	Network   compute.Network
 	Images    compute.Images
@@ -38,7 +39,7 @@ type Options struct {
 func New(db *compute.Database, o Options) *Service {
 	network := compute.FenceNetwork(o.Network)
 	return &Service{
-		store: db, rules: db.Rules, network: network, images: o.Images, lifecycle: o.Lifecycle, hosts: o.Hosts, ports: o.Ports,
-		bindings: serverports.NewBindings(network, db.Rules.Log), carriesOut: o.Lifecycle.CarriesOut,
+		store: db, rules: db.Rules, network: network, images: o.Images, lifecycle: o.Lifecycle, hosts: o.Hosts,
+		ports: o.Ports, bindings: serverports.NewBindings(network, db.Rules.Log), carriesOut: o.Lifecycle.CarriesOut,
 	}
 }

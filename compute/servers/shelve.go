@@ -47,7 +47,9 @@ func (s *Service) ShelveServer(ctx context.Context, by compute.Caller, id comput
 		if err != nil {
 			return err
 		}
-		return c.NewOperation(id, lifecycle.KindShelve, &lifecycle.BuildData{Common: lifecycle.Common{Action: action.ID, Event: event.ID}})
+		return c.NewOperation(id, lifecycle.KindShelve, &lifecycle.BuildData{
+			Common: lifecycle.Common{Action: action.ID, Event: event.ID},
+		})
 	})
 	s.lifecycle.Wake()
 	return err
@@ -63,7 +65,9 @@ func (s *Service) OffloadServer(ctx context.Context, by compute.Caller, id compu
 }
 
 // freeServer returns a server that nothing is under way with and that is in one of some states.
-func freeServer(c *lifecycle.Change, by compute.Caller, id compute.ID, action string, states ...string) (compute.ServerRow, error) {
+func freeServer(
+	c *lifecycle.Change, by compute.Caller, id compute.ID, action string, states ...string,
+) (compute.ServerRow, error) {
 	row, err := compute.OneOr[compute.ServerRow](c, compute.NoServer(id), compute.Where(compute.ByID, id))
 	if err != nil {
 		return row, err

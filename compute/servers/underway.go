@@ -28,7 +28,8 @@ type OperationView struct {
 	Undoing   bool
 	CreatedAt time.Time
 	State     string
-	// Worker has the operation until its lease ends, at Until; a delayed operation is tried again at Until.
+	// Worker has the operation until its lease ends, at Until; a delayed operation is tried again at
+	// Until.
 	Worker string
 	Until  time.Time
 	// Event is the step of the server's action that a waiting operation waits for, Host the host that
@@ -46,8 +47,8 @@ type OperationFilter struct {
 	Limit  int        // the most in the answer, of which the oldest are first
 }
 
-// OperationViews returns the operations under way that match a filter, the oldest first, and whether there
-// are more than its limit.
+// OperationViews returns the operations under way that match a filter, the oldest first, and
+// whether there are more than its limit.
 func (s *Service) OperationViews(ctx context.Context, f OperationFilter) (all []OperationView, more bool, err error) {
 	var where []compute.Match
 	if f.Server != "" {
