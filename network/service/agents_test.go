@@ -17,9 +17,11 @@ import (
 )
 
 const (
-	noDevice  = `{"bridge_mappings": {}}`
-	aDevice   = `{"bridge_mappings": {"physnet0": "br0"}, "resource_provider_bandwidths": {"br0": {"egress": 1000, "ingress": 1000}}, "resource_provider_hypervisors": {"br0": "h"}}`
-	fast      = `{"bridge_mappings": {"physnet0": "br0"}, "resource_provider_bandwidths": {"br0": {"egress": 2000, "ingress": 1000}}, "resource_provider_hypervisors": {"br0": "h"}}`
+	noDevice = `{"bridge_mappings": {}}`
+	aDevice  = `{"bridge_mappings": {"physnet0": "br0"}, "resource_provider_bandwidths": {"br0": {"egress": 1000, ` +
+		`"ingress": 1000}}, "resource_provider_hypervisors": {"br0": "h"}}`
+	fast = `{"bridge_mappings": {"physnet0": "br0"}, "resource_provider_bandwidths": {"br0": {"egress": 2000, ` +
+		`"ingress": 1000}}, "resource_provider_hypervisors": {"br0": "h"}}`
 	malformed = `{"resource_provider_bandwidths": 7}`
 )
 
@@ -65,13 +67,19 @@ func TestHeartbeatsAskForSyncs(t *testing.T) {
 			{noDevice, false, done, true, network.SyncDue},
 			{noDevice, false, "", false, network.SyncDone},
 		},
-		"NotUnderstood": {{aDevice, true, done, true, network.SyncDue}, {malformed, true, "", false, network.SyncFailed}, {aDevice, false, done, true, network.SyncDue}, {aDevice, false, "", false, network.SyncDone}},
+		"NotUnderstood": {
+			{aDevice, true, done, true, network.SyncDue},
+			{malformed, true, "", false, network.SyncFailed},
+			{aDevice, false, done, true, network.SyncDue},
+			{aDevice, false, "", false, network.SyncDone},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCloud(t)
 			for i, s := range steps {
 				a, sync, err := c.service.Beat(context.Background(), agents.Heartbeat{
-					Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "h", Start: s.start, Configurations: []byte(s.config),
+					Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "h", Start: s.start,
+					Configurations: []byte(s.config),
 				})
 				c.must(err)
 				if sync != s.want || a.Synced != s.state {
@@ -104,7 +112,8 @@ func newStore(t *testing.T) network.Store {
 func beat(t *testing.T, s *service.Service, configurations string) (a agents.Agent, sync bool) {
 	t.Helper()
 	a, sync, err := s.Beat(t.Context(), agents.Heartbeat{
-		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "host", Configurations: []byte(configurations),
+		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "host",
+		Configurations: []byte(configurations),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +142,8 @@ func reportOf(trait string) string {
 func TestReportsThatMakeNoSense(t *testing.T) {
 	s := newRoom(t).Service
 	a, sync := beat(t, s, reportOf("CUSTOM_GUARANTEED"))
-	if state, err := s.State(a.AgentRow); err != nil || !sync || len(state.Providers) != 2 || state.Providers[1].Traits[0] != "CUSTOM_GUARANTEED" {
+	if state, err := s.State(a.AgentRow); err != nil || !sync || len(state.Providers) != 2 ||
+		state.Providers[1].Traits[0] != "CUSTOM_GUARANTEED" {
 		t.Fatalf("sync = %t, the state is %+v, %v", sync, state, err)
 	}
 	if err := s.RecordSync(t.Context(), a.ID, result(t, s, a, "")); err != nil {
@@ -167,7 +177,8 @@ func TestHeartbeatsThatKeepConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if due != sync || a.Synced != state || a.SyncError != failure || string(a.Configurations) != configurations || !a.HeartbeatAt.Equal(r.at) {
+		if due != sync || a.Synced != state || a.SyncError != failure || string(a.Configurations) != configurations ||
+			!a.HeartbeatAt.Equal(r.at) {
 			t.Errorf("sync = %t, the record says %v, %q, %s at %s; want %t, %v, %q, %s", due, a.Synced, a.SyncError,
 				a.Configurations, a.HeartbeatAt, sync, state, failure, configurations)
 		}

@@ -165,7 +165,8 @@ func TestAddressesOfARequestAreBounded(t *testing.T) {
 	for i := range specs {
 		specs[i] = ports.Spec{PortRow: network.PortRow{Network: subnet.Network}, FixedIPs: make([]ports.FixedIP, 100)}
 	}
-	if _, err := s.CreatePorts(t.Context(), specs); err == nil || err.Error() != "Invalid input for operation: a request may need at most 2000 addresses, not 2100." {
+	if _, err := s.CreatePorts(t.Context(), specs); err == nil || err.Error() != "Invalid input for operation: a "+
+		"request may need at most 2000 addresses, not 2100." {
 		t.Errorf("2100 addresses: %v", err)
 	}
 }

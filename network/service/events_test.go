@@ -85,7 +85,8 @@ func sendEvents(t *testing.T, selection network.Events) {
 	wired := func(id network.ID, up bool) func() error {
 		return func() error { return s.SetPortsUp(ctx, "h1", []network.ID{id}, up) }
 	}
-	const plugged, unplugged, changed, deleted = "network-vif-plugged", "network-vif-unplugged", "network-changed", "network-vif-deleted"
+	const plugged, unplugged, changed, deleted = "network-vif-plugged", "network-vif-unplugged", "network-changed",
+		"network-vif-deleted"
 	for _, act := range []struct {
 		what   string
 		do     func() error

@@ -74,7 +74,8 @@ func TestPolicyOverCapacityChangesNothing(t *testing.T) {
 	if code(err) != "QosPlacementAllocationUpdateConflict" {
 		t.Errorf("the answer is %v", err)
 	}
-	want := fmt.Sprintf("Updating placement allocation with {'%s': {'NET_BW_EGR_KILOBIT_PER_SEC': 2000, 'NET_BW_IGR_KILOBIT_PER_SEC': 2000}} "+
+	want := fmt.Sprintf("Updating placement allocation with {'%s': {'NET_BW_EGR_KILOBIT_PER_SEC': 2000, "+
+		"'NET_BW_IGR_KILOBIT_PER_SEC': 2000}} "+
 		"for consumer %s failed. The requested resources would exceed the capacity available.", c.provider, server)
 	if err == nil || err.Error() != want {
 		t.Errorf("the text is %v, want %s", err, want)
@@ -83,7 +84,8 @@ func TestPolicyOverCapacityChangesNothing(t *testing.T) {
 	// All that would change is named, what would be free as well.
 	c.policies["egress"] = c.newPolicy("egress", 3000, network.Egress)
 	err = c.setPolicy(c.service, "egress")
-	want = fmt.Sprintf("Updating placement allocation with {'%s': {'NET_BW_EGR_KILOBIT_PER_SEC': 2000, 'NET_BW_IGR_KILOBIT_PER_SEC': -1000}} "+
+	want = fmt.Sprintf("Updating placement allocation with {'%s': {'NET_BW_EGR_KILOBIT_PER_SEC': 2000, "+
+		"'NET_BW_IGR_KILOBIT_PER_SEC': -1000}} "+
 		"for consumer %s failed. The requested resources would exceed the capacity available.", c.provider, server)
 	if err == nil || err.Error() != want {
 		t.Errorf("the text is %v, want %s", err, want)
@@ -305,7 +307,8 @@ func TestAttemptsNobodyCanTellOf(t *testing.T) {
 	}
 	before := c.allocated()
 	c.must(c.setPolicyOf(c.service, other, "400"))
-	if got := before.Amounts[c.provider][guarantee.EgressBandwidth] - c.allocated().Amounts[c.provider][guarantee.EgressBandwidth]; got != 600 {
+	if got := before.Amounts[c.provider][guarantee.EgressBandwidth] -
+		c.allocated().Amounts[c.provider][guarantee.EgressBandwidth]; got != 600 {
 		t.Errorf("the other port's change frees %d, want 600", got)
 	}
 }

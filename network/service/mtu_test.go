@@ -72,7 +72,8 @@ func TestMTUs(t *testing.T) {
 				[]topology.NetworkSpec{{NetworkRow: network.NetworkRow{MTU: tc.request}, Segments: tc.segments}})
 			if tc.want == 0 {
 				f, ok := fault.Find(err)
-				if want := "Invalid input for operation: Requested MTU is too big, maximum is " + tc.most + "."; !ok || f.Error() != want {
+				if want := "Invalid input for operation: Requested MTU is too big, maximum is " + tc.most +
+					"."; !ok || f.Error() != want {
 					t.Errorf("CreateNetworks = %v, want %s", err, want)
 				}
 				return
@@ -99,7 +100,9 @@ func TestExternalNetworksHaveATypeOfTheirOwn(t *testing.T) {
 	} {
 		set := network.DefaultSettings()
 		set.ProjectTypes, set.ExternalType = []string{network.VXLAN}, tc.of
-		set.VLANs, set.Tunnels = map[string][]network.Range{"p": nil}, map[string][]network.Range{network.VXLAN: {{Low: 1, High: 9}}}
+		set.VLANs, set.Tunnels = map[string][]network.Range{
+			"p": nil,
+		}, map[string][]network.Range{network.VXLAN: {{Low: 1, High: 9}}}
 		made, err := newService(t, set).CreateNetworks(context.Background(),
 			[]topology.NetworkSpec{{NetworkRow: network.NetworkRow{External: tc.external}}})
 		switch _, code := fault.Of(err); {

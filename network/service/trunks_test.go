@@ -26,7 +26,8 @@ func newTrunked(t *testing.T) *trunked {
 	t.Helper()
 	w := &trunked{t: t, Service: service.New(newStore(t), network.DefaultSettings(), service.Peers{})}
 	for host, bridges := range map[string]string{
-		"h1": `{"physnet0": "br0", "physnet1": "br1"}`, "h2": `{"physnet0": "br0", "physnet1": "br1"}`, "h3": `{"physnet0": "br0"}`,
+		"h1": `{"physnet0": "br0", "physnet1": "br1"}`, "h2": `{"physnet0": "br0", "physnet1": "br1"}`,
+		"h3": `{"physnet0": "br0"}`,
 	} {
 		_, _, err := w.Beat(t.Context(), agents.Heartbeat{
 			Type: guarantee.OpenVSwitch.AgentType, Host: host, Configurations: []byte(`{"bridge_mappings": ` + bridges + `}`),

@@ -52,9 +52,11 @@ func TestWhyUnbound(t *testing.T) {
 			"silent", "normal", "{}",
 			"driver openvswitch: the Open vSwitch agent of host silent has not reported since 2026-01-02T03:04:05Z",
 		},
-		{"flat", "normal", "{}", "driver openvswitch: the network is vxlan, and the Open vSwitch agent of host flat reaches the physical networks [physnet0] and tunnels of the types []"},
+		{"flat", "normal", "{}", "driver openvswitch: the network is vxlan, and the Open vSwitch agent of host flat " +
+			"reaches the physical networks [physnet0] and tunnels of the types []"},
 		{"card", "direct", "{}", "driver openvswitch: it binds direct ports with the capability switchdev only; " +
-			"driver sriovnicswitch: the network is vxlan, and the NIC Switch agent of host card reaches the physical networks [physnet0] and tunnels of the types []"},
+			"driver sriovnicswitch: the network is vxlan, and the NIC Switch agent of host card reaches the physical networks " +
+			"[physnet0] and tunnels of the types []"},
 		{
 			"card", "direct-physical", "{}",
 			"driver sriovnicswitch: the network is vxlan, and NICs reach vlan and flat networks only",
@@ -82,7 +84,8 @@ func TestWhyUnbound(t *testing.T) {
 			t.Errorf("a %s port on %s with %s: %q, %v, want %q", test.vnic, test.host, test.profile, got, err,
 				test.want)
 		}
-		if logged := strings.Contains(log.String(), "a port cannot be bound"); logged != (test.want != "") || logged && !strings.Contains(log.String(), test.want) {
+		if logged := strings.Contains(log.String(), "a port cannot be bound"); logged != (test.want != "") ||
+			logged && !strings.Contains(log.String(), test.want) {
 			t.Errorf("a %s port on %s with %s: the log says %q, want %q", test.vnic, test.host, test.profile,
 				log.String(), test.want)
 		}

@@ -83,7 +83,8 @@ func (x *instances) must(err error) {
 func (x *instances) beat(s *service.Service, host string) {
 	x.Helper()
 	_, _, err := s.Beat(x.Context(), agents.Heartbeat{
-		Type: guarantee.OpenVSwitch.AgentType, Host: host, Configurations: []byte(`{"bridge_mappings": {"physnet0": "br0"}, "integration_bridge": "br-int"}`),
+		Type: guarantee.OpenVSwitch.AgentType, Host: host,
+		Configurations: []byte(`{"bridge_mappings": {"physnet0": "br0"}, "integration_bridge": "br-int"}`),
 	})
 	x.must(err)
 }
