@@ -51,7 +51,6 @@ var unwrappedPackages = []string{
 	"cmd/berth/internal/cli",
 	"cmd/berth/internal/database",
 	"cmd/berth/internal/operators",
-	"compute",
 	"compute/lifecycle",
 	"compute/servers",
 	"config",
