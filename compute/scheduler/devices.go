@@ -19,16 +19,16 @@ var deviceVNICs = map[string]bool{"direct": false, "macvtap": false, "direct-phy
 // on the interface whose bandwidth was chosen for the port if it requests bandwidth. It is a
 // *hostRefused when there are not enough.
 func ChooseDevices(
-	c *compute.Tx, server compute.ID, ports []compute.Port, m request.Mappings, host, node string,
+	tx *compute.Tx, server compute.ID, ports []compute.Port, m request.Mappings, host, node string,
 ) (map[compute.ID]compute.Device, error) {
 	if !slices.ContainsFunc(ports, func(p compute.Port) bool { _, device := deviceVNICs[p.VNIC]; return device }) {
 		return nil, nil
 	}
-	all, err := DevicesOf(c, node)
+	all, err := DevicesOf(tx, node)
 	if err != nil {
 		return nil, err
 	}
-	taken, err := takenDevices(c, host, server)
+	taken, err := takenDevices(tx, host, server)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func ChooseDevices(
 
 // DevicesOf returns the PCI devices of a hypervisor. A host that lists none, or does not exist, can
 // give none.
-func DevicesOf(c *compute.Tx, node string) (all []compute.Device, err error) {
-	row, err := compute.One[compute.NodeRow](c, compute.Where(compute.ByName, node))
+func DevicesOf(tx *compute.Tx, node string) (all []compute.Device, err error) {
+	row, err := compute.One[compute.NodeRow](tx, compute.Where(compute.ByName, node))
 	if errors.Is(err, compute.ErrNoRow) {
 		return nil, nil // it was renamed, or its service was deleted
 	}
@@ -87,8 +87,8 @@ func serves(d compute.Device, p compute.Port, m request.Mappings, node string) b
 
 // takenDevices are the slots of a host that servers have or will have, or that the host may not
 // have taken back yet. The choice of the server's own operation does not count: it is made again.
-func takenDevices(c *compute.Tx, host string, server compute.ID) (map[string]bool, error) {
-	summaries, err := compute.Rows[compute.ServerSummary](c, compute.Where(compute.ByHost, host))
+func takenDevices(tx *compute.Tx, host string, server compute.ID) (map[string]bool, error) {
+	summaries, err := compute.Rows[compute.ServerSummary](tx, compute.Where(compute.ByHost, host))
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func takenDevices(c *compute.Tx, host string, server compute.ID) (map[string]boo
 	for i, one := range summaries {
 		rows[i], ids[i] = one.ServerRow, one.ID
 	}
-	ports, err := compute.PortsOf(c, rows)
+	ports, err := compute.PortsOf(tx, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func takenDevices(c *compute.Tx, host string, server compute.ID) (map[string]boo
 			}
 		}
 	}
-	former, err := compute.Rows[compute.HostedRow](c, compute.Where(compute.ByHost, host))
+	former, err := compute.Rows[compute.HostedRow](tx, compute.Where(compute.ByHost, host))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func takenDevices(c *compute.Tx, host string, server compute.ID) (map[string]boo
 	}
 	// A server that moves is not there yet: its operation has claimed the host.
 	for _, where := range []compute.Match{compute.Where(compute.ByHost, host), compute.Where(compute.ByServer, ids...)} {
-		operations, err := compute.Rows[compute.OperationSummary](c, where)
+		operations, err := compute.Rows[compute.OperationSummary](tx, where)
 		if err != nil {
 			return nil, err
 		}

@@ -96,21 +96,21 @@ func (h *HostRefused) Error() string { return "compute: the host was refused:  "
 
 // CheckHost refuses a host that has become one that will not do since it was chosen: others
 // of its group have been put there, or elsewhere.
-func CheckHost(c *compute.Tx, server compute.ServerRow, host string, forced bool) error {
+func CheckHost(tx *compute.Tx, server compute.ServerRow, host string, forced bool) error {
 	if forced {
 		return nil
 	}
-	if up, err := c.HostIsUp(c, host); err != nil || !up {
+	if up, err := tx.HostIsUp(tx, host); err != nil || !up {
 		return cmp.Or[error](err, &HostRefused{Why: "its compute service is down"})
 	}
 	if server.Group == "" {
 		return nil
 	}
-	g, err := compute.One[compute.GroupRow](c, compute.Where(compute.ByID, server.Group))
+	g, err := compute.One[compute.GroupRow](tx, compute.Where(compute.ByID, server.Group))
 	if err != nil {
 		return err
 	}
-	members, err := compute.Rows[compute.ServerSummary](c, compute.Where(compute.ByGroup, server.Group))
+	members, err := compute.Rows[compute.ServerSummary](tx, compute.Where(compute.ByGroup, server.Group))
 	if err != nil {
 		return err
 	}

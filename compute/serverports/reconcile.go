@@ -85,15 +85,15 @@ func (s *Service) takeHosts(ctx context.Context) (hosts []string, err error) {
 	if err != nil || len(hosts) == 0 {
 		return nil, err // looking writes nothing
 	}
-	err = s.store.Update(ctx, func(c *compute.Tx) error {
+	err = s.store.Update(ctx, func(tx *compute.Tx) error {
 		var until compute.CounterRow
-		if hosts, until, err = s.hostsDue(c); err != nil || len(hosts) == 0 {
+		if hosts, until, err = s.hostsDue(tx); err != nil || len(hosts) == 0 {
 			return err
 		}
-		if err := c.Replace(&until); !errors.Is(err, compute.ErrNoRow) {
+		if err := tx.Replace(&until); !errors.Is(err, compute.ErrNoRow) {
 			return err
 		}
-		return c.Insert(&until)
+		return tx.Insert(&until)
 	})
 	return hosts, err
 }
@@ -143,7 +143,7 @@ func (s *Service) serversOn(ctx context.Context, hosts []string) (servers []comp
 		return err
 	})
 	if err == nil && len(refused) > 0 {
-		err = s.store.Update(ctx, func(c *compute.Tx) error { return requestAgain(c, refused) })
+		err = s.store.Update(ctx, func(tx *compute.Tx) error { return requestAgain(tx, refused) })
 	}
 	return servers, err
 }
@@ -201,8 +201,8 @@ func (s *Service) reconcileServers(ctx context.Context, servers []compute.ID) er
 	if len(changed)+len(deleted) == 0 {
 		return errors.Join(failures...)
 	}
-	err = s.store.Update(ctx, func(c *compute.Tx) error {
-		now, err := portsAtRest(c, servers)
+	err = s.store.Update(ctx, func(tx *compute.Tx) error {
+		now, err := portsAtRest(tx, servers)
 		if err != nil {
 			return err
 		}
@@ -211,14 +211,14 @@ func (s *Service) reconcileServers(ctx context.Context, servers []compute.ID) er
 				continue // what was stored since is newer
 			}
 			if row, ok := changed[before.Port]; ok {
-				if err := c.Replace(&row); err != nil {
+				if err := tx.Replace(&row); err != nil {
 					return err
 				}
 			}
 			if _, ok := deleted[before.Port]; ok {
 				s.store.Rules.Log.InfoContext(ctx, "a port was deleted, and no event said so: it is removed from its server",
 					"port", before.Port, "server", before.Server)
-				if err := forgetPort(c, before); err != nil {
+				if err := forgetPort(tx, before); err != nil {
 					return err
 				}
 			}
@@ -236,13 +236,13 @@ func hasRefused(h *compute.HostedRow) bool {
 
 // requestAgain requests of hosts what they could not do for servers with which nothing is under
 // way.
-func requestAgain(c *compute.Tx, refused []compute.HostedRow) error {
+func requestAgain(tx *compute.Tx, refused []compute.HostedRow) error {
 	for _, before := range refused {
-		row, ok, err := compute.Hosted(c, before.Server, before.Host)
+		row, ok, err := compute.Hosted(tx, before.Server, before.Host)
 		if err != nil {
 			return err
 		}
-		operations, err := compute.Rows[compute.OperationRow](c, compute.Where(compute.ByServer, row.Server))
+		operations, err := compute.Rows[compute.OperationRow](tx, compute.Where(compute.ByServer, row.Server))
 		if err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func requestAgain(c *compute.Tx, refused []compute.HostedRow) error {
 			continue
 		}
 		row.Event = compute.NewID()
-		if err := c.Replace(&row); err != nil {
+		if err := tx.Replace(&row); err != nil {
 			return err
 		}
 	}

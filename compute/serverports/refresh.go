@@ -26,12 +26,12 @@ func New(db *compute.Database, n compute.Network) *Service {
 }
 
 // AddPort notes that a port is a server's. Fault: PortInUse.
-func AddPort(c *compute.Tx, row compute.PortRow, p compute.Port) error {
+func AddPort(tx *compute.Tx, row compute.PortRow, p compute.Port) error {
 	row.Port = p.ID
 	if err := row.Record(p); err != nil {
 		return err
 	}
-	err := c.Insert(&row)
+	err := tx.Insert(&row)
 	if errors.Is(err, compute.ErrTaken) {
 		err = compute.PortInUse(p.ID)
 	}
@@ -43,15 +43,15 @@ func (s *Service) ForgetPorts(ctx context.Context, deleted map[compute.ID]comput
 	if len(deleted) == 0 {
 		return nil
 	}
-	return s.store.Update(ctx, func(c *compute.Tx) error {
+	return s.store.Update(ctx, func(tx *compute.Tx) error {
 		for port, server := range deleted {
-			rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByPort, port),
+			rows, err := compute.Rows[compute.PortRow](tx, compute.Where(compute.ByPort, port),
 				compute.Where(compute.ByServer, server))
 			if err != nil {
 				return err
 			}
 			for _, row := range rows {
-				if err := forgetPort(c, row); err != nil {
+				if err := forgetPort(tx, row); err != nil {
 					return err
 				}
 			}
@@ -62,8 +62,8 @@ func (s *Service) ForgetPorts(ctx context.Context, deleted map[compute.ID]comput
 
 // forgetPort takes a port from its server. Its device is the host's to give again when the host has
 // unplugged it.
-func forgetPort(c *compute.Tx, row compute.PortRow) error {
-	if _, err := c.Remove(&compute.PortRow{}, compute.Where(compute.ByPort, row.Port),
+func forgetPort(tx *compute.Tx, row compute.PortRow) error {
+	if _, err := tx.Remove(&compute.PortRow{}, compute.Where(compute.ByPort, row.Port),
 		compute.Where(compute.ByServer, row.Server)); err != nil {
 		return err
 	}
@@ -74,12 +74,12 @@ func forgetPort(c *compute.Tx, row compute.PortRow) error {
 	if seen.Slot == "" {
 		return nil
 	}
-	host, hasIt, err := compute.Hosted(c, row.Server, seen.Host)
+	host, hasIt, err := compute.Hosted(tx, row.Server, seen.Host)
 	if err != nil || !hasIt || !host.Usable() {
 		return err
 	}
 	host.Event, host.Slots = cmp.Or(host.Event, compute.NewID()), append(host.Slots, seen.Slot)
-	return c.Replace(&host)
+	return tx.Replace(&host)
 }
 
 // RefreshPorts stores the current state of a server's ports. It does not add or remove ports.
@@ -91,12 +91,12 @@ func (s *Service) RefreshPorts(ctx context.Context, server compute.ID) error {
 	if err != nil {
 		return err
 	}
-	return s.store.Update(ctx, func(c *compute.Tx) error { return RecordPorts(c, server, ports) })
+	return s.store.Update(ctx, func(tx *compute.Tx) error { return RecordPorts(tx, server, ports) })
 }
 
 // RecordPorts notes how ports are now, those that are known to be the server's.
-func RecordPorts(c *compute.Tx, server compute.ID, ports []compute.Port) error {
-	rows, err := compute.Rows[compute.PortRow](c, compute.Where(compute.ByServer, server))
+func RecordPorts(tx *compute.Tx, server compute.ID, ports []compute.Port) error {
+	rows, err := compute.Rows[compute.PortRow](tx, compute.Where(compute.ByServer, server))
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func RecordPorts(c *compute.Tx, server compute.ID, ports []compute.Port) error {
 		if reflect.DeepEqual(row, before) {
 			continue
 		}
-		if err := c.Replace(&row); err != nil {
+		if err := tx.Replace(&row); err != nil {
 			return err
 		}
 	}

@@ -45,8 +45,8 @@ func (s *Service) RemoveHistory(ctx context.Context) (int, error) {
 		return moves, err
 	}
 	servers, err := s.removeOld(ctx, &compute.DeletedRow{}, compute.TerminatedAt,
-		func(c *compute.Tx, ids []string) (int, error) {
-			return c.Remove(&compute.DeletedRow{}, compute.Where(compute.ByID, ids...))
+		func(tx *compute.Tx, ids []string) (int, error) {
+			return tx.Remove(&compute.DeletedRow{}, compute.Where(compute.ByID, ids...))
 		})
 	if err != nil {
 		return moves + servers, err
@@ -71,8 +71,8 @@ func (s *Service) removeOld(
 			return removed, err
 		}
 		n := 0
-		err = s.store.Update(ctx, func(c *compute.Tx) (err error) {
-			n, err = remove(c, ids)
+		err = s.store.Update(ctx, func(tx *compute.Tx) (err error) {
+			n, err = remove(tx, ids)
 			return err
 		})
 		if err != nil {
@@ -84,8 +84,8 @@ func (s *Service) removeOld(
 
 // removeMoves removes migrations that are over. An evacuation is not before its source is back:
 // until then its row says what is to be released.
-func removeMoves(c *compute.Tx, ids []string) (int, error) {
-	rows, err := compute.Rows[compute.MigrationRow](c, compute.Where(compute.ByID, ids...))
+func removeMoves(tx *compute.Tx, ids []string) (int, error) {
+	rows, err := compute.Rows[compute.MigrationRow](tx, compute.Where(compute.ByID, ids...))
 	over := make([]compute.ID, 0, len(rows))
 	for _, m := range rows {
 		if m.Over() && (m.Type != compute.TypeEvacuate || m.Status != compute.StatusDone) {
@@ -95,16 +95,16 @@ func removeMoves(c *compute.Tx, ids []string) (int, error) {
 	if err != nil || len(over) == 0 {
 		return 0, err
 	}
-	return c.Remove(&compute.MigrationRow{}, compute.Where(compute.ByID, over...))
+	return tx.Remove(&compute.MigrationRow{}, compute.Where(compute.ByID, over...))
 }
 
 // removeActions removes actions that have ended, with their events.
-func removeActions(c *compute.Tx, ids []string) (int, error) {
-	rows, err := compute.Rows[compute.ActionRow](c, compute.Where(compute.ByID, ids...))
+func removeActions(tx *compute.Tx, ids []string) (int, error) {
+	rows, err := compute.Rows[compute.ActionRow](tx, compute.Where(compute.ByID, ids...))
 	if err != nil {
 		return 0, err
 	}
-	events, err := compute.Rows[compute.EventRow](c, compute.Where(compute.ByAction, ids...))
+	events, err := compute.Rows[compute.EventRow](tx, compute.Where(compute.ByAction, ids...))
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +112,7 @@ func removeActions(c *compute.Tx, ids []string) (int, error) {
 	for i, a := range rows {
 		servers[i] = a.Server
 	}
-	operations, err := compute.Rows[compute.OperationRow](c, compute.Where(compute.ByServer, servers...))
+	operations, err := compute.Rows[compute.OperationRow](tx, compute.Where(compute.ByServer, servers...))
 	if err != nil {
 		return 0, err
 	}
@@ -132,8 +132,8 @@ func removeActions(c *compute.Tx, ids []string) (int, error) {
 	if len(over) == 0 {
 		return 0, nil
 	}
-	if _, err := c.Remove(&compute.EventRow{}, compute.Where(compute.ByAction, over...)); err != nil {
+	if _, err := tx.Remove(&compute.EventRow{}, compute.Where(compute.ByAction, over...)); err != nil {
 		return 0, err
 	}
-	return c.Remove(&compute.ActionRow{}, compute.Where(compute.ByID, over...))
+	return tx.Remove(&compute.ActionRow{}, compute.Where(compute.ByID, over...))
 }
