@@ -52,7 +52,7 @@ staticcheck: $(TOOLS)/staticcheck ## staticcheck
 	$(TOOLS)/staticcheck $(PKGS)
 
 .PHONY: unit
-unit: ## the tests beside the code
+unit: ## the tests next to the code
 	$(GO) test -short $(UNIT)
 
 .PHONY: test
@@ -89,7 +89,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) ./scripts/fuzz
 
 .PHONY: bench
-bench: ## measure Berth beside a canned server and upstream's; a quarter of an hour
+bench: ## measure Berth next to a canned server and upstream's; a quarter of an hour
 	$(GO) run ./bench $(BENCHFLAGS)
 
 .PHONY: bench-short
