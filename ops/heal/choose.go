@@ -82,10 +82,11 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	if len(q.Groups) == 0 {
 		return choice{amounts: allocations.Amounts{}}, nil
 	}
+	restricted, traits := p.restricted(d.server, q)
 	// A flavor with more than resources of the host itself does not say which provider the server
 	// has in fact.
 	if d.flavor != nil && (len(own) > 1 || own[""] && slices.ContainsFunc(q.Groups[0].Resources, func(r placement.ClassAmount) bool { return r.Class == "VGPU" })) {
-		all, err := p.search(d.server, placement.Query{Groups: q.Groups[:len(own)], Isolate: q.Isolate}, nil)
+		all, err := p.search(d.server, placement.Query{Groups: restricted.Groups[:len(own)], Isolate: q.Isolate}, nil, traits)
 		if err != nil {
 			return choice{}, &problem{text: err.Error(), nova: Refused}
 		}
@@ -94,7 +95,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 				d.server.Flavor.Name, index.FormatAmounts(index.Sum(*d.flavor)), p.options(all, own))}
 		}
 	}
-	all, err := p.search(d.server, q, d.usage)
+	all, err := p.search(d.server, q, d.usage, nil)
 	if err != nil {
 		return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 	}
@@ -114,7 +115,7 @@ func (p *planner) choose(d demand) (choice, *problem) {
 				}
 			}
 		}
-		switch all, err := p.search(d.server, q, nil); {
+		switch all, err := p.search(d.server, q, nil, nil); {
 		case err != nil:
 			return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 		case len(all) == 0:
@@ -126,6 +127,11 @@ func (p *planner) choose(d demand) (choice, *problem) {
 		return choice{}, &problem{
 			fmt.Sprintf("no providers of host %s have what it requests free: %s; move servers away first", d.server.Host, index.FormatAmounts(missing)),
 			NotAllocated, "berth capacity drain " + d.server.Host,
+		}
+	}
+	if len(traits) > 0 { // those that were given may not be among the first
+		if all, err = p.search(d.server, restricted, d.usage, traits); err != nil {
+			return choice{}, &problem{text: err.Error(), nova: NotAllocated}
 		}
 	}
 	if all = distinct(p.permitted(all, d), own); len(all) == 0 {
@@ -155,10 +161,41 @@ func (p *planner) choose(d demand) (choice, *problem) {
 	return all[0], nil
 }
 
-// search returns the different ways in which a query can be satisfied on a server's host. A nil
-// usage leaves capacity out of it.
-func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid string) map[string]int64) (all []choice, err error) {
+// given returns the UUID or the name of the provider that the operator gave for a group of a server, ""
+// for none.
+func (p *planner) given(s *index.Server, suffix string) string {
+	return cmp.Or(p.o.Providers[s.UUID+"/"+suffix], p.o.Providers[s.Name+"/"+suffix], p.o.Providers[suffix])
+}
+
+// restricted returns a query in which groups whose provider the operator gave require a trait that only
+// it has, and the traits by the UUID of the provider, for a search.
+func (p *planner) restricted(s *index.Server, q placement.Query) (placement.Query, map[string][]string) {
+	q.Groups = slices.Clone(q.Groups)
+	traits := map[string][]string{}
+	for i := range q.Groups {
+		g := &q.Groups[i]
+		want := p.given(s, g.Suffix)
+		if g.Suffix == "" || want == "" {
+			continue
+		}
+		k := slices.IndexFunc(p.Placement.Providers, func(p cloud.Provider) bool { return p.UUID == want || p.Name == want })
+		if k < 0 {
+			continue
+		}
+		trait, uuid := fmt.Sprintf("CUSTOM_GIVEN_%d", i), p.Placement.Providers[k].UUID
+		g.Required = append(slices.Clone(g.Required), []string{trait})
+		traits[uuid] = append(traits[uuid], trait)
+	}
+	return q, traits
+}
+
+// search returns the different ways in which a query can be satisfied on a server's host, where
+// providers have further traits by their UUID. A nil usage leaves capacity out of it.
+func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid string) map[string]int64, traits map[string][]string) (all []choice, err error) {
 	c := cloud.Cloud{Begun: p.Cloud.Begun, Placement: &cloud.Placement{Classes: p.Placement.Classes, Traits: p.Placement.Traits}}
+	for _, more := range traits {
+		c.Placement.Traits = slices.Concat(c.Placement.Traits, more)
+	}
 	roots := append([]string{s.Root.UUID}, p.sharing...)
 	for i, root := range roots {
 		if slices.Contains(roots[:i], root) {
@@ -167,6 +204,7 @@ func (p *planner) search(s *index.Server, q placement.Query, usage func(uuid str
 		for _, actual := range p.trees[root] {
 			provider := *actual
 			provider.Usages, provider.Root = nil, root
+			provider.Traits = slices.Concat(provider.Traits, traits[provider.UUID])
 			if usage != nil {
 				provider.Usages = usage(provider.UUID)
 			}
@@ -255,7 +293,7 @@ func (p *planner) permitted(all []choice, d demand) []choice {
 	ports := d.ports
 	return slices.DeleteFunc(slices.Clone(all), func(c choice) bool {
 		for suffix, provider := range c.providers {
-			want := cmp.Or(p.o.Providers[d.server.UUID+"/"+suffix], p.o.Providers[d.server.Name+"/"+suffix], p.o.Providers[suffix])
+			want := p.given(d.server, suffix)
 			if want != "" && want != provider && want != p.ByUUID[provider].Name {
 				return true
 			}

@@ -421,6 +421,9 @@ func TestPCIDevices(t *testing.T) {
 		"TwiceTheSame":   {3, "nic:2", 1, given{"pci0-0": "nic2", "pci0-1": "nic2"}, "", "the providers that are given with --provider"},
 		"EachItsOwn":     {3, "nic:1", 2, given{"server0/pci0-0": "nic2", cloudtest.UUID("server server1") + "/pci0-0": "nic0"}, "2 0", ""},
 		"ForAll":         {3, "nic:1", 2, given{"pci0-0": "nic1"}, "1 ", "the providers that are given with --provider"},
+		"SixOfEight":     {8, "nic:6", 1, given{"pci0-0": "nic0", "pci0-1": "nic1", "pci0-2": "nic2", "pci0-3": "nic3", "pci0-4": "nic4", "pci0-5": "nic5"}, "012345", ""},
+		"OtherSix":       {8, "nic:6", 1, given{"pci0-0": "nic7", "pci0-1": "nic6", "pci0-2": "nic5", "pci0-3": "nic4", "pci0-4": "nic3", "pci0-5": "nic2"}, "234567", ""},
+		"AllOfEight":     {8, "nic:8", 1, nil, "01234567", ""},
 		"Many":           {12, "nic:1", 1, nil, "", "nic3, nic4, nic5, …; choose"},
 	} {
 		t.Run(name, func(t *testing.T) {
