@@ -21,13 +21,13 @@ func TestAggregates(t *testing.T) {
 		t.Errorf("the aggregates are %+v and %+v", ssd, az)
 	}
 	_, err := c.CreateAggregate(ctx, "ssd", "")
-	c.refused("CreateAggregate", err, fault.Conflict, "AggregateNameExists", "Aggregate ssd already exists.")
+	c.Refused("CreateAggregate", err, fault.Conflict, "AggregateNameExists", "Aggregate ssd already exists.")
 	_, err = c.UpdateAggregate(ctx, 2, ptr("ssd"), nil)
-	c.refused("UpdateAggregate", err, fault.Conflict, "AggregateNameExists", "Aggregate ssd already exists.")
+	c.Refused("UpdateAggregate", err, fault.Conflict, "AggregateNameExists", "Aggregate ssd already exists.")
 	_, err = c.UpdateAggregate(ctx, 9, ptr("x"), nil)
-	c.refused("UpdateAggregate", err, fault.NotFound, "AggregateNotFound", "Aggregate 9 could not be found.")
+	c.Refused("UpdateAggregate", err, fault.NotFound, "AggregateNotFound", "Aggregate 9 could not be found.")
 	_, err = c.UpdateAggregate(ctx, 2, nil, ptr(""))
-	c.refused("UpdateAggregate", err, fault.Invalid, "InvalidAggregateActionUpdate",
+	c.Refused("UpdateAggregate", err, fault.Invalid, "InvalidAggregateActionUpdate",
 		"Cannot update aggregate 2. Reason: Aggregate rack1 does not support empty named availability zone.")
 	must(c.SetAggregateMetadata(ctx, 1, map[string]*string{"ssd": ptr("true"), "x": ptr("y")}))
 	got := must(c.SetAggregateMetadata(ctx, 1, map[string]*string{"x": nil}))
@@ -40,7 +40,7 @@ func TestAggregates(t *testing.T) {
 	if err := c.DeleteAggregate(ctx, 1); err != nil {
 		t.Error(err)
 	}
-	c.refused("DeleteAggregate", c.DeleteAggregate(ctx, 1), fault.NotFound, "AggregateNotFound",
+	c.Refused("DeleteAggregate", c.DeleteAggregate(ctx, 1), fault.NotFound, "AggregateNotFound",
 		"Aggregate 1 could not be found.")
 	if again := must(c.CreateAggregate(ctx, "ssd", "")); again.Number != 3 {
 		t.Errorf("the number %d was given before", again.Number)
@@ -74,15 +74,15 @@ func TestHostsOfAggregates(t *testing.T) {
 		},
 	} {
 		_, err := c.AddHost(ctx, test.number, test.host)
-		c.refused(fmt.Sprintf("AddHost(%d, %s)", test.number, test.host), err, test.kind, test.code, test.text)
+		c.Refused(fmt.Sprintf("AddHost(%d, %s)", test.number, test.host), err, test.kind, test.code, test.text)
 	}
-	c.refused("DeleteAggregate", c.DeleteAggregate(ctx, 1), fault.Invalid, "InvalidAggregateActionDelete",
+	c.Refused("DeleteAggregate", c.DeleteAggregate(ctx, 1), fault.Invalid, "InvalidAggregateActionDelete",
 		"Cannot remove host from aggregate 1. Reason: Host aggregate is not empty.")
 	must(c.RemoveHost(ctx, 1, "cn1"))
 	_, err := c.RemoveHost(ctx, 1, "cn1")
-	c.refused("RemoveHost", err, fault.NotFound, "AggregateHostNotFound", "Aggregate 1 has no host cn1.")
+	c.Refused("RemoveHost", err, fault.NotFound, "AggregateHostNotFound", "Aggregate 1 has no host cn1.")
 	mirrors := map[string]bool{}
-	for _, m := range computetest.Read[compute.MirrorRow](t, c.store) {
+	for _, m := range computetest.Read[compute.MirrorRow](t, c.Store) {
 		if m.Aggregate == a.ID {
 			mirrors[m.Host] = m.Member
 		}
@@ -100,15 +100,15 @@ func TestZonesDoNotChangeUnderServers(t *testing.T) {
 	must(c.CreateAggregate(ctx, "rack2", "az2"))
 	must(c.AddHost(ctx, 1, "cn1"))
 	must(c.UpdateAggregate(ctx, 1, nil, ptr("az1")))
-	c.add(computetest.Server("vm", "cn1"))
+	c.Add(computetest.Server("vm", "cn1"))
 	_, err := c.UpdateAggregate(ctx, 1, nil, ptr("az9"))
-	c.refused("UpdateAggregate", err, fault.Invalid, "InvalidAggregateActionUpdate",
+	c.Refused("UpdateAggregate", err, fault.Invalid, "InvalidAggregateActionUpdate",
 		"Cannot update aggregate 1. Reason: One or more hosts contain instances in this zone.")
 	_, err = c.SetAggregateMetadata(ctx, 1, map[string]*string{"availability_zone": ptr("az9")})
-	c.refused("SetAggregateMetadata", err, fault.Invalid, "InvalidAggregateActionUpdateMeta",
+	c.Refused("SetAggregateMetadata", err, fault.Invalid, "InvalidAggregateActionUpdateMeta",
 		"Cannot update metadata of aggregate 1. Reason: One or more hosts contain instances in this zone.")
 	_, err = c.SetAggregateMetadata(ctx, 1, map[string]*string{"availability_zone": nil})
-	c.refused("SetAggregateMetadata", err, fault.Invalid, "InvalidAggregateActionUpdateMeta",
+	c.Refused("SetAggregateMetadata", err, fault.Invalid, "InvalidAggregateActionUpdateMeta",
 		"Cannot update metadata of aggregate 1. Reason: Aggregate rack1 does not support empty named availability zone.")
 	must(c.UpdateAggregate(ctx, 1, ptr("row1"), ptr("az1"))) // the same zone
 }

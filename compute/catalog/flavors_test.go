@@ -38,7 +38,7 @@ func TestFlavorsAreSeenByThoseWhoMay(t *testing.T) {
 	c.flavor("theirs", false)
 	deleted := *computetest.Flavor("gone", 4, 4096, 10)
 	deleted.Disabled = true
-	c.add(&deleted)
+	c.Add(&deleted)
 	must(c.AllowFlavor(ctx, "ours", computetest.Project, true))
 	yes, no := true, false
 	for _, test := range []struct {
@@ -66,7 +66,7 @@ func TestFlavorsAreSeenByThoseWhoMay(t *testing.T) {
 			t.Errorf("Flavor(%s) = %v", id, err)
 		}
 		if !sees {
-			c.refused("Flavor", err, fault.NotFound, "FlavorNotFound", fmt.Sprintf("Flavor %s could not be found.", id))
+			c.Refused("Flavor", err, fault.NotFound, "FlavorNotFound", fmt.Sprintf("Flavor %s could not be found.", id))
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestCreateFlavor(t *testing.T) {
 		f := *computetest.Flavor("other", 1, 256, 0)
 		change(&f)
 		_, err := c.CreateFlavor(ctx, f)
-		c.refused("CreateFlavor", err, kind, code, text)
+		c.Refused("CreateFlavor", err, kind, code, text)
 	}
 	refused(func(f *compute.FlavorRow) { f.Name = "m1.tiny" }, fault.Conflict, "FlavorExists",
 		"Flavor with name m1.tiny already exists.")
@@ -120,10 +120,10 @@ func TestExtraSpecs(t *testing.T) {
 	if err := c.DeleteExtraSpec(ctx, "f", "odd"); err != nil {
 		t.Error(err)
 	}
-	c.refused("DeleteExtraSpec", c.DeleteExtraSpec(ctx, "f", "odd"), fault.NotFound, "FlavorExtraSpecsNotFound",
+	c.Refused("DeleteExtraSpec", c.DeleteExtraSpec(ctx, "f", "odd"), fault.NotFound, "FlavorExtraSpecsNotFound",
 		"Flavor f has no extra specs with key odd.")
 	_, err := c.SetExtraSpecs(ctx, "g", nil)
-	c.refused("SetExtraSpecs", err, fault.NotFound, "FlavorNotFound", "Flavor g could not be found.")
+	c.Refused("SetExtraSpecs", err, fault.NotFound, "FlavorNotFound", "Flavor g could not be found.")
 }
 
 func TestFlavorAccess(t *testing.T) {
@@ -131,20 +131,20 @@ func TestFlavorAccess(t *testing.T) {
 	c.flavor("open", true)
 	c.flavor("f", false)
 	_, err := c.AllowFlavor(ctx, "open", "red", true)
-	c.refused("AllowFlavor", err, fault.Conflict, "FlavorIsPublic", "Can not add access to a public flavor.")
+	c.Refused("AllowFlavor", err, fault.Conflict, "FlavorIsPublic", "Can not add access to a public flavor.")
 	must(c.AllowFlavor(ctx, "open", "red", false)) // before version 2.7
 	must(c.AllowFlavor(ctx, "f", "red", true))
 	if diff := cmp.Diff([]string{"blue", "red"}, must(c.AllowFlavor(ctx, "f", "blue", true))); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
 	_, err = c.AllowFlavor(ctx, "f", "red", true)
-	c.refused("AllowFlavor", err, fault.Conflict, "FlavorAccessExists",
+	c.Refused("AllowFlavor", err, fault.Conflict, "FlavorAccessExists",
 		"Flavor access already exists for flavor f and project red combination.")
 	if diff := cmp.Diff([]string{"blue"}, must(c.DenyFlavor(ctx, "f", "red"))); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
 	_, err = c.DenyFlavor(ctx, "f", "red")
-	c.refused("DenyFlavor", err, fault.NotFound, "FlavorAccessNotFound",
+	c.Refused("DenyFlavor", err, fault.NotFound, "FlavorAccessNotFound",
 		"Flavor access not found for f / red combination.")
 	for project, sees := range map[string]bool{"blue": true, "red": false} {
 		if projects, err := c.FlavorAccess(ctx, compute.Viewer{Project: project}, "f"); sees != (err == nil) ||
@@ -153,11 +153,11 @@ func TestFlavorAccess(t *testing.T) {
 		}
 	}
 	_, err = c.FlavorAccess(ctx, compute.Viewer{Project: "red"}, "f")
-	c.refused("FlavorAccess", err, fault.NotFound, "FlavorNotFound", "Flavor f could not be found.")
+	c.Refused("FlavorAccess", err, fault.NotFound, "FlavorNotFound", "Flavor f could not be found.")
 	_, err = c.FlavorAccess(ctx, compute.Viewer{}, "open")
-	c.refused("FlavorAccess", err, fault.NotFound, "FlavorNotFound", "Access list not available for public flavors.")
+	c.Refused("FlavorAccess", err, fault.NotFound, "FlavorNotFound", "Access list not available for public flavors.")
 	if err := c.DeleteFlavor(ctx, "f"); err != nil {
 		t.Error(err)
 	}
-	c.refused("DeleteFlavor", c.DeleteFlavor(ctx, "f"), fault.NotFound, "FlavorNotFound", "Flavor f could not be found.")
+	c.Refused("DeleteFlavor", c.DeleteFlavor(ctx, "f"), fault.NotFound, "FlavorNotFound", "Flavor f could not be found.")
 }

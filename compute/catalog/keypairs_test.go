@@ -81,24 +81,24 @@ func TestKeypairs(t *testing.T) {
 		t.Errorf("the keypair is %+v", a)
 	}
 	_, err := c.ImportKeypair(ctx, spec("a", compute.SSH, ed25519))
-	c.refused("ImportKeypair", err, fault.Conflict, "KeyPairExists", "Key pair 'a' already exists.")
+	c.Refused("ImportKeypair", err, fault.Conflict, "KeyPairExists", "Key pair 'a' already exists.")
 	_, private, err := c.GenerateKeypair(ctx, spec(" a", compute.SSH, ""))
-	c.refused("GenerateKeypair", err, fault.Conflict, "KeyPairExists", "Key pair 'a' already exists.")
+	c.Refused("GenerateKeypair", err, fault.Conflict, "KeyPairExists", "Key pair 'a' already exists.")
 	if private != "" {
 		t.Error("a key was made for nothing")
 	}
 	must(c.ImportKeypair(ctx, spec("b", compute.SSH, ed25519)))
 	_, err = c.ImportKeypair(ctx, spec("c", compute.SSH, ed25519))
-	c.refused("ImportKeypair", err, fault.Denied, "KeypairLimitExceeded", "Quota exceeded, too many key pairs.")
+	c.Refused("ImportKeypair", err, fault.Denied, "KeypairLimitExceeded", "Quota exceeded, too many key pairs.")
 	if n := len(must(c.Keypairs(ctx, "bob"))); n != 0 {
 		t.Errorf("bob has %d keypairs", n)
 	}
 	_, err = c.Keypair(ctx, "bob", "a")
-	c.refused("Keypair", err, fault.NotFound, "KeypairNotFound", "Keypair a not found for user bob")
+	c.Refused("Keypair", err, fault.NotFound, "KeypairNotFound", "Keypair a not found for user bob")
 	if err := c.DeleteKeypair(ctx, "ann", "a"); err != nil {
 		t.Error(err)
 	}
-	c.refused("DeleteKeypair", c.DeleteKeypair(ctx, "ann", "a"), fault.NotFound, "KeypairNotFound",
+	c.Refused("DeleteKeypair", c.DeleteKeypair(ctx, "ann", "a"), fault.NotFound, "KeypairNotFound",
 		"Keypair a not found for user ann")
 	if again := must(c.ImportKeypair(ctx, spec("a", compute.SSH, ed25519))); again.Number != 3 {
 		t.Errorf("the number %d was given before", again.Number)

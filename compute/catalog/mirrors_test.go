@@ -38,7 +38,7 @@ func (b *aggregateRecorder) Group(_ context.Context, provider, aggregate compute
 func mirrored(t *testing.T) (*cloud, *aggregateRecorder) {
 	t.Helper()
 	b := &aggregateRecorder{in: map[[2]compute.ID]bool{}, unknown: map[compute.ID]bool{}}
-	c := newCloudWith(t, compute.DefaultSettings(), b)
+	c := newCloudWith(t, b)
 	c.hosts("cn1", "cn2")
 	return c, b
 }
@@ -46,7 +46,7 @@ func mirrored(t *testing.T) (*cloud, *aggregateRecorder) {
 // left mirrors and checks how much is left.
 func (c *cloud) left(want int) {
 	c.Helper()
-	if n := must(c.Mirror(ctx)); n != want || len(computetest.Read[compute.MirrorRow](c, c.store)) != want {
+	if n := must(c.Mirror(ctx)); n != want || len(computetest.Read[compute.MirrorRow](c, c.Store)) != want {
 		c.Errorf("%d are left, want %d", n, want)
 	}
 }

@@ -58,7 +58,7 @@ func TestQuotasThatCannotBeSet(t *testing.T) {
 		if i == 2 {
 			s.User = "bob"
 		}
-		c.add(s)
+		c.Add(s)
 	}
 	if diff := cmp.Diff(int64(12), must(c.Usage(ctx, computetest.Project, ""))[compute.Cores]); diff != "" {
 		t.Errorf("used by the project:\n%s", diff)
@@ -66,7 +66,7 @@ func TestQuotasThatCannotBeSet(t *testing.T) {
 	refused := func(user string, n int64, text string) {
 		t.Helper()
 		_, err := c.SetQuotas(ctx, computetest.Project, user, compute.Quotas{compute.Cores: n}, false)
-		c.refused("SetQuotas", err, fault.Invalid, "HTTPBadRequest", text)
+		c.Refused("SetQuotas", err, fault.Invalid, "HTTPBadRequest", text)
 	}
 	set := func(user string, n int64, force bool) {
 		t.Helper()
@@ -96,13 +96,13 @@ func TestGroups(t *testing.T) {
 	}
 	g := must(make("apart", selection.AntiAffinity, 2))
 	_, err := make("together", selection.Affinity, 2)
-	c.refused("CreateGroup", err, fault.Invalid, "HTTPBadRequest", "Only anti-affinity policy supports rules.")
+	c.Refused("CreateGroup", err, fault.Invalid, "HTTPBadRequest", "Only anti-affinity policy supports rules.")
 	must(make("apart", selection.SoftAffinity, 0))
 	_, err = make("more", selection.Affinity, 0)
-	c.refused("CreateGroup", err, fault.Denied, "ServerGroupLimitExceeded", "Quota exceeded, too many server groups.")
+	c.Refused("CreateGroup", err, fault.Denied, "ServerGroupLimitExceeded", "Quota exceeded, too many server groups.")
 	vm := computetest.Server("vm", "cn1")
 	vm.Group = g.ID
-	c.add(vm)
+	c.Add(vm)
 	if diff := cmp.Diff([]compute.ID{vm.ID}, must(c.Group(ctx, g.ID)).Members); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)
 	}
@@ -112,11 +112,11 @@ func TestGroups(t *testing.T) {
 	if err := c.DeleteGroup(ctx, g.ID); err != nil {
 		t.Fatal(err)
 	}
-	if remaining := computetest.Read[compute.ServerRow](t, c.store); remaining[0].Group != "" {
+	if remaining := computetest.Read[compute.ServerRow](t, c.Store); remaining[0].Group != "" {
 		t.Errorf("the server is in group %s still", remaining[0].Group)
 	}
 	text := fmt.Sprintf("Instance group %s could not be found.", g.ID)
-	c.refused("DeleteGroup", c.DeleteGroup(ctx, g.ID), fault.NotFound, "InstanceGroupNotFound", text)
+	c.Refused("DeleteGroup", c.DeleteGroup(ctx, g.ID), fault.NotFound, "InstanceGroupNotFound", text)
 	_, err = c.Group(ctx, g.ID)
-	c.refused("Group", err, fault.NotFound, "InstanceGroupNotFound", text)
+	c.Refused("Group", err, fault.NotFound, "InstanceGroupNotFound", text)
 }

@@ -33,7 +33,7 @@ func TestReportsMakeHosts(t *testing.T) {
 	if !s.Up || s.Number != 1 || s.Zone != "nova" || s.Binary != "nova-compute" || s.Disabled {
 		t.Errorf("the service is %+v", s)
 	}
-	c.now = c.now.Add(time.Minute + time.Second)
+	c.Clock = c.Clock.Add(time.Minute + time.Second)
 	if c.serviceOf("cn1").Up {
 		t.Error("a host that is silent for too long is up")
 	}
@@ -53,7 +53,7 @@ func TestReportsMakeHosts(t *testing.T) {
 		{ID: computetest.ID("cn1"), Name: "cn9"}, {ID: computetest.ID("cn9"), Name: "cn1"},
 	} {
 		err := c.Report(ctx, compute.Report{Host: "cn9", Node: other})
-		c.refused("Report", err, fault.Conflict, "NodeTaken",
+		c.Refused("Report", err, fault.Conflict, "NodeTaken",
 			fmt.Sprintf("The hypervisor %s (%s) is another host's.", other.Name, other.ID))
 	}
 	if n := len(must(c.Services(ctx))); n != 2 {
@@ -78,7 +78,7 @@ func TestChangeService(t *testing.T) {
 		t.Errorf("the service is %+v", s)
 	}
 	_, err := c.ChangeService(ctx, "x", fleet.ServiceChange{})
-	c.refused("ChangeService", err, fault.NotFound, "ServiceNotFound", "Service x could not be found.")
+	c.Refused("ChangeService", err, fault.NotFound, "ServiceNotFound", "Service x could not be found.")
 }
 
 func TestDeleteService(t *testing.T) {
@@ -88,15 +88,15 @@ func TestDeleteService(t *testing.T) {
 	must(c.AddHost(ctx, 1, "cn1"))
 	id := c.serviceOf("cn1").ID
 	vm := computetest.Server("vm", "cn1")
-	c.add(vm, &compute.MigrationRow{ID: computetest.ID("m"), Source: "cn2", Dest: "cn1", Status: "migrating"})
-	c.refused("DeleteService", c.DeleteService(ctx, id), fault.Conflict, "HTTPConflict",
+	c.Add(vm, &compute.MigrationRow{ID: computetest.ID("m"), Source: "cn2", Dest: "cn1", Status: "migrating"})
+	c.Refused("DeleteService", c.DeleteService(ctx, id), fault.Conflict, "HTTPConflict",
 		"Unable to delete compute service that is hosting instances. Migrate or delete the instances first.")
 	c.remove(&compute.ServerRow{}, vm.ID)
-	c.refused("DeleteService", c.DeleteService(ctx, id), fault.Conflict, "HTTPConflict",
+	c.Refused("DeleteService", c.DeleteService(ctx, id), fault.Conflict, "HTTPConflict",
 		"Unable to delete compute service that has in-progress migrations. Complete the migrations or delete the "+
 			"instances first.")
 	c.remove(&compute.MigrationRow{}, computetest.ID("m"))
-	c.add(&compute.MigrationRow{ID: computetest.ID("old"), Source: "cn1", Dest: "cn2", Status: "confirmed"})
+	c.Add(&compute.MigrationRow{ID: computetest.ID("old"), Source: "cn1", Dest: "cn2", Status: "confirmed"})
 	if err := c.DeleteService(ctx, id); err != nil {
 		t.Fatal(err)
 	}
@@ -106,17 +106,17 @@ func TestDeleteService(t *testing.T) {
 	if all := must(c.Hypervisors(ctx)); len(all) != 1 || all[0].Host != "cn2" {
 		t.Errorf("the hypervisors are %+v", all)
 	}
-	if m := computetest.Read[compute.MirrorRow](t, c.store); len(m) != 1 || m[0].Member {
+	if m := computetest.Read[compute.MirrorRow](t, c.Store); len(m) != 1 || m[0].Member {
 		t.Errorf("placement is to get %+v", m)
 	}
-	c.refused("DeleteService", c.DeleteService(ctx, id), fault.NotFound, "ServiceNotFound",
+	c.Refused("DeleteService", c.DeleteService(ctx, id), fault.NotFound, "ServiceNotFound",
 		fmt.Sprintf("Service %s not found.", id))
 }
 
 // remove removes a row.
 func (c *cloud) remove(row any, id compute.ID) {
 	c.Helper()
-	err := c.store.Update(ctx, c.now, func(w compute.Writer) error {
+	err := c.Store.Update(ctx, c.Clock, func(w compute.Writer) error {
 		_, err := w.Remove(row, compute.Where(compute.ByID, id))
 		return err
 	})
@@ -131,7 +131,7 @@ func TestHypervisorsCountTheirServers(t *testing.T) {
 	for i, host := range []string{"cn1", "cn1", "cn2", ""} {
 		s := computetest.Server(fmt.Sprint("vm", i), host)
 		s.Flavor = computetest.Flavor("f", 2, 512, 3).Keep()
-		c.add(s)
+		c.Add(s)
 	}
 	var got []string
 	for _, h := range must(c.Hypervisors(ctx)) {

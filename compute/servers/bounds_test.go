@@ -20,7 +20,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		}
 		s.UniqueNames = compute.UniqueInProject
 	})
-	c.add(computetest.Flavor("m1", 1, 128, 1))
+	c.Add(computetest.Flavor("m1", 1, 128, 1))
 	plain := servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros}
 	with := func(fn func(*servers.ServerSpec)) servers.ServerSpec {
 		spec := plain
@@ -50,20 +50,20 @@ func TestRequestsAreBounded(t *testing.T) {
 		},
 	} {
 		_, err := c.CreateServers(ctx, ann, r.spec)
-		c.refused("too much", err, fault.Invalid, "InvalidInput", "Invalid input received: "+r.text)
+		c.Refused("too much", err, fault.Invalid, "InvalidInput", "Invalid input received: "+r.text)
 	}
 	made, err := c.CreateServers(ctx, ann, with(func(s *servers.ServerSpec) { s.Min, s.Max = 1, 1<<31-1 }))
 	if err != nil || len(made) != servers.MaxServers || made[999].Name != "vm-1000" {
 		t.Errorf("max_count of 2^31-1 makes %d servers, %v; want %d", len(made), err, servers.MaxServers)
 	}
 	_, err = c.CreateServers(ctx, ann, with(func(s *servers.ServerSpec) { s.Name, s.Min, s.Max = "VM", 5, 5 }))
-	c.refused("a name of another", err, fault.Conflict, "InstanceExists", "Instance vm-1 already exists.")
+	c.Refused("a name of another", err, fault.Conflict, "InstanceExists", "Instance vm-1 already exists.")
 }
 
 // A quota that does not allow so many is said to be what is wanting, as Nova says it.
 func TestQuotasComeBeforeBounds(t *testing.T) {
 	c := newCloud(t)
-	c.add(computetest.Flavor("m1", 1, 128, 1))
+	c.Add(computetest.Flavor("m1", 1, 128, 1))
 	_, err := c.CreateServers(ctx, ann, servers.ServerSpec{
 		Name: "vm", Flavor: "m1", Image: cirros, Min: 1001, Max: 1<<31 - 1,
 	})

@@ -71,8 +71,8 @@ func TestServersAreFilteredSortedAndPaged(t *testing.T) {
 			[]string{"t", fmt.Sprint("t", i)}
 		s.Metadata = map[string]string{"k": fmt.Sprint(i % 2)}
 		s.UpdatedAt = s.CreatedAt
-		c.add(s)
-		c.add(&compute.PortRow{
+		c.Add(s)
+		c.Add(&compute.PortRow{
 			Port: computetest.ID(s.Name), Server: s.ID,
 			Seen: []byte(fmt.Sprintf(`{"addresses": [{"ip": "10.0.0.%d"}, {"ip": "fd00::%d"}]}`, i, i)),
 		})
@@ -120,7 +120,7 @@ func TestServersAreFilteredSortedAndPaged(t *testing.T) {
 		}
 	}
 	_, err := c.Servers(ctx, servers.ServerFilter{}, servers.Page{Marker: "x"})
-	c.refused("Servers", err, fault.NotFound, "MarkerNotFound", "Marker x could not be found.")
+	c.Refused("Servers", err, fault.NotFound, "MarkerNotFound", "Marker x could not be found.")
 	one := must(c.Server(ctx, computetest.ID("vm0")))
 	if one.In != "nova" || !one.Service.Up || len(one.Ports) != 1 || one.Ports[0].Shown.Addresses[1].Version() != 6 {
 		t.Errorf("the server is %+v", one)
@@ -130,7 +130,7 @@ func TestServersAreFilteredSortedAndPaged(t *testing.T) {
 func TestServersAreChanged(t *testing.T) {
 	c := newCloud(t, func(s *compute.Settings) { s.Quotas[compute.MetadataItems] = 1 })
 	vm := computetest.Server("vm", "cn1")
-	c.add(vm)
+	c.Add(vm)
 	one := must(c.UpdateServer(ctx, vm.ID, servers.ServerChange{Name: ptr("new"), Description: ptr("d")}))
 	if one.Name != "new" || one.Description != "d" || one.Hostname != "vm" {
 		t.Errorf("the server is %+v", one)
@@ -143,8 +143,8 @@ func TestServersAreChanged(t *testing.T) {
 		return m, nil
 	}
 	_, err := c.SetMetadata(ctx, ann, vm.ID, "update_metadata", set)
-	c.refused("SetMetadata", err, fault.Conflict, "InstanceIsLocked", fmt.Sprintf("Instance %s is locked", vm.ID))
-	c.refused("StopServer", c.StopServer(ctx, ann, vm.ID), fault.Conflict, "InstanceIsLocked",
+	c.Refused("SetMetadata", err, fault.Conflict, "InstanceIsLocked", fmt.Sprintf("Instance %s is locked", vm.ID))
+	c.Refused("StopServer", c.StopServer(ctx, ann, vm.ID), fault.Conflict, "InstanceIsLocked",
 		fmt.Sprintf("Instance %s is locked", vm.ID))
 	if one = must(c.SetMetadata(ctx, root, vm.ID, "update_metadata", set)); one.Metadata["a"] != "b" ||
 		one.Locked != "owner" || one.LockedReason != "mine" {
@@ -154,7 +154,7 @@ func TestServersAreChanged(t *testing.T) {
 		m["c"] = "d"
 		return m, nil
 	})
-	c.refused("SetMetadata", err, fault.Denied, "MetadataLimitExceeded", "Maximum number of metadata items exceeds 1")
+	c.Refused("SetMetadata", err, fault.Denied, "MetadataLimitExceeded", "Maximum number of metadata items exceeds 1")
 	if err := c.Unlock(ctx, ann, vm.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -168,10 +168,10 @@ func TestServersAreChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.SetTags(ctx, vm.ID, "update_tags", nil)
-	c.refused("SetTags", err, fault.Conflict, compute.InvalidState,
+	c.Refused("SetTags", err, fault.Conflict, compute.InvalidState,
 		fmt.Sprintf("Cannot 'update_tags' instance %s while it is in vm_state error", vm.ID))
 	_, err = c.SetMetadata(ctx, ann, vm.ID, "update metadata", set)
-	c.refused("SetMetadata", err, fault.Conflict, compute.InvalidState,
+	c.Refused("SetMetadata", err, fault.Conflict, compute.InvalidState,
 		fmt.Sprintf("Cannot 'update metadata' instance %s while it is in vm_state error", vm.ID))
 	var did []string
 	for _, a := range must(c.Actions(ctx, vm.ID)) {
@@ -181,7 +181,7 @@ func TestServersAreChanged(t *testing.T) {
 		t.Errorf("actions are %v", did)
 	}
 	_, err = c.UpdateServer(ctx, "x", servers.ServerChange{})
-	c.refused("UpdateServer", err, fault.NotFound, "InstanceNotFound", "Instance x could not be found.")
+	c.Refused("UpdateServer", err, fault.NotFound, "InstanceNotFound", "Instance x could not be found.")
 }
 
 // A server that never ran is no server to change, whatever an administrator says of its state.
@@ -189,15 +189,15 @@ func TestServersThatNeverRan(t *testing.T) {
 	c := newCloud(t)
 	early := computetest.Server("early", "")
 	early.State, early.Task = compute.Error, ""
-	c.add(early)
+	c.Add(early)
 	if err := c.ResetState(ctx, root, early.ID, compute.Active); err != nil {
 		t.Fatal(err)
 	}
 	keep := func(m map[string]string) (map[string]string, error) { return m, nil }
 	_, err := c.SetMetadata(ctx, ann, early.ID, "update metadata", keep)
-	c.refused("SetMetadata", err, fault.Conflict, compute.InvalidState,
+	c.Refused("SetMetadata", err, fault.Conflict, compute.InvalidState,
 		fmt.Sprintf("Instance %s is in an invalid state for 'update metadata'", early.ID))
-	c.refused("Detach", c.Detach(ctx, ann, early.ID, "p"), fault.Conflict, compute.InvalidState,
+	c.Refused("Detach", c.Detach(ctx, ann, early.ID, "p"), fault.Conflict, compute.InvalidState,
 		fmt.Sprintf("Instance %s is in an invalid state for 'detach_interface'", early.ID))
 }
 
@@ -205,10 +205,10 @@ func TestServersArePoweredOneAtATime(t *testing.T) {
 	c := newCloud(t)
 	vm, down, early := computetest.Server("vm", "cn1"), computetest.Server("down", "cn1"), computetest.Server("early", "")
 	down.State = compute.Stopped
-	c.add(vm, down, early)
-	c.refused("StartServer", c.StartServer(ctx, ann, vm.ID), fault.Conflict, compute.InvalidState,
+	c.Add(vm, down, early)
+	c.Refused("StartServer", c.StartServer(ctx, ann, vm.ID), fault.Conflict, compute.InvalidState,
 		fmt.Sprintf("Cannot 'start' instance %s while it is in vm_state active", vm.ID))
-	c.refused("StopServer", c.StopServer(ctx, ann, early.ID), fault.Conflict, "InstanceNotReady",
+	c.Refused("StopServer", c.StopServer(ctx, ann, early.ID), fault.Conflict, "InstanceNotReady",
 		fmt.Sprintf("Instance %s is not ready", early.ID))
 	for _, err := range []error{c.RebootServer(ctx, ann, vm.ID, false), c.StartServer(ctx, ann, down.ID)} {
 		if err != nil {
@@ -218,7 +218,7 @@ func TestServersArePoweredOneAtATime(t *testing.T) {
 	if one := must(c.Server(ctx, vm.ID)); one.Task != compute.Rebooting {
 		t.Errorf("the server is %+v", one)
 	}
-	c.refused("StopServer", c.StopServer(ctx, ann, vm.ID), fault.Conflict, compute.InvalidState,
+	c.Refused("StopServer", c.StopServer(ctx, ann, vm.ID), fault.Conflict, compute.InvalidState,
 		fmt.Sprintf("Cannot 'stop' instance %s while it is in task_state rebooting", vm.ID))
 	if err := c.DeleteServer(ctx, ann, vm.ID); err != nil {
 		t.Fatal(err)
@@ -232,14 +232,14 @@ func TestServersArePoweredOneAtATime(t *testing.T) {
 		t.Errorf("the action is %+v", a)
 	}
 	_, err := c.Action(ctx, down.ID, "req-2")
-	c.refused("Action", err, fault.NotFound, "ActionNotFound", "Action req-2 not found")
+	c.Refused("Action", err, fault.NotFound, "ActionNotFound", "Action req-2 not found")
 }
 
 func TestCreateServersRefuses(t *testing.T) {
 	c := newCloud(t, func(s *compute.Settings) { s.Quotas[compute.Cores] = 5 })
 	c.hosts("cn1")
-	c.add(computetest.Flavor("m1", 2, 128, 1), computetest.Flavor("tiny", 1, 32, 0))
-	c.add(&compute.QuotaRow{Project: computetest.Project, User: computetest.User, Resource: compute.Instances, Limit: 3})
+	c.Add(computetest.Flavor("m1", 2, 128, 1), computetest.Flavor("tiny", 1, 32, 0))
+	c.Add(&compute.QuotaRow{Project: computetest.Project, User: computetest.User, Resource: compute.Instances, Limit: 3})
 	spec := func(change func(*servers.ServerSpec)) servers.ServerSpec {
 		s := servers.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros}
 		change(&s)
@@ -285,7 +285,7 @@ func TestCreateServersRefuses(t *testing.T) {
 		},
 	} {
 		_, err := c.CreateServers(ctx, ann, spec(tc.change))
-		c.refused("CreateServers", err, tc.kind, tc.code, tc.text)
+		c.Refused("CreateServers", err, tc.kind, tc.code, tc.text)
 	}
 	if n := len(must(c.Servers(ctx, servers.ServerFilter{}, servers.Page{}))); n != 0 {
 		t.Errorf("%d servers were made", n)
@@ -321,7 +321,7 @@ func TestInstanceNames(t *testing.T) {
 	}
 	c := newCloud(t, func(s *compute.Settings) { s.NameTemplate = "vm-%(hostname)s" })
 	c.hosts("cn1")
-	c.add(computetest.Server("vm", "cn1"), &compute.HostedRow{
+	c.Add(computetest.Server("vm", "cn1"), &compute.HostedRow{
 		Server: computetest.ID("vm"), Host: "cn1", DesiredState: compute.DesiredRunning,
 	})
 	if listed := must(c.Wanted(ctx, "cn1")); len(listed) != 1 || listed[0].Name != "vm-vm" {
@@ -336,7 +336,7 @@ func TestUniqueNames(t *testing.T) {
 	} {
 		c := newCloud(t, func(s *compute.Settings) { s.UniqueNames = scope })
 		c.hosts("cn1")
-		c.add(computetest.Flavor("m1", 1, 128, 1))
+		c.Add(computetest.Flavor("m1", 1, 128, 1))
 		other := ann
 		other.Project = "green"
 		create := func(by compute.Caller, n int) error {
@@ -348,7 +348,7 @@ func TestUniqueNames(t *testing.T) {
 		}
 		for i, by := range []compute.Caller{ann, other} {
 			if err := create(by, 1); want[i] {
-				c.refused("CreateServers", err, fault.Conflict, "InstanceExists", "Instance my-vm already exists.")
+				c.Refused("CreateServers", err, fault.Conflict, "InstanceExists", "Instance my-vm already exists.")
 			} else if err != nil {
 				t.Errorf("scope %q, project %s: %v", scope, by.Project, err)
 			}
@@ -360,7 +360,7 @@ func TestUniqueNames(t *testing.T) {
 		for name, taken := range map[string]bool{"MY-VM": want[0], strings.ToUpper(last.Hostname): false, "another": false} {
 			_, err := c.UpdateServer(ctx, last.ID, servers.ServerChange{Hostname: &name})
 			if taken {
-				c.refused("UpdateServer", err, fault.Conflict, "InstanceExists", "Instance my-vm already exists.")
+				c.Refused("UpdateServer", err, fault.Conflict, "InstanceExists", "Instance my-vm already exists.")
 			} else if err != nil {
 				t.Errorf("scope %q, host name %s: %v", scope, name, err)
 			}
@@ -372,9 +372,9 @@ func TestUniqueNames(t *testing.T) {
 func TestWithoutPeers(t *testing.T) {
 	c := newCloud(t)
 	vm := computetest.Server("vm", "cn1")
-	c.add(vm, computetest.Flavor("m1", 2, 128, 1), &compute.PortRow{Server: vm.ID, Port: "p", Seen: []byte(`{}`)})
+	c.Add(vm, computetest.Flavor("m1", 2, 128, 1), &compute.PortRow{Server: vm.ID, Port: "p", Seen: []byte(`{}`)})
 	places := placementclient.NewCompute(options(t, unusedURL))
-	c.cloudService = newService(c.db, computetest.Options{Placement: places, Images: allImages})
+	c.cloudService = newService(c.DB, computetest.Options{Placement: places, Images: allImages})
 	_, create := c.CreateServers(ctx, ann, servers.ServerSpec{Flavor: "m1", AnyNetwork: true})
 	_, createWithout := c.CreateServers(ctx, ann, servers.ServerSpec{Flavor: "m1"})
 	_, attach := c.Attach(ctx, ann, vm.ID, compute.NetworkSpec{Port: "p"})
@@ -384,20 +384,20 @@ func TestWithoutPeers(t *testing.T) {
 		create, createWithout, attach, list, show, c.Detach(ctx, ann, vm.ID, "p"), c.StopServer(ctx, ann, vm.ID),
 		c.DeleteServer(ctx, ann, vm.ID),
 	} {
-		c.refused("it", err, fault.Unavailable, "ServiceUnavailable", "The network service is not configured.")
+		c.Refused("it", err, fault.Unavailable, "ServiceUnavailable", "The network service is not configured.")
 	}
 	if left, err := c.Recover(ctx); err != nil || left != 0 {
 		t.Errorf("Recover = %d, %v, want that no operation waits", left, err)
 	}
-	c.cloudService = newService(c.db, computetest.Options{Images: allImages})
+	c.cloudService = newService(c.DB, computetest.Options{Images: allImages})
 	_, create = c.CreateServers(ctx, ann, servers.ServerSpec{Flavor: "m1"})
-	c.refused("a server", create, fault.Unavailable, "ServiceUnavailable", "The placement service is not configured.")
+	c.Refused("a server", create, fault.Unavailable, "ServiceUnavailable", "The placement service is not configured.")
 }
 
 func TestReceive(t *testing.T) {
 	c := newCloud(t)
 	vm, early := computetest.Server("vm", "cn1"), computetest.Server("early", "")
-	c.add(vm, early, &compute.PortRow{Port: computetest.ID("p"), Server: vm.ID, Seen: []byte(`{}`)})
+	c.Add(vm, early, &compute.PortRow{Port: computetest.ID("p"), Server: vm.ID, Seen: []byte(`{}`)})
 	got := must(c.Receive(ctx, []servers.ExternalEvent{
 		{Name: "network-vif-deleted", Server: "x", Tag: "t"},
 		{Name: "network-vif-deleted", Server: vm.ID},

@@ -69,7 +69,7 @@ var rules = []struct{ pkg, may string }{
 	{"network/ovnagents", "agent/ovn agent/ovsdb agent/settings config guarantee network network/agents"},
 	{"compute", "allocations compute/extraspecs compute/hostlist compute/inventory compute/operation compute/request compute/selection fault guarantee placement rows watch"},
 	{"compute/catalog", "allocations compute compute/extraspecs compute/selection fault"},
-	{"compute/computetest", "compute compute/fleet compute/lifecycle compute/scheduler compute/serverports compute/servers placement/providertree"},
+	{"compute/computetest", "compute compute/fleet compute/lifecycle compute/scheduler compute/serverports compute/servers fault internal/logtest internal/storetest placement/providertree sqlstore sqlstore/rowtable"},
 	{"compute/extraspecs", "fault placement"},
 	{"compute/fleet", "allocations compute compute/hostlist compute/inventory fault placement placement/providertree watch"},
 	{"compute/hostlist", ""},
