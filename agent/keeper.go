@@ -143,7 +143,9 @@ func (k *Keeper) failed(err error) {
 
 // reportPlugged reports to the network service the ports whose status there differs from whether
 // they are plugged in. It returns whether there was nothing to report or the report succeeded.
-func (k *Keeper) reportPlugged(ctx context.Context, svcs *services, ports []portlist.Port, plugged map[string]bool) bool {
+func (k *Keeper) reportPlugged(
+	ctx context.Context, svcs *services, ports []portlist.Port, plugged map[string]bool,
+) bool {
 	changed := map[string]bool{}
 	for _, p := range ports {
 		if in, ok := plugged[p.ID]; ok && in != (p.Status == portlist.Active) {

@@ -121,7 +121,10 @@ func keeping(t *testing.T, d *device, during func(), services ...agent.Service) 
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	k := &agent.Keeper{Services: services, Settings: set, Enforcer: d, Findings: &agent.Findings{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	k := &agent.Keeper{
+		Services: services, Settings: set, Enforcer: d, Findings: &agent.Findings{},
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { k.Run(ctx) })
@@ -213,7 +216,8 @@ func TestBusyServiceIsLeftAlone(t *testing.T) {
 
 func TestLinkStatesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newPortServer(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2", Status: portlist.Active}, portlist.Port{ID: "p3", Status: portlist.Active}), newDevice()
+		b, d := newPortServer(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2", Status: portlist.Active},
+			portlist.Port{ID: "p3", Status: portlist.Active}), newDevice()
 		d.plugged["p1"], d.plugged["p3"] = true, true
 		keeping(t, d, func() {
 			after(time.Second)
@@ -221,7 +225,8 @@ func TestLinkStatesAreReported(t *testing.T) {
 			d.changed <- struct{}{}
 			after(3 * time.Minute)
 			// It was bound again.
-			b.set(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2", Status: portlist.Active}, portlist.Port{ID: "p3", Status: portlist.Active})
+			b.set(portlist.Port{ID: "p1"}, portlist.Port{ID: "p2", Status: portlist.Active},
+				portlist.Port{ID: "p3", Status: portlist.Active})
 			after(time.Second)
 		}, b)
 		want := []map[string]bool{{"p1": true, "p2": false}, {"p2": true}, {"p1": true}}

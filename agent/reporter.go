@@ -80,7 +80,9 @@ func (r *Reporter) background(ctx context.Context) (end func()) {
 
 // await waits until the next heartbeat is due, and reports whether the reason is a change of the
 // settings. Without a wait only such a change ends it.
-func (r *Reporter) await(ctx context.Context, wait time.Duration, watch <-chan time.Time, reload <-chan struct{}) (changed bool) {
+func (r *Reporter) await(
+	ctx context.Context, wait time.Duration, watch <-chan time.Time, reload <-chan struct{},
+) (changed bool) {
 	var due <-chan time.Time
 	if wait > 0 {
 		timer := time.NewTimer(wait)
@@ -126,7 +128,8 @@ func (r *Reporter) reread() bool {
 	for _, line := range changes {
 		r.Log.Info("setting changed", "change", line)
 	}
-	if names := settings.NeedRestart(settings.Changes(r.started, current), settings.LogOptions); len(changes) > 0 && len(names) > 0 {
+	if names := settings.NeedRestart(settings.Changes(r.started, current),
+		settings.LogOptions); len(changes) > 0 && len(names) > 0 {
 		r.Log.Warn("some changed settings take effect at the next start", "settings", names)
 	}
 	return len(changes) > 0

@@ -46,7 +46,8 @@ func file(t *testing.T, text string) (path string, read func() (*settings.Settin
 	path = filepath.Join(t.TempDir(), "agent.ini")
 	write(t, path, text)
 	return path, func() (*settings.Settings, error) {
-		s, _, err := settings.Load(settings.OVS, osloconfig.Sources{Files: []string{path}}, settings.Names{Host: "h", Canonical: "h"})
+		s, _, err := settings.Load(settings.OVS, osloconfig.Sources{Files: []string{path}},
+			settings.Names{Host: "h", Canonical: "h"})
 		return s, err
 	}
 }
@@ -68,7 +69,9 @@ watch_interval = 5
 `
 
 // newReporter returns a reporter of the file, and its log.
-func newReporter(t *testing.T, path string, read func() (*settings.Settings, error), services ...agent.Service) (*agent.Reporter, *bytes.Buffer) {
+func newReporter(
+	t *testing.T, path string, read func() (*settings.Settings, error), services ...agent.Service,
+) (*agent.Reporter, *bytes.Buffer) {
 	t.Helper()
 	set, err := read()
 	if err != nil {
@@ -106,7 +109,8 @@ func TestReportsAtIntervals(t *testing.T) {
 		if !s.beats[0].Start || s.beats[1].Start {
 			t.Error("want the start flag in the first heartbeat only")
 		}
-		if h := s.beats[0]; h.Type != "Open vSwitch agent" || h.Host != "h" || !bytes.Contains(h.Configurations, []byte("br-physnet0")) {
+		if h := s.beats[0]; h.Type != "Open vSwitch agent" || h.Host != "h" ||
+			!bytes.Contains(h.Configurations, []byte("br-physnet0")) {
 			t.Errorf("the heartbeat is %+v", h)
 		}
 	})
@@ -207,7 +211,8 @@ func TestChangedAddressIsTaken(t *testing.T) {
 		time.AfterFunc(7*time.Second, func() { write(t, path, ini+"network_urls = http://192.0.2.7:9696\n") })
 		run(r, 41*time.Second, nil)
 		if len(old.beats) != 1 || len(other.beats) != 2 || !other.beats[0].Start {
-			t.Errorf("%d heartbeats for the old address and %d for the new one, want 1 and 2, the first with the start flag", len(old.beats), len(other.beats))
+			t.Errorf("%d heartbeats for the old address and %d for the new one, want 1 and 2, the first with the start flag",
+				len(old.beats), len(other.beats))
 		}
 	})
 }

@@ -164,7 +164,8 @@ func (o *OVS) desired(ports []portlist.Port) (d ovs.Desired) {
 	}
 	for _, p := range ports {
 		d.Ports = append(d.Ports, ovs.Port{
-			ID: p.ID, Bridge: report.BridgeMappings[p.PhysicalNetwork], Egress: ovsRate(rulesOf(p, egress)), Ingress: ovsRate(rulesOf(p, ingress)),
+			ID: p.ID, Bridge: report.BridgeMappings[p.PhysicalNetwork], Egress: ovsRate(rulesOf(p, egress)),
+			Ingress: ovsRate(rulesOf(p, ingress)),
 		})
 	}
 	return d

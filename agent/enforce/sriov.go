@@ -162,13 +162,17 @@ func (s *SRIOV) find(p portlist.Port, numbers map[string]map[string]int) (name s
 				return name, n, ""
 			}
 		}
-		return "", 0, fmt.Sprintf("%s is no virtual function of a device for %s in [sriov_nic] physical_device_mappings", p.PCISlot, p.PhysicalNetwork)
+		return "", 0, fmt.Sprintf("%s is no virtual function of a device for %s in [sriov_nic] physical_device_mappings",
+			p.PCISlot, p.PhysicalNetwork)
 	}
 	if len(mapped) > 1 {
-		mapped = slices.DeleteFunc(slices.Clone(mapped), func(name string) bool { return !slices.Contains(p.Providers, s.provider(name)) })
+		mapped = slices.DeleteFunc(slices.Clone(mapped), func(name string) bool {
+			return !slices.Contains(p.Providers, s.provider(name))
+		})
 	}
 	if len(mapped) != 1 {
-		return "", 0, fmt.Sprintf("its device among those of %s is unknown: there is no PCI address, and no allocation from one of them", p.PhysicalNetwork)
+		return "", 0, fmt.Sprintf("its device among those of %s is unknown: there is no PCI address, and no allocation "+
+			"from one of them", p.PhysicalNetwork)
 	}
 	return mapped[0], -1, ""
 }
@@ -215,7 +219,9 @@ func (a *placing) functions() (all []tc.PF) {
 			p := d.functions[n]
 			for _, direction := range []tc.Direction{tc.Egress, tc.Ingress} {
 				if want := rulesOf(p, string(direction)); want.min > 0 || want.max > 0 {
-					pf.Ports = append(pf.Ports, tc.VFPort{Key: p.ID, Number: n, Direction: direction, Min: tc.Kbps(want.min), Max: tc.Kbps(want.max)})
+					pf.Ports = append(pf.Ports, tc.VFPort{
+						Key: p.ID, Number: n, Direction: direction, Min: tc.Kbps(want.min), Max: tc.Kbps(want.max),
+					})
 				}
 			}
 		}

@@ -104,7 +104,8 @@ func TestVFsGetTheRatesOfTheirPorts(t *testing.T) {
 	port := direct("p1", "0000:05:10.1", minimum("egress", 1_000_000), limit("egress", 2_000_000))
 	enforced := r.hold(port)
 	want := map[tc.VF]tc.VFRate{
-		{PF: "ens5", Number: 0}: {}, {PF: "ens5", Number: 1}: {Min: 1000, Max: 2000}, {PF: "ens5", Number: 2}: {}, {PF: "ens5", Number: 3}: {Max: 11},
+		{PF: "ens5", Number: 0}: {}, {PF: "ens5", Number: 1}: {Min: 1000, Max: 2000}, {PF: "ens5", Number: 2}: {},
+		{PF: "ens5", Number: 3}: {Max: 11},
 	}
 	if diff := cmp.Diff(want, r.host.VFs.State); diff != "" {
 		t.Errorf("the VFs' rates (-want +got):\n%s", diff)
@@ -132,7 +133,8 @@ func TestPortsWithoutVFsShareTheNIC(t *testing.T) {
 	if len(enforced.Findings) != 0 {
 		t.Errorf("findings: %q", enforced.Findings)
 	}
-	if up := r.host.Kernel.State["ens7"].Tree; up == nil || up.Classes[tc.PortMinor].Rate != 200_000 || up.Classes[tc.RootMinor].Ceil != 1_000_000 {
+	if up := r.host.Kernel.State["ens7"].Tree; up == nil || up.Classes[tc.PortMinor].Rate != 200_000 ||
+		up.Classes[tc.RootMinor].Ceil != 1_000_000 {
 		t.Errorf("ens7 has %+v, want a class of 200 Mbit/s below 1 Gbit/s", up)
 	}
 	if down := r.host.Kernel.State[tc.IFBName("ens7")].Tree; down == nil || down.Classes[tc.PortMinor].Ceil != 300_000 {
@@ -180,11 +182,23 @@ func TestWhatCannotBeHeldIsFound(t *testing.T) {
 		port portlist.Port
 		want string
 	}{
-		"NoSuchVF":     {direct("p1", "0000:05:11.1", minimum("egress", 1000)), "port p1: 0000:05:11.1 is no virtual function"},
-		"WhichDevice":  {portlist.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet1"}, "port p1: its device among those of"},
-		"NoDevice":     {portlist.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet7"}, "port p1: its device among those of"},
-		"IngressOfVF":  {direct("p1", "0000:05:10.1", minimum("ingress", 1000)), "ens5 ingress port p1"},
-		"OtherRule":    {direct("p1", "0000:05:10.1", portlist.Rule{Type: "dscp_marking"}), "port p1: a rule of type dscp_marking is not applied"},
+		"NoSuchVF": {
+			direct("p1", "0000:05:11.1", minimum("egress", 1000)),
+			"port p1: 0000:05:11.1 is no virtual function",
+		},
+		"WhichDevice": {
+			portlist.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet1"},
+			"port p1: its device among those of",
+		},
+		"NoDevice": {
+			portlist.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet7"},
+			"port p1: its device among those of",
+		},
+		"IngressOfVF": {direct("p1", "0000:05:10.1", minimum("ingress", 1000)), "ens5 ingress port p1"},
+		"OtherRule": {
+			direct("p1", "0000:05:10.1", portlist.Rule{Type: "dscp_marking"}),
+			"port p1: a rule of type dscp_marking is not applied",
+		},
 		"PacketRate":   {direct("p1", "0000:05:10.1", portlist.Rule{Type: "minimum_packet_rate"}), ""},
 		"WholeNIC":     {portlist.Port{ID: "p1", VNIC: "direct-physical", PhysicalNetwork: "physnet7"}, ""},
 		"ExcludedIsIt": {direct("p1", "0000:05:10.3", minimum("egress", 1000)), "ens5"},

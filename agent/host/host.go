@@ -375,7 +375,10 @@ func (h *Host) carryOut(ctx context.Context, id string, want *hostlist.Server, s
 // succeeds or the list has the server no more.
 func (h *Host) reportResult(ctx context.Context, id string, want *hostlist.Server, err error) {
 	event, retried := want.Event, err != nil && want.Deleted
-	r := hostlist.Result{Server: id, Event: event, Generation: want.Generation, Power: knownPower(want), Everywhere: errors.Is(err, driver.ErrEverywhere)}
+	r := hostlist.Result{
+		Server: id, Event: event, Generation: want.Generation, Power: knownPower(want),
+		Everywhere: errors.Is(err, driver.ErrEverywhere),
+	}
 	if err != nil {
 		r.Error = err.Error()
 	}

@@ -76,7 +76,8 @@ func (s *service) refuse(err error) {
 func (s *service) Wanted(ctx context.Context, known string, wait time.Duration) (hostlist.List, error) {
 	for {
 		s.mu.Lock()
-		list, changed, err := hostlist.List{Revision: fmt.Sprint(s.revision), Servers: slices.Clone(s.wants)}, s.changed, s.failing()
+		list, changed, err := hostlist.List{Revision: fmt.Sprint(s.revision), Servers: slices.Clone(s.wants)},
+			s.changed, s.failing()
 		s.mu.Unlock()
 		if err != nil || list.Revision != known {
 			return list, err
@@ -165,7 +166,10 @@ func TestUnknownServers(t *testing.T) {
 	var logged bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		s := newService()
-		h := &host.Host{Service: s, Driver: fake, Log: slog.New(slog.NewTextHandler(&logged, nil)), ReportInterval: 10 * time.Second, Concurrency: 2}
+		h := &host.Host{
+			Service: s, Driver: fake, Log: slog.New(slog.NewTextHandler(&logged, nil)), ReportInterval: 10 * time.Second,
+			Concurrency: 2,
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { h.Run(ctx) })
@@ -177,8 +181,18 @@ func TestUnknownServers(t *testing.T) {
 		}{
 			{"an empty list", nil, []string{"a", "b", "c"}, []string{"a", "b", "c"}},
 			{"a list of others", []hostlist.Server{server("d", "e1")}, []string{"a", "b", "c"}, []string{"a", "b", "c", "d"}},
-			{"a list with one of them", []hostlist.Server{server("b", ""), server("d", "e1")}, []string{"a", "c"}, []string{"a", "b", "c", "d"}},
-			{"a list with one to destroy", []hostlist.Server{server("b", ""), absent("c", "e2")}, []string{"a", "d"}, []string{"a", "b", "d"}},
+			{
+				"a list with one of them",
+				[]hostlist.Server{server("b", ""), server("d", "e1")},
+				[]string{"a", "c"},
+				[]string{"a", "b", "c", "d"},
+			},
+			{
+				"a list with one to destroy",
+				[]hostlist.Server{server("b", ""), absent("c", "e2")},
+				[]string{"a", "d"},
+				[]string{"a", "b", "d"},
+			},
 		} {
 			s.want(step.want...)
 			time.Sleep(3 * time.Minute)
@@ -268,7 +282,11 @@ func TestHost(t *testing.T) {
 			}
 		}
 		s.want(server("a", "e1", "p"), server("b", "e2"), server("c", "e3"))
-		check("three that are new", []hostlist.Result{{Server: "a", Event: "e1"}, {Server: "b", Event: "e2"}, {Server: "c", Event: "e3"}},
+		check("three that are new", []hostlist.Result{
+			{Server: "a", Event: "e1"},
+			{Server: "b", Event: "e2"},
+			{Server: "c", Event: "e3"},
+		},
 			"a built=true running=true [p]", "b built=true running=true []", "c built=true running=true []")
 
 		stopped, again := server("b", ""), server("c", "e5")
@@ -290,7 +308,9 @@ func TestHost(t *testing.T) {
 // What fails is reported once, and not tried again until something else is wanted. Without an event
 // that waits for the result it is tried again.
 func TestFailures(t *testing.T) {
-	bad := map[string]error{"build a": errors.New("no such image"), "build b": fmt.Errorf("%w: the disk is too small", driver.ErrEverywhere)}
+	bad := map[string]error{
+		"build a": errors.New("no such image"), "build b": fmt.Errorf("%w: the disk is too small", driver.ErrEverywhere),
+	}
 	tried := map[string]int{}
 	fake := &driver.Fake{Fail: func(verb, id string) error {
 		tried[verb+" "+id]++
@@ -299,7 +319,10 @@ func TestFailures(t *testing.T) {
 	inBubble(t, fake, func(t *testing.T, s *service) {
 		s.want(server("a", "e1"), server("b", "e2"), server("c", ""))
 		time.Sleep(5 * time.Minute)
-		want := []hostlist.Result{{Server: "a", Event: "e1", Error: "no such image"}, {Server: "b", Event: "e2", Error: bad["build b"].Error(), Everywhere: true}}
+		want := []hostlist.Result{
+			{Server: "a", Event: "e1", Error: "no such image"},
+			{Server: "b", Event: "e2", Error: bad["build b"].Error(), Everywhere: true},
+		}
 		if d := cmp.Diff(want, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
@@ -416,7 +439,8 @@ func TestPowers(t *testing.T) {
 				t.Errorf("step %d: it was said (-want +got)\n%s", i, d)
 			}
 			states, err := fake.Servers(t.Context())
-			if d := cmp.Diff([]driver.State{{ID: "a", Built: true, Running: step.actualRunning, Power: step.is}}, states); d != "" || err != nil {
+			if d := cmp.Diff([]driver.State{{ID: "a", Built: true, Running: step.actualRunning, Power: step.is}},
+				states); d != "" || err != nil {
 				t.Errorf("step %d, %v (-want +got)\n%s", i, err, d)
 			}
 		}
@@ -436,7 +460,10 @@ func TestGenerations(t *testing.T) {
 				t.Errorf("it was said (-want +got)\n%s", d)
 			}
 			states, err := fake.Servers(t.Context())
-			if d := cmp.Diff([]driver.State{{ID: "a", Built: true, Running: true, Ports: []string{"p"}, Generation: int64(generation)}}, states); d != "" || err != nil {
+			if d := cmp.Diff([]driver.State{{
+				ID: "a", Built: true, Running: true, Ports: []string{"p"},
+				Generation: int64(generation),
+			}}, states); d != "" || err != nil {
 				t.Errorf("generation %d, %v (-want +got)\n%s", generation, err, d)
 			}
 		}

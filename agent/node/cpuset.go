@@ -131,13 +131,16 @@ type sets struct{ shared, dedicated cpuSet }
 // understand reads the sets of CPUs by Nova's rules of what goes with what.
 func (r *resources) understand(rd *reader) {
 	pinned := rd.cpus(groupDefault, "vcpu_pin_set", r.pinned)
-	r.sets = sets{rd.cpus(groupCompute, "cpu_shared_set", r.shared), rd.cpus(groupCompute, "cpu_dedicated_set", r.dedicated)}
+	r.sets = sets{
+		rd.cpus(groupCompute, "cpu_shared_set", r.shared), rd.cpus(groupCompute, "cpu_dedicated_set", r.dedicated),
+	}
 	if r.pinned != "" {
 		r.understandPinned(rd, pinned)
 		return
 	}
 	if union := r.sets.dedicated.common(r.sets.shared); len(union) > 0 {
-		rd.wrong(groupCompute, "cpu_dedicated_set", r.dedicated, "%s is in cpu_shared_set too; a CPU is for one of the two", union)
+		rd.wrong(groupCompute, "cpu_dedicated_set", r.dedicated,
+			"%s is in cpu_shared_set too; a CPU is for one of the two", union)
 	}
 	if r.reservedCPUs > 0 && (r.shared != "" || r.dedicated != "") {
 		rd.wrong(groupDefault, "reserved_host_cpus", strconv.Itoa(r.reservedCPUs),
@@ -148,9 +151,11 @@ func (r *resources) understand(rd *reader) {
 func (r *resources) understandPinned(rd *reader, pinned cpuSet) {
 	switch {
 	case r.dedicated != "":
-		rd.wrong(groupDefault, "vcpu_pin_set", r.pinned, "leave it out: it is outdated and excludes [compute] cpu_dedicated_set")
+		rd.wrong(groupDefault, "vcpu_pin_set", r.pinned,
+			"leave it out: it is outdated and excludes [compute] cpu_dedicated_set")
 	case r.shared != "":
-		rd.warn("[DEFAULT] vcpu_pin_set is outdated and overrules [compute] cpu_shared_set, which does nothing: leave vcpu_pin_set out")
+		rd.warn("[DEFAULT] vcpu_pin_set is outdated and overrules [compute] cpu_shared_set, which does nothing: leave " +
+			"vcpu_pin_set out")
 	default:
 		rd.warn("[DEFAULT] vcpu_pin_set is outdated: use [compute] cpu_shared_set and cpu_dedicated_set")
 	}

@@ -141,7 +141,10 @@ func decodeJSON(text string) (v any, err error) {
 var idle = []string{"trusted", "managed", "live_migratable"}
 
 func (r *specReader) read(object map[string]any) {
-	d := deviceSpec{number: r.entry, where: r.where, vendor: r.id(object, "vendor_id"), product: r.id(object, "product_id"), device: r.text(object, "devname")}
+	d := deviceSpec{
+		number: r.entry, where: r.where, vendor: r.id(object, "vendor_id"), product: r.id(object, "product_id"),
+		device: r.text(object, "devname"),
+	}
 	if address, given := object["address"]; given && address != nil && address != "" {
 		if d.device != "" {
 			r.wrong("devname: ", d.device, "leave it out, or address: both name a device")
@@ -160,7 +163,10 @@ func (r *specReader) read(object map[string]any) {
 	for _, key := range idle {
 		r.flag(object, key)
 	}
-	known := append([]string{"vendor_id", "product_id", "devname", "address", "physical_network", "resource_class", "traits", "remote_managed", "one_time_use"}, idle...)
+	known := append([]string{
+		"vendor_id", "product_id", "devname", "address", "physical_network", "resource_class",
+		"traits", "remote_managed", "one_time_use",
+	}, idle...)
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(known, key) {
 			r.warn("%.60q does nothing", key)
@@ -320,7 +326,8 @@ func (r *specReader) class(text string) string {
 		name = normal(name)
 	}
 	if !customName.MatchString(name) {
-		r.wrong("resource_class: ", text, "it becomes %.60q, and a class is CUSTOM_, letters, digits and underscores, 255 at most", name)
+		r.wrong("resource_class: ", text,
+			"it becomes %.60q, and a class is CUSTOM_, letters, digits and underscores, 255 at most", name)
 	}
 	return name
 }
@@ -341,7 +348,8 @@ func (r *specReader) traits(text string) []string {
 			name = normal(name)
 		}
 		if !customName.MatchString(name) {
-			r.wrong("traits: ", piece, "it becomes %.60q, and a trait is CUSTOM_, letters, digits and underscores, 255 at most", name)
+			r.wrong("traits: ", piece,
+				"it becomes %.60q, and a trait is CUSTOM_, letters, digits and underscores, 255 at most", name)
 		}
 		all = append(all, name)
 	}

@@ -65,8 +65,8 @@ func TestDocumentNamesTheDefaults(t *testing.T) {
 	prose, _, _ := strings.Cut(golden.Read(t, docPage), docMarker)
 	all := node.Documented()
 	for name, want := range map[string]string{
-		"initial_cpu_allocation_ratio": "(4.0)", "initial_ram_allocation_ratio": "(1.0)", "reserved_host_memory_mb": "(512)", "state_path": "/var/lib/nova",
-		"provider_config_location": "/etc/nova/provider_config/",
+		"initial_cpu_allocation_ratio": "(4.0)", "initial_ram_allocation_ratio": "(1.0)", "reserved_host_memory_mb": "(512)",
+		"state_path": "/var/lib/nova", "provider_config_location": "/etc/nova/provider_config/",
 	} {
 		i := slices.IndexFunc(all, func(s config.Setting) bool { return s.Name.Option == name })
 		if i < 0 || all[i].Display() != strings.Trim(want, "()") || !strings.Contains(prose, want) {

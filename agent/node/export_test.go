@@ -64,7 +64,9 @@ func Specs(texts []string, devices []SpecDevice) ([]int, error) {
 		if d.Parent != "" {
 			kind = virtual
 		}
-		p.byAddr[d.Address] = pciDevice{address: d.Address, vendor: d.Vendor, product: d.Product, parent: d.Parent, kind: kind}
+		p.byAddr[d.Address] = pciDevice{
+			address: d.Address, vendor: d.Vendor, product: d.Product, parent: d.Parent, kind: kind,
+		}
 	}
 	matched := make([]int, len(devices))
 	for i, d := range devices {

@@ -38,7 +38,8 @@ func (s *Settings) findIdentity() (id guarantee.UUID, from string, err error) {
 		case err != nil:
 			return guarantee.UUID{}, "", err
 		case from != "" && uuid != id:
-			return guarantee.UUID{}, "", fmt.Errorf("%s has the UUID %s, and %s has %s: remove the one that is not this host's", from, id, path, uuid)
+			return guarantee.UUID{}, "", fmt.Errorf("%s has the UUID %s, and %s has %s: remove the one that is not this host's",
+				from, id, path, uuid)
 		default:
 			id, from = uuid, path
 		}
@@ -74,8 +75,9 @@ func readIdentity(path string) (guarantee.UUID, error) {
 	}
 	id, err := guarantee.ParseUUID(strings.TrimSpace(string(text)))
 	if err != nil || id == (guarantee.UUID{}) {
-		return guarantee.UUID{}, fmt.Errorf("%s: want the UUID of this host, not %.40q: write the one there that placement has for the host, "+
-			"or remove the file when nothing is allocated on it", path, text)
+		return guarantee.UUID{}, fmt.Errorf(
+			"%s: want the UUID of this host, not %.40q: write the one there that placement has for the host, "+
+				"or remove the file when nothing is allocated on it", path, text)
 	}
 	return id, nil
 }

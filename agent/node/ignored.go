@@ -21,10 +21,12 @@ func ignored(service *config.Compute) osloconfig.Names {
 	names.Groups = slices.DeleteFunc(others.Groups, func(group string) bool {
 		return slices.Contains([]string{groupCompute, groupDevices, groupPCI, groupOVS}, group)
 	})
-	agent, _, _ := settings.Load(settings.OVS, osloconfig.Sources{}, settings.Names{Host: "host"}) // without sources there is nothing wrong
-	shared := slices.DeleteFunc(slices.Concat(config.DefaultPlacement().Settings(), agent.Table()), func(s config.Setting) bool {
-		return s.Group != groupBerth
-	})
+	// without sources there is nothing wrong
+	agent, _, _ := settings.Load(settings.OVS, osloconfig.Sources{}, settings.Names{Host: "host"})
+	shared := slices.DeleteFunc(slices.Concat(config.DefaultPlacement().Settings(), agent.Table()),
+		func(s config.Setting) bool {
+			return s.Group != groupBerth
+		})
 	for _, s := range append(service.Settings(), shared...) {
 		names.Options = append(names.Options, s.Name)
 		for _, older := range s.Older {

@@ -119,11 +119,14 @@ func (s *Settings) understand() ([]*settings.Mistake, []string) {
 }
 
 // novaFakes are Nova's drivers that run nothing either.
-var novaFakes = []string{"", "fake.FakeDriver", "fake.SmallFakeDriver", "fake.MediumFakeDriver", "nova.virt.fake.FakeDriver"}
+var novaFakes = []string{
+	"", "fake.FakeDriver", "fake.SmallFakeDriver", "fake.MediumFakeDriver", "nova.virt.fake.FakeDriver",
+}
 
 func (s *Settings) checkDriver(r *reader) {
 	if s.Driver == Fake && !slices.Contains(novaFakes, s.written.novaDriver) {
-		r.warn("[DEFAULT] compute_driver is %.60q, which Berth does not have: servers exist in memory only, as with [berth] compute_driver = fake", s.written.novaDriver)
+		r.warn("[DEFAULT] compute_driver is %.60q, which Berth does not have: servers exist in memory only, as with "+
+			"[berth] compute_driver = fake", s.written.novaDriver)
 	}
 }
 
@@ -133,7 +136,9 @@ func (s *Settings) understandPCI(r *reader) {
 	hidden := 0
 	for _, d := range s.devices {
 		if d.device != "" && s.pciInPlacement {
-			r.wrong(groupPCI, "device_spec", d.device, "entry %d: devname: name the device by its address: [pci] report_in_placement does not go with interfaces", d.number)
+			r.wrong(groupPCI, "device_spec", d.device,
+				"entry %d: devname: name the device by its address: [pci] report_in_placement does not go "+
+					"with interfaces", d.number)
 			r.mistakes[len(r.mistakes)-1].Where = d.where
 		}
 		if !d.forPorts && !d.remote {
@@ -141,18 +146,21 @@ func (s *Settings) understandPCI(r *reader) {
 		}
 	}
 	if hidden > 0 && !s.pciInPlacement {
-		r.warn("[pci] device_spec: without report_in_placement, nothing becomes of the entries without physical_network (%d)", hidden)
+		r.warn("[pci] device_spec: without report_in_placement, nothing becomes of the entries without "+
+			"physical_network (%d)", hidden)
 	}
 }
 
 func (n *NetnsDriver) understand(r *reader, w written) {
-	bridges, wrong := settings.Pairs(osloconfig.Name{Group: groupBerth, Option: "netns_bridges"}, w.bridges, "bridge", "physnet0:br-physnet0", true)
+	bridges, wrong := settings.Pairs(osloconfig.Name{Group: groupBerth, Option: "netns_bridges"}, w.bridges, "bridge",
+		"physnet0:br-physnet0", true)
 	r.mistakes = append(r.mistakes, wrong...)
 	n.Bridges = make(map[string]string, len(bridges))
 	for physnet, bridge := range bridges {
 		n.Bridges[physnet] = bridge[0]
 	}
-	n.Devices, wrong = settings.Pairs(osloconfig.Name{Group: groupBerth, Option: "netns_devices"}, w.devices, "NIC", "physnet0:ens5", false)
+	n.Devices, wrong = settings.Pairs(osloconfig.Name{Group: groupBerth, Option: "netns_devices"}, w.devices, "NIC",
+		"physnet0:ens5", false)
 	r.mistakes = append(r.mistakes, wrong...)
 }
 

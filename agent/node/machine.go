@@ -160,7 +160,9 @@ func (m Machine) arch() string {
 	if m.Arch != "" {
 		return m.Arch
 	}
-	names := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "ppc64le": "ppc64le", "s390x": "s390x", "riscv64": "riscv64"}
+	names := map[string]string{
+		"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "ppc64le": "ppc64le", "s390x": "s390x", "riscv64": "riscv64",
+	}
 	return cmp.Or(names[runtime.GOARCH], runtime.GOARCH)
 }
 

@@ -40,7 +40,8 @@ var mdevClass = regexp.MustCompile(`^(VGPU|CUSTOM_[A-Z0-9_]{1,248})$`)
 func (m *mdevType) settings() []config.Setting {
 	g := m.group()
 	return []config.Setting{
-		config.NewSetting(g, "device_addresses", osloconfig.List(&m.addresses), "PCI addresses of the cards whose mediated devices are of this type, separated by commas.").
+		config.NewSetting(g, "device_addresses", osloconfig.List(&m.addresses),
+			"PCI addresses of the cards whose mediated devices are of this type, separated by commas.").
 			FormerlyIn("vgpu_"+m.name, "device_addresses"),
 		config.NewSetting(g, "mdev_class", osloconfig.String(&m.class).Check(func(text string) error {
 			if !mdevClass.MatchString(text) {
@@ -69,7 +70,8 @@ func (r *reader) mdevRules(types []*mdevType) mdevRules {
 	rules := mdevRules{byAddr: map[string]*mdevType{}}
 	for _, m := range types {
 		if strings.ContainsRune(m.name, '/') {
-			r.wrong(groupDevices, "enabled_mdev_types", m.name, "want names of types, as /sys/class/mdev_bus/*/mdev_supported_types has them")
+			r.wrong(groupDevices, "enabled_mdev_types", m.name,
+				"want names of types, as /sys/class/mdev_bus/*/mdev_supported_types has them")
 		}
 		for _, text := range m.addresses {
 			address := strings.ToLower(text)
@@ -91,7 +93,8 @@ func (r *reader) mdevRules(types []*mdevType) mdevRules {
 			continue
 		}
 		if len(types) > 1 {
-			r.warn("[devices] enabled_mdev_types: %s has no device_addresses in [%s], so only the first type is used, %s, on every card", m.name, m.group(), types[0].name)
+			r.warn("[devices] enabled_mdev_types: %s has no device_addresses in [%s], so only the first type is used, %s, "+
+				"on every card", m.name, m.group(), types[0].name)
 		}
 		if m.class != classVGPU {
 			r.warn("[%s] mdev_class does nothing without device_addresses", m.group())
@@ -144,12 +147,16 @@ func (s *Settings) reportMdevs(m Machine, r *Report) error {
 		}
 		used[card.kind] += card.free
 		if total := card.made + card.free; total > 0 {
-			r.Host.Devices = append(r.Host.Devices, inventory.Device{Suffix: card.libvirtName(), Class: card.class, Total: total})
+			r.Host.Devices = append(r.Host.Devices, inventory.Device{
+				Suffix: card.libvirtName(), Class: card.class, Total: total,
+			})
 		}
 	}
 	for _, address := range slices.Sorted(maps.Keys(s.mdevOf.byAddr)) {
 		if !slices.Contains(cards, address) {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("[%s] device_addresses: %s cannot have mediated devices, or is not there", s.mdevOf.byAddr[address].group(), address))
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("[%s] device_addresses: %s cannot have mediated devices, or is not there",
+					s.mdevOf.byAddr[address].group(), address))
 		}
 	}
 	return nil

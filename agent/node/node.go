@@ -139,7 +139,9 @@ func newSettings(names settings.Names) *Settings {
 		Default:        Default{Host: names.Host, StatePath: "/var/lib/nova"},
 		ReportInterval: 10 * time.Second, ResourceInterval: defaultResourceInterval, Concurrency: 10,
 		Driver: Fake,
-		Netns:  NetnsDriver{Prefix: "berth-", OVS: true, IntegrationBridge: "br-int", Connection: "tcp:127.0.0.1:6640", Timeout: 2 * time.Minute},
+		Netns: NetnsDriver{
+			Prefix: "berth-", OVS: true, IntegrationBridge: "br-int", Connection: "tcp:127.0.0.1:6640", Timeout: 2 * time.Minute,
+		},
 		Berth: Berth{
 			ComputeURLs:    []string{"http://127.0.0.1:8774"},
 			ComputeTimeout: 10 * time.Second, WatchInterval: 5 * time.Second,

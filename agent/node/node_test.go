@@ -38,16 +38,21 @@ func question(t *testing.T, lines ...string) (*host, *node.Settings) {
 func TestSettings(t *testing.T) {
 	_, s := question(t,
 		"[DEFAULT]", "report_interval = 2.5", "max_concurrent_builds = 3", "host = compute7",
-		"[berth]", "compute_driver = netns", "netns_bridges = physnet0:br0", "netns_devices = physnet0:ens5,physnet0:ens6", "netns_ovs = false",
-		"compute_urls = http://a:8774, http://b:8774", "compute_token_file = /run/token", "fake_failure = 0.25", "fake_build_time = 1", "fake_vcpus = 4",
+		"[berth]", "compute_driver = netns", "netns_bridges = physnet0:br0", "netns_devices = physnet0:ens5,physnet0:ens6",
+		"netns_ovs = false",
+		"compute_urls = http://a:8774, http://b:8774", "compute_token_file = /run/token", "fake_failure = 0.25",
+		"fake_build_time = 1", "fake_vcpus = 4",
 		"[neutron]", "ovs_bridge = br-x",
 	)
-	if s.Default.Host != "compute7" || s.ReportInterval != 2500*time.Millisecond || s.Concurrency != 3 || s.Default.MyIP != "192.0.2.1" {
-		t.Errorf("host, interval, concurrency, address = %q, %s, %d, %q", s.Default.Host, s.ReportInterval, s.Concurrency, s.Default.MyIP)
+	if s.Default.Host != "compute7" || s.ReportInterval != 2500*time.Millisecond || s.Concurrency != 3 ||
+		s.Default.MyIP != "192.0.2.1" {
+		t.Errorf("host, interval, concurrency, address = %q, %s, %d, %q", s.Default.Host, s.ReportInterval, s.Concurrency,
+			s.Default.MyIP)
 	}
 	want := node.NetnsDriver{
 		Prefix: "berth-", IntegrationBridge: "br-x", Bridges: map[string]string{"physnet0": "br0"},
-		Devices: map[string][]string{"physnet0": {"ens5", "ens6"}}, Connection: "tcp:127.0.0.1:6640", Timeout: 2 * time.Minute,
+		Devices: map[string][]string{"physnet0": {"ens5", "ens6"}}, Connection: "tcp:127.0.0.1:6640",
+		Timeout: 2 * time.Minute,
 	}
 	if diff := cmp.Diff(want, s.Netns); s.Driver != node.Netns || diff != "" {
 		t.Errorf("driver %s (-want +got):\n%s", s.Driver, diff)
@@ -55,7 +60,8 @@ func TestSettings(t *testing.T) {
 	if diff := cmp.Diff(node.FakeDriver{VCPUs: 4, BuildTime: time.Second, Failure: 0.25}, s.Fake); diff != "" {
 		t.Errorf("fake driver (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"http://a:8774", "http://b:8774"}, s.Berth.ComputeURLs); diff != "" || s.Berth.ComputeTokenFile != "/run/token" {
+	if diff := cmp.Diff([]string{"http://a:8774", "http://b:8774"}, s.Berth.ComputeURLs); diff != "" ||
+		s.Berth.ComputeTokenFile != "/run/token" {
 		t.Errorf("%+v:\n%s", s.Berth, diff)
 	}
 }
@@ -118,12 +124,15 @@ func TestIdentity(t *testing.T) {
 		state, extra string // what the files have; empty: there is none
 		want         string // of the UUID, or of the error
 	}{
-		"InState":          {hostID, "", hostID},
-		"BesideTheFiles":   {"", other, other},
-		"TheSame":          {hostID, " " + strings.ToUpper(hostID) + "\n\n", hostID},
-		"WithoutHyphens":   {strings.ReplaceAll(hostID, "-", ""), "", hostID},
-		"Different":        {hostID, other, "has " + hostID + ": remove the one that is not this host's"},
-		"Nonsense":         {"nonsense", "", `compute_id: want the UUID of this host, not "nonsense": write the one there that placement has for the host`},
+		"InState":        {hostID, "", hostID},
+		"BesideTheFiles": {"", other, other},
+		"TheSame":        {hostID, " " + strings.ToUpper(hostID) + "\n\n", hostID},
+		"WithoutHyphens": {strings.ReplaceAll(hostID, "-", ""), "", hostID},
+		"Different":      {hostID, other, "has " + hostID + ": remove the one that is not this host's"},
+		"Nonsense": {
+			"nonsense", "",
+			`compute_id: want the UUID of this host, not "nonsense": write the one there that placement has for the host`,
+		},
 		"NonsenseBeside":   {hostID, "nonsense", "want the UUID of this host"},
 		"Empty":            {"\n", "", "want the UUID of this host"},
 		"Zero":             {"00000000-0000-0000-0000-000000000000", "", "want the UUID of this host"},
@@ -176,7 +185,8 @@ func TestDiskOfServers(t *testing.T) {
 		return 77 << 30, nil
 	}
 	r, err := s.Report(m)
-	if err != nil || r.Host.DiskGB.Total != 77 || !slices.Equal(seen, []string{"/srv/servers/all", "/srv/servers", "/srv"}) {
+	if err != nil || r.Host.DiskGB.Total != 77 ||
+		!slices.Equal(seen, []string{"/srv/servers/all", "/srv/servers", "/srv"}) {
 		t.Errorf("Report = %d GB, %v after looking at %v", r.Host.DiskGB.Total, err, seen)
 	}
 	m.Disk = func(string) (int64, error) { return 0, fs.ErrPermission }
@@ -297,7 +307,9 @@ func TestThisMachine(t *testing.T) {
 // What provider files add is no setting, and changes all the same.
 func TestChangesOfProviderFiles(t *testing.T) {
 	h, s := question(t, "[DEFAULT]")
-	h.write(t, "provider_config/a.yaml", `{meta: {schema_version: "1.0"}, providers: [{identification: {uuid: $COMPUTE_NODE}, traits: {additional: [CUSTOM_X]}}]}`)
+	h.write(t, "provider_config/a.yaml",
+		`{meta: {schema_version: "1.0"}, providers: [{identification: {uuid: $COMPUTE_NODE}, `+
+			`traits: {additional: [CUSTOM_X]}}]}`)
 	for _, want := range []int{1, 0} {
 		cur, _, err := h.load()
 		if err != nil {
@@ -311,7 +323,8 @@ func TestChangesOfProviderFiles(t *testing.T) {
 }
 
 func TestChangesOfTheSameAreNone(t *testing.T) {
-	h, s := question(t, "[compute]", "cpu_shared_set = 0-3", "[devices]", "enabled_mdev_types = a", "[mdev_a]", "device_addresses = 0000:84:00.0")
+	h, s := question(t, "[compute]", "cpu_shared_set = 0-3", "[devices]", "enabled_mdev_types = a", "[mdev_a]",
+		"device_addresses = 0000:84:00.0")
 	again, _, err := h.load()
 	if err != nil {
 		t.Fatal(err)

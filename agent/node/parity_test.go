@@ -14,8 +14,8 @@ import (
 // __source_file. An empty mapping in a list of inventories adds something there only.
 
 var parityCPUs = []string{
-	"", "0", "0-3", "0-3,^2", "^2,0-3", "0-7,^2-4", " 0 , 2 - 3 ,, ", "0-3,2-5", "^0", "0,^0", "3-1", "a", "0-", "-3", "-", "^", "^-",
-	"^a", "0-3-5", "1_0", "+1", "0x1", "1.5", "0,^1", "00,01", "^ 2,1-3", "1 2", "1;2", "5-5", "^5-4,1",
+	"", "0", "0-3", "0-3,^2", "^2,0-3", "0-7,^2-4", " 0 , 2 - 3 ,, ", "0-3,2-5", "^0", "0,^0", "3-1", "a", "0-", "-3", "-",
+	"^", "^-", "^a", "0-3-5", "1_0", "+1", "0x1", "1.5", "0,^1", "00,01", "^ 2,1-3", "1 2", "1;2", "5-5", "^5-4,1",
 }
 
 var parityDevices = []node.SpecDevice{
@@ -74,7 +74,10 @@ var paritySpecs = [][]string{
 	{`{"address": {"domain": "0000", "bus": "af", "slot": "00", "function": "0"}, "product_id": "1018"}`},
 	{`{"devname": "nowhere0"}`},
 	{`{"devname": "nowhere0", "address": "0000:81:00.0"}`},
-	{`{"address": "0000:81:00.0", "product_id": "154c", "physical_network": "p"}`, `{"address": "0000:81:00.0", "physical_network": "q"}`},
+	{
+		`{"address": "0000:81:00.0", "product_id": "154c", "physical_network": "p"}`,
+		`{"address": "0000:81:00.0", "physical_network": "q"}`,
+	},
 	{`nonsense`},
 	{`7`},
 	{`"x"`},
@@ -87,11 +90,12 @@ var paritySpecs = [][]string{
 
 var parityNames = []string{
 	`{}`,
-	`{"resource_class": "PGPU"}`, `{"resource_class": "pgpu"}`, `{"resource_class": "my gpu"}`, `{"resource_class": "CUSTOM_A"}`,
-	`{"resource_class": "custom_a"}`, `{"resource_class": "a__b-c"}`, `{"resource_class": "CUSTOM_a-b"}`, `{"resource_class": ""}`,
-	`{"resource_class": "-"}`, `{"resource_class": null}`, `{"resource_class": "GPU!"}`,
-	`{"traits": "HW_GPU_API_VULKAN"}`, `{"traits": "hw_gpu_api_vulkan"}`, `{"traits": "a,b,a"}`, `{"traits": "CUSTOM_B,custom_b,B"}`,
-	`{"traits": "a, b"}`, `{"traits": ""}`, `{"traits": "my-awesome  gpu"}`, `{"traits": "CUSTOM_A-B"}`, `{"traits": "COMPUTE_MANAGED_PCI_DEVICE"}`,
+	`{"resource_class": "PGPU"}`, `{"resource_class": "pgpu"}`, `{"resource_class": "my gpu"}`,
+	`{"resource_class": "CUSTOM_A"}`, `{"resource_class": "custom_a"}`, `{"resource_class": "a__b-c"}`,
+	`{"resource_class": "CUSTOM_a-b"}`, `{"resource_class": ""}`, `{"resource_class": "-"}`, `{"resource_class": null}`,
+	`{"resource_class": "GPU!"}`, `{"traits": "HW_GPU_API_VULKAN"}`, `{"traits": "hw_gpu_api_vulkan"}`,
+	`{"traits": "a,b,a"}`, `{"traits": "CUSTOM_B,custom_b,B"}`, `{"traits": "a, b"}`, `{"traits": ""}`,
+	`{"traits": "my-awesome  gpu"}`, `{"traits": "CUSTOM_A-B"}`, `{"traits": "COMPUTE_MANAGED_PCI_DEVICE"}`,
 }
 
 const metaLine = "meta: {schema_version: '1.0'}\n"
@@ -132,7 +136,8 @@ var parityProviders = [][]string{
 	provider("other: {additional: [CUSTOM_A]}\n    traits: {additional: [CUSTOM_A]}"),
 	provider("inventories: {additional: [CUSTOM_A: {total: 5}]}"),
 	provider("inventories: {additional: [{CUSTOM_A: {total: 5}, CUSTOM_B: {total: 6}}]}"),
-	provider("inventories: {additional: [CUSTOM_A: {total: 22, reserved: 2, min_unit: 1, max_unit: 11, step_size: 1, allocation_ratio: 1.5}]}"),
+	provider("inventories: {additional: [CUSTOM_A: {total: 22, reserved: 2, min_unit: 1, max_unit: 11, step_size: 1, " +
+		"allocation_ratio: 1.5}]}"),
 	provider("inventories: {additional: [CUSTOM_A: {total: 5.0, allocation_ratio: 2}]}"),
 	provider("inventories: {additional: [CUSTOM_A: {total: 5.5}]}"),
 	provider("inventories: {additional: [CUSTOM_A: {total: '5'}]}"),
@@ -149,11 +154,13 @@ var parityProviders = [][]string{
 	{metaLine + "providers: [{identification: {other: a}, traits: {additional: [CUSTOM_A]}}]\n"},
 	{metaLine + "providers: [{identification: {uuid: $COMPUTE_NODE}, traits: {additional: [CUSTOM_A]}}]\n"},
 	{metaLine + "providers: [{identification: {uuid: " + hostID + "}, traits: {additional: [CUSTOM_A]}}]\n"},
-	{metaLine + "providers: [{identification: {uuid: 3b36d91ebf60460fb1f83322dee5cdfd}, traits: {additional: [CUSTOM_A]}}]\n"},
+	{metaLine + "providers: [{identification: {uuid: 3b36d91ebf60460fb1f83322dee5cdfd}, traits: {additional: " +
+		"[CUSTOM_A]}}]\n"},
 	{metaLine + "providers: [{identification: {uuid: nonsense}, traits: {additional: [CUSTOM_A]}}]\n"},
 	append(provider("traits: {additional: [CUSTOM_A]}"), provider("traits: {additional: [CUSTOM_B]}")...),
 	append(provider("traits: {additional: [CUSTOM_A]}"), provider("traits: {}")...),
-	append(provider("traits: {additional: [CUSTOM_A]}"), metaLine+"providers: [{identification: {uuid: $COMPUTE_NODE}, traits: {additional: [CUSTOM_A]}}]\n"),
+	append(provider("traits: {additional: [CUSTOM_A]}"),
+		metaLine+"providers: [{identification: {uuid: $COMPUTE_NODE}, traits: {additional: [CUSTOM_A]}}]\n"),
 }
 
 var parityPlacement = [][]string{
@@ -214,7 +221,8 @@ func placedHere(t *testing.T, texts []string) map[string]providerOf {
 }
 
 const (
-	shared, dedicated, pinned, reserved = "compute.cpu_shared_set", "compute.cpu_dedicated_set", "vcpu_pin_set", "reserved_host_cpus"
+	shared, dedicated, pinned, reserved = "compute.cpu_shared_set", "compute.cpu_dedicated_set", "vcpu_pin_set",
+		"reserved_host_cpus"
 )
 
 var paritySets = []map[string]any{
@@ -286,12 +294,30 @@ var parityMdevs = []mdevQuestion{
 	{[]string{"c"}, nil, cards},
 	{[]string{"a", "b"}, nil, cards},
 	{[]string{"b", "a"}, map[string]map[string]any{"mdev_b": addresses("0000:84:00.0")}, cards},
-	{[]string{"a", "b"}, map[string]map[string]any{"mdev_a": addresses("0000:84:00.0"), "mdev_b": addresses("0000:85:00.0", "0000:86:00.0")}, cards},
-	{[]string{"a", "b"}, map[string]map[string]any{"mdev_a": addresses("0000:84:00.0"), "mdev_b": classed("CUSTOM_B", "0000:86:00.0")}, cards},
-	{[]string{"a", "b"}, map[string]map[string]any{"mdev_a": classed("CUSTOM_A", "0000:84:00.0"), "mdev_b": classed("CUSTOM_B")}, cards},
-	{[]string{"a", "b"}, map[string]map[string]any{"mdev_a": addresses("0000:84:00.0"), "mdev_b": addresses("0000:84:00.0")}, cards},
-	{[]string{"a", "b"}, map[string]map[string]any{"mdev_a": addresses("84:00.0"), "mdev_b": addresses("0000:85:00.0")}, cards},
-	{[]string{"a", "b"}, map[string]map[string]any{"mdev_a": addresses("0000:84:00.0"), "mdev_b": addresses("0000:99:00.0")}, cards},
+	{[]string{"a", "b"}, map[string]map[string]any{
+		"mdev_a": addresses("0000:84:00.0"),
+		"mdev_b": addresses("0000:85:00.0", "0000:86:00.0"),
+	}, cards},
+	{[]string{"a", "b"}, map[string]map[string]any{
+		"mdev_a": addresses("0000:84:00.0"),
+		"mdev_b": classed("CUSTOM_B", "0000:86:00.0"),
+	}, cards},
+	{[]string{"a", "b"}, map[string]map[string]any{
+		"mdev_a": classed("CUSTOM_A", "0000:84:00.0"),
+		"mdev_b": classed("CUSTOM_B"),
+	}, cards},
+	{[]string{"a", "b"}, map[string]map[string]any{
+		"mdev_a": addresses("0000:84:00.0"),
+		"mdev_b": addresses("0000:84:00.0"),
+	}, cards},
+	{[]string{"a", "b"}, map[string]map[string]any{
+		"mdev_a": addresses("84:00.0"),
+		"mdev_b": addresses("0000:85:00.0"),
+	}, cards},
+	{[]string{"a", "b"}, map[string]map[string]any{
+		"mdev_a": addresses("0000:84:00.0"),
+		"mdev_b": addresses("0000:99:00.0"),
+	}, cards},
 	{[]string{"a"}, map[string]map[string]any{"mdev_a": classed("CUSTOM_A", "0000:84:00.0")}, cards},
 	{[]string{"a"}, map[string]map[string]any{"mdev_a": classed("CUSTOM_A")}, cards},
 }

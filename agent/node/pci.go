@@ -142,7 +142,9 @@ func (s *Settings) reportPCI(m Machine, r *Report) error {
 	}
 	for i := range s.devices {
 		if idle[i] {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("[pci] device_spec: entry %d: this machine has no such device, or an earlier entry has it", s.devices[i].number))
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("[pci] device_spec: entry %d: this machine has no such device, or an earlier entry has it",
+					s.devices[i].number))
 		}
 	}
 	r.Host.Devices = append(r.Host.Devices, providers.devices()...)
@@ -152,11 +154,14 @@ func (s *Settings) reportPCI(m Machine, r *Report) error {
 // addPort adds a device that ports can be.
 func (r *Report) addPort(spec *deviceSpec, d pciDevice) {
 	if d.kind != virtual && d.kind != physical {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("[pci] device_spec: entry %d: %s is no function of an SR-IOV card, and ports cannot be it", spec.number, d.address))
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("[pci] device_spec: entry %d: %s is no function of an SR-IOV card, and ports cannot be it",
+				spec.number, d.address))
 		return
 	}
 	r.Devices = append(r.Devices, Device{
-		Slot: d.address, Vendor: d.vendor + ":" + d.product, PhysicalNetwork: spec.physicalNetwork, Parent: d.device, Whole: d.kind == physical,
+		Slot: d.address, Vendor: d.vendor + ":" + d.product, PhysicalNetwork: spec.physicalNetwork, Parent: d.device,
+		Whole: d.kind == physical,
 	})
 }
 
@@ -190,13 +195,15 @@ func (p *pciProviders) add(spec *deviceSpec, d pciDevice) {
 		p.byAddr[address] = provider
 	}
 	wrong := func(format string, args ...any) {
-		p.errs = append(p.errs, fmt.Errorf("[pci] device_spec: entry %d: %s: %s", spec.number, d.address, fmt.Sprintf(format, args...)))
+		p.errs = append(p.errs, fmt.Errorf("[pci] device_spec: entry %d: %s: %s", spec.number, d.address,
+			fmt.Sprintf(format, args...)))
 	}
 	switch with := strings.Join(provider.devices, ", "); {
 	case provider.own != own || own && len(provider.devices) > 0:
 		wrong("a physical function and virtual ones of it (%s) cannot both be for servers", with)
 	case provider.class != class:
-		wrong("its class %s is not that of the others of its card, %s (%s): give all of them the same", class, provider.class, with)
+		wrong("its class %s is not that of the others of its card, %s (%s): give all of them the same", class,
+			provider.class, with)
 	case !slices.Equal(provider.traits, spec.traits):
 		wrong("its traits %s are not those of the others of its card, %s (%s): give all of them the same",
 			strings.Join(spec.traits, ","), strings.Join(provider.traits, ","), with)
@@ -208,7 +215,10 @@ func (p *pciProviders) add(spec *deviceSpec, d pciDevice) {
 func (p *pciProviders) devices() (all []inventory.Device) {
 	for _, address := range slices.Sorted(maps.Keys(p.byAddr)) {
 		provider := p.byAddr[address]
-		all = append(all, inventory.Device{Suffix: strings.ToUpper(address), Class: provider.class, Total: int64(len(provider.devices)), Traits: provider.traits})
+		all = append(all, inventory.Device{
+			Suffix: strings.ToUpper(address), Class: provider.class, Total: int64(len(provider.devices)),
+			Traits: provider.traits,
+		})
 	}
 	return all
 }

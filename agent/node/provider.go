@@ -131,7 +131,8 @@ func (p *providerReader) known(path string, o map[string]any, keys ...string) {
 			if path != "" {
 				path += ": "
 			}
-			p.warnings = append(p.warnings, fmt.Sprintf("%s: %s%.60q does nothing; known are %s", p.file, path, key, strings.Join(keys, ", ")))
+			p.warnings = append(p.warnings,
+				fmt.Sprintf("%s: %s%.60q does nothing; known are %s", p.file, path, key, strings.Join(keys, ", ")))
 		}
 	}
 }
@@ -170,7 +171,8 @@ func (p *providerReader) version(v any) bool {
 		p.wrong(at, "%s is a version that Berth does not know; it knows 1.0", text)
 		return false
 	case parts[2] != "0":
-		p.warnings = append(p.warnings, fmt.Sprintf("%s: %s: %s is newer than 1.0: what it has more does nothing", p.file, at, text))
+		p.warnings = append(p.warnings,
+			fmt.Sprintf("%s: %s: %s is newer than 1.0: what it has more does nothing", p.file, at, text))
 	}
 	return true
 }
@@ -188,7 +190,8 @@ func (p *providerReader) provider(path string, v any) {
 		p.inventories(fmt.Sprintf("%s.inventories.additional[%d]", path, i), item, a.Inventories)
 	}
 	for i, item := range p.additional(path+".traits", o, "traits") {
-		if trait, ok := p.custom(fmt.Sprintf("%s.traits.additional[%d]", path, i), item); ok && !slices.Contains(a.Traits, trait) {
+		if trait, ok := p.custom(fmt.Sprintf("%s.traits.additional[%d]", path, i),
+			item); ok && !slices.Contains(a.Traits, trait) {
 			a.Traits = append(a.Traits, trait)
 		}
 	}
@@ -292,7 +295,10 @@ func (p *providerReader) inventory(path string, v any) inventory.Extra {
 	amounts := map[string]struct {
 		to    **int64
 		least int64
-	}{"total": {&total, 1}, "reserved": {&e.Reserved, 0}, "min_unit": {&e.MinUnit, 1}, "max_unit": {&e.MaxUnit, 1}, "step_size": {&e.StepSize, 1}}
+	}{
+		"total": {&total, 1}, "reserved": {&e.Reserved, 0}, "min_unit": {&e.MinUnit, 1}, "max_unit": {&e.MaxUnit, 1},
+		"step_size": {&e.StepSize, 1},
+	}
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		if a, ok := amounts[key]; ok {
 			*a.to = p.whole(path+"."+key, o[key], a.least)

@@ -29,8 +29,9 @@ type Device struct {
 	Slot            string `json:"slot"`                       // its PCI address
 	Vendor          string `json:"vendor"`                     // vendor and product: "8086:154d"
 	PhysicalNetwork string `json:"physical_network,omitempty"` // that it leads to
-	Parent          string `json:"parent,omitempty"`           // interface that it is a function of: its own, if it is a whole one
-	Whole           bool   `json:"whole,omitempty"`            // a physical function
+	// interface that it is a function of: its own, if it is a whole one
+	Parent string `json:"parent,omitempty"`
+	Whole  bool   `json:"whole,omitempty"` // a physical function
 }
 
 // The traits that all of Berth's hosts have: what their drivers can do, and that they are

@@ -98,7 +98,8 @@ func answer(t *testing.T, question []string) *host {
 	if _, err := os.Stat(filepath.Join(h.dir, "machine/proc")); errors.Is(err, fs.ErrNotExist) {
 		h.make(t, "machine")
 		for _, part := range []string{"proc", "sys/devices"} {
-			if err := os.CopyFS(filepath.Join(h.dir, "machine", part), os.DirFS(filepath.Join("testdata/plain", part))); err != nil {
+			if err := os.CopyFS(filepath.Join(h.dir, "machine", part),
+				os.DirFS(filepath.Join("testdata/plain", part))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -229,7 +230,8 @@ func (h *host) reported(s *node.Settings) (lines []string) {
 	}
 	lines = append(lines, "cpu_info "+string(r.CPUInfo))
 	for _, d := range r.Host.Devices {
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("provider %s %s=%d %s", r.Host.DeviceName(d), d.Class, d.Total, strings.Join(d.Traits, " "))))
+		lines = append(lines, strings.TrimSpace(
+			fmt.Sprintf("provider %s %s=%d %s", r.Host.DeviceName(d), d.Class, d.Total, strings.Join(d.Traits, " "))))
 	}
 	for _, d := range r.Devices {
 		text, err := json.Marshal(d)

@@ -47,22 +47,31 @@ func (s *Settings) base() []config.Setting {
 	d := &s.Default
 	const g = groupDefault
 	return slices.Concat([]config.Setting{
-		config.NewSetting(g, "host", osloconfig.String(&d.Host).Check(settings.CheckHost), "Name of this host at the compute service; the machine's own when not set. Neutron's [DEFAULT] host must be the same. The hypervisor has the name of the machine."),
-		config.NewSetting(g, "my_ip", osloconfig.String(&d.MyIP).Check(checkIP), "Address of this host. Not set: that of the interface with the default route."),
-		config.NewSetting(g, "state_path", osloconfig.String(&d.StatePath).Check(checkPath), "Directory for state. The file compute_id there has the host's UUID; it is written once."),
-		config.NewSetting(g, "instances_path", osloconfig.String(&s.InstancesPath).Check(checkPath), "Directory of servers, on the disk that they use: instances in state_path when not set."),
+		config.NewSetting(g, "host", osloconfig.String(&d.Host).Check(settings.CheckHost),
+			"Name of this host at the compute service; the machine's own when not set. Neutron's [DEFAULT] host must be the "+
+				"same. The hypervisor has the name of the machine."),
+		config.NewSetting(g, "my_ip", osloconfig.String(&d.MyIP).Check(checkIP),
+			"Address of this host. Not set: that of the interface with the default route."),
+		config.NewSetting(g, "state_path", osloconfig.String(&d.StatePath).Check(checkPath),
+			"Directory for state. The file compute_id there has the host's UUID; it is written once."),
+		config.NewSetting(g, "instances_path", osloconfig.String(&s.InstancesPath).Check(checkPath),
+			"Directory of servers, on the disk that they use: instances in state_path when not set."),
 	}, d.Logging.Settings(), []config.Setting{
-		config.NewSetting(g, "compute_driver", osloconfig.String(&s.written.novaDriver), "Nova: driver that runs servers. See [berth] compute_driver; one of Nova's real drivers causes a warning."),
+		config.NewSetting(g, "compute_driver", osloconfig.String(&s.written.novaDriver),
+			"Nova: driver that runs servers. See [berth] compute_driver; one of Nova's real drivers causes a warning."),
 	})
 }
 
 func (s *Settings) timers() []config.Setting {
 	const g = groupDefault
 	return []config.Setting{
-		config.NewSetting(g, "report_interval", osloconfig.Seconds(&s.ReportInterval).Check(checkPositive), "Seconds between reports. Should be at most half of the compute service's service_down_time, which is 60."),
-		config.NewSetting(g, "update_resources_interval", osloconfig.IntBetween(&s.written.resourceInterval, math.MinInt32, math.MaxInt32),
+		config.NewSetting(g, "report_interval", osloconfig.Seconds(&s.ReportInterval).Check(checkPositive),
+			"Seconds between reports. Should be at most half of the compute service's service_down_time, which is 60."),
+		config.NewSetting(g, "update_resources_interval",
+			osloconfig.IntBetween(&s.written.resourceInterval, math.MinInt32, math.MaxInt32),
 			"Seconds between inspections of the machine. 0: 60. Less than 0: at the start only."),
-		config.NewSetting(g, "max_concurrent_builds", osloconfig.IntBetween(&s.Concurrency, 0, math.MaxInt32), "Servers that are built at a time; further ones wait. 0: any number."),
+		config.NewSetting(g, "max_concurrent_builds", osloconfig.IntBetween(&s.Concurrency, 0, math.MaxInt32),
+			"Servers that are built at a time; further ones wait. 0: any number."),
 	}
 }
 
@@ -71,20 +80,27 @@ func (s *Settings) amounts() []config.Setting {
 	const g = groupDefault
 	ratios := func(name, kind string, v *ratio) []config.Setting {
 		return []config.Setting{
-			config.NewSetting(g, name+"_allocation_ratio", osloconfig.Float(&v.set).Check(checkRatio), kind+" It is written to placement with each report, and replaces what was set there by hand. 0 or not set: the ratio in placement is unchanged."),
-			config.NewSetting(g, "initial_"+name+"_allocation_ratio", osloconfig.Float(&v.initial).Check(checkRatio), "The initial ratio, for a host that is not in placement yet."),
+			config.NewSetting(g, name+"_allocation_ratio", osloconfig.Float(&v.set).Check(checkRatio),
+				kind+" It is written to placement with each report, and replaces what was set there by hand. 0 or not set: the "+
+					"ratio in placement is unchanged."),
+			config.NewSetting(g, "initial_"+name+"_allocation_ratio", osloconfig.Float(&v.initial).Check(checkRatio),
+				"The initial ratio, for a host that is not in placement yet."),
 		}
 	}
 	return slices.Concat([]config.Setting{
-		config.NewSetting(g, "reserved_host_cpus", osloconfig.IntBetween(&r.reservedCPUs, 0, math.MaxInt32), "CPUs that are not for servers. Excludes the sets of CPUs in [compute]."),
-		config.NewSetting(g, "reserved_host_memory_mb", osloconfig.IntBetween(&r.reservedMemoryMB, 0, math.MaxInt32), "Memory that is not for servers, in MB."),
-		config.NewSetting(g, "reserved_host_disk_mb", osloconfig.IntBetween(&r.reservedDiskMB, 0, math.MaxInt32), "Disk space that is not for servers, in MB. Placement gets GB, rounded up."),
+		config.NewSetting(g, "reserved_host_cpus", osloconfig.IntBetween(&r.reservedCPUs, 0, math.MaxInt32),
+			"CPUs that are not for servers. Excludes the sets of CPUs in [compute]."),
+		config.NewSetting(g, "reserved_host_memory_mb", osloconfig.IntBetween(&r.reservedMemoryMB, 0, math.MaxInt32),
+			"Memory that is not for servers, in MB."),
+		config.NewSetting(g, "reserved_host_disk_mb", osloconfig.IntBetween(&r.reservedDiskMB, 0, math.MaxInt32),
+			"Disk space that is not for servers, in MB. Placement gets GB, rounded up."),
 	},
 		ratios("cpu", "Allocation ratio of virtual CPUs.", &r.cpuRatio),
 		ratios("ram", "Allocation ratio of memory.", &r.ramRatio),
 		ratios("disk", "Allocation ratio of disk space.", &r.diskRatio),
 		[]config.Setting{
-			config.NewSetting(g, "vcpu_pin_set", osloconfig.String(&r.pinned), "Outdated: CPUs for servers, as in [compute] cpu_shared_set, which it overrules. Excludes cpu_dedicated_set."),
+			config.NewSetting(g, "vcpu_pin_set", osloconfig.String(&r.pinned),
+				"Outdated: CPUs for servers, as in [compute] cpu_shared_set, which it overrules. Excludes cpu_dedicated_set."),
 		})
 }
 
@@ -92,20 +108,27 @@ func (s *Settings) compute() []config.Setting {
 	r := &s.resources
 	const g = groupCompute
 	return []config.Setting{
-		config.NewSetting(g, "cpu_shared_set", osloconfig.String(&r.shared), "CPUs that are VCPU: numbers and ranges, separated by commas, ^ before excluded ones: 0-7,^2,12. Without this and cpu_dedicated_set all CPUs are."),
-		config.NewSetting(g, "cpu_dedicated_set", osloconfig.String(&r.dedicated), "CPUs that are PCPU, of which each server gets some of its own, written alike. None may be in both sets."),
-		config.NewSetting(g, "provider_config_location", osloconfig.String(&s.providers), "Directory of files *.yaml that add inventories and traits to providers. They are read at the start and on SIGHUP."),
-		config.NewSetting(g, "image_type_exclude_list", osloconfig.List(&s.imageTypesOut), "Disk formats of images, such as qcow2, that the host does not report to support."),
+		config.NewSetting(g, "cpu_shared_set", osloconfig.String(&r.shared),
+			"CPUs that are VCPU: numbers and ranges, separated by commas, ^ before excluded ones: 0-7,^2,12. Without this and "+
+				"cpu_dedicated_set all CPUs are."),
+		config.NewSetting(g, "cpu_dedicated_set", osloconfig.String(&r.dedicated),
+			"CPUs that are PCPU, of which each server gets some of its own, written alike. None may be in both sets."),
+		config.NewSetting(g, "provider_config_location", osloconfig.String(&s.providers),
+			"Directory of files *.yaml that add inventories and traits to providers. They are read at the start and on SIGHUP."),
+		config.NewSetting(g, "image_type_exclude_list", osloconfig.List(&s.imageTypesOut),
+			"Disk formats of images, such as qcow2, that the host does not report to support."),
 	}
 }
 
 func (s *Settings) pci() []config.Setting {
 	const g = groupPCI
 	spec := config.NewSetting(g, "device_spec", osloconfig.Multi(&s.written.specs),
-		"PCI devices for servers: an object in JSON, or a list of them, and the option may be given several times. The first entry that matches a device applies to it.")
+		"PCI devices for servers: an object in JSON, or a list of them, and the option may be given several times. The "+
+			"first entry that matches a device applies to it.")
 	return []config.Setting{
 		spec.Formerly("passthrough_whitelist").FormerlyIn(groupDefault, "pci_passthrough_whitelist"),
-		config.NewSetting(g, "report_in_placement", osloconfig.Bool(&s.pciInPlacement), "Make providers of the devices whose entry has no physical_network."),
+		config.NewSetting(g, "report_in_placement", osloconfig.Bool(&s.pciInPlacement),
+			"Make providers of the devices whose entry has no physical_network."),
 	}
 }
 
@@ -113,7 +136,8 @@ func (s *Settings) pci() []config.Setting {
 func (s *Settings) mediated() []config.Setting {
 	all := []config.Setting{
 		config.NewSetting(groupDevices, "enabled_mdev_types", osloconfig.List(&s.written.mdevTypes),
-			"Types of mediated devices that servers can have, such as nvidia-35. With several, each needs a group [mdev_TYPE] with device_addresses; without, the first is used everywhere.").Formerly("enabled_vgpu_types"),
+			"Types of mediated devices that servers can have, such as nvidia-35. With several, each needs a group [mdev_TYPE] "+
+				"with device_addresses; without, the first is used everywhere.").Formerly("enabled_vgpu_types"),
 	}
 	for _, m := range s.mdevs {
 		all = append(all, m.settings()...)
@@ -125,9 +149,12 @@ func (s *Settings) ovs() []config.Setting {
 	n := &s.Netns
 	const g = groupOVS
 	return []config.Setting{
-		config.NewSetting(groupNeutron, "ovs_bridge", osloconfig.String(&n.IntegrationBridge).Check(checkName), "Bridge that servers are plugged into. See [berth] netns_ovs and netns_bridges."),
-		config.NewSetting(g, "ovsdb_connection", osloconfig.String(&n.Connection).Check(settings.CheckOVSDB), "Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
-		config.NewSetting(g, "ovs_vsctl_timeout", osloconfig.Seconds(&n.Timeout), "Seconds to wait for an answer of the database. 0: for ever.").FormerlyIn(groupDefault, "ovs_vsctl_timeout"),
+		config.NewSetting(groupNeutron, "ovs_bridge", osloconfig.String(&n.IntegrationBridge).Check(checkName),
+			"Bridge that servers are plugged into. See [berth] netns_ovs and netns_bridges."),
+		config.NewSetting(g, "ovsdb_connection", osloconfig.String(&n.Connection).Check(settings.CheckOVSDB),
+			"Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
+		config.NewSetting(g, "ovs_vsctl_timeout", osloconfig.Seconds(&n.Timeout),
+			"Seconds to wait for an answer of the database. 0: for ever.").FormerlyIn(groupDefault, "ovs_vsctl_timeout"),
 	}
 }
 
@@ -135,19 +162,36 @@ func (s *Settings) berth() []config.Setting {
 	f, n := &s.Fake, &s.Netns
 	const g = groupBerth
 	return slices.Concat([]config.Setting{
-		config.NewSetting(g, "compute_driver", osloconfig.Choice(&s.Driver, Fake, Netns), "Driver of servers: fake has them in memory, netns makes each a network namespace with the interfaces of its ports."),
+		config.NewSetting(g, "compute_driver", osloconfig.Choice(&s.Driver, Fake, Netns),
+			"Driver of servers: fake has them in memory, netns makes each a network namespace with the interfaces "+
+				"of its ports."),
 	}, s.Service().Settings(), []config.Setting{
-		config.NewSetting(g, "watch_interval", osloconfig.Seconds(&s.Berth.WatchInterval), "Seconds between checks of the files; changed files are reloaded, as on SIGHUP. 0: on SIGHUP only."),
-		config.NewSetting(g, "fake_vcpus", osloconfig.IntBetween(&f.VCPUs, 0, maxCPU+1), "With the driver fake: CPUs that the host reports. 0: those of the machine, here and below."),
-		config.NewSetting(g, "fake_memory_mb", osloconfig.IntBetween(&f.MemoryMB, 0, math.MaxInt32), "With the driver fake: memory that the host reports, in MB."),
-		config.NewSetting(g, "fake_disk_gb", osloconfig.IntBetween(&f.DiskGB, 0, math.MaxInt32), "With the driver fake: disk space that the host reports, in GB."),
-		config.NewSetting(g, "fake_build_time", osloconfig.Seconds(&f.BuildTime), "With the driver fake: seconds that a build takes."),
-		config.NewSetting(g, "fake_failure", osloconfig.Float(&f.Failure).Check(checkShare), "With the driver fake: share of the builds that fail, from 0 to 1."),
-		config.NewSetting(g, "netns_prefix", osloconfig.String(&n.Prefix).Check(checkPrefix), "With the driver netns: prefix of the names of servers' namespaces. Several hosts on one machine need different ones."),
-		config.NewSetting(g, "netns_namespace", osloconfig.String(&n.Namespace).Check(checkNamespace), "With the driver netns: name or path of the network namespace that has the host's bridges and NICs. Empty: that of the agent."),
-		config.NewSetting(g, "netns_ovs", osloconfig.Bool(&n.OVS), "With the driver netns: bridges are Open vSwitch's. false: they are the kernel's, which do not separate VLANs."),
-		config.NewSetting(g, "netns_bridges", osloconfig.List(&s.written.bridges), "With the driver netns: physnet:bridge pairs, separated by commas: bridges of physical networks, each in one pair. All other ports are plugged into [neutron] ovs_bridge, which is where Neutron's agent wants all of them."),
-		config.NewSetting(g, "netns_devices", osloconfig.List(&s.written.devices), "With the driver netns: physnet:NIC pairs, separated by commas: network cards that ports share which should be a device of their own and have none. A network may have several."),
+		config.NewSetting(g, "watch_interval", osloconfig.Seconds(&s.Berth.WatchInterval),
+			"Seconds between checks of the files; changed files are reloaded, as on SIGHUP. 0: on SIGHUP only."),
+		config.NewSetting(g, "fake_vcpus", osloconfig.IntBetween(&f.VCPUs, 0, maxCPU+1),
+			"With the driver fake: CPUs that the host reports. 0: those of the machine, here and below."),
+		config.NewSetting(g, "fake_memory_mb", osloconfig.IntBetween(&f.MemoryMB, 0, math.MaxInt32),
+			"With the driver fake: memory that the host reports, in MB."),
+		config.NewSetting(g, "fake_disk_gb", osloconfig.IntBetween(&f.DiskGB, 0, math.MaxInt32),
+			"With the driver fake: disk space that the host reports, in GB."),
+		config.NewSetting(g, "fake_build_time", osloconfig.Seconds(&f.BuildTime),
+			"With the driver fake: seconds that a build takes."),
+		config.NewSetting(g, "fake_failure", osloconfig.Float(&f.Failure).Check(checkShare),
+			"With the driver fake: share of the builds that fail, from 0 to 1."),
+		config.NewSetting(g, "netns_prefix", osloconfig.String(&n.Prefix).Check(checkPrefix),
+			"With the driver netns: prefix of the names of servers' namespaces. Several hosts on one machine need "+
+				"different ones."),
+		config.NewSetting(g, "netns_namespace", osloconfig.String(&n.Namespace).Check(checkNamespace),
+			"With the driver netns: name or path of the network namespace that has the host's bridges and NICs. Empty: that "+
+				"of the agent."),
+		config.NewSetting(g, "netns_ovs", osloconfig.Bool(&n.OVS),
+			"With the driver netns: bridges are Open vSwitch's. false: they are the kernel's, which do not separate VLANs."),
+		config.NewSetting(g, "netns_bridges", osloconfig.List(&s.written.bridges),
+			"With the driver netns: physnet:bridge pairs, separated by commas: bridges of physical networks, each in one "+
+				"pair. All other ports are plugged into [neutron] ovs_bridge, which is where Neutron's agent wants all of them."),
+		config.NewSetting(g, "netns_devices", osloconfig.List(&s.written.devices),
+			"With the driver netns: physnet:NIC pairs, separated by commas: network cards that ports share which should be a "+
+				"device of their own and have none. A network may have several."),
 	})
 }
 
@@ -155,8 +199,8 @@ func (s *Settings) berth() []config.Setting {
 func (s *Settings) Service() settings.Service {
 	b := &s.Berth
 	return settings.Service{
-		Name: "compute", Example: "https://controller:8774", URLs: &b.ComputeURLs, Token: &b.ComputeToken, TokenFile: &b.ComputeTokenFile,
-		HostKey: &b.ComputeHostKey, HostKeyFile: &b.ComputeHostKeyFile,
+		Name: "compute", Example: "https://controller:8774", URLs: &b.ComputeURLs, Token: &b.ComputeToken,
+		TokenFile: &b.ComputeTokenFile, HostKey: &b.ComputeHostKey, HostKeyFile: &b.ComputeHostKeyFile,
 		CertFile: &b.ComputeCertFile, KeyFile: &b.ComputeKeyFile, CAFile: &b.ComputeCAFile, Timeout: &b.ComputeTimeout,
 	}
 }

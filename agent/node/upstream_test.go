@@ -149,7 +149,10 @@ type providerAnswer struct {
 
 // TestParity compares what is refused, and what the rest means, with the installed Nova.
 func TestParity(t *testing.T) {
-	queries := questions{CPUs: parityCPUs, Specs: paritySpecs, Names: parityNames, Providers: parityProviders, Placement: parityPlacement, Sets: paritySets, Mdevs: parityMdevs}
+	queries := questions{
+		CPUs: parityCPUs, Specs: paritySpecs, Names: parityNames, Providers: parityProviders, Placement: parityPlacement,
+		Sets: paritySets, Mdevs: parityMdevs,
+	}
 	for _, d := range parityDevices {
 		queries.Devices = append(queries.Devices, map[string]any{
 			"address": d.Address, "vendor_id": d.Vendor, "product_id": d.Product, "parent_addr": orNil(d.Parent),
@@ -223,8 +226,9 @@ func same(t *testing.T, query string, want, got any) {
 
 // kernelNames are the kernel's names of what libvirt, and Nova, call otherwise.
 var kernelNames = map[string]string{
-	"avx512-vpopcntdq": "avx512_vpopcntdq", "avx512bitalg": "avx512_bitalg", "avx512vbmi2": "avx512_vbmi2", "avx512vnni": "avx512_vnni",
-	"pclmuldq": "pclmulqdq", "sha-ni": "sha_ni", "sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2",
+	"avx512-vpopcntdq": "avx512_vpopcntdq", "avx512bitalg": "avx512_bitalg", "avx512vbmi2": "avx512_vbmi2",
+	"avx512vnni": "avx512_vnni", "pclmuldq": "pclmulqdq", "sha-ni": "sha_ni", "sse3": "pni", "sse4.1": "sse4_1",
+	"sse4.2": "sse4_2",
 }
 
 // compareTraits wants what Nova makes traits of to be the same traits under the kernel's
@@ -254,10 +258,15 @@ func providersHere(t *testing.T, files []string) []providerAnswer {
 	}
 	all := []providerAnswer{}
 	for _, a := range s.Additional {
-		p := providerAnswer{Name: string(a.ID) + a.Name, Inventories: map[string]map[string]float64{}, Traits: append([]string{}, slices.Sorted(slices.Values(a.Traits))...)}
+		p := providerAnswer{
+			Name: string(a.ID) + a.Name, Inventories: map[string]map[string]float64{},
+			Traits: append([]string{}, slices.Sorted(slices.Values(a.Traits))...),
+		}
 		for class, e := range a.Inventories {
 			p.Inventories[class] = map[string]float64{"total": float64(e.Total)}
-			for name, n := range map[string]*int64{"reserved": e.Reserved, "min_unit": e.MinUnit, "max_unit": e.MaxUnit, "step_size": e.StepSize} {
+			for name, n := range map[string]*int64{
+				"reserved": e.Reserved, "min_unit": e.MinUnit, "max_unit": e.MaxUnit, "step_size": e.StepSize,
+			} {
 				if n != nil {
 					p.Inventories[class][name] = float64(*n)
 				}

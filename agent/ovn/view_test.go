@@ -11,7 +11,10 @@ import (
 )
 
 func row(name, hostname string, sequence int64, other, external map[string]string) ovsdb.Row {
-	return ovsdb.Row{"name": name, "hostname": hostname, "nb_cfg": sequence, "other_config": ovsdb.MapOf(other), "external_ids": ovsdb.MapOf(external)}
+	return ovsdb.Row{
+		"name": name, "hostname": hostname, "nb_cfg": sequence, "other_config": ovsdb.MapOf(other),
+		"external_ids": ovsdb.MapOf(external),
+	}
 }
 
 // Options are in one column or the other.
@@ -21,12 +24,35 @@ func TestOptions(t *testing.T) {
 		other, external map[string]string
 		want            ovn.Chassis
 	}{
-		{"new", map[string]string{"ovn-cms-options": "a=1", "ovn-bridge-mappings": "p:b"}, nil, ovn.Chassis{CMSOptions: "a=1", BridgeMappings: "p:b"}},
-		{"old", nil, map[string]string{"ovn-cms-options": "a=1", "ovn-bridge-mappings": "p:b"}, ovn.Chassis{CMSOptions: "a=1", BridgeMappings: "p:b"}},
-		{"both", map[string]string{"ovn-cms-options": ""}, map[string]string{"ovn-cms-options": "old", "ovn-bridge-mappings": "p:b"}, ovn.Chassis{BridgeMappings: "p:b"}},
+		{
+			"new",
+			map[string]string{"ovn-cms-options": "a=1", "ovn-bridge-mappings": "p:b"},
+			nil,
+			ovn.Chassis{CMSOptions: "a=1", BridgeMappings: "p:b"},
+		},
+		{
+			"old", nil,
+			map[string]string{"ovn-cms-options": "a=1", "ovn-bridge-mappings": "p:b"},
+			ovn.Chassis{CMSOptions: "a=1", BridgeMappings: "p:b"},
+		},
+		{
+			"both",
+			map[string]string{"ovn-cms-options": ""},
+			map[string]string{"ovn-cms-options": "old", "ovn-bridge-mappings": "p:b"},
+			ovn.Chassis{BridgeMappings: "p:b"},
+		},
 		{"none", nil, nil, ovn.Chassis{}},
-		{"DPDK", map[string]string{"datapath-type": "netdev", "iface-types": "dpdk,dpdkvhostuser"}, nil, ovn.Chassis{DatapathType: "netdev", InterfaceTypes: "dpdk,dpdkvhostuser"}},
-		{"DPDK of old", nil, map[string]string{"datapath-type": "netdev", "iface-types": "dpdk"}, ovn.Chassis{DatapathType: "netdev", InterfaceTypes: "dpdk"}},
+		{
+			"DPDK",
+			map[string]string{"datapath-type": "netdev", "iface-types": "dpdk,dpdkvhostuser"},
+			nil,
+			ovn.Chassis{DatapathType: "netdev", InterfaceTypes: "dpdk,dpdkvhostuser"},
+		},
+		{
+			"DPDK of old", nil,
+			map[string]string{"datapath-type": "netdev", "iface-types": "dpdk"},
+			ovn.Chassis{DatapathType: "netdev", InterfaceTypes: "dpdk"},
+		},
 	} {
 		v := ovn.NewView(time.Minute)
 		v.Take([]ovsdb.Change{{Table: "Chassis", UUID: "1", New: row("hv1", "host", 0, test.other, test.external)}})
@@ -48,7 +74,8 @@ func TestAlive(t *testing.T) {
 		t.Helper()
 		events, next := v.Events(begin.Add(after))
 		if v.Reported("hv1").Alive != wantAlive || len(events) != wantEvents {
-			t.Errorf("after %s: alive = %t, events = %v; want %t, %d", after, v.Reported("hv1").Alive, events, wantAlive, wantEvents)
+			t.Errorf("after %s: alive = %t, events = %v; want %t, %d", after, v.Reported("hv1").Alive, events,
+				wantAlive, wantEvents)
 		}
 		if wantNext == 0 && !next.IsZero() || wantNext != 0 && next != begin.Add(wantNext) {
 			t.Errorf("after %s: the next look is at %s, want %s", after, next, wantNext)
@@ -114,7 +141,8 @@ func TestPorts(t *testing.T) {
 		binding("1", "a", "", nil), binding("2", "b", "c1", false), binding("3", "c", "c1", true),
 		binding("4", "d", "old", nil), binding("5", "e", "gone", true),
 	})
-	expect("at the start", ovn.Port{Name: "a"}, ovn.Port{Name: "b"}, ovn.Port{"c", "h1"}, ovn.Port{"d", "h0"}, ovn.Port{Name: "e"})
+	expect("at the start", ovn.Port{Name: "a"}, ovn.Port{Name: "b"}, ovn.Port{"c", "h1"}, ovn.Port{"d", "h0"},
+		ovn.Port{Name: "e"})
 	v.Take([]ovsdb.Change{binding("2", "b", "c1", true), binding("1", "a", "", false), binding("3", "c", "c1", true)})
 	expect("one is wired", ovn.Port{"b", "h1"})
 	chassis("c1", "renamed", "true")

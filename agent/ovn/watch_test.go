@@ -60,7 +60,9 @@ func add(c ovn.Chassis) []ovsdb.Operation {
 		ovsdb.Insert("Encap", ovsdb.Row{"type": "geneve", "ip": c.Name, "chassis_name": c.Name}, "e"),
 		ovsdb.Insert("Chassis", ovsdb.Row{
 			"name": c.Name, "hostname": c.Hostname, "encaps": ovsdb.Named("e"),
-			"other_config": ovsdb.MapOf(map[string]string{"ovn-cms-options": c.CMSOptions, "ovn-bridge-mappings": c.BridgeMappings}),
+			"other_config": ovsdb.MapOf(map[string]string{
+				"ovn-cms-options": c.CMSOptions, "ovn-bridge-mappings": c.BridgeMappings,
+			}),
 		}, "c"),
 		ovsdb.Insert("Chassis_Private", ovsdb.Row{"name": c.Name, "chassis": ovsdb.Named("c")}, ""),
 	}
@@ -72,7 +74,10 @@ func TestWatch(t *testing.T) {
 	db, events := watched(t, s, time.Hour)
 	expect(t, events, ovn.Event{Kind: ovn.Listed})
 
-	chassis := ovn.Chassis{Name: "hv1", Hostname: "host1", CMSOptions: "resource_provider_bandwidths=br-ex:1000:1000", BridgeMappings: "physnet0:br-ex", Alive: true}
+	chassis := ovn.Chassis{
+		Name: "hv1", Hostname: "host1", CMSOptions: "resource_provider_bandwidths=br-ex:1000:1000",
+		BridgeMappings: "physnet0:br-ex", Alive: true,
+	}
 	two := ovn.Chassis{Name: "hv2", Hostname: "host2", Alive: true}
 	transact(t, db, add(chassis)...)
 	expect(t, events, ovn.Event{Kind: ovn.Added, Chassis: chassis})

@@ -40,7 +40,8 @@ func is(id ovsdb.UUID) ovsdb.Condition { return ovsdb.Is("_uuid", id) }
 
 // transact changes the database if the device still has the QoS that was read.
 func (s *Switch) transact(ctx context.Context, h *holder, ops ...ovsdb.Operation) error {
-	still := ovsdb.Wait("Port", 0, []string{"qos"}, []ovsdb.Row{{"qos": h.port["qos"]}}, is(ovsdb.Value[ovsdb.UUID](h.port, "_uuid")))
+	still := ovsdb.Wait("Port", 0, []string{"qos"}, []ovsdb.Row{{"qos": h.port["qos"]}},
+		is(ovsdb.Value[ovsdb.UUID](h.port, "_uuid")))
 	_, err := s.DB.Transact(ctx, append([]ovsdb.Operation{still}, ops...)...)
 	return err
 }
@@ -74,7 +75,9 @@ func (step SetQueue) apply(ctx context.Context, s *Switch) error {
 	id, ok := ovsdb.Pairs[int64, ovsdb.UUID](h.qos, "queues")[int64(step.Number)]
 	switch {
 	case !ok:
-		add := ovsdb.Mutation{Column: "queues", Mutator: "insert", Value: ovsdb.MapOf(map[int]ovsdb.Named{step.Number: "new"})}
+		add := ovsdb.Mutation{
+			Column: "queues", Mutator: "insert", Value: ovsdb.MapOf(map[int]ovsdb.Named{step.Number: "new"}),
+		}
 		return s.transact(ctx, h, ovsdb.Insert("Queue", row, "new"), ovsdb.Mutate("QoS", []ovsdb.Mutation{add}, is(h.id)))
 	case !ours(h.queues[id]):
 		return errForeign

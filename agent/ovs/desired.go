@@ -34,14 +34,16 @@ type Kind string
 
 // The kinds of findings. Unless they say otherwise, the rate is not set.
 const (
-	NotPlugged        Kind = "the port has no interface here"
-	NoUplink          Kind = "the bridge has no uplink"
-	NoRate            Kind = "the rate of the uplink is not known"
-	NoQueues          Kind = "the type of the interface has no queues"
-	Foreign           Kind = "the interface has a QoS that is not ours"
-	NoOpenFlow        Kind = "the bridge does not answer OpenFlow requests"
-	Overbooked        Kind = "the minimums are more than the uplink carries"                    // they are set, and enforced in proportion
-	UserspaceDatapath Kind = "packets of the userspace datapath go through the default queue"   // it is set, without effect
+	NotPlugged Kind = "the port has no interface here"
+	NoUplink   Kind = "the bridge has no uplink"
+	NoRate     Kind = "the rate of the uplink is not known"
+	NoQueues   Kind = "the type of the interface has no queues"
+	Foreign    Kind = "the interface has a QoS that is not ours"
+	NoOpenFlow Kind = "the bridge does not answer OpenFlow requests"
+	// they are set, and enforced in proportion
+	Overbooked Kind = "the minimums are more than the uplink carries"
+	// it is set, without effect
+	UserspaceDatapath Kind = "packets of the userspace datapath go through the default queue"
 	IngressMinimum    Kind = "the senders decide how arriving traffic is shared, not its queue" // it is set
 )
 

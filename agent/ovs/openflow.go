@@ -17,7 +17,8 @@ const (
 )
 
 func (step SetMeter) apply(ctx context.Context, s *Switch) error {
-	meter := fmt.Sprintf("meter=%d,kbps,burst,stats,band=type=drop,rate=%d,burst_size=%d", step.Number, step.Meter.Rate, step.Meter.Burst)
+	meter := fmt.Sprintf("meter=%d,kbps,burst,stats,band=type=drop,rate=%d,burst_size=%d", step.Number, step.Meter.Rate,
+		step.Meter.Burst)
 	if _, err := s.ofctl(ctx, "mod-meter", step.Bridge, meter); err == nil {
 		return nil
 	}
@@ -33,7 +34,8 @@ func (step SetFlow) apply(ctx context.Context, s *Switch) error {
 	if step.Flow.Meter {
 		actions = fmt.Sprintf("meter:%d,", meterBase+step.Port) + actions
 	}
-	flow := fmt.Sprintf("table=0,priority=%d,cookie=%s,in_port=%d,%s,actions=%s", priority, cookie, step.Port, once, actions)
+	flow := fmt.Sprintf("table=0,priority=%d,cookie=%s,in_port=%d,%s,actions=%s", priority, cookie, step.Port,
+		once, actions)
 	_, err := s.ofctl(ctx, "add-flow", step.Bridge, flow)
 	return err
 }
@@ -111,5 +113,6 @@ func figure(r *regexp.Regexp, line string, group int) int {
 
 func (s *Switch) ofctl(ctx context.Context, command, bridge string, args ...string) (string, error) {
 	socket := "unix:" + filepath.Join(s.runDir(), bridge+".mgmt")
-	return s.run(ctx, cmp.Or(s.OFCtl, "ovs-ofctl"), append([]string{"--no-names", "--no-stats", "-OOpenFlow13", command, socket}, args...)...)
+	return s.run(ctx, cmp.Or(s.OFCtl, "ovs-ofctl"),
+		append([]string{"--no-names", "--no-stats", "-OOpenFlow13", command, socket}, args...)...)
 }

@@ -27,10 +27,12 @@ type=drop rate=10
 )
 
 func TestReadOpenFlow(t *testing.T) {
-	if diff := cmp.Diff(map[int]ovs.Flow{2: {Meter: true, Queue: 5}, 3: {Queue: 6}, 4: {}}, ovs.ParseFlows(dumpedFlows)); diff != "" {
+	if diff := cmp.Diff(map[int]ovs.Flow{2: {Meter: true, Queue: 5}, 3: {Queue: 6}, 4: {}},
+		ovs.ParseFlows(dumpedFlows)); diff != "" {
 		t.Errorf("flows -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[int]ovs.Meter{100002: {Rate: 20000, Burst: 16000}, 100003: {Rate: 10}}, ovs.ParseMeters(dumpedMeters)); diff != "" {
+	if diff := cmp.Diff(map[int]ovs.Meter{100002: {Rate: 20000, Burst: 16000}, 100003: {Rate: 10}},
+		ovs.ParseMeters(dumpedMeters)); diff != "" {
 		t.Errorf("meters -want +got:\n%s", diff)
 	}
 }

@@ -139,7 +139,9 @@ func deviceOf(words []string) ovs.Device {
 			kind, theirs := strings.CutPrefix(parts[0], "-")
 			d.QoS = &ovs.QoS{Ours: !theirs, Type: kind, Rate: kbps(parts[1]), Queues: make(map[int]ovs.Queue)}
 		case "queue":
-			d.QoS.Queues[int(kbps(parts[0]))] = ovs.Queue{Ours: d.QoS.Ours && parts[1] != "-", Owner: parts[1], Min: kbps(parts[2]), Max: kbps(parts[3])}
+			d.QoS.Queues[int(kbps(parts[0]))] = ovs.Queue{
+				Ours: d.QoS.Ours && parts[1] != "-", Owner: parts[1], Min: kbps(parts[2]), Max: kbps(parts[3]),
+			}
 		}
 	}
 	d.Interfaces = append(d.Interfaces, i)
@@ -194,7 +196,13 @@ func everyMinimumHasItsQueue(t *rapid.T, d ovs.Desired, a ovs.Actual) {
 }
 
 func drawSwitch(t *rapid.T) ovs.Actual {
-	a := ovs.Actual{Bridges: map[string]ovs.BridgeState{"br-int": bridgeOf(nil), "br-ex": bridgeOf([]string{rapid.SampledFrom([]string{"", "userspace"}).Draw(t, "datapath")})}, Devices: make(map[string]ovs.Device)}
+	a := ovs.Actual{
+		Bridges: map[string]ovs.BridgeState{
+			"br-int": bridgeOf(nil),
+			"br-ex":  bridgeOf([]string{rapid.SampledFrom([]string{"", "userspace"}).Draw(t, "datapath")}),
+		},
+		Devices: make(map[string]ovs.Device),
+	}
 	devices := []string{"eth0 br-ex", "patch br-ex type=patch number=2"}
 	for i := range rapid.IntRange(0, 4).Draw(t, "plugged ports") {
 		devices = append(devices, fmt.Sprintf("tap-p%d br-int port=p%d mac=02:00:00:00:00:0%d number=%d", i, i, i, i+3))
@@ -220,7 +228,9 @@ func drawDesired(t *rapid.T) ovs.Desired {
 	}
 	for i := range 5 {
 		if rapid.Bool().Draw(t, "desired") {
-			d.Ports = append(d.Ports, ovs.Port{ID: fmt.Sprintf("p%d", i), Bridge: "br-ex", Egress: rates("egress"), Ingress: rates("ingress")})
+			d.Ports = append(d.Ports, ovs.Port{
+				ID: fmt.Sprintf("p%d", i), Bridge: "br-ex", Egress: rates("egress"), Ingress: rates("ingress"),
+			})
 		}
 	}
 	return d

@@ -79,7 +79,8 @@ func (s SetQueue) String() string {
 	if s.Queue.Owner != nobody {
 		owner = "port " + s.Queue.Owner
 	}
-	return fmt.Sprintf("set queue %d of %s for %s: %d to %d kbit/s, burst %d kbit", s.Number, s.Device, owner, s.Queue.Min, s.Queue.Max, s.Queue.Burst)
+	return fmt.Sprintf("set queue %d of %s for %s: %d to %d kbit/s, burst %d kbit", s.Number, s.Device, owner, s.Queue.Min,
+		s.Queue.Max, s.Queue.Burst)
 }
 
 func (s RemoveQueue) String() string  { return fmt.Sprintf("remove queue %d of %s", s.Number, s.Device) }
@@ -99,7 +100,8 @@ func (s RemoveFlow) String() string {
 }
 
 func (s SetClass) String() string {
-	return fmt.Sprintf("have packets of %q go through queue %d of %s, where %d may wait", s.Class.MAC, s.Number, s.Device, s.Class.Limit)
+	return fmt.Sprintf("have packets of %q go through queue %d of %s, where %d may wait", s.Class.MAC, s.Number, s.Device,
+		s.Class.Limit)
 }
 
 func (s RemoveClass) String() string {

@@ -103,7 +103,9 @@ func typeOf(row ovsdb.Row) string {
 
 func (r *rows) discipline(id ovsdb.UUID) *QoS {
 	row := r.qos[id]
-	q := &QoS{Ours: ours(row), Type: ovsdb.Value[string](row, "type"), Rate: rate(row, "max-rate"), Queues: make(map[int]Queue)}
+	q := &QoS{
+		Ours: ours(row), Type: ovsdb.Value[string](row, "type"), Rate: rate(row, "max-rate"), Queues: make(map[int]Queue),
+	}
 	for n, id := range ovsdb.Pairs[int64, ovsdb.UUID](row, "queues") {
 		queue := r.queues[id]
 		q.Queues[int(n)] = Queue{

@@ -129,7 +129,8 @@ func TestQueuesAreMade(t *testing.T) {
 	}
 
 	// What a port sends has its queue at the uplink, beyond the patch.
-	out, err := exec.CommandContext(t.Context(), "ovs-appctl", "-t", h.RunDir()+"/vswitchd.ctl", "ofproto/trace", "br-int", "in_port=2,dl_src=02:00:00:00:00:01").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "ovs-appctl", "-t", h.RunDir()+"/vswitchd.ctl", "ofproto/trace", "br-int",
+		"in_port=2,dl_src=02:00:00:00:00:01").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "set(skb_priority(0x2))") {
 		t.Errorf("the way of a packet of tap2, %v:\n%s", err, out)
 	}
@@ -209,13 +210,15 @@ func TestVanishedPort(t *testing.T) {
 func TestForeignStaysUntouched(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.Control("set", "port", "tap1", "qos=@q", "--", "--id=@q", "create", "qos", "type=linux-htb", "other-config:max-rate=7000000",
+	h.Control("set", "port", "tap1", "qos=@q", "--", "--id=@q", "create", "qos", "type=linux-htb",
+		"other-config:max-rate=7000000",
 		"queues:0=@z", "--", "--id=@z", "create", "queue", "other-config:max-rate=7000000", "external_ids:id=x")
 	h.Control("create", "queue", "other-config:max-rate=9") // that nothing uses
 	h.openflow(t, "add-meter", "br-int", "meter=7,kbps,band=type=drop,rate=1000")
 	h.openflow(t, "add-flow", "br-int", "table=0,cookie=7,priority=100,in_port=1,actions=meter:7,NORMAL")
 	foreign := func() string {
-		return h.Control("--columns=_uuid,qos,name", "list", "port", "tap1") + h.Control("list", "qos") + h.Control("list", "queue") +
+		return h.Control("--columns=_uuid,qos,name", "list", "port", "tap1") + h.Control("list", "qos") +
+			h.Control("list", "queue") +
 			h.openflow(t, "dump-flows", "br-int") + h.openflow(t, "dump-meters", "br-int")
 	}
 	before := foreign()
@@ -225,7 +228,12 @@ func TestForeignStaysUntouched(t *testing.T) {
 	if fs := ovs.Findings(d, a); !hasKind(fs, ovs.Foreign) {
 		t.Errorf("findings are %v, want one of %q", fs, ovs.Foreign)
 	}
-	for _, s := range []ovs.Step{ovs.RemoveQoS{Device: "tap1"}, ovs.SetQoS{Device: "tap1"}, ovs.SetQueue{Device: "tap1"}, ovs.RemoveQueue{Device: "tap1"}} {
+	for _, s := range []ovs.Step{
+		ovs.RemoveQoS{Device: "tap1"},
+		ovs.SetQoS{Device: "tap1"},
+		ovs.SetQueue{Device: "tap1"},
+		ovs.RemoveQueue{Device: "tap1"},
+	} {
 		if failed := h.ovs.Apply(t.Context(), []ovs.Step{s}); len(failed) != 1 {
 			t.Errorf("%s was carried out", s)
 		}
@@ -263,7 +271,9 @@ func TestLimitsHoldOnTheWire(t *testing.T) {
 		ID: "p1", Egress: ovs.Rate{Max: 20_000, Burst: 4_000}, Ingress: ovs.Rate{Max: 20_000},
 	}}})
 	h.classes(t, "tap1", "1:fffe 20Mbit 20Mbit", "1:1 12Kbit 20Mbit")
-	for direction, rate := range map[string]float64{"from the server": send(t, h.server, h.farIP), "to the server": send(t, h.network, h.serverIP)} {
+	for direction, rate := range map[string]float64{
+		"from the server": send(t, h.server, h.farIP), "to the server": send(t, h.network, h.serverIP),
+	} {
 		t.Logf("%s: %.1f Mbit/s", direction, rate)
 		if rate < 3 || rate > 25 {
 			t.Errorf("%s there are %.1f Mbit/s, want 20 at most and not much less", direction, rate)
@@ -356,7 +366,8 @@ func TestProgramsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &ovs.Switch{OFCtl: hangs, Timeout: 50 * time.Millisecond}
-	failed := s.Apply(t.Context(), []ovs.Step{ovs.RemoveFlow{Bridge: "br-int", Port: 1}, ovs.RemoveMeter{Bridge: "br-int", Number: 1}})
+	failed := s.Apply(t.Context(),
+		[]ovs.Step{ovs.RemoveFlow{Bridge: "br-int", Port: 1}, ovs.RemoveMeter{Bridge: "br-int", Number: 1}})
 	if len(failed) != 2 || !errors.Is(failed[0], context.DeadlineExceeded) {
 		t.Errorf("Apply: %v, want two that took too long", failed)
 	}

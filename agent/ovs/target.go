@@ -33,7 +33,9 @@ func Findings(d Desired, a Actual) []Finding {
 
 // aim works out the target.
 func aim(d Desired, a Actual) *target {
-	t := &target{qos: make(map[string]QoS), flows: make(map[entry]Flow), meters: make(map[entry]Meter), classes: make(map[entry]Class)}
+	t := &target{
+		qos: make(map[string]QoS), flows: make(map[entry]Flow), meters: make(map[entry]Meter), classes: make(map[entry]Class),
+	}
 	rates := make(map[string]Kbps)
 	for _, b := range d.Bridges {
 		rates[b.Name] = b.Rate

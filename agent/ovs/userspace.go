@@ -80,7 +80,9 @@ func (t *target) removeClasses(a Actual) (steps []Step) {
 
 func (step SetClass) apply(ctx context.Context, s *Switch) error {
 	parent := fmt.Sprintf("1:%x", step.Number+1)
-	leaf := []string{"qdisc", "replace", "dev", step.Device, "parent", parent, "pfifo", "limit", strconv.Itoa(step.Class.Limit)}
+	leaf := []string{
+		"qdisc", "replace", "dev", step.Device, "parent", parent, "pfifo", "limit", strconv.Itoa(step.Class.Limit),
+	}
 	if _, err := s.tc(ctx, leaf...); err != nil {
 		// ovs-vswitchd may not have created the class yet.
 		if err := s.settle(ctx); err != nil {
@@ -123,13 +125,16 @@ func (step RemoveClass) apply(ctx context.Context, s *Switch) error {
 // settle waits until ovs-vswitchd has done what the database says.
 func (s *Switch) settle(ctx context.Context) error {
 	next := ovsdb.Mutation{Column: "next_cfg", Mutator: "+=", Value: 1}
-	got, err := s.DB.Transact(ctx, ovsdb.Mutate("Open_vSwitch", []ovsdb.Mutation{next}), ovsdb.Select("Open_vSwitch", []string{"_uuid", "next_cfg"}))
+	got, err := s.DB.Transact(ctx, ovsdb.Mutate("Open_vSwitch", []ovsdb.Mutation{next}),
+		ovsdb.Select("Open_vSwitch", []string{"_uuid", "next_cfg"}))
 	if err != nil {
 		return err
 	}
 	for _, row := range got[1].Rows {
 		done := ovsdb.If("cur_cfg", ">=", row["next_cfg"])
-		if _, err := s.DB.Transact(ctx, ovsdb.Wait("Open_vSwitch", 5*time.Second, []string{"_uuid"}, []ovsdb.Row{{"_uuid": row["_uuid"]}}, done)); err != nil {
+		if _, err := s.DB.Transact(ctx,
+			ovsdb.Wait("Open_vSwitch", 5*time.Second, []string{"_uuid"}, []ovsdb.Row{{"_uuid": row["_uuid"]}},
+				done)); err != nil {
 			return fmt.Errorf("waiting for ovs-vswitchd: %w", err)
 		}
 	}

@@ -108,7 +108,9 @@ func (c *Client) session(ctx context.Context, r Remote) (used bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	conn := &conn{net: socket, timeout: c.config.Timeout, pending: make(map[string]chan message), ended: make(chan struct{})}
+	conn := &conn{
+		net: socket, timeout: c.config.Timeout, pending: make(map[string]chan message), ended: make(chan struct{}),
+	}
 	conn.notify = c.notified(conn)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = conn.serve(c.config.Probe, c.config.MaxMessage) }) // whoever uses conn receives why it ended

@@ -19,8 +19,9 @@ import (
 func answers() map[string]func([]json.RawMessage) any {
 	return map[string]func([]json.RawMessage) any{
 		"echo": echo, "get_schema": text(schema),
-		"monitor_cond_since": rows(false, "t1", `{"`+uuid1+`":{"initial":{"name":"tap1","tag":["set",[]],"trunks":["set",[1,2]],"ids":["map",[["a","1"],["b","2"]]]}}}`),
-		"transact":           text(`[{"count":1}]`),
+		"monitor_cond_since": rows(false, "t1", `{"`+uuid1+
+			`":{"initial":{"name":"tap1","tag":["set",[]],"trunks":["set",[1,2]],"ids":["map",[["a","1"],["b","2"]]]}}}`),
+		"transact": text(`[{"count":1}]`),
 	}
 }
 
@@ -34,7 +35,8 @@ func TestChangesOfRows(t *testing.T) {
 			t.Error("the first Delta is not Synced")
 		}
 		f.send(`{"id":null,"method":"update3","params":["DB","t2",{"Port":{"` + uuid1 + `":{"modify":` +
-			`{"tag":7,"trunks":["set",[2,3]],"ids":["map",[["a","1"],["b","3"],["c","4"]]]}},"` + uuid2 + `":{"insert":{"name":"tap2"}}}}]}`)
+			`{"tag":7,"trunks":["set",[2,3]],"ids":["map",[["a","1"],["b","3"],["c","4"]]]}},"` + uuid2 +
+			`":{"insert":{"name":"tap2"}}}}]}`)
 		synced, changes := next(t, c)
 		want := ovsdb.Row{
 			"name": "tap1", "tag": int64(7), "trunks": ovsdb.SetOf[any](int64(1), int64(3)),
@@ -107,16 +109,19 @@ func TestRowsThatStayAreListedAfterReconnect(t *testing.T) {
 // works. What it need not understand it lets pass.
 func TestBadServers(t *testing.T) {
 	for name, garbage := range map[string]string{
-		"no JSON":           `{]`,
-		"no object":         `[1,2]`,
-		"no UUID":           `{"id":null,"method":"update3","params":["DB","t",{"Port":{"` + uuid1 + `":{"insert":{"name":["uuid","x"]}}}}]}`,
-		"row never seen":    `{"id":null,"method":"update3","params":["DB","t",{"Port":{"` + uuid2 + `":{"modify":{"tag":1}}}}]}`,
-		"too few":           `{"id":null,"method":"update3","params":["DB"]}`,
-		"params no array":   `{"id":null,"method":"update3","params":{}}`,
-		"too long":          `{"id":null,"method":"` + strings.Repeat("x", 2000) + `"}`,
-		"too deep":          `{"id":` + strings.Repeat("[", 900),
-		"end in a message":  `{"id":nu`,
-		"number too large":  `{"id":null,"method":"update3","params":["DB","t",{"Port":{"` + uuid1 + `":{"insert":{"tag":99999999999999999999}}}}]}`,
+		"no JSON":   `{]`,
+		"no object": `[1,2]`,
+		"no UUID": `{"id":null,"method":"update3","params":["DB","t",{"Port":{"` + uuid1 +
+			`":{"insert":{"name":["uuid","x"]}}}}]}`,
+		"row never seen": `{"id":null,"method":"update3","params":["DB","t",{"Port":{"` + uuid2 +
+			`":{"modify":{"tag":1}}}}]}`,
+		"too few":          `{"id":null,"method":"update3","params":["DB"]}`,
+		"params no array":  `{"id":null,"method":"update3","params":{}}`,
+		"too long":         `{"id":null,"method":"` + strings.Repeat("x", 2000) + `"}`,
+		"too deep":         `{"id":` + strings.Repeat("[", 900),
+		"end in a message": `{"id":nu`,
+		"number too large": `{"id":null,"method":"update3","params":["DB","t",{"Port":{"` + uuid1 +
+			`":{"insert":{"tag":99999999999999999999}}}}]}`,
 		"unknown things":    `{"id":null,"method":"stolen","params":["x"]}{"id":"?","result":[],"error":null}`,
 		"an unknown method": `{"id":7,"method":"dance","params":[]}`,
 	} {
@@ -244,9 +249,18 @@ func TestErrorsOfTransactions(t *testing.T) {
 		name, answer string
 		want         error
 	}{
-		{"second", `[{},{"error":"constraint violation","details":"d"}]`, &ovsdb.OperationError{Index: 1, Name: "delete", Code: ovsdb.ConstraintViolation, Details: "d"}},
-		{"null after", `[{"error":"timed out","details":""},null]`, &ovsdb.OperationError{Name: "comment", Code: ovsdb.TimedOut}},
-		{"commit", `[{},{},{"error":"referential integrity violation"}]`, &ovsdb.OperationError{Index: 2, Name: "commit", Code: ovsdb.ReferentialIntegrity}},
+		{
+			"second", `[{},{"error":"constraint violation","details":"d"}]`,
+			&ovsdb.OperationError{Index: 1, Name: "delete", Code: ovsdb.ConstraintViolation, Details: "d"},
+		},
+		{
+			"null after", `[{"error":"timed out","details":""},null]`,
+			&ovsdb.OperationError{Name: "comment", Code: ovsdb.TimedOut},
+		},
+		{
+			"commit", `[{},{},{"error":"referential integrity violation"}]`,
+			&ovsdb.OperationError{Index: 2, Name: "commit", Code: ovsdb.ReferentialIntegrity},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -293,7 +307,8 @@ func TestOnlyLeaderIsUsed(t *testing.T) {
 		f.answers["monitor_cond"] = text(row(`"leader":true,`))
 		f.mu.Unlock()
 		next(t, c)
-		f.send(`{"id":null,"method":"update2","params":["_Server",{"Database":{"` + uuid1 + `":{"modify":{"leader":false}}}}]}`)
+		f.send(`{"id":null,"method":"update2","params":["_Server",{"Database":{"` + uuid1 +
+			`":{"modify":{"leader":false}}}}]}`)
 		next(t, c)
 		if n := f.called("get_schema"); n != 2 {
 			t.Errorf("there were %d sessions, want a second one after the first leader stepped down", n)
@@ -348,13 +363,16 @@ func TestConnectingIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var until []time.Duration
-	db := ovsdb.New(ovsdb.Config{Remotes: remotes, Timeout: 3 * time.Minute, Dial: func(ctx context.Context, r ovsdb.Remote) (net.Conn, error) {
-		end, _ := ctx.Deadline()
-		if until = append(until, time.Until(end)); r.String() == "tcp:b:6640" {
-			cancel()
-		}
-		return nil, errors.New("nobody is there")
-	}})
+	db := ovsdb.New(ovsdb.Config{
+		Remotes: remotes, Timeout: 3 * time.Minute,
+		Dial: func(ctx context.Context, r ovsdb.Remote) (net.Conn, error) {
+			end, _ := ctx.Deadline()
+			if until = append(until, time.Until(end)); r.String() == "tcp:b:6640" {
+				cancel()
+			}
+			return nil, errors.New("nobody is there")
+		},
+	})
 	_ = db.Run(ctx)
 	if len(until) != 2 || until[0] > 10*time.Second || until[0] < 9*time.Second {
 		t.Errorf("connecting may take %v, want 10 s for each of two", until)

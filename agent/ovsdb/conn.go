@@ -131,7 +131,9 @@ func (c *conn) call(ctx context.Context, method string, params ...any) (json.Raw
 	defer cancel()
 	id, answer := c.expect()
 	defer c.forget(id)
-	text, err := json.Marshal(map[string]any{"id": json.RawMessage(id), "method": method, "params": append([]any{}, params...)})
+	text, err := json.Marshal(map[string]any{
+		"id": json.RawMessage(id), "method": method, "params": append([]any{}, params...),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("ovsdb: a value of %s cannot be sent: %w", method, err)
 	}

@@ -124,7 +124,9 @@ func start(t *testing.T, config ovsdb.Config) *ovsdb.Client {
 }
 
 func watching(f *fake) ovsdb.Config {
-	return ovsdb.Config{Dial: f.dial, Database: "DB", Tables: map[string][]string{"Port": {"name", "tag", "trunks", "ids"}}}
+	return ovsdb.Config{
+		Dial: f.dial, Database: "DB", Tables: map[string][]string{"Port": {"name", "tag", "trunks", "ids"}},
+	}
 }
 
 // next returns what has changed, by UUID.

@@ -33,7 +33,9 @@ type ref struct {
 // A mirror has the rows of the watched tables. A row that has changed since the last call of Next
 // is listed once, however often it changed: a slow reader costs no more memory than that.
 type mirror struct {
-	order sync.Mutex // locked before mu, from the request for the rows until they are applied, so that no change overtakes them
+	// locked before mu, from the request for the rows until they are applied, so that no change
+	// overtakes them
+	order sync.Mutex
 
 	mu      sync.Mutex
 	schema  map[string]map[string]bool // by table and column: whether it may have several values

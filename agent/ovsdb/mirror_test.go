@@ -10,7 +10,8 @@ import (
 // Whatever a server sends is taken up or an error, and what the changes say is
 // what they said before, changed.
 func FuzzMirror(f *testing.F) {
-	f.Add([]byte(`[false,"t1",{"Port":{"`+uuid1+`":{"initial":{"name":"a","trunks":["set",[1,2]],"ids":["map",[["a","b"]]]}}}}]`),
+	f.Add([]byte(`[false,"t1",{"Port":{"`+uuid1+
+		`":{"initial":{"name":"a","trunks":["set",[1,2]],"ids":["map",[["a","b"]]]}}}}]`),
 		[]byte(`["x","t2",{"Port":{"`+uuid1+`":{"modify":{"tag":["set",[]],"trunks":3,"ids":["map",[["a","c"]]]}}}}]`))
 	f.Add([]byte(`[true,"",{}]`), []byte(`["x","t2",{"Port":{"":{"delete":null}}}]`))
 	f.Fuzz(func(t *testing.T, all, changes []byte) {

@@ -81,7 +81,9 @@ func Update(table string, row Row, conditions ...Condition) Operation {
 
 // Mutate changes columns in all rows that meet all conditions.
 func Mutate(table string, mutations []Mutation, conditions ...Condition) Operation {
-	return Operation{"mutate", map[string]any{"table": table, "mutations": append([]Mutation{}, mutations...), "where": where(conditions)}}
+	return Operation{
+		"mutate", map[string]any{"table": table, "mutations": append([]Mutation{}, mutations...), "where": where(conditions)},
+	}
 }
 
 // Delete removes all rows that meet all conditions.

@@ -22,7 +22,10 @@ import (
 
 func southbound(t *testing.T, leader bool, servers ...*ovstest.Server) *ovsdb.Client {
 	t.Helper()
-	config := ovsdb.Config{Database: "OVN_Southbound", Leader: leader, Tables: map[string][]string{"Chassis": {"name", "other_config", "encaps"}}}
+	config := ovsdb.Config{
+		Database: "OVN_Southbound", Leader: leader,
+		Tables: map[string][]string{"Chassis": {"name", "other_config", "encaps"}},
+	}
 	for _, s := range servers {
 		rs, err := ovsdb.ParseRemotes(s.Remote())
 		if err != nil {
@@ -71,13 +74,15 @@ func TestServer(t *testing.T) {
 	}
 	id := added[1].UUID
 	_, changes := next(t, c)
-	if ch := changes[id]; ch.Old != nil || ovsdb.Value[string](ch.New, "name") != "hv1" || ovsdb.Value[ovsdb.UUID](ch.New, "encaps") != added[0].UUID {
+	if ch := changes[id]; ch.Old != nil || ovsdb.Value[string](ch.New, "name") != "hv1" ||
+		ovsdb.Value[ovsdb.UUID](ch.New, "encaps") != added[0].UUID {
 		t.Errorf("the new chassis came as %v", changes)
 	}
 	changed, err := c.Transact(
 		t.Context(),
 		ovsdb.Wait("Chassis", 0, []string{"hostname"}, []ovsdb.Row{{"hostname": "host"}}, ovsdb.Is("name", "hv1")),
-		ovsdb.Update("Chassis", ovsdb.Row{"other_config": ovsdb.MapOf(map[string]string{"a": "1", "b": "2"})}, ovsdb.Is("_uuid", id)),
+		ovsdb.Update("Chassis", ovsdb.Row{"other_config": ovsdb.MapOf(map[string]string{"a": "1", "b": "2"})},
+			ovsdb.Is("_uuid", id)),
 		ovsdb.Mutate("Chassis", []ovsdb.Mutation{
 			{Column: "other_config", Mutator: "delete", Value: ovsdb.SetOf("a")},
 			{Column: "nb_cfg", Mutator: "+=", Value: 7},
@@ -115,14 +120,27 @@ func TestServerRefuses(t *testing.T) {
 		ops  []ovsdb.Operation
 		want ovsdb.OperationError // Details apart
 	}{
-		{append(chassis("hv1"), chassis("hv1")[1]), ovsdb.OperationError{Index: 3, Name: "commit", Code: ovsdb.ConstraintViolation}},
-		{[]ovsdb.Operation{ovsdb.Comment("x"), ovsdb.Wait("Chassis", 0, []string{"name"}, []ovsdb.Row{{"name": "hv9"}})}, ovsdb.OperationError{Index: 1, Name: "wait", Code: ovsdb.TimedOut}},
-		{[]ovsdb.Operation{ovsdb.Insert("Chassis", ovsdb.Row{"name": "hv2", "encaps": ovsdb.UUID(uuid1)}, "")}, ovsdb.OperationError{Index: 1, Name: "commit", Code: ovsdb.ReferentialIntegrity}},
-		{[]ovsdb.Operation{ovsdb.Insert("Encap", ovsdb.Row{"type": "carrier pigeon"}, "")}, ovsdb.OperationError{Name: "insert", Code: ovsdb.ConstraintViolation}},
+		{
+			append(chassis("hv1"), chassis("hv1")[1]),
+			ovsdb.OperationError{Index: 3, Name: "commit", Code: ovsdb.ConstraintViolation},
+		},
+		{
+			[]ovsdb.Operation{ovsdb.Comment("x"), ovsdb.Wait("Chassis", 0, []string{"name"}, []ovsdb.Row{{"name": "hv9"}})},
+			ovsdb.OperationError{Index: 1, Name: "wait", Code: ovsdb.TimedOut},
+		},
+		{
+			[]ovsdb.Operation{ovsdb.Insert("Chassis", ovsdb.Row{"name": "hv2", "encaps": ovsdb.UUID(uuid1)}, "")},
+			ovsdb.OperationError{Index: 1, Name: "commit", Code: ovsdb.ReferentialIntegrity},
+		},
+		{
+			[]ovsdb.Operation{ovsdb.Insert("Encap", ovsdb.Row{"type": "carrier pigeon"}, "")},
+			ovsdb.OperationError{Name: "insert", Code: ovsdb.ConstraintViolation},
+		},
 	} {
 		_, err := c.Transact(t.Context(), test.ops...)
 		got := new(ovsdb.OperationError)
-		if !errors.As(err, &got) || (got.Index != test.want.Index || got.Name != test.want.Name || got.Code != test.want.Code) {
+		if !errors.As(err, &got) || (got.Index != test.want.Index || got.Name != test.want.Name ||
+			got.Code != test.want.Code) {
 			t.Errorf("Transact: %v, want %v", err, &test.want)
 		}
 	}
@@ -184,7 +202,8 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 	c = start(t, ovsdb.Config{Remotes: remotes, Database: "DB", Timeout: 200 * time.Millisecond})
-	if _, err := c.Transact(t.Context(), ovsdb.Comment("x")); err == nil || !strings.Contains(err.Error(), "certificate authority") {
+	if _, err := c.Transact(t.Context(), ovsdb.Comment("x")); err == nil ||
+		!strings.Contains(err.Error(), "certificate authority") {
 		t.Errorf("without settings: %v", err)
 	}
 }

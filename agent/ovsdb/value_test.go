@@ -52,7 +52,8 @@ func TestReadColumns(t *testing.T) {
 		"one": "a", "set": ovsdb.SetOf("a", "b"), "none": ovsdb.Set{}, "number": int64(7),
 		"map": ovsdb.MapOf(map[string]any{"a": "x", "b": int64(1)}),
 	}
-	if got := ovsdb.Value[string](r, "one") + ovsdb.Value[string](r, "set") + ovsdb.Value[string](r, "none") + ovsdb.Value[string](r, "absent"); got != "aa" {
+	if got := ovsdb.Value[string](r, "one") + ovsdb.Value[string](r, "set") + ovsdb.Value[string](r, "none") +
+		ovsdb.Value[string](r, "absent"); got != "aa" {
 		t.Errorf("values are %q, want aa", got)
 	}
 	if ovsdb.Value[string](r, "number") != "" || ovsdb.Value[int64](r, "number") != 7 {
@@ -92,7 +93,8 @@ func atoms() *rapid.Generator[any] {
 	return rapid.OneOf(
 		rapid.Int64().AsAny(), rapid.String().AsAny(), rapid.Bool().AsAny(),
 		rapid.Float64().Filter(func(f float64) bool { return f != math.Trunc(f) }).AsAny(),
-		rapid.Map(rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), func(s string) ovsdb.UUID { return ovsdb.UUID(s) }).AsAny(),
+		rapid.Map(rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
+			func(s string) ovsdb.UUID { return ovsdb.UUID(s) }).AsAny(),
 		rapid.Map(rapid.String(), func(s string) ovsdb.Named { return ovsdb.Named(s) }).AsAny(),
 	)
 }
@@ -108,7 +110,10 @@ func values() *rapid.Generator[any] {
 // Any text gives a row or an error, and a row that is read can be written and read
 // again.
 func FuzzRow(f *testing.F) {
-	for _, seed := range []string{`{"a":1}`, `{"a":["map",[[1,["uuid","` + uuid1 + `"]]]],"b":["set",[1,2.5]]}`, `{"a":["set"]}`, `[`, `{"a":1e400}`, `{"a":1e20}`, `{"a":1e18}`} {
+	for _, seed := range []string{
+		`{"a":1}`, `{"a":["map",[[1,["uuid","` + uuid1 + `"]]]],"b":["set",[1,2.5]]}`, `{"a":["set"]}`, `[`, `{"a":1e400}`,
+		`{"a":1e20}`, `{"a":1e18}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -132,12 +137,27 @@ func TestOperationsOnTheWire(t *testing.T) {
 		want string
 	}{
 		{ovsdb.Select("T", nil), `{"op":"select","table":"T","where":[]}`},
-		{ovsdb.Select("T", []string{"a"}, ovsdb.Is("a", 1), ovsdb.If("b", "includes", ovsdb.SetOf("x"))), `{"columns":["a"],"op":"select","table":"T","where":[["a","==",1],["b","includes",["set",["x"]]]]}`},
-		{ovsdb.Insert("T", ovsdb.Row{"a": ovsdb.Named("n")}, "m"), `{"op":"insert","row":{"a":["named-uuid","n"]},"table":"T","uuid-name":"m"}`},
+		{
+			ovsdb.Select("T", []string{"a"}, ovsdb.Is("a", 1), ovsdb.If("b", "includes", ovsdb.SetOf("x"))),
+			`{"columns":["a"],"op":"select","table":"T","where":[["a","==",1],["b","includes",["set",["x"]]]]}`,
+		},
+		{
+			ovsdb.Insert("T", ovsdb.Row{"a": ovsdb.Named("n")}, "m"),
+			`{"op":"insert","row":{"a":["named-uuid","n"]},"table":"T","uuid-name":"m"}`,
+		},
 		{ovsdb.Update("T", ovsdb.Row{"a": ovsdb.Set(nil)}), `{"op":"update","row":{"a":["set",[]]},"table":"T","where":[]}`},
-		{ovsdb.Mutate("T", []ovsdb.Mutation{{"a", "insert", ovsdb.MapOf(map[string]int{"b": 2, "a": 1})}}), `{"mutations":[["a","insert",["map",[["a",1],["b",2]]]]],"op":"mutate","table":"T","where":[]}`},
-		{ovsdb.Delete("T", ovsdb.Is("_uuid", ovsdb.UUID(uuid1))), `{"op":"delete","table":"T","where":[["_uuid","==",["uuid","` + uuid1 + `"]]]}`},
-		{ovsdb.Wait("T", 0, nil, nil), `{"columns":[],"op":"wait","rows":[],"table":"T","timeout":0,"until":"==","where":[]}`},
+		{
+			ovsdb.Mutate("T", []ovsdb.Mutation{{"a", "insert", ovsdb.MapOf(map[string]int{"b": 2, "a": 1})}}),
+			`{"mutations":[["a","insert",["map",[["a",1],["b",2]]]]],"op":"mutate","table":"T","where":[]}`,
+		},
+		{
+			ovsdb.Delete("T", ovsdb.Is("_uuid", ovsdb.UUID(uuid1))),
+			`{"op":"delete","table":"T","where":[["_uuid","==",["uuid","` + uuid1 + `"]]]}`,
+		},
+		{
+			ovsdb.Wait("T", 0, nil, nil),
+			`{"columns":[],"op":"wait","rows":[],"table":"T","timeout":0,"until":"==","where":[]}`,
+		},
 	} {
 		got, err := json.Marshal(test.op)
 		if err != nil || string(got) != test.want {

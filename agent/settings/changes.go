@@ -24,7 +24,9 @@ func Changes(prev, cur *Settings) []string {
 func TableChanges(prev, cur []config.Setting) []string { return compare(factsOf(prev), factsOf(cur)) }
 
 // LogOptions are the options of the log, which is opened once.
-var LogOptions = []string{"[DEFAULT] debug", "[DEFAULT] log_file", "[DEFAULT] log_dir", "[DEFAULT] watch_log_file", "[DEFAULT] use_json"}
+var LogOptions = []string{
+	"[DEFAULT] debug", "[DEFAULT] log_file", "[DEFAULT] log_dir", "[DEFAULT] watch_log_file", "[DEFAULT] use_json",
+}
 
 // NeedRestart returns those of the options that are changed in lines of Changes or TableChanges.
 func NeedRestart(lines, options []string) (names []string) {

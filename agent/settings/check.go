@@ -96,7 +96,8 @@ func (c *checker) agent(s *Settings, started time.Time) {
 func (c *checker) files(s *Settings, started time.Time) {
 	for _, f := range s.Files {
 		if !started.IsZero() && f.Modified.After(started) {
-			c.say(Warning, s, f.Path, "was changed after the agent was started; send it SIGHUP or restart it, unless it watches its files")
+			c.say(Warning, s, f.Path, "was changed after the agent was started; send it SIGHUP or restart it, unless it "+
+				"watches its files")
 		}
 	}
 }
@@ -110,9 +111,11 @@ func (c *checker) service(s *Settings) {
 	case interval == 0:
 		c.say(Error, s, "[agent] report_interval", "is 0: the network service never hears of this agent")
 	case interval > agentDownTime:
-		c.say(Error, s, "[agent] report_interval", "is longer than agent_down_time, 75 s by default: the agent counts as dead between heartbeats")
+		c.say(Error, s, "[agent] report_interval",
+			"is longer than agent_down_time, 75 s by default: the agent counts as dead between heartbeats")
 	case interval > agentDownTime/2:
-		c.say(Warning, s, "[agent] report_interval", "is more than half of agent_down_time, 75 s by default: one lost heartbeat and the agent counts as dead")
+		c.say(Warning, s, "[agent] report_interval",
+			"is more than half of agent_down_time, 75 s by default: one lost heartbeat and the agent counts as dead")
 	}
 	for _, url := range s.Berth.NetworkURLs {
 		if !strings.HasPrefix(url, "http://") || loopback.MatchString(url) {
@@ -206,7 +209,8 @@ func (c *checker) sharedLink(link string, users []user) {
 	case speed == 0:
 		f.Level, f.Text = Warning, f.Text+"; split its bandwidth between them, since each is a provider of its own"
 	case most > speed:
-		f.Level, f.Text = Error, f.Text+fmt.Sprintf(" and report %d kbit/s together, which has %d; split it between them", most, speed)
+		f.Level, f.Text = Error, f.Text+
+			fmt.Sprintf(" and report %d kbit/s together, which has %d; split it between them", most, speed)
 	default:
 		f.Text += ", which has enough for both"
 	}

@@ -9,7 +9,8 @@ func (c *checker) mapped(s *Settings, name string) {
 		return
 	}
 	if nets := s.Resources.Physnets(name); len(nets) > 1 {
-		c.say(Warning, s, name, "is mapped to %d physical networks, but its provider can have the trait of one only", len(nets))
+		c.say(Warning, s, name, "is mapped to %d physical networks, but its provider can have the "+
+			"trait of one only", len(nets))
 	}
 	if _, ok := s.Resources.Report.Bandwidths[name]; !ok {
 		c.say(Warning, s, name, "has no bandwidth in %s, so no port with a guarantee is bound here", optionBandwidths)
@@ -31,7 +32,8 @@ func (c *checker) usable(s *Settings, name string, d Device) bool {
 		c.say(Error, s, name, "is no SR-IOV physical function, so servers cannot have its virtual functions")
 		return false
 	case s.Kind == SRIOV && d.VFs == 0:
-		c.say(Warning, s, name, "has no virtual functions; write a number up to %d into /sys/class/net/%s/device/sriov_numvfs", d.MaxVFs, name)
+		c.say(Warning, s, name, "has no virtual functions; write a number up to %d into "+
+			"/sys/class/net/%s/device/sriov_numvfs", d.MaxVFs, name)
 	case s.Kind != SRIOV && d.Physical:
 		c.say(Warning, s, name, "is a network card and no bridge; put it into a bridge and name that")
 	}
@@ -95,7 +97,8 @@ func (c *checker) exceeds(s *Settings, name, direction string, total, speed int6
 		return true
 	}
 	if offered := int64(float64(total-value(defaults.Reserved)) * ratio(defaults)); offered > speed {
-		c.say(Warning, s, name, "%s: with allocation_ratio %v it offers %d kbit/s, more than the link has: %d", direction, ratio(defaults), offered, speed)
+		c.say(Warning, s, name, "%s: with allocation_ratio %v it offers %d kbit/s, more than the link has: %d", direction,
+			ratio(defaults), offered, speed)
 		return true
 	}
 	return false

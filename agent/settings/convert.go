@@ -106,13 +106,18 @@ func itemOf(o option, name string) string {
 // packetRates reads the two forms of packet rates, which exclude each other. An empty name means
 // the agent's host.
 func (p *parser) packetRates(o options, r *Resources, host string) {
-	with := p.rates(o.packetDirected, rating{form: "hypervisor:egress:ingress", example: host + ":1000:1000", unit: kpps, numbers: 2})
-	without := p.rates(o.packetUndirected, rating{form: "hypervisor:rate", example: host + ":1000", unit: kpps, numbers: 1})
+	with := p.rates(o.packetDirected, rating{
+		form: "hypervisor:egress:ingress", example: host + ":1000:1000", unit: kpps, numbers: 2,
+	})
+	without := p.rates(o.packetUndirected, rating{
+		form: "hypervisor:rate", example: host + ":1000", unit: kpps, numbers: 1,
+	})
 	p.nameHost(o.packetDirected, with, host)
 	p.nameHost(o.packetUndirected, without, host)
 	if len(with) > 0 && len(without) > 0 {
 		p.wrong(o.packetDirected, strings.Join(o.packetDirected.items, ","),
-			"%s is set too, and a host has packet rates either with direction or without; leave one of the two out", o.packetUndirected.name.Option)
+			"%s is set too, and a host has packet rates either with direction or without; leave one of the two out",
+			o.packetUndirected.name.Option)
 	}
 	r.Report.PacketRates = directed(with)
 	r.Report.UndirectedPacketRates = map[string]guarantee.Undirected{}
@@ -148,7 +153,8 @@ func (r *Resources) complete(fallback string) (strangers []string) {
 			all[device] = name
 		}
 	}
-	for _, hypervisor := range append(slices.Sorted(maps.Keys(r.Report.PacketRates)), slices.Sorted(maps.Keys(r.Report.UndirectedPacketRates))...) {
+	for _, hypervisor := range append(slices.Sorted(maps.Keys(r.Report.PacketRates)),
+		slices.Sorted(maps.Keys(r.Report.UndirectedPacketRates))...) {
 		if _, taken := all[hypervisor]; !taken {
 			all[hypervisor] = hypervisor
 		}

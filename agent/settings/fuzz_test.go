@@ -65,11 +65,14 @@ func FuzzFunctions(f *testing.F) {
 
 // FuzzOVN gives a chassis any text.
 func FuzzOVN(f *testing.F) {
-	f.Add("resource_provider_bandwidths=br-ex:1001:2000;br-ex2:3000:4000, resource_provider_hypervisors=br-ex:h;br-ex2:h", "p:br-ex")
-	f.Add("resource_provider_inventory_defaults=allocation_ratio:1.0;min_unit:10,resource_provider_traits=br-ex:CUSTOM_A", "p:br-ex,p2:br-ex")
+	f.Add("resource_provider_bandwidths=br-ex:1001:2000;br-ex2:3000:4000, resource_provider_hypervisors=br-ex:h;br-ex2:h",
+		"p:br-ex")
+	f.Add("resource_provider_inventory_defaults=allocation_ratio:1.0;min_unit:10,resource_provider_traits=br-ex:CUSTOM_A",
+		"p:br-ex,p2:br-ex")
 	f.Add("=,resource_provider_bandwidths,resource_provider_x=;;", ":,")
 	f.Fuzz(func(t *testing.T, cms, mappings string) {
-		r, warnings, err := settings.ParseOVN(map[string]string{"ovn-cms-options": cms, "ovn-bridge-mappings": mappings}, "rp_tunnelled")
+		r, warnings, err := settings.ParseOVN(map[string]string{"ovn-cms-options": cms, "ovn-bridge-mappings": mappings},
+			"rp_tunnelled")
 		oneLineEach(t, err)
 		for _, w := range warnings {
 			if strings.ContainsAny(w, "\n\r") {

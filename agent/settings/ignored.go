@@ -29,6 +29,8 @@ func ignored(kind Kind) osloconfig.Names {
 	if kind == SRIOV {
 		names.Groups = append(names.Groups, groupML2)
 	}
-	names.Options = slices.DeleteFunc(names.Options, func(n osloconfig.Name) bool { return slices.Contains(names.Groups, n.Group) })
+	names.Options = slices.DeleteFunc(names.Options, func(n osloconfig.Name) bool {
+		return slices.Contains(names.Groups, n.Group)
+	})
 	return names
 }

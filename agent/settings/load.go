@@ -64,13 +64,16 @@ func (s *Settings) convert(names Names, others []string) (mistakes []*Mistake, w
 		p.packetRates(o, r, s.Default.Host)
 	}
 	p.requireMapped(o.bandwidths, o.mappings, r, slices.Sorted(maps.Keys(r.Report.Bandwidths)))
-	maps.DeleteFunc(r.Report.Traits, func(device string, _ []string) bool { return !r.mapped(device) && slices.Contains(others, device) })
+	maps.DeleteFunc(r.Report.Traits, func(device string, _ []string) bool {
+		return !r.mapped(device) && slices.Contains(others, device)
+	})
 	p.requireMapped(o.traits, o.mappings, r, slices.Sorted(maps.Keys(r.Report.Traits)))
 	if s.Kind == SRIOV {
 		s.exclude(&p, o.mappings)
 	}
 	for _, device := range r.complete(cmp.Or(s.written.defaultHypervisor, names.Canonical, names.Host)) {
-		warnings = append(warnings, fmt.Sprintf("%s: %s is not in %s; its entry does nothing", o.hypervisors.name, device, o.mappings.name.Option))
+		warnings = append(warnings, fmt.Sprintf("%s: %s is not in %s; its entry does nothing", o.hypervisors.name, device,
+			o.mappings.name.Option))
 	}
 	s.Agent.TunnelTypes = pieces(strings.Join(s.Agent.TunnelTypes, ","), ",")
 	p.mistakes = append(p.mistakes, s.Berth.Service().Check(s.Default.Host)...)

@@ -64,7 +64,8 @@ func cmsOptions(text string) (given map[string]string, warnings []string) {
 		name = strings.TrimSpace(name)
 		if !slices.Contains(known, name) {
 			if strings.HasPrefix(name, "resource_provider_") {
-				warnings = append(warnings, fmt.Sprintf("%s: there is no option %q; want one of %s", ovnOptions, name, strings.Join(known, ", ")))
+				warnings = append(warnings, fmt.Sprintf("%s: there is no option %q; want one of %s", ovnOptions, name,
+					strings.Join(known, ", ")))
 			}
 			continue
 		}
@@ -83,7 +84,8 @@ func (r *Resources) leaveOut() (warnings []string) {
 		var missing string
 		switch {
 		case device == "":
-			warnings = append(warnings, fmt.Sprintf("%s: an item of %s begins with a colon; it is left out", ovnOptions, optionBandwidths))
+			warnings = append(warnings, fmt.Sprintf("%s: an item of %s begins with a colon; it is left out", ovnOptions,
+				optionBandwidths))
 			delete(r.Report.Bandwidths, device)
 			continue
 		case r.Report.Hypervisors[device] == "":
@@ -93,7 +95,8 @@ func (r *Resources) leaveOut() (warnings []string) {
 		default:
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s: %s is left out of %s: %s", ovnOptions, device, optionBandwidths, missing))
+		warnings = append(warnings, fmt.Sprintf("%s: %s is left out of %s: %s", ovnOptions, device,
+			optionBandwidths, missing))
 		delete(r.Report.Bandwidths, device)
 	}
 	return warnings

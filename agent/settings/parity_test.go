@@ -20,7 +20,10 @@ var parityTexts = map[string][]string{
 		"br0:-1:1", "br0:+1:1", "br0:1_000:1", "br0:1__0:1", "br0:_1:1", "br0:1.0:1", "br0:1e3:1", "br0:0x10:1", "br0:x:1",
 		"br0:1:1,br0:2:2", "br0:1:1,", "br0:1:1 , br1:2:2", "br0:007:1", "br0: 1:1",
 	},
-	"with":    {"", ":1:2", "h:1:2", "h", ":", "::", "h:1", ":1:1,devstack0:2:2", "devstack0::", ":1:1,h::5", "h:1:1,h:1:1"},
+	"with": {
+		"", ":1:2", "h:1:2", "h", ":", "::", "h:1", ":1:1,devstack0:2:2", "devstack0::", ":1:1,h::5",
+		"h:1:1,h:1:1",
+	},
 	"without": {"", ":1", "h:1", "h", ":", "h:1:2", ":1,devstack0:2", ":0,h:7", "h:-1"},
 	"inventory": {
 		"", "step_size:1000", "allocation_ratio:1.5,min_unit:1,max_unit:10,reserved:0,step_size:1", "allocation_ratio:0",
@@ -62,9 +65,11 @@ func readHere(t *testing.T, kind, text string) any {
 	case "bandwidths":
 		env["OVS__RESOURCE_PROVIDER_BANDWIDTHS"], key = text, "resource_provider_bandwidths"
 	case "with":
-		env["OVS__RESOURCE_PROVIDER_PACKET_PROCESSING_WITH_DIRECTION"], key = text, "resource_provider_packet_processing_with_direction"
+		env["OVS__RESOURCE_PROVIDER_PACKET_PROCESSING_WITH_DIRECTION"], key = text,
+			"resource_provider_packet_processing_with_direction"
 	case "without":
-		env["OVS__RESOURCE_PROVIDER_PACKET_PROCESSING_WITHOUT_DIRECTION"], key = text, "resource_provider_packet_processing_without_direction"
+		env["OVS__RESOURCE_PROVIDER_PACKET_PROCESSING_WITHOUT_DIRECTION"], key = text,
+			"resource_provider_packet_processing_without_direction"
 	case "inventory":
 		env["OVS__RESOURCE_PROVIDER_INVENTORY_DEFAULTS"], key = text, "resource_provider_inventory_defaults"
 	case "bridges":

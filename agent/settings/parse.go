@@ -49,7 +49,8 @@ func (p *parser) split(o option, item string) []string {
 }
 
 func odd(name string) bool {
-	return !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	return !utf8.ValidString(name) ||
+		strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 }
 
 // A mapping says what a list of physnet:device may repeat, and what a device is
@@ -88,9 +89,13 @@ func (p *parser) mappings(o option, kind mapping) map[string][]string {
 
 // Pairs reads an option of physnet:device items that is not upstream's, and returns the
 // devices of each physical network. With one, each network and each device appears once.
-func Pairs(name osloconfig.Name, items []string, device, example string, single bool) (map[string][]string, []*Mistake) {
+func Pairs(
+	name osloconfig.Name, items []string, device, example string, single bool,
+) (map[string][]string, []*Mistake) {
 	var p parser
-	all := p.mappings(of(name.Group, name.Option, items), mapping{device: device, example: example, manyDevices: !single, manyPhysnets: !single})
+	all := p.mappings(of(name.Group, name.Option, items), mapping{
+		device: device, example: example, manyDevices: !single, manyPhysnets: !single,
+	})
 	return all, p.mistakes
 }
 
@@ -135,7 +140,8 @@ func (p *parser) numbers(o option, item string, texts []string, unit string) []*
 		}
 		n, ok := wholeNumber(text)
 		if !ok || n < 0 || n > most {
-			p.wrong(o, item, "%s: want a whole number of %s from 0 to %d%s", strconv.Quote(text), unit, most, suggestion(text, unit))
+			p.wrong(o, item, "%s: want a whole number of %s from 0 to %d%s", strconv.Quote(text), unit, most,
+				suggestion(text, unit))
 			continue
 		}
 		numbers[i] = &n

@@ -189,7 +189,9 @@ func lines(all []string) string {
 
 func configurations(t *testing.T, s *settings.Settings) string {
 	t.Helper()
-	text, err := s.Configurations(settings.Observed{Capabilities: settings.Capabilities{DatapathTypes: []string{"netdev", "system"}}})
+	text, err := s.Configurations(settings.Observed{
+		Capabilities: settings.Capabilities{DatapathTypes: []string{"netdev", "system"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

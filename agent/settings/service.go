@@ -31,15 +31,25 @@ type Service struct {
 func (s Service) Settings() []config.Setting {
 	const g = groupBerth
 	return []config.Setting{
-		config.NewSetting(g, s.Name+"_urls", osloconfig.List(s.URLs), "Addresses of the "+s.Name+" service, separated by commas. The first one that answers is used."),
-		config.NewSetting(g, s.Name+"_host_key", osloconfig.Hidden(s.HostKey), "Key of this host, which 'berth agent key HOST' prints: it identifies the host to the "+s.Name+" service in place of a certificate, and needs no token. Better in a file of its own: "+s.Name+"_host_key_file."),
-		config.NewSetting(g, s.Name+"_host_key_file", osloconfig.String(s.HostKeyFile), "File with that key. It is read for each request."),
-		config.NewSetting(g, s.Name+"_token", osloconfig.Hidden(s.Token), "Token that requests carry. Better in a file of its own: "+s.Name+"_token_file."),
-		config.NewSetting(g, s.Name+"_token_file", osloconfig.String(s.TokenFile), "File with that token. It is read for each request."),
-		config.NewSetting(g, s.Name+"_cert_file", osloconfig.String(s.CertFile), "PEM file with the certificate that identifies this agent to the "+s.Name+" service."),
-		config.NewSetting(g, s.Name+"_key_file", osloconfig.String(s.KeyFile), "PEM file with the private key of that certificate."),
-		config.NewSetting(g, s.Name+"_ca_file", osloconfig.String(s.CAFile), "PEM file with the authorities of the "+s.Name+" service's certificate; the system's when empty."),
-		config.NewSetting(g, s.Name+"_timeout", osloconfig.Seconds(s.Timeout).Check(checkPositive), "Seconds to wait for an answer of the "+s.Name+" service."),
+		config.NewSetting(g, s.Name+"_urls", osloconfig.List(s.URLs),
+			"Addresses of the "+s.Name+" service, separated by commas. The first one that answers is used."),
+		config.NewSetting(g, s.Name+"_host_key", osloconfig.Hidden(s.HostKey),
+			"Key of this host, which 'berth agent key HOST' prints: it identifies the host to the "+s.Name+
+				" service in place of a certificate, and needs no token. Better in a file of its own: "+s.Name+"_host_key_file."),
+		config.NewSetting(g, s.Name+"_host_key_file", osloconfig.String(s.HostKeyFile),
+			"File with that key. It is read for each request."),
+		config.NewSetting(g, s.Name+"_token", osloconfig.Hidden(s.Token),
+			"Token that requests carry. Better in a file of its own: "+s.Name+"_token_file."),
+		config.NewSetting(g, s.Name+"_token_file", osloconfig.String(s.TokenFile),
+			"File with that token. It is read for each request."),
+		config.NewSetting(g, s.Name+"_cert_file", osloconfig.String(s.CertFile),
+			"PEM file with the certificate that identifies this agent to the "+s.Name+" service."),
+		config.NewSetting(g, s.Name+"_key_file", osloconfig.String(s.KeyFile),
+			"PEM file with the private key of that certificate."),
+		config.NewSetting(g, s.Name+"_ca_file", osloconfig.String(s.CAFile),
+			"PEM file with the authorities of the "+s.Name+" service's certificate; the system's when empty."),
+		config.NewSetting(g, s.Name+"_timeout", osloconfig.Seconds(s.Timeout).Check(checkPositive),
+			"Seconds to wait for an answer of the "+s.Name+" service."),
 	}
 }
 
@@ -90,7 +100,8 @@ func (s Service) checkURLs(p *parser) {
 
 func isURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" &&
+		u.Fragment == ""
 }
 
 func checkPositive(text string) error {

@@ -87,7 +87,8 @@ func TestConfigurationsAreUpstreams(t *testing.T) {
 
 func TestEnvironmentMistakesNameTheVariable(t *testing.T) {
 	_, err := fromEnv(settings.OVS, map[string]string{"OVS__BRIDGE_MAPPINGS": "p0"})
-	want := `environment variable OS_OVS__BRIDGE_MAPPINGS: [ovs] bridge_mappings: "p0": want physnet:bridge, such as physnet0:br-physnet0`
+	want := `environment variable OS_OVS__BRIDGE_MAPPINGS: [ovs] bridge_mappings: "p0": want physnet:bridge, ` +
+		`such as physnet0:br-physnet0`
 	if err == nil || err.Error() != want {
 		t.Errorf("Load = %v, want %s", err, want)
 	}
@@ -98,8 +99,8 @@ func TestEnvironmentMistakesNameTheVariable(t *testing.T) {
 
 func TestSecretsAreNotShown(t *testing.T) {
 	_, err := fromEnv(settings.OVS, map[string]string{
-		"BERTH__NETWORK_URLS": "https://me:hunter2@controller", "BERTH__NETWORK_TOKEN": "hunter2", "BERTH__NETWORK_TOKEN_FILE": "/x",
-		"DEFAULT__TRANSPORT_URL": "rabbit://hunter2@controller",
+		"BERTH__NETWORK_URLS": "https://me:hunter2@controller", "BERTH__NETWORK_TOKEN": "hunter2",
+		"BERTH__NETWORK_TOKEN_FILE": "/x", "DEFAULT__TRANSPORT_URL": "rabbit://hunter2@controller",
 	})
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("Load = %v, want errors without the password", err)
@@ -294,7 +295,8 @@ func TestConfigurationsOfAChassis(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := (&settings.Settings{Kind: settings.OVN, Resources: r}).Configurations(settings.Observed{
-		Chassis: "hv0", DatapathType: "netdev", Capabilities: settings.Capabilities{InterfaceTypes: []string{"dpdkvhostuser"}},
+		Chassis: "hv0", DatapathType: "netdev",
+		Capabilities: settings.Capabilities{InterfaceTypes: []string{"dpdkvhostuser"}},
 	})
 	if err != nil {
 		t.Fatal(err)

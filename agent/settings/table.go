@@ -38,9 +38,11 @@ func (s *Settings) base() []config.Setting {
 	d := &s.Default
 	const g = groupDefault
 	return slices.Concat([]config.Setting{
-		config.NewSetting(g, "host", osloconfig.String(&d.Host).Check(CheckHost), "Name of this host at the network service; the machine's own when not set. Nova's [DEFAULT] host must be the same."),
+		config.NewSetting(g, "host", osloconfig.String(&d.Host).Check(CheckHost),
+			"Name of this host at the network service; the machine's own when not set. Nova's [DEFAULT] host must be the same."),
 	}, d.Logging.Settings(), []config.Setting{
-		config.NewSetting(g, "state_path", osloconfig.String(&d.StatePath), "Directory for state. Also good for $state_path in other values."),
+		config.NewSetting(g, "state_path", osloconfig.String(&d.StatePath),
+			"Directory for state. Also good for $state_path in other values."),
 	})
 }
 
@@ -49,11 +51,16 @@ func (s *Settings) agent() []config.Setting {
 	const g = groupAgent
 	return []config.Setting{
 		config.NewSetting(g, "report_interval", osloconfig.Seconds(&a.ReportInterval),
-			"Seconds between heartbeats. Should be at most half of the network service's agent_down_time, which is 75. 0: no heartbeats."),
-		config.NewSetting(g, "polling_interval", osloconfig.Seconds(&a.PollingInterval), "Seconds between inspections of the devices of this host."),
-		config.NewSetting(g, "availability_zone", osloconfig.String(&a.AvailabilityZone).Check(checkZone), "Availability zone that the agent reports. Not set: none, as upstream's agents of these kinds always report."),
+			"Seconds between heartbeats. Should be at most half of the network service's agent_down_time, which is 75. 0: "+
+				"no heartbeats."),
+		config.NewSetting(g, "polling_interval", osloconfig.Seconds(&a.PollingInterval),
+			"Seconds between inspections of the devices of this host."),
+		config.NewSetting(g, "availability_zone", osloconfig.String(&a.AvailabilityZone).Check(checkZone),
+			"Availability zone that the agent reports. Not set: none, as upstream's agents of these kinds always report."),
 		config.NewSetting(g, "log_agent_heartbeats", osloconfig.Bool(&a.LogHeartbeats), "Log each heartbeat."),
-		config.NewSetting(g, "tunnel_types", osloconfig.List(&a.TunnelTypes).Check(checkTunnels), "Kinds of tunnels between the hosts, as heartbeats name them: gre, vxlan, geneve. Berth's agent builds none itself."),
+		config.NewSetting(g, "tunnel_types", osloconfig.List(&a.TunnelTypes).Check(checkTunnels),
+			"Kinds of tunnels between the hosts, as heartbeats name them: gre, vxlan, geneve. Berth's agent builds "+
+				"none itself."),
 	}
 }
 
@@ -62,12 +69,17 @@ func (s *Settings) bridges() []config.Setting {
 	const g = groupOVS
 	return []config.Setting{
 		config.NewSetting(g, "bridge_mappings", osloconfig.List(&s.written.mappings),
-			"physnet:bridge pairs, separated by commas: the Open vSwitch bridge of each physical network. Each network and each bridge appears once."),
-		config.NewSetting(g, "integration_bridge", osloconfig.String(&o.IntegrationBridge), "Open vSwitch bridge that the servers are plugged into.").Formerly("ovs_integration_bridge"),
+			"physnet:bridge pairs, separated by commas: the Open vSwitch bridge of each physical network. Each network and "+
+				"each bridge appears once."),
+		config.NewSetting(g, "integration_bridge", osloconfig.String(&o.IntegrationBridge),
+			"Open vSwitch bridge that the servers are plugged into.").Formerly("ovs_integration_bridge"),
 		config.NewSetting(g, "tunnel_bridge", osloconfig.String(&o.TunnelBridge), "Open vSwitch bridge with the tunnels."),
-		config.NewSetting(g, "local_ip", osloconfig.String(&o.LocalIP).Check(checkOptionalIP), "Address of this end of the tunnels, as heartbeats name it."),
-		config.NewSetting(g, "datapath_type", osloconfig.Choice(&o.DatapathType, datapathSystem, datapathNetdev), "Datapath of the bridges: the kernel's, or DPDK's in user space."),
-		config.NewSetting(g, "vhostuser_socket_dir", osloconfig.String(&o.VhostuserSocketDir), "Directory of the sockets of vhost-user ports. Heartbeats carry it to Nova."),
+		config.NewSetting(g, "local_ip", osloconfig.String(&o.LocalIP).Check(checkOptionalIP),
+			"Address of this end of the tunnels, as heartbeats name it."),
+		config.NewSetting(g, "datapath_type", osloconfig.Choice(&o.DatapathType, datapathSystem, datapathNetdev),
+			"Datapath of the bridges: the kernel's, or DPDK's in user space."),
+		config.NewSetting(g, "vhostuser_socket_dir", osloconfig.String(&o.VhostuserSocketDir),
+			"Directory of the sockets of vhost-user ports. Heartbeats carry it to Nova."),
 	}
 }
 
@@ -75,7 +87,8 @@ func (s *Settings) functions() []config.Setting {
 	const g = groupSRIOV
 	return []config.Setting{
 		config.NewSetting(g, "physical_device_mappings", osloconfig.List(&s.written.mappings),
-			"physnet:device pairs, separated by commas: the SR-IOV physical functions of each physical network, which may have several."),
+			"physnet:device pairs, separated by commas: the SR-IOV physical functions of each physical network, which may "+
+				"have several."),
 		config.NewSetting(g, "exclude_devices", osloconfig.List(&s.written.excluded),
 			"device:function;function items, separated by commas: PCI addresses of virtual functions that servers do not get."),
 	}
@@ -86,13 +99,18 @@ func (s *Settings) bandwidths(g, device string) []config.Setting {
 	w := &s.written
 	return []config.Setting{
 		config.NewSetting(g, optionBandwidths, osloconfig.List(&w.bandwidths),
-			device+":egress:ingress items, separated by commas: what each mapped "+device+" can do, in kbit/s, as servers see it. An empty number means none in that direction. A "+device+" that is not named gets no provider."),
+			device+":egress:ingress items, separated by commas: what each mapped "+device+
+				" can do, in kbit/s, as servers see it. An empty number means none in that direction. A "+device+
+				" that is not named gets no provider."),
 		config.NewSetting(g, optionHypervisors, osloconfig.List(&w.hypervisors),
-			device+":hypervisor pairs, separated by commas: below which hypervisor the "+device+" is in placement, if not below resource_provider_default_hypervisor."),
-		config.NewSetting(g, "resource_provider_default_hypervisor", osloconfig.String(&w.defaultHypervisor).Check(checkHypervisor),
+			device+":hypervisor pairs, separated by commas: below which hypervisor the "+device+
+				" is in placement, if not below resource_provider_default_hypervisor."),
+		config.NewSetting(g, "resource_provider_default_hypervisor",
+			osloconfig.String(&w.defaultHypervisor).Check(checkHypervisor),
 			"Hypervisor as Nova names it. Not set: the machine's canonical name, which is what libvirt reports."),
 		config.NewSetting(g, optionInventory, osloconfig.List(&w.inventory),
-			"field:number pairs, separated by commas, for inventories of bandwidth: allocation_ratio, max_unit, min_unit, reserved, step_size. What is given replaces all of the default."),
+			"field:number pairs, separated by commas, for inventories of bandwidth: allocation_ratio, max_unit, min_unit, "+
+				"reserved, step_size. What is given replaces all of the default."),
 	}
 }
 
@@ -101,9 +119,11 @@ func (s *Settings) packets() []config.Setting {
 	const g = groupOVS
 	return []config.Setting{
 		config.NewSetting(g, "resource_provider_packet_processing_without_direction", osloconfig.List(&w.packetUndirected),
-			"hypervisor:rate pairs, separated by commas: packets that Open vSwitch can switch, in 1000 a second. No name: this host."),
+			"hypervisor:rate pairs, separated by commas: packets that Open vSwitch can switch, in 1000 a second. No "+
+				"name: this host."),
 		config.NewSetting(g, "resource_provider_packet_processing_with_direction", osloconfig.List(&w.packetDirected),
-			"hypervisor:egress:ingress items, separated by commas: the same by direction, where hardware switches. Excludes the option without direction."),
+			"hypervisor:egress:ingress items, separated by commas: the same by direction, where hardware switches. Excludes "+
+				"the option without direction."),
 		config.NewSetting(g, "resource_provider_packet_processing_inventory_defaults", osloconfig.List(&w.packetInventory),
 			"As resource_provider_inventory_defaults, for inventories of packet rates."),
 	}
@@ -113,11 +133,16 @@ func (s *Settings) ovsdb() []config.Setting {
 	o := &s.OVS
 	const g = groupOVS
 	return []config.Setting{
-		config.NewSetting(g, "ovsdb_connection", osloconfig.String(&o.Connection).Check(CheckOVSDB), "Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
-		config.NewSetting(g, "ssl_key_file", osloconfig.String(&o.SSLKeyFile), "PEM file with the private key for an ssl connection."),
-		config.NewSetting(g, "ssl_cert_file", osloconfig.String(&o.SSLCertFile), "PEM file with the certificate of that key."),
-		config.NewSetting(g, "ssl_ca_cert_file", osloconfig.String(&o.SSLCACertFile), "PEM file with the authorities of the database's certificate."),
-		config.NewSetting(g, "ovsdb_timeout", osloconfig.Seconds(&o.Timeout), "Seconds to wait for an answer of the database."),
+		config.NewSetting(g, "ovsdb_connection", osloconfig.String(&o.Connection).Check(CheckOVSDB),
+			"Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
+		config.NewSetting(g, "ssl_key_file", osloconfig.String(&o.SSLKeyFile),
+			"PEM file with the private key for an ssl connection."),
+		config.NewSetting(g, "ssl_cert_file", osloconfig.String(&o.SSLCertFile),
+			"PEM file with the certificate of that key."),
+		config.NewSetting(g, "ssl_ca_cert_file", osloconfig.String(&o.SSLCACertFile),
+			"PEM file with the authorities of the database's certificate."),
+		config.NewSetting(g, "ovsdb_timeout", osloconfig.Seconds(&o.Timeout),
+			"Seconds to wait for an answer of the database."),
 	}
 }
 
@@ -132,18 +157,22 @@ func (s *Settings) network() []config.Setting {
 	b := &s.Berth
 	const g = groupBerth
 	return slices.Concat(b.Service().Settings(), []config.Setting{
-		config.NewSetting(g, "enforce", osloconfig.Bool(&b.Enforce), "Enforce the rates of ports. Without it, guarantees are in placement only, and ports are not reported as plugged in."),
-		config.NewSetting(g, "watch_interval", osloconfig.Seconds(&b.WatchInterval), "Seconds between checks of the agent's files; changed files are reloaded, as on SIGHUP. 0: on SIGHUP only."),
+		config.NewSetting(g, "enforce", osloconfig.Bool(&b.Enforce),
+			"Enforce the rates of ports. Without it, guarantees are in placement only, and ports are not reported "+
+				"as plugged in."),
+		config.NewSetting(g, "watch_interval", osloconfig.Seconds(&b.WatchInterval),
+			"Seconds between checks of the agent's files; changed files are reloaded, as on SIGHUP. 0: on SIGHUP only."),
 		config.NewSetting(g, optionTraits, osloconfig.List(&s.written.traits),
-			"device:TRAIT pairs, separated by commas: traits that the provider of a device has besides those of its physical network and of the agent, such as ens5:CUSTOM_BEST_EFFORT."),
+			"device:TRAIT pairs, separated by commas: traits that the provider of a device has besides those of its physical "+
+				"network and of the agent, such as ens5:CUSTOM_BEST_EFFORT."),
 	})
 }
 
 // Service is the agent's connection to the network service.
 func (b *Berth) Service() Service {
 	return Service{
-		Name: "network", Example: "https://controller:9696", URLs: &b.NetworkURLs, Token: &b.NetworkToken, TokenFile: &b.NetworkTokenFile,
-		HostKey: &b.NetworkHostKey, HostKeyFile: &b.NetworkHostKeyFile,
+		Name: "network", Example: "https://controller:9696", URLs: &b.NetworkURLs, Token: &b.NetworkToken,
+		TokenFile: &b.NetworkTokenFile, HostKey: &b.NetworkHostKey, HostKeyFile: &b.NetworkHostKeyFile,
 		CertFile: &b.NetworkCertFile, KeyFile: &b.NetworkKeyFile, CAFile: &b.NetworkCAFile, Timeout: &b.NetworkTimeout,
 	}
 }

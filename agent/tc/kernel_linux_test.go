@@ -157,7 +157,8 @@ func TestChangesAreInPlace(t *testing.T) {
 func TestOthersAreLeftAlone(t *testing.T) {
 	ns, k := nic(t)
 	traffictest.Run(t, "tc", "-n", ns, "qdisc", "add", "dev", "nic", "root", "handle", "1:", "htb")
-	traffictest.Run(t, "tc", "-n", ns, "class", "add", "dev", "nic", "parent", "1:", "classid", "1:1", "htb", "rate", "1mbit")
+	traffictest.Run(t, "tc", "-n", ns, "class", "add", "dev", "nic", "parent", "1:", "classid", "1:1", "htb",
+		"rate", "1mbit")
 	traffictest.Run(t, "tc", "-n", ns, "qdisc", "add", "dev", "nic", "clsact")
 	traffictest.Run(t, "tc", "-n", ns, "filter", "add", "dev", "nic", "ingress", "protocol", "ip", "pref", "7",
 		"u32", "match", "ip", "protocol", "1", "0xff", "flowid", ":1")
@@ -168,7 +169,9 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	}
 	before := look()
 	r := enforce(t, k, twoPorts(tc.Egress), twoPorts(tc.Ingress))
-	if !slices.ContainsFunc(r.Findings, func(f tc.Finding) bool { return f.Reason == tc.Foreign && f.Direction == tc.Egress }) {
+	if !slices.ContainsFunc(r.Findings, func(f tc.Finding) bool {
+		return f.Reason == tc.Foreign && f.Direction == tc.Egress
+	}) {
 		t.Errorf("another program's root qdisc is not reported: %v", r.Findings)
 	}
 	if !strings.Contains(strings.Join(look()[2], "\n"), tc.IFBName("nic")) {

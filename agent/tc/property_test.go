@@ -39,7 +39,8 @@ func port() *rapid.Generator[tc.Port] {
 func link() *rapid.Generator[tc.Link] {
 	return rapid.Custom(func(t *rapid.T) tc.Link {
 		return tc.Link{
-			Interface: rapid.SampledFrom([]string{"eth0", "eth0", "eth0", "eth1", "eth2", "eth9", tc.IFBName("eth0")}).Draw(t, "interface"),
+			Interface: rapid.SampledFrom([]string{"eth0", "eth0", "eth0", "eth1", "eth2", "eth9", tc.IFBName("eth0")}).Draw(t,
+				"interface"),
 			Direction: rapid.SampledFrom([]tc.Direction{tc.Egress, tc.Ingress}).Draw(t, "direction"),
 			Rate:      rapid.OneOf(rapid.Just(tc.Kbps(1_000_000)), kbps()).Draw(t, "rate"),
 			Ports:     rapid.SliceOfN(port(), 1, 8).Draw(t, "ports"),

@@ -64,7 +64,8 @@ func (l Link) accepted(rate Kbps) ([]Port, []Finding) {
 	seen := make(map[MAC]string)
 	for _, p := range l.Ports {
 		if first, twice := seen[p.MAC]; twice {
-			findings = append(findings, l.finding(p.Key, Invalid, fmt.Sprintf("port %s has its address too, and is served", first)))
+			findings = append(findings,
+				l.finding(p.Key, Invalid, fmt.Sprintf("port %s has its address too, and is served", first)))
 			continue
 		}
 		fixed, reason := p.fixed(rate)
@@ -75,7 +76,8 @@ func (l Link) accepted(rate Kbps) ([]Port, []Finding) {
 			continue
 		}
 		if len(ports) == maxPorts {
-			findings = append(findings, l.finding(p.Key, Invalid, fmt.Sprintf("%d ports have classes already, which is the most", maxPorts)))
+			findings = append(findings,
+				l.finding(p.Key, Invalid, fmt.Sprintf("%d ports have classes already, which is the most", maxPorts)))
 			continue
 		}
 		seen[p.MAC] = p.Key

@@ -59,8 +59,12 @@ func TestGuaranteeHolds(t *testing.T) {
 	for _, direction := range []tc.Direction{tc.Egress, tc.Ingress} {
 		t.Run(string(direction), func(t *testing.T) {
 			l := newLab(t)
-			quiet := traffictest.Flow{Namespace: l.quiet, Server: outsideIP, Port: quietPort, Connections: 1, Download: direction == tc.Ingress}
-			loud := traffictest.Flow{Namespace: l.loud, Server: outsideIP, Port: loudPort, Connections: 16, Download: direction == tc.Ingress}
+			quiet := traffictest.Flow{
+				Namespace: l.quiet, Server: outsideIP, Port: quietPort, Connections: 1, Download: direction == tc.Ingress,
+			}
+			loud := traffictest.Flow{
+				Namespace: l.loud, Server: outsideIP, Port: loudPort, Connections: 16, Download: direction == tc.Ingress,
+			}
 			with := func(p tc.Port) {
 				enforce(t, l.kernel, tc.Link{Interface: "nic", Direction: direction, Rate: link, Ports: []tc.Port{p}})
 			}

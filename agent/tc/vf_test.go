@@ -115,7 +115,8 @@ func TestDriverWithoutGuarantees(t *testing.T) {
 func TestBlindRoundChangesNothing(t *testing.T) {
 	v, k := tctest.NewVFs("ens5", 1), tctest.NewKernel("eth0")
 	v.Blind, k.Blind = errors.New("netlink is gone"), errors.New("netlink is gone")
-	if _, err := tc.EnforceVFs(v, []tc.PF{{Interface: "ens5", Ports: []tc.VFPort{vfPort(0, 1000, 0)}}}); !errors.Is(err, v.Blind) || len(v.Set) > 0 {
+	if _, err := tc.EnforceVFs(v, []tc.PF{{Interface: "ens5", Ports: []tc.VFPort{vfPort(0, 1000, 0)}}}); !errors.Is(
+		err, v.Blind) || len(v.Set) > 0 {
 		t.Errorf("EnforceVFs gave %v and set %v", err, v.Set)
 	}
 	if _, err := tc.Enforce(k, nil); !errors.Is(err, k.Blind) {
@@ -141,14 +142,34 @@ func TestPromisesThatVFsCannotKeep(t *testing.T) {
 		want []tc.Reason
 		rate tc.VFRate
 	}{
-		"Ingress":        {tc.PF{Ports: []tc.VFPort{ingress, none}}, []tc.Reason{tc.Unsupported}, tc.VFRate{}},
-		"NoSuchVF":       {tc.PF{Ports: []tc.VFPort{vfPort(7, 1000, 0)}}, []tc.Reason{tc.Missing}, tc.VFRate{}},
-		"NoDirection":    {tc.PF{Ports: []tc.VFPort{{Min: 1000}}}, []tc.Reason{tc.Invalid}, tc.VFRate{}},
-		"TwoPorts":       {tc.PF{Ports: []tc.VFPort{vfPort(0, 1000, 0), vfPort(0, 7000, 0)}}, []tc.Reason{tc.Invalid}, tc.VFRate{Min: 1}},
-		"MoreThanItHas":  {tc.PF{Rate: 10_000, Ports: []tc.VFPort{vfPort(0, 9_000, 0), vfPort(1, 9_000, 0)}}, []tc.Reason{tc.Oversubscribed}, tc.VFRate{Min: 5}},
-		"AllThatItHas":   {tc.PF{Rate: 18_000, Ports: []tc.VFPort{vfPort(0, 9_000, 0), vfPort(1, 9_000, 0)}}, nil, tc.VFRate{Min: 9}},
-		"RateNotKnown":   {tc.PF{Rate: 0, Ports: []tc.VFPort{vfPort(0, 1<<31-1, 0), vfPort(1, 9_000, 0)}}, nil, tc.VFRate{Min: 2147484}},
-		"MoreThanAnyHas": {tc.PF{Rate: 1, Ports: []tc.VFPort{vfPort(0, 1<<40, 0), vfPort(1, 1<<40, 0)}}, []tc.Reason{tc.Oversubscribed}, tc.VFRate{Min: 1}},
+		"Ingress":     {tc.PF{Ports: []tc.VFPort{ingress, none}}, []tc.Reason{tc.Unsupported}, tc.VFRate{}},
+		"NoSuchVF":    {tc.PF{Ports: []tc.VFPort{vfPort(7, 1000, 0)}}, []tc.Reason{tc.Missing}, tc.VFRate{}},
+		"NoDirection": {tc.PF{Ports: []tc.VFPort{{Min: 1000}}}, []tc.Reason{tc.Invalid}, tc.VFRate{}},
+		"TwoPorts": {
+			tc.PF{Ports: []tc.VFPort{vfPort(0, 1000, 0), vfPort(0, 7000, 0)}},
+			[]tc.Reason{tc.Invalid},
+			tc.VFRate{Min: 1},
+		},
+		"MoreThanItHas": {
+			tc.PF{Rate: 10_000, Ports: []tc.VFPort{vfPort(0, 9_000, 0), vfPort(1, 9_000, 0)}},
+			[]tc.Reason{tc.Oversubscribed},
+			tc.VFRate{Min: 5},
+		},
+		"AllThatItHas": {
+			tc.PF{Rate: 18_000, Ports: []tc.VFPort{vfPort(0, 9_000, 0), vfPort(1, 9_000, 0)}},
+			nil,
+			tc.VFRate{Min: 9},
+		},
+		"RateNotKnown": {
+			tc.PF{Rate: 0, Ports: []tc.VFPort{vfPort(0, 1<<31-1, 0), vfPort(1, 9_000, 0)}},
+			nil,
+			tc.VFRate{Min: 2147484},
+		},
+		"MoreThanAnyHas": {
+			tc.PF{Rate: 1, Ports: []tc.VFPort{vfPort(0, 1<<40, 0), vfPort(1, 1<<40, 0)}},
+			[]tc.Reason{tc.Oversubscribed},
+			tc.VFRate{Min: 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := tctest.NewVFs("ens5", 2)
@@ -170,7 +191,9 @@ func TestVFsConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := tctest.NewVFs("ens5", 4)
 		for n := range 4 {
-			v.State[vf(n)] = tc.VFRate{Min: rapid.IntRange(0, 9).Draw(t, "was min"), Max: rapid.IntRange(0, 9).Draw(t, "was max")}
+			v.State[vf(n)] = tc.VFRate{
+				Min: rapid.IntRange(0, 9).Draw(t, "was min"), Max: rapid.IntRange(0, 9).Draw(t, "was max"),
+			}
 		}
 		untouched := maps.Clone(v.State)
 		pf := tc.PF{Interface: "ens5", Rate: kbps().Draw(t, "rate"), Exclude: []int{rapid.IntRange(0, 4).Draw(t, "exclude")}}

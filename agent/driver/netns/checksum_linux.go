@@ -35,7 +35,8 @@ func (s *space) sendChecksums(name string) error {
 			return err
 		}
 		defer unix.Close(socket)
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&r))); errno != 0 {
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCETHTOOL,
+			uintptr(unsafe.Pointer(&r))); errno != 0 {
 			return errno
 		}
 		return nil

@@ -78,7 +78,8 @@ func (c Config) complete() (Config, error) {
 		wrong = append(wrong, errors.New("there is no directory for the files of servers"))
 	}
 	if !spaceName(c.Prefix) {
-		wrong = append(wrong, fmt.Errorf("namespaces cannot have names that begin with %q: letters, digits and hyphens, %d at most", c.Prefix, maxPrefix))
+		wrong = append(wrong, fmt.Errorf(
+			"namespaces cannot have names that begin with %q: letters, digits and hyphens, %d at most", c.Prefix, maxPrefix))
 	}
 	for _, physical := range slices.Sorted(maps.Keys(c.Bridges)) {
 		wrong = append(wrong, named("the bridge", physical, c.Bridges[physical]))
@@ -120,7 +121,8 @@ const (
 
 // spaceName reports whether the name of a namespace may begin so.
 func spaceName(s string) bool {
-	return s != "" && len(s) <= maxPrefix && s[0] != '-' && !slices.ContainsFunc([]byte(s), func(b byte) bool { return !plain(b) })
+	return s != "" && len(s) <= maxPrefix && s[0] != '-' &&
+		!slices.ContainsFunc([]byte(s), func(b byte) bool { return !plain(b) })
 }
 
 func plain(b byte) bool {

@@ -99,7 +99,8 @@ func TestDevicesOnTheirWay(t *testing.T) {
 			s.Ports = []hostlist.Port{direct(1)}
 			text, err := os.ReadFile(m.file(s.ID))
 			m.must(err)
-			plug := `"plugs": [{"port": "` + direct(1).ID + `", "way": "device", "at": "` + slot + `", "mac": "` + direct(1).MAC + `"}]`
+			plug := `"plugs": [{"port": "` + direct(1).ID + `", "way": "device", "at": "` + slot + `", "mac": "` +
+				direct(1).MAC + `"}]`
 			half := strings.NewReplacer(`"plugs": []`, plug, `"plugs": null`, plug).Replace(string(text))
 			m.must(os.WriteFile(m.file(s.ID), []byte(half), 0o600))
 			m.ip("link", "set", "ens5v1", "alias", mark)

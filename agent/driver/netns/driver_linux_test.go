@@ -50,7 +50,8 @@ func TestEverythingTwice(t *testing.T) {
 	stopped := built(s.ID, "", first, second, third)
 	stopped.Running = false
 	twice(func() error { return m.driver.Stop(ctx, s.ID) }, stopped,
-		"eth0 veth fa:16:3e:00:00:01 down 192.0.2.1/24", "eth1 macvlan fa:16:3e:00:00:02 down 192.0.2.2/24", "eth2 veth fa:16:3e:00:00:03 down 192.0.2.3/24")
+		"eth0 veth fa:16:3e:00:00:01 down 192.0.2.1/24", "eth1 macvlan fa:16:3e:00:00:02 down 192.0.2.2/24",
+		"eth2 veth fa:16:3e:00:00:03 down 192.0.2.3/24")
 	twice(func() error { return m.driver.Start(ctx, s.ID, "b1") }, built(s.ID, "b1", first, second, third), up1, up2, up3)
 	twice(func() error { return m.driver.Start(ctx, s.ID, "b2") }, built(s.ID, "b2", first, second, third), up1, up2, up3)
 	twice(func() error { return m.driver.Destroy(ctx, s.ID) }, nil)
@@ -88,7 +89,8 @@ func TestBuildStopped(t *testing.T) {
 	m.wantState(s.ID, &driver.State{ID: s.ID, Built: true, Ports: []string{port(1).ID, port(2).ID}})
 	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 down", "eth1 macvlan fa:16:3e:00:00:02 down")
 	m.must(m.driver.Plug(t.Context(), s.ID, port(3)))
-	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 down", "eth1 macvlan fa:16:3e:00:00:02 down", "eth2 veth fa:16:3e:00:00:03 down")
+	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 down", "eth1 macvlan fa:16:3e:00:00:02 down",
+		"eth2 veth fa:16:3e:00:00:03 down")
 }
 
 // The interfaces of a server that is paused or suspended are down, also after a restart of the
@@ -149,7 +151,8 @@ func TestHalfMade(t *testing.T) {
 	for name, next := range map[string]func(m *machine, s hostlist.Server) error{
 		"Build": func(m *machine, s hostlist.Server) error { return m.driver.Build(m.t.Context(), s) },
 		"DestroyAndBuild": func(m *machine, s hostlist.Server) error {
-			return errors.Join(m.driver.Destroy(m.t.Context(), s.ID), m.driver.Destroy(m.t.Context(), s.ID), m.driver.Build(m.t.Context(), s))
+			return errors.Join(m.driver.Destroy(m.t.Context(), s.ID), m.driver.Destroy(m.t.Context(), s.ID),
+				m.driver.Build(m.t.Context(), s))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +189,8 @@ func TestBuildOfAnother(t *testing.T) {
 	s.Ports = []hostlist.Port{shared(4), changed}
 	m.must(m.driver.Build(t.Context(), s))
 	m.wantState(s.ID, built(s.ID, "", shared(4), changed))
-	m.wantInside(s.ID, "eth0 macvlan fa:16:3e:00:00:04 up 192.0.2.4/24", "eth1 veth fa:16:3e:00:00:33 up 192.0.2.33/24 192.0.2.34/32")
+	m.wantInside(s.ID, "eth0 macvlan fa:16:3e:00:00:04 up 192.0.2.4/24",
+		"eth1 veth fa:16:3e:00:00:33 up 192.0.2.33/24 192.0.2.34/32")
 	m.wantTaps("tap00000003-90 br0")
 }
 
@@ -277,9 +281,12 @@ func TestGeneration(t *testing.T) {
 func TestFilesThatAreGarbage(t *testing.T) {
 	for name, text := range map[string]string{
 		"Empty": "", "Half": `{"server": "`, "Other": `{"server": "5e57e000-0000-4000-8000-000000000009", "built": true}`,
-		"Path": `{"server": "5e57e000-0000-4000-8000-000000000001", "built": true, "plugs": [{"port": "../../../../etc", "way": "bridge"}]}`,
-		"Way":  `{"server": "5e57e000-0000-4000-8000-000000000001", "plugs": [{"port": "00000001-90a7", "mac": "fa:16:3e:00:00:01", "at": "br0", "way": "?"}]}`,
-		"Slot": `{"server": "5e57e000-0000-4000-8000-000000000001", "plugs": [{"port": "00000001-90a7", "mac": "fa:16:3e:00:00:01", "at": "0000:05/../..", "way": "device"}]}`,
+		"Path": `{"server": "5e57e000-0000-4000-8000-000000000001", "built": true, "plugs": [{"port": "../../../../etc", ` +
+			`"way": "bridge"}]}`,
+		"Way": `{"server": "5e57e000-0000-4000-8000-000000000001", "plugs": [{"port": "00000001-90a7", ` +
+			`"mac": "fa:16:3e:00:00:01", "at": "br0", "way": "?"}]}`,
+		"Slot": `{"server": "5e57e000-0000-4000-8000-000000000001", "plugs": [{"port": "00000001-90a7", ` +
+			`"mac": "fa:16:3e:00:00:01", "at": "0000:05/../..", "way": "device"}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -365,7 +372,8 @@ func TestInterfacesAreGone(t *testing.T) {
 	m.ip("link", "set", "tap00000003-90", "nomaster")
 	m.must(m.driver.Stop(t.Context(), s.ID))
 	m.must(m.driver.Start(t.Context(), s.ID, "b"))
-	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 up 192.0.2.1/24", "eth1 macvlan fa:16:3e:00:00:02 up 192.0.2.2/24", "eth2 veth fa:16:3e:00:00:03 up 192.0.2.3/24")
+	m.wantInside(s.ID, "eth0 veth fa:16:3e:00:00:01 up 192.0.2.1/24", "eth1 macvlan fa:16:3e:00:00:02 up 192.0.2.2/24",
+		"eth2 veth fa:16:3e:00:00:03 up 192.0.2.3/24")
 	m.wantTaps("tap00000001-90 br0, tap00000003-90 br0")
 	m.ip("link", "del", "tap00000001-90")
 	m.must(m.driver.Unplug(t.Context(), s.ID, port(1).ID))
@@ -378,7 +386,8 @@ func TestInterfacesAreGone(t *testing.T) {
 func TestInterfacesOfOthers(t *testing.T) {
 	m := newMachine(t)
 	m.ip("link", "add", "tap00000001-90", "type", "veth", "peer", "name", "other")
-	m.ip("link", "set", "tap00000001-90", "alias", "00000001-9000-4000-8000-000000000000 5e57e000-0000-4000-8000-000000000001")
+	m.ip("link", "set", "tap00000001-90", "alias",
+		"00000001-9000-4000-8000-000000000000 5e57e000-0000-4000-8000-000000000001")
 	s := m.server(port(1))
 	refused(t, m.driver.Build(t.Context(), s), `is not of port 00000001-90a7`)
 	m.must(m.driver.Destroy(t.Context(), s.ID))
@@ -432,19 +441,37 @@ func TestPortsThatCannotBe(t *testing.T) {
 		want       string
 		everywhere bool
 	}{
-		"NoUUID":        {unnamed, `"server-1" is no id of a server`, true},
-		"NoID":          {with(func(p *hostlist.Port) { p.ID = "x/../../x/../../y" }), "is no id of a port", true},
-		"ShortID":       {with(func(p *hostlist.Port) { p.ID = "p1" }), `"p1" is no id of a port`, true},
-		"NoMAC":         {with(func(p *hostlist.Port) { p.MAC = "fa:16" }), `"fa:16" is no MAC address`, true},
-		"Multicast":     {with(func(p *hostlist.Port) { p.MAC = "01:00:5e:00:00:01" }), "is no MAC address of an interface", true},
-		"NoAddress":     {with(func(p *hostlist.Port) { p.Addresses = at("10.0.0.7/33") }), `"10.0.0.7/33" is no address`, true},
-		"Twins":         {twins, "their interfaces would have one name", true},
-		"VIF":           {with(func(p *hostlist.Port) { p.VIF = "binding_failed" }), `VIF type "binding_failed"`, false},
-		"NoBridge":      {with(func(p *hostlist.Port) { p.PhysicalNetwork = "physnet7" }), "there is no bridge for physical network physnet7", false},
-		"NoNIC":         {with(func(p *hostlist.Port) { p.VIF = "hw_veb" }), "there is no NIC for physical network physnet0", false},
-		"WhichNIC":      {with(func(p *hostlist.Port) { p.VIF, p.PhysicalNetwork = "hw_veb", "physnet2" }), "its NIC among those of physical network physnet2 is unknown", false},
-		"Slot":          {with(func(p *hostlist.Port) { p.VIF, p.Slot = "hw_veb", "../../x" }), "is no PCI address", false},
-		"NoDevice":      {with(func(p *hostlist.Port) { p.VIF, p.Slot = "hw_veb", "0000:05:10.1" }), "there is not one network device at 0000:05:10.1 but 0", false},
+		"NoUUID":  {unnamed, `"server-1" is no id of a server`, true},
+		"NoID":    {with(func(p *hostlist.Port) { p.ID = "x/../../x/../../y" }), "is no id of a port", true},
+		"ShortID": {with(func(p *hostlist.Port) { p.ID = "p1" }), `"p1" is no id of a port`, true},
+		"NoMAC":   {with(func(p *hostlist.Port) { p.MAC = "fa:16" }), `"fa:16" is no MAC address`, true},
+		"Multicast": {
+			with(func(p *hostlist.Port) { p.MAC = "01:00:5e:00:00:01" }),
+			"is no MAC address of an interface", true,
+		},
+		"NoAddress": {
+			with(func(p *hostlist.Port) { p.Addresses = at("10.0.0.7/33") }),
+			`"10.0.0.7/33" is no address`, true,
+		},
+		"Twins": {twins, "their interfaces would have one name", true},
+		"VIF":   {with(func(p *hostlist.Port) { p.VIF = "binding_failed" }), `VIF type "binding_failed"`, false},
+		"NoBridge": {
+			with(func(p *hostlist.Port) { p.PhysicalNetwork = "physnet7" }),
+			"there is no bridge for physical network physnet7", false,
+		},
+		"NoNIC": {
+			with(func(p *hostlist.Port) { p.VIF = "hw_veb" }),
+			"there is no NIC for physical network physnet0", false,
+		},
+		"WhichNIC": {
+			with(func(p *hostlist.Port) { p.VIF, p.PhysicalNetwork = "hw_veb", "physnet2" }),
+			"its NIC among those of physical network physnet2 is unknown", false,
+		},
+		"Slot": {with(func(p *hostlist.Port) { p.VIF, p.Slot = "hw_veb", "../../x" }), "is no PCI address", false},
+		"NoDevice": {
+			with(func(p *hostlist.Port) { p.VIF, p.Slot = "hw_veb", "0000:05:10.1" }),
+			"there is not one network device at 0000:05:10.1 but 0", false,
+		},
 		"OffloadedPort": {with(func(p *hostlist.Port) { p.VIF, p.Slot = "ovs", "0000:05:10.1" }), "offloading", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -460,7 +487,8 @@ func TestPortsThatCannotBe(t *testing.T) {
 	s := m.server(p)
 	m.must(m.driver.Build(t.Context(), s))
 	index, _, _ := strings.Cut(m.ip("-o", "link", "show", "dev", "nic1"), ":")
-	if got := traffictest.Run(t, "ip", "-n", m.config.Prefix+s.ID, "link", "show", "dev", "eth0"); !strings.Contains(got, "eth0@if"+index+":") {
+	if got := traffictest.Run(t, "ip", "-n", m.config.Prefix+s.ID, "link", "show", "dev",
+		"eth0"); !strings.Contains(got, "eth0@if"+index+":") {
 		t.Errorf("the interface is not on nic1, number %s, that serves the port: %s", index, got)
 	}
 	m.wantInside(s.ID, "eth0 macvlan fa:16:3e:00:00:01 up 192.0.2.1/24")
@@ -547,7 +575,9 @@ func TestNothingStaysOpen(t *testing.T) {
 		m.must(m.driver.Build(t.Context(), s))
 		m.must(m.driver.Plug(t.Context(), s.ID, port(3)))
 		m.must(m.driver.Unplug(t.Context(), s.ID, port(1).ID))
-		refused(t, m.driver.Plug(t.Context(), s.ID, hostlist.Port{ID: port(4).ID, MAC: port(4).MAC, VIF: "bridge", PhysicalNetwork: "physnet9"}), "no bridge br9")
+		refused(t, m.driver.Plug(t.Context(), s.ID, hostlist.Port{
+			ID: port(4).ID, MAC: port(4).MAC, VIF: "bridge", PhysicalNetwork: "physnet9",
+		}), "no bridge br9")
 		m.must(m.driver.Start(t.Context(), s.ID, "b"))
 		m.must(m.driver.Stop(t.Context(), s.ID))
 		m.must(m.driver.Destroy(t.Context(), s.ID))
@@ -586,7 +616,8 @@ func opened(t *testing.T) (n int) {
 		t.Fatal(err)
 	}
 	for _, fd := range all {
-		if dst, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && (strings.HasPrefix(dst, "socket:") || strings.HasPrefix(dst, "net:") || strings.Contains(dst, "netns")) {
+		if dst, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil &&
+			(strings.HasPrefix(dst, "socket:") || strings.HasPrefix(dst, "net:") || strings.Contains(dst, "netns")) {
 			n++
 		}
 	}
@@ -611,13 +642,28 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 		config netns.Config
 		want   string
 	}{
-		"NoDir":      {netns.Config{}, "there is no directory for the files of servers"},
-		"Prefix":     {netns.Config{Dir: t.TempDir(), Prefix: "a/b"}, `names that begin with "a/b"`},
-		"Bridge":     {netns.Config{Dir: t.TempDir(), Bridges: map[string]string{"physnet0": "a bridge"}}, `the bridge of physnet0 cannot be called "a bridge"`},
-		"NIC":        {netns.Config{Dir: t.TempDir(), NICs: map[string][]netns.NIC{"physnet0": {{Name: ""}}}}, `the NIC of physnet0 cannot be called ""`},
-		"NoDatabase": {netns.Config{Dir: t.TempDir(), Switch: &netns.Switch{Integration: "br-int-that-is-long"}}, "the switch has no database"},
-		"LongName":   {netns.Config{Dir: t.TempDir(), Switch: &netns.Switch{Integration: "br-int-that-is-long"}}, `the integration bridge cannot be called`},
-		"NoHost":     {netns.Config{Dir: t.TempDir(), Namespace: "nd-nobody"}, "the host's bridges and NICs: opening the network namespace /run/netns/nd-nobody"},
+		"NoDir":  {netns.Config{}, "there is no directory for the files of servers"},
+		"Prefix": {netns.Config{Dir: t.TempDir(), Prefix: "a/b"}, `names that begin with "a/b"`},
+		"Bridge": {
+			netns.Config{Dir: t.TempDir(), Bridges: map[string]string{"physnet0": "a bridge"}},
+			`the bridge of physnet0 cannot be called "a bridge"`,
+		},
+		"NIC": {
+			netns.Config{Dir: t.TempDir(), NICs: map[string][]netns.NIC{"physnet0": {{Name: ""}}}},
+			`the NIC of physnet0 cannot be called ""`,
+		},
+		"NoDatabase": {
+			netns.Config{Dir: t.TempDir(), Switch: &netns.Switch{Integration: "br-int-that-is-long"}},
+			"the switch has no database",
+		},
+		"LongName": {
+			netns.Config{Dir: t.TempDir(), Switch: &netns.Switch{Integration: "br-int-that-is-long"}},
+			`the integration bridge cannot be called`,
+		},
+		"NoHost": {
+			netns.Config{Dir: t.TempDir(), Namespace: "nd-nobody"},
+			"the host's bridges and NICs: opening the network namespace /run/netns/nd-nobody",
+		},
 		"DirIsAFile": {netns.Config{Dir: "/proc/version"}, "the directory for the files of servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -635,7 +681,8 @@ func TestRights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), "setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", self, "-test.run=^TestRights$", "-test.v")
+		cmd := exec.CommandContext(t.Context(), "setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", self,
+			"-test.run=^TestRights$", "-test.v")
 		cmd.Env = append(os.Environ(), "BERTH_TEST_RIGHTS=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "--- PASS") {

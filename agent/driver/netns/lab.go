@@ -68,7 +68,8 @@ func (l *Lab) check() error {
 		}
 		once("namespace", w.Outside)
 		if w.Rate < 0 || w.Rate > maxRate {
-			wrong = append(wrong, fmt.Errorf("the wire of %s cannot have a rate of %d kbit/s: 0 to %d", w.NIC, w.Rate, int64(maxRate)))
+			wrong = append(wrong, fmt.Errorf("the wire of %s cannot have a rate of %d kbit/s: 0 to %d", w.NIC, w.Rate,
+				int64(maxRate)))
 		}
 		for _, a := range w.Addresses {
 			if _, err := netip.ParsePrefix(a); err != nil {

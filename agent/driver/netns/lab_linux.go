@@ -284,7 +284,9 @@ func (w Wire) joinOutside(host, outside *space, nic netlink.Link, line line) err
 			return err
 		}
 	}
-	err = host.LinkAdd(&netlink.Veth{LinkAttrs: w.attributes(w.NIC), PeerName: line.wire, PeerNamespace: netlink.NsFd(outside.ns)})
+	err = host.LinkAdd(&netlink.Veth{
+		LinkAttrs: w.attributes(w.NIC), PeerName: line.wire, PeerNamespace: netlink.NsFd(outside.ns),
+	})
 	if err != nil {
 		return fmt.Errorf("making %s: %w", w.NIC, explain(err))
 	}
@@ -330,10 +332,12 @@ func (w Wire) shape(s *space, link netlink.Link) error {
 	// together to 64 KiB.
 	burst := uint32(bytes/100 + 1<<16)
 	return s.QdiscReplace(&netlink.Tbf{
-		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(labGroup, 0), Parent: netlink.HANDLE_ROOT},
-		Rate:       bytes,
-		Buffer:     netlink.Xmittime(bytes, burst),
-		Limit:      burst + uint32(bytes/50), // 20 ms wait at most
+		QdiscAttrs: netlink.QdiscAttrs{
+			LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(labGroup, 0), Parent: netlink.HANDLE_ROOT,
+		},
+		Rate:   bytes,
+		Buffer: netlink.Xmittime(bytes, burst),
+		Limit:  burst + uint32(bytes/50), // 20 ms wait at most
 	})
 }
 

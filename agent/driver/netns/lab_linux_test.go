@@ -28,7 +28,10 @@ func newLab(t *testing.T, m *machine) *netns.Lab {
 	outside := strings.TrimSuffix(m.config.Prefix, "s-") + "out-"
 	lab := &netns.Lab{Hosts: []string{m.host}, Wires: []netns.Wire{
 		{NIC: "ens5", Outside: outside + "5", Rate: wireRate, Addresses: []string{"192.0.2.254/24"}},
-		{NIC: "ens6", Bridge: "br-ens6", Outside: outside + "6", Rate: wireRate, Addresses: []string{"192.0.2.254/24", "2001:db8::fe/64"}},
+		{
+			NIC: "ens6", Bridge: "br-ens6", Outside: outside + "6", Rate: wireRate,
+			Addresses: []string{"192.0.2.254/24", "2001:db8::fe/64"},
+		},
 	}}
 	t.Cleanup(func() {
 		if err := lab.Remove(context.Background()); err != nil {
@@ -88,7 +91,9 @@ func TestLab(t *testing.T) {
 	traffictest.Flow{Namespace: m.config.Prefix + s.ID, Server: "192.0.2.254", Port: 5201, Connections: 1}.Reach(t)
 	for range 2 {
 		m.must(lab.Remove(t.Context()))
-		if diff := cmp.Diff(before, slices.DeleteFunc(m.names(), func(s string) bool { return s == "tap00000001-90" })); diff != "" {
+		if diff := cmp.Diff(before, slices.DeleteFunc(m.names(), func(s string) bool {
+			return s == "tap00000001-90"
+		})); diff != "" {
 			t.Errorf("without the lab the host has (-want +got):\n%s", diff)
 		}
 	}
@@ -99,7 +104,9 @@ func TestLab(t *testing.T) {
 func TestLabWithItsHost(t *testing.T) {
 	m := newMachine(t)
 	host, outside := m.host+"-own", m.host+"-out"
-	lab := &netns.Lab{Hosts: []string{host}, Own: true, Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ex", Outside: outside}}}
+	lab := &netns.Lab{
+		Hosts: []string{host}, Own: true, Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ex", Outside: outside}},
+	}
 	t.Cleanup(func() { _ = lab.Remove(context.Background()) })
 	for range 2 {
 		m.must(lab.Make(t.Context()))
@@ -131,7 +138,9 @@ func TestLabOfHosts(t *testing.T) {
 	outside := prefix + "out"
 	lab := &netns.Lab{
 		Hosts: []string{prefix + "a", prefix + "b"}, Own: true,
-		Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ex", Outside: outside, Rate: wireRate, Addresses: []string{"192.0.2.254/24"}}},
+		Wires: []netns.Wire{
+			{NIC: "ens5", Bridge: "br-ex", Outside: outside, Rate: wireRate, Addresses: []string{"192.0.2.254/24"}},
+		},
 	}
 	t.Cleanup(func() {
 		if err := lab.Remove(context.Background()); err != nil {
@@ -148,7 +157,9 @@ func TestLabOfHosts(t *testing.T) {
 	}
 	var hosts []*netns.Driver
 	for _, host := range lab.Hosts {
-		d, err := netns.New(netns.Config{Dir: t.TempDir(), Prefix: host + "-", Namespace: host, Bridges: map[string]string{"physnet0": "br-ex"}})
+		d, err := netns.New(netns.Config{
+			Dir: t.TempDir(), Prefix: host + "-", Namespace: host, Bridges: map[string]string{"physnet0": "br-ex"},
+		})
 		m.must(err)
 		hosts = append(hosts, d)
 		t.Cleanup(func() {
@@ -183,7 +194,8 @@ func TestLabOfHosts(t *testing.T) {
 	moved.Running = false
 	m.must(hosts[1].Build(t.Context(), moved)) // both hosts have it, and the same interfaces
 	serve(pathOf(1, moves))
-	traffictest.Run(t, "ip", "netns", "exec", pathOf(1, moves), "sysctl", "-q", "net.ipv6.conf.all.disable_ipv6=1") // which announces too
+	// which announces too
+	traffictest.Run(t, "ip", "netns", "exec", pathOf(1, moves), "sysctl", "-q", "net.ipv6.conf.all.disable_ipv6=1")
 	reach(outside, "192.0.2.1")
 	m.must(hosts[0].Stop(t.Context(), moves.ID))
 	m.must(hosts[1].Start(t.Context(), moves.ID, ""))
@@ -201,14 +213,20 @@ func TestLabAmongOthers(t *testing.T) {
 		wire netns.Wire
 		want string
 	}{
-		"NIC":       {netns.Wire{NIC: "nic0", Outside: other + "-2"}, "there is an interface nic0 that is not a lab's"},
-		"Bridge":    {netns.Wire{NIC: "ens5", Bridge: "br0", Outside: other + "-2"}, "there is an interface br0 that is not a lab's"},
+		"NIC": {netns.Wire{NIC: "nic0", Outside: other + "-2"}, "there is an interface nic0 that is not a lab's"},
+		"Bridge": {
+			netns.Wire{NIC: "ens5", Bridge: "br0", Outside: other + "-2"},
+			"there is an interface br0 that is not a lab's",
+		},
 		"Namespace": {netns.Wire{NIC: "ens5", Outside: other}, "which has an interface eth0, is not a lab's"},
 		"Name":      {netns.Wire{NIC: "ens5/1", Outside: other}, `the NIC cannot be called "ens5/1"`},
 		"Outside":   {netns.Wire{NIC: "ens5", Outside: "../x"}, `a namespace cannot be called "../x"`},
 		"Rate":      {netns.Wire{NIC: "ens5", Outside: other, Rate: -1}, "cannot have a rate of -1 kbit/s"},
-		"Address":   {netns.Wire{NIC: "ens5", Outside: other, Addresses: []string{"192.0.2.1"}}, "the address outside of ens5"},
-		"Twice":     {netns.Wire{NIC: "ens5", Bridge: "ens5", Outside: other}, "interface ens5 is listed twice"},
+		"Address": {
+			netns.Wire{NIC: "ens5", Outside: other, Addresses: []string{"192.0.2.1"}},
+			"the address outside of ens5",
+		},
+		"Twice": {netns.Wire{NIC: "ens5", Bridge: "ens5", Outside: other}, "interface ens5 is listed twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lab := &netns.Lab{Hosts: []string{m.host}, Wires: []netns.Wire{c.wire}}
@@ -268,7 +286,8 @@ func TestGuaranteeIsFelt(t *testing.T) {
 					}
 					return
 				case try == tries:
-					t.Fatalf("the server got %d kbit/s with the other one and %d without it; promised are %d of %d", together[0], single[0], promised, w.rate())
+					t.Fatalf("the server got %d kbit/s with the other one and %d without it; promised are %d of %d", together[0],
+						single[0], promised, w.rate())
 				}
 			}
 		})
@@ -315,7 +334,8 @@ func newFixture(t *testing.T, nic string, share bool, direction string) *fixture
 		w.must(w.driver.Build(t.Context(), s))
 		traffictest.Serve(t, outside, 5200+n)
 		return traffictest.Flow{
-			Namespace: w.config.Prefix + s.ID, Server: "192.0.2.254", Port: 5200 + n, Connections: connections, Download: direction == "ingress",
+			Namespace: w.config.Prefix + s.ID, Server: "192.0.2.254", Port: 5200 + n, Connections: connections,
+			Download: direction == "ingress",
 		}
 	}
 	w.quiet, w.loud = flow(1, 1), flow(2, 16)
@@ -323,7 +343,8 @@ func newFixture(t *testing.T, nic string, share bool, direction string) *fixture
 	w.must(err)
 	t.Cleanup(kernel.Close)
 	w.holder = enforce.NewSRIOV(load(t, settings.SRIOV, fmt.Sprintf(
-		"[sriov_nic]\nphysical_device_mappings = %s:%s\nresource_provider_bandwidths = %s:%d:%d\nresource_provider_default_hypervisor = h\n",
+		"[sriov_nic]\nphysical_device_mappings = %s:%s\nresource_provider_bandwidths = "+
+			"%s:%d:%d\nresource_provider_default_hypervisor = h\n",
 		w.physical, nic, nic, w.rate(), w.rate())), kernel, settings.Sysfs(t.TempDir()))
 	w.holder.Elsewhere = w.driver.Addresses
 	return w

@@ -38,7 +38,8 @@ func (s pair) joinVeth(p plug) (tap netlink.Link, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if tap == nil || eth == nil || eth.Type() != "veth" || eth.Attrs().ParentIndex != tap.Attrs().Index || !bytes.Equal(eth.Attrs().HardwareAddr, p.hardware()) {
+	if tap == nil || eth == nil || eth.Type() != "veth" || eth.Attrs().ParentIndex != tap.Attrs().Index ||
+		!bytes.Equal(eth.Attrs().HardwareAddr, p.hardware()) {
 		if tap, err = s.recreateVeth(p, tap, eth); err != nil {
 			return nil, err
 		}
@@ -64,7 +65,9 @@ func (s pair) recreateVeth(p plug, tap, eth netlink.Link) (netlink.Link, error) 
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = p.tap()
-	err := s.host.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: p.eth(), PeerHardwareAddr: p.hardware(), PeerNamespace: netlink.NsFd(s.inside.ns)})
+	err := s.host.LinkAdd(&netlink.Veth{
+		LinkAttrs: attrs, PeerName: p.eth(), PeerHardwareAddr: p.hardware(), PeerNamespace: netlink.NsFd(s.inside.ns),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("making the interfaces %s and %s: %w", p.tap(), p.eth(), explain(err))
 	}
@@ -80,7 +83,8 @@ func (s pair) ownTap(p plug) (netlink.Link, error) {
 	}
 	// One without an alias was being created.
 	if alias := tap.Attrs().Alias; tap.Type() != "veth" || alias != "" && !strings.HasPrefix(alias, p.Port+" ") {
-		return nil, fmt.Errorf("interface %s of the host is not of port %s: it is a %s with the alias %q", p.tap(), p.Port, tap.Type(), alias)
+		return nil, fmt.Errorf("interface %s of the host is not of port %s: it is a %s with the alias %q", p.tap(), p.Port,
+			tap.Type(), alias)
 	}
 	return tap, nil
 }
@@ -130,14 +134,16 @@ func (s pair) joinNIC(p plug) error {
 	if err != nil {
 		return err
 	}
-	if eth != nil && eth.Type() == "macvlan" && eth.Attrs().ParentIndex == nic.Attrs().Index && bytes.Equal(eth.Attrs().HardwareAddr, p.hardware()) {
+	if eth != nil && eth.Type() == "macvlan" && eth.Attrs().ParentIndex == nic.Attrs().Index &&
+		bytes.Equal(eth.Attrs().HardwareAddr, p.hardware()) {
 		return nil
 	}
 	if err := s.clear(eth); err != nil {
 		return err
 	}
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.ParentIndex, attrs.HardwareAddr, attrs.Namespace = p.eth(), nic.Attrs().Index, p.hardware(), netlink.NsFd(s.inside.ns)
+	attrs.Name, attrs.ParentIndex, attrs.HardwareAddr, attrs.Namespace = p.eth(), nic.Attrs().Index, p.hardware(),
+		netlink.NsFd(s.inside.ns)
 	if err := s.host.LinkAdd(&netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}); err != nil {
 		return fmt.Errorf("making interface %s on NIC %s: %w", p.eth(), p.At, explain(err))
 	}

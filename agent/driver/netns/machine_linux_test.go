@@ -42,7 +42,9 @@ func newMachine(t *testing.T) *machine {
 	m.config = netns.Config{
 		Dir: t.TempDir(), Prefix: fmt.Sprintf("nd-%d-%d-s-", os.Getpid(), n), Namespace: m.host, PCI: t.TempDir(),
 		Bridges: map[string]string{"physnet0": "br0", "physnet9": "br9", "": "br0"},
-		NICs:    map[string][]netns.NIC{"physnet1": {{Name: "nic0"}}, "physnet2": {{Name: "nic0", Provider: "p0"}, {Name: "nic1", Provider: "p1"}}},
+		NICs: map[string][]netns.NIC{
+			"physnet1": {{Name: "nic0"}}, "physnet2": {{Name: "nic0", Provider: "p0"}, {Name: "nic1", Provider: "p1"}},
+		},
 	}
 	m.ip("link", "add", "br0", "type", "bridge")
 	m.ip("link", "set", "br0", "up")
@@ -92,14 +94,16 @@ func (m *machine) clean() {
 // server returns one with a new id that runs.
 func (m *machine) server(ports ...hostlist.Port) hostlist.Server {
 	m.servers++
-	return hostlist.Server{ID: fmt.Sprintf("5e57e000-0000-4000-8000-%012d", m.servers), Name: "instance", Running: true, Ports: ports}
+	return hostlist.Server{
+		ID: fmt.Sprintf("5e57e000-0000-4000-8000-%012d", m.servers), Name: "instance", Running: true, Ports: ports,
+	}
 }
 
 // port returns the nth, on a Linux bridge.
 func port(n int) hostlist.Port {
 	return hostlist.Port{
-		ID: fmt.Sprintf("%08d-90a7-4000-8000-000000000000", n), MAC: fmt.Sprintf("fa:16:3e:00:00:%02x", n), VNIC: "normal", VIF: "bridge",
-		PhysicalNetwork: "physnet0", Addresses: at(fmt.Sprintf("192.0.2.%d/24", n)),
+		ID: fmt.Sprintf("%08d-90a7-4000-8000-000000000000", n), MAC: fmt.Sprintf("fa:16:3e:00:00:%02x", n), VNIC: "normal",
+		VIF: "bridge", PhysicalNetwork: "physnet0", Addresses: at(fmt.Sprintf("192.0.2.%d/24", n)),
 	}
 }
 
@@ -189,7 +193,8 @@ func interfaces(t *testing.T, namespace string) string {
 	}
 	var lines []string
 	for _, i := range all {
-		if i.Name != "lo" && i.Info.Kind == "" || strings.HasSuffix(i.Name, "0") && i.Info.Kind != "veth" && i.Info.Kind != "macvlan" && i.Info.Kind != "bridge" {
+		if i.Name != "lo" && i.Info.Kind == "" ||
+			strings.HasSuffix(i.Name, "0") && i.Info.Kind != "veth" && i.Info.Kind != "macvlan" && i.Info.Kind != "bridge" {
 			continue // every namespace has them
 		}
 		up := "down"

@@ -129,7 +129,8 @@ func (c *Config) way(port hostlist.Port) (w way, path string, err error) {
 	switch port.VIF {
 	case "ovs":
 		if port.Slot != "" {
-			return "", "", fmt.Errorf("it has the device %s on Open vSwitch, whose offloading this driver does not know", port.Slot)
+			return "", "", fmt.Errorf("it has the device %s on Open vSwitch, whose offloading this driver "+
+				"does not know", port.Slot)
 		}
 		if c.Switch != nil {
 			dir := c.Switch.bridge(physical)
@@ -175,7 +176,8 @@ func (c *Config) nic(port hostlist.Port) (string, error) {
 	case len(c.NICs[port.PhysicalNetwork]) == 0:
 		return "", fmt.Errorf("there is no NIC for %s", network(port.PhysicalNetwork))
 	case len(all) != 1:
-		return "", fmt.Errorf("its NIC among those of %s is unknown: none, or several, are its providers", network(port.PhysicalNetwork))
+		return "", fmt.Errorf("its NIC among those of %s is unknown: none, or several, are its providers",
+			network(port.PhysicalNetwork))
 	}
 	return all[0].Name, nil
 }

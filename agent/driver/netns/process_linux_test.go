@@ -73,7 +73,8 @@ func (m *machine) inspect(s driver.State) string {
 		return "half made"
 	}
 	inside := m.inside(s.ID)
-	if n := strings.Count(inside, "eth"); n < len(s.Ports) || strings.Count(inside, " veth ")+strings.Count(inside, " macvlan ") != len(s.Ports) {
+	if n := strings.Count(inside, "eth"); n < len(s.Ports) ||
+		strings.Count(inside, " veth ")+strings.Count(inside, " macvlan ") != len(s.Ports) {
 		m.t.Errorf("a server is said to be %+v, and has\n%s", s, inside)
 	}
 	return fmt.Sprintf("with %d ports", len(s.Ports))
@@ -95,8 +96,9 @@ func work(t *testing.T, text string) {
 	ctx := context.Background()
 	for n := 0; ; n++ {
 		for _, err := range []error{
-			d.Build(ctx, s), d.Plug(ctx, s.ID, port(4)), d.Unplug(ctx, s.ID, direct(1).ID), d.Unplug(ctx, s.ID, port(2).ID), d.Stop(ctx, s.ID),
-			d.Plug(ctx, s.ID, direct(1)), d.Start(ctx, s.ID, fmt.Sprint(n)), d.Build(ctx, other), d.Destroy(ctx, s.ID),
+			d.Build(ctx, s), d.Plug(ctx, s.ID, port(4)), d.Unplug(ctx, s.ID, direct(1).ID), d.Unplug(ctx, s.ID, port(2).ID),
+			d.Stop(ctx, s.ID), d.Plug(ctx, s.ID, direct(1)), d.Start(ctx, s.ID, fmt.Sprint(n)), d.Build(ctx, other),
+			d.Destroy(ctx, s.ID),
 		} {
 			if err != nil {
 				t.Fatal(err)
@@ -120,7 +122,8 @@ func TestHostOfTheProcess(t *testing.T) {
 	config, err := json.Marshal(own)
 	m.must(err)
 	before := m.names()
-	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+m.host, self, "-test.run=^TestHostOfTheProcess$")
+	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+m.host, self,
+		"-test.run=^TestHostOfTheProcess$")
 	cmd.Env = append(os.Environ(), "BERTH_TEST_HOST="+string(config))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -144,10 +147,14 @@ func passBy(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := &netns.Lab{Hosts: []string{""}, Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ens5", Outside: config.Prefix + "outside", Rate: wireRate}}}
+	lab := &netns.Lab{
+		Hosts: []string{""},
+		Wires: []netns.Wire{{NIC: "ens5", Bridge: "br-ens5", Outside: config.Prefix + "outside", Rate: wireRate}},
+	}
 	s := (&machine{}).server(port(1))
 	for _, err := range []error{
-		lab.Make(t.Context()), lab.Make(t.Context()), d.Build(t.Context(), s), d.Build(t.Context(), s), lab.Remove(t.Context()), lab.Remove(t.Context()),
+		lab.Make(t.Context()), lab.Make(t.Context()), d.Build(t.Context(), s), d.Build(t.Context(), s),
+		lab.Remove(t.Context()), lab.Remove(t.Context()),
 	} {
 		if err != nil {
 			t.Error(err)

@@ -45,7 +45,9 @@ func (r *record) free() int {
 
 // state is what the record says of a server whose namespace is there.
 func (r *record) state() driver.State {
-	s := driver.State{ID: r.Server, Built: r.Built, Running: r.Running, Power: r.Power, Boot: r.Boot, Generation: r.Generation}
+	s := driver.State{
+		ID: r.Server, Built: r.Built, Running: r.Running, Power: r.Power, Boot: r.Boot, Generation: r.Generation,
+	}
 	for _, p := range r.Plugs {
 		if p.Made {
 			s.Ports = append(s.Ports, p.Port)

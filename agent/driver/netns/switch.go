@@ -103,7 +103,9 @@ func (r *rows) plugging(server string, p plug, bridge ovsdb.UUID) (ops []ovsdb.O
 		case other != p.Port:
 			return nil, fmt.Errorf("the switch has an interface %s of another port, %q", p.tap(), other)
 		case name == p.At:
-			return []ovsdb.Operation{ovsdb.Update("Interface", ovsdb.Row{"external_ids": external}, ovsdb.Is("_uuid", uuid(row)))}, nil
+			return []ovsdb.Operation{
+				ovsdb.Update("Interface", ovsdb.Row{"external_ids": external}, ovsdb.Is("_uuid", uuid(row))),
+			}, nil
 		case port != "":
 			ops = append(ops, without(bridge, port))
 		}
@@ -112,14 +114,17 @@ func (r *rows) plugging(server string, p plug, bridge ovsdb.UUID) (ops []ovsdb.O
 		ops,
 		ovsdb.Insert("Interface", ovsdb.Row{"name": p.tap(), "external_ids": external}, "interface"),
 		ovsdb.Insert("Port", ovsdb.Row{"name": p.tap(), "interfaces": ovsdb.Named("interface")}, "port"),
-		ovsdb.Mutate("Bridge", []ovsdb.Mutation{{Column: "ports", Mutator: "insert", Value: ovsdb.SetOf(ovsdb.Named("port"))}},
+		ovsdb.Mutate("Bridge", []ovsdb.Mutation{
+			{Column: "ports", Mutator: "insert", Value: ovsdb.SetOf(ovsdb.Named("port"))},
+		},
 			ovsdb.Is("_uuid", bridge)),
 	), nil
 }
 
 // without removes a port from a bridge. The server deletes a row without references by itself.
 func without(bridge, port ovsdb.UUID) ovsdb.Operation {
-	return ovsdb.Mutate("Bridge", []ovsdb.Mutation{{Column: "ports", Mutator: "delete", Value: ovsdb.SetOf(port)}}, ovsdb.Is("_uuid", bridge))
+	return ovsdb.Mutate("Bridge", []ovsdb.Mutation{{Column: "ports", Mutator: "delete", Value: ovsdb.SetOf(port)}},
+		ovsdb.Is("_uuid", bridge))
 }
 
 // await waits until the switch has an interface or says why it cannot have it.

@@ -81,7 +81,8 @@ func wantPlugs(t *testing.T, s *ovstest.Switch, lines ...string) {
 }
 
 func plugged(bridge, server string, p hostlist.Port) string {
-	return fmt.Sprintf(`%s tap%.11s {attached-mac="%s", iface-id="%s", iface-status=active, vm-uuid="%s"}`, bridge, p.ID, p.MAC, p.ID, server)
+	return fmt.Sprintf(`%s tap%.11s {attached-mac="%s", iface-id="%s", iface-status=active, vm-uuid="%s"}`, bridge, p.ID,
+		p.MAC, p.ID, server)
 }
 
 // load reads the settings of an agent of the host h.
@@ -104,12 +105,14 @@ func TestSwitch(t *testing.T) {
 	m, s := newSwitchMachine(t)
 	first, second := switched(1, "physnet0"), switched(2, "")
 	server := m.server(first, second)
-	holder, err := enforce.NewOVS(load(t, settings.OVS, "[ovs]\nbridge_mappings = physnet0:br-ex\novsdb_connection = "+s.Server.Remote()+"\n"), s.RunDir(), logtest.Logger())
+	holder, err := enforce.NewOVS(load(t, settings.OVS,
+		"[ovs]\nbridge_mappings = physnet0:br-ex\novsdb_connection = "+s.Server.Remote()+"\n"), s.RunDir(), logtest.Logger())
 	m.must(err)
 	background(t, holder.Run)
 	sees := func(want map[string]bool) {
 		t.Helper()
-		enforced, err := holder.Enforce(t.Context(), []portlist.Port{{ID: first.ID, MAC: first.MAC, PhysicalNetwork: "physnet0"}, {ID: second.ID, MAC: second.MAC}})
+		enforced, err := holder.Enforce(t.Context(),
+			[]portlist.Port{{ID: first.ID, MAC: first.MAC, PhysicalNetwork: "physnet0"}, {ID: second.ID, MAC: second.MAC}})
 		m.must(err)
 		if diff := cmp.Diff(want, enforced.Plugged); diff != "" {
 			t.Errorf("the holder sees (-want +got):\n%s", diff)
@@ -195,8 +198,10 @@ func TestSwitchFails(t *testing.T) {
 
 	m.config.Switch.Bridges["physnet1"] = "br-two"
 	refused(t, m.driver.Plug(t.Context(), server.ID, switched(2, "physnet1")), "the switch has no bridge br-two")
-	s.Control("add-port", "br-int", "tap00000003-90", "--", "set", "interface", "tap00000003-90", "type=internal", "external_ids:iface-id=other")
-	refused(t, m.driver.Plug(t.Context(), server.ID, switched(3, "")), "interface tap00000003-90 of the host is not of port")
+	s.Control("add-port", "br-int", "tap00000003-90", "--", "set", "interface", "tap00000003-90", "type=internal",
+		"external_ids:iface-id=other")
+	refused(t, m.driver.Plug(t.Context(), server.ID, switched(3, "")),
+		"interface tap00000003-90 of the host is not of port")
 	s.Control("del-port", "tap00000003-90")
 	wantPlugs(t, s, only)
 

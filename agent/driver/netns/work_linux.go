@@ -64,7 +64,8 @@ func (w *work) build(ctx context.Context, s hostlist.Server, plugs []plug) error
 			return err
 		}
 	}
-	w.record.Name, w.record.Running, w.record.Power, w.record.Boot, w.record.Generation, w.record.Plugs = s.Name, s.Running, "", s.Boot, s.Generation, plugs
+	w.record.Name, w.record.Running, w.record.Power, w.record.Boot, w.record.Generation, w.record.Plugs = s.Name,
+		s.Running, "", s.Boot, s.Generation, plugs
 	if err := w.save(); err != nil {
 		return err
 	}
