@@ -35,7 +35,8 @@ type Shortage struct {
 
 // Error says of what.
 func (e *Shortage) Error() string {
-	return fmt.Sprintf("%s on provider %s: %d should be released, and %d are allocated", e.Class, e.Provider, e.Less, e.Held)
+	return fmt.Sprintf("%s on provider %s: %d should be released, and %d are allocated", e.Class, e.Provider,
+		e.Less, e.Held)
 }
 
 // Minus returns what remains after a part was released, without classes of which nothing remains
@@ -64,7 +65,8 @@ type ProviderMissing struct{ Provider string }
 
 // Error names the provider.
 func (e *ProviderMissing) Error() string {
-	return fmt.Sprintf("the server has no allocation on the provider %s; move it, or detach and attach the port", e.Provider)
+	return fmt.Sprintf("the server has no allocation on the provider %s; move it, or detach and "+
+		"attach the port", e.Provider)
 }
 
 // Add returns the amounts with differences added, for a consumer that has allocations on all

@@ -105,7 +105,8 @@ func (b *calculation) answer(t *testing.T) []string {
 }
 
 func TestAddErrors(t *testing.T) {
-	if _, err := (allocations.Amounts{}).Add(allocations.Amounts{"a": {"NET": 1}}); !errors.Is(err, allocations.ErrNotAllocated) {
+	if _, err := (allocations.Amounts{}).Add(allocations.Amounts{"a": {"NET": 1}}); !errors.Is(
+		err, allocations.ErrNotAllocated) {
 		t.Errorf("Add to nothing = %v; want ErrNotAllocated", err)
 	}
 	_, err := allocations.Amounts{"a": {"NET": 1}}.Add(allocations.Amounts{"b": {"NET": 1}})

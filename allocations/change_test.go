@@ -59,7 +59,8 @@ func TestChangesTakePlaceOnce(t *testing.T) {
 
 func oneChange(t *testing.T, differences int64, way string, enabled bool, i, arrives int) (met bool) {
 	t.Helper()
-	kind := fmt.Sprintf("%+d, request %d (%v) %s, what is late arrives before request %d", differences, i, enabled, way, arrives)
+	kind := fmt.Sprintf("%+d, request %d (%v) %s, what is late arrives before request %d", differences, i, enabled,
+		way, arrives)
 	f := newFake()
 	f.give(server, allocations.Amounts{"cn1": {"VCPU": 1}, bridge: {class: 1000}})
 	c, r := changing(f, differences)
@@ -111,7 +112,8 @@ func TestChangesSurviveTheProcess(t *testing.T) {
 					_, err := next.Make(t.Context())
 					f.arrive()
 					if err != nil || f.has(server) != 1500 {
-						t.Errorf("request %d %s, the process ended at write %d (%v): %v, the server has %d", i, way, end, after, err, f.has(server))
+						t.Errorf("request %d %s, the process ended at write %d (%v): %v, the server has %d", i, way, end, after, err,
+							f.has(server))
 					}
 				}
 			}
@@ -204,7 +206,8 @@ func TestRetryEnds(t *testing.T) {
 		tries++
 		return fmt.Errorf("again: %w", allocations.ErrGeneration)
 	}
-	if err := allocations.Retry(t.Context(), time.Microsecond, change); !errors.Is(err, allocations.ErrGeneration) || tries != 10 {
+	if err := allocations.Retry(t.Context(), time.Microsecond, change); !errors.Is(err, allocations.ErrGeneration) ||
+		tries != 10 {
 		t.Errorf("Retry = %v after %d tries, want 10", err, tries)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

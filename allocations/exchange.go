@@ -76,7 +76,9 @@ type direction struct {
 }
 
 // swap makes the write that next returns, once, as Change.Make does.
-func (e *Exchange) swap(ctx context.Context, d direction, next func(server, migration Consumer) (map[string]Consumer, error)) error {
+func (e *Exchange) swap(
+	ctx context.Context, d direction, next func(server, migration Consumer) (map[string]Consumer, error),
+) error {
 	var last *Attempt
 	err := Retry(ctx, cmp.Or(e.Pause, Pause), func() (err error) {
 		last, err = e.try(ctx, d, last, next)
@@ -91,7 +93,9 @@ func (e *Exchange) swap(ctx context.Context, d direction, next func(server, migr
 // try is Change.try for an exchange: an attempt in the record that is not the refused one is
 // settled before another is made. It returns the attempt that it made, or refused when it made
 // none.
-func (e *Exchange) try(ctx context.Context, d direction, refused *Attempt, next func(server, migration Consumer) (map[string]Consumer, error)) (*Attempt, error) {
+func (e *Exchange) try(
+	ctx context.Context, d direction, refused *Attempt, next func(server, migration Consumer) (map[string]Consumer, error),
+) (*Attempt, error) {
 	state, err := e.Record.Load(ctx)
 	if err == nil && state.Attempt != nil && !state.Attempt.Is(refused) {
 		state.Done, err = e.settle(ctx, d, state.Attempt)

@@ -12,7 +12,9 @@ import (
 // exchanging is an exchange, and its record.
 func exchanging(f *fake) (*allocations.Exchange, *record) {
 	r := &record{}
-	return &allocations.Exchange{Placement: f, Server: server, Migration: migration, Record: r, Now: clock(), Pause: time.Microsecond}, r
+	return &allocations.Exchange{
+		Placement: f, Server: server, Migration: migration, Record: r, Now: clock(), Pause: time.Microsecond,
+	}, r
 }
 
 var destination = allocations.Amounts{other: {class: 1000}}
@@ -23,7 +25,8 @@ func standing(f *fake) string {
 	switch {
 	case s.Amounts.Equal(having(1000)) && len(m.Amounts) == 0:
 		return "source"
-	case s.Amounts.Equal(destination) && m.Amounts.Equal(having(1000)) && m.Type == allocations.Migration && s.Type == allocations.Instance:
+	case s.Amounts.Equal(destination) && m.Amounts.Equal(having(1000)) && m.Type == allocations.Migration &&
+		s.Type == allocations.Instance:
 		return "exchanged"
 	case s.Amounts.Equal(destination) && len(m.Amounts) == 0:
 		return "destination"
@@ -100,7 +103,8 @@ func TestExchangesSurviveTheProcess(t *testing.T) {
 					err := e.Begin(t.Context(), destination)
 					f.arrive()
 					if err != nil || standing(f) != "exchanged" {
-						t.Errorf("request %d %s, the process ended at write %d (%v): %v, it stands at %s", i, way, end, after, err, standing(f))
+						t.Errorf("request %d %s, the process ended at write %d (%v): %v, it stands at %s", i, way, end, after, err,
+							standing(f))
 					}
 				}
 			}
@@ -118,7 +122,8 @@ func TestExchangesAreRefused(t *testing.T) {
 	}
 	f.give(server, having(1000))
 	full := allocations.Amounts{other: {class: 10_001}}
-	if err := e.Begin(t.Context(), full); !errors.Is(err, allocations.ErrCapacity) || standing(f) != "source" || r.is.Attempt != nil {
+	if err := e.Begin(t.Context(), full); !errors.Is(err, allocations.ErrCapacity) || standing(f) != "source" ||
+		r.is.Attempt != nil {
 		t.Errorf("Begin = %v, it stands at %s, the record is %+v", err, standing(f), r.is)
 	}
 	if err := e.Revert(t.Context()); err != nil || standing(f) != "source" {

@@ -23,7 +23,8 @@ const (
 func Retry(ctx context.Context, first time.Duration, change func() error) error {
 	for tried := 1; ; tried++ {
 		err := change()
-		if tried == retries || !errors.Is(err, ErrGeneration) || backoff.Sleep(ctx, backoff.Around(first<<min(tried-1, doublings))) != nil {
+		if tried == retries || !errors.Is(err, ErrGeneration) ||
+			backoff.Sleep(ctx, backoff.Around(first<<min(tried-1, doublings))) != nil {
 			return err
 		}
 	}

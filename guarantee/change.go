@@ -33,8 +33,9 @@ type Plan struct {
 // ErrDirection says that a bound port cannot go from packet rates of each direction
 // to one of both together, or back: providers have the classes of one kind or of the
 // other. Neutron answers 501.
-var ErrDirection = errors.New("the minimum packet rate of a bound port cannot change between one of both directions together " +
-	"and one of each; detach the port first")
+var ErrDirection = errors.New(
+	"the minimum packet rate of a bound port cannot change between one of both directions together " +
+		"and one of each; detach the port first")
 
 // An UnknownGroup says that rules of the former policy have no group in the allocation while it has
 // groups of something else: a change would leave amounts in placement that no port accounts for.
@@ -143,7 +144,8 @@ func (p *planner) keep(t RuleType, provider UUID) {
 func (p *planner) warn(t RuleType) {
 	if len(amounts(ofType(p.change.New, t))) > 0 {
 		p.plan.Warnings = append(p.plan.Warnings,
-			fmt.Sprintf("the %s of port %s is enforced only, and not in placement: it was not allocated when its server was scheduled",
+			fmt.Sprintf("the %s of port %s is enforced only, and not in placement: it was not allocated when its server "+
+				"was scheduled",
 				t, p.change.Port))
 	}
 }

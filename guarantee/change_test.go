@@ -27,7 +27,9 @@ import (
 // answer has the plan, and what the server holds after it.
 func TestChangeScenarios(t *testing.T) {
 	golden.Answer(t, "testdata/change.txt", func(t *testing.T, question []string) []string {
-		c := changing{change: guarantee.PolicyChange{Port: thePort}, holds: allocations.Amounts{}, names: labels{thePort: "port"}}
+		c := changing{
+			change: guarantee.PolicyChange{Port: thePort}, holds: allocations.Amounts{}, names: labels{thePort: "port"},
+		}
 		for _, line := range question {
 			c.line(t, strings.Fields(line))
 		}
@@ -129,13 +131,18 @@ func TestPlanErrors(t *testing.T) {
 		return []guarantee.Rule{{ID: id, Type: guarantee.MinimumPacketRate, Direction: direction, Amount: 1}}
 	}
 	serving := guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{groupOf(t, "p1"): providerOf("cn1")}}
-	c := guarantee.PolicyChange{Port: thePort, Old: rate(guarantee.AnyDirection, "p1"), New: rate(guarantee.Egress, "p2"), Allocation: serving}
+	c := guarantee.PolicyChange{
+		Port: thePort, Old: rate(guarantee.AnyDirection, "p1"), New: rate(guarantee.Egress, "p2"), Allocation: serving,
+	}
 	if _, err := c.Plan(); !errors.Is(err, guarantee.ErrDirection) {
 		t.Errorf("Plan from any to egress = %v; want ErrDirection", err)
 	}
 	c.Old = rate(guarantee.Egress, "p3")
 	_, err := c.Plan()
-	want := &guarantee.UnknownGroup{Port: thePort, Types: []guarantee.RuleType{guarantee.MinimumPacketRate}, Providers: []guarantee.UUID{providerOf("cn1")}}
+	want := &guarantee.UnknownGroup{
+		Port: thePort, Types: []guarantee.RuleType{guarantee.MinimumPacketRate},
+		Providers: []guarantee.UUID{providerOf("cn1")},
+	}
 	if got, ok := errors.AsType[*guarantee.UnknownGroup](err); !ok || !cmp.Equal(got, want) {
 		t.Errorf("Plan with another group = %v; want %v", err, want)
 	}

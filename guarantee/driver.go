@@ -105,7 +105,8 @@ func (d Driver) Without(prohibited []string) (Driver, error) {
 		return slices.Contains(prohibited, t)
 	})
 	if len(remaining) == 0 {
-		return Driver{}, fmt.Errorf("vnic_type_prohibit_list of the driver %s prohibits all that it can bind; leave one out of %s",
+		return Driver{}, fmt.Errorf("vnic_type_prohibit_list of the driver %s prohibits all that it can bind; leave "+
+			"one out of %s",
 			d.Name, strings.Join(d.VNICTypes, ", "))
 	}
 	d.VNICTypes = remaining

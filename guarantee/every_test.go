@@ -16,12 +16,16 @@ import (
 // What a request depends on: the rules, the segments of the network, and the type of the VNIC.
 // These three do not depend on each other.
 var (
-	everyRules    = rulesOfAllKinds()
-	everyVNIC     = []string{"normal", "direct", "macvtap", "direct-physical", "baremetal", "virtio-forwarder", "smart-nic", "vdpa", "accelerator-direct", "remote-managed"}
+	everyRules = rulesOfAllKinds()
+	everyVNIC  = []string{
+		"normal", "direct", "macvtap", "direct-physical", "baremetal", "virtio-forwarder", "smart-nic", "vdpa",
+		"accelerator-direct", "remote-managed",
+	}
 	everySegments = []string{
 		"", "local", "flat:physnet0", "vlan:physnet0", "vxlan", "gre", "geneve",
-		"vlan:physnet0 vlan:physnet0", "vlan:physnet0 flat:physnet0", "vlan:physnet0 vlan:Physnet0", "vlan:physnet0 vlan:physnet1", "vlan:physnet1 vlan:physnet0",
-		"vxlan vlan:physnet0", "vlan:physnet0 vxlan", "vxlan vlan:physnet1 vlan:physnet0", "vxlan gre", "local vxlan",
+		"vlan:physnet0 vlan:physnet0", "vlan:physnet0 flat:physnet0", "vlan:physnet0 vlan:Physnet0",
+		"vlan:physnet0 vlan:physnet1", "vlan:physnet1 vlan:physnet0", "vxlan vlan:physnet0", "vlan:physnet0 vxlan",
+		"vxlan vlan:physnet1 vlan:physnet0", "vxlan gre", "local vxlan",
 	}
 	everyExtension = []guarantee.Extensions{{}, {Tunnels: true}, {Alternatives: true}, {Tunnels: true, Alternatives: true}}
 )
@@ -42,7 +46,9 @@ func rulesOfAllKinds() map[string][]guarantee.Rule {
 				all[name] = append(all[name], r)
 			}
 			if name == "" {
-				all["limit:egress"] = []guarantee.Rule{{ID: "limit", Type: guarantee.BandwidthLimit, Direction: guarantee.Egress, Amount: 9}}
+				all["limit:egress"] = []guarantee.Rule{
+					{ID: "limit", Type: guarantee.BandwidthLimit, Direction: guarantee.Egress, Amount: 9},
+				}
 			}
 		}
 	}
@@ -75,16 +81,21 @@ func TestRequestsOfEveryKind(t *testing.T) {
 		switch question[0] {
 		case "rules":
 			for _, name := range slices.Sorted(maps.Keys(everyRules)) {
-				lines = append(lines, answer(name, guarantee.Port{ID: thePort, VNICType: "normal", Rules: everyRules[name], Segments: segmentsNamed("vlan:physnet0")}, guarantee.Extensions{})...)
+				lines = append(lines, answer(name, guarantee.Port{
+					ID: thePort, VNICType: "normal", Rules: everyRules[name], Segments: segmentsNamed("vlan:physnet0"),
+				}, guarantee.Extensions{})...)
 			}
 		case "vnics":
 			for _, vnic := range everyVNIC {
-				lines = append(lines, answer(vnic, guarantee.Port{ID: thePort, VNICType: vnic, Rules: everyRules["pkt:any"]}, guarantee.Extensions{})...)
+				lines = append(lines, answer(vnic, guarantee.Port{ID: thePort, VNICType: vnic, Rules: everyRules["pkt:any"]},
+					guarantee.Extensions{})...)
 			}
 		case "segments":
 			for _, text := range everySegments {
 				for _, x := range everyExtension {
-					port := guarantee.Port{ID: thePort, VNICType: "normal", Rules: everyRules["bw:egress"], Segments: segmentsNamed(text)}
+					port := guarantee.Port{
+						ID: thePort, VNICType: "normal", Rules: everyRules["bw:egress"], Segments: segmentsNamed(text),
+					}
 					lines = append(lines, answer(fmt.Sprintf("%q with %q", text, extensionName(x)), port, x)...)
 				}
 			}

@@ -21,15 +21,49 @@ func TestNames(t *testing.T) {
 		name  guarantee.Name
 		s, id string
 	}{
-		{guarantee.Name{Driver: ovs, Hypervisor: "devstack0"}, "devstack0:Open vSwitch agent", "89ca1421-5117-5348-acab-6d0e2054239c"},
-		{guarantee.Name{Driver: sriov, Hypervisor: "devstack0"}, "devstack0:NIC Switch agent", "4a8a819d-61f9-5822-8c5c-3e9c7cb942d6"},
-		{guarantee.Name{Driver: sriov, Hypervisor: "devstack0", Device: "ens5"}, "devstack0:NIC Switch agent:ens5", "1c7e83f0-108d-5c35-ada7-7ebebbe43aad"},
-		{guarantee.Name{Driver: sriov, Hypervisor: "devstack0", Device: "ens6"}, "devstack0:NIC Switch agent:ens6", "e87a3e44-94ae-5ae9-8d2a-1f367971d771"},
-		{guarantee.Name{Driver: ovs, Hypervisor: "devstack0", Device: "br-physnet0"}, "devstack0:Open vSwitch agent:br-physnet0", "4a6f5f40-b7a1-5df4-9938-63983543f365"},
-		{guarantee.Name{Driver: ovs, Hypervisor: "devstack0", Device: "br-ex"}, "devstack0:Open vSwitch agent:br-ex", "193134fd-464c-5545-9d20-df7d58c0166f"},
-		{guarantee.Name{Driver: ovs, Hypervisor: "devstack0", Device: "rp_tunnelled"}, "devstack0:Open vSwitch agent:rp_tunnelled", "cab576e3-2a9a-5601-b007-aed73ba1e4b1"},
-		{guarantee.Name{Driver: ovn, Hypervisor: "devstack0"}, "devstack0:OVN Controller agent", "e3f2c998-fd69-5284-af02-a23406b25ed1"},
-		{guarantee.Name{Driver: ovn, Hypervisor: "devstack0", Device: "br-ex"}, "devstack0:OVN Controller agent:br-ex", "95b9a155-32f4-509d-8d97-3d9072fce738"},
+		{
+			guarantee.Name{Driver: ovs, Hypervisor: "devstack0"},
+			"devstack0:Open vSwitch agent",
+			"89ca1421-5117-5348-acab-6d0e2054239c",
+		},
+		{
+			guarantee.Name{Driver: sriov, Hypervisor: "devstack0"},
+			"devstack0:NIC Switch agent",
+			"4a8a819d-61f9-5822-8c5c-3e9c7cb942d6",
+		},
+		{
+			guarantee.Name{Driver: sriov, Hypervisor: "devstack0", Device: "ens5"},
+			"devstack0:NIC Switch agent:ens5",
+			"1c7e83f0-108d-5c35-ada7-7ebebbe43aad",
+		},
+		{
+			guarantee.Name{Driver: sriov, Hypervisor: "devstack0", Device: "ens6"},
+			"devstack0:NIC Switch agent:ens6",
+			"e87a3e44-94ae-5ae9-8d2a-1f367971d771",
+		},
+		{
+			guarantee.Name{Driver: ovs, Hypervisor: "devstack0", Device: "br-physnet0"},
+			"devstack0:Open vSwitch agent:br-physnet0", "4a6f5f40-b7a1-5df4-9938-63983543f365",
+		},
+		{
+			guarantee.Name{Driver: ovs, Hypervisor: "devstack0", Device: "br-ex"},
+			"devstack0:Open vSwitch agent:br-ex",
+			"193134fd-464c-5545-9d20-df7d58c0166f",
+		},
+		{
+			guarantee.Name{Driver: ovs, Hypervisor: "devstack0", Device: "rp_tunnelled"},
+			"devstack0:Open vSwitch agent:rp_tunnelled", "cab576e3-2a9a-5601-b007-aed73ba1e4b1",
+		},
+		{
+			guarantee.Name{Driver: ovn, Hypervisor: "devstack0"},
+			"devstack0:OVN Controller agent",
+			"e3f2c998-fd69-5284-af02-a23406b25ed1",
+		},
+		{
+			guarantee.Name{Driver: ovn, Hypervisor: "devstack0", Device: "br-ex"},
+			"devstack0:OVN Controller agent:br-ex",
+			"95b9a155-32f4-509d-8d97-3d9072fce738",
+		},
 	} {
 		if s, id := tc.name.String(), tc.name.UUID().String(); s != tc.s || id != tc.id {
 			t.Errorf("%+v is %q, %s; want %q, %s", tc.name, s, id, tc.s, tc.id)
@@ -104,7 +138,10 @@ func TestGroupIDs(t *testing.T) {
 		port string
 		want []string
 	}{
-		{"67d00727-44be-438b-83ae-f8b3dfb6e7e8", []string{"9e3bc887-23ac-5571-9d5d-78a868bb1d93", "fe68ff29-07f1-5056-bdaf-5e6ebc7e63f2"}},
+		{
+			"67d00727-44be-438b-83ae-f8b3dfb6e7e8",
+			[]string{"9e3bc887-23ac-5571-9d5d-78a868bb1d93", "fe68ff29-07f1-5056-bdaf-5e6ebc7e63f2"},
+		},
 		{"36c02ca9-ab1d-457e-8817-18d7be336f0b", []string{"9eb94ff3-9124-5c17-aeeb-c81874da2580"}},
 	} {
 		port, err := guarantee.ParseUUID(tc.port)

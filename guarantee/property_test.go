@@ -53,7 +53,10 @@ func shuffled(t *rapid.T, rules []guarantee.Rule) []guarantee.Rule {
 func bound(rules []guarantee.Rule) (guarantee.ProfileAllocation, allocations.Amounts) {
 	a := guarantee.ProfileAllocation{Groups: map[guarantee.UUID]guarantee.UUID{}}
 	allocated := allocations.Amounts{}
-	port := guarantee.Port{ID: thePort, VNICType: "normal", Rules: rules, Segments: []guarantee.Segment{{Type: "vlan", PhysicalNetwork: "physnet0"}}}
+	port := guarantee.Port{
+		ID: thePort, VNICType: "normal", Rules: rules,
+		Segments: []guarantee.Segment{{Type: "vlan", PhysicalNetwork: "physnet0"}},
+	}
 	for _, g := range port.Request(guarantee.Extensions{}).Groups {
 		a.Groups[g.ID] = providerOf(string(g.Type))
 		allocated[providerOf(string(g.Type)).String()] = g.Resources
@@ -73,7 +76,8 @@ func TestRequestsDoNotDependOnTheOrderOfRules(t *testing.T) {
 			t.Errorf("another order gives another request:\n%s", diff)
 		}
 		for kind := range directions {
-			if diff := cmp.Diff(guarantee.GroupIDs(thePort, kind, p.Rules), guarantee.GroupIDs(thePort, kind, shuffled(t, p.Rules))); diff != "" {
+			if diff := cmp.Diff(guarantee.GroupIDs(thePort, kind, p.Rules),
+				guarantee.GroupIDs(thePort, kind, shuffled(t, p.Rules))); diff != "" {
 				t.Errorf("another order gives other ids:\n%s", diff)
 			}
 		}
@@ -177,7 +181,9 @@ func checkDevices(t *rapid.T, d guarantee.Driver, r guarantee.Report, s guarante
 		}
 	}
 	for device := range r.Bandwidths {
-		warned := slices.ContainsFunc(s.Warnings, func(w string) bool { return w[:len(device)+2] == fmt.Sprintf("%q", device) })
+		warned := slices.ContainsFunc(s.Warnings, func(w string) bool {
+			return w[:len(device)+2] == fmt.Sprintf("%q", device)
+		})
 		if (providers[device] == 1) == warned || providers[device] > 1 {
 			t.Errorf("%s is %d providers; warnings are %q", device, providers[device], s.Warnings)
 		}

@@ -42,11 +42,12 @@ type reader[T any] func(key string, raw json.RawMessage) (T, error)
 
 var report = record(func(o *object) Report {
 	return Report{
-		Bandwidths:              field(o, "resource_provider_bandwidths", dictionary(directed)),
-		InventoryDefaults:       field(o, "resource_provider_inventory_defaults", inventoryDefaults),
-		Hypervisors:             field(o, "resource_provider_hypervisors", dictionary(text)),
-		PacketRates:             field(o, "resource_provider_packet_processing_with_direction", dictionary(directed)),
-		UndirectedPacketRates:   field(o, "resource_provider_packet_processing_without_direction", dictionary(undirectedRate)),
+		Bandwidths:        field(o, "resource_provider_bandwidths", dictionary(directed)),
+		InventoryDefaults: field(o, "resource_provider_inventory_defaults", inventoryDefaults),
+		Hypervisors:       field(o, "resource_provider_hypervisors", dictionary(text)),
+		PacketRates:       field(o, "resource_provider_packet_processing_with_direction", dictionary(directed)),
+		UndirectedPacketRates: field(o, "resource_provider_packet_processing_without_direction",
+			dictionary(undirectedRate)),
 		PacketInventoryDefaults: field(o, "resource_provider_packet_processing_inventory_defaults", inventoryDefaults),
 		Traits:                  field(o, "resource_provider_traits", dictionary(operatorTraits)),
 		BridgeMappings:          field(o, "bridge_mappings", dictionary(text)),

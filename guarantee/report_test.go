@@ -111,12 +111,18 @@ func TestLenientReports(t *testing.T) {
 	}{
 		{`{}`, guarantee.Report{}},
 		{` {"a": 1, "bridges": ["x"], "tunneling_ip": null}`, guarantee.Report{}},
-		{`{"resource_provider_bandwidths": null, "bridge_mappings": null, "resource_provider_inventory_defaults": null}`, guarantee.Report{}},
+		{
+			`{"resource_provider_bandwidths": null, "bridge_mappings": null, "resource_provider_inventory_defaults": null}`,
+			guarantee.Report{},
+		},
 		{`{"resource_provider_bandwidths": {"br0": null}}`, bandwidths(nil, nil)},
 		{`{"resource_provider_bandwidths": {"br0": {"egress": null}}}`, bandwidths(nil, nil)},
 		{`{"resource_provider_bandwidths": {"br0": {"egress": 1000000.0, "ingress": 1e6}}}`, bandwidths(&million, &million)},
 		{`{"resource_provider_bandwidths": {"br0": {"egress": 0, "burst": "x"}}}`, bandwidths(&zero, nil)},
-		{`{"resource_provider_traits": {"br0": null, "br1": ["CUSTOM_A"]}}`, guarantee.Report{Traits: map[string][]string{"br0": nil, "br1": {"CUSTOM_A"}}}},
+		{
+			`{"resource_provider_traits": {"br0": null, "br1": ["CUSTOM_A"]}}`,
+			guarantee.Report{Traits: map[string][]string{"br0": nil, "br1": {"CUSTOM_A"}}},
+		},
 		{`{"resource_provider_inventory_defaults": {"total": "x", "allocation_ratio": null}}`, guarantee.Report{}},
 	} {
 		got, err := guarantee.ParseReport([]byte(tc.json))
@@ -134,33 +140,73 @@ func TestWrongReports(t *testing.T) {
 		{`{"a": 1} x`, "", "a JSON object"},
 		{`{"resource_provider_bandwidths": []}`, "resource_provider_bandwidths", "an object"},
 		{`{"resource_provider_bandwidths": {"br0": 7}}`, "resource_provider_bandwidths.br0", "an object"},
-		{`{"resource_provider_bandwidths": {"br0": {"egress": "7"}}}`, "resource_provider_bandwidths.br0.egress", "a whole number"},
+		{
+			`{"resource_provider_bandwidths": {"br0": {"egress": "7"}}}`, "resource_provider_bandwidths.br0.egress",
+			"a whole number",
+		},
 		{`{"resource_provider_bandwidths": {"br0": {"egress": -1}}}`, "resource_provider_bandwidths.br0.egress", "from 0"},
 		{`{"resource_provider_bandwidths": {"br0": {"ingress": 1.5}}}`, "resource_provider_bandwidths.br0.ingress", "whole"},
 		{`{"resource_provider_bandwidths": {"br0": {"ingress": true}}}`, "resource_provider_bandwidths.br0.ingress", "whole"},
-		{`{"resource_provider_bandwidths": {"br0": {"ingress": 2147483648}}}`, "resource_provider_bandwidths.br0.ingress", "to 2147483647"},
-		{`{"resource_provider_bandwidths": {"br0": {"ingress": 1e999}}}`, "resource_provider_bandwidths.br0.ingress", "to 2147483647"},
-		{`{"resource_provider_bandwidths": {"b": {"egress": 0}, "c": 1, "a": 1}}`, "resource_provider_bandwidths.a", "an object"},
-		{`{"resource_provider_inventory_defaults": {"allocation_ratio": -1}}`, "resource_provider_inventory_defaults.allocation_ratio", "0 or more"},
-		{`{"resource_provider_inventory_defaults": {"step_size": 0.5}}`, "resource_provider_inventory_defaults.step_size", "whole"},
+		{
+			`{"resource_provider_bandwidths": {"br0": {"ingress": 2147483648}}}`, "resource_provider_bandwidths.br0.ingress",
+			"to 2147483647",
+		},
+		{
+			`{"resource_provider_bandwidths": {"br0": {"ingress": 1e999}}}`, "resource_provider_bandwidths.br0.ingress",
+			"to 2147483647",
+		},
+		{
+			`{"resource_provider_bandwidths": {"b": {"egress": 0}, "c": 1, "a": 1}}`, "resource_provider_bandwidths.a",
+			"an object",
+		},
+		{
+			`{"resource_provider_inventory_defaults": {"allocation_ratio": -1}}`,
+			"resource_provider_inventory_defaults.allocation_ratio", "0 or more",
+		},
+		{
+			`{"resource_provider_inventory_defaults": {"step_size": 0.5}}`,
+			"resource_provider_inventory_defaults.step_size", "whole",
+		},
 		{`{"resource_provider_hypervisors": {"br0": 1}}`, "resource_provider_hypervisors.br0", "a string"},
 		{`{"resource_provider_traits": {"br0": "CUSTOM_A"}}`, "resource_provider_traits.br0", "a list of strings"},
-		{`{"resource_provider_traits": {"br0": ["CUSTOM_A", "gold"]}}`, "resource_provider_traits.br0", "a trait of CUSTOM_ and capital letters, digits and underscores, at most 255 of them, not `\"gold\"`"},
-		{`{"resource_provider_traits": {"br0": ["` + strings.Repeat("CUSTOM_", 40) + `"]}}`, "resource_provider_traits.br0", "at most 255"},
+		{
+			`{"resource_provider_traits": {"br0": ["CUSTOM_A", "gold"]}}`, "resource_provider_traits.br0",
+			"a trait of CUSTOM_ and capital letters, digits and underscores, at most 255 of them, not `\"gold\"`",
+		},
+		{
+			`{"resource_provider_traits": {"br0": ["` + strings.Repeat("CUSTOM_", 40) + `"]}}`, "resource_provider_traits.br0",
+			"at most 255",
+		},
 		{`{"resource_provider_traits": {"br0": ["CUSTOM_A\n"]}}`, "resource_provider_traits.br0", "capital letters"},
 		{`{"resource_provider_traits": {"br0": ["HW_NIC_SRIOV"]}}`, "resource_provider_traits.br0", "of CUSTOM_"},
-		{`{"resource_provider_traits": {"br0": ["CUSTOM_PHYSNET_A"]}}`, "resource_provider_traits.br0", "does not follow from the mappings"},
-		{`{"resource_provider_traits": {"br0": ["CUSTOM_VNIC_TYPE_NORMAL"]}}`, "resource_provider_traits.br0", "does not follow from the mappings"},
-		{`{"resource_provider_traits": {"br0": ["CUSTOM_NETWORK_TUNNEL_PROVIDER"]}}`, "resource_provider_traits.br0", "does not follow from the mappings"},
-		{`{"resource_provider_packet_processing_without_direction": {"cn1": {"any": []}}}`, "resource_provider_packet_processing_without_direction.cn1.any", "whole"},
-		{`{"resource_provider_packet_processing_with_direction": "x"}`, "resource_provider_packet_processing_with_direction", "an object"},
+		{
+			`{"resource_provider_traits": {"br0": ["CUSTOM_PHYSNET_A"]}}`, "resource_provider_traits.br0",
+			"does not follow from the mappings",
+		},
+		{
+			`{"resource_provider_traits": {"br0": ["CUSTOM_VNIC_TYPE_NORMAL"]}}`, "resource_provider_traits.br0",
+			"does not follow from the mappings",
+		},
+		{
+			`{"resource_provider_traits": {"br0": ["CUSTOM_NETWORK_TUNNEL_PROVIDER"]}}`, "resource_provider_traits.br0",
+			"does not follow from the mappings",
+		},
+		{
+			`{"resource_provider_packet_processing_without_direction": {"cn1": {"any": []}}}`,
+			"resource_provider_packet_processing_without_direction.cn1.any", "whole",
+		},
+		{
+			`{"resource_provider_packet_processing_with_direction": "x"}`, "resource_provider_packet_processing_with_direction",
+			"an object",
+		},
 		{`{"bridge_mappings": {"physnet0": ["br0"]}}`, "bridge_mappings.physnet0", "a string"},
 		{`{"device_mappings": {"physnet0": "ens5"}}`, "device_mappings.physnet0", "a list of strings"},
 		{`{"device_mappings": "` + strings.Repeat("x", 100) + `"}`, "device_mappings", "xxx`…"},
 	} {
 		_, err := guarantee.ParseReport([]byte(tc.json))
 		var wrong *guarantee.ReportError
-		if !errors.As(err, &wrong) || wrong.Key != tc.key || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 200 {
+		if !errors.As(err, &wrong) || wrong.Key != tc.key || !strings.Contains(err.Error(), tc.want) ||
+			len(err.Error()) > 200 {
 			t.Errorf("ParseReport(%s) = %v; want an error of %q with %q", tc.json, err, tc.key, tc.want)
 		}
 	}
@@ -185,7 +231,8 @@ func FuzzParseReport(f *testing.F) {
 	}
 	f.Add([]byte(`{"resource_provider_bandwidths": {"": {"egress": 1e3}}, "resource_provider_hypervisors": {"": ""}}`))
 	f.Add([]byte(`{"resource_provider_bandwidths": {"a\nb": 1}}`))
-	f.Add([]byte(`{"resource_provider_bandwidths": {"a": {}}, "bridge_mappings": {"p": "a"}, "resource_provider_traits": {"a": ["CUSTOM_A"], "b": []}}`))
+	f.Add([]byte(`{"resource_provider_bandwidths": {"a": {}}, "bridge_mappings": {"p": "a"}, ` +
+		`"resource_provider_traits": {"a": ["CUSTOM_A"], "b": []}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := guarantee.ParseReport(data)
 		if err != nil {
@@ -208,7 +255,8 @@ func FuzzParseReport(f *testing.F) {
 func checkState(t interface{ Errorf(string, ...any) }, s guarantee.State) {
 	seen := map[guarantee.UUID]bool{}
 	for _, p := range s.Providers {
-		if n, ok := guarantee.ParseName(p.Name); p.Device == "" && p.Parent != (guarantee.UUID{}) || p.Device != "" && !seen[p.Parent] {
+		if n, ok := guarantee.ParseName(p.Name); p.Device == "" && p.Parent != (guarantee.UUID{}) ||
+			p.Device != "" && !seen[p.Parent] {
 			t.Errorf("%q (%v, %v) comes before its parent", p.Name, n, ok)
 		}
 		seen[p.UUID] = true

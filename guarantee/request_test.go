@@ -28,7 +28,9 @@ func TestRequestScenarios(t *testing.T) {
 				port.VNICType = words[1]
 				x = extensions(t, words[2:])
 			case "segment":
-				port.Segments = append(port.Segments, guarantee.Segment{Type: words[1], PhysicalNetwork: strings.Join(words[2:], " ")})
+				port.Segments = append(port.Segments, guarantee.Segment{
+					Type: words[1], PhysicalNetwork: strings.Join(words[2:], " "),
+				})
 			case "rule":
 				port.Rules = append(port.Rules, rule(t, words[1:]))
 			default:
@@ -100,8 +102,14 @@ func TestRequestOfNeutron(t *testing.T) {
 		ID:       id,
 		VNICType: "direct",
 		Rules: []guarantee.Rule{
-			{ID: "4fb16f2a-9abc-4f63-8ec1-70a842ba0c9e", Type: guarantee.MinimumBandwidth, Direction: guarantee.Egress, Amount: 1000000},
-			{ID: "e818d905-823b-4df0-af26-512741fd54f7", Type: guarantee.MinimumBandwidth, Direction: guarantee.Ingress, Amount: 1000000},
+			{
+				ID: "4fb16f2a-9abc-4f63-8ec1-70a842ba0c9e", Type: guarantee.MinimumBandwidth, Direction: guarantee.Egress,
+				Amount: 1000000,
+			},
+			{
+				ID: "e818d905-823b-4df0-af26-512741fd54f7", Type: guarantee.MinimumBandwidth, Direction: guarantee.Ingress,
+				Amount: 1000000,
+			},
 		},
 		Segments: []guarantee.Segment{{Type: "vlan", PhysicalNetwork: "physnet0"}},
 	}.Request(guarantee.Extensions{})

@@ -35,7 +35,8 @@ type AmbiguousProvider struct {
 }
 
 func (e *AmbiguousProvider) Error() string {
-	return fmt.Sprintf("several drivers (%s) are responsible for the providers of the allocation (%s); give each its own UUID namespace",
+	return fmt.Sprintf("several drivers (%s) are responsible for the providers of the allocation (%s); give each its "+
+		"own UUID namespace",
 		strings.Join(e.Drivers, ", "), join(e.Providers))
 }
 

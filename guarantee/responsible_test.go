@@ -98,7 +98,10 @@ func TestProfileAllocation(t *testing.T) {
 			t.Errorf("%s: empty %v, providers %v", tc.json, a.Empty(), a.Providers())
 		}
 	}
-	for _, wrong := range []string{`7`, `[]`, `""`, `"x"`, `{"x": "` + provider + `"}`, `{"` + group + `": "x"}`, `{"` + group + `": ["` + provider + `"]}`} {
+	for _, wrong := range []string{
+		`7`, `[]`, `""`, `"x"`, `{"x": "` + provider + `"}`, `{"` + group + `": "x"}`,
+		`{"` + group + `": ["` + provider + `"]}`,
+	} {
 		a := guarantee.ProfileAllocation{Old: thePort}
 		err := json.Unmarshal([]byte(wrong), &a)
 		if err == nil || a.Old != thePort || !strings.Contains(err.Error(), "allocation of a binding profile") {

@@ -172,7 +172,8 @@ func (b *stateBuilder) device(hypervisor, device string) {
 // sameNames warns of physical networks that are one for placement.
 func (b *stateBuilder) sameNames() {
 	names := map[string][]string{} // by trait
-	for _, name := range sortedSet(slices.Concat(slices.Sorted(maps.Keys(b.report.BridgeMappings)), slices.Sorted(maps.Keys(b.report.DeviceMappings)))) {
+	for _, name := range sortedSet(
+		slices.Concat(slices.Sorted(maps.Keys(b.report.BridgeMappings)), slices.Sorted(maps.Keys(b.report.DeviceMappings)))) {
 		trait := PhysicalNetworkTrait(name)
 		names[trait] = append(names[trait], name)
 	}

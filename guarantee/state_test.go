@@ -65,7 +65,8 @@ func render(s guarantee.State) []string {
 	for _, p := range s.Providers {
 		names[p.UUID] = p.Name
 		lines = append(lines, fmt.Sprintf("provider %s below %s of %s", p.Name, names[p.Parent], p.Hypervisor))
-		if n, ok := guarantee.ParseName(p.Name); !ok || n.UUID() != p.UUID || n.Device != p.Device || n.Hypervisor != p.Hypervisor {
+		if n, ok := guarantee.ParseName(p.Name); !ok || n.UUID() != p.UUID || n.Device != p.Device ||
+			n.Hypervisor != p.Hypervisor {
 			lines = append(lines, "  with the UUID "+p.UUID.String())
 		}
 		if len(p.Traits) > 0 {

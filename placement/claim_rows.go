@@ -29,9 +29,10 @@ type AllocatedAmount struct {
 
 // ClaimRows are what claims change. Every row says what it must find.
 type ClaimRows struct {
-	Bumps       []ProviderBump
-	Inserts     []ConsumerRow   // consumers that do not exist: they begin at generation 1
-	Updates     []ConsumerRow   // of this generation: they rise by one and get these owners, and the type unless it is empty
+	Bumps   []ProviderBump
+	Inserts []ConsumerRow // consumers that do not exist: they begin at generation 1
+	// of this generation: they rise by one and get these owners, and the type unless it is empty
+	Updates     []ConsumerRow
 	Deletes     []ConsumerRow   // of this generation: they are removed; owners do not count
 	Allocations []AllocationRow // to add
 

@@ -155,7 +155,10 @@ func (i Inventory) Text() string {
 		name           string
 		value, usually int64
 	}{
-		{"reserved", i.Reserved, 0}, {"min_unit", i.MinUnit, 1}, {"max_unit", i.MaxUnit, MaxInt}, {"step_size", i.StepSize, 1},
+		{"reserved", i.Reserved, 0},
+		{"min_unit", i.MinUnit, 1},
+		{"max_unit", i.MaxUnit, MaxInt},
+		{"step_size", i.StepSize, 1},
 	} {
 		if p.value != p.usually {
 			parts = append(parts, fmt.Sprint(p.name, " ", p.value))

@@ -19,7 +19,9 @@ func amount(class string, n int64) placement.ClassAmount {
 }
 
 func flavor(memory int64) placement.RequestGroup {
-	return placement.RequestGroup{Resources: resources(amount("VCPU", 2), amount("MEMORY_MB", memory), amount("DISK_GB", 20))}
+	return placement.RequestGroup{
+		Resources: resources(amount("VCPU", 2), amount("MEMORY_MB", memory), amount("DISK_GB", 20)),
+	}
 }
 
 // zoned is a flavor for one host of eight, more or less.
@@ -74,7 +76,9 @@ func numa() placement.Query {
 
 func BenchmarkSearch(b *testing.B) {
 	const taken = 262144 - 2048 + 1 // more memory than any host has to give
-	flat, nested, ports, gpus := clouds.Flat, clouds.Nested, clouds.Bandwidth, func(n int, seed uint64) *clouds.Cloud { return clouds.Wide(n, 8, seed) }
+	flat, nested, ports, gpus := clouds.Flat, clouds.Nested, clouds.Bandwidth, func(n int, seed uint64) *clouds.Cloud {
+		return clouds.Wide(n, 8, seed)
+	}
 	nobody := flavor(4096)
 	nobody.Required = [][]string{{clouds.NobodysTrait}}
 	for _, c := range []struct {
@@ -85,24 +89,65 @@ func BenchmarkSearch(b *testing.B) {
 		least    int
 	}{
 		{"Flat/All", flat, 1000, func(*clouds.Cloud) placement.Query { return requests(flavor(4096)) }, 1000},
-		{"Flat/All/Sampled", flat, 1000, func(*clouds.Cloud) placement.Query { return sampled(requests(flavor(4096))) }, 1000},
-		{"Flat/Zoned", flat, 10_000, func(w *clouds.Cloud) placement.Query { return limited(requests(zoned(w)), 1000) }, 1000},
-		{"Flat/Zoned/Sampled", flat, 10_000, func(w *clouds.Cloud) placement.Query { return limited(sampled(requests(zoned(w))), 1000) }, 1000},
-		{"Flat/Limit10", flat, 10_000, func(*clouds.Cloud) placement.Query { return limited(requests(flavor(4096)), 10) }, 10},
-		{"Flat/Limit10/Sampled", flat, 10_000, func(*clouds.Cloud) placement.Query { return limited(sampled(requests(flavor(4096))), 10) }, 10},
+		{
+			"Flat/All/Sampled", flat, 1000,
+			func(*clouds.Cloud) placement.Query { return sampled(requests(flavor(4096))) }, 1000,
+		},
+		{"Flat/Zoned", flat, 10_000, func(w *clouds.Cloud) placement.Query {
+			return limited(requests(zoned(w)), 1000)
+		}, 1000},
+		{
+			"Flat/Zoned/Sampled", flat, 10_000,
+			func(w *clouds.Cloud) placement.Query { return limited(sampled(requests(zoned(w))), 1000) }, 1000,
+		},
+		{
+			"Flat/Limit10", flat, 10_000,
+			func(*clouds.Cloud) placement.Query { return limited(requests(flavor(4096)), 10) }, 10,
+		},
+		{
+			"Flat/Limit10/Sampled", flat, 10_000,
+			func(*clouds.Cloud) placement.Query { return limited(sampled(requests(flavor(4096))), 10) }, 10,
+		},
 		{"Flat/Full", flat, 10_000, func(*clouds.Cloud) placement.Query { return requests(flavor(taken)) }, 0},
 		{"Flat/Nobody", flat, 10_000, func(*clouds.Cloud) placement.Query { return requests(nobody) }, 0},
 		{"Nested/All", nested, 1000, func(*clouds.Cloud) placement.Query { return numa() }, 3000},
-		{"Nested/Limit1000/Sampled", nested, 1000, func(*clouds.Cloud) placement.Query { return limited(sampled(numa()), 1000) }, 1000},
-		{"Ports/Limit1000", ports, 1000, func(*clouds.Cloud) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
-		{"Ports/Limit1000/Sampled", ports, 1000, func(*clouds.Cloud) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000},
-		{"Ports/Limit1000", ports, 20_000, func(*clouds.Cloud) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
-		{"Ports/Limit1000/Sampled", ports, 20_000, func(*clouds.Cloud) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000},
+		{
+			"Nested/Limit1000/Sampled", nested, 1000,
+			func(*clouds.Cloud) placement.Query { return limited(sampled(numa()), 1000) }, 1000,
+		},
+		{
+			"Ports/Limit1000", ports, 1000,
+			func(*clouds.Cloud) placement.Query { return limited(server(4096, 1000), 1000) }, 1000,
+		},
+		{
+			"Ports/Limit1000/Sampled", ports, 1000,
+			func(*clouds.Cloud) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000,
+		},
+		{
+			"Ports/Limit1000", ports, 20_000,
+			func(*clouds.Cloud) placement.Query { return limited(server(4096, 1000), 1000) }, 1000,
+		},
+		{
+			"Ports/Limit1000/Sampled", ports, 20_000,
+			func(*clouds.Cloud) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000,
+		},
 		{"Ports/Full", ports, 20_000, func(*clouds.Cloud) placement.Query { return server(taken, 1000) }, 0},
-		{"Wide/Isolate/Limit1000", gpus, 1, func(*clouds.Cloud) placement.Query { return limited(isolated(pieces(8, "PGPU", 1)), 1000) }, 1000},
-		{"Wide/None/Limit1000", gpus, 1, func(*clouds.Cloud) placement.Query { return limited(pieces(8, "PGPU", 1), 1000) }, 1000},
-		{"Wide/Isolate/Limit1000/Sampled", gpus, 1, func(*clouds.Cloud) placement.Query { return limited(sampled(isolated(pieces(8, "PGPU", 1))), 1000) }, 1000},
-		{"Wide/None/Limit1000/Sampled", gpus, 100, func(*clouds.Cloud) placement.Query { return limited(sampled(pieces(8, "PGPU", 1)), 1000) }, 1000},
+		{
+			"Wide/Isolate/Limit1000", gpus, 1,
+			func(*clouds.Cloud) placement.Query { return limited(isolated(pieces(8, "PGPU", 1)), 1000) }, 1000,
+		},
+		{
+			"Wide/None/Limit1000", gpus, 1,
+			func(*clouds.Cloud) placement.Query { return limited(pieces(8, "PGPU", 1), 1000) }, 1000,
+		},
+		{
+			"Wide/Isolate/Limit1000/Sampled", gpus, 1,
+			func(*clouds.Cloud) placement.Query { return limited(sampled(isolated(pieces(8, "PGPU", 1))), 1000) }, 1000,
+		},
+		{
+			"Wide/None/Limit1000/Sampled", gpus, 100,
+			func(*clouds.Cloud) placement.Query { return limited(sampled(pieces(8, "PGPU", 1)), 1000) }, 1000,
+		},
 		{"Wide/Isolate/All", gpus, 1, func(*clouds.Cloud) placement.Query { return isolated(pieces(8, "PGPU", 1)) }, 40320},
 	} {
 		b.Run(fmt.Sprintf("%s/%d", c.name, c.hosts), func(b *testing.B) {

@@ -246,8 +246,10 @@ func newFunnel(q *compiledQuery, r *request) *funnel {
 	}
 	g := &q.requested.Groups[r.group]
 	f.steps = append(f.steps,
-		Drop{Kind: RequiredTraits, Constraint: "required traits " + someOfEach(g.Required)}, Drop{Kind: ForbiddenTraits, Constraint: "forbidden traits " + some(g.Forbidden, ", ")},
-		Drop{Kind: MemberOf, Constraint: "member_of " + someOfEach(g.MemberOf)}, Drop{Kind: ForbiddenMemberOf, Constraint: "forbidden aggregates " + some(g.NotMemberOf, ", ")},
+		Drop{Kind: RequiredTraits, Constraint: "required traits " + someOfEach(g.Required)},
+		Drop{Kind: ForbiddenTraits, Constraint: "forbidden traits " + some(g.Forbidden, ", ")},
+		Drop{Kind: MemberOf, Constraint: "member_of " + someOfEach(g.MemberOf)},
+		Drop{Kind: ForbiddenMemberOf, Constraint: "forbidden aggregates " + some(g.NotMemberOf, ", ")},
 		Drop{Kind: InTree, Constraint: "in_tree " + string(g.InTree)}, Drop{})
 	return f
 }
@@ -295,7 +297,8 @@ func (f *funnel) count(v verdict, need int, within bool) int {
 // is of no use after it.
 func (f *funnel) drops() (drops []Drop, remaining, trees int) {
 	last := f.steps[len(f.steps)-1]
-	return slices.DeleteFunc(f.steps[:len(f.steps)-1], func(d Drop) bool { return d.Providers == 0 }), last.Providers, last.Trees
+	return slices.DeleteFunc(f.steps[:len(f.steps)-1], func(d Drop) bool { return d.Providers == 0 }),
+		last.Providers, last.Trees
 }
 
 // explainTrees counts the trees that can serve all requests.

@@ -48,9 +48,10 @@ func TestReasons(t *testing.T) {
 	b.Provider("a").Inventory("VCPU", 4)
 	b.Provider("b").Inventory("MEMORY_MB", 4)
 	for want, g := range map[string]placement.RequestGroup{
-		"VCPU: no inventory of VCPU drops 1, no free capacity for VCPU:5 drops 1, 0 left": {Resources: resources(amount("VCPU", 5))},
-		"2 providers in 2 trees; VCPU: no inventory of VCPU drops 1, 1 left; MEMORY_MB: no inventory of MEMORY_MB drops 1, 1 left; " +
-			"0 trees have a provider for every group; 0 trees can serve all groups together": {
+		"VCPU: no inventory of VCPU drops 1, no free capacity for VCPU:5 " +
+			"drops 1, 0 left": {Resources: resources(amount("VCPU", 5))},
+		"2 providers in 2 trees; VCPU: no inventory of VCPU drops 1, 1 left; MEMORY_MB: no inventory of MEMORY_MB " +
+			"drops 1, 1 left; 0 trees have a provider for every group; 0 trees can serve all groups together": {
 			Resources: resources(amount("VCPU", 1), amount("MEMORY_MB", 1)),
 		},
 	} {

@@ -127,7 +127,8 @@ func (q *compiledQuery) closest(k int, o *treeOptions) (miss Miss, ok bool) {
 		miss.Kind = EmptyGroup
 		return miss, false
 	}
-	if slices.ContainsFunc(o.sharing, func(at int32) bool { return q.sharingProviders[at].serves[k] }) && !r.excludesTree(o.tree.Root()) {
+	if slices.ContainsFunc(o.sharing, func(at int32) bool { return q.sharingProviders[at].serves[k] }) &&
+		!r.excludesTree(o.tree.Root()) {
 		return miss, true
 	}
 	rootMember, excluded := r.rootCountsForAll(o.tree.Root()), r.excludesTree(o.tree.Root())

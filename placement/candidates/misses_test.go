@@ -50,16 +50,23 @@ func TestAnchorsAndMisses(t *testing.T) {
 // Misses name the constraint, the provider that comes closest, and the numbers.
 func TestMisses(t *testing.T) {
 	b := placementtest.NewBuilder()
-	b.Provider("cn1").Inventory("VCPU", 16, func(r *placement.InventoryRow) { r.Used, r.MaxUnit = 3, 8 }).Traits("CUSTOM_OLD")
-	b.Provider("cn1/nic0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 1000, func(r *placement.InventoryRow) { r.Used, r.StepSize = 400, 250 }).Traits("CUSTOM_PHYSNET_1")
+	b.Provider("cn1").Inventory("VCPU", 16, func(r *placement.InventoryRow) {
+		r.Used, r.MaxUnit = 3, 8
+	}).Traits("CUSTOM_OLD")
+	b.Provider("cn1/nic0").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 1000, func(r *placement.InventoryRow) {
+		r.Used, r.StepSize = 400, 250
+	}).Traits("CUSTOM_PHYSNET_1")
 	b.Provider("cn1/nic1").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 100).Traits("CUSTOM_PHYSNET_1", "CUSTOM_PHYSNET_2")
 	b.Provider("cn1/nic2").Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 90).
-		Inventory("NET_BW_IGR_KILOBIT_PER_SEC", 1000, func(r *placement.InventoryRow) { r.MaxUnit = 700 }).Traits("CUSTOM_PHYSNET_3")
+		Inventory("NET_BW_IGR_KILOBIT_PER_SEC", 1000, func(r *placement.InventoryRow) {
+			r.MaxUnit = 700
+		}).Traits("CUSTOM_PHYSNET_3")
 	b.Trait("CUSTOM_FAST")
 	w := b.Snapshot()
 	both := placement.RequestGroup{
-		Suffix: "_b", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 750), amount("NET_BW_IGR_KILOBIT_PER_SEC", 760)),
-		Required: [][]string{{"CUSTOM_PHYSNET_3"}},
+		Suffix:    "_b",
+		Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 750), amount("NET_BW_IGR_KILOBIT_PER_SEC", 760)),
+		Required:  [][]string{{"CUSTOM_PHYSNET_3"}},
 	}
 	bandwidth := func(n int64, traits ...string) placement.RequestGroup {
 		g := placement.RequestGroup{Suffix: "_p", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", n))}
@@ -79,24 +86,41 @@ func TestMisses(t *testing.T) {
 		q    placement.Query
 		want []miss
 	}{
-		"fits":     {requests(vcpu), nil},
-		"max_unit": {requests(placement.RequestGroup{Resources: resources(amount("VCPU", 9))}), []miss{{Kind: candidates.OutOfUnits, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Requested: 9, Most: 8}}},
+		"fits": {requests(vcpu), nil},
+		"max_unit": {
+			requests(placement.RequestGroup{Resources: resources(amount("VCPU", 9))}),
+			[]miss{{Kind: candidates.OutOfUnits, Class: "VCPU", Provider: "cn1", Lacking: "VCPU", Requested: 9, Most: 8}},
+		},
 		"the fullest step": {
 			requests(vcpu, bandwidth(750)),
-			[]miss{{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic0", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Requested: 750, Most: 500}},
+			[]miss{
+				{
+					Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic0", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC",
+					Requested: 750, Most: 500,
+				},
+			},
 		},
 		"two classes": {
 			requests(both),
 			[]miss{
-				{Kind: candidates.NoCapacity, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Requested: 750, Most: 90},
-				{Kind: candidates.OutOfUnits, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_IGR_KILOBIT_PER_SEC", Requested: 760, Most: 700},
+				{
+					Kind: candidates.NoCapacity, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC",
+					Requested: 750, Most: 90,
+				},
+				{
+					Kind: candidates.OutOfUnits, Suffix: "_b", Provider: "cn1/nic2", Lacking: "NET_BW_IGR_KILOBIT_PER_SEC",
+					Requested: 760, Most: 700,
+				},
 			},
 		},
 		"two groups": {
 			requests(placement.RequestGroup{Resources: resources(amount("DISK_GB", 1))}, bandwidth(250, "CUSTOM_PHYSNET_2")),
 			[]miss{
 				{Kind: candidates.NoInventory, Class: "DISK_GB", Lacking: "DISK_GB", Requested: 1},
-				{Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic1", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC", Requested: 250, Most: 100},
+				{
+					Kind: candidates.NoCapacity, Suffix: "_p", Provider: "cn1/nic1", Lacking: "NET_BW_EGR_KILOBIT_PER_SEC",
+					Requested: 250, Most: 100,
+				},
 			},
 		},
 		"enough of another kind": {
@@ -108,15 +132,24 @@ func TestMisses(t *testing.T) {
 			[]miss{{Kind: candidates.RequiredTraits, Suffix: "_p", Provider: "cn1/nic1", Traits: []string{"CUSTOM_FAST"}}},
 		},
 		"root": {
-			placement.Query{Groups: requests(vcpu).Groups, RootRequired: []string{"CUSTOM_FAST"}, RootForbidden: []string{"CUSTOM_OLD"}},
+			placement.Query{
+				Groups: requests(vcpu).Groups, RootRequired: []string{"CUSTOM_FAST"}, RootForbidden: []string{"CUSTOM_OLD"},
+			},
 			[]miss{{Kind: candidates.RootRequired, Provider: "cn1", Traits: []string{"CUSTOM_FAST", "!CUSTOM_OLD"}}},
 		},
 		"between them": {
-			requests(placement.RequestGroup{Resources: resources(amount("VCPU", 1)), Required: [][]string{{"CUSTOM_FAST", "CUSTOM_PHYSNET_1"}}}),
+			requests(placement.RequestGroup{
+				Resources: resources(amount("VCPU", 1)), Required: [][]string{{"CUSTOM_FAST", "CUSTOM_PHYSNET_1"}},
+			}),
 			[]miss{{Kind: candidates.RequiredTraits, Traits: []string{"CUSTOM_FAST or CUSTOM_PHYSNET_1"}}},
 		},
 		"together": {
-			placement.Query{Isolate: true, Groups: []placement.RequestGroup{bandwidth(250), {Suffix: "_q", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 250))}}},
+			placement.Query{
+				Isolate: true,
+				Groups: []placement.RequestGroup{
+					bandwidth(250), {Suffix: "_q", Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 250))},
+				},
+			},
 			[]miss{{Kind: candidates.Combination}},
 		},
 		"an aggregate without members": {
@@ -149,7 +182,8 @@ func TestExplainCountsTrees(t *testing.T) {
 	b.Provider("c")
 	b.Provider("d").Aggregates("pooled")
 	b.Provider("pool").Inventory("VCPU", 8).Shares().Aggregates("pooled")
-	e, err := candidates.Explain(t.Context(), b.Snapshot(), requests(placement.RequestGroup{Resources: resources(amount("VCPU", 2))}))
+	e, err := candidates.Explain(t.Context(), b.Snapshot(),
+		requests(placement.RequestGroup{Resources: resources(amount("VCPU", 2))}))
 	if err != nil {
 		t.Fatal(err)
 	}

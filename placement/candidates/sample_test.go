@@ -58,7 +58,9 @@ func times(n int, counts ...int) (all []int) {
 // in whatever tree they are. The seeds are
 // fixed, so that this does not fail by chance.
 func TestSamplesAreUniform(t *testing.T) {
-	fast := requests(placement.RequestGroup{Suffix: "_0", Resources: resources(amount("PGPU", 1)), Required: [][]string{{"CUSTOM_FAST"}}})
+	fast := requests(placement.RequestGroup{
+		Suffix: "_0", Resources: resources(amount("PGPU", 1)), Required: [][]string{{"CUSTOM_FAST"}},
+	})
 	flat := pieces(2, "PGPU", 1)
 	flat.Flat = true
 	for _, c := range []struct {
@@ -73,7 +75,10 @@ func TestSamplesAreUniform(t *testing.T) {
 		{"MostSingleProviders", units(times(30, -1, -2, -3)...), pieces(1, "PGPU", 2), 50, 60, 2000},
 		{"AllSingleProviders", units(times(5, -1, -2, -3)...), pieces(1, "PGPU", 2), 0, 10, 4000},
 		{"OneProviderOfEachTree", units(times(20, 0, 1, 0, 1)...), pieces(1, "PGPU", 1), 5, 40, 4000},
-		{"SharingProviders", pools(10), requests(placement.RequestGroup{Resources: resources(amount("VCPU", 1), amount("DISK_GB", 1))}), 3, 30, 6000},
+		{
+			"SharingProviders", pools(10),
+			requests(placement.RequestGroup{Resources: resources(amount("VCPU", 1), amount("DISK_GB", 1))}), 3, 30, 6000,
+		},
 		{"UnequalTrees", units(times(20, 0, 1, 3)...), pieces(1, "PGPU", 1), 3, 80, 6000},
 		{"TreesAndSingleProviders", units(times(20, -1, 1, 3)...), pieces(1, "PGPU", 1), 3, 100, 6000},
 		{"MostOfUnequalTrees", units(times(10, 0, 1, 3)...), pieces(1, "PGPU", 1), 30, 40, 3000},

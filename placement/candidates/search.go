@@ -40,7 +40,8 @@ func (q *compiledQuery) firstFault() error {
 		g := &q.requested.Groups[i]
 		for _, r := range g.Resources {
 			if _, ok := q.snapshot.Class(r.Class); !ok {
-				return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: No such resource class %s.", r.Class)
+				return fault.New(fault.Invalid, "",
+					"Invalid resource class in resources parameter: No such resource class %s.", r.Class)
 			}
 		}
 		if !q.anyMember(g) {

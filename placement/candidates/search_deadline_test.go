@@ -18,13 +18,15 @@ func puzzle() (*placementtest.Builder, placement.Query) {
 	b := placementtest.NewBuilder()
 	b.Provider("cn1").Inventory("VCPU", 8)
 	for i := range 20 {
-		b.Provider(fmt.Sprintf("cn1/nic%d", i)).Inventory("NET_BW_EGR_KILOBIT_PER_SEC", 100).Inventory("NET_BW_IGR_KILOBIT_PER_SEC", 100)
+		b.Provider(fmt.Sprintf("cn1/nic%d", i)).Inventory("NET_BW_EGR_KILOBIT_PER_SEC",
+			100).Inventory("NET_BW_IGR_KILOBIT_PER_SEC", 100)
 	}
 	var q placement.Query
 	for i := range int64(21) {
 		q.Groups = append(q.Groups, placement.RequestGroup{
-			Suffix:    fmt.Sprintf("_%d", i),
-			Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 45+15*(i%2)), amount("NET_BW_IGR_KILOBIT_PER_SEC", 60-15*(i%2))),
+			Suffix: fmt.Sprintf("_%d", i),
+			Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", 45+15*(i%2)),
+				amount("NET_BW_IGR_KILOBIT_PER_SEC", 60-15*(i%2))),
 		})
 	}
 	return b, q

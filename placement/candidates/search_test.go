@@ -127,7 +127,8 @@ func TestHopelessSearchesEnd(t *testing.T) {
 	scissors := placementtest.NewBuilder()
 	scissors.Provider("cn")
 	for i := range 14 {
-		scissors.Provider(fmt.Sprintf("cn/nic%d", i)).Inventory("VCPU", int64(1+15*(i%2))).Inventory("PGPU", int64(16-15*(i%2)))
+		scissors.Provider(fmt.Sprintf("cn/nic%d", i)).Inventory("VCPU", int64(1+15*(i%2))).Inventory("PGPU",
+			int64(16-15*(i%2)))
 	}
 	both := pieces(15, "VCPU", 1)
 	for i := range both.Groups {
@@ -244,7 +245,10 @@ func TestExplainCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := candidates.RequestExplanation{Drops: []candidates.Drop{{Kind: candidates.NoInventory, Constraint: "no inventory of PGPU", Providers: 2, Trees: 1}}, Left: 2, LeftTrees: 1}
+	request := candidates.RequestExplanation{
+		Drops: []candidates.Drop{{Kind: candidates.NoInventory, Constraint: "no inventory of PGPU", Providers: 2, Trees: 1}},
+		Left:  2, LeftTrees: 1,
+	}
 	want := candidates.Explanation{Providers: 4, Trees: 2, Alone: 1}
 	for _, g := range q.Groups {
 		request.Suffix = g.Suffix

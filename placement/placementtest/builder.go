@@ -107,7 +107,9 @@ func (b *Builder) Enlarge(provider string, class placement.ClassID, by int64) {
 // Empty takes all inventory from a provider.
 func (b *Builder) Empty(provider string) {
 	id := b.id(provider)
-	b.rows.Inventories = slices.DeleteFunc(b.rows.Inventories, func(r placement.InventoryRow) bool { return r.Provider == id })
+	b.rows.Inventories = slices.DeleteFunc(b.rows.Inventories, func(r placement.InventoryRow) bool {
+		return r.Provider == id
+	})
 }
 
 // Clone returns a builder that starts with the same rows.
@@ -157,7 +159,9 @@ type ProviderBuilder struct {
 
 // Inventory adds inventory of a class: total of it, nothing reserved or used, in
 // units of any size. Options change the row.
-func (p *ProviderBuilder) Inventory(class string, total int64, options ...func(*placement.InventoryRow)) *ProviderBuilder {
+func (p *ProviderBuilder) Inventory(
+	class string, total int64, options ...func(*placement.InventoryRow),
+) *ProviderBuilder {
 	row := placement.InventoryRow{
 		Provider: p.id,
 		Class:    p.b.Class(class),

@@ -111,7 +111,8 @@ func Question(t *rapid.T, b *Builder) placement.Query {
 	q.BreadthFirst = rapid.Bool().Draw(t, "breadth")
 	for range 2 {
 		if len(suffixes) > 0 && OneIn(t, 2, "subtree") {
-			q.SameSubtrees = append(q.SameSubtrees, rapid.SliceOfNDistinct(rapid.SampledFrom(suffixes), 1, -1, rapid.ID).Draw(t, "set"))
+			q.SameSubtrees = append(q.SameSubtrees,
+				rapid.SliceOfNDistinct(rapid.SampledFrom(suffixes), 1, -1, rapid.ID).Draw(t, "set"))
 		}
 	}
 	if OneIn(t, 3, "root") {
@@ -123,14 +124,18 @@ func Question(t *rapid.T, b *Builder) placement.Query {
 
 func drawGroup(t *rapid.T, g *placement.RequestGroup, providers []string) {
 	if !OneIn(t, 3, "resourceless") {
-		for _, class := range rapid.SliceOfNDistinct(rapid.SampledFrom(ClassNames), 1, rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "most"), rapid.ID).Draw(t, "classes") {
-			g.Resources = append(g.Resources, placement.ClassAmount{Class: class, Amount: rapid.Int64Range(1, 2).Draw(t, "amount")})
+		for _, class := range rapid.SliceOfNDistinct(rapid.SampledFrom(ClassNames), 1,
+			rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "most"), rapid.ID).Draw(t, "classes") {
+			g.Resources = append(g.Resources, placement.ClassAmount{
+				Class: class, Amount: rapid.Int64Range(1, 2).Draw(t, "amount"),
+			})
 		}
 	}
 	if OneIn(t, 7, "banana") {
 		g.Resources = append(g.Resources, placement.ClassAmount{Class: "BANANA", Amount: 1})
 	}
-	for len(g.Required) < 2 && OneIn(t, 2, "required") || len(g.Resources)+len(g.Required) == 0 && !OneIn(t, 3, "vacuous") {
+	for len(g.Required) < 2 && OneIn(t, 2, "required") ||
+		len(g.Resources)+len(g.Required) == 0 && !OneIn(t, 3, "vacuous") {
 		if anyOf := drawTraits(t, 2); len(anyOf) > 0 {
 			g.Required = append(g.Required, anyOf)
 		}
@@ -158,7 +163,8 @@ func drawTraits(t *rapid.T, most int) []string {
 }
 
 func drawAggregates(t *rapid.T) (uuids []placement.UUID) {
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(append(slices.Clone(AggregateNames), "nobody")), 1, 2, rapid.ID).Draw(t, "aggregates") {
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(append(slices.Clone(AggregateNames), "nobody")), 1, 2,
+		rapid.ID).Draw(t, "aggregates") {
 		uuids = append(uuids, placement.UUID(name))
 	}
 	return uuids

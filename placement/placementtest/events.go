@@ -62,10 +62,14 @@ func StateOf(r placement.Reader) (State, error) {
 		}
 	}
 	for _, i := range rows.Inventories {
-		s[Subject{What: placement.EventInventory, Provider: byID[i.Provider].UUID, Subject: className[i.Class]}] = i.Inventory.Text()
+		s[Subject{
+			What: placement.EventInventory, Provider: byID[i.Provider].UUID, Subject: className[i.Class],
+		}] = i.Inventory.Text()
 	}
 	for _, t := range rows.Traits {
-		s[Subject{What: placement.EventTrait, Provider: byID[t.Provider].UUID, Subject: traitName[t.Trait]}] = traitName[t.Trait]
+		s[Subject{
+			What: placement.EventTrait, Provider: byID[t.Provider].UUID, Subject: traitName[t.Trait],
+		}] = traitName[t.Trait]
 	}
 	for _, a := range rows.Aggregates {
 		s[Subject{What: placement.EventAggregate, Provider: byID[a.Provider].UUID, Subject: string(a.UUID)}] = string(a.UUID)

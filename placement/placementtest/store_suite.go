@@ -66,7 +66,8 @@ func general(claim func(sample)) func(*storeCase) {
 // sample has providers for rows.
 func (c *storeCase) sample() sample {
 	return sample{
-		T: c.T, Stores: []storetest.Store[placement.Reader, placement.Writer]{c.store}, Now: early, Taken: placement.ErrUUIDTaken,
+		T: c.T, Stores: []storetest.Store[placement.Reader, placement.Writer]{c.store}, Now: early,
+		Taken: placement.ErrUUIDTaken,
 		Insert: func(w placement.Writer, name string) error {
 			_, err := w.InsertProvider(placement.ProviderRow{UUID: uuidOf(name), Name: name})
 			return err
@@ -173,7 +174,9 @@ func (c *storeCase) claim(now time.Time, rows placement.ClaimRows) {
 }
 
 // allocate gives an amount of a class to a consumer, which need not exist.
-func (c *storeCase) allocate(consumer placement.UUID, p placement.ProviderRow, class placement.ClassID, used int64) placement.AllocationRow {
+func (c *storeCase) allocate(
+	consumer placement.UUID, p placement.ProviderRow, class placement.ClassID, used int64,
+) placement.AllocationRow {
 	c.Helper()
 	row := placement.AllocationRow{Provider: p.ID, Consumer: consumer, Class: class, Used: used}
 	c.claim(early, placement.ClaimRows{Allocations: []placement.AllocationRow{row}})

@@ -81,12 +81,18 @@ func writeClaims(c *storeCase) {
 	one, two, vm := twoHosts(c)
 	leaver := c.consumer("vm2", "")
 	c.allocate(leaver.UUID, two, 1, 4)
-	made := placement.ConsumerRow{UUID: uuidOf("new"), Project: "red", User: "bob", Type: "NEW"}         // owners that are not there
-	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann", Generation: 1} // of the type it has
+	// owners that are not there
+	made := placement.ConsumerRow{UUID: uuidOf("new"), Project: "red", User: "bob", Type: "NEW"}
+	// of the type it has
+	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann", Generation: 1}
 	frees := released(one, two, vm)
-	frees[leaver.UUID] = []placement.AllocatedAmount{{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 4}}
+	frees[leaver.UUID] = []placement.AllocatedAmount{
+		{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 4},
+	}
 	rows := placement.ClaimRows{
-		Bumps:    []placement.ProviderBump{{ID: two.ID, Root: one.ID, From: 0, By: 1}, {ID: one.ID, Root: one.ID, From: 0, By: 3}},
+		Bumps: []placement.ProviderBump{
+			{ID: two.ID, Root: one.ID, From: 0, By: 1}, {ID: one.ID, Root: one.ID, From: 0, By: 3},
+		},
 		Inserts:  []placement.ConsumerRow{made},
 		Updates:  []placement.ConsumerRow{kept},
 		Deletes:  []placement.ConsumerRow{leaver},
@@ -104,7 +110,10 @@ func writeClaims(c *storeCase) {
 		p2, err2 := r.Provider(two.UUID)
 		c.same("the providers", []placement.ProviderRow{p1, p2}, []placement.ProviderRow{
 			{ID: one.ID, UUID: one.UUID, Name: "cn1", Generation: 3, Root: one.ID, Modified: later, Updated: true},
-			{ID: two.ID, UUID: two.UUID, Name: "cn2", Generation: 1, Parent: one.ID, Root: one.ID, Modified: later, Updated: true},
+			{
+				ID: two.ID, UUID: two.UUID, Name: "cn2", Generation: 1, Parent: one.ID, Root: one.ID, Modified: later,
+				Updated: true,
+			},
 		})
 		got, err3 := r.Consumer(made.UUID)
 		made.ID, made.Generation = got.ID, 1
@@ -115,7 +124,8 @@ func writeClaims(c *storeCase) {
 		_, deleted := r.Consumer(leaver.UUID)
 		allocated, err5 := r.AllocationsOf(vm.UUID)
 		c.same("what it holds", allocated.Allocations, []placement.AllocationRow{{
-			Provider: two.ID, ProviderUUID: two.UUID, ProviderGeneration: 1, Consumer: vm.UUID, ConsumerGeneration: 2, Used: 6, Modified: later,
+			Provider: two.ID, ProviderUUID: two.UUID, ProviderGeneration: 1, Consumer: vm.UUID, ConsumerGeneration: 2, Used: 6,
+			Modified: later,
 		}})
 		allocated, err6 := r.AllocationsOf(leaver.UUID)
 		c.same("what is left of the one that is gone", len(allocated.Allocations), 0)
@@ -154,7 +164,9 @@ func releaseMany(c *storeCase) {
 	for i := range many {
 		vm := placement.ConsumerRow{UUID: uuidOf(fmt.Sprint("vm", i)), Project: "red", User: "bob"}
 		claims.Inserts = append(claims.Inserts, vm)
-		claims.Allocations = append(claims.Allocations, placement.AllocationRow{Provider: host.ID, Consumer: vm.UUID, Class: 0, Used: 1})
+		claims.Allocations = append(claims.Allocations, placement.AllocationRow{
+			Provider: host.ID, Consumer: vm.UUID, Class: 0, Used: 1,
+		})
 	}
 	if err := claimed(c, claims); err != nil {
 		c.Fatalf("claiming = %v, want nil", err)
@@ -167,7 +179,9 @@ func releaseMany(c *storeCase) {
 				return err
 			}
 			release.Deletes = append(release.Deletes, row)
-			release.Released[row.UUID] = []placement.AllocatedAmount{{Provider: host.ID, ProviderUUID: host.UUID, Root: host.ID, Class: 0, Used: 1}}
+			release.Released[row.UUID] = []placement.AllocatedAmount{
+				{Provider: host.ID, ProviderUUID: host.UUID, Root: host.ID, Class: 0, Used: 1},
+			}
 		}
 		return nil
 	})
@@ -198,18 +212,30 @@ func missClaims(c *storeCase) {
 	moved[vm.UUID][1].Root = two.ID
 	before := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	cases := map[string]placement.ClaimRows{
-		"another generation":          {Bumps: []placement.ProviderBump{{ID: one.ID, Root: one.ID, From: 4, By: 1}}},
-		"another tree":                {Bumps: []placement.ProviderBump{{ID: two.ID, Root: two.ID, From: 0, By: 1}}},
-		"no such provider":            {Bumps: []placement.ProviderBump{{ID: 1 << 30, Root: one.ID, From: 0, By: 1}}},
-		"one of two":                  {Bumps: []placement.ProviderBump{{ID: one.ID, Root: one.ID, From: 0, By: 1}, {ID: two.ID, Root: one.ID, From: 1, By: 1}}},
-		"a consumer that is there":    {Inserts: []placement.ConsumerRow{{UUID: vm.UUID, Project: "blue", User: "ann"}}},
-		"allocations of no consumer":  {Inserts: []placement.ConsumerRow{{UUID: uuidOf("ghost"), Project: "blue", User: "ann"}}},
+		"another generation": {Bumps: []placement.ProviderBump{{ID: one.ID, Root: one.ID, From: 4, By: 1}}},
+		"another tree":       {Bumps: []placement.ProviderBump{{ID: two.ID, Root: two.ID, From: 0, By: 1}}},
+		"no such provider":   {Bumps: []placement.ProviderBump{{ID: 1 << 30, Root: one.ID, From: 0, By: 1}}},
+		"one of two": {
+			Bumps: []placement.ProviderBump{
+				{ID: one.ID, Root: one.ID, From: 0, By: 1}, {ID: two.ID, Root: one.ID, From: 1, By: 1},
+			},
+		},
+		"a consumer that is there": {Inserts: []placement.ConsumerRow{{UUID: vm.UUID, Project: "blue", User: "ann"}}},
+		"allocations of no consumer": {
+			Inserts: []placement.ConsumerRow{{UUID: uuidOf("ghost"), Project: "blue", User: "ann"}},
+		},
 		"another consumer generation": {Updates: []placement.ConsumerRow{stale}, Released: all},
 		"no such consumer":            {Deletes: []placement.ConsumerRow{deleted}, Released: all},
-		"an id of another consumer":   {Deletes: []placement.ConsumerRow{other}, Released: map[placement.UUID][]placement.AllocatedAmount{other.UUID: all[vm.UUID]}},
-		"one kept that is another":    {Updates: []placement.ConsumerRow{other}, Released: map[placement.UUID][]placement.AllocatedAmount{other.UUID: all[vm.UUID]}},
-		"more allocations":            {Updates: []placement.ConsumerRow{kept}, Released: more},
-		"fewer allocations":           {Deletes: []placement.ConsumerRow{vm}, Released: fewer},
+		"an id of another consumer": {
+			Deletes:  []placement.ConsumerRow{other},
+			Released: map[placement.UUID][]placement.AllocatedAmount{other.UUID: all[vm.UUID]},
+		},
+		"one kept that is another": {
+			Updates:  []placement.ConsumerRow{other},
+			Released: map[placement.UUID][]placement.AllocatedAmount{other.UUID: all[vm.UUID]},
+		},
+		"more allocations":  {Updates: []placement.ConsumerRow{kept}, Released: more},
+		"fewer allocations": {Deletes: []placement.ConsumerRow{vm}, Released: fewer},
 	}
 	if c.store.Shared() {
 		cases["allocations of another tree"] = placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: moved}
@@ -221,7 +247,9 @@ func missClaims(c *storeCase) {
 	}
 	after := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	c.same("the snapshot", after, before)
-	c.same("the consumer", read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) }), vm)
+	c.same("the consumer", read(c, func(r placement.Reader) (placement.ConsumerRow, error) {
+		return r.Consumer(vm.UUID)
+	}), vm)
 }
 
 // repeatClaims writes claims twice in an Update, and reads in between: all of it is
@@ -293,7 +321,9 @@ func repeatClaims(c *storeCase) {
 	remaining("after two that hold", 1, all...)
 	big := placement.ClaimRows{Inserts: []placement.ConsumerRow{{UUID: uuidOf("b"), Project: "blue", User: "ann"}}}
 	for range 600 {
-		big.Allocations = append(big.Allocations, placement.AllocationRow{Provider: two.ID, Consumer: uuidOf("b"), Class: 0, Used: 1})
+		big.Allocations = append(big.Allocations, placement.AllocationRow{
+			Provider: two.ID, Consumer: uuidOf("b"), Class: 0, Used: 1,
+		})
 	}
 	if err := update(nil, big); err != nil {
 		c.Fatalf("a big one: %v", err)
@@ -307,14 +337,26 @@ func readAllocations(c *storeCase) {
 	empty := c.provider("cn3", nil)
 	c.view(func(r placement.Reader) error {
 		owner, err1 := r.AllocationsOf(vm.UUID)
-		first := placement.AllocationRow{Provider: one.ID, ProviderUUID: one.UUID, Consumer: vm.UUID, ConsumerGeneration: 1, Class: 0, Used: 2, Modified: early}
-		second := placement.AllocationRow{Provider: two.ID, ProviderUUID: two.UUID, Consumer: vm.UUID, ConsumerGeneration: 1, Class: 1, Used: 3, Modified: early}
-		c.same("AllocationsOf(vm1)", owner, placement.ConsumerAllocations{Consumer: vm, Allocations: []placement.AllocationRow{first, second}})
+		first := placement.AllocationRow{
+			Provider: one.ID, ProviderUUID: one.UUID, Consumer: vm.UUID, ConsumerGeneration: 1, Class: 0, Used: 2,
+			Modified: early,
+		}
+		second := placement.AllocationRow{
+			Provider: two.ID, ProviderUUID: two.UUID, Consumer: vm.UUID, ConsumerGeneration: 1, Class: 1, Used: 3,
+			Modified: early,
+		}
+		c.same("AllocationsOf(vm1)", owner, placement.ConsumerAllocations{
+			Consumer: vm, Allocations: []placement.AllocationRow{first, second},
+		})
 		none, err2 := r.AllocationsOf(uuidOf("idle"))
 		c.same("AllocationsOf(idle)", none, placement.ConsumerAllocations{})
 		ghost, err3 := r.AllocationsOf(uuidOf("ghost"))
-		orphan := placement.AllocationRow{Provider: one.ID, ProviderUUID: one.UUID, Consumer: uuidOf("ghost"), Class: 0, Used: 1, Modified: early}
-		c.same("AllocationsOf(ghost)", ghost, placement.ConsumerAllocations{Consumer: placement.ConsumerRow{UUID: uuidOf("ghost")}, Allocations: []placement.AllocationRow{orphan}})
+		orphan := placement.AllocationRow{
+			Provider: one.ID, ProviderUUID: one.UUID, Consumer: uuidOf("ghost"), Class: 0, Used: 1, Modified: early,
+		}
+		c.same("AllocationsOf(ghost)", ghost, placement.ConsumerAllocations{
+			Consumer: placement.ConsumerRow{UUID: uuidOf("ghost")}, Allocations: []placement.AllocationRow{orphan},
+		})
 		on, g, err4 := r.AllocationsOn(one.UUID)
 		c.same("AllocationsOn(cn1)", on, []placement.AllocationRow{first, orphan})
 		c.same("the generation of cn1", g, placement.Generation(0))

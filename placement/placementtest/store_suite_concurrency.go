@@ -96,7 +96,9 @@ func shuttle(c *storeCase, p placement.ProviderRow, n int) {
 	for range n {
 		err := c.store.Update(context.Background(), later, func(w placement.Writer) error {
 			return w.WriteClaims(placement.ClaimRows{
-				Released:    map[placement.UUID][]placement.AllocatedAmount{from: {{Provider: p.ID, ProviderUUID: p.UUID, Root: p.ID, Used: 1}}},
+				Released: map[placement.UUID][]placement.AllocatedAmount{
+					from: {{Provider: p.ID, ProviderUUID: p.UUID, Root: p.ID, Used: 1}},
+				},
 				Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: to, Used: 1}},
 			})
 		})
@@ -124,7 +126,9 @@ func claimTheLast(c *storeCase) {
 				return errRefused
 			}
 			vm := uuidOf(fmt.Sprintf("vm%d", i))
-			return w.WriteClaims(placement.ClaimRows{Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: vm, Used: 1}}})
+			return w.WriteClaims(placement.ClaimRows{
+				Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: vm, Used: 1}},
+			})
 		})
 		switch {
 		case err == nil:

@@ -208,16 +208,20 @@ func keepTraits(c *storeCase) {
 	})
 	got := read(c, func(r placement.Reader) ([]placement.Named, error) { return r.Traits() })
 	c.same("Traits", got, []placement.Named{{ID: int32(gold), Name: "CUSTOM_GOLD", Modified: early}})
-	spelled := read(c, func(r placement.Reader) ([]string, error) { return r.TraitSpellings("CUSTOM_GOLD", "CUSTOM_IRON") })
+	spelled := read(c, func(r placement.Reader) ([]string, error) {
+		return r.TraitSpellings("CUSTOM_GOLD", "CUSTOM_IRON")
+	})
 	c.same("TraitSpellings", spelled, []string{"CUSTOM_GOLD"})
 	c.update(later, func(w placement.Writer) error {
-		return w.InsertCatalogs([]placement.Named{{ID: 0, Name: "VCPU"}, {ID: 1, Name: "MEMORY_MB"}}, []string{"CUSTOM_A", "CUSTOM_B"})
+		return w.InsertCatalogs([]placement.Named{{ID: 0, Name: "VCPU"}, {ID: 1, Name: "MEMORY_MB"}},
+			[]string{"CUSTOM_A", "CUSTOM_B"})
 	})
 	spelled = read(c, func(r placement.Reader) ([]string, error) { return r.TraitSpellings("CUSTOM_B", "CUSTOM_A") })
 	slices.Sort(spelled) // their order is the database's
 	c.same("traits that were inserted together", spelled, []string{"CUSTOM_A", "CUSTOM_B"})
 	classes := read(c, func(r placement.Reader) ([]placement.Named, error) { return r.Classes() })
-	c.same("classes that were inserted together", classes, []placement.Named{{ID: 0, Name: "VCPU", Modified: later}, {ID: 1, Name: "MEMORY_MB", Modified: later}})
+	c.same("classes that were inserted together", classes,
+		[]placement.Named{{ID: 0, Name: "VCPU", Modified: later}, {ID: 1, Name: "MEMORY_MB", Modified: later}})
 }
 
 func linkTraits(c *storeCase) {
@@ -317,7 +321,9 @@ func keepConsumers(c *storeCase) {
 func keepAllocations(c *storeCase) {
 	one, two := c.provider("cn1", nil), c.provider("cn2", nil)
 	a, b := c.consumer("vm1", ""), c.consumer("vm2", "")
-	rows := []placement.AllocationRow{c.allocate(a.UUID, one, 0, 2), c.allocate(a.UUID, two, 1, 5), c.allocate(b.UUID, one, 0, 1)}
+	rows := []placement.AllocationRow{
+		c.allocate(a.UUID, one, 0, 2), c.allocate(a.UUID, two, 1, 5), c.allocate(b.UUID, one, 0, 1),
+	}
 	c.update(early, func(w placement.Writer) error {
 		return errors.Join(w.BumpProvider(one.ID, 0), w.BumpProvider(one.ID, 1))
 	})
@@ -361,11 +367,15 @@ func sumProjects(c *storeCase) {
 		return read(c, func(r placement.Reader) (placement.ProjectUsage, error) { return r.ProjectUsage(project, user) })
 	}
 	c.same("ProjectUsage(blue, ann), without "+idle.Type, query("blue", "ann"), placement.ProjectUsage{
-		Rows:      []placement.UsageRow{{Class: 0, Used: 7}, {Class: 0, Type: "INSTANCE", Used: 5}, {Class: 1, Type: "INSTANCE", Used: 10}},
+		Rows: []placement.UsageRow{
+			{Class: 0, Used: 7}, {Class: 0, Type: "INSTANCE", Used: 5}, {Class: 1, Type: "INSTANCE", Used: 10},
+		},
 		Consumers: map[string]int64{"": 1, "INSTANCE": 2},
 	})
 	c.same("ProjectUsage(blue)", query("blue", ""), placement.ProjectUsage{
-		Rows:      []placement.UsageRow{{Class: 0, Used: 7}, {Class: 0, Type: "INSTANCE", Used: 105}, {Class: 1, Type: "INSTANCE", Used: 10}},
+		Rows: []placement.UsageRow{
+			{Class: 0, Used: 7}, {Class: 0, Type: "INSTANCE", Used: 105}, {Class: 1, Type: "INSTANCE", Used: 10},
+		},
 		Consumers: map[string]int64{"": 1, "INSTANCE": 3},
 	})
 	c.same("rows of another project", len(query("red", "").Rows), 0)
@@ -395,7 +405,8 @@ func takeSnapshots(c *storeCase) {
 	whatever := query()
 	tree.FoldCase, tree.FoldLike = whatever.FoldCase, whatever.FoldLike // the database's own business
 	c.same("TreeRows of one tree", query(one.ID, 1<<30), tree)
-	c.same("TreeRows of nothing", query([]int64{}...), read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows([]int64{1 << 30}) }))
+	c.same("TreeRows of nothing", query([]int64{}...),
+		read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows([]int64{1 << 30}) }))
 	tree.Providers = []placement.ProviderRow{one, two, child}
 	tree.Aggregates = links
 	whole := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
@@ -425,7 +436,9 @@ func longLists(c *storeCase) {
 		rows = append(rows, placement.AllocationRow{Provider: p, Consumer: uuidOf("vm1"), Used: 1})
 	}
 	c.claim(early, placement.ClaimRows{Allocations: rows})
-	allocated := read(c, func(r placement.Reader) (placement.ConsumerAllocations, error) { return r.AllocationsOf(uuidOf("vm1")) })
+	allocated := read(c, func(r placement.Reader) (placement.ConsumerAllocations, error) {
+		return r.AllocationsOf(uuidOf("vm1"))
+	})
 	c.same("allocations made at once", len(allocated.Allocations), n)
 	trees := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(roots) })
 	c.same("providers in a snapshot of many roots", len(trees.Providers), n)
@@ -452,7 +465,8 @@ func takeLocks(c *storeCase) {
 			w.InsertClass(placement.FirstCustomClass, "CUSTOM_A"),
 			w.LockClasses(),
 			w.LockClasses(placement.FirstCustomClass),
-			wants("LockClasses(one of two)", w.LockClasses(placement.FirstCustomClass, placement.FirstCustomClass+1), placement.ErrNoRow),
+			wants("LockClasses(one of two)", w.LockClasses(placement.FirstCustomClass, placement.FirstCustomClass+1),
+				placement.ErrNoRow),
 			w.LockProvider(p.ID),
 			w.LockProvider(1<<30),
 		)
@@ -468,7 +482,8 @@ func sumUp(c *storeCase) {
 	c.allocate(uuidOf("vm1"), one, 0, 3)
 	trait := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_A") })
 	c.update(later, func(w placement.Writer) error {
-		return errors.Join(w.AddProviderTraits(one.ID, trait), w.AddProviderAggregates(child.ID, uuidOf("a")), w.BumpProvider(child.ID, 0))
+		return errors.Join(w.AddProviderTraits(one.ID, trait), w.AddProviderAggregates(child.ID, uuidOf("a")),
+			w.BumpProvider(child.ID, 0))
 	})
 	total := placement.Checksum{}
 	c.view(func(r placement.Reader) error {

@@ -67,7 +67,9 @@ func seeOwn(c *storeCase) {
 			return err
 		}
 		got, err := w.Provider(uuidOf("cn1"))
-		want := placement.ProviderRow{ID: id, UUID: uuidOf("cn1"), Name: "cn1", Root: id, Generation: 1, Modified: early, Updated: true}
+		want := placement.ProviderRow{
+			ID: id, UUID: uuidOf("cn1"), Name: "cn1", Root: id, Generation: 1, Modified: early, Updated: true,
+		}
 		c.same("Provider in its own Update", got, want)
 		return err
 	})

@@ -11,7 +11,9 @@ import (
 // provider's rises (microversion 1.19); without, nothing of that. It returns
 // the generation after. It fails as NotFound, and as Conflict for another
 // generation.
-func (s *Service) SetAggregates(ctx context.Context, uuid placement.UUID, seen *placement.Generation, aggregates []placement.UUID) (placement.Generation, error) {
+func (s *Service) SetAggregates(
+	ctx context.Context, uuid placement.UUID, seen *placement.Generation, aggregates []placement.UUID,
+) (placement.Generation, error) {
 	var after placement.Generation
 	err := s.update(ctx, func(t *tx) error {
 		p, err := t.provider(uuid)

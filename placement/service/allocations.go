@@ -130,7 +130,9 @@ func (s *Service) AllocationsOf(ctx context.Context, consumer placement.UUID) (p
 
 // AllocationsOn returns the allocations on a provider and the provider's
 // generation at that moment. It fails as NotFound.
-func (s *Service) AllocationsOn(ctx context.Context, uuid placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
+func (s *Service) AllocationsOn(
+	ctx context.Context, uuid placement.UUID,
+) ([]placement.AllocationRow, placement.Generation, error) {
 	var rows []placement.AllocationRow
 	var g placement.Generation
 	err := s.view(ctx, func(r placement.Reader) (err error) {

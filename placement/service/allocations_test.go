@@ -41,7 +41,9 @@ func TestClaimsRaiseGenerations(t *testing.T) {
 			t.Errorf("claim %d leaves the consumer at generation %d, want %d", step, got, want)
 		}
 	}
-	many := []placement.Claim{claim("s", on("a", "VCPU", 1)), claim("s2", on("a", "VCPU", 1)), claim("s3", on("b", "VCPU", 2))}
+	many := []placement.Claim{
+		claim("s", on("a", "VCPU", 1)), claim("s2", on("a", "VCPU", 1)), claim("s3", on("b", "VCPU", 2)),
+	}
 	c.rises("a", 1, "POST of two claims on it", func() error { return c.SetManyAllocations(ctx, many) })
 	c.rises("b", 0, "DELETE", func() error { return c.DeleteAllocations(ctx, "s3") })
 	c.rises("a", 1, "clearing by PUT", func() error { return c.SetAllocations(ctx, claim("s2")) })
@@ -75,16 +77,20 @@ func TestRefusedClaimsChangeNothing(t *testing.T) {
 	const refused = "Unable to allocate inventory: "
 	ga, gb := c.generation("a"), c.generation("b")
 	err := c.SetAllocations(ctx, claim("s", on("a", "VCPU", 1), on("b", "NOTHING", 1)))
-	c.refuses("an unknown class", err, fault.Invalid, "", "Unable to allocate inventory for consumer s: No such resource class NOTHING.")
+	c.refuses("an unknown class", err, fault.Invalid, "",
+		"Unable to allocate inventory for consumer s: No such resource class NOTHING.")
 	err = c.SetManyAllocations(ctx, []placement.Claim{claim("s", on("a", "VCPU", 1)), claim("s2", on("b", "NOTHING", 1))})
-	c.refuses("an unknown class in POST", err, fault.Invalid, "", "Unable to allocate inventory No such resource class NOTHING.")
+	c.refuses("an unknown class in POST", err, fault.Invalid, "",
+		"Unable to allocate inventory No such resource class NOTHING.")
 	err = c.SetAllocations(ctx, claim("s", on("a", "VCPU", 1), on("x", "VCPU", 1)))
 	c.refuses("an unknown provider", err, fault.Invalid, "", "Allocation for resource provider 'x' that does not exist.")
 	err = c.SetAllocations(ctx, claim("s", on("a", "DISK_GB", 1)))
-	c.refuses("a class without inventory", err, fault.Conflict, "", refused+"Inventory for 'DISK_GB' on resource provider 'a' invalid.")
+	c.refuses("a class without inventory", err, fault.Conflict, "",
+		refused+"Inventory for 'DISK_GB' on resource provider 'a' invalid.")
 	err = c.SetManyAllocations(ctx, []placement.Claim{claim("s", on("a", "VCPU", 5)), claim("s2", on("a", "VCPU", 5))})
 	c.refuses("more than there is, over two consumers", err, fault.Conflict, "",
-		refused+"Unable to create allocation for 'VCPU' on resource provider 'a'. The requested amount would exceed the capacity.")
+		refused+"Unable to create allocation for 'VCPU' on resource provider 'a'. The requested amount would exceed "+
+			"the capacity.")
 	if c.generation("a") != ga || c.generation("b") != gb || c.consumer("s") != -1 || c.consumer("s2") != -1 {
 		t.Errorf("refused claims left generations %d, %d and consumers %d, %d",
 			c.generation("a"), c.generation("b"), c.consumer("s"), c.consumer("s2"))
@@ -104,7 +110,8 @@ func TestClaimsKeepToUnits(t *testing.T) {
 			continue
 		}
 		c.refuses("a wrong unit", err, fault.Conflict, "", "Unable to allocate inventory: "+
-			"Unable to create allocation for 'VCPU' on resource provider 'a'. The requested amount would violate inventory constraints.")
+			"Unable to create allocation for 'VCPU' on resource provider 'a'. The requested amount would violate inventory "+
+			"constraints.")
 	}
 }
 

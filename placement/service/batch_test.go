@@ -348,7 +348,8 @@ func (h *batchHistory) step() {
 		_, _ = h.SetAggregates(ctx, host, nil, []placement.UUID{"rack"})
 	case 2:
 		_, _ = h.UpdateProvider(ctx, "h1-child", placement.ProviderChange{
-			Name: "h1-child", SetParent: true, Reparent: true, Parent: rapid.SampledFrom([]placement.UUID{"", "h0", "h1"}).Draw(h.rapid, "parent"),
+			Name: "h1-child", SetParent: true, Reparent: true,
+			Parent: rapid.SampledFrom([]placement.UUID{"", "h0", "h1"}).Draw(h.rapid, "parent"),
 		})
 	default:
 		h.batch()
@@ -405,7 +406,8 @@ func (h *batchHistory) compare() {
 	h.must(err)
 	fresh, err := s.Snapshot(context.Background())
 	h.must(err)
-	if diff := cmp.Diff(placementtest.Observe(fresh), placementtest.Observe(h.snapshot()), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(placementtest.Observe(fresh), placementtest.Observe(h.snapshot()),
+		cmpopts.EquateEmpty()); diff != "" {
 		h.rapid.Fatalf("the snapshot differs from the store (-store +snapshot):\n%s", diff)
 	}
 }

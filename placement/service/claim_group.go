@@ -100,7 +100,9 @@ func (s *Service) writeClaims(writer placement.Writer, requests []any) []error {
 // writeGroup decides and writes requests about different consumers: first on the snapshot,
 // and when that refuses any of them, which it may for being old, all of them on rows. It
 // returns what becomes of the trees, or why the transaction must be rolled back.
-func (s *Service) writeGroup(writer placement.Writer, g *claimGroup, newer map[*snapshot.Tree]*snapshot.Tree) ([]snapshot.Replacement, error) {
+func (s *Service) writeGroup(
+	writer placement.Writer, g *claimGroup, newer map[*snapshot.Tree]*snapshot.Tree,
+) ([]snapshot.Replacement, error) {
 	state := newClaimState(s.snapshot.Load())
 	state.newer = newer
 	decided := false
@@ -137,7 +139,9 @@ func (s *Service) writeGroup(writer placement.Writer, g *claimGroup, newer map[*
 // publish has the snapshot follow what a transaction makes of trees, once that is durable. On a
 // shared store the trees are not noted for the next refresh: the entry in the change log has them,
 // and follow brings them in with what others wrote before.
-func (s *Service) publish(writer placement.Writer, replacements []snapshot.Replacement, requests []placement.RequestEvents) {
+func (s *Service) publish(
+	writer placement.Writer, replacements []snapshot.Replacement, requests []placement.RequestEvents,
+) {
 	var changes placement.Changes
 	for _, r := range replacements {
 		changes.TreeChanges = append(changes.TreeChanges, r)
@@ -342,7 +346,9 @@ func readConsumer(writer placement.Writer, who *placement.ConsumerState) error {
 	*who = placement.ConsumerState{ID: row.ID, UUID: who.UUID, Generation: row.Generation}
 	allocated, err := writer.AllocationsOf(who.UUID)
 	for _, a := range allocated.Allocations {
-		who.Allocations = append(who.Allocations, placement.AllocatedAmount{Provider: a.Provider, ProviderUUID: a.ProviderUUID, Class: a.Class, Used: a.Used})
+		who.Allocations = append(who.Allocations, placement.AllocatedAmount{
+			Provider: a.Provider, ProviderUUID: a.ProviderUUID, Class: a.Class, Used: a.Used,
+		})
 	}
 	return err
 }
@@ -350,7 +356,9 @@ func readConsumer(writer placement.Writer, who *placement.ConsumerState) error {
 // readState locks and reads the trees of the providers that claims name or free. The result is a
 // snapshot of these trees alone, whose providers are locked until the transaction ends. A provider
 // that does not exist is not in it; the rules refuse the claim then.
-func (s *Service) readState(writer placement.Writer, claims []placement.Claim, consumers []placement.ConsumerState) (*claimState, error) {
+func (s *Service) readState(
+	writer placement.Writer, claims []placement.Claim, consumers []placement.ConsumerState,
+) (*claimState, error) {
 	var uuids []placement.UUID
 	for _, who := range consumers {
 		for _, h := range who.Allocations {

@@ -340,7 +340,10 @@ func checkOffered(order []*claimedProvider, lines []claimLine) error {
 // accept adds the rows of claims. A consumer that has nothing afterwards is removed, and
 // one that did not exist is not added. Consumers are freed first, all of them: a request may move
 // allocations from one of its consumers to another (POST /allocations).
-func (s *claimState) accept(claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine, byUUID map[placement.UUID]*claimedProvider) {
+func (s *claimState) accept(
+	claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine,
+	byUUID map[placement.UUID]*claimedProvider,
+) {
 	changed := make([]amounts, len(claims))
 	for i, who := range consumers {
 		s.addHeld(&changed[i], who)
@@ -363,7 +366,9 @@ func (s *claimState) accept(claims []placement.Claim, consumers []placement.Cons
 	for i, c := range claims {
 		who := consumers[i]
 		s.addEvents(c.Consumer, changed[i])
-		row := placement.ConsumerRow{ID: who.ID, UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type, Generation: who.Generation}
+		row := placement.ConsumerRow{
+			ID: who.ID, UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type, Generation: who.Generation,
+		}
 		switch {
 		case !has[i] && who.ID != 0:
 			s.rows.Deletes = append(s.rows.Deletes, who.Row())

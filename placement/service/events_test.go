@@ -66,8 +66,8 @@ func TestEventsAreTheDifference(t *testing.T) {
 		}
 	}
 	for _, kind := range []placement.EventKind{
-		placement.EventProvider, placement.EventName, placement.EventParent, placement.EventInventory, placement.EventTrait, placement.EventAggregate,
-		placement.EventAllocation, placement.EventClass,
+		placement.EventProvider, placement.EventName, placement.EventParent, placement.EventInventory, placement.EventTrait,
+		placement.EventAggregate, placement.EventAllocation, placement.EventClass,
 	} {
 		if kinds[kind] < 5 {
 			t.Errorf("only %d events are about a %s: the test says little", kinds[kind], kind)
@@ -100,18 +100,22 @@ func TestEventsNameTheirRequest(t *testing.T) {
 	}
 	create := func(name, parent string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := c.CreateProvider(ctx, placement.NewProvider{UUID: placement.UUID(name), Name: "name of \"" + name + "\"", Parent: placement.UUID(parent)})
+			_, err := c.CreateProvider(ctx, placement.NewProvider{
+				UUID: placement.UUID(name), Name: "name of \"" + name + "\"", Parent: placement.UUID(parent),
+			})
 			return err
 		}
 	}
 	do("r1", create("cn1", ""))
 	do("r2", create("br", "cn1"))
 	do("r3", func(ctx context.Context) error {
-		_, err := c.SetInventories(ctx, "br", []placement.InventoryOf{offer("VCPU", 8), offer("DISK_GB", 9)}, placement.InventoryRule{})
+		_, err := c.SetInventories(ctx, "br", []placement.InventoryOf{offer("VCPU", 8), offer("DISK_GB", 9)},
+			placement.InventoryRule{})
 		return err
 	})
 	do("r4", func(ctx context.Context) error {
-		return c.SetManyAllocations(ctx, []placement.Claim{claim("vm1", on("br", "VCPU", 2)), claim("vm2", on("br", "VCPU", 1), on("br", "DISK_GB", 4))})
+		return c.SetManyAllocations(ctx,
+			[]placement.Claim{claim("vm1", on("br", "VCPU", 2)), claim("vm2", on("br", "VCPU", 1), on("br", "DISK_GB", 4))})
 	})
 	do("r5", func(ctx context.Context) error { return c.SetAllocations(ctx, claim("vm1", on("br", "VCPU", 3))) })
 	do("r6", func(ctx context.Context) error { return c.DeleteAllocations(ctx, "vm1") })
@@ -130,7 +134,9 @@ func TestEventsNameTheirRequest(t *testing.T) {
 	const allocation = placement.EventAllocation
 	want := []placement.RequestEvents{
 		provider("r1", placement.Event{What: placement.EventProvider, Provider: "cn1", After: `name of "cn1"`}),
-		provider("r2", placement.Event{What: placement.EventProvider, After: `name of "br"`}, placement.Event{What: placement.EventParent, After: `name of "cn1"`}),
+		provider("r2", placement.Event{What: placement.EventProvider, After: `name of "br"`}, placement.Event{
+			What: placement.EventParent, After: `name of "cn1"`,
+		}),
 		provider("r3", placement.Event{What: placement.EventInventory, Subject: "VCPU", After: "total 8"},
 			placement.Event{What: placement.EventInventory, Subject: "DISK_GB", After: "total 9"}),
 		provider("r4", placement.Event{What: allocation, Consumer: "vm1", Subject: "VCPU", After: "2"},

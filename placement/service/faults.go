@@ -9,7 +9,8 @@ import (
 
 // textProviderConcurrent ends the conflicts in which a provider changed while
 // the request was served.
-const textProviderConcurrent = "Another thread concurrently updated the resource provider data. Please retry your update"
+const textProviderConcurrent = "Another thread concurrently updated the resource provider data. Please " +
+	"retry your update"
 
 // inventoryInvalid says that a provider has no inventory to allocate from.
 func inventoryInvalid(classes, providers string) string {

@@ -80,7 +80,9 @@ func (c *cloud) offers(provider placement.UUID, invs ...placement.InventoryOf) {
 
 // on is a claim's part on one provider: a class and an amount, repeated.
 func on(provider placement.UUID, class string, amount int64) placement.ProviderAllocation {
-	return placement.ProviderAllocation{Provider: provider, Resources: []placement.ClassAmount{{Class: class, Amount: amount}}}
+	return placement.ProviderAllocation{
+		Provider: provider, Resources: []placement.ClassAmount{{Class: class, Amount: amount}},
+	}
 }
 
 // claim is what a client before consumer generations sends.

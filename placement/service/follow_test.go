@@ -216,7 +216,8 @@ func TestSnapshotFollowsTheStore(t *testing.T) {
 			if err == nil {
 				done++
 			}
-			diff := cmp.Diff(placementtest.Observe(w.load(ctx)), placementtest.Observe(w.snapshot()), cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(time.Time{}))
+			diff := cmp.Diff(placementtest.Observe(w.load(ctx)), placementtest.Observe(w.snapshot()), cmpopts.EquateEmpty(),
+				cmpopts.IgnoreTypes(time.Time{}))
 			if diff != "" {
 				t.Fatalf("seed %d, step %d (%s: %v): (-store +snapshot)\n%s", seed, n, step, err, diff)
 			}

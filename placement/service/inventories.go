@@ -15,7 +15,9 @@ import (
 // class or an inventory without capacity, and as Conflict for another
 // generation or when inventory that is in use would go. Capacity below what is
 // used is allowed.
-func (s *Service) SetInventories(ctx context.Context, uuid placement.UUID, invs []placement.InventoryOf, rule placement.InventoryRule) (placement.Generation, error) {
+func (s *Service) SetInventories(
+	ctx context.Context, uuid placement.UUID, invs []placement.InventoryOf, rule placement.InventoryRule,
+) (placement.Generation, error) {
 	return s.changeInventories(ctx, uuid, rule, func(t *tx, p placement.ProviderRow) error {
 		if err := rule.Check(uuid, "Unable to update inventory", invs...); err != nil {
 			return err
@@ -29,7 +31,8 @@ func (s *Service) SetInventories(ctx context.Context, uuid placement.UUID, invs 
 		err = t.setInventories(p, invs, ids)
 		switch {
 		case errors.As(err, &unknown):
-			return fault.New(fault.Invalid, "", "Unknown resource class in inventory for resource provider %s: %s", uuid, unknown)
+			return fault.New(fault.Invalid, "", "Unknown resource class in inventory for resource provider %s: %s",
+				uuid, unknown)
 		case errors.As(err, &used):
 			return fault.New(fault.Conflict, placement.CodeInventoryInUse, "update conflict: %s", used)
 		}
@@ -54,7 +57,9 @@ func (s *Service) DeleteInventories(ctx context.Context, uuid placement.UUID) er
 // AddInventory adds inventory of one class that the provider does not offer
 // yet. It fails as NotFound for the provider, as Invalid for an unknown class
 // or no capacity, and as Conflict when the class is there already.
-func (s *Service) AddInventory(ctx context.Context, uuid placement.UUID, inv placement.InventoryOf, rule placement.InventoryRule) (placement.Generation, error) {
+func (s *Service) AddInventory(
+	ctx context.Context, uuid placement.UUID, inv placement.InventoryOf, rule placement.InventoryRule,
+) (placement.Generation, error) {
 	const attempt = "Unable to create inventory"
 	return s.changeInventories(ctx, uuid, rule, func(t *tx, p placement.ProviderRow) error {
 		if err := rule.Check(uuid, attempt, inv); err != nil {
@@ -90,7 +95,9 @@ func invalidIfUnknown(err error, attempt string, provider placement.UUID) error 
 // It fails as NotFound for the provider or an unknown class, as Invalid for a
 // class the provider does not offer or no capacity, and as Conflict for
 // another generation.
-func (s *Service) UpdateInventory(ctx context.Context, uuid placement.UUID, inv placement.InventoryOf, rule placement.InventoryRule) (placement.Generation, error) {
+func (s *Service) UpdateInventory(
+	ctx context.Context, uuid placement.UUID, inv placement.InventoryOf, rule placement.InventoryRule,
+) (placement.Generation, error) {
 	return s.changeInventories(ctx, uuid, rule, func(t *tx, p placement.ProviderRow) error {
 		if err := rule.Check(uuid, "Unable to update inventory", inv); err != nil {
 			return err
@@ -106,7 +113,8 @@ func (s *Service) UpdateInventory(ctx context.Context, uuid placement.UUID, inv 
 		err = t.UpdateInventory(p.ID, class, inv.Inventory)
 		if errors.Is(err, placement.ErrNoRow) {
 			return fault.New(fault.Invalid, "",
-				"No inventory record with resource class for resource provider %s: No inventory of class %s found.", uuid, inv.Class)
+				"No inventory record with resource class for resource provider %s: No inventory of class %s found.",
+				uuid, inv.Class)
 		}
 		return err
 	})
@@ -130,7 +138,8 @@ func (s *Service) DeleteInventory(ctx context.Context, uuid placement.UUID, clas
 		n, err := t.deleteInventories(p, id)
 		var used usedInventory
 		if errors.As(err, &used) {
-			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "Unable to delete inventory of class %s: %s", class, used)
+			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "Unable to delete inventory of class %s: %s",
+				class, used)
 		}
 		if err == nil && n == 0 {
 			return absent("No inventory of class " + class + " found for delete")
@@ -143,7 +152,9 @@ func (s *Service) DeleteInventory(ctx context.Context, uuid placement.UUID, clas
 // changeInventories runs fn on a provider of the generation that the rule requires
 // for and raises the generation, which it returns. The generation rises also when fn changes
 // nothing: upstream increments it with each write of inventory.
-func (s *Service) changeInventories(ctx context.Context, uuid placement.UUID, rule placement.InventoryRule, fn func(*tx, placement.ProviderRow) error) (placement.Generation, error) {
+func (s *Service) changeInventories(
+	ctx context.Context, uuid placement.UUID, rule placement.InventoryRule, fn func(*tx, placement.ProviderRow) error,
+) (placement.Generation, error) {
 	var after placement.Generation
 	err := s.update(ctx, func(t *tx) error {
 		p, err := t.provider(uuid)
@@ -213,7 +224,9 @@ func (t *tx) classIDs() (map[string]placement.ClassID, error) {
 // setInventories makes the provider offer exactly invs, whose classes have the given ids.
 // Its generation stays. Removal comes first, so that nothing is written when inventory in use would
 // go. What is allocated beyond a smaller total stays allocated, as in upstream.
-func (t *tx) setInventories(p placement.ProviderRow, invs []placement.InventoryOf, ids map[string]placement.ClassID) error {
+func (t *tx) setInventories(
+	p placement.ProviderRow, invs []placement.InventoryOf, ids map[string]placement.ClassID,
+) error {
 	want := make(map[placement.ClassID]placement.Inventory, len(invs))
 	var order []placement.ClassID
 	for _, inv := range invs {
@@ -244,7 +257,10 @@ func (t *tx) setInventories(p placement.ProviderRow, invs []placement.InventoryO
 
 // writeInventories inserts the wanted inventories that are not known and
 // updates the others.
-func (t *tx) writeInventories(p placement.ProviderRow, order []placement.ClassID, want map[placement.ClassID]placement.Inventory, known map[placement.ClassID]bool) error {
+func (t *tx) writeInventories(
+	p placement.ProviderRow, order []placement.ClassID, want map[placement.ClassID]placement.Inventory,
+	known map[placement.ClassID]bool,
+) error {
 	if err := t.lockCustom(order...); err != nil {
 		return err
 	}
@@ -307,7 +323,9 @@ func (t *tx) classNames(ids []placement.ClassID) ([]string, error) {
 // deleted and need no lock. A class that does not exist any more is ErrNoRow, on which the
 // operation runs again and finds the name unknown.
 func (t *tx) lockCustom(ids ...placement.ClassID) error {
-	custom := slices.DeleteFunc(slices.Clone(ids), func(id placement.ClassID) bool { return id < placement.FirstCustomClass })
+	custom := slices.DeleteFunc(slices.Clone(ids), func(id placement.ClassID) bool {
+		return id < placement.FirstCustomClass
+	})
 	if len(custom) == 0 {
 		return nil
 	}

@@ -15,7 +15,9 @@ var anyGeneration placement.InventoryRule
 func TestInventoryWritesRaiseTheGeneration(t *testing.T) {
 	c, ctx := newCloud(t), context.Background()
 	c.provider("host", "")
-	c.rises("host", 1, "DELETE of all from a provider that has none", func() error { return c.DeleteInventories(ctx, "host") })
+	c.rises("host", 1, "DELETE of all from a provider that has none", func() error {
+		return c.DeleteInventories(ctx, "host")
+	})
 	c.rises("host", 1, "PUT of all", func() error {
 		_, err := c.SetInventories(ctx, "host", []placement.InventoryOf{offer("VCPU", 4)}, anyGeneration)
 		return err
@@ -83,13 +85,16 @@ func TestReservedIsHeldAgainstTotal(t *testing.T) {
 		return inv
 	}
 	full := placement.InventoryRule{MayBeFull: true}
-	const form = " inventory for resource provider host: Invalid inventory for 'VCPU' on resource provider 'host'. The reserved value is "
+	const form = " inventory for resource provider host: Invalid inventory for 'VCPU' on resource provider 'host'. The " +
+		"reserved value is "
 	_, err := c.AddInventory(ctx, "host", reserved(4), anyGeneration)
-	c.refuses("all reserved before 1.26", err, fault.Invalid, "", "Unable to create"+form+"greater than or equal to total.")
+	c.refuses("all reserved before 1.26", err, fault.Invalid, "",
+		"Unable to create"+form+"greater than or equal to total.")
 	_, err = c.AddInventory(ctx, "host", reserved(5), full)
 	c.refuses("more reserved than there is", err, fault.Invalid, "", "Unable to create"+form+"greater than total.")
 	_, err = c.SetInventories(ctx, "host", []placement.InventoryOf{reserved(4)}, anyGeneration)
-	c.refuses("all reserved before 1.26, PUT", err, fault.Invalid, "", "Unable to update"+form+"greater than or equal to total.")
+	c.refuses("all reserved before 1.26, PUT", err, fault.Invalid, "",
+		"Unable to update"+form+"greater than or equal to total.")
 	_, err = c.AddInventory(ctx, "host", reserved(4), full)
 	c.must(err)
 	_, err = c.UpdateInventory(ctx, "host", reserved(4), full)
@@ -106,7 +111,8 @@ func TestRatiosThatCannotBeStored(t *testing.T) {
 		inv.Reserved, inv.AllocationRatio = reserved, ratio
 		return inv
 	}
-	const form = "Unable to create inventory for resource provider host: Invalid inventory for 'VCPU' on resource provider 'host'. "
+	const form = "Unable to create inventory for resource provider host: Invalid inventory for 'VCPU' on resource " +
+		"provider 'host'. "
 	for _, r := range []struct {
 		reserved int64
 		ratio    float64

@@ -86,9 +86,11 @@ func (t *tx) rootUUID(root int64) (placement.UUID, error) {
 func duplicateProvider(err error, n placement.NewProvider) error {
 	switch {
 	case errors.Is(err, placement.ErrUUIDTaken):
-		return fault.New(fault.Conflict, placement.CodeDuplicateName, "Conflicting resource provider uuid: %s already exists.", n.UUID)
+		return fault.New(fault.Conflict, placement.CodeDuplicateName,
+			"Conflicting resource provider uuid: %s already exists.", n.UUID)
 	case errors.Is(err, placement.ErrNameTaken):
-		return fault.New(fault.Conflict, placement.CodeDuplicateName, "Conflicting resource provider name: %s already exists.", n.Name)
+		return fault.New(fault.Conflict, placement.CodeDuplicateName,
+			"Conflicting resource provider name: %s already exists.", n.Name)
 	}
 	return err
 }
@@ -97,7 +99,9 @@ func duplicateProvider(err error, n placement.NewProvider) error {
 // the result is the time of the change before, zero when there was none. It fails
 // as NotFound, as Invalid when the move is not allowed, and as Conflict when
 // the name is taken.
-func (s *Service) UpdateProvider(ctx context.Context, uuid placement.UUID, c placement.ProviderChange) (placement.ProviderInfo, error) {
+func (s *Service) UpdateProvider(
+	ctx context.Context, uuid placement.UUID, c placement.ProviderChange,
+) (placement.ProviderInfo, error) {
 	var info placement.ProviderInfo
 	err := s.update(ctx, func(t *tx) error {
 		find := t.provider
@@ -115,7 +119,8 @@ func (s *Service) UpdateProvider(ctx context.Context, uuid placement.UUID, c pla
 		move.row.Name = c.Name
 		if err := t.UpdateProvider(move.row); err != nil {
 			if errors.Is(err, placement.ErrNameTaken) {
-				return fault.New(fault.Conflict, placement.CodeDuplicateName, "Conflicting resource provider %s already exists.", c.Name)
+				return fault.New(fault.Conflict, placement.CodeDuplicateName,
+					"Conflicting resource provider %s already exists.", c.Name)
 			}
 			return err
 		}

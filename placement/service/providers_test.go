@@ -28,7 +28,8 @@ func TestProvidersAreCreated(t *testing.T) {
 	c.refuses("the name again", create("other", "host", ""), fault.Conflict, placement.CodeDuplicateName,
 		"Conflicting resource provider name: host already exists.")
 	c.refuses("no such parent", create("x", "x", "nobody"), fault.Invalid, "",
-		`Unable to create resource provider "x", x: Object action create failed because: parent provider UUID does not exist.`)
+		`Unable to create resource provider "x", x: Object action create failed because: parent provider UUID `+
+			`does not exist.`)
 	c.refuses("no name", create("x", "", "nobody"), fault.Invalid, "",
 		`Unable to create resource provider "", x: Object action create failed because: name is required`)
 	c.refuses("its own parent", create("x", "x", "x"), fault.Invalid, "",
@@ -69,7 +70,9 @@ func TestProvidersMoveWithTheirSubtrees(t *testing.T) {
 	c.provider("b2", "b1")
 	c.provider("leaf", "b2")
 	c.rises("b", 0, "a first parent, before 1.37", func() error { return c.moves("b", "a", false) })
-	c.wantShape("b under a", map[placement.UUID]string{"a": "a < ", "b": "a < a", "b1": "a < b", "b2": "a < b1", "leaf": "a < b2"})
+	c.wantShape("b under a", map[placement.UUID]string{
+		"a": "a < ", "b": "a < a", "b1": "a < b", "b2": "a < b1", "leaf": "a < b2",
+	})
 	c.must(c.moves("b", "a", false)) // no change is no move
 	const prefix = "Unable to save resource provider b1: Object action "
 	c.refuses("another parent before 1.37", c.moves("b1", "a", false), fault.Invalid, "",
@@ -83,10 +86,14 @@ func TestProvidersMoveWithTheirSubtrees(t *testing.T) {
 			prefix+"update failed because: creating loop in the provider tree is not allowed.")
 	}
 	c.must(c.moves("b1", "", true))
-	c.wantShape("b1 alone", map[placement.UUID]string{"a": "a < ", "b": "a < a", "b1": "b1 < ", "b2": "b1 < b1", "leaf": "b1 < b2"})
+	c.wantShape("b1 alone", map[placement.UUID]string{
+		"a": "a < ", "b": "a < a", "b1": "b1 < ", "b2": "b1 < b1", "leaf": "b1 < b2",
+	})
 	c.must(c.moves("b1", "a", true))
 	c.must(c.moves("b2", "b", true))
-	c.wantShape("b2 under b", map[placement.UUID]string{"a": "a < ", "b": "a < a", "b1": "a < a", "b2": "a < b", "leaf": "a < b2"})
+	c.wantShape("b2 under b", map[placement.UUID]string{
+		"a": "a < ", "b": "a < a", "b1": "a < a", "b2": "a < b", "leaf": "a < b2",
+	})
 }
 
 func TestProvidersAreRenamed(t *testing.T) {
@@ -175,7 +182,8 @@ func TestTraitsComeAndGo(t *testing.T) {
 	c.must(err)
 	c.refuses("a trait in use", c.DeleteTrait(ctx, "CUSTOM_GOLD"), fault.Conflict, "",
 		"The trait CUSTOM_GOLD is in use by a resource provider.")
-	c.refuses("a standard trait", c.DeleteTrait(ctx, "COMPUTE_NODE"), fault.Invalid, "", "Cannot delete standard trait COMPUTE_NODE.")
+	c.refuses("a standard trait", c.DeleteTrait(ctx, "COMPUTE_NODE"), fault.Invalid, "",
+		"Cannot delete standard trait COMPUTE_NODE.")
 	c.refuses("no trait", c.DeleteTrait(ctx, "CUSTOM_X"), fault.NotFound, "", "No such trait(s): CUSTOM_X.")
 	c.must(c.DeleteTraits(ctx, "host"))
 	c.must(c.DeleteTrait(ctx, "CUSTOM_GOLD"))
@@ -194,10 +202,14 @@ func TestClassesComeAndGo(t *testing.T) {
 		t.Errorf("the first custom class has the id %d, want %d", id, placement.FirstCustomClass)
 	}
 	c.must(c.CreateClass(ctx, "CUSTOM_B"))
-	c.refuses("a class again", c.CreateClass(ctx, "CUSTOM_A"), fault.Conflict, "", "Conflicting resource class already exists: CUSTOM_A")
-	c.refuses("a taken name", c.RenameClass(ctx, "CUSTOM_A", "CUSTOM_B"), fault.Conflict, "", "Resource class already exists: CUSTOM_B")
-	c.refuses("a standard class", c.RenameClass(ctx, "VCPU", "CUSTOM_C"), fault.Invalid, "", "Cannot update standard resource class VCPU")
-	c.refuses("no class", c.RenameClass(ctx, "CUSTOM_X", "CUSTOM_C"), fault.NotFound, "", "No such resource class CUSTOM_X.")
+	c.refuses("a class again", c.CreateClass(ctx, "CUSTOM_A"), fault.Conflict, "",
+		"Conflicting resource class already exists: CUSTOM_A")
+	c.refuses("a taken name", c.RenameClass(ctx, "CUSTOM_A", "CUSTOM_B"), fault.Conflict, "",
+		"Resource class already exists: CUSTOM_B")
+	c.refuses("a standard class", c.RenameClass(ctx, "VCPU", "CUSTOM_C"), fault.Invalid, "",
+		"Cannot update standard resource class VCPU")
+	c.refuses("no class", c.RenameClass(ctx, "CUSTOM_X", "CUSTOM_C"), fault.NotFound, "",
+		"No such resource class CUSTOM_X.")
 	c.must(c.RenameClass(ctx, "CUSTOM_A", "CUSTOM_C"))
 	c.provider("host", "")
 	c.offers("host", offer("CUSTOM_C", 1))

@@ -137,7 +137,9 @@ func (s *Service) compare(r placement.Reader) (d differences, err error) {
 // compare returns the checksums that differ and did not differ in just this way
 // before, and all that do. It consumes the map of the snapshot's checksums: what is left in it are
 // providers that the store does not have.
-func (o drifts) compare(store []placement.Checksum, snapshot map[int64]placement.Checksum) (news map[int64]bool, found drifts) {
+func (o drifts) compare(
+	store []placement.Checksum, snapshot map[int64]placement.Checksum,
+) (news map[int64]bool, found drifts) {
 	news, found = make(map[int64]bool), make(drifts)
 	note := func(now drift, first int64) {
 		if found[first] = now; o[first] != now {

@@ -250,8 +250,8 @@ func (s *claimState) addEvents(consumer placement.UUID, a amounts) {
 			continue
 		}
 		s.events = append(s.events, placement.Event{
-			What: placement.EventAllocation, Provider: one.provider.UUID, Name: one.provider.Name, Root: one.root, Consumer: consumer,
-			Subject: one.name, Before: amountText(one.before), After: amountText(one.after),
+			What: placement.EventAllocation, Provider: one.provider.UUID, Name: one.provider.Name, Root: one.root,
+			Consumer: consumer, Subject: one.name, Before: amountText(one.before), After: amountText(one.after),
 		})
 	}
 }

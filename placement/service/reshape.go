@@ -96,7 +96,9 @@ func (t *tx) claimLines(s *Service, claims []placement.Claim) ([]placement.Consu
 
 // writeClaims decides claims on the inventories that the transaction wrote, and writes them. The
 // state is read again, as offerAlso raised generations and changed inventories since claimLines.
-func (t *tx) writeClaims(s *Service, claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine) error {
+func (t *tx) writeClaims(
+	s *Service, claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine,
+) error {
 	state, err := s.readState(t, claims, consumers)
 	if err == nil {
 		err = state.claim(claims, consumers, lines)

@@ -51,12 +51,15 @@ func (c *cloud) generations() map[placement.UUID]placement.Generation {
 func TestReshapeMovesInventoryInUse(t *testing.T) {
 	c := hostWithCard(t)
 	before := c.generations()
-	c.must(c.Reshape(context.Background(), c.toCard(claimSeen("s", 1, on("host", "VCPU", 2), on("card", "SRIOV_NET_VF", 1)))))
+	c.must(c.Reshape(context.Background(),
+		c.toCard(claimSeen("s", 1, on("host", "VCPU", 2), on("card", "SRIOV_NET_VF", 1)))))
 	if c.used("host", "SRIOV_NET_VF") != -1 || c.used("card", "SRIOV_NET_VF") != 1 || c.used("host", "VCPU") != 2 {
 		t.Errorf("used are %d, %d, %d, want none, 1 and 2",
 			c.used("host", "SRIOV_NET_VF"), c.used("card", "SRIOV_NET_VF"), c.used("host", "VCPU"))
 	}
-	want := map[placement.UUID]placement.Generation{"host": before["host"] + 3, "card": before["card"] + 3, "other": before["other"]}
+	want := map[placement.UUID]placement.Generation{
+		"host": before["host"] + 3, "card": before["card"] + 3, "other": before["other"],
+	}
 	if diff := cmp.Diff(want, c.generations()); diff != "" {
 		t.Errorf("generations (-want +got):\n%s", diff)
 	}
@@ -84,11 +87,14 @@ func TestRefusedReshapesChangeNothing(t *testing.T) {
 			t.Errorf("%s changed (-before +after):\n%s", step, diff)
 		}
 	}
-	try("dropping what is in use", func(r *placement.Reshape) { r.Claims = nil }, fault.Conflict, placement.CodeInventoryInUse,
+	try("dropping what is in use", func(r *placement.Reshape) { r.Claims = nil }, fault.Conflict,
+		placement.CodeInventoryInUse,
 		"update conflict: Inventory for 'SRIOV_NET_VF' on resource provider 'host' in use.")
-	try("an unknown provider", func(r *placement.Reshape) { r.Inventories[1].Provider = "x" }, fault.Invalid, placement.CodeProviderNotFound,
+	try("an unknown provider", func(r *placement.Reshape) { r.Inventories[1].Provider = "x" }, fault.Invalid,
+		placement.CodeProviderNotFound,
 		"Resource provider x in inventories not found: No resource provider with uuid x found")
-	try("another generation", func(r *placement.Reshape) { r.Inventories[1].Generation = 4 }, fault.Conflict, placement.CodeConcurrentUpdate,
+	try("another generation", func(r *placement.Reshape) { r.Inventories[1].Generation = 4 }, fault.Conflict,
+		placement.CodeConcurrentUpdate,
 		"resource provider generation conflict for provider card: actual: 0, given: 4")
 	try("an unknown class", func(r *placement.Reshape) { r.Inventories[1].Inventories[0].Class = "X" }, fault.Invalid, "",
 		"malformed reshaper data: No such resource class X.")
@@ -98,15 +104,20 @@ func TestRefusedReshapesChangeNothing(t *testing.T) {
 		r.Claims[0].Seen.Generation = 3
 		r.Inventories[1].Inventories[0].Class = "X"
 	}, fault.Conflict, placement.CodeConcurrentUpdate, "consumer generation conflict - expected 1 but got 3")
-	try("a claim on no provider", func(r *placement.Reshape) { r.Claims = []placement.Claim{claimSeen("s", 1, on("x", "VCPU", 1))} },
+	try("a claim on no provider", func(r *placement.Reshape) {
+		r.Claims = []placement.Claim{claimSeen("s", 1, on("x", "VCPU", 1))}
+	},
 		fault.Invalid, "", "Allocation for resource provider 'x' that does not exist.")
 	moved.Seen = &placement.ConsumerSeen{Exists: true, Generation: 1}
 	for text, ratio := range map[string]float64{"NaN": math.NaN(), "-Inf": math.Inf(-1), "-1e+300": -1e300} {
-		try("a ratio of "+text, func(r *placement.Reshape) { r.Inventories[1].Inventories[0].AllocationRatio = ratio }, fault.Invalid, "",
-			"malformed reshaper data: Invalid inventory for 'SRIOV_NET_VF' on resource provider 'card'. The allocation ratio "+text+" cannot be stored.")
+		try("a ratio of "+text, func(r *placement.Reshape) { r.Inventories[1].Inventories[0].AllocationRatio = ratio },
+			fault.Invalid, "",
+			"malformed reshaper data: Invalid inventory for 'SRIOV_NET_VF' on resource provider 'card'. The allocation ratio "+
+				text+" cannot be stored.")
 	}
 	try("too much", func(r *placement.Reshape) {
 		r.Claims = []placement.Claim{claimSeen("s", 1, on("card", "SRIOV_NET_VF", 5))}
 	}, fault.Conflict, "", "Unable to allocate inventory: "+
-		"Unable to create allocation for 'SRIOV_NET_VF' on resource provider 'card'. The requested amount would exceed the capacity.")
+		"Unable to create allocation for 'SRIOV_NET_VF' on resource provider 'card'. The requested amount would exceed "+
+		"the capacity.")
 }

@@ -58,8 +58,9 @@ type Service struct {
 	position   placement.Position // up to which the snapshot has what other stores wrote
 
 	claims func(context.Context, time.Time, any) error // writes a *claimRequest
-	newer  map[*snapshot.Tree]*snapshot.Tree           // what its own commits made of trees that the snapshot may show; of the writing goroutine
-	behind atomic.Bool                                 // newer has grown too long: the snapshot is to be brought up to date
+	// what its own commits made of trees that the snapshot may show; of the writing goroutine
+	newer  map[*snapshot.Tree]*snapshot.Tree
+	behind atomic.Bool // newer has grown too long: the snapshot is to be brought up to date
 
 	reconciling sync.Mutex // guards what follows
 	drifts      drifts
@@ -329,7 +330,8 @@ func (s *Service) note(done placement.Changes) (version uint64) {
 }
 
 // errStoreUnavailable is what callers see when the snapshot cannot be brought up to date.
-var errStoreUnavailable = fault.New(fault.Unavailable, "", "The database cannot be read at the moment. Please try again.")
+var errStoreUnavailable = fault.New(fault.Unavailable, "",
+	"The database cannot be read at the moment. Please try again.")
 
 // refreshTimeout bounds how long a refresh may wait for the store. Reading
 // everything again takes as long as it takes: the store bounds its silence.

@@ -103,7 +103,8 @@ func TestLaterWriteBringsInWhatAFailedRefreshMissed(t *testing.T) {
 func TestServiceNeedsAStoreThatCanBeRead(t *testing.T) {
 	store := &faultyStore{Store: openStore(t)}
 	store.broken.Store(true)
-	if s, err := service.New(context.Background(), store, service.DefaultSettings()); !errors.Is(err, errBroken) || s != nil {
+	if s, err := service.New(context.Background(), store,
+		service.DefaultSettings()); !errors.Is(err, errBroken) || s != nil {
 		t.Errorf("NewService() = %v, %v, want %v", s, err, errBroken)
 	}
 }
@@ -124,7 +125,9 @@ func (s *staleStore) Update(ctx context.Context, now time.Time, fn func(placemen
 }
 
 func (s *staleStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	return s.Store.Group(func(writer placement.Writer, requests []any) []error { return write(&staleWriter{writer, s}, requests) })
+	return s.Store.Group(func(writer placement.Writer, requests []any) []error {
+		return write(&staleWriter{writer, s}, requests)
+	})
 }
 
 func (w *staleWriter) BumpProvider(provider int64, from placement.Generation) error {
@@ -199,7 +202,8 @@ func (c *crowd) edit(ctx context.Context, rng *rand.Rand, id, step int, own plac
 	case 2:
 		c.move(ctx, rng, own)
 	case 3:
-		if _, err := c.SetAggregates(ctx, own, nil, []placement.UUID{placement.UUID(fmt.Sprint("rack", rng.IntN(3)))}); err != nil {
+		if _, err := c.SetAggregates(ctx, own, nil,
+			[]placement.UUID{placement.UUID(fmt.Sprint("rack", rng.IntN(3)))}); err != nil {
 			c.Error(err)
 		}
 	default:
@@ -264,7 +268,8 @@ func TestConcurrentWritersSeeTheirWrites(t *testing.T) {
 		t.Errorf("%d of 7 VCPUs are used", used)
 	}
 	fresh := cloudOn(t, store, service.DefaultSettings())
-	if diff := cmp.Diff(placementtest.Observe(fresh.snapshot()), placementtest.Observe(c.snapshot()), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(placementtest.Observe(fresh.snapshot()), placementtest.Observe(c.snapshot()),
+		cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the snapshot differs from what is in the store (-store +snapshot):\n%s", diff)
 	}
 }
@@ -294,7 +299,8 @@ func TestRefusalBringsInWhatItRestsOn(t *testing.T) {
 			snap, err := c.Ready()
 			p, _ := snap.Provider("a")
 			if _, known := snap.Class("CUSTOM_NEW"); err != nil || !known || p.Inventories[0].Used != 1 {
-				t.Errorf("after the refusal the snapshot is not fresh for %v, knows the class: %t, used: %d", err, known, p.Inventories[0].Used)
+				t.Errorf("after the refusal the snapshot is not fresh for %v, knows the class: %t, used: %d", err, known,
+					p.Inventories[0].Used)
 			}
 		})
 	}

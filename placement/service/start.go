@@ -12,7 +12,9 @@ import (
 // resource classes and traits that the store lacks are added first. It fails when the store cannot
 // be read; the store stays the caller's to close.
 func New(ctx context.Context, store placement.Store, settings Settings) (*Service, error) {
-	s := &Service{store: store, settings: settings, refreshing: make(chan struct{}, 1), newer: make(map[*snapshot.Tree]*snapshot.Tree)}
+	s := &Service{
+		store: store, settings: settings, refreshing: make(chan struct{}, 1), newer: make(map[*snapshot.Tree]*snapshot.Tree),
+	}
 	s.claims = store.Group(s.writeClaims)
 	if err := placement.EnsureStandard(ctx, store, settings.Now()); err != nil {
 		return nil, fmt.Errorf("adding standard names: %w", err)

@@ -67,7 +67,9 @@ func (s *Service) DeleteTrait(ctx context.Context, name string) error {
 // generation, which rises only when that changes something. It fails as
 // NotFound for the provider, as Conflict for another generation, and as Invalid
 // for unknown traits.
-func (s *Service) SetTraits(ctx context.Context, uuid placement.UUID, seen placement.Generation, names []string) (placement.Generation, error) {
+func (s *Service) SetTraits(
+	ctx context.Context, uuid placement.UUID, seen placement.Generation, names []string,
+) (placement.Generation, error) {
 	var after placement.Generation
 	err := s.update(ctx, func(t *tx) error {
 		p, err := t.provider(uuid)

@@ -54,11 +54,17 @@ type treeBuilder struct {
 // are copied.
 func newTreeBuilder(rows placement.TreeRows, sharing placement.TraitID) *treeBuilder {
 	b := &treeBuilder{
-		sharing:        sharing,
-		providers:      inOrder(rows.Providers, func(a, b placement.ProviderRow) int { return cmp.Compare(a.ID, b.ID) }),
-		inventories:    inOrder(rows.Inventories, func(a, b placement.InventoryRow) int { return order(a.Provider, b.Provider, a.Class, b.Class) }),
-		traits:         inOrder(rows.Traits, func(a, b placement.ProviderTraitRow) int { return order(a.Provider, b.Provider, a.Trait, b.Trait) }),
-		aggregates:     inOrder(rows.Aggregates, func(a, b placement.AggregateRow) int { return order(a.Provider, b.Provider, a.ID, b.ID) }),
+		sharing:   sharing,
+		providers: inOrder(rows.Providers, func(a, b placement.ProviderRow) int { return cmp.Compare(a.ID, b.ID) }),
+		inventories: inOrder(rows.Inventories, func(a, b placement.InventoryRow) int {
+			return order(a.Provider, b.Provider, a.Class, b.Class)
+		}),
+		traits: inOrder(rows.Traits, func(a, b placement.ProviderTraitRow) int {
+			return order(a.Provider, b.Provider, a.Trait, b.Trait)
+		}),
+		aggregates: inOrder(rows.Aggregates, func(a, b placement.AggregateRow) int {
+			return order(a.Provider, b.Provider, a.ID, b.ID)
+		}),
 		shares:         make(map[placement.Inventory]*placement.Inventory),
 		traitLists:     newLists[placement.TraitID](),
 		aggregateLists: newLists[placement.AggregateID](),
@@ -162,8 +168,8 @@ func (b *treeBuilder) tree(rows []int32) *Tree {
 		r := &b.providers[at]
 		p := &all[i]
 		*p = Provider{
-			ID: r.ID, Generation: r.Generation, Modified: placement.StampOf(r.Modified), Parent: -1, Index: i, parentID: r.Parent,
-			UUID: placement.UUID(cut(len(r.UUID))), Name: cut(len(r.Name)),
+			ID: r.ID, Generation: r.Generation, Modified: placement.StampOf(r.Modified), Parent: -1, Index: i,
+			parentID: r.Parent, UUID: placement.UUID(cut(len(r.UUID))), Name: cut(len(r.Name)),
 		}
 		p.PlainUUID = strings.Trim(string(p.UUID), "0123456789abcdefABCDEF-") == ""
 		p.Inventories, inventories = b.cutInventories(at, inventories)
@@ -202,7 +208,9 @@ func (b *treeBuilder) inventoriesIn(rows []int32) []Inventory {
 	for _, at := range rows {
 		for i := range b.inventoriesOf(at) {
 			r := &b.inventories[int(b.inventoryAt[at])+i]
-			all = append(all, Inventory{Class: r.Class, Inventory: b.shared(r.Inventory), Used: r.Used, Modified: placement.StampOf(r.Modified)})
+			all = append(all, Inventory{
+				Class: r.Class, Inventory: b.shared(r.Inventory), Used: r.Used, Modified: placement.StampOf(r.Modified),
+			})
 		}
 	}
 	return all

@@ -54,10 +54,13 @@ func TestFreeCapacityOverPages(t *testing.T) {
 	var rows placement.TreeRows
 	for id := int64(1); id <= hosts; id++ {
 		name := fmt.Sprint(id)
-		rows.Providers = append(rows.Providers, placement.ProviderRow{ID: id, UUID: placement.UUID(name), Name: name, Root: id})
-		rows.Inventories = append(rows.Inventories, placement.InventoryRow{Provider: id, Class: 1, Inventory: placement.Inventory{
-			Total: id % 20, MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1,
-		}})
+		rows.Providers = append(rows.Providers, placement.ProviderRow{
+			ID: id, UUID: placement.UUID(name), Name: name, Root: id,
+		})
+		rows.Inventories = append(rows.Inventories,
+			placement.InventoryRow{Provider: id, Class: 1, Inventory: placement.Inventory{
+				Total: id % 20, MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1,
+			}})
 	}
 	classes := []placement.Named{{ID: 1, Name: "VCPU"}}
 	before := snapshot.New(classes, nil, rows, time.Time{})
@@ -71,7 +74,8 @@ func TestFreeCapacityOverPages(t *testing.T) {
 		rows.Inventories[id-1].Used = 1
 	}
 	after := before.WithTrees([]int64{300, 301, 999}, part, time.Time{})
-	if diff := cmp.Diff(placementtest.Observe(snapshot.New(classes, nil, rows, time.Time{})), placementtest.Observe(after)); diff != "" {
+	if diff := cmp.Diff(placementtest.Observe(snapshot.New(classes, nil, rows, time.Time{})),
+		placementtest.Observe(after)); diff != "" {
 		t.Errorf("the edited snapshot (-new +edited):\n%s", diff)
 	}
 	if diff := cmp.Diff(was, placementtest.Observe(before)); diff != "" {

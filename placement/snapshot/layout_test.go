@@ -22,9 +22,10 @@ func hostsWith(hosts int, has func(host, provider int) []placement.TraitID) plac
 				row.Parent = root
 			}
 			rows.Providers = append(rows.Providers, row)
-			rows.Inventories = append(rows.Inventories, placement.InventoryRow{Provider: id, Class: placement.ClassID(i), Inventory: placement.Inventory{
-				Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1,
-			}})
+			rows.Inventories = append(rows.Inventories,
+				placement.InventoryRow{Provider: id, Class: placement.ClassID(i), Inventory: placement.Inventory{
+					Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1,
+				}})
 			for _, trait := range has(host, i) {
 				rows.Traits = append(rows.Traits, placement.ProviderTraitRow{Provider: id, Trait: trait})
 			}
@@ -42,7 +43,9 @@ func TestTreesAlikeShareTheirLayout(t *testing.T) {
 		t.Error("trees share a layout that are not alike, or do not that are")
 	}
 	rows.Inventories[0].Used = 1
-	next := s.WithTrees([]int64{1}, placement.TreeRows{Providers: rows.Providers[:3], Inventories: rows.Inventories[:3], Traits: rows.Traits[:3]}, time.Time{})
+	next := s.WithTrees([]int64{1}, placement.TreeRows{
+		Providers: rows.Providers[:3], Inventories: rows.Inventories[:3], Traits: rows.Traits[:3],
+	}, time.Time{})
 	if next.Tree(0) == s.Tree(0) || next.Tree(0).Layout() != s.Tree(0).Layout() {
 		t.Error("usage changed a tree's layout")
 	}

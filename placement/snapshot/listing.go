@@ -107,7 +107,8 @@ func (l *listing) traits(names []string) ([]placement.TraitID, error) {
 	for _, name := range names {
 		id, ok := l.snapshot.Trait(name)
 		if !ok {
-			return nil, fault.New(fault.Invalid, "", "Invalid trait(s) in \"required\" parameter: %s", placement.TraitUnknown(name))
+			return nil, fault.New(fault.Invalid, "", "Invalid trait(s) in \"required\" parameter: %s",
+				placement.TraitUnknown(name))
 		}
 		ids = append(ids, id)
 	}
@@ -130,7 +131,8 @@ func (l *listing) resolveResources() error {
 	for _, r := range l.filter.Resources {
 		id, ok := l.snapshot.Class(r.Class)
 		if !ok {
-			return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: %s", placement.ClassUnknown(r.Class))
+			return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: %s",
+				placement.ClassUnknown(r.Class))
 		}
 		l.resources = append(l.resources, wantedAmount{id, r.Amount})
 	}

@@ -73,7 +73,9 @@ func drawFilter(t *rapid.T) snapshot.ProviderFilter {
 		Forbidden: sometimes(t, "forbidden", func() []string {
 			return traitNames(subset(t, "f", 1, bookTraits))
 		}),
-		NotMemberOf: sometimes(t, "not", func() []placement.UUID { return aggregateUUIDs(subset(t, "n", 1, bookAggregates+1)) }),
+		NotMemberOf: sometimes(t, "not", func() []placement.UUID {
+			return aggregateUUIDs(subset(t, "n", 1, bookAggregates+1))
+		}),
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "required") {
 		f.Required = append(f.Required, traitNames(append(subset(t, "any", 1, bookTraits), 2)))
@@ -99,7 +101,9 @@ func drawUUID(t *rapid.T) placement.UUID {
 func (b *records) passes(p *record, f snapshot.ProviderFilter) bool {
 	_, traits := bookCatalogs()
 	has := func(name string) bool {
-		return slices.ContainsFunc(traits, func(n placement.Named) bool { return n.Name == name && p.traits[placement.TraitID(n.ID)] })
+		return slices.ContainsFunc(traits, func(n placement.Named) bool {
+			return n.Name == name && p.traits[placement.TraitID(n.ID)]
+		})
 	}
 	in := func(uuid placement.UUID) bool {
 		for id := range p.aggs {

@@ -150,7 +150,8 @@ func drawInventory(t *rapid.T, provider int64, class placement.ClassID) placemen
 		Inventory: placement.Inventory{
 			Total: rapid.Int64Range(1, 9).Draw(t, "total"), Reserved: rapid.Int64Range(0, 1).Draw(t, "reserved"),
 			MinUnit: rapid.Int64Range(1, 2).Draw(t, "min"), MaxUnit: rapid.Int64Range(2, 9).Draw(t, "max"),
-			StepSize: rapid.Int64Range(1, 2).Draw(t, "step"), AllocationRatio: rapid.SampledFrom([]float64{1, 0.5, 1.5}).Draw(t, "ratio"),
+			StepSize:        rapid.Int64Range(1, 2).Draw(t, "step"),
+			AllocationRatio: rapid.SampledFrom([]float64{1, 0.5, 1.5}).Draw(t, "ratio"),
 		},
 	}
 }
@@ -205,7 +206,9 @@ func (h *history) compareAbsent() {
 		for _, p := range h.all {
 			members = members || p.aggs[a]
 		}
-		if got := slices.ContainsFunc(h.snapshot.WithAggregate(a), func(word uint64) bool { return word != 0 }); got != members {
+		if got := slices.ContainsFunc(h.snapshot.WithAggregate(a), func(word uint64) bool {
+			return word != 0
+		}); got != members {
 			h.t.Fatalf("WithAggregate(%d) has trees: %t, want %t", a, got, members)
 		}
 	}
@@ -216,8 +219,8 @@ func TestSnapshotEditedEqualsSnapshotBuilt(t *testing.T) {
 		h := &history{records: newRecords(), t: t, touched: make(map[int64]bool)}
 		h.snapshot = fresh(h.records)
 		t.Repeat(map[string]func(*rapid.T){
-			"add": h.add, "addMore": h.add, "remove": h.remove, "rename": h.rename, "swap": h.swap, "move": h.move, "moveMore": h.move,
-			"trait": h.trait, "aggregate": h.aggregate, "inventory": h.inventory,
+			"add": h.add, "addMore": h.add, "remove": h.remove, "rename": h.rename, "swap": h.swap, "move": h.move,
+			"moveMore": h.move, "trait": h.trait, "aggregate": h.aggregate, "inventory": h.inventory,
 			"refresh": func(*rapid.T) {
 				h.refresh()
 				h.compare()
@@ -258,7 +261,8 @@ func TestSnapshotWithCatalogsKeepsTrees(t *testing.T) {
 func TestSnapshotOfNothing(t *testing.T) {
 	s := snapshot.New(nil, nil, placement.TreeRows{}, time.Unix(5, 0))
 	if s.Len() != 0 || s.TreeCount() != 0 || s.Nested() || s.IndexLimit() != 0 || !s.Built().Equal(time.Unix(5, 0)) {
-		t.Errorf("an empty snapshot has %d providers, %d trees, indexes up to %d, built %v", s.Len(), s.TreeCount(), s.IndexLimit(), s.Built())
+		t.Errorf("an empty snapshot has %d providers, %d trees, indexes up to %d, built %v", s.Len(), s.TreeCount(),
+			s.IndexLimit(), s.Built())
 	}
 	if p, tree := s.Provider("x"); p != nil || tree != nil {
 		t.Errorf("Provider(x) = %v, %v", p, tree)
@@ -273,7 +277,9 @@ func TestSnapshotOfNothing(t *testing.T) {
 
 func TestSnapshotLeavesOutTreesWithoutRoot(t *testing.T) {
 	rows := placement.TreeRows{
-		Providers:   []placement.ProviderRow{{ID: 1, UUID: "a", Name: "a", Root: 1}, {ID: 3, UUID: "c", Name: "c", Parent: 2, Root: 2}},
+		Providers: []placement.ProviderRow{
+			{ID: 1, UUID: "a", Name: "a", Root: 1}, {ID: 3, UUID: "c", Name: "c", Parent: 2, Root: 2},
+		},
 		Inventories: []placement.InventoryRow{{Provider: 9, Class: 1}},
 	}
 	s := snapshot.New(nil, nil, rows, time.Time{})

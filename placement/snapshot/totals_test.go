@@ -19,7 +19,11 @@ func TestTotals(t *testing.T) {
 		}}
 	}
 	rows := placement.TreeRows{
-		Providers: []placement.ProviderRow{{ID: 1, Root: 1, UUID: "u1", Name: "n1"}, {ID: 2, Root: 2, UUID: "u2", Name: "n2"}, {ID: 3, Root: 3, UUID: "u3", Name: "n3"}},
+		Providers: []placement.ProviderRow{
+			{ID: 1, Root: 1, UUID: "u1", Name: "n1"},
+			{ID: 2, Root: 2, UUID: "u2", Name: "n2"},
+			{ID: 3, Root: 3, UUID: "u3", Name: "n3"},
+		},
 		Inventories: []placement.InventoryRow{
 			row(1, 7, 0, 1.5, 3),  // 10.5
 			row(2, 4, 6, 16, 0),   // reserved is more than there is
