@@ -47,7 +47,8 @@ func (c *Catalog) List(f Filter, sorts ...Sort) []Image {
 
 // lets reports whether an image matches.
 func (f *Filter) lets(image *Image) bool {
-	if image.Hidden != f.Hidden || f.SizeMin != nil && image.Size < *f.SizeMin || f.SizeMax != nil && image.Size > *f.SizeMax {
+	if image.Hidden != f.Hidden || f.SizeMin != nil && image.Size < *f.SizeMin ||
+		f.SizeMax != nil && image.Size > *f.SizeMax {
 		return false
 	}
 	for _, tag := range f.Tags {

@@ -38,15 +38,17 @@ type Image struct {
 // names are the members of an image that are no properties: the fields of Image, and those that
 // Glance's list of images has and a file has no use for.
 var names = []string{
-	"id", "name", "status", "visibility", "disk_format", "container_format", "size", "min_disk", "min_ram", "owner", "protected",
-	"os_hidden", "tags", "created_at", "updated_at",
-	"checksum", "os_hash_algo", "os_hash_value", "virtual_size", "self", "file", "schema", "direct_url", "locations", "stores",
+	"id", "name", "status", "visibility", "disk_format", "container_format", "size", "min_disk", "min_ram", "owner",
+	"protected", "os_hidden", "tags", "created_at", "updated_at", "checksum", "os_hash_algo", "os_hash_value",
+	"virtual_size", "self", "file", "schema", "direct_url", "locations", "stores",
 }
 
 var (
 	isUUID       = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	visibilities = []string{"public", "private", "shared", "community"}
-	statuses     = []string{"queued", "saving", "active", "killed", "deleted", "uploading", "importing", "pending_delete", "deactivated"}
+	statuses     = []string{
+		"queued", "saving", "active", "killed", "deleted", "uploading", "importing", "pending_delete", "deactivated",
+	}
 )
 
 // Parse reads images from a JSON object {"images": […]}, as GET /v2/images of Glance answers.

@@ -27,8 +27,9 @@ func TestParse(t *testing.T) {
 	then := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	want := []images.Image{
 		{
-			ID: one, Name: "cirros", Status: "active", Visibility: "public", DiskFormat: "qcow2", ContainerFormat: "bare", Size: 7, MinDisk: 1,
-			Tags: []string{}, CreatedAt: now, UpdatedAt: now, Properties: map[string]string{"trait:HW_CPU_X86_AVX2": "required"},
+			ID: one, Name: "cirros", Status: "active", Visibility: "public", DiskFormat: "qcow2", ContainerFormat: "bare",
+			Size: 7, MinDisk: 1, Tags: []string{}, CreatedAt: now, UpdatedAt: now,
+			Properties: map[string]string{"trait:HW_CPU_X86_AVX2": "required"},
 		},
 		{
 			ID: two, Status: "queued", Visibility: "public", ContainerFormat: "bare",
@@ -65,7 +66,10 @@ func TestParseRefuses(t *testing.T) {
 
 func TestList(t *testing.T) {
 	c := images.NewCatalog([]images.Image{
-		{ID: two, Name: "b", Size: 20, Status: "active", Tags: []string{"x", "y"}, CreatedAt: now, Properties: map[string]string{"os_distro": "debian"}},
+		{
+			ID: two, Name: "b", Size: 20, Status: "active", Tags: []string{"x", "y"}, CreatedAt: now,
+			Properties: map[string]string{"os_distro": "debian"},
+		},
 		{ID: one, Name: "a", Size: 100, Status: "active", Tags: []string{"x"}, CreatedAt: now},
 		{ID: three, Name: "c", Hidden: true},
 	})
@@ -75,18 +79,22 @@ func TestList(t *testing.T) {
 		by     []images.Sort
 		want   []string
 	}{
-		"All":             {images.Filter{}, nil, []string{one, two}},
-		"Hidden":          {images.Filter{Hidden: true}, nil, []string{three}},
-		"ByName":          {images.Filter{}, []images.Sort{{Key: "name", Descending: true}}, []string{two, one}},
-		"BySize":          {images.Filter{}, []images.Sort{{Key: "size"}}, []string{two, one}},
-		"TheSameIsByID":   {images.Filter{}, []images.Sort{{Key: "created_at", Descending: true}}, []string{one, two}},
-		"Named":           {images.Filter{Fields: map[string][]string{"name": {"b", "c"}}}, nil, []string{two}},
-		"WithProperty":    {images.Filter{Fields: map[string][]string{"os_distro": {"debian"}}}, nil, []string{two}},
-		"OtherProperty":   {images.Filter{Fields: map[string][]string{"os_version": {""}}}, nil, nil},
-		"AllTags":         {images.Filter{Tags: []string{"x", "y"}}, nil, []string{two}},
-		"Small":           {images.Filter{SizeMax: &most}, nil, []string{two}},
-		"Big":             {images.Filter{SizeMin: &least}, nil, []string{one}},
-		"OfSeveralThings": {images.Filter{Tags: []string{"x"}, Fields: map[string][]string{"status": {"active"}, "protected": {"true"}}}, nil, nil},
+		"All":           {images.Filter{}, nil, []string{one, two}},
+		"Hidden":        {images.Filter{Hidden: true}, nil, []string{three}},
+		"ByName":        {images.Filter{}, []images.Sort{{Key: "name", Descending: true}}, []string{two, one}},
+		"BySize":        {images.Filter{}, []images.Sort{{Key: "size"}}, []string{two, one}},
+		"TheSameIsByID": {images.Filter{}, []images.Sort{{Key: "created_at", Descending: true}}, []string{one, two}},
+		"Named":         {images.Filter{Fields: map[string][]string{"name": {"b", "c"}}}, nil, []string{two}},
+		"WithProperty":  {images.Filter{Fields: map[string][]string{"os_distro": {"debian"}}}, nil, []string{two}},
+		"OtherProperty": {images.Filter{Fields: map[string][]string{"os_version": {""}}}, nil, nil},
+		"AllTags":       {images.Filter{Tags: []string{"x", "y"}}, nil, []string{two}},
+		"Small":         {images.Filter{SizeMax: &most}, nil, []string{two}},
+		"Big":           {images.Filter{SizeMin: &least}, nil, []string{one}},
+		"OfSeveralThings": {
+			images.Filter{Tags: []string{"x"}, Fields: map[string][]string{"status": {"active"}, "protected": {"true"}}},
+			nil,
+			nil,
+		},
 	} {
 		var got []string
 		for _, image := range c.List(tc.filter, tc.by...) {

@@ -52,7 +52,8 @@ func TestTextLine(t *testing.T) {
 		{
 			"GlobalIDFirst",
 			func(l *slog.Logger) {
-				ctx := context.WithValue(context.Background(), logging.Key{}, &logging.Origin{RequestID: "req-1", GlobalID: "req-0"})
+				ctx := context.WithValue(context.Background(), logging.Key{},
+					&logging.Origin{RequestID: "req-1", GlobalID: "req-0"})
 				l.ErrorContext(ctx, "hello")
 			},
 			"ERROR berth [req-0 req-1 - -] hello",

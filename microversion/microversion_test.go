@@ -27,7 +27,10 @@ func TestParse(t *testing.T) {
 		{in: "1.", err: "invalid version string: 1.; invalid literal for int() with base 10: ''"},
 		{in: "a'b.1", err: `invalid version string: a'b.1; invalid literal for int() with base 10: "a'b"`},
 		{in: "1.1__0", err: "invalid version string: 1.1__0; invalid literal for int() with base 10: '1__0'"},
-		{in: "\xc2\xa01.\\\t\x01", err: "invalid version string: \u00a01.\\\t\x01; invalid literal for int() with base 10: '\\\\\\t\\x01'"},
+		{
+			in:  "\xc2\xa01.\\\t\x01",
+			err: "invalid version string: \u00a01.\\\t\x01; invalid literal for int() with base 10: '\\\\\\t\\x01'",
+		},
 	} {
 		got, err := microversion.Parse(tc.in)
 		if text := errText(err); got != tc.want || text != tc.err {
@@ -121,7 +124,9 @@ func TestFormat(t *testing.T) {
 }
 
 func FuzzNegotiate(f *testing.F) {
-	for _, s := range []string{"placement 1.39", "placement latest", "placement\t-1_0.+0", "a b,placement x.y", "placement \xff.\x00"} {
+	for _, s := range []string{
+		"placement 1.39", "placement latest", "placement\t-1_0.+0", "a b,placement x.y", "placement \xff.\x00",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

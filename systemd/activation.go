@@ -29,7 +29,8 @@ func listeners(files []*os.File) ([]Listener, error) {
 		ln, err := net.FileListener(f)
 		f.Close() // the listener has a descriptor of its own
 		if err != nil {
-			errs = errors.Join(errs, fmt.Errorf("socket %s from systemd: %w: want ListenStream= in the socket unit", f.Name(), err))
+			errs = errors.Join(errs, fmt.Errorf("socket %s from systemd: %w: want ListenStream= in the socket unit",
+				f.Name(), err))
 			continue
 		}
 		all = append(all, Listener{ln, f.Name()})

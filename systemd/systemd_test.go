@@ -91,11 +91,17 @@ func TestMessages(t *testing.T) {
 		send func() error
 		want string
 	}{
-		{"Starting", func() error { return n.Starting("reading:\n40000 providers", time.Minute) }, "STATUS=reading: 40000 providers\nEXTEND_TIMEOUT_USEC=60000000"},
+		{
+			"Starting", func() error { return n.Starting("reading:\n40000 providers", time.Minute) },
+			"STATUS=reading: 40000 providers\nEXTEND_TIMEOUT_USEC=60000000",
+		},
 		{"Ready", func() error { return n.Ready("serving") }, "READY=1\nSTATUS=serving"},
 		{"Lines", func() error { return n.Ready("forged\nSTOPPING=1") }, "READY=1\nSTATUS=forged STOPPING=1"},
 		{"Reloading", n.Reloading, "RELOADING=1\nMONOTONIC_USEC=[0-9]{6,}\nSTATUS=reloading"},
-		{"Stopping", func() error { return n.Stopping("finishing", 30*time.Second) }, "STOPPING=1\nSTATUS=finishing\nEXTEND_TIMEOUT_USEC=30000000"},
+		{
+			"Stopping", func() error { return n.Stopping("finishing", 30*time.Second) },
+			"STOPPING=1\nSTATUS=finishing\nEXTEND_TIMEOUT_USEC=30000000",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if err := tc.send(); err != nil {

@@ -23,7 +23,9 @@ func WatchdogInterval() (time.Duration, error) {
 // to failed, once for each round without a reset. The context of alive ends well before its round
 // does, so that a check that respects it never counts as stuck. One alive runs at a time, in a
 // goroutine of its own that Watch abandons when it is stuck.
-func (n *Notifier) Watch(ctx context.Context, interval time.Duration, alive func(context.Context) error, failed func(error)) {
+func (n *Notifier) Watch(
+	ctx context.Context, interval time.Duration, alive func(context.Context) error, failed func(error),
+) {
 	round := max(interval/3, time.Millisecond)
 	tick := time.NewTicker(round)
 	defer tick.Stop()

@@ -103,7 +103,8 @@ func (r *Report) Write(w io.Writer) error {
 		fmt.Fprintln(t, "\nRULE\tALLOWED\tOPERATIONS")
 	}
 	for _, rule := range r.Rules {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", rule.Rule, map[bool]string{true: "yes", false: "no"}[rule.Allowed], strings.Join(rule.Operations, ", "))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", rule.Rule, map[bool]string{true: "yes", false: "no"}[rule.Allowed],
+			strings.Join(rule.Operations, ", "))
 	}
 	return t.Flush()
 }

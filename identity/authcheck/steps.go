@@ -33,7 +33,8 @@ type Check struct {
 // settings with which no step can be performed.
 func (c Check) Run(ctx context.Context) (*Report, error) {
 	if c.Settings.API.AuthStrategy == config.StrategyNoAuth2 {
-		return nil, errors.New("[api] auth_strategy is noauth2: callers are not checked, so there is nothing to test; set it to keystone")
+		return nil, errors.New("[api] auth_strategy is noauth2: callers are not checked, so there is nothing to test; set " +
+			"it to keystone")
 	}
 	v, err := keystone.New(c.Options)
 	if err != nil {
@@ -66,7 +67,8 @@ func (r *Report) settings(cfg *config.Placement, opts keystone.Options, warnings
 		}
 	}
 	if cfg.Keystone.WWWAuthenticateURI == "" {
-		r.warn("settings", "www_authenticate_uri is not set: clients get auth_url as the address to log in at, which may not be for them")
+		r.warn("settings", "www_authenticate_uri is not set: clients get auth_url as the address to log in at, which may "+
+			"not be for them")
 	}
 	if opts.Insecure {
 		r.warn("settings", "insecure is set: Keystone's certificate is not checked")
@@ -119,14 +121,16 @@ func (r *Report) right(own keystone.Holder) {
 			return
 		}
 	}
-	r.warn("right", "%s has neither the role service nor admin, so that Keystone refuses to check tokens, unless its policy was changed; check with --token", own.UserName)
+	r.warn("right", "%s has neither the role service nor admin, so that Keystone refuses to check tokens, unless its "+
+		"policy was changed; check with --token", own.UserName)
 }
 
 // clock reports how far Keystone's clock is ahead, by the Date of its answers; a negative time is
 // behind.
 func (r *Report) clock(ahead time.Duration) {
 	if ahead.Abs() > clockTolerance {
-		r.warn("clock", "Keystone's is ahead of this machine's by %s: tokens expire too early or too late; keep both in step with NTP", ahead.Round(time.Second))
+		r.warn("clock", "Keystone's is ahead of this machine's by %s: tokens expire too early or too late; keep both in "+
+			"step with NTP", ahead.Round(time.Second))
 		return
 	}
 	r.ok("clock", "in step with Keystone's")

@@ -88,7 +88,8 @@ func Find(address string, status int, body []byte) (Version, error) {
 	case Versioned(address):
 		return Version{URL: Below(address)}, nil
 	case listed:
-		return Version{}, fmt.Errorf("%s lists no version 3 of Keystone's API: auth_url has to be Keystone's", base.Redacted())
+		return Version{}, fmt.Errorf("%s lists no version 3 of Keystone's API: auth_url has to be Keystone's",
+			base.Redacted())
 	}
 	return Version{}, nil
 }

@@ -52,10 +52,14 @@ func TestLoginsAreUpstreams(t *testing.T) {
 		Body    string
 	}
 	var cases []logIn
-	for _, address := range []string{"http://k.test", "http://k.test:5000/", "https://k.test/identity", "http://k.test/v3", "http://k.test/v3/", "http://k.test/srv2.example/keystone", "http://k.test/srv2.example/keystone/v3"} {
+	for _, address := range []string{
+		"http://k.test", "http://k.test:5000/", "https://k.test/identity", "http://k.test/v3", "http://k.test/v3/",
+		"http://k.test/srv2.example/keystone", "http://k.test/srv2.example/keystone/v3",
+	} {
 		for _, href := range []string{
-			"http://k.test/v3/", "http://k.test:5000/v3", "https://k.test/identity/v3/", "http://k.test/srv2.example/keystone/v3/", "http://other.test/v3/",
-			"http://other.test:35357/a/b/v3", "//other.test/v3/", "v3/", "/v3", "/identity/v3/", "http://user@k.test/v3/",
+			"http://k.test/v3/", "http://k.test:5000/v3", "https://k.test/identity/v3/",
+			"http://k.test/srv2.example/keystone/v3/", "http://other.test/v3/", "http://other.test:35357/a/b/v3",
+			"//other.test/v3/", "v3/", "/v3", "/identity/v3/", "http://user@k.test/v3/",
 		} {
 			link := []map[string]string{{"rel": "self", "href": href}}
 			version := map[string]any{"id": "v3.14", "status": "stable", "links": link}

@@ -43,7 +43,9 @@ func TestKeys(t *testing.T) {
 	if host, ok := hostkey.HostOf(key); !ok || host != "cn1" {
 		t.Errorf("HostOf(%q) = %q, %v", key, host, ok)
 	}
-	for _, bad := range []string{"", "cn1", "cn1:", "cn1:abc", ":" + strings.Repeat("0", 64), "cn1:" + strings.Repeat("g", 64)} {
+	for _, bad := range []string{
+		"", "cn1", "cn1:", "cn1:abc", ":" + strings.Repeat("0", 64), "cn1:" + strings.Repeat("g", 64),
+	} {
 		if host, ok := hostkey.HostOf(bad); ok {
 			t.Errorf("HostOf(%q) = %q, want none", bad, host)
 		}

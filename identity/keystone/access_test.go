@@ -57,7 +57,9 @@ func TestCredentials(t *testing.T) {
 				AuthURL: c.AuthURL, ApplicationCredentialID: "c1", ApplicationCredentialSecret: "s1",
 			}}
 		}, object{
-			"identity": object{"methods": []any{"application_credential"}, "application_credential": object{"id": "c1", "secret": "s1"}},
+			"identity": object{
+				"methods": []any{"application_credential"}, "application_credential": object{"id": "c1", "secret": "s1"},
+			},
 		}},
 		{"ApplicationCredentialByName", func(c *keystone.Credentials) {
 			c.Type, c.ApplicationCredentialName, c.ApplicationCredentialSecret = keystone.ApplicationCredential, "mine", "s1"
@@ -92,18 +94,35 @@ func TestWrongOptions(t *testing.T) {
 		change func(*keystone.Options)
 		want   []string
 	}{
-		{"Nothing", func(o *keystone.Options) { o.Credentials = keystone.Credentials{} }, []string{"auth_url is not set", "auth_type is not set"}},
-		{"OtherKind", func(o *keystone.Options) { o.Credentials.Type = "v3oidcpassword" }, []string{`"v3oidcpassword"`, "v3applicationcredential"}},
+		{
+			"Nothing", func(o *keystone.Options) { o.Credentials = keystone.Credentials{} },
+			[]string{"auth_url is not set", "auth_type is not set"},
+		},
+		{
+			"OtherKind", func(o *keystone.Options) { o.Credentials.Type = "v3oidcpassword" },
+			[]string{`"v3oidcpassword"`, "v3applicationcredential"},
+		},
 		{"NoURL", func(o *keystone.Options) { o.Credentials.AuthURL = "keystone:5000" }, []string{"auth_url: want a URL"}},
-		{"NoUser", func(o *keystone.Options) { o.Credentials.Username, o.Credentials.Password = "", "" }, []string{"username is not set", "password is not set"}},
-		{"NoDomains", func(o *keystone.Options) { o.Credentials.UserDomainName, o.Credentials.ProjectDomainName = "", "" }, []string{"user_domain_name", "project_domain_name"}},
+		{
+			"NoUser", func(o *keystone.Options) { o.Credentials.Username, o.Credentials.Password = "", "" },
+			[]string{"username is not set", "password is not set"},
+		},
+		{
+			"NoDomains", func(o *keystone.Options) { o.Credentials.UserDomainName, o.Credentials.ProjectDomainName = "", "" },
+			[]string{"user_domain_name", "project_domain_name"},
+		},
 		{"NoScope", func(o *keystone.Options) { o.Credentials.ProjectName = "" }, []string{"project_name is not set"}},
 		{"TwoScopes", func(o *keystone.Options) { o.Credentials.DomainName = "Default" }, []string{"several"}},
-		{"HalfTheSystem", func(o *keystone.Options) { o.Credentials.SystemScope = "half" }, []string{`system_scope = "half"`}},
+		{
+			"HalfTheSystem", func(o *keystone.Options) { o.Credentials.SystemScope = "half" },
+			[]string{`system_scope = "half"`},
+		},
 		{"Interface", func(o *keystone.Options) { o.Interface = "private" }, []string{`interface = "private"`}},
 		{"KeyAlone", func(o *keystone.Options) { o.KeyFile = "key.pem" }, []string{"without certfile"}},
 		{"NoSecret", func(o *keystone.Options) {
-			o.Credentials = keystone.Credentials{Type: keystone.ApplicationCredential, Auth: keystone.Auth{AuthURL: "http://keystone.test"}}
+			o.Credentials = keystone.Credentials{
+				Type: keystone.ApplicationCredential, Auth: keystone.Auth{AuthURL: "http://keystone.test"},
+			}
 		}, []string{"application_credential_id is not set", "application_credential_secret is not set"}},
 		{"NoCAFile", func(o *keystone.Options) { o.CAFile = "/nothing" }, []string{"cafile", "/nothing"}},
 		{"NoCertFile", func(o *keystone.Options) { o.CertFile = "/nothing" }, []string{"certfile"}},
@@ -137,28 +156,74 @@ func TestDiscovery(t *testing.T) {
 	}{
 		{"Root", keystone.Password, "http://k.test:5000", 300, versions("http://k.test:5000/v3/"), "http://k.test:5000/v3"},
 		{"OtherHost", keystone.Password, "http://k.test/", 300, versions("http://other.test/v3/"), "http://k.test/v3"},
-		{"OtherHostOfTheVersion", keystone.Password, "http://k.test/identity/v3", 200, version("http://10.0.0.1:5000/v3/"), "http://k.test/identity/v3"},
-		{"OtherHostWithAnotherPath", keystone.Password, "http://k.test/identity", 300, versions("http://other.test/keystone/v3/"), "http://k.test/identity/v3"},
-		{"OtherHostWithoutAVersion", keystone.Password, "http://k.test/identity", 300, versions("http://other.test/"), "http://k.test/identity/v3"},
-		{"OtherPort", keystone.Password, "http://k.test:5000/", 300, versions("http://k.test:35357/v3/"), "http://k.test:5000/v3"},
+		{
+			"OtherHostOfTheVersion", keystone.Password, "http://k.test/identity/v3", 200, version("http://10.0.0.1:5000/v3/"),
+			"http://k.test/identity/v3",
+		},
+		{
+			"OtherHostWithAnotherPath", keystone.Password, "http://k.test/identity", 300,
+			versions("http://other.test/keystone/v3/"), "http://k.test/identity/v3",
+		},
+		{
+			"OtherHostWithoutAVersion", keystone.Password, "http://k.test/identity", 300, versions("http://other.test/"),
+			"http://k.test/identity/v3",
+		},
+		{
+			"OtherPort", keystone.Password, "http://k.test:5000/", 300, versions("http://k.test:35357/v3/"),
+			"http://k.test:5000/v3",
+		},
 		{"NoPort", keystone.Password, "https://k.test:5000/", 300, versions("https://k.test/v3/"), "https://k.test:5000/v3"},
-		{"OtherScheme", keystone.Password, "http://k.test/", 300, versions("https://k.test/identity/v3/"), "http://k.test/identity/v3"},
-		{"TLSIsNotLeft", keystone.Password, "https://k.test/identity", 300, versions("http://10.0.0.1:5000/identity/v3/"), "https://k.test/identity/v3"},
-		{"TLSIsNotLeftOnTheHost", keystone.Password, "https://k.test/identity", 300, versions("http://k.test/identity/v3/"), "https://k.test/identity/v3"},
+		{
+			"OtherScheme", keystone.Password, "http://k.test/", 300, versions("https://k.test/identity/v3/"),
+			"http://k.test/identity/v3",
+		},
+		{
+			"TLSIsNotLeft", keystone.Password, "https://k.test/identity", 300, versions("http://10.0.0.1:5000/identity/v3/"),
+			"https://k.test/identity/v3",
+		},
+		{
+			"TLSIsNotLeftOnTheHost", keystone.Password, "https://k.test/identity", 300, versions("http://k.test/identity/v3/"),
+			"https://k.test/identity/v3",
+		},
 		{"WithoutScheme", keystone.Password, "https://k.test/", 300, versions("//other.test/v3/"), "https://k.test/v3"},
 		{"WithAUser", keystone.Password, "http://k.test/", 300, versions("http://user@k.test/v3/"), "http://k.test/v3"},
-		{"OtherPath", keystone.Password, "http://k.test/", 300, versions("http://k.test/identity/v3/?a=b#c"), "http://k.test/identity/v3"},
+		{
+			"OtherPath", keystone.Password, "http://k.test/", 300, versions("http://k.test/identity/v3/?a=b#c"),
+			"http://k.test/identity/v3",
+		},
 		{"Relative", keystone.Password, "http://k.test/identity", 300, versions("v3/"), "http://k.test/identity/v3"},
-		{"RelativeToTheHost", keystone.Password, "http://k.test/old", 300, versions("/identity/v3"), "http://k.test/identity/v3"},
+		{
+			"RelativeToTheHost", keystone.Password, "http://k.test/old", 300, versions("/identity/v3"),
+			"http://k.test/identity/v3",
+		},
 		{"OneVersion", keystone.Password, "http://k.test/", 200, version("v3/"), "http://k.test/v3"},
-		{"PlainList", keystone.Password, "http://k.test/", 200, object{"versions": []object{{"id": "v3.14", "links": []object{{"rel": "Self", "href": "/v3/"}}}}}, "http://k.test/v3"},
-		{"VersionInThePath", keystone.Password, "http://k.test/srv2.example/keystone", 300, versions("http://k.test/srv2.example/keystone/v3/"), "http://k.test/srv2.example/keystone/v3"},
+		{
+			"PlainList", keystone.Password, "http://k.test/", 200,
+			object{"versions": []object{{"id": "v3.14", "links": []object{{"rel": "Self", "href": "/v3/"}}}}},
+			"http://k.test/v3",
+		},
+		{
+			"VersionInThePath", keystone.Password, "http://k.test/srv2.example/keystone", 300,
+			versions("http://k.test/srv2.example/keystone/v3/"), "http://k.test/srv2.example/keystone/v3",
+		},
 		{"NoDocumentButAVersion", keystone.Password, "http://k.test/identity/v3/", 404, "no", "http://k.test/identity/v3"},
 		{"NoDocument", keystone.Password, "http://k.test/", 404, "no", ""},
-		{"NoLink", keystone.Password, "http://k.test/", 200, object{"version": object{"id": "v3.14", "links": []object{}}}, ""},
+		{
+			"NoLink", keystone.Password, "http://k.test/", 200,
+			object{"version": object{"id": "v3.14", "links": []object{}}},
+			"",
+		},
 		{"NoURL", keystone.Password, "http://k.test/", 300, versions("http://[/v3"), ""},
-		{"OtherVersions", keystone.Password, "http://k.test/", 200, object{"versions": object{"values": []object{{"id": "v2.0"}}}}, ""},
-		{"VersionThirty", keystone.Password, "http://k.test/", 200, object{"version": object{"id": "v30.0", "links": []object{{"rel": "self", "href": "v30/"}}}}, ""},
+		{
+			"OtherVersions", keystone.Password, "http://k.test/", 200,
+			object{"versions": object{"values": []object{{"id": "v2.0"}}}},
+			"",
+		},
+		{
+			"VersionThirty", keystone.Password, "http://k.test/", 200,
+			object{"version": object{"id": "v30.0", "links": []object{{"rel": "self", "href": "v30/"}}}},
+			"",
+		},
 		{"NoList", keystone.Password, "http://k.test/", 200, "hello", ""},
 		{"V3Password", keystone.V3Password, "http://k.test/", 500, "never sent", "http://k.test/v3"},
 		{"V3PasswordWithVersion", keystone.V3Password, "http://k.test/v3", 500, "never sent", "http://k.test/v3"},
@@ -181,7 +246,9 @@ func TestDiscovery(t *testing.T) {
 				}
 				return reply(tc.status, tc.doc), nil
 			})
-			v := newValidator(t, f, func(o *keystone.Options) { o.Credentials.Type, o.Credentials.AuthURL = tc.kind, tc.authURL })
+			v := newValidator(t, f, func(o *keystone.Options) {
+				o.Credentials.Type, o.Credentials.AuthURL = tc.kind, tc.authURL
+			})
 			self, err := v.Inspect(context.Background())
 			if tc.kind == keystone.Password && (err == nil) != (tc.want != "") || login != tc.want || self.LoginURL != tc.want {
 				t.Errorf("Inspect = %q, %v, after logging in at %q; want %q", self.LoginURL, err, login, tc.want)
@@ -212,7 +279,10 @@ func TestEndpoint(t *testing.T) {
 		{"Public", "public", "", catalog, "http://public.test/v3", ""},
 		{"OlderName", "publicURL", "one", catalog, "http://public.test/v3", ""},
 		{"RegionWithoutVersion", "internal", "two", catalog, "http://keystone.test/v3", ""},
-		{"NoSuchRegion", "public", "two", catalog, "", "interface public in region_name two: it has internal in one, internal in two, public in one"},
+		{
+			"NoSuchRegion", "public", "two", catalog, "",
+			"interface public in region_name two: it has internal in one, internal in two, public in one",
+		},
 		{"NoSuchInterface", "admin", "", catalog, "", "interface admin"},
 		{"NoKeystone", "internal", "", catalog[:1], "", "no endpoint of Keystone"},
 		{"NoCatalog", "internal", "", nil, "", "no endpoint of Keystone"},
@@ -229,8 +299,11 @@ func TestEndpoint(t *testing.T) {
 				res.Header.Set("X-Subject-Token", "own")
 				return res, nil
 			})
-			self, err := newValidator(t, f, func(o *keystone.Options) { o.Interface, o.Region = tc.iface, tc.region }).Inspect(context.Background())
-			if self.QueryURL != tc.want || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+			self, err := newValidator(t, f, func(o *keystone.Options) {
+				o.Interface, o.Region = tc.iface, tc.region
+			}).Inspect(context.Background())
+			if self.QueryURL != tc.want || (err == nil) != (tc.problem == "") ||
+				err != nil && !strings.Contains(err.Error(), tc.problem) {
 				t.Errorf("Inspect = %q, %v; want %q, %q", self.QueryURL, err, tc.want, tc.problem)
 			}
 		})
@@ -259,7 +332,9 @@ func TestAccessRules(t *testing.T) {
 	}
 	f := newFake()
 	answer := tokenOf("ann", time.Hour)
-	answer["application_credential"] = object{"access_rules": []object{{"service": "placement", "method": "GET", "path": "/traits"}}}
+	answer["application_credential"] = object{
+		"access_rules": []object{{"service": "placement", "method": "GET", "path": "/traits"}},
+	}
 	f.know("some", answer)
 	answer = tokenOf("ann", time.Hour)
 	answer["application_credential"] = object{"access_rules": []object{}}
@@ -280,9 +355,12 @@ func TestAccessRules(t *testing.T) {
 		{"none", "", "GET", "/traits", false},
 		{"all", "", "PUT", "/anything", true},
 	} {
-		_, err := v.Caller(context.Background(), keystone.Request{Token: tc.token, ServiceToken: tc.service, Method: tc.method, Path: tc.path})
+		_, err := v.Caller(context.Background(), keystone.Request{
+			Token: tc.token, ServiceToken: tc.service, Method: tc.method, Path: tc.path,
+		})
 		if kind, _ := fault.Of(err); (err == nil) != tc.good || err != nil && kind != fault.Unauthentic {
-			t.Errorf("token %s, service %q, %s %s: %v, want it to be let through: %v", tc.token, tc.service, tc.method, tc.path, err, tc.good)
+			t.Errorf("token %s, service %q, %s %s: %v, want it to be let through: %v", tc.token, tc.service, tc.method, tc.path,
+				err, tc.good)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func (t target) find(catalog []service) (endpoint, error) {
 			}
 			for _, e := range s.Endpoints {
 				e.Region = cmp.Or(e.Region, e.RegionID)
-				if strings.TrimSuffix(e.Interface, "URL") == iface && (t.region == "" || t.region == e.Region || t.region == e.RegionID) {
+				if strings.TrimSuffix(e.Interface, "URL") == iface &&
+					(t.region == "" || t.region == e.Region || t.region == e.RegionID) {
 					return e, nil
 				}
 				seen = append(seen, e.Interface+" in "+cmp.Or(e.Region, "no region"))
@@ -67,7 +68,8 @@ func (t target) missing(seen []string) error {
 	if len(seen) == 0 {
 		return fmt.Errorf("the catalogue of the service's token has no endpoint of %s: want one with %s", t.name, want)
 	}
-	return fmt.Errorf("the catalogue has no endpoint of %s with %s: it has %s", t.name, want, strings.Join(slices.Compact(seen), ", "))
+	return fmt.Errorf("the catalogue has no endpoint of %s with %s: it has %s", t.name, want,
+		strings.Join(slices.Compact(seen), ", "))
 }
 
 // discover requests the versions of the API at an address and returns version 3.

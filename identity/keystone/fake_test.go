@@ -83,7 +83,9 @@ func (f *fake) issue() *http.Response {
 	f.issued++
 	f.own = fmt.Sprintf("own-%d", f.issued)
 	t := tokenOf("placement", f.ownLife)
-	t["catalog"] = []object{{"type": "identity", "endpoints": []object{{"interface": "internal", "region": "RegionOne", "url": f.url}}}}
+	t["catalog"] = []object{
+		{"type": "identity", "endpoints": []object{{"interface": "internal", "region": "RegionOne", "url": f.url}}},
+	}
 	if f.catalog != nil {
 		t["catalog"] = f.catalog
 	}

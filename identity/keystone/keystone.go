@@ -60,7 +60,8 @@ const (
 // unavailable. The error joins all mistakes in the options.
 func New(opts Options) (*Validator, error) {
 	if opts.Credentials.fixed() {
-		return nil, errors.New("auth_type = " + opts.Credentials.Type + ": a token expires, and callers could not be checked any more; want " + Password + " or " + ApplicationCredential)
+		return nil, errors.New("auth_type = " + opts.Credentials.Type +
+			": a token expires, and callers could not be checked any more; want " + Password + " or " + ApplicationCredential)
 	}
 	if err := opts.complete(); err != nil {
 		return nil, err

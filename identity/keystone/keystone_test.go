@@ -45,7 +45,9 @@ func wantCount(t *testing.T, f *fake, call string, want int) {
 
 func TestCaller(t *testing.T) {
 	domain := object{"id": "default", "name": "Default"}
-	base := identity.Caller{UserID: "u-ann", UserDomainID: "default", Roles: []string{"member", "reader"}, AdminProject: true}
+	base := identity.Caller{
+		UserID: "u-ann", UserDomainID: "default", Roles: []string{"member", "reader"}, AdminProject: true,
+	}
 	with := func(change func(*identity.Caller)) identity.Caller {
 		c := base
 		change(&c)
@@ -57,9 +59,18 @@ func TestCaller(t *testing.T) {
 		want   identity.Caller
 	}{
 		{"Project", func(object) {}, with(func(c *identity.Caller) { c.ProjectID, c.ProjectDomainID = "p-demo", "default" })},
-		{"Domain", func(o object) { delete(o, "project"); o["domain"] = domain }, with(func(c *identity.Caller) { c.DomainID = "default" })},
-		{"System", func(o object) { delete(o, "project"); o["system"] = object{"all": true} }, with(func(c *identity.Caller) { c.SystemScope = "all" })},
-		{"Unscoped", func(o object) { delete(o, "project"); delete(o, "roles") }, with(func(c *identity.Caller) { c.Roles = nil })},
+		{
+			"Domain", func(o object) { delete(o, "project"); o["domain"] = domain },
+			with(func(c *identity.Caller) { c.DomainID = "default" }),
+		},
+		{
+			"System", func(o object) { delete(o, "project"); o["system"] = object{"all": true} },
+			with(func(c *identity.Caller) { c.SystemScope = "all" }),
+		},
+		{
+			"Unscoped", func(o object) { delete(o, "project"); delete(o, "roles") },
+			with(func(c *identity.Caller) { c.Roles = nil }),
+		},
 		{"NotTheAdminProject", func(o object) { o["is_admin_project"] = false }, with(func(c *identity.Caller) {
 			c.ProjectID, c.ProjectDomainID, c.AdminProject = "p-demo", "default", false
 		})},
@@ -85,7 +96,9 @@ func TestCaller(t *testing.T) {
 func TestImplausibleTokensAreNotChecked(t *testing.T) {
 	f := newFake()
 	v := newValidator(t, f)
-	for _, token := range []string{"", "   ", "two words", "caf\u00e9", "nul\x00", "line\nbreak", strings.Repeat("a", keystone.MaxToken+1)} {
+	for _, token := range []string{
+		"", "   ", "two words", "caf\u00e9", "nul\x00", "line\nbreak", strings.Repeat("a", keystone.MaxToken+1),
+	} {
 		_, err := query(v, token)
 		wantKind(t, fmt.Sprintf("Caller(%.12q)", token), err, fault.Unauthentic)
 	}
@@ -281,7 +294,8 @@ func TestServiceTokens(t *testing.T) {
 		}
 		c, err := call(lax, "user", "nova")
 		wantOK(t, "Caller", err)
-		if c.UserID != "u-ann" || c.ServiceUserID != "u-nova" || c.ServiceProjectID != "p-demo" || c.ServiceRoles[0] != "service" {
+		if c.UserID != "u-ann" || c.ServiceUserID != "u-nova" || c.ServiceProjectID != "p-demo" ||
+			c.ServiceRoles[0] != "service" {
 			t.Errorf("Caller = %+v, want ann by way of nova", c)
 		}
 		_, err = call(lax, "user", "other")
@@ -385,9 +399,12 @@ func TestSecretsAreNotShown(t *testing.T) {
 	_, err := query(v, "third-token")
 	opts := options()
 	log.Info("options", "options", opts, "credentials", opts.Credentials, "password", opts.Credentials.Password)
-	shown = append(shown, fmt.Sprint(err), fmt.Sprintf("%v %+v %#v %s", opts, opts, opts, opts.Credentials.Password), text.String())
+	shown = append(shown, fmt.Sprint(err), fmt.Sprintf("%v %+v %#v %s", opts, opts, opts, opts.Credentials.Password),
+		text.String())
 	for _, s := range shown {
-		for _, secret := range []string{"token-of", "another-token", "third-token", "with space", "pass-of-placement", "own-1"} {
+		for _, secret := range []string{
+			"token-of", "another-token", "third-token", "with space", "pass-of-placement", "own-1",
+		} {
 			if strings.Contains(s, secret) {
 				t.Errorf("%q shows in %s", secret, s)
 			}

@@ -68,7 +68,8 @@ func (l *login) session(ctx context.Context, retries int) (*session, error) {
 	case err == nil:
 		l.current = s
 	case l.current != nil && now.Before(l.current.token.expires):
-		l.opts.Log.Warn("the service's own token cannot be renewed; the old one is still good", "error", err, "expires", l.current.token.expires)
+		l.opts.Log.Warn("the service's own token cannot be renewed; the old one is still good", "error", err,
+			"expires", l.current.token.expires)
 		l.current.renew = earlier(now.Add(longestPause), l.current.token.expires)
 		return l.current, nil
 	default:
@@ -144,7 +145,9 @@ func (l *login) address(ctx context.Context, endpoint string, retries int) (stri
 // which say that the settings are wrong. Any other error means that Keystone could not be reached
 // or answered something else.
 func (l *login) authenticate(ctx context.Context, s *session, retries int) error {
-	c := call{method: http.MethodPost, url: s.version.URL + "/auth/tokens", body: l.opts.Credentials.body(), retries: retries}
+	c := call{
+		method: http.MethodPost, url: s.version.URL + "/auth/tokens", body: l.opts.Credentials.body(), retries: retries,
+	}
 	began := time.Now()
 	a, err := send(ctx, l.client, c)
 	if err != nil {
@@ -153,7 +156,11 @@ func (l *login) authenticate(ctx context.Context, s *session, retries int) error
 	switch a.status {
 	case http.StatusCreated:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &failure{refused: true, err: fmt.Errorf("%w: is what [%s] says of user, password, project and domains right?", a.unexpected(c), l.opts.Section)}
+		return &failure{
+			refused: true,
+			err: fmt.Errorf("%w: is what [%s] says of user, password, project and domains right?", a.unexpected(c),
+				l.opts.Section),
+		}
 	default:
 		return a.unexpected(c)
 	}

@@ -142,14 +142,17 @@ func (c *Credentials) check() []error {
 	}
 	u, err := url.Parse(c.AuthURL)
 	want(c.AuthURL != "", "auth_url is not set: want the address of Keystone, as in https://keystone.example:5000/v3")
-	want(c.AuthURL == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"), "auth_url: want a URL that begins with http:// or https://")
-	want(!strings.Contains(c.AuthURL, "@"), "auth_url: want no user and password in the address, which is logged; set username and password")
+	want(c.AuthURL == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
+		"auth_url: want a URL that begins with http:// or https://")
+	want(!strings.Contains(c.AuthURL, "@"),
+		"auth_url: want no user and password in the address, which is logged; set username and password")
 	switch c.Type {
 	case Password, V3Password:
 		errs = append(errs, c.checkUser()...)
 	case ApplicationCredential:
 		want(c.ApplicationCredentialID != "" || c.ApplicationCredentialName != "", "application_credential_id is not set")
-		want(c.ApplicationCredentialID != "" || c.UserID != "" || c.Username != "", "application_credential_name: want user_id, or username and its domain, as well")
+		want(c.ApplicationCredentialID != "" || c.UserID != "" || c.Username != "",
+			"application_credential_name: want user_id, or username and its domain, as well")
 		want(c.ApplicationCredentialSecret != "", "application_credential_secret is not set")
 	case Token, V3Token:
 		want(c.Token != "", "token is not set")
@@ -179,7 +182,8 @@ func (c *Credentials) checkUser() []error {
 		errs = append(errs, errors.New("password is not set"))
 	}
 	if c.UserID == "" && c.Username != "" && c.userDomain() == nil {
-		errs = append(errs, errors.New("user_domain_name is not set: want it or user_domain_id, as in user_domain_name = Default"))
+		errs = append(errs, errors.New(
+			"user_domain_name is not set: want it or user_domain_id, as in user_domain_name = Default"))
 	}
 	return errs
 }
@@ -198,16 +202,19 @@ func (c *Credentials) checkScope() []error {
 		}
 	}
 	if targets > 1 {
-		errs = append(errs, errors.New("the token cannot be for several of project, domain and trust: set one of project_name, domain_name and trust_id"))
+		errs = append(errs, errors.New(
+			"the token cannot be for several of project, domain and trust: set one of project_name, domain_name and trust_id"))
 	}
 	if targets == 0 && c.SystemScope == "" {
-		errs = append(errs, errors.New("project_name is not set: a token for nothing cannot check others; want project_name and project_domain_name, or system_scope = all"))
+		errs = append(errs, errors.New("project_name is not set: a token for nothing cannot check others; want "+
+			"project_name and project_domain_name, or system_scope = all"))
 	}
 	if c.SystemScope != "" && c.SystemScope != "all" {
 		errs = append(errs, fmt.Errorf("system_scope = %q: want all", c.SystemScope))
 	}
 	if c.ProjectName != "" && c.ProjectID == "" && c.projectDomain() == nil {
-		errs = append(errs, errors.New("project_domain_name is not set: want it or project_domain_id, as in project_domain_name = Default"))
+		errs = append(errs, errors.New(
+			"project_domain_name is not set: want it or project_domain_id, as in project_domain_name = Default"))
 	}
 	return errs
 }

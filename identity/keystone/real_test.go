@@ -78,7 +78,9 @@ func testPersonas(t *testing.T, k *keystonetest.Keystone) {
 			t.Errorf("the token of %s expires at %s", p.Name, got.Expires)
 		}
 		got.Expires = time.Time{}
-		want := identity.Caller{UserID: k.UserID(p.Name), UserDomainID: "default", Roles: impliedRoles[p.Role], AdminProject: true}
+		want := identity.Caller{
+			UserID: k.UserID(p.Name), UserDomainID: "default", Roles: impliedRoles[p.Role], AdminProject: true,
+		}
 		switch p.Scope {
 		case "system":
 			want.SystemScope = "all"
@@ -106,7 +108,9 @@ func testNoGood(t *testing.T, k *keystonetest.Keystone) {
 	k.Revoke(token)
 	_, err = query(v, token)
 	wantKind(t, "Caller of a revoked token", err, fault.Unauthentic)
-	for _, garbage := range []string{"garbage", strings.Repeat("a", 300), strings.Repeat("a", 8000), token[:len(token)-4] + "AAAA"} {
+	for _, garbage := range []string{
+		"garbage", strings.Repeat("a", 300), strings.Repeat("a", 8000), token[:len(token)-4] + "AAAA",
+	} {
 		_, err := query(v, garbage)
 		wantKind(t, "Caller of garbage", err, fault.Unauthentic)
 	}
@@ -127,7 +131,9 @@ func testApplicationCredentials(t *testing.T, k *keystonetest.Keystone) {
 	if err != nil || c.UserID != k.UserID("nova") || !slices.Equal(c.Roles, []string{"service"}) {
 		t.Errorf("Caller = %+v, %v; want nova", c, err)
 	}
-	id, secret = k.ApplicationCredential(nova, "traits only", keystonetest.AccessRule{Service: "placement", Method: "GET", Path: "/traits/**"})
+	id, secret = k.ApplicationCredential(nova, "traits only", keystonetest.AccessRule{
+		Service: "placement", Method: "GET", Path: "/traits/**",
+	})
 	token := k.CredentialToken(id, secret)
 	for path, good := range map[string]bool{"/traits/CUSTOM_A": true, "/resource_providers": false} {
 		_, err := v.Caller(context.Background(), keystone.Request{Token: token, Method: "GET", Path: path})
@@ -145,7 +151,10 @@ func testOwnCredentials(t *testing.T, k *keystonetest.Keystone) {
 	id, secret := k.ApplicationCredential(keystonetest.Find(keystonetest.Placement), "own")
 	k.Region("Elsewhere")
 	k.Endpoint("public", "Elsewhere", k.URL()) // without a version
-	credential := keystone.Credentials{Type: keystone.ApplicationCredential, Auth: keystone.Auth{ApplicationCredentialID: id, ApplicationCredentialSecret: keystone.Secret(secret)}}
+	credential := keystone.Credentials{
+		Type: keystone.ApplicationCredential,
+		Auth: keystone.Auth{ApplicationCredentialID: id, ApplicationCredentialSecret: keystone.Secret(secret)},
+	}
 	for _, tc := range []struct {
 		name   string
 		change func(*keystone.Options)
@@ -157,14 +166,21 @@ func testOwnCredentials(t *testing.T, k *keystonetest.Keystone) {
 		{"V3PasswordWithVersion", func(o *keystone.Options) {
 			o.Credentials.Type, o.Credentials.AuthURL = keystone.V3Password, k.URL()+"/v3"
 		}, ""},
-		{"ApplicationCredential", func(o *keystone.Options) { o.Credentials = credential; o.Credentials.AuthURL = k.URL() }, ""},
+		{"ApplicationCredential", func(o *keystone.Options) {
+			o.Credentials = credential
+			o.Credentials.AuthURL = k.URL()
+		}, ""},
 		{"Region", func(o *keystone.Options) { o.Region, o.Interface = "Elsewhere", "public" }, ""},
-		{"NoSuchEndpoint", func(o *keystone.Options) { o.Region = "Elsewhere" }, "no endpoint of Keystone with interface internal in region_name Elsewhere"},
+		{
+			"NoSuchEndpoint", func(o *keystone.Options) { o.Region = "Elsewhere" },
+			"no endpoint of Keystone with interface internal in region_name Elsewhere",
+		},
 		{"WrongPassword", func(o *keystone.Options) { o.Credentials.Password = "wrong" }, "401"},
 		{"NotKeystone", func(o *keystone.Options) { o.Credentials.AuthURL = k.URL() + "/nothing" }, "404"},
 		{"MayNotCheck", func(o *keystone.Options) {
 			p := keystonetest.Find("project-reader")
-			o.Credentials.Username, o.Credentials.Password, o.Credentials.ProjectName = p.Name, keystone.Secret(p.Password), p.Project
+			o.Credentials.Username, o.Credentials.Password, o.Credentials.ProjectName = p.Name,
+				keystone.Secret(p.Password), p.Project
 		}, "give it the role service or admin"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -187,8 +203,11 @@ func testInspect(t *testing.T, k *keystonetest.Keystone) {
 	v := realValidator(t, k)
 	self, err := v.Inspect(context.Background())
 	wantOK(t, "Inspect", err)
-	want := keystone.Self{LoginURL: k.URL() + "/v3", Version: "v3.14", Catalog: k.URL() + "/v3", Region: "RegionOne", QueryURL: k.URL() + "/v3"}
-	if self.User.UserName != "placement" || self.User.ProjectName != "service" || !slices.Equal(self.User.Caller.Roles, []string{"service"}) {
+	want := keystone.Self{
+		LoginURL: k.URL() + "/v3", Version: "v3.14", Catalog: k.URL() + "/v3", Region: "RegionOne", QueryURL: k.URL() + "/v3",
+	}
+	if self.User.UserName != "placement" || self.User.ProjectName != "service" ||
+		!slices.Equal(self.User.Caller.Roles, []string{"service"}) {
 		t.Errorf("Inspect().User = %+v, want placement in service with the role service", self.User)
 	}
 	self.User = keystone.Holder{}
@@ -196,7 +215,8 @@ func testInspect(t *testing.T, k *keystonetest.Keystone) {
 		t.Errorf("Inspect (-want +got):\n%s", diff)
 	}
 	h, err := v.Describe(context.Background(), k.Token(keystonetest.Find("project-member")))
-	if err != nil || h.UserName != "project-member" || h.ProjectName != keystonetest.Demo || time.Until(h.Expires) < time.Minute {
+	if err != nil || h.UserName != "project-member" || h.ProjectName != keystonetest.Demo ||
+		time.Until(h.Expires) < time.Minute {
 		t.Errorf("Describe = %+v, %v; want project-member", h, err)
 	}
 }

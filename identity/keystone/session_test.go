@@ -56,7 +56,11 @@ func TestSessionFindsTheService(t *testing.T) {
 		{"BestFirst", keystone.Target{Interfaces: []string{"admin", "internal", "public"}}, "http://internal.one/placement"},
 		{"Region", keystone.Target{Region: "two", Interfaces: []string{"internal", "public"}}, "http://public.two"},
 		{"Override", keystone.Target{Region: "none", Endpoint: "http://here.test:1/"}, "http://here.test:1"},
-		{"NoSuchInterface", keystone.Target{Interfaces: []string{"admin"}}, "no endpoint of the placement service with interface admin: it has internal in one, public in one, public in two"},
+		{
+			"NoSuchInterface",
+			keystone.Target{Interfaces: []string{"admin"}},
+			"no endpoint of the placement service with interface admin: it has internal in one, public in one, public in two",
+		},
 		{"NoSuchRegion", keystone.Target{Region: "three"}, "region_name three"},
 		{"NoSuchService", keystone.Target{Type: "compute"}, "no endpoint of the compute service"},
 	} {
@@ -123,7 +127,9 @@ func TestSessionSparesKeystone(t *testing.T) {
 			}
 			return nil, nil
 		})
-		s := newSession(t, f, keystone.Target{Endpoint: "http://placement.test"}, func(o *keystone.Options) { o.Section = "placement" })
+		s := newSession(t, f, keystone.Target{Endpoint: "http://placement.test"}, func(o *keystone.Options) {
+			o.Section = "placement"
+		})
 		defer s.Close()
 		for range 10 {
 			_, _, err := s.Access(t.Context())
@@ -188,7 +194,8 @@ func TestSessionWithAToken(t *testing.T) {
 		t.Errorf("New with a token = %v, want a refusal: others could not be checked when it has expired", err)
 	}
 	opts.Credentials.Token = ""
-	if _, err := keystone.NewSession(opts, keystone.Target{Type: "placement"}); err == nil || !strings.Contains(err.Error(), "token is not set") {
+	if _, err := keystone.NewSession(opts, keystone.Target{Type: "placement"}); err == nil ||
+		!strings.Contains(err.Error(), "token is not set") {
 		t.Errorf("NewSession without the token = %v", err)
 	}
 }

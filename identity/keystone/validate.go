@@ -74,13 +74,20 @@ func (v *Validator) judge(s *session, c call, a *answer) (*token, error) {
 		return t, err
 	case http.StatusNotFound:
 		return nil, refuse("Keystone does not know the token, or it has expired or was revoked")
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
+		http.StatusRequestHeaderFieldsTooLarge:
 		return nil, refuse("Keystone could not read the token: it answered %d", a.status)
 	case http.StatusForbidden:
-		return nil, asUnavailable(&failure{refused: true, err: fmt.Errorf("%w: user %s may not check tokens; give it the role service or admin", a.unexpected(c), s.token.userName)})
+		return nil, asUnavailable(&failure{
+			refused: true,
+			err: fmt.Errorf("%w: user %s may not check tokens; give it the role service or admin", a.unexpected(c),
+				s.token.userName),
+		})
 	case http.StatusUnauthorized:
 		v.login.drop(s)
-		return nil, asUnavailable(&failure{refused: true, err: fmt.Errorf("%w: it refused a token of the service that it had just issued", a.unexpected(c))})
+		return nil, asUnavailable(&failure{
+			refused: true, err: fmt.Errorf("%w: it refused a token of the service that it had just issued", a.unexpected(c)),
+		})
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return nil, failed(a.unexpected(c))
 	}

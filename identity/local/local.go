@@ -145,7 +145,9 @@ func (d *Directory) Rescope(id string, scope Scope) (*Token, error) {
 		return nil, refused()
 	}
 	methods := slices.DeleteFunc(slices.Clone(old.Methods), func(m string) bool { return m == "token" })
-	return d.issue(old.User, scope, Token{Methods: append([]string{"token"}, methods...), Parent: old.AuditID, Expires: old.Expires})
+	return d.issue(old.User, scope, Token{
+		Methods: append([]string{"token"}, methods...), Parent: old.AuditID, Expires: old.Expires,
+	})
 }
 
 // issue creates a token that inherits the values in of.
@@ -155,7 +157,8 @@ func (d *Directory) issue(u User, scope Scope, token Token) (*Token, error) {
 	}
 	u.Password = ""
 	t := &Token{
-		ID: secret(32), User: u, Scope: scope, Methods: token.Methods, AuditID: secret(16), Parent: token.Parent, Issued: d.now(), Expires: token.Expires,
+		ID: secret(32), User: u, Scope: scope, Methods: token.Methods, AuditID: secret(16), Parent: token.Parent,
+		Issued: d.now(), Expires: token.Expires,
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,7 +207,10 @@ func (d *Directory) static() (*Token, bool) {
 		if slices.Contains(u.Roles, "admin") {
 			u.Password = ""
 			now := d.now()
-			return &Token{ID: d.Static, User: u, Scope: Scope{Project: true}, Methods: []string{"token"}, AuditID: "static", Issued: now, Expires: now.Add(Life)}, true
+			return &Token{
+				ID: d.Static, User: u, Scope: Scope{Project: true}, Methods: []string{"token"}, AuditID: "static", Issued: now,
+				Expires: now.Add(Life),
+			}, true
 		}
 	}
 	return nil, false

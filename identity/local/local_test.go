@@ -45,7 +45,8 @@ func TestLogin(t *testing.T) {
 				return
 			}
 			c, err := d.Caller(token.ID)
-			if err != nil || (c.ProjectID == "p") != tc.scope.Project || (c.SystemScope == "all") != tc.scope.System || (len(c.Roles) > 0) != (tc.scope != local.Scope{}) {
+			if err != nil || (c.ProjectID == "p") != tc.scope.Project || (c.SystemScope == "all") != tc.scope.System ||
+				(len(c.Roles) > 0) != (tc.scope != local.Scope{}) {
 				t.Errorf("Caller = %+v, %v", c, err)
 			}
 			if token.User.Password != "" {

@@ -26,7 +26,10 @@ func (e *Enforcer) PossibleForOthers(caller identity.Caller, rule string, owners
 		return false
 	}
 	rules := e.current.Load().rules
-	o := outlook{rules: rules, others: owners, ev: evaluation{rules: rules, caller: caller, evaluate: func(string) (string, bool) { return "", false }}}
+	o := outlook{
+		rules: rules, others: owners,
+		ev: evaluation{rules: rules, caller: caller, evaluate: func(string) (string, bool) { return "", false }},
+	}
 	return o.of(rules.byName[rule]).holds
 }
 
@@ -95,7 +98,9 @@ func (o *outlook) isOthers(c attribute) bool {
 	if o.rules.networking {
 		name = neutral(name)
 	}
-	return name == "project_id" && len(c.want.parts) == 1 && c.want.parts[0] == part{name: c.want.parts[0].name, named: true} &&
+	return name == "project_id" && len(c.want.parts) == 1 && c.want.parts[0] == part{
+		name: c.want.parts[0].name, named: true,
+	} &&
 		slices.Contains(o.others, c.want.parts[0].name)
 }
 

@@ -33,14 +33,17 @@ func TestPossible(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rule, want := range map[string][3]bool{ // for a member, an administrator and somebody without a role
-		"admin": {false, true, false}, "owner": {true, true, true}, "member": {true, false, false}, "either": {true, true, false},
-		"not admin": {true, false, true}, "not owner": {true, true, true}, "neither": {true, false, false},
-		"everybody": {true, true, true}, "nobody": {}, "not nobody": {true, true, true}, "field": {true, true, true},
-		"user": {true, false, false}, "targeted role": {true, true, true}, "literal": {true, true, true}, "undefined": {},
-		"circular": {true, true, true}, "system": {}, "not registered": {true, true, true},
+		"admin": {false, true, false}, "owner": {true, true, true}, "member": {true, false, false},
+		"either": {true, true, false}, "not admin": {true, false, true}, "not owner": {true, true, true},
+		"neither": {true, false, false}, "everybody": {true, true, true}, "nobody": {}, "not nobody": {true, true, true},
+		"field": {true, true, true}, "user": {true, false, false}, "targeted role": {true, true, true},
+		"literal": {true, true, true}, "undefined": {}, "circular": {true, true, true}, "system": {},
+		"not registered": {true, true, true},
 	} {
 		for i, caller := range []identity.Caller{
-			{UserID: "u", ProjectID: "p", Roles: []string{"Member"}}, {UserID: "a", ProjectID: "p", Roles: []string{"admin"}}, {UserID: "n", ProjectID: "p"},
+			{UserID: "u", ProjectID: "p", Roles: []string{"Member"}},
+			{UserID: "a", ProjectID: "p", Roles: []string{"admin"}},
+			{UserID: "n", ProjectID: "p"},
 		} {
 			if got := rules.Possible(caller, rule); got != want[i] {
 				t.Errorf("%q for %s: %v, want %v", rule, caller.UserID, got, want[i])
@@ -70,8 +73,9 @@ func TestPossibleForOthers(t *testing.T) {
 	}
 	caller := identity.Caller{UserID: "u", ProjectID: "p", Roles: []string{"member"}}
 	for rule, want := range map[string]bool{
-		"owner": false, "tenant": false, "either": false, "not owner": true, "user": true, "user in owner": true, "another attribute": true,
-		"with a literal": true, "literal": true, "owner or field": true, "target": true, "everybody": true, "role": true, "not registered": true,
+		"owner": false, "tenant": false, "either": false, "not owner": true, "user": true, "user in owner": true,
+		"another attribute": true, "with a literal": true, "literal": true, "owner or field": true, "target": true,
+		"everybody": true, "role": true, "not registered": true,
 	} {
 		if got := rules.PossibleForOthers(caller, rule, "project_id", "tenant_id", "group:tenant_id"); got != want {
 			t.Errorf("%q: %v, want %v", rule, got, want)
