@@ -95,7 +95,7 @@ func (tx *Tx) NextNumber(sequence string) (int64, error) {
 func NewID() ID { return ID(rows.NewID()) }
 
 // Notes of rows by which hosts are chosen. No list of a host has these keys, so that reports of
-// hosts wake nobody.
+// hosts wake no poll.
 const (
 	noteHosts      = "hosts"
 	noteAggregates = "aggregates"

@@ -67,7 +67,7 @@ var (
 	oidSHA1       = asn1.ObjectIdentifier{1, 3, 14, 3, 2, 26}
 )
 
-// A tagged value is one behind its type, in a tag of its own, as PKCS #12 has them throughout.
+// A tagged value is one after its type, in a tag of its own, as PKCS #12 has them throughout.
 type tagged struct {
 	Type  asn1.ObjectIdentifier
 	Value asn1.RawValue

@@ -68,7 +68,7 @@ type Step[J, C any] struct {
 // A List is a kind of operation.
 type List[J, C any] struct {
 	Steps []Step[J, C]
-	// Done and Undone return the change that ends the operation, behind that of its last step.
+	// Done and Undone return the change that ends the operation, after that of its last step.
 	Done, Undone func(J) C
 	// NoRetry, unless nil, says that a step is not tried twice: its error, or the end of its worker,
 	// undoes the operation. It returns the change that says so.

@@ -36,7 +36,7 @@ func (w *fixture) nics(name string, room string, more ...compute.Device) {
 	w.track(a, string(node.ID))
 }
 
-// A port that is a device is one of the interface whose bandwidth it has, and of nobody
+// A port that is a device is one of the interface whose bandwidth it has, and of no other
 // else.
 func TestDevices(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")
@@ -92,7 +92,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// A card whose functions servers have is nobody's as a whole, and the other way round.
+// A card whose functions servers have is given to no server as a whole, and the other way round.
 func TestWholeDevices(t *testing.T) {
 	w := newFixture(t, 0, "cn1")
 	w.nics("cn1", "2000", compute.Device{
