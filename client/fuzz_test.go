@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/client/novaclient"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // FuzzAnswers has a service return arbitrary answers: nothing panics, and errors are single
@@ -37,15 +38,21 @@ func FuzzAnswers(f *testing.F) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		p, c := placementclient.New(opts), novaclient.New(opts)
-		_, named := p.ProviderNamed(ctx, "n")
-		_, below := p.ProvidersBelow(ctx, clienttest.RootID)
+		_, named := p.Named(ctx, "n")
+		_, tree := p.Tree(ctx, clienttest.RootID, nil)
+		root := providertree.Provider{ID: clienttest.RootID}
+		_, createErr := p.Create(ctx, root)
+		_, updateErr := p.Update(ctx, root)
+		_, traitsErr := p.SetTraits(ctx, root)
+		_, inventoriesErr := p.SetInventories(ctx, root)
+		_, usedErr := p.Used(ctx, root.ID)
 		_, allocationsErr := p.Allocations(ctx, clienttest.ServerID)
 		eventsErr := c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: clienttest.ServerID}})
 		cancel() // so that retries do not pause
 		for _, err := range []error{
-			named, below, allocationsErr, eventsErr,
-			p.SetTraits(ctx, clienttest.RootID, nil), p.SetInventories(ctx, clienttest.RootID, nil), p.RemoveProvider(ctx, clienttest.RootID),
-			p.EnsureProvider(ctx, network.Provider{UUID: clienttest.RootID}), p.SetAllocations(ctx, clienttest.ServerID, allocations.Consumer{}),
+			named, tree, createErr, updateErr, traitsErr, inventoriesErr, usedErr, allocationsErr, eventsErr,
+			p.EnsureTrait(ctx, "CUSTOM_A"), p.EnsureClass(ctx, "CUSTOM_A"), p.Remove(ctx, clienttest.RootID),
+			p.SetAllocations(ctx, clienttest.ServerID, allocations.Consumer{}),
 		} {
 			if err == nil {
 				continue

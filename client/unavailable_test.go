@@ -20,29 +20,27 @@ import (
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/networktest"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // TestChangesOfOthersAreMadeRoomFor has another client change the provider between reading and
 // writing, repeatedly.
 func TestChangesOfOthersAreMadeRoomFor(t *testing.T) {
-	for name, change := range map[string]func(context.Context, network.Placement) error{
-		"SetTraits": func(ctx context.Context, p network.Placement) error {
-			return p.SetTraits(ctx, clienttest.DeviceID, []string{"CUSTOM_A"})
-		},
-		"SetInventories": func(ctx context.Context, p network.Placement) error {
-			return p.SetInventories(ctx, clienttest.DeviceID, networktest.Offering(77))
-		},
-		"EnsureProvider": func(ctx context.Context, p network.Placement) error {
-			return p.EnsureProvider(ctx, network.Provider{UUID: clienttest.DeviceID, Name: "host one:agent:br-ex", Parent: clienttest.AgentID})
-		},
+	set := func(want providertree.Provider) func(context.Context, providertree.Placement) error {
+		return func(ctx context.Context, p providertree.Placement) error { return providertreetest.Set(ctx, p, want) }
+	}
+	device := providertree.Provider{ID: clienttest.DeviceID, Name: "host one:agent:br-ex", Parent: clienttest.AgentID, Inventories: providertreetest.Offering(1000)}
+	traits, inventories, name := device, device, device
+	traits.Traits, inventories.Inventories, name.Name = []string{"HW_NIC_SRIOV"}, providertreetest.Offering(77), "host one:agent:br-new"
+	for name, change := range map[string]func(context.Context, providertree.Placement) error{
+		"SetTraits": set(traits), "SetInventories": set(inventories), "Update": set(name),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := clienttest.NewProxy(t, clienttest.Berth(t))
 			p := newPlacement(t, service.URL)
-			networktest.MakeTree(t, p)
-			clienttest.Must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
+			providertreetest.MakeTree(t, p)
 			tries := func(conflicts int) error {
 				service.Requests()
 				service.Answer(http.MethodPut, conflicts, http.StatusConflict, clienttest.Concurrent)
@@ -94,7 +92,7 @@ func TestAttemptsAreMadeAgainWhereThatIsSafe(t *testing.T) {
 				o.HTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // net/http repeats some itself
 			}
 			p, c := newPlacement(t, service.URL, opts), novaclient.New(clienttest.Options(t, service.URL+"/v2.1", opts))
-			clienttest.Must(t, "ProviderNamed", p.EnsureProvider(t.Context(), network.Provider{UUID: clienttest.RootID, Name: "host"}))
+			clienttest.Must(t, "Set", providertreetest.Set(t.Context(), p, providertree.Provider{ID: clienttest.RootID, Name: "host"}))
 			service.Requests()
 			statuses.Store(0)
 			tc.prepare(service)
@@ -112,7 +110,7 @@ func TestAttemptsAreMadeAgainWhereThatIsSafe(t *testing.T) {
 }
 
 func named(ctx context.Context, p *placementclient.Client, _ *novaclient.Client) error {
-	_, err := p.ProviderNamed(ctx, "host")
+	_, err := p.Named(ctx, "host")
 	return err
 }
 
@@ -121,7 +119,7 @@ func ensureTrait(ctx context.Context, p *placementclient.Client, _ *novaclient.C
 }
 
 func remove(ctx context.Context, p *placementclient.Client, _ *novaclient.Client) error {
-	return p.RemoveProvider(ctx, clienttest.NoneID)
+	return p.Remove(ctx, clienttest.NoneID)
 }
 
 func claim(ctx context.Context, p *placementclient.Client, _ *novaclient.Client) error {
@@ -201,8 +199,8 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 			p := newPlacement(t, service.URL, func(o *client.Options) { o.Retries = 0 })
 			clienttest.Must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
 			service.Answer("GET", -1, tc.status, tc.body)
-			_, err := p.ProvidersBelow(t.Context(), clienttest.RootID)
-			clienttest.WantKind(t, "ProvidersBelow", err, tc.kind)
+			_, err := p.Tree(t.Context(), clienttest.RootID, nil)
+			clienttest.WantKind(t, "Tree", err, tc.kind)
 			_, err = p.Allocations(t.Context(), clienttest.ServerID)
 			clienttest.WantKind(t, "Allocations", err, tc.kind)
 			if text := fmt.Sprint(err); len(text) > 600 || strings.Contains(text, "\n") || strings.Contains(text, "secret") {
@@ -216,13 +214,13 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 func TestOthersDoNotWrite(t *testing.T) {
 	service := clienttest.NewProxy(t, clienttest.Berth(t))
 	p := newPlacement(t, service.URL, func(o *client.Options) { o.Retries = 0 })
-	networktest.MakeTree(t, p)
+	providertreetest.MakeTree(t, p)
 	service.Answer(http.MethodPut, -1, http.StatusOK, "<html>welcome</html>")
-	clienttest.WantKind(t, "SetAllocations", p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1)), fault.Unavailable)
+	clienttest.WantKind(t, "SetAllocations", p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)), fault.Unavailable)
 	clienttest.WantKind(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"), fault.Unavailable)
 	service.Answer(http.MethodDelete, -1, http.StatusNotFound, "not here")
-	if err := p.RemoveProvider(t.Context(), clienttest.DeviceID); err == nil {
-		t.Error("RemoveProvider = nil, and nothing was removed")
+	if err := p.Remove(t.Context(), clienttest.DeviceID); err == nil {
+		t.Error("Remove = nil, and nothing was removed")
 	}
 }
 
@@ -317,17 +315,17 @@ func TestDetailsAreShort(t *testing.T) {
 	service := clienttest.NewProxy(t, clienttest.Berth(t))
 	p := newPlacement(t, service.URL)
 	service.Answer("PUT", -1, http.StatusConflict, clienttest.Concurrent)
-	err := p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1))
+	err := p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1))
 	want := "placement answered 409 placement.concurrent_update to PUT /allocations/" + clienttest.ServerID + ": generation is <stale> now"
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %q, want %q", err, want)
 	}
 	service.Answer("PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
-	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1)), "The placement service refused the request: "+strings.Repeat("é", 200)+"…")
+	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)), "The placement service refused the request: "+strings.Repeat("é", 200)+"…")
 	service.Answer("PUT", -1, http.StatusForbidden, `{"errors": [{"detail": "no"}]}`)
-	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1)), "The placement service is unavailable.")
+	callersRead(t, p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)), "The placement service is unavailable.")
 	service.Answer("PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
-	err = p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1))
+	err = p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1))
 	if text := err.Error(); len(text) > 600 || !strings.HasSuffix(text, "é…") {
 		t.Errorf("error = %q", text)
 	}

@@ -60,7 +60,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 	if len(cfg.ML2.MechanismDrivers) == 0 {
 		log.Warn("[ml2] mechanism_drivers is empty: no port can be bound")
 	}
-	peers, end, err := networkPeers(cfg, log, s.tracer, d)
+	peers, end, err := newNetworkPeers(cfg, log, s.tracer, d)
 	if err != nil {
 		return s, Fail(WrongSettings, err)
 	}
@@ -72,7 +72,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 	}
 	s.keep(store)
 	set.Instance, set.AgentID = s.instance(), d.AgentID
-	s.work(service.New(store, set, peers), peers, opts.Server == nil)
+	s.work(service.New(store, set, peers.Peers), peers, opts.Server == nil)
 	if chassis != nil {
 		s.watchChassis(chassis, set.AgentDownTime)
 	}
@@ -82,12 +82,12 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 
 // work starts the service's background tasks. alone is true when no other process uses the
 // database.
-func (s *NetworkServer) work(service *service.Service, n service.Peers, single bool) {
+func (s *NetworkServer) work(service *service.Service, n networkPeers, single bool) {
 	s.service = service
 	s.serving.leave = s.service.EndWatches
 	s.ends = append(s.ends, Background(s.service.RunEvents), Background(ticking(watch.Interval, s.service.RunWatches)))
 	if n.Placement != nil && s.cfg.Neutron.Has(config.PluginPlacement) {
-		s.tracker = s.newTracker(n.Placement)
+		s.tracker = s.newTracker(n.trees)
 		s.ends = append(s.ends, Background(s.tracker.Run))
 	}
 	if n.Placement != nil {

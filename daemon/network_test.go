@@ -106,7 +106,7 @@ func TestNetworkPeers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			token, id = "", ""
-			n, end, err := networkPeers(configtest.ReadNetwork(t, tc.text), logtest.Logger(), nil, Dependencies{})
+			n, end, err := newNetworkPeers(configtest.ReadNetwork(t, tc.text), logtest.Logger(), nil, Dependencies{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestNetworkPeers(t *testing.T) {
 				t.Fatalf("placement is there: %t, compute: %t", has, n.Compute != nil)
 			}
 			if n.Placement != nil {
-				_ = n.Placement.EnsureTrait(context.WithValue(t.Context(), logging.Key{}, &logging.Origin{RequestID: "req-own", GlobalID: "req-client"}), "CUSTOM_X")
+				_ = n.trees.EnsureTrait(context.WithValue(t.Context(), logging.Key{}, &logging.Origin{RequestID: "req-own", GlobalID: "req-client"}), "CUSTOM_X")
 			}
 			if want := map[bool]string{true: "req-client"}[tc.placement]; id != want {
 				t.Errorf("placement got the request id %q, want %q", id, want)

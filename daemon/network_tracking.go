@@ -7,10 +7,11 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // newTracker returns the tracker that syncs the devices of agents to placement.
-func (s *NetworkServer) newTracker(places network.Placement) *tracking.Tracker {
+func (s *NetworkServer) newTracker(places providertree.Placement) *tracking.Tracker {
 	return tracking.New(tracking.Options{
 		Placement: places, Shared: s.service.Shared, Log: s.log,
 		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) {

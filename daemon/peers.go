@@ -14,12 +14,19 @@ import (
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/network/service"
+	"github.com/berthcloud/berth/placement/providertree"
 	"github.com/berthcloud/berth/tracing"
 )
 
-// networkPeers returns clients of the services in the settings, and a function that closes
+// networkPeers are the peer services of a network service, nil where they are not configured.
+type networkPeers struct {
+	service.Peers
+	trees providertree.Placement
+}
+
+// newNetworkPeers returns clients of the services in the settings, and a function that closes
 // them. It sends no requests yet, so that peer services may start in any order.
-func networkPeers(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n service.Peers, end func(), err error) {
+func newNetworkPeers(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n networkPeers, end func(), err error) {
 	n.Log = log
 	clients := peerClients{log: log, tracer: tracer, given: d.Access}
 	placement, errPlacement := clients.options(&cfg.Placement, "placement", "placement")
@@ -33,7 +40,7 @@ func networkPeers(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer,
 	}
 	if placement.Access != nil {
 		p := placementclient.New(placement)
-		n.Placement, clients.ends = p, append(clients.ends, p.Close)
+		n.Placement, n.trees, clients.ends = p, p, append(clients.ends, p.Close)
 	}
 	if compute.Access != nil && (cfg.Neutron.NotifyNovaOfStatus || cfg.Neutron.NotifyNovaOfData) {
 		c := novaclient.New(compute)

@@ -137,7 +137,7 @@ func TestHostReports(t *testing.T) {
 	if len(nodes) != 1 || nodes[0].Address != "192.0.2.1" || string(nodes[0].CPU) != `{"arch": "x86_64"}` || !strings.Contains(string(nodes[0].Devices), "0000:05:10.1") {
 		t.Errorf("the hypervisors are %+v", nodes)
 	}
-	tree, err := placement.Tree(t.Context(), nodeID)
+	tree, err := placement.Tree(t.Context(), nodeID, nil)
 	clienttest.Must(t, "Tree", err)
 	if len(tree.Providers) != 3 || tree.Providers[0].Inventories["VCPU"].AllocationRatio != 4 || tree.Providers[0].Inventories["CUSTOM_LICENSE"].Total != 5 {
 		t.Errorf("placement has %+v", tree)

@@ -18,7 +18,7 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
-	"github.com/berthcloud/berth/network/networktest"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 	"github.com/berthcloud/berth/placement/service"
 )
 
@@ -173,10 +173,10 @@ func (p *Proxy) Cut(method string, times int) {
 
 // UUIDs of the tests.
 const (
-	RootID   = networktest.RootProvider
-	AgentID  = networktest.AgentProvider
-	DeviceID = networktest.DeviceProvider
-	OtherID  = networktest.OtherProvider
-	NoneID   = networktest.Nobody
-	ServerID = networktest.Consumer
+	RootID   = providertreetest.RootProvider
+	AgentID  = providertreetest.AgentProvider
+	DeviceID = providertreetest.DeviceProvider
+	OtherID  = providertreetest.OtherProvider
+	NoneID   = providertreetest.Nobody
+	ServerID = providertreetest.Consumer
 )

@@ -30,7 +30,7 @@ func (c *Compute) Candidates(ctx context.Context, q placement.Query) (selection.
 			minor = anyTrait
 		}
 	}
-	newest, err := c.placement.newest(ctx)
+	newest, err := c.newest(ctx)
 	if err != nil {
 		return selection.Answer{}, err
 	}
@@ -39,7 +39,7 @@ func (c *Compute) Candidates(ctx context.Context, q placement.Query) (selection.
 	}
 	var cur wireCandidates
 	path := "/allocation_candidates?" + parameters(q).Encode()
-	if err := c.placement.call(ctx, minor, client.Request{Method: http.MethodGet, Path: path}, &cur); err != nil {
+	if err := c.call(ctx, minor, client.Request{Method: http.MethodGet, Path: path}, &cur); err != nil {
 		return selection.Answer{}, err
 	}
 	return cur.answer(), nil
@@ -56,7 +56,7 @@ func (w *wireExplanation) Valid() bool { return w.Summary != "" }
 func (c *Compute) Explain(ctx context.Context, q placement.Query) (string, error) {
 	q.Limit = 0
 	var cur wireExplanation
-	err := c.placement.call(ctx, anyTrait, client.Request{Method: http.MethodGet, Path: "/berth/v1/explain?" + parameters(q).Encode()}, &cur)
+	err := c.call(ctx, anyTrait, client.Request{Method: http.MethodGet, Path: "/berth/v1/explain?" + parameters(q).Encode()}, &cur)
 	if client.Refused(err, http.StatusNotFound) != nil || client.Refused(err, http.StatusMethodNotAllowed) != nil {
 		return "", nil
 	}

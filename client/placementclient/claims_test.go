@@ -17,8 +17,8 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
-	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 func TestComputePlacementOfBerth(t *testing.T) {
@@ -52,8 +52,8 @@ func testComputePlacement(t *testing.T, service *clienttest.Proxy, explained str
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPlacement(t, service.URL)
-			networktest.MakeTree(t, p)
-			defer networktest.Tidy(t, p)
+			providertreetest.MakeTree(t, p)
+			defer providertreetest.Tidy(t, p)
 			c := placementclient.NewCompute(clienttest.Options(t, service.URL))
 			t.Cleanup(c.Close)
 			service.Requests()

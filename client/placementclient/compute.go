@@ -15,7 +15,7 @@ import (
 // A Compute is the compute service's client of a placement service. It may be used
 // concurrently. It needs version 1.36 of the API, and 1.39 for ports with a choice of physical
 // networks.
-type Compute struct{ placement *Client }
+type Compute struct{ *Client }
 
 var _ compute.Placement = (*Compute)(nil)
 
@@ -23,24 +23,6 @@ var _ compute.Placement = (*Compute)(nil)
 func NewCompute(opts client.Options) *Compute {
 	opts.BeforeChange = operation.Leased
 	return &Compute{New(opts)}
-}
-
-// Close closes idle connections.
-func (c *Compute) Close() { c.placement.Close() }
-
-// Allocations is allocations.Placement's.
-func (c *Compute) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
-	return c.placement.Allocations(ctx, consumer)
-}
-
-// SetAllocations is allocations.Placement's.
-func (c *Compute) SetAllocations(ctx context.Context, consumer string, a allocations.Consumer) error {
-	return c.placement.SetAllocations(ctx, consumer, a)
-}
-
-// SetManyAllocations is allocations.Placement's.
-func (c *Compute) SetManyAllocations(ctx context.Context, consumers map[string]allocations.Consumer) error {
-	return c.placement.SetManyAllocations(ctx, consumers)
 }
 
 // wireAggregates are those of a provider in placement's JSON.
@@ -54,7 +36,7 @@ func (w *wireAggregates) Valid() bool { return w.Aggregates != nil }
 // Aggregates is compute.Placement's.
 func (c *Compute) Aggregates(ctx context.Context, provider compute.ID) ([]placement.UUID, error) {
 	var cur wireAggregates
-	err := c.placement.get(ctx, providerPath(string(provider))+"/aggregates", &cur)
+	err := c.get(ctx, providerPath(string(provider))+"/aggregates", &cur)
 	if r := client.Refused(err, http.StatusNotFound); r != nil {
 		return nil, client.Known(r, allocations.ErrNoProvider)
 	}
@@ -70,7 +52,7 @@ func (c *Compute) Group(ctx context.Context, provider, aggregate compute.ID, mem
 	path := providerPath(string(provider)) + "/aggregates"
 	err := swap(ctx, func() error {
 		var cur wireAggregates
-		if err := c.placement.get(ctx, path, &cur); err != nil {
+		if err := c.get(ctx, path, &cur); err != nil {
 			return err
 		}
 		at := slices.Index(cur.Aggregates, string(aggregate))
@@ -82,7 +64,7 @@ func (c *Compute) Group(ctx context.Context, provider, aggregate compute.ID, mem
 		default:
 			cur.Aggregates = slices.Delete(cur.Aggregates, at, at+1)
 		}
-		return c.placement.put(ctx, path, cur)
+		return c.put(ctx, path, cur)
 	})
 	if r := client.Refused(err, http.StatusNotFound); r != nil {
 		return client.Known(r, allocations.ErrNoProvider)

@@ -1,19 +1,18 @@
 package placementclient
 
 import (
-	"cmp"
 	"context"
-	"maps"
+	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
-	"github.com/berthcloud/berth/guarantee"
+	"github.com/berthcloud/berth/allocations"
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
-
-// EnsureTrait is network.Placement's.
-func (p *Client) EnsureTrait(ctx context.Context, name string) error {
-	return p.put(ctx, "/traits/"+url.PathEscape(name), nil)
-}
 
 // wireTraits are the traits of a provider in placement's JSON.
 type wireTraits struct {
@@ -22,23 +21,6 @@ type wireTraits struct {
 }
 
 func (w *wireTraits) Valid() bool { return w.Generation != nil }
-
-// SetTraits is network.Placement's. Traits that are so already are not written.
-func (p *Client) SetTraits(ctx context.Context, uuid string, traits []string) error {
-	want := slices.Compact(slices.Sorted(slices.Values(traits)))
-	path := providerPath(uuid) + "/traits"
-	return noProvider(swap(ctx, func() error {
-		var cur wireTraits
-		if err := p.get(ctx, path, &cur); err != nil {
-			return err
-		}
-		slices.Sort(cur.Traits)
-		if slices.Equal(cur.Traits, want) {
-			return nil
-		}
-		return p.put(ctx, path, wireTraits{cur.Generation, append([]string{}, want...)}) // never null
-	}))
-}
 
 // wireInventories are those of a provider in placement's JSON.
 type wireInventories struct {
@@ -57,41 +39,134 @@ type wireInventory struct {
 	Ratio    *float64 `json:"allocation_ratio,omitempty"`
 }
 
-// SetInventories implements network.Placement. Equal inventories are not written: placement would
-// count that as a change, and concurrent writers of the provider would have to retry.
-func (p *Client) SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error {
-	want := make(map[string]wireInventory, len(inventories))
-	for class, inv := range inventories {
-		want[class] = wireInventory{inv.Total, inv.Reserved, inv.MinUnit, inv.MaxUnit, inv.StepSize, inv.AllocationRatio}
-	}
-	path := providerPath(uuid) + "/inventories"
-	return inUse(noProvider(swap(ctx, func() error {
-		var cur wireInventories
-		if err := p.get(ctx, path, &cur); err != nil {
-			return err
-		}
-		if maps.EqualFunc(cur.Inventories, want, wireInventory.equal) {
-			return nil
-		}
-		return p.put(ctx, path, wireInventories{cur.Generation, want})
-	})))
-}
-
 // maxUnit is placement's default of max_unit.
 const maxUnit = 2147483647
 
-// equal compares two inventories after placement's defaults are applied.
-func (a wireInventory) equal(b wireInventory) bool {
-	return a.Total == b.Total && same(a.Reserved, b.Reserved, 0) && same(a.MinUnit, b.MinUnit, 1) &&
-		same(a.MaxUnit, b.MaxUnit, maxUnit) && same(a.StepSize, b.StepSize, 1) && same(a.Ratio, b.Ratio, 1)
+// Tree is providertree.Placement's. The generations were read before the contents: a concurrent
+// change makes the next write fail.
+func (p *Client) Tree(ctx context.Context, member placement.UUID, contents func(providertree.Provider) bool) (t providertree.Tree, err error) {
+	if t.Providers, err = p.list(ctx, "in_tree", string(member)); err != nil {
+		return providertree.Tree{}, err
+	}
+	for i := range t.Providers {
+		cur := &t.Providers[i]
+		if contents != nil && !contents(*cur) {
+			continue
+		}
+		if cur.Inventories, err = p.inventories(ctx, cur.ID); err != nil {
+			return providertree.Tree{}, fmt.Errorf("the inventories of %s: %w", cur.Name, err)
+		}
+		var traits wireTraits
+		if err := p.get(ctx, providerPath(string(cur.ID))+"/traits", &traits); err != nil {
+			return providertree.Tree{}, fmt.Errorf("the traits of %s: %w", cur.Name, asConcurrentChange(err))
+		}
+		cur.Traits = traits.Traits
+	}
+	if contents == nil && len(t.Providers) > 0 {
+		t.SharedDisk, err = p.sharedDisk(ctx, member, t)
+	}
+	return t, err
 }
 
-func same[T cmp.Ordered](a, b *T, otherwise T) bool {
-	if a == nil {
-		a = &otherwise
+func (p *Client) inventories(ctx context.Context, provider placement.UUID) (map[string]placement.Inventory, error) {
+	var wire wireInventories
+	if err := p.get(ctx, providerPath(string(provider))+"/inventories", &wire); err != nil {
+		return nil, asConcurrentChange(err)
 	}
-	if b == nil {
-		b = &otherwise
+	all := make(map[string]placement.Inventory, len(wire.Inventories))
+	for class, w := range wire.Inventories {
+		all[class] = placement.Inventory{
+			Total: w.Total, Reserved: or(w.Reserved, 0), MinUnit: or(w.MinUnit, 1), MaxUnit: or(w.MaxUnit, maxUnit),
+			StepSize: or(w.StepSize, 1), AllocationRatio: or(w.Ratio, 1),
+		}
 	}
-	return *a == *b
+	return all, nil
+}
+
+func or[T any](v *T, otherwise T) T {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+// sharedDisk reports whether a provider outside of a tree shares its disk with the root.
+func (p *Client) sharedDisk(ctx context.Context, root placement.UUID, tree providertree.Tree) (bool, error) {
+	var in wireAggregates
+	if err := p.get(ctx, providerPath(string(root))+"/aggregates", &in); err != nil || len(in.Aggregates) == 0 {
+		return false, asConcurrentChange(err)
+	}
+	var sharing wireProviders
+	query := url.Values{"member_of": {"in:" + strings.Join(in.Aggregates, ",")}, "required": {placement.SharesViaAggregate}}
+	if err := p.get(ctx, "/resource_providers?"+query.Encode(), &sharing); err != nil {
+		return false, err
+	}
+	for _, w := range sharing.Providers {
+		id := placement.UUID(w.UUID)
+		if slices.ContainsFunc(tree.Providers, func(own providertree.Provider) bool { return own.ID == id }) {
+			continue
+		}
+		all, err := p.inventories(ctx, id)
+		if _, ok := all["DISK_GB"]; ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// wireUsages are those of a provider in placement's JSON.
+type wireUsages struct {
+	Usages map[string]int64 `json:"usages"`
+}
+
+func (w *wireUsages) Valid() bool { return w.Usages != nil }
+
+// Used is providertree.Placement's.
+func (p *Client) Used(ctx context.Context, id placement.UUID) (map[string]int64, error) {
+	var wire wireUsages
+	if err := p.get(ctx, providerPath(string(id))+"/usages", &wire); err != nil {
+		return nil, asConcurrentChange(err)
+	}
+	return wire.Usages, nil
+}
+
+// EnsureClass is providertree.Placement's.
+func (p *Client) EnsureClass(ctx context.Context, name string) error {
+	return p.put(ctx, "/resource_classes/"+url.PathEscape(name), nil)
+}
+
+// EnsureTrait is providertree.Placement's.
+func (p *Client) EnsureTrait(ctx context.Context, name string) error {
+	return p.put(ctx, "/traits/"+url.PathEscape(name), nil)
+}
+
+// SetInventories is providertree.Placement's.
+func (p *Client) SetInventories(ctx context.Context, want providertree.Provider) (int64, error) {
+	body := wireInventories{&want.Generation, make(map[string]wireInventory, len(want.Inventories))}
+	for class, i := range want.Inventories {
+		body.Inventories[class] = wireInventory{i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize, &i.AllocationRatio}
+	}
+	var current wireInventories
+	err := p.set(ctx, want.ID, "/inventories", body, &current)
+	return or(current.Generation, 0), err
+}
+
+// SetTraits is providertree.Placement's.
+func (p *Client) SetTraits(ctx context.Context, want providertree.Provider) (int64, error) {
+	var current wireTraits
+	err := p.set(ctx, want.ID, "/traits", wireTraits{&want.Generation, append([]string{}, want.Traits...)}, &current) // never null
+	return or(current.Generation, 0), err
+}
+
+// set replaces what a provider has, and reads the answer into current.
+func (p *Client) set(ctx context.Context, id placement.UUID, what string, body any, current client.Document) error {
+	q := client.Request{Method: http.MethodPut, Path: providerPath(string(id)) + what, Body: body}
+	err := p.call(ctx, reparent, q, current)
+	switch r := client.Refused(err, http.StatusConflict); {
+	case r != nil && r.Code == codeConcurrent:
+		return client.Known(r, allocations.ErrGeneration)
+	case r != nil:
+		return client.Known(r, allocations.ErrInUse)
+	}
+	return asConcurrentChange(err)
 }

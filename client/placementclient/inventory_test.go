@@ -71,7 +71,7 @@ func TestSyncOfAHost(t *testing.T) {
 	}
 	tree := func(want ...string) providertree.Tree {
 		t.Helper()
-		cur, err := c.Tree(t.Context(), nodeID)
+		cur, err := c.Tree(t.Context(), nodeID, nil)
 		clienttest.Must(t, "Tree", err)
 		if d := cmp.Diff(want, treeLines(cur)); d != "" {
 			t.Errorf("the tree (-want +got)\n%s", d)
@@ -141,7 +141,7 @@ func (v *vgpus) sync() map[string]int64 {
 	defer c.Close()
 	_, err := v.host.Sync(v.Context(), c)
 	clienttest.Must(v, "Sync", err)
-	cur, err := c.Tree(v.Context(), nodeID)
+	cur, err := c.Tree(v.Context(), nodeID, nil)
 	clienttest.Must(v, "Tree", err)
 	all := map[string]int64{}
 	for _, p := range cur.Providers[1:] {
@@ -277,7 +277,7 @@ func TestSyncAmongOthers(t *testing.T) {
 		})
 		_, err := h.Sync(t.Context(), c)
 		clienttest.Must(t, fmt.Sprint("Sync, with another one at request ", nth), err)
-		cur, err := c.Tree(t.Context(), nodeID)
+		cur, err := c.Tree(t.Context(), nodeID, nil)
 		clienttest.Must(t, "Tree", err)
 		if plan, err := h.Plan(cur); err != nil || !plan.Empty() {
 			t.Errorf("with another one at request %d there is still to do: %+v, %v", nth, plan, err)

@@ -1,5 +1,5 @@
 // Package placementclient is the client of a placement service: it implements the interfaces to
-// placement that packages allocations, network, compute and inventory declare.
+// placement that packages allocations, providertree and compute declare.
 package placementclient
 
 import (
@@ -12,19 +12,22 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // A Client is a client of a placement service. It may be used concurrently.
 //
 // It needs version 1.29 of the API. Two features need a newer one: before 1.37 a provider cannot
-// move to another parent, and EnsureProvider returns an error; before 1.38 consumers have no type.
+// move to another parent, and Update returns an error; before 1.38 consumers have no type.
 type Client struct {
 	service *client.Service
 	max     atomic.Int32 // newest minor version of the service; 0 until it is read
 }
 
-var _ network.Placement = (*Client)(nil)
+var (
+	_ allocations.Placement  = (*Client)(nil)
+	_ providertree.Placement = (*Client)(nil)
+)
 
 // New returns a Client. It sends no request, so that a service can start while
 // placement is unavailable.
@@ -72,14 +75,6 @@ func swap(ctx context.Context, change func() error) error {
 		}
 		return err
 	})
-}
-
-// noProvider marks the refusal of a request for a missing provider.
-func noProvider(err error) error {
-	if r := client.Refused(err, http.StatusNotFound); r != nil {
-		return client.Known(r, allocations.ErrNoProvider)
-	}
-	return err
 }
 
 // inUse marks a conflict that is not about generations.

@@ -4,19 +4,22 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/client/clienttest"
 	"github.com/berthcloud/berth/client/placementclient"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/networktest"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 func TestPlacementOfBerth(t *testing.T) {
 	service := clienttest.NewProxy(t, clienttest.Berth(t))
 	testPlacement(t, service)
-	t.Run("Concurrency", func(t *testing.T) { networktest.TestPlacementConcurrency(t, newPlacement(t, service.URL)) })
+	t.Run("Concurrency", func(t *testing.T) { providertreetest.TestPlacementConcurrency(t, newPlacement(t, service.URL)) })
 }
 
 // TestPlacementOfUpstream runs the same test with the distribution's service.
@@ -29,9 +32,9 @@ func TestPlacementOfUpstream(t *testing.T) {
 	t.Run("ConnectionsThatEndWithoutAWord", func(t *testing.T) {
 		p := newPlacement(t, url, func(o *client.Options) { o.Retries = 0 })
 		for range 5 {
-			networktest.MakeTree(t, p)
-			clienttest.Must(t, "SetAllocations", p.SetAllocations(t.Context(), clienttest.ServerID, networktest.Allocation(1)))
-			networktest.Tidy(t, p)
+			providertreetest.MakeTree(t, p)
+			clienttest.Must(t, "SetAllocations", p.SetAllocations(t.Context(), clienttest.ServerID, providertreetest.Allocation(1)))
+			providertreetest.Tidy(t, p)
 		}
 	})
 }
@@ -39,62 +42,82 @@ func TestPlacementOfUpstream(t *testing.T) {
 // testPlacement tests the contract of a Placement against a service.
 func testPlacement(t *testing.T, service *clienttest.Proxy) {
 	p := newPlacement(t, service.URL)
-	networktest.TestPlacement(t, p)
+	providertreetest.TestPlacement(t, p)
 	for _, tc := range []struct {
 		name string
-		test func(*testing.T, *clienttest.Proxy, network.Placement)
+		test func(*testing.T, *clienttest.Proxy, providertreetest.Placement)
 	}{
 		{"ProvidersAreMadeOnce", testMadeOnce},
+		{"ProvidersOfAnotherTreeAreMoved", testElsewhere},
 		{"WhatIsSoIsNotWritten", testUnwritten},
 		{"PathsAreEscaped", testPaths},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			defer networktest.Tidy(t, p)
+			defer providertreetest.Tidy(t, p)
 			tc.test(t, service, p)
 		})
 	}
 }
 
-// testMadeOnce has another client create the provider between update and creation.
-func testMadeOnce(t *testing.T, service *clienttest.Proxy, p network.Placement) {
-	networktest.MakeTree(t, p)
+// testMadeOnce has another client create the provider before the creation arrives.
+func testMadeOnce(t *testing.T, service *clienttest.Proxy, p providertreetest.Placement) {
+	providertreetest.MakeTree(t, p)
 	late := newPlacement(t, service.URL)
-	want := network.Provider{UUID: clienttest.OtherID, Name: "host one:agent:br-new", Parent: clienttest.AgentID}
+	want := providertree.Provider{ID: clienttest.OtherID, Name: "host one:agent:br-new", Parent: clienttest.AgentID, Inventories: providertreetest.Offering(5)}
 	service.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost {
 			service.Intercept(nil)
-			clienttest.Must(t, "the other's EnsureProvider", late.EnsureProvider(t.Context(), want))
+			clienttest.Must(t, "the other's Set", providertreetest.Set(t.Context(), late, want))
 		}
 		return false
 	})
-	clienttest.Must(t, "EnsureProvider", p.EnsureProvider(t.Context(), want))
-	got, err := p.ProviderNamed(t.Context(), want.Name)
-	if err != nil || got.UUID != clienttest.OtherID || got.Parent != clienttest.AgentID {
-		t.Errorf("ProviderNamed = %+v, %v", got, err)
+	clienttest.Must(t, "Set", providertreetest.Set(t.Context(), p, want))
+	got, err := p.Named(t.Context(), want.Name)
+	if err != nil || got.ID != clienttest.OtherID || got.Parent != clienttest.AgentID {
+		t.Errorf("Named = %+v, %v", got, err)
+	}
+}
+
+// testElsewhere: a provider that is in another tree is moved, with what it has.
+func testElsewhere(t *testing.T, _ *clienttest.Proxy, p providertreetest.Placement) {
+	providertreetest.MakeTree(t, p)
+	other := providertree.Provider{ID: clienttest.OtherID, Name: "other", Inventories: providertreetest.Offering(5), Traits: []string{"CUSTOM_A"}}
+	clienttest.Must(t, "Set", providertreetest.Set(t.Context(), p, other))
+	other.Name, other.Parent, other.Traits = "host one:agent:br-new", clienttest.AgentID, nil
+	result, err := providertree.Sync(t.Context(), p, providertree.Spec{Root: clienttest.RootID, Plan: func(actual providertree.Tree) (providertree.Plan, error) {
+		return providertree.Compare(actual, []providertree.Provider{other}, nil), nil
+	}})
+	clienttest.Must(t, "Sync", err)
+	clienttest.Must(t, "Sync", result.Err())
+	tree, err := p.Tree(t.Context(), clienttest.RootID, nil)
+	clienttest.Must(t, "Tree", err)
+	got, _ := tree.Find(clienttest.OtherID)
+	got.Generation = 0
+	if diff := cmp.Diff(other, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("it is (-want +got):\n%s", diff)
 	}
 }
 
 // testUnwritten counts the requests that write.
-func testUnwritten(t *testing.T, service *clienttest.Proxy, p network.Placement) {
+func testUnwritten(t *testing.T, service *clienttest.Proxy, p providertreetest.Placement) {
 	ctx := t.Context()
-	networktest.MakeTree(t, p)
-	clienttest.Must(t, "EnsureTrait", p.EnsureTrait(ctx, "CUSTOM_A"))
-	for what, write := range map[string]func() error{
-		"SetTraits":      func() error { return p.SetTraits(ctx, clienttest.DeviceID, []string{"CUSTOM_A"}) },
-		"SetInventories": func() error { return p.SetInventories(ctx, clienttest.DeviceID, networktest.Offering(2000)) },
+	providertreetest.MakeTree(t, p)
+	for what, change := range map[string]func(*providertree.Provider){
+		"traits":      func(p *providertree.Provider) { p.Traits = []string{"HW_NIC_SRIOV"} },
+		"inventories": func(p *providertree.Provider) { p.Inventories = providertreetest.Offering(2000) },
 	} {
 		service.Requests()
-		clienttest.Must(t, what, write())
-		clienttest.Must(t, what+" again", write())
+		clienttest.Must(t, what, providertreetest.Change(ctx, p, clienttest.DeviceID, change))
+		clienttest.Must(t, what+" again", providertreetest.Change(ctx, p, clienttest.DeviceID, change))
 		if n := clienttest.Count(service.Requests(), "PUT"); n != 1 {
 			t.Errorf("%s twice made %d requests to write, want 1", what, n)
 		}
 	}
 }
 
-func testPaths(t *testing.T, _ *clienttest.Proxy, p network.Placement) {
+func testPaths(t *testing.T, _ *clienttest.Proxy, p providertreetest.Placement) {
 	clienttest.WantKind(t, "EnsureTrait of a path", p.EnsureTrait(t.Context(), "../resource_classes/CUSTOM_X"), fault.NotFound)
-	clienttest.Must(t, "RemoveProvider of a path", p.RemoveProvider(t.Context(), "../traits/CUSTOM_A"))
+	clienttest.Must(t, "Remove of a path", p.Remove(t.Context(), "../traits/CUSTOM_A"))
 }
 
 func newPlacement(t testing.TB, url string, change ...func(*client.Options)) *placementclient.Client {

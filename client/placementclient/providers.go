@@ -9,7 +9,8 @@ import (
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // A wireProvider is a provider in placement's JSON.
@@ -20,13 +21,7 @@ type wireProvider struct {
 	Generation int64   `json:"generation,omitempty"`
 }
 
-func (w *wireProvider) provider() network.Provider {
-	p := network.Provider{UUID: w.UUID, Name: w.Name, Generation: w.Generation}
-	if w.Parent != nil {
-		p.Parent = *w.Parent
-	}
-	return p
-}
+func (w *wireProvider) Valid() bool { return w.UUID != "" }
 
 type wireProviders struct {
 	Providers []wireProvider `json:"resource_providers"`
@@ -36,82 +31,80 @@ func (w *wireProviders) Valid() bool { return w.Providers != nil }
 
 func providerPath(uuid string) string { return "/resource_providers/" + url.PathEscape(uuid) }
 
-// ProviderNamed is network.Placement's.
-func (p *Client) ProviderNamed(ctx context.Context, name string) (network.Provider, error) {
-	all, err := p.list(ctx, "name", name)
-	if err != nil {
-		return network.Provider{}, err
-	}
-	if len(all) == 0 {
-		return network.Provider{}, fmt.Errorf("%w: none is named %q", allocations.ErrNoProvider, name)
-	}
-	return all[0], nil
-}
-
-// ProvidersBelow is network.Placement's.
-func (p *Client) ProvidersBelow(ctx context.Context, root string) ([]network.Provider, error) {
-	all, err := p.list(ctx, "in_tree", root)
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%w: none has the UUID %s", allocations.ErrNoProvider, root)
-	}
-	return all, err
-}
-
-// list returns the providers that match a filter.
-func (p *Client) list(ctx context.Context, filter, value string) ([]network.Provider, error) {
+// list returns the providers that match a filter, without their contents.
+func (p *Client) list(ctx context.Context, filter, value string) ([]providertree.Provider, error) {
 	var found wireProviders
 	if err := p.get(ctx, "/resource_providers?"+filter+"="+url.QueryEscape(value), &found); err != nil {
 		return nil, err
 	}
-	all := make([]network.Provider, len(found.Providers))
-	for i := range all {
-		all[i] = found.Providers[i].provider()
+	all := make([]providertree.Provider, len(found.Providers))
+	for i, w := range found.Providers {
+		all[i] = providertree.Provider{ID: placement.UUID(w.UUID), Name: w.Name, Parent: placement.UUID(or(w.Parent, "")), Generation: w.Generation}
 	}
 	return all, nil
 }
 
-// EnsureProvider is network.Placement's.
-func (p *Client) EnsureProvider(ctx context.Context, want network.Provider) error {
+// Named is providertree.Placement's.
+func (p *Client) Named(ctx context.Context, name string) (providertree.Provider, error) {
+	all, err := p.list(ctx, "name", name)
+	if err != nil {
+		return providertree.Provider{}, err
+	}
+	if len(all) == 0 {
+		return providertree.Provider{}, fmt.Errorf("%w: none is named %q", allocations.ErrNoProvider, name)
+	}
+	return all[0], nil
+}
+
+// Create is providertree.Placement's.
+func (p *Client) Create(ctx context.Context, want providertree.Provider) (int64, error) {
+	body := wireProvider{UUID: string(want.ID), Name: want.Name}
+	if want.Parent != "" {
+		body.Parent = (*string)(&want.Parent)
+	}
+	var made wireProvider
+	err := p.call(ctx, reparent, client.Request{Method: http.MethodPost, Path: "/resource_providers", Body: body}, &made)
+	if r := client.Refused(err, http.StatusConflict); r != nil {
+		if p.get(ctx, providerPath(string(want.ID)), &made) == nil {
+			return 0, client.Known(r, allocations.ErrGeneration)
+		} // else the name is another's
+	}
+	return made.Generation, err
+}
+
+// Update is providertree.Placement's.
+func (p *Client) Update(ctx context.Context, want providertree.Provider) (int64, error) {
 	body := wireProvider{Name: want.Name}
 	if want.Parent != "" {
-		body.Parent = &want.Parent
+		body.Parent = (*string)(&want.Parent)
 	}
-	return swap(ctx, func() error {
-		err := p.update(ctx, want.UUID, body)
-		if client.Refused(err, http.StatusNotFound) == nil {
-			return err
-		}
-		made := body
-		made.UUID = want.UUID
-		err = p.call(ctx, reparent, client.Request{Method: http.MethodPost, Path: "/resource_providers", Body: made}, nil)
-		if client.Refused(err, http.StatusConflict) != nil {
-			// Another instance created it concurrently, or the name is another provider's: the
-			// update shows which.
-			if late := p.update(ctx, want.UUID, body); client.Refused(late, http.StatusNotFound) == nil {
-				return late
-			}
-		}
-		return err
-	})
-}
-
-// update sets a provider's name and parent.
-func (p *Client) update(ctx context.Context, uuid string, body wireProvider) error {
-	err := p.put(ctx, providerPath(uuid), body)
+	var updated wireProvider
+	err := p.call(ctx, reparent, client.Request{Method: http.MethodPut, Path: providerPath(string(want.ID)), Body: body}, &updated)
+	if r := client.Refused(err, http.StatusConflict); r != nil && r.Code == codeConcurrent {
+		return 0, client.Known(r, allocations.ErrGeneration)
+	}
 	if r := client.Refused(err, http.StatusBadRequest); r != nil && strings.Contains(r.Detail, "-parenting a provider is not currently allowed") {
-		return fmt.Errorf("provider %s has another parent, and moving it needs version 1.%d of placement's API, which has 1.%d: %w",
-			uuid, reparent, p.max.Load(), err)
+		return 0, fmt.Errorf("provider %s has another parent, and moving it needs version 1.%d of placement's API, which has 1.%d: %w",
+			want.ID, reparent, p.max.Load(), err)
 	}
-	return err
+	return updated.Generation, asConcurrentChange(err)
 }
 
-// RemoveProvider is network.Placement's.
-func (p *Client) RemoveProvider(ctx context.Context, uuid string) error {
+// Remove is providertree.Placement's.
+func (p *Client) Remove(ctx context.Context, id placement.UUID) error {
 	return inUse(swap(ctx, func() error {
-		err := p.call(ctx, reparent, client.Request{Method: http.MethodDelete, Path: providerPath(uuid)}, nil)
+		err := p.call(ctx, reparent, client.Request{Method: http.MethodDelete, Path: providerPath(string(id))}, nil)
 		if r := client.Refused(err, http.StatusNotFound); r != nil && r.Detail != "" { // in placement's form
 			return nil
 		}
 		return err
 	}))
+}
+
+// asConcurrentChange turns the error for a removed provider into that for a concurrent change.
+func asConcurrentChange(err error) error {
+	if r := client.Refused(err, http.StatusNotFound); r != nil {
+		return client.Known(r, allocations.ErrGeneration)
+	}
+	return err
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/berthcloud/berth/client/clienttest"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/networktest"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // speak has the service return a range of versions, and refuse newer ones.
@@ -83,15 +83,16 @@ func TestAnotherReleaseAnswers(t *testing.T) {
 func TestMovingNeedsANewerPlacement(t *testing.T) {
 	service := clienttest.NewProxy(t, clienttest.Berth(t))
 	p := newPlacement(t, service.URL)
-	networktest.MakeTree(t, p)
+	providertreetest.MakeTree(t, p)
 	speak(service, "1.0", "1.36", 36)
 	old := newPlacement(t, service.URL)
-	moved := network.Provider{UUID: clienttest.DeviceID, Name: "host one:agent:br-ex", Parent: clienttest.RootID}
-	err := old.EnsureProvider(t.Context(), moved)
-	clienttest.WantKind(t, "EnsureProvider with another parent", err, fault.Invalid)
+	moved := providertree.Provider{ID: clienttest.DeviceID, Name: "host one:agent:br-ex", Parent: clienttest.RootID}
+	_, err := old.Update(t.Context(), moved)
+	clienttest.WantKind(t, "Update with another parent", err, fault.Invalid)
 	if err == nil || !strings.Contains(err.Error(), "needs version 1.37") || !strings.Contains(err.Error(), "has 1.36") {
 		t.Errorf("error = %v, want what is needed and what is there", err)
 	}
 	moved.Parent = clienttest.AgentID
-	clienttest.Must(t, "EnsureProvider as it is", old.EnsureProvider(t.Context(), moved))
+	_, err = old.Update(t.Context(), moved)
+	clienttest.Must(t, "Update as it is", err)
 }

@@ -11,12 +11,17 @@ import (
 // Sync makes the host's tree in placement what it should be, and returns what an operator should
 // know. It may be repeated, and run concurrently.
 func (h *Host) Sync(ctx context.Context, p providertree.Placement) (warnings []string, err error) {
-	err = providertree.Sync(ctx, p, placement.UUID(h.ID.String()),
-		func(actual providertree.Tree) (providertree.Plan, error) {
+	result, err := providertree.Sync(ctx, p, providertree.Spec{
+		Root: placement.UUID(h.ID.String()),
+		Plan: func(actual providertree.Tree) (providertree.Plan, error) {
 			plan, err := h.Plan(actual)
 			warnings = plan.Warnings
 			return plan.Plan, err
-		})
+		},
+	})
+	if err == nil {
+		err = result.Err()
+	}
 	return warnings, err
 }
 
@@ -24,7 +29,7 @@ func (h *Host) Sync(ctx context.Context, p providertree.Placement) (warnings []s
 // else. A tree that does not exist yet is ignored: it gets the trait with the host's first report.
 func SetDisabled(ctx context.Context, root placement.UUID, disabled bool, p providertree.Placement) error {
 	return providertree.Retry(func() error {
-		tree, err := p.Tree(ctx, root)
+		tree, err := p.Tree(ctx, root, func(cur providertree.Provider) bool { return cur.ID == root })
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,10 @@ import (
 	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/topology"
+	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 	placementservice "github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
@@ -261,9 +264,10 @@ func (w *fixture) hostAt(name, physical string, room int64) {
 	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
 	id := string(node.ID)
 	w.hosts[id] = name
-	w.must(w.places.EnsureProvider(ctx, network.Provider{UUID: id, Name: name}))
-	w.must(w.places.SetInventories(ctx, id, map[string]guarantee.Inventory{
-		"VCPU": {Total: 100}, "MEMORY_MB": {Total: 100000}, "DISK_GB": {Total: 1000},
+	w.must(providertreetest.Set(ctx, w.places, providertree.Provider{
+		ID: placement.UUID(id), Name: name, Inventories: map[string]placement.Inventory{
+			"VCPU": providertreetest.Offer(100), "MEMORY_MB": providertreetest.Offer(100000), "DISK_GB": providertreetest.Offer(1000),
+		},
 	}))
 	a, _, err := w.network.Beat(ctx, agents.Heartbeat{
 		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: name, Start: true,
@@ -280,18 +284,9 @@ func (w *fixture) track(a agents.Agent, id string) {
 	w.Helper()
 	state, err := w.network.State(a.AgentRow)
 	w.must(err)
-	for _, p := range state.Providers {
-		at := network.Provider{UUID: p.UUID.String(), Name: p.Name, Parent: id}
-		if p.Device != "" {
-			at.Parent = p.Parent.String()
-		}
-		w.must(w.places.EnsureProvider(ctx, at))
-		w.hosts[at.UUID] = w.hosts[id]
-		for _, t := range p.Traits {
-			w.must(w.places.EnsureTrait(ctx, t))
-		}
-		w.must(w.places.SetTraits(ctx, at.UUID, p.Traits))
-		w.must(w.places.SetInventories(ctx, at.UUID, p.Inventories))
+	for _, p := range tracking.Desired(state, w.hosts[id], placement.UUID(id)) {
+		w.must(providertreetest.Set(ctx, w.places, p))
+		w.hosts[string(p.ID)] = w.hosts[id]
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // tree is what placement has of a host, a line for each provider.
@@ -24,7 +26,7 @@ func (w *fixture) tree(id compute.ID) (lines []string) {
 	w.Helper()
 	places := placementclient.NewCompute(options(w, w.paths.placement.inner))
 	defer places.Close()
-	tree, err := places.Tree(ctx, placement.UUID(id))
+	tree, err := places.Tree(ctx, placement.UUID(id), nil)
 	w.must(err)
 	for _, p := range tree.Providers {
 		line := p.Name + " " + strings.Join(p.Traits, " ")
@@ -71,7 +73,7 @@ func TestSyncTree(t *testing.T) {
 	w.must(err)
 	keep("a disabled one", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
 
-	w.must(w.places.SetTraits(ctx, string(node.ID), []string{"COMPUTE_NODE"}))
+	w.must(providertreetest.Change(ctx, w.places, placement.UUID(node.ID), func(p *providertree.Provider) { p.Traits = []string{"COMPUTE_NODE"} }))
 	keep("what others have changed is not seen at once", "", false, "cn1 COMPUTE_NODE VCPU=8", gpu)
 	w.later(6 * time.Minute)
 	keep("but later", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)

@@ -11,6 +11,9 @@ import (
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/topology"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // A server with a port in a network of segments goes where its segment is, if the settings say so.
@@ -55,7 +58,7 @@ func TestRoutedNetworks(t *testing.T) {
 		w.work(w.cloudService, nil)
 	}
 	wants("no provider", boot(on), refused)
-	w.must(w.places.EnsureProvider(ctx, network.Provider{UUID: string(segment), Name: "segment"}))
+	w.must(providertreetest.Set(ctx, w.places, providertree.Provider{ID: placement.UUID(segment), Name: "segment"}))
 	wants("no aggregate", boot(on), refused)
 	group := computetest.ID("group")
 	w.must(places.Group(ctx, compute.ID(segment), group, true))

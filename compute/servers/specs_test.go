@@ -15,6 +15,9 @@ import (
 	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/network/topology"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // equip has a host report what it has, by which placement knows it.
@@ -139,8 +142,7 @@ func TestAggregatesKeepServersApart(t *testing.T) {
 		t.Fatalf("%d changes are not mirrored", left)
 	}
 	_, node := computetest.Host("cn1", 0)
-	w.must(w.places.EnsureTrait(ctx, "CUSTOM_GUARANTEED"))
-	w.must(w.places.SetTraits(ctx, string(node.ID), []string{"CUSTOM_GUARANTEED"}))
+	w.must(providertreetest.Change(ctx, w.places, placement.UUID(node.ID), func(p *providertree.Provider) { p.Traits = []string{"CUSTOM_GUARANTEED"} }))
 	fast := computetest.Flavor("fast", 1, 128, 1)
 	fast.Specs = map[string]string{"trait:CUSTOM_GUARANTEED": "required"}
 	w.add(fast)

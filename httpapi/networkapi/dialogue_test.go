@@ -23,6 +23,7 @@ import (
 	"github.com/berthcloud/berth/network/agents"
 	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 	placementservice "github.com/berthcloud/berth/placement/service"
 )
 
@@ -33,7 +34,7 @@ type side struct {
 	rules              string // a policy file, "" for none
 	store              network.Store
 	service            *service.Service
-	places             network.Placement // as the service sees it
+	places             providertreetest.Placement // as the service sees it
 	tracker            *tracking.Tracker
 	synced             chan network.SyncResult
 	stop               func()
@@ -106,7 +107,7 @@ func (s *side) Reset(t testing.TB) {
 }
 
 // resetPlacement starts an empty placement service and returns a client of it.
-func (s *side) resetPlacement(t testing.TB) network.Placement {
+func (s *side) resetPlacement(t testing.TB) providertreetest.Placement {
 	t.Helper()
 	h := placementapitest.New(t, placementservice.DefaultSettings())
 	s.placement.handler.Store(&h)
@@ -120,7 +121,7 @@ func (s *side) resetPlacement(t testing.TB) network.Placement {
 }
 
 // track follows the agents of the service that there is now.
-func (s *side) track(places network.Placement) {
+func (s *side) track(places providertreetest.Placement) {
 	s.stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	service, done := s.service, make(chan struct{})

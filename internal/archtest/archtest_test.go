@@ -46,6 +46,7 @@ var rules = []struct{ pkg, may string }{
 	{"placement/events", "placement"},
 	{"placement/service", "fault placement placement/snapshot"},
 	{"placement/providertree", "allocations placement"},
+	{"placement/providertree/providertreetest", "allocations fault guarantee placement placement/providertree"},
 	{"placement/placementtest", "fault internal/golden internal/storetest placement placement/candidates placement/snapshot"},
 	{"allocations", "fault internal/backoff"},
 	{"rows", ""},
@@ -64,8 +65,8 @@ var rules = []struct{ pkg, may string }{
 	{"network/topology", "fault network network/agents network/binding network/ipam network/qos network/quotas network/reallocation network/security"},
 	{"network/ports", "allocations fault guarantee network network/agents network/binding network/intents network/ipam network/qos network/quotas network/reallocation network/security network/topology rows watch"},
 	{"network/service", "allocations fault network network/agents network/ports network/qos network/quotas network/reallocation network/security network/topology"},
-	{"network/networktest", "allocations fault guarantee internal/storetest network rows"},
-	{"network/tracking", "allocations guarantee network"},
+	{"network/networktest", "guarantee internal/storetest network rows"},
+	{"network/tracking", "allocations guarantee network placement placement/providertree"},
 	{"network/ovnagents", "agent/ovn agent/ovsdb agent/settings config guarantee network network/agents"},
 	{"compute", "allocations compute/extraspecs compute/hostlist compute/inventory compute/operation compute/request compute/selection fault guarantee placement rows watch"},
 	{"compute/catalog", "allocations compute compute/extraspecs compute/selection fault"},
@@ -120,12 +121,12 @@ var rules = []struct{ pkg, may string }{
 	{"agent/tc", ""},
 	{"agent/tc/tctest", "agent/tc"},
 	{"client", "fault identity/hostkey internal/backoff"},
-	{"client/placementclient", "allocations client compute compute/inventory compute/operation compute/request compute/selection fault guarantee microversion network placement placement/providertree"},
+	{"client/placementclient", "allocations client compute compute/inventory compute/operation compute/request compute/selection fault microversion placement placement/providertree"},
 	{"client/neutronclient", "client compute compute/operation compute/request fault guarantee"},
 	{"client/glanceclient", "client compute compute/extraspecs"},
 	{"client/novaclient", "client fault network"},
 	{"client/berthclient", "agent agent/host client compute compute/hostlist network/portlist"},
-	{"client/clienttest", "client fault httpapi/placementapi/placementapitest network/networktest placement/service"},
+	{"client/clienttest", "client fault httpapi/placementapi/placementapitest placement/providertree/providertreetest placement/service"},
 	{"internal/ovstest", "internal/process"},
 
 	{"daemon", "agent/ovsdb client client/glanceclient client/neutronclient client/novaclient client/placementclient compute compute/catalog compute/fleet compute/lifecycle compute/request compute/scheduler compute/selection compute/serverports compute/servers config guarantee httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/hostkey identity/keystone identity/policy internal/gcpolicy logging microversion network network/agents network/ovnagents network/service network/tracking ops/exporter placement placement/candidates placement/providertree placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing watch"},
@@ -187,7 +188,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "client/clienttest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "placement/providertree/providertreetest", "network/networktest", "compute/computetest", "ops/audit/audittest", "ops/cloud/cloudtest", "agent/tc/tctest", "client/clienttest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/logtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
 
 // black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"

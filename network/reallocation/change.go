@@ -33,7 +33,7 @@ type Service struct {
 
 // New returns what changes the allocations for the ports in a database. The first
 // pause after a concurrent change of the same allocations is as long as given.
-func New(db *network.Database, p network.Placement, pause time.Duration) *Service {
+func New(db *network.Database, p allocations.Placement, pause time.Duration) *Service {
 	s := &Service{db: db, placement: p, pause: pause, intents: intents.New(db.Store, intents.Options{
 		Placement: p, Instance: db.Rules.Settings.Instance, Log: db.Rules.Log, Pause: pause,
 		Now: func() time.Time { return db.Rules.Now() },

@@ -13,6 +13,9 @@ import (
 	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/topology"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // A port whose promise is on a provider of OVN's is bound by the driver ovn, also on a
@@ -22,7 +25,7 @@ func TestBindOnOVN(t *testing.T) {
 	set := network.DefaultSettings()
 	set.Drivers = guarantee.Drivers()
 	c.service = service.New(c.store, set, service.Peers{Placement: c.placement, Log: logtest.Logger()})
-	report := func(host, root string) {
+	report := func(host string, root placement.UUID) {
 		a, _, err := c.service.Beat(t.Context(), agents.Heartbeat{
 			Type: guarantee.OVN.AgentType, Binary: guarantee.OVN.Binary, Host: host, Start: true,
 			Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-ex"},
@@ -30,10 +33,10 @@ func TestBindOnOVN(t *testing.T) {
 				"resource_provider_hypervisors": {"br-ex": "` + host + `"}}`),
 		})
 		c.must(err)
-		c.track(a, root)
+		c.track(a, host, root)
 	}
 	const otherID = "e37bb3dc-7d06-4a23-8ab8-0cbd1f3a1e21"
-	c.must(c.direct.EnsureProvider(t.Context(), network.Provider{UUID: otherID, Name: "devstack1"}))
+	c.must(providertreetest.Set(t.Context(), c.direct, providertree.Provider{ID: otherID, Name: "devstack1"}))
 	report(host, hostID)
 	report("devstack1", otherID)
 	for hypervisor, want := range map[string]struct{ vif, driver, details string }{

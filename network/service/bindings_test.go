@@ -38,9 +38,8 @@ func newMoving(t *testing.T) *moving {
 			"resource_provider_hypervisors": {"br-physnet0": "devstack1"}}`),
 	})
 	c.must(err)
-	c.must(c.direct.EnsureProvider(t.Context(), network.Provider{UUID: destinationID, Name: destinationHost}))
-	c.must(c.direct.SetInventories(t.Context(), destinationID, map[string]guarantee.Inventory{"VCPU": {Total: 8}}))
-	c.track(a, destinationID)
+	c.setHost(destinationID, destinationHost)
+	c.track(a, destinationHost, destinationID)
 	m.destination, c.provider = c.provider, m.source
 	return m
 }

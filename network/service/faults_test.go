@@ -10,9 +10,9 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/internal/rotation"
-	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/topology"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 	placementservice "github.com/berthcloud/berth/placement/service"
 )
 
@@ -128,7 +128,7 @@ func (c *cloud) survives(s step, placement http.Handler, fault string, on bool) 
 
 // meets makes a change on whose way something breaks, at a request of a number, and
 // reports whether there was such a request.
-func (c *cloud) meets(s step, wire *wire, places network.Placement, at int) bool {
+func (c *cloud) meets(s step, wire *wire, places providertreetest.Placement, at int) bool {
 	c.t.Helper()
 	c.placement = places
 	service := c.serve(c.store)

@@ -18,6 +18,7 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/network/service"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -220,7 +221,7 @@ func (w *fixture) intents() (n int) {
 
 // A failing placement can fail from a call on, or report concurrent changes.
 type failing struct {
-	network.Placement
+	providertreetest.Placement
 	calls      int
 	writes     []int // which of them are
 	failAt     int   // the call that fails, and all after it; 0 for none

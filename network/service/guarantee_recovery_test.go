@@ -16,11 +16,12 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/network/service"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // A paced placement does something on the way to or from one of its calls.
 type paced struct {
-	network.Placement
+	providertreetest.Placement
 	calls      int
 	at         int  // the call
 	afterwards bool // on the way back
@@ -53,7 +54,7 @@ func (p *paced) SetAllocations(ctx context.Context, consumer string, a allocatio
 }
 
 // on returns a service with a placement.
-func (c *cloud) on(places network.Placement) *service.Service {
+func (c *cloud) on(places providertreetest.Placement) *service.Service {
 	c.placement = places
 	return c.serve(c.store)
 }

@@ -18,12 +18,16 @@ import (
 	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/network/service"
 	"github.com/berthcloud/berth/network/topology"
+	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 	placementservice "github.com/berthcloud/berth/placement/service"
 )
 
 // A flaky placement can be unavailable from one of its calls on.
 type flaky struct {
-	network.Placement
+	providertreetest.Placement
 
 	mu         sync.Mutex // guards what follows
 	calls      int
@@ -82,9 +86,9 @@ func (d *dying) Update(ctx context.Context, now time.Time, fn func(network.Write
 type cloud struct {
 	t         *testing.T
 	store     network.Store
-	direct    network.Placement // as everybody else sees it
-	placement network.Placement // as the network service does
-	flaky     *flaky            // between the two, at first
+	direct    providertreetest.Placement // as everybody else sees it
+	placement providertreetest.Placement // as the network service does
+	flaky     *flaky                     // between the two, at first
 	clock     func() time.Time
 	service   *service.Service
 	net       network.ID
@@ -107,13 +111,13 @@ func newCloud(t *testing.T) *cloud {
 }
 
 // newPlacement returns a real placement that is empty.
-func newPlacement(t *testing.T) network.Placement {
+func newPlacement(t *testing.T) providertreetest.Placement {
 	t.Helper()
 	return clientOf(t, placementapitest.New(t, placementservice.DefaultSettings()), time.Minute)
 }
 
 // newCloudOn is newCloud with a given placement.
-func newCloudOn(t *testing.T, places network.Placement) *cloud {
+func newCloudOn(t *testing.T, places providertreetest.Placement) *cloud {
 	t.Helper()
 	store := newStore(t)
 	c := &cloud{t: t, store: store, direct: places, clock: time.Now, policies: map[string]network.ID{}}
@@ -182,25 +186,30 @@ func (c *cloud) beat() {
 			"resource_provider_hypervisors": {"br-physnet0": "devstack0"}}`),
 	})
 	c.must(err)
-	c.must(c.direct.EnsureProvider(ctx, network.Provider{UUID: hostID, Name: host}))
-	c.must(c.direct.SetInventories(ctx, hostID, map[string]guarantee.Inventory{"VCPU": {Total: 8}}))
-	c.track(a, hostID)
+	c.setHost(hostID, host)
+	c.track(a, host, hostID)
+}
+
+// setHost makes placement have a host.
+func (c *cloud) setHost(id placement.UUID, name string) {
+	c.t.Helper()
+	c.must(providertreetest.Set(context.Background(), c.direct, providertree.Provider{
+		ID: id, Name: name, Inventories: map[string]placement.Inventory{"VCPU": providertreetest.Offer(8)},
+	}))
 }
 
 // track brings what an agent has reported of one hypervisor into placement, below its
 // root. The last device is the one that servers hold something of.
-func (c *cloud) track(a agents.Agent, root string) {
+func (c *cloud) track(a agents.Agent, hypervisor string, root placement.UUID) {
 	c.t.Helper()
-	ctx := context.Background()
 	state, err := c.service.State(a.AgentRow)
 	c.must(err)
-	for _, p := range state.Providers {
-		at := network.Provider{UUID: p.UUID.String(), Name: p.Name, Parent: root}
-		if p.Device != "" {
-			at.Parent, c.provider = p.Parent.String(), at.UUID
+	for _, p := range tracking.Desired(state, hypervisor, root) {
+		if p.Parent != root {
+			c.provider = string(p.ID)
 		}
-		c.must(c.direct.EnsureProvider(ctx, at))
-		c.must(c.direct.SetInventories(ctx, at.UUID, p.Inventories))
+		p.Traits = nil
+		c.must(providertreetest.Set(context.Background(), c.direct, p))
 	}
 }
 

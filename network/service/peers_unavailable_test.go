@@ -12,7 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/client/placementclient"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // A wire is what lies between a network service and its placement, and what may go
@@ -152,14 +152,14 @@ func onceAndOn(fault string) []bool {
 
 // newWire puts a wire before a placement, and returns a client of it that waits so
 // long for an answer.
-func newWire(t *testing.T, places http.Handler, timeout time.Duration) (*wire, network.Placement) {
+func newWire(t *testing.T, places http.Handler, timeout time.Duration) (*wire, providertreetest.Placement) {
 	t.Helper()
 	v := &wire{placement: places}
 	return v, clientOf(t, v, timeout)
 }
 
 // clientOf returns a client of a placement that waits so long for an answer.
-func clientOf(t *testing.T, places http.Handler, timeout time.Duration) network.Placement {
+func clientOf(t *testing.T, places http.Handler, timeout time.Duration) providertreetest.Placement {
 	t.Helper()
 	server := httptest.NewServer(places)
 	access, err := client.Fixed(server.URL, client.NoAuth)

@@ -17,6 +17,10 @@ import (
 	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/network/ports"
 	"github.com/berthcloud/berth/network/topology"
+	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 )
 
 // play carries out the lines of a question and returns the answer to those that do
@@ -177,20 +181,20 @@ func (w *fixture) track(state guarantee.State, host, driver string) error {
 	for _, trait := range state.Traits {
 		w.must(w.placement.EnsureTrait(ctx, trait))
 	}
+	for _, hypervisor := range state.Hypervisors() {
+		root := placement.UUID(networktest.ID("root " + hypervisor))
+		w.must(providertreetest.Set(ctx, w.placement, providertree.Provider{ID: root, Name: hypervisor}))
+		w.must(providertreetest.Set(ctx, w.placement, tracking.Desired(state, hypervisor, root)...))
+	}
 	for _, p := range state.Providers {
-		root := string(networktest.ID("root " + p.Hypervisor))
-		w.must(w.placement.EnsureProvider(ctx, network.Provider{UUID: root, Name: p.Hypervisor}))
-		parent, label := root, host+"/agent"
+		label := host + "/agent"
 		if p.Device != "" {
-			parent, label = p.Parent.String(), host+"/"+p.Device
+			label = host + "/" + p.Device
 		} else if driver != "ovs" {
 			label = host + "/" + driver
 		}
 		w.name(p.UUID.String(), label)
 		w.ids[label] = network.ID(p.UUID.String())
-		w.must(w.placement.EnsureProvider(ctx, network.Provider{UUID: p.UUID.String(), Name: p.Name, Parent: parent}))
-		w.must(w.placement.SetTraits(ctx, p.UUID.String(), p.Traits))
-		w.must(w.placement.SetInventories(ctx, p.UUID.String(), p.Inventories))
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ type Service struct {
 // Peers are the services that a network service works with. Any may be nil: without Placement,
 // guarantees are not in placement; without Compute, no events are sent.
 type Peers struct {
-	Placement network.Placement
+	Placement allocations.Placement
 	Compute   network.Compute
 	Log       *slog.Logger // nil discards
 }

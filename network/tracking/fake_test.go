@@ -3,6 +3,7 @@ package tracking_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,22 +17,20 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // A holder is a provider of the fake, with what it has.
 type holder struct {
-	network.Provider
-	traits      []string
-	inventories map[string]guarantee.Inventory
-	used        bool // something is allocated on it
+	providertree.Provider
+	used string // a class of which something is allocated on it
 }
 
 // A fake is a placement service in memory.
 type fake struct {
-	allocations.Placement // nil: trackers do not use it
-
 	mu        sync.Mutex // guards what follows
-	providers map[string]*holder
+	providers map[placement.UUID]*holder
 	traits    map[string]bool
 	calls     []string // "SetTraits of host:agent", in order
 	now, most int      // calls under way
@@ -42,16 +41,16 @@ type fake struct {
 }
 
 func newFake(roots ...string) *fake {
-	f := &fake{providers: make(map[string]*holder), traits: make(map[string]bool)}
+	f := &fake{providers: make(map[placement.UUID]*holder), traits: make(map[string]bool)}
 	for _, name := range roots {
-		f.add(network.Provider{UUID: uuid(name), Name: name})
+		f.add(providertree.Provider{ID: uuid(name), Name: name})
 	}
 	return f
 }
 
-func (f *fake) add(p network.Provider) *holder {
+func (f *fake) add(p providertree.Provider) *holder {
 	h := &holder{Provider: p}
-	f.providers[p.UUID] = h
+	f.providers[p.ID] = h
 	return h
 }
 
@@ -77,13 +76,13 @@ func (f *fake) call(ctx context.Context, name string, do func() error) error {
 }
 
 // name returns a provider's name for the list of calls.
-func (f *fake) name(uuid string) string {
+func (f *fake) name(id placement.UUID) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if h := f.providers[uuid]; h != nil {
+	if h := f.providers[id]; h != nil {
 		return h.Name
 	}
-	return uuid
+	return string(id)
 }
 
 func (f *fake) EnsureTrait(ctx context.Context, name string) error {
@@ -93,8 +92,12 @@ func (f *fake) EnsureTrait(ctx context.Context, name string) error {
 	})
 }
 
-func (f *fake) ProviderNamed(ctx context.Context, name string) (p network.Provider, err error) {
-	err = f.call(ctx, "ProviderNamed "+name, func() error {
+func (f *fake) EnsureClass(context.Context, string) error {
+	return errors.New("agents have no custom classes")
+}
+
+func (f *fake) Named(ctx context.Context, name string) (p providertree.Provider, err error) {
+	err = f.call(ctx, "Named "+name, func() error {
 		for _, h := range f.providers {
 			if h.Name == name {
 				p = h.Provider
@@ -106,75 +109,112 @@ func (f *fake) ProviderNamed(ctx context.Context, name string) (p network.Provid
 	return p, err
 }
 
-func (f *fake) ProvidersBelow(ctx context.Context, root string) (all []network.Provider, err error) {
-	err = f.call(ctx, "ProvidersBelow "+f.name(root), func() error {
-		for uuid, h := range f.providers {
-			if f.root(uuid) == root {
-				all = append(all, h.Provider)
+func (f *fake) Tree(ctx context.Context, root placement.UUID, contents func(providertree.Provider) bool) (t providertree.Tree, err error) {
+	err = f.call(ctx, "Tree "+f.name(root), func() error {
+		for id, h := range f.providers {
+			if f.root(id) != root {
+				continue
 			}
+			p := h.Provider
+			if !contents(p) {
+				p.Inventories, p.Traits = nil, nil
+			}
+			t.Providers = append(t.Providers, p)
 		}
-		slices.SortFunc(all, func(a, b network.Provider) int { return cmp.Compare(a.UUID, b.UUID) })
+		slices.SortFunc(t.Providers, func(a, b providertree.Provider) int { return cmp.Compare(a.ID, b.ID) })
 		return nil
 	})
-	return all, err
+	return t, err
 }
 
-func (f *fake) root(uuid string) string {
-	for f.providers[uuid].Parent != "" {
-		uuid = f.providers[uuid].Parent
+func (f *fake) Used(ctx context.Context, id placement.UUID) (used map[string]int64, err error) {
+	err = f.call(ctx, "Used "+f.name(id), func() error {
+		used = map[string]int64{f.providers[id].used: 1}
+		return nil
+	})
+	return used, err
+}
+
+func (f *fake) root(id placement.UUID) placement.UUID {
+	for f.providers[id].Parent != "" {
+		id = f.providers[id].Parent
 	}
-	return uuid
+	return id
 }
 
-func (f *fake) EnsureProvider(ctx context.Context, p network.Provider) error {
-	return f.call(ctx, "EnsureProvider "+p.Name, func() error {
-		if p.Parent != "" && f.providers[p.Parent] == nil {
+func (f *fake) Create(ctx context.Context, p providertree.Provider) (int64, error) {
+	return 0, f.call(ctx, "Create "+p.Name, func() error {
+		if f.providers[p.ID] != nil {
+			return allocations.ErrGeneration
+		}
+		if f.providers[p.Parent] == nil {
 			return fmt.Errorf("parent %s does not exist", p.Parent)
 		}
-		if h := f.providers[p.UUID]; h != nil {
-			h.Provider = p
-			return nil
-		}
-		f.add(p)
+		f.add(providertree.Provider{ID: p.ID, Name: p.Name, Parent: p.Parent})
 		return nil
 	})
 }
 
-func (f *fake) RemoveProvider(ctx context.Context, uuid string) error {
-	return f.call(ctx, "RemoveProvider "+f.name(uuid), func() error {
+func (f *fake) Update(ctx context.Context, p providertree.Provider) (generation int64, err error) {
+	err = f.call(ctx, "Update "+p.Name, func() error {
+		h := f.providers[p.ID]
+		if h == nil {
+			return allocations.ErrGeneration
+		}
+		if f.providers[p.Parent] == nil {
+			return errors.New("the parent does not exist")
+		}
+		h.Name, h.Parent, generation = p.Name, p.Parent, h.Generation
+		return nil
+	})
+	return generation, err
+}
+
+func (f *fake) Remove(ctx context.Context, id placement.UUID) error {
+	return f.call(ctx, "Remove "+f.name(id), func() error {
 		for _, h := range f.providers {
-			if h.UUID == uuid && h.used || h.Parent == uuid {
+			if h.ID == id && h.used != "" || h.Parent == id {
 				return allocations.ErrInUse
 			}
 		}
-		delete(f.providers, uuid)
+		delete(f.providers, id)
 		return nil
 	})
 }
 
-func (f *fake) SetTraits(ctx context.Context, uuid string, traits []string) error {
-	return f.call(ctx, "SetTraits "+f.name(uuid), func() error {
-		h := f.providers[uuid]
-		if h == nil {
-			return allocations.ErrNoProvider
-		}
-		for _, name := range traits {
+func (f *fake) SetTraits(ctx context.Context, p providertree.Provider) (int64, error) {
+	return p.Generation + 1, f.write(ctx, "SetTraits ", p, func(h *holder) error {
+		for _, name := range p.Traits {
 			if !f.traits[name] {
 				return fmt.Errorf("no such trait: %s", name)
 			}
 		}
-		h.traits = traits
+		h.Traits = p.Traits
 		return nil
 	})
 }
 
-func (f *fake) SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error {
-	return f.call(ctx, "SetInventories "+f.name(uuid), func() error {
-		h := f.providers[uuid]
-		if h == nil {
-			return allocations.ErrNoProvider
+func (f *fake) SetInventories(ctx context.Context, p providertree.Provider) (int64, error) {
+	return p.Generation + 1, f.write(ctx, "SetInventories ", p, func(h *holder) error {
+		if _, stays := p.Inventories[h.used]; h.used != "" && !stays {
+			return allocations.ErrInUse
 		}
-		h.inventories = inventories
+		h.Inventories = p.Inventories
+		return nil
+	})
+}
+
+// write changes a provider of a generation.
+func (f *fake) write(ctx context.Context, name string, p providertree.Provider, change func(*holder) error) error {
+	return f.call(ctx, name+f.name(p.ID), func() error {
+		h := f.providers[p.ID]
+		if h == nil || h.Generation != p.Generation {
+			return allocations.ErrGeneration
+		}
+		if err := change(h); err != nil {
+			return err
+		}
+		h.Generation++
 		return nil
 	})
 }
@@ -205,11 +245,11 @@ func (f *fake) String() string {
 		if parent := f.providers[h.Parent]; parent != nil {
 			line += " below " + parent.Name
 		}
-		for _, t := range slices.Sorted(slices.Values(h.traits)) {
+		for _, t := range slices.Sorted(slices.Values(h.Traits)) {
 			line += " +" + t
 		}
-		for _, class := range slices.Sorted(maps.Keys(h.inventories)) {
-			line += fmt.Sprintf(" %s=%d", class, h.inventories[class].Total)
+		for _, class := range slices.Sorted(maps.Keys(h.Inventories)) {
+			line += fmt.Sprintf(" %s=%d", class, h.Inventories[class].Total)
 		}
 		lines = append(lines, line)
 	}
@@ -241,11 +281,11 @@ func desired(host string, devices ...string) guarantee.State {
 }
 
 // uuid is that of the provider of a name.
-func uuid(name string) string {
+func uuid(name string) placement.UUID {
 	if n, ok := guarantee.ParseName(name); ok {
-		return n.UUID().String()
+		return placement.UUID(n.UUID().String())
 	}
-	return "uuid of " + name
+	return placement.UUID("uuid of " + name)
 }
 
 // An outcome is what a Tracker said of an agent, and when.

@@ -1,25 +1,39 @@
 package tracking
 
-import "sync"
+import (
+	"context"
+	"sync"
 
-// known caches the traits that exist in placement, so that they are not looked up again. Agents
-// share most of theirs.
-type known struct {
+	"github.com/berthcloud/berth/placement/providertree"
+)
+
+// A knownTraits is a placement service of which it is known which traits exist, so that they are
+// not created again. Agents share most of theirs.
+type knownTraits struct {
+	providertree.Placement
 	mu    sync.RWMutex // guards names
 	names map[string]struct{}
 }
 
-func (k *known) has(name string) bool {
+// EnsureTrait creates a custom trait unless it is known to exist.
+func (k *knownTraits) EnsureTrait(ctx context.Context, name string) error {
 	k.mu.RLock()
-	defer k.mu.RUnlock()
-	_, ok := k.names[name]
-	return ok
+	_, known := k.names[name]
+	k.mu.RUnlock()
+	if known {
+		return nil
+	}
+	err := k.Placement.EnsureTrait(ctx, name)
+	if err == nil {
+		k.add(name)
+	}
+	return err
 }
 
 // maxKnown bounds the cache: when it is full, it is emptied.
 const maxKnown = 10_000
 
-func (k *known) add(name string) {
+func (k *knownTraits) add(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.names == nil || len(k.names) >= maxKnown {
@@ -29,7 +43,7 @@ func (k *known) add(name string) {
 }
 
 // forget removes traits from the cache, in case they were deleted from placement.
-func (k *known) forget(names []string) {
+func (k *knownTraits) forget(names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, n := range names {

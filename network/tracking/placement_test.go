@@ -19,6 +19,9 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
+	"github.com/berthcloud/berth/placement/providertree/providertreetest"
 	"github.com/berthcloud/berth/placement/service"
 )
 
@@ -76,7 +79,7 @@ func TestPlacementService(t *testing.T) {
 	})
 }
 
-func testPlacementService(t *testing.T, p network.Placement) {
+func testPlacementService(t *testing.T, p providertreetest.Placement) {
 	ctx := t.Context()
 	const agent = "devstack0:Open vSwitch agent"
 	results := make(chan network.SyncResult)
@@ -97,8 +100,8 @@ func testPlacementService(t *testing.T, p network.Placement) {
 	}
 
 	wantFailure("before compute", sync(guideReport("br-physnet0")), "devstack0: placement has no resource provider of this name")
-	must(t, p.EnsureProvider(ctx, network.Provider{UUID: hostID, Name: "devstack0"}))
-	must(t, p.EnsureProvider(ctx, network.Provider{UUID: goneID, Name: agent + ":br-ex", Parent: hostID}))
+	must(t, providertreetest.Set(ctx, p, providertree.Provider{ID: hostID, Name: "devstack0"}))
+	must(t, providertreetest.Set(ctx, p, providertree.Provider{ID: goneID, Name: agent + ":br-ex", Parent: hostID}))
 	wantFailure("with a wrong parent", sync(guideReport("br-physnet0", "br-ex")), "")
 	wantTree(t, p, map[string]string{
 		"devstack0": "", agent: hostID, agent + ":br-physnet0": agentID, agent + ":br-ex": agentID,
@@ -122,39 +125,39 @@ func testPlacementService(t *testing.T, p network.Placement) {
 	wantTree(t, p, map[string]string{"devstack0": "", agent: hostID, agent + ":br-physnet0": agentID})
 
 	bad := guideReport("br-physnet0")
-	bad.Providers[1].Inventories = map[string]guarantee.Inventory{"CUSTOM_NONE": {Total: 1}}
+	bad.Providers[1].Inventories = map[string]guarantee.Inventory{"NET_NONE": {Total: 1}}
 	wantFailure("with a class that is not there", sync(bad), agent+":br-physnet0: setting its inventories: ")
 
-	must(t, p.EnsureProvider(ctx, network.Provider{UUID: otherID, Name: "devstack1"}))
+	must(t, providertreetest.Set(ctx, p, providertree.Provider{ID: otherID, Name: "devstack1"}))
 	if got := sync(reportOf("devstack1", "br-physnet0"), "devstack0"); got.Failure != "" || !slices.Equal(got.Cleared, []string{"devstack0"}) {
 		t.Errorf("moved to another hypervisor: %+v", got)
 	}
 	if got := sync(guarantee.State{Driver: guarantee.OpenVSwitch.Name}, "devstack1"); got.Failure != "" || !slices.Equal(got.Cleared, []string{"devstack1"}) {
 		t.Errorf("with nothing any more: %+v", got)
 	}
-	for _, root := range []string{hostID, otherID} {
-		if tree, err := p.ProvidersBelow(ctx, root); err != nil || len(tree) != 1 {
+	for _, root := range []placement.UUID{hostID, otherID} {
+		if tree, err := p.Tree(ctx, root, nil); err != nil || len(tree.Providers) != 1 {
 			t.Errorf("below %s there is %v, %v", root, tree, err)
 		}
 	}
 }
 
 // wantTree compares the names and parents of devstack0's tree.
-func wantTree(t *testing.T, p network.Placement, want map[string]string) {
+func wantTree(t *testing.T, p providertreetest.Placement, want map[string]string) {
 	t.Helper()
-	tree, err := p.ProvidersBelow(t.Context(), hostID)
+	tree, err := p.Tree(t.Context(), hostID, nil)
 	must(t, err)
 	got := make(map[string]string)
-	for _, p := range tree {
-		got[p.Name] = p.Parent
-		if p.UUID == agentID && p.Generation != 0 {
+	for _, p := range tree.Providers {
+		got[p.Name] = string(p.Parent)
+		if p.ID == agentID && p.Generation != 0 {
 			t.Errorf("the agent's provider has generation %d: there was nothing to write", p.Generation)
 		}
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
-	if !slices.ContainsFunc(tree, func(p network.Provider) bool { return p.UUID == agentID }) {
+	if _, exists := tree.Find(agentID); !exists {
 		t.Error("the agent has no provider")
 	}
 }

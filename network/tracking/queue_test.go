@@ -101,7 +101,7 @@ func TestTheNewestReportWaits(t *testing.T) {
 		go d.Run(ctx)
 		synctest.Wait()
 		calls := f.taken()
-		if len(calls) == 0 || calls[0] != "ProviderNamed one" || strings.Contains(strings.Join(calls, " "), "br-old") {
+		if len(calls) == 0 || calls[0] != "Named one" || strings.Contains(strings.Join(calls, " "), "br-old") {
 			t.Errorf("calls = %q", calls)
 		}
 	})
@@ -209,8 +209,8 @@ func TestRushOfAgents(t *testing.T) {
 		if len(synced) != agents || f.most > tracking.DefaultConcurrency {
 			t.Errorf("%d agents synced, %d at a time; want %d and %d", len(synced), f.most, agents, tracking.DefaultConcurrency)
 		}
-		// Some that began before the third heartbeat are synced twice.
-		if limit := (agents + 2*tracking.DefaultConcurrency) * 14; calls > limit {
+		// Some that began before the third heartbeat are synced twice, with a look at what is there.
+		if limit := (agents + 2*tracking.DefaultConcurrency) * 9; calls > limit {
 			t.Errorf("%d calls, want %d at most", calls, limit)
 		}
 	})

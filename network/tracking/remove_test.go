@@ -13,6 +13,8 @@ import (
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // TestDevicesThatAreGone are removed, unless they are in use, another agent's, or
@@ -32,16 +34,16 @@ func TestDevicesThatAreGone(t *testing.T) {
 			"host:Open vSwitch agent2:br-a":       "host",
 			"other:Open vSwitch agent:br-a":       "other",
 		} {
-			f.add(network.Provider{UUID: uuid(name), Name: name, Parent: uuid(parent)})
+			f.add(providertree.Provider{ID: uuid(name), Name: name, Parent: uuid(parent)})
 		}
-		f.providers[uuid("host:Open vSwitch agent:br-used")].used = true
+		f.providers[uuid("host:Open vSwitch agent:br-used")].used = guarantee.EgressBandwidth
 		var refused error
 		d := run(t, f, func(o *tracking.Options) {
 			o.Shared = func(_ context.Context, agent network.ID, provider string) (bool, error) {
 				if agent != "a" {
 					t.Errorf("Shared was requested %q", agent)
 				}
-				return provider == uuid("host:Open vSwitch agent:br-shared"), refused
+				return placement.UUID(provider) == uuid("host:Open vSwitch agent:br-shared"), refused
 			}
 		})
 		r := tracking.Report{Agent: "a", State: desired("host", "br-a")}
@@ -61,7 +63,7 @@ host:numa0 below host
 other
 other:Open vSwitch agent:br-a below other`)
 
-		f.set(func() { f.providers[uuid("host:Open vSwitch agent:br-used")].used = false })
+		f.set(func() { f.providers[uuid("host:Open vSwitch agent:br-used")].used = "" })
 		refused = errors.New("the database is away")
 		if got := d.report(t, r); !strings.Contains(got.Failure, "the database is away") {
 			t.Errorf("failure = %q", got.Failure)
@@ -87,7 +89,7 @@ func newOld() *fake {
 		"old:NIC Switch agent":         "old",
 		"elsewhere:Open vSwitch agent": "old",
 	} {
-		f.add(network.Provider{UUID: uuid(name), Name: name, Parent: uuid(parent)})
+		f.add(providertree.Provider{ID: uuid(name), Name: name, Parent: uuid(parent)})
 	}
 	return f
 }
@@ -139,11 +141,11 @@ func TestHypervisorsThatAreGone(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newOld()
 				if tc.used != "" {
-					f.providers[uuid(tc.used)].used = true
+					f.providers[uuid(tc.used)].used = guarantee.EgressBandwidth
 				}
 				d := run(t, f, func(o *tracking.Options) {
 					o.Shared = func(_ context.Context, _ network.ID, provider string) (bool, error) {
-						return tc.shared != "" && strings.HasPrefix(f.name(provider), tc.shared), nil
+						return tc.shared != "" && strings.HasPrefix(f.name(placement.UUID(provider)), tc.shared), nil
 					}
 				})
 				got := d.report(t, tracking.Report{Agent: "a", State: tc.state, Hypervisors: tc.had})

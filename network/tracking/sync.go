@@ -10,6 +10,8 @@ import (
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // An agentSync is the sync of one agent, under way.
@@ -17,35 +19,25 @@ type agentSync struct {
 	*Tracker
 	agent  network.ID
 	want   guarantee.State
-	had    []string         // hypervisors besides the desired ones
-	roots  map[string]*root // by hypervisor
-	failed []string         // what went wrong, in order
+	failed []string // what went wrong, in order
 	result network.SyncResult
-}
-
-// A root is the provider of a hypervisor, with the tree that it was in when the sync
-// began; nil when that could not be read.
-type root struct {
-	network.Provider
-	tree []network.Provider
 }
 
 // sync brings an agent into placement.
 func (t *Tracker) sync(ctx context.Context, r *Report) network.SyncResult {
 	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
 	defer cancel()
-	s := &agentSync{Tracker: t, agent: r.Agent, want: r.State, had: r.Hypervisors}
-	if s.findRoots(ctx) {
-		s.readTrees(ctx)
-		s.ensureTraits(ctx)
-		s.ensureProviders(ctx)
-		s.setTraits(ctx)
-		s.setInventories(ctx)
-		s.removeOthers(ctx)
+	s := &agentSync{Tracker: t, agent: r.Agent, want: r.State}
+	if roots, found := s.findRoots(ctx); found {
+		s.ensureUnusedTraits(ctx)
+		for _, name := range s.want.Hypervisors() {
+			s.syncTree(ctx, name, roots[name])
+		}
+		s.clear(ctx, slices.DeleteFunc(slices.Clone(r.Hypervisors), func(name string) bool { return roots[name] != "" }))
 	}
 	s.result.State, s.result.Failure = r.State, summary(s.failed)
 	if s.result.Failure != "" {
-		t.traits.forget(r.State.Traits) // one may have been deleted
+		t.placement.forget(r.State.Traits) // one may have been deleted
 		t.opts.Log.Warn("the providers of an agent could not be synced to placement", "agent", string(r.Agent), "error", s.result.Failure)
 	}
 	return s.result
@@ -58,85 +50,82 @@ func (s *agentSync) fail(what string, err error) {
 	s.opts.Log.Debug("a call to placement failed", "agent", string(s.agent), "error", text)
 }
 
-// findRoots looks the roots up. A tree whose root does not exist, or cannot be read, is left out.
-func (s *agentSync) findRoots(ctx context.Context) bool {
-	s.roots = make(map[string]*root)
+// findRoots returns the roots of the trees that the agent has providers in, by hypervisor.
+func (s *agentSync) findRoots(ctx context.Context) (roots map[string]placement.UUID, found bool) {
+	roots = map[string]placement.UUID{}
 	for _, name := range s.want.Hypervisors() {
-		found, err := s.opts.Placement.ProviderNamed(ctx, name)
+		root, err := s.placement.Named(ctx, name)
 		if errors.Is(err, allocations.ErrNoProvider) {
 			err = errors.New("placement has no resource provider of this name: the compute service has not created it, or uses another name for the host (resource_provider_hypervisors)")
 		}
 		if err != nil {
 			s.fail(name, err)
-			return false
+			return nil, false
 		}
-		s.roots[name] = &root{Provider: found}
+		roots[name] = root.ID
 	}
-	return true
+	return roots, true
 }
 
-// readTrees looks at what there is below the roots.
-func (s *agentSync) readTrees(ctx context.Context) {
-	for _, name := range s.want.Hypervisors() {
-		tree, err := s.opts.Placement.ProvidersBelow(ctx, s.roots[name].UUID)
-		if err != nil {
-			s.fail(name, fmt.Errorf("reading its tree: %w", err))
-			continue
-		}
-		s.roots[name].tree = tree
-	}
-}
-
-func (s *agentSync) ensureTraits(ctx context.Context) {
+// ensureUnusedTraits creates the traits of the state that no provider has. The others are created
+// with the providers.
+func (s *agentSync) ensureUnusedTraits(ctx context.Context) {
 	for _, name := range s.want.Traits {
-		if s.traits.has(name) {
+		if slices.ContainsFunc(s.want.Providers, func(p guarantee.Provider) bool { return slices.Contains(p.Traits, name) }) {
 			continue
 		}
-		if err := s.opts.Placement.EnsureTrait(ctx, name); err != nil {
+		if err := s.placement.EnsureTrait(ctx, name); err != nil {
 			s.fail(name, fmt.Errorf("creating the trait: %w", err))
-			continue
-		}
-		s.traits.add(name)
-	}
-}
-
-func (s *agentSync) ensureProviders(ctx context.Context) {
-	for _, p := range s.want.Providers {
-		below := s.roots[p.Hypervisor]
-		want := network.Provider{UUID: p.UUID.String(), Name: p.Name, Parent: below.UUID}
-		if p.Device != "" {
-			want.Parent = p.Parent.String()
-		}
-		if below.has(want) {
-			continue
-		}
-		if err := s.opts.Placement.EnsureProvider(ctx, want); err != nil {
-			s.fail(p.Name, fmt.Errorf("creating the provider: %w", err))
 		}
 	}
 }
 
-// has reports whether a provider was in the tree as it should be.
-func (r *root) has(want network.Provider) bool {
-	return slices.ContainsFunc(r.tree, func(cur network.Provider) bool {
-		return cur.UUID == want.UUID && cur.Name == want.Name && cur.Parent == want.Parent
+// clear removes what the agent had below other hypervisors, by their names.
+func (s *agentSync) clear(ctx context.Context, hypervisors []string) {
+	for _, name := range hypervisors {
+		root, err := s.placement.Named(ctx, name)
+		switch {
+		case errors.Is(err, allocations.ErrNoProvider):
+			s.result.Cleared = append(s.result.Cleared, name)
+		case err != nil:
+			s.fail(name, fmt.Errorf("reading the agent's former providers: %w", err))
+		case s.syncTree(ctx, name, root.ID):
+			s.result.Cleared = append(s.result.Cleared, name)
+		}
+	}
+}
+
+// syncTree makes the agent's providers below a hypervisor what they should be, and reports whether
+// it has no others there.
+func (s *agentSync) syncTree(ctx context.Context, hypervisor string, root placement.UUID) (done bool) {
+	desired := Desired(s.want, hypervisor, root)
+	var unplanned []*providertree.Failure // in the last plan
+	result, err := providertree.Sync(ctx, s.placement, providertree.Spec{
+		Root: root,
+		Contents: func(cur providertree.Provider) bool {
+			return slices.ContainsFunc(desired, func(p providertree.Provider) bool { return p.ID == cur.ID })
+		},
+		Plan: func(actual providertree.Tree) (plan providertree.Plan, _ error) {
+			plan, unplanned = s.plan(ctx, actual, hypervisor, desired)
+			return plan, nil
+		},
 	})
-}
-
-func (s *agentSync) setTraits(ctx context.Context) {
-	for _, p := range s.want.Providers {
-		if err := s.opts.Placement.SetTraits(ctx, p.UUID.String(), p.Traits); err != nil {
-			s.fail(p.Name, fmt.Errorf("setting its traits: %w", err))
-		}
+	if err != nil {
+		s.fail(hypervisor, err)
+		return false
 	}
-}
-
-func (s *agentSync) setInventories(ctx context.Context) {
-	for _, p := range s.want.Providers {
-		if err := s.opts.Placement.SetInventories(ctx, p.UUID.String(), p.Inventories); err != nil {
-			s.fail(p.Name, fmt.Errorf("setting its inventories: %w", err))
-		}
+	failed := slices.Concat(result.Failed, unplanned)
+	for _, f := range failed {
+		s.fail(f.Name, fmt.Errorf("%s: %w", f.Step, f.Err))
 	}
+	for _, p := range result.Removed {
+		s.opts.Log.Info("a provider that its agent does not report any more was removed", "agent", string(s.agent), "provider", p.Name)
+	}
+	for _, p := range result.InUse {
+		s.result.Kept = append(s.result.Kept, p.Name)
+		s.opts.Log.Warn("a provider that its agent does not report any more stays, because it is in use", "agent", string(s.agent), "provider", p.Name)
+	}
+	return len(failed)+len(result.InUse) == 0
 }
 
 // maxFailure bounds Result.Failure, in bytes.

@@ -3,20 +3,18 @@
 // more. It does what upstream's service plugin "placement" does. It does not compute the desired
 // state, which package guarantee does, and it does not store the result, which the service does.
 //
-// A sync of one agent makes these calls, in this order:
+// A sync of one agent takes these steps, in this order:
 //
-//	roots                     one lookup each; one that fails or does not exist ends the sync
-//	trees below the roots     read, so that what is right is not written
-//	traits                    created, unless they are known to exist
-//	providers                 created, renamed, and moved below their parents
-//	traits of providers       replaced
-//	inventories of providers  replaced
-//	former providers          removed, when they have no allocations: those below the
-//	                          roots, and below roots that the agent had before
+//	roots    one lookup by name each; one that fails or does not exist ends the sync
+//	traits   those that no provider has are created, unless they are known to exist
+//	trees    of each root, and of each that the agent had before: read, with the contents of the
+//	         agent's providers, planned, and changed by package providertree. Providers are created,
+//	         renamed, and moved below their parents; former ones are removed, unless they are in
+//	         use; inventories and traits are replaced where they differ
 //
-// Each call is independent: one that fails makes the sync a failed one, and the calls after it are
-// made all the same. A sync can be repeated; nothing is undone. Traits that others add to the
-// agent's providers are lost with the next sync, as upstream.
+// A step that fails makes the sync a failed one, and those that do not depend on it are taken all
+// the same. A sync can be repeated; nothing is undone. Traits that others add to the agent's
+// providers are lost with the next sync, as upstream.
 package tracking
 
 import (
@@ -27,6 +25,7 @@ import (
 
 	"github.com/berthcloud/berth/guarantee"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/placement/providertree"
 )
 
 // A Report says that an agent's devices should be brought into placement.
@@ -42,7 +41,7 @@ type Report struct {
 
 // Options say how agents are tracked. Placement and Done are required.
 type Options struct {
-	Placement network.Placement
+	Placement providertree.Placement
 
 	// Done gets the result of each sync. It may be called concurrently, but not for the same agent.
 	// The result must be durable when it returns: reports of the agent that arrived during the sync
@@ -70,9 +69,9 @@ const (
 // Nothing of what waits is kept over a restart: an agent that was not synced
 // reports again with its next heartbeat.
 type Tracker struct {
-	opts   Options
-	traits known
-	wake   chan struct{} // has a value while there may be a report to take
+	opts      Options
+	placement *knownTraits
+	wake      chan struct{} // has a value while there may be a report to take
 
 	mu     sync.Mutex // guards what follows
 	agents map[network.ID]*agent
@@ -96,7 +95,7 @@ func New(opts Options) *Tracker {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Tracker{opts: opts, wake: make(chan struct{}, 1), agents: make(map[network.ID]*agent)}
+	return &Tracker{opts: opts, placement: &knownTraits{Placement: opts.Placement}, wake: make(chan struct{}, 1), agents: make(map[network.ID]*agent)}
 }
 
 // Run syncs agents until ctx ends, and returns when all workers have stopped. Syncs that are cut

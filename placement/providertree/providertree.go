@@ -1,7 +1,8 @@
 // Package providertree plans and makes the changes that a tree of resource providers in placement
 // needs: Compare computes the steps from the actual to the desired tree, Apply sends them, and Sync
-// repeats both while others change the tree. It does not know what a tree is of: the owner computes
-// the desired tree, and decides what becomes of resources that are still allocated.
+// repeats both while others change the tree. It does not know what a tree is of: the owner, which
+// may have a part of the tree only, computes the desired providers, and decides what becomes of
+// resources that are still allocated.
 //
 // Providers of the actual tree that are not in the desired one are left alone unless the owner
 // names them for removal: operators and other services add to a tree too.
@@ -23,10 +24,11 @@ type Tree struct {
 
 // A Provider is one of a tree, as it is or as it should be.
 type Provider struct {
-	ID          placement.UUID
-	Name        string
-	Parent      placement.UUID // "" for the root
-	Generation  int64          // 0 for one to create
+	ID         placement.UUID
+	Name       string
+	Parent     placement.UUID // "" for the root
+	Generation int64          // 0 for one to create
+	// Inventories and Traits are nil when they were not read: see Spec.Contents.
 	Inventories map[string]placement.Inventory
 	Traits      []string
 	// Used is the allocations of each class, nil when it was not read: see Plan.Unread.
@@ -83,8 +85,11 @@ func (t Tree) leavesFirst() (all []Provider) {
 type Plan struct {
 	// Create are the providers to create, parents first.
 	Create []Provider
-	// Remove are the providers to remove. They have no allocations and no children.
-	Remove []Provider
+	// Update are the providers that get their desired names and parents: see Misplaced.
+	Update []Provider
+	// Remove are the providers to remove. They have no allocations and no children. RemoveUnused are
+	// removed, children first, unless they have any: those are in Result.InUse.
+	Remove, RemoveUnused []Provider
 	// Inventories and Traits are those of providers that differ in placement, the last provider of
 	// the desired tree first: an owner that lists what shrinks after what grows has nothing new
 	// allocated on the former before the latter offers it. The root, which is first in the tree,
@@ -94,6 +99,8 @@ type Plan struct {
 
 // Compare returns the changes that make a tree what is desired: providers, parents first, with
 // sorted traits. Providers that are only in the actual tree are left alone, except those to remove.
+// So are the names and parents of those that are in both: see Misplaced. The contents of the desired
+// ones must have been read.
 func Compare(actual Tree, desired, remove []Provider) Plan {
 	p := Plan{Remove: remove}
 	for _, want := range desired {
@@ -114,9 +121,18 @@ func Compare(actual Tree, desired, remove []Provider) Plan {
 	return p
 }
 
+// Misplaced returns the desired providers that have another name or parent in the actual tree. An
+// owner that allows nobody to rename or move its providers makes them the updates of its plan.
+func Misplaced(actual Tree, desired []Provider) []Provider {
+	return slices.DeleteFunc(slices.Clone(desired), func(want Provider) bool {
+		cur, exists := actual.Find(want.ID)
+		return !exists || cur.Name == want.Name && cur.Parent == want.Parent
+	})
+}
+
 // Empty reports whether the tree is as it should be.
 func (p *Plan) Empty() bool {
-	return len(p.Create)+len(p.Remove)+len(p.Inventories)+len(p.Traits) == 0
+	return len(p.Create)+len(p.Update)+len(p.Remove)+len(p.RemoveUnused)+len(p.Inventories)+len(p.Traits) == 0
 }
 
 // Unread returns the providers of a tree whose usage decides whether the plan can be carried out,

@@ -33,11 +33,19 @@ func (f *fake) call(format string, args ...any) error {
 	return nil
 }
 
-func (f *fake) Tree(_ context.Context, root placement.UUID) (providertree.Tree, error) {
+func (f *fake) Named(context.Context, string) (providertree.Provider, error) {
+	return providertree.Provider{}, errors.New("owners look their roots up")
+}
+
+func (f *fake) Tree(_ context.Context, root placement.UUID, contents func(providertree.Provider) bool) (providertree.Tree, error) {
 	t := f.tree
 	t.Providers = slices.Clone(t.Providers)
 	for i := range t.Providers {
-		t.Providers[i].Used = nil
+		p := &t.Providers[i]
+		p.Used = nil
+		if contents != nil && !contents(*p) {
+			p.Inventories, p.Traits = nil, nil
+		}
 	}
 	return t, f.call("read %s", root)
 }
@@ -50,8 +58,12 @@ func (f *fake) Used(_ context.Context, id placement.UUID) (map[string]int64, err
 	return used, f.call("read usage of %s", id)
 }
 
-func (f *fake) EnsureNames(_ context.Context, classes, traits []string) error {
-	return f.call("ensure %s", strings.Join(append(classes, traits...), " "))
+func (f *fake) EnsureClass(_ context.Context, name string) error { return f.call("class %s", name) }
+
+func (f *fake) EnsureTrait(_ context.Context, name string) error { return f.call("trait %s", name) }
+
+func (f *fake) Update(_ context.Context, p providertree.Provider) (int64, error) {
+	return 7, f.call("update %s: %s below %s", p.ID, p.Name, p.Parent)
 }
 
 func (f *fake) Create(_ context.Context, p providertree.Provider) (int64, error) {
@@ -92,38 +104,61 @@ func desired(t providertree.Tree) (providertree.Plan, error) {
 	}, []providertree.Provider{old}), nil
 }
 
+func spec(plan func(providertree.Tree) (providertree.Plan, error)) providertree.Spec {
+	return providertree.Spec{Root: "root", Plan: plan}
+}
+
 func TestSync(t *testing.T) {
 	boom := errors.New("boom")
-	const inventoriesOfNew = "inventories of new at 1"
+	const inventoriesOfNew, updateNew = "inventories of new at 1", "update new: new below root"
+	begin := []string{"read root", "read usage of old"}
+	names := append(begin[:2:2], "class CUSTOM_NIC", "trait CUSTOM_SLOW")
+	created := append(names[:4:4], "create new")
+	removed := append(created[:5:5], "remove old")
+	whole := append(removed[:6:6], inventoriesOfNew, "inventories of root at 10", "traits of new at 2: CUSTOM_SLOW")
 	for _, tc := range []struct {
 		name string
 		fail map[string][]error
 		want []string
-		err  error
+		err  string
 	}{
-		{name: "Steps", want: []string{
-			"read root", "read usage of old", "ensure CUSTOM_NIC CUSTOM_SLOW", "create new", "remove old",
-			inventoriesOfNew, "inventories of root at 10", "traits of new at 2: CUSTOM_SLOW",
-		}},
-		{name: "OtherStepsAfterAFailure", fail: map[string][]error{inventoriesOfNew: {boom}}, err: boom, want: []string{
-			"read root", "read usage of old", "ensure CUSTOM_NIC CUSTOM_SLOW", "create new", "remove old",
-			inventoriesOfNew, "inventories of root at 10", "traits of new at 1: CUSTOM_SLOW",
-		}},
-		{name: "NoStepsWithoutTheProvider", fail: map[string][]error{"create new": {boom}}, err: boom, want: []string{
-			"read root", "read usage of old", "ensure CUSTOM_NIC CUSTOM_SLOW", "create new",
-		}},
-		{name: "AgainAfterAConflict", fail: map[string][]error{"remove old": {allocations.ErrInUse}}, want: []string{
-			"read root", "read usage of old", "ensure CUSTOM_NIC CUSTOM_SLOW", "create new", "remove old",
-			"read root", "read usage of old", "ensure CUSTOM_NIC CUSTOM_SLOW", "create new", "remove old",
-			inventoriesOfNew, "inventories of root at 10", "traits of new at 2: CUSTOM_SLOW",
-		}},
-		{name: "NothingWithoutTheTree", fail: map[string][]error{"read root": {boom}}, err: boom, want: []string{"read root"}},
-		{name: "NothingWithoutTheUsage", fail: map[string][]error{"read usage of old": {boom}}, err: boom, want: []string{"read root", "read usage of old"}},
+		{name: "Steps", want: whole},
+		{
+			name: "OtherStepsAfterAFailure", fail: map[string][]error{inventoriesOfNew: {boom}}, err: "new: setting its inventories: boom",
+			want: append(removed[:6:6], inventoriesOfNew, "inventories of root at 10", "traits of new at 1: CUSTOM_SLOW"),
+		},
+		{
+			name: "NoStepsWithoutTheProvider", fail: map[string][]error{"create new": {boom}}, err: "new: creating the provider: boom",
+			want: append(removed[:6:6], "inventories of root at 10"),
+		},
+		{
+			name: "NoInventoriesWithoutTheClass", fail: map[string][]error{"class CUSTOM_NIC": {boom}}, err: "CUSTOM_NIC: creating the resource class: boom",
+			want: append(removed[:6:6], "inventories of root at 10", "traits of new at 1: CUSTOM_SLOW"),
+		},
+		{
+			name: "NoTraitsWithoutTheTrait", fail: map[string][]error{"trait CUSTOM_SLOW": {boom}}, err: "CUSTOM_SLOW: creating the trait: boom",
+			want: append(removed[:6:6], inventoriesOfNew, "inventories of root at 10"),
+		},
+		{
+			name: "AllFailuresAreReported", fail: map[string][]error{"class CUSTOM_NIC": {boom}, "remove old": {boom}},
+			err:  "CUSTOM_NIC: creating the resource class: boom\nold: removing it: boom",
+			want: append(removed[:6:6], "inventories of root at 10", "traits of new at 1: CUSTOM_SLOW"),
+		},
+		{name: "AgainAfterAConflict", fail: map[string][]error{"remove old": {allocations.ErrInUse}}, want: append(removed[:6:6], whole...)},
+		{name: "AgainAfterAConflictOfInventories", fail: map[string][]error{inventoriesOfNew: {allocations.ErrGeneration}}, want: append(append(removed[:6:6], inventoriesOfNew), whole...)},
+		{name: "MovedWhenItExists", fail: map[string][]error{"create new": {allocations.ErrGeneration}}, want: append(append(created[:5:5], updateNew), whole...)},
+		{
+			name: "NotMoved", fail: map[string][]error{"create new": {allocations.ErrGeneration}, updateNew: {boom}}, err: "new: creating the provider: boom",
+			want: append(created[:5:5], updateNew, "remove old", "inventories of root at 10"),
+		},
+		{name: "NothingWithoutTheTree", fail: map[string][]error{"read root": {boom}}, err: "reading its tree: boom", want: begin[:1]},
+		{name: "NothingWithoutTheUsage", fail: map[string][]error{"read usage of old": {boom}}, err: "reading what is in use on old: boom", want: begin},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := &fake{tree: actual(), fail: tc.fail}
-			if err := providertree.Sync(t.Context(), f, "root", desired); !errors.Is(err, tc.err) {
-				t.Errorf("Sync = %v, want %v", err, tc.err)
+			result, err := providertree.Sync(t.Context(), f, spec(desired))
+			if err = errors.Join(err, result.Err()); tc.err != "" && (err == nil || err.Error() != tc.err) || tc.err == "" && err != nil {
+				t.Errorf("Sync = %v, want %q", err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, f.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
@@ -132,13 +167,95 @@ func TestSync(t *testing.T) {
 	}
 }
 
+// What is below a provider that cannot be created is not created either; all else is.
+func TestProvidersBelowAFailedOne(t *testing.T) {
+	f := &fake{fail: map[string][]error{"create a": {errors.New("boom")}}}
+	below := func(id, parent placement.UUID) providertree.Provider {
+		return providertree.Provider{ID: id, Name: string(id), Parent: parent, Inventories: has("VCPU", 1)}
+	}
+	result := providertree.Apply(t.Context(), f, providertree.Compare(providertree.Tree{}, []providertree.Provider{
+		below("root", ""), below("a", "root"), below("a1", "a"), below("a2", "a1"), below("b", "root"),
+	}, nil))
+	if err := result.Err(); err == nil || err.Error() != "a: creating the provider: boom" {
+		t.Errorf("Apply = %v", err)
+	}
+	want := []string{"create root", "create a", "create b", "inventories of b at 1", "inventories of root at 1"}
+	if diff := cmp.Diff(want, f.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// Names and parents are corrected for owners who want that, before anything is set.
+func TestMisplaced(t *testing.T) {
+	f := &fake{tree: actual()}
+	result, err := providertree.Sync(t.Context(), f, spec(func(cur providertree.Tree) (providertree.Plan, error) {
+		all := []providertree.Provider{cur.Providers[1].Clone(), cur.Providers[2].Clone(), cur.Providers[3].Clone()}
+		all[0].Traits, all[1].Name, all[2].Parent = nil, "new name", "root"
+		all[1].Inventories = has("CUSTOM_NIC", 7)
+		plan := providertree.Compare(cur, all, nil)
+		plan.Update = providertree.Misplaced(cur, all)
+		return plan, nil
+	}))
+	if err != nil || result.Err() != nil {
+		t.Errorf("Sync = %v, %v", result, err)
+	}
+	want := []string{
+		"read root", "class CUSTOM_NIC", "update old: new name below root", "update foreign: foreign below root",
+		"inventories of old at 7", "traits of same at 20: ",
+	}
+	if diff := cmp.Diff(want, f.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// Providers that are removed unless they are in use cost no request for their usage, and are
+// reported once, also when the tree is read again.
+func TestRemoveUnused(t *testing.T) {
+	f := &fake{tree: actual(), fail: map[string][]error{
+		"remove same": {allocations.ErrInUse, allocations.ErrInUse}, "traits of root at 10: A": {allocations.ErrGeneration},
+	}}
+	result, err := providertree.Sync(t.Context(), f, providertree.Spec{
+		Root: "root", Contents: func(p providertree.Provider) bool { return p.ID == "root" },
+		Plan: func(cur providertree.Tree) (providertree.Plan, error) {
+			root := cur.Providers[0].Clone()
+			root.Traits = []string{"A"}
+			plan := providertree.Compare(cur, []providertree.Provider{root}, nil)
+			for _, p := range cur.Providers[1:min(3, len(cur.Providers))] {
+				if p.Inventories != nil {
+					t.Errorf("the contents of %s were read", p.ID)
+				}
+				plan.RemoveUnused = append(plan.RemoveUnused, p)
+			}
+			f.tree.Providers = f.tree.Providers[:2] // "old" does not exist the next time
+			return plan, nil
+		},
+	})
+	if err != nil || result.Err() != nil {
+		t.Errorf("Sync = %v, %v", result, err)
+	}
+	ids := func(all []providertree.Provider) (ids []placement.UUID) {
+		for _, p := range all {
+			ids = append(ids, p.ID)
+		}
+		return ids
+	}
+	if !slices.Equal(ids(result.Removed), []placement.UUID{"old"}) || !slices.Equal(ids(result.InUse), []placement.UUID{"same"}) {
+		t.Errorf("removed %v, in use %v", ids(result.Removed), ids(result.InUse))
+	}
+	const change = "traits of root at 10: A"
+	if diff := cmp.Diff([]string{"read root", "remove same", "remove old", change, "read root", "remove same", change}, f.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
 // A tree that others always change is given up after ten attempts, with the reason.
 func TestSyncGivesUp(t *testing.T) {
-	f := &fake{tree: actual(), fail: map[string][]error{"create new": slices.Repeat([]error{allocations.ErrGeneration}, 100)}}
-	if err := providertree.Sync(t.Context(), f, "root", desired); !errors.Is(err, allocations.ErrGeneration) {
-		t.Errorf("Sync = %v, want %v", err, allocations.ErrGeneration)
+	f := &fake{tree: actual(), fail: map[string][]error{"remove old": slices.Repeat([]error{allocations.ErrGeneration}, 100)}}
+	result, err := providertree.Sync(t.Context(), f, spec(desired))
+	if err != nil || !errors.Is(result.Err(), allocations.ErrGeneration) {
+		t.Errorf("Sync = %v, %v, want %v", result, err, allocations.ErrGeneration)
 	}
-	if n := len(f.fail["create new"]); n != 90 {
+	if n := len(f.fail["remove old"]); n != 90 {
 		t.Errorf("%d attempts, want 10", 100-n)
 	}
 }
@@ -146,15 +263,17 @@ func TestSyncGivesUp(t *testing.T) {
 // A tree that is as desired costs one read, and no usage.
 func TestSyncOfWhatIsAsDesired(t *testing.T) {
 	f := &fake{tree: actual()}
-	err := providertree.Sync(t.Context(), f, "root", func(cur providertree.Tree) (providertree.Plan, error) {
+	result, err := providertree.Sync(t.Context(), f, spec(func(cur providertree.Tree) (providertree.Plan, error) {
 		same := make([]providertree.Provider, len(cur.Providers))
 		for i, p := range cur.Providers {
 			same[i] = p.Clone()
 		}
-		return providertree.Compare(cur, same, nil), nil
-	})
-	if err != nil || !slices.Equal(f.calls, []string{"read root"}) {
-		t.Errorf("Sync = %v after %q", err, f.calls)
+		plan := providertree.Compare(cur, same, nil)
+		plan.Update = providertree.Misplaced(cur, same)
+		return plan, nil
+	}))
+	if err != nil || result.Err() != nil || !slices.Equal(f.calls, []string{"read root"}) {
+		t.Errorf("Sync = %v, %v after %q", result, err, f.calls)
 	}
 }
 

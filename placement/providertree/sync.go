@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/placement"
@@ -15,16 +13,26 @@ import (
 // Placement is what the owner of a tree needs of the placement service. A failed call returns a
 // fault or an error as package allocations says. Methods may be called concurrently.
 type Placement interface {
-	// Tree returns the tree whose root a provider is, without providers when there is none.
-	Tree(ctx context.Context, root placement.UUID) (Tree, error)
+	// Named returns the provider of a name, without its contents. ErrNoProvider says that there is
+	// none.
+	Named(ctx context.Context, name string) (Provider, error)
+	// Tree returns the tree that a provider is in, without providers when there is none. It has the
+	// inventories and traits of the providers that contents selects. Nil selects all of them, and
+	// only then is SharedDisk known. ErrGeneration says that a provider was removed meanwhile.
+	Tree(ctx context.Context, member placement.UUID, contents func(Provider) bool) (Tree, error)
 	// Used returns how much of each class is allocated on a provider, never nil. ErrGeneration says
 	// that the provider was removed.
 	Used(ctx context.Context, id placement.UUID) (map[string]int64, error)
-	// EnsureNames creates custom resource classes and traits unless they exist.
-	EnsureNames(ctx context.Context, classes, traits []string) error
+	// EnsureClass and EnsureTrait create a custom resource class or trait unless it exists.
+	EnsureClass(ctx context.Context, name string) error
+	EnsureTrait(ctx context.Context, name string) error
 	// Create creates a provider without inventories and traits, and returns its generation.
 	// ErrGeneration says that it exists.
 	Create(ctx context.Context, p Provider) (generation int64, err error)
+	// Update gives a provider its name and parent, which may be in another tree, and returns its
+	// generation. ErrGeneration says that it was changed or removed concurrently. Placement services
+	// without version 1.37 of the API refuse another parent.
+	Update(ctx context.Context, p Provider) (generation int64, err error)
 	// Remove removes a provider; one that does not exist is removed. ErrInUse says that it has
 	// allocations, or that it has children.
 	Remove(ctx context.Context, id placement.UUID) error
@@ -54,31 +62,48 @@ func IsConflict(err error) bool {
 	return errors.Is(err, allocations.ErrGeneration) || errors.Is(err, allocations.ErrInUse)
 }
 
-// Sync makes the tree of a root what plan computes from the tree as it is. Plan is called again
-// when it needs usages that were not read, and when others have changed the tree meanwhile; so it
-// must not keep anything from an earlier call. Steps that do not depend on one that failed are
-// carried out all the same. Sync may be repeated, and run concurrently.
-func Sync(ctx context.Context, p Placement, root placement.UUID, plan func(Tree) (Plan, error)) error {
-	return Retry(func() error {
-		tree, err := p.Tree(ctx, root)
-		if err != nil {
-			return err
-		}
-		steps, err := planFor(ctx, p, tree, plan)
-		if err != nil || steps.Empty() {
-			return err
-		}
-		return Apply(ctx, p, steps)
-	})
+// A Spec says what is synced.
+type Spec struct {
+	Root placement.UUID
+	// Contents selects the providers whose inventories and traits are read; nil: all. The desired
+	// ones must be among them.
+	Contents func(Provider) bool
+	// Plan computes the changes from the tree as it is. It is called again when it needs usages that
+	// were not read, and when others have changed the tree meanwhile; so it must not keep anything
+	// from an earlier call. After an error nothing is changed.
+	Plan func(Tree) (Plan, error)
 }
 
-// planFor returns the plan for a tree, after the usage of what it removes was read.
-func planFor(ctx context.Context, p Placement, tree Tree, plan func(Tree) (Plan, error)) (Plan, error) {
+// Sync makes the tree of a root what its owner plans. The error says why the tree could not be read
+// or planned; steps that failed are in the result, and those that do not depend on them were carried
+// out all the same. Sync may be repeated, and run concurrently.
+func Sync(ctx context.Context, p Placement, s Spec) (result Result, err error) {
+	var removed []Provider
+	_ = Retry(func() error {
+		var plan Plan
+		if plan, err = s.plan(ctx, p); err != nil {
+			result = Result{}
+			return err
+		}
+		result = Apply(ctx, p, plan)
+		removed = append(removed, result.Removed...)
+		return result.Err()
+	})
+	result.Removed = removed
+	return result, err
+}
+
+// plan reads the tree and returns the plan for it, after the usage of what it removes was read.
+func (s *Spec) plan(ctx context.Context, p Placement) (Plan, error) {
+	tree, err := p.Tree(ctx, s.Root, s.Contents)
+	if err != nil {
+		return Plan{}, fmt.Errorf("reading its tree: %w", err)
+	}
 	for {
-		steps, err := plan(tree)
-		unread := steps.Unread(tree)
+		plan, err := s.Plan(tree)
+		unread := plan.Unread(tree)
 		if err != nil || len(unread) == 0 {
-			return steps, err
+			return plan, err
 		}
 		for i := range tree.Providers {
 			cur := &tree.Providers[i]
@@ -92,69 +117,10 @@ func planFor(ctx context.Context, p Placement, tree Tree, plan func(Tree) (Plan,
 	}
 }
 
-// Apply carries a plan out. It stops at a conflict, since the rest of the plan may depend on what
-// others have changed, and when a provider cannot be created, since what is set on it or below it
-// would fail for the same reason.
-func Apply(ctx context.Context, p Placement, plan Plan) error {
-	var classes, traits []string
-	for _, want := range plan.Inventories {
-		classes = slices.AppendSeq(classes, maps.Keys(want.Inventories))
-	}
-	for _, want := range plan.Traits {
-		traits = append(traits, want.Traits...)
-	}
-	if err := p.EnsureNames(ctx, custom(classes), custom(traits)); err != nil {
-		return fmt.Errorf("creating custom classes and traits: %w", err)
-	}
-	var errs []error
-	generations := map[placement.UUID]int64{} // of what was changed
-	for _, want := range plan.Create {
-		generation, err := p.Create(ctx, want)
-		if err != nil {
-			return fmt.Errorf("creating %s: %w", want.Name, err)
-		}
-		generations[want.ID] = generation
-	}
-	for _, cur := range plan.Remove {
-		if err := p.Remove(ctx, cur.ID); err != nil {
-			errs = append(errs, fmt.Errorf("removing %s: %w", cur.Name, err))
-			if IsConflict(err) {
-				return errors.Join(errs...)
-			}
-		}
-	}
-	for _, part := range []struct {
-		name      string
-		providers []Provider
-		set       func(context.Context, Provider) (int64, error)
-	}{{"inventories", plan.Inventories, p.SetInventories}, {"traits", plan.Traits, p.SetTraits}} {
-		for _, want := range part.providers {
-			if generation, ok := generations[want.ID]; ok {
-				want.Generation = generation
-			}
-			generation, err := part.set(ctx, want)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("setting the %s of %s: %w", part.name, want.Name, err))
-				if IsConflict(err) {
-					return errors.Join(errs...)
-				}
-				continue
-			}
-			generations[want.ID] = generation
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// custom returns the names that are not standard ones, each once.
-func custom(names []string) []string {
-	return slices.DeleteFunc(SortedSet(names), func(name string) bool { return !strings.HasPrefix(name, "CUSTOM_") })
-}
-
 // RemoveAll removes the tree of a root, with what others have added to it. ErrInUse says that it
 // has allocations; providers below the one that has them may have been removed.
 func RemoveAll(ctx context.Context, p Placement, root placement.UUID) error {
-	tree, err := p.Tree(ctx, root)
+	tree, err := p.Tree(ctx, root, func(Provider) bool { return false })
 	if err != nil {
 		return err
 	}
