@@ -96,18 +96,21 @@ func TestLockedRowHoldsUpItsOwnUpdatesOnly(t *testing.T) {
 			})
 		}()
 		<-locked
-		bump := func(p placement.ProviderRow) error {
+		bump := func(p placement.ProviderRow, begun func()) error {
 			return s.Update(context.Background(), now, func(w placement.Writer) error {
+				begun()
 				if _, err := w.Provider(p.UUID); err != nil {
 					return err
 				}
 				return w.BumpProvider(p.ID, 0)
 			})
 		}
-		go func() { done <- bump(a) }()
-		time.Sleep(100 * time.Millisecond)
+		waiting := make(chan struct{})
+		begun := sync.OnceFunc(func() { close(waiting) })
+		go func() { done <- bump(a, begun) }()
+		<-waiting // it reads the locked row next
 		begin := time.Now()
-		if err := bump(b); err != nil {
+		if err := bump(b, func() {}); err != nil {
 			t.Errorf("changing another provider: %v", err)
 		}
 		if took := time.Since(begin); took > 5*time.Second {
