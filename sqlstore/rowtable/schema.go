@@ -118,14 +118,23 @@ func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
 	if err != nil {
 		return err
 	}
+	var script []string
 	for version := max(from+1, migrations.RowsFirst[s.service]); version <= s.version; version++ {
-		err := s.advance(t.Session, version, collation)
+		next, err := s.script(s.service, s.Dialect().Name, version, collation)
+		if err != nil {
+			return err
+		}
+		if script = append(script, next...); from == 0 && version < s.version {
+			continue // new tables: all versions in one script, since each takes a round trip
+		}
+		err = s.advance(t.Session, version, script)
 		if err == nil && from > 0 {
 			_, err = t.Session.Exec("UPDATE "+s.versions()+" SET version = ? WHERE version = ?", version, version-1)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: version %d: %w", engine.ErrCreating, version, s.Dialect().Translate("creating", err))
 		}
+		script = nil
 	}
 	if from == 0 {
 		if _, err := t.Session.Exec("INSERT INTO "+s.versions()+" (version) VALUES (?)", s.version); err != nil {
@@ -136,14 +145,10 @@ func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
 	return nil
 }
 
-// advance brings the tables from the version before to this one. What an interrupted run
-// has made is left as it is: a table, a column, an index, a row. Rows that a new unique
-// index forbids are an error like that of a row that is there, and nothing was made.
-func (s *rowStore) advance(ses *sqlconn.Session, version int, collation string) error {
-	script, err := s.script(s.service, s.Dialect().Name, version, collation)
-	if err != nil {
-		return err
-	}
+// advance brings the tables to a version. What an interrupted run has made is left as it is: a
+// table, a column, an index, a row. Rows that a new unique index forbids are an error like that of a
+// row that is there, and nothing was made.
+func (s *rowStore) advance(ses *sqlconn.Session, version int, script []string) error {
 	report := func(done int) {
 		s.Options().Step(fmt.Sprintf("making its tables, version %d, %d of %d statements", version, done, len(script)))
 	}
