@@ -81,3 +81,13 @@ func (s *ServerRow) MemoryMB() int64 {
 	f, _ := s.StoredFlavor()
 	return f.MemoryMB
 }
+
+// ImageProperties returns those properties of the image that a server was created from which are of
+// use to Nova; none where they were not kept.
+func (s ServerRow) ImageProperties() map[string]string {
+	var image extraspecs.Image
+	if len(s.ImageMeta) > 0 {
+		_ = json.Unmarshal(s.ImageMeta, &image) // who needs the image reports the error
+	}
+	return image.StandardProperties()
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,8 @@ type FlavorFilter struct {
 	Public *bool
 	// Usable excludes disabled flavors.
 	Usable bool
+	// Name is found in the names of flavors; nil finds all.
+	Name *regexp.Regexp
 	// MinMemoryMB and MinRootGB are the least that a flavor may have.
 	MinMemoryMB, MinRootGB int64
 }
@@ -47,7 +50,8 @@ func (s *Service) Flavors(ctx context.Context, v compute.Viewer, f FlavorFilter)
 
 func (f FlavorFilter) passes(row compute.FlavorRow, ours bool) bool {
 	switch {
-	case f.Usable && row.Disabled, row.MemoryMB < f.MinMemoryMB, row.RootGB < f.MinRootGB:
+	case f.Usable && row.Disabled, row.MemoryMB < f.MinMemoryMB, row.RootGB < f.MinRootGB,
+		f.Name != nil && !f.Name.MatchString(row.Name):
 		return false
 	case f.Public == nil:
 		return true

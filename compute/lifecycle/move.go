@@ -39,6 +39,8 @@ type MoveData struct {
 	// DestinationPorts are the server's ports as they are bound to the destination while it is on
 	// the source.
 	DestinationPorts map[compute.ID]compute.Port `json:"there,omitempty"`
+	// Stop says that an evacuated server that ran is stopped at the destination.
+	Stop bool `json:"stop,omitempty"`
 	// FinalError is why the server is in error once the operation has ended, nil if it is not.
 	FinalError *compute.Failure `json:"trouble,omitempty"`
 }

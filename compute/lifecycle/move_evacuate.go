@@ -55,11 +55,11 @@ func (m *moveJob) rebuildAtDestination(ctx context.Context) (next, error) {
 	return m.doneOrUndo(ctx, migration.Dest, nil)
 }
 
-// runEvacuated has the destination run the server, unless it was stopped. There is no way back any
-// more: a server that does not run is in error.
+// runEvacuated has the destination run the server, unless it was stopped or is to be. There is no
+// way back any more: a server that does not run is in error.
 func (m *moveJob) runEvacuated(ctx context.Context) (next, error) {
 	migration, source, err := m.migration(ctx)
-	if err != nil || source.desiredState() == compute.DesiredStopped {
+	if err != nil || m.stops(source) || source.desiredState() == compute.DesiredStopped {
 		return next{}, err
 	}
 	if m.Awaited == "" {
@@ -77,6 +77,10 @@ func (m *moveJob) runEvacuated(ctx context.Context) (next, error) {
 	}}, nil
 }
 
+// stops reports whether an evacuation stops the server at the destination. One that was in error is
+// started all the same, as in Nova's ComputeManager._do_rebuild_instance.
+func (m *moveJob) stops(source SourceState) bool { return m.Stop && source.State != compute.Error }
+
 // evacuated is the effect of an evacuation that has succeeded: the source destroys the server when
 // it is back.
 func (m *moveJob) evacuated() effect {
@@ -84,6 +88,13 @@ func (m *moveJob) evacuated() effect {
 		migration, err := compute.One[compute.MigrationRow](c, compute.Where(compute.ByID, m.Migration))
 		if err != nil {
 			return err
+		}
+		source, err := sourceOf(migration)
+		if err != nil {
+			return err
+		}
+		if m.stops(source) {
+			row.Power = compute.ShutDown
 		}
 		if row.State, row.Task = compute.Active, ""; row.Power == compute.ShutDown {
 			row.State = compute.Stopped

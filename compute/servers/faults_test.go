@@ -349,6 +349,10 @@ var scenarios = map[string]scenario{
 		begin: func(w *fixture) { w.must(w.bootOn(w.cloudService, 1, w.port(1000))) },
 		do:    func(w *fixture, s *cloudService) error { return w.evacuateOn(s) },
 	},
+	"EvacuateStopped": {
+		begin: func(w *fixture) { w.must(w.bootOn(w.cloudService, 1, w.port(1000))) },
+		do:    func(w *fixture, s *cloudService) error { return w.evacuateAs(s, servers.Evacuation{Stop: true}) },
+	},
 	"EvacuateFails": {
 		begin: func(w *fixture) { w.must(w.bootOn(w.cloudService, 1, w.port(1000))) },
 		do:    func(w *fixture, s *cloudService) error { return w.evacuateOn(s) },
@@ -431,6 +435,12 @@ func (w *fixture) liveOn(s *cloudService) error {
 // evacuateOn begins to evacuate the only server, whose host dies. It comes back when hosts report.
 func (w *fixture) evacuateOn(s *cloudService) error {
 	w.Helper()
+	return w.evacuateAs(s, servers.Evacuation{})
+}
+
+// evacuateAs is evacuateOn for a request.
+func (w *fixture) evacuateAs(s *cloudService, to servers.Evacuation) error {
+	w.Helper()
 	source := must(w.Server(ctx, w.only())).Host
 	w.later(2 * time.Minute)
 	for _, h := range must(w.Services(ctx)) {
@@ -438,7 +448,7 @@ func (w *fixture) evacuateOn(s *cloudService) error {
 			w.must(w.Report(ctx, compute.Report{Host: h.Host, Version: 66, Node: *node}))
 		}
 	}
-	return s.EvacuateServer(ctx, root, w.only(), servers.Evacuation{})
+	return s.EvacuateServer(ctx, root, w.only(), to)
 }
 
 // lastMigration returns the newest migration.

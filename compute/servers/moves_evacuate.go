@@ -15,6 +15,8 @@ const evacuateAction = "evacuate"
 type Evacuation struct {
 	Host   string // "" for any
 	Forced bool   // the named host is not filtered
+	// Stop leaves the server stopped at the destination, unless it was in error.
+	Stop bool
 }
 
 // EvacuateServer begins to build on another host a server whose host is down. The source destroys
@@ -32,7 +34,7 @@ func (s *Service) EvacuateServer(ctx context.Context, by compute.Caller, id comp
 	_, err = s.beginMove(ctx, by, id, moveRequest{
 		operation: lifecycle.KindEvacuate, action: evacuateAction, kind: compute.TypeEvacuate, task: compute.TaskRebuilding, status: compute.StatusAccepted, events: []string{"rebuild_server"}, host: to.Host,
 		may:  func(c *lifecycle.Change) (compute.ServerRow, error) { return s.evacuableIn(c, id, to) },
-		data: lifecycle.MoveData{HostChoice: scheduler.HostChoice{Image: image.Image, Forced: to.Forced}, Flavor: row.Flavor, FlavorID: row.FlavorID},
+		data: lifecycle.MoveData{HostChoice: scheduler.HostChoice{Image: image.Image, Forced: to.Forced}, Flavor: row.Flavor, FlavorID: row.FlavorID, Stop: to.Stop},
 	})
 	return err
 }

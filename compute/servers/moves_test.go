@@ -463,6 +463,36 @@ func TestEvacuation(t *testing.T) {
 	}
 }
 
+// A server that is to be stopped when it is evacuated never runs on its new host, and can be started there. One that was in
+// error runs.
+func TestEvacuationStops(t *testing.T) {
+	m := newMoves(t)
+	m.must(m.evacuateAs(m.cloudService, servers.Evacuation{Stop: true}))
+	m.work(m.cloudService, func(host string, want fleet.Wanted) *fleet.Result {
+		if host != m.source && !want.Deleted && want.Running {
+			t.Error("a host was to run the server")
+		}
+		return nil
+	})
+	if one := must(m.Server(ctx, m.vm)); one.State != compute.Stopped || one.Power != compute.ShutDown || one.Host == m.source {
+		t.Fatalf("the server is %s, %d, on %s: %s", one.State, one.Power, one.Host, m.why(m.vm))
+	}
+	m.report()
+	m.work(m.cloudService, nil)
+	m.is("the source is back", compute.Stopped, true, "completed", 3000)
+	m.must(m.StartServer(ctx, root, m.vm))
+	m.work(m.cloudService, nil)
+	m.is("it was started", compute.Active, true, "completed", 3000)
+
+	broken := newMoves(t)
+	broken.must(broken.ResetState(ctx, root, broken.vm, compute.Error))
+	broken.must(broken.evacuateAs(broken.cloudService, servers.Evacuation{Stop: true}))
+	broken.work(broken.cloudService, nil)
+	if one := must(broken.Server(ctx, broken.vm)); one.State != compute.Active || one.Power != compute.Running {
+		t.Errorf("the server that was in error is %s, %d", one.State, one.Power)
+	}
+}
+
 // The service of a host that does not come back can be deleted once its servers are evacuated: what they had there is
 // released.
 func TestDeadHostsAreDeleted(t *testing.T) {

@@ -101,16 +101,43 @@ type ServerChange struct {
 	Name, Description, Hostname *string
 	AccessIPv4, AccessIPv6      *string
 	DiskConfig                  *string
+	// PinnedZone is the availability zone that its host has to be in: "" for any, or the one that it
+	// is in.
+	PinnedZone *string
 }
 
 // UpdateServer changes a server. Faults: InstanceNotFound, and InstanceExists for a host name that another server has,
-// where the settings want names to be unique.
+// where the settings want names to be unique, and HTTPConflict for a zone that it cannot be pinned to.
 func (s *Service) UpdateServer(ctx context.Context, id compute.ID, ch ServerChange) (Server, error) {
 	return s.changeServer(ctx, id, func(c *lifecycle.Change, row *compute.ServerRow) error { return applyChange(c, ch, row) })
 }
 
-// applyChange changes a server's row. Fault: InstanceExists.
+// checkPin refuses to pin a server to another zone than the one that it is pinned to or, of one that
+// is not, the one that it is in (Nova's ServersController.update). Fault: HTTPConflict.
+func checkPin(c *lifecycle.Change, row compute.ServerRow, zone string) error {
+	switch {
+	case zone == "" || zone == row.Zone:
+		return nil
+	case row.Zone != "":
+		return compute.Conflict("HTTPConflict", "Cannot change pinned availability zone directly. Unpin first by setting pinned_availability_zone to null.")
+	}
+	byHost, err := servicesOf(c.Tx.Rules, c, []compute.ServerRow{row})
+	if err != nil {
+		return err
+	}
+	if in := inZone(c.Tx.Rules, row, byHost); in != zone {
+		return compute.Conflict("HTTPConflict", "Server can only be pinned to its current availability zone '%s', but '%s' was requested.", in, zone)
+	}
+	return nil
+}
+
+// applyChange changes a server's row. Faults: InstanceExists, HTTPConflict.
 func applyChange(c *lifecycle.Change, ch ServerChange, row *compute.ServerRow) error {
+	if ch.PinnedZone != nil {
+		if err := checkPin(c, *row, *ch.PinnedZone); err != nil {
+			return err
+		}
+	}
 	if ch.Hostname != nil && !strings.EqualFold(*ch.Hostname, row.Hostname) {
 		if err := checkHostnames(c, row.Project, *ch.Hostname); err != nil {
 			return err
@@ -126,6 +153,7 @@ func applyChange(c *lifecycle.Change, ch ServerChange, row *compute.ServerRow) e
 		{&row.AccessIPv4, ch.AccessIPv4},
 		{&row.AccessIPv6, ch.AccessIPv6},
 		{&row.DiskConfig, ch.DiskConfig},
+		{&row.Zone, ch.PinnedZone},
 	} {
 		if f.from != nil {
 			*f.to = *f.from
