@@ -106,6 +106,17 @@ var Compute = History{
 	{Version{2, 91}, "(shelved servers)"},
 	{Version{2, 92}, "keypairs are not generated, and names of them may have @ and dots"},
 	{Version{2, 93}, "there are events about volumes that have another image"},
+	{Version{2, 94}, "the hostname of a server may have a domain"},
+	{Version{2, 95}, "evacuated servers are stopped"},
+	{Version{2, 96}, "servers show the availability zone that they are pinned to"},
+	{Version{2, 97}, "(shared file systems)"},
+	{Version{2, 98}, "servers show the properties of their image"},
+	{Version{2, 99}, "(consoles)"},
+	{Version{2, 100}, "servers show their scheduler hints"},
+	{Version{2, 101}, "(volumes)"},
+	{Version{2, 102}, "flavors are found by their name and have no rxtx_factor, and no query has unknown parameters"},
+	{Version{2, 103}, "(volumes)"},
+	{Version{2, 104}, "servers are unpinned from their availability zone, and pinned to it"},
 }
 
 // A FormatError reports a text that is not written as versions of the compute API

@@ -12,8 +12,8 @@ func TestComputeHistoryHasNoGaps(t *testing.T) {
 			t.Errorf("row %d is %v %q", i, c.Version, c.What)
 		}
 	}
-	if m := microversion.Compute.Max(); m.String() != "2.93" {
-		t.Errorf("newest version is %v, want 2.93", m)
+	if m := microversion.Compute.Max(); m.String() != "2.104" {
+		t.Errorf("newest version is %v, want 2.104", m)
 	}
 }
 
@@ -26,11 +26,11 @@ func TestNegotiateStrictly(t *testing.T) {
 		{nil, nil, "2.1"},
 		{[]string{"compute 2.53"}, nil, "2.53"},
 		{[]string{"placement 1.2, COMPUTE 2.5"}, nil, "2.5"},
-		{[]string{"compute latest"}, nil, "2.93"},
+		{[]string{"compute latest"}, nil, "2.104"},
 		{[]string{"placement 1.2"}, nil, "2.1"},
 		{nil, []string{"2.11"}, "2.11"},
 		{nil, []string{"2.11, 2.12"}, "2.12"},
-		{nil, []string{"latest"}, "2.93"},
+		{nil, []string{"latest"}, "2.104"},
 		{nil, []string{""}, "API Version String " + odd},
 		{[]string{"placement 1.2"}, []string{"2.11"}, "2.11"},
 		{[]string{"compute 2.3"}, []string{"2.11"}, "2.3"},
@@ -39,7 +39,7 @@ func TestNegotiateStrictly(t *testing.T) {
 		{[]string{"compute 2. 1"}, nil, "API Version String 2. 1" + odd},
 		{[]string{"compute +2.1"}, nil, "API Version String +2.1" + odd},
 		{[]string{"compute 2.0"}, nil, "Unacceptable version header: 2.0"},
-		{[]string{"compute 2.94"}, nil, "Unacceptable version header: 2.94"},
+		{[]string{"compute 2.105"}, nil, "Unacceptable version header: 2.105"},
 		{[]string{"compute 2.99999999999999999999999"}, nil, "Unacceptable version header: 2.99999999999999999999999"},
 	} {
 		v, err := microversion.Compute.NegotiateStrictly("compute", tc.values, tc.legacy)

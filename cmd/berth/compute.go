@@ -15,7 +15,7 @@ func newCompute(env cli.Env) *cobra.Command {
 		Use:   "compute",
 		Short: "The part of OpenStack Compute that scheduling needs",
 		Long: `Compute keeps flavors, hosts and servers, and serves the Compute API 2.1 to
-2.93, as Nova does, for the openstack client and for Neutron. It queries
+2.104, as Nova does, for the openstack client and for Neutron. It queries
 placement for hosts that have the resources that a server's flavor, image and
 ports need, claims them, and has a host build the server. When that fails, the
 resources are released and the next host is tried.

@@ -244,7 +244,7 @@ func (m *maker) query(rt *route) string {
 }
 
 // versions are the highest minor versions of the APIs that have any.
-var versions = map[string]int{"placement": 39, "compute": 93}
+var versions = map[string]int{"placement": 39, "compute": 104}
 
 // headers generates the headers of a request except its tokens.
 func (m *maker) headers(rt *route, c *cloud, body bodyTemplate) (lines []string) {
@@ -267,7 +267,7 @@ func (m *maker) headers(rt *route, c *cloud, body bodyTemplate) (lines []string)
 			lines = append(lines, "OpenStack-API-Version: "+version)
 		}
 		if m.chance(40) {
-			lines = append(lines, "X-OpenStack-Nova-API-Version: "+m.one("2.1", "2.93", "latest", "x", ""))
+			lines = append(lines, "X-OpenStack-Nova-API-Version: "+m.one("2.1", "2.104", "latest", "x", ""))
 		}
 	}
 	if !m.chance(20) {

@@ -48,7 +48,7 @@ func TestComputeOrder(t *testing.T) {
 		{"GET /a [OpenStack-API-Version: compute 2.7]", 204, "", "2.7"},
 		{"GET /a [X-OpenStack-Nova-API-Version: 2.8]", 204, "", "2.8"},
 		{"GET /a [OpenStack-API-Version: compute x]", 400, "400 API Version String x is of invalid format. Must be of format MajorNum.MinorNum.", ""},
-		{"GET /a [OpenStack-API-Version: compute 2.99]", 406, "406 Version 2.99 is not supported by the API. Minimum is 2.1 and maximum is 2.93.", "2.99"},
+		{"GET /a [OpenStack-API-Version: compute 2.999]", 406, "406 Version 2.999 is not supported by the API. Minimum is 2.1 and maximum is 2.104.", "2.999"},
 		{"GET / [OpenStack-API-Version: compute 2.99]", 204, "", ""},
 		{"GET /b [OpenStack-API-Version: compute x]", 404, "404 Not Found\n\nThe resource could not be found.\n\n   ", ""},
 		{"DELETE /a", 404, "404 Not Found\n\nThe resource could not be found.\n\n   ", ""},

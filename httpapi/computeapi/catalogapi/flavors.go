@@ -20,7 +20,7 @@ func flavorRoutes(a *wire.API) []httpapi.Route {
 		a.List("/flavors", 1, func(q *wire.Request) error { return listFlavors(q, "flavors", flavorView) }),
 		a.Route(http.MethodPost, "/flavors", 1, createFlavor),
 		a.List("/flavors/detail", 1, func(q *wire.Request) error { return listFlavors(q, "flavors/detail", flavorDetail) }),
-		a.Route(http.MethodGet, "/flavors/{flavor}", 1, showFlavor),
+		a.Route(http.MethodGet, "/flavors/{flavor}", 1, wire.NoQuery(showFlavor)),
 		a.Route(http.MethodPut, "/flavors/{flavor}", 55, describeFlavor),
 		a.Route(http.MethodDelete, "/flavors/{flavor}", 1, deleteFlavor),
 	}
@@ -34,7 +34,7 @@ func flavor(q *wire.Request) (compute.FlavorRow, error) {
 func flavorID(q *wire.Request) compute.ID { return compute.ID(q.Param("flavor")) }
 
 func listFlavors(q *wire.Request, collection string, show func(*wire.Request, compute.FlavorRow) view.Object) error {
-	if err := q.CheckQuery(flavorsQuery); err != nil {
+	if err := q.CheckQuery(flavorsSchema(q.Minor)); err != nil {
 		return err
 	}
 	filter, err := flavorFilter(q)
@@ -60,6 +60,11 @@ func listFlavors(q *wire.Request, collection string, show func(*wire.Request, co
 func flavorFilter(q *wire.Request) (f catalog.FlavorFilter, err error) {
 	if q.IsAdmin() {
 		if f.Public, err = flavorPublic(q); err != nil {
+			return f, err
+		}
+	}
+	if text, ok := q.Last("name"); ok {
+		if f.Name, err = wire.Expression("name", text); err != nil {
 			return f, err
 		}
 	}
@@ -255,7 +260,7 @@ func flavorDetail(q *wire.Request, f compute.FlavorRow) view.Object {
 		swap = view.Text("swap", "")
 	}
 	return append(flavorView(q, f), view.Int("ram", f.MemoryMB), view.Int("disk", f.RootGB), swap,
-		view.Int("OS-FLV-EXT-DATA:ephemeral", f.EphemeralGB), view.Bool("OS-FLV-DISABLED:disabled", f.Disabled),
-		view.Int("vcpus", f.VCPUs), view.Bool("os-flavor-access:is_public", f.Public), view.Float("rxtx_factor", f.RxTx)).
+		view.Int("OS-FLV-EXT-DATA:ephemeral", f.EphemeralGB), view.Int("vcpus", f.VCPUs), view.Bool("os-flavor-access:is_public", f.Public)).
+		If(q.Minor < 102, view.Bool("OS-FLV-DISABLED:disabled", f.Disabled), view.Float("rxtx_factor", f.RxTx)).
 		If(q.Minor >= 61 && q.May("os-flavor-extra-specs:index", wire.OwnTarget), view.TextMap("extra_specs", f.Specs))
 }

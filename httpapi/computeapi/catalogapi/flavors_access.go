@@ -10,7 +10,7 @@ import (
 
 func flavorAccessRoutes(a *wire.API) []httpapi.Route {
 	return []httpapi.Route{
-		a.Route(http.MethodGet, "/flavors/{flavor}/os-flavor-access", 1, listAccess),
+		a.Route(http.MethodGet, "/flavors/{flavor}/os-flavor-access", 1, wire.NoQuery(listAccess)),
 		a.Route(http.MethodPost, "/flavors/{flavor}/action", 1, wire.ByAction(wire.Actions{
 			"addTenantAccess":    addAccess,
 			"removeTenantAccess": removeAccess,

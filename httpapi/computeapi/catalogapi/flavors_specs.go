@@ -14,9 +14,9 @@ import (
 func extraSpecRoutes(a *wire.API) []httpapi.Route {
 	const all, one = "/flavors/{flavor}/os-extra_specs", "/flavors/{flavor}/os-extra_specs/{key}"
 	return []httpapi.Route{
-		a.Route(http.MethodGet, all, 1, listSpecs),
+		a.Route(http.MethodGet, all, 1, wire.NoQuery(listSpecs)),
 		a.Route(http.MethodPost, all, 1, createSpecs),
-		a.Route(http.MethodGet, one, 1, showSpec),
+		a.Route(http.MethodGet, one, 1, wire.NoQuery(showSpec)),
 		a.Route(http.MethodPut, one, 1, updateSpec),
 		a.Route(http.MethodDelete, one, 1, deleteSpec),
 	}

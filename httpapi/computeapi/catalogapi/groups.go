@@ -17,7 +17,7 @@ func groupRoutes(a *wire.API) []httpapi.Route {
 	return []httpapi.Route{
 		a.List("/os-server-groups", 1, listGroups),
 		a.Route(http.MethodPost, "/os-server-groups", 1, createGroup),
-		a.Route(http.MethodGet, "/os-server-groups/{id}", 1, showGroup),
+		a.Route(http.MethodGet, "/os-server-groups/{id}", 1, wire.NoQuery(showGroup)),
 		a.Route(http.MethodDelete, "/os-server-groups/{id}", 1, deleteGroup),
 	}
 }

@@ -19,8 +19,8 @@ func quotaRoutes(a *wire.API) []httpapi.Route {
 		a.Route(http.MethodPut, one, 1, updateQuotas),
 		a.Route(http.MethodDelete, one, 1, deleteQuotas),
 		a.Route(http.MethodGet, one+"/detail", 1, showQuotaDetail),
-		a.Route(http.MethodGet, one+"/defaults", 1, showQuotaDefaults),
-		a.Route(http.MethodGet, "/os-quota-class-sets/{class}", 1, showClass),
+		a.Route(http.MethodGet, one+"/defaults", 1, wire.NoQuery(showQuotaDefaults)),
+		a.Route(http.MethodGet, "/os-quota-class-sets/{class}", 1, wire.NoQuery(showClass)),
 		a.Route(http.MethodPut, "/os-quota-class-sets/{class}", 1, updateClass),
 	}
 }

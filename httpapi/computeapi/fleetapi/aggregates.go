@@ -15,9 +15,9 @@ import (
 
 func aggregateRoutes(a *wire.API) []httpapi.Route {
 	return []httpapi.Route{
-		a.List("/os-aggregates", 1, listAggregates),
+		a.List("/os-aggregates", 1, wire.NoQuery(listAggregates)),
 		a.Route(http.MethodPost, "/os-aggregates", 1, createAggregate),
-		a.Route(http.MethodGet, "/os-aggregates/{id}", 1, showAggregate),
+		a.Route(http.MethodGet, "/os-aggregates/{id}", 1, wire.NoQuery(showAggregate)),
 		a.Route(http.MethodPut, "/os-aggregates/{id}", 1, updateAggregate),
 		a.Route(http.MethodDelete, "/os-aggregates/{id}", 1, deleteAggregate),
 		a.Route(http.MethodPost, "/os-aggregates/{id}/action", 1, wire.ByAction(wire.Actions{

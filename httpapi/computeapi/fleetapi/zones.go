@@ -11,8 +11,8 @@ import (
 
 func zoneRoutes(a *wire.API) []httpapi.Route {
 	return []httpapi.Route{
-		a.List("/os-availability-zone", 1, func(q *wire.Request) error { return listZones(q, "list", noHosts) }),
-		a.List("/os-availability-zone/detail", 1, func(q *wire.Request) error { return listZones(q, "detail", zoneHosts) }),
+		a.List("/os-availability-zone", 1, wire.NoQuery(func(q *wire.Request) error { return listZones(q, "list", noHosts) })),
+		a.List("/os-availability-zone/detail", 1, wire.NoQuery(func(q *wire.Request) error { return listZones(q, "detail", zoneHosts) })),
 	}
 }
 

@@ -15,7 +15,7 @@ func instanceActionRoutes(a *wire.API) []httpapi.Route {
 	const all, one = "/servers/{server}/os-instance-actions", "/servers/{server}/os-instance-actions/{request}"
 	return []httpapi.Route{
 		a.Route(http.MethodGet, all, 1, listActions),
-		a.Route(http.MethodGet, one, 1, showAction),
+		a.Route(http.MethodGet, one, 1, wire.NoQuery(showAction)),
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 func interfaceRoutes(a *wire.API) []httpapi.Route {
 	const all, one = "/servers/{server}/os-interface", "/servers/{server}/os-interface/{port}"
 	return []httpapi.Route{
-		a.Route(http.MethodGet, all, 1, listInterfaces),
+		a.Route(http.MethodGet, all, 1, wire.NoQuery(listInterfaces)),
 		a.Route(http.MethodPost, all, 1, attachInterface),
-		a.Route(http.MethodGet, one, 1, showInterface),
+		a.Route(http.MethodGet, one, 1, wire.NoQuery(showInterface)),
 		a.Route(http.MethodDelete, one, 1, detachInterface),
 	}
 }

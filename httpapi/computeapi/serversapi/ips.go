@@ -14,8 +14,8 @@ import (
 func addressRoutes(a *wire.API) []httpapi.Route {
 	const all, one = "/servers/{server}/ips", "/servers/{server}/ips/{network}"
 	return []httpapi.Route{
-		a.Route(http.MethodGet, all, 1, listAddresses),
-		a.Route(http.MethodGet, one, 1, showAddresses),
+		a.Route(http.MethodGet, all, 1, wire.NoQuery(listAddresses)),
+		a.Route(http.MethodGet, one, 1, wire.NoQuery(showAddresses)),
 	}
 }
 

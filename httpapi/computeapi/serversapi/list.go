@@ -107,7 +107,7 @@ func serverFilter(q *wire.Request) (f servers.ServerFilter, some bool, err error
 	some = true
 	for name, values := range q.Query {
 		if field := expressionOf(&f, name); field != nil {
-			if *field, err = expression(name, values[len(values)-1]); err != nil {
+			if *field, err = wire.Expression(name, values[len(values)-1]); err != nil {
 				return f, false, err
 			}
 		}

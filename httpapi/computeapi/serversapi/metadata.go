@@ -13,10 +13,10 @@ import (
 func serverMetadataRoutes(a *wire.API) []httpapi.Route {
 	const all, one = "/servers/{server}/metadata", "/servers/{server}/metadata/{key}"
 	return []httpapi.Route{
-		a.Route(http.MethodGet, all, 1, listMetadata),
+		a.Route(http.MethodGet, all, 1, wire.NoQuery(listMetadata)),
 		a.Route(http.MethodPost, all, 1, func(q *wire.Request) error { return setMetadata(q, "create", maps.Clone) }),
 		a.Route(http.MethodPut, all, 1, func(q *wire.Request) error { return setMetadata(q, "update_all", nothing) }),
-		a.Route(http.MethodGet, one, 1, showMetadata),
+		a.Route(http.MethodGet, one, 1, wire.NoQuery(showMetadata)),
 		a.Route(http.MethodPut, one, 1, updateMetadata),
 		a.Route(http.MethodDelete, one, 1, deleteMetadata),
 	}

@@ -16,8 +16,8 @@ func migrationRoutes(a *wire.API) []httpapi.Route {
 	const ofServer = "/servers/{server}/migrations"
 	return []httpapi.Route{
 		a.List("/os-migrations", 1, listMigrations),
-		a.Route(http.MethodGet, ofServer, 23, listServerMigrations),
-		a.Route(http.MethodGet, ofServer+"/{migration}", 23, showServerMigration),
+		a.Route(http.MethodGet, ofServer, 23, wire.NoQuery(listServerMigrations)),
+		a.Route(http.MethodGet, ofServer+"/{migration}", 23, wire.NoQuery(showServerMigration)),
 	}
 }
 

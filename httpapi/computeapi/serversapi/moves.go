@@ -151,8 +151,8 @@ func migrateLive(q *wire.Request) error {
 	})
 }
 
-// evacuateServer builds a server whose host is down on another one. Before 2.14 the answer has the
-// administrator's password.
+// evacuateServer builds a server whose host is down on another one, where it is stopped since 2.95.
+// Before 2.14 the answer has the administrator's password.
 func evacuateServer(q *wire.Request) error {
 	v, host, forced, err := evacuation.read(q)
 	if err != nil {
@@ -173,7 +173,7 @@ func evacuateServer(q *wire.Request) error {
 	if forced && host == "" {
 		return noForcedHost()
 	}
-	if err := q.API.Servers.EvacuateServer(q.Context(), q.Author(), s.ID, servers.Evacuation{Host: host, Forced: forced}); err != nil {
+	if err := q.API.Servers.EvacuateServer(q.Context(), q.Author(), s.ID, servers.Evacuation{Host: host, Forced: forced, Stop: q.Minor >= 95}); err != nil {
 		return err
 	}
 	if q.Minor >= 14 {

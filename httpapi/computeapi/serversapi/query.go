@@ -1,8 +1,6 @@
 package serversapi
 
 import (
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
@@ -94,38 +92,6 @@ func serversSchema(q *wire.Request) wire.QuerySchema {
 		return serversQuery2_26
 	}
 	return serversQuery2_1
-}
-
-// maxExpression bounds the size of an expression, to which the time is proportional of one
-// character: a longest name, with an anchor at both ends, and as much again.
-const maxExpression = 2 * (255 + 2)
-
-// expression compiles an expression that the schema has seen, unless it is too large: some
-// characters can stand for a million.
-func expression(name, text string) (*regexp.Regexp, error) {
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err == nil && sizeOf(tree) > maxExpression {
-		err = wire.BadRequest("The regular expression of %s is too large.", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return regexp.Compile(text)
-}
-
-// sizeOf is about how many steps of an automaton an expression becomes.
-func sizeOf(e *syntax.Regexp) int {
-	n := max(1, len(e.Rune))
-	if e.Op == syntax.OpCharClass {
-		n = 1 // its ranges are searched at once
-	}
-	for _, part := range e.Sub {
-		n += sizeOf(part)
-	}
-	if e.Op == syntax.OpRepeat {
-		n *= max(1, e.Min, e.Max)
-	}
-	return n
 }
 
 // times reads the two parameters that bound the time of a change.

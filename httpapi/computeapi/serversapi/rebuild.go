@@ -36,13 +36,13 @@ func newRebuildSchema(minor int) *pyschema.Schema {
 		parts = append(parts, certificatesPart)
 	}
 	if minor >= 90 {
-		parts = append(parts, `"hostname": `+wire.HostnamePart)
+		parts = append(parts, `"hostname": `+hostnamePart(minor))
 	}
 	return wire.BodySchema("rebuild", wire.ObjectPart(strings.Join(parts, ", "), `"imageRef"`))
 }
 
 // rebuildVersions are the minor versions that changed the body of a rebuild, newest first.
-var rebuildVersions = []int{90, 63, 57, 54, 19, 1}
+var rebuildVersions = []int{94, 90, 63, 57, 54, 19, 1}
 
 var rebuildSchemas = func() map[int]*pyschema.Schema {
 	all := map[int]*pyschema.Schema{}

@@ -75,6 +75,14 @@ func devicesPart(minor int) string {
 	return `{"type": "array", "items": ` + wire.ObjectPart(parts, "") + `}`
 }
 
+// hostnamePart is the schema of the host name of a server, which may have a domain since 2.94.
+func hostnamePart(minor int) string {
+	if minor >= 94 {
+		return wire.HostPart
+	}
+	return wire.HostnamePart
+}
+
 // newServerSchema is for the body of POST /servers at a version.
 func newServerSchema(minor int) *pyschema.Schema {
 	parts := []string{
@@ -111,7 +119,7 @@ func newServerSchema(minor int) *pyschema.Schema {
 		parts = append(parts, `"host": `+wire.HostPart, `"hypervisor_hostname": `+wire.HostPart)
 	}
 	if minor >= 90 {
-		parts = append(parts, `"hostname": `+wire.HostnamePart)
+		parts = append(parts, `"hostname": `+hostnamePart(minor))
 	}
 	required := `"name", "flavorRef"`
 	if minor >= 37 {
@@ -125,7 +133,7 @@ func newServerSchema(minor int) *pyschema.Schema {
 
 // serverVersions are the minor versions that changed the body of POST /servers, newest
 // first.
-var serverVersions = []int{90, 74, 67, 63, 57, 52, 42, 37, 33, 32, 19, 1}
+var serverVersions = []int{94, 90, 74, 67, 63, 57, 52, 42, 37, 33, 32, 19, 1}
 
 var serverSchemas = func() map[int]*pyschema.Schema {
 	all := map[int]*pyschema.Schema{}

@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
 	"github.com/berthcloud/berth/httpapi/view"
 )
 
@@ -16,10 +17,10 @@ func serverRoutes(a *wire.API) []httpapi.Route {
 		a.List("/servers", 1, func(q *wire.Request) error { return listServers(q, false) }),
 		a.Route(http.MethodPost, "/servers", 1, createServer),
 		a.List("/servers/detail", 1, func(q *wire.Request) error { return listServers(q, true) }),
-		a.Route(http.MethodGet, one, 1, showServer),
+		a.Route(http.MethodGet, one, 1, wire.NoQuery(showServer)),
 		a.Route(http.MethodPut, one, 1, updateServer),
 		a.Route(http.MethodDelete, one, 1, deleteServer),
-		a.Route(http.MethodGet, one+"/topology", 78, showTopology),
+		a.Route(http.MethodGet, one+"/topology", 78, wire.NoQuery(showTopology)),
 	}
 }
 
@@ -41,10 +42,11 @@ func showTopology(q *wire.Request) error {
 }
 
 var (
-	serverUpdateSchema2_1  = wire.BodySchema("server", wire.ObjectPart(serverChangeParts, ""))
-	serverUpdateSchema2_19 = wire.BodySchema("server", wire.ObjectPart(serverChangeParts+`, "description": `+shortTextPart, ""))
-	serverUpdateSchema2_90 = wire.BodySchema("server", wire.ObjectPart(
-		serverChangeParts+`, "description": `+shortTextPart+`, "hostname": `+wire.HostnamePart, ""))
+	serverUpdateSchema2_1   = wire.BodySchema("server", wire.ObjectPart(serverChangeParts, ""))
+	serverUpdateSchema2_19  = wire.BodySchema("server", wire.ObjectPart(serverChangeParts+`, "description": `+shortTextPart, ""))
+	serverUpdateSchema2_90  = hostnameUpdateSchema(90, "")
+	serverUpdateSchema2_94  = hostnameUpdateSchema(94, "")
+	serverUpdateSchema2_104 = hostnameUpdateSchema(104, `, "pinned_availability_zone": {"oneOf": [`+wire.TextPart+`, {"type": "null"}]}`)
 )
 
 const (
@@ -53,9 +55,19 @@ const (
 	shortTextPart = `{"type": ["string", "null"], "minLength": 0, "maxLength": 255, "pattern": "` + wire.PrintablePattern + `"}`
 )
 
+// hostnameUpdateSchema is the schema of an update since host names can be changed, with more parts.
+func hostnameUpdateSchema(minor int, more string) *pyschema.Schema {
+	return wire.BodySchema("server", wire.ObjectPart(serverChangeParts+`, "description": `+shortTextPart+`, "hostname": `+hostnamePart(minor)+more, ""))
+}
+
+// updateServer changes a server. Since 2.104 that may be the zone that it is pinned to.
 func updateServer(q *wire.Request) error {
 	schema := serverUpdateSchema2_1
 	switch {
+	case q.Minor >= 104:
+		schema = serverUpdateSchema2_104
+	case q.Minor >= 94:
+		schema = serverUpdateSchema2_94
 	case q.Minor >= 90:
 		schema = serverUpdateSchema2_90
 	case q.Minor >= 19:
@@ -78,7 +90,8 @@ func updateServer(q *wire.Request) error {
 
 func serverChange(v pyjson.Value) servers.ServerChange {
 	return servers.ServerChange{
-		Name: wire.Trimmed(wire.TextOf(v, "name")), Description: wire.TextOf(v, "description"), Hostname: wire.TextOf(v, "hostname"), DiskConfig: wire.TextOf(v, "OS-DCF:diskConfig"),
+		PinnedZone: wire.TextOf(v, "pinned_availability_zone"),
+		Name:       wire.Trimmed(wire.TextOf(v, "name")), Description: wire.TextOf(v, "description"), Hostname: wire.TextOf(v, "hostname"), DiskConfig: wire.TextOf(v, "OS-DCF:diskConfig"),
 		AccessIPv4: wire.CanonicalIn(v, "accessIPv4"), AccessIPv6: wire.CanonicalIn(v, "accessIPv6"),
 	}
 }

@@ -16,10 +16,10 @@ import (
 func serverTagRoutes(a *wire.API) []httpapi.Route {
 	const all, one = "/servers/{server}/tags", "/servers/{server}/tags/{tag}"
 	return []httpapi.Route{
-		a.Route(http.MethodGet, all, 26, listTags),
+		a.Route(http.MethodGet, all, 26, wire.NoQuery(listTags)),
 		a.Route(http.MethodPut, all, 26, replaceTags),
 		a.Route(http.MethodDelete, all, 26, deleteTags),
-		a.Route(http.MethodGet, one, 26, showTag),
+		a.Route(http.MethodGet, one, 26, wire.NoQuery(showTag)),
 		a.Route(http.MethodPut, one, 26, addTag),
 		a.Route(http.MethodDelete, one, 26, deleteTag),
 	}

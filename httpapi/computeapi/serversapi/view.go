@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/servers"
 	"github.com/berthcloud/berth/httpapi/computeapi/wire"
+	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/httpapi/view"
 )
 
@@ -39,6 +40,8 @@ func serverView(q *wire.Request, s servers.Server, parts shownParts) view.Object
 		shown = append(shown, serverExtensions(q, s)...)
 	}
 	return shown.
+		If(parts.whole && q.Minor >= 96, view.TextOrNull("pinned_availability_zone", s.Zone)).
+		If(q.Minor >= 100, view.JSON("scheduler_hints", hintsOf(s))).
 		If(q.Minor >= 9, view.Bool("locked", s.Locked != "")).
 		If(q.Minor >= 73, view.TextOrNull("locked_reason", s.LockedReason)).
 		If(q.Minor >= 19, view.TextOrNull("description", s.Description)).
@@ -115,12 +118,26 @@ func securityGroups(names []string, ports int) view.Member {
 	})
 }
 
-// imageOf is the image of a server, an empty text for none.
+// imageOf is the image of a server, an empty text for none. Since 2.98 it has properties.
 func imageOf(q *wire.Request, s servers.Server) view.Member {
 	if s.Image == "" {
 		return view.Text("image", "")
 	}
-	return view.Nested("image", view.Object{view.Text("id", s.Image), q.Bookmark("images", string(s.Image))})
+	return view.Nested("image", view.Object{view.Text("id", s.Image), q.Bookmark("images", string(s.Image))}.
+		If(q.Minor >= 98, view.TextMap("properties", s.ImageProperties())))
+}
+
+// hintsOf are the scheduler hints of a server, each a list as Nova keeps them.
+func hintsOf(s servers.Server) pyjson.Value {
+	hints, _ := pyjson.Parse(s.Hints) // which are written as JSON
+	lists := make([]pyjson.Member, 0, hints.Len())
+	for _, m := range hints.Members() {
+		if m.Value.Kind() != pyjson.Array {
+			m.Value = pyjson.NewArray(m.Value)
+		}
+		lists = append(lists, m)
+	}
+	return pyjson.NewObject(lists...)
 }
 
 // flavorOf is a link to the flavor before 2.47, and what it was since.

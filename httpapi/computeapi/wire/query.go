@@ -86,6 +86,21 @@ func (q *Request) CheckQuery(s QuerySchema) error {
 	return nil
 }
 
+// NoQuery returns a handler of a GET request without parameters. Since 2.102 any parameter is
+// refused, before that they are ignored.
+func NoQuery(h Handler) Handler {
+	return func(q *Request) error {
+		if q.Minor >= 102 {
+			if err := q.CheckQuery(noParameters); err != nil {
+				return err
+			}
+		}
+		return h(q)
+	}
+}
+
+var noParameters = NewQuery(true)
+
 // parseQuery reads a query string and the order of its names. It reports false for what
 // is no text.
 func parseQuery(raw string) (all url.Values, order []string, ok bool) {

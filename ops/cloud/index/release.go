@@ -46,7 +46,7 @@ const OwnerNova = "OWNER_NOVA"
 
 // Release returns the release whose queries a cloud's Nova sends: the oldest one that has the
 // newest microversion of its API, and what its hosts report. Hosts are not newer than the API of
-// Nova; Berth's are, whose service sends the queries of the newest release at every microversion.
+// Nova; those of Berth's builds with Zed's microversions are, which send the queries of the newest.
 // Known is false when the version was not read.
 func Release(c *cloud.Cloud) (release request.Release, known bool) {
 	release = request.Zed
