@@ -321,3 +321,39 @@ func TestOthersHostsAreReadAgain(t *testing.T) {
 		x.work(x.services[1], nil)
 	}
 }
+
+// TestChosenServersWakeNoHost: a server that a host was chosen for wakes the host's poll only with
+// the command to build it.
+func TestChosenServersWakeNoHost(t *testing.T) {
+	x := newFixture(t, 100_000, "a")
+	vm := x.boot("vm")
+	poll := x.BeginPoll()
+	defer poll.End()
+	for _, step := range []struct {
+		what  string
+		do    func(*compute.Tx) error
+		wakes bool
+	}{
+		{"nothing has changed", func(*compute.Tx) error { return nil }, false},
+		{"the host is chosen", func(tx *compute.Tx) error {
+			row, err := compute.One[compute.ServerRow](tx, compute.Where(compute.ByID, vm))
+			if err != nil {
+				return err
+			}
+			row.Host = "a"
+			return tx.Replace(&row)
+		}, false},
+		{"it gets the command", func(tx *compute.Tx) error {
+			return tx.Insert(&compute.HostedRow{
+				Server: vm, Host: "a", DesiredState: compute.DesiredRunning, CreatedAt: tx.At,
+			})
+		}, true},
+	} {
+		_, err := x.ReadWanted(ctx, poll, "a")
+		x.must(err)
+		x.must(x.db.Update(ctx, step.do))
+		if woken := len(poll.Changed) > 0; woken != step.wakes {
+			t.Errorf("%s: woken is %t, want %t", step.what, woken, step.wakes)
+		}
+	}
+}
