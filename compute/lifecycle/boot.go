@@ -76,7 +76,7 @@ func createPorts(ctx context.Context, jobs []*buildJob) ([]next, error) {
 			}
 		}
 		return nil
-	}, nil)
+	}, func(*buildJob) next { return next{Deferred: true} }) // the claim is stored before it is made
 }
 
 // chooseHosts chooses and claims a host for each of the servers that are created together: for all,
@@ -87,17 +87,17 @@ func chooseHosts(ctx context.Context, jobs []*buildJob) ([]next, error) {
 			return first.takeAlternate(ctx)
 		}
 		return scheduleAll(ctx, jobs)
-	}, func(b *buildJob) effect {
-		return func(_ *Change, row *compute.ServerRow) error {
+	}, func(b *buildJob) next {
+		return next{Change: func(_ *Change, row *compute.ServerRow) error {
 			b.Rechoose, row.Task = false, compute.Networking
 			return nil
-		}
+		}}
 	})
 }
 
 // together carries out a step of servers that are created together, unless a service that it needs
 // has been unavailable for too long. They fail together when its error is a *Failure.
-func together(ctx context.Context, jobs []*buildJob, do func() error, done func(*buildJob) effect) ([]next, error) {
+func together(ctx context.Context, jobs []*buildJob, do func() error, done func(*buildJob) next) ([]next, error) {
 	f, err := jobs[0].waitedTooLong(ctx)
 	switch {
 	case err != nil:
@@ -109,9 +109,8 @@ func together(ctx context.Context, jobs []*buildJob, do func() error, done func(
 	all := make([]next, len(jobs))
 	for i, b := range jobs {
 		switch {
-		case err == nil && done != nil:
-			all[i].Change = done(b)
 		case err == nil:
+			all[i] = done(b)
 		case errors.As(err, &f):
 			all[i] = next{Back: true, Change: b.gaveUp(f.For(b.subject))}
 		default:
@@ -339,6 +338,8 @@ func (b *buildJob) bind(ctx context.Context) (next, error) {
 	case err == nil:
 		return next{
 			Change: func(c *Change, row *compute.ServerRow) error { return serverports.RecordPorts(c.Tx, row.ID, b.ports) },
+			// its host is sent a command next, by a commit
+			Deferred: true,
 		}, nil
 	case compute.OutcomeUnknown(ctx, err):
 		return next{}, err

@@ -37,10 +37,7 @@ func (h hostCommands) send(
 
 // waitAfter commits an effect that has sent the command to the server's host, and waits for it.
 func (h hostCommands) waitAfter(ctx context.Context, sent effect) error {
-	if err := h.save(ctx, sent); err != nil {
-		return err
-	}
-	return &operation.Wait{Event: string(h.shared().Awaited)}
+	return h.saveAndWait(ctx, &h.shared().Awaited, sent)
 }
 
 // await returns the event that a host, the server's if it is "", was sent a command for, and a
@@ -156,13 +153,16 @@ func (h hostCommands) destroyAt(ctx context.Context, host string) (next, error) 
 	}
 	if state.row.DesiredState != compute.DesiredAbsent || ends != "" && state.row.Event != ends {
 		state.row.Event = cmp.Or(ends, compute.NewID())
-		err := h.save(ctx, func(c *Change, server *compute.ServerRow) error {
+		sent := func(c *Change, server *compute.ServerRow) error {
 			return c.setDesiredAt(*server, state.row.Host, func(row *compute.HostedRow) {
 				row.DesiredState, row.Event, row.Boot = compute.DesiredAbsent, state.row.Event, ""
 				row.Slots = state.allSlots(row.Slots)
 			})
-		})
-		if err != nil {
+		}
+		if state.up {
+			return next{}, h.saveAndWait(ctx, &state.row.Event, sent)
+		}
+		if err := h.save(ctx, sent); err != nil {
 			return next{}, err
 		}
 	}

@@ -89,7 +89,9 @@ func (c *Change) hostDid(host string, r hostlist.Result) error {
 		}
 		err = c.EndEvent(row.Event, &t)
 	case awaited:
-		err = c.answered(row.Event)
+		// the event ends with what follows: ports are unbound, and placement is changed
+		events[0].Result = compute.EventSucceeded
+		err = c.Replace(&events[0])
 	}
 	if err == nil {
 		err = c.StopWaiting(row.Server, row.Event)
@@ -114,17 +116,6 @@ func (c *Change) hostDid(host string, r hostlist.Result) error {
 			row.Slots = nil // it has what its ports have
 		}
 	}
-	return c.Replace(&row)
-}
-
-// answered stores that a host has done its part of an event. The event ends with what follows:
-// ports are unbound, and placement is changed.
-func (c *Change) answered(event compute.ID) error {
-	row, err := compute.One[compute.EventRow](c, compute.Where(compute.ByID, event))
-	if err != nil || row.Result != "" {
-		return err
-	}
-	row.Result = compute.EventSucceeded
 	return c.Replace(&row)
 }
 

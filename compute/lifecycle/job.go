@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,9 @@ type job struct {
 	worker  string
 	op      compute.OperationRow // as it was read or written last; Aborted is as it was read last
 	family  family               // what depends on its kind: the data as the next commit writes it, and the steps
-	lost    atomic.Bool          // another worker has it, or it has ended
+	lost    atomic.Bool          // another worker has it, or may have it, or it has ended
+	// deferred are the effects of steps that the next commit writes.
+	deferred []effect
 }
 
 var _ operation.Job[effect] = (*job)(nil)
@@ -164,9 +167,23 @@ func (j *job) read(body []byte) error {
 	return nil
 }
 
+// Defer is operation.Job's. What was waited for is there: see waitedTooLong.
+func (j *job) Defer(to operation.Cursor, effects ...effect) {
+	j.shared().Unavailable = nil
+	moveTo(&j.op, to)
+	j.deferred = append(j.deferred, effects...)
+}
+
 // Commit is operation.Job's. It writes the cursor, the effects and the job's data. The operation
 // becomes the deletion of its server instead when that was requested.
 func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect) error {
+	return j.commit(ctx, to, effects, nil)
+}
+
+// commit is Commit. Lease, unless nil, changes the lease that the row has then.
+func (j *job) commit(
+	ctx context.Context, to operation.Cursor, effects []effect, lease func(*compute.OperationRow),
+) error {
 	var row compute.OperationRow
 	var replaced bool
 	err := j.update(ctx, func(c *Change) (err error) {
@@ -178,12 +195,15 @@ func (j *job) Commit(ctx context.Context, to operation.Cursor, effects ...effect
 			return c.becomeDelete(&row, server)
 		}
 		j.shared().Unavailable = nil
-		if err := carryOut(c, &server, effects); err != nil {
+		if err := j.carryOut(c, &server, effects); err != nil {
 			return err
 		}
 		server.UpdatedAt = c.At
 		if err := c.Replace(&server); err != nil {
 			return err
+		}
+		if lease != nil {
+			lease(&row)
 		}
 		moveTo(&row, to)
 		if j.shared().Reservation == "" {
@@ -202,6 +222,33 @@ func (j *job) save(ctx context.Context, effects ...effect) error {
 	return j.Commit(ctx, j.Cursor(), effects...)
 }
 
+// saveAndWait writes effects, which have sent a host a command, and returns the *operation.Wait for
+// its event. Another worker may take the operation when the event has ended. Attaching goes on in
+// the same worker: it keeps the lease.
+func (j *job) saveAndWait(ctx context.Context, event *compute.ID, effects ...effect) error {
+	if j.kind().NoRetry != nil {
+		if err := j.save(ctx, effects...); err != nil {
+			return err
+		}
+		return &operation.Wait{Event: string(*event)}
+	}
+	aborted := j.op.Aborted
+	err := j.commit(ctx, j.Cursor(), effects, func(row *compute.OperationRow) {
+		row.Worker, row.Lease, row.Awaits = "", time.Time{}, *event
+		if row.Aborted != aborted { // the next worker goes back
+			row.Awaits = ""
+		}
+	})
+	if err != nil {
+		return err
+	}
+	j.lost.Store(true)
+	if j.op.Awaits == "" {
+		j.s.Wake()
+	}
+	return &operation.Wait{Event: string(*event)}
+}
+
 // End is operation.Job's.
 func (j *job) End(ctx context.Context, effects ...effect) error {
 	var row compute.OperationRow
@@ -217,7 +264,7 @@ func (j *job) End(ctx context.Context, effects ...effect) error {
 		if _, err = c.Remove(&compute.OperationRow{}, compute.Where(compute.ByID, j.id)); err != nil {
 			return err
 		}
-		if err := carryOut(c, &server, effects); err != nil || server.ID == "" {
+		if err := j.carryOut(c, &server, effects); err != nil || server.ID == "" {
 			return err // there is no server any more
 		}
 		server.UpdatedAt = c.At
@@ -231,8 +278,9 @@ func (j *job) End(ctx context.Context, effects ...effect) error {
 	return err
 }
 
-func carryOut(c *Change, server *compute.ServerRow, effects []effect) error {
-	for _, do := range effects {
+// carryOut carries effects out, after those that were deferred.
+func (j *job) carryOut(c *Change, server *compute.ServerRow, effects []effect) error {
+	for _, do := range slices.Concat(j.deferred, effects) {
 		if do == nil {
 			continue
 		}
@@ -251,6 +299,7 @@ func (j *job) committed(err error, row compute.OperationRow, replaced bool) erro
 	if err != nil {
 		return err
 	}
+	j.deferred = nil
 	if j.op = row; replaced {
 		return cmp.Or(j.load(row), operation.ErrReplaced)
 	}

@@ -28,6 +28,8 @@ func (m *member) Cursor() operation.Cursor { return m.cursor }
 func (m *member) Lost() bool               { return false }
 func (m *member) LogValue() slog.Value     { return slog.GroupValue(slog.String("member", m.kind)) }
 
+func (m *member) Defer(to operation.Cursor, _ ...change) { m.cursor = to }
+
 func (m *member) Commit(_ context.Context, to operation.Cursor, _ ...change) error {
 	m.cursor = to
 	return nil

@@ -52,6 +52,10 @@ type Next[C any] struct {
 	UndoTo string
 	// End ends the operation here, whatever steps there are.
 	End bool
+	// Deferred says that the cursor and Change are written with the next commit, which saves one: the
+	// step that follows commits before it requests anything. Until then the operation is at this
+	// step, and a worker that takes it over repeats it.
+	Deferred bool
 }
 
 // A Step is a step of a list. Its functions may run twice, and begin with a look at what is done.
@@ -143,6 +147,8 @@ type Job[C any] interface {
 	slog.LogValuer // a group: its attributes become those of the line
 	Kind() string
 	Cursor() Cursor // as it was committed last
+	// Defer has the next Commit or End write a cursor and changes first. Cursor returns it at once.
+	Defer(to Cursor, changes ...C)
 	// Commit writes a cursor and changes, in their order and in one transaction, and renews the lease.
 	// It returns ErrReplaced when the operation has become another one instead: Kind and Cursor say
 	// which.

@@ -284,6 +284,10 @@ func (r *Runner[C, J]) move(ctx context.Context, j J, n Next[C]) error {
 	}
 	list, at := r.Lists[j.Kind()], j.Cursor()
 	to, over := list.after(at, n)
+	if !over && n.Deferred {
+		j.Defer(to, n.Change)
+		return nil
+	}
 	if !over {
 		return extending(ctx, func() error { return j.Commit(ctx, to, n.Change) })
 	}

@@ -44,6 +44,8 @@ type job struct {
 	name   string
 	cursor operation.Cursor
 	lost   bool
+	// deferred are the changes that the next commit writes.
+	deferred []change
 }
 
 func (j *job) Kind() string             { return j.s.kind }
@@ -70,10 +72,15 @@ func (j *job) write(fn func()) error {
 	return nil
 }
 
+func (j *job) Defer(to operation.Cursor, changes ...change) {
+	j.cursor, j.deferred = to, append(j.deferred, changes...)
+}
+
 func (j *job) Commit(_ context.Context, to operation.Cursor, changes ...change) error {
 	return j.write(func() {
 		j.s.cursor, j.cursor, j.s.lease = to, to, time.Now().Add(leaseTime)
-		j.s.written = append(j.s.written, changes...)
+		j.s.written = append(append(j.s.written, j.deferred...), changes...)
+		j.deferred = nil
 	})
 }
 
@@ -170,6 +177,7 @@ func (w *world) runner(lists ...func(*operation.List[*job, change])) *operation.
 					if err != nil || n.Back || n.End {
 						return n, err
 					}
+					next.Deferred = n.Deferred
 				}
 				do()
 				return next, nil
@@ -293,6 +301,9 @@ func TestProcessThatEnds(t *testing.T) {
 		"turning": {operation.Cursor{Step: "a"}, func(_ context.Context, what string) (operation.Next[change], error) {
 			return operation.Next[change]{Back: what == "+c"}, nil
 		}, ""},
+		"deferred": {operation.Cursor{Step: "a"}, func(_ context.Context, what string) (operation.Next[change], error) {
+			return operation.Next[change]{Deferred: what != "+b"}, nil
+		}, "a b c"},
 	} {
 		for dieAt := 1; ; dieAt++ {
 			met := false
@@ -317,6 +328,32 @@ func TestProcessThatEnds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What is deferred is written with the next commit, before its change; a step that fails before
+// that is taken over from the last commit.
+func TestDeferred(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		failed := false
+		w.act = func(_ context.Context, what string) (operation.Next[change], error) {
+			if what == "+b" && !failed {
+				failed = true
+				return operation.Next[change]{}, errors.New("no")
+			}
+			return operation.Next[change]{Deferred: what == "+a"}, nil
+		}
+		for range 2 {
+			if err := w.runner().RunDue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second)
+		}
+		w.expect(t, "a is deferred", "+a +b +a +b +c", "a b c", true)
+		if want := []change{"+a", "+b", "+c", "done"}; !slices.Equal(w.written, want) || w.commits != 3 {
+			t.Errorf("%q was written with %d commits, want %q with 3", w.written, w.commits, want)
+		}
+	})
 }
 
 // A worker that loses its lease in a step sends nothing more, and writes nothing: another one has

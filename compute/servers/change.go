@@ -100,6 +100,9 @@ func (s *Service) SetMetadata(
 
 // enoughMetadata refuses more metadata than a project may give a server.
 func enoughMetadata(c *lifecycle.Change, project string, items int) error {
+	if items == 0 {
+		return nil
+	}
 	limits, err := c.Limits(c, project, "")
 	if err != nil {
 		return err
