@@ -70,6 +70,7 @@ var extensions = []extension{
 	{"standard-attr-timestamp", "Resource timestamps", "2016-09-12T10:00:00-00:00"},
 	{"stateful-security-group", "Stateful security group", "2019-11-26T09:00:00-00:00"},
 	{"subnet-service-types", "Subnet service types", "2016-03-15T18:00:00-00:00"},
+	{"tag-creation", "Tag creation extension", "2024-23-07T10:00:00-00:00"},
 	{"trunk", "Trunk Extension", "2016-01-01T10:00:00-00:00"},
 	{"trunk-details", "Trunk port details", "2016-01-01T10:00:00-00:00"},
 }

@@ -28,7 +28,7 @@ func (res *Resource[T, S]) tagRoutesAt(path string) []httpapi.Route {
 	all := path + "/{id}/tags"
 	one := all + "/{tag}"
 	return []httpapi.Route{
-		{Method: http.MethodPost, Pattern: all, Handle: noTagPost},
+		{Method: http.MethodPost, Pattern: all, Handle: res.addTags},
 		{Method: http.MethodGet, Pattern: all, Handle: res.getTags},
 		{Method: http.MethodPut, Pattern: all, Handle: res.setTags},
 		{Method: http.MethodDelete, Pattern: all, Handle: res.changeTags(func([]string, string) ([]string, error) { return nil, nil })},
@@ -36,11 +36,6 @@ func (res *Resource[T, S]) tagRoutesAt(path string) []httpapi.Route {
 		{Method: http.MethodPut, Pattern: one, Handle: res.changeTags(withTag)},
 		{Method: http.MethodDelete, Pattern: one, Handle: res.changeTags(withoutTag)},
 	}
-}
-
-// noTagPost refuses to add several tags at once, which is newer than Zed.
-func noTagPost(http.ResponseWriter, *http.Request) error {
-	return fault.New(fault.NotFound, codeNotFound, "not supported")
 }
 
 // withTag adds a tag, unless the object has it.
@@ -80,11 +75,11 @@ func (res *Resource[T, S]) getTags(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return respondTags(w, tags)
+	return respondTags(w, http.StatusOK, tags)
 }
 
-func respondTags(w http.ResponseWriter, tags []string) error {
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { j.Value(pyjson.NewObject(pyjson.M("tags", tags))) })
+func respondTags(w http.ResponseWriter, status int, tags []string) error {
+	return httpapi.Respond(w, status, func(j *httpapi.JSON) { j.Value(pyjson.NewObject(pyjson.M("tags", tags))) })
 }
 
 func (res *Resource[T, S]) hasTag(w http.ResponseWriter, r *http.Request) error {
@@ -104,25 +99,59 @@ func (res *Resource[T, S]) setTags(w http.ResponseWriter, r *http.Request) error
 	if _, err := res.mayTag(r); err != nil {
 		return err
 	}
-	v, err := ReadBody(r)
+	given, err := readTags(r)
 	if err != nil {
 		return err
+	}
+	tags, err := res.tag(r.Context(), r, func([]string) ([]string, error) { return given, nil })
+	if err != nil {
+		return err
+	}
+	return respondTags(w, http.StatusOK, tags)
+}
+
+// addTags adds several tags, of which the object may have some. The answer has those of the
+// request, as in Neutron's TagPlugin.create_tags (extension tag-creation, 2025.1).
+func (res *Resource[T, S]) addTags(w http.ResponseWriter, r *http.Request) error {
+	if _, err := res.mayTag(r); err != nil {
+		return err
+	}
+	given, err := readTags(r)
+	if err != nil {
+		return err
+	}
+	_, err = res.tag(r.Context(), r, func(tags []string) ([]string, error) {
+		var err error
+		for _, tag := range given {
+			if tags, err = withTag(tags, tag); err != nil {
+				return nil, err
+			}
+		}
+		return tags, nil
+	})
+	if err != nil {
+		return err
+	}
+	return respondTags(w, http.StatusCreated, given)
+}
+
+// readTags returns the tags in the body of a request, in its order.
+func readTags(r *http.Request) ([]string, error) {
+	v, err := ReadBody(r)
+	if err != nil {
+		return nil, err
 	}
 	list, ok := v.Get("tags")
 	if !ok {
-		return InvalidInput("Invalid tags body")
+		return nil, InvalidInput("Invalid tags body")
 	}
 	if list.Len() > maxTags {
-		return TooMany("tags", list.Len(), maxTags)
+		return nil, TooMany("tags", list.Len(), maxTags)
 	}
 	if wrong := ListOf(MaxLength(maxTag))(list); wrong != "" {
-		return InvalidInput("%s", wrong)
+		return nil, InvalidInput("%s", wrong)
 	}
-	tags, err := res.tag(r.Context(), r, func([]string) ([]string, error) { return Texts(list), nil })
-	if err != nil {
-		return err
-	}
-	return respondTags(w, tags)
+	return Texts(list), nil
 }
 
 // changeTags returns a handler that adds or removes; the one that adds answers 201.
