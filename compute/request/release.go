@@ -26,6 +26,33 @@ const Newest = Hibiscus
 // Since reports whether a release is another one or newer.
 func (r Release) Since(other Release) bool { return r == 0 || r >= other }
 
+// Releases are the releases whose queries are known, the oldest first.
+func Releases() (all []Release) {
+	for r := Zed; r <= Newest; r++ {
+		all = append(all, r)
+	}
+	return all
+}
+
+// ParseRelease returns the release with a name as [Release.String] has it, and whether there is
+// one.
+func ParseRelease(name string) (Release, bool) {
+	for _, r := range Releases() {
+		if r.String() == name {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// Direct reports whether Nova can be upgraded from one release to another one: to the next one, and
+// from the first release of a year to that of the next year
+// (nova.objects.service.OLDEST_SUPPORTED_SERVICE_VERSION).
+func Direct(from, to Release) bool {
+	yearly := from >= Antelope && (from-Antelope)%2 == 0
+	return to == from+1 || yearly && to == from+2
+}
+
 // String returns the release as OpenStack names it: Zed, 2023.1.
 func (r Release) String() string {
 	switch {

@@ -149,6 +149,7 @@ var rules = []struct{ pkg, may string }{
 	{"ops/exporter", "ops/cloud ops/metrics placement/snapshot"},
 	{"ops/metrics", "compute/request ops/audit ops/capacity ops/cloud ops/cloud/index ops/novaquery placement placement/snapshot"},
 	{"ops/restore", "ops/cloud placement"},
+	{"ops/upgrade", "compute/request ops/audit ops/cloud ops/cloud/index ops/heal ops/novaquery osloconfig placement placement/candidates placement/snapshot"},
 	{"cmd/berth", "*"},
 	{"cmd/berth/internal/cli", "daemon internal/manpages osloconfig"},
 	{"cmd/berth/internal/database", "cmd/berth/internal/cli config daemon dbtool logging osloconfig sqlstore sqlstore/migrations"},

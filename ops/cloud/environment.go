@@ -28,6 +28,14 @@ type ServiceUser struct {
 	Roles   []string `json:"roles"` // in any project, sorted
 }
 
+// A ProjectUser is a user who has servers in a project, with the roles that the user has there.
+type ProjectUser struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name"` // "" when it is not known
+	Project string   `json:"project_id"`
+	Roles   []string `json:"roles"` // those that follow from them too, sorted
+}
+
 // A Login is how the caller got a token.
 type Login struct {
 	// Cloud is its name in clouds.yaml, "" without one.
