@@ -151,6 +151,12 @@ func TestResultsAsJSON(t *testing.T) {
 			[]string{"checks", "source"},
 			map[string][]string{"checks": {"check", "command", "evidence", "group", "means", "result"}},
 		},
+		"berth upgrade-check": {
+			[]string{"--from-file", doctorFile(t), "--to", "2026.2"},
+			cli.ExitFindings,
+			[]string{"checks", "from", "source", "to"},
+			map[string][]string{"checks": {"check", "evidence", "means", "next", "release", "result", "service"}},
+		},
 		"berth heal": {[]string{"--from-file", recordsFile(t, leaking()), "--force"}, cli.ExitFindings, []string{"commands", "plan", "results"}, nil},
 		"berth capacity headroom": {
 			[]string{"--from-file", capacityFile(t), "--query", "resources=VCPU:1"},

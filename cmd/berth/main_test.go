@@ -89,7 +89,7 @@ func TestCommandLines(t *testing.T) {
 	}
 	codes := []string{"Exit codes:", "2  wrong arguments or settings", "4  the database is in use", "5  the address to listen on"}
 	for name, tc := range map[string]commandLine{
-		"Nothing":            {nil, cli.ExitOK, []string{"Usage:", "placement   The placement service"}, nil},
+		"Nothing":            {nil, cli.ExitOK, []string{"Usage:", "The placement service, a drop-in for OpenStack Placement"}, nil},
 		"Version":            {[]string{"version"}, cli.ExitOK, []string{"berth ", "placement API 1.0 to 1.39", "os-traits"}, nil},
 		"UnknownFormat":      {[]string{"version", "-f", "xml"}, cli.ExitUsage, nil, []string{`invalid argument "xml" for "-f, --format" flag: want table, json, yaml, csv or value`}},
 		"ServeHelp":          {[]string{"placement", "serve", "--help"}, cli.ExitOK, append(codes, "--config", "--listen", "noauth2"), nil},

@@ -43,6 +43,7 @@ var shown = []struct{ page, first, why string }{
 	{"docs/operations/no-valid-host.md", "$ berth explain", "what is printed for ports whose ids differ each time; TestText of ops/explain holds to the form"},
 	{"docs/operations/no-valid-host.md", "$ openstack server show", "the fault of such a server; TestNobodyHasRoom of compute holds to the form"},
 	{"docs/operations/doctor.md", "$ berth doctor", "what is printed, cut, for ids that differ each time; TestDoctorOfUp of cmd/berth holds to the form"},
+	{"docs/operations/upgrade-check.md", "$ berth upgrade-check", "what is printed, cut, for a cloud of 2024.1; TestUpgradeCheckOfReleases of cmd/berth/internal/operators holds to the results"},
 	{"docs/operations/headroom.md", "$ berth capacity headroom", "what is printed for a cloud with servers; TestExplainInACloud of cmd/berth holds to the form"},
 	{"docs/operations/drain-a-host.md", "$ berth capacity drain", "what is printed for a cloud with servers; TestCapacity of cmd/berth holds to the form"},
 	{"README.md", "error: orphaned-allocation", "what berth audit prints about a planted fault; TestAudit of cmd/berth holds to the form"},

@@ -293,7 +293,7 @@ func (m manual) help(command string) string {
 	return help
 }
 
-var program = regexp.MustCompile(`(?:^|[ (<])(?:/usr/bin/)?berth ((?:placement|network|compute|agent|db|up|version|completion|man|audit|capacity|doctor|explain|heal|records|watch)\b[^|;)#]*)`)
+var program = regexp.MustCompile(`(?:^|[ (<])(?:/usr/bin/)?berth ((?:placement|network|compute|agent|db|up|version|completion|man|audit|capacity|doctor|explain|heal|records|upgrade-check|watch)\b[^|;)#]*)`)
 
 // commandLines returns the calls of berth in a piece of code.
 func commandLines(c string) []string {

@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,6 +197,44 @@ func (s *cloudSource) readAPIs(ctx context.Context, env cli.Env, parts cloud.Par
 	return client.Read(ctx, parts, func(what string, done, total int) {
 		p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, total) })
 	})
+}
+
+// survey measures how services are reached, and reads the records. A database is read in addition to the APIs where these are named too; a cloud that gives no token is a record of
+// that.
+func (s *cloudSource) survey(ctx context.Context, env cli.Env) (*cloud.Cloud, error) {
+	api := s.namesAPI(env)
+	switch {
+	case s.file != "" && (api && s.ways() > 1 || s.db.Given()):
+		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one source: --from-file and the others exclude each other"))
+	case s.file != "", s.db.Given() && !api:
+		return s.readGiven(ctx, env, cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart})
+	}
+	start := time.Now()
+	client, err := s.connect(ctx, env)
+	if refused, ok := errors.AsType[*cloudapi.LoginError](err); ok && ctx.Err() == nil {
+		end := time.Now().UTC()
+		around := refused.Environment
+		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: end, Ended: end, Environment: &around}, nil
+	}
+	if err == nil {
+		p := cli.NewProgress(env)
+		defer p.End()
+		var c *cloud.Cloud
+		c, err = client.Survey(ctx, func(what string, done, total int) {
+			p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, total) })
+		})
+		if err == nil {
+			fmt.Fprintf(env.Stderr, "read %s from %s in %.1f s\n", cmp.Or(describeRecords(c), "nothing"), c.Source, time.Since(start).Seconds())
+			return c, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, cli.Fail(cli.ExitFailure, errors.New("interrupted"))
+	}
+	if _, coded := cli.CodeOf(err); coded {
+		return nil, err
+	}
+	return nil, cli.Fail(cli.ExitFailure, err)
 }
 
 // connect logs in to the cloud of the flags or the variables.

@@ -1,7 +1,6 @@
 package operators
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -21,7 +19,6 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/ops/cloud"
-	"github.com/berthcloud/berth/ops/cloudapi"
 	"github.com/berthcloud/berth/ops/doctor"
 )
 
@@ -158,7 +155,7 @@ func (x *doctorOptions) run(ctx context.Context) error {
 
 // input reads what is examined.
 func (x *doctorOptions) input(ctx context.Context) (in doctor.Input, err error) {
-	if in.Cloud, err = x.read(ctx); err != nil {
+	if in.Cloud, err = x.source.survey(ctx, x.env); err != nil {
 		return in, err
 	}
 	if x.source.db.Given() {
@@ -186,44 +183,6 @@ func (x *doctorOptions) input(ctx context.Context) (in doctor.Input, err error) 
 		in.Settings = append(in.Settings, file)
 	}
 	return in, x.lookUp(ctx, in.Cloud)
-}
-
-// read reads the records. A database is read in addition to the APIs where these are named too; a cloud that gives no token is a record of
-// that.
-func (x *doctorOptions) read(ctx context.Context) (*cloud.Cloud, error) {
-	api := x.source.namesAPI(x.env)
-	switch {
-	case x.source.file != "" && (api && x.source.ways() > 1 || x.source.db.Given()):
-		return nil, cli.Fail(cli.ExitUsage, errors.New("records are read from one source: --from-file and the others exclude each other"))
-	case x.source.file != "", x.source.db.Given() && !api:
-		return x.source.readGiven(ctx, x.env, cloud.Parts{Try: cloud.PlacementPart | cloud.ConsumersPart | cloud.ComputePart | cloud.NetworkPart})
-	}
-	start := time.Now()
-	client, err := x.source.connect(ctx, x.env)
-	if refused, ok := errors.AsType[*cloudapi.LoginError](err); ok && ctx.Err() == nil {
-		end := time.Now().UTC()
-		around := refused.Environment
-		return &cloud.Cloud{Source: cmp.Or(around.Login.Cloud, around.Login.URL), Begun: end, Ended: end, Environment: &around}, nil
-	}
-	if err == nil {
-		p := cli.NewProgress(x.env)
-		defer p.End()
-		var c *cloud.Cloud
-		c, err = client.Survey(ctx, func(what string, done, total int) {
-			p.Show(func() string { return fmt.Sprintf("reading %s: %d of %d", what, done, total) })
-		})
-		if err == nil {
-			fmt.Fprintf(x.env.Stderr, "read %s from %s in %.1f s\n", cmp.Or(describeRecords(c), "nothing"), c.Source, time.Since(start).Seconds())
-			return c, nil
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, cli.Fail(cli.ExitFailure, errors.New("interrupted"))
-	}
-	if _, coded := cli.CodeOf(err); coded {
-		return nil, err
-	}
-	return nil, cli.Fail(cli.ExitFailure, err)
 }
 
 // namesAPI reports whether the flags or the variables name a cloud with APIs.

@@ -56,12 +56,15 @@ func (a answers) serve(t *testing.T) []string {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, _ *http.Request) {
 		var catalog []string
-		for kind, path := range map[string]string{"placement": "/placement", "compute": "/compute/v2.1", "network": "/network", "image": "/image"} {
+		for kind, path := range map[string]string{"placement": "/placement", "compute": "/compute/v2.1", "network": "/network", "image": "/image", "identity": "/v3"} {
 			catalog = append(catalog, fmt.Sprintf(`{"type": %q, "endpoints": [{"interface": "public", "region": "one", "region_id": "one", "url": %q}]}`, kind, s.URL+path))
 		}
 		w.Header().Set("X-Subject-Token", "token")
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "p"}, "roles": [{"name": "admin"}], "catalog": [%s]}}`, strings.Join(catalog, ","))
+	})
+	mux.HandleFunc("GET /v3/role_assignments", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"role_assignments": [{"role": {"name": "_member_"}, "user": {"id": %q, "name": "operator"}, "scope": {"project": {"id": "9c1d0a00000000000000000000000001"}}}]}`, r.URL.Query().Get("user.id"))
 	})
 	mux.HandleFunc("/placement/", func(w http.ResponseWriter, r *http.Request) {
 		current := &a

@@ -89,6 +89,9 @@ type novaSettings struct {
 
 	file    string
 	assumed []string // settings with Nova's defaults
+	// inPlacement is [filter_scheduler] pci_in_placement, and aliases [pci] alias.
+	inPlacement bool
+	aliases     []string
 }
 
 func (n *novaSettings) flags(cmd *cobra.Command) {
@@ -109,6 +112,7 @@ func (n *novaSettings) read() error {
 	}
 	n.Request, n.assumed = daemon.RequestSettings(&r.Scheduler), assumed
 	n.DefaultZone, n.ScheduleZone = r.DefaultZone, r.ScheduleZone
+	n.inPlacement, n.aliases = r.PCIInPlacement, r.Aliases
 	if r.PCIInPlacement {
 		if n.Request.PCI, err = request.ParseAliases(r.Aliases); err != nil {
 			return cli.Fail(cli.ExitUsage, fmt.Errorf("%s: [pci] alias: %w", n.file, err))
