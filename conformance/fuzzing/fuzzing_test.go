@@ -277,7 +277,7 @@ func (f *fuzzer) summary() string {
 }
 
 // never are routes that refuse everything.
-var never = regexp.MustCompile(`^(image (POST|PUT|PATCH|DELETE) |identity (POST|PUT|PATCH|DELETE) /v3/[a-z]+(/\{id\})?$|image GET /v2/images/\{id\}/(file|members)|` +
+var never = regexp.MustCompile(`^(placement GET /berth/v1/own/explain$|image (POST|PUT|PATCH|DELETE) |identity (POST|PUT|PATCH|DELETE) /v3/[a-z]+(/\{id\})?$|image GET /v2/images/\{id\}/(file|members)|` +
 	`network (PUT|DELETE) /v2\.0/[a-z/-]+$|network POST /v2\.0/(.*/tags|agents|availability_zones|extensions|network-ip-availabilities|qos/rule-types)$|` +
 	`network DELETE /v2\.0/(extensions/|ports/\{port_id\}/bindings$|qos/policies/\{policy_id\}/[a-z_]+$)|network PUT /v2\.0/(ports/\{port_id\}/bindings$|network-ip-|security-group-rules/|qos/policies/\{policy_id\}/[a-z_]+$)|` +
 	`compute GET /v2\.1/os-hypervisors/\{id\}/uptime)`)

@@ -28,7 +28,7 @@ func TestKeystone(t *testing.T) {
 // a domain allows nothing.
 func mayDo(who keystonetest.Persona, rule string) bool {
 	switch {
-	case who.Scope != "project":
+	case who.Scope != "project", rule == "berth:placement:explain:own": // off by default
 		return false
 	case rule == "reshaper:reshape":
 		return who.Role == "service"

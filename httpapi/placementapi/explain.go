@@ -13,6 +13,8 @@ import (
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/ops/explain"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 const (
@@ -22,11 +24,14 @@ const (
 	// every provider, and searches once for each constraint of the query. The callers of one project
 	// wait for each other only, until as many projects want explanations.
 	maxExplanations = 4
+	// maxOwnExplanations is how many are made at a time for users who may not see the cloud. They
+	// do not delay those for administrators.
+	maxOwnExplanations = 2
 )
 
 // explanations gives turns to those who want explanations.
 type explanations struct {
-	all chan struct{} // has room for maxExplanations
+	all chan struct{} // has room for as many as are made at a time
 
 	mu       sync.Mutex
 	projects map[string]*projectTurn
@@ -39,8 +44,8 @@ type projectTurn struct {
 	callers int
 }
 
-func newExplanations() *explanations {
-	return &explanations{all: make(chan struct{}, maxExplanations), projects: make(map[string]*projectTurn)}
+func newExplanations(most int) *explanations {
+	return &explanations{all: make(chan struct{}, most), projects: make(map[string]*projectTurn)}
 }
 
 // enter waits for a turn, which leave ends. The error is that of ctx.
@@ -81,12 +86,16 @@ func (e *explanations) enter(ctx context.Context, project string) (leave func(),
 }
 
 // explainRoutes are Berth's own: the query string is that of /allocation_candidates at the newest
-// version, whatever version the request has. Upstream answers 404 to both paths.
+// version, whatever version the request has. Upstream answers 404 to all paths.
 func (a *API) explainRoutes() []httpapi.Route {
 	handle := a.guarded(policyCandidatesList, a.explain)
 	return []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/berth/v1/explain", Produces: true, Handle: handle},
 		{Method: http.MethodGet, Pattern: "/berth/v1/explain/{host}", Produces: true, Handle: handle},
+		{
+			Method: http.MethodGet, Pattern: "/berth/v1/own/explain", Produces: true,
+			Handle: a.guarded(policyExplainOwn, a.explainOwn),
+		},
 	}
 }
 
@@ -98,6 +107,44 @@ func (a *API) explainRoutes() []httpapi.Route {
 // the explanation, with the wait for others, takes longer than explanationLimit. The work ends
 // then, and when the client has disconnected.
 func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
+	answer := func(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (any, error) {
+		e, err := explain.Explain(ctx, s, q, explain.Options{Near: nearHosts, Host: httpapi.Param(r, "host")})
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			Summary string `json:"summary"`
+			*explain.Explanation
+		}{e.Summary(), e}, nil
+	}
+	return a.answerExplanation(w, r, a.explanations, answer)
+}
+
+// explainOwn says whether some host could serve a query of a user who may not see the cloud, and
+// which part of the query to change: 200 with an explain.Own and its summary, 400 for a query that
+// names hosts or aggregates (in_tree, member_of) or is wrong, and 503 as explain.
+func (a *API) explainOwn(w http.ResponseWriter, r *http.Request) error {
+	answer := func(ctx context.Context, s *snapshot.Snapshot, q placement.Query) (any, error) {
+		own, err := explain.ExplainOwn(ctx, s, q)
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			Summary string `json:"summary"`
+			*explain.Own
+		}{own.Summary(), own}, nil
+	}
+	return a.answerExplanation(w, r, a.ownExplanations, answer)
+}
+
+// A composer returns the body of an answer.
+type composer func(context.Context, *snapshot.Snapshot, placement.Query) (any, error)
+
+// answerExplanation answers with what a composer returns for the request's query, when the caller
+// has a turn.
+func (a *API) answerExplanation(
+	w http.ResponseWriter, r *http.Request, turns *explanations, answer composer,
+) error {
 	q, err := CandidatesQuery(r.URL.RawQuery, microversion.Placement.Max().Minor)
 	if err != nil {
 		return err
@@ -105,15 +152,15 @@ func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), explanationLimit)
 	defer cancel()
 	caller, _ := identity.From(r.Context())
-	leave, err := a.explanations.enter(ctx, cmp.Or(caller.ProjectID, caller.UserID)) // tokens of a system or a domain have no project
+	leave, err := turns.enter(ctx, cmp.Or(caller.ProjectID, caller.UserID)) // tokens of a system or a domain have no project
 	if err != nil {
 		return tooLong(ctx)
 	}
 	defer leave()
-	var e *explain.Explanation
-	snapshot, err := a.Placement.Snapshot(ctx)
+	var content any
+	s, err := a.Placement.Snapshot(ctx)
 	if err == nil {
-		e, err = explain.Explain(ctx, snapshot, q, explain.Options{Near: nearHosts, Host: httpapi.Param(r, "host")})
+		content, err = answer(ctx, s, q)
 	}
 	if ctx.Err() != nil {
 		return tooLong(ctx)
@@ -121,10 +168,7 @@ func (a *API) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(struct {
-		Summary string `json:"summary"`
-		*explain.Explanation
-	}{e.Summary(), e})
+	body, err := json.Marshal(content)
 	if err != nil {
 		return err
 	}

@@ -56,14 +56,15 @@ type API struct {
 	// Streams bounds the streams of events.
 	Streams StreamSettings
 
-	explanations *explanations
-	streams      *streams
+	explanations    *explanations
+	ownExplanations *explanations
+	streams         *streams
 }
 
 // Routes returns the routes of the API, in upstream's order: the Allow header
 // lists methods in it.
 func (a *API) Routes() []httpapi.Route {
-	a.explanations = newExplanations()
+	a.explanations, a.ownExplanations = newExplanations(maxExplanations), newExplanations(maxOwnExplanations)
 	a.streams = &streams{settings: a.Streams, open: make(map[string]int)}
 	routes := []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/", Handle: a.getRoot},

@@ -54,7 +54,8 @@ const (
 	policyReshape = "placement:reshaper:reshape"
 
 	// Berth's own.
-	policyEvents = "berth:placement:events"
+	policyEvents     = "berth:placement:events"
+	policyExplainOwn = "berth:placement:explain:own"
 )
 
 // What the operations' rules refer to.
@@ -62,6 +63,7 @@ const (
 	adminOrService         = "rule:admin_or_service_api"
 	serviceOnly            = "rule:service_api"
 	adminOrReaderOrService = "rule:admin_or_project_reader_or_service_api"
+	nobody                 = "!"
 )
 
 // operations are the operations of the API with their rules: the rule's name, its check, what it
@@ -117,6 +119,10 @@ var operations = []struct {
 
 	{policyCandidatesList, adminOrService, "Find out which providers could serve a request.", "GET /allocation_candidates"},
 	{policyEvents, adminOrService, "Watch what changes (Berth's own).", "GET /berth/v1/events"},
+	{
+		policyExplainOwn, nobody, "Find out whether some host could serve a request, not which (Berth's own; off by default).",
+		"GET /berth/v1/own/explain",
+	},
 	{policyReshape, serviceOnly, "Move inventories and allocations between providers in one step.", "POST /reshaper"},
 }
 

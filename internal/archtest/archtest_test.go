@@ -153,7 +153,7 @@ var rules = []struct{ pkg, may string }{
 	{"cmd/berth", "*"},
 	{"cmd/berth/internal/cli", "daemon internal/manpages osloconfig"},
 	{"cmd/berth/internal/database", "cmd/berth/internal/cli config daemon dbtool logging osloconfig sqlstore sqlstore/migrations"},
-	{"cmd/berth/internal/operators", "cmd/berth/internal/cli cmd/berth/internal/database compute/request config daemon dbtool guarantee httpapi httpapi/placementapi logging microversion ops/audit ops/capacity ops/changefeed ops/cloud ops/cloud/index ops/cloudapi ops/doctor ops/explain ops/exporter ops/heal ops/lookup ops/metrics ops/novaquery ops/records ops/restore ops/upgrade osloconfig placement placement/snapshot systemd"},
+	{"cmd/berth/internal/operators", "client/placementclient cmd/berth/internal/cli cmd/berth/internal/database compute/request config daemon dbtool guarantee httpapi httpapi/placementapi logging microversion ops/audit ops/capacity ops/changefeed ops/cloud ops/cloud/index ops/cloudapi ops/doctor ops/explain ops/exporter ops/heal ops/lookup ops/metrics ops/novaquery ops/records ops/restore ops/upgrade osloconfig placement placement/snapshot systemd"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},
 	{"internal/records", ""},

@@ -129,6 +129,16 @@ func (c *Client) readCompute(ctx context.Context, r *cloud.Cloud, m *meter, serv
 	return records, nil
 }
 
+// ComputeVersion returns the newest microversion of the compute service, "" when it does not report
+// one. Every user may read it.
+func (c *Client) ComputeVersion(ctx context.Context) (string, error) {
+	s, err := c.service("compute", "")
+	if err != nil {
+		return "", err
+	}
+	return newestVersion(ctx, s)
+}
+
 // newestVersion returns the newest microversion of a service, "" when it does not report one.
 func newestVersion(ctx context.Context, s *gophercloud.ServiceClient) (string, error) {
 	var root json.RawMessage

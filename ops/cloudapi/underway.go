@@ -47,7 +47,7 @@ type Change struct {
 	Differences map[string]map[string]int64 `json:"differences"`
 }
 
-// ErrNotBerth is the error of Operations and Changes where the service is another one.
+// ErrNotBerth is the error of Operations, Changes and ExplainOwn where the service is another one.
 var ErrNotBerth = errors.New("the service is not Berth's")
 
 // Operations lists what is under way with servers, the oldest first, and reports whether there is
@@ -69,6 +69,13 @@ func (c *Client) Changes(ctx context.Context, query url.Values) ([]Change, bool,
 	}
 	err := c.own(ctx, "network", "berth/v1/changes", query, &answer)
 	return answer.Changes, answer.More, err
+}
+
+// ExplainOwn has the placement service explain a query to a user who may not see the cloud, into
+// what its answer (GET /berth/v1/own/explain) is decoded to. The error wraps ErrNotBerth where the
+// service has no such answers.
+func (c *Client) ExplainOwn(ctx context.Context, query url.Values, into any) error {
+	return c.own(ctx, "placement", "berth/v1/own/explain", query, into)
 }
 
 // versionPart is what endpoints of the compute and the network service end in, with or without a
