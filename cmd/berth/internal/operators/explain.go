@@ -35,6 +35,7 @@ type explainOptions struct {
 	hints   []string
 	host    string
 	near    int
+	own     bool
 	out     *cli.Output
 
 	subject novaquery.Server // {} for a query
@@ -67,6 +68,10 @@ default, or in the nova.conf of --nova-config. Hosts whose service is down or
 disabled, or that a hint or the server group forbids, are named, since Nova does
 not take them.
 
+With --own it is for users who may not read the records: whether some host could
+serve the request, and which part of it to change. Berth's placement service
+answers that where its policy rule berth:placement:explain:own allows it.
+
 With --host it begins with what that host lacks. All records of the placement
 service are read; Berth's own explains queries itself, at GET
 /berth/v1/explain?QUERY.
@@ -82,6 +87,7 @@ Exit codes:
   berth explain --os-cloud admin --server web1 --host cn7
   berth explain --os-cloud admin --flavor m1.large --network net0 \
       --hint group=3f4e… --nova-config /etc/nova/nova.conf
+  berth explain --os-cloud mine --own --flavor m1.large --image debian
   berth explain --config /etc/placement/placement.conf \
       'resources=VCPU:4,MEMORY_MB:8192&required=HW_CPU_X86_AVX512F'`,
 		Args: x.oneRequest,
@@ -97,6 +103,7 @@ Exit codes:
 		f.StringArrayVar(&x.hints, "hint", nil, "`KEY=UUID`: scheduler hint: group, same_host or different_host; may be repeated")
 	})
 	f.StringVar(&x.host, "host", "", "`HOST`: host to explain first (name or UUID of its provider)")
+	f.BoolVar(&x.own, "own", false, "say whether some host could serve the request, for users who may not see hosts")
 	f.IntVar(&x.near, "near", 5, "`N`: number of hosts that are described although they do not fit")
 	x.out = cli.AddOutput(cmd)
 	return cmd
@@ -117,6 +124,9 @@ func (x *explainOptions) oneRequest(_ *cobra.Command, args []string) error {
 		return errors.New("the request is named in one way: a QUERY in quotes, --server, --request-id or --flavor")
 	}
 	if err := x.check(x.flavor != ""); err != nil {
+		return err
+	}
+	if err := x.checkOwn(); err != nil {
 		return err
 	}
 	_, _, err := x.parseHints()
@@ -145,6 +155,9 @@ func (x *explainOptions) parseHints() (h novaquery.Hints, group string, err erro
 
 // run explains the request.
 func (x *explainOptions) run(ctx context.Context, args []string) error {
+	if x.own {
+		return x.runOwn(ctx, args)
+	}
 	var q placement.Query
 	if len(args) == 1 {
 		var err error

@@ -89,6 +89,7 @@ type novaSettings struct {
 
 	file    string
 	assumed []string // settings with Nova's defaults
+	silent  bool     // about which settings are assumed: the user has no nova.conf
 	// inPlacement is [filter_scheduler] pci_in_placement, and aliases [pci] alias.
 	inPlacement bool
 	aliases     []string
@@ -123,6 +124,9 @@ func (n *novaSettings) read() error {
 
 // note says on standard error what was assumed.
 func (n *novaSettings) note(env cli.Env) {
+	if n.silent {
+		return
+	}
 	if n.file == "" {
 		fmt.Fprintf(env.Stderr, "note: Nova is taken to have the request filters of its default nova.conf; --nova-config FILE reads another\n")
 		return

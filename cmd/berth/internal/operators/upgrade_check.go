@@ -154,6 +154,9 @@ func (x *upgradeOptions) read(ctx context.Context, in *upgrade.Input) (err error
 			}
 		}
 	}
+	if in.Cloud.Placement == nil && in.Cloud.Compute == nil {
+		return cli.Fail(cli.ExitFailure, errors.New("neither placement's records nor those of the compute service were read"))
+	}
 	if x.source.file != "" || x.source.db.Given() || in.Cloud.Compute == nil {
 		return nil
 	}
