@@ -96,7 +96,6 @@ var unwrappedPackages = []string{
 	"internal/storetest",
 	"internal/upstreamtest",
 	"microversion",
-	"network/service",
 	"network/tracking",
 	"ops/audit",
 	"ops/audit/audittest",

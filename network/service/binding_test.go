@@ -101,7 +101,8 @@ func TestBindOnDPDK(t *testing.T) {
 		dir            string         // of the socket; "" for none
 	}{
 		"OpenVSwitch": {
-			guarantee.OpenVSwitch, `{"datapath_type": "netdev", "vhostuser_socket_dir": "/run/vhost", ` + both + `}`, "vhostuser",
+			guarantee.OpenVSwitch, `{"datapath_type": "netdev", "vhostuser_socket_dir": "/run/vhost", ` + both + `}`,
+			"vhostuser",
 			map[string]any{
 				"port_filter": false, "ovs_hybrid_plug": false, "datapath_type": "netdev",
 				"vhostuser_mode": "server", "vhostuser_ovs_plug": true,

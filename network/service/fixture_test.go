@@ -47,8 +47,10 @@ func newFixture(t *testing.T) *fixture {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	w := &fixture{
-		t: t, store: &dying{Store: storetest.Rerun(store)}, placement: &failing{Placement: newPlacement(t)}, warnings: &warnings{},
-		ids: map[string]network.ID{}, names: map[string]string{}, server: map[string]string{}, shown: map[string]string{},
+		t: t, store: &dying{Store: storetest.Rerun(store)}, placement: &failing{Placement: newPlacement(t)},
+		warnings: &warnings{},
+		ids:      map[string]network.ID{}, names: map[string]string{}, server: map[string]string{},
+		shown: map[string]string{},
 	}
 	settings := network.DefaultSettings()
 	settings.VLANs = map[string][]network.Range{"physnet0": nil, "physnet1": nil}

@@ -75,10 +75,12 @@ func (w *fixture) changes() []string {
 // makers make the cloud, acts do something in it.
 var (
 	makers = map[string]func(*fixture, []string) error{
-		"host": (*fixture).makeHost, "net": (*fixture).makeNet, "policy": (*fixture).makePolicy, "port": (*fixture).makePort, "trunk": (*fixture).makeTrunk,
+		"host": (*fixture).makeHost, "net": (*fixture).makeNet, "policy": (*fixture).makePolicy, "port": (*fixture).makePort,
+		"trunk": (*fixture).makeTrunk,
 	}
 	acts = map[string]func(*fixture, []string) error{
-		"boot": (*fixture).boot, "bind": (*fixture).bind, "set": (*fixture).set, "rule": (*fixture).changeRule, "delete": (*fixture).remove, "holds": (*fixture).setAllocations,
+		"boot": (*fixture).boot, "bind": (*fixture).bind, "set": (*fixture).set, "rule": (*fixture).changeRule,
+		"delete": (*fixture).remove, "holds": (*fixture).setAllocations,
 		"rivals": func(w *fixture, args []string) (err error) {
 			w.placement.rivals, err = strconv.Atoi(args[0])
 			return err

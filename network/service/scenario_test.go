@@ -16,18 +16,21 @@ import (
 
 // A question is a cloud, and what is done to it, line by line. These make the cloud:
 //
-//	host cn1 ovs br0:physnet0:10000:10000 [any=500]   an agent with devices (egress, ingress), and packet rates
-//	    [hypervisor=NAME]                             which are below another root than the host's
-//	net net0 vlan:physnet0 [vxlan …]                  a network of segments
+//	host cn1 ovs br0:physnet0:10000:10000 [any=500] [hypervisor=NAME]
+//	                                  an agent with devices (egress, ingress) and packet rates, which
+//	                                  are below another root than the host's with a hypervisor
+//	net net0 vlan:physnet0 [vxlan …]  a network of segments
 //	policy gold bw:egress=1000 pkt:any=5 limit:egress=9000
 //	port p net0 [policy=gold] [vnic=direct] [owner=compute:nova] [server=s]
 //	trunk PARENT SUBPORT                              ports on a wire
 //
 // and these change something, which is in the answer:
 //
-//	boot p cn1 bw=br0 [pkt=agent]     compute claims what p requests from these providers, and binds it
+//	boot p cn1 bw=br0 [pkt=agent]     compute claims what p requests from these providers, and
+//	                                  binds it
 //	bind p cn1 [bw=br0] [pkt=agent] [old=br0] [other=br0] [raw=7] [more=switchdev]
-//	                                  the same without the claim; or with an allocation of another form
+//	                                  the same without the claim; or with an allocation of another
+//	                                  form
 //	set p policy=gold [host=…] [vnic=…] [owner=…] [server=…] [profile=none]
 //	set net0 policy=gold              "none" for none
 //	rule gold add bw:egress=5         or change, or remove
@@ -36,7 +39,8 @@ import (
 //	rivals 9                          so many of the next writes to placement come too late
 //	silent cn1                        its agents are dead
 //	beat cn1 ovs [start] br0:physnet0:10000:10000 [raw=7]
-//	                                  an agent reports, and it is said whether it is brought into placement now
+//	                                  an agent reports, and it is said whether it is brought into
+//	                                  placement now
 //	synced cn1 ovs ok                 how that ended, or why not
 //	forget cn1 ovs                    the record of the agent is deleted
 //

@@ -109,7 +109,9 @@ func (f *fake) Named(ctx context.Context, name string) (p providertree.Provider,
 	return p, err
 }
 
-func (f *fake) Tree(ctx context.Context, root placement.UUID, contents func(providertree.Provider) bool) (t providertree.Tree, err error) {
+func (f *fake) Tree(
+	ctx context.Context, root placement.UUID, contents func(providertree.Provider) bool,
+) (t providertree.Tree, err error) {
 	err = f.call(ctx, "Tree "+f.name(root), func() error {
 		for id, h := range f.providers {
 			if f.root(id) != root {

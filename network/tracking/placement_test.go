@@ -83,7 +83,9 @@ func testPlacementService(t *testing.T, p providertreetest.Placement) {
 	ctx := t.Context()
 	const agent = "devstack0:Open vSwitch agent"
 	results := make(chan network.SyncResult)
-	tr := tracking.New(tracking.Options{Placement: p, Done: func(_ context.Context, _ network.ID, r network.SyncResult) { results <- r }})
+	tr := tracking.New(tracking.Options{
+		Placement: p, Done: func(_ context.Context, _ network.ID, r network.SyncResult) { results <- r },
+	})
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	go func() { tr.Run(ctx); close(stopped) }()
@@ -99,7 +101,8 @@ func testPlacementService(t *testing.T, p providertreetest.Placement) {
 		}
 	}
 
-	wantFailure("before compute", sync(guideReport("br-physnet0")), "devstack0: placement has no resource provider of this name")
+	wantFailure("before compute", sync(guideReport("br-physnet0")),
+		"devstack0: placement has no resource provider of this name")
 	must(t, providertreetest.Set(ctx, p, providertree.Provider{ID: hostID, Name: "devstack0"}))
 	must(t, providertreetest.Set(ctx, p, providertree.Provider{ID: goneID, Name: agent + ":br-ex", Parent: hostID}))
 	wantFailure("with a wrong parent", sync(guideReport("br-physnet0", "br-ex")), "")
@@ -128,11 +131,26 @@ func testPlacementService(t *testing.T, p providertreetest.Placement) {
 	bad.Providers[1].Inventories = map[string]guarantee.Inventory{"NET_NONE": {Total: 1}}
 	wantFailure("with a class that is not there", sync(bad), agent+":br-physnet0: setting its inventories: ")
 
+	// A standard trait that placement does not know cannot be created. The other devices are set.
+	bad = guideReport("br-physnet0", "br-ex")
+	bad.Providers[1].Traits = append(slices.Clone(bad.Providers[1].Traits), "HW_NONE")
+	got = sync(bad)
+	wantFailure("with a standard trait that is not there", got, agent+":br-ex: setting its traits: ")
+	if strings.HasSuffix(got.Failure, " more)") || !strings.Contains(got.Failure, "HW_NONE") {
+		t.Errorf("failure = %q, want the one of HW_NONE", got.Failure)
+	}
+	wantTree(t, p, map[string]string{
+		"devstack0": "", agent: hostID, agent + ":br-physnet0": agentID, agent + ":br-ex": agentID,
+	})
+	wantFailure("without the trait", sync(guideReport("br-physnet0")), "")
+
 	must(t, providertreetest.Set(ctx, p, providertree.Provider{ID: otherID, Name: "devstack1"}))
-	if got := sync(reportOf("devstack1", "br-physnet0"), "devstack0"); got.Failure != "" || !slices.Equal(got.Cleared, []string{"devstack0"}) {
+	if got := sync(reportOf("devstack1", "br-physnet0"), "devstack0"); got.Failure != "" ||
+		!slices.Equal(got.Cleared, []string{"devstack0"}) {
 		t.Errorf("moved to another hypervisor: %+v", got)
 	}
-	if got := sync(guarantee.State{Driver: guarantee.OpenVSwitch.Name}, "devstack1"); got.Failure != "" || !slices.Equal(got.Cleared, []string{"devstack1"}) {
+	if got := sync(guarantee.State{Driver: guarantee.OpenVSwitch.Name}, "devstack1"); got.Failure != "" ||
+		!slices.Equal(got.Cleared, []string{"devstack1"}) {
 		t.Errorf("with nothing any more: %+v", got)
 	}
 	for _, root := range []placement.UUID{hostID, otherID} {

@@ -150,12 +150,15 @@ func TestSlowAgentsAreGivenUp(t *testing.T) {
 		d := run(t, f, func(o *tracking.Options) { o.Timeout = time.Minute })
 		d.Report(tracking.Report{Agent: "slow", State: desired("slow", "br-a")})
 		synctest.Wait()
-		if got := d.report(t, tracking.Report{Agent: "quick", State: desired("quick", "br-a")}); got.Failure != "" || !time.Now().Equal(begin) {
+		if got := d.report(t, tracking.Report{Agent: "quick", State: desired("quick", "br-a")}); got.Failure != "" ||
+			!time.Now().Equal(begin) {
 			t.Errorf("the other agent's sync after %v: %+v", time.Since(begin), got)
 		}
 		time.Sleep(time.Minute)
 		want := []outcome{{
-			"slow", network.SyncResult{State: desired("slow", "br-a"), Failure: "slow: placement is unavailable: timeout"}, begin.Add(time.Minute),
+			"slow",
+			network.SyncResult{State: desired("slow", "br-a"), Failure: "slow: placement is unavailable: timeout"},
+			begin.Add(time.Minute),
 		}}
 		if diff := cmp.Diff(want, d.results(), cmp.AllowUnexported(outcome{})); diff != "" {
 			t.Errorf("results (-want +got):\n%s", diff)
@@ -205,7 +208,8 @@ func TestRushOfAgents(t *testing.T) {
 			synced[o.agent] = true
 		}
 		calls := len(f.taken())
-		t.Logf("%d calls, %d at a time at most, in %v of 2 ms each; %d kB while all wait", calls, f.most, time.Since(begin), (int64(waiting)-int64(before))/1024)
+		t.Logf("%d calls, %d at a time at most, in %v of 2 ms each; %d kB while all wait", calls, f.most, time.Since(begin),
+			(int64(waiting)-int64(before))/1024)
 		if len(synced) != agents || f.most > tracking.DefaultConcurrency {
 			t.Errorf("%d agents synced, %d at a time; want %d and %d", len(synced), f.most, agents, tracking.DefaultConcurrency)
 		}
@@ -227,7 +231,9 @@ func heap() uint64 {
 func BenchmarkSync(b *testing.B) {
 	f := newFake("host")
 	done := make(chan network.SyncResult)
-	tr := tracking.New(tracking.Options{Placement: f, Done: func(_ context.Context, _ network.ID, r network.SyncResult) { done <- r }})
+	tr := tracking.New(tracking.Options{
+		Placement: f, Done: func(_ context.Context, _ network.ID, r network.SyncResult) { done <- r },
+	})
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	go tr.Run(ctx)

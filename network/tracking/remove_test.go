@@ -48,7 +48,9 @@ func TestDevicesThatAreGone(t *testing.T) {
 		})
 		r := tracking.Report{Agent: "a", State: desired("host", "br-a")}
 		got := d.report(t, r)
-		if diff := cmp.Diff(network.SyncResult{State: r.State, Kept: []string{"host:Open vSwitch agent:br-used"}}, got); diff != "" {
+		if diff := cmp.Diff(network.SyncResult{
+			State: r.State, Kept: []string{"host:Open vSwitch agent:br-used"},
+		}, got); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}
 		wantState(t, f, `host
@@ -131,11 +133,32 @@ func TestHypervisorsThatAreGone(t *testing.T) {
 		{"Moved", desired("host"), []string{"host", "old"}, "", "", nil, []string{"old"}, others},
 		{"Nothing", nothing, []string{"old"}, "", "", nil, []string{"old"}, others},
 		{"RootIsGone", nothing, []string{"gone", "old"}, "", "", nil, []string{"gone", "old"}, others},
-		{"InUse", desired("host"), []string{"old"}, one, "", []string{one, agent}, nil, []string{elsewhere, other, agent, one}},
+		{
+			"InUse", desired("host"),
+			[]string{"old"},
+			one, "",
+			[]string{one, agent},
+			nil,
+			[]string{elsewhere, other, agent, one},
+		},
 		{"AnotherAgents", desired("host"), []string{"old"}, "", agent, nil, []string{"old"}, all},
-		{"OneOfAnotherAgents", desired("host"), []string{"old"}, "", two, []string{agent}, nil, []string{elsewhere, other, agent, two}},
+		{
+			"OneOfAnotherAgents", desired("host"),
+			[]string{"old"},
+			"", two,
+			[]string{agent},
+			nil,
+			[]string{elsewhere, other, agent, two},
+		},
 		{"NotToldOf", desired("host"), nil, "", "", nil, nil, all},
-		{"AnotherDrivers", guarantee.State{Driver: guarantee.SRIOV.Name}, []string{"old"}, "", "", nil, []string{"old"}, []string{elsewhere, agent, one, two}},
+		{
+			"AnotherDrivers",
+			guarantee.State{Driver: guarantee.SRIOV.Name},
+			[]string{"old"},
+			"", "", nil,
+			[]string{"old"},
+			[]string{elsewhere, agent, one, two},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,8 @@ import (
 )
 
 // device is what a device of an agent on the host "host" has.
-const device = " below host:Open vSwitch agent +CUSTOM_PHYSNET_X +CUSTOM_VNIC_TYPE_NORMAL NET_BW_EGR_KILOBIT_PER_SEC=1000"
+const device = " below host:Open vSwitch agent +CUSTOM_PHYSNET_X +CUSTOM_VNIC_TYPE_NORMAL " +
+	"NET_BW_EGR_KILOBIT_PER_SEC=1000"
 
 const whole = `host
 host:Open vSwitch agent below host
@@ -48,7 +49,8 @@ func TestOrderOfCalls(t *testing.T) {
 		want := []string{
 			"Named host", "Tree host", "EnsureTrait CUSTOM_PHYSNET_X", "EnsureTrait CUSTOM_VNIC_TYPE_NORMAL",
 			"Create " + agent, "Create " + agent + ":br-a", "Create " + agent + ":br-b",
-			"SetInventories " + agent + ":br-b", "SetInventories " + agent + ":br-a", "SetTraits " + agent + ":br-b", "SetTraits " + agent + ":br-a",
+			"SetInventories " + agent + ":br-b", "SetInventories " + agent + ":br-a", "SetTraits " + agent + ":br-b",
+			"SetTraits " + agent + ":br-a",
 		}
 		if diff := cmp.Diff(want, f.taken()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
@@ -161,7 +163,9 @@ func TestWithoutItsRoot(t *testing.T) {
 func TestWrongParents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("host")
-		f.add(providertree.Provider{ID: uuid("host:Open vSwitch agent:br-a"), Name: "host:Open vSwitch agent:br-a", Parent: uuid("host")})
+		f.add(providertree.Provider{
+			ID: uuid("host:Open vSwitch agent:br-a"), Name: "host:Open vSwitch agent:br-a", Parent: uuid("host"),
+		})
 		f.add(providertree.Provider{ID: uuid("host:Open vSwitch agent:br-b"), Name: "renamed"}) // in a tree of its own
 		run(t, f).report(t, tracking.Report{Agent: "a", State: desired("host", "br-a", "br-b")})
 		wantState(t, f, whole)
@@ -201,7 +205,8 @@ func TestConflictsThatDoNotEnd(t *testing.T) {
 		two := desired("host", "br-a")
 		two.Providers = append(two.Providers, desired("other", "br-b").Providers...)
 		got := run(t, f).report(t, tracking.Report{Agent: "a", State: two})
-		if want := "host:Open vSwitch agent:br-a: setting its inventories: " + allocations.ErrGeneration.Error(); got.Failure != want {
+		if want := "host:Open vSwitch agent:br-a: setting its inventories: " +
+			allocations.ErrGeneration.Error(); got.Failure != want {
 			t.Errorf("failure = %q, want %q", got.Failure, want)
 		}
 		calls := strings.Join(f.taken(), "\n")
@@ -229,7 +234,8 @@ func TestClassesInUse(t *testing.T) {
 		})
 		before := f.String()
 		f.taken()
-		want := "host:Open vSwitch agent:br-a: setting its inventories: " + guarantee.IngressBandwidth + " is allocated and cannot be removed"
+		want := "host:Open vSwitch agent:br-a: setting its inventories: " + guarantee.IngressBandwidth +
+			" is allocated and cannot be removed"
 		if got := d.report(t, r); got.Failure != want {
 			t.Errorf("failure = %q, want %q", got.Failure, want)
 		}
@@ -251,7 +257,8 @@ func TestFailuresAreShort(t *testing.T) {
 		f := newFake("host")
 		f.trouble = func(context.Context, int) error { return errors.New(strings.Repeat("é\n\xff", 900)) }
 		got := run(t, f).report(t, tracking.Report{Agent: "a", State: desired("host")})
-		if len(got.Failure) > 500 || !utf8.ValidString(got.Failure) || strings.Contains(got.Failure, "\n") || !strings.HasPrefix(got.Failure, "host: é") {
+		if len(got.Failure) > 500 || !utf8.ValidString(got.Failure) || strings.Contains(got.Failure, "\n") ||
+			!strings.HasPrefix(got.Failure, "host: é") {
 			t.Errorf("failure of %d bytes: %q", len(got.Failure), got.Failure)
 		}
 	})
